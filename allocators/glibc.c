@@ -1,0 +1,203 @@
+/*
+ * glibc's malloc: main arena, other arenas, mapped chunks, thread caches.
+ *
+ * Nothing is needed but the dump's memory: no symbols, no debug information.
+ * See glibc/glibc.h for the layouts and where they come from, glibc/arenas.h
+ * for how arenas are found, glibc/lists.h for what makes a chunk free.
+ */
+#include "allocators/glibc/arenas.h"
+#include "allocators/glibc/chunks.h"
+#include "allocators/glibc/lists.h"
+#include "allocators/glibc/mapped.h"
+
+#include <inttypes.h>
+
+static void glibc_close(struct heap *base)
+{
+	struct glibc_heap *heap = (struct glibc_heap *)base;
+
+	memory_release(&heap->cached.memory);
+	memory_release(&heap->fast.memory);
+	memory_release(&heap->tcaches.memory);
+	memory_release(&heap->vouched.memory);
+	free(heap->arenas);
+	free(heap->subheaps);
+	free(heap->parameters);
+	free(heap);
+}
+
+static void cleanup_glibc_close(struct glibc_heap **heap)
+{
+	if (*heap)
+		glibc_close(&(*heap)->heap);
+}
+
+static struct error *glibc_open(const struct heap_context *context,
+				struct heap **ret)
+{
+	_cleanup_(glibc_close) struct glibc_heap *heap =
+		calloc(1, sizeof(*heap));
+	struct error *error;
+	bool unused;
+
+	if (!heap)
+		return &error_no_memory;
+	heap->context = *context;
+	heap->cached.memory.account = context->account;
+	heap->fast.memory.account = context->account;
+	heap->tcaches.memory.account = context->account;
+	heap->vouched.memory.account = context->account;
+	error = glibc_find_arenas(heap, &unused);
+	if (error)
+		return error;
+	if (heap->arena_count == 0 && !unused) {
+		*ret = NULL;
+		return NULL;
+	}
+	*ret = &take(heap)->heap;
+	return NULL;
+}
+
+static struct error *claim_arenas(struct glibc_heap *heap,
+				  struct block_sink *sink)
+{
+	for (size_t i = 0; i < heap->arena_count; i++) {
+		const struct glibc_arena *arena = &heap->arenas[i];
+		struct error *error = block_sink_claim(
+			sink, arena->address,
+			arena->address + arena->layout->size);
+
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/* Walk the part of a main arena that sbrk() gave, if it has one. */
+static struct error *walk_main(struct glibc_heap *heap, struct block_sink *sink,
+			       size_t arena, uint64_t base,
+			       struct memory_range *ret_done)
+{
+	const struct region *region = image_find(heap->context.image, base);
+	uint64_t end;
+	struct error *error;
+
+	*ret_done = (struct memory_range){ 0 };
+	if (base == 0 || heap->arenas[arena].stated_size == 0)
+		return NULL;
+	if (!region || !(region->rights & RIGHT_WRITE) || !region->bytes) {
+		findings_add(heap->context.findings, FINDING_INCOMPLETE,
+			     "the main heap, at %#" PRIx64
+			     ", is not in the core: its allocations are not "
+			     "counted",
+			     base);
+		return NULL;
+	}
+	/* Parts of one mapping: the core may hold only some of them. */
+	end = region->end;
+	while ((region = image_find(heap->context.image, end)) &&
+	       (region->rights & RIGHT_WRITE) && !region->mapping)
+		end = region->end;
+	error = glibc_walk_chunks(heap, sink, arena, base, end, &end);
+	*ret_done = (struct memory_range){ base, end };
+	return error;
+}
+
+/* Compare what malloc counted itself with what was found. */
+static void check_counts(struct glibc_heap *heap)
+{
+	uint64_t count = 0, size = 0;
+
+	for (size_t i = 0; i < heap->parameters_count; i++) {
+		if (heap->parameters[i].mapped_size == 0 &&
+		    heap->parameters[i].mapped_count == 0)
+			continue;
+		count += heap->parameters[i].mapped_count;
+		size += heap->parameters[i].mapped_size;
+	}
+	if (count != 0 && (count != heap->mapped_count ||
+			   size != heap->mapped_size))
+		findings_add(heap->context.findings, FINDING_INCOMPLETE,
+			     "malloc counts %" PRIu64
+			     " mmapped chunks of %" PRIu64
+			     " bytes, but %" PRIu64 " of %" PRIu64
+			     " bytes were found",
+			     count, size, heap->mapped_count,
+			     heap->mapped_size);
+	for (size_t i = 0; i < heap->arena_count; i++) {
+		const struct glibc_arena *arena = &heap->arenas[i];
+
+		if (arena->main && arena->size < arena->stated_size)
+			findings_add(heap->context.findings, FINDING_INCOMPLETE,
+				     "the main arena has %" PRIu64
+				     " bytes from the system, but only %" PRIu64
+				     " were found",
+				     arena->stated_size, arena->size);
+	}
+}
+
+static struct error *glibc_walk(struct heap *base, arena_number first,
+				struct block_sink *sink)
+{
+	struct glibc_heap *heap = (struct glibc_heap *)base;
+	_cleanup_(free) struct memory_range *done =
+		calloc(heap->parameters_count + 1, sizeof(*done));
+	size_t done_count = 0;
+	struct error *error =
+		done ? glibc_collect_lists(heap) : &error_no_memory;
+
+	heap->first_arena = first;
+	heap->first_block = block_sink_count(sink);
+	if (!error)
+		error = claim_arenas(heap, sink);
+	for (size_t i = 0; i < heap->arena_count && !error; i++)
+		if (heap->arenas[i].main) {
+			error = walk_main(heap, sink, i,
+					  heap->parameters[done_count].base,
+					  &done[done_count]);
+			done_count++;
+		}
+	if (!error)
+		error = glibc_walk_mapped(heap, sink, done, done_count);
+	if (!error)
+		error = glibc_settle_lists(heap, sink);
+	if (error)
+		return error;
+	glibc_check_bins(heap);
+	check_counts(heap);
+	return NULL;
+}
+
+/* The last one stands for the chunks with mappings of their own. */
+static size_t glibc_arena_count(const struct heap *base)
+{
+	return ((const struct glibc_heap *)base)->arena_count + 1;
+}
+
+static struct arena glibc_arena(const struct heap *base, size_t number)
+{
+	const struct glibc_heap *heap = (const struct glibc_heap *)base;
+	const struct glibc_arena *arena = &heap->arenas[number];
+	struct arena mapped = { .kind = "mmapped", .size = heap->mapped_size };
+
+	if (number < heap->arena_count)
+		return (struct arena){
+			.kind = arena->main ? "main" : "thread",
+			.address = arena->address,
+			.size = arena->size,
+			.stated_size = arena->stated_size,
+		};
+	for (size_t i = 0; i < heap->parameters_count; i++)
+		mapped.stated_size += heap->parameters[i].mapped_size;
+	return mapped;
+}
+
+const struct allocator allocator_glibc = {
+	.name = "glibc",
+	.summary = "malloc of the GNU C library, 2.23 and later",
+	.open = glibc_open,
+	.walk = glibc_walk,
+	.arena_count = glibc_arena_count,
+	.arena = glibc_arena,
+	.close = glibc_close,
+};

@@ -1,0 +1,437 @@
+#include "allocators/glibc/arenas.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+	MAXIMUM_ARENAS = 1 << 16,
+	BIN_BYTES = BINS * 16,
+	BIN_MAP = 16,		 /* bytes of the bitmap behind the bins */
+	NEXT_FREE = 8,		 /* from next to next_free */
+	ATTACHED = 16,		 /* from next to attached_threads */
+	NEAR = 16 << 10,	 /* how far mp_ may be from main_arena */
+	MINIMUM_SELF_BINS = 32,	 /* empty or well linked, of 127 */
+};
+
+/* fastbins, top, bins, next, system_mem, sizeof */
+static const struct arena_layout layouts[] = {
+	{ 16, 96, 112, 2160, 2184, 2200 }, /* 2.26: have_fastchunks is new */
+	{ 0, 8, 24, 2072, 2096, 2112 },	   /* 2.43: no fast bins any more */
+	{ 8, 88, 104, 2152, 2176, 2192 },  /* before 2.26 */
+};
+
+enum { LAYOUTS = sizeof(layouts) / sizeof(layouts[0]) };
+
+static struct error *add_arena(struct glibc_heap *heap,
+			       struct glibc_arena arena)
+{
+	struct glibc_arena *arenas = reallocarray(
+		heap->arenas, heap->arena_count + 1, sizeof(*arenas));
+
+	if (!arenas)
+		return &error_no_memory;
+	heap->arenas = arenas;
+	arenas[heap->arena_count++] = arena;
+	return NULL;
+}
+
+static bool known_arena(const struct glibc_heap *heap, uint64_t address)
+{
+	for (size_t i = 0; i < heap->arena_count; i++)
+		if (heap->arenas[i].address == address)
+			return true;
+	return false;
+}
+
+/* Whether the ring of arenas from address leads back to it. */
+static bool ring_closes(struct view *view, const struct arena_layout *layout,
+			uint64_t address)
+{
+	uint64_t next = address;
+
+	for (size_t i = 0; i < MAXIMUM_ARENAS; i++) {
+		if (!view_word(view, next + layout->next, &next) ||
+		    next % 8 != 0)
+			return false;
+		if (next == address)
+			return true;
+	}
+	return false;
+}
+
+/* Whether enough bins are empty, or have members that point back. */
+static bool bins_fit(struct view *view, uint64_t bins)
+{
+	unsigned int fit = 0;
+
+	for (unsigned int i = 0; i < BINS; i++) {
+		uint64_t bin = bins + i * UINT64_C(16) - 16, first, last, back;
+
+		if (!view_word(view, bin + 16, &first) ||
+		    !view_word(view, bin + 24, &last))
+			return false;
+		if ((first == bin && last == bin) ||
+		    (view_word(view, first + 24, &back) && back == bin))
+			fit++;
+	}
+	return fit >= MINIMUM_SELF_BINS;
+}
+
+static struct error *add_ring(struct glibc_heap *heap, struct view *view,
+			      const struct arena_layout *layout, uint64_t first)
+{
+	uint64_t address = first;
+
+	do {
+		struct glibc_arena arena = {
+			.layout = layout,
+			.address = address,
+			.main = address == first,
+		};
+		struct error *error;
+
+		if (!view_word(view, address + layout->top, &arena.top) ||
+		    !view_word(view, address + layout->system_memory,
+			       &arena.stated_size) ||
+		    !view_word(view, address + layout->next, &address))
+			break;
+		error = add_arena(heap, arena);
+		if (error)
+			return error;
+	} while (address != first && heap->arena_count < MAXIMUM_ARENAS);
+	return NULL;
+}
+
+/* The last bin of a main arena may end at end: find out. */
+static struct error *try_bins(struct glibc_heap *heap, uint64_t end)
+{
+	struct view view = { heap->context.image };
+	uint64_t bins = end - BIN_BYTES;
+
+	for (size_t i = 0; i < LAYOUTS; i++) {
+		uint64_t address = bins - layouts[i].bins;
+
+		if (ring_closes(&view, &layouts[i], address) &&
+		    bins_fit(&view, bins) && !known_arena(heap, address))
+			return add_ring(heap, &view, &layouts[i], address);
+	}
+	return NULL;
+}
+
+/*
+ * Whether malloc was never called by the libc whose main arena has its field
+ * next at address: it points at the arena, all before it is still zero, and
+ * one thread is attached.
+ */
+static bool is_unused(struct view *view, uint64_t address, uint64_t next)
+{
+	for (size_t i = 0; i < LAYOUTS; i++) {
+		uint64_t word, attached;
+		bool zero = true;
+
+		if (next != address - layouts[i].next ||
+		    !view_word(view, address + NEXT_FREE, &word) || word != 0 ||
+		    !view_word(view, address + ATTACHED, &attached) ||
+		    attached != 1)
+			continue;
+		for (uint64_t j = next; j < address && zero; j += 8)
+			zero = view_word(view, j, &word) && word == 0;
+		if (zero)
+			return true;
+	}
+	return false;
+}
+
+static struct error *scan_region(struct glibc_heap *heap,
+				 const struct region *region, bool *unused)
+{
+	struct view view = { heap->context.image };
+	uint64_t size = region->end - region->start;
+
+	for (uint64_t i = 0; i + 32 <= size; i += 8) {
+		uint64_t address = region->start + i, words[4];
+		struct error *error;
+
+		memcpy(words, region->bytes + i, sizeof(words));
+		/* Nothing else points just below itself. */
+		if (words[0] == address - 16 && words[1] == address - 16 &&
+		    !(words[2] == address && words[3] == address)) {
+			error = try_bins(heap, address + 16);
+			if (error)
+				return error;
+		}
+		if (address - words[0] <= layouts[0].next &&
+		    is_unused(&view, address, words[0]))
+			*unused = true;
+	}
+	return NULL;
+}
+
+/* main_arena has initial values, so it is in a part of a file that was mapped.
+ */
+static bool may_hold_main_arena(const struct region *region, bool mapped)
+{
+	return region->bytes && (region->rights & RIGHT_WRITE) &&
+	       (region->mapping != NULL) == mapped;
+}
+
+static struct error *find_main_arenas(struct glibc_heap *heap, bool mapped,
+				      bool *unused)
+{
+	const struct image *image = heap->context.image;
+
+	for (size_t i = 0; i < image_region_count(image); i++) {
+		const struct region *region = image_region(image, i);
+		struct error *error;
+
+		if (!may_hold_main_arena(region, mapped))
+			continue;
+		error = scan_region(heap, region, unused);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/*
+ * Whether mp_.sbrk_base stands at address. Before it: n_mmaps, n_mmaps_max,
+ * max_n_mmaps, no_dyn_threshold (ints), mmapped_mem, max_mmapped_mem.
+ */
+static bool is_sbrk_base(struct view *view, uint64_t address,
+			 struct glibc_parameters *ret)
+{
+	uint64_t base, counts, mapped, most, size;
+
+	if (!view_word(view, address, &base) || base < PAGE ||
+	    !view_word(view, address - 32, &counts) ||
+	    !view_word(view, address - 16, &mapped) ||
+	    !view_word(view, address - 8, &most))
+		return false;
+	/* n_mmaps is at most n_mmaps_max; sizes are whole pages. */
+	if ((int32_t)counts < 0 || (int32_t)counts > (int32_t)(counts >> 32) ||
+	    mapped > most || mapped % PAGE != 0 || most % PAGE != 0)
+		return false;
+	base = (base + 15) & ~UINT64_C(15);
+	if (!view_word(view, base + 8, &size) || !(size & PREV_INUSE) ||
+	    (size & (IS_MMAPPED | NON_MAIN_ARENA)) ||
+	    (size & ~(uint64_t)FLAGS) < FENCE)
+		return false;
+	*ret = (struct glibc_parameters){ base, (uint32_t)counts, mapped };
+	return true;
+}
+
+/* mp_ is in the same data section as main_arena. */
+static struct glibc_parameters find_parameters(struct glibc_heap *heap,
+					       const struct glibc_arena *arena)
+{
+	const struct image *image = heap->context.image;
+	const struct region *home = image_find(image, arena->address);
+	const struct region *top = image_find(image, arena->top);
+	struct view near = { image }, far = { image };
+	struct glibc_parameters best = { 0 }, found;
+
+	for (uint64_t i = arena->address - NEAR; i < arena->address + NEAR;
+	     i += 8) {
+		const struct region *region;
+		uint64_t base;
+
+		if (i < home->start || i >= home->end ||
+		    (i >= arena->address &&
+		     i < arena->address + arena->layout->size) ||
+		    !view_word(&near, i, &base) || base < PAGE)
+			continue;
+		region = image_find(image, base);
+		if (!region || !(region->rights & RIGHT_WRITE) ||
+		    !is_sbrk_base(&far, i, &found))
+			continue;
+		/* Best where the main arena grows at its upper end. */
+		if (region == top && found.base <= arena->top)
+			return found;
+		if (!best.base)
+			best = found;
+	}
+	return best;
+}
+
+/*
+ * The main heap begins where mp_ says, else with the mapping that top is in.
+ */
+static struct error *add_parameters(struct glibc_heap *heap,
+				    const struct glibc_arena *arena)
+{
+	const struct region *top = image_find(heap->context.image, arena->top);
+	struct glibc_parameters *parameters =
+		reallocarray(heap->parameters, heap->parameters_count + 1,
+			     sizeof(*parameters));
+
+	if (!parameters)
+		return &error_no_memory;
+	heap->parameters = parameters;
+	parameters[heap->parameters_count] = find_parameters(heap, arena);
+	if (!parameters[heap->parameters_count].base && arena->stated_size &&
+	    top && (top->rights & RIGHT_WRITE) && !top->mapping)
+		parameters[heap->parameters_count].base =
+			(top->start + 15) & ~UINT64_C(15);
+	heap->parameters_count++;
+	return NULL;
+}
+
+/*
+ * How far apart heaps are: 64 MiB, or four huge pages. The heap that top is in
+ * begins with the arena's address.
+ */
+static uint64_t subheap_alignment(struct glibc_heap *heap)
+{
+	static const uint64_t sizes[] = {
+		UINT64_C(64) << 20, UINT64_C(8) << 20, UINT64_C(4) << 30,
+		UINT64_C(2) << 30,  UINT64_C(1) << 20, UINT64_C(128) << 20,
+	};
+	struct view view = { heap->context.image };
+
+	for (size_t i = 0; i < heap->arena_count; i++) {
+		const struct glibc_arena *arena = &heap->arenas[i];
+		uint64_t owner;
+
+		if (arena->main)
+			continue;
+		for (size_t j = 0; j < sizeof(sizes) / sizeof(sizes[0]); j++)
+			if (view_word(&view, arena->top & ~(sizes[j] - 1),
+				      &owner) &&
+			    owner == arena->address)
+				return sizes[j];
+	}
+	return sizes[0];
+}
+
+static struct error *add_subheap(struct glibc_heap *heap,
+				 struct glibc_subheap subheap)
+{
+	struct glibc_subheap *subheaps = reallocarray(
+		heap->subheaps, heap->subheap_count + 1, sizeof(*subheaps));
+
+	if (!subheaps)
+		return &error_no_memory;
+	heap->subheaps = subheaps;
+	subheaps[heap->subheap_count++] = subheap;
+	return NULL;
+}
+
+/*
+ * The heap of that arena at start, if there is one. Its head is
+ * { ar_ptr, prev, size, mprotect_size, ... }; the arena itself follows in the
+ * first, and tells how long the head is.
+ */
+static bool read_subheap(struct glibc_heap *heap, struct view *view,
+			 uint64_t start, uint64_t most, size_t number,
+			 struct glibc_subheap *ret)
+{
+	const struct glibc_arena *arena = &heap->arenas[number];
+	uint64_t previous, size, end, first;
+
+	if (!view_word(view, start + 8, &previous) ||
+	    !view_word(view, start + 16, &size) || size % PAGE != 0 ||
+	    size == 0 || size > most || previous % PAGE != 0)
+		return false;
+	if (arena->address - start < PAGE)
+		first = arena->address + arena->layout->size;
+	else if (view_word(view, start + 48 + 8, &end) && (end & PREV_INUSE) &&
+		 (end & ~(uint64_t)FLAGS) >= FENCE)
+		first = start + 48;
+	else
+		first = start + 32;
+	*ret = (struct glibc_subheap){
+		.start = start,
+		.end = start + size,
+		.first = (first + 15) & ~UINT64_C(15),
+		.arena = number,
+	};
+	return true;
+}
+
+/* Whether an arena other than a main one is at address; its number. */
+static bool find_arena(const struct glibc_heap *heap, uint64_t address,
+		       size_t *ret)
+{
+	for (size_t i = 0; i < heap->arena_count; i++) {
+		if (heap->arenas[i].address != address || heap->arenas[i].main)
+			continue;
+		*ret = i;
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Heaps are found by where they may be, not by their chain, which damage could
+ * break.
+ */
+static struct error *find_subheaps(struct glibc_heap *heap)
+{
+	const struct image *image = heap->context.image;
+	uint64_t alignment = subheap_alignment(heap), end = 0;
+	struct view view = { image };
+
+	for (size_t i = 0; i < image_region_count(image); i++) {
+		const struct region *region = image_region(image, i);
+		uint64_t start = (region->start + alignment - 1) &
+				 ~(alignment - 1);
+
+		if (!(region->rights & RIGHT_WRITE) || !region->bytes ||
+		    region->mapping)
+			continue;
+		for (; start >= region->start && start < region->end;
+		     start += alignment) {
+			struct glibc_subheap subheap;
+			struct error *error;
+			uint64_t owner;
+			size_t number;
+
+			if (start < end || !view_word(&view, start, &owner) ||
+			    !find_arena(heap, owner, &number) ||
+			    !read_subheap(heap, &view, start, alignment, number,
+					  &subheap))
+				continue;
+			error = add_subheap(heap, subheap);
+			if (error)
+				return error;
+			end = subheap.end;
+		}
+	}
+	return NULL;
+}
+
+/* An arena without the heap that it is in cannot be walked. */
+static void check_subheaps(struct glibc_heap *heap)
+{
+	for (size_t i = 0; i < heap->arena_count; i++) {
+		bool found = heap->arenas[i].main;
+
+		for (size_t j = 0; j < heap->subheap_count; j++)
+			if (heap->subheaps[j].arena == i)
+				found = true;
+		if (!found)
+			findings_add(heap->context.findings, FINDING_INCOMPLETE,
+				     "the heap of the arena at %#" PRIx64
+				     " is not understood: its allocations are "
+				     "not counted",
+				     heap->arenas[i].address);
+	}
+}
+
+struct error *glibc_find_arenas(struct glibc_heap *heap, bool *ret_unused)
+{
+	struct error *error;
+
+	*ret_unused = false;
+	error = find_main_arenas(heap, true, ret_unused);
+	if (!error && heap->arena_count == 0 && !*ret_unused)
+		error = find_main_arenas(heap, false, ret_unused);
+	for (size_t i = 0; i < heap->arena_count && !error; i++)
+		if (heap->arenas[i].main)
+			error = add_parameters(heap, &heap->arenas[i]);
+	if (!error && heap->arena_count > 0)
+		error = find_subheaps(heap);
+	if (!error)
+		check_subheaps(heap);
+	return error;
+}

@@ -1,0 +1,416 @@
+#include "allocators/glibc/chunks.h"
+
+#include "allocators/glibc/lists.h"
+
+#include <inttypes.h>
+
+enum {
+	SOUND_RUN = 16,	 /* as many sound chunks in a row are no accident */
+	PROGRESS_STEP = 1 << 16, /* chunks */
+};
+
+struct walk {
+	struct glibc_heap *heap;
+	struct block_sink *sink;
+	struct glibc_arena *arena;
+	arena_number number;
+	uint64_t end;	  /* of what may be walked */
+	size_t cached, fast; /* the next of these lists at or above */
+	struct view view;
+	uint64_t steps;	  /* that may still be spent on finding chunks */
+	uint64_t previous; /* block below, for a report; 0: none */
+	uint64_t previous_size;
+};
+
+/* Whether a header can be that of a chunk with available bytes from it. */
+static bool sound_header(const struct glibc_arena *arena, uint64_t header,
+			 uint64_t available)
+{
+	uint64_t size = header & ~(uint64_t)FLAGS;
+
+	return size >= MINIMUM_CHUNK && size % 16 == 0 && size <= available &&
+	       !(header & IS_MMAPPED) &&
+	       !(arena->main && (header & NON_MAIN_ARENA));
+}
+
+/* Whether a fence begins at chunk: two headers of 16 bytes, or 16 and 0. */
+static bool is_fence(struct view *view, uint64_t chunk, uint64_t header)
+{
+	uint64_t next;
+
+	return (header & ~(uint64_t)FLAGS) == FENCE && (header & PREV_INUSE) &&
+	       view_word(view, chunk + FENCE + 8, &next) &&
+	       ((next & ~(uint64_t)FLAGS) == FENCE ||
+		(next & ~(uint64_t)FLAGS) == 0) &&
+	       (next & PREV_INUSE);
+}
+
+enum step { STEP_CHUNK, STEP_TOP, STEP_FENCE, STEP_BROKEN };
+
+/* What is at chunk; for a sound chunk, the next one is left in *ret_next. */
+static enum step look(struct view *view, const struct glibc_arena *arena,
+		      uint64_t chunk, uint64_t end, uint64_t *ret_next)
+{
+	uint64_t header, above, below;
+
+	if (chunk >= end || end - chunk < HEADER ||
+	    !view_word(view, chunk + 8, &header))
+		return STEP_BROKEN;
+	if (chunk == arena->top)
+		return STEP_TOP;
+	if (is_fence(view, chunk, header))
+		return STEP_FENCE;
+	if (!sound_header(arena, header, end - chunk))
+		return STEP_BROKEN;
+	*ret_next = chunk + (header & ~(uint64_t)FLAGS);
+	/* A free chunk's size stands at its end as well. */
+	if (view_word(view, *ret_next + 8, &above) && !(above & PREV_INUSE) &&
+	    above >= MINIMUM_CHUNK &&
+	    (!view_word(view, *ret_next, &below) ||
+	     below != (header & ~(uint64_t)FLAGS)))
+		return STEP_BROKEN;
+	return STEP_CHUNK;
+}
+
+bool glibc_is_piece(struct glibc_heap *heap, const struct glibc_arena *arena,
+		    uint64_t start, uint64_t end, uint64_t *ret_end)
+{
+	struct view view = { heap->context.image };
+	uint64_t chunk = start, size;
+
+	for (;;) {
+		switch (look(&view, arena, chunk, end, &chunk)) {
+		case STEP_CHUNK:
+			break;
+		case STEP_TOP:
+			if (!view_word(&view, chunk + 8, &size))
+				return false;
+			*ret_end = chunk + (size & ~(uint64_t)FLAGS);
+			return *ret_end <= end;
+		case STEP_FENCE:
+			*ret_end = chunk + 2 * (uint64_t)FENCE;
+			return *ret_end <= end && chunk > start;
+		case STEP_BROKEN:
+			return false;
+		}
+	}
+}
+
+/*
+ * Whether chunks in a row begin at chunk that end where they must, or that are
+ * too many for an accident unless to_end.
+ */
+static bool starts_run(struct walk *walk, uint64_t chunk, bool to_end)
+{
+	struct view view = walk->view;
+	uint64_t header;
+
+	if (!view_word(&view, chunk + 8, &header) ||
+	    !sound_header(walk->arena, header, walk->end - chunk))
+		return false;
+	for (unsigned int i = 0; to_end || i < SOUND_RUN; i++) {
+		if (walk->steps == 0)
+			return false;
+		walk->steps--;
+		switch (look(&view, walk->arena, chunk, walk->end, &chunk)) {
+		case STEP_CHUNK:
+			break;
+		case STEP_TOP:
+		case STEP_FENCE:
+			return i > 0;
+		case STEP_BROKEN:
+			return false;
+		}
+		if (!to_end && i > 0 &&
+		    number_list_has(&walk->heap->vouched, chunk))
+			return true;
+	}
+	return true;
+}
+
+/*
+ * The nearest chunk from address on that a list or top names, or with which a
+ * run of sound chunks begins; walk->end if there is none.
+ */
+static uint64_t find_chunk(struct walk *walk, uint64_t address, bool to_end)
+{
+	const struct number_list *vouched = &walk->heap->vouched;
+
+	for (address = (address + 15) & ~UINT64_C(15);
+	     walk->end - address >= MINIMUM_CHUNK && address < walk->end;
+	     address += 16) {
+		uint64_t header;
+
+		if (address == walk->arena->top)
+			return address;
+		if (!view_word(&walk->view, address + 8, &header)) {
+			const struct region *region =
+				image_find(walk->heap->context.image, address);
+
+			if (!region || region->end >= walk->end)
+				break;
+			address = (region->end - 1) & ~UINT64_C(15);
+			continue;
+		}
+		if (!sound_header(walk->arena, header, walk->end - address))
+			continue;
+		if ((!to_end && number_list_has(vouched, address)) ||
+		    starts_run(walk, address, to_end))
+			return address;
+	}
+	return walk->end;
+}
+
+static struct error *begin_region(struct walk *walk, uint64_t start)
+{
+	return block_sink_region(walk->sink, start, walk->end, walk->number);
+}
+
+/* End the region at end; it goes on, if at all, with another one. */
+static void end_region(struct walk *walk, uint64_t end)
+{
+	block_sink_cut(walk->sink, end < walk->end ? end : walk->end);
+}
+
+static struct error *add_block(struct walk *walk, uint64_t chunk,
+			       uint64_t size, enum block_state state)
+{
+	walk->previous = chunk + HEADER;
+	walk->previous_size = size;
+	return block_sink_add(walk->sink,
+			      (struct block){ chunk + HEADER, size, state });
+}
+
+/* Whether the sorted list, from *cursor on, has chunk; moves the cursor. */
+static bool list_has(const struct number_list *list, size_t *cursor,
+		     uint64_t chunk)
+{
+	const uint64_t *all = numbers(list);
+
+	while (*cursor < list->count && all[*cursor] < chunk)
+		(*cursor)++;
+	return *cursor < list->count && all[*cursor] == chunk;
+}
+
+/* Whether a chunk is on a list that links both ways. */
+static bool is_linked(struct walk *walk, uint64_t chunk)
+{
+	struct view view = walk->view;
+	uint64_t next, previous, back, forth;
+
+	return view_word(&view, chunk + 16, &next) &&
+	       view_word(&view, chunk + 24, &previous) &&
+	       view_word(&view, next + 24, &back) &&
+	       view_word(&view, previous + 16, &forth) && back == chunk &&
+	       forth == chunk;
+}
+
+/*
+ * The state of a chunk. in_use is what the next chunk says, if it can be
+ * believed; otherwise the chunk's own links tell.
+ */
+static enum block_state chunk_state(struct walk *walk, uint64_t chunk,
+				    bool in_use, bool believed)
+{
+	if (list_has(&walk->heap->cached, &walk->cached, chunk))
+		return BLOCK_CACHED;
+	if (list_has(&walk->heap->fast, &walk->fast, chunk))
+		return BLOCK_FREE;
+	if (!believed)
+		return is_linked(walk, chunk) ? BLOCK_FREE : BLOCK_USED;
+	return in_use ? BLOCK_USED : BLOCK_FREE;
+}
+
+/* "the allocation below, at X of size S, may have been overrun" */
+static void report_damage(struct walk *walk, uint64_t chunk, uint64_t skipped)
+{
+	const struct glibc_heap *heap = walk->heap;
+
+	if (walk->previous)
+		findings_add(heap->context.findings, FINDING_INCOMPLETE,
+			     "the heap is damaged at %#" PRIx64
+			     ": that is no header of a chunk. The allocation "
+			     "below it, at %#" PRIx64 " of size %#" PRIx64
+			     ", may have been overrun. %" PRIu64
+			     " bytes are skipped; what is in them still counts "
+			     "as a reference",
+			     chunk + 8, walk->previous, walk->previous_size,
+			     skipped);
+	else
+		findings_add(heap->context.findings, FINDING_INCOMPLETE,
+			     "the heap is damaged at %#" PRIx64
+			     ": no chunk begins there. %" PRIu64
+			     " bytes are skipped; what is in them still counts "
+			     "as a reference",
+			     chunk + 8, skipped);
+}
+
+/*
+ * Go on behind damage at chunk: *ret_chunk is the next chunk that can be
+ * trusted, or the end.
+ */
+static struct error *skip_damage(struct walk *walk, uint64_t chunk,
+				 uint64_t *ret_chunk)
+{
+	struct error *error = NULL;
+	uint64_t next;
+
+	if (!walk->heap->vouched_known)
+		error = glibc_collect_vouched(walk->heap);
+	if (error)
+		return error;
+	next = find_chunk(walk, chunk + HEADER, false);
+	report_damage(walk, chunk, next - chunk);
+	end_region(walk, chunk + HEADER);
+	*ret_chunk = next;
+	walk->previous = 0;
+	return next < walk->end ? begin_region(walk, next) : NULL;
+}
+
+/*
+ * Behind a fence, somebody else's memory from sbrk() may follow, and then
+ * malloc's again. *ret_chunk is where, or the end.
+ */
+static struct error *skip_fence(struct walk *walk, uint64_t chunk,
+				uint64_t *ret_chunk)
+{
+	uint64_t behind = chunk + 2 * (uint64_t)FENCE;
+
+	end_region(walk, behind);
+	*ret_chunk = walk->arena->main ? find_chunk(walk, behind, true) :
+					 walk->end;
+	if (*ret_chunk >= walk->end) {
+		walk->end = behind;
+		*ret_chunk = behind;
+		return NULL;
+	}
+	return begin_region(walk, *ret_chunk);
+}
+
+/*
+ * The size of top as it ought to be: to the end of its heap, or of what the
+ * main arena says it got from the system.
+ */
+static uint64_t expected_end(const struct walk *walk, uint64_t top)
+{
+	const struct glibc_heap *heap = walk->heap;
+	const struct glibc_arena *arena = walk->arena;
+
+	for (size_t i = 0; i < heap->parameters_count && arena->main; i++) {
+		uint64_t end = heap->parameters[i].base + arena->stated_size;
+
+		if (heap->parameters[i].base <= top && end > top &&
+		    end <= walk->end)
+			return end & ~(uint64_t)(PAGE - 1);
+	}
+	return walk->end;
+}
+
+static struct error *add_top(struct walk *walk, uint64_t top)
+{
+	uint64_t header = 0, size, end;
+
+	view_word(&walk->view, top + 8, &header);
+	size = header & ~(uint64_t)FLAGS;
+	end = top + size;
+	if (!sound_header(walk->arena, header & ~(uint64_t)NON_MAIN_ARENA,
+			  walk->end - top) ||
+	    end % PAGE != 0) {
+		end = expected_end(walk, top);
+		findings_add(walk->heap->context.findings, FINDING_INCOMPLETE,
+			     "the heap is damaged at %#" PRIx64
+			     ": the size of its free end (top) is %#" PRIx64
+			     ". The allocation below it, at %#" PRIx64
+			     " of size %#" PRIx64
+			     ", may have been overrun. Up to %#" PRIx64
+			     " all is taken to be free",
+			     top + 8, header, walk->previous,
+			     walk->previous_size, end);
+		size = end > top ? end - top : 0;
+	}
+	walk->end = end;
+	end_region(walk, end);
+	if (size < MINIMUM_CHUNK)
+		return NULL;
+	return add_block(walk, top, size - HEADER, BLOCK_FREE);
+}
+
+/* Add the sound chunk, and leave the next one in *ret_next. */
+static struct error *add_chunk(struct walk *walk, uint64_t chunk,
+			       uint64_t header, uint64_t *ret_next)
+{
+	uint64_t size = header & ~(uint64_t)FLAGS, next = chunk + size;
+	uint64_t above = PREV_INUSE, below = 0, usable = size - 8;
+	bool believed = true;
+
+	*ret_next = next;
+	if (walk->end - next < HEADER) {
+		/* Nothing follows that could lend its first word. */
+		usable = size - HEADER;
+		believed = false;
+	} else if (next != walk->arena->top &&
+		   view_word(&walk->view, next + 8, &above)) {
+		believed = sound_header(walk->arena, above, walk->end - next) ||
+			   is_fence(&walk->view, next, above);
+		if (believed && !(above & PREV_INUSE))
+			believed = view_word(&walk->view, next, &below) &&
+				   below == size;
+		if (!believed && (above & ~(uint64_t)FLAGS) == 0)
+			believed = above & PREV_INUSE; /* the end of a heap */
+	}
+	return add_block(walk, chunk, usable,
+			 chunk_state(walk, chunk, above & PREV_INUSE,
+				     believed));
+}
+
+static struct error *walk_run(struct walk *walk, uint64_t chunk)
+{
+	struct progress *progress = walk->heap->context.progress;
+
+	for (uint64_t count = 1; chunk < walk->end; count++) {
+		struct error *error;
+		uint64_t header, start = chunk;
+		bool readable = view_word(&walk->view, chunk + 8, &header);
+
+		if (chunk == walk->arena->top && walk->end - chunk >= HEADER)
+			return add_top(walk, chunk);
+		if (readable && is_fence(&walk->view, chunk, header))
+			error = skip_fence(walk, chunk, &chunk);
+		else if (readable && sound_header(walk->arena, header,
+						  walk->end - chunk))
+			error = add_chunk(walk, chunk, header, &chunk);
+		else if (readable && (header & ~(uint64_t)FLAGS) == 0 &&
+			 walk->end - chunk <= FENCE)
+			return NULL; /* the end of a heap without its fence */
+		else
+			error = skip_damage(walk, chunk, &chunk);
+		if (error)
+			return error;
+		if (count % PROGRESS_STEP == 0 &&
+		    !progress_step(progress, chunk - start))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+	}
+	return NULL;
+}
+
+struct error *glibc_walk_chunks(struct glibc_heap *heap,
+				struct block_sink *sink, size_t arena,
+				uint64_t start, uint64_t end, uint64_t *ret_end)
+{
+	struct walk walk = {
+		.heap = heap,
+		.sink = sink,
+		.arena = &heap->arenas[arena],
+		.number = heap->first_arena + (arena_number)arena,
+		.end = end,
+		.view = { heap->context.image },
+		.steps = (end - start) / 2,
+	};
+	struct error *error = begin_region(&walk, start);
+
+	if (!error)
+		error = walk_run(&walk, start);
+	walk.arena->size += walk.end - start;
+	*ret_end = walk.end;
+	return error;
+}

@@ -1,0 +1,133 @@
+/*
+ * glibc malloc's heap in a dump: what its parts share.
+ *
+ * Layouts are those of malloc/malloc.c and malloc/arena.c of glibc 2.23 to
+ * 2.43 on x86-64. No version number is trusted, as distributions backport:
+ * what differs between versions is decided by what fits the dump.
+ *
+ *	chunk             user's memory
+ *	| prev | size+flags | fd | bk | ...          | prev | size ...
+ *	p      p+8          p+16                     p+size
+ *
+ * prev belongs to the chunk below as long as that is in use. A chunk is free
+ * if the next one's PREV_INUSE is clear, or if it is in a thread's cache
+ * (tcache) or a fast bin: those keep the flag set.
+ */
+#ifndef ALLOCATORS_GLIBC_GLIBC_H
+#define ALLOCATORS_GLIBC_GLIBC_H
+
+#include "analyzer/base/findings.h"
+#include "analyzer/heap/allocator.h"
+#include "analyzer/heap/index.h"
+
+enum {
+	PREV_INUSE = 1,
+	IS_MMAPPED = 2,
+	NON_MAIN_ARENA = 4,
+	FLAGS = 7,
+
+	HEADER = 16,	     /* from a chunk to the user's memory */
+	MINIMUM_CHUNK = 32,
+	FENCE = 16,	     /* the size of a fencepost */
+	BINS = 127,
+	PAGE = 4096,
+};
+
+/* Where malloc_state has its fields. */
+struct arena_layout {
+	uint64_t fastbins; /* 0: there are none */
+	uint64_t top;
+	uint64_t bins;
+	uint64_t next; /* arena in the ring of all */
+	uint64_t system_memory;
+	uint64_t size;
+};
+
+enum { FASTBINS = 10 };
+
+struct glibc_arena {
+	const struct arena_layout *layout;
+	uint64_t address;
+	bool main;
+	uint64_t top;	      /* chunk */
+	uint64_t stated_size; /* its system_mem */
+	uint64_t size;	      /* what was found of it, in bytes */
+};
+
+/* A mapped heap of an arena that is not the main one: heap_info. */
+struct glibc_subheap {
+	uint64_t start, end;
+	uint64_t first; /* chunk */
+	size_t arena;
+};
+
+/* mp_, as far as it was found: malloc's parameters and counts. */
+struct glibc_parameters {
+	uint64_t base; /* sbrk_base: where the main heap begins; 0: unknown */
+	uint32_t mapped_count;
+	uint64_t mapped_size;
+};
+
+/* A list of numbers. */
+struct number_list {
+	struct memory memory;
+	size_t count;
+};
+
+struct glibc_heap {
+	struct heap heap;
+	struct heap_context context;
+	struct glibc_arena *arenas;
+	size_t arena_count;
+	struct glibc_subheap *subheaps; /* by address */
+	size_t subheap_count;
+	struct glibc_parameters *parameters; /* one for each main arena */
+	size_t parameters_count;
+
+	/* Chunks that are free though they look used, by address. */
+	struct number_list cached, fast;
+	struct number_list tcaches; /* the thread caches' own memory */
+	uint64_t tcache_key;	    /* in the second word of cached chunks */
+	bool mangled;		    /* the links of cached and fast chunks */
+	bool cache_damaged, fast_damaged;
+
+	/* Chunks that a list names, to go on from behind damage. */
+	struct number_list vouched;
+	bool vouched_known;
+
+	uint64_t mapped_count, mapped_size; /* mmapped chunks found */
+	size_t first_block;		    /* of this heap in the sink */
+	arena_number first_arena;
+};
+
+/* Reads words that are near each other without searching for their region. */
+struct view {
+	const struct image *image;
+	uint64_t start, size;
+	const uint8_t *bytes;
+};
+
+bool view_move(struct view *view, uint64_t address, uint64_t *ret);
+
+static inline bool view_word(struct view *view, uint64_t address,
+			     uint64_t *ret)
+{
+	uint64_t offset = address - view->start;
+
+	if (offset < view->size && view->size - offset >= sizeof(*ret)) {
+		__builtin_memcpy(ret, view->bytes + offset, sizeof(*ret));
+		return true;
+	}
+	return view_move(view, address, ret);
+}
+
+static inline const uint64_t *numbers(const struct number_list *list)
+{
+	return list->memory.bytes;
+}
+
+struct error *number_list_add(struct number_list *list, uint64_t number);
+void number_list_sort(struct number_list *list); /* repeats go */
+bool number_list_has(const struct number_list *list, uint64_t number);
+
+#endif

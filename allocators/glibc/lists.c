@@ -1,0 +1,559 @@
+#include "allocators/glibc/lists.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+	TCACHE_BINS = 76,
+	SMALL_TCACHE_BINS = 64,	    /* one for each size; above: ranges */
+	TLS_REACH = 1 << 20,	    /* how far below its end TLS is searched */
+	MAXIMUM_CACHED = UINT16_MAX, /* in one bin, by its counter */
+	MAXIMUM_TCACHES = 1 << 16,
+};
+
+/* tcache_perthread_struct: counters, then the bins' first entries. */
+struct tcache_layout {
+	uint64_t chunk_size;
+	unsigned int bins;
+	unsigned int counter_size; /* bytes */
+	bool counts;		   /* else: how many more are welcome */
+};
+
+static const struct tcache_layout tcache_layouts[] = {
+	{ 0x290, 64, 2, true },	 /* 2.30 */
+	{ 0x300, 76, 2, false }, /* 2.42 */
+	{ 0x250, 64, 1, true },	 /* 2.26 */
+};
+
+enum { TCACHE_LAYOUTS = sizeof(tcache_layouts) / sizeof(tcache_layouts[0]) };
+
+struct tcache {
+	const struct tcache_layout *layout;
+	uint64_t address;
+	uint16_t counters[TCACHE_BINS];
+	uint64_t entries[TCACHE_BINS];
+};
+
+static uint64_t demangle(const struct glibc_heap *heap, uint64_t where,
+			 uint64_t link)
+{
+	return heap->mangled ? link ^ (where >> 12) : link;
+}
+
+static uint64_t chunk_size(struct view *view, uint64_t chunk)
+{
+	uint64_t size;
+
+	return view_word(view, chunk + 8, &size) ? size & ~(uint64_t)FLAGS : 0;
+}
+
+static uint64_t small_bin_size(unsigned int bin)
+{
+	return MINIMUM_CHUNK + UINT64_C(16) * bin;
+}
+
+/* Whether memory at user's address may be cached in that bin. */
+static bool fits_bin(struct view *view, uint64_t user, unsigned int bin)
+{
+	uint64_t size;
+
+	if (user % 16 != 0 || user < HEADER)
+		return false;
+	size = chunk_size(view, user - HEADER);
+	if (bin < SMALL_TCACHE_BINS)
+		return size == small_bin_size(bin);
+	return size > small_bin_size(SMALL_TCACHE_BINS - 1);
+}
+
+static bool read_fields(const struct image *image, struct tcache *tcache)
+{
+	const struct tcache_layout *layout = tcache->layout;
+	uint8_t counters[TCACHE_BINS * sizeof(uint16_t)];
+	size_t size = layout->bins * layout->counter_size;
+
+	if (!image_read(image, tcache->address, counters, size) ||
+	    !image_read(image, tcache->address + size, tcache->entries,
+			layout->bins * sizeof(uint64_t)))
+		return false;
+	for (unsigned int i = 0; i < layout->bins; i++) {
+		if (layout->counter_size == 1)
+			tcache->counters[i] = counters[i];
+		else
+			memcpy(&tcache->counters[i], counters + 2 * i, 2);
+	}
+	return true;
+}
+
+/* What the counters alone say: all of them agree with the entries. */
+static bool counters_fit(const struct tcache *tcache)
+{
+	for (unsigned int i = 0; i < tcache->layout->bins; i++)
+		if (tcache->layout->counts &&
+		    (tcache->counters[i] != 0) != (tcache->entries[i] != 0))
+			return false;
+	return true;
+}
+
+/*
+ * How many bins of what may be a thread's cache at address have members, all
+ * of which are of the right size; -1 if it is none.
+ */
+static int read_tcache(struct glibc_heap *heap, struct view *view,
+		       uint64_t address, struct tcache *ret)
+{
+	int members = 0;
+	uint64_t size;
+
+	if (address % 16 != 0 || address < HEADER)
+		return -1;
+	size = chunk_size(view, address - HEADER);
+	ret->layout = NULL;
+	for (size_t i = 0; i < TCACHE_LAYOUTS; i++)
+		if (tcache_layouts[i].chunk_size == size)
+			ret->layout = &tcache_layouts[i];
+	ret->address = address;
+	if (!ret->layout || !read_fields(heap->context.image, ret) ||
+	    !counters_fit(ret))
+		return -1;
+	for (unsigned int i = 0; i < ret->layout->bins; i++) {
+		if (ret->entries[i] == 0)
+			continue;
+		if (!fits_bin(view, ret->entries[i], i))
+			return -1;
+		members++;
+	}
+	return members;
+}
+
+/*
+ * libc's variable tcache is in the thread's static TLS, which ends at the
+ * thread pointer. A word there that points at a cache is it, or a copy.
+ */
+static struct error *find_tcaches(struct glibc_heap *heap)
+{
+	const struct image *image = heap->context.image;
+	const struct program *program = heap->context.program;
+	struct view near = { image }, far = { image };
+
+	for (size_t i = 0; i < program_thread_count(program); i++) {
+		uint64_t end = program_thread(program, i)->thread_pointer &
+			       ~UINT64_C(7);
+		const struct region *region = image_find(image, end);
+		uint64_t start = end > TLS_REACH ? end - TLS_REACH : 0;
+
+		if (region && start < region->start)
+			start = region->start;
+		for (uint64_t j = start; region && j < end; j += 8) {
+			struct tcache tcache;
+			struct error *error;
+			uint64_t word;
+
+			if (!view_word(&near, j, &word) || word < PAGE ||
+			    word % 16 != 0 ||
+			    read_tcache(heap, &far, word, &tcache) < 0)
+				continue;
+			error = number_list_add(&heap->tcaches, word);
+			if (error)
+				return error;
+		}
+	}
+	number_list_sort(&heap->tcaches);
+	return NULL;
+}
+
+/* How many links of a list lead to chunks of its bin, up to its end. */
+static unsigned int follow(const struct glibc_heap *heap, struct view *view,
+			   uint64_t user, unsigned int bin)
+{
+	unsigned int length = 0;
+	uint64_t link;
+
+	while (length < MAXIMUM_CACHED && fits_bin(view, user, bin) &&
+	       view_word(view, user, &link)) {
+		length++;
+		user = demangle(heap, user, link);
+		if (user == 0)
+			return length;
+	}
+	return 0;
+}
+
+static bool reads_as(struct glibc_heap *heap, bool mangled, struct view *view,
+		     uint64_t user, unsigned int bin)
+{
+	heap->mangled = mangled;
+	return follow(heap, view, user, bin) > 0;
+}
+
+/* Let the lists themselves say whether links are mangled. */
+static void decide_mangling(struct glibc_heap *heap)
+{
+	struct view view = { heap->context.image };
+	unsigned int mangled = 0, plain = 0;
+
+	for (size_t i = 0; i < heap->tcaches.count; i++) {
+		struct tcache tcache;
+
+		if (read_tcache(heap, &view, numbers(&heap->tcaches)[i],
+				&tcache) < 0)
+			continue;
+		for (unsigned int j = 0; j < tcache.layout->bins; j++) {
+			uint64_t entry = tcache.entries[j];
+
+			if (entry == 0)
+				continue;
+			mangled += reads_as(heap, true, &view, entry, j);
+			plain += reads_as(heap, false, &view, entry, j);
+		}
+	}
+	for (size_t i = 0; i < heap->arena_count; i++) {
+		const struct glibc_arena *arena = &heap->arenas[i];
+
+		for (unsigned int j = 0;
+		     j < FASTBINS && arena->layout->fastbins; j++) {
+			uint64_t chunk, link;
+
+			if (!view_word(&view,
+				       arena->address +
+					       arena->layout->fastbins + 8 * j,
+				       &chunk) ||
+			    chunk == 0 ||
+			    !view_word(&view, chunk + HEADER, &link))
+				continue;
+			mangled += link == (chunk + HEADER) >> 12;
+			plain += link == 0;
+		}
+	}
+	/* Without any list the newer way is as good as the other. */
+	heap->mangled = mangled >= plain;
+}
+
+static void report_cache(struct glibc_heap *heap, const struct tcache *tcache,
+			 unsigned int bin, uint64_t user)
+{
+	heap->cache_damaged = true;
+	findings_add(heap->context.findings, FINDING_INCOMPLETE,
+		     "a thread's cache (tcache at %#" PRIx64
+		     ") is damaged: the list of chunks of size %#" PRIx64
+		     " breaks at %#" PRIx64
+		     "; the rest of it is recognised by its contents only",
+		     tcache->address, small_bin_size(bin), user);
+}
+
+static struct error *collect_tcache_bin(struct glibc_heap *heap,
+					struct view *view,
+					const struct tcache *tcache,
+					unsigned int bin)
+{
+	uint64_t user = tcache->entries[bin], last = tcache->address, key = 0;
+	unsigned int length = 0;
+
+	while (user != 0) {
+		uint64_t link;
+		struct error *error;
+
+		if (length > MAXIMUM_CACHED || !fits_bin(view, user, bin) ||
+		    !view_word(view, user, &link)) {
+			report_cache(heap, tcache, bin, last);
+			return NULL;
+		}
+		error = number_list_add(&heap->cached, user - HEADER);
+		if (error)
+			return error;
+		if (view_word(view, user + 8, &key) && key != 0)
+			heap->tcache_key = key;
+		length++;
+		last = user;
+		user = demangle(heap, user, link);
+	}
+	if (tcache->layout->counts && length != tcache->counters[bin])
+		report_cache(heap, tcache, bin, last);
+	return NULL;
+}
+
+static struct error *collect_tcache(struct glibc_heap *heap,
+				    const struct tcache *tcache)
+{
+	struct view view = { heap->context.image };
+
+	for (unsigned int i = 0; i < tcache->layout->bins; i++) {
+		struct error *error =
+			collect_tcache_bin(heap, &view, tcache, i);
+
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+static void report_fast(struct glibc_heap *heap,
+			const struct glibc_arena *arena, uint64_t size,
+			uint64_t chunk)
+{
+	heap->fast_damaged = true;
+	findings_add(heap->context.findings, FINDING_INCOMPLETE,
+		     "the fast bin of size %#" PRIx64 " of the arena at %#"
+		     PRIx64 " is damaged: its list breaks at %#" PRIx64
+		     "; the rest of it is recognised by its contents only",
+		     size, arena->address, chunk + HEADER);
+}
+
+/* A list of any length: a cycle is found by Brent's algorithm. */
+static struct error *collect_fastbin(struct glibc_heap *heap,
+				     const struct glibc_arena *arena,
+				     unsigned int bin)
+{
+	struct view view = { heap->context.image };
+	uint64_t size = small_bin_size(bin), chunk, last = 0, mark = 0;
+	uint64_t steps = 0, power = 1;
+
+	if (!view_word(&view,
+		       arena->address + arena->layout->fastbins + 8 * bin,
+		       &chunk))
+		return NULL;
+	while (chunk != 0) {
+		uint64_t link;
+		struct error *error;
+
+		if (chunk % 16 != 0 || chunk == mark ||
+		    chunk_size(&view, chunk) != size ||
+		    !view_word(&view, chunk + HEADER, &link)) {
+			report_fast(heap, arena, size, last);
+			return NULL;
+		}
+		error = number_list_add(&heap->fast, chunk);
+		if (error)
+			return error;
+		if (++steps == power) {
+			mark = chunk;
+			power *= 2;
+		}
+		last = chunk;
+		chunk = demangle(heap, chunk + HEADER, link);
+	}
+	return NULL;
+}
+
+static struct error *collect_fastbins(struct glibc_heap *heap)
+{
+	for (size_t i = 0; i < heap->arena_count; i++) {
+		const struct glibc_arena *arena = &heap->arenas[i];
+
+		for (unsigned int j = 0;
+		     j < FASTBINS && arena->layout->fastbins; j++) {
+			struct error *error = collect_fastbin(heap, arena, j);
+
+			if (error)
+				return error;
+		}
+	}
+	return NULL;
+}
+
+struct error *glibc_collect_lists(struct glibc_heap *heap)
+{
+	struct view view = { heap->context.image };
+	struct error *error = find_tcaches(heap);
+
+	decide_mangling(heap);
+	for (size_t i = 0; i < heap->tcaches.count && !error; i++) {
+		struct tcache tcache;
+
+		if (read_tcache(heap, &view, numbers(&heap->tcaches)[i],
+				&tcache) >= 0)
+			error = collect_tcache(heap, &tcache);
+	}
+	if (!error)
+		error = collect_fastbins(heap);
+	number_list_sort(&heap->cached);
+	number_list_sort(&heap->fast);
+	return error;
+}
+
+/* What settling looks at, block by block. */
+struct settling {
+	struct glibc_heap *heap;
+	struct block_sink *sink;
+	struct view view, target;
+	struct error *error;
+};
+
+/*
+ * A cache of a thread whose TLS was not seen. To be taken for one, each of its
+ * lists must hold what its counter says.
+ */
+static void settle_tcache(struct settling *settling, uint64_t address)
+{
+	struct glibc_heap *heap = settling->heap;
+	size_t before = heap->cached.count;
+	struct tcache tcache;
+
+	if (read_tcache(heap, &settling->view, address, &tcache) <= 0 ||
+	    number_list_has(&heap->tcaches, address))
+		return;
+	for (unsigned int i = 0; i < tcache.layout->bins; i++) {
+		unsigned int length;
+
+		if (tcache.entries[i] == 0)
+			continue;
+		length = follow(heap, &settling->view, tcache.entries[i], i);
+		if (length == 0 || (tcache.layout->counts &&
+				    length != tcache.counters[i]))
+			return;
+	}
+	settling->error = collect_tcache(heap, &tcache);
+	for (size_t i = before; i < heap->cached.count; i++)
+		block_sink_restate(settling->sink,
+				   numbers(&heap->cached)[i] + HEADER,
+				   BLOCK_CACHED);
+}
+
+/* Whether the block is a member of a fast bin whose list is broken. */
+static bool is_lost_fast(struct settling *settling, struct block block)
+{
+	uint64_t link, target, size = block.size + 8;
+
+	if (size > small_bin_size(FASTBINS - 1) ||
+	    !view_word(&settling->view, block.start, &link))
+		return false;
+	target = demangle(settling->heap, block.start, link);
+	if (target == 0)
+		return settling->heap->mangled;
+	return target % 16 == 0 && chunk_size(&settling->target, target) == size;
+}
+
+static bool settle_block(void *data, struct block block)
+{
+	struct settling *settling = data;
+	struct glibc_heap *heap = settling->heap;
+	uint64_t size = block.size + 8, key;
+
+	if (size == 0x250 || size == 0x290 || size == 0x300)
+		settle_tcache(settling, block.start);
+	if (heap->cache_damaged && heap->tcache_key &&
+	    view_word(&settling->view, block.start + 8, &key) &&
+	    key == heap->tcache_key)
+		block_sink_restate(settling->sink, block.start, BLOCK_CACHED);
+	else if (heap->fast_damaged && is_lost_fast(settling, block))
+		block_sink_restate(settling->sink, block.start, BLOCK_FREE);
+	return !settling->error;
+}
+
+struct error *glibc_settle_lists(struct glibc_heap *heap,
+				 struct block_sink *sink)
+{
+	struct settling settling = {
+		.heap = heap,
+		.sink = sink,
+		.view = { heap->context.image },
+		.target = { heap->context.image },
+	};
+
+	block_sink_visit_used(sink, heap->first_block, settle_block, &settling);
+	return settling.error;
+}
+
+/*
+ * Visit the chunks of a bin until one does not point back, or visit returns an
+ * error. Whether the links of all fit is left in ret_whole, the last good
+ * chunk in ret_last.
+ */
+static struct error *walk_bin(struct glibc_heap *heap, uint64_t bin,
+			      struct error *(*visit)(struct glibc_heap *heap,
+						     uint64_t chunk),
+			      bool *ret_whole, uint64_t *ret_last)
+{
+	struct view view = { heap->context.image };
+	uint64_t chunk, last = bin, back, mark = 0, steps = 0, power = 1;
+
+	*ret_whole = false;
+	*ret_last = bin;
+	if (!view_word(&view, bin + 16, &chunk))
+		return NULL;
+	while (chunk != bin) {
+		struct error *error;
+
+		if (chunk % 16 != 0 || chunk == mark ||
+		    !view_word(&view, chunk + 24, &back) || back != last)
+			return NULL;
+		error = visit ? visit(heap, chunk) : NULL;
+		if (error)
+			return error;
+		if (++steps == power) {
+			mark = chunk;
+			power *= 2;
+		}
+		*ret_last = last = chunk;
+		if (!view_word(&view, chunk + 16, &chunk))
+			return NULL;
+	}
+	*ret_whole = !view_word(&view, bin + 24, &back) || back == last;
+	return NULL;
+}
+
+static const char *bin_kind(unsigned int bin)
+{
+	return bin == 0 ? "unsorted" : bin < 63 ? "small" : "large";
+}
+
+void glibc_check_bins(struct glibc_heap *heap)
+{
+	for (size_t i = 0; i < heap->arena_count; i++) {
+		const struct glibc_arena *arena = &heap->arenas[i];
+		uint64_t bin = arena->address + arena->layout->bins - 16;
+
+		for (unsigned int j = 0; j < BINS; j++, bin += 16) {
+			uint64_t last;
+			bool whole;
+
+			walk_bin(heap, bin, NULL, &whole, &last);
+			if (whole)
+				continue;
+			findings_add(heap->context.findings, FINDING_INCOMPLETE,
+				     "the %s bin %u of the arena at %#" PRIx64
+				     " is damaged: its list breaks at %#"
+				     PRIx64
+				     "; what is free is told by the chunks "
+				     "themselves",
+				     bin_kind(j), j + 1, arena->address,
+				     last == bin ? bin : last + HEADER);
+		}
+	}
+}
+
+static struct error *vouch(struct glibc_heap *heap, uint64_t chunk)
+{
+	return number_list_add(&heap->vouched, chunk);
+}
+
+static struct error *vouch_all(struct glibc_heap *heap,
+			       const struct number_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		struct error *error = vouch(heap, numbers(list)[i]);
+
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+struct error *glibc_collect_vouched(struct glibc_heap *heap)
+{
+	struct error *error = vouch_all(heap, &heap->cached);
+
+	if (!error)
+		error = vouch_all(heap, &heap->fast);
+	for (size_t i = 0; i < heap->arena_count && !error; i++) {
+		const struct glibc_arena *arena = &heap->arenas[i];
+		uint64_t bin = arena->address + arena->layout->bins - 16, last;
+		bool whole;
+
+		error = vouch(heap, arena->top);
+		for (unsigned int j = 0; j < BINS && !error; j++, bin += 16)
+			error = walk_bin(heap, bin, vouch, &whole, &last);
+	}
+	number_list_sort(&heap->vouched);
+	heap->vouched_known = true;
+	return error;
+}

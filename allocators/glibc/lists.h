@@ -1,0 +1,33 @@
+/*
+ * The lists of free chunks: thread caches, fast bins, and the other bins.
+ *
+ * A cached chunk and one in a fast bin look used; only these lists tell.
+ * From glibc 2.32 on (and where it was backported) a link is mangled: the
+ * stored word is the target exclusive-or the link's own address >> 12.
+ */
+#ifndef ALLOCATORS_GLIBC_LISTS_H
+#define ALLOCATORS_GLIBC_LISTS_H
+
+#include "allocators/glibc/glibc.h"
+
+/*
+ * Collect what the caches of the threads and the fast bins hold, into
+ * heap->cached and heap->fast. A broken list is reported and ends there.
+ */
+struct error *glibc_collect_lists(struct glibc_heap *heap);
+
+/*
+ * With all blocks in the sink: find caches that no thread was seen to point
+ * at, and members of lists that are broken, by their contents; put their
+ * states right.
+ */
+struct error *glibc_settle_lists(struct glibc_heap *heap,
+				 struct block_sink *sink);
+
+/* Report the bins whose links do not fit each other. */
+void glibc_check_bins(struct glibc_heap *heap);
+
+/* Fill heap->vouched with the chunks that any list or an arena names. */
+struct error *glibc_collect_vouched(struct glibc_heap *heap);
+
+#endif

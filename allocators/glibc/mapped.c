@@ -1,0 +1,250 @@
+#include "allocators/glibc/mapped.h"
+
+#include "allocators/glibc/chunks.h"
+
+#include <inttypes.h>
+
+enum { PROGRESS_STEP = 1 << 20 /* bytes */ };
+
+struct scan {
+	struct glibc_heap *heap;
+	struct block_sink *sink;
+	struct memory_range *taken; /* not to be looked at, by address */
+	size_t taken_count;
+	size_t next_taken, next_subheap;
+	struct view view;
+};
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct memory_range *left = a, *right = b;
+
+	return left->start < right->start ? -1 : left->start > right->start;
+}
+
+/* Stacks, heaps and what was walked before hold no chunk of this kind. */
+static struct error *collect_taken(struct scan *scan,
+				   const struct memory_range *done,
+				   size_t done_count)
+{
+	const struct program *program = scan->heap->context.program;
+	size_t stacks = program_stack_count(program), count = 0;
+	struct memory_range *taken = reallocarray(
+		NULL, done_count + stacks + scan->heap->subheap_count + 1,
+		sizeof(*taken));
+
+	if (!taken)
+		return &error_no_memory;
+	for (size_t i = 0; i < done_count; i++)
+		taken[count++] = done[i];
+	for (size_t i = 0; i < stacks; i++) {
+		const struct stack *stack = program_stack(program, i);
+
+		taken[count++] =
+			(struct memory_range){ stack->start, stack->end };
+	}
+	for (size_t i = 0; i < scan->heap->subheap_count; i++) {
+		const struct glibc_subheap *subheap = &scan->heap->subheaps[i];
+
+		taken[count++] =
+			(struct memory_range){ subheap->start, subheap->end };
+	}
+	qsort(taken, count, sizeof(*taken), compare_ranges);
+	scan->taken = taken;
+	scan->taken_count = count;
+	return NULL;
+}
+
+/*
+ * Whether the chunk of a mapping of its own is at address, within [low, high);
+ * *ret_start and *ret_end are the mapping then.
+ */
+static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low,
+			    uint64_t high, uint64_t *ret_start,
+			    uint64_t *ret_end)
+{
+	uint64_t before, size;
+
+	if (!view_word(&scan->view, address + 8, &size) ||
+	    (size & FLAGS) != IS_MMAPPED ||
+	    !view_word(&scan->view, address, &before))
+		return false;
+	size &= ~(uint64_t)FLAGS;
+	if (before % 16 != 0 || size % 16 != 0 || size < MINIMUM_CHUNK ||
+	    before > address - low || (address - before) % PAGE != 0 ||
+	    size > high - address || (address + size) % PAGE != 0)
+		return false;
+	*ret_start = address - before;
+	*ret_end = address + size;
+	return true;
+}
+
+static struct error *add_mapped_chunk(struct scan *scan, uint64_t chunk,
+				      uint64_t start, uint64_t end)
+{
+	struct glibc_heap *heap = scan->heap;
+	struct block block = {
+		.start = chunk + HEADER,
+		.size = end - chunk - HEADER,
+		.state = BLOCK_USED,
+	};
+	struct error *error = block_sink_region(
+		scan->sink, start, end,
+		heap->first_arena + (arena_number)heap->arena_count);
+
+	if (!error)
+		error = block_sink_add(scan->sink, block);
+	heap->mapped_count++;
+	heap->mapped_size += end - start;
+	return error;
+}
+
+/*
+ * A main arena that holds more than was found of it, and whose piece is at
+ * start; NULL if there is none.
+ */
+static struct glibc_arena *find_piece(struct scan *scan, uint64_t start,
+				      uint64_t high, uint64_t *ret_end)
+{
+	struct glibc_heap *heap = scan->heap;
+
+	for (size_t i = 0; i < heap->arena_count; i++) {
+		struct glibc_arena *arena = &heap->arenas[i];
+
+		if (arena->main && arena->size < arena->stated_size &&
+		    glibc_is_piece(heap, arena, start, high, ret_end))
+			return arena;
+	}
+	return NULL;
+}
+
+/* Whether words at a page's start can be those of a piece's first chunk. */
+static bool may_be_piece(struct scan *scan, uint64_t start)
+{
+	uint64_t header;
+
+	return view_word(&scan->view, start + 8, &header) &&
+	       (header & FLAGS) == PREV_INUSE && header >= MINIMUM_CHUNK;
+}
+
+/* Look at address; *ret_next is where to look next. */
+static struct error *look_at(struct scan *scan, uint64_t address, uint64_t low,
+			     uint64_t high, uint64_t *ret_next)
+{
+	struct glibc_arena *arena;
+	uint64_t start, end;
+
+	*ret_next = address + 16;
+	if (is_mapped_chunk(scan, address, low, high, &start, &end)) {
+		*ret_next = end;
+		return add_mapped_chunk(scan, address, start, end);
+	}
+	if (address % PAGE != 0 || !may_be_piece(scan, address) ||
+	    !(arena = find_piece(scan, address, high, &end)))
+		return NULL;
+	return glibc_walk_chunks(scan->heap, scan->sink,
+				 (size_t)(arena - scan->heap->arenas), address,
+				 end, ret_next);
+}
+
+/* Look for chunks in [low, high), of which nothing is taken. */
+static struct error *scan_gap(struct scan *scan, uint64_t low, uint64_t high)
+{
+	struct progress *progress = scan->heap->context.progress;
+	uint64_t address = (low + 15) & ~UINT64_C(15), reported = address;
+
+	low = address;
+	while (address < high && high - address >= MINIMUM_CHUNK) {
+		struct error *error = NULL;
+		uint64_t size;
+
+		/* Most of this loop's turns end here. */
+		if (view_word(&scan->view, address + 8, &size) &&
+		    ((size & FLAGS) == IS_MMAPPED || address % PAGE == 0))
+			error = look_at(scan, address, low, high, &address);
+		else
+			address += 16;
+		if (error)
+			return error;
+		if (address - reported >= PROGRESS_STEP) {
+			if (!progress_step(progress, address - reported))
+				return error_create(ERROR_INTERRUPTED,
+						    "interrupted");
+			reported = address;
+		}
+	}
+	return NULL;
+}
+
+/* Walk the heaps that lie below address. */
+static struct error *walk_subheaps(struct scan *scan, uint64_t address)
+{
+	struct glibc_heap *heap = scan->heap;
+
+	while (scan->next_subheap < heap->subheap_count &&
+	       heap->subheaps[scan->next_subheap].start < address) {
+		const struct glibc_subheap *subheap =
+			&heap->subheaps[scan->next_subheap++];
+		struct error *error = block_sink_claim(
+			scan->sink, subheap->start, subheap->end);
+		uint64_t end;
+
+		if (!error && subheap->first < subheap->end)
+			error = glibc_walk_chunks(heap, scan->sink,
+						  subheap->arena,
+						  subheap->first, subheap->end,
+						  &end);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/* Look into the parts of the region that are not taken. */
+static struct error *scan_region(struct scan *scan, const struct region *region)
+{
+	uint64_t low = region->start;
+
+	while (low < region->end) {
+		uint64_t high = region->end, next = region->end;
+		struct error *error;
+
+		while (scan->next_taken < scan->taken_count &&
+		       scan->taken[scan->next_taken].end <= low)
+			scan->next_taken++;
+		if (scan->next_taken < scan->taken_count &&
+		    scan->taken[scan->next_taken].start < high) {
+			high = scan->taken[scan->next_taken].start;
+			next = scan->taken[scan->next_taken].end;
+		}
+		error = walk_subheaps(scan, low);
+		if (!error && low < high)
+			error = scan_gap(scan, low, high);
+		if (error)
+			return error;
+		low = next;
+	}
+	return NULL;
+}
+
+struct error *glibc_walk_mapped(struct glibc_heap *heap,
+				struct block_sink *sink,
+				const struct memory_range *done,
+				size_t done_count)
+{
+	const struct image *image = heap->context.image;
+	struct scan scan = { heap, sink, .view = { image } };
+	struct error *error = collect_taken(&scan, done, done_count);
+
+	for (size_t i = 0; i < image_region_count(image) && !error; i++) {
+		const struct region *region = image_region(image, i);
+
+		if ((region->rights & RIGHT_WRITE) && region->bytes &&
+		    !region->mapping)
+			error = scan_region(&scan, region);
+	}
+	if (!error)
+		error = walk_subheaps(&scan, UINT64_MAX);
+	free(scan.taken);
+	return error;
+}

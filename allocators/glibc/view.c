@@ -1,0 +1,53 @@
+#include "allocators/glibc/glibc.h"
+
+bool view_move(struct view *view, uint64_t address, uint64_t *ret)
+{
+	const struct region *region = image_find(view->image, address);
+
+	if (region && region->bytes) {
+		view->start = region->start;
+		view->size = region->end - region->start;
+		view->bytes = region->bytes;
+	}
+	/* Across the seam of two regions, too. */
+	return image_read_u64(view->image, address, ret);
+}
+
+struct error *number_list_add(struct number_list *list, uint64_t number)
+{
+	struct error *error = memory_reserve(
+		&list->memory, (list->count + 1) * sizeof(number));
+
+	if (error)
+		return error;
+	((uint64_t *)list->memory.bytes)[list->count++] = number;
+	return NULL;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return left < right ? -1 : left > right;
+}
+
+void number_list_sort(struct number_list *list)
+{
+	uint64_t *all = list->memory.bytes;
+	size_t kept = 0;
+
+	if (list->count == 0)
+		return;
+	qsort(all, list->count, sizeof(*all), compare_numbers);
+	for (size_t i = 0; i < list->count; i++)
+		if (kept == 0 || all[kept - 1] != all[i])
+			all[kept++] = all[i];
+	list->count = kept;
+}
+
+bool number_list_has(const struct number_list *list, uint64_t number)
+{
+	return list->count > 0 &&
+	       bsearch(&number, list->memory.bytes, list->count, sizeof(number),
+		       compare_numbers);
+}

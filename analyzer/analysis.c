@@ -1,0 +1,395 @@
+#include "analyzer/analysis.h"
+
+#include <sys/resource.h>
+#include <time.h>
+
+struct analysis {
+	struct findings findings;
+	struct memory_account account;
+	struct progress *progress;
+	struct image *image;
+	struct program *program;
+	struct heaps *heaps;
+	const struct allocation_index *index;
+	struct roots *roots;
+	struct graph *graph;
+	struct bitmap anchored, leaked;
+	struct bitmap anchored_by[ROOT_KINDS];
+	struct leaks *leaks;
+	struct graph *incoming;
+	struct stage_cost costs[STAGES];
+};
+
+/* What a stage is made of, and how. */
+struct recipe {
+	const char *name;
+	const char *unit;
+	enum stage needs[2]; /* its own number: none */
+	struct error *(*build)(struct analysis *analysis, uint64_t *ret_count);
+};
+
+static struct error *build_image(struct analysis *analysis,
+				 uint64_t *ret_count)
+{
+	/* Opened along with the analysis. */
+	*ret_count = image_region_count(analysis->image);
+	return NULL;
+}
+
+static struct error *build_program(struct analysis *analysis,
+				   uint64_t *ret_count)
+{
+	struct error *error = program_create(
+		analysis->image, &analysis->findings, &analysis->program);
+
+	if (!error)
+		*ret_count = program_thread_count(analysis->program);
+	return error;
+}
+
+static struct error *build_heap(struct analysis *analysis, uint64_t *ret_count)
+{
+	struct heap_context context = {
+		.image = analysis->image,
+		.program = analysis->program,
+		.findings = &analysis->findings,
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+	struct error *error = heaps_create(&context, &analysis->heaps);
+
+	if (error)
+		return error;
+	analysis->index = heaps_index(analysis->heaps);
+	*ret_count = allocation_count(analysis->index);
+	return NULL;
+}
+
+static struct error *build_roots(struct analysis *analysis,
+				 uint64_t *ret_count)
+{
+	struct error *error = roots_create(
+		analysis->image, analysis->program, analysis->index,
+		&analysis->account, analysis->progress, &analysis->roots);
+
+	if (!error)
+		*ret_count = root_range_count(analysis->roots);
+	return error;
+}
+
+static struct error *build_graph(struct analysis *analysis,
+				 uint64_t *ret_count)
+{
+	struct error *error = graph_create(
+		analysis->image, analysis->index, &analysis->account,
+		analysis->progress, &analysis->graph);
+
+	if (!error)
+		*ret_count = graph_edge_count(analysis->graph);
+	return error;
+}
+
+/* Mark what is used and reachable from the targets of those kinds of roots. */
+static struct error *mark(struct analysis *analysis, enum root_kind first,
+			  enum root_kind last, struct bitmap *ret)
+{
+	_cleanup_(bitmap_deinit) struct bitmap from = { 0 };
+	size_t count = allocation_count(analysis->index);
+	struct bitmap reached = { 0 };
+	struct error *error =
+		bitmap_init(&from, count, &analysis->account);
+
+	if (!error)
+		error = bitmap_init(&reached, count, &analysis->account);
+	if (error)
+		return error;
+	for (enum root_kind kind = first; kind <= last; kind++)
+		bitmap_or(&from, root_targets(analysis->roots, kind));
+	error = graph_mark(analysis->graph, &from, &reached, &analysis->account,
+			   analysis->progress);
+	if (error) {
+		bitmap_deinit(&reached);
+		return error;
+	}
+	bitmap_and(&reached, allocation_used(analysis->index));
+	*ret = reached;
+	return NULL;
+}
+
+static struct error *build_reachability(struct analysis *analysis,
+					uint64_t *ret_count)
+{
+	struct bitmap leaked = { 0 };
+	struct error *error = bitmap_init(
+		&leaked, allocation_count(analysis->index), &analysis->account);
+
+	if (!error)
+		error = mark(analysis, ROOT_STATIC, ROOT_REGISTER,
+			     &analysis->anchored);
+	if (error) {
+		bitmap_deinit(&leaked);
+		return error;
+	}
+	bitmap_copy(&leaked, allocation_used(analysis->index));
+	bitmap_minus(&leaked, &analysis->anchored);
+	analysis->leaked = leaked;
+	*ret_count = bitmap_weight(&leaked);
+	return NULL;
+}
+
+static struct error *build_leaks(struct analysis *analysis,
+				 uint64_t *ret_count)
+{
+	struct error *error =
+		leaks_create(analysis->graph, analysis->index,
+			     &analysis->leaked, &analysis->account,
+			     analysis->progress, &analysis->leaks);
+
+	if (!error)
+		*ret_count = leak_root_count(analysis->leaks);
+	return error;
+}
+
+static struct error *build_incoming(struct analysis *analysis,
+				    uint64_t *ret_count)
+{
+	struct error *error =
+		graph_transpose(analysis->graph, &analysis->account,
+				analysis->progress, &analysis->incoming);
+
+	if (!error)
+		*ret_count = graph_edge_count(analysis->incoming);
+	return error;
+}
+
+static const struct recipe recipes[STAGES] = {
+	[STAGE_IMAGE] = { "image", "regions", { STAGE_IMAGE, STAGE_IMAGE },
+			  build_image },
+	[STAGE_PROGRAM] = { "program", "threads",
+			    { STAGE_IMAGE, STAGE_PROGRAM }, build_program },
+	[STAGE_HEAP] = { "heap", "allocations", { STAGE_PROGRAM, STAGE_HEAP },
+			 build_heap },
+	[STAGE_ROOTS] = { "roots", "ranges", { STAGE_HEAP, STAGE_ROOTS },
+			  build_roots },
+	[STAGE_GRAPH] = { "graph", "references", { STAGE_HEAP, STAGE_GRAPH },
+			  build_graph },
+	[STAGE_REACHABILITY] = { "reachability", "leaked",
+				 { STAGE_ROOTS, STAGE_GRAPH },
+				 build_reachability },
+	[STAGE_LEAKS] = { "leaks", "leak roots",
+			  { STAGE_REACHABILITY, STAGE_LEAKS }, build_leaks },
+	[STAGE_INCOMING] = { "incoming", "references",
+			     { STAGE_GRAPH, STAGE_INCOMING }, build_incoming },
+};
+
+static double seconds(struct timeval time)
+{
+	return (double)time.tv_sec + (double)time.tv_usec / 1e6;
+}
+
+static double processor_seconds(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+static double wall_seconds(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* Build one stage, those below it being there, and note what it took. */
+static struct error *build(struct analysis *analysis, enum stage stage)
+{
+	struct stage_cost *cost = &analysis->costs[stage];
+	double wall = wall_seconds(), processor = processor_seconds();
+	size_t before = atomic_load(&analysis->account.used), after;
+	struct error *error = recipes[stage].build(analysis, &cost->count);
+
+	if (error)
+		return error;
+	after = atomic_load(&analysis->account.used);
+	cost->built = true;
+	cost->wall += wall_seconds() - wall;
+	cost->processor += processor_seconds() - processor;
+	cost->memory = after > before ? after - before : 0;
+	cost->peak = atomic_load(&analysis->account.peak);
+	cost->unit = recipes[stage].unit;
+	return NULL;
+}
+
+struct error *analysis_need(struct analysis *analysis, enum stage stage)
+{
+	if (analysis->costs[stage].built)
+		return NULL;
+	for (size_t i = 0; i < 2; i++) {
+		enum stage below = recipes[stage].needs[i];
+		struct error *error =
+			below == stage ? NULL : analysis_need(analysis, below);
+
+		if (error)
+			return error;
+	}
+	return build(analysis, stage);
+}
+
+struct error *analysis_create(const char *path, struct progress *progress,
+			      struct analysis **ret)
+{
+	_cleanup_(analysis_destroy) struct analysis *analysis =
+		calloc(1, sizeof(*analysis));
+	double wall = wall_seconds(), processor = processor_seconds();
+	struct error *error;
+
+	if (!analysis)
+		return &error_no_memory;
+	analysis->progress = progress;
+	error = image_open(path, &analysis->findings, &analysis->image);
+	if (!error)
+		error = analysis_need(analysis, STAGE_IMAGE);
+	if (error)
+		return error;
+	analysis->costs[STAGE_IMAGE].wall = wall_seconds() - wall;
+	analysis->costs[STAGE_IMAGE].processor =
+		processor_seconds() - processor;
+	*ret = take(analysis);
+	return NULL;
+}
+
+void analysis_destroy(struct analysis *analysis)
+{
+	if (analysis->incoming)
+		graph_destroy(analysis->incoming);
+	if (analysis->leaks)
+		leaks_destroy(analysis->leaks);
+	for (size_t i = 0; i < ROOT_KINDS; i++)
+		bitmap_deinit(&analysis->anchored_by[i]);
+	bitmap_deinit(&analysis->leaked);
+	bitmap_deinit(&analysis->anchored);
+	if (analysis->graph)
+		graph_destroy(analysis->graph);
+	if (analysis->roots)
+		roots_destroy(analysis->roots);
+	if (analysis->heaps)
+		heaps_destroy(analysis->heaps);
+	if (analysis->program)
+		program_destroy(analysis->program);
+	if (analysis->image)
+		image_close(analysis->image);
+	findings_deinit(&analysis->findings);
+	free(analysis);
+}
+
+const char *stage_name(enum stage stage)
+{
+	return recipes[stage].name;
+}
+
+struct stage_cost analysis_cost(const struct analysis *analysis,
+				enum stage stage)
+{
+	return analysis->costs[stage];
+}
+
+struct memory_account *analysis_account(struct analysis *analysis)
+{
+	return &analysis->account;
+}
+
+struct progress *analysis_progress(struct analysis *analysis)
+{
+	return analysis->progress;
+}
+
+const struct findings *analysis_findings(const struct analysis *analysis)
+{
+	return &analysis->findings;
+}
+
+const struct image *analysis_image(const struct analysis *analysis)
+{
+	return analysis->image;
+}
+
+const struct program *analysis_program(const struct analysis *analysis)
+{
+	return analysis->program;
+}
+
+const struct heaps *analysis_heaps(const struct analysis *analysis)
+{
+	return analysis->heaps;
+}
+
+const struct allocation_index *analysis_index(const struct analysis *analysis)
+{
+	return analysis->index;
+}
+
+const struct roots *analysis_roots(const struct analysis *analysis)
+{
+	return analysis->roots;
+}
+
+const struct graph *analysis_graph(const struct analysis *analysis)
+{
+	return analysis->graph;
+}
+
+const struct graph *analysis_incoming(const struct analysis *analysis)
+{
+	return analysis->incoming;
+}
+
+const struct leaks *analysis_leaks(const struct analysis *analysis)
+{
+	return analysis->leaks;
+}
+
+const struct bitmap *analysis_anchored(const struct analysis *analysis)
+{
+	return &analysis->anchored;
+}
+
+const struct bitmap *analysis_leaked(const struct analysis *analysis)
+{
+	return &analysis->leaked;
+}
+
+struct error *analysis_anchored_by(struct analysis *analysis,
+				   enum root_kind kind,
+				   const struct bitmap **ret)
+{
+	struct bitmap *anchored = &analysis->anchored_by[kind];
+
+	if (!anchored->words) {
+		struct error *error = mark(analysis, kind, kind, anchored);
+
+		if (error)
+			return error;
+	}
+	*ret = anchored;
+	return NULL;
+}
+
+uint64_t analysis_signature(const struct analysis *analysis, allocation_id id)
+{
+	const struct region *region;
+	uint64_t word;
+
+	if (allocation_state(analysis->index, id) != BLOCK_USED ||
+	    allocation_size(analysis->index, id) < sizeof(word) ||
+	    !image_read_u64(analysis->image,
+			    allocation_start(analysis->index, id), &word))
+		return 0;
+	region = image_find(analysis->image, word);
+	if (!region || (region->rights & RIGHT_WRITE) ||
+	    !(region->rights & RIGHT_READ))
+		return 0;
+	return word;
+}

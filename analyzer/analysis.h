@@ -1,0 +1,95 @@
+/*
+ * One dump and all that is known of it.
+ *
+ * What is known is built in stages, each on top of others, when first asked
+ * for: a command that needs no graph does not pay for one.
+ *
+ *	image ── program ── heap ─┬─ graph ─┬─ reachability ── leaks
+ *	                          │         ├─ incoming
+ *	                          └─ roots ─┘
+ */
+#ifndef ANALYZER_ANALYSIS_H
+#define ANALYZER_ANALYSIS_H
+
+#include "analyzer/graph/graph.h"
+#include "analyzer/graph/leaks.h"
+#include "analyzer/graph/roots.h"
+#include "analyzer/heap/heaps.h"
+#include "analyzer/image/image.h"
+#include "analyzer/program/program.h"
+
+enum stage {
+	STAGE_IMAGE,	    /* the dump as memory */
+	STAGE_PROGRAM,	    /* modules and threads */
+	STAGE_HEAP,	    /* every allocation */
+	STAGE_ROOTS,	    /* what roots refer to */
+	STAGE_GRAPH,	    /* who refers to whom */
+	STAGE_REACHABILITY, /* anchored and leaked */
+	STAGE_LEAKS,	    /* leak roots */
+	STAGE_INCOMING,	    /* who is referred to by whom */
+	STAGES,
+};
+
+/* What building a stage took, for `heapcore -v`. */
+struct stage_cost {
+	bool built;
+	double wall, processor; /* seconds */
+	size_t memory;		/* bytes held by it when done */
+	size_t peak;		/* bytes held by all stages at most by then */
+	uint64_t count;		/* of what it is made of */
+	const char *unit;	/* as "allocations" */
+};
+
+struct analysis;
+
+/* Open the dump. Progress is borrowed and outlives the analysis. */
+struct error *analysis_create(const char *path, struct progress *progress,
+			      struct analysis **ret);
+void analysis_destroy(struct analysis *analysis);
+DEFINE_CLEANUP(analysis_destroy, struct analysis *)
+
+/*
+ * Build the stage and those below it, if they are not there. After an
+ * interrupt the stage can be asked for again.
+ */
+struct error *analysis_need(struct analysis *analysis, enum stage stage);
+
+const char *stage_name(enum stage stage);
+struct stage_cost analysis_cost(const struct analysis *analysis,
+				enum stage stage);
+
+struct memory_account *analysis_account(struct analysis *analysis);
+struct progress *analysis_progress(struct analysis *analysis);
+
+/* What limits the trust, as far as the stages built so far could tell. */
+const struct findings *analysis_findings(const struct analysis *analysis);
+
+/* Each needs its stage built. */
+const struct image *analysis_image(const struct analysis *analysis);
+const struct program *analysis_program(const struct analysis *analysis);
+const struct heaps *analysis_heaps(const struct analysis *analysis);
+const struct allocation_index *analysis_index(const struct analysis *analysis);
+const struct roots *analysis_roots(const struct analysis *analysis);
+const struct graph *analysis_graph(const struct analysis *analysis);
+const struct graph *analysis_incoming(const struct analysis *analysis);
+const struct leaks *analysis_leaks(const struct analysis *analysis);
+
+/* Used and reachable from a root; used and not (STAGE_REACHABILITY). */
+const struct bitmap *analysis_anchored(const struct analysis *analysis);
+const struct bitmap *analysis_leaked(const struct analysis *analysis);
+
+/*
+ * Used and reachable from roots of that kind. Computed when first asked for;
+ * needs STAGE_REACHABILITY.
+ */
+struct error *analysis_anchored_by(struct analysis *analysis,
+				   enum root_kind kind,
+				   const struct bitmap **ret);
+
+/*
+ * The first word of a used allocation if it is the address of something that
+ * cannot be written, else 0 (STAGE_HEAP).
+ */
+uint64_t analysis_signature(const struct analysis *analysis, allocation_id id);
+
+#endif

@@ -1,0 +1,76 @@
+#include "analyzer/base/bitmap.h"
+
+#include <assert.h>
+#include <string.h>
+
+struct error *bitmap_init(struct bitmap *bitmap, size_t count,
+			  struct memory_account *account)
+{
+	struct memory memory = { .account = account };
+	struct error *error =
+		memory_resize(&memory, (count / 64 + 1) * sizeof(uint64_t));
+
+	if (error)
+		return error;
+	*bitmap = (struct bitmap){ memory.bytes, count, memory };
+	return NULL;
+}
+
+void bitmap_deinit(struct bitmap *bitmap)
+{
+	memory_release(&bitmap->memory);
+	*bitmap = (struct bitmap){ 0 };
+}
+
+size_t bitmap_next(const struct bitmap *bitmap, size_t bit)
+{
+	size_t index = bit / 64, words = bitmap_word_count(bitmap);
+	uint64_t word;
+
+	if (bit >= bitmap->count)
+		return bitmap->count;
+	word = bitmap->words[index] & (UINT64_MAX << (bit % 64));
+	while (!word) {
+		if (++index >= words)
+			return bitmap->count;
+		word = bitmap->words[index];
+	}
+	return index * 64 + (size_t)__builtin_ctzll(word);
+}
+
+size_t bitmap_weight(const struct bitmap *bitmap)
+{
+	size_t weight = 0;
+
+	for (size_t i = 0; i < bitmap_word_count(bitmap); i++)
+		weight += (size_t)__builtin_popcountll(bitmap->words[i]);
+	return weight;
+}
+
+void bitmap_copy(struct bitmap *bitmap, const struct bitmap *other)
+{
+	assert(bitmap->count == other->count);
+	memcpy(bitmap->words, other->words,
+	       bitmap_word_count(bitmap) * sizeof(uint64_t));
+}
+
+void bitmap_or(struct bitmap *bitmap, const struct bitmap *other)
+{
+	assert(bitmap->count == other->count);
+	for (size_t i = 0; i < bitmap_word_count(bitmap); i++)
+		bitmap->words[i] |= other->words[i];
+}
+
+void bitmap_and(struct bitmap *bitmap, const struct bitmap *other)
+{
+	assert(bitmap->count == other->count);
+	for (size_t i = 0; i < bitmap_word_count(bitmap); i++)
+		bitmap->words[i] &= other->words[i];
+}
+
+void bitmap_minus(struct bitmap *bitmap, const struct bitmap *other)
+{
+	assert(bitmap->count == other->count);
+	for (size_t i = 0; i < bitmap_word_count(bitmap); i++)
+		bitmap->words[i] &= ~other->words[i];
+}

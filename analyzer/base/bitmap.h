@@ -1,0 +1,70 @@
+/*
+ * A set of small numbers, as bits.
+ *
+ * Sets of allocations are bitmaps over their ids. Two bitmaps that meet in an
+ * operation have the same count.
+ */
+#ifndef ANALYZER_BASE_BITMAP_H
+#define ANALYZER_BASE_BITMAP_H
+
+#include "analyzer/base/memory.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct bitmap {
+	uint64_t *words;
+	size_t count; /* bits; those behind it in the last word are 0 */
+	struct memory memory;
+};
+
+/* A bitmap of count zeros, in memory counted by account. */
+struct error *bitmap_init(struct bitmap *bitmap, size_t count,
+			  struct memory_account *account);
+void bitmap_deinit(struct bitmap *bitmap);
+DEFINE_DEINIT(bitmap_deinit, struct bitmap)
+
+static inline size_t bitmap_word_count(const struct bitmap *bitmap)
+{
+	return (bitmap->count + 63) / 64;
+}
+
+static inline bool bitmap_get(const struct bitmap *bitmap, size_t bit)
+{
+	return bitmap->words[bit / 64] >> (bit % 64) & 1;
+}
+
+static inline void bitmap_set(struct bitmap *bitmap, size_t bit)
+{
+	bitmap->words[bit / 64] |= UINT64_C(1) << (bit % 64);
+}
+
+static inline void bitmap_clear(struct bitmap *bitmap, size_t bit)
+{
+	bitmap->words[bit / 64] &= ~(UINT64_C(1) << (bit % 64));
+}
+
+/* For writers side by side. */
+static inline void bitmap_set_atomic(struct bitmap *bitmap, size_t bit)
+{
+	__atomic_fetch_or(&bitmap->words[bit / 64], UINT64_C(1) << (bit % 64),
+			  __ATOMIC_RELAXED);
+}
+
+/* The first set bit at or above bit, or bitmap->count. */
+size_t bitmap_next(const struct bitmap *bitmap, size_t bit);
+
+/* How many bits are set. */
+size_t bitmap_weight(const struct bitmap *bitmap);
+
+void bitmap_copy(struct bitmap *bitmap, const struct bitmap *other);
+void bitmap_or(struct bitmap *bitmap, const struct bitmap *other);
+void bitmap_and(struct bitmap *bitmap, const struct bitmap *other);
+void bitmap_minus(struct bitmap *bitmap, const struct bitmap *other);
+
+/* for (size_t bit in bitmap), upwards */
+#define bitmap_for_each(bit, bitmap)                                           \
+	for (size_t bit = bitmap_next(bitmap, 0); bit < (bitmap)->count;       \
+	     bit = bitmap_next(bitmap, bit + 1))
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * Large arrays: mapped, zeroed, counted.
+ *
+ * Everything whose size grows with the dump comes from here, so that
+ * `heapcore -v` can say what each stage holds. Growing remaps instead of
+ * copying, so an array never stands in memory twice.
+ */
+#ifndef ANALYZER_BASE_MEMORY_H
+#define ANALYZER_BASE_MEMORY_H
+
+#include "analyzer/base/error.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+struct memory_account {
+	atomic_size_t used; /* bytes */
+	atomic_size_t peak;
+};
+
+/* An array of bytes; { .account = account } is the empty one. */
+struct memory {
+	void *bytes;
+	size_t size;
+	struct memory_account *account;
+};
+
+/* Give the array exactly size bytes; what is new is zero. */
+struct error *memory_resize(struct memory *memory, size_t size);
+
+/* Give it at least size bytes, growing by a quarter at a time. */
+struct error *memory_reserve(struct memory *memory, size_t size);
+
+/* Release it; the array is empty then, and may grow again. */
+void memory_release(struct memory *memory);
+DEFINE_DEINIT(memory_release, struct memory)
+
+#endif

@@ -1,0 +1,65 @@
+#include "analyzer/base/parallel.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+enum { MAXIMUM_THREADS = 64 };
+
+struct loop {
+	size_t turns;
+	struct error *(*work)(void *data, size_t turn, unsigned int thread);
+	void *data;
+	atomic_size_t next_turn;
+	atomic_uint next_thread;
+	struct error *_Atomic error;
+};
+
+unsigned int parallel_threads(void)
+{
+	cpu_set_t set;
+	int count;
+
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return 1;
+	count = CPU_COUNT(&set);
+	return count < 1 ? 1 : count > MAXIMUM_THREADS ? MAXIMUM_THREADS : (unsigned int)count;
+}
+
+static void *run(void *argument)
+{
+	struct loop *loop = argument;
+	unsigned int thread = atomic_fetch_add(&loop->next_thread, 1);
+
+	while (!atomic_load(&loop->error)) {
+		size_t turn = atomic_fetch_add(&loop->next_turn, 1);
+		struct error *error, *none = NULL;
+
+		if (turn >= loop->turns)
+			break;
+		error = loop->work(loop->data, turn, thread);
+		if (error &&
+		    !atomic_compare_exchange_strong(&loop->error, &none, error))
+			error_destroy(error);
+	}
+	return NULL;
+}
+
+struct error *parallel_for(size_t turns, unsigned int threads,
+			   struct error *(*work)(void *data, size_t turn,
+						 unsigned int thread),
+			   void *data)
+{
+	struct loop loop = { .turns = turns, .work = work, .data = data };
+	pthread_t others[MAXIMUM_THREADS];
+	unsigned int started = 0;
+
+	/* A thread that cannot be had leaves its turns to the others. */
+	while (started + 1 < threads && started < MAXIMUM_THREADS && started + 1 < turns &&
+	       pthread_create(&others[started], NULL, run, &loop) == 0)
+		started++;
+	run(&loop);
+	for (unsigned int i = 0; i < started; i++)
+		pthread_join(others[i], NULL);
+	return atomic_load(&loop.error);
+}

@@ -1,0 +1,71 @@
+/*
+ * Text: what a user typed, and what a dump says.
+ *
+ * Numbers are parsed in full or not at all, and an error names the bad word.
+ * Addresses are hexadecimal, with or without 0x. Sizes are so, too, unless a
+ * unit follows: "20" is 32 bytes, "20K" is 20,480. Counts are decimal.
+ *
+ * Text of a dump is hostile: what is shown of it went through escape_text(),
+ * so that no control character, escape sequence, invalid UTF-8 or change of
+ * writing direction reaches a terminal.
+ */
+#ifndef ANALYZER_BASE_TEXT_H
+#define ANALYZER_BASE_TEXT_H
+
+#include "analyzer/base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct error *parse_address(const char *word, uint64_t *ret);
+struct error *parse_size(const char *word, uint64_t *ret);
+struct error *parse_count(const char *word, uint64_t *ret);
+
+/* true or false, on or off, yes or no, 1 or 0. */
+struct error *parse_flag(const char *word, bool *ret);
+
+/* Whether word is a hexadecimal number that fits. */
+bool is_address(const char *word);
+
+/* What a number takes at most, its end included; with separators, too. */
+enum { NUMBER_SIZE = 32 };
+
+/* "1234567" as "1,234,567" into buffer; returns its length. */
+size_t format_grouped(uint64_t number, char buffer[static NUMBER_SIZE]);
+
+/* In hexadecimal without 0x; returns its length. */
+size_t format_hexadecimal(uint64_t number, char buffer[static NUMBER_SIZE]);
+size_t format_decimal(uint64_t number, char buffer[static NUMBER_SIZE]);
+
+/*
+ * The known word that the mistyped one is nearest to, or NULL if none is near
+ * enough to be meant. known(data, number) is the number-th word, NULL at the
+ * end. Of words equally near the first is taken; letter case makes no
+ * difference.
+ */
+const char *nearest_word(const char *word,
+			 const char *(*known)(const void *data, size_t number),
+			 const void *data);
+
+/*
+ * "unknown WHAT 'WORD'", and "; did you mean 'NEAREST'?" if there is one. The
+ * word is escaped.
+ */
+struct error *error_unknown(const char *what, const char *word,
+			    const char *nearest);
+
+/* What a piece takes at most once it is escaped. */
+enum { ESCAPED_SIZE = 16 };
+
+/*
+ * Escape the next character of text, of which size bytes are there, into
+ * buffer, without an end. Returns the bytes of text it took; none only if size
+ * is 0.
+ */
+size_t escape_character(const char *text, size_t size,
+			char buffer[static ESCAPED_SIZE], size_t *ret_length);
+
+/* A copy of text, escaped, to be freed. NULL if memory is short. */
+char *escape_text(const char *text);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * Who refers to whom among the allocations.
+ *
+ * One pass over the used allocations in order of address turns every aligned
+ * word into an edge to an allocation, used or free, or into nothing. A
+ * reference of an allocation to itself is none. The edges of an allocation are
+ * a row of ids in the order of the words; the same target may stand in it more
+ * than once, though not twice in a row.
+ */
+#ifndef ANALYZER_GRAPH_GRAPH_H
+#define ANALYZER_GRAPH_GRAPH_H
+
+#include "analyzer/base/progress.h"
+#include "analyzer/heap/index.h"
+#include "analyzer/image/image.h"
+
+struct graph;
+
+/* A row of allocations; borrowed from the graph. */
+struct edges {
+	const allocation_id *targets;
+	size_t count;
+};
+
+struct error *graph_create(const struct image *image,
+			   const struct allocation_index *index,
+			   struct memory_account *account,
+			   struct progress *progress, struct graph **ret);
+void graph_destroy(struct graph *graph);
+DEFINE_CLEANUP(graph_destroy, struct graph *)
+
+/* How many references there are, repeated ones included. */
+uint64_t graph_edge_count(const struct graph *graph);
+
+/* What the allocation refers to; none if it is free. */
+struct edges graph_outgoing(const struct graph *graph, allocation_id id);
+
+/*
+ * Make reached the set of what those in from lead to, themselves included,
+ * free ones as well.
+ */
+struct error *graph_mark(const struct graph *graph, const struct bitmap *from,
+			 struct bitmap *reached, struct memory_account *account,
+			 struct progress *progress);
+
+/*
+ * The same graph with all edges turned: outgoing there is incoming here, free
+ * allocations included; each row is in order of address, without repeats.
+ */
+struct error *graph_transpose(const struct graph *graph,
+			      struct memory_account *account,
+			      struct progress *progress, struct graph **ret);
+
+#endif

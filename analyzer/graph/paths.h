@@ -1,0 +1,32 @@
+/*
+ * The shortest way along references from one of a set of allocations to a
+ * given one.
+ *
+ * It is searched backwards, breadth first, over the incoming references. Each
+ * allocation is looked at once, and takes 8 bytes only when it is: a way from
+ * an anchor is short as a rule, however large the heap.
+ */
+#ifndef ANALYZER_GRAPH_PATHS_H
+#define ANALYZER_GRAPH_PATHS_H
+
+#include "analyzer/graph/graph.h"
+
+/* From a member of the set to the target, both included. */
+struct path {
+	allocation_id *ids;
+	size_t count; /* 0: no member leads there */
+};
+
+void path_deinit(struct path *path);
+DEFINE_DEINIT(path_deinit, struct path)
+
+/*
+ * Find a shortest path from a member of sources to target. incoming is the
+ * transposed graph, of as many allocations as sources has bits.
+ */
+struct error *path_find(const struct graph *incoming,
+			const struct bitmap *sources, allocation_id target,
+			struct memory_account *account,
+			struct progress *progress, struct path *ret);
+
+#endif

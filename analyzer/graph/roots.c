@@ -1,0 +1,425 @@
+#include "analyzer/graph/roots.h"
+
+#include "analyzer/base/parallel.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { TURN = 4 << 20 /* bytes of a range that are scanned at a time */ };
+
+/* A part of a range: what one thread scans in one go. */
+struct turn {
+	size_t range;
+	uint64_t start, end;
+};
+
+struct roots {
+	const struct image *image;
+	const struct program *program;
+	const struct allocation_index *index;
+	struct memory_account *account;
+	struct progress *progress;
+	struct heap_bounds bounds;
+	struct memory ranges; /* struct root_range */
+	size_t range_count;
+	struct memory turns; /* struct turn, while they are scanned */
+	size_t turn_count;
+	struct bitmap targets[ROOT_KINDS];
+};
+
+/* How registers are called, as they stand in struct user_regs_struct. */
+static const char *const register_names[] = {
+	"r15", "r14", "r13", "r12", "rbp", "rbx",      "r11",	 "r10", "r9",
+	"r8",  "rax", "rcx", "rdx", "rsi", "rdi",      "orig_rax", "rip", "cs",
+	"eflags", "rsp", "ss", "fs_base", "gs_base", "ds", "es", "fs", "gs",
+};
+
+enum { REGISTERS = sizeof(register_names) / sizeof(register_names[0]) };
+
+static_assert(sizeof(struct user_regs_struct) == REGISTERS * 8,
+	      "every register has a name");
+
+static struct error *add_range(struct roots *roots, struct root_range range)
+{
+	struct root_range *ranges;
+	struct error *error;
+
+	if (range.start >= range.end)
+		return NULL;
+	error = memory_reserve(&roots->ranges,
+			       (roots->range_count + 1) * sizeof(*ranges));
+	if (error)
+		return error;
+	ranges = roots->ranges.bytes;
+	ranges[roots->range_count++] = range;
+	return NULL;
+}
+
+/* The number of the first claim that ends above address. */
+static size_t first_claim(const struct allocation_index *index,
+			  uint64_t address)
+{
+	size_t low = 0, high = heap_claim_count(index);
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (heap_claim(index, middle).end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Add what no allocator claims of the range. */
+static struct error *add_unclaimed(struct roots *roots, struct root_range range)
+{
+	const struct allocation_index *index = roots->index;
+
+	for (size_t i = first_claim(index, range.start);
+	     i < heap_claim_count(index) && range.start < range.end; i++) {
+		struct memory_range claim = heap_claim(index, i);
+		struct root_range below = range;
+		struct error *error;
+
+		if (claim.start >= range.end)
+			break;
+		below.end = claim.start;
+		error = add_range(roots, below);
+		if (error)
+			return error;
+		range.start = claim.end;
+	}
+	return add_range(roots, range);
+}
+
+/* Add [start, end), the dead parts of stacks in it left out. */
+static struct error *add_memory(struct roots *roots, uint64_t start,
+				uint64_t end)
+{
+	const struct program *program = roots->program;
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < program_stack_count(program) && !error; i++) {
+		const struct stack *stack = program_stack(program, i);
+
+		if (stack->end <= start || stack->start >= end)
+			continue;
+		error = add_unclaimed(
+			roots, (struct root_range){ start, stack->start,
+						    ROOT_STATIC, NO_THREAD });
+		if (!error)
+			error = add_unclaimed(
+				roots,
+				(struct root_range){
+					stack->live > start ? stack->live :
+							      start,
+					stack->end < end ? stack->end : end,
+					ROOT_STACK, stack->thread });
+		start = stack->end;
+	}
+	if (error)
+		return error;
+	return add_unclaimed(roots, (struct root_range){
+					    start, end, ROOT_STATIC,
+					    NO_THREAD });
+}
+
+/*
+ * Memory that was written at some time: what is writable, and also what is no
+ * longer, as data that the loader relocated and then protected. The dump has
+ * the contents of both; code and constants come from a file, or are executed.
+ */
+static bool is_root(const struct region *region)
+{
+	if (!region->bytes || !(region->rights & RIGHT_READ))
+		return false;
+	return (region->rights & RIGHT_WRITE) ||
+	       (!(region->rights & RIGHT_EXECUTE) &&
+		region->origin == REGION_CORE);
+}
+
+static struct error *find_ranges(struct roots *roots)
+{
+	const struct image *image = roots->image;
+
+	for (size_t i = 0; i < image_region_count(image); i++) {
+		const struct region *region = image_region(image, i);
+		struct error *error;
+
+		if (!is_root(region))
+			continue;
+		error = add_memory(roots, region->start, region->end);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/* Call found for each aligned word of [start, end) that may be a reference. */
+static void scan(const struct roots *roots, uint64_t start, uint64_t end,
+		 size_t step,
+		 bool (*found)(void *data, uint64_t where, allocation_id target),
+		 void *data)
+{
+	size_t hint = 0;
+
+	start = (start + step - 1) & ~(uint64_t)(step - 1);
+	while (start < end) {
+		uint64_t size;
+		const uint8_t *bytes = image_bytes(roots->image, start, &size);
+
+		if (!bytes)
+			return;
+		if (size > end - start)
+			size = end - start;
+		for (uint64_t i = 0; i + 8 <= size; i += step) {
+			allocation_id target;
+			uint64_t word;
+
+			memcpy(&word, bytes + i, sizeof(word));
+			if (!heap_bounds_hold(&roots->bounds, word))
+				continue;
+			target = allocation_find_near(roots->index, word,
+						      &hint);
+			if (target != NO_ALLOCATION &&
+			    !found(data, start + i, target))
+				return;
+		}
+		start += size;
+	}
+}
+
+static struct error *add_turns(struct roots *roots)
+{
+	for (size_t i = 0; i < roots->range_count; i++) {
+		struct root_range range = root_range(roots, i);
+
+		while (range.start < range.end) {
+			uint64_t size = range.end - range.start;
+			struct turn *turns;
+			struct error *error =
+				memory_reserve(&roots->turns,
+					       (roots->turn_count + 1) *
+						       sizeof(*turns));
+
+			if (error)
+				return error;
+			if (size > TURN)
+				size = TURN;
+			turns = roots->turns.bytes;
+			turns[roots->turn_count++] =
+				(struct turn){ i, range.start,
+					       range.start + size };
+			range.start += size;
+		}
+	}
+	return NULL;
+}
+
+/* What a scan for targets marks, and into which set. */
+struct marking {
+	const struct bitmap *used;
+	struct bitmap *targets;
+};
+
+static bool mark(void *data, uint64_t where, allocation_id target)
+{
+	struct marking *marking = data;
+
+	/* Most targets are referred to more than once. */
+	if (bitmap_get(marking->used, target) &&
+	    !bitmap_get(marking->targets, target))
+		bitmap_set_atomic(marking->targets, target);
+	return true;
+}
+
+static struct error *scan_turn(void *data, size_t number, unsigned int thread)
+{
+	struct roots *roots = data;
+	const struct turn *turn = (const struct turn *)roots->turns.bytes +
+				  number;
+	struct marking marking = {
+		.used = allocation_used(roots->index),
+		.targets = &roots->targets[root_range(roots, turn->range).kind],
+	};
+
+	scan(roots, turn->start, turn->end, 8, mark, &marking);
+	if (!progress_step(roots->progress, turn->end - turn->start))
+		return error_create(ERROR_INTERRUPTED, "interrupted");
+	return NULL;
+}
+
+/* Visits the registers of a thread, the vector ones at every byte. */
+static bool visit_registers(const struct roots *roots, uint32_t number,
+			    bool (*visit)(void *data,
+					  const struct anchor *anchor),
+			    void *data)
+{
+	const struct image_thread *state =
+		program_thread(roots->program, number)->state;
+	struct anchor anchor = { ROOT_REGISTER, .thread = number };
+	uint64_t words[REGISTERS], word;
+
+	memcpy(words, &state->registers, sizeof(words));
+	for (size_t i = 0; i < REGISTERS; i++) {
+		anchor.register_name = register_names[i];
+		anchor.target = allocation_find(roots->index, words[i]);
+		if (anchor.target != NO_ALLOCATION && !visit(data, &anchor))
+			return false;
+	}
+	anchor.register_name = "a vector register";
+	for (size_t i = 0; i + 8 <= state->vectors_size; i++) {
+		memcpy(&word, state->vectors + i, sizeof(word));
+		if (!heap_bounds_hold(&roots->bounds, word))
+			continue;
+		anchor.target = allocation_find(roots->index, word);
+		if (anchor.target != NO_ALLOCATION && !visit(data, &anchor))
+			return false;
+	}
+	return true;
+}
+
+static bool mark_anchor(void *data, const struct anchor *anchor)
+{
+	return mark(data, 0, anchor->target);
+}
+
+static struct error *find_targets(struct roots *roots)
+{
+	struct marking marking = {
+		.used = allocation_used(roots->index),
+		.targets = &roots->targets[ROOT_REGISTER],
+	};
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < ROOT_KINDS && !error; i++)
+		error = bitmap_init(&roots->targets[i],
+				    allocation_count(roots->index),
+				    roots->account);
+	if (!error)
+		error = add_turns(roots);
+	if (error)
+		return error;
+	progress_begin(roots->progress, "scanning the roots",
+		       image_size(roots->image));
+	error = parallel_for(roots->turn_count, parallel_threads(), scan_turn,
+			     roots);
+	memory_release(&roots->turns);
+	for (uint32_t i = 0; i < program_thread_count(roots->program); i++)
+		visit_registers(roots, i, mark_anchor, &marking);
+	return error;
+}
+
+struct error *roots_create(const struct image *image,
+			   const struct program *program,
+			   const struct allocation_index *index,
+			   struct memory_account *account,
+			   struct progress *progress, struct roots **ret)
+{
+	_cleanup_(roots_destroy) struct roots *roots =
+		calloc(1, sizeof(*roots));
+	struct error *error;
+
+	if (!roots)
+		return &error_no_memory;
+	roots->image = image;
+	roots->program = program;
+	roots->index = index;
+	roots->account = account;
+	roots->progress = progress;
+	roots->bounds = allocation_bounds(index);
+	roots->ranges.account = account;
+	roots->turns.account = account;
+	error = find_ranges(roots);
+	if (!error)
+		error = find_targets(roots);
+	if (error)
+		return error;
+	*ret = take(roots);
+	return NULL;
+}
+
+void roots_destroy(struct roots *roots)
+{
+	memory_release(&roots->ranges);
+	memory_release(&roots->turns);
+	for (size_t i = 0; i < ROOT_KINDS; i++)
+		bitmap_deinit(&roots->targets[i]);
+	free(roots);
+}
+
+size_t root_range_count(const struct roots *roots)
+{
+	return roots->range_count;
+}
+
+struct root_range root_range(const struct roots *roots, size_t number)
+{
+	return ((const struct root_range *)roots->ranges.bytes)[number];
+}
+
+const struct bitmap *root_targets(const struct roots *roots,
+				  enum root_kind kind)
+{
+	return &roots->targets[kind];
+}
+
+/* Hands anchors on whose target is asked for. */
+struct visiting {
+	const struct bitmap *targets;
+	bool (*visit)(void *data, const struct anchor *anchor);
+	void *data;
+	struct anchor anchor; /* of the range being scanned */
+	bool ended;
+};
+
+static bool visit_word(void *data, uint64_t where, allocation_id target)
+{
+	struct visiting *visiting = data;
+
+	if (!bitmap_get(visiting->targets, target))
+		return true;
+	visiting->anchor.address = where;
+	visiting->anchor.target = target;
+	visiting->ended = !visiting->visit(visiting->data, &visiting->anchor);
+	return !visiting->ended;
+}
+
+static bool visit_register(void *data, const struct anchor *anchor)
+{
+	struct visiting *visiting = data;
+
+	if (!bitmap_get(visiting->targets, anchor->target))
+		return true;
+	visiting->ended = !visiting->visit(visiting->data, anchor);
+	return !visiting->ended;
+}
+
+void roots_visit(const struct roots *roots, const struct bitmap *targets,
+		 bool (*visit)(void *data, const struct anchor *anchor),
+		 void *data)
+{
+	struct visiting visiting = { targets, visit, data };
+
+	for (enum root_kind kind = ROOT_STATIC; kind <= ROOT_STACK; kind++) {
+		for (size_t i = 0; i < roots->range_count; i++) {
+			struct root_range range = root_range(roots, i);
+
+			if (range.kind != kind)
+				continue;
+			visiting.anchor = (struct anchor){
+				.kind = kind, .thread = range.thread
+			};
+			scan(roots, range.start, range.end, 8, visit_word,
+			     &visiting);
+			if (visiting.ended)
+				return;
+		}
+	}
+	for (uint32_t i = 0; i < program_thread_count(roots->program) &&
+			     !visiting.ended;
+	     i++)
+		visit_registers(roots, i, visit_register, &visiting);
+}

@@ -1,0 +1,59 @@
+/*
+ * The roots: the memory outside of all heaps from which the program can reach
+ * an allocation, and the registers.
+ *
+ * A root range is writable (or private and read-only, as relocated data) and
+ * no allocator claims it. The dead part of a stack is left out. Ranges are
+ * sorted by address.
+ */
+#ifndef ANALYZER_GRAPH_ROOTS_H
+#define ANALYZER_GRAPH_ROOTS_H
+
+#include "analyzer/base/bitmap.h"
+#include "analyzer/base/progress.h"
+#include "analyzer/heap/index.h"
+#include "analyzer/program/program.h"
+
+enum root_kind { ROOT_STATIC, ROOT_STACK, ROOT_REGISTER, ROOT_KINDS };
+
+struct root_range {
+	uint64_t start, end;
+	enum root_kind kind; /* ROOT_STATIC or ROOT_STACK */
+	uint32_t thread;     /* of a stack: an index; else NO_THREAD */
+};
+
+/* A place outside of the heaps that refers to an allocation. */
+struct anchor {
+	enum root_kind kind;
+	uint64_t address;     /* where the reference stands; 0: a register */
+	const char *register_name; /* NULL: memory */
+	uint32_t thread;      /* of a stack or register; else NO_THREAD */
+	allocation_id target;
+};
+
+struct roots;
+
+struct error *roots_create(const struct image *image,
+			   const struct program *program,
+			   const struct allocation_index *index,
+			   struct memory_account *account,
+			   struct progress *progress, struct roots **ret);
+void roots_destroy(struct roots *roots);
+DEFINE_CLEANUP(roots_destroy, struct roots *)
+
+size_t root_range_count(const struct roots *roots);
+struct root_range root_range(const struct roots *roots, size_t number);
+
+/* The used allocations that a root of that kind refers to directly. */
+const struct bitmap *root_targets(const struct roots *roots,
+				  enum root_kind kind);
+
+/*
+ * Call visit for each anchor whose target is in targets (used and free ones
+ * alike), in order of kind and address, until it returns false.
+ */
+void roots_visit(const struct roots *roots, const struct bitmap *targets,
+		 bool (*visit)(void *data, const struct anchor *anchor),
+		 void *data);
+
+#endif

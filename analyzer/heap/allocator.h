@@ -1,0 +1,57 @@
+/*
+ * The contract of an allocator: how its heap is found and walked in a dump.
+ *
+ * Each file of allocators/ that defines a struct allocator named after itself
+ * is collected by the build. A heap embeds struct heap as its first member.
+ */
+#ifndef ANALYZER_HEAP_ALLOCATOR_H
+#define ANALYZER_HEAP_ALLOCATOR_H
+
+#include "analyzer/base/progress.h"
+#include "analyzer/heap/block.h"
+#include "analyzer/program/program.h"
+
+struct allocator;
+
+struct heap {
+	const struct allocator *allocator;
+};
+
+/* What an allocator works on; all borrowed, all outliving the heap. */
+struct heap_context {
+	const struct image *image;
+	const struct program *program;
+	struct findings *findings;
+	struct memory_account *account;
+	struct progress *progress;
+};
+
+/* An arena, as told to the user. */
+struct arena {
+	const char *kind;     /* "main", "thread" or "mmapped" */
+	uint64_t address;     /* of its control structure, or 0 */
+	uint64_t size;	      /* bytes that it holds from the system */
+	uint64_t stated_size; /* what its own bookkeeping says, or 0 */
+};
+
+struct allocator {
+	const char *name;
+	const char *summary;
+	/*
+	 * Find the heap. NULL in *ret and no error: the process has none of
+	 * this allocator.
+	 */
+	struct error *(*open)(const struct heap_context *context,
+			      struct heap **ret);
+	/* Report all blocks. Damage goes to the findings; the rest is walked. */
+	struct error *(*walk)(struct heap *heap, arena_number first,
+			      struct block_sink *sink);
+	/* The arenas, numbered from walk's first on; known after the walk. */
+	size_t (*arena_count)(const struct heap *heap);
+	struct arena (*arena)(const struct heap *heap, size_t number);
+	void (*close)(struct heap *heap);
+};
+
+extern const struct allocator *const allocators[]; /* NULL at the end */
+
+#endif

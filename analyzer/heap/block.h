@@ -1,0 +1,65 @@
+/*
+ * Blocks: the pieces of memory that an allocator hands out or keeps free.
+ *
+ * A walker reports each of its regions in turn, and the blocks of a region by
+ * address. Regions may come in any order. A claim is memory that is the
+ * allocator's own without being a block: arenas, headers of mapped heaps. What
+ * is in a region or a claim is never a root.
+ */
+#ifndef ANALYZER_HEAP_BLOCK_H
+#define ANALYZER_HEAP_BLOCK_H
+
+#include "analyzer/base/error.h"
+#include "analyzer/base/memory.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum block_state {
+	BLOCK_USED,
+	BLOCK_FREE,
+	BLOCK_CACHED, /* free, in a thread's cache */
+};
+
+/* What the program may use of it: [start, start + size). */
+struct block {
+	uint64_t start;
+	uint64_t size; /* bytes */
+	enum block_state state;
+};
+
+/* Where region and claims come from, to be shown: an arena's number. */
+typedef uint32_t arena_number;
+
+struct block_sink;
+
+/* A region [start, end) of an arena begins; its blocks follow. */
+struct error *block_sink_region(struct block_sink *sink, uint64_t start,
+				uint64_t end, arena_number arena);
+
+/* A block of that region, behind all blocks that it has so far. */
+struct error *block_sink_add(struct block_sink *sink, struct block block);
+
+/* The region begun last ends here after all, not further up. */
+void block_sink_cut(struct block_sink *sink, uint64_t end);
+
+/* How many blocks there are so far. */
+size_t block_sink_count(const struct block_sink *sink);
+
+/* The block that starts at address is in that state after all. */
+bool block_sink_restate(struct block_sink *sink, uint64_t address,
+			enum block_state state);
+
+/*
+ * Call visit for the used blocks below 4 GB, from the first-th block on, until
+ * it returns false. It may restate blocks.
+ */
+void block_sink_visit_used(struct block_sink *sink, size_t first,
+			   bool (*visit)(void *data, struct block block),
+			   void *data);
+
+/* [start, end) is bookkeeping of the allocator. */
+struct error *block_sink_claim(struct block_sink *sink, uint64_t start,
+			       uint64_t end);
+
+#endif

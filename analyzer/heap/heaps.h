@@ -1,0 +1,29 @@
+/*
+ * All heaps of the process, of all allocators, walked into one index.
+ */
+#ifndef ANALYZER_HEAP_HEAPS_H
+#define ANALYZER_HEAP_HEAPS_H
+
+#include "analyzer/heap/allocator.h"
+#include "analyzer/heap/index.h"
+
+struct heaps;
+
+/*
+ * Open and walk what is there. That no allocator was understood, or that one
+ * is loaded which nobody here understands, goes to the findings.
+ */
+struct error *heaps_create(const struct heap_context *context,
+			   struct heaps **ret);
+void heaps_destroy(struct heaps *heaps);
+DEFINE_CLEANUP(heaps_destroy, struct heaps *)
+
+/* Whose lifetime is that of heaps. */
+const struct allocation_index *heaps_index(const struct heaps *heaps);
+
+size_t heaps_arena_count(const struct heaps *heaps);
+struct arena heaps_arena(const struct heaps *heaps, arena_number number);
+const struct allocator *heaps_arena_allocator(const struct heaps *heaps,
+					      arena_number number);
+
+#endif

@@ -1,0 +1,504 @@
+#include "analyzer/heap/index.h"
+
+#include "analyzer/heap/sink.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { LINE_WORDS = 7, LINE_BITS = LINE_WORDS * 64 };
+
+/* A cache line of bits, with the number of all bits in the lines before. */
+struct line {
+	uint64_t bits[LINE_WORDS];
+	uint64_t before;
+};
+
+static const size_t NO_LINES = SIZE_MAX;
+
+struct allocation_index {
+	struct block_sink *sink; /* extents, regions, claims, large sizes */
+	const struct extent *extents;
+	const struct heap_region *regions;
+	size_t region_count, count;
+	struct bitmap used, cached;
+	struct memory lines;	  /* struct line, of all regions */
+	struct memory first_line; /* size_t, by region; or NO_LINES */
+	struct heap_bounds bounds;
+};
+
+static int compare_regions(const void *a, const void *b)
+{
+	const struct heap_region *left = a, *right = b;
+
+	return left->start < right->start ? -1 : left->start > right->start;
+}
+
+static bool in_order(const struct block_sink *sink)
+{
+	const struct heap_region *regions = sink->regions.bytes;
+
+	for (size_t i = 1; i < sink->region_count; i++)
+		if (regions[i].start < regions[i - 1].start)
+			return false;
+	return true;
+}
+
+static int compare_large(const void *a, const void *b)
+{
+	const struct large_size *left = a, *right = b;
+
+	return left->id < right->id ? -1 : left->id > right->id;
+}
+
+/* Move the blocks of a region from their number in from to first in to. */
+static struct error *move_region(const struct block_sink *from,
+				 struct block_sink *to,
+				 const struct heap_region *region)
+{
+	const struct extent *extents = from->extents.bytes;
+	const struct large_size *large = from->large.bytes;
+	const uint64_t *used = from->used.bytes, *cached = from->cached.bytes;
+	struct error *error = block_sink_region(to, region->start, region->end,
+						region->arena);
+
+	for (size_t i = region->first;
+	     i < region->first + region->count && !error; i++) {
+		struct block block = {
+			.start = region->start +
+				 UINT64_C(16) * extents[i].start,
+			.size = extents[i].size,
+			.state = used[i / 64] >> (i % 64) & 1	? BLOCK_USED :
+				 cached[i / 64] >> (i % 64) & 1 ? BLOCK_CACHED :
+								  BLOCK_FREE,
+		};
+
+		for (size_t j = 0; extents[i].size == LARGE_SIZE &&
+				   j < from->large_count;
+		     j++)
+			if (large[j].id == i)
+				block.size = large[j].size;
+		error = block_sink_add(to, block);
+	}
+	return error;
+}
+
+/*
+ * Bring the regions in order of address. Walkers that report them in that
+ * order, as they should, spare this copy.
+ */
+static struct error *sort_sink(struct block_sink *sink)
+{
+	_cleanup_(block_sink_destroy) struct block_sink *sorted = NULL;
+	struct block_sink swap;
+	struct heap_region *regions = sink->regions.bytes;
+	struct error *error;
+
+	if (in_order(sink))
+		return NULL;
+	qsort(regions, sink->region_count, sizeof(*regions), compare_regions);
+	error = block_sink_create(sink->account, &sorted);
+	for (size_t i = 0; i < sink->region_count && !error; i++)
+		error = move_region(sink, sorted, &regions[i]);
+	if (error)
+		return error;
+	swap = *sink;
+	sorted->claims = sink->claims;
+	sorted->claim_count = sink->claim_count;
+	*sink = *sorted;
+	swap.claims = (struct memory){ .account = sink->account };
+	*sorted = swap;
+	return NULL;
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct memory_range *left = a, *right = b;
+
+	return left->start < right->start ? -1 : left->start > right->start;
+}
+
+/* Claim the regions, too, and join the claims that touch. */
+static struct error *join_claims(struct block_sink *sink)
+{
+	const struct heap_region *regions = sink->regions.bytes;
+	struct memory_range *claims;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < sink->region_count; i++) {
+		struct error *error = block_sink_claim(sink, regions[i].start,
+						       regions[i].end);
+
+		if (error)
+			return error;
+	}
+	claims = sink->claims.bytes;
+	if (sink->claim_count > 0)
+		qsort(claims, sink->claim_count, sizeof(*claims),
+		      compare_ranges);
+	for (size_t i = 0; i < sink->claim_count; i++) {
+		if (kept > 0 && claims[i].start <= claims[kept - 1].end) {
+			if (claims[i].end > claims[kept - 1].end)
+				claims[kept - 1].end = claims[i].end;
+			continue;
+		}
+		claims[kept++] = claims[i];
+	}
+	sink->claim_count = kept;
+	return NULL;
+}
+
+static size_t line_count(const struct heap_region *region)
+{
+	return (region->end - region->start) / 16 / LINE_BITS + 1;
+}
+
+/* Reserve the lines of all regions that hold more than one allocation. */
+static struct error *reserve_lines(struct allocation_index *index)
+{
+	size_t *first, total = 0;
+	struct error *error = memory_resize(
+		&index->first_line,
+		(index->region_count + 1) * sizeof(*first));
+
+	if (error)
+		return error;
+	first = index->first_line.bytes;
+	for (size_t i = 0; i < index->region_count; i++) {
+		first[i] = NO_LINES;
+		if (index->regions[i].count < 2)
+			continue;
+		first[i] = total;
+		total += line_count(&index->regions[i]);
+	}
+	return memory_resize(&index->lines, total * sizeof(struct line));
+}
+
+static void fill_lines(const struct allocation_index *index,
+		       const struct heap_region *region, struct line *lines)
+{
+	uint64_t before = 0;
+
+	for (size_t i = region->first; i < region->first + region->count; i++) {
+		uint32_t start = index->extents[i].start;
+		uint32_t bit = start % LINE_BITS;
+
+		lines[start / LINE_BITS].bits[bit / 64] |= UINT64_C(1)
+							   << (bit % 64);
+	}
+	for (size_t i = 0; i < line_count(region); i++) {
+		lines[i].before = before;
+		for (size_t j = 0; j < LINE_WORDS; j++)
+			before += (uint64_t)__builtin_popcountll(
+				lines[i].bits[j]);
+	}
+}
+
+/* Put the bounds around what lies on either side of the widest gap. */
+static void find_bounds(struct allocation_index *index)
+{
+	const struct heap_region *regions = index->regions;
+	size_t count = index->region_count, split = 0;
+	uint64_t widest = 0;
+
+	if (count == 0)
+		return;
+	for (size_t i = 1; i < count; i++) {
+		uint64_t gap = regions[i].start - regions[i - 1].end;
+
+		if (gap > widest) {
+			widest = gap;
+			split = i;
+		}
+	}
+	index->bounds.start[0] = regions[0].start;
+	index->bounds.size[0] = (split ? regions[split - 1].end :
+					 regions[count - 1].end) -
+				regions[0].start;
+	index->bounds.start[1] = regions[split].start;
+	index->bounds.size[1] = regions[count - 1].end - regions[split].start;
+}
+
+/* Take over the sink's bits, giving back what was reserved too much. */
+static struct error *take_bits(struct memory *memory, size_t count,
+			       struct bitmap *ret)
+{
+	struct error *error =
+		memory_resize(memory, (count / 64 + 1) * sizeof(uint64_t));
+
+	if (error)
+		return error;
+	*ret = (struct bitmap){ memory->bytes, count, *memory };
+	memory->bytes = NULL;
+	memory->size = 0;
+	return NULL;
+}
+
+static struct error *build(struct allocation_index *index)
+{
+	struct block_sink *sink = index->sink;
+	struct error *error = sort_sink(sink);
+
+	if (!error)
+		error = join_claims(sink);
+	if (!error)
+		error = memory_resize(&sink->extents, sink->count *
+							      sizeof(struct extent));
+	if (!error)
+		error = take_bits(&sink->used, sink->count, &index->used);
+	if (!error)
+		error = take_bits(&sink->cached, sink->count, &index->cached);
+	if (error)
+		return error;
+	if (sink->large_count > 0)
+		qsort(sink->large.bytes, sink->large_count,
+		      sizeof(struct large_size), compare_large);
+	index->extents = sink->extents.bytes;
+	index->count = sink->count;
+	index->regions = sink->regions.bytes;
+	index->region_count = sink->region_count;
+	error = reserve_lines(index);
+	for (size_t i = 0; i < index->region_count && !error; i++) {
+		const size_t *first = index->first_line.bytes;
+		struct line *lines = index->lines.bytes;
+
+		if (first[i] != NO_LINES)
+			fill_lines(index, &index->regions[i],
+				   lines + first[i]);
+	}
+	find_bounds(index);
+	return error;
+}
+
+struct error *allocation_index_create(struct block_sink *sink,
+				      struct allocation_index **ret)
+{
+	_cleanup_(allocation_index_destroy) struct allocation_index *index =
+		calloc(1, sizeof(*index));
+	struct error *error;
+
+	if (!index)
+		return &error_no_memory;
+	index->lines.account = sink->account;
+	index->first_line.account = sink->account;
+	error = block_sink_create(sink->account, &index->sink);
+	if (error)
+		return error;
+	/* The index owns what was in the sink; the caller keeps an empty one.
+	 */
+	struct block_sink empty = *index->sink;
+	*index->sink = *sink;
+	*sink = empty;
+	error = build(index);
+	if (error)
+		return error;
+	*ret = take(index);
+	return NULL;
+}
+
+void allocation_index_destroy(struct allocation_index *index)
+{
+	bitmap_deinit(&index->used);
+	bitmap_deinit(&index->cached);
+	memory_release(&index->lines);
+	memory_release(&index->first_line);
+	if (index->sink)
+		block_sink_destroy(index->sink);
+	free(index);
+}
+
+size_t allocation_count(const struct allocation_index *index)
+{
+	return index->count;
+}
+
+/* The region that allocation id is in. */
+static const struct heap_region *
+region_of(const struct allocation_index *index, allocation_id id)
+{
+	size_t low = 0, high = index->region_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (index->regions[middle].first <= id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* Regions without allocations share the first of the next one. */
+	while (index->regions[low - 1].count == 0)
+		low--;
+	return &index->regions[low - 1];
+}
+
+uint64_t allocation_start(const struct allocation_index *index,
+			  allocation_id id)
+{
+	return region_of(index, id)->start +
+	       UINT64_C(16) * index->extents[id].start;
+}
+
+uint64_t allocation_size(const struct allocation_index *index,
+			 allocation_id id)
+{
+	uint32_t size = index->extents[id].size;
+	const struct large_size key = { .id = id }, *large;
+
+	if (size != LARGE_SIZE)
+		return size;
+	large = bsearch(&key, index->sink->large.bytes,
+			index->sink->large_count, sizeof(key), compare_large);
+	assert(large);
+	return large->size;
+}
+
+struct memory_range allocation_range_near(const struct allocation_index *index,
+					  allocation_id id, size_t *hint)
+{
+	const struct heap_region *region = &index->regions[*hint];
+	uint64_t start;
+
+	if (id - region->first >= region->count) {
+		region = region_of(index, id);
+		*hint = (size_t)(region - index->regions);
+	}
+	start = region->start + UINT64_C(16) * index->extents[id].start;
+	return (struct memory_range){ start,
+				      start + allocation_size(index, id) };
+}
+
+enum block_state allocation_state(const struct allocation_index *index,
+				  allocation_id id)
+{
+	return bitmap_get(&index->used, id)   ? BLOCK_USED :
+	       bitmap_get(&index->cached, id) ? BLOCK_CACHED :
+						BLOCK_FREE;
+}
+
+struct heap_bounds allocation_bounds(const struct allocation_index *index)
+{
+	return index->bounds;
+}
+
+/* The number of the last region that starts at or below address, or the
+ * first. */
+static size_t find_region(const struct allocation_index *index,
+			  uint64_t address)
+{
+	size_t low = 0, high = index->region_count;
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (index->regions[middle].start <= address)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool region_holds(const struct heap_region *region, uint64_t address)
+{
+	return address - region->start < region->end - region->start;
+}
+
+allocation_id allocation_find_near(const struct allocation_index *index,
+				   uint64_t address, size_t *hint)
+{
+	const struct heap_region *region;
+	uint64_t granule, number = 1;
+	size_t first;
+	allocation_id id;
+
+	if (index->region_count == 0)
+		return NO_ALLOCATION;
+	region = &index->regions[*hint];
+	if (!region_holds(region, address)) {
+		*hint = find_region(index, address);
+		region = &index->regions[*hint];
+		if (!region_holds(region, address))
+			return NO_ALLOCATION;
+	}
+	granule = (address - region->start) / 16;
+	first = ((const size_t *)index->first_line.bytes)[*hint];
+	if (first != NO_LINES) {
+		const struct line *line =
+			(const struct line *)index->lines.bytes + first +
+			granule / LINE_BITS;
+		unsigned int bit = granule % LINE_BITS;
+
+		number = line->before;
+		for (unsigned int i = 0; i < bit / 64; i++)
+			number += (uint64_t)__builtin_popcountll(line->bits[i]);
+		number += (uint64_t)__builtin_popcountll(
+			line->bits[bit / 64] << (63 - bit % 64));
+	}
+	if (number == 0 || region->count == 0)
+		return NO_ALLOCATION;
+	id = (allocation_id)(region->first + number - 1);
+	/* A byte of two neighbours' sizes stands between them. */
+	if (address - region->start - UINT64_C(16) * index->extents[id].start >=
+	    index->extents[id].size) {
+		uint64_t offset = address - region->start -
+				  UINT64_C(16) * index->extents[id].start;
+
+		if (index->extents[id].size != LARGE_SIZE ||
+		    offset >= allocation_size(index, id))
+			return NO_ALLOCATION;
+	}
+	return id;
+}
+
+allocation_id allocation_find(const struct allocation_index *index,
+			      uint64_t address)
+{
+	size_t hint = 0;
+
+	return allocation_find_near(index, address, &hint);
+}
+
+const struct bitmap *allocation_used(const struct allocation_index *index)
+{
+	return &index->used;
+}
+
+const struct bitmap *allocation_cached(const struct allocation_index *index)
+{
+	return &index->cached;
+}
+
+size_t heap_region_count(const struct allocation_index *index)
+{
+	return index->region_count;
+}
+
+const struct heap_region *heap_region(const struct allocation_index *index,
+				      size_t number)
+{
+	return &index->regions[number];
+}
+
+const struct heap_region *heap_region_find(const struct allocation_index *index,
+					   uint64_t address)
+{
+	size_t number = find_region(index, address);
+
+	if (index->region_count == 0 ||
+	    !region_holds(&index->regions[number], address))
+		return NULL;
+	return &index->regions[number];
+}
+
+size_t heap_claim_count(const struct allocation_index *index)
+{
+	return index->sink->claim_count;
+}
+
+struct memory_range heap_claim(const struct allocation_index *index,
+			       size_t number)
+{
+	const struct memory_range *claims = index->sink->claims.bytes;
+
+	return claims[number];
+}

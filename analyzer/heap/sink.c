@@ -1,0 +1,230 @@
+#include "analyzer/heap/sink.h"
+
+#include <assert.h>
+
+static const uint64_t REGION_REACH = UINT64_C(16) << 32;
+
+struct error *block_sink_create(struct memory_account *account,
+				struct block_sink **ret)
+{
+	struct block_sink *sink = calloc(1, sizeof(*sink));
+
+	if (!sink)
+		return &error_no_memory;
+	sink->account = account;
+	sink->regions.account = account;
+	sink->extents.account = account;
+	sink->used.account = account;
+	sink->cached.account = account;
+	sink->large.account = account;
+	sink->claims.account = account;
+	*ret = sink;
+	return NULL;
+}
+
+void block_sink_destroy(struct block_sink *sink)
+{
+	memory_release(&sink->regions);
+	memory_release(&sink->extents);
+	memory_release(&sink->used);
+	memory_release(&sink->cached);
+	memory_release(&sink->large);
+	memory_release(&sink->claims);
+	free(sink);
+}
+
+struct error *block_sink_region(struct block_sink *sink, uint64_t start,
+				uint64_t end, arena_number arena)
+{
+	struct heap_region *regions;
+	struct error *error =
+		memory_reserve(&sink->regions, (sink->region_count + 1) *
+						       sizeof(*regions));
+
+	if (error)
+		return error;
+	assert(start % 16 == 0 && start < end);
+	regions = sink->regions.bytes;
+	regions[sink->region_count++] = (struct heap_region){
+		.start = start,
+		.end = end,
+		.first = (allocation_id)sink->count,
+		.arena = arena,
+	};
+	return NULL;
+}
+
+static struct heap_region *last_region(struct block_sink *sink)
+{
+	struct heap_region *regions = sink->regions.bytes;
+
+	return &regions[sink->region_count - 1];
+}
+
+/* Room for one more extent and its bits. */
+static struct error *reserve(struct block_sink *sink)
+{
+	size_t words = sink->count / 64 + 1;
+	struct error *error;
+
+	if (sink->count >= NO_ALLOCATION - 1)
+		return error_create(ERROR_NOT_SUPPORTED,
+				    "more than 4,294,967,293 allocations");
+	error = memory_reserve(&sink->extents,
+			       (sink->count + 1) * sizeof(struct extent));
+	if (!error)
+		error = memory_reserve(&sink->used, words * sizeof(uint64_t));
+	if (!error)
+		error = memory_reserve(&sink->cached, words * sizeof(uint64_t));
+	return error;
+}
+
+static struct error *add_large(struct block_sink *sink, uint64_t size)
+{
+	struct large_size *large;
+	struct error *error = memory_reserve(
+		&sink->large, (sink->large_count + 1) * sizeof(*large));
+
+	if (error)
+		return error;
+	large = sink->large.bytes;
+	large[sink->large_count++] =
+		(struct large_size){ (allocation_id)sink->count, size };
+	return NULL;
+}
+
+static void set_state(struct block_sink *sink, size_t number,
+		      enum block_state state)
+{
+	uint64_t *used = sink->used.bytes, *cached = sink->cached.bytes;
+	uint64_t bit = UINT64_C(1) << (number % 64);
+
+	used[number / 64] &= ~bit;
+	cached[number / 64] &= ~bit;
+	if (state == BLOCK_USED)
+		used[number / 64] |= bit;
+	else if (state == BLOCK_CACHED)
+		cached[number / 64] |= bit;
+}
+
+struct error *block_sink_add(struct block_sink *sink, struct block block)
+{
+	struct heap_region *region = last_region(sink);
+	struct extent *extents;
+	struct error *error = reserve(sink);
+
+	if (!error && block.start - region->start >= REGION_REACH) {
+		uint64_t end = region->end;
+
+		region->end = block.start;
+		error = block_sink_region(sink, block.start, end,
+					  region->arena);
+		region = last_region(sink);
+	}
+	if (!error && block.size >= LARGE_SIZE)
+		error = add_large(sink, block.size);
+	if (error)
+		return error;
+	assert(block.start % 16 == 0 && block.start < region->end &&
+	       block.size <= region->end - block.start);
+	extents = sink->extents.bytes;
+	extents[sink->count].start =
+		(uint32_t)((block.start - region->start) / 16);
+	extents[sink->count].size =
+		block.size >= LARGE_SIZE ? LARGE_SIZE : (uint32_t)block.size;
+	set_state(sink, sink->count, block.state);
+	sink->count++;
+	region->count++;
+	return NULL;
+}
+
+void block_sink_cut(struct block_sink *sink, uint64_t end)
+{
+	last_region(sink)->end = end;
+}
+
+struct error *block_sink_claim(struct block_sink *sink, uint64_t start,
+			       uint64_t end)
+{
+	struct memory_range *claims;
+	struct error *error = memory_reserve(
+		&sink->claims, (sink->claim_count + 1) * sizeof(*claims));
+
+	if (error)
+		return error;
+	claims = sink->claims.bytes;
+	claims[sink->claim_count++] = (struct memory_range){ start, end };
+	return NULL;
+}
+
+/* The number of the block that starts at address, or sink->count. */
+static size_t find_start(const struct block_sink *sink, uint64_t address)
+{
+	const struct heap_region *regions = sink->regions.bytes;
+	const struct extent *extents = sink->extents.bytes;
+
+	for (size_t i = 0; i < sink->region_count; i++) {
+		size_t low = regions[i].first, high = low + regions[i].count;
+		uint64_t start = (address - regions[i].start) / 16;
+
+		if (address < regions[i].start || address >= regions[i].end ||
+		    address % 16 != 0)
+			continue;
+		while (low < high) {
+			size_t middle = low + (high - low) / 2;
+
+			if (extents[middle].start < start)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		if (low < regions[i].first + regions[i].count &&
+		    extents[low].start == start)
+			return low;
+	}
+	return sink->count;
+}
+
+bool block_sink_restate(struct block_sink *sink, uint64_t address,
+			enum block_state state)
+{
+	size_t number = find_start(sink, address);
+
+	if (number == sink->count)
+		return false;
+	set_state(sink, number, state);
+	return true;
+}
+
+void block_sink_visit_used(struct block_sink *sink, size_t first,
+			   bool (*visit)(void *data, struct block block),
+			   void *data)
+{
+	const struct heap_region *regions = sink->regions.bytes;
+	const struct extent *extents = sink->extents.bytes;
+	const uint64_t *used = sink->used.bytes;
+
+	for (size_t i = 0; i < sink->region_count; i++) {
+		size_t end = regions[i].first + regions[i].count;
+
+		for (size_t j = regions[i].first; j < end; j++) {
+			struct block block = {
+				.start = regions[i].start +
+					 UINT64_C(16) * extents[j].start,
+				.size = extents[j].size,
+				.state = BLOCK_USED,
+			};
+
+			if (j < first || !(used[j / 64] >> (j % 64) & 1) ||
+			    extents[j].size == LARGE_SIZE)
+				continue;
+			if (!visit(data, block))
+				return;
+		}
+	}
+}
+
+size_t block_sink_count(const struct block_sink *sink)
+{
+	return sink->count;
+}

@@ -1,0 +1,104 @@
+#include "analyzer/image/files.h"
+
+#include "analyzer/image/build_id.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+static void file_destroy(struct image_file *file)
+{
+	if (file->bytes)
+		munmap((void *)file->bytes, file->size);
+	free(file->path);
+	free(file);
+}
+DEFINE_CLEANUP(file_destroy, struct image_file *)
+
+void file_table_deinit(struct file_table *table)
+{
+	for (size_t i = 0; i < table->count; i++)
+		file_destroy(table->files[i]);
+	free(table->files);
+}
+
+/*
+ * Open path if it is a regular file. It is looked at through O_PATH first:
+ * opening a device or a FIFO can already have effects.
+ */
+static int open_regular(const char *path)
+{
+	_cleanup_(close) int handle = open(path, O_PATH | O_CLOEXEC);
+	char self[64];
+	struct stat status;
+
+	if (handle < 0 || fstat(handle, &status) < 0 ||
+	    !S_ISREG(status.st_mode))
+		return -1;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", handle);
+	return open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/* Map the file; bytes stay NULL if it is not there or not fit. */
+static void map_file(struct image_file *file)
+{
+	_cleanup_(close) int fd = open_regular(file->path);
+	struct stat status;
+	void *bytes;
+
+	if (fd < 0 || fstat(fd, &status) < 0 || status.st_size <= 0)
+		return;
+	bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd,
+		     0);
+	if (bytes == MAP_FAILED)
+		return;
+	file->bytes = bytes;
+	file->size = (size_t)status.st_size;
+}
+
+static struct error *add_file(struct file_table *table, const char *path,
+			      struct image_file **ret)
+{
+	_cleanup_(file_destroy) struct image_file *file =
+		calloc(1, sizeof(*file));
+	struct image_file **files;
+
+	if (!file || !(file->path = strdup(path)))
+		return &error_no_memory;
+	files = realloc(table->files, (table->count + 1) * sizeof(*files));
+	if (!files)
+		return &error_no_memory;
+	table->files = files;
+	if (path[0] == '/')
+		map_file(file);
+	*ret = files[table->count++] = take(file);
+	return NULL;
+}
+
+struct error *file_table_find(struct file_table *table,
+			      const struct image *image, const char *path,
+			      uint64_t base, const struct image_file **ret)
+{
+	struct build_id in_dump = build_id_of_image(image, base), in_file;
+	struct image_file *file = NULL;
+
+	*ret = NULL;
+	if (in_dump.size == 0)
+		return NULL;
+	for (size_t i = table->count; i-- > 0 && !file;)
+		if (strcmp(table->files[i]->path, path) == 0)
+			file = table->files[i];
+	if (!file) {
+		struct error *error = add_file(table, path, &file);
+
+		if (error)
+			return error;
+	}
+	if (!file->bytes)
+		return NULL;
+	in_file = build_id_of_file(file->bytes, file->size);
+	if (build_id_equal(&in_dump, &in_file))
+		*ret = file;
+	return NULL;
+}

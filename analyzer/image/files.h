@@ -1,0 +1,29 @@
+/*
+ * The files that the process had mapped, where they are at hand.
+ *
+ * A path comes from the dump and is not trusted: a file is opened only if it
+ * is a regular one, and used only if its build-id is the one that the dump has
+ * in memory. What is absent from the dump can then be read from it.
+ */
+#ifndef ANALYZER_IMAGE_FILES_H
+#define ANALYZER_IMAGE_FILES_H
+
+#include "analyzer/image/image.h"
+
+/* Files by path; owned by the image. */
+struct file_table {
+	struct image_file **files;
+	size_t count;
+};
+
+void file_table_deinit(struct file_table *table);
+
+/*
+ * The file of that path whose build-id is that of the module at base, or NULL
+ * in *ret. The table owns it.
+ */
+struct error *file_table_find(struct file_table *table,
+			      const struct image *image, const char *path,
+			      uint64_t base, const struct image_file **ret);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * The contract of a dump format, and what a format fills in.
+ *
+ * Each file of formats/ defines one struct image_format; the build collects
+ * them. Image borrows the pieces it is given: they point into the dump.
+ */
+#ifndef ANALYZER_IMAGE_FORMAT_H
+#define ANALYZER_IMAGE_FORMAT_H
+
+#include "analyzer/image/image.h"
+
+struct image_builder;
+
+struct image_format {
+	const char *name;
+	const char *summary;
+	/* Whether the file is of this format, from its first bytes. */
+	bool (*recognise)(const uint8_t *bytes, size_t size);
+	/* Add all the file holds. bytes may be written to: they are private. */
+	struct error *(*read)(uint8_t *bytes, size_t size,
+			      struct image_builder *builder);
+};
+
+extern const struct image_format *const image_formats[]; /* NULL at the end */
+
+/*
+ * A mapping of the process, [start, end), whose first present bytes the dump
+ * holds; bytes points at them.
+ */
+struct error *image_add_segment(struct image_builder *builder, uint64_t start,
+				uint64_t end, uint8_t rights,
+				const uint8_t *bytes, uint64_t present);
+struct error *image_add_mapping(struct image_builder *builder,
+				struct mapping mapping);
+struct error *image_add_thread(struct image_builder *builder,
+			       struct image_thread thread);
+struct error *image_add_auxiliary(struct image_builder *builder, uint64_t type,
+				  uint64_t value);
+void image_set_missing(struct image_builder *builder, uint64_t bytes);
+struct findings *image_builder_findings(struct image_builder *builder);
+
+#endif

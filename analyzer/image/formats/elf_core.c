@@ -1,0 +1,344 @@
+/*
+ * ELF cores of x86-64 Linux, as the kernel and gdb's gcore write them.
+ *
+ * What is read: the program headers, more than 65,535 of them too (PN_XNUM),
+ * and the notes NT_PRSTATUS, NT_FPREGSET, NT_X86_XSTATE, NT_AUXV and NT_FILE.
+ * Layouts are those of <sys/procfs.h> and of the Linux kernel's
+ * fs/binfmt_elf.c (fill_files_note()).
+ */
+#include "analyzer/image/format.h"
+
+#include <elf.h>
+#include <gelf.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/procfs.h>
+
+struct core {
+	uint8_t *bytes;
+	size_t size;
+	Elf *elf;
+	struct image_builder *builder;
+	struct image_thread thread; /* being read */
+	bool has_thread;
+	uint64_t needed; /* the size of a complete file */
+};
+
+static bool elf_recognise(const uint8_t *bytes, size_t size)
+{
+	return size >= SELFMAG && memcmp(bytes, ELFMAG, SELFMAG) == 0;
+}
+
+static const char *machine_name(unsigned int machine)
+{
+	switch (machine) {
+	case EM_386:
+		return "i386";
+	case EM_AARCH64:
+		return "aarch64";
+	case EM_ARM:
+		return "arm";
+	case EM_PPC64:
+		return "ppc64";
+	case EM_S390:
+		return "s390";
+	case EM_RISCV:
+		return "riscv";
+	default:
+		return NULL;
+	}
+}
+
+/* Say what the file is if it is not a core that can be read here. */
+static struct error *check_kind(const struct core *core)
+{
+	const uint8_t *ident = core->bytes;
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)core->bytes;
+	const char *name;
+
+	if (core->size < sizeof(*header))
+		return error_create(ERROR_BAD_DUMP,
+				    "is cut off within its ELF header");
+	/* e_type and e_machine stand at the same place in 32-bit files. */
+	if (ident[EI_DATA] != ELFDATA2LSB)
+		return error_create(
+			ERROR_NOT_SUPPORTED,
+			"is of a big-endian machine; only x86-64 is supported");
+	if (header->e_type != ET_CORE)
+		return error_create(
+			ERROR_NOT_SUPPORTED, "is an ELF %s, not a core",
+			header->e_type == ET_REL    ? "object file" :
+			header->e_type == ET_EXEC ? "program" :
+			header->e_type == ET_DYN  ? "program or library" :
+						    "file of unknown type");
+	if (header->e_machine == EM_X86_64 && ident[EI_CLASS] == ELFCLASS64)
+		return NULL;
+	name = header->e_machine == EM_X86_64 ? "x32" :
+						machine_name(header->e_machine);
+	if (name)
+		return error_create(
+			ERROR_NOT_SUPPORTED,
+			"is a core of %s; only x86-64 is supported", name);
+	return error_create(ERROR_NOT_SUPPORTED,
+			    "is a core of machine %u; only x86-64 is supported",
+			    header->e_machine);
+}
+
+/* A complete file has at least end bytes. */
+static void need(struct core *core, uint64_t offset, uint64_t size)
+{
+	uint64_t end;
+
+	if (__builtin_add_overflow(offset, size, &end))
+		end = UINT64_MAX;
+	if (end > core->needed)
+		core->needed = end;
+}
+
+static struct error *add_segment(struct core *core, size_t number,
+				 const GElf_Phdr *header)
+{
+	uint64_t end, present = 0;
+
+	if (__builtin_add_overflow(header->p_vaddr, header->p_memsz, &end)) {
+		findings_add(image_builder_findings(core->builder),
+			     FINDING_INCOMPLETE,
+			     "segment %zu at %#" PRIx64
+			     " reaches past the end of the address space: "
+			     "it is left out",
+			     number, (uint64_t)header->p_vaddr);
+		return NULL;
+	}
+	if (header->p_offset < core->size) {
+		present = core->size - header->p_offset;
+		if (present > header->p_filesz)
+			present = header->p_filesz;
+		if (present > header->p_memsz)
+			present = header->p_memsz;
+	}
+	return image_add_segment(core->builder, header->p_vaddr, end,
+				 header->p_flags &
+					 (RIGHT_READ | RIGHT_WRITE |
+					  RIGHT_EXECUTE),
+				 core->bytes + (present ? header->p_offset : 0),
+				 present);
+}
+
+/* The thread that was being read has all its notes. */
+static struct error *finish_thread(struct core *core)
+{
+	if (!core->has_thread)
+		return NULL;
+	core->has_thread = false;
+	return image_add_thread(core->builder, core->thread);
+}
+
+static struct error *read_status(struct core *core, const uint8_t *note,
+				 size_t size)
+{
+	struct elf_prstatus status;
+	struct error *error = finish_thread(core);
+
+	if (error)
+		return error;
+	if (size < sizeof(status))
+		return error_create(ERROR_BAD_DUMP,
+				    "an NT_PRSTATUS note is too short");
+	memcpy(&status, note, sizeof(status));
+	core->thread = (struct image_thread){
+		.id = (uint32_t)status.pr_pid,
+		.signal = status.pr_cursig,
+	};
+	memcpy(&core->thread.registers, &status.pr_reg,
+	       sizeof(core->thread.registers));
+	core->has_thread = true;
+	return NULL;
+}
+
+/* The longer of the notes with vector state holds all of the shorter. */
+static void read_vectors(struct core *core, const uint8_t *note, size_t size)
+{
+	if (!core->has_thread || size <= core->thread.vectors_size)
+		return;
+	core->thread.vectors = note;
+	core->thread.vectors_size = size;
+}
+
+static struct error *read_auxiliary(struct core *core, const uint8_t *note,
+				    size_t size)
+{
+	Elf64_auxv_t entry;
+
+	for (size_t i = 0; size - i >= sizeof(entry); i += sizeof(entry)) {
+		struct error *error;
+
+		memcpy(&entry, note + i, sizeof(entry));
+		if (entry.a_type == AT_NULL)
+			break;
+		error = image_add_auxiliary(core->builder, entry.a_type,
+					    entry.a_un.a_val);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/*
+ * NT_FILE: a count, a page size, then { start, end, offset in pages } for each
+ * mapping, then their paths, each with its NUL.
+ */
+static struct error *read_files(struct core *core, const uint8_t *note,
+				size_t size)
+{
+	uint64_t head[2], entry[3];
+	const char *path, *end = (const char *)note + size;
+
+	if (size < sizeof(head))
+		return error_create(ERROR_BAD_DUMP, "the NT_FILE note is cut");
+	memcpy(head, note, sizeof(head));
+	if (head[0] > (size - sizeof(head)) / sizeof(entry))
+		return error_create(ERROR_BAD_DUMP,
+				    "the NT_FILE note claims %" PRIu64
+				    " mappings, more than fit into it",
+				    head[0]);
+	path = (const char *)note + sizeof(head) + head[0] * sizeof(entry);
+	for (uint64_t i = 0; i < head[0]; i++) {
+		size_t length = strnlen(path, (size_t)(end - path));
+		struct error *error;
+
+		if (path + length == end)
+			return error_create(ERROR_BAD_DUMP,
+					    "a path in the NT_FILE note is cut");
+		memcpy(entry, note + sizeof(head) + i * sizeof(entry),
+		       sizeof(entry));
+		error = image_add_mapping(
+			core->builder,
+			(struct mapping){ .start = entry[0],
+					  .end = entry[1],
+					  .offset = entry[2] * head[1],
+					  .path = path });
+		if (error)
+			return error;
+		path += length + 1;
+	}
+	return NULL;
+}
+
+static struct error *read_note(struct core *core, const GElf_Nhdr *note,
+			       const char *name, const uint8_t *description)
+{
+	if (strcmp(name, "CORE") != 0 && strcmp(name, "LINUX") != 0)
+		return NULL;
+	switch (note->n_type) {
+	case NT_PRSTATUS:
+		return read_status(core, description, note->n_descsz);
+	case NT_FPREGSET:
+	case NT_X86_XSTATE:
+		read_vectors(core, description, note->n_descsz);
+		return NULL;
+	case NT_AUXV:
+		return read_auxiliary(core, description, note->n_descsz);
+	case NT_FILE:
+		return read_files(core, description, note->n_descsz);
+	default:
+		return NULL;
+	}
+}
+
+/* A note that makes no sense costs what it would have told, no more. */
+static struct error *read_notes(struct core *core, const GElf_Phdr *header)
+{
+	struct findings *findings = image_builder_findings(core->builder);
+	Elf_Data *data =
+		elf_getdata_rawchunk(core->elf, (int64_t)header->p_offset,
+				     header->p_filesz, ELF_T_NHDR);
+	size_t offset = 0, next, name_offset, description_offset;
+	GElf_Nhdr note;
+
+	if (!data) {
+		findings_add(findings, FINDING_INCOMPLETE,
+			     "the notes cannot be read (%s): threads and "
+			     "mapped files are not known",
+			     elf_errmsg(-1));
+		return NULL;
+	}
+	while ((next = gelf_getnote(data, offset, &note, &name_offset,
+				    &description_offset)) > 0) {
+		/* libelf may have copied the chunk; threads borrow the dump. */
+		const uint8_t *bytes = core->bytes + header->p_offset;
+		struct error *error;
+
+		offset = next;
+		if (note.n_namesz == 0 ||
+		    bytes[name_offset + note.n_namesz - 1] != '\0')
+			continue;
+		error = read_note(core, &note,
+				  (const char *)bytes + name_offset,
+				  bytes + description_offset);
+		if (error && error_code(error) == ERROR_BAD_DUMP) {
+			findings_add(findings, FINDING_INCOMPLETE, "%s",
+				     error_message(error));
+			error_destroy(error);
+			error = NULL;
+		}
+		if (error)
+			return error;
+	}
+	return finish_thread(core);
+}
+
+static struct error *read_headers(struct core *core, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct error *error = NULL;
+		GElf_Phdr header;
+
+		if (!gelf_getphdr(core->elf, (int)i, &header))
+			break; /* cut off: reported by its size */
+		if (header.p_type == PT_LOAD || header.p_type == PT_NOTE)
+			need(core, header.p_offset, header.p_filesz);
+		if (header.p_type == PT_LOAD && header.p_memsz > 0)
+			error = add_segment(core, i, &header);
+		else if (header.p_type == PT_NOTE)
+			error = read_notes(core, &header);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+static struct error *elf_read(uint8_t *bytes, size_t size,
+			      struct image_builder *builder)
+{
+	struct core core = { .bytes = bytes, .size = size, .builder = builder };
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)bytes;
+	struct error *error = check_kind(&core);
+	size_t count;
+
+	if (error)
+		return error;
+	if (elf_version(EV_CURRENT) == EV_NONE ||
+	    !(core.elf = elf_memory((char *)bytes, size)))
+		return error_create(ERROR_BAD_DUMP, "is no ELF file: %s",
+				    elf_errmsg(-1));
+	if (elf_getphdrnum(core.elf, &count) < 0) {
+		error = error_create(ERROR_BAD_DUMP,
+				     "has unreadable program headers: %s",
+				     elf_errmsg(-1));
+		elf_end(core.elf);
+		return error;
+	}
+	need(&core, header->e_phoff, count * sizeof(Elf64_Phdr));
+	error = read_headers(&core, count);
+	elf_end(core.elf);
+	if (core.needed > size)
+		image_set_missing(builder, core.needed - size);
+	return error;
+}
+
+const struct image_format image_format_elf_core = {
+	.name = "elf_core",
+	.summary = "ELF cores of x86-64 Linux",
+	.recognise = elf_recognise,
+	.read = elf_read,
+};

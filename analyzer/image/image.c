@@ -1,0 +1,583 @@
+#include "analyzer/image/image.h"
+
+#include "analyzer/image/files.h"
+#include "analyzer/image/format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+/* Regions grow by doubling; a hostile dump pays for them with headers. */
+struct image {
+	char *path;
+	uint8_t *bytes;
+	size_t size;
+	uint64_t missing;
+	struct findings *findings; /* borrowed */
+
+	struct region *regions;
+	size_t region_count, region_capacity;
+	uint32_t segment_count;
+	struct mapping *mappings;
+	size_t mapping_count, mapping_capacity;
+	struct image_thread *threads;
+	size_t thread_count, thread_capacity;
+	struct {
+		uint64_t type, value;
+	} *auxiliary;
+	size_t auxiliary_count, auxiliary_capacity;
+	struct file_table files;
+};
+
+struct image_builder {
+	struct image *image;
+};
+
+/* Make room for one more in a list that doubles. */
+#define GROW(list, count, capacity)                                            \
+	({                                                                     \
+		bool fits_ = (count) < (capacity);                             \
+		size_t wanted_ = (capacity) ? 2 * (capacity) : 16;             \
+		void *new_ = fits_ ? NULL :                                    \
+				     reallocarray((list), wanted_,             \
+						  sizeof(*(list)));            \
+		if (new_) {                                                    \
+			(list) = new_;                                         \
+			(capacity) = wanted_;                                  \
+		}                                                              \
+		fits_ || new_;                                                 \
+	})
+
+static struct error *add_region(struct image *image, struct region region)
+{
+	if (region.start >= region.end)
+		return NULL;
+	if (!GROW(image->regions, image->region_count, image->region_capacity))
+		return &error_no_memory;
+	image->regions[image->region_count++] = region;
+	return NULL;
+}
+
+struct error *image_add_segment(struct image_builder *builder, uint64_t start,
+				uint64_t end, uint8_t rights,
+				const uint8_t *bytes, uint64_t present)
+{
+	struct image *image = builder->image;
+	struct region held = {
+		.start = start,
+		.end = start + present,
+		.rights = rights,
+		.origin = REGION_CORE,
+		.segment = image->segment_count++,
+		.bytes = bytes,
+	};
+	struct region rest = held;
+	struct error *error = add_region(image, held);
+
+	if (error)
+		return error;
+	rest.start = held.end;
+	rest.end = end;
+	rest.origin = REGION_ABSENT;
+	rest.bytes = NULL;
+	return add_region(image, rest);
+}
+
+struct error *image_add_mapping(struct image_builder *builder,
+				struct mapping mapping)
+{
+	struct image *image = builder->image;
+
+	if (mapping.start >= mapping.end)
+		return NULL;
+	if (!GROW(image->mappings, image->mapping_count,
+		  image->mapping_capacity))
+		return &error_no_memory;
+	image->mappings[image->mapping_count++] = mapping;
+	return NULL;
+}
+
+struct error *image_add_thread(struct image_builder *builder,
+			       struct image_thread thread)
+{
+	struct image *image = builder->image;
+
+	if (!GROW(image->threads, image->thread_count, image->thread_capacity))
+		return &error_no_memory;
+	image->threads[image->thread_count++] = thread;
+	return NULL;
+}
+
+struct error *image_add_auxiliary(struct image_builder *builder, uint64_t type,
+				  uint64_t value)
+{
+	struct image *image = builder->image;
+
+	if (!GROW(image->auxiliary, image->auxiliary_count,
+		  image->auxiliary_capacity))
+		return &error_no_memory;
+	image->auxiliary[image->auxiliary_count].type = type;
+	image->auxiliary[image->auxiliary_count++].value = value;
+	return NULL;
+}
+
+void image_set_missing(struct image_builder *builder, uint64_t bytes)
+{
+	builder->image->missing = bytes;
+}
+
+struct findings *image_builder_findings(struct image_builder *builder)
+{
+	return builder->image->findings;
+}
+
+static int compare_regions(const void *a, const void *b)
+{
+	const struct region *left = a, *right = b;
+
+	if (left->start != right->start)
+		return left->start < right->start ? -1 : 1;
+	return left->segment < right->segment ? -1 :
+	       left->segment > right->segment;
+}
+
+static int compare_mappings(const void *a, const void *b)
+{
+	const struct mapping *left = a, *right = b;
+
+	return left->start < right->start ? -1 : left->start > right->start;
+}
+
+/* Sort the regions; where two overlap, the one that starts first counts. */
+static void sort_regions(struct image *image)
+{
+	size_t kept = 0;
+	uint64_t end = 0;
+
+	qsort(image->regions, image->region_count, sizeof(struct region),
+	      compare_regions);
+	for (size_t i = 0; i < image->region_count; i++) {
+		struct region region = image->regions[i];
+
+		if (region.start < end) {
+			uint64_t overlap = end - region.start;
+
+			findings_add(image->findings, FINDING_INCOMPLETE,
+				     "two segments overlap at %#" PRIx64
+				     ": only the first is believed",
+				     region.start);
+			if (region.end <= end)
+				continue;
+			region.start = end;
+			if (region.bytes)
+				region.bytes += overlap;
+		}
+		end = region.end;
+		image->regions[kept++] = region;
+	}
+	image->region_count = kept;
+}
+
+static const struct mapping *find_mapping(const struct image *image,
+					  uint64_t address)
+{
+	size_t low = 0, high = image->mapping_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (image->mappings[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || image->mappings[low - 1].end <= address)
+		return NULL;
+	return &image->mappings[low - 1];
+}
+
+/*
+ * Where the module begins that the mapping is a part of: the nearest mapping
+ * of the same path at or below it that maps the file's beginning.
+ */
+static const struct mapping *module_base(const struct image *image,
+					 const struct mapping *mapping)
+{
+	const struct mapping *base = mapping;
+
+	while (base > image->mappings && base->offset != 0 &&
+	       strcmp(base[-1].path, mapping->path) == 0)
+		base--;
+	return base->offset == 0 ? base : NULL;
+}
+
+static struct error *find_files(struct image *image)
+{
+	qsort(image->mappings, image->mapping_count, sizeof(struct mapping),
+	      compare_mappings);
+	for (size_t i = 0; i < image->mapping_count; i++) {
+		struct mapping *mapping = &image->mappings[i];
+		const struct mapping *base = module_base(image, mapping);
+		struct error *error;
+
+		if (!base)
+			continue;
+		if (base != mapping) {
+			mapping->file = base->file;
+			continue;
+		}
+		error = file_table_find(&image->files, image, mapping->path,
+					mapping->start, &mapping->file);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/* Read an absent region from its file, as far as that reaches. */
+static struct error *fill_from_file(struct image *image, size_t number)
+{
+	struct region *region = &image->regions[number], rest = *region;
+	const struct mapping *mapping = region->mapping;
+	uint64_t offset, size;
+
+	if (region->origin != REGION_ABSENT || !mapping || !mapping->file)
+		return NULL;
+	size = (region->end < mapping->end ? region->end : mapping->end) -
+	       region->start;
+	if (__builtin_add_overflow(mapping->offset,
+				   region->start - mapping->start, &offset) ||
+	    offset >= mapping->file->size)
+		return NULL;
+	if (size > mapping->file->size - offset)
+		size = mapping->file->size - offset;
+	region->origin = REGION_FILE;
+	region->bytes = mapping->file->bytes + offset;
+	region->end = rest.start = region->start + size;
+	return add_region(image, rest);
+}
+
+static struct error *attach_files(struct image *image)
+{
+	size_t count = image->region_count;
+	struct error *error = find_files(image);
+
+	for (size_t i = 0; i < count && !error; i++) {
+		image->regions[i].mapping =
+			find_mapping(image, image->regions[i].start);
+		error = fill_from_file(image, i);
+	}
+	qsort(image->regions, image->region_count, sizeof(struct region),
+	      compare_regions);
+	return error;
+}
+
+/* Writable memory that the dump lacks, by what is likely in it. */
+struct absence {
+	uint64_t unknown, first_unknown;
+	uint64_t untouched, first_untouched;
+	uint64_t shared;
+	const char *shared_path;
+};
+
+/*
+ * Whether the core has private memory at all; coredump_filter may leave it
+ * out. If it has, the kernel leaves out only what was never written (and what
+ * the program excluded by MADV_DONTDUMP, which looks the same).
+ */
+static bool has_private_memory(const struct image *image)
+{
+	for (size_t i = 0; i < image->region_count; i++) {
+		const struct region *region = &image->regions[i];
+
+		if ((region->rights & RIGHT_WRITE) && !region->mapping &&
+		    region->origin == REGION_CORE)
+			return true;
+	}
+	return false;
+}
+
+static bool starts_behind_module(const struct image *image,
+				 const struct region *region)
+{
+	const struct mapping *below = find_mapping(image, region->start - 1);
+
+	return below && module_base(image, below);
+}
+
+static void weigh_absent(const struct image *image, const struct region *region,
+			 bool private, struct absence *absence)
+{
+	const struct mapping *mapping = region->mapping;
+	uint64_t size = region->end - region->start;
+
+	if (mapping && !module_base(image, mapping)) {
+		absence->shared += size;
+		absence->shared_path = mapping->path;
+	} else if (!private || image->missing > 0) {
+		if (absence->unknown == 0)
+			absence->first_unknown = region->start;
+		absence->unknown += size;
+	} else if (!mapping && !starts_behind_module(image, region)) {
+		if (absence->untouched == 0)
+			absence->first_untouched = region->start;
+		absence->untouched += size;
+	}
+}
+
+/*
+ * Writable memory that nobody can read may hold the only pointer to what then
+ * looks leaked. A module's data that was never written holds none to a heap.
+ */
+static void report_absent(struct image *image)
+{
+	bool private = has_private_memory(image);
+	struct absence absence = { 0 };
+
+	for (size_t i = 0; i < image->region_count; i++) {
+		const struct region *region = &image->regions[i];
+
+		if (region->origin == REGION_ABSENT &&
+		    (region->rights & RIGHT_WRITE))
+			weigh_absent(image, region, private, &absence);
+	}
+	if (absence.unknown > 0)
+		findings_add(image->findings, FINDING_INCOMPLETE,
+			     "%" PRIu64 " bytes of writable memory, first at "
+			     "%#" PRIx64
+			     ", are not in the core%s: what only they refer "
+			     "to looks leaked",
+			     absence.unknown, absence.first_unknown,
+			     image->missing ? "" :
+					      " (see coredump_filter in core(5)"
+					      ")");
+	if (absence.untouched > 0)
+		findings_add(image->findings, FINDING_NOTE,
+			     "%" PRIu64 " bytes of writable memory, first at "
+			     "%#" PRIx64
+			     ", are not in the core: they were never written, "
+			     "or the program keeps them out of cores "
+			     "(MADV_DONTDUMP); then what only they refer to "
+			     "looks leaked",
+			     absence.untouched, absence.first_untouched);
+	if (absence.shared > 0)
+		findings_add(image->findings, FINDING_NOTE,
+			     "%" PRIu64
+			     " bytes of shared file mappings, as %s, are not "
+			     "in the core and were not searched for references",
+			     absence.shared, absence.shared_path);
+}
+
+static struct error *map_dump(struct image *image)
+{
+	_cleanup_(close) int fd = open(image->path, O_RDONLY | O_CLOEXEC);
+	struct stat status;
+	void *bytes;
+
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return error_create(errno == ENOMEM ? ERROR_NO_MEMORY :
+						      ERROR_SYSTEM,
+				    "%s", strerror(errno));
+	if (!S_ISREG(status.st_mode))
+		return error_create(ERROR_NOT_SUPPORTED,
+				    "is not a regular file");
+	if (status.st_size == 0)
+		return error_create(ERROR_BAD_DUMP, "is empty");
+	/* Private and writable: libelf may convert headers in place. */
+	bytes = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_NORESERVE, fd, 0);
+	if (bytes == MAP_FAILED)
+		return error_system("cannot be mapped");
+	image->bytes = bytes;
+	image->size = (size_t)status.st_size;
+	return NULL;
+}
+
+static struct error *read_dump(struct image *image)
+{
+	struct image_builder builder = { image };
+
+	for (size_t i = 0; image_formats[i]; i++) {
+		const struct image_format *format = image_formats[i];
+
+		if (format->recognise(image->bytes, image->size))
+			return format->read(image->bytes, image->size,
+					    &builder);
+	}
+	return error_create(ERROR_NOT_SUPPORTED,
+			    "is not a core dump: it has no ELF header");
+}
+
+static struct error *build(struct image *image)
+{
+	struct error *error = map_dump(image);
+
+	if (!error)
+		error = read_dump(image);
+	if (error)
+		return error;
+	if (image->missing > 0)
+		findings_add(image->findings, FINDING_INCOMPLETE,
+			     "the core is truncated: %" PRIu64 " of %" PRIu64
+			     " bytes are missing at its end; what they held "
+			     "is unknown",
+			     image->missing, image->size + image->missing);
+	if (image->region_count == 0)
+		return error_create(ERROR_BAD_DUMP, "holds no memory");
+	sort_regions(image);
+	error = attach_files(image);
+	if (error)
+		return error;
+	report_absent(image);
+	mprotect(image->bytes, image->size, PROT_READ);
+	return NULL;
+}
+
+struct error *image_open(const char *path, struct findings *findings,
+			 struct image **ret)
+{
+	_cleanup_(image_close) struct image *image = calloc(1, sizeof(*image));
+	struct error *error;
+
+	if (!image)
+		return &error_no_memory;
+	image->findings = findings;
+	image->path = strdup(path);
+	if (!image->path)
+		return &error_no_memory;
+	error = build(image);
+	if (error)
+		return error_wrap(error, "%s", path);
+	*ret = take(image);
+	return NULL;
+}
+
+void image_close(struct image *image)
+{
+	if (image->bytes)
+		munmap(image->bytes, image->size);
+	file_table_deinit(&image->files);
+	free(image->auxiliary);
+	free(image->threads);
+	free(image->mappings);
+	free(image->regions);
+	free(image->path);
+	free(image);
+}
+
+const char *image_path(const struct image *image)
+{
+	return image->path;
+}
+
+uint64_t image_missing(const struct image *image)
+{
+	return image->missing;
+}
+
+uint64_t image_size(const struct image *image)
+{
+	return image->size;
+}
+
+size_t image_region_count(const struct image *image)
+{
+	return image->region_count;
+}
+
+const struct region *image_region(const struct image *image, size_t number)
+{
+	return &image->regions[number];
+}
+
+const struct region *image_find(const struct image *image, uint64_t address)
+{
+	size_t low = 0, high = image->region_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (image->regions[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || image->regions[low - 1].end <= address)
+		return NULL;
+	return &image->regions[low - 1];
+}
+
+const uint8_t *image_bytes(const struct image *image, uint64_t address,
+			   uint64_t *ret_size)
+{
+	const struct region *region = image_find(image, address);
+
+	if (!region || !region->bytes)
+		return NULL;
+	*ret_size = region->end - address;
+	return region->bytes + (address - region->start);
+}
+
+bool image_read(const struct image *image, uint64_t address, void *ret,
+		size_t size)
+{
+	uint8_t *to = ret;
+
+	while (size > 0) {
+		uint64_t available;
+		const uint8_t *from = image_bytes(image, address, &available);
+
+		if (!from)
+			return false;
+		if (available > size)
+			available = size;
+		memcpy(to, from, available);
+		to += available;
+		address += available;
+		size -= available;
+	}
+	return true;
+}
+
+bool image_read_u64(const struct image *image, uint64_t address, uint64_t *ret)
+{
+	return image_read(image, address, ret, sizeof(*ret));
+}
+
+bool image_read_u32(const struct image *image, uint64_t address, uint32_t *ret)
+{
+	return image_read(image, address, ret, sizeof(*ret));
+}
+
+size_t image_mapping_count(const struct image *image)
+{
+	return image->mapping_count;
+}
+
+const struct mapping *image_mapping(const struct image *image, size_t number)
+{
+	return &image->mappings[number];
+}
+
+size_t image_thread_count(const struct image *image)
+{
+	return image->thread_count;
+}
+
+const struct image_thread *image_thread(const struct image *image,
+					size_t number)
+{
+	return &image->threads[number];
+}
+
+uint64_t image_auxiliary(const struct image *image, uint64_t type,
+			 uint64_t fallback)
+{
+	for (size_t i = 0; i < image->auxiliary_count; i++)
+		if (image->auxiliary[i].type == type)
+			return image->auxiliary[i].value;
+	return fallback;
+}

@@ -1,0 +1,114 @@
+/*
+ * The dump as memory: what bytes the process had at which address.
+ *
+ * The dump is mapped, never copied. The address space is cut into regions,
+ * sorted, not overlapping, each of one origin throughout: in the dump, taken
+ * from the file that was mapped there (only when its build-id is the one in
+ * the dump), or absent. Absent is not zero: nobody knows what was there.
+ *
+ *	segment         |-------- rw- --------|     one mapping of the process
+ *	regions         |-- core --|- absent -|
+ *
+ * Everything here is for hostile dumps: all reads are checked, and an image
+ * opens even if parts of the dump make no sense; those end up in the findings.
+ */
+#ifndef ANALYZER_IMAGE_IMAGE_H
+#define ANALYZER_IMAGE_IMAGE_H
+
+#include "analyzer/base/error.h"
+#include "analyzer/base/findings.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/user.h>
+
+enum {
+	RIGHT_EXECUTE = 1, /* as PF_X, PF_W and PF_R in ELF */
+	RIGHT_WRITE = 2,
+	RIGHT_READ = 4,
+};
+
+enum region_origin { REGION_CORE, REGION_FILE, REGION_ABSENT };
+
+/* A file mapped by the process, as the dump names it (untrusted). */
+struct mapping {
+	uint64_t start, end; /* addresses */
+	uint64_t offset;     /* into the file, of start */
+	const char *path;
+	const struct image_file *file; /* NULL: not there, or another build */
+};
+
+struct region {
+	uint64_t start, end; /* [start, end) */
+	uint8_t rights;
+	enum region_origin origin;
+	uint32_t segment;	       /* the same for all parts of a mapping */
+	const uint8_t *bytes;	       /* end - start bytes, NULL if absent */
+	const struct mapping *mapping; /* NULL: anonymous, or not told */
+};
+
+/* A file that the dump names, mapped read-only, with the right build-id. */
+struct image_file {
+	char *path;
+	const uint8_t *bytes;
+	size_t size;
+};
+
+/* A thread as the dump has it. The first is the one that took the signal. */
+struct image_thread {
+	uint32_t id;
+	int signal;
+	struct user_regs_struct registers;
+	const uint8_t *vectors; /* floating point and vector state, raw */
+	size_t vectors_size;
+};
+
+struct image;
+
+/*
+ * Open the dump at path. What limits the trust in it goes to findings, which
+ * must outlive the image.
+ */
+struct error *image_open(const char *path, struct findings *findings,
+			 struct image **ret);
+void image_close(struct image *image);
+DEFINE_CLEANUP(image_close, struct image *)
+
+const char *image_path(const struct image *image);
+
+/* How many bytes the dump lacks at its end; 0 if it is complete. */
+uint64_t image_missing(const struct image *image);
+
+/* The size of the dump file in bytes. */
+uint64_t image_size(const struct image *image);
+
+size_t image_region_count(const struct image *image);
+const struct region *image_region(const struct image *image, size_t number);
+
+/* The region that holds address, or NULL. */
+const struct region *image_find(const struct image *image, uint64_t address);
+
+/* The bytes at address, *ret_size of them in a row; NULL if absent. */
+const uint8_t *image_bytes(const struct image *image, uint64_t address,
+			   uint64_t *ret_size);
+
+/* Copy size bytes at address, across regions. False if any is absent. */
+bool image_read(const struct image *image, uint64_t address, void *ret,
+		size_t size);
+bool image_read_u64(const struct image *image, uint64_t address,
+		    uint64_t *ret);
+bool image_read_u32(const struct image *image, uint64_t address,
+		    uint32_t *ret);
+
+size_t image_mapping_count(const struct image *image);
+const struct mapping *image_mapping(const struct image *image, size_t number);
+
+size_t image_thread_count(const struct image *image);
+const struct image_thread *image_thread(const struct image *image,
+					size_t number);
+
+/* The auxiliary vector's value for type (AT_...), or fallback. */
+uint64_t image_auxiliary(const struct image *image, uint64_t type,
+			 uint64_t fallback);
+
+#endif

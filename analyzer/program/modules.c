@@ -1,0 +1,123 @@
+#include "analyzer/program/modules.h"
+
+#include <elf.h>
+#include <string.h>
+
+/* The address less the virtual address of the module whose header is at base.
+ */
+static bool read_bias(const struct image *image, uint64_t base, uint64_t *ret)
+{
+	Elf64_Ehdr header;
+	Elf64_Phdr segment;
+
+	if (!image_read(image, base, &header, sizeof(header)) ||
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    header.e_phentsize != sizeof(segment))
+		return false;
+	for (unsigned int i = 0; i < header.e_phnum; i++) {
+		if (!image_read(image,
+				base + header.e_phoff + i * sizeof(segment),
+				&segment, sizeof(segment)))
+			return false;
+		if (segment.p_type != PT_LOAD)
+			continue;
+		*ret = base - (segment.p_vaddr & ~UINT64_C(4095));
+		return true;
+	}
+	return false;
+}
+
+static struct error *add_module(struct module_list *list, struct module module)
+{
+	struct module *modules =
+		reallocarray(list->modules, list->count + 1, sizeof(*modules));
+
+	if (!modules)
+		return &error_no_memory;
+	list->modules = modules;
+	modules[list->count++] = module;
+	return NULL;
+}
+
+/* The vdso is mapped from no file. */
+static struct error *add_vdso(struct module_list *list,
+			      const struct image *image)
+{
+	uint64_t base = image_auxiliary(image, AT_SYSINFO_EHDR, 0);
+	const struct region *region = image_find(image, base);
+	struct module module = { .path = "[vdso]" };
+
+	if (!region || !read_bias(image, base, &module.bias))
+		return NULL;
+	module.start = base;
+	module.end = region->end;
+	return add_module(list, module);
+}
+
+static int compare_modules(const void *a, const void *b)
+{
+	const struct module *left = a, *right = b;
+
+	return left->start < right->start ? -1 : left->start > right->start;
+}
+
+/*
+ * The loader maps the whole of a module at once, so its mappings follow each
+ * other and begin with that of the ELF header.
+ */
+static struct error *add_files(struct module_list *list,
+			       const struct image *image)
+{
+	size_t count = image_mapping_count(image), next;
+
+	for (size_t i = 0; i < count; i = next) {
+		const struct mapping *first = image_mapping(image, i);
+		struct module module = {
+			.path = first->path,
+			.start = first->start,
+			.end = first->end,
+			.file = first->file,
+		};
+		struct error *error;
+
+		next = i + 1;
+		if (first->offset != 0 ||
+		    !read_bias(image, first->start, &module.bias))
+			continue;
+		while (next < count) {
+			const struct mapping *mapping =
+				image_mapping(image, next);
+
+			if (strcmp(mapping->path, first->path) != 0 ||
+			    mapping->offset == 0)
+				break;
+			module.end = mapping->end;
+			next++;
+		}
+		error = add_module(list, module);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+struct error *module_list_init(struct module_list *list,
+			       const struct image *image)
+{
+	struct error *error;
+
+	*list = (struct module_list){ 0 };
+	error = add_vdso(list, image);
+	if (!error)
+		error = add_files(list, image);
+	if (list->count > 0)
+		qsort(list->modules, list->count, sizeof(struct module),
+		      compare_modules);
+	return error;
+}
+
+void module_list_deinit(struct module_list *list)
+{
+	free(list->modules);
+	*list = (struct module_list){ 0 };
+}

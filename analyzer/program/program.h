@@ -1,0 +1,79 @@
+/*
+ * What runs in the dump: modules and threads.
+ *
+ * A module is an ELF file that is mapped: the program, its libraries, the
+ * loader, the vdso. A thread has registers and, where it can be told for
+ * certain, a stack: the part of it below the stack pointer's red zone is dead.
+ */
+#ifndef ANALYZER_PROGRAM_PROGRAM_H
+#define ANALYZER_PROGRAM_PROGRAM_H
+
+#include "analyzer/image/image.h"
+
+struct module {
+	const char *path;    /* as the dump names it (untrusted) */
+	uint64_t start, end; /* from its first mapping to its last */
+	uint64_t bias;	     /* address less the file's virtual address */
+	const struct image_file *file; /* NULL: not at hand */
+};
+
+enum stack_kind {
+	STACK_MAIN,	/* the kernel's: below the auxiliary vector */
+	STACK_THREAD,	/* of a thread made by pthread_create() */
+	STACK_FINISHED, /* of such a thread that has ended: all dead */
+};
+
+/* [start, end) with the words at and above live in use. */
+struct stack {
+	enum stack_kind kind;
+	uint64_t start, live, end; /* live == end: nothing in use */
+	uint32_t thread; /* an index, or NO_THREAD for a finished one */
+};
+
+enum { NO_THREAD = UINT32_MAX };
+
+struct thread {
+	uint32_t id; /* the kernel's */
+	uint64_t stack_pointer;
+	uint64_t thread_pointer; /* fs_base: the thread control block */
+	uint32_t stack;		 /* an index, or NO_STACK */
+	const struct image_thread *state;
+};
+
+enum { NO_STACK = UINT32_MAX };
+
+/* Below the stack pointer, the System V ABI leaves this to the function. */
+enum { RED_ZONE = 128 };
+
+struct program;
+
+struct error *program_create(const struct image *image,
+			     struct findings *findings, struct program **ret);
+void program_destroy(struct program *program);
+DEFINE_CLEANUP(program_destroy, struct program *)
+
+/* Modules by address. */
+size_t program_module_count(const struct program *program);
+const struct module *program_module(const struct program *program,
+				    size_t number);
+
+/* The module that has address in one of its mappings, or NULL. */
+const struct module *program_find_module(const struct program *program,
+					 uint64_t address);
+
+/* Threads in the order of the dump. */
+size_t program_thread_count(const struct program *program);
+const struct thread *program_thread(const struct program *program,
+				    size_t number);
+
+/* Stacks by address. */
+size_t program_stack_count(const struct program *program);
+const struct stack *program_stack(const struct program *program,
+				  size_t number);
+const struct stack *program_find_stack(const struct program *program,
+				       uint64_t address);
+
+/* "main thread's stack" or the like, for a sentence. */
+const char *stack_kind_name(enum stack_kind kind);
+
+#endif

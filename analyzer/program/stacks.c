@@ -1,0 +1,320 @@
+#include "analyzer/program/stacks.h"
+
+#include <elf.h>
+#include <string.h>
+
+/* struct pthread on x86-64 (glibc, nptl/descr.h and tls.h) */
+enum {
+	PTHREAD_SELF = 16,    /* header.self: the struct's own address */
+	PTHREAD_LIST = 704,   /* { next, prev } of its list of stacks */
+	PTHREAD_TID = 720,    /* 0: ended; -1: ended and joined */
+	PTHREAD_SIZE = 2304,  /* at most about this much, in all versions */
+	MAXIMUM_STACKS = 1 << 20,
+};
+
+static const uint64_t MAXIMUM_STACK_SIZE = UINT64_C(1) << 40;
+
+/* What is read of a struct pthread. */
+struct descriptor {
+	uint64_t address;
+	int32_t tid;
+	bool detached;
+	uint64_t start, end; /* of its stack, guard included */
+};
+
+static uint64_t word(const uint8_t *bytes, size_t offset)
+{
+	uint64_t value;
+
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+/*
+ * stackblock, stackblock_size and guardsize stand in a row: the descriptor
+ * itself is in that block.
+ */
+static bool find_block(const uint8_t *bytes, size_t size,
+		       struct descriptor *descriptor)
+{
+	for (size_t i = PTHREAD_TID; i + 24 <= size; i += 8) {
+		uint64_t block = word(bytes, i), length = word(bytes, i + 8),
+			 guard = word(bytes, i + 16);
+
+		if (block == 0 || block > descriptor->address ||
+		    length <= descriptor->address - block ||
+		    length > MAXIMUM_STACK_SIZE || guard >= length ||
+		    guard % 4096 != 0)
+			continue;
+		descriptor->start = block;
+		descriptor->end = block + length;
+		return true;
+	}
+	return false;
+}
+
+static bool read_descriptor(const struct image *image, uint64_t address,
+			    struct descriptor *ret)
+{
+	struct descriptor descriptor = { .address = address };
+	uint8_t bytes[PTHREAD_SIZE];
+	size_t size = sizeof(bytes);
+	uint64_t available;
+
+	if (!image_bytes(image, address, &available))
+		return false;
+	if (size > available)
+		size = available;
+	if (size < PTHREAD_TID + 24 ||
+	    !image_read(image, address, bytes, size) ||
+	    word(bytes, 0) != address || word(bytes, PTHREAD_SELF) != address ||
+	    !find_block(bytes, size, &descriptor))
+		return false;
+	memcpy(&descriptor.tid, bytes + PTHREAD_TID, sizeof(int32_t));
+	/* joinid, which names the thread itself once it is detached */
+	for (size_t i = PTHREAD_TID + 8; i + 8 <= size; i += 8)
+		if (word(bytes, i) == address)
+			descriptor.detached = true;
+	*ret = descriptor;
+	return true;
+}
+
+static struct error *add_stack(struct stack_list *list, struct stack stack)
+{
+	struct stack *stacks =
+		reallocarray(list->stacks, list->count + 1, sizeof(*stacks));
+
+	if (!stacks)
+		return &error_no_memory;
+	list->stacks = stacks;
+	stacks[list->count++] = stack;
+	return NULL;
+}
+
+/*
+ * The live part of a stack that thread runs on. One whose stack pointer is
+ * elsewhere, on a signal stack or a coroutine's, may return to any of it.
+ */
+static uint64_t live_part(const struct thread *thread, uint64_t start,
+			  uint64_t end)
+{
+	uint64_t pointer = thread->stack_pointer;
+
+	if (pointer < start || pointer >= end)
+		return start;
+	return pointer - start > RED_ZONE ? pointer - RED_ZONE : start;
+}
+
+static struct error *add_main_stack(struct stack_list *list,
+				    const struct image *image,
+				    const struct thread *threads,
+				    size_t thread_count)
+{
+	const struct region *region =
+		image_find(image, image_auxiliary(image, AT_RANDOM, 0));
+	struct stack stack = { .kind = STACK_MAIN, .thread = NO_THREAD };
+
+	if (!region || !(region->rights & RIGHT_WRITE))
+		return NULL;
+	stack.start = stack.live = region->start;
+	stack.end = region->end;
+	for (size_t i = 0; i < thread_count && stack.thread == NO_THREAD; i++) {
+		uint64_t pointer = threads[i].stack_pointer;
+
+		if (pointer < stack.start || pointer >= stack.end)
+			continue;
+		stack.thread = (uint32_t)i;
+		stack.live = live_part(&threads[i], stack.start, stack.end);
+	}
+	return add_stack(list, stack);
+}
+
+static struct error *add_thread_stacks(struct stack_list *list,
+				       const struct image *image,
+				       const struct thread *threads,
+				       size_t thread_count)
+{
+	for (size_t i = 0; i < thread_count; i++) {
+		struct descriptor descriptor;
+		struct error *error;
+
+		if (!read_descriptor(image, threads[i].thread_pointer,
+				     &descriptor))
+			continue;
+		error = add_stack(
+			list,
+			(struct stack){
+				.kind = STACK_THREAD,
+				.start = descriptor.start,
+				.live = live_part(&threads[i], descriptor.start,
+						  descriptor.end),
+				.end = descriptor.end,
+				.thread = (uint32_t)i,
+			});
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/*
+ * What is live in the stack of a thread that has ended: nothing once nobody
+ * can join it any more; before, its descriptor holds the thread's result.
+ */
+static struct error *add_finished(struct stack_list *list,
+				  const struct descriptor *descriptor)
+{
+	bool over = descriptor->tid < 0 || descriptor->detached;
+
+	return add_stack(list, (struct stack){
+				       .kind = STACK_FINISHED,
+				       .start = descriptor->start,
+				       .live = over ? descriptor->end :
+						      descriptor->address,
+				       .end = descriptor->end,
+				       .thread = NO_THREAD,
+			       });
+}
+
+/* Walk the list of stacks whose head stands at address, if there is one. */
+static struct error *walk_list(struct stack_list *list,
+			       const struct image *image, uint64_t head,
+			       uint64_t next)
+{
+	uint64_t previous = head, back;
+
+	for (size_t i = 0; i < MAXIMUM_STACKS && next != head; i++) {
+		struct descriptor descriptor;
+		struct error *error;
+
+		if (!image_read_u64(image, next + 8, &back) ||
+		    back != previous ||
+		    !read_descriptor(image, next - PTHREAD_LIST, &descriptor))
+			return NULL;
+		if (descriptor.tid <= 0) {
+			error = add_finished(list, &descriptor);
+			if (error)
+				return error;
+		}
+		previous = next;
+		if (!image_read_u64(image, next, &next))
+			return NULL;
+	}
+	return NULL;
+}
+
+/*
+ * The heads of the lists of stacks are in the data of the loader, of the C
+ * library or of a static program. A head is known by its first member, which
+ * points back.
+ */
+static struct error *scan_for_lists(struct stack_list *list,
+				    const struct image *image,
+				    const struct region *region)
+{
+	enum { MOST = 64 << 20 };
+	uint64_t size = region->end - region->start, back;
+
+	if (size > MOST)
+		size = MOST;
+	for (uint64_t i = 0; i + 16 <= size; i += 8) {
+		uint64_t head = region->start + i;
+		uint64_t next = word(region->bytes, i);
+		struct error *error;
+
+		/* An empty list's head points at itself. */
+		if (next < 4096 || next % 8 != 0 || next == head ||
+		    word(region->bytes, i + 8) % 8 != 0 ||
+		    !image_read_u64(image, next + 8, &back) || back != head)
+			continue;
+		error = walk_list(list, image, head, next);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+static struct error *add_finished_stacks(struct stack_list *list,
+					 const struct image *image,
+					 const struct module_list *modules)
+{
+	for (size_t i = 0; i < modules->count; i++) {
+		const struct module *module = &modules->modules[i];
+		const struct region *region = image_find(image, module->start);
+		struct error *error = NULL;
+
+		/* Its mappings, and what is zero at first right behind them. */
+		while (region && region->start <= module->end && !error) {
+			if ((region->rights & RIGHT_READ) &&
+			    !(region->rights & RIGHT_EXECUTE) &&
+			    region->origin == REGION_CORE)
+				error = scan_for_lists(list, image, region);
+			region = image_find(image, region->end);
+		}
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+static int compare_stacks(const void *a, const void *b)
+{
+	const struct stack *left = a, *right = b;
+
+	if (left->start != right->start)
+		return left->start < right->start ? -1 : 1;
+	return left->kind < right->kind ? -1 : left->kind > right->kind;
+}
+
+/* Sort them; of two that overlap, the first counts. */
+static void sort_stacks(struct stack_list *list)
+{
+	size_t kept = 0;
+
+	if (list->count > 0)
+		qsort(list->stacks, list->count, sizeof(struct stack),
+		      compare_stacks);
+	for (size_t i = 0; i < list->count; i++)
+		if (kept == 0 ||
+		    list->stacks[i].start >= list->stacks[kept - 1].end)
+			list->stacks[kept++] = list->stacks[i];
+	list->count = kept;
+}
+
+static struct error *find_stacks(struct stack_list *list,
+				 const struct image *image,
+				 const struct module_list *modules,
+				 const struct thread *threads,
+				 size_t thread_count)
+{
+	struct error *error =
+		add_main_stack(list, image, threads, thread_count);
+
+	if (!error)
+		error = add_thread_stacks(list, image, threads, thread_count);
+	if (!error)
+		error = add_finished_stacks(list, image, modules);
+	sort_stacks(list);
+	return error;
+}
+
+struct error *stack_list_init(struct stack_list *list,
+			      const struct image *image,
+			      const struct module_list *modules,
+			      struct thread *threads, size_t thread_count)
+{
+	struct error *error;
+
+	*list = (struct stack_list){ 0 };
+	error = find_stacks(list, image, modules, threads, thread_count);
+	for (size_t i = 0; i < list->count && !error; i++)
+		if (list->stacks[i].thread != NO_THREAD)
+			threads[list->stacks[i].thread].stack = (uint32_t)i;
+	return error;
+}
+
+void stack_list_deinit(struct stack_list *list)
+{
+	free(list->stacks);
+	*list = (struct stack_list){ 0 };
+}

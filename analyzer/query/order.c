@@ -1,0 +1,133 @@
+#include "analyzer/query/order.h"
+
+#include "analyzer/query/tally.h"
+
+struct visit {
+	struct analysis *analysis;
+	const struct bitmap *members;
+	bool (*visit)(void *data, allocation_id id);
+	void *data;
+	uint64_t limit; /* members to show at most */
+};
+
+static struct error *visit_next(const struct visit *visit, allocation_id id,
+				bool *ret_more)
+{
+	struct progress *progress = analysis_progress(visit->analysis);
+
+	if (atomic_load_explicit(&progress->interrupted, memory_order_relaxed))
+		return error_create(ERROR_INTERRUPTED, "interrupted");
+	*ret_more = visit->visit(visit->data, id);
+	return NULL;
+}
+
+static struct error *visit_by_address(const struct visit *visit)
+{
+	uint64_t left = visit->limit;
+	bool more = true;
+
+	bitmap_for_each(id, visit->members) {
+		struct error *error;
+
+		if (!more || left-- == 0)
+			break;
+		error = visit_next(visit, (allocation_id)id, &more);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+static struct error *count_sizes(const struct visit *visit,
+				 struct tally_table *table)
+{
+	const struct allocation_index *index = analysis_index(visit->analysis);
+
+	bitmap_for_each(id, visit->members) {
+		uint64_t size = allocation_size(index, (allocation_id)id);
+		struct error *error = tally_add(
+			table, (struct tally){ .key = size, .count = 1 });
+
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/*
+ * Of each size, put where in the order its first member stands into bytes.
+ * Returns how many members are to be shown.
+ */
+static uint64_t place_sizes(struct tally_table *table,
+			    struct tally_table *sorted, uint64_t limit)
+{
+	uint64_t place = 0;
+
+	tally_table_sort(sorted, tally_compare_keys_down);
+	for (size_t i = 0; i < sorted->count; i++) {
+		struct tally *tally = tally_find(table, sorted->slots[i].key);
+
+		tally->bytes = place;
+		place += tally->count;
+	}
+	return place < limit ? place : limit;
+}
+
+static void place_members(const struct visit *visit, struct tally_table *table,
+			  uint64_t shown, allocation_id *ret)
+{
+	const struct allocation_index *index = analysis_index(visit->analysis);
+
+	bitmap_for_each(id, visit->members) {
+		uint64_t size = allocation_size(index, (allocation_id)id);
+		uint64_t place = tally_find(table, size)->bytes++;
+
+		if (place < shown)
+			ret[place] = (allocation_id)id;
+	}
+}
+
+static struct error *visit_by_size(const struct visit *visit)
+{
+	struct memory_account *account = analysis_account(visit->analysis);
+	_cleanup_(tally_table_deinit) struct tally_table table, sorted;
+	_cleanup_(memory_release) struct memory ids = { .account = account };
+	struct error *error;
+	uint64_t shown;
+	bool more = true;
+
+	tally_table_init(&table, account);
+	tally_table_init(&sorted, account);
+	error = count_sizes(visit, &table);
+	for (size_t i = 0; !error && i < table.capacity; i++)
+		error = tally_add(&sorted, table.slots[i]);
+	if (error)
+		return error;
+	shown = place_sizes(&table, &sorted, visit->limit);
+	error = memory_resize(&ids, shown * sizeof(allocation_id));
+	if (error)
+		return error;
+	place_members(visit, &table, shown, ids.bytes);
+	for (uint64_t i = 0; !error && more && i < shown; i++)
+		error = visit_next(visit, ((allocation_id *)ids.bytes)[i],
+				   &more);
+	return error;
+}
+
+struct error *query_visit(struct analysis *analysis,
+			  const struct set_query *query,
+			  const struct bitmap *members,
+			  bool (*visit)(void *data, allocation_id id),
+			  void *data)
+{
+	const struct visit all = {
+		.analysis = analysis,
+		.members = members,
+		.visit = visit,
+		.data = data,
+		.limit = query->limit ? query->limit : UINT64_MAX,
+	};
+
+	return query->sort == SORT_BYTES ? visit_by_size(&all)
+					 : visit_by_address(&all);
+}

@@ -1,0 +1,272 @@
+#include "analyzer/query/query.h"
+
+#include "analyzer/base/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static struct error *take_signature(struct set_query *query, const char *word)
+{
+	_cleanup_(free) char *escaped = NULL;
+
+	if (!query->set->select)
+		return error_create(ERROR_USAGE,
+				    "'%s' takes no signature: it is no set of "
+				    "allocations",
+				    query->set->name);
+	if (strcmp(word, "-") == 0) {
+		query->signature_choice = SIGNATURE_NONE;
+		return NULL;
+	}
+	if (is_address(word)) {
+		query->signature_choice = SIGNATURE_GIVEN;
+		return parse_address(word, &query->signature);
+	}
+	escaped = escape_text(word);
+	if (!escaped)
+		return &error_no_memory;
+	return error_create(ERROR_USAGE,
+			    "unknown signature '%s': it is a hexadecimal "
+			    "number, or - for allocations without one",
+			    escaped);
+}
+
+struct error *query_take_word(struct set_query *query, const char *word)
+{
+	_cleanup_(free) char *escaped = NULL;
+
+	if (!query->set)
+		return set_find(word, &query->set);
+	if (query->set->takes_address && !query->has_address) {
+		query->has_address = true;
+		return parse_address(word, &query->address);
+	}
+	if (query->signature_choice == SIGNATURE_ANY)
+		return take_signature(query, word);
+	escaped = escape_text(word);
+	if (!escaped)
+		return &error_no_memory;
+	return error_create(ERROR_USAGE,
+			    "'%s' is one word too many: a set takes one "
+			    "signature",
+			    escaped);
+}
+
+struct error *query_take_minimum(struct set_query *query, const char *word)
+{
+	uint64_t size = 0;
+	struct error *error = parse_size(word, &size);
+
+	if (!error && size > query->minimum_size)
+		query->minimum_size = size;
+	return error;
+}
+
+struct error *query_take_maximum(struct set_query *query, const char *word)
+{
+	uint64_t size = 0;
+	struct error *error = parse_size(word, &size);
+
+	if (!error && (!query->has_maximum || size < query->maximum_size)) {
+		query->has_maximum = true;
+		query->maximum_size = size;
+	}
+	return error;
+}
+
+struct error *query_take_size(struct set_query *query, const char *word)
+{
+	struct error *error = query_take_minimum(query, word);
+
+	return error ? error : query_take_maximum(query, word);
+}
+
+static const struct sort_name {
+	const char *name;
+	enum sort_key key;
+} sort_names[] = {
+	{ "count", SORT_COUNT },
+	{ "bytes", SORT_BYTES },
+	{ "address", SORT_ADDRESS },
+};
+
+enum { SORT_NAMES = sizeof(sort_names) / sizeof(*sort_names) };
+
+static const char *sort_name(const void *data, size_t number)
+{
+	return number < SORT_NAMES ? sort_names[number].name : NULL;
+}
+
+struct error *query_take_sort(struct set_query *query, const char *word)
+{
+	struct error *error;
+
+	for (size_t i = 0; i < SORT_NAMES; i++) {
+		if (strcasecmp(word, sort_names[i].name) == 0) {
+			query->sort = sort_names[i].key;
+			return NULL;
+		}
+	}
+	error = error_unknown("order", word,
+			      nearest_word(word, sort_name, NULL));
+	return error_wrap(error, "sort by count, bytes or address");
+}
+
+struct error *query_take_limit(struct set_query *query, const char *word)
+{
+	struct error *error = parse_count(word, &query->limit);
+
+	if (!error && query->limit == 0)
+		return error_create(ERROR_USAGE,
+				    "a limit of 0 leaves nothing to show");
+	return error;
+}
+
+struct error *query_check(const struct set_query *query)
+{
+	if (!query->set)
+		return error_create(ERROR_USAGE, "a set is missing, as 'used' "
+						 "or 'leaked'");
+	if (query->set->takes_address && !query->has_address)
+		return error_create(ERROR_USAGE,
+				    "'%s' takes the address of an allocation",
+				    query->set->name);
+	return NULL;
+}
+
+static bool takes_signature(const struct set_query *query, uint64_t signature)
+{
+	return query->signature_choice == SIGNATURE_NONE
+		       ? signature == 0
+		       : signature == query->signature;
+}
+
+static void narrow_by_size(const struct analysis *analysis,
+			   const struct set_query *query,
+			   struct bitmap *members)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+
+	if (query->minimum_size == 0 && !query->has_maximum)
+		return;
+	bitmap_for_each(id, members)
+		if (!query_takes_size(
+			    query, allocation_size(index, (allocation_id)id)))
+			bitmap_clear(members, id);
+}
+
+/* A signature that nothing has is mistyped; 0 members would hide that. */
+static struct error *check_signature(const struct analysis *analysis,
+				     uint64_t signature)
+{
+	const struct bitmap *used = allocation_used(analysis_index(analysis));
+
+	bitmap_for_each(id, used)
+		if (analysis_signature(analysis, (allocation_id)id) ==
+		    signature)
+			return NULL;
+	return error_create(ERROR_USAGE,
+			    "no allocation has the signature %" PRIx64,
+			    signature);
+}
+
+static struct error *narrow_by_signature(const struct analysis *analysis,
+					 const struct set_query *query,
+					 struct bitmap *members)
+{
+	bool any = false;
+
+	if (query->signature_choice == SIGNATURE_ANY)
+		return NULL;
+	bitmap_for_each(id, members) {
+		if (takes_signature(
+			    query,
+			    analysis_signature(analysis, (allocation_id)id)))
+			any = true;
+		else
+			bitmap_clear(members, id);
+	}
+	if (any || query->signature_choice == SIGNATURE_NONE)
+		return NULL;
+	return check_signature(analysis, query->signature);
+}
+
+struct error *query_select(struct analysis *analysis,
+			   const struct set_query *query, struct bitmap *ret)
+{
+	struct bitmap members;
+	struct error *error = analysis_need(analysis, query->set->needs);
+
+	if (error)
+		return error;
+	error = bitmap_init(&members,
+			    allocation_count(analysis_index(analysis)),
+			    analysis_account(analysis));
+	if (error)
+		return error;
+	error = query->set->select(analysis, query->address, &members);
+	if (!error) {
+		narrow_by_size(analysis, query, &members);
+		error = narrow_by_signature(analysis, query, &members);
+	}
+	if (error) {
+		bitmap_deinit(&members);
+		return error;
+	}
+	*ret = members;
+	return NULL;
+}
+
+/* Larger ones first, equal ones by address. */
+static int compare_sizes(const void *a, const void *b)
+{
+	const struct range *left = a, *right = b;
+
+	if (left->size != right->size)
+		return left->size < right->size ? 1 : -1;
+	return (left->start > right->start) - (left->start < right->start);
+}
+
+struct error *query_collect(struct analysis *analysis,
+			    const struct set_query *query, struct ranges *ret)
+{
+	struct ranges ranges = { 0 };
+	struct error *error = analysis_need(analysis, query->set->needs);
+	size_t count = 0;
+
+	if (!error)
+		error = query->set->ranges->collect(analysis, &ranges);
+	if (error) {
+		ranges_deinit(&ranges);
+		return error;
+	}
+	for (size_t i = 0; i < ranges.count; i++)
+		if (query_takes_size(query, ranges.list[i].size))
+			ranges.list[count++] = ranges.list[i];
+	ranges.count = count;
+	if (query->sort == SORT_BYTES && count)
+		qsort(ranges.list, count, sizeof(*ranges.list), compare_sizes);
+	*ret = ranges;
+	return NULL;
+}
+
+struct set_total allocations_total(const struct allocation_index *index,
+				   const struct bitmap *members)
+{
+	struct set_total total = { 0 };
+
+	bitmap_for_each(id, members) {
+		total.count++;
+		total.bytes += allocation_size(index, (allocation_id)id);
+	}
+	return total;
+}
+
+struct set_total ranges_total(const struct ranges *ranges)
+{
+	struct set_total total = { .count = ranges->count };
+
+	for (size_t i = 0; i < ranges->count; i++)
+		total.bytes += ranges->list[i].size;
+	return total;
+}

@@ -1,0 +1,299 @@
+#include "analyzer/query/ranges.h"
+
+#include <string.h>
+
+struct error *ranges_add(struct ranges *ranges, struct range range)
+{
+	struct range *list;
+
+	/* Grow at powers of two. */
+	if ((ranges->count & (ranges->count - 1)) == 0) {
+		size_t capacity = ranges->count ? ranges->count * 2 : 1;
+
+		list = reallocarray(ranges->list, capacity, sizeof(*list));
+		if (!list)
+			return &error_no_memory;
+		ranges->list = list;
+	}
+	ranges->list[ranges->count++] = range;
+	return NULL;
+}
+
+void ranges_deinit(struct ranges *ranges)
+{
+	free(ranges->list);
+	free(ranges->details);
+	*ranges = (struct ranges){ 0 };
+}
+
+static void report_thread(struct report *report, const struct program *program,
+			  uint32_t thread)
+{
+	if (thread == NO_THREAD)
+		report_absent(report);
+	else
+		report_number(report, program_thread(program, thread)->id);
+}
+
+static struct error *stacks_collect(const struct analysis *analysis,
+				    struct ranges *ret)
+{
+	static const char *const groups[] = {
+		[STACK_MAIN] = "Main stacks",
+		[STACK_THREAD] = "Thread stacks",
+		[STACK_FINISHED] = "Stacks of finished threads",
+	};
+	const struct program *program = analysis_program(analysis);
+	struct error *error = NULL;
+
+	for (size_t i = 0; !error && i < program_stack_count(program); i++) {
+		const struct stack *stack = program_stack(program, i);
+
+		error = ranges_add(
+			ret, (struct range){ .start = stack->start,
+					     .size = stack->end - stack->start,
+					     .group = groups[stack->kind],
+					     .number = i });
+	}
+	return error;
+}
+
+static void stacks_write(const struct analysis *analysis,
+			 const struct ranges *ranges, const struct range *range,
+			 struct report *report)
+{
+	const struct program *program = analysis_program(analysis);
+	const struct stack *stack = program_stack(program, range->number);
+
+	report_number(report, stack->start);
+	report_number(report, stack->end);
+	report_number(report, range->size);
+	report_number(report, stack->end - stack->live);
+	report_thread(report, program, stack->thread);
+	report_text(report, stack_kind_name(stack->kind));
+}
+
+static const struct column stack_columns[] = {
+	{ "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },
+	{ "size", VALUE_BYTES },    { "live", VALUE_BYTES },
+	{ "thread", VALUE_NUMBER }, { "kind", VALUE_TEXT },
+};
+
+const struct range_kind range_kind_stacks = {
+	.noun = "stacks",
+	.table = { "stack", stack_columns, 6, NULL },
+	.contiguous = true,
+	.collect = stacks_collect,
+	.write = stacks_write,
+};
+
+static struct error *threads_collect(const struct analysis *analysis,
+				     struct ranges *ret)
+{
+	const struct program *program = analysis_program(analysis);
+	struct error *error = NULL;
+
+	for (size_t i = 0; !error && i < program_thread_count(program); i++) {
+		const struct thread *thread = program_thread(program, i);
+		struct range range = {
+			.start = thread->stack_pointer,
+			.group = "Threads whose stack is not known",
+			.number = i,
+		};
+
+		if (thread->stack != NO_STACK) {
+			const struct stack *stack =
+				program_stack(program, thread->stack);
+
+			range.start = stack->start;
+			range.size = stack->end - stack->start;
+			range.group = "Threads whose stack is known";
+		}
+		error = ranges_add(ret, range);
+	}
+	return error;
+}
+
+/* The part of a path behind its last slash. */
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static void threads_write(const struct analysis *analysis,
+			  const struct ranges *ranges,
+			  const struct range *range, struct report *report)
+{
+	const struct program *program = analysis_program(analysis);
+	const struct thread *thread = program_thread(program, range->number);
+	uint64_t instruction = thread->state->registers.rip;
+	const struct module *module = program_find_module(program, instruction);
+
+	report_number(report, thread->id);
+	report_number(report, thread->stack_pointer);
+	if (thread->stack == NO_STACK) {
+		report_absent(report);
+		report_absent(report);
+	} else {
+		report_number(report, range->start);
+		report_number(report, range->start + range->size);
+	}
+	report_number(report, instruction);
+	report_text(report, module ? base_name(module->path) : NULL);
+}
+
+static const struct column thread_columns[] = {
+	{ "thread", VALUE_NUMBER },	     { "stack pointer", VALUE_ADDRESS },
+	{ "stack start", VALUE_ADDRESS },    { "stack end", VALUE_ADDRESS },
+	{ "instruction at", VALUE_ADDRESS }, { "in module", VALUE_TEXT },
+};
+
+const struct range_kind range_kind_threads = {
+	.noun = "threads",
+	.table = { "thread", thread_columns, 6, NULL },
+	.contiguous = true,
+	.collect = threads_collect,
+	.write = threads_write,
+};
+
+static struct error *modules_collect(const struct analysis *analysis,
+				     struct ranges *ret)
+{
+	const struct program *program = analysis_program(analysis);
+	struct error *error = NULL;
+
+	for (size_t i = 0; !error && i < program_module_count(program); i++) {
+		const struct module *module = program_module(program, i);
+
+		error = ranges_add(
+			ret,
+			(struct range){
+				.start = module->start,
+				.size = module->end - module->start,
+				.group = module->file
+						 ? "Modules with their file"
+						 : "Modules without their file",
+				.number = i });
+	}
+	return error;
+}
+
+static void modules_write(const struct analysis *analysis,
+			  const struct ranges *ranges,
+			  const struct range *range, struct report *report)
+{
+	const struct module *module =
+		program_module(analysis_program(analysis), range->number);
+
+	report_number(report, module->start);
+	report_number(report, module->end);
+	report_number(report, range->size);
+	report_text(report, module->file ? "yes" : "no");
+	report_text(report, module->path);
+}
+
+/* "file": whether the file is at hand, and is the one that was mapped. */
+static const struct column module_columns[] = {
+	{ "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },
+	{ "size", VALUE_BYTES },    { "file", VALUE_TEXT },
+	{ "path", VALUE_TEXT },
+};
+
+const struct range_kind range_kind_modules = {
+	.noun = "modules",
+	.table = { "module", module_columns, 5, NULL },
+	.contiguous = true,
+	.collect = modules_collect,
+	.write = modules_write,
+};
+
+/* What an arena holds. */
+struct arena_use {
+	uint64_t used_count, used_bytes;
+	uint64_t free_count, free_bytes;
+};
+
+static void count_region(const struct allocation_index *index,
+			 const struct heap_region *region,
+			 struct arena_use *use)
+{
+	for (uint32_t i = 0; i < region->count; i++) {
+		allocation_id id = region->first + i;
+		uint64_t size = allocation_size(index, id);
+
+		if (bitmap_get(allocation_used(index), id)) {
+			use->used_count++;
+			use->used_bytes += size;
+		} else {
+			use->free_count++;
+			use->free_bytes += size;
+		}
+	}
+}
+
+static struct error *arenas_collect(const struct analysis *analysis,
+				    struct ranges *ret)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+	const struct heaps *heaps = analysis_heaps(analysis);
+	size_t count = heaps_arena_count(heaps);
+	struct arena_use *uses = calloc(count + 1, sizeof(*uses));
+	struct error *error = NULL;
+
+	if (!uses)
+		return &error_no_memory;
+	ret->details = uses;
+	for (size_t i = 0; i < heap_region_count(index); i++) {
+		const struct heap_region *region = heap_region(index, i);
+
+		if (region->arena < count)
+			count_region(index, region, &uses[region->arena]);
+	}
+	for (size_t i = 0; !error && i < count; i++) {
+		struct arena arena = heaps_arena(heaps, (arena_number)i);
+
+		error = ranges_add(ret, (struct range){ .start = arena.address,
+							.size = arena.size,
+							.group = arena.kind,
+							.number = i });
+	}
+	return error;
+}
+
+static void arenas_write(const struct analysis *analysis,
+			 const struct ranges *ranges, const struct range *range,
+			 struct report *report)
+{
+	const struct arena_use *use =
+		(const struct arena_use *)ranges->details + range->number;
+	arena_number number = (arena_number)range->number;
+	const struct heaps *heaps = analysis_heaps(analysis);
+
+	if (range->start)
+		report_number(report, range->start);
+	else
+		report_absent(report);
+	report_number(report, range->size);
+	report_number(report, use->used_count);
+	report_number(report, use->used_bytes);
+	report_number(report, use->free_count);
+	report_number(report, use->free_bytes);
+	report_text(report, heaps_arena_allocator(heaps, number)->name);
+	report_text(report, range->group);
+}
+
+static const struct column arena_columns[] = {
+	{ "arena", VALUE_ADDRESS },  { "size", VALUE_BYTES },
+	{ "used", VALUE_COUNT },     { "used bytes", VALUE_BYTES },
+	{ "free", VALUE_COUNT },     { "free bytes", VALUE_BYTES },
+	{ "allocator", VALUE_TEXT }, { "kind", VALUE_TEXT },
+};
+
+const struct range_kind range_kind_arenas = {
+	.noun = "arenas",
+	.table = { "arena", arena_columns, 8, NULL },
+	.collect = arenas_collect,
+	.write = arenas_write,
+};

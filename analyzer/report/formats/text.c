@@ -1,0 +1,226 @@
+/*
+ * Text for people: the sentence of a table for each row, or else aligned
+ * columns under their names.
+ *
+ * Columns are as wide as the widest of the first BUFFERED_ROWS rows; what is
+ * wider further down sticks out. So a table takes the same memory however long
+ * it is. Numbers stand to the right, addresses and text to the left.
+ */
+
+#include "analyzer/report/sentence.h"
+
+enum { BUFFERED_ROWS = 256 };
+
+/* A value as text, in the cells' buffer. */
+struct cell {
+	size_t start, length; /* bytes */
+	size_t width;	      /* characters */
+};
+
+struct text_state {
+	struct writer writer;
+	const struct table *compiled; /* whose sentence is that below */
+	struct sentence sentence;
+	struct value values[MAXIMUM_COLUMNS]; /* of the row being written */
+
+	/* Of a table without a sentence. */
+	struct writer text; /* of all cells that are kept */
+	struct cell cells[BUFFERED_ROWS][MAXIMUM_COLUMNS];
+	size_t rows;			/* that are kept */
+	size_t widths[MAXIMUM_COLUMNS]; /* once they are known */
+	bool streaming;			/* they are */
+};
+
+static struct error *text_open(struct report *report)
+{
+	struct text_state *state = calloc(1, sizeof(*state));
+	struct error *error;
+
+	if (!state)
+		return &error_no_memory;
+	error = writer_init(&state->writer, report->out);
+	if (!error)
+		error = writer_init(&state->text, NULL);
+	if (error) {
+		writer_deinit(&state->writer);
+		free(state);
+		return error;
+	}
+	report->state = state;
+	return NULL;
+}
+
+static void text_close(struct report *report)
+{
+	struct text_state *state = report->state;
+
+	writer_deinit(&state->writer);
+	writer_deinit(&state->text);
+	free(state);
+}
+
+static void text_begin_table(struct report *report)
+{
+	struct text_state *state = report->state;
+
+	state->rows = 0;
+	state->streaming = false;
+	state->text.used = 0;
+	if (report->table->sentence && state->compiled != report->table) {
+		sentence_compile(report->table, &state->sentence);
+		state->compiled = report->table;
+	}
+}
+
+static void text_value(struct report *report, const struct value *value)
+{
+	struct text_state *state = report->state;
+
+	state->values[report->column] = *value;
+}
+
+static size_t count_characters(const char *text, size_t length)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < length; i++)
+		count += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return count;
+}
+
+static void write_cell(struct writer *writer, enum value_kind kind,
+		       const struct value *value)
+{
+	if (value->absent || kind == VALUE_MEMORY) {
+		writer_put(writer, '-');
+		return;
+	}
+	if (kind == VALUE_ADDRESS)
+		writer_bytes(writer, "0x", 2);
+	value_write(writer, kind, kind == VALUE_BYTES || kind == VALUE_COUNT,
+		    value);
+}
+
+static void keep_row(struct text_state *state, const struct table *table)
+{
+	for (size_t i = 0; i < table->column_count; i++) {
+		struct cell *cell = &state->cells[state->rows][i];
+
+		cell->start = state->text.used;
+		write_cell(&state->text, table->columns[i].kind,
+			   &state->values[i]);
+		cell->length = state->text.used - cell->start;
+		cell->width = count_characters(state->text.buffer + cell->start,
+					       cell->length);
+	}
+	state->rows++;
+}
+
+static bool stands_left(enum value_kind kind)
+{
+	return kind == VALUE_TEXT || kind == VALUE_ADDRESS;
+}
+
+static void write_aligned(struct report *report, size_t column,
+			  const char *text, size_t length, size_t width)
+{
+	struct text_state *state = report->state;
+	struct writer *writer = &state->writer;
+	size_t wanted = state->widths[column];
+	size_t blanks = width < wanted ? wanted - width : 0;
+	bool left = stands_left(report->table->columns[column].kind);
+
+	if (column > 0)
+		writer_pad(writer, 2);
+	if (!left)
+		writer_pad(writer, blanks);
+	writer_bytes(writer, text, length);
+	/* Nothing is padded at the end of a line. */
+	if (left && column + 1 < report->table->column_count)
+		writer_pad(writer, blanks);
+}
+
+static void write_header(struct report *report)
+{
+	static const char bold[] = "\033[1m", plain[] = "\033[0m";
+	struct text_state *state = report->state;
+
+	if (report->colour)
+		writer_bytes(&state->writer, bold, sizeof(bold) - 1);
+	for (size_t i = 0; i < report->table->column_count; i++) {
+		const char *name = report->table->columns[i].name;
+
+		write_aligned(report, i, name, strlen(name), strlen(name));
+	}
+	if (report->colour)
+		writer_bytes(&state->writer, plain, sizeof(plain) - 1);
+	writer_put(&state->writer, '\n');
+}
+
+static void find_widths(struct text_state *state, const struct table *table)
+{
+	for (size_t i = 0; i < table->column_count; i++) {
+		state->widths[i] = strlen(table->columns[i].name);
+		for (size_t row = 0; row < state->rows; row++)
+			if (state->cells[row][i].width > state->widths[i])
+				state->widths[i] = state->cells[row][i].width;
+	}
+}
+
+/* Write the rows that are kept, the header before the first of all. */
+static void write_rows(struct report *report)
+{
+	struct text_state *state = report->state;
+
+	if (!state->streaming && state->rows) {
+		find_widths(state, report->table);
+		write_header(report);
+		state->streaming = true;
+	}
+	for (size_t row = 0; row < state->rows; row++) {
+		for (size_t i = 0; i < report->table->column_count; i++) {
+			const struct cell *cell = &state->cells[row][i];
+
+			write_aligned(report, i,
+				      state->text.buffer + cell->start,
+				      cell->length, cell->width);
+		}
+		writer_put(&state->writer, '\n');
+	}
+	state->rows = 0;
+	state->text.used = 0;
+}
+
+static void text_end_row(struct report *report)
+{
+	struct text_state *state = report->state;
+
+	if (report->table->sentence) {
+		sentence_write(&state->sentence, &state->writer, state->values);
+		return;
+	}
+	keep_row(state, report->table);
+	if (state->streaming || state->rows == BUFFERED_ROWS)
+		write_rows(report);
+}
+
+static void text_end_table(struct report *report)
+{
+	struct text_state *state = report->state;
+
+	write_rows(report);
+	if (state->text.failed && !report->error)
+		report->error = &error_no_memory;
+	writer_flush(&state->writer);
+}
+
+const struct report_format report_format_text = {
+	.name = "text",
+	.summary = "sentences and aligned columns, for people",
+	.open = text_open,
+	.begin_table = text_begin_table,
+	.value = text_value,
+	.end_row = text_end_row,
+	.end_table = text_end_table,
+	.close = text_close,
+};

@@ -1,0 +1,99 @@
+#include "analyzer/report/report.h"
+
+#include <assert.h>
+#include <errno.h>
+
+struct error *report_open(const struct report_format *format, FILE *out,
+			  bool colour, struct report *ret)
+{
+	struct report report = { .format = format,
+				 .out = out,
+				 .colour = colour };
+	struct error *error = format->open ? format->open(&report) : NULL;
+
+	if (error)
+		return error;
+	*ret = report;
+	return NULL;
+}
+
+struct error *report_close(struct report *report)
+{
+	struct error *error;
+
+	/* The command was interrupted between two rows, or within one. */
+	if (report->table)
+		report->format->end_table(report);
+	error = report->error;
+	if (report->format->close)
+		report->format->close(report);
+	errno = 0;
+	if ((fflush(report->out) != 0 || ferror(report->out)) && !error) {
+		if (errno == 0)
+			errno = EIO;
+		error = error_system("output");
+	}
+	*report = (struct report){ 0 };
+	return error;
+}
+
+bool report_broken(const struct report *report)
+{
+	return report->error || ferror_unlocked(report->out);
+}
+
+void report_begin_table(struct report *report, const struct table *table)
+{
+	assert(!report->table && table->column_count <= MAXIMUM_COLUMNS);
+	report->table = table;
+	report->column = 0;
+	report->row = 0;
+	report->format->begin_table(report);
+}
+
+static void add(struct report *report, const struct value *value)
+{
+	assert(report->table && report->column < report->table->column_count);
+	report->format->value(report, value);
+	report->column++;
+}
+
+void report_number(struct report *report, uint64_t number)
+{
+	add(report, &(struct value){ .number = number });
+}
+
+void report_real(struct report *report, double real)
+{
+	add(report, &(struct value){ .real = real });
+}
+
+void report_text(struct report *report, const char *text)
+{
+	add(report, &(struct value){ .text = text, .absent = !text });
+}
+
+void report_memory(struct report *report, const struct memory_view *memory)
+{
+	add(report, &(struct value){ .memory = memory });
+}
+
+void report_absent(struct report *report)
+{
+	add(report, &(struct value){ .absent = true });
+}
+
+void report_end_row(struct report *report)
+{
+	assert(report->table && report->column == report->table->column_count);
+	report->format->end_row(report);
+	report->column = 0;
+	report->row++;
+}
+
+void report_end_table(struct report *report)
+{
+	assert(report->table && report->column == 0);
+	report->format->end_table(report);
+	report->table = NULL;
+}

@@ -1,0 +1,118 @@
+/*
+ * Rows of typed values, on their way to a reader.
+ *
+ * A command writes rows; a format makes text, or anything else, of them. A
+ * table may carry a sentence, as people know it from older tools, which the
+ * text format fills in for each row instead of drawing columns:
+ *
+ *	"{count} allocations use 0x{bytes} ({bytes,}) bytes."
+ *
+ * {name} is the column's value, bytes and addresses in hexadecimal without 0x;
+ * {name,} is it in decimal with thousands separators. A part in [brackets] is
+ * left out where a value in it is absent, so one sentence can serve rows of
+ * several kinds. "\n" ends a line within the sentence; one is added at its
+ * end. Memory is several lines, so it stands alone between two ends of lines.
+ */
+#ifndef ANALYZER_REPORT_REPORT_H
+#define ANALYZER_REPORT_REPORT_H
+
+#include "analyzer/base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { MAXIMUM_COLUMNS = 16 };
+
+enum value_kind {
+	VALUE_COUNT,
+	VALUE_BYTES,
+	VALUE_ADDRESS,
+	VALUE_NUMBER,  /* decimal, a name rather than an amount: a thread's */
+	VALUE_SECONDS, /* a real number */
+	VALUE_TEXT,
+	VALUE_MEMORY, /* the contents of memory, as words */
+};
+
+struct column {
+	const char *name;
+	enum value_kind kind;
+};
+
+struct table {
+	const char *name; /* what a row is, as "allocation" */
+	const struct column *columns;
+	size_t column_count;
+	const char *sentence; /* NULL: columns */
+};
+
+/* Contents of memory, read piece by piece while they are written. */
+struct memory_view {
+	uint64_t address, size;
+	uint64_t origin; /* what is shown as 0: address shows offsets */
+	bool ascii;	 /* show characters, too */
+	/*
+	 * The bytes at address, *ret_size of them in a row; NULL if these
+	 * *ret_size bytes are absent. No bytes at all end it early.
+	 */
+	const uint8_t *(*bytes)(const void *source, uint64_t address,
+				uint64_t *ret_size);
+	const void *source;
+};
+
+/* A value of a row; which member counts is told by the column's kind. */
+struct value {
+	uint64_t number; /* count, bytes, address, number */
+	double real;
+	const char *text; /* may be hostile */
+	const struct memory_view
+		*memory; /* this and text: until the row ends */
+	bool absent;	 /* no value here */
+};
+
+struct report_format;
+
+struct report {
+	const struct report_format *format;
+	FILE *out; /* borrowed */
+	bool colour;
+	const struct table *table;
+	size_t column; /* of the next value */
+	size_t row;
+	void *state;	     /* the format's own */
+	struct error *error; /* the first failure to write */
+};
+
+/* The contract of a format; see formats/. */
+struct report_format {
+	const char *name;
+	const char *summary;
+	struct error *(*open)(struct report *report); /* may be NULL */
+	void (*begin_table)(struct report *report);
+	void (*value)(struct report *report, const struct value *value);
+	void (*end_row)(struct report *report);
+	void (*end_table)(struct report *report);
+	void (*close)(struct report *report); /* may be NULL */
+};
+
+extern const struct report_format *const report_formats[]; /* NULL at end */
+
+struct error *report_open(const struct report_format *format, FILE *out,
+			  bool colour, struct report *ret);
+
+/* Close it, and say whether all that was written got out. */
+struct error *report_close(struct report *report);
+
+/* Whether nobody reads on, so that a long command may as well end. */
+bool report_broken(const struct report *report);
+
+void report_begin_table(struct report *report, const struct table *table);
+void report_number(struct report *report, uint64_t number);
+void report_real(struct report *report, double real);
+void report_text(struct report *report, const char *text);
+void report_memory(struct report *report, const struct memory_view *memory);
+void report_absent(struct report *report);
+void report_end_row(struct report *report);
+void report_end_table(struct report *report);
+
+#endif

@@ -1,0 +1,151 @@
+#include "analyzer/report/sentence.h"
+
+#include "analyzer/report/words.h"
+
+#include <assert.h>
+
+static struct part *add_part(struct sentence *sentence, enum part_kind kind)
+{
+	struct part *part = &sentence->parts[sentence->count++];
+
+	assert(sentence->count <= MAXIMUM_PARTS);
+	*part = (struct part){ .kind = kind };
+	return part;
+}
+
+static size_t find_column(const struct table *table, const char *name,
+			  size_t length)
+{
+	for (size_t i = 0; i < table->column_count; i++) {
+		const char *column = table->columns[i].name;
+
+		if (strncmp(column, name, length) == 0 && !column[length])
+			return i;
+	}
+	assert(!"a sentence names a column that is not in its table");
+	return 0;
+}
+
+/* Compile {name} or {name,}; returns what is behind it. */
+static const char *compile_value(const struct table *table, const char *text,
+				 struct sentence *sentence)
+{
+	const char *end = strchr(text, '}');
+	size_t length = (size_t)(end - text);
+	bool grouped = end[-1] == ',';
+	struct part *part =
+		add_part(sentence, grouped ? PART_GROUPED : PART_VALUE);
+
+	part->column = find_column(table, text, length - grouped);
+	part->value_kind = table->columns[part->column].kind;
+	return end + 1;
+}
+
+static const char *compile_literal(const char *text, struct sentence *sentence)
+{
+	struct part *part = add_part(sentence, PART_LITERAL);
+
+	part->text = text;
+	part->length = strcspn(text, "{[]");
+	return text + part->length;
+}
+
+static void end_optional(struct sentence *sentence, size_t begin)
+{
+	struct part *optional = &sentence->parts[begin];
+
+	optional->end = sentence->count;
+	for (size_t i = begin + 1; i < sentence->count; i++)
+		if (sentence->parts[i].kind != PART_LITERAL)
+			optional->needed |= UINT32_C(1)
+					    << sentence->parts[i].column;
+}
+
+void sentence_compile(const struct table *table, struct sentence *ret)
+{
+	const char *text = table->sentence;
+	size_t optional = MAXIMUM_PARTS;
+
+	ret->count = 0;
+	while (*text) {
+		if (*text == '{') {
+			text = compile_value(table, text + 1, ret);
+		} else if (*text == '[') {
+			optional = ret->count;
+			add_part(ret, PART_OPTIONAL);
+			text++;
+		} else if (*text == ']') {
+			assert(optional < MAXIMUM_PARTS);
+			end_optional(ret, optional);
+			text++;
+		} else {
+			text = compile_literal(text, ret);
+		}
+	}
+}
+
+static void write_real(struct writer *writer, double real)
+{
+	char buffer[NUMBER_SIZE];
+	int length = snprintf(buffer, sizeof(buffer), "%.3f", real);
+
+	if (length > 0 && (size_t)length < sizeof(buffer))
+		writer_bytes(writer, buffer, (size_t)length);
+}
+
+void value_write(struct writer *writer, enum value_kind kind, bool grouped,
+		 const struct value *value)
+{
+	switch (kind) {
+	case VALUE_BYTES:
+	case VALUE_ADDRESS:
+		if (!grouped) {
+			writer_hexadecimal(writer, value->number);
+			break;
+		}
+		/* fall through */
+	case VALUE_COUNT:
+	case VALUE_NUMBER:
+		if (grouped)
+			writer_grouped(writer, value->number);
+		else
+			writer_decimal(writer, value->number);
+		break;
+	case VALUE_SECONDS:
+		write_real(writer, value->real);
+		break;
+	case VALUE_TEXT:
+		writer_escaped(writer, value->text);
+		break;
+	case VALUE_MEMORY:
+		words_write(writer, value->memory);
+	}
+}
+
+static bool any_absent(uint32_t columns, const struct value *values)
+{
+	for (; columns; columns &= columns - 1)
+		if (values[__builtin_ctz(columns)].absent)
+			return true;
+	return false;
+}
+
+void sentence_write(const struct sentence *sentence, struct writer *writer,
+		    const struct value *values)
+{
+	for (size_t i = 0; i < sentence->count; i++) {
+		const struct part *part = &sentence->parts[i];
+
+		if (part->kind == PART_LITERAL) {
+			writer_bytes(writer, part->text, part->length);
+		} else if (part->kind != PART_OPTIONAL) {
+			if (!values[part->column].absent)
+				value_write(writer, part->value_kind,
+					    part->kind == PART_GROUPED,
+					    &values[part->column]);
+		} else if (any_absent(part->needed, values)) {
+			i = part->end - 1;
+		}
+	}
+	writer_put(writer, '\n');
+}

@@ -1,0 +1,62 @@
+/*
+ * The contract of a command, as typed at the prompt.
+ *
+ * Each file of commands/ defines one struct command; the build collects them.
+ * The one struct drives parsing, help, completion and the manual page. A
+ * switch can be written `--name VALUE`, `--name=VALUE` or, as users of older
+ * tools do, `/name VALUE` in any letter case and without dashes inside.
+ */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include "analyzer/analysis.h"
+#include "analyzer/report/report.h"
+
+#include <argp.h>
+
+/* What stands in a command's words, for completion and help. */
+enum word_kind {
+	WORD_NONE,
+	WORD_SET, /* a set and what it takes, then one word to narrow it */
+	WORD_ADDRESS,
+	WORD_NUMBER,
+	WORD_COMMAND,
+	WORD_FILE,
+	WORD_SWITCH, /* on or off */
+};
+
+/* The front end that runs a command; only cli/ knows what is in it. */
+struct session;
+
+struct command {
+	const char *name;
+	const char *summary; /* one line, a sentence without its full stop */
+	const char *words;   /* as "SET [SIGNATURE]", for the usage line */
+	const char *example;
+	const char *description; /* further paragraphs of help, or NULL */
+	enum word_kind word;
+	const struct argp_option *options; /* own switches, or NULL */
+
+	/*
+	 * Take a switch (key is its option's) or, with key 0, the next word.
+	 * At the end it is called once with key ARGP_KEY_END and no value, to
+	 * complain about what is missing. value is borrowed for the command's
+	 * lifetime.
+	 */
+	struct error *(*parse)(int key, const char *value, void *arguments);
+	size_t arguments_size; /* of what parse fills in, zeroed before */
+	void (*release)(void *arguments); /* frees what parse took; or NULL */
+
+	enum stage needs;    /* built before run; sets build their own */
+	bool needs_analysis; /* false: works without a dump */
+
+	struct error *(*run)(struct analysis *analysis, const void *arguments,
+			     struct report *report);
+	/* Instead of run: for what acts on the session itself (redirect). */
+	struct error *(*control)(struct session *session, const void *arguments,
+				 struct report *report);
+};
+
+extern const struct command *const commands[]; /* NULL at the end */
+
+#endif

@@ -1,0 +1,41 @@
+#include "cli/description.h"
+
+static bool describe_member(void *data, allocation_id id)
+{
+	struct describer *describer = data;
+
+	describe_allocation(describer, id);
+	return !report_broken(describer->report);
+}
+
+static struct error *describe_run(struct analysis *analysis,
+				  const void *arguments, struct report *report)
+{
+	const struct selection *selection = arguments;
+	_cleanup_(describer_deinit) struct describer describer = { 0 };
+	struct error *error =
+		describer_init(&describer, analysis, selection, report);
+	struct place place;
+
+	if (error)
+		return error;
+	if (!selection->is_address)
+		return describe_set(&describer, describe_member);
+	place = place_find(analysis, selection->address);
+	describe_address(&describer, selection->address, &place);
+	return NULL;
+}
+
+const struct command command_describe = {
+	.name = "describe",
+	.summary = "Say what an address, or each member of a set, is",
+	.words = "ADDRESS | SET [SIGNATURE]",
+	.example = "describe leaked --limit 5 --show-up-to 40",
+	.word = WORD_SET,
+	.options = contents_options,
+	.parse = selection_or_address_parse,
+	.arguments_size = sizeof(struct selection),
+	.needs = STAGE_REACHABILITY,
+	.needs_analysis = true,
+	.run = describe_run,
+};

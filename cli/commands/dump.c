@@ -1,0 +1,94 @@
+#include "analyzer/base/text.h"
+#include "cli/rows.h"
+
+#include <inttypes.h>
+
+struct dump_arguments {
+	struct selection selection; /* of which only ascii counts */
+	uint64_t address, size;
+	size_t words;
+};
+
+static const struct argp_option options[] = {
+	{ "ascii", 'a', NULL, 0, "Show characters, too", 0 },
+	{ "show-ascii", 'a', NULL, OPTION_HIDDEN, NULL, 0 },
+	{ 0 },
+};
+
+static struct error *take_word(struct dump_arguments *arguments,
+			       const char *word)
+{
+	switch (arguments->words++) {
+	case 0:
+		return parse_address(word, &arguments->address);
+	case 1:
+		return parse_size(word, &arguments->size);
+	default:
+		return error_create(ERROR_USAGE,
+				    "'%s' is one word too many behind an "
+				    "address and a length",
+				    word);
+	}
+}
+
+static struct error *dump_parse(int key, const char *value, void *output)
+{
+	struct dump_arguments *arguments = output;
+
+	if (key == 'a') {
+		arguments->selection.ascii = true;
+		return NULL;
+	}
+	if (key != ARGP_KEY_END)
+		return take_word(arguments, value);
+	if (arguments->words < 2)
+		return error_create(ERROR_USAGE,
+				    "'dump' takes an address and a length");
+	if (arguments->size > UINT64_MAX - arguments->address)
+		return error_create(ERROR_USAGE,
+				    "0x%" PRIx64 " bytes from 0x%" PRIx64
+				    " on reach past the last address",
+				    arguments->size, arguments->address);
+	return NULL;
+}
+
+static struct error *dump_run(struct analysis *analysis, const void *input,
+			      struct report *report)
+{
+	static const struct column columns[] = {
+		{ "address", VALUE_ADDRESS },
+		{ "size", VALUE_BYTES },
+		{ "contents", VALUE_MEMORY },
+	};
+	static const struct table table = { "memory", columns, 3,
+					    "{contents}" };
+	const struct dump_arguments *arguments = input;
+	struct memory_view view =
+		rows_view(analysis, arguments->address, arguments->size,
+			  &arguments->selection);
+
+	view.origin = 0;
+	report_begin_table(report, &table);
+	report_number(report, arguments->address);
+	report_number(report, arguments->size);
+	report_memory(report, &view);
+	report_end_row(report);
+	report_end_table(report);
+	return NULL;
+}
+
+const struct command command_dump = {
+	.name = "dump",
+	.summary = "Show memory, whatever it is part of",
+	.words = "ADDRESS LENGTH",
+	.example = "dump 7ffd1c0a2000 100 --ascii",
+	.description = "Memory is shown as 8-byte words, four to a line, "
+		       "behind the address of the line.",
+	.word = WORD_ADDRESS,
+	.options = options,
+	.parse = dump_parse,
+	.arguments_size = sizeof(struct dump_arguments),
+	.needs = STAGE_IMAGE,
+	.needs_analysis = true,
+	.run = dump_run,
+};

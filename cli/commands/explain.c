@@ -1,0 +1,50 @@
+#include "cli/explanation.h"
+
+static bool explain_member(void *data, allocation_id id)
+{
+	struct describer *describer = data;
+
+	describe_allocation(describer, id);
+	describer->error = explain_allocation(describer, id);
+	return !describer->error && !report_broken(describer->report);
+}
+
+static struct error *explain_run(struct analysis *analysis,
+				 const void *arguments, struct report *report)
+{
+	const struct selection *selection = arguments;
+	_cleanup_(describer_deinit) struct describer describer = { 0 };
+	struct error *error = analysis_need(analysis, STAGE_INCOMING);
+	struct place place;
+
+	if (!error)
+		error = describer_init(&describer, analysis, selection, report);
+	if (error)
+		return error;
+	if (!selection->is_address)
+		return describe_set(&describer, explain_member);
+	place = place_find(analysis, selection->address);
+	describe_address(&describer, selection->address, &place);
+	if (place.kind != PLACE_ALLOCATION)
+		return NULL;
+	return explain_allocation(&describer, place.id);
+}
+
+const struct command command_explain = {
+	.name = "explain",
+	.summary = "Say why an address, or each member of a set, is in memory",
+	.words = "ADDRESS | SET [SIGNATURE]",
+	.example = "explain leakroots --sort-by bytes --limit 3",
+	.description =
+		"For an allocation in use, the nearest root of each kind that "
+		"holds it, and the chain of references from there. For a "
+		"leaked one, the leak root that it hangs on. For a free one, "
+		"what still refers to it.",
+	.word = WORD_SET,
+	.options = contents_options,
+	.parse = selection_or_address_parse,
+	.arguments_size = sizeof(struct selection),
+	.needs = STAGE_LEAKS,
+	.needs_analysis = true,
+	.run = explain_run,
+};

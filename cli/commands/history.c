@@ -1,0 +1,37 @@
+#include "cli/history.h"
+
+#include "cli/command.h"
+
+static struct error *history_control(struct session *session,
+				     const void *arguments,
+				     struct report *report)
+{
+	static const struct column columns[] = {
+		{ "number", VALUE_COUNT },
+		{ "line", VALUE_TEXT },
+	};
+	static const struct table table = {
+		.name = "line",
+		.columns = columns,
+		.column_count = 2,
+		.sentence = "{number}  {line}",
+	};
+	const char *line;
+
+	report_begin_table(report, &table);
+	for (size_t i = 0; (line = history_line(i)); i++) {
+		report_number(report, i + 1);
+		report_text(report, line);
+		report_end_row(report);
+	}
+	report_end_table(report);
+	return NULL;
+}
+
+const struct command command_history = {
+	.name = "history",
+	.summary = "List the lines typed at the prompt, the oldest first",
+	.example = "history | tail",
+	.description = "The last thousand lines are kept across runs.",
+	.control = history_control,
+};

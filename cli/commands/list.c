@@ -1,0 +1,21 @@
+#include "cli/listing.h"
+
+static struct error *list_run(struct analysis *analysis, const void *arguments,
+			      struct report *report)
+{
+	return listing_write(analysis, arguments, false, report);
+}
+
+const struct command command_list = {
+	.name = "list",
+	.summary = "List a set, each member with its size and signature",
+	.words = "SET [SIGNATURE]",
+	.example = "list used --sort-by bytes --limit 10",
+	.word = WORD_SET,
+	.options = selection_options,
+	.parse = selection_parse,
+	.arguments_size = sizeof(struct selection),
+	.needs = STAGE_IMAGE,
+	.needs_analysis = true,
+	.run = list_run,
+};

@@ -1,0 +1,23 @@
+#include "cli/listing.h"
+
+static struct error *show_run(struct analysis *analysis, const void *arguments,
+			      struct report *report)
+{
+	return listing_write(analysis, arguments, true, report);
+}
+
+const struct command command_show = {
+	.name = "show",
+	.summary = "List a set with the contents of each member",
+	.words = "SET [SIGNATURE]",
+	.example = "show leaked --limit 3 --ascii",
+	.description = "Contents are 8-byte words, four to a line, behind the "
+		       "offset of the line.",
+	.word = WORD_SET,
+	.options = contents_options,
+	.parse = selection_parse,
+	.arguments_size = sizeof(struct selection),
+	.needs = STAGE_IMAGE,
+	.needs_analysis = true,
+	.run = show_run,
+};

@@ -1,0 +1,268 @@
+#include "analyzer/query/tally.h"
+#include "cli/leak_root_summary.h"
+#include "cli/rows.h"
+
+#include <string.h>
+
+/*
+ * A set by what its members are: by signature and, where there is none, by
+ * size. Leak roots have a summary of their own.
+ */
+struct summary {
+	struct analysis *analysis;
+	const struct set_query *query;
+	struct report *report;
+	struct tally_table signatures, sizes;
+	struct tally unsigned_total; /* that of all sizes */
+	uint64_t lines;		     /* written so far */
+};
+
+static void summary_deinit(struct summary *summary)
+{
+	tally_table_deinit(&summary->signatures);
+	tally_table_deinit(&summary->sizes);
+}
+DEFINE_DEINIT(summary_deinit, struct summary)
+
+static int (*summary_order(const struct set_query *query))(const void *,
+							   const void *)
+{
+	switch (query->sort) {
+	case SORT_BYTES:
+		return tally_compare_bytes;
+	case SORT_ADDRESS:
+		return tally_compare_keys;
+	default:
+		return tally_compare_counts;
+	}
+}
+
+static struct error *add_member(struct summary *summary, allocation_id id)
+{
+	uint64_t size = allocation_size(analysis_index(summary->analysis), id);
+	uint64_t signature = analysis_signature(summary->analysis, id);
+
+	if (signature)
+		return tally_add(&summary->signatures,
+				 (struct tally){ signature, 1, size });
+	summary->unsigned_total.count++;
+	summary->unsigned_total.bytes += size;
+	return tally_add(&summary->sizes, (struct tally){ size, 1, size });
+}
+
+static struct error *add_members(struct summary *summary,
+				 const struct bitmap *members)
+{
+	enum { BETWEEN_STEPS = 1 << 18 };
+	struct progress *progress = analysis_progress(summary->analysis);
+	size_t stepped = 0;
+
+	progress_begin(progress, "summarizing", members->count);
+	bitmap_for_each(id, members) {
+		struct error *error = add_member(summary, (allocation_id)id);
+
+		if (error)
+			return error;
+		if (id - stepped < BETWEEN_STEPS)
+			continue;
+		if (!progress_step(progress, id - stepped))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+		stepped = id;
+	}
+	return NULL;
+}
+
+/* A line; which kind it is tells which of the first three is there. */
+static void write_line(struct summary *summary, uint64_t signature,
+		       const uint64_t *size, const char *group,
+		       const struct tally *tally)
+{
+	struct report *report = summary->report;
+	uint64_t limit = summary->query->limit;
+
+	if (limit && summary->lines++ >= limit)
+		return;
+	if (signature)
+		report_number(report, signature);
+	else
+		report_absent(report);
+	if (size)
+		report_number(report, *size);
+	else
+		report_absent(report);
+	report_text(report, group);
+	report_number(report, tally->count);
+	report_number(report, tally->bytes);
+	report_end_row(report);
+}
+
+static void write_unsigned(struct summary *summary)
+{
+	write_line(summary, 0, NULL, "Unrecognized allocations",
+		   &summary->unsigned_total);
+	for (size_t i = 0; i < summary->sizes.count; i++)
+		write_line(summary, 0, &summary->sizes.slots[i].key, NULL,
+			   &summary->sizes.slots[i]);
+}
+
+static const struct column columns[] = {
+	{ "signature", VALUE_ADDRESS }, { "size", VALUE_BYTES },
+	{ "group", VALUE_TEXT },	{ "count", VALUE_COUNT },
+	{ "bytes", VALUE_BYTES },
+};
+
+static const struct table table = {
+	"group", columns, 5,
+	"[Signature {signature} has]"
+	"[   Unrecognized allocations of size 0x{size} have]"
+	"[{group} have]"
+	" {count} instances taking 0x{bytes}({bytes,}) bytes."
+};
+
+static void write_groups(struct summary *summary)
+{
+	int (*order)(const void *, const void *) =
+		summary_order(summary->query);
+	bool unsigned_left = summary->unsigned_total.count > 0;
+
+	/* Behind all signatures, if sorted by these. */
+	summary->unsigned_total.key = UINT64_MAX;
+	tally_table_sort(&summary->signatures, order);
+	tally_table_sort(&summary->sizes, order);
+	report_begin_table(summary->report, &table);
+	for (size_t i = 0; i < summary->signatures.count; i++) {
+		const struct tally *tally = &summary->signatures.slots[i];
+
+		if (unsigned_left &&
+		    order(&summary->unsigned_total, tally) < 0) {
+			write_unsigned(summary);
+			unsigned_left = false;
+		}
+		write_line(summary, tally->key, NULL, NULL, tally);
+	}
+	if (unsigned_left)
+		write_unsigned(summary);
+	report_end_table(summary->report);
+	rows_left_out(summary->report, "lines", summary->lines,
+		      summary->query->limit);
+}
+
+static struct error *summarize_allocations(struct summary *summary)
+{
+	_cleanup_(bitmap_deinit) struct bitmap members = { 0 };
+	struct error *error =
+		query_select(summary->analysis, summary->query, &members);
+
+	if (!error)
+		error = add_members(summary, &members);
+	if (error)
+		return error;
+	write_groups(summary);
+	rows_total(
+		summary->report, "allocations",
+		allocations_total(analysis_index(summary->analysis), &members));
+	return NULL;
+}
+
+struct range_group {
+	const char *name;
+	struct tally tally; /* the key is 0 in all */
+};
+
+static int compare_group_counts(const void *a, const void *b)
+{
+	const struct range_group *left = a, *right = b;
+	int order = tally_compare_counts(&left->tally, &right->tally);
+
+	return order ? order : strcmp(left->name, right->name);
+}
+
+static int compare_group_bytes(const void *a, const void *b)
+{
+	const struct range_group *left = a, *right = b;
+	int order = tally_compare_bytes(&left->tally, &right->tally);
+
+	return order ? order : strcmp(left->name, right->name);
+}
+
+/* Ranges are few, and so are their groups: at most one each. */
+static struct error *write_range_groups(struct summary *summary,
+					const struct ranges *ranges)
+{
+	const struct set_query *query = summary->query;
+	_cleanup_(free) struct range_group *groups =
+		calloc(ranges->count + 1, sizeof(*groups));
+	size_t count = 0, j;
+
+	if (!groups)
+		return &error_no_memory;
+	for (size_t i = 0; i < ranges->count; i++) {
+		const struct range *range = &ranges->list[i];
+
+		for (j = 0; j < count; j++)
+			if (strcmp(groups[j].name, range->group) == 0)
+				break;
+		if (j == count)
+			groups[count++].name = range->group;
+		groups[j].tally.count++;
+		groups[j].tally.bytes += range->size;
+	}
+	if (query->sort != SORT_ADDRESS && count)
+		qsort(groups, count, sizeof(*groups),
+		      query->sort == SORT_BYTES ? compare_group_bytes
+						: compare_group_counts);
+	report_begin_table(summary->report, &table);
+	for (size_t i = 0; i < count; i++)
+		write_line(summary, 0, NULL, groups[i].name, &groups[i].tally);
+	report_end_table(summary->report);
+	rows_left_out(summary->report, "lines", summary->lines, query->limit);
+	rows_total(summary->report, rows_noun(query), ranges_total(ranges));
+	return NULL;
+}
+
+static struct error *summarize_ranges(struct summary *summary)
+{
+	_cleanup_(ranges_deinit) struct ranges ranges = { 0 };
+	struct error *error =
+		query_collect(summary->analysis, summary->query, &ranges);
+
+	return error ? error : write_range_groups(summary, &ranges);
+}
+
+static struct error *summarize_run(struct analysis *analysis,
+				   const void *arguments, struct report *report)
+{
+	const struct selection *selection = arguments;
+	const struct set_query *query = &selection->query;
+	_cleanup_(summary_deinit) struct summary summary = {
+		.analysis = analysis,
+		.query = query,
+		.report = report,
+	};
+
+	if (query->set->select == set_select_leakroots)
+		return summarize_leak_roots(analysis, query, report);
+	tally_table_init(&summary.signatures, analysis_account(analysis));
+	tally_table_init(&summary.sizes, analysis_account(analysis));
+	return query->set->ranges ? summarize_ranges(&summary)
+				  : summarize_allocations(&summary);
+}
+
+const struct command command_summarize = {
+	.name = "summarize",
+	.summary = "Count the members of a set by what they are",
+	.words = "SET [SIGNATURE]",
+	.example = "summarize leaked --sort-by bytes --limit 20",
+	.description =
+		"Allocations are counted by their signatures, and those "
+		"without one by their sizes, the most frequent first. "
+		"'summarize leakroots' says how much hangs on which kind of "
+		"leak root: where to look first.",
+	.word = WORD_SET,
+	.options = selection_options,
+	.parse = selection_parse,
+	.arguments_size = sizeof(struct selection),
+	.needs = STAGE_IMAGE,
+	.needs_analysis = true,
+	.run = summarize_run,
+};

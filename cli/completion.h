@@ -1,0 +1,13 @@
+/*
+ * What a word that is being typed may become.
+ */
+#ifndef CLI_COMPLETION_H
+#define CLI_COMPLETION_H
+
+/*
+ * For readline, as its rl_attempted_completion_function: all that the word
+ * from start to end of its line may become, in readline's form.
+ */
+char **complete_word(const char *word, int start, int end);
+
+#endif

@@ -1,0 +1,292 @@
+#include "cli/description.h"
+
+#include "analyzer/query/order.h"
+#include "cli/rows.h"
+
+#include <inttypes.h>
+
+struct error *describer_init(struct describer *describer,
+			     struct analysis *analysis,
+			     const struct selection *selection,
+			     struct report *report)
+{
+	struct bitmap unreferenced;
+	struct error *error = analysis_need(analysis, STAGE_REACHABILITY);
+
+	if (error)
+		return error;
+	error = bitmap_init(&unreferenced,
+			    allocation_count(analysis_index(analysis)),
+			    analysis_account(analysis));
+	if (error)
+		return error;
+	set_select_unreferenced(analysis, 0, &unreferenced);
+	*describer = (struct describer){ .analysis = analysis,
+					 .selection = selection,
+					 .report = report,
+					 .unreferenced = unreferenced };
+	return NULL;
+}
+
+void describer_deinit(struct describer *describer)
+{
+	bitmap_deinit(&describer->unreferenced);
+	error_destroy(describer->error);
+}
+
+enum described_state describer_state(const struct describer *describer,
+				     allocation_id id)
+{
+	const struct allocation_index *index =
+		analysis_index(describer->analysis);
+
+	if (bitmap_get(analysis_anchored(describer->analysis), id))
+		return STATE_ANCHORED;
+	if (bitmap_get(&describer->unreferenced, id))
+		return STATE_UNREFERENCED;
+	if (bitmap_get(allocation_used(index), id))
+		return STATE_LEAKED;
+	return bitmap_get(allocation_cached(index), id) ? STATE_CACHED
+							: STATE_FREE;
+}
+
+/* The contents, if the selection says how much of them to show. */
+static void report_contents(struct describer *describer, uint64_t start,
+			    uint64_t size, struct memory_view *view)
+{
+	if (!describer->selection->has_show_up_to) {
+		report_absent(describer->report);
+		return;
+	}
+	*view = rows_view(describer->analysis, start, size,
+			  describer->selection);
+	report_memory(describer->report, view);
+}
+
+void describe_allocation(struct describer *describer, allocation_id id)
+{
+	static const struct column columns[] = {
+		{ "state", VALUE_TEXT },      { "address", VALUE_ADDRESS },
+		{ "size", VALUE_BYTES },      { "signature", VALUE_ADDRESS },
+		{ "contents", VALUE_MEMORY },
+	};
+	static const struct table table = {
+		"allocation", columns, 5,
+		"{state} allocation at {address} of size {size}"
+		"[\n... with signature {signature}]"
+		"[\n{contents}]\n"
+	};
+	static const char *const states[] = {
+		[STATE_ANCHORED] = "Anchored",
+		[STATE_LEAKED] = "Leaked",
+		[STATE_UNREFERENCED] = "Unreferenced",
+		[STATE_FREE] = "Free",
+		[STATE_CACHED] = "Thread cached free",
+	};
+	const struct allocation_index *index =
+		analysis_index(describer->analysis);
+	uint64_t start = allocation_start(index, id);
+	uint64_t size = allocation_size(index, id);
+	struct report *report = describer->report;
+	struct memory_view view;
+
+	report_begin_table(report, &table);
+	report_text(report, states[describer_state(describer, id)]);
+	report_number(report, start);
+	report_number(report, size);
+	rows_signature(report, describer->analysis, id);
+	report_contents(describer, start, size, &view);
+	report_end_row(report);
+	report_end_table(report);
+}
+
+static const char *allocation_phrase(enum described_state state)
+{
+	static const char *const phrases[] = {
+		[STATE_ANCHORED] = "an anchored allocation",
+		[STATE_LEAKED] = "a leaked allocation",
+		[STATE_UNREFERENCED] = "an unreferenced allocation",
+		[STATE_FREE] = "a free allocation",
+		[STATE_CACHED] = "a thread cached free allocation",
+	};
+
+	return phrases[state];
+}
+
+static const char *mapping_phrase(const struct region *region)
+{
+	if (region->rights & RIGHT_EXECUTE)
+		return region->mapping ? "executable memory of a mapped file"
+				       : "executable anonymous memory";
+	if (region->rights & RIGHT_WRITE)
+		return region->mapping ? "writable memory of a mapped file"
+				       : "writable anonymous memory";
+	if (region->rights & RIGHT_READ)
+		return region->mapping ? "read-only memory of a mapped file"
+				       : "read-only anonymous memory";
+	return "memory without any rights";
+}
+
+static const char *place_phrase(const struct describer *describer,
+				const struct place *place)
+{
+	switch (place->kind) {
+	case PLACE_ALLOCATION:
+		return allocation_phrase(describer_state(describer, place->id));
+	case PLACE_STACK:
+		return stack_kind_name(place->stack->kind);
+	case PLACE_ARENA:
+		return "memory of an arena, in no allocation,";
+	case PLACE_BOOKKEEPING:
+		return "the allocator's bookkeeping";
+	case PLACE_MODULE:
+		return "a module";
+	default:
+		return mapping_phrase(place->region);
+	}
+}
+
+static void report_path(struct report *report, const struct place *place)
+{
+	if (place->kind == PLACE_MODULE)
+		report_text(report, place->module->path);
+	else if (place->kind == PLACE_MAPPING && place->region->mapping)
+		report_text(report, place->region->mapping->path);
+	else
+		report_absent(report);
+}
+
+static void report_thread(struct report *report,
+			  const struct analysis *analysis,
+			  const struct place *place, uint64_t address)
+{
+	const struct program *program = analysis_program(analysis);
+
+	if (place->kind != PLACE_STACK || place->stack->thread == NO_THREAD)
+		report_absent(report);
+	else
+		report_number(
+			report,
+			program_thread(program, place->stack->thread)->id);
+	report_text(report, place->kind != PLACE_STACK	    ? NULL
+			    : address >= place->stack->live ? "in use"
+							    : "not in use");
+}
+
+static void describe_nowhere(struct report *report, uint64_t address)
+{
+	static const struct column columns[] = { { "address", VALUE_ADDRESS } };
+	static const struct table table = {
+		"address", columns, 1, "Address {address} is not mapped.\n"
+	};
+
+	report_begin_table(report, &table);
+	report_number(report, address);
+	report_end_row(report);
+	report_end_table(report);
+}
+
+void describe_address(struct describer *describer, uint64_t address,
+		      const struct place *place)
+{
+	static const struct column columns[] = {
+		{ "address", VALUE_ADDRESS }, { "offset", VALUE_ADDRESS },
+		{ "what", VALUE_TEXT },	      { "start", VALUE_ADDRESS },
+		{ "size", VALUE_BYTES },      { "signature", VALUE_ADDRESS },
+		{ "path", VALUE_TEXT },	      { "thread", VALUE_NUMBER },
+		{ "stack", VALUE_TEXT },      { "known", VALUE_TEXT },
+		{ "contents", VALUE_MEMORY },
+	};
+	static const struct table table = {
+		"address", columns, 11,
+		"Address {address} is at offset {offset} of\n"
+		"{what} at {start} of size {size}"
+		"[\n... with signature {signature}]"
+		"[\n... of thread {thread}]"
+		"[\n... in a part that is {stack}]"
+		"[\n... of {path}]"
+		"[\n... whose contents are {known}]"
+		"[\n{contents}]\n"
+	};
+	struct report *report = describer->report;
+	struct memory_view view;
+
+	if (place->kind == PLACE_NOWHERE) {
+		describe_nowhere(report, address);
+		return;
+	}
+	report_begin_table(report, &table);
+	report_number(report, address);
+	report_number(report, address - place->start);
+	report_text(report, place_phrase(describer, place));
+	report_number(report, place->start);
+	report_number(report, place->size);
+	if (place->kind == PLACE_ALLOCATION)
+		rows_signature(report, describer->analysis, place->id);
+	else
+		report_absent(report);
+	report_path(report, place);
+	report_thread(report, describer->analysis, place, address);
+	report_text(report, place->region && place->region->bytes
+				    ? NULL
+				    : "not in the dump there");
+	report_contents(describer, place->start, place->size, &view);
+	report_end_row(report);
+	report_end_table(report);
+}
+
+static struct error *describe_allocations(struct describer *describer,
+					  bool (*visit)(void *data,
+							allocation_id id))
+{
+	const struct set_query *query = &describer->selection->query;
+	_cleanup_(bitmap_deinit) struct bitmap members = { 0 };
+	struct set_total total;
+	struct error *error =
+		query_select(describer->analysis, query, &members);
+
+	if (!error)
+		error = query_visit(describer->analysis, query, &members, visit,
+				    describer);
+	if (error)
+		return error;
+	if (describer->error)
+		return take(describer->error);
+	total = allocations_total(analysis_index(describer->analysis),
+				  &members);
+	rows_left_out(describer->report, "allocations", total.count,
+		      query->limit);
+	rows_total(describer->report, "allocations", total);
+	return NULL;
+}
+
+static struct error *describe_ranges(struct describer *describer)
+{
+	const struct set_query *query = &describer->selection->query;
+	_cleanup_(ranges_deinit) struct ranges ranges = { 0 };
+	struct error *error =
+		query_collect(describer->analysis, query, &ranges);
+
+	for (size_t i = 0; !error && i < ranges.count; i++) {
+		struct place place;
+
+		if (query->limit && i == query->limit)
+			break;
+		place = place_find(describer->analysis, ranges.list[i].start);
+		describe_address(describer, ranges.list[i].start, &place);
+	}
+	if (error)
+		return error;
+	rows_left_out(describer->report, rows_noun(query), ranges.count,
+		      query->limit);
+	rows_total(describer->report, rows_noun(query), ranges_total(&ranges));
+	return NULL;
+}
+
+struct error *describe_set(struct describer *describer,
+			   bool (*visit)(void *data, allocation_id id))
+{
+	if (describer->selection->query.set->ranges)
+		return describe_ranges(describer);
+	return describe_allocations(describer, visit);
+}

@@ -1,0 +1,377 @@
+#include "cli/explanation.h"
+
+#include "analyzer/graph/paths.h"
+#include "cli/rows.h"
+
+enum { SHOWN_ANCHORS = 4, SHOWN_REFERRERS = 4 };
+
+/* A sentence that stands alone, or an empty line. */
+static void write_text(struct report *report, const char *text)
+{
+	static const struct column columns[] = { { "text", VALUE_TEXT } };
+	static const struct table table = { "note", columns, 1, "{text}" };
+
+	report_begin_table(report, &table);
+	report_text(report, text);
+	report_end_row(report);
+	report_end_table(report);
+}
+
+/* What a chain is made of: a reference to an allocation. */
+static const struct column link_columns[] = {
+	{ "address", VALUE_ADDRESS },
+	{ "size", VALUE_BYTES },
+	{ "signature", VALUE_ADDRESS },
+};
+
+static void write_allocation(struct describer *describer,
+			     const struct table *table, allocation_id id)
+{
+	const struct allocation_index *index =
+		analysis_index(describer->analysis);
+
+	report_begin_table(describer->report, table);
+	report_number(describer->report, allocation_start(index, id));
+	report_number(describer->report, allocation_size(index, id));
+	rows_signature(describer->report, describer->analysis, id);
+	report_end_row(describer->report);
+	report_end_table(describer->report);
+}
+
+/* The path's allocations behind the first. */
+static void write_chain(struct describer *describer, const struct path *path)
+{
+	static const struct table table = {
+		"link", link_columns, 3,
+		"which references 0x{address} of size 0x{size}"
+		"[ with signature {signature}]"
+	};
+
+	for (size_t i = 1; i < path->count; i++)
+		write_allocation(describer, &table, path->ids[i]);
+}
+
+/* The first anchors of an allocation, of one kind or of all. */
+struct anchors {
+	enum root_kind kind; /* ROOT_KINDS: of all */
+	struct anchor list[SHOWN_ANCHORS];
+	uint64_t count; /* of all there are */
+};
+
+static bool take_anchor(void *data, const struct anchor *anchor)
+{
+	struct anchors *anchors = data;
+
+	if (anchors->kind != ROOT_KINDS && anchor->kind != anchors->kind)
+		return true;
+	if (anchors->count < SHOWN_ANCHORS)
+		anchors->list[anchors->count] = *anchor;
+	anchors->count++;
+	return true;
+}
+
+static struct error *find_anchors(struct describer *describer,
+				  allocation_id target, struct anchors *anchors)
+{
+	_cleanup_(bitmap_deinit) struct bitmap targets = { 0 };
+	struct error *error = bitmap_init(
+		&targets, allocation_count(analysis_index(describer->analysis)),
+		analysis_account(describer->analysis));
+
+	if (error)
+		return error;
+	bitmap_set(&targets, target);
+	roots_visit(analysis_roots(describer->analysis), &targets, take_anchor,
+		    anchors);
+	return NULL;
+}
+
+static void write_anchor(struct describer *describer,
+			 const struct anchor *anchor)
+{
+	static const struct column columns[] = {
+		{ "kind", VALUE_TEXT },	     { "address", VALUE_ADDRESS },
+		{ "register", VALUE_TEXT },  { "path", VALUE_TEXT },
+		{ "offset", VALUE_ADDRESS }, { "thread", VALUE_NUMBER },
+		{ "target", VALUE_ADDRESS },
+	};
+	static const struct table table = {
+		"anchor", columns, 7,
+		"{kind}[ 0x{address}][ {register}]"
+		"[ in {path} at offset 0x{offset}][ of thread {thread}]"
+		" references 0x{target}"
+	};
+	static const char *const kinds[ROOT_KINDS] = {
+		[ROOT_STATIC] = "Static address",
+		[ROOT_STACK] = "Stack address",
+		[ROOT_REGISTER] = "Register",
+	};
+	const struct program *program = analysis_program(describer->analysis);
+	struct report *report = describer->report;
+	const struct module *module =
+		anchor->kind == ROOT_STATIC
+			? program_find_module(program, anchor->address)
+			: NULL;
+
+	report_begin_table(report, &table);
+	report_text(report, kinds[anchor->kind]);
+	if (anchor->kind == ROOT_REGISTER)
+		report_absent(report);
+	else
+		report_number(report, anchor->address);
+	report_text(report, anchor->register_name);
+	report_text(report, module ? module->path : NULL);
+	if (module)
+		report_number(report, anchor->address - module->start);
+	else
+		report_absent(report);
+	if (anchor->thread == NO_THREAD)
+		report_absent(report);
+	else
+		report_number(report,
+			      program_thread(program, anchor->thread)->id);
+	report_number(report,
+		      allocation_start(analysis_index(describer->analysis),
+				       anchor->target));
+	report_end_row(report);
+	report_end_table(report);
+}
+
+static void write_anchors(struct describer *describer,
+			  const struct anchors *anchors)
+{
+	for (size_t i = 0; i < anchors->count && i < SHOWN_ANCHORS; i++)
+		write_anchor(describer, &anchors->list[i]);
+	rows_left_out(describer->report, "such references", anchors->count,
+		      SHOWN_ANCHORS);
+}
+
+static void write_anchor_head(struct describer *describer, enum root_kind kind,
+			      const struct path *path)
+{
+	static const struct column columns[] = {
+		{ "address", VALUE_ADDRESS }, { "how", VALUE_TEXT },
+		{ "kind", VALUE_TEXT },	      { "point", VALUE_ADDRESS },
+		{ "size", VALUE_BYTES },      { "signature", VALUE_ADDRESS },
+	};
+	static const struct table table = {
+		"anchored", columns, 6,
+		"The allocation at 0x{address} appears to be {how} {kind} "
+		"anchored[\nvia anchor point 0x{point} of size 0x{size}]"
+		"[ with signature {signature}]"
+	};
+	static const char *const kinds[ROOT_KINDS] = {
+		[ROOT_STATIC] = "statically",
+		[ROOT_STACK] = "stack",
+		[ROOT_REGISTER] = "register",
+	};
+	const struct allocation_index *index =
+		analysis_index(describer->analysis);
+	struct report *report = describer->report;
+	bool direct = path->count == 1;
+
+	report_begin_table(report, &table);
+	report_number(report,
+		      allocation_start(index, path->ids[path->count - 1]));
+	report_text(report, direct ? "directly" : "indirectly");
+	report_text(report, kinds[kind]);
+	if (direct) {
+		report_absent(report);
+		report_absent(report);
+		report_absent(report);
+	} else {
+		report_number(report, allocation_start(index, path->ids[0]));
+		report_number(report, allocation_size(index, path->ids[0]));
+		rows_signature(report, describer->analysis, path->ids[0]);
+	}
+	report_end_row(report);
+	report_end_table(report);
+}
+
+static struct error *find_path(struct describer *describer,
+			       const struct bitmap *sources, allocation_id id,
+			       struct path *ret)
+{
+	struct analysis *analysis = describer->analysis;
+
+	return path_find(analysis_incoming(analysis), sources, id,
+			 analysis_account(analysis),
+			 analysis_progress(analysis), ret);
+}
+
+/* The nearest anchor of a kind, and the chain from it, if there is any. */
+static struct error *explain_anchor(struct describer *describer,
+				    enum root_kind kind, allocation_id id)
+{
+	_cleanup_(path_deinit) struct path path = { 0 };
+	struct anchors anchors = { .kind = kind };
+	const struct bitmap *anchored;
+	struct error *error =
+		analysis_anchored_by(describer->analysis, kind, &anchored);
+
+	if (error || !bitmap_get(anchored, id))
+		return error;
+	error = find_path(
+		describer,
+		root_targets(analysis_roots(describer->analysis), kind), id,
+		&path);
+	if (!error && path.count)
+		error = find_anchors(describer, path.ids[0], &anchors);
+	if (error || !path.count)
+		return error;
+	write_anchor_head(describer, kind, &path);
+	write_anchors(describer, &anchors);
+	write_chain(describer, &path);
+	write_text(describer->report, "");
+	return NULL;
+}
+
+static void explain_leak_root(struct describer *describer,
+			      const struct leak_root *root)
+{
+	static const struct column columns[] = {
+		{ "address", VALUE_ADDRESS }, { "ring", VALUE_COUNT },
+		{ "owned", VALUE_COUNT },     { "bytes", VALUE_BYTES },
+		{ "alone", VALUE_TEXT },
+	};
+	static const struct table table = {
+		"leak root", columns, 5,
+		"The allocation at 0x{address} is a leak root: no other leaked "
+		"allocation leads to it"
+		"[,\nbut the {ring} allocations of a ring, itself one of them, "
+		"which lead to each other]"
+		"[\n{owned} allocations hang on it alone and use 0x{bytes} "
+		"({bytes,}) bytes, itself included]"
+		"[\n{alone}]"
+	};
+	struct report *report = describer->report;
+
+	report_begin_table(report, &table);
+	report_number(report,
+		      allocation_start(analysis_index(describer->analysis),
+				       root->id));
+	if (root->members > 1)
+		report_number(report, root->members);
+	else
+		report_absent(report);
+	if (root->owned_count > 1)
+		report_number(report, root->owned_count);
+	else
+		report_absent(report);
+	report_number(report, root->owned_bytes);
+	report_text(report, root->owned_count > 1 ? NULL
+						  : "Nothing else hangs on it "
+						    "alone");
+	report_end_row(report);
+	report_end_table(report);
+}
+
+static struct error *explain_dependent(struct describer *describer,
+				       allocation_id id)
+{
+	static const struct column address_column[] = { { "address",
+							  VALUE_ADDRESS } };
+	static const struct table head = {
+		"leaked", address_column, 1,
+		"The allocation at 0x{address} is leaked, and so is all that "
+		"leads to it"
+	};
+	static const struct table root_table = {
+		"leak root", link_columns, 3,
+		"It hangs on the leak root 0x{address} of size 0x{size}"
+		"[ with signature {signature}]"
+	};
+	const struct leaks *leaks = analysis_leaks(describer->analysis);
+	const struct allocation_index *index =
+		analysis_index(describer->analysis);
+	_cleanup_(bitmap_deinit) struct bitmap sources = { 0 };
+	_cleanup_(path_deinit) struct path path = { 0 };
+	struct error *error =
+		bitmap_init(&sources, allocation_count(index),
+			    analysis_account(describer->analysis));
+
+	if (error)
+		return error;
+	for (size_t i = 0; i < leak_root_count(leaks); i++)
+		bitmap_set(&sources, leak_root(leaks, i)->id);
+	error = find_path(describer, &sources, id, &path);
+	if (error)
+		return error;
+	report_begin_table(describer->report, &head);
+	report_number(describer->report, allocation_start(index, id));
+	report_end_row(describer->report);
+	report_end_table(describer->report);
+	if (path.count) {
+		write_allocation(describer, &root_table, path.ids[0]);
+		write_chain(describer, &path);
+	}
+	return NULL;
+}
+
+static struct error *explain_leaked(struct describer *describer,
+				    allocation_id id)
+{
+	const struct leak_root *root =
+		leak_root_find(analysis_leaks(describer->analysis), id);
+	struct error *error = NULL;
+
+	if (bitmap_get(&describer->unreferenced, id))
+		write_text(describer->report,
+			   "It is unreferenced: nothing in use refers to it");
+	if (root)
+		explain_leak_root(describer, root);
+	else
+		error = explain_dependent(describer, id);
+	write_text(describer->report, "");
+	return error;
+}
+
+/* References to free memory: what a use after free begins with. */
+static struct error *explain_free(struct describer *describer, allocation_id id)
+{
+	static const struct table table = {
+		"referrer", link_columns, 3,
+		"The used allocation at 0x{address} of size 0x{size}"
+		"[ with signature {signature}] still references it"
+	};
+	const struct bitmap *cached =
+		allocation_cached(analysis_index(describer->analysis));
+	struct edges referrers =
+		graph_outgoing(analysis_incoming(describer->analysis), id);
+	struct anchors anchors = { .kind = ROOT_KINDS };
+	struct error *error = find_anchors(describer, id, &anchors);
+
+	if (error)
+		return error;
+	write_text(
+		describer->report,
+		bitmap_get(cached, id)
+			? "It was freed, and is kept in the cache of a thread "
+			  "for reuse"
+			: "It is free: malloc may hand it out again");
+	for (size_t i = 0; i < referrers.count && i < SHOWN_REFERRERS; i++)
+		write_allocation(describer, &table, referrers.targets[i]);
+	rows_left_out(describer->report, "such allocations", referrers.count,
+		      SHOWN_REFERRERS);
+	write_anchors(describer, &anchors);
+	write_text(describer->report, "");
+	return NULL;
+}
+
+struct error *explain_allocation(struct describer *describer, allocation_id id)
+{
+	struct error *error = NULL;
+
+	switch (describer_state(describer, id)) {
+	case STATE_ANCHORED:
+		for (enum root_kind kind = 0; !error && kind < ROOT_KINDS;
+		     kind++)
+			error = explain_anchor(describer, kind, id);
+		return error;
+	case STATE_LEAKED:
+	case STATE_UNREFERENCED:
+		return explain_leaked(describer, id);
+	default:
+		return explain_free(describer, id);
+	}
+}

@@ -1,0 +1,20 @@
+/*
+ * `summarize leakroots`: where to look first.
+ *
+ *	roots  allocations  bytes  what the roots are
+ *	   50          150  4,800  signature 55bd4cec3ca0
+ *	    2           18    576  size 0x28
+ *
+ * For each kind of leak root, how many there are, and what was lost with them.
+ */
+#ifndef CLI_LEAK_ROOT_SUMMARY_H
+#define CLI_LEAK_ROOT_SUMMARY_H
+
+#include "analyzer/query/query.h"
+#include "analyzer/report/report.h"
+
+struct error *summarize_leak_roots(struct analysis *analysis,
+				   const struct set_query *query,
+				   struct report *report);
+
+#endif

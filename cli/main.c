@@ -1,0 +1,168 @@
+/*
+ * heapcore: what the memory of a process is, from its core.
+ */
+#include "analyzer/base/text.h"
+#include "cli/execute.h"
+#include "cli/interrupt.h"
+#include "cli/options.h"
+#include "cli/prompt.h"
+#include "cli/script.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/*
+ * That no file of that name can be read is wrong usage; that it cannot be
+ * analysed is not.
+ */
+static struct error *check_readable(const char *path)
+{
+	_cleanup_(close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return error_create(ERROR_USAGE, "%s: %s", path,
+				    strerror(errno));
+	if (S_ISDIR(status.st_mode))
+		return error_create(ERROR_USAGE, "%s: %s", path,
+				    strerror(EISDIR));
+	return NULL;
+}
+
+static struct error *check_truncation(const struct session *session)
+{
+	const struct image *image = analysis_image(session->analysis);
+	uint64_t missing = image_missing(image);
+	char size[NUMBER_SIZE], lacking[NUMBER_SIZE];
+
+	format_grouped(image_size(image), size);
+	format_grouped(missing, lacking);
+	if (!missing)
+		printf("The core is complete: %s bytes.\n", size);
+	else
+		printf("The core is truncated: %s bytes are missing behind the "
+		       "%s that are there.\n"
+		       "What was in them is unknown, so that allocations may "
+		       "be missing, and others\n"
+		       "may be taken for leaked only because what refers to "
+		       "them is missing.\n"
+		       "Take it again with enough disk space and 'ulimit -c "
+		       "unlimited'.\n",
+		       lacking, size);
+	if (fflush(stdout) != 0)
+		return error_system("the output");
+	return NULL;
+}
+
+static void run_given(struct session *session, const struct given *given)
+{
+	struct error *error = NULL;
+
+	if (given->is_file)
+		error = script_run_path(session, given->text);
+	else
+		execute_line(session, given->text);
+	if (error)
+		session_complain(session, error);
+}
+
+/* Words that came as one, as from `heapcore core 'count used'`, are a line. */
+static void run_words(struct session *session, char *const *words, size_t count)
+{
+	if (count == 1 && strpbrk(words[0], " \t"))
+		execute_line(session, words[0]);
+	else
+		execute_words(session, words, count);
+}
+
+static void run_batch(struct session *session, const struct options *options)
+{
+	for (size_t i = 0; i < options->given_count; i++) {
+		if (session->leaving || session_interrupted(session))
+			return;
+		run_given(session, &options->given[i]);
+	}
+	if (options->word_count > 0 && !session->leaving &&
+	    !session_interrupted(session))
+		run_words(session, options->words, options->word_count);
+}
+
+static void run_commands(struct session *session, const struct options *options)
+{
+	struct error *error = NULL;
+
+	if (options->given_count + options->word_count > 0)
+		run_batch(session, options);
+	else if (isatty(STDIN_FILENO))
+		prompt_run(session);
+	else
+		error = script_run(session, "standard input", stdin);
+	if (error)
+		session_complain(session, error);
+	if (!session_interrupted(session))
+		session_doubt(session);
+}
+
+/* `heapcore help` needs no core, unless there is one of that name. */
+static bool is_plea_for_help(const struct options *options)
+{
+	return strcmp(options->core, "help") == 0 &&
+	       access(options->core, F_OK) < 0;
+}
+
+static int analyse(struct session *session, const struct options *options)
+{
+	struct error *error = check_readable(options->core);
+
+	if (!error)
+		error = session_open(session, options->core);
+	if (!error) {
+		session_show_findings(session);
+		if (options->truncation_check)
+			error = check_truncation(session);
+	}
+	if (error) {
+		session_complain(session, error);
+		return session_status(session);
+	}
+	if (options->truncation_check)
+		return image_missing(analysis_image(session->analysis))
+			       ? EXIT_NOT_ANALYSED
+		       : session->failed ? EXIT_NOT_ANALYSED
+					 : EXIT_FINE;
+	run_commands(session, options);
+	if (options->verbose)
+		session_show_costs(session);
+	if (session->at_prompt)
+		return EXIT_FINE;
+	return session_status(session);
+}
+
+int main(int count, char **arguments)
+{
+	_cleanup_(options_deinit) struct options options;
+	_cleanup_(session_deinit) struct session session;
+	int status;
+
+	setlocale(LC_CTYPE, "");
+	options_parse(count, arguments, &options);
+	session_init(&session, options.quiet);
+	session.colour = options.colour;
+	/* A pipe that breaks is an error like others; see cli/output.c. */
+	signal(SIGPIPE, SIG_IGN);
+	interrupt_catch(&session.progress.progress, true);
+
+	if (is_plea_for_help(&options)) {
+		execute_words(&session,
+			      arguments + count - options.word_count - 1,
+			      options.word_count + 1);
+		status = session_status(&session);
+	} else {
+		status = analyse(&session, &options);
+	}
+	return session_interrupted(&session) ? EXIT_INTERRUPTED : status;
+}

@@ -1,0 +1,148 @@
+#include "cli/options.h"
+
+#include <argp.h>
+#include <string.h>
+
+enum { KEY_COLOUR = 256 };
+
+static const char VERSION_TEXT[] =
+	"heapcore " VERSION "\n"
+	"License GPL-3.0-or-later; there is no warranty.";
+
+static const char DOCUMENTATION[] =
+	"Say what is in the memory of a process, who holds it and what leaked, "
+	"from its core (see gcore(1)).\v"
+	"To begin with:\n"
+	"  heapcore CORE count used          how much is allocated\n"
+	"  heapcore CORE summarize leaked    what leaked, by kind\n"
+	"  heapcore CORE explain ADDRESS     what is there, and who holds it\n"
+	"\n"
+	"Without commands there is a prompt, or else they are read from "
+	"standard input. `heapcore help' lists them, and `heapcore help "
+	"summarize' explains one. Options stand in front of CORE.\n"
+	"\n"
+	"Exit status: 0 if all is well; 2 if something was asked for that does "
+	"not exist (a file, an option, a command); 3 if CORE is none, or could "
+	"not be analysed well enough to rely on the answers; 130 after Ctrl-C.";
+
+static const struct argp_option OPTIONS[] = {
+	{ "command", 'c', "COMMAND", 0, "Run COMMAND (may be repeated)", 0 },
+	{ "file", 'f', "SCRIPT", 0, "Run the commands in the file SCRIPT", 0 },
+	{ "truncation-check", 't', NULL, 0,
+	  "Only say whether CORE is complete, or truncated (status 3)", 0 },
+	{ "verbose", 'v', NULL, 0, "Tell what each stage took in the end", 0 },
+	{ "quiet", 'q', NULL, 0, "Show no progress and no notes", 0 },
+	{ "color", KEY_COLOUR, "WHEN", 0, "Use colours: auto, always or never",
+	  0 },
+	{ 0 },
+};
+
+static error_t add_given(struct options *options, const char *text,
+			 bool is_file)
+{
+	struct given *given = realloc(
+		options->given, (options->given_count + 1) * sizeof(*given));
+
+	if (!given)
+		return ENOMEM;
+	given[options->given_count++] = (struct given){ text, is_file };
+	options->given = given;
+	return 0;
+}
+
+static error_t parse_colour(struct argp_state *state, const char *word)
+{
+	static const char *const words[] = {
+		[COLOUR_AUTO] = "auto",
+		[COLOUR_ALWAYS] = "always",
+		[COLOUR_NEVER] = "never",
+	};
+	struct options *options = state->input;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		if (strcmp(word, words[i]) != 0)
+			continue;
+		options->colour = (enum colour)i;
+		return 0;
+	}
+	argp_error(state, "--color is 'auto', 'always' or 'never', not '%s'",
+		   word);
+	return EINVAL;
+}
+
+/* The first argument is CORE, and all behind it the command. */
+static void take_arguments(struct argp_state *state, const char *core)
+{
+	struct options *options = state->input;
+
+	options->core = core;
+	options->words = state->argv + state->next;
+	options->word_count = (size_t)(state->argc - state->next);
+	state->next = state->argc;
+}
+
+static void check(struct argp_state *state)
+{
+	const struct options *options = state->input;
+
+	if (!options->core)
+		argp_error(state, "no core is given");
+	if (options->word_count > 0 && options->words[0][0] == '-')
+		argp_error(state, "'%s' must stand in front of '%s'",
+			   options->words[0], options->core);
+	if (options->truncation_check &&
+	    options->word_count + options->given_count > 0)
+		argp_error(state, "with -t there are no commands");
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+	struct options *options = state->input;
+
+	switch (key) {
+	case 'c':
+		return add_given(options, argument, false);
+	case 'f':
+		return add_given(options, argument, true);
+	case 't':
+		options->truncation_check = true;
+		return 0;
+	case 'v':
+		options->verbose = true;
+		return 0;
+	case 'q':
+		options->quiet = true;
+		return 0;
+	case KEY_COLOUR:
+		return parse_colour(state, argument);
+	case ARGP_KEY_ARG:
+		take_arguments(state, argument);
+		return 0;
+	case ARGP_KEY_END:
+		check(state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+void options_parse(int count, char **arguments, struct options *ret)
+{
+	static const struct argp parser = {
+		.options = OPTIONS,
+		.parser = parse_option,
+		.args_doc = "CORE [COMMAND WORDS...]",
+		.doc = DOCUMENTATION,
+	};
+
+	*ret = (struct options){ 0 };
+	argp_program_version = VERSION_TEXT;
+	argp_err_exit_status = EXIT_WRONG_USAGE;
+	if (argp_parse(&parser, count, arguments, ARGP_IN_ORDER, NULL, ret))
+		exit(EXIT_NOT_ANALYSED);
+}
+
+void options_deinit(struct options *options)
+{
+	free(options->given);
+}

@@ -1,0 +1,36 @@
+/*
+ * The command line of heapcore.
+ *
+ *	heapcore [OPTIONS] CORE [COMMAND WORDS...]
+ *
+ * What follows CORE belongs to the command, switches too.
+ */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include "cli/session.h"
+
+/* Commands given by -c or -f, in the order of both. */
+struct given {
+	const char *text;
+	bool is_file;
+};
+
+struct options {
+	const char *core;
+	char **words; /* of the command behind CORE */
+	size_t word_count;
+	struct given *given;
+	size_t given_count;
+	enum colour colour;
+	bool truncation_check;
+	bool verbose;
+	bool quiet;
+};
+
+/* All that options point to is in arguments. Exits if they are wrong. */
+void options_parse(int count, char **arguments, struct options *ret);
+void options_deinit(struct options *options);
+DEFINE_DEINIT(options_deinit, struct options)
+
+#endif

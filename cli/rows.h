@@ -1,0 +1,33 @@
+/*
+ * The rows that several commands write.
+ */
+#ifndef CLI_ROWS_H
+#define CLI_ROWS_H
+
+#include "analyzer/query/place.h"
+#include "analyzer/query/query.h"
+#include "cli/selection.h"
+
+/* "25 allocations use 0x668 (1,640) bytes." */
+void rows_total(struct report *report, const char *noun,
+		struct set_total total);
+
+/* That a limit left some out, if it did. */
+void rows_left_out(struct report *report, const char *noun, uint64_t total,
+		   uint64_t limit);
+
+/* What the members of the query's set are, in the plural. */
+const char *rows_noun(const struct set_query *query);
+
+/* The signature's column, absent if there is none. */
+void rows_signature(struct report *report, const struct analysis *analysis,
+		    allocation_id id);
+
+/*
+ * What is to be shown of the contents of [start, start + size); all of it
+ * unless the selection says how much.
+ */
+struct memory_view rows_view(struct analysis *analysis, uint64_t start,
+			     uint64_t size, const struct selection *selection);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * The words and switches of the commands that take a set.
+ */
+#ifndef CLI_SELECTION_H
+#define CLI_SELECTION_H
+
+#include "analyzer/query/query.h"
+#include "cli/command.h"
+
+/* Zeroed, as a command's arguments are; those of commands may embed it. */
+struct selection {
+	struct set_query query;
+	bool is_address; /* describe and explain take one instead of a set */
+	uint64_t address;
+	bool ascii;
+	bool has_show_up_to;
+	uint64_t show_up_to; /* bytes of contents */
+};
+
+/* The switches that narrow, order and limit a set. */
+extern const struct argp_option selection_options[];
+
+/* These, and those that tell how contents are shown. */
+extern const struct argp_option contents_options[];
+
+/* A command's parse(): arguments are a struct selection. */
+struct error *selection_parse(int key, const char *value, void *arguments);
+
+/* The same, for commands that take an address instead of a set, too. */
+struct error *selection_or_address_parse(int key, const char *value,
+					 void *arguments);
+
+#endif

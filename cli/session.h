@@ -1,0 +1,78 @@
+/*
+ * One run of heapcore: a dump, the commands given on it, what was said.
+ *
+ * Messages go to standard error, escaped, for a dump may have put anything
+ * into them. Findings are shown once each, before the output of the command
+ * that first needed the stage in which they were found.
+ */
+#ifndef CLI_SESSION_H
+#define CLI_SESSION_H
+
+#include "analyzer/analysis.h"
+#include "analyzer/report/report.h"
+#include "cli/progress.h"
+
+/* What heapcore exits with. */
+enum {
+	EXIT_FINE = 0,
+	EXIT_WRONG_USAGE = 2,
+	EXIT_NOT_ANALYSED = 3,
+	EXIT_INTERRUPTED = 130,
+};
+
+enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
+
+struct output;
+struct script;
+
+struct session {
+	struct analysis *analysis; /* owned; NULL: there is no dump */
+	struct progress_line progress;
+	const struct report_format *format;
+	enum colour colour;
+	bool quiet;
+	bool at_prompt;
+
+	bool redirected;       /* `redirect on` */
+	bool leaving;	       /* `quit` */
+	struct script *script; /* that is being read, the innermost */
+	struct output *output; /* of the command being run, the innermost */
+
+	bool wrong_usage; /* what the exit status tells */
+	bool failed;
+	bool doubted; /* it was said that answers may be wrong */
+	size_t findings_shown;
+	size_t findings_left_out[FINDING_WEIGHTS]; /* told of */
+};
+
+/* Progress is shown on standard error unless quiet. */
+void session_init(struct session *session, bool quiet);
+void session_deinit(struct session *session);
+DEFINE_DEINIT(session_deinit, struct session)
+
+/* Open the dump at path. */
+struct error *session_open(struct session *session, const char *path);
+
+/* Show what went wrong, and remember it for the exit status. */
+void session_complain(struct session *session, struct error *error);
+
+/* Tell something that a user may want to know, unless quiet. */
+void session_note(struct session *session, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Show the findings that were not shown yet. */
+void session_show_findings(struct session *session);
+
+/* Say, once, that answers may be wrong, if that is so. */
+void session_doubt(struct session *session);
+
+/* Whether the user pressed Ctrl-C. */
+bool session_interrupted(const struct session *session);
+
+/* What each stage took, to standard error. */
+void session_show_costs(struct session *session);
+
+/* The exit status that the commands so far add up to. */
+int session_status(const struct session *session);
+
+#endif

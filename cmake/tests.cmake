@@ -1,0 +1,28 @@
+# Each tests/PATH/X_test.c is a cmocka program of that name, each X_test.py a
+# script for python3. A test is named by its path.
+pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+find_package(Python3 COMPONENTS Interpreter REQUIRED)
+
+file(GLOB_RECURSE unit_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*_test.c)
+foreach(source IN LISTS unit_tests)
+	file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR}/tests ${source})
+	string(REGEX REPLACE "_test\\.c$" "" name ${path})
+	string(REPLACE "/" "_" target test_${name})
+	add_executable(${target} ${source})
+	target_link_libraries(${target} PRIVATE front PkgConfig::CMOCKA)
+	set_target_properties(${target} PROPERTIES
+		RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+	add_test(NAME ${name} COMMAND ${target}
+		WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+	set_tests_properties(${name} PROPERTIES TIMEOUT 120)
+endforeach()
+
+file(GLOB_RECURSE script_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*_test.py)
+foreach(source IN LISTS script_tests)
+	file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR}/tests ${source})
+	string(REGEX REPLACE "_test\\.py$" "" name ${path})
+	add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} -B ${source}
+		WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+	set_tests_properties(${name} PROPERTIES TIMEOUT 600 ENVIRONMENT
+		"HEAPCORE=$<TARGET_FILE:heapcore>;SOURCE_DIR=${CMAKE_SOURCE_DIR};BUILD_DIR=${CMAKE_BINARY_DIR}")
+endforeach()

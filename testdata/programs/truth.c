@@ -1,0 +1,371 @@
+#include "truth.h"
+
+#include <cpuid.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* No masked address is one of user space. */
+static const uint64_t MASK = 0xa5c3695af00f3c99;
+static const size_t MAX_ENTRIES = (size_t)4 << 20;
+/* Far from where mmap() puts things, which programs want to be neighbours. */
+static void *const TABLE_HINT = (void *)0x10000000000;
+enum { MAX_DAMAGED = 16, FILLER = 0x5a };
+
+enum state { LOST, KEPT, FREED, DESTROYED };
+static const char *const STATE_NAMES[] = { "lost", "kept", "freed",
+					   "destroyed" };
+
+/* Rank is the order in which the program spoke. */
+struct entry {
+	uint64_t masked_address;
+	uint64_t size;
+	uint32_t rank;
+	uint32_t state;
+};
+
+static struct entry *table;
+static atomic_uint entry_count;
+static uint64_t masked_damaged[MAX_DAMAGED];
+static unsigned int damaged_count;
+static atomic_int resting_count;
+static int output;
+static bool exits;
+
+static char text[4096];
+static size_t text_size;
+
+void truth_open(void)
+{
+	const char *path = getenv("HEAPCORE_TRUTH");
+
+	exits = getenv("HEAPCORE_TRUTH_EXIT") != NULL;
+	output = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+			     0644)
+		      : STDOUT_FILENO;
+	if (output < 0)
+		truth_fail("open the truth file");
+	table = mmap(TABLE_HINT, MAX_ENTRIES * sizeof(*table),
+		     PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (table == MAP_FAILED)
+		truth_fail("map the table");
+	/* Where only ancestors may trace, gcore is a stranger. */
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+}
+
+void *truth_block(size_t size)
+{
+	/* Valgrind's blocks have no more room than was asked for. */
+	void *block =
+		malloc(exits && size < sizeof(block) ? sizeof(block) : size);
+
+	if (!block)
+		truth_fail("malloc");
+	truth_fill(block, 0);
+	return block;
+}
+
+void *truth_aligned_block(size_t alignment, size_t size)
+{
+	void *block;
+
+	if (posix_memalign(&block, alignment, size))
+		truth_fail("posix_memalign");
+	truth_fill(block, 0);
+	return block;
+}
+
+void *truth_zeroed_block(size_t size)
+{
+	void *block = calloc(1, size);
+
+	if (!block)
+		truth_fail("calloc");
+	return block;
+}
+
+void truth_fill(void *block, size_t offset)
+{
+	memset((char *)block + offset, FILLER,
+	       malloc_usable_size(block) - offset);
+}
+
+static void add(uintptr_t address, size_t size, enum state state)
+{
+	unsigned int rank = atomic_fetch_add(&entry_count, 1);
+
+	if (rank >= MAX_ENTRIES)
+		truth_fail("remember so many blocks");
+	table[rank] = (struct entry){ address ^ MASK, size, rank, state };
+}
+
+void truth_lost(const void *block)
+{
+	add((uintptr_t)block, malloc_usable_size((void *)block), LOST);
+}
+
+void truth_kept(const void *block)
+{
+	add((uintptr_t)block, malloc_usable_size((void *)block), KEPT);
+}
+
+void truth_freed(uintptr_t address, size_t size)
+{
+	add(address, size, FREED);
+}
+
+void truth_destroyed(uintptr_t address, size_t size)
+{
+	add(address, size, DESTROYED);
+}
+
+void truth_damaged(uintptr_t address)
+{
+	if (damaged_count == MAX_DAMAGED)
+		truth_fail("remember so much damage");
+	masked_damaged[damaged_count++] = address ^ MASK;
+}
+
+void truth_free(void *block)
+{
+	add((uintptr_t)block, malloc_usable_size(block), FREED);
+	free(block);
+}
+
+void **truth_last_word(void *block)
+{
+	size_t size = malloc_usable_size(block);
+
+	return (void **)block + size / sizeof(void *) - 1;
+}
+
+uint32_t truth_random(uint32_t *state, uint32_t bound)
+{
+	*state = *state * 1664525 + 1013904223;
+	return (uint32_t)((uint64_t)*state * bound >> 32);
+}
+
+static void flush(void)
+{
+	size_t done = 0;
+
+	while (done < text_size) {
+		ssize_t size = write(output, text + done, text_size - done);
+
+		if (size < 0)
+			truth_fail("write the truth file");
+		done += (size_t)size;
+	}
+	text_size = 0;
+}
+
+static void print(const char *string)
+{
+	size_t size = strlen(string);
+
+	if (size > sizeof(text) - text_size)
+		flush();
+	memcpy(text + text_size, string, size);
+	text_size += size;
+}
+
+static void print_number(uint64_t number, unsigned int base)
+{
+	char digits[24];
+	size_t start = sizeof(digits) - 1;
+
+	digits[start] = '\0';
+	do {
+		digits[--start] = "0123456789abcdef"[number % base];
+		number /= base;
+	} while (number);
+	print(" ");
+	print(digits + start);
+}
+
+_Noreturn void truth_fail(const char *what)
+{
+	static const char sorry[] = "cannot ";
+
+	if (write(STDERR_FILENO, sorry, sizeof(sorry) - 1) < 0 ||
+	    write(STDERR_FILENO, what, strlen(what)) < 0 ||
+	    write(STDERR_FILENO, "\n", 1) < 0)
+		_exit(2);
+	_exit(1);
+}
+
+static bool comes_before(const struct entry *left, const struct entry *right)
+{
+	uint64_t left_address = left->masked_address ^ MASK;
+	uint64_t right_address = right->masked_address ^ MASK;
+
+	if (left_address != right_address)
+		return left_address < right_address;
+	return left->rank < right->rank;
+}
+
+static void sift_down(size_t parent, size_t count)
+{
+	for (;;) {
+		size_t child = 2 * parent + 1;
+
+		if (child >= count)
+			return;
+		if (child + 1 < count &&
+		    comes_before(&table[child], &table[child + 1]))
+			child++;
+		if (!comes_before(&table[parent], &table[child]))
+			return;
+
+		struct entry entry = table[parent];
+
+		table[parent] = table[child];
+		table[child] = entry;
+		parent = child;
+	}
+}
+
+/* Heap sort, as qsort() may allocate. */
+static void sort(size_t count)
+{
+	for (size_t i = count / 2; i-- > 0;)
+		sift_down(i, count);
+	for (size_t i = count; i-- > 1;) {
+		struct entry entry = table[0];
+
+		table[0] = table[i];
+		table[i] = entry;
+		sift_down(0, i);
+	}
+}
+
+void truth_write(void)
+{
+	size_t count = entry_count;
+	uint64_t used_end = 0;
+
+	sort(count);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t address = table[i].masked_address ^ MASK;
+
+		if (i + 1 < count &&
+		    table[i + 1].masked_address == table[i].masked_address)
+			continue;
+		if (table[i].state != FREED)
+			used_end = address + table[i].size;
+		else if (address < used_end)
+			continue;
+		print(STATE_NAMES[table[i].state]);
+		print_number(address, 16);
+		print_number(table[i].size, 10);
+		print("\n");
+	}
+	for (size_t i = 0; i < damaged_count; i++) {
+		print("damaged");
+		print_number(masked_damaged[i] ^ MASK, 16);
+		print("\n");
+	}
+	flush();
+	munmap(table, MAX_ENTRIES * sizeof(*table));
+}
+
+/*
+ * Put x87, SSE, AVX and AVX-512 registers into their first state, by loading
+ * a state that says of each of them that it is in its first.
+ */
+static OUT_OF_LINE void clear_vector_registers(void)
+{
+	static const struct {
+		uint8_t legacy[24];
+		uint32_t mxcsr;
+		uint8_t rest[1024 - 28];
+	} state __attribute__((aligned(64))) = { .mxcsr = 0x1f80 };
+	static const uint32_t x87_to_avx512 = 0xe7;
+	unsigned int eax, ebx, ecx, edx;
+
+	if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_OSXSAVE)) {
+		__asm__ volatile("xrstor64 %0"
+				 :
+				 : "m"(state), "a"(x87_to_avx512), "d"(0)
+				 : "memory");
+		return;
+	}
+	__asm__ volatile("fninit\n\t"
+			 "pxor %xmm0, %xmm0\n\tpxor %xmm1, %xmm1\n\t"
+			 "pxor %xmm2, %xmm2\n\tpxor %xmm3, %xmm3\n\t"
+			 "pxor %xmm4, %xmm4\n\tpxor %xmm5, %xmm5\n\t"
+			 "pxor %xmm6, %xmm6\n\tpxor %xmm7, %xmm7\n\t"
+			 "pxor %xmm8, %xmm8\n\tpxor %xmm9, %xmm9\n\t"
+			 "pxor %xmm10, %xmm10\n\tpxor %xmm11, %xmm11\n\t"
+			 "pxor %xmm12, %xmm12\n\tpxor %xmm13, %xmm13\n\t"
+			 "pxor %xmm14, %xmm14\n\tpxor %xmm15, %xmm15");
+}
+
+static inline void clear_general_registers(void)
+{
+	__asm__ volatile("xor %%eax, %%eax\n\txor %%ecx, %%ecx\n\t"
+			 "xor %%edx, %%edx\n\txor %%esi, %%esi\n\t"
+			 "xor %%edi, %%edi\n\txor %%r8d, %%r8d\n\t"
+			 "xor %%r9d, %%r9d\n\txor %%r10d, %%r10d\n\t"
+			 "xor %%r11d, %%r11d"
+			 :
+			 :
+			 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10",
+			   "r11", "cc");
+}
+
+OUT_OF_LINE void truth_scrub(void)
+{
+	volatile uint64_t stack[8192];
+
+	for (size_t i = 0; i < sizeof(stack) / sizeof(stack[0]); i++)
+		stack[i] = 0;
+	if (!exits)
+		clear_vector_registers();
+	clear_general_registers();
+}
+
+/* Without libc: its wrapper would leave traces in the stack. */
+static inline long system_call(long number, long first, const void *second,
+			       long third)
+{
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(first), "S"(second), "d"(third)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
+OUT_OF_LINE _Noreturn void truth_announce(void)
+{
+	static const char ready[] = "ready\n";
+
+	system_call(SYS_write, output, ready, sizeof(ready) - 1);
+	if (exits)
+		system_call(SYS_exit_group, 0, NULL, 0);
+	for (;;)
+		system_call(SYS_pause, 0, NULL, 0);
+}
+
+OUT_OF_LINE _Noreturn void truth_sleep(void)
+{
+	atomic_fetch_add(&resting_count, 1);
+	for (;;)
+		system_call(SYS_pause, 0, NULL, 0);
+}
+
+void truth_await(int thread_count)
+{
+	while (atomic_load(&resting_count) < thread_count)
+		sched_yield();
+}

@@ -1,0 +1,125 @@
+/*
+ * A few allocations of known sizes for sessions: each size stands for one
+ * way of being held, or lost.
+ *
+ *	static	0x28 with a signature -> 0x38 -> 0x48
+ *		0x30ff0, mapped
+ *	stack	0x58
+ *	register 0x158
+ *	leaked	0x68 with a signature -> 0x78 -> 0x88
+ *		0x98 -> 0x98 -> 0x98 -> the first: a ring, which refers to
+ *		0xa8, and so does
+ *		0xb8
+ *		0xc8 twice, alone
+ *	freed	0xd8, in the thread's cache, to which the first 0x28 refers
+ *		0x508, beside the caches, to which static memory refers
+ *
+ * Nothing of libc that would allocate is used.
+ */
+
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define OUT_OF_LINE __attribute__((noinline, noclone))
+
+/* What a first word that is a signature points to. */
+static const int signatures[2] = { 1, 2 };
+
+static void **static_block;
+static void **mapped_block;
+static void **dangling;
+static void **for_register;
+
+/* A zeroed block of that size, to its last byte. */
+static OUT_OF_LINE void **block(size_t size)
+{
+	void **memory = calloc(1, size);
+
+	if (!memory || malloc_usable_size(memory) != size)
+		abort();
+	return memory;
+}
+
+static OUT_OF_LINE void keep(void *volatile *on_stack)
+{
+	static_block = block(0x28);
+	static_block[0] = (void *)&signatures[0];
+	static_block[1] = block(0x38);
+	((void **)static_block[1])[2] = block(0x48);
+	static_block[2] = block(0xd8);
+	memcpy(static_block + 3, "\033[31mred", 8);
+	mapped_block = malloc(0x30ff0 - 8); /* filled up to the page's end */
+	*on_stack = block(0x58);
+	for_register = block(0x158);
+}
+
+static OUT_OF_LINE void lose_chain(void)
+{
+	void **first = block(0x68), **second = block(0x78);
+
+	first[0] = (void *)&signatures[1];
+	first[4] = second;
+	second[0] = block(0x88);
+}
+
+static OUT_OF_LINE void lose_ring(void)
+{
+	void **ring[] = { block(0x98), block(0x98), block(0x98) };
+	void **shared = block(0xa8), **other = block(0xb8);
+
+	for (int i = 0; i < 3; i++)
+		ring[i][3] = ring[(i + 1) % 3];
+	ring[0][5] = shared;
+	other[5] = shared;
+	block(0xc8);
+	block(0xc8);
+}
+
+static OUT_OF_LINE void release(void)
+{
+	dangling = block(0x508);
+	block(0x18); /* keeps it away from the end of the heap; lost */
+	free(dangling);
+	free(static_block[2]);
+}
+
+/* Overwrite what dead frames left behind, and registers. */
+static OUT_OF_LINE void scrub(void)
+{
+	volatile char dead[1 << 16];
+
+	for (size_t i = 0; i < sizeof(dead); i++)
+		dead[i] = 0;
+	__asm__ volatile(""
+			 :
+			 :
+			 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10",
+			   "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1",
+			   "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7");
+}
+
+int main(void)
+{
+	void *volatile on_stack[1];
+	void **in_register;
+
+	keep(on_stack);
+	lose_chain();
+	lose_ring();
+	release();
+	scrub();
+	if (write(STDOUT_FILENO, "ready\n", 6) != 6)
+		return 1;
+	in_register = for_register;
+	for_register = NULL;
+	for (;;)
+		__asm__ volatile("syscall"
+				 :
+				 : "a"(SYS_pause), "b"(in_register), "D"(0),
+				   "S"(0), "d"(0)
+				 : "rcx", "r11", "memory");
+	return on_stack[0] == NULL;
+}

@@ -1,0 +1,157 @@
+"""
+The prompt, in a terminal.
+"""
+
+import os
+import re
+import stat
+import time
+import unittest
+
+import front_end
+from front_end import CONTROL_C, CONTROL_D
+
+COUNT = r"[\d,]+ allocations use 0x[0-9a-f]+ \([\d,]+\) bytes\."
+PROMPT = "heapcore> "
+FEW_LINES = 1000
+
+
+class PromptTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.place = front_end.Workplace()
+        cls.addClassCleanup(cls.place.close)
+
+    def setUp(self):
+        self.terminal = self.place.terminal("core.1")
+        self.greeting = self.terminal.expect(PROMPT)
+
+    def tearDown(self):
+        self.terminal.send(CONTROL_D)
+        self.terminal.wait()
+
+    def leave(self, how):
+        self.terminal.send(how)
+        self.assertEqual(self.terminal.wait(), 0)
+        self.terminal = self.place.terminal("core.1")
+        self.terminal.expect(PROMPT)
+
+    def test_greeting_says_what_it_is(self):
+        self.assertIn("core.1", self.greeting)
+        self.assertIn("many", self.greeting)
+        self.assertIn("1 thread", self.greeting)
+        self.assertIn("help", self.greeting)
+
+    def test_command_is_run(self):
+        self.assertRegex(self.terminal.command("count used"), COUNT)
+
+    def test_error_is_shown_and_does_not_matter(self):
+        self.assertIn(
+            "did you mean 'count'", self.terminal.command("cuont used")
+        )
+        self.leave("quit\n")
+
+    def test_control_d_and_quit_and_exit_leave(self):
+        for how in (CONTROL_D, "quit\n", "exit\n"):
+            self.leave(how)
+
+    def test_words_are_completed(self):
+        for typed, line in (
+            ("cou\tus\t", "count used"),
+            ("count leakr\t", "count leakroots"),
+            ("summ\tleaked --sort\tby\t", "summarize leaked --sort-by bytes"),
+            ("count used /sort\tby\t", "count used /sortby bytes"),
+            ("count used --sort-by=by\t", "count used --sort-by=bytes"),
+            ("count used /minsize 8 /maxs\t8",
+             "count used /minsize 8 /maxsize 8"),
+            ("help summ\t", "help summarize"),
+            ("help leakr\t", "help leakroots"),
+            ("redirect of\t", "redirect off"),
+        ):
+            with self.subTest(typed):
+                self.terminal.command(typed)
+                self.assertEqual(self.last_line().split(), line.split())
+
+    def test_names_of_files_are_completed(self):
+        self.place.write("script-of-mine", "count used\n")
+        self.place.write("file-of-mine", "")
+        path = self.place.path("script-of-m")
+        self.assertRegex(self.terminal.command("source script-o\t"), COUNT)
+        self.assertRegex(self.terminal.command(f"source {path}\t"), COUNT)
+        self.terminal.command("count used > file-o\t")
+        self.assertRegex(self.place.read("file-of-mine"), COUNT)
+
+    def test_nothing_is_completed_where_nothing_is_known(self):
+        self.assertNotIn(
+            "state", self.terminal.command("count used \t\t --zz\t\t")
+        )
+
+    def last_line(self):
+        return self.place.read("state/heapcore/history").splitlines()[-1]
+
+    def test_history_is_kept_across_runs(self):
+        self.terminal.command("count leaked")
+        self.terminal.command("count leaked")
+        self.leave(CONTROL_D)
+        self.terminal.send("\x1b[A")
+        self.assertIn("count leaked", self.terminal.command(""))
+        listed = self.terminal.command("history | tail -n 3")
+        self.assertEqual(listed.count("count leaked"), 1)
+        path = self.place.path("state/heapcore/history")
+        self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
+
+    def test_control_c_drops_the_line(self):
+        self.terminal.send("nonsense" + CONTROL_C)
+        self.terminal.expect(PROMPT)
+        self.terminal.send(CONTROL_C)
+        self.terminal.expect(PROMPT)
+        shown = self.terminal.command("count used")
+        self.assertRegex(shown, COUNT)
+        self.assertNotIn("nonsense", shown)
+
+    def test_line_is_continued_or_dropped(self):
+        self.terminal.send("count \\\n")
+        self.terminal.expect(r"\n.*> ")
+        self.assertRegex(self.terminal.command("used"), COUNT)
+        self.terminal.send("nonsense \\\n")
+        self.terminal.expect(r"\n.*> ")
+        self.terminal.send(CONTROL_C)
+        self.terminal.expect(PROMPT)
+        self.assertRegex(self.terminal.command("count used"), COUNT)
+
+    def test_control_c_ends_the_command(self):
+        # The terminal takes only so much that nobody reads.
+        self.terminal.send("enumerate used\n")
+        time.sleep(0.5)
+        self.terminal.send(CONTROL_C)
+        shown = self.terminal.expect(PROMPT)
+        self.assertIn("interrupted", shown)
+        self.assertLess(len(shown.splitlines()), front_end.HELD)
+        self.assertRegex(self.terminal.command("count used"), COUNT)
+
+    def test_control_c_ends_the_shell_command(self):
+        self.terminal.send("count used | sleep 100\n")
+        time.sleep(0.5)
+        self.terminal.send(CONTROL_C)
+        self.terminal.expect(PROMPT)
+        self.assertRegex(self.terminal.command("count used"), COUNT)
+
+    def test_output_goes_to_a_file_or_the_shell(self):
+        self.assertNotRegex(self.terminal.command("count used > out"), COUNT)
+        self.assertRegex(self.place.read("out"), COUNT)
+        self.assertRegex(
+            self.terminal.command("count used | cat -n"), " 1\t" + COUNT
+        )
+        shown = self.terminal.command("enumerate used | head -n 1")
+        self.assertEqual(len(re.findall(r"\b[0-9a-f]{8,}\r\n", shown)), 1)
+        self.assertNotIn("heapcore: ", shown)
+
+    def test_quiet_does_not_greet(self):
+        terminal = self.place.terminal("-q", "core.1")
+        self.assertNotIn("core.1", terminal.expect(PROMPT))
+        terminal.send(CONTROL_D)
+        self.assertEqual(terminal.wait(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

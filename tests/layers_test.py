@@ -1,0 +1,162 @@
+"""
+The map of the source: who may include whom, and what nobody below the front
+end may do.
+
+A file includes headers of its own layer and of the layers before it in LAYERS,
+by their path from the root. Nothing in the analyzer or the allocators touches
+the terminal, reads the environment or exits, and nothing there is global and
+writable.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+SOURCE_DIR = os.environ.get("SOURCE_DIR", os.getcwd())
+BUILD_DIR = os.environ.get("BUILD_DIR")
+
+# From the bottom to the top. A layer is a folder, or a single header with the
+# source that belongs to it.
+LAYERS = [
+    "analyzer/base/",
+    "analyzer/report/",
+    "analyzer/image/",
+    "analyzer/program/",
+    "analyzer/heap/",
+    "allocators/",
+    "analyzer/graph/",
+    "analyzer/classify/",
+    "analyzer/analysis.",
+    "analyzer/query/",
+    "cli/",
+    "tests/",
+]
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*")', re.DOTALL)
+
+# What belongs to the front end: the terminal, the environment, the end.
+FORBIDDEN = re.compile(
+    r"(?<![\w.>])("
+    r"v?printf|puts|putchar|perror|v?warnx?|v?errx?|psignal|"
+    r"exit|_exit|_Exit|quick_exit|abort|"
+    r"isatty|ttyname|getenv|secure_getenv|setenv|putenv|"
+    r"setlocale|signal|sigaction|getopt|getopt_long|argp_parse"
+    r")\s*\(|(?<!\w)(stdin|stdout|stderr|environ)(?!\w)"
+)
+
+# Not .data.rel.ro: constant tables of addresses, once they are relocated.
+WRITABLE_SECTION = re.compile(r"\.t?(data(?!\.rel\.ro)|bss)|\*COM\*")
+
+# The error that is never allocated is never written to, either. The sanitizers
+# have their own.
+HARMLESS_SYMBOL = re.compile(
+    r"error_no_memory$|__(odr_)?asan|__ubsan|\.L|[au]san\.|\*?\.LUB"
+)
+
+
+def source_files(*folders):
+    for folder in folders:
+        for parent, _, names in os.walk(os.path.join(SOURCE_DIR, folder)):
+            for name in sorted(names):
+                if name.endswith((".c", ".h")):
+                    path = os.path.join(parent, name)
+                    yield os.path.relpath(path, SOURCE_DIR)
+
+
+def read(path):
+    with open(os.path.join(SOURCE_DIR, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def without_comments(text):
+    """Comments and what is in quotes may speak of anything."""
+    return COMMENT.sub(lambda match: '""' if match.group(1) else " ", text)
+
+
+def layer(path):
+    """The place of a file's layer, or None."""
+    for number, prefix in enumerate(LAYERS):
+        if path.startswith(prefix):
+            return number
+    return None
+
+
+class IncludesTest(unittest.TestCase):
+    def test_files_include_only_their_own_layer_and_those_below(self):
+        wrong = []
+        for path in source_files("analyzer", "allocators", "cli", "tests"):
+            for _, included in self.includes(path):
+                other = layer(included)
+                if other is not None and other > layer(path):
+                    wrong.append(f"{path} includes {included}")
+        self.assertEqual(wrong, [])
+
+    def test_headers_are_named_by_their_path_from_the_root(self):
+        wrong = []
+        for path in source_files("analyzer", "allocators", "cli", "tests"):
+            for bracket, included in self.includes(path):
+                exists = os.path.exists(os.path.join(SOURCE_DIR, included))
+                if bracket == '"' and not exists:
+                    wrong.append(f'{path} includes "{included}"')
+                if bracket == "<" and layer(included) is not None and exists:
+                    wrong.append(f"{path} includes <{included}>")
+        self.assertEqual(wrong, [])
+
+    def test_every_file_belongs_to_a_layer(self):
+        wrong = [
+            path
+            for path in source_files("analyzer", "allocators", "cli")
+            if layer(path) is None
+        ]
+        self.assertEqual(wrong, [])
+
+    @staticmethod
+    def includes(path):
+        # Not without_comments(): that would take the quoted names away.
+        return INCLUDE.findall(re.sub(r"/\*.*?\*/", " ", read(path),
+                                      flags=re.DOTALL))
+
+
+class RestraintTest(unittest.TestCase):
+    def test_terminal_environment_and_exit_are_left_to_the_front_end(self):
+        wrong = []
+        for path in source_files("analyzer", "allocators"):
+            lines = without_comments(read(path)).splitlines()
+            for line in lines:
+                match = FORBIDDEN.search(line)
+                if match:
+                    wrong.append(f"{path}: {line.strip()}")
+        self.assertEqual(wrong, [])
+
+    @unittest.skipUnless(
+        BUILD_DIR
+        and os.path.exists(os.path.join(BUILD_DIR, "libanalyzer.a"))
+        and shutil.which("nm"),
+        "there is no library to look into",
+    )
+    def test_nothing_below_the_front_end_is_global_and_writable(self):
+        library = os.path.join(BUILD_DIR, "libanalyzer.a")
+        listing = subprocess.run(
+            ["nm", "--defined-only", "--format=sysv", library],
+            check=True, capture_output=True, text=True,
+        ).stdout
+        wrong = []
+        file_name = ""
+        for line in listing.splitlines():
+            if line.startswith("Symbols from "):
+                file_name = line
+            columns = [column.strip() for column in line.split("|")]
+            if (
+                len(columns) == 7
+                and WRITABLE_SECTION.match(columns[6])
+                and not HARMLESS_SYMBOL.match(columns[0])
+            ):
+                wrong.append(f"{file_name} {columns[0]}")
+        self.assertEqual(wrong, [])
+
+
+if __name__ == "__main__":
+    unittest.main()

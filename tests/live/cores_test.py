@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Checks heapcore by the cores that are kept in testdata/cores."""
+
+import argparse
+import glob
+import lzma
+import os
+import shutil
+import sys
+import tempfile
+
+import live_test
+import truth
+
+CORES = os.path.join(live_test.ROOT, "testdata", "cores")
+SUFFIX = ".core.xz"
+
+
+def unpack(packed, path):
+    with lzma.open(packed) as source, open(path, "wb") as target:
+        shutil.copyfileobj(source, target)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--heapcore", metavar="PATH",
+                        default=live_test.HEAPCORE)
+    parser.add_argument("names", nargs="*", help="the default is all")
+    options = parser.parse_args()
+    if not os.path.exists(options.heapcore):
+        sys.exit(f"there is no {options.heapcore}")
+    names = options.names or sorted(
+        os.path.basename(path)[:-len(SUFFIX)]
+        for path in glob.glob(os.path.join(CORES, "*" + SUFFIX)))
+    failures = 0
+    for name in names:
+        with tempfile.TemporaryDirectory(prefix="heapcore-") as directory:
+            core = os.path.join(directory, "core")
+            truth_path = os.path.join(directory, "truth")
+            unpack(os.path.join(CORES, name + SUFFIX), core)
+            unpack(os.path.join(CORES, name + ".truth.xz"), truth_path)
+            problems = truth.check(options.heapcore, core, truth_path)
+        if problems:
+            failures += 1
+            print(f"FAILED {name}:")
+            print("\n".join("  " + line for problem in problems
+                            for line in problem.splitlines()))
+    print(f"{len(names) - failures} passed, {failures} failed")
+    return 1 if failures or not names else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,386 @@
+#!/usr/bin/env python3
+"""
+Runs the programs of testdata/programs, takes cores of them, by gcore and by
+the kernel, and checks that heapcore finds in each what the program says is
+there. Needs no terminal, network or privileges, but a kernel whose
+core_pattern names a file in the working directory; without, what it skips is
+said.
+"""
+
+import argparse
+import concurrent.futures
+import glob
+import os
+import resource
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import truth
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+HEAPCORE = os.environ.get("HEAPCORE") or os.path.join(ROOT, "build",
+                                                      "heapcore")
+SOURCES = os.path.join(ROOT, "testdata", "programs")
+FLAGS = "-std=gnu17 -D_GNU_SOURCE -g -O2 -Wall -Wextra -pthread"
+READY_TIMEOUT = 60
+# What a program ends with that cannot do under this glibc what it is for.
+EXIT_SKIPPED = 77
+
+DAMAGES = ("size", "zero", "run", "arena", "mapped", "top", "tcache",
+           "fastbin", "unsorted", "large")
+PROGRAMS = {
+    "plain": [[]],
+    "rings": [[]],
+    "threads": [[]],
+    "frees_all": [[]],
+    "memalign": [[]],
+    "realloc": [[]],
+    "mmapped": [[]],
+    "foreign_sbrk": [[]],
+    "no_brk": [[], ["early"]],
+    "fastbins": [[]],
+    "many_arenas": [[]],
+    "in_registers": [[]],
+    "own_stack": [[]],
+    "coroutine": [[]],
+    "trimmed": [[]],
+    "small": [[]],
+    "damaged": [[damage] for damage in DAMAGES],
+}
+# How else a program is linked, by the suffix of its file.
+LINKED = {
+    "": "",
+    "-stripped": "-s",
+    "-fixed": "-no-pie",
+    "-static": "-static",
+    "-static-stripped": "-static -s",
+    "-static-pie": "-static-pie",
+}
+LINKED_PROGRAMS = {
+    "plain": list(LINKED),
+    "threads": ["", "-static"],
+    "foreign_sbrk": ["", "-static-stripped"],
+}
+# Their heap lies so low that a mere number may look like a pointer into it;
+# where it lies differs from run to run.
+LOW_HEAPS = ("-fixed", "-static", "-static-stripped")
+LOW_HEAP_ATTEMPTS = 3
+TUNABLES = (
+    "glibc.malloc.tcache_count=0",
+    "glibc.malloc.tcache_count=100",
+    "glibc.malloc.tcache_max=200",
+    "glibc.malloc.mxfast=0",
+    "glibc.malloc.mxfast=160",
+    "glibc.malloc.arena_max=1",
+    "glibc.malloc.hugetlb=1",
+    "glibc.malloc.hugetlb=2",
+    "glibc.malloc.mmap_threshold=4096",
+    "glibc.malloc.perturb=85",
+)
+TUNED_PROGRAMS = ("plain", "threads", "fastbins", "memalign")
+# By the kernel's cores alone the rest is covered as well, and quicker.
+GCORE_PROGRAMS = ("plain", "threads", "mmapped", "in_registers", "own_stack",
+                  "coroutine")
+
+
+class Skipped(Exception):
+    """The test cannot be made here; says why."""
+
+
+class Case:
+    """One run of one program."""
+
+    def __init__(self, program, suffix, arguments, tunables):
+        self.program, self.suffix = program, suffix
+        self.arguments, self.tunables = arguments, tunables
+
+    def __str__(self):
+        words = [self.program + self.suffix, *self.arguments]
+        if self.tunables:
+            words.append(self.tunables)
+        return " ".join(words)
+
+
+def make_cases(options):
+    cases = []
+    for program, argument_lists in PROGRAMS.items():
+        for suffix in LINKED_PROGRAMS.get(program, [""]):
+            for arguments in argument_lists:
+                cases.append(Case(program, suffix, arguments,
+                                  options.tunables))
+    if not options.tunables:
+        for tunables in TUNABLES:
+            for program in TUNED_PROGRAMS:
+                cases.append(Case(program, "", [], tunables))
+    return [case for case in cases
+            if (not options.only or
+                any(word in str(case) for word in options.only))
+            and not any(word in str(case) for word in options.skip)]
+
+
+def build(options, directory):
+    """Compile what --programs does not supply. Says what cannot be linked."""
+    def compile_one(program, suffix):
+        command = [
+            *shlex.split(options.compiler), *shlex.split(options.flags),
+            *shlex.split(LINKED[suffix]),
+            *(shlex.split(options.dynamic_flags)
+              if "-static" not in suffix
+              else shlex.split(options.static_flags)),
+            "-o", os.path.join(directory, program + suffix),
+            os.path.join(SOURCES, program + ".c"),
+            os.path.join(SOURCES, "truth.c"),
+        ]
+        run = subprocess.run(command, capture_output=True, text=True,
+                             check=False)
+        if run.returncode != 0 or run.stderr:
+            print(f"{shlex.join(command)}\n{run.stderr}", file=sys.stderr)
+
+    os.makedirs(directory, exist_ok=True)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for case in {(case.program, case.suffix)
+                     for case in make_cases(options)}:
+            pool.submit(compile_one, *case)
+
+
+def kernel_core_obstacle():
+    """Why the kernel would not put a core into the working directory."""
+    with open("/proc/sys/kernel/core_pattern", encoding="ascii") as file:
+        pattern = file.read().strip()
+    if pattern.startswith("|") or "/" in pattern or not pattern:
+        return f"core_pattern is '{pattern}'"
+    if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
+        return "the hard limit on cores is 0"
+    return None
+
+
+def allow_cores():
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+
+
+def start(options, case, directory):
+    """Returns the process, once its truth is written and it waits."""
+    path = os.path.join(options.programs, case.program + case.suffix)
+    if not os.path.exists(path):
+        raise Skipped(f"no {path}")
+    launcher = shlex.split(options.launcher)
+    if "static" in case.suffix:
+        launcher = []
+    environment = dict(os.environ)
+    environment.pop("GLIBC_TUNABLES", None)
+    environment["HEAPCORE_TRUTH"] = os.path.join(directory, "truth")
+    if case.tunables:
+        environment["GLIBC_TUNABLES"] = case.tunables
+    allow_cores()
+    process = subprocess.Popen(
+        [*launcher, path, *case.arguments], env=environment, cwd=directory,
+        stdin=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + READY_TIMEOUT
+    while not is_ready(environment["HEAPCORE_TRUTH"]):
+        if process.poll() == EXIT_SKIPPED:
+            raise Skipped("not with this glibc")
+        if process.returncode is not None or time.monotonic() > deadline:
+            process.kill()
+            process.wait()
+            raise RuntimeError(
+                f"the program did not get ready: {process.returncode}")
+        time.sleep(0.01)
+    return process
+
+
+def is_ready(path):
+    try:
+        with open(path, "rb") as file:
+            file.seek(-len("ready\n"), os.SEEK_END)
+            return file.read() == b"ready\n"
+    except OSError:
+        return False
+
+
+def take_gcore(process, directory):
+    prefix = os.path.join(directory, "gcore")
+    try:
+        run = subprocess.run(["gcore", "-o", prefix, str(process.pid)],
+                             capture_output=True, text=True, check=False,
+                             stdin=subprocess.DEVNULL)
+    except FileNotFoundError as error:
+        raise Skipped("there is no gcore") from error
+    path = f"{prefix}.{process.pid}"
+    if run.returncode != 0 or not os.path.exists(path):
+        raise RuntimeError(f"gcore failed: {run.stderr.strip()}")
+    return path
+
+
+def take_kernel_core(process, directory):
+    process.send_signal(signal.SIGABRT)
+    process.wait(timeout=60)
+    paths = glob.glob(os.path.join(directory, "core*"))
+    if len(paths) != 1:
+        raise RuntimeError(f"the kernel left {len(paths)} cores")
+    return paths[0]
+
+
+TAKERS = {"gcore": take_gcore, "kernel": take_kernel_core}
+
+
+def core_kinds(options, case):
+    """The kernel's last, as its core is the end of the process."""
+    kinds = [kind for kind in ("gcore", "kernel")
+             if kind in options.core_kinds]
+    rare = case.tunables or case.suffix or case.program not in GCORE_PROGRAMS
+    if rare and len(kinds) == 2 and not options.all_core_kinds:
+        return ["kernel"]
+    return kinds
+
+
+def run_case(options, case):
+    """Returns a list of (core kind, problems, why skipped)."""
+    if options.keep:
+        name = str(case).replace(" ", "_").replace("/", "_")
+        directory = os.path.join(os.path.abspath(options.keep), name)
+        shutil.rmtree(directory, ignore_errors=True)
+        os.makedirs(directory)
+    else:
+        directory = tempfile.mkdtemp(prefix="heapcore-live-")
+    process = None
+    results = []
+    kinds = core_kinds(options, case)
+    try:
+        process = start(options, case, directory)
+        for kind in kinds:
+            results.append(check_core(options, kind, process, directory))
+    except Skipped as error:
+        results.append((", ".join(kinds), [], str(error)))
+    except RuntimeError as error:
+        results.append((", ".join(kinds), [str(error)], None))
+    finally:
+        if process and process.poll() is None:
+            process.kill()
+            process.wait()
+        if not options.keep:
+            shutil.rmtree(directory, ignore_errors=True)
+    return results
+
+
+def run_case_until_passed(options, case):
+    attempts = LOW_HEAP_ATTEMPTS if case.suffix in LOW_HEAPS else 1
+    results = []
+    for _ in range(attempts):
+        results = run_case(options, case)
+        if not any(problems for _, problems, _ in results):
+            break
+    return results
+
+
+def check_core(options, kind, process, directory):
+    try:
+        core = TAKERS[kind](process, directory)
+    except Skipped as error:
+        return (kind, [], str(error))
+    except RuntimeError as error:
+        return (kind, [str(error)], None)
+    if not options.heapcore:
+        return (kind, [], None)
+    return (kind, truth.check(options.heapcore, core,
+                              os.path.join(directory, "truth")), None)
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--heapcore", metavar="PATH",
+                        default=HEAPCORE)
+    parser.add_argument("--no-heapcore", dest="heapcore",
+                        action="store_const", const=None,
+                        help="only run the programs and take cores")
+    parser.add_argument("--programs", metavar="DIR",
+                        help="programs built already")
+    parser.add_argument("--compiler", default="gcc")
+    parser.add_argument("--flags", default=FLAGS)
+    parser.add_argument("--dynamic-flags", default="",
+                        help="more flags, for programs not static")
+    parser.add_argument("--static-flags", default="",
+                        help="more flags, for those that are")
+    parser.add_argument("--launcher", default="",
+                        help="what to run dynamic programs by")
+    parser.add_argument("--only", metavar="WORD", action="append",
+                        help="cases whose name contains the word")
+    parser.add_argument("--skip", metavar="WORD", action="append", default=[],
+                        help="all other cases")
+    parser.add_argument("--keep", metavar="DIR", help="keep programs, cores and truth")
+    parser.add_argument("--core-kinds", default="gcore,kernel")
+    parser.add_argument("--all-core-kinds", action="store_true",
+                        help="gcore for every case")
+    parser.add_argument("--tunables", metavar="STRING",
+                        help="GLIBC_TUNABLES, in place of the usual ones")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args()
+    options.core_kinds = options.core_kinds.split(",")
+    for kind in options.core_kinds:
+        if kind not in TAKERS:
+            parser.error(f"no kind of core is '{kind}'")
+    return options
+
+
+def report(options, case, results, counts):
+    for kind, problems, skipped in results:
+        if skipped:
+            counts["skipped"] += 1
+            print(f"SKIPPED {case}, {kind}: {skipped}")
+        elif problems:
+            counts["failed"] += 1
+            print(f"FAILED {case}, {kind}:")
+            print("\n".join("  " + line for problem in problems
+                            for line in problem.splitlines()))
+        else:
+            counts["passed"] += 1
+            if options.verbose:
+                print(f"passed {case}, {kind}")
+        sys.stdout.flush()
+
+
+def run(options):
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    obstacle = kernel_core_obstacle()
+    if obstacle and "kernel" in options.core_kinds:
+        print(f"SKIPPED all cores by the kernel: {obstacle}")
+        options.core_kinds.remove("kernel")
+        counts["skipped"] += 1
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        futures = {pool.submit(run_case_until_passed, options, case): case
+                   for case in make_cases(options)}
+        for future in concurrent.futures.as_completed(futures):
+            report(options, futures[future], future.result(), counts)
+    if counts["skipped"]:
+        print(f"{counts['skipped']} SKIPPED")
+    print(f"{counts['passed']} passed, {counts['failed']} failed")
+    return 1 if counts["failed"] or not counts["passed"] else 0
+
+
+def main():
+    options = parse_options()
+    if options.heapcore and not os.path.exists(options.heapcore):
+        sys.exit(f"there is no {options.heapcore}")
+    if options.programs:
+        return run(options)
+    if options.keep:
+        options.programs = os.path.join(os.path.abspath(options.keep),
+                                        "programs")
+        build(options, options.programs)
+        return run(options)
+    with tempfile.TemporaryDirectory(prefix="heapcore-programs-") as directory:
+        options.programs = directory
+        build(options, directory)
+        return run(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

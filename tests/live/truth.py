@@ -1,0 +1,238 @@
+"""
+The truth that a test program wrote about its heap, and whether heapcore finds
+the same in the program's core.
+"""
+
+import bisect
+import re
+import subprocess
+
+SHOWN_ADDRESSES = 10
+# What libc allocates for itself: thread control data, buffers and the like.
+MOST_UNLISTED_BLOCKS = 64
+EXIT_INCOMPLETE = 3
+TIMEOUT = 120
+
+LISTED = re.compile(
+    r"^(Used|Free|Thread cached free) allocation at ([0-9a-f]+) of size "
+    r"([0-9a-f]+)$"
+)
+COUNT = re.compile(r"^([\d,]+) allocations? uses? 0x[0-9a-f]+ \([\d,]+\) bytes\.$")
+
+
+class Truth:
+    """Each state maps the addresses of its blocks to their usable sizes."""
+
+    def __init__(self, path):
+        self.lost, self.kept, self.freed, self.destroyed = {}, {}, {}, {}
+        self.damaged = []
+        self.ready = False
+        with open(path, encoding="ascii") as file:
+            for line in file:
+                self._read(line.split())
+
+    def _read(self, words):
+        if words == ["ready"]:
+            self.ready = True
+        elif words[0] == "damaged":
+            self.damaged.append(int(words[1], 16))
+        else:
+            getattr(self, words[0])[int(words[1], 16)] = int(words[2])
+
+    def used(self):
+        return {**self.lost, **self.kept}
+
+    def state(self, address):
+        for name in ("lost", "kept", "freed", "destroyed"):
+            size = getattr(self, name).get(address)
+            if size is not None:
+                return f"{name}, size {size}"
+        return "not listed"
+
+
+class Intervals:
+    """Blocks that do not overlap, to be found by an address inside."""
+
+    def __init__(self, blocks):
+        self.starts = sorted(blocks)
+        self.sizes = blocks
+
+    def find(self, address):
+        rank = bisect.bisect_right(self.starts, address) - 1
+        if rank < 0:
+            return None
+        start = self.starts[rank]
+        return start if address - start < self.sizes[start] else None
+
+
+class Unusable(Exception):
+    """heapcore gave no answer that can be judged."""
+
+
+class Analysis:
+    """What heapcore says of a core."""
+
+    def __init__(self, heapcore, core):
+        self.heapcore, self.core = heapcore, core
+        self.statuses, self.errors = set(), ""
+        self.leaked = self._enumerate("leaked")
+        self.used = self._list("used", {"Used"})
+        self.free = self._list("free", {"Free", "Thread cached free"})
+
+    def _run(self, *command):
+        arguments = [self.heapcore, self.core, *command]
+        try:
+            run = subprocess.run(
+                arguments, capture_output=True, text=True, timeout=TIMEOUT,
+                stdin=subprocess.DEVNULL, errors="replace", check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise Unusable(f"no answer in {TIMEOUT} s: {command}") from error
+        if run.returncode not in (0, EXIT_INCOMPLETE):
+            raise Unusable(
+                f"exit status {run.returncode} of {' '.join(arguments)}\n"
+                + indent(run.stderr)
+            )
+        self.statuses.add(run.returncode)
+        self.errors += run.stderr
+        return run.stdout.splitlines()
+
+    def _enumerate(self, what):
+        addresses = [int(line, 16) for line in self._run("enumerate", what)]
+        if len(set(addresses)) < len(addresses):
+            raise Unusable(f"'enumerate {what}' repeats addresses")
+        return set(addresses)
+
+    def _list(self, what, states):
+        blocks, count = {}, None
+        for line in self._run("list", what):
+            match = LISTED.match(line)
+            if match and match[1] in states:
+                blocks[int(match[2], 16)] = int(match[3], 16)
+            elif match:
+                raise Unusable(f"'list {what}' has '{line}'")
+            elif COUNT.match(line):
+                count = int(COUNT.match(line)[1].replace(",", ""))
+        if count != len(blocks):
+            raise Unusable(
+                f"'list {what}' lists {len(blocks)} and says {count}"
+            )
+        return blocks
+
+    def state(self, address):
+        if address in self.leaked:
+            return "leaked"
+        if address in self.used:
+            return "used"
+        return "free" if address in self.free else "not found"
+
+
+def indent(text, lines=10):
+    return "\n".join("    " + line for line in text.splitlines()[:lines])
+
+
+class Check:
+    """Compares one analysis to the truth; problems is what is wrong."""
+
+    def __init__(self, truth, analysis):
+        self.truth, self.analysis = truth, analysis
+        self.problems = []
+        self._check_leaked()
+        self._check_used()
+        self._check_sizes()
+        self._check_freed()
+        self._check_free()
+        self._check_status()
+
+    def _wrong(self, what, addresses):
+        addresses = sorted(addresses)
+        if not addresses:
+            return
+        lines = [f"{len(addresses)} {what}"]
+        for address in addresses[:SHOWN_ADDRESSES]:
+            lines.append(
+                f"    {address:x}: in truth {self.truth.state(address)};"
+                f" found {self.analysis.state(address)}"
+            )
+        if len(addresses) > SHOWN_ADDRESSES:
+            lines.append("    ...")
+        self.problems.append("\n".join(lines))
+
+    def _check_leaked(self):
+        lost, leaked = set(self.truth.lost), self.analysis.leaked
+        self._wrong("lost, but not found leaked", lost - leaked)
+        self._wrong(
+            "found leaked, but not lost",
+            leaked - lost - set(self.truth.destroyed),
+        )
+
+    def _check_used(self):
+        truth, used = self.truth, set(self.analysis.used)
+        self._wrong("used, but not found so", set(truth.used()) - used)
+        unlisted = used - set(truth.used()) - set(truth.destroyed)
+        if len(unlisted) > MOST_UNLISTED_BLOCKS and not truth.damaged:
+            self._wrong("found used, but not listed", unlisted)
+
+    def _check_sizes(self):
+        used = self.analysis.used
+        wrong = [
+            (address, size)
+            for address, size in self.truth.used().items()
+            if used.get(address, size) != size
+        ]
+        self._wrong("of another size", [address for address, _ in wrong])
+        for address, size in wrong[:SHOWN_ADDRESSES]:
+            self.problems.append(
+                f"    {address:x}: of size {size}; found {used[address]}"
+            )
+
+    def _check_freed(self):
+        used = Intervals(self.analysis.used)
+        self._wrong(
+            "freed, but found in use",
+            [address for address in self.truth.freed
+             if used.find(address) is not None],
+        )
+
+    def _check_free(self):
+        used = Intervals(self.truth.used())
+        self._wrong(
+            "found free, but inside a block that is used",
+            [address for address in self.analysis.free
+             if used.find(address) is not None],
+        )
+
+    def _check_status(self):
+        analysis = self.analysis
+        expected = {EXIT_INCOMPLETE} if self.truth.damaged else {0}
+        if analysis.statuses != expected:
+            self.problems.append(
+                f"exit status {sorted(analysis.statuses)} for {expected}\n"
+                + indent(analysis.errors)
+            )
+        if not self.truth.damaged:
+            return
+        for address in self.truth.damaged:
+            if not self._is_named(address):
+                self.problems.append(
+                    f"the damage at or behind {address:x} is not named\n"
+                    + indent(analysis.errors)
+                )
+
+    def _is_named(self, address):
+        """By itself, or by the block behind it, with or without header."""
+        known = {**self.truth.used(), **self.truth.destroyed,
+                 **self.truth.freed}
+        end = address + known[address]
+        names = {address, address - 8, address - 16, end - 8, end, end + 8}
+        found = re.findall(r"\b(?:0x)?([0-9a-f]{6,16})\b",
+                           self.analysis.errors)
+        return any(int(word, 16) in names for word in found)
+
+
+def check(heapcore, core, truth_path):
+    """Returns what is wrong, a list of texts."""
+    try:
+        return Check(Truth(truth_path), Analysis(heapcore, core)).problems
+    except Unusable as error:
+        return [str(error)]

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""
+A second opinion on the test programs: valgrind must find as many blocks and
+bytes lost, definitely and indirectly, as the program says. What is kept by a
+pointer into its middle only, valgrind calls possibly lost.
+"""
+
+import argparse
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import live_test
+import truth
+
+PROGRAMS = ("plain", "rings", "realloc", "fastbins")
+LOST = re.compile(r"(definitely|indirectly) lost: ([\d,]+) bytes in ([\d,]+) ")
+
+
+def build(program, directory):
+    path = os.path.join(directory, program)
+    subprocess.run(
+        ["gcc", *shlex.split(live_test.FLAGS), "-o", path,
+         os.path.join(live_test.SOURCES, program + ".c"),
+         os.path.join(live_test.SOURCES, "truth.c")], check=True)
+    return path
+
+
+def run_valgrind(path, truth_path):
+    """Returns how many bytes, in how many blocks, valgrind finds lost."""
+    environment = dict(os.environ, HEAPCORE_TRUTH=truth_path,
+                       HEAPCORE_TRUTH_EXIT="1")
+    run = subprocess.run(
+        ["valgrind", "--leak-check=full", "--show-leak-kinds=none", path],
+        env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+        text=True, check=True)
+    size = count = 0
+    for match in LOST.finditer(run.stderr):
+        size += int(match[2].replace(",", ""))
+        count += int(match[3].replace(",", ""))
+    return size, count
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("programs", nargs="*", default=PROGRAMS)
+    if not shutil.which("valgrind"):
+        print("SKIPPED: there is no valgrind")
+        return live_test.EXIT_SKIPPED
+    failures = 0
+    programs = parser.parse_args().programs
+    with tempfile.TemporaryDirectory(prefix="heapcore-valgrind-") as directory:
+        truth_path = os.path.join(directory, "truth")
+        for program in programs:
+            found = run_valgrind(build(program, directory), truth_path)
+            lost = truth.Truth(truth_path).lost
+            expected = sum(lost.values()), len(lost)
+            if found != expected:
+                failures += 1
+                print(f"FAILED {program}: bytes and blocks lost are {expected}"
+                      f" in truth; valgrind finds {found}")
+    print(f"{len(programs) - failures} passed, {failures} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
