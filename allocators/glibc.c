@@ -127,7 +127,7 @@ static void check_counts(struct glibc_heap *heap)
 	for (size_t i = 0; i < heap->arena_count; i++) {
 		const struct glibc_arena *arena = &heap->arenas[i];
 
-		if (arena->main && arena->size < arena->stated_size)
+		if (glibc_arena_lacks(arena))
 			findings_add(heap->context.findings, FINDING_INCOMPLETE,
 				     "the main arena has %" PRIu64
 				     " bytes from the system, but only %" PRIu64

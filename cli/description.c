@@ -127,6 +127,17 @@ static const char *mapping_phrase(const struct region *region)
 	return "memory without any rights";
 }
 
+static const char *stack_phrase(enum stack_kind kind)
+{
+	static const char *const phrases[] = {
+		[STACK_MAIN] = "the main thread's stack",
+		[STACK_THREAD] = "a thread's stack",
+		[STACK_FINISHED] = "the stack of a thread that has ended",
+	};
+
+	return phrases[kind];
+}
+
 static const char *place_phrase(const struct describer *describer,
 				const struct place *place)
 {
@@ -134,9 +145,9 @@ static const char *place_phrase(const struct describer *describer,
 	case PLACE_ALLOCATION:
 		return allocation_phrase(describer_state(describer, place->id));
 	case PLACE_STACK:
-		return stack_kind_name(place->stack->kind);
+		return stack_phrase(place->stack->kind);
 	case PLACE_ARENA:
-		return "memory of an arena, in no allocation,";
+		return "heap memory";
 	case PLACE_BOOKKEEPING:
 		return "the allocator's bookkeeping";
 	case PLACE_MODULE:
@@ -144,6 +155,32 @@ static const char *place_phrase(const struct describer *describer,
 	default:
 		return mapping_phrase(place->region);
 	}
+}
+
+/* Of an arena, its kind and its allocator. */
+static void report_arena(struct report *report, const struct place *place)
+{
+	bool is_arena = place->kind == PLACE_ARENA;
+
+	report_text(report, is_arena ? place->arena.kind : NULL);
+	report_text(report, is_arena ? place->allocator->name : NULL);
+}
+
+/* Of a stack, whose it is, and whether the address is in use. */
+static void report_stack(struct report *report, const struct analysis *analysis,
+			 const struct place *place, uint64_t address)
+{
+	const struct program *program = analysis_program(analysis);
+	const struct stack *stack = place->stack;
+
+	if (!stack || stack->thread == NO_THREAD)
+		report_absent(report);
+	else
+		report_number(report,
+			      program_thread(program, stack->thread)->id);
+	report_text(report, stack && address < stack->live
+				    ? "below its stack pointer: not in use"
+				    : NULL);
 }
 
 static void report_path(struct report *report, const struct place *place)
@@ -154,23 +191,6 @@ static void report_path(struct report *report, const struct place *place)
 		report_text(report, place->region->mapping->path);
 	else
 		report_absent(report);
-}
-
-static void report_thread(struct report *report,
-			  const struct analysis *analysis,
-			  const struct place *place, uint64_t address)
-{
-	const struct program *program = analysis_program(analysis);
-
-	if (place->kind != PLACE_STACK || place->stack->thread == NO_THREAD)
-		report_absent(report);
-	else
-		report_number(
-			report,
-			program_thread(program, place->stack->thread)->id);
-	report_text(report, place->kind != PLACE_STACK	    ? NULL
-			    : address >= place->stack->live ? "in use"
-							    : "not in use");
 }
 
 static void describe_nowhere(struct report *report, uint64_t address)
@@ -186,28 +206,32 @@ static void describe_nowhere(struct report *report, uint64_t address)
 	report_end_table(report);
 }
 
+static const struct column address_columns[] = {
+	{ "address", VALUE_ADDRESS }, { "offset", VALUE_ADDRESS },
+	{ "what", VALUE_TEXT },	      { "start", VALUE_ADDRESS },
+	{ "size", VALUE_BYTES },      { "signature", VALUE_ADDRESS },
+	{ "arena", VALUE_TEXT },      { "allocator", VALUE_TEXT },
+	{ "thread", VALUE_NUMBER },   { "in use", VALUE_TEXT },
+	{ "path", VALUE_TEXT },	      { "known", VALUE_TEXT },
+	{ "contents", VALUE_MEMORY },
+};
+
+static const struct table address_table = {
+	"address", address_columns, 13,
+	"Address {address} is at offset {offset} of\n"
+	"{what} at {start} of size {size}"
+	"[\n... with signature {signature}]"
+	"[\n... in the {arena} arena of {allocator}, but in no allocation]"
+	"[\n... of thread {thread}]"
+	"[\n... {in use}]"
+	"[\n... mapped from {path}]"
+	"[\n... {known}]"
+	"[\n{contents}]\n"
+};
+
 void describe_address(struct describer *describer, uint64_t address,
 		      const struct place *place)
 {
-	static const struct column columns[] = {
-		{ "address", VALUE_ADDRESS }, { "offset", VALUE_ADDRESS },
-		{ "what", VALUE_TEXT },	      { "start", VALUE_ADDRESS },
-		{ "size", VALUE_BYTES },      { "signature", VALUE_ADDRESS },
-		{ "path", VALUE_TEXT },	      { "thread", VALUE_NUMBER },
-		{ "stack", VALUE_TEXT },      { "known", VALUE_TEXT },
-		{ "contents", VALUE_MEMORY },
-	};
-	static const struct table table = {
-		"address", columns, 11,
-		"Address {address} is at offset {offset} of\n"
-		"{what} at {start} of size {size}"
-		"[\n... with signature {signature}]"
-		"[\n... of thread {thread}]"
-		"[\n... in a part that is {stack}]"
-		"[\n... of {path}]"
-		"[\n... whose contents are {known}]"
-		"[\n{contents}]\n"
-	};
 	struct report *report = describer->report;
 	struct memory_view view;
 
@@ -215,7 +239,7 @@ void describe_address(struct describer *describer, uint64_t address,
 		describe_nowhere(report, address);
 		return;
 	}
-	report_begin_table(report, &table);
+	report_begin_table(report, &address_table);
 	report_number(report, address);
 	report_number(report, address - place->start);
 	report_text(report, place_phrase(describer, place));
@@ -225,11 +249,13 @@ void describe_address(struct describer *describer, uint64_t address,
 		rows_signature(report, describer->analysis, place->id);
 	else
 		report_absent(report);
+	report_arena(report, place);
+	report_stack(report, describer->analysis, place, address);
 	report_path(report, place);
-	report_thread(report, describer->analysis, place, address);
-	report_text(report, place->region && place->region->bytes
-				    ? NULL
-				    : "not in the dump there");
+	report_text(report,
+		    place->region && place->region->bytes
+			    ? NULL
+			    : "whose contents at that address are not known");
 	report_contents(describer, place->start, place->size, &view);
 	report_end_row(report);
 	report_end_table(report);
@@ -272,6 +298,8 @@ static struct error *describe_ranges(struct describer *describer)
 
 		if (query->limit && i == query->limit)
 			break;
+		if (ranges.list[i].start == 0)
+			continue; /* an arena without a place of its own */
 		place = place_find(describer->analysis, ranges.list[i].start);
 		describe_address(describer, ranges.list[i].start, &place);
 	}

@@ -3,7 +3,8 @@
 #include "analyzer/graph/paths.h"
 #include "cli/rows.h"
 
-enum { SHOWN_ANCHORS = 4, SHOWN_REFERRERS = 4 };
+/* A chain is shown in full up to twice SHOWN_LINKS, else its two ends. */
+enum { SHOWN_ANCHORS = 4, SHOWN_REFERRERS = 4, SHOWN_LINKS = 10 };
 
 /* A sentence that stands alone, or an empty line. */
 static void write_text(struct report *report, const char *text)
@@ -38,6 +39,20 @@ static void write_allocation(struct describer *describer,
 	report_end_table(describer->report);
 }
 
+/* That there are links between those shown. */
+static void write_gap(struct report *report, size_t count)
+{
+	static const struct column columns[] = { { "count", VALUE_COUNT } };
+	static const struct table table = {
+		"gap", columns, 1, "... {count} more allocations in between"
+	};
+
+	report_begin_table(report, &table);
+	report_number(report, count);
+	report_end_row(report);
+	report_end_table(report);
+}
+
 /* The path's allocations behind the first. */
 static void write_chain(struct describer *describer, const struct path *path)
 {
@@ -46,9 +61,15 @@ static void write_chain(struct describer *describer, const struct path *path)
 		"which references 0x{address} of size 0x{size}"
 		"[ with signature {signature}]"
 	};
+	size_t links = path->count - 1;
 
-	for (size_t i = 1; i < path->count; i++)
+	for (size_t i = 1; i < path->count; i++) {
+		if (links > 2 * SHOWN_LINKS && i == SHOWN_LINKS + 1) {
+			write_gap(describer->report, links - 2 * SHOWN_LINKS);
+			i = path->count - SHOWN_LINKS;
+		}
 		write_allocation(describer, &table, path->ids[i]);
+	}
 }
 
 /* The first anchors of an allocation, of one kind or of all. */
@@ -86,6 +107,29 @@ static struct error *find_anchors(struct describer *describer,
 	return NULL;
 }
 
+/* What static memory is part of, and the offset of the anchor in it. */
+static void report_static(struct report *report,
+			  const struct analysis *analysis,
+			  const struct anchor *anchor)
+{
+	struct place place = { .kind = PLACE_NOWHERE };
+
+	if (anchor->kind == ROOT_STATIC)
+		place = place_find(analysis, anchor->address);
+	if (place.kind == PLACE_MODULE) {
+		report_text(report, place.module->path);
+	} else if (place.kind == PLACE_MAPPING) {
+		report_text(report, place.region->mapping
+					    ? place.region->mapping->path
+					    : "anonymous memory");
+	} else {
+		report_absent(report);
+		report_absent(report);
+		return;
+	}
+	report_number(report, anchor->address - place.start);
+}
+
 static void write_anchor(struct describer *describer,
 			 const struct anchor *anchor)
 {
@@ -108,10 +152,6 @@ static void write_anchor(struct describer *describer,
 	};
 	const struct program *program = analysis_program(describer->analysis);
 	struct report *report = describer->report;
-	const struct module *module =
-		anchor->kind == ROOT_STATIC
-			? program_find_module(program, anchor->address)
-			: NULL;
 
 	report_begin_table(report, &table);
 	report_text(report, kinds[anchor->kind]);
@@ -120,11 +160,7 @@ static void write_anchor(struct describer *describer,
 	else
 		report_number(report, anchor->address);
 	report_text(report, anchor->register_name);
-	report_text(report, module ? module->path : NULL);
-	if (module)
-		report_number(report, anchor->address - module->start);
-	else
-		report_absent(report);
+	report_static(report, describer->analysis, anchor);
 	if (anchor->thread == NO_THREAD)
 		report_absent(report);
 	else
@@ -230,38 +266,43 @@ static void explain_leak_root(struct describer *describer,
 			      const struct leak_root *root)
 {
 	static const struct column columns[] = {
-		{ "address", VALUE_ADDRESS }, { "ring", VALUE_COUNT },
-		{ "owned", VALUE_COUNT },     { "bytes", VALUE_BYTES },
-		{ "alone", VALUE_TEXT },
+		{ "address", VALUE_ADDRESS }, { "why", VALUE_TEXT },
+		{ "ring", VALUE_COUNT },      { "owned", VALUE_COUNT },
+		{ "bytes", VALUE_BYTES },     { "alone", VALUE_TEXT },
 	};
 	static const struct table table = {
-		"leak root", columns, 5,
-		"The allocation at 0x{address} is a leak root: no other leaked "
-		"allocation leads to it"
-		"[,\nbut the {ring} allocations of a ring, itself one of them, "
-		"which lead to each other]"
-		"[\n{owned} allocations hang on it alone and use 0x{bytes} "
-		"({bytes,}) bytes, itself included]"
-		"[\n{alone}]"
+		"leak root", columns, 6,
+		"The allocation at 0x{address} is"
+		"[ in a ring of {ring} leaked allocations, to which nothing "
+		"else leads]"
+		"[ {why}]\n"
+		"[It is a leak root: {owned} allocations, which use 0x{bytes} "
+		"({bytes,}) bytes, were lost with it]"
+		"[It is a leak root, {alone}]"
 	};
 	struct report *report = describer->report;
+	bool owner = root->owned_count > root->members;
 
 	report_begin_table(report, &table);
 	report_number(report,
 		      allocation_start(analysis_index(describer->analysis),
 				       root->id));
-	if (root->members > 1)
-		report_number(report, root->members);
-	else
+	if (root->members > 1) {
 		report_absent(report);
-	if (root->owned_count > 1)
+		report_number(report, root->members);
+	} else {
+		report_text(report,
+			    "unreferenced: nothing in use refers to it");
+		report_absent(report);
+	}
+	if (owner)
 		report_number(report, root->owned_count);
 	else
 		report_absent(report);
 	report_number(report, root->owned_bytes);
-	report_text(report, root->owned_count > 1 ? NULL
-						  : "Nothing else hangs on it "
-						    "alone");
+	report_text(report,
+		    owner ? NULL
+			  : "and nothing but its own memory was lost with it");
 	report_end_row(report);
 	report_end_table(report);
 }
@@ -273,12 +314,12 @@ static struct error *explain_dependent(struct describer *describer,
 							  VALUE_ADDRESS } };
 	static const struct table head = {
 		"leaked", address_column, 1,
-		"The allocation at 0x{address} is leaked, and so is all that "
-		"leads to it"
+		"The allocation at 0x{address} is leaked: only leaked "
+		"allocations lead to it"
 	};
 	static const struct table root_table = {
 		"leak root", link_columns, 3,
-		"It hangs on the leak root 0x{address} of size 0x{size}"
+		"The nearest leak root is 0x{address} of size 0x{size}"
 		"[ with signature {signature}]"
 	};
 	const struct leaks *leaks = analysis_leaks(describer->analysis);
@@ -315,9 +356,6 @@ static struct error *explain_leaked(struct describer *describer,
 		leak_root_find(analysis_leaks(describer->analysis), id);
 	struct error *error = NULL;
 
-	if (bitmap_get(&describer->unreferenced, id))
-		write_text(describer->report,
-			   "It is unreferenced: nothing in use refers to it");
 	if (root)
 		explain_leak_root(describer, root);
 	else

@@ -92,9 +92,9 @@ static void merge_groups(struct root_summary *summary,
 static void write_groups(struct root_summary *summary)
 {
 	static const struct column columns[] = {
-		{ "roots", VALUE_COUNT },
-		{ "allocations", VALUE_COUNT },
-		{ "bytes", VALUE_BYTES },
+		{ "leak roots", VALUE_COUNT },
+		{ "allocations lost", VALUE_COUNT },
+		{ "bytes lost", VALUE_BYTES },
 		{ "what the roots are", VALUE_TEXT },
 	};
 	static const struct table table = { "leak roots", columns, 4, NULL };
@@ -121,8 +121,8 @@ static void write_shared(struct root_summary *summary)
 	};
 	static const struct table table = {
 		"shared", columns, 2,
-		"{count} allocations taking 0x{bytes}({bytes,}) bytes hang on "
-		"several leak roots and are in no line above."
+		"Several leak roots share {count} allocations taking "
+		"0x{bytes}({bytes,}) bytes, which are in no line above."
 	};
 	const struct leaks *leaks = analysis_leaks(summary->analysis);
 

@@ -1,9 +1,9 @@
 /*
  * `summarize leakroots`: where to look first.
  *
- *	roots  allocations  bytes  what the roots are
- *	   50          150  4,800  signature 55bd4cec3ca0
- *	    2           18    576  size 0x28
+ *	leak roots  allocations lost  bytes lost  what the roots are
+ *	        50               150       4,800  signature 55bd4cec3ca0
+ *	         2                18         576  size 0x28
  *
  * For each kind of leak root, how many there are, and what was lost with them.
  */

@@ -27,8 +27,9 @@ void rows_left_out(struct report *report, const char *noun, uint64_t total,
 		{ "count", VALUE_COUNT },
 		{ "what", VALUE_TEXT },
 	};
-	static const struct table table = { "left out", columns, 2,
-					    "... and {count} more {what}." };
+	static const struct table table = {
+		"left out", columns, 2, "... and {count} more {what} not shown."
+	};
 
 	if (limit == 0 || total <= limit)
 		return;

@@ -194,30 +194,48 @@ static struct error *find_main_arenas(struct glibc_heap *heap, bool mapped,
 }
 
 /*
- * Whether mp_.sbrk_base stands at address. Before it: n_mmaps, n_mmaps_max,
- * max_n_mmaps, no_dyn_threshold (ints), mmapped_mem, max_mmapped_mem.
+ * malloc's own count of mmapped chunks, from what stands before sbrk_base:
+ * n_mmaps, n_mmaps_max, max_n_mmaps and no_dyn_threshold (ints), then
+ * mmapped_mem and max_mmapped_mem. From 2.35 on, hp_flags moves n_mmaps down
+ * by an int, and 4 bytes of padding follow.
  */
-static bool is_sbrk_base(struct view *view, uint64_t address,
-			 struct glibc_parameters *ret)
+static bool read_counts(struct view *view, uint64_t address, uint64_t shift,
+			struct glibc_parameters *ret)
 {
-	uint64_t base, counts, mapped, most, size;
+	uint32_t counts[3];
+	uint64_t size, most;
 
-	if (!view_word(view, address, &base) || base < PAGE ||
-	    !view_word(view, address - 32, &counts) ||
-	    !view_word(view, address - 16, &mapped) ||
+	if (!image_read(view->image, address - 32 - shift, counts,
+			sizeof(counts)) ||
+	    !view_word(view, address - 16, &size) ||
 	    !view_word(view, address - 8, &most))
 		return false;
-	/* n_mmaps is at most n_mmaps_max; sizes are whole pages. */
-	if ((int32_t)counts < 0 || (int32_t)counts > (int32_t)(counts >> 32) ||
-	    mapped > most || mapped % PAGE != 0 || most % PAGE != 0)
+	/* Sizes are whole pages, and 0 just where the counts are. */
+	if (counts[0] > counts[1] || counts[0] > counts[2] || size > most ||
+	    size % PAGE != 0 || most % PAGE != 0 ||
+	    (counts[0] == 0) != (size == 0) || (counts[2] == 0) != (most == 0))
+		return false;
+	ret->mapped_count = counts[0];
+	ret->mapped_size = size;
+	return true;
+}
+
+/* Whether mp_.sbrk_base stands at address, and a first chunk at its value. */
+static bool is_sbrk_base(struct view *near, struct view *far, uint64_t address,
+			 struct glibc_parameters *ret)
+{
+	uint64_t base, size;
+
+	if (!view_word(near, address, &base) || base < PAGE)
 		return false;
 	base = (base + 15) & ~UINT64_C(15);
-	if (!view_word(view, base + 8, &size) || !(size & PREV_INUSE) ||
+	if (!view_word(far, base + 8, &size) || !(size & PREV_INUSE) ||
 	    (size & (IS_MMAPPED | NON_MAIN_ARENA)) ||
 	    (size & ~(uint64_t)FLAGS) < FENCE)
 		return false;
-	*ret = (struct glibc_parameters){ base, (uint32_t)counts, mapped };
-	return true;
+	*ret = (struct glibc_parameters){ .base = base };
+	return read_counts(near, address, 4, ret) ||
+	       read_counts(near, address, 0, ret);
 }
 
 /* mp_ is in the same data section as main_arena. */
@@ -242,7 +260,8 @@ static struct glibc_parameters find_parameters(struct glibc_heap *heap,
 			continue;
 		region = image_find(image, base);
 		if (!region || !(region->rights & RIGHT_WRITE) ||
-		    !is_sbrk_base(&far, i, &found))
+		    program_find_stack(heap->context.program, base) ||
+		    !is_sbrk_base(&near, &far, i, &found))
 			continue;
 		/* Best where the main arena grows at its upper end. */
 		if (region == top && found.base <= arena->top)
@@ -276,31 +295,43 @@ static struct error *add_parameters(struct glibc_heap *heap,
 	return NULL;
 }
 
-/*
- * How far apart heaps are: 64 MiB, or four huge pages. The heap that top is in
- * begins with the arena's address.
- */
+/* How many arenas have their address where the heap that top is in begins. */
+static size_t count_owners(struct glibc_heap *heap, uint64_t alignment)
+{
+	struct view view = { heap->context.image };
+	size_t count = 0;
+
+	for (size_t i = 0; i < heap->arena_count; i++) {
+		const struct glibc_arena *arena = &heap->arenas[i];
+		uint64_t owner;
+
+		if (!arena->main &&
+		    view_word(&view, arena->top & ~(alignment - 1), &owner) &&
+		    owner == arena->address)
+			count++;
+	}
+	return count;
+}
+
+/* How far apart heaps are: 64 MiB, or four huge pages. */
 static uint64_t subheap_alignment(struct glibc_heap *heap)
 {
 	static const uint64_t sizes[] = {
 		UINT64_C(64) << 20, UINT64_C(8) << 20, UINT64_C(4) << 30,
 		UINT64_C(2) << 30,  UINT64_C(1) << 20, UINT64_C(128) << 20,
 	};
-	struct view view = { heap->context.image };
+	uint64_t best = sizes[0];
+	size_t most = 0;
 
-	for (size_t i = 0; i < heap->arena_count; i++) {
-		const struct glibc_arena *arena = &heap->arenas[i];
-		uint64_t owner;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		size_t count = count_owners(heap, sizes[i]);
 
-		if (arena->main)
-			continue;
-		for (size_t j = 0; j < sizeof(sizes) / sizeof(sizes[0]); j++)
-			if (view_word(&view, arena->top & ~(sizes[j] - 1),
-				      &owner) &&
-			    owner == arena->address)
-				return sizes[j];
+		if (count > most) {
+			most = count;
+			best = sizes[i];
+		}
 	}
-	return sizes[0];
+	return best;
 }
 
 static struct error *add_subheap(struct glibc_heap *heap,

@@ -33,16 +33,17 @@ static bool sound_header(const struct glibc_arena *arena, uint64_t header,
 	       !(arena->main && (header & NON_MAIN_ARENA));
 }
 
-/* Whether a fence begins at chunk: two headers of 16 bytes, or 16 and 0. */
+/*
+ * Whether a fence begins at chunk: two headers of 16 bytes, or 16 and 0. The
+ * first says whether what was top is free.
+ */
 static bool is_fence(struct view *view, uint64_t chunk, uint64_t header)
 {
 	uint64_t next;
 
-	return (header & ~(uint64_t)FLAGS) == FENCE && (header & PREV_INUSE) &&
+	return (header & ~(uint64_t)PREV_INUSE) == FENCE &&
 	       view_word(view, chunk + FENCE + 8, &next) &&
-	       ((next & ~(uint64_t)FLAGS) == FENCE ||
-		(next & ~(uint64_t)FLAGS) == 0) &&
-	       (next & PREV_INUSE);
+	       (next == (FENCE | PREV_INUSE) || next == PREV_INUSE);
 }
 
 enum step { STEP_CHUNK, STEP_TOP, STEP_FENCE, STEP_BROKEN };

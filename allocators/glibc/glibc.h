@@ -100,6 +100,16 @@ struct glibc_heap {
 	arena_number first_arena;
 };
 
+/*
+ * Whether a main arena has a piece that was not found. Alignment makes up less
+ * than a page of the difference.
+ */
+static inline bool glibc_arena_lacks(const struct glibc_arena *arena)
+{
+	return arena->main && arena->stated_size >= PAGE &&
+	       arena->size <= arena->stated_size - PAGE;
+}
+
 /* Reads words that are near each other without searching for their region. */
 struct view {
 	const struct image *image;

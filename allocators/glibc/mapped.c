@@ -22,6 +22,37 @@ static int compare_ranges(const void *a, const void *b)
 	return left->start < right->start ? -1 : left->start > right->start;
 }
 
+static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low,
+			    uint64_t high, uint64_t *ret_start,
+			    uint64_t *ret_end);
+
+/*
+ * Whether the stack was made by the program in memory from malloc: a chunk
+ * begins right below it, or on the page before.
+ */
+static bool is_in_chunk(struct scan *scan, const struct stack *stack)
+{
+	const uint64_t page = ~(uint64_t)(PAGE - 1);
+	const uint64_t places[] = {
+		stack->start - HEADER,
+		(stack->start - 1) & page,
+		((stack->start - 1) & page) - PAGE,
+	};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		const struct region *region =
+			image_find(scan->heap->context.image, places[i]);
+		uint64_t start, end;
+
+		if (region && places[i] < stack->start &&
+		    is_mapped_chunk(scan, places[i], region->start, region->end,
+				    &start, &end) &&
+		    end >= stack->end)
+			return true;
+	}
+	return false;
+}
+
 /* Stacks, heaps and what was walked before hold no chunk of this kind. */
 static struct error *collect_taken(struct scan *scan,
 				   const struct memory_range *done,
@@ -40,8 +71,9 @@ static struct error *collect_taken(struct scan *scan,
 	for (size_t i = 0; i < stacks; i++) {
 		const struct stack *stack = program_stack(program, i);
 
-		taken[count++] =
-			(struct memory_range){ stack->start, stack->end };
+		if (!is_in_chunk(scan, stack))
+			taken[count++] = (struct memory_range){ stack->start,
+								stack->end };
 	}
 	for (size_t i = 0; i < scan->heap->subheap_count; i++) {
 		const struct glibc_subheap *subheap = &scan->heap->subheaps[i];
@@ -79,6 +111,34 @@ static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low,
 	return true;
 }
 
+/*
+ * memalign() moves the chunk up to where its user's memory is aligned, and
+ * leaves the header at the start of the mapping as it was. So look at the
+ * places where it may have moved to, for each alignment.
+ */
+static uint64_t aligned_chunk(struct scan *scan, uint64_t start, uint64_t end)
+{
+	for (uint64_t alignment = 2 * HEADER; alignment < end - start;
+	     alignment *= 2) {
+		uint64_t user = (start + 2 * HEADER + alignment - 1) &
+				~(alignment - 1);
+
+		/* The next one, if this left too little below it. */
+		for (int i = 0; i < 2; i++, user += alignment) {
+			uint64_t before, size;
+
+			if (user <= start + HEADER || user >= end)
+				break;
+			if (view_word(&scan->view, user - HEADER, &before) &&
+			    view_word(&scan->view, user - 8, &size) &&
+			    before == user - HEADER - start &&
+			    size == (end - user + HEADER + IS_MMAPPED))
+				return user - HEADER;
+		}
+	}
+	return start;
+}
+
 static struct error *add_mapped_chunk(struct scan *scan, uint64_t chunk,
 				      uint64_t start, uint64_t end)
 {
@@ -111,7 +171,7 @@ static struct glibc_arena *find_piece(struct scan *scan, uint64_t start,
 	for (size_t i = 0; i < heap->arena_count; i++) {
 		struct glibc_arena *arena = &heap->arenas[i];
 
-		if (arena->main && arena->size < arena->stated_size &&
+		if (glibc_arena_lacks(arena) &&
 		    glibc_is_piece(heap, arena, start, high, ret_end))
 			return arena;
 	}
@@ -137,6 +197,8 @@ static struct error *look_at(struct scan *scan, uint64_t address, uint64_t low,
 	*ret_next = address + 16;
 	if (is_mapped_chunk(scan, address, low, high, &start, &end)) {
 		*ret_next = end;
+		if (address == start)
+			address = aligned_chunk(scan, start, end);
 		return add_mapped_chunk(scan, address, start, end);
 	}
 	if (address % PAGE != 0 || !may_be_piece(scan, address) ||

@@ -59,7 +59,7 @@ static bool parse_with_unit(const char *word, uint64_t *ret)
 		number, UINT64_C(1) << (10 * (unit - units + 1)), ret);
 }
 
-static struct error *error_not(const char *word, const char *what)
+struct error *error_not(const char *word, const char *what)
 {
 	_cleanup_(free) char *escaped = escape_text(word);
 

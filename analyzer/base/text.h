@@ -47,6 +47,9 @@ const char *nearest_word(const char *word,
 			 const char *(*known)(const void *data, size_t number),
 			 const void *data);
 
+/* "'WORD' is not WHAT", the word escaped. */
+struct error *error_not(const char *word, const char *what);
+
 /*
  * "unknown WHAT 'WORD'", and "; did you mean 'NEAREST'?" if there is one. The
  * word is escaped.

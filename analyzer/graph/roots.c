@@ -115,7 +115,8 @@ static struct error *add_memory(struct roots *roots, uint64_t start,
 				(struct root_range){
 					stack->live > start ? stack->live :
 							      start,
-					stack->end < end ? stack->end : end,
+					stack->live_end < end ? stack->live_end :
+								end,
 					ROOT_STACK, stack->thread });
 		start = stack->end;
 	}
@@ -251,6 +252,69 @@ static struct error *scan_turn(void *data, size_t number, unsigned int thread)
 	return NULL;
 }
 
+/*
+ * Where the extended state of x86-64 keeps the upper parts of vector registers
+ * (Intel SDM, volume 1, chapter 13). Those of AVX-512 depend on the processor
+ * and follow from the size of the whole.
+ */
+struct vector_layout {
+	size_t least_size;
+	size_t high_256; /* upper halves of zmm0 to zmm15 */
+};
+
+enum {
+	VECTORS = 16,
+	VECTOR_LOW = 160,  /* xmm0 to xmm15 */
+	VECTOR_HIGH = 576, /* upper halves of ymm0 to ymm15 */
+};
+
+static const struct vector_layout vector_layouts[] = {
+	{ 2688, 1152 }, /* Intel, with room for MPX */
+	{ 2432, 896 },	/* AMD, without */
+	{ 832, 0 },	/* AVX only */
+};
+
+/* The vector register as a whole, of which *ret_size bytes are known. */
+static bool read_vector(const struct image_thread *state, size_t number,
+			uint8_t ret[64], size_t *ret_size)
+{
+	const uint8_t *bytes = state->vectors;
+	size_t i = 0, layouts = sizeof(vector_layouts) / sizeof(*vector_layouts);
+
+	while (i < layouts && state->vectors_size < vector_layouts[i].least_size)
+		i++;
+	if (i == layouts)
+		return false;
+	memcpy(ret, bytes + VECTOR_LOW + 16 * number, 16);
+	memcpy(ret + 16, bytes + VECTOR_HIGH + 16 * number, 16);
+	*ret_size = 32;
+	if (vector_layouts[i].high_256) {
+		memcpy(ret + 32,
+		       bytes + vector_layouts[i].high_256 + 32 * number, 32);
+		*ret_size = 64;
+	}
+	return true;
+}
+
+/* Visits what is at any byte of the state, or of a register, in anchor. */
+static bool visit_bytes(const struct roots *roots, const uint8_t *bytes,
+			size_t size, struct anchor *anchor,
+			bool (*visit)(void *data, const struct anchor *anchor),
+			void *data)
+{
+	for (size_t i = 0; i + 8 <= size; i++) {
+		uint64_t word;
+
+		memcpy(&word, bytes + i, sizeof(word));
+		if (!heap_bounds_hold(&roots->bounds, word))
+			continue;
+		anchor->target = allocation_find(roots->index, word);
+		if (anchor->target != NO_ALLOCATION && !visit(data, anchor))
+			return false;
+	}
+	return true;
+}
+
 /* Visits the registers of a thread, the vector ones at every byte. */
 static bool visit_registers(const struct roots *roots, uint32_t number,
 			    bool (*visit)(void *data,
@@ -260,7 +324,9 @@ static bool visit_registers(const struct roots *roots, uint32_t number,
 	const struct image_thread *state =
 		program_thread(roots->program, number)->state;
 	struct anchor anchor = { ROOT_REGISTER, .thread = number };
-	uint64_t words[REGISTERS], word;
+	uint64_t words[REGISTERS];
+	uint8_t vector[64];
+	size_t size;
 
 	memcpy(words, &state->registers, sizeof(words));
 	for (size_t i = 0; i < REGISTERS; i++) {
@@ -270,14 +336,14 @@ static bool visit_registers(const struct roots *roots, uint32_t number,
 			return false;
 	}
 	anchor.register_name = "a vector register";
-	for (size_t i = 0; i + 8 <= state->vectors_size; i++) {
-		memcpy(&word, state->vectors + i, sizeof(word));
-		if (!heap_bounds_hold(&roots->bounds, word))
-			continue;
-		anchor.target = allocation_find(roots->index, word);
-		if (anchor.target != NO_ALLOCATION && !visit(data, &anchor))
+	/* The state as it is, then what its layout tears apart. */
+	if (!visit_bytes(roots, state->vectors, state->vectors_size, &anchor,
+			 visit, data))
+		return false;
+	for (size_t i = 0; i < VECTORS && read_vector(state, i, vector, &size);
+	     i++)
+		if (!visit_bytes(roots, vector, size, &anchor, visit, data))
 			return false;
-	}
 	return true;
 }
 

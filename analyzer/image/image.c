@@ -91,7 +91,9 @@ struct error *image_add_mapping(struct image_builder *builder,
 {
 	struct image *image = builder->image;
 
-	if (mapping.start >= mapping.end)
+	/* The kernel's name for anonymous memory in huge pages. */
+	if (mapping.start >= mapping.end ||
+	    strncmp(mapping.path, "/anon_hugepage", 14) == 0)
 		return NULL;
 	if (!GROW(image->mappings, image->mapping_count,
 		  image->mapping_capacity))

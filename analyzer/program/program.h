@@ -20,13 +20,14 @@ struct module {
 enum stack_kind {
 	STACK_MAIN,	/* the kernel's: below the auxiliary vector */
 	STACK_THREAD,	/* of a thread made by pthread_create() */
-	STACK_FINISHED, /* of such a thread that has ended: all dead */
+	STACK_FINISHED, /* of such a thread that has ended */
 };
 
-/* [start, end) with the words at and above live in use. */
+/* [start, end), of which [live, live_end) is in use. */
 struct stack {
 	enum stack_kind kind;
-	uint64_t start, live, end; /* live == end: nothing in use */
+	uint64_t start, end;
+	uint64_t live, live_end;
 	uint32_t thread; /* an index, or NO_THREAD for a finished one */
 };
 

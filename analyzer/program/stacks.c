@@ -9,10 +9,11 @@ enum {
 	PTHREAD_LIST = 704,   /* { next, prev } of its list of stacks */
 	PTHREAD_TID = 720,    /* 0: ended; -1: ended and joined */
 	PTHREAD_SIZE = 2304,  /* at most about this much, in all versions */
+	PTHREAD_REACH = 1 << 16, /* from it to the end of the stack, at most */
+	PTHREAD_DTV = 8,	 /* header.dtv: what of TLS was allocated */
+	SMALLEST_STACK = 1 << 14, /* PTHREAD_STACK_MIN */
 	MAXIMUM_STACKS = 1 << 20,
 };
-
-static const uint64_t MAXIMUM_STACK_SIZE = UINT64_C(1) << 40;
 
 /* What is read of a struct pthread. */
 struct descriptor {
@@ -43,7 +44,9 @@ static bool find_block(const uint8_t *bytes, size_t size,
 
 		if (block == 0 || block > descriptor->address ||
 		    length <= descriptor->address - block ||
-		    length > MAXIMUM_STACK_SIZE || guard >= length ||
+		    length - (descriptor->address - block) >
+			    PTHREAD_REACH ||
+		    length < SMALLEST_STACK || guard >= length ||
 		    guard % 4096 != 0)
 			continue;
 		descriptor->start = block;
@@ -117,7 +120,7 @@ static struct error *add_main_stack(struct stack_list *list,
 	if (!region || !(region->rights & RIGHT_WRITE))
 		return NULL;
 	stack.start = stack.live = region->start;
-	stack.end = region->end;
+	stack.end = stack.live_end = region->end;
 	for (size_t i = 0; i < thread_count && stack.thread == NO_THREAD; i++) {
 		uint64_t pointer = threads[i].stack_pointer;
 
@@ -148,6 +151,7 @@ static struct error *add_thread_stacks(struct stack_list *list,
 				.start = descriptor.start,
 				.live = live_part(&threads[i], descriptor.start,
 						  descriptor.end),
+				.live_end = descriptor.end,
 				.end = descriptor.end,
 				.thread = (uint32_t)i,
 			});
@@ -158,22 +162,26 @@ static struct error *add_thread_stacks(struct stack_list *list,
 }
 
 /*
- * What is live in the stack of a thread that has ended: nothing once nobody
- * can join it any more; before, its descriptor holds the thread's result.
+ * What is live in the stack of a thread that has ended. Once nobody can join
+ * it any more, glibc keeps the stack for another thread, and with it only the
+ * table of its TLS (dtv); before, the descriptor holds the thread's result.
  */
 static struct error *add_finished(struct stack_list *list,
 				  const struct descriptor *descriptor)
 {
 	bool over = descriptor->tid < 0 || descriptor->detached;
 
-	return add_stack(list, (struct stack){
-				       .kind = STACK_FINISHED,
-				       .start = descriptor->start,
-				       .live = over ? descriptor->end :
-						      descriptor->address,
-				       .end = descriptor->end,
-				       .thread = NO_THREAD,
-			       });
+	return add_stack(
+		list, (struct stack){
+			      .kind = STACK_FINISHED,
+			      .start = descriptor->start,
+			      .live = descriptor->address,
+			      .live_end = over ? descriptor->address +
+							 PTHREAD_DTV + 8 :
+						 descriptor->end,
+			      .end = descriptor->end,
+			      .thread = NO_THREAD,
+		      });
 }
 
 /* Walk the list of stacks whose head stands at address, if there is one. */

@@ -37,8 +37,8 @@ static bool continues(const struct range *range, const struct mapped_part *part,
 	       part->rights == region->rights;
 }
 
-static struct error *collect(const struct analysis *analysis, bool writable,
-			     struct ranges *ret)
+static struct error *collect(const struct analysis *analysis,
+			     bool (*takes)(uint8_t rights), struct ranges *ret)
 {
 	const struct image *image = analysis_image(analysis);
 	size_t count = image_region_count(image);
@@ -55,8 +55,7 @@ static struct error *collect(const struct analysis *analysis, bool writable,
 		struct range *last =
 			ret->count ? &ret->list[ret->count - 1] : NULL;
 
-		if (!(region->rights & RIGHT_READ) ||
-		    !!(region->rights & RIGHT_WRITE) != writable)
+		if (!takes(region->rights))
 			continue;
 		if (last &&
 		    continues(last, &parts[last->number], segment, region)) {
@@ -76,17 +75,31 @@ static struct error *collect(const struct analysis *analysis, bool writable,
 	return error;
 }
 
+static bool is_writable(uint8_t rights)
+{
+	return rights & RIGHT_WRITE;
+}
+
+static bool is_readonly(uint8_t rights)
+{
+	return rights == RIGHT_READ;
+}
+
 static struct error *writable_collect(const struct analysis *analysis,
 				      struct ranges *ret)
 {
-	return collect(analysis, true, ret);
+	return collect(analysis, is_writable, ret);
 }
 
 static struct error *readonly_collect(const struct analysis *analysis,
 				      struct ranges *ret)
 {
-	return collect(analysis, false, ret);
+	return collect(analysis, is_readonly, ret);
 }
+
+/* By the bits of RIGHT_...: execute, write, read. */
+static const char *const rights[] = { "---", "--x", "-w-", "-wx",
+				      "r--", "r-x", "rw-", "rwx" };
 
 static void write_range(const struct analysis *analysis,
 			const struct ranges *ranges, const struct range *range,
@@ -94,15 +107,11 @@ static void write_range(const struct analysis *analysis,
 {
 	const struct mapped_part *part =
 		(const struct mapped_part *)ranges->details + range->number;
-	char rights[] = { part->rights & RIGHT_READ ? 'r' : '-',
-			  part->rights & RIGHT_WRITE ? 'w' : '-',
-			  part->rights & RIGHT_EXECUTE ? 'x' : '-', '\0' };
-
 	report_number(report, range->start);
 	report_number(report, range->start + range->size);
 	report_number(report, range->size);
 	report_number(report, part->present);
-	report_text(report, rights);
+	report_text(report, rights[part->rights & 7]);
 	report_text(report, part->mapping ? part->mapping->path : NULL);
 }
 

@@ -39,6 +39,7 @@ static bool find_arena(const struct analysis *analysis, uint64_t address,
 		return false;
 	place->kind = PLACE_ARENA;
 	place->arena = heaps_arena(heaps, region->arena);
+	place->allocator = heaps_arena_allocator(heaps, region->arena);
 	place->start = region->start;
 	place->size = region->end - region->start;
 	return true;
@@ -67,6 +68,18 @@ static bool find_claim(const struct analysis *analysis, uint64_t address,
 	return true;
 }
 
+/*
+ * Zeroed variables stand behind what a module maps of its file, in a mapping
+ * that no file tells of.
+ */
+static const struct module *module_in_front(const struct program *program,
+					    const struct region *region)
+{
+	if (!region || region->mapping || region->start == 0)
+		return NULL;
+	return program_find_module(program, region->start - 1);
+}
+
 static bool find_module(const struct analysis *analysis, uint64_t address,
 			struct place *place)
 {
@@ -74,10 +87,14 @@ static bool find_module(const struct analysis *analysis, uint64_t address,
 
 	place->module = program_find_module(program, address);
 	if (!place->module)
+		place->module = module_in_front(program, place->region);
+	if (!place->module)
 		return false;
 	place->kind = PLACE_MODULE;
 	place->start = place->module->start;
 	place->size = place->module->end - place->module->start;
+	if (address - place->start >= place->size)
+		place->size = place->region->end - place->start;
 	return true;
 }
 

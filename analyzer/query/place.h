@@ -25,6 +25,7 @@ struct place {
 	const struct stack *stack;
 	const struct module *module;
 	struct arena arena;
+	const struct allocator *allocator; /* of the arena */
 };
 
 /* Needs STAGE_HEAP. */

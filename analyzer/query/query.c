@@ -99,7 +99,7 @@ static const char *sort_name(const void *data, size_t number)
 
 struct error *query_take_sort(struct set_query *query, const char *word)
 {
-	struct error *error;
+	const char *nearest = nearest_word(word, sort_name, NULL);
 
 	for (size_t i = 0; i < SORT_NAMES; i++) {
 		if (strcasecmp(word, sort_names[i].name) == 0) {
@@ -107,9 +107,9 @@ struct error *query_take_sort(struct set_query *query, const char *word)
 			return NULL;
 		}
 	}
-	error = error_unknown("order", word,
-			      nearest_word(word, sort_name, NULL));
-	return error_wrap(error, "sort by count, bytes or address");
+	if (nearest)
+		return error_unknown("order", word, nearest);
+	return error_not(word, "an order: count, bytes or address");
 }
 
 struct error *query_take_limit(struct set_query *query, const char *word)

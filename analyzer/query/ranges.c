@@ -68,7 +68,7 @@ static void stacks_write(const struct analysis *analysis,
 	report_number(report, stack->start);
 	report_number(report, stack->end);
 	report_number(report, range->size);
-	report_number(report, stack->end - stack->live);
+	report_number(report, stack->live_end - stack->live);
 	report_thread(report, program, stack->thread);
 	report_text(report, stack_kind_name(stack->kind));
 }

@@ -343,8 +343,8 @@ static const struct set sets[] = {
 	  &range_kind_arenas },
 	{ "writable", "memory that can be written", false, STAGE_PROGRAM, NULL,
 	  &range_kind_writable },
-	{ "readonly", "memory that can be read, and not written", false,
-	  STAGE_PROGRAM, NULL, &range_kind_readonly },
+	{ "readonly", "memory that can be read, but not written or executed",
+	  false, STAGE_PROGRAM, NULL, &range_kind_readonly },
 };
 
 const struct set *set_at(size_t number)

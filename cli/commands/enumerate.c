@@ -41,6 +41,8 @@ static struct error *enumerate_ranges(struct analysis *analysis,
 	for (size_t i = 0; !error && i < ranges.count; i++) {
 		if (query->limit && i == query->limit)
 			break;
+		if (ranges.list[i].start == 0)
+			continue; /* an arena without a place of its own */
 		report_number(report, ranges.list[i].start);
 		report_end_row(report);
 	}

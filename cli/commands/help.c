@@ -13,6 +13,7 @@ enum {
 	MAXIMUM_WORDS = 2, /* a command and a set */
 	LINE_WIDTH = 78,
 	NAME_WIDTH = 26, /* of what an entry of a list explains */
+	COMMAND_WIDTH = 13,
 };
 
 struct help_arguments {
@@ -79,8 +80,8 @@ static void write_filled(struct report *report, const char *name, size_t indent,
 	} while (*text);
 }
 
-/* An entry of a list. */
-static void write_entry(struct report *report, const char *name,
+/* An entry of a list; width is that of names. */
+static void write_entry(struct report *report, const char *name, size_t width,
 			const char *text)
 {
 	_cleanup_(free) char *indented = NULL;
@@ -89,11 +90,11 @@ static void write_entry(struct report *report, const char *name,
 		indented = NULL;
 		return;
 	}
-	if (strlen(indented) > NAME_WIDTH) {
+	if (strlen(indented) > width) {
 		write_line(report, "%s", indented);
 		indented[0] = '\0';
 	}
-	write_filled(report, indented, NAME_WIDTH, text);
+	write_filled(report, indented, width, text);
 }
 
 enum group { GROUP_SETS, GROUP_PLACES, GROUP_SESSION, GROUPS };
@@ -103,19 +104,6 @@ static enum group group_of(const struct command *command)
 	if (command->word == WORD_SET)
 		return GROUP_SETS;
 	return command->needs_analysis ? GROUP_PLACES : GROUP_SESSION;
-}
-
-static void write_command_entry(struct report *report,
-				const struct command *command)
-{
-	_cleanup_(free) char *usage = NULL;
-
-	if (asprintf(&usage, "%s %s", command->name,
-		     command->words ? command->words : "") < 0) {
-		usage = NULL;
-		return;
-	}
-	write_entry(report, usage, command->summary);
 }
 
 static void write_commands(struct report *report)
@@ -130,7 +118,9 @@ static void write_commands(struct report *report)
 		write_line(report, "%s", titles[group]);
 		for (size_t i = 0; commands[i]; i++)
 			if (group_of(commands[i]) == group)
-				write_command_entry(report, commands[i]);
+				write_entry(report, commands[i]->name,
+					    COMMAND_WIDTH,
+					    commands[i]->summary);
 		write_line(report, "%s", "");
 	}
 	write_filled(report, "", 0,
@@ -149,7 +139,7 @@ static void write_set_entry(struct report *report, const struct set *set)
 		usage = NULL;
 		return;
 	}
-	write_entry(report, usage, set->summary);
+	write_entry(report, usage, NAME_WIDTH, set->summary);
 }
 
 static void write_sets(struct report *report, bool of_allocations)
@@ -179,7 +169,7 @@ static void write_switch(struct report *report,
 		usage = NULL;
 		return;
 	}
-	write_entry(report, usage, option->doc ? option->doc : "");
+	write_entry(report, usage, NAME_WIDTH, option->doc ? option->doc : "");
 }
 
 static void write_switches(struct report *report,

@@ -109,6 +109,7 @@ int main(void)
 	void *volatile frame[ON_STACK];
 
 	truth_open();
+	truth_warm_up();
 	populate_frame(frame, truth_kept);
 	lose();
 	keep();

@@ -128,6 +128,7 @@ static OUT_OF_LINE void finish_run(void)
 
 static OUT_OF_LINE void populate_thread(void)
 {
+	truth_warm_up();
 	populate(1);
 	overrun(sizeof(*target));
 }
@@ -280,6 +281,7 @@ int main(int argument_count, char **arguments)
 		find_kind(argument_count > 1 ? arguments[1] : NULL);
 
 	truth_open();
+	truth_warm_up();
 	kind->prepare();
 	populate(0);
 	kind->finish();

@@ -81,6 +81,7 @@ static OUT_OF_LINE void fill_unsorted_and_fast_bins(void)
 int main(void)
 {
 	truth_open();
+	truth_warm_up();
 	/* The largest that malloc accepts. */
 	mallopt(M_MXFAST, 160);
 	fill_bins();

@@ -65,6 +65,7 @@ static OUT_OF_LINE void free_all(void)
 int main(void)
 {
 	truth_open();
+	truth_warm_up();
 	slots = mmap(NULL, SLOTS * sizeof(*slots), PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (slots == MAP_FAILED)

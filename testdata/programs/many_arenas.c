@@ -73,6 +73,7 @@ static OUT_OF_LINE void populate_large(size_t thread)
 static OUT_OF_LINE void populate_frame(size_t thread, void *volatile *frame)
 {
 	/* All at once, so that no thread takes over another's arena. */
+	truth_warm_up();
 	atomic_fetch_add(&started, 1);
 	while (atomic_load(&started) < THREADS)
 		sched_yield();
@@ -102,6 +103,7 @@ static void *finishing_thread(void *argument)
 
 static void *heir_thread(void *argument)
 {
+	truth_warm_up();
 	populate_small((size_t)argument, true);
 	truth_rest();
 }

@@ -73,6 +73,7 @@ static OUT_OF_LINE void populate_by_other_names(void)
 int main(void)
 {
 	truth_open();
+	truth_warm_up();
 	for (size_t round = 0; round < ROUNDS; round++) {
 		set_mapped(true);
 		populate(2 * round);

@@ -101,6 +101,7 @@ static OUT_OF_LINE void populate_other_mappings(void)
 int main(void)
 {
 	truth_open();
+	truth_warm_up();
 	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	for (size_t group = 0; group < GROUPS; group++)
 		populate_group(group);

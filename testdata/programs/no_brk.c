@@ -74,8 +74,11 @@ int main(int argument_count, char **arguments)
 	bool early = argument_count > 1 && strcmp(arguments[1], "early") == 0;
 
 	truth_open();
+	if (early)
+		stop_break();
+	truth_warm_up();
 	for (size_t round = 0; round < ROUNDS; round++) {
-		if (round == (early ? 0 : 1))
+		if (round == 1 && !early)
 			stop_break();
 		map_region(round);
 		populate(round);

@@ -116,6 +116,7 @@ int main(void)
 	void *volatile frame[ON_STACK];
 
 	truth_open();
+	truth_warm_up();
 	populate_small();
 	populate_large();
 	populate_frame(frame);

@@ -100,6 +100,7 @@ static OUT_OF_LINE void populate_mapped(void)
 int main(void)
 {
 	truth_open();
+	truth_warm_up();
 	/* A fixed threshold: it would rise with the first block unmapped. */
 	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	populate();

@@ -120,6 +120,7 @@ static OUT_OF_LINE void populate_mixed(void)
 int main(void)
 {
 	truth_open();
+	truth_warm_up();
 	populate_lost();
 	populate_kept();
 	populate_mixed();

@@ -4,7 +4,6 @@
 
 #include "truth.h"
 
-#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -56,8 +55,8 @@ static OUT_OF_LINE void lose_ring(void)
 
 static OUT_OF_LINE void populate_mapped(void)
 {
-	void *kept = truth_block(9000);
-	void *lost = truth_block(9000);
+	void *kept = truth_block(140000);
+	void *lost = truth_block(140000);
 
 	truth_kept(kept);
 	held_mapped = kept;
@@ -66,6 +65,7 @@ static OUT_OF_LINE void populate_mapped(void)
 
 static void *run(void *argument)
 {
+	truth_warm_up();
 	populate(1);
 	truth_rest();
 	return argument;
@@ -86,7 +86,7 @@ static OUT_OF_LINE void start_thread(void)
 int main(void)
 {
 	truth_open();
-	mallopt(M_MMAP_THRESHOLD, 8192);
+	truth_warm_up();
 	start_thread();
 	lose_ring();
 	populate_mapped();

@@ -40,6 +40,7 @@ static OUT_OF_LINE void populate(size_t thread)
 
 static void *run(void *argument)
 {
+	truth_warm_up();
 	populate(1);
 	truth_rest();
 	return argument;
@@ -63,6 +64,7 @@ static OUT_OF_LINE void trim(void)
 int main(void)
 {
 	truth_open();
+	truth_warm_up();
 	start_thread();
 	populate(0);
 	trim();

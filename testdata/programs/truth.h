@@ -37,6 +37,13 @@
 /* To be called first, before the program allocates. */
 void truth_open(void);
 
+/*
+ * Have malloc allocate the calling thread's cache: from 2.43 on, it does so
+ * when the thread first frees something, and may put the cache where something
+ * was that the program says is freed.
+ */
+void truth_warm_up(void);
+
 /* Blocks of malloc() and aligned_alloc(), filled with what is no pointer. */
 void *truth_block(size_t size);
 void *truth_aligned_block(size_t alignment, size_t size);

@@ -50,6 +50,7 @@ PROGRAMS = {
     "own_stack": [[]],
     "coroutine": [[]],
     "trimmed": [[]],
+    "late_cache": [[]],
     "small": [[]],
     "damaged": [[damage] for damage in DAMAGES],
 }

@@ -26,12 +26,12 @@
 #define OUT_OF_LINE __attribute__((noinline, noclone))
 
 /* What a first word that is a signature points to. */
-static const int signatures[2] = { 1, 2 };
+static const char *const signatures[] = { "session", "request" };
 
-static void **static_block;
-static void **mapped_block;
-static void **dangling;
-static void **for_register;
+static void **volatile static_block;
+static void **volatile mapped_block;
+static void **volatile dangling;
+static void **volatile for_register;
 
 /* A zeroed block of that size, to its last byte. */
 static OUT_OF_LINE void **block(size_t size)
