@@ -20,6 +20,7 @@ static void glibc_close(struct heap *base)
 	memory_release(&heap->fast.memory);
 	memory_release(&heap->tcaches.memory);
 	memory_release(&heap->vouched.memory);
+	free(heap->broken);
 	free(heap->arenas);
 	free(heap->subheaps);
 	free(heap->parameters);
@@ -104,18 +105,28 @@ static struct error *walk_main(struct glibc_heap *heap, struct block_sink *sink,
 }
 
 /* Compare what malloc counted itself with what was found. */
-static void check_counts(struct glibc_heap *heap)
+static void check_counts(struct glibc_heap *heap, const struct block_sink *sink)
 {
 	uint64_t count = 0, size = 0;
+	struct block below = { 0 };
 
 	for (size_t i = 0; i < heap->parameters_count; i++) {
-		if (heap->parameters[i].mapped_size == 0 &&
-		    heap->parameters[i].mapped_count == 0)
-			continue;
 		count += heap->parameters[i].mapped_count;
 		size += heap->parameters[i].mapped_size;
 	}
-	if (count != 0 && (count != heap->mapped_count ||
+	if (heap->mapped_gap)
+		block_sink_below(sink, heap->mapped_gap, &below);
+	if (count > heap->mapped_count && below.start)
+		findings_add(heap->context.findings, FINDING_INCOMPLETE,
+			     "%" PRIu64 " mmapped chunks of %" PRIu64
+			     " bytes, which malloc counts, were not found. The "
+			     "heap may be damaged at %#" PRIx64
+			     ": the allocation below it, at %#" PRIx64
+			     " of size %#" PRIx64 ", may have been overrun",
+			     count - heap->mapped_count,
+			     size - heap->mapped_size, heap->mapped_gap,
+			     below.start, below.size);
+	else if (count && (count != heap->mapped_count ||
 			   size != heap->mapped_size))
 		findings_add(heap->context.findings, FINDING_INCOMPLETE,
 			     "malloc counts %" PRIu64
@@ -163,8 +174,8 @@ static struct error *glibc_walk(struct heap *base, arena_number first,
 		error = glibc_settle_lists(heap, sink);
 	if (error)
 		return error;
-	glibc_check_bins(heap);
-	check_counts(heap);
+	glibc_report_lists(heap, sink);
+	check_counts(heap, sink);
 	return NULL;
 }
 

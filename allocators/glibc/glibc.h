@@ -74,6 +74,14 @@ struct number_list {
 	size_t count;
 };
 
+/* A list that was found broken before the blocks beside it were known. */
+struct glibc_broken_list {
+	const char *kind; /* "thread cache", "fast bin" */
+	uint64_t size;	  /* of its chunks */
+	uint64_t owner;	  /* the arena or tcache */
+	uint64_t user;	  /* the memory in which a link is wrong */
+};
+
 struct glibc_heap {
 	struct heap heap;
 	struct heap_context context;
@@ -90,12 +98,15 @@ struct glibc_heap {
 	uint64_t tcache_key;	    /* in the second word of cached chunks */
 	bool mangled;		    /* the links of cached and fast chunks */
 	bool cache_damaged, fast_damaged;
+	struct glibc_broken_list *broken;
+	size_t broken_count;
 
 	/* Chunks that a list names, to go on from behind damage. */
 	struct number_list vouched;
 	bool vouched_known;
 
 	uint64_t mapped_count, mapped_size; /* mmapped chunks found */
+	uint64_t mapped_gap; /* behind one, where another might be; or 0 */
 	size_t first_block;		    /* of this heap in the sink */
 	arena_number first_arena;
 };

@@ -228,16 +228,31 @@ static void decide_mangling(struct glibc_heap *heap)
 	heap->mangled = mangled >= plain;
 }
 
-static void report_cache(struct glibc_heap *heap, const struct tcache *tcache,
-			 unsigned int bin, uint64_t user)
+/* To be reported when the blocks are known. */
+static struct error *note_broken(struct glibc_heap *heap,
+				 struct glibc_broken_list list)
+{
+	struct glibc_broken_list *broken;
+
+	if (heap->broken_count >= MAXIMUM_FINDINGS)
+		return NULL;
+	broken = reallocarray(heap->broken, heap->broken_count + 1,
+			      sizeof(*broken));
+	if (!broken)
+		return &error_no_memory;
+	heap->broken = broken;
+	broken[heap->broken_count++] = list;
+	return NULL;
+}
+
+static struct error *note_cache(struct glibc_heap *heap,
+				const struct tcache *tcache, unsigned int bin,
+				uint64_t user)
 {
 	heap->cache_damaged = true;
-	findings_add(heap->context.findings, FINDING_INCOMPLETE,
-		     "a thread's cache (tcache at %#" PRIx64
-		     ") is damaged: the list of chunks of size %#" PRIx64
-		     " breaks at %#" PRIx64
-		     "; the rest of it is recognised by its contents only",
-		     tcache->address, small_bin_size(bin), user);
+	return note_broken(heap, (struct glibc_broken_list){
+					 "thread cache", small_bin_size(bin),
+					 tcache->address, user });
 }
 
 static struct error *collect_tcache_bin(struct glibc_heap *heap,
@@ -253,10 +268,8 @@ static struct error *collect_tcache_bin(struct glibc_heap *heap,
 		struct error *error;
 
 		if (length > MAXIMUM_CACHED || !fits_bin(view, user, bin) ||
-		    !view_word(view, user, &link)) {
-			report_cache(heap, tcache, bin, last);
-			return NULL;
-		}
+		    !view_word(view, user, &link))
+			return note_cache(heap, tcache, bin, last);
 		error = number_list_add(&heap->cached, user - HEADER);
 		if (error)
 			return error;
@@ -267,7 +280,7 @@ static struct error *collect_tcache_bin(struct glibc_heap *heap,
 		user = demangle(heap, user, link);
 	}
 	if (tcache->layout->counts && length != tcache->counters[bin])
-		report_cache(heap, tcache, bin, last);
+		return note_cache(heap, tcache, bin, last);
 	return NULL;
 }
 
@@ -286,25 +299,14 @@ static struct error *collect_tcache(struct glibc_heap *heap,
 	return NULL;
 }
 
-static void report_fast(struct glibc_heap *heap,
-			const struct glibc_arena *arena, uint64_t size,
-			uint64_t chunk)
-{
-	heap->fast_damaged = true;
-	findings_add(heap->context.findings, FINDING_INCOMPLETE,
-		     "the fast bin of size %#" PRIx64 " of the arena at %#"
-		     PRIx64 " is damaged: its list breaks at %#" PRIx64
-		     "; the rest of it is recognised by its contents only",
-		     size, arena->address, chunk + HEADER);
-}
-
 /* A list of any length: a cycle is found by Brent's algorithm. */
 static struct error *collect_fastbin(struct glibc_heap *heap,
 				     const struct glibc_arena *arena,
 				     unsigned int bin)
 {
 	struct view view = { heap->context.image };
-	uint64_t size = small_bin_size(bin), chunk, last = 0, mark = 0;
+	uint64_t size = small_bin_size(bin), chunk, last = arena->address,
+		 mark = 0;
 	uint64_t steps = 0, power = 1;
 
 	if (!view_word(&view,
@@ -318,8 +320,10 @@ static struct error *collect_fastbin(struct glibc_heap *heap,
 		if (chunk % 16 != 0 || chunk == mark ||
 		    chunk_size(&view, chunk) != size ||
 		    !view_word(&view, chunk + HEADER, &link)) {
-			report_fast(heap, arena, size, last);
-			return NULL;
+			heap->fast_damaged = true;
+			return note_broken(heap, (struct glibc_broken_list){
+							 "fast bin", size,
+							 arena->address, last });
 		}
 		error = number_list_add(&heap->fast, chunk);
 		if (error)
@@ -328,7 +332,7 @@ static struct error *collect_fastbin(struct glibc_heap *heap,
 			mark = chunk;
 			power *= 2;
 		}
-		last = chunk;
+		last = chunk + HEADER;
 		chunk = demangle(heap, chunk + HEADER, link);
 	}
 	return NULL;
@@ -455,26 +459,30 @@ struct error *glibc_settle_lists(struct glibc_heap *heap,
 
 /*
  * Visit the chunks of a bin until one does not point back, or visit returns an
- * error. Whether the links of all fit is left in ret_whole, the last good
- * chunk in ret_last.
+ * error. Where links do not fit, the memory they stand in is left in
+ * *ret_broken; else 0.
  */
 static struct error *walk_bin(struct glibc_heap *heap, uint64_t bin,
 			      struct error *(*visit)(struct glibc_heap *heap,
 						     uint64_t chunk),
-			      bool *ret_whole, uint64_t *ret_last)
+			      uint64_t *ret_broken)
 {
 	struct view view = { heap->context.image };
 	uint64_t chunk, last = bin, back, mark = 0, steps = 0, power = 1;
 
-	*ret_whole = false;
-	*ret_last = bin;
+	*ret_broken = 0;
 	if (!view_word(&view, bin + 16, &chunk))
 		return NULL;
 	while (chunk != bin) {
 		struct error *error;
 
+		*ret_broken = last + HEADER;
 		if (chunk % 16 != 0 || chunk == mark ||
-		    !view_word(&view, chunk + 24, &back) || back != last)
+		    !view_word(&view, chunk + 24, &back))
+			return NULL;
+		/* Either link may be wrong; a chunk's own is the likely one. */
+		*ret_broken = chunk + HEADER;
+		if (back != last)
 			return NULL;
 		error = visit ? visit(heap, chunk) : NULL;
 		if (error)
@@ -483,42 +491,81 @@ static struct error *walk_bin(struct glibc_heap *heap, uint64_t bin,
 			mark = chunk;
 			power *= 2;
 		}
-		*ret_last = last = chunk;
+		last = chunk;
 		if (!view_word(&view, chunk + 16, &chunk))
 			return NULL;
 	}
-	*ret_whole = !view_word(&view, bin + 24, &back) || back == last;
+	*ret_broken = view_word(&view, bin + 24, &back) && back != last ?
+			      bin + HEADER :
+			      0;
 	return NULL;
 }
 
 static const char *bin_kind(unsigned int bin)
 {
-	return bin == 0 ? "unsorted" : bin < 63 ? "small" : "large";
+	return bin == 0 ? "unsorted bin" :
+	       bin < 63 ? "small bin" :
+			  "large bin";
 }
 
-void glibc_check_bins(struct glibc_heap *heap)
+/* What stands below memory in which a link is wrong may have overrun it. */
+static void report_broken(struct glibc_heap *heap,
+			  const struct block_sink *sink,
+			  const struct glibc_broken_list *list,
+			  const char *what_follows)
 {
-	for (size_t i = 0; i < heap->arena_count; i++) {
-		const struct glibc_arena *arena = &heap->arenas[i];
-		uint64_t bin = arena->address + arena->layout->bins - 16;
+	struct block below;
 
-		for (unsigned int j = 0; j < BINS; j++, bin += 16) {
-			uint64_t last;
-			bool whole;
+	if (list->user == list->owner ||
+	    !block_sink_below(sink, list->user, &below))
+		below = (struct block){ 0 };
+	if (below.start)
+		findings_add(heap->context.findings, FINDING_INCOMPLETE,
+			     "the heap is damaged at %#" PRIx64
+			     ": a link of the %s of size %#" PRIx64
+			     " at %#" PRIx64
+			     " is wrong there. The allocation below it, at "
+			     "%#" PRIx64 " of size %#" PRIx64
+			     ", may have been overrun. %s",
+			     list->user, list->kind, list->size, list->owner,
+			     below.start, below.size, what_follows);
+	else
+		findings_add(heap->context.findings, FINDING_INCOMPLETE,
+			     "the heap is damaged: the head of the %s of size "
+			     "%#" PRIx64 " at %#" PRIx64 " is wrong. %s",
+			     list->kind, list->size, list->owner, what_follows);
+}
 
-			walk_bin(heap, bin, NULL, &whole, &last);
-			if (whole)
-				continue;
-			findings_add(heap->context.findings, FINDING_INCOMPLETE,
-				     "the %s bin %u of the arena at %#" PRIx64
-				     " is damaged: its list breaks at %#"
-				     PRIx64
-				     "; what is free is told by the chunks "
-				     "themselves",
-				     bin_kind(j), j + 1, arena->address,
-				     last == bin ? bin : last + HEADER);
-		}
+static void check_bins(struct glibc_heap *heap, const struct block_sink *sink,
+		       const struct glibc_arena *arena)
+{
+	uint64_t bin = arena->address + arena->layout->bins - 16;
+
+	for (unsigned int i = 0; i < BINS; i++, bin += 16) {
+		struct glibc_broken_list list = {
+			.kind = bin_kind(i),
+			.owner = bin + HEADER,
+		};
+		struct view view = { heap->context.image };
+
+		walk_bin(heap, bin, NULL, &list.user);
+		if (!list.user)
+			continue;
+		if (list.user != list.owner)
+			list.size = chunk_size(&view, list.user - HEADER);
+		report_broken(heap, sink, &list,
+			      "What is free is told by the chunks themselves");
 	}
+}
+
+void glibc_report_lists(struct glibc_heap *heap, struct block_sink *sink)
+{
+	for (size_t i = 0; i < heap->broken_count; i++)
+		report_broken(heap, sink, &heap->broken[i],
+			      "The rest of the list is recognised by its "
+			      "contents only");
+	for (size_t i = 0; i < heap->arena_count; i++)
+		check_bins(heap, sink, &heap->arenas[i]);
 }
 
 static struct error *vouch(struct glibc_heap *heap, uint64_t chunk)
@@ -546,12 +593,12 @@ struct error *glibc_collect_vouched(struct glibc_heap *heap)
 		error = vouch_all(heap, &heap->fast);
 	for (size_t i = 0; i < heap->arena_count && !error; i++) {
 		const struct glibc_arena *arena = &heap->arenas[i];
-		uint64_t bin = arena->address + arena->layout->bins - 16, last;
-		bool whole;
+		uint64_t bin = arena->address + arena->layout->bins - 16;
+		uint64_t broken;
 
 		error = vouch(heap, arena->top);
 		for (unsigned int j = 0; j < BINS && !error; j++, bin += 16)
-			error = walk_bin(heap, bin, vouch, &whole, &last);
+			error = walk_bin(heap, bin, vouch, &broken);
 	}
 	number_list_sort(&heap->vouched);
 	heap->vouched_known = true;

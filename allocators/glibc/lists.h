@@ -24,8 +24,8 @@ struct error *glibc_collect_lists(struct glibc_heap *heap);
 struct error *glibc_settle_lists(struct glibc_heap *heap,
 				 struct block_sink *sink);
 
-/* Report the bins whose links do not fit each other. */
-void glibc_check_bins(struct glibc_heap *heap);
+/* Report the broken lists, and the bins whose links do not fit each other. */
+void glibc_report_lists(struct glibc_heap *heap, struct block_sink *sink);
 
 /* Fill heap->vouched with the chunks that any list or an arena names. */
 struct error *glibc_collect_vouched(struct glibc_heap *heap);

@@ -12,6 +12,7 @@ struct scan {
 	struct memory_range *taken; /* not to be looked at, by address */
 	size_t taken_count;
 	size_t next_taken, next_subheap;
+	uint64_t behind; /* the end of the mmapped chunk found last here */
 	struct view view;
 };
 
@@ -156,6 +157,7 @@ static struct error *add_mapped_chunk(struct scan *scan, uint64_t chunk,
 		error = block_sink_add(scan->sink, block);
 	heap->mapped_count++;
 	heap->mapped_size += end - start;
+	scan->behind = end;
 	return error;
 }
 
@@ -195,8 +197,13 @@ static struct error *look_at(struct scan *scan, uint64_t address, uint64_t low,
 	uint64_t start, end;
 
 	*ret_next = address + 16;
+	/* Right behind a chunk, there ought to be another. */
+	if (address == scan->behind && scan->heap->mapped_gap == 0)
+		scan->heap->mapped_gap = address + 8;
 	if (is_mapped_chunk(scan, address, low, high, &start, &end)) {
 		*ret_next = end;
+		if (scan->heap->mapped_gap == address + 8)
+			scan->heap->mapped_gap = 0;
 		if (address == start)
 			address = aligned_chunk(scan, start, end);
 		return add_mapped_chunk(scan, address, start, end);
@@ -216,6 +223,7 @@ static struct error *scan_gap(struct scan *scan, uint64_t low, uint64_t high)
 	uint64_t address = (low + 15) & ~UINT64_C(15), reported = address;
 
 	low = address;
+	scan->behind = 0;
 	while (address < high && high - address >= MINIMUM_CHUNK) {
 		struct error *error = NULL;
 		uint64_t size;

@@ -50,6 +50,10 @@ size_t block_sink_count(const struct block_sink *sink);
 bool block_sink_restate(struct block_sink *sink, uint64_t address,
 			enum block_state state);
 
+/* The block that starts last below address; false if there is none. */
+bool block_sink_below(const struct block_sink *sink, uint64_t address,
+		      struct block *ret);
+
 /*
  * Call visit for the used blocks below 4 GB, from the first-th block on, until
  * it returns false. It may restate blocks.

@@ -157,32 +157,77 @@ struct error *block_sink_claim(struct block_sink *sink, uint64_t start,
 	return NULL;
 }
 
+/*
+ * The number of the last block of the region that starts at or below address,
+ * or sink->count.
+ */
+static size_t find_in_region(const struct block_sink *sink,
+			     const struct heap_region *region, uint64_t address)
+{
+	const struct extent *extents = sink->extents.bytes;
+	size_t low = region->first, high = low + region->count;
+	uint64_t start = (address - region->start) / 16;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (extents[middle].start <= start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > region->first ? low - 1 : sink->count;
+}
+
+static uint64_t start_of(const struct block_sink *sink,
+			 const struct heap_region *region, size_t number)
+{
+	const struct extent *extents = sink->extents.bytes;
+
+	return region->start + UINT64_C(16) * extents[number].start;
+}
+
 /* The number of the block that starts at address, or sink->count. */
 static size_t find_start(const struct block_sink *sink, uint64_t address)
 {
 	const struct heap_region *regions = sink->regions.bytes;
-	const struct extent *extents = sink->extents.bytes;
 
 	for (size_t i = 0; i < sink->region_count; i++) {
-		size_t low = regions[i].first, high = low + regions[i].count;
-		uint64_t start = (address - regions[i].start) / 16;
+		size_t number;
 
-		if (address < regions[i].start || address >= regions[i].end ||
-		    address % 16 != 0)
+		if (address < regions[i].start || address >= regions[i].end)
 			continue;
-		while (low < high) {
-			size_t middle = low + (high - low) / 2;
-
-			if (extents[middle].start < start)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		if (low < regions[i].first + regions[i].count &&
-		    extents[low].start == start)
-			return low;
+		number = find_in_region(sink, &regions[i], address);
+		if (number != sink->count &&
+		    start_of(sink, &regions[i], number) == address)
+			return number;
 	}
 	return sink->count;
+}
+
+bool block_sink_below(const struct block_sink *sink, uint64_t address,
+		      struct block *ret)
+{
+	const struct heap_region *regions = sink->regions.bytes;
+	const struct extent *extents = sink->extents.bytes;
+	bool found = false;
+
+	for (size_t i = 0; i < sink->region_count; i++) {
+		size_t number;
+		uint64_t start;
+
+		if (address <= regions[i].start)
+			continue;
+		number = find_in_region(sink, &regions[i], address - 1);
+		if (number == sink->count)
+			continue;
+		start = start_of(sink, &regions[i], number);
+		if (found && start <= ret->start)
+			continue;
+		*ret = (struct block){ start, extents[number].size };
+		found = true;
+	}
+	return found;
 }
 
 bool block_sink_restate(struct block_sink *sink, uint64_t address,
