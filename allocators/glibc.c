@@ -64,9 +64,9 @@ static struct error *claim_arenas(struct glibc_heap *heap,
 {
 	for (size_t i = 0; i < heap->arena_count; i++) {
 		const struct glibc_arena *arena = &heap->arenas[i];
-		struct error *error = block_sink_claim(
-			sink, arena->address,
-			arena->address + arena->layout->size);
+		struct error *error =
+			block_sink_claim(sink, arena->address,
+					 arena->address + arena->layout->size);
 
 		if (error)
 			return error;
@@ -126,15 +126,14 @@ static void check_counts(struct glibc_heap *heap, const struct block_sink *sink)
 			     count - heap->mapped_count,
 			     size - heap->mapped_size, heap->mapped_gap,
 			     below.start, below.size);
-	else if (count && (count != heap->mapped_count ||
-			   size != heap->mapped_size))
-		findings_add(heap->context.findings, FINDING_INCOMPLETE,
-			     "malloc counts %" PRIu64
-			     " mmapped chunks of %" PRIu64
-			     " bytes, but %" PRIu64 " of %" PRIu64
-			     " bytes were found",
-			     count, size, heap->mapped_count,
-			     heap->mapped_size);
+	else if (count &&
+		 (count != heap->mapped_count || size != heap->mapped_size))
+		findings_add(
+			heap->context.findings, FINDING_INCOMPLETE,
+			"malloc counts %" PRIu64 " mmapped chunks of %" PRIu64
+			" bytes, but %" PRIu64 " of %" PRIu64
+			" bytes were found",
+			count, size, heap->mapped_count, heap->mapped_size);
 	for (size_t i = 0; i < heap->arena_count; i++) {
 		const struct glibc_arena *arena = &heap->arenas[i];
 

@@ -28,8 +28,7 @@ struct recipe {
 	struct error *(*build)(struct analysis *analysis, uint64_t *ret_count);
 };
 
-static struct error *build_image(struct analysis *analysis,
-				 uint64_t *ret_count)
+static struct error *build_image(struct analysis *analysis, uint64_t *ret_count)
 {
 	/* Opened along with the analysis. */
 	*ret_count = image_region_count(analysis->image);
@@ -65,8 +64,7 @@ static struct error *build_heap(struct analysis *analysis, uint64_t *ret_count)
 	return NULL;
 }
 
-static struct error *build_roots(struct analysis *analysis,
-				 uint64_t *ret_count)
+static struct error *build_roots(struct analysis *analysis, uint64_t *ret_count)
 {
 	struct error *error = roots_create(
 		analysis->image, analysis->program, analysis->index,
@@ -77,8 +75,7 @@ static struct error *build_roots(struct analysis *analysis,
 	return error;
 }
 
-static struct error *build_graph(struct analysis *analysis,
-				 uint64_t *ret_count)
+static struct error *build_graph(struct analysis *analysis, uint64_t *ret_count)
 {
 	struct error *error = graph_create(
 		analysis->image, analysis->index, &analysis->account,
@@ -96,8 +93,7 @@ static struct error *mark(struct analysis *analysis, enum root_kind first,
 	_cleanup_(bitmap_deinit) struct bitmap from = { 0 };
 	size_t count = allocation_count(analysis->index);
 	struct bitmap reached = { 0 };
-	struct error *error =
-		bitmap_init(&from, count, &analysis->account);
+	struct error *error = bitmap_init(&from, count, &analysis->account);
 
 	if (!error)
 		error = bitmap_init(&reached, count, &analysis->account);
@@ -137,13 +133,11 @@ static struct error *build_reachability(struct analysis *analysis,
 	return NULL;
 }
 
-static struct error *build_leaks(struct analysis *analysis,
-				 uint64_t *ret_count)
+static struct error *build_leaks(struct analysis *analysis, uint64_t *ret_count)
 {
-	struct error *error =
-		leaks_create(analysis->graph, analysis->index,
-			     &analysis->leaked, &analysis->account,
-			     analysis->progress, &analysis->leaks);
+	struct error *error = leaks_create(
+		analysis->graph, analysis->index, &analysis->leaked,
+		&analysis->account, analysis->progress, &analysis->leaks);
 
 	if (!error)
 		*ret_count = leak_root_count(analysis->leaks);
@@ -163,23 +157,38 @@ static struct error *build_incoming(struct analysis *analysis,
 }
 
 static const struct recipe recipes[STAGES] = {
-	[STAGE_IMAGE] = { "image", "regions", { STAGE_IMAGE, STAGE_IMAGE },
+	[STAGE_IMAGE] = { "image",
+			  "regions",
+			  { STAGE_IMAGE, STAGE_IMAGE },
 			  build_image },
-	[STAGE_PROGRAM] = { "program", "threads",
-			    { STAGE_IMAGE, STAGE_PROGRAM }, build_program },
-	[STAGE_HEAP] = { "heap", "allocations", { STAGE_PROGRAM, STAGE_HEAP },
+	[STAGE_PROGRAM] = { "program",
+			    "threads",
+			    { STAGE_IMAGE, STAGE_PROGRAM },
+			    build_program },
+	[STAGE_HEAP] = { "heap",
+			 "allocations",
+			 { STAGE_PROGRAM, STAGE_HEAP },
 			 build_heap },
-	[STAGE_ROOTS] = { "roots", "ranges", { STAGE_HEAP, STAGE_ROOTS },
+	[STAGE_ROOTS] = { "roots",
+			  "ranges",
+			  { STAGE_HEAP, STAGE_ROOTS },
 			  build_roots },
-	[STAGE_GRAPH] = { "graph", "references", { STAGE_HEAP, STAGE_GRAPH },
+	[STAGE_GRAPH] = { "graph",
+			  "references",
+			  { STAGE_HEAP, STAGE_GRAPH },
 			  build_graph },
-	[STAGE_REACHABILITY] = { "reachability", "leaked",
+	[STAGE_REACHABILITY] = { "reachability",
+				 "leaked",
 				 { STAGE_ROOTS, STAGE_GRAPH },
 				 build_reachability },
-	[STAGE_LEAKS] = { "leaks", "leak roots",
-			  { STAGE_REACHABILITY, STAGE_LEAKS }, build_leaks },
-	[STAGE_INCOMING] = { "incoming", "references",
-			     { STAGE_GRAPH, STAGE_INCOMING }, build_incoming },
+	[STAGE_LEAKS] = { "leaks",
+			  "leak roots",
+			  { STAGE_REACHABILITY, STAGE_LEAKS },
+			  build_leaks },
+	[STAGE_INCOMING] = { "incoming",
+			     "references",
+			     { STAGE_GRAPH, STAGE_INCOMING },
+			     build_incoming },
 };
 
 static double seconds(struct timeval time)

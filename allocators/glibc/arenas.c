@@ -6,11 +6,11 @@
 enum {
 	MAXIMUM_ARENAS = 1 << 16,
 	BIN_BYTES = BINS * 16,
-	BIN_MAP = 16,		 /* bytes of the bitmap behind the bins */
-	NEXT_FREE = 8,		 /* from next to next_free */
-	ATTACHED = 16,		 /* from next to attached_threads */
-	NEAR = 16 << 10,	 /* how far mp_ may be from main_arena */
-	MINIMUM_SELF_BINS = 32,	 /* empty or well linked, of 127 */
+	BIN_MAP = 16,		/* bytes of the bitmap behind the bins */
+	NEXT_FREE = 8,		/* from next to next_free */
+	ATTACHED = 16,		/* from next to attached_threads */
+	NEAR = 16 << 10,	/* how far mp_ may be from main_arena */
+	MINIMUM_SELF_BINS = 32, /* empty or well linked, of 127 */
 };
 
 /* fastbins, top, bins, next, system_mem, sizeof */
@@ -404,8 +404,8 @@ static struct error *find_subheaps(struct glibc_heap *heap)
 
 	for (size_t i = 0; i < image_region_count(image); i++) {
 		const struct region *region = image_region(image, i);
-		uint64_t start = (region->start + alignment - 1) &
-				 ~(alignment - 1);
+		uint64_t start =
+			(region->start + alignment - 1) & ~(alignment - 1);
 
 		if (!(region->rights & RIGHT_WRITE) || !region->bytes ||
 		    region->mapping)

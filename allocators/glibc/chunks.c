@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 enum {
-	SOUND_RUN = 16,	 /* as many sound chunks in a row are no accident */
+	SOUND_RUN = 16, /* as many sound chunks in a row are no accident */
 	PROGRESS_STEP = 1 << 16, /* chunks */
 };
 
@@ -14,10 +14,10 @@ struct walk {
 	struct block_sink *sink;
 	struct glibc_arena *arena;
 	arena_number number;
-	uint64_t end;	  /* of what may be walked */
+	uint64_t end;	     /* of what may be walked */
 	size_t cached, fast; /* the next of these lists at or above */
 	struct view view;
-	uint64_t steps;	  /* that may still be spent on finding chunks */
+	uint64_t steps;	   /* that may still be spent on finding chunks */
 	uint64_t previous; /* block below, for a report; 0: none */
 	uint64_t previous_size;
 };
@@ -173,8 +173,8 @@ static void end_region(struct walk *walk, uint64_t end)
 	block_sink_cut(walk->sink, end < walk->end ? end : walk->end);
 }
 
-static struct error *add_block(struct walk *walk, uint64_t chunk,
-			       uint64_t size, enum block_state state)
+static struct error *add_block(struct walk *walk, uint64_t chunk, uint64_t size,
+			       enum block_state state)
 {
 	walk->previous = chunk + HEADER;
 	walk->previous_size = size;
@@ -278,8 +278,8 @@ static struct error *skip_fence(struct walk *walk, uint64_t chunk,
 	uint64_t behind = chunk + 2 * (uint64_t)FENCE;
 
 	end_region(walk, behind);
-	*ret_chunk = walk->arena->main ? find_chunk(walk, behind, true) :
-					 walk->end;
+	*ret_chunk =
+		walk->arena->main ? find_chunk(walk, behind, true) : walk->end;
 	if (*ret_chunk >= walk->end) {
 		walk->end = behind;
 		*ret_chunk = behind;
@@ -359,9 +359,9 @@ static struct error *add_chunk(struct walk *walk, uint64_t chunk,
 		if (!believed && (above & ~(uint64_t)FLAGS) == 0)
 			believed = above & PREV_INUSE; /* the end of a heap */
 	}
-	return add_block(walk, chunk, usable,
-			 chunk_state(walk, chunk, above & PREV_INUSE,
-				     believed));
+	return add_block(
+		walk, chunk, usable,
+		chunk_state(walk, chunk, above & PREV_INUSE, believed));
 }
 
 static struct error *walk_run(struct walk *walk, uint64_t chunk)
@@ -377,8 +377,8 @@ static struct error *walk_run(struct walk *walk, uint64_t chunk)
 			return add_top(walk, chunk);
 		if (readable && is_fence(&walk->view, chunk, header))
 			error = skip_fence(walk, chunk, &chunk);
-		else if (readable && sound_header(walk->arena, header,
-						  walk->end - chunk))
+		else if (readable &&
+			 sound_header(walk->arena, header, walk->end - chunk))
 			error = add_chunk(walk, chunk, header, &chunk);
 		else if (readable && (header & ~(uint64_t)FLAGS) == 0 &&
 			 walk->end - chunk <= FENCE)

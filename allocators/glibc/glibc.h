@@ -26,9 +26,9 @@ enum {
 	NON_MAIN_ARENA = 4,
 	FLAGS = 7,
 
-	HEADER = 16,	     /* from a chunk to the user's memory */
+	HEADER = 16, /* from a chunk to the user's memory */
 	MINIMUM_CHUNK = 32,
-	FENCE = 16,	     /* the size of a fencepost */
+	FENCE = 16, /* the size of a fencepost */
 	BINS = 127,
 	PAGE = 4096,
 };
@@ -107,7 +107,7 @@ struct glibc_heap {
 
 	uint64_t mapped_count, mapped_size; /* mmapped chunks found */
 	uint64_t mapped_gap; /* behind one, where another might be; or 0 */
-	size_t first_block;		    /* of this heap in the sink */
+	size_t first_block;  /* of this heap in the sink */
 	arena_number first_arena;
 };
 
@@ -130,8 +130,7 @@ struct view {
 
 bool view_move(struct view *view, uint64_t address, uint64_t *ret);
 
-static inline bool view_word(struct view *view, uint64_t address,
-			     uint64_t *ret)
+static inline bool view_word(struct view *view, uint64_t address, uint64_t *ret)
 {
 	uint64_t offset = address - view->start;
 

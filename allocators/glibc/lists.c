@@ -5,8 +5,8 @@
 
 enum {
 	TCACHE_BINS = 76,
-	SMALL_TCACHE_BINS = 64,	    /* one for each size; above: ranges */
-	TLS_REACH = 1 << 20,	    /* how far below its end TLS is searched */
+	SMALL_TCACHE_BINS = 64,	     /* one for each size; above: ranges */
+	TLS_REACH = 1 << 20,	     /* how far below its end TLS is searched */
 	MAXIMUM_CACHED = UINT16_MAX, /* in one bin, by its counter */
 	MAXIMUM_TCACHES = 1 << 16,
 };
@@ -321,9 +321,10 @@ static struct error *collect_fastbin(struct glibc_heap *heap,
 		    chunk_size(&view, chunk) != size ||
 		    !view_word(&view, chunk + HEADER, &link)) {
 			heap->fast_damaged = true;
-			return note_broken(heap, (struct glibc_broken_list){
-							 "fast bin", size,
-							 arena->address, last });
+			return note_broken(heap,
+					   (struct glibc_broken_list){
+						   "fast bin", size,
+						   arena->address, last });
 		}
 		error = number_list_add(&heap->fast, chunk);
 		if (error)
@@ -401,8 +402,8 @@ static void settle_tcache(struct settling *settling, uint64_t address)
 		if (tcache.entries[i] == 0)
 			continue;
 		length = follow(heap, &settling->view, tcache.entries[i], i);
-		if (length == 0 || (tcache.layout->counts &&
-				    length != tcache.counters[i]))
+		if (length == 0 ||
+		    (tcache.layout->counts && length != tcache.counters[i]))
 			return;
 	}
 	settling->error = collect_tcache(heap, &tcache);
@@ -423,7 +424,8 @@ static bool is_lost_fast(struct settling *settling, struct block block)
 	target = demangle(settling->heap, block.start, link);
 	if (target == 0)
 		return settling->heap->mangled;
-	return target % 16 == 0 && chunk_size(&settling->target, target) == size;
+	return target % 16 == 0 &&
+	       chunk_size(&settling->target, target) == size;
 }
 
 static bool settle_block(void *data, struct block block)
@@ -495,17 +497,15 @@ static struct error *walk_bin(struct glibc_heap *heap, uint64_t bin,
 		if (!view_word(&view, chunk + 16, &chunk))
 			return NULL;
 	}
-	*ret_broken = view_word(&view, bin + 24, &back) && back != last ?
-			      bin + HEADER :
-			      0;
+	*ret_broken = view_word(&view, bin + 24, &back) && back != last
+			      ? bin + HEADER
+			      : 0;
 	return NULL;
 }
 
 static const char *bin_kind(unsigned int bin)
 {
-	return bin == 0 ? "unsorted bin" :
-	       bin < 63 ? "small bin" :
-			  "large bin";
+	return bin == 0 ? "unsorted bin" : bin < 63 ? "small bin" : "large bin";
 }
 
 /* What stands below memory in which a link is wrong may have overrun it. */

@@ -121,8 +121,8 @@ static uint64_t aligned_chunk(struct scan *scan, uint64_t start, uint64_t end)
 {
 	for (uint64_t alignment = 2 * HEADER; alignment < end - start;
 	     alignment *= 2) {
-		uint64_t user = (start + 2 * HEADER + alignment - 1) &
-				~(alignment - 1);
+		uint64_t user =
+			(start + 2 * HEADER + alignment - 1) & ~(alignment - 1);
 
 		/* The next one, if this left too little below it. */
 		for (int i = 0; i < 2; i++, user += alignment) {
@@ -260,10 +260,9 @@ static struct error *walk_subheaps(struct scan *scan, uint64_t address)
 		uint64_t end;
 
 		if (!error && subheap->first < subheap->end)
-			error = glibc_walk_chunks(heap, scan->sink,
-						  subheap->arena,
-						  subheap->first, subheap->end,
-						  &end);
+			error = glibc_walk_chunks(
+				heap, scan->sink, subheap->arena,
+				subheap->first, subheap->end, &end);
 		if (error)
 			return error;
 	}

@@ -63,8 +63,8 @@ void bitmap_and(struct bitmap *bitmap, const struct bitmap *other);
 void bitmap_minus(struct bitmap *bitmap, const struct bitmap *other);
 
 /* for (size_t bit in bitmap), upwards */
-#define bitmap_for_each(bit, bitmap)                                           \
-	for (size_t bit = bitmap_next(bitmap, 0); bit < (bitmap)->count;       \
+#define bitmap_for_each(bit, bitmap)                                     \
+	for (size_t bit = bitmap_next(bitmap, 0); bit < (bitmap)->count; \
 	     bit = bitmap_next(bitmap, bit + 1))
 
 #endif

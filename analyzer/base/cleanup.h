@@ -16,26 +16,26 @@
 
 #define _cleanup_(function) __attribute__((cleanup(cleanup_##function)))
 
-#define DEFINE_CLEANUP(function, type)                                         \
-	static inline void cleanup_##function(type *pointer)                   \
-	{                                                                      \
-		if (*pointer)                                                  \
-			function(*pointer);                                    \
+#define DEFINE_CLEANUP(function, type)                       \
+	static inline void cleanup_##function(type *pointer) \
+	{                                                    \
+		if (*pointer)                                \
+			function(*pointer);                  \
 	}
 
 /* For values that live in their owner: the function always runs. */
-#define DEFINE_DEINIT(function, type)                                          \
-	static inline void cleanup_##function(type *value)                     \
-	{                                                                      \
-		function(value);                                               \
+#define DEFINE_DEINIT(function, type)                      \
+	static inline void cleanup_##function(type *value) \
+	{                                                  \
+		function(value);                           \
 	}
 
 /* The pointer's value; the pointer itself becomes NULL. */
-#define take(pointer)                                                          \
-	({                                                                     \
-		__typeof__(pointer) taken_ = (pointer);                        \
-		(pointer) = NULL;                                              \
-		taken_;                                                        \
+#define take(pointer)                                   \
+	({                                              \
+		__typeof__(pointer) taken_ = (pointer); \
+		(pointer) = NULL;                       \
+		taken_;                                 \
 	})
 
 DEFINE_CLEANUP(fclose, FILE *)

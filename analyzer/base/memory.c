@@ -2,10 +2,12 @@
 
 #include <sys/mman.h>
 
+enum { LARGE = 8 << 20 };
+
 static void account(struct memory_account *account, size_t more, size_t less)
 {
-	size_t used = atomic_fetch_add(&account->used, more - less) + more -
-		      less;
+	size_t used =
+		atomic_fetch_add(&account->used, more - less) + more - less;
 	size_t peak = atomic_load(&account->peak);
 
 	while (used > peak &&
@@ -32,6 +34,9 @@ struct error *memory_resize(struct memory *memory, size_t size)
 			     0);
 	if (bytes == MAP_FAILED)
 		return &error_no_memory;
+	/* Large arrays are read here and there: large pages spare much time. */
+	if (size >= LARGE)
+		madvise(bytes, size, MADV_HUGEPAGE);
 	account(memory->account, size, memory->size);
 	memory->bytes = bytes;
 	memory->size = size;

@@ -23,7 +23,9 @@ unsigned int parallel_threads(void)
 	if (sched_getaffinity(0, sizeof(set), &set) < 0)
 		return 1;
 	count = CPU_COUNT(&set);
-	return count < 1 ? 1 : count > MAXIMUM_THREADS ? MAXIMUM_THREADS : (unsigned int)count;
+	return count < 1		 ? 1
+	       : count > MAXIMUM_THREADS ? MAXIMUM_THREADS
+					 : (unsigned int)count;
 }
 
 static void *run(void *argument)
@@ -55,7 +57,8 @@ struct error *parallel_for(size_t turns, unsigned int threads,
 	unsigned int started = 0;
 
 	/* A thread that cannot be had leaves its turns to the others. */
-	while (started + 1 < threads && started < MAXIMUM_THREADS && started + 1 < turns &&
+	while (started + 1 < threads && started < MAXIMUM_THREADS &&
+	       started + 1 < turns &&
 	       pthread_create(&others[started], NULL, run, &loop) == 0)
 		started++;
 	run(&loop);

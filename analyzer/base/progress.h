@@ -12,11 +12,12 @@
 #include <stdint.h>
 
 struct progress {
-	atomic_bool interrupted;  /* set by a signal handler */
-	const char *task;	  /* what is being done, as "finding leaks" */
-	_Atomic uint64_t done;	  /* of total, in units of the loop's own */
+	atomic_bool interrupted; /* set by a signal handler */
+	const char *task;	 /* what is being done, as "finding leaks" */
+	_Atomic uint64_t done;	 /* of total, in units of the loop's own */
 	uint64_t total;
-	/* Called by progress_step() on each call, from any thread; NULL: not. */
+	/* Called by progress_step() on each call, from any thread; NULL: not.
+	 */
 	void (*show)(struct progress *progress);
 	void *show_data;
 };

@@ -3,8 +3,10 @@
 #include <ctype.h>
 #include <string.h>
 
-/* The number that word begins with; *ret_end is word itself if none, or if
- * it does not fit. */
+/*
+ * The number that word begins with; *ret_end is word itself if there is none,
+ * or it does not fit.
+ */
 static uint64_t parse_digits(const char *word, unsigned int base,
 			     const char **ret_end)
 {
@@ -52,11 +54,13 @@ static bool parse_with_unit(const char *word, uint64_t *ret)
 
 	if (end == word || !*end || end[1])
 		return false;
-	unit = strchr(units, toupper(*end));
-	if (!unit)
+	unit = strchr(units, toupper((unsigned char)*end));
+	if (!unit ||
+	    __builtin_mul_overflow(
+		    number, UINT64_C(1) << (10 * (unit - units + 1)), &number))
 		return false;
-	return !__builtin_mul_overflow(
-		number, UINT64_C(1) << (10 * (unit - units + 1)), ret);
+	*ret = number;
+	return true;
 }
 
 struct error *error_not(const char *word, const char *what)
@@ -91,20 +95,6 @@ struct error *parse_count(const char *word, uint64_t *ret)
 		return error_not(word, "a count");
 	*ret = number;
 	return NULL;
-}
-
-struct error *parse_flag(const char *word, bool *ret)
-{
-	static const char *const words[] = { "false", "true", "off", "on",
-					     "no",    "yes",  "0",   "1" };
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-		if (strcasecmp(word, words[i]) != 0)
-			continue;
-		*ret = i % 2;
-		return NULL;
-	}
-	return error_not(word, "true or false");
 }
 
 bool is_address(const char *word)

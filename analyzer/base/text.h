@@ -21,9 +21,6 @@ struct error *parse_address(const char *word, uint64_t *ret);
 struct error *parse_size(const char *word, uint64_t *ret);
 struct error *parse_count(const char *word, uint64_t *ret);
 
-/* true or false, on or off, yes or no, 1 or 0. */
-struct error *parse_flag(const char *word, bool *ret);
-
 /* Whether word is a hexadecimal number that fits. */
 bool is_address(const char *word);
 

@@ -7,29 +7,38 @@
 
 /*
  * Rows are kept in shares of this many allocations. A share is what one thread
- * scans in one go; its rows are one array, so that nothing has to be joined
- * when all are done.
+ * scans in one go; its rows follow each other in the thread's array, so that
+ * nothing has to be joined or copied when all are done.
  */
 enum { SHARE_BITS = 14, SHARE = 1 << SHARE_BITS };
 
 struct share {
-	struct memory targets; /* allocation_id */
+	const allocation_id *targets;
 	uint32_t count;
+	unsigned int array; /* that targets is in */
+	size_t begin;	    /* where there */
 };
 
 struct graph {
 	size_t count; /* allocations */
 	struct share *shares;
 	size_t share_count;
-	struct memory offsets; /* uint32_t by id: where in the share it begins */
+	struct memory
+		offsets; /* uint32_t by id: where in the share it begins */
+	struct memory *arrays; /* allocation_id, one for each thread */
+	unsigned int array_count;
 	uint64_t edge_count;
 };
 
 /* What a thread needs to scan. */
 struct scanner {
-	struct memory edges; /* allocation_id, of the share in work */
-	size_t edge_count;
+	struct memory *edges; /* allocation_id; the graph's */
+	size_t edge_count;    /* in it */
 	size_t target_hint, source_hint;
+	uint64_t words[MOST_ADDRESSES]; /* to be looked up together */
+	allocation_id sources[MOST_ADDRESSES];
+	size_t word_count;
+	allocation_id last_source, last_target; /* of the edge added last */
 	const uint8_t *bytes; /* of the dump's region looked at last */
 	uint64_t start, size;
 };
@@ -44,8 +53,8 @@ struct scan {
 	struct scanner *scanners; /* one for each thread */
 };
 
-static struct error *create(size_t count, struct memory_account *account,
-			    struct graph **ret)
+static struct error *create(size_t count, unsigned int arrays,
+			    struct memory_account *account, struct graph **ret)
 {
 	_cleanup_(graph_destroy) struct graph *graph =
 		calloc(1, sizeof(*graph));
@@ -56,11 +65,13 @@ static struct error *create(size_t count, struct memory_account *account,
 	graph->count = count;
 	graph->offsets.account = account;
 	graph->shares = calloc(count / SHARE + 1, sizeof(*graph->shares));
-	if (!graph->shares)
+	graph->arrays = calloc(arrays, sizeof(*graph->arrays));
+	if (!graph->shares || !graph->arrays)
 		return &error_no_memory;
 	graph->share_count = (count + SHARE - 1) / SHARE;
-	for (size_t i = 0; i < graph->share_count; i++)
-		graph->shares[i].targets.account = account;
+	graph->array_count = arrays;
+	for (unsigned int i = 0; i < arrays; i++)
+		graph->arrays[i].account = account;
 	error = memory_resize(&graph->offsets, (count + 1) * sizeof(uint32_t));
 	if (error)
 		return error;
@@ -70,9 +81,10 @@ static struct error *create(size_t count, struct memory_account *account,
 
 void graph_destroy(struct graph *graph)
 {
-	for (size_t i = 0; i < graph->share_count; i++)
-		memory_release(&graph->shares[i].targets);
+	for (unsigned int i = 0; i < graph->array_count; i++)
+		memory_release(&graph->arrays[i]);
 	memory_release(&graph->offsets);
+	free(graph->arrays);
 	free(graph->shares);
 	free(graph);
 }
@@ -98,37 +110,64 @@ static const uint8_t *find_bytes(const struct scan *scan,
 	return scanner->bytes + offset;
 }
 
-/* Add an edge for each of the words that is a reference. */
+/*
+ * Add an edge, unless it is one to itself or the same as the one before. Until
+ * its share is done, a row's offset counts its edges.
+ */
+static void add_edge(struct scanner *scanner, uint32_t *offsets,
+		     allocation_id source, allocation_id target)
+{
+	if (target == NO_ALLOCATION || target == source ||
+	    (target == scanner->last_target && source == scanner->last_source))
+		return;
+	scanner->last_source = source;
+	scanner->last_target = target;
+	((allocation_id *)scanner->edges->bytes)[scanner->edge_count++] =
+		target;
+	offsets[source]++;
+}
+
+/* Look up the words collected so far, and add an edge for each reference. */
+static struct error *look_up(const struct scan *scan, struct scanner *scanner)
+{
+	allocation_id targets[MOST_ADDRESSES];
+	size_t count = scanner->word_count;
+	struct error *error =
+		memory_reserve(scanner->edges, (scanner->edge_count + count) *
+						       sizeof(*targets));
+
+	if (error)
+		return error;
+	scanner->word_count = 0;
+	allocation_find_many(scan->index, scanner->words, count,
+			     &scanner->target_hint, targets);
+	for (size_t i = 0; i < count; i++)
+		add_edge(scanner, scan->graph->offsets.bytes,
+			 scanner->sources[i], targets[i]);
+	return NULL;
+}
+
+/* Collect the words that may be references. */
 static struct error *scan_words(const struct scan *scan,
 				struct scanner *scanner, allocation_id source,
 				const uint8_t *bytes, uint64_t size)
 {
-	allocation_id last = source;
+	const struct heap_bounds bounds = scan->bounds;
 
 	for (uint64_t i = 0; i + 8 <= size; i += 8) {
-		allocation_id target;
 		uint64_t word;
 
 		memcpy(&word, bytes + i, sizeof(word));
-		if (!heap_bounds_hold(&scan->bounds, word))
+		if (!heap_bounds_hold(&bounds, word))
 			continue;
-		target = allocation_find_near(scan->index, word,
-					      &scanner->target_hint);
-		if (target == NO_ALLOCATION || target == source ||
-		    target == last)
-			continue;
-		last = target;
-		if ((scanner->edge_count + 1) * sizeof(target) >
-		    scanner->edges.size) {
-			struct error *error = memory_reserve(
-				&scanner->edges,
-				(scanner->edge_count + 1) * sizeof(target));
+		scanner->sources[scanner->word_count] = source;
+		scanner->words[scanner->word_count++] = word;
+		if (scanner->word_count == MOST_ADDRESSES) {
+			struct error *error = look_up(scan, scanner);
 
 			if (error)
 				return error;
 		}
-		((allocation_id *)
-			 scanner->edges.bytes)[scanner->edge_count++] = target;
 	}
 	return NULL;
 }
@@ -157,17 +196,46 @@ static struct error *scan_allocation(const struct scan *scan,
 	return NULL;
 }
 
-/* Keep the edges found for a share, in memory of just their size. */
-static struct error *keep_edges(struct scanner *scanner, struct share *share)
+/* Make the lengths of a share's rows into their beginnings. */
+static struct error *lay_out_share(struct graph *graph, size_t number)
 {
-	size_t size = scanner->edge_count * sizeof(allocation_id);
-	struct error *error = memory_resize(&share->targets, size);
+	struct share *share = &graph->shares[number];
+	uint32_t *offsets = graph->offsets.bytes;
+	size_t first = number << SHARE_BITS, end = first + SHARE;
+	uint64_t total = 0;
 
-	if (error)
-		return error;
-	if (size > 0)
-		memcpy(share->targets.bytes, scanner->edges.bytes, size);
-	share->count = (uint32_t)scanner->edge_count;
+	for (size_t id = first; id < end && id < graph->count; id++) {
+		uint32_t length = offsets[id];
+
+		offsets[id] = (uint32_t)total;
+		total += length;
+	}
+	if (total > UINT32_MAX)
+		return error_create(ERROR_NOT_SUPPORTED,
+				    "more than 4,294,967,295 references "
+				    "between %d allocations and others",
+				    SHARE);
+	share->count = (uint32_t)total;
+	return NULL;
+}
+
+/* Now that the arrays no longer move, let the shares point into them. */
+static struct error *place_shares(struct graph *graph, const size_t *counts)
+{
+	for (unsigned int i = 0; i < graph->array_count; i++) {
+		struct error *error = memory_resize(
+			&graph->arrays[i], counts[i] * sizeof(allocation_id));
+
+		if (error)
+			return error;
+		graph->edge_count += counts[i];
+	}
+	for (size_t i = 0; i < graph->share_count; i++) {
+		struct share *share = &graph->shares[i];
+		const allocation_id *array = graph->arrays[share->array].bytes;
+
+		share->targets = share->count ? array + share->begin : NULL;
+	}
 	return NULL;
 }
 
@@ -176,56 +244,54 @@ static struct error *scan_share(void *data, size_t number, unsigned int thread)
 	struct scan *scan = data;
 	struct graph *graph = scan->graph;
 	struct scanner *scanner = &scan->scanners[thread];
-	uint32_t *offsets = graph->offsets.bytes;
 	size_t first = number << SHARE_BITS, end = first + SHARE;
+	struct error *error = NULL;
 	uint64_t bytes = 0;
 
 	if (end > graph->count)
 		end = graph->count;
-	scanner->edge_count = 0;
-	for (size_t id = first; id < end; id++) {
+	graph->shares[number].array = thread;
+	graph->shares[number].begin = scanner->edge_count;
+	scanner->last_source = NO_ALLOCATION;
+	for (size_t id = first; id < end && !error; id++) {
 		struct memory_range range;
-		struct error *error;
 
-		if (scanner->edge_count > UINT32_MAX)
-			return error_create(ERROR_NOT_SUPPORTED,
-					    "more than 4,294,967,295 "
-					    "references in %d allocations",
-					    SHARE);
-		offsets[id] = (uint32_t)scanner->edge_count;
 		if (!bitmap_get(scan->used, id))
 			continue;
 		range = allocation_range_near(scan->index, (allocation_id)id,
 					      &scanner->source_hint);
 		error = scan_allocation(scan, scanner, range,
 					(allocation_id)id);
-		if (error)
-			return error;
 		bytes += range.end - range.start;
 	}
-	if (!progress_step(scan->progress, bytes))
-		return error_create(ERROR_INTERRUPTED, "interrupted");
-	return keep_edges(scanner, &graph->shares[number]);
+	if (!error)
+		error = look_up(scan, scanner);
+	if (!error)
+		error = lay_out_share(graph, number);
+	if (!error && !progress_step(scan->progress, bytes))
+		error = error_create(ERROR_INTERRUPTED, "interrupted");
+	return error;
 }
 
-static struct error *scan_all(struct scan *scan, struct memory_account *account)
+static struct error *scan_all(struct scan *scan)
 {
-	unsigned int threads = parallel_threads();
 	struct graph *graph = scan->graph;
+	unsigned int threads = graph->array_count;
+	_cleanup_(free) size_t *counts = calloc(threads, sizeof(*counts));
 	struct error *error;
 
 	scan->scanners = calloc(threads, sizeof(*scan->scanners));
-	if (!scan->scanners)
+	if (!scan->scanners || !counts) {
+		free(scan->scanners);
 		return &error_no_memory;
+	}
 	for (unsigned int i = 0; i < threads; i++)
-		scan->scanners[i].edges.account = account;
+		scan->scanners[i].edges = &graph->arrays[i];
 	error = parallel_for(graph->share_count, threads, scan_share, scan);
 	for (unsigned int i = 0; i < threads; i++)
-		memory_release(&scan->scanners[i].edges);
+		counts[i] = scan->scanners[i].edge_count;
 	free(scan->scanners);
-	for (size_t i = 0; i < graph->share_count; i++)
-		graph->edge_count += graph->shares[i].count;
-	return error;
+	return error ? error : place_shares(graph, counts);
 }
 
 struct error *graph_create(const struct image *image,
@@ -241,15 +307,14 @@ struct error *graph_create(const struct image *image,
 		.bounds = allocation_bounds(index),
 		.progress = progress,
 	};
-	struct error *error =
-		create(allocation_count(index), account, &graph);
+	struct error *error = create(allocation_count(index),
+				     parallel_threads(), account, &graph);
 
 	if (error)
 		return error;
-	progress_begin(progress, "scanning for references",
-		       image_size(image));
+	progress_begin(progress, "scanning for references", image_size(image));
 	scan.graph = graph;
-	error = scan_all(&scan, account);
+	error = scan_all(&scan);
 	if (error)
 		return error;
 	*ret = take(graph);
@@ -265,14 +330,14 @@ struct edges graph_outgoing(const struct graph *graph, allocation_id id)
 {
 	const struct share *share = &graph->shares[id >> SHARE_BITS];
 	const uint32_t *offsets = graph->offsets.bytes;
-	const allocation_id *targets = share->targets.bytes;
 	uint32_t end = share->count;
 
 	if ((id + 1) % SHARE != 0 && id + 1 < graph->count)
 		end = offsets[id + 1];
 	if (end == offsets[id])
 		return (struct edges){ NULL, 0 };
-	return (struct edges){ targets + offsets[id], end - offsets[id] };
+	return (struct edges){ share->targets + offsets[id],
+			       end - offsets[id] };
 }
 
 /* Allocations that are reached, and whose edges were not followed yet. */
@@ -284,15 +349,39 @@ struct pending {
 static struct error *push(struct pending *pending, allocation_id id)
 {
 	if ((pending->count + 1) * sizeof(id) > pending->memory.size) {
-		struct error *error =
-			memory_reserve(&pending->memory,
-				       (pending->count + 1) * sizeof(id));
+		struct error *error = memory_reserve(
+			&pending->memory, (pending->count + 1) * sizeof(id));
 
 		if (error)
 			return error;
 	}
 	((allocation_id *)pending->memory.bytes)[pending->count++] = id;
 	return NULL;
+}
+
+/*
+ * Allocations on their way from being pending to being followed. Each step of
+ * one turn fetches what the next needs, while others are at other steps: where
+ * its row is, then the row.
+ */
+enum { IN_FLIGHT = 16 };
+
+struct flight {
+	allocation_id ids[IN_FLIGHT];
+	size_t head, count;
+};
+
+static void fetch_offset(const struct graph *graph, allocation_id id)
+{
+	__builtin_prefetch((const uint32_t *)graph->offsets.bytes + id);
+}
+
+static void fetch_row(const struct graph *graph, allocation_id id)
+{
+	const uint32_t *offsets = graph->offsets.bytes;
+	const struct share *share = &graph->shares[id >> SHARE_BITS];
+
+	__builtin_prefetch(share->targets + offsets[id]);
 }
 
 /* Follow all edges from id; what is new becomes pending. */
@@ -314,33 +403,81 @@ static struct error *follow(const struct graph *graph, allocation_id id,
 	return NULL;
 }
 
+/* Let one more take off; the one that lands is followed. */
+static struct error *fly(const struct graph *graph, struct flight *flight,
+			 allocation_id id, struct bitmap *reached,
+			 struct pending *pending)
+{
+	size_t middle = (flight->head + IN_FLIGHT / 2) % IN_FLIGHT;
+	allocation_id landing = flight->ids[flight->head];
+
+	flight->ids[flight->head] = id;
+	flight->head = (flight->head + 1) % IN_FLIGHT;
+	if (id != NO_ALLOCATION)
+		fetch_offset(graph, id);
+	if (flight->ids[middle] != NO_ALLOCATION)
+		fetch_row(graph, flight->ids[middle]);
+	flight->count += (id != NO_ALLOCATION) - (landing != NO_ALLOCATION);
+	if (landing == NO_ALLOCATION)
+		return NULL;
+	return follow(graph, landing, reached, pending);
+}
+
+/* Follow all that is pending, and all that becomes so. */
+static struct error *follow_all(const struct graph *graph,
+				struct bitmap *reached, struct flight *flight,
+				struct pending *pending, size_t keep,
+				struct progress *progress)
+{
+	enum { PROGRESS_STEP = 1 << 16 };
+
+	for (size_t steps = 1; pending->count > 0 || flight->count > keep;
+	     steps++) {
+		const allocation_id *ids = pending->memory.bytes;
+		allocation_id id = pending->count > 0 ? ids[--pending->count]
+						      : NO_ALLOCATION;
+		struct error *error = fly(graph, flight, id, reached, pending);
+
+		if (error)
+			return error;
+		if (steps % PROGRESS_STEP == 0 &&
+		    !progress_step(progress, PROGRESS_STEP))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+	}
+	return NULL;
+}
+
+static struct error *mark_from(const struct graph *graph,
+			       const struct bitmap *from,
+			       struct bitmap *reached, struct pending *pending,
+			       struct progress *progress)
+{
+	struct flight flight = { .head = 0 };
+
+	for (size_t i = 0; i < IN_FLIGHT; i++)
+		flight.ids[i] = NO_ALLOCATION;
+	bitmap_for_each(start, from) {
+		struct error *error = push(pending, (allocation_id)start);
+
+		if (!error)
+			error = follow_all(graph, reached, &flight, pending,
+					   IN_FLIGHT, progress);
+		if (error)
+			return error;
+	}
+	return follow_all(graph, reached, &flight, pending, 0, progress);
+}
+
 struct error *graph_mark(const struct graph *graph, const struct bitmap *from,
 			 struct bitmap *reached, struct memory_account *account,
 			 struct progress *progress)
 {
-	enum { PROGRESS_STEP = 1 << 16 };
 	struct pending pending = { .memory.account = account };
-	struct error *error = NULL;
-	size_t steps = 0;
+	struct error *error;
 
 	progress_begin(progress, "finding what is reachable", graph->count);
 	bitmap_copy(reached, from);
-	bitmap_for_each (start, from) {
-		allocation_id id = (allocation_id)start;
-
-		error = follow(graph, id, reached, &pending);
-		while (!error && pending.count > 0) {
-			id = ((allocation_id *)
-				      pending.memory.bytes)[--pending.count];
-			error = follow(graph, id, reached, &pending);
-			if (!error && ++steps % PROGRESS_STEP == 0 &&
-			    !progress_step(progress, PROGRESS_STEP))
-				error = error_create(ERROR_INTERRUPTED,
-						     "interrupted");
-		}
-		if (error)
-			break;
-	}
+	error = mark_from(graph, from, reached, &pending, progress);
 	memory_release(&pending.memory);
 	return error;
 }
@@ -391,35 +528,27 @@ static void count_edge(struct turning *turning, allocation_id source,
 static void place_edge(struct turning *turning, allocation_id source,
 		       allocation_id target)
 {
-	struct share *share = &turning->to->shares[target >> SHARE_BITS];
+	const struct share *share = &turning->to->shares[target >> SHARE_BITS];
 	uint32_t *offsets = turning->to->offsets.bytes;
-	allocation_id *targets = share->targets.bytes;
+	allocation_id *sources = turning->to->arrays[0].bytes;
 
-	targets[offsets[target]++] = source;
+	sources[share->begin + offsets[target]++] = source;
 }
 
-/* Make row lengths into beginnings, and room for the rows. */
-static struct error *lay_out_share(struct graph *graph, size_t number)
+/* Make room for all rows, of which the lengths are known. */
+static struct error *lay_out(struct graph *graph)
 {
-	struct share *share = &graph->shares[number];
-	uint32_t *offsets = graph->offsets.bytes;
-	size_t first = number << SHARE_BITS, end = first + SHARE;
-	uint64_t total = 0;
+	size_t total = 0;
 
-	for (size_t id = first; id < end && id < graph->count; id++) {
-		uint32_t length = offsets[id];
+	for (size_t i = 0; i < graph->share_count; i++) {
+		struct error *error = lay_out_share(graph, i);
 
-		offsets[id] = (uint32_t)total;
-		total += length;
+		if (error)
+			return error;
+		graph->shares[i].begin = total;
+		total += graph->shares[i].count;
 	}
-	if (total > UINT32_MAX)
-		return error_create(ERROR_NOT_SUPPORTED,
-				    "more than 4,294,967,295 references to "
-				    "%d allocations",
-				    SHARE);
-	share->count = (uint32_t)total;
-	graph->edge_count += total;
-	return memory_resize(&share->targets, total * sizeof(allocation_id));
+	return memory_resize(&graph->arrays[0], total * sizeof(allocation_id));
 }
 
 /* Move the beginnings, which are ends by now, one row up. */
@@ -439,20 +568,22 @@ static void shift_share(struct graph *graph, size_t number)
 static struct error *turn_edges(struct turning *turning)
 {
 	struct graph *to = turning->to;
-	struct error *error = memory_resize(
-		&turning->last, to->count * sizeof(uint32_t));
+	size_t total;
+	struct error *error =
+		memory_resize(&turning->last, to->count * sizeof(uint32_t));
 
 	if (!error)
 		error = visit_edges(turning, count_edge);
-	for (size_t i = 0; i < to->share_count && !error; i++)
-		error = lay_out_share(to, i);
+	if (!error)
+		error = lay_out(to);
 	if (!error)
 		error = visit_edges(turning, place_edge);
 	if (error)
 		return error;
 	for (size_t i = 0; i < to->share_count; i++)
 		shift_share(to, i);
-	return NULL;
+	total = to->arrays[0].size / sizeof(allocation_id);
+	return place_shares(to, &total);
 }
 
 struct error *graph_transpose(const struct graph *graph,
@@ -465,7 +596,7 @@ struct error *graph_transpose(const struct graph *graph,
 		.last.account = account,
 		.progress = progress,
 	};
-	struct error *error = create(graph->count, account, &to);
+	struct error *error = create(graph->count, 1, account, &to);
 
 	if (error)
 		return error;

@@ -26,13 +26,13 @@ struct finder {
 	const struct allocation_index *index;
 	const struct bitmap *leaked;
 	struct progress *progress;
-	uint32_t count;	      /* vertices */
-	struct memory before; /* uint32_t: vertices before each 64 ids */
-	struct memory ids;    /* allocation_id by vertex */
-	struct memory visit;  /* uint32_t by vertex: visit number, from 1 */
+	uint32_t count;		 /* vertices */
+	struct memory before;	 /* uint32_t: vertices before each 64 ids */
+	struct memory ids;	 /* allocation_id by vertex */
+	struct memory visit;	 /* uint32_t by vertex: visit number, from 1 */
 	struct memory component; /* uint32_t by vertex */
-	struct memory order;  /* uint32_t: vertices by completed component */
-	struct memory stack;  /* uint32_t: vertices of open components */
+	struct memory order;	 /* uint32_t: vertices by completed component */
+	struct memory stack;	 /* uint32_t: vertices of open components */
 	struct memory frames;
 	size_t order_count, stack_count, frame_count;
 	uint32_t visits, components;
@@ -55,8 +55,8 @@ static uint32_t vertex_of(const struct finder *finder, allocation_id id)
 	uint64_t word = finder->leaked->words[id / 64];
 
 	return u32(&finder->before)[id / 64] +
-	       (uint32_t)__builtin_popcountll(
-		       word & ((UINT64_C(1) << (id % 64)) - 1));
+	       (uint32_t)__builtin_popcountll(word &
+					      ((UINT64_C(1) << (id % 64)) - 1));
 }
 
 static struct error *number_vertices(struct finder *finder)
@@ -87,7 +87,7 @@ static struct error *number_vertices(struct finder *finder)
 	if (error)
 		return error;
 	count = 0;
-	bitmap_for_each (id, finder->leaked)
+	bitmap_for_each(id, finder->leaked)
 		u32(&finder->ids)[count++] = (allocation_id)id;
 	return NULL;
 }
@@ -95,9 +95,8 @@ static struct error *number_vertices(struct finder *finder)
 static struct error *enter(struct finder *finder, uint32_t vertex)
 {
 	struct frame *frames;
-	struct error *error =
-		memory_reserve(&finder->frames,
-			       (finder->frame_count + 1) * sizeof(*frames));
+	struct error *error = memory_reserve(
+		&finder->frames, (finder->frame_count + 1) * sizeof(*frames));
 
 	if (error)
 		return error;
@@ -159,8 +158,8 @@ static struct error *advance(struct finder *finder)
 	struct frame *frames = finder->frames.bytes;
 	struct frame *frame = &frames[finder->frame_count - 1];
 	uint32_t vertex = frame->vertex, target, *visit = u32(&finder->visit);
-	struct edges edges = graph_outgoing(finder->graph,
-					    u32(&finder->ids)[vertex]);
+	struct edges edges =
+		graph_outgoing(finder->graph, u32(&finder->ids)[vertex]);
 
 	while (frame->edge < edges.count) {
 		allocation_id id = edges.targets[frame->edge++];
@@ -205,8 +204,8 @@ static void hand_down(struct finder *finder, uint32_t vertex, uint32_t *owner)
 {
 	const uint32_t *component = u32(&finder->component);
 	uint32_t own = owner[component[vertex]];
-	struct edges edges = graph_outgoing(finder->graph,
-					    u32(&finder->ids)[vertex]);
+	struct edges edges =
+		graph_outgoing(finder->graph, u32(&finder->ids)[vertex]);
 
 	for (size_t i = 0; i < edges.count; i++) {
 		uint32_t target;
@@ -254,8 +253,7 @@ static struct error *add_root(struct leaks *leaks, const struct finder *finder,
 		leaks->roots = roots;
 	}
 	for (size_t i = begin; i < end; i++) {
-		allocation_id id =
-			u32(&finder->ids)[u32(&finder->order)[i]];
+		allocation_id id = u32(&finder->ids)[u32(&finder->order)[i]];
 
 		if (id < lowest)
 			lowest = id;
@@ -272,8 +270,7 @@ static void add_owned(struct leaks *leaks, const struct finder *finder,
 		      uint32_t owner, size_t begin, size_t end)
 {
 	for (size_t i = begin; i < end; i++) {
-		allocation_id id =
-			u32(&finder->ids)[u32(&finder->order)[i]];
+		allocation_id id = u32(&finder->ids)[u32(&finder->order)[i]];
 		uint64_t size = allocation_size(finder->index, id);
 
 		if (owner == SHARED) {
@@ -291,8 +288,8 @@ static struct error *find_owners(const struct finder *constant,
 {
 	struct finder *finder = (struct finder *)constant;
 	uint32_t *owner;
-	struct error *error = memory_resize(
-		owners, (finder->components + 1) * sizeof(uint32_t));
+	struct error *error = memory_resize(owners, (finder->components + 1) *
+							    sizeof(uint32_t));
 
 	if (error)
 		return error;
@@ -356,8 +353,9 @@ struct error *leaks_create(const struct graph *graph,
 		.progress = progress,
 	};
 	struct memory *all[] = {
-		&finder.before, &finder.ids,   &finder.visit,  &finder.component,
-		&finder.order,	&finder.stack, &finder.frames,
+		&finder.before,	   &finder.ids,	  &finder.visit,
+		&finder.component, &finder.order, &finder.stack,
+		&finder.frames,
 	};
 	struct error *error;
 

@@ -12,9 +12,9 @@
 #include "analyzer/graph/graph.h"
 
 struct leak_root {
-	allocation_id id;      /* the member with the lowest address */
-	uint32_t members;      /* 1, or the allocations of a ring */
-	uint64_t owned_count;  /* allocations, the members included */
+	allocation_id id;     /* the member with the lowest address */
+	uint32_t members;     /* 1, or the allocations of a ring */
+	uint64_t owned_count; /* allocations, the members included */
 	uint64_t owned_bytes;
 };
 

@@ -29,9 +29,10 @@ struct roots {
 
 /* How registers are called, as they stand in struct user_regs_struct. */
 static const char *const register_names[] = {
-	"r15", "r14", "r13", "r12", "rbp", "rbx",      "r11",	 "r10", "r9",
-	"r8",  "rax", "rcx", "rdx", "rsi", "rdi",      "orig_rax", "rip", "cs",
-	"eflags", "rsp", "ss", "fs_base", "gs_base", "ds", "es", "fs", "gs",
+	"r15",	   "r14",      "r13", "r12", "rbp",    "rbx", "r11",
+	"r10",	   "r9",       "r8",  "rax", "rcx",    "rdx", "rsi",
+	"rdi",	   "orig_rax", "rip", "cs",  "eflags", "rsp", "ss",
+	"fs_base", "gs_base",  "ds",  "es",  "fs",     "gs",
 };
 
 enum { REGISTERS = sizeof(register_names) / sizeof(register_names[0]) };
@@ -113,18 +114,18 @@ static struct error *add_memory(struct roots *roots, uint64_t start,
 			error = add_unclaimed(
 				roots,
 				(struct root_range){
-					stack->live > start ? stack->live :
-							      start,
-					stack->live_end < end ? stack->live_end :
-								end,
+					stack->live > start ? stack->live
+							    : start,
+					stack->live_end < end ? stack->live_end
+							      : end,
 					ROOT_STACK, stack->thread });
 		start = stack->end;
 	}
 	if (error)
 		return error;
-	return add_unclaimed(roots, (struct root_range){
-					    start, end, ROOT_STATIC,
-					    NO_THREAD });
+	return add_unclaimed(
+		roots,
+		(struct root_range){ start, end, ROOT_STATIC, NO_THREAD });
 }
 
 /*
@@ -158,38 +159,63 @@ static struct error *find_ranges(struct roots *roots)
 	return NULL;
 }
 
-/* Call found for each aligned word of [start, end) that may be a reference. */
+/* Words that may be references, until they are looked up together. */
+struct batch {
+	uint64_t words[MOST_ADDRESSES], places[MOST_ADDRESSES];
+	size_t count, hint;
+};
+
+/* Call found for each of the batch that is a reference; empties it. */
+static bool look_up(const struct roots *roots, struct batch *batch,
+		    bool (*found)(void *data, uint64_t where,
+				  allocation_id target),
+		    void *data)
+{
+	allocation_id targets[MOST_ADDRESSES];
+	size_t count = batch->count;
+
+	batch->count = 0;
+	allocation_find_many(roots->index, batch->words, count, &batch->hint,
+			     targets);
+	for (size_t i = 0; i < count; i++)
+		if (targets[i] != NO_ALLOCATION &&
+		    !found(data, batch->places[i], targets[i]))
+			return false;
+	return true;
+}
+
+/* Call found for each aligned word of [start, end) that is a reference. */
 static void scan(const struct roots *roots, uint64_t start, uint64_t end,
-		 size_t step,
-		 bool (*found)(void *data, uint64_t where, allocation_id target),
+		 bool (*found)(void *data, uint64_t where,
+			       allocation_id target),
 		 void *data)
 {
-	size_t hint = 0;
+	struct batch batch = { .count = 0 };
 
-	start = (start + step - 1) & ~(uint64_t)(step - 1);
+	start = (start + 7) & ~UINT64_C(7);
 	while (start < end) {
 		uint64_t size;
 		const uint8_t *bytes = image_bytes(roots->image, start, &size);
 
 		if (!bytes)
-			return;
+			break;
 		if (size > end - start)
 			size = end - start;
-		for (uint64_t i = 0; i + 8 <= size; i += step) {
-			allocation_id target;
+		for (uint64_t i = 0; i + 8 <= size; i += 8) {
 			uint64_t word;
 
 			memcpy(&word, bytes + i, sizeof(word));
 			if (!heap_bounds_hold(&roots->bounds, word))
 				continue;
-			target = allocation_find_near(roots->index, word,
-						      &hint);
-			if (target != NO_ALLOCATION &&
-			    !found(data, start + i, target))
+			batch.places[batch.count] = start + i;
+			batch.words[batch.count++] = word;
+			if (batch.count == MOST_ADDRESSES &&
+			    !look_up(roots, &batch, found, data))
 				return;
 		}
 		start += size;
 	}
+	look_up(roots, &batch, found, data);
 }
 
 static struct error *add_turns(struct roots *roots)
@@ -200,10 +226,9 @@ static struct error *add_turns(struct roots *roots)
 		while (range.start < range.end) {
 			uint64_t size = range.end - range.start;
 			struct turn *turns;
-			struct error *error =
-				memory_reserve(&roots->turns,
-					       (roots->turn_count + 1) *
-						       sizeof(*turns));
+			struct error *error = memory_reserve(
+				&roots->turns,
+				(roots->turn_count + 1) * sizeof(*turns));
 
 			if (error)
 				return error;
@@ -239,14 +264,14 @@ static bool mark(void *data, uint64_t where, allocation_id target)
 static struct error *scan_turn(void *data, size_t number, unsigned int thread)
 {
 	struct roots *roots = data;
-	const struct turn *turn = (const struct turn *)roots->turns.bytes +
-				  number;
+	const struct turn *turn =
+		(const struct turn *)roots->turns.bytes + number;
 	struct marking marking = {
 		.used = allocation_used(roots->index),
 		.targets = &roots->targets[root_range(roots, turn->range).kind],
 	};
 
-	scan(roots, turn->start, turn->end, 8, mark, &marking);
+	scan(roots, turn->start, turn->end, mark, &marking);
 	if (!progress_step(roots->progress, turn->end - turn->start))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
@@ -279,9 +304,11 @@ static bool read_vector(const struct image_thread *state, size_t number,
 			uint8_t ret[64], size_t *ret_size)
 {
 	const uint8_t *bytes = state->vectors;
-	size_t i = 0, layouts = sizeof(vector_layouts) / sizeof(*vector_layouts);
+	size_t i = 0,
+	       layouts = sizeof(vector_layouts) / sizeof(*vector_layouts);
 
-	while (i < layouts && state->vectors_size < vector_layouts[i].least_size)
+	while (i < layouts &&
+	       state->vectors_size < vector_layouts[i].least_size)
 		i++;
 	if (i == layouts)
 		return false;
@@ -475,17 +502,16 @@ void roots_visit(const struct roots *roots, const struct bitmap *targets,
 
 			if (range.kind != kind)
 				continue;
-			visiting.anchor = (struct anchor){
-				.kind = kind, .thread = range.thread
-			};
-			scan(roots, range.start, range.end, 8, visit_word,
+			visiting.anchor =
+				(struct anchor){ .kind = kind,
+						 .thread = range.thread };
+			scan(roots, range.start, range.end, visit_word,
 			     &visiting);
 			if (visiting.ended)
 				return;
 		}
 	}
-	for (uint32_t i = 0; i < program_thread_count(roots->program) &&
-			     !visiting.ended;
-	     i++)
+	for (uint32_t i = 0;
+	     i < program_thread_count(roots->program) && !visiting.ended; i++)
 		visit_registers(roots, i, visit_register, &visiting);
 }

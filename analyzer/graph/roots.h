@@ -25,9 +25,9 @@ struct root_range {
 /* A place outside of the heaps that refers to an allocation. */
 struct anchor {
 	enum root_kind kind;
-	uint64_t address;     /* where the reference stands; 0: a register */
+	uint64_t address; /* where the reference stands; 0: a register */
 	const char *register_name; /* NULL: memory */
-	uint32_t thread;      /* of a stack or register; else NO_THREAD */
+	uint32_t thread;	   /* of a stack or register; else NO_THREAD */
 	allocation_id target;
 };
 

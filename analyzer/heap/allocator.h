@@ -43,7 +43,8 @@ struct allocator {
 	 */
 	struct error *(*open)(const struct heap_context *context,
 			      struct heap **ret);
-	/* Report all blocks. Damage goes to the findings; the rest is walked. */
+	/* Report all blocks. Damage goes to the findings; the rest is walked.
+	 */
 	struct error *(*walk)(struct heap *heap, arena_number first,
 			      struct block_sink *sink);
 	/* The arenas, numbered from walk's first on; known after the walk. */

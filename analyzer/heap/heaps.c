@@ -25,7 +25,8 @@ static const struct {
 	const char *library;
 	const char *functions[4];
 } strangers[] = {
-	{ "jemalloc", "jemalloc",
+	{ "jemalloc",
+	  "jemalloc",
 	  { "mallctl", "je_mallctl", "_rjem_mallctl" } },
 	{ "tcmalloc", "tcmalloc", { "tc_malloc", "TCMallocInternalMalloc" } },
 	{ "mimalloc", "mimalloc", { "mi_malloc" } },

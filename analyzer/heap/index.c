@@ -64,16 +64,16 @@ static struct error *move_region(const struct block_sink *from,
 	for (size_t i = region->first;
 	     i < region->first + region->count && !error; i++) {
 		struct block block = {
-			.start = region->start +
-				 UINT64_C(16) * extents[i].start,
+			.start =
+				region->start + UINT64_C(16) * extents[i].start,
 			.size = extents[i].size,
-			.state = used[i / 64] >> (i % 64) & 1	? BLOCK_USED :
-				 cached[i / 64] >> (i % 64) & 1 ? BLOCK_CACHED :
-								  BLOCK_FREE,
+			.state = used[i / 64] >> (i % 64) & 1	  ? BLOCK_USED
+				 : cached[i / 64] >> (i % 64) & 1 ? BLOCK_CACHED
+								  : BLOCK_FREE,
 		};
 
-		for (size_t j = 0; extents[i].size == LARGE_SIZE &&
-				   j < from->large_count;
+		for (size_t j = 0;
+		     extents[i].size == LARGE_SIZE && j < from->large_count;
 		     j++)
 			if (large[j].id == i)
 				block.size = large[j].size;
@@ -157,8 +157,7 @@ static struct error *reserve_lines(struct allocation_index *index)
 {
 	size_t *first, total = 0;
 	struct error *error = memory_resize(
-		&index->first_line,
-		(index->region_count + 1) * sizeof(*first));
+		&index->first_line, (index->region_count + 1) * sizeof(*first));
 
 	if (error)
 		return error;
@@ -211,9 +210,9 @@ static void find_bounds(struct allocation_index *index)
 		}
 	}
 	index->bounds.start[0] = regions[0].start;
-	index->bounds.size[0] = (split ? regions[split - 1].end :
-					 regions[count - 1].end) -
-				regions[0].start;
+	index->bounds.size[0] =
+		(split ? regions[split - 1].end : regions[count - 1].end) -
+		regions[0].start;
 	index->bounds.start[1] = regions[split].start;
 	index->bounds.size[1] = regions[count - 1].end - regions[split].start;
 }
@@ -241,8 +240,8 @@ static struct error *build(struct allocation_index *index)
 	if (!error)
 		error = join_claims(sink);
 	if (!error)
-		error = memory_resize(&sink->extents, sink->count *
-							      sizeof(struct extent));
+		error = memory_resize(&sink->extents,
+				      sink->count * sizeof(struct extent));
 	if (!error)
 		error = take_bits(&sink->used, sink->count, &index->used);
 	if (!error)
@@ -262,8 +261,7 @@ static struct error *build(struct allocation_index *index)
 		struct line *lines = index->lines.bytes;
 
 		if (first[i] != NO_LINES)
-			fill_lines(index, &index->regions[i],
-				   lines + first[i]);
+			fill_lines(index, &index->regions[i], lines + first[i]);
 	}
 	find_bounds(index);
 	return error;
@@ -312,8 +310,8 @@ size_t allocation_count(const struct allocation_index *index)
 }
 
 /* The region that allocation id is in. */
-static const struct heap_region *
-region_of(const struct allocation_index *index, allocation_id id)
+static const struct heap_region *region_of(const struct allocation_index *index,
+					   allocation_id id)
 {
 	size_t low = 0, high = index->region_count;
 
@@ -338,8 +336,7 @@ uint64_t allocation_start(const struct allocation_index *index,
 	       UINT64_C(16) * index->extents[id].start;
 }
 
-uint64_t allocation_size(const struct allocation_index *index,
-			 allocation_id id)
+uint64_t allocation_size(const struct allocation_index *index, allocation_id id)
 {
 	uint32_t size = index->extents[id].size;
 	const struct large_size key = { .id = id }, *large;
@@ -370,9 +367,9 @@ struct memory_range allocation_range_near(const struct allocation_index *index,
 enum block_state allocation_state(const struct allocation_index *index,
 				  allocation_id id)
 {
-	return bitmap_get(&index->used, id)   ? BLOCK_USED :
-	       bitmap_get(&index->cached, id) ? BLOCK_CACHED :
-						BLOCK_FREE;
+	return bitmap_get(&index->used, id)	? BLOCK_USED
+	       : bitmap_get(&index->cached, id) ? BLOCK_CACHED
+						: BLOCK_FREE;
 }
 
 struct heap_bounds allocation_bounds(const struct allocation_index *index)
@@ -403,59 +400,109 @@ static bool region_holds(const struct heap_region *region, uint64_t address)
 	return address - region->start < region->end - region->start;
 }
 
-allocation_id allocation_find_near(const struct allocation_index *index,
-				   uint64_t address, size_t *hint)
-{
-	const struct heap_region *region;
-	uint64_t granule, number = 1;
-	size_t first;
+/*
+ * A lookup in steps, so that several can be under way at once. Each step needs
+ * memory that the one before it named.
+ */
+struct lookup {
+	const struct heap_region *region; /* NULL: in none */
+	const struct line *line;	  /* NULL: the region has no bits */
+	uint64_t offset;		  /* of the address in the region */
 	allocation_id id;
+};
 
-	if (index->region_count == 0)
-		return NO_ALLOCATION;
-	region = &index->regions[*hint];
+static struct lookup find_line(const struct allocation_index *index,
+			       uint64_t address, size_t *hint)
+{
+	const struct heap_region *region = &index->regions[*hint];
+	struct lookup lookup = { NULL };
+	size_t first;
+
 	if (!region_holds(region, address)) {
-		*hint = find_region(index, address);
-		region = &index->regions[*hint];
+		size_t number = find_region(index, address);
+
+		region = &index->regions[number];
 		if (!region_holds(region, address))
-			return NO_ALLOCATION;
+			return lookup;
+		*hint = number;
 	}
-	granule = (address - region->start) / 16;
+	lookup.region = region;
+	lookup.offset = address - region->start;
 	first = ((const size_t *)index->first_line.bytes)[*hint];
-	if (first != NO_LINES) {
-		const struct line *line =
-			(const struct line *)index->lines.bytes + first +
-			granule / LINE_BITS;
-		unsigned int bit = granule % LINE_BITS;
+	if (first != NO_LINES)
+		lookup.line = (const struct line *)index->lines.bytes + first +
+			      lookup.offset / 16 / LINE_BITS;
+	return lookup;
+}
 
-		number = line->before;
-		for (unsigned int i = 0; i < bit / 64; i++)
-			number += (uint64_t)__builtin_popcountll(line->bits[i]);
-		number += (uint64_t)__builtin_popcountll(
-			line->bits[bit / 64] << (63 - bit % 64));
-	}
-	if (number == 0 || region->count == 0)
+/* The allocation that starts last at or below the address. */
+static allocation_id find_start(const struct lookup *lookup)
+{
+	unsigned int bit = lookup->offset / 16 % LINE_BITS;
+	uint64_t number = 1;
+
+	if (!lookup->region || lookup->region->count == 0)
 		return NO_ALLOCATION;
-	id = (allocation_id)(region->first + number - 1);
-	/* A byte of two neighbours' sizes stands between them. */
-	if (address - region->start - UINT64_C(16) * index->extents[id].start >=
-	    index->extents[id].size) {
-		uint64_t offset = address - region->start -
-				  UINT64_C(16) * index->extents[id].start;
+	if (lookup->line) {
+		const uint64_t *bits = lookup->line->bits;
 
-		if (index->extents[id].size != LARGE_SIZE ||
-		    offset >= allocation_size(index, id))
-			return NO_ALLOCATION;
+		number = lookup->line->before;
+		for (unsigned int i = 0; i < bit / 64; i++)
+			number += (uint64_t)__builtin_popcountll(bits[i]);
+		number += (uint64_t)__builtin_popcountll(bits[bit / 64]
+							 << (63 - bit % 64));
 	}
-	return id;
+	if (number == 0)
+		return NO_ALLOCATION;
+	return (allocation_id)(lookup->region->first + number - 1);
+}
+
+/* That allocation if it reaches up to the address. */
+static allocation_id check_end(const struct allocation_index *index,
+			       const struct lookup *lookup)
+{
+	const struct extent *extent = &index->extents[lookup->id];
+	uint64_t offset = lookup->offset - UINT64_C(16) * extent->start;
+
+	if (offset < extent->size ||
+	    (extent->size == LARGE_SIZE &&
+	     offset < allocation_size(index, lookup->id)))
+		return lookup->id;
+	return NO_ALLOCATION;
+}
+
+void allocation_find_many(const struct allocation_index *index,
+			  const uint64_t *addresses, size_t count, size_t *hint,
+			  allocation_id *ret)
+{
+	struct lookup lookups[MOST_ADDRESSES];
+
+	assert(count <= MOST_ADDRESSES);
+	for (size_t i = 0; i < count; i++) {
+		lookups[i] = find_line(index, addresses[i], hint);
+		__builtin_prefetch(lookups[i].line);
+	}
+	for (size_t i = 0; i < count; i++) {
+		lookups[i].id = find_start(&lookups[i]);
+		if (lookups[i].id != NO_ALLOCATION)
+			__builtin_prefetch(&index->extents[lookups[i].id]);
+	}
+	for (size_t i = 0; i < count; i++)
+		ret[i] = lookups[i].id == NO_ALLOCATION
+				 ? NO_ALLOCATION
+				 : check_end(index, &lookups[i]);
 }
 
 allocation_id allocation_find(const struct allocation_index *index,
 			      uint64_t address)
 {
+	allocation_id id;
 	size_t hint = 0;
 
-	return allocation_find_near(index, address, &hint);
+	if (index->region_count == 0)
+		return NO_ALLOCATION;
+	allocation_find_many(index, &address, 1, &hint, &id);
+	return id;
 }
 
 const struct bitmap *allocation_used(const struct allocation_index *index)

@@ -89,11 +89,15 @@ static inline bool heap_bounds_hold(const struct heap_bounds *bounds,
 }
 
 /*
- * The same as allocation_find(), quicker for one address near another: *hint
- * is 0 at first.
+ * The same as allocation_find() for each of up to MOST_ADDRESSES addresses,
+ * quicker together, as the memory that each needs is fetched while the others
+ * are worked on. *hint is 0 at first.
  */
-allocation_id allocation_find_near(const struct allocation_index *index,
-				   uint64_t address, size_t *hint);
+enum { MOST_ADDRESSES = 64 };
+
+void allocation_find_many(const struct allocation_index *index,
+			  const uint64_t *addresses, size_t count, size_t *hint,
+			  allocation_id *ret);
 
 /* Those in use, and those free in a thread's cache. */
 const struct bitmap *allocation_used(const struct allocation_index *index);

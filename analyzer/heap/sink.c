@@ -37,9 +37,8 @@ struct error *block_sink_region(struct block_sink *sink, uint64_t start,
 				uint64_t end, arena_number arena)
 {
 	struct heap_region *regions;
-	struct error *error =
-		memory_reserve(&sink->regions, (sink->region_count + 1) *
-						       sizeof(*regions));
+	struct error *error = memory_reserve(
+		&sink->regions, (sink->region_count + 1) * sizeof(*regions));
 
 	if (error)
 		return error;

@@ -82,8 +82,7 @@ static struct build_id find(const struct source *source)
 	for (unsigned int i = 0; i < header.e_phnum && id.size == 0; i++) {
 		Elf64_Phdr segment;
 
-		if (!source->read(source,
-				  header.e_phoff + i * sizeof(segment),
+		if (!source->read(source, header.e_phoff + i * sizeof(segment),
 				  &segment, sizeof(segment)))
 			break;
 		if (segment.p_type == PT_NOTE &&

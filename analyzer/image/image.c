@@ -27,7 +27,7 @@ struct image {
 	size_t thread_count, thread_capacity;
 	struct {
 		uint64_t type, value;
-	} *auxiliary;
+	} * auxiliary;
 	size_t auxiliary_count, auxiliary_capacity;
 	struct file_table files;
 };
@@ -37,18 +37,18 @@ struct image_builder {
 };
 
 /* Make room for one more in a list that doubles. */
-#define GROW(list, count, capacity)                                            \
-	({                                                                     \
-		bool fits_ = (count) < (capacity);                             \
-		size_t wanted_ = (capacity) ? 2 * (capacity) : 16;             \
-		void *new_ = fits_ ? NULL :                                    \
-				     reallocarray((list), wanted_,             \
-						  sizeof(*(list)));            \
-		if (new_) {                                                    \
-			(list) = new_;                                         \
-			(capacity) = wanted_;                                  \
-		}                                                              \
-		fits_ || new_;                                                 \
+#define GROW(list, count, capacity)                                 \
+	({                                                          \
+		bool fits_ = (count) < (capacity);                  \
+		size_t wanted_ = (capacity) ? 2 * (capacity) : 16;  \
+		void *new_ = fits_ ? NULL                           \
+				   : reallocarray((list), wanted_,  \
+						  sizeof(*(list))); \
+		if (new_) {                                         \
+			(list) = new_;                              \
+			(capacity) = wanted_;                       \
+		}                                                   \
+		fits_ || new_;                                      \
 	})
 
 static struct error *add_region(struct image *image, struct region region)
@@ -142,8 +142,8 @@ static int compare_regions(const void *a, const void *b)
 
 	if (left->start != right->start)
 		return left->start < right->start ? -1 : 1;
-	return left->segment < right->segment ? -1 :
-	       left->segment > right->segment;
+	return left->segment < right->segment ? -1
+					      : left->segment > right->segment;
 }
 
 static int compare_mappings(const void *a, const void *b)
@@ -353,8 +353,8 @@ static void report_absent(struct image *image)
 			     ", are not in the core%s: what only they refer "
 			     "to looks leaked",
 			     absence.unknown, absence.first_unknown,
-			     image->missing ? "" :
-					      " (see coredump_filter in core(5)"
+			     image->missing ? ""
+					    : " (see coredump_filter in core(5)"
 					      ")");
 	if (absence.untouched > 0)
 		findings_add(image->findings, FINDING_NOTE,
@@ -380,8 +380,8 @@ static struct error *map_dump(struct image *image)
 	void *bytes;
 
 	if (fd < 0 || fstat(fd, &status) < 0)
-		return error_create(errno == ENOMEM ? ERROR_NO_MEMORY :
-						      ERROR_SYSTEM,
+		return error_create(errno == ENOMEM ? ERROR_NO_MEMORY
+						    : ERROR_SYSTEM,
 				    "%s", strerror(errno));
 	if (!S_ISREG(status.st_mode))
 		return error_create(ERROR_NOT_SUPPORTED,

@@ -95,10 +95,8 @@ const uint8_t *image_bytes(const struct image *image, uint64_t address,
 /* Copy size bytes at address, across regions. False if any is absent. */
 bool image_read(const struct image *image, uint64_t address, void *ret,
 		size_t size);
-bool image_read_u64(const struct image *image, uint64_t address,
-		    uint64_t *ret);
-bool image_read_u32(const struct image *image, uint64_t address,
-		    uint32_t *ret);
+bool image_read_u64(const struct image *image, uint64_t address, uint64_t *ret);
+bool image_read_u32(const struct image *image, uint64_t address, uint32_t *ret);
 
 size_t image_mapping_count(const struct image *image);
 const struct mapping *image_mapping(const struct image *image, size_t number);

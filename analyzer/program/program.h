@@ -69,8 +69,7 @@ const struct thread *program_thread(const struct program *program,
 
 /* Stacks by address. */
 size_t program_stack_count(const struct program *program);
-const struct stack *program_stack(const struct program *program,
-				  size_t number);
+const struct stack *program_stack(const struct program *program, size_t number);
 const struct stack *program_find_stack(const struct program *program,
 				       uint64_t address);
 

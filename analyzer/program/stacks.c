@@ -5,12 +5,12 @@
 
 /* struct pthread on x86-64 (glibc, nptl/descr.h and tls.h) */
 enum {
-	PTHREAD_SELF = 16,    /* header.self: the struct's own address */
-	PTHREAD_LIST = 704,   /* { next, prev } of its list of stacks */
-	PTHREAD_TID = 720,    /* 0: ended; -1: ended and joined */
-	PTHREAD_SIZE = 2304,  /* at most about this much, in all versions */
-	PTHREAD_REACH = 1 << 16, /* from it to the end of the stack, at most */
-	PTHREAD_DTV = 8,	 /* header.dtv: what of TLS was allocated */
+	PTHREAD_SELF = 16,	  /* header.self: the struct's own address */
+	PTHREAD_LIST = 704,	  /* { next, prev } of its list of stacks */
+	PTHREAD_TID = 720,	  /* 0: ended; -1: ended and joined */
+	PTHREAD_SIZE = 2304,	  /* at most about this much, in all versions */
+	PTHREAD_REACH = 1 << 16,  /* from it to the end of the stack, at most */
+	PTHREAD_DTV = 8,	  /* header.dtv: what of TLS was allocated */
 	SMALLEST_STACK = 1 << 14, /* PTHREAD_STACK_MIN */
 	MAXIMUM_STACKS = 1 << 20,
 };
@@ -44,8 +44,7 @@ static bool find_block(const uint8_t *bytes, size_t size,
 
 		if (block == 0 || block > descriptor->address ||
 		    length <= descriptor->address - block ||
-		    length - (descriptor->address - block) >
-			    PTHREAD_REACH ||
+		    length - (descriptor->address - block) > PTHREAD_REACH ||
 		    length < SMALLEST_STACK || guard >= length ||
 		    guard % 4096 != 0)
 			continue;
@@ -172,16 +171,16 @@ static struct error *add_finished(struct stack_list *list,
 	bool over = descriptor->tid < 0 || descriptor->detached;
 
 	return add_stack(
-		list, (struct stack){
-			      .kind = STACK_FINISHED,
-			      .start = descriptor->start,
-			      .live = descriptor->address,
-			      .live_end = over ? descriptor->address +
-							 PTHREAD_DTV + 8 :
-						 descriptor->end,
-			      .end = descriptor->end,
-			      .thread = NO_THREAD,
-		      });
+		list,
+		(struct stack){
+			.kind = STACK_FINISHED,
+			.start = descriptor->start,
+			.live = descriptor->address,
+			.live_end = over ? descriptor->address + PTHREAD_DTV + 8
+					 : descriptor->end,
+			.end = descriptor->end,
+			.thread = NO_THREAD,
+		});
 }
 
 /* Walk the list of stacks whose head stands at address, if there is one. */

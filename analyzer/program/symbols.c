@@ -16,9 +16,9 @@ static int search_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 			const char *const names[])
 {
 	Elf_Data *data = elf_getdata(section, NULL);
-	size_t count = header->sh_entsize && data ?
-			       data->d_size / header->sh_entsize :
-			       0;
+	size_t count = header->sh_entsize && data
+			       ? data->d_size / header->sh_entsize
+			       : 0;
 
 	for (size_t i = 1; i < count; i++) {
 		GElf_Sym symbol;
@@ -47,7 +47,8 @@ int module_defines(const struct module *module, const char *const names[])
 
 	if (!file || elf_version(EV_CURRENT) == EV_NONE)
 		return -1;
-	/* Opened for reading, it is not written to: the mapping is read-only. */
+	/* Opened for reading, it is not written to: the mapping is read-only.
+	 */
 	elf = elf_memory((char *)(uintptr_t)file->bytes, file->size);
 	while (elf && found < 0 && (section = elf_nextscn(elf, section))) {
 		GElf_Shdr header;

@@ -213,7 +213,9 @@ class Check:
         if not self.truth.damaged:
             return
         for address in self.truth.damaged:
-            if not self._is_named(address):
+            # Of one that is destroyed itself, nothing may be left to name.
+            if (address not in self.truth.destroyed
+                    and not self._is_named(address)):
                 self.problems.append(
                     f"the damage at or behind {address:x} is not named\n"
                     + indent(analysis.errors)

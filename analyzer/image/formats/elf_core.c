@@ -67,18 +67,18 @@ static struct error *check_kind(const struct core *core)
 	if (header->e_type != ET_CORE)
 		return error_create(
 			ERROR_NOT_SUPPORTED, "is an ELF %s, not a core",
-			header->e_type == ET_REL    ? "object file" :
-			header->e_type == ET_EXEC ? "program" :
-			header->e_type == ET_DYN  ? "program or library" :
-						    "file of unknown type");
+			header->e_type == ET_REL    ? "object file"
+			: header->e_type == ET_EXEC ? "program"
+			: header->e_type == ET_DYN  ? "program or library"
+						    : "file of unknown type");
 	if (header->e_machine == EM_X86_64 && ident[EI_CLASS] == ELFCLASS64)
 		return NULL;
-	name = header->e_machine == EM_X86_64 ? "x32" :
-						machine_name(header->e_machine);
+	name = header->e_machine == EM_X86_64 ? "x32"
+					      : machine_name(header->e_machine);
 	if (name)
-		return error_create(
-			ERROR_NOT_SUPPORTED,
-			"is a core of %s; only x86-64 is supported", name);
+		return error_create(ERROR_NOT_SUPPORTED,
+				    "is a core of %s; only x86-64 is supported",
+				    name);
 	return error_create(ERROR_NOT_SUPPORTED,
 			    "is a core of machine %u; only x86-64 is supported",
 			    header->e_machine);
@@ -116,12 +116,10 @@ static struct error *add_segment(struct core *core, size_t number,
 		if (present > header->p_memsz)
 			present = header->p_memsz;
 	}
-	return image_add_segment(core->builder, header->p_vaddr, end,
-				 header->p_flags &
-					 (RIGHT_READ | RIGHT_WRITE |
-					  RIGHT_EXECUTE),
-				 core->bytes + (present ? header->p_offset : 0),
-				 present);
+	return image_add_segment(
+		core->builder, header->p_vaddr, end,
+		header->p_flags & (RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE),
+		core->bytes + (present ? header->p_offset : 0), present);
 }
 
 /* The thread that was being read has all its notes. */
@@ -207,8 +205,9 @@ static struct error *read_files(struct core *core, const uint8_t *note,
 		struct error *error;
 
 		if (path + length == end)
-			return error_create(ERROR_BAD_DUMP,
-					    "a path in the NT_FILE note is cut");
+			return error_create(
+				ERROR_BAD_DUMP,
+				"a path in the NT_FILE note is cut");
 		memcpy(entry, note + sizeof(head) + i * sizeof(entry),
 		       sizeof(entry));
 		error = image_add_mapping(

@@ -1,0 +1,97 @@
+#include "analyzer/query/query.h"
+
+#include "tests/assertions.h"
+
+#include <string.h>
+
+static void take_word(struct set_query *query, const char *word)
+{
+	assert_no_error(query_take_word(query, word));
+}
+
+static void test_words_are_a_set_its_address_and_a_signature(void **state)
+{
+	struct set_query query = { 0 };
+
+	take_word(&query, "incoming");
+	take_word(&query, "55d0c0ffee10");
+	take_word(&query, "0x55bd4cec3ca0");
+	assert_no_error(query_check(&query));
+	assert_string_equal(query.set->name, "incoming");
+	assert_int_equal(query.address, 0x55d0c0ffee10);
+	assert_int_equal(query.signature_choice, SIGNATURE_GIVEN);
+	assert_int_equal(query.signature, 0x55bd4cec3ca0);
+	assert_error(query_take_word(&query, "1"), ERROR_USAGE,
+		     "'1' is one word too many: a set takes one signature");
+}
+
+static void test_dash_asks_for_allocations_without_signature(void **state)
+{
+	struct set_query query = { 0 };
+
+	take_word(&query, "used");
+	take_word(&query, "-");
+	assert_int_equal(query.signature_choice, SIGNATURE_NONE);
+}
+
+static void test_what_is_missing_is_said(void **state)
+{
+	struct set_query query = { 0 };
+
+	assert_error(query_check(&query), ERROR_USAGE,
+		     "a set is missing, as 'used' or 'leaked'");
+	take_word(&query, "outgoing");
+	assert_error(query_check(&query), ERROR_USAGE,
+		     "'outgoing' takes the address of an allocation");
+}
+
+static void test_sizes_narrow_further_each_time(void **state)
+{
+	struct set_query query = { 0 };
+
+	assert_true(query_takes_size(&query, UINT64_MAX));
+	assert_no_error(query_take_minimum(&query, "20"));
+	assert_no_error(query_take_minimum(&query, "10"));
+	assert_no_error(query_take_maximum(&query, "1K"));
+	assert_no_error(query_take_maximum(&query, "2K"));
+	assert_false(query_takes_size(&query, 0x1f));
+	assert_true(query_takes_size(&query, 0x20));
+	assert_true(query_takes_size(&query, 1024));
+	assert_false(query_takes_size(&query, 1025));
+	assert_no_error(query_take_size(&query, "40"));
+	assert_true(query_takes_size(&query, 0x40));
+	assert_false(query_takes_size(&query, 0x41));
+}
+
+static void test_every_set_is_found_by_its_name(void **state)
+{
+	const struct set *found;
+
+	for (size_t i = 0; set_at(i); i++) {
+		assert_no_error(set_find(set_at(i)->name, &found));
+		assert_ptr_equal(found, set_at(i));
+		assert_true(!found->select != !found->ranges);
+		/* Or describe could not tell it from an address. */
+		assert_int_not_equal(
+			found->name[strspn(found->name, "0123456789abcdefABC"
+							"DEF")],
+			'\0');
+	}
+	assert_error(set_find("leakrots", &found), ERROR_USAGE,
+		     "unknown set 'leakrots'; did you mean 'leakroots'?");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			test_words_are_a_set_its_address_and_a_signature),
+		cmocka_unit_test(
+			test_dash_asks_for_allocations_without_signature),
+		cmocka_unit_test(test_what_is_missing_is_said),
+		cmocka_unit_test(test_sizes_narrow_further_each_time),
+		cmocka_unit_test(test_every_set_is_found_by_its_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,76 @@
+#include "analyzer/query/tally.h"
+
+#include "tests/assertions.h"
+
+static void test_counts_add_up_by_key(void **state)
+{
+	enum { KEYS = 5000 };
+	struct memory_account account = { 0 };
+	struct tally_table table;
+
+	tally_table_init(&table, &account);
+	assert_null(tally_find(&table, 0));
+	for (int round = 0; round < 3; round++)
+		for (uint64_t key = 0; key < KEYS; key++)
+			assert_no_error(tally_add(
+				&table, (struct tally){ .key = key * 16,
+							.count = 1,
+							.bytes = key }));
+	assert_int_equal(table.count, KEYS);
+	assert_int_equal(tally_find(&table, 0)->count, 3);
+	assert_int_equal(tally_find(&table, 16 * 7)->bytes, 21);
+	assert_null(tally_find(&table, 1));
+	tally_table_deinit(&table);
+	assert_int_equal(account.used, 0);
+}
+
+static void test_nothing_is_no_key(void **state)
+{
+	struct memory_account account = { 0 };
+	struct tally_table table;
+
+	tally_table_init(&table, &account);
+	assert_no_error(tally_add(&table, (struct tally){ .key = 1 }));
+	assert_int_equal(table.count, 0);
+	tally_table_sort(&table, tally_compare_counts);
+	tally_table_deinit(&table);
+}
+
+static void check_order(int (*order)(const void *, const void *),
+			const uint64_t *keys)
+{
+	static const struct tally tallies[] = {
+		{ .key = 30, .count = 2, .bytes = 5 },
+		{ .key = 10, .count = 1, .bytes = 9 },
+		{ .key = 20, .count = 2, .bytes = 5 },
+	};
+	struct memory_account account = { 0 };
+	struct tally_table table;
+
+	tally_table_init(&table, &account);
+	for (size_t i = 0; i < 3; i++)
+		assert_no_error(tally_add(&table, tallies[i]));
+	tally_table_sort(&table, order);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(table.slots[i].key, keys[i]);
+	tally_table_deinit(&table);
+}
+
+static void test_most_come_first_and_equal_ones_by_key(void **state)
+{
+	check_order(tally_compare_counts, (uint64_t[]){ 20, 30, 10 });
+	check_order(tally_compare_bytes, (uint64_t[]){ 10, 20, 30 });
+	check_order(tally_compare_keys, (uint64_t[]){ 10, 20, 30 });
+	check_order(tally_compare_keys_down, (uint64_t[]){ 30, 20, 10 });
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_counts_add_up_by_key),
+		cmocka_unit_test(test_nothing_is_no_key),
+		cmocka_unit_test(test_most_come_first_and_equal_ones_by_key),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,66 @@
+#include "tests/analyzer/report/reported.h"
+
+static const uint8_t *two_bytes_then_none(const void *source, uint64_t address,
+					  uint64_t *ret_size)
+{
+	*ret_size = 2;
+	return address < 0x1002 ? source : NULL;
+}
+
+static void test_each_table_has_its_names_and_each_row_its_kind(void **state)
+{
+	static const struct column columns[] = {
+		{ "address", VALUE_ADDRESS },
+		{ "size", VALUE_BYTES },
+		{ "count", VALUE_COUNT },
+		{ "contents", VALUE_MEMORY },
+	};
+	static const struct table table = { "allocation", columns, 4,
+					    "Only text has sentences." };
+	const struct memory_view view = { .address = 0x1000,
+					  .size = 4,
+					  .bytes = two_bytes_then_none,
+					  .source = "\x0a\xb0" };
+	struct reported reported;
+
+	reported_open(&reported, "csv", false);
+	report_begin_table(&reported.report, &table);
+	report_number(&reported.report, 0x7f0010);
+	report_number(&reported.report, 1640);
+	report_absent(&reported.report);
+	report_memory(&reported.report, &view);
+	report_end_row(&reported.report);
+	report_end_table(&reported.report);
+	reported_close(&reported, "row,address,size,count,contents\r\n"
+				  "allocation,0x7f0010,1640,,0ab0????\r\n");
+}
+
+static void test_separators_are_quoted_and_control_is_escaped(void **state)
+{
+	static const struct column columns[] = { { "a, b", VALUE_TEXT },
+						 { "c", VALUE_TEXT } };
+	static const struct table table = { "thing", columns, 2, NULL };
+	struct reported reported;
+
+	reported_open(&reported, "csv", false);
+	report_begin_table(&reported.report, &table);
+	report_text(&reported.report, "map<int, \"x\">");
+	report_text(&reported.report, "a\r\nb\033");
+	report_end_row(&reported.report);
+	report_end_table(&reported.report);
+	reported_close(&reported,
+		       "row,\"a, b\",c\r\n"
+		       "thing,\"map<int, \"\"x\"\">\",a\\x0d\\nb\\x1b\r\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			test_each_table_has_its_names_and_each_row_its_kind),
+		cmocka_unit_test(
+			test_separators_are_quoted_and_control_is_escaped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

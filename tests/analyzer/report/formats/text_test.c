@@ -1,0 +1,282 @@
+#include "tests/analyzer/report/reported.h"
+
+static const struct column count_columns[] = {
+	{ "what", VALUE_TEXT },
+	{ "count", VALUE_COUNT },
+	{ "bytes", VALUE_BYTES },
+};
+
+static const struct table count_table = {
+	"total", count_columns, 3,
+	"{count} {what} use 0x{bytes} ({bytes,}) bytes."
+};
+
+static void test_sentence_is_filled_in_for_each_row(void **state)
+{
+	struct reported reported;
+
+	reported_open(&reported, "text", false);
+	report_begin_table(&reported.report, &count_table);
+	for (uint64_t i = 0; i < 2; i++) {
+		report_text(&reported.report, "allocations");
+		report_number(&reported.report, 1000 * i);
+		report_number(&reported.report, 1640 * i);
+		report_end_row(&reported.report);
+	}
+	report_end_table(&reported.report);
+	reported_close(&reported,
+		       "0 allocations use 0x0 (0) bytes.\n"
+		       "1000 allocations use 0x668 (1,640) bytes.\n");
+}
+
+static void test_part_with_an_absent_value_is_left_out(void **state)
+{
+	static const struct column columns[] = {
+		{ "address", VALUE_ADDRESS },
+		{ "signature", VALUE_ADDRESS },
+		{ "note", VALUE_TEXT },
+	};
+	static const struct table table = {
+		"allocation", columns, 3,
+		"At {address}[\n... with signature {signature}][ ({note})]\n"
+	};
+	struct reported reported;
+
+	reported_open(&reported, "text", false);
+	report_begin_table(&reported.report, &table);
+	report_number(&reported.report, 0x7f0010);
+	report_number(&reported.report, 0x55d0);
+	report_absent(&reported.report);
+	report_end_row(&reported.report);
+	report_number(&reported.report, 0x7f0020);
+	report_absent(&reported.report);
+	report_text(&reported.report, "odd");
+	report_end_row(&reported.report);
+	report_end_table(&reported.report);
+	reported_close(&reported, "At 7f0010\n... with signature 55d0\n\n"
+				  "At 7f0020 (odd)\n\n");
+}
+
+static void write_columns(struct report *report)
+{
+	static const struct table table = { "thing", count_columns, 3, NULL };
+
+	report_begin_table(report, &table);
+	report_text(report, "stacks");
+	report_number(report, 7);
+	report_number(report, 1234567);
+	report_end_row(report);
+	report_text(report, "caf\u00e9");
+	report_number(report, 12345);
+	report_absent(report);
+	report_end_row(report);
+	report_end_table(report);
+}
+
+static void test_columns_are_as_wide_as_what_is_in_them(void **state)
+{
+	struct reported reported;
+
+	reported_open(&reported, "text", false);
+	write_columns(&reported.report);
+	reported_close(&reported, "what     count      bytes\n"
+				  "stacks       7  1,234,567\n"
+				  "caf\u00e9    12,345          -\n");
+}
+
+static void test_header_is_bold_only_in_colour(void **state)
+{
+	struct reported reported;
+
+	reported_open(&reported, "text", true);
+	write_columns(&reported.report);
+	reported_close(&reported, "\033[1mwhat     count      bytes\033[0m\n"
+				  "stacks       7  1,234,567\n"
+				  "caf\u00e9    12,345          -\n");
+}
+
+static void test_last_column_is_not_padded(void **state)
+{
+	static const struct column columns[] = {
+		{ "at", VALUE_ADDRESS },
+		{ "path", VALUE_TEXT },
+	};
+	static const struct table table = { "module", columns, 2, NULL };
+	struct reported reported;
+
+	reported_open(&reported, "text", false);
+	report_begin_table(&reported.report, &table);
+	report_number(&reported.report, 0x400000);
+	report_text(&reported.report, "/bin/ls");
+	report_end_row(&reported.report);
+	report_number(&reported.report, 0x7f0000000000);
+	report_text(&reported.report, "x");
+	report_end_row(&reported.report);
+	report_end_table(&reported.report);
+	reported_close(&reported, "at              path\n"
+				  "0x400000        /bin/ls\n"
+				  "0x7f0000000000  x\n");
+}
+
+static void test_empty_table_has_no_header(void **state)
+{
+	static const struct table table = { "thing", count_columns, 3, NULL };
+	struct reported reported;
+
+	reported_open(&reported, "text", false);
+	report_begin_table(&reported.report, &table);
+	report_end_table(&reported.report);
+	reported_close(&reported, "");
+}
+
+static void test_widths_are_those_of_the_first_rows(void **state)
+{
+	enum { ROWS = 1000 };
+	static const struct column columns[] = { { "n", VALUE_COUNT },
+						 { "t", VALUE_TEXT } };
+	static const struct table table = { "row", columns, 2, NULL };
+	_cleanup_(free) char *expected = NULL;
+	struct reported reported;
+	size_t size;
+	FILE *file = open_memstream(&expected, &size);
+
+	assert_non_null(file);
+	fprintf(file, "  n  t\n");
+	reported_open(&reported, "text", false);
+	report_begin_table(&reported.report, &table);
+	for (unsigned int i = 1; i <= ROWS; i++) {
+		fprintf(file, i < 1000 ? "%3u  x\n" : "1,000  x\n", i);
+		report_number(&reported.report, i);
+		report_text(&reported.report, "x");
+		report_end_row(&reported.report);
+	}
+	report_end_table(&reported.report);
+	fclose(file);
+	reported_close(&reported, expected);
+}
+
+static void test_text_of_the_dump_is_escaped(void **state)
+{
+	static const struct table columns = { "thing", count_columns, 1, NULL };
+	static const struct table sentence = { "thing", count_columns, 1,
+					       "It is {what}." };
+	struct reported reported;
+
+	reported_open(&reported, "text", false);
+	report_begin_table(&reported.report, &columns);
+	report_text(&reported.report, "\033]0;x\a");
+	report_end_row(&reported.report);
+	report_end_table(&reported.report);
+	report_begin_table(&reported.report, &sentence);
+	report_text(&reported.report, "a\nb");
+	report_end_row(&reported.report);
+	report_end_table(&reported.report);
+	reported_close(&reported, "what\n\\x1b]0;x\\x07\nIt is a\\nb.\n");
+}
+
+/* Memory from 0x1000 on, in which 0x1040 to 0x1060 is absent. */
+static const uint8_t *bytes_with_gap(const void *source, uint64_t address,
+				     uint64_t *ret_size)
+{
+	const uint8_t *memory = source;
+
+	*ret_size = address < 0x1040   ? 0x1040 - address
+		    : address < 0x1060 ? 0x1060 - address
+				       : 0x1080 - address;
+	return address >= 0x1040 && address < 0x1060
+		       ? NULL
+		       : memory + (address - 0x1000);
+}
+
+static void check_memory(struct memory_view view, const char *expected)
+{
+	static const struct column columns[] = { { "m", VALUE_MEMORY } };
+	static const struct table table = { "memory", columns, 1, "{m}" };
+	uint8_t memory[0x80] = "\x10\x32\x54\x76\x98\xba\xdc\xfeHello, world!";
+	struct reported reported;
+
+	memory[0x28] = 7;
+	view.bytes = bytes_with_gap;
+	view.source = memory;
+	reported_open(&reported, "text", false);
+	report_begin_table(&reported.report, &table);
+	report_memory(&reported.report, &view);
+	report_end_row(&reported.report);
+	report_end_table(&reported.report);
+	reported_close(&reported, expected);
+}
+
+static void test_one_line_of_memory_has_no_offset(void **state)
+{
+	check_memory((struct memory_view){ 0x1000, 0x18, 0x1000, false },
+		     "fedcba9876543210 77202c6f6c6c6548       21646c726f\n");
+	check_memory((struct memory_view){ 0x1000, 0x4, 0x1000, false },
+		     "        76543210\n");
+}
+
+static void test_lines_of_memory_begin_with_their_offset(void **state)
+{
+	check_memory((struct memory_view){ 0x1000, 0x30, 0x1000, false },
+		     " 0: fedcba9876543210 77202c6f6c6c6548       21646c726f"
+		     "                0\n"
+		     "20:                0                7\n");
+}
+
+static void test_memory_by_address_always_begins_with_it(void **state)
+{
+	check_memory((struct memory_view){ 0x1028, 0x8, 0, false },
+		     "1028:                7\n");
+}
+
+static void test_memory_is_shown_as_characters_on_demand(void **state)
+{
+	check_memory((struct memory_view){ 0x1000, 0x28, 0x1000, true },
+		     " 0: fedcba9876543210 77202c6f6c6c6548       21646c726f"
+		     "                0   .2Tv....Hello, world!...........\n"
+		     "20:                0                                  "
+		     "                    ........\n");
+}
+
+static void test_absent_memory_is_said(void **state)
+{
+	check_memory((struct memory_view){ 0x1038, 0x30, 0x1038, false },
+		     " 0:                0\n"
+		     " 8: 0x20 bytes that are not in the dump\n"
+		     "28:                0\n");
+}
+
+static void test_failure_to_write_is_told_in_the_end(void **state)
+{
+	FILE *full = fopen("/dev/full", "w");
+	struct report report;
+
+	assert_non_null(full);
+	assert_no_error(report_open(format_of("text"), full, false, &report));
+	assert_false(report_broken(&report));
+	write_columns(&report);
+	assert_error(report_close(&report), ERROR_SYSTEM,
+		     "output: No space left on device");
+	fclose(full);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sentence_is_filled_in_for_each_row),
+		cmocka_unit_test(test_part_with_an_absent_value_is_left_out),
+		cmocka_unit_test(test_columns_are_as_wide_as_what_is_in_them),
+		cmocka_unit_test(test_header_is_bold_only_in_colour),
+		cmocka_unit_test(test_last_column_is_not_padded),
+		cmocka_unit_test(test_empty_table_has_no_header),
+		cmocka_unit_test(test_widths_are_those_of_the_first_rows),
+		cmocka_unit_test(test_text_of_the_dump_is_escaped),
+		cmocka_unit_test(test_one_line_of_memory_has_no_offset),
+		cmocka_unit_test(test_lines_of_memory_begin_with_their_offset),
+		cmocka_unit_test(test_memory_by_address_always_begins_with_it),
+		cmocka_unit_test(test_memory_is_shown_as_characters_on_demand),
+		cmocka_unit_test(test_absent_memory_is_said),
+		cmocka_unit_test(test_failure_to_write_is_told_in_the_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
