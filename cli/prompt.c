@@ -60,12 +60,12 @@ static enum reading read_line(struct session *session, const char *prompt,
 	while (answer.state == READING) {
 		struct pollfd input = { STDIN_FILENO, POLLIN, 0 };
 
+		if (rl_pending_signal())
+			rl_check_signals();
 		if (session_interrupted(session))
 			give_up_line(session);
-		else if (poll(&input, 1, -1) > 0)
+		else if (poll(&input, 1, -1) > 0 && !rl_pending_signal())
 			rl_callback_read_char();
-		else if (rl_pending_signal())
-			rl_check_signals();
 	}
 	if (answer.state == READ_LINE)
 		*ret = answer.line;
@@ -168,6 +168,8 @@ void prompt_run(struct session *session)
 		if (state != READ_LINE)
 			continue;
 		history_remember(line);
+		/* Ctrl-C was pressed before this line, or not in time. */
+		atomic_store(&session->progress.progress.interrupted, false);
 		execute_line(session, line);
 		atomic_store(&session->progress.progress.interrupted, false);
 	}

@@ -161,9 +161,13 @@ static struct error *find_tcaches(struct glibc_heap *heap)
 	return NULL;
 }
 
-/* How many links of a list lead to chunks of its bin, up to its end. */
+/*
+ * How many links of a list lead to chunks of its bin, up to its end. They lead
+ * to the memory that is above bytes behind what they say: in a fast bin, links
+ * name the chunks.
+ */
 static unsigned int follow(const struct glibc_heap *heap, struct view *view,
-			   uint64_t user, unsigned int bin)
+			   uint64_t user, unsigned int bin, uint64_t above)
 {
 	unsigned int length = 0;
 	uint64_t link;
@@ -171,18 +175,19 @@ static unsigned int follow(const struct glibc_heap *heap, struct view *view,
 	while (length < MAXIMUM_CACHED && fits_bin(view, user, bin) &&
 	       view_word(view, user, &link)) {
 		length++;
-		user = demangle(heap, user, link);
-		if (user == 0)
+		link = demangle(heap, user, link);
+		if (link == 0)
 			return length;
+		user = link + above;
 	}
 	return 0;
 }
 
 static bool reads_as(struct glibc_heap *heap, bool mangled, struct view *view,
-		     uint64_t user, unsigned int bin)
+		     uint64_t user, unsigned int bin, uint64_t above)
 {
 	heap->mangled = mangled;
-	return follow(heap, view, user, bin) > 0;
+	return follow(heap, view, user, bin, above) > 0;
 }
 
 /* Let the lists themselves say whether links are mangled. */
@@ -202,8 +207,8 @@ static void decide_mangling(struct glibc_heap *heap)
 
 			if (entry == 0)
 				continue;
-			mangled += reads_as(heap, true, &view, entry, j);
-			plain += reads_as(heap, false, &view, entry, j);
+			mangled += reads_as(heap, true, &view, entry, j, 0);
+			plain += reads_as(heap, false, &view, entry, j, 0);
 		}
 	}
 	for (size_t i = 0; i < heap->arena_count; i++) {
@@ -211,17 +216,18 @@ static void decide_mangling(struct glibc_heap *heap)
 
 		for (unsigned int j = 0;
 		     j < FASTBINS && arena->layout->fastbins; j++) {
-			uint64_t chunk, link;
+			uint64_t chunk;
 
 			if (!view_word(&view,
 				       arena->address +
 					       arena->layout->fastbins + 8 * j,
 				       &chunk) ||
-			    chunk == 0 ||
-			    !view_word(&view, chunk + HEADER, &link))
+			    chunk == 0)
 				continue;
-			mangled += link == (chunk + HEADER) >> 12;
-			plain += link == 0;
+			mangled += reads_as(heap, true, &view, chunk + HEADER,
+					    j, HEADER);
+			plain += reads_as(heap, false, &view, chunk + HEADER,
+					  j, HEADER);
 		}
 	}
 	/* Without any list the newer way is as good as the other. */
@@ -401,7 +407,7 @@ static void settle_tcache(struct settling *settling, uint64_t address)
 
 		if (tcache.entries[i] == 0)
 			continue;
-		length = follow(heap, &settling->view, tcache.entries[i], i);
+		length = follow(heap, &settling->view, tcache.entries[i], i, 0);
 		if (length == 0 ||
 		    (tcache.layout->counts && length != tcache.counters[i]))
 			return;

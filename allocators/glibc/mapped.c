@@ -4,7 +4,10 @@
 
 #include <inttypes.h>
 
-enum { PROGRESS_STEP = 1 << 20 /* bytes */ };
+enum {
+	PROGRESS_STEP = 1 << 20, /* bytes */
+	NEW_TAIL = 16,		 /* not in a mapped chunk's size since 2.43 */
+};
 
 struct scan {
 	struct glibc_heap *heap;
@@ -103,6 +106,8 @@ static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low,
 	    !view_word(&scan->view, address, &before))
 		return false;
 	size &= ~(uint64_t)FLAGS;
+	if ((address + size) % PAGE == PAGE - NEW_TAIL)
+		size += NEW_TAIL;
 	if (before % 16 != 0 || size % 16 != 0 || size < MINIMUM_CHUNK ||
 	    before > address - low || (address - before) % PAGE != 0 ||
 	    size > high - address || (address + size) % PAGE != 0)
@@ -112,6 +117,17 @@ static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low,
 	return true;
 }
 
+/* How much of the mapping's end the size of the chunk leaves out. */
+static uint64_t mapped_tail(struct scan *scan, uint64_t chunk, uint64_t end)
+{
+	uint64_t size;
+
+	return view_word(&scan->view, chunk + 8, &size) &&
+			       chunk + (size & ~(uint64_t)FLAGS) == end ?
+		       0 :
+		       NEW_TAIL;
+}
+
 /*
  * memalign() moves the chunk up to where its user's memory is aligned, and
  * leaves the header at the start of the mapping as it was. So look at the
@@ -119,6 +135,8 @@ static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low,
  */
 static uint64_t aligned_chunk(struct scan *scan, uint64_t start, uint64_t end)
 {
+	uint64_t tail = mapped_tail(scan, start, end);
+
 	for (uint64_t alignment = 2 * HEADER; alignment < end - start;
 	     alignment *= 2) {
 		uint64_t user =
@@ -133,7 +151,7 @@ static uint64_t aligned_chunk(struct scan *scan, uint64_t start, uint64_t end)
 			if (view_word(&scan->view, user - HEADER, &before) &&
 			    view_word(&scan->view, user - 8, &size) &&
 			    before == user - HEADER - start &&
-			    size == (end - user + HEADER + IS_MMAPPED))
+			    size + tail == end - user + HEADER + IS_MMAPPED)
 				return user - HEADER;
 		}
 	}
@@ -146,7 +164,8 @@ static struct error *add_mapped_chunk(struct scan *scan, uint64_t chunk,
 	struct glibc_heap *heap = scan->heap;
 	struct block block = {
 		.start = chunk + HEADER,
-		.size = end - chunk - HEADER,
+		.size = end - chunk - HEADER -
+			mapped_tail(scan, chunk, end) / 2,
 		.state = BLOCK_USED,
 	};
 	struct error *error = block_sink_region(

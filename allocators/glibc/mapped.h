@@ -9,6 +9,9 @@
  *	                page                               page
  *	aligned:        | unused | prev | size+2 | user's memory ... |
  *	                         prev = from the page to here
+ *
+ * From glibc 2.43 on, size leaves out the last 16 bytes of the mapping, and the
+ * program may use 8 of them.
  */
 #ifndef ALLOCATORS_GLIBC_MAPPED_H
 #define ALLOCATORS_GLIBC_MAPPED_H
