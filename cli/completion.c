@@ -58,7 +58,7 @@ static void offer_switches(const char *word, const struct command *command)
 	char slashed[SLASHED_SIZE];
 
 	for (; option && (option->name || option->doc); option++) {
-		if (!switch_is_shown(option))
+		if (!option->name || !switch_is_shown(option))
 			continue;
 		switch_spell_slashed(option->name, slashed);
 		if (word[0] == '/')

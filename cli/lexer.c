@@ -111,7 +111,7 @@ static struct error *read_words(const char **text, struct line *line)
 {
 	for (;;) {
 		struct error *error;
-		char *word;
+		char *word = NULL;
 
 		*text += strspn(*text, BLANKS);
 		if (!**text || strchr("#|>", **text))

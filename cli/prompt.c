@@ -8,7 +8,6 @@
 #include "cli/lexer.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <poll.h>
 #include <string.h>
 
@@ -83,7 +82,7 @@ static bool append_line(char **line, const char *next)
 	if (!longer)
 		return false;
 	longer[length - 1] = ' ';
-	strcpy(longer + length, next);
+	memcpy(longer + length, next, strlen(next) + 1);
 	*line = longer;
 	return true;
 }

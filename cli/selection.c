@@ -12,28 +12,20 @@ enum {
 	KEY_SHOW_UP_TO = 'u',
 };
 
-/* clang-format off */
-#define NARROWING                                                             \
-	{ "size", KEY_SIZE, "SIZE", 0, "Take only those of this size", 0 },    \
-	{ "min-size", KEY_MINIMUM, "SIZE", 0,                                  \
-	  "Leave out smaller ones", 0 },                                       \
-	{ "max-size", KEY_MAXIMUM, "SIZE", 0, "Leave out larger ones", 0 },    \
-	{ "sort-by", KEY_SORT, "count|bytes|address", 0,                       \
-	  "What to put first: most instances, most bytes, lowest address", 0 },\
-	{ "limit", KEY_LIMIT, "COUNT", 0, "Show that many at most", 0 }
-/* clang-format on */
-
-const struct argp_option selection_options[] = {
-	NARROWING,
-	{ 0 },
-};
-
 const struct argp_option contents_options[] = {
-	NARROWING,
 	{ "ascii", KEY_ASCII, NULL, 0, "Show contents as characters, too", 0 },
 	{ "show-ascii", KEY_ASCII, NULL, OPTION_HIDDEN, NULL, 0 },
 	{ "show-up-to", KEY_SHOW_UP_TO, "SIZE", 0,
 	  "Show that much of each one's contents", 0 },
+	[SELECTION_OPTIONS] = { "size", KEY_SIZE, "SIZE", 0,
+				"Take only those of this size: hexadecimal, "
+				"or decimal with K, M or G behind it",
+				0 },
+	{ "min-size", KEY_MINIMUM, "SIZE", 0, "Leave out smaller ones", 0 },
+	{ "max-size", KEY_MAXIMUM, "SIZE", 0, "Leave out larger ones", 0 },
+	{ "sort-by", KEY_SORT, "count|bytes|address", 0,
+	  "What to put first: most instances, most bytes, lowest address", 0 },
+	{ "limit", KEY_LIMIT, "COUNT", 0, "Show that many at most", 0 },
 	{ 0 },
 };
 

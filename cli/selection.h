@@ -17,10 +17,11 @@ struct selection {
 	uint64_t show_up_to; /* bytes of contents */
 };
 
-/* The switches that narrow, order and limit a set. */
-extern const struct argp_option selection_options[];
-
-/* These, and those that tell how contents are shown. */
+/*
+ * The switches of commands that show contents. From SELECTION_OPTIONS on, they
+ * are those of all commands that take a set: to narrow, order and limit it.
+ */
+enum { SELECTION_OPTIONS = 3 };
 extern const struct argp_option contents_options[];
 
 /* A command's parse(): arguments are a struct selection. */

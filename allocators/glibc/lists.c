@@ -226,8 +226,8 @@ static void decide_mangling(struct glibc_heap *heap)
 				continue;
 			mangled += reads_as(heap, true, &view, chunk + HEADER,
 					    j, HEADER);
-			plain += reads_as(heap, false, &view, chunk + HEADER,
-					  j, HEADER);
+			plain += reads_as(heap, false, &view, chunk + HEADER, j,
+					  HEADER);
 		}
 	}
 	/* Without any list the newer way is as good as the other. */

@@ -123,9 +123,9 @@ static uint64_t mapped_tail(struct scan *scan, uint64_t chunk, uint64_t end)
 	uint64_t size;
 
 	return view_word(&scan->view, chunk + 8, &size) &&
-			       chunk + (size & ~(uint64_t)FLAGS) == end ?
-		       0 :
-		       NEW_TAIL;
+			       chunk + (size & ~(uint64_t)FLAGS) == end
+		       ? 0
+		       : NEW_TAIL;
 }
 
 /*

@@ -3,6 +3,7 @@
 #include "analyzer/image/files.h"
 #include "analyzer/image/format.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -218,8 +219,9 @@ static const struct mapping *module_base(const struct image *image,
 
 static struct error *find_files(struct image *image)
 {
-	qsort(image->mappings, image->mapping_count, sizeof(struct mapping),
-	      compare_mappings);
+	if (image->mapping_count > 0)
+		qsort(image->mappings, image->mapping_count,
+		      sizeof(struct mapping), compare_mappings);
 	for (size_t i = 0; i < image->mapping_count; i++) {
 		struct mapping *mapping = &image->mappings[i];
 		const struct mapping *base = module_base(image, mapping);
@@ -237,6 +239,78 @@ static struct error *find_files(struct image *image)
 			return error;
 	}
 	return NULL;
+}
+
+/*
+ * The rights of a part of a mapping that the dump does not tell of, by the
+ * program headers of its file. gcore leaves out what was never written.
+ */
+static uint8_t rights_by_file(const struct mapping *mapping, uint64_t address)
+{
+	uint64_t offset = mapping->offset + (address - mapping->start);
+	const struct image_file *file = mapping->file;
+	Elf64_Ehdr header;
+	Elf64_Phdr segment;
+
+	if (!file || file->size < sizeof(header))
+		return RIGHT_READ;
+	memcpy(&header, file->bytes, sizeof(header));
+	for (uint64_t i = 0; i < header.e_phnum; i++) {
+		uint64_t place = header.e_phoff + i * sizeof(segment);
+
+		if (place > file->size || file->size - place < sizeof(segment))
+			break;
+		memcpy(&segment, file->bytes + place, sizeof(segment));
+		if (segment.p_type == PT_LOAD &&
+		    offset - (segment.p_offset & ~UINT64_C(4095)) <
+			    segment.p_filesz + segment.p_offset % 4096)
+			return segment.p_flags &
+			       (RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE);
+	}
+	return RIGHT_READ;
+}
+
+static struct error *add_gap(struct image *image, const struct mapping *mapping,
+			     uint64_t start, uint64_t end)
+{
+	return add_region(image,
+			  (struct region){
+				  .start = start,
+				  .end = end,
+				  .rights = rights_by_file(mapping, start),
+				  .origin = REGION_ABSENT,
+				  .segment = image->segment_count++,
+			  });
+}
+
+/* Add the parts of file mappings that no segment of the dump covers. */
+static struct error *add_gaps(struct image *image)
+{
+	size_t count = image->region_count, next = 0;
+	struct error *error = NULL;
+	uint64_t start = 0;
+
+	for (size_t i = 0; i < image->mapping_count && !error; i++) {
+		const struct mapping *mapping = &image->mappings[i];
+
+		if (mapping->start > start)
+			start = mapping->start;
+		while (start < mapping->end && !error) {
+			uint64_t end = mapping->end;
+
+			while (next < count &&
+			       image->regions[next].end <= start)
+				next++;
+			if (next < count && image->regions[next].start < end)
+				end = image->regions[next].start;
+			if (end > start)
+				error = add_gap(image, mapping, start, end);
+			else
+				end = image->regions[next].end;
+			start = end;
+		}
+	}
+	return error;
 }
 
 /* Read an absent region from its file, as far as that reaches. */
@@ -264,9 +338,12 @@ static struct error *fill_from_file(struct image *image, size_t number)
 
 static struct error *attach_files(struct image *image)
 {
-	size_t count = image->region_count;
 	struct error *error = find_files(image);
+	size_t count;
 
+	if (!error)
+		error = add_gaps(image);
+	count = image->region_count;
 	for (size_t i = 0; i < count && !error; i++) {
 		image->regions[i].mapping =
 			find_mapping(image, image->regions[i].start);

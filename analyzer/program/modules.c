@@ -3,10 +3,16 @@
 #include <elf.h>
 #include <string.h>
 
-/* The address less the virtual address of the module whose header is at base.
+/*
+ * The address less the virtual address of the module whose header is at base,
+ * and the end of its data. That what is zero at first stands behind the last
+ * mapping, in anonymous memory, only its headers tell.
  */
-static bool read_bias(const struct image *image, uint64_t base, uint64_t *ret)
+static bool read_extent(const struct image *image, uint64_t base,
+			uint64_t *ret_bias, uint64_t *ret_end)
 {
+	uint64_t end = base;
+	bool found = false;
 	Elf64_Ehdr header;
 	Elf64_Phdr segment;
 
@@ -21,10 +27,13 @@ static bool read_bias(const struct image *image, uint64_t base, uint64_t *ret)
 			return false;
 		if (segment.p_type != PT_LOAD)
 			continue;
-		*ret = base - (segment.p_vaddr & ~UINT64_C(4095));
-		return true;
+		if (!found)
+			*ret_bias = base - (segment.p_vaddr & ~UINT64_C(4095));
+		found = true;
+		end = *ret_bias + segment.p_vaddr + segment.p_memsz;
 	}
-	return false;
+	*ret_end = end;
+	return found;
 }
 
 static struct error *add_module(struct module_list *list, struct module module)
@@ -47,7 +56,7 @@ static struct error *add_vdso(struct module_list *list,
 	const struct region *region = image_find(image, base);
 	struct module module = { .path = "[vdso]" };
 
-	if (!region || !read_bias(image, base, &module.bias))
+	if (!region || !read_extent(image, base, &module.bias, &module.end))
 		return NULL;
 	module.start = base;
 	module.end = region->end;
@@ -65,6 +74,21 @@ static int compare_modules(const void *a, const void *b)
  * The loader maps the whole of a module at once, so its mappings follow each
  * other and begin with that of the ELF header.
  */
+/*
+ * The module's end, with the anonymous memory right behind its mappings as far
+ * as its headers claim it.
+ */
+static uint64_t end_of_data(const struct image *image, uint64_t end,
+			    uint64_t claimed)
+{
+	const struct region *behind = image_find(image, end);
+
+	if (!behind || behind->mapping || claimed <= end)
+		return end;
+	claimed = (claimed + 4095) & ~UINT64_C(4095);
+	return claimed < behind->end ? claimed : behind->end;
+}
+
 static struct error *add_files(struct module_list *list,
 			       const struct image *image)
 {
@@ -79,10 +103,11 @@ static struct error *add_files(struct module_list *list,
 			.file = first->file,
 		};
 		struct error *error;
+		uint64_t claimed;
 
 		next = i + 1;
 		if (first->offset != 0 ||
-		    !read_bias(image, first->start, &module.bias))
+		    !read_extent(image, first->start, &module.bias, &claimed))
 			continue;
 		while (next < count) {
 			const struct mapping *mapping =
@@ -94,6 +119,7 @@ static struct error *add_files(struct module_list *list,
 			module.end = mapping->end;
 			next++;
 		}
+		module.end = end_of_data(image, module.end, claimed);
 		error = add_module(list, module);
 		if (error)
 			return error;

@@ -12,7 +12,7 @@
 
 struct module {
 	const char *path;    /* as the dump names it (untrusted) */
-	uint64_t start, end; /* from its first mapping to its last */
+	uint64_t start, end; /* from its header to the end of its data */
 	uint64_t bias;	     /* address less the file's virtual address */
 	const struct image_file *file; /* NULL: not at hand */
 };
@@ -73,7 +73,7 @@ const struct stack *program_stack(const struct program *program, size_t number);
 const struct stack *program_find_stack(const struct program *program,
 				       uint64_t address);
 
-/* "main thread's stack" or the like, for a sentence. */
+/* "main", "thread" or "finished thread". */
 const char *stack_kind_name(enum stack_kind kind);
 
 #endif

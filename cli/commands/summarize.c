@@ -2,6 +2,7 @@
 #include "cli/leak_root_summary.h"
 #include "cli/rows.h"
 
+#include <assert.h>
 #include <string.h>
 
 /*
@@ -80,6 +81,7 @@ static void write_line(struct summary *summary, uint64_t signature,
 	struct report *report = summary->report;
 	uint64_t limit = summary->query->limit;
 
+	assert(tally);
 	if (limit && summary->lines++ >= limit)
 		return;
 	if (signature)
@@ -259,7 +261,7 @@ const struct command command_summarize = {
 		"'summarize leakroots' says how much hangs on which kind of "
 		"leak root: where to look first.",
 	.word = WORD_SET,
-	.options = selection_options,
+	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = selection_parse,
 	.arguments_size = sizeof(struct selection),
 	.needs = STAGE_IMAGE,

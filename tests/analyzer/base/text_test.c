@@ -137,7 +137,7 @@ static void test_a_mistyped_word_finds_the_one_that_was_meant(void **state)
 	assert_string_equal(nearest("leakedd"), "leaked");
 	assert_string_equal(nearest("LEAKED"), "leaked");
 	assert_string_equal(nearest("leakrots"), "leakroots");
-	assert_string_equal(nearest("uesd"), "used");
+	assert_string_equal(nearest("usde"), "used");
 	assert_string_equal(nearest("stack"), "stacks");
 }
 
