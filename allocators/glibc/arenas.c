@@ -89,12 +89,15 @@ static struct error *add_ring(struct glibc_heap *heap, struct view *view,
 			.main = address == first,
 		};
 		struct error *error;
+		uint64_t mutex; /* and flags */
 
-		if (!view_word(view, address + layout->top, &arena.top) ||
+		if (!view_word(view, address, &mutex) ||
+		    !view_word(view, address + layout->top, &arena.top) ||
 		    !view_word(view, address + layout->system_memory,
 			       &arena.stated_size) ||
 		    !view_word(view, address + layout->next, &address))
 			break;
+		arena.locked = (uint32_t)mutex != 0;
 		error = add_arena(heap, arena);
 		if (error)
 			return error;

@@ -222,28 +222,60 @@ static enum block_state chunk_state(struct walk *walk, uint64_t chunk,
 	return in_use ? BLOCK_USED : BLOCK_FREE;
 }
 
-/* "the allocation below, at X of size S, may have been overrun" */
-static void report_damage(struct walk *walk, uint64_t chunk, uint64_t skipped)
+/*
+ * What is wrong at address, and what follows. In an arena that a thread held
+ * locked, it is likely to be unfinished rather than damaged.
+ */
+static void report_damage(struct walk *walk, enum finding_weight weight,
+			  uint64_t address, const char *what,
+			  const char *what_follows)
 {
-	const struct glibc_heap *heap = walk->heap;
+	struct findings *findings = walk->heap->context.findings;
 
-	if (walk->previous)
-		findings_add(heap->context.findings, FINDING_INCOMPLETE,
+	if (walk->arena->locked)
+		findings_add(findings, weight,
+			     "the core was taken while a thread was changing "
+			     "the arena at %#" PRIx64 ": at %#" PRIx64
+			     ", %s. %s",
+			     walk->arena->address, address, what, what_follows);
+	else if (walk->previous)
+		findings_add(findings, weight,
 			     "the heap is damaged at %#" PRIx64
-			     ": that is no header of a chunk. The allocation "
-			     "below it, at %#" PRIx64 " of size %#" PRIx64
-			     ", may have been overrun. %" PRIu64
-			     " bytes are skipped; what is in them still counts "
-			     "as a reference",
-			     chunk + 8, walk->previous, walk->previous_size,
-			     skipped);
+			     ": %s. The allocation below it, at %#" PRIx64
+			     " of size %#" PRIx64 ", may have been overrun. %s",
+			     address, what, walk->previous, walk->previous_size,
+			     what_follows);
 	else
-		findings_add(heap->context.findings, FINDING_INCOMPLETE,
-			     "the heap is damaged at %#" PRIx64
-			     ": no chunk begins there. %" PRIu64
-			     " bytes are skipped; what is in them still counts "
-			     "as a reference",
-			     chunk + 8, skipped);
+		findings_add(findings, weight,
+			     "the heap is damaged at %#" PRIx64 ": %s. %s",
+			     address, what, what_follows);
+}
+
+static void report_skip(struct walk *walk, uint64_t chunk, uint64_t skipped)
+{
+	char what_follows[128];
+
+	snprintf(what_follows, sizeof(what_follows),
+		 "%" PRIu64 " bytes are skipped; what is in them still counts "
+		 "as a reference",
+		 skipped);
+	report_damage(walk, FINDING_INCOMPLETE, chunk + 8,
+		      "that is no header of a chunk", what_follows);
+}
+
+/* The size of top is not needed to know what is used. */
+static void report_top(struct walk *walk, uint64_t top, uint64_t header,
+		       uint64_t end)
+{
+	char what[64], what_follows[64];
+
+	snprintf(what, sizeof(what),
+		 "the size of its free end (top) is %#" PRIx64, header);
+	snprintf(what_follows, sizeof(what_follows),
+		 "All up to %#" PRIx64 " is taken to be free", end);
+	report_damage(walk,
+		      walk->arena->locked ? FINDING_NOTE : FINDING_INCOMPLETE,
+		      top + 8, what, what_follows);
 }
 
 /*
@@ -261,7 +293,7 @@ static struct error *skip_damage(struct walk *walk, uint64_t chunk,
 	if (error)
 		return error;
 	next = find_chunk(walk, chunk + HEADER, false);
-	report_damage(walk, chunk, next - chunk);
+	report_skip(walk, chunk, next - chunk);
 	end_region(walk, chunk + HEADER);
 	*ret_chunk = next;
 	walk->previous = 0;
@@ -318,15 +350,7 @@ static struct error *add_top(struct walk *walk, uint64_t top)
 			  walk->end - top) ||
 	    end % PAGE != 0) {
 		end = expected_end(walk, top);
-		findings_add(walk->heap->context.findings, FINDING_INCOMPLETE,
-			     "the heap is damaged at %#" PRIx64
-			     ": the size of its free end (top) is %#" PRIx64
-			     ". The allocation below it, at %#" PRIx64
-			     " of size %#" PRIx64
-			     ", may have been overrun. Up to %#" PRIx64
-			     " all is taken to be free",
-			     top + 8, header, walk->previous,
-			     walk->previous_size, end);
+		report_top(walk, top, header, end);
 		size = end > top ? end - top : 0;
 	}
 	walk->end = end;

@@ -49,6 +49,7 @@ struct glibc_arena {
 	const struct arena_layout *layout;
 	uint64_t address;
 	bool main;
+	bool locked;	      /* a thread was about to change it */
 	uint64_t top;	      /* chunk */
 	uint64_t stated_size; /* its system_mem */
 	uint64_t size;	      /* what was found of it, in bytes */

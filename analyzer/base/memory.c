@@ -1,8 +1,10 @@
 #include "analyzer/base/memory.h"
 
+#include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 
-enum { LARGE = 8 << 20 };
+enum { LARGE = 8 << 20, PAGE = 4096 };
 
 static void account(struct memory_account *account, size_t more, size_t less)
 {
@@ -34,6 +36,9 @@ struct error *memory_resize(struct memory *memory, size_t size)
 			     0);
 	if (bytes == MAP_FAILED)
 		return &error_no_memory;
+	/* The rest of the last page stays, and may come back. */
+	if (size < memory->size && size % PAGE != 0)
+		memset((uint8_t *)bytes + size, 0, PAGE - size % PAGE);
 	/* Large arrays are read here and there: large pages spare much time. */
 	if (size >= LARGE)
 		madvise(bytes, size, MADV_HUGEPAGE);

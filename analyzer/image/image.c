@@ -450,9 +450,11 @@ static void report_absent(struct image *image)
 			     absence.shared, absence.shared_path);
 }
 
+/* Without waiting: a FIFO may never be written to, and is no dump. */
 static struct error *map_dump(struct image *image)
 {
-	_cleanup_(close) int fd = open(image->path, O_RDONLY | O_CLOEXEC);
+	_cleanup_(close) int fd =
+		open(image->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat status;
 	void *bytes;
 
