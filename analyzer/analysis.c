@@ -17,6 +17,10 @@ struct analysis {
 	struct bitmap anchored_by[ROOT_KINDS];
 	struct leaks *leaks;
 	struct graph *incoming;
+	const struct debug_options *options;
+	struct debug *debug;
+	struct classes *classes;
+	struct patterns *patterns;
 	struct stage_cost costs[STAGES];
 };
 
@@ -156,6 +160,36 @@ static struct error *build_incoming(struct analysis *analysis,
 	return error;
 }
 
+static struct error *build_debug(struct analysis *analysis, uint64_t *ret_count)
+{
+	static const struct debug_options none = { NULL };
+	const struct debug_options *options =
+		analysis->options ? analysis->options : &none;
+
+	*ret_count = program_module_count(analysis->program);
+	return debug_create(analysis->image, analysis->program, options,
+			    &analysis->findings, &analysis->debug);
+}
+
+static struct error *build_classes(struct analysis *analysis,
+				   uint64_t *ret_count)
+{
+	*ret_count = program_module_count(analysis->program);
+	return classes_create(analysis->image, analysis->program,
+			      analysis->debug, &analysis->account,
+			      &analysis->classes);
+}
+
+static struct error *build_patterns(struct analysis *analysis,
+				    uint64_t *ret_count)
+{
+	*ret_count = allocation_count(analysis->index);
+	return patterns_create(analysis->image, analysis->program,
+			       analysis->index, analysis->roots,
+			       analysis->debug, &analysis->account,
+			       analysis->progress, &analysis->patterns);
+}
+
 static const struct recipe recipes[STAGES] = {
 	[STAGE_IMAGE] = { "image",
 			  "regions",
@@ -189,6 +223,18 @@ static const struct recipe recipes[STAGES] = {
 			     "references",
 			     { STAGE_GRAPH, STAGE_INCOMING },
 			     build_incoming },
+	[STAGE_DEBUG] = { "debug",
+			  "modules",
+			  { STAGE_PROGRAM, STAGE_DEBUG },
+			  build_debug },
+	[STAGE_CLASSES] = { "classes",
+			    "modules",
+			    { STAGE_DEBUG, STAGE_CLASSES },
+			    build_classes },
+	[STAGE_PATTERNS] = { "patterns",
+			     "allocations",
+			     { STAGE_ROOTS, STAGE_DEBUG },
+			     build_patterns },
 };
 
 static double seconds(struct timeval time)
@@ -247,8 +293,9 @@ struct error *analysis_need(struct analysis *analysis, enum stage stage)
 	return build(analysis, stage);
 }
 
-struct error *analysis_create(const char *path, struct progress *progress,
-			      struct analysis **ret)
+struct error *analysis_create(const char *path,
+			      const struct debug_options *options,
+			      struct progress *progress, struct analysis **ret)
 {
 	_cleanup_(analysis_destroy) struct analysis *analysis =
 		calloc(1, sizeof(*analysis));
@@ -257,6 +304,7 @@ struct error *analysis_create(const char *path, struct progress *progress,
 
 	if (!analysis)
 		return &error_no_memory;
+	analysis->options = options;
 	analysis->progress = progress;
 	error = image_open(path, &analysis->findings, &analysis->image);
 	if (!error)
@@ -272,6 +320,12 @@ struct error *analysis_create(const char *path, struct progress *progress,
 
 void analysis_destroy(struct analysis *analysis)
 {
+	if (analysis->patterns)
+		patterns_destroy(analysis->patterns);
+	if (analysis->classes)
+		classes_destroy(analysis->classes);
+	if (analysis->debug)
+		debug_destroy(analysis->debug);
 	if (analysis->incoming)
 		graph_destroy(analysis->incoming);
 	if (analysis->leaks)
@@ -358,6 +412,21 @@ const struct graph *analysis_incoming(const struct analysis *analysis)
 const struct leaks *analysis_leaks(const struct analysis *analysis)
 {
 	return analysis->leaks;
+}
+
+struct debug *analysis_debug(const struct analysis *analysis)
+{
+	return analysis->debug;
+}
+
+struct classes *analysis_classes(const struct analysis *analysis)
+{
+	return analysis->classes;
+}
+
+const struct patterns *analysis_patterns(const struct analysis *analysis)
+{
+	return analysis->patterns;
 }
 
 const struct bitmap *analysis_anchored(const struct analysis *analysis)

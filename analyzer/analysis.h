@@ -11,6 +11,8 @@
 #ifndef ANALYZER_ANALYSIS_H
 #define ANALYZER_ANALYSIS_H
 
+#include "analyzer/classify/classes.h"
+#include "analyzer/classify/patterns.h"
 #include "analyzer/graph/graph.h"
 #include "analyzer/graph/leaks.h"
 #include "analyzer/graph/roots.h"
@@ -27,6 +29,9 @@ enum stage {
 	STAGE_REACHABILITY, /* anchored and leaked */
 	STAGE_LEAKS,	    /* leak roots */
 	STAGE_INCOMING,	    /* who is referred to by whom */
+	STAGE_DEBUG,	    /* symbols and debug information, read lazily */
+	STAGE_CLASSES,	    /* names of signatures, read lazily */
+	STAGE_PATTERNS,	    /* what allocations without signature are */
 	STAGES,
 };
 
@@ -42,9 +47,13 @@ struct stage_cost {
 
 struct analysis;
 
-/* Open the dump. Progress is borrowed and outlives the analysis. */
-struct error *analysis_create(const char *path, struct progress *progress,
-			      struct analysis **ret);
+/*
+ * Open the dump. Options, which may be NULL, and progress are borrowed and
+ * outlive the analysis.
+ */
+struct error *analysis_create(const char *path,
+			      const struct debug_options *options,
+			      struct progress *progress, struct analysis **ret);
 void analysis_destroy(struct analysis *analysis);
 DEFINE_CLEANUP(analysis_destroy, struct analysis *)
 
@@ -73,6 +82,11 @@ const struct roots *analysis_roots(const struct analysis *analysis);
 const struct graph *analysis_graph(const struct analysis *analysis);
 const struct graph *analysis_incoming(const struct analysis *analysis);
 const struct leaks *analysis_leaks(const struct analysis *analysis);
+
+/* Not const: they remember what they read when first asked. */
+struct debug *analysis_debug(const struct analysis *analysis);
+struct classes *analysis_classes(const struct analysis *analysis);
+const struct patterns *analysis_patterns(const struct analysis *analysis);
 
 /* Used and reachable from a root; used and not (STAGE_REACHABILITY). */
 const struct bitmap *analysis_anchored(const struct analysis *analysis);
