@@ -7,8 +7,10 @@
  */
 #include "allocators/glibc/arenas.h"
 #include "allocators/glibc/chunks.h"
+#include "allocators/glibc/leftovers.h"
 #include "allocators/glibc/lists.h"
 #include "allocators/glibc/mapped.h"
+#include "allocators/glibc/transit.h"
 
 #include <inttypes.h>
 
@@ -20,6 +22,7 @@ static void glibc_close(struct heap *base)
 	memory_release(&heap->fast.memory);
 	memory_release(&heap->tcaches.memory);
 	memory_release(&heap->vouched.memory);
+	memory_release(&heap->arena_addresses.memory);
 	free(heap->broken);
 	free(heap->arenas);
 	free(heap->subheaps);
@@ -39,7 +42,6 @@ static struct error *glibc_open(const struct heap_context *context,
 	_cleanup_(glibc_close) struct glibc_heap *heap =
 		calloc(1, sizeof(*heap));
 	struct error *error;
-	bool unused;
 
 	if (!heap)
 		return &error_no_memory;
@@ -48,13 +50,15 @@ static struct error *glibc_open(const struct heap_context *context,
 	heap->fast.memory.account = context->account;
 	heap->tcaches.memory.account = context->account;
 	heap->vouched.memory.account = context->account;
-	error = glibc_find_arenas(heap, &unused);
+	heap->arena_addresses.memory.account = context->account;
+	error = glibc_find_arenas(heap);
 	if (error)
 		return error;
-	if (heap->arena_count == 0 && !unused) {
+	if (heap->home == 0) {
 		*ret = NULL;
 		return NULL;
 	}
+	glibc_find_work(heap);
 	*ret = &take(heap)->heap;
 	return NULL;
 }
@@ -138,7 +142,9 @@ static void check_counts(struct glibc_heap *heap, const struct block_sink *sink)
 		const struct glibc_arena *arena = &heap->arenas[i];
 
 		if (glibc_arena_lacks(arena))
-			findings_add(heap->context.findings, FINDING_INCOMPLETE,
+			findings_add(heap->context.findings,
+				     arena->locked ? FINDING_NOTE
+						   : FINDING_INCOMPLETE,
 				     "the main arena has %" PRIu64
 				     " bytes from the system, but only %" PRIu64
 				     " were found",
@@ -171,6 +177,8 @@ static struct error *glibc_walk(struct heap *base, arena_number first,
 		error = glibc_walk_mapped(heap, sink, done, done_count);
 	if (!error)
 		error = glibc_settle_lists(heap, sink);
+	if (!error)
+		error = glibc_hold_transit(heap, sink);
 	if (error)
 		return error;
 	glibc_report_lists(heap, sink);
@@ -202,6 +210,25 @@ static struct arena glibc_arena(const struct heap *base, size_t number)
 	return mapped;
 }
 
+static unsigned int glibc_find_leftovers(const struct heap *heap,
+					 const struct allocation_index *index,
+					 uint64_t start,
+					 const uint64_t words[4])
+{
+	return glibc_leftovers((const struct glibc_heap *)heap, index, start,
+			       words);
+}
+
+static uint64_t glibc_home(const struct heap *heap)
+{
+	return ((const struct glibc_heap *)heap)->home;
+}
+
+static bool glibc_is_used(const struct heap *heap)
+{
+	return ((const struct glibc_heap *)heap)->arena_count > 0;
+}
+
 const struct allocator allocator_glibc = {
 	.name = "glibc",
 	.summary = "malloc of the GNU C library, 2.23 and later",
@@ -209,5 +236,8 @@ const struct allocator allocator_glibc = {
 	.walk = glibc_walk,
 	.arena_count = glibc_arena_count,
 	.arena = glibc_arena,
+	.leftovers = glibc_find_leftovers,
+	.home = glibc_home,
+	.is_used = glibc_is_used,
 	.close = glibc_close,
 };

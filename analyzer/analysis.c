@@ -306,7 +306,8 @@ struct error *analysis_create(const char *path,
 		return &error_no_memory;
 	analysis->options = options;
 	analysis->progress = progress;
-	error = image_open(path, &analysis->findings, &analysis->image);
+	error = image_open_in(path, options ? options->sysroot : NULL,
+			      &analysis->findings, &analysis->image);
 	if (!error)
 		error = analysis_need(analysis, STAGE_IMAGE);
 	if (error)

@@ -152,6 +152,7 @@ int main(int count, char **arguments)
 	options_parse(count, arguments, &options);
 	session_init(&session, options.quiet);
 	session.colour = options.colour;
+	session.debug = &options.debug;
 	/* A pipe that breaks is an error like others; see cli/output.c. */
 	signal(SIGPIPE, SIG_IGN);
 	interrupt_catch(&session.progress.progress, true);

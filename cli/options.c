@@ -2,8 +2,9 @@
 
 #include <argp.h>
 #include <string.h>
+#include <sys/stat.h>
 
-enum { KEY_COLOUR = 256 };
+enum { KEY_COLOUR = 256, KEY_DEBUG_DIR, KEY_SYSROOT, KEY_DEBUGINFOD };
 
 static const char VERSION_TEXT[] =
 	"heapcore " VERSION "\n"
@@ -34,6 +35,12 @@ static const struct argp_option OPTIONS[] = {
 	{ "quiet", 'q', NULL, 0, "Show no progress and no notes", 0 },
 	{ "color", KEY_COLOUR, "WHEN", 0, "Use colours: auto, always or never",
 	  0 },
+	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0,
+	  "Look for separate debug files in DIR, too", 0 },
+	{ "sysroot", KEY_SYSROOT, "DIR", 0,
+	  "Look below DIR for the files of the machine CORE is from", 0 },
+	{ "debuginfod", KEY_DEBUGINFOD, NULL, 0,
+	  "Fetch missing debug files from $DEBUGINFOD_URLS", 0 },
 	{ 0 },
 };
 
@@ -67,6 +74,16 @@ static error_t parse_colour(struct argp_state *state, const char *word)
 	}
 	argp_error(state, "--color is 'auto', 'always' or 'never', not '%s'",
 		   word);
+	return EINVAL;
+}
+
+static error_t check_folder(struct argp_state *state, const char *path)
+{
+	struct stat status;
+
+	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+		return 0;
+	argp_error(state, "'%s' is not a folder", path);
 	return EINVAL;
 }
 
@@ -115,6 +132,15 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return 0;
 	case KEY_COLOUR:
 		return parse_colour(state, argument);
+	case KEY_DEBUG_DIR:
+		options->debug.debug_directory = argument;
+		return check_folder(state, argument);
+	case KEY_SYSROOT:
+		options->debug.sysroot = argument;
+		return check_folder(state, argument);
+	case KEY_DEBUGINFOD:
+		options->debug.debuginfod = true;
+		return 0;
 	case ARGP_KEY_ARG:
 		take_arguments(state, argument);
 		return 0;

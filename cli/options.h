@@ -26,6 +26,7 @@ struct options {
 	bool truncation_check;
 	bool verbose;
 	bool quiet;
+	struct debug_options debug;
 };
 
 /* All that options point to is in arguments. Exits if they are wrong. */

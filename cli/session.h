@@ -30,6 +30,7 @@ struct session {
 	struct progress_line progress;
 	const struct report_format *format;
 	enum colour colour;
+	const struct debug_options *debug; /* borrowed; or NULL */
 	bool quiet;
 	bool at_prompt;
 

@@ -146,7 +146,7 @@ static bool is_unused(struct view *view, uint64_t address, uint64_t next)
 }
 
 static struct error *scan_region(struct glibc_heap *heap,
-				 const struct region *region, bool *unused)
+				 const struct region *region)
 {
 	struct view view = { heap->context.image };
 	uint64_t size = region->end - region->start;
@@ -165,7 +165,7 @@ static struct error *scan_region(struct glibc_heap *heap,
 		}
 		if (address - words[0] <= layouts[0].next &&
 		    is_unused(&view, address, words[0]))
-			*unused = true;
+			heap->home = address;
 	}
 	return NULL;
 }
@@ -178,8 +178,7 @@ static bool may_hold_main_arena(const struct region *region, bool mapped)
 	       (region->mapping != NULL) == mapped;
 }
 
-static struct error *find_main_arenas(struct glibc_heap *heap, bool mapped,
-				      bool *unused)
+static struct error *find_main_arenas(struct glibc_heap *heap, bool mapped)
 {
 	const struct image *image = heap->context.image;
 
@@ -189,7 +188,7 @@ static struct error *find_main_arenas(struct glibc_heap *heap, bool mapped,
 
 		if (!may_hold_main_arena(region, mapped))
 			continue;
-		error = scan_region(heap, region, unused);
+		error = scan_region(heap, region);
 		if (error)
 			return error;
 	}
@@ -452,19 +451,37 @@ static void check_subheaps(struct glibc_heap *heap)
 	}
 }
 
-struct error *glibc_find_arenas(struct glibc_heap *heap, bool *ret_unused)
+/* What leftovers are compared with. */
+static struct error *list_addresses(struct glibc_heap *heap)
 {
-	struct error *error;
+	struct number_list *list = &heap->arena_addresses;
+	struct error *error = NULL;
 
-	*ret_unused = false;
-	error = find_main_arenas(heap, true, ret_unused);
-	if (!error && heap->arena_count == 0 && !*ret_unused)
-		error = find_main_arenas(heap, false, ret_unused);
+	for (size_t i = 0; i < heap->arena_count && !error; i++)
+		error = number_list_add(list, heap->arenas[i].address);
+	if (error || list->count == 0)
+		return error;
+	number_list_sort(list);
+	heap->home = heap->arenas[0].address;
+	heap->lowest_arena = numbers(list)[0];
+	heap->end_of_arenas =
+		numbers(list)[list->count - 1] + heap->arenas[0].layout->size;
+	return NULL;
+}
+
+struct error *glibc_find_arenas(struct glibc_heap *heap)
+{
+	struct error *error = find_main_arenas(heap, true);
+
+	if (!error && heap->arena_count == 0 && !heap->home)
+		error = find_main_arenas(heap, false);
 	for (size_t i = 0; i < heap->arena_count && !error; i++)
 		if (heap->arenas[i].main)
 			error = add_parameters(heap, &heap->arenas[i]);
 	if (!error && heap->arena_count > 0)
 		error = find_subheaps(heap);
+	if (!error)
+		error = list_addresses(heap);
 	if (!error)
 		check_subheaps(heap);
 	return error;

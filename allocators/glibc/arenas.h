@@ -14,9 +14,9 @@
 
 /*
  * Fill in arenas, parameters and subheaps. None is found in a process without
- * glibc's malloc. *ret_unused: a main arena is there, but malloc was never
+ * glibc's malloc; then home is 0. With a home and no arena, malloc was never
  * called.
  */
-struct error *glibc_find_arenas(struct glibc_heap *heap, bool *ret_unused);
+struct error *glibc_find_arenas(struct glibc_heap *heap);
 
 #endif

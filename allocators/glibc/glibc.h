@@ -88,6 +88,9 @@ struct glibc_heap {
 	struct heap_context context;
 	struct glibc_arena *arenas;
 	size_t arena_count;
+	struct number_list arena_addresses; /* sorted */
+	uint64_t lowest_arena, end_of_arenas;
+	uint64_t home; /* an address in the data of malloc's module */
 	struct glibc_subheap *subheaps; /* by address */
 	size_t subheap_count;
 	struct glibc_parameters *parameters; /* one for each main arena */

@@ -514,32 +514,46 @@ static const char *bin_kind(unsigned int bin)
 	return bin == 0 ? "unsorted bin" : bin < 63 ? "small bin" : "large bin";
 }
 
+/*
+ * A list that a thread was changing when the core was taken. States are told
+ * by the chunks, so it costs nothing.
+ */
+static void report_changing(struct glibc_heap *heap,
+			    const struct glibc_broken_list *list)
+{
+	findings_add(heap->context.findings, FINDING_NOTE,
+		     "the core was taken while a thread was changing an arena: "
+		     "the list of the %s at %#" PRIx64 " is unfinished",
+		     list->kind, list->owner);
+}
+
 /* What stands below memory in which a link is wrong may have overrun it. */
 static void report_broken(struct glibc_heap *heap,
 			  const struct block_sink *sink,
 			  const struct glibc_broken_list *list,
 			  const char *what_follows)
 {
-	struct block below;
+	struct block below = { 0 };
+	char size[32] = "";
 
+	if (list->size)
+		snprintf(size, sizeof(size), " of size %#" PRIx64, list->size);
 	if (list->user == list->owner ||
 	    !block_sink_below(sink, list->user, &below))
-		below = (struct block){ 0 };
-	if (below.start)
+		findings_add(
+			heap->context.findings, FINDING_INCOMPLETE,
+			"the heap is damaged: the head of the %s%s at %#" PRIx64
+			" is wrong. %s",
+			list->kind, size, list->owner, what_follows);
+	else
 		findings_add(heap->context.findings, FINDING_INCOMPLETE,
 			     "the heap is damaged at %#" PRIx64
-			     ": a link of the %s of size %#" PRIx64
-			     " at %#" PRIx64
+			     ": a link of the %s%s at %#" PRIx64
 			     " is wrong there. The allocation below it, at "
 			     "%#" PRIx64 " of size %#" PRIx64
 			     ", may have been overrun. %s",
-			     list->user, list->kind, list->size, list->owner,
+			     list->user, list->kind, size, list->owner,
 			     below.start, below.size, what_follows);
-	else
-		findings_add(heap->context.findings, FINDING_INCOMPLETE,
-			     "the heap is damaged: the head of the %s of size "
-			     "%#" PRIx64 " at %#" PRIx64 " is wrong. %s",
-			     list->kind, list->size, list->owner, what_follows);
 }
 
 static void check_bins(struct glibc_heap *heap, const struct block_sink *sink,
@@ -559,8 +573,12 @@ static void check_bins(struct glibc_heap *heap, const struct block_sink *sink,
 			continue;
 		if (list.user != list.owner)
 			list.size = chunk_size(&view, list.user - HEADER);
-		report_broken(heap, sink, &list,
-			      "What is free is told by the chunks themselves");
+		if (arena->locked)
+			report_changing(heap, &list);
+		else
+			report_broken(heap, sink, &list,
+				      "What is free is told by the chunks "
+				      "themselves");
 	}
 }
 

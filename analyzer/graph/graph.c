@@ -147,6 +147,16 @@ static struct error *look_up(const struct scan *scan, struct scanner *scanner)
 	return NULL;
 }
 
+/* Where in the range the dump has something again, at the earliest. */
+static uint64_t end_of_absence(const struct scan *scan,
+			       struct memory_range range)
+{
+	const struct region *region = image_find(scan->image, range.start);
+	uint64_t end = region ? region->end : range.end;
+
+	return end < range.end ? end : range.end;
+}
+
 /* Collect the words that may be references. */
 static struct error *scan_words(const struct scan *scan,
 				struct scanner *scanner, allocation_id source,
@@ -172,25 +182,69 @@ static struct error *scan_words(const struct scan *scan,
 	return NULL;
 }
 
+enum { FIRST_WORDS = 4 };
+
+/*
+ * The first words of an allocation that are not links which the allocator left
+ * there. *ret_size is how many bytes that settles.
+ */
+static struct error *scan_first_words(const struct scan *scan,
+				      struct scanner *scanner,
+				      struct memory_range range,
+				      allocation_id source,
+				      const uint8_t *bytes, uint64_t *ret_size)
+{
+	uint64_t words[FIRST_WORDS];
+	unsigned int leftovers;
+
+	*ret_size = 0;
+	memcpy(words, bytes, sizeof(words));
+	leftovers = allocation_leftovers(scan->index, range.start, words);
+	if (!leftovers)
+		return NULL;
+	for (unsigned int i = 0; i < FIRST_WORDS; i++) {
+		struct error *error = NULL;
+
+		if (!(leftovers >> i & 1))
+			error = scan_words(scan, scanner, source, bytes + 8 * i,
+					   8);
+		if (error)
+			return error;
+	}
+	*ret_size = sizeof(words);
+	return NULL;
+}
+
 static struct error *scan_allocation(const struct scan *scan,
 				     struct scanner *scanner,
 				     struct memory_range range,
 				     allocation_id source)
 {
+	uint64_t first = range.start, done = 0;
+
 	while (range.start < range.end) {
-		struct error *error;
+		struct error *error = NULL;
 		uint64_t size;
 		const uint8_t *bytes =
 			find_bytes(scan, scanner, range.start, &size);
 
 		/* What is absent refers to nothing; findings tell of it. */
-		if (!bytes)
-			return NULL;
+		if (!bytes) {
+			range.start = end_of_absence(scan, range);
+			continue;
+		}
 		if (size > range.end - range.start)
 			size = range.end - range.start;
-		error = scan_words(scan, scanner, source, bytes, size);
+		if (range.start == first &&
+		    size >= FIRST_WORDS * sizeof(uint64_t))
+			error = scan_first_words(scan, scanner, range, source,
+						 bytes, &done);
+		if (!error)
+			error = scan_words(scan, scanner, source, bytes + done,
+					   size - done);
 		if (error)
 			return error;
+		done = 0;
 		range.start += size;
 	}
 	return NULL;

@@ -402,6 +402,12 @@ static struct error *find_targets(struct roots *roots)
 	memory_release(&roots->turns);
 	for (uint32_t i = 0; i < program_thread_count(roots->program); i++)
 		visit_registers(roots, i, mark_anchor, &marking);
+	for (size_t i = 0; i < allocation_held_count(roots->index); i++) {
+		allocation_id id = allocation_held(roots->index, i);
+
+		if (id != NO_ALLOCATION)
+			mark(&marking, 0, id);
+	}
 	return error;
 }
 
@@ -514,4 +520,16 @@ void roots_visit(const struct roots *roots, const struct bitmap *targets,
 	for (uint32_t i = 0;
 	     i < program_thread_count(roots->program) && !visiting.ended; i++)
 		visit_registers(roots, i, visit_register, &visiting);
+	visiting.anchor = (struct anchor){
+		.kind = ROOT_REGISTER,
+		.register_name = "a chunk that malloc was working on",
+		.thread = NO_THREAD,
+	};
+	for (size_t i = 0;
+	     i < allocation_held_count(roots->index) && !visiting.ended; i++) {
+		allocation_id id = allocation_held(roots->index, i);
+
+		if (id != NO_ALLOCATION)
+			visit_word(&visiting, 0, id);
+	}
 }

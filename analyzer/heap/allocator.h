@@ -8,7 +8,7 @@
 #define ANALYZER_HEAP_ALLOCATOR_H
 
 #include "analyzer/base/progress.h"
-#include "analyzer/heap/block.h"
+#include "analyzer/heap/index.h"
 #include "analyzer/program/program.h"
 
 struct allocator;
@@ -50,6 +50,17 @@ struct allocator {
 	/* The arenas, numbered from walk's first on; known after the walk. */
 	size_t (*arena_count)(const struct heap *heap);
 	struct arena (*arena)(const struct heap *heap, size_t number);
+	/*
+	 * Which of the first words of a used block are links that it left
+	 * there, as a mask (see allocation_leftovers()). NULL: it leaves none.
+	 */
+	unsigned int (*leftovers)(const struct heap *heap,
+				  const struct allocation_index *index,
+				  uint64_t start, const uint64_t words[4]);
+	/* An address in the data of the module that implements it. */
+	uint64_t (*home)(const struct heap *heap);
+	/* Whether the process ever used it. */
+	bool (*is_used)(const struct heap *heap);
 	void (*close)(struct heap *heap);
 };
 

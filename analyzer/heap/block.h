@@ -50,6 +50,13 @@ size_t block_sink_count(const struct block_sink *sink);
 bool block_sink_restate(struct block_sink *sink, uint64_t address,
 			enum block_state state);
 
+/* The block that starts there; false if none does. */
+bool block_sink_find(const struct block_sink *sink, uint64_t start,
+		     struct block *ret);
+
+/* The allocator itself was working on the block there for a thread. */
+struct error *block_sink_hold(struct block_sink *sink, uint64_t start);
+
 /* The block that starts last below address; false if there is none. */
 bool block_sink_below(const struct block_sink *sink, uint64_t address,
 		      struct block *ret);

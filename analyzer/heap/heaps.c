@@ -17,58 +17,167 @@ struct heaps {
 };
 
 /*
- * Allocators that are not understood: by a part of their library's name, or
- * by functions that only they have, when linked into a program.
+ * Allocators that are not understood: by a part of their library's path, or by
+ * functions that only they have, when linked into a program.
  */
 static const struct {
 	const char *name;
-	const char *library;
+	const char *libraries[2];
 	const char *functions[4];
 } strangers[] = {
 	{ "jemalloc",
-	  "jemalloc",
+	  { "/libjemalloc" },
 	  { "mallctl", "je_mallctl", "_rjem_mallctl" } },
-	{ "tcmalloc", "tcmalloc", { "tc_malloc", "TCMallocInternalMalloc" } },
-	{ "mimalloc", "mimalloc", { "mi_malloc" } },
-	{ "musl's malloc", "ld-musl-", { "__malloc_donate" } },
-	{ "snmalloc", "snmalloc", { "sn_rust_alloc" } },
-	{ "Hoard", "libhoard", { NULL } },
+	{ "tcmalloc",
+	  { "/libtcmalloc" },
+	  { "tc_malloc", "TCMallocInternalMalloc" } },
+	{ "mimalloc", { "/libmimalloc" }, { "mi_malloc" } },
+	{ "musl's malloc",
+	  { "/ld-musl-", "-musl/libc.so" },
+	  { "__libc_malloc_impl", "__malloc_donate" } },
+	{ "snmalloc", { "/libsnmalloc" }, { "sn_rust_alloc" } },
+	{ "Hoard", { "/libhoard" }, { NULL } },
+	{ "AddressSanitizer", { "/libasan" }, { "__asan_init" } },
+	{ "ThreadSanitizer", { "/libtsan" }, { "__tsan_init" } },
+	{ "LeakSanitizer", { "/liblsan" }, { "__lsan_init" } },
+	{ "HWAddressSanitizer", { "/libhwasan" }, { "__hwasan_init" } },
+	{ "Scudo", { "scudo" }, { "__scudo_print_stats" } },
+	{ "the TBB allocator", { "/libtbbmalloc" }, { "scalable_malloc" } },
 };
 
-enum { STRANGERS = sizeof(strangers) / sizeof(strangers[0]) };
+enum { STRANGERS = sizeof(strangers) / sizeof(strangers[0]), NAMES = 64 };
 
-static bool is_loaded(const struct module *module, size_t stranger)
+/* All functions of strangers, for one pass over the symbols of a module. */
+struct stranger_names {
+	const char *names[NAMES];
+	size_t owners[NAMES]; /* STRANGERS: the function malloc itself */
+	size_t count;
+};
+
+static struct stranger_names list_names(void)
+{
+	struct stranger_names list = { .count = 0 };
+
+	for (size_t i = 0; i < STRANGERS; i++)
+		for (size_t j = 0; j < 4 && strangers[i].functions[j]; j++) {
+			list.owners[list.count] = i;
+			list.names[list.count++] = strangers[i].functions[j];
+		}
+	list.owners[list.count] = STRANGERS;
+	list.names[list.count++] = "malloc";
+	return list;
+}
+
+static bool is_library_of(const struct module *module, size_t stranger)
+{
+	for (size_t i = 0; i < 2 && strangers[stranger].libraries[i]; i++)
+		if (strstr(module->path, strangers[stranger].libraries[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Which allocator a module has: a stranger's number, STRANGERS for one that
+ * has no name here, or -1.
+ */
+static int allocator_of(const struct module *module,
+			const struct stranger_names *list)
+{
+	uint64_t defined;
+
+	for (size_t i = 0; i < STRANGERS; i++)
+		if (is_library_of(module, i))
+			return (int)i;
+	defined = module_defines(module, list->names);
+	for (size_t i = 0; i < list->count; i++)
+		if (defined >> i & 1)
+			return (int)list->owners[i];
+	return -1;
+}
+
+/* glibc's loader has a malloc for itself, and a heap that is understood. */
+static bool is_home(const struct heaps *heaps, const struct module *module)
 {
 	const char *slash = strrchr(module->path, '/');
-	const char *name = slash ? slash + 1 : module->path;
 
-	return strstr(name, strangers[stranger].library) ||
-	       module_defines(module, strangers[stranger].functions) >= 0;
+	if (strncmp(slash ? slash + 1 : module->path, "ld-linux", 8) == 0 ||
+	    strncmp(slash ? slash + 1 : module->path, "ld-2.", 5) == 0 ||
+	    strcmp(module->path, "[vdso]") == 0)
+		return true;
+	for (size_t i = 0; i < heaps->count; i++) {
+		const struct heap *heap = heaps->slots[i].heap;
+		uint64_t home = heap->allocator->home(heap);
+
+		if (home >= module->start && home < module->end)
+			return true;
+	}
+	return false;
 }
 
 /* Say which allocators are loaded that nobody here understands. */
-static bool report_strangers(const struct heap_context *context)
+static bool report_strangers(const struct heaps *heaps,
+			     const struct heap_context *context)
 {
+	struct stranger_names list = list_names();
 	bool found = false;
 
-	for (size_t i = 0; i < STRANGERS; i++) {
-		for (size_t j = 0; j < program_module_count(context->program);
-		     j++) {
-			const struct module *module =
-				program_module(context->program, j);
+	for (size_t i = 0; i < program_module_count(context->program); i++) {
+		const struct module *module =
+			program_module(context->program, i);
+		int number = -1;
 
-			if (!is_loaded(module, i))
-				continue;
-			findings_add(context->findings, FINDING_INCOMPLETE,
-				     "%s is loaded (%s), and its heap is not "
-				     "understood: what it allocated is not "
-				     "counted",
-				     strangers[i].name, module->path);
-			found = true;
-			break;
-		}
+		if (!is_home(heaps, module))
+			number = allocator_of(module, &list);
+		if (number < 0)
+			continue;
+		findings_add(context->findings, FINDING_INCOMPLETE,
+			     "%s is loaded (%s), and its heap is not "
+			     "understood: what it allocated is not counted",
+			     number < STRANGERS ? strangers[number].name
+						: "another malloc",
+			     module->path);
+		found = true;
 	}
 	return found;
+}
+
+/* A count of 0 must not hide that the heap may be elsewhere. */
+static void report_heaps(const struct heaps *heaps,
+			 const struct heap_context *context)
+{
+	bool strangers_found = report_strangers(heaps, context);
+	bool used = false;
+
+	for (size_t i = 0; i < heaps->count; i++)
+		used |= heaps->slots[i].heap->allocator->is_used(
+			heaps->slots[i].heap);
+	if (heaps->count == 0 && !strangers_found)
+		findings_add(context->findings, FINDING_INCOMPLETE,
+			     "no heap was found: neither glibc's malloc nor "
+			     "any other known allocator is in this process. "
+			     "Counts of 0 mean nothing");
+	else if (!used && !strangers_found)
+		findings_add(context->findings, FINDING_NOTE,
+			     "malloc was never called in this process: it "
+			     "allocated nothing, or by means of its own");
+}
+
+/* Links that allocators left in used blocks; see the contract. */
+static unsigned int find_leftovers(const void *data,
+				   const struct allocation_index *index,
+				   uint64_t start, const uint64_t words[4])
+{
+	const struct heaps *heaps = data;
+	unsigned int mask = 0;
+
+	for (size_t i = 0; i < heaps->count; i++) {
+		const struct heap *heap = heaps->slots[i].heap;
+
+		if (heap->allocator->leftovers)
+			mask |= heap->allocator->leftovers(heap, index, start,
+							   words);
+	}
+	return mask;
 }
 
 static struct error *open_heaps(struct heaps *heaps,
@@ -130,11 +239,8 @@ struct error *heaps_create(const struct heap_context *context,
 		error = walk_heaps(heaps, context);
 	if (error)
 		return error;
-	if (!report_strangers(context) && heaps->count == 0)
-		findings_add(context->findings, FINDING_INCOMPLETE,
-			     "no heap was found: neither glibc's malloc nor "
-			     "any other known allocator is in this process. "
-			     "Counts of 0 mean nothing");
+	report_heaps(heaps, context);
+	allocation_set_leftovers(heaps->index, find_leftovers, heaps);
 	*ret = take(heaps);
 	return NULL;
 }

@@ -24,6 +24,8 @@ struct allocation_index {
 	struct memory lines;	  /* struct line, of all regions */
 	struct memory first_line; /* size_t, by region; or NO_LINES */
 	struct heap_bounds bounds;
+	leftover_test leftovers; /* may be NULL */
+	const void *leftover_data;
 };
 
 static int compare_regions(const void *a, const void *b)
@@ -104,8 +106,11 @@ static struct error *sort_sink(struct block_sink *sink)
 	swap = *sink;
 	sorted->claims = sink->claims;
 	sorted->claim_count = sink->claim_count;
+	sorted->held = sink->held;
+	sorted->held_count = sink->held_count;
 	*sink = *sorted;
 	swap.claims = (struct memory){ .account = sink->account };
+	swap.held = (struct memory){ .account = sink->account };
 	*sorted = swap;
 	return NULL;
 }
@@ -513,6 +518,34 @@ const struct bitmap *allocation_used(const struct allocation_index *index)
 const struct bitmap *allocation_cached(const struct allocation_index *index)
 {
 	return &index->cached;
+}
+
+void allocation_set_leftovers(struct allocation_index *index,
+			      leftover_test test, const void *data)
+{
+	index->leftovers = test;
+	index->leftover_data = data;
+}
+
+unsigned int allocation_leftovers(const struct allocation_index *index,
+				  uint64_t start, const uint64_t words[4])
+{
+	if (!index->leftovers)
+		return 0;
+	return index->leftovers(index->leftover_data, index, start, words);
+}
+
+size_t allocation_held_count(const struct allocation_index *index)
+{
+	return index->sink->held_count;
+}
+
+allocation_id allocation_held(const struct allocation_index *index,
+			      size_t number)
+{
+	const uint64_t *held = index->sink->held.bytes;
+
+	return allocation_find(index, held[number]);
 }
 
 size_t heap_region_count(const struct allocation_index *index)

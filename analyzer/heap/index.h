@@ -103,6 +103,29 @@ void allocation_find_many(const struct allocation_index *index,
 const struct bitmap *allocation_used(const struct allocation_index *index);
 const struct bitmap *allocation_cached(const struct allocation_index *index);
 
+/*
+ * Which of the first words of a used block its allocator left there when the
+ * block was free, and its user has not written since: they refer to nothing. A
+ * mask, bit 0 for the first word.
+ */
+typedef unsigned int (*leftover_test)(const void *data,
+				      const struct allocation_index *index,
+				      uint64_t start, const uint64_t words[4]);
+
+/* Set once, before the index is used; data is borrowed. */
+void allocation_set_leftovers(struct allocation_index *index,
+			      leftover_test test, const void *data);
+unsigned int allocation_leftovers(const struct allocation_index *index,
+				  uint64_t start, const uint64_t words[4]);
+
+/*
+ * Used allocations that the allocator itself was working on for a thread. They
+ * are as good as in that thread's registers.
+ */
+size_t allocation_held_count(const struct allocation_index *index);
+allocation_id allocation_held(const struct allocation_index *index,
+			      size_t number);
+
 /* Regions by address. */
 size_t heap_region_count(const struct allocation_index *index);
 const struct heap_region *heap_region(const struct allocation_index *index,

@@ -18,6 +18,7 @@ struct error *block_sink_create(struct memory_account *account,
 	sink->cached.account = account;
 	sink->large.account = account;
 	sink->claims.account = account;
+	sink->held.account = account;
 	*ret = sink;
 	return NULL;
 }
@@ -30,6 +31,7 @@ void block_sink_destroy(struct block_sink *sink)
 	memory_release(&sink->cached);
 	memory_release(&sink->large);
 	memory_release(&sink->claims);
+	memory_release(&sink->held);
 	free(sink);
 }
 
@@ -186,6 +188,18 @@ static uint64_t start_of(const struct block_sink *sink,
 	return region->start + UINT64_C(16) * extents[number].start;
 }
 
+static uint64_t size_of(const struct block_sink *sink, size_t number)
+{
+	const struct extent *extents = sink->extents.bytes;
+	const struct large_size *large = sink->large.bytes;
+
+	for (size_t i = 0;
+	     extents[number].size == LARGE_SIZE && i < sink->large_count; i++)
+		if (large[i].id == number)
+			return large[i].size;
+	return extents[number].size;
+}
+
 /* The number of the block that starts at address, or sink->count. */
 static size_t find_start(const struct block_sink *sink, uint64_t address)
 {
@@ -208,7 +222,6 @@ bool block_sink_below(const struct block_sink *sink, uint64_t address,
 		      struct block *ret)
 {
 	const struct heap_region *regions = sink->regions.bytes;
-	const struct extent *extents = sink->extents.bytes;
 	bool found = false;
 
 	for (size_t i = 0; i < sink->region_count; i++) {
@@ -223,10 +236,42 @@ bool block_sink_below(const struct block_sink *sink, uint64_t address,
 		start = start_of(sink, &regions[i], number);
 		if (found && start <= ret->start)
 			continue;
-		*ret = (struct block){ start, extents[number].size };
+		*ret = (struct block){ start, size_of(sink, number) };
 		found = true;
 	}
 	return found;
+}
+
+struct error *block_sink_hold(struct block_sink *sink, uint64_t start)
+{
+	uint64_t *held;
+	struct error *error = memory_reserve(
+		&sink->held, (sink->held_count + 1) * sizeof(*held));
+
+	if (error)
+		return error;
+	held = sink->held.bytes;
+	held[sink->held_count++] = start;
+	return NULL;
+}
+
+bool block_sink_find(const struct block_sink *sink, uint64_t start,
+		     struct block *ret)
+{
+	const uint64_t *used = sink->used.bytes, *cached = sink->cached.bytes;
+	size_t number = find_start(sink, start);
+
+	if (number == sink->count)
+		return false;
+	*ret = (struct block){
+		.start = start,
+		.size = size_of(sink, number),
+		.state = used[number / 64] >> (number % 64) & 1 ? BLOCK_USED
+			 : cached[number / 64] >> (number % 64) & 1
+				 ? BLOCK_CACHED
+				 : BLOCK_FREE,
+	};
+	return true;
 }
 
 bool block_sink_restate(struct block_sink *sink, uint64_t address,

@@ -33,6 +33,8 @@ struct block_sink {
 	size_t large_count;
 	struct memory claims; /* struct memory_range */
 	size_t claim_count;
+	struct memory held; /* uint64_t: starts of blocks */
+	size_t held_count;
 };
 
 #endif

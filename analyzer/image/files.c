@@ -2,10 +2,13 @@
 
 #include "analyzer/image/build_id.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 static void file_destroy(struct image_file *file)
 {
@@ -23,13 +26,37 @@ void file_table_deinit(struct file_table *table)
 	free(table->files);
 }
 
-/*
- * Open path if it is a regular file. It is looked at through O_PATH first:
- * opening a device or a FIFO can already have effects.
- */
-static int open_regular(const char *path)
+/* A handle of what path names below sysroot, links not leading out of it. */
+static int open_handle(const char *sysroot, const char *path)
 {
-	_cleanup_(close) int handle = open(path, O_PATH | O_CLOEXEC);
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT,
+	};
+	_cleanup_(free) char *joined = NULL;
+	_cleanup_(close) int root = -1;
+	int handle;
+
+	if (!sysroot)
+		return open(path, O_PATH | O_CLOEXEC);
+	root = open(sysroot, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -1;
+	handle = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	if (handle >= 0 || errno != ENOSYS ||
+	    asprintf(&joined, "%s/%s", sysroot, path) < 0)
+		return handle;
+	/* Before Linux 5.6, links with a leading slash do lead out. */
+	return open(joined, O_PATH | O_CLOEXEC);
+}
+
+/*
+ * It is looked at through O_PATH first: opening a device or a FIFO can already
+ * have effects.
+ */
+int file_open_below(const char *sysroot, const char *path)
+{
+	_cleanup_(close) int handle = open_handle(sysroot, path);
 	char self[64];
 	struct stat status;
 
@@ -41,9 +68,9 @@ static int open_regular(const char *path)
 }
 
 /* Map the file; bytes stay NULL if it is not there or not fit. */
-static void map_file(struct image_file *file)
+static void map_file(struct image_file *file, const char *sysroot)
 {
-	_cleanup_(close) int fd = open_regular(file->path);
+	_cleanup_(close) int fd = file_open_below(sysroot, file->path);
 	struct stat status;
 	void *bytes;
 
@@ -71,7 +98,7 @@ static struct error *add_file(struct file_table *table, const char *path,
 		return &error_no_memory;
 	table->files = files;
 	if (path[0] == '/')
-		map_file(file);
+		map_file(file, table->sysroot);
 	*ret = files[table->count++] = take(file);
 	return NULL;
 }

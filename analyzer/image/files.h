@@ -4,6 +4,9 @@
  * A path comes from the dump and is not trusted: a file is opened only if it
  * is a regular one, and used only if its build-id is the one that the dump has
  * in memory. What is absent from the dump can then be read from it.
+ *
+ * A sysroot is a folder that stands for the root of the machine on which the
+ * process ran: paths, and the links on their way, are looked up below it.
  */
 #ifndef ANALYZER_IMAGE_FILES_H
 #define ANALYZER_IMAGE_FILES_H
@@ -14,7 +17,14 @@
 struct file_table {
 	struct image_file **files;
 	size_t count;
+	const char *sysroot; /* borrowed; NULL: the root */
 };
+
+/*
+ * Open the regular file of that absolute path below sysroot, which may be
+ * NULL. Returns -1 if there is none.
+ */
+int file_open_below(const char *sysroot, const char *path);
 
 void file_table_deinit(struct file_table *table);
 

@@ -520,12 +520,19 @@ static struct error *build(struct image *image)
 struct error *image_open(const char *path, struct findings *findings,
 			 struct image **ret)
 {
+	return image_open_in(path, NULL, findings, ret);
+}
+
+struct error *image_open_in(const char *path, const char *sysroot,
+			    struct findings *findings, struct image **ret)
+{
 	_cleanup_(image_close) struct image *image = calloc(1, sizeof(*image));
 	struct error *error;
 
 	if (!image)
 		return &error_no_memory;
 	image->findings = findings;
+	image->files.sysroot = sysroot;
 	image->path = strdup(path);
 	if (!image->path)
 		return &error_no_memory;

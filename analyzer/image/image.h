@@ -71,6 +71,13 @@ struct image;
  */
 struct error *image_open(const char *path, struct findings *findings,
 			 struct image **ret);
+
+/*
+ * The same; the files that the process had mapped are looked for below
+ * sysroot, which outlives the image, unless it is NULL.
+ */
+struct error *image_open_in(const char *path, const char *sysroot,
+			    struct findings *findings, struct image **ret);
 void image_close(struct image *image);
 DEFINE_CLEANUP(image_close, struct image *)
 

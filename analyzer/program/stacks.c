@@ -45,8 +45,8 @@ static bool find_block(const uint8_t *bytes, size_t size,
 		if (block == 0 || block > descriptor->address ||
 		    length <= descriptor->address - block ||
 		    length - (descriptor->address - block) > PTHREAD_REACH ||
-		    length < SMALLEST_STACK || guard >= length ||
-		    guard % 4096 != 0)
+		    length > UINT64_MAX - block || length < SMALLEST_STACK ||
+		    guard >= length || guard % 4096 != 0)
 			continue;
 		descriptor->start = block;
 		descriptor->end = block + length;
@@ -213,7 +213,7 @@ static struct error *walk_list(struct stack_list *list,
 /*
  * The heads of the lists of stacks are in the data of the loader, of the C
  * library or of a static program. A head is known by its first member, which
- * points back.
+ * points back, and is no member itself. So no list is walked twice.
  */
 static struct error *scan_for_lists(struct stack_list *list,
 				    const struct image *image,
@@ -227,12 +227,14 @@ static struct error *scan_for_lists(struct stack_list *list,
 	for (uint64_t i = 0; i + 16 <= size; i += 8) {
 		uint64_t head = region->start + i;
 		uint64_t next = word(region->bytes, i);
+		struct descriptor member;
 		struct error *error;
 
 		/* An empty list's head points at itself. */
 		if (next < 4096 || next % 8 != 0 || next == head ||
 		    word(region->bytes, i + 8) % 8 != 0 ||
-		    !image_read_u64(image, next + 8, &back) || back != head)
+		    !image_read_u64(image, next + 8, &back) || back != head ||
+		    read_descriptor(image, head - PTHREAD_LIST, &member))
 			continue;
 		error = walk_list(list, image, head, next);
 		if (error)

@@ -3,60 +3,59 @@
 #include <gelf.h>
 #include <string.h>
 
-static int find_name(const char *name, const char *const names[])
+static uint64_t match(const char *name, const char *const names[])
 {
-	for (int i = 0; names[i]; i++)
+	for (unsigned int i = 0; names[i]; i++)
 		if (strcmp(name, names[i]) == 0)
-			return i;
-	return -1;
+			return UINT64_C(1) << i;
+	return 0;
 }
 
-/* Look through the symbol table in a section; -1 if none of names is there. */
-static int search_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
-			const char *const names[])
+/* Look through the symbol table in a section. */
+static uint64_t search_table(Elf *elf, Elf_Scn *section,
+			     const GElf_Shdr *header, const char *const names[])
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	size_t count = header->sh_entsize && data
 			       ? data->d_size / header->sh_entsize
 			       : 0;
+	uint64_t found = 0;
 
 	for (size_t i = 1; i < count; i++) {
 		GElf_Sym symbol;
 		const char *name;
-		int found;
 
 		if (!gelf_getsym(data, (int)i, &symbol))
-			return -1;
+			break;
 		if (symbol.st_shndx == SHN_UNDEF ||
 		    GELF_ST_TYPE(symbol.st_info) != STT_FUNC)
 			continue;
 		name = elf_strptr(elf, header->sh_link, symbol.st_name);
-		found = name ? find_name(name, names) : -1;
-		if (found >= 0)
-			return found;
+		if (name)
+			found |= match(name, names);
 	}
-	return -1;
+	return found;
 }
 
-int module_defines(const struct module *module, const char *const names[])
+uint64_t module_defines(const struct module *module, const char *const names[])
 {
 	const struct image_file *file = module->file;
 	Elf_Scn *section = NULL;
+	uint64_t found = 0;
 	Elf *elf;
-	int found = -1;
 
 	if (!file || elf_version(EV_CURRENT) == EV_NONE)
-		return -1;
+		return 0;
 	/* Opened for reading, it is not written to: the mapping is read-only.
 	 */
 	elf = elf_memory((char *)(uintptr_t)file->bytes, file->size);
-	while (elf && found < 0 && (section = elf_nextscn(elf, section))) {
+	while (elf && (section = elf_nextscn(elf, section))) {
 		GElf_Shdr header;
 
 		if (gelf_getshdr(section, &header) &&
 		    (header.sh_type == SHT_SYMTAB ||
 		     header.sh_type == SHT_DYNSYM))
-			found = search_table(elf, section, &header, names);
+			found |= search_table(elf, section, &header, names);
 	}
 	elf_end(elf);
 	return found;

@@ -7,9 +7,9 @@
 #include "analyzer/program/program.h"
 
 /*
- * The number of the first of names (NULL at the end) that the module defines,
- * or -1. A module whose file is not at hand defines nothing.
+ * Which functions called so (at most 64 names, NULL at the end) the module
+ * defines: bit 0 for the first. One whose file is not at hand defines nothing.
  */
-int module_defines(const struct module *module, const char *const names[]);
+uint64_t module_defines(const struct module *module, const char *const names[]);
 
 #endif

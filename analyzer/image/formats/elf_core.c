@@ -283,6 +283,13 @@ static struct error *read_notes(struct core *core, const GElf_Phdr *header)
 		if (error)
 			return error;
 	}
+	/* What is left is at most the padding of the segment. */
+	if (header->p_filesz - offset >= sizeof(Elf64_Nhdr))
+		findings_add(findings, FINDING_INCOMPLETE,
+			     "the note at offset %#" PRIx64
+			     " of the core does not fit into its segment: it "
+			     "and those behind it are lost, maybe threads",
+			     header->p_offset + offset);
 	return finish_thread(core);
 }
 

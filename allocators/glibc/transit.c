@@ -1,0 +1,160 @@
+#include "allocators/glibc/transit.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+enum {
+	INNER_FRAMES = 512, /* bytes above the stack pointer */
+	MAXIMUM_CHAIN = 1 << 20,
+};
+
+/* The system calls that malloc makes; others are made by others. */
+static bool is_call_of_malloc(uint64_t number)
+{
+	switch (number) {
+	case SYS_brk:
+	case SYS_mmap:
+	case SYS_munmap:
+	case SYS_mremap:
+	case SYS_mprotect:
+	case SYS_madvise:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Whether the thread runs code of the module that has malloc. */
+static bool may_be_inside(const struct glibc_heap *heap,
+			  const struct thread *thread)
+{
+	const struct user_regs_struct *registers = &thread->state->registers;
+	const struct module *module =
+		program_find_module(heap->context.program, heap->home);
+
+	if (!module || registers->rip < module->start ||
+	    registers->rip >= module->end)
+		return false;
+	return (int64_t)registers->orig_rax < 0 ||
+	       is_call_of_malloc(registers->orig_rax);
+}
+
+/* Whether the process died of what this thread did. */
+static bool has_crashed(const struct thread *thread)
+{
+	switch (thread->state->signal) {
+	case SIGSEGV:
+	case SIGBUS:
+	case SIGILL:
+	case SIGFPE:
+		return true;
+	case SIGABRT: /* by abort(), not from outside */
+		return thread->state->registers.orig_rax == SYS_tgkill;
+	default:
+		return false;
+	}
+}
+
+void glibc_find_work(struct glibc_heap *heap)
+{
+	const struct program *program = heap->context.program;
+	size_t threads = program_thread_count(program);
+	bool crashed = false, inside = false;
+
+	for (size_t i = 0; i < threads; i++) {
+		const struct thread *thread = program_thread(program, i);
+
+		crashed |= has_crashed(thread);
+		inside |= may_be_inside(heap, thread);
+	}
+	for (size_t i = 0; i < heap->arena_count; i++) {
+		struct glibc_arena *arena = &heap->arenas[i];
+
+		/* With a single thread, malloc takes no lock. */
+		arena->locked |= threads == 1 && inside && arena->main;
+		arena->locked &= !crashed;
+	}
+}
+
+/* Whether the chunk at address is in use; its size with the header. */
+static bool is_used_chunk(const struct block_sink *sink, uint64_t chunk,
+			  uint64_t *ret_size)
+{
+	struct block block;
+
+	if (chunk % 16 != 0 || !block_sink_find(sink, chunk + HEADER, &block) ||
+	    block.state != BLOCK_USED)
+		return false;
+	*ret_size = block.size;
+	return true;
+}
+
+/*
+ * malloc takes a fast bin whole when it consolidates: the chain behind a chunk
+ * is free as well.
+ */
+static void free_chain(struct glibc_heap *heap, struct block_sink *sink,
+		       uint64_t chunk, uint64_t size)
+{
+	struct view view = { heap->context.image };
+	uint64_t link, found;
+
+	for (size_t i = 0; i < MAXIMUM_CHAIN; i++) {
+		if (!view_word(&view, chunk + HEADER, &link))
+			return;
+		if (heap->mangled)
+			link ^= (chunk + HEADER) >> 12;
+		if (!is_used_chunk(sink, link, &found) || found != size)
+			return;
+		block_sink_restate(sink, link + HEADER, BLOCK_FREE);
+		chunk = link;
+	}
+}
+
+static struct error *hold(struct glibc_heap *heap, struct block_sink *sink,
+			  uint64_t chunk)
+{
+	uint64_t size;
+
+	if (!is_used_chunk(sink, chunk, &size))
+		return NULL;
+	free_chain(heap, sink, chunk, size);
+	return block_sink_hold(sink, chunk + HEADER);
+}
+
+static struct error *hold_for_thread(struct glibc_heap *heap,
+				     struct block_sink *sink,
+				     const struct thread *thread)
+{
+	uint64_t words[sizeof(struct user_regs_struct) / 8];
+	uint64_t start = thread->stack_pointer - RED_ZONE, word;
+	struct view view = { heap->context.image };
+	struct error *error = NULL;
+
+	memcpy(words, &thread->state->registers, sizeof(words));
+	for (size_t i = 0; i < sizeof(words) / 8 && !error; i++)
+		error = hold(heap, sink, words[i]);
+	for (uint64_t i = start & ~UINT64_C(7);
+	     i < start + RED_ZONE + INNER_FRAMES && !error; i += 8)
+		if (view_word(&view, i, &word))
+			error = hold(heap, sink, word);
+	return error;
+}
+
+struct error *glibc_hold_transit(struct glibc_heap *heap,
+				 struct block_sink *sink)
+{
+	const struct program *program = heap->context.program;
+
+	for (size_t i = 0; i < program_thread_count(program); i++) {
+		const struct thread *thread = program_thread(program, i);
+		struct error *error = NULL;
+
+		if (may_be_inside(heap, thread))
+			error = hold_for_thread(heap, sink, thread);
+		if (error)
+			return error;
+	}
+	return NULL;
+}

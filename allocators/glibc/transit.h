@@ -1,0 +1,20 @@
+/*
+ * Chunks that a thread inside of malloc held in its hands when the core was
+ * taken, in no list and known by their chunk address only.
+ */
+#ifndef ALLOCATORS_GLIBC_TRANSIT_H
+#define ALLOCATORS_GLIBC_TRANSIT_H
+
+#include "allocators/glibc/glibc.h"
+
+/*
+ * Find out in which arenas a thread was at work: heap->arenas[].locked. One
+ * that crashed inside of malloc does not count; there, the heap is damaged.
+ */
+void glibc_find_work(struct glibc_heap *heap);
+
+/* Let the sink hold the chunks that registers and inner frames name. */
+struct error *glibc_hold_transit(struct glibc_heap *heap,
+				 struct block_sink *sink);
+
+#endif

@@ -1,0 +1,205 @@
+#include "analyzer/classify/rtti.h"
+
+#include <string.h>
+
+enum type_kind { TYPE_NONE, TYPE_CLASS, TYPE_SINGLE, TYPE_MULTIPLE };
+
+enum {
+	WORD = sizeof(uint64_t),
+	/* Names of instantiations of templates get long. */
+	LONGEST_MANGLED = 1 << 14,
+	/* A subobject lies no further inside of its object. */
+	LARGEST_OBJECT = 1 << 30,
+	MOST_BASES = 256,      /* of one class */
+	MOST_ANCESTORS = 4096, /* looked at for a class */
+	DEEPEST_BASE = 64,
+};
+
+static bool read_word(const struct image *image, uint64_t address,
+		      uint64_t *ret)
+{
+	return address % WORD == 0 && image_read_u64(image, address, ret);
+}
+
+/* The type_info of the class whose vtable's address point that is. */
+static bool read_type(const struct image *image, uint64_t vtable, uint64_t *ret)
+{
+	return vtable >= 2 * WORD && read_word(image, vtable - WORD, ret);
+}
+
+static bool is_base(const struct image *image, uint64_t type, uint64_t wanted)
+{
+	uint64_t base;
+
+	return read_word(image, type + 2 * WORD, &base) && base == wanted;
+}
+
+static bool is_letter(char letter)
+{
+	unsigned char byte = (unsigned char)letter;
+
+	return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
+	       (byte >= 'A' && byte <= 'Z') || strchr("_.$", byte) ||
+	       byte >= 0x80;
+}
+
+/*
+ * Read the mangled name of a class, without the '*' in front of those whose
+ * address alone counts. Sets *ret_known to whether it can be read at all.
+ */
+static char *read_name(const struct image *image, uint64_t type,
+		       bool *ret_known)
+{
+	uint64_t address, available;
+	const uint8_t *bytes;
+	const char *name;
+	size_t length;
+
+	*ret_known = false;
+	if (!read_word(image, type + WORD, &address))
+		return NULL;
+	bytes = image_bytes(image, address, &available);
+	if (!bytes)
+		return NULL;
+	*ret_known = true;
+	name = (const char *)bytes;
+	if (*name == '*') {
+		name++;
+		available--;
+	}
+	length = available ? strnlen(name, available < LONGEST_MANGLED
+						   ? available
+						   : LONGEST_MANGLED)
+			   : 0;
+	if (length == 0 || length == available || length == LONGEST_MANGLED ||
+	    !strchr("0123456789NSZ", *name))
+		return NULL;
+	for (size_t i = 0; i < length; i++)
+		if (!is_letter(name[i]))
+			return NULL;
+	return strndup(name, length);
+}
+
+/* Whether the type has that name; true also if its name is not at hand. */
+static bool may_be_named(const struct image *image, uint64_t type,
+			 const char *wanted)
+{
+	bool known;
+	_cleanup_(free) char *name = read_name(image, type, &known);
+
+	return !known || (name && strcmp(name, wanted) == 0);
+}
+
+/* The kind of class that a type_info tells of, by its vptr. */
+static enum type_kind find_kind(const struct image *image, uint64_t type)
+{
+	uint64_t vptr, kind, single_vptr, single, class_kind, class_vptr;
+
+	/* __si_class_type_info's type_info has the vptr that it stands for. */
+	if (!read_word(image, type, &vptr) || !read_type(image, vptr, &kind) ||
+	    !read_word(image, kind, &single_vptr) ||
+	    !read_type(image, single_vptr, &single) ||
+	    !is_base(image, single - 2 * WORD, single_vptr) ||
+	    !read_word(image, single + 2 * WORD, &class_kind) ||
+	    !read_word(image, class_kind, &class_vptr) ||
+	    class_vptr != single_vptr)
+		return TYPE_NONE;
+	if (kind == single)
+		return may_be_named(image, kind,
+				    "N10__cxxabiv120__si_class_type_infoE")
+			       ? TYPE_SINGLE
+			       : TYPE_NONE;
+	if (kind == class_kind)
+		return may_be_named(image, kind,
+				    "N10__cxxabiv117__class_type_infoE")
+			       ? TYPE_CLASS
+			       : TYPE_NONE;
+	return is_base(image, kind, class_kind) &&
+			       may_be_named(
+				       image, kind,
+				       "N10__cxxabiv121__vmi_class_type_infoE")
+		       ? TYPE_MULTIPLE
+		       : TYPE_NONE;
+}
+
+uint64_t rtti_type(const struct image *image, uint64_t vtable)
+{
+	uint64_t type, word;
+	int64_t offset_to_top;
+	bool known;
+
+	if (!read_type(image, vtable, &type) || type == 0 ||
+	    !read_word(image, vtable - 2 * WORD, &word))
+		return 0;
+	/* That of a vtable for a base inside of the object is negative. */
+	offset_to_top = (int64_t)word;
+	if (offset_to_top > 0 || offset_to_top < -LARGEST_OBJECT ||
+	    offset_to_top % WORD != 0 || find_kind(image, type) == TYPE_NONE)
+		return 0;
+	_cleanup_(free) char *name = read_name(image, type, &known);
+
+	return known && !name ? 0 : type;
+}
+
+char *rtti_name(const struct image *image, uint64_t type)
+{
+	bool known;
+
+	return read_name(image, type, &known);
+}
+
+/* The addresses of the type's bases, count of them, WORD * step apart. */
+static uint64_t find_bases(const struct image *image, uint64_t type,
+			   uint64_t *ret_address)
+{
+	uint32_t count;
+
+	switch (find_kind(image, type)) {
+	case TYPE_SINGLE:
+		*ret_address = type + 2 * WORD;
+		return 1;
+	case TYPE_MULTIPLE:
+		/* Flags and count are 32 bits each. */
+		if (!image_read_u32(image, type + 2 * WORD + 4, &count))
+			return 0;
+		*ret_address = type + 3 * WORD;
+		return count < MOST_BASES ? count : MOST_BASES;
+	default:
+		return 0;
+	}
+}
+
+struct search {
+	const struct image *image;
+	bool (*visit)(void *data, uint64_t base);
+	void *data;
+	unsigned int left; /* that may still be looked at */
+};
+
+static bool search_bases(struct search *search, uint64_t type,
+			 unsigned int depth)
+{
+	/* A base and what kind of base it is. */
+	enum { STEP = 2 * WORD };
+	uint64_t address = 0, base;
+	uint64_t count = find_bases(search->image, type, &address);
+
+	for (uint64_t i = 0; i < count && search->left > 0; i++) {
+		search->left--;
+		if (!read_word(search->image, address + i * STEP, &base))
+			continue;
+		if (search->visit(search->data, base) ||
+		    (depth < DEEPEST_BASE &&
+		     search_bases(search, base, depth + 1)))
+			return true;
+	}
+	return false;
+}
+
+bool rtti_find_base(const struct image *image, uint64_t type,
+		    bool (*visit)(void *data, uint64_t base), void *data)
+{
+	struct search search = { image, visit, data, MOST_ANCESTORS };
+
+	return search_bases(&search, type, 0);
+}

@@ -1,0 +1,125 @@
+#include "analyzer/base/memory.h"
+
+#include "tests/assertions.h"
+
+#include <string.h>
+
+static void assert_zero(const struct memory *memory, size_t from)
+{
+	const unsigned char *bytes = memory->bytes;
+
+	for (size_t i = from; i < memory->size; i++)
+		assert_int_equal(bytes[i], 0);
+}
+
+static void test_new_memory_is_zero(void **state)
+{
+	struct memory_account account = { 0 };
+	struct memory memory = { .account = &account };
+
+	assert_no_error(memory_resize(&memory, 10000));
+	assert_int_equal(memory.size, 10000);
+	assert_zero(&memory, 0);
+	memory_release(&memory);
+}
+
+static void test_growing_keeps_the_contents_and_adds_zeros(void **state)
+{
+	struct memory_account account = { 0 };
+	struct memory memory = { .account = &account };
+	const unsigned char *bytes;
+
+	assert_no_error(memory_resize(&memory, 100));
+	memset(memory.bytes, 0xaa, 100);
+	assert_no_error(memory_resize(&memory, 1 << 20));
+	bytes = memory.bytes;
+	for (size_t i = 0; i < 100; i++)
+		assert_int_equal(bytes[i], 0xaa);
+	assert_zero(&memory, 100);
+	memory_release(&memory);
+}
+
+static void test_what_was_given_up_is_zero_when_it_comes_back(void **state)
+{
+	struct memory_account account = { 0 };
+	struct memory memory = { .account = &account };
+
+	assert_no_error(memory_resize(&memory, 10000));
+	memset(memory.bytes, 0xaa, 10000);
+	assert_no_error(memory_resize(&memory, 100));
+	assert_no_error(memory_resize(&memory, 10000));
+	assert_zero(&memory, 100);
+	memory_release(&memory);
+}
+
+static void test_reserving_gives_at_least_what_is_asked_for(void **state)
+{
+	struct memory_account account = { 0 };
+	struct memory memory = { .account = &account };
+	size_t sizes = 0, last = 0;
+
+	for (size_t size = 1; size <= 10 << 20; size += 4096) {
+		assert_no_error(memory_reserve(&memory, size));
+		assert_true(memory.size >= size);
+		sizes += memory.size != last;
+		last = memory.size;
+	}
+	/* By a quarter each time, not by every single step. */
+	assert_true(sizes < 40);
+	assert_no_error(memory_reserve(&memory, 1));
+	assert_int_equal(memory.size, last);
+	memory_release(&memory);
+}
+
+static void test_account_knows_what_is_held_and_what_was_at_most(void **state)
+{
+	struct memory_account account = { 0 };
+	struct memory first = { .account = &account }, second = first;
+
+	assert_no_error(memory_resize(&first, 5000));
+	assert_no_error(memory_resize(&second, 3000));
+	assert_int_equal(account.used, 8000);
+	assert_no_error(memory_resize(&first, 1000));
+	assert_int_equal(account.used, 4000);
+	memory_release(&second);
+	assert_no_error(memory_resize(&first, 0));
+	assert_null(first.bytes);
+	assert_int_equal(account.used, 0);
+	assert_int_equal(account.peak, 8000);
+}
+
+static void test_impossible_size_is_an_error_and_changes_nothing(void **state)
+{
+	struct memory_account account = { 0 };
+	struct memory memory = { .account = &account };
+
+	assert_no_error(memory_resize(&memory, 64));
+	memset(memory.bytes, 0xaa, 64);
+	assert_error(memory_resize(&memory, SIZE_MAX / 2), ERROR_NO_MEMORY,
+		     "out of memory");
+	assert_error(memory_reserve(&memory, SIZE_MAX / 2), ERROR_NO_MEMORY,
+		     "out of memory");
+	assert_int_equal(memory.size, 64);
+	assert_int_equal(((unsigned char *)memory.bytes)[63], 0xaa);
+	assert_int_equal(account.used, 64);
+	memory_release(&memory);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_new_memory_is_zero),
+		cmocka_unit_test(
+			test_growing_keeps_the_contents_and_adds_zeros),
+		cmocka_unit_test(
+			test_what_was_given_up_is_zero_when_it_comes_back),
+		cmocka_unit_test(
+			test_reserving_gives_at_least_what_is_asked_for),
+		cmocka_unit_test(
+			test_account_knows_what_is_held_and_what_was_at_most),
+		cmocka_unit_test(
+			test_impossible_size_is_an_error_and_changes_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,99 @@
+#include "analyzer/base/parallel.h"
+
+#include "tests/assertions.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+
+enum { TURNS = 1000, THREADS = 4 };
+
+struct loop {
+	atomic_uint seen[TURNS];
+	atomic_uint inside[THREADS]; /* how often a thread is in a turn */
+	atomic_uint turns;
+	size_t bad_from; /* turns from this one on fail */
+};
+
+static struct error *work(void *data, size_t turn, unsigned int thread)
+{
+	struct loop *loop = data;
+
+	if (turn >= TURNS || thread >= THREADS)
+		return error_create(ERROR_USAGE, "out of range");
+	if (atomic_fetch_add(&loop->inside[thread], 1) != 0)
+		return error_create(ERROR_USAGE, "a thread is there twice");
+	atomic_fetch_add(&loop->seen[turn], 1);
+	atomic_fetch_add(&loop->turns, 1);
+	sched_yield();
+	atomic_fetch_sub(&loop->inside[thread], 1);
+	if (turn >= loop->bad_from)
+		return error_create(ERROR_BAD_DUMP, "turn is bad");
+	return NULL;
+}
+
+static void test_every_turn_is_taken_once(void **state)
+{
+	for (unsigned int threads = 1; threads <= THREADS; threads++) {
+		struct loop loop = { .bad_from = TURNS };
+
+		assert_no_error(parallel_for(TURNS, threads, work, &loop));
+		for (size_t i = 0; i < TURNS; i++)
+			assert_int_equal(loop.seen[i], 1);
+	}
+}
+
+static void test_loop_without_turns_does_nothing(void **state)
+{
+	struct loop loop = { .bad_from = 0 };
+
+	assert_no_error(parallel_for(0, THREADS, work, &loop));
+	assert_int_equal(loop.turns, 0);
+}
+
+/* Of many errors one is returned; the others must not leak. */
+static void test_error_ends_the_loop(void **state)
+{
+	struct loop loop = { .bad_from = 10 };
+
+	assert_error(parallel_for(TURNS, THREADS, work, &loop), ERROR_BAD_DUMP,
+		     "turn is bad");
+	assert_true(loop.turns >= 11);
+	assert_true(loop.turns <= 10 + THREADS);
+}
+
+static void test_more_threads_than_turns_are_harmless(void **state)
+{
+	struct loop loop = { .bad_from = TURNS };
+
+	assert_no_error(parallel_for(1, THREADS, work, &loop));
+	assert_int_equal(loop.turns, 1);
+}
+
+static void test_process_that_may_use_one_processor_has_one_thread(void **state)
+{
+	cpu_set_t before, one;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	assert_int_equal(parallel_threads(), CPU_COUNT(&before));
+	CPU_ZERO(&one);
+	for (int i = 0; CPU_COUNT(&one) == 0; i++)
+		if (CPU_ISSET(i, &before))
+			CPU_SET(i, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	assert_int_equal(parallel_threads(), 1);
+	sched_setaffinity(0, sizeof(before), &before);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_turn_is_taken_once),
+		cmocka_unit_test(test_loop_without_turns_does_nothing),
+		cmocka_unit_test(test_error_ends_the_loop),
+		cmocka_unit_test(test_more_threads_than_turns_are_harmless),
+		cmocka_unit_test(
+			test_process_that_may_use_one_processor_has_one_thread),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,311 @@
+/*
+ * An ELF core, made in memory: what a process had at which address, its
+ * threads, mapped files and auxiliary vector.
+ *
+ * core_write_file() lays it out as the kernel does and leaves it in a file
+ * without a name, which path names as long as the core lives:
+ *
+ *	| ELF header | program headers | notes | segments ... |
+ *
+ * With PN_XNUM or more program headers, their number stands in a section
+ * header, as it should.
+ */
+#ifndef TESTS_ANALYZER_IMAGE_CORE_BUILDER_H
+#define TESTS_ANALYZER_IMAGE_CORE_BUILDER_H
+
+#include "analyzer/image/image.h"
+
+#include "tests/assertions.h"
+
+#include <elf.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/procfs.h>
+
+enum { RIGHTS_RW = RIGHT_READ | RIGHT_WRITE };
+
+/* The first present bytes of [start, start + size) are in the core. */
+struct core_segment {
+	uint64_t start, size, present;
+	unsigned int rights;
+	uint8_t *bytes; /* present of them */
+};
+
+struct core_file {
+	uint64_t start, end, offset;
+	const char *path;
+};
+
+struct core {
+	Elf64_Ehdr header; /* may be changed before the file is written */
+	struct core_segment *segments;
+	size_t segment_count, segment_capacity;
+	uint8_t *notes;
+	size_t notes_size;
+	Elf64_auxv_t auxiliary[16];
+	size_t auxiliary_count;
+	struct core_file files[16];
+	size_t file_count;
+	uint64_t notes_offset; /* once written: where the notes are */
+	uint64_t size;	       /* and the whole file's */
+	int fd;
+	char path[32];
+};
+
+static inline void core_init(struct core *core)
+{
+	*core = (struct core){
+		.header = {
+			.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3,
+				     ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+			.e_type = ET_CORE,
+			.e_machine = EM_X86_64,
+			.e_version = EV_CURRENT,
+			.e_phoff = sizeof(Elf64_Ehdr),
+			.e_ehsize = sizeof(Elf64_Ehdr),
+			.e_phentsize = sizeof(Elf64_Phdr),
+			.e_shentsize = sizeof(Elf64_Shdr),
+		},
+	};
+	core->fd = memfd_create("core", MFD_CLOEXEC);
+	assert_true(core->fd >= 0);
+	snprintf(core->path, sizeof(core->path), "/proc/self/fd/%d", core->fd);
+}
+
+static inline void core_deinit(struct core *core)
+{
+	for (size_t i = 0; i < core->segment_count; i++)
+		free(core->segments[i].bytes);
+	free(core->segments);
+	free(core->notes);
+	close(core->fd);
+}
+DEFINE_DEINIT(core_deinit, struct core)
+
+/* Returns the present bytes, which are zero at first. */
+static inline uint8_t *core_add_part(struct core *core, uint64_t start,
+				     uint64_t size, uint64_t present,
+				     unsigned int rights)
+{
+	struct core_segment *segment;
+
+	if (core->segment_count == core->segment_capacity) {
+		core->segment_capacity = 2 * core->segment_capacity + 16;
+		core->segments =
+			reallocarray(core->segments, core->segment_capacity,
+				     sizeof(*segment));
+		assert_non_null(core->segments);
+	}
+	segment = &core->segments[core->segment_count++];
+	*segment = (struct core_segment){ start, size, present, rights };
+	segment->bytes = calloc(1, present + 1);
+	assert_non_null(segment->bytes);
+	return segment->bytes;
+}
+
+static inline uint8_t *core_add(struct core *core, uint64_t start,
+				uint64_t size, unsigned int rights)
+{
+	return core_add_part(core, start, size, size, rights);
+}
+
+/* The bytes at address, at least size of them. */
+static inline uint8_t *core_at(const struct core *core, uint64_t address,
+			       uint64_t size)
+{
+	for (size_t i = 0; i < core->segment_count; i++) {
+		const struct core_segment *segment = &core->segments[i];
+		uint64_t offset = address - segment->start;
+
+		if (offset < segment->present &&
+		    size <= segment->present - offset)
+			return segment->bytes + offset;
+	}
+	fail_msg("the core has no memory at %#lx", (unsigned long)address);
+	return NULL;
+}
+
+/* The word at address becomes value. */
+static inline void core_set(struct core *core, uint64_t address, uint64_t value)
+{
+	memcpy(core_at(core, address, sizeof(value)), &value, sizeof(value));
+}
+
+static inline uint64_t core_get(const struct core *core, uint64_t address)
+{
+	uint64_t value;
+
+	memcpy(&value, core_at(core, address, sizeof(value)), sizeof(value));
+	return value;
+}
+
+static inline void core_add_note(struct core *core, const char *owner,
+				 unsigned int type, const void *description,
+				 size_t size)
+{
+	Elf64_Nhdr note = { (Elf64_Word)strlen(owner) + 1, (Elf64_Word)size,
+			    type };
+	size_t name_size = (note.n_namesz + 3) & ~3u;
+	size_t all = sizeof(note) + name_size + ((size + 3) & ~(size_t)3);
+	uint8_t *notes = realloc(core->notes, core->notes_size + all);
+
+	assert_non_null(notes);
+	core->notes = notes;
+	notes += core->notes_size;
+	memset(notes, 0, all);
+	memcpy(notes, &note, sizeof(note));
+	memcpy(notes + sizeof(note), owner, note.n_namesz);
+	memcpy(notes + sizeof(note) + name_size, description, size);
+	core->notes_size += all;
+}
+
+static inline void core_add_thread(struct core *core, uint32_t id,
+				   const struct user_regs_struct *registers)
+{
+	struct elf_prstatus status = { .pr_pid = (int)id, .pr_cursig = 11 };
+
+	memcpy(&status.pr_reg, registers, sizeof(*registers));
+	core_add_note(core, "CORE", NT_PRSTATUS, &status, sizeof(status));
+}
+
+/* Of the thread added last. */
+static inline void core_add_vectors(struct core *core, const void *state,
+				    size_t size)
+{
+	core_add_note(core, "LINUX", NT_X86_XSTATE, state, size);
+}
+
+static inline void core_add_auxiliary(struct core *core, uint64_t type,
+				      uint64_t value)
+{
+	core->auxiliary[core->auxiliary_count++] =
+		(Elf64_auxv_t){ type, { value } };
+}
+
+/* The file's bytes from offset on are mapped at [start, end). */
+static inline void core_add_file(struct core *core, uint64_t start,
+				 uint64_t end, uint64_t offset,
+				 const char *path)
+{
+	core->files[core->file_count++] =
+		(struct core_file){ start, end, offset, path };
+}
+
+static inline void core_note_files(struct core *core)
+{
+	struct {
+		uint64_t count, page;
+		uint64_t entries[16][3];
+		char paths[1024];
+	} note = { core->file_count, 4096 };
+	uint8_t bytes[sizeof(note)];
+	size_t size = 16 + 24 * core->file_count;
+
+	for (size_t i = 0; i < core->file_count; i++) {
+		const struct core_file *file = &core->files[i];
+
+		note.entries[i][0] = file->start;
+		note.entries[i][1] = file->end;
+		note.entries[i][2] = file->offset / 4096;
+	}
+	memcpy(bytes, &note, size);
+	for (size_t i = 0; i < core->file_count; i++) {
+		size_t length = strlen(core->files[i].path) + 1;
+
+		assert_true(size + length <= sizeof(bytes));
+		memcpy(bytes + size, core->files[i].path, length);
+		size += length;
+	}
+	core_add_note(core, "CORE", NT_FILE, bytes, size);
+}
+
+static inline void core_write_at(const struct core *core, const void *bytes,
+				 size_t size, uint64_t offset)
+{
+	assert_int_equal(pwrite(core->fd, bytes, size, (off_t)offset), size);
+}
+
+/* Write the ELF header, and where their number is if it does not fit. */
+static inline void core_write_header(struct core *core, size_t count)
+{
+	Elf64_Shdr section = { .sh_info = (Elf64_Word)count };
+
+	core->header.e_phnum =
+		count < PN_XNUM ? (Elf64_Half)count : (Elf64_Half)PN_XNUM;
+	if (count >= PN_XNUM) {
+		core->header.e_shoff = core->size;
+		core->header.e_shnum = 1;
+		core_write_at(core, &section, sizeof(section), core->size);
+		core->size += sizeof(section);
+	}
+	core_write_at(core, &core->header, sizeof(core->header), 0);
+}
+
+/* Write the core to the file at core->path. */
+static inline void core_write_file(struct core *core)
+{
+	size_t count = core->segment_count + 1;
+	_cleanup_(free) Elf64_Phdr *headers = calloc(count, sizeof(*headers));
+	const Elf64_auxv_t end = { AT_NULL, { 0 } };
+
+	assert_non_null(headers);
+	core->auxiliary[core->auxiliary_count++] = end;
+	core_add_note(core, "CORE", NT_AUXV, core->auxiliary,
+		      core->auxiliary_count * sizeof(end));
+	if (core->file_count > 0)
+		core_note_files(core);
+	core->notes_offset = sizeof(core->header) + count * sizeof(*headers);
+	headers[0] = (Elf64_Phdr){ .p_type = PT_NOTE,
+				   .p_offset = core->notes_offset,
+				   .p_filesz = core->notes_size };
+	core_write_at(core, core->notes, core->notes_size, core->notes_offset);
+	core->size = core->notes_offset + core->notes_size;
+	for (size_t i = 0; i < core->segment_count; i++) {
+		const struct core_segment *segment = &core->segments[i];
+
+		headers[i + 1] = (Elf64_Phdr){ .p_type = PT_LOAD,
+					       .p_flags = segment->rights,
+					       .p_offset = core->size,
+					       .p_vaddr = segment->start,
+					       .p_filesz = segment->present,
+					       .p_memsz = segment->size };
+		core_write_at(core, segment->bytes, segment->present,
+			      core->size);
+		core->size += segment->present;
+	}
+	core_write_at(core, headers, count * sizeof(*headers),
+		      sizeof(core->header));
+	core_write_header(core, count);
+}
+
+/* The finding whose message has that text in it, or NULL. */
+static inline const struct finding *find_finding(
+	const struct findings *findings, const char *text)
+{
+	for (size_t i = 0; i < findings->count; i++)
+		if (strstr(findings->list[i].message, text))
+			return &findings->list[i];
+	return NULL;
+}
+
+/* There is such a finding. */
+static inline void assert_finding(const struct findings *findings,
+				  enum finding_weight weight, const char *text)
+{
+	const struct finding *finding = find_finding(findings, text);
+
+	for (size_t i = 0; !finding && i < findings->count; i++)
+		print_message("found: %s\n", findings->list[i].message);
+	if (!finding)
+		fail_msg("no finding says \"%s\"", text);
+	assert_int_equal(finding->weight, weight);
+}
+
+/* There is nothing to say about the dump. */
+static inline void assert_no_finding(const struct findings *findings)
+{
+	if (findings->count > 0)
+		fail_msg("%s", findings->list[0].message);
+}
+
+#endif

@@ -1,0 +1,333 @@
+#include "analyzer/image/image.h"
+
+#include "tests/analyzer/image/core_builder.h"
+
+enum { PAGE = 4096 };
+
+/* The core cannot be opened; message is what is said behind its path. */
+static void assert_refused(const struct core *core, enum error_code code,
+			   const char *message)
+{
+	struct findings findings = { 0 };
+	struct image *image;
+	char expected[256];
+
+	snprintf(expected, sizeof(expected), "%s: %s", core->path, message);
+	assert_error(image_open(core->path, &findings, &image), code, expected);
+	findings_deinit(&findings);
+}
+
+static void test_empty_file_is_refused(void **state)
+{
+	_cleanup_(core_deinit) struct core core;
+
+	core_init(&core);
+	assert_refused(&core, ERROR_BAD_DUMP, "is empty");
+}
+
+static void test_text_is_no_core(void **state)
+{
+	_cleanup_(core_deinit) struct core core;
+
+	core_init(&core);
+	core_write_at(&core, "#!/bin/sh\n", 10, 0);
+	assert_refused(&core, ERROR_NOT_SUPPORTED,
+		       "is not a core dump: it has no ELF header");
+}
+
+static void test_program_is_no_core(void **state)
+{
+	struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	struct image *image;
+
+	core_init(&core);
+	core.header.e_type = ET_EXEC;
+	core_write_file(&core);
+	assert_refused(&core, ERROR_NOT_SUPPORTED,
+		       "is an ELF program, not a core");
+	assert_error(image_open("/proc/self/exe", &findings, &image),
+		     ERROR_NOT_SUPPORTED,
+		     "/proc/self/exe: is an ELF program or library, not a "
+		     "core");
+}
+
+static void test_core_of_another_machine_is_named(void **state)
+{
+	static const struct {
+		unsigned char class, data;
+		Elf64_Half machine;
+		const char *message;
+	} cases[] = {
+		{ ELFCLASS32, ELFDATA2LSB, EM_386,
+		  "is a core of i386; only x86-64 is supported" },
+		{ ELFCLASS32, ELFDATA2LSB, EM_X86_64,
+		  "is a core of x32; only x86-64 is supported" },
+		{ ELFCLASS64, ELFDATA2LSB, EM_AARCH64,
+		  "is a core of aarch64; only x86-64 is supported" },
+		{ ELFCLASS64, ELFDATA2LSB, 999,
+		  "is a core of machine 999; only x86-64 is supported" },
+		{ ELFCLASS64, ELFDATA2MSB, EM_S390,
+		  "is of a big-endian machine; only x86-64 is supported" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		_cleanup_(core_deinit) struct core core;
+
+		core_init(&core);
+		core.header.e_ident[EI_CLASS] = cases[i].class;
+		core.header.e_ident[EI_DATA] = cases[i].data;
+		core.header.e_machine = cases[i].machine;
+		core_write_file(&core);
+		assert_refused(&core, ERROR_NOT_SUPPORTED, cases[i].message);
+	}
+}
+
+static void test_core_without_memory_is_refused(void **state)
+{
+	_cleanup_(core_deinit) struct core core;
+
+	core_init(&core);
+	core_write_file(&core);
+	assert_refused(&core, ERROR_BAD_DUMP, "holds no memory");
+}
+
+/* Two threads, and two segments of a page. */
+static void make_small(struct core *core)
+{
+	struct user_regs_struct registers = { .rsp = 0x10800 };
+
+	core_init(core);
+	core_add_thread(core, 11, &registers);
+	registers.rsp = 0x10900;
+	core_add_thread(core, 12, &registers);
+	core_add(core, 0x10000, PAGE, RIGHTS_RW);
+	core_add(core, 0x20000, PAGE, RIGHTS_RW);
+	core_set(core, 0x10000, 1);
+	core_set(core, 0x20000, 2);
+	core_write_file(core);
+}
+
+static void test_missing_bytes_are_counted_and_the_rest_is_there(void **state)
+{
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+	char expected[128];
+	uint64_t word;
+
+	make_small(&core);
+	assert_int_equal(ftruncate(core.fd, (off_t)core.size - 4000), 0);
+	assert_no_error(image_open(core.path, &findings, &image));
+	assert_int_equal(image_missing(image), 4000);
+	snprintf(expected, sizeof(expected),
+		 "the core is truncated: 4000 of %lu bytes are missing",
+		 (unsigned long)core.size);
+	assert_finding(&findings, FINDING_INCOMPLETE, expected);
+	assert_true(image_read_u64(image, 0x20000, &word));
+	assert_int_equal(word, 2);
+	assert_true(image_read_u64(image, 0x20000 + 96 - 8, &word));
+	assert_false(image_read_u64(image, 0x20000 + 96, &word));
+	assert_int_equal(image_thread_count(image), 2);
+}
+
+/* Wherever it is cut, it is said, and what is missing is never made up. */
+static void test_no_truncation_goes_unnoticed(void **state)
+{
+	_cleanup_(core_deinit) struct core core;
+
+	make_small(&core);
+	for (uint64_t size = core.size - 1; size >= SELFMAG; size--) {
+		_cleanup_(findings_deinit) struct findings findings = { 0 };
+		_cleanup_(image_close) struct image *image = NULL;
+		struct error *error;
+
+		/* All of the headers, and some of the memory. */
+		if (size % 64 > 8 && size > core.notes_offset)
+			continue;
+		assert_int_equal(ftruncate(core.fd, (off_t)size), 0);
+		error = image_open(core.path, &findings, &image);
+		if (error) {
+			assert_int_equal(error_code(error), ERROR_BAD_DUMP);
+			error_destroy(error);
+			continue;
+		}
+		assert_finding(&findings, FINDING_INCOMPLETE,
+			       "the core is truncated");
+		if (size >= core.notes_offset)
+			assert_int_equal(image_missing(image),
+					 core.size - size);
+	}
+}
+
+static void test_more_segments_than_the_header_can_count_are_read(void **state)
+{
+	enum { SEGMENTS = 70000, SIZE = 16 };
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+	uint64_t word;
+
+	core_init(&core);
+	for (uint64_t i = 0; i < SEGMENTS; i++)
+		memcpy(core_add(&core, (i + 1) * PAGE, SIZE, RIGHTS_RW), &i,
+		       sizeof(i));
+	core_write_file(&core);
+	assert_no_error(image_open(core.path, &findings, &image));
+	assert_int_equal(image_region_count(image), SEGMENTS);
+	for (uint64_t i = 0; i < SEGMENTS; i++) {
+		assert_true(image_read_u64(image, (i + 1) * PAGE, &word));
+		assert_int_equal(word, i);
+	}
+	assert_no_finding(&findings);
+}
+
+static void test_threads_have_their_registers_and_vectors(void **state)
+{
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+	struct user_regs_struct registers = { .rsp = 0x1111, .fs_base = 5 };
+	uint8_t short_state[512] = { 1 }, state_bytes[832] = { 2 };
+	const struct image_thread *thread;
+
+	core_init(&core);
+	core_add(&core, 0x10000, PAGE, RIGHTS_RW);
+	core_add_thread(&core, 11, &registers);
+	core_add_note(&core, "CORE", NT_FPREGSET, short_state,
+		      sizeof(short_state));
+	core_add_vectors(&core, state_bytes, sizeof(state_bytes));
+	registers.rsp = 0x2222;
+	core_add_thread(&core, 12, &registers);
+	core_write_file(&core);
+	assert_no_error(image_open(core.path, &findings, &image));
+	assert_int_equal(image_thread_count(image), 2);
+	thread = image_thread(image, 0);
+	assert_int_equal(thread->id, 11);
+	assert_int_equal(thread->signal, 11);
+	assert_int_equal(thread->registers.rsp, 0x1111);
+	assert_int_equal(thread->registers.fs_base, 5);
+	/* The longer state has all of the shorter. */
+	assert_int_equal(thread->vectors_size, sizeof(state_bytes));
+	assert_memory_equal(thread->vectors, state_bytes, sizeof(state_bytes));
+	thread = image_thread(image, 1);
+	assert_int_equal(thread->id, 12);
+	assert_int_equal(thread->registers.rsp, 0x2222);
+	assert_int_equal(thread->vectors_size, 0);
+}
+
+static void test_mapped_files_and_auxiliary_values_are_told(void **state)
+{
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+	const struct mapping *mapping;
+
+	core_init(&core);
+	core_add(&core, 0x10000, 2 * PAGE, RIGHTS_RW);
+	core_add_file(&core, 0x11000, 0x12000, 3 * PAGE, "/lib/b.so");
+	core_add_file(&core, 0x10000, 0x11000, 0, "/lib/a.so");
+	core_add_auxiliary(&core, AT_RANDOM, 0x10010);
+	core_write_file(&core);
+	assert_no_error(image_open(core.path, &findings, &image));
+	assert_int_equal(image_mapping_count(image), 2);
+	mapping = image_mapping(image, 1);
+	assert_int_equal(mapping->start, 0x11000);
+	assert_int_equal(mapping->offset, 3 * PAGE);
+	assert_string_equal(mapping->path, "/lib/b.so");
+	assert_null(mapping->file);
+	assert_int_equal(image_auxiliary(image, AT_RANDOM, 1), 0x10010);
+	assert_int_equal(image_auxiliary(image, AT_ENTRY, 1), 1);
+}
+
+/* Open a core whose first note is that; its one thread must be there. */
+static void check_note(unsigned int type, const void *note, size_t size,
+		       const char *expected)
+{
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+	struct user_regs_struct registers = { .rsp = 0x1111 };
+
+	core_init(&core);
+	core_add(&core, 0x10000, PAGE, RIGHTS_RW);
+	core_add_note(&core, "CORE", type, note, size);
+	core_add_thread(&core, 11, &registers);
+	core_write_file(&core);
+	assert_no_error(image_open(core.path, &findings, &image));
+	assert_int_equal(image_thread_count(image), 1);
+	assert_int_equal(image_mapping_count(image), 0);
+	assert_finding(&findings, FINDING_INCOMPLETE, expected);
+}
+
+static void test_list_of_files_that_lies_costs_no_more_than_itself(void **state)
+{
+	uint64_t words[5] = { UINT64_MAX, 4096 };
+
+	check_note(NT_FILE, words, sizeof(words),
+		   "the NT_FILE note claims 18446744073709551615 mappings, "
+		   "more than fit into it");
+	/* As many as make the size of the list wrap around. */
+	words[0] = UINT64_MAX / 24 + 1;
+	check_note(NT_FILE, words, sizeof(words), "more than fit into it");
+	check_note(NT_FILE, words, 8, "the NT_FILE note is cut");
+	/* One mapping, without its path. */
+	words[0] = 1;
+	words[2] = 0x10000;
+	words[3] = 0x11000;
+	check_note(NT_FILE, words, sizeof(words),
+		   "a path in the NT_FILE note is cut");
+}
+
+static void test_status_that_is_too_short_is_no_thread(void **state)
+{
+	const struct elf_prstatus status = { .pr_pid = 10 };
+
+	check_note(NT_PRSTATUS, &status, sizeof(status) - 1,
+		   "an NT_PRSTATUS note is too short");
+}
+
+static void test_note_that_ends_nowhere_is_reported(void **state)
+{
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+	struct user_regs_struct registers = { .rsp = 0x1111 };
+	const Elf64_Word size = 0xfffffff0;
+
+	core_init(&core);
+	core_add(&core, 0x10000, PAGE, RIGHTS_RW);
+	core_add_thread(&core, 11, &registers);
+	memcpy(core.notes + offsetof(Elf64_Nhdr, n_descsz), &size,
+	       sizeof(size));
+	core_add_thread(&core, 12, &registers);
+	core_write_file(&core);
+	assert_no_error(image_open(core.path, &findings, &image));
+	assert_int_equal(image_thread_count(image), 0);
+	assert_true(findings_incomplete(&findings));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_empty_file_is_refused),
+		cmocka_unit_test(test_text_is_no_core),
+		cmocka_unit_test(test_program_is_no_core),
+		cmocka_unit_test(test_core_of_another_machine_is_named),
+		cmocka_unit_test(test_core_without_memory_is_refused),
+		cmocka_unit_test(
+			test_missing_bytes_are_counted_and_the_rest_is_there),
+		cmocka_unit_test(test_no_truncation_goes_unnoticed),
+		cmocka_unit_test(
+			test_more_segments_than_the_header_can_count_are_read),
+		cmocka_unit_test(test_threads_have_their_registers_and_vectors),
+		cmocka_unit_test(
+			test_mapped_files_and_auxiliary_values_are_told),
+		cmocka_unit_test(
+			test_list_of_files_that_lies_costs_no_more_than_itself),
+		cmocka_unit_test(test_status_that_is_too_short_is_no_thread),
+		cmocka_unit_test(test_note_that_ends_nowhere_is_reported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

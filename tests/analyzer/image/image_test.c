@@ -1,0 +1,238 @@
+#include "analyzer/image/image.h"
+
+#include "tests/analyzer/image/core_builder.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum { PAGE = 4096 };
+
+static void test_word_is_where_the_process_had_it(void **state)
+{
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+	uint64_t word;
+
+	core_init(&core);
+	core_add(&core, 0x10000, PAGE, RIGHTS_RW);
+	core_set(&core, 0x10008, 42);
+	core_write_file(&core);
+	assert_no_error(image_open(core.path, &findings, &image));
+	assert_true(image_read_u64(image, 0x10008, &word));
+	assert_int_equal(word, 42);
+	assert_false(image_read_u64(image, 0xfff8, &word));
+	assert_false(image_read_u64(image, 0x11000, &word));
+	assert_false(image_read_u64(image, 0, &word));
+	assert_false(image_read_u64(image, UINT64_MAX, &word));
+	assert_int_equal(image_missing(image), 0);
+	assert_no_finding(&findings);
+}
+
+static void test_rest_of_a_segment_partly_in_the_core_is_absent(void **state)
+{
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+	const struct region *held, *rest;
+
+	core_init(&core);
+	core_add_part(&core, 0x10000, 4 * PAGE, PAGE, RIGHTS_RW);
+	core_write_file(&core);
+	assert_no_error(image_open(core.path, &findings, &image));
+	assert_int_equal(image_region_count(image), 2);
+	held = image_find(image, 0x10fff);
+	rest = image_find(image, 0x11000);
+	assert_int_equal(held->origin, REGION_CORE);
+	assert_int_equal(held->end, 0x11000);
+	assert_int_equal(rest->origin, REGION_ABSENT);
+	assert_int_equal(rest->start, 0x11000);
+	assert_int_equal(rest->end, 0x14000);
+	assert_int_equal(rest->segment, held->segment);
+	assert_finding(&findings, FINDING_NOTE,
+		       "12288 bytes of writable memory, first at 0x11000");
+}
+
+static void test_absent_is_not_zero(void **state)
+{
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+	uint64_t word = 42, size;
+	char bytes[16];
+
+	core_init(&core);
+	core_add_part(&core, 0x10000, 2 * PAGE, PAGE, RIGHTS_RW);
+	core_write_file(&core);
+	assert_no_error(image_open(core.path, &findings, &image));
+	assert_false(image_read_u64(image, 0x11000, &word));
+	assert_int_equal(word, 42);
+	/* Nor is what is only partly there. */
+	assert_false(image_read(image, 0x10ff8, bytes, sizeof(bytes)));
+	assert_null(image_bytes(image, 0x11000, &size));
+	assert_non_null(image_bytes(image, 0x10ff0, &size));
+	assert_int_equal(size, 16);
+}
+
+static void test_read_goes_on_in_the_next_region(void **state)
+{
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+	uint64_t word;
+	uint8_t *low, *high;
+
+	core_init(&core);
+	/* Not in order of address. */
+	high = core_add(&core, 0x11000, PAGE, RIGHT_READ);
+	low = core_add(&core, 0x10000, PAGE, RIGHTS_RW);
+	memset(low + PAGE - 4, 0x11, 4);
+	memset(high, 0x22, 4);
+	core_write_file(&core);
+	assert_no_error(image_open(core.path, &findings, &image));
+	assert_true(image_read_u64(image, 0x10ffc, &word));
+	assert_int_equal(word, 0x2222222211111111);
+	assert_int_equal(image_region(image, 0)->start, 0x10000);
+	assert_int_equal(image_region(image, 1)->rights, RIGHT_READ);
+}
+
+static void test_of_overlapping_segments_the_first_counts(void **state)
+{
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+	uint8_t byte;
+
+	core_init(&core);
+	memset(core_add(&core, 0x11000, 2 * PAGE, RIGHTS_RW), 2, 2 * PAGE);
+	memset(core_add(&core, 0x10000, 2 * PAGE, RIGHTS_RW), 1, 2 * PAGE);
+	memset(core_add(&core, 0x10800, 16, RIGHTS_RW), 3, 16);
+	core_write_file(&core);
+	assert_no_error(image_open(core.path, &findings, &image));
+	assert_true(image_read(image, 0x10800, &byte, 1));
+	assert_int_equal(byte, 1);
+	assert_true(image_read(image, 0x11fff, &byte, 1));
+	assert_int_equal(byte, 1);
+	assert_true(image_read(image, 0x12000, &byte, 1));
+	assert_int_equal(byte, 2);
+	assert_int_equal(image_region_count(image), 2);
+	assert_finding(&findings, FINDING_INCOMPLETE,
+		       "two segments overlap at 0x11000");
+	assert_finding(&findings, FINDING_INCOMPLETE,
+		       "two segments overlap at 0x10800");
+}
+
+static void test_memory_may_reach_up_to_the_last_page(void **state)
+{
+	const uint64_t last = -(uint64_t)2 * PAGE;
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+	uint64_t word;
+
+	core_init(&core);
+	core_add(&core, last, PAGE, RIGHTS_RW);
+	core_set(&core, last + PAGE - 8, 7);
+	core_write_file(&core);
+	assert_no_error(image_open(core.path, &findings, &image));
+	assert_true(image_read_u64(image, last + PAGE - 8, &word));
+	assert_int_equal(word, 7);
+	assert_false(image_read_u64(image, last + PAGE - 4, &word));
+	assert_null(image_find(image, UINT64_MAX));
+}
+
+static void test_segment_past_the_address_space_is_left_out(void **state)
+{
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+
+	core_init(&core);
+	core_add(&core, 0x10000, PAGE, RIGHTS_RW);
+	core_add(&core, -(uint64_t)PAGE, 2 * PAGE, RIGHTS_RW);
+	core_write_file(&core);
+	assert_no_error(image_open(core.path, &findings, &image));
+	assert_int_equal(image_region_count(image), 1);
+	assert_null(image_find(image, -(uint64_t)PAGE));
+	assert_null(image_find(image, 0));
+	assert_finding(&findings, FINDING_INCOMPLETE,
+		       "segment 2 at 0xfffffffffffff000 reaches past the end "
+		       "of the address space");
+}
+
+/* Memory that a core lacks is worth a different word for each reason. */
+static void test_core_without_any_private_memory_is_incomplete(void **state)
+{
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+
+	core_init(&core);
+	core_add(&core, 0x10000, PAGE, RIGHT_READ);
+	core_add_part(&core, 0x20000, PAGE, 0, RIGHTS_RW);
+	core_write_file(&core);
+	assert_no_error(image_open(core.path, &findings, &image));
+	assert_finding(&findings, FINDING_INCOMPLETE,
+		       "4096 bytes of writable memory, first at 0x20000, are "
+		       "not in the core (see coredump_filter in core(5))");
+}
+
+static void test_file_that_is_not_there_is_named(void **state)
+{
+	struct findings findings = { 0 };
+	struct image *image;
+
+	assert_error(image_open("/nonexistent/core", &findings, &image),
+		     ERROR_SYSTEM,
+		     "/nonexistent/core: No such file or directory");
+}
+
+static void test_directory_is_no_core(void **state)
+{
+	struct findings findings = { 0 };
+	struct image *image;
+
+	assert_error(image_open("/", &findings, &image), ERROR_NOT_SUPPORTED,
+		     "/: is not a regular file");
+}
+
+/* To open it would wait for a writer. */
+static void test_fifo_is_no_core(void **state)
+{
+	char directory[] = "/tmp/image_test.XXXXXX", path[64], message[128];
+	struct findings findings = { 0 };
+	struct image *image;
+
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/fifo", directory);
+	snprintf(message, sizeof(message), "%s: is not a regular file", path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	alarm(10);
+	assert_error(image_open(path, &findings, &image), ERROR_NOT_SUPPORTED,
+		     message);
+	alarm(0);
+	unlink(path);
+	rmdir(directory);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_word_is_where_the_process_had_it),
+		cmocka_unit_test(
+			test_rest_of_a_segment_partly_in_the_core_is_absent),
+		cmocka_unit_test(test_absent_is_not_zero),
+		cmocka_unit_test(test_read_goes_on_in_the_next_region),
+		cmocka_unit_test(test_of_overlapping_segments_the_first_counts),
+		cmocka_unit_test(test_memory_may_reach_up_to_the_last_page),
+		cmocka_unit_test(
+			test_segment_past_the_address_space_is_left_out),
+		cmocka_unit_test(
+			test_core_without_any_private_memory_is_incomplete),
+		cmocka_unit_test(test_file_that_is_not_there_is_named),
+		cmocka_unit_test(test_directory_is_no_core),
+		cmocka_unit_test(test_fifo_is_no_core),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,413 @@
+/*
+ * A process with a main stack, a library, and stacks of threads:
+ *
+ *	BLOCK                                   descriptor    BLOCK + SIZE
+ *	| guard | ...                           | struct pthread |
+ */
+#include "analyzer/program/program.h"
+
+#include "tests/analyzer/image/core_builder.h"
+
+static const uint64_t PAGE = 4096, LIBRARY = 0x7f0000000000,
+		      DATA = 0x7f0000001000, DATA_SIZE = 0x2000,
+		      MAIN = 0x7ffc00000000, MAIN_SIZE = 0x8000,
+		      BLOCK = 0x7e0000000000, SIZE = 0x20000, GUARD = 0x1000,
+		      DESCRIPTOR = BLOCK + SIZE - 0x940, LIST = DATA + 0x100;
+
+enum {
+	IN_PTHREAD_LIST = 704,
+	IN_PTHREAD_TID = 720,
+	IN_PTHREAD_JOIN = 1576,
+	IN_PTHREAD_BLOCK = 1680,
+};
+
+struct process {
+	struct core core;
+	struct findings findings;
+	struct image *image;
+	struct program *program;
+};
+
+static void process_init(struct process *process)
+{
+	struct core *core = &process->core;
+	Elf64_Ehdr header = { .e_ident = ELFMAG,
+			      .e_phoff = sizeof(header),
+			      .e_phentsize = sizeof(Elf64_Phdr),
+			      .e_phnum = 1 };
+	const Elf64_Phdr segment = { .p_type = PT_LOAD, .p_vaddr = 0x1000 };
+	uint8_t *bytes;
+
+	*process = (struct process){ 0 };
+	core_init(core);
+	bytes = core_add(core, LIBRARY, PAGE, RIGHT_READ);
+	memcpy(bytes, &header, sizeof(header));
+	memcpy(bytes + sizeof(header), &segment, sizeof(segment));
+	core_add(core, DATA, DATA_SIZE, RIGHTS_RW);
+	core_add_file(core, LIBRARY, DATA, 0, "/lib/libc.so.6");
+	core_add_file(core, DATA, DATA + PAGE, PAGE, "/lib/libc.so.6");
+	/* Where its thread returns to. */
+	memset(core_add(core, MAIN, MAIN_SIZE, RIGHTS_RW), 0x11, MAIN_SIZE);
+	core_add_auxiliary(core, AT_RANDOM, MAIN + MAIN_SIZE - 0x100);
+	/* No list yet. */
+	core_set(core, LIST, LIST);
+	core_set(core, LIST + 8, LIST);
+}
+
+static void process_deinit(struct process *process)
+{
+	if (process->program)
+		program_destroy(process->program);
+	if (process->image)
+		image_close(process->image);
+	findings_deinit(&process->findings);
+	core_deinit(&process->core);
+}
+DEFINE_DEINIT(process_deinit, struct process)
+
+static void process_open(struct process *process)
+{
+	core_write_file(&process->core);
+	assert_no_error(image_open(process->core.path, &process->findings,
+				   &process->image));
+	assert_no_error(program_create(process->image, &process->findings,
+				       &process->program));
+}
+
+static void add_thread(struct process *process, uint32_t id, uint64_t rsp,
+		       uint64_t fs_base)
+{
+	const struct user_regs_struct registers = { .rsp = rsp,
+						    .fs_base = fs_base };
+
+	core_add_thread(&process->core, id, &registers);
+}
+
+/* The thread's stack from block on, with its descriptor in it. */
+static void add_block(struct process *process, uint64_t block, int32_t tid)
+{
+	struct core *core = &process->core;
+	uint64_t descriptor = block + (DESCRIPTOR - BLOCK);
+
+	core_add_part(core, block, GUARD, 0, 0);
+	core_add(core, block + GUARD, SIZE - GUARD, RIGHTS_RW);
+	core_set(core, descriptor, descriptor);
+	core_set(core, descriptor + 8, 0x555500001000); /* dtv */
+	core_set(core, descriptor + 16, descriptor);
+	core_set(core, descriptor + IN_PTHREAD_TID, (uint32_t)tid);
+	core_set(core, descriptor + IN_PTHREAD_BLOCK, block);
+	core_set(core, descriptor + IN_PTHREAD_BLOCK + 8, SIZE);
+	core_set(core, descriptor + IN_PTHREAD_BLOCK + 16, GUARD);
+}
+
+/* Put the descriptor into the list of stacks, behind the head. */
+static void link_block(struct process *process, uint64_t block)
+{
+	struct core *core = &process->core;
+	uint64_t link = block + (DESCRIPTOR - BLOCK) + IN_PTHREAD_LIST;
+	uint64_t next = core_get(core, LIST);
+
+	core_set(core, link, next);
+	core_set(core, link + 8, LIST);
+	core_set(core, next + 8, link);
+	core_set(core, LIST, link);
+}
+
+static void assert_stack(const struct process *process, uint64_t address,
+			 enum stack_kind kind, uint64_t live, uint64_t live_end)
+{
+	const struct stack *stack =
+		program_find_stack(process->program, address);
+
+	assert_non_null(stack);
+	assert_int_equal(stack->kind, kind);
+	assert_int_equal(stack->live, live);
+	assert_int_equal(stack->live_end, live_end);
+}
+
+static void test_threads_are_those_of_the_dump_in_its_order(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	const struct thread *thread;
+
+	process_init(&process);
+	add_thread(&process, 12, MAIN + 0x4000, 0x1000);
+	add_thread(&process, 11, 0x2222, 0x3333);
+	process_open(&process);
+	assert_int_equal(program_thread_count(process.program), 2);
+	thread = program_thread(process.program, 0);
+	assert_int_equal(thread->id, 12);
+	assert_int_equal(thread->stack_pointer, MAIN + 0x4000);
+	assert_int_equal(thread->thread_pointer, 0x1000);
+	assert_int_equal(thread->stack, 0);
+	thread = program_thread(process.program, 1);
+	assert_int_equal(thread->id, 11);
+	assert_int_equal(thread->state->registers.fs_base, 0x3333);
+	assert_int_equal(thread->stack, NO_STACK);
+	assert_no_finding(&process.findings);
+}
+
+static void test_dump_without_threads_is_incomplete(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	process_open(&process);
+	assert_int_equal(program_thread_count(process.program), 0);
+	assert_finding(&process.findings, FINDING_INCOMPLETE,
+		       "the core tells of no thread");
+	assert_stack(&process, MAIN, STACK_MAIN, MAIN, MAIN + MAIN_SIZE);
+}
+
+static void test_main_stack_is_alive_from_its_red_zone_on(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	add_thread(&process, 11, 0x1234, 0);
+	add_thread(&process, 12, MAIN + 0x4000, 0);
+	process_open(&process);
+	assert_int_equal(program_stack_count(process.program), 1);
+	assert_stack(&process, MAIN, STACK_MAIN, MAIN + 0x4000 - RED_ZONE,
+		     MAIN + MAIN_SIZE);
+	assert_int_equal(program_stack(process.program, 0)->thread, 1);
+	assert_null(program_find_stack(process.program, MAIN + MAIN_SIZE));
+}
+
+static void test_red_zone_may_begin_below_the_stack(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	add_thread(&process, 11, MAIN + RED_ZONE - 8, 0);
+	process_open(&process);
+	assert_stack(&process, MAIN, STACK_MAIN, MAIN, MAIN + MAIN_SIZE);
+}
+
+/* It may return to any of it, from a signal stack or a coroutine's. */
+static void test_stack_that_its_thread_has_left_is_alive(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	add_block(&process, BLOCK, 12);
+	add_thread(&process, 11, DATA + 0x500, 0);
+	add_thread(&process, 12, DATA + 0x800, DESCRIPTOR);
+	process_open(&process);
+	assert_stack(&process, MAIN, STACK_MAIN, MAIN, MAIN + MAIN_SIZE);
+	assert_stack(&process, BLOCK, STACK_THREAD, BLOCK, BLOCK + SIZE);
+}
+
+static void test_descriptor_tells_where_a_thread_s_stack_is(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	const struct stack *stack;
+
+	process_init(&process);
+	add_block(&process, BLOCK, 12);
+	add_thread(&process, 11, MAIN + 0x4000, 0);
+	add_thread(&process, 12, BLOCK + 0x10000, DESCRIPTOR);
+	process_open(&process);
+	assert_int_equal(program_stack_count(process.program), 2);
+	assert_stack(&process, BLOCK, STACK_THREAD, BLOCK + 0x10000 - RED_ZONE,
+		     BLOCK + SIZE);
+	stack = program_stack(process.program, 0);
+	assert_int_equal(stack->start, BLOCK);
+	assert_int_equal(stack->end, BLOCK + SIZE);
+	assert_int_equal(stack->thread, 1);
+	assert_int_equal(program_thread(process.program, 1)->stack, 0);
+	assert_int_equal(program_thread(process.program, 0)->stack, 1);
+}
+
+/* A thread pointer that leads to anything else tells nothing. */
+static void test_memory_without_a_descriptor_is_no_stack(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	add_block(&process, BLOCK, 12);
+	core_set(&process.core, DESCRIPTOR + 16, 0);
+	add_thread(&process, 12, BLOCK + 0x10000, DESCRIPTOR);
+	add_thread(&process, 13, BLOCK + 0x10000, BLOCK + SIZE - 8);
+	process_open(&process);
+	assert_null(program_find_stack(process.program, BLOCK + 0x10000));
+}
+
+static void test_of_a_joined_thread_only_its_tls_table_is_alive(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	add_thread(&process, 11, MAIN + 0x4000, 0);
+	add_block(&process, BLOCK, -1);
+	link_block(&process, BLOCK);
+	process_open(&process);
+	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR,
+		     DESCRIPTOR + 16);
+	assert_int_equal(program_find_stack(process.program, BLOCK)->thread,
+			 NO_THREAD);
+}
+
+static void test_thread_that_can_be_joined_keeps_its_descriptor(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	add_thread(&process, 11, MAIN + 0x4000, 0);
+	add_block(&process, BLOCK, 0);
+	link_block(&process, BLOCK);
+	process_open(&process);
+	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR, BLOCK + SIZE);
+}
+
+static void test_detached_thread_that_has_ended_is_over(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	add_thread(&process, 11, MAIN + 0x4000, 0);
+	add_block(&process, BLOCK, 0);
+	core_set(&process.core, DESCRIPTOR + IN_PTHREAD_JOIN, DESCRIPTOR);
+	link_block(&process, BLOCK);
+	process_open(&process);
+	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR,
+		     DESCRIPTOR + 16);
+}
+
+static void test_running_threads_on_the_list_are_not_finished(void **state)
+{
+	const uint64_t second = BLOCK + 0x100000, third = BLOCK + 0x200000;
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	add_thread(&process, 11, MAIN + 0x4000, 0);
+	add_thread(&process, 12, second + 0x10000,
+		   second + (DESCRIPTOR - BLOCK));
+	add_block(&process, BLOCK, -1);
+	add_block(&process, second, 12);
+	add_block(&process, third, 0);
+	link_block(&process, BLOCK);
+	link_block(&process, second);
+	link_block(&process, third);
+	process_open(&process);
+	assert_int_equal(program_stack_count(process.program), 4);
+	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR,
+		     DESCRIPTOR + 16);
+	assert_stack(&process, second, STACK_THREAD,
+		     second + 0x10000 - RED_ZONE, second + SIZE);
+	assert_stack(&process, third, STACK_FINISHED,
+		     third + (DESCRIPTOR - BLOCK), third + SIZE);
+}
+
+/* As gdb before 15 writes it where it cannot read it. */
+static void test_stack_that_is_all_zeros_was_not_read(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	add_thread(&process, 11, MAIN + 0x4000, 0);
+	add_block(&process, BLOCK, 12);
+	add_thread(&process, 12, DATA + DATA_SIZE - 0x100, DESCRIPTOR);
+	process_open(&process);
+	assert_finding(&process.findings, FINDING_INCOMPLETE,
+		       "the stack of thread 12 is all zeros in the core");
+	assert_null(find_finding(&process.findings, "thread 11"));
+}
+
+/* What the damage hides stays ordinary memory, all of it a root. */
+static void test_broken_list_of_stacks_ends_where_it_is_broken(void **state)
+{
+	const uint64_t second = BLOCK + 0x100000;
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	add_thread(&process, 11, MAIN + 0x4000, 0);
+	add_block(&process, BLOCK, -1);
+	add_block(&process, second, -1);
+	link_block(&process, BLOCK);
+	link_block(&process, second);
+	core_set(&process.core, DESCRIPTOR + IN_PTHREAD_LIST + 8, 0x1000);
+	process_open(&process);
+	assert_non_null(program_find_stack(process.program, second));
+	assert_null(program_find_stack(process.program, BLOCK));
+}
+
+/* A list that each of its members could be the head of. */
+static void test_hostile_list_of_stacks_is_not_walked_from_each(void **state)
+{
+	enum { COUNT = 4000, STRIDE = 768 };
+	const uint64_t data = DATA + DATA_SIZE;
+	_cleanup_(process_deinit) struct process process;
+	struct core *core = &process.core;
+
+	process_init(&process);
+	core_add(core, data, (COUNT + 4) * STRIDE, RIGHTS_RW);
+	core->files[1].end = data + COUNT * STRIDE;
+	for (uint64_t i = 0; i < COUNT; i++) {
+		uint64_t descriptor = data + i * STRIDE;
+		uint64_t next = data + (i + 1) % COUNT * STRIDE;
+
+		core_set(core, descriptor, descriptor);
+		core_set(core, descriptor + 16, descriptor);
+		core_set(core, descriptor + IN_PTHREAD_LIST,
+			 next + IN_PTHREAD_LIST);
+		core_set(core, next + IN_PTHREAD_LIST + 8,
+			 descriptor + IN_PTHREAD_LIST);
+		core_set(core, descriptor + IN_PTHREAD_TID + 8,
+			 descriptor - 0x4000);
+		core_set(core, descriptor + IN_PTHREAD_TID + 16, 0x8000);
+	}
+	alarm(5);
+	process_open(&process);
+	alarm(0);
+	assert_true(program_stack_count(process.program) <= COUNT + 1);
+}
+
+static void test_module_is_from_its_header_to_its_last_mapping(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	const struct module *module;
+
+	process_init(&process);
+	process_open(&process);
+	assert_int_equal(program_module_count(process.program), 1);
+	module = program_find_module(process.program, DATA + 8);
+	assert_non_null(module);
+	assert_string_equal(module->path, "/lib/libc.so.6");
+	assert_int_equal(module->start, LIBRARY);
+	assert_int_equal(module->end, DATA + PAGE);
+	assert_int_equal(module->bias, LIBRARY - 0x1000);
+	assert_null(program_find_module(process.program, DATA + PAGE));
+	assert_null(program_find_module(process.program, LIBRARY - 1));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			test_threads_are_those_of_the_dump_in_its_order),
+		cmocka_unit_test(test_dump_without_threads_is_incomplete),
+		cmocka_unit_test(test_main_stack_is_alive_from_its_red_zone_on),
+		cmocka_unit_test(test_red_zone_may_begin_below_the_stack),
+		cmocka_unit_test(test_stack_that_its_thread_has_left_is_alive),
+		cmocka_unit_test(
+			test_descriptor_tells_where_a_thread_s_stack_is),
+		cmocka_unit_test(test_memory_without_a_descriptor_is_no_stack),
+		cmocka_unit_test(
+			test_of_a_joined_thread_only_its_tls_table_is_alive),
+		cmocka_unit_test(
+			test_thread_that_can_be_joined_keeps_its_descriptor),
+		cmocka_unit_test(test_detached_thread_that_has_ended_is_over),
+		cmocka_unit_test(
+			test_running_threads_on_the_list_are_not_finished),
+		cmocka_unit_test(
+			test_broken_list_of_stacks_ends_where_it_is_broken),
+		cmocka_unit_test(test_stack_that_is_all_zeros_was_not_read),
+		cmocka_unit_test(
+			test_module_is_from_its_header_to_its_last_mapping),
+		cmocka_unit_test(
+			test_hostile_list_of_stacks_is_not_walked_from_each),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
