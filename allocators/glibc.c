@@ -54,7 +54,7 @@ static struct error *glibc_open(const struct heap_context *context,
 	error = glibc_find_arenas(heap);
 	if (error)
 		return error;
-	if (heap->home == 0) {
+	if (heap->home == 0 && heap->arena_count == 0) {
 		*ret = NULL;
 		return NULL;
 	}
@@ -219,9 +219,16 @@ static unsigned int glibc_find_leftovers(const struct heap *heap,
 			       words);
 }
 
-static uint64_t glibc_home(const struct heap *heap)
+static bool glibc_lives_in(const struct heap *base, uint64_t start,
+			   uint64_t end)
 {
-	return ((const struct glibc_heap *)heap)->home;
+	const struct glibc_heap *heap = (const struct glibc_heap *)base;
+
+	for (size_t i = 0; i < heap->arena_count; i++)
+		if (heap->arenas[i].address >= start &&
+		    heap->arenas[i].address < end)
+			return true;
+	return heap->home >= start && heap->home < end;
 }
 
 static bool glibc_is_used(const struct heap *heap)
@@ -237,7 +244,7 @@ const struct allocator allocator_glibc = {
 	.arena_count = glibc_arena_count,
 	.arena = glibc_arena,
 	.leftovers = glibc_find_leftovers,
-	.home = glibc_home,
+	.lives_in = glibc_lives_in,
 	.is_used = glibc_is_used,
 	.close = glibc_close,
 };

@@ -229,7 +229,7 @@ static const struct recipe recipes[STAGES] = {
 			  build_debug },
 	[STAGE_CLASSES] = { "classes",
 			    "modules",
-			    { STAGE_DEBUG, STAGE_CLASSES },
+			    { STAGE_HEAP, STAGE_DEBUG },
 			    build_classes },
 	[STAGE_PATTERNS] = { "patterns",
 			     "allocations",
@@ -456,6 +456,14 @@ struct error *analysis_anchored_by(struct analysis *analysis,
 	return NULL;
 }
 
+/* A vtable of a program whose relocated data stayed writable. */
+static bool is_writable_vtable(const struct analysis *analysis,
+			       const struct region *region, uint64_t address)
+{
+	return region->mapping && analysis->classes &&
+	       classes_is_vtable(analysis->classes, address);
+}
+
 uint64_t analysis_signature(const struct analysis *analysis, allocation_id id)
 {
 	const struct region *region;
@@ -467,8 +475,9 @@ uint64_t analysis_signature(const struct analysis *analysis, allocation_id id)
 			    allocation_start(analysis->index, id), &word))
 		return 0;
 	region = image_find(analysis->image, word);
-	if (!region || (region->rights & RIGHT_WRITE) ||
-	    !(region->rights & RIGHT_READ))
+	if (!region || !(region->rights & RIGHT_READ) ||
+	    ((region->rights & RIGHT_WRITE) &&
+	     !is_writable_vtable(analysis, region, word)))
 		return 0;
 	return word;
 }

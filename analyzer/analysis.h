@@ -102,7 +102,7 @@ struct error *analysis_anchored_by(struct analysis *analysis,
 
 /*
  * The first word of a used allocation if it is the address of something that
- * cannot be written, else 0 (STAGE_HEAP).
+ * cannot be written, or of a vtable, else 0 (STAGE_CLASSES).
  */
 uint64_t analysis_signature(const struct analysis *analysis, allocation_id id);
 

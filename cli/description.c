@@ -13,6 +13,8 @@ struct error *describer_init(struct describer *describer,
 	struct bitmap unreferenced;
 	struct error *error = analysis_need(analysis, STAGE_REACHABILITY);
 
+	if (!error)
+		error = analysis_need(analysis, STAGE_DEBUG);
 	if (error)
 		return error;
 	error = bitmap_init(&unreferenced,
@@ -193,6 +195,23 @@ static void report_path(struct report *report, const struct place *place)
 		report_absent(report);
 }
 
+/* Of an address in a module, its symbol, and of code, where it comes from. */
+static void report_name(struct report *report, const struct analysis *analysis,
+			const struct place *place, uint64_t address)
+{
+	struct debug *debug = analysis_debug(analysis);
+	struct symbol symbol;
+
+	if (place->kind != PLACE_MODULE ||
+	    !debug_symbol(debug, address, &symbol)) {
+		report_absent(report);
+		report_absent(report);
+		return;
+	}
+	report_text(report, debug_name(debug, address));
+	report_text(report, debug_source(debug, address));
+}
+
 static void describe_nowhere(struct report *report, uint64_t address)
 {
 	static const struct column columns[] = { { "address", VALUE_ADDRESS } };
@@ -212,12 +231,13 @@ static const struct column address_columns[] = {
 	{ "size", VALUE_BYTES },      { "signature", VALUE_ADDRESS },
 	{ "arena", VALUE_TEXT },      { "allocator", VALUE_TEXT },
 	{ "thread", VALUE_NUMBER },   { "in use", VALUE_TEXT },
-	{ "path", VALUE_TEXT },	      { "known", VALUE_TEXT },
+	{ "path", VALUE_TEXT },	      { "name", VALUE_TEXT },
+	{ "source", VALUE_TEXT },     { "known", VALUE_TEXT },
 	{ "contents", VALUE_MEMORY },
 };
 
 static const struct table address_table = {
-	"address", address_columns, 13,
+	"address", address_columns, 15,
 	"Address {address} is at offset {offset} of\n"
 	"{what} at {start} of size {size}"
 	"[\n... with signature {signature}]"
@@ -225,6 +245,8 @@ static const struct table address_table = {
 	"[\n... of thread {thread}]"
 	"[\n... {in use}]"
 	"[\n... mapped from {path}]"
+	"[\n... which is {name}]"
+	"[\n... compiled from {source}]"
 	"[\n... {known}]"
 	"[\n{contents}]\n"
 };
@@ -252,6 +274,7 @@ void describe_address(struct describer *describer, uint64_t address,
 	report_arena(report, place);
 	report_stack(report, describer->analysis, place, address);
 	report_path(report, place);
+	report_name(report, describer->analysis, place, address);
 	report_text(report,
 		    place->region && place->region->bytes
 			    ? NULL

@@ -107,7 +107,10 @@ static struct error *find_anchors(struct describer *describer,
 	return NULL;
 }
 
-/* What static memory is part of, and the offset of the anchor in it. */
+/*
+ * What static memory is part of: its name, or else the mapping and the offset
+ * of the anchor in it.
+ */
 static void report_static(struct report *report,
 			  const struct analysis *analysis,
 			  const struct anchor *anchor)
@@ -116,17 +119,17 @@ static void report_static(struct report *report,
 
 	if (anchor->kind == ROOT_STATIC)
 		place = place_find(analysis, anchor->address);
-	if (place.kind == PLACE_MODULE) {
-		report_text(report, place.module->path);
-	} else if (place.kind == PLACE_MAPPING) {
-		report_text(report, place.region->mapping
-					    ? place.region->mapping->path
-					    : "anonymous memory");
-	} else {
+	report_text(report, place.kind == PLACE_MODULE
+				    ? debug_name(analysis_debug(analysis),
+						 anchor->address)
+				    : NULL);
+	if (place.kind != PLACE_MAPPING) {
 		report_absent(report);
 		report_absent(report);
 		return;
 	}
+	report_text(report, place.region->mapping ? place.region->mapping->path
+						  : "anonymous memory");
 	report_number(report, anchor->address - place.start);
 }
 
@@ -135,13 +138,13 @@ static void write_anchor(struct describer *describer,
 {
 	static const struct column columns[] = {
 		{ "kind", VALUE_TEXT },	     { "address", VALUE_ADDRESS },
-		{ "register", VALUE_TEXT },  { "path", VALUE_TEXT },
-		{ "offset", VALUE_ADDRESS }, { "thread", VALUE_NUMBER },
-		{ "target", VALUE_ADDRESS },
+		{ "register", VALUE_TEXT },  { "name", VALUE_TEXT },
+		{ "path", VALUE_TEXT },	     { "offset", VALUE_ADDRESS },
+		{ "thread", VALUE_NUMBER },  { "target", VALUE_ADDRESS },
 	};
 	static const struct table table = {
-		"anchor", columns, 7,
-		"{kind}[ 0x{address}][ {register}]"
+		"anchor", columns, 8,
+		"{kind}[ 0x{address}][ {register}][ in {name}]"
 		"[ in {path} at offset 0x{offset}][ of thread {thread}]"
 		" references 0x{target}"
 	};

@@ -1,5 +1,7 @@
 #include "allocators/glibc/arenas.h"
 
+#include "allocators/glibc/orphans.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -22,8 +24,7 @@ static const struct arena_layout layouts[] = {
 
 enum { LAYOUTS = sizeof(layouts) / sizeof(layouts[0]) };
 
-static struct error *add_arena(struct glibc_heap *heap,
-			       struct glibc_arena arena)
+struct error *glibc_add_arena(struct glibc_heap *heap, struct glibc_arena arena)
 {
 	struct glibc_arena *arenas = reallocarray(
 		heap->arenas, heap->arena_count + 1, sizeof(*arenas));
@@ -77,6 +78,49 @@ static bool bins_fit(struct view *view, uint64_t bins)
 	return fit >= MINIMUM_SELF_BINS;
 }
 
+/*
+ * Whether the arena stands at the head of a mapped heap, as all but a main
+ * arena do: behind a heap_info, which names it, on a border of 1 MiB or more.
+ */
+static bool heads_subheap(struct view *view, uint64_t address)
+{
+	static const uint64_t head_sizes[] = { 32, 48 };
+
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t start = address - head_sizes[i], owner;
+
+		if (start % (1 << 20) == 0 && view_word(view, start, &owner) &&
+		    owner == address)
+			return true;
+	}
+	return false;
+}
+
+const struct arena_layout *glibc_any_layout(void)
+{
+	return &layouts[0];
+}
+
+bool glibc_read_arena(struct view *view, uint64_t address,
+		      struct glibc_arena *ret)
+{
+	for (size_t i = 0; i < LAYOUTS; i++) {
+		struct glibc_arena arena = {
+			.layout = &layouts[i],
+			.address = address,
+		};
+
+		if (!bins_fit(view, address + layouts[i].bins) ||
+		    !view_word(view, address + layouts[i].top, &arena.top) ||
+		    !view_word(view, address + layouts[i].system_memory,
+			       &arena.stated_size))
+			continue;
+		*ret = arena;
+		return true;
+	}
+	return false;
+}
+
 static struct error *add_ring(struct glibc_heap *heap, struct view *view,
 			      const struct arena_layout *layout, uint64_t first)
 {
@@ -86,7 +130,7 @@ static struct error *add_ring(struct glibc_heap *heap, struct view *view,
 		struct glibc_arena arena = {
 			.layout = layout,
 			.address = address,
-			.main = address == first,
+			.main = !heads_subheap(view, address),
 		};
 		struct error *error;
 		uint64_t mutex; /* and flags */
@@ -98,7 +142,7 @@ static struct error *add_ring(struct glibc_heap *heap, struct view *view,
 		    !view_word(view, address + layout->next, &address))
 			break;
 		arena.locked = (uint32_t)mutex != 0;
-		error = add_arena(heap, arena);
+		error = glibc_add_arena(heap, arena);
 		if (error)
 			return error;
 	} while (address != first && heap->arena_count < MAXIMUM_ARENAS);
@@ -478,6 +522,8 @@ struct error *glibc_find_arenas(struct glibc_heap *heap)
 	for (size_t i = 0; i < heap->arena_count && !error; i++)
 		if (heap->arenas[i].main)
 			error = add_parameters(heap, &heap->arenas[i]);
+	if (!error && heap->arena_count == 0 && !heap->home)
+		error = glibc_find_orphans(heap);
 	if (!error && heap->arena_count > 0)
 		error = find_subheaps(heap);
 	if (!error)

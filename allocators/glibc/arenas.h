@@ -19,4 +19,17 @@
  */
 struct error *glibc_find_arenas(struct glibc_heap *heap);
 
+struct error *glibc_add_arena(struct glibc_heap *heap,
+			      struct glibc_arena arena);
+
+/*
+ * The arena at address by its bins alone, of whatever layout fits; not a main
+ * one.
+ */
+bool glibc_read_arena(struct view *view, uint64_t address,
+		      struct glibc_arena *ret);
+
+/* A layout for an arena of which nothing is read. */
+const struct arena_layout *glibc_any_layout(void);
+
 #endif

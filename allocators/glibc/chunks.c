@@ -370,9 +370,13 @@ static struct error *add_chunk(struct walk *walk, uint64_t chunk,
 
 	*ret_next = next;
 	if (walk->end - next < HEADER) {
-		/* Nothing follows that could lend its first word. */
+		/*
+		 * Nothing follows that could lend its first word. Where top is
+		 * not known, this is it.
+		 */
 		usable = size - HEADER;
-		believed = false;
+		believed = walk->arena->top == 0;
+		above = 0;
 	} else if (next != walk->arena->top &&
 		   view_word(&walk->view, next + 8, &above)) {
 		believed = sound_header(walk->arena, above, walk->end - next) ||

@@ -42,8 +42,8 @@ unsigned int glibc_leftovers(const struct glibc_heap *heap,
 	bool in_arena[2];
 	unsigned int mask = 0;
 
-	if (words[2] == chunk && words[3] == chunk)
-		mask |= 0xc;
+	mask |= (unsigned int)(words[2] == chunk) << 2;
+	mask |= (unsigned int)(words[3] == chunk) << 3;
 	/* Nearly all blocks are done here. */
 	if ((words[0] | words[1]) % 16 != 0 || !words[0] || !words[1])
 		return mask;

@@ -285,7 +285,10 @@ static struct error *collect_tcache_bin(struct glibc_heap *heap,
 		last = user;
 		user = demangle(heap, user, link);
 	}
-	if (tcache->layout->counts && length != tcache->counters[bin])
+	/* A thread in the middle of a change may have counted, or not yet. */
+	if (tcache->layout->counts && length != tcache->counters[bin] &&
+	    length + 1 != tcache->counters[bin] &&
+	    length != tcache->counters[bin] + 1U)
 		return note_cache(heap, tcache, bin, last);
 	return NULL;
 }

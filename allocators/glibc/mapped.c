@@ -9,13 +9,28 @@ enum {
 	NEW_TAIL = 16,		 /* not in a mapped chunk's size since 2.43 */
 };
 
+enum find_kind {
+	FIND_CHUNK,   /* with a mapping of its own */
+	FIND_PIECE,   /* of a main arena */
+	FIND_SUBHEAP, /* of another arena, known before */
+};
+
+struct find {
+	enum find_kind kind;
+	uint64_t start, end;
+	uint64_t chunk; /* the first in it */
+	size_t arena;	/* of a piece or heap */
+	bool apart;	/* other memory on both sides */
+};
+
 struct scan {
 	struct glibc_heap *heap;
 	struct block_sink *sink;
 	struct memory_range *taken; /* not to be looked at, by address */
 	size_t taken_count;
 	size_t next_taken, next_subheap;
-	uint64_t behind; /* the end of the mmapped chunk found last here */
+	struct find *finds; /* by address */
+	size_t find_count;
 	struct view view;
 };
 
@@ -158,26 +173,22 @@ static uint64_t aligned_chunk(struct scan *scan, uint64_t start, uint64_t end)
 	return start;
 }
 
-static struct error *add_mapped_chunk(struct scan *scan, uint64_t chunk,
-				      uint64_t start, uint64_t end)
+static struct error *add_find(struct scan *scan, struct find find)
 {
-	struct glibc_heap *heap = scan->heap;
-	struct block block = {
-		.start = chunk + HEADER,
-		.size = end - chunk - HEADER -
-			mapped_tail(scan, chunk, end) / 2,
-		.state = BLOCK_USED,
-	};
-	struct error *error = block_sink_region(
-		scan->sink, start, end,
-		heap->first_arena + (arena_number)heap->arena_count);
+	struct find *finds;
 
-	if (!error)
-		error = block_sink_add(scan->sink, block);
-	heap->mapped_count++;
-	heap->mapped_size += end - start;
-	scan->behind = end;
-	return error;
+	/* Room grows by doubling: at every power of two. */
+	if ((scan->find_count & (scan->find_count - 1)) == 0) {
+		finds = reallocarray(scan->finds,
+				     scan->find_count ? 2 * scan->find_count
+						      : 1,
+				     sizeof(*finds));
+		if (!finds)
+			return &error_no_memory;
+		scan->finds = finds;
+	}
+	scan->finds[scan->find_count++] = find;
+	return NULL;
 }
 
 /*
@@ -193,8 +204,10 @@ static struct glibc_arena *find_piece(struct scan *scan, uint64_t start,
 		struct glibc_arena *arena = &heap->arenas[i];
 
 		if (glibc_arena_lacks(arena) &&
-		    glibc_is_piece(heap, arena, start, high, ret_end))
+		    glibc_is_piece(heap, arena, start, high, ret_end)) {
+			arena->size += *ret_end - start;
 			return arena;
+		}
 	}
 	return NULL;
 }
@@ -212,27 +225,25 @@ static bool may_be_piece(struct scan *scan, uint64_t start)
 static struct error *look_at(struct scan *scan, uint64_t address, uint64_t low,
 			     uint64_t high, uint64_t *ret_next)
 {
+	struct find find = { .kind = FIND_CHUNK };
 	struct glibc_arena *arena;
-	uint64_t start, end;
 
-	*ret_next = address + 16;
-	/* Right behind a chunk, there ought to be another. */
-	if (address == scan->behind && scan->heap->mapped_gap == 0)
-		scan->heap->mapped_gap = address + 8;
-	if (is_mapped_chunk(scan, address, low, high, &start, &end)) {
-		*ret_next = end;
-		if (scan->heap->mapped_gap == address + 8)
-			scan->heap->mapped_gap = 0;
-		if (address == start)
-			address = aligned_chunk(scan, start, end);
-		return add_mapped_chunk(scan, address, start, end);
-	}
-	if (address % PAGE != 0 || !may_be_piece(scan, address) ||
-	    !(arena = find_piece(scan, address, high, &end)))
+	if (is_mapped_chunk(scan, address, low, high, &find.start, &find.end)) {
+		find.chunk = address == find.start
+				     ? aligned_chunk(scan, find.start, find.end)
+				     : address;
+		find.apart = find.start != low && find.end != high;
+	} else if (address % PAGE == 0 && may_be_piece(scan, address) &&
+		   (arena = find_piece(scan, address, high, &find.end))) {
+		find.kind = FIND_PIECE;
+		find.start = find.chunk = address;
+		find.arena = (size_t)(arena - scan->heap->arenas);
+	} else {
+		*ret_next = address + 16;
 		return NULL;
-	return glibc_walk_chunks(scan->heap, scan->sink,
-				 (size_t)(arena - scan->heap->arenas), address,
-				 end, ret_next);
+	}
+	*ret_next = find.end;
+	return add_find(scan, find);
 }
 
 /* Look for chunks in [low, high), of which nothing is taken. */
@@ -242,7 +253,6 @@ static struct error *scan_gap(struct scan *scan, uint64_t low, uint64_t high)
 	uint64_t address = (low + 15) & ~UINT64_C(15), reported = address;
 
 	low = address;
-	scan->behind = 0;
 	while (address < high && high - address >= MINIMUM_CHUNK) {
 		struct error *error = NULL;
 		uint64_t size;
@@ -265,8 +275,8 @@ static struct error *scan_gap(struct scan *scan, uint64_t low, uint64_t high)
 	return NULL;
 }
 
-/* Walk the heaps that lie below address. */
-static struct error *walk_subheaps(struct scan *scan, uint64_t address)
+/* The heaps that lie below address take their place in the order. */
+static struct error *add_subheaps(struct scan *scan, uint64_t address)
 {
 	struct glibc_heap *heap = scan->heap;
 
@@ -274,14 +284,15 @@ static struct error *walk_subheaps(struct scan *scan, uint64_t address)
 	       heap->subheaps[scan->next_subheap].start < address) {
 		const struct glibc_subheap *subheap =
 			&heap->subheaps[scan->next_subheap++];
-		struct error *error = block_sink_claim(
-			scan->sink, subheap->start, subheap->end);
-		uint64_t end;
+		struct error *error =
+			add_find(scan, (struct find){
+					       .kind = FIND_SUBHEAP,
+					       .start = subheap->start,
+					       .end = subheap->end,
+					       .chunk = subheap->first,
+					       .arena = subheap->arena,
+				       });
 
-		if (!error && subheap->first < subheap->end)
-			error = glibc_walk_chunks(
-				heap, scan->sink, subheap->arena,
-				subheap->first, subheap->end, &end);
 		if (error)
 			return error;
 	}
@@ -305,7 +316,7 @@ static struct error *scan_region(struct scan *scan, const struct region *region)
 			high = scan->taken[scan->next_taken].start;
 			next = scan->taken[scan->next_taken].end;
 		}
-		error = walk_subheaps(scan, low);
+		error = add_subheaps(scan, low);
 		if (!error && low < high)
 			error = scan_gap(scan, low, high);
 		if (error)
@@ -315,24 +326,148 @@ static struct error *scan_region(struct scan *scan, const struct region *region)
 	return NULL;
 }
 
+/* Chunks that touch each other vouch for each other. */
+static void join_neighbours(struct scan *scan)
+{
+	for (size_t i = 1; i < scan->find_count; i++) {
+		struct find *below = &scan->finds[i - 1];
+		struct find *above = &scan->finds[i];
+
+		if (below->end == above->start)
+			below->apart = above->apart = false;
+	}
+}
+
+/* How many chunks there are, of what size; only those apart from others? */
+static void count_chunks(const struct scan *scan, bool apart, uint64_t *count,
+			 uint64_t *size)
+{
+	*count = *size = 0;
+	for (size_t i = 0; i < scan->find_count; i++) {
+		const struct find *find = &scan->finds[i];
+
+		if (find->kind != FIND_CHUNK || (apart && !find->apart))
+			continue;
+		(*count)++;
+		*size += find->end - find->start;
+	}
+}
+
+/*
+ * Other memory can look like a mapped chunk: a small number at the start of a
+ * page. If malloc counts fewer than were found, those that stand alone amid
+ * other memory are none, provided that this makes its count right.
+ */
+static void drop_chance_finds(struct scan *scan)
+{
+	uint64_t count, size, apart_count, apart_size, kept = 0;
+	uint64_t stated_count = 0, stated_size = 0;
+
+	for (size_t i = 0; i < scan->heap->parameters_count; i++) {
+		stated_count += scan->heap->parameters[i].mapped_count;
+		stated_size += scan->heap->parameters[i].mapped_size;
+	}
+	count_chunks(scan, false, &count, &size);
+	count_chunks(scan, true, &apart_count, &apart_size);
+	if (count <= stated_count || count - apart_count != stated_count ||
+	    size - apart_size != stated_size)
+		return;
+	for (size_t i = 0; i < scan->find_count; i++)
+		if (scan->finds[i].kind != FIND_CHUNK || !scan->finds[i].apart)
+			scan->finds[kept++] = scan->finds[i];
+	scan->find_count = kept;
+}
+
+/* Where a chunk should be that malloc counts: right behind another. */
+static void find_chunk_gap(struct scan *scan)
+{
+	for (size_t i = 0; i < scan->find_count; i++) {
+		const struct find *find = &scan->finds[i];
+		const struct region *region =
+			image_find(scan->heap->context.image, find->end);
+
+		if (find->kind != FIND_CHUNK || !region ||
+		    region->start == find->end ||
+		    (i + 1 < scan->find_count && find[1].start == find->end))
+			continue;
+		scan->heap->mapped_gap = find->end + 8;
+		return;
+	}
+}
+
+static struct error *emit_chunk(struct scan *scan, const struct find *find)
+{
+	struct glibc_heap *heap = scan->heap;
+	struct block block = {
+		.start = find->chunk + HEADER,
+		.size = find->end - find->chunk - HEADER -
+			mapped_tail(scan, find->chunk, find->end) / 2,
+		.state = BLOCK_USED,
+	};
+	struct error *error = block_sink_region(
+		scan->sink, find->start, find->end,
+		heap->first_arena + (arena_number)heap->arena_count);
+
+	if (!error)
+		error = block_sink_add(scan->sink, block);
+	heap->mapped_count++;
+	heap->mapped_size += find->end - find->start;
+	return error;
+}
+
+static struct error *emit(struct scan *scan, const struct find *find)
+{
+	struct error *error = NULL;
+	uint64_t end;
+
+	if (find->kind == FIND_CHUNK)
+		return emit_chunk(scan, find);
+	if (find->kind == FIND_PIECE)
+		scan->heap->arenas[find->arena].size -=
+			find->end - find->start; /* the walk counts it */
+	else
+		error = block_sink_claim(scan->sink, find->start, find->end);
+	if (error || find->chunk >= find->end)
+		return error;
+	return glibc_walk_chunks(scan->heap, scan->sink, find->arena,
+				 find->chunk, find->end, &end);
+}
+
+static struct error *find_all(struct scan *scan)
+{
+	const struct image *image = scan->heap->context.image;
+
+	for (size_t i = 0; i < image_region_count(image); i++) {
+		const struct region *region = image_region(image, i);
+		struct error *error = NULL;
+
+		if ((region->rights & RIGHT_WRITE) && region->bytes &&
+		    !region->mapping)
+			error = scan_region(scan, region);
+		if (error)
+			return error;
+	}
+	return add_subheaps(scan, UINT64_MAX);
+}
+
 struct error *glibc_walk_mapped(struct glibc_heap *heap,
 				struct block_sink *sink,
 				const struct memory_range *done,
 				size_t done_count)
 {
-	const struct image *image = heap->context.image;
-	struct scan scan = { heap, sink, .view = { image } };
+	struct scan scan = { heap, sink, .view = { heap->context.image } };
 	struct error *error = collect_taken(&scan, done, done_count);
 
-	for (size_t i = 0; i < image_region_count(image) && !error; i++) {
-		const struct region *region = image_region(image, i);
-
-		if ((region->rights & RIGHT_WRITE) && region->bytes &&
-		    !region->mapping)
-			error = scan_region(&scan, region);
-	}
 	if (!error)
-		error = walk_subheaps(&scan, UINT64_MAX);
+		error = find_all(&scan);
+	if (!error) {
+		join_neighbours(&scan);
+		drop_chance_finds(&scan);
+		find_chunk_gap(&scan);
+	}
+	for (size_t i = 0; i < scan.find_count && !error; i++)
+		error = emit(&scan, &scan.finds[i]);
+	free(scan.finds);
 	free(scan.taken);
 	return error;
 }

@@ -1,7 +1,38 @@
 #include "analyzer/classify/classes.h"
 
+#include "analyzer/classify/address_map.h"
+#include "analyzer/classify/demangle.h"
+#include "analyzer/classify/rtti.h"
+#include "analyzer/classify/short_name.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Both owned; NULL: there is none. */
+struct names {
+	char *full, *brief;
+	bool known; /* looked for already */
+};
+
+struct signature {
+	uint64_t address;
+	uint64_t type; /* its type_info; 0: none */
+	bool type_known;
+	enum signature_kind kind;
+	struct names names; /* by symbol */
+};
+
+struct type {
+	uint64_t address;
+	struct names names;
+};
+
 struct classes {
 	const struct image *image;
+	struct debug *debug;
+	struct address_map signature_map, type_map;
+	struct memory signatures, types; /* of those structs */
+	size_t signature_count, type_count;
 };
 
 struct error *classes_create(const struct image *image,
@@ -14,26 +45,247 @@ struct error *classes_create(const struct image *image,
 	if (!classes)
 		return &error_no_memory;
 	classes->image = image;
+	classes->debug = debug;
+	address_map_init(&classes->signature_map, account);
+	address_map_init(&classes->type_map, account);
+	classes->signatures.account = account;
+	classes->types.account = account;
 	*ret = classes;
 	return NULL;
 }
 
+static void names_deinit(struct names *names)
+{
+	free(names->full);
+	free(names->brief);
+}
+
 void classes_destroy(struct classes *classes)
 {
+	struct signature *signatures = classes->signatures.bytes;
+	struct type *types = classes->types.bytes;
+
+	for (size_t i = 0; i < classes->signature_count; i++)
+		names_deinit(&signatures[i].names);
+	for (size_t i = 0; i < classes->type_count; i++)
+		names_deinit(&types[i].names);
+	memory_release(&classes->signatures);
+	memory_release(&classes->types);
+	address_map_deinit(&classes->signature_map);
+	address_map_deinit(&classes->type_map);
 	free(classes);
+}
+
+/*
+ * The entry of address in a list of entries of that size, added if it is not
+ * there yet; NULL if memory is short. Entries begin with their address. It
+ * stays where it is until the next one is added.
+ */
+static void *find_entry(struct address_map *map, struct memory *list,
+			size_t *count, size_t size, uint64_t address)
+{
+	uint32_t number = address_map_find(map, address);
+	struct error *error;
+
+	if (number != NOT_IN_MAP)
+		return (char *)list->bytes + number * size;
+	if (*count >= NOT_IN_MAP)
+		return NULL;
+	error = memory_reserve(list, (*count + 1) * size);
+	if (!error)
+		error = address_map_add(map, address, (uint32_t)*count);
+	if (error) {
+		error_destroy(error);
+		return NULL;
+	}
+	char *entry = (char *)list->bytes + (*count)++ * size;
+
+	memset(entry, 0, size);
+	memcpy(entry, &address, sizeof(address));
+	return entry;
+}
+
+static struct signature *find_signature(struct classes *classes,
+					uint64_t address)
+{
+	struct signature *signature = find_entry(
+		&classes->signature_map, &classes->signatures,
+		&classes->signature_count, sizeof(*signature), address);
+
+	return signature;
+}
+
+static struct type *find_type(struct classes *classes, uint64_t address)
+{
+	struct type *type =
+		find_entry(&classes->type_map, &classes->types,
+			   &classes->type_count, sizeof(*type), address);
+
+	return type;
+}
+
+/* Both take over full, which may be NULL. */
+static void names_set(struct names *names, char *full)
+{
+	names->known = true;
+	names->full = full;
+	names->brief = full ? short_name(full) : NULL;
+}
+
+/* The names of a class, by its type_info; empty ones if memory is short. */
+static struct names type_names(struct classes *classes, uint64_t address)
+{
+	struct type *type = find_type(classes, address);
+
+	if (!type)
+		return (struct names){ 0 };
+	if (!type->names.known) {
+		_cleanup_(free) char *mangled =
+			rtti_name(classes->image, address);
+		char *full = mangled ? demangle_type(mangled) : NULL;
+
+		/* What nobody can read is still better than nothing. */
+		names_set(&type->names, full ? full : take(mangled));
+	}
+	return type->names;
+}
+
+/* Where a class has no type_info, its vtable has a symbol with its name. */
+static const char *class_of_symbol(const struct symbol *symbol)
+{
+	static const char prefix[] = "vtable for ";
+
+	return strncmp(symbol->name, prefix, sizeof(prefix) - 1) == 0
+		       ? symbol->name + sizeof(prefix) - 1
+		       : NULL;
+}
+
+/* "handler" at its start, "handler+0x10" within. */
+static char *symbol_text(const struct symbol *symbol, uint64_t address)
+{
+	char *text;
+
+	if (address == symbol->start)
+		return strdup(symbol->name);
+	if (asprintf(&text, "%s+0x%" PRIx64, symbol->name,
+		     address - symbol->start) < 0)
+		return NULL;
+	return text;
+}
+
+static void name_by_symbol(struct classes *classes, struct signature *signature)
+{
+	struct symbol symbol;
+	const char *class;
+
+	signature->names.known = true;
+	if (!debug_symbol(classes->debug, signature->address, &symbol))
+		return;
+	class = class_of_symbol(&symbol);
+	if (class && signature->address > symbol.start) {
+		signature->kind = SIGNATURE_CLASS;
+		names_set(&signature->names, strdup(class));
+		return;
+	}
+	if (!signature->type)
+		signature->kind = symbol.kind == SYMBOL_FUNCTION
+					  ? SIGNATURE_FUNCTION
+					  : SIGNATURE_DATA;
+	names_set(&signature->names, symbol_text(&symbol, signature->address));
+}
+
+/* Its type is known then; NULL if memory is short. */
+static struct signature *look_at(struct classes *classes, uint64_t address)
+{
+	struct signature *signature = find_signature(classes, address);
+
+	if (!signature || signature->type_known)
+		return signature;
+	signature->type_known = true;
+	signature->type = rtti_type(classes->image, address);
+	if (signature->type)
+		signature->kind = SIGNATURE_CLASS;
+	return signature;
 }
 
 bool classes_is_vtable(struct classes *classes, uint64_t address)
 {
-	return false;
+	const struct signature *signature = look_at(classes, address);
+
+	return signature && signature->type;
+}
+
+/* Symbols are asked where the type does not tell the name: it takes longer. */
+static struct names find_names(struct classes *classes, uint64_t address)
+{
+	struct signature *signature = look_at(classes, address);
+	struct names names = { 0 };
+
+	if (!signature)
+		return names;
+	if (signature->type)
+		names = type_names(classes, signature->type);
+	if (names.brief)
+		return names;
+	if (!signature->names.known)
+		name_by_symbol(classes, signature);
+	return signature->names;
+}
+
+enum signature_kind classes_kind(struct classes *classes, uint64_t signature)
+{
+	const struct signature *known;
+
+	find_names(classes, signature);
+	known = look_at(classes, signature);
+	return known ? known->kind : SIGNATURE_UNKNOWN;
 }
 
 const char *classes_name(struct classes *classes, uint64_t signature)
 {
-	return NULL;
+	return find_names(classes, signature).brief;
+}
+
+const char *classes_full_name(struct classes *classes, uint64_t signature)
+{
+	return find_names(classes, signature).full;
+}
+
+struct visit {
+	struct classes *classes;
+	bool (*visit)(void *data, const char *name);
+	void *data;
+};
+
+static bool visit_base(void *data, uint64_t base)
+{
+	const struct visit *visit = data;
+	const char *name = type_names(visit->classes, base).brief;
+
+	return name && visit->visit(visit->data, name);
+}
+
+bool classes_visit_names(struct classes *classes, uint64_t signature,
+			 bool (*visit)(void *data, const char *name),
+			 void *data)
+{
+	struct visit bases = { classes, visit, data };
+	const char *name = classes_name(classes, signature);
+	const struct signature *known;
+
+	if (name && visit(data, name))
+		return true;
+	known = look_at(classes, signature);
+	return known && known->type &&
+	       rtti_find_base(classes->image, known->type, visit_base, &bases);
+}
+
+static bool is_name(void *data, const char *name)
+{
+	return strcmp(data, name) == 0;
 }
 
 bool classes_is_a(struct classes *classes, uint64_t signature, const char *name)
 {
-	return false;
+	return classes_visit_names(classes, signature, is_name, (char *)name);
 }

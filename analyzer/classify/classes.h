@@ -5,6 +5,9 @@
  * A vtable's address is preceded by that of its type_info, whose own vtable
  * tells how the class is derived, and which names the class and its bases. All
  * that is read from the core first, else from the binaries.
+ *
+ * What is found out of a signature is kept, so that each is looked at once.
+ * Names live as long as struct classes. Not for several threads at a time.
  */
 #ifndef ANALYZER_CLASSIFY_CLASSES_H
 #define ANALYZER_CLASSIFY_CLASSES_H
@@ -21,15 +24,44 @@ struct error *classes_create(const struct image *image,
 void classes_destroy(struct classes *classes);
 DEFINE_CLEANUP(classes_destroy, struct classes *)
 
-/* Whether a vtable begins at address. */
+/*
+ * Whether address is that of a vtable with a type_info, with which an object
+ * may begin. No symbols are needed.
+ */
 bool classes_is_vtable(struct classes *classes, uint64_t address);
 
-/* The name of a signature, a class or a symbol; NULL if it has none. */
+enum signature_kind {
+	SIGNATURE_UNKNOWN,
+	SIGNATURE_CLASS,
+	SIGNATURE_FUNCTION,
+	SIGNATURE_DATA,
+};
+
+enum signature_kind classes_kind(struct classes *classes, uint64_t signature);
+
+/*
+ * The name of a signature, a class or a symbol, in the form of short_name();
+ * NULL if it has none.
+ */
 const char *classes_name(struct classes *classes, uint64_t signature);
 
-/* Whether the signature is that of the class called name, or of a derived one.
+/* The same as the compiler wrote it. */
+const char *classes_full_name(struct classes *classes, uint64_t signature);
+
+/*
+ * Whether the signature is that of the class called name, or of a derived one.
+ * The name is in the form of short_name().
  */
 bool classes_is_a(struct classes *classes, uint64_t signature,
 		  const char *name);
+
+/*
+ * Call visit with the name of the signature's class and of all that it is
+ * derived from, some perhaps twice, until it returns true. Returns whether it
+ * did. Of what is no class there is the symbol's name.
+ */
+bool classes_visit_names(struct classes *classes, uint64_t signature,
+			 bool (*visit)(void *data, const char *name),
+			 void *data);
 
 #endif

@@ -1,14 +1,55 @@
 /*
  * The contract of a classifier, which knows one kind of allocation by shape.
+ *
+ * All classifiers share one pass over the used allocations and the roots. A
+ * classifier may look at each allocation (inspect), at each reference to a
+ * certain offset of one (match), or, once the pass is over, at what can only
+ * be told then (finish). What it recognises it claims. Of several claims to an
+ * allocation the strongest counts, and so the order in which the memory is
+ * looked at does not matter: a classifier must not depend on it, either.
+ *
+ * Being strict is worth more than finding all: cheap tests of the words beside
+ * the reference come first, then those that read what it leads to.
  */
 #ifndef ANALYZER_CLASSIFY_CLASSIFIER_H
 #define ANALYZER_CLASSIFY_CLASSIFIER_H
 
 #include "analyzer/classify/patterns.h"
+#include "analyzer/classify/reader.h"
+
+/* Whose claim counts; of equal ones, that of the first by file name. */
+enum strength {
+	STRENGTH_CHAIN, /* a shape that other things may have as well */
+	STRENGTH_RELATED, /* what something certain refers to */
+	STRENGTH_SPAN, /* three pointers that agree */
+	STRENGTH_BUFFER, /* a buffer whose length and end agree */
+	STRENGTH_LINKED, /* pointers in both directions, counted */
+	STRENGTH_MARKED, /* names itself: a type, a magic number, itself */
+};
 
 struct classifier {
 	const char *name; /* as typed behind %, "LongString" */
 	const char *summary;
+	const char *role; /* as "the body of a std::string" */
+	enum strength strength;
+	bool for_cxx; /* only where a C++ library is loaded */
+
+	/* Look at a reference to exactly that offset in a used allocation. */
+	void (*match)(struct reader *reader, const struct reference *reference);
+	uint64_t offset; /* at most MOST_OFFSET, a multiple of 8 */
+
+	/* Look at a used allocation; at least one word of it is known. */
+	void (*inspect)(struct reader *reader, const struct subject *subject);
+
+	/* Look at what the whole pass has shown; not in parallel. */
+	void (*finish)(struct reader *reader, const struct overview *overview);
+
+	/*
+	 * Tell more of an allocation of the classifier's, whose owner, as
+	 * claimed, is facts->owner. NULL: there is nothing more to tell.
+	 */
+	void (*tell)(struct reader *reader, struct memory_range range,
+		     struct pattern_facts *facts);
 };
 
 extern const struct classifier *const classifiers[]; /* NULL at the end */

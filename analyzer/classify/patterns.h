@@ -19,6 +19,7 @@ enum { NO_PATTERN = 0 };
 
 struct patterns;
 
+/* The other parts are borrowed, and outlive the patterns. */
 struct error *patterns_create(const struct image *image,
 			      const struct program *program,
 			      const struct allocation_index *index,
@@ -34,7 +35,43 @@ pattern_number patterns_of(const struct patterns *patterns, allocation_id id);
 /* "LongString"; number is not NO_PATTERN. */
 const char *pattern_name(pattern_number number);
 
+/* A noun phrase that says what it is. */
+const char *pattern_summary(pattern_number number);
+
 /* The number of that name, or NO_PATTERN. */
 pattern_number pattern_find(const char *name);
+
+/* The number-th name from 0 on, or NULL at the end. */
+const char *pattern_name_at(size_t number);
+
+/* What is known of an allocation that has a pattern. */
+struct pattern_facts {
+	const char *role; /* "the body of a std::string" */
+	uint64_t owner; /* the address of what it is part of; 0: unknown */
+	const char *unit; /* of length and capacity; NULL: not known */
+	uint64_t length;
+	bool has_capacity;
+	uint64_t capacity;
+	const char *dead; /* what is outside of [live_start, live_end) */
+	uint64_t live_start, live_end; /* offsets, if dead is not NULL */
+};
+
+/*
+ * Find the owners of all that have a pattern, by one more pass over the
+ * memory, unless they are known. What follows needs that.
+ */
+struct error *patterns_find_owners(struct patterns *patterns);
+
+/* False if the allocation has no pattern. */
+bool patterns_tell(const struct patterns *patterns, allocation_id id,
+		   struct pattern_facts *ret);
+
+/*
+ * Whether the word at that offset of the allocation is a tainted reference: in
+ * a part that holds nothing any more, as a vector's spare capacity. *ret_part
+ * says which, if it is not NULL.
+ */
+bool patterns_is_tainted(const struct patterns *patterns, allocation_id source,
+			 uint64_t offset, const char **ret_part);
 
 #endif

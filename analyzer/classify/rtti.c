@@ -27,11 +27,11 @@ static bool read_type(const struct image *image, uint64_t vtable, uint64_t *ret)
 	return vtable >= 2 * WORD && read_word(image, vtable - WORD, ret);
 }
 
-static bool is_base(const struct image *image, uint64_t type, uint64_t wanted)
+static bool holds(const struct image *image, uint64_t address, uint64_t wanted)
 {
-	uint64_t base;
+	uint64_t word;
 
-	return read_word(image, type + 2 * WORD, &base) && base == wanted;
+	return read_word(image, address, &word) && word == wanted;
 }
 
 static bool is_letter(char letter)
@@ -90,36 +90,49 @@ static bool may_be_named(const struct image *image, uint64_t type,
 	return !known || (name && strcmp(name, wanted) == 0);
 }
 
-/* The kind of class that a type_info tells of, by its vptr. */
+/* The three kinds' own type_infos, or rather two: the third is the rest. */
+struct kinds {
+	uint64_t single_vptr;
+	uint64_t single, class;
+};
+
+/*
+ * Find them from any of the three: the type_info of "single" has the vptr that
+ * it stands for, and that of "class" is its base.
+ */
+static bool find_kinds(const struct image *image, uint64_t kind,
+		       struct kinds *ret)
+{
+	return read_word(image, kind, &ret->single_vptr) &&
+	       read_type(image, ret->single_vptr, &ret->single) &&
+	       holds(image, ret->single, ret->single_vptr) &&
+	       read_word(image, ret->single + 2 * WORD, &ret->class) &&
+	       holds(image, ret->class, ret->single_vptr);
+}
+
+/* The kind of class that a type_info tells of. */
 static enum type_kind find_kind(const struct image *image, uint64_t type)
 {
-	uint64_t vptr, kind, single_vptr, single, class_kind, class_vptr;
+	static const char *const names[] = {
+		[TYPE_CLASS] = "N10__cxxabiv117__class_type_infoE",
+		[TYPE_SINGLE] = "N10__cxxabiv120__si_class_type_infoE",
+		[TYPE_MULTIPLE] = "N10__cxxabiv121__vmi_class_type_infoE",
+	};
+	enum type_kind found = TYPE_NONE;
+	struct kinds kinds;
+	uint64_t vptr, kind;
 
-	/* __si_class_type_info's type_info has the vptr that it stands for. */
 	if (!read_word(image, type, &vptr) || !read_type(image, vptr, &kind) ||
-	    !read_word(image, kind, &single_vptr) ||
-	    !read_type(image, single_vptr, &single) ||
-	    !is_base(image, single - 2 * WORD, single_vptr) ||
-	    !read_word(image, single + 2 * WORD, &class_kind) ||
-	    !read_word(image, class_kind, &class_vptr) ||
-	    class_vptr != single_vptr)
+	    !find_kinds(image, kind, &kinds))
 		return TYPE_NONE;
-	if (kind == single)
-		return may_be_named(image, kind,
-				    "N10__cxxabiv120__si_class_type_infoE")
-			       ? TYPE_SINGLE
-			       : TYPE_NONE;
-	if (kind == class_kind)
-		return may_be_named(image, kind,
-				    "N10__cxxabiv117__class_type_infoE")
-			       ? TYPE_CLASS
-			       : TYPE_NONE;
-	return is_base(image, kind, class_kind) &&
-			       may_be_named(
-				       image, kind,
-				       "N10__cxxabiv121__vmi_class_type_infoE")
-		       ? TYPE_MULTIPLE
-		       : TYPE_NONE;
+	if (kind == kinds.single)
+		found = TYPE_SINGLE;
+	else if (kind == kinds.class)
+		found = TYPE_CLASS;
+	else if (holds(image, kind + 2 * WORD, kinds.class))
+		found = TYPE_MULTIPLE;
+	return found && may_be_named(image, kind, names[found]) ? found
+								: TYPE_NONE;
 }
 
 uint64_t rtti_type(const struct image *image, uint64_t vtable)

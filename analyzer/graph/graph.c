@@ -192,17 +192,19 @@ static struct error *scan_first_words(const struct scan *scan,
 				      struct scanner *scanner,
 				      struct memory_range range,
 				      allocation_id source,
-				      const uint8_t *bytes, uint64_t *ret_size)
+				      const uint8_t *bytes, uint64_t size,
+				      uint64_t *ret_size)
 {
-	uint64_t words[FIRST_WORDS];
+	uint64_t words[FIRST_WORDS] = { 0 };
 	unsigned int leftovers;
 
 	*ret_size = 0;
-	memcpy(words, bytes, sizeof(words));
+	size = size < sizeof(words) ? size & ~UINT64_C(7) : sizeof(words);
+	memcpy(words, bytes, size);
 	leftovers = allocation_leftovers(scan->index, range.start, words);
 	if (!leftovers)
 		return NULL;
-	for (unsigned int i = 0; i < FIRST_WORDS; i++) {
+	for (unsigned int i = 0; i < size / 8; i++) {
 		struct error *error = NULL;
 
 		if (!(leftovers >> i & 1))
@@ -211,7 +213,7 @@ static struct error *scan_first_words(const struct scan *scan,
 		if (error)
 			return error;
 	}
-	*ret_size = sizeof(words);
+	*ret_size = size;
 	return NULL;
 }
 
@@ -235,10 +237,9 @@ static struct error *scan_allocation(const struct scan *scan,
 		}
 		if (size > range.end - range.start)
 			size = range.end - range.start;
-		if (range.start == first &&
-		    size >= FIRST_WORDS * sizeof(uint64_t))
+		if (range.start == first)
 			error = scan_first_words(scan, scanner, range, source,
-						 bytes, &done);
+						 bytes, size, &done);
 		if (!error)
 			error = scan_words(scan, scanner, source, bytes + done,
 					   size - done);

@@ -7,12 +7,6 @@
 
 enum { TURN = 4 << 20 /* bytes of a range that are scanned at a time */ };
 
-/* A part of a range: what one thread scans in one go. */
-struct turn {
-	size_t range;
-	uint64_t start, end;
-};
-
 struct roots {
 	const struct image *image;
 	const struct program *program;
@@ -22,7 +16,8 @@ struct roots {
 	struct heap_bounds bounds;
 	struct memory ranges; /* struct root_range */
 	size_t range_count;
-	struct memory turns; /* struct turn, while they are scanned */
+	struct memory
+		turns; /* struct root_range: what a thread scans at once */
 	size_t turn_count;
 	struct bitmap targets[ROOT_KINDS];
 };
@@ -95,51 +90,63 @@ static struct error *add_unclaimed(struct roots *roots, struct root_range range)
 	return add_range(roots, range);
 }
 
-/* Add [start, end), the dead parts of stacks in it left out. */
-static struct error *add_memory(struct roots *roots, uint64_t start,
-				uint64_t end)
+/* Code that no file has: the program made it while it ran. */
+static bool is_made_code(const struct region *region)
+{
+	return (region->rights & RIGHT_EXECUTE) && !region->mapping;
+}
+
+/* Add the region, the dead parts of stacks in it left out. */
+static struct error *add_memory(struct roots *roots,
+				const struct region *region)
 {
 	const struct program *program = roots->program;
-	struct error *error = NULL;
+	struct root_range rest = {
+		.start = region->start,
+		.end = region->end,
+		.kind = ROOT_STATIC,
+		.thread = NO_THREAD,
+		.is_code = is_made_code(region),
+	};
 
-	for (size_t i = 0; i < program_stack_count(program) && !error; i++) {
+	for (size_t i = 0; i < program_stack_count(program); i++) {
 		const struct stack *stack = program_stack(program, i);
+		struct root_range below = rest, live = {
+			.start = stack->live > rest.start ? stack->live
+							  : rest.start,
+			.end = stack->live_end < rest.end ? stack->live_end
+							  : rest.end,
+			.kind = ROOT_STACK,
+			.thread = stack->thread,
+		};
+		struct error *error;
 
-		if (stack->end <= start || stack->start >= end)
+		if (stack->end <= rest.start || stack->start >= rest.end)
 			continue;
-		error = add_unclaimed(
-			roots, (struct root_range){ start, stack->start,
-						    ROOT_STATIC, NO_THREAD });
+		below.end = stack->start;
+		error = add_unclaimed(roots, below);
 		if (!error)
-			error = add_unclaimed(
-				roots,
-				(struct root_range){
-					stack->live > start ? stack->live
-							    : start,
-					stack->live_end < end ? stack->live_end
-							      : end,
-					ROOT_STACK, stack->thread });
-		start = stack->end;
+			error = add_unclaimed(roots, live);
+		if (error)
+			return error;
+		rest.start = stack->end;
 	}
-	if (error)
-		return error;
-	return add_unclaimed(
-		roots,
-		(struct root_range){ start, end, ROOT_STATIC, NO_THREAD });
+	return add_unclaimed(roots, rest);
 }
 
 /*
  * Memory that was written at some time: what is writable, and also what is no
  * longer, as data that the loader relocated and then protected. The dump has
- * the contents of both; code and constants come from a file, or are executed.
+ * the contents of both. Constants and the code of files come from there.
  */
 static bool is_root(const struct region *region)
 {
 	if (!region->bytes || !(region->rights & RIGHT_READ))
 		return false;
-	return (region->rights & RIGHT_WRITE) ||
-	       (!(region->rights & RIGHT_EXECUTE) &&
-		region->origin == REGION_CORE);
+	if (region->rights & RIGHT_WRITE)
+		return true;
+	return region->origin == REGION_CORE &&
+	       (!(region->rights & RIGHT_EXECUTE) || is_made_code(region));
 }
 
 static struct error *find_ranges(struct roots *roots)
@@ -152,7 +159,7 @@ static struct error *find_ranges(struct roots *roots)
 
 		if (!is_root(region))
 			continue;
-		error = add_memory(roots, region->start, region->end);
+		error = add_memory(roots, region);
 		if (error)
 			return error;
 	}
@@ -184,61 +191,74 @@ static bool look_up(const struct roots *roots, struct batch *batch,
 	return true;
 }
 
-/* Call found for each aligned word of [start, end) that is a reference. */
-static void scan(const struct roots *roots, uint64_t start, uint64_t end,
+/*
+ * Call found for each word of the range that is a reference: aligned ones, and
+ * in code all.
+ */
+static void scan(const struct roots *roots, struct root_range range,
 		 bool (*found)(void *data, uint64_t where,
 			       allocation_id target),
 		 void *data)
 {
+	uint64_t step = range.is_code ? 1 : 8;
 	struct batch batch = { .count = 0 };
 
-	start = (start + 7) & ~UINT64_C(7);
-	while (start < end) {
+	range.start = (range.start + step - 1) & ~(step - 1);
+	while (range.start < range.end) {
 		uint64_t size;
-		const uint8_t *bytes = image_bytes(roots->image, start, &size);
+		const uint8_t *bytes =
+			image_bytes(roots->image, range.start, &size);
 
 		if (!bytes)
 			break;
-		if (size > end - start)
-			size = end - start;
-		for (uint64_t i = 0; i + 8 <= size; i += 8) {
+		if (size > range.end - range.start)
+			size = range.end - range.start;
+		for (uint64_t i = 0; i + 8 <= size; i += step) {
 			uint64_t word;
 
 			memcpy(&word, bytes + i, sizeof(word));
 			if (!heap_bounds_hold(&roots->bounds, word))
 				continue;
-			batch.places[batch.count] = start + i;
+			batch.places[batch.count] = range.start + i;
 			batch.words[batch.count++] = word;
 			if (batch.count == MOST_ADDRESSES &&
 			    !look_up(roots, &batch, found, data))
 				return;
 		}
-		start += size;
+		range.start += size;
 	}
 	look_up(roots, &batch, found, data);
+}
+
+static struct error *add_turn(struct roots *roots, struct root_range turn)
+{
+	struct root_range *turns;
+	struct error *error = memory_reserve(
+		&roots->turns, (roots->turn_count + 1) * sizeof(*turns));
+
+	if (error)
+		return error;
+	turns = roots->turns.bytes;
+	turns[roots->turn_count++] = turn;
+	return NULL;
 }
 
 static struct error *add_turns(struct roots *roots)
 {
 	for (size_t i = 0; i < roots->range_count; i++) {
-		struct root_range range = root_range(roots, i);
+		struct root_range range = root_range(roots, i), turn = range;
 
-		while (range.start < range.end) {
-			uint64_t size = range.end - range.start;
-			struct turn *turns;
-			struct error *error = memory_reserve(
-				&roots->turns,
-				(roots->turn_count + 1) * sizeof(*turns));
+		for (; turn.start < range.end; turn.start += TURN) {
+			struct error *error;
 
+			turn.end = range.end;
+			/* A word in code may reach into the next turn. */
+			if (turn.end - turn.start > TURN + 7)
+				turn.end = turn.start + TURN +
+					   (range.is_code ? 7 : 0);
+			error = add_turn(roots, turn);
 			if (error)
 				return error;
-			if (size > TURN)
-				size = TURN;
-			turns = roots->turns.bytes;
-			turns[roots->turn_count++] =
-				(struct turn){ i, range.start,
-					       range.start + size };
-			range.start += size;
 		}
 	}
 	return NULL;
@@ -264,15 +284,15 @@ static bool mark(void *data, uint64_t where, allocation_id target)
 static struct error *scan_turn(void *data, size_t number, unsigned int thread)
 {
 	struct roots *roots = data;
-	const struct turn *turn =
-		(const struct turn *)roots->turns.bytes + number;
+	struct root_range turn =
+		((const struct root_range *)roots->turns.bytes)[number];
 	struct marking marking = {
 		.used = allocation_used(roots->index),
-		.targets = &roots->targets[root_range(roots, turn->range).kind],
+		.targets = &roots->targets[turn.kind],
 	};
 
-	scan(roots, turn->start, turn->end, mark, &marking);
-	if (!progress_step(roots->progress, turn->end - turn->start))
+	scan(roots, turn, mark, &marking);
+	if (!progress_step(roots->progress, turn.end - turn.start))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
 }
@@ -511,8 +531,7 @@ void roots_visit(const struct roots *roots, const struct bitmap *targets,
 			visiting.anchor =
 				(struct anchor){ .kind = kind,
 						 .thread = range.thread };
-			scan(roots, range.start, range.end, visit_word,
-			     &visiting);
+			scan(roots, range, visit_word, &visiting);
 			if (visiting.ended)
 				return;
 		}

@@ -3,8 +3,9 @@
  * an allocation, and the registers.
  *
  * A root range is writable (or private and read-only, as relocated data) and
- * no allocator claims it. The dead part of a stack is left out. Ranges are
- * sorted by address.
+ * no allocator claims it. The dead part of a stack is left out. Code that the
+ * program made itself is a root, too, with pointers in its instructions. Ranges
+ * are sorted by address.
  */
 #ifndef ANALYZER_GRAPH_ROOTS_H
 #define ANALYZER_GRAPH_ROOTS_H
@@ -20,6 +21,7 @@ struct root_range {
 	uint64_t start, end;
 	enum root_kind kind; /* ROOT_STATIC or ROOT_STACK */
 	uint32_t thread;     /* of a stack: an index; else NO_THREAD */
+	bool is_code;	     /* references need not be aligned */
 };
 
 /* A place outside of the heaps that refers to an allocation. */

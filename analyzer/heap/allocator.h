@@ -57,8 +57,8 @@ struct allocator {
 	unsigned int (*leftovers)(const struct heap *heap,
 				  const struct allocation_index *index,
 				  uint64_t start, const uint64_t words[4]);
-	/* An address in the data of the module that implements it. */
-	uint64_t (*home)(const struct heap *heap);
+	/* Whether the module at [start, end) is what implements it. */
+	bool (*lives_in)(const struct heap *heap, uint64_t start, uint64_t end);
 	/* Whether the process ever used it. */
 	bool (*is_used)(const struct heap *heap);
 	void (*close)(struct heap *heap);

@@ -95,23 +95,61 @@ static int allocator_of(const struct module *module,
 	return -1;
 }
 
+/* Whether the module is glibc's libc, by its name. */
+static bool is_libc(const struct module *module)
+{
+	const char *slash = strrchr(module->path, '/');
+	const char *name = slash ? slash + 1 : module->path;
+
+	return strcmp(name, "libc.so.6") == 0 ||
+	       strncmp(name, "libc-2.", 7) == 0;
+}
+
 /* glibc's loader has a malloc for itself, and a heap that is understood. */
 static bool is_home(const struct heaps *heaps, const struct module *module)
 {
 	const char *slash = strrchr(module->path, '/');
 
-	if (strncmp(slash ? slash + 1 : module->path, "ld-linux", 8) == 0 ||
+	if (is_libc(module) ||
+	    strncmp(slash ? slash + 1 : module->path, "ld-linux", 8) == 0 ||
 	    strncmp(slash ? slash + 1 : module->path, "ld-2.", 5) == 0 ||
 	    strcmp(module->path, "[vdso]") == 0)
 		return true;
 	for (size_t i = 0; i < heaps->count; i++) {
 		const struct heap *heap = heaps->slots[i].heap;
-		uint64_t home = heap->allocator->home(heap);
 
-		if (home >= module->start && home < module->end)
+		if (heap->allocator->lives_in(heap, module->start, module->end))
 			return true;
 	}
 	return false;
+}
+
+/*
+ * Whether a malloc without a name may only pass on to the one in libc, as
+ * profilers do.
+ */
+static bool may_pass_on(const struct module *module)
+{
+	static const char *const names[] = { "__libc_malloc", "dlsym", NULL };
+
+	return module_needs(module, names) != 0;
+}
+
+static void report_stranger(const struct heap_context *context,
+			    const struct module *module, int number)
+{
+	if (number == STRANGERS && may_pass_on(module))
+		findings_add(context->findings, FINDING_NOTE,
+			     "%s defines malloc: if it does not pass on to "
+			     "libc's, what it allocated is not counted",
+			     module->path);
+	else
+		findings_add(context->findings, FINDING_INCOMPLETE,
+			     "%s is loaded (%s), and its heap is not "
+			     "understood: what it allocated is not counted",
+			     number < STRANGERS ? strangers[number].name
+						: "another malloc",
+			     module->path);
 }
 
 /* Say which allocators are loaded that nobody here understands. */
@@ -130,12 +168,7 @@ static bool report_strangers(const struct heaps *heaps,
 			number = allocator_of(module, &list);
 		if (number < 0)
 			continue;
-		findings_add(context->findings, FINDING_INCOMPLETE,
-			     "%s is loaded (%s), and its heap is not "
-			     "understood: what it allocated is not counted",
-			     number < STRANGERS ? strangers[number].name
-						: "another malloc",
-			     module->path);
+		report_stranger(context, module, number);
 		found = true;
 	}
 	return found;
@@ -146,16 +179,21 @@ static void report_heaps(const struct heaps *heaps,
 			 const struct heap_context *context)
 {
 	bool strangers_found = report_strangers(heaps, context);
-	bool used = false;
+	bool used = false, libc = false;
 
+	for (size_t i = 0; i < program_module_count(context->program); i++)
+		libc |= is_libc(program_module(context->program, i));
 	for (size_t i = 0; i < heaps->count; i++)
 		used |= heaps->slots[i].heap->allocator->is_used(
 			heaps->slots[i].heap);
 	if (heaps->count == 0 && !strangers_found)
-		findings_add(context->findings, FINDING_INCOMPLETE,
-			     "no heap was found: neither glibc's malloc nor "
-			     "any other known allocator is in this process. "
-			     "Counts of 0 mean nothing");
+		findings_add(
+			context->findings, FINDING_INCOMPLETE,
+			"no heap was found: %s. Counts of 0 mean nothing",
+			libc ? "libc is loaded, but its data (main_arena) "
+			       "is not in the core"
+			     : "neither glibc's malloc nor any other known "
+			       "allocator is seen in the core");
 	else if (!used && !strangers_found)
 		findings_add(context->findings, FINDING_NOTE,
 			     "malloc was never called in this process: it "

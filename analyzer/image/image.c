@@ -507,7 +507,10 @@ static struct error *build(struct image *image)
 			     "is unknown",
 			     image->missing, image->size + image->missing);
 	if (image->region_count == 0)
-		return error_create(ERROR_BAD_DUMP, "holds no memory");
+		return error_create(ERROR_BAD_DUMP,
+				    image->missing ? "is cut off before any "
+						     "memory"
+						   : "holds no memory");
 	sort_regions(image);
 	error = attach_files(image);
 	if (error)

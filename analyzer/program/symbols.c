@@ -13,7 +13,8 @@ static uint64_t match(const char *name, const char *const names[])
 
 /* Look through the symbol table in a section. */
 static uint64_t search_table(Elf *elf, Elf_Scn *section,
-			     const GElf_Shdr *header, const char *const names[])
+			     const GElf_Shdr *header, const char *const names[],
+			     bool defined)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	size_t count = header->sh_entsize && data
@@ -27,7 +28,7 @@ static uint64_t search_table(Elf *elf, Elf_Scn *section,
 
 		if (!gelf_getsym(data, (int)i, &symbol))
 			break;
-		if (symbol.st_shndx == SHN_UNDEF ||
+		if ((symbol.st_shndx != SHN_UNDEF) != defined ||
 		    GELF_ST_TYPE(symbol.st_info) != STT_FUNC)
 			continue;
 		name = elf_strptr(elf, header->sh_link, symbol.st_name);
@@ -37,7 +38,8 @@ static uint64_t search_table(Elf *elf, Elf_Scn *section,
 	return found;
 }
 
-uint64_t module_defines(const struct module *module, const char *const names[])
+static uint64_t search(const struct module *module, const char *const names[],
+		       bool defined)
 {
 	const struct image_file *file = module->file;
 	Elf_Scn *section = NULL;
@@ -55,8 +57,19 @@ uint64_t module_defines(const struct module *module, const char *const names[])
 		if (gelf_getshdr(section, &header) &&
 		    (header.sh_type == SHT_SYMTAB ||
 		     header.sh_type == SHT_DYNSYM))
-			found |= search_table(elf, section, &header, names);
+			found |= search_table(elf, section, &header, names,
+					      defined);
 	}
 	elf_end(elf);
 	return found;
+}
+
+uint64_t module_defines(const struct module *module, const char *const names[])
+{
+	return search(module, names, true);
+}
+
+uint64_t module_needs(const struct module *module, const char *const names[])
+{
+	return search(module, names, false);
 }

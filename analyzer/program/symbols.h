@@ -12,4 +12,7 @@
  */
 uint64_t module_defines(const struct module *module, const char *const names[]);
 
+/* The same for functions that it takes from others. */
+uint64_t module_needs(const struct module *module, const char *const names[]);
+
 #endif

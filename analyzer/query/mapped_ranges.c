@@ -85,13 +85,13 @@ static bool is_readonly(uint8_t rights)
 	return rights == RIGHT_READ;
 }
 
-static struct error *writable_collect(const struct analysis *analysis,
+static struct error *writable_collect(struct analysis *analysis,
 				      struct ranges *ret)
 {
 	return collect(analysis, is_writable, ret);
 }
 
-static struct error *readonly_collect(const struct analysis *analysis,
+static struct error *readonly_collect(struct analysis *analysis,
 				      struct ranges *ret)
 {
 	return collect(analysis, is_readonly, ret);

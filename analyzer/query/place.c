@@ -68,18 +68,6 @@ static bool find_claim(const struct analysis *analysis, uint64_t address,
 	return true;
 }
 
-/*
- * Zeroed variables stand behind what a module maps of its file, in a mapping
- * that no file tells of.
- */
-static const struct module *module_in_front(const struct program *program,
-					    const struct region *region)
-{
-	if (!region || region->mapping || region->start == 0)
-		return NULL;
-	return program_find_module(program, region->start - 1);
-}
-
 static bool find_module(const struct analysis *analysis, uint64_t address,
 			struct place *place)
 {
@@ -87,14 +75,10 @@ static bool find_module(const struct analysis *analysis, uint64_t address,
 
 	place->module = program_find_module(program, address);
 	if (!place->module)
-		place->module = module_in_front(program, place->region);
-	if (!place->module)
 		return false;
 	place->kind = PLACE_MODULE;
 	place->start = place->module->start;
 	place->size = place->module->end - place->module->start;
-	if (address - place->start >= place->size)
-		place->size = place->region->end - place->start;
 	return true;
 }
 

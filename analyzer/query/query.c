@@ -1,34 +1,52 @@
 #include "analyzer/query/query.h"
 
 #include "analyzer/base/text.h"
+#include "analyzer/query/signatures.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
+static const char *pattern_name_of(const void *data, size_t number)
+{
+	return pattern_name_at(number);
+}
+
+/* The word behind %. */
+static struct error *take_pattern(struct set_query *query, const char *name)
+{
+	query->signature_choice = SIGNATURE_PATTERN;
+	query->pattern = pattern_find(name);
+	if (query->pattern != NO_PATTERN)
+		return NULL;
+	return error_unknown("pattern", name,
+			     nearest_word(name, pattern_name_of, NULL));
+}
+
 static struct error *take_signature(struct set_query *query, const char *word)
 {
-	_cleanup_(free) char *escaped = NULL;
-
 	if (!query->set->select)
 		return error_create(ERROR_USAGE,
 				    "'%s' takes no signature: it is no set of "
 				    "allocations",
 				    query->set->name);
+	query->signature_word = word;
 	if (strcmp(word, "-") == 0) {
 		query->signature_choice = SIGNATURE_NONE;
 		return NULL;
 	}
+	if (strcmp(word, "?") == 0) {
+		query->signature_choice = SIGNATURE_NEITHER;
+		return NULL;
+	}
+	if (word[0] == '%')
+		return take_pattern(query, word + 1);
 	if (is_address(word)) {
 		query->signature_choice = SIGNATURE_GIVEN;
 		return parse_address(word, &query->signature);
 	}
-	escaped = escape_text(word);
-	if (!escaped)
-		return &error_no_memory;
-	return error_create(ERROR_USAGE,
-			    "unknown signature '%s': it is a hexadecimal "
-			    "number, or - for allocations without one",
-			    escaped);
+	query->signature_choice = SIGNATURE_NAMED;
+	return NULL;
 }
 
 struct error *query_take_word(struct set_query *query, const char *word)
@@ -134,13 +152,6 @@ struct error *query_check(const struct set_query *query)
 	return NULL;
 }
 
-static bool takes_signature(const struct set_query *query, uint64_t signature)
-{
-	return query->signature_choice == SIGNATURE_NONE
-		       ? signature == 0
-		       : signature == query->signature;
-}
-
 static void narrow_by_size(const struct analysis *analysis,
 			   const struct set_query *query,
 			   struct bitmap *members)
@@ -155,40 +166,88 @@ static void narrow_by_size(const struct analysis *analysis,
 			bitmap_clear(members, id);
 }
 
-/* A signature that nothing has is mistyped; 0 members would hide that. */
-static struct error *check_signature(const struct analysis *analysis,
-				     uint64_t signature)
+/* Whether a used allocation has that signature. */
+static bool is_borne(const struct analysis *analysis, uint64_t signature)
 {
 	const struct bitmap *used = allocation_used(analysis_index(analysis));
 
 	bitmap_for_each(id, used)
 		if (analysis_signature(analysis, (allocation_id)id) ==
 		    signature)
-			return NULL;
+			return true;
+	return false;
+}
+
+/* A signature that nothing has is mistyped; 0 members would hide that. */
+static struct error *narrow_to_signature(const struct analysis *analysis,
+					 uint64_t signature,
+					 struct bitmap *members)
+{
+	bool any = false;
+
+	bitmap_for_each(id, members) {
+		if (analysis_signature(analysis, (allocation_id)id) ==
+		    signature)
+			any = true;
+		else
+			bitmap_clear(members, id);
+	}
+	if (any || signature == 0 || is_borne(analysis, signature))
+		return NULL;
 	return error_create(ERROR_USAGE,
 			    "no allocation has the signature %" PRIx64,
 			    signature);
 }
 
-static struct error *narrow_by_signature(const struct analysis *analysis,
+static struct error *narrow_to_class(struct analysis *analysis,
+				     const char *name, struct bitmap *members)
+{
+	_cleanup_(class_filter_deinit) struct class_filter filter = { 0 };
+	struct error *error = class_filter_init(&filter, analysis, name);
+	bool any = false, taken = false;
+
+	if (error)
+		return error;
+	bitmap_for_each(id, members) {
+		uint64_t signature =
+			analysis_signature(analysis, (allocation_id)id);
+
+		error = class_filter_judge(&filter, signature, &taken);
+		if (error)
+			return error;
+		any |= taken;
+		if (!taken)
+			bitmap_clear(members, id);
+	}
+	return any ? NULL : class_filter_check(&filter, analysis);
+}
+
+/* "Bed" and "c0de" may be classes, too. */
+static bool is_named(const struct analysis *analysis,
+		     const struct set_query *query)
+{
+	return query->signature_choice == SIGNATURE_NAMED ||
+	       (isalpha((unsigned char)query->signature_word[0]) &&
+		!is_borne(analysis, query->signature));
+}
+
+static struct error *narrow_by_signature(struct analysis *analysis,
 					 const struct set_query *query,
 					 struct bitmap *members)
 {
-	bool any = false;
+	struct error *error;
 
 	if (query->signature_choice == SIGNATURE_ANY)
 		return NULL;
-	bitmap_for_each(id, members) {
-		if (takes_signature(
-			    query,
-			    analysis_signature(analysis, (allocation_id)id)))
-			any = true;
-		else
-			bitmap_clear(members, id);
-	}
-	if (any || query->signature_choice == SIGNATURE_NONE)
-		return NULL;
-	return check_signature(analysis, query->signature);
+	error = analysis_need(analysis, STAGE_CLASSES);
+	if (error)
+		return error;
+	if (query->signature_choice == SIGNATURE_NONE)
+		return narrow_to_signature(analysis, 0, members);
+	if (is_named(analysis, query))
+		return narrow_to_class(analysis, query->signature_word,
+				       members);
+	return narrow_to_signature(analysis, query->signature, members);
 }
 
 struct error *query_select(struct analysis *analysis,
@@ -197,6 +256,8 @@ struct error *query_select(struct analysis *analysis,
 	struct bitmap members;
 	struct error *error = analysis_need(analysis, query->set->needs);
 
+	if (!error && needs_patterns(query))
+		error = analysis_need(analysis, STAGE_PATTERNS);
 	if (error)
 		return error;
 	error = bitmap_init(&members,

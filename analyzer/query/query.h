@@ -1,7 +1,7 @@
 /*
  * A set as a command asks for it: which one, narrowed how, in what order.
  *
- *	incoming 55d0c0ffee10 55bd4cec3ca0 --min-size 20 --sort-by bytes
+ *	incoming 55d0c0ffee10 app::Session --min-size 20 --sort-by bytes
  *	set      address      signature    size          order
  *
  * It is applied from left to right: the set, then sizes, then the signature.
@@ -12,7 +12,13 @@
 
 #include "analyzer/query/set.h"
 
-enum signature_choice { SIGNATURE_ANY, SIGNATURE_NONE, SIGNATURE_GIVEN };
+enum signature_choice {
+	SIGNATURE_ANY,
+	SIGNATURE_NONE,
+	SIGNATURE_GIVEN,
+	SIGNATURE_PATTERN, /* of that pattern, whatever its signature */
+	SIGNATURE_NEITHER, /* without a signature and a pattern */
+};
 
 enum sort_key { SORT_DEFAULT, SORT_ADDRESS, SORT_COUNT, SORT_BYTES };
 
@@ -23,6 +29,7 @@ struct set_query {
 	uint64_t address;
 	enum signature_choice signature_choice;
 	uint64_t signature;
+	pattern_number pattern;
 	uint64_t minimum_size;
 	bool has_maximum;
 	uint64_t maximum_size;

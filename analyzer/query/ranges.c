@@ -35,7 +35,7 @@ static void report_thread(struct report *report, const struct program *program,
 		report_number(report, program_thread(program, thread)->id);
 }
 
-static struct error *stacks_collect(const struct analysis *analysis,
+static struct error *stacks_collect(struct analysis *analysis,
 				    struct ranges *ret)
 {
 	static const char *const groups[] = {
@@ -87,7 +87,7 @@ const struct range_kind range_kind_stacks = {
 	.write = stacks_write,
 };
 
-static struct error *threads_collect(const struct analysis *analysis,
+static struct error *threads_collect(struct analysis *analysis,
 				     struct ranges *ret)
 {
 	const struct program *program = analysis_program(analysis);
@@ -158,7 +158,7 @@ const struct range_kind range_kind_threads = {
 	.write = threads_write,
 };
 
-static struct error *modules_collect(const struct analysis *analysis,
+static struct error *modules_collect(struct analysis *analysis,
 				     struct ranges *ret)
 {
 	const struct program *program = analysis_program(analysis);
@@ -233,7 +233,7 @@ static void count_region(const struct allocation_index *index,
 	}
 }
 
-static struct error *arenas_collect(const struct analysis *analysis,
+static struct error *arenas_collect(struct analysis *analysis,
 				    struct ranges *ret)
 {
 	const struct allocation_index *index = analysis_index(analysis);

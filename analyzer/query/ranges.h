@@ -25,7 +25,7 @@ struct range_kind {
 	const char *noun;   /* in the plural, as "writable ranges" */
 	struct table table; /* what is told of each in a list */
 	bool contiguous;    /* size bytes from start on are it, and all of it */
-	struct error *(*collect)(const struct analysis *analysis,
+	struct error *(*collect)(struct analysis *analysis,
 				 struct ranges *ret);
 	/* Write the values of a row for table. */
 	void (*write)(const struct analysis *analysis,
@@ -34,6 +34,7 @@ struct range_kind {
 };
 
 extern const struct range_kind range_kind_arenas, range_kind_modules,
+	range_kind_signatures,
 	range_kind_readonly, range_kind_stacks, range_kind_threads,
 	range_kind_writable;
 

@@ -345,6 +345,8 @@ static const struct set sets[] = {
 	  &range_kind_writable },
 	{ "readonly", "memory that can be read, but not written or executed",
 	  false, STAGE_PROGRAM, NULL, &range_kind_readonly },
+	{ "signatures", "what first words of used allocations point to", false,
+	  STAGE_CLASSES, NULL, &range_kind_signatures },
 };
 
 const struct set *set_at(size_t number)

@@ -323,6 +323,10 @@ static struct error *elf_read(uint8_t *bytes, size_t size,
 
 	if (error)
 		return error;
+	if (header->e_phoff > size ||
+	    header->e_phnum > (size - header->e_phoff) / sizeof(Elf64_Phdr))
+		return error_create(ERROR_BAD_DUMP,
+				    "is cut off within its program headers");
 	if (elf_version(EV_CURRENT) == EV_NONE ||
 	    !(core.elf = elf_memory((char *)bytes, size)))
 		return error_create(ERROR_BAD_DUMP, "is no ELF file: %s",

@@ -1,0 +1,99 @@
+#include "allocators/glibc/orphans.h"
+
+#include "allocators/glibc/arenas.h"
+
+enum { SUBHEAP_BORDER = 1 << 20, HEAD_SIZES = 2 };
+
+/* The arena at the head of the heap at start, if there is one. */
+static bool find_head(struct view *view, uint64_t start,
+		      struct glibc_arena *ret)
+{
+	static const uint64_t head_sizes[HEAD_SIZES] = { 32, 48 };
+	uint64_t owner;
+
+	if (!view_word(view, start, &owner))
+		return false;
+	for (size_t i = 0; i < HEAD_SIZES; i++)
+		if (owner == start + head_sizes[i])
+			return glibc_read_arena(view, owner, ret);
+	return false;
+}
+
+static struct error *add_heads(struct glibc_heap *heap,
+			       const struct region *region)
+{
+	struct view view = { heap->context.image };
+	uint64_t start = (region->start + SUBHEAP_BORDER - 1) &
+			 ~(uint64_t)(SUBHEAP_BORDER - 1);
+
+	for (; start >= region->start && start < region->end;
+	     start += SUBHEAP_BORDER) {
+		struct glibc_arena arena;
+		struct error *error = NULL;
+
+		if (find_head(&view, start, &arena))
+			error = glibc_add_arena(heap, arena);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/* Whether the first chunk of the mapping has the size of a thread's cache. */
+static bool starts_with_tcache(struct view *view, const struct region *region)
+{
+	uint64_t before, size;
+
+	return view_word(view, region->start, &before) && before == 0 &&
+	       view_word(view, region->start + 8, &size) &&
+	       (size == (0x290 | PREV_INUSE) || size == (0x300 | PREV_INUSE) ||
+		size == (0x250 | PREV_INUSE));
+}
+
+static struct error *add_main_heap(struct glibc_heap *heap,
+				   const struct region *region)
+{
+	struct glibc_parameters *parameters =
+		calloc(1, sizeof(*heap->parameters));
+	struct error *error;
+
+	if (!parameters)
+		return &error_no_memory;
+	parameters->base = region->start;
+	heap->parameters = parameters;
+	heap->parameters_count = 1;
+	error = glibc_add_arena(
+		heap, (struct glibc_arena){
+			      .layout = glibc_any_layout(),
+			      .main = true,
+			      .stated_size = region->end - region->start,
+		      });
+	return error;
+}
+
+struct error *glibc_find_orphans(struct glibc_heap *heap)
+{
+	const struct image *image = heap->context.image;
+	struct view view = { image };
+
+	for (size_t i = 0; i < image_region_count(image); i++) {
+		const struct region *region = image_region(image, i);
+		struct error *error;
+
+		if (!region->bytes || !(region->rights & RIGHT_WRITE) ||
+		    region->mapping)
+			continue;
+		error = add_heads(heap, region);
+		if (!error && heap->parameters_count == 0 &&
+		    starts_with_tcache(&view, region))
+			error = add_main_heap(heap, region);
+		if (error)
+			return error;
+	}
+	if (heap->arena_count > 0)
+		findings_add(heap->context.findings, FINDING_INCOMPLETE,
+			     "the data of malloc (main_arena) is not in the "
+			     "core: its heaps are found by their shape, and "
+			     "what is free in fast bins counts as used");
+	return NULL;
+}

@@ -1,0 +1,71 @@
+#include "analyzer/classify/classifier.h"
+
+/*
+ * libstdc++, <bits/basic_string.h>: up to 15 bytes are kept in the string
+ * itself, where the capacity stands otherwise.
+ *
+ *	| pointer | length | capacity | unused |
+ *
+ * libc++, <string>: the lowest bit of the size of the buffer says that there
+ * is one.
+ *
+ *	| size, 1 | length | pointer |
+ */
+enum { INLINE_CAPACITY = 15, LIBCXX_INLINE_CAPACITY = 22 };
+
+/* Whether the text ends where the string says. */
+static bool ends(struct reader *reader, uint64_t start, uint64_t length)
+{
+	uint64_t size;
+	const uint8_t *end = reader_bytes(reader, start + length, &size);
+
+	return end && *end == 0;
+}
+
+static bool is_string(struct reader *reader, struct memory_range range,
+		      uint64_t length, uint64_t capacity)
+{
+	return length <= capacity && capacity < range_size(range) &&
+	       size_fits(range_size(range), capacity + 1) &&
+	       ends(reader, range.start, length);
+}
+
+static void match(struct reader *reader, const struct reference *reference)
+{
+	uint64_t words[3];
+
+	if (reference_words(reference, 1, 3, words) &&
+	    words[1] > INLINE_CAPACITY &&
+	    is_string(reader, reference->range, words[0], words[1]))
+		reader_claim(reader, reference->target, reference->address);
+	else if (reference_words(reference, -2, 2, words) && words[0] % 2 &&
+		 words[0] / 2 > LIBCXX_INLINE_CAPACITY / 2 &&
+		 is_string(reader, reference->range, words[1], words[0] - 2))
+		reader_claim(reader, reference->target,
+			     reference->address - 16);
+}
+
+static void tell(struct reader *reader, struct memory_range range,
+		 struct pattern_facts *facts)
+{
+	uint64_t words[3];
+
+	if (!reader_words(reader, facts->owner, 3, words))
+		return;
+	facts->unit = "characters";
+	facts->has_capacity = true;
+	facts->length = words[1];
+	facts->capacity = words[0] == range.start ? words[2] : words[0] - 2;
+	facts->dead = "unused end of a string";
+	facts->live_end = facts->length + 1;
+}
+
+const struct classifier classifier_long_string = {
+	.name = "LongString",
+	.summary = "the text of a std::string too long to be kept in it",
+	.role = "the text of the std::string",
+	.strength = STRENGTH_BUFFER,
+	.for_cxx = true,
+	.match = match,
+	.tell = tell,
+};

@@ -1,0 +1,121 @@
+#include "analyzer/classify/reader.h"
+
+#include "analyzer/classify/classifier.h"
+
+void reader_init(struct reader *reader, const struct image *image,
+		 const struct program *program,
+		 const struct allocation_index *index)
+{
+	size_t count = program_module_count(program);
+
+	*reader = (struct reader){
+		.image = image,
+		.index = index,
+		.used = allocation_used(index),
+		.bounds = allocation_bounds(index),
+	};
+	if (count == 0)
+		return;
+	reader->modules.start = program_module(program, 0)->start;
+	for (size_t i = 0; i < count; i++)
+		if (program_module(program, i)->end > reader->modules.end)
+			reader->modules.end = program_module(program, i)->end;
+}
+
+const uint8_t *reader_bytes(struct reader *reader, uint64_t address,
+			    uint64_t *ret_size)
+{
+	uint64_t offset = address - reader->region.start;
+
+	if (offset >= range_size(reader->region)) {
+		const struct region *region =
+			image_find(reader->image, address);
+
+		if (!region || !region->bytes)
+			return NULL;
+		reader->bytes = region->bytes;
+		reader->region =
+			(struct memory_range){ region->start, region->end };
+		offset = address - region->start;
+	}
+	*ret_size = range_size(reader->region) - offset;
+	return reader->bytes + offset;
+}
+
+bool reader_words(struct reader *reader, uint64_t address, unsigned int count,
+		  uint64_t *ret)
+{
+	size_t size = count * sizeof(*ret);
+	uint64_t known;
+	const uint8_t *bytes = reader_bytes(reader, address, &known);
+
+	if (!bytes)
+		return false;
+	if (known < size)
+		return image_read(reader->image, address, ret, size);
+	memcpy(ret, bytes, size);
+	return true;
+}
+
+bool reader_word(struct reader *reader, uint64_t address, uint64_t *ret)
+{
+	return reader_words(reader, address, 1, ret);
+}
+
+allocation_id reader_start(struct reader *reader, uint64_t address,
+			   struct memory_range *ret)
+{
+	struct memory_range range;
+	allocation_id id;
+
+	if (address % 16 != 0 || !heap_bounds_hold(&reader->bounds, address))
+		return NO_ALLOCATION;
+	allocation_find_many(reader->index, &address, 1, &reader->hint, &id);
+	if (id == NO_ALLOCATION || !bitmap_get(reader->used, id))
+		return NO_ALLOCATION;
+	range = allocation_range_near(reader->index, id, &reader->hint);
+	if (range.start != address)
+		return NO_ALLOCATION;
+	*ret = range;
+	return id;
+}
+
+/* Of several owners, the one with the lowest address is kept. */
+static void note_owner(struct reader *reader, allocation_id id, uint64_t owner)
+{
+	uint64_t *place = &reader->owners[id];
+	uint64_t before = __atomic_load_n(place, __ATOMIC_RELAXED);
+
+	if (reader->patterns[id] != reader->number)
+		return;
+	while ((before == 0 || owner < before) &&
+	       !__atomic_compare_exchange_n(place, &before, owner, true,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+static bool is_stronger(uint8_t number, uint8_t other)
+{
+	enum strength strength = classifiers[number - 1]->strength;
+
+	if (other == NO_PATTERN || strength > classifiers[other - 1]->strength)
+		return true;
+	return strength == classifiers[other - 1]->strength && number < other;
+}
+
+void reader_claim(struct reader *reader, allocation_id id, uint64_t owner)
+{
+	uint8_t *place = &reader->patterns[id];
+	uint8_t before;
+
+	if (reader->owners) {
+		note_owner(reader, id, owner);
+		return;
+	}
+	before = __atomic_load_n(place, __ATOMIC_RELAXED);
+	while (is_stronger(reader->number, before) &&
+	       !__atomic_compare_exchange_n(place, &before, reader->number,
+					    true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
+		;
+}

@@ -1,0 +1,130 @@
+/*
+ * What classifiers look at, and what they read further memory by.
+ *
+ * A reader remembers where it read last, so each thread has one of its own.
+ * Walks along links take steps of it, which end: that way no dump can make a
+ * walk endless, or many walks too long together.
+ */
+#ifndef ANALYZER_CLASSIFY_READER_H
+#define ANALYZER_CLASSIFY_READER_H
+
+#include "analyzer/heap/index.h"
+#include "analyzer/program/program.h"
+
+#include <string.h>
+
+enum { MOST_OFFSET = 24, VERDICTS = 64 };
+
+/* Whether a vtable is one of those asked for, remembered. */
+struct verdict {
+	uint64_t vtable;
+	bool right;
+};
+
+struct reader {
+	const struct image *image;
+	const struct allocation_index *index;
+	const struct bitmap *used;
+	struct heap_bounds bounds;
+	struct memory_range modules; /* from the first to the last */
+	size_t hint; /* of the index */
+	const uint8_t *bytes; /* of the region read last */
+	struct memory_range region;
+	uint64_t steps; /* that walks may still take */
+	struct verdict verdicts[VERDICTS];
+	uint8_t *patterns; /* where claims go; NULL: nowhere */
+	uint64_t *owners; /* or, if not NULL, their owners */
+	uint8_t number; /* of the classifier that is asked */
+};
+
+/* Start on memory of the index; the modules' extent is found. */
+void reader_init(struct reader *reader, const struct image *image,
+		 const struct program *program,
+		 const struct allocation_index *index);
+
+/* A word that points at an allocation in use. */
+struct reference {
+	uint64_t address; /* where it stands */
+	const uint8_t *bytes; /* the same, in the dump */
+	struct memory_range holder; /* what is in the dump around it in a row */
+	allocation_id source; /* NO_ALLOCATION: the holder is a root */
+	allocation_id target;
+	struct memory_range range; /* of the target */
+};
+
+/* An allocation in use, and the size bytes of it that lie in a row. */
+struct subject {
+	allocation_id id;
+	struct memory_range range;
+	const uint8_t *bytes;
+	uint64_t size;
+};
+
+/* What the pass has shown of references to the starts of allocations. */
+struct overview {
+	const struct program *program;
+	struct bitmap referred; /* by an allocation or static memory */
+	struct bitmap referred_twice;
+	struct bitmap held; /* by what is no allocation like itself */
+};
+
+/* The bytes at address, *ret_size of them in a row; NULL if absent. */
+const uint8_t *reader_bytes(struct reader *reader, uint64_t address,
+			    uint64_t *ret_size);
+
+/* The word at address. */
+bool reader_word(struct reader *reader, uint64_t address, uint64_t *ret);
+
+/* count words from address on. */
+bool reader_words(struct reader *reader, uint64_t address, unsigned int count,
+		  uint64_t *ret);
+
+/* The used allocation that starts at address, or NO_ALLOCATION. */
+allocation_id reader_start(struct reader *reader, uint64_t address,
+			   struct memory_range *ret);
+
+/* Take a step of a walk; false if there were too many. */
+static inline bool reader_step(struct reader *reader)
+{
+	if (reader->steps == 0)
+		return false;
+	reader->steps--;
+	return true;
+}
+
+/* The classifier knows the allocation, which belongs to what is at owner. */
+void reader_claim(struct reader *reader, allocation_id id, uint64_t owner);
+
+/* count words from the first-th behind the reference on; 0 is itself. */
+static inline bool reference_words(const struct reference *reference, int first,
+				   unsigned int count, uint64_t *ret)
+{
+	uint64_t before = reference->address - reference->holder.start;
+	uint64_t behind = reference->holder.end - reference->address;
+
+	if (first < 0 && before < 8 * (uint64_t)-first)
+		return false;
+	if (first + (int)count > 0 && behind < 8 * (uint64_t)(first + (int)count))
+		return false;
+	memcpy(ret, reference->bytes + (int64_t)8 * first,
+	       count * sizeof(uint64_t));
+	return true;
+}
+
+/*
+ * Whether an allocation of that size was made for wanted bytes: malloc rounds
+ * up to 16 bytes, keeps at least 24, gives up to 16 more where they would not
+ * make a chunk, and gives whole pages for large ones.
+ */
+static inline bool size_fits(uint64_t size, uint64_t wanted)
+{
+	return wanted <= size &&
+	       size - wanted < (wanted < 0x8000 ? 40 : 0x1020);
+}
+
+static inline uint64_t range_size(struct memory_range range)
+{
+	return range.end - range.start;
+}
+
+#endif

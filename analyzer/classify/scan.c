@@ -1,0 +1,378 @@
+#include "analyzer/classify/scan.h"
+
+#include "analyzer/base/parallel.h"
+#include "analyzer/classify/classifier.h"
+
+/* What one thread looks at in one go: so many allocations, or bytes of roots. */
+enum { SHARE = 1 << 14, PIECE = 1 << 20 };
+
+enum { OFFSETS = MOST_OFFSET / 8 + 1, MOST_CLASSIFIERS = 64 };
+
+/* A stretch of a root; the words around it are in range. */
+struct piece {
+	struct memory_range range;
+	uint64_t start, end;
+	enum root_kind kind;
+};
+
+struct scanner {
+	struct reader reader;
+	struct reference references[MOST_ADDRESSES];
+	uint64_t words[MOST_ADDRESSES];
+	bool counted[MOST_ADDRESSES]; /* held by no stack */
+	size_t count;
+	size_t source_hint;
+};
+
+struct scan {
+	const struct scan_input *input;
+	struct overview overview;
+	struct heap_bounds bounds;
+	const struct bitmap *used;
+	struct scanner *scanners; /* one for each thread */
+	struct piece *pieces;
+	size_t piece_count, share_count;
+	/* Numbers of classifiers, 0 at the end. */
+	uint8_t matchers[OFFSETS][MOST_CLASSIFIERS + 1];
+	uint8_t inspectors[MOST_CLASSIFIERS + 1];
+	uint8_t finishers[MOST_CLASSIFIERS + 1];
+};
+
+static void add_number(uint8_t *list, uint8_t number)
+{
+	while (*list)
+		list++;
+	*list = number;
+}
+
+static void choose_classifiers(struct scan *scan)
+{
+	for (uint8_t i = 0; i < MOST_CLASSIFIERS && classifiers[i]; i++) {
+		const struct classifier *classifier = classifiers[i];
+		uint8_t number = (uint8_t)(i + 1);
+
+		if (classifier->for_cxx && !scan->input->cxx)
+			continue;
+		if (classifier->match)
+			add_number(scan->matchers[classifier->offset / 8],
+				   number);
+		if (classifier->inspect)
+			add_number(scan->inspectors, number);
+		if (classifier->finish)
+			add_number(scan->finishers, number);
+	}
+}
+
+/* Whether the holder is an allocation that begins by a link to its like. */
+static bool is_inner_link(const struct reference *reference)
+{
+	uint64_t target = range_size(reference->range);
+	uint64_t source = range_size(reference->holder);
+
+	return reference->source != NO_ALLOCATION &&
+	       reference->address == reference->holder.start &&
+	       target + 16 - source <= 32;
+}
+
+/* Set the bit; whether it was set before. */
+static bool set_was(struct bitmap *bitmap, size_t bit)
+{
+	uint64_t mask = UINT64_C(1) << (bit % 64);
+
+	return __atomic_fetch_or(&bitmap->words[bit / 64], mask,
+				 __ATOMIC_RELAXED) &
+	       mask;
+}
+
+static void note_reference(struct scan *scan, const struct reference *reference,
+			   bool counted)
+{
+	struct overview *overview = &scan->overview;
+	allocation_id target = reference->target;
+
+	if (!is_inner_link(reference))
+		bitmap_set_atomic(&overview->held, target);
+	if (!counted)
+		return;
+	if (set_was(&overview->referred, target))
+		bitmap_set_atomic(&overview->referred_twice, target);
+}
+
+static void show_reference(struct scan *scan, struct scanner *scanner,
+			   const struct reference *reference, uint64_t offset,
+			   bool counted)
+{
+	const uint8_t *number = scan->matchers[offset / 8];
+
+	if (offset == 0 && scan->overview.held.words)
+		note_reference(scan, reference, counted);
+	for (; *number; number++) {
+		scanner->reader.number = *number;
+		classifiers[*number - 1]->match(&scanner->reader, reference);
+	}
+}
+
+/* Look up the words collected so far. */
+static void look_up(struct scan *scan, struct scanner *scanner)
+{
+	allocation_id targets[MOST_ADDRESSES];
+
+	allocation_find_many(scan->input->index, scanner->words, scanner->count,
+			     &scanner->reader.hint, targets);
+	for (size_t i = 0; i < scanner->count; i++) {
+		struct reference *reference = &scanner->references[i];
+		uint64_t offset;
+
+		if (targets[i] == NO_ALLOCATION ||
+		    targets[i] == reference->source ||
+		    !bitmap_get(scan->used, targets[i]))
+			continue;
+		reference->target = targets[i];
+		reference->range = allocation_range_near(scan->input->index,
+							 targets[i],
+							 &scanner->reader.hint);
+		offset = scanner->words[i] - reference->range.start;
+		if (offset <= MOST_OFFSET)
+			show_reference(scan, scanner, reference, offset,
+				       scanner->counted[i]);
+	}
+	scanner->count = 0;
+}
+
+/*
+ * Collect the words of [start, start + size) that may be references. bytes is
+ * at start, and all of the holder is in a row with it.
+ */
+static void scan_words(struct scan *scan, struct scanner *scanner,
+		       struct memory_range holder, uint64_t start,
+		       const uint8_t *bytes, uint64_t size,
+		       allocation_id source, bool counted)
+{
+	const struct heap_bounds bounds = scan->bounds;
+
+	for (uint64_t i = 0; i + 8 <= size; i += 8) {
+		uint64_t word;
+
+		memcpy(&word, bytes + i, sizeof(word));
+		if (word % 8 != 0 || !heap_bounds_hold(&bounds, word))
+			continue;
+		scanner->words[scanner->count] = word;
+		scanner->counted[scanner->count] = counted;
+		scanner->references[scanner->count] = (struct reference){
+			.address = start + i,
+			.bytes = bytes + i,
+			.holder = holder,
+			.source = source,
+		};
+		if (++scanner->count == MOST_ADDRESSES)
+			look_up(scan, scanner);
+	}
+}
+
+static void inspect(struct scan *scan, struct scanner *scanner,
+		    const struct subject *subject)
+{
+	for (const uint8_t *number = scan->inspectors; *number; number++) {
+		scanner->reader.number = *number;
+		classifiers[*number - 1]->inspect(&scanner->reader, subject);
+	}
+}
+
+static void scan_allocation(struct scan *scan, struct scanner *scanner,
+			    allocation_id id)
+{
+	struct memory_range range = allocation_range_near(
+		scan->input->index, id, &scanner->source_hint);
+	uint64_t start = range.start;
+
+	while (start < range.end) {
+		uint64_t size;
+		const uint8_t *bytes =
+			reader_bytes(&scanner->reader, start, &size);
+		struct memory_range holder;
+
+		if (!bytes)
+			return;
+		if (size > range.end - start)
+			size = range.end - start;
+		holder = (struct memory_range){ start, start + size };
+		if (start == range.start && size >= sizeof(uint64_t))
+			inspect(scan, scanner,
+				&(struct subject){ id, range, bytes, size });
+		scan_words(scan, scanner, holder, start, bytes, size, id, true);
+		start += size;
+	}
+}
+
+static void scan_share(struct scan *scan, struct scanner *scanner,
+		       size_t number, uint64_t *ret_bytes)
+{
+	size_t first = number * SHARE, end = first + SHARE;
+
+	for (size_t id = bitmap_next(scan->used, first);
+	     id < end && id < scan->used->count;
+	     id = bitmap_next(scan->used, id + 1)) {
+		scan_allocation(scan, scanner, (allocation_id)id);
+		*ret_bytes += allocation_size(scan->input->index,
+					      (allocation_id)id);
+	}
+}
+
+static void scan_piece(struct scan *scan, struct scanner *scanner,
+		       const struct piece *piece)
+{
+	uint64_t size;
+	const uint8_t *bytes =
+		reader_bytes(&scanner->reader, piece->start, &size);
+
+	if (bytes)
+		scan_words(scan, scanner, piece->range, piece->start, bytes,
+			   piece->end - piece->start, NO_ALLOCATION,
+			   piece->kind == ROOT_STATIC);
+}
+
+static struct error *scan_turn(void *data, size_t turn, unsigned int thread)
+{
+	struct scan *scan = data;
+	struct scanner *scanner = &scan->scanners[thread];
+	uint64_t bytes = 0;
+
+	/*
+	 * Walks of one turn may go over everything twice. The same turn takes
+	 * the same steps whichever thread it falls to.
+	 */
+	scanner->reader.steps =
+		2 * (uint64_t)allocation_count(scan->input->index) + PIECE;
+	if (turn < scan->share_count)
+		scan_share(scan, scanner, turn, &bytes);
+	else
+		scan_piece(scan, scanner,
+			   &scan->pieces[turn - scan->share_count]);
+	look_up(scan, scanner);
+	if (!progress_step(scan->input->progress, bytes))
+		return error_create(ERROR_INTERRUPTED, "interrupted");
+	return NULL;
+}
+
+/* Cut what is known of a root into pieces; only counted if pieces is NULL. */
+static size_t cut_range(const struct scan *scan, struct root_range root,
+			struct piece *pieces)
+{
+	uint64_t start = (root.start + 7) & ~UINT64_C(7);
+	size_t count = 0;
+
+	while (start < root.end) {
+		const struct region *region =
+			image_find(scan->input->image, start);
+		uint64_t end, stop;
+
+		if (!region)
+			break;
+		stop = region->end < root.end ? region->end : root.end;
+		for (uint64_t at = start; region->bytes && at < stop; at = end) {
+			end = stop - at > PIECE ? at + PIECE : stop;
+			if (pieces)
+				pieces[count] = (struct piece){
+					{ start, stop }, at, end, root.kind
+				};
+			count++;
+		}
+		start = stop;
+	}
+	return count;
+}
+
+static size_t cut_roots(const struct scan *scan, struct piece *pieces)
+{
+	const struct roots *roots = scan->input->roots;
+	size_t count = 0;
+
+	for (size_t i = 0; i < root_range_count(roots); i++)
+		count += cut_range(scan, root_range(roots, i),
+				   pieces ? pieces + count : NULL);
+	return count;
+}
+
+static struct error *init_overview(struct scan *scan)
+{
+	size_t count = allocation_count(scan->input->index);
+	struct memory_account *account = scan->input->account;
+	struct error *error = NULL;
+
+	scan->overview.program = scan->input->program;
+	if (!scan->input->cxx)
+		return NULL;
+	error = bitmap_init(&scan->overview.referred, count, account);
+	if (!error)
+		error = bitmap_init(&scan->overview.referred_twice, count,
+				    account);
+	if (!error)
+		error = bitmap_init(&scan->overview.held, count, account);
+	return error;
+}
+
+static void finish(struct scan *scan)
+{
+	struct reader *reader = &scan->scanners[0].reader;
+
+	reader->steps = 2 * (uint64_t)allocation_count(scan->input->index) +
+			PIECE;
+	for (const uint8_t *number = scan->finishers; *number; number++) {
+		reader->number = *number;
+		classifiers[*number - 1]->finish(reader, &scan->overview);
+	}
+}
+
+static struct error *run(struct scan *scan)
+{
+	const struct scan_input *input = scan->input;
+	unsigned int threads = parallel_threads();
+	struct error *error;
+
+	scan->share_count =
+		(allocation_count(input->index) + SHARE - 1) / SHARE;
+	scan->piece_count = cut_roots(scan, NULL);
+	scan->pieces = calloc(scan->piece_count + 1, sizeof(*scan->pieces));
+	scan->scanners = calloc(threads, sizeof(*scan->scanners));
+	if (!scan->pieces || !scan->scanners)
+		return &error_no_memory;
+	cut_roots(scan, scan->pieces);
+	for (unsigned int i = 0; i < threads; i++) {
+		struct reader *reader = &scan->scanners[i].reader;
+
+		reader_init(reader, input->image, input->program, input->index);
+		reader->patterns = input->patterns;
+		reader->owners = input->owners;
+	}
+	error = init_overview(scan);
+	if (!error)
+		error = parallel_for(scan->share_count + scan->piece_count,
+				     threads, scan_turn, scan);
+	if (!error)
+		finish(scan);
+	return error;
+}
+
+struct error *scan_memory(const struct scan_input *input)
+{
+	struct scan scan = {
+		.input = input,
+		.bounds = allocation_bounds(input->index),
+		.used = allocation_used(input->index),
+	};
+	struct error *error;
+
+	/* An index of nothing has no regions to look in. */
+	if (allocation_count(input->index) == 0)
+		return NULL;
+	progress_begin(input->progress, "recognizing containers",
+		       image_size(input->image));
+	choose_classifiers(&scan);
+	error = run(&scan);
+	bitmap_deinit(&scan.overview.referred);
+	bitmap_deinit(&scan.overview.referred_twice);
+	bitmap_deinit(&scan.overview.held);
+	free(scan.scanners);
+	free(scan.pieces);
+	return error;
+}

@@ -1,0 +1,26 @@
+/*
+ * The pass over all memory that can own something: the used allocations and
+ * the roots. Every word that points into a used allocation is shown to the
+ * classifiers that care for such.
+ */
+#ifndef ANALYZER_CLASSIFY_SCAN_H
+#define ANALYZER_CLASSIFY_SCAN_H
+
+#include "analyzer/classify/reader.h"
+#include "analyzer/graph/roots.h"
+
+struct scan_input {
+	const struct image *image;
+	const struct program *program;
+	const struct allocation_index *index;
+	const struct roots *roots;
+	struct memory_account *account;
+	struct progress *progress;
+	bool cxx; /* ask the classifiers of C++, too */
+	uint8_t *patterns; /* to be filled in, by allocation */
+	uint64_t *owners; /* if not NULL, these instead, patterns being known */
+};
+
+struct error *scan_memory(const struct scan_input *input);
+
+#endif

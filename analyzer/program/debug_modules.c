@@ -1,0 +1,208 @@
+#include "analyzer/program/debug_modules.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <string.h>
+
+struct debug_module *debug_find_module(struct debug *debug, uint64_t address)
+{
+	const struct module *module =
+		program_find_module(debug->program, address);
+	struct debug_module *found;
+
+	if (!module)
+		return NULL;
+	if (!debug->modules) {
+		size_t count = program_module_count(debug->program);
+
+		debug->modules = calloc(count + 1, sizeof(*debug->modules));
+		if (!debug->modules)
+			return NULL;
+		debug->module_count = count;
+	}
+	found = &debug->modules[module - program_module(debug->program, 0)];
+	if (!found->debug) {
+		found->debug = debug;
+		found->module = module;
+		found->id = build_id_of_image(debug->image, module->start);
+		found->main.fd = found->separate.fd = found->shared.fd = -1;
+	}
+	return found;
+}
+
+/* As the vdso, which has no file. */
+static void read_from_memory(struct debug_module *module)
+{
+	enum { MOST = 1 << 20 };
+	const struct module *described = module->module;
+	uint64_t size = described->end - described->start;
+
+	if (described->path[0] == '/' || size > MOST)
+		return;
+	module->memory = malloc(size);
+	if (!module->memory || elf_version(EV_CURRENT) == EV_NONE ||
+	    !image_read(module->debug->image, described->start, module->memory,
+			size))
+		return;
+	module->main.elf = elf_memory((char *)module->memory, size);
+	module->main.path = strdup(described->path);
+}
+
+Elf *debug_module_main(struct debug_module *module)
+{
+	const struct debug_options *options = &module->debug->options;
+
+	if (module->searched_main)
+		return module->main.elf;
+	module->searched_main = true;
+	if (module->module->file)
+		debug_file_open(options->sysroot, module->module->file->path,
+				&module->id, &module->main);
+	else
+		read_from_memory(module);
+	return module->main.elf;
+}
+
+Elf *debug_module_separate(struct debug_module *module)
+{
+	if (module->searched_separate)
+		return module->separate.elf;
+	module->searched_separate = true;
+	debug_module_main(module);
+	debug_file_find_separate(&module->debug->options, &module->main,
+				 &module->id, &module->separate);
+	return module->separate.elf;
+}
+
+static int find_elf(Dwfl_Module *dwfl, void **data, const char *name,
+		    Dwarf_Addr base, char **ret_path, Elf **ret_elf)
+{
+	struct debug_module *module = *data;
+	Elf *elf = debug_module_main(module);
+
+	if (!elf && module->debug->options.debuginfod && module->id.size > 0) {
+		dwfl_module_report_build_id(dwfl, module->id.bytes,
+					    module->id.size, 0);
+		return dwfl_build_id_find_elf(dwfl, data, name, base, ret_path,
+					      ret_elf);
+	}
+	if (!elf)
+		return -1;
+	/* One more reference to the same, which libdwfl ends. */
+	*ret_elf = elf_begin(module->main.fd, ELF_C_READ_MMAP_PRIVATE, elf);
+	if (module->memory) {
+		size_t size;
+		char *bytes = elf_rawfile(elf, &size);
+
+		*ret_elf = elf_memory(bytes, size);
+	}
+	*ret_path = strdup(module->main.path);
+	return -1;
+}
+
+/* Hand the file to libdwfl, which closes what it is given. */
+static int hand_over(const struct debug_file *file, char **ret_path)
+{
+	*ret_path = strdup(file->path);
+	return fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+}
+
+/*
+ * libdwfl asks for a module's separate debug file, and for the one that it
+ * shares with others; then it names that.
+ */
+static int find_debuginfo(Dwfl_Module *dwfl, void **data, const char *name,
+			  Dwarf_Addr base, const char *file_name,
+			  const char *link, GElf_Word checksum, char **ret_path)
+{
+	struct debug_module *module = *data;
+	bool separate = debug_module_separate(module) != NULL;
+	const struct debug_file *holder =
+		separate ? &module->separate : &module->main;
+
+	if (link && checksum == 0 && debug_file_shares(holder, link)) {
+		if (!module->shared.elf)
+			debug_file_find_shared(&module->debug->options, holder,
+					       &module->shared);
+		return module->shared.elf ? hand_over(&module->shared, ret_path)
+					  : -1;
+	}
+	if (separate)
+		return hand_over(&module->separate, ret_path);
+	if (!module->debug->options.debuginfod)
+		return -1;
+	return dwfl_standard_find_debuginfo(dwfl, data, name, base, file_name,
+					    link, checksum, ret_path);
+}
+
+static void report_modules(struct debug *debug)
+{
+	size_t count = program_module_count(debug->program);
+
+	dwfl_report_begin(debug->dwfl);
+	for (size_t i = 0; i < count; i++) {
+		const struct module *described =
+			program_module(debug->program, i);
+		struct debug_module *module =
+			debug_find_module(debug, described->start);
+		void **data;
+
+		if (!module || module->module != described)
+			continue;
+		module->dwfl = dwfl_report_module(debug->dwfl, described->path,
+						  described->start,
+						  described->end);
+		if (!module->dwfl)
+			continue;
+		dwfl_module_info(module->dwfl, &data, NULL, NULL, NULL, NULL,
+				 NULL, NULL);
+		*data = module;
+	}
+	dwfl_report_end(debug->dwfl, NULL, NULL);
+}
+
+Dwfl *debug_session(struct debug *debug)
+{
+	static const Dwfl_Callbacks callbacks = {
+		.find_elf = find_elf,
+		.find_debuginfo = find_debuginfo,
+	};
+
+	if (debug->dwfl || debug->failed)
+		return debug->dwfl;
+	debug->dwfl = dwfl_begin(&callbacks);
+	if (debug->dwfl)
+		report_modules(debug);
+	debug->failed = !debug->dwfl;
+	return debug->dwfl;
+}
+
+Dwfl_Module *debug_module_dwfl(struct debug_module *module)
+{
+	return debug_session(module->debug) ? module->dwfl : NULL;
+}
+
+Dwarf *debug_module_dwarf(struct debug_module *module, uint64_t *ret_bias)
+{
+	Dwfl_Module *dwfl = debug_module_dwfl(module);
+
+	return dwfl ? dwfl_module_getdwarf(dwfl, ret_bias) : NULL;
+}
+
+void debug_modules_deinit(struct debug *debug)
+{
+	if (debug->dwfl)
+		dwfl_end(debug->dwfl);
+	for (size_t i = 0; i < debug->module_count; i++) {
+		struct debug_module *module = &debug->modules[i];
+
+		if (!module->debug)
+			continue;
+		symbol_tables_deinit(&module->symbols);
+		debug_file_close(&module->shared);
+		debug_file_close(&module->separate);
+		debug_file_close(&module->main);
+		free(module->memory);
+	}
+	free(debug->modules);
+}

@@ -1,0 +1,33 @@
+/*
+ * Names as people read them, each kept once.
+ */
+#ifndef ANALYZER_PROGRAM_DEBUG_NAMES_H
+#define ANALYZER_PROGRAM_DEBUG_NAMES_H
+
+#include "analyzer/base/cleanup.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A set of strings, open addressing, at most half full. */
+struct name_pool {
+	char **slots;
+	size_t capacity, count;
+};
+
+void name_pool_deinit(struct name_pool *pool);
+
+/* The pool's copy of text, which is freed; NULL if memory is short. */
+const char *name_pool_keep(struct name_pool *pool, char *text);
+
+/* The same of what is printed by format. */
+const char *name_pool_print(struct name_pool *pool, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/*
+ * The name as it was in the source: C++, Rust, D. Falls back on the name as it
+ * stands, which must live as long as the pool then.
+ */
+const char *name_demangle(struct name_pool *pool, const char *name);
+
+#endif

@@ -1,0 +1,320 @@
+#include "analyzer/program/debug_modules.h"
+
+#include <string.h>
+
+/* So many lookups are done without an index. */
+enum { PATIENCE = 128, MOST_STEPS = 64 };
+
+void symbol_tables_deinit(struct symbol_tables *tables)
+{
+	for (size_t i = 0; i < tables->count; i++) {
+		free(tables->list[i].ordered);
+		if (tables->list[i].packed)
+			free((void *)tables->list[i].symbols);
+	}
+	*tables = (struct symbol_tables){ 0 };
+}
+
+static void add_table(struct symbol_tables *tables, struct symbol_table table)
+{
+	enum { MOST = sizeof(tables->list) / sizeof(*tables->list) };
+
+	if (tables->count < MOST && table.count > 0)
+		tables->list[tables->count++] = table;
+}
+
+/* Add the file's table of that type (SHT_...), if it has one. */
+static bool add_section(struct symbol_tables *tables, Elf *elf, uint32_t type)
+{
+	Elf_Scn *section = NULL;
+
+	while (elf && (section = elf_nextscn(elf, section)) != NULL) {
+		Elf64_Shdr *header = elf64_getshdr(section);
+		Elf_Data *data;
+
+		if (!header || header->sh_type != type)
+			continue;
+		data = elf_getdata(section, NULL);
+		if (!data || !data->d_buf)
+			continue;
+		add_table(tables,
+			  (struct symbol_table){
+				  .elf = elf,
+				  .symbols = data->d_buf,
+				  .count = data->d_size / sizeof(Elf64_Sym),
+				  .strings = header->sh_link,
+			  });
+		return tables->count > 0;
+	}
+	return false;
+}
+
+static bool has_section(Elf *elf, const char *wanted)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (!elf || elf_getshdrstrndx(elf, &names) < 0)
+		return false;
+	while ((section = elf_nextscn(elf, section)) != NULL) {
+		Elf64_Shdr *header = elf64_getshdr(section);
+		const char *name =
+			header ? elf_strptr(elf, names, header->sh_name) : NULL;
+
+		if (name && strcmp(name, wanted) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The table that is compressed in .gnu_debugdata, together with the dynamic
+ * one. Only libdwfl can unpack it; in the copy, names are their numbers there.
+ */
+static bool add_packed(struct debug_module *module)
+{
+	Dwfl_Module *dwfl = debug_module_dwfl(module);
+	int count = dwfl ? dwfl_module_getsymtab(dwfl) : 0;
+	struct symbol_table table = { .packed = true };
+	Elf64_Sym *symbols;
+
+	if (count <= 0)
+		return false;
+	symbols = calloc((size_t)count, sizeof(*symbols));
+	if (!symbols)
+		return false;
+	for (int i = 0; i < count; i++) {
+		GElf_Word section = SHN_UNDEF;
+		GElf_Addr address;
+		GElf_Sym symbol;
+
+		if (!dwfl_module_getsym_info(dwfl, i, &symbol, &address,
+					     &section, NULL, NULL))
+			continue;
+		symbols[i] = symbol;
+		symbols[i].st_name = (Elf64_Word)i;
+		if (GELF_ST_TYPE(symbol.st_info) != STT_TLS)
+			symbols[i].st_value = address - module->module->bias;
+	}
+	table.symbols = symbols;
+	table.count = (size_t)count;
+	add_table(&module->symbols, table);
+	return true;
+}
+
+static struct symbol_tables *open_tables(struct debug_module *module)
+{
+	struct symbol_tables *tables = &module->symbols;
+	Elf *main;
+
+	if (tables->opened)
+		return tables;
+	tables->opened = true;
+	main = debug_module_main(module);
+	if (add_section(tables, main, SHT_SYMTAB) ||
+	    add_section(tables, debug_module_separate(module), SHT_SYMTAB) ||
+	    (has_section(main, ".gnu_debugdata") && add_packed(module)))
+		return tables;
+	add_section(tables, main, SHT_DYNSYM);
+	return tables;
+}
+
+static const char *name_of(struct debug_module *module,
+			   const struct symbol_table *table, uint32_t number)
+{
+	uint32_t name = table->symbols[number].st_name;
+	GElf_Addr address;
+	GElf_Sym symbol;
+
+	if (table->packed)
+		return dwfl_module_getsym_info(module->dwfl, (int)name, &symbol,
+					       &address, NULL, NULL, NULL);
+	return elf_strptr(table->elf, table->strings, name);
+}
+
+static bool names_address(const Elf64_Sym *symbol)
+{
+	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
+
+	if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx == SHN_ABS ||
+	    symbol->st_name == 0)
+		return false;
+	return type == STT_NOTYPE || type == STT_OBJECT || type == STT_FUNC ||
+	       type == STT_GNU_IFUNC;
+}
+
+static const uint32_t NO_SYMBOL = UINT32_MAX;
+
+struct search {
+	struct debug_module *module;
+	const struct symbol_table *table;
+	uint64_t value;
+	uint32_t covering; /* NO_SYMBOL, or the best that covers value */
+	uint32_t sizeless; /* NO_SYMBOL, or the nearest without a size */
+	uint64_t nearest;  /* the value of the nearest of all */
+};
+
+/* What of two names for the same a reader would choose; more is better. */
+static int worth_of(const struct search *search, uint32_t number)
+{
+	const Elf64_Sym *symbol = &search->table->symbols[number];
+	const char *name = name_of(search->module, search->table, number);
+	int worth = ELF64_ST_BIND(symbol->st_info) == STB_LOCAL ? 0 : 100;
+
+	if (!name)
+		return -1;
+	/* Mangled names begin with one; two are for the implementation. */
+	if (name[0] == '_' && name[1] != 'Z')
+		worth -= name[1] == '_' ? 20 : 10;
+	return worth - (int)(strnlen(name, 9));
+}
+
+static bool is_better(const struct search *search, uint32_t number,
+		      uint32_t other)
+{
+	const Elf64_Sym *symbols = search->table->symbols;
+
+	if (other == NO_SYMBOL)
+		return true;
+	if (symbols[number].st_value != symbols[other].st_value)
+		return symbols[number].st_value > symbols[other].st_value;
+	return worth_of(search, number) > worth_of(search, other);
+}
+
+static inline void consider(struct search *search, uint32_t number)
+{
+	const Elf64_Sym *symbol = &search->table->symbols[number];
+
+	if (symbol->st_value > search->value || !names_address(symbol))
+		return;
+	if (symbol->st_value > search->nearest)
+		search->nearest = symbol->st_value;
+	if (symbol->st_size == 0) {
+		if (is_better(search, number, search->sizeless))
+			search->sizeless = number;
+	} else if (search->value - symbol->st_value < symbol->st_size &&
+		   is_better(search, number, search->covering)) {
+		search->covering = number;
+	}
+}
+
+static int compare_values(const void *a, const void *b, void *data)
+{
+	const Elf64_Sym *symbols = data;
+	uint64_t left = symbols[*(const uint32_t *)a].st_value;
+	uint64_t right = symbols[*(const uint32_t *)b].st_value;
+
+	return left < right ? -1 : left > right;
+}
+
+static void order_table(struct symbol_table *table)
+{
+	uint32_t *ordered = malloc(table->count * sizeof(*ordered));
+	size_t count = 0;
+
+	if (!ordered)
+		return;
+	for (size_t i = 0; i < table->count; i++)
+		if (names_address(&table->symbols[i]))
+			ordered[count++] = (uint32_t)i;
+	qsort_r(ordered, count, sizeof(*ordered), compare_values,
+		(void *)table->symbols);
+	table->ordered = ordered;
+	table->ordered_count = count;
+}
+
+/* Symbols that cover each other are rare, and near each other then. */
+static void search_ordered(struct search *search)
+{
+	const struct symbol_table *table = search->table;
+	size_t low = 0, high = table->ordered_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (table->symbols[table->ordered[middle]].st_value <=
+		    search->value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = 0; i < MOST_STEPS && i < low; i++)
+		consider(search, table->ordered[low - 1 - i]);
+}
+
+/* A symbol without a size reaches to the next, but not out of its section. */
+static bool reaches(const struct search *search)
+{
+	const Elf64_Sym *symbol = &search->table->symbols[search->sizeless];
+	Elf_Scn *section;
+	Elf64_Shdr *header;
+
+	if (symbol->st_value < search->nearest || search->table->packed)
+		return false;
+	section = elf_getscn(search->table->elf, symbol->st_shndx);
+	header = section ? elf64_getshdr(section) : NULL;
+	return header && search->value - header->sh_addr < header->sh_size;
+}
+
+static bool take_symbol(const struct search *search, uint32_t number,
+			struct found_symbol *ret)
+{
+	const Elf64_Sym *symbol = &search->table->symbols[number];
+	const char *name = name_of(search->module, search->table, number);
+
+	if (!name || !*name)
+		return false;
+	*ret = (struct found_symbol){
+		.name = name,
+		.type = ELF64_ST_TYPE(symbol->st_info),
+		.value = symbol->st_value,
+		.size = symbol->st_size,
+	};
+	return true;
+}
+
+bool symbol_tables_find(struct debug_module *module, uint64_t value,
+			struct found_symbol *ret)
+{
+	struct symbol_tables *tables = open_tables(module);
+
+	tables->lookups++;
+	for (size_t i = 0; i < tables->count; i++) {
+		struct symbol_table *table = &tables->list[i];
+		struct search search = { module, table, value, NO_SYMBOL,
+					 NO_SYMBOL, 0 };
+
+		if (!table->ordered && tables->lookups > PATIENCE)
+			order_table(table);
+		if (table->ordered)
+			search_ordered(&search);
+		else
+			for (size_t j = 1; j < table->count; j++)
+				consider(&search, (uint32_t)j);
+		if (search.covering != NO_SYMBOL)
+			return take_symbol(&search, search.covering, ret);
+		if (search.sizeless != NO_SYMBOL && reaches(&search))
+			return take_symbol(&search, search.sizeless, ret);
+	}
+	return false;
+}
+
+bool symbol_tables_find_thread_local(struct debug_module *module,
+				     uint64_t offset, struct found_symbol *ret)
+{
+	struct symbol_tables *tables = open_tables(module);
+
+	for (size_t i = 0; i < tables->count; i++) {
+		struct search search = { module, &tables->list[i] };
+
+		for (size_t j = 1; j < search.table->count; j++) {
+			const Elf64_Sym *symbol = &search.table->symbols[j];
+
+			if (ELF64_ST_TYPE(symbol->st_info) == STT_TLS &&
+			    symbol->st_shndx != SHN_UNDEF &&
+			    offset - symbol->st_value < symbol->st_size)
+				return take_symbol(&search, (uint32_t)j, ret);
+		}
+	}
+	return false;
+}

@@ -1,0 +1,54 @@
+/*
+ * The symbols of one module.
+ *
+ * A table is searched as it stands in the mapped file: a handful of addresses
+ * costs no memory. When more are asked for, an index by address is made.
+ */
+#ifndef ANALYZER_PROGRAM_DEBUG_SYMBOLS_H
+#define ANALYZER_PROGRAM_DEBUG_SYMBOLS_H
+
+#include "analyzer/program/program.h"
+
+#include <elf.h>
+#include <libelf.h>
+
+struct debug_module;
+
+/* A table of symbols as it stands in a file. */
+struct symbol_table {
+	Elf *elf;
+	const Elf64_Sym *symbols;
+	size_t count;
+	size_t strings;	   /* the number of the section with their names */
+	uint32_t *ordered; /* numbers of symbols by value; NULL: not yet */
+	size_t ordered_count;
+	bool packed; /* a copy of libdwfl's table */
+};
+
+struct symbol_tables {
+	bool opened;
+	struct symbol_table list[2];
+	size_t count;
+	size_t lookups;
+};
+
+void symbol_tables_deinit(struct symbol_tables *tables);
+
+/* A symbol as its module has it, the name mangled. */
+struct found_symbol {
+	const char *name;
+	unsigned int type;   /* STT_... */
+	uint64_t value;	     /* in the module: an address less its bias */
+	uint64_t size;
+};
+
+/* The symbol that covers value. */
+bool symbol_tables_find(struct debug_module *module, uint64_t value,
+			struct found_symbol *ret);
+
+/* The thread-local variable that covers offset in the module's TLS. */
+bool symbol_tables_find_thread_local(struct debug_module *module,
+				     uint64_t offset,
+				     struct found_symbol *ret);
+
+#endif

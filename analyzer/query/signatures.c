@@ -1,0 +1,226 @@
+#include "analyzer/query/signatures.h"
+
+#include "analyzer/base/text.h"
+#include "analyzer/classify/short_name.h"
+#include "analyzer/query/ranges.h"
+
+#include <string.h>
+
+struct error *signatures_count(struct analysis *analysis,
+			       struct tally_table *ret)
+{
+	enum { BETWEEN_STEPS = 1 << 18 };
+	const struct allocation_index *index = analysis_index(analysis);
+	const struct bitmap *used = allocation_used(index);
+	struct progress *progress = analysis_progress(analysis);
+	struct error *error = NULL;
+	size_t stepped = 0;
+
+	progress_begin(progress, "counting signatures", used->count);
+	bitmap_for_each(id, used) {
+		uint64_t signature =
+			analysis_signature(analysis, (allocation_id)id);
+		struct tally tally = {
+			.key = signature,
+			.count = 1,
+			.bytes = allocation_size(index, (allocation_id)id),
+		};
+
+		if (signature)
+			error = tally_add(ret, tally);
+		if (error)
+			return error;
+		if (id - stepped < BETWEEN_STEPS)
+			continue;
+		if (!progress_step(progress, id - stepped))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+		stepped = id;
+	}
+	return NULL;
+}
+
+struct error *class_filter_init(struct class_filter *filter,
+				struct analysis *analysis, const char *name)
+{
+	*filter = (struct class_filter){
+		.classes = analysis_classes(analysis),
+		.name = short_name(name),
+	};
+	tally_table_init(&filter->judged, analysis_account(analysis));
+	return filter->name ? NULL : &error_no_memory;
+}
+
+void class_filter_deinit(struct class_filter *filter)
+{
+	free(filter->name);
+	tally_table_deinit(&filter->judged);
+}
+
+struct error *class_filter_judge(struct class_filter *filter,
+				 uint64_t signature, bool *ret_taken)
+{
+	const struct tally *known = tally_find(&filter->judged, signature);
+	bool taken;
+
+	if (known) {
+		*ret_taken = known->owned != 0;
+		return NULL;
+	}
+	taken = signature &&
+		classes_is_a(filter->classes, signature, filter->name);
+	*ret_taken = taken;
+	return tally_add(&filter->judged, (struct tally){ .key = signature,
+							  .count = 1,
+							  .owned = taken });
+}
+
+/* Names of classes, borrowed. */
+struct name_list {
+	const char **names;
+	size_t count, capacity;
+	struct memory memory;
+	struct error *error;
+};
+
+static void name_list_deinit(struct name_list *list)
+{
+	memory_release(&list->memory);
+	if (list->error)
+		error_destroy(list->error);
+}
+DEFINE_DEINIT(name_list_deinit, struct name_list)
+
+/* Ends the visit only if there is no memory for more. */
+static bool add_name(void *data, const char *name)
+{
+	struct name_list *list = data;
+
+	list->error = memory_reserve(&list->memory,
+				     (list->count + 1) * sizeof(*list->names));
+	if (list->error)
+		return true;
+	list->names = list->memory.bytes;
+	list->names[list->count++] = name;
+	return false;
+}
+
+static const char *listed_name(const void *data, size_t number)
+{
+	const struct name_list *list = data;
+
+	return number < list->count ? list->names[number] : NULL;
+}
+
+struct error *class_filter_check(struct class_filter *filter,
+				 struct analysis *analysis)
+{
+	_cleanup_(name_list_deinit) struct name_list list = {
+		.memory = { .account = analysis_account(analysis) }
+	};
+	_cleanup_(tally_table_deinit) struct tally_table signatures = { 0 };
+	struct error *error;
+
+	tally_table_init(&signatures, analysis_account(analysis));
+	error = signatures_count(analysis, &signatures);
+	if (error)
+		return error;
+	tally_table_sort(&signatures, tally_compare_counts);
+	for (size_t i = 0; i < signatures.count; i++) {
+		uint64_t signature = signatures.slots[i].key;
+
+		if (classes_is_a(filter->classes, signature, filter->name))
+			return NULL;
+		if (classes_visit_names(filter->classes, signature, add_name,
+					&list))
+			return take(list.error);
+	}
+	return error_unknown("class or signature", filter->name,
+			     nearest_word(filter->name, listed_name, &list));
+}
+
+static const char *kind_group(enum signature_kind kind)
+{
+	static const char *const groups[] = {
+		[SIGNATURE_UNKNOWN] = "Read-only addresses without a name",
+		[SIGNATURE_CLASS] = "Vtables of classes",
+		[SIGNATURE_FUNCTION] = "Functions",
+		[SIGNATURE_DATA] = "Data objects",
+	};
+
+	return groups[kind];
+}
+
+/* Moves the tallies over into ret, in their order. */
+static struct error *add_ranges(struct classes *classes,
+				const struct tally_table *signatures,
+				struct ranges *ret)
+{
+	struct tally *tallies = calloc(signatures->count + 1, sizeof(*tallies));
+	struct error *error = NULL;
+
+	if (!tallies)
+		return &error_no_memory;
+	ret->details = tallies;
+	for (size_t i = 0; !error && i < signatures->count; i++) {
+		uint64_t signature = signatures->slots[i].key;
+
+		tallies[i] = signatures->slots[i];
+		error = ranges_add(
+			ret,
+			(struct range){
+				.start = signature,
+				.size = tallies[i].bytes,
+				.group = kind_group(
+					classes_kind(classes, signature)),
+				.number = i });
+	}
+	return error;
+}
+
+static struct error *signatures_collect(struct analysis *analysis,
+					struct ranges *ret)
+{
+	_cleanup_(tally_table_deinit) struct tally_table signatures = { 0 };
+	struct error *error;
+
+	tally_table_init(&signatures, analysis_account(analysis));
+	error = signatures_count(analysis, &signatures);
+	if (error)
+		return error;
+	tally_table_sort(&signatures, tally_compare_counts);
+	return add_ranges(analysis_classes(analysis), &signatures, ret);
+}
+
+static void signatures_write(const struct analysis *analysis,
+			     const struct ranges *ranges,
+			     const struct range *range, struct report *report)
+{
+	static const char *const kinds[] = {
+		[SIGNATURE_UNKNOWN] = "unknown",
+		[SIGNATURE_CLASS] = "class",
+		[SIGNATURE_FUNCTION] = "function",
+		[SIGNATURE_DATA] = "data",
+	};
+	const struct tally *tally =
+		(const struct tally *)ranges->details + range->number;
+	struct classes *classes = analysis_classes(analysis);
+
+	report_number(report, range->start);
+	report_number(report, tally->count);
+	report_number(report, tally->bytes);
+	report_text(report, kinds[classes_kind(classes, range->start)]);
+	report_text(report, classes_name(classes, range->start));
+}
+
+static const struct column signature_columns[] = {
+	{ "signature", VALUE_ADDRESS }, { "instances", VALUE_COUNT },
+	{ "bytes", VALUE_BYTES },	{ "kind", VALUE_TEXT },
+	{ "name", VALUE_TEXT },
+};
+
+const struct range_kind range_kind_signatures = {
+	.noun = "signatures",
+	.table = { "signature", signature_columns, 5, NULL },
+	.collect = signatures_collect,
+	.write = signatures_write,
+};

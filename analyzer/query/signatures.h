@@ -1,0 +1,41 @@
+/*
+ * The signatures that allocations bear, and those of a class among them.
+ */
+#ifndef ANALYZER_QUERY_SIGNATURES_H
+#define ANALYZER_QUERY_SIGNATURES_H
+
+#include "analyzer/analysis.h"
+#include "analyzer/query/tally.h"
+
+/*
+ * Count the used allocations and their bytes by signature into ret, which is
+ * initialised. Needs STAGE_CLASSES.
+ */
+struct error *signatures_count(struct analysis *analysis,
+			       struct tally_table *ret);
+
+/* Which signatures are those of a class by name, or of one derived from it. */
+struct class_filter {
+	struct classes *classes; /* borrowed */
+	char *name;		 /* in the form of short_name() */
+	struct tally_table judged;
+};
+
+/* The name may be spelled in full or short. */
+struct error *class_filter_init(struct class_filter *filter,
+				struct analysis *analysis, const char *name);
+void class_filter_deinit(struct class_filter *filter);
+DEFINE_DEINIT(class_filter_deinit, struct class_filter)
+
+/* Each signature is judged once; 0 is of no class. */
+struct error *class_filter_judge(struct class_filter *filter,
+				 uint64_t signature, bool *ret_taken);
+
+/*
+ * Complain if no allocation is of that class, naming the nearest one that some
+ * allocation is of.
+ */
+struct error *class_filter_check(struct class_filter *filter,
+				 struct analysis *analysis);
+
+#endif

@@ -1,0 +1,411 @@
+#include "analyzer/graph/graph.h"
+
+#include "tests/analyzer/image/core_builder.h"
+
+/* A heap of blocks of SIZE bytes each, one every STRIDE bytes. */
+static const uint64_t HEAP = 0x100000, STRIDE = 64, SIZE = 56;
+
+struct world {
+	size_t count;
+	struct core core;
+	struct findings findings;
+	struct memory_account account;
+	struct progress progress;
+	struct block_sink *sink;
+	struct image *image;
+	struct allocation_index *index;
+	struct graph *graph, *incoming;
+};
+
+/* The address of the block whose rank is id. */
+static uint64_t at(allocation_id id)
+{
+	return HEAP + STRIDE * id;
+}
+
+static void world_init(struct world *world, size_t count)
+{
+	*world = (struct world){ .count = count };
+	core_init(&world->core);
+	core_add(&world->core, HEAP, STRIDE * count, RIGHTS_RW);
+	assert_no_error(block_sink_create(&world->account, &world->sink));
+	assert_no_error(block_sink_region(world->sink, HEAP,
+					  HEAP + STRIDE * (count + 1), 0));
+	for (allocation_id id = 0; id < count; id++)
+		assert_no_error(block_sink_add(
+			world->sink,
+			(struct block){ at(id), SIZE, BLOCK_USED }));
+}
+
+static void world_deinit(struct world *world)
+{
+	if (world->incoming)
+		graph_destroy(world->incoming);
+	if (world->graph)
+		graph_destroy(world->graph);
+	if (world->index)
+		allocation_index_destroy(world->index);
+	if (world->image)
+		image_close(world->image);
+	block_sink_destroy(world->sink);
+	findings_deinit(&world->findings);
+	core_deinit(&world->core);
+	assert_int_equal(world->account.used, 0);
+}
+DEFINE_DEINIT(world_deinit, struct world)
+
+/* The word of that number in the block is value. */
+static void set(struct world *world, allocation_id id, size_t word,
+		uint64_t value)
+{
+	core_set(&world->core, at(id) + 8 * word, value);
+}
+
+static void scan(struct world *world)
+{
+	core_write_file(&world->core);
+	assert_no_error(
+		image_open(world->core.path, &world->findings, &world->image));
+	assert_no_error(allocation_index_create(world->sink, &world->index));
+	assert_no_error(graph_create(world->image, world->index,
+				     &world->account, &world->progress,
+				     &world->graph));
+	assert_no_error(graph_transpose(world->graph, &world->account,
+					&world->progress, &world->incoming));
+}
+
+static void assert_edges(struct edges edges, const allocation_id *expected)
+{
+	for (size_t i = 0; i < edges.count; i++)
+		assert_int_equal(edges.targets[i], expected[i]);
+	assert_int_equal(expected[edges.count], NO_ALLOCATION);
+}
+
+#define ASSERT_EDGES(edges, ...) \
+	assert_edges((edges),    \
+		     (const allocation_id[]){ __VA_ARGS__, NO_ALLOCATION })
+
+static void test_references_are_in_order_of_the_words(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	world_init(&world, 4);
+	set(&world, 1, 0, at(3));
+	set(&world, 1, 2, at(0));
+	set(&world, 1, 6, at(2));
+	set(&world, 3, 0, at(0));
+	scan(&world);
+	ASSERT_EDGES(graph_outgoing(world.graph, 0), NO_ALLOCATION);
+	ASSERT_EDGES(graph_outgoing(world.graph, 1), 3, 0, 2);
+	ASSERT_EDGES(graph_outgoing(world.graph, 2), NO_ALLOCATION);
+	ASSERT_EDGES(graph_outgoing(world.graph, 3), 0);
+	assert_int_equal(graph_edge_count(world.graph), 4);
+}
+
+static void test_reference_may_point_into_the_middle(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	world_init(&world, 3);
+	set(&world, 0, 0, at(1) + 17);
+	set(&world, 0, 1, at(2) + SIZE - 1);
+	/* One past the end is not in it. */
+	set(&world, 1, 0, at(2) + SIZE);
+	set(&world, 1, 1, at(0) - 1);
+	scan(&world);
+	ASSERT_EDGES(graph_outgoing(world.graph, 0), 1, 2);
+	ASSERT_EDGES(graph_outgoing(world.graph, 1), NO_ALLOCATION);
+}
+
+/* The word behind SIZE is the allocator's. */
+static void test_only_aligned_words_of_the_allocation_count(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+	uint64_t target = at(1);
+
+	world_init(&world, 2);
+	set(&world, 0, SIZE / 8, target);
+	memcpy(core_at(&world.core, at(0) + 12, 8), &target, 8);
+	scan(&world);
+	ASSERT_EDGES(graph_outgoing(world.graph, 0), NO_ALLOCATION);
+}
+
+static void test_reference_to_itself_is_none(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	world_init(&world, 2);
+	set(&world, 0, 0, at(0));
+	set(&world, 0, 1, at(0) + 8);
+	set(&world, 1, 0, at(1) + SIZE - 1);
+	scan(&world);
+	assert_int_equal(graph_edge_count(world.graph), 0);
+}
+
+static void test_only_repeats_in_a_row_are_left_out(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	world_init(&world, 3);
+	set(&world, 0, 0, at(1));
+	set(&world, 0, 1, at(1) + 8);
+	set(&world, 0, 2, at(2));
+	set(&world, 0, 3, at(1));
+	set(&world, 2, 0, at(1));
+	scan(&world);
+	ASSERT_EDGES(graph_outgoing(world.graph, 0), 1, 2, 1);
+	ASSERT_EDGES(graph_outgoing(world.graph, 2), 1);
+	ASSERT_EDGES(graph_outgoing(world.incoming, 1), 0, 2);
+	ASSERT_EDGES(graph_outgoing(world.incoming, 2), 0);
+	ASSERT_EDGES(graph_outgoing(world.incoming, 0), NO_ALLOCATION);
+	assert_int_equal(graph_edge_count(world.incoming), 3);
+}
+
+static void test_free_block_is_referred_to_but_refers_to_none(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	world_init(&world, 4);
+	block_sink_restate(world.sink, at(1), BLOCK_FREE);
+	block_sink_restate(world.sink, at(2), BLOCK_CACHED);
+	set(&world, 0, 0, at(1));
+	set(&world, 0, 1, at(2));
+	set(&world, 1, 0, at(3));
+	set(&world, 2, 0, at(3));
+	scan(&world);
+	ASSERT_EDGES(graph_outgoing(world.graph, 0), 1, 2);
+	assert_int_equal(graph_edge_count(world.graph), 2);
+	ASSERT_EDGES(graph_outgoing(world.incoming, 2), 0);
+	ASSERT_EDGES(graph_outgoing(world.incoming, 3), NO_ALLOCATION);
+}
+
+/* Part of the block is not in the core; what is behind it is. */
+static void test_absent_memory_hides_only_what_is_in_it(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+	struct core *core = &world.core;
+	const uint64_t high = HEAP + 0x10000;
+
+	world_init(&world, 2);
+	core_add(core, high, 0x1000, RIGHTS_RW);
+	core_add_part(core, high + 0x1000, 0x1000, 0, RIGHTS_RW);
+	core_add(core, high + 0x2000, 0x1000, RIGHTS_RW);
+	assert_no_error(block_sink_region(world.sink, high, high + 0x3000, 0));
+	assert_no_error(block_sink_add(
+		world.sink, (struct block){ high, 0x3000, BLOCK_USED }));
+	core_set(core, high + 0xff8, at(0));
+	core_set(core, high + 0x2000, at(1));
+	scan(&world);
+	ASSERT_EDGES(graph_outgoing(world.graph, 2), 0, 1);
+}
+
+static void test_allocation_may_be_in_several_segments(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+	const uint64_t high = HEAP + 0x10000;
+
+	world_init(&world, 2);
+	core_add(&world.core, high, 0x1000, RIGHTS_RW);
+	core_add(&world.core, high + 0x1000, 0x1000, RIGHTS_RW);
+	assert_no_error(
+		block_sink_region(world.sink, high + 0xff0, high + 0x1010, 0));
+	assert_no_error(block_sink_add(
+		world.sink, (struct block){ high + 0xff0, 32, BLOCK_USED }));
+	core_set(&world.core, high + 0xff8, at(1));
+	core_set(&world.core, high + 0x1000, at(0));
+	scan(&world);
+	ASSERT_EDGES(graph_outgoing(world.graph, 2), 1, 0);
+}
+
+static void mark(struct world *world, struct bitmap *from,
+		 struct bitmap *reached)
+{
+	assert_no_error(bitmap_init(reached, world->count, &world->account));
+	assert_no_error(graph_mark(world->graph, from, reached, &world->account,
+				   &world->progress));
+}
+
+static void test_marking_reaches_rings_and_free_blocks_but_no_more(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+	_cleanup_(bitmap_deinit) struct bitmap from = { 0 }, reached = { 0 };
+
+	world_init(&world, 6);
+	block_sink_restate(world.sink, at(4), BLOCK_FREE);
+	set(&world, 0, 0, at(1));
+	set(&world, 1, 0, at(2));
+	set(&world, 2, 0, at(0));
+	set(&world, 2, 1, at(4));
+	set(&world, 4, 0, at(5));
+	set(&world, 3, 0, at(0));
+	scan(&world);
+	assert_no_error(bitmap_init(&from, 6, &world.account));
+	bitmap_set(&from, 1);
+	mark(&world, &from, &reached);
+	assert_int_equal(reached.words[0], 1 << 0 | 1 << 1 | 1 << 2 | 1 << 4);
+}
+
+static void test_interrupt_ends_scan_and_transposition(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+	struct graph *graph;
+
+	world_init(&world, 3);
+	set(&world, 0, 0, at(1));
+	scan(&world);
+	world.progress.interrupted = true;
+	assert_error(graph_create(world.image, world.index, &world.account,
+				  &world.progress, &graph),
+		     ERROR_INTERRUPTED, "interrupted");
+	assert_error(graph_transpose(world.graph, &world.account,
+				     &world.progress, &graph),
+		     ERROR_INTERRUPTED, "interrupted");
+}
+
+static void test_heap_without_allocations_has_an_empty_graph(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+	_cleanup_(bitmap_deinit) struct bitmap from = { 0 }, reached = { 0 };
+
+	world_init(&world, 0);
+	core_add(&world.core, HEAP + 0x1000, 0x1000, RIGHTS_RW);
+	scan(&world);
+	assert_int_equal(graph_edge_count(world.graph), 0);
+	assert_no_error(bitmap_init(&from, 0, &world.account));
+	mark(&world, &from, &reached);
+}
+
+static uint64_t seed = 1;
+
+/* The same numbers on each run. */
+static uint64_t random_below(uint64_t bound)
+{
+	seed = seed * 6364136223846793005 + 1442695040888963407;
+	return (seed >> 33) % bound;
+}
+
+enum { MANY = 40000, WORDS = 3 };
+
+/* Random references; many allocations have none, and none refers to itself. */
+static void fill(struct world *world, allocation_id (*targets)[WORDS])
+{
+	for (allocation_id id = 0; id < MANY; id++) {
+		for (size_t i = 0; i < WORDS; i++) {
+			allocation_id target =
+				(allocation_id)random_below(MANY);
+
+			targets[id][i] = NO_ALLOCATION;
+			if (random_below(3) > 0 || target == id)
+				continue;
+			targets[id][i] = target;
+			set(world, id, 2 * i, at(target) + random_below(SIZE));
+		}
+	}
+}
+
+/* Spread from as long as anything new is found. */
+static void mark_model(allocation_id (*targets)[WORDS], bool *reached)
+{
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (allocation_id id = 0; id < MANY; id++)
+			for (size_t i = 0; i < WORDS && reached[id]; i++) {
+				allocation_id target = targets[id][i];
+
+				if (target == NO_ALLOCATION || reached[target])
+					continue;
+				reached[target] = changed = true;
+			}
+	}
+}
+
+static void assert_marked(struct world *world, allocation_id (*targets)[WORDS])
+{
+	_cleanup_(bitmap_deinit) struct bitmap from = { 0 }, marked = { 0 };
+	_cleanup_(free) bool *reached = calloc(MANY, sizeof(*reached));
+
+	assert_non_null(reached);
+	assert_no_error(bitmap_init(&from, MANY, &world->account));
+	for (int i = 0; i < 5; i++) {
+		size_t id = random_below(MANY);
+
+		bitmap_set(&from, id);
+		reached[id] = true;
+	}
+	mark_model(targets, reached);
+	mark(world, &from, &marked);
+	for (size_t id = 0; id < MANY; id++)
+		assert_int_equal(bitmap_get(&marked, id), reached[id]);
+}
+
+/* Whether row has id, and each of its ids once, upwards. */
+static bool row_has(struct edges row, allocation_id id)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < row.count; i++) {
+		found = found || row.targets[i] == id;
+		assert_true(i == 0 || row.targets[i - 1] < row.targets[i]);
+	}
+	return found;
+}
+
+/* More allocations than one thread scans in one go. */
+static void test_large_graph_agrees_with_its_references(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+	_cleanup_(free) allocation_id(*targets)[WORDS] =
+		calloc(MANY, sizeof(*targets));
+	uint64_t pairs = 0;
+
+	assert_non_null(targets);
+	world_init(&world, MANY);
+	fill(&world, targets);
+	scan(&world);
+	for (allocation_id id = 0; id < MANY; id++) {
+		struct edges row = graph_outgoing(world.graph, id);
+		size_t place = 0;
+
+		for (size_t i = 0; i < WORDS; i++) {
+			if (targets[id][i] == NO_ALLOCATION)
+				continue;
+			if (place == 0 ||
+			    row.targets[place - 1] != targets[id][i])
+				assert_int_equal(row.targets[place++],
+						 targets[id][i]);
+			assert_true(row_has(
+				graph_outgoing(world.incoming, targets[id][i]),
+				id));
+		}
+		assert_int_equal(place, row.count);
+		pairs += row.count;
+	}
+	assert_int_equal(graph_edge_count(world.graph), pairs);
+	assert_true(graph_edge_count(world.incoming) <= pairs);
+	for (int i = 0; i < 5; i++)
+		assert_marked(&world, targets);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_references_are_in_order_of_the_words),
+		cmocka_unit_test(test_reference_may_point_into_the_middle),
+		cmocka_unit_test(
+			test_only_aligned_words_of_the_allocation_count),
+		cmocka_unit_test(test_reference_to_itself_is_none),
+		cmocka_unit_test(test_only_repeats_in_a_row_are_left_out),
+		cmocka_unit_test(
+			test_free_block_is_referred_to_but_refers_to_none),
+		cmocka_unit_test(test_absent_memory_hides_only_what_is_in_it),
+		cmocka_unit_test(test_allocation_may_be_in_several_segments),
+		cmocka_unit_test(
+			test_marking_reaches_rings_and_free_blocks_but_no_more),
+		cmocka_unit_test(test_interrupt_ends_scan_and_transposition),
+		cmocka_unit_test(
+			test_heap_without_allocations_has_an_empty_graph),
+		cmocka_unit_test(test_large_graph_agrees_with_its_references),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,359 @@
+#include "analyzer/graph/roots.h"
+
+#include "tests/analyzer/image/core_builder.h"
+
+/* The heap has blocks of SIZE bytes; what else there is refers to them. */
+static const uint64_t HEAP = 0x555500000000, SIZE = 32, BLOCKS = 8,
+		      DATA = 0x7f0000000000, STACK = 0x7ffc00000000,
+		      RSP = STACK + 0x1000, LENGTH = 0x2000;
+
+struct world {
+	struct core core;
+	struct user_regs_struct registers;
+	uint8_t vectors[2696];
+	size_t vectors_size; /* 0: there are none */
+	struct findings findings;
+	struct memory_account account;
+	struct progress progress;
+	struct block_sink *sink;
+	struct image *image;
+	struct program *program;
+	struct allocation_index *index;
+	struct roots *roots;
+};
+
+static uint64_t at(allocation_id id)
+{
+	return HEAP + SIZE * id;
+}
+
+static void world_init(struct world *world)
+{
+	struct core *core = &world->core;
+
+	*world = (struct world){ .registers = { .rsp = RSP } };
+	core_init(core);
+	core_add(core, HEAP, SIZE * BLOCKS, RIGHTS_RW);
+	core_add(core, DATA, LENGTH, RIGHTS_RW);
+	core_add(core, STACK, LENGTH, RIGHTS_RW);
+	core_add_auxiliary(core, AT_RANDOM, STACK + LENGTH - 0x100);
+	assert_no_error(block_sink_create(&world->account, &world->sink));
+	assert_no_error(
+		block_sink_region(world->sink, HEAP, HEAP + SIZE * BLOCKS, 0));
+	for (allocation_id id = 0; id < BLOCKS; id++)
+		assert_no_error(block_sink_add(
+			world->sink,
+			(struct block){ at(id), SIZE, BLOCK_USED }));
+}
+
+static void world_deinit(struct world *world)
+{
+	if (world->roots)
+		roots_destroy(world->roots);
+	if (world->index)
+		allocation_index_destroy(world->index);
+	if (world->program)
+		program_destroy(world->program);
+	if (world->image)
+		image_close(world->image);
+	block_sink_destroy(world->sink);
+	findings_deinit(&world->findings);
+	core_deinit(&world->core);
+	assert_int_equal(world->account.used, 0);
+}
+DEFINE_DEINIT(world_deinit, struct world)
+
+static void find_roots(struct world *world)
+{
+	core_add_thread(&world->core, 11, &world->registers);
+	if (world->vectors_size)
+		core_add_vectors(&world->core, world->vectors,
+				 world->vectors_size);
+	core_write_file(&world->core);
+	assert_no_error(
+		image_open(world->core.path, &world->findings, &world->image));
+	assert_no_error(program_create(world->image, &world->findings,
+				       &world->program));
+	assert_no_error(allocation_index_create(world->sink, &world->index));
+	assert_no_error(roots_create(world->image, world->program, world->index,
+				     &world->account, &world->progress,
+				     &world->roots));
+}
+
+/* Each kind's targets, as bits by id. */
+static void assert_targets(const struct world *world, uint64_t statics,
+			   uint64_t stacks, uint64_t registers)
+{
+	const uint64_t expected[] = { statics, stacks, registers };
+
+	for (enum root_kind kind = 0; kind < ROOT_KINDS; kind++)
+		assert_int_equal(root_targets(world->roots, kind)->words[0],
+				 expected[kind]);
+}
+
+static void test_each_kind_of_root_has_its_targets(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	world_init(&world);
+	core_set(&world.core, DATA, at(0));
+	core_set(&world.core, DATA + LENGTH - 8, at(1) + SIZE - 1);
+	core_set(&world.core, RSP + 8, at(2));
+	core_set(&world.core, STACK + LENGTH - 8, at(0));
+	world.registers.r12 = at(3) + 5;
+	world.registers.rax = at(4) + SIZE; /* one past it: the next */
+	find_roots(&world);
+	assert_targets(&world, 1 << 0 | 1 << 1, 1 << 2 | 1 << 0,
+		       1 << 3 | 1 << 5);
+}
+
+static void test_unaligned_word_in_memory_is_no_reference(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+	uint64_t target = at(0);
+
+	world_init(&world);
+	memcpy(core_at(&world.core, DATA + 12, 8), &target, 8);
+	find_roots(&world);
+	assert_targets(&world, 0, 0, 0);
+}
+
+static void test_dead_stack_is_no_root_but_its_red_zone_is(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	world_init(&world);
+	core_set(&world.core, STACK, at(0));
+	core_set(&world.core, RSP - RED_ZONE - 8, at(1));
+	core_set(&world.core, RSP - RED_ZONE, at(2));
+	core_set(&world.core, RSP - 8, at(3));
+	find_roots(&world);
+	assert_targets(&world, 0, 1 << 2 | 1 << 3, 0);
+}
+
+static void test_what_an_allocator_claims_is_no_root(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	world_init(&world);
+	assert_no_error(
+		block_sink_claim(world.sink, DATA + 0x100, DATA + 0x200));
+	core_set(&world.core, DATA + 0xf8, at(0));
+	core_set(&world.core, DATA + 0x100, at(1));
+	core_set(&world.core, DATA + 0x1f8, at(2));
+	core_set(&world.core, DATA + 0x200, at(3));
+	/* Nor is the heap. */
+	core_set(&world.core, at(4), at(5));
+	find_roots(&world);
+	assert_targets(&world, 1 << 0 | 1 << 3, 0, 0);
+}
+
+/* Neighbours of a heap's region in the same mapping are the program's own. */
+static void test_mapping_is_a_root_around_the_heap_in_it(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+	const uint64_t mapping = DATA + 0x100000;
+
+	world_init(&world);
+	core_add(&world.core, mapping, LENGTH, RIGHTS_RW);
+	assert_no_error(block_sink_region(world.sink, mapping + 0x800,
+					  mapping + 0x900, 0));
+	assert_no_error(
+		block_sink_add(world.sink, (struct block){ mapping + 0x810,
+							   0xf0, BLOCK_USED }));
+	core_set(&world.core, mapping, at(0));
+	core_set(&world.core, mapping + 0x7f8, at(1));
+	core_set(&world.core, mapping + 0x808, at(2));
+	core_set(&world.core, mapping + 0x900, at(3));
+	find_roots(&world);
+	assert_targets(&world, 1 << 0 | 1 << 1 | 1 << 3, 0, 0);
+}
+
+static void test_only_memory_that_was_written_is_a_root(void **state)
+{
+	const uint64_t relocated = DATA + 0x100000, code = DATA + 0x200000,
+		       hidden = DATA + 0x300000;
+	_cleanup_(world_deinit) struct world world;
+
+	world_init(&world);
+	core_add(&world.core, relocated, 0x1000, RIGHT_READ);
+	core_add(&world.core, code, 0x1000, RIGHT_READ | RIGHT_EXECUTE);
+	core_add(&world.core, hidden, 0x1000, 0);
+	core_set(&world.core, relocated, at(0));
+	core_set(&world.core, code, at(1));
+	core_set(&world.core, hidden, at(2));
+	find_roots(&world);
+	assert_targets(&world, 1 << 0, 0, 0);
+}
+
+static void test_free_block_is_no_target(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	world_init(&world);
+	block_sink_restate(world.sink, at(0), BLOCK_FREE);
+	block_sink_restate(world.sink, at(1), BLOCK_CACHED);
+	core_set(&world.core, DATA, at(0));
+	core_set(&world.core, RSP, at(1));
+	world.registers.rbx = at(1);
+	find_roots(&world);
+	assert_targets(&world, 0, 0, 0);
+}
+
+/* Where xmm registers stand in the state, and the upper parts of others. */
+enum { XMM = 160, YMM = 576, ZMM_INTEL = 1152, ZMM_AMD = 896 };
+
+/* Put value at that byte of vector register number, whose parts are torn. */
+static void set_vector(struct world *world, size_t zmm, size_t number,
+		       size_t byte, uint64_t value)
+{
+	for (size_t i = byte; i < byte + sizeof(value); i++, value >>= 8)
+		world->vectors[i < 16	? XMM + 16 * number + i
+			       : i < 32 ? YMM + 16 * number + i - 16
+					: zmm + 32 * number + i - 32] =
+			(uint8_t)value;
+}
+
+static void test_vector_register_holds_references_at_any_byte(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	world_init(&world);
+	world.vectors_size = 832;
+	set_vector(&world, 0, 0, 0, at(0));
+	set_vector(&world, 0, 3, 5, at(1));
+	set_vector(&world, 0, 15, 24, at(2));
+	/* Across the halves of a ymm register. */
+	set_vector(&world, 0, 5, 13, at(3));
+	find_roots(&world);
+	assert_targets(&world, 0, 0, 0xf);
+}
+
+static void test_wide_vector_register_is_torn_in_three(void **state)
+{
+	static const struct {
+		size_t size, zmm;
+	} processors[] = { { 2696, ZMM_INTEL }, { 2440, ZMM_AMD } };
+
+	for (size_t i = 0; i < 2; i++) {
+		_cleanup_(world_deinit) struct world world;
+
+		world_init(&world);
+		world.vectors_size = processors[i].size;
+		set_vector(&world, processors[i].zmm, 2, 9, at(0));
+		set_vector(&world, processors[i].zmm, 7, 29, at(1));
+		set_vector(&world, processors[i].zmm, 15, 56, at(2));
+		find_roots(&world);
+		assert_targets(&world, 0, 0, 7);
+	}
+}
+
+struct visited {
+	struct anchor anchors[8];
+	size_t count, most;
+};
+
+static bool visit(void *data, const struct anchor *anchor)
+{
+	struct visited *visited = data;
+
+	visited->anchors[visited->count++] = *anchor;
+	return visited->count < visited->most;
+}
+
+static void test_anchors_are_visited_by_kind_and_address(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+	_cleanup_(bitmap_deinit) struct bitmap targets = { 0 };
+	struct visited visited = { .most = 8 };
+	const struct anchor *anchors = visited.anchors;
+
+	world_init(&world);
+	block_sink_restate(world.sink, at(1), BLOCK_FREE);
+	core_set(&world.core, DATA + 0x10, at(0));
+	core_set(&world.core, DATA + 0x20, at(2));
+	core_set(&world.core, DATA + 0x30, at(1));
+	core_set(&world.core, RSP, at(0));
+	world.registers.rdi = at(0);
+	find_roots(&world);
+	assert_no_error(bitmap_init(&targets, BLOCKS, &world.account));
+	bitmap_set(&targets, 0);
+	bitmap_set(&targets, 1);
+	roots_visit(world.roots, &targets, visit, &visited);
+	assert_int_equal(visited.count, 4);
+	assert_int_equal(anchors[0].kind, ROOT_STATIC);
+	assert_int_equal(anchors[0].address, DATA + 0x10);
+	assert_int_equal(anchors[0].target, 0);
+	assert_int_equal(anchors[0].thread, NO_THREAD);
+	assert_int_equal(anchors[1].address, DATA + 0x30);
+	assert_int_equal(anchors[1].target, 1);
+	assert_int_equal(anchors[2].kind, ROOT_STACK);
+	assert_int_equal(anchors[2].address, RSP);
+	assert_int_equal(anchors[2].thread, 0);
+	assert_int_equal(anchors[3].kind, ROOT_REGISTER);
+	assert_string_equal(anchors[3].register_name, "rdi");
+	assert_int_equal(anchors[3].address, 0);
+	visited = (struct visited){ .most = 2 };
+	roots_visit(world.roots, &targets, visit, &visited);
+	assert_int_equal(visited.count, 2);
+}
+
+static void test_ranges_are_by_address_and_leave_the_dead_out(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+	struct root_range range;
+
+	world_init(&world);
+	assert_no_error(
+		block_sink_claim(world.sink, DATA + 0x100, DATA + 0x200));
+	find_roots(&world);
+	assert_int_equal(root_range_count(world.roots), 3);
+	range = root_range(world.roots, 0);
+	assert_int_equal(range.start, DATA);
+	assert_int_equal(range.end, DATA + 0x100);
+	assert_int_equal(range.kind, ROOT_STATIC);
+	range = root_range(world.roots, 1);
+	assert_int_equal(range.start, DATA + 0x200);
+	assert_int_equal(range.end, DATA + LENGTH);
+	range = root_range(world.roots, 2);
+	assert_int_equal(range.start, RSP - RED_ZONE);
+	assert_int_equal(range.end, STACK + LENGTH);
+	assert_int_equal(range.kind, ROOT_STACK);
+	assert_int_equal(range.thread, 0);
+}
+
+static void test_interrupt_ends_the_scan(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+	struct roots *roots;
+
+	world_init(&world);
+	find_roots(&world);
+	world.progress.interrupted = true;
+	assert_error(roots_create(world.image, world.program, world.index,
+				  &world.account, &world.progress, &roots),
+		     ERROR_INTERRUPTED, "interrupted");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_kind_of_root_has_its_targets),
+		cmocka_unit_test(test_unaligned_word_in_memory_is_no_reference),
+		cmocka_unit_test(
+			test_dead_stack_is_no_root_but_its_red_zone_is),
+		cmocka_unit_test(test_what_an_allocator_claims_is_no_root),
+		cmocka_unit_test(test_mapping_is_a_root_around_the_heap_in_it),
+		cmocka_unit_test(test_only_memory_that_was_written_is_a_root),
+		cmocka_unit_test(test_free_block_is_no_target),
+		cmocka_unit_test(
+			test_vector_register_holds_references_at_any_byte),
+		cmocka_unit_test(test_wide_vector_register_is_torn_in_three),
+		cmocka_unit_test(test_anchors_are_visited_by_kind_and_address),
+		cmocka_unit_test(
+			test_ranges_are_by_address_and_leave_the_dead_out),
+		cmocka_unit_test(test_interrupt_ends_the_scan),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+#include "analyzer/heap/index.h"
+
+#include "tests/assertions.h"
+
+static struct memory_account account;
+
+static struct block_sink *new_sink(void)
+{
+	struct block_sink *sink;
+
+	assert_no_error(block_sink_create(&account, &sink));
+	return sink;
+}
+
+static void begin(struct block_sink *sink, uint64_t start, uint64_t end)
+{
+	assert_no_error(block_sink_region(sink, start, end, 0));
+}
+
+static void add(struct block_sink *sink, uint64_t start, uint64_t size,
+		enum block_state block_state)
+{
+	assert_no_error(block_sink_add(
+		sink, (struct block){ start, size, block_state }));
+}
+
+static void test_state_can_be_put_right_afterwards(void **state)
+{
+	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
+	_cleanup_(allocation_index_destroy) struct allocation_index *index =
+		NULL;
+
+	begin(sink, 0x2000, 0x3000);
+	add(sink, 0x2010, 24, BLOCK_USED);
+	add(sink, 0x2030, 24, BLOCK_USED);
+	begin(sink, 0x1000, 0x2000);
+	add(sink, 0x1010, 24, BLOCK_FREE);
+	assert_int_equal(block_sink_count(sink), 3);
+	assert_true(block_sink_restate(sink, 0x2030, BLOCK_CACHED));
+	assert_true(block_sink_restate(sink, 0x1010, BLOCK_USED));
+	assert_false(block_sink_restate(sink, 0x2020, BLOCK_FREE));
+	assert_false(block_sink_restate(sink, 0x2038, BLOCK_FREE));
+	assert_false(block_sink_restate(sink, 0x2000, BLOCK_FREE));
+	assert_false(block_sink_restate(sink, 0x5000, BLOCK_FREE));
+	assert_no_error(allocation_index_create(sink, &index));
+	assert_int_equal(allocation_state(index, 0), BLOCK_USED);
+	assert_int_equal(allocation_state(index, 1), BLOCK_USED);
+	assert_int_equal(allocation_state(index, 2), BLOCK_CACHED);
+}
+
+static void test_block_below_an_address_is_the_nearest_of_all(void **state)
+{
+	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
+	struct block block;
+
+	begin(sink, 0x3000, 0x4000);
+	add(sink, 0x3010, 24, BLOCK_USED);
+	add(sink, 0x3030, 40, BLOCK_USED);
+	begin(sink, 0x1000, 0x2000);
+	add(sink, 0x1010, 24, BLOCK_USED);
+	begin(sink, 0x2000, 0x3000);
+	assert_false(block_sink_below(sink, 0x1010, &block));
+	assert_true(block_sink_below(sink, 0x1011, &block));
+	assert_int_equal(block.start, 0x1010);
+	assert_true(block_sink_below(sink, 0x3010, &block));
+	assert_int_equal(block.start, 0x1010);
+	assert_int_equal(block.size, 24);
+	assert_true(block_sink_below(sink, 0x3030, &block));
+	assert_int_equal(block.start, 0x3010);
+	assert_true(block_sink_below(sink, UINT64_MAX, &block));
+	assert_int_equal(block.start, 0x3030);
+	assert_int_equal(block.size, 40);
+}
+
+static void test_size_of_a_large_block_below_is_exact(void **state)
+{
+	const uint64_t start = 0x10000000000, size = 5ull << 30;
+	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
+	struct block block;
+
+	begin(sink, start, start + 2 * size);
+	add(sink, start + 16, size, BLOCK_USED);
+	assert_true(block_sink_below(sink, start + size + 0x100, &block));
+	assert_int_equal(block.size, size);
+}
+
+struct visited {
+	uint64_t starts[8];
+	size_t count, most;
+};
+
+static bool visit(void *data, struct block block)
+{
+	struct visited *visited = data;
+
+	visited->starts[visited->count++] = block.start;
+	return visited->count < visited->most;
+}
+
+static void test_visit_meets_only_what_is_used_from_the_first_on(void **state)
+{
+	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
+	struct visited visited = { .most = 8 };
+
+	begin(sink, 0x1000, 0x2000);
+	add(sink, 0x1010, 24, BLOCK_USED);
+	add(sink, 0x1030, 24, BLOCK_USED);
+	add(sink, 0x1050, 24, BLOCK_CACHED);
+	begin(sink, 0x3000, 0x4000);
+	add(sink, 0x3010, 24, BLOCK_FREE);
+	add(sink, 0x3030, 24, BLOCK_USED);
+	block_sink_visit_used(sink, 1, visit, &visited);
+	assert_int_equal(visited.count, 2);
+	assert_int_equal(visited.starts[0], 0x1030);
+	assert_int_equal(visited.starts[1], 0x3030);
+	visited = (struct visited){ .most = 1 };
+	block_sink_visit_used(sink, 0, visit, &visited);
+	assert_int_equal(visited.count, 1);
+	assert_int_equal(visited.starts[0], 0x1010);
+}
+
+static void test_region_that_was_cut_claims_no_more_than_is_left(void **state)
+{
+	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
+	_cleanup_(allocation_index_destroy) struct allocation_index *index =
+		NULL;
+
+	begin(sink, 0x1000, 0x9000);
+	add(sink, 0x1010, 24, BLOCK_USED);
+	block_sink_cut(sink, 0x1800);
+	assert_no_error(allocation_index_create(sink, &index));
+	assert_int_equal(heap_region(index, 0)->end, 0x1800);
+	assert_int_equal(heap_claim(index, 0).end, 0x1800);
+	assert_int_equal(allocation_find(index, 0x1010), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_state_can_be_put_right_afterwards),
+		cmocka_unit_test(
+			test_block_below_an_address_is_the_nearest_of_all),
+		cmocka_unit_test(test_size_of_a_large_block_below_is_exact),
+		cmocka_unit_test(
+			test_visit_meets_only_what_is_used_from_the_first_on),
+		cmocka_unit_test(
+			test_region_that_was_cut_claims_no_more_than_is_left),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
