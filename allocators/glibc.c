@@ -84,11 +84,12 @@ static struct error *walk_main(struct glibc_heap *heap, struct block_sink *sink,
 			       struct memory_range *ret_done)
 {
 	const struct region *region = image_find(heap->context.image, base);
-	uint64_t end;
+	const struct view view = { heap->context.image };
+	uint64_t stated = heap->arenas[arena].stated_size, end;
 	struct error *error;
 
 	*ret_done = (struct memory_range){ 0 };
-	if (base == 0 || heap->arenas[arena].stated_size == 0)
+	if (base == 0 || stated == 0)
 		return NULL;
 	if (!region || !(region->rights & RIGHT_WRITE) || !region->bytes) {
 		findings_add(heap->context.findings, FINDING_INCOMPLETE,
@@ -98,8 +99,14 @@ static struct error *walk_main(struct glibc_heap *heap, struct block_sink *sink,
 			     base);
 		return NULL;
 	}
-	/* Parts of one mapping: the core may hold only some of them. */
-	end = region->end;
+	/*
+	 * What the arena says is its own, and more if it is not all in a row.
+	 */
+	end = view_reach(&view, base,
+			 stated < UINT64_MAX - base ? base + stated
+						    : UINT64_MAX);
+	if (end < region->end)
+		end = region->end;
 	while ((region = image_find(heap->context.image, end)) &&
 	       (region->rights & RIGHT_WRITE) && !region->mapping)
 		end = region->end;
@@ -152,6 +159,15 @@ static void check_counts(struct glibc_heap *heap, const struct block_sink *sink)
 	}
 }
 
+static bool is_done(const struct memory_range *done, size_t count,
+		    uint64_t address)
+{
+	for (size_t i = 0; i < count; i++)
+		if (address >= done[i].start && address < done[i].end)
+			return true;
+	return false;
+}
+
 static struct error *glibc_walk(struct heap *base, arena_number first,
 				struct block_sink *sink)
 {
@@ -166,13 +182,19 @@ static struct error *glibc_walk(struct heap *base, arena_number first,
 	heap->first_block = block_sink_count(sink);
 	if (!error)
 		error = claim_arenas(heap, sink);
-	for (size_t i = 0; i < heap->arena_count && !error; i++)
-		if (heap->arenas[i].main) {
-			error = walk_main(heap, sink, i,
-					  heap->parameters[done_count].base,
-					  &done[done_count]);
-			done_count++;
-		}
+	for (size_t i = 0; i < heap->arena_count && !error; i++) {
+		uint64_t heap_base;
+
+		if (!heap->arenas[i].main)
+			continue;
+		heap_base = heap->parameters[done_count].base;
+		/* Two that claim the same memory: only the first is believed.
+		 */
+		if (is_done(done, done_count, heap_base))
+			heap_base = 0;
+		error = walk_main(heap, sink, i, heap_base, &done[done_count]);
+		done_count++;
+	}
 	if (!error)
 		error = glibc_walk_mapped(heap, sink, done, done_count);
 	if (!error)

@@ -255,6 +255,14 @@ static void report_skip(struct walk *walk, uint64_t chunk, uint64_t skipped)
 {
 	char what_follows[128];
 
+	if (view_is_absent(&walk->view, chunk + 8)) {
+		findings_add(walk->heap->context.findings, FINDING_INCOMPLETE,
+			     "the heap goes on at %#" PRIx64 ", where %" PRIu64
+			     " bytes are not in the core: their allocations "
+			     "are not counted",
+			     chunk, skipped);
+		return;
+	}
 	snprintf(what_follows, sizeof(what_follows),
 		 "%" PRIu64 " bytes are skipped; what is in them still counts "
 		 "as a reference",
@@ -276,6 +284,21 @@ static void report_top(struct walk *walk, uint64_t top, uint64_t header,
 	report_damage(walk,
 		      walk->arena->locked ? FINDING_NOTE : FINDING_INCOMPLETE,
 		      top + 8, what, what_follows);
+}
+
+/* Without a main arena in the core, nobody could know where top is. */
+static void report_lost_top(struct walk *walk, uint64_t chunk)
+{
+	char what[96];
+
+	if (walk->arena->top == 0)
+		return;
+	snprintf(what, sizeof(what),
+		 "the arena at %#" PRIx64 " names %#" PRIx64
+		 " as the free end of its heap (top)",
+		 walk->arena->address, walk->arena->top);
+	report_damage(walk, FINDING_INCOMPLETE, chunk + 8, what,
+		      "The last chunk is taken for it");
 }
 
 /*
@@ -309,6 +332,8 @@ static struct error *skip_fence(struct walk *walk, uint64_t chunk,
 {
 	uint64_t behind = chunk + 2 * (uint64_t)FENCE;
 
+	if (behind > walk->end)
+		behind = walk->end;
 	end_region(walk, behind);
 	*ret_chunk =
 		walk->arena->main ? find_chunk(walk, behind, true) : walk->end;
@@ -332,9 +357,10 @@ static uint64_t expected_end(const struct walk *walk, uint64_t top)
 	for (size_t i = 0; i < heap->parameters_count && arena->main; i++) {
 		uint64_t end = heap->parameters[i].base + arena->stated_size;
 
-		if (heap->parameters[i].base <= top && end > top &&
-		    end <= walk->end)
-			return end & ~(uint64_t)(PAGE - 1);
+		end &= ~(uint64_t)(PAGE - 1);
+		if (heap->parameters[i].base <= top &&
+		    end >= top + MINIMUM_CHUNK && end <= walk->end)
+			return end;
 	}
 	return walk->end;
 }
@@ -371,12 +397,12 @@ static struct error *add_chunk(struct walk *walk, uint64_t chunk,
 	*ret_next = next;
 	if (walk->end - next < HEADER) {
 		/*
-		 * Nothing follows that could lend its first word. Where top is
-		 * not known, this is it.
+		 * Nothing follows that could lend its first word. Only top ends
+		 * so, though the arena names another.
 		 */
 		usable = size - HEADER;
-		believed = walk->arena->top == 0;
 		above = 0;
+		report_lost_top(walk, chunk);
 	} else if (next != walk->arena->top &&
 		   view_word(&walk->view, next + 8, &above)) {
 		believed = sound_header(walk->arena, above, walk->end - next) ||

@@ -145,6 +145,15 @@ static inline bool view_word(struct view *view, uint64_t address, uint64_t *ret)
 	return view_move(view, address, ret);
 }
 
+/*
+ * How far anonymous memory reaches without a gap, from address up to end at
+ * most. A program that protects pages of its heap splits the mapping.
+ */
+uint64_t view_reach(const struct view *view, uint64_t address, uint64_t end);
+
+/* Whether the process had memory at address that the core does not have. */
+bool view_is_absent(const struct view *view, uint64_t address);
+
 static inline const uint64_t *numbers(const struct number_list *list)
 {
 	return list->memory.bytes;

@@ -234,13 +234,16 @@ static void decide_mangling(struct glibc_heap *heap)
 	heap->mangled = mangled >= plain;
 }
 
-/* To be reported when the blocks are known. */
+/* To be reported when the blocks are known. The wrong link leads to next. */
 static struct error *note_broken(struct glibc_heap *heap,
-				 struct glibc_broken_list list)
+				 struct glibc_broken_list list, uint64_t next)
 {
+	const struct view view = { heap->context.image };
 	struct glibc_broken_list *broken;
 
-	if (heap->broken_count >= MAXIMUM_FINDINGS)
+	/* That memory is missing is reported anyway. */
+	if (heap->broken_count >= MAXIMUM_FINDINGS ||
+	    view_is_absent(&view, next))
 		return NULL;
 	broken = reallocarray(heap->broken, heap->broken_count + 1,
 			      sizeof(*broken));
@@ -253,12 +256,14 @@ static struct error *note_broken(struct glibc_heap *heap,
 
 static struct error *note_cache(struct glibc_heap *heap,
 				const struct tcache *tcache, unsigned int bin,
-				uint64_t user)
+				uint64_t user, uint64_t next)
 {
 	heap->cache_damaged = true;
-	return note_broken(heap, (struct glibc_broken_list){
-					 "thread cache", small_bin_size(bin),
-					 tcache->address, user });
+	return note_broken(heap,
+			   (struct glibc_broken_list){ "thread cache",
+						       small_bin_size(bin),
+						       tcache->address, user },
+			   next);
 }
 
 static struct error *collect_tcache_bin(struct glibc_heap *heap,
@@ -275,7 +280,7 @@ static struct error *collect_tcache_bin(struct glibc_heap *heap,
 
 		if (length > MAXIMUM_CACHED || !fits_bin(view, user, bin) ||
 		    !view_word(view, user, &link))
-			return note_cache(heap, tcache, bin, last);
+			return note_cache(heap, tcache, bin, last, user);
 		error = number_list_add(&heap->cached, user - HEADER);
 		if (error)
 			return error;
@@ -289,7 +294,7 @@ static struct error *collect_tcache_bin(struct glibc_heap *heap,
 	if (tcache->layout->counts && length != tcache->counters[bin] &&
 	    length + 1 != tcache->counters[bin] &&
 	    length != tcache->counters[bin] + 1U)
-		return note_cache(heap, tcache, bin, last);
+		return note_cache(heap, tcache, bin, last, 0);
 	return NULL;
 }
 
@@ -333,7 +338,8 @@ static struct error *collect_fastbin(struct glibc_heap *heap,
 			return note_broken(heap,
 					   (struct glibc_broken_list){
 						   "fast bin", size,
-						   arena->address, last });
+						   arena->address, last },
+					   chunk);
 		}
 		error = number_list_add(&heap->fast, chunk);
 		if (error)
@@ -487,6 +493,9 @@ static struct error *walk_bin(struct glibc_heap *heap, uint64_t bin,
 	while (chunk != bin) {
 		struct error *error;
 
+		*ret_broken = 0;
+		if (view_is_absent(&view, chunk))
+			return NULL;
 		*ret_broken = last + HEADER;
 		if (chunk % 16 != 0 || chunk == mark ||
 		    !view_word(&view, chunk + 24, &back))

@@ -106,9 +106,17 @@ static struct error *collect_taken(struct scan *scan,
 	return NULL;
 }
 
+/* Whether what is not to be looked at begins in [start, end). */
+static bool meets_taken(const struct scan *scan, uint64_t start, uint64_t end)
+{
+	return scan->next_taken < scan->taken_count &&
+	       scan->taken[scan->next_taken].start >= start &&
+	       scan->taken[scan->next_taken].start < end;
+}
+
 /*
- * Whether the chunk of a mapping of its own is at address, within [low, high);
- * *ret_start and *ret_end are the mapping then.
+ * Whether the chunk of a mapping of its own is at address, within [low, high)
+ * and what follows without a gap; *ret_start and *ret_end are the mapping then.
  */
 static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low,
 			    uint64_t high, uint64_t *ret_start,
@@ -125,7 +133,9 @@ static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low,
 		size += NEW_TAIL;
 	if (before % 16 != 0 || size % 16 != 0 || size < MINIMUM_CHUNK ||
 	    before > address - low || (address - before) % PAGE != 0 ||
-	    size > high - address || (address + size) % PAGE != 0)
+	    size > UINT64_MAX - address || (address + size) % PAGE != 0 ||
+	    meets_taken(scan, address, address + size) ||
+	    view_reach(&scan->view, high, address + size) < address + size)
 		return false;
 	*ret_start = address - before;
 	*ret_end = address + size;
@@ -304,6 +314,9 @@ static struct error *scan_region(struct scan *scan, const struct region *region)
 {
 	uint64_t low = region->start;
 
+	/* A chunk may reach into this region from the one below. */
+	if (scan->find_count > 0 && scan->finds[scan->find_count - 1].end > low)
+		low = scan->finds[scan->find_count - 1].end;
 	while (low < region->end) {
 		uint64_t high = region->end, next = region->end;
 		struct error *error;
