@@ -8,11 +8,12 @@
 enum {
 	MAXIMUM_ARENAS = 1 << 16,
 	BIN_BYTES = BINS * 16,
-	BIN_MAP = 16,		/* bytes of the bitmap behind the bins */
-	NEXT_FREE = 8,		/* from next to next_free */
-	ATTACHED = 16,		/* from next to attached_threads */
-	NEAR = 16 << 10,	/* how far mp_ may be from main_arena */
-	MINIMUM_SELF_BINS = 32, /* empty or well linked, of 127 */
+	BIN_MAP = 16,		 /* bytes of the bitmap behind the bins */
+	NEXT_FREE = 8,		 /* from next to next_free */
+	ATTACHED = 16,		 /* from next to attached_threads */
+	NEAR = 16 << 10,	 /* how far mp_ may be from main_arena */
+	PROGRESS_STEP = 1 << 20, /* bytes */
+	MINIMUM_SELF_BINS = 32,	 /* empty or well linked, of 127 */
 };
 
 /* fastbins, top, bins, next, system_mem, sizeof */
@@ -158,8 +159,9 @@ static struct error *try_bins(struct glibc_heap *heap, uint64_t end)
 	for (size_t i = 0; i < LAYOUTS; i++) {
 		uint64_t address = bins - layouts[i].bins;
 
-		if (ring_closes(&view, &layouts[i], address) &&
-		    bins_fit(&view, bins) && !known_arena(heap, address))
+		if (bins_fit(&view, bins) &&
+		    ring_closes(&view, &layouts[i], address) &&
+		    !known_arena(heap, address))
 			return add_ring(heap, &view, &layouts[i], address);
 	}
 	return NULL;
@@ -199,6 +201,9 @@ static struct error *scan_region(struct glibc_heap *heap,
 		uint64_t address = region->start + i, words[4];
 		struct error *error;
 
+		if (i % PROGRESS_STEP == 0 &&
+		    !progress_step(heap->context.progress, 0))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
 		memcpy(words, region->bytes + i, sizeof(words));
 		/* Nothing else points just below itself. */
 		if (words[0] == address - 16 && words[1] == address - 16 &&

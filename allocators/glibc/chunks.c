@@ -461,8 +461,12 @@ struct error *glibc_walk_chunks(struct glibc_heap *heap,
 		.view = { heap->context.image },
 		.steps = (end - start) / 2,
 	};
-	struct error *error = begin_region(&walk, start);
+	struct error *error;
 
+	*ret_end = end;
+	if (start % 16 != 0 || start >= end)
+		return NULL;
+	error = begin_region(&walk, start);
 	if (!error)
 		error = walk_run(&walk, start);
 	walk.arena->size += walk.end - start;

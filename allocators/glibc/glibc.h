@@ -101,6 +101,7 @@ struct glibc_heap {
 	struct number_list tcaches; /* the thread caches' own memory */
 	uint64_t tcache_key;	    /* in the second word of cached chunks */
 	bool mangled;		    /* the links of cached and fast chunks */
+	bool mangling_known;
 	bool cache_damaged, fast_damaged;
 	struct glibc_broken_list *broken;
 	size_t broken_count;

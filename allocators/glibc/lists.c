@@ -161,40 +161,60 @@ static struct error *find_tcaches(struct glibc_heap *heap)
 	return NULL;
 }
 
+/* A list as it reads when links are mangled, or not. */
+struct reading {
+	unsigned int length; /* chunks of the right size, from the first on */
+	unsigned int links;  /* that lead to such a chunk, or to the end */
+	bool ends;
+};
+
 /*
- * How many links of a list lead to chunks of its bin, up to its end. They lead
- * to the memory that is above bytes behind what they say: in a fast bin, links
- * name the chunks.
+ * Read the list that begins with the memory at user. Links lead to what is
+ * above bytes below memory: in a fast bin, they name the chunks.
  */
-static unsigned int follow(const struct glibc_heap *heap, struct view *view,
-			   uint64_t user, unsigned int bin, uint64_t above)
+static struct reading read_list(const struct glibc_heap *heap,
+				struct view *view, uint64_t user,
+				unsigned int bin, uint64_t above)
 {
-	unsigned int length = 0;
+	struct reading reading = { 0 };
 	uint64_t link;
 
-	while (length < MAXIMUM_CACHED && fits_bin(view, user, bin) &&
-	       view_word(view, user, &link)) {
-		length++;
+	while (reading.length < MAXIMUM_CACHED && fits_bin(view, user, bin)) {
+		if (reading.length++ > 0)
+			reading.links++;
+		if (!view_word(view, user, &link))
+			break;
 		link = demangle(heap, user, link);
-		if (link == 0)
-			return length;
+		reading.ends = link == 0;
+		if (reading.ends) {
+			reading.links++;
+			break;
+		}
 		user = link + above;
 	}
-	return 0;
+	return reading;
 }
 
-static bool reads_as(struct glibc_heap *heap, bool mangled, struct view *view,
-		     uint64_t user, unsigned int bin, uint64_t above)
+/* How many links speak for either way. */
+struct votes {
+	unsigned int mangled, plain;
+};
+
+static void vote(struct glibc_heap *heap, struct view *view,
+		 struct votes *votes, uint64_t user, unsigned int bin,
+		 uint64_t above)
 {
-	heap->mangled = mangled;
-	return follow(heap, view, user, bin, above) > 0;
+	heap->mangled = true;
+	votes->mangled += read_list(heap, view, user, bin, above).links;
+	heap->mangled = false;
+	votes->plain += read_list(heap, view, user, bin, above).links;
 }
 
 /* Let the lists themselves say whether links are mangled. */
 static void decide_mangling(struct glibc_heap *heap)
 {
 	struct view view = { heap->context.image };
-	unsigned int mangled = 0, plain = 0;
+	struct votes votes = { 0 };
 
 	for (size_t i = 0; i < heap->tcaches.count; i++) {
 		struct tcache tcache;
@@ -205,10 +225,8 @@ static void decide_mangling(struct glibc_heap *heap)
 		for (unsigned int j = 0; j < tcache.layout->bins; j++) {
 			uint64_t entry = tcache.entries[j];
 
-			if (entry == 0)
-				continue;
-			mangled += reads_as(heap, true, &view, entry, j, 0);
-			plain += reads_as(heap, false, &view, entry, j, 0);
+			if (entry != 0)
+				vote(heap, &view, &votes, entry, j, 0);
 		}
 	}
 	for (size_t i = 0; i < heap->arena_count; i++) {
@@ -224,14 +242,12 @@ static void decide_mangling(struct glibc_heap *heap)
 				       &chunk) ||
 			    chunk == 0)
 				continue;
-			mangled += reads_as(heap, true, &view, chunk + HEADER,
-					    j, HEADER);
-			plain += reads_as(heap, false, &view, chunk + HEADER, j,
-					  HEADER);
+			vote(heap, &view, &votes, chunk + HEADER, j, HEADER);
 		}
 	}
 	/* Without any list the newer way is as good as the other. */
-	heap->mangled = mangled >= plain;
+	heap->mangled = votes.mangled >= votes.plain;
+	heap->mangling_known = votes.mangled != votes.plain;
 }
 
 /* To be reported when the blocks are known. The wrong link leads to next. */
@@ -398,10 +414,39 @@ struct settling {
 	struct error *error;
 };
 
-/*
- * A cache of a thread whose TLS was not seen. To be taken for one, each of its
- * lists must hold what its counter says.
- */
+/* Whether each list of the cache holds what its counter says. */
+static bool lists_fit(struct glibc_heap *heap, struct view *view,
+		      const struct tcache *tcache)
+{
+	for (unsigned int i = 0; i < tcache->layout->bins; i++) {
+		struct reading reading;
+
+		if (tcache->entries[i] == 0)
+			continue;
+		reading = read_list(heap, view, tcache->entries[i], i, 0);
+		if (!reading.ends || (tcache->layout->counts &&
+				      reading.length != tcache->counters[i]))
+			return false;
+	}
+	return true;
+}
+
+/* The same, if nothing has told so far whether links are mangled. */
+static bool lists_fit_either_way(struct glibc_heap *heap, struct view *view,
+				 const struct tcache *tcache)
+{
+	if (lists_fit(heap, view, tcache))
+		return true;
+	if (heap->mangling_known)
+		return false;
+	heap->mangled = !heap->mangled;
+	if (lists_fit(heap, view, tcache))
+		return true;
+	heap->mangled = !heap->mangled;
+	return false;
+}
+
+/* A cache of a thread whose TLS was not seen. */
 static void settle_tcache(struct settling *settling, uint64_t address)
 {
 	struct glibc_heap *heap = settling->heap;
@@ -409,18 +454,10 @@ static void settle_tcache(struct settling *settling, uint64_t address)
 	struct tcache tcache;
 
 	if (read_tcache(heap, &settling->view, address, &tcache) <= 0 ||
-	    number_list_has(&heap->tcaches, address))
+	    number_list_has(&heap->tcaches, address) ||
+	    !lists_fit_either_way(heap, &settling->view, &tcache))
 		return;
-	for (unsigned int i = 0; i < tcache.layout->bins; i++) {
-		unsigned int length;
-
-		if (tcache.entries[i] == 0)
-			continue;
-		length = follow(heap, &settling->view, tcache.entries[i], i, 0);
-		if (length == 0 ||
-		    (tcache.layout->counts && length != tcache.counters[i]))
-			return;
-	}
+	heap->mangling_known = true;
 	settling->error = collect_tcache(heap, &tcache);
 	for (size_t i = before; i < heap->cached.count; i++)
 		block_sink_restate(settling->sink,

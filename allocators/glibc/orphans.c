@@ -81,7 +81,7 @@ struct error *glibc_find_orphans(struct glibc_heap *heap)
 		struct error *error;
 
 		if (!region->bytes || !(region->rights & RIGHT_WRITE) ||
-		    region->mapping)
+		    region->mapping || region->start % PAGE != 0)
 			continue;
 		error = add_heads(heap, region);
 		if (!error && heap->parameters_count == 0 &&

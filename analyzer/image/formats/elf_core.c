@@ -84,6 +84,21 @@ static struct error *check_kind(const struct core *core)
 			    header->e_machine);
 }
 
+/* Whether libelf failed for a lack of memory; its header has no code for it. */
+static bool elf_lacks_memory(const char *message)
+{
+	return message && strcmp(message, "out of memory") == 0;
+}
+
+static struct error *elf_failure(const char *what)
+{
+	const char *message = elf_errmsg(-1);
+
+	if (elf_lacks_memory(message))
+		return &error_no_memory;
+	return error_create(ERROR_BAD_DUMP, "%s: %s", what, message);
+}
+
 /* A complete file has at least end bytes. */
 static void need(struct core *core, uint64_t offset, uint64_t size)
 {
@@ -255,10 +270,14 @@ static struct error *read_notes(struct core *core, const GElf_Phdr *header)
 	GElf_Nhdr note;
 
 	if (!data) {
+		const char *message = elf_errmsg(-1);
+
+		if (elf_lacks_memory(message))
+			return &error_no_memory;
 		findings_add(findings, FINDING_INCOMPLETE,
 			     "the notes cannot be read (%s): threads and "
 			     "mapped files are not known",
-			     elf_errmsg(-1));
+			     message);
 		return NULL;
 	}
 	while ((next = gelf_getnote(data, offset, &note, &name_offset,
@@ -299,8 +318,11 @@ static struct error *read_headers(struct core *core, size_t count)
 		struct error *error = NULL;
 		GElf_Phdr header;
 
-		if (!gelf_getphdr(core->elf, (int)i, &header))
+		if (!gelf_getphdr(core->elf, (int)i, &header)) {
+			if (elf_lacks_memory(elf_errmsg(-1)))
+				return &error_no_memory;
 			break; /* cut off: reported by its size */
+		}
 		if (header.p_type == PT_LOAD || header.p_type == PT_NOTE)
 			need(core, header.p_offset, header.p_filesz);
 		if (header.p_type == PT_LOAD && header.p_memsz > 0)
@@ -329,12 +351,9 @@ static struct error *elf_read(uint8_t *bytes, size_t size,
 				    "is cut off within its program headers");
 	if (elf_version(EV_CURRENT) == EV_NONE ||
 	    !(core.elf = elf_memory((char *)bytes, size)))
-		return error_create(ERROR_BAD_DUMP, "is no ELF file: %s",
-				    elf_errmsg(-1));
+		return elf_failure("is no ELF file");
 	if (elf_getphdrnum(core.elf, &count) < 0) {
-		error = error_create(ERROR_BAD_DUMP,
-				     "has unreadable program headers: %s",
-				     elf_errmsg(-1));
+		error = elf_failure("has unreadable program headers");
 		elf_end(core.elf);
 		return error;
 	}

@@ -1,0 +1,265 @@
+/*
+ * Damage to the headers of chunks: what is around it is still walked.
+ */
+#include "tests/allocators/glibc/process.h"
+
+enum { COUNT = 24, SIZE = 0x40 };
+
+/* COUNT chunks in a row; their memory goes to user[]. */
+static void make_row(struct process *process, uint64_t *user)
+{
+	process_init(process, &GLIBC_2_36);
+	for (int i = 0; i < COUNT; i++)
+		user[i] = process_allocate(process, SIZE);
+}
+
+/* All but those from the first lost on, up to the next sound one, are used. */
+static void assert_row(const struct process *process, const uint64_t *user,
+		       int first_lost, int next)
+{
+	for (int i = 0; i < COUNT; i++)
+		if (i < first_lost || i >= next)
+			assert_block(process, user[i], SIZE - 8, BLOCK_USED);
+		else
+			assert_int_equal(process_find(process, user[i]),
+					 NO_ALLOCATION);
+}
+
+static void test_chunk_with_a_bad_size_is_skipped(void **state)
+{
+	static const uint64_t bad_sizes[] = {
+		0, 0x4141414141414141, 0x1000001, 0x38, 0x43, UINT64_MAX,
+	};
+
+	for (size_t i = 0; i < sizeof(bad_sizes) / sizeof(*bad_sizes); i++) {
+		_cleanup_(process_deinit) struct process process;
+		uint64_t user[COUNT];
+
+		make_row(&process, user);
+		core_set(&process.core, user[10] - 8, bad_sizes[i]);
+		process_finish(&process);
+		process_open(&process, STAGE_HEAP);
+		assert_row(&process, user, 10, 11);
+		assert_incomplete(
+			&process,
+			"the heap is damaged at %#lx: that is no "
+			"header of a chunk. The allocation below it, "
+			"at %#lx of size 0x38, may have been overrun. "
+			"64 bytes are skipped",
+			(unsigned long)user[10] - 8, (unsigned long)user[9]);
+		/* Nothing is said but that. */
+		assert_int_equal(analysis_findings(process.analysis)->count, 1);
+	}
+}
+
+/* Text that runs over several chunks. */
+static void test_walk_goes_on_behind_a_long_overrun(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	uint64_t user[COUNT];
+
+	make_row(&process, user);
+	memset(core_at(&process.core, user[5], 3 * SIZE), 'A', 3 * SIZE);
+	process_finish(&process);
+	process_open(&process, STAGE_HEAP);
+	assert_row(&process, user, 6, 9);
+	assert_incomplete(&process, "192 bytes are skipped");
+}
+
+/* A size that is plausible, but leads into the middle of another chunk. */
+static void test_size_that_leads_astray_costs_a_few_chunks(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	uint64_t user[COUNT];
+
+	make_row(&process, user);
+	core_set(&process.core, user[10] - 8, 2 * SIZE + 0x20 + IN_USE);
+	process_finish(&process);
+	process_open(&process, STAGE_HEAP);
+	for (int i = 0; i < COUNT; i++)
+		if (i < 10 || i > 12)
+			assert_block(&process, user[i], SIZE - 8, BLOCK_USED);
+	assert_true(findings_incomplete(analysis_findings(process.analysis)));
+}
+
+static void test_first_chunk_of_the_heap_may_be_damaged(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	uint64_t user[COUNT];
+
+	make_row(&process, user);
+	process_finish(&process);
+	core_set(&process.core, process.cache - 8, 0x4141414141414141);
+	process_open(&process, STAGE_HEAP);
+	assert_true(findings_incomplete(analysis_findings(process.analysis)));
+	assert_row(&process, user, COUNT, COUNT);
+}
+
+/* Behind the damage is a chunk that a list names, and no long row. */
+static void test_chunk_on_a_list_vouches_for_itself(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	uint64_t user[COUNT];
+
+	make_row(&process, user);
+	process_cache(&process, user[12]);
+	core_set(&process.core, user[10] - 8, 0x4141414141414141);
+	memset(core_at(&process.core, user[14], SIZE), 'A', SIZE);
+	process_finish(&process);
+	process_open(&process, STAGE_HEAP);
+	assert_block(&process, user[12], SIZE - 8, BLOCK_CACHED);
+	assert_block(&process, user[13], SIZE - 8, BLOCK_USED);
+	assert_block(&process, user[14], SIZE - 8, BLOCK_USED);
+	assert_block(&process, user[16], SIZE - 8, BLOCK_USED);
+	assert_int_equal(process_find(&process, user[10]), NO_ALLOCATION);
+	assert_int_equal(process_find(&process, user[15]), NO_ALLOCATION);
+}
+
+/* Nobody knows what was in it, so nothing leaks because of it. */
+static void test_what_is_skipped_counts_as_a_reference(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	uint64_t user[COUNT];
+
+	make_row(&process, user);
+	core_set(&process.core, user[10] + 8, user[20]);
+	core_set(&process.core, user[10] - 8, 0x4141414141414141);
+	process_finish(&process);
+	process_open(&process, STAGE_REACHABILITY);
+	assert_false(bitmap_get(analysis_leaked(process.analysis),
+				process_find(&process, user[20])));
+	assert_true(bitmap_get(analysis_leaked(process.analysis),
+			       process_find(&process, user[21])));
+}
+
+static void test_overrun_into_top_loses_nothing(void **state)
+{
+	static const uint64_t bad_sizes[] = {
+		0, 0x4141414141414141, UINT64_MAX, 0x21, 0x10001,
+	};
+
+	for (size_t i = 0; i < sizeof(bad_sizes) / sizeof(*bad_sizes); i++) {
+		_cleanup_(process_deinit) struct process process;
+		uint64_t user[COUNT];
+
+		make_row(&process, user);
+		process_finish(&process);
+		core_set(&process.core, process.next + 8, bad_sizes[i]);
+		process_open(&process, STAGE_HEAP);
+		assert_row(&process, user, COUNT, COUNT);
+		assert_int_equal(process_used(&process), COUNT + 1);
+		assert_block(&process, process.next + 16,
+			     HEAP + HEAP_SIZE - process.next - 16, BLOCK_FREE);
+		assert_incomplete(&process,
+				  "the heap is damaged at %#lx: the size of "
+				  "its free end (top) is %#lx. The allocation "
+				  "below it, at %#lx of size 0x38, may have "
+				  "been overrun",
+				  (unsigned long)process.next + 8,
+				  (unsigned long)bad_sizes[i],
+				  (unsigned long)user[COUNT - 1]);
+	}
+}
+
+/* The arena's size is damaged, too: it ends within the page of top. */
+static void test_top_may_be_damaged_along_with_its_arena(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	uint64_t user[COUNT];
+
+	make_row(&process, user);
+	process_finish(&process);
+	core_set(&process.core, process.next + 8, 0x4141414141414141);
+	core_set(&process.core, ARENA + GLIBC_2_36.system_memory,
+		 process.next - HEAP + 0x20);
+	process_open(&process, STAGE_HEAP);
+	assert_row(&process, user, COUNT, COUNT);
+	assert_true(findings_incomplete(analysis_findings(process.analysis)));
+}
+
+/* Where top points at is not in the heap at all. */
+static void test_heap_without_its_top_is_walked(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	uint64_t user[COUNT];
+
+	make_row(&process, user);
+	process_finish(&process);
+	core_set(&process.core, ARENA + GLIBC_2_36.top, 0x4141414141414140);
+	process_open(&process, STAGE_HEAP);
+	assert_row(&process, user, COUNT, COUNT);
+	assert_true(findings_incomplete(analysis_findings(process.analysis)));
+}
+
+static void test_somebody_else_s_sbrk_is_fenced_and_a_root(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	uint64_t below, above, foreign;
+
+	process_init(&process, &GLIBC_2_36);
+	below = process_allocate(&process, SIZE);
+	process_allocate(&process, 0x10);
+	process_allocate(&process, 0x10);
+	foreign = process.next;
+	process.next += 0x1000;
+	above = process_allocate(&process, SIZE);
+	core_set(&process.core, foreign + 0x800, above);
+	process_finish(&process);
+	core_set(&process.core, ARENA + GLIBC_2_36.system_memory,
+		 HEAP_SIZE - 0x1000);
+	process_open(&process, STAGE_REACHABILITY);
+	assert_block(&process, below, SIZE - 8, BLOCK_USED);
+	assert_block(&process, above, SIZE - 8, BLOCK_USED);
+	assert_int_equal(process_used(&process), 3);
+	assert_null(heap_region_find(analysis_index(process.analysis),
+				     foreign + 0x800));
+	assert_true(bitmap_get(analysis_anchored(process.analysis),
+			       process_find(&process, above)));
+	assert_sound(&process);
+}
+
+/* A program may take rights away from pages that it has from malloc. */
+static void test_protected_page_in_the_heap_does_not_end_it(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	struct core *core = &process.core;
+	const uint64_t page = HEAP + HEAP_SIZE;
+	uint64_t guarded, above;
+
+	process_init(&process, &GLIBC_2_36);
+	/* The page in the middle of this chunk is a mapping of its own. */
+	core_add(core, page, PAGE, RIGHT_READ);
+	core_add(core, page + PAGE, 0x10000, RIGHTS_RW);
+	process_allocate(&process, HEAP_SIZE - 0x290 - 0x1000);
+	guarded = process_allocate(&process, 0x3000);
+	above = process_allocate(&process, SIZE);
+	core_set(core, ARENA + GLIBC_2_36.top, process.next);
+	core_set(core, ARENA + GLIBC_2_36.system_memory, 0x21000);
+	core_set(core, process.next + 8, HEAP + 0x21000 - process.next + 1);
+	process_open(&process, STAGE_HEAP);
+	assert_block(&process, guarded, 0x2ff8, BLOCK_USED);
+	assert_block(&process, above, SIZE - 8, BLOCK_USED);
+	assert_sound(&process);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_chunk_with_a_bad_size_is_skipped),
+		cmocka_unit_test(test_walk_goes_on_behind_a_long_overrun),
+		cmocka_unit_test(
+			test_size_that_leads_astray_costs_a_few_chunks),
+		cmocka_unit_test(test_first_chunk_of_the_heap_may_be_damaged),
+		cmocka_unit_test(test_chunk_on_a_list_vouches_for_itself),
+		cmocka_unit_test(test_what_is_skipped_counts_as_a_reference),
+		cmocka_unit_test(test_overrun_into_top_loses_nothing),
+		cmocka_unit_test(test_top_may_be_damaged_along_with_its_arena),
+		cmocka_unit_test(test_heap_without_its_top_is_walked),
+		cmocka_unit_test(
+			test_somebody_else_s_sbrk_is_fenced_and_a_root),
+		cmocka_unit_test(
+			test_protected_page_in_the_heap_does_not_end_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,303 @@
+/*
+ * Damage to the lists of free chunks: it is reported with what stands below,
+ * and no list is followed for ever.
+ */
+#include "tests/allocators/glibc/process.h"
+
+enum { COUNT = 6, SIZE = 0x40 };
+
+/* Room for COUNT chunks to be freed, each behind one that stays in use. */
+struct rows {
+	uint64_t used[COUNT], freed[COUNT];
+};
+
+static struct rows make_rows(struct process *process,
+			     const struct glibc_version *version)
+{
+	struct rows rows;
+
+	process_init(process, version);
+	for (int i = 0; i < COUNT; i++) {
+		rows.used[i] = process_allocate(process, 0x30);
+		rows.freed[i] = process_allocate(process, SIZE);
+	}
+	process_allocate(process, 0x30);
+	return rows;
+}
+
+static void assert_states(const struct process *process,
+			  const struct rows *rows, enum block_state state)
+{
+	for (int i = 0; i < COUNT; i++) {
+		assert_block(process, rows->used[i], 0x28, BLOCK_USED);
+		assert_block(process, rows->freed[i], SIZE - 8, state);
+	}
+}
+
+/* A link of the list in the memory of freed[number] is wrong. */
+static void assert_culprit(const struct process *process,
+			   const struct rows *rows, const char *kind,
+			   int number)
+{
+	assert_incomplete(process,
+			  "the heap is damaged at %#lx: a link of the %s",
+			  (unsigned long)rows->freed[number], kind);
+	assert_incomplete(process,
+			  "is wrong there. The allocation below it, at %#lx of "
+			  "size 0x28, may have been overrun",
+			  (unsigned long)rows->used[number]);
+}
+
+/* The list of chunks is: 5 4 3 2 1 0. */
+static struct rows make_cached(struct process *process,
+			       const struct glibc_version *version)
+{
+	struct rows rows = make_rows(process, version);
+
+	for (int i = 0; i < COUNT; i++)
+		process_cache(process, rows.freed[i]);
+	process_finish(process);
+	return rows;
+}
+
+static struct rows make_fast(struct process *process,
+			     const struct glibc_version *version)
+{
+	struct rows rows = make_rows(process, version);
+
+	for (int i = 0; i < COUNT; i++)
+		process_free_fast(process, rows.freed[i]);
+	process_finish(process);
+	return rows;
+}
+
+static struct rows make_unsorted(struct process *process)
+{
+	struct rows rows = make_rows(process, &GLIBC_2_43);
+
+	for (int i = 0; i < COUNT; i++)
+		process_free(process, rows.freed[i]);
+	process_finish(process);
+	return rows;
+}
+
+static const struct glibc_version *const versions[] = {
+	&GLIBC_2_31, &GLIBC_2_36, &GLIBC_2_43, /* has no fast bins */
+};
+
+static void test_overrun_link_of_a_thread_cache_is_reported(void **state)
+{
+	for (size_t i = 0; i < 3; i++) {
+		_cleanup_(process_deinit) struct process process;
+		struct rows rows = make_cached(&process, versions[i]);
+
+		core_set(&process.core, rows.freed[3], 0x4141414141414141);
+		process_open(&process, STAGE_HEAP);
+		/* The key tells what the list does not. */
+		assert_states(&process, &rows, BLOCK_CACHED);
+		assert_culprit(&process, &rows, "thread cache", 3);
+	}
+}
+
+static void test_cycle_in_a_thread_cache_is_reported(void **state)
+{
+	for (size_t i = 0; i < 3; i++) {
+		_cleanup_(process_deinit) struct process process;
+		struct rows rows = make_cached(&process, versions[i]);
+
+		process_link(&process, rows.freed[1], rows.freed[4]);
+		process_open(&process, STAGE_HEAP);
+		assert_states(&process, &rows, BLOCK_CACHED);
+		assert_incomplete(&process, "a link of the thread cache");
+	}
+}
+
+/* The same memory freed twice. */
+static void test_chunk_that_follows_itself_is_reported(void **state)
+{
+	for (size_t i = 0; i < 3; i++) {
+		_cleanup_(process_deinit) struct process process;
+		struct rows rows = make_cached(&process, versions[i]);
+
+		process_link(&process, rows.freed[2], rows.freed[2]);
+		process_open(&process, STAGE_HEAP);
+		assert_states(&process, &rows, BLOCK_CACHED);
+		assert_incomplete(&process, "a link of the thread cache");
+	}
+}
+
+static void test_list_in_a_cache_may_be_shorter_than_its_count(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	struct rows rows = make_cached(&process, &GLIBC_2_36);
+
+	process_link(&process, rows.freed[2], 0);
+	process_open(&process, STAGE_HEAP);
+	assert_states(&process, &rows, BLOCK_CACHED);
+	assert_incomplete(&process, "a link of the thread cache of size 0x40");
+}
+
+static void test_overrun_link_of_a_fast_bin_is_reported(void **state)
+{
+	for (size_t i = 0; i < 2; i++) {
+		_cleanup_(process_deinit) struct process process;
+		struct rows rows = make_fast(&process, versions[i]);
+
+		core_set(&process.core, rows.freed[3], 0x4141414141414141);
+		process_open(&process, STAGE_HEAP);
+		for (int j = 3; j < COUNT; j++)
+			assert_block(&process, rows.freed[j], SIZE - 8,
+				     BLOCK_FREE);
+		for (int j = 0; j < COUNT; j++)
+			assert_block(&process, rows.used[j], 0x28, BLOCK_USED);
+		assert_culprit(&process, &rows, "fast bin of size 0x40", 3);
+	}
+}
+
+/* What is behind the damage is known by its links, if they are mangled. */
+static void test_rest_of_a_broken_fast_bin_is_recognised(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	struct rows rows = make_fast(&process, &GLIBC_2_36);
+
+	core_set(&process.core, rows.freed[3], 0x4141414141414141);
+	process_open(&process, STAGE_HEAP);
+	assert_states(&process, &rows, BLOCK_FREE);
+}
+
+static void test_cycle_in_a_fast_bin_is_reported(void **state)
+{
+	for (size_t i = 0; i < 2; i++) {
+		_cleanup_(process_deinit) struct process process;
+		struct rows rows = make_fast(&process, versions[i]);
+
+		process_link(&process, rows.freed[0], chunk_of(rows.freed[4]));
+		process_open(&process, STAGE_HEAP);
+		assert_states(&process, &rows, BLOCK_FREE);
+		assert_incomplete(&process, "a link of the fast bin");
+	}
+}
+
+static void test_head_of_a_fast_bin_may_be_wrong(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	struct rows rows = make_rows(&process, &GLIBC_2_36);
+
+	process_finish(&process);
+	core_set(&process.core, process_fast_bin(&process, rows.freed[0]),
+		 0x4141414141414141);
+	process_open(&process, STAGE_HEAP);
+	assert_states(&process, &rows, BLOCK_USED);
+	assert_incomplete(&process,
+			  "the head of the fast bin of size 0x40 at %#lx is "
+			  "wrong",
+			  (unsigned long)ARENA);
+}
+
+static void test_overrun_link_of_the_unsorted_bin_is_reported(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	struct rows rows = make_unsorted(&process);
+
+	core_set(&process.core, rows.freed[3], 0x4141414141414141);
+	process_open(&process, STAGE_HEAP);
+	assert_states(&process, &rows, BLOCK_FREE);
+	assert_culprit(&process, &rows, "unsorted bin", 3);
+}
+
+/* An overrun goes upwards: the link back is hit only after the other. */
+static void test_overrun_of_both_links_is_reported(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	struct rows rows = make_unsorted(&process);
+
+	memset(core_at(&process.core, rows.freed[3], 16), 'A', 16);
+	process_open(&process, STAGE_HEAP);
+	assert_states(&process, &rows, BLOCK_FREE);
+	assert_culprit(&process, &rows, "unsorted bin", 3);
+}
+
+static void test_cycle_in_the_unsorted_bin_is_reported(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	struct rows rows = make_unsorted(&process);
+
+	core_set(&process.core, rows.freed[1], chunk_of(rows.freed[4]));
+	process_open(&process, STAGE_HEAP);
+	assert_states(&process, &rows, BLOCK_FREE);
+	assert_incomplete(&process, "a link of the unsorted bin");
+}
+
+/* It closes, links back and forth, and never comes by its bin. */
+static void test_ring_beside_the_unsorted_bin_is_reported(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	struct rows rows = make_unsorted(&process);
+	struct core *core = &process.core;
+
+	for (int i = 0; i < 4; i++) {
+		uint64_t next = rows.freed[(i + 1) % 4];
+
+		core_set(core, rows.freed[i], chunk_of(next));
+		core_set(core, next + 8, chunk_of(rows.freed[i]));
+	}
+	core_set(core, ARENA + GLIBC_2_43.bins, chunk_of(rows.freed[0]));
+	process_open(&process, STAGE_HEAP);
+	assert_states(&process, &rows, BLOCK_FREE);
+	assert_true(findings_incomplete(analysis_findings(process.analysis)));
+}
+
+/* Members of a cache whose thread's memory is not in the core. */
+static void test_cache_is_found_without_its_thread(void **state)
+{
+	for (size_t i = 0; i < 3; i++) {
+		_cleanup_(process_deinit) struct process process;
+		struct rows rows = make_cached(&process, versions[i]);
+
+		core_set(&process.core, THREAD_POINTER - 0x40, 0);
+		process_open(&process, STAGE_HEAP);
+		assert_states(&process, &rows, BLOCK_CACHED);
+		assert_sound(&process);
+	}
+}
+
+/* A block of the cache's size with numbers in it is none. */
+static void test_memory_as_large_as_a_cache_is_none(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	struct rows rows = make_rows(&process, &GLIBC_2_36);
+	uint64_t user = process_allocate(&process, 0x290);
+
+	for (uint64_t i = 0; i < 0x280; i += 8)
+		core_set(&process.core, user + i, rows.used[0] + i);
+	process_finish(&process);
+	process_open(&process, STAGE_HEAP);
+	assert_states(&process, &rows, BLOCK_USED);
+	assert_block(&process, user, 0x288, BLOCK_USED);
+	assert_sound(&process);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			test_overrun_link_of_a_thread_cache_is_reported),
+		cmocka_unit_test(test_cycle_in_a_thread_cache_is_reported),
+		cmocka_unit_test(test_chunk_that_follows_itself_is_reported),
+		cmocka_unit_test(
+			test_list_in_a_cache_may_be_shorter_than_its_count),
+		cmocka_unit_test(test_overrun_link_of_a_fast_bin_is_reported),
+		cmocka_unit_test(test_rest_of_a_broken_fast_bin_is_recognised),
+		cmocka_unit_test(test_cycle_in_a_fast_bin_is_reported),
+		cmocka_unit_test(test_head_of_a_fast_bin_may_be_wrong),
+		cmocka_unit_test(
+			test_overrun_link_of_the_unsorted_bin_is_reported),
+		cmocka_unit_test(test_overrun_of_both_links_is_reported),
+		cmocka_unit_test(test_cycle_in_the_unsorted_bin_is_reported),
+		cmocka_unit_test(test_ring_beside_the_unsorted_bin_is_reported),
+		cmocka_unit_test(test_cache_is_found_without_its_thread),
+		cmocka_unit_test(test_memory_as_large_as_a_cache_is_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,223 @@
+#include "tests/allocators/glibc/process.h"
+
+static const struct glibc_version *const versions[] = {
+	&GLIBC_2_31, &GLIBC_2_36, &GLIBC_2_43, /* has no fast bins */
+};
+
+enum { VERSIONS = sizeof(versions) / sizeof(versions[0]) };
+
+static void test_each_chunk_has_its_size_and_state(void **state)
+{
+	for (size_t i = 0; i < VERSIONS; i++) {
+		_cleanup_(process_deinit) struct process process;
+		uint64_t small, freed, cached, other, large;
+
+		process_init(&process, versions[i]);
+		small = process_allocate(&process, 0x20);
+		freed = process_allocate(&process, 0x110);
+		cached = process_allocate(&process, 0x40);
+		other = process_allocate(&process, 0x40);
+		large = process_allocate(&process, 0x1000);
+		process_free(&process, freed);
+		process_cache(&process, cached);
+		process_cache(&process, other);
+		process_finish(&process);
+		process_open(&process, STAGE_HEAP);
+		assert_block(&process, process.cache,
+			     versions[i]->counts ? 0x288 : 0x2f8, BLOCK_USED);
+		assert_block(&process, small, 0x18, BLOCK_USED);
+		assert_block(&process, freed, 0x108, BLOCK_FREE);
+		assert_block(&process, cached, 0x38, BLOCK_CACHED);
+		assert_block(&process, other, 0x38, BLOCK_CACHED);
+		assert_block(&process, large, 0xff8, BLOCK_USED);
+		/* Top, of which the last word lends nothing to a next one. */
+		assert_block(&process, process.next + 16,
+			     HEAP + HEAP_SIZE - process.next - 16, BLOCK_FREE);
+		assert_int_equal(
+			allocation_count(analysis_index(process.analysis)), 7);
+		assert_sound(&process);
+	}
+}
+
+static void test_chunks_in_fast_bins_are_free(void **state)
+{
+	for (size_t i = 0; i < VERSIONS && versions[i]->fastbins; i++) {
+		_cleanup_(process_deinit) struct process process;
+		uint64_t chunks[6];
+
+		process_init(&process, versions[i]);
+		for (int j = 0; j < 6; j++)
+			chunks[j] = process_allocate(&process,
+						     0x20 + 0x10 * (j / 3));
+		for (int j = 0; j < 5; j++)
+			process_free_fast(&process, chunks[j]);
+		process_finish(&process);
+		process_open(&process, STAGE_HEAP);
+		for (int j = 0; j < 5; j++)
+			assert_block(&process, chunks[j], 0x18 + 0x10 * (j / 3),
+				     BLOCK_FREE);
+		assert_block(&process, chunks[5], 0x28, BLOCK_USED);
+		assert_sound(&process);
+	}
+}
+
+/* The last word of a used chunk is the first of the next one. */
+static void test_allocations_reach_into_the_next_chunk_s_header(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	const struct allocation_index *index;
+	uint64_t first, second;
+
+	process_init(&process, &GLIBC_2_36);
+	first = process_allocate(&process, 0x20);
+	second = process_allocate(&process, 0x20);
+	process_finish(&process);
+	process_open(&process, STAGE_HEAP);
+	index = analysis_index(process.analysis);
+	assert_int_equal(second, first + 0x20);
+	assert_int_equal(allocation_find(index, first + 0x17),
+			 process_find(&process, first));
+	assert_int_equal(allocation_find(index, first + 0x18), NO_ALLOCATION);
+	assert_int_equal(allocation_find(index, second - 1), NO_ALLOCATION);
+}
+
+static void test_heap_and_arena_are_claimed(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	const struct allocation_index *index;
+
+	process_init(&process, &GLIBC_2_36);
+	process_finish(&process);
+	process_open(&process, STAGE_HEAP);
+	index = analysis_index(process.analysis);
+	assert_int_equal(heap_claim_count(index), 2);
+	assert_int_equal(heap_claim(index, 0).start, HEAP);
+	assert_int_equal(heap_claim(index, 0).end, HEAP + HEAP_SIZE);
+	assert_int_equal(heap_claim(index, 1).start, ARENA);
+	assert_int_equal(heap_claim(index, 1).end, ARENA + GLIBC_2_36.size);
+	assert_int_equal(heaps_arena_count(analysis_heaps(process.analysis)),
+			 2);
+	assert_int_equal(heaps_arena(analysis_heaps(process.analysis), 0).size,
+			 HEAP_SIZE);
+}
+
+/* What refers to a chunk on a list is never a reason to keep it. */
+static void test_bookkeeping_anchors_nothing(void **state)
+{
+	for (size_t i = 0; i < VERSIONS; i++) {
+		_cleanup_(process_deinit) struct process process;
+		uint64_t kept, lost;
+
+		process_init(&process, versions[i]);
+		kept = process_allocate(&process, 0x30);
+		lost = process_allocate(&process, 0x30);
+		process_cache(&process, process_allocate(&process, 0x50));
+		/* A pointer that was left in free memory. */
+		core_set(&process.core, process_allocate(&process, 0x50) + 0x20,
+			 lost);
+		process_cache(&process, process.next - 0x50 + 16);
+		core_set(&process.core, DATA + 8, kept);
+		process_finish(&process);
+		process_open(&process, STAGE_LEAKS);
+		assert_int_equal(
+			bitmap_weight(analysis_leaked(process.analysis)), 1);
+		assert_true(bitmap_get(analysis_leaked(process.analysis),
+				       process_find(&process, lost)));
+		assert_int_equal(
+			leak_root_count(analysis_leaks(process.analysis)), 1);
+		assert_sound(&process);
+	}
+}
+
+static void test_program_that_never_called_malloc_has_an_empty_heap(
+	void **state)
+{
+	for (size_t i = 0; i < VERSIONS; i++) {
+		_cleanup_(process_deinit) struct process process;
+
+		process_init(&process, versions[i]);
+		memset(core_at(&process.core, DATA, DATA_SIZE), 0, DATA_SIZE);
+		memset(core_at(&process.core, HEAP, HEAP_SIZE), 0, HEAP_SIZE);
+		core_set(&process.core, ARENA + versions[i]->next, ARENA);
+		core_set(&process.core, ARENA + versions[i]->next + 16, 1);
+		process_open(&process, STAGE_LEAKS);
+		assert_int_equal(
+			allocation_count(analysis_index(process.analysis)), 0);
+		assert_false(findings_incomplete(
+			analysis_findings(process.analysis)));
+		assert_finding(analysis_findings(process.analysis),
+			       FINDING_NOTE,
+			       "malloc was never called in this process");
+	}
+}
+
+static void test_process_without_malloc_says_so(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process, &GLIBC_2_36);
+	memset(core_at(&process.core, DATA, DATA_SIZE), 0, DATA_SIZE);
+	memset(core_at(&process.core, HEAP, HEAP_SIZE), 0, HEAP_SIZE);
+	process_open(&process, STAGE_HEAP);
+	assert_int_equal(allocation_count(analysis_index(process.analysis)), 0);
+	assert_incomplete(&process, "no heap was found");
+}
+
+/* As the end of a core that was cut off, where libc's data stands. */
+static void test_heap_without_its_arena_is_found_by_its_shape(void **state)
+{
+	for (size_t i = 0; i < VERSIONS; i++) {
+		_cleanup_(process_deinit) struct process process;
+		uint64_t user, freed, cached;
+
+		process_init(&process, versions[i]);
+		user = process_allocate(&process, 0x30);
+		freed = process_allocate(&process, 0x500);
+		cached = process_allocate(&process, 0x40);
+		process_free(&process, freed);
+		process_cache(&process, cached);
+		process_finish(&process);
+		memset(core_at(&process.core, DATA, DATA_SIZE), 0, DATA_SIZE);
+		process_open(&process, STAGE_HEAP);
+		assert_block(&process, user, 0x28, BLOCK_USED);
+		assert_block(&process, freed, 0x4f8, BLOCK_FREE);
+		assert_block(&process, cached, 0x38, BLOCK_CACHED);
+		assert_int_equal(process_used(&process), 2);
+		assert_incomplete(&process, "found by their shape");
+	}
+}
+
+/* Where mp_ is not understood, the heap begins with top's mapping. */
+static void test_heap_is_found_without_malloc_s_parameters(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	uint64_t user;
+
+	process_init(&process, &GLIBC_2_36);
+	user = process_allocate(&process, 0x30);
+	process_finish(&process);
+	process.mapped_size = 1; /* no page: these are not its counts */
+	process_open(&process, STAGE_HEAP);
+	assert_block(&process, user, 0x28, BLOCK_USED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_chunk_has_its_size_and_state),
+		cmocka_unit_test(test_chunks_in_fast_bins_are_free),
+		cmocka_unit_test(
+			test_allocations_reach_into_the_next_chunk_s_header),
+		cmocka_unit_test(test_heap_and_arena_are_claimed),
+		cmocka_unit_test(test_bookkeeping_anchors_nothing),
+		cmocka_unit_test(
+			test_program_that_never_called_malloc_has_an_empty_heap),
+		cmocka_unit_test(test_process_without_malloc_says_so),
+		cmocka_unit_test(
+			test_heap_without_its_arena_is_found_by_its_shape),
+		cmocka_unit_test(
+			test_heap_is_found_without_malloc_s_parameters),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

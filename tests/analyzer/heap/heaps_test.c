@@ -1,0 +1,87 @@
+/*
+ * What is said of heaps that nobody here understands.
+ */
+#include "analyzer/heap/heaps.h"
+
+#include "tests/analyzer/image/core_builder.h"
+
+enum { LIBRARY = 0x40000, PAGE = 4096 };
+
+/* The findings about a process that has that library loaded. */
+static void find_heaps(const char *path, struct findings *findings)
+{
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+	_cleanup_(program_destroy) struct program *program = NULL;
+	_cleanup_(heaps_destroy) struct heaps *heaps = NULL;
+	struct memory_account account = { 0 };
+	struct progress progress = { 0 };
+	const struct user_regs_struct registers = { .rsp = 0x1000 };
+	const Elf64_Ehdr header = { .e_ident = ELFMAG,
+				    .e_phoff = sizeof(header),
+				    .e_phentsize = sizeof(Elf64_Phdr),
+				    .e_phnum = 1 };
+	const Elf64_Phdr segment = { .p_type = PT_LOAD };
+	uint8_t *bytes;
+
+	core_init(&core);
+	bytes = core_add(&core, LIBRARY, PAGE, RIGHT_READ);
+	memcpy(bytes, &header, sizeof(header));
+	memcpy(bytes + sizeof(header), &segment, sizeof(segment));
+	core_add_file(&core, LIBRARY, LIBRARY + PAGE, 0, path);
+	core_add_thread(&core, 11, &registers);
+	core_write_file(&core);
+	assert_no_error(image_open(core.path, findings, &image));
+	assert_no_error(program_create(image, findings, &program));
+	assert_no_error(
+		heaps_create(&(struct heap_context){ image, program, findings,
+						     &account, &progress },
+			     &heaps));
+	assert_int_equal(allocation_count(heaps_index(heaps)), 0);
+}
+
+static void test_count_of_0_never_hides_that_no_heap_was_found(void **state)
+{
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+
+	find_heaps("/usr/lib/libm.so.6", &findings);
+	assert_finding(&findings, FINDING_INCOMPLETE,
+		       "no heap was found: neither glibc's malloc nor any "
+		       "other known allocator is in this process. Counts of 0 "
+		       "mean nothing");
+}
+
+static void test_allocator_that_is_not_understood_is_named(void **state)
+{
+	static const struct {
+		const char *path, *name;
+	} strangers[] = {
+		{ "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2", "jemalloc" },
+		{ "/usr/lib/libtcmalloc_minimal.so.4", "tcmalloc" },
+		{ "/opt/lib/libmimalloc.so.2.0", "mimalloc" },
+		{ "/lib/ld-musl-x86_64.so.1", "musl's malloc" },
+	};
+
+	for (size_t i = 0; i < sizeof(strangers) / sizeof(*strangers); i++) {
+		_cleanup_(findings_deinit) struct findings findings = { 0 };
+		char expected[256];
+
+		snprintf(expected, sizeof(expected),
+			 "%s is loaded (%s), and its heap is not understood",
+			 strangers[i].name, strangers[i].path);
+		find_heaps(strangers[i].path, &findings);
+		assert_finding(&findings, FINDING_INCOMPLETE, expected);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			test_count_of_0_never_hides_that_no_heap_was_found),
+		cmocka_unit_test(
+			test_allocator_that_is_not_understood_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
