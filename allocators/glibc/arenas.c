@@ -37,7 +37,7 @@ struct error *glibc_add_arena(struct glibc_heap *heap, struct glibc_arena arena)
 	return NULL;
 }
 
-static bool known_arena(const struct glibc_heap *heap, uint64_t address)
+bool glibc_knows_arena(const struct glibc_heap *heap, uint64_t address)
 {
 	for (size_t i = 0; i < heap->arena_count; i++)
 		if (heap->arenas[i].address == address)
@@ -161,7 +161,7 @@ static struct error *try_bins(struct glibc_heap *heap, uint64_t end)
 
 		if (bins_fit(&view, bins) &&
 		    ring_closes(&view, &layouts[i], address) &&
-		    !known_arena(heap, address))
+		    !glibc_knows_arena(heap, address))
 			return add_ring(heap, &view, &layouts[i], address);
 	}
 	return NULL;
@@ -511,7 +511,6 @@ static struct error *list_addresses(struct glibc_heap *heap)
 	if (error || list->count == 0)
 		return error;
 	number_list_sort(list);
-	heap->home = heap->arenas[0].address;
 	heap->lowest_arena = numbers(list)[0];
 	heap->end_of_arenas =
 		numbers(list)[list->count - 1] + heap->arenas[0].layout->size;
@@ -527,8 +526,12 @@ struct error *glibc_find_arenas(struct glibc_heap *heap)
 	for (size_t i = 0; i < heap->arena_count && !error; i++)
 		if (heap->arenas[i].main)
 			error = add_parameters(heap, &heap->arenas[i]);
-	if (!error && heap->arena_count == 0 && !heap->home)
+	if (!error && heap->parameters_count > 0) {
+		heap->home = heap->arenas[0].address;
+		error = glibc_find_unlisted(heap);
+	} else if (!error && !heap->home) {
 		error = glibc_find_orphans(heap);
+	}
 	if (!error && heap->arena_count > 0)
 		error = find_subheaps(heap);
 	if (!error)

@@ -29,6 +29,9 @@ struct error *glibc_add_arena(struct glibc_heap *heap,
 bool glibc_read_arena(struct view *view, uint64_t address,
 		      struct glibc_arena *ret);
 
+/* Whether the arena at address was added. */
+bool glibc_knows_arena(const struct glibc_heap *heap, uint64_t address);
+
 /* A layout for an arena of which nothing is read. */
 const struct arena_layout *glibc_any_layout(void);
 

@@ -2,6 +2,8 @@
 
 #include "allocators/glibc/arenas.h"
 
+#include <inttypes.h>
+
 enum { SUBHEAP_BORDER = 1 << 20, HEAD_SIZES = 2 };
 
 /* The arena at the head of the heap at start, if there is one. */
@@ -19,6 +21,17 @@ static bool find_head(struct view *view, uint64_t start,
 	return false;
 }
 
+static struct error *add_head(struct glibc_heap *heap, struct glibc_arena arena)
+{
+	if (heap->home)
+		findings_add(heap->context.findings, FINDING_INCOMPLETE,
+			     "the arena at %#" PRIx64
+			     " is not in the ring of all arenas, which may be "
+			     "damaged; it is taken for one",
+			     arena.address);
+	return glibc_add_arena(heap, arena);
+}
+
 static struct error *add_heads(struct glibc_heap *heap,
 			       const struct region *region)
 {
@@ -31,8 +44,9 @@ static struct error *add_heads(struct glibc_heap *heap,
 		struct glibc_arena arena;
 		struct error *error = NULL;
 
-		if (find_head(&view, start, &arena))
-			error = glibc_add_arena(heap, arena);
+		if (find_head(&view, start, &arena) &&
+		    !glibc_knows_arena(heap, arena.address))
+			error = add_head(heap, arena);
 		if (error)
 			return error;
 	}
@@ -71,20 +85,42 @@ static struct error *add_main_heap(struct glibc_heap *heap,
 	return error;
 }
 
+static bool may_be_heap(const struct region *region)
+{
+	return region->bytes && (region->rights & RIGHT_WRITE) &&
+	       !region->mapping && region->start % PAGE == 0;
+}
+
+struct error *glibc_find_unlisted(struct glibc_heap *heap)
+{
+	const struct image *image = heap->context.image;
+
+	for (size_t i = 0; i < image_region_count(image); i++) {
+		const struct region *region = image_region(image, i);
+		struct error *error = NULL;
+
+		if (may_be_heap(region))
+			error = add_heads(heap, region);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
 struct error *glibc_find_orphans(struct glibc_heap *heap)
 {
 	const struct image *image = heap->context.image;
 	struct view view = { image };
+	struct error *lists = glibc_find_unlisted(heap);
+
+	if (lists)
+		return lists;
 
 	for (size_t i = 0; i < image_region_count(image); i++) {
 		const struct region *region = image_region(image, i);
-		struct error *error;
+		struct error *error = NULL;
 
-		if (!region->bytes || !(region->rights & RIGHT_WRITE) ||
-		    region->mapping || region->start % PAGE != 0)
-			continue;
-		error = add_heads(heap, region);
-		if (!error && heap->parameters_count == 0 &&
+		if (may_be_heap(region) && heap->parameters_count == 0 &&
 		    starts_with_tcache(&view, region))
 			error = add_main_heap(heap, region);
 		if (error)
@@ -92,8 +128,8 @@ struct error *glibc_find_orphans(struct glibc_heap *heap)
 	}
 	if (heap->arena_count > 0)
 		findings_add(heap->context.findings, FINDING_INCOMPLETE,
-			     "the data of malloc (main_arena) is not in the "
-			     "core: its heaps are found by their shape, and "
-			     "what is free in fast bins counts as used");
+			     "malloc's main arena was not found in the core: "
+			     "its heaps are found by their shape, and what is "
+			     "free in fast bins may count as used");
 	return NULL;
 }

@@ -14,4 +14,9 @@
  */
 struct error *glibc_find_orphans(struct glibc_heap *heap);
 
+/*
+ * Add the arenas that head their own heaps and are in no ring, with a finding.
+ */
+struct error *glibc_find_unlisted(struct glibc_heap *heap);
+
 #endif

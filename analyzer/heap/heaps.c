@@ -233,7 +233,10 @@ static struct error *open_heaps(struct heaps *heaps,
 		struct error *error = allocators[i]->open(context, &heap);
 
 		if (error)
-			return error_wrap(error, "%s", allocators[i]->name);
+			return error_code(error) == ERROR_INTERRUPTED
+				       ? error
+				       : error_wrap(error, "%s",
+						    allocators[i]->name);
 		if (!heap)
 			continue;
 		heap->allocator = allocators[i];

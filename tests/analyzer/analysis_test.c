@@ -174,18 +174,18 @@ static void test_stage_is_built_once_and_only_with_those_below(void **state)
 static void test_anchors_are_told_apart_by_kind(void **state)
 {
 	_cleanup_(process_deinit) struct process process;
-	const struct bitmap *statics, *stacks, *registers;
+	const struct bitmap *static_ones, *stacks, *registers;
 
 	make_core(&process);
 	assert_no_error(analysis_need(process.analysis, STAGE_REACHABILITY));
-	assert_no_error(
-		analysis_anchored_by(process.analysis, ROOT_STATIC, &statics));
+	assert_no_error(analysis_anchored_by(process.analysis, ROOT_STATIC,
+					     &static_ones));
 	assert_no_error(
 		analysis_anchored_by(process.analysis, ROOT_STACK, &stacks));
 	assert_no_error(analysis_anchored_by(process.analysis, ROOT_REGISTER,
 					     &registers));
 	/* The thread's cache and kept; the last used one; none. */
-	assert_int_equal(bitmap_weight(statics), 2);
+	assert_int_equal(bitmap_weight(static_ones), 2);
 	assert_int_equal(bitmap_weight(stacks), 1);
 	assert_int_equal(bitmap_weight(registers), 0);
 }

@@ -81,10 +81,10 @@ static void find_roots(struct world *world)
 }
 
 /* Each kind's targets, as bits by id. */
-static void assert_targets(const struct world *world, uint64_t statics,
+static void assert_targets(const struct world *world, uint64_t static_ones,
 			   uint64_t stacks, uint64_t registers)
 {
-	const uint64_t expected[] = { statics, stacks, registers };
+	const uint64_t expected[] = { static_ones, stacks, registers };
 
 	for (enum root_kind kind = 0; kind < ROOT_KINDS; kind++)
 		assert_int_equal(root_targets(world->roots, kind)->words[0],
@@ -172,18 +172,23 @@ static void test_mapping_is_a_root_around_the_heap_in_it(void **state)
 static void test_only_memory_that_was_written_is_a_root(void **state)
 {
 	const uint64_t relocated = DATA + 0x100000, code = DATA + 0x200000,
-		       hidden = DATA + 0x300000;
+		       hidden = DATA + 0x300000, made = DATA + 0x400000;
 	_cleanup_(world_deinit) struct world world;
+	struct core *core = &world.core;
 
 	world_init(&world);
-	core_add(&world.core, relocated, 0x1000, RIGHT_READ);
-	core_add(&world.core, code, 0x1000, RIGHT_READ | RIGHT_EXECUTE);
-	core_add(&world.core, hidden, 0x1000, 0);
-	core_set(&world.core, relocated, at(0));
-	core_set(&world.core, code, at(1));
-	core_set(&world.core, hidden, at(2));
+	core_add(core, relocated, 0x1000, RIGHT_READ);
+	core_add(core, code, 0x1000, RIGHT_READ | RIGHT_EXECUTE);
+	core_add_file(core, code, code + 0x1000, 0x1000, "/lib/libm.so.6");
+	core_add(core, hidden, 0x1000, 0);
+	/* From no file: by a compiler in the program. */
+	core_add(core, made, 0x1000, RIGHT_READ | RIGHT_EXECUTE);
+	core_set(core, relocated, at(0));
+	core_set(core, code, at(1));
+	core_set(core, hidden, at(2));
+	core_set(core, made, at(3));
 	find_roots(&world);
-	assert_targets(&world, 1 << 0, 0, 0);
+	assert_targets(&world, 1 << 0 | 1 << 3, 0, 0);
 }
 
 static void test_free_block_is_no_target(void **state)

@@ -47,7 +47,7 @@ static void test_count_of_0_never_hides_that_no_heap_was_found(void **state)
 	find_heaps("/usr/lib/libm.so.6", &findings);
 	assert_finding(&findings, FINDING_INCOMPLETE,
 		       "no heap was found: neither glibc's malloc nor any "
-		       "other known allocator is in this process. Counts of 0 "
+		       "other known allocator is seen in the core. Counts of 0 "
 		       "mean nothing");
 }
 
