@@ -68,9 +68,13 @@ static struct error *claim_arenas(struct glibc_heap *heap,
 {
 	for (size_t i = 0; i < heap->arena_count; i++) {
 		const struct glibc_arena *arena = &heap->arenas[i];
-		struct error *error =
-			block_sink_claim(sink, arena->address,
-					 arena->address + arena->layout->size);
+		struct error *error = NULL;
+
+		/* One that is not in the core has no address. */
+		if (arena->address)
+			error = block_sink_claim(
+				sink, arena->address,
+				arena->address + arena->layout->size);
 
 		if (error)
 			return error;

@@ -80,21 +80,15 @@ static bool bins_fit(struct view *view, uint64_t bins)
 }
 
 /*
- * Whether the arena stands at the head of a mapped heap, as all but a main
- * arena do: behind a heap_info, which names it, on a border of 1 MiB or more.
+ * Whether an arena is where all but a main one are: in anonymous memory, behind
+ * the heap_info of a mapped heap, which begins on a border of 1 MiB or more.
  */
-static bool heads_subheap(struct view *view, uint64_t address)
+static bool heads_subheap(const struct image *image, uint64_t address)
 {
-	static const uint64_t head_sizes[] = { 32, 48 };
+	const struct region *region = image_find(image, address);
+	uint64_t distance = address % (1 << 20);
 
-	for (size_t i = 0; i < 2; i++) {
-		uint64_t start = address - head_sizes[i], owner;
-
-		if (start % (1 << 20) == 0 && view_word(view, start, &owner) &&
-		    owner == address)
-			return true;
-	}
-	return false;
+	return region && !region->mapping && (distance == 32 || distance == 48);
 }
 
 const struct arena_layout *glibc_any_layout(void)
@@ -131,7 +125,7 @@ static struct error *add_ring(struct glibc_heap *heap, struct view *view,
 		struct glibc_arena arena = {
 			.layout = layout,
 			.address = address,
-			.main = !heads_subheap(view, address),
+			.main = !heads_subheap(view->image, address),
 		};
 		struct error *error;
 		uint64_t mutex; /* and flags */
