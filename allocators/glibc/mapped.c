@@ -260,9 +260,12 @@ static struct error *look_at(struct scan *scan, uint64_t address, uint64_t low,
 static struct error *scan_gap(struct scan *scan, uint64_t low, uint64_t high)
 {
 	struct progress *progress = scan->heap->context.progress;
-	uint64_t address = (low + 15) & ~UINT64_C(15), reported = address;
+	const struct image *image = scan->heap->context.image;
+	uint64_t address = (low + 15) & ~UINT64_C(15), reported;
 
 	low = address;
+	address = image_next_data(image, address) & ~UINT64_C(15);
+	reported = address;
 	while (address < high && high - address >= MINIMUM_CHUNK) {
 		struct error *error = NULL;
 		uint64_t size;
@@ -279,6 +282,8 @@ static struct error *scan_gap(struct scan *scan, uint64_t low, uint64_t high)
 			if (!progress_step(progress, address - reported))
 				return error_create(ERROR_INTERRUPTED,
 						    "interrupted");
+			address =
+				image_next_data(image, address) & ~UINT64_C(15);
 			reported = address;
 		}
 	}

@@ -243,25 +243,37 @@ static struct error *add_turn(struct roots *roots, struct root_range turn)
 	return NULL;
 }
 
-static struct error *add_turns(struct roots *roots)
+/* Cut the range into turns; holes of the dump are left out. */
+static struct error *cut_range(struct roots *roots, struct root_range range)
 {
-	for (size_t i = 0; i < roots->range_count; i++) {
-		struct root_range range = root_range(roots, i), turn = range;
+	struct root_range turn = range;
 
-		for (; turn.start < range.end; turn.start += TURN) {
-			struct error *error;
+	while (turn.start < range.end) {
+		struct error *error;
+		uint64_t data = image_next_data(roots->image, turn.start);
 
-			turn.end = range.end;
-			/* A word in code may reach into the next turn. */
-			if (turn.end - turn.start > TURN + 7)
-				turn.end = turn.start + TURN +
-					   (range.is_code ? 7 : 0);
-			error = add_turn(roots, turn);
-			if (error)
-				return error;
-		}
+		if (data >= range.end)
+			break;
+		turn.start = data;
+		turn.end = range.end;
+		/* A word in code may reach into the next turn. */
+		if (turn.end - turn.start > TURN + 7)
+			turn.end = turn.start + TURN + (range.is_code ? 7 : 0);
+		error = add_turn(roots, turn);
+		if (error)
+			return error;
+		turn.start += TURN;
 	}
 	return NULL;
+}
+
+static struct error *add_turns(struct roots *roots)
+{
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < roots->range_count && !error; i++)
+		error = cut_range(roots, root_range(roots, i));
+	return error;
 }
 
 /* What a scan for targets marks, and into which set. */

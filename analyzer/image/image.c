@@ -14,6 +14,7 @@
 /* Regions grow by doubling; a hostile dump pays for them with headers. */
 struct image {
 	char *path;
+	int fd; /* of the dump, to ask for its holes; -1: not open */
 	uint8_t *bytes;
 	size_t size;
 	uint64_t missing;
@@ -474,6 +475,8 @@ static struct error *map_dump(struct image *image)
 		return error_system("cannot be mapped");
 	image->bytes = bytes;
 	image->size = (size_t)status.st_size;
+	image->fd = fd;
+	fd = -1;
 	return NULL;
 }
 
@@ -535,6 +538,7 @@ struct error *image_open_in(const char *path, const char *sysroot,
 	if (!image)
 		return &error_no_memory;
 	image->findings = findings;
+	image->fd = -1;
 	image->files.sysroot = sysroot;
 	image->path = strdup(path);
 	if (!image->path)
@@ -550,6 +554,8 @@ void image_close(struct image *image)
 {
 	if (image->bytes)
 		munmap(image->bytes, image->size);
+	if (image->fd >= 0)
+		close(image->fd);
 	file_table_deinit(&image->files);
 	free(image->auxiliary);
 	free(image->threads);
@@ -610,6 +616,25 @@ const uint8_t *image_bytes(const struct image *image, uint64_t address,
 		return NULL;
 	*ret_size = region->end - address;
 	return region->bytes + (address - region->start);
+}
+
+uint64_t image_next_data(const struct image *image, uint64_t address)
+{
+	const struct region *region = image_find(image, address);
+	uint64_t offset;
+	off_t data;
+
+	if (!region || region->origin != REGION_CORE)
+		return address;
+	offset = (uint64_t)(region->bytes - image->bytes) +
+		 (address - region->start);
+	data = lseek(image->fd, (off_t)offset, SEEK_DATA);
+	/* ENXIO: nothing but a hole up to the end of the file. */
+	if (data < 0)
+		return errno == ENXIO ? region->end : address;
+	if ((uint64_t)data - offset >= region->end - address)
+		return region->end;
+	return address + ((uint64_t)data - offset);
 }
 
 bool image_read(const struct image *image, uint64_t address, void *ret,

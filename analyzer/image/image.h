@@ -99,6 +99,13 @@ const struct region *image_find(const struct image *image, uint64_t address);
 const uint8_t *image_bytes(const struct image *image, uint64_t address,
 			   uint64_t *ret_size);
 
+/*
+ * The next address at or above this one, in its region, where the dump does not
+ * just have a hole of its file, which reads as zeros; the region's end if there
+ * is none. Reserved and never touched, terabytes of holes are common.
+ */
+uint64_t image_next_data(const struct image *image, uint64_t address);
+
 /* Copy size bytes at address, across regions. False if any is absent. */
 bool image_read(const struct image *image, uint64_t address, void *ret,
 		size_t size);

@@ -57,6 +57,41 @@ static void test_part_with_an_absent_value_is_left_out(void **state)
 				  "At 7f0020 (odd)\n\n");
 }
 
+static void test_part_within_a_part_counts_for_itself(void **state)
+{
+	static const struct column columns[] = {
+		{ "signature", VALUE_ADDRESS },
+		{ "name", VALUE_TEXT },
+		{ "count", VALUE_COUNT },
+	};
+	static const struct table table = {
+		"thing", columns, 3,
+		"[Signature {signature}[ ({name})] has]"
+		"[ just[ {name}]] {count} things."
+	};
+	struct reported reported;
+
+	reported_open(&reported, "text", false);
+	report_begin_table(&reported.report, &table);
+	report_number(&reported.report, 0x1000);
+	report_text(&reported.report, "Foo");
+	report_number(&reported.report, 1);
+	report_end_row(&reported.report);
+	report_number(&reported.report, 0x2000);
+	report_absent(&reported.report);
+	report_number(&reported.report, 2);
+	report_end_row(&reported.report);
+	report_absent(&reported.report);
+	report_text(&reported.report, "Foo");
+	report_number(&reported.report, 3);
+	report_end_row(&reported.report);
+	report_end_table(&reported.report);
+	reported_close(&reported,
+		       "Signature 1000 (Foo) has just Foo 1 things.\n"
+		       "Signature 2000 has just 2 things.\n"
+		       " just Foo 3 things.\n");
+}
+
 static void write_columns(struct report *report)
 {
 	static const struct table table = { "thing", count_columns, 3, NULL };
@@ -264,6 +299,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sentence_is_filled_in_for_each_row),
 		cmocka_unit_test(test_part_with_an_absent_value_is_left_out),
+		cmocka_unit_test(test_part_within_a_part_counts_for_itself),
 		cmocka_unit_test(test_columns_are_as_wide_as_what_is_in_them),
 		cmocka_unit_test(test_header_is_bold_only_in_colour),
 		cmocka_unit_test(test_last_column_is_not_padded),

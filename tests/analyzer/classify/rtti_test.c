@@ -1,0 +1,251 @@
+#include "analyzer/classify/rtti.h"
+
+#include "tests/analyzer/image/core_builder.h"
+
+/*
+ * Type information as compilers lay it out, in a process of its own. Each
+ * vtable has its address point at a multiple of 0x100 and 0x10 more, each
+ * type_info is 0x80 behind that multiple.
+ */
+enum {
+	START = 0x10000,
+	SIZE = 0x4000,
+	LIBRARY_CLASS = START,
+	LIBRARY_SINGLE = START + 0x100,
+	LIBRARY_MULTIPLE = START + 0x200,
+	TYPE_INFO = START + 0x300, /* std::type_info, the base of all */
+	OWN = START + 0x1000,	   /* the classes of a test, 0x100 each */
+	NAMES = START + 0x3000,
+};
+
+enum { VTABLE = 0x10, TYPE = 0x80 };
+
+struct process {
+	struct core core;
+	struct findings findings;
+	struct image *image;
+	uint64_t next_name;
+};
+
+static void set_type(struct process *process, uint64_t address, uint64_t kind,
+		     const char *name)
+{
+	core_set(&process->core, address + 8, address + TYPE);
+	core_set(&process->core, address + TYPE, kind + VTABLE);
+	core_set(&process->core, address + TYPE + 8, process->next_name);
+	strcpy((char *)core_at(&process->core, process->next_name,
+			       strlen(name) + 1),
+	       name);
+	process->next_name += strlen(name) + 1;
+}
+
+static void set_base(struct process *process, uint64_t address, uint64_t base)
+{
+	core_set(&process->core, address + TYPE + 16, base + TYPE);
+}
+
+static void process_init(struct process *process)
+{
+	*process = (struct process){ .next_name = NAMES };
+	core_init(&process->core);
+	core_add(&process->core, START, SIZE, RIGHT_READ);
+	set_type(process, TYPE_INFO, LIBRARY_CLASS, "St9type_info");
+	set_type(process, LIBRARY_CLASS, LIBRARY_SINGLE,
+		 "N10__cxxabiv117__class_type_infoE");
+	set_type(process, LIBRARY_SINGLE, LIBRARY_SINGLE,
+		 "N10__cxxabiv120__si_class_type_infoE");
+	set_type(process, LIBRARY_MULTIPLE, LIBRARY_SINGLE,
+		 "N10__cxxabiv121__vmi_class_type_infoE");
+	set_base(process, LIBRARY_CLASS, TYPE_INFO);
+	set_base(process, LIBRARY_SINGLE, LIBRARY_CLASS);
+	set_base(process, LIBRARY_MULTIPLE, LIBRARY_CLASS);
+}
+
+static void process_open(struct process *process)
+{
+	core_write_file(&process->core);
+	assert_no_error(image_open(process->core.path, &process->findings,
+				   &process->image));
+}
+
+static void process_deinit(struct process *process)
+{
+	if (process->image)
+		image_close(process->image);
+	findings_deinit(&process->findings);
+	core_deinit(&process->core);
+}
+DEFINE_DEINIT(process_deinit, struct process)
+
+static void assert_class(const struct process *process, uint64_t address,
+			 const char *mangled)
+{
+	_cleanup_(free) char *name = NULL;
+
+	assert_int_equal(rtti_type(process->image, address + VTABLE),
+			 address + TYPE);
+	name = rtti_name(process->image, address + TYPE);
+	assert_string_equal(name, mangled);
+}
+
+static void assert_no_class(const struct process *process, uint64_t address)
+{
+	assert_int_equal(rtti_type(process->image, address + VTABLE), 0);
+}
+
+static void test_classes_are_known_without_symbols(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	set_type(&process, OWN, LIBRARY_CLASS, "4Base");
+	set_type(&process, OWN + 0x100, LIBRARY_SINGLE, "7Derived");
+	set_base(&process, OWN + 0x100, OWN);
+	set_type(&process, OWN + 0x200, LIBRARY_CLASS,
+		 "*N12_GLOBAL__N_16HiddenE");
+	process_open(&process);
+	assert_class(&process, OWN, "4Base");
+	assert_class(&process, OWN + 0x100, "7Derived");
+	assert_class(&process, OWN + 0x200, "N12_GLOBAL__N_16HiddenE");
+	assert_no_class(&process, OWN + 0x300);
+	assert_no_class(&process, OWN - VTABLE - 1);
+	assert_no_class(&process, 0);
+	assert_no_class(&process, UINT64_MAX - VTABLE);
+}
+
+static void test_kinds_of_types_that_are_no_classes_are_told_apart(void **state)
+{
+	enum { LIBRARY_ENUM = START + 0x400 };
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	set_type(&process, LIBRARY_ENUM, LIBRARY_SINGLE,
+		 "N10__cxxabiv116__enum_type_infoE");
+	set_base(&process, LIBRARY_ENUM, TYPE_INFO);
+	set_type(&process, OWN, LIBRARY_ENUM, "6Colour");
+	process_open(&process);
+	assert_no_class(&process, OWN);
+}
+
+static void test_names_that_cannot_be_are_no_classes(void **state)
+{
+	static const char *const names[] = { "", "*", "Base", "4Ba se", "i" };
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	for (uint64_t i = 0; i < 5; i++)
+		set_type(&process, OWN + i * 0x100, LIBRARY_CLASS, names[i]);
+	process_open(&process);
+	for (uint64_t i = 0; i < 5; i++)
+		assert_no_class(&process, OWN + i * 0x100);
+}
+
+static void test_a_name_that_is_not_there_leaves_the_shape(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	set_type(&process, OWN, LIBRARY_CLASS, "4Base");
+	core_set(&process.core, OWN + TYPE + 8, START + SIZE);
+	core_set(&process.core, LIBRARY_CLASS + TYPE + 8, START + SIZE);
+	process_open(&process);
+	assert_int_equal(rtti_type(process.image, OWN + VTABLE), OWN + TYPE);
+	assert_null(rtti_name(process.image, OWN + TYPE));
+}
+
+static void test_bases_inside_of_an_object_come_before_its_top(void **state)
+{
+	static const struct {
+		int64_t offset;
+		bool is_vtable;
+	} cases[] = { { 0, true },     { -8, true },
+		      { -4096, true }, { 8, false },
+		      { -4, false },   { INT64_MIN, false },
+		      { -1, false },   { -(1L << 40), false } };
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	for (uint64_t i = 0; i < 8; i++) {
+		set_type(&process, OWN + i * 0x100, LIBRARY_CLASS, "4Base");
+		core_set(&process.core, OWN + i * 0x100,
+			 (uint64_t)cases[i].offset);
+	}
+	process_open(&process);
+	for (uint64_t i = 0; i < 8; i++)
+		assert_int_equal(
+			rtti_type(process.image, OWN + i * 0x100 + VTABLE) != 0,
+			cases[i].is_vtable);
+}
+
+struct seen {
+	uint64_t bases[64];
+	size_t count;
+};
+
+static bool see_base(void *data, uint64_t base)
+{
+	struct seen *seen = data;
+
+	if (seen->count < 64)
+		seen->bases[seen->count++] = base;
+	return false;
+}
+
+static void test_all_bases_are_found(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	struct seen seen = { 0 };
+	uint64_t multiple = OWN + 0x300;
+
+	process_init(&process);
+	set_type(&process, OWN, LIBRARY_CLASS, "4Base");
+	set_type(&process, OWN + 0x100, LIBRARY_SINGLE, "4Left");
+	set_base(&process, OWN + 0x100, OWN);
+	set_type(&process, OWN + 0x200, LIBRARY_CLASS, "5Right");
+	set_type(&process, multiple, LIBRARY_MULTIPLE, "4Both");
+	core_set(&process.core, multiple + TYPE + 16, UINT64_C(2) << 32);
+	core_set(&process.core, multiple + TYPE + 24, OWN + 0x100 + TYPE);
+	core_set(&process.core, multiple + TYPE + 40, OWN + 0x200 + TYPE);
+	process_open(&process);
+	assert_false(rtti_find_base(process.image, multiple + TYPE, see_base,
+				    &seen));
+	assert_int_equal(seen.count, 3);
+	assert_int_equal(seen.bases[0], OWN + 0x100 + TYPE);
+	assert_int_equal(seen.bases[1], OWN + TYPE);
+	assert_int_equal(seen.bases[2], OWN + 0x200 + TYPE);
+}
+
+/* A class derived from itself, twice at each step. */
+static void test_the_search_for_bases_ends(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	struct seen seen = { 0 };
+
+	process_init(&process);
+	set_type(&process, OWN, LIBRARY_MULTIPLE, "4Ring");
+	core_set(&process.core, OWN + TYPE + 16, UINT64_C(0xffffffff) << 32);
+	core_set(&process.core, OWN + TYPE + 24, OWN + TYPE);
+	core_set(&process.core, OWN + TYPE + 40, OWN + TYPE);
+	process_open(&process);
+	assert_false(
+		rtti_find_base(process.image, OWN + TYPE, see_base, &seen));
+	assert_int_equal(seen.count, 64);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_classes_are_known_without_symbols),
+		cmocka_unit_test(
+			test_kinds_of_types_that_are_no_classes_are_told_apart),
+		cmocka_unit_test(test_names_that_cannot_be_are_no_classes),
+		cmocka_unit_test(
+			test_a_name_that_is_not_there_leaves_the_shape),
+		cmocka_unit_test(
+			test_bases_inside_of_an_object_come_before_its_top),
+		cmocka_unit_test(test_all_bases_are_found),
+		cmocka_unit_test(test_the_search_for_bases_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
