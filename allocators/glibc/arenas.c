@@ -461,6 +461,12 @@ static struct error *find_subheaps(struct glibc_heap *heap)
 			struct error *error;
 			uint64_t owner;
 			size_t number;
+			uint64_t data = image_next_data(image, start);
+
+			if (data - start >= alignment) {
+				start = (data - 1) & ~(alignment - 1);
+				continue;
+			}
 
 			if (start < end || !view_word(&view, start, &owner) ||
 			    !find_arena(heap, owner, &number) ||

@@ -43,6 +43,13 @@ static struct error *add_heads(struct glibc_heap *heap,
 	     start += SUBHEAP_BORDER) {
 		struct glibc_arena arena;
 		struct error *error = NULL;
+		uint64_t data = image_next_data(view.image, start);
+
+		/* Holes have no heads; go on right before what has data. */
+		if (data - start >= SUBHEAP_BORDER) {
+			start = (data - 1) & ~(uint64_t)(SUBHEAP_BORDER - 1);
+			continue;
+		}
 
 		if (find_head(&view, start, &arena) &&
 		    !glibc_knows_arena(heap, arena.address))

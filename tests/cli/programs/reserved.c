@@ -1,0 +1,34 @@
+/*
+ * Reserves far more memory than there is, and uses a page of it, which alone
+ * holds one of two blocks.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static const size_t RESERVED = (size_t)1 << 37;
+
+static __attribute__((noinline)) void lose(void)
+{
+	void *volatile lost = malloc(2000);
+
+	lost = NULL;
+	(void)lost;
+}
+
+int main(void)
+{
+	void *volatile *reserved =
+		mmap(NULL, RESERVED, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if ((void *)reserved == MAP_FAILED)
+		return 1;
+	reserved[RESERVED / 2 / sizeof(void *)] = malloc(1000);
+	lose();
+	/* So that nothing is left in registers. */
+	if (write(1, "ready\n", 6) != 6)
+		return 1;
+	pause();
+	return 0;
+}
