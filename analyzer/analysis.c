@@ -20,6 +20,7 @@ struct analysis {
 	const struct debug_options *options;
 	struct debug *debug;
 	struct classes *classes;
+	struct identities *identities;
 	struct patterns *patterns;
 	struct stage_cost costs[STAGES];
 };
@@ -174,10 +175,21 @@ static struct error *build_debug(struct analysis *analysis, uint64_t *ret_count)
 static struct error *build_classes(struct analysis *analysis,
 				   uint64_t *ret_count)
 {
+	struct error *error = classes_create(
+		analysis->image, analysis->program, analysis->debug,
+		&analysis->account, &analysis->classes);
+
+	if (error)
+		return error;
+	error = identities_create(analysis->image, analysis->program,
+				  analysis->debug, analysis->classes,
+				  &analysis->account, &analysis->identities);
+	if (error) {
+		classes_destroy(take(analysis->classes));
+		return error;
+	}
 	*ret_count = program_module_count(analysis->program);
-	return classes_create(analysis->image, analysis->program,
-			      analysis->debug, &analysis->account,
-			      &analysis->classes);
+	return NULL;
 }
 
 static struct error *build_patterns(struct analysis *analysis,
@@ -323,6 +335,8 @@ void analysis_destroy(struct analysis *analysis)
 {
 	if (analysis->patterns)
 		patterns_destroy(analysis->patterns);
+	if (analysis->identities)
+		identities_destroy(analysis->identities);
 	if (analysis->classes)
 		classes_destroy(analysis->classes);
 	if (analysis->debug)
@@ -425,7 +439,7 @@ struct classes *analysis_classes(const struct analysis *analysis)
 	return analysis->classes;
 }
 
-const struct patterns *analysis_patterns(const struct analysis *analysis)
+struct patterns *analysis_patterns(const struct analysis *analysis)
 {
 	return analysis->patterns;
 }
@@ -480,4 +494,19 @@ uint64_t analysis_signature(const struct analysis *analysis, allocation_id id)
 	     !is_writable_vtable(analysis, region, word)))
 		return 0;
 	return word;
+}
+
+bool analysis_identity(const struct analysis *analysis, allocation_id id,
+		       struct identity *ret)
+{
+	return allocation_state(analysis->index, id) == BLOCK_USED &&
+	       !analysis_signature(analysis, id) &&
+	       identity_find(analysis->identities,
+			     allocation_start(analysis->index, id),
+			     allocation_size(analysis->index, id), ret);
+}
+
+const struct identities *analysis_identities(const struct analysis *analysis)
+{
+	return analysis->identities;
 }

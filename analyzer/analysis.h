@@ -12,6 +12,7 @@
 #define ANALYZER_ANALYSIS_H
 
 #include "analyzer/classify/classes.h"
+#include "analyzer/classify/identity.h"
 #include "analyzer/classify/patterns.h"
 #include "analyzer/graph/graph.h"
 #include "analyzer/graph/leaks.h"
@@ -86,7 +87,7 @@ const struct leaks *analysis_leaks(const struct analysis *analysis);
 /* Not const: they remember what they read when first asked. */
 struct debug *analysis_debug(const struct analysis *analysis);
 struct classes *analysis_classes(const struct analysis *analysis);
-const struct patterns *analysis_patterns(const struct analysis *analysis);
+struct patterns *analysis_patterns(const struct analysis *analysis);
 
 /* Used and reachable from a root; used and not (STAGE_REACHABILITY). */
 const struct bitmap *analysis_anchored(const struct analysis *analysis);
@@ -105,5 +106,10 @@ struct error *analysis_anchored_by(struct analysis *analysis,
  * cannot be written, or of a vtable, else 0 (STAGE_CLASSES).
  */
 uint64_t analysis_signature(const struct analysis *analysis, allocation_id id);
+
+/* What a used allocation without a signature is known by (STAGE_CLASSES). */
+bool analysis_identity(const struct analysis *analysis, allocation_id id,
+		       struct identity *ret);
+const struct identities *analysis_identities(const struct analysis *analysis);
 
 #endif

@@ -52,6 +52,13 @@ static void offer_sets(const char *word)
 		offer_name(word, set_at(i)->name);
 }
 
+static void offer_patterns(const char *word)
+{
+	for (size_t i = 0; pattern_name_at(i); i++)
+		offer(word, "%", pattern_name_at(i),
+		      strlen(pattern_name_at(i)));
+}
+
 static void offer_switches(const char *word, const struct command *command)
 {
 	const struct argp_option *option = command->options;
@@ -114,6 +121,8 @@ static void offer_words(const char *word, const struct command *command,
 	case WORD_SET:
 		if (number == 0)
 			offer_sets(word);
+		else if (word[0] == '%')
+			offer_patterns(word);
 		return;
 	case WORD_COMMAND:
 		if (number == 0) {

@@ -1,7 +1,9 @@
 #include "cli/description.h"
 
 #include "analyzer/query/order.h"
+#include "cli/pattern_text.h"
 #include "cli/rows.h"
+#include "cli/thread_description.h"
 
 #include <inttypes.h>
 
@@ -14,7 +16,7 @@ struct error *describer_init(struct describer *describer,
 	struct error *error = analysis_need(analysis, STAGE_REACHABILITY);
 
 	if (!error)
-		error = analysis_need(analysis, STAGE_DEBUG);
+		error = analysis_need(analysis, STAGE_CLASSES);
 	if (error)
 		return error;
 	error = bitmap_init(&unreferenced,
@@ -65,17 +67,34 @@ static void report_contents(struct describer *describer, uint64_t start,
 	report_memory(describer->report, view);
 }
 
+/* The pattern's name and what the allocation is part of, if it has one. */
+static void note_pattern(struct describer *describer, allocation_id id,
+			 struct pattern_text *ret)
+{
+	struct error *error = pattern_text_init(ret, describer->analysis, id);
+
+	if (!error)
+		return;
+	error_destroy(describer->error);
+	describer->error = error;
+}
+
 void describe_allocation(struct describer *describer, allocation_id id)
 {
 	static const struct column columns[] = {
-		{ "state", VALUE_TEXT },      { "address", VALUE_ADDRESS },
-		{ "size", VALUE_BYTES },      { "signature", VALUE_ADDRESS },
-		{ "contents", VALUE_MEMORY },
+		{ "state", VALUE_TEXT },	{ "address", VALUE_ADDRESS },
+		{ "size", VALUE_BYTES },	{ "signature", VALUE_ADDRESS },
+		{ "name", VALUE_TEXT },		{ "identity", VALUE_TEXT },
+		{ "at offset", VALUE_ADDRESS }, { "pattern", VALUE_TEXT },
+		{ "part", VALUE_TEXT },		{ "contents", VALUE_MEMORY },
 	};
 	static const struct table table = {
-		"allocation", columns, 5,
+		"allocation", columns, 10,
 		"{state} allocation at {address} of size {size}"
-		"[\n... with signature {signature}]"
+		"[\n... with signature {signature}][({name})]"
+		"[\n... with identity {identity} at offset {at offset}]"
+		"[\nThis allocation matches pattern {pattern}.]"
+		"[\nIt is {part}.]"
 		"[\n{contents}]\n"
 	};
 	static const char *const states[] = {
@@ -90,13 +109,19 @@ void describe_allocation(struct describer *describer, allocation_id id)
 	uint64_t start = allocation_start(index, id);
 	uint64_t size = allocation_size(index, id);
 	struct report *report = describer->report;
+	_cleanup_(pattern_text_deinit) struct pattern_text text = { NULL };
 	struct memory_view view;
 
+	note_pattern(describer, id, &text);
 	report_begin_table(report, &table);
 	report_text(report, states[describer_state(describer, id)]);
 	report_number(report, start);
 	report_number(report, size);
-	rows_signature(report, describer->analysis, id);
+	rows_signature(report, describer->analysis,
+		       &describer->selection->query, id);
+	rows_identity(report, describer->analysis, id);
+	report_text(report, text.name);
+	report_text(report, text.part);
 	report_contents(describer, start, size, &view);
 	report_end_row(report);
 	report_end_table(report);
@@ -195,21 +220,34 @@ static void report_path(struct report *report, const struct place *place)
 		report_absent(report);
 }
 
-/* Of an address in a module, its symbol, and of code, where it comes from. */
+/* What stands at the address: a thread's variable, a call's, a symbol. */
+static const char *name_address(struct debug *debug, const struct place *place,
+				uint64_t address)
+{
+	const char *name = debug_thread_local(debug, address);
+	const struct stack *stack = place->stack;
+	struct symbol symbol;
+
+	if (name)
+		return name;
+	if (place->kind == PLACE_STACK && stack->thread != NO_THREAD &&
+	    address >= stack->live)
+		return debug_stack_place(debug, stack->thread, address);
+	if (place->kind == PLACE_MODULE &&
+	    debug_symbol(debug, address, &symbol))
+		return debug_name(debug, address);
+	return NULL;
+}
+
 static void report_name(struct report *report, const struct analysis *analysis,
 			const struct place *place, uint64_t address)
 {
 	struct debug *debug = analysis_debug(analysis);
-	struct symbol symbol;
 
-	if (place->kind != PLACE_MODULE ||
-	    !debug_symbol(debug, address, &symbol)) {
-		report_absent(report);
-		report_absent(report);
-		return;
-	}
-	report_text(report, debug_name(debug, address));
-	report_text(report, debug_source(debug, address));
+	report_text(report, name_address(debug, place, address));
+	report_text(report, place->kind == PLACE_MODULE
+				    ? debug_source(debug, address)
+				    : NULL);
 }
 
 static void describe_nowhere(struct report *report, uint64_t address)
@@ -226,21 +264,24 @@ static void describe_nowhere(struct report *report, uint64_t address)
 }
 
 static const struct column address_columns[] = {
-	{ "address", VALUE_ADDRESS }, { "offset", VALUE_ADDRESS },
-	{ "what", VALUE_TEXT },	      { "start", VALUE_ADDRESS },
-	{ "size", VALUE_BYTES },      { "signature", VALUE_ADDRESS },
-	{ "arena", VALUE_TEXT },      { "allocator", VALUE_TEXT },
-	{ "thread", VALUE_NUMBER },   { "in use", VALUE_TEXT },
-	{ "path", VALUE_TEXT },	      { "name", VALUE_TEXT },
-	{ "source", VALUE_TEXT },     { "known", VALUE_TEXT },
-	{ "contents", VALUE_MEMORY },
+	{ "address", VALUE_ADDRESS },	{ "offset", VALUE_ADDRESS },
+	{ "what", VALUE_TEXT },		{ "start", VALUE_ADDRESS },
+	{ "size", VALUE_BYTES },	{ "signature", VALUE_ADDRESS },
+	{ "class", VALUE_TEXT },	{ "identity", VALUE_TEXT },
+	{ "at offset", VALUE_ADDRESS }, { "pattern", VALUE_TEXT },
+	{ "part", VALUE_TEXT },		{ "arena", VALUE_TEXT },
+	{ "allocator", VALUE_TEXT },	{ "thread", VALUE_NUMBER },
+	{ "in use", VALUE_TEXT },	{ "path", VALUE_TEXT },
+	{ "name", VALUE_TEXT },		{ "source", VALUE_TEXT },
+	{ "known", VALUE_TEXT },	{ "contents", VALUE_MEMORY },
 };
 
 static const struct table address_table = {
-	"address", address_columns, 15,
+	"address", address_columns, 20,
 	"Address {address} is at offset {offset} of\n"
 	"{what} at {start} of size {size}"
-	"[\n... with signature {signature}]"
+	"[\n... with signature {signature}][({class})]"
+	"[\n... with identity {identity} at offset {at offset}]"
 	"[\n... in the {arena} arena of {allocator}, but in no allocation]"
 	"[\n... of thread {thread}]"
 	"[\n... {in use}]"
@@ -248,29 +289,49 @@ static const struct table address_table = {
 	"[\n... which is {name}]"
 	"[\n... compiled from {source}]"
 	"[\n... {known}]"
+	"[\nThis allocation matches pattern {pattern}.]"
+	"[\nIt is {part}.]"
 	"[\n{contents}]\n"
 };
+
+/* Signature, identity word and pattern of an allocation. */
+static void report_kind(struct describer *describer, const struct place *place,
+			const struct pattern_text *text)
+{
+	struct report *report = describer->report;
+
+	if (place->kind == PLACE_ALLOCATION) {
+		rows_signature(report, describer->analysis,
+			       &describer->selection->query, place->id);
+		rows_identity(report, describer->analysis, place->id);
+		report_text(report, text->name);
+		report_text(report, text->part);
+		return;
+	}
+	for (size_t i = 0; i < 6; i++)
+		report_absent(report);
+}
 
 void describe_address(struct describer *describer, uint64_t address,
 		      const struct place *place)
 {
 	struct report *report = describer->report;
+	_cleanup_(pattern_text_deinit) struct pattern_text text = { NULL };
 	struct memory_view view;
 
 	if (place->kind == PLACE_NOWHERE) {
 		describe_nowhere(report, address);
 		return;
 	}
+	if (place->kind == PLACE_ALLOCATION)
+		note_pattern(describer, place->id, &text);
 	report_begin_table(report, &address_table);
 	report_number(report, address);
 	report_number(report, address - place->start);
 	report_text(report, place_phrase(describer, place));
 	report_number(report, place->start);
 	report_number(report, place->size);
-	if (place->kind == PLACE_ALLOCATION)
-		rows_signature(report, describer->analysis, place->id);
-	else
-		report_absent(report);
+	report_kind(describer, place, &text);
 	report_arena(report, place);
 	report_stack(report, describer->analysis, place, address);
 	report_path(report, place);
@@ -321,6 +382,12 @@ static struct error *describe_ranges(struct describer *describer)
 
 		if (query->limit && i == query->limit)
 			break;
+		if (query->set->ranges == &range_kind_threads) {
+			thread_describe(describer->analysis,
+					(uint32_t)ranges.list[i].number,
+					describer->report);
+			continue;
+		}
 		if (ranges.list[i].start == 0)
 			continue; /* an arena without a place of its own */
 		place = place_find(describer->analysis, ranges.list[i].start);

@@ -1,6 +1,7 @@
 #include "cli/explanation.h"
 
 #include "analyzer/graph/paths.h"
+#include "cli/anchor_row.h"
 #include "cli/rows.h"
 
 /* A chain is shown in full up to twice SHOWN_LINKS, else its two ends. */
@@ -20,13 +21,36 @@ static void write_text(struct report *report, const char *text)
 
 /* What a chain is made of: a reference to an allocation. */
 static const struct column link_columns[] = {
-	{ "address", VALUE_ADDRESS },
-	{ "size", VALUE_BYTES },
-	{ "signature", VALUE_ADDRESS },
+	{ "address", VALUE_ADDRESS },	{ "size", VALUE_BYTES },
+	{ "signature", VALUE_ADDRESS }, { "name", VALUE_TEXT },
+	{ "identity", VALUE_TEXT },	{ "at offset", VALUE_ADDRESS },
+	{ "tainted", VALUE_TEXT },
 };
 
+enum { LINK_COLUMNS = sizeof(link_columns) / sizeof(*link_columns) };
+
+/*
+ * In what part of source, which holds nothing any more, all that refers to
+ * target stands; mostly NULL.
+ */
+static const char *find_taint(struct describer *describer, allocation_id source,
+			      allocation_id target)
+{
+	struct analysis *analysis = describer->analysis;
+	const char *part = NULL;
+	struct error *error = patterns_find_taint(analysis_patterns(analysis),
+						  source, target, &part);
+
+	if (error) {
+		error_destroy(describer->error);
+		describer->error = error;
+	}
+	return part;
+}
+
 static void write_allocation(struct describer *describer,
-			     const struct table *table, allocation_id id)
+			     const struct table *table, allocation_id id,
+			     const char *taint)
 {
 	const struct allocation_index *index =
 		analysis_index(describer->analysis);
@@ -34,7 +58,10 @@ static void write_allocation(struct describer *describer,
 	report_begin_table(describer->report, table);
 	report_number(describer->report, allocation_start(index, id));
 	report_number(describer->report, allocation_size(index, id));
-	rows_signature(describer->report, describer->analysis, id);
+	rows_signature(describer->report, describer->analysis,
+		       &describer->selection->query, id);
+	rows_identity(describer->report, describer->analysis, id);
+	report_text(describer->report, taint);
 	report_end_row(describer->report);
 	report_end_table(describer->report);
 }
@@ -57,9 +84,11 @@ static void write_gap(struct report *report, size_t count)
 static void write_chain(struct describer *describer, const struct path *path)
 {
 	static const struct table table = {
-		"link", link_columns, 3,
+		"link", link_columns, LINK_COLUMNS,
 		"which references 0x{address} of size 0x{size}"
-		"[ with signature {signature}]"
+		"[ with signature {signature}][({name})]"
+		"[ with identity {identity} at offset {at offset}]"
+		"[ by a tainted reference ({tainted})]"
 	};
 	size_t links = path->count - 1;
 
@@ -68,7 +97,9 @@ static void write_chain(struct describer *describer, const struct path *path)
 			write_gap(describer->report, links - 2 * SHOWN_LINKS);
 			i = path->count - SHOWN_LINKS;
 		}
-		write_allocation(describer, &table, path->ids[i]);
+		write_allocation(
+			describer, &table, path->ids[i],
+			find_taint(describer, path->ids[i - 1], path->ids[i]));
 	}
 }
 
@@ -107,80 +138,12 @@ static struct error *find_anchors(struct describer *describer,
 	return NULL;
 }
 
-/*
- * What static memory is part of: its name, or else the mapping and the offset
- * of the anchor in it.
- */
-static void report_static(struct report *report,
-			  const struct analysis *analysis,
-			  const struct anchor *anchor)
-{
-	struct place place = { .kind = PLACE_NOWHERE };
-
-	if (anchor->kind == ROOT_STATIC)
-		place = place_find(analysis, anchor->address);
-	report_text(report, place.kind == PLACE_MODULE
-				    ? debug_name(analysis_debug(analysis),
-						 anchor->address)
-				    : NULL);
-	if (place.kind != PLACE_MAPPING) {
-		report_absent(report);
-		report_absent(report);
-		return;
-	}
-	report_text(report, place.region->mapping ? place.region->mapping->path
-						  : "anonymous memory");
-	report_number(report, anchor->address - place.start);
-}
-
-static void write_anchor(struct describer *describer,
-			 const struct anchor *anchor)
-{
-	static const struct column columns[] = {
-		{ "kind", VALUE_TEXT },	     { "address", VALUE_ADDRESS },
-		{ "register", VALUE_TEXT },  { "name", VALUE_TEXT },
-		{ "path", VALUE_TEXT },	     { "offset", VALUE_ADDRESS },
-		{ "thread", VALUE_NUMBER },  { "target", VALUE_ADDRESS },
-	};
-	static const struct table table = {
-		"anchor", columns, 8,
-		"{kind}[ 0x{address}][ {register}][ in {name}]"
-		"[ in {path} at offset 0x{offset}][ of thread {thread}]"
-		" references 0x{target}"
-	};
-	static const char *const kinds[ROOT_KINDS] = {
-		[ROOT_STATIC] = "Static address",
-		[ROOT_STACK] = "Stack address",
-		[ROOT_REGISTER] = "Register",
-	};
-	const struct program *program = analysis_program(describer->analysis);
-	struct report *report = describer->report;
-
-	report_begin_table(report, &table);
-	report_text(report, kinds[anchor->kind]);
-	if (anchor->kind == ROOT_REGISTER)
-		report_absent(report);
-	else
-		report_number(report, anchor->address);
-	report_text(report, anchor->register_name);
-	report_static(report, describer->analysis, anchor);
-	if (anchor->thread == NO_THREAD)
-		report_absent(report);
-	else
-		report_number(report,
-			      program_thread(program, anchor->thread)->id);
-	report_number(report,
-		      allocation_start(analysis_index(describer->analysis),
-				       anchor->target));
-	report_end_row(report);
-	report_end_table(report);
-}
-
 static void write_anchors(struct describer *describer,
 			  const struct anchors *anchors)
 {
 	for (size_t i = 0; i < anchors->count && i < SHOWN_ANCHORS; i++)
-		write_anchor(describer, &anchors->list[i]);
+		anchor_write(describer->analysis, &anchors->list[i],
+			     describer->report);
 	rows_left_out(describer->report, "such references", anchors->count,
 		      SHOWN_ANCHORS);
 }
@@ -189,15 +152,18 @@ static void write_anchor_head(struct describer *describer, enum root_kind kind,
 			      const struct path *path)
 {
 	static const struct column columns[] = {
-		{ "address", VALUE_ADDRESS }, { "how", VALUE_TEXT },
-		{ "kind", VALUE_TEXT },	      { "point", VALUE_ADDRESS },
-		{ "size", VALUE_BYTES },      { "signature", VALUE_ADDRESS },
+		{ "address", VALUE_ADDRESS },	{ "how", VALUE_TEXT },
+		{ "kind", VALUE_TEXT },		{ "point", VALUE_ADDRESS },
+		{ "size", VALUE_BYTES },	{ "signature", VALUE_ADDRESS },
+		{ "name", VALUE_TEXT },		{ "identity", VALUE_TEXT },
+		{ "at offset", VALUE_ADDRESS },
 	};
 	static const struct table table = {
-		"anchored", columns, 6,
+		"anchored", columns, 9,
 		"The allocation at 0x{address} appears to be {how} {kind} "
 		"anchored[\nvia anchor point 0x{point} of size 0x{size}]"
-		"[ with signature {signature}]"
+		"[ with signature {signature}][({name})]"
+		"[ with identity {identity} at offset {at offset}]"
 	};
 	static const char *const kinds[ROOT_KINDS] = {
 		[ROOT_STATIC] = "statically",
@@ -215,13 +181,14 @@ static void write_anchor_head(struct describer *describer, enum root_kind kind,
 	report_text(report, direct ? "directly" : "indirectly");
 	report_text(report, kinds[kind]);
 	if (direct) {
-		report_absent(report);
-		report_absent(report);
-		report_absent(report);
+		for (size_t i = 0; i < 6; i++)
+			report_absent(report);
 	} else {
 		report_number(report, allocation_start(index, path->ids[0]));
 		report_number(report, allocation_size(index, path->ids[0]));
-		rows_signature(report, describer->analysis, path->ids[0]);
+		rows_signature(report, describer->analysis,
+			       &describer->selection->query, path->ids[0]);
+		rows_identity(report, describer->analysis, path->ids[0]);
 	}
 	report_end_row(report);
 	report_end_table(report);
@@ -321,9 +288,10 @@ static struct error *explain_dependent(struct describer *describer,
 		"allocations lead to it"
 	};
 	static const struct table root_table = {
-		"leak root", link_columns, 3,
+		"leak root", link_columns, LINK_COLUMNS,
 		"The nearest leak root is 0x{address} of size 0x{size}"
-		"[ with signature {signature}]"
+		"[ with signature {signature}][({name})]"
+		"[ with identity {identity} at offset {at offset}]"
 	};
 	const struct leaks *leaks = analysis_leaks(describer->analysis);
 	const struct allocation_index *index =
@@ -346,7 +314,7 @@ static struct error *explain_dependent(struct describer *describer,
 	report_end_row(describer->report);
 	report_end_table(describer->report);
 	if (path.count) {
-		write_allocation(describer, &root_table, path.ids[0]);
+		write_allocation(describer, &root_table, path.ids[0], NULL);
 		write_chain(describer, &path);
 	}
 	return NULL;
@@ -371,9 +339,12 @@ static struct error *explain_leaked(struct describer *describer,
 static struct error *explain_free(struct describer *describer, allocation_id id)
 {
 	static const struct table table = {
-		"referrer", link_columns, 3,
+		"referrer", link_columns, LINK_COLUMNS,
 		"The used allocation at 0x{address} of size 0x{size}"
-		"[ with signature {signature}] still references it"
+		"[ with signature {signature}][({name})]"
+		"[ with identity {identity} at offset {at offset}] still "
+		"references it"
+		"[ by a tainted reference ({tainted})]"
 	};
 	const struct bitmap *cached =
 		allocation_cached(analysis_index(describer->analysis));
@@ -391,7 +362,9 @@ static struct error *explain_free(struct describer *describer, allocation_id id)
 			  "for reuse"
 			: "It is free: malloc may hand it out again");
 	for (size_t i = 0; i < referrers.count && i < SHOWN_REFERRERS; i++)
-		write_allocation(describer, &table, referrers.targets[i]);
+		write_allocation(
+			describer, &table, referrers.targets[i],
+			find_taint(describer, referrers.targets[i], id));
 	rows_left_out(describer->report, "such allocations", referrers.count,
 		      SHOWN_REFERRERS);
 	write_anchors(describer, &anchors);
@@ -399,7 +372,8 @@ static struct error *explain_free(struct describer *describer, allocation_id id)
 	return NULL;
 }
 
-struct error *explain_allocation(struct describer *describer, allocation_id id)
+static struct error *explain_state(struct describer *describer,
+				   allocation_id id)
 {
 	struct error *error = NULL;
 
@@ -415,4 +389,14 @@ struct error *explain_allocation(struct describer *describer, allocation_id id)
 	default:
 		return explain_free(describer, id);
 	}
+}
+
+struct error *explain_allocation(struct describer *describer, allocation_id id)
+{
+	struct error *error = explain_state(describer, id);
+
+	if (!error)
+		return take(describer->error);
+	error_destroy(take(describer->error));
+	return error;
 }

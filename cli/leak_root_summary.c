@@ -3,11 +3,17 @@
 #include "analyzer/query/tally.h"
 #include "cli/rows.h"
 
+#include <inttypes.h>
+
+/* What is counted together: the kind above KIND_BITS of a key. */
+enum group_kind { GROUP_SIZE, GROUP_SIGNATURE, GROUP_IDENTITY };
+enum { KIND_BITS = 62, OFFSET_BITS = 3 };
+
 struct root_summary {
 	struct analysis *analysis;
 	const struct set_query *query;
 	struct report *report;
-	struct tally_table signatures, sizes; /* bytes are those owned */
+	struct tally_table groups; /* bytes are those owned */
 	uint64_t roots;
 	struct set_total owned;
 	uint64_t lines; /* written so far */
@@ -15,23 +21,40 @@ struct root_summary {
 
 static void root_summary_deinit(struct root_summary *summary)
 {
-	tally_table_deinit(&summary->signatures);
-	tally_table_deinit(&summary->sizes);
+	tally_table_deinit(&summary->groups);
 }
 DEFINE_DEINIT(root_summary_deinit, struct root_summary)
+
+static uint64_t group_key(enum group_kind kind, uint64_t value)
+{
+	return (uint64_t)kind << KIND_BITS |
+	       (value & ((UINT64_C(1) << KIND_BITS) - 1));
+}
+
+static uint64_t root_key(const struct root_summary *summary, allocation_id id)
+{
+	uint64_t signature = analysis_signature(summary->analysis, id);
+	struct identity identity;
+
+	if (signature)
+		return group_key(GROUP_SIGNATURE, signature);
+	if (analysis_identity(summary->analysis, id, &identity))
+		return group_key(GROUP_IDENTITY,
+				 identity.address << OFFSET_BITS |
+					 identity.offset / sizeof(uint64_t));
+	return group_key(
+		GROUP_SIZE,
+		allocation_size(analysis_index(summary->analysis), id));
+}
 
 static struct error *add_root(struct root_summary *summary,
 			      const struct leak_root *root)
 {
-	uint64_t signature = analysis_signature(summary->analysis, root->id);
-	uint64_t size =
-		allocation_size(analysis_index(summary->analysis), root->id);
-
 	summary->roots++;
 	summary->owned.count += root->owned_count;
 	summary->owned.bytes += root->owned_bytes;
-	return tally_add(signature ? &summary->signatures : &summary->sizes,
-			 (struct tally){ .key = signature ? signature : size,
+	return tally_add(&summary->groups,
+			 (struct tally){ .key = root_key(summary, root->id),
 					 .count = 1,
 					 .bytes = root->owned_bytes,
 					 .owned = root->owned_count });
@@ -42,8 +65,11 @@ static struct error *add_roots(struct root_summary *summary)
 	_cleanup_(bitmap_deinit) struct bitmap members = { 0 };
 	struct error *error =
 		query_select(summary->analysis, summary->query, &members);
-	const struct leaks *leaks =
-		error ? NULL : analysis_leaks(summary->analysis);
+	const struct leaks *leaks;
+
+	if (!error)
+		error = analysis_need(summary->analysis, STAGE_CLASSES);
+	leaks = error ? NULL : analysis_leaks(summary->analysis);
 
 	for (size_t i = 0; !error && i < leak_root_count(leaks); i++)
 		if (bitmap_get(&members, leak_root(leaks, i)->id))
@@ -51,42 +77,60 @@ static struct error *add_roots(struct root_summary *summary)
 	return error;
 }
 
-static void write_group(struct root_summary *summary, bool is_signature,
-			const struct tally *tally)
+static int print_identity(const struct root_summary *summary, uint64_t value,
+			  char **ret)
+{
+	const char *name = identity_name(analysis_identities(summary->analysis),
+					 value >> OFFSET_BITS);
+	uint64_t words = value & ((1 << OFFSET_BITS) - 1);
+
+	return asprintf(ret, "identity %s at offset 0x%zx", name ? name : "",
+			(size_t)words * sizeof(uint64_t));
+}
+
+static int print_signature(const struct root_summary *summary, uint64_t value,
+			   char **ret)
+{
+	const char *name =
+		rows_signature_name(summary->analysis, summary->query, value);
+
+	return name ? asprintf(ret, "signature %" PRIx64 " (%s)", value, name)
+		    : asprintf(ret, "signature %" PRIx64, value);
+}
+
+/* What the roots of that key are, to be freed; NULL if memory is short. */
+static char *group_text(const struct root_summary *summary, uint64_t key)
+{
+	uint64_t value = key & ((UINT64_C(1) << KIND_BITS) - 1);
+	char *text = NULL;
+	int length = -1;
+
+	switch ((enum group_kind)(key >> KIND_BITS)) {
+	case GROUP_SIZE:
+		length = asprintf(&text, "size 0x%" PRIx64, value);
+		break;
+	case GROUP_SIGNATURE:
+		length = print_signature(summary, value, &text);
+		break;
+	case GROUP_IDENTITY:
+		length = print_identity(summary, value, &text);
+	}
+	return length < 0 ? NULL : text;
+}
+
+static void write_group(struct root_summary *summary, const struct tally *tally)
 {
 	struct report *report = summary->report;
-	char what[64];
+	_cleanup_(free) char *text = NULL;
 
 	if (summary->query->limit && summary->lines++ >= summary->query->limit)
 		return;
-	snprintf(what, sizeof(what),
-		 is_signature ? "signature %jx" : "size 0x%jx",
-		 (uintmax_t)tally->key);
+	text = group_text(summary, tally->key);
 	report_number(report, tally->count);
 	report_number(report, tally->owned);
 	report_number(report, tally->bytes);
-	report_text(report, what);
+	report_text(report, text);
 	report_end_row(report);
-}
-
-/* Merge the two lists, each of which is sorted. */
-static void merge_groups(struct root_summary *summary,
-			 int (*order)(const void *, const void *))
-{
-	const struct tally_table *signatures = &summary->signatures;
-	const struct tally_table *sizes = &summary->sizes;
-	size_t i = 0, j = 0;
-
-	while (i < signatures->count || j < sizes->count) {
-		bool is_signature =
-			j == sizes->count ||
-			(i < signatures->count &&
-			 order(&signatures->slots[i], &sizes->slots[j]) <= 0);
-
-		write_group(summary, is_signature,
-			    is_signature ? &signatures->slots[i++]
-					 : &sizes->slots[j++]);
-	}
 }
 
 static void write_groups(struct root_summary *summary)
@@ -103,10 +147,10 @@ static void write_groups(struct root_summary *summary)
 		: summary->query->sort == SORT_ADDRESS ? tally_compare_keys
 						       : tally_compare_bytes;
 
-	tally_table_sort(&summary->signatures, order);
-	tally_table_sort(&summary->sizes, order);
+	tally_table_sort(&summary->groups, order);
 	report_begin_table(summary->report, &table);
-	merge_groups(summary, order);
+	for (size_t i = 0; i < summary->groups.count; i++)
+		write_group(summary, &summary->groups.slots[i]);
 	report_end_table(summary->report);
 	rows_left_out(summary->report, "kinds of leak roots", summary->lines,
 		      summary->query->limit);
@@ -170,8 +214,7 @@ struct error *summarize_leak_roots(struct analysis *analysis,
 	};
 	struct error *error;
 
-	tally_table_init(&summary.signatures, analysis_account(analysis));
-	tally_table_init(&summary.sizes, analysis_account(analysis));
+	tally_table_init(&summary.groups, analysis_account(analysis));
 	error = add_roots(&summary);
 	if (error)
 		return error;

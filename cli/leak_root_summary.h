@@ -2,7 +2,7 @@
  * `summarize leakroots`: where to look first.
  *
  *	leak roots  allocations lost  bytes lost  what the roots are
- *	        50               150       4,800  signature 55bd4cec3ca0
+ *	        50               150       4,800  signature 55bd4cec3ca0 (Order)
  *	         2                18         576  size 0x28
  *
  * For each kind of leak root, how many there are, and what was lost with them.

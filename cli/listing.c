@@ -24,7 +24,9 @@ static bool write_allocation(void *data, allocation_id id)
 		    bitmap_get(allocation_used(index), id) ? "Used" : "Free");
 	report_number(report, start);
 	report_number(report, size);
-	rows_signature(report, listing->analysis, id);
+	rows_signature(report, listing->analysis, &listing->selection->query,
+		       id);
+	rows_identity(report, listing->analysis, id);
 	if (listing->contents) {
 		view = rows_view(listing->analysis, start, size,
 				 listing->selection);
@@ -38,15 +40,17 @@ static bool write_allocation(void *data, allocation_id id)
 
 /* The empty line behind each is part of the format that scripts know. */
 static const struct column allocation_columns[] = {
-	{ "state", VALUE_TEXT },      { "address", VALUE_ADDRESS },
-	{ "size", VALUE_BYTES },      { "signature", VALUE_ADDRESS },
-	{ "contents", VALUE_MEMORY },
+	{ "state", VALUE_TEXT },	{ "address", VALUE_ADDRESS },
+	{ "size", VALUE_BYTES },	{ "signature", VALUE_ADDRESS },
+	{ "name", VALUE_TEXT },		{ "identity", VALUE_TEXT },
+	{ "at offset", VALUE_ADDRESS }, { "contents", VALUE_MEMORY },
 };
 
 static const struct table allocation_table = {
-	"allocation", allocation_columns, 5,
+	"allocation", allocation_columns, 8,
 	"{state} allocation at {address} of size {size}"
-	"[\n... with signature {signature}]"
+	"[\n... with signature {signature}][({name})]"
+	"[\n... with identity {identity} at offset {at offset}]"
 	"[\n{contents}]\n"
 };
 
@@ -58,6 +62,8 @@ static struct error *write_allocations(struct listing *listing)
 	struct set_total total;
 	struct error *error = query_select(listing->analysis, query, &members);
 
+	if (!error)
+		error = analysis_need(listing->analysis, STAGE_CLASSES);
 	if (error)
 		return error;
 	report_begin_table(report, &allocation_table);

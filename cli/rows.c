@@ -45,15 +45,43 @@ const char *rows_noun(const struct set_query *query)
 	return query->set->ranges ? query->set->ranges->noun : "allocations";
 }
 
+const char *rows_signature_name(const struct analysis *analysis,
+				const struct set_query *query,
+				uint64_t signature)
+{
+	struct classes *classes = analysis_classes(analysis);
+
+	return query->full_names ? classes_full_name(classes, signature)
+				 : classes_name(classes, signature);
+}
+
 void rows_signature(struct report *report, const struct analysis *analysis,
-		    allocation_id id)
+		    const struct set_query *query, allocation_id id)
 {
 	uint64_t signature = analysis_signature(analysis, id);
 
-	if (signature)
+	if (signature) {
 		report_number(report, signature);
-	else
+		report_text(report,
+			    rows_signature_name(analysis, query, signature));
+	} else {
 		report_absent(report);
+		report_absent(report);
+	}
+}
+
+void rows_identity(struct report *report, const struct analysis *analysis,
+		   allocation_id id)
+{
+	struct identity identity;
+
+	if (analysis_identity(analysis, id, &identity)) {
+		report_text(report, identity.name);
+		report_number(report, identity.offset);
+	} else {
+		report_absent(report);
+		report_absent(report);
+	}
 }
 
 /* How far from address on nothing is known. */

@@ -19,9 +19,18 @@ void rows_left_out(struct report *report, const char *noun, uint64_t total,
 /* What the members of the query's set are, in the plural. */
 const char *rows_noun(const struct set_query *query);
 
-/* The signature's column, absent if there is none. */
+/* The columns of the signature and of its name, absent if there is none. */
 void rows_signature(struct report *report, const struct analysis *analysis,
-		    allocation_id id);
+		    const struct set_query *query, allocation_id id);
+
+/* The columns of an identity word, "name" and offset; mostly absent. */
+void rows_identity(struct report *report, const struct analysis *analysis,
+		   allocation_id id);
+
+/* A signature's name, as long as the query wants it; NULL if it has none. */
+const char *rows_signature_name(const struct analysis *analysis,
+				const struct set_query *query,
+				uint64_t signature);
 
 /*
  * What is to be shown of the contents of [start, start + size); all of it

@@ -10,6 +10,7 @@ enum {
 	KEY_LIMIT = 'n',
 	KEY_ASCII = 'a',
 	KEY_SHOW_UP_TO = 'u',
+	KEY_FULL_NAMES = 'F',
 };
 
 const struct argp_option contents_options[] = {
@@ -26,6 +27,8 @@ const struct argp_option contents_options[] = {
 	{ "sort-by", KEY_SORT, "count|bytes|address", 0,
 	  "What to put first: most instances, most bytes, lowest address", 0 },
 	{ "limit", KEY_LIMIT, "COUNT", 0, "Show that many at most", 0 },
+	{ "full-names", KEY_FULL_NAMES, NULL, 0,
+	  "Show names with all default template arguments", 0 },
 	{ 0 },
 };
 
@@ -45,6 +48,9 @@ struct error *selection_parse(int key, const char *value, void *arguments)
 		return query_take_sort(query, value);
 	case KEY_LIMIT:
 		return query_take_limit(query, value);
+	case KEY_FULL_NAMES:
+		query->full_names = true;
+		return NULL;
 	case KEY_ASCII:
 		selection->ascii = true;
 		return NULL;

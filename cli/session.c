@@ -36,7 +36,8 @@ struct error *session_open(struct session *session, const char *path)
 	struct error *error;
 
 	progress_line_begin(&session->progress);
-	error = analysis_create(path, session->debug, &session->progress.progress,
+	error = analysis_create(path, session->debug,
+				&session->progress.progress,
 				&session->analysis);
 	progress_line_stop(&session->progress);
 	return error;

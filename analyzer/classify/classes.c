@@ -29,6 +29,7 @@ struct type {
 
 struct classes {
 	const struct image *image;
+	const struct program *program;
 	struct debug *debug;
 	struct address_map signature_map, type_map;
 	struct memory signatures, types; /* of those structs */
@@ -45,6 +46,7 @@ struct error *classes_create(const struct image *image,
 	if (!classes)
 		return &error_no_memory;
 	classes->image = image;
+	classes->program = program;
 	classes->debug = debug;
 	address_map_init(&classes->signature_map, account);
 	address_map_init(&classes->type_map, account);
@@ -150,14 +152,24 @@ static struct names type_names(struct classes *classes, uint64_t address)
 	return type->names;
 }
 
-/* Where a class has no type_info, its vtable has a symbol with its name. */
-static const char *class_of_symbol(const struct symbol *symbol)
+/*
+ * Where a class has no type_info, its vtable has a symbol with its name. That
+ * of a class without virtual functions ends where objects point to, behind the
+ * empty place of the type_info.
+ */
+static const char *class_by_symbol(struct classes *classes, uint64_t address)
 {
 	static const char prefix[] = "vtable for ";
+	struct symbol symbol;
+	uint64_t type;
 
-	return strncmp(symbol->name, prefix, sizeof(prefix) - 1) == 0
-		       ? symbol->name + sizeof(prefix) - 1
-		       : NULL;
+	if (!debug_symbol(classes->debug, address - 1, &symbol) ||
+	    strncmp(symbol.name, prefix, sizeof(prefix) - 1) != 0 ||
+	    (address - symbol.start == symbol.size &&
+	     (!image_read_u64(classes->image, address - sizeof(type), &type) ||
+	      type != 0)))
+		return NULL;
+	return symbol.name + sizeof(prefix) - 1;
 }
 
 /* "handler" at its start, "handler+0x10" within. */
@@ -173,18 +185,34 @@ static char *symbol_text(const struct symbol *symbol, uint64_t address)
 	return text;
 }
 
+/* "libfoo.so+0x4018": better than nothing. */
+static char *place_text(const struct classes *classes, uint64_t address)
+{
+	const struct module *module =
+		program_find_module(classes->program, address);
+	char *text;
+
+	if (!module || asprintf(&text, "%s+0x%" PRIx64, module_name(module),
+				address - module->start) < 0)
+		return NULL;
+	return text;
+}
+
 static void name_by_symbol(struct classes *classes, struct signature *signature)
 {
 	struct symbol symbol;
 	const char *class;
 
 	signature->names.known = true;
-	if (!debug_symbol(classes->debug, signature->address, &symbol))
-		return;
-	class = class_of_symbol(&symbol);
-	if (class && signature->address > symbol.start) {
+	class = class_by_symbol(classes, signature->address);
+	if (class) {
 		signature->kind = SIGNATURE_CLASS;
 		names_set(&signature->names, strdup(class));
+		return;
+	}
+	if (!debug_symbol(classes->debug, signature->address, &symbol)) {
+		names_set(&signature->names,
+			  place_text(classes, signature->address));
 		return;
 	}
 	if (!signature->type)

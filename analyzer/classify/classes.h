@@ -31,7 +31,7 @@ DEFINE_CLEANUP(classes_destroy, struct classes *)
 bool classes_is_vtable(struct classes *classes, uint64_t address);
 
 enum signature_kind {
-	SIGNATURE_UNKNOWN,
+	SIGNATURE_UNKNOWN, /* its name, if any, is that of a module */
 	SIGNATURE_CLASS,
 	SIGNATURE_FUNCTION,
 	SIGNATURE_DATA,
@@ -41,7 +41,7 @@ enum signature_kind classes_kind(struct classes *classes, uint64_t signature);
 
 /*
  * The name of a signature, a class or a symbol, in the form of short_name();
- * NULL if it has none.
+ * "libfoo.so+0x4018" if there is nothing better, NULL if it is in no module.
  */
 const char *classes_name(struct classes *classes, uint64_t signature);
 

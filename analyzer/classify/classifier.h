@@ -19,12 +19,12 @@
 
 /* Whose claim counts; of equal ones, that of the first by file name. */
 enum strength {
-	STRENGTH_CHAIN, /* a shape that other things may have as well */
+	STRENGTH_CHAIN,	  /* a shape that other things may have as well */
 	STRENGTH_RELATED, /* what something certain refers to */
-	STRENGTH_SPAN, /* three pointers that agree */
-	STRENGTH_BUFFER, /* a buffer whose length and end agree */
-	STRENGTH_LINKED, /* pointers in both directions, counted */
-	STRENGTH_MARKED, /* names itself: a type, a magic number, itself */
+	STRENGTH_SPAN,	  /* three pointers that agree */
+	STRENGTH_BUFFER,  /* a buffer whose length and end agree */
+	STRENGTH_LINKED,  /* pointers in both directions, counted */
+	STRENGTH_MARKED,  /* names itself: a type, a magic number, itself */
 };
 
 struct classifier {
@@ -42,7 +42,7 @@ struct classifier {
 	void (*inspect)(struct reader *reader, const struct subject *subject);
 
 	/* Look at what the whole pass has shown; not in parallel. */
-	void (*finish)(struct reader *reader, const struct overview *overview);
+	void (*finish)(struct reader *reader, struct overview *overview);
 
 	/*
 	 * Tell more of an allocation of the classifier's, whose owner, as

@@ -6,7 +6,7 @@
 struct patterns {
 	struct scan_input input;
 	struct memory numbers; /* pattern_number, by allocation */
-	struct memory owners; /* uint64_t, by allocation; once asked for */
+	struct memory owners;  /* uint64_t, by allocation; once asked for */
 };
 
 /* Whether the last part of the path begins with name. */
@@ -18,11 +18,10 @@ static bool is_called(const char *path, const char *name)
 	return strncmp(last, name, strlen(name)) == 0;
 }
 
-/* What every type_info of C++ is made of is named in the library's data. */
-static bool names_type_info(const struct image *image,
-			    const struct module *module)
+/* Whether the module holds the text. */
+static bool module_holds(const struct image *image, const struct module *module,
+			 const char *text)
 {
-	static const char name[] = "N10__cxxabiv117__class_type_infoE";
 	uint64_t address = module->start, size;
 
 	while (address < module->end) {
@@ -33,7 +32,7 @@ static bool names_type_info(const struct image *image,
 			return false;
 		if (bytes && size > module->end - address)
 			size = module->end - address;
-		if (bytes && memmem(bytes, size, name, sizeof(name)))
+		if (bytes && memmem(bytes, size, text, strlen(text)))
 			return true;
 		address = region->end;
 	}
@@ -41,20 +40,31 @@ static bool names_type_info(const struct image *image,
 }
 
 /*
- * Whether there are containers of C++ at all: a C++ library is loaded, or the
- * program, which comes with the first of modules, has one linked into it.
+ * Which libraries of C++ are loaded or linked into the program, which is the
+ * first of the modules. In the latter case they are told by names of types:
+ * what every type_info is made of, and the namespace of libc++.
  */
-static bool has_cxx(const struct image *image, const struct program *program)
+static unsigned int find_cxx(const struct image *image,
+			     const struct program *program)
 {
 	size_t count = program_module_count(program);
+	const struct module *first;
+	unsigned int found = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		const char *path = program_module(program, i)->path;
 
-		if (is_called(path, "libstdc++") || is_called(path, "libc++"))
-			return true;
+		if (is_called(path, "libstdc++"))
+			found |= LIBSTDCXX;
+		else if (is_called(path, "libc++."))
+			found |= LIBCXX;
 	}
-	return count > 0 && names_type_info(image, program_module(program, 0));
+	if (found || count == 0)
+		return found;
+	first = program_module(program, 0);
+	if (!module_holds(image, first, "N10__cxxabiv117__class_type_infoE"))
+		return 0;
+	return module_holds(image, first, "NSt3__1") ? LIBCXX : LIBSTDCXX;
 }
 
 struct error *patterns_create(const struct image *image,
@@ -79,10 +89,9 @@ struct error *patterns_create(const struct image *image,
 		.roots = roots,
 		.account = account,
 		.progress = progress,
-		.cxx = has_cxx(image, program),
+		.cxx = find_cxx(image, program),
 	};
-	error = memory_resize(&patterns->numbers,
-			      allocation_count(index) + 1);
+	error = memory_resize(&patterns->numbers, allocation_count(index) + 1);
 	if (error)
 		return error;
 	patterns->input.patterns = patterns->numbers.bytes;
@@ -153,6 +162,7 @@ static void init_reader(const struct patterns *patterns, struct reader *reader)
 	const struct scan_input *input = &patterns->input;
 
 	reader_init(reader, input->image, input->program, input->index);
+	reader->cxx = input->cxx;
 	reader->steps = allocation_count(input->index);
 }
 
@@ -178,8 +188,8 @@ bool patterns_tell(const struct patterns *patterns, allocation_id id,
 	classifier = classifiers[number - 1];
 	*ret = (struct pattern_facts){
 		.role = classifier->role,
-		.owner = patterns->input.owners ? patterns->input.owners[id] :
-						  0,
+		.owner =
+			patterns->input.owners ? patterns->input.owners[id] : 0,
 	};
 	init_reader(patterns, &reader);
 	if (classifier->tell && ret->owner)
@@ -217,4 +227,35 @@ bool patterns_is_tainted(const struct patterns *patterns, allocation_id source,
 	if (part && ret_part)
 		*ret_part = part;
 	return part != NULL;
+}
+
+struct error *patterns_find_taint(struct patterns *patterns,
+				  allocation_id source, allocation_id target,
+				  const char **ret_part)
+{
+	struct memory_range from = range_of(patterns, source);
+	struct memory_range to = range_of(patterns, target);
+	const char *part = NULL, *found = NULL;
+	struct error *error = NULL;
+	struct reader reader;
+	uint64_t word;
+
+	if (patterns_of(patterns, source) != NO_PATTERN)
+		error = patterns_find_owners(patterns);
+	if (error)
+		return error;
+	init_reader(patterns, &reader);
+	for (uint64_t at = from.start; from.end - at >= 8; at += 8) {
+		if (!reader_word(&reader, at, &word) ||
+		    word - to.start >= range_size(to))
+			continue;
+		if (!patterns_is_tainted(patterns, source, at - from.start,
+					 &part)) {
+			*ret_part = NULL;
+			return NULL;
+		}
+		found = part;
+	}
+	*ret_part = found;
+	return NULL;
 }

@@ -47,7 +47,7 @@ const char *pattern_name_at(size_t number);
 /* What is known of an allocation that has a pattern. */
 struct pattern_facts {
 	const char *role; /* "the body of a std::string" */
-	uint64_t owner; /* the address of what it is part of; 0: unknown */
+	uint64_t owner;	  /* the address of what it is part of; 0: unknown */
 	const char *unit; /* of length and capacity; NULL: not known */
 	uint64_t length;
 	bool has_capacity;
@@ -73,5 +73,13 @@ bool patterns_tell(const struct patterns *patterns, allocation_id id,
  */
 bool patterns_is_tainted(const struct patterns *patterns, allocation_id source,
 			 uint64_t offset, const char **ret_part);
+
+/*
+ * In what part of source all its references to target are tainted; NULL if
+ * there is a sound one. Finds the owners if that depends on them.
+ */
+struct error *patterns_find_taint(struct patterns *patterns,
+				  allocation_id source, allocation_id target,
+				  const char **ret_part);
 
 #endif

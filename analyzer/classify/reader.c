@@ -10,6 +10,7 @@ void reader_init(struct reader *reader, const struct image *image,
 
 	*reader = (struct reader){
 		.image = image,
+		.program = program,
 		.index = index,
 		.used = allocation_used(index),
 		.bounds = allocation_bounds(index),
@@ -78,6 +79,12 @@ allocation_id reader_start(struct reader *reader, uint64_t address,
 		return NO_ALLOCATION;
 	*ret = range;
 	return id;
+}
+
+bool reader_in_module(const struct reader *reader, uint64_t address)
+{
+	return address - reader->modules.start < range_size(reader->modules) &&
+	       program_find_module(reader->program, address);
 }
 
 /* Of several owners, the one with the lowest address is kept. */

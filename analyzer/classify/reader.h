@@ -15,6 +15,9 @@
 
 enum { MOST_OFFSET = 24, VERDICTS = 64 };
 
+/* Which libraries of C++ there are, whose containers differ. */
+enum cxx_library { LIBSTDCXX = 1, LIBCXX = 2 };
+
 /* Whether a vtable is one of those asked for, remembered. */
 struct verdict {
 	uint64_t vtable;
@@ -23,18 +26,20 @@ struct verdict {
 
 struct reader {
 	const struct image *image;
+	const struct program *program;
 	const struct allocation_index *index;
 	const struct bitmap *used;
 	struct heap_bounds bounds;
 	struct memory_range modules; /* from the first to the last */
-	size_t hint; /* of the index */
-	const uint8_t *bytes; /* of the region read last */
+	unsigned int cxx;	     /* enum cxx_library, added up */
+	size_t hint;		     /* of the index */
+	const uint8_t *bytes;	     /* of the region read last */
 	struct memory_range region;
 	uint64_t steps; /* that walks may still take */
 	struct verdict verdicts[VERDICTS];
 	uint8_t *patterns; /* where claims go; NULL: nowhere */
-	uint64_t *owners; /* or, if not NULL, their owners */
-	uint8_t number; /* of the classifier that is asked */
+	uint64_t *owners;  /* or, if not NULL, their owners */
+	uint8_t number;	   /* of the classifier that is asked */
 };
 
 /* Start on memory of the index; the modules' extent is found. */
@@ -44,10 +49,10 @@ void reader_init(struct reader *reader, const struct image *image,
 
 /* A word that points at an allocation in use. */
 struct reference {
-	uint64_t address; /* where it stands */
-	const uint8_t *bytes; /* the same, in the dump */
+	uint64_t address;	    /* where it stands */
+	const uint8_t *bytes;	    /* the same, in the dump */
 	struct memory_range holder; /* what is in the dump around it in a row */
-	allocation_id source; /* NO_ALLOCATION: the holder is a root */
+	allocation_id source;	    /* NO_ALLOCATION: the holder is a root */
 	allocation_id target;
 	struct memory_range range; /* of the target */
 };
@@ -65,7 +70,8 @@ struct overview {
 	const struct program *program;
 	struct bitmap referred; /* by an allocation or static memory */
 	struct bitmap referred_twice;
-	struct bitmap held; /* by what is no allocation like itself */
+	struct bitmap held;   /* by what is no allocation like itself */
+	struct bitmap walked; /* for who walks along chains; empty at first */
 };
 
 /* The bytes at address, *ret_size of them in a row; NULL if absent. */
@@ -82,6 +88,9 @@ bool reader_words(struct reader *reader, uint64_t address, unsigned int count,
 /* The used allocation that starts at address, or NO_ALLOCATION. */
 allocation_id reader_start(struct reader *reader, uint64_t address,
 			   struct memory_range *ret);
+
+/* Whether address is in a module, or right behind it in its data. */
+bool reader_in_module(const struct reader *reader, uint64_t address);
 
 /* Take a step of a walk; false if there were too many. */
 static inline bool reader_step(struct reader *reader)
@@ -104,7 +113,8 @@ static inline bool reference_words(const struct reference *reference, int first,
 
 	if (first < 0 && before < 8 * (uint64_t)-first)
 		return false;
-	if (first + (int)count > 0 && behind < 8 * (uint64_t)(first + (int)count))
+	if (first + (int)count > 0 &&
+	    behind < 8 * (uint64_t)(first + (int)count))
 		return false;
 	memcpy(ret, reference->bytes + (int64_t)8 * first,
 	       count * sizeof(uint64_t));

@@ -3,7 +3,8 @@
 #include "analyzer/base/parallel.h"
 #include "analyzer/classify/classifier.h"
 
-/* What one thread looks at in one go: so many allocations, or bytes of roots. */
+/* What one thread looks at in one go: so many allocations, or bytes of roots.
+ */
 enum { SHARE = 1 << 14, PIECE = 1 << 20 };
 
 enum { OFFSETS = MOST_OFFSET / 8 + 1, MOST_CLASSIFIERS = 64 };
@@ -128,9 +129,8 @@ static void look_up(struct scan *scan, struct scanner *scanner)
 		    !bitmap_get(scan->used, targets[i]))
 			continue;
 		reference->target = targets[i];
-		reference->range = allocation_range_near(scan->input->index,
-							 targets[i],
-							 &scanner->reader.hint);
+		reference->range = allocation_range_near(
+			scan->input->index, targets[i], &scanner->reader.hint);
 		offset = scanner->words[i] - reference->range.start;
 		if (offset <= MOST_OFFSET)
 			show_reference(scan, scanner, reference, offset,
@@ -213,8 +213,8 @@ static void scan_share(struct scan *scan, struct scanner *scanner,
 	     id < end && id < scan->used->count;
 	     id = bitmap_next(scan->used, id + 1)) {
 		scan_allocation(scan, scanner, (allocation_id)id);
-		*ret_bytes += allocation_size(scan->input->index,
-					      (allocation_id)id);
+		*ret_bytes +=
+			allocation_size(scan->input->index, (allocation_id)id);
 	}
 }
 
@@ -269,7 +269,8 @@ static size_t cut_range(const struct scan *scan, struct root_range root,
 		if (!region)
 			break;
 		stop = region->end < root.end ? region->end : root.end;
-		for (uint64_t at = start; region->bytes && at < stop; at = end) {
+		for (uint64_t at = start; region->bytes && at < stop;
+		     at = end) {
 			end = stop - at > PIECE ? at + PIECE : stop;
 			if (pieces)
 				pieces[count] = (struct piece){
@@ -308,6 +309,8 @@ static struct error *init_overview(struct scan *scan)
 				    account);
 	if (!error)
 		error = bitmap_init(&scan->overview.held, count, account);
+	if (!error)
+		error = bitmap_init(&scan->overview.walked, count, account);
 	return error;
 }
 
@@ -315,8 +318,8 @@ static void finish(struct scan *scan)
 {
 	struct reader *reader = &scan->scanners[0].reader;
 
-	reader->steps = 2 * (uint64_t)allocation_count(scan->input->index) +
-			PIECE;
+	reader->steps =
+		2 * (uint64_t)allocation_count(scan->input->index) + PIECE;
 	for (const uint8_t *number = scan->finishers; *number; number++) {
 		reader->number = *number;
 		classifiers[*number - 1]->finish(reader, &scan->overview);
@@ -341,6 +344,7 @@ static struct error *run(struct scan *scan)
 		struct reader *reader = &scan->scanners[i].reader;
 
 		reader_init(reader, input->image, input->program, input->index);
+		reader->cxx = input->cxx;
 		reader->patterns = input->patterns;
 		reader->owners = input->owners;
 	}
@@ -372,6 +376,7 @@ struct error *scan_memory(const struct scan_input *input)
 	bitmap_deinit(&scan.overview.referred);
 	bitmap_deinit(&scan.overview.referred_twice);
 	bitmap_deinit(&scan.overview.held);
+	bitmap_deinit(&scan.overview.walked);
 	free(scan.scanners);
 	free(scan.pieces);
 	return error;

@@ -16,7 +16,7 @@ struct scan_input {
 	const struct roots *roots;
 	struct memory_account *account;
 	struct progress *progress;
-	bool cxx; /* ask the classifiers of C++, too */
+	unsigned int cxx;  /* enum cxx_library; 0: only classifiers of C */
 	uint8_t *patterns; /* to be filled in, by allocation */
 	uint64_t *owners; /* if not NULL, these instead, patterns being known */
 };

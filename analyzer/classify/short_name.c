@@ -12,13 +12,14 @@ enum { DEEPEST_TEMPLATE = 64, KNOWN_ARGUMENTS = 5 };
  * A template whose last arguments have defaults. In these A and B stand for
  * the first and second argument.
  */
-struct template {
+struct template
+{
 	const char *name;
 	size_t required;
 	const char *defaults[3];
 };
 
-#define ALLOCATOR "std::allocator<A>"
+#define ALLOCATOR      "std::allocator<A>"
 #define PAIR_ALLOCATOR "std::allocator<std::pair<A const, B>>"
 
 static const struct template templates[] = {
@@ -69,8 +70,8 @@ static const struct character {
 	const char *type, *prefix;
 	bool strings_only;
 } characters[] = {
-	{ "char", "", false },	      { "wchar_t", "w", false },
-	{ "char8_t", "u8", true },    { "char16_t", "u16", true },
+	{ "char", "", false },	     { "wchar_t", "w", false },
+	{ "char8_t", "u8", true },   { "char16_t", "u16", true },
 	{ "char32_t", "u32", true },
 };
 

@@ -1,6 +1,7 @@
 #include "analyzer/program/debug.h"
 
-#include "analyzer/program/debug_modules.h"
+#include "analyzer/program/debug_frames.h"
+#include "analyzer/program/debug_units.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -24,6 +25,8 @@ struct error *debug_create(const struct image *image,
 
 void debug_destroy(struct debug *debug)
 {
+	tls_modules_deinit(&debug->tls);
+	unwinder_destroy(debug->unwinder);
 	debug_modules_deinit(debug);
 	name_pool_deinit(&debug->names);
 	free(debug);
@@ -42,6 +45,17 @@ static enum symbol_kind kind_of(unsigned int type)
 	}
 }
 
+/* As in the source; the version that a symbol may bear is none of it. */
+static const char *shown_name(struct debug *debug, const char *name)
+{
+	const char *version = strchr(name, '@'), *plain = NULL;
+
+	if (version && version != name)
+		plain = name_pool_print(&debug->names, "%.*s",
+					(int)(version - name), name);
+	return name_demangle(&debug->names, plain ? plain : name);
+}
+
 bool debug_symbol(struct debug *debug, uint64_t address, struct symbol *ret)
 {
 	struct debug_module *module = debug_find_module(debug, address);
@@ -51,7 +65,7 @@ bool debug_symbol(struct debug *debug, uint64_t address, struct symbol *ret)
 	    !symbol_tables_find(module, address - module->module->bias, &found))
 		return false;
 	*ret = (struct symbol){
-		.name = name_demangle(&debug->names, found.name),
+		.name = shown_name(debug, found.name),
 		.kind = kind_of(found.type),
 		.start = module->module->bias + found.value,
 		.size = found.size,
@@ -62,7 +76,13 @@ bool debug_symbol(struct debug *debug, uint64_t address, struct symbol *ret)
 
 const char *debug_source(struct debug *debug, uint64_t address)
 {
-	return NULL;
+	struct source_line line;
+	struct code_place place;
+
+	if (!code_place_find(debug, address, &place) ||
+	    !source_line_find(&place.lines, place.address, &line))
+		return NULL;
+	return source_line_text(debug, &line);
 }
 
 const char *module_name(const struct module *module)
@@ -70,6 +90,21 @@ const char *module_name(const struct module *module)
 	const char *slash = strrchr(module->path, '/');
 
 	return slash && slash[1] ? slash + 1 : module->path;
+}
+
+/* The way from the start of a variable to address, by its type; or NULL. */
+static const char *path_to(struct debug *debug, const struct symbol *symbol,
+			   uint64_t address)
+{
+	struct debug_module *module = debug_find_module(debug, address);
+	Dwarf_Die variable;
+	uint64_t bias;
+
+	/* Of a number or a pointer, the name says all. */
+	if (symbol->size <= 8 || !debug_module_dwarf(module, &bias) ||
+	    !static_variable_find(module, symbol->start - bias, &variable))
+		return NULL;
+	return debug_path_into(debug, &variable, address - symbol->start);
 }
 
 const char *debug_name(struct debug *debug, uint64_t address)
@@ -84,6 +119,14 @@ const char *debug_name(struct debug *debug, uint64_t address)
 		return name_pool_print(&debug->names, "%s+0x%" PRIx64,
 				       module_name(module),
 				       address - module->start);
+	if (symbol.kind == SYMBOL_DATA) {
+		const char *path = path_to(debug, &symbol, address);
+
+		if (path)
+			return name_pool_print(&debug->names, "%s%s (%s)",
+					       symbol.name, path,
+					       module_name(module));
+	}
 	if (address == symbol.start)
 		return name_pool_print(&debug->names, "%s (%s)", symbol.name,
 				       module_name(module));

@@ -21,6 +21,26 @@ struct debug_options {
 
 struct debug;
 
+/*
+ * A call of a function that has not returned. The innermost is the first; one
+ * that was inlined into the next has the same stack.
+ */
+struct frame {
+	uint64_t address;	/* of the instruction, or where it returns to */
+	uint64_t stack_pointer; /* its stack is [stack_pointer, end) */
+	uint64_t end;		/* 0: not known */
+	const char *function;	/* NULL: it has no name */
+	const char *source;	/* as "session.c:88", or NULL */
+	const struct module *module; /* or NULL */
+	bool inlined;
+};
+
+struct backtrace {
+	struct frame *frames;
+	size_t count;
+	bool cut; /* there are more than are kept */
+};
+
 struct error *debug_create(const struct image *image,
 			   const struct program *program,
 			   const struct debug_options *options,
@@ -52,5 +72,28 @@ const char *module_name(const struct module *module);
  * nothing has a name. NULL: it is in no module.
  */
 const char *debug_name(struct debug *debug, uint64_t address);
+
+/* The calls that a thread is in; NULL only if memory is short. */
+const struct backtrace *debug_backtrace(struct debug *debug, uint32_t thread);
+
+/*
+ * Where on the thread's stack the address is, as "variable session.user of
+ * serve(), frame 3 of thread 4711". NULL: in no frame.
+ */
+const char *debug_stack_place(struct debug *debug, uint32_t thread,
+			      uint64_t address);
+
+/*
+ * The thread-local variable at address, as "errno_buffer of thread 4711
+ * (libfoo.so)". NULL: there is none.
+ */
+const char *debug_thread_local(struct debug *debug, uint64_t address);
+
+/*
+ * The function as it is shown, as "serve()"; without a name, "libfoo.so+0x18".
+ * NULL: it is in no module.
+ */
+const char *debug_frame_function(struct debug *debug,
+				 const struct frame *frame);
 
 #endif

@@ -110,9 +110,9 @@ static bool find_beside(const char *sysroot, const char *place,
 /* The user's folder is one of this machine, whatever the sysroot. */
 static char *user_folder(const struct debug_options *options)
 {
-	return options->debug_directory ? realpath(options->debug_directory,
-						   NULL)
-					: NULL;
+	return options->debug_directory
+		       ? realpath(options->debug_directory, NULL)
+		       : NULL;
 }
 
 bool debug_file_find_separate(const struct debug_options *options,

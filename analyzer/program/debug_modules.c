@@ -1,5 +1,7 @@
 #include "analyzer/program/debug_modules.h"
 
+#include "analyzer/program/debug_unpack.h"
+
 #include <elf.h>
 #include <fcntl.h>
 #include <string.h>
@@ -79,6 +81,7 @@ static int find_elf(Dwfl_Module *dwfl, void **data, const char *name,
 {
 	struct debug_module *module = *data;
 	Elf *elf = debug_module_main(module);
+	int unpacked;
 
 	if (!elf && module->debug->options.debuginfod && module->id.size > 0) {
 		dwfl_module_report_build_id(dwfl, module->id.bytes,
@@ -88,23 +91,29 @@ static int find_elf(Dwfl_Module *dwfl, void **data, const char *name,
 	}
 	if (!elf)
 		return -1;
-	/* One more reference to the same, which libdwfl ends. */
-	*ret_elf = elf_begin(module->main.fd, ELF_C_READ_MMAP_PRIVATE, elf);
+	*ret_path = strdup(module->main.path);
 	if (module->memory) {
 		size_t size;
 		char *bytes = elf_rawfile(elf, &size);
 
 		*ret_elf = elf_memory(bytes, size);
+		return -1;
 	}
-	*ret_path = strdup(module->main.path);
-	return -1;
+	unpacked = debug_file_unpack(&module->main);
+	/* Else one more reference to the same, which libdwfl ends. */
+	*ret_elf =
+		elf_begin(unpacked < 0 ? module->main.fd : unpacked,
+			  ELF_C_READ_MMAP_PRIVATE, unpacked < 0 ? elf : NULL);
+	return unpacked;
 }
 
 /* Hand the file to libdwfl, which closes what it is given. */
 static int hand_over(const struct debug_file *file, char **ret_path)
 {
+	int unpacked = debug_file_unpack(file);
+
 	*ret_path = strdup(file->path);
-	return fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+	return unpacked >= 0 ? unpacked : fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
 }
 
 /*
@@ -149,9 +158,9 @@ static void report_modules(struct debug *debug)
 
 		if (!module || module->module != described)
 			continue;
-		module->dwfl = dwfl_report_module(debug->dwfl, described->path,
-						  described->start,
-						  described->end);
+		module->dwfl =
+			dwfl_report_module(debug->dwfl, described->path,
+					   described->start, described->end);
 		if (!module->dwfl)
 			continue;
 		dwfl_module_info(module->dwfl, &data, NULL, NULL, NULL, NULL,
@@ -198,6 +207,8 @@ void debug_modules_deinit(struct debug *debug)
 
 		if (!module->debug)
 			continue;
+		static_index_deinit(&module->static_variables);
+		static_index_deinit(&module->thread_local_variables);
 		symbol_tables_deinit(&module->symbols);
 		debug_file_close(&module->shared);
 		debug_file_close(&module->separate);

@@ -11,7 +11,9 @@
 
 #include "analyzer/program/debug_files.h"
 #include "analyzer/program/debug_names.h"
+#include "analyzer/program/debug_statics.h"
 #include "analyzer/program/debug_symbols.h"
+#include "analyzer/program/debug_tls.h"
 
 #include <elfutils/libdwfl.h>
 
@@ -24,6 +26,7 @@ struct debug_module {
 	struct debug_file main, separate, shared;
 	uint8_t *memory; /* what main was made of, if not of a file */
 	struct symbol_tables symbols;
+	struct static_index static_variables, thread_local_variables;
 };
 
 struct debug {
@@ -32,10 +35,12 @@ struct debug {
 	struct debug_options options;
 	struct findings *findings;
 	struct name_pool names;
-	Dwfl *dwfl; /* NULL: not begun */
-	bool failed; /* it could not be begun */
+	Dwfl *dwfl;		      /* NULL: not begun */
+	bool failed;		      /* it could not be begun */
 	struct debug_module *modules; /* of the program's, in order */
 	size_t module_count;
+	struct tls_modules tls;
+	struct unwinder *unwinder; /* NULL: not needed yet */
 };
 
 /* The debug side of the module that holds address, or NULL. */

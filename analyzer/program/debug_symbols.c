@@ -181,18 +181,23 @@ static bool is_better(const struct search *search, uint32_t number,
 	return worth_of(search, number) > worth_of(search, other);
 }
 
+/* Most are passed by two comparisons: this runs for every symbol there is. */
 static inline void consider(struct search *search, uint32_t number)
 {
 	const Elf64_Sym *symbol = &search->table->symbols[number];
+	uint64_t distance = search->value - symbol->st_value;
 
-	if (symbol->st_value > search->value || !names_address(symbol))
+	if (symbol->st_value > search->value ||
+	    (distance >= symbol->st_size && symbol->st_size > 0 &&
+	     symbol->st_value <= search->nearest) ||
+	    !names_address(symbol))
 		return;
 	if (symbol->st_value > search->nearest)
 		search->nearest = symbol->st_value;
 	if (symbol->st_size == 0) {
 		if (is_better(search, number, search->sizeless))
 			search->sizeless = number;
-	} else if (search->value - symbol->st_value < symbol->st_size &&
+	} else if (distance < symbol->st_size &&
 		   is_better(search, number, search->covering)) {
 		search->covering = number;
 	}
@@ -273,16 +278,16 @@ static bool take_symbol(const struct search *search, uint32_t number,
 	return true;
 }
 
-bool symbol_tables_find(struct debug_module *module, uint64_t value,
-			struct found_symbol *ret)
+static bool search_tables(struct debug_module *module, uint64_t value,
+			  struct found_symbol *ret)
 {
 	struct symbol_tables *tables = open_tables(module);
 
 	tables->lookups++;
 	for (size_t i = 0; i < tables->count; i++) {
 		struct symbol_table *table = &tables->list[i];
-		struct search search = { module, table, value, NO_SYMBOL,
-					 NO_SYMBOL, 0 };
+		struct search search = { module,    table,     value,
+					 NO_SYMBOL, NO_SYMBOL, 0 };
 
 		if (!table->ordered && tables->lookups > PATIENCE)
 			order_table(table);
@@ -297,6 +302,21 @@ bool symbol_tables_find(struct debug_module *module, uint64_t value,
 			return take_symbol(&search, search.sizeless, ret);
 	}
 	return false;
+}
+
+/* The same address is asked for several times in a row. */
+bool symbol_tables_find(struct debug_module *module, uint64_t value,
+			struct found_symbol *ret)
+{
+	struct symbol_tables *tables = &module->symbols;
+
+	if (!tables->opened || value != tables->last_value) {
+		tables->last = (struct found_symbol){ .name = NULL };
+		search_tables(module, value, &tables->last);
+		tables->last_value = value;
+	}
+	*ret = tables->last;
+	return ret->name != NULL;
 }
 
 bool symbol_tables_find_thread_local(struct debug_module *module,

@@ -25,22 +25,24 @@ struct symbol_table {
 	bool packed; /* a copy of libdwfl's table */
 };
 
+/* A symbol as its module has it, the name mangled. */
+struct found_symbol {
+	const char *name;
+	unsigned int type; /* STT_... */
+	uint64_t value;	   /* in the module: an address less its bias */
+	uint64_t size;
+};
+
 struct symbol_tables {
 	bool opened;
 	struct symbol_table list[2];
 	size_t count;
 	size_t lookups;
+	uint64_t last_value; /* that was asked for, and its answer */
+	struct found_symbol last;
 };
 
 void symbol_tables_deinit(struct symbol_tables *tables);
-
-/* A symbol as its module has it, the name mangled. */
-struct found_symbol {
-	const char *name;
-	unsigned int type;   /* STT_... */
-	uint64_t value;	     /* in the module: an address less its bias */
-	uint64_t size;
-};
 
 /* The symbol that covers value. */
 bool symbol_tables_find(struct debug_module *module, uint64_t value,
@@ -48,7 +50,6 @@ bool symbol_tables_find(struct debug_module *module, uint64_t value,
 
 /* The thread-local variable that covers offset in the module's TLS. */
 bool symbol_tables_find_thread_local(struct debug_module *module,
-				     uint64_t offset,
-				     struct found_symbol *ret);
+				     uint64_t offset, struct found_symbol *ret);
 
 #endif

@@ -1,6 +1,7 @@
 #include "analyzer/query/query.h"
 
 #include "analyzer/base/text.h"
+#include "analyzer/classify/short_name.h"
 #include "analyzer/query/signatures.h"
 
 #include <ctype.h>
@@ -166,6 +167,31 @@ static void narrow_by_size(const struct analysis *analysis,
 			bitmap_clear(members, id);
 }
 
+static bool needs_patterns(const struct set_query *query)
+{
+	return query->signature_choice == SIGNATURE_PATTERN ||
+	       query->signature_choice == SIGNATURE_NEITHER;
+}
+
+static void narrow_by_pattern(const struct analysis *analysis,
+			      const struct set_query *query,
+			      struct bitmap *members)
+{
+	const struct patterns *patterns = analysis_patterns(analysis);
+	bool named = query->signature_choice == SIGNATURE_PATTERN;
+
+	bitmap_for_each(number, members) {
+		allocation_id id = (allocation_id)number;
+		pattern_number pattern = patterns_of(patterns, id);
+		bool taken = named ? pattern == query->pattern
+				   : pattern == NO_PATTERN &&
+					     !analysis_signature(analysis, id);
+
+		if (!taken)
+			bitmap_clear(members, id);
+	}
+}
+
 /* Whether a used allocation has that signature. */
 static bool is_borne(const struct analysis *analysis, uint64_t signature)
 {
@@ -222,6 +248,58 @@ static struct error *narrow_to_class(struct analysis *analysis,
 	return any ? NULL : class_filter_check(&filter, analysis);
 }
 
+static bool has_identity(const struct analysis *analysis, allocation_id id,
+			 const char *name)
+{
+	struct identity identity;
+
+	return analysis_identity(analysis, id, &identity) &&
+	       strcmp(identity.name, name) == 0;
+}
+
+/* The same for identity words; returns whether any allocation has that one. */
+static bool narrow_to_identity(const struct analysis *analysis,
+			       const char *name, struct bitmap *members)
+{
+	const struct bitmap *used = allocation_used(analysis_index(analysis));
+	bool any = false;
+
+	bitmap_for_each(id, members) {
+		if (has_identity(analysis, (allocation_id)id, name))
+			any = true;
+		else
+			bitmap_clear(members, id);
+	}
+	for (size_t id = bitmap_next(used, 0); !any && id < used->count;
+	     id = bitmap_next(used, id + 1))
+		any = has_identity(analysis, (allocation_id)id, name);
+	return any;
+}
+
+/* A name is one of a signature, or else of an identity word. */
+static struct error *narrow_to_name(struct analysis *analysis, const char *word,
+				    struct bitmap *members)
+{
+	_cleanup_(bitmap_deinit) struct bitmap all = { 0 };
+	_cleanup_(free) char *name = short_name(word);
+	struct error *error =
+		bitmap_init(&all, members->count, analysis_account(analysis));
+
+	if (!name && !error)
+		error = &error_no_memory;
+	if (error)
+		return error;
+	bitmap_copy(&all, members);
+	error = narrow_to_class(analysis, word, members);
+	if (!error || error_code(error) != ERROR_USAGE)
+		return error;
+	bitmap_copy(members, &all);
+	if (!narrow_to_identity(analysis, name, members))
+		return error;
+	error_destroy(error);
+	return NULL;
+}
+
 /* "Bed" and "c0de" may be classes, too. */
 static bool is_named(const struct analysis *analysis,
 		     const struct set_query *query)
@@ -242,11 +320,14 @@ static struct error *narrow_by_signature(struct analysis *analysis,
 	error = analysis_need(analysis, STAGE_CLASSES);
 	if (error)
 		return error;
+	if (needs_patterns(query)) {
+		narrow_by_pattern(analysis, query, members);
+		return NULL;
+	}
 	if (query->signature_choice == SIGNATURE_NONE)
 		return narrow_to_signature(analysis, 0, members);
 	if (is_named(analysis, query))
-		return narrow_to_class(analysis, query->signature_word,
-				       members);
+		return narrow_to_name(analysis, query->signature_word, members);
 	return narrow_to_signature(analysis, query->signature, members);
 }
 

@@ -16,6 +16,7 @@ enum signature_choice {
 	SIGNATURE_ANY,
 	SIGNATURE_NONE,
 	SIGNATURE_GIVEN,
+	SIGNATURE_NAMED,   /* of a class, or of one derived from it */
 	SIGNATURE_PATTERN, /* of that pattern, whatever its signature */
 	SIGNATURE_NEITHER, /* without a signature and a pattern */
 };
@@ -25,16 +26,17 @@ enum sort_key { SORT_DEFAULT, SORT_ADDRESS, SORT_COUNT, SORT_BYTES };
 /* All zero: nothing asked for yet. */
 struct set_query {
 	const struct set *set;
-	bool has_address;
 	uint64_t address;
 	enum signature_choice signature_choice;
 	uint64_t signature;
-	pattern_number pattern;
+	const char *signature_word; /* as it was typed; borrowed */
 	uint64_t minimum_size;
-	bool has_maximum;
 	uint64_t maximum_size;
 	enum sort_key sort;
 	uint64_t limit; /* of members, or lines of a summary; 0: none */
+	bool has_address, has_maximum;
+	pattern_number pattern;
+	bool full_names; /* not short_name()'s */
 };
 
 /* Take the next word: the set, its address, the signature. */

@@ -1,7 +1,5 @@
 #include "analyzer/query/ranges.h"
 
-#include <string.h>
-
 struct error *ranges_add(struct ranges *ranges, struct range range)
 {
 	struct range *list;
@@ -114,14 +112,6 @@ static struct error *threads_collect(struct analysis *analysis,
 	return error;
 }
 
-/* The part of a path behind its last slash. */
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static void threads_write(const struct analysis *analysis,
 			  const struct ranges *ranges,
 			  const struct range *range, struct report *report)
@@ -130,6 +120,8 @@ static void threads_write(const struct analysis *analysis,
 	const struct thread *thread = program_thread(program, range->number);
 	uint64_t instruction = thread->state->registers.rip;
 	const struct module *module = program_find_module(program, instruction);
+	struct debug *debug = analysis_debug(analysis);
+	struct symbol symbol;
 
 	report_number(report, thread->id);
 	report_number(report, thread->stack_pointer);
@@ -141,18 +133,22 @@ static void threads_write(const struct analysis *analysis,
 		report_number(report, range->start + range->size);
 	}
 	report_number(report, instruction);
-	report_text(report, module ? base_name(module->path) : NULL);
+	report_text(report, module ? module_name(module) : NULL);
+	report_text(report, debug_symbol(debug, instruction, &symbol)
+				    ? symbol.name
+				    : NULL);
 }
 
 static const struct column thread_columns[] = {
 	{ "thread", VALUE_NUMBER },	     { "stack pointer", VALUE_ADDRESS },
 	{ "stack start", VALUE_ADDRESS },    { "stack end", VALUE_ADDRESS },
 	{ "instruction at", VALUE_ADDRESS }, { "in module", VALUE_TEXT },
+	{ "in function", VALUE_TEXT },
 };
 
 const struct range_kind range_kind_threads = {
 	.noun = "threads",
-	.table = { "thread", thread_columns, 6, NULL },
+	.table = { "thread", thread_columns, 7, NULL },
 	.contiguous = true,
 	.collect = threads_collect,
 	.write = threads_write,

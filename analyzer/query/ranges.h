@@ -25,8 +25,7 @@ struct range_kind {
 	const char *noun;   /* in the plural, as "writable ranges" */
 	struct table table; /* what is told of each in a list */
 	bool contiguous;    /* size bytes from start on are it, and all of it */
-	struct error *(*collect)(struct analysis *analysis,
-				 struct ranges *ret);
+	struct error *(*collect)(struct analysis *analysis, struct ranges *ret);
 	/* Write the values of a row for table. */
 	void (*write)(const struct analysis *analysis,
 		      const struct ranges *ranges, const struct range *range,
@@ -34,9 +33,8 @@ struct range_kind {
 };
 
 extern const struct range_kind range_kind_arenas, range_kind_modules,
-	range_kind_signatures,
-	range_kind_readonly, range_kind_stacks, range_kind_threads,
-	range_kind_writable;
+	range_kind_signatures, range_kind_readonly, range_kind_stacks,
+	range_kind_threads, range_kind_writable;
 
 /* Add a range to a list that is being collected. */
 struct error *ranges_add(struct ranges *ranges, struct range range);

@@ -335,7 +335,7 @@ static const struct set sets[] = {
 	  STAGE_GRAPH, select_freeoutgoing, NULL },
 	{ "stacks", "the stacks of threads", false, STAGE_PROGRAM, NULL,
 	  &range_kind_stacks },
-	{ "threads", "threads, each as its stack", false, STAGE_PROGRAM, NULL,
+	{ "threads", "threads, each as its stack", false, STAGE_DEBUG, NULL,
 	  &range_kind_threads },
 	{ "modules", "the program and its libraries", false, STAGE_PROGRAM,
 	  NULL, &range_kind_modules },

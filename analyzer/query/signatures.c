@@ -69,9 +69,9 @@ struct error *class_filter_judge(struct class_filter *filter,
 	taken = signature &&
 		classes_is_a(filter->classes, signature, filter->name);
 	*ret_taken = taken;
-	return tally_add(&filter->judged, (struct tally){ .key = signature,
-							  .count = 1,
-							  .owned = taken });
+	return tally_add(
+		&filter->judged,
+		(struct tally){ .key = signature, .count = 1, .owned = taken });
 }
 
 /* Names of classes, borrowed. */
@@ -166,13 +166,11 @@ static struct error *add_ranges(struct classes *classes,
 
 		tallies[i] = signatures->slots[i];
 		error = ranges_add(
-			ret,
-			(struct range){
-				.start = signature,
-				.size = tallies[i].bytes,
-				.group = kind_group(
-					classes_kind(classes, signature)),
-				.number = i });
+			ret, (struct range){ .start = signature,
+					     .size = tallies[i].bytes,
+					     .group = kind_group(classes_kind(
+						     classes, signature)),
+					     .number = i });
 	}
 	return error;
 }

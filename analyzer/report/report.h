@@ -10,8 +10,9 @@
  * {name} is the column's value, bytes and addresses in hexadecimal without 0x;
  * {name,} is it in decimal with thousands separators. A part in [brackets] is
  * left out where a value in it is absent, so one sentence can serve rows of
- * several kinds. "\n" ends a line within the sentence; one is added at its
- * end. Memory is several lines, so it stands alone between two ends of lines.
+ * several kinds; the parts within such a part count for themselves. "\n" ends a
+ * line within the sentence; one is added at its end. Memory is several lines,
+ * so it stands alone between two ends of lines.
  */
 #ifndef ANALYZER_REPORT_REPORT_H
 #define ANALYZER_REPORT_REPORT_H
@@ -22,7 +23,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { MAXIMUM_COLUMNS = 16 };
+enum { MAXIMUM_COLUMNS = 24 };
 
 enum value_kind {
 	VALUE_COUNT,

@@ -55,28 +55,35 @@ static void end_optional(struct sentence *sentence, size_t begin)
 	struct part *optional = &sentence->parts[begin];
 
 	optional->end = sentence->count;
-	for (size_t i = begin + 1; i < sentence->count; i++)
-		if (sentence->parts[i].kind != PART_LITERAL)
-			optional->needed |= UINT32_C(1)
-					    << sentence->parts[i].column;
+	for (size_t i = begin + 1; i < sentence->count; i++) {
+		const struct part *part = &sentence->parts[i];
+
+		/* What an inner one needs is not needed here. */
+		if (part->kind == PART_OPTIONAL)
+			i = part->end - 1;
+		else if (part->kind != PART_LITERAL)
+			optional->needed |= UINT32_C(1) << part->column;
+	}
 }
 
 void sentence_compile(const struct table *table, struct sentence *ret)
 {
 	const char *text = table->sentence;
-	size_t optional = MAXIMUM_PARTS;
+	size_t optional[DEEPEST_OPTIONAL];
+	size_t depth = 0;
 
 	ret->count = 0;
 	while (*text) {
 		if (*text == '{') {
 			text = compile_value(table, text + 1, ret);
 		} else if (*text == '[') {
-			optional = ret->count;
+			assert(depth < DEEPEST_OPTIONAL);
+			optional[depth++] = ret->count;
 			add_part(ret, PART_OPTIONAL);
 			text++;
 		} else if (*text == ']') {
-			assert(optional < MAXIMUM_PARTS);
-			end_optional(ret, optional);
+			assert(depth > 0);
+			end_optional(ret, optional[--depth]);
 			text++;
 		} else {
 			text = compile_literal(text, ret);

@@ -7,7 +7,7 @@
 #include "analyzer/report/report.h"
 #include "analyzer/report/writer.h"
 
-enum { MAXIMUM_PARTS = 64 };
+enum { MAXIMUM_PARTS = 96, DEEPEST_OPTIONAL = 4 };
 
 enum part_kind {
 	PART_LITERAL,

@@ -5,7 +5,7 @@ static bool describe_member(void *data, allocation_id id)
 	struct describer *describer = data;
 
 	describe_allocation(describer, id);
-	return !report_broken(describer->report);
+	return !describer->error && !report_broken(describer->report);
 }
 
 static struct error *describe_run(struct analysis *analysis,
@@ -23,7 +23,7 @@ static struct error *describe_run(struct analysis *analysis,
 		return describe_set(&describer, describe_member);
 	place = place_find(analysis, selection->address);
 	describe_address(&describer, selection->address, &place);
-	return NULL;
+	return take(describer.error);
 }
 
 const struct command command_describe = {

@@ -5,7 +5,8 @@ static bool explain_member(void *data, allocation_id id)
 	struct describer *describer = data;
 
 	describe_allocation(describer, id);
-	describer->error = explain_allocation(describer, id);
+	if (!describer->error)
+		describer->error = explain_allocation(describer, id);
 	return !describer->error && !report_broken(describer->report);
 }
 
@@ -25,8 +26,8 @@ static struct error *explain_run(struct analysis *analysis,
 		return describe_set(&describer, explain_member);
 	place = place_find(analysis, selection->address);
 	describe_address(&describer, selection->address, &place);
-	if (place.kind != PLACE_ALLOCATION)
-		return NULL;
+	if (describer.error || place.kind != PLACE_ALLOCATION)
+		return take(describer.error);
 	return explain_allocation(&describer, place.id);
 }
 

@@ -279,12 +279,24 @@ def run_case(options, case):
     return results
 
 
+def may_be_chance(problems):
+    """Whether all that is wrong is a lost block or two that were not seen.
+
+    An arena can come to stand at an address as round as 0x7f0000000000, where
+    small integers side by side look like pointers. That is what conservative
+    means; it does not happen twice.
+    """
+    return all(re.match(r"[12] lost, but not found leaked", problem)
+               for problem in problems)
+
+
 def run_case_until_passed(options, case):
-    attempts = LOW_HEAP_ATTEMPTS if case.suffix in LOW_HEAPS else 1
+    low = case.suffix in LOW_HEAPS
     results = []
-    for _ in range(attempts):
+    for _ in range(LOW_HEAP_ATTEMPTS if low else 2):
         results = run_case(options, case)
-        if not any(problems for _, problems, _ in results):
+        wrong = [problems for _, problems, _ in results if problems]
+        if not wrong or not (low or all(map(may_be_chance, wrong))):
             break
     return results
 

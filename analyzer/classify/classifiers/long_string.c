@@ -34,12 +34,14 @@ static void match(struct reader *reader, const struct reference *reference)
 {
 	uint64_t words[3];
 
-	if (reference_words(reference, 1, 3, words) &&
+	if ((reader->cxx & LIBSTDCXX) &&
+	    reference_words(reference, 1, 3, words) &&
 	    words[1] > INLINE_CAPACITY &&
 	    is_string(reader, reference->range, words[0], words[1]))
 		reader_claim(reader, reference->target, reference->address);
-	else if (reference_words(reference, -2, 2, words) && words[0] % 2 &&
-		 words[0] / 2 > LIBCXX_INLINE_CAPACITY / 2 &&
+	else if ((reader->cxx & LIBCXX) &&
+		 reference_words(reference, -2, 2, words) &&
+		 words[0] % 8 == 1 && words[0] > LIBCXX_INLINE_CAPACITY &&
 		 is_string(reader, reference->range, words[1], words[0] - 2))
 		reader_claim(reader, reference->target,
 			     reference->address - 16);

@@ -6,7 +6,12 @@
  *	| begin | end | end of capacity |
  *
  * libstdc++'s std::vector<bool> has the number of a bit behind both of the
- * first, and rounds the capacity up to words.
+ * first pointers:
+ *
+ *	| begin | 0 | end | bit | end of capacity |
+ *
+ * libc++'s is a pointer and two small numbers, as many other things are, and
+ * left alone.
  */
 static bool is_span(const struct memory_range *range, uint64_t end,
 		    uint64_t capacity_end)
@@ -16,43 +21,46 @@ static bool is_span(const struct memory_range *range, uint64_t end,
 	       size_fits(range_size(*range), capacity_end - range->start);
 }
 
-static bool is_bits(const struct reference *reference)
+static bool is_bits(const struct memory_range *range, const uint64_t *words)
 {
-	uint64_t words[4];
-
-	return reference_words(reference, 1, 4, words) &&
-	       (uint32_t)words[0] == 0 && (uint32_t)words[2] < 64 &&
+	return (uint32_t)words[0] == 0 && (uint32_t)words[2] < 64 &&
 	       words[1] % 8 == 0 && words[3] % 8 == 0 &&
-	       is_span(&reference->range, words[1], words[3]);
+	       is_span(range, words[1], words[3]);
 }
 
 static void match(struct reader *reader, const struct reference *reference)
 {
-	uint64_t words[2];
+	const struct memory_range *range = &reference->range;
+	uint64_t words[4]; /* behind the reference */
 
-	if ((reference_words(reference, 1, 2, words) &&
-	     is_span(&reference->range, words[0], words[1])) ||
-	    is_bits(reference))
+	if (!reference_words(reference, 1, 2, words))
+		return;
+	if (is_span(range, words[0], words[1]) ||
+	    ((reader->cxx & LIBSTDCXX) &&
+	     reference_words(reference, 1, 4, words) && is_bits(range, words)))
 		reader_claim(reader, reference->target, reference->address);
 }
 
 static void tell(struct reader *reader, struct memory_range range,
 		 struct pattern_facts *facts)
 {
-	uint64_t words[5];
+	uint64_t words[4]; /* behind the reference */
+	uint64_t end, capacity_end;
 
-	if (!reader_words(reader, facts->owner, 3, words))
+	if (!reader_words(reader, facts->owner + 8, 2, words))
 		return;
-	if (!is_span(&range, words[1], words[2])) {
-		if (!reader_words(reader, facts->owner, 5, words))
+	end = words[0];
+	capacity_end = words[1];
+	if (!is_span(&range, end, capacity_end)) {
+		if (!reader_words(reader, facts->owner + 8, 4, words))
 			return;
-		words[1] = words[2] + ((uint32_t)words[3] + 7) / 8;
-		words[2] = words[4];
+		end = words[1] + ((uint32_t)words[2] + 7) / 8;
+		capacity_end = words[3];
 	}
 	facts->unit = "bytes";
+	facts->length = end - range.start;
 	facts->has_capacity = true;
-	facts->length = words[1] - range.start;
-	facts->capacity = words[2] - range.start;
+	facts->capacity = capacity_end - range.start;
 	facts->dead = "spare capacity of a vector";
 	facts->live_end = facts->length;
 }

@@ -1,0 +1,57 @@
+#include "analyzer/classify/classifier.h"
+#include "analyzer/classify/containers.h"
+
+/* The reference is that to the map, which holds those to the blocks. */
+static void match(struct reader *reader, const struct reference *reference)
+{
+	struct memory_range range;
+	uint64_t words[2], block;
+	struct deque deque;
+
+	if (!reference_words(reference, 1, 2, words) ||
+	    !deque_read(reader, reference->address, reference->range, &deque))
+		return;
+	for (uint64_t at = deque.first; at <= deque.last; at += 8) {
+		allocation_id id;
+
+		if (!reader_step(reader) || !reader_word(reader, at, &block))
+			return;
+		id = reader_start(reader, block, &range);
+		if (id != NO_ALLOCATION)
+			reader_claim(reader, id, deque.address);
+	}
+}
+
+static bool holds(struct memory_range range, uint64_t address)
+{
+	return address >= range.start && address < range.end;
+}
+
+static void tell(struct reader *reader, struct memory_range range,
+		 struct pattern_facts *facts)
+{
+	struct memory_range map;
+	struct deque deque;
+	uint64_t word;
+
+	if (!reader_word(reader, facts->owner, &word) ||
+	    reader_start(reader, word, &map) == NO_ALLOCATION ||
+	    !deque_read(reader, facts->owner, map, &deque) || !deque.begin)
+		return;
+	facts->dead = "unused end of a deque";
+	facts->live_end = range_size(range);
+	if (holds(range, deque.begin))
+		facts->live_start = deque.begin - range.start;
+	if (holds(range, deque.end))
+		facts->live_end = deque.end - range.start;
+}
+
+const struct classifier classifier_deque_block = {
+	.name = "DequeBlock",
+	.summary = "some elements of a std::deque",
+	.role = "a block of the std::deque",
+	.strength = STRENGTH_LINKED,
+	.for_cxx = true,
+	.match = match,
+	.tell = tell,
+};

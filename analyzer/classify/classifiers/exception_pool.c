@@ -1,0 +1,36 @@
+#include "analyzer/classify/classifier.h"
+
+/*
+ * libstdc++, libsupc++/eh_alloc.cc: memory kept for exceptions that are thrown
+ * when there is no other. The library's variable is
+ *
+ *	mutex | first free entry | pool | size |
+ *
+ * and an entry begins by its own size.
+ */
+enum { LEAST_SIZE = 0x1000 };
+
+static void match(struct reader *reader, const struct reference *reference)
+{
+	struct memory_range range = reference->range;
+	uint64_t words[3]; /* first entry, pool, size */
+	uint64_t entry;
+
+	if (reference->source == NO_ALLOCATION &&
+	    reference_words(reference, -1, 3, words) &&
+	    words[0] - range.start < range_size(range) &&
+	    words[2] >= LEAST_SIZE && size_fits(range_size(range), words[2]) &&
+	    reader_word(reader, words[0], &entry) &&
+	    entry <= range.start + words[2] - words[0] &&
+	    reader_in_module(reader, reference->address))
+		reader_claim(reader, reference->target, reference->address - 8);
+}
+
+const struct classifier classifier_exception_pool = {
+	.name = "ExceptionPool",
+	.summary = "what libstdc++ keeps for exceptions when memory is out",
+	.role = "libstdc++'s pool for exceptions, whose variable is",
+	.strength = STRENGTH_LINKED,
+	.for_cxx = true,
+	.match = match,
+};

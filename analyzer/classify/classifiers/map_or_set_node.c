@@ -1,0 +1,165 @@
+#include "analyzer/classify/classifier.h"
+
+/*
+ * A red-black tree, whose topmost node's parent is the container. libstdc++,
+ * <bits/stl_tree.h>; the header is part of the container:
+ *
+ *	header	| colour | root | leftmost | rightmost | size |
+ *	node	| colour | parent | left | right | element ...
+ *
+ * libc++, <__tree>; a node's parent is the address of what its left link is:
+ *
+ *	container | leftmost | root | size |
+ *	node	  | left | right | parent | is black | element ...
+ */
+struct layout {
+	uint64_t parent, left, right; /* offsets in a node */
+	uint64_t colour;
+	int header; /* words from the header to the pointer to the root */
+};
+
+static const struct layout libstdcxx = { 8, 16, 24, 0, 1 };
+static const struct layout libcxx = { 16, 0, 8, 24, 0 };
+
+struct tree {
+	const struct layout *layout;
+	uint64_t header, root, size;
+};
+
+static uint64_t link_of(struct reader *reader, uint64_t node, uint64_t offset)
+{
+	uint64_t word;
+
+	return reader_word(reader, node + offset, &word) ? word : 0;
+}
+
+/* The child, if it is a node whose parent node is. */
+static uint64_t child_of(struct reader *reader, const struct tree *tree,
+			 uint64_t node, uint64_t offset)
+{
+	uint64_t child = link_of(reader, node, offset);
+	struct memory_range range;
+
+	if (child == 0 ||
+	    reader_start(reader, child, &range) == NO_ALLOCATION ||
+	    range_size(range) <= 32 - 8 ||
+	    link_of(reader, child, tree->layout->parent) != node)
+		return 0;
+	return child;
+}
+
+static void claim(struct reader *reader, const struct tree *tree, uint64_t node)
+{
+	struct memory_range range;
+	allocation_id id = reader_start(reader, node, &range);
+
+	if (id != NO_ALLOCATION)
+		reader_claim(reader, id, tree->header);
+}
+
+/*
+ * Go around the whole tree, down by links that agree in both directions, and
+ * up the same way: no node is come upon from two sides.
+ */
+static void claim_all(struct reader *reader, const struct tree *tree)
+{
+	const struct layout *layout = tree->layout;
+	uint64_t node = tree->root, from = tree->header;
+
+	while (node != tree->header && reader_step(reader)) {
+		uint64_t parent = link_of(reader, node, layout->parent);
+		uint64_t left = child_of(reader, tree, node, layout->left);
+		uint64_t right = child_of(reader, tree, node, layout->right);
+		uint64_t next = parent;
+
+		if (from == parent) {
+			claim(reader, tree, node);
+			next = left ? left : right ? right : parent;
+		} else if (from == left && right && left != right) {
+			next = right;
+		}
+		from = node;
+		node = next;
+	}
+}
+
+/* Whether the root is black and the container's, as its ends are the tree's. */
+static bool is_tree(struct reader *reader, const struct tree *tree,
+		    uint64_t leftmost, uint64_t rightmost)
+{
+	const struct layout *layout = tree->layout;
+	struct memory_range range;
+
+	return link_of(reader, tree->root, layout->parent) == tree->header &&
+	       (link_of(reader, tree->root, layout->colour) & 0xff) == 1 &&
+	       reader_start(reader, leftmost, &range) != NO_ALLOCATION &&
+	       link_of(reader, leftmost, layout->left) == 0 &&
+	       reader_start(reader, rightmost, &range) != NO_ALLOCATION &&
+	       (tree->layout == &libcxx ||
+		link_of(reader, rightmost, layout->right) == 0) &&
+	       (tree->size > 1 ||
+		(leftmost == tree->root && rightmost == tree->root));
+}
+
+static bool has_size(const struct reader *reader, uint64_t size)
+{
+	return size > 0 && size <= allocation_count(reader->index);
+}
+
+static void match(struct reader *reader, const struct reference *reference)
+{
+	uint64_t words[5]; /* from the word before the reference on */
+	struct tree tree;
+
+	if (!reference_words(reference, -1, 3, words) ||
+	    range_size(reference->range) <= 24)
+		return;
+	tree.root = words[1];
+	if ((reader->cxx & LIBCXX) && has_size(reader, words[2]) &&
+	    heap_bounds_hold(&reader->bounds, words[0])) {
+		tree.layout = &libcxx;
+		tree.header = reference->address;
+		tree.size = words[2];
+		if (is_tree(reader, &tree, words[0], tree.root))
+			claim_all(reader, &tree);
+	} else if ((reader->cxx & LIBSTDCXX) &&
+		   reference_words(reference, -1, 5, words) &&
+		   has_size(reader, words[4]) && (words[0] & 0xff) == 0 &&
+		   heap_bounds_hold(&reader->bounds, words[2]) &&
+		   heap_bounds_hold(&reader->bounds, words[3])) {
+		tree.layout = &libstdcxx;
+		tree.header = reference->address - 8;
+		tree.size = words[4];
+		if (is_tree(reader, &tree, words[2], words[3]))
+			claim_all(reader, &tree);
+	}
+}
+
+/* The owner is the header: libstdc++'s has the tree's root behind it. */
+static void tell(struct reader *reader, struct memory_range range,
+		 struct pattern_facts *facts)
+{
+	uint64_t words[5];
+	uint64_t header = facts->owner;
+
+	facts->unit = "elements";
+	if (reader_words(reader, header, 5, words) &&
+	    link_of(reader, words[1], libstdcxx.parent) == header) {
+		facts->length = words[4];
+		/* What compares keys stands in front, in a word of its own. */
+		facts->owner -= 8;
+	} else {
+		facts->length = link_of(reader, header, 8);
+		facts->owner -= 8;
+	}
+}
+
+const struct classifier classifier_map_or_set_node = {
+	.name = "MapOrSetNode",
+	.summary = "an element of a std::map, std::set or the like",
+	.role = "a node of the std::map or std::set",
+	.strength = STRENGTH_LINKED,
+	.for_cxx = true,
+	.match = match,
+	.tell = tell,
+};

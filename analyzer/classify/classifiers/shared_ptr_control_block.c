@@ -1,0 +1,78 @@
+#include "analyzer/classify/classifier.h"
+
+/*
+ * | vtable | counts | ...
+ *
+ * What it is tells the type's name: before the vtable stands the address of
+ * the type_info, whose second word is that of the name. libstdc++ counts in 32
+ * bits each, the weak references one too many; libc++ in 64 bits, less one.
+ */
+static const char *const names[] = {
+	"St23_Sp_counted_ptr_inplaceI",	  "St19_Sp_counted_deleterI",
+	"St15_Sp_counted_ptrI",		  "NSt3__120__shared_ptr_emplaceI",
+	"NSt3__120__shared_ptr_pointerI",
+};
+
+enum { LONGEST_NAME = 30, MOST_REFERENCES = 1 << 30 };
+
+static bool is_named(struct reader *reader, uint64_t vtable)
+{
+	char name[LONGEST_NAME + 2] = "";
+	uint64_t type, address;
+
+	if (!reader_in_module(reader, vtable) ||
+	    !reader_word(reader, vtable - 8, &type) ||
+	    !reader_word(reader, type + 8, &address) ||
+	    !image_read(reader->image, address, name, LONGEST_NAME + 1))
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		/* A * tells that the name is to be compared by address. */
+		const char *text = name + (name[0] == '*');
+
+		if (strncmp(text, names[i], strlen(names[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_control_vtable(struct reader *reader, uint64_t vtable)
+{
+	struct verdict *verdict = &reader->verdicts[vtable / 8 % VERDICTS];
+
+	if (verdict->vtable != vtable)
+		*verdict = (struct verdict){ vtable, is_named(reader, vtable) };
+	return verdict->right;
+}
+
+static bool is_count(int64_t count)
+{
+	return count >= -1 && count < MOST_REFERENCES;
+}
+
+static void inspect(struct reader *reader, const struct subject *subject)
+{
+	uint64_t words[2];
+	int32_t counts[2];
+	int64_t long_count;
+
+	if (subject->size < sizeof(words))
+		return;
+	memcpy(words, subject->bytes, sizeof(words));
+	memcpy(counts, words + 1, sizeof(counts));
+	memcpy(&long_count, words + 1, sizeof(long_count));
+	if (words[0] % 8 == 0 && words[0] > 8 &&
+	    words[0] - reader->modules.start < range_size(reader->modules) &&
+	    (is_count(long_count) ||
+	     (is_count(counts[0]) && is_count(counts[1]))) &&
+	    is_control_vtable(reader, words[0]))
+		reader_claim(reader, subject->id, 0);
+}
+
+const struct classifier classifier_shared_ptr_control_block = {
+	.name = "SharedPtrControlBlock",
+	.summary = "the counts of std::shared_ptr, and often what it points at",
+	.role = "the control block of a std::shared_ptr",
+	.strength = STRENGTH_MARKED,
+	.for_cxx = true,
+	.inspect = inspect,
+};

@@ -1,0 +1,219 @@
+#include "analyzer/classify/identity.h"
+
+#include "analyzer/classify/address_map.h"
+#include "analyzer/classify/short_name.h"
+
+#include <string.h>
+
+enum {
+	WORD = sizeof(uint64_t),
+	SEARCHED = 64, /* bytes of an allocation: a cache line */
+	/* Lists have heads that are smaller; tables of operations are not. */
+	SMALLEST_TABLE = 4 * WORD,
+	/* A table's first functions come early. */
+	SEARCHED_TABLE = 64 * WORD,
+};
+
+/* How much a word tells; the least is best. */
+enum rank { RANK_CLASS, RANK_TABLE, RANK_CONSTANT, RANK_FUNCTION, RANK_NONE };
+
+/* An address that a word refers to. */
+struct target {
+	enum rank rank;
+	char *name; /* owned; NULL only with RANK_NONE */
+};
+
+struct identities {
+	const struct image *image;
+	struct debug *debug;
+	struct classes *classes;
+	/* Modules lie near the program and near the libraries, far apart. */
+	struct memory_range bounds[2];
+	struct address_map map;
+	struct memory targets; /* struct target */
+	size_t count;
+};
+
+/* The modules up to the widest gap between two, and those behind it. */
+static void find_bounds(const struct program *program,
+			struct memory_range bounds[static 2])
+{
+	size_t count = program_module_count(program), first_behind = count;
+	uint64_t widest = 0;
+
+	if (count == 0)
+		return;
+	for (size_t i = 1; i < count; i++) {
+		uint64_t end = program_module(program, i - 1)->end;
+		uint64_t start = program_module(program, i)->start;
+
+		if (start > end && start - end > widest) {
+			widest = start - end;
+			first_behind = i;
+		}
+	}
+	bounds[0].start = program_module(program, 0)->start;
+	bounds[0].end = program_module(program, first_behind - 1)->end;
+	if (first_behind == count)
+		return;
+	bounds[1].start = program_module(program, first_behind)->start;
+	bounds[1].end = program_module(program, count - 1)->end;
+}
+
+struct error *identities_create(const struct image *image,
+				const struct program *program,
+				struct debug *debug, struct classes *classes,
+				struct memory_account *account,
+				struct identities **ret)
+{
+	struct identities *identities = calloc(1, sizeof(*identities));
+
+	if (!identities)
+		return &error_no_memory;
+	identities->image = image;
+	identities->debug = debug;
+	identities->classes = classes;
+	find_bounds(program, identities->bounds);
+	address_map_init(&identities->map, account);
+	identities->targets.account = account;
+	*ret = identities;
+	return NULL;
+}
+
+void identities_destroy(struct identities *identities)
+{
+	struct target *targets = identities->targets.bytes;
+
+	for (size_t i = 0; i < identities->count; i++)
+		free(targets[i].name);
+	memory_release(&identities->targets);
+	address_map_deinit(&identities->map);
+	free(identities);
+}
+
+static bool is_in_bounds(const struct identities *identities, uint64_t address)
+{
+	const struct memory_range *bounds = identities->bounds;
+
+	return address - bounds[0].start < bounds[0].end - bounds[0].start ||
+	       address - bounds[1].start < bounds[1].end - bounds[1].start;
+}
+
+/* By what the object's first words refer to. */
+static enum rank rank_contents(const struct identities *identities,
+			       const struct symbol *symbol)
+{
+	uint64_t end =
+		symbol->size < SEARCHED_TABLE ? symbol->size : SEARCHED_TABLE;
+	enum rank rank = RANK_NONE;
+
+	for (uint64_t offset = 0; offset + WORD <= end; offset += WORD) {
+		const struct region *region;
+		uint64_t word;
+
+		if (!image_read_u64(identities->image, symbol->start + offset,
+				    &word))
+			break;
+		if (!is_in_bounds(identities, word))
+			continue;
+		region = image_find(identities->image, word);
+		if (region && (region->rights & RIGHT_EXECUTE))
+			return RANK_TABLE;
+		rank = RANK_CONSTANT;
+	}
+	return rank;
+}
+
+static enum rank rank_data(const struct identities *identities,
+			   const struct symbol *symbol)
+{
+	const struct region *region =
+		image_find(identities->image, symbol->start);
+	enum rank rank;
+
+	if (!region || symbol->size < SMALLEST_TABLE)
+		return RANK_NONE;
+	rank = rank_contents(identities, symbol);
+	if (rank == RANK_CONSTANT && (region->rights & RIGHT_WRITE))
+		return RANK_NONE;
+	return rank;
+}
+
+static struct target judge(struct identities *identities, uint64_t address)
+{
+	struct target none = { RANK_NONE, NULL }, target = none;
+	struct symbol symbol;
+	const char *name;
+
+	if (classes_is_vtable(identities->classes, address)) {
+		name = classes_name(identities->classes, address);
+		target.rank = RANK_CLASS;
+		target.name = name ? strdup(name) : NULL;
+		return target.name ? target : none;
+	}
+	if (!debug_symbol(identities->debug, address, &symbol) ||
+	    symbol.start != address)
+		return none;
+	if (symbol.kind == SYMBOL_FUNCTION)
+		target.rank = RANK_FUNCTION;
+	else if (symbol.kind == SYMBOL_DATA)
+		target.rank = rank_data(identities, &symbol);
+	if (target.rank != RANK_NONE)
+		target.name = short_name(symbol.name);
+	return target.name ? target : none;
+}
+
+/* NULL: memory is short. It stays until the next call. */
+static const struct target *find_target(struct identities *identities,
+					uint64_t address)
+{
+	uint32_t number = address_map_find(&identities->map, address);
+	struct target *targets;
+	struct error *error;
+
+	if (number != NOT_IN_MAP)
+		return (struct target *)identities->targets.bytes + number;
+	error = memory_reserve(&identities->targets,
+			       (identities->count + 1) * sizeof(*targets));
+	if (!error)
+		error = address_map_add(&identities->map, address,
+					(uint32_t)identities->count);
+	if (error) {
+		error_destroy(error);
+		return NULL;
+	}
+	targets = identities->targets.bytes;
+	targets[identities->count] = judge(identities, address);
+	return &targets[identities->count++];
+}
+
+bool identity_find(struct identities *identities, uint64_t address,
+		   uint64_t size, struct identity *ret)
+{
+	enum rank best = RANK_NONE;
+	uint64_t words[SEARCHED / WORD];
+	uint64_t count = (size < SEARCHED ? size : SEARCHED) / WORD;
+
+	if (!image_read(identities->image, address, words, count * WORD))
+		return false;
+	for (uint64_t i = 0; i < count && best != RANK_CLASS; i++) {
+		const struct target *target;
+
+		if (!is_in_bounds(identities, words[i]))
+			continue;
+		target = find_target(identities, words[i]);
+		if (!target || target->rank >= best)
+			continue;
+		best = target->rank;
+		*ret = (struct identity){ target->name, words[i], i * WORD };
+	}
+	return best != RANK_NONE;
+}
+
+const char *identity_name(const struct identities *identities, uint64_t address)
+{
+	uint32_t number = address_map_find(&identities->map, address);
+	const struct target *targets = identities->targets.bytes;
+
+	return number == NOT_IN_MAP ? NULL : targets[number].name;
+}

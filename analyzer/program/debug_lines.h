@@ -1,0 +1,29 @@
+/*
+ * Which line of which file an address was compiled from.
+ *
+ * libdw can tell, too, but keeps all lines of a unit in memory from the first
+ * question on, which for 50 addresses is tens of megabytes. Here the program
+ * that yields the lines (DWARF 5, section 6.2) is run up to the line asked for.
+ */
+#ifndef ANALYZER_PROGRAM_DEBUG_LINES_H
+#define ANALYZER_PROGRAM_DEBUG_LINES_H
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct source_line {
+	const char *folder; /* of the file, relative ones included; or NULL */
+	const char *file;
+	uint64_t line;
+};
+
+/* The line of address, as it is in the file, in the unit. */
+bool source_line_find(Dwarf_Die *unit, uint64_t address,
+		      struct source_line *ret);
+
+/* The unit's file of that number. */
+bool source_file_find(Dwarf_Die *unit, uint64_t number,
+		      struct source_line *ret);
+
+#endif

@@ -1,0 +1,168 @@
+#include "analyzer/program/debug_units.h"
+
+#include "analyzer/program/debug_sections.h"
+#include "analyzer/program/debug_types.h"
+
+#include <dwarf.h>
+#include <inttypes.h>
+
+/*
+ * The offset of the unit that .debug_aranges names for the address. libdw
+ * would keep all ranges of the program in memory.
+ */
+static bool find_in_ranges(Dwarf *dwarf, uint64_t address, uint64_t *ret)
+{
+	struct cursor cursor = debug_section(dwarf, ".debug_aranges");
+
+	while (cursor_left(&cursor)) {
+		const uint8_t *start = cursor.at;
+		size_t width, size;
+		uint64_t length = cursor_length(&cursor, &width), unit;
+		struct cursor set = cursor;
+
+		cursor_skip(&cursor, length);
+		set.end = cursor.at;
+		cursor_skip(&set, 2); /* version */
+		unit = cursor_number(&set, width);
+		size = cursor_number(&set, 1);
+		cursor_skip(&set, 1); /* size of segments */
+		if (size != 4 && size != 8)
+			continue;
+		if ((size_t)(set.at - start) % (2 * size))
+			cursor_skip(&set, 2 * size - (size_t)(set.at - start) %
+							     (2 * size));
+		while (cursor_left(&set)) {
+			uint64_t from = cursor_number(&set, size);
+			uint64_t reach = cursor_number(&set, size);
+
+			if (address - from < reach) {
+				*ret = unit;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+static bool unit_at(Dwarf *dwarf, uint64_t offset, Dwarf_Die *ret)
+{
+	Dwarf_Off next;
+	size_t header;
+
+	return dwarf_next_unit(dwarf, offset, &next, &header, NULL, NULL, NULL,
+			       NULL, NULL, NULL) == 0 &&
+	       dwarf_offdie(dwarf, offset + header, ret);
+}
+
+/* Not every compiler writes .debug_aranges: ask all units. */
+static bool find_in_units(Dwarf *dwarf, uint64_t address, Dwarf_Die *ret)
+{
+	Dwarf_CU *unit = NULL;
+	Dwarf_Die die, split;
+	uint8_t type;
+
+	while (dwarf_get_units(dwarf, unit, &unit, NULL, &type, &die, &split) ==
+	       0) {
+		if (type != DW_UT_compile && type != DW_UT_skeleton)
+			continue;
+		if (dwarf_haspc(&die, address) == 1) {
+			*ret = die;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Of a split unit, the part that was split off (.dwo). */
+static void go_to_split(Dwarf_Die *unit)
+{
+	Dwarf_Die die, split;
+	uint8_t type;
+
+	if (dwarf_cu_info(unit->cu, NULL, &type, &die, &split, NULL, NULL,
+			  NULL) == 0 &&
+	    type == DW_UT_skeleton && split.addr)
+		*unit = split;
+}
+
+bool code_place_find(struct debug *debug, uint64_t address,
+		     struct code_place *ret)
+{
+	const struct region *region = image_find(debug->image, address);
+	struct debug_module *module = NULL;
+	struct code_place place;
+	uint64_t bias, offset;
+
+	if (region && (region->rights & RIGHT_EXECUTE))
+		module = debug_find_module(debug, address);
+	place = (struct code_place){ .module = module };
+
+	place.dwarf = module ? debug_module_dwarf(module, &bias) : NULL;
+	if (!place.dwarf)
+		return false;
+	place.address = address - bias;
+	if (!(find_in_ranges(place.dwarf, place.address, &offset) &&
+	      unit_at(place.dwarf, offset, &place.unit)) &&
+	    !find_in_units(place.dwarf, place.address, &place.unit))
+		return false;
+	place.lines = place.unit;
+	go_to_split(&place.unit);
+	*ret = place;
+	return true;
+}
+
+const char *debug_entry_name(struct debug *debug, Dwarf_Die *entry)
+{
+	Dwarf_Attribute attribute;
+	const char *name = NULL;
+
+	if (dwarf_attr_integrate(entry, DW_AT_linkage_name, &attribute) ||
+	    dwarf_attr_integrate(entry, DW_AT_MIPS_linkage_name, &attribute))
+		name = dwarf_formstring(&attribute);
+	if (name)
+		return name_demangle(&debug->names, name);
+	return dwarf_attr_integrate(entry, DW_AT_name, &attribute)
+		       ? dwarf_formstring(&attribute)
+		       : NULL;
+}
+
+const char *debug_path_into(struct debug *debug, Dwarf_Die *variable,
+			    uint64_t offset)
+{
+	struct type_path path = { .used = 0 };
+	Dwarf_Die type;
+
+	if (!entry_type(variable, &type))
+		return NULL;
+	type_path_add(&path, &type, offset);
+	return name_pool_print(&debug->names, "%s", path.text);
+}
+
+const char *source_line_text(struct debug *debug,
+			     const struct source_line *line)
+{
+	if (!line->folder || line->file[0] == '/')
+		return name_pool_print(&debug->names, "%s:%" PRIu64, line->file,
+				       line->line);
+	return name_pool_print(&debug->names, "%s/%s:%" PRIu64, line->folder,
+			       line->file, line->line);
+}
+
+size_t code_scopes(const struct code_place *place, Dwarf_Die *scopes)
+{
+	_cleanup_(free) Dwarf_Die *around = NULL;
+	_cleanup_(free) Dwarf_Die *all = NULL;
+	Dwarf_Die unit = place->unit;
+	int count = dwarf_getscopes(&unit, place->address, &around);
+	size_t found = 0;
+
+	/* Behind an inlined function come the scopes where it was written. */
+	if (count > 0)
+		count = dwarf_getscopes_die(&around[0], &all);
+	for (int i = 0; i < count && found < MOST_SCOPES; i++) {
+		scopes[found++] = all[i];
+		if (dwarf_tag(&all[i]) == DW_TAG_subprogram)
+			return found;
+	}
+	return 0;
+}

@@ -1,0 +1,470 @@
+#include "cli/allocation_summary.h"
+
+#include "analyzer/query/tally.h"
+#include "cli/rows.h"
+
+#include <string.h>
+
+/* A line, which belongs to a group of them. */
+struct line {
+	const char *name; /* of the signature's class, or NULL */
+	struct tally tally;
+};
+
+enum group_kind {
+	GROUP_SIGNATURES,
+	GROUP_PATTERN,
+	GROUP_IDENTITY,
+	GROUP_UNRECOGNIZED,
+};
+
+/* What is added up under one line. The lines below it follow each other. */
+struct group {
+	enum group_kind kind;
+	const char *name;   /* borrowed; NULL: none */
+	uint64_t offset;    /* of an identity word */
+	struct tally total; /* its key: its place by address */
+	size_t first, count;
+};
+
+/* A key of sizes has the pattern above SIZE_BITS. */
+enum { SIZE_BITS = 56, OFFSET_BITS = 3 };
+
+/* A comparison of tallies. */
+typedef int (*tally_order)(const void *a, const void *b);
+
+struct summary {
+	struct analysis *analysis;
+	const struct set_query *query;
+	struct report *report;
+	tally_order order;
+	struct tally_table signatures, sizes;
+	struct tally_table identities; /* by address and offset in words */
+	struct memory lines, groups;   /* of those structs */
+	size_t line_count, group_count;
+	uint64_t written;
+};
+
+static void summary_deinit(struct summary *summary)
+{
+	tally_table_deinit(&summary->signatures);
+	tally_table_deinit(&summary->sizes);
+	tally_table_deinit(&summary->identities);
+	memory_release(&summary->lines);
+	memory_release(&summary->groups);
+}
+DEFINE_DEINIT(summary_deinit, struct summary)
+
+static tally_order find_order(const struct set_query *query)
+{
+	switch (query->sort) {
+	case SORT_BYTES:
+		return tally_compare_bytes;
+	case SORT_ADDRESS:
+		return tally_compare_keys;
+	default:
+		return tally_compare_counts;
+	}
+}
+
+static void summary_init(struct summary *summary, struct analysis *analysis,
+			 const struct set_query *query, struct report *report)
+{
+	struct memory_account *account = analysis_account(analysis);
+
+	*summary = (struct summary){
+		.analysis = analysis,
+		.query = query,
+		.report = report,
+		.order = find_order(query),
+		.lines.account = account,
+		.groups.account = account,
+	};
+	tally_table_init(&summary->signatures, account);
+	tally_table_init(&summary->sizes, account);
+	tally_table_init(&summary->identities, account);
+}
+
+static struct error *add_member(struct summary *summary, allocation_id id)
+{
+	uint64_t size = allocation_size(analysis_index(summary->analysis), id);
+	struct tally tally = { .count = 1, .bytes = size };
+	pattern_number pattern =
+		patterns_of(analysis_patterns(summary->analysis), id);
+	struct identity identity;
+
+	tally.key = pattern ? 0 : analysis_signature(summary->analysis, id);
+	if (tally.key)
+		return tally_add(&summary->signatures, tally);
+	if (!pattern && analysis_identity(summary->analysis, id, &identity)) {
+		tally.key = identity.address << OFFSET_BITS |
+			    identity.offset / sizeof(uint64_t);
+		return tally_add(&summary->identities, tally);
+	}
+	tally.key = (uint64_t)pattern << SIZE_BITS | size;
+	return tally_add(&summary->sizes, tally);
+}
+
+static struct error *add_members(struct summary *summary,
+				 const struct bitmap *members)
+{
+	enum { BETWEEN_STEPS = 1 << 18 };
+	struct progress *progress = analysis_progress(summary->analysis);
+	size_t stepped = 0;
+
+	progress_begin(progress, "summarizing", members->count);
+	bitmap_for_each(id, members) {
+		struct error *error = add_member(summary, (allocation_id)id);
+
+		if (error)
+			return error;
+		if (id - stepped < BETWEEN_STEPS)
+			continue;
+		if (!progress_step(progress, id - stepped))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+		stepped = id;
+	}
+	return NULL;
+}
+
+static struct line *summary_line(const struct summary *summary, size_t number)
+{
+	return (struct line *)summary->lines.bytes + number;
+}
+
+static struct group *summary_group(const struct summary *summary, size_t number)
+{
+	return (struct group *)summary->groups.bytes + number;
+}
+
+static struct error *add_line(struct summary *summary, const char *name,
+			      struct tally tally)
+{
+	struct error *error =
+		memory_reserve(&summary->lines,
+			       (summary->line_count + 1) * sizeof(struct line));
+
+	if (!error)
+		*summary_line(summary, summary->line_count++) =
+			(struct line){ name, tally };
+	return error;
+}
+
+static struct error *add_group(struct summary *summary, struct group group)
+{
+	struct error *error = memory_reserve(
+		&summary->groups, (summary->group_count + 1) * sizeof(group));
+
+	if (!error)
+		*summary_group(summary, summary->group_count++) = group;
+	return error;
+}
+
+static void add_to_total(struct tally *total, const struct tally *tally)
+{
+	total->count += tally->count;
+	total->bytes += tally->bytes;
+	if (tally->key < total->key)
+		total->key = tally->key;
+}
+
+/* Those with a name by name, and by order where they have the same. */
+static int compare_lines(const void *a, const void *b, void *data)
+{
+	const struct summary *summary = data;
+	const struct line *left = a, *right = b;
+	int names = left->name && right->name ? strcmp(left->name, right->name)
+					      : !left->name - !right->name;
+
+	return names ? names : summary->order(&left->tally, &right->tally);
+}
+
+static bool same_name(const struct line *line, const struct line *other)
+{
+	return line->name && other->name &&
+	       strcmp(line->name, other->name) == 0;
+}
+
+static struct error *group_signatures(struct summary *summary)
+{
+	struct error *error = NULL;
+
+	tally_table_sort(&summary->signatures, summary->order);
+	for (size_t i = 0; !error && i < summary->signatures.count; i++) {
+		struct tally tally = summary->signatures.slots[i];
+
+		error = add_line(summary,
+				 rows_signature_name(summary->analysis,
+						     summary->query, tally.key),
+				 tally);
+	}
+	if (error || summary->line_count == 0)
+		return error;
+	qsort_r(summary->lines.bytes, summary->line_count, sizeof(struct line),
+		compare_lines, summary);
+	for (size_t i = 0; !error && i < summary->line_count;) {
+		const struct line *line = summary_line(summary, i);
+		struct group group = { .kind = GROUP_SIGNATURES,
+				       .name = line->name,
+				       .total.key = UINT64_MAX,
+				       .first = i };
+
+		do
+			add_to_total(&group.total,
+				     &summary_line(summary, i++)->tally);
+		while (i < summary->line_count &&
+		       same_name(line, summary_line(summary, i)));
+		group.count = i - group.first;
+		error = add_group(summary, group);
+	}
+	return error;
+}
+
+static struct error *group_identities(struct summary *summary)
+{
+	struct error *error = NULL;
+
+	tally_table_sort(&summary->identities, tally_compare_keys);
+	for (size_t i = 0; !error && i < summary->identities.count; i++) {
+		struct tally tally = summary->identities.slots[i];
+		uint64_t words = tally.key & ((1 << OFFSET_BITS) - 1);
+
+		tally.key >>= OFFSET_BITS;
+		error = add_group(
+			summary,
+			(struct group){
+				.kind = GROUP_IDENTITY,
+				.name = identity_name(
+					analysis_identities(summary->analysis),
+					tally.key),
+				.offset = words * sizeof(uint64_t),
+				.total = tally });
+	}
+	return error;
+}
+
+/* By pattern, then by order. */
+static int compare_sizes(const void *a, const void *b, void *data)
+{
+	const struct summary *summary = data;
+	const struct tally *left = a, *right = b;
+	uint64_t pattern = left->key >> SIZE_BITS;
+	uint64_t other = right->key >> SIZE_BITS;
+
+	if (pattern != other)
+		return pattern < other ? -1 : 1;
+	return summary->order(left, right);
+}
+
+/* Sorted by address, patterns stand behind all that has one, by their name. */
+static struct error *group_sizes(struct summary *summary)
+{
+	struct tally_table *sizes = &summary->sizes;
+	struct error *error = NULL;
+
+	tally_table_sort(sizes, summary->order);
+	if (sizes->count)
+		qsort_r(sizes->slots, sizes->count, sizeof(*sizes->slots),
+			compare_sizes, summary);
+	for (size_t i = 0; !error && i < sizes->count;) {
+		uint64_t number = sizes->slots[i].key >> SIZE_BITS;
+		struct group group = { .kind = GROUP_PATTERN,
+				       .first = summary->line_count };
+
+		for (; i < sizes->count && !error &&
+		       sizes->slots[i].key >> SIZE_BITS == number;
+		     i++) {
+			add_to_total(&group.total, &sizes->slots[i]);
+			error = add_line(summary, NULL, sizes->slots[i]);
+		}
+		group.count = summary->line_count - group.first;
+		group.total.key =
+			UINT64_MAX - (number ? UINT8_MAX - number : 0);
+		if (number == NO_PATTERN)
+			group.kind = GROUP_UNRECOGNIZED;
+		else
+			group.name = pattern_name((pattern_number)number);
+		if (!error)
+			error = add_group(summary, group);
+	}
+	return error;
+}
+
+/* Equal ones by name, those without one last. */
+static int compare_groups(const void *a, const void *b, void *data)
+{
+	const struct summary *summary = data;
+	const struct group *left = a, *right = b;
+	struct tally left_total = left->total, right_total = right->total;
+	int order;
+
+	if (summary->query->sort != SORT_ADDRESS)
+		left_total.key = right_total.key = 0;
+	order = summary->order(&left_total, &right_total);
+	if (!order && left->name && right->name)
+		order = strcmp(left->name, right->name);
+	else if (!order)
+		order = !left->name - !right->name;
+	return order ? order : tally_compare_keys(&left->total, &right->total);
+}
+
+static const struct column columns[] = {
+	{ "signature", VALUE_ADDRESS },	 { "name", VALUE_TEXT },
+	{ "several named", VALUE_TEXT }, { "one of several", VALUE_ADDRESS },
+	{ "pattern", VALUE_TEXT },	 { "match", VALUE_BYTES },
+	{ "identity", VALUE_TEXT },	 { "offset", VALUE_ADDRESS },
+	{ "group", VALUE_TEXT },	 { "size", VALUE_BYTES },
+	{ "count", VALUE_COUNT },	 { "bytes", VALUE_BYTES },
+};
+
+static const struct table table = {
+	"group", columns, 12,
+	"[Signature {signature}[ ({name})] has]"
+	"[Multiple signatures for {several named} have a total of]"
+	"[   Signature {one of several} has]"
+	"[Pattern %{pattern} has]"
+	"[   Matches of size 0x{match} have]"
+	"[Unrecognized allocations with identity {identity}"
+	" at offset {offset} have]"
+	"[{group} have]"
+	"[   Unrecognized allocations of size 0x{size} have]"
+	" {count} instances taking 0x{bytes}({bytes,}) bytes."
+};
+
+/* The first columns of a row; what is NULL is absent. */
+struct row {
+	const uint64_t *signature;
+	const char *name, *several;
+	const uint64_t *one_of_several;
+	const char *pattern;
+	const uint64_t *match;
+	const char *identity;
+	const uint64_t *offset;
+	const char *group;
+	const uint64_t *size;
+};
+
+static void report_optional(struct report *report, const uint64_t *number)
+{
+	if (number)
+		report_number(report, *number);
+	else
+		report_absent(report);
+}
+
+static void write_row(struct summary *summary, const struct row *row,
+		      const struct tally *tally)
+{
+	struct report *report = summary->report;
+	uint64_t limit = summary->query->limit;
+
+	if (limit && summary->written++ >= limit)
+		return;
+	report_optional(report, row->signature);
+	report_text(report, row->name);
+	report_text(report, row->several);
+	report_optional(report, row->one_of_several);
+	report_text(report, row->pattern);
+	report_optional(report, row->match);
+	report_text(report, row->identity);
+	report_optional(report, row->offset);
+	report_text(report, row->group);
+	report_optional(report, row->size);
+	report_number(report, tally->count);
+	report_number(report, tally->bytes);
+	report_end_row(report);
+}
+
+static void write_head(struct summary *summary, const struct group *group)
+{
+	struct row row = { 0 };
+
+	switch (group->kind) {
+	case GROUP_SIGNATURES:
+		if (group->count > 1) {
+			row.several = group->name;
+		} else {
+			row.signature = &group->total.key;
+			row.name = group->name;
+		}
+		break;
+	case GROUP_PATTERN:
+		row.pattern = group->name;
+		break;
+	case GROUP_IDENTITY:
+		row.identity = group->name;
+		row.offset = &group->offset;
+		break;
+	case GROUP_UNRECOGNIZED:
+		row.group = "Unrecognized allocations";
+	}
+	write_row(summary, &row, &group->total);
+}
+
+static void write_group(struct summary *summary, const struct group *group)
+{
+	write_head(summary, group);
+	if (group->kind == GROUP_SIGNATURES && group->count == 1)
+		return;
+	for (size_t i = 0; i < group->count; i++) {
+		const struct tally *tally =
+			&summary_line(summary, group->first + i)->tally;
+		uint64_t size = tally->key & ((UINT64_C(1) << SIZE_BITS) - 1);
+		struct row row = { 0 };
+
+		if (group->kind == GROUP_SIGNATURES)
+			row.one_of_several = &tally->key;
+		else if (group->kind == GROUP_PATTERN)
+			row.match = &size;
+		else
+			row.size = &size;
+		write_row(summary, &row, tally);
+	}
+}
+
+static struct error *write_groups(struct summary *summary)
+{
+	struct error *error = group_signatures(summary);
+
+	if (!error)
+		error = group_identities(summary);
+	if (!error)
+		error = group_sizes(summary);
+	if (error)
+		return error;
+	if (summary->group_count)
+		qsort_r(summary->groups.bytes, summary->group_count,
+			sizeof(struct group), compare_groups, summary);
+	report_begin_table(summary->report, &table);
+	for (size_t i = 0; i < summary->group_count; i++)
+		write_group(summary, summary_group(summary, i));
+	report_end_table(summary->report);
+	rows_left_out(summary->report, "lines", summary->written,
+		      summary->query->limit);
+	return NULL;
+}
+
+struct error *summarize_allocations(struct analysis *analysis,
+				    const struct set_query *query,
+				    struct report *report)
+{
+	_cleanup_(summary_deinit) struct summary summary = { 0 };
+	_cleanup_(bitmap_deinit) struct bitmap members = { 0 };
+	struct error *error = query_select(analysis, query, &members);
+
+	if (!error)
+		error = analysis_need(analysis, STAGE_CLASSES);
+	if (!error)
+		error = analysis_need(analysis, STAGE_PATTERNS);
+	if (error)
+		return error;
+	summary_init(&summary, analysis, query, report);
+	error = add_members(&summary, &members);
+	if (!error)
+		error = write_groups(&summary);
+	if (error)
+		return error;
+	rows_total(report, "allocations",
+		   allocations_total(analysis_index(analysis), &members));
+	return NULL;
+}

@@ -1,0 +1,106 @@
+#include "cli/anchor_row.h"
+
+#include "analyzer/query/place.h"
+
+/* What an anchor is called; only one of them is there, or none. */
+struct anchor_name {
+	const char *name;  /* of static or thread-local memory */
+	const char *frame; /* of a stack */
+	const char *path; /* of a mapping without names, and the offset in it */
+	uint64_t offset;
+};
+
+static struct anchor_name name_mapped(const struct analysis *analysis,
+				      uint64_t address)
+{
+	struct place place = place_find(analysis, address);
+	struct anchor_name name = { .name = NULL };
+
+	if (place.kind == PLACE_MODULE) {
+		name.name = debug_name(analysis_debug(analysis), address);
+	} else if (place.kind == PLACE_MAPPING) {
+		name.path = place.region->mapping ? place.region->mapping->path
+						  : "anonymous memory";
+		name.offset = address - place.start;
+	}
+	return name;
+}
+
+static struct anchor_name name_anchor(const struct analysis *analysis,
+				      const struct anchor *anchor)
+{
+	struct debug *debug = analysis_debug(analysis);
+	struct anchor_name name = { .name = NULL };
+
+	if (anchor->kind == ROOT_REGISTER)
+		return name;
+	name.name = debug_thread_local(debug, anchor->address);
+	if (name.name)
+		return name;
+	if (anchor->kind == ROOT_STATIC)
+		return name_mapped(analysis, anchor->address);
+	if (anchor->thread != NO_THREAD)
+		name.frame = debug_stack_place(debug, anchor->thread,
+					       anchor->address);
+	return name;
+}
+
+static const struct column columns[] = {
+	{ "kind", VALUE_TEXT },	     { "address", VALUE_ADDRESS },
+	{ "register", VALUE_TEXT },  { "name", VALUE_TEXT },
+	{ "path", VALUE_TEXT },	     { "offset", VALUE_ADDRESS },
+	{ "frame", VALUE_TEXT },     { "thread", VALUE_NUMBER },
+	{ "target", VALUE_ADDRESS },
+};
+
+static const struct table table = {
+	"anchor", columns, 9,
+	"{kind}[ 0x{address}][ {register}][ in {name}]"
+	"[ in {path} at offset 0x{offset}][ ({frame})][ of thread {thread}]"
+	" references 0x{target}"
+};
+
+static void write_thread(const struct analysis *analysis,
+			 const struct anchor *anchor,
+			 const struct anchor_name *name, struct report *report)
+{
+	const struct program *program = analysis_program(analysis);
+
+	/* The names tell the thread as well. */
+	if (anchor->thread == NO_THREAD || name->name || name->frame)
+		report_absent(report);
+	else
+		report_number(report,
+			      program_thread(program, anchor->thread)->id);
+}
+
+void anchor_write(const struct analysis *analysis, const struct anchor *anchor,
+		  struct report *report)
+{
+	static const char *const kinds[ROOT_KINDS] = {
+		[ROOT_STATIC] = "Static address",
+		[ROOT_STACK] = "Stack address",
+		[ROOT_REGISTER] = "Register",
+	};
+	struct anchor_name name = name_anchor(analysis, anchor);
+
+	report_begin_table(report, &table);
+	report_text(report, kinds[anchor->kind]);
+	if (anchor->kind == ROOT_REGISTER)
+		report_absent(report);
+	else
+		report_number(report, anchor->address);
+	report_text(report, anchor->register_name);
+	report_text(report, name.name);
+	report_text(report, name.path);
+	if (name.path)
+		report_number(report, name.offset);
+	else
+		report_absent(report);
+	report_text(report, name.frame);
+	write_thread(analysis, anchor, &name, report);
+	report_number(report, allocation_start(analysis_index(analysis),
+					       anchor->target));
+	report_end_row(report);
+	report_end_table(report);
+}

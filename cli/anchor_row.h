@@ -1,0 +1,14 @@
+/*
+ * A reference from outside of the heaps, and what it is called there.
+ */
+#ifndef CLI_ANCHOR_ROW_H
+#define CLI_ANCHOR_ROW_H
+
+#include "analyzer/analysis.h"
+#include "analyzer/report/report.h"
+
+/* "Static address 0x55d0c0de4060 in cache.entries (three) references ..." */
+void anchor_write(const struct analysis *analysis, const struct anchor *anchor,
+		  struct report *report);
+
+#endif

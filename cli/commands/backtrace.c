@@ -1,0 +1,84 @@
+#include "analyzer/base/text.h"
+#include "cli/command.h"
+#include "cli/thread_description.h"
+
+struct backtrace_arguments {
+	bool has_thread;
+	uint64_t thread; /* the kernel's number of it */
+	uint64_t limit;	 /* of calls; 0: none */
+};
+
+static const struct argp_option options[] = {
+	{ "limit", 'l', "N", 0, "Show at most N calls of each thread", 0 },
+	{ 0 },
+};
+
+static struct error *backtrace_parse(int key, const char *value, void *output)
+{
+	struct backtrace_arguments *arguments = output;
+
+	if (key == 'l')
+		return parse_count(value, &arguments->limit);
+	if (key == ARGP_KEY_END)
+		return NULL;
+	if (arguments->has_thread)
+		return error_create(ERROR_USAGE,
+				    "'%s' is one word too many behind a thread",
+				    value);
+	arguments->has_thread = true;
+	return parse_count(value, &arguments->thread);
+}
+
+static void write_thread(struct analysis *analysis, uint32_t number,
+			 uint64_t limit, struct report *report)
+{
+	static const struct column columns[] = { { "thread", VALUE_NUMBER } };
+	static const struct table table = { "thread", columns, 1,
+					    "Thread {thread}:" };
+	const struct program *program = analysis_program(analysis);
+
+	report_begin_table(report, &table);
+	report_number(report, program_thread(program, number)->id);
+	report_end_row(report);
+	report_end_table(report);
+	thread_write_calls(analysis, number, limit, report);
+}
+
+static struct error *backtrace_run(struct analysis *analysis, const void *input,
+				   struct report *report)
+{
+	const struct backtrace_arguments *arguments = input;
+	const struct program *program = analysis_program(analysis);
+	bool found = false;
+
+	for (size_t i = 0; i < program_thread_count(program); i++) {
+		if (arguments->has_thread &&
+		    program_thread(program, i)->id != arguments->thread)
+			continue;
+		found = true;
+		write_thread(analysis, (uint32_t)i, arguments->limit, report);
+	}
+	if (arguments->has_thread && !found)
+		return error_create(
+			ERROR_USAGE,
+			"there is no thread %ju; see 'list threads'",
+			(uintmax_t)arguments->thread);
+	return NULL;
+}
+
+const struct command command_backtrace = {
+	.name = "backtrace",
+	.summary = "Show the calls that a thread, or each, is in",
+	.words = "[THREAD]",
+	.example = "backtrace 4711 --limit 20",
+	.description =
+		"The innermost call comes first. A function that was inlined "
+		"into the one around it is marked.",
+	.word = WORD_NUMBER,
+	.options = options,
+	.parse = backtrace_parse,
+	.arguments_size = sizeof(struct backtrace_arguments),
+	.needs = STAGE_DEBUG,
+	.needs_analysis = true,
+	.run = backtrace_run,
+};

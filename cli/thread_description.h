@@ -1,0 +1,18 @@
+/*
+ * What a thread does: its registers, and the calls that it is in.
+ */
+#ifndef CLI_THREAD_DESCRIPTION_H
+#define CLI_THREAD_DESCRIPTION_H
+
+#include "analyzer/analysis.h"
+#include "analyzer/report/report.h"
+
+/* Write the calls, at most limit of them, or all that are known if it is 0. */
+void thread_write_calls(struct analysis *analysis, uint32_t thread,
+			uint64_t limit, struct report *report);
+
+/* Write the thread, its registers and its calls. Needs STAGE_DEBUG. */
+void thread_describe(struct analysis *analysis, uint32_t thread,
+		     struct report *report);
+
+#endif

@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+"""
+Runs testdata/programs/containers.cpp, built in several ways, and checks that
+each allocation it tells of has its pattern, and no other has it. Then takes
+cores of programs in C, in which no container may be found.
+"""
+
+import collections
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+SOURCE_DIR = os.environ["SOURCE_DIR"]
+HEAPCORE = os.environ["HEAPCORE"]
+PROGRAM = os.path.join(SOURCE_DIR, "testdata/programs/containers.cpp")
+TIMEOUT = 60
+
+LIBRARY = "__thread char local[9000]; char *get(void) { return local; }"
+# A library that nothing else needs.
+UNLOADED = "libutil.so.1"
+VARIANTS = {
+    "g++ -O0": ["g++", "-O0", "-g"],
+    "g++ -O2, stripped": ["g++", "-O2", "-s"],
+    "g++ -O2, fixed": ["g++", "-O2", "-no-pie"],
+    "g++, copy on write": ["g++", "-O1", "-D_GLIBCXX_USE_CXX11_ABI=0"],
+    "g++, library linked in": ["g++", "-O2", "-s", "-static-libstdc++"],
+    "clang++ -O0": ["clang++", "-O0"],
+    "clang++ -O2, stripped": ["clang++", "-O2", "-s"],
+    "clang++, libc++": ["clang++", "-stdlib=libc++", "-O1", "-s"],
+}
+CONTAINERS = {
+    "LongString", "COWStringBody", "VectorBody", "ListNode",
+    "ForwardListNode", "UnorderedMapOrSetBuckets", "UnorderedMapOrSetNode",
+    "MapOrSetNode", "DequeMap", "DequeBlock", "SharedPtrControlBlock",
+}
+# What the libraries of C++ and C make for themselves, too.
+ALSO_ELSEWHERE = {"LinkMap", "StdioFile", "StdioBuffer", "ThreadVector",
+                  "ThreadLocalBlock"}
+C_PROGRAMS = {
+    "bash": ["bash", "-c", "declare -A a; for i in {1..999}; do a[$i]=x$i; "
+             "done; echo ready; read line"],
+    "sqlite3": ["sqlite3", "-cmd", "create table t(a); insert into t "
+                "values(1); select 'ready';"],
+}
+
+TLS = """
+import ssl, sys
+contexts = [ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) for i in range(7)]
+for context in contexts:
+    context.check_hostname = False
+objects = [contexts[i % 7].wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO())
+           for i in range(23)]
+for one in objects:
+    try:
+        one.do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+print("ready", flush=True)
+sys.stdin.read()
+"""
+LIBC = """
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct lines { char *line; size_t size; FILE *file; DIR *directory; };
+
+int main(void)
+{
+	struct lines *lines = calloc(1, sizeof(*lines));
+	char *line = NULL;
+	size_t size = 0;
+
+	lines->file = fopen("/proc/self/status", "r");
+	lines->directory = opendir("/");
+	getline(&line, &size, lines->file);
+	getline(&lines->line, &lines->size, lines->file);
+	puts("ready");
+	fflush(stdout);
+	for (;;) {
+		pause();
+		printf("%p %zu %p", (void *)line, size, (void *)lines);
+	}
+}
+"""
+
+LISTED = re.compile(r"Used allocation at ([0-9a-f]+) of size ([0-9a-f]+)$")
+GROUP = re.compile(r"Pattern %(\w+) has ([\d,]+) instances")
+
+
+def heapcore(core, *commands):
+    words = [HEAPCORE]
+    for command in commands:
+        words += ["-c", command]
+    run = subprocess.run([*words, core], capture_output=True, text=True,
+                         check=False, timeout=TIMEOUT)
+    if run.returncode not in (0, 3):
+        raise AssertionError(run.stderr)
+    return run.stdout
+
+
+def take_core(process, folder):
+    prefix = os.path.join(folder, "core")
+    subprocess.run(["gcore", "-o", prefix, str(process.pid)], check=True,
+                   stdin=subprocess.DEVNULL, capture_output=True)
+    return f"{prefix}.{process.pid}"
+
+
+def found(core, pattern):
+    lines = heapcore(core, f"enumerate used %{pattern}").split()
+    return {int(line, 16) for line in lines}
+
+
+def summary(core):
+    text = heapcore(core, "summarize used")
+    return {name: int(count.replace(",", ""))
+            for name, count in GROUP.findall(text)}
+
+
+class Truth:
+    """What the program told: the allocations of each pattern."""
+
+    def __init__(self, path, core):
+        self.patterns = collections.defaultdict(set)
+        blocks = [tuple(int(number, 16) for number in match.groups())
+                  for match in map(LISTED.match,
+                                   heapcore(core, "list used").splitlines())
+                  if match]
+        with open(path, encoding="ascii") as file:
+            for line in file:
+                if line != "ready\n":
+                    name, address = line.split()
+                    self.add(name, int(address, 16), blocks)
+
+    def add(self, name, address, blocks):
+        low, high = 0, len(blocks)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if blocks[middle][0] <= address:
+                low = middle
+            else:
+                high = middle
+        start, size = blocks[low]
+        if not start <= address < start + size:
+            raise AssertionError(f"{name} at {address:x} is not allocated")
+        self.patterns[name].add(start)
+
+
+class ContainersTest(unittest.TestCase):
+    """The truth of containers.cpp against what heapcore finds."""
+
+    maxDiff = None
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory(prefix="heapcore-patterns-")
+        self.addCleanup(temporary.cleanup)
+        self.folder = temporary.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def build(self, words):
+        command = [*words, "-std=c++17", "-pthread", "-o",
+                   self.path("containers"), PROGRAM, "-ldl"]
+        run = subprocess.run(command, capture_output=True, text=True,
+                             check=False)
+        if run.returncode != 0 and "libc++" in " ".join(words):
+            self.skipTest("there is no libc++")
+        self.assertEqual(run.returncode, 0, run.stderr)
+
+    def build_library(self):
+        path = self.path("library.so")
+        subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", path],
+                       input=LIBRARY, text=True, check=True)
+        return path
+
+    def start(self):
+        truth = self.path("truth")
+        process = subprocess.Popen(
+            [self.path("containers"), self.build_library(), UNLOADED],
+            env={**os.environ, "HEAPCORE_TRUTH": truth},
+        )
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        deadline = time.monotonic() + TIMEOUT
+        while not self.is_ready(truth):
+            self.assertIsNone(process.poll())
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+        return process
+
+    @staticmethod
+    def is_ready(path):
+        if not os.path.exists(path):
+            return False
+        with open(path, encoding="ascii") as file:
+            return file.read().endswith("ready\n")
+
+    def check(self, words):
+        if not shutil.which(words[0]):
+            self.skipTest(f"there is no {words[0]}")
+        self.build(words)
+        core = take_core(self.start(), self.folder)
+        truth = Truth(self.path("truth"), core)
+        counts = summary(core)
+        for name, wanted in truth.patterns.items():
+            with self.subTest(pattern=name):
+                self.compare(core, name, wanted, counts)
+        for name in CONTAINERS - set(truth.patterns):
+            self.assertNotIn(name, counts)
+
+    def compare(self, core, name, wanted, counts):
+        got = found(core, name)
+        self.assertEqual(counts.get(name), len(got))
+        missing = [f"{address:x}" for address in sorted(wanted - got)]
+        self.assertEqual(missing, [], f"not found, of {len(wanted)}")
+        if name not in ALSO_ELSEWHERE:
+            wrong = [f"{address:x}" for address in sorted(got - wanted)]
+            self.assertEqual(wrong, [], f"found beside {len(wanted)}")
+
+
+def add_variant(name, words):
+    def test(self):
+        self.check(words)
+
+    word = re.sub(r"\W+", "_", name.replace("+", "x"))
+    setattr(ContainersTest, f"test_{word}", test)
+
+
+for variant, compiler in VARIANTS.items():
+    add_variant(variant, compiler)
+
+
+class CProgramsTest(unittest.TestCase):
+    """There is nothing of C++ in a program written in C."""
+
+    def counts(self, words):
+        if not shutil.which(words[0]):
+            self.skipTest(f"there is no {words[0]}")
+        with tempfile.TemporaryDirectory(prefix="heapcore-patterns-") as folder:
+            with subprocess.Popen(words, stdin=subprocess.PIPE, text=True,
+                                  stdout=subprocess.PIPE) as process:
+                try:
+                    while (line := process.stdout.readline()) != "ready\n":
+                        if not line:
+                            self.skipTest(f"{words[0]} does not run")
+                    return summary(take_core(process, folder))
+                finally:
+                    process.send_signal(signal.SIGKILL)
+
+    def check(self, words):
+        counts = self.counts(words)
+        self.assertEqual(CONTAINERS & set(counts), set(), counts)
+
+    def test_bash(self):
+        self.check(C_PROGRAMS["bash"])
+
+    def test_sqlite3(self):
+        self.check(C_PROGRAMS["sqlite3"])
+
+    def test_python(self):
+        self.check([sys.executable, "-c", "import sys, json, decimal\n"
+                    "kept = [{i: str(i)} for i in range(20000)]\n"
+                    "print('ready', flush=True)\nsys.stdin.read()"])
+
+    def test_openssl(self):
+        """Exactly as many as were made, in a library without symbols."""
+        counts = self.counts([sys.executable, "-c", TLS])
+        self.assertEqual((counts.get("SSL_CTX"), counts.get("SSL")), (7, 23))
+
+    def test_libc(self):
+        """A line, a file, a directory and a cache, held by several."""
+        with tempfile.TemporaryDirectory(prefix="heapcore-patterns-") as folder:
+            program = os.path.join(folder, "libc")
+            subprocess.run(["cc", "-O1", "-x", "c", "-", "-o", program],
+                           input=LIBC, text=True, check=True)
+            counts = self.counts([program])
+        self.assertEqual(counts, {
+            "DirectoryStream": 1, "GetdelimLine": 2, "StdioBuffer": 2,
+            "StdioFile": 1, "ThreadCache": 1,
+        })
+
+
+if __name__ == "__main__":
+    unittest.main()
