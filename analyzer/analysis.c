@@ -21,7 +21,7 @@ struct analysis {
 	struct debug *debug;
 	struct classes *classes;
 	struct identities *identities;
-	struct patterns *patterns;
+	struct patterns *patterns, *leaked_patterns;
 	struct stage_cost costs[STAGES];
 };
 
@@ -192,14 +192,30 @@ static struct error *build_classes(struct analysis *analysis,
 	return NULL;
 }
 
+static struct error *find_patterns(struct analysis *analysis,
+				   const struct bitmap *only,
+				   struct patterns **ret)
+{
+	return patterns_create(analysis->image, analysis->program,
+			       analysis->index, analysis->roots, only,
+			       analysis->debug, &analysis->account,
+			       analysis->progress, ret);
+}
+
 static struct error *build_patterns(struct analysis *analysis,
 				    uint64_t *ret_count)
 {
 	*ret_count = allocation_count(analysis->index);
-	return patterns_create(analysis->image, analysis->program,
-			       analysis->index, analysis->roots,
-			       analysis->debug, &analysis->account,
-			       analysis->progress, &analysis->patterns);
+	return find_patterns(analysis, NULL, &analysis->patterns);
+}
+
+/* Only leaked allocations refer to leaked ones. */
+static struct error *build_leaked_patterns(struct analysis *analysis,
+					   uint64_t *ret_count)
+{
+	*ret_count = bitmap_weight(&analysis->leaked);
+	return find_patterns(analysis, &analysis->leaked,
+			     &analysis->leaked_patterns);
 }
 
 static const struct recipe recipes[STAGES] = {
@@ -247,6 +263,10 @@ static const struct recipe recipes[STAGES] = {
 			     "allocations",
 			     { STAGE_ROOTS, STAGE_DEBUG },
 			     build_patterns },
+	[STAGE_LEAKED_PATTERNS] = { "patterns of leaked",
+				    "allocations",
+				    { STAGE_REACHABILITY, STAGE_DEBUG },
+				    build_leaked_patterns },
 };
 
 static double seconds(struct timeval time)
@@ -333,6 +353,8 @@ struct error *analysis_create(const char *path,
 
 void analysis_destroy(struct analysis *analysis)
 {
+	if (analysis->leaked_patterns)
+		patterns_destroy(analysis->leaked_patterns);
 	if (analysis->patterns)
 		patterns_destroy(analysis->patterns);
 	if (analysis->identities)
@@ -442,6 +464,12 @@ struct classes *analysis_classes(const struct analysis *analysis)
 struct patterns *analysis_patterns(const struct analysis *analysis)
 {
 	return analysis->patterns;
+}
+
+struct patterns *analysis_leaked_patterns(const struct analysis *analysis)
+{
+	return analysis->patterns ? analysis->patterns
+				  : analysis->leaked_patterns;
 }
 
 const struct bitmap *analysis_anchored(const struct analysis *analysis)

@@ -22,17 +22,18 @@
 #include "analyzer/program/program.h"
 
 enum stage {
-	STAGE_IMAGE,	    /* the dump as memory */
-	STAGE_PROGRAM,	    /* modules and threads */
-	STAGE_HEAP,	    /* every allocation */
-	STAGE_ROOTS,	    /* what roots refer to */
-	STAGE_GRAPH,	    /* who refers to whom */
-	STAGE_REACHABILITY, /* anchored and leaked */
-	STAGE_LEAKS,	    /* leak roots */
-	STAGE_INCOMING,	    /* who is referred to by whom */
-	STAGE_DEBUG,	    /* symbols and debug information, read lazily */
-	STAGE_CLASSES,	    /* names of signatures, read lazily */
-	STAGE_PATTERNS,	    /* what allocations without signature are */
+	STAGE_IMAGE,	       /* the dump as memory */
+	STAGE_PROGRAM,	       /* modules and threads */
+	STAGE_HEAP,	       /* every allocation */
+	STAGE_ROOTS,	       /* what roots refer to */
+	STAGE_GRAPH,	       /* who refers to whom */
+	STAGE_REACHABILITY,    /* anchored and leaked */
+	STAGE_LEAKS,	       /* leak roots */
+	STAGE_INCOMING,	       /* who is referred to by whom */
+	STAGE_DEBUG,	       /* symbols and debug information, read lazily */
+	STAGE_CLASSES,	       /* names of signatures, read lazily */
+	STAGE_PATTERNS,	       /* what allocations without signature are */
+	STAGE_LEAKED_PATTERNS, /* the same for leaked ones only, much sooner */
 	STAGES,
 };
 
@@ -88,6 +89,7 @@ const struct leaks *analysis_leaks(const struct analysis *analysis);
 struct debug *analysis_debug(const struct analysis *analysis);
 struct classes *analysis_classes(const struct analysis *analysis);
 struct patterns *analysis_patterns(const struct analysis *analysis);
+struct patterns *analysis_leaked_patterns(const struct analysis *analysis);
 
 /* Used and reachable from a root; used and not (STAGE_REACHABILITY). */
 const struct bitmap *analysis_anchored(const struct analysis *analysis);

@@ -36,6 +36,7 @@ typedef int (*tally_order)(const void *a, const void *b);
 struct summary {
 	struct analysis *analysis;
 	const struct set_query *query;
+	const struct patterns *patterns;
 	struct report *report;
 	tally_order order;
 	struct tally_table signatures, sizes;
@@ -68,13 +69,15 @@ static tally_order find_order(const struct set_query *query)
 }
 
 static void summary_init(struct summary *summary, struct analysis *analysis,
-			 const struct set_query *query, struct report *report)
+			 const struct set_query *query,
+			 const struct patterns *patterns, struct report *report)
 {
 	struct memory_account *account = analysis_account(analysis);
 
 	*summary = (struct summary){
 		.analysis = analysis,
 		.query = query,
+		.patterns = patterns,
 		.report = report,
 		.order = find_order(query),
 		.lines.account = account,
@@ -89,8 +92,7 @@ static struct error *add_member(struct summary *summary, allocation_id id)
 {
 	uint64_t size = allocation_size(analysis_index(summary->analysis), id);
 	struct tally tally = { .count = 1, .bytes = size };
-	pattern_number pattern =
-		patterns_of(analysis_patterns(summary->analysis), id);
+	pattern_number pattern = patterns_of(summary->patterns, id);
 	struct identity identity;
 
 	tally.key = pattern ? 0 : analysis_signature(summary->analysis, id);
@@ -444,21 +446,39 @@ static struct error *write_groups(struct summary *summary)
 	return NULL;
 }
 
+/* What is known of the patterns of the members; of leaked ones it comes soon.
+ */
+static struct error *find_patterns(struct analysis *analysis,
+				   const struct bitmap *members,
+				   const struct patterns **ret)
+{
+	bool leaked = analysis_cost(analysis, STAGE_REACHABILITY).built &&
+		      bitmap_within(members, analysis_leaked(analysis));
+	struct error *error = analysis_need(
+		analysis, leaked ? STAGE_LEAKED_PATTERNS : STAGE_PATTERNS);
+
+	if (!error)
+		*ret = leaked ? analysis_leaked_patterns(analysis)
+			      : analysis_patterns(analysis);
+	return error;
+}
+
 struct error *summarize_allocations(struct analysis *analysis,
 				    const struct set_query *query,
 				    struct report *report)
 {
 	_cleanup_(summary_deinit) struct summary summary = { 0 };
 	_cleanup_(bitmap_deinit) struct bitmap members = { 0 };
+	const struct patterns *patterns = NULL;
 	struct error *error = query_select(analysis, query, &members);
 
 	if (!error)
 		error = analysis_need(analysis, STAGE_CLASSES);
 	if (!error)
-		error = analysis_need(analysis, STAGE_PATTERNS);
+		error = find_patterns(analysis, &members, &patterns);
 	if (error)
 		return error;
-	summary_init(&summary, analysis, query, report);
+	summary_init(&summary, analysis, query, patterns, report);
 	error = add_members(&summary, &members);
 	if (!error)
 		error = write_groups(&summary);

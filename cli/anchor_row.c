@@ -10,6 +10,22 @@ struct anchor_name {
 	uint64_t offset;
 };
 
+/* A stack that the program made itself, and that a thread runs on. */
+static const char *name_own_stack(const struct analysis *analysis,
+				  const struct region *region, uint64_t address)
+{
+	const struct program *program = analysis_program(analysis);
+
+	for (size_t i = 0; i < program_thread_count(program); i++) {
+		uint64_t pointer = program_thread(program, i)->stack_pointer;
+
+		if (pointer - region->start < region->end - region->start)
+			return debug_stack_place(analysis_debug(analysis),
+						 (uint32_t)i, address);
+	}
+	return NULL;
+}
+
 static struct anchor_name name_mapped(const struct analysis *analysis,
 				      uint64_t address)
 {
@@ -19,6 +35,9 @@ static struct anchor_name name_mapped(const struct analysis *analysis,
 	if (place.kind == PLACE_MODULE) {
 		name.name = debug_name(analysis_debug(analysis), address);
 	} else if (place.kind == PLACE_MAPPING) {
+		name.frame = name_own_stack(analysis, place.region, address);
+		if (name.frame)
+			return name;
 		name.path = place.region->mapping ? place.region->mapping->path
 						  : "anonymous memory";
 		name.offset = address - place.start;

@@ -121,10 +121,9 @@ void thread_write_calls(struct analysis *analysis, uint32_t thread,
 		report_text(report, function ? function : "unknown code");
 		report_text(report, frame->inlined ? "(inlined)" : NULL);
 		report_text(report, frame->source);
-		report_text(report,
-			    frame->function && frame->module
-				    ? module_name(frame->module)
-				    : NULL);
+		report_text(report, frame->function && frame->module
+					    ? module_name(frame->module)
+					    : NULL);
 		report_end_row(report);
 	}
 	report_end_table(report);

@@ -47,6 +47,15 @@ size_t bitmap_weight(const struct bitmap *bitmap)
 	return weight;
 }
 
+bool bitmap_within(const struct bitmap *bitmap, const struct bitmap *other)
+{
+	assert(bitmap->count == other->count);
+	for (size_t i = 0; i < bitmap_word_count(bitmap); i++)
+		if (bitmap->words[i] & ~other->words[i])
+			return false;
+	return true;
+}
+
 void bitmap_copy(struct bitmap *bitmap, const struct bitmap *other)
 {
 	assert(bitmap->count == other->count);

@@ -20,10 +20,15 @@ enum { NO_PATTERN = 0 };
 struct patterns;
 
 /* The other parts are borrowed, and outlive the patterns. */
+/*
+ * Find the pattern of each allocation. With only, a set of used allocations to
+ * which no others refer, just theirs: that costs so much less. It is borrowed.
+ */
 struct error *patterns_create(const struct image *image,
 			      const struct program *program,
 			      const struct allocation_index *index,
-			      const struct roots *roots, struct debug *debug,
+			      const struct roots *roots,
+			      const struct bitmap *only, struct debug *debug,
 			      struct memory_account *account,
 			      struct progress *progress, struct patterns **ret);
 void patterns_destroy(struct patterns *patterns);

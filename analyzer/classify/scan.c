@@ -30,7 +30,8 @@ struct scan {
 	struct overview overview;
 	struct heap_bounds bounds;
 	const struct bitmap *used;
-	struct scanner *scanners; /* one for each thread */
+	const struct bitmap *sources; /* of the used ones, those looked at */
+	struct scanner *scanners;     /* one for each thread */
 	struct piece *pieces;
 	size_t piece_count, share_count;
 	/* Numbers of classifiers, 0 at the end. */
@@ -209,9 +210,9 @@ static void scan_share(struct scan *scan, struct scanner *scanner,
 {
 	size_t first = number * SHARE, end = first + SHARE;
 
-	for (size_t id = bitmap_next(scan->used, first);
-	     id < end && id < scan->used->count;
-	     id = bitmap_next(scan->used, id + 1)) {
+	for (size_t id = bitmap_next(scan->sources, first);
+	     id < end && id < scan->sources->count;
+	     id = bitmap_next(scan->sources, id + 1)) {
 		scan_allocation(scan, scanner, (allocation_id)id);
 		*ret_bytes +=
 			allocation_size(scan->input->index, (allocation_id)id);
@@ -288,7 +289,8 @@ static size_t cut_roots(const struct scan *scan, struct piece *pieces)
 	const struct roots *roots = scan->input->roots;
 	size_t count = 0;
 
-	for (size_t i = 0; i < root_range_count(roots); i++)
+	for (size_t i = 0; !scan->input->only && i < root_range_count(roots);
+	     i++)
 		count += cut_range(scan, root_range(roots, i),
 				   pieces ? pieces + count : NULL);
 	return count;
@@ -363,6 +365,8 @@ struct error *scan_memory(const struct scan_input *input)
 		.input = input,
 		.bounds = allocation_bounds(input->index),
 		.used = allocation_used(input->index),
+		.sources = input->only ? input->only
+				       : allocation_used(input->index),
 	};
 	struct error *error;
 

@@ -14,6 +14,7 @@ struct scan_input {
 	const struct program *program;
 	const struct allocation_index *index;
 	const struct roots *roots;
+	const struct bitmap *only; /* look at these alone; NULL: at all */
 	struct memory_account *account;
 	struct progress *progress;
 	unsigned int cxx;  /* enum cxx_library; 0: only classifiers of C */

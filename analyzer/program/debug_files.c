@@ -29,13 +29,17 @@ static bool has_build_id(Elf *elf, const struct build_id *id)
 bool debug_file_open(const char *sysroot, const char *path,
 		     const struct build_id *id, struct debug_file *ret)
 {
-	struct debug_file file = { .fd = -1 };
-
-	if (id->size == 0 || path[0] != '/' ||
-	    elf_version(EV_CURRENT) == EV_NONE)
+	if (id->size == 0 || path[0] != '/')
 		return false;
-	file.fd = file_open_below(sysroot, path);
-	if (file.fd >= 0)
+	return debug_file_adopt(file_open_below(sysroot, path), path, id, ret);
+}
+
+bool debug_file_adopt(int fd, const char *path, const struct build_id *id,
+		      struct debug_file *ret)
+{
+	struct debug_file file = { .fd = fd };
+
+	if (fd >= 0 && elf_version(EV_CURRENT) != EV_NONE)
 		file.elf = elf_begin(file.fd, ELF_C_READ_MMAP_PRIVATE, NULL);
 	if (file.elf && has_build_id(file.elf, id))
 		file.path = strdup(path);

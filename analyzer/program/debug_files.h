@@ -25,6 +25,10 @@ void debug_file_close(struct debug_file *file);
 bool debug_file_open(const char *sysroot, const char *path,
 		     const struct build_id *id, struct debug_file *ret);
 
+/* Take over a file opened elsewhere, if its id is right; else it is closed. */
+bool debug_file_adopt(int fd, const char *path, const struct build_id *id,
+		      struct debug_file *ret);
+
 /*
  * The separate debug file for the main one: by build-id and by the name in
  * its .gnu_debuglink, in the folders for such files.

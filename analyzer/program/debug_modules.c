@@ -50,6 +50,34 @@ static void read_from_memory(struct debug_module *module)
 	module->main.path = strdup(described->path);
 }
 
+/*
+ * What libdwfl gets from a server, to which only the user can tell it to turn.
+ * It also looks where we did, which finds nothing.
+ */
+static void fetch(struct debug_module *module, bool separate,
+		  struct debug_file *ret)
+{
+	Dwfl_Module *dwfl = module->debug->options.debuginfod
+				    ? debug_module_dwfl(module)
+				    : NULL;
+	char *path = NULL;
+	void *data = NULL;
+	Elf *elf = NULL;
+	int fd;
+
+	if (!dwfl || module->id.size == 0)
+		return;
+	if (separate)
+		fd = dwfl_standard_find_debuginfo(dwfl, &data, NULL, 0, NULL,
+						  NULL, 0, &path);
+	else
+		fd = dwfl_build_id_find_elf(dwfl, &data, NULL, 0, &path, &elf);
+	if (fd >= 0)
+		debug_file_adopt(fd, path ? path : "", &module->id, ret);
+	elf_end(elf);
+	free(path);
+}
+
 Elf *debug_module_main(struct debug_module *module)
 {
 	const struct debug_options *options = &module->debug->options;
@@ -62,6 +90,8 @@ Elf *debug_module_main(struct debug_module *module)
 				&module->id, &module->main);
 	else
 		read_from_memory(module);
+	if (!module->main.elf)
+		fetch(module, false, &module->main);
 	return module->main.elf;
 }
 
@@ -73,6 +103,8 @@ Elf *debug_module_separate(struct debug_module *module)
 	debug_module_main(module);
 	debug_file_find_separate(&module->debug->options, &module->main,
 				 &module->id, &module->separate);
+	if (!module->separate.elf)
+		fetch(module, true, &module->separate);
 	return module->separate.elf;
 }
 
@@ -83,12 +115,6 @@ static int find_elf(Dwfl_Module *dwfl, void **data, const char *name,
 	Elf *elf = debug_module_main(module);
 	int unpacked;
 
-	if (!elf && module->debug->options.debuginfod && module->id.size > 0) {
-		dwfl_module_report_build_id(dwfl, module->id.bytes,
-					    module->id.size, 0);
-		return dwfl_build_id_find_elf(dwfl, data, name, base, ret_path,
-					      ret_elf);
-	}
 	if (!elf)
 		return -1;
 	*ret_path = strdup(module->main.path);
@@ -136,12 +162,7 @@ static int find_debuginfo(Dwfl_Module *dwfl, void **data, const char *name,
 		return module->shared.elf ? hand_over(&module->shared, ret_path)
 					  : -1;
 	}
-	if (separate)
-		return hand_over(&module->separate, ret_path);
-	if (!module->debug->options.debuginfod)
-		return -1;
-	return dwfl_standard_find_debuginfo(dwfl, data, name, base, file_name,
-					    link, checksum, ret_path);
+	return separate ? hand_over(&module->separate, ret_path) : -1;
 }
 
 static void report_modules(struct debug *debug)
@@ -166,6 +187,11 @@ static void report_modules(struct debug *debug)
 		dwfl_module_info(module->dwfl, &data, NULL, NULL, NULL, NULL,
 				 NULL, NULL);
 		*data = module;
+		/* By that it asks a server. */
+		if (debug->options.debuginfod && module->id.size > 0)
+			dwfl_module_report_build_id(module->dwfl,
+						    module->id.bytes,
+						    module->id.size, 0);
 	}
 	dwfl_report_end(debug->dwfl, NULL, NULL);
 }

@@ -121,7 +121,7 @@ static void classify(struct world *world)
 				     &world->roots));
 	assert_no_error(patterns_create(
 		world->image, world->program, world->index, world->roots, NULL,
-		&world->account, &world->progress, &world->patterns));
+		NULL, &world->account, &world->progress, &world->patterns));
 	assert_no_error(patterns_find_owners(world->patterns));
 }
 
