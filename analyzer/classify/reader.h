@@ -8,6 +8,7 @@
 #ifndef ANALYZER_CLASSIFY_READER_H
 #define ANALYZER_CLASSIFY_READER_H
 
+#include "analyzer/base/progress.h"
 #include "analyzer/heap/index.h"
 #include "analyzer/program/program.h"
 
@@ -23,6 +24,8 @@ struct verdict {
 	uint64_t vtable;
 	bool right;
 };
+
+struct overview;
 
 struct reader {
 	const struct image *image;
@@ -40,6 +43,8 @@ struct reader {
 	uint8_t *patterns; /* where claims go; NULL: nowhere */
 	uint64_t *owners;  /* or, if not NULL, their owners */
 	uint8_t number;	   /* of the classifier that is asked */
+	struct overview *overview;
+	const struct progress *progress; /* may end walks; or NULL */
 };
 
 /* Start on memory of the index; the modules' extent is found. */
@@ -72,6 +77,8 @@ struct overview {
 	struct bitmap referred_twice;
 	struct bitmap held;   /* by what is no allocation like itself */
 	struct bitmap walked; /* for who walks along chains; empty at first */
+	struct bitmap noted;  /* those that may be a std::list */
+	struct bitmap ringed; /* for who walks around rings; empty at first */
 };
 
 /* The bytes at address, *ret_size of them in a row; NULL if absent. */
@@ -95,6 +102,11 @@ bool reader_in_module(const struct reader *reader, uint64_t address);
 /* Take a step of a walk; false if there were too many. */
 static inline bool reader_step(struct reader *reader)
 {
+	enum { BETWEEN_LOOKS = 1 << 16 };
+
+	if (reader->steps % BETWEEN_LOOKS == 0 && reader->progress &&
+	    atomic_load(&reader->progress->interrupted))
+		reader->steps = 0;
 	if (reader->steps == 0)
 		return false;
 	reader->steps--;

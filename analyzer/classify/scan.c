@@ -232,18 +232,23 @@ static void scan_piece(struct scan *scan, struct scanner *scanner,
 			   piece->kind == ROOT_STATIC);
 }
 
+/*
+ * Walks of one turn may go over all allocations a few times, and over tables.
+ * The same turn may take the same steps whichever thread it falls to.
+ */
+static uint64_t most_steps(const struct scan *scan)
+{
+	return 4 * (uint64_t)allocation_count(scan->input->index) +
+	       image_size(scan->input->image) / 4 + PIECE;
+}
+
 static struct error *scan_turn(void *data, size_t turn, unsigned int thread)
 {
 	struct scan *scan = data;
 	struct scanner *scanner = &scan->scanners[thread];
 	uint64_t bytes = 0;
 
-	/*
-	 * Walks of one turn may go over everything twice. The same turn takes
-	 * the same steps whichever thread it falls to.
-	 */
-	scanner->reader.steps =
-		2 * (uint64_t)allocation_count(scan->input->index) + PIECE;
+	scanner->reader.steps = most_steps(scan);
 	if (turn < scan->share_count)
 		scan_share(scan, scanner, turn, &bytes);
 	else
@@ -298,22 +303,33 @@ static size_t cut_roots(const struct scan *scan, struct piece *pieces)
 
 static struct error *init_overview(struct scan *scan)
 {
-	size_t count = allocation_count(scan->input->index);
-	struct memory_account *account = scan->input->account;
+	struct overview *overview = &scan->overview;
+	struct bitmap *bitmaps[] = {
+		&overview->referred, &overview->referred_twice,
+		&overview->held,     &overview->walked,
+		&overview->noted,    &overview->ringed,
+	};
 	struct error *error = NULL;
 
-	scan->overview.program = scan->input->program;
+	overview->program = scan->input->program;
 	if (!scan->input->cxx)
 		return NULL;
-	error = bitmap_init(&scan->overview.referred, count, account);
-	if (!error)
-		error = bitmap_init(&scan->overview.referred_twice, count,
-				    account);
-	if (!error)
-		error = bitmap_init(&scan->overview.held, count, account);
-	if (!error)
-		error = bitmap_init(&scan->overview.walked, count, account);
+	for (size_t i = 0; !error && i < sizeof(bitmaps) / sizeof(*bitmaps);
+	     i++)
+		error = bitmap_init(bitmaps[i],
+				    allocation_count(scan->input->index),
+				    scan->input->account);
 	return error;
+}
+
+static void deinit_overview(struct overview *overview)
+{
+	bitmap_deinit(&overview->referred);
+	bitmap_deinit(&overview->referred_twice);
+	bitmap_deinit(&overview->held);
+	bitmap_deinit(&overview->walked);
+	bitmap_deinit(&overview->noted);
+	bitmap_deinit(&overview->ringed);
 }
 
 static void finish(struct scan *scan)
@@ -324,6 +340,7 @@ static void finish(struct scan *scan)
 		2 * (uint64_t)allocation_count(scan->input->index) + PIECE;
 	for (const uint8_t *number = scan->finishers; *number; number++) {
 		reader->number = *number;
+		reader->steps = most_steps(scan);
 		classifiers[*number - 1]->finish(reader, &scan->overview);
 	}
 }
@@ -347,6 +364,8 @@ static struct error *run(struct scan *scan)
 
 		reader_init(reader, input->image, input->program, input->index);
 		reader->cxx = input->cxx;
+		reader->overview = &scan->overview;
+		reader->progress = input->progress;
 		reader->patterns = input->patterns;
 		reader->owners = input->owners;
 	}
@@ -377,10 +396,7 @@ struct error *scan_memory(const struct scan_input *input)
 		       image_size(input->image));
 	choose_classifiers(&scan);
 	error = run(&scan);
-	bitmap_deinit(&scan.overview.referred);
-	bitmap_deinit(&scan.overview.referred_twice);
-	bitmap_deinit(&scan.overview.held);
-	bitmap_deinit(&scan.overview.walked);
+	deinit_overview(&scan.overview);
 	free(scan.scanners);
 	free(scan.pieces);
 	return error;

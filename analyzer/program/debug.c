@@ -25,7 +25,7 @@ struct error *debug_create(const struct image *image,
 
 void debug_destroy(struct debug *debug)
 {
-	tls_modules_deinit(&debug->tls);
+	tls_deinit(&debug->tls);
 	unwinder_destroy(debug->unwinder);
 	debug_modules_deinit(debug);
 	name_pool_deinit(&debug->names);

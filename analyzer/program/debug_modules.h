@@ -39,7 +39,7 @@ struct debug {
 	bool failed;		      /* it could not be begun */
 	struct debug_module *modules; /* of the program's, in order */
 	size_t module_count;
-	struct tls_modules tls;
+	struct tls tls;
 	struct unwinder *unwinder; /* NULL: not needed yet */
 };
 

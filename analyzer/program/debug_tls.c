@@ -5,16 +5,19 @@
 
 enum {
 	MOST_MODULES = 1 << 16,
+	MOST_RANGES = 1 << 22,
+	OWN_RANGES = 2,	      /* control block and table */
 	LINK_MAP_SIZE = 2048, /* more than it has in any version */
 	CONTROL_BLOCK = 2304, /* struct pthread */
 	PAGE = 4096,
 	TABLE_ENTRY = 16,
 };
 
-void tls_modules_deinit(struct tls_modules *modules)
+void tls_deinit(struct tls *tls)
 {
-	free(modules->list);
-	*modules = (struct tls_modules){ 0 };
+	free(tls->modules);
+	free(tls->ranges);
+	*tls = (struct tls){ 0 };
 }
 
 /* The program header of that type of the module. */
@@ -92,35 +95,32 @@ static bool read_numbers(struct debug *debug, uint64_t map,
 
 static void number_modules(struct debug *debug)
 {
-	struct tls_modules *modules = &debug->tls;
+	struct tls *tls = &debug->tls;
 	uint64_t map = first_link_map(debug), bias;
 
 	for (size_t i = 0; map && i < MOST_MODULES; i++) {
 		if (!image_read_u64(debug->image, map, &bias))
 			return;
-		for (size_t j = 0; j < modules->count; j++)
-			if (modules->list[j].bias == bias &&
-			    !modules->list[j].number)
-				read_numbers(debug, map, &modules->list[j]);
+		for (size_t j = 0; j < tls->module_count; j++)
+			if (tls->modules[j].bias == bias &&
+			    !tls->modules[j].number)
+				read_numbers(debug, map, &tls->modules[j]);
 		if (!image_read_u64(debug->image, map + 24, &map))
 			return;
 	}
 	/* A static program has no link map to be found, and no other module. */
-	if (modules->count == 1 && modules->list[0].number == 0)
-		modules->list[0].number = 1;
+	if (tls->module_count == 1 && tls->modules[0].number == 0)
+		tls->modules[0].number = 1;
 }
 
-static struct tls_modules *find_modules(struct debug *debug)
+static void find_modules(struct debug *debug)
 {
-	struct tls_modules *modules = &debug->tls;
 	size_t count = program_module_count(debug->program);
+	struct tls *tls = &debug->tls;
 
-	if (modules->made)
-		return modules;
-	modules->made = true;
-	modules->list = calloc(count + 1, sizeof(*modules->list));
-	if (!modules->list)
-		return modules;
+	tls->modules = calloc(count + 1, sizeof(*tls->modules));
+	if (!tls->modules)
+		return;
 	for (size_t i = 0; i < count; i++) {
 		const struct module *module = program_module(debug->program, i);
 		Elf64_Phdr header;
@@ -128,7 +128,7 @@ static struct tls_modules *find_modules(struct debug *debug)
 		if (!find_header(debug->image, module, PT_TLS, &header) ||
 		    header.p_memsz == 0)
 			continue;
-		modules->list[modules->count++] = (struct tls_module){
+		tls->modules[tls->module_count++] = (struct tls_module){
 			.module = module,
 			.bias = module->bias,
 			.image = module->bias + header.p_vaddr,
@@ -137,7 +137,6 @@ static struct tls_modules *find_modules(struct debug *debug)
 		};
 	}
 	number_modules(debug);
-	return modules;
 }
 
 /* Where the thread has the module's variables; 0: nowhere yet. */
@@ -172,39 +171,87 @@ static bool find_table(struct debug *debug, const struct thread *thread,
 	return true;
 }
 
-static bool find_in_thread(struct debug *debug, uint32_t number,
-			   uint64_t address, struct tls_place *ret)
+static void add_range(struct tls *tls, uint64_t start, uint64_t size,
+		      struct tls_place place)
+{
+	tls->ranges[tls->range_count++] =
+		(struct tls_range){ start, size, place };
+}
+
+/* At most module_count + OWN_RANGES of them. */
+static void add_thread(struct debug *debug, uint32_t number)
 {
 	const struct thread *thread = program_thread(debug->program, number);
-	const struct tls_modules *modules = find_modules(debug);
+	struct tls_place place = { .thread = number };
+	struct tls *tls = &debug->tls;
 	uint64_t self, table, size;
 
 	if (!image_read_u64(debug->image, thread->thread_pointer, &self) ||
 	    self != thread->thread_pointer)
-		return false;
-	*ret = (struct tls_place){ .thread = number };
-	for (size_t i = 0; i < modules->count; i++) {
-		const struct tls_module *module = &modules->list[i];
+		return;
+	add_range(tls, thread->thread_pointer, CONTROL_BLOCK, place);
+	place.in_table = true;
+	if (find_table(debug, thread, &table, &size))
+		add_range(tls, table, size, place);
+	place.in_table = false;
+	for (size_t i = 0; i < tls->module_count; i++) {
+		const struct tls_module *module = &tls->modules[i];
 		uint64_t block = find_block(debug, thread, module);
 
-		if (block == 0 || address - block >= module->size)
-			continue;
-		ret->module = module->module;
-		ret->offset = address - block;
-		return true;
+		place.module = module->module;
+		if (block)
+			add_range(tls, block, module->size, place);
 	}
-	ret->in_table = find_table(debug, thread, &table, &size) &&
-			address - table < size;
-	if (ret->in_table)
-		return true;
-	ret->offset = address - thread->thread_pointer;
-	return ret->offset < CONTROL_BLOCK;
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct tls_range *left = a, *right = b;
+
+	return left->start < right->start ? -1 : left->start > right->start;
+}
+
+static const struct tls *find_ranges(struct debug *debug)
+{
+	size_t threads = program_thread_count(debug->program), most;
+	struct tls *tls = &debug->tls;
+
+	if (tls->made)
+		return tls;
+	tls->made = true;
+	find_modules(debug);
+	if (threads == 0 ||
+	    __builtin_mul_overflow(threads, tls->module_count + OWN_RANGES,
+				   &most) ||
+	    most > MOST_RANGES)
+		return tls;
+	tls->ranges = calloc(most, sizeof(*tls->ranges));
+	if (!tls->ranges)
+		return tls;
+	for (size_t i = 0; i < threads; i++)
+		add_thread(debug, (uint32_t)i);
+	qsort(tls->ranges, tls->range_count, sizeof(*tls->ranges),
+	      compare_ranges);
+	return tls;
 }
 
 bool tls_find(struct debug *debug, uint64_t address, struct tls_place *ret)
 {
-	for (size_t i = 0; i < program_thread_count(debug->program); i++)
-		if (find_in_thread(debug, (uint32_t)i, address, ret))
-			return true;
-	return false;
+	const struct tls *tls = find_ranges(debug);
+	size_t low = 0, high = tls->range_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (tls->ranges[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 ||
+	    address - tls->ranges[low - 1].start >= tls->ranges[low - 1].size)
+		return false;
+	*ret = tls->ranges[low - 1].place;
+	ret->offset = address - tls->ranges[low - 1].start;
+	return true;
 }

@@ -26,21 +26,28 @@ struct tls_module {
 	uint64_t offset; /* of a block below the thread pointer, or 0 */
 };
 
-struct tls_modules {
-	bool made;
-	struct tls_module *list;
-	size_t count;
-};
-
-void tls_modules_deinit(struct tls_modules *modules);
-
-/* What was found at an address. */
+/* What is at an address. */
 struct tls_place {
 	uint32_t thread;
 	const struct module *module; /* NULL: in nobody's variables */
 	bool in_table;		     /* and not in the control block */
 	uint64_t offset;	     /* in the module's block */
 };
+
+struct tls_range {
+	uint64_t start, size;
+	struct tls_place place; /* of its start */
+};
+
+struct tls {
+	bool made;
+	struct tls_module *modules;
+	size_t module_count;
+	struct tls_range *ranges; /* of all threads, by address */
+	size_t range_count;
+};
+
+void tls_deinit(struct tls *tls);
 
 bool tls_find(struct debug *debug, uint64_t address, struct tls_place *ret);
 

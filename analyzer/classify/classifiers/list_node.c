@@ -36,6 +36,12 @@ static bool visit(struct reader *reader, const struct list *list, bool claim)
 	return node == list->address;
 }
 
+/*
+ * A node looks like a container whose size is the element. To follow the ring
+ * from each would take forever, so what begins an allocation is only noted: a
+ * container that does has a ring of nothing but beginnings of allocations.
+ * Any other ends the ring of all others, and may be followed at once.
+ */
 static void match(struct reader *reader, const struct reference *reference)
 {
 	struct list list = { .address = reference->address };
@@ -49,8 +55,61 @@ static void match(struct reader *reader, const struct reference *reference)
 		return;
 	list.first = words[0];
 	list.size = words[2];
-	if (visit(reader, &list, false))
+	if (reference->source != NO_ALLOCATION &&
+	    reference->address == reference->holder.start)
+		bitmap_set_atomic(&reader->overview->noted, reference->source);
+	else if (visit(reader, &list, false))
 		visit(reader, &list, true);
+}
+
+/*
+ * Go around a ring of allocations, once for all of its members, and find the
+ * only one that counts the others.
+ */
+static bool find_container(struct reader *reader, struct overview *overview,
+			   allocation_id start, struct list *ret)
+{
+	uint64_t first = allocation_start(reader->index, start), node = first;
+	uint64_t members = 0, words[3];
+	struct memory_range range;
+	size_t found = 0;
+
+	do {
+		allocation_id id = reader_start(reader, node, &range);
+
+		if (id == NO_ALLOCATION || bitmap_get(&overview->ringed, id) ||
+		    !reader_step(reader) ||
+		    !reader_words(reader, node, 2, words))
+			return false;
+		bitmap_set(&overview->ringed, id);
+		members++;
+		node = words[0];
+	} while (node != first);
+	do {
+		if (!reader_words(reader, node, 3, words))
+			return false;
+		if (words[2] == members - 1) {
+			*ret = (struct list){ node, words[0], words[2] };
+			found++;
+		}
+		node = words[0];
+	} while (node != first);
+	return found == 1;
+}
+
+static void finish(struct reader *reader, struct overview *overview)
+{
+	bitmap_for_each(id, &overview->noted) {
+		struct list list;
+
+		if (!bitmap_get(&overview->ringed, id) &&
+		    (reader->owners ||
+		     reader->patterns[id] != reader->number) &&
+		    find_container(reader, overview, (allocation_id)id,
+				   &list) &&
+		    visit(reader, &list, false))
+			visit(reader, &list, true);
+	}
 }
 
 static void tell(struct reader *reader, struct memory_range range,
@@ -67,5 +126,6 @@ const struct classifier classifier_list_node = {
 	.strength = STRENGTH_LINKED,
 	.for_cxx = true,
 	.match = match,
+	.finish = finish,
 	.tell = tell,
 };

@@ -262,6 +262,23 @@ static void test_list_is_a_ring_of_as_many_as_it_says(void **state)
 	ASSERT_PATTERNS(&world, 2, "ListNode", "ListNode");
 }
 
+/* Its nodes look like containers of as many as their elements say. */
+static void test_list_may_begin_an_allocation(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+	struct pattern_facts facts;
+
+	world_init(&world, LIBSTDCXX_PATH);
+	PUT(&world, DATA, at(1));
+	PUT(&world, at(1), at(2), at(3), 2);
+	PUT(&world, at(2), at(3), at(1), 5);
+	PUT(&world, at(3), at(1), at(2), 7);
+	classify(&world);
+	ASSERT_PATTERNS(&world, 2, "ListNode", "ListNode");
+	assert_true(patterns_tell(world.patterns, 2, &facts));
+	assert_int_equal(facts.owner, at(1));
+}
+
 static void test_forward_list_is_a_chain_of_three_at_least(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
@@ -436,6 +453,7 @@ int main(void)
 		cmocka_unit_test(
 			test_copied_string_is_pointed_at_behind_its_counts),
 		cmocka_unit_test(test_list_is_a_ring_of_as_many_as_it_says),
+		cmocka_unit_test(test_list_may_begin_an_allocation),
 		cmocka_unit_test(
 			test_forward_list_is_a_chain_of_three_at_least),
 		cmocka_unit_test(test_chain_without_end_is_no_list),
