@@ -2,8 +2,8 @@
  * The containers of C++ that more than one classifier knows: read from where
  * the container stands, and checked against themselves.
  *
- * Each _read() says whether what is there is such a container, with the
- * strictness that this allows; each _visit() calls claim for what it holds.
+ * Each _read() says whether what is there is such a container, as strictly as
+ * its parts can be checked against each other.
  */
 #ifndef ANALYZER_CLASSIFY_CONTAINERS_H
 #define ANALYZER_CLASSIFY_CONTAINERS_H

@@ -152,9 +152,12 @@ static struct error *join_claims(struct block_sink *sink)
 	return NULL;
 }
 
-static size_t line_count(const struct heap_region *region)
+/* In which line the region's last allocation starts. */
+static size_t last_line(const struct allocation_index *index,
+			const struct heap_region *region)
 {
-	return (region->end - region->start) / 16 / LINE_BITS + 1;
+	return index->extents[region->first + region->count - 1].start /
+	       LINE_BITS;
 }
 
 /* Reserve the lines of all regions that hold more than one allocation. */
@@ -172,7 +175,7 @@ static struct error *reserve_lines(struct allocation_index *index)
 		if (index->regions[i].count < 2)
 			continue;
 		first[i] = total;
-		total += line_count(&index->regions[i]);
+		total += last_line(index, &index->regions[i]) + 1;
 	}
 	return memory_resize(&index->lines, total * sizeof(struct line));
 }
@@ -189,7 +192,7 @@ static void fill_lines(const struct allocation_index *index,
 		lines[start / LINE_BITS].bits[bit / 64] |= UINT64_C(1)
 							   << (bit % 64);
 	}
-	for (size_t i = 0; i < line_count(region); i++) {
+	for (size_t i = 0; i <= last_line(index, region); i++) {
 		lines[i].before = before;
 		for (size_t j = 0; j < LINE_WORDS; j++)
 			before += (uint64_t)__builtin_popcountll(
@@ -411,7 +414,7 @@ static bool region_holds(const struct heap_region *region, uint64_t address)
  */
 struct lookup {
 	const struct heap_region *region; /* NULL: in none */
-	const struct line *line;	  /* NULL: the region has no bits */
+	const struct line *line;	  /* NULL: no bits; the last one */
 	uint64_t offset;		  /* of the address in the region */
 	allocation_id id;
 };
@@ -421,7 +424,7 @@ static struct lookup find_line(const struct allocation_index *index,
 {
 	const struct heap_region *region = &index->regions[*hint];
 	struct lookup lookup = { NULL };
-	size_t first;
+	size_t first, line;
 
 	if (!region_holds(region, address)) {
 		size_t number = find_region(index, address);
@@ -434,9 +437,11 @@ static struct lookup find_line(const struct allocation_index *index,
 	lookup.region = region;
 	lookup.offset = address - region->start;
 	first = ((const size_t *)index->first_line.bytes)[*hint];
-	if (first != NO_LINES)
-		lookup.line = (const struct line *)index->lines.bytes + first +
-			      lookup.offset / 16 / LINE_BITS;
+	line = lookup.offset / 16 / LINE_BITS;
+	/* Behind the last start there are no bits: it is the last one. */
+	if (first != NO_LINES && line <= last_line(index, region))
+		lookup.line =
+			(const struct line *)index->lines.bytes + first + line;
 	return lookup;
 }
 
@@ -444,10 +449,11 @@ static struct lookup find_line(const struct allocation_index *index,
 static allocation_id find_start(const struct lookup *lookup)
 {
 	unsigned int bit = lookup->offset / 16 % LINE_BITS;
-	uint64_t number = 1;
+	uint64_t number;
 
 	if (!lookup->region || lookup->region->count == 0)
 		return NO_ALLOCATION;
+	number = lookup->region->count;
 	if (lookup->line) {
 		const uint64_t *bits = lookup->line->bits;
 

@@ -12,9 +12,10 @@
  *	starts       1  0  0  1  0  1  0       bits up to the fifth: 2,
  *	                                       so it is the second allocation
  *
- * It costs 8 bytes an allocation and 1/112 of the heap. A region of a single
- * allocation, as a mapped chunk, has no bits. The index never changes once
- * created.
+ * It costs 8 bytes an allocation and 1/112 of the heap. There are no bits
+ * behind the last start of a region, nor in one of a single allocation, and a
+ * new region begins behind each wide gap: large allocations cost nothing. The
+ * index never changes once created.
  */
 #ifndef ANALYZER_HEAP_INDEX_H
 #define ANALYZER_HEAP_INDEX_H

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 static const uint64_t REGION_REACH = UINT64_C(16) << 32;
+static const uint64_t WIDE_GAP = UINT64_C(16) << 20;
 
 struct error *block_sink_create(struct memory_account *account,
 				struct block_sink **ret)
@@ -108,13 +109,30 @@ static void set_state(struct block_sink *sink, size_t number,
 		cached[number / 64] |= bit;
 }
 
+/*
+ * Whether a new region must begin at start: an extent cannot tell of it from
+ * here, or so much is in between that bits for it were a waste.
+ */
+static bool needs_region(const struct block_sink *sink,
+			 const struct heap_region *region, uint64_t start)
+{
+	const struct extent *extents = sink->extents.bytes;
+	uint64_t distance = start - region->start;
+
+	if (distance >= REGION_REACH)
+		return true;
+	return region->count > 0 &&
+	       distance - UINT64_C(16) * extents[sink->count - 1].start >
+		       WIDE_GAP;
+}
+
 struct error *block_sink_add(struct block_sink *sink, struct block block)
 {
 	struct heap_region *region = last_region(sink);
 	struct extent *extents;
 	struct error *error = reserve(sink);
 
-	if (!error && block.start - region->start >= REGION_REACH) {
+	if (!error && needs_region(sink, region, block.start)) {
 		uint64_t end = region->end;
 
 		region->end = block.start;
