@@ -1,5 +1,7 @@
 #include "cli/anchor_row.h"
 
+#include <string.h>
+
 #include "analyzer/query/place.h"
 
 /* What an anchor is called; only one of them is there, or none. */
@@ -93,23 +95,43 @@ static void write_thread(const struct analysis *analysis,
 			      program_thread(program, anchor->thread)->id);
 }
 
-void anchor_write(const struct analysis *analysis, const struct anchor *anchor,
-		  struct report *report)
+/* What holds it; of a register that has a name, the name follows. */
+static const char *holder(const struct anchor *anchor)
 {
 	static const char *const kinds[ROOT_KINDS] = {
 		[ROOT_STATIC] = "Static address",
 		[ROOT_STACK] = "Stack address",
 		[ROOT_REGISTER] = "Register",
 	};
+
+	if (anchor->kind != ROOT_REGISTER)
+		return kinds[anchor->kind];
+	if (strcmp(anchor->register_name, VECTOR_REGISTER) == 0)
+		return "A vector register";
+	if (strcmp(anchor->register_name, INSIDE_MALLOC) == 0)
+		return "A thread at work inside of malloc";
+	return kinds[ROOT_REGISTER];
+}
+
+static bool has_name(const struct anchor *anchor)
+{
+	return anchor->kind == ROOT_REGISTER &&
+	       strcmp(anchor->register_name, VECTOR_REGISTER) != 0 &&
+	       strcmp(anchor->register_name, INSIDE_MALLOC) != 0;
+}
+
+void anchor_write(const struct analysis *analysis, const struct anchor *anchor,
+		  struct report *report)
+{
 	struct anchor_name name = name_anchor(analysis, anchor);
 
 	report_begin_table(report, &table);
-	report_text(report, kinds[anchor->kind]);
+	report_text(report, holder(anchor));
 	if (anchor->kind == ROOT_REGISTER)
 		report_absent(report);
 	else
 		report_number(report, anchor->address);
-	report_text(report, anchor->register_name);
+	report_text(report, has_name(anchor) ? anchor->register_name : NULL);
 	report_text(report, name.name);
 	report_text(report, name.path);
 	if (name.path)

@@ -90,10 +90,14 @@ static struct error *add_unclaimed(struct roots *roots, struct root_range range)
 	return add_range(roots, range);
 }
 
-/* Code that no file has: the program made it while it ran. */
-static bool is_made_code(const struct region *region)
+/*
+ * Code that no file has: the program made it while it ran. The kernel's vdso is
+ * a module.
+ */
+static bool is_made_code(const struct roots *roots, const struct region *region)
 {
-	return (region->rights & RIGHT_EXECUTE) && !region->mapping;
+	return (region->rights & RIGHT_EXECUTE) && !region->mapping &&
+	       !program_find_module(roots->program, region->start);
 }
 
 /* Add the region, the dead parts of stacks in it left out. */
@@ -106,7 +110,7 @@ static struct error *add_memory(struct roots *roots,
 		.end = region->end,
 		.kind = ROOT_STATIC,
 		.thread = NO_THREAD,
-		.is_code = is_made_code(region),
+		.is_code = is_made_code(roots, region),
 	};
 
 	for (size_t i = 0; i < program_stack_count(program); i++) {
@@ -139,14 +143,15 @@ static struct error *add_memory(struct roots *roots,
  * longer, as data that the loader relocated and then protected. The dump has
  * the contents of both. Constants and the code of files come from there.
  */
-static bool is_root(const struct region *region)
+static bool is_root(const struct roots *roots, const struct region *region)
 {
 	if (!region->bytes || !(region->rights & RIGHT_READ))
 		return false;
 	if (region->rights & RIGHT_WRITE)
 		return true;
 	return region->origin == REGION_CORE &&
-	       (!(region->rights & RIGHT_EXECUTE) || is_made_code(region));
+	       (!(region->rights & RIGHT_EXECUTE) ||
+		is_made_code(roots, region));
 }
 
 static struct error *find_ranges(struct roots *roots)
@@ -157,7 +162,7 @@ static struct error *find_ranges(struct roots *roots)
 		const struct region *region = image_region(image, i);
 		struct error *error;
 
-		if (!is_root(region))
+		if (!is_root(roots, region))
 			continue;
 		error = add_memory(roots, region);
 		if (error)
@@ -394,7 +399,7 @@ static bool visit_registers(const struct roots *roots, uint32_t number,
 		if (anchor.target != NO_ALLOCATION && !visit(data, &anchor))
 			return false;
 	}
-	anchor.register_name = "a vector register";
+	anchor.register_name = VECTOR_REGISTER;
 	/* The state as it is, then what its layout tears apart. */
 	if (!visit_bytes(roots, state->vectors, state->vectors_size, &anchor,
 			 visit, data))
@@ -553,7 +558,7 @@ void roots_visit(const struct roots *roots, const struct bitmap *targets,
 		visit_registers(roots, i, visit_register, &visiting);
 	visiting.anchor = (struct anchor){
 		.kind = ROOT_REGISTER,
-		.register_name = "a chunk that malloc was working on",
+		.register_name = INSIDE_MALLOC,
 		.thread = NO_THREAD,
 	};
 	for (size_t i = 0;

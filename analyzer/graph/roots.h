@@ -24,6 +24,10 @@ struct root_range {
 	bool is_code;	     /* references need not be aligned */
 };
 
+/* For a register_name: any vector register; a thread at work in malloc. */
+#define VECTOR_REGISTER "vector"
+#define INSIDE_MALLOC	"malloc"
+
 /* A place outside of the heaps that refers to an allocation. */
 struct anchor {
 	enum root_kind kind;

@@ -74,7 +74,7 @@ LINKED_PROGRAMS = {
 # Their heap lies so low that a mere number may look like a pointer into it;
 # where it lies differs from run to run.
 LOW_HEAPS = ("-fixed", "-static", "-static-stripped")
-LOW_HEAP_ATTEMPTS = 3
+LOW_HEAP_ATTEMPTS = 6
 TUNABLES = (
     "glibc.malloc.tcache_count=0",
     "glibc.malloc.tcache_count=100",
