@@ -10,6 +10,7 @@
 #include "allocators/glibc/leftovers.h"
 #include "allocators/glibc/lists.h"
 #include "allocators/glibc/mapped.h"
+#include "allocators/glibc/tell.h"
 #include "allocators/glibc/transit.h"
 
 #include <inttypes.h>
@@ -72,9 +73,9 @@ static struct error *claim_arenas(struct glibc_heap *heap,
 
 		/* One that is not in the core has no address. */
 		if (arena->address)
-			error = block_sink_claim(
-				sink, arena->address,
-				arena->address + arena->layout->size);
+			error = block_sink_claim(sink, arena->address,
+						 arena->address +
+							 arena->layout->size);
 
 		if (error)
 			return error;
@@ -245,6 +246,13 @@ static unsigned int glibc_find_leftovers(const struct heap *heap,
 			       words);
 }
 
+static bool glibc_tell(const struct heap *heap, uint64_t address, char *ret,
+		       size_t size)
+{
+	return glibc_tell_address((const struct glibc_heap *)heap, address, ret,
+				  size);
+}
+
 static bool glibc_lives_in(const struct heap *base, uint64_t start,
 			   uint64_t end)
 {
@@ -270,6 +278,7 @@ const struct allocator allocator_glibc = {
 	.arena_count = glibc_arena_count,
 	.arena = glibc_arena,
 	.leftovers = glibc_find_leftovers,
+	.tell = glibc_tell,
 	.lives_in = glibc_lives_in,
 	.is_used = glibc_is_used,
 	.close = glibc_close,

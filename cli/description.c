@@ -205,8 +205,9 @@ static void report_stack(struct report *report, const struct analysis *analysis,
 	else
 		report_number(report,
 			      program_thread(program, stack->thread)->id);
-	report_text(report, stack && address < stack->live
-				    ? "below its stack pointer: not in use"
+	report_text(report, stack && (address < stack->live ||
+				      address >= stack->live_end)
+				    ? "not in use"
 				    : NULL);
 }
 
@@ -239,12 +240,39 @@ static const char *name_address(struct debug *debug, const struct place *place,
 	return NULL;
 }
 
+/*
+ * What the allocator uses the address for, if that is no allocation in use. An
+ * address in none may be in the header of the one above.
+ */
+static bool tell_use(const struct analysis *analysis, const struct place *place,
+		     uint64_t address, char *ret, size_t size)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+	uint64_t above = (address + 15) & ~UINT64_C(15);
+	allocation_id id;
+
+	if (place->kind == PLACE_ALLOCATION)
+		return allocation_state(index, place->id) != BLOCK_USED &&
+		       heaps_tell(analysis_heaps(analysis), place->start, ret,
+				  size);
+	if (place->kind != PLACE_ARENA && place->kind != PLACE_BOOKKEEPING)
+		return false;
+	if (heaps_tell(analysis_heaps(analysis), address, ret, size))
+		return true;
+	id = allocation_find(index, above);
+	if (id == NO_ALLOCATION || allocation_start(index, id) != above)
+		return false;
+	snprintf(ret, size, "the header of the allocation at %#" PRIx64, above);
+	return true;
+}
+
 static void report_name(struct report *report, const struct analysis *analysis,
-			const struct place *place, uint64_t address)
+			const struct place *place, uint64_t address,
+			const char *use)
 {
 	struct debug *debug = analysis_debug(analysis);
 
-	report_text(report, name_address(debug, place, address));
+	report_text(report, use ? use : name_address(debug, place, address));
 	report_text(report, place->kind == PLACE_MODULE
 				    ? debug_source(debug, address)
 				    : NULL);
@@ -318,6 +346,8 @@ void describe_address(struct describer *describer, uint64_t address,
 	struct report *report = describer->report;
 	_cleanup_(pattern_text_deinit) struct pattern_text text = { NULL };
 	struct memory_view view;
+	char use[160];
+	bool told;
 
 	if (place->kind == PLACE_NOWHERE) {
 		describe_nowhere(report, address);
@@ -325,6 +355,7 @@ void describe_address(struct describer *describer, uint64_t address,
 	}
 	if (place->kind == PLACE_ALLOCATION)
 		note_pattern(describer, place->id, &text);
+	told = tell_use(describer->analysis, place, address, use, sizeof(use));
 	report_begin_table(report, &address_table);
 	report_number(report, address);
 	report_number(report, address - place->start);
@@ -335,7 +366,8 @@ void describe_address(struct describer *describer, uint64_t address,
 	report_arena(report, place);
 	report_stack(report, describer->analysis, place, address);
 	report_path(report, place);
-	report_name(report, describer->analysis, place, address);
+	report_name(report, describer->analysis, place, address,
+		    told ? use : NULL);
 	report_text(report,
 		    place->region && place->region->bytes
 			    ? NULL

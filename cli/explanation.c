@@ -335,6 +335,27 @@ static struct error *explain_leaked(struct describer *describer,
 	return error;
 }
 
+/* Where the allocator keeps the free allocation. */
+static void write_free(struct describer *describer, allocation_id id)
+{
+	static const struct column columns[] = { { "where", VALUE_TEXT } };
+	static const struct table table = {
+		"free", columns, 1,
+		"It was freed[, and is {where}]: malloc may hand it out again"
+	};
+	const struct analysis *analysis = describer->analysis;
+	uint64_t start = allocation_start(analysis_index(analysis), id);
+	char where[160];
+
+	report_begin_table(describer->report, &table);
+	report_text(describer->report, heaps_tell(analysis_heaps(analysis),
+						  start, where, sizeof(where))
+					       ? where
+					       : NULL);
+	report_end_row(describer->report);
+	report_end_table(describer->report);
+}
+
 /* References to free memory: what a use after free begins with. */
 static struct error *explain_free(struct describer *describer, allocation_id id)
 {
@@ -346,8 +367,6 @@ static struct error *explain_free(struct describer *describer, allocation_id id)
 		"references it"
 		"[ by a tainted reference ({tainted})]"
 	};
-	const struct bitmap *cached =
-		allocation_cached(analysis_index(describer->analysis));
 	struct edges referrers =
 		graph_outgoing(analysis_incoming(describer->analysis), id);
 	struct anchors anchors = { .kind = ROOT_KINDS };
@@ -355,12 +374,7 @@ static struct error *explain_free(struct describer *describer, allocation_id id)
 
 	if (error)
 		return error;
-	write_text(
-		describer->report,
-		bitmap_get(cached, id)
-			? "It was freed, and is kept in the cache of a thread "
-			  "for reuse"
-			: "It is free: malloc may hand it out again");
+	write_free(describer, id);
 	for (size_t i = 0; i < referrers.count && i < SHOWN_REFERRERS; i++)
 		write_allocation(
 			describer, &table, referrers.targets[i],

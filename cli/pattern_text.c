@@ -19,14 +19,12 @@ static char *describe_owner_place(const struct analysis *analysis,
 		name = debug_name(debug, owner);
 	if (place.kind == PLACE_STACK && place.stack->thread != NO_THREAD)
 		name = debug_stack_place(debug, place.stack->thread, owner);
-	if (place.kind == PLACE_ALLOCATION && place.start == owner)
-		length = asprintf(&text, "%s", "");
-	else if (place.kind == PLACE_ALLOCATION)
+	if (place.kind == PLACE_ALLOCATION && place.start != owner)
 		length = asprintf(&text,
 				  ", at offset 0x%" PRIx64
 				  " of the allocation at 0x%" PRIx64,
 				  owner - place.start, place.start);
-	else if (name)
+	else if (place.kind != PLACE_ALLOCATION && name)
 		length = asprintf(&text, ", which is %s", name);
 	else
 		length = asprintf(&text, "%s", "");

@@ -98,7 +98,7 @@ static bool counters_fit(const struct tcache *tcache)
  * How many bins of what may be a thread's cache at address have members, all
  * of which are of the right size; -1 if it is none.
  */
-static int read_tcache(struct glibc_heap *heap, struct view *view,
+static int read_tcache(const struct glibc_heap *heap, struct view *view,
 		       uint64_t address, struct tcache *ret)
 {
 	int members = 0;
@@ -126,16 +126,21 @@ static int read_tcache(struct glibc_heap *heap, struct view *view,
 }
 
 /*
- * libc's variable tcache is in the thread's static TLS, which ends at the
- * thread pointer. A word there that points at a cache is it, or a copy.
+ * Call found for each thread's cache that a word in the thread's static TLS,
+ * which ends at the thread pointer, points at: libc's variable tcache is there.
+ * Until it returns an error.
  */
-static struct error *find_tcaches(struct glibc_heap *heap)
+static struct error *visit_tcaches(const struct glibc_heap *heap,
+				   struct error *(*found)(void *data,
+							  uint32_t thread,
+							  uint64_t tcache),
+				   void *data)
 {
 	const struct image *image = heap->context.image;
 	const struct program *program = heap->context.program;
 	struct view near = { image }, far = { image };
 
-	for (size_t i = 0; i < program_thread_count(program); i++) {
+	for (uint32_t i = 0; i < program_thread_count(program); i++) {
 		uint64_t end = program_thread(program, i)->thread_pointer &
 			       ~UINT64_C(7);
 		const struct region *region = image_find(image, end);
@@ -145,20 +150,33 @@ static struct error *find_tcaches(struct glibc_heap *heap)
 			start = region->start;
 		for (uint64_t j = start; region && j < end; j += 8) {
 			struct tcache tcache;
-			struct error *error;
+			struct error *error = NULL;
 			uint64_t word;
 
-			if (!view_word(&near, j, &word) || word < PAGE ||
-			    word % 16 != 0 ||
-			    read_tcache(heap, &far, word, &tcache) < 0)
-				continue;
-			error = number_list_add(&heap->tcaches, word);
+			if (view_word(&near, j, &word) && word >= PAGE &&
+			    word % 16 == 0 &&
+			    read_tcache(heap, &far, word, &tcache) >= 0)
+				error = found(data, i, word);
 			if (error)
 				return error;
 		}
 	}
-	number_list_sort(&heap->tcaches);
 	return NULL;
+}
+
+static struct error *add_tcache(void *data, uint32_t thread, uint64_t tcache)
+{
+	struct glibc_heap *heap = data;
+
+	return number_list_add(&heap->tcaches, tcache);
+}
+
+static struct error *find_tcaches(struct glibc_heap *heap)
+{
+	struct error *error = visit_tcaches(heap, add_tcache, heap);
+
+	number_list_sort(&heap->tcaches);
+	return error;
 }
 
 /* A list as it reads when links are mangled, or not. */
@@ -676,4 +694,59 @@ struct error *glibc_collect_vouched(struct glibc_heap *heap)
 	number_list_sort(&heap->vouched);
 	heap->vouched_known = true;
 	return error;
+}
+
+/* Whose cache is looked for, and whose it turned out to be. */
+struct owner {
+	uint64_t tcache;
+	uint32_t thread;
+};
+
+static struct error *match_owner(void *data, uint32_t thread, uint64_t tcache)
+{
+	struct owner *owner = data;
+
+	if (tcache == owner->tcache)
+		owner->thread = thread;
+	return NULL;
+}
+
+/* Whether a list of the cache holds the memory at user. */
+static bool cache_holds(const struct glibc_heap *heap, uint64_t address,
+			uint64_t user)
+{
+	struct view view = { heap->context.image };
+	struct tcache tcache;
+
+	if (read_tcache(heap, &view, address, &tcache) < 0)
+		return false;
+	for (unsigned int i = 0; i < tcache.layout->bins; i++) {
+		uint64_t at = tcache.entries[i], link;
+
+		for (unsigned int j = 0; at != 0 && j < MAXIMUM_CACHED; j++) {
+			if (at == user)
+				return true;
+			if (!view_word(&view, at, &link))
+				break;
+			at = demangle(heap, at, link);
+		}
+	}
+	return false;
+}
+
+bool glibc_find_cache(const struct glibc_heap *heap, uint64_t user,
+		      uint64_t *ret_tcache, uint32_t *ret_thread)
+{
+	for (size_t i = 0; i < heap->tcaches.count; i++) {
+		struct owner owner = { numbers(&heap->tcaches)[i], NO_THREAD };
+
+		if (!cache_holds(heap, owner.tcache, user))
+			continue;
+		/* It cannot fail: match_owner() does not. */
+		visit_tcaches(heap, match_owner, &owner);
+		*ret_tcache = owner.tcache;
+		*ret_thread = owner.thread;
+		return true;
+	}
+	return false;
 }

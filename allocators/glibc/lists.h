@@ -27,6 +27,13 @@ struct error *glibc_settle_lists(struct glibc_heap *heap,
 /* Report the broken lists, and the bins whose links do not fit each other. */
 void glibc_report_lists(struct glibc_heap *heap, struct block_sink *sink);
 
+/*
+ * The thread's cache that holds the memory at user, and whose it is, or
+ * NO_THREAD. False if none does.
+ */
+bool glibc_find_cache(const struct glibc_heap *heap, uint64_t user,
+		      uint64_t *ret_tcache, uint32_t *ret_thread);
+
 /* Fill heap->vouched with the chunks that any list or an arena names. */
 struct error *glibc_collect_vouched(struct glibc_heap *heap);
 

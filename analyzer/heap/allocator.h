@@ -57,6 +57,13 @@ struct allocator {
 	unsigned int (*leftovers)(const struct heap *heap,
 				  const struct allocation_index *index,
 				  uint64_t start, const uint64_t words[4]);
+	/*
+	 * What it uses an address for: one of its bookkeeping, or the start of
+	 * a free block, as what follows "it is".
+	 * False if there is nothing to say.
+	 */
+	bool (*tell)(const struct heap *heap, uint64_t address, char *ret,
+		     size_t size);
 	/* Whether the module at [start, end) is what implements it. */
 	bool (*lives_in)(const struct heap *heap, uint64_t start, uint64_t end);
 	/* Whether the process ever used it. */

@@ -304,6 +304,18 @@ const struct allocation_index *heaps_index(const struct heaps *heaps)
 	return heaps->index;
 }
 
+bool heaps_tell(const struct heaps *heaps, uint64_t address, char *ret,
+		size_t size)
+{
+	for (size_t i = 0; i < heaps->count; i++) {
+		const struct heap *heap = heaps->slots[i].heap;
+
+		if (heap->allocator->tell(heap, address, ret, size))
+			return true;
+	}
+	return false;
+}
+
 size_t heaps_arena_count(const struct heaps *heaps)
 {
 	return heaps->arena_count;

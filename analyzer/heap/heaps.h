@@ -21,6 +21,13 @@ DEFINE_CLEANUP(heaps_destroy, struct heaps *)
 /* Whose lifetime is that of heaps. */
 const struct allocation_index *heaps_index(const struct heaps *heaps);
 
+/*
+ * What an allocator uses an address for: one of its bookkeeping, or the start
+ * of a free block, as what follows "it is". False if there is nothing to say.
+ */
+bool heaps_tell(const struct heaps *heaps, uint64_t address, char *ret,
+		size_t size);
+
 size_t heaps_arena_count(const struct heaps *heaps);
 struct arena heaps_arena(const struct heaps *heaps, arena_number number);
 const struct allocator *heaps_arena_allocator(const struct heaps *heaps,
