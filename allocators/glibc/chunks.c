@@ -7,6 +7,7 @@
 enum {
 	SOUND_RUN = 16, /* as many sound chunks in a row are no accident */
 	PROGRESS_STEP = 1 << 16, /* chunks */
+	FETCH_AHEAD = 1 << 11,	 /* bytes */
 };
 
 struct walk {
@@ -426,6 +427,8 @@ static struct error *walk_run(struct walk *walk, uint64_t chunk)
 		struct error *error;
 		uint64_t header, start = chunk;
 		bool readable = view_word(&walk->view, chunk + 8, &header);
+
+		view_fetch(&walk->view, chunk + FETCH_AHEAD);
 
 		if (chunk == walk->arena->top && walk->end - chunk >= HEADER)
 			return add_top(walk, chunk);

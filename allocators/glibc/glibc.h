@@ -146,6 +146,13 @@ static inline bool view_word(struct view *view, uint64_t address, uint64_t *ret)
 	return view_move(view, address, ret);
 }
 
+/* Fetch what may be read soon, if it is in the same region. */
+static inline void view_fetch(const struct view *view, uint64_t address)
+{
+	if (address - view->start < view->size)
+		__builtin_prefetch(view->bytes + (address - view->start));
+}
+
 /*
  * How far anonymous memory reaches without a gap, from address up to end at
  * most. A program that protects pages of its heap splits the mapping.
