@@ -120,11 +120,11 @@ static int analyse(struct session *session, const struct options *options)
 
 	if (!error)
 		error = session_open(session, options->core);
-	if (!error) {
+	/* The check says it all in words of its own. */
+	if (!error && options->truncation_check)
+		error = check_truncation(session);
+	else if (!error)
 		session_show_findings(session);
-		if (options->truncation_check)
-			error = check_truncation(session);
-	}
 	if (error) {
 		session_complain(session, error);
 		return session_status(session);

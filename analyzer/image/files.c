@@ -105,12 +105,14 @@ static struct error *add_file(struct file_table *table, const char *path,
 
 struct error *file_table_find(struct file_table *table,
 			      const struct image *image, const char *path,
-			      uint64_t base, const struct image_file **ret)
+			      uint64_t base, const struct image_file **ret,
+			      enum file_state *ret_state)
 {
 	struct build_id in_dump = build_id_of_image(image, base), in_file;
 	struct image_file *file = NULL;
 
 	*ret = NULL;
+	*ret_state = FILE_UNKNOWN;
 	if (in_dump.size == 0)
 		return NULL;
 	for (size_t i = table->count; i-- > 0 && !file;)
@@ -122,10 +124,14 @@ struct error *file_table_find(struct file_table *table,
 		if (error)
 			return error;
 	}
+	*ret_state = FILE_NOT_THERE;
 	if (!file->bytes)
 		return NULL;
 	in_file = build_id_of_file(file->bytes, file->size);
-	if (build_id_equal(&in_dump, &in_file))
-		*ret = file;
+	*ret_state = FILE_OTHER_BUILD;
+	if (!build_id_equal(&in_dump, &in_file))
+		return NULL;
+	*ret_state = FILE_USED;
+	*ret = file;
 	return NULL;
 }

@@ -30,10 +30,11 @@ void file_table_deinit(struct file_table *table);
 
 /*
  * The file of that path whose build-id is that of the module at base, or NULL
- * in *ret. The table owns it.
+ * in *ret, and why. The table owns it.
  */
 struct error *file_table_find(struct file_table *table,
 			      const struct image *image, const char *path,
-			      uint64_t base, const struct image_file **ret);
+			      uint64_t base, const struct image_file **ret,
+			      enum file_state *ret_state);
 
 #endif

@@ -235,7 +235,8 @@ static struct error *find_files(struct image *image)
 			continue;
 		}
 		error = file_table_find(&image->files, image, mapping->path,
-					mapping->start, &mapping->file);
+					mapping->start, &mapping->file,
+					&mapping->state);
 		if (error)
 			return error;
 	}

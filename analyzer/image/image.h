@@ -30,12 +30,21 @@ enum {
 
 enum region_origin { REGION_CORE, REGION_FILE, REGION_ABSENT };
 
+/* Whether the file of a mapping could be used, and why not. */
+enum file_state {
+	FILE_UNKNOWN,	  /* no build-id in the dump to know it by */
+	FILE_NOT_THERE,	  /* or not a regular file */
+	FILE_OTHER_BUILD, /* its build-id is not that in the dump */
+	FILE_USED,
+};
+
 /* A file mapped by the process, as the dump names it (untrusted). */
 struct mapping {
 	uint64_t start, end; /* addresses */
 	uint64_t offset;     /* into the file, of start */
 	const char *path;
-	const struct image_file *file; /* NULL: not there, or another build */
+	const struct image_file *file; /* NULL: see the state */
+	enum file_state state;
 };
 
 struct region {

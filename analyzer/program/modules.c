@@ -101,6 +101,7 @@ static struct error *add_files(struct module_list *list,
 			.start = first->start,
 			.end = first->end,
 			.file = first->file,
+			.state = first->state,
 		};
 		struct error *error;
 		uint64_t claimed;

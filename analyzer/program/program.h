@@ -14,7 +14,8 @@ struct module {
 	const char *path;    /* as the dump names it (untrusted) */
 	uint64_t start, end; /* from its header to the end of its data */
 	uint64_t bias;	     /* address less the file's virtual address */
-	const struct image_file *file; /* NULL: not at hand */
+	const struct image_file *file; /* NULL: see the state */
+	enum file_state state;
 };
 
 enum stack_kind {

@@ -180,17 +180,25 @@ static void modules_write(const struct analysis *analysis,
 			  const struct ranges *ranges,
 			  const struct range *range, struct report *report)
 {
+	static const char *const states[] = {
+		[FILE_UNKNOWN] = "no build-id",
+		[FILE_NOT_THERE] = "not there",
+		[FILE_OTHER_BUILD] = "other build",
+		[FILE_USED] = "used",
+	};
 	const struct module *module =
 		program_module(analysis_program(analysis), range->number);
 
 	report_number(report, module->start);
 	report_number(report, module->end);
 	report_number(report, range->size);
-	report_text(report, module->file ? "yes" : "no");
+	/* The vdso has none. */
+	report_text(report,
+		    module->path[0] == '/' ? states[module->state] : NULL);
 	report_text(report, module->path);
 }
 
-/* "file": whether the file is at hand, and is the one that was mapped. */
+/* "file": whether the module's file could be used, or why not. */
 static const struct column module_columns[] = {
 	{ "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },
 	{ "size", VALUE_BYTES },    { "file", VALUE_TEXT },
