@@ -24,7 +24,7 @@ static const struct column link_columns[] = {
 	{ "address", VALUE_ADDRESS },	{ "size", VALUE_BYTES },
 	{ "signature", VALUE_ADDRESS }, { "name", VALUE_TEXT },
 	{ "identity", VALUE_TEXT },	{ "at offset", VALUE_ADDRESS },
-	{ "tainted", VALUE_TEXT },
+	{ "pattern", VALUE_TEXT },	{ "tainted", VALUE_TEXT },
 };
 
 enum { LINK_COLUMNS = sizeof(link_columns) / sizeof(*link_columns) };
@@ -48,6 +48,16 @@ static const char *find_taint(struct describer *describer, allocation_id source,
 	return part;
 }
 
+static void report_pattern(struct describer *describer, allocation_id id)
+{
+	const struct patterns *patterns =
+		analysis_patterns(describer->analysis);
+	pattern_number number = patterns_of(patterns, id);
+
+	report_text(describer->report,
+		    number == NO_PATTERN ? NULL : pattern_name(number));
+}
+
 static void write_allocation(struct describer *describer,
 			     const struct table *table, allocation_id id,
 			     const char *taint)
@@ -61,6 +71,7 @@ static void write_allocation(struct describer *describer,
 	rows_signature(describer->report, describer->analysis,
 		       &describer->selection->query, id);
 	rows_identity(describer->report, describer->analysis, id);
+	report_pattern(describer, id);
 	report_text(describer->report, taint);
 	report_end_row(describer->report);
 	report_end_table(describer->report);
@@ -88,6 +99,7 @@ static void write_chain(struct describer *describer, const struct path *path)
 		"which references 0x{address} of size 0x{size}"
 		"[ with signature {signature}][({name})]"
 		"[ with identity {identity} at offset {at offset}]"
+		"[ matching %{pattern}]"
 		"[ by a tainted reference ({tainted})]"
 	};
 	size_t links = path->count - 1;
@@ -156,14 +168,15 @@ static void write_anchor_head(struct describer *describer, enum root_kind kind,
 		{ "kind", VALUE_TEXT },		{ "point", VALUE_ADDRESS },
 		{ "size", VALUE_BYTES },	{ "signature", VALUE_ADDRESS },
 		{ "name", VALUE_TEXT },		{ "identity", VALUE_TEXT },
-		{ "at offset", VALUE_ADDRESS },
+		{ "at offset", VALUE_ADDRESS }, { "pattern", VALUE_TEXT },
 	};
 	static const struct table table = {
-		"anchored", columns, 9,
+		"anchored", columns, 10,
 		"The allocation at 0x{address} appears to be {how} {kind} "
 		"anchored[\nvia anchor point 0x{point} of size 0x{size}]"
 		"[ with signature {signature}][({name})]"
 		"[ with identity {identity} at offset {at offset}]"
+		"[ matching %{pattern}]"
 	};
 	static const char *const kinds[ROOT_KINDS] = {
 		[ROOT_STATIC] = "statically",
@@ -181,7 +194,7 @@ static void write_anchor_head(struct describer *describer, enum root_kind kind,
 	report_text(report, direct ? "directly" : "indirectly");
 	report_text(report, kinds[kind]);
 	if (direct) {
-		for (size_t i = 0; i < 6; i++)
+		for (size_t i = 0; i < 7; i++)
 			report_absent(report);
 	} else {
 		report_number(report, allocation_start(index, path->ids[0]));
@@ -189,6 +202,7 @@ static void write_anchor_head(struct describer *describer, enum root_kind kind,
 		rows_signature(report, describer->analysis,
 			       &describer->selection->query, path->ids[0]);
 		rows_identity(report, describer->analysis, path->ids[0]);
+		report_pattern(describer, path->ids[0]);
 	}
 	report_end_row(report);
 	report_end_table(report);
@@ -292,6 +306,7 @@ static struct error *explain_dependent(struct describer *describer,
 		"The nearest leak root is 0x{address} of size 0x{size}"
 		"[ with signature {signature}][({name})]"
 		"[ with identity {identity} at offset {at offset}]"
+		"[ matching %{pattern}]"
 	};
 	const struct leaks *leaks = analysis_leaks(describer->analysis);
 	const struct allocation_index *index =
@@ -363,7 +378,8 @@ static struct error *explain_free(struct describer *describer, allocation_id id)
 		"referrer", link_columns, LINK_COLUMNS,
 		"The used allocation at 0x{address} of size 0x{size}"
 		"[ with signature {signature}][({name})]"
-		"[ with identity {identity} at offset {at offset}] still "
+		"[ with identity {identity} at offset {at offset}]"
+		"[ matching %{pattern}] still "
 		"references it"
 		"[ by a tainted reference ({tainted})]"
 	};
