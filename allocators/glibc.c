@@ -6,6 +6,7 @@
  * for how arenas are found, glibc/lists.h for what makes a chunk free.
  */
 #include "allocators/glibc/arenas.h"
+#include "allocators/glibc/bins.h"
 #include "allocators/glibc/chunks.h"
 #include "allocators/glibc/leftovers.h"
 #include "allocators/glibc/lists.h"

@@ -1,6 +1,6 @@
 #include "allocators/glibc/chunks.h"
 
-#include "allocators/glibc/lists.h"
+#include "allocators/glibc/bins.h"
 
 #include <inttypes.h>
 

@@ -162,6 +162,14 @@ uint64_t view_reach(const struct view *view, uint64_t address, uint64_t end);
 /* Whether the process had memory at address that the core does not have. */
 bool view_is_absent(const struct view *view, uint64_t address);
 
+/* The size of the chunk with its header, or 0 if it cannot be read. */
+static inline uint64_t view_chunk_size(struct view *view, uint64_t chunk)
+{
+	uint64_t size;
+
+	return view_word(view, chunk + 8, &size) ? size & ~(uint64_t)FLAGS : 0;
+}
+
 static inline const uint64_t *numbers(const struct number_list *list)
 {
 	return list->memory.bytes;

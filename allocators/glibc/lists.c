@@ -40,13 +40,6 @@ static uint64_t demangle(const struct glibc_heap *heap, uint64_t where,
 	return heap->mangled ? link ^ (where >> 12) : link;
 }
 
-static uint64_t chunk_size(struct view *view, uint64_t chunk)
-{
-	uint64_t size;
-
-	return view_word(view, chunk + 8, &size) ? size & ~(uint64_t)FLAGS : 0;
-}
-
 static uint64_t small_bin_size(unsigned int bin)
 {
 	return MINIMUM_CHUNK + UINT64_C(16) * bin;
@@ -59,7 +52,7 @@ static bool fits_bin(struct view *view, uint64_t user, unsigned int bin)
 
 	if (user % 16 != 0 || user < HEADER)
 		return false;
-	size = chunk_size(view, user - HEADER);
+	size = view_chunk_size(view, user - HEADER);
 	if (bin < SMALL_TCACHE_BINS)
 		return size == small_bin_size(bin);
 	return size > small_bin_size(SMALL_TCACHE_BINS - 1);
@@ -106,7 +99,7 @@ static int read_tcache(const struct glibc_heap *heap, struct view *view,
 
 	if (address % 16 != 0 || address < HEADER)
 		return -1;
-	size = chunk_size(view, address - HEADER);
+	size = view_chunk_size(view, address - HEADER);
 	ret->layout = NULL;
 	for (size_t i = 0; i < TCACHE_LAYOUTS; i++)
 		if (tcache_layouts[i].chunk_size == size)
@@ -366,7 +359,7 @@ static struct error *collect_fastbin(struct glibc_heap *heap,
 		struct error *error;
 
 		if (chunk % 16 != 0 || chunk == mark ||
-		    chunk_size(&view, chunk) != size ||
+		    view_chunk_size(&view, chunk) != size ||
 		    !view_word(&view, chunk + HEADER, &link)) {
 			heap->fast_damaged = true;
 			return note_broken(heap,
@@ -495,7 +488,7 @@ static bool is_lost_fast(struct settling *settling, struct block block)
 	if (target == 0)
 		return settling->heap->mangled;
 	return target % 16 == 0 &&
-	       chunk_size(&settling->target, target) == size;
+	       view_chunk_size(&settling->target, target) == size;
 }
 
 static bool settle_block(void *data, struct block block)
@@ -527,173 +520,6 @@ struct error *glibc_settle_lists(struct glibc_heap *heap,
 
 	block_sink_visit_used(sink, heap->first_block, settle_block, &settling);
 	return settling.error;
-}
-
-/*
- * Visit the chunks of a bin until one does not point back, or visit returns an
- * error. Where links do not fit, the memory they stand in is left in
- * *ret_broken; else 0.
- */
-static struct error *walk_bin(struct glibc_heap *heap, uint64_t bin,
-			      struct error *(*visit)(struct glibc_heap *heap,
-						     uint64_t chunk),
-			      uint64_t *ret_broken)
-{
-	struct view view = { heap->context.image };
-	uint64_t chunk, last = bin, back, mark = 0, steps = 0, power = 1;
-
-	*ret_broken = 0;
-	if (!view_word(&view, bin + 16, &chunk))
-		return NULL;
-	while (chunk != bin) {
-		struct error *error;
-
-		*ret_broken = 0;
-		if (view_is_absent(&view, chunk))
-			return NULL;
-		*ret_broken = last + HEADER;
-		if (chunk % 16 != 0 || chunk == mark ||
-		    !view_word(&view, chunk + 24, &back))
-			return NULL;
-		/* Either link may be wrong; a chunk's own is the likely one. */
-		*ret_broken = chunk + HEADER;
-		if (back != last)
-			return NULL;
-		error = visit ? visit(heap, chunk) : NULL;
-		if (error)
-			return error;
-		if (++steps == power) {
-			mark = chunk;
-			power *= 2;
-		}
-		last = chunk;
-		if (!view_word(&view, chunk + 16, &chunk))
-			return NULL;
-	}
-	*ret_broken = view_word(&view, bin + 24, &back) && back != last
-			      ? bin + HEADER
-			      : 0;
-	return NULL;
-}
-
-static const char *bin_kind(unsigned int bin)
-{
-	return bin == 0 ? "unsorted bin" : bin < 63 ? "small bin" : "large bin";
-}
-
-/*
- * A list that a thread was changing when the core was taken. States are told
- * by the chunks, so it costs nothing.
- */
-static void report_changing(struct glibc_heap *heap,
-			    const struct glibc_broken_list *list)
-{
-	findings_add(heap->context.findings, FINDING_NOTE,
-		     "the core was taken while a thread was changing an arena: "
-		     "the list of the %s at %#" PRIx64 " is unfinished",
-		     list->kind, list->owner);
-}
-
-/* What stands below memory in which a link is wrong may have overrun it. */
-static void report_broken(struct glibc_heap *heap,
-			  const struct block_sink *sink,
-			  const struct glibc_broken_list *list,
-			  const char *what_follows)
-{
-	struct block below = { 0 };
-	char size[32] = "";
-
-	if (list->size)
-		snprintf(size, sizeof(size), " of size %#" PRIx64, list->size);
-	if (list->user == list->owner ||
-	    !block_sink_below(sink, list->user, &below))
-		findings_add(
-			heap->context.findings, FINDING_INCOMPLETE,
-			"the heap is damaged: the head of the %s%s at %#" PRIx64
-			" is wrong. %s",
-			list->kind, size, list->owner, what_follows);
-	else
-		findings_add(heap->context.findings, FINDING_INCOMPLETE,
-			     "the heap is damaged at %#" PRIx64
-			     ": a link of the %s%s at %#" PRIx64
-			     " is wrong there. The allocation below it, at "
-			     "%#" PRIx64 " of size %#" PRIx64
-			     ", may have been overrun. %s",
-			     list->user, list->kind, size, list->owner,
-			     below.start, below.size, what_follows);
-}
-
-static void check_bins(struct glibc_heap *heap, const struct block_sink *sink,
-		       const struct glibc_arena *arena)
-{
-	uint64_t bin = arena->address + arena->layout->bins - 16;
-
-	for (unsigned int i = 0; i < BINS; i++, bin += 16) {
-		struct glibc_broken_list list = {
-			.kind = bin_kind(i),
-			.owner = bin + HEADER,
-		};
-		struct view view = { heap->context.image };
-
-		walk_bin(heap, bin, NULL, &list.user);
-		if (!list.user)
-			continue;
-		if (list.user != list.owner)
-			list.size = chunk_size(&view, list.user - HEADER);
-		if (arena->locked)
-			report_changing(heap, &list);
-		else
-			report_broken(heap, sink, &list,
-				      "What is free is told by the chunks "
-				      "themselves");
-	}
-}
-
-void glibc_report_lists(struct glibc_heap *heap, struct block_sink *sink)
-{
-	for (size_t i = 0; i < heap->broken_count; i++)
-		report_broken(heap, sink, &heap->broken[i],
-			      "The rest of the list is recognised by its "
-			      "contents only");
-	for (size_t i = 0; i < heap->arena_count; i++)
-		check_bins(heap, sink, &heap->arenas[i]);
-}
-
-static struct error *vouch(struct glibc_heap *heap, uint64_t chunk)
-{
-	return number_list_add(&heap->vouched, chunk);
-}
-
-static struct error *vouch_all(struct glibc_heap *heap,
-			       const struct number_list *list)
-{
-	for (size_t i = 0; i < list->count; i++) {
-		struct error *error = vouch(heap, numbers(list)[i]);
-
-		if (error)
-			return error;
-	}
-	return NULL;
-}
-
-struct error *glibc_collect_vouched(struct glibc_heap *heap)
-{
-	struct error *error = vouch_all(heap, &heap->cached);
-
-	if (!error)
-		error = vouch_all(heap, &heap->fast);
-	for (size_t i = 0; i < heap->arena_count && !error; i++) {
-		const struct glibc_arena *arena = &heap->arenas[i];
-		uint64_t bin = arena->address + arena->layout->bins - 16;
-		uint64_t broken;
-
-		error = vouch(heap, arena->top);
-		for (unsigned int j = 0; j < BINS && !error; j++, bin += 16)
-			error = walk_bin(heap, bin, vouch, &broken);
-	}
-	number_list_sort(&heap->vouched);
-	heap->vouched_known = true;
-	return error;
 }
 
 /* Whose cache is looked for, and whose it turned out to be. */

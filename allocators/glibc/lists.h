@@ -1,5 +1,5 @@
 /*
- * The lists of free chunks: thread caches, fast bins, and the other bins.
+ * The lists of chunks that are free but look used: thread caches and fast bins.
  *
  * A cached chunk and one in a fast bin look used; only these lists tell.
  * From glibc 2.32 on (and where it was backported) a link is mangled: the
@@ -24,17 +24,11 @@ struct error *glibc_collect_lists(struct glibc_heap *heap);
 struct error *glibc_settle_lists(struct glibc_heap *heap,
 				 struct block_sink *sink);
 
-/* Report the broken lists, and the bins whose links do not fit each other. */
-void glibc_report_lists(struct glibc_heap *heap, struct block_sink *sink);
-
 /*
  * The thread's cache that holds the memory at user, and whose it is, or
  * NO_THREAD. False if none does.
  */
 bool glibc_find_cache(const struct glibc_heap *heap, uint64_t user,
 		      uint64_t *ret_tcache, uint32_t *ret_thread);
-
-/* Fill heap->vouched with the chunks that any list or an arena names. */
-struct error *glibc_collect_vouched(struct glibc_heap *heap);
 
 #endif

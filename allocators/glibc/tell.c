@@ -1,5 +1,6 @@
 #include "allocators/glibc/tell.h"
 
+#include "allocators/glibc/bins.h"
 #include "allocators/glibc/lists.h"
 
 #include <inttypes.h>
@@ -14,12 +15,6 @@ static void name_arena(const struct glibc_arena *arena, char name[NAME])
 		 arena->main ? "main " : "", arena->address);
 }
 
-/* Number 1 is the unsorted bin, as in malloc.c. */
-static const char *bin_kind(uint64_t number)
-{
-	return number == 1 ? "unsorted" : number < 64 ? "small" : "large";
-}
-
 static void tell_arena(const struct glibc_arena *arena, uint64_t address,
 		       char *ret, size_t size)
 {
@@ -31,8 +26,8 @@ static void tell_arena(const struct glibc_arena *arena, uint64_t address,
 	if (offset - layout->bins < UINT64_C(16) * BINS) {
 		uint64_t number = (offset - layout->bins) / 16 + 1;
 
-		snprintf(ret, size, "the %s bin %" PRIu64 " of %s",
-			 bin_kind(number), number, name);
+		snprintf(ret, size, "the %s %" PRIu64 " of %s",
+			 glibc_bin_kind(number), number, name);
 	} else if (layout->fastbins &&
 		   offset - layout->fastbins < UINT64_C(8) * FASTBINS) {
 		snprintf(ret, size, "the fast bin of size %#" PRIx64 " of %s",

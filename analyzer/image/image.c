@@ -1,5 +1,6 @@
 #include "analyzer/image/image.h"
 
+#include "analyzer/image/absence.h"
 #include "analyzer/image/files.h"
 #include "analyzer/image/format.h"
 
@@ -185,8 +186,8 @@ static void sort_regions(struct image *image)
 	image->region_count = kept;
 }
 
-static const struct mapping *find_mapping(const struct image *image,
-					  uint64_t address)
+const struct mapping *image_find_mapping(const struct image *image,
+					 uint64_t address)
 {
 	size_t low = 0, high = image->mapping_count;
 
@@ -207,8 +208,8 @@ static const struct mapping *find_mapping(const struct image *image,
  * Where the module begins that the mapping is a part of: the nearest mapping
  * of the same path at or below it that maps the file's beginning.
  */
-static const struct mapping *module_base(const struct image *image,
-					 const struct mapping *mapping)
+const struct mapping *image_module_base(const struct image *image,
+					const struct mapping *mapping)
 {
 	const struct mapping *base = mapping;
 
@@ -225,7 +226,7 @@ static struct error *find_files(struct image *image)
 		      sizeof(struct mapping), compare_mappings);
 	for (size_t i = 0; i < image->mapping_count; i++) {
 		struct mapping *mapping = &image->mappings[i];
-		const struct mapping *base = module_base(image, mapping);
+		const struct mapping *base = image_module_base(image, mapping);
 		struct error *error;
 
 		if (!base)
@@ -348,108 +349,12 @@ static struct error *attach_files(struct image *image)
 	count = image->region_count;
 	for (size_t i = 0; i < count && !error; i++) {
 		image->regions[i].mapping =
-			find_mapping(image, image->regions[i].start);
+			image_find_mapping(image, image->regions[i].start);
 		error = fill_from_file(image, i);
 	}
 	qsort(image->regions, image->region_count, sizeof(struct region),
 	      compare_regions);
 	return error;
-}
-
-/* Writable memory that the dump lacks, by what is likely in it. */
-struct absence {
-	uint64_t unknown, first_unknown;
-	uint64_t untouched, first_untouched;
-	uint64_t shared;
-	const char *shared_path;
-};
-
-/*
- * Whether the core has private memory at all; coredump_filter may leave it
- * out. If it has, the kernel leaves out only what was never written (and what
- * the program excluded by MADV_DONTDUMP, which looks the same).
- */
-static bool has_private_memory(const struct image *image)
-{
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
-
-		if ((region->rights & RIGHT_WRITE) && !region->mapping &&
-		    region->origin == REGION_CORE)
-			return true;
-	}
-	return false;
-}
-
-static bool starts_behind_module(const struct image *image,
-				 const struct region *region)
-{
-	const struct mapping *below = find_mapping(image, region->start - 1);
-
-	return below && module_base(image, below);
-}
-
-static void weigh_absent(const struct image *image, const struct region *region,
-			 bool private, struct absence *absence)
-{
-	const struct mapping *mapping = region->mapping;
-	uint64_t size = region->end - region->start;
-
-	if (mapping && !module_base(image, mapping)) {
-		absence->shared += size;
-		absence->shared_path = mapping->path;
-	} else if (!private || image->missing > 0) {
-		if (absence->unknown == 0)
-			absence->first_unknown = region->start;
-		absence->unknown += size;
-	} else if (!mapping && !starts_behind_module(image, region)) {
-		if (absence->untouched == 0)
-			absence->first_untouched = region->start;
-		absence->untouched += size;
-	}
-}
-
-/*
- * Writable memory that nobody can read may hold the only pointer to what then
- * looks leaked. A module's data that was never written holds none to a heap.
- */
-static void report_absent(struct image *image)
-{
-	bool private = has_private_memory(image);
-	struct absence absence = { 0 };
-
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
-
-		if (region->origin == REGION_ABSENT &&
-		    (region->rights & RIGHT_WRITE))
-			weigh_absent(image, region, private, &absence);
-	}
-	if (absence.unknown > 0)
-		findings_add(image->findings, FINDING_INCOMPLETE,
-			     "%" PRIu64 " bytes of writable memory, first at "
-			     "%#" PRIx64
-			     ", are not in the core%s: what only they refer "
-			     "to looks leaked",
-			     absence.unknown, absence.first_unknown,
-			     image->missing ? ""
-					    : " (see coredump_filter in core(5)"
-					      ")");
-	if (absence.untouched > 0)
-		findings_add(image->findings, FINDING_NOTE,
-			     "%" PRIu64 " bytes of writable memory, first at "
-			     "%#" PRIx64
-			     ", are not in the core: they were never written, "
-			     "or the program keeps them out of cores "
-			     "(MADV_DONTDUMP); then what only they refer to "
-			     "looks leaked",
-			     absence.untouched, absence.first_untouched);
-	if (absence.shared > 0)
-		findings_add(image->findings, FINDING_NOTE,
-			     "%" PRIu64
-			     " bytes of shared file mappings, as %s, are not "
-			     "in the core and were not searched for references",
-			     absence.shared, absence.shared_path);
 }
 
 /* Without waiting: a FIFO may never be written to, and is no dump. */
@@ -519,7 +424,7 @@ static struct error *build(struct image *image)
 	error = attach_files(image);
 	if (error)
 		return error;
-	report_absent(image);
+	image_report_absence(image, image->findings);
 	mprotect(image->bytes, image->size, PROT_READ);
 	return NULL;
 }

@@ -124,6 +124,18 @@ bool image_read_u32(const struct image *image, uint64_t address, uint32_t *ret);
 size_t image_mapping_count(const struct image *image);
 const struct mapping *image_mapping(const struct image *image, size_t number);
 
+/* The file mapping at address, or NULL. */
+const struct mapping *image_find_mapping(const struct image *image,
+					 uint64_t address);
+
+/*
+ * The mapping of the file's beginning that belongs to this one: that of the
+ * same path, nearest at or below it. NULL: the file is mapped without it, and
+ * so is no module.
+ */
+const struct mapping *image_module_base(const struct image *image,
+					const struct mapping *mapping);
+
 size_t image_thread_count(const struct image *image);
 const struct image_thread *image_thread(const struct image *image,
 					size_t number);
