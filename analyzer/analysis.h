@@ -5,8 +5,9 @@
  * for: a command that needs no graph does not pay for one.
  *
  *	image ── program ── heap ─┬─ graph ─┬─ reachability ── leaks
- *	                          │         ├─ incoming
- *	                          └─ roots ─┘
+ *	            │             │         ├─ incoming    ╲
+ *	            │             └─ roots ─┴─ patterns     patterns of leaked
+ *	            └─ debug ─── classes
  */
 #ifndef ANALYZER_ANALYSIS_H
 #define ANALYZER_ANALYSIS_H

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 /* What is counted together: the kind above KIND_BITS of a key. */
-enum group_kind { GROUP_SIZE, GROUP_SIGNATURE, GROUP_IDENTITY };
+enum group_kind { GROUP_SIZE, GROUP_SIGNATURE, GROUP_IDENTITY, GROUP_PATTERN };
 enum { KIND_BITS = 62, OFFSET_BITS = 3 };
 
 struct root_summary {
@@ -34,8 +34,12 @@ static uint64_t group_key(enum group_kind kind, uint64_t value)
 static uint64_t root_key(const struct root_summary *summary, allocation_id id)
 {
 	uint64_t signature = analysis_signature(summary->analysis, id);
+	pattern_number pattern =
+		patterns_of(analysis_leaked_patterns(summary->analysis), id);
 	struct identity identity;
 
+	if (pattern != NO_PATTERN)
+		return group_key(GROUP_PATTERN, pattern);
 	if (signature)
 		return group_key(GROUP_SIGNATURE, signature);
 	if (analysis_identity(summary->analysis, id, &identity))
@@ -69,6 +73,8 @@ static struct error *add_roots(struct root_summary *summary)
 
 	if (!error)
 		error = analysis_need(summary->analysis, STAGE_CLASSES);
+	if (!error)
+		error = analysis_need(summary->analysis, STAGE_LEAKED_PATTERNS);
 	leaks = error ? NULL : analysis_leaks(summary->analysis);
 
 	for (size_t i = 0; !error && i < leak_root_count(leaks); i++)
@@ -114,6 +120,10 @@ static char *group_text(const struct root_summary *summary, uint64_t key)
 		break;
 	case GROUP_IDENTITY:
 		length = print_identity(summary, value, &text);
+		break;
+	case GROUP_PATTERN:
+		length = asprintf(&text, "pattern %%%s",
+				  pattern_name((pattern_number)value));
 	}
 	return length < 0 ? NULL : text;
 }
