@@ -1,7 +1,8 @@
 /*
- * A FILE and its buffer, held by static memory, and two lines read from it,
- * held by a struct of two pointers each with its size.
+ * A FILE and its buffer, held by static memory, two lines read from it, held by
+ * a struct of two pointers each with its size, and an obstack of two chunks.
  */
+#include <obstack.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -13,6 +14,10 @@ struct lines {
 	size_t second_size;
 };
 
+#define obstack_chunk_alloc malloc
+#define obstack_chunk_free  free
+
+static struct obstack objects;
 static FILE *stream;
 static struct lines *lines;
 
@@ -23,6 +28,9 @@ int main(void)
 	if (!stream || !lines ||
 	    getline(&lines->first, &lines->first_size, stream) < 0 ||
 	    getline(&lines->second, &lines->second_size, stream) < 0)
+		return 1;
+	obstack_init(&objects);
+	if (!obstack_alloc(&objects, 3000) || !obstack_alloc(&objects, 3000))
 		return 1;
 	if (write(STDOUT_FILENO, "ready\n", 6) < 0)
 		return 1;

@@ -1,0 +1,42 @@
+#include "analyzer/classify/classifier.h"
+
+/*
+ * glibc, <obstack.h>: a program takes objects from the chunk in order, and
+ * gives all of a chunk back at once.
+ *
+ *	| limit: the chunk's end | the chunk before, or null | objects ...
+ */
+enum { LEAST_SIZE = 64 };
+
+/* Whether the first word of the allocation at range says where it ends. */
+static bool names_its_end(struct memory_range range, uint64_t limit)
+{
+	return limit > range.start &&
+	       size_fits(range_size(range), limit - range.start);
+}
+
+static void inspect(struct reader *reader, const struct subject *subject)
+{
+	struct memory_range before;
+	uint64_t words[2], limit;
+
+	if (subject->size < LEAST_SIZE)
+		return;
+	memcpy(words, subject->bytes, sizeof(words));
+	if (!names_its_end(subject->range, words[0]))
+		return;
+	if (words[1] != 0 &&
+	    (reader_start(reader, words[1], &before) == NO_ALLOCATION ||
+	     !reader_word(reader, words[1], &limit) ||
+	     !names_its_end(before, limit)))
+		return;
+	reader_claim(reader, subject->id, 0);
+}
+
+const struct classifier classifier_obstack_chunk = {
+	.name = "ObstackChunk",
+	.summary = "memory from which an obstack takes objects in order",
+	.role = "a chunk of an obstack",
+	.strength = STRENGTH_BUFFER,
+	.inspect = inspect,
+};
