@@ -1,6 +1,7 @@
 #include "allocators/glibc/mapped.h"
 
 #include "allocators/glibc/chunks.h"
+#include "analyzer/base/list.h"
 
 #include <inttypes.h>
 
@@ -185,18 +186,8 @@ static uint64_t aligned_chunk(struct scan *scan, uint64_t start, uint64_t end)
 
 static struct error *add_find(struct scan *scan, struct find find)
 {
-	struct find *finds;
-
-	/* Room grows by doubling: at every power of two. */
-	if ((scan->find_count & (scan->find_count - 1)) == 0) {
-		finds = reallocarray(scan->finds,
-				     scan->find_count ? 2 * scan->find_count
-						      : 1,
-				     sizeof(*finds));
-		if (!finds)
-			return &error_no_memory;
-		scan->finds = finds;
-	}
+	if (!LIST_GROW(scan->finds, scan->find_count))
+		return &error_no_memory;
 	scan->finds[scan->find_count++] = find;
 	return NULL;
 }

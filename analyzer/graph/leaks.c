@@ -1,5 +1,7 @@
 #include "analyzer/graph/leaks.h"
 
+#include "analyzer/base/list.h"
+
 #include <assert.h>
 
 /*
@@ -240,18 +242,10 @@ static uint32_t component_begin(const struct finder *finder, size_t end,
 static struct error *add_root(struct leaks *leaks, const struct finder *finder,
 			      size_t begin, size_t end)
 {
-	struct leak_root *roots;
 	allocation_id lowest = NO_ALLOCATION;
 
-	/* Room grows by doubling: at every power of two. */
-	if ((leaks->count & (leaks->count - 1)) == 0) {
-		roots = reallocarray(leaks->roots,
-				     leaks->count ? 2 * leaks->count : 1,
-				     sizeof(*roots));
-		if (!roots)
-			return &error_no_memory;
-		leaks->roots = roots;
-	}
+	if (!LIST_GROW(leaks->roots, leaks->count))
+		return &error_no_memory;
 	for (size_t i = begin; i < end; i++) {
 		allocation_id id = u32(&finder->ids)[u32(&finder->order)[i]];
 

@@ -1,5 +1,6 @@
 #include "analyzer/image/image.h"
 
+#include "analyzer/base/list.h"
 #include "analyzer/image/absence.h"
 #include "analyzer/image/files.h"
 #include "analyzer/image/format.h"
@@ -22,16 +23,16 @@ struct image {
 	struct findings *findings; /* borrowed */
 
 	struct region *regions;
-	size_t region_count, region_capacity;
+	size_t region_count;
 	uint32_t segment_count;
 	struct mapping *mappings;
-	size_t mapping_count, mapping_capacity;
+	size_t mapping_count;
 	struct image_thread *threads;
-	size_t thread_count, thread_capacity;
+	size_t thread_count;
 	struct {
 		uint64_t type, value;
 	} * auxiliary;
-	size_t auxiliary_count, auxiliary_capacity;
+	size_t auxiliary_count;
 	struct file_table files;
 };
 
@@ -39,26 +40,11 @@ struct image_builder {
 	struct image *image;
 };
 
-/* Make room for one more in a list that doubles. */
-#define GROW(list, count, capacity)                                 \
-	({                                                          \
-		bool fits_ = (count) < (capacity);                  \
-		size_t wanted_ = (capacity) ? 2 * (capacity) : 16;  \
-		void *new_ = fits_ ? NULL                           \
-				   : reallocarray((list), wanted_,  \
-						  sizeof(*(list))); \
-		if (new_) {                                         \
-			(list) = new_;                              \
-			(capacity) = wanted_;                       \
-		}                                                   \
-		fits_ || new_;                                      \
-	})
-
 static struct error *add_region(struct image *image, struct region region)
 {
 	if (region.start >= region.end)
 		return NULL;
-	if (!GROW(image->regions, image->region_count, image->region_capacity))
+	if (!LIST_GROW(image->regions, image->region_count))
 		return &error_no_memory;
 	image->regions[image->region_count++] = region;
 	return NULL;
@@ -98,8 +84,7 @@ struct error *image_add_mapping(struct image_builder *builder,
 	if (mapping.start >= mapping.end ||
 	    strncmp(mapping.path, "/anon_hugepage", 14) == 0)
 		return NULL;
-	if (!GROW(image->mappings, image->mapping_count,
-		  image->mapping_capacity))
+	if (!LIST_GROW(image->mappings, image->mapping_count))
 		return &error_no_memory;
 	image->mappings[image->mapping_count++] = mapping;
 	return NULL;
@@ -110,7 +95,7 @@ struct error *image_add_thread(struct image_builder *builder,
 {
 	struct image *image = builder->image;
 
-	if (!GROW(image->threads, image->thread_count, image->thread_capacity))
+	if (!LIST_GROW(image->threads, image->thread_count))
 		return &error_no_memory;
 	image->threads[image->thread_count++] = thread;
 	return NULL;
@@ -121,8 +106,7 @@ struct error *image_add_auxiliary(struct image_builder *builder, uint64_t type,
 {
 	struct image *image = builder->image;
 
-	if (!GROW(image->auxiliary, image->auxiliary_count,
-		  image->auxiliary_capacity))
+	if (!LIST_GROW(image->auxiliary, image->auxiliary_count))
 		return &error_no_memory;
 	image->auxiliary[image->auxiliary_count].type = type;
 	image->auxiliary[image->auxiliary_count++].value = value;
