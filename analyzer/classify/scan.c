@@ -179,6 +179,26 @@ static void inspect(struct scan *scan, struct scanner *scanner,
 	}
 }
 
+/* Scan all of the holder, part of an allocation, but holes of the dump. */
+static void scan_holder(struct scan *scan, struct scanner *scanner,
+			struct memory_range holder, const uint8_t *bytes,
+			allocation_id id)
+{
+	uint64_t start = holder.start;
+
+	while (start < holder.end) {
+		uint64_t size = holder.end - start;
+
+		if (size > PIECE)
+			size = PIECE;
+		scan_words(scan, scanner, holder, start,
+			   bytes + (start - holder.start), size, id, true);
+		start += size;
+		if (start < holder.end)
+			start = image_next_data(scan->input->image, start);
+	}
+}
+
 static void scan_allocation(struct scan *scan, struct scanner *scanner,
 			    allocation_id id)
 {
@@ -200,7 +220,7 @@ static void scan_allocation(struct scan *scan, struct scanner *scanner,
 		if (start == range.start && size >= sizeof(uint64_t))
 			inspect(scan, scanner,
 				&(struct subject){ id, range, bytes, size });
-		scan_words(scan, scanner, holder, start, bytes, size, id, true);
+		scan_holder(scan, scanner, holder, bytes, id);
 		start += size;
 	}
 }
@@ -260,7 +280,10 @@ static struct error *scan_turn(void *data, size_t turn, unsigned int thread)
 	return NULL;
 }
 
-/* Cut what is known of a root into pieces; only counted if pieces is NULL. */
+/*
+ * Cut what is known of a root into pieces, holes of the dump left out; only
+ * counted if pieces is NULL.
+ */
 static size_t cut_range(const struct scan *scan, struct root_range root,
 			struct piece *pieces)
 {
@@ -277,6 +300,9 @@ static size_t cut_range(const struct scan *scan, struct root_range root,
 		stop = region->end < root.end ? region->end : root.end;
 		for (uint64_t at = start; region->bytes && at < stop;
 		     at = end) {
+			at = image_next_data(scan->input->image, at);
+			if (at >= stop)
+				break;
 			end = stop - at > PIECE ? at + PIECE : stop;
 			if (pieces)
 				pieces[count] = (struct piece){

@@ -182,7 +182,7 @@ static struct error *scan_words(const struct scan *scan,
 	return NULL;
 }
 
-enum { FIRST_WORDS = 4 };
+enum { FIRST_WORDS = 4, PIECE = 1 << 20 /* bytes scanned at a time */ };
 
 /*
  * The first words of an allocation that are not links which the allocator left
@@ -237,6 +237,8 @@ static struct error *scan_allocation(const struct scan *scan,
 		}
 		if (size > range.end - range.start)
 			size = range.end - range.start;
+		if (size > PIECE)
+			size = PIECE;
 		if (range.start == first)
 			error = scan_first_words(scan, scanner, range, source,
 						 bytes, size, &done);
@@ -247,6 +249,9 @@ static struct error *scan_allocation(const struct scan *scan,
 			return error;
 		done = 0;
 		range.start += size;
+		/* What was never touched is a hole of the dump. */
+		if (size == PIECE && range.start < range.end)
+			range.start = image_next_data(scan->image, range.start);
 	}
 	return NULL;
 }

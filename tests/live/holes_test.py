@@ -46,9 +46,9 @@ class Holes(unittest.TestCase):
                 self.skipTest(f"no core can be had here: {error}")
             if not path or os.path.getsize(path) < 1 << 37:
                 self.skipTest("the kernel writes no core here, or a cut one")
-            result = subprocess.run([HEAPCORE, path, "list", "leaked"],
-                                    text=True, capture_output=True,
-                                    timeout=60)
+            result = subprocess.run(
+                [HEAPCORE, "-c", "list leaked", "-c", "summarize used", path],
+                text=True, capture_output=True, timeout=30)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("of size 7d8", result.stdout)
         self.assertIn("\n1 allocations use", result.stdout)
