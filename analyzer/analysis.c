@@ -22,6 +22,7 @@ struct analysis {
 	struct classes *classes;
 	struct identities *identities;
 	struct patterns *patterns, *leaked_patterns;
+	struct named_sets *named_sets;
 	struct stage_cost costs[STAGES];
 };
 
@@ -338,8 +339,10 @@ struct error *analysis_create(const char *path,
 		return &error_no_memory;
 	analysis->options = options;
 	analysis->progress = progress;
-	error = image_open_in(path, options ? options->sysroot : NULL,
-			      &analysis->findings, &analysis->image);
+	error = named_sets_create(&analysis->named_sets);
+	if (!error)
+		error = image_open_in(path, options ? options->sysroot : NULL,
+				      &analysis->findings, &analysis->image);
 	if (!error)
 		error = analysis_need(analysis, STAGE_IMAGE);
 	if (error)
@@ -381,6 +384,8 @@ void analysis_destroy(struct analysis *analysis)
 		program_destroy(analysis->program);
 	if (analysis->image)
 		image_close(analysis->image);
+	if (analysis->named_sets)
+		named_sets_destroy(analysis->named_sets);
 	findings_deinit(&analysis->findings);
 	free(analysis);
 }
@@ -394,6 +399,11 @@ struct stage_cost analysis_cost(const struct analysis *analysis,
 				enum stage stage)
 {
 	return analysis->costs[stage];
+}
+
+struct named_sets *analysis_named_sets(const struct analysis *analysis)
+{
+	return analysis->named_sets;
 }
 
 struct memory_account *analysis_account(struct analysis *analysis)

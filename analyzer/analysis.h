@@ -19,6 +19,7 @@
 #include "analyzer/graph/leaks.h"
 #include "analyzer/graph/roots.h"
 #include "analyzer/heap/heaps.h"
+#include "analyzer/heap/named_sets.h"
 #include "analyzer/image/image.h"
 #include "analyzer/program/program.h"
 
@@ -72,6 +73,9 @@ struct stage_cost analysis_cost(const struct analysis *analysis,
 
 struct memory_account *analysis_account(struct analysis *analysis);
 struct progress *analysis_progress(struct analysis *analysis);
+
+/* Sets of allocations that the user gave names to. */
+struct named_sets *analysis_named_sets(const struct analysis *analysis);
 
 /* What limits the trust, as far as the stages built so far could tell. */
 const struct findings *analysis_findings(const struct analysis *analysis);

@@ -468,23 +468,23 @@ struct error *summarize_allocations(struct analysis *analysis,
 				    struct report *report)
 {
 	_cleanup_(summary_deinit) struct summary summary = { 0 };
-	_cleanup_(bitmap_deinit) struct bitmap members = { 0 };
+	_cleanup_(members_deinit) struct members members = { 0 };
 	const struct patterns *patterns = NULL;
 	struct error *error = query_select(analysis, query, &members);
 
 	if (!error)
 		error = analysis_need(analysis, STAGE_CLASSES);
 	if (!error)
-		error = find_patterns(analysis, &members, &patterns);
+		error = find_patterns(analysis, &members.set, &patterns);
 	if (error)
 		return error;
 	summary_init(&summary, analysis, query, patterns, report);
-	error = add_members(&summary, &members);
+	error = add_members(&summary, &members.set);
 	if (!error)
 		error = write_groups(&summary);
 	if (error)
 		return error;
 	rows_total(report, "allocations",
-		   allocations_total(analysis_index(analysis), &members));
+		   allocations_total(analysis_index(analysis), &members.set));
 	return NULL;
 }

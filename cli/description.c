@@ -382,7 +382,7 @@ static struct error *describe_allocations(struct describer *describer,
 							allocation_id id))
 {
 	const struct set_query *query = &describer->selection->query;
-	_cleanup_(bitmap_deinit) struct bitmap members = { 0 };
+	_cleanup_(members_deinit) struct members members = { 0 };
 	struct set_total total;
 	struct error *error =
 		query_select(describer->analysis, query, &members);
@@ -395,7 +395,7 @@ static struct error *describe_allocations(struct describer *describer,
 	if (describer->error)
 		return take(describer->error);
 	total = allocations_total(analysis_index(describer->analysis),
-				  &members);
+				  &members.set);
 	rows_left_out(describer->report, "allocations", total.count,
 		      query->limit);
 	rows_total(describer->report, "allocations", total);

@@ -66,7 +66,7 @@ static struct error *add_root(struct root_summary *summary,
 
 static struct error *add_roots(struct root_summary *summary)
 {
-	_cleanup_(bitmap_deinit) struct bitmap members = { 0 };
+	_cleanup_(members_deinit) struct members members = { 0 };
 	struct error *error =
 		query_select(summary->analysis, summary->query, &members);
 	const struct leaks *leaks;
@@ -78,7 +78,7 @@ static struct error *add_roots(struct root_summary *summary)
 	leaks = error ? NULL : analysis_leaks(summary->analysis);
 
 	for (size_t i = 0; !error && i < leak_root_count(leaks); i++)
-		if (bitmap_get(&members, leak_root(leaks, i)->id))
+		if (bitmap_get(&members.set, leak_root(leaks, i)->id))
 			error = add_root(summary, leak_root(leaks, i));
 	return error;
 }

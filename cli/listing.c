@@ -57,7 +57,7 @@ static const struct table allocation_table = {
 static struct error *write_allocations(struct listing *listing)
 {
 	const struct set_query *query = &listing->selection->query;
-	_cleanup_(bitmap_deinit) struct bitmap members = { 0 };
+	_cleanup_(members_deinit) struct members members = { 0 };
 	struct report *report = listing->report;
 	struct set_total total;
 	struct error *error = query_select(listing->analysis, query, &members);
@@ -72,7 +72,8 @@ static struct error *write_allocations(struct listing *listing)
 	report_end_table(report);
 	if (error)
 		return error;
-	total = allocations_total(analysis_index(listing->analysis), &members);
+	total = allocations_total(analysis_index(listing->analysis),
+				  &members.set);
 	rows_left_out(report, "allocations", total.count, query->limit);
 	rows_total(report, "allocations", total);
 	return NULL;

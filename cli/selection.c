@@ -11,6 +11,8 @@ enum {
 	KEY_ASCII = 'a',
 	KEY_SHOW_UP_TO = 'u',
 	KEY_FULL_NAMES = 'F',
+	KEY_OPERATION = 'O',
+	KEY_ALLOW_MISSING = 'A',
 };
 
 const struct argp_option contents_options[] = {
@@ -24,11 +26,17 @@ const struct argp_option contents_options[] = {
 				0 },
 	{ "min-size", KEY_MINIMUM, "SIZE", 0, "Leave out smaller ones", 0 },
 	{ "max-size", KEY_MAXIMUM, "SIZE", 0, "Leave out larger ones", 0 },
-	{ "sort-by", KEY_SORT, "count|bytes|address", 0,
-	  "What to put first: most instances, most bytes, lowest address", 0 },
+	{ "sort-by", KEY_SORT, "count|bytes|address|retained", 0,
+	  "What to put first: most instances, most bytes, lowest address, most "
+	  "bytes that only it holds",
+	  0 },
 	{ "limit", KEY_LIMIT, "COUNT", 0, "Show that many at most", 0 },
 	{ "full-names", KEY_FULL_NAMES, NULL, 0,
 	  "Show names with all default template arguments", 0 },
+	{ "set-operation", KEY_OPERATION, "assign|subtract", 0,
+	  "Make the members the set 'derived', or take them away from it", 0 },
+	{ "allow-missing-signatures", KEY_ALLOW_MISSING, NULL, 0,
+	  "Take a signature that nothing has for no mistake", 0 },
 	{ 0 },
 };
 
@@ -48,6 +56,11 @@ struct error *selection_parse(int key, const char *value, void *arguments)
 		return query_take_sort(query, value);
 	case KEY_LIMIT:
 		return query_take_limit(query, value);
+	case KEY_OPERATION:
+		return query_take_operation(query, value);
+	case KEY_ALLOW_MISSING:
+		query->allow_missing = true;
+		return NULL;
 	case KEY_FULL_NAMES:
 		query->full_names = true;
 		return NULL;
@@ -85,4 +98,11 @@ struct error *selection_or_address_parse(int key, const char *value,
 				    "address",
 				    value);
 	return selection_parse(key, value, arguments);
+}
+
+void selection_release(void *arguments)
+{
+	struct selection *selection = arguments;
+
+	set_query_deinit(&selection->query);
 }

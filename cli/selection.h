@@ -27,7 +27,11 @@ extern const struct argp_option contents_options[];
 /* A command's parse(): arguments are a struct selection. */
 struct error *selection_parse(int key, const char *value, void *arguments);
 
-/* The same, for commands that take an address instead of a set, too. */
+/* Its release(). */
+void selection_release(void *arguments);
+
+/* The same as selection_parse(), for commands that take an address instead of a
+ * set, too. */
 struct error *selection_or_address_parse(int key, const char *value,
 					 void *arguments);
 

@@ -86,12 +86,14 @@ static bool is_readonly(uint8_t rights)
 }
 
 static struct error *writable_collect(struct analysis *analysis,
+				      const struct set_arguments *arguments,
 				      struct ranges *ret)
 {
 	return collect(analysis, is_writable, ret);
 }
 
 static struct error *readonly_collect(struct analysis *analysis,
+				      const struct set_arguments *arguments,
 				      struct ranges *ret)
 {
 	return collect(analysis, is_readonly, ret);

@@ -114,20 +114,44 @@ static struct error *visit_by_size(const struct visit *visit)
 	return error;
 }
 
+/* What was taken away from the set since stays in the order. */
+static struct error *visit_in_order(const struct visit *visit,
+				    const struct members *members)
+{
+	const allocation_id *order = members->order.bytes;
+	uint64_t left = visit->limit;
+	bool more = true;
+
+	for (size_t i = 0; more && left > 0 && i < members->order_count; i++) {
+		struct error *error;
+
+		if (!bitmap_get(&members->set, order[i]))
+			continue;
+		left--;
+		error = visit_next(visit, order[i], &more);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
 struct error *query_visit(struct analysis *analysis,
 			  const struct set_query *query,
-			  const struct bitmap *members,
+			  const struct members *members,
 			  bool (*visit)(void *data, allocation_id id),
 			  void *data)
 {
 	const struct visit all = {
 		.analysis = analysis,
-		.members = members,
+		.members = &members->set,
 		.visit = visit,
 		.data = data,
 		.limit = query->limit ? query->limit : UINT64_MAX,
 	};
 
-	return query->sort == SORT_BYTES ? visit_by_size(&all)
-					 : visit_by_address(&all);
+	if (query->sort == SORT_BYTES)
+		return visit_by_size(&all);
+	if (members->is_ordered && query->sort == SORT_DEFAULT)
+		return visit_in_order(&all, members);
+	return visit_by_address(&all);
 }

@@ -1,5 +1,6 @@
 /*
- * The members of a set one by one: by address, or the largest first.
+ * The members of a set one by one: by address, or the largest first; those of
+ * a chain or an extension in the order in which they were come upon.
  *
  * To sort, the sizes that occur are counted first: there are few, as a heap of
  * many sizes must hold an allocation of each. Their counts say where in the
@@ -18,7 +19,7 @@
  */
 struct error *query_visit(struct analysis *analysis,
 			  const struct set_query *query,
-			  const struct bitmap *members,
+			  const struct members *members,
 			  bool (*visit)(void *data, allocation_id id),
 			  void *data);
 

@@ -1,74 +1,101 @@
 #include "analyzer/query/query.h"
 
+#include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
-#include "analyzer/classify/short_name.h"
-#include "analyzer/query/signatures.h"
 
-#include <ctype.h>
-#include <inttypes.h>
 #include <string.h>
 
-static const char *pattern_name_of(const void *data, size_t number)
+void set_query_deinit(struct set_query *query)
 {
-	return pattern_name_at(number);
+	free(query->terms);
 }
 
-/* The word behind %. */
-static struct error *take_pattern(struct set_query *query, const char *name)
+static struct error *add_term(struct set_query *query,
+			      enum set_operator operator)
 {
-	query->signature_choice = SIGNATURE_PATTERN;
-	query->pattern = pattern_find(name);
-	if (query->pattern != NO_PATTERN)
-		return NULL;
-	return error_unknown("pattern", name,
-			     nearest_word(name, pattern_name_of, NULL));
-}
-
-static struct error *take_signature(struct set_query *query, const char *word)
-{
-	if (!query->set->select)
-		return error_create(ERROR_USAGE,
-				    "'%s' takes no signature: it is no set of "
-				    "allocations",
-				    query->set->name);
-	query->signature_word = word;
-	if (strcmp(word, "-") == 0) {
-		query->signature_choice = SIGNATURE_NONE;
-		return NULL;
-	}
-	if (strcmp(word, "?") == 0) {
-		query->signature_choice = SIGNATURE_NEITHER;
-		return NULL;
-	}
-	if (word[0] == '%')
-		return take_pattern(query, word + 1);
-	if (is_address(word)) {
-		query->signature_choice = SIGNATURE_GIVEN;
-		return parse_address(word, &query->signature);
-	}
-	query->signature_choice = SIGNATURE_NAMED;
+	if (!LIST_GROW(query->terms, query->term_count))
+		return &error_no_memory;
+	query->terms[query->term_count++] =
+		(struct query_term){ .operator= operator};
 	return NULL;
 }
 
-struct error *query_take_word(struct set_query *query, const char *word)
+/* A name that is not known now may be one that `let` gave. */
+static void take_set(struct set_query *query, struct query_term *term,
+		     const char *word)
 {
-	_cleanup_(free) char *escaped = NULL;
-
+	term->set = set_find(word);
+	if (!term->set)
+		term->set = &set_named;
+	term->arguments.name = word;
 	if (!query->set)
-		return set_find(word, &query->set);
-	if (query->set->takes_address && !query->has_address) {
-		query->has_address = true;
-		return parse_address(word, &query->address);
-	}
-	if (query->signature_choice == SIGNATURE_ANY)
-		return take_signature(query, word);
-	escaped = escape_text(word);
+		query->set = term->set;
+}
+
+static struct error *take_kind(struct query_term *term, const char *word)
+{
+	if (term->set->ranges)
+		return error_create(ERROR_USAGE,
+				    "'%s' takes no signature: it is no set of "
+				    "allocations",
+				    term->set->name);
+	return kind_parse(word, &term->kind);
+}
+
+static const struct operator_name {
+	const char *name;
+	enum set_operator operator;
+} operator_names[] = {
+	{ "and", OPERATOR_AND },
+	{ "or", OPERATOR_OR },
+	{ "minus", OPERATOR_MINUS },
+};
+
+enum { OPERATORS = sizeof(operator_names) / sizeof(*operator_names) };
+
+static const struct operator_name *find_operator(const char *word)
+{
+	for (size_t i = 0; i < OPERATORS; i++)
+		if (strcmp(word, operator_names[i].name) == 0)
+			return &operator_names[i];
+	return NULL;
+}
+
+static struct error *one_word_too_many(const char *word)
+{
+	_cleanup_(free) char *escaped = escape_text(word);
+
 	if (!escaped)
 		return &error_no_memory;
 	return error_create(ERROR_USAGE,
 			    "'%s' is one word too many: a set takes one "
 			    "signature",
 			    escaped);
+}
+
+struct error *query_take_word(struct set_query *query, const char *word)
+{
+	const struct operator_name *operator= find_operator(word);
+	struct error *error = NULL;
+	struct query_term *term;
+
+	if (query->term_count == 0)
+		error = add_term(query, OPERATOR_OR);
+	if (error)
+		return error;
+	term = &query->terms[query->term_count - 1];
+	if (!term->set) {
+		take_set(query, term, word);
+		return NULL;
+	}
+	if (term->argument_count < set_argument_count(term->set))
+		return parse_address(
+			word, &term->arguments.values[term->argument_count++]);
+	if (operator&& !term->set->ranges)
+		return add_term(query, operator->operator);
+	if (term->kind.choice == KIND_ANY)
+		return take_kind(term, word);
+	return one_word_too_many(word);
 }
 
 struct error *query_take_minimum(struct set_query *query, const char *word)
@@ -107,6 +134,7 @@ static const struct sort_name {
 	{ "count", SORT_COUNT },
 	{ "bytes", SORT_BYTES },
 	{ "address", SORT_ADDRESS },
+	{ "retained", SORT_RETAINED },
 };
 
 enum { SORT_NAMES = sizeof(sort_names) / sizeof(*sort_names) };
@@ -128,7 +156,7 @@ struct error *query_take_sort(struct set_query *query, const char *word)
 	}
 	if (nearest)
 		return error_unknown("order", word, nearest);
-	return error_not(word, "an order: count, bytes or address");
+	return error_not(word, "an order: count, bytes, address or retained");
 }
 
 struct error *query_take_limit(struct set_query *query, const char *word)
@@ -141,15 +169,59 @@ struct error *query_take_limit(struct set_query *query, const char *word)
 	return error;
 }
 
+struct error *query_take_operation(struct set_query *query, const char *word)
+{
+	if (strcmp(word, "assign") == 0)
+		query->operation = OPERATION_ASSIGN;
+	else if (strcmp(word, "subtract") == 0)
+		query->operation = OPERATION_SUBTRACT;
+	else
+		return error_not(word, "a set operation: assign or subtract");
+	return NULL;
+}
+
+static struct error *check_term(const struct query_term *term, bool is_first)
+{
+	if (!term->set)
+		return error_create(ERROR_USAGE,
+				    is_first ? "a set is missing, as 'used' or "
+					       "'leaked'"
+					     : "a set is missing at the end");
+	if (term->argument_count < set_argument_count(term->set))
+		return error_create(ERROR_USAGE, "'%s' needs more words: %s %s",
+				    term->set->name, term->set->name,
+				    term->set->arguments);
+	if (!is_first && term->set->ranges)
+		return error_create(ERROR_USAGE,
+				    "'%s' is no set of allocations: it cannot "
+				    "be combined with one",
+				    term->set->name);
+	return NULL;
+}
+
 struct error *query_check(const struct set_query *query)
 {
-	if (!query->set)
-		return error_create(ERROR_USAGE, "a set is missing, as 'used' "
-						 "or 'leaked'");
-	if (query->set->takes_address && !query->has_address)
-		return error_create(ERROR_USAGE,
-				    "'%s' takes the address of an allocation",
-				    query->set->name);
+	static const struct query_term none;
+	struct error *error = NULL;
+
+	if (query->term_count == 0)
+		return check_term(&none, true);
+	for (size_t i = 0; !error && i < query->term_count; i++)
+		error = check_term(&query->terms[i], i == 0);
+	return error;
+}
+
+/* Before anything is built: mistyped words are told of at once. */
+static struct error *check_names(const struct analysis *analysis,
+				 const struct set_query *query)
+{
+	for (size_t i = 0; i < query->term_count; i++) {
+		const char *name = query->terms[i].arguments.name;
+
+		if (query->terms[i].set == &set_named &&
+		    !named_sets_find(analysis_named_sets(analysis), name))
+			return set_unknown(analysis, name);
+	}
 	return NULL;
 }
 
@@ -167,195 +239,120 @@ static void narrow_by_size(const struct analysis *analysis,
 			bitmap_clear(members, id);
 }
 
-static bool needs_patterns(const struct set_query *query)
-{
-	return query->signature_choice == SIGNATURE_PATTERN ||
-	       query->signature_choice == SIGNATURE_NEITHER;
-}
-
-static void narrow_by_pattern(const struct analysis *analysis,
-			      const struct set_query *query,
-			      struct bitmap *members)
-{
-	const struct patterns *patterns = analysis_patterns(analysis);
-	bool named = query->signature_choice == SIGNATURE_PATTERN;
-
-	bitmap_for_each(number, members) {
-		allocation_id id = (allocation_id)number;
-		pattern_number pattern = patterns_of(patterns, id);
-		bool taken = named ? pattern == query->pattern
-				   : pattern == NO_PATTERN &&
-					     !analysis_signature(analysis, id);
-
-		if (!taken)
-			bitmap_clear(members, id);
-	}
-}
-
-/* Whether a used allocation has that signature. */
-static bool is_borne(const struct analysis *analysis, uint64_t signature)
-{
-	const struct bitmap *used = allocation_used(analysis_index(analysis));
-
-	bitmap_for_each(id, used)
-		if (analysis_signature(analysis, (allocation_id)id) ==
-		    signature)
-			return true;
-	return false;
-}
-
-/* A signature that nothing has is mistyped; 0 members would hide that. */
-static struct error *narrow_to_signature(const struct analysis *analysis,
-					 uint64_t signature,
-					 struct bitmap *members)
-{
-	bool any = false;
-
-	bitmap_for_each(id, members) {
-		if (analysis_signature(analysis, (allocation_id)id) ==
-		    signature)
-			any = true;
-		else
-			bitmap_clear(members, id);
-	}
-	if (any || signature == 0 || is_borne(analysis, signature))
-		return NULL;
-	return error_create(ERROR_USAGE,
-			    "no allocation has the signature %" PRIx64,
-			    signature);
-}
-
-static struct error *narrow_to_class(struct analysis *analysis,
-				     const char *name, struct bitmap *members)
-{
-	_cleanup_(class_filter_deinit) struct class_filter filter = { 0 };
-	struct error *error = class_filter_init(&filter, analysis, name);
-	bool any = false, taken = false;
-
-	if (error)
-		return error;
-	bitmap_for_each(id, members) {
-		uint64_t signature =
-			analysis_signature(analysis, (allocation_id)id);
-
-		error = class_filter_judge(&filter, signature, &taken);
-		if (error)
-			return error;
-		any |= taken;
-		if (!taken)
-			bitmap_clear(members, id);
-	}
-	return any ? NULL : class_filter_check(&filter, analysis);
-}
-
-static bool has_identity(const struct analysis *analysis, allocation_id id,
-			 const char *name)
-{
-	struct identity identity;
-
-	return analysis_identity(analysis, id, &identity) &&
-	       strcmp(identity.name, name) == 0;
-}
-
-/* The same for identity words; returns whether any allocation has that one. */
-static bool narrow_to_identity(const struct analysis *analysis,
-			       const char *name, struct bitmap *members)
-{
-	const struct bitmap *used = allocation_used(analysis_index(analysis));
-	bool any = false;
-
-	bitmap_for_each(id, members) {
-		if (has_identity(analysis, (allocation_id)id, name))
-			any = true;
-		else
-			bitmap_clear(members, id);
-	}
-	for (size_t id = bitmap_next(used, 0); !any && id < used->count;
-	     id = bitmap_next(used, id + 1))
-		any = has_identity(analysis, (allocation_id)id, name);
-	return any;
-}
-
-/* A name is one of a signature, or else of an identity word. */
-static struct error *narrow_to_name(struct analysis *analysis, const char *word,
-				    struct bitmap *members)
-{
-	_cleanup_(bitmap_deinit) struct bitmap all = { 0 };
-	_cleanup_(free) char *name = short_name(word);
-	struct error *error =
-		bitmap_init(&all, members->count, analysis_account(analysis));
-
-	if (!name && !error)
-		error = &error_no_memory;
-	if (error)
-		return error;
-	bitmap_copy(&all, members);
-	error = narrow_to_class(analysis, word, members);
-	if (!error || error_code(error) != ERROR_USAGE)
-		return error;
-	bitmap_copy(members, &all);
-	if (!narrow_to_identity(analysis, name, members))
-		return error;
-	error_destroy(error);
-	return NULL;
-}
-
-/* "Bed" and "c0de" may be classes, too. */
-static bool is_named(const struct analysis *analysis,
-		     const struct set_query *query)
-{
-	return query->signature_choice == SIGNATURE_NAMED ||
-	       (isalpha((unsigned char)query->signature_word[0]) &&
-		!is_borne(analysis, query->signature));
-}
-
-static struct error *narrow_by_signature(struct analysis *analysis,
-					 const struct set_query *query,
-					 struct bitmap *members)
+/* Add the term's members to ret, which has none yet. */
+static struct error *select_term(struct analysis *analysis,
+				 const struct set_query *query,
+				 const struct query_term *term,
+				 struct members *ret)
 {
 	struct error *error;
 
-	if (query->signature_choice == SIGNATURE_ANY)
-		return NULL;
-	error = analysis_need(analysis, STAGE_CLASSES);
+	if (term->set->walk)
+		error = term->set->walk(analysis, &term->arguments, ret);
+	else
+		error = term->set->select(analysis, &term->arguments,
+					  &ret->set);
 	if (error)
 		return error;
-	if (needs_patterns(query)) {
-		narrow_by_pattern(analysis, query, members);
-		return NULL;
+	return kind_narrow(analysis, &term->kind, query->allow_missing,
+			   &ret->set);
+}
+
+static struct error *combine(struct analysis *analysis,
+			     const struct set_query *query,
+			     const struct query_term *term,
+			     struct members *members)
+{
+	_cleanup_(members_deinit) struct members others = { 0 };
+	struct error *error = members_init(&others, members->set.count,
+					   analysis_account(analysis));
+
+	if (!error)
+		error = select_term(analysis, query, term, &others);
+	if (error)
+		return error;
+	/* Of several sets, none tells an order of all. */
+	members->is_ordered = false;
+	switch (term->operator) {
+	case OPERATOR_OR:
+		bitmap_or(&members->set, &others.set);
+		break;
+	case OPERATOR_AND:
+		bitmap_and(&members->set, &others.set);
+		break;
+	case OPERATOR_MINUS:
+		bitmap_minus(&members->set, &others.set);
+		break;
 	}
-	if (query->signature_choice == SIGNATURE_NONE)
-		return narrow_to_signature(analysis, 0, members);
-	if (is_named(analysis, query))
-		return narrow_to_name(analysis, query->signature_word, members);
-	return narrow_to_signature(analysis, query->signature, members);
+	return NULL;
+}
+
+static struct error *select_terms(struct analysis *analysis,
+				  const struct set_query *query,
+				  struct members *members)
+{
+	struct error *error =
+		select_term(analysis, query, &query->terms[0], members);
+
+	for (size_t i = 1; !error && i < query->term_count; i++)
+		error = combine(analysis, query, &query->terms[i], members);
+	if (!error)
+		narrow_by_size(analysis, query, &members->set);
+	return error;
+}
+
+/* What a set operation makes of the set `derived`. */
+static struct error *derive(struct analysis *analysis,
+			    const struct set_query *query,
+			    const struct bitmap *members)
+{
+	struct named_sets *sets = analysis_named_sets(analysis);
+	const struct bitmap *before = named_sets_find(sets, DERIVED_SET);
+	struct bitmap after;
+	struct error *error;
+
+	if (query->operation == OPERATION_NONE)
+		return NULL;
+	error = bitmap_init(&after, members->count, analysis_account(analysis));
+	if (error)
+		return error;
+	if (query->operation == OPERATION_ASSIGN) {
+		bitmap_copy(&after, members);
+	} else if (before) {
+		bitmap_copy(&after, before);
+		bitmap_minus(&after, members);
+	}
+	return named_sets_assign(sets, DERIVED_SET, &after);
+}
+
+static struct error *need_stages(struct analysis *analysis,
+				 const struct set_query *query)
+{
+	struct error *error = check_names(analysis, query);
+
+	for (size_t i = 0; !error && i < query->term_count; i++)
+		error = analysis_need(analysis, query->terms[i].set->needs);
+	return error;
 }
 
 struct error *query_select(struct analysis *analysis,
-			   const struct set_query *query, struct bitmap *ret)
+			   const struct set_query *query, struct members *ret)
 {
-	struct bitmap members;
-	struct error *error = analysis_need(analysis, query->set->needs);
+	_cleanup_(members_deinit) struct members members = { 0 };
+	struct error *error = need_stages(analysis, query);
 
-	if (!error && needs_patterns(query))
-		error = analysis_need(analysis, STAGE_PATTERNS);
+	if (!error)
+		error = members_init(&members,
+				     allocation_count(analysis_index(analysis)),
+				     analysis_account(analysis));
+	if (!error)
+		error = select_terms(analysis, query, &members);
+	if (!error)
+		error = derive(analysis, query, &members.set);
 	if (error)
 		return error;
-	error = bitmap_init(&members,
-			    allocation_count(analysis_index(analysis)),
-			    analysis_account(analysis));
-	if (error)
-		return error;
-	error = query->set->select(analysis, query->address, &members);
-	if (!error) {
-		narrow_by_size(analysis, query, &members);
-		error = narrow_by_signature(analysis, query, &members);
-	}
-	if (error) {
-		bitmap_deinit(&members);
-		return error;
-	}
 	*ret = members;
+	members = (struct members){ 0 };
 	return NULL;
 }
 
@@ -373,11 +370,13 @@ struct error *query_collect(struct analysis *analysis,
 			    const struct set_query *query, struct ranges *ret)
 {
 	struct ranges ranges = { 0 };
+	const struct set_arguments *arguments = &query->terms[0].arguments;
 	struct error *error = analysis_need(analysis, query->set->needs);
 	size_t count = 0;
 
 	if (!error)
-		error = query->set->ranges->collect(analysis, &ranges);
+		error = query->set->ranges->collect(analysis, arguments,
+						    &ranges);
 	if (error) {
 		ranges_deinit(&ranges);
 		return error;

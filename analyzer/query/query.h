@@ -1,51 +1,66 @@
 /*
  * A set as a command asks for it: which one, narrowed how, in what order.
  *
- *	incoming 55d0c0ffee10 app::Session --min-size 20 --sort-by bytes
- *	set      address      signature    size          order
+ *	incoming 55d0c0ffee10 app::Session minus big --min-size 20
+ *	set      argument     kind         next term size
  *
- * It is applied from left to right: the set, then sizes, then the signature.
- * What later comes to narrow or extend a set comes behind these.
+ * A term is a set with its arguments and a kind. Terms are combined from left
+ * to right by `and`, `or` and `minus`. What comes of that is narrowed by size,
+ * by counts of references and by a sample, and then extended, in this order.
  */
 #ifndef ANALYZER_QUERY_QUERY_H
 #define ANALYZER_QUERY_QUERY_H
 
+#include "analyzer/query/kind.h"
 #include "analyzer/query/set.h"
 
-enum signature_choice {
-	SIGNATURE_ANY,
-	SIGNATURE_NONE,
-	SIGNATURE_GIVEN,
-	SIGNATURE_NAMED,   /* of a class, or of one derived from it */
-	SIGNATURE_PATTERN, /* of that pattern, whatever its signature */
-	SIGNATURE_NEITHER, /* without a signature and a pattern */
+enum set_operator { OPERATOR_OR, OPERATOR_AND, OPERATOR_MINUS };
+
+struct query_term {
+	enum set_operator operator; /* with what is left of it */
+	const struct set *set;
+	struct set_arguments arguments;
+	size_t argument_count; /* of those given */
+	struct kind kind;
 };
 
-enum sort_key { SORT_DEFAULT, SORT_ADDRESS, SORT_COUNT, SORT_BYTES };
+enum sort_key {
+	SORT_DEFAULT,
+	SORT_ADDRESS,
+	SORT_COUNT,
+	SORT_BYTES,
+	SORT_RETAINED
+};
 
-/* All zero: nothing asked for yet. */
+/* What becomes of the set `derived` with the members. */
+enum set_operation { OPERATION_NONE, OPERATION_ASSIGN, OPERATION_SUBTRACT };
+
+/* All zero: nothing asked for yet. Words are borrowed. */
 struct set_query {
-	const struct set *set;
-	uint64_t address;
-	enum signature_choice signature_choice;
-	uint64_t signature;
-	const char *signature_word; /* as it was typed; borrowed */
+	struct query_term *terms;
+	size_t term_count;
+	const struct set *set; /* of the first term; NULL: none yet */
 	uint64_t minimum_size;
 	uint64_t maximum_size;
 	enum sort_key sort;
 	uint64_t limit; /* of members, or lines of a summary; 0: none */
-	bool has_address, has_maximum;
-	pattern_number pattern;
-	bool full_names; /* not short_name()'s */
+	enum set_operation operation;
+	bool has_maximum;
+	bool full_names;    /* not short_name()'s */
+	bool allow_missing; /* kinds that nothing is of are no mistake */
 };
 
-/* Take the next word: the set, its address, the signature. */
+void set_query_deinit(struct set_query *query);
+DEFINE_DEINIT(set_query_deinit, struct set_query)
+
+/* Take the next word: a set, its arguments, a kind, an operator. */
 struct error *query_take_word(struct set_query *query, const char *word);
 struct error *query_take_size(struct set_query *query, const char *word);
 struct error *query_take_minimum(struct set_query *query, const char *word);
 struct error *query_take_maximum(struct set_query *query, const char *word);
 struct error *query_take_sort(struct set_query *query, const char *word);
 struct error *query_take_limit(struct set_query *query, const char *word);
+struct error *query_take_operation(struct set_query *query, const char *word);
 
 /* Complain about what is missing, once all words were taken. */
 struct error *query_check(const struct set_query *query);
@@ -58,11 +73,11 @@ static inline bool query_takes_size(const struct set_query *query,
 }
 
 /*
- * The allocations asked for, in ret, which is initialised. Builds what the set
- * needs. The limit is left to those who show them.
+ * The allocations asked for, in ret, which is initialised. Builds what the sets
+ * need. The limit is left to those who show them.
  */
 struct error *query_select(struct analysis *analysis,
-			   const struct set_query *query, struct bitmap *ret);
+			   const struct set_query *query, struct members *ret);
 
 /* The ranges asked for, in their order, the limit not applied. */
 struct error *query_collect(struct analysis *analysis,

@@ -34,6 +34,7 @@ static void report_thread(struct report *report, const struct program *program,
 }
 
 static struct error *stacks_collect(struct analysis *analysis,
+				    const struct set_arguments *arguments,
 				    struct ranges *ret)
 {
 	static const char *const groups[] = {
@@ -86,6 +87,7 @@ const struct range_kind range_kind_stacks = {
 };
 
 static struct error *threads_collect(struct analysis *analysis,
+				     const struct set_arguments *arguments,
 				     struct ranges *ret)
 {
 	const struct program *program = analysis_program(analysis);
@@ -155,6 +157,7 @@ const struct range_kind range_kind_threads = {
 };
 
 static struct error *modules_collect(struct analysis *analysis,
+				     const struct set_arguments *arguments,
 				     struct ranges *ret)
 {
 	const struct program *program = analysis_program(analysis);
@@ -238,6 +241,7 @@ static void count_region(const struct allocation_index *index,
 }
 
 static struct error *arenas_collect(struct analysis *analysis,
+				    const struct set_arguments *arguments,
 				    struct ranges *ret)
 {
 	const struct allocation_index *index = analysis_index(analysis);

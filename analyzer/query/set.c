@@ -5,7 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-static struct error *select_all(struct analysis *analysis, uint64_t address,
+static struct error *select_all(struct analysis *analysis,
+				const struct set_arguments *arguments,
 				struct bitmap *ret)
 {
 	size_t words = bitmap_word_count(ret);
@@ -17,36 +18,41 @@ static struct error *select_all(struct analysis *analysis, uint64_t address,
 	return NULL;
 }
 
-static struct error *select_used(struct analysis *analysis, uint64_t address,
+static struct error *select_used(struct analysis *analysis,
+				 const struct set_arguments *arguments,
 				 struct bitmap *ret)
 {
 	bitmap_copy(ret, allocation_used(analysis_index(analysis)));
 	return NULL;
 }
 
-static struct error *select_free(struct analysis *analysis, uint64_t address,
+static struct error *select_free(struct analysis *analysis,
+				 const struct set_arguments *arguments,
 				 struct bitmap *ret)
 {
-	select_all(analysis, address, ret);
+	select_all(analysis, arguments, ret);
 	bitmap_minus(ret, allocation_used(analysis_index(analysis)));
 	return NULL;
 }
 
 static struct error *select_threadcached(struct analysis *analysis,
-					 uint64_t address, struct bitmap *ret)
+					 const struct set_arguments *arguments,
+					 struct bitmap *ret)
 {
 	bitmap_copy(ret, allocation_cached(analysis_index(analysis)));
 	return NULL;
 }
 
 static struct error *select_anchored(struct analysis *analysis,
-				     uint64_t address, struct bitmap *ret)
+				     const struct set_arguments *arguments,
+				     struct bitmap *ret)
 {
 	bitmap_copy(ret, analysis_anchored(analysis));
 	return NULL;
 }
 
-static struct error *select_leaked(struct analysis *analysis, uint64_t address,
+static struct error *select_leaked(struct analysis *analysis,
+				   const struct set_arguments *arguments,
 				   struct bitmap *ret)
 {
 	bitmap_copy(ret, analysis_leaked(analysis));
@@ -58,7 +64,8 @@ static struct error *select_leaked(struct analysis *analysis, uint64_t address,
  * enough to look at what the leaked ones refer to.
  */
 struct error *set_select_unreferenced(struct analysis *analysis,
-				      uint64_t address, struct bitmap *ret)
+				      const struct set_arguments *arguments,
+				      struct bitmap *ret)
 {
 	const struct bitmap *leaked = analysis_leaked(analysis);
 	const struct graph *graph = analysis_graph(analysis);
@@ -73,7 +80,8 @@ struct error *set_select_unreferenced(struct analysis *analysis,
 	return NULL;
 }
 
-struct error *set_select_leakroots(struct analysis *analysis, uint64_t address,
+struct error *set_select_leakroots(struct analysis *analysis,
+				   const struct set_arguments *arguments,
 				   struct bitmap *ret)
 {
 	const struct leaks *leaks = analysis_leaks(analysis);
@@ -90,32 +98,33 @@ static void add_targets(struct analysis *analysis, enum root_kind kind,
 }
 
 static struct error *select_anchorpoints(struct analysis *analysis,
-					 uint64_t address, struct bitmap *ret)
+					 const struct set_arguments *arguments,
+					 struct bitmap *ret)
 {
 	for (enum root_kind kind = 0; kind < ROOT_KINDS; kind++)
 		add_targets(analysis, kind, ret);
 	return NULL;
 }
 
-static struct error *select_staticanchorpoints(struct analysis *analysis,
-					       uint64_t address,
-					       struct bitmap *ret)
+static struct error *select_staticanchorpoints(
+	struct analysis *analysis, const struct set_arguments *arguments,
+	struct bitmap *ret)
 {
 	add_targets(analysis, ROOT_STATIC, ret);
 	return NULL;
 }
 
-static struct error *select_stackanchorpoints(struct analysis *analysis,
-					      uint64_t address,
-					      struct bitmap *ret)
+static struct error *select_stackanchorpoints(
+	struct analysis *analysis, const struct set_arguments *arguments,
+	struct bitmap *ret)
 {
 	add_targets(analysis, ROOT_STACK, ret);
 	return NULL;
 }
 
-static struct error *select_registeranchorpoints(struct analysis *analysis,
-						 uint64_t address,
-						 struct bitmap *ret)
+static struct error *select_registeranchorpoints(
+	struct analysis *analysis, const struct set_arguments *arguments,
+	struct bitmap *ret)
 {
 	add_targets(analysis, ROOT_REGISTER, ret);
 	return NULL;
@@ -132,21 +141,23 @@ static struct error *add_anchored_by(struct analysis *analysis,
 	return error;
 }
 
-static struct error *select_staticanchored(struct analysis *analysis,
-					   uint64_t address, struct bitmap *ret)
+static struct error *select_staticanchored(
+	struct analysis *analysis, const struct set_arguments *arguments,
+	struct bitmap *ret)
 {
 	return add_anchored_by(analysis, ROOT_STATIC, ret);
 }
 
 static struct error *select_stackanchored(struct analysis *analysis,
-					  uint64_t address, struct bitmap *ret)
+					  const struct set_arguments *arguments,
+					  struct bitmap *ret)
 {
 	return add_anchored_by(analysis, ROOT_STACK, ret);
 }
 
-static struct error *select_registeranchored(struct analysis *analysis,
-					     uint64_t address,
-					     struct bitmap *ret)
+static struct error *select_registeranchored(
+	struct analysis *analysis, const struct set_arguments *arguments,
+	struct bitmap *ret)
 {
 	return add_anchored_by(analysis, ROOT_REGISTER, ret);
 }
@@ -163,17 +174,17 @@ static struct error *take_static_away(struct analysis *analysis,
 	return error;
 }
 
-static struct error *select_threadonlyanchored(struct analysis *analysis,
-					       uint64_t address,
-					       struct bitmap *ret)
+static struct error *select_threadonlyanchored(
+	struct analysis *analysis, const struct set_arguments *arguments,
+	struct bitmap *ret)
 {
 	bitmap_copy(ret, analysis_anchored(analysis));
 	return take_static_away(analysis, ret);
 }
 
-static struct error *select_threadonlyanchorpoints(struct analysis *analysis,
-						   uint64_t address,
-						   struct bitmap *ret)
+static struct error *select_threadonlyanchorpoints(
+	struct analysis *analysis, const struct set_arguments *arguments,
+	struct bitmap *ret)
 {
 	add_targets(analysis, ROOT_STACK, ret);
 	add_targets(analysis, ROOT_REGISTER, ret);
@@ -194,10 +205,12 @@ struct error *set_find_allocation(const struct analysis *analysis,
 }
 
 static struct error *select_allocation(struct analysis *analysis,
-				       uint64_t address, struct bitmap *ret)
+				       const struct set_arguments *arguments,
+				       struct bitmap *ret)
 {
 	allocation_id id = NO_ALLOCATION;
-	struct error *error = set_find_allocation(analysis, address, &id);
+	struct error *error =
+		set_find_allocation(analysis, arguments->values[0], &id);
 
 	if (!error)
 		bitmap_set(ret, id);
@@ -221,10 +234,11 @@ static struct error *add_edges(struct analysis *analysis,
 }
 
 static struct error *select_outgoing(struct analysis *analysis,
-				     uint64_t address, struct bitmap *ret)
+				     const struct set_arguments *arguments,
+				     struct bitmap *ret)
 {
-	struct error *error =
-		add_edges(analysis, analysis_graph(analysis), address, ret);
+	struct error *error = add_edges(analysis, analysis_graph(analysis),
+					arguments->values[0], ret);
 
 	if (!error)
 		bitmap_and(ret, allocation_used(analysis_index(analysis)));
@@ -232,10 +246,11 @@ static struct error *select_outgoing(struct analysis *analysis,
 }
 
 static struct error *select_freeoutgoing(struct analysis *analysis,
-					 uint64_t address, struct bitmap *ret)
+					 const struct set_arguments *arguments,
+					 struct bitmap *ret)
 {
-	struct error *error =
-		add_edges(analysis, analysis_graph(analysis), address, ret);
+	struct error *error = add_edges(analysis, analysis_graph(analysis),
+					arguments->values[0], ret);
 
 	if (!error)
 		bitmap_minus(ret, allocation_used(analysis_index(analysis)));
@@ -243,9 +258,11 @@ static struct error *select_freeoutgoing(struct analysis *analysis,
 }
 
 static struct error *select_incoming(struct analysis *analysis,
-				     uint64_t address, struct bitmap *ret)
+				     const struct set_arguments *arguments,
+				     struct bitmap *ret)
 {
-	return add_edges(analysis, analysis_incoming(analysis), address, ret);
+	return add_edges(analysis, analysis_incoming(analysis),
+			 arguments->values[0], ret);
 }
 
 /* Whether an aligned word of the allocation has that value. */
@@ -264,13 +281,15 @@ static bool holds_word(const struct analysis *analysis, allocation_id id,
 }
 
 static struct error *select_exactincoming(struct analysis *analysis,
-					  uint64_t address, struct bitmap *ret)
+					  const struct set_arguments *arguments,
+					  struct bitmap *ret)
 {
 	allocation_id id = NO_ALLOCATION;
-	struct error *error = set_find_allocation(analysis, address, &id);
+	struct error *error =
+		set_find_allocation(analysis, arguments->values[0], &id);
 
 	if (!error)
-		error = select_incoming(analysis, address, ret);
+		error = select_incoming(analysis, arguments, ret);
 	if (error)
 		return error;
 	bitmap_for_each(referrer, ret)
@@ -280,72 +299,106 @@ static struct error *select_exactincoming(struct analysis *analysis,
 	return NULL;
 }
 
+static struct error *select_derived(struct analysis *analysis,
+				    const struct set_arguments *arguments,
+				    struct bitmap *ret)
+{
+	const struct bitmap *members =
+		named_sets_find(analysis_named_sets(analysis), DERIVED_SET);
+
+	if (members)
+		bitmap_copy(ret, members);
+	return NULL;
+}
+
+static struct error *select_named(struct analysis *analysis,
+				  const struct set_arguments *arguments,
+				  struct bitmap *ret)
+{
+	const struct bitmap *members =
+		named_sets_find(analysis_named_sets(analysis), arguments->name);
+
+	if (!members)
+		return set_unknown(analysis, arguments->name);
+	bitmap_copy(ret, members);
+	return NULL;
+}
+
+const struct set set_named = {
+	.name = "a set of your own",
+	.summary = "what 'let' gave that name to",
+	.needs = STAGE_HEAP,
+	.select = select_named,
+};
+
 static const struct set sets[] = {
-	{ "allocations", "all allocations, used and free", false, STAGE_HEAP,
+	{ "allocations", "all allocations, used and free", NULL, STAGE_HEAP,
 	  select_all, NULL },
-	{ "used", "allocations in use", false, STAGE_HEAP, select_used, NULL },
-	{ "free", "free allocations, those in threads' caches included", false,
+	{ "used", "allocations in use", NULL, STAGE_HEAP, select_used, NULL },
+	{ "free", "free allocations, those in threads' caches included", NULL,
 	  STAGE_HEAP, select_free, NULL },
-	{ "threadcached", "free allocations in the caches of threads", false,
+	{ "threadcached", "free allocations in the caches of threads", NULL,
 	  STAGE_HEAP, select_threadcached, NULL },
-	{ "anchored", "used allocations that a root leads to", false,
+	{ "anchored", "used allocations that a root leads to", NULL,
 	  STAGE_REACHABILITY, select_anchored, NULL },
-	{ "leaked", "used allocations that no root leads to", false,
+	{ "leaked", "used allocations that no root leads to", NULL,
 	  STAGE_REACHABILITY, select_leaked, NULL },
 	{ "unreferenced",
-	  "leaked allocations that no other used allocation refers to", false,
+	  "leaked allocations that no other used allocation refers to", NULL,
 	  STAGE_REACHABILITY, set_select_unreferenced, NULL },
 	{ "leakroots",
 	  "the leaked allocations, or rings of them, that all others hang on",
-	  false, STAGE_LEAKS, set_select_leakroots, NULL },
-	{ "anchorpoints", "allocations that a root refers to directly", false,
+	  NULL, STAGE_LEAKS, set_select_leakroots, NULL },
+	{ "anchorpoints", "allocations that a root refers to directly", NULL,
 	  STAGE_ROOTS, select_anchorpoints, NULL },
 	{ "staticanchorpoints",
-	  "allocations that static memory refers to directly", false,
+	  "allocations that static memory refers to directly", NULL,
 	  STAGE_ROOTS, select_staticanchorpoints, NULL },
 	{ "stackanchorpoints", "allocations that a stack refers to directly",
-	  false, STAGE_ROOTS, select_stackanchorpoints, NULL },
+	  NULL, STAGE_ROOTS, select_stackanchorpoints, NULL },
 	{ "registeranchorpoints",
-	  "allocations that a register refers to directly", false, STAGE_ROOTS,
+	  "allocations that a register refers to directly", NULL, STAGE_ROOTS,
 	  select_registeranchorpoints, NULL },
 	{ "threadonlyanchorpoints",
 	  "allocations that a stack or register refers to directly, and to "
 	  "which no static memory leads",
-	  false, STAGE_REACHABILITY, select_threadonlyanchorpoints, NULL },
-	{ "staticanchored", "allocations that static memory leads to", false,
+	  NULL, STAGE_REACHABILITY, select_threadonlyanchorpoints, NULL },
+	{ "staticanchored", "allocations that static memory leads to", NULL,
 	  STAGE_REACHABILITY, select_staticanchored, NULL },
-	{ "stackanchored", "allocations that a stack leads to", false,
+	{ "stackanchored", "allocations that a stack leads to", NULL,
 	  STAGE_REACHABILITY, select_stackanchored, NULL },
-	{ "registeranchored", "allocations that a register leads to", false,
+	{ "registeranchored", "allocations that a register leads to", NULL,
 	  STAGE_REACHABILITY, select_registeranchored, NULL },
 	{ "threadonlyanchored",
-	  "allocations that only stacks and registers lead to", false,
+	  "allocations that only stacks and registers lead to", NULL,
 	  STAGE_REACHABILITY, select_threadonlyanchored, NULL },
-	{ "allocation", "the allocation that the address is in", true,
+	{ "allocation", "the allocation that the address is in", "ADDRESS",
 	  STAGE_HEAP, select_allocation, NULL },
 	{ "incoming", "used allocations that refer to the one at the address",
-	  true, STAGE_INCOMING, select_incoming, NULL },
+	  "ADDRESS", STAGE_INCOMING, select_incoming, NULL },
 	{ "exactincoming",
 	  "used allocations that refer to the start of the one at the address",
-	  true, STAGE_INCOMING, select_exactincoming, NULL },
+	  "ADDRESS", STAGE_INCOMING, select_exactincoming, NULL },
 	{ "outgoing", "used allocations that the one at the address refers to",
-	  true, STAGE_GRAPH, select_outgoing, NULL },
+	  "ADDRESS", STAGE_GRAPH, select_outgoing, NULL },
 	{ "freeoutgoing",
-	  "free allocations that the one at the address refers to", true,
+	  "free allocations that the one at the address refers to", "ADDRESS",
 	  STAGE_GRAPH, select_freeoutgoing, NULL },
-	{ "stacks", "the stacks of threads", false, STAGE_PROGRAM, NULL,
+	{ DERIVED_SET, "what was put there by --set-operation", NULL,
+	  STAGE_HEAP, select_derived, NULL },
+	{ "stacks", "the stacks of threads", NULL, STAGE_PROGRAM, NULL,
 	  &range_kind_stacks },
-	{ "threads", "threads, each as its stack", false, STAGE_DEBUG, NULL,
+	{ "threads", "threads, each as its stack", NULL, STAGE_DEBUG, NULL,
 	  &range_kind_threads },
-	{ "modules", "the program and its libraries", false, STAGE_PROGRAM,
-	  NULL, &range_kind_modules },
-	{ "arenas", "the arenas of the allocators", false, STAGE_HEAP, NULL,
+	{ "modules", "the program and its libraries", NULL, STAGE_PROGRAM, NULL,
+	  &range_kind_modules },
+	{ "arenas", "the arenas of the allocators", NULL, STAGE_HEAP, NULL,
 	  &range_kind_arenas },
-	{ "writable", "memory that can be written", false, STAGE_PROGRAM, NULL,
+	{ "writable", "memory that can be written", NULL, STAGE_PROGRAM, NULL,
 	  &range_kind_writable },
 	{ "readonly", "memory that can be read, but not written or executed",
-	  false, STAGE_PROGRAM, NULL, &range_kind_readonly },
-	{ "signatures", "what first words of used allocations point to", false,
+	  NULL, STAGE_PROGRAM, NULL, &range_kind_readonly },
+	{ "signatures", "what first words of used allocations point to", NULL,
 	  STAGE_CLASSES, NULL, &range_kind_signatures },
 };
 
@@ -354,22 +407,41 @@ const struct set *set_at(size_t number)
 	return number < sizeof(sets) / sizeof(*sets) ? &sets[number] : NULL;
 }
 
-static const char *set_name(const void *data, size_t number)
+size_t set_argument_count(const struct set *set)
 {
-	const struct set *set = set_at(number);
+	const char *word = set->arguments;
+	size_t count = 0;
 
-	return set ? set->name : NULL;
+	for (; word; word = strchr(word + 1, ' '))
+		count++;
+	return count;
 }
 
-struct error *set_find(const char *name, const struct set **ret)
+/* Those of the table, then those that the user named. */
+static const char *set_name(const void *data, size_t number)
+{
+	const struct analysis *analysis = data;
+	const size_t count = sizeof(sets) / sizeof(*sets);
+
+	if (number < count)
+		return sets[number].name;
+	return analysis ? named_sets_name(analysis_named_sets(analysis),
+					  number - count)
+			: NULL;
+}
+
+const struct set *set_find(const char *name)
 {
 	const struct set *set;
 
-	for (size_t i = 0; (set = set_at(i)) != NULL; i++) {
-		if (strcmp(set->name, name) == 0) {
-			*ret = set;
-			return NULL;
-		}
-	}
-	return error_unknown("set", name, nearest_word(name, set_name, NULL));
+	for (size_t i = 0; (set = set_at(i)) != NULL; i++)
+		if (strcmp(set->name, name) == 0)
+			return set;
+	return NULL;
+}
+
+struct error *set_unknown(const struct analysis *analysis, const char *name)
+{
+	return error_unknown("set", name,
+			     nearest_word(name, set_name, analysis));
 }

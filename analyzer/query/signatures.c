@@ -176,6 +176,7 @@ static struct error *add_ranges(struct classes *classes,
 }
 
 static struct error *signatures_collect(struct analysis *analysis,
+					const struct set_arguments *arguments,
 					struct ranges *ret)
 {
 	_cleanup_(tally_table_deinit) struct tally_table signatures = { 0 };

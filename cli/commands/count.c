@@ -16,16 +16,16 @@ static struct error *count_run(struct analysis *analysis, const void *arguments,
 			       struct report *report)
 {
 	const struct selection *selection = arguments;
-	_cleanup_(bitmap_deinit) struct bitmap members = { 0 };
+	_cleanup_(members_deinit) struct members members = { 0 };
 	struct error *error;
 
 	if (selection->query.set->ranges)
 		return count_ranges(analysis, &selection->query, report);
 	error = query_select(analysis, &selection->query, &members);
 	if (!error)
-		rows_total(
-			report, rows_noun(&selection->query),
-			allocations_total(analysis_index(analysis), &members));
+		rows_total(report, rows_noun(&selection->query),
+			   allocations_total(analysis_index(analysis),
+					     &members.set));
 	return error;
 }
 
@@ -38,6 +38,7 @@ const struct command command_count = {
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = selection_parse,
 	.arguments_size = sizeof(struct selection),
+	.release = selection_release,
 	.needs = STAGE_IMAGE,
 	.needs_analysis = true,
 	.run = count_run,

@@ -35,6 +35,7 @@ const struct command command_describe = {
 	.options = contents_options,
 	.parse = selection_or_address_parse,
 	.arguments_size = sizeof(struct selection),
+	.release = selection_release,
 	.needs = STAGE_REACHABILITY,
 	.needs_analysis = true,
 	.run = describe_run,

@@ -20,7 +20,7 @@ static struct error *enumerate_allocations(struct analysis *analysis,
 					   const struct set_query *query,
 					   struct report *report)
 {
-	_cleanup_(bitmap_deinit) struct bitmap members = { 0 };
+	_cleanup_(members_deinit) struct members members = { 0 };
 	struct enumeration enumeration = { .report = report };
 	struct error *error = query_select(analysis, query, &members);
 
@@ -78,6 +78,7 @@ const struct command command_enumerate = {
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = selection_parse,
 	.arguments_size = sizeof(struct selection),
+	.release = selection_release,
 	.needs = STAGE_IMAGE,
 	.needs_analysis = true,
 	.run = enumerate_run,

@@ -45,6 +45,7 @@ const struct command command_explain = {
 	.options = contents_options,
 	.parse = selection_or_address_parse,
 	.arguments_size = sizeof(struct selection),
+	.release = selection_release,
 	.needs = STAGE_LEAKS,
 	.needs_analysis = true,
 	.run = explain_run,

@@ -134,8 +134,8 @@ static void write_set_entry(struct report *report, const struct set *set)
 {
 	_cleanup_(free) char *usage = NULL;
 
-	if (asprintf(&usage, "%s%s", set->name,
-		     set->takes_address ? " ADDRESS" : "") < 0) {
+	if (asprintf(&usage, "%s%s%s", set->name, set->arguments ? " " : "",
+		     set->arguments ? set->arguments : "") < 0) {
 		usage = NULL;
 		return;
 	}

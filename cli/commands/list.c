@@ -15,6 +15,7 @@ const struct command command_list = {
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = selection_parse,
 	.arguments_size = sizeof(struct selection),
+	.release = selection_release,
 	.needs = STAGE_IMAGE,
 	.needs_analysis = true,
 	.run = list_run,

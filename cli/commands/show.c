@@ -17,6 +17,7 @@ const struct command command_show = {
 	.options = contents_options,
 	.parse = selection_parse,
 	.arguments_size = sizeof(struct selection),
+	.release = selection_release,
 	.needs = STAGE_IMAGE,
 	.needs_analysis = true,
 	.run = show_run,

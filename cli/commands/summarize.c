@@ -105,7 +105,8 @@ static struct error *summarize_run(struct analysis *analysis,
 	const struct selection *selection = arguments;
 	const struct set_query *query = &selection->query;
 
-	if (query->set->select == set_select_leakroots)
+	if (query->term_count == 1 &&
+	    query->set->select == set_select_leakroots)
 		return summarize_leak_roots(analysis, query, report);
 	if (query->set->ranges)
 		return summarize_ranges(analysis, query, report);
@@ -129,6 +130,7 @@ const struct command command_summarize = {
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = selection_parse,
 	.arguments_size = sizeof(struct selection),
+	.release = selection_release,
 	.needs = STAGE_IMAGE,
 	.needs_analysis = true,
 	.run = summarize_run,

@@ -50,16 +50,16 @@ static bool see(void *data, allocation_id id)
 }
 
 /* All with an even id. */
-static void fill(struct analysis *analysis, struct bitmap *members)
+static void fill(struct analysis *analysis, struct members *members)
 {
-	assert_no_error(bitmap_init(members, COUNT, &analysis->account));
+	assert_no_error(members_init(members, COUNT, &analysis->account));
 	for (size_t id = 0; id < COUNT; id += 2)
-		bitmap_set(members, id);
+		bitmap_set(&members->set, id);
 }
 
 static void visit_with(struct set_query query, struct seen *seen)
 {
-	_cleanup_(bitmap_deinit) struct bitmap members = { 0 };
+	_cleanup_(members_deinit) struct members members = { 0 };
 	struct analysis analysis = { 0 };
 	size_t used;
 
@@ -131,7 +131,7 @@ static void test_visit_ends_when_told_to(void **state)
 
 static void test_interrupt_ends_the_visit(void **state)
 {
-	_cleanup_(bitmap_deinit) struct bitmap members = { 0 };
+	_cleanup_(members_deinit) struct members members = { 0 };
 	struct analysis analysis = { .progress.interrupted = true };
 	const struct set_query query = { .sort = SORT_BYTES };
 	struct seen seen = { 0 };

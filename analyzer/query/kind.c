@@ -1,0 +1,275 @@
+#include "analyzer/query/kind.h"
+
+#include "analyzer/base/text.h"
+#include "analyzer/classify/short_name.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+static const char *pattern_name_of(const void *data, size_t number)
+{
+	return pattern_name_at(number);
+}
+
+/* The word behind %. */
+static struct error *parse_pattern(const char *name, struct kind *kind)
+{
+	kind->choice = KIND_PATTERN;
+	kind->pattern = pattern_find(name);
+	if (kind->pattern != NO_PATTERN)
+		return NULL;
+	return error_unknown("pattern", name,
+			     nearest_word(name, pattern_name_of, NULL));
+}
+
+struct error *kind_parse(const char *word, struct kind *ret)
+{
+	struct kind kind = { .word = word };
+	struct error *error = NULL;
+
+	if (word[0] == '\0') {
+		kind.choice = KIND_ANY;
+	} else if (strcmp(word, "-") == 0) {
+		kind.choice = KIND_NONE;
+	} else if (strcmp(word, "?") == 0) {
+		kind.choice = KIND_NEITHER;
+	} else if (word[0] == '%') {
+		error = parse_pattern(word + 1, &kind);
+	} else if (is_address(word)) {
+		kind.choice = KIND_SIGNATURE;
+		error = parse_address(word, &kind.signature);
+	} else {
+		kind.choice = KIND_NAMED;
+	}
+	if (!error)
+		*ret = kind;
+	return error;
+}
+
+static bool has_identity(const struct analysis *analysis, allocation_id id,
+			 const char *name)
+{
+	struct identity identity;
+
+	return analysis_identity(analysis, id, &identity) &&
+	       strcmp(identity.name, name) == 0;
+}
+
+/* Whether a used allocation has that signature. */
+static bool is_borne(const struct analysis *analysis, uint64_t signature)
+{
+	const struct bitmap *used = allocation_used(analysis_index(analysis));
+
+	bitmap_for_each(id, used)
+		if (analysis_signature(analysis, (allocation_id)id) ==
+		    signature)
+			return true;
+	return false;
+}
+
+/* Whether a used allocation has an identity word of that name. */
+static bool is_identity(const struct analysis *analysis, const char *name)
+{
+	const struct bitmap *used = allocation_used(analysis_index(analysis));
+
+	bitmap_for_each(id, used)
+		if (has_identity(analysis, (allocation_id)id, name))
+			return true;
+	return false;
+}
+
+/* "Bed" and "c0de" may be classes, too. */
+static bool may_be_name(const struct kind *kind)
+{
+	return isalpha((unsigned char)kind->word[0]);
+}
+
+/*
+ * What a name means is asked of all used allocations only where none was found
+ * to be of it: what is missing is mistyped, and 0 members would hide that.
+ */
+static struct error *check_name(struct kind_test *test)
+{
+	struct error *error = class_filter_check(&test->filter, test->analysis);
+	char *name;
+
+	if (!error || error_code(error) != ERROR_USAGE)
+		return error;
+	name = strdup(test->filter.name);
+	if (!name) {
+		error_destroy(error);
+		return &error_no_memory;
+	}
+	if (!is_identity(test->analysis, name)) {
+		free(name);
+		return error;
+	}
+	test->identity = name;
+	error_destroy(error);
+	return NULL;
+}
+
+static struct error *check_signature(const struct kind_test *test)
+{
+	uint64_t signature = test->kind.signature;
+
+	if (is_borne(test->analysis, signature))
+		return NULL;
+	return error_create(ERROR_USAGE,
+			    "no allocation has the signature %" PRIx64,
+			    signature);
+}
+
+static struct error *check(struct kind_test *test, bool allow_missing)
+{
+	struct error *error = NULL;
+
+	if (test->kind.choice == KIND_NAMED)
+		error = check_name(test);
+	else if (test->kind.choice == KIND_SIGNATURE)
+		error = check_signature(test);
+	if (error && allow_missing && error_code(error) == ERROR_USAGE) {
+		error_destroy(error);
+		error = NULL;
+	}
+	return error;
+}
+
+/* Without looking whether any allocation is of it. */
+static struct error *prepare(struct kind_test *test, struct analysis *analysis,
+			     const struct kind *kind)
+{
+	struct error *error = NULL;
+
+	*test = (struct kind_test){ .analysis = analysis, .kind = *kind };
+	if (kind->choice != KIND_ANY)
+		error = analysis_need(analysis, STAGE_CLASSES);
+	if (!error &&
+	    (kind->choice == KIND_PATTERN || kind->choice == KIND_NEITHER))
+		error = analysis_need(analysis, STAGE_PATTERNS);
+	if (error)
+		return error;
+	if (kind->choice == KIND_SIGNATURE && may_be_name(kind) &&
+	    !is_borne(analysis, kind->signature))
+		test->kind.choice = KIND_NAMED;
+	if (test->kind.choice == KIND_NAMED)
+		error = class_filter_init(&test->filter, analysis, kind->word);
+	return error;
+}
+
+struct error *kind_test_init(struct kind_test *test, struct analysis *analysis,
+			     const struct kind *kind, bool allow_missing)
+{
+	struct error *error = prepare(test, analysis, kind);
+
+	if (!error)
+		error = check(test, allow_missing);
+	if (error)
+		kind_test_deinit(test);
+	return error;
+}
+
+void kind_test_deinit(struct kind_test *test)
+{
+	if (test->kind.choice == KIND_NAMED)
+		class_filter_deinit(&test->filter);
+	free(test->identity);
+	*test = (struct kind_test){ 0 };
+}
+
+struct error *kind_test_judge(struct kind_test *test, allocation_id id,
+			      bool *ret_taken)
+{
+	const struct analysis *analysis = test->analysis;
+	const struct kind *kind = &test->kind;
+
+	switch (kind->choice) {
+	case KIND_ANY:
+		*ret_taken = true;
+		return NULL;
+	case KIND_NONE:
+		*ret_taken = analysis_signature(analysis, id) == 0;
+		return NULL;
+	case KIND_SIGNATURE:
+		*ret_taken =
+			analysis_signature(analysis, id) == kind->signature;
+		return NULL;
+	case KIND_PATTERN:
+		*ret_taken = patterns_of(analysis_patterns(analysis), id) ==
+			     kind->pattern;
+		return NULL;
+	case KIND_NEITHER:
+		*ret_taken = patterns_of(analysis_patterns(analysis), id) ==
+				     NO_PATTERN &&
+			     analysis_signature(analysis, id) == 0;
+		return NULL;
+	case KIND_NAMED:
+		if (test->identity) {
+			*ret_taken = has_identity(analysis, id, test->identity);
+			return NULL;
+		}
+		return class_filter_judge(&test->filter,
+					  analysis_signature(analysis, id),
+					  ret_taken);
+	}
+	return NULL;
+}
+
+/* Returns in ret_any whether members of that kind are left. */
+static struct error *narrow(struct kind_test *test, struct bitmap *members,
+			    bool *ret_any)
+{
+	bool taken = false;
+
+	*ret_any = false;
+	bitmap_for_each(id, members) {
+		struct error *error =
+			kind_test_judge(test, (allocation_id)id, &taken);
+
+		if (error)
+			return error;
+		*ret_any |= taken;
+		if (!taken)
+			bitmap_clear(members, id);
+	}
+	return NULL;
+}
+
+/* By an identity word, where the name turned out to be that of one. */
+static struct error *narrow_again(struct kind_test *test, bool allow_missing,
+				  const struct bitmap *all,
+				  struct bitmap *members)
+{
+	struct error *error = check(test, allow_missing);
+	bool any;
+
+	if (error || !test->identity)
+		return error;
+	bitmap_copy(members, all);
+	return narrow(test, members, &any);
+}
+
+struct error *kind_narrow(struct analysis *analysis, const struct kind *kind,
+			  bool allow_missing, struct bitmap *members)
+{
+	_cleanup_(kind_test_deinit) struct kind_test test = { 0 };
+	_cleanup_(bitmap_deinit) struct bitmap all = { 0 };
+	struct error *error;
+	bool any = true;
+
+	if (kind->choice == KIND_ANY)
+		return NULL;
+	error = prepare(&test, analysis, kind);
+	if (!error && test.kind.choice == KIND_NAMED)
+		error = bitmap_init(&all, members->count,
+				    analysis_account(analysis));
+	if (error)
+		return error;
+	if (test.kind.choice == KIND_NAMED)
+		bitmap_copy(&all, members);
+	error = narrow(&test, members, &any);
+	if (error || any)
+		return error;
+	return narrow_again(&test, allow_missing, &all, members);
+}

@@ -1,0 +1,62 @@
+/*
+ * What allocations are, as a word of the command language asks for it.
+ *
+ *	app::Session	of that class, or of one derived from it
+ *	55bd4cec3ca0	with that signature
+ *	%LongString	of that pattern
+ *	-		without a signature
+ *	?		without a signature and a pattern
+ *
+ * A kind is parsed without a dump; a test of it is prepared with one.
+ */
+#ifndef ANALYZER_QUERY_KIND_H
+#define ANALYZER_QUERY_KIND_H
+
+#include "analyzer/query/signatures.h"
+
+enum kind_choice {
+	KIND_ANY, /* whatever it is */
+	KIND_NONE,
+	KIND_SIGNATURE,
+	KIND_NAMED,
+	KIND_PATTERN,
+	KIND_NEITHER,
+};
+
+/* All zero: any. */
+struct kind {
+	enum kind_choice choice;
+	const char *word;   /* as it was typed; borrowed */
+	uint64_t signature; /* of KIND_SIGNATURE */
+	pattern_number pattern;
+};
+
+/* An empty word is any kind; an unknown pattern is an error. */
+struct error *kind_parse(const char *word, struct kind *ret);
+
+/* Whether an allocation is of a kind. */
+struct kind_test {
+	struct analysis *analysis;
+	struct kind kind;
+	struct class_filter filter; /* of KIND_NAMED */
+	char *identity;		    /* the name of an identity word, or NULL */
+};
+
+/*
+ * Build what is needed, and find out what the word means. That no used
+ * allocation is of that class or has that signature is an error, which names
+ * the nearest one; unless missing ones are allowed: then nothing is of it.
+ */
+struct error *kind_test_init(struct kind_test *test, struct analysis *analysis,
+			     const struct kind *kind, bool allow_missing);
+void kind_test_deinit(struct kind_test *test);
+DEFINE_DEINIT(kind_test_deinit, struct kind_test)
+
+struct error *kind_test_judge(struct kind_test *test, allocation_id id,
+			      bool *ret_taken);
+
+/* Take away from members what is of another kind. */
+struct error *kind_narrow(struct analysis *analysis, const struct kind *kind,
+			  bool allow_missing, struct bitmap *members);
+
+#endif
