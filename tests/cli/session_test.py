@@ -12,14 +12,15 @@ Sessions: commands on a dump, with the output they must give.
     > list used --min-size many
     ! 'many' is not a size
 
-A program is compiled from tests/cli/programs or testdata/programs, with the
-arguments behind its name, run until it writes "ready", and cored by gcore. A
+A program, in C or C++, is compiled from tests/cli/programs or testdata/programs,
+with the arguments behind its name, run until it writes "ready", and cored by gcore. A
 dump is taken from testdata, decompressed. Lines from ! on are standard error.
 
 In what is expected, <hex> stands for a hexadecimal number, <N> for a decimal
 one with or without separators, <text> for anything, a line of ... for any
 lines. <hex:a> and <N:a> are remembered, also for later commands, as <a>;
-<a+8> is 8 more, of a hexadecimal one.
+<a+8> is 8 more, of a hexadecimal one. Each command is run by itself, behind
+those before it that name sets.
 
 Run with names of sessions as arguments to run only these.
 """
@@ -82,6 +83,9 @@ class Dumps:
             source = os.path.join(folder, name + ".c")
             if os.path.exists(source):
                 break
+            source = os.path.join(folder, name + ".cpp")
+            if os.path.exists(source):
+                break
         else:
             raise FileNotFoundError(f"there is no program {name}")
         sources = [source]
@@ -89,8 +93,9 @@ class Dumps:
             if '"truth.h"' in file.read():
                 sources.append(os.path.join(folder, "truth.c"))
         program = os.path.join(self.folder.name, name)
+        compiler = "g++" if source.endswith(".cpp") else "cc"
         subprocess.run(
-            ["cc", "-O1", "-g", "-pthread", "-o", program] + sources,
+            [compiler, "-O1", "-g", "-pthread", "-o", program] + sources,
             check=True,
         )
         return program
@@ -180,9 +185,18 @@ def match_lines(expected, actual, known):
     return bool(match)
 
 
-def run(core, command):
+def is_remembered(command):
+    """Whether later commands depend on it: it names a set."""
+    return re.match(r"let |redirect |.*[-/]-?set-?operation ", command, re.I)
+
+
+def run(core, command, before=()):
+    """Run a command, behind others whose output is of no interest."""
+    arguments = [HEAPCORE, "--quiet"]
+    for earlier in before:
+        arguments += ["-c", earlier + " > /dev/null"]
     result = subprocess.run(
-        [HEAPCORE, "--quiet", "-c", command, core], capture_output=True,
+        arguments + ["-c", command, core], capture_output=True,
         stdin=subprocess.DEVNULL, timeout=TIMEOUT,
     )
     output = result.stdout.decode(errors="backslashreplace").split("\n")
@@ -205,10 +219,12 @@ class SessionTest(unittest.TestCase):
     def check(self, name):
         dump, steps = parse(os.path.join(SESSIONS, name + ".session"))
         core = self.dumps.find(*dump)
-        known = {}
+        known, remembered = {}, []
         for command, output, messages in steps:
             command = fill_in(command, known)
-            actual_output, actual_messages = run(core, command)
+            actual_output, actual_messages = run(core, command, remembered)
+            if is_remembered(command) and not messages:
+                remembered.append(command)
             for expected, actual in ((messages, actual_messages),
                                      (output, actual_output)):
                 if not match_lines(expected, actual, known):
