@@ -1,7 +1,10 @@
 #include "cli/execute.h"
 
 #include "analyzer/base/text.h"
+#include "analyzer/query/set.h"
+#include "cli/manual.h"
 #include "cli/output.h"
+#include "cli/reports.h"
 #include "cli/switches.h"
 
 #include <ctype.h>
@@ -24,8 +27,18 @@ static const char *command_name(const void *data, size_t number)
 
 struct error *command_unknown(const char *name)
 {
-	return error_unknown("command", name,
-			     nearest_word(name, command_name, NULL));
+	const char *nearest = nearest_word(name, command_name, NULL);
+
+	if (set_find(name))
+		return error_create(ERROR_USAGE,
+				    "'%s' is a set, not a command: try "
+				    "'summarize %s' or 'list %s'",
+				    name, name, name);
+	if (topic_find(name))
+		return error_create(ERROR_USAGE,
+				    "'%s' is no command; 'help %s' explains it",
+				    name, name);
+	return error_unknown("command", name, nearest);
 }
 
 /* Append word to a name, harmless for shells and for file systems. */
@@ -45,7 +58,7 @@ static size_t append_to_name(char *name, size_t length, char separator,
 }
 
 char *redirect_name(const char *dump, const struct command *command,
-		    const struct line *line)
+		    const struct line *line, const char *suffix)
 {
 	char name[NAME_MAX + 1];
 	const char *slash = strrchr(dump, '/');
@@ -66,6 +79,8 @@ char *redirect_name(const char *dump, const struct command *command,
 					line->words[i++]);
 		separator = '_';
 	}
+	if (suffix)
+		length = append_to_name(name, length, '.', suffix);
 	name[length] = '\0';
 	return strdup(name);
 }
@@ -95,28 +110,54 @@ static bool use_colour(const struct session *session,
 	       !(terminal && strcmp(terminal, "dumb") == 0);
 }
 
+/* What is to be run. */
+struct request {
+	const struct command *command;
+	const struct line *line;
+	const void *arguments;
+	struct common_switches common;
+};
+
+static struct error *open_reports(struct session *session,
+				  const struct request *request,
+				  const struct output *output,
+				  struct reports *ret)
+{
+	const struct report_format *format = session->format;
+	struct error *error = NULL;
+
+	if (request->common.format)
+		error = report_format_find(request->common.format, &format);
+	if (error)
+		return error;
+	return reports_open(ret, session, format, request->line, output->stream,
+			    use_colour(session, output));
+}
+
 /* Build what the command needs, and have it write its report. */
 static struct error *write_report(struct session *session,
-				  const struct command *command,
-				  const void *arguments, struct output *output)
+				  const struct request *request,
+				  struct output *output)
 {
+	const struct command *command = request->command;
 	struct error *error = NULL, *close_error;
-	struct report report;
+	struct reports reports;
+	struct report *report = &reports.list[0];
 
 	if (command->needs_analysis)
 		error = analysis_need(session->analysis, command->needs);
 	if (!error)
-		error = report_open(session->format, output->stream,
-				    use_colour(session, output), &report);
+		error = open_reports(session, request, output, &reports);
 	if (error) {
 		output->dropped = true;
 		return error;
 	}
 	error = command->control
-			? command->control(session, arguments, &report)
-			: command->run(session->analysis, arguments, &report);
+			? command->control(session, request->arguments, report)
+			: command->run(session->analysis, request->arguments,
+				       report);
 	output->dropped = error != NULL;
-	close_error = report_close(&report);
+	close_error = reports_close(&reports);
 	if (!error)
 		return close_error;
 	if (close_error)
@@ -154,8 +195,8 @@ static struct error *judge(struct session *session, const struct output *output,
 }
 
 static struct error *run_into(struct session *session,
-			      const struct command *command,
-			      const void *arguments, struct output *output)
+			      const struct request *request,
+			      struct output *output)
 {
 	const char *dump =
 		session->analysis
@@ -171,16 +212,16 @@ static struct error *run_into(struct session *session,
 	if (error)
 		return error;
 	session->output = output;
-	error = write_report(session, command, arguments, output);
+	error = write_report(session, request, output);
 	output_error = output_close(output);
 	session->output = output->outer;
 	return judge(session, output, error, output_error);
 }
 
 /* Run a command with its output where the line, or redirect, wants it. */
-static struct error *run(struct session *session, const struct command *command,
-			 const void *arguments, const struct line *line)
+static struct error *run(struct session *session, const struct request *request)
 {
+	const struct line *line = request->line;
 	struct output output = {
 		.destination = line->destination,
 		.target = line->target,
@@ -188,16 +229,17 @@ static struct error *run(struct session *session, const struct command *command,
 	_cleanup_(free) char *name = NULL;
 	struct error *error;
 
-	if (session->redirected && command->needs_analysis && !line->target) {
+	if (session->redirected && request->command->needs_analysis &&
+	    !line->target) {
 		name = redirect_name(
-			image_path(analysis_image(session->analysis)), command,
-			line);
+			image_path(analysis_image(session->analysis)),
+			request->command, line, request->common.suffix);
 		if (!name)
 			return &error_no_memory;
 		output.destination = TO_FILE;
 		output.target = name;
 	}
-	error = run_into(session, command, arguments, &output);
+	error = run_into(session, request, &output);
 	progress_line_stop(&session->progress);
 	if (name && !error)
 		session_note(session, "the output is in %s", name);
@@ -206,17 +248,16 @@ static struct error *run(struct session *session, const struct command *command,
 
 /* Findings come in front of the error that they may explain. */
 static struct error *run_and_tell(struct session *session,
-				  const struct command *command,
-				  const void *arguments,
-				  const struct line *line)
+				  const struct request *request)
 {
+	const struct command *command = request->command;
 	struct error *error;
 
 	if (command->needs_analysis && !session->analysis)
 		return error_create(ERROR_USAGE, "'%s' needs a core",
 				    command->name);
 	progress_line_begin(&session->progress);
-	error = run(session, command, arguments, line);
+	error = run(session, request);
 	session_show_findings(session);
 	if (session->at_prompt && command->needs_analysis && !error)
 		session_doubt(session);
@@ -226,6 +267,7 @@ static struct error *run_and_tell(struct session *session,
 static struct error *execute(struct session *session, const struct line *line)
 {
 	const struct command *command = command_find(line->words[0]);
+	struct request request = { .command = command, .line = line };
 	_cleanup_(free) void *arguments = NULL;
 	struct error *error;
 
@@ -234,10 +276,11 @@ static struct error *execute(struct session *session, const struct line *line)
 	arguments = calloc(1, command->arguments_size + 1);
 	if (!arguments)
 		return &error_no_memory;
+	request.arguments = arguments;
 	error = switches_parse(command, line->words + 1, line->count - 1,
-			       arguments);
+			       arguments, &request.common);
 	if (!error)
-		error = run_and_tell(session, command, arguments, line);
+		error = run_and_tell(session, &request);
 	if (command->release)
 		command->release(arguments);
 	return error;

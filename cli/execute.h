@@ -22,9 +22,10 @@ struct error *command_unknown(const char *name);
 
 /*
  * The file that takes the output while redirect is on: as the dump is called,
- * and the command without its switches. To be freed; NULL if memory is short.
+ * and the command without its switches; behind that a dot and suffix, unless
+ * that is NULL. To be freed; NULL if memory is short.
  */
 char *redirect_name(const char *dump, const struct command *command,
-		    const struct line *line);
+		    const struct line *line, const char *suffix);
 
 #endif

@@ -4,7 +4,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { KEY_COLOUR = 256, KEY_DEBUG_DIR, KEY_SYSROOT, KEY_DEBUGINFOD };
+enum {
+	KEY_COLOUR = 256,
+	KEY_DEBUG_DIR,
+	KEY_SYSROOT,
+	KEY_DEBUGINFOD, KEY_MANUAL,
+	KEY_FORMAT
+};
 
 static const char VERSION_TEXT[] =
 	"heapcore " VERSION "\n"
@@ -26,9 +32,15 @@ static const char DOCUMENTATION[] =
 	"not exist (a file, an option, a command); 3 if CORE is none, or could "
 	"not be analysed well enough to rely on the answers; 130 after Ctrl-C.";
 
-static const struct argp_option OPTIONS[] = {
+const struct argp_option program_options[] = {
 	{ "command", 'c', "COMMAND", 0, "Run COMMAND (may be repeated)", 0 },
 	{ "file", 'f', "SCRIPT", 0, "Run the commands in the file SCRIPT", 0 },
+	{ "format", KEY_FORMAT, "FORMAT", 0,
+	  "Write text, csv, tsv, markdown, json or ndjson", 0 },
+	{ "output", 'o', "FILE", 0,
+	  "Write all output to FILE, too, in the format of its ending, or to "
+	  "FORMAT:FILE (may be repeated)",
+	  0 },
 	{ "truncation-check", 't', NULL, 0,
 	  "Only say whether CORE is complete, or truncated (status 3)", 0 },
 	{ "verbose", 'v', NULL, 0, "Tell what each stage took in the end", 0 },
@@ -41,6 +53,8 @@ static const struct argp_option OPTIONS[] = {
 	  "Look below DIR for the files of the machine CORE is from", 0 },
 	{ "debuginfod", KEY_DEBUGINFOD, NULL, 0,
 	  "Fetch missing debug files from $DEBUGINFOD_URLS", 0 },
+	{ "manual", KEY_MANUAL, "man|markdown", OPTION_HIDDEN,
+	  "Write the manual", 0 },
 	{ 0 },
 };
 
@@ -77,6 +91,19 @@ static error_t parse_colour(struct argp_state *state, const char *word)
 	return EINVAL;
 }
 
+static error_t add_file(struct argp_state *state, const char *value)
+{
+	struct options *options = state->input;
+
+	if (options->file_count == MOST_REPORT_FILES) {
+		argp_error(state, "there are more than %d files of -o",
+			   MOST_REPORT_FILES);
+		return EINVAL;
+	}
+	options->files[options->file_count++] = value;
+	return 0;
+}
+
 static error_t check_folder(struct argp_state *state, const char *path)
 {
 	struct stat status;
@@ -102,9 +129,12 @@ static void check(struct argp_state *state)
 {
 	const struct options *options = state->input;
 
+	if (options->manual)
+		return;
 	if (!options->core)
 		argp_error(state, "no core is given");
-	if (options->word_count > 0 && options->words[0][0] == '-')
+	if (options->word_count > 0 && options->words[0][0] == '-' &&
+	    strcmp(options->core, "help") != 0)
 		argp_error(state, "'%s' must stand in front of '%s'",
 			   options->words[0], options->core);
 	if (options->truncation_check &&
@@ -121,6 +151,11 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return add_given(options, argument, false);
 	case 'f':
 		return add_given(options, argument, true);
+	case 'o':
+		return add_file(state, argument);
+	case KEY_FORMAT:
+		options->format = argument;
+		return 0;
 	case 't':
 		options->truncation_check = true;
 		return 0;
@@ -141,6 +176,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case KEY_DEBUGINFOD:
 		options->debug.debuginfod = true;
 		return 0;
+	case KEY_MANUAL:
+		options->manual = argument;
+		return 0;
 	case ARGP_KEY_ARG:
 		take_arguments(state, argument);
 		return 0;
@@ -155,7 +193,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 void options_parse(int count, char **arguments, struct options *ret)
 {
 	static const struct argp parser = {
-		.options = OPTIONS,
+		.options = program_options,
 		.parser = parse_option,
 		.args_doc = "CORE [COMMAND WORDS...]",
 		.doc = DOCUMENTATION,

@@ -8,7 +8,9 @@
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
-#include "cli/session.h"
+#include "cli/reports.h"
+
+#include <argp.h>
 
 /* Commands given by -c or -f, in the order of both. */
 struct given {
@@ -22,12 +24,18 @@ struct options {
 	size_t word_count;
 	struct given *given;
 	size_t given_count;
+	const char *format;		      /* NULL: text */
+	const char *files[MOST_REPORT_FILES]; /* of -o */
+	size_t file_count;
+	const char *manual; /* only write it, in that form; or NULL */
 	enum colour colour;
 	bool truncation_check;
 	bool verbose;
 	bool quiet;
 	struct debug_options debug;
 };
+
+extern const struct argp_option program_options[];
 
 /* All that options point to is in arguments. Exits if they are wrong. */
 void options_parse(int count, char **arguments, struct options *ret);

@@ -7,20 +7,14 @@
 #include <stdarg.h>
 #include <string.h>
 
-static const struct report_format *find_format(const char *name)
-{
-	const struct report_format *const *format = report_formats;
-
-	while (*format && strcmp((*format)->name, name) != 0)
-		format++;
-	return *format;
-}
+/* What people read, unless told otherwise. */
+extern const struct report_format report_format_text;
 
 void session_init(struct session *session, bool quiet)
 {
 	*session = (struct session){
 		.quiet = quiet,
-		.format = find_format("text"),
+		.format = &report_format_text,
 	};
 	progress_line_init(&session->progress, quiet ? NULL : stderr);
 }

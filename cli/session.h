@@ -23,12 +23,15 @@ enum {
 enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 
 struct output;
+struct report_file;
 struct script;
 
 struct session {
 	struct analysis *analysis; /* owned; NULL: there is no dump */
 	struct progress_line progress;
 	const struct report_format *format;
+	struct report_file *files[8]; /* of -o; owned; see cli/reports.h */
+	size_t file_count;
 	enum colour colour;
 	const struct debug_options *debug; /* borrowed; or NULL */
 	bool quiet;

@@ -13,6 +13,7 @@ struct parser {
 	char *const *words;
 	char *const *end;
 	void *arguments;
+	struct common_switches *common;
 	bool only_words; /* `--` was seen */
 };
 
@@ -58,22 +59,48 @@ static bool same_name(const char *name, const char *option)
 	}
 }
 
+enum { KEY_FORMAT = 'f', KEY_SUFFIX = 'x' };
+
+const struct argp_option common_options[] = {
+	{ "format", KEY_FORMAT, "FORMAT", 0,
+	  "Write text, csv, tsv, markdown, json or ndjson", 0 },
+	{ "redirect-suffix", KEY_SUFFIX, "SUFFIX", 0,
+	  "While 'redirect' is on, end the file's name so", 0 },
+	{ 0 },
+};
+
+static bool is_common(const struct argp_option *option)
+{
+	return option >= common_options &&
+	       option < common_options + sizeof(common_options) /
+						 sizeof(*common_options);
+}
+
+static const struct argp_option *find_in(const struct argp_option *option,
+					 const char *name)
+{
+	for (; option && !is_end(option); option++)
+		if (option->name && !(option->flags & OPTION_DOC) &&
+		    same_name(name, option->name))
+			return option;
+	return NULL;
+}
+
 const struct argp_option *switch_find(const struct command *command,
 				      const char *word)
 {
 	enum spelling spelling = spelling_of(word);
-	const struct argp_option *option = command->options;
+	const struct argp_option *option;
 
-	if (spelling == PLAIN_WORD || !option)
+	if (spelling == PLAIN_WORD)
 		return NULL;
 	if (spelling == SPELLED_SLASH && strchr(word, '='))
 		return NULL;
 	word += spelling == SPELLED_SLASH ? 1 : 2;
-	for (; !is_end(option); option++)
-		if (option->name && !(option->flags & OPTION_DOC) &&
-		    same_name(word, option->name))
-			return option;
-	return NULL;
+	option = find_in(command->options, word);
+	if (!option && command->needs_analysis)
+		option = find_in(common_options, word);
+	return option;
 }
 
 size_t switch_places(const struct command *command, const char *word)
@@ -134,6 +161,16 @@ static struct error *take_flag_value(struct parser *parser, const char *word,
 	return parser->command->parse(option->key, NULL, parser->arguments);
 }
 
+static struct error *take_common(struct common_switches *common, int key,
+				 const char *value)
+{
+	if (key == KEY_FORMAT)
+		common->format = value;
+	else
+		common->suffix = value;
+	return NULL;
+}
+
 static struct error *take_switch(struct parser *parser, const char *word)
 {
 	const struct argp_option *option = switch_find(parser->command, word);
@@ -155,6 +192,8 @@ static struct error *take_switch(struct parser *parser, const char *word)
 				option->arg ? option->arg : "true or false");
 		value = *parser->words++;
 	}
+	if (is_common(option))
+		return take_common(parser->common, option->key, value);
 	if (value && !option->arg)
 		return take_flag_value(parser, word, option, value);
 	return parser->command->parse(option->key, value, parser->arguments);
@@ -163,7 +202,8 @@ static struct error *take_switch(struct parser *parser, const char *word)
 /* A path has the looks of a switch. */
 static bool is_switch(const struct parser *parser, const char *word)
 {
-	if (parser->only_words)
+	/* `help --min-size` asks about a switch. */
+	if (parser->only_words || parser->command->word == WORD_COMMAND)
 		return false;
 	switch (spelling_of(word)) {
 	case SPELLED_DASHES:
@@ -195,9 +235,11 @@ static struct error *take_word(struct parser *parser)
 }
 
 struct error *switches_parse(const struct command *command, char *const *words,
-			     size_t count, void *arguments)
+			     size_t count, void *arguments,
+			     struct common_switches *common)
 {
 	struct parser parser = {
+		.common = common,
 		.command = command,
 		.words = words,
 		.end = words + count,

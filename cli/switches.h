@@ -13,12 +13,22 @@
 
 #include "cli/command.h"
 
+/* Switches that every command that looks at a dump has. */
+extern const struct argp_option common_options[];
+
+/* What was said by them; NULL: nothing. Borrowed from the words. */
+struct common_switches {
+	const char *format; /* of the output */
+	const char *suffix; /* of the file's name while `redirect` is on */
+};
+
 /*
  * Hand the count words behind the command's name to its parse(). arguments are
  * the command's own, zeroed; they are to be released also after an error.
  */
 struct error *switches_parse(const struct command *command, char *const *words,
-			     size_t count, void *arguments);
+			     size_t count, void *arguments,
+			     struct common_switches *common);
 
 /* The option that word, with its `--` or `/`, stands for, or NULL. */
 const struct argp_option *switch_find(const struct command *command,

@@ -1,7 +1,28 @@
 #include "analyzer/report/report.h"
 
+#include "analyzer/base/text.h"
+
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
+
+static const char *format_name(const void *data, size_t number)
+{
+	return report_formats[number] ? report_formats[number]->name : NULL;
+}
+
+struct error *report_format_find(const char *name,
+				 const struct report_format **ret)
+{
+	for (size_t i = 0; report_formats[i]; i++) {
+		if (strcmp(report_formats[i]->name, name) == 0) {
+			*ret = report_formats[i];
+			return NULL;
+		}
+	}
+	return error_unknown("format", name,
+			     nearest_word(name, format_name, NULL));
+}
 
 struct error *report_open(const struct report_format *format, FILE *out,
 			  bool colour, struct report *ret)
@@ -45,17 +66,21 @@ bool report_broken(const struct report *report)
 void report_begin_table(struct report *report, const struct table *table)
 {
 	assert(!report->table && table->column_count <= MAXIMUM_COLUMNS);
-	report->table = table;
-	report->column = 0;
-	report->row = 0;
-	report->format->begin_table(report);
+	for (; report; report = report->next) {
+		report->table = table;
+		report->column = 0;
+		report->row = 0;
+		report->format->begin_table(report);
+	}
 }
 
 static void add(struct report *report, const struct value *value)
 {
 	assert(report->table && report->column < report->table->column_count);
-	report->format->value(report, value);
-	report->column++;
+	for (; report; report = report->next) {
+		report->format->value(report, value);
+		report->column++;
+	}
 }
 
 void report_number(struct report *report, uint64_t number)
@@ -86,14 +111,19 @@ void report_absent(struct report *report)
 void report_end_row(struct report *report)
 {
 	assert(report->table && report->column == report->table->column_count);
-	report->format->end_row(report);
-	report->column = 0;
-	report->row++;
+	for (; report; report = report->next) {
+		report->format->end_row(report);
+		report->column = 0;
+		report->row++;
+	}
 }
 
 void report_end_table(struct report *report)
 {
 	assert(report->table && report->column == 0);
-	report->format->end_table(report);
-	report->table = NULL;
+	for (; report; report = report->next) {
+		report->format->end_table(report);
+		report->table = NULL;
+		report->written = true;
+	}
 }

@@ -18,6 +18,7 @@
 #define ANALYZER_REPORT_REPORT_H
 
 #include "analyzer/base/error.h"
+#include "analyzer/base/findings.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -73,13 +74,24 @@ struct value {
 
 struct report_format;
 
+/* What a report is about; all borrowed. */
+struct report_subject {
+	const char *core;		 /* the dump's path, or NULL */
+	const char *command;		 /* as it was typed */
+	const struct findings *findings; /* of the dump, in the end; or NULL */
+};
+
 struct report {
 	const struct report_format *format;
-	FILE *out; /* borrowed */
+	const struct report_subject *subject; /* borrowed; may be NULL */
+	FILE *out;			      /* borrowed */
 	bool colour;
 	const struct table *table;
 	size_t column; /* of the next value */
 	size_t row;
+	bool written; /* there was a table */
+	/* One that gets the same rows, in another format; borrowed, or NULL. */
+	struct report *next;
 	void *state;	     /* the format's own */
 	struct error *error; /* the first failure to write */
 };
@@ -98,10 +110,15 @@ struct report_format {
 
 extern const struct report_format *const report_formats[]; /* NULL at end */
 
+/* An unknown name is an error that says which may be meant. */
+struct error *report_format_find(const char *name,
+				 const struct report_format **ret);
+
 struct error *report_open(const struct report_format *format, FILE *out,
 			  bool colour, struct report *ret);
 
-/* Close it, and say whether all that was written got out. */
+/* Close it, not those next to it, and say whether all that was written got out.
+ */
 struct error *report_close(struct report *report);
 
 /* Whether nobody reads on, so that a long command may as well end. */

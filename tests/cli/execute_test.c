@@ -59,7 +59,8 @@ static struct error *parse(const struct command *command, const char *text,
 
 	*ret = (struct taken){ 0 };
 	if (!error)
-		error = switches_parse(command, line.words, line.count, ret);
+		error = switches_parse(command, line.words, line.count, ret,
+				       &(struct common_switches){ 0 });
 	line_deinit(&line);
 	return error;
 }
@@ -139,8 +140,8 @@ static void test_command_without_parse_stands_alone(void **state)
 	static const struct command alone = { .name = "quit" };
 	char *words[] = { "now" };
 
-	assert_no_error(switches_parse(&alone, NULL, 0, NULL));
-	assert_error(switches_parse(&alone, words, 1, NULL), ERROR_USAGE,
+	assert_no_error(switches_parse(&alone, NULL, 0, NULL, NULL));
+	assert_error(switches_parse(&alone, words, 1, NULL, NULL), ERROR_USAGE,
 		     "'quit' stands alone, without 'now'");
 }
 
@@ -160,7 +161,7 @@ static void check_redirect_name(const char *text, const char *expected)
 	_cleanup_(free) char *name = NULL;
 
 	assert_no_error(line_split(text, &line));
-	name = redirect_name("/var/cores/core.123", &taker, &line);
+	name = redirect_name("/var/cores/core.123", &taker, &line, NULL);
 	assert_string_equal(name, expected);
 }
 
@@ -181,7 +182,7 @@ static void test_redirected_output_has_a_name_of_bounded_length(void **state)
 	memset(text, 'x', sizeof(text));
 	text[sizeof(text) - 1] = '\0';
 	assert_no_error(line_split(text, &line));
-	name = redirect_name(text, &taker, &line);
+	name = redirect_name(text, &taker, &line, NULL);
 	assert_int_equal(strlen(name), 255);
 }
 

@@ -1,0 +1,47 @@
+/*
+ * The reports of one command: one to where its output goes, and one to each
+ * file that was named by -o, in a format of its own.
+ */
+#ifndef CLI_REPORTS_H
+#define CLI_REPORTS_H
+
+#include "cli/output.h"
+#include "cli/session.h"
+
+/* A file of -o, open for as long as the session is. */
+struct report_file {
+	const struct report_format *format;
+	struct output output;
+};
+
+/*
+ * Open the file of an option's value: "FILE", in the format that its ending
+ * tells, or "FORMAT:FILE". It must not be the dump.
+ */
+struct error *report_file_open(struct session *session, const char *value,
+			       const char *dump);
+
+/* Write what is left of all files, and say what could not be written. */
+struct error *report_files_close(struct session *session);
+
+enum { MOST_REPORT_FILES = 8 };
+
+/* A command's reports; the first is what it writes to. */
+struct reports {
+	struct report list[MOST_REPORT_FILES + 1];
+	size_t count;
+	struct report_subject subject;
+	char *command; /* of the subject; owned */
+};
+
+/*
+ * Open them: of the format, to stream, and to the session's files if the words
+ * are not run by another command. The struct must stay where it is.
+ */
+struct error *reports_open(struct reports *reports, struct session *session,
+			   const struct report_format *format,
+			   const struct line *line, FILE *stream, bool colour);
+
+struct error *reports_close(struct reports *reports);
+
+#endif

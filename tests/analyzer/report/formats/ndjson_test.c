@@ -1,0 +1,66 @@
+#include "tests/analyzer/report/reported.h"
+
+/* A row with a value of each kind, the text hostile, the count absent. */
+static void report_row(struct report *report)
+{
+	static const struct column columns[] = {
+		{ "address", VALUE_ADDRESS }, { "size", VALUE_BYTES },
+		{ "the count", VALUE_COUNT }, { "seconds", VALUE_SECONDS },
+		{ "name", VALUE_TEXT },
+	};
+	static const struct table table = { "allocation", columns, 5,
+					    "Only text has sentences." };
+
+	report_begin_table(report, &table);
+	report_number(report, 0x7f0010);
+	report_number(report, 1640);
+	report_absent(report);
+	report_real(report, 0.25);
+	report_text(report, "map<\"a|b\">\t\n\x1b\xff \xc3\xa4");
+	report_end_row(report);
+	report_end_table(report);
+}
+
+static void test_each_line_is_an_object(void **state)
+{
+	struct reported reported;
+
+	reported_open(&reported, "ndjson", false);
+	report_row(&reported.report);
+	reported_close(&reported,
+		       "{\"row\":\"allocation\",\"address\":\"0x7f0010\","
+		       "\"size\":1640,\"the_count\":null,"
+		       "\"seconds\":0.250000,\"name\":"
+		       "\"map<\\\"a|b\\\">\\u0009\\u000a\\u001b\\\\xff "
+		       "\xc3\xa4\"}\n");
+}
+
+static void test_end_says_whether_all_could_be_analysed(void **state)
+{
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	const struct report_subject subject = { "core", "count used",
+						&findings };
+	struct reported reported;
+
+	findings_add(&findings, FINDING_INCOMPLETE, "the core is truncated");
+	reported_open(&reported, "ndjson", false);
+	reported.report.subject = &subject;
+	report_row(&reported.report);
+	assert_no_error(report_close(&reported.report));
+	fclose(reported.file);
+	assert_non_null(strstr(reported.text,
+			       "{\"row\":\"finding\",\"incomplete\":true,"
+			       "\"message\":\"the core is truncated\"}\n"
+			       "{\"row\":\"end\",\"complete\":false}\n"));
+	free(reported.text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_line_is_an_object),
+		cmocka_unit_test(test_end_says_whether_all_could_be_analysed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
