@@ -1,0 +1,91 @@
+"""
+docs/tutorial.md: each of its transcripts is what a reader would see.
+
+A comment <!-- program: NAME --> names the program of the transcripts below it.
+In an indented block, lines that begin with "heapcore> " are commands; what
+follows is their output, where a line of ... stands for any lines. Addresses
+differ from run to run: each one in the text stands for the one that came out
+in its place first.
+"""
+
+import os
+import re
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import session_test  # noqa: E402
+
+TUTORIAL = os.path.join(os.environ["SOURCE_DIR"], "docs/tutorial.md")
+PROMPT = "heapcore> "
+ADDRESS = re.compile(r"(?<![0-9a-fA-F])(?:0x)?([5-7][0-9a-f]{11})(?![0-9a-f])")
+
+
+def transcripts(path):
+    """[(program, line number, command, lines of output)]."""
+    found, program, output = [], None, None
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file.read().splitlines(), 1):
+            match = re.fullmatch(r"<!-- program: (.*) -->", line)
+            if match:
+                program = match.group(1)
+            if line.startswith("    " + PROMPT):
+                output = []
+                command = line[4 + len(PROMPT):]
+                found.append((program, number, command, output))
+            elif line and not line.startswith("    "):
+                output = None  # prose
+            elif output is not None:
+                output.append(line[4:])
+    return found
+
+
+def generalise(line, names):
+    """Put wildcards in the place of addresses."""
+
+    def replace(match):
+        address = match.group(1)
+        prefix = match.group(0)[:-len(address)]
+        if address in names:
+            return f"{prefix}<{names[address]}>"
+        names[address] = f"a{len(names)}"
+        return f"{prefix}<hex:{names[address]}>"
+
+    return ADDRESS.sub(replace, line)
+
+
+def without_end(lines):
+    """Empty lines at the end separate it from what follows."""
+    while lines and lines[-1] == "":
+        lines = lines[:-1]
+    return lines
+
+
+class TutorialTest(unittest.TestCase):
+    def test_transcripts_are_what_readers_see(self):
+        dumps = session_test.Dumps()
+        self.addCleanup(dumps.close)
+        names, known, before = {}, {}, []
+        last = None
+        for program, number, command, output in transcripts(TUTORIAL):
+            if program != last:
+                names, known, before, last = {}, {}, [], program
+            core = dumps.find("program", program)
+            command = session_test.fill_in(generalise(command, names), known)
+            actual, messages = session_test.run(core, command, before)
+            if session_test.is_remembered(command):
+                before.append(command)
+            expected = [generalise(line, names)
+                        for line in without_end(output)]
+            if messages or not session_test.match_lines(
+                    expected, without_end(actual), known):
+                self.fail("\n".join(
+                    [f"docs/tutorial.md:{number}: {command}", "--- expected"]
+                    + expected + ["--- actual"] + actual + messages))
+
+    def test_there_are_transcripts(self):
+        self.assertGreater(len(transcripts(TUTORIAL)), 15)
+
+
+if __name__ == "__main__":
+    unittest.main()
