@@ -28,5 +28,8 @@ foreach(source IN LISTS script_tests)
 		"HEAPCORE=$<TARGET_FILE:heapcore>;SOURCE_DIR=${CMAKE_SOURCE_DIR};BUILD_DIR=${CMAKE_BINARY_DIR}")
 endforeach()
 
+# It compiles a program seven times.
+set_tests_properties(live/crystal PROPERTIES TIMEOUT 1800)
+
 # It runs as many programs at once as there are processors.
 set_tests_properties(live/live PROPERTIES PROCESSORS 2)

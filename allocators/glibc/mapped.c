@@ -73,15 +73,22 @@ static bool is_in_chunk(struct scan *scan, const struct stack *stack)
 	return false;
 }
 
-/* Stacks, heaps and what was walked before hold no chunk of this kind. */
+/*
+ * Stacks, heaps, what was walked before and what is other allocators' hold no
+ * chunk of this kind.
+ */
 static struct error *collect_taken(struct scan *scan,
 				   const struct memory_range *done,
 				   size_t done_count)
 {
 	const struct program *program = scan->heap->context.program;
+	const struct owned_memory *owned = scan->heap->context.owned;
 	size_t stacks = program_stack_count(program), count = 0;
+	size_t owned_count = owned ? owned->count : 0;
 	struct memory_range *taken = reallocarray(
-		NULL, done_count + stacks + scan->heap->subheap_count + 1,
+		NULL,
+		done_count + stacks + scan->heap->subheap_count + owned_count +
+			1,
 		sizeof(*taken));
 
 	if (!taken)
@@ -101,6 +108,9 @@ static struct error *collect_taken(struct scan *scan,
 		taken[count++] =
 			(struct memory_range){ subheap->start, subheap->end };
 	}
+	for (size_t i = 0; i < owned_count; i++)
+		taken[count++] =
+			((const struct memory_range *)owned->ranges.bytes)[i];
 	qsort(taken, count, sizeof(*taken), compare_ranges);
 	scan->taken = taken;
 	scan->taken_count = count;

@@ -22,6 +22,16 @@ void bitmap_deinit(struct bitmap *bitmap)
 	*bitmap = (struct bitmap){ 0 };
 }
 
+void bitmap_fill(struct bitmap *bitmap)
+{
+	size_t words = bitmap_word_count(bitmap);
+
+	for (size_t i = 0; i < words; i++)
+		bitmap->words[i] = UINT64_MAX;
+	if (bitmap->count % 64)
+		bitmap->words[words - 1] >>= 64 - bitmap->count % 64;
+}
+
 size_t bitmap_next(const struct bitmap *bitmap, size_t bit)
 {
 	size_t index = bit / 64, words = bitmap_word_count(bitmap);

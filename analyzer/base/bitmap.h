@@ -51,6 +51,9 @@ static inline void bitmap_set_atomic(struct bitmap *bitmap, size_t bit)
 			  __ATOMIC_RELAXED);
 }
 
+/* Set all bits. */
+void bitmap_fill(struct bitmap *bitmap);
+
 /* The first set bit at or above bit, or bitmap->count. */
 size_t bitmap_next(const struct bitmap *bitmap, size_t bit);
 

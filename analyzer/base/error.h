@@ -17,6 +17,7 @@ enum error_code {
 	ERROR_NOT_SUPPORTED, /* a dump of a kind that is not understood */
 	ERROR_USAGE,	     /* the user asked for what does not exist */
 	ERROR_INTERRUPTED,   /* the user no longer wants the answer */
+	ERROR_FOUND,	     /* what a gate looks for is there */
 };
 
 struct error;

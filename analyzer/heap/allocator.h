@@ -9,6 +9,7 @@
 
 #include "analyzer/base/progress.h"
 #include "analyzer/heap/index.h"
+#include "analyzer/heap/owned.h"
 #include "analyzer/program/program.h"
 
 struct allocator;
@@ -24,6 +25,8 @@ struct heap_context {
 	struct findings *findings;
 	struct memory_account *account;
 	struct progress *progress;
+	/* What is other allocators', of those opened so far; may be NULL. */
+	const struct owned_memory *owned;
 };
 
 /* An arena, as told to the user. */
@@ -33,6 +36,12 @@ struct arena {
 	uint64_t size;	      /* bytes that it holds from the system */
 	uint64_t stated_size; /* what its own bookkeeping says, or 0 */
 };
+
+/*
+ * Whether a program has its collector call functions that mark more than it
+ * finds by itself, as what stacks hold that the program made.
+ */
+enum more_roots { MORE_ROOTS_NONE, MORE_ROOTS_UNKNOWN, MORE_ROOTS_CALLBACK };
 
 struct allocator {
 	const char *name;
@@ -66,6 +75,20 @@ struct allocator {
 		     size_t size);
 	/* Whether the module at [start, end) is what implements it. */
 	bool (*lives_in)(const struct heap *heap, uint64_t start, uint64_t end);
+	/* Of a collector; NULL: none. */
+	enum more_roots (*more_roots)(const struct heap *heap);
+	/*
+	 * The memory that it got from the system, if others should know that it
+	 * is not theirs: *ret_count ranges, in any order. NULL: no need.
+	 */
+	const struct memory_range *(*owned)(const struct heap *heap,
+					    size_t *ret_count);
+	/*
+	 * What it knows of the used block at start, as what follows "it is".
+	 * NULL, or false: nothing.
+	 */
+	bool (*tell_used)(const struct heap *heap, uint64_t start, char *ret,
+			  size_t size);
 	/* Whether the process ever used it. */
 	bool (*is_used)(const struct heap *heap);
 	void (*close)(struct heap *heap);

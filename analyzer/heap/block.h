@@ -21,11 +21,29 @@ enum block_state {
 	BLOCK_CACHED, /* free, in a thread's cache */
 };
 
+/* What sets blocks apart from those of malloc(); bits of a mask. */
+enum block_trait {
+	/* Its contents are no pointers, and so refer to nothing. */
+	TRAIT_POINTERLESS = 1 << 0,
+	/* A collector frees it once nothing refers to it. */
+	TRAIT_COLLECTABLE = 1 << 1,
+	/* A collector scans it for pointers to blocks of its own, or could. */
+	TRAIT_MANAGED = 1 << 2,
+	/*
+	 * Free, as its collector knows: nothing referred to it at the last
+	 * collection. Its memory cannot be used again yet.
+	 */
+	TRAIT_DEAD = 1 << 3,
+};
+
+enum { BLOCK_TRAITS = 4 };
+
 /* What the program may use of it: [start, start + size). */
 struct block {
 	uint64_t start;
 	uint64_t size; /* bytes */
 	enum block_state state;
+	unsigned int traits; /* a mask of enum block_trait */
 };
 
 /* Where region and claims come from, to be shown: an arena's number. */

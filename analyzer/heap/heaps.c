@@ -13,6 +13,7 @@ struct heaps {
 	struct heap_slot *slots;
 	size_t count;
 	arena_number arena_count;
+	struct owned_memory owned;
 	struct allocation_index *index;
 };
 
@@ -200,7 +201,24 @@ static void report_heaps(const struct heaps *heaps,
 			     "allocated nothing, or by means of its own");
 }
 
-/* Links that allocators left in used blocks; see the contract. */
+/* Whether the block that starts there is of the heap in that slot. */
+static bool is_block_of(const struct heaps *heaps, size_t slot,
+			const struct allocation_index *index, uint64_t start)
+{
+	const struct heap_region *region;
+
+	if (heaps->count == 1)
+		return true;
+	region = heap_region_find(index, start);
+	return region && region->arena >= heaps->slots[slot].first &&
+	       (slot + 1 == heaps->count ||
+		region->arena < heaps->slots[slot + 1].first);
+}
+
+/*
+ * Links that allocators left in used blocks; see the contract. What looks like
+ * one in the block of another allocator is a reference.
+ */
 static unsigned int find_leftovers(const void *data,
 				   const struct allocation_index *index,
 				   uint64_t start, const uint64_t words[4])
@@ -210,19 +228,37 @@ static unsigned int find_leftovers(const void *data,
 
 	for (size_t i = 0; i < heaps->count; i++) {
 		const struct heap *heap = heaps->slots[i].heap;
+		unsigned int own = 0;
 
 		if (heap->allocator->leftovers)
-			mask |= heap->allocator->leftovers(heap, index, start,
-							   words);
+			own = heap->allocator->leftovers(heap, index, start,
+							 words);
+		if (own && is_block_of(heaps, i, index, start))
+			mask |= own;
 	}
 	return mask;
 }
 
-static struct error *open_heaps(struct heaps *heaps,
-				const struct heap_context *context)
+/* Let the next ones know what memory is the heap's. */
+static struct error *note_owned(struct heaps *heaps, const struct heap *heap)
 {
+	const struct memory_range *ranges;
+	size_t count;
+
+	if (!heap->allocator->owned)
+		return NULL;
+	ranges = heap->allocator->owned(heap, &count);
+	return owned_memory_add(&heaps->owned, ranges, count);
+}
+
+static struct error *open_heaps(struct heaps *heaps,
+				const struct heap_context *outer)
+{
+	struct heap_context context = *outer;
 	size_t kinds = 0;
 
+	context.owned = &heaps->owned;
+	heaps->owned.ranges.account = context.account;
 	while (allocators[kinds])
 		kinds++;
 	heaps->slots = calloc(kinds + 1, sizeof(*heaps->slots));
@@ -230,7 +266,7 @@ static struct error *open_heaps(struct heaps *heaps,
 		return &error_no_memory;
 	for (size_t i = 0; i < kinds; i++) {
 		struct heap *heap = NULL;
-		struct error *error = allocators[i]->open(context, &heap);
+		struct error *error = allocators[i]->open(&context, &heap);
 
 		if (error)
 			return error_code(error) == ERROR_INTERRUPTED
@@ -241,6 +277,9 @@ static struct error *open_heaps(struct heaps *heaps,
 			continue;
 		heap->allocator = allocators[i];
 		heaps->slots[heaps->count++].heap = heap;
+		error = note_owned(heaps, heap);
+		if (error)
+			return error;
 	}
 	return NULL;
 }
@@ -295,6 +334,7 @@ void heaps_destroy(struct heaps *heaps)
 
 		heap->allocator->close(heap);
 	}
+	memory_release(&heaps->owned.ranges);
 	free(heaps->slots);
 	free(heaps);
 }
@@ -311,6 +351,36 @@ bool heaps_tell(const struct heaps *heaps, uint64_t address, char *ret,
 		const struct heap *heap = heaps->slots[i].heap;
 
 		if (heap->allocator->tell(heap, address, ret, size))
+			return true;
+	}
+	return false;
+}
+
+enum more_roots heaps_more_roots(const struct heaps *heaps)
+{
+	enum more_roots most = MORE_ROOTS_NONE;
+
+	for (size_t i = 0; i < heaps->count; i++) {
+		const struct heap *heap = heaps->slots[i].heap;
+		enum more_roots more =
+			heap->allocator->more_roots
+				? heap->allocator->more_roots(heap)
+				: MORE_ROOTS_NONE;
+
+		if (more > most)
+			most = more;
+	}
+	return most;
+}
+
+bool heaps_tell_used(const struct heaps *heaps, uint64_t start, char *ret,
+		     size_t size)
+{
+	for (size_t i = 0; i < heaps->count; i++) {
+		const struct heap *heap = heaps->slots[i].heap;
+
+		if (heap->allocator->tell_used &&
+		    heap->allocator->tell_used(heap, start, ret, size))
 			return true;
 	}
 	return false;

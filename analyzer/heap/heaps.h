@@ -28,6 +28,13 @@ const struct allocation_index *heaps_index(const struct heaps *heaps);
 bool heaps_tell(const struct heaps *heaps, uint64_t address, char *ret,
 		size_t size);
 
+/* Whether a collector in the process may mark more than it finds by itself. */
+enum more_roots heaps_more_roots(const struct heaps *heaps);
+
+/* What an allocator knows of the used block at start, in the same way. */
+bool heaps_tell_used(const struct heaps *heaps, uint64_t start, char *ret,
+		     size_t size);
+
 size_t heaps_arena_count(const struct heaps *heaps);
 struct arena heaps_arena(const struct heaps *heaps, arena_number number);
 const struct allocator *heaps_arena_allocator(const struct heaps *heaps,

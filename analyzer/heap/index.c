@@ -21,8 +21,9 @@ struct allocation_index {
 	const struct heap_region *regions;
 	size_t region_count, count;
 	struct bitmap used, cached;
-	struct memory lines;	  /* struct line, of all regions */
-	struct memory first_line; /* size_t, by region; or NO_LINES */
+	struct bitmap traits[BLOCK_TRAITS]; /* without words: none has it */
+	struct memory lines;		    /* struct line, of all regions */
+	struct memory first_line;	    /* size_t, by region; or NO_LINES */
 	struct heap_bounds bounds;
 	leftover_test leftovers; /* may be NULL */
 	const void *leftover_data;
@@ -52,36 +53,103 @@ static int compare_large(const void *a, const void *b)
 	return left->id < right->id ? -1 : left->id > right->id;
 }
 
-/* Move the blocks of a region from their number in from to first in to. */
+/* Copy count bits, from number from on to number to; those are 0 yet. */
+static void copy_bits(uint64_t *to, size_t to_bit, const uint64_t *from,
+		      size_t from_bit, size_t count)
+{
+	while (count > 0) {
+		size_t room = 64 - to_bit % 64, left = 64 - from_bit % 64;
+		size_t step = room < left ? room : left;
+		uint64_t bits = from[from_bit / 64] >> (from_bit % 64);
+
+		if (step > count)
+			step = count;
+		if (step < 64)
+			bits &= (UINT64_C(1) << step) - 1;
+		to[to_bit / 64] |= bits << (to_bit % 64);
+		to_bit += step;
+		from_bit += step;
+		count -= step;
+	}
+}
+
+/* Move the bits of count blocks, as far as from has any. */
+static struct error *move_bits(const struct memory *from, size_t from_bit,
+			       struct memory *to, size_t to_bit, size_t count)
+{
+	size_t bits = from->size / sizeof(uint64_t) * 64;
+	struct error *error;
+
+	if (from_bit >= bits || count == 0)
+		return NULL;
+	if (count > bits - from_bit)
+		count = bits - from_bit;
+	error = memory_reserve(to,
+			       ((to_bit + count) / 64 + 1) * sizeof(uint64_t));
+	if (!error)
+		copy_bits(to->bytes, to_bit, from->bytes, from_bit, count);
+	return error;
+}
+
+static struct error *move_large(const struct block_sink *from,
+				struct block_sink *to,
+				const struct heap_region *region)
+{
+	const struct large_size *large = from->large.bytes;
+
+	for (size_t i = 0; i < from->large_count; i++) {
+		struct large_size *moved;
+		struct error *error;
+
+		if (large[i].id - region->first >= region->count)
+			continue;
+		error = memory_reserve(&to->large,
+				       (to->large_count + 1) * sizeof(*moved));
+		if (error)
+			return error;
+		moved = to->large.bytes;
+		moved[to->large_count++] = (struct large_size){
+			(allocation_id)(to->count + large[i].id -
+					region->first),
+			large[i].size,
+		};
+	}
+	return NULL;
+}
+
+/* Move the blocks of a region behind those in to. */
 static struct error *move_region(const struct block_sink *from,
 				 struct block_sink *to,
 				 const struct heap_region *region)
 {
-	const struct extent *extents = from->extents.bytes;
-	const struct large_size *large = from->large.bytes;
-	const uint64_t *used = from->used.bytes, *cached = from->cached.bytes;
+	size_t first = region->first, count = region->count;
 	struct error *error = block_sink_region(to, region->start, region->end,
 						region->arena);
 
-	for (size_t i = region->first;
-	     i < region->first + region->count && !error; i++) {
-		struct block block = {
-			.start =
-				region->start + UINT64_C(16) * extents[i].start,
-			.size = extents[i].size,
-			.state = used[i / 64] >> (i % 64) & 1	  ? BLOCK_USED
-				 : cached[i / 64] >> (i % 64) & 1 ? BLOCK_CACHED
-								  : BLOCK_FREE,
-		};
-
-		for (size_t j = 0;
-		     extents[i].size == LARGE_SIZE && j < from->large_count;
-		     j++)
-			if (large[j].id == i)
-				block.size = large[j].size;
-		error = block_sink_add(to, block);
-	}
-	return error;
+	if (!error)
+		error = memory_reserve(&to->extents,
+				       (to->count + count) *
+					       sizeof(struct extent));
+	if (!error)
+		error = move_bits(&from->used, first, &to->used, to->count,
+				  count);
+	if (!error)
+		error = move_bits(&from->cached, first, &to->cached, to->count,
+				  count);
+	for (size_t i = 0; i < BLOCK_TRAITS && !error; i++)
+		error = move_bits(&from->traits[i], first, &to->traits[i],
+				  to->count, count);
+	if (!error)
+		error = move_large(from, to, region);
+	if (error || count == 0)
+		return error;
+	memcpy((struct extent *)to->extents.bytes + to->count,
+	       (const struct extent *)from->extents.bytes + first,
+	       count * sizeof(struct extent));
+	to->count += count;
+	((struct heap_region *)to->regions.bytes)[to->region_count - 1].count =
+		(uint32_t)count;
+	return NULL;
 }
 
 /*
@@ -240,6 +308,17 @@ static struct error *take_bits(struct memory *memory, size_t count,
 	return NULL;
 }
 
+static struct error *take_traits(struct allocation_index *index)
+{
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < BLOCK_TRAITS && !error; i++)
+		if (index->sink->traits[i].bytes)
+			error = take_bits(&index->sink->traits[i], index->count,
+					  &index->traits[i]);
+	return error;
+}
+
 static struct error *build(struct allocation_index *index)
 {
 	struct block_sink *sink = index->sink;
@@ -263,7 +342,9 @@ static struct error *build(struct allocation_index *index)
 	index->count = sink->count;
 	index->regions = sink->regions.bytes;
 	index->region_count = sink->region_count;
-	error = reserve_lines(index);
+	error = take_traits(index);
+	if (!error)
+		error = reserve_lines(index);
 	for (size_t i = 0; i < index->region_count && !error; i++) {
 		const size_t *first = index->first_line.bytes;
 		struct line *lines = index->lines.bytes;
@@ -305,6 +386,8 @@ void allocation_index_destroy(struct allocation_index *index)
 {
 	bitmap_deinit(&index->used);
 	bitmap_deinit(&index->cached);
+	for (size_t i = 0; i < BLOCK_TRAITS; i++)
+		bitmap_deinit(&index->traits[i]);
 	memory_release(&index->lines);
 	memory_release(&index->first_line);
 	if (index->sink)
@@ -524,6 +607,15 @@ const struct bitmap *allocation_used(const struct allocation_index *index)
 const struct bitmap *allocation_cached(const struct allocation_index *index)
 {
 	return &index->cached;
+}
+
+const struct bitmap *allocation_having(const struct allocation_index *index,
+				       enum block_trait trait)
+{
+	for (size_t i = 0; i < BLOCK_TRAITS; i++)
+		if (trait == trait_mask(i) && index->traits[i].words)
+			return &index->traits[i];
+	return NULL;
 }
 
 void allocation_set_leftovers(struct allocation_index *index,

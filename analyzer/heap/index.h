@@ -104,6 +104,10 @@ void allocation_find_many(const struct allocation_index *index,
 const struct bitmap *allocation_used(const struct allocation_index *index);
 const struct bitmap *allocation_cached(const struct allocation_index *index);
 
+/* Those that have the trait; NULL if none has: only then it costs memory. */
+const struct bitmap *allocation_having(const struct allocation_index *index,
+				       enum block_trait trait);
+
 /*
  * Which of the first words of a used block its allocator left there when the
  * block was free, and its user has not written since: they refer to nothing. A

@@ -17,6 +17,8 @@ struct error *block_sink_create(struct memory_account *account,
 	sink->extents.account = account;
 	sink->used.account = account;
 	sink->cached.account = account;
+	for (size_t i = 0; i < BLOCK_TRAITS; i++)
+		sink->traits[i].account = account;
 	sink->large.account = account;
 	sink->claims.account = account;
 	sink->held.account = account;
@@ -30,6 +32,8 @@ void block_sink_destroy(struct block_sink *sink)
 	memory_release(&sink->extents);
 	memory_release(&sink->used);
 	memory_release(&sink->cached);
+	for (size_t i = 0; i < BLOCK_TRAITS; i++)
+		memory_release(&sink->traits[i]);
 	memory_release(&sink->large);
 	memory_release(&sink->claims);
 	memory_release(&sink->held);
@@ -109,6 +113,40 @@ static void set_state(struct block_sink *sink, size_t number,
 		cached[number / 64] |= bit;
 }
 
+/* A trait that no block has takes no memory. */
+static struct error *set_traits(struct block_sink *sink, size_t number,
+				unsigned int traits)
+{
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < BLOCK_TRAITS && !error; i++) {
+		struct memory *bits = &sink->traits[i];
+
+		if (!(traits & trait_mask(i)))
+			continue;
+		error = memory_reserve(bits,
+				       (number / 64 + 1) * sizeof(uint64_t));
+		if (!error)
+			((uint64_t *)bits->bytes)[number / 64] |=
+				UINT64_C(1) << (number % 64);
+	}
+	return error;
+}
+
+unsigned int block_sink_traits(const struct block_sink *sink, size_t number)
+{
+	unsigned int traits = 0;
+
+	for (size_t i = 0; i < BLOCK_TRAITS; i++) {
+		const uint64_t *bits = sink->traits[i].bytes;
+
+		if (number / 64 < sink->traits[i].size / sizeof(*bits) &&
+		    bits[number / 64] >> (number % 64) & 1)
+			traits |= trait_mask(i);
+	}
+	return traits;
+}
+
 /*
  * Whether a new region must begin at start: an extent cannot tell of it from
  * here, or so much is in between that bits for it were a waste.
@@ -142,6 +180,8 @@ struct error *block_sink_add(struct block_sink *sink, struct block block)
 	}
 	if (!error && block.size >= LARGE_SIZE)
 		error = add_large(sink, block.size);
+	if (!error && block.traits)
+		error = set_traits(sink, sink->count, block.traits);
 	if (error)
 		return error;
 	assert(block.start % 16 == 0 && block.start < region->end &&
@@ -288,6 +328,7 @@ bool block_sink_find(const struct block_sink *sink, uint64_t start,
 			 : cached[number / 64] >> (number % 64) & 1
 				 ? BLOCK_CACHED
 				 : BLOCK_FREE,
+		.traits = block_sink_traits(sink, number),
 	};
 	return true;
 }

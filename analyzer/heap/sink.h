@@ -22,6 +22,12 @@ struct large_size {
 	uint64_t size;
 };
 
+/* The bits of a trait are in a bitmap of its own. */
+static inline unsigned int trait_mask(size_t number)
+{
+	return 1U << number;
+}
+
 struct block_sink {
 	struct memory_account *account;
 	struct memory regions; /* struct heap_region */
@@ -29,12 +35,17 @@ struct block_sink {
 	struct memory extents; /* struct extent */
 	size_t count;
 	struct memory used, cached; /* one bit for each extent */
-	struct memory large;	    /* struct large_size */
+	/* The same, by trait, up to the last that has it. */
+	struct memory traits[BLOCK_TRAITS];
+	struct memory large; /* struct large_size */
 	size_t large_count;
 	struct memory claims; /* struct memory_range */
 	size_t claim_count;
 	struct memory held; /* uint64_t: starts of blocks */
 	size_t held_count;
 };
+
+/* The traits of the number-th block. */
+unsigned int block_sink_traits(const struct block_sink *sink, size_t number);
 
 #endif

@@ -3,6 +3,7 @@
 #include "analyzer/program/debug_frames.h"
 #include "analyzer/program/debug_units.h"
 
+#include <dwarf.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -50,7 +51,8 @@ static const char *shown_name(struct debug *debug, const char *name)
 {
 	const char *version = strchr(name, '@'), *plain = NULL;
 
-	if (version && version != name)
+	/* In names of Crystal, it precedes the class that has the method. */
+	if (version && version != name && name[0] != '*' && name[0] != '~')
 		plain = name_pool_print(&debug->names, "%.*s",
 					(int)(version - name), name);
 	return name_demangle(&debug->names, plain ? plain : name);
@@ -66,12 +68,85 @@ bool debug_symbol(struct debug *debug, uint64_t address, struct symbol *ret)
 		return false;
 	*ret = (struct symbol){
 		.name = shown_name(debug, found.name),
+		.raw = found.name,
 		.kind = kind_of(found.type),
 		.start = module->module->bias + found.value,
 		.size = found.size,
 		.module = module->module,
 	};
 	return true;
+}
+
+struct visit {
+	struct debug_module *module;
+	bool (*visit)(void *data, const struct symbol *symbol);
+	void *data;
+};
+
+static bool visit_symbol(void *data, const struct found_symbol *found)
+{
+	const struct visit *visit = data;
+	const struct module *module = visit->module->module;
+	struct symbol symbol = {
+		.name = found->name,
+		.raw = found->name,
+		.kind = kind_of(found->type),
+		.start = module->bias + found->value,
+		.size = found->size,
+		.module = module,
+	};
+
+	return visit->visit(visit->data, &symbol);
+}
+
+void debug_visit_symbols(struct debug *debug, const struct module *module,
+			 bool (*visit)(void *data, const struct symbol *symbol),
+			 void *data)
+{
+	struct visit inner = { debug_find_module(debug, module->start), visit,
+			       data };
+
+	if (inner.module)
+		symbol_tables_visit(inner.module, visit_symbol, &inner);
+}
+
+/* "app.cr:8": without the folders, which depend on who compiled it. */
+static const char *declared_at(struct debug *debug, Dwarf_Die *function)
+{
+	const char *path = dwarf_decl_file(function), *slash;
+	int line;
+
+	if (!path || dwarf_decl_line(function, &line) != 0)
+		return NULL;
+	slash = strrchr(path, '/');
+	return name_pool_print(&debug->names, "%s:%d", slash ? slash + 1 : path,
+			       line);
+}
+
+bool debug_find_inlined(struct debug *debug, uint64_t address,
+			bool (*takes)(const char *function),
+			struct inlined *ret, bool *ret_known)
+{
+	Dwarf_Die scopes[MOST_SCOPES];
+	struct code_place place;
+	size_t count = 0;
+
+	if (code_place_find(debug, address, &place))
+		count = code_scopes(&place, scopes);
+	*ret_known = count > 0;
+	for (size_t i = 0; i < count; i++) {
+		const char *name;
+
+		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)
+			continue;
+		name = debug_entry_name(debug, &scopes[i]);
+		if (!name || !takes(name))
+			continue;
+		ret->function = name;
+		ret->source = declared_at(debug, &scopes[i]);
+		return true;
+	}
+	return false;
 }
 
 const char *debug_source(struct debug *debug, uint64_t address)

@@ -52,6 +52,7 @@ enum symbol_kind { SYMBOL_FUNCTION, SYMBOL_DATA, SYMBOL_OTHER };
 
 struct symbol {
 	const char *name;
+	const char *raw; /* the same as the file has it */
 	enum symbol_kind kind;
 	uint64_t start, size; /* size 0: not told, up to the next symbol */
 	const struct module *module;
@@ -59,6 +60,28 @@ struct symbol {
 
 /* The symbol that covers address. */
 bool debug_symbol(struct debug *debug, uint64_t address, struct symbol *ret);
+
+/*
+ * Call visit for each symbol of code or data of the module, in no order, its
+ * name as the file has it, until it returns false.
+ */
+void debug_visit_symbols(struct debug *debug, const struct module *module,
+			 bool (*visit)(void *data, const struct symbol *symbol),
+			 void *data);
+
+/* A function that was inlined. */
+struct inlined {
+	const char *function;
+	const char *source; /* where it is declared, as "session.c:88" */
+};
+
+/*
+ * The innermost function inlined at address that the test takes. *ret_known
+ * says whether the module has debug information of the address at all.
+ */
+bool debug_find_inlined(struct debug *debug, uint64_t address,
+			bool (*takes)(const char *function),
+			struct inlined *ret, bool *ret_known);
 
 /* Where the code at address comes from, as "session.c:88"; NULL: not told. */
 const char *debug_source(struct debug *debug, uint64_t address);
@@ -75,6 +98,17 @@ const char *debug_name(struct debug *debug, uint64_t address);
 
 /* The calls that a thread is in; NULL only if memory is short. */
 const struct backtrace *debug_backtrace(struct debug *debug, uint32_t thread);
+
+/* Registers that calls preserve, of what waits on a stack of its own. */
+struct saved_registers {
+	uint64_t rbx, rbp, rsp, r12, r13, r14, r15, rip;
+};
+
+/* The calls of what saved these registers. Freed by backtrace_deinit(). */
+struct backtrace debug_backtrace_of(struct debug *debug,
+				    const struct saved_registers *saved);
+void backtrace_deinit(struct backtrace *backtrace);
+DEFINE_DEINIT(backtrace_deinit, struct backtrace)
 
 /*
  * Where on the thread's stack the address is, as "variable session.user of

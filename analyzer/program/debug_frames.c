@@ -2,10 +2,14 @@
 
 #include <dwarf.h>
 #include <elf.h>
+#include <limits.h>
 #include <string.h>
 
 /* Endless recursion is what a stack of more frames shows. */
 enum { MOST_FRAMES = 1 << 14, STACK_POINTER = 7, RETURN_ADDRESS = 16 };
+
+/* No thread has this number: there are fewer. */
+static const pid_t SAVED_THREAD = INT_MAX;
 
 struct trace {
 	bool done;
@@ -20,6 +24,7 @@ struct unwinder {
 	bool attached;
 	struct trace *traces; /* of each thread */
 	size_t count;
+	const struct saved_registers *saved; /* of what is asked for; or NULL */
 };
 
 void unwinder_destroy(struct unwinder *unwinder)
@@ -43,13 +48,32 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret,
 	return image_read_u64(debug->image, address, ret);
 }
 
-/* To libdwfl, a thread is its number from 1 on: ids need not differ. */
+/*
+ * To libdwfl, a thread is its number from 1 on: ids need not differ.
+ * SAVED_THREAD is what the given registers are of.
+ */
 static bool get_thread(Dwfl *dwfl, pid_t number, void *data, void **ret)
 {
 	struct debug *debug = data;
 
-	*ret = (void *)program_thread(debug->program, (size_t)number - 1);
+	if (number == SAVED_THREAD)
+		*ret = (void *)debug->unwinder->saved;
+	else
+		*ret = (void *)program_thread(debug->program,
+					      (size_t)number - 1);
 	return true;
+}
+
+static bool set_saved_registers(Dwfl_Thread *handle,
+				const struct saved_registers *from)
+{
+	const Dwarf_Word stack[] = { from->rbp, from->rsp };
+	const Dwarf_Word others[] = { from->r12, from->r13, from->r14,
+				      from->r15, from->rip };
+
+	return dwfl_thread_state_registers(handle, 3, 1, &from->rbx) &&
+	       dwfl_thread_state_registers(handle, 6, 2, stack) &&
+	       dwfl_thread_state_registers(handle, 12, 5, others);
 }
 
 static pid_t next_thread(Dwfl *dwfl, void *data, void **thread)
@@ -60,6 +84,9 @@ static pid_t next_thread(Dwfl *dwfl, void *data, void **thread)
 static bool set_registers(Dwfl_Thread *handle, void *data)
 {
 	const struct thread *thread = data;
+
+	if (dwfl_thread_tid(handle) == SAVED_THREAD)
+		return set_saved_registers(handle, data);
 	const struct user_regs_struct *from = &thread->state->registers;
 	const Dwarf_Word registers[] = {
 		from->rax, from->rdx, from->rcx, from->rbx, from->rsi,
@@ -295,13 +322,18 @@ static void take_registers(struct debug *debug, uint32_t number,
 	name_frame(debug, trace, frame, &state);
 }
 
+static bool open_unwinder(struct debug *debug)
+{
+	if (!debug->unwinder)
+		debug->unwinder = create(debug);
+	return debug->unwinder != NULL;
+}
+
 static struct trace *find_trace(struct debug *debug, uint32_t thread)
 {
 	struct walk walk = { .debug = debug };
 
-	if (!debug->unwinder)
-		debug->unwinder = create(debug);
-	if (!debug->unwinder || thread >= debug->unwinder->count)
+	if (!open_unwinder(debug) || thread >= debug->unwinder->count)
 		return NULL;
 	walk.trace = &debug->unwinder->traces[thread];
 	if (walk.trace->done)
@@ -320,6 +352,29 @@ const struct backtrace *debug_backtrace(struct debug *debug, uint32_t thread)
 	struct trace *trace = find_trace(debug, thread);
 
 	return trace ? &trace->trace : NULL;
+}
+
+struct backtrace debug_backtrace_of(struct debug *debug,
+				    const struct saved_registers *saved)
+{
+	struct trace trace = { .done = true };
+	struct walk walk = { .debug = debug, .trace = &trace };
+
+	if (!open_unwinder(debug))
+		return trace.trace;
+	debug->unwinder->saved = saved;
+	if (debug->unwinder->attached)
+		dwfl_getthread_frames(debug->dwfl, SAVED_THREAD, take_frame,
+				      &walk);
+	debug->unwinder->saved = NULL;
+	free(trace.states);
+	return trace.trace;
+}
+
+void backtrace_deinit(struct backtrace *backtrace)
+{
+	free(backtrace->frames);
+	*backtrace = (struct backtrace){ 0 };
 }
 
 const struct frame_state *debug_frame_states(struct debug *debug,

@@ -319,6 +319,27 @@ bool symbol_tables_find(struct debug_module *module, uint64_t value,
 	return ret->name != NULL;
 }
 
+void symbol_tables_visit(struct debug_module *module,
+			 bool (*visit)(void *data,
+				       const struct found_symbol *symbol),
+			 void *data)
+{
+	struct symbol_tables *tables = open_tables(module);
+
+	for (size_t i = 0; i < tables->count; i++) {
+		struct search search = { module, &tables->list[i] };
+
+		for (size_t j = 1; j < search.table->count; j++) {
+			struct found_symbol found;
+
+			if (names_address(&search.table->symbols[j]) &&
+			    take_symbol(&search, (uint32_t)j, &found) &&
+			    !visit(data, &found))
+				return;
+		}
+	}
+}
+
 bool symbol_tables_find_thread_local(struct debug_module *module,
 				     uint64_t offset, struct found_symbol *ret)
 {

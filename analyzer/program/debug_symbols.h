@@ -48,6 +48,12 @@ void symbol_tables_deinit(struct symbol_tables *tables);
 bool symbol_tables_find(struct debug_module *module, uint64_t value,
 			struct found_symbol *ret);
 
+/* Call visit for each symbol of an address until it returns false. */
+void symbol_tables_visit(struct debug_module *module,
+			 bool (*visit)(void *data,
+				       const struct found_symbol *symbol),
+			 void *data);
+
 /* The thread-local variable that covers offset in the module's TLS. */
 bool symbol_tables_find_thread_local(struct debug_module *module,
 				     uint64_t offset, struct found_symbol *ret);

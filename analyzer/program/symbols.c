@@ -73,3 +73,69 @@ uint64_t module_needs(const struct module *module, const char *const names[])
 {
 	return search(module, names, false);
 }
+
+static bool find_in_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
+			  unsigned int type, const char *name,
+			  uint64_t *ret_value)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	size_t count = header->sh_entsize && data
+			       ? data->d_size / header->sh_entsize
+			       : 0;
+
+	for (size_t i = 1; i < count; i++) {
+		GElf_Sym symbol;
+		const char *called;
+
+		if (!gelf_getsym(data, (int)i, &symbol))
+			break;
+		if (symbol.st_shndx == SHN_UNDEF ||
+		    GELF_ST_TYPE(symbol.st_info) != type)
+			continue;
+		called = elf_strptr(elf, header->sh_link, symbol.st_name);
+		if (!called || strcmp(called, name) != 0)
+			continue;
+		*ret_value = symbol.st_value;
+		return true;
+	}
+	return false;
+}
+
+static bool find(const struct module *module, unsigned int type,
+		 const char *name, uint64_t *ret_address)
+{
+	const struct image_file *file = module->file;
+	Elf_Scn *section = NULL;
+	bool found = false;
+	uint64_t value;
+	Elf *elf;
+
+	if (!file || elf_version(EV_CURRENT) == EV_NONE)
+		return false;
+	elf = elf_memory((char *)(uintptr_t)file->bytes, file->size);
+	while (elf && !found && (section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+
+		if (gelf_getshdr(section, &header) &&
+		    (header.sh_type == SHT_SYMTAB ||
+		     header.sh_type == SHT_DYNSYM))
+			found = find_in_table(elf, section, &header, type, name,
+					      &value);
+	}
+	elf_end(elf);
+	if (found)
+		*ret_address = module->bias + value;
+	return found;
+}
+
+bool module_find_variable(const struct module *module, const char *name,
+			  uint64_t *ret_address)
+{
+	return find(module, STT_OBJECT, name, ret_address);
+}
+
+bool module_find_function(const struct module *module, const char *name,
+			  uint64_t *ret_address)
+{
+	return find(module, STT_FUNC, name, ret_address);
+}

@@ -15,4 +15,13 @@ uint64_t module_defines(const struct module *module, const char *const names[]);
 /* The same for functions that it takes from others. */
 uint64_t module_needs(const struct module *module, const char *const names[]);
 
+/*
+ * Where the module has the variable or function called so; false if that is
+ * not known.
+ */
+bool module_find_variable(const struct module *module, const char *name,
+			  uint64_t *ret_address);
+bool module_find_function(const struct module *module, const char *name,
+			  uint64_t *ret_address);
+
 #endif

@@ -20,8 +20,10 @@ static void *const TABLE_HINT = (void *)0x10000000000;
 enum { MAX_DAMAGED = 16, FILLER = 0x5a };
 
 enum state { LOST, KEPT, FREED, DESTROYED };
-static const char *const STATE_NAMES[] = { "lost", "kept", "freed",
-					   "destroyed" };
+static const char *const STATE_NAMES[] = { "lost",	"kept",	   "freed",
+					   "destroyed", "garbage", "held",
+					   "risk",	"dead" };
+enum { STATES = sizeof(STATE_NAMES) / sizeof(STATE_NAMES[0]) };
 
 /* Rank is the order in which the program spoke. */
 struct entry {
@@ -137,6 +139,16 @@ void truth_damaged(uintptr_t address)
 	if (damaged_count == MAX_DAMAGED)
 		truth_fail("remember so much damage");
 	masked_damaged[damaged_count++] = address ^ MASK;
+}
+
+void truth_tell(const char *word, const void *block, size_t size)
+{
+	for (int i = 0; i < STATES; i++)
+		if (strcmp(STATE_NAMES[i], word) == 0) {
+			add((uintptr_t)block, size, (enum state)i);
+			return;
+		}
+	truth_fail("say what is no word of truth");
 }
 
 void truth_free(void *block)

@@ -16,6 +16,14 @@
  *	damaged ADDRESS		the block where the damage came from
  *	ready
  *
+ * Programs with a garbage collector also know these; only for them lost and
+ * kept ones may be the collector's:
+ *
+ *	garbage ADDRESS SIZE	the collector will free it
+ *	held ADDRESS SIZE	no root leads to it, but garbage does
+ *	risk ADDRESS SIZE	kept, but the collector sees nothing lead to it
+ *	dead ADDRESS SIZE	the collector knows that nothing leads to it
+ *
  * After "ready" the program waits for ever. With HEAPCORE_TRUTH_EXIT in the
  * environment it exits instead, for checkers that look at the end of a run.
  *
@@ -57,6 +65,9 @@ void truth_kept(const void *block);
 void truth_freed(uintptr_t address, size_t size);
 void truth_destroyed(uintptr_t address, size_t size);
 void truth_damaged(uintptr_t address);
+
+/* What else is known of a block: one of the words above. */
+void truth_tell(const char *word, const void *block, size_t size);
 
 /* Say that it is freed, and free it. */
 void truth_free(void *block);

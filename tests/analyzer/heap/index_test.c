@@ -191,6 +191,57 @@ static void test_states_are_kept_apart(void **state)
 	}
 }
 
+static void test_traits_follow_their_blocks(void **state)
+{
+	_cleanup_(block_sink_destroy) struct block_sink *sink = NULL;
+	_cleanup_(allocation_index_destroy) struct allocation_index *index =
+		NULL;
+	const struct bitmap *dead, *managed;
+	struct block block;
+
+	assert_no_error(block_sink_create(&account, &sink));
+	assert_no_error(block_sink_region(sink, 0x100000, 0x200000, 0));
+	for (uint64_t i = 0; i < 100; i++) {
+		block = (struct block){ 0x100000 + 32 * i, 31, BLOCK_USED,
+					TRAIT_MANAGED };
+		if (i == 70) {
+			block.traits |= TRAIT_DEAD;
+			block.state = BLOCK_FREE;
+		}
+		assert_no_error(block_sink_add(sink, block));
+	}
+	assert_true(
+		block_sink_find(sink, 0x100000 + UINT64_C(32) * 70, &block));
+	assert_int_equal(block.traits, TRAIT_MANAGED | TRAIT_DEAD);
+	/* A region below: all are numbered anew. */
+	assert_no_error(block_sink_region(sink, 0x1000, 0x2000, 0));
+	block = (struct block){ 0x1010, 24, BLOCK_USED, 0 };
+	assert_no_error(block_sink_add(sink, block));
+	assert_no_error(allocation_index_create(sink, &index));
+
+	managed = allocation_having(index, TRAIT_MANAGED);
+	dead = allocation_having(index, TRAIT_DEAD);
+	assert_non_null(managed);
+	assert_non_null(dead);
+	assert_int_equal(managed->count, 101);
+	assert_int_equal(bitmap_weight(managed), 100);
+	assert_false(bitmap_get(managed, 0));
+	assert_int_equal(bitmap_weight(dead), 1);
+	assert_true(bitmap_get(dead, 71));
+	assert_null(allocation_having(index, TRAIT_POINTERLESS));
+}
+
+static void test_without_traits_there_are_no_bitmaps(void **state)
+{
+	_cleanup_(allocation_index_destroy) struct allocation_index *index =
+		INDEX(REGION(0x1000, 0x2000), BLOCK(0x1010, 24));
+
+	assert_null(allocation_having(index, TRAIT_POINTERLESS));
+	assert_null(allocation_having(index, TRAIT_COLLECTABLE));
+	assert_null(allocation_having(index, TRAIT_MANAGED));
+	assert_null(allocation_having(index, TRAIT_DEAD));
+}
+
 static void test_claims_are_joined_with_each_other_and_the_regions(void **state)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sink = NULL;
@@ -261,6 +312,8 @@ int main(void)
 		cmocka_unit_test(test_region_may_reach_farther_than_64_gib),
 		cmocka_unit_test(test_sizes_of_4_gib_and_more_are_exact),
 		cmocka_unit_test(test_states_are_kept_apart),
+		cmocka_unit_test(test_traits_follow_their_blocks),
+		cmocka_unit_test(test_without_traits_there_are_no_bitmaps),
 		cmocka_unit_test(
 			test_claims_are_joined_with_each_other_and_the_regions),
 		cmocka_unit_test(test_region_of_an_address_is_found),

@@ -1,35 +1,5 @@
 #include "allocators/glibc/glibc.h"
 
-bool view_move(struct view *view, uint64_t address, uint64_t *ret)
-{
-	const struct region *region = image_find(view->image, address);
-
-	if (region && region->bytes) {
-		view->start = region->start;
-		view->size = region->end - region->start;
-		view->bytes = region->bytes;
-	}
-	/* Across the seam of two regions, too. */
-	return image_read_u64(view->image, address, ret);
-}
-
-uint64_t view_reach(const struct view *view, uint64_t address, uint64_t end)
-{
-	const struct region *region;
-
-	while (address < end && (region = image_find(view->image, address)) &&
-	       !region->mapping)
-		address = region->end;
-	return address < end ? address : end;
-}
-
-bool view_is_absent(const struct view *view, uint64_t address)
-{
-	const struct region *region = image_find(view->image, address);
-
-	return region && !region->bytes;
-}
-
 struct error *number_list_add(struct number_list *list, uint64_t number)
 {
 	struct error *error = memory_reserve(

@@ -1,0 +1,193 @@
+/*
+ * The Boehm-Demers-Weiser collector (bdwgc, libgc), 7.2 and later.
+ *
+ * Nothing is needed but the dump's memory: no symbols, no debug information.
+ * See boehm/boehm.h for the layouts, boehm/search.h for how collectors are
+ * found, boehm/objects.h for what makes an object free.
+ */
+#include "allocators/boehm/bookkeeping.h"
+#include "allocators/boehm/calibrate.h"
+#include "allocators/boehm/callback.h"
+#include "allocators/boehm/cycle.h"
+#include "allocators/boehm/lists.h"
+#include "allocators/boehm/objects.h"
+#include "allocators/boehm/search.h"
+#include "allocators/boehm/tell.h"
+
+#include <inttypes.h>
+
+static void boehm_close(struct heap *base)
+{
+	struct boehm_heap *heap = (struct boehm_heap *)base;
+
+	for (size_t i = 0; i < heap->collector_count; i++) {
+		struct collector *collector = &heap->collectors[i];
+
+		memory_release(&collector->blocks);
+		memory_release(&collector->indexes);
+		memory_release(&collector->threads);
+		memory_release(&collector->spares);
+		bitmap_deinit(&collector->listed);
+		bitmap_deinit(&collector->cached);
+	}
+	memory_release(&heap->owned);
+	free(heap->collectors);
+	free(heap);
+}
+
+static void cleanup_boehm_close(struct boehm_heap **heap)
+{
+	if (*heap)
+		boehm_close(&(*heap)->heap);
+}
+
+static struct error *read_collector(struct boehm_heap *heap,
+				    struct collector *collector)
+{
+	struct error *error;
+
+	boehm_calibrate(collector, heap->context.image);
+	error = boehm_read_lists(collector, &heap->context);
+	if (error)
+		return error;
+	boehm_find_cycle(collector, &heap->context);
+	error = boehm_find_spares(collector, &heap->context);
+	if (error)
+		return error;
+	return boehm_add_owned(collector, &heap->owned, &heap->owned_count);
+}
+
+static struct error *boehm_open(const struct heap_context *context,
+				struct heap **ret)
+{
+	_cleanup_(boehm_close) struct boehm_heap *heap =
+		calloc(1, sizeof(*heap));
+	struct error *error;
+
+	if (!heap)
+		return &error_no_memory;
+	heap->context = *context;
+	heap->owned.account = context->account;
+	error = boehm_search(heap);
+	for (size_t i = 0; i < heap->collector_count && !error; i++)
+		error = read_collector(heap, &heap->collectors[i]);
+	if (error)
+		return error;
+	*ret = heap->collector_count > 0 ? &take(heap)->heap : NULL;
+	return NULL;
+}
+
+/* Say what limits the trust in the states of objects. */
+static void report(const struct collector *collector, struct findings *findings)
+{
+	if (collector->bad_slots > 0)
+		findings_add(findings, FINDING_INCOMPLETE,
+			     "%" PRIu64 " blocks of the collector's heap have "
+			     "no sound header: their objects are not counted",
+			     collector->bad_slots);
+	if (collector->undecided > 0)
+		findings_add(findings, FINDING_INCOMPLETE,
+			     "the core was taken while the collector was at "
+			     "work: of its objects, %" PRIu64
+			     " count as used that may be dead already",
+			     collector->undecided);
+	else if (collector->is_collecting)
+		findings_add(findings, FINDING_NOTE,
+			     "the core was taken while the collector was at "
+			     "work");
+}
+
+static struct error *boehm_walk(struct heap *base, arena_number first,
+				struct block_sink *sink)
+{
+	struct boehm_heap *heap = (struct boehm_heap *)base;
+	struct error *error = NULL;
+
+	heap->first_arena = first;
+	for (size_t i = 0; i < heap->collector_count && !error; i++) {
+		struct collector *collector = &heap->collectors[i];
+
+		error = boehm_claim_bookkeeping(collector, &heap->context,
+						sink);
+		if (!error)
+			error = boehm_add_objects(collector, &heap->context,
+						  first + (arena_number)i,
+						  sink);
+		report(collector, heap->context.findings);
+	}
+	return error;
+}
+
+static size_t boehm_arena_count(const struct heap *base)
+{
+	return ((const struct boehm_heap *)base)->collector_count;
+}
+
+static struct arena boehm_arena(const struct heap *base, size_t number)
+{
+	const struct boehm_heap *heap = (const struct boehm_heap *)base;
+	const struct collector *collector = &heap->collectors[number];
+
+	return (struct arena){
+		.kind = "collected",
+		.address = collector->freelists ? collector->freelists
+						: collector->arrays,
+		.size = collector->size,
+	};
+}
+
+static bool boehm_tell(const struct heap *heap, uint64_t address, char *ret,
+		       size_t size)
+{
+	return boehm_tell_address((const struct boehm_heap *)heap, address, ret,
+				  size);
+}
+
+static bool boehm_tell_used(const struct heap *heap, uint64_t start, char *ret,
+			    size_t size)
+{
+	return boehm_tell_object((const struct boehm_heap *)heap, start, ret,
+				 size);
+}
+
+static const struct memory_range *boehm_owned(const struct heap *base,
+					      size_t *ret_count)
+{
+	const struct boehm_heap *heap = (const struct boehm_heap *)base;
+
+	*ret_count = heap->owned_count;
+	return heap->owned.bytes;
+}
+
+static bool boehm_lives_in(const struct heap *base, uint64_t start,
+			   uint64_t end)
+{
+	const struct boehm_heap *heap = (const struct boehm_heap *)base;
+
+	for (size_t i = 0; i < heap->collector_count; i++)
+		if (heap->collectors[i].arrays >= start &&
+		    heap->collectors[i].arrays < end)
+			return true;
+	return false;
+}
+
+static bool boehm_is_used(const struct heap *heap)
+{
+	return true;
+}
+
+const struct allocator allocator_boehm = {
+	.name = "boehm",
+	.summary = "the Boehm-Demers-Weiser collector, 7.2 and later",
+	.open = boehm_open,
+	.walk = boehm_walk,
+	.arena_count = boehm_arena_count,
+	.arena = boehm_arena,
+	.tell = boehm_tell,
+	.lives_in = boehm_lives_in,
+	.owned = boehm_owned,
+	.tell_used = boehm_tell_used,
+	.more_roots = boehm_more_roots,
+	.is_used = boehm_is_used,
+	.close = boehm_close,
+};

@@ -1,0 +1,380 @@
+#include "allocators/boehm/lists.h"
+
+#include "allocators/boehm/data.h"
+
+#include <inttypes.h>
+
+enum {
+	TINY_LISTS = 25, /* TINY_FREELISTS: of a thread, for a kind */
+	MOST_ARRAYS = 4, /* before gcj_freelists, by version */
+	LEAST_ARRAYS = 2,
+	LEAST_FILLED = 20, /* entries of an array that are never 0 */
+
+	/* A GC_Thread_Rep, by version. */
+	SMALLEST_THREAD = 512,
+	LARGEST_THREAD = 4096,
+	MOST_THREADS = 1 << 16,
+};
+
+static const int ANY_KIND = -1;
+
+struct search {
+	struct collector *collector;
+	const struct heap_context *context;
+	struct view view;
+	size_t hint;
+};
+
+/* Whether size_map is at address, and what it says of the extra byte. */
+static bool is_size_map(struct view *view, uint64_t address, bool *ret_extra)
+{
+	uint64_t word, extra;
+
+	if (!view_word(view, address, &word) || word != 1 ||
+	    !view_word(view, address + UINT64_C(8) * GRANULE, &word))
+		return false;
+	extra = word == 2;
+	for (uint64_t i = 1; i + extra <= (TINY_LISTS - 1) * GRANULE; i++)
+		if (!view_word(view, address + 8 * i, &word) ||
+		    word != (i + extra + GRANULE - 1) / GRANULE)
+			return false;
+	*ret_extra = extra;
+	return true;
+}
+
+static struct error *look_for_map(void *data, uint64_t where, uint64_t word)
+{
+	struct search *search = data;
+	struct collector *collector = search->collector;
+
+	if (word == 1 && !collector->size_map &&
+	    is_size_map(&search->view, where, &collector->extra_byte))
+		collector->size_map = where;
+	return NULL;
+}
+
+/* The size of objects on the list of that number. */
+static uint64_t list_size(uint64_t number)
+{
+	return GRANULE * (number ? number : 1);
+}
+
+/* Whether an object that may be on such a list starts at address. */
+static bool fits_list(struct search *search, uint64_t address, uint64_t size,
+		      int kind, uint64_t *ret_number)
+{
+	const struct boehm_block *block = boehm_find_object(
+		search->collector, address, &search->hint, ret_number);
+
+	return block && block->size == size &&
+	       (kind == ANY_KIND || block->kind == kind);
+}
+
+/* The kinds in the order of their lists in GC_arrays. */
+static const int list_kinds[] = { KIND_NORMAL, KIND_ATOMIC, KIND_UNCOLLECTABLE,
+				  KIND_ATOMIC_UNCOLLECTABLE };
+
+/* How many heads at address are those of lists, and how many cannot be. */
+static void count_heads(struct search *search, uint64_t address,
+			size_t *ret_good, size_t *ret_bad)
+{
+	uint64_t heads = list_heads(search->collector);
+
+	*ret_good = *ret_bad = 0;
+	for (uint64_t i = 0; i < 4 * heads; i++) {
+		uint64_t head, number;
+
+		if (!view_word(&search->view, address + 8 * i, &head))
+			(*ret_bad)++;
+		else if (head && fits_list(search, head, list_size(i % heads),
+					   list_kinds[i / heads], &number))
+			(*ret_good)++;
+		else if (head)
+			(*ret_bad)++;
+	}
+}
+
+/* Find the heads: versions have other variables between them and size_map. */
+static void find_heads(struct search *search)
+{
+	static const uint64_t gaps[] = { 0, 16, 24 };
+	struct collector *collector = search->collector;
+	uint64_t size = 8 * 4 * list_heads(collector);
+	size_t best_good = 0, best_bad = SIZE_MAX;
+
+	for (size_t i = 0; i < sizeof(gaps) / sizeof(gaps[0]); i++) {
+		uint64_t address = collector->size_map - gaps[i] - size;
+		size_t good, bad;
+
+		count_heads(search, address, &good, &bad);
+		if (bad > best_bad || (bad == best_bad && good <= best_good))
+			continue;
+		collector->freelists = address;
+		best_good = good;
+		best_bad = bad;
+	}
+	if (best_bad > best_good / 4 + 1)
+		collector->freelists = 0;
+}
+
+/* The heads of a kind that GC_arrays has. */
+static uint64_t heads_of(const struct collector *collector, int kind)
+{
+	uint64_t i = 0;
+
+	while (list_kinds[i] != kind)
+		i++;
+	return collector->freelists + 8 * i * list_heads(collector);
+}
+
+/* GC_obj_kinds begins with the heads of each kind. */
+static struct error *look_for_kinds(void *data, uint64_t where, uint64_t word)
+{
+	static const uint64_t sizes[] = { 48, 32, 40 };
+	struct search *search = data;
+	struct collector *collector = search->collector;
+	uint64_t normal, uncollectable;
+
+	if (collector->kinds || word != heads_of(collector, KIND_ATOMIC))
+		return NULL;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		if (!view_word(&search->view, where + sizes[i], &normal) ||
+		    normal != heads_of(collector, KIND_NORMAL) ||
+		    !view_word(&search->view, where + 2 * sizes[i],
+			       &uncollectable) ||
+		    uncollectable != heads_of(collector, KIND_UNCOLLECTABLE))
+			continue;
+		collector->kinds = where;
+		collector->kind_size = sizes[i];
+		return NULL;
+	}
+	return NULL;
+}
+
+/* Heads of kinds that the program made are pointer-free objects. */
+static void count_kinds(struct search *search)
+{
+	struct collector *collector = search->collector;
+
+	collector->kind_count = KIND_FIRST_OWN;
+	while (collector->kinds && collector->kind_count < MOST_KINDS) {
+		const struct boehm_block *block;
+		uint64_t heads, number;
+
+		if (!view_word(&search->view,
+			       collector->kinds + collector->kind_count *
+							  collector->kind_size,
+			       &heads))
+			return;
+		block = boehm_find_object(collector, heads, &search->hint,
+					  &number);
+		if (!block || block->kind != KIND_ATOMIC ||
+		    block->size < 8 * list_heads(collector))
+			return;
+		collector->kind_count++;
+	}
+}
+
+/*
+ * Put the objects of a list into set. One that is on a list already ends it:
+ * it is a ring, or two lists have run together.
+ */
+static void walk_list(struct search *search, uint64_t head, uint64_t size,
+		      int kind, struct bitmap *set)
+{
+	struct collector *collector = search->collector;
+	uint64_t object = head, number;
+
+	while (object) {
+		if (!fits_list(search, object, size, kind, &number)) {
+			if (collector->broken_lists++ == 0)
+				findings_add(
+					search->context->findings,
+					FINDING_INCOMPLETE,
+					"a list of free objects of size "
+					"%" PRIu64
+					" of the collector leads to %#" PRIx64
+					", where none is: free ones behind it "
+					"may count as used",
+					size, object);
+			return;
+		}
+		if (bitmap_get(&collector->listed, number) ||
+		    bitmap_get(&collector->cached, number))
+			return;
+		bitmap_set(set, number);
+		if (!view_word(&search->view, object, &object))
+			return;
+	}
+}
+
+static void walk_heads(struct search *search, uint64_t heads, int kind)
+{
+	for (uint64_t i = 0; i < list_heads(search->collector); i++) {
+		uint64_t head;
+
+		if (view_word(&search->view, heads + 8 * i, &head))
+			walk_list(search, head, list_size(i), kind,
+				  &search->collector->listed);
+	}
+}
+
+static void walk_kinds(struct search *search)
+{
+	struct collector *collector = search->collector;
+
+	for (size_t i = 0; i < 4; i++)
+		walk_heads(search, heads_of(collector, list_kinds[i]),
+			   list_kinds[i]);
+	for (size_t kind = KIND_FIRST_OWN; kind < collector->kind_count;
+	     kind++) {
+		uint64_t heads;
+
+		if (view_word(&search->view,
+			      collector->kinds + kind * collector->kind_size,
+			      &heads))
+			walk_heads(search, heads, (int)kind);
+	}
+}
+
+/* A small number in a thread's list counts what it took from others. */
+static bool is_counter(const struct collector *collector, uint64_t word)
+{
+	return word < block_bytes(collector);
+}
+
+/* Whether the heads of a thread's lists can be at address. */
+static bool is_thread_array(struct search *search, uint64_t address)
+{
+	size_t filled = 0, heads = 0;
+
+	for (uint64_t i = 0; i < TINY_LISTS; i++) {
+		uint64_t word, number;
+
+		if (!view_word(&search->view, address + 8 * i, &word))
+			return false;
+		filled += word != 0;
+		if (is_counter(search->collector, word))
+			continue;
+		if (!fits_list(search, word, list_size(i), ANY_KIND, &number))
+			return false;
+		heads++;
+	}
+	return filled >= LEAST_FILLED || heads >= 3;
+}
+
+static void walk_thread_array(struct search *search, uint64_t address)
+{
+	for (uint64_t i = 0; i < TINY_LISTS; i++) {
+		uint64_t word, number;
+
+		if (view_word(&search->view, address + 8 * i, &word) &&
+		    !is_counter(search->collector, word) &&
+		    fits_list(search, word, list_size(i), ANY_KIND, &number))
+			walk_list(search, word, list_size(i), ANY_KIND,
+				  &search->collector->cached);
+	}
+}
+
+/*
+ * Walk a thread's lists if gcj_freelists is at address: its first entry is all
+ * ones, and the arrays of other kinds are before it.
+ */
+static bool walk_thread(struct search *search, uint64_t address)
+{
+	const uint64_t size = UINT64_C(8) * TINY_LISTS;
+	uint64_t arrays = 0;
+
+	while (arrays < MOST_ARRAYS &&
+	       is_thread_array(search, address - (arrays + 1) * size))
+		arrays++;
+	if (arrays < LEAST_ARRAYS)
+		return false;
+	for (uint64_t i = 1; i <= arrays; i++)
+		walk_thread_array(search, address - i * size);
+	walk_thread_array(search, address);
+	/* 7.4 with disclaim notifiers has one more behind. */
+	if (is_thread_array(search, address + size))
+		walk_thread_array(search, address + size);
+	return true;
+}
+
+/* Look for a thread's lists in an object that may be a GC_Thread_Rep. */
+static bool look_into(struct search *search, uint64_t object, uint64_t size)
+{
+	for (uint64_t offset = 0; offset < size; offset += 8) {
+		uint64_t word;
+
+		if (view_word(&search->view, object + offset, &word) &&
+		    word == UINT64_MAX && walk_thread(search, object + offset))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The variables hold the first thread, and GC_threads, with others: objects
+ * linked by their first word.
+ */
+static struct error *look_for_threads(void *data, uint64_t where, uint64_t word)
+{
+	struct search *search = data;
+	struct collector *collector = search->collector;
+
+	if (word == UINT64_MAX) {
+		walk_thread(search, where);
+		return NULL;
+	}
+	while (collector->thread_count < MOST_THREADS) {
+		uint64_t number;
+		const struct boehm_block *block = boehm_find_object(
+			collector, word, &search->hint, &number);
+		struct error *error;
+
+		if (!block || block->kind != KIND_NORMAL ||
+		    block->size < SMALLEST_THREAD ||
+		    block->size > LARGEST_THREAD ||
+		    !look_into(search, word, block->size))
+			return NULL;
+		error = append_number(&collector->threads,
+				      &collector->thread_count, word);
+		if (error || !view_word(&search->view, word, &word))
+			return error;
+	}
+	return NULL;
+}
+
+struct error *boehm_read_lists(struct collector *collector,
+			       const struct heap_context *context)
+{
+	struct search search = { collector, context, { context->image } };
+	struct error *error = bitmap_init(
+		&collector->listed, collector->object_count, context->account);
+
+	if (!error)
+		error = bitmap_init(&collector->cached, collector->object_count,
+				    context->account);
+	if (!error)
+		error = boehm_visit_own_data(collector, context->image,
+					     look_for_map, &search);
+	if (error)
+		return error;
+	if (collector->size_map)
+		find_heads(&search);
+	if (!collector->freelists) {
+		findings_add(context->findings, FINDING_INCOMPLETE,
+			     "the collector's lists of free objects were not "
+			     "found in %#" PRIx64 "-%#" PRIx64
+			     ": free ones count as used",
+			     collector->start, collector->end);
+		return NULL;
+	}
+	error = boehm_visit_own_data(collector, context->image, look_for_kinds,
+				     &search);
+	if (error)
+		return error;
+	count_kinds(&search);
+	walk_kinds(&search);
+	return boehm_visit_own_data(collector, context->image, look_for_threads,
+				    &search);
+}

@@ -1,0 +1,197 @@
+#include "allocators/boehm/search.h"
+
+#include "allocators/boehm/blocks.h"
+#include "allocators/boehm/data.h"
+#include "analyzer/base/list.h"
+
+#include <string.h>
+
+/* The usual one first; SMALL_CONFIG has small blocks and large indexes. */
+static const struct boehm_geometry geometries[] = {
+	{ 12, 10 }, { 10, 11 }, { 13, 10 }, { 14, 10 }, { 16, 10 },
+};
+
+enum {
+	GEOMETRIES = sizeof(geometries) / sizeof(geometries[0]),
+	PAGE = 4096,
+	/* Of a module, what looks like an index: at a glance, or two. */
+	MOST_GLANCES = 1 << 14,
+	MOST_DECOYS = 64,
+};
+
+struct search {
+	struct boehm_heap *heap;
+	struct view view;
+	const struct module *module;
+	uint64_t miss, miss_end; /* where no index can be */
+	unsigned int glances, decoys;
+};
+
+/*
+ * Where indexes can be: memory that the process got for itself. Of /dev/zero,
+ * too, as a build may have it.
+ */
+static bool can_hold_index(const struct region *region)
+{
+	return region && region->bytes && (region->rights & RIGHT_WRITE) &&
+	       (!region->mapping ||
+		strcmp(region->mapping->path, "/dev/zero") == 0);
+}
+
+/*
+ * Whether the word may point to an index, so that it pays to look there.
+ * Neighbouring words often lead to the same region.
+ */
+static bool may_point(struct search *search, uint64_t word)
+{
+	const struct region *region;
+
+	if (word % 8 != 0 || word < PAGE || word >> 47 ||
+	    word - search->miss < search->miss_end - search->miss)
+		return false;
+	if (word - search->view.start < search->view.size)
+		return true;
+	region = image_find(search->heap->context.image, word);
+	if (can_hold_index(region)) {
+		search->view.start = region->start;
+		search->view.size = region->end - region->start;
+		search->view.bytes = region->bytes;
+		return true;
+	}
+	search->miss = region ? region->start : word & ~(uint64_t)(PAGE - 1);
+	search->miss_end = region ? region->end : search->miss + PAGE;
+	return false;
+}
+
+/* The lowest index of those that this one is linked with. */
+static uint64_t lowest_index(struct view *view,
+			     const struct boehm_geometry *geometry,
+			     uint64_t index)
+{
+	uint64_t below;
+
+	/* Keys fall from one to the next, so there is an end. */
+	while (view_word(view, index + index_downward(geometry), &below) &&
+	       below && boehm_is_index(view, geometry, below))
+		index = below;
+	return index;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return left < right ? -1 : left > right;
+}
+
+/* Whether it is an index of a collector that was found already. */
+static bool is_known(const struct boehm_heap *heap, uint64_t index)
+{
+	for (size_t i = 0; i < heap->collector_count; i++)
+		if (bsearch(&index, heap->collectors[i].indexes.bytes,
+			    heap->collectors[i].index_count, sizeof(index),
+			    compare_numbers))
+			return true;
+	return false;
+}
+
+static void account(struct collector *collector, struct memory_account *account)
+{
+	collector->blocks.account = account;
+	collector->indexes.account = account;
+	collector->listed.memory.account = account;
+	collector->cached.memory.account = account;
+	collector->threads.account = account;
+	collector->spares.account = account;
+}
+
+/* Add the collector with that lowest index, if it turns out to be one. */
+static struct error *add_collector(struct search *search,
+				   const struct boehm_geometry *geometry,
+				   uint64_t index, uint64_t where)
+{
+	struct boehm_heap *heap = search->heap;
+	struct collector *collector;
+	struct error *error;
+	bool sound;
+
+	if (!LIST_GROW(heap->collectors, heap->collector_count))
+		return &error_no_memory;
+	collector = &heap->collectors[heap->collector_count];
+	*collector = (struct collector){
+		.geometry = *geometry,
+		.start = search->module->start,
+		.end = search->module->end,
+		.arrays = where,
+		.index = index,
+	};
+	account(collector, heap->context.account);
+	error = boehm_read_blocks(collector, heap->context.image, &sound);
+	if (error || !sound) {
+		memory_release(&collector->blocks);
+		memory_release(&collector->indexes);
+		search->decoys++;
+		return error;
+	}
+	qsort(collector->indexes.bytes, collector->index_count,
+	      sizeof(uint64_t), compare_numbers);
+	heap->collector_count++;
+	return NULL;
+}
+
+/* Look whether the word, in the data at where, leads to a new collector. */
+static struct error *look(struct search *search, uint64_t word, uint64_t where)
+{
+	for (size_t i = 0; i < GEOMETRIES; i++) {
+		const struct boehm_geometry *geometry = &geometries[i];
+		struct view view = search->view;
+		size_t before = search->heap->collector_count;
+		struct error *error;
+		uint64_t index;
+
+		if (!boehm_is_index(&view, geometry, word))
+			continue;
+		if (is_known(search->heap, word))
+			return NULL;
+		if (search->glances >= MOST_GLANCES ||
+		    search->decoys >= MOST_DECOYS)
+			continue;
+		search->glances++;
+		if (!boehm_leads_to_blocks(&view, geometry, word))
+			continue;
+		index = lowest_index(&view, geometry, word);
+		error = add_collector(search, geometry, index, where);
+		if (error || search->heap->collector_count > before)
+			return error;
+	}
+	return NULL;
+}
+
+static struct error *visit(void *data, uint64_t where, uint64_t word)
+{
+	struct search *search = data;
+
+	return may_point(search, word) ? look(search, word, where) : NULL;
+}
+
+struct error *boehm_search(struct boehm_heap *heap)
+{
+	const struct program *program = heap->context.program;
+	struct search search = { .heap = heap,
+				 .view = { heap->context.image } };
+	size_t cursor = 0;
+
+	for (size_t i = 0; i < program_module_count(program); i++) {
+		const struct module *module = program_module(program, i);
+		struct error *error;
+
+		search.module = module;
+		search.glances = search.decoys = 0;
+		error = boehm_visit_data(module->start, module->end,
+					 heap->context.image, &cursor, visit,
+					 &search);
+		if (error)
+			return error;
+	}
+	return NULL;
+}

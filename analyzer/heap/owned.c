@@ -1,0 +1,66 @@
+#include "analyzer/heap/owned.h"
+
+#include <string.h>
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct memory_range *left = a, *right = b;
+
+	return left->start < right->start ? -1 : left->start > right->start;
+}
+
+/* Sort the ranges, and join those that touch. */
+static void join(struct owned_memory *owned)
+{
+	struct memory_range *all = owned->ranges.bytes;
+	size_t kept = 0;
+
+	if (owned->count == 0)
+		return;
+	qsort(all, owned->count, sizeof(*all), compare_ranges);
+	for (size_t i = 0; i < owned->count; i++) {
+		if (kept > 0 && all[i].start <= all[kept - 1].end) {
+			if (all[i].end > all[kept - 1].end)
+				all[kept - 1].end = all[i].end;
+			continue;
+		}
+		all[kept++] = all[i];
+	}
+	owned->count = kept;
+}
+
+struct error *owned_memory_add(struct owned_memory *owned,
+			       const struct memory_range *ranges, size_t count)
+{
+	struct memory_range *all;
+	struct error *error = memory_reserve(
+		&owned->ranges, (owned->count + count) * sizeof(*all));
+
+	if (error || count == 0)
+		return error;
+	all = owned->ranges.bytes;
+	memcpy(all + owned->count, ranges, count * sizeof(*all));
+	owned->count += count;
+	join(owned);
+	return NULL;
+}
+
+const struct memory_range *owned_memory_find(const struct owned_memory *owned,
+					     uint64_t address)
+{
+	const struct memory_range *all;
+	size_t low = 0, high = owned ? owned->count : 0;
+
+	if (high == 0)
+		return NULL;
+	all = owned->ranges.bytes;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (all[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < owned->count ? &all[low] : NULL;
+}

@@ -1,0 +1,349 @@
+# Makes objects of every kind that Crystal has, writes down what they are, and
+# waits to be dumped.
+#
+#	crystal_objects TRUTH
+#
+# Each line of the file TRUTH is one of
+#
+#	object ADDRESS TYPE-ID INSTANCE-SIZE NAME
+#	text ADDRESS BYTES			what a string holds
+#	buffer ADDRESS KIND OWNER		memory without a type id
+#	stacked ADDRESS				held by the stack of a fiber only
+#	fiber ADDRESS STACK-END NAME		one that waits
+#	count NUMBER NAME			all instances that there are
+#	ready
+#
+# Addresses are hexadecimal. Of the classes that are counted, nothing is ever
+# dropped.
+
+{% if compare_versions(Crystal::VERSION, "1.11.0") >= 0 %}
+  PAUSE = 1.hour
+{% else %}
+  PAUSE = 3600
+{% end %}
+
+class Truth
+  def initialize(path)
+    @file = File.new(path, "w")
+  end
+
+  # T is what the compiler knows it to be: exactly its class.
+  def object(object : T) : T forall T
+    @file << "object " << object.object_id.to_s(16) << ' '
+    @file << object.crystal_type_id << ' ' << instance_sizeof(T) << ' '
+    @file << T.name << '\n'
+    object
+  end
+
+  def text(string : String) : String
+    @file << "text " << string.object_id.to_s(16) << ' '
+    @file << string.bytesize << '\n'
+    string
+  end
+
+  def buffer(address : UInt64, kind : String, owner) : Nil
+    return if address == 0
+    @file << "buffer " << address.to_s(16) << ' ' << kind << ' '
+    @file << owner.to_s(16) << '\n'
+  end
+
+  def stacked(address : UInt64) : Nil
+    @file << "stacked " << address.to_s(16) << '\n'
+  end
+
+  def fiber(fiber : Fiber) : Nil
+    stack_end =
+      {% if Fiber.instance_vars.any? { |variable| variable.name == "stack_bottom" } %}
+        fiber.@stack_bottom.address
+      {% else %}
+        fiber.@stack.bottom.address
+      {% end %}
+    @file << "fiber " << fiber.object_id.to_s(16) << ' '
+    @file << stack_end.to_s(16) << ' ' << (fiber.name || "-") << '\n'
+  end
+
+  def count(number : Int, name : String) : Nil
+    @file << "count " << number << ' ' << name << '\n'
+  end
+
+  def finish : Nil
+    @file << "ready\n"
+    @file.close
+  end
+end
+
+module Named
+  getter name : String
+
+  abstract def noise : String
+end
+
+abstract class Animal
+  include Named
+
+  def initialize(@name : String, @age : Int32)
+  end
+
+  abstract def noise : String
+end
+
+class Dog < Animal
+  @friends = [] of Animal
+
+  def noise : String
+    "woof"
+  end
+
+  def meet(other : Animal)
+    @friends << other
+  end
+
+  def buffer
+    @friends.to_unsafe.address
+  end
+
+  def friends
+    @friends
+  end
+end
+
+class Puppy < Dog
+  @tricks = {} of String => Int32
+  @weight = 1.5
+
+  def noise : String
+    "yip"
+  end
+end
+
+class Cat < Animal
+  property prey : Mouse?
+
+  def noise : String
+    "meow"
+  end
+end
+
+class Mouse
+  def initialize(@weight : Float64)
+  end
+end
+
+# The same size and shape as Mouse: only the type id tells them apart.
+class Coin
+  def initialize(@value : Float64)
+  end
+end
+
+class Parcel(T)
+  getter content : T
+
+  def initialize(@content : T)
+  end
+end
+
+class Pair(A, B)
+  def initialize(@first : A, @second : B)
+  end
+end
+
+module Zoo
+  class Keeper
+    property callback : Proc(Int32, Int32)?
+
+    def initialize(@animals : Array(Animal), @by_name : Hash(String, Animal))
+    end
+
+    class Badge
+      def initialize(@number : UInt64, @position : Point)
+      end
+    end
+  end
+end
+
+struct Point
+  def initialize(@x : Int32, @y : Int32)
+  end
+end
+
+class Empty
+end
+
+# All that the program made, so that nothing of it is collected.
+class Everything
+  getter dogs = [] of Dog
+  getter puppies = [] of Puppy
+  getter cats = [] of Cat
+  getter mice = [] of Mouse
+  getter coins = [] of Coin
+  getter parcels = [] of Parcel(Int32)
+  getter text_parcels = [] of Parcel(String)
+  getter pairs = [] of Pair(Int32, String)
+  getter keepers = [] of Zoo::Keeper
+  getter badges = [] of Zoo::Keeper::Badge
+  getter empties = [] of Empty
+  getter numbers = [] of Array(Int32)
+  getter tables = [] of Hash(String, Int32)
+  getter sets = [] of Set(Int32)
+  getter queues = [] of Deque(Mouse)
+  getter procs = [] of Proc(Int32, Int32)
+  getter strings = [] of String
+  getter tuples = [] of NamedTuple(name: String, value: Int32)
+  getter channels = [] of Channel(Mouse)
+  getter fibers = [] of Fiber
+end
+
+def make_animals(all, truth, count)
+  count.times do |i|
+    dog = truth.object(Dog.new("dog #{i}", i))
+    truth.text(dog.name)
+    puppy = truth.object(Puppy.new("puppy #{i}", i))
+    cat = truth.object(Cat.new("cat #{i}", i))
+    3.times { dog.meet(puppy) }
+    dog.meet(cat)
+    truth.object(dog.friends)
+    truth.buffer(dog.buffer, "CrystalArrayBuffer", dog.friends.object_id)
+    mouse = truth.object(Mouse.new(i.to_f))
+    cat.prey = mouse if i.odd?
+    all.dogs << dog
+    all.puppies << puppy
+    all.cats << cat
+    all.mice << mouse
+    all.coins << truth.object(Coin.new(i / 2))
+  end
+end
+
+def make_parcels(all, truth, count)
+  count.times do |i|
+    all.parcels << truth.object(Parcel(Int32).new(i))
+    all.text_parcels << truth.object(Parcel(String).new("in a parcel #{i}"))
+    all.pairs << truth.object(Pair(Int32, String).new(i, "second #{i}"))
+    all.badges << truth.object(Zoo::Keeper::Badge.new(i.to_u64, Point.new(i, -i)))
+    all.empties << truth.object(Empty.new)
+    all.tuples << {name: "tuple #{i}", value: i}
+  end
+end
+
+def make_containers(all, truth, count)
+  count.times do |i|
+    numbers = truth.object(Array(Int32).new(i + 1) { |j| i * j })
+    truth.buffer(numbers.to_unsafe.address, "CrystalArrayBuffer",
+      numbers.object_id)
+    numbers.shift if i % 3 == 2
+    all.numbers << numbers
+    table = truth.object({} of String => Int32)
+    (i + 1).times { |j| table["key #{j}"] = j }
+    table.delete("key 1") if i % 4 == 1
+    truth.buffer(table.@entries.address, "CrystalHashEntries", table.object_id)
+    truth.buffer(table.@indices.address, "CrystalHashIndices", table.object_id)
+    all.tables << table
+    set = Set(Int32).new
+    (i % 30).times { |j| set << j * i }
+    hash = truth.object(set.@hash)
+    truth.buffer(hash.@entries.address, "CrystalHashEntries", hash.object_id)
+    all.sets << set
+    queue = truth.object(Deque(Mouse).new)
+    (i % 9).times { queue << all.mice[i % all.mice.size] }
+    queue.shift? if i % 2 == 1
+    truth.buffer(queue.@buffer.address, "CrystalDequeBuffer", queue.object_id)
+    all.queues << queue
+  end
+end
+
+def make_procs(all, truth, count)
+  count.times do |i|
+    mouse = all.mice[i % all.mice.size]
+    sum = i
+    all.procs << ->(x : Int32) { sum += x; mouse.object_id.to_i32! + sum }
+  end
+  all.procs.each do |proc|
+    truth.buffer(proc.closure_data.address, "CrystalClosure", 0_u64)
+  end
+end
+
+def make_keepers(all, truth)
+  4.times do |i|
+    animals = [] of Animal
+    by_name = {} of String => Animal
+    (all.dogs + all.cats).each_with_index do |animal, j|
+      next unless j % 4 == i
+      animals << animal
+      by_name[animal.name] = animal
+    end
+    keeper = truth.object(Zoo::Keeper.new(animals, by_name))
+    keeper.callback = all.procs[i]
+    all.keepers << keeper
+  end
+end
+
+@[NoInline]
+def wait_deep(channel, truth, depth, seed)
+  if depth > 0
+    wait_deep(channel, truth, depth - 1, seed)
+  else
+    mouse = truth.object(Mouse.new(seed.to_f))
+    truth.stacked(mouse.object_id)
+    received = channel.receive
+    puts received, mouse
+  end
+end
+
+def make_fibers(all, truth, count)
+  count.times do |i|
+    channel = truth.object(Channel(Mouse).new)
+    all.channels << channel
+    all.fibers << spawn(name: "waiter-#{i}") do
+      wait_deep(channel, truth, 10 * i, i)
+    end
+  end
+  Fiber.yield
+  all.fibers << spawn(name: "sleeper") { sleep PAUSE }
+  all.fibers << spawn { sleep PAUSE }
+  Fiber.yield
+  all.fibers.each { |fiber| truth.fiber(truth.object(fiber)) }
+end
+
+@[NoInline]
+def waste(count)
+  count.times { |i| "garbage #{i} #{Parcel(Float64).new(i.to_f).content}" }
+end
+
+@[NoInline]
+def make_all(all, truth, count, fibers)
+  make_animals(all, truth, count)
+  make_parcels(all, truth, count)
+  make_containers(all, truth, count)
+  make_procs(all, truth, count // 4)
+  make_keepers(all, truth)
+  make_fibers(all, truth, fibers)
+  strings = all.strings
+  count.times { |i| strings << truth.text(truth.object("string " * (i % 50))) }
+end
+
+COUNT  = 200
+FIBERS =  10
+
+all = Everything.new
+truth = Truth.new(ARGV[0])
+make_all(all, truth, COUNT, FIBERS)
+waste(1000)
+GC.collect
+truth.count(COUNT, "Dog")
+truth.count(COUNT, "Puppy")
+truth.count(COUNT, "Cat")
+truth.count(COUNT + FIBERS, "Mouse")
+truth.count(COUNT, "Coin")
+truth.count(COUNT, "Parcel(Int32)")
+truth.count(COUNT, "Parcel(String)")
+truth.count(COUNT, "Pair(Int32, String)")
+truth.count(COUNT, "Zoo::Keeper::Badge")
+truth.count(COUNT, "Empty")
+truth.count(COUNT, "Deque(Mouse)")
+truth.count(4, "Zoo::Keeper")
+truth.count(FIBERS, "Channel(Mouse)")
+truth.count(1, "Everything")
+truth.count(1, "Truth")
+truth.object(all)
+truth.finish
+sleep PAUSE
+puts all.dogs.size, all.strings.size, all.channels.size

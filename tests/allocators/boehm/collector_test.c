@@ -1,0 +1,225 @@
+#include "tests/allocators/boehm/collected.h"
+
+static const struct build *const builds[] = {
+	&BUILD_7_2,	  &BUILD_8_2,	       &BUILD_SINGLE,
+	&BUILD_BY_OBJECT, &BUILD_LARGE_BLOCKS,
+};
+
+enum { BUILDS = sizeof(builds) / sizeof(builds[0]), CYCLE = 7 };
+
+#define START(collected, build)                                 \
+	_cleanup_(collected_deinit) struct collected collected; \
+	collected_init(&collected, build)
+
+static size_t arenas_of_collector(const struct collected *collected)
+{
+	const struct heaps *heaps = analysis_heaps(collected->analysis);
+	size_t count = 0;
+
+	for (size_t i = 0; i < heaps_arena_count(heaps); i++)
+		count += strcmp(heaps_arena(heaps, (arena_number)i).kind,
+				"collected") == 0;
+	return count;
+}
+
+static void test_states_are_told_in_each_build(void **state)
+{
+	for (size_t i = 0; i < BUILDS; i++) {
+		START(collected, builds[i]);
+		uint64_t fresh = add_small(&collected, 48, NORMAL, CYCLE);
+		uint64_t old = add_small(&collected, 48, NORMAL, CYCLE - 2);
+
+		free_object(&collected, fresh + 48, NORMAL, 48);
+		set_mark(&collected, old, 48, 1);
+		collected_open(&collected);
+
+		/* Not marked, but handed out since the block was swept. */
+		assert_state(&collected, fresh, BLOCK_USED, false);
+		assert_state(&collected, fresh + 48, BLOCK_FREE, false);
+		assert_state(&collected, old, BLOCK_FREE, true);
+		assert_state(&collected, old + 48, BLOCK_USED, false);
+		assert_state(&collected, old + 96, BLOCK_FREE, true);
+		assert_int_equal(arenas_of_collector(&collected), 1);
+	}
+}
+
+static void test_kinds_become_traits(void **state)
+{
+	static const struct {
+		unsigned int kind;
+		bool pointerless, collectable;
+	} kinds[] = {
+		{ ATOMIC, true, true },
+		{ NORMAL, false, true },
+		{ UNCOLLECTABLE, false, false },
+		{ ATOMIC_UNCOLLECTABLE, true, false },
+		{ OWN, false, true },
+	};
+	START(collected, &BUILD_8_2);
+	uint64_t blocks[5];
+
+	for (size_t i = 0; i < 5; i++)
+		blocks[i] = add_small(&collected, 32, kinds[i].kind, CYCLE);
+	collected_open(&collected);
+	for (size_t i = 0; i < 5; i++) {
+		assert_true(has_trait(&collected, blocks[i], TRAIT_MANAGED));
+		assert_int_equal(
+			has_trait(&collected, blocks[i], TRAIT_POINTERLESS),
+			kinds[i].pointerless);
+		assert_int_equal(
+			has_trait(&collected, blocks[i], TRAIT_COLLECTABLE),
+			kinds[i].collectable);
+	}
+}
+
+static void test_large_objects_span_blocks(void **state)
+{
+	START(collected, &BUILD_8_2);
+	uint64_t large = add_header(&collected, 10000, 10000, NORMAL, 0, CYCLE);
+	uint64_t small = add_small(&collected, 2048, NORMAL, CYCLE);
+	const struct allocation_index *index;
+
+	collected_open(&collected);
+	index = analysis_index(collected.analysis);
+	assert_int_equal(small, large + 3 * PAGE);
+	assert_int_equal(allocation_count(index), 3);
+	assert_int_equal(allocation_size(index, 0), 10000);
+	assert_int_equal(allocation_find(index, large + 9999), 0);
+	assert_int_equal(allocation_find(index, large + 10000), NO_ALLOCATION);
+	assert_int_equal(allocation_find(index, small + 4095), 2);
+}
+
+static void test_free_runs_are_free_and_unmapped_ones_are_not_there(
+	void **state)
+{
+	START(collected, &BUILD_8_2);
+	uint64_t run = add_header(&collected, 3 * PAGE, 3 * PAGE, 0, FREE, 3);
+	uint64_t gone = add_header(&collected, 5 * PAGE, 5 * PAGE, 0,
+				   FREE | UNMAPPED, 3);
+	uint64_t small = add_small(&collected, 16, NORMAL, CYCLE);
+
+	collected_open(&collected);
+	assert_state(&collected, run, BLOCK_FREE, false);
+	assert_int_equal(find_object(&collected, gone), NO_ALLOCATION);
+	assert_state(&collected, small, BLOCK_USED, false);
+	assert_int_equal(
+		heaps_arena(analysis_heaps(collected.analysis), 0).size,
+		4 * PAGE);
+}
+
+static void test_free_objects_of_threads_are_cached(void **state)
+{
+	START(collected, &BUILD_8_2);
+	uint64_t block = add_small(&collected, 32, NORMAL, CYCLE);
+	uint64_t lists = DATA + 0x8000, row = 8 * UINT64_C(25);
+
+	/* Counters, but for the list of normal objects of 32 bytes. */
+	for (uint64_t i = 0; i < 4 * 25; i++)
+		core_set(&collected.core, lists + 8 * i, 1);
+	core_set(&collected.core, lists + 3 * row, UINT64_MAX);
+	core_set(&collected.core, lists + row + UINT64_C(8) * 2, block + 32);
+	core_set(&collected.core, block + 32, block + 96);
+	/* The collector marks them. */
+	set_mark(&collected, block, 32, 1);
+	collected_open(&collected);
+	assert_state(&collected, block, BLOCK_USED, false);
+	assert_state(&collected, block + 32, BLOCK_CACHED, false);
+	assert_state(&collected, block + 64, BLOCK_USED, false);
+	assert_state(&collected, block + 96, BLOCK_CACHED, false);
+}
+
+static void test_list_that_leads_astray_is_told(void **state)
+{
+	START(collected, &BUILD_8_2);
+	uint64_t block = add_small(&collected, 32, NORMAL, CYCLE);
+
+	free_object(&collected, block, NORMAL, 32);
+	free_object(&collected, block + 64, NORMAL, 32);
+	core_set(&collected.core, block, block + 8);
+	collected_open(&collected);
+	assert_state(&collected, block, BLOCK_FREE, false);
+	assert_state(&collected, block + 64, BLOCK_FREE, false);
+	assert_finding(analysis_findings(collected.analysis),
+		       FINDING_INCOMPLETE, "where none is");
+}
+
+static void test_list_that_is_a_ring_ends(void **state)
+{
+	START(collected, &BUILD_8_2);
+	uint64_t block = add_small(&collected, 32, NORMAL, CYCLE);
+
+	free_object(&collected, block, NORMAL, 32);
+	free_object(&collected, block + 64, NORMAL, 32);
+	core_set(&collected.core, block, block + 64);
+	collected_open(&collected);
+	assert_state(&collected, block, BLOCK_FREE, false);
+	assert_state(&collected, block + 32, BLOCK_USED, false);
+}
+
+static void test_damaged_header_costs_its_block_only(void **state)
+{
+	START(collected, &BUILD_8_2);
+	uint64_t first = add_small(&collected, 32, NORMAL, CYCLE);
+	uint64_t damaged = add_small(&collected, 32, NORMAL, CYCLE);
+
+	for (int i = 0; i < 30; i++)
+		add_small(&collected, 32, NORMAL, CYCLE);
+	core_set(&collected.core, header_of(&collected, damaged) + 16, 0x1234);
+	collected_open(&collected);
+	assert_state(&collected, first, BLOCK_USED, false);
+	assert_int_equal(find_object(&collected, damaged), NO_ALLOCATION);
+	assert_state(&collected, damaged + PAGE, BLOCK_USED, false);
+	assert_finding(analysis_findings(collected.analysis),
+		       FINDING_INCOMPLETE, "no sound header");
+}
+
+static void test_what_only_looks_like_an_index_is_none(void **state)
+{
+	START(collected, &BUILD_8_2);
+	uint64_t block = add_small(&collected, 32, NORMAL, CYCLE);
+
+	/* Its header stands for another block. */
+	core_set(&collected.core, header_of(&collected, block) + 16,
+		 block + PAGE);
+	collected_open(&collected);
+	assert_int_equal(arenas_of_collector(&collected), 0);
+	assert_int_equal(allocation_count(analysis_index(collected.analysis)),
+			 0);
+}
+
+static void test_bookkeeping_is_no_root(void **state)
+{
+	START(collected, &BUILD_8_2);
+	uint64_t block = add_small(&collected, 32, NORMAL, CYCLE);
+	uint64_t header = header_of(&collected, block);
+	const struct allocation_index *index;
+	bool claimed = false;
+
+	collected_open(&collected);
+	index = analysis_index(collected.analysis);
+	for (size_t i = 0; i < heap_claim_count(index); i++) {
+		struct memory_range claim = heap_claim(index, i);
+
+		claimed |= claim.start <= header && claim.end > header + 16;
+	}
+	assert_true(claimed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_states_are_told_in_each_build),
+		cmocka_unit_test(test_kinds_become_traits),
+		cmocka_unit_test(test_large_objects_span_blocks),
+		cmocka_unit_test(
+			test_free_runs_are_free_and_unmapped_ones_are_not_there),
+		cmocka_unit_test(test_free_objects_of_threads_are_cached),
+		cmocka_unit_test(test_list_that_leads_astray_is_told),
+		cmocka_unit_test(test_list_that_is_a_ring_ends),
+		cmocka_unit_test(test_damaged_header_costs_its_block_only),
+		cmocka_unit_test(test_what_only_looks_like_an_index_is_none),
+		cmocka_unit_test(test_bookkeeping_is_no_root),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
