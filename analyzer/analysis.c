@@ -11,15 +11,22 @@ struct analysis {
 	struct program *program;
 	struct heaps *heaps;
 	const struct allocation_index *index;
+	struct fibers *fibers;
 	struct roots *roots;
 	struct graph *graph;
-	struct bitmap anchored, leaked;
+	struct bitmap anchored;
+	struct fates fates;    /* of what is not */
+	struct bitmap at_risk; /* no words: nothing is collectable */
+	bool risk_doubted;
 	struct bitmap anchored_by[ROOT_KINDS];
 	struct leaks *leaks;
 	struct graph *incoming;
+	struct dominators *dominators;
 	const struct debug_options *options;
 	struct debug *debug;
+	struct crystal *crystal; /* NULL: it is of another language */
 	struct classes *classes;
+	struct first_words *first_words;
 	struct identities *identities;
 	struct patterns *patterns, *leaked_patterns;
 	struct named_sets *named_sets;
@@ -70,11 +77,24 @@ static struct error *build_heap(struct analysis *analysis, uint64_t *ret_count)
 	return NULL;
 }
 
+static struct error *build_fibers(struct analysis *analysis,
+				  uint64_t *ret_count)
+{
+	struct error *error = fibers_create(analysis->image, analysis->program,
+					    analysis->index, &analysis->account,
+					    &analysis->fibers);
+
+	if (!error)
+		*ret_count = fiber_count(analysis->fibers);
+	return error;
+}
+
 static struct error *build_roots(struct analysis *analysis, uint64_t *ret_count)
 {
 	struct error *error = roots_create(
 		analysis->image, analysis->program, analysis->index,
-		&analysis->account, analysis->progress, &analysis->roots);
+		analysis->fibers, &analysis->account, analysis->progress,
+		&analysis->roots);
 
 	if (!error)
 		*ret_count = root_range_count(analysis->roots);
@@ -121,28 +141,85 @@ static struct error *mark(struct analysis *analysis, enum root_kind first,
 static struct error *build_reachability(struct analysis *analysis,
 					uint64_t *ret_count)
 {
-	struct bitmap leaked = { 0 };
-	struct error *error = bitmap_init(
-		&leaked, allocation_count(analysis->index), &analysis->account);
+	struct bitmap anchored = { 0 };
+	struct error *error =
+		mark(analysis, ROOT_STATIC, ROOT_REGISTER, &anchored);
 
-	if (!error)
-		error = mark(analysis, ROOT_STATIC, ROOT_REGISTER,
-			     &analysis->anchored);
+	if (error)
+		return error;
+	error = fates_init(&analysis->fates, analysis->graph, analysis->index,
+			   &anchored, &analysis->account, analysis->progress);
 	if (error) {
-		bitmap_deinit(&leaked);
+		bitmap_deinit(&anchored);
 		return error;
 	}
-	bitmap_copy(&leaked, allocation_used(analysis->index));
-	bitmap_minus(&leaked, &analysis->anchored);
-	analysis->leaked = leaked;
-	*ret_count = bitmap_weight(&leaked);
+	analysis->anchored = anchored;
+	*ret_count = bitmap_weight(&analysis->fates.leaked);
+	return NULL;
+}
+
+/* What a function of the program marks, nobody else knows of. */
+void analysis_doubt_risk(struct analysis *analysis)
+{
+	if (analysis->risk_doubted)
+		return;
+	analysis->risk_doubted = true;
+	switch (heaps_more_roots(analysis->heaps)) {
+	case MORE_ROOTS_CALLBACK:
+		findings_add(&analysis->findings, FINDING_NOTE,
+			     "the program marks memory for its collector by "
+			     "functions of its own: what is said to be at risk "
+			     "may be safe by that");
+		break;
+	case MORE_ROOTS_UNKNOWN:
+		findings_add(&analysis->findings, FINDING_NOTE,
+			     "it cannot be told whether the program marks "
+			     "memory for its collector by functions of its "
+			     "own: if so, what is said to be at risk may be "
+			     "safe by that");
+		break;
+	default:
+		break;
+	}
+}
+
+static struct error *build_collector(struct analysis *analysis,
+				     uint64_t *ret_count)
+{
+	const struct collector_input input = {
+		.program = analysis->program,
+		.index = analysis->index,
+		.roots = analysis->roots,
+		.graph = analysis->graph,
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+	const struct bitmap *collectable =
+		allocation_having(analysis->index, TRAIT_COLLECTABLE);
+	_cleanup_(bitmap_deinit) struct bitmap kept = { 0 };
+	struct bitmap at_risk = { 0 };
+	struct error *error;
+
+	*ret_count = 0;
+	if (!collectable)
+		return NULL;
+	error = collector_mark(&input, &kept);
+	if (!error)
+		error = bitmap_init(&at_risk, kept.count, &analysis->account);
+	if (error)
+		return error;
+	bitmap_copy(&at_risk, &analysis->anchored);
+	bitmap_and(&at_risk, collectable);
+	bitmap_minus(&at_risk, &kept);
+	analysis->at_risk = at_risk;
+	*ret_count = bitmap_weight(&at_risk);
 	return NULL;
 }
 
 static struct error *build_leaks(struct analysis *analysis, uint64_t *ret_count)
 {
 	struct error *error = leaks_create(
-		analysis->graph, analysis->index, &analysis->leaked,
+		analysis->graph, analysis->index, &analysis->fates.leaked,
 		&analysis->account, analysis->progress, &analysis->leaks);
 
 	if (!error)
@@ -162,6 +239,32 @@ static struct error *build_incoming(struct analysis *analysis,
 	return error;
 }
 
+static struct error *build_retained(struct analysis *analysis,
+				    uint64_t *ret_count)
+{
+	_cleanup_(bitmap_deinit) struct bitmap entries = { 0 };
+	const struct entries_input where = {
+		analysis->graph,    analysis->index,  analysis->roots,
+		analysis->leaks,    &analysis->fates, &analysis->account,
+		analysis->progress,
+	};
+	const struct dominators_input input = {
+		.graph = analysis->graph,
+		.incoming = analysis->incoming,
+		.index = analysis->index,
+		.entries = &entries,
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+	struct error *error = entries_collect(&where, &entries);
+
+	if (!error)
+		error = dominators_create(&input, &analysis->dominators);
+	if (!error)
+		*ret_count = dominators_count(analysis->dominators);
+	return error;
+}
+
 static struct error *build_debug(struct analysis *analysis, uint64_t *ret_count)
 {
 	static const struct debug_options none = { NULL };
@@ -173,6 +276,19 @@ static struct error *build_debug(struct analysis *analysis, uint64_t *ret_count)
 			    &analysis->findings, &analysis->debug);
 }
 
+static struct error *build_objects(struct analysis *analysis,
+				   uint64_t *ret_count)
+{
+	struct error *error = crystal_create(
+		analysis->image, analysis->program, analysis->debug,
+		analysis->index, &analysis->account, &analysis->crystal);
+
+	*ret_count = analysis->crystal ? crystal_type_count(crystal_types_of(
+						 analysis->crystal))
+				       : 0;
+	return error;
+}
+
 static struct error *build_classes(struct analysis *analysis,
 				   uint64_t *ret_count)
 {
@@ -182,6 +298,9 @@ static struct error *build_classes(struct analysis *analysis,
 
 	if (error)
 		return error;
+	if (analysis->crystal)
+		classes_set_crystal(analysis->classes,
+				    crystal_types_of(analysis->crystal));
 	error = identities_create(analysis->image, analysis->program,
 				  analysis->debug, analysis->classes,
 				  &analysis->account, &analysis->identities);
@@ -193,13 +312,45 @@ static struct error *build_classes(struct analysis *analysis,
 	return NULL;
 }
 
+static uint64_t read_signature(const void *data, allocation_id id)
+{
+	return analysis_signature(data, id);
+}
+
+static bool has_identity(const void *data, allocation_id id)
+{
+	struct identity identity;
+
+	return analysis_identity(data, id, &identity);
+}
+
+static struct error *build_signatures(struct analysis *analysis,
+				      uint64_t *ret_count)
+{
+	const struct first_words_input input = {
+		.image = analysis->image,
+		.index = analysis->index,
+		.read = read_signature,
+		.has_identity = has_identity,
+		.data = analysis,
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+	struct error *error =
+		first_words_create(&input, &analysis->first_words);
+
+	if (!error)
+		*ret_count = first_words_count(analysis->first_words);
+	return error;
+}
+
 static struct error *find_patterns(struct analysis *analysis,
 				   const struct bitmap *only,
 				   struct patterns **ret)
 {
 	return patterns_create(analysis->image, analysis->program,
 			       analysis->index, analysis->roots, only,
-			       analysis->debug, &analysis->account,
+			       analysis->crystal, &analysis->account,
 			       analysis->progress, ret);
 }
 
@@ -210,13 +361,14 @@ static struct error *build_patterns(struct analysis *analysis,
 	return find_patterns(analysis, NULL, &analysis->patterns);
 }
 
-/* Only leaked allocations refer to leaked ones. */
+/* Only unreachable allocations refer to unreachable ones. */
 static struct error *build_leaked_patterns(struct analysis *analysis,
 					   uint64_t *ret_count)
 {
-	*ret_count = bitmap_weight(&analysis->leaked);
-	return find_patterns(analysis, &analysis->leaked,
-			     &analysis->leaked_patterns);
+	const struct bitmap *unreachable = analysis_unreachable(analysis);
+
+	*ret_count = bitmap_weight(unreachable);
+	return find_patterns(analysis, unreachable, &analysis->leaked_patterns);
 }
 
 static const struct recipe recipes[STAGES] = {
@@ -232,9 +384,13 @@ static const struct recipe recipes[STAGES] = {
 			 "allocations",
 			 { STAGE_PROGRAM, STAGE_HEAP },
 			 build_heap },
+	[STAGE_FIBERS] = { "fibers",
+			   "fibers",
+			   { STAGE_HEAP, STAGE_FIBERS },
+			   build_fibers },
 	[STAGE_ROOTS] = { "roots",
 			  "ranges",
-			  { STAGE_HEAP, STAGE_ROOTS },
+			  { STAGE_FIBERS, STAGE_ROOTS },
 			  build_roots },
 	[STAGE_GRAPH] = { "graph",
 			  "references",
@@ -248,25 +404,41 @@ static const struct recipe recipes[STAGES] = {
 			  "leak roots",
 			  { STAGE_REACHABILITY, STAGE_LEAKS },
 			  build_leaks },
+	[STAGE_COLLECTOR] = { "collector",
+			      "at risk",
+			      { STAGE_REACHABILITY, STAGE_COLLECTOR },
+			      build_collector },
 	[STAGE_INCOMING] = { "incoming",
 			     "references",
 			     { STAGE_GRAPH, STAGE_INCOMING },
 			     build_incoming },
+	[STAGE_RETAINED] = { "retained",
+			     "allocations",
+			     { STAGE_LEAKS, STAGE_INCOMING },
+			     build_retained },
 	[STAGE_DEBUG] = { "debug",
 			  "modules",
 			  { STAGE_PROGRAM, STAGE_DEBUG },
 			  build_debug },
+	[STAGE_OBJECTS] = { "objects",
+			    "types",
+			    { STAGE_HEAP, STAGE_DEBUG },
+			    build_objects },
 	[STAGE_CLASSES] = { "classes",
 			    "modules",
-			    { STAGE_HEAP, STAGE_DEBUG },
+			    { STAGE_OBJECTS, STAGE_DEBUG },
 			    build_classes },
+	[STAGE_SIGNATURES] = { "signatures",
+			       "signatures",
+			       { STAGE_CLASSES, STAGE_SIGNATURES },
+			       build_signatures },
 	[STAGE_PATTERNS] = { "patterns",
 			     "allocations",
-			     { STAGE_ROOTS, STAGE_DEBUG },
+			     { STAGE_ROOTS, STAGE_OBJECTS },
 			     build_patterns },
 	[STAGE_LEAKED_PATTERNS] = { "patterns of leaked",
 				    "allocations",
-				    { STAGE_REACHABILITY, STAGE_DEBUG },
+				    { STAGE_REACHABILITY, STAGE_OBJECTS },
 				    build_leaked_patterns },
 };
 
@@ -364,20 +536,29 @@ void analysis_destroy(struct analysis *analysis)
 		identities_destroy(analysis->identities);
 	if (analysis->classes)
 		classes_destroy(analysis->classes);
+	if (analysis->crystal)
+		crystal_destroy(analysis->crystal);
+	if (analysis->first_words)
+		first_words_destroy(analysis->first_words);
 	if (analysis->debug)
 		debug_destroy(analysis->debug);
+	if (analysis->dominators)
+		dominators_destroy(analysis->dominators);
 	if (analysis->incoming)
 		graph_destroy(analysis->incoming);
 	if (analysis->leaks)
 		leaks_destroy(analysis->leaks);
 	for (size_t i = 0; i < ROOT_KINDS; i++)
 		bitmap_deinit(&analysis->anchored_by[i]);
-	bitmap_deinit(&analysis->leaked);
+	bitmap_deinit(&analysis->at_risk);
+	fates_deinit(&analysis->fates);
 	bitmap_deinit(&analysis->anchored);
 	if (analysis->graph)
 		graph_destroy(analysis->graph);
 	if (analysis->roots)
 		roots_destroy(analysis->roots);
+	if (analysis->fibers)
+		fibers_destroy(analysis->fibers);
 	if (analysis->heaps)
 		heaps_destroy(analysis->heaps);
 	if (analysis->program)
@@ -441,6 +622,11 @@ const struct allocation_index *analysis_index(const struct analysis *analysis)
 	return analysis->index;
 }
 
+const struct fibers *analysis_fibers(const struct analysis *analysis)
+{
+	return analysis->fibers;
+}
+
 const struct roots *analysis_roots(const struct analysis *analysis)
 {
 	return analysis->roots;
@@ -461,6 +647,11 @@ const struct leaks *analysis_leaks(const struct analysis *analysis)
 	return analysis->leaks;
 }
 
+const struct dominators *analysis_dominators(const struct analysis *analysis)
+{
+	return analysis->dominators;
+}
+
 struct debug *analysis_debug(const struct analysis *analysis)
 {
 	return analysis->debug;
@@ -469,6 +660,11 @@ struct debug *analysis_debug(const struct analysis *analysis)
 struct classes *analysis_classes(const struct analysis *analysis)
 {
 	return analysis->classes;
+}
+
+struct crystal *analysis_crystal(const struct analysis *analysis)
+{
+	return analysis->crystal;
 }
 
 struct patterns *analysis_patterns(const struct analysis *analysis)
@@ -489,7 +685,33 @@ const struct bitmap *analysis_anchored(const struct analysis *analysis)
 
 const struct bitmap *analysis_leaked(const struct analysis *analysis)
 {
-	return &analysis->leaked;
+	return &analysis->fates.leaked;
+}
+
+const struct bitmap *analysis_garbage(const struct analysis *analysis)
+{
+	const struct bitmap *garbage = &analysis->fates.garbage;
+
+	return garbage->words ? garbage : NULL;
+}
+
+const struct bitmap *analysis_held(const struct analysis *analysis)
+{
+	const struct bitmap *held = &analysis->fates.held;
+
+	return held->words ? held : NULL;
+}
+
+const struct bitmap *analysis_unreachable(const struct analysis *analysis)
+{
+	const struct fates *fates = &analysis->fates;
+
+	return fates->all.words ? &fates->all : &fates->leaked;
+}
+
+const struct bitmap *analysis_at_risk(const struct analysis *analysis)
+{
+	return analysis->at_risk.words ? &analysis->at_risk : NULL;
 }
 
 struct error *analysis_anchored_by(struct analysis *analysis,
@@ -516,15 +738,35 @@ static bool is_writable_vtable(const struct analysis *analysis,
 	       classes_is_vtable(analysis->classes, address);
 }
 
+/* Where the object in an allocation begins: a header may precede it. */
+static uint64_t object_start(const struct analysis *analysis, allocation_id id)
+{
+	const struct bitmap *managed =
+		allocation_having(analysis->index, TRAIT_MANAGED);
+	uint64_t start = allocation_start(analysis->index, id);
+	struct debug_header header;
+
+	if (managed && bitmap_get(managed, id) &&
+	    debug_header_read(analysis->image, start, &header))
+		start += DEBUG_HEADER_SIZE;
+	return start;
+}
+
 uint64_t analysis_signature(const struct analysis *analysis, allocation_id id)
 {
 	const struct region *region;
 	uint64_t word;
 
+	if (analysis->first_words)
+		return first_words_at(analysis->first_words, id);
+	if (analysis->crystal) {
+		word = crystal_type_of(analysis->crystal, id);
+		if (word)
+			return word;
+	}
 	if (allocation_state(analysis->index, id) != BLOCK_USED ||
 	    allocation_size(analysis->index, id) < sizeof(word) ||
-	    !image_read_u64(analysis->image,
-			    allocation_start(analysis->index, id), &word))
+	    !image_read_u64(analysis->image, object_start(analysis, id), &word))
 		return 0;
 	region = image_find(analysis->image, word);
 	if (!region || !(region->rights & RIGHT_READ) ||
@@ -537,10 +779,17 @@ uint64_t analysis_signature(const struct analysis *analysis, allocation_id id)
 bool analysis_identity(const struct analysis *analysis, allocation_id id,
 		       struct identity *ret)
 {
-	return allocation_state(analysis->index, id) == BLOCK_USED &&
-	       !analysis_signature(analysis, id) &&
-	       identity_find(analysis->identities,
-			     allocation_start(analysis->index, id),
+	uint64_t start = allocation_start(analysis->index, id);
+
+	if (analysis->first_words &&
+	    !first_words_has_identity(analysis->first_words, id))
+		return false;
+	if (allocation_state(analysis->index, id) != BLOCK_USED ||
+	    analysis_signature(analysis, id))
+		return false;
+	if (object_start(analysis, id) != start)
+		return identity_find_maker(analysis->identities, start, ret);
+	return identity_find(analysis->identities, start,
 			     allocation_size(analysis->index, id), ret);
 }
 

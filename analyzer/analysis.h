@@ -4,20 +4,30 @@
  * What is known is built in stages, each on top of others, when first asked
  * for: a command that needs no graph does not pay for one.
  *
- *	image ── program ── heap ─┬─ graph ─┬─ reachability ── leaks
+ *	image ── program ── heap ─┬─ graph ─┬─ reachability ─┬─ leaks
+ *	            │             │         │                ├─ collector
+ *	            │             │         │                └─ retained
  *	            │             │         ├─ incoming    ╲
- *	            │             └─ roots ─┴─ patterns     patterns of leaked
+ *	            │             ├─ roots ─┴─ patterns     patterns of leaked
+ *	            │             └─ fibers
  *	            └─ debug ─── classes
  */
 #ifndef ANALYZER_ANALYSIS_H
 #define ANALYZER_ANALYSIS_H
 
 #include "analyzer/classify/classes.h"
+#include "analyzer/classify/crystal/instances.h"
+#include "analyzer/classify/first_words.h"
 #include "analyzer/classify/identity.h"
 #include "analyzer/classify/patterns.h"
+#include "analyzer/graph/collector.h"
+#include "analyzer/graph/dominators.h"
+#include "analyzer/graph/entries.h"
+#include "analyzer/graph/fates.h"
 #include "analyzer/graph/graph.h"
 #include "analyzer/graph/leaks.h"
 #include "analyzer/graph/roots.h"
+#include "analyzer/heap/fibers.h"
 #include "analyzer/heap/heaps.h"
 #include "analyzer/heap/named_sets.h"
 #include "analyzer/image/image.h"
@@ -27,15 +37,20 @@ enum stage {
 	STAGE_IMAGE,	       /* the dump as memory */
 	STAGE_PROGRAM,	       /* modules and threads */
 	STAGE_HEAP,	       /* every allocation */
+	STAGE_FIBERS,	       /* fibers and their stacks */
 	STAGE_ROOTS,	       /* what roots refer to */
 	STAGE_GRAPH,	       /* who refers to whom */
 	STAGE_REACHABILITY,    /* anchored and leaked */
 	STAGE_LEAKS,	       /* leak roots */
+	STAGE_COLLECTOR,       /* what a garbage collector keeps */
 	STAGE_INCOMING,	       /* who is referred to by whom */
+	STAGE_RETAINED,	       /* who alone holds what */
 	STAGE_DEBUG,	       /* symbols and debug information, read lazily */
+	STAGE_OBJECTS,	       /* objects of a language with type numbers */
 	STAGE_CLASSES,	       /* names of signatures, read lazily */
+	STAGE_SIGNATURES,      /* signatures of all, for going over many */
 	STAGE_PATTERNS,	       /* what allocations without signature are */
-	STAGE_LEAKED_PATTERNS, /* the same for leaked ones only, much sooner */
+	STAGE_LEAKED_PATTERNS, /* the same for unreachable ones only, sooner */
 	STAGES,
 };
 
@@ -85,20 +100,50 @@ const struct image *analysis_image(const struct analysis *analysis);
 const struct program *analysis_program(const struct analysis *analysis);
 const struct heaps *analysis_heaps(const struct analysis *analysis);
 const struct allocation_index *analysis_index(const struct analysis *analysis);
+const struct fibers *analysis_fibers(const struct analysis *analysis);
 const struct roots *analysis_roots(const struct analysis *analysis);
 const struct graph *analysis_graph(const struct analysis *analysis);
 const struct graph *analysis_incoming(const struct analysis *analysis);
 const struct leaks *analysis_leaks(const struct analysis *analysis);
+const struct dominators *analysis_dominators(const struct analysis *analysis);
 
 /* Not const: they remember what they read when first asked. */
 struct debug *analysis_debug(const struct analysis *analysis);
 struct classes *analysis_classes(const struct analysis *analysis);
+/* NULL: the program is not written in Crystal (STAGE_OBJECTS). */
+struct crystal *analysis_crystal(const struct analysis *analysis);
 struct patterns *analysis_patterns(const struct analysis *analysis);
 struct patterns *analysis_leaked_patterns(const struct analysis *analysis);
 
-/* Used and reachable from a root; used and not (STAGE_REACHABILITY). */
+/*
+ * Used and reachable from a root; used, not reachable and lost for ever
+ * (STAGE_REACHABILITY).
+ */
 const struct bitmap *analysis_anchored(const struct analysis *analysis);
 const struct bitmap *analysis_leaked(const struct analysis *analysis);
+
+/*
+ * Used and not reachable, and what a collector will free, and what only that
+ * leads to; see fates.h. NULL where no allocation is collectable
+ * (STAGE_REACHABILITY).
+ */
+const struct bitmap *analysis_garbage(const struct analysis *analysis);
+const struct bitmap *analysis_held(const struct analysis *analysis);
+
+/* Used and not reachable, whatever becomes of it (STAGE_REACHABILITY). */
+const struct bitmap *analysis_unreachable(const struct analysis *analysis);
+
+/*
+ * Anchored, but a collector does not see by what and may free it. NULL where
+ * no allocation is collectable (STAGE_COLLECTOR).
+ */
+const struct bitmap *analysis_at_risk(const struct analysis *analysis);
+
+/*
+ * Add what may make those safe after all to the findings, once: for whoever
+ * tells of them (STAGE_COLLECTOR).
+ */
+void analysis_doubt_risk(struct analysis *analysis);
 
 /*
  * Used and reachable from roots of that kind. Computed when first asked for;
@@ -109,7 +154,8 @@ struct error *analysis_anchored_by(struct analysis *analysis,
 				   const struct bitmap **ret);
 
 /*
- * The first word of a used allocation if it is the address of something that
+ * The number of the type of an object of Crystal; else the first word of a
+ * used allocation if it is the address of something that
  * cannot be written, or of a vtable, else 0 (STAGE_CLASSES).
  */
 uint64_t analysis_signature(const struct analysis *analysis, allocation_id id);

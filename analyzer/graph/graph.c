@@ -47,6 +47,7 @@ struct scan {
 	const struct image *image;
 	const struct allocation_index *index;
 	const struct bitmap *used;
+	const struct bitmap *pointerless; /* NULL: none is */
 	struct heap_bounds bounds;
 	struct progress *progress;
 	struct graph *graph;
@@ -299,6 +300,13 @@ static struct error *place_shares(struct graph *graph, const size_t *counts)
 	return NULL;
 }
 
+/* Whether what the allocation holds can refer to anything. */
+static bool is_source(const struct scan *scan, size_t id)
+{
+	return bitmap_get(scan->used, id) &&
+	       !(scan->pointerless && bitmap_get(scan->pointerless, id));
+}
+
 static struct error *scan_share(void *data, size_t number, unsigned int thread)
 {
 	struct scan *scan = data;
@@ -316,7 +324,7 @@ static struct error *scan_share(void *data, size_t number, unsigned int thread)
 	for (size_t id = first; id < end && !error; id++) {
 		struct memory_range range;
 
-		if (!bitmap_get(scan->used, id))
+		if (!is_source(scan, id))
 			continue;
 		range = allocation_range_near(scan->index, (allocation_id)id,
 					      &scanner->source_hint);
@@ -364,6 +372,7 @@ struct error *graph_create(const struct image *image,
 		.image = image,
 		.index = index,
 		.used = allocation_used(index),
+		.pointerless = allocation_having(index, TRAIT_POINTERLESS),
 		.bounds = allocation_bounds(index),
 		.progress = progress,
 	};
@@ -400,6 +409,19 @@ struct edges graph_outgoing(const struct graph *graph, allocation_id id)
 			       end - offsets[id] };
 }
 
+void graph_fetch_offset(const struct graph *graph, allocation_id id)
+{
+	__builtin_prefetch((const uint32_t *)graph->offsets.bytes + id);
+}
+
+void graph_fetch_row(const struct graph *graph, allocation_id id)
+{
+	const uint32_t *offsets = graph->offsets.bytes;
+	const struct share *share = &graph->shares[id >> SHARE_BITS];
+
+	__builtin_prefetch(share->targets + offsets[id]);
+}
+
 /* Allocations that are reached, and whose edges were not followed yet. */
 struct pending {
 	struct memory memory; /* allocation_id */
@@ -431,19 +453,6 @@ struct flight {
 	size_t head, count;
 };
 
-static void fetch_offset(const struct graph *graph, allocation_id id)
-{
-	__builtin_prefetch((const uint32_t *)graph->offsets.bytes + id);
-}
-
-static void fetch_row(const struct graph *graph, allocation_id id)
-{
-	const uint32_t *offsets = graph->offsets.bytes;
-	const struct share *share = &graph->shares[id >> SHARE_BITS];
-
-	__builtin_prefetch(share->targets + offsets[id]);
-}
-
 /* Follow all edges from id; what is new becomes pending. */
 static struct error *follow(const struct graph *graph, allocation_id id,
 			    struct bitmap *reached, struct pending *pending)
@@ -474,9 +483,9 @@ static struct error *fly(const struct graph *graph, struct flight *flight,
 	flight->ids[flight->head] = id;
 	flight->head = (flight->head + 1) % IN_FLIGHT;
 	if (id != NO_ALLOCATION)
-		fetch_offset(graph, id);
+		graph_fetch_offset(graph, id);
 	if (flight->ids[middle] != NO_ALLOCATION)
-		fetch_row(graph, flight->ids[middle]);
+		graph_fetch_row(graph, flight->ids[middle]);
 	flight->count += (id != NO_ALLOCATION) - (landing != NO_ALLOCATION);
 	if (landing == NO_ALLOCATION)
 		return NULL;
@@ -528,17 +537,44 @@ static struct error *mark_from(const struct graph *graph,
 	return follow_all(graph, reached, &flight, pending, 0, progress);
 }
 
-struct error *graph_mark(const struct graph *graph, const struct bitmap *from,
-			 struct bitmap *reached, struct memory_account *account,
-			 struct progress *progress)
+/* What is in reached already counts as followed. */
+static struct error *mark(const struct graph *graph, const struct bitmap *from,
+			  struct bitmap *reached,
+			  struct memory_account *account,
+			  struct progress *progress)
 {
 	struct pending pending = { .memory.account = account };
 	struct error *error;
 
 	progress_begin(progress, "finding what is reachable", graph->count);
-	bitmap_copy(reached, from);
 	error = mark_from(graph, from, reached, &pending, progress);
 	memory_release(&pending.memory);
+	return error;
+}
+
+struct error *graph_mark(const struct graph *graph, const struct bitmap *from,
+			 struct bitmap *reached, struct memory_account *account,
+			 struct progress *progress)
+{
+	bitmap_copy(reached, from);
+	return mark(graph, from, reached, account, progress);
+}
+
+struct error *graph_mark_within(const struct graph *graph,
+				const struct bitmap *within,
+				const struct bitmap *from,
+				struct bitmap *reached,
+				struct memory_account *account,
+				struct progress *progress)
+{
+	struct error *error;
+
+	/* What is outside stands for followed, until it is taken out again. */
+	bitmap_fill(reached);
+	bitmap_minus(reached, within);
+	bitmap_or(reached, from);
+	error = mark(graph, from, reached, account, progress);
+	bitmap_and(reached, within);
 	return error;
 }
 
@@ -665,6 +701,78 @@ struct error *graph_transpose(const struct graph *graph,
 	turning.to = to;
 	error = turn_edges(&turning);
 	memory_release(&turning.last);
+	if (error)
+		return error;
+	*ret = take(to);
+	return NULL;
+}
+
+/* Working storage of graph_narrow(). */
+struct narrowing {
+	const struct graph *from;
+	struct graph *to;
+	size_t (*narrow)(void *data, allocation_id source,
+			 allocation_id *targets, size_t count);
+	void *data;
+	size_t edge_count; /* so far */
+};
+
+static struct error *narrow_row(struct narrowing *narrowing, allocation_id id)
+{
+	struct edges edges = graph_outgoing(narrowing->from, id);
+	struct memory *array = &narrowing->to->arrays[0];
+	uint32_t *offsets = narrowing->to->offsets.bytes;
+	struct error *error;
+	allocation_id *row;
+	size_t left;
+
+	if (edges.count == 0)
+		return NULL;
+	error = memory_reserve(array, (narrowing->edge_count + edges.count) *
+					      sizeof(*row));
+	if (error)
+		return error;
+	row = (allocation_id *)array->bytes + narrowing->edge_count;
+	memcpy(row, edges.targets, edges.count * sizeof(*row));
+	left = narrowing->narrow(narrowing->data, id, row, edges.count);
+	offsets[id] = (uint32_t)left;
+	narrowing->edge_count += left;
+	return NULL;
+}
+
+static struct error *narrow_share(struct narrowing *narrowing, size_t number)
+{
+	struct graph *to = narrowing->to;
+	size_t first = number << SHARE_BITS, end = first + SHARE;
+	struct error *error = NULL;
+
+	to->shares[number].begin = narrowing->edge_count;
+	for (size_t id = first; !error && id < end && id < to->count; id++)
+		error = narrow_row(narrowing, (allocation_id)id);
+	return error ? error : lay_out_share(to, number);
+}
+
+struct error *graph_narrow(const struct graph *graph,
+			   size_t (*narrow)(void *data, allocation_id source,
+					    allocation_id *targets,
+					    size_t count),
+			   void *data, struct memory_account *account,
+			   struct progress *progress, struct graph **ret)
+{
+	_cleanup_(graph_destroy) struct graph *to = NULL;
+	struct narrowing narrowing = { .from = graph,
+				       .narrow = narrow,
+				       .data = data };
+	struct error *error = create(graph->count, 1, account, &to);
+
+	narrowing.to = to;
+	for (size_t i = 0; !error && i < to->share_count; i++) {
+		error = narrow_share(&narrowing, i);
+		if (!error && !progress_step(progress, SHARE))
+			error = error_create(ERROR_INTERRUPTED, "interrupted");
+	}
+	if (!error)
+		error = place_shares(to, &narrowing.edge_count);
 	if (error)
 		return error;
 	*ret = take(to);

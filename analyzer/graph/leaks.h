@@ -20,7 +20,7 @@ struct leak_root {
 
 struct leaks;
 
-/* leaked: a set of used allocations, closed under what they refer to. */
+/* leaked: a set of used allocations; no others that are lost refer to them. */
 struct error *leaks_create(const struct graph *graph,
 			   const struct allocation_index *index,
 			   const struct bitmap *leaked,

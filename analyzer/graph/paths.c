@@ -1,5 +1,7 @@
 #include "analyzer/graph/paths.h"
 
+#include <assert.h>
+
 /* An allocation that was reached, and from which one, by its place below. */
 struct reached {
 	allocation_id id;
@@ -58,7 +60,7 @@ static struct error *trace(const struct search *search, size_t place,
 		return &error_no_memory;
 	for (size_t at = place; i < count; at = search->reached[at].next)
 		ids[i++] = search->reached[at].id;
-	*ret = (struct path){ ids, count };
+	*ret = (struct path){ ids, count, search->count };
 	return NULL;
 }
 
@@ -81,7 +83,7 @@ static struct error *run(struct search *search, const struct graph *incoming,
 		if (error)
 			return error;
 	}
-	*ret = (struct path){ 0 };
+	*ret = (struct path){ .reached = search->count };
 	return NULL;
 }
 
@@ -101,4 +103,150 @@ struct error *path_find(const struct graph *incoming,
 	if (!error)
 		error = run(&search, incoming, sources, progress, ret);
 	return error;
+}
+
+struct distances {
+	struct memory steps; /* uint32_t by id: 1 for a source; 0: no way */
+};
+
+/* Those that are reached, the nearest first. */
+struct queue {
+	struct memory ids; /* allocation_id */
+	size_t count;
+};
+
+static struct error *enqueue(struct queue *queue, allocation_id id)
+{
+	struct error *error =
+		memory_reserve(&queue->ids, (queue->count + 1) * sizeof(id));
+
+	if (!error)
+		((allocation_id *)queue->ids.bytes)[queue->count++] = id;
+	return error;
+}
+
+/* Let the rows of those that come soon be fetched in the meantime. */
+static void fetch_ahead(const struct graph *graph, const struct queue *queue,
+			size_t place)
+{
+	enum { STEP = 8 };
+	const allocation_id *ids = queue->ids.bytes;
+
+	if (place + 2 * STEP < queue->count)
+		graph_fetch_offset(graph, ids[place + 2 * STEP]);
+	if (place + STEP < queue->count)
+		graph_fetch_row(graph, ids[place + STEP]);
+}
+
+static struct error *spread(struct distances *distances,
+			    const struct graph *graph, struct queue *queue,
+			    struct progress *progress)
+{
+	enum { PROGRESS_STEP = 1 << 16 };
+	uint32_t *steps = distances->steps.bytes;
+
+	for (size_t place = 0; place < queue->count; place++) {
+		allocation_id id = ((allocation_id *)queue->ids.bytes)[place];
+		struct edges edges = graph_outgoing(graph, id);
+		struct error *error = NULL;
+
+		fetch_ahead(graph, queue, place);
+		for (size_t i = 0; !error && i < edges.count; i++) {
+			if (steps[edges.targets[i]])
+				continue;
+			steps[edges.targets[i]] = steps[id] + 1;
+			error = enqueue(queue, edges.targets[i]);
+		}
+		if (!error && place % PROGRESS_STEP == 0 &&
+		    !progress_step(progress, PROGRESS_STEP))
+			error = error_create(ERROR_INTERRUPTED, "interrupted");
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+static struct error *find_distances(struct distances *distances,
+				    const struct graph *graph,
+				    const struct bitmap *sources,
+				    struct queue *queue,
+				    struct progress *progress)
+{
+	struct error *error = memory_resize(&distances->steps,
+					    sources->count * sizeof(uint32_t));
+
+	if (error)
+		return error;
+	bitmap_for_each(id, sources) {
+		((uint32_t *)distances->steps.bytes)[id] = 1;
+		error = enqueue(queue, (allocation_id)id);
+		if (error)
+			return error;
+	}
+	return spread(distances, graph, queue, progress);
+}
+
+struct error *distances_create(const struct graph *graph,
+			       const struct bitmap *sources,
+			       struct memory_account *account,
+			       struct progress *progress,
+			       struct distances **ret)
+{
+	_cleanup_(distances_destroy) struct distances *distances =
+		calloc(1, sizeof(*distances));
+	struct queue queue = { .ids.account = account };
+	struct error *error;
+
+	if (!distances)
+		return &error_no_memory;
+	distances->steps.account = account;
+	progress_begin(progress, "finding the shortest ways", sources->count);
+	error = find_distances(distances, graph, sources, &queue, progress);
+	memory_release(&queue.ids);
+	if (error)
+		return error;
+	*ret = take(distances);
+	return NULL;
+}
+
+void distances_destroy(struct distances *distances)
+{
+	memory_release(&distances->steps);
+	free(distances);
+}
+
+/* What refers to the allocation and is so many steps from the sources. */
+static allocation_id find_nearer(const struct distances *distances,
+				 const struct graph *incoming, allocation_id id,
+				 uint32_t step)
+{
+	const uint32_t *steps = distances->steps.bytes;
+	struct edges edges = graph_outgoing(incoming, id);
+	size_t i = 0;
+
+	while (i < edges.count && steps[edges.targets[i]] != step)
+		i++;
+	assert(i < edges.count);
+	return edges.targets[i];
+}
+
+struct error *distances_path(const struct distances *distances,
+			     const struct graph *incoming, allocation_id target,
+			     struct path *ret)
+{
+	uint32_t count = ((uint32_t *)distances->steps.bytes)[target];
+	struct path path = { .count = count };
+
+	*ret = (struct path){ 0 };
+	if (count == 0)
+		return NULL;
+	path.ids = calloc(count, sizeof(*path.ids));
+	if (!path.ids)
+		return &error_no_memory;
+	path.ids[count - 1] = target;
+	for (uint32_t step = count - 1; step > 0; step--)
+		path.ids[step - 1] =
+			find_nearer(distances, incoming, path.ids[step], step);
+	*ret = path;
+	return NULL;
 }

@@ -5,6 +5,10 @@
  * It is searched backwards, breadth first, over the incoming references. Each
  * allocation is looked at once, and takes 8 bytes only when it is: a way from
  * an anchor is short as a rule, however large the heap.
+ *
+ * For many targets it is quicker to find out once how far everything is from
+ * the set. Going back from a target, the first referrer that is one step nearer
+ * is the next on the same way that the search finds.
  */
 #ifndef ANALYZER_GRAPH_PATHS_H
 #define ANALYZER_GRAPH_PATHS_H
@@ -14,7 +18,8 @@
 /* From a member of the set to the target, both included. */
 struct path {
 	allocation_id *ids;
-	size_t count; /* 0: no member leads there */
+	size_t count;	/* 0: no member leads there */
+	size_t reached; /* how many allocations were looked at to find it */
 };
 
 void path_deinit(struct path *path);
@@ -28,5 +33,21 @@ struct error *path_find(const struct graph *incoming,
 			const struct bitmap *sources, allocation_id target,
 			struct memory_account *account,
 			struct progress *progress, struct path *ret);
+
+/* How far every allocation is from a set of them; 4 bytes for each. */
+struct distances;
+
+struct error *distances_create(const struct graph *graph,
+			       const struct bitmap *sources,
+			       struct memory_account *account,
+			       struct progress *progress,
+			       struct distances **ret);
+void distances_destroy(struct distances *distances);
+DEFINE_CLEANUP(distances_destroy, struct distances *)
+
+/* The path that path_find() finds. */
+struct error *distances_path(const struct distances *distances,
+			     const struct graph *incoming, allocation_id target,
+			     struct path *ret);
 
 #endif

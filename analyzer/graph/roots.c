@@ -14,6 +14,9 @@ struct roots {
 	struct memory_account *account;
 	struct progress *progress;
 	struct heap_bounds bounds;
+	struct memory
+		stacks; /* struct stack: those of fibers, too; by address */
+	size_t stack_count;
 	struct memory ranges; /* struct root_range */
 	size_t range_count;
 	struct memory
@@ -100,21 +103,40 @@ static bool is_made_code(const struct roots *roots, const struct region *region)
 	       !program_find_module(roots->program, region->start);
 }
 
+/* The number of the first stack that ends above address. */
+static size_t first_stack(const struct roots *roots, uint64_t address)
+{
+	const struct stack *stacks = roots->stacks.bytes;
+	size_t low = 0, high = roots->stack_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (stacks[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /* Add the region, the dead parts of stacks in it left out. */
 static struct error *add_memory(struct roots *roots,
 				const struct region *region)
 {
-	const struct program *program = roots->program;
+	const struct stack *stacks = roots->stacks.bytes;
 	struct root_range rest = {
 		.start = region->start,
 		.end = region->end,
 		.kind = ROOT_STATIC,
 		.thread = NO_THREAD,
 		.is_code = is_made_code(roots, region),
+		.is_writable = region->rights & RIGHT_WRITE,
 	};
 
-	for (size_t i = 0; i < program_stack_count(program); i++) {
-		const struct stack *stack = program_stack(program, i);
+	for (size_t i = first_stack(roots, region->start);
+	     i < roots->stack_count && stacks[i].start < region->end; i++) {
+		const struct stack *stack = &stacks[i];
 		struct root_range below = rest, live = {
 			.start = stack->live > rest.start ? stack->live
 							  : rest.start,
@@ -122,11 +144,10 @@ static struct error *add_memory(struct roots *roots,
 							  : rest.end,
 			.kind = ROOT_STACK,
 			.thread = stack->thread,
+			.is_writable = rest.is_writable,
 		};
 		struct error *error;
 
-		if (stack->end <= rest.start || stack->start >= rest.end)
-			continue;
 		below.end = stack->start;
 		error = add_unclaimed(roots, below);
 		if (!error)
@@ -152,6 +173,68 @@ static bool is_root(const struct roots *roots, const struct region *region)
 	return region->origin == REGION_CORE &&
 	       (!(region->rights & RIGHT_EXECUTE) ||
 		is_made_code(roots, region));
+}
+
+static struct error *add_stack(struct roots *roots, struct stack stack)
+{
+	struct stack *stacks;
+	struct error *error = memory_reserve(
+		&roots->stacks, (roots->stack_count + 1) * sizeof(*stacks));
+
+	if (error)
+		return error;
+	stacks = roots->stacks.bytes;
+	stacks[roots->stack_count++] = stack;
+	return NULL;
+}
+
+/* Whether the fiber runs on a thread's own stack, as the first one does. */
+static bool is_on_thread_stack(const struct program *program,
+			       const struct fiber *fiber)
+{
+	for (size_t i = 0; i < program_stack_count(program); i++) {
+		const struct stack *stack = program_stack(program, i);
+
+		if (fiber->start < stack->end && stack->start < fiber->end)
+			return true;
+	}
+	return false;
+}
+
+static int compare_stacks(const void *a, const void *b)
+{
+	const struct stack *left = a, *right = b;
+
+	return left->start < right->start ? -1 : left->start > right->start;
+}
+
+static struct error *find_stacks(struct roots *roots,
+				 const struct fibers *fibers)
+{
+	const struct program *program = roots->program;
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < program_stack_count(program) && !error; i++)
+		error = add_stack(roots, *program_stack(program, i));
+	/* One alone may be something else that looks like it. */
+	for (size_t i = 0; fibers && fiber_count(fibers) > 1 &&
+			   i < fiber_count(fibers) && !error;
+	     i++) {
+		const struct fiber *fiber = fiber_at(fibers, i);
+		struct stack stack = { .kind = STACK_THREAD,
+				       .start = fiber->start,
+				       .end = fiber->end,
+				       .live = fiber->live,
+				       .live_end = fiber->end,
+				       .thread = fiber->thread };
+
+		if (!is_on_thread_stack(program, fiber))
+			error = add_stack(roots, stack);
+	}
+	if (!error && roots->stack_count > 0)
+		qsort(roots->stacks.bytes, roots->stack_count,
+		      sizeof(struct stack), compare_stacks);
+	return error;
 }
 
 static struct error *find_ranges(struct roots *roots)
@@ -451,6 +534,7 @@ static struct error *find_targets(struct roots *roots)
 struct error *roots_create(const struct image *image,
 			   const struct program *program,
 			   const struct allocation_index *index,
+			   const struct fibers *fibers,
 			   struct memory_account *account,
 			   struct progress *progress, struct roots **ret)
 {
@@ -466,9 +550,12 @@ struct error *roots_create(const struct image *image,
 	roots->account = account;
 	roots->progress = progress;
 	roots->bounds = allocation_bounds(index);
+	roots->stacks.account = account;
 	roots->ranges.account = account;
 	roots->turns.account = account;
-	error = find_ranges(roots);
+	error = find_stacks(roots, fibers);
+	if (!error)
+		error = find_ranges(roots);
 	if (!error)
 		error = find_targets(roots);
 	if (error)
@@ -479,6 +566,7 @@ struct error *roots_create(const struct image *image,
 
 void roots_destroy(struct roots *roots)
 {
+	memory_release(&roots->stacks);
 	memory_release(&roots->ranges);
 	memory_release(&roots->turns);
 	for (size_t i = 0; i < ROOT_KINDS; i++)
@@ -500,6 +588,25 @@ const struct bitmap *root_targets(const struct roots *roots,
 				  enum root_kind kind)
 {
 	return &roots->targets[kind];
+}
+
+struct error *roots_find_targets(const struct roots *roots,
+				 bool (*narrow)(const void *data,
+						struct root_range *range),
+				 const void *data, struct bitmap *ret)
+{
+	struct marking marking = { allocation_used(roots->index), ret };
+
+	for (size_t i = 0; i < roots->range_count; i++) {
+		struct root_range range = root_range(roots, i);
+
+		if (!narrow(data, &range))
+			continue;
+		scan(roots, range, mark, &marking);
+		if (!progress_step(roots->progress, range.end - range.start))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+	}
+	return NULL;
 }
 
 /* Hands anchors on whose target is asked for. */

@@ -3,7 +3,8 @@
  * an allocation, and the registers.
  *
  * A root range is writable (or private and read-only, as relocated data) and
- * no allocator claims it. The dead part of a stack is left out. Code that the
+ * no allocator claims it. The dead part of a stack, be it a thread's or a
+ * fiber's, is left out. Code that the
  * program made itself is a root, too, with pointers in its instructions. Ranges
  * are sorted by address.
  */
@@ -12,6 +13,7 @@
 
 #include "analyzer/base/bitmap.h"
 #include "analyzer/base/progress.h"
+#include "analyzer/heap/fibers.h"
 #include "analyzer/heap/index.h"
 #include "analyzer/program/program.h"
 
@@ -20,8 +22,9 @@ enum root_kind { ROOT_STATIC, ROOT_STACK, ROOT_REGISTER, ROOT_KINDS };
 struct root_range {
 	uint64_t start, end;
 	enum root_kind kind; /* ROOT_STATIC or ROOT_STACK */
-	uint32_t thread;     /* of a stack: an index; else NO_THREAD */
+	uint32_t thread;     /* of a thread's stack: an index; else NO_THREAD */
 	bool is_code;	     /* references need not be aligned */
+	bool is_writable;
 };
 
 /* For a register_name: any vector register; a thread at work in malloc. */
@@ -39,9 +42,11 @@ struct anchor {
 
 struct roots;
 
+/* fibers: NULL for none. */
 struct error *roots_create(const struct image *image,
 			   const struct program *program,
 			   const struct allocation_index *index,
+			   const struct fibers *fibers,
 			   struct memory_account *account,
 			   struct progress *progress, struct roots **ret);
 void roots_destroy(struct roots *roots);
@@ -53,6 +58,16 @@ struct root_range root_range(const struct roots *roots, size_t number);
 /* The used allocations that a root of that kind refers to directly. */
 const struct bitmap *root_targets(const struct roots *roots,
 				  enum root_kind kind);
+
+/*
+ * Add to ret the used allocations that the ranges refer to directly which
+ * narrow leaves, in order of address: it may make a range smaller, and returns
+ * false if nothing of it is wanted.
+ */
+struct error *roots_find_targets(const struct roots *roots,
+				 bool (*narrow)(const void *data,
+						struct root_range *range),
+				 const void *data, struct bitmap *ret);
 
 /*
  * Call visit for each anchor whose target is in targets (used and free ones

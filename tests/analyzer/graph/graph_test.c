@@ -180,6 +180,49 @@ static void test_free_block_is_referred_to_but_refers_to_none(void **state)
 }
 
 /* Part of the block is not in the core; what is behind it is. */
+static void test_pointerless_block_is_referred_to_but_refers_to_none(
+	void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	world_init(&world, 2);
+	assert_no_error(block_sink_add(
+		world.sink,
+		(struct block){ at(2), SIZE, BLOCK_USED, TRAIT_POINTERLESS }));
+	core_add(&world.core, at(2), STRIDE, RIGHTS_RW);
+	set(&world, 0, 0, at(2));
+	set(&world, 2, 0, at(1));
+	scan(&world);
+	ASSERT_EDGES(graph_outgoing(world.graph, 0), 2);
+	ASSERT_EDGES(graph_outgoing(world.graph, 2), NO_ALLOCATION);
+}
+
+static void test_marking_within_a_set_goes_no_way_around(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+	_cleanup_(bitmap_deinit) struct bitmap within = { 0 }, from = { 0 },
+					       reached = { 0 };
+
+	world_init(&world, 70);
+	set(&world, 0, 0, at(1));
+	set(&world, 0, 1, at(69));
+	set(&world, 1, 0, at(2));
+	set(&world, 69, 0, at(68));
+	scan(&world);
+	assert_no_error(bitmap_init(&within, 70, &world.account));
+	assert_no_error(bitmap_init(&from, 70, &world.account));
+	assert_no_error(bitmap_init(&reached, 70, &world.account));
+	bitmap_fill(&within);
+	bitmap_clear(&within, 1);
+	bitmap_set(&from, 0);
+	assert_no_error(graph_mark_within(world.graph, &within, &from, &reached,
+					  &world.account, &world.progress));
+	assert_int_equal(bitmap_weight(&reached), 3);
+	assert_true(bitmap_get(&reached, 0));
+	assert_true(bitmap_get(&reached, 68));
+	assert_true(bitmap_get(&reached, 69));
+}
+
 static void test_absent_memory_hides_only_what_is_in_it(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
@@ -386,6 +429,48 @@ static void test_large_graph_agrees_with_its_references(void **state)
 		assert_marked(&world, targets);
 }
 
+/* Only those with an even number. */
+static size_t take_even(void *data, allocation_id source,
+			allocation_id *targets, size_t count)
+{
+	size_t *rows = data, left = 0;
+
+	assert_true(count > 0);
+	++*rows;
+	for (size_t i = 0; i < count; i++)
+		if (targets[i] % 2 == 0)
+			targets[left++] = targets[i];
+	return left;
+}
+
+static void test_narrowed_graph_has_the_edges_that_are_to_stay(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+	_cleanup_(graph_destroy) struct graph *narrowed = NULL;
+	size_t rows = 0;
+
+	world_init(&world, 5);
+	set(&world, 0, 0, at(4));
+	set(&world, 0, 1, at(1));
+	set(&world, 0, 2, at(2));
+	set(&world, 1, 0, at(3));
+	set(&world, 3, 0, at(0));
+	scan(&world);
+	assert_no_error(graph_narrow(world.graph, take_even, &rows,
+				     &world.account, &world.progress,
+				     &narrowed));
+	assert_int_equal(rows, 3);
+	assert_int_equal(graph_edge_count(narrowed), 3);
+	ASSERT_EDGES(graph_outgoing(narrowed, 0), 4, 2);
+	ASSERT_EDGES(graph_outgoing(narrowed, 1), NO_ALLOCATION);
+	ASSERT_EDGES(graph_outgoing(narrowed, 3), 0);
+	graph_destroy(take(narrowed));
+	world.progress.interrupted = true;
+	assert_error(graph_narrow(world.graph, take_even, &rows, &world.account,
+				  &world.progress, &narrowed),
+		     ERROR_INTERRUPTED, "interrupted");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -397,6 +482,9 @@ int main(void)
 		cmocka_unit_test(test_only_repeats_in_a_row_are_left_out),
 		cmocka_unit_test(
 			test_free_block_is_referred_to_but_refers_to_none),
+		cmocka_unit_test(
+			test_pointerless_block_is_referred_to_but_refers_to_none),
+		cmocka_unit_test(test_marking_within_a_set_goes_no_way_around),
 		cmocka_unit_test(test_absent_memory_hides_only_what_is_in_it),
 		cmocka_unit_test(test_allocation_may_be_in_several_segments),
 		cmocka_unit_test(
@@ -405,6 +493,8 @@ int main(void)
 		cmocka_unit_test(
 			test_heap_without_allocations_has_an_empty_graph),
 		cmocka_unit_test(test_large_graph_agrees_with_its_references),
+		cmocka_unit_test(
+			test_narrowed_graph_has_the_edges_that_are_to_stay),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

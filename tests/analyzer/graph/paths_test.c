@@ -6,6 +6,8 @@
 
 #include "tests/assertions.h"
 
+#include <stdlib.h>
+
 enum { COUNT = 8, NONE = NO_ALLOCATION };
 
 /*
@@ -35,6 +37,14 @@ struct edges graph_outgoing(const struct graph *incoming, allocation_id id)
 	while (edges.targets[edges.count] != NONE)
 		edges.count++;
 	return edges;
+}
+
+void graph_fetch_offset(const struct graph *incoming, allocation_id id)
+{
+}
+
+void graph_fetch_row(const struct graph *incoming, allocation_id id)
+{
 }
 
 /* Check the path to target from the sources, which are bits. */
@@ -92,6 +102,65 @@ static void test_interrupt_ends_the_search(void **state)
 	assert_int_equal(account.used, 0);
 }
 
+/* A random graph, and the same with all edges turned. */
+static void make_random(struct graph *outgoing, struct graph *incoming)
+{
+	size_t ends[2][COUNT] = { 0 };
+
+	for (allocation_id from = 0; from < COUNT; from++) {
+		for (allocation_id to = 0; to < COUNT; to++) {
+			if (from == to || rand() % 4 != 0)
+				continue;
+			outgoing->incoming[from][ends[0][from]++] = to;
+			incoming->incoming[to][ends[1][to]++] = from;
+		}
+	}
+	for (size_t i = 0; i < COUNT; i++) {
+		outgoing->incoming[i][ends[0][i]] = NONE;
+		incoming->incoming[i][ends[1][i]] = NONE;
+	}
+}
+
+static void check_same_path(const struct distances *distances,
+			    const struct graph *incoming,
+			    const struct bitmap *sources, allocation_id target,
+			    struct memory_account *account)
+{
+	_cleanup_(path_deinit) struct path expected = { 0 }, path = { 0 };
+	struct progress progress = { 0 };
+
+	assert_no_error(path_find(incoming, sources, target, account, &progress,
+				  &expected));
+	assert_no_error(distances_path(distances, incoming, target, &path));
+	assert_int_equal(path.count, expected.count);
+	for (size_t i = 0; i < path.count; i++)
+		assert_int_equal(path.ids[i], expected.ids[i]);
+}
+
+static void test_distances_lead_the_way_that_a_search_finds(void **state)
+{
+	for (unsigned int seed = 0; seed < 2000; seed++) {
+		struct memory_account account = { 0 };
+		struct progress progress = { 0 };
+		struct distances *distances = NULL;
+		struct graph outgoing, incoming;
+		struct bitmap sources;
+
+		srand(seed);
+		make_random(&outgoing, &incoming);
+		assert_no_error(bitmap_init(&sources, COUNT, &account));
+		sources.words[0] = (uint64_t)(rand() & rand()) % (1 << COUNT);
+		assert_no_error(distances_create(&outgoing, &sources, &account,
+						 &progress, &distances));
+		for (allocation_id target = 0; target < COUNT; target++)
+			check_same_path(distances, &incoming, &sources, target,
+					&account);
+		distances_destroy(distances);
+		bitmap_deinit(&sources);
+		assert_int_equal(account.used, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -101,6 +170,8 @@ int main(void)
 			test_target_that_is_a_source_is_the_whole_path),
 		cmocka_unit_test(test_there_may_be_no_path),
 		cmocka_unit_test(test_interrupt_ends_the_search),
+		cmocka_unit_test(
+			test_distances_lead_the_way_that_a_search_finds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,7 +76,7 @@ static void find_roots(struct world *world)
 				       &world->program));
 	assert_no_error(allocation_index_create(world->sink, &world->index));
 	assert_no_error(roots_create(world->image, world->program, world->index,
-				     &world->account, &world->progress,
+				     NULL, &world->account, &world->progress,
 				     &world->roots));
 }
 
@@ -335,7 +335,7 @@ static void test_interrupt_ends_the_scan(void **state)
 	world_init(&world);
 	find_roots(&world);
 	world.progress.interrupted = true;
-	assert_error(roots_create(world.image, world.program, world.index,
+	assert_error(roots_create(world.image, world.program, world.index, NULL,
 				  &world.account, &world.progress, &roots),
 		     ERROR_INTERRUPTED, "interrupted");
 }

@@ -1,0 +1,118 @@
+#include "analyzer/graph/collector.h"
+
+/* The range is the data of a module as far as that goes, or nothing. */
+static bool cut_to_module(const struct program *program,
+			  struct root_range *range)
+{
+	const struct module *module =
+		program_find_module(program, range->start);
+
+	if (!module)
+		return false;
+	if (range->end > module->end)
+		range->end = module->end;
+	return true;
+}
+
+/* The range is what a thread has in use of a stack that the program made. */
+static bool cut_to_stack(const struct program *program,
+			 struct root_range *range)
+{
+	for (size_t i = 0; i < program_thread_count(program); i++) {
+		uint64_t live =
+			program_thread(program, i)->stack_pointer - RED_ZONE;
+
+		if (live - range->start >= range->end - range->start)
+			continue;
+		range->start = live;
+		return true;
+	}
+	return false;
+}
+
+/* Whether the collector scans some of the range, and which part of it. */
+static bool is_scanned(const void *data, struct root_range *range)
+{
+	const struct program *program = data;
+
+	if (range->kind != ROOT_STATIC || range->is_code)
+		return false;
+	return (range->is_writable && cut_to_module(program, range)) ||
+	       cut_to_stack(program, range);
+}
+
+/* Used objects of the collector that it never frees by itself. */
+static struct error *add_uncollectable(const struct allocation_index *index,
+				       const struct bitmap *within,
+				       struct memory_account *account,
+				       struct bitmap *from)
+{
+	const struct bitmap *collectable =
+		allocation_having(index, TRAIT_COLLECTABLE);
+	_cleanup_(bitmap_deinit) struct bitmap kept = { 0 };
+	struct error *error = bitmap_init(&kept, within->count, account);
+
+	if (error)
+		return error;
+	bitmap_copy(&kept, within);
+	if (collectable)
+		bitmap_minus(&kept, collectable);
+	bitmap_or(from, &kept);
+	return NULL;
+}
+
+static struct error *find_starts(const struct collector_input *input,
+				 const struct bitmap *within,
+				 struct bitmap *from)
+{
+	struct error *error = roots_find_targets(input->roots, is_scanned,
+						 input->program, from);
+
+	if (error)
+		return error;
+	bitmap_or(from, root_targets(input->roots, ROOT_STACK));
+	bitmap_or(from, root_targets(input->roots, ROOT_REGISTER));
+	bitmap_and(from, within);
+	return add_uncollectable(input->index, within, input->account, from);
+}
+
+static struct error *mark(const struct collector_input *input,
+			  struct bitmap *within, struct bitmap *from,
+			  struct bitmap *reached)
+{
+	const struct bitmap *managed =
+		allocation_having(input->index, TRAIT_MANAGED);
+	struct error *error;
+
+	if (!managed)
+		return NULL;
+	bitmap_copy(within, managed);
+	bitmap_and(within, allocation_used(input->index));
+	error = find_starts(input, within, from);
+	if (error)
+		return error;
+	return graph_mark_within(input->graph, within, from, reached,
+				 input->account, input->progress);
+}
+
+struct error *collector_mark(const struct collector_input *input,
+			     struct bitmap *ret)
+{
+	size_t count = allocation_count(input->index);
+	_cleanup_(bitmap_deinit) struct bitmap within = { 0 };
+	_cleanup_(bitmap_deinit) struct bitmap from = { 0 };
+	_cleanup_(bitmap_deinit) struct bitmap reached = { 0 };
+	struct error *error = bitmap_init(&within, count, input->account);
+
+	if (!error)
+		error = bitmap_init(&from, count, input->account);
+	if (!error)
+		error = bitmap_init(&reached, count, input->account);
+	if (!error)
+		error = mark(input, &within, &from, &reached);
+	if (error)
+		return error;
+	*ret = reached;
+	reached = (struct bitmap){ 0 };
+	return NULL;
+}

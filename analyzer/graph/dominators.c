@@ -1,0 +1,540 @@
+#include "analyzer/graph/dominators.h"
+
+#include <assert.h>
+
+/*
+ * The algorithm is that of Lengauer and Tarjan, in its simple form, whose time
+ * grows with the references and the logarithm of the allocations, whatever the
+ * heap looks like.
+ *
+ * Allocations are numbered from 1 on as a search in depth comes upon them; 0 is
+ * the virtual root that refers to all entries. The semidominator of a vertex is
+ * the lowest one from which a way leads to it over none but higher ones. Going
+ * down from the highest number, what was looked at forms a forest, in which
+ * the least semidominator on the way up is asked for, and the ways are
+ * shortened as they are gone. A vertex whose semidominator is not its parent
+ * waits on the list of that semidominator until the forest has grown up to it.
+ *
+ * What refers to nothing and is referred to by one only, as most texts and
+ * buffers, hangs on that one, and leads nowhere: it is left out of the search,
+ * and gets its number behind all others.
+ */
+struct vertex {
+	uint32_t ancestor; /* at first, the parent in the search */
+	uint32_t label;	   /* with the least semi from here to the ancestor */
+	/*
+	 * While it is searched for: the next edge to follow. Until it is looked
+	 * at: the first that waits for it, or 0. Then the semidominator. At the
+	 * end: how many it dominates.
+	 */
+	uint32_t semi;
+	uint32_t dominator; /* while it waits: the next on the list, or 0 */
+};
+
+enum { ROOT = 0, PROGRESS_STEP = 1 << 16 };
+
+static const uint32_t NOT_USED = UINT32_MAX, LEFT_OUT = UINT32_MAX - 1;
+static const uint32_t ALL_FOLLOWED = UINT32_MAX;
+
+struct finder {
+	const struct dominators_input *input;
+	struct memory numbers;	/* uint32_t by id; 0: none yet; or see above */
+	struct memory ids;	/* allocation_id by number */
+	struct memory vertices; /* by number */
+	uint32_t count;		/* of numbers given, 0 not counted */
+};
+
+/* An allocation in the row, and the position behind what it dominates. */
+struct place {
+	allocation_id id;
+	uint32_t end;
+};
+
+struct dominators {
+	size_t count;
+	struct memory positions; /* uint32_t by id, or NOT_USED */
+	struct memory memory;	 /* of what follows, by position */
+	const struct place *places;
+	const uint64_t *sums; /* bytes in front of each, and of the end */
+};
+
+static uint32_t *u32(const struct memory *memory)
+{
+	return memory->bytes;
+}
+
+static struct vertex *vertices(const struct finder *finder)
+{
+	return finder->vertices.bytes;
+}
+
+static struct error *step(const struct finder *finder, size_t turn)
+{
+	if (turn % PROGRESS_STEP == 0 &&
+	    !progress_step(finder->input->progress, PROGRESS_STEP))
+		return error_create(ERROR_INTERRUPTED, "interrupted");
+	return NULL;
+}
+
+static bool is_left_out(const struct dominators_input *input, allocation_id id)
+{
+	return !bitmap_get(input->entries, id) &&
+	       graph_outgoing(input->graph, id).count == 0 &&
+	       graph_outgoing(input->incoming, id).count == 1;
+}
+
+static struct error *finder_init(struct finder *finder)
+{
+	const struct bitmap *used = allocation_used(finder->input->index);
+	size_t count = bitmap_weight(used);
+	struct error *error =
+		memory_resize(&finder->numbers, used->count * sizeof(uint32_t));
+
+	if (!error)
+		error = memory_resize(&finder->ids,
+				      (count + 1) * sizeof(uint32_t));
+	if (!error)
+		error = memory_resize(&finder->vertices,
+				      (count + 1) * sizeof(struct vertex));
+	if (error)
+		return error;
+	for (size_t id = 0; id < used->count; id++) {
+		if (!bitmap_get(used, id))
+			u32(&finder->numbers)[id] = NOT_USED;
+		else if (is_left_out(finder->input, (allocation_id)id))
+			u32(&finder->numbers)[id] = LEFT_OUT;
+	}
+	return NULL;
+}
+
+static void finder_deinit(struct finder *finder)
+{
+	memory_release(&finder->numbers);
+	memory_release(&finder->ids);
+	memory_release(&finder->vertices);
+}
+DEFINE_DEINIT(finder_deinit, struct finder)
+
+static uint32_t enter(struct finder *finder, allocation_id id, uint32_t parent)
+{
+	uint32_t number = ++finder->count;
+
+	u32(&finder->numbers)[id] = number;
+	u32(&finder->ids)[number] = id;
+	vertices(finder)[number] = (struct vertex){
+		.ancestor = parent,
+		.label = number,
+	};
+	return number;
+}
+
+/* What is needed to go on from the first of the edges. */
+static void fetch_targets(const struct finder *finder, struct edges edges)
+{
+	enum { FETCHED = 4 };
+
+	for (size_t i = 0; i < edges.count && i < FETCHED; i++) {
+		__builtin_prefetch(u32(&finder->numbers) + edges.targets[i]);
+		graph_fetch_offset(finder->input->graph, edges.targets[i]);
+	}
+}
+
+/* The place of the next edge, from place on, to what has no number yet. */
+static size_t skip_numbered(const struct finder *finder, struct edges edges,
+			    size_t place)
+{
+	const uint32_t *numbers = u32(&finder->numbers);
+
+	while (place < edges.count && numbers[edges.targets[place]] != 0)
+		place++;
+	return place;
+}
+
+/*
+ * The next that the vertex refers to and that has no number yet. It is looked
+ * ahead for another one: on the way back, most vertices are done, and their
+ * rows, which the processor does not hold any more, need not be read again.
+ */
+static allocation_id find_next(const struct finder *finder, uint32_t number)
+{
+	struct vertex *vertex = &vertices(finder)[number];
+	struct edges edges;
+	size_t place;
+
+	if (vertex->semi == ALL_FOLLOWED) {
+		vertex->semi = 0;
+		return NO_ALLOCATION;
+	}
+	edges = graph_outgoing(finder->input->graph, u32(&finder->ids)[number]);
+	if (vertex->semi == 0)
+		fetch_targets(finder, edges);
+	place = skip_numbered(finder, edges, vertex->semi);
+	vertex->semi = 0;
+	if (place == edges.count)
+		return NO_ALLOCATION;
+	vertex->semi = (uint32_t)skip_numbered(finder, edges, place + 1);
+	if (vertex->semi == edges.count)
+		vertex->semi = ALL_FOLLOWED;
+	return edges.targets[place];
+}
+
+/* Number all that the entry leads to. The way back is by the ancestors. */
+static struct error *number_from(struct finder *finder, allocation_id entry)
+{
+	uint32_t at = enter(finder, entry, ROOT);
+
+	while (at != ROOT) {
+		allocation_id next = find_next(finder, at);
+		struct error *error;
+
+		if (next == NO_ALLOCATION) {
+			at = vertices(finder)[at].ancestor;
+			continue;
+		}
+		at = enter(finder, next, at);
+		error = step(finder, at);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+static struct error *number_all(struct finder *finder)
+{
+	const struct bitmap *used = allocation_used(finder->input->index);
+	const uint32_t *numbers = u32(&finder->numbers);
+	struct error *error = NULL;
+
+	bitmap_for_each(id, finder->input->entries) {
+		if (numbers[id] == 0)
+			error = number_from(finder, (allocation_id)id);
+		if (error)
+			return error;
+	}
+	bitmap_for_each(id, used) {
+		if (numbers[id] == 0)
+			error = number_from(finder, (allocation_id)id);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/*
+ * The vertex with the least semidominator from number up to where the forest
+ * ends, below first. On the way up the ancestors are turned to lead back; on
+ * the way back down they are made to lead to the end.
+ */
+static uint32_t find_least(struct vertex *all, uint32_t number, uint32_t first)
+{
+	uint32_t at = number, below = ROOT, end, least;
+
+	while (all[at].ancestor >= first) {
+		uint32_t above = all[at].ancestor;
+
+		all[at].ancestor = below;
+		below = at;
+		at = above;
+	}
+	end = all[at].ancestor;
+	least = all[at].label;
+	while (below != ROOT) {
+		struct vertex *vertex = &all[below];
+
+		below = vertex->ancestor;
+		vertex->ancestor = end;
+		if (all[least].semi < all[vertex->label].semi)
+			vertex->label = least;
+		else
+			least = vertex->label;
+	}
+	return least;
+}
+
+static uint32_t find_semidominator(const struct finder *finder, uint32_t number)
+{
+	struct vertex *all = vertices(finder);
+	uint32_t semi = all[number].ancestor;
+	struct edges edges = graph_outgoing(finder->input->incoming,
+					    u32(&finder->ids)[number]);
+
+	for (size_t i = 0; i < edges.count && semi != ROOT; i++) {
+		uint32_t source = u32(&finder->numbers)[edges.targets[i]];
+
+		if (source > number)
+			source = all[find_least(all, source, number + 1)].semi;
+		if (source < semi)
+			semi = source;
+	}
+	return semi;
+}
+
+/* The forest now reaches number: those that wait for its parent can be told. */
+static void tell_waiting(struct vertex *all, uint32_t number)
+{
+	uint32_t parent = all[number].ancestor;
+	uint32_t waiting = parent == ROOT ? ROOT : all[parent].semi;
+
+	while (waiting != ROOT) {
+		uint32_t next = all[waiting].dominator;
+		uint32_t least = find_least(all, waiting, number);
+
+		/* If it is another, they have the same dominator. */
+		all[waiting].dominator =
+			all[least].semi < parent ? least : parent;
+		waiting = next;
+	}
+	if (parent != ROOT)
+		all[parent].semi = ROOT;
+}
+
+/* A vertex that does not wait has its semidominator for a dominator. */
+static void look_at(const struct finder *finder, uint32_t number)
+{
+	const struct bitmap *entries = finder->input->entries;
+	struct vertex *all = vertices(finder), *vertex = &all[number];
+	uint32_t semi = ROOT;
+
+	if (!bitmap_get(entries, u32(&finder->ids)[number]))
+		semi = find_semidominator(finder, number);
+	vertex->semi = vertex->dominator = semi;
+	if (semi != ROOT && semi != vertex->ancestor) {
+		vertex->dominator = all[semi].semi;
+		all[semi].semi = number;
+	}
+	tell_waiting(all, number);
+}
+
+enum { FETCHED_SOURCES = 4 };
+
+static void fetch_numbers(const struct finder *finder, uint32_t number)
+{
+	struct edges edges = graph_outgoing(finder->input->incoming,
+					    u32(&finder->ids)[number]);
+
+	for (size_t i = 0; i < edges.count && i < FETCHED_SOURCES; i++)
+		__builtin_prefetch(u32(&finder->numbers) + edges.targets[i]);
+}
+
+static void fetch_vertices(const struct finder *finder, uint32_t number)
+{
+	struct edges edges = graph_outgoing(finder->input->incoming,
+					    u32(&finder->ids)[number]);
+
+	for (size_t i = 0; i < edges.count && i < FETCHED_SOURCES; i++)
+		__builtin_prefetch(vertices(finder) +
+				   u32(&finder->numbers)[edges.targets[i]]);
+}
+
+/* Let what is needed to look at lower numbers be fetched in the meantime. */
+static void fetch_ahead(const struct finder *finder, uint32_t number)
+{
+	enum { STEP = 6 };
+	const struct graph *incoming = finder->input->incoming;
+	const allocation_id *ids = u32(&finder->ids);
+
+	if (number <= 4 * STEP)
+		return;
+	graph_fetch_offset(incoming, ids[number - 4 * STEP]);
+	graph_fetch_row(incoming, ids[number - 3 * STEP]);
+	fetch_numbers(finder, number - 2 * STEP);
+	fetch_vertices(finder, number - STEP);
+}
+
+static struct error *find_dominators(struct finder *finder)
+{
+	struct vertex *all = vertices(finder);
+
+	for (uint32_t number = finder->count; number > 0; number--) {
+		struct error *error = step(finder, number);
+
+		if (error)
+			return error;
+		fetch_ahead(finder, number);
+		look_at(finder, number);
+	}
+	for (uint32_t number = 1; number <= finder->count; number++)
+		if (all[number].dominator != all[number].semi)
+			all[number].dominator =
+				all[all[number].dominator].dominator;
+	return NULL;
+}
+
+/* Number those left out, which hang on what refers to them. */
+static void add_left_out(struct finder *finder)
+{
+	const uint32_t *numbers = u32(&finder->numbers);
+	const struct bitmap *used = allocation_used(finder->input->index);
+
+	bitmap_for_each(id, used) {
+		struct edges edges;
+
+		if (numbers[id] != LEFT_OUT)
+			continue;
+		edges = graph_outgoing(finder->input->incoming,
+				       (allocation_id)id);
+		vertices(finder)[enter(finder, (allocation_id)id, ROOT)]
+			.dominator = numbers[edges.targets[0]];
+	}
+}
+
+/* How many each dominates into semi, and its position into label. */
+static void place_vertices(struct finder *finder)
+{
+	struct vertex *all = vertices(finder);
+	uint32_t next = 0;
+
+	for (uint32_t number = 0; number <= finder->count; number++)
+		all[number].semi = 1;
+	for (uint32_t number = finder->count; number > 0; number--)
+		all[all[number].dominator].semi += all[number].semi;
+	/* ancestor: where the next that hangs on it goes. */
+	all[ROOT].ancestor = next;
+	for (uint32_t number = 1; number <= finder->count; number++) {
+		struct vertex *above = &all[all[number].dominator];
+
+		all[number].label = above->ancestor;
+		all[number].ancestor = above->ancestor + 1;
+		above->ancestor += all[number].semi;
+	}
+}
+
+/*
+ * The numbers by id become the positions. By position, the id goes into
+ * ancestor and the end into dominator; all else of a vertex is done with.
+ */
+static void move_to_positions(struct finder *finder)
+{
+	struct vertex *all = vertices(finder);
+
+	for (uint32_t number = 1; number <= finder->count; number++) {
+		allocation_id id = u32(&finder->ids)[number];
+		uint32_t position = all[number].label;
+
+		u32(&finder->numbers)[id] = position;
+		all[position].ancestor = id;
+		all[position].dominator = position + all[number].semi;
+	}
+	memory_release(&finder->ids);
+}
+
+/*
+ * A vertex takes as much as a place and a sum. So the places move together in
+ * the first half of the memory, and the second is for the sums.
+ */
+static void lay_out(struct finder *finder, struct dominators *dominators)
+{
+	const struct vertex *all = vertices(finder);
+	struct place *places = finder->vertices.bytes;
+	uint64_t *sums = (uint64_t *)(places + finder->count + 1), sum = 0;
+
+	static_assert(sizeof(*all) == sizeof(*places) + sizeof(*sums));
+	for (uint32_t i = 0; i < finder->count; i++)
+		places[i] = (struct place){ all[i].ancestor, all[i].dominator };
+	for (uint32_t i = 0; i < finder->count; i++) {
+		sums[i] = sum;
+		sum += allocation_size(finder->input->index, places[i].id);
+	}
+	sums[finder->count] = sum;
+	*dominators = (struct dominators){
+		.count = finder->count,
+		.positions = finder->numbers,
+		.memory = finder->vertices,
+		.places = places,
+		.sums = sums,
+	};
+	finder->numbers = finder->vertices = (struct memory){ 0 };
+}
+
+static struct error *find_tree(const struct dominators_input *input,
+			       struct dominators *dominators)
+{
+	_cleanup_(finder_deinit) struct finder finder = {
+		.input = input,
+		.numbers.account = input->account,
+		.ids.account = input->account,
+		.vertices.account = input->account,
+	};
+	struct error *error = finder_init(&finder);
+
+	if (!error)
+		error = number_all(&finder);
+	if (!error)
+		error = find_dominators(&finder);
+	if (error)
+		return error;
+	add_left_out(&finder);
+	place_vertices(&finder);
+	move_to_positions(&finder);
+	lay_out(&finder, dominators);
+	return NULL;
+}
+
+struct error *dominators_create(const struct dominators_input *input,
+				struct dominators **ret)
+{
+	_cleanup_(dominators_destroy) struct dominators *dominators =
+		calloc(1, sizeof(*dominators));
+	struct error *error;
+
+	if (!dominators)
+		return &error_no_memory;
+	progress_begin(input->progress, "finding who alone holds what",
+		       2 * bitmap_weight(allocation_used(input->index)));
+	error = find_tree(input, dominators);
+	if (error)
+		return error;
+	*ret = take(dominators);
+	return NULL;
+}
+
+void dominators_destroy(struct dominators *dominators)
+{
+	memory_release(&dominators->positions);
+	memory_release(&dominators->memory);
+	free(dominators);
+}
+
+size_t dominators_count(const struct dominators *dominators)
+{
+	return dominators->count;
+}
+
+allocation_id dominators_at(const struct dominators *dominators,
+			    size_t position)
+{
+	return dominators->places[position].id;
+}
+
+size_t dominators_end(const struct dominators *dominators, size_t position)
+{
+	return dominators->places[position].end;
+}
+
+bool dominators_position(const struct dominators *dominators, allocation_id id,
+			 size_t *ret)
+{
+	uint32_t position = u32(&dominators->positions)[id];
+
+	if (position == NOT_USED)
+		return false;
+	*ret = position;
+	return true;
+}
+
+uint64_t dominators_bytes(const struct dominators *dominators, size_t begin,
+			  size_t end)
+{
+	return dominators->sums[end] - dominators->sums[begin];
+}
+
+uint64_t dominators_retained(const struct dominators *dominators,
+			     allocation_id id)
+{
+	size_t position;
+
+	if (!dominators_position(dominators, id, &position))
+		return 0;
+	return dominators_bytes(dominators, position,
+				dominators_end(dominators, position));
+}

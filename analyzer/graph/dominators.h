@@ -1,0 +1,61 @@
+/*
+ * Who alone holds what: the dominator tree of the used allocations.
+ *
+ * An allocation dominates those to which every way leads over it, itself
+ * included: without it, they would not be held. Ways begin at the entries,
+ * which are what roots refer to, and the leak roots. What an allocation
+ * retains is what it dominates.
+ *
+ *	entry                        the tree
+ *	  a ──→ b ──→ d ──→ e        a ┬─ b
+ *	  └───→ c ────┘                ├─ c      to d, two ways lead
+ *	                               └─ d ── e
+ *
+ * The tree is kept as a row in which what an allocation dominates follows it
+ * without a gap: a, b, c, d, e. So it is a stretch of the row, and what is
+ * retained is the difference of two sums.
+ *
+ * It costs 20 bytes for an allocation, and 24 while it is made.
+ */
+#ifndef ANALYZER_GRAPH_DOMINATORS_H
+#define ANALYZER_GRAPH_DOMINATORS_H
+
+#include "analyzer/graph/graph.h"
+
+struct dominators;
+
+struct dominators_input {
+	const struct graph *graph, *incoming;
+	const struct allocation_index *index;
+	const struct bitmap *entries; /* used allocations */
+	struct memory_account *account;
+	struct progress *progress;
+};
+
+/* Used allocations to which no entry leads are taken for entries, too. */
+struct error *dominators_create(const struct dominators_input *input,
+				struct dominators **ret);
+void dominators_destroy(struct dominators *dominators);
+DEFINE_CLEANUP(dominators_destroy, struct dominators *)
+
+/* All used allocations, in the order of the row. */
+size_t dominators_count(const struct dominators *dominators);
+allocation_id dominators_at(const struct dominators *dominators,
+			    size_t position);
+
+/* Behind the last of those that the one at position dominates. */
+size_t dominators_end(const struct dominators *dominators, size_t position);
+
+/* Where in the row it stands; only a used allocation does. */
+bool dominators_position(const struct dominators *dominators, allocation_id id,
+			 size_t *ret);
+
+/* The bytes that stand in the row at or behind begin, and before end. */
+uint64_t dominators_bytes(const struct dominators *dominators, size_t begin,
+			  size_t end);
+
+/* The bytes that it retains, its own included; 0 if it is free. */
+uint64_t dominators_retained(const struct dominators *dominators,
+			     allocation_id id);
+
+#endif
