@@ -31,6 +31,7 @@ struct classes {
 	const struct image *image;
 	const struct program *program;
 	struct debug *debug;
+	struct crystal_types *crystal; /* NULL: none */
 	struct address_map signature_map, type_map;
 	struct memory signatures, types; /* of those structs */
 	size_t signature_count, type_count;
@@ -54,6 +55,27 @@ struct error *classes_create(const struct image *image,
 	classes->types.account = account;
 	*ret = classes;
 	return NULL;
+}
+
+void classes_set_crystal(struct classes *classes, struct crystal_types *types)
+{
+	classes->crystal = types;
+}
+
+/* Whether it is a type's number, not an address. */
+static bool is_crystal(const struct classes *classes, uint64_t signature)
+{
+	return classes->crystal && signature < MOST_TYPES &&
+	       crystal_type_find(classes->crystal, (uint32_t)signature);
+}
+
+static const char *crystal_name(const struct classes *classes,
+				uint64_t signature)
+{
+	bool certain;
+
+	return crystal_type_name(classes->crystal, (uint32_t)signature,
+				 &certain);
 }
 
 static void names_deinit(struct names *names)
@@ -264,6 +286,8 @@ enum signature_kind classes_kind(struct classes *classes, uint64_t signature)
 {
 	const struct signature *known;
 
+	if (is_crystal(classes, signature))
+		return SIGNATURE_CLASS;
 	find_names(classes, signature);
 	known = look_at(classes, signature);
 	return known ? known->kind : SIGNATURE_UNKNOWN;
@@ -271,11 +295,15 @@ enum signature_kind classes_kind(struct classes *classes, uint64_t signature)
 
 const char *classes_name(struct classes *classes, uint64_t signature)
 {
+	if (is_crystal(classes, signature))
+		return crystal_name(classes, signature);
 	return find_names(classes, signature).brief;
 }
 
 const char *classes_full_name(struct classes *classes, uint64_t signature)
 {
+	if (is_crystal(classes, signature))
+		return crystal_name(classes, signature);
 	return find_names(classes, signature).full;
 }
 
@@ -303,6 +331,9 @@ bool classes_visit_names(struct classes *classes, uint64_t signature,
 
 	if (name && visit(data, name))
 		return true;
+	if (is_crystal(classes, signature))
+		return crystal_type_visit_bases(
+			classes->crystal, (uint32_t)signature, visit, data);
 	known = look_at(classes, signature);
 	return known && known->type &&
 	       rtti_find_base(classes->image, known->type, visit_base, &bases);

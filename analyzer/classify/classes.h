@@ -12,6 +12,7 @@
 #ifndef ANALYZER_CLASSIFY_CLASSES_H
 #define ANALYZER_CLASSIFY_CLASSES_H
 
+#include "analyzer/classify/crystal/types.h"
 #include "analyzer/heap/index.h"
 #include "analyzer/program/debug.h"
 
@@ -23,6 +24,12 @@ struct error *classes_create(const struct image *image,
 			     struct classes **ret);
 void classes_destroy(struct classes *classes);
 DEFINE_CLEANUP(classes_destroy, struct classes *)
+
+/*
+ * Signatures below MOST_TYPES are numbers of these types, which are borrowed
+ * and outlive the classes.
+ */
+void classes_set_crystal(struct classes *classes, struct crystal_types *types);
 
 /*
  * Whether address is that of a vtable with a type_info, with which an object

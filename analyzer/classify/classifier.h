@@ -32,7 +32,8 @@ struct classifier {
 	const char *summary;
 	const char *role; /* as "the body of a std::string" */
 	enum strength strength;
-	bool for_cxx; /* only where a C++ library is loaded */
+	bool for_cxx;	  /* only where a C++ library is loaded */
+	bool for_crystal; /* only where the reader knows objects of Crystal */
 
 	/* Look at a reference to exactly that offset in a used allocation. */
 	void (*match)(struct reader *reader, const struct reference *reference);
@@ -50,7 +51,19 @@ struct classifier {
 	 */
 	void (*tell)(struct reader *reader, struct memory_range range,
 		     struct pattern_facts *facts);
+
+	/*
+	 * Whether the reference at address, which leads into the allocation, is
+	 * the one by which its owner holds it; of an iterator or a link back
+	 * it is not. NULL: any reference is as good.
+	 */
+	bool (*favors)(struct reader *reader, struct memory_range range,
+		       uint64_t owner, uint64_t address);
 };
+
+/* A favors() for what the first word of the owner leads to. */
+bool favors_first_word(struct reader *reader, struct memory_range range,
+		       uint64_t owner, uint64_t address);
 
 extern const struct classifier *const classifiers[]; /* NULL at the end */
 

@@ -1,5 +1,6 @@
 #include "analyzer/classify/identity.h"
 
+#include "analyzer/base/list.h"
 #include "analyzer/classify/address_map.h"
 #include "analyzer/classify/short_name.h"
 
@@ -32,6 +33,10 @@ struct identities {
 	struct address_map map;
 	struct memory targets; /* struct target */
 	size_t count;
+	/* Makers: what their file and line are, as the index of a name. */
+	struct address_map maker_map;
+	char **makers; /* owned */
+	size_t maker_count;
 };
 
 /* The modules up to the widest gap between two, and those behind it. */
@@ -75,6 +80,7 @@ struct error *identities_create(const struct image *image,
 	identities->classes = classes;
 	find_bounds(program, identities->bounds);
 	address_map_init(&identities->map, account);
+	address_map_init(&identities->maker_map, account);
 	identities->targets.account = account;
 	*ret = identities;
 	return NULL;
@@ -88,6 +94,10 @@ void identities_destroy(struct identities *identities)
 		free(targets[i].name);
 	memory_release(&identities->targets);
 	address_map_deinit(&identities->map);
+	for (size_t i = 0; i < identities->maker_count; i++)
+		free(identities->makers[i]);
+	free(identities->makers);
+	address_map_deinit(&identities->maker_map);
 	free(identities);
 }
 
@@ -210,8 +220,58 @@ bool identity_find(struct identities *identities, uint64_t address,
 	return best != RANK_NONE;
 }
 
+/* The name that the header gives a new maker, added; NULL: none. */
+static const char *add_maker(struct identities *identities, uint64_t key,
+			     const struct debug_header *header)
+{
+	_cleanup_(free) char *place =
+		debug_header_text(identities->image, header);
+	char *name = NULL;
+	struct error *error;
+
+	if (!place || identities->maker_count == MOST_MAKERS - 1 ||
+	    !LIST_GROW(identities->makers, identities->maker_count) ||
+	    asprintf(&name, "made at %s", place) < 0)
+		return NULL;
+	error = address_map_add(&identities->maker_map, key,
+				(uint32_t)identities->maker_count);
+	if (error) {
+		error_destroy(error);
+		free(name);
+		return NULL;
+	}
+	identities->makers[identities->maker_count++] = name;
+	return name;
+}
+
+bool identity_find_maker(struct identities *identities, uint64_t address,
+			 struct identity *ret)
+{
+	struct debug_header header;
+	const char *name;
+	uint32_t number;
+	uint64_t key;
+
+	if (!debug_header_read(identities->image, address, &header))
+		return false;
+	/* Addresses have 47 bits, and files fewer lines than fit beside. */
+	key = header.file << 17 | (header.line & 0x1ffff);
+	number = address_map_find(&identities->maker_map, key);
+	if (number == NOT_IN_MAP) {
+		number = (uint32_t)identities->maker_count;
+		name = add_maker(identities, key, &header);
+	} else {
+		name = identities->makers[number];
+	}
+	*ret = (struct identity){ name, number + 1, 0 };
+	return name != NULL;
+}
+
 const char *identity_name(const struct identities *identities, uint64_t address)
 {
+	if (address - 1 < identities->maker_count)
+		return identities->makers[address - 1];
+
 	uint32_t number = address_map_find(&identities->map, address);
 	const struct target *targets = identities->targets.bytes;
 

@@ -15,6 +15,7 @@
 #define ANALYZER_CLASSIFY_IDENTITY_H
 
 #include "analyzer/classify/classes.h"
+#include "analyzer/heap/debug_header.h"
 
 struct identity {
 	const char *name; /* lives as long as struct identities */
@@ -40,7 +41,16 @@ DEFINE_CLEANUP(identities_destroy, struct identities *)
 bool identity_find(struct identities *identities, uint64_t address,
 		   uint64_t size, struct identity *ret);
 
-/* The name of an address that was found so, or NULL. */
+/*
+ * The same of an object that tells by its header who made it. The identity's
+ * address is a number below MOST_MAKERS then, one for each place in a program.
+ */
+enum { MOST_MAKERS = 1 << 16 };
+
+bool identity_find_maker(struct identities *identities, uint64_t address,
+			 struct identity *ret);
+
+/* The name of an address or number that was found so, or NULL. */
 const char *identity_name(const struct identities *identities,
 			  uint64_t address);
 

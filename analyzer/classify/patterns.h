@@ -11,6 +11,7 @@
 #define ANALYZER_CLASSIFY_PATTERNS_H
 
 #include "analyzer/classify/classes.h"
+#include "analyzer/classify/crystal/instances.h"
 #include "analyzer/graph/graph.h"
 #include "analyzer/graph/roots.h"
 
@@ -23,12 +24,14 @@ struct patterns;
 /*
  * Find the pattern of each allocation. With only, a set of used allocations to
  * which no others refer, just theirs: that costs so much less. It is borrowed.
+ * Of crystal, see classifier.h.
  */
 struct error *patterns_create(const struct image *image,
 			      const struct program *program,
 			      const struct allocation_index *index,
 			      const struct roots *roots,
-			      const struct bitmap *only, struct debug *debug,
+			      const struct bitmap *only,
+			      struct crystal *crystal,
 			      struct memory_account *account,
 			      struct progress *progress, struct patterns **ret);
 void patterns_destroy(struct patterns *patterns);
@@ -86,5 +89,13 @@ bool patterns_is_tainted(const struct patterns *patterns, allocation_id source,
 struct error *patterns_find_taint(struct patterns *patterns,
 				  allocation_id source, allocation_id target,
 				  const char **ret_part);
+
+/* The owner's address, once owners were found; 0: unknown. */
+uint64_t patterns_owner(const struct patterns *patterns, allocation_id id);
+
+/* Prepare to read by what the patterns were found with. */
+struct reader;
+void patterns_init_reader(const struct patterns *patterns,
+			  struct reader *reader);
 
 #endif

@@ -25,6 +25,7 @@ struct verdict {
 	bool right;
 };
 
+struct crystal;
 struct overview;
 
 struct reader {
@@ -35,6 +36,7 @@ struct reader {
 	struct heap_bounds bounds;
 	struct memory_range modules; /* from the first to the last */
 	unsigned int cxx;	     /* enum cxx_library, added up */
+	struct crystal *crystal;     /* NULL: another language */
 	size_t hint;		     /* of the index */
 	const uint8_t *bytes;	     /* of the region read last */
 	struct memory_range region;

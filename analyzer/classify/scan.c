@@ -31,7 +31,8 @@ struct scan {
 	struct heap_bounds bounds;
 	const struct bitmap *used;
 	const struct bitmap *sources; /* of the used ones, those looked at */
-	struct scanner *scanners;     /* one for each thread */
+	const struct bitmap *pointerless; /* they refer to nothing; or NULL */
+	struct scanner *scanners;	  /* one for each thread */
 	struct piece *pieces;
 	size_t piece_count, share_count;
 	/* Numbers of classifiers, 0 at the end. */
@@ -53,7 +54,8 @@ static void choose_classifiers(struct scan *scan)
 		const struct classifier *classifier = classifiers[i];
 		uint8_t number = (uint8_t)(i + 1);
 
-		if (classifier->for_cxx && !scan->input->cxx)
+		if ((classifier->for_cxx && !scan->input->cxx) ||
+		    (classifier->for_crystal && !scan->input->crystal))
 			continue;
 		if (classifier->match)
 			add_number(scan->matchers[classifier->offset / 8],
@@ -233,6 +235,8 @@ static void scan_share(struct scan *scan, struct scanner *scanner,
 	for (size_t id = bitmap_next(scan->sources, first);
 	     id < end && id < scan->sources->count;
 	     id = bitmap_next(scan->sources, id + 1)) {
+		if (scan->pointerless && bitmap_get(scan->pointerless, id))
+			continue;
 		scan_allocation(scan, scanner, (allocation_id)id);
 		*ret_bytes +=
 			allocation_size(scan->input->index, (allocation_id)id);
@@ -390,6 +394,7 @@ static struct error *run(struct scan *scan)
 
 		reader_init(reader, input->image, input->program, input->index);
 		reader->cxx = input->cxx;
+		reader->crystal = input->crystal;
 		reader->overview = &scan->overview;
 		reader->progress = input->progress;
 		reader->patterns = input->patterns;
@@ -412,6 +417,8 @@ struct error *scan_memory(const struct scan_input *input)
 		.used = allocation_used(input->index),
 		.sources = input->only ? input->only
 				       : allocation_used(input->index),
+		.pointerless =
+			allocation_having(input->index, TRAIT_POINTERLESS),
 	};
 	struct error *error;
 

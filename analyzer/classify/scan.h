@@ -6,6 +6,7 @@
 #ifndef ANALYZER_CLASSIFY_SCAN_H
 #define ANALYZER_CLASSIFY_SCAN_H
 
+#include "analyzer/classify/crystal/instances.h"
 #include "analyzer/classify/reader.h"
 #include "analyzer/graph/roots.h"
 
@@ -14,6 +15,7 @@ struct scan_input {
 	const struct program *program;
 	const struct allocation_index *index;
 	const struct roots *roots;
+	struct crystal *crystal;   /* NULL: another language */
 	const struct bitmap *only; /* look at these alone; NULL: at all */
 	struct memory_account *account;
 	struct progress *progress;

@@ -46,6 +46,18 @@ static void tell(struct reader *reader, struct memory_range range,
 		facts->live_end = deque.end - range.start;
 }
 
+/* By the map, which is where the first word of the deque leads. */
+static bool favors(struct reader *reader, struct memory_range range,
+		   uint64_t owner, uint64_t address)
+{
+	struct memory_range map = { 0 };
+	uint64_t word;
+
+	return reader_word(reader, owner, &word) &&
+	       reader_start(reader, word, &map) != NO_ALLOCATION &&
+	       address - map.start < range_size(map);
+}
+
 const struct classifier classifier_deque_block = {
 	.name = "DequeBlock",
 	.summary = "some elements of a std::deque",
@@ -54,4 +66,5 @@ const struct classifier classifier_deque_block = {
 	.for_cxx = true,
 	.match = match,
 	.tell = tell,
+	.favors = favors,
 };

@@ -35,4 +35,5 @@ const struct classifier classifier_deque_map = {
 	.for_cxx = true,
 	.match = match,
 	.tell = tell,
+	.favors = favors_first_word,
 };

@@ -119,6 +119,16 @@ static void tell(struct reader *reader, struct memory_range range,
 	reader_word(reader, facts->owner + 16, &facts->length);
 }
 
+/* By the link that its second word tells to be where it comes from. */
+static bool favors(struct reader *reader, struct memory_range range,
+		   uint64_t owner, uint64_t address)
+{
+	uint64_t words[2];
+
+	return reader_words(reader, range.start, 2, words) &&
+	       words[1] == address;
+}
+
 const struct classifier classifier_list_node = {
 	.name = "ListNode",
 	.summary = "an element of a std::list",
@@ -128,4 +138,5 @@ const struct classifier classifier_list_node = {
 	.match = match,
 	.finish = finish,
 	.tell = tell,
+	.favors = favors,
 };

@@ -62,6 +62,13 @@ static void tell(struct reader *reader, struct memory_range range,
 	facts->live_end = facts->length + 1;
 }
 
+/* The pointer is the first word in libstdc++, the third in libc++. */
+static bool favors(struct reader *reader, struct memory_range range,
+		   uint64_t owner, uint64_t address)
+{
+	return address == owner || address == owner + 16;
+}
+
 const struct classifier classifier_long_string = {
 	.name = "LongString",
 	.summary = "the text of a std::string too long to be kept in it",
@@ -70,4 +77,5 @@ const struct classifier classifier_long_string = {
 	.for_cxx = true,
 	.match = match,
 	.tell = tell,
+	.favors = favors,
 };

@@ -154,6 +154,28 @@ static void tell(struct reader *reader, struct memory_range range,
 	}
 }
 
+/* Whether the reference is one of its parent's links down to it. */
+static bool is_link_down(struct reader *reader, const struct layout *layout,
+			 uint64_t node, uint64_t owner, uint64_t address)
+{
+	uint64_t parent = link_of(reader, node, layout->parent);
+
+	if (parent == owner)
+		return address == owner + 8 * (uint64_t)layout->header;
+	return address == parent + layout->left ||
+	       address == parent + layout->right;
+}
+
+static bool favors(struct reader *reader, struct memory_range range,
+		   uint64_t owner, uint64_t address)
+{
+	return ((reader->cxx & LIBSTDCXX) &&
+		is_link_down(reader, &libstdcxx, range.start, owner,
+			     address)) ||
+	       ((reader->cxx & LIBCXX) &&
+		is_link_down(reader, &libcxx, range.start, owner, address));
+}
+
 const struct classifier classifier_map_or_set_node = {
 	.name = "MapOrSetNode",
 	.summary = "an element of a std::map, std::set or the like",
@@ -162,4 +184,5 @@ const struct classifier classifier_map_or_set_node = {
 	.for_cxx = true,
 	.match = match,
 	.tell = tell,
+	.favors = favors,
 };

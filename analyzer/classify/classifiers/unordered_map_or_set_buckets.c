@@ -32,4 +32,5 @@ const struct classifier classifier_unordered_map_or_set_buckets = {
 	.for_cxx = true,
 	.match = match,
 	.tell = tell,
+	.favors = favors_first_word,
 };

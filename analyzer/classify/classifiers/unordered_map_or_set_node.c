@@ -38,6 +38,25 @@ static void tell(struct reader *reader, struct memory_range range,
 	reader_word(reader, facts->owner + 24, &facts->length);
 }
 
+/*
+ * By the table's link to the first node, or by that of the node in front of it.
+ * Nodes begin with their link, as the buckets do, and are of one size, of which
+ * malloc may give 16 bytes more.
+ */
+static bool favors(struct reader *reader, struct memory_range range,
+		   uint64_t owner, uint64_t address)
+{
+	struct memory_range node = { 0 };
+	uint64_t buckets, word;
+
+	if (address == owner + 16)
+		return true;
+	return reader_word(reader, address, &word) && word == range.start &&
+	       reader_start(reader, address, &node) != NO_ALLOCATION &&
+	       range_size(node) + 16 - range_size(range) <= 32 &&
+	       reader_word(reader, owner, &buckets) && buckets != address;
+}
+
 const struct classifier classifier_unordered_map_or_set_node = {
 	.name = "UnorderedMapOrSetNode",
 	.summary = "an element of a std::unordered_map or the like",
@@ -46,4 +65,5 @@ const struct classifier classifier_unordered_map_or_set_node = {
 	.for_cxx = true,
 	.match = match,
 	.tell = tell,
+	.favors = favors,
 };

@@ -73,4 +73,5 @@ const struct classifier classifier_vector_body = {
 	.for_cxx = true,
 	.match = match,
 	.tell = tell,
+	.favors = favors_first_word,
 };

@@ -1,4 +1,4 @@
-#include "analyzer/classify/patterns.h"
+#include "analyzer/classify/reference_judge.h"
 
 #include "tests/analyzer/image/core_builder.h"
 
@@ -117,7 +117,7 @@ static void classify(struct world *world)
 				       &world->program));
 	assert_no_error(allocation_index_create(world->sink, &world->index));
 	assert_no_error(roots_create(world->image, world->program, world->index,
-				     &world->account, &world->progress,
+				     NULL, &world->account, &world->progress,
 				     &world->roots));
 	assert_no_error(patterns_create(
 		world->image, world->program, world->index, world->roots, NULL,
@@ -441,6 +441,74 @@ static void test_each_name_is_found(void **state)
 	assert_int_equal(pattern_find("Nothing"), NO_PATTERN);
 }
 
+/* Whether the word at offset of source is the one by which target is held. */
+static bool favors(struct world *world, allocation_id source, uint64_t offset,
+		   allocation_id target)
+{
+	struct reference_judge judge;
+
+	assert_no_error(patterns_find_owners(world->patterns));
+	reference_judge_init(&judge, world->patterns);
+	reference_judge_set_source(&judge, source);
+	return reference_judge_favors(&judge, offset, target);
+}
+
+static void test_list_holds_a_node_by_the_link_from_in_front(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	world_init(&world, LIBSTDCXX_PATH);
+	PUT(&world, DATA, at(1));
+	PUT(&world, at(1), at(2), at(3), 2);
+	PUT(&world, at(2), at(3), at(1), 5);
+	PUT(&world, at(3), at(1), at(2), 7);
+	/* An iterator. */
+	PUT(&world, at(5), at(2));
+	classify(&world);
+	ASSERT_PATTERNS(&world, 2, "ListNode", "ListNode");
+	assert_true(favors(&world, 1, 0, 2));
+	assert_false(favors(&world, 1, 8, 3));
+	assert_true(favors(&world, 2, 0, 3));
+	assert_false(favors(&world, 3, 8, 2));
+	assert_false(favors(&world, 5, 0, 2));
+	/* The list itself is no part of a container. */
+	assert_true(favors(&world, 3, 0, 1));
+	assert_true(favors(&world, 2, 8, 1));
+}
+
+static void test_tree_holds_a_node_by_the_link_down(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	world_init(&world, LIBSTDCXX_PATH);
+	PUT(&world, DATA, at(7));
+	PUT(&world, at(7) + 8, 0, at(1), at(0), at(2), 3);
+	PUT(&world, at(0), 0, at(1), 0, 0);
+	PUT(&world, at(1), 1, at(7) + 8, at(0), at(2));
+	PUT(&world, at(2), 0, at(1), 0, 0);
+	classify(&world);
+	ASSERT_PATTERNS(&world, 0, "MapOrSetNode", "MapOrSetNode",
+			"MapOrSetNode");
+	assert_true(favors(&world, 7, 16, 1));
+	assert_false(favors(&world, 7, 24, 0));
+	assert_false(favors(&world, 7, 32, 2));
+	assert_true(favors(&world, 1, 16, 0));
+	assert_true(favors(&world, 1, 24, 2));
+	assert_false(favors(&world, 0, 8, 1));
+}
+
+static void test_vector_holds_its_body_by_its_first_word(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	world_init(&world, LIBSTDCXX_PATH);
+	PUT(&world, at(1) + 8, at(3), at(3) + 40, at(3) + 56);
+	classify(&world);
+	ASSERT_PATTERNS(&world, 3, "VectorBody");
+	assert_true(favors(&world, 1, 8, 3));
+	assert_false(favors(&world, 1, 16, 3));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -467,6 +535,10 @@ int main(void)
 		cmocka_unit_test(test_thread_vector_is_known_by_the_thread),
 		cmocka_unit_test(test_taint_of_all_references_is_found),
 		cmocka_unit_test(test_each_name_is_found),
+		cmocka_unit_test(
+			test_list_holds_a_node_by_the_link_from_in_front),
+		cmocka_unit_test(test_tree_holds_a_node_by_the_link_down),
+		cmocka_unit_test(test_vector_holds_its_body_by_its_first_word),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,51 @@
+/*
+ * What objects a function makes, read from its machine code by capstone, which
+ * stays behind this header.
+ *
+ * An object of Crystal begins with the number of its type, a constant that is
+ * stored where the object is made:
+ *
+ *	mov  edi, 16			size
+ *	call GC_malloc_atomic
+ *	mov  dword ptr [rax], 204	type
+ *
+ * The function is read once from one end to the other. What registers and
+ * places of the stack hold is followed as far as it is a number or such a new
+ * object; where paths of the program meet, nothing is known any more. So
+ * optimised code tells less, but nothing wrong.
+ */
+#ifndef ANALYZER_CLASSIFY_CRYSTAL_CODE_H
+#define ANALYZER_CLASSIFY_CRYSTAL_CODE_H
+
+#include "analyzer/image/image.h"
+
+struct made_object {
+	uint64_t call;	/* the address of the instruction that calls */
+	uint64_t maker; /* the function called, that allocates */
+	uint64_t store; /* of the instruction that stores the type; 0: none */
+	uint32_t type;
+	uint64_t size; /* 0: not known */
+	bool returned; /* by the function */
+	uint64_t user; /* what is called with it as first argument; 0: none */
+};
+
+enum { MOST_MADE = 1024 }; /* that are looked for in one function */
+
+struct code_reader;
+
+/* Which functions allocate; data is borrowed. */
+struct error *code_reader_create(const struct image *image,
+				 bool (*allocates)(const void *data,
+						   uint64_t function),
+				 const void *data, struct code_reader **ret);
+void code_reader_destroy(struct code_reader *reader);
+DEFINE_CLEANUP(code_reader_destroy, struct code_reader *)
+
+/*
+ * The objects made by the function at [start, end), of which the reader keeps
+ * the list until the next call. Returns how many.
+ */
+size_t code_find_objects(struct code_reader *reader, uint64_t start,
+			 uint64_t end, const struct made_object **ret);
+
+#endif

@@ -1,0 +1,254 @@
+#include "analyzer/classify/crystal/instances.h"
+
+#include <string.h>
+
+struct crystal {
+	const struct image *image;
+	const struct allocation_index *index;
+	struct crystal_types *types;
+	struct bitmap objects;
+	struct memory kinds; /* struct kind, by type */
+};
+
+void crystal_destroy(struct crystal *crystal)
+{
+	if (crystal->types)
+		crystal_types_destroy(crystal->types);
+	bitmap_deinit(&crystal->objects);
+	memory_release(&crystal->kinds);
+	free(crystal);
+}
+
+static bool read_number(const struct crystal *crystal, allocation_id id,
+			uint32_t *ret)
+{
+	return allocation_size(crystal->index, id) >= sizeof(*ret) &&
+	       image_read_u32(crystal->image,
+			      allocation_start(crystal->index, id), ret);
+}
+
+/* Whether the allocation is one that the type's objects get. */
+static bool is_object(const struct crystal *crystal, allocation_id id,
+		      const struct bitmap *atomic)
+{
+	const struct crystal_type *type;
+	uint32_t number;
+
+	if (!read_number(crystal, id, &number) || number == 0 ||
+	    number >= MOST_TYPES)
+		return false;
+	if (number == STRING_TYPE)
+		return crystal_is_string(crystal->image, crystal->index, id);
+	type = crystal_type_find(crystal->types, number);
+	return type && type->atomic == (atomic && bitmap_get(atomic, id)) &&
+	       crystal_size_fits(allocation_size(crystal->index, id),
+				 type->size);
+}
+
+static void find_objects(struct crystal *crystal)
+{
+	const struct allocation_index *index = crystal->index;
+	const struct bitmap *collectable =
+		allocation_having(index, TRAIT_COLLECTABLE);
+	const struct bitmap *atomic =
+		allocation_having(index, TRAIT_POINTERLESS);
+
+	if (!collectable)
+		return;
+	bitmap_for_each(id, collectable)
+		if (bitmap_get(allocation_used(index), id) &&
+		    is_object(crystal, (allocation_id)id, atomic))
+			bitmap_set(&crystal->objects, id);
+}
+
+static bool begins_with(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool ends_in(const char *text, const char *part)
+{
+	const char *place = strrchr(text, '@');
+
+	return place && begins_with(place + 1, part);
+}
+
+/* By the class's own name, or by the file of the library that makes it. */
+static enum crystal_container container_called(const char *name, bool certain)
+{
+	static const struct {
+		const char *name, *file;
+		enum crystal_container container;
+	} known[] = {
+		{ "Array(", "array.cr:", CONTAINER_ARRAY },
+		{ "Deque(", "deque.cr:", CONTAINER_DEQUE },
+		{ "Hash(", "hash.cr:", CONTAINER_HASH },
+	};
+
+	if (!name)
+		return CONTAINER_NONE;
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (certain ? begins_with(name, known[i].name)
+			    : ends_in(name, known[i].file))
+			return known[i].container;
+	return certain || strchr(name, '@') ? CONTAINER_NONE
+					    : CONTAINER_UNKNOWN;
+}
+
+/* What is known of the objects of a type. */
+struct kind {
+	uint8_t container;    /* enum crystal_container */
+	bool known;	      /* that is looked up */
+	bool certain;	      /* what its objects refer to are buffers */
+	uint32_t held, plain; /* buffers, and those that look like no object */
+};
+
+static struct kind *kind_of(struct crystal *crystal, allocation_id id)
+{
+	struct kind *kinds = crystal->kinds.bytes;
+	uint32_t number = crystal_type_of(crystal, id);
+	size_t index = crystal_type_index(crystal->types, number);
+	const char *name;
+	bool certain;
+
+	if (number <= STRING_TYPE ||
+	    index == crystal_type_count(crystal->types))
+		return NULL;
+	if (!kinds[index].known) {
+		name = crystal_type_name(crystal->types, number, &certain);
+		kinds[index].known = true;
+		kinds[index].container = container_called(name, certain);
+		kinds[index].certain =
+			kinds[index].container != CONTAINER_UNKNOWN;
+	}
+	return &kinds[index];
+}
+
+size_t crystal_buffers_of(struct crystal *crystal, allocation_id id,
+			  struct crystal_buffer *ret)
+{
+	const struct kind *kind = kind_of(crystal, id);
+	size_t count =
+		kind ? crystal_find_buffers(
+			       crystal->image, crystal->index, id,
+			       (enum crystal_container)kind->container, ret)
+		     : 0;
+	size_t kept = 0;
+
+	/* A guess does not make a buffer of what looks like an object. */
+	for (size_t i = 0; i < count; i++)
+		if (kind->certain || !bitmap_get(&crystal->objects, ret[i].id))
+			ret[kept++] = ret[i];
+	return kept;
+}
+
+/*
+ * A type without a name is a container if what its objects refer to, as a
+ * container does, looks like no object, but for a few of them.
+ */
+static void judge_unknown(struct crystal *crystal)
+{
+	enum { FEW = 10 }; /* one in so many */
+	struct kind *kinds = crystal->kinds.bytes;
+
+	bitmap_for_each(id, &crystal->objects) {
+		struct kind *kind = kind_of(crystal, (allocation_id)id);
+		struct crystal_buffer buffers[CRYSTAL_BUFFERS];
+		size_t count = kind && kind->container == CONTAINER_UNKNOWN
+				       ? crystal_find_buffers(
+						 crystal->image, crystal->index,
+						 (allocation_id)id,
+						 CONTAINER_UNKNOWN, buffers)
+				       : 0;
+
+		for (size_t i = 0; i < count; i++) {
+			kind->held++;
+			kind->plain +=
+				!bitmap_get(&crystal->objects, buffers[i].id);
+		}
+	}
+	for (size_t i = 0; i < crystal_type_count(crystal->types); i++)
+		if (kinds[i].held > 0 &&
+		    kinds[i].held - kinds[i].plain <= kinds[i].held / FEW)
+			kinds[i].certain = true;
+}
+
+/* What an object holds as a buffer is none itself. */
+static void drop_buffers(struct crystal *crystal)
+{
+	judge_unknown(crystal);
+	bitmap_for_each(id, &crystal->objects) {
+		struct crystal_buffer buffers[CRYSTAL_BUFFERS];
+		size_t count =
+			crystal_buffers_of(crystal, (allocation_id)id, buffers);
+
+		for (size_t i = 0; i < count; i++)
+			bitmap_clear(&crystal->objects, buffers[i].id);
+	}
+}
+
+struct error *crystal_create(const struct image *image,
+			     const struct program *program, struct debug *debug,
+			     const struct allocation_index *index,
+			     struct memory_account *account,
+			     struct crystal **ret)
+{
+	_cleanup_(crystal_destroy) struct crystal *crystal = NULL;
+	struct error *error;
+
+	*ret = NULL;
+	if (!allocation_having(index, TRAIT_COLLECTABLE))
+		return NULL;
+	crystal = calloc(1, sizeof(*crystal));
+	if (!crystal)
+		return &error_no_memory;
+	crystal->image = image;
+	crystal->index = index;
+	error = crystal_types_create(image, program, debug, account,
+				     &crystal->types);
+	if (error || !crystal->types)
+		return error;
+	crystal->kinds.account = account;
+	error = memory_resize(&crystal->kinds,
+			      (crystal_type_count(crystal->types) + 1) *
+				      sizeof(struct kind));
+	if (!error)
+		error = bitmap_init(&crystal->objects, allocation_count(index),
+				    account);
+	if (error)
+		return error;
+	find_objects(crystal);
+	drop_buffers(crystal);
+	*ret = take(crystal);
+	return NULL;
+}
+
+uint32_t crystal_type_of(const struct crystal *crystal, allocation_id id)
+{
+	uint32_t number = 0;
+
+	if (bitmap_get(&crystal->objects, id))
+		read_number(crystal, id, &number);
+	return number;
+}
+
+const char *crystal_phrase(struct crystal *crystal, const char *part,
+			   uint64_t object)
+{
+	allocation_id id = allocation_find(crystal->index, object);
+	uint32_t number =
+		id == NO_ALLOCATION ? 0 : crystal_type_of(crystal, id);
+
+	return number ? crystal_type_phrase(crystal->types, part, number)
+		      : NULL;
+}
+
+bool crystal_is_function(const struct crystal *crystal, uint64_t address)
+{
+	return crystal_types_have_function(crystal->types, address);
+}
+
+struct crystal_types *crystal_types_of(const struct crystal *crystal)
+{
+	return crystal->types;
+}

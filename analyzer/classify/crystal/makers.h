@@ -1,0 +1,35 @@
+/*
+ * The functions by which a program of Crystal allocates its objects: those of
+ * the collector, their entries in the program's linkage table, and the
+ * compiler's own around them.
+ */
+#ifndef ANALYZER_CLASSIFY_CRYSTAL_MAKERS_H
+#define ANALYZER_CLASSIFY_CRYSTAL_MAKERS_H
+
+#include "analyzer/classify/address_map.h"
+#include "analyzer/program/debug.h"
+
+enum maker {
+	MAKER_NONE,
+	MAKER_SCANNED = 1, /* what it allocates may hold pointers */
+	MAKER_ATOMIC = 2,
+	MAKER_PLAIN = 4, /* added: the compiler's, which optimisation removes */
+};
+
+struct makers {
+	const struct image *image;
+	struct debug *debug;
+	struct address_map known; /* enum maker, by address */
+};
+
+/* Look for those that have symbols in the module. */
+struct error *makers_init(struct makers *makers, const struct image *image,
+			  struct debug *debug, const struct module *module,
+			  struct memory_account *account);
+void makers_deinit(struct makers *makers);
+DEFINE_DEINIT(makers_deinit, struct makers)
+
+/* What the function at address is; entries of linkage tables are followed. */
+unsigned int maker_at(struct makers *makers, uint64_t address);
+
+#endif

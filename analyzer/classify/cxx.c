@@ -1,0 +1,192 @@
+#include "analyzer/classify/cxx.h"
+
+/* Whether the last part of the path begins with name. */
+static bool is_called(const char *path, const char *name)
+{
+	const char *last = strrchr(path, '/');
+
+	last = last ? last + 1 : path;
+	return strncmp(last, name, strlen(name)) == 0;
+}
+
+/* Whether the module holds the text. */
+static bool module_holds(const struct image *image, const struct module *module,
+			 const char *text)
+{
+	uint64_t address = module->start, size;
+
+	while (address < module->end) {
+		const struct region *region = image_find(image, address);
+		const uint8_t *bytes = image_bytes(image, address, &size);
+
+		if (!region)
+			return false;
+		if (bytes && size > module->end - address)
+			size = module->end - address;
+		if (bytes && memmem(bytes, size, text, strlen(text)))
+			return true;
+		address = region->end;
+	}
+	return false;
+}
+
+/*
+ * Which libraries of C++ are loaded or linked into the program, which is the
+ * first of the modules. In the latter case they are told by names of types:
+ * what every type_info is made of, and the namespace of libc++.
+ */
+unsigned int cxx_find(const struct image *image, const struct program *program)
+{
+	size_t count = program_module_count(program);
+	const struct module *first;
+	unsigned int found = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *path = program_module(program, i)->path;
+
+		if (is_called(path, "libstdc++"))
+			found |= LIBSTDCXX;
+		else if (is_called(path, "libc++."))
+			found |= LIBCXX;
+	}
+	if (found || count == 0)
+		return found;
+	first = program_module(program, 0);
+	if (!module_holds(image, first, "N10__cxxabiv117__class_type_infoE"))
+		return 0;
+	return module_holds(image, first, "NSt3__1") ? LIBCXX : LIBSTDCXX;
+}
+
+/*
+ * libstdc++, <bits/basic_string.h>: up to 15 bytes are kept in the string
+ * itself, where the capacity stands otherwise.
+ *
+ *	| pointer | length | capacity | unused |
+ *	| pointer | length | text ...          |
+ */
+enum { INLINE_CAPACITY = 15, INLINE_TEXT = 16 };
+
+static bool read_short(uint64_t address, const uint64_t *words,
+		       struct cxx_string *ret)
+{
+	if (words[0] != address + INLINE_TEXT || words[1] > INLINE_CAPACITY ||
+	    ((const char *)&words[2])[words[1]] != 0)
+		return false;
+	*ret = (struct cxx_string){
+		.kind = STRING_SHORT,
+		.size = 32,
+		.text = words[0],
+		.length = words[1],
+		.capacity = INLINE_CAPACITY,
+		.body = NO_ALLOCATION,
+	};
+	return true;
+}
+
+/* Whether there is a 0 at address, as behind the text of a string. */
+static bool ends_at(struct reader *reader, uint64_t address)
+{
+	uint64_t size;
+	const uint8_t *end = reader_bytes(reader, address, &size);
+
+	return end && *end == 0;
+}
+
+/* The string's text is the allocation that begins at ret->text. */
+static bool read_body(struct reader *reader, struct cxx_string *ret)
+{
+	struct memory_range range;
+
+	if (ret->length > ret->capacity)
+		return false;
+	ret->body = reader_start(reader, ret->text, &range);
+	return ret->body != NO_ALLOCATION &&
+	       ret->capacity < range_size(range) &&
+	       size_fits(range_size(range), ret->capacity + 1) &&
+	       ends_at(reader, ret->text + ret->length);
+}
+
+static bool read_long(struct reader *reader, const uint64_t *words,
+		      struct cxx_string *ret)
+{
+	*ret = (struct cxx_string){
+		.kind = STRING_LONG,
+		.size = 32,
+		.text = words[0],
+		.length = words[1],
+		.capacity = words[2],
+	};
+	return words[2] > INLINE_CAPACITY && read_body(reader, ret);
+}
+
+/*
+ * libc++, <string>: the lowest bit of the size of the buffer says that there
+ * is one.
+ *
+ *	| size, 1 | length | pointer |
+ */
+static bool read_libcxx(struct reader *reader, const uint64_t *words,
+			struct cxx_string *ret)
+{
+	enum { LIBCXX_INLINE_CAPACITY = 22 };
+
+	*ret = (struct cxx_string){
+		.kind = STRING_LONG,
+		.size = 24,
+		.text = words[2],
+		.length = words[1],
+		.capacity = words[0] - 2,
+	};
+	return words[0] % 8 == 1 && words[0] > LIBCXX_INLINE_CAPACITY &&
+	       read_body(reader, ret);
+}
+
+/*
+ * libstdc++ with _GLIBCXX_USE_CXX11_ABI=0, <bits/cow_string.h>: a string is a
+ * pointer to its text, in front of which stands
+ *
+ *	| length | capacity | references less 1, or -1 | text ... 0
+ */
+static bool read_shared(struct reader *reader, uint64_t text,
+			struct cxx_string *ret)
+{
+	enum { TEXT = 24, MOST_REFERENCES = 1 << 24 };
+	struct memory_range range;
+	uint64_t words[3];
+	int32_t references;
+
+	*ret = (struct cxx_string){
+		.kind = STRING_SHARED,
+		.size = 8,
+		.text = text,
+		.body = reader_start(reader, text - TEXT, &range),
+	};
+	if (ret->body == NO_ALLOCATION || range_size(range) <= TEXT ||
+	    !reader_words(reader, range.start, 3, words))
+		return false;
+	ret->length = words[0];
+	ret->capacity = words[1];
+	references = (int32_t)words[2];
+	return ret->length <= ret->capacity && ret->capacity != 0 &&
+	       ret->capacity < range_size(range) - TEXT &&
+	       size_fits(range_size(range), ret->capacity + TEXT + 1) &&
+	       references >= -1 && references <= MOST_REFERENCES &&
+	       ends_at(reader, text + ret->length);
+}
+
+bool cxx_string_read(struct reader *reader, uint64_t address,
+		     const uint64_t *words, size_t count,
+		     struct cxx_string *ret)
+{
+	if (reader->cxx & LIBSTDCXX) {
+		if (count >= 4 && read_short(address, words, ret))
+			return true;
+		if (heap_bounds_hold(&reader->bounds, words[0])) {
+			if (count >= 4 && read_long(reader, words, ret))
+				return true;
+			return read_shared(reader, words[0], ret);
+		}
+	}
+	return (reader->cxx & LIBCXX) && count >= 3 &&
+	       read_libcxx(reader, words, ret);
+}

@@ -1,0 +1,37 @@
+/*
+ * What of C++ can be told without debug information: which library of it the
+ * program uses, and where a std::string stands.
+ */
+#ifndef ANALYZER_CLASSIFY_CXX_H
+#define ANALYZER_CLASSIFY_CXX_H
+
+#include "analyzer/classify/reader.h"
+
+/* Which libraries of C++ there are: enum cxx_library, added up. */
+unsigned int cxx_find(const struct image *image, const struct program *program);
+
+enum string_kind {
+	STRING_SHORT,  /* its text is within it */
+	STRING_LONG,   /* its text is an allocation of its own */
+	STRING_SHARED, /* the same, and strings may share it: copy on write */
+};
+
+struct cxx_string {
+	enum string_kind kind;
+	uint64_t size; /* of the string itself, not of its text */
+	uint64_t text, length, capacity;
+	allocation_id body; /* that the text is in, unless it is short */
+};
+
+/* So much is looked at to find out. */
+enum { STRING_WORDS = 4 };
+
+/*
+ * Whether a std::string stands at address, where count words are, at most
+ * STRING_WORDS. Short ones of libc++ look like anything, and are not found.
+ */
+bool cxx_string_read(struct reader *reader, uint64_t address,
+		     const uint64_t *words, size_t count,
+		     struct cxx_string *ret);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * The signatures of all allocations, read in one go over the heap.
+ *
+ * To read the first words of ten million allocations takes as many misses of
+ * the processor's caches, for each question anew. There are few different
+ * ones: each is given a number, and the numbers are kept, 4 bytes for each
+ * allocation. Identity words stand near, and so are looked for as well.
+ */
+#ifndef ANALYZER_CLASSIFY_FIRST_WORDS_H
+#define ANALYZER_CLASSIFY_FIRST_WORDS_H
+
+#include "analyzer/base/progress.h"
+#include "analyzer/heap/index.h"
+#include "analyzer/image/image.h"
+
+struct first_words;
+
+struct first_words_input {
+	const struct image *image;
+	const struct allocation_index *index;
+	/* The signature of an allocation, 0: none. */
+	uint64_t (*read)(const void *data, allocation_id id);
+	/* Whether an allocation without one has an identity word. */
+	bool (*has_identity)(const void *data, allocation_id id);
+	const void *data; /* for both */
+	struct memory_account *account;
+	struct progress *progress;
+};
+
+struct error *first_words_create(const struct first_words_input *input,
+				 struct first_words **ret);
+void first_words_destroy(struct first_words *words);
+DEFINE_CLEANUP(first_words_destroy, struct first_words *)
+
+/* How many different signatures there are. */
+size_t first_words_count(const struct first_words *words);
+
+/* What read and has_identity said. */
+uint64_t first_words_at(const struct first_words *words, allocation_id id);
+bool first_words_has_identity(const struct first_words *words,
+			      allocation_id id);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * What a reference between two allocations is worth, by where it stands in the
+ * one and what the other one is.
+ *
+ * It is tainted if it stands in a part that holds nothing any more: spare room
+ * of a vector, what a short string does not use of its buffer. It is favored
+ * unless it leads into part of a container, and is not the one by which that
+ * is held: iterators are not, nor are links back. A judge is set on one
+ * source at a time, and what is known of that is looked up once.
+ */
+#ifndef ANALYZER_CLASSIFY_REFERENCE_JUDGE_H
+#define ANALYZER_CLASSIFY_REFERENCE_JUDGE_H
+
+#include "analyzer/classify/patterns.h"
+#include "analyzer/classify/reader.h"
+
+struct reference_judge {
+	const struct patterns *patterns; /* borrowed */
+	struct reader reader;
+	struct memory_range source;
+	struct pattern_facts facts; /* of the source */
+	bool has_facts;
+};
+
+/* Owners are known by the patterns, unless a source's part does not matter. */
+void reference_judge_init(struct reference_judge *judge,
+			  const struct patterns *patterns);
+void reference_judge_set_source(struct reference_judge *judge,
+				allocation_id source);
+
+/* The word at that offset of the source; NULL if it is not tainted. */
+const char *reference_judge_taint(struct reference_judge *judge,
+				  uint64_t offset);
+
+/* The same leads to target. The patterns know the owners. */
+bool reference_judge_favors(struct reference_judge *judge, uint64_t offset,
+			    allocation_id target);
+
+#endif

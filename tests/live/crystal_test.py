@@ -1,0 +1,315 @@
+#!/usr/bin/env python3
+"""
+Builds testdata/programs/crystal_objects.cr in several ways, and checks that
+its objects have the names of their classes in a core of it, its buffers their
+owners, its fibers their stacks. In optimised builds less is known, but nothing
+may be wrong.
+
+	CRYSTAL_ROOT	the root directory of another system, whose compiler is
+			used; see scripts/crystal-matrix
+"""
+
+import collections
+import csv
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+
+SOURCE_DIR = os.environ["SOURCE_DIR"]
+HEAPCORE = os.environ["HEAPCORE"]
+ROOT = os.environ.get("CRYSTAL_ROOT")
+PROGRAM = os.path.join(SOURCE_DIR, "testdata/programs/crystal_objects.cr")
+TIMEOUT = 300
+LOADER = "lib64/ld-linux-x86-64.so.2"
+LIBRARIES = "usr/lib/x86_64-linux-gnu"
+PATTERNS = ["CrystalArrayBuffer", "CrystalDequeBuffer", "CrystalHashEntries",
+            "CrystalHashIndices", "CrystalClosure"]
+DESCRIBED = 6
+EXIT_INCOMPLETE = 3
+# An older gdb cannot read the stacks of threads of a newer glibc.
+UNREAD = "is all zeros in the core"
+# Enters a root with what the compiler asks of the kernel.
+ENTER = """
+root=$1
+folder=$2
+shift 2
+mount --rbind /proc "$root/proc" && mount --rbind /dev "$root/dev" &&
+mount --bind "$folder" "$root/mnt" || exit
+export PATH=/usr/sbin:/usr/bin HOME=/tmp CRYSTAL_CACHE_DIR=/mnt/cache
+exec chroot "$root" sh -c 'cd /mnt && exec "$@"' sh "$@"
+"""
+
+Found = collections.namedtuple("Found", "size name is_object")
+
+
+def compile_program(folder, name, flags):
+    """The program, built with the flags, at folder/name."""
+    command = ["crystal", "build", "crystal_objects.cr", "-o", name, *flags]
+    environment = dict(os.environ, CRYSTAL_CACHE_DIR=f"{folder}/cache")
+    if ROOT:
+        if "--static" not in flags:
+            command += ["--link-flags",
+                        f"-Wl,--dynamic-linker={ROOT}/{LOADER} "
+                        f"-Wl,-rpath={ROOT}/{LIBRARIES}"]
+        command = ["unshare", "--map-root-user", "--mount", "sh", "-c", ENTER,
+                   "sh", ROOT, folder, *command]
+    run = subprocess.run(command, cwd=folder, env=environment, check=False,
+                         stdin=subprocess.DEVNULL, capture_output=True,
+                         text=True, timeout=TIMEOUT)
+    if run.returncode:
+        raise AssertionError(run.stdout + run.stderr)
+
+
+class Truth:
+    """What the program wrote down."""
+
+    def __init__(self, path):
+        self.objects, self.buffers, self.counts = {}, {}, {}
+        self.stacked, self.fibers, self.texts = set(), {}, {}
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                word, *values = line.rstrip("\n").split(" ")
+                if word != "ready":
+                    getattr(self, f"take_{word}")(values)
+
+    def take_object(self, values):
+        self.objects[int(values[0], 16)] = " ".join(values[3:])
+
+    def take_text(self, values):
+        self.texts[int(values[0], 16)] = int(values[1])
+
+    def take_buffer(self, values):
+        self.buffers[int(values[0], 16)] = (values[1], int(values[2], 16))
+
+    def take_stacked(self, values):
+        self.stacked.add(int(values[0], 16))
+
+    def take_fiber(self, values):
+        self.fibers[int(values[0], 16)] = (int(values[1], 16), values[2])
+
+    def take_count(self, values):
+        self.counts[" ".join(values[1:])] = int(values[0])
+
+
+class Core:
+    """What heapcore says of a core."""
+
+    def __init__(self, path):
+        self.path = path
+        self.used = {}
+        for row in self.rows("list", "used"):
+            if row["row"] == "allocation":
+                number = int(row["signature"] or "0", 16)
+                self.used[int(row["address"], 16)] = Found(
+                    int(row["size"]), row["name"], 0 < number < 1 << 20)
+
+    def run(self, *words):
+        run = subprocess.run([HEAPCORE, self.path, *words], check=False,
+                             capture_output=True, text=True, timeout=TIMEOUT)
+        if run.returncode != 0 and not (
+                run.returncode == EXIT_INCOMPLETE and UNREAD in run.stderr):
+            raise AssertionError(f"{words}: {run.returncode}\n{run.stderr}")
+        return run.stdout
+
+    def rows(self, *words):
+        text = self.run(*words, "--format", "csv")
+        return list(csv.DictReader(text.splitlines()))
+
+    def addresses(self, *words):
+        return {int(line, 16)
+                for line in self.run("enumerate", *words).split()}
+
+    def fibers(self):
+        return {int(row["fiber"], 16):
+                (int(row["stack end"], 16), row["name"] or "-")
+                for row in self.rows("list", "fibers") if row["row"] == "fiber"}
+
+
+@unittest.skipUnless(ROOT or shutil.which("crystal"),
+                     "no crystal; scripts/install-dependencies gets it")
+class CrystalTest(unittest.TestCase):
+    """One core of each build."""
+
+    maxDiff = 2000
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="heapcore-crystal-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        shutil.copy(PROGRAM, cls.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def is_ready(self, truth):
+        if not os.path.exists(truth):
+            return False
+        with open(truth, encoding="utf-8") as file:
+            return file.read().endswith("ready\n")
+
+    def take_core(self, name):
+        truth = self.path(f"{name}.truth")
+        process = subprocess.Popen([self.path(name), truth],
+                                   stdin=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        deadline = time.monotonic() + TIMEOUT
+        while not self.is_ready(truth):
+            self.assertIsNone(process.poll())
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+        # So that it waits where it will be waiting.
+        time.sleep(0.5)
+        core = self.path(f"{name}.core")
+        subprocess.run(["gcore", "-o", core, str(process.pid)], check=True,
+                       stdin=subprocess.DEVNULL, capture_output=True)
+        self.addCleanup(os.remove, f"{core}.{process.pid}")
+        return Truth(truth), Core(f"{core}.{process.pid}")
+
+    def build(self, name, *flags, strip=False):
+        compile_program(self.folder, name, flags)
+        if strip:
+            subprocess.run(["strip", self.path(name)], check=True)
+        return self.take_core(name)
+
+    def check_named(self, truth, core):
+        """Every object has the name of its class."""
+        wrong = {
+            f"{address:x}": (name, core.used[address].name)
+            for address, name in truth.objects.items()
+            if address in core.used and core.used[address].name != name
+        }
+        self.assertEqual(wrong, {})
+        # All but the empty string, which is the program's.
+        missing = {name for address, name in truth.objects.items()
+                   if address not in core.used}
+        self.assertLessEqual(missing, {"String"})
+
+    def check_counts(self, truth, core):
+        counts = collections.Counter(
+            found.name for found in core.used.values() if found.is_object)
+        self.assertEqual({name: counts[name] for name in truth.counts},
+                         truth.counts)
+
+    def check_nothing_wrong(self, truth, core):
+        """A class has one name at most, its own or one that says less."""
+        names = collections.defaultdict(set)
+        for address, name in truth.objects.items():
+            found = core.used.get(address)
+            if found and found.is_object:
+                names[found.name].add(name)
+        for name, classes in names.items():
+            self.assertEqual(len(classes), 1, (name, classes))
+            if not name.startswith("type#"):
+                self.assertEqual(classes, {name})
+
+    def check_buffers(self, truth, core, names=True):
+        """Each buffer has its pattern, and no object is taken for one."""
+        found = {address: pattern for pattern in PATTERNS
+                 for address in core.addresses("used", f"%{pattern}")}
+        wrong = {
+            f"{address:x}": (truth.buffers.get(address),
+                             found.get(address))
+            for address in {*truth.objects, *truth.buffers}
+            if truth.buffers.get(address, (None,))[0] != found.get(address)
+        }
+        self.assertEqual(wrong, {})
+        for address in truth.buffers:
+            self.assertFalse(core.used[address].is_object)
+        step = max(1, len(truth.buffers) // DESCRIBED)
+        for address in list(truth.buffers)[::step]:
+            self.check_owner(truth, core, address, names)
+
+    def check_owner(self, truth, core, address, names):
+        pattern, owner = truth.buffers[address]
+        text = core.run("describe", f"{address:x}")
+        self.assertIn(f"This allocation matches pattern {pattern}.", text)
+        if owner and names:
+            self.assertIn(f"of the {truth.objects[owner]} at 0x{owner:x}",
+                          text)
+
+    def check_fibers(self, truth, core):
+        fibers = core.fibers()
+        self.assertEqual({address: fibers.get(address)
+                          for address in truth.fibers}, truth.fibers)
+        self.assertIn("main", {name for _, name in fibers.values()})
+
+    def check_stacks(self, truth, core):
+        """What only the stack of a waiting fiber refers to is held."""
+        anchored = core.addresses("anchored")
+        self.assertLessEqual(truth.stacked, anchored)
+        by_stacks = core.addresses("stackanchored")
+        self.assertLessEqual(truth.stacked, by_stacks)
+
+    def check_backtraces(self, truth, core):
+        text = core.run("backtrace", "--fibers")
+        for depth in range(len(truth.stacked)):
+            part = text.split(f"'waiter-{depth}'")[1].split("\n\n")[0]
+            self.assertEqual(len(re.findall(r" in wait_deep\(\)", part)),
+                             10 * depth + 1)
+            self.assertIn("Channel(Mouse)#receive", part)
+
+    def check_bases(self, truth, core):
+        animals = {"Dog", "Puppy", "Cat"}
+        self.assertEqual(core.addresses("used", "Animal"),
+                         {address for address, name in truth.objects.items()
+                          if name in animals})
+
+    def check_all(self, truth, core):
+        self.check_named(truth, core)
+        self.check_counts(truth, core)
+        self.check_buffers(truth, core)
+        self.check_fibers(truth, core)
+        self.check_stacks(truth, core)
+
+    def test_all_is_named_in_a_debug_build(self):
+        truth, core = self.build("debug", "--debug")
+        self.check_all(truth, core)
+        self.check_bases(truth, core)
+        self.check_backtraces(truth, core)
+
+    def test_all_is_named_without_debug_information(self):
+        self.check_all(*self.build("no-debug", "--no-debug"))
+
+    def test_all_is_named_in_a_static_program(self):
+        self.check_all(*self.build("static", "--static"))
+
+    def check_optimised(self, name, *flags, strip=False):
+        truth, core = self.build(name, *flags, strip=strip)
+        self.check_nothing_wrong(truth, core)
+        self.check_fibers(truth, core)
+        self.check_stacks(truth, core)
+        self.check_buffers(truth, core, names=False)
+        self.tell_share(name, truth, core)
+        return truth, core
+
+    def tell_share(self, name, truth, core):
+        known = [core.used[address] for address in truth.objects
+                 if address in core.used]
+        own = sum(found.is_object and not found.name.startswith("type#")
+                  for found in known)
+        placed = sum("@" in found.name for found in known)
+        numbered = sum(found.is_object for found in known) - own - placed
+        print(f"{name}: of {len(known)} objects, {own} have the name of their "
+              f"class, {placed} its place, {numbered} its number")
+
+    def test_nothing_is_wrong_in_an_optimised_build(self):
+        truth, core = self.check_optimised("release", "--release")
+        # All that have a constructor of their own are told by its place.
+        unplaced = {truth.objects[address] for address, found
+                    in core.used.items()
+                    if address in truth.objects
+                    and "@" not in found.name and found.name != "String"}
+        self.assertLessEqual(unplaced, {"Empty", "Everything"})
+
+    def test_nothing_is_wrong_without_any_names(self):
+        self.check_optimised("bare", "--release", "--no-debug")
+        self.check_optimised("stripped", "--release", strip=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
