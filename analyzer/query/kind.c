@@ -106,6 +106,7 @@ static struct error *check_name(struct kind_test *test)
 		return error;
 	}
 	test->identity = name;
+	bitmap_deinit(&test->known);
 	error_destroy(error);
 	return NULL;
 }
@@ -121,7 +122,7 @@ static struct error *check_signature(const struct kind_test *test)
 			    signature);
 }
 
-static struct error *check(struct kind_test *test, bool allow_missing)
+struct error *kind_test_check(struct kind_test *test, bool allow_missing)
 {
 	struct error *error = NULL;
 
@@ -136,9 +137,9 @@ static struct error *check(struct kind_test *test, bool allow_missing)
 	return error;
 }
 
-/* Without looking whether any allocation is of it. */
-static struct error *prepare(struct kind_test *test, struct analysis *analysis,
-			     const struct kind *kind)
+struct error *kind_test_prepare(struct kind_test *test,
+				struct analysis *analysis,
+				const struct kind *kind)
 {
 	struct error *error = NULL;
 
@@ -161,10 +162,10 @@ static struct error *prepare(struct kind_test *test, struct analysis *analysis,
 struct error *kind_test_init(struct kind_test *test, struct analysis *analysis,
 			     const struct kind *kind, bool allow_missing)
 {
-	struct error *error = prepare(test, analysis, kind);
+	struct error *error = kind_test_prepare(test, analysis, kind);
 
 	if (!error)
-		error = check(test, allow_missing);
+		error = kind_test_check(test, allow_missing);
 	if (error)
 		kind_test_deinit(test);
 	return error;
@@ -175,11 +176,12 @@ void kind_test_deinit(struct kind_test *test)
 	if (test->kind.choice == KIND_NAMED)
 		class_filter_deinit(&test->filter);
 	free(test->identity);
+	bitmap_deinit(&test->known);
 	*test = (struct kind_test){ 0 };
 }
 
-struct error *kind_test_judge(struct kind_test *test, allocation_id id,
-			      bool *ret_taken)
+static struct error *judge(struct kind_test *test, allocation_id id,
+			   bool *ret_taken)
 {
 	const struct analysis *analysis = test->analysis;
 	const struct kind *kind = &test->kind;
@@ -216,6 +218,53 @@ struct error *kind_test_judge(struct kind_test *test, allocation_id id,
 	return NULL;
 }
 
+/* Judge all allocations, in their order. */
+static struct error *find_all(struct kind_test *test)
+{
+	struct progress *progress = analysis_progress(test->analysis);
+	size_t count = allocation_count(analysis_index(test->analysis));
+	_cleanup_(bitmap_deinit) struct bitmap known = { 0 };
+	struct error *error =
+		bitmap_init(&known, count, analysis_account(test->analysis));
+	bool taken = false;
+
+	for (size_t id = 0; !error && id < count; id++) {
+		error = judge(test, (allocation_id)id, &taken);
+		if (taken)
+			bitmap_set(&known, id);
+		if (!error && atomic_load_explicit(&progress->interrupted,
+						   memory_order_relaxed))
+			error = error_create(ERROR_INTERRUPTED, "interrupted");
+	}
+	if (error)
+		return error;
+	test->known = known;
+	known = (struct bitmap){ 0 };
+	return NULL;
+}
+
+struct error *kind_test_judge(struct kind_test *test, allocation_id id,
+			      bool *ret_taken)
+{
+	enum { MOST_SINGLE_SHARE = 16, LEAST = 4096 };
+	size_t count;
+	struct error *error;
+
+	if (test->known.words) {
+		*ret_taken = bitmap_get(&test->known, id);
+		return NULL;
+	}
+	if (test->kind.choice == KIND_ANY || test->kind.choice == KIND_PATTERN)
+		return judge(test, id, ret_taken);
+	count = allocation_count(analysis_index(test->analysis));
+	if (++test->judged < LEAST + count / MOST_SINGLE_SHARE)
+		return judge(test, id, ret_taken);
+	error = find_all(test);
+	if (!error)
+		*ret_taken = bitmap_get(&test->known, id);
+	return error;
+}
+
 /* Returns in ret_any whether members of that kind are left. */
 static struct error *narrow(struct kind_test *test, struct bitmap *members,
 			    bool *ret_any)
@@ -224,8 +273,7 @@ static struct error *narrow(struct kind_test *test, struct bitmap *members,
 
 	*ret_any = false;
 	bitmap_for_each(id, members) {
-		struct error *error =
-			kind_test_judge(test, (allocation_id)id, &taken);
+		struct error *error = judge(test, (allocation_id)id, &taken);
 
 		if (error)
 			return error;
@@ -241,7 +289,7 @@ static struct error *narrow_again(struct kind_test *test, bool allow_missing,
 				  const struct bitmap *all,
 				  struct bitmap *members)
 {
-	struct error *error = check(test, allow_missing);
+	struct error *error = kind_test_check(test, allow_missing);
 	bool any;
 
 	if (error || !test->identity)
@@ -260,7 +308,9 @@ struct error *kind_narrow(struct analysis *analysis, const struct kind *kind,
 
 	if (kind->choice == KIND_ANY)
 		return NULL;
-	error = prepare(&test, analysis, kind);
+	error = kind_test_prepare(&test, analysis, kind);
+	if (!error && kind->choice != KIND_PATTERN)
+		error = signatures_need(analysis, members);
 	if (!error && test.kind.choice == KIND_NAMED)
 		error = bitmap_init(&all, members->count,
 				    analysis_account(analysis));

@@ -1,5 +1,5 @@
 /*
- * The sets of mapped memory, by rights: writable, readonly.
+ * The sets of mapped memory: all of it, and by rights.
  *
  * The image cuts a mapping into regions by where their bytes come from; here
  * its parts are put together again.
@@ -10,7 +10,7 @@
 /* Beside each range, by its number. */
 struct mapped_part {
 	const struct mapping *mapping;
-	uint64_t present; /* bytes of it that are known */
+	uint64_t from_core, from_file; /* how many bytes are known, whence */
 	uint8_t rights;
 };
 
@@ -69,8 +69,10 @@ static struct error *collect(const struct analysis *analysis,
 						     group_of(analysis, region),
 						     ret->count });
 		}
-		if (!error && region->origin != REGION_ABSENT)
-			parts[ret->count - 1].present += size;
+		if (!error && region->origin == REGION_CORE)
+			parts[ret->count - 1].from_core += size;
+		if (!error && region->origin == REGION_FILE)
+			parts[ret->count - 1].from_file += size;
 	}
 	return error;
 }
@@ -83,6 +85,22 @@ static bool is_writable(uint8_t rights)
 static bool is_readonly(uint8_t rights)
 {
 	return rights == RIGHT_READ;
+}
+
+static bool is_rxonly(uint8_t rights)
+{
+	return rights == (RIGHT_READ | RIGHT_EXECUTE);
+}
+
+/* Guards of stacks, and what was reserved for later. */
+static bool is_inaccessible(uint8_t rights)
+{
+	return !(rights & (RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE));
+}
+
+static bool is_mapped(uint8_t rights)
+{
+	return true;
 }
 
 static struct error *writable_collect(struct analysis *analysis,
@@ -99,9 +117,48 @@ static struct error *readonly_collect(struct analysis *analysis,
 	return collect(analysis, is_readonly, ret);
 }
 
+static struct error *rxonly_collect(struct analysis *analysis,
+				    const struct set_arguments *arguments,
+				    struct ranges *ret)
+{
+	return collect(analysis, is_rxonly, ret);
+}
+
+static struct error *inaccessible_collect(struct analysis *analysis,
+					  const struct set_arguments *arguments,
+					  struct ranges *ret)
+{
+	return collect(analysis, is_inaccessible, ret);
+}
+
+static struct error *maps_collect(struct analysis *analysis,
+				  const struct set_arguments *arguments,
+				  struct ranges *ret)
+{
+	return collect(analysis, is_mapped, ret);
+}
+
 /* By the bits of RIGHT_...: execute, write, read. */
 static const char *const rights[] = { "---", "--x", "-w-", "-wx",
 				      "r--", "r-x", "rw-", "rwx" };
+
+/* Or what else the range is known to be for. */
+static const char *path_of(const struct analysis *analysis,
+			   const struct range *range,
+			   const struct mapped_part *part)
+{
+	const struct program *program = analysis_program(analysis);
+	uint64_t last = range->start + range->size - 1;
+	const struct module *module =
+		program_find_module(program, range->start);
+	const struct stack *stack = program_find_stack(program, last);
+
+	if (part->mapping)
+		return part->mapping->path;
+	if (module)
+		return module->path;
+	return stack && stack->kind == STACK_MAIN ? "[stack]" : NULL;
+}
 
 static void write_range(const struct analysis *analysis,
 			const struct ranges *ranges, const struct range *range,
@@ -112,7 +169,7 @@ static void write_range(const struct analysis *analysis,
 	report_number(report, range->start);
 	report_number(report, range->start + range->size);
 	report_number(report, range->size);
-	report_number(report, part->present);
+	report_number(report, part->from_core + part->from_file);
 	report_text(report, rights[part->rights & 7]);
 	report_text(report, part->mapping ? part->mapping->path : NULL);
 }
@@ -122,6 +179,55 @@ static const struct column columns[] = {
 	{ "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },
 	{ "size", VALUE_BYTES },    { "known", VALUE_BYTES },
 	{ "rights", VALUE_TEXT },   { "path", VALUE_TEXT },
+};
+
+/* As the kernel writes them in /proc/PID/maps, but for what is shared. */
+static void write_map(const struct analysis *analysis,
+		      const struct ranges *ranges, const struct range *range,
+		      struct report *report)
+{
+	const struct mapped_part *part =
+		(const struct mapped_part *)ranges->details + range->number;
+
+	report_number(report, range->start);
+	report_number(report, range->start + range->size);
+	report_text(report, rights[part->rights & 7]);
+	report_number(report, range->size);
+	report_number(report, part->from_core);
+	report_number(report, part->from_file);
+	report_text(report, path_of(analysis, range, part));
+}
+
+/* How many of the bytes the core has, and how many the mapped file. */
+static const struct column map_columns[] = {
+	{ "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },
+	{ "rights", VALUE_TEXT },   { "size", VALUE_BYTES },
+	{ "in core", VALUE_BYTES }, { "in file", VALUE_BYTES },
+	{ "path", VALUE_TEXT },
+};
+
+const struct range_kind range_kind_maps = {
+	.noun = "mapped ranges",
+	.table = { "mapping", map_columns, 7, NULL },
+	.contiguous = true,
+	.collect = maps_collect,
+	.write = write_map,
+};
+
+const struct range_kind range_kind_rxonly = {
+	.noun = "executable ranges",
+	.table = { "range", columns, 6, NULL },
+	.contiguous = true,
+	.collect = rxonly_collect,
+	.write = write_range,
+};
+
+const struct range_kind range_kind_inaccessible = {
+	.noun = "inaccessible ranges",
+	.table = { "range", columns, 6, NULL },
+	.contiguous = true,
+	.collect = inaccessible_collect,
+	.write = write_range,
 };
 
 const struct range_kind range_kind_writable = {

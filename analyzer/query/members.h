@@ -3,8 +3,8 @@
  * were come upon, where that tells something: along a chain, or extending a
  * set from one allocation to the next.
  *
- * Comments tell how an extension came upon them. Each belongs in front of the
- * member of the order that its position numbers.
+ * Comments tell how an extension came upon them, or why a chain ended. Each
+ * belongs in front of the member of the order that its position numbers.
  */
 #ifndef ANALYZER_QUERY_MEMBERS_H
 #define ANALYZER_QUERY_MEMBERS_H
@@ -12,22 +12,29 @@
 #include "analyzer/heap/index.h"
 
 enum comment_kind {
-	COMMENT_REFERENCES,	 /* from refers to to, and so brings it in */
-	COMMENT_REFERENCED,	 /* from is referred to by to */
-	COMMENT_VISITED,	 /* to is a member already */
-	COMMENT_BASE_VISITED,	 /* to, of the base set, is one already */
-	COMMENT_EXTENDED_IN,	 /* to will be extended in a state */
-	COMMENT_NOT_EXTENDED_IN, /* to would have been */
-	COMMENT_CYCLE,		 /* the chain comes back to to, and ends */
-	COMMENT_BRANCHES,	 /* several lead to to: the chain ends */
+	COMMENT_REFERENCES,   /* from refers to to, and so brings it in */
+	COMMENT_REFERENCED,   /* from is referred to by to */
+	COMMENT_BASE_VISITED, /* to, of the base set, was brought in before */
+	COMMENT_CYCLE,	      /* the chain comes back to to, and ends */
+	COMMENT_BRANCHES,     /* several lead to to: the chain ends */
+	COMMENT_STATE,	      /* state names a class, too: it is the state */
 };
 
 struct member_comment {
 	size_t position;
+	const char *state; /* in which to is extended; borrowed; or NULL */
 	enum comment_kind kind;
 	allocation_id from, to; /* NO_ALLOCATION where there is none */
-	const char *state; /* its label, borrowed from the query; or NULL */
+	bool was_visited;	/* to: it is not extended once more */
 };
+
+/* Whether it says what must be known, not just how members were come upon. */
+static inline bool comment_is_warning(const struct member_comment *comment)
+{
+	return comment->kind == COMMENT_CYCLE ||
+	       comment->kind == COMMENT_BRANCHES ||
+	       comment->kind == COMMENT_STATE;
+}
 
 struct members {
 	struct bitmap set;
@@ -35,7 +42,8 @@ struct members {
 	size_t order_count;
 	struct memory comments; /* struct member_comment, by position */
 	size_t comment_count;
-	bool is_ordered; /* also if the order is empty */
+	struct memory states; /* uint16_t, by allocation: see members_state() */
+	bool is_ordered;      /* also if the order is empty */
 };
 
 /* For so many allocations; none is a member yet. */
@@ -47,8 +55,28 @@ DEFINE_DEINIT(members_deinit, struct members)
 /* Add one that is no member yet, behind all others. */
 struct error *members_append(struct members *members, allocation_id id);
 
+/* Note the state, not 0, in which an extension came upon the member. */
+struct error *members_set_state(struct members *members, allocation_id id,
+				uint16_t state);
+
+/* That state; 0: the base state, or states are not noted. */
+static inline uint16_t members_state(const struct members *members,
+				     allocation_id id)
+{
+	return members->states.bytes
+		       ? ((const uint16_t *)members->states.bytes)[id]
+		       : 0;
+}
+
+/* Leave only members number 1, base, base * base and so on, in their order. */
+void members_sample(struct members *members, uint64_t base);
+
 /* What comes next is the comment, then the next member appended. */
 struct error *members_comment(struct members *members,
 			      struct member_comment comment);
+
+/* Add those of others, behind all members. */
+struct error *members_add_comments(struct members *members,
+				   const struct members *others);
 
 #endif

@@ -1,12 +1,12 @@
 #include "analyzer/query/order.h"
 
+#include "analyzer/query/largest.h"
 #include "analyzer/query/tally.h"
 
 struct visit {
 	struct analysis *analysis;
 	const struct bitmap *members;
-	bool (*visit)(void *data, allocation_id id);
-	void *data;
+	const struct member_visitor *visitor;
 	uint64_t limit; /* members to show at most */
 };
 
@@ -17,7 +17,7 @@ static struct error *visit_next(const struct visit *visit, allocation_id id,
 
 	if (atomic_load_explicit(&progress->interrupted, memory_order_relaxed))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
-	*ret_more = visit->visit(visit->data, id);
+	*ret_more = visit->visitor->member(visit->visitor->data, id);
 	return NULL;
 }
 
@@ -114,17 +114,86 @@ static struct error *visit_by_size(const struct visit *visit)
 	return error;
 }
 
+/* In the order of the tree, which is much quicker than that of addresses. */
+static struct error *offer_retained(const struct visit *visit,
+				    struct largest *largest)
+{
+	const struct dominators *tree = analysis_dominators(visit->analysis);
+	const struct bitmap *used =
+		allocation_used(analysis_index(visit->analysis));
+	struct error *error = NULL;
+
+	for (size_t i = 0; !error && i < dominators_count(tree); i++) {
+		allocation_id id = dominators_at(tree, i);
+		uint64_t bytes =
+			dominators_bytes(tree, i, dominators_end(tree, i));
+
+		if (bitmap_get(visit->members, id))
+			error = largest_offer(largest, id, bytes);
+	}
+	if (error || bitmap_within(visit->members, used))
+		return error;
+	bitmap_for_each(id, visit->members) {
+		if (!bitmap_get(used, id))
+			error = largest_offer(largest, (allocation_id)id, 0);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/* Free allocations, which retain nothing, come last. */
+static struct error *visit_by_retained(const struct visit *visit)
+{
+	_cleanup_(largest_deinit) struct largest largest;
+	struct error *error = NULL;
+	bool more = true;
+
+	largest_init(&largest, visit->limit, analysis_account(visit->analysis));
+	error = offer_retained(visit, &largest);
+	if (error)
+		return error;
+	largest_sort(&largest);
+	for (size_t i = 0; !error && more && i < largest.count; i++)
+		error = visit_next(visit, largest_at(&largest, i), &more);
+	return error;
+}
+
+/*
+ * Show the comments from *number on that belong in front of the member of that
+ * number; only warnings once the limit is reached.
+ */
+static void show_comments(const struct visit *visit,
+			  const struct members *members, size_t *number,
+			  size_t position, bool only_warnings)
+{
+	const struct member_comment *comments = members->comments.bytes;
+	const struct member_visitor *visitor = visit->visitor;
+
+	for (; *number < members->comment_count; ++*number) {
+		const struct member_comment *comment = &comments[*number];
+
+		if (comment->position > position)
+			return;
+		if (visitor->comment &&
+		    (!only_warnings || comment_is_warning(comment)))
+			visitor->comment(visitor->data, comment);
+	}
+}
+
 /* What was taken away from the set since stays in the order. */
 static struct error *visit_in_order(const struct visit *visit,
 				    const struct members *members)
 {
 	const allocation_id *order = members->order.bytes;
 	uint64_t left = visit->limit;
+	size_t commented = 0;
 	bool more = true;
 
 	for (size_t i = 0; more && left > 0 && i < members->order_count; i++) {
 		struct error *error;
 
+		show_comments(visit, members, &commented, i, false);
 		if (!bitmap_get(&members->set, order[i]))
 			continue;
 		left--;
@@ -132,26 +201,41 @@ static struct error *visit_in_order(const struct visit *visit,
 		if (error)
 			return error;
 	}
+	if (more)
+		show_comments(visit, members, &commented, SIZE_MAX, left == 0);
 	return NULL;
 }
 
 struct error *query_visit(struct analysis *analysis,
 			  const struct set_query *query,
 			  const struct members *members,
-			  bool (*visit)(void *data, allocation_id id),
-			  void *data)
+			  const struct member_visitor *visitor)
 {
 	const struct visit all = {
 		.analysis = analysis,
 		.members = &members->set,
-		.visit = visit,
-		.data = data,
+		.visitor = visitor,
 		.limit = query->limit ? query->limit : UINT64_MAX,
 	};
 
-	if (query->sort == SORT_BYTES)
-		return visit_by_size(&all);
 	if (members->is_ordered && query->sort == SORT_DEFAULT)
 		return visit_in_order(&all, members);
-	return visit_by_address(&all);
+	query_visit_comments(members, visitor);
+	switch (query->sort) {
+	case SORT_BYTES:
+		return visit_by_size(&all);
+	case SORT_RETAINED:
+		return visit_by_retained(&all);
+	default:
+		return visit_by_address(&all);
+	}
+}
+
+void query_visit_comments(const struct members *members,
+			  const struct member_visitor *visitor)
+{
+	const struct visit all = { .visitor = visitor };
+	size_t commented = 0;
+
+	show_comments(&all, members, &commented, SIZE_MAX, false);
 }

@@ -2,12 +2,15 @@
 
 #include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
+#include "analyzer/query/extension.h"
 
 #include <string.h>
 
 void set_query_deinit(struct set_query *query)
 {
 	free(query->terms);
+	reference_limits_deinit(&query->limits);
+	extension_rules_deinit(&query->extensions);
 }
 
 static struct error *add_term(struct set_query *query,
@@ -34,6 +37,11 @@ static void take_set(struct set_query *query, struct query_term *term,
 
 static struct error *take_kind(struct query_term *term, const char *word)
 {
+	if (term->set->ranges && query_is_operator(word))
+		return error_create(ERROR_USAGE,
+				    "'%s' is no set of allocations: it cannot "
+				    "be combined with one",
+				    term->set->name);
 	if (term->set->ranges)
 		return error_create(ERROR_USAGE,
 				    "'%s' takes no signature: it is no set of "
@@ -61,12 +69,37 @@ static const struct operator_name *find_operator(const char *word)
 	return NULL;
 }
 
-static struct error *one_word_too_many(const char *word)
+bool query_is_operator(const char *word)
+{
+	return find_operator(word) != NULL;
+}
+
+const char *query_operator_name(size_t number)
+{
+	return number < OPERATORS ? operator_names[number].name : NULL;
+}
+
+static const char *operator_name(const void *data, size_t number)
+{
+	return query_operator_name(number);
+}
+
+/* Where an operator is mistyped, it or what follows it is one too many. */
+static struct error *one_word_too_many(const struct query_term *term,
+				       const char *word)
 {
 	_cleanup_(free) char *escaped = escape_text(word);
 
 	if (!escaped)
 		return &error_no_memory;
+	for (size_t i = 0; i < 2; i++) {
+		const char *typed = i ? term->kind.word : word;
+		const char *nearest = nearest_word(typed, operator_name, NULL);
+
+		if (nearest)
+			return error_unknown("word between sets", typed,
+					     nearest);
+	}
 	return error_create(ERROR_USAGE,
 			    "'%s' is one word too many: a set takes one "
 			    "signature",
@@ -95,7 +128,7 @@ struct error *query_take_word(struct set_query *query, const char *word)
 		return add_term(query, operator->operator);
 	if (term->kind.choice == KIND_ANY)
 		return take_kind(term, word);
-	return one_word_too_many(word);
+	return one_word_too_many(term, word);
 }
 
 struct error *query_take_minimum(struct set_query *query, const char *word)
@@ -180,6 +213,21 @@ struct error *query_take_operation(struct set_query *query, const char *word)
 	return NULL;
 }
 
+struct error *query_take_skip(struct set_query *query, const char *word)
+{
+	return skipped_parse(word, &query->skipped);
+}
+
+struct error *query_take_sample(struct set_query *query, const char *word)
+{
+	struct error *error = parse_count(word, &query->sample);
+
+	if (!error && query->sample == 0)
+		return error_create(ERROR_USAGE,
+				    "the base of a sample is 1 or more");
+	return error;
+}
+
 static struct error *check_term(const struct query_term *term, bool is_first)
 {
 	if (!term->set)
@@ -199,7 +247,26 @@ static struct error *check_term(const struct query_term *term, bool is_first)
 	return NULL;
 }
 
-struct error *query_check(const struct set_query *query)
+/* What only allocations have, and what only rules bring about. */
+static struct error *check_references(const struct set_query *query)
+{
+	const char *what = NULL;
+
+	if (query->limits.count)
+		what = "has no references to count";
+	else if (query->sample)
+		what = "has no members to take a sample of";
+	else if (query->extensions.count)
+		what = "cannot be extended";
+	else if (query->skip_tainted || query->skip_unfavored)
+		what = "has no references to skip";
+	if (!what || !query->set->ranges)
+		return NULL;
+	return error_create(ERROR_USAGE, "'%s' %s: it is no set of allocations",
+			    query->set->name, what);
+}
+
+struct error *query_check(struct set_query *query)
 {
 	static const struct query_term none;
 	struct error *error = NULL;
@@ -208,7 +275,25 @@ struct error *query_check(const struct set_query *query)
 		return check_term(&none, true);
 	for (size_t i = 0; !error && i < query->term_count; i++)
 		error = check_term(&query->terms[i], i == 0);
-	return error;
+	if (!error && query->operation != OPERATION_NONE && query->set->ranges)
+		return error_create(ERROR_USAGE,
+				    "'%s' is no set of allocations: it cannot "
+				    "become 'derived'",
+				    query->set->name);
+	if (!error && query->sort == SORT_RETAINED && query->set->ranges)
+		return error_create(ERROR_USAGE,
+				    "'%s' cannot be sorted by what they "
+				    "retain: only allocations retain any",
+				    query->terms[0].set->name);
+	if (!error && query->skipped &&
+	    !(query->set->ranges && query->set->ranges->skips))
+		return error_create(ERROR_USAGE,
+				    "'%s' skips no places: --skip is for sets "
+				    "that search the memory, as 'pointers'",
+				    query->terms[0].arguments.name);
+	if (!error)
+		error = extension_rules_check(&query->extensions);
+	return error ? error : check_references(query);
 }
 
 /* Before anything is built: mistyped words are told of at once. */
@@ -239,28 +324,52 @@ static void narrow_by_size(const struct analysis *analysis,
 			bitmap_clear(members, id);
 }
 
+/* What is no class may be a set, with no operator in front of it. */
+static struct error *narrow_by_kind(struct analysis *analysis,
+				    const struct set_query *query,
+				    const struct query_term *term,
+				    struct bitmap *members)
+{
+	const struct named_sets *named = analysis_named_sets(analysis);
+	const struct kind *kind = &term->kind;
+	struct error *error =
+		kind_narrow(analysis, kind, query->allow_missing, members);
+
+	if (!error || error_code(error) != ERROR_USAGE ||
+	    kind->choice != KIND_NAMED ||
+	    (!set_find(kind->word) && !named_sets_find(named, kind->word)))
+		return error;
+	error_destroy(error);
+	return error_create(ERROR_USAGE,
+			    "'%s' is a set, not a class: between two sets "
+			    "stands 'and', 'or' or 'minus'",
+			    kind->word);
+}
+
 /* Add the term's members to ret, which has none yet. */
 static struct error *select_term(struct analysis *analysis,
 				 const struct set_query *query,
 				 const struct query_term *term,
+				 struct reference_choice *choice,
 				 struct members *ret)
 {
+	struct set_arguments arguments = term->arguments;
 	struct error *error;
 
+	arguments.references = choice;
 	if (term->set->walk)
-		error = term->set->walk(analysis, &term->arguments, ret);
+		error = term->set->walk(analysis, &arguments, ret);
 	else
-		error = term->set->select(analysis, &term->arguments,
-					  &ret->set);
+		error = term->set->select(analysis, &arguments, &ret->set);
 	if (error)
 		return error;
-	return kind_narrow(analysis, &term->kind, query->allow_missing,
-			   &ret->set);
+	return narrow_by_kind(analysis, query, term, &ret->set);
 }
 
 static struct error *combine(struct analysis *analysis,
 			     const struct set_query *query,
 			     const struct query_term *term,
+			     struct reference_choice *choice,
 			     struct members *members)
 {
 	_cleanup_(members_deinit) struct members others = { 0 };
@@ -268,7 +377,9 @@ static struct error *combine(struct analysis *analysis,
 					   analysis_account(analysis));
 
 	if (!error)
-		error = select_term(analysis, query, term, &others);
+		error = select_term(analysis, query, term, choice, &others);
+	if (!error)
+		error = members_add_comments(members, &others);
 	if (error)
 		return error;
 	/* Of several sets, none tells an order of all. */
@@ -289,16 +400,55 @@ static struct error *combine(struct analysis *analysis,
 
 static struct error *select_terms(struct analysis *analysis,
 				  const struct set_query *query,
+				  struct reference_choice *choice,
 				  struct members *members)
 {
 	struct error *error =
-		select_term(analysis, query, &query->terms[0], members);
+		select_term(analysis, query, &query->terms[0], choice, members);
 
 	for (size_t i = 1; !error && i < query->term_count; i++)
-		error = combine(analysis, query, &query->terms[i], members);
+		error = combine(analysis, query, &query->terms[i], choice,
+				members);
 	if (!error)
 		narrow_by_size(analysis, query, &members->set);
 	return error;
+}
+
+/* By what refers to the members and what they refer to. */
+static struct error *follow_references(const struct set_query *query,
+				       struct reference_choice *choice,
+				       struct members *members)
+{
+	const struct extension extension = {
+		.rules = &query->extensions,
+		.choice = choice,
+		.allow_missing = query->allow_missing,
+		.comment = query->comment_extensions,
+		.note_states = query->note_states,
+		.any_order = query->any_order || query->sort != SORT_DEFAULT,
+	};
+	struct error *error = reference_limits_narrow(
+		&query->limits, choice, query->allow_missing, &members->set);
+
+	if (error)
+		return error;
+	if (query->sample)
+		members_sample(members, query->sample);
+	return query->extensions.count ? extension_apply(&extension, members)
+				       : NULL;
+}
+
+static struct error *select_members(struct analysis *analysis,
+				    const struct set_query *query,
+				    struct members *members)
+{
+	_cleanup_(reference_choice_deinit) struct reference_choice choice;
+	struct error *error;
+
+	reference_choice_init(&choice, analysis, query->skip_tainted,
+			      query->skip_unfavored);
+	error = select_terms(analysis, query, &choice, members);
+	return error ? error : follow_references(query, &choice, members);
 }
 
 /* What a set operation makes of the set `derived`. */
@@ -332,6 +482,8 @@ static struct error *need_stages(struct analysis *analysis,
 
 	for (size_t i = 0; !error && i < query->term_count; i++)
 		error = analysis_need(analysis, query->terms[i].set->needs);
+	if (!error && query->sort == SORT_RETAINED)
+		error = analysis_need(analysis, STAGE_RETAINED);
 	return error;
 }
 
@@ -346,7 +498,7 @@ struct error *query_select(struct analysis *analysis,
 				     allocation_count(analysis_index(analysis)),
 				     analysis_account(analysis));
 	if (!error)
-		error = select_terms(analysis, query, &members);
+		error = select_members(analysis, query, &members);
 	if (!error)
 		error = derive(analysis, query, &members.set);
 	if (error)
@@ -366,27 +518,41 @@ static int compare_sizes(const void *a, const void *b)
 	return (left->start > right->start) - (left->start < right->start);
 }
 
+/* Take away the ranges of other sizes. Hits are all of one size. */
+static void narrow_ranges(const struct set_query *query, struct ranges *ranges)
+{
+	size_t count = 0;
+
+	if (!ranges->list) {
+		if (!query_takes_size(query, ranges->hits.size))
+			ranges_deinit(ranges);
+		return;
+	}
+	for (size_t i = 0; i < ranges->count; i++)
+		if (query_takes_size(query, ranges->list[i].size))
+			ranges->list[count++] = ranges->list[i];
+	ranges->count = count;
+}
+
 struct error *query_collect(struct analysis *analysis,
 			    const struct set_query *query, struct ranges *ret)
 {
 	struct ranges ranges = { 0 };
-	const struct set_arguments *arguments = &query->terms[0].arguments;
+	struct set_arguments arguments = query->terms[0].arguments;
 	struct error *error = analysis_need(analysis, query->set->needs);
-	size_t count = 0;
 
+	arguments.skipped = query->skipped;
 	if (!error)
-		error = query->set->ranges->collect(analysis, arguments,
+		error = query->set->ranges->collect(analysis, &arguments,
 						    &ranges);
 	if (error) {
 		ranges_deinit(&ranges);
 		return error;
 	}
-	for (size_t i = 0; i < ranges.count; i++)
-		if (query_takes_size(query, ranges.list[i].size))
-			ranges.list[count++] = ranges.list[i];
-	ranges.count = count;
-	if (query->sort == SORT_BYTES && count)
-		qsort(ranges.list, count, sizeof(*ranges.list), compare_sizes);
+	narrow_ranges(query, &ranges);
+	if (query->sort == SORT_BYTES && ranges.list && ranges.count)
+		qsort(ranges.list, ranges.count, sizeof(*ranges.list),
+		      compare_sizes);
 	*ret = ranges;
 	return NULL;
 }
@@ -405,9 +571,10 @@ struct set_total allocations_total(const struct allocation_index *index,
 
 struct set_total ranges_total(const struct ranges *ranges)
 {
-	struct set_total total = { .count = ranges->count };
+	struct set_total total = { .count = ranges_found(ranges) };
 
-	for (size_t i = 0; i < ranges->count; i++)
+	total.bytes = ranges->hits.count * ranges->hits.size;
+	for (size_t i = 0; ranges->list && i < ranges->count; i++)
 		total.bytes += ranges->list[i].size;
 	return total;
 }

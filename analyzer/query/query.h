@@ -11,7 +11,9 @@
 #ifndef ANALYZER_QUERY_QUERY_H
 #define ANALYZER_QUERY_QUERY_H
 
+#include "analyzer/query/extension_rules.h"
 #include "analyzer/query/kind.h"
+#include "analyzer/query/limits.h"
 #include "analyzer/query/set.h"
 
 enum set_operator { OPERATOR_OR, OPERATOR_AND, OPERATOR_MINUS };
@@ -45,9 +47,17 @@ struct set_query {
 	enum sort_key sort;
 	uint64_t limit; /* of members, or lines of a summary; 0: none */
 	enum set_operation operation;
+	unsigned int skipped; /* enum skipped_place, of a search */
 	bool has_maximum;
-	bool full_names;    /* not short_name()'s */
-	bool allow_missing; /* kinds that nothing is of are no mistake */
+	bool full_names;	 /* not short_name()'s */
+	bool allow_missing;	 /* kinds that nothing is of are no mistake */
+	bool comment_extensions; /* tell how each member was come upon */
+	bool note_states;	 /* keep in which state that was */
+	struct reference_limits limits;
+	bool skip_tainted, skip_unfavored; /* such references */
+	uint64_t sample;		   /* its base; 0: take all */
+	struct extension_rules extensions;
+	bool any_order; /* only which are members matters, which is quicker */
 };
 
 void set_query_deinit(struct set_query *query);
@@ -61,9 +71,15 @@ struct error *query_take_maximum(struct set_query *query, const char *word);
 struct error *query_take_sort(struct set_query *query, const char *word);
 struct error *query_take_limit(struct set_query *query, const char *word);
 struct error *query_take_operation(struct set_query *query, const char *word);
+struct error *query_take_sample(struct set_query *query, const char *word);
+struct error *query_take_skip(struct set_query *query, const char *word);
+
+/* Whether the word stands between two sets; the number-th such, or NULL. */
+bool query_is_operator(const char *word);
+const char *query_operator_name(size_t number);
 
 /* Complain about what is missing, once all words were taken. */
-struct error *query_check(const struct set_query *query);
+struct error *query_check(struct set_query *query);
 
 static inline bool query_takes_size(const struct set_query *query,
 				    uint64_t size)

@@ -1,26 +1,36 @@
 #include "analyzer/query/ranges.h"
 
+#include "analyzer/base/list.h"
+
 struct error *ranges_add(struct ranges *ranges, struct range range)
 {
-	struct range *list;
-
-	/* Grow at powers of two. */
-	if ((ranges->count & (ranges->count - 1)) == 0) {
-		size_t capacity = ranges->count ? ranges->count * 2 : 1;
-
-		list = reallocarray(ranges->list, capacity, sizeof(*list));
-		if (!list)
-			return &error_no_memory;
-		ranges->list = list;
-	}
+	if (!LIST_GROW(ranges->list, ranges->count))
+		return &error_no_memory;
 	ranges->list[ranges->count++] = range;
 	return NULL;
+}
+
+struct range ranges_at(const struct ranges *ranges, size_t number)
+{
+	if (ranges->list)
+		return ranges->list[number];
+	return (struct range){
+		.start = hits_at(&ranges->hits, number),
+		.size = ranges->hits.size,
+		.number = number,
+	};
+}
+
+uint64_t ranges_found(const struct ranges *ranges)
+{
+	return ranges->hits.count ? ranges->hits.count : ranges->count;
 }
 
 void ranges_deinit(struct ranges *ranges)
 {
 	free(ranges->list);
 	free(ranges->details);
+	hits_deinit(&ranges->hits);
 	*ranges = (struct ranges){ 0 };
 }
 

@@ -2,11 +2,13 @@
  * Sets of ranges of memory that are not allocations: stacks, modules, arenas.
  *
  * There are few of them next to allocations, so they are collected in a list.
+ * Only hits of a search are many: they are kept as their addresses.
  */
 #ifndef ANALYZER_QUERY_RANGES_H
 #define ANALYZER_QUERY_RANGES_H
 
 #include "analyzer/analysis.h"
+#include "analyzer/query/search.h"
 #include "analyzer/report/report.h"
 
 /* What is looked at in a search for references, less what is skipped. */
@@ -16,22 +18,27 @@ enum skipped_place {
 	SKIP_STACKS = 1 << 2,
 };
 
+struct reference_choice;
+
 /* What stands behind the name of a set. */
 struct set_arguments {
 	const char *name;     /* as typed, of a set that the user named */
 	uint64_t values[3];   /* as many as the set takes */
 	unsigned int skipped; /* a mask of enum skipped_place */
+	struct reference_choice *references; /* those that count */
 };
 
 struct range {
 	uint64_t start, size;
-	const char *group; /* what summaries count it as, in the plural */
-	size_t number;	   /* which: of what, only its kind knows */
+	/* What summaries count it as, in the plural; NULL: ask its kind. */
+	const char *group;
+	size_t number; /* which: of what, only its kind knows */
 };
 
 struct ranges {
-	struct range *list;
+	struct range *list; /* NULL: see the hits */
 	size_t count;
+	struct hits hits;
 	void *details; /* what the kind keeps beside it */
 };
 
@@ -39,6 +46,8 @@ struct range_kind {
 	const char *noun;   /* in the plural, as "writable ranges" */
 	struct table table; /* what is told of each in a list */
 	bool contiguous;    /* size bytes from start on are it, and all of it */
+	bool skips;	    /* what its arguments say is to be skipped */
+	enum stage needs;   /* to write a row, besides what the set needs */
 	struct error *(*collect)(struct analysis *analysis,
 				 const struct set_arguments *arguments,
 				 struct ranges *ret);
@@ -46,14 +55,29 @@ struct range_kind {
 	void (*write)(const struct analysis *analysis,
 		      const struct ranges *ranges, const struct range *range,
 		      struct report *report);
+	/* The range's group, where it has none itself; needs STAGE_HEAP. */
+	const char *(*group)(const struct analysis *analysis,
+			     const struct range *range);
 };
 
-extern const struct range_kind range_kind_arenas, range_kind_modules,
-	range_kind_signatures, range_kind_readonly, range_kind_stacks,
-	range_kind_threads, range_kind_writable;
+extern const struct range_kind range_kind_arenas, range_kind_fibers,
+	range_kind_inaccessible, range_kind_maps, range_kind_modules,
+	range_kind_pointers, range_kind_rangerefs, range_kind_readonly,
+	range_kind_relrefs, range_kind_roots, range_kind_rxonly,
+	range_kind_signatures, range_kind_stacks, range_kind_threads,
+	range_kind_writable;
 
 /* Add a range to a list that is being collected. */
 struct error *ranges_add(struct ranges *ranges, struct range range);
+
+/* The number-th of them, which are count. */
+struct range ranges_at(const struct ranges *ranges, size_t number);
+
+/* How many there are: more than count only of hits. */
+uint64_t ranges_found(const struct ranges *ranges);
+
+/* The word behind a --skip, added to skipped. */
+struct error *skipped_parse(const char *word, unsigned int *skipped);
 void ranges_deinit(struct ranges *ranges);
 DEFINE_DEINIT(ranges_deinit, struct ranges)
 

@@ -1,6 +1,11 @@
 #include "analyzer/query/set.h"
 
 #include "analyzer/base/text.h"
+#include "analyzer/query/chain.h"
+#include "analyzer/query/collector_sets.h"
+#include "analyzer/query/reference_choice.h"
+#include "analyzer/query/string_users.h"
+#include "analyzer/query/word_scan.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -9,12 +14,7 @@ static struct error *select_all(struct analysis *analysis,
 				const struct set_arguments *arguments,
 				struct bitmap *ret)
 {
-	size_t words = bitmap_word_count(ret);
-
-	for (size_t i = 0; i < words; i++)
-		ret->words[i] = UINT64_MAX;
-	if (ret->count % 64)
-		ret->words[words - 1] >>= 64 - ret->count % 64;
+	bitmap_fill(ret);
 	return NULL;
 }
 
@@ -233,12 +233,24 @@ static struct error *add_edges(struct analysis *analysis,
 	return NULL;
 }
 
+/* What it refers to, used and free. */
+static struct error *select_targets(struct analysis *analysis,
+				    const struct set_arguments *arguments,
+				    struct bitmap *ret)
+{
+	const struct graph *graph;
+	struct error *error =
+		reference_choice_outgoing(arguments->references, &graph);
+
+	return error ? error
+		     : add_edges(analysis, graph, arguments->values[0], ret);
+}
+
 static struct error *select_outgoing(struct analysis *analysis,
 				     const struct set_arguments *arguments,
 				     struct bitmap *ret)
 {
-	struct error *error = add_edges(analysis, analysis_graph(analysis),
-					arguments->values[0], ret);
+	struct error *error = select_targets(analysis, arguments, ret);
 
 	if (!error)
 		bitmap_and(ret, allocation_used(analysis_index(analysis)));
@@ -249,8 +261,7 @@ static struct error *select_freeoutgoing(struct analysis *analysis,
 					 const struct set_arguments *arguments,
 					 struct bitmap *ret)
 {
-	struct error *error = add_edges(analysis, analysis_graph(analysis),
-					arguments->values[0], ret);
+	struct error *error = select_targets(analysis, arguments, ret);
 
 	if (!error)
 		bitmap_minus(ret, allocation_used(analysis_index(analysis)));
@@ -261,21 +272,28 @@ static struct error *select_incoming(struct analysis *analysis,
 				     const struct set_arguments *arguments,
 				     struct bitmap *ret)
 {
-	return add_edges(analysis, analysis_incoming(analysis),
-			 arguments->values[0], ret);
+	const struct graph *graph;
+	struct error *error =
+		reference_choice_incoming(arguments->references, &graph);
+
+	return error ? error
+		     : add_edges(analysis, graph, arguments->values[0], ret);
 }
 
-/* Whether an aligned word of the allocation has that value. */
-static bool holds_word(const struct analysis *analysis, allocation_id id,
-		       uint64_t wanted)
+/* Whether an aligned word of the allocation refers to the start of another. */
+static bool refers_to_start(struct reference_choice *choice, allocation_id id,
+			    allocation_id target)
 {
-	const struct image *image = analysis_image(analysis);
-	uint64_t address = allocation_start(analysis_index(analysis), id);
-	uint64_t end = address + allocation_size(analysis_index(analysis), id);
-	uint64_t word;
+	const struct analysis *analysis = choice->analysis;
+	const struct allocation_index *index = analysis_index(analysis);
+	uint64_t start = allocation_start(index, id), address, word;
+	struct word_scan scan;
 
-	for (; end - address >= sizeof(word); address += sizeof(word))
-		if (image_read_u64(image, address, &word) && word == wanted)
+	word_scan_init(&scan, analysis_image(analysis), start,
+		       start + allocation_size(index, id));
+	while (word_scan_next(&scan, &address, &word))
+		if (word == allocation_start(index, target) &&
+		    reference_choice_takes(choice, id, address - start, target))
 			return true;
 	return false;
 }
@@ -293,8 +311,8 @@ static struct error *select_exactincoming(struct analysis *analysis,
 	if (error)
 		return error;
 	bitmap_for_each(referrer, ret)
-		if (!holds_word(analysis, (allocation_id)referrer,
-				allocation_start(analysis_index(analysis), id)))
+		if (!refers_to_start(arguments->references,
+				     (allocation_id)referrer, id))
 			bitmap_clear(ret, referrer);
 	return NULL;
 }
@@ -333,73 +351,246 @@ const struct set set_named = {
 
 static const struct set sets[] = {
 	{ "allocations", "all allocations, used and free", NULL, STAGE_HEAP,
-	  select_all, NULL },
-	{ "used", "allocations in use", NULL, STAGE_HEAP, select_used, NULL },
+	  select_all, NULL, .example = "count allocations" },
+	{ "used", "allocations in use", NULL, STAGE_HEAP, select_used, NULL,
+	  .example = "summarize used\n"
+		     "list used --sort-by bytes --limit 10",
+	  .description = "The program got each from an allocator, as by "
+			 "malloc() or new, and has not given it back." },
 	{ "free", "free allocations, those in threads' caches included", NULL,
-	  STAGE_HEAP, select_free, NULL },
+	  STAGE_HEAP, select_free, NULL,
+	  .example = "summarize free --sort-by bytes",
+	  .description = "Memory that the allocators keep for later. Much of "
+			 "it in many small pieces is a fragmented heap." },
 	{ "threadcached", "free allocations in the caches of threads", NULL,
-	  STAGE_HEAP, select_threadcached, NULL },
+	  STAGE_HEAP, select_threadcached, NULL,
+	  .example = "summarize threadcached",
+	  .description = "glibc's malloc keeps a few free allocations of each "
+			 "size for each thread (tcache). Their headers say "
+			 "used, but they are not." },
 	{ "anchored", "used allocations that a root leads to", NULL,
-	  STAGE_REACHABILITY, select_anchored, NULL },
+	  STAGE_REACHABILITY, select_anchored, NULL,
+	  .example = "count anchored\n"
+		     "summarize anchored app::Session",
+	  .description = "A chain of references from static memory, a stack or "
+			 "a register holds each: 'explain' shows that chain." },
 	{ "leaked", "used allocations that no root leads to", NULL,
-	  STAGE_REACHABILITY, select_leaked, NULL },
+	  STAGE_REACHABILITY, select_leaked, NULL,
+	  .example = "summarize leaked\n"
+		     "list leaked --sort-by bytes --limit 10",
+	  .description = "Nothing can reach them any more, so nothing can free "
+			 "them. Many were lost along with something else: see "
+			 "'leakroots'." },
 	{ "unreferenced",
 	  "leaked allocations that no other used allocation refers to", NULL,
-	  STAGE_REACHABILITY, set_select_unreferenced, NULL },
+	  STAGE_REACHABILITY, set_select_unreferenced, NULL,
+	  .example = "summarize unreferenced",
+	  .description =
+		  "The simple idea of where leaks begin. A ring whose members "
+		  "refer to each other is missed; 'leakroots' has it." },
 	{ "leakroots",
 	  "the leaked allocations, or rings of them, that all others hang on",
-	  NULL, STAGE_LEAKS, set_select_leakroots, NULL },
+	  NULL, STAGE_LEAKS, set_select_leakroots, NULL,
+	  .example = "summarize leakroots\n"
+		     "explain leakroots --sort-by bytes --limit 3",
+	  .description = "Here something was lost, and what hangs on it with "
+			 "it: to mend these mends all leaks. Of a ring, one "
+			 "member is its root." },
+	{ "collectable",
+	  "used allocations that a garbage collector frees once nothing refers "
+	  "to them",
+	  NULL, STAGE_HEAP, set_select_collectable, NULL,
+	  .example = "count collectable",
+	  .description =
+		  "Memory of the Boehm collector, as of programs in Crystal." },
+	{ "uncollectable",
+	  "used allocations of a garbage collector that the program has to "
+	  "free",
+	  NULL, STAGE_HEAP, set_select_uncollectable, NULL,
+	  .example = "summarize uncollectable",
+	  .description =
+		  "From GC_malloc_uncollectable() of the Boehm collector." },
+	{ "unswept",
+	  "allocations that a garbage collector found unused, though they "
+	  "cannot "
+	  "be used again yet",
+	  NULL, STAGE_HEAP, set_select_unswept, NULL,
+	  .example = "count unswept" },
+	{ "garbage",
+	  "collectable allocations that no root leads to: not leaked, as the "
+	  "collector will free them",
+	  NULL, STAGE_REACHABILITY, set_select_garbage, NULL,
+	  .example = "summarize garbage" },
+	{ "heldbygarbage",
+	  "allocations that only garbage leads to, and that nobody can free "
+	  "once that is gone",
+	  NULL, STAGE_REACHABILITY, set_select_heldbygarbage, NULL,
+	  .example = "summarize heldbygarbage" },
+	{ "atrisk",
+	  "collectable allocations in use that the collector may free, as it "
+	  "does not see what refers to them",
+	  NULL, STAGE_COLLECTOR, set_select_atrisk, NULL,
+	  .example = "explain atrisk --limit 3" },
 	{ "anchorpoints", "allocations that a root refers to directly", NULL,
-	  STAGE_ROOTS, select_anchorpoints, NULL },
+	  STAGE_ROOTS, select_anchorpoints, NULL,
+	  .example = "summarize anchorpoints",
+	  .description = "All that is anchored hangs on one of these." },
 	{ "staticanchorpoints",
 	  "allocations that static memory refers to directly", NULL,
-	  STAGE_ROOTS, select_staticanchorpoints, NULL },
+	  STAGE_ROOTS, select_staticanchorpoints, NULL,
+	  .example = "describe staticanchorpoints --sort-by bytes --limit 5",
+	  .description =
+		  "Static memory is the variables of the program and its "
+		  "libraries, and other memory outside of heaps and stacks." },
 	{ "stackanchorpoints", "allocations that a stack refers to directly",
-	  NULL, STAGE_ROOTS, select_stackanchorpoints, NULL },
+	  NULL, STAGE_ROOTS, select_stackanchorpoints, NULL,
+	  .example = "list stackanchorpoints --limit 5" },
 	{ "registeranchorpoints",
 	  "allocations that a register refers to directly", NULL, STAGE_ROOTS,
-	  select_registeranchorpoints, NULL },
+	  select_registeranchorpoints, NULL,
+	  .example = "list registeranchorpoints" },
 	{ "threadonlyanchorpoints",
 	  "allocations that a stack or register refers to directly, and to "
 	  "which no static memory leads",
-	  NULL, STAGE_REACHABILITY, select_threadonlyanchorpoints, NULL },
+	  NULL, STAGE_REACHABILITY, select_threadonlyanchorpoints, NULL,
+	  .example = "summarize threadonlyanchorpoints",
+	  .description = "What a running function alone holds: it is "
+			 "temporary, or a leak soon." },
 	{ "staticanchored", "allocations that static memory leads to", NULL,
-	  STAGE_REACHABILITY, select_staticanchored, NULL },
+	  STAGE_REACHABILITY, select_staticanchored, NULL,
+	  .example = "summarize staticanchored" },
 	{ "stackanchored", "allocations that a stack leads to", NULL,
-	  STAGE_REACHABILITY, select_stackanchored, NULL },
+	  STAGE_REACHABILITY, select_stackanchored, NULL,
+	  .example = "summarize stackanchored" },
 	{ "registeranchored", "allocations that a register leads to", NULL,
-	  STAGE_REACHABILITY, select_registeranchored, NULL },
+	  STAGE_REACHABILITY, select_registeranchored, NULL,
+	  .example = "count registeranchored" },
 	{ "threadonlyanchored",
 	  "allocations that only stacks and registers lead to", NULL,
-	  STAGE_REACHABILITY, select_threadonlyanchored, NULL },
+	  STAGE_REACHABILITY, select_threadonlyanchored, NULL,
+	  .example = "summarize threadonlyanchored",
+	  .description = "They go when the functions that run now have "
+			 "returned, or else they leak." },
 	{ "allocation", "the allocation that the address is in", "ADDRESS",
-	  STAGE_HEAP, select_allocation, NULL },
+	  STAGE_HEAP, select_allocation, NULL,
+	  .example = "show allocation 55d0c0ffee10 --ascii",
+	  .description = "The address may be anywhere inside of it." },
 	{ "incoming", "used allocations that refer to the one at the address",
-	  "ADDRESS", STAGE_INCOMING, select_incoming, NULL },
+	  "ADDRESS", STAGE_INCOMING, select_incoming, NULL,
+	  .example = "list incoming 55d0c0ffee10\n"
+		     "summarize incoming 55d0c0ffee10",
+	  .description = "A word in them holds an address in it, of its start "
+			 "or of a byte inside." },
 	{ "exactincoming",
 	  "used allocations that refer to the start of the one at the address",
-	  "ADDRESS", STAGE_INCOMING, select_exactincoming, NULL },
+	  "ADDRESS", STAGE_INCOMING, select_exactincoming, NULL,
+	  .example = "list exactincoming 55d0c0ffee10",
+	  .description =
+		  "Most references that are no chance are to the start." },
 	{ "outgoing", "used allocations that the one at the address refers to",
-	  "ADDRESS", STAGE_GRAPH, select_outgoing, NULL },
+	  "ADDRESS", STAGE_GRAPH, select_outgoing, NULL,
+	  .example = "list outgoing 55d0c0ffee10\n"
+		     "summarize outgoing 55d0c0ffee10" },
 	{ "freeoutgoing",
 	  "free allocations that the one at the address refers to", "ADDRESS",
-	  STAGE_GRAPH, select_freeoutgoing, NULL },
+	  STAGE_GRAPH, select_freeoutgoing, NULL,
+	  .example = "list freeoutgoing 55d0c0ffee10",
+	  .description = "References to free allocations are left over, or a "
+			 "use of freed memory to come." },
+	{ "chain",
+	  "allocations along a chain: from the one at the address to what the "
+	  "word at the offset points into, and so on",
+	  "ADDRESS OFFSET", STAGE_HEAP, NULL, NULL, chain_walk,
+	  .example = "list chain 55d0c0ffee10 8 --limit 10",
+	  .description = "A linked list, if the offset is that of its next "
+			 "pointer. It ends at what is no used allocation, and "
+			 "at a cycle, which is told." },
+	{ "reversechain",
+	  "the same backwards: from the one at the address to that whose word "
+	  "at the source offset points to the target offset of it, and so on",
+	  "ADDRESS SOURCE_OFFSET TARGET_OFFSET", STAGE_INCOMING, NULL, NULL,
+	  reverse_chain_walk,
+	  .example = "list reversechain 55d0c0ffee10 8 0 --limit 10",
+	  .description = "From an element of a linked list to those in front "
+			 "of it. It ends where no allocation refers so to the "
+			 "last one, or several do, and at a cycle." },
 	{ DERIVED_SET, "what was put there by --set-operation", NULL,
-	  STAGE_HEAP, select_derived, NULL },
+	  STAGE_HEAP, select_derived, NULL,
+	  .example = "count leaked --set-operation assign\n"
+		     "count derived",
+	  .description = "'--set-operation assign' puts the members of any set "
+			 "there, '--set-operation subtract' takes them away. "
+			 "'let' does the same with names of your own." },
 	{ "stacks", "the stacks of threads", NULL, STAGE_PROGRAM, NULL,
-	  &range_kind_stacks },
+	  &range_kind_stacks, .example = "list stacks" },
 	{ "threads", "threads, each as its stack", NULL, STAGE_DEBUG, NULL,
-	  &range_kind_threads },
+	  &range_kind_threads, .example = "describe threads" },
+	{ "fibers", "fibers of Crystal, each as its stack", NULL, STAGE_FIBERS,
+	  NULL, &range_kind_fibers,
+	  .example = "list fibers\n"
+		     "describe fibers",
+	  .description =
+		  "What a program in Crystal switches between by "
+		  "itself. 'describe' shows the calls that each is in." },
 	{ "modules", "the program and its libraries", NULL, STAGE_PROGRAM, NULL,
-	  &range_kind_modules },
+	  &range_kind_modules, .example = "list modules" },
 	{ "arenas", "the arenas of the allocators", NULL, STAGE_HEAP, NULL,
-	  &range_kind_arenas },
+	  &range_kind_arenas,
+	  .example = "list arenas\n"
+		     "summarize arenas",
+	  .description = "What an allocator got from the system, and gives "
+			 "away in pieces." },
 	{ "writable", "memory that can be written", NULL, STAGE_PROGRAM, NULL,
-	  &range_kind_writable },
+	  &range_kind_writable, .example = "summarize writable" },
 	{ "readonly", "memory that can be read, but not written or executed",
-	  NULL, STAGE_PROGRAM, NULL, &range_kind_readonly },
+	  NULL, STAGE_PROGRAM, NULL, &range_kind_readonly,
+	  .example = "list readonly --sort-by bytes --limit 5" },
+	{ "rxonly", "memory that can be read and executed, but not written",
+	  NULL, STAGE_PROGRAM, NULL, &range_kind_rxonly,
+	  .example = "list rxonly", .description = "Code, mostly." },
+	{ "inaccessible",
+	  "memory that was mapped without any rights, as guards of stacks",
+	  NULL, STAGE_PROGRAM, NULL, &range_kind_inaccessible,
+	  .example = "list inaccessible",
+	  .description = "Cores of the kernel tell of such memory. gcore "
+			 "writes it as if it could be read." },
+	{ "maps", "all mapped memory, by address", NULL, STAGE_PROGRAM, NULL,
+	  &range_kind_maps, .example = "list maps" },
+	{ "roots", "memory outside of the heaps that is searched for pointers",
+	  NULL, STAGE_ROOTS, NULL, &range_kind_roots,
+	  .example = "summarize roots",
+	  .description = "What is referred to from there is anchored." },
+	{ "pointers", "aligned words, anywhere in memory, of that value",
+	  "ADDRESS", STAGE_HEAP, NULL, &range_kind_pointers,
+	  .example = "enumerate pointers 55d0c0ffee10\n"
+		     "describe pointers 55d0c0ffee10 --skip free",
+	  .description = "Wherever they stand: in allocations, stacks or "
+			 "static memory. '--skip' leaves some of these out." },
+	{ "rangerefs",
+	  "aligned words, anywhere in memory, from START up to END, which is "
+	  "excluded",
+	  "START END", STAGE_HEAP, NULL, &range_kind_rangerefs,
+	  .example = "describe rangerefs 55d0c0ffee10 55d0c0ffee18",
+	  .description = "As 'pointers', but of a range of values: all that "
+			 "lead into one allocation, for example." },
+	{ "relrefs",
+	  "4 bytes, anywhere in memory, that lead to the address by their "
+	  "distance from it, as in code",
+	  "ADDRESS", STAGE_HEAP, NULL, &range_kind_relrefs,
+	  .example = "enumerate relrefs 55d0c0ffee10",
+	  .description = "Code refers to variables and functions so: by a "
+			 "signed distance from the byte behind it." },
+	{ "stringusers", "used allocations with a C++ std::string in them",
+	  NULL, STAGE_HEAP, set_select_stringusers, NULL,
+	  .example = "summarize stringusers\n"
+		     "list stringusers app::Session --limit 3",
+	  .description = "'summarize' tells by class and offset how many "
+			 "strings there are, empty, short and long, and what "
+			 "the long ones take." },
 	{ "signatures", "what first words of used allocations point to", NULL,
-	  STAGE_CLASSES, NULL, &range_kind_signatures },
+	  STAGE_CLASSES, NULL, &range_kind_signatures,
+	  .example = "summarize signatures\n"
+		     "list signatures" },
 };
 
 const struct set *set_at(size_t number)

@@ -32,6 +32,10 @@ struct set {
 	struct error *(*walk)(struct analysis *analysis,
 			      const struct set_arguments *arguments,
 			      struct members *ret);
+
+	/* For help: commands that run, one a line; more paragraphs, or NULL. */
+	const char *example;
+	const char *description;
 };
 
 /* How many arguments the set takes. */

@@ -6,6 +6,16 @@
 
 #include <string.h>
 
+struct error *signatures_need(struct analysis *analysis,
+			      const struct bitmap *members)
+{
+	enum { ONE_IN = 16 };
+
+	if (bitmap_weight(members) < members->count / ONE_IN)
+		return NULL;
+	return analysis_need(analysis, STAGE_SIGNATURES);
+}
+
 struct error *signatures_count(struct analysis *analysis,
 			       struct tally_table *ret)
 {
@@ -13,9 +23,11 @@ struct error *signatures_count(struct analysis *analysis,
 	const struct allocation_index *index = analysis_index(analysis);
 	const struct bitmap *used = allocation_used(index);
 	struct progress *progress = analysis_progress(analysis);
-	struct error *error = NULL;
+	struct error *error = analysis_need(analysis, STAGE_SIGNATURES);
 	size_t stepped = 0;
 
+	if (error)
+		return error;
 	progress_begin(progress, "counting signatures", used->count);
 	bitmap_for_each(id, used) {
 		uint64_t signature =

@@ -8,8 +8,15 @@
 #include "analyzer/query/tally.h"
 
 /*
+ * Build STAGE_SIGNATURES if those members are so many that it pays to read the
+ * signatures of all.
+ */
+struct error *signatures_need(struct analysis *analysis,
+			      const struct bitmap *members);
+
+/*
  * Count the used allocations and their bytes by signature into ret, which is
- * initialised. Needs STAGE_CLASSES.
+ * initialised.
  */
 struct error *signatures_count(struct analysis *analysis,
 			       struct tally_table *ret);

@@ -60,7 +60,8 @@ struct error *tally_add(struct tally_table *table, struct tally tally)
 			return error;
 	}
 	slot = find_slot(table->slots, table->capacity, tally.key);
-	table->count += !slot->count;
+	if (!slot->count)
+		slot->number = (uint32_t)table->count++;
 	slot->key = tally.key;
 	slot->count += tally.count;
 	slot->bytes += tally.bytes;
@@ -95,6 +96,14 @@ int tally_compare_bytes(const void *a, const void *b)
 {
 	const struct tally *left = a, *right = b;
 	int order = compare(right->bytes, left->bytes);
+
+	return order ? order : compare(left->key, right->key);
+}
+
+int tally_compare_owned(const void *a, const void *b)
+{
+	const struct tally *left = a, *right = b;
+	int order = compare(right->owned, left->owned);
 
 	return order ? order : compare(left->key, right->key);
 }

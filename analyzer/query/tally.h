@@ -15,7 +15,8 @@ struct tally {
 	uint64_t key;
 	uint64_t count; /* 0 only if nothing of this key was ever added */
 	uint64_t bytes;
-	uint64_t owned; /* what else is counted with them, of leak roots */
+	uint64_t owned;	 /* what else is counted with them, as what is held */
+	uint32_t number; /* of its key, in the order in which they were added */
 };
 
 struct tally_table {
@@ -39,6 +40,7 @@ struct tally *tally_find(const struct tally_table *table, uint64_t key);
 /* Most first, equal ones by key; by key upwards; by key downwards. */
 int tally_compare_counts(const void *a, const void *b);
 int tally_compare_bytes(const void *a, const void *b);
+int tally_compare_owned(const void *a, const void *b);
 int tally_compare_keys(const void *a, const void *b);
 int tally_compare_keys_down(const void *a, const void *b);
 

@@ -83,6 +83,83 @@ static void test_every_set_is_found_by_its_name(void **state)
 		     "unknown set 'leakrots'; did you mean 'leakroots'?");
 }
 
+static void test_operators_stand_between_terms(void **state)
+{
+	static const char *const words[] = {
+		"used",	    "%LongString", "minus", "big", "or",
+		"incoming", "10",	   "-",	    "and", "leaked",
+	};
+	_cleanup_(set_query_deinit) struct set_query query = { 0 };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		take_word(&query, words[i]);
+	assert_no_error(query_check(&query));
+	assert_int_equal(query.term_count, 4);
+	assert_string_equal(query.set->name, "used");
+	assert_int_equal(query.terms[0].kind.choice, KIND_PATTERN);
+	assert_int_equal(query.terms[1].operator, OPERATOR_MINUS);
+	assert_ptr_equal(query.terms[1].set, &set_named);
+	assert_string_equal(query.terms[1].arguments.name, "big");
+	assert_int_equal(query.terms[1].kind.choice, KIND_ANY);
+	assert_int_equal(query.terms[2].operator, OPERATOR_OR);
+	assert_int_equal(query.terms[2].arguments.values[0], 0x10);
+	assert_int_equal(query.terms[2].kind.choice, KIND_NONE);
+	assert_int_equal(query.terms[3].operator, OPERATOR_AND);
+	assert_ptr_equal(query.terms[3].set, set_find("leaked"));
+}
+
+static void test_behind_an_operator_stands_a_set(void **state)
+{
+	_cleanup_(set_query_deinit) struct set_query query = { 0 };
+	_cleanup_(set_query_deinit) struct set_query places = { 0 };
+
+	take_word(&query, "used");
+	take_word(&query, "minus");
+	assert_error(query_check(&query), ERROR_USAGE,
+		     "a set is missing at the end");
+	take_word(&query, "stacks");
+	assert_error(query_check(&query), ERROR_USAGE,
+		     "'stacks' is no set of allocations: it cannot be combined "
+		     "with one");
+	take_word(&places, "stacks");
+	assert_error(query_take_word(&places, "and"), ERROR_USAGE,
+		     "'stacks' is no set of allocations: it cannot be combined "
+		     "with one");
+}
+
+static void test_mistyped_operator_names_the_nearest(void **state)
+{
+	_cleanup_(set_query_deinit) struct set_query query = { 0 };
+
+	take_word(&query, "used");
+	take_word(&query, "minu");
+	assert_error(query_take_word(&query, "leaked"), ERROR_USAGE,
+		     "unknown word between sets 'minu'; did you mean 'minus'?");
+}
+
+static void test_set_of_ranges_does_not_become_derived(void **state)
+{
+	_cleanup_(set_query_deinit) struct set_query query = { 0 };
+
+	take_word(&query, "stacks");
+	assert_no_error(query_take_operation(&query, "subtract"));
+	assert_int_equal(query.operation, OPERATION_SUBTRACT);
+	assert_error(query_check(&query), ERROR_USAGE,
+		     "'stacks' is no set of allocations: it cannot become "
+		     "'derived'");
+	assert_error(query_take_operation(&query, "add"), ERROR_USAGE,
+		     "'add' is not a set operation: assign or subtract");
+}
+
+/* Each is shown by its help, with something to type. */
+static void test_every_set_has_an_example(void **state)
+{
+	for (size_t i = 0; set_at(i); i++)
+		if (!set_at(i)->example ||
+		    !strstr(set_at(i)->example, set_at(i)->name))
+			fail_msg("'%s' lacks one", set_at(i)->name);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -93,6 +170,11 @@ int main(void)
 		cmocka_unit_test(test_what_is_missing_is_said),
 		cmocka_unit_test(test_sizes_narrow_further_each_time),
 		cmocka_unit_test(test_every_set_is_found_by_its_name),
+		cmocka_unit_test(test_operators_stand_between_terms),
+		cmocka_unit_test(test_behind_an_operator_stands_a_set),
+		cmocka_unit_test(test_mistyped_operator_names_the_nearest),
+		cmocka_unit_test(test_set_of_ranges_does_not_become_derived),
+		cmocka_unit_test(test_every_set_has_an_example),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

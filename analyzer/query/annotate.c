@@ -1,0 +1,326 @@
+#include "analyzer/query/annotate.h"
+
+#include "analyzer/base/list.h"
+#include "analyzer/base/text.h"
+#include "analyzer/query/annotators.h"
+
+#include <string.h>
+
+const char *annotator_name(size_t number)
+{
+	const struct annotator *annotator = annotator_at(number);
+
+	return annotator ? annotator->name : NULL;
+}
+
+const char *annotator_summary(size_t number)
+{
+	const struct annotator *annotator = annotator_at(number);
+
+	return annotator ? annotator->summary : NULL;
+}
+
+void annotation_rules_deinit(struct annotation_rules *rules)
+{
+	for (size_t i = 0; i < rules->count; i++)
+		free(rules->list[i].what);
+	free(rules->list);
+	*rules = (struct annotation_rules){ 0 };
+}
+
+static const char *name_at(const void *data, size_t number)
+{
+	return annotator_name(number);
+}
+
+static struct error *unknown_annotator(const char *word)
+{
+	const char *nearest = nearest_word(word, name_at, NULL);
+	_cleanup_(free) char *known = NULL;
+	struct error *error;
+	size_t size;
+	FILE *out;
+
+	if (nearest)
+		return error_unknown("annotator", word, nearest);
+	out = open_memstream(&known, &size);
+	if (!out)
+		return &error_no_memory;
+	for (size_t i = 0; annotator_name(i); i++)
+		fprintf(out, "%s%s", i ? ", " : "an annotator: *, ",
+			annotator_name(i));
+	if (fclose(out) != 0)
+		return &error_no_memory;
+	error = error_not(word, known);
+	return error;
+}
+
+static struct error *find_annotator(const char *word,
+				    const struct annotator **ret)
+{
+	const struct annotator *annotator;
+
+	*ret = NULL;
+	if (strcmp(word, "*") == 0)
+		return NULL;
+	for (size_t i = 0; (annotator = annotator_at(i)) != NULL; i++) {
+		if (strcasecmp(annotator->name, word) == 0) {
+			*ret = annotator;
+			return NULL;
+		}
+	}
+	return unknown_annotator(word);
+}
+
+/* Take the offset off the end of what, which is modified. */
+static struct error *take_offset(struct annotation_rule *rule)
+{
+	char *at = strrchr(rule->what, '@');
+
+	if (!at)
+		return NULL;
+	*at = '\0';
+	rule->has_offset = true;
+	return parse_address(at + 1, &rule->offset);
+}
+
+static struct error *parse_rule(const char *word, struct annotation_rule *rule)
+{
+	const char *dot = strrchr(word, '.');
+	struct error *error;
+	struct kind kind;
+
+	if (!dot || dot == word)
+		return error_not(word, "an annotation: WHAT.ANNOTATOR or "
+				       "WHAT@OFFSET.ANNOTATOR");
+	rule->what = strndup(word, (size_t)(dot - word));
+	if (!rule->what)
+		return &error_no_memory;
+	error = take_offset(rule);
+	if (!error)
+		error = find_annotator(dot + 1, &rule->annotator);
+	if (error)
+		return error;
+	if (strcmp(rule->what, "*") == 0)
+		*rule->what = '\0';
+	return kind_parse(rule->what, &kind);
+}
+
+struct error *annotation_rules_take(struct annotation_rules *rules,
+				    const char *word)
+{
+	struct annotation_rule rule = { 0 };
+	struct error *error = parse_rule(word, &rule);
+
+	if (!error && !LIST_GROW(rules->list, rules->count))
+		error = &error_no_memory;
+	if (error) {
+		free(rule.what);
+		return error;
+	}
+	rules->list[rules->count++] = rule;
+	return NULL;
+}
+
+/* Whether a rule is one for an allocation. */
+struct rule_test {
+	struct kind_test kind;
+	bool is_state;
+	uint16_t state; /* in which it must have been come upon */
+	bool applies;	/* to the allocation that is looked at */
+};
+
+static bool find_state(const struct extension_rules *states, const char *name,
+		       struct rule_test *test)
+{
+	for (size_t i = 0; states && i < states->state_count; i++) {
+		if (strcmp(states->state_names[i], name) == 0) {
+			test->is_state = true;
+			test->state = (uint16_t)(i + 1);
+			return true;
+		}
+	}
+	return false;
+}
+
+static struct error *prepare(struct annotating *annotating,
+			     const struct extension_rules *states,
+			     bool allow_missing, size_t number)
+{
+	const struct annotation_rule *rule = &annotating->rules->list[number];
+	struct rule_test *test = &annotating->tests[number];
+	struct kind kind;
+	struct error *error;
+
+	if (find_state(states, rule->what, test))
+		return NULL;
+	error = kind_parse(rule->what, &kind);
+	if (!error)
+		error = kind_test_init(&test->kind, annotating->analysis, &kind,
+				       allow_missing);
+	return error;
+}
+
+struct error *annotating_init(struct annotating *annotating,
+			      struct analysis *analysis,
+			      const struct annotation_rules *rules,
+			      const struct extension_rules *states,
+			      bool allow_missing)
+{
+	struct error *error;
+
+	*annotating = (struct annotating){ .analysis = analysis };
+	if (rules->count == 0)
+		return NULL;
+	error = analysis_need(analysis, STAGE_CLASSES);
+	if (error)
+		return error;
+	annotating->tests = calloc(rules->count, sizeof(*annotating->tests));
+	if (!annotating->tests)
+		return &error_no_memory;
+	annotating->rules = rules;
+	error = writer_init(&annotating->text, NULL);
+	reader_init(&annotating->reader, analysis_image(analysis),
+		    analysis_program(analysis), analysis_index(analysis));
+	annotating->reader.cxx =
+		cxx_find(analysis_image(analysis), analysis_program(analysis));
+	for (size_t i = 0; !error && i < rules->count; i++)
+		error = prepare(annotating, states, allow_missing, i);
+	return error;
+}
+
+void annotating_deinit(struct annotating *annotating)
+{
+	for (size_t i = 0; annotating->tests && i < annotating->rules->count;
+	     i++)
+		kind_test_deinit(&annotating->tests[i].kind);
+	free(annotating->tests);
+	if (annotating->rules)
+		writer_deinit(&annotating->text);
+	*annotating = (struct annotating){ 0 };
+}
+
+/* Find out which rules apply to the allocation; returns whether any does. */
+static struct error *judge(struct annotating *annotating, allocation_id id,
+			   bool *ret_any)
+{
+	const struct members *members = annotating->members;
+
+	*ret_any = false;
+	for (size_t i = 0; i < annotating->rules->count; i++) {
+		struct rule_test *test = &annotating->tests[i];
+		struct error *error = NULL;
+
+		if (test->is_state)
+			test->applies = members && members_state(members, id) ==
+							   test->state;
+		else
+			error = kind_test_judge(&test->kind, id,
+						&test->applies);
+		if (error)
+			return error;
+		*ret_any |= test->applies;
+	}
+	return NULL;
+}
+
+static bool wants(const struct annotating *annotating,
+		  const struct annotator *annotator, uint64_t offset)
+{
+	for (size_t i = 0; i < annotating->rules->count; i++) {
+		const struct annotation_rule *rule =
+			&annotating->rules->list[i];
+
+		if (annotating->tests[i].applies &&
+		    (!rule->annotator || rule->annotator == annotator) &&
+		    (!rule->has_offset || rule->offset == offset))
+			return true;
+	}
+	return false;
+}
+
+struct finding_annotations {
+	struct annotating *annotating;
+	bool (*found)(void *data, const struct annotation *annotation);
+	void *data;
+};
+
+/* Ask the annotators in turn; *ret_size: how much the first that knew told of.
+ */
+static struct error *annotate_place(const struct finding_annotations *finding,
+				    const struct annotated_place *place,
+				    uint64_t offset, uint64_t *ret_size,
+				    bool *ret_more)
+{
+	struct writer *text = &finding->annotating->text;
+	const struct annotator *annotator;
+
+	*ret_size = 0;
+	for (size_t i = 0; !*ret_size && (annotator = annotator_at(i)); i++) {
+		if (!wants(finding->annotating, annotator, offset))
+			continue;
+		text->used = 0;
+		*ret_size = annotator->tell(place, text);
+		if (*ret_size == 0)
+			continue;
+		writer_put(text, '\0');
+		if (text->failed)
+			return &error_no_memory;
+		*ret_more = finding->found(
+			finding->data,
+			&(struct annotation){ offset, offset + *ret_size,
+					      annotator->name, text->buffer });
+	}
+	return NULL;
+}
+
+static struct error *annotate_words(const struct finding_annotations *finding,
+				    allocation_id id)
+{
+	struct annotating *annotating = finding->annotating;
+	struct reader *reader = &annotating->reader;
+	struct annotated_place place = { annotating->analysis, reader };
+	uint64_t start = allocation_start(reader->index, id), known;
+	uint64_t size = allocation_size(reader->index, id);
+	const uint8_t *bytes = reader_bytes(reader, start, &known);
+	struct progress *progress = analysis_progress(annotating->analysis);
+	struct error *error = NULL;
+	bool more = true;
+
+	if (!bytes)
+		return NULL;
+	if (size > known)
+		size = known;
+	for (uint64_t offset = 0; !error && more && size - offset >= 8;) {
+		uint64_t told;
+
+		if (atomic_load_explicit(&progress->interrupted,
+					 memory_order_relaxed))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+		place.address = start + offset;
+		place.count = (size - offset) / 8;
+		if (place.count > STRING_WORDS)
+			place.count = STRING_WORDS;
+		memcpy(place.words, bytes + offset, place.count * 8);
+		error = annotate_place(finding, &place, offset, &told, &more);
+		offset += told ? told : 8;
+	}
+	return error;
+}
+
+struct error *annotate(struct annotating *annotating, allocation_id id,
+		       bool (*found)(void *data,
+				     const struct annotation *annotation),
+		       void *data)
+{
+	struct finding_annotations finding = { annotating, found, data };
+	struct error *error;
+	bool any;
+
+	if (!annotating->rules)
+		return NULL;
+	error = judge(annotating, id, &any);
+	if (error || !any)
+		return error;
+	return annotate_words(&finding, id);
+}

@@ -1,0 +1,586 @@
+#include "analyzer/query/extension.h"
+
+#include "analyzer/query/extension_candidates.h"
+
+/* The two kinds of a rule, and whether anything was found to be of them. */
+struct rule_tests {
+	struct kind_test member, extension;
+	bool member_found, extension_found;
+};
+
+/*
+ * An allocation of which candidates are still to be looked at: the last left of
+ * those on the stack of candidates that no frame above it has.
+ */
+struct pending {
+	allocation_id id;
+	uint32_t left;
+	uint16_t rule; /* that found them */
+	uint16_t state;
+};
+
+struct engine {
+	const struct extension *extension;
+	const struct extension_rules *rules;
+	struct analysis *analysis;
+	struct candidate_source source;
+	struct rule_tests *tests; /* for each rule */
+	struct memory frames, candidates;
+	size_t frame_count, candidate_count;
+	/* Found so far; until the end, free ones are in the set, too. */
+	struct members members;
+	struct bitmap free_ones; /* which are never new */
+	size_t stepped;
+	uint64_t work_stepped;
+};
+
+static void engine_deinit(struct engine *engine)
+{
+	for (size_t i = 0; engine->tests && i < engine->rules->count; i++) {
+		kind_test_deinit(&engine->tests[i].member);
+		kind_test_deinit(&engine->tests[i].extension);
+	}
+	free(engine->tests);
+	memory_release(&engine->frames);
+	memory_release(&engine->candidates);
+	members_deinit(&engine->members);
+	bitmap_deinit(&engine->free_ones);
+}
+DEFINE_DEINIT(engine_deinit, struct engine)
+
+static struct error *prepare_tests(struct engine *engine)
+{
+	struct error *error = NULL;
+
+	engine->tests = calloc(engine->rules->count, sizeof(*engine->tests));
+	if (!engine->tests)
+		return &error_no_memory;
+	for (size_t i = 0; !error && i < engine->rules->count; i++) {
+		const struct extension_rule *rule = &engine->rules->list[i];
+		struct rule_tests *tests = &engine->tests[i];
+
+		error = kind_test_prepare(&tests->member, engine->analysis,
+					  &rule->member);
+		if (!error)
+			error = kind_test_prepare(&tests->extension,
+						  engine->analysis,
+						  &rule->extension);
+	}
+	return error;
+}
+
+/* None is visited yet. What is free is not new, and one look tells both. */
+static struct error *init_members(struct engine *engine, size_t count)
+{
+	struct error *error = members_init(&engine->members, count,
+					   analysis_account(engine->analysis));
+
+	if (!error)
+		bitmap_copy(&engine->members.set, &engine->free_ones);
+	return error;
+}
+
+static struct error *find_free(struct engine *engine, size_t count)
+{
+	struct error *error = bitmap_init(&engine->free_ones, count,
+					  analysis_account(engine->analysis));
+
+	if (error)
+		return error;
+	bitmap_fill(&engine->free_ones);
+	bitmap_minus(&engine->free_ones,
+		     allocation_used(analysis_index(engine->analysis)));
+	return NULL;
+}
+
+static struct error *engine_init(struct engine *engine,
+				 const struct extension *extension,
+				 size_t count)
+{
+	struct analysis *analysis = extension->choice->analysis;
+	struct memory_account *account = analysis_account(analysis);
+	struct error *error;
+
+	*engine = (struct engine){
+		.extension = extension,
+		.rules = extension->rules,
+		.analysis = analysis,
+		.frames.account = account,
+		.candidates.account = account,
+	};
+	error = find_free(engine, count);
+	if (!error)
+		error = init_members(engine, count);
+	if (!error)
+		error = candidate_source_init(
+			&engine->source, extension->choice, extension->rules);
+	if (!error)
+		error = prepare_tests(engine);
+	/* Comments also tell of what was visited before. */
+	engine->source.unwanted =
+		extension->comment ? &engine->free_ones : &engine->members.set;
+	return error;
+}
+
+static struct pending *top_frame(const struct engine *engine)
+{
+	return (struct pending *)engine->frames.bytes + engine->frame_count - 1;
+}
+
+/* Leave those behind first that are of the rule's kind. */
+static struct error *narrow_candidates(struct engine *engine,
+				       struct rule_tests *tests, size_t first)
+{
+	allocation_id *ids = engine->candidates.bytes;
+	size_t left = first;
+	bool taken;
+
+	if (tests->extension.kind.choice == KIND_ANY)
+		return NULL;
+	for (size_t i = first; i < engine->candidate_count; i++) {
+		struct error *error =
+			kind_test_judge(&tests->extension, ids[i], &taken);
+
+		if (error)
+			return error;
+		if (taken)
+			ids[left++] = ids[i];
+	}
+	tests->extension_found |= left > first;
+	engine->candidate_count = left;
+	return NULL;
+}
+
+/* Whether the rule is one for the frame's allocation. */
+static struct error *applies(struct engine *engine, const struct pending *frame,
+			     size_t number, bool *ret)
+{
+	struct rule_tests *tests = &engine->tests[number];
+	struct error *error;
+
+	*ret = false;
+	if (engine->rules->list[number].state != frame->state)
+		return NULL;
+	if (tests->member.kind.choice == KIND_ANY) {
+		*ret = true;
+		return NULL;
+	}
+	error = kind_test_judge(&tests->member, frame->id, ret);
+	if (!error)
+		tests->member_found |= *ret;
+	return error;
+}
+
+/*
+ * Find the candidates of the first rule from the frame's on that has any. None
+ * are left if all rules are done.
+ */
+static struct error *find_candidates(struct engine *engine,
+				     struct pending *frame)
+{
+	const struct extension_rules *rules = engine->rules;
+	size_t first = engine->candidate_count;
+
+	for (; frame->rule < rules->count; frame->rule++) {
+		struct error *error;
+		bool taken;
+
+		error = applies(engine, frame, frame->rule, &taken);
+		if (!error && taken)
+			error = candidates_find(&engine->source,
+						&rules->list[frame->rule],
+						frame->id, &engine->candidates,
+						&engine->candidate_count);
+		if (!error && engine->candidate_count > first)
+			error = narrow_candidates(
+				engine, &engine->tests[frame->rule], first);
+		if (error)
+			return error;
+		frame->left = (uint32_t)(engine->candidate_count - first);
+		if (frame->left)
+			return NULL;
+	}
+	return NULL;
+}
+
+/* Make it a member, and its candidates the next to be looked at. */
+static struct error *visit(struct engine *engine, allocation_id id,
+			   uint16_t state)
+{
+	struct pending frame = { .id = id, .state = state };
+	struct error *error = members_append(&engine->members, id);
+
+	if (!error && engine->extension->note_states && state != BASE_STATE)
+		error = members_set_state(&engine->members, id, state);
+	if (!error)
+		error = find_candidates(engine, &frame);
+	if (error || frame.left == 0)
+		return error;
+	error = memory_reserve(&engine->frames,
+			       (engine->frame_count + 1) * sizeof(frame));
+	if (error)
+		return error;
+	engine->frame_count++;
+	*top_frame(engine) = frame;
+	return NULL;
+}
+
+static struct error *comment(struct engine *engine,
+			     struct member_comment comment)
+{
+	if (!engine->extension->comment)
+		return NULL;
+	return members_comment(&engine->members, comment);
+}
+
+/* Take the next candidate off the stacks, and the frame if it was the last. */
+static struct error *take_candidate(struct engine *engine,
+				    struct pending *ret_frame,
+				    allocation_id *ret)
+{
+	const allocation_id *ids = engine->candidates.bytes;
+	struct pending *frame = top_frame(engine);
+	struct error *error;
+
+	*ret = ids[--engine->candidate_count];
+	frame->left--;
+	*ret_frame = *frame;
+	if (frame->left > 0)
+		return NULL;
+	frame->rule++;
+	error = find_candidates(engine, frame);
+	if (!error && frame->left == 0)
+		engine->frame_count--;
+	return error;
+}
+
+static struct error *step(struct engine *engine)
+{
+	const struct extension_rule *rule;
+	struct pending frame;
+	allocation_id id;
+	struct error *error = take_candidate(engine, &frame, &id);
+	bool visited;
+
+	if (error)
+		return error;
+	rule = &engine->rules->list[frame.rule];
+	visited = bitmap_get(&engine->members.set, id);
+	error = comment(engine,
+			(struct member_comment){
+				.state = extension_state_name(engine->rules,
+							      rule->next_state),
+				.kind = rule->arrow == ARROW_FROM
+						? COMMENT_REFERENCED
+						: COMMENT_REFERENCES,
+				.from = frame.id,
+				.to = id,
+				.was_visited = visited });
+	if (error || visited)
+		return error;
+	return visit(engine, id, rule->next_state);
+}
+
+/* Every so often, show how far it is, and look whether it is still wanted. */
+static struct error *look_up(struct engine *engine, size_t members)
+{
+	enum { BETWEEN_STEPS = 1 << 16 };
+	struct progress *progress = analysis_progress(engine->analysis);
+
+	if (members - engine->stepped < BETWEEN_STEPS &&
+	    engine->source.work - engine->work_stepped < BETWEEN_STEPS)
+		return NULL;
+	if (!progress_step(progress, members - engine->stepped))
+		return error_create(ERROR_INTERRUPTED, "interrupted");
+	engine->stepped = members;
+	engine->work_stepped = engine->source.work;
+	return NULL;
+}
+
+static struct error *extend_member(struct engine *engine, allocation_id id)
+{
+	struct error *error;
+
+	if (bitmap_get(&engine->members.set, id) &&
+	    !bitmap_get(&engine->free_ones, id))
+		return comment(engine, (struct member_comment){
+					       .kind = COMMENT_BASE_VISITED,
+					       .from = NO_ALLOCATION,
+					       .to = id });
+	error = visit(engine, id, BASE_STATE);
+	while (!error && engine->frame_count > 0) {
+		error = step(engine);
+		if (!error)
+			error = look_up(engine, engine->members.order_count);
+	}
+	return error ? error : look_up(engine, engine->members.order_count);
+}
+
+static bool needs_no_order(const struct engine *engine)
+{
+	const struct extension *extension = engine->extension;
+
+	return extension->any_order && !extension->comment &&
+	       !extension->note_states && engine->rules->state_count == 0;
+}
+
+/*
+ * Allocations on their way from being found to being extended: where their
+ * edges are, then the edges, are fetched while others are on theirs. What was
+ * found waits on the stack of candidates, and is a member already.
+ */
+enum { IN_FLIGHT = 16 };
+
+struct flight {
+	allocation_id ids[IN_FLIGHT];
+	size_t head, count;
+	size_t landed;
+};
+
+static void fetch(const struct engine *engine, allocation_id id,
+		  void (*fetch_part)(const struct graph *graph,
+				     allocation_id id))
+{
+	if (id == NO_ALLOCATION)
+		return;
+	if (engine->source.outgoing)
+		fetch_part(engine->source.outgoing, id);
+	if (engine->source.incoming)
+		fetch_part(engine->source.incoming, id);
+}
+
+/* All that its rules bring in and that is new becomes a member, and waits. */
+static struct error *extend_by_all(struct engine *engine, allocation_id id)
+{
+	struct pending frame = { .id = id };
+	struct error *error = NULL;
+
+	for (; !error && frame.rule < engine->rules->count; frame.rule++) {
+		size_t first = engine->candidate_count;
+		const allocation_id *ids;
+
+		error = find_candidates(engine, &frame);
+		ids = engine->candidates.bytes;
+		for (size_t i = first; i < engine->candidate_count; i++)
+			bitmap_set(&engine->members.set, ids[i]);
+	}
+	return error;
+}
+
+/* Let one more take off; the one that lands is extended. */
+static struct error *fly(struct engine *engine, struct flight *flight,
+			 allocation_id id)
+{
+	size_t middle = (flight->head + IN_FLIGHT / 2) % IN_FLIGHT;
+	allocation_id landing = flight->ids[flight->head];
+
+	flight->ids[flight->head] = id;
+	flight->head = (flight->head + 1) % IN_FLIGHT;
+	fetch(engine, id, graph_fetch_offset);
+	fetch(engine, flight->ids[middle], graph_fetch_row);
+	flight->count += (id != NO_ALLOCATION) - (landing != NO_ALLOCATION);
+	if (landing == NO_ALLOCATION)
+		return NULL;
+	flight->landed++;
+	return extend_by_all(engine, landing);
+}
+
+/* Until no more than keep are on their way, and none waits. */
+static struct error *fly_all(struct engine *engine, struct flight *flight,
+			     size_t keep)
+{
+	struct error *error = NULL;
+
+	while (!error &&
+	       (engine->candidate_count > 0 || flight->count > keep)) {
+		const allocation_id *ids = engine->candidates.bytes;
+
+		error = fly(engine, flight,
+			    engine->candidate_count > 0
+				    ? ids[--engine->candidate_count]
+				    : NO_ALLOCATION);
+		if (!error)
+			error = look_up(engine, flight->landed);
+	}
+	return error;
+}
+
+/* The same set as by extending one member after the other. */
+static struct error *close_all(struct engine *engine, const struct bitmap *base)
+{
+	struct flight flight = { .head = 0 };
+
+	for (size_t i = 0; i < IN_FLIGHT; i++)
+		flight.ids[i] = NO_ALLOCATION;
+	bitmap_or(&engine->members.set, base);
+	bitmap_for_each(id, base) {
+		struct error *error = fly(engine, &flight, (allocation_id)id);
+
+		if (!error)
+			error = fly_all(engine, &flight, IN_FLIGHT);
+		if (error)
+			return error;
+	}
+	return fly_all(engine, &flight, 0);
+}
+
+static struct error *extend_all(struct engine *engine,
+				const struct members *base)
+{
+	const allocation_id *order = base->order.bytes;
+	struct error *error = NULL;
+
+	progress_begin(analysis_progress(engine->analysis), "extending the set",
+		       base->set.count);
+	if (needs_no_order(engine))
+		return close_all(engine, &base->set);
+	for (size_t i = 0; !error && base->is_ordered && i < base->order_count;
+	     i++)
+		if (bitmap_get(&base->set, order[i]))
+			error = extend_member(engine, order[i]);
+	if (error || base->is_ordered)
+		return error;
+	bitmap_for_each(id, &base->set) {
+		error = extend_member(engine, (allocation_id)id);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+static struct error *start_again(struct engine *engine)
+{
+	size_t count = engine->members.set.count;
+
+	members_deinit(&engine->members);
+	engine->stepped = 0;
+	engine->candidate_count = 0;
+	return init_members(engine, count);
+}
+
+/* Of free ones, only those of the base set are members. */
+static void settle_members(struct engine *engine, const struct members *base)
+{
+	bitmap_minus(&engine->members.set, &engine->free_ones);
+	bitmap_and(&engine->free_ones, &base->set);
+	bitmap_or(&engine->members.set, &engine->free_ones);
+}
+
+static struct error *check_test(struct kind_test *test, bool allow_missing,
+				bool *found, bool *again)
+{
+	struct error *error;
+
+	if (*found)
+		return NULL;
+	*found = true;
+	error = kind_test_check(test, allow_missing);
+	*again |= !error && test->identity;
+	return error;
+}
+
+/*
+ * Kinds that nothing was found to be of may be mistyped. Sets *ret_again if one
+ * turned out to be another kind than it was taken for.
+ */
+static struct error *check_tests(struct engine *engine, bool *ret_again)
+{
+	bool allow_missing = engine->extension->allow_missing;
+	struct error *error = NULL;
+
+	*ret_again = false;
+	for (size_t i = 0; !error && i < engine->rules->count; i++) {
+		struct rule_tests *tests = &engine->tests[i];
+
+		error = check_test(&tests->member, allow_missing,
+				   &tests->member_found, ret_again);
+		if (!error)
+			error = check_test(&tests->extension, allow_missing,
+					   &tests->extension_found, ret_again);
+	}
+	return error;
+}
+
+/* Whether a member is of a class of that name. */
+static struct error *has_class(struct engine *engine, const char *name,
+			       bool *ret)
+{
+	_cleanup_(class_filter_deinit) struct class_filter filter = { 0 };
+	struct error *error = analysis_need(engine->analysis, STAGE_CLASSES);
+
+	*ret = false;
+	if (!error)
+		error = class_filter_init(&filter, engine->analysis, name);
+	if (error)
+		return error;
+	bitmap_for_each(id, &engine->members.set) {
+		uint64_t signature =
+			analysis_signature(engine->analysis, (allocation_id)id);
+
+		if (signature)
+			error = class_filter_judge(&filter, signature, ret);
+		if (error || *ret)
+			return error;
+	}
+	return NULL;
+}
+
+static bool has_rules(const struct extension_rules *rules, uint16_t state)
+{
+	for (size_t i = 0; i < rules->count; i++)
+		if (rules->list[i].state == state)
+			return true;
+	return false;
+}
+
+/* Say so where a state's rules could be meant to be those of a class. */
+static struct error *note_states(struct engine *engine)
+{
+	struct error *error = NULL;
+
+	for (size_t i = 0; !error && i < engine->rules->state_count; i++) {
+		const char *name = engine->rules->state_names[i];
+		bool is_class = false;
+
+		if (has_rules(engine->rules, (uint16_t)(i + 1)))
+			error = has_class(engine, name, &is_class);
+		if (!error && is_class)
+			error = members_comment(
+				&engine->members,
+				(struct member_comment){ .state = name,
+							 .kind = COMMENT_STATE,
+							 .from = NO_ALLOCATION,
+							 .to = NO_ALLOCATION });
+	}
+	return error;
+}
+
+struct error *extension_apply(const struct extension *extension,
+			      struct members *members)
+{
+	_cleanup_(engine_deinit) struct engine engine = { 0 };
+	size_t count = members->set.count;
+	struct error *error = engine_init(&engine, extension, count);
+	struct members extended;
+	bool again = true;
+
+	while (!error && again) {
+		error = extend_all(&engine, members);
+		if (!error)
+			error = check_tests(&engine, &again);
+		if (!error && again)
+			error = start_again(&engine);
+	}
+	if (error)
+		return error;
+	settle_members(&engine, members);
+	error = note_states(&engine);
+	if (!error)
+		error = members_add_comments(&engine.members, members);
+	if (error)
+		return error;
+	extended = engine.members;
+	engine.members = *members;
+	*members = extended;
+	return NULL;
+}

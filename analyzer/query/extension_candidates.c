@@ -1,0 +1,305 @@
+#include "analyzer/query/extension_candidates.h"
+
+#include "analyzer/query/word_scan.h"
+
+#include <stdlib.h>
+
+struct error *candidate_source_init(struct candidate_source *source,
+				    struct reference_choice *choice,
+				    const struct extension_rules *rules)
+{
+	struct analysis *analysis = choice->analysis;
+	struct error *error = NULL;
+
+	*source = (struct candidate_source){
+		.analysis = analysis,
+		.choice = choice,
+		.bounds = allocation_bounds(analysis_index(analysis)),
+	};
+	for (size_t i = 0; !error && i < rules->count; i++) {
+		enum arrow arrow = rules->list[i].arrow;
+
+		if (arrow == ARROW_FROM)
+			error = reference_choice_incoming(choice,
+							  &source->incoming);
+		else
+			error = reference_choice_outgoing(choice,
+							  &source->outgoing);
+		if (!error && arrow == ARROW_TO_LEAKED)
+			error = analysis_need(analysis, STAGE_REACHABILITY);
+		if (!error && arrow == ARROW_TO_LEAKED)
+			source->leaked = analysis_leaked(analysis);
+	}
+	return error;
+}
+
+/* One search: the rule, the allocation, and where what is found goes. */
+struct search {
+	struct candidate_source *source;
+	const struct extension_rule *rule;
+	allocation_id from;
+	struct memory *ids;
+	size_t *count;
+};
+
+/* The word at that offset of an allocation, if it is within it. */
+static bool read_word(const struct search *search, allocation_id id,
+		      uint64_t offset, uint64_t *ret)
+{
+	const struct analysis *analysis = search->source->analysis;
+	const struct allocation_index *index = analysis_index(analysis);
+	uint64_t size = allocation_size(index, id);
+
+	if (size < sizeof(*ret) || offset > size - sizeof(*ret))
+		return false;
+	return image_read_u64(analysis_image(analysis),
+			      allocation_start(index, id) + offset, ret);
+}
+
+static bool is_wanted(const struct search *search, allocation_id id)
+{
+	const struct candidate_source *source = search->source;
+
+	if (bitmap_get(source->unwanted, id))
+		return false;
+	return search->rule->arrow != ARROW_TO_LEAKED ||
+	       bitmap_get(source->leaked, id);
+}
+
+static struct error *add(const struct search *search, allocation_id id)
+{
+	size_t size = (*search->count + 1) * sizeof(id);
+
+	if (size > search->ids->size) {
+		struct error *error = memory_reserve(search->ids, size);
+
+		if (error)
+			return error;
+	}
+	((allocation_id *)search->ids->bytes)[(*search->count)++] = id;
+	return NULL;
+}
+
+/* Whether the word of source leads to where the rule wants it to in target. */
+static bool leads_to(const struct search *search, uint64_t word,
+		     allocation_id target, bool has_offset, uint64_t offset)
+{
+	const struct allocation_index *index =
+		analysis_index(search->source->analysis);
+	uint64_t distance = word - allocation_start(index, target);
+
+	return has_offset ? distance == offset
+			  : distance < allocation_size(index, target);
+}
+
+/* The same, and the reference counts; at is where in source it stands. */
+static bool refers(const struct search *search, allocation_id source,
+		   uint64_t at, uint64_t word, allocation_id target,
+		   bool has_offset, uint64_t offset)
+{
+	return leads_to(search, word, target, has_offset, offset) &&
+	       reference_choice_takes(search->source->choice, source, at,
+				      target);
+}
+
+/* Whether an aligned word of source leads to that offset of target. */
+static bool scan_for(const struct search *search, allocation_id source,
+		     allocation_id target, uint64_t offset)
+{
+	const struct analysis *analysis = search->source->analysis;
+	const struct allocation_index *index = analysis_index(analysis);
+	uint64_t start = allocation_start(index, source), address, word;
+	struct word_scan scan;
+
+	word_scan_init(&scan, analysis_image(analysis), start,
+		       start + allocation_size(index, source));
+	while (word_scan_next(&scan, &address, &word)) {
+		search->source->work++;
+		if (refers(search, source, address - start, word, target, true,
+			   offset))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether the reference is one for the graph, too, which leaves out words that
+ * an allocator forgot in the first words of a block.
+ */
+static bool is_edge(struct edges edges, uint64_t at, allocation_id target)
+{
+	enum { FIRST_WORDS = 4 };
+
+	if (at >= FIRST_WORDS * sizeof(uint64_t))
+		return true;
+	for (size_t i = 0; i < edges.count; i++)
+		if (edges.targets[i] == target)
+			return true;
+	return false;
+}
+
+/* What that word of the allocation refers to. */
+static struct error *follow_word(const struct search *search,
+				 struct edges edges, uint64_t at, uint64_t word)
+{
+	const struct extension_rule *rule = search->rule;
+	const struct allocation_index *index =
+		analysis_index(search->source->analysis);
+	allocation_id target;
+
+	if (!heap_bounds_hold(&search->source->bounds, word))
+		return NULL;
+	target = allocation_find(index, word);
+	if (target == NO_ALLOCATION || target == search->from ||
+	    !is_wanted(search, target) ||
+	    !refers(search, search->from, at, word, target,
+		    rule->has_extension_offset, rule->extension_offset))
+		return NULL;
+	return is_edge(edges, at, target) ? add(search, target) : NULL;
+}
+
+/* `->B@10`: what any word refers to, at the offset. */
+static struct error *follow_words(const struct search *search,
+				  struct edges edges)
+{
+	const struct analysis *analysis = search->source->analysis;
+	const struct allocation_index *index = analysis_index(analysis);
+	uint64_t start = allocation_start(index, search->from), address, word;
+	struct error *error = NULL;
+	struct word_scan scan;
+
+	word_scan_init(&scan, analysis_image(analysis), start,
+		       start + allocation_size(index, search->from));
+	while (!error && word_scan_next(&scan, &address, &word)) {
+		search->source->work++;
+		error = follow_word(search, edges, address - start, word);
+	}
+	return error;
+}
+
+static struct error *find_targets(const struct search *search)
+{
+	const struct extension_rule *rule = search->rule;
+	struct edges edges =
+		graph_outgoing(search->source->outgoing, search->from);
+	struct error *error = NULL;
+	uint64_t word;
+
+	search->source->work += edges.count;
+	if (edges.count == 0)
+		return NULL;
+	if (rule->has_member_offset)
+		return read_word(search, search->from, rule->member_offset,
+				 &word)
+			       ? follow_word(search, edges, rule->member_offset,
+					     word)
+			       : NULL;
+	if (rule->has_extension_offset)
+		return follow_words(search, edges);
+	for (size_t i = 0; !error && i < edges.count; i++)
+		if (is_wanted(search, edges.targets[i]))
+			error = add(search, edges.targets[i]);
+	return error;
+}
+
+/* Whether it refers to the allocation as the rule's offsets want it. */
+static bool is_referrer(const struct search *search, allocation_id id)
+{
+	const struct extension_rule *rule = search->rule;
+	uint64_t word;
+
+	if (rule->has_extension_offset)
+		return read_word(search, id, rule->extension_offset, &word) &&
+		       refers(search, id, rule->extension_offset, word,
+			      search->from, rule->has_member_offset,
+			      rule->member_offset);
+	if (rule->has_member_offset)
+		return scan_for(search, id, search->from, rule->member_offset);
+	return true;
+}
+
+/* Those that refer to it may be many, and large. */
+static struct error *check_interrupt(const struct search *search)
+{
+	struct progress *progress = analysis_progress(search->source->analysis);
+
+	if (atomic_load_explicit(&progress->interrupted, memory_order_relaxed))
+		return error_create(ERROR_INTERRUPTED, "interrupted");
+	return NULL;
+}
+
+static struct error *find_referrers(const struct search *search)
+{
+	struct edges edges =
+		graph_outgoing(search->source->incoming, search->from);
+	struct error *error = NULL;
+
+	search->source->work += edges.count;
+	for (size_t i = 0; !error && i < edges.count; i++) {
+		if (!is_wanted(search, edges.targets[i]))
+			continue;
+		if (is_referrer(search, edges.targets[i]))
+			error = add(search, edges.targets[i]);
+		if (!error)
+			error = check_interrupt(search);
+	}
+	return error;
+}
+
+static int compare_down(const void *a, const void *b)
+{
+	allocation_id left = *(const allocation_id *)a;
+	allocation_id right = *(const allocation_id *)b;
+
+	return (left < right) - (left > right);
+}
+
+/* Few are sorted where they are. */
+static void sort_down(allocation_id *ids, size_t count)
+{
+	enum { FEW = 16 };
+
+	if (count > FEW) {
+		qsort(ids, count, sizeof(*ids), compare_down);
+		return;
+	}
+	for (size_t i = 1; i < count; i++) {
+		allocation_id id = ids[i];
+		size_t place = i;
+
+		for (; place > 0 && ids[place - 1] < id; place--)
+			ids[place] = ids[place - 1];
+		ids[place] = id;
+	}
+}
+
+/* Sort those from first on, and leave each of them only once. */
+static void put_in_order(allocation_id *ids, size_t first, size_t *count)
+{
+	size_t left = first;
+
+	if (*count - first < 2)
+		return;
+	sort_down(ids + first, *count - first);
+	for (size_t i = first; i < *count; i++)
+		if (left == first || ids[left - 1] != ids[i])
+			ids[left++] = ids[i];
+	*count = left;
+}
+
+struct error *candidates_find(struct candidate_source *source,
+			      const struct extension_rule *rule,
+			      allocation_id from, struct memory *ids,
+			      size_t *count)
+{
+	const struct search search = { source, rule, from, ids, count };
+	size_t first = *count;
+	struct error *error = rule->arrow == ARROW_FROM
+				      ? find_referrers(&search)
+				      : find_targets(&search);
+
+	if (error)
+		return error;
+	put_in_order(ids->bytes, first, count);
+	return NULL;
+}

@@ -1,0 +1,37 @@
+/*
+ * What a rule of an extension could bring in from one allocation: what it
+ * refers to, or what refers to it, with the right words in the right places.
+ */
+#ifndef ANALYZER_QUERY_EXTENSION_CANDIDATES_H
+#define ANALYZER_QUERY_EXTENSION_CANDIDATES_H
+
+#include "analyzer/query/extension_rules.h"
+#include "analyzer/query/reference_choice.h"
+
+/* Where candidates come from. */
+struct candidate_source {
+	struct analysis *analysis;
+	struct reference_choice *choice;
+	const struct graph *outgoing, *incoming; /* NULL: no rule needs it */
+	const struct bitmap *leaked;		 /* NULL: the same */
+	struct heap_bounds bounds;
+	const struct bitmap *unwanted; /* never candidates; borrowed */
+	uint64_t work;		       /* words and edges looked at so far */
+};
+
+/* Build what the rules need. */
+struct error *candidate_source_init(struct candidate_source *source,
+				    struct reference_choice *choice,
+				    const struct extension_rules *rules);
+
+/*
+ * Put behind the first *count of ids those that the arrow and the offsets lead
+ * to from that allocation, each once, the last address first. Their kind is not
+ * looked at.
+ */
+struct error *candidates_find(struct candidate_source *source,
+			      const struct extension_rule *rule,
+			      allocation_id from, struct memory *ids,
+			      size_t *count);
+
+#endif

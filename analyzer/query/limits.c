@@ -1,0 +1,221 @@
+#include "analyzer/query/limits.h"
+
+#include "analyzer/base/list.h"
+#include "analyzer/base/text.h"
+
+#include <string.h>
+
+void reference_limits_deinit(struct reference_limits *limits)
+{
+	for (size_t i = 0; i < limits->count; i++)
+		free(limits->list[i].kind_word);
+	free(limits->list);
+	*limits = (struct reference_limits){ 0 };
+}
+
+static struct error *parse(struct reference_limit *limit, const char *word)
+{
+	const char *equals = strrchr(word, '=');
+	struct error *error = NULL;
+
+	limit->kind_word = strndup(word, equals ? (size_t)(equals - word) : 0);
+	if (!limit->kind_word)
+		return &error_no_memory;
+	if (equals == word)
+		return error_create(ERROR_USAGE,
+				    "a signature is missing in front of '='");
+	error = kind_parse(limit->kind_word, &limit->kind);
+	if (error)
+		return error;
+	return parse_count(equals ? equals + 1 : word, &limit->count);
+}
+
+struct error *reference_limits_take(struct reference_limits *limits,
+				    enum counted counted, bool is_maximum,
+				    const char *word)
+{
+	struct reference_limit limit = { .counted = counted,
+					 .is_maximum = is_maximum };
+	struct error *error = parse(&limit, word);
+
+	if (!error && !LIST_GROW(limits->list, limits->count))
+		error = &error_no_memory;
+	if (error) {
+		free(limit.kind_word);
+		return error;
+	}
+	limits->list[limits->count++] = limit;
+	return NULL;
+}
+
+/* One limit at work. */
+struct counting {
+	const struct reference_limit *limit;
+	const struct graph *graph;
+	const struct bitmap *used;
+	struct kind_test test;
+	struct memory seen; /* uint32_t by allocation: by whom it was counted */
+	uint32_t turn;	    /* who counts now; 0: nobody yet */
+	bool found;	    /* one of the kind */
+};
+
+static void counting_deinit(struct counting *counting)
+{
+	kind_test_deinit(&counting->test);
+	memory_release(&counting->seen);
+}
+DEFINE_DEINIT(counting_deinit, struct counting)
+
+/* Whether the allocation is counted, being referred to once more or less. */
+static struct error *judge(struct counting *counting, allocation_id id,
+			   bool *ret)
+{
+	bool free_ones = counting->limit->counted == COUNTED_FREE_OUTGOING;
+
+	struct error *error;
+
+	*ret = bitmap_get(counting->used, id) != free_ones;
+	if (!*ret)
+		return NULL;
+	error = kind_test_judge(&counting->test, id, ret);
+	if (!error)
+		counting->found |= *ret;
+	return error;
+}
+
+/* No further than the limit tells anything. */
+static bool is_settled(const struct reference_limit *limit, uint64_t count)
+{
+	return limit->is_maximum ? count > limit->count : count >= limit->count;
+}
+
+/* A repeated one in a row of few is found by looking at those before it. */
+static bool is_repeated(struct counting *counting, struct edges edges,
+			size_t number)
+{
+	enum { FEW = 16 };
+	allocation_id id = edges.targets[number];
+	uint32_t *seen = counting->seen.bytes;
+
+	if (edges.count > FEW) {
+		bool before = seen[id] == counting->turn;
+
+		seen[id] = counting->turn;
+		return before;
+	}
+	for (size_t i = 0; i < number; i++)
+		if (edges.targets[i] == id)
+			return true;
+	return false;
+}
+
+static struct error *is_within(struct counting *counting, allocation_id id,
+			       bool *ret)
+{
+	const struct reference_limit *limit = counting->limit;
+	struct edges edges = graph_outgoing(counting->graph, id);
+	uint64_t count = 0;
+	bool counts;
+
+	counting->turn++;
+	for (size_t i = 0; i < edges.count && !is_settled(limit, count); i++) {
+		struct error *error;
+
+		if (is_repeated(counting, edges, i))
+			continue;
+		error = judge(counting, edges.targets[i], &counts);
+		if (error)
+			return error;
+		count += counts;
+	}
+	*ret = is_settled(limit, count) != limit->is_maximum;
+	return NULL;
+}
+
+static struct error *narrow(struct counting *counting,
+			    struct progress *progress, struct bitmap *members)
+{
+	enum { BETWEEN_STEPS = 1 << 18 };
+	size_t stepped = 0;
+	bool taken;
+
+	progress_begin(progress, "counting references", members->count);
+	bitmap_for_each(id, members) {
+		struct error *error =
+			is_within(counting, (allocation_id)id, &taken);
+
+		if (error)
+			return error;
+		if (!taken)
+			bitmap_clear(members, id);
+		if (id - stepped < BETWEEN_STEPS)
+			continue;
+		if (!progress_step(progress, id - stepped))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+		stepped = id;
+	}
+	return NULL;
+}
+
+/*
+ * If nothing was found to be of the kind, that may be a mistake, or the kind
+ * another one than it was taken for: then all is done again.
+ */
+static struct error *narrow_checked(struct counting *counting,
+				    struct analysis *analysis,
+				    bool allow_missing, struct bitmap *members)
+{
+	_cleanup_(bitmap_deinit) struct bitmap all = { 0 };
+	struct error *error =
+		bitmap_init(&all, members->count, analysis_account(analysis));
+
+	if (error)
+		return error;
+	bitmap_copy(&all, members);
+	error = narrow(counting, analysis_progress(analysis), members);
+	if (error || counting->found)
+		return error;
+	error = kind_test_check(&counting->test, allow_missing);
+	if (error || !counting->test.identity)
+		return error;
+	bitmap_copy(members, &all);
+	return narrow(counting, analysis_progress(analysis), members);
+}
+
+static struct error *apply(const struct reference_limit *limit,
+			   struct reference_choice *choice, bool allow_missing,
+			   struct bitmap *members)
+{
+	struct analysis *analysis = choice->analysis;
+	_cleanup_(counting_deinit) struct counting counting = {
+		.limit = limit,
+		.used = allocation_used(analysis_index(analysis)),
+		.seen.account = analysis_account(analysis),
+	};
+	struct error *error =
+		limit->counted == COUNTED_INCOMING
+			? reference_choice_incoming(choice, &counting.graph)
+			: reference_choice_outgoing(choice, &counting.graph);
+
+	if (!error)
+		error = kind_test_prepare(&counting.test, analysis,
+					  &limit->kind);
+	if (!error)
+		error = memory_resize(&counting.seen,
+				      members->count * sizeof(uint32_t));
+	if (error)
+		return error;
+	return narrow_checked(&counting, analysis, allow_missing, members);
+}
+
+struct error *reference_limits_narrow(const struct reference_limits *limits,
+				      struct reference_choice *choice,
+				      bool allow_missing,
+				      struct bitmap *members)
+{
+	struct error *error = NULL;
+
+	for (size_t i = 0; !error && i < limits->count; i++)
+		error = apply(&limits->list[i], choice, allow_missing, members);
+	return error;
+}

@@ -1,0 +1,359 @@
+#include "analyzer/query/search.h"
+
+#include "analyzer/base/parallel.h"
+
+#include <string.h>
+
+enum { TURN = 4 << 20 };
+
+/* Where a hit may begin: [start, end), in one region. */
+struct turn {
+	uint64_t start, end;
+	uint64_t known;	       /* the end of the region */
+	const uint8_t *bytes;  /* from start to known */
+	uint64_t count, first; /* of its hits, and where they go */
+};
+
+struct searcher {
+	const struct image *image;
+	const struct search *search;
+	struct progress *progress;
+	struct memory turns; /* struct turn */
+	size_t turn_count;
+	uint64_t *addresses; /* of the hits that are kept; NULL: just count */
+	size_t kept;
+};
+
+/* What a turn's hits are put into. */
+struct sink {
+	const struct searcher *searcher;
+	uint64_t count;
+	size_t next;
+};
+
+static inline void add_hit(struct sink *sink, uint64_t address)
+{
+	const struct search *search = sink->searcher->search;
+
+	if (search->skips && search->skips(search->data, address))
+		return;
+	sink->count++;
+	if (sink->searcher->addresses && sink->next < sink->searcher->kept)
+		sink->searcher->addresses[sink->next++] = address;
+}
+
+/* How many bytes hits of that size may take that begin in the turn. */
+static uint64_t reach(const struct turn *turn, uint64_t size)
+{
+	uint64_t known = turn->known - turn->start;
+	uint64_t wanted = turn->end - turn->start + size - 1;
+
+	return known < wanted ? known : wanted;
+}
+
+static void scan_words(const struct turn *turn, struct sink *sink)
+{
+	const struct search *search = sink->searcher->search;
+	uint64_t first = search->first, span = search->span, word;
+	uint64_t size = reach(turn, sizeof(word));
+
+	for (uint64_t i = -turn->start % 8; i + 8 <= size; i += 8) {
+		memcpy(&word, turn->bytes + i, sizeof(word));
+		if (word - first < span)
+			add_hit(sink, turn->start + i);
+	}
+}
+
+static void scan_words_32(const struct turn *turn, struct sink *sink)
+{
+	const struct search *search = sink->searcher->search;
+	uint32_t word;
+	uint64_t size = reach(turn, sizeof(word));
+
+	for (uint64_t i = -turn->start % 4; i + 4 <= size; i += 4) {
+		memcpy(&word, turn->bytes + i, sizeof(word));
+		if (word - search->first < search->span)
+			add_hit(sink, turn->start + i);
+	}
+}
+
+static inline bool leads_to(const uint8_t *bytes, uint64_t address,
+			    uint64_t wanted)
+{
+	int32_t distance;
+
+	memcpy(&distance, bytes, sizeof(distance));
+	return address + sizeof(distance) + (uint64_t)(int64_t)distance ==
+	       wanted;
+}
+
+static void scan_relative(const struct turn *turn, struct sink *sink)
+{
+	uint64_t wanted = sink->searcher->search->first;
+	uint64_t size = reach(turn, sizeof(int32_t));
+
+	for (uint64_t i = 0; i + 4 <= size; i++)
+		if (leads_to(turn->bytes + i, turn->start + i, wanted))
+			add_hit(sink, turn->start + i);
+}
+
+static void scan_bytes(const struct turn *turn, struct sink *sink)
+{
+	const struct search *search = sink->searcher->search;
+	const uint8_t *at = turn->bytes;
+	const uint8_t *end = at + reach(turn, search->size);
+
+	for (;;) {
+		at = memmem(at, (size_t)(end - at), search->bytes,
+			    search->size);
+		if (!at)
+			return;
+		add_hit(sink, turn->start + (uint64_t)(at - turn->bytes));
+		at++;
+	}
+}
+
+/* The bytes of a hit. */
+static uint64_t hit_size(const struct search *search)
+{
+	switch (search->kind) {
+	case SEARCH_WORDS:
+		return 8;
+	case SEARCH_BYTES:
+		return search->size;
+	default:
+		return 4;
+	}
+}
+
+static bool is_hit(const struct search *search, const uint8_t *bytes,
+		   uint64_t address)
+{
+	if (search->kind == SEARCH_RELATIVE)
+		return leads_to(bytes, address, search->first);
+	return memcmp(bytes, search->bytes, search->size) == 0;
+}
+
+/* What is not aligned may begin in one region and end in the next. */
+static struct error *scan_seam(const struct turn *turn, struct sink *sink)
+{
+	const struct search *search = sink->searcher->search;
+	uint64_t size = hit_size(search), start = turn->start;
+	_cleanup_(free) uint8_t *bytes = NULL;
+
+	if (turn->end != turn->known || size == 1 ||
+	    !image_find(sink->searcher->image, turn->known))
+		return NULL;
+	bytes = malloc(size);
+	if (!bytes)
+		return &error_no_memory;
+	if (turn->known - start > size - 1)
+		start = turn->known - (size - 1);
+	for (; start < turn->known; start++)
+		if (image_read(sink->searcher->image, start, bytes, size) &&
+		    is_hit(search, bytes, start))
+			add_hit(sink, start);
+	return NULL;
+}
+
+static struct error *scan_turn(const struct turn *turn, struct sink *sink)
+{
+	switch (sink->searcher->search->kind) {
+	case SEARCH_WORDS:
+		scan_words(turn, sink);
+		return NULL;
+	case SEARCH_WORDS_32:
+		scan_words_32(turn, sink);
+		return NULL;
+	case SEARCH_RELATIVE:
+		scan_relative(turn, sink);
+		break;
+	case SEARCH_BYTES:
+		scan_bytes(turn, sink);
+		break;
+	}
+	return scan_seam(turn, sink);
+}
+
+static struct error *count_turn(void *data, size_t number, unsigned int thread)
+{
+	struct searcher *searcher = data;
+	struct turn *turn = (struct turn *)searcher->turns.bytes + number;
+	struct sink sink = { .searcher = searcher };
+	struct error *error = scan_turn(turn, &sink);
+
+	if (error)
+		return error;
+	turn->count = sink.count;
+	if (!progress_step(searcher->progress, turn->end - turn->start))
+		return error_create(ERROR_INTERRUPTED, "interrupted");
+	return NULL;
+}
+
+static struct error *keep_turn(void *data, size_t number, unsigned int thread)
+{
+	struct searcher *searcher = data;
+	const struct turn *turn =
+		(const struct turn *)searcher->turns.bytes + number;
+	struct sink sink = { .searcher = searcher,
+			     .next = (size_t)turn->first };
+
+	if (turn->count == 0 || turn->first >= searcher->kept)
+		return NULL;
+	if (!progress_step(searcher->progress, 0))
+		return error_create(ERROR_INTERRUPTED, "interrupted");
+	return scan_turn(turn, &sink);
+}
+
+static struct error *add_turn(struct searcher *searcher, struct turn turn)
+{
+	struct turn *turns;
+	struct error *error = memory_reserve(
+		&searcher->turns, (searcher->turn_count + 1) * sizeof(*turns));
+
+	if (error)
+		return error;
+	turns = searcher->turns.bytes;
+	turns[searcher->turn_count++] = turn;
+	return NULL;
+}
+
+/* Where in the region a hit may begin. */
+static struct turn whole_region(const struct search *search,
+				const struct region *region)
+{
+	struct turn turn = {
+		.start = region->start,
+		.end = region->end,
+		.known = region->end,
+		.bytes = region->bytes,
+	};
+	const uint64_t reach = (UINT64_C(1) << 31) + 4;
+	uint64_t lowest = search->first < reach ? 0 : search->first - reach;
+
+	if (search->kind != SEARCH_RELATIVE)
+		return turn;
+	if (turn.start < lowest)
+		turn.start = lowest;
+	if (UINT64_MAX - search->first > reach &&
+	    turn.end > search->first + reach)
+		turn.end = search->first + reach;
+	return turn;
+}
+
+/*
+ * Cut what is known of the region into turns, holes left out. What is not
+ * aligned may begin in the zeros of a hole.
+ */
+static struct error *cut_region(struct searcher *searcher,
+				const struct region *region)
+{
+	const struct search *search = searcher->search;
+	struct turn whole = whole_region(search, region);
+	uint64_t done = whole.start;
+	uint64_t before =
+		search->kind == SEARCH_BYTES || search->kind == SEARCH_RELATIVE
+			? hit_size(search) - 1
+			: 0;
+
+	while (done < whole.end) {
+		uint64_t data = image_next_data(searcher->image, done);
+		struct turn turn = whole;
+		struct error *error;
+
+		if (data >= whole.end)
+			break;
+		turn.start = data - done > before ? data - before : done;
+		if (whole.end - data > TURN)
+			turn.end = data + TURN;
+		turn.bytes = region->bytes + (turn.start - region->start);
+		error = add_turn(searcher, turn);
+		if (error)
+			return error;
+		searcher->progress->total += turn.end - turn.start;
+		done = turn.end;
+	}
+	return NULL;
+}
+
+static struct error *cut(struct searcher *searcher)
+{
+	struct error *error = NULL;
+
+	for (size_t i = 0; !error && i < image_region_count(searcher->image);
+	     i++) {
+		const struct region *region = image_region(searcher->image, i);
+
+		if (region->bytes)
+			error = cut_region(searcher, region);
+	}
+	return error;
+}
+
+/* Where the hits of each turn go; returns how many there are. */
+static uint64_t place_turns(struct searcher *searcher)
+{
+	struct turn *turns = searcher->turns.bytes;
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < searcher->turn_count; i++) {
+		turns[i].first = count;
+		count += turns[i].count;
+	}
+	return count;
+}
+
+static struct error *keep(struct searcher *searcher, struct hits *hits)
+{
+	struct error *error;
+
+	hits->kept = hits->count < MOST_HITS ? (size_t)hits->count : MOST_HITS;
+	if (hits->kept == 0)
+		return NULL;
+	error = memory_resize(&hits->addresses, hits->kept * sizeof(uint64_t));
+	if (error)
+		return error;
+	searcher->addresses = hits->addresses.bytes;
+	searcher->kept = hits->kept;
+	return parallel_for(searcher->turn_count, parallel_threads(), keep_turn,
+			    searcher);
+}
+
+struct error *search_memory(const struct image *image,
+			    const struct search *search,
+			    struct memory_account *account,
+			    struct progress *progress, struct hits *ret)
+{
+	struct searcher searcher = {
+		.image = image,
+		.search = search,
+		.progress = progress,
+		.turns.account = account,
+	};
+	struct hits hits = { .addresses.account = account,
+			     .size = hit_size(search) };
+	struct error *error;
+
+	progress_begin(progress, "searching memory", 0);
+	error = cut(&searcher);
+	if (!error)
+		error = parallel_for(searcher.turn_count, parallel_threads(),
+				     count_turn, &searcher);
+	if (!error) {
+		hits.count = place_turns(&searcher);
+		error = keep(&searcher, &hits);
+	}
+	memory_release(&searcher.turns);
+	if (error) {
+		hits_deinit(&hits);
+		return error;
+	}
+	*ret = hits;
+	return NULL;
+}
+
+void hits_deinit(struct hits *hits)
+{
+	memory_release(&hits->addresses);
+	*hits = (struct hits){ .size = hits->size };
+}

@@ -1,0 +1,328 @@
+#include "analyzer/query/string_users.h"
+
+#include "analyzer/base/parallel.h"
+#include "analyzer/classify/cxx.h"
+
+#include <string.h>
+
+enum { IDS_PER_TURN = 1 << 14 /* a multiple of 64 */ };
+
+static void start_reading(struct analysis *analysis, unsigned int cxx,
+			  struct reader *ret)
+{
+	reader_init(ret, analysis_image(analysis), analysis_program(analysis),
+		    analysis_index(analysis));
+	ret->cxx = cxx;
+}
+
+/* Call found for the strings in the allocation, until it returns false. */
+static void visit_strings(struct reader *reader, allocation_id id,
+			  bool (*found)(void *data, uint64_t offset,
+					const struct cxx_string *string),
+			  void *data)
+{
+	uint64_t start = allocation_start(reader->index, id);
+	uint64_t size = allocation_size(reader->index, id), known;
+	const uint8_t *bytes = reader_bytes(reader, start, &known);
+	uint64_t words[STRING_WORDS];
+	struct cxx_string string;
+
+	if (!bytes)
+		return;
+	if (size > known)
+		size = known;
+	for (uint64_t at = 0; size - at >= 8;) {
+		uint64_t count = (size - at) / 8;
+
+		if (count > STRING_WORDS)
+			count = STRING_WORDS;
+		memcpy(words, bytes + at, count * sizeof(*words));
+		if (!cxx_string_read(reader, start + at, words, count,
+				     &string)) {
+			at += 8;
+			continue;
+		}
+		if (!found(data, at, &string))
+			return;
+		at += string.size;
+	}
+}
+
+struct selecting {
+	struct analysis *analysis;
+	unsigned int cxx;
+	struct bitmap *ret;
+};
+
+static bool stop_at_first(void *data, uint64_t offset,
+			  const struct cxx_string *string)
+{
+	bool *found = data;
+
+	*found = true;
+	return false;
+}
+
+static struct error *select_turn(void *data, size_t turn, unsigned int thread)
+{
+	struct selecting *selecting = data;
+	const struct bitmap *used =
+		allocation_used(analysis_index(selecting->analysis));
+	size_t end = (turn + 1) * IDS_PER_TURN;
+	struct reader reader;
+
+	start_reading(selecting->analysis, selecting->cxx, &reader);
+	for (size_t id = bitmap_next(used, turn * IDS_PER_TURN);
+	     id < used->count && id < end; id = bitmap_next(used, id + 1)) {
+		bool found = false;
+
+		visit_strings(&reader, (allocation_id)id, stop_at_first,
+			      &found);
+		if (found)
+			bitmap_set(selecting->ret, id);
+	}
+	if (!progress_step(analysis_progress(selecting->analysis),
+			   IDS_PER_TURN))
+		return error_create(ERROR_INTERRUPTED, "interrupted");
+	return NULL;
+}
+
+struct error *set_select_stringusers(struct analysis *analysis,
+				     const struct set_arguments *arguments,
+				     struct bitmap *ret)
+{
+	struct selecting selecting = {
+		.analysis = analysis,
+		.cxx = cxx_find(analysis_image(analysis),
+				analysis_program(analysis)),
+		.ret = ret,
+	};
+	size_t count = allocation_count(analysis_index(analysis));
+
+	if (!selecting.cxx)
+		return NULL;
+	progress_begin(analysis_progress(analysis), "finding strings", count);
+	return parallel_for((count + IDS_PER_TURN - 1) / IDS_PER_TURN,
+			    parallel_threads(), select_turn, &selecting);
+}
+
+void string_uses_deinit(struct string_uses *uses)
+{
+	free(uses->list);
+	*uses = (struct string_uses){ 0 };
+}
+
+static bool is_same(const struct string_use *use, const struct string_use *key)
+{
+	return use->pattern == key->pattern &&
+	       use->signature == key->signature && use->offset == key->offset;
+}
+
+/* The slot of the key, or the empty one where it belongs. */
+static struct string_use *find_slot(const struct string_uses *uses,
+				    const struct string_use *key)
+{
+	uint64_t hash = (key->signature ^ key->offset << 32 ^ key->pattern) *
+			UINT64_C(0x9e3779b97f4a7c15);
+	size_t slot = (size_t)(hash >> 32) & (uses->capacity - 1);
+
+	while (uses->list[slot].count && !is_same(&uses->list[slot], key))
+		slot = (slot + 1) & (uses->capacity - 1);
+	return &uses->list[slot];
+}
+
+static struct error *grow(struct string_uses *uses)
+{
+	struct string_uses larger = { .count = uses->count };
+
+	larger.capacity = uses->capacity ? 2 * uses->capacity : 64;
+	larger.list = calloc(larger.capacity, sizeof(*larger.list));
+	if (!larger.list)
+		return &error_no_memory;
+	for (size_t i = 0; i < uses->capacity; i++)
+		if (uses->list[i].count)
+			*find_slot(&larger, &uses->list[i]) = uses->list[i];
+	free(uses->list);
+	*uses = larger;
+	return NULL;
+}
+
+struct counting {
+	const struct allocation_index *index;
+	const struct patterns *patterns;
+	allocation_id id; /* of the allocation that is looked at */
+	struct string_uses uses;
+	struct string_use key; /* of it */
+	bool is_array;	       /* it is one */
+	pattern_number arrays[2];
+	struct bitmap bodies; /* whose bytes were added */
+	struct error *error;
+};
+
+static void add_body(struct counting *counting, struct string_use *use,
+		     const struct cxx_string *string)
+{
+	use->length += string->length;
+	use->capacity += string->capacity;
+	if (bitmap_get(&counting->bodies, string->body))
+		return;
+	bitmap_set(&counting->bodies, string->body);
+	use->bytes += allocation_size(counting->index, string->body);
+}
+
+static bool count_string(void *data, uint64_t offset,
+			 const struct cxx_string *string)
+{
+	/* Classes are not that large. */
+	enum { FAR = 0x1000 };
+	struct counting *counting = data;
+	struct string_use *use;
+
+	/* What is left of one in a vector's spare room is none any more. */
+	if (counting->key.pattern != NO_PATTERN &&
+	    patterns_is_tainted(counting->patterns, counting->id, offset, NULL))
+		return true;
+	counting->key.offset =
+		counting->is_array || offset >= FAR ? ANY_OFFSET : offset;
+	if (2 * counting->uses.count >= counting->uses.capacity) {
+		counting->error = grow(&counting->uses);
+		if (counting->error)
+			return false;
+	}
+	use = find_slot(&counting->uses, &counting->key);
+	if (use->count == 0) {
+		*use = counting->key;
+		counting->uses.count++;
+	}
+	use->count++;
+	use->empty_count += string->length == 0;
+	use->short_count += string->length && string->kind == STRING_SHORT;
+	use->long_count += string->length && string->kind == STRING_LONG;
+	use->shared_count += string->length && string->kind == STRING_SHARED;
+	if (string->kind != STRING_SHORT)
+		add_body(counting, use, string);
+	return true;
+}
+
+static void begin_allocation(struct counting *counting,
+			     struct analysis *analysis, allocation_id id)
+{
+	pattern_number pattern = patterns_of(analysis_patterns(analysis), id);
+
+	counting->id = id;
+	counting->key = (struct string_use){ .pattern = pattern };
+	if (pattern == NO_PATTERN)
+		counting->key.signature = analysis_signature(analysis, id);
+	counting->is_array =
+		pattern != NO_PATTERN && (pattern == counting->arrays[0] ||
+					  pattern == counting->arrays[1]);
+}
+
+static struct error *count_members(struct analysis *analysis,
+				   const struct bitmap *members,
+				   struct counting *counting)
+{
+	enum { BETWEEN_LOOKS = 1 << 14 };
+	struct progress *progress = analysis_progress(analysis);
+	struct reader reader;
+	size_t done = 0;
+
+	start_reading(
+		analysis,
+		cxx_find(analysis_image(analysis), analysis_program(analysis)),
+		&reader);
+	progress_begin(progress, "counting strings", bitmap_weight(members));
+	bitmap_for_each(id, members) {
+		begin_allocation(counting, analysis, (allocation_id)id);
+		visit_strings(&reader, (allocation_id)id, count_string,
+			      counting);
+		if (counting->error)
+			return counting->error;
+		if (++done % BETWEEN_LOOKS == 0 &&
+		    !progress_step(progress, BETWEEN_LOOKS))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+	}
+	return NULL;
+}
+
+/* Move those in use to the front of the list. */
+static void close_table(struct string_uses *uses)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < uses->capacity; i++)
+		if (uses->list[i].count)
+			uses->list[count++] = uses->list[i];
+	uses->capacity = 0;
+}
+
+struct error *string_uses_count(struct analysis *analysis,
+				const struct bitmap *members,
+				struct string_uses *ret)
+{
+	struct counting counting = {
+		.arrays = { pattern_find("VectorBody"),
+			    pattern_find("DequeBlock") },
+	};
+	struct error *error = analysis_need(analysis, STAGE_CLASSES);
+
+	if (!error)
+		error = analysis_need(analysis, STAGE_PATTERNS);
+	if (!error)
+		error = patterns_find_owners(analysis_patterns(analysis));
+	if (error)
+		return error;
+	counting.index = analysis_index(analysis);
+	counting.patterns = analysis_patterns(analysis);
+	error = bitmap_init(&counting.bodies, members->count,
+			    analysis_account(analysis));
+	if (!error)
+		error = count_members(analysis, members, &counting);
+	bitmap_deinit(&counting.bodies);
+	if (error) {
+		string_uses_deinit(&counting.uses);
+		return error;
+	}
+	close_table(&counting.uses);
+	*ret = counting.uses;
+	return NULL;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct string_use *left = a, *right = b;
+
+	if (left->signature != right->signature)
+		return left->signature < right->signature ? -1 : 1;
+	if (left->pattern != right->pattern)
+		return left->pattern < right->pattern ? -1 : 1;
+	return (left->offset > right->offset) - (left->offset < right->offset);
+}
+
+static int compare_counts(const void *a, const void *b)
+{
+	const struct string_use *left = a, *right = b;
+
+	if (left->count != right->count)
+		return left->count < right->count ? 1 : -1;
+	return compare_places(a, b);
+}
+
+static int compare_bytes(const void *a, const void *b)
+{
+	const struct string_use *left = a, *right = b;
+
+	if (left->bytes != right->bytes)
+		return left->bytes < right->bytes ? 1 : -1;
+	return compare_counts(a, b);
+}
+
+void string_uses_sort(struct string_uses *uses, enum sort_key key)
+{
+	if (uses->count == 0)
+		return;
+	qsort(uses->list, uses->count, sizeof(*uses->list),
+	      key == SORT_ADDRESS ? compare_places
+	      : key == SORT_BYTES ? compare_bytes
+				  : compare_counts);
+}

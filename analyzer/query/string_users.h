@@ -1,0 +1,48 @@
+/*
+ * Which used allocations have a std::string in them, and where in them.
+ *
+ * The strings are counted by what the allocation is, its pattern or signature,
+ * and by their offset in it: a row for each member variable. In arrays, as the
+ * body of a vector, and far behind the start the offset tells nothing.
+ */
+#ifndef ANALYZER_QUERY_STRING_USERS_H
+#define ANALYZER_QUERY_STRING_USERS_H
+
+#include "analyzer/query/query.h"
+
+/* An offset that is not told. */
+#define ANY_OFFSET UINT64_MAX
+
+struct string_use {
+	pattern_number pattern;
+	uint64_t signature; /* 0: none */
+	uint64_t offset;
+	uint64_t count; /* of strings; 0: not in use */
+	uint64_t empty_count, short_count, long_count, shared_count;
+	uint64_t length, capacity; /* of the texts outside of their strings */
+	uint64_t bytes; /* of the allocations that these are in, each once */
+};
+
+struct string_uses {
+	struct string_use *list;
+	size_t count;
+	size_t capacity; /* while it is a hash table: a power of two */
+};
+
+void string_uses_deinit(struct string_uses *uses);
+DEFINE_DEINIT(string_uses_deinit, struct string_uses)
+
+/* The set `stringusers`. */
+struct error *set_select_stringusers(struct analysis *analysis,
+				     const struct set_arguments *arguments,
+				     struct bitmap *ret);
+
+/* Count the strings in the members. Builds what it needs. */
+struct error *string_uses_count(struct analysis *analysis,
+				const struct bitmap *members,
+				struct string_uses *ret);
+
+/* Sort them: most strings first, most bytes, or by what they are in. */
+void string_uses_sort(struct string_uses *uses, enum sort_key key);
+
+#endif

@@ -1,0 +1,533 @@
+/*
+ * A heap of blocks that is made up word by word. What extensions ask of the
+ * analysis is answered by this file: only references and signatures are known.
+ */
+
+#include "analyzer/query/extension.h"
+#include "analyzer/query/ranges.h"
+
+#include "tests/analyzer/image/core_builder.h"
+
+/* The blocks are called 'a', 'b', ... */
+static const uint64_t HEAP = 0x100000, STRIDE = 64, SIZE = 56;
+
+enum { MOST_BLOCKS = 26 };
+
+struct analysis {
+	struct core core;
+	struct findings findings;
+	struct memory_account account;
+	struct progress progress;
+	struct block_sink *sink;
+	struct image *image;
+	struct allocation_index *index;
+	struct graph *graph, *incoming;
+	struct bitmap leaked;
+	allocation_id count;
+	uint64_t signatures[MOST_BLOCKS];
+};
+
+struct error *analysis_need(struct analysis *analysis, enum stage stage)
+{
+	return NULL;
+}
+
+struct memory_account *analysis_account(struct analysis *analysis)
+{
+	return &analysis->account;
+}
+
+struct progress *analysis_progress(struct analysis *analysis)
+{
+	return &analysis->progress;
+}
+
+const struct image *analysis_image(const struct analysis *analysis)
+{
+	return analysis->image;
+}
+
+const struct allocation_index *analysis_index(const struct analysis *analysis)
+{
+	return analysis->index;
+}
+
+const struct graph *analysis_graph(const struct analysis *analysis)
+{
+	return analysis->graph;
+}
+
+const struct graph *analysis_incoming(const struct analysis *analysis)
+{
+	return analysis->incoming;
+}
+
+const struct bitmap *analysis_leaked(const struct analysis *analysis)
+{
+	return &analysis->leaked;
+}
+
+uint64_t analysis_signature(const struct analysis *analysis, allocation_id id)
+{
+	return analysis->signatures[id];
+}
+
+bool analysis_identity(const struct analysis *analysis, allocation_id id,
+		       struct identity *ret)
+{
+	return false;
+}
+
+struct classes *analysis_classes(const struct analysis *analysis)
+{
+	return NULL;
+}
+
+struct patterns *analysis_patterns(const struct analysis *analysis)
+{
+	return NULL;
+}
+
+bool classes_is_a(struct classes *classes, uint64_t signature, const char *name)
+{
+	return strtoull(name, NULL, 36) == signature;
+}
+
+bool classes_visit_names(struct classes *classes, uint64_t signature,
+			 bool (*visit)(void *data, const char *name),
+			 void *data)
+{
+	return visit(data, "pat");
+}
+
+enum signature_kind classes_kind(struct classes *classes, uint64_t signature)
+{
+	return SIGNATURE_CLASS;
+}
+
+const char *classes_name(struct classes *classes, uint64_t signature)
+{
+	return NULL;
+}
+
+struct error *ranges_add(struct ranges *ranges, struct range range)
+{
+	return NULL;
+}
+
+static uint64_t at(char name)
+{
+	return HEAP + STRIDE * (uint64_t)(name - 'a');
+}
+
+static void world_init(struct analysis *world)
+{
+	*world = (struct analysis){ .count = 0 };
+	core_init(&world->core);
+	core_add(&world->core, HEAP, STRIDE * MOST_BLOCKS, RIGHTS_RW);
+	assert_no_error(block_sink_create(&world->account, &world->sink));
+	assert_no_error(block_sink_region(world->sink, HEAP,
+					  HEAP + STRIDE * MOST_BLOCKS, 0));
+}
+
+static void world_deinit(struct analysis *world)
+{
+	bitmap_deinit(&world->leaked);
+	if (world->incoming)
+		graph_destroy(world->incoming);
+	if (world->graph)
+		graph_destroy(world->graph);
+	if (world->index)
+		allocation_index_destroy(world->index);
+	if (world->image)
+		image_close(world->image);
+	block_sink_destroy(world->sink);
+	findings_deinit(&world->findings);
+	core_deinit(&world->core);
+	assert_int_equal(world->account.used, 0);
+}
+DEFINE_DEINIT(world_deinit, struct analysis)
+
+/* So many blocks; those with a capital letter are free. */
+static void add_blocks(struct analysis *world, const char *names)
+{
+	for (; *names; names++) {
+		bool is_free = *names < 'a';
+		struct block block = { .start = HEAP + STRIDE * world->count++,
+				       .size = SIZE,
+				       .state = is_free ? BLOCK_FREE
+							: BLOCK_USED };
+
+		assert_no_error(block_sink_add(world->sink, block));
+	}
+}
+
+/* The first words of a block are references, given by name; '-' is none. */
+static void refer(struct analysis *world, char from, const char *names)
+{
+	for (uint64_t word = at(from); *names; names++, word += 8)
+		if (*names != '-')
+			core_set(&world->core, word, at(*names));
+}
+
+/* No more is added. */
+static void settle(struct analysis *world)
+{
+	core_write_file(&world->core);
+	assert_no_error(
+		image_open(world->core.path, &world->findings, &world->image));
+	assert_no_error(allocation_index_create(world->sink, &world->index));
+	assert_no_error(graph_create(world->image, world->index,
+				     &world->account, &world->progress,
+				     &world->graph));
+	assert_no_error(graph_transpose(world->graph, &world->account,
+					&world->progress, &world->incoming));
+	assert_no_error(
+		bitmap_init(&world->leaked, world->count, &world->account));
+}
+
+/* A comment as a few letters: "a>b", "a<b", "=b", visited ones with a !. */
+static size_t tell(const struct member_comment *comment, char *ret)
+{
+	size_t length = 0;
+
+	ret[length++] = ' ';
+	if (comment->kind == COMMENT_STATE)
+		return length +
+		       (size_t)sprintf(ret + length, "%s?", comment->state);
+	if (comment->kind == COMMENT_BASE_VISITED) {
+		ret[length++] = '=';
+	} else {
+		ret[length++] = (char)('a' + comment->from);
+		ret[length++] = comment->kind == COMMENT_REFERENCES ? '>' : '<';
+	}
+	ret[length++] = (char)('a' + comment->to);
+	if (comment->was_visited)
+		ret[length++] = '!';
+	if (comment->state)
+		length += (size_t)sprintf(ret + length, "%s", comment->state);
+	ret[length++] = ' ';
+	return length;
+}
+
+/* The members' names in their order, the comments among them. */
+static void tell_members(const struct members *members, char *ret)
+{
+	const allocation_id *order = members->order.bytes;
+	const struct member_comment *comments = members->comments.bytes;
+	size_t commented = 0;
+
+	for (size_t i = 0; i <= members->order_count; i++) {
+		for (; commented < members->comment_count &&
+		       comments[commented].position == i;
+		     commented++)
+			ret += tell(&comments[commented], ret);
+		if (i < members->order_count)
+			*ret++ = (char)('a' + order[i]);
+	}
+	*ret = '\0';
+}
+
+/* By address, where there is no other order. */
+static void add_all(struct members *members)
+{
+	bitmap_for_each(id, &members->set)
+		assert_no_error(members_append(members, (allocation_id)id));
+}
+
+static void take_rules(const char *words, struct extension_rules *rules)
+{
+	static char copy[200];
+	char *rest = NULL;
+
+	snprintf(copy, sizeof(copy), "%s", words);
+	for (char *word = strtok_r(copy, " ", &rest); word;
+	     word = strtok_r(NULL, " ", &rest))
+		assert_no_error(extension_rules_take(rules, word));
+	assert_no_error(extension_rules_check(rules));
+}
+
+/* How a set is extended. */
+enum way { PLAINLY, COMMENTED, IN_ANY_ORDER };
+
+static struct error *extend(struct analysis *world, const char *base,
+			    const char *words, enum way way, char *ret)
+{
+	_cleanup_(extension_rules_deinit) struct extension_rules rules = { 0 };
+	_cleanup_(reference_choice_deinit) struct reference_choice choice;
+	_cleanup_(members_deinit) struct members members = { 0 };
+	const struct extension extension = { .rules = &rules,
+					     .choice = &choice,
+					     .comment = way == COMMENTED,
+					     .any_order = way == IN_ANY_ORDER };
+	struct error *error;
+
+	take_rules(words, &rules);
+	reference_choice_init(&choice, world, false, false);
+	assert_no_error(members_init(&members, world->count, &world->account));
+	for (; *base; base++)
+		bitmap_set(&members.set, (size_t)(*base - 'a'));
+	error = extension_apply(&extension, &members);
+	if (error)
+		return error;
+	if (members.is_ordered)
+		assert_int_equal(bitmap_weight(&members.set),
+				 members.order_count);
+	else
+		add_all(&members);
+	tell_members(&members, ret);
+	return NULL;
+}
+
+static int compare_letters(const void *a, const void *b)
+{
+	return *(const char *)a - *(const char *)b;
+}
+
+/* The same members come of it in any order. */
+static void assert_members(struct analysis *world, const char *base,
+			   const char *rules, const char *expected)
+{
+	char told[100], sorted[100];
+
+	snprintf(sorted, sizeof(sorted), "%s", expected);
+	qsort(sorted, strlen(sorted), 1, compare_letters);
+	assert_no_error(extend(world, base, rules, IN_ANY_ORDER, told));
+	qsort(told, strlen(told), 1, compare_letters);
+	assert_string_equal(told, sorted);
+}
+
+/* What the base is extended to, with and without comments. */
+static void assert_extended(struct analysis *world, const char *base,
+			    const char *rules, const char *expected)
+{
+	char told[1000];
+	size_t left = 0;
+
+	assert_no_error(extend(world, base, rules, PLAINLY, told));
+	assert_string_equal(told, expected);
+	assert_no_error(extend(world, base, rules, COMMENTED, told));
+	/* Without their comments, the members are the same. */
+	for (char *at = told; *at; at++) {
+		if (*at == ' ')
+			at = strchr(at + 1, ' ');
+		else
+			told[left++] = *at;
+	}
+	told[left] = '\0';
+	assert_string_equal(told, expected);
+	assert_members(world, base, rules, expected);
+}
+
+static void assert_commented(struct analysis *world, const char *base,
+			     const char *rules, const char *expected)
+{
+	char told[1000];
+
+	assert_no_error(extend(world, base, rules, COMMENTED, told));
+	assert_string_equal(told, expected);
+}
+
+static void test_depth_comes_first_and_low_addresses_before_high(void **state)
+{
+	_cleanup_(world_deinit) struct analysis world;
+
+	world_init(&world);
+	add_blocks(&world, "abcdef");
+	refer(&world, 'a', "ecec");
+	refer(&world, 'c', "fa");
+	refer(&world, 'e', "bd");
+	settle(&world);
+	assert_extended(&world, "a", "->", "acfebd");
+	assert_extended(&world, "b", "->", "b");
+	assert_extended(&world, "ce", "->", "caebdf");
+}
+
+static void test_rules_come_one_after_the_other(void **state)
+{
+	_cleanup_(world_deinit) struct analysis world;
+
+	world_init(&world);
+	add_blocks(&world, "abcde");
+	refer(&world, 'a', "edb");
+	refer(&world, 'b', "c");
+	settle(&world);
+	assert_extended(&world, "a", "@8-> @0-> ->", "adebc");
+	assert_extended(&world, "a", "@8->", "ad");
+}
+
+static void test_state_decides_by_which_rules_it_goes_on(void **state)
+{
+	_cleanup_(world_deinit) struct analysis world;
+
+	world_init(&world);
+	add_blocks(&world, "abcde");
+	refer(&world, 'a', "b");
+	refer(&world, 'b', "cd");
+	refer(&world, 'c', "de");
+	settle(&world);
+	assert_extended(&world, "a", "->=>M M@0->", "abcde");
+	assert_extended(&world, "a", "->=>M M@0->=>N", "abc");
+	assert_extended(&world, "a", "->=>M M@8->=>M", "abd");
+	assert_extended(&world, "a", "->=>End", "ab");
+}
+
+static void test_state_of_the_first_visit_counts(void **state)
+{
+	_cleanup_(world_deinit) struct analysis world;
+
+	world_init(&world);
+	add_blocks(&world, "abc");
+	refer(&world, 'a', "b");
+	refer(&world, 'b', "c");
+	settle(&world);
+	assert_extended(&world, "a", "@0->=>End ->", "ab");
+	assert_extended(&world, "a", "@0-> ->=>End", "abc");
+	/* In the base set it would be extended, but it was visited before. */
+	assert_extended(&world, "ab", "@0->=>End", "ab");
+}
+
+static void test_signatures_say_what_is_extended_and_taken_in(void **state)
+{
+	_cleanup_(world_deinit) struct analysis world;
+
+	world_init(&world);
+	add_blocks(&world, "abcd");
+	refer(&world, 'a', "bc");
+	refer(&world, 'b', "d");
+	refer(&world, 'c', "d");
+	world.signatures[0] = world.signatures[2] = 0x5000;
+	settle(&world);
+	assert_extended(&world, "ab", "5000->", "abcd");
+	assert_extended(&world, "b", "5000->", "b");
+	assert_extended(&world, "a", "->5000", "ac");
+	assert_extended(&world, "a", "->-", "abd");
+	assert_extended(&world, "a", "-->", "a");
+}
+
+static void test_leaked_ones_alone_are_reached_by_a_wave(void **state)
+{
+	_cleanup_(world_deinit) struct analysis world;
+
+	world_init(&world);
+	add_blocks(&world, "abc");
+	refer(&world, 'a', "bc");
+	settle(&world);
+	bitmap_set(&world.leaked, 2);
+	assert_extended(&world, "a", "~>", "ac");
+}
+
+static void test_free_ones_are_not_reached_but_may_be_the_base(void **state)
+{
+	_cleanup_(world_deinit) struct analysis world;
+
+	world_init(&world);
+	add_blocks(&world, "aBc");
+	refer(&world, 'a', "bc");
+	settle(&world);
+	assert_extended(&world, "a", "->", "ac");
+	assert_extended(&world, "ab", "->", "acb");
+}
+
+static void test_offsets_say_where_a_reference_stands_and_points(void **state)
+{
+	_cleanup_(world_deinit) struct analysis world;
+
+	world_init(&world);
+	add_blocks(&world, "abcd");
+	refer(&world, 'a', "b--c");
+	core_set(&world.core, at('a') + 0x30, at('d') + 0x10);
+	settle(&world);
+	assert_extended(&world, "a", "@18->", "ac");
+	assert_extended(&world, "a", "@18->@0", "ac");
+	assert_extended(&world, "a", "@18->@8", "a");
+	assert_extended(&world, "a", "->@10", "ad");
+	assert_extended(&world, "a", "->@0", "abc");
+	assert_extended(&world, "a", "@30->@10", "ad");
+	/* The last word, and one that is not within it. */
+	assert_extended(&world, "a", "@38->", "a");
+	assert_extended(&world, "a", "@ffffffffffffffff->", "a");
+	assert_extended(&world, "d", "@10<-", "da");
+	assert_extended(&world, "d", "@10<-@30", "da");
+	assert_extended(&world, "d", "<-@30", "da");
+	assert_extended(&world, "d", "@10<-@28", "d");
+	assert_extended(&world, "d", "@8<-", "d");
+	assert_extended(&world, "d", "<-", "da");
+}
+
+static void test_comments_tell_of_each_step(void **state)
+{
+	_cleanup_(world_deinit) struct analysis world;
+
+	world_init(&world);
+	add_blocks(&world, "abcd");
+	refer(&world, 'a', "bc");
+	refer(&world, 'b', "c");
+	refer(&world, 'c', "a");
+	settle(&world);
+	assert_commented(&world, "a", "->", "a a>b b b>c c c>a!  a>c! ");
+	assert_commented(&world, "ac", "->=>M M->=>N",
+			 "a a>bM b b>cN c a>c!M  =c ");
+	assert_commented(&world, "c", "<-", "c c<a a a<c!  c<b b b<a! ");
+}
+
+/* Named like the signature that classes_is_a() reads it as. */
+static void test_state_that_is_a_class_too_is_told_of(void **state)
+{
+	_cleanup_(world_deinit) struct analysis world;
+	char told[100];
+
+	world_init(&world);
+	add_blocks(&world, "ab");
+	refer(&world, 'a', "b");
+	world.signatures[1] = strtoull("pat", NULL, 36);
+	settle(&world);
+	assert_no_error(extend(&world, "a", "->=>pat pat->", PLAINLY, told));
+	assert_string_equal(told, "ab pat?");
+	assert_no_error(extend(&world, "a", "->=>pat", PLAINLY, told));
+	assert_string_equal(told, "ab");
+	assert_no_error(extend(&world, "a", "->=>cat cat->", PLAINLY, told));
+	assert_string_equal(told, "ab");
+}
+
+static void test_class_of_which_nothing_is_is_a_mistake(void **state)
+{
+	_cleanup_(world_deinit) struct analysis world;
+	char told[100];
+
+	world_init(&world);
+	add_blocks(&world, "ab");
+	refer(&world, 'a', "b");
+	world.signatures[1] = strtoull("pat", NULL, 36);
+	settle(&world);
+	assert_extended(&world, "a", "->pat", "ab");
+	assert_extended(&world, "a", "pat->", "a");
+	assert_error(extend(&world, "a", "pat->put", PLAINLY, told),
+		     ERROR_USAGE,
+		     "unknown class or signature 'put'; did you mean 'pat'?");
+	assert_error(extend(&world, "", "pot->", PLAINLY, told), ERROR_USAGE,
+		     "unknown class or signature 'pot'; did you mean 'pat'?");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			test_depth_comes_first_and_low_addresses_before_high),
+		cmocka_unit_test(test_rules_come_one_after_the_other),
+		cmocka_unit_test(test_state_decides_by_which_rules_it_goes_on),
+		cmocka_unit_test(test_state_of_the_first_visit_counts),
+		cmocka_unit_test(
+			test_signatures_say_what_is_extended_and_taken_in),
+		cmocka_unit_test(test_leaked_ones_alone_are_reached_by_a_wave),
+		cmocka_unit_test(
+			test_free_ones_are_not_reached_but_may_be_the_base),
+		cmocka_unit_test(
+			test_offsets_say_where_a_reference_stands_and_points),
+		cmocka_unit_test(test_comments_tell_of_each_step),
+		cmocka_unit_test(test_state_that_is_a_class_too_is_told_of),
+		cmocka_unit_test(test_class_of_which_nothing_is_is_a_mistake),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
