@@ -23,6 +23,7 @@ LAYERS = [
     "analyzer/base/",
     "analyzer/report/",
     "analyzer/image/",
+    "analyzer/capture/",
     "analyzer/program/",
     "analyzer/heap/",
     "allocators/",
@@ -30,6 +31,7 @@ LAYERS = [
     "analyzer/classify/",
     "analyzer/analysis.",
     "analyzer/query/",
+    "analyzer/gate/",
     "cli/",
     "tests/",
 ]

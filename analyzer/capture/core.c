@@ -1,0 +1,501 @@
+#include "analyzer/capture/core.h"
+
+#include "analyzer/base/list.h"
+#include "analyzer/base/parallel.h"
+#include "analyzer/capture/notes.h"
+#include "analyzer/capture/pages.h"
+#include "analyzer/capture/source.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+	PIECE_BYTES = 1 << 19, /* fits into the second-level cache */
+	SPARE_BYTES = 1 << 24, /* that the process may grow by meanwhile */
+};
+
+/* Bytes of the process, and where they go in the file. */
+struct piece {
+	uint64_t address, size, offset;
+	uint64_t place; /* in the stage, if they fit into that */
+};
+
+struct core_writer {
+	struct core_options options;
+	struct source source;
+	struct notes notes;
+	struct memory_map map;
+	Elf64_Phdr *segments;
+	struct piece *pieces;
+	size_t piece_count;
+	uint64_t pieces_size;
+	uint8_t *stage; /* memory provided for the first stage_size bytes */
+	uint64_t stage_size;
+	uint8_t *buffers; /* PIECE_BYTES for each thread */
+	unsigned int threads;
+	struct core_sizes sizes;
+	_Atomic uint64_t copied, unreadable;
+};
+
+struct error *core_create(const struct core_options *options,
+			  struct core_writer **ret)
+{
+	_cleanup_(core_destroy) struct core_writer *core =
+		calloc(1, sizeof(*core));
+
+	if (!core)
+		return &error_no_memory;
+	core->options = *options;
+	core->source = (struct source){ .memory = -1, .pages.fd = -1 };
+	core->threads = parallel_threads();
+	core->buffers = malloc((size_t)core->threads * PIECE_BYTES);
+	if (!core->buffers)
+		return &error_no_memory;
+	*ret = take(core);
+	return NULL;
+}
+
+void core_destroy(struct core_writer *core)
+{
+	source_close(&core->source);
+	notes_deinit(&core->notes);
+	memory_map_deinit(&core->map);
+	if (core->stage)
+		munmap(core->stage, core->stage_size);
+	free(core->segments);
+	free(core->pieces);
+	free(core->buffers);
+	free(core);
+}
+
+/* The last is [vsyscall], in the kernel's half of the address space. */
+static bool is_held_back(const struct core_writer *core,
+			 const struct memory_area *area)
+{
+	return area->device || area->start >> 63 || (area->excluded && !core->options.complete);
+}
+
+/* The kernel's own code, which is there whether it was called or not. */
+static bool is_of_kernel(const struct memory_area *area)
+{
+	static const char name[] = "[vdso]";
+
+	return area->path_size == strlen(name) &&
+	       memcmp(area->path, name, strlen(name)) == 0;
+}
+
+/* Whether it shares memory with a file that others can open. */
+static bool is_shared_file(const struct memory_area *area)
+{
+	return area->shared && !memory_area_is_nameless(area);
+}
+
+/* Of what is private, how much is to be copied at most. */
+static uint64_t expected(const struct core_writer *core,
+			 const struct memory_area *area)
+{
+	if (is_held_back(core, area) || is_shared_file(area))
+		return 0;
+	if (area->of_file)
+		return area->written ? area->end - area->start : PAGE_BYTES;
+	return area->resident;
+}
+
+/* What the machine could give without pushing others out, in bytes. */
+static uint64_t available_memory(void)
+{
+	_cleanup_(free) char *text = NULL;
+	size_t size;
+	struct error *error = process_read_file("/proc/meminfo", &text, &size);
+	const char *line = error ? NULL : strstr(text, "MemAvailable:");
+
+	if (error)
+		error_destroy(error);
+	return line ? strtoull(line + strlen("MemAvailable:"), NULL, 10) * 1024
+		    : 0;
+}
+
+/* Have the kernel provide the memory now, in large pages. */
+static struct error *touch(void *data, size_t turn, unsigned int thread)
+{
+	struct core_writer *core = data;
+	uint64_t start = (uint64_t)turn * PIECE_BYTES;
+
+	for (uint64_t i = 0; i < PIECE_BYTES; i += PAGE_BYTES)
+		core->stage[start + i] = 0;
+	return NULL;
+}
+
+struct error *core_prepare(struct core_writer *core, pid_t process)
+{
+	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
+	struct error *error = memory_map_read(process, &map);
+	uint64_t size = SPARE_BYTES;
+	void *stage;
+
+	/* Whoever stops the process will find out, too. */
+	if (error) {
+		error_destroy(error);
+		return NULL;
+	}
+	for (size_t i = 0; i < map.count; i++)
+		size += expected(core, &map.areas[i]);
+	size += size / 16;
+	size -= size % PIECE_BYTES;
+	/* The file will need as much again of the page cache. */
+	if (size > available_memory() / 3)
+		return NULL;
+	stage = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (stage == MAP_FAILED)
+		return NULL;
+	madvise(stage, size, MADV_HUGEPAGE);
+	core->stage = stage;
+	core->stage_size = size;
+	return parallel_for(size / PIECE_BYTES, core->threads, touch, core);
+}
+
+static struct error *add_piece(struct core_writer *core, uint64_t address,
+			       uint64_t size, uint64_t offset)
+{
+	if (!LIST_GROW(core->pieces, core->piece_count))
+		return &error_no_memory;
+	core->pieces[core->piece_count++] =
+		(struct piece){ address, size, offset, core->pieces_size };
+	core->pieces_size += size;
+	return NULL;
+}
+
+/* The segment whose pages are looked for. */
+struct filling {
+	struct core_writer *core;
+	const Elf64_Phdr *segment;
+};
+
+static struct error *add_run(void *data, uint64_t start, uint64_t end)
+{
+	const struct filling *filling = data;
+	struct error *error = NULL;
+
+	while (start < end && !error) {
+		uint64_t size = end - start;
+
+		if (size > PIECE_BYTES)
+			size = PIECE_BYTES;
+		error = add_piece(filling->core, start, size,
+				  filling->segment->p_offset + start -
+					  filling->segment->p_vaddr);
+		start += size;
+	}
+	return error;
+}
+
+static struct error *fill_whole(struct core_writer *core,
+				const struct memory_area *area,
+				Elf64_Phdr *segment)
+{
+	struct filling filling = { core, segment };
+
+	segment->p_filesz = segment->p_memsz;
+	return add_run(&filling, area->start, area->end);
+}
+
+/* Memory that is only there where it was touched. */
+static struct error *fill_touched(struct core_writer *core,
+				  const struct memory_area *area,
+				  Elf64_Phdr *segment)
+{
+	struct filling filling = { core, segment };
+
+	segment->p_filesz = segment->p_memsz;
+	if (area->resident == 0 && !area->huge)
+		return NULL;
+	return pages_find(&core->source.pages, area->start, area->end, add_run,
+			  &filling);
+}
+
+/*
+ * Shared memory may have been touched by others only, so the page table of the
+ * process does not tell; the file does, where it may be opened.
+ */
+static struct error *fill_shared(struct core_writer *core,
+				 const struct memory_area *area,
+				 Elf64_Phdr *segment)
+{
+	struct filling filling = { core, segment };
+	_cleanup_(close) int fd = source_open_mapped(&core->source, area);
+	uint64_t start = area->offset, last = start + area->end - area->start;
+	struct error *error = NULL;
+
+	if (fd < 0)
+		return fill_whole(core, area, segment);
+	segment->p_filesz = segment->p_memsz;
+	while (start < last && !error) {
+		off_t data = lseek(fd, (off_t)start, SEEK_DATA);
+		off_t hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
+		uint64_t end = (uint64_t)hole < last ? (uint64_t)hole : last;
+
+		if (hole < 0 || (uint64_t)data >= last)
+			break;
+		error = add_run(&filling,
+				area->start + (uint64_t)data - area->offset,
+				area->start + end - area->offset);
+		start = end;
+	}
+	return error;
+}
+
+static bool begins_with_elf(const struct core_writer *core,
+			    const struct memory_area *area)
+{
+	char magic[SELFMAG];
+
+	return area->offset == 0 && (area->rights & PF_R) &&
+	       source_read(&core->source, area->start, magic, SELFMAG) ==
+		       SELFMAG &&
+	       memcmp(magic, ELFMAG, SELFMAG) == 0;
+}
+
+static struct error *fill(struct core_writer *core,
+			  const struct memory_area *area, Elf64_Phdr *segment)
+{
+	if (is_held_back(core, area)) {
+		core->sizes.excluded += area->device ? 0 : area->resident;
+		return NULL;
+	}
+	if (area->shared)
+		return is_shared_file(area) ? NULL
+					    : fill_shared(core, area, segment);
+	if (is_of_kernel(area))
+		return fill_whole(core, area, segment);
+	if (!area->of_file || area->huge)
+		return fill_touched(core, area, segment);
+	/* What nobody can look up in the file later is kept. */
+	if (area->written || memory_area_is_nameless(area))
+		return fill_whole(core, area, segment);
+	if (begins_with_elf(core, area)) {
+		segment->p_filesz = PAGE_BYTES;
+		return add_piece(core, area->start, PAGE_BYTES,
+				 segment->p_offset);
+	}
+	return NULL;
+}
+
+static uint64_t round_to_page(uint64_t size)
+{
+	return (size + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+}
+
+/* Behind the header: segments, notes, and the section that counts them. */
+static uint64_t headers_size(const struct core_writer *core)
+{
+	return sizeof(Elf64_Ehdr) +
+	       (core->map.count + 1) * sizeof(Elf64_Phdr) +
+	       sizeof(Elf64_Shdr);
+}
+
+/* Say where everything goes, and what is to be copied. */
+static struct error *plan(struct core_writer *core)
+{
+	uint64_t offset =
+		round_to_page(headers_size(core) + core->notes.size);
+	struct error *error = NULL;
+
+	core->segments = calloc(core->map.count, sizeof(*core->segments));
+	if (!core->segments)
+		return &error_no_memory;
+	for (size_t i = 0; i < core->map.count && !error; i++) {
+		const struct memory_area *area = &core->map.areas[i];
+
+		core->segments[i] = (Elf64_Phdr){
+			.p_type = PT_LOAD,
+			.p_flags = area->rights,
+			.p_offset = offset,
+			.p_vaddr = area->start,
+			.p_memsz = area->end - area->start,
+			.p_align = PAGE_BYTES,
+		};
+		error = fill(core, area, &core->segments[i]);
+		offset += core->segments[i].p_filesz;
+	}
+	core->sizes.file = offset;
+	return error;
+}
+
+static struct error *write_all(int fd, const void *bytes, uint64_t size,
+			       uint64_t offset)
+{
+	const char *next = bytes;
+
+	while (size > 0) {
+		ssize_t written = pwrite(fd, next, size, (off_t)offset);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return error_system("cannot be written");
+		next += written;
+		size -= (uint64_t)written;
+		offset += (uint64_t)written;
+	}
+	return NULL;
+}
+
+static bool is_zero(const uint8_t *page)
+{
+	return page[0] == 0 && memcmp(page, page + 1, PAGE_BYTES - 1) == 0;
+}
+
+/* Write what is not zero of size bytes, in runs of pages. */
+static struct error *write_pages(struct core_writer *core, const uint8_t *bytes,
+				 uint64_t size, uint64_t offset)
+{
+	struct error *error = NULL;
+	uint64_t start = 0;
+
+	while (start < size && !error) {
+		uint64_t end = start;
+
+		while (end < size && !is_zero(bytes + end))
+			end += PAGE_BYTES;
+		if (end > start)
+			error = write_all(core->options.fd, bytes + start,
+					  end - start, offset + start);
+		core->copied += end - start;
+		/* The page at end is zero, or there is none. */
+		start = end + PAGE_BYTES;
+	}
+	return error;
+}
+
+/* Where the piece is in the memory provided, or NULL. */
+static uint8_t *staged(const struct core_writer *core, const struct piece *piece)
+{
+	return piece->place <= core->stage_size &&
+			       core->stage_size - piece->place >= piece->size
+		       ? core->stage + piece->place
+		       : NULL;
+}
+
+static struct error *copy_piece(void *data, size_t turn, unsigned int thread)
+{
+	struct core_writer *core = data;
+	const struct piece *piece = &core->pieces[turn];
+	uint8_t *place = staged(core, piece);
+	bool direct = !place;
+
+	if (!progress_step(core->options.progress, piece->size))
+		return error_create(ERROR_INTERRUPTED, "interrupted");
+	if (direct)
+		place = core->buffers + (size_t)thread * PIECE_BYTES;
+	core->unreadable += source_copy(&core->source, piece->address, place,
+					piece->size);
+	if (!direct)
+		return NULL;
+	return write_pages(core, place, piece->size, piece->offset);
+}
+
+static struct error *write_piece(void *data, size_t turn, unsigned int thread)
+{
+	struct core_writer *core = data;
+	const struct piece *piece = &core->pieces[turn];
+	uint8_t *place = staged(core, piece);
+
+	if (!progress_step(core->options.progress, place ? piece->size : 0))
+		return error_create(ERROR_INTERRUPTED, "interrupted");
+	return place ? write_pages(core, place, piece->size, piece->offset)
+		     : NULL;
+}
+
+struct error *core_copy(struct core_writer *core, const struct held_process *held,
+			int signal)
+{
+	/* The leader may have ended, which leaves /proc/LEADER without memory. */
+	pid_t witness = held->threads[0].id;
+	struct error *error = source_open(witness, &core->source);
+
+	if (!error)
+		error = memory_map_read(witness, &core->map);
+	if (!error)
+		error = notes_write(held, signal, &core->map, &core->notes);
+	if (!error)
+		error = plan(core);
+	if (error)
+		return error;
+	core->sizes.threads = held->count;
+	for (size_t i = 0; i < held->count; i++)
+		core->sizes.unstoppable += !held->threads[i].stopped;
+	progress_begin(core->options.progress, "copying memory",
+		       core->pieces_size);
+	return parallel_for(core->piece_count, core->threads, copy_piece, core);
+}
+
+static struct error *write_headers(const struct core_writer *core)
+{
+	int fd = core->options.fd;
+	uint64_t count = core->map.count + 1, place = headers_size(core);
+	bool many = count >= PN_XNUM;
+	Elf64_Ehdr header = {
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+			     ELFDATA2LSB, EV_CURRENT },
+		.e_type = ET_CORE,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_ehsize = sizeof(header),
+		.e_phoff = sizeof(header),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = (Elf64_Half)(many ? PN_XNUM : count),
+	};
+	/* Its sh_info has the count of segments where e_phnum cannot. */
+	Elf64_Shdr section = { .sh_size = 1, .sh_info = (Elf64_Word)count };
+	Elf64_Phdr notes = {
+		.p_type = PT_NOTE,
+		.p_offset = place,
+		.p_filesz = core->notes.size,
+		.p_align = 4,
+	};
+	struct error *error;
+
+	if (many) {
+		header.e_shoff = place - sizeof(section);
+		header.e_shentsize = sizeof(section);
+		header.e_shnum = 1;
+	}
+	error = write_all(fd, &header, sizeof(header), 0);
+	if (!error)
+		error = write_all(fd, &notes, sizeof(notes), header.e_phoff);
+	if (!error)
+		error = write_all(fd, core->segments,
+				  core->map.count * sizeof(Elf64_Phdr),
+				  header.e_phoff + sizeof(notes));
+	if (!error && many)
+		error = write_all(fd, &section, sizeof(section),
+				  header.e_shoff);
+	if (!error)
+		error = write_all(fd, core->notes.bytes, core->notes.size,
+				  place);
+	return error;
+}
+
+struct error *core_write(struct core_writer *core, struct core_sizes *ret)
+{
+	struct error *error;
+
+	progress_begin(core->options.progress, "writing the core",
+		       core->pieces_size < core->stage_size ? core->pieces_size
+							    : core->stage_size);
+	error = parallel_for(core->piece_count, core->threads, write_piece,
+			     core);
+	if (!error)
+		error = write_headers(core);
+	if (!error && ftruncate(core->options.fd, (off_t)core->sizes.file) < 0)
+		error = error_system("cannot be written");
+	if (error)
+		return error;
+	core->sizes.copied = core->copied;
+	core->sizes.unreadable = core->unreadable;
+	*ret = core->sizes;
+	return NULL;
+}

@@ -1,0 +1,67 @@
+/*
+ * A process that stands still, written as an ELF core of x86-64.
+ *
+ * The core has what an analysis needs, which is what the kernel writes by
+ * default: private memory, also of files once it was written to, memory shared
+ * without a name, and the first page of programs and libraries. Pages that were
+ * never touched, or hold zeros only, are holes of the file.
+ *
+ *	| headers | notes | segment | segment, | ... |
+ *	                            |  as long as its mapping
+ *
+ * So that the process stands still no longer than needed, memory that is asked
+ * for and touched beforehand takes the copy; the file is written when the
+ * process runs on.
+ *
+ *	core_prepare()	  how much will it be? provide memory
+ *	process_hold()
+ *	core_copy()	  by all processors
+ *	process_release()
+ *	core_write()
+ */
+#ifndef ANALYZER_CAPTURE_CORE_H
+#define ANALYZER_CAPTURE_CORE_H
+
+#include "analyzer/base/progress.h"
+#include "analyzer/capture/threads.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct core_writer;
+
+struct core_options {
+	int fd;	       /* of the file, empty; borrowed */
+	bool complete; /* with what MADV_DONTDUMP keeps out of cores */
+	struct progress *progress;
+};
+
+/* What came of it. */
+struct core_sizes {
+	uint64_t file;	     /* bytes, holes included */
+	uint64_t copied;     /* bytes of pages that hold something */
+	uint64_t excluded;   /* bytes kept out by MADV_DONTDUMP */
+	uint64_t unreadable; /* bytes that could not be read */
+	size_t threads;
+	size_t unstoppable; /* threads without registers */
+};
+
+struct error *core_create(const struct core_options *options,
+			  struct core_writer **ret);
+void core_destroy(struct core_writer *core);
+DEFINE_CLEANUP(core_destroy, struct core_writer *)
+
+/*
+ * Provide memory for what the process has now, if the machine has plenty;
+ * without, core_copy() writes straight to the file.
+ */
+struct error *core_prepare(struct core_writer *core, pid_t process);
+
+/* signal is what the first thread of it is about to die of, or 0. */
+struct error *core_copy(struct core_writer *core, const struct held_process *held,
+			int signal);
+
+/* Complete the file. The process is no longer needed. */
+struct error *core_write(struct core_writer *core, struct core_sizes *ret);
+
+#endif

@@ -1,0 +1,376 @@
+/*
+ * Layouts are those of <sys/procfs.h> and of the Linux kernel's
+ * fs/binfmt_elf.c.
+ */
+#include "analyzer/capture/notes.h"
+
+#include "analyzer/capture/pages.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/procfs.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+
+enum {
+	VECTORS_SIZE = 1 << 16, /* more than any processor's state so far */
+	SIGINFO_SIZE = 128,
+};
+
+/* Room for size more bytes, zeroed, and NULL if memory is short. */
+static void *extend(struct notes *notes, size_t size)
+{
+	void *place;
+
+	if (notes->room - notes->size < size) {
+		size_t room = 2 * notes->room + size;
+		uint8_t *bytes = realloc(notes->bytes, room);
+
+		if (!bytes)
+			return NULL;
+		notes->bytes = bytes;
+		notes->room = room;
+	}
+	place = notes->bytes + notes->size;
+	memset(place, 0, size);
+	notes->size += size;
+	return place;
+}
+
+static size_t pad(size_t size)
+{
+	return (size + 3) & ~(size_t)3;
+}
+
+/* Add a note; returns the place of its size bytes, zeroed, or NULL. */
+static void *add_note(struct notes *notes, const char *owner, uint32_t type,
+		      size_t size)
+{
+	size_t name_size = strlen(owner) + 1;
+	Elf64_Nhdr *header = extend(notes, sizeof(*header) + pad(name_size) +
+						   pad(size));
+
+	if (!header)
+		return NULL;
+	*header = (Elf64_Nhdr){
+		.n_namesz = (uint32_t)name_size,
+		.n_descsz = (uint32_t)size,
+		.n_type = type,
+	};
+	memcpy(header + 1, owner, name_size);
+	return (uint8_t *)(header + 1) + pad(name_size);
+}
+
+static struct error *add_copy(struct notes *notes, const char *owner,
+			      uint32_t type, const void *bytes, size_t size)
+{
+	void *place;
+
+	if (size > UINT32_MAX - 3)
+		return error_create(ERROR_NOT_SUPPORTED,
+				    "%zu bytes are too many for a note", size);
+	place = add_note(notes, owner, type, size);
+	if (!place)
+		return &error_no_memory;
+	memcpy(place, bytes, size);
+	return NULL;
+}
+
+/* What /proc/ID/stat says behind the name. */
+struct standing {
+	char letter;
+	int parent, group, session;
+	uint64_t flags, user_ticks, system_ticks;
+	int nice;
+};
+
+static void read_standing(pid_t id, struct standing *ret)
+{
+	_cleanup_(free) char *text = NULL;
+	size_t size;
+	struct error *error = process_read(id, "stat", &text, &size);
+	const char *rest = error ? NULL : strrchr(text, ')');
+
+	*ret = (struct standing){ .letter = 'R' };
+	if (error)
+		error_destroy(error);
+	if (rest)
+		sscanf(rest + 1,
+		       " %c %d %d %d %*d %*d %" SCNu64
+		       " %*u %*u %*u %*u %" SCNu64 " %" SCNu64
+		       " %*d %*d %*d %d",
+		       &ret->letter, &ret->parent, &ret->group, &ret->session,
+		       &ret->flags, &ret->user_ticks, &ret->system_ticks,
+		       &ret->nice);
+}
+
+static struct timeval ticks_to_time(uint64_t ticks)
+{
+	uint64_t second = (uint64_t)sysconf(_SC_CLK_TCK);
+
+	return (struct timeval){
+		.tv_sec = (time_t)(ticks / second),
+		.tv_usec = (suseconds_t)(ticks % second * 1000000 / second),
+	};
+}
+
+/*
+ * Where a thread is that cannot be stopped, in a system call: of its registers
+ * the kernel tells two.
+ */
+static void read_place(pid_t thread, struct user_regs_struct *ret)
+{
+	_cleanup_(free) char *text = NULL;
+	size_t size;
+	struct error *error = process_read(thread, "syscall", &text, &size);
+	long long number, stack, place;
+
+	if (error) {
+		error_destroy(error);
+		return;
+	}
+	if (sscanf(text, "%lld %*x %*x %*x %*x %*x %*x %llx %llx", &number,
+		   &stack, &place) != 3)
+		return;
+	ret->orig_rax = (unsigned long long)number;
+	ret->rsp = (unsigned long long)stack;
+	ret->rip = (unsigned long long)place;
+}
+
+static struct error *read_registers(const struct held_thread *thread,
+				    struct user_regs_struct *ret)
+{
+	struct iovec place = { ret, sizeof(*ret) };
+
+	memset(ret, 0, sizeof(*ret));
+	if (!thread->stopped) {
+		read_place(thread->id, ret);
+		return NULL;
+	}
+	if (ptrace(PTRACE_GETREGSET, thread->id, NT_PRSTATUS, &place) < 0)
+		return error_system("the registers of thread %d", thread->id);
+	if (place.iov_len != sizeof(*ret))
+		return error_create(ERROR_NOT_SUPPORTED,
+				    "runs as a 32-bit program; only x86-64 is "
+				    "supported");
+	return NULL;
+}
+
+static struct error *add_status(struct notes *notes,
+				const struct held_thread *thread, int signal)
+{
+	struct elf_prstatus status = { 0 };
+	struct user_regs_struct registers;
+	struct standing standing;
+	struct error *error = read_registers(thread, &registers);
+
+	if (error)
+		return error;
+	read_standing(thread->id, &standing);
+	status.pr_info.si_signo = signal;
+	status.pr_cursig = (short)signal;
+	status.pr_sigpend = process_status(thread->id, "SigPnd", 16, 0);
+	status.pr_sighold = process_status(thread->id, "SigBlk", 16, 0);
+	status.pr_pid = thread->id;
+	status.pr_ppid = standing.parent;
+	status.pr_pgrp = standing.group;
+	status.pr_sid = standing.session;
+	status.pr_utime = ticks_to_time(standing.user_ticks);
+	status.pr_stime = ticks_to_time(standing.system_ticks);
+	memcpy(&status.pr_reg, &registers, sizeof(registers));
+	status.pr_fpvalid = 1;
+	return add_copy(notes, "CORE", NT_PRSTATUS, &status, sizeof(status));
+}
+
+/* The command line as one, blanks between its words. */
+static void read_command(pid_t process, char *ret, size_t room)
+{
+	_cleanup_(free) char *text = NULL;
+	size_t size;
+	struct error *error = process_read(process, "cmdline", &text, &size);
+
+	if (error) {
+		error_destroy(error);
+		return;
+	}
+	if (size > room - 1)
+		size = room - 1;
+	for (size_t i = 0; i < size; i++)
+		ret[i] = text[i] ? text[i] : ' ';
+}
+
+static struct error *add_process(struct notes *notes, pid_t process,
+				 pid_t thread)
+{
+	struct elf_prpsinfo info = { 0 };
+	static const char letters[] = "RSDTZW";
+	struct standing standing;
+	const char *state;
+
+	read_standing(process, &standing);
+	state = strchr(letters, standing.letter);
+	info.pr_state = (char)(state ? state - letters : 0);
+	info.pr_sname = standing.letter;
+	info.pr_zomb = standing.letter == 'Z';
+	info.pr_nice = (char)standing.nice;
+	info.pr_flag = standing.flags;
+	info.pr_uid = (unsigned int)process_status(process, "Uid", 10, 0);
+	info.pr_gid = (unsigned int)process_status(process, "Gid", 10, 0);
+	info.pr_pid = process;
+	info.pr_ppid = standing.parent;
+	info.pr_pgrp = standing.group;
+	info.pr_sid = standing.session;
+	process_name(thread, info.pr_fname);
+	read_command(thread, info.pr_psargs, sizeof(info.pr_psargs));
+	return add_copy(notes, "CORE", NT_PRPSINFO, &info, sizeof(info));
+}
+
+static struct error *add_signal(struct notes *notes, pid_t thread, int signal)
+{
+	union {
+		siginfo_t info;
+		uint8_t bytes[SIGINFO_SIZE];
+	} what = { 0 };
+
+	if (!signal ||
+	    ptrace(PTRACE_GETSIGINFO, thread, NULL, &what.info) < 0 ||
+	    what.info.si_signo != signal) {
+		memset(&what, 0, sizeof(what));
+		what.info.si_signo = signal;
+	}
+	return add_copy(notes, "CORE", NT_SIGINFO, &what, sizeof(what));
+}
+
+static struct error *add_auxiliary(struct notes *notes, pid_t process)
+{
+	_cleanup_(free) char *bytes = NULL;
+	size_t size;
+	struct error *error = process_read(process, "auxv", &bytes, &size);
+
+	if (error)
+		return error;
+	return add_copy(notes, "CORE", NT_AUXV, bytes, size);
+}
+
+/* A path as /proc writes it, with \012 for a line feed, into ret. */
+static size_t unescape(const char *path, size_t size, char *ret)
+{
+	size_t length = 0;
+
+	for (size_t i = 0; i < size; i++) {
+		if (size - i >= 4 && memcmp(path + i, "\\012", 4) == 0) {
+			ret[length++] = '\n';
+			i += 3;
+		} else {
+			ret[length++] = path[i];
+		}
+	}
+	ret[length++] = '\0';
+	return length;
+}
+
+/*
+ * A count, a page size, then { start, end, offset in pages } for each mapping
+ * of a file, then their paths, each with its NUL.
+ */
+static struct error *add_files(struct notes *notes,
+			       const struct memory_map *map)
+{
+	_cleanup_(free) uint64_t *entries = NULL;
+	size_t count = 0, text = 0, length = 0, next = 2;
+	char *paths;
+
+	for (size_t i = 0; i < map->count; i++) {
+		count += map->areas[i].of_file;
+		text += map->areas[i].of_file ? map->areas[i].path_size + 1 : 0;
+	}
+	entries = calloc(1, (2 + 3 * count) * sizeof(*entries) + text);
+	if (!entries)
+		return &error_no_memory;
+	entries[0] = count;
+	entries[1] = PAGE_BYTES;
+	paths = (char *)(entries + 2 + 3 * count);
+	for (size_t i = 0; i < map->count; i++) {
+		const struct memory_area *area = &map->areas[i];
+
+		if (!area->of_file)
+			continue;
+		entries[next++] = area->start;
+		entries[next++] = area->end;
+		entries[next++] = area->offset / PAGE_BYTES;
+		length += unescape(area->path, area->path_size, paths + length);
+	}
+	return add_copy(notes, "CORE", NT_FILE, entries,
+			(2 + 3 * count) * sizeof(*entries) + length);
+}
+
+/* The state of one kind of registers; one that a thread has not is left out. */
+static struct error *add_vectors(struct notes *notes,
+				 const struct held_thread *thread,
+				 const char *owner, uint32_t type)
+{
+	_cleanup_(free) void *bytes = malloc(VECTORS_SIZE);
+	struct iovec place = { bytes, VECTORS_SIZE };
+
+	if (!bytes)
+		return &error_no_memory;
+	if (!thread->stopped ||
+	    ptrace(PTRACE_GETREGSET, thread->id, type, &place) < 0)
+		return NULL;
+	return add_copy(notes, owner, type, bytes, place.iov_len);
+}
+
+/* What stands behind the first thread's status, as of the whole process. */
+static struct error *add_common(struct notes *notes,
+				const struct held_process *held, int signal,
+				const struct memory_map *map)
+{
+	pid_t thread = held->threads[0].id;
+	struct error *error = add_process(notes, held->id, thread);
+
+	if (!error)
+		error = add_signal(notes, thread, signal);
+	if (!error)
+		error = add_auxiliary(notes, thread);
+	if (!error)
+		error = add_files(notes, map);
+	return error;
+}
+
+struct error *notes_write(const struct held_process *held, int signal,
+			  const struct memory_map *map, struct notes *ret)
+{
+	_cleanup_(notes_deinit) struct notes notes = { 0 };
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < held->count && !error; i++) {
+		const struct held_thread *thread = &held->threads[i];
+
+		error = add_status(&notes, thread, i == 0 ? signal : 0);
+		if (!error && i == 0)
+			error = add_common(&notes, held, signal, map);
+		if (!error)
+			error = add_vectors(&notes, thread, "CORE",
+					    NT_FPREGSET);
+		if (!error)
+			error = add_vectors(&notes, thread, "LINUX",
+					    NT_X86_XSTATE);
+	}
+	if (!error)
+		error = add_copy(&notes, NOTE_OWNER, NOTE_SMAPS, map->text,
+				 map->text_size);
+	if (error)
+		return error;
+	*ret = notes;
+	notes = (struct notes){ 0 };
+	return NULL;
+}
+
+void notes_deinit(struct notes *notes)
+{
+	free(notes->bytes);
+}

@@ -1,0 +1,31 @@
+/*
+ * The notes of a core: threads, mapped files, the auxiliary vector.
+ *
+ * They come in the order in which the kernel writes them. One is ours, named
+ * "HEAPCORE", of type NOTE_SMAPS: the text of /proc/PID/smaps.
+ */
+#ifndef ANALYZER_CAPTURE_NOTES_H
+#define ANALYZER_CAPTURE_NOTES_H
+
+#include "analyzer/capture/process.h"
+#include "analyzer/capture/threads.h"
+
+/* "SMAP"; a number that nobody else gives to a note of a core. */
+#define NOTE_OWNER "HEAPCORE"
+enum { NOTE_SMAPS = 0x534d4150 };
+
+struct notes {
+	uint8_t *bytes;
+	size_t size, room;
+};
+
+/*
+ * Notes of a process that stands still. signal is what its first thread is
+ * about to die of, or 0.
+ */
+struct error *notes_write(const struct held_process *held, int signal,
+			  const struct memory_map *map, struct notes *ret);
+void notes_deinit(struct notes *notes);
+DEFINE_DEINIT(notes_deinit, struct notes)
+
+#endif

@@ -1,0 +1,228 @@
+#include "analyzer/capture/process.h"
+
+#include "analyzer/base/list.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+enum { FIRST_READ = 1 << 16 };
+
+/* All of fd, in reads as large as can be: the kernel makes text per read. */
+static struct error *read_all(int fd, char **ret, size_t *ret_size)
+{
+	_cleanup_(free) char *text = NULL;
+	size_t room = FIRST_READ, size = 0;
+	ssize_t taken = 1;
+
+	while (taken != 0) {
+		char *larger = text;
+
+		if (!text || room - size < room / 2) {
+			room *= 2;
+			larger = realloc(text, room + 1);
+		}
+		if (!larger)
+			return &error_no_memory;
+		text = larger;
+		taken = read(fd, text + size, room - size);
+		if (taken < 0 && errno == EINTR)
+			continue;
+		if (taken < 0)
+			return error_system("cannot be read");
+		size += (size_t)taken;
+	}
+	text[size] = '\0';
+	*ret = take(text);
+	*ret_size = size;
+	return NULL;
+}
+
+struct error *process_read_file(const char *path, char **ret, size_t *ret_size)
+{
+	_cleanup_(close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct error *error;
+
+	if (fd < 0)
+		return error_system("%s", path);
+	error = read_all(fd, ret, ret_size);
+	if (error)
+		return error_wrap(error, "%s", path);
+	return NULL;
+}
+
+struct error *process_read(pid_t process, const char *name, char **ret,
+			   size_t *ret_size)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d", process);
+	if (access(path, F_OK) < 0)
+		return error_create(ERROR_USAGE, "there is no process %d",
+				    process);
+	snprintf(path, sizeof(path), "/proc/%d/%s", process, name);
+	return process_read_file(path, ret, ret_size);
+}
+
+uint64_t process_status(pid_t process, const char *field, int base,
+			uint64_t fallback)
+{
+	_cleanup_(free) char *text = NULL;
+	size_t size, length = strlen(field);
+	struct error *error = process_read(process, "status", &text, &size);
+
+	if (error) {
+		error_destroy(error);
+		return fallback;
+	}
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, field, length) == 0 && line[length] == ':')
+			return strtoull(line + length + 1, NULL, base);
+	}
+	return fallback;
+}
+
+void process_name(pid_t process, char ret[static PROCESS_NAME_SIZE])
+{
+	_cleanup_(free) char *text = NULL;
+	size_t size;
+	struct error *error = process_read(process, "comm", &text, &size);
+
+	ret[0] = '\0';
+	if (error) {
+		error_destroy(error);
+		return;
+	}
+	text[strcspn(text, "\n")] = '\0';
+	snprintf(ret, PROCESS_NAME_SIZE, "%s", text);
+}
+
+enum program_kind process_kind(pid_t process)
+{
+	_cleanup_(close) int fd = -1;
+	Elf64_Ehdr header;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", process);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, &header, sizeof(header)) != sizeof(header))
+		return PROGRAM_UNKNOWN;
+	return header.e_ident[EI_CLASS] == ELFCLASS64 &&
+			       header.e_machine == EM_X86_64
+		       ? PROGRAM_X86_64
+		       : PROGRAM_OTHER;
+}
+
+static uint8_t parse_rights(const char *letters)
+{
+	return (uint8_t)((letters[0] == 'r' ? PF_R : 0) |
+			 (letters[1] == 'w' ? PF_W : 0) |
+			 (letters[2] == 'x' ? PF_X : 0));
+}
+
+/*
+ * "7f00-7f01 r-xp 00001000 fe:00 1234   /path". Not by sscanf(), which looks
+ * for the end of all the text each time.
+ */
+static void parse_head(const char *line, size_t length,
+		       struct memory_area *area)
+{
+	char *next;
+
+	*area = (struct memory_area){ .start = strtoull(line, &next, 16) };
+	area->end = strtoull(next + (*next == '-'), &next, 16);
+	next += strspn(next, " ");
+	if (strnlen(next, 4) < 4)
+		return;
+	area->rights = parse_rights(next);
+	area->shared = next[3] == 's';
+	area->offset = strtoull(next + 4, &next, 16);
+	next += strspn(next, " ");
+	next += strcspn(next, " \n"); /* the device */
+	area->of_file = strtoull(next, &next, 10) != 0;
+	next += strspn(next, " ");
+	area->path = next;
+	area->path_size = (size_t)(line + length - next);
+}
+
+static void parse_flags(const char *flags, size_t length,
+			struct memory_area *area)
+{
+	for (size_t i = 0; i + 3 <= length; i += 3) {
+		const char *flag = flags + i + 1;
+
+		area->excluded |= memcmp(flag, "dd", 2) == 0;
+		area->device |= memcmp(flag, "io", 2) == 0 ||
+				memcmp(flag, "pf", 2) == 0;
+		area->huge |= memcmp(flag, "ht", 2) == 0;
+	}
+}
+
+/* A line below the head: "Rss:   12 kB" or "VmFlags: rd wr dd". */
+static void parse_detail(const char *line, size_t length,
+			 struct memory_area *area)
+{
+	size_t name = strcspn(line, ":\n");
+	const char *value = line + name + (line[name] == ':');
+
+	if (strncmp(line, "VmFlags:", 8) == 0) {
+		parse_flags(value, length - 8, area);
+	} else if (strncmp(line, "Rss:", 4) == 0) {
+		area->resident += strtoull(value, NULL, 10) * 1024;
+	} else if (strncmp(line, "Swap:", 5) == 0) {
+		area->resident += strtoull(value, NULL, 10) * 1024;
+		area->written += strtoull(value, NULL, 10) * 1024;
+	} else if (strncmp(line, "Anonymous:", 10) == 0) {
+		area->written += strtoull(value, NULL, 10) * 1024;
+	}
+}
+
+struct error *memory_map_read(pid_t process, struct memory_map *ret)
+{
+	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
+	struct error *error =
+		process_read(process, "smaps", &map.text, &map.text_size);
+
+	if (error)
+		return error;
+	for (const char *line = map.text; *line;) {
+		size_t length = strcspn(line, "\n");
+
+		/* Details begin with a capital, addresses never do. */
+		if (*line >= 'A' && *line <= 'Z') {
+			if (map.count > 0)
+				parse_detail(line, length,
+					     &map.areas[map.count - 1]);
+		} else {
+			if (!LIST_GROW(map.areas, map.count))
+				return &error_no_memory;
+			parse_head(line, length, &map.areas[map.count++]);
+		}
+		line += length + (line[length] == '\n');
+	}
+	if (map.count == 0)
+		return error_create(ERROR_NOT_SUPPORTED,
+				    "process %d has no memory: it is about to "
+				    "end, or is a part of the kernel",
+				    process);
+	*ret = map;
+	map = (struct memory_map){ 0 };
+	return NULL;
+}
+
+void memory_map_deinit(struct memory_map *map)
+{
+	free(map->text);
+	free(map->areas);
+}
+
+bool memory_area_is_nameless(const struct memory_area *area)
+{
+	static const char mark[] = " (deleted)";
+	size_t length = strlen(mark);
+
+	return area->path_size > length &&
+	       memcmp(area->path + area->path_size - length, mark, length) == 0;
+}

@@ -1,0 +1,72 @@
+/*
+ * A living process, as the kernel tells of it in /proc.
+ *
+ * All that is read here is of the moment. It holds together only while the
+ * process stands still.
+ */
+#ifndef ANALYZER_CAPTURE_PROCESS_H
+#define ANALYZER_CAPTURE_PROCESS_H
+
+#include "analyzer/base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* One mapping of the process. */
+struct memory_area {
+	uint64_t start, end;
+	uint64_t offset; /* into the file */
+	uint8_t rights;	 /* PF_R, PF_W and PF_X */
+	bool shared;
+	bool of_file;  /* has an inode: a file, or memory that has a name */
+	bool device;   /* reading it may have effects */
+	bool excluded; /* by MADV_DONTDUMP */
+	bool huge;     /* of hugetlbfs, which counts in no sum */
+	uint64_t resident;   /* bytes in memory or swapped out */
+	uint64_t written;    /* bytes of pages that are its own */
+	const char *path;    /* in the text, not terminated */
+	size_t path_size;
+};
+
+struct memory_map {
+	char *text; /* of /proc/PID/smaps, terminated */
+	size_t text_size;
+	struct memory_area *areas;
+	size_t count;
+};
+
+struct error *memory_map_read(pid_t process, struct memory_map *ret);
+void memory_map_deinit(struct memory_map *map);
+DEFINE_DEINIT(memory_map_deinit, struct memory_map)
+
+/* Whether the file of the area has no name any more, so only memory has it. */
+bool memory_area_is_nameless(const struct memory_area *area);
+
+/* The whole of a file of /proc, with a NUL behind, to be freed. */
+struct error *process_read_file(const char *path, char **ret, size_t *ret_size);
+
+/*
+ * The whole of /proc/PROCESS/NAME, the same way. That there is no such
+ * process is ERROR_USAGE.
+ */
+struct error *process_read(pid_t process, const char *name, char **ret,
+			   size_t *ret_size);
+
+/*
+ * A field of /proc/PROCESS/status, as "TracerPid", in base 10 or 16; fallback
+ * if it is not there.
+ */
+uint64_t process_status(pid_t process, const char *field, int base,
+			uint64_t fallback);
+
+/* The name of the process, as ps shows it. */
+enum { PROCESS_NAME_SIZE = 16 };
+void process_name(pid_t process, char ret[static PROCESS_NAME_SIZE]);
+
+/* What a process is that nobody can ask. */
+enum program_kind { PROGRAM_UNKNOWN, PROGRAM_X86_64, PROGRAM_OTHER };
+enum program_kind process_kind(pid_t process);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * The threads of a process that stand still, held by ptrace(2).
+ *
+ * Only the thread that took hold of them can read their registers and let them
+ * go. Should heapcore die, the kernel lets them go.
+ */
+#ifndef ANALYZER_CAPTURE_THREADS_H
+#define ANALYZER_CAPTURE_THREADS_H
+
+#include "analyzer/base/error.h"
+#include "analyzer/base/progress.h"
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct held_thread {
+	pid_t id;
+	bool stopped; /* else it is in a system call that cannot be left */
+	int signal;   /* that it was about to get, or 0 */
+};
+
+struct held_process {
+	pid_t id;
+	struct held_thread *threads; /* the leader first, if it lives */
+	size_t count;
+};
+
+/*
+ * Stop all threads of the process, also those that come up meanwhile. What the
+ * caller may not do is ERROR_NOT_SUPPORTED, with the reason.
+ */
+struct error *process_hold(pid_t process, const struct progress *progress,
+			   struct held_process *ret);
+
+/* Let them go on as if nothing had been. */
+void process_release(struct held_process *held);
+DEFINE_DEINIT(process_release, struct held_process)
+
+/* Why ptrace(2) refused, from errno and what /proc says. */
+struct error *process_refusal(pid_t process);
+
+#endif

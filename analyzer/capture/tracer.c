@@ -1,0 +1,368 @@
+#include "analyzer/capture/tracer.h"
+
+#include "analyzer/base/list.h"
+#include "analyzer/capture/process.h"
+#include "analyzer/capture/tasks.h"
+
+#include <errno.h>
+#include <linux/kcmp.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+
+/* How long the other threads of a process may take to stop. */
+enum { PATIENCE_SECONDS = 2 };
+
+struct tracer {
+	const struct tracer_options *options;
+	const struct tracer_events *events;
+	struct tasks tasks;
+	struct error *error; /* the first, which ends the tracing */
+};
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+struct error *tracer_seize(const struct tracer_options *options)
+{
+	static const int wanted = PTRACE_O_TRACESECCOMP | PTRACE_O_TRACECLONE |
+				  PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+				  PTRACE_O_TRACEEXIT | PTRACE_O_TRACEEXEC |
+				  PTRACE_O_EXITKILL;
+
+	if (ptrace(PTRACE_SEIZE, options->program, NULL,
+		   (void *)(intptr_t)wanted) < 0)
+		return process_refusal(options->program);
+	return NULL;
+}
+
+static int stop_event(int status)
+{
+	return status >> 16;
+}
+
+static bool stops_the_process(int signal)
+{
+	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN ||
+	       signal == SIGTTOU;
+}
+
+/* Let a task go on from its stop as if nobody had looked. */
+static void resume(struct task *task)
+{
+	int event = stop_event(task->status);
+	int signal = WSTOPSIG(task->status);
+
+	task->stopped = false;
+	if (event == PTRACE_EVENT_EXIT)
+		task->exiting = true;
+	/* Stopped as by Ctrl-Z: it stays so, until it is told to go on. */
+	if (event == PTRACE_EVENT_STOP && stops_the_process(signal))
+		ptrace(PTRACE_LISTEN, task->id, NULL, NULL);
+	else
+		ptrace(PTRACE_CONT, task->id, NULL,
+		       (void *)(intptr_t)(event ? 0 : signal));
+}
+
+static bool is_default(pid_t thread, int signal)
+{
+	uint64_t bit = UINT64_C(1) << (signal - 1);
+
+	return !(process_status(thread, "SigIgn", 16, 0) & bit) &&
+	       !(process_status(thread, "SigCgt", 16, 0) & bit);
+}
+
+/* Whether the signal, about to be delivered, ends the process. */
+static bool is_fatal(pid_t thread, int signal)
+{
+	if (stops_the_process(signal) || signal == SIGCHLD ||
+	    signal == SIGCONT || signal == SIGURG || signal == SIGWINCH)
+		return false;
+	return is_default(thread, signal);
+}
+
+/*
+ * Whether the process uses the memory of its parent, as between vfork() and
+ * exec(): that is the parent's business.
+ */
+static bool borrows_memory(pid_t process)
+{
+	pid_t parent = (pid_t)process_status(process, "PPid", 10, 0);
+
+	return parent != 0 && parent != getpid() &&
+	       syscall(SYS_kcmp, process, parent, KCMP_VM, 0, 0) == 0;
+}
+
+static bool is_of_interest(const struct tracer *tracer,
+			   const struct traced_process *process)
+{
+	if (process->state != PROCESS_RUNNING)
+		return false;
+	if (process->id != tracer->options->program &&
+	    (!tracer->options->follow || borrows_memory(process->id)))
+		return false;
+	return process_kind(process->id) != PROGRAM_OTHER;
+}
+
+/* The stopped threads of a process; the one that ends it comes first. */
+static struct error *collect(const struct tracer *tracer,
+			     const struct traced_process *process,
+			     struct held_process *ret)
+{
+	const struct tasks *tasks = &tracer->tasks;
+	struct held_process held = { .id = process->id };
+	pid_t first = process->signal ? process->taker : process->id;
+
+	for (size_t i = 0; i < tasks->count; i++) {
+		const struct task *task = &tasks->tasks[i];
+		struct held_thread *threads;
+
+		if (task->process != process->id || task->exiting)
+			continue;
+		if (!LIST_GROW(held.threads, held.count)) {
+			free(held.threads);
+			return &error_no_memory;
+		}
+		threads = held.threads;
+		threads[held.count] = (struct held_thread){
+			.id = task->id,
+			.stopped = task->stopped,
+		};
+		if (task->id == first) {
+			struct held_thread other = threads[0];
+
+			threads[0] = threads[held.count];
+			threads[held.count] = other;
+		}
+		held.count++;
+	}
+	*ret = held;
+	return NULL;
+}
+
+/* All its threads are stopped, or cannot be: have it captured, let it go. */
+static void finish_gathering(struct tracer *tracer,
+			     struct traced_process *process)
+{
+	pid_t id = process->id;
+	struct held_process held;
+	struct error *error = collect(tracer, process, &held);
+
+	if (error) {
+		tracer->error = error;
+		return;
+	}
+	process->state = PROCESS_ENDING;
+	if (held.count > 0)
+		tracer->events->ending(tracer->events->data, &held,
+				       process->signal);
+	free(held.threads);
+	for (size_t i = 0; i < tracer->tasks.count; i++) {
+		struct task *task = &tracer->tasks.tasks[i];
+
+		if (task->process == id && task->stopped)
+			resume(task);
+	}
+}
+
+static void finish_if_gathered(struct tracer *tracer,
+			       struct traced_process *process)
+{
+	if (process->state == PROCESS_GATHERING &&
+	    (tasks_on_the_run(&tracer->tasks, process->id) == 0 ||
+	     now() > process->deadline))
+		finish_gathering(tracer, process);
+}
+
+/* The thread, which is kept stopped, is about to end its process. */
+static void begin_gathering(struct tracer *tracer,
+			    struct traced_process *process, struct task *task,
+			    int signal)
+{
+	process->state = PROCESS_GATHERING;
+	process->signal = signal;
+	process->taker = task->id;
+	process->deadline = now() + PATIENCE_SECONDS;
+	for (size_t i = 0; i < tracer->tasks.count; i++) {
+		const struct task *other = &tracer->tasks.tasks[i];
+
+		if (other->process == process->id && !other->stopped &&
+		    !other->exiting)
+			ptrace(PTRACE_INTERRUPT, other->id, NULL, NULL);
+	}
+}
+
+/*
+ * What a thread at its exit event ends of, or 0 if it ends by itself. A thread
+ * that has to go because another calls exec() says 0, too.
+ */
+static int killed_by(const struct task *task)
+{
+	unsigned long code = 0;
+
+	ptrace(PTRACE_GETEVENTMSG, task->id, NULL, &code);
+	return (int)(code & 0x7f);
+}
+
+/* Whether the stopped task ends its process, and by which signal. */
+static bool ends_process(const struct tracer *tracer, const struct task *task,
+			 int *ret_signal)
+{
+	int event = stop_event(task->status);
+
+	*ret_signal = 0;
+	if (event == PTRACE_EVENT_SECCOMP)
+		return true;
+	if (event == PTRACE_EVENT_EXIT) {
+		*ret_signal = killed_by(task);
+		return *ret_signal != 0 ||
+		       tasks_alive(&tracer->tasks, task->process) == 1;
+	}
+	if (event != 0)
+		return false;
+	*ret_signal = WSTOPSIG(task->status);
+	return is_fatal(task->id, *ret_signal);
+}
+
+/* A new thread or process, before any of its own stops is seen, or after. */
+static void meet_child(struct tracer *tracer, pid_t parent)
+{
+	unsigned long child = 0;
+
+	if (ptrace(PTRACE_GETEVENTMSG, parent, NULL, &child) == 0 && child)
+		tasks_add(&tracer->tasks, (pid_t)child);
+}
+
+/*
+ * A new program in the process. Of its threads there is one left, which has
+ * the number of the process now.
+ */
+static void meet_program(struct tracer *tracer, struct task *task)
+{
+	unsigned long former = 0;
+	pid_t id = task->id;
+	char link[64], path[4096];
+	ssize_t length;
+
+	task->exiting = false;
+	if (ptrace(PTRACE_GETEVENTMSG, id, NULL, &former) == 0 &&
+	    (pid_t)former != id)
+		tasks_remove(&tracer->tasks, (pid_t)former);
+	snprintf(link, sizeof(link), "/proc/%d/exe", id);
+	length = readlink(link, path, sizeof(path) - 1);
+	path[length < 0 ? 0 : length] = '\0';
+	tracer->events->started(tracer->events->data, id, path);
+}
+
+static void handle_stop(struct tracer *tracer, pid_t id, int status)
+{
+	struct task *task = tasks_add(&tracer->tasks, id);
+	int event = stop_event(status), signal;
+	struct traced_process *process;
+
+	/* Better not known than stopped for ever. */
+	if (!task) {
+		ptrace(PTRACE_CONT, id, NULL, NULL);
+		return;
+	}
+	if (event == PTRACE_EVENT_EXEC)
+		meet_program(tracer, task);
+	else if (event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK ||
+		 event == PTRACE_EVENT_VFORK)
+		meet_child(tracer, id);
+	/* The lists may have moved. */
+	task = tasks_find(&tracer->tasks, id);
+	process = task ? tasks_find_process(&tracer->tasks, task->process)
+		       : NULL;
+	if (!process)
+		return;
+	task->status = status;
+	task->stopped = true;
+	if (process->state == PROCESS_RUNNING &&
+	    ends_process(tracer, task, &signal)) {
+		if (is_of_interest(tracer, process))
+			begin_gathering(tracer, process, task, signal);
+		else
+			process->state = PROCESS_ENDING;
+	}
+	if (process->state == PROCESS_GATHERING)
+		finish_if_gathered(tracer, process);
+	else
+		resume(task);
+}
+
+static void handle_end(struct tracer *tracer, pid_t id, int status)
+{
+	struct task *task = tasks_find(&tracer->tasks, id);
+	pid_t owner = task ? task->process : id;
+	struct traced_process *process;
+
+	tasks_remove(&tracer->tasks, id);
+	process = tasks_find_process(&tracer->tasks, owner);
+	if (process)
+		finish_if_gathered(tracer, process);
+	if (id == tracer->options->program)
+		tracer->events->ended(tracer->events->data, status,
+				      tracer->tasks.process_count);
+}
+
+/* Take all that there is to be heard of. False: there is nobody left. */
+static bool drain(struct tracer *tracer)
+{
+	while (!tracer->error) {
+		int status;
+		pid_t id = waitpid(-1, &status, WNOHANG | __WALL);
+
+		if (id < 0 && errno == EINTR)
+			continue;
+		if (id <= 0)
+			return id == 0;
+		if (WIFSTOPPED(status))
+			handle_stop(tracer, id, status);
+		else
+			handle_end(tracer, id, status);
+	}
+	return false;
+}
+
+/* Wait for news, while threads are late only for a while. */
+static void await_news(struct tracer *tracer)
+{
+	struct timespec patience = { .tv_nsec = 100000000 };
+	bool waiting = false;
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGCHLD);
+	for (size_t i = 0; i < tracer->tasks.process_count; i++)
+		waiting |= tracer->tasks.processes[i].state ==
+			   PROCESS_GATHERING;
+	if (!waiting) {
+		sigwaitinfo(&signals, NULL);
+		return;
+	}
+	sigtimedwait(&signals, NULL, &patience);
+	for (size_t i = tracer->tasks.process_count; i-- > 0;)
+		finish_if_gathered(tracer, &tracer->tasks.processes[i]);
+}
+
+struct error *tracer_run(const struct tracer_options *options,
+			 const struct tracer_events *events)
+{
+	struct tracer tracer = { .options = options, .events = events };
+
+	if (!tasks_add(&tracer.tasks, options->program))
+		tracer.error = &error_no_memory;
+	while (!tracer.error && drain(&tracer))
+		await_news(&tracer);
+	tasks_deinit(&tracer.tasks);
+	return tracer.error;
+}

@@ -1,0 +1,48 @@
+/*
+ * A program that does nothing but allocate: so many blocks of a size, linked.
+ * In the end it says when that was, by CLOCK_MONOTONIC in nanoseconds, so that
+ * whoever started it knows how long it took until then.
+ *
+ *	allocate BLOCKS SIZE [wait]
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Some work on each block, as a program would do. */
+static uint64_t fill(uint64_t *block, size_t size, uint64_t seed)
+{
+	for (size_t i = 1; i < size / sizeof(*block); i++) {
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		block[i] = seed >> 33;
+	}
+	return seed;
+}
+
+int main(int count, char **arguments)
+{
+	size_t blocks = count > 1 ? strtoull(arguments[1], NULL, 10) : 1;
+	size_t size = count > 2 ? strtoull(arguments[2], NULL, 10) : 16;
+	void **list = NULL;
+	uint64_t seed = 1;
+	struct timespec now;
+
+	for (size_t i = 0; i < blocks; i++) {
+		void **block = malloc(size);
+
+		if (!block)
+			return 1;
+		block[0] = list;
+		list = block;
+		seed = fill((uint64_t *)block, size, seed);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	printf("%lld\n", now.tv_sec * 1000000000LL + now.tv_nsec);
+	fflush(stdout);
+	if (count > 3 && strcmp(arguments[3], "wait") == 0)
+		pause();
+	return list == NULL;
+}

@@ -1,0 +1,272 @@
+#include "cli/snap.h"
+
+#include "analyzer/base/text.h"
+#include "analyzer/capture/pack.h"
+#include "analyzer/capture/snapshot.h"
+#include "cli/interrupt.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { KEY_ZSTD = 256 };
+
+static const char DOCUMENTATION[] =
+	"Write a core of a running process, which stands still only while its "
+	"memory is copied.\v"
+	"The core has what an analysis needs, like one by the kernel, and is "
+	"read by heapcore, gdb and others. Memory that the program keeps out "
+	"of cores (MADV_DONTDUMP) stays out.\n"
+	"\n"
+	"Exit status: 0 if the core was written; 2 if there is no such "
+	"process; 3 if it may not be looked into, or the core could not be "
+	"written.";
+
+static const struct argp_option OPTIONS[] = {
+	{ "output", 'o', "FILE", 0, "Write to FILE instead of core.PID", 0 },
+	{ "zstd", KEY_ZSTD, NULL, 0, "Pack it with zstd: core.PID.zst", 0 },
+	{ "quiet", 'q', NULL, 0, "Say nothing but what went wrong", 0 },
+	{ 0 },
+};
+
+struct snap_options {
+	const char *process;
+	const char *output;
+	bool zstd;
+	bool quiet;
+};
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+	struct snap_options *options = state->input;
+
+	switch (key) {
+	case 'o':
+		options->output = argument;
+		return 0;
+	case 'q':
+		options->quiet = true;
+		return 0;
+	case KEY_ZSTD:
+		options->zstd = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (options->process)
+			argp_error(state, "only one PID can be given");
+		options->process = argument;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "no PID is given");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+struct error *parse_process(const char *word, pid_t *ret)
+{
+	uint64_t number;
+	struct error *error = parse_count(word, &number);
+
+	if (error)
+		error_destroy(error);
+	if (error || number == 0 || number > INT32_MAX)
+		return error_not(word, "the number of a process");
+	*ret = (pid_t)number;
+	return NULL;
+}
+
+struct error *open_temporary(int *ret)
+{
+	const char *folder = getenv("TMPDIR");
+	_cleanup_(free) char *name = NULL;
+	int fd;
+
+	if (!folder || !*folder)
+		folder = "/tmp";
+	fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
+	/* Not every file system has files without a name from the start. */
+	if (fd < 0 && asprintf(&name, "%s/heapcore-XXXXXX", folder) >= 0) {
+		fd = mkostemp(name, O_CLOEXEC);
+		if (fd >= 0)
+			unlink(name);
+	}
+	if (fd < 0)
+		return error_system("a temporary file in %s", folder);
+	*ret = fd;
+	return NULL;
+}
+
+static struct error *take_snapshot(struct session *session, pid_t process,
+				   int fd, bool complete, struct snapshot *ret)
+{
+	struct core_options options = {
+		.fd = fd,
+		.complete = complete,
+		.progress = &session->progress.progress,
+	};
+	struct error *error;
+
+	progress_line_begin(&session->progress);
+	error = snapshot_take(process, &options, ret);
+	progress_line_stop(&session->progress);
+	return error;
+}
+
+/* What the user may miss in the core. */
+static void tell_gaps(struct session *session, const struct core_sizes *sizes)
+{
+	char size[NUMBER_SIZE];
+
+	if (sizes->unstoppable > 0)
+		session_note(session,
+			     "note: %zu of %zu threads could not be stopped: "
+			     "of their registers only the stack pointer is "
+			     "known",
+			     sizes->unstoppable, sizes->threads);
+	if (sizes->unreadable > 0) {
+		format_grouped(sizes->unreadable, size);
+		session_note(session, "note: %s bytes could not be read", size);
+	}
+	if (sizes->excluded > 0) {
+		format_grouped(sizes->excluded, size);
+		session_note(session,
+			     "note: %s bytes are left out that the program "
+			     "keeps out of cores (MADV_DONTDUMP)",
+			     size);
+	}
+}
+
+struct error *snap_to_analyse(struct session *session, pid_t process,
+			      char **ret)
+{
+	struct snapshot snapshot = { 0 };
+	struct error *error;
+	int fd;
+
+	error = open_temporary(&fd);
+	if (!error)
+		error = take_snapshot(session, process, fd, true, &snapshot);
+	if (error)
+		return error;
+	tell_gaps(session, &snapshot.sizes);
+	session_note(session, "process %d stood still for %.2f s", process,
+		     snapshot.stopped);
+	/* The file goes with the last of its handles. */
+	if (asprintf(ret, "/proc/self/fd/%d", fd) < 0)
+		return &error_no_memory;
+	return NULL;
+}
+
+/* For its owner only: memory holds secrets. */
+static struct error *open_output(const char *path, int *ret)
+{
+	struct stat status;
+	int fd = open(path,
+		      O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+		      0600);
+
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return error_system("%s", path);
+	*ret = fd;
+	if (!S_ISREG(status.st_mode))
+		return error_create(ERROR_USAGE, "%s is not a regular file",
+				    path);
+	if (ftruncate(fd, 0) < 0)
+		return error_system("%s", path);
+	return NULL;
+}
+
+static void tell(struct session *session, const char *path, pid_t process,
+		 const struct snapshot *snapshot, uint64_t packed)
+{
+	char copied[NUMBER_SIZE], size[NUMBER_SIZE];
+
+	format_grouped(snapshot->sizes.copied, copied);
+	format_grouped(packed, size);
+	tell_gaps(session, &snapshot->sizes);
+	session_note(session,
+		     "%s: %s bytes of memory and %zu thread%s of process %d, "
+		     "which stood still for %.3f s%s%s",
+		     path, copied, snapshot->sizes.threads,
+		     snapshot->sizes.threads == 1 ? "" : "s", process,
+		     snapshot->stopped, packed ? "; packed, bytes: " : "",
+		     packed ? size : "");
+}
+
+static struct error *snap_packed(struct session *session, pid_t process,
+				 int output, struct snapshot *ret,
+				 uint64_t *ret_packed)
+{
+	_cleanup_(close) int fd = -1;
+	struct error *error = open_temporary(&fd);
+
+	if (!error)
+		error = take_snapshot(session, process, fd, false, ret);
+	if (error)
+		return error;
+	progress_line_begin(&session->progress);
+	error = pack_zstd(fd, output, &session->progress.progress, ret_packed);
+	progress_line_stop(&session->progress);
+	return error;
+}
+
+static struct error *snap(struct session *session,
+			  const struct snap_options *options)
+{
+	_cleanup_(free) char *path = NULL;
+	_cleanup_(close) int fd = -1;
+	struct snapshot snapshot = { 0 };
+	uint64_t packed = 0;
+	pid_t process = 0;
+	struct error *error = parse_process(options->process, &process);
+
+	if (error)
+		return error;
+	if (options->output)
+		path = strdup(options->output);
+	else if (asprintf(&path, "core.%d%s", process,
+			  options->zstd ? ".zst" : "") < 0)
+		path = NULL;
+	if (!path)
+		return &error_no_memory;
+	error = open_output(path, &fd);
+	if (error)
+		return error;
+	if (options->zstd)
+		error = snap_packed(session, process, fd, &snapshot, &packed);
+	else
+		error = take_snapshot(session, process, fd, false, &snapshot);
+	if (error) {
+		unlink(path);
+		return error;
+	}
+	tell(session, path, process, &snapshot, packed);
+	return NULL;
+}
+
+int snap_main(int count, char **arguments)
+{
+	static const struct argp parser = {
+		.options = OPTIONS,
+		.parser = parse_option,
+		.args_doc = "PID",
+		.doc = DOCUMENTATION,
+	};
+	_cleanup_(session_deinit) struct session session;
+	struct snap_options options = { 0 };
+	struct error *error;
+
+	argp_err_exit_status = EXIT_WRONG_USAGE;
+	if (argp_parse(&parser, count, arguments, 0, NULL, &options))
+		return EXIT_NOT_ANALYSED;
+	session_init(&session, options.quiet);
+	interrupt_catch(&session.progress.progress, true);
+	error = snap(&session, &options);
+	if (error)
+		session_complain(&session, error);
+	return session_interrupted(&session) ? EXIT_INTERRUPTED
+					     : session_status(&session);
+}

@@ -1,0 +1,25 @@
+/*
+ * heapcore snap: a core of a process that goes on running.
+ */
+#ifndef CLI_SNAP_H
+#define CLI_SNAP_H
+
+#include "cli/session.h"
+
+/* heapcore snap [OPTIONS] PID; returns the exit status. */
+int snap_main(int count, char **arguments);
+
+/*
+ * Take a core of the process into a temporary file that has no name; *ret is
+ * its path as long as heapcore runs. To be freed.
+ */
+struct error *snap_to_analyse(struct session *session, pid_t process,
+			      char **ret);
+
+/* A file without a name, in $TMPDIR. */
+struct error *open_temporary(int *ret);
+
+/* "123", as the number of a process. */
+struct error *parse_process(const char *word, pid_t *ret);
+
+#endif
