@@ -2,6 +2,8 @@
 
 #include "analyzer/report/plain.h"
 
+#include <ctype.h>
+
 static void write_unit(struct writer *writer, unsigned int unit)
 {
 	char buffer[8];
@@ -58,6 +60,25 @@ void json_text(struct writer *writer, const char *text)
 
 		text += taken;
 		size -= taken;
+	}
+	writer_put(writer, '"');
+}
+
+void json_uri(struct writer *writer, const char *path)
+{
+	writer_put(writer, '"');
+	if (path[0] == '/')
+		writer_bytes(writer, "file://", 7);
+	for (; *path; path++) {
+		unsigned char byte = (unsigned char)*path;
+		char buffer[4];
+
+		if (isalnum(byte) || strchr("/-._~", byte)) {
+			writer_put(writer, *path);
+			continue;
+		}
+		snprintf(buffer, sizeof(buffer), "%%%02X", byte);
+		writer_bytes(writer, buffer, 3);
 	}
 	writer_put(writer, '"');
 }

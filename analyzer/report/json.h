@@ -16,6 +16,9 @@
 /* In quotes. */
 void json_text(struct writer *writer, const char *text);
 
+/* A path as a relative or file URI, in quotes. */
+void json_uri(struct writer *writer, const char *path);
+
 /* "name": */
 void json_key(struct writer *writer, const char *name);
 

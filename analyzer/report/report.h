@@ -100,6 +100,7 @@ struct report {
 struct report_format {
 	const char *name;
 	const char *summary;
+	const char *command; /* the only one that it is for; NULL: any */
 	struct error *(*open)(struct report *report); /* may be NULL */
 	void (*begin_table)(struct report *report);
 	void (*value)(struct report *report, const struct value *value);

@@ -1,0 +1,34 @@
+/*
+ * What an allocation is, in a word that is the same in each run and build.
+ *
+ * A class, a pattern, an identity: never an address. What is known by nothing
+ * of that is "unrecognized allocation".
+ */
+#ifndef ANALYZER_GATE_LABEL_H
+#define ANALYZER_GATE_LABEL_H
+
+#include "analyzer/analysis.h"
+
+#define UNRECOGNIZED "unrecognized allocation"
+
+struct label {
+	const char *text; /* a class, a symbol, or UNRECOGNIZED */
+	bool is_pattern;  /* a % belongs in front of the text */
+	/* Whether all of the kind are of one size: buffers are not. */
+	bool has_size;
+};
+
+/* Needs STAGE_CLASSES; the patterns are those to be asked. */
+struct label label_of(const struct analysis *analysis,
+		      const struct patterns *patterns, allocation_id id);
+
+/* A hash of the label, and of the size if that belongs to the kind. */
+uint64_t label_hash(struct label label, uint64_t size);
+
+/* "%LongString", "app::Session"; to be freed, NULL if memory is short. */
+char *label_name(struct label label);
+
+/* A further word for a hash that began with 0, the order counting. */
+uint64_t hash_add(uint64_t hash, uint64_t word);
+
+#endif

@@ -1,0 +1,108 @@
+#include "analyzer/gate/likely.h"
+
+/* Allocations that are reached, and to be looked at yet. */
+struct marking {
+	struct analysis *analysis;
+	struct bitmap *reached;
+	struct memory stack; /* allocation_id */
+	size_t count;
+};
+
+static struct error *reach(struct marking *marking, allocation_id id)
+{
+	allocation_id *stack;
+	struct error *error;
+
+	if (bitmap_get(marking->reached, id))
+		return NULL;
+	error = memory_reserve(&marking->stack,
+			       (marking->count + 1) * sizeof(*stack));
+	if (error)
+		return error;
+	bitmap_set(marking->reached, id);
+	stack = marking->stack.bytes;
+	stack[marking->count++] = id;
+	return NULL;
+}
+
+/* Along the edges that stand where something is held. */
+static struct error *follow(struct marking *marking, allocation_id id)
+{
+	struct patterns *patterns = analysis_patterns(marking->analysis);
+	struct edges edges =
+		graph_outgoing(analysis_graph(marking->analysis), id);
+	bool may_be_stale = patterns_of(patterns, id) != NO_PATTERN;
+	struct error *error = NULL;
+
+	for (size_t i = 0; !error && i < edges.count; i++) {
+		const char *stale = NULL;
+
+		if (may_be_stale &&
+		    !bitmap_get(marking->reached, edges.targets[i]))
+			error = patterns_find_taint(patterns, id,
+						    edges.targets[i], &stale);
+		if (!error && !stale)
+			error = reach(marking, edges.targets[i]);
+	}
+	return error;
+}
+
+static struct error *mark(struct marking *marking)
+{
+	const struct roots *roots = analysis_roots(marking->analysis);
+	struct progress *progress = analysis_progress(marking->analysis);
+	struct error *error = NULL;
+
+	for (enum root_kind kind = 0; kind < ROOT_KINDS; kind++)
+		bitmap_for_each(id, root_targets(roots, kind))
+			if (!error)
+				error = reach(marking, (allocation_id)id);
+	while (!error && marking->count > 0) {
+		const allocation_id *stack = marking->stack.bytes;
+
+		if (atomic_load_explicit(&progress->interrupted,
+					 memory_order_relaxed))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+		error = follow(marking, stack[--marking->count]);
+	}
+	return error;
+}
+
+static struct error *mark_sound(struct analysis *analysis, struct bitmap *ret)
+{
+	struct marking marking = {
+		.analysis = analysis,
+		.reached = ret,
+		.stack.account = analysis_account(analysis),
+	};
+	struct error *error = mark(&marking);
+
+	memory_release(&marking.stack);
+	return error;
+}
+
+struct error *likely_leaked(struct analysis *analysis, struct bitmap *ret)
+{
+	_cleanup_(bitmap_deinit) struct bitmap sound = { 0 };
+	struct bitmap likely;
+	struct memory_account *account = analysis_account(analysis);
+	struct error *error = analysis_need(analysis, STAGE_REACHABILITY);
+	size_t count;
+
+	if (!error)
+		error = analysis_need(analysis, STAGE_PATTERNS);
+	if (error)
+		return error;
+	count = allocation_count(analysis_index(analysis));
+	error = bitmap_init(&sound, count, account);
+	if (!error)
+		error = mark_sound(analysis, &sound);
+	if (!error)
+		error = bitmap_init(&likely, count, account);
+	if (error)
+		return error;
+	bitmap_copy(&likely, analysis_anchored(analysis));
+	bitmap_minus(&likely, &sound);
+	*ret = likely;
+	return NULL;
+}
