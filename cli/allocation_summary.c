@@ -1,6 +1,10 @@
 #include "cli/allocation_summary.h"
 
+#include "analyzer/query/retained.h"
+#include "analyzer/query/signatures.h"
 #include "analyzer/query/tally.h"
+#include "cli/comment_row.h"
+#include "cli/heap_rows.h"
 #include "cli/rows.h"
 
 #include <string.h>
@@ -33,6 +37,9 @@ enum { SIZE_BITS = 56, OFFSET_BITS = 3 };
 /* A comparison of tallies. */
 typedef int (*tally_order)(const void *a, const void *b);
 
+/* Which of the summary's tables a tally is in. */
+enum tally_kind { TALLY_SIGNATURE, TALLY_IDENTITY, TALLY_SIZE, TALLY_KINDS };
+
 struct summary {
 	struct analysis *analysis;
 	const struct set_query *query;
@@ -41,7 +48,8 @@ struct summary {
 	tally_order order;
 	struct tally_table signatures, sizes;
 	struct tally_table identities; /* by address and offset in words */
-	struct memory lines, groups;   /* of those structs */
+	struct memory tallies; /* uint32_t by id: its tally; only if needed */
+	struct memory lines, groups; /* of those structs */
 	size_t line_count, group_count;
 	uint64_t written;
 };
@@ -51,6 +59,7 @@ static void summary_deinit(struct summary *summary)
 	tally_table_deinit(&summary->signatures);
 	tally_table_deinit(&summary->sizes);
 	tally_table_deinit(&summary->identities);
+	memory_release(&summary->tallies);
 	memory_release(&summary->lines);
 	memory_release(&summary->groups);
 }
@@ -63,6 +72,8 @@ static tally_order find_order(const struct set_query *query)
 		return tally_compare_bytes;
 	case SORT_ADDRESS:
 		return tally_compare_keys;
+	case SORT_RETAINED:
+		return tally_compare_owned;
 	default:
 		return tally_compare_counts;
 	}
@@ -80,6 +91,7 @@ static void summary_init(struct summary *summary, struct analysis *analysis,
 		.patterns = patterns,
 		.report = report,
 		.order = find_order(query),
+		.tallies.account = account,
 		.lines.account = account,
 		.groups.account = account,
 	};
@@ -88,23 +100,71 @@ static void summary_init(struct summary *summary, struct analysis *analysis,
 	tally_table_init(&summary->identities, account);
 }
 
+static bool sorts_by_retained(const struct summary *summary)
+{
+	return summary->query->sort == SORT_RETAINED;
+}
+
+static struct tally_table *table_of(struct summary *summary,
+				    enum tally_kind kind)
+{
+	struct tally_table *const tables[TALLY_KINDS] = {
+		[TALLY_SIGNATURE] = &summary->signatures,
+		[TALLY_IDENTITY] = &summary->identities,
+		[TALLY_SIZE] = &summary->sizes,
+	};
+
+	return tables[kind];
+}
+
+/* What a member is counted by. */
+static enum tally_kind find_key(const struct summary *summary, allocation_id id,
+				uint64_t size, uint64_t *ret_key)
+{
+	pattern_number pattern = patterns_of(summary->patterns, id);
+	struct identity identity;
+
+	*ret_key = pattern ? 0 : analysis_signature(summary->analysis, id);
+	if (*ret_key)
+		return TALLY_SIGNATURE;
+	if (!pattern && analysis_identity(summary->analysis, id, &identity)) {
+		*ret_key = identity.address << OFFSET_BITS |
+			   identity.offset / sizeof(uint64_t);
+		return TALLY_IDENTITY;
+	}
+	*ret_key = (uint64_t)pattern << SIZE_BITS | size;
+	return TALLY_SIZE;
+}
+
+/* The number of a tally among those of all tables. */
+static uint32_t tally_number(enum tally_kind kind, const struct tally *tally)
+{
+	return tally->number * TALLY_KINDS + kind;
+}
+
 static struct error *add_member(struct summary *summary, allocation_id id)
 {
 	uint64_t size = allocation_size(analysis_index(summary->analysis), id);
 	struct tally tally = { .count = 1, .bytes = size };
-	pattern_number pattern = patterns_of(summary->patterns, id);
-	struct identity identity;
+	enum tally_kind kind = find_key(summary, id, size, &tally.key);
+	struct tally_table *tallies = table_of(summary, kind);
+	struct error *error = tally_add(tallies, tally);
 
-	tally.key = pattern ? 0 : analysis_signature(summary->analysis, id);
-	if (tally.key)
-		return tally_add(&summary->signatures, tally);
-	if (!pattern && analysis_identity(summary->analysis, id, &identity)) {
-		tally.key = identity.address << OFFSET_BITS |
-			    identity.offset / sizeof(uint64_t);
-		return tally_add(&summary->identities, tally);
-	}
-	tally.key = (uint64_t)pattern << SIZE_BITS | size;
-	return tally_add(&summary->sizes, tally);
+	if (!error && sorts_by_retained(summary))
+		((uint32_t *)summary->tallies.bytes)[id] =
+			tally_number(kind, tally_find(tallies, tally.key));
+	return error;
+}
+
+/* Note which tally each is counted in; none yet. */
+static struct error *init_tallies(struct summary *summary, size_t count)
+{
+	struct error *error =
+		memory_resize(&summary->tallies, count * sizeof(uint32_t));
+
+	if (!error && count > 0)
+		memset(summary->tallies.bytes, 0xff, count * sizeof(uint32_t));
+	return error;
 }
 
 static struct error *add_members(struct summary *summary,
@@ -112,12 +172,16 @@ static struct error *add_members(struct summary *summary,
 {
 	enum { BETWEEN_STEPS = 1 << 18 };
 	struct progress *progress = analysis_progress(summary->analysis);
+	struct error *error = NULL;
 	size_t stepped = 0;
 
 	progress_begin(progress, "summarizing", members->count);
+	if (sorts_by_retained(summary))
+		error = init_tallies(summary, members->count);
+	if (error)
+		return error;
 	bitmap_for_each(id, members) {
-		struct error *error = add_member(summary, (allocation_id)id);
-
+		error = add_member(summary, (allocation_id)id);
 		if (error)
 			return error;
 		if (id - stepped < BETWEEN_STEPS)
@@ -125,6 +189,40 @@ static struct error *add_members(struct summary *summary,
 		if (!progress_step(progress, id - stepped))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 		stepped = id;
+	}
+	return NULL;
+}
+
+/* One more than the highest number of a tally. */
+static size_t tally_numbers(struct summary *summary)
+{
+	size_t most = 0;
+
+	for (enum tally_kind kind = 0; kind < TALLY_KINDS; kind++)
+		if (table_of(summary, kind)->count > most)
+			most = table_of(summary, kind)->count;
+	return most * TALLY_KINDS;
+}
+
+/* What each tally's members retain, into owned. */
+static struct error *add_retained(struct summary *summary)
+{
+	size_t count = tally_numbers(summary);
+	_cleanup_(free) uint64_t *bytes = calloc(count + 1, sizeof(*bytes));
+	struct error *error;
+
+	if (!bytes)
+		return &error_no_memory;
+	error = retained_by_group(analysis_dominators(summary->analysis),
+				  summary->tallies.bytes, NULL, count, bytes);
+	if (error)
+		return error;
+	for (enum tally_kind kind = 0; kind < TALLY_KINDS; kind++) {
+		struct tally_table *tallies = table_of(summary, kind);
+
+		for (size_t i = 0; i < tallies->capacity; i++)
+			tallies->slots[i].owned =
+				bytes[tally_number(kind, &tallies->slots[i])];
 	}
 	return NULL;
 }
@@ -292,6 +390,49 @@ static struct error *group_sizes(struct summary *summary)
 	return error;
 }
 
+/* Put the number of the group of each tally into ret, by its number. */
+static void find_groups(struct summary *summary, uint32_t *ret)
+{
+	static const enum tally_kind kinds[] = {
+		[GROUP_SIGNATURES] = TALLY_SIGNATURE,
+		[GROUP_PATTERN] = TALLY_SIZE,
+		[GROUP_IDENTITY] = TALLY_IDENTITY,
+		[GROUP_UNRECOGNIZED] = TALLY_SIZE,
+	};
+
+	for (size_t i = 0; i < summary->group_count; i++) {
+		const struct group *group = summary_group(summary, i);
+		enum tally_kind kind = kinds[group->kind];
+
+		if (group->kind == GROUP_IDENTITY)
+			ret[tally_number(kind, &group->total)] = (uint32_t)i;
+		for (size_t j = 0; j < group->count; j++)
+			ret[tally_number(
+				kind, &summary_line(summary, group->first + j)
+					       ->tally)] = (uint32_t)i;
+	}
+}
+
+/* What each group's members retain, which is not the sum of its lines. */
+static struct error *add_retained_of_groups(struct summary *summary)
+{
+	size_t count = tally_numbers(summary);
+	_cleanup_(free) uint32_t *groups = calloc(count + 1, sizeof(*groups));
+	_cleanup_(free) uint64_t *bytes =
+		calloc(summary->group_count + 1, sizeof(*bytes));
+	struct error *error;
+
+	if (!groups || !bytes)
+		return &error_no_memory;
+	find_groups(summary, groups);
+	error = retained_by_group(analysis_dominators(summary->analysis),
+				  summary->tallies.bytes, groups,
+				  summary->group_count, bytes);
+	for (size_t i = 0; !error && i < summary->group_count; i++)
+		summary_group(summary, i)->total.owned = bytes[i];
+	return error;
+}
+
 /* Equal ones by name, those without one last. */
 static int compare_groups(const void *a, const void *b, void *data)
 {
@@ -317,10 +458,11 @@ static const struct column columns[] = {
 	{ "identity", VALUE_TEXT },	 { "offset", VALUE_ADDRESS },
 	{ "group", VALUE_TEXT },	 { "size", VALUE_BYTES },
 	{ "count", VALUE_COUNT },	 { "bytes", VALUE_BYTES },
+	{ "retained", VALUE_BYTES },
 };
 
 static const struct table table = {
-	"group", columns, 12,
+	"group", columns, 13,
 	"[Signature {signature}[ ({name})] has]"
 	"[Multiple signatures for {several named} have a total of]"
 	"[   Signature {one of several} has]"
@@ -330,7 +472,8 @@ static const struct table table = {
 	" at offset {offset} have]"
 	"[{group} have]"
 	"[   Unrecognized allocations of size 0x{size} have]"
-	" {count} instances taking 0x{bytes}({bytes,}) bytes."
+	" {count} instances taking 0x{bytes}({bytes,}) bytes"
+	"[, retaining 0x{retained}({retained,}) bytes]."
 };
 
 /* The first columns of a row; what is NULL is absent. */
@@ -374,6 +517,8 @@ static void write_row(struct summary *summary, const struct row *row,
 	report_optional(report, row->size);
 	report_number(report, tally->count);
 	report_number(report, tally->bytes);
+	report_optional(report,
+			sorts_by_retained(summary) ? &tally->owned : NULL);
 	report_end_row(report);
 }
 
@@ -426,12 +571,18 @@ static void write_group(struct summary *summary, const struct group *group)
 
 static struct error *write_groups(struct summary *summary)
 {
-	struct error *error = group_signatures(summary);
+	struct error *error = NULL;
 
+	if (sorts_by_retained(summary))
+		error = add_retained(summary);
+	if (!error)
+		error = group_signatures(summary);
 	if (!error)
 		error = group_identities(summary);
 	if (!error)
 		error = group_sizes(summary);
+	if (!error && sorts_by_retained(summary))
+		error = add_retained_of_groups(summary);
 	if (error)
 		return error;
 	if (summary->group_count)
@@ -446,14 +597,13 @@ static struct error *write_groups(struct summary *summary)
 	return NULL;
 }
 
-/* What is known of the patterns of the members; of leaked ones it comes soon.
- */
+/* What is known of the patterns; of unreachable members it comes soon. */
 static struct error *find_patterns(struct analysis *analysis,
 				   const struct bitmap *members,
 				   const struct patterns **ret)
 {
 	bool leaked = analysis_cost(analysis, STAGE_REACHABILITY).built &&
-		      bitmap_within(members, analysis_leaked(analysis));
+		      bitmap_within(members, analysis_unreachable(analysis));
 	struct error *error = analysis_need(
 		analysis, leaked ? STAGE_LEAKED_PATTERNS : STAGE_PATTERNS);
 
@@ -470,10 +620,15 @@ struct error *summarize_allocations(struct analysis *analysis,
 	_cleanup_(summary_deinit) struct summary summary = { 0 };
 	_cleanup_(members_deinit) struct members members = { 0 };
 	const struct patterns *patterns = NULL;
-	struct error *error = query_select(analysis, query, &members);
+	struct set_query unordered = *query;
+	struct error *error;
 
+	unordered.any_order = true;
+	error = query_select(analysis, &unordered, &members);
 	if (!error)
 		error = analysis_need(analysis, STAGE_CLASSES);
+	if (!error)
+		error = signatures_need(analysis, &members.set);
 	if (!error)
 		error = find_patterns(analysis, &members.set, &patterns);
 	if (error)
@@ -484,7 +639,9 @@ struct error *summarize_allocations(struct analysis *analysis,
 		error = write_groups(&summary);
 	if (error)
 		return error;
+	comment_rows(report, analysis, &members);
 	rows_total(report, "allocations",
 		   allocations_total(analysis_index(analysis), &members.set));
+	heap_rows_write(report, analysis, &members.set);
 	return NULL;
 }

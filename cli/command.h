@@ -17,7 +17,8 @@
 /* What stands in a command's words, for completion and help. */
 enum word_kind {
 	WORD_NONE,
-	WORD_SET, /* a set and what it takes, then one word to narrow it */
+	WORD_SET,    /* a set and what it takes, then one word to narrow it */
+	WORD_NAMING, /* a new name and `=`, then as WORD_SET */
 	WORD_ADDRESS,
 	WORD_NUMBER,
 	WORD_COMMAND,

@@ -1,8 +1,10 @@
 #include "cli/completion.h"
 
-#include "analyzer/query/set.h"
+#include "analyzer/query/query.h"
 #include "cli/execute.h"
 #include "cli/lexer.h"
+#include "cli/manual.h"
+#include "cli/selection.h"
 #include "cli/switches.h"
 
 #include <string.h>
@@ -15,6 +17,14 @@ static struct {
 	size_t count;
 	size_t next;
 } matches;
+
+/* readline hands over words alone: the named sets to offer; or NULL. */
+static const struct named_sets *named_sets;
+
+void completion_use(const struct named_sets *sets)
+{
+	named_sets = sets;
+}
 
 /* Add the candidate before + name + behind, if the word may become it. */
 static void offer(const char *word, const char *before, const char *name,
@@ -46,22 +56,59 @@ static void offer_commands(const char *word)
 		offer_name(word, commands[i]->name);
 }
 
-static void offer_sets(const char *word)
+/* Behind what stands in front of it in the same word. */
+static void offer_sets_behind(const char *word, const char *before)
 {
+	const char *name;
+
 	for (size_t i = 0; set_at(i); i++)
-		offer_name(word, set_at(i)->name);
+		offer(word, before, set_at(i)->name, strlen(set_at(i)->name));
+	for (size_t i = 0; named_sets; i++) {
+		name = named_sets_name(named_sets, i);
+		if (!name)
+			return;
+		if (!set_find(name))
+			offer(word, before, name, strlen(name));
+	}
 }
 
+static void offer_sets(const char *word)
+{
+	offer_sets_behind(word, "");
+}
+
+static void offer_operators(const char *word)
+{
+	for (size_t i = 0; query_operator_name(i); i++)
+		offer_name(word, query_operator_name(i));
+}
+
+static void offer_topics(const char *word)
+{
+	for (size_t i = 0; topics[i]; i++)
+		offer_name(word, topics[i]->name);
+}
+
+static void offer_formats(const char *word, const char *before)
+{
+	for (size_t i = 0; report_formats[i]; i++)
+		offer(word, before, report_formats[i]->name,
+		      strlen(report_formats[i]->name));
+}
+
+/* The pattern that the last % in the word begins, as in A->%Lo. */
 static void offer_patterns(const char *word)
 {
-	for (size_t i = 0; pattern_name_at(i); i++)
-		offer(word, "%", pattern_name_at(i),
+	size_t length = (size_t)(strrchr(word, '%') + 1 - word);
+	_cleanup_(free) char *before = strndup(word, length);
+
+	for (size_t i = 0; before && pattern_name_at(i); i++)
+		offer(word, before, pattern_name_at(i),
 		      strlen(pattern_name_at(i)));
 }
 
-static void offer_switches(const char *word, const struct command *command)
+static void offer_options(const char *word, const struct argp_option *option)
 {
-	const struct argp_option *option = command->options;
 	char slashed[SLASHED_SIZE];
 
 	for (; option && (option->name || option->doc); option++) {
@@ -75,10 +122,21 @@ static void offer_switches(const char *word, const struct command *command)
 	}
 }
 
+static void offer_switches(const char *word, const struct command *command)
+{
+	offer_options(word, command->options);
+	if (command->needs_analysis)
+		offer_options(word, common_options);
+	if (command->word == WORD_COMMAND)
+		offer_options(word, contents_options);
+}
+
 /* An option's values are told by what its value is called, as "on|off". */
 static void offer_values(const char *word, const char *before,
 			 const char *values)
 {
+	if (values && strcmp(values, "FORMAT") == 0)
+		offer_formats(word, before);
 	if (!values || !strchr(values, '|'))
 		return;
 	for (;;) {
@@ -113,32 +171,99 @@ static void offer_joined_value(const char *word, const struct command *command)
 		offer_values(word, before, option->arg);
 }
 
-/* The number-th word of a command, not counting its switches. */
+/* The words of a set, up to the last one, which is being typed. */
+static void offer_set_words(const char *word, const char *const *words,
+			    size_t count)
+{
+	const struct set *set = NULL;
+	size_t arguments = 0; /* of the set, that are still to come */
+
+	for (size_t i = 0; i < count; i++) {
+		if (arguments > 0) {
+			arguments--;
+		} else if (query_is_operator(words[i])) {
+			set = NULL;
+		} else if (!set) {
+			set = set_find(words[i]);
+			set = set ? set : &set_named;
+			arguments = set_argument_count(set);
+		}
+	}
+	if (!set)
+		offer_sets(word);
+	else if (arguments == 0 && !set->ranges)
+		offer_operators(word);
+}
+
+/* `let NAME = SET`, whose words may touch the =. */
+static void offer_naming_words(const char *word, const char **words,
+			       size_t count)
+{
+	_cleanup_(free) char *before = NULL;
+	size_t i = 0;
+
+	while (i < count && !strchr(words[i], '='))
+		i++;
+	if (i < count) {
+		words[i] = strchr(words[i], '=') + 1;
+		i += !words[i][0];
+		offer_set_words(word, words + i, count - i);
+	} else if (strchr(word, '=')) {
+		before = strndup(word, strcspn(word, "=") + 1);
+		if (before)
+			offer_sets_behind(word, before);
+	}
+}
+
+/* The last word of a command, with those before it that are no switches. */
 static void offer_words(const char *word, const struct command *command,
-			size_t number)
+			const char **words, size_t count)
 {
 	switch (command->word) {
 	case WORD_SET:
-		if (number == 0)
-			offer_sets(word);
-		else if (word[0] == '%')
-			offer_patterns(word);
+		offer_set_words(word, words, count);
+		return;
+	case WORD_NAMING:
+		offer_naming_words(word, words, count);
 		return;
 	case WORD_COMMAND:
-		if (number == 0) {
+		if (count == 0) {
 			offer_commands(word);
-			offer_name(word, "sets");
+			offer_topics(word);
 		}
-		if (number <= 1)
+		if (count <= 1)
 			offer_sets(word);
 		return;
 	case WORD_SWITCH:
-		if (number == 0)
+		if (count == 0)
 			offer_values(word, "", "on|off");
 		return;
 	default:
 		return;
 	}
+}
+
+/*
+ * Leave the words before the last one that are no switches in ret_words.
+ * Returns the switch that takes the last one as its value, or NULL.
+ */
+static const char *pass_switches(const struct command *command,
+				 const struct line *line,
+				 const char **ret_words, size_t *ret_count)
+{
+	size_t last = line->count - 1, i = 1;
+
+	*ret_count = 0;
+	while (i < last) {
+		size_t places = switch_places(command, line->words[i]);
+
+		if (i + places > last)
+			return line->words[i];
+		if (places == 0)
+			ret_words[(*ret_count)++] = line->words[i++];
+		i += places;
+	}
+	return NULL;
 }
 
 /*
@@ -148,21 +273,19 @@ static void offer_words(const char *word, const struct command *command,
 static bool offer_last(const char *word, const struct command *command,
 		       const struct line *line)
 {
-	size_t last = line->count - 1, number = 0, i = 1;
+	_cleanup_(free) const char **words =
+		calloc(line->count, sizeof(*words));
+	const char *name;
+	size_t count;
 
-	while (i < last) {
-		size_t places = switch_places(command, line->words[i]);
-
-		if (i + places > last) {
-			offer_separate_value(
-				word, line->words[i],
-				switch_find(command, line->words[i]));
-			return true;
-		}
-		number += places == 0;
-		i += places ? places : 1;
-	}
-	if (strncmp(word, "--", 2) == 0 && strchr(word, '='))
+	if (!words)
+		return true;
+	name = pass_switches(command, line, words, &count);
+	if (strchr(word, '%'))
+		offer_patterns(word);
+	else if (name)
+		offer_separate_value(word, name, switch_find(command, name));
+	else if (strncmp(word, "--", 2) == 0 && strchr(word, '='))
 		offer_joined_value(word, command);
 	else if (word[0] == '-' ||
 		 (word[0] == '/' && command->word != WORD_FILE))
@@ -170,7 +293,7 @@ static bool offer_last(const char *word, const struct command *command,
 	else if (command->word == WORD_FILE)
 		return false;
 	else
-		offer_words(word, command, number);
+		offer_words(word, command, words, count);
 	return true;
 }
 

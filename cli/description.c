@@ -1,6 +1,10 @@
 #include "cli/description.h"
 
 #include "analyzer/query/order.h"
+#include "cli/annotation_rows.h"
+#include "cli/chains.h"
+#include "cli/comment_row.h"
+#include "cli/fiber_description.h"
 #include "cli/pattern_text.h"
 #include "cli/rows.h"
 #include "cli/thread_description.h"
@@ -13,10 +17,12 @@ struct error *describer_init(struct describer *describer,
 			     struct report *report)
 {
 	struct bitmap unreferenced;
-	struct error *error = analysis_need(analysis, STAGE_REACHABILITY);
+	struct error *error = analysis_need(analysis, STAGE_COLLECTOR);
 
 	if (!error)
 		error = analysis_need(analysis, STAGE_CLASSES);
+	if (!error && selection->query.sort == SORT_RETAINED)
+		error = analysis_need(analysis, STAGE_RETAINED);
 	if (error)
 		return error;
 	error = bitmap_init(&unreferenced,
@@ -29,27 +35,45 @@ struct error *describer_init(struct describer *describer,
 					 .selection = selection,
 					 .report = report,
 					 .unreferenced = unreferenced };
-	return NULL;
+	return annotation_rows_init(&describer->annotating, analysis,
+				    selection);
 }
 
 void describer_deinit(struct describer *describer)
 {
 	bitmap_deinit(&describer->unreferenced);
+	if (describer->chains)
+		chains_destroy(describer->chains);
+	annotating_deinit(&describer->annotating);
 	error_destroy(describer->error);
+}
+
+/* Whether it is in a set that a process without collector does not have. */
+static bool is_in(const struct bitmap *set, allocation_id id)
+{
+	return set && bitmap_get(set, id);
 }
 
 enum described_state describer_state(const struct describer *describer,
 				     allocation_id id)
 {
-	const struct allocation_index *index =
-		analysis_index(describer->analysis);
+	const struct analysis *analysis = describer->analysis;
+	const struct allocation_index *index = analysis_index(analysis);
 
-	if (bitmap_get(analysis_anchored(describer->analysis), id))
+	if (is_in(analysis_at_risk(analysis), id))
+		return STATE_AT_RISK;
+	if (bitmap_get(analysis_anchored(analysis), id))
 		return STATE_ANCHORED;
 	if (bitmap_get(&describer->unreferenced, id))
 		return STATE_UNREFERENCED;
+	if (is_in(analysis_garbage(analysis), id))
+		return STATE_GARBAGE;
+	if (is_in(analysis_held(analysis), id))
+		return STATE_HELD;
 	if (bitmap_get(allocation_used(index), id))
 		return STATE_LEAKED;
+	if (is_in(allocation_having(index, TRAIT_DEAD), id))
+		return STATE_UNSWEPT;
 	return bitmap_get(allocation_cached(index), id) ? STATE_CACHED
 							: STATE_FREE;
 }
@@ -79,28 +103,49 @@ static void note_pattern(struct describer *describer, allocation_id id,
 	describer->error = error;
 }
 
+static void write_annotations(struct describer *describer, allocation_id id)
+{
+	if (!describer->annotating.rules || describer->error)
+		return;
+	describer->error = annotation_rows_write(&describer->annotating, id,
+						 describer->report);
+}
+
+static const struct column allocation_columns[] = {
+	{ "state", VALUE_TEXT },	{ "address", VALUE_ADDRESS },
+	{ "size", VALUE_BYTES },	{ "signature", VALUE_ADDRESS },
+	{ "name", VALUE_TEXT },		{ "identity", VALUE_TEXT },
+	{ "at offset", VALUE_ADDRESS }, { "retained", VALUE_BYTES },
+	{ "pattern", VALUE_TEXT },	{ "part", VALUE_TEXT },
+	{ "contents", VALUE_MEMORY },
+};
+
+#define ALLOCATION_SENTENCE                                      \
+	"{state} allocation at {address} of size {size}"         \
+	"[\n... with signature {signature}][({name})]"           \
+	"[\n... with identity {identity} at offset {at offset}]" \
+	"[\n... retaining 0x{retained} ({retained,}) bytes]"     \
+	"[\nThis allocation matches pattern {pattern}.]"         \
+	"[\nIt is {part}.]"                                      \
+	"[\n{contents}]"
+
+static const struct table allocation_table = { "allocation", allocation_columns,
+					       11, ALLOCATION_SENTENCE "\n" };
+
+/* Where annotations come in front of the empty line. */
+static const struct table annotated_table = { "allocation", allocation_columns,
+					      11, ALLOCATION_SENTENCE };
+
 void describe_allocation(struct describer *describer, allocation_id id)
 {
-	static const struct column columns[] = {
-		{ "state", VALUE_TEXT },	{ "address", VALUE_ADDRESS },
-		{ "size", VALUE_BYTES },	{ "signature", VALUE_ADDRESS },
-		{ "name", VALUE_TEXT },		{ "identity", VALUE_TEXT },
-		{ "at offset", VALUE_ADDRESS }, { "pattern", VALUE_TEXT },
-		{ "part", VALUE_TEXT },		{ "contents", VALUE_MEMORY },
-	};
-	static const struct table table = {
-		"allocation", columns, 10,
-		"{state} allocation at {address} of size {size}"
-		"[\n... with signature {signature}][({name})]"
-		"[\n... with identity {identity} at offset {at offset}]"
-		"[\nThis allocation matches pattern {pattern}.]"
-		"[\nIt is {part}.]"
-		"[\n{contents}]\n"
-	};
 	static const char *const states[] = {
 		[STATE_ANCHORED] = "Anchored",
+		[STATE_AT_RISK] = "At-risk",
 		[STATE_LEAKED] = "Leaked",
 		[STATE_UNREFERENCED] = "Unreferenced",
+		[STATE_GARBAGE] = "Garbage",
+		[STATE_HELD] = "Garbage-held",
+		[STATE_UNSWEPT] = "Unswept",
 		[STATE_FREE] = "Free",
 		[STATE_CACHED] = "Thread cached free",
 	};
@@ -113,26 +158,35 @@ void describe_allocation(struct describer *describer, allocation_id id)
 	struct memory_view view;
 
 	note_pattern(describer, id, &text);
-	report_begin_table(report, &table);
+	report_begin_table(report, describer->annotating.rules
+					   ? &annotated_table
+					   : &allocation_table);
 	report_text(report, states[describer_state(describer, id)]);
 	report_number(report, start);
 	report_number(report, size);
 	rows_signature(report, describer->analysis,
 		       &describer->selection->query, id);
 	rows_identity(report, describer->analysis, id);
+	rows_retained(report, describer->analysis, &describer->selection->query,
+		      id);
 	report_text(report, text.name);
 	report_text(report, text.part);
 	report_contents(describer, start, size, &view);
 	report_end_row(report);
 	report_end_table(report);
+	write_annotations(describer, id);
 }
 
 static const char *allocation_phrase(enum described_state state)
 {
 	static const char *const phrases[] = {
 		[STATE_ANCHORED] = "an anchored allocation",
+		[STATE_AT_RISK] = "an at-risk allocation",
 		[STATE_LEAKED] = "a leaked allocation",
 		[STATE_UNREFERENCED] = "an unreferenced allocation",
+		[STATE_GARBAGE] = "a garbage allocation",
+		[STATE_HELD] = "an allocation held by garbage",
+		[STATE_UNSWEPT] = "an unswept allocation",
 		[STATE_FREE] = "a free allocation",
 		[STATE_CACHED] = "a thread cached free allocation",
 	};
@@ -241,8 +295,8 @@ static const char *name_address(struct debug *debug, const struct place *place,
 }
 
 /*
- * What the allocator uses the address for, if that is no allocation in use. An
- * address in none may be in the header of the one above.
+ * What the allocator uses the address for, or knows of the allocation in use
+ * there. An address in none may be in the header of the one above.
  */
 static bool tell_use(const struct analysis *analysis, const struct place *place,
 		     uint64_t address, char *ret, size_t size)
@@ -252,9 +306,11 @@ static bool tell_use(const struct analysis *analysis, const struct place *place,
 	allocation_id id;
 
 	if (place->kind == PLACE_ALLOCATION)
-		return allocation_state(index, place->id) != BLOCK_USED &&
-		       heaps_tell(analysis_heaps(analysis), place->start, ret,
-				  size);
+		return allocation_state(index, place->id) != BLOCK_USED
+			       ? heaps_tell(analysis_heaps(analysis),
+					    place->start, ret, size)
+			       : heaps_tell_used(analysis_heaps(analysis),
+						 place->start, ret, size);
 	if (place->kind != PLACE_ARENA && place->kind != PLACE_BOOKKEEPING)
 		return false;
 	if (heaps_tell(analysis_heaps(analysis), address, ret, size))
@@ -296,31 +352,38 @@ static const struct column address_columns[] = {
 	{ "what", VALUE_TEXT },		{ "start", VALUE_ADDRESS },
 	{ "size", VALUE_BYTES },	{ "signature", VALUE_ADDRESS },
 	{ "class", VALUE_TEXT },	{ "identity", VALUE_TEXT },
-	{ "at offset", VALUE_ADDRESS }, { "pattern", VALUE_TEXT },
-	{ "part", VALUE_TEXT },		{ "arena", VALUE_TEXT },
-	{ "allocator", VALUE_TEXT },	{ "thread", VALUE_NUMBER },
-	{ "in use", VALUE_TEXT },	{ "path", VALUE_TEXT },
-	{ "name", VALUE_TEXT },		{ "source", VALUE_TEXT },
-	{ "known", VALUE_TEXT },	{ "contents", VALUE_MEMORY },
+	{ "at offset", VALUE_ADDRESS }, { "retained", VALUE_BYTES },
+	{ "pattern", VALUE_TEXT },	{ "part", VALUE_TEXT },
+	{ "arena", VALUE_TEXT },	{ "allocator", VALUE_TEXT },
+	{ "thread", VALUE_NUMBER },	{ "in use", VALUE_TEXT },
+	{ "path", VALUE_TEXT },		{ "name", VALUE_TEXT },
+	{ "source", VALUE_TEXT },	{ "known", VALUE_TEXT },
+	{ "contents", VALUE_MEMORY },
 };
 
-static const struct table address_table = {
-	"address", address_columns, 20,
-	"Address {address} is at offset {offset} of\n"
-	"{what} at {start} of size {size}"
-	"[\n... with signature {signature}][({class})]"
-	"[\n... with identity {identity} at offset {at offset}]"
-	"[\n... in the {arena} arena of {allocator}, but in no allocation]"
-	"[\n... of thread {thread}]"
-	"[\n... {in use}]"
-	"[\n... mapped from {path}]"
-	"[\n... which is {name}]"
-	"[\n... compiled from {source}]"
-	"[\n... {known}]"
-	"[\nThis allocation matches pattern {pattern}.]"
-	"[\nIt is {part}.]"
-	"[\n{contents}]\n"
-};
+#define ADDRESS_SENTENCE                                                    \
+	"Address {address} is at offset {offset} of\n"                      \
+	"{what} at {start} of size {size}"                                  \
+	"[\n... with signature {signature}][({class})]"                     \
+	"[\n... with identity {identity} at offset {at offset}]"            \
+	"[\n... retaining 0x{retained} ({retained,}) bytes]"                \
+	"[\n... in the {arena} arena of {allocator}, but in no allocation]" \
+	"[\n... of thread {thread}]"                                        \
+	"[\n... {in use}]"                                                  \
+	"[\n... mapped from {path}]"                                        \
+	"[\n... which is {name}]"                                           \
+	"[\n... compiled from {source}]"                                    \
+	"[\n... {known}]"                                                   \
+	"[\nThis allocation matches pattern {pattern}.]"                    \
+	"[\nIt is {part}.]"                                                 \
+	"[\n{contents}]"
+
+static const struct table address_table = { "address", address_columns, 21,
+					    ADDRESS_SENTENCE "\n" };
+
+static const struct table annotated_address_table = { "address",
+						      address_columns, 21,
+						      ADDRESS_SENTENCE };
 
 /* Signature, identity word and pattern of an allocation. */
 static void report_kind(struct describer *describer, const struct place *place,
@@ -332,11 +395,13 @@ static void report_kind(struct describer *describer, const struct place *place,
 		rows_signature(report, describer->analysis,
 			       &describer->selection->query, place->id);
 		rows_identity(report, describer->analysis, place->id);
+		rows_retained(report, describer->analysis,
+			      &describer->selection->query, place->id);
 		report_text(report, text->name);
 		report_text(report, text->part);
 		return;
 	}
-	for (size_t i = 0; i < 6; i++)
+	for (size_t i = 0; i < 7; i++)
 		report_absent(report);
 }
 
@@ -346,6 +411,8 @@ void describe_address(struct describer *describer, uint64_t address,
 	struct report *report = describer->report;
 	_cleanup_(pattern_text_deinit) struct pattern_text text = { NULL };
 	struct memory_view view;
+	bool is_annotated =
+		describer->annotating.rules && place->kind == PLACE_ALLOCATION;
 	char use[160];
 	bool told;
 
@@ -356,7 +423,8 @@ void describe_address(struct describer *describer, uint64_t address,
 	if (place->kind == PLACE_ALLOCATION)
 		note_pattern(describer, place->id, &text);
 	told = tell_use(describer->analysis, place, address, use, sizeof(use));
-	report_begin_table(report, &address_table);
+	report_begin_table(report, is_annotated ? &annotated_address_table
+						: &address_table);
 	report_number(report, address);
 	report_number(report, address - place->start);
 	report_text(report, place_phrase(describer, place));
@@ -375,6 +443,15 @@ void describe_address(struct describer *describer, uint64_t address,
 	report_contents(describer, place->start, place->size, &view);
 	report_end_row(report);
 	report_end_table(report);
+	if (is_annotated)
+		write_annotations(describer, place->id);
+}
+
+static void write_comment(void *data, const struct member_comment *comment)
+{
+	struct describer *describer = data;
+
+	comment_row(describer->report, describer->analysis, comment);
 }
 
 static struct error *describe_allocations(struct describer *describer,
@@ -383,13 +460,17 @@ static struct error *describe_allocations(struct describer *describer,
 {
 	const struct set_query *query = &describer->selection->query;
 	_cleanup_(members_deinit) struct members members = { 0 };
+	const struct member_visitor visitor = { visit, write_comment,
+						describer };
 	struct set_total total;
 	struct error *error =
 		query_select(describer->analysis, query, &members);
 
+	describer->annotating.members = &members;
 	if (!error)
-		error = query_visit(describer->analysis, query, &members, visit,
-				    describer);
+		error = query_visit(describer->analysis, query, &members,
+				    &visitor);
+	describer->annotating.members = NULL;
 	if (error)
 		return error;
 	if (describer->error)
@@ -402,6 +483,27 @@ static struct error *describe_allocations(struct describer *describer,
 	return NULL;
 }
 
+static void describe_range(struct describer *describer, struct range range)
+{
+	struct analysis *analysis = describer->analysis;
+	struct place place;
+
+	if (describer->selection->query.set->ranges == &range_kind_threads) {
+		thread_describe(analysis, (uint32_t)range.number,
+				describer->report);
+		return;
+	}
+	if (describer->selection->query.set->ranges == &range_kind_fibers) {
+		fiber_describe(analysis, range.number, SHOWN_CALLS,
+			       describer->report);
+		return;
+	}
+	if (range.start == 0)
+		return; /* an arena without a place of its own */
+	place = place_find(analysis, range.start);
+	describe_address(describer, range.start, &place);
+}
+
 static struct error *describe_ranges(struct describer *describer)
 {
 	const struct set_query *query = &describer->selection->query;
@@ -409,26 +511,20 @@ static struct error *describe_ranges(struct describer *describer)
 	struct error *error =
 		query_collect(describer->analysis, query, &ranges);
 
-	for (size_t i = 0; !error && i < ranges.count; i++) {
-		struct place place;
+	size_t count = ranges.count;
 
-		if (query->limit && i == query->limit)
+	if (query->limit && count > query->limit)
+		count = query->limit;
+	for (size_t i = 0; !error && i < count; i++) {
+		describe_range(describer, ranges_at(&ranges, i));
+		if (report_broken(describer->report))
 			break;
-		if (query->set->ranges == &range_kind_threads) {
-			thread_describe(describer->analysis,
-					(uint32_t)ranges.list[i].number,
-					describer->report);
-			continue;
-		}
-		if (ranges.list[i].start == 0)
-			continue; /* an arena without a place of its own */
-		place = place_find(describer->analysis, ranges.list[i].start);
-		describe_address(describer, ranges.list[i].start, &place);
+		error = take(describer->error);
 	}
 	if (error)
 		return error;
-	rows_left_out(describer->report, rows_noun(query), ranges.count,
-		      query->limit);
+	rows_left_out(describer->report, rows_noun(query),
+		      ranges_found(&ranges), count);
 	rows_total(describer->report, rows_noun(query), ranges_total(&ranges));
 	return NULL;
 }

@@ -13,10 +13,12 @@ struct describer {
 	const struct selection *selection;
 	struct report *report;
 	struct bitmap unreferenced;
+	struct chains *chains; /* of explanations; NULL: there is none yet */
+	struct annotating annotating;
 	struct error *error; /* that ended a visit; owned */
 };
 
-/* Builds what is needed to tell what is leaked. */
+/* Builds what is needed to tell what is leaked, garbage or at risk. */
 struct error *describer_init(struct describer *describer,
 			     struct analysis *analysis,
 			     const struct selection *selection,
@@ -26,8 +28,12 @@ DEFINE_DEINIT(describer_deinit, struct describer)
 
 enum described_state {
 	STATE_ANCHORED,
+	STATE_AT_RISK, /* anchored, but nothing that a collector sees */
 	STATE_LEAKED,
 	STATE_UNREFERENCED,
+	STATE_GARBAGE,
+	STATE_HELD, /* by garbage */
+	STATE_UNSWEPT,
 	STATE_FREE,
 	STATE_CACHED,
 };

@@ -1,11 +1,11 @@
 #include "cli/explanation.h"
 
-#include "analyzer/graph/paths.h"
 #include "cli/anchor_row.h"
+#include "cli/chains.h"
 #include "cli/rows.h"
 
 /* A chain is shown in full up to twice SHOWN_LINKS, else its two ends. */
-enum { SHOWN_ANCHORS = 4, SHOWN_REFERRERS = 4, SHOWN_LINKS = 10 };
+enum { SHOWN_REFERRERS = 4, SHOWN_LINKS = 10 };
 
 /* A sentence that stands alone, or an empty line. */
 static void write_text(struct report *report, const char *text)
@@ -115,49 +115,14 @@ static void write_chain(struct describer *describer, const struct path *path)
 	}
 }
 
-/* The first anchors of an allocation, of one kind or of all. */
-struct anchors {
-	enum root_kind kind; /* ROOT_KINDS: of all */
-	struct anchor list[SHOWN_ANCHORS];
-	uint64_t count; /* of all there are */
-};
-
-static bool take_anchor(void *data, const struct anchor *anchor)
-{
-	struct anchors *anchors = data;
-
-	if (anchors->kind != ROOT_KINDS && anchor->kind != anchors->kind)
-		return true;
-	if (anchors->count < SHOWN_ANCHORS)
-		anchors->list[anchors->count] = *anchor;
-	anchors->count++;
-	return true;
-}
-
-static struct error *find_anchors(struct describer *describer,
-				  allocation_id target, struct anchors *anchors)
-{
-	_cleanup_(bitmap_deinit) struct bitmap targets = { 0 };
-	struct error *error = bitmap_init(
-		&targets, allocation_count(analysis_index(describer->analysis)),
-		analysis_account(describer->analysis));
-
-	if (error)
-		return error;
-	bitmap_set(&targets, target);
-	roots_visit(analysis_roots(describer->analysis), &targets, take_anchor,
-		    anchors);
-	return NULL;
-}
-
 static void write_anchors(struct describer *describer,
-			  const struct anchors *anchors)
+			  const struct found_anchors *anchors)
 {
-	for (size_t i = 0; i < anchors->count && i < SHOWN_ANCHORS; i++)
+	for (size_t i = 0; i < anchors->count && i < KEPT_ANCHORS; i++)
 		anchor_write(describer->analysis, &anchors->list[i],
 			     describer->report);
 	rows_left_out(describer->report, "such references", anchors->count,
-		      SHOWN_ANCHORS);
+		      KEPT_ANCHORS);
 }
 
 static void write_anchor_head(struct describer *describer, enum root_kind kind,
@@ -208,35 +173,23 @@ static void write_anchor_head(struct describer *describer, enum root_kind kind,
 	report_end_table(report);
 }
 
-static struct error *find_path(struct describer *describer,
-			       const struct bitmap *sources, allocation_id id,
-			       struct path *ret)
-{
-	struct analysis *analysis = describer->analysis;
-
-	return path_find(analysis_incoming(analysis), sources, id,
-			 analysis_account(analysis),
-			 analysis_progress(analysis), ret);
-}
-
 /* The nearest anchor of a kind, and the chain from it, if there is any. */
 static struct error *explain_anchor(struct describer *describer,
 				    enum root_kind kind, allocation_id id)
 {
 	_cleanup_(path_deinit) struct path path = { 0 };
-	struct anchors anchors = { .kind = kind };
+	struct found_anchors anchors;
 	const struct bitmap *anchored;
 	struct error *error =
 		analysis_anchored_by(describer->analysis, kind, &anchored);
 
 	if (error || !bitmap_get(anchored, id))
 		return error;
-	error = find_path(
-		describer,
-		root_targets(analysis_roots(describer->analysis), kind), id,
-		&path);
+	error = chains_find(describer->chains, (enum chain_source)kind, id,
+			    &path);
 	if (!error && path.count)
-		error = find_anchors(describer, path.ids[0], &anchors);
+		error = chains_find_anchors(describer->chains, path.ids[0],
+					    kind, &anchors);
 	if (error || !path.count)
 		return error;
 	write_anchor_head(describer, kind, &path);
@@ -308,20 +261,12 @@ static struct error *explain_dependent(struct describer *describer,
 		"[ with identity {identity} at offset {at offset}]"
 		"[ matching %{pattern}]"
 	};
-	const struct leaks *leaks = analysis_leaks(describer->analysis);
 	const struct allocation_index *index =
 		analysis_index(describer->analysis);
-	_cleanup_(bitmap_deinit) struct bitmap sources = { 0 };
 	_cleanup_(path_deinit) struct path path = { 0 };
 	struct error *error =
-		bitmap_init(&sources, allocation_count(index),
-			    analysis_account(describer->analysis));
+		chains_find(describer->chains, CHAIN_LEAK_ROOT, id, &path);
 
-	if (error)
-		return error;
-	for (size_t i = 0; i < leak_root_count(leaks); i++)
-		bitmap_set(&sources, leak_root(leaks, i)->id);
-	error = find_path(describer, &sources, id, &path);
 	if (error)
 		return error;
 	report_begin_table(describer->report, &head);
@@ -350,23 +295,163 @@ static struct error *explain_leaked(struct describer *describer,
 	return error;
 }
 
+/* A sentence of an allocation, which says its address. */
+static void write_sentence(struct describer *describer, const char *format,
+			   allocation_id id)
+{
+	static const struct column columns[] = { { "address", VALUE_ADDRESS } };
+	const struct table table = { "explanation", columns, 1, format };
+	const struct allocation_index *index =
+		analysis_index(describer->analysis);
+
+	report_begin_table(describer->report, &table);
+	report_number(describer->report, allocation_start(index, id));
+	report_end_row(describer->report);
+	report_end_table(describer->report);
+}
+
+/* The used allocations that refer to it. */
+static void write_referrers(struct describer *describer, allocation_id id)
+{
+	static const struct table table = {
+		"referrer", link_columns, LINK_COLUMNS,
+		"The allocation at 0x{address} of size 0x{size}"
+		"[ with signature {signature}][({name})]"
+		"[ with identity {identity} at offset {at offset}]"
+		"[ matching %{pattern}] references it"
+		"[ by a tainted reference ({tainted})]"
+	};
+	struct edges referrers =
+		graph_outgoing(analysis_incoming(describer->analysis), id);
+
+	if (referrers.count == 0)
+		write_text(describer->report, "Nothing in use refers to it");
+	for (size_t i = 0; i < referrers.count && i < SHOWN_REFERRERS; i++)
+		write_allocation(
+			describer, &table, referrers.targets[i],
+			find_taint(describer, referrers.targets[i], id));
+	rows_left_out(describer->report, "such allocations", referrers.count,
+		      SHOWN_REFERRERS);
+}
+
+static struct error *explain_garbage(struct describer *describer,
+				     allocation_id id)
+{
+	write_sentence(describer,
+		       "The allocation at 0x{address} is garbage: no root "
+		       "leads to it, so the collector will free it",
+		       id);
+	write_referrers(describer, id);
+	write_text(describer->report, "");
+	return NULL;
+}
+
+static struct error *explain_held(struct describer *describer, allocation_id id)
+{
+	static const struct table table = {
+		"garbage", link_columns, LINK_COLUMNS,
+		"The nearest garbage is 0x{address} of size 0x{size}"
+		"[ with signature {signature}][({name})]"
+		"[ with identity {identity} at offset {at offset}]"
+		"[ matching %{pattern}]"
+	};
+	_cleanup_(path_deinit) struct path path = { 0 };
+	struct error *error =
+		chains_find(describer->chains, CHAIN_GARBAGE, id, &path);
+
+	if (error)
+		return error;
+	write_sentence(describer,
+		       "The allocation at 0x{address} is held by garbage: once "
+		       "the collector has freed that, it is leaked,\n"
+		       "unless a finalizer frees it",
+		       id);
+	if (path.count) {
+		write_allocation(describer, &table, path.ids[0], NULL);
+		write_chain(describer, &path);
+	}
+	write_text(describer->report, "");
+	return NULL;
+}
+
+/* Through which block of malloc() the program reaches it, if by one. */
+static struct error *explain_block(struct describer *describer,
+				   allocation_id id, bool *ret_found)
+{
+	static const struct table table = {
+		"unseen", link_columns, LINK_COLUMNS,
+		"It does not look at the allocation at 0x{address} of size "
+		"0x{size}"
+		"[ with signature {signature}][({name})]"
+		"[ with identity {identity} at offset {at offset}]"
+		"[ matching %{pattern}],"
+	};
+	_cleanup_(path_deinit) struct path path = { 0 };
+	struct error *error =
+		chains_find(describer->chains, CHAIN_UNSEEN, id, &path);
+
+	if (error)
+		return error;
+	*ret_found = path.count > 0;
+	if (path.count) {
+		write_allocation(describer, &table, path.ids[0], NULL);
+		write_chain(describer, &path);
+	}
+	return NULL;
+}
+
+/* Why the collector may free what is in use. How it is used is told behind. */
+static struct error *explain_risk(struct describer *describer, allocation_id id)
+{
+	struct error *error;
+	bool found = false;
+
+	analysis_doubt_risk(describer->analysis);
+	write_sentence(describer,
+		       "The collector may free the allocation at 0x{address} "
+		       "while it is in use: nothing that it looks at leads "
+		       "there",
+		       id);
+	error = explain_block(describer, id, &found);
+	if (error)
+		return error;
+	if (!found)
+		write_text(
+			describer->report,
+			"Memory outside of the heaps does, but the collector "
+			"does not look at that");
+	write_text(describer->report, "");
+	return NULL;
+}
+
 /* Where the allocator keeps the free allocation. */
 static void write_free(struct describer *describer, allocation_id id)
 {
-	static const struct column columns[] = { { "where", VALUE_TEXT } };
+	static const struct column columns[] = { { "how", VALUE_TEXT },
+						 { "where", VALUE_TEXT },
+						 { "who", VALUE_TEXT } };
 	static const struct table table = {
-		"free", columns, 1,
-		"It was freed[, and is {where}]: malloc may hand it out again"
+		"free", columns, 3,
+		"It {how}[, and is {where}]: {who} may hand it out again"
 	};
 	const struct analysis *analysis = describer->analysis;
-	uint64_t start = allocation_start(analysis_index(analysis), id);
+	const struct allocation_index *index = analysis_index(analysis);
+	const struct bitmap *managed = allocation_having(index, TRAIT_MANAGED);
+	bool unswept = describer_state(describer, id) == STATE_UNSWEPT;
+	uint64_t start = allocation_start(index, id);
 	char where[160];
 
 	report_begin_table(describer->report, &table);
+	report_text(describer->report,
+		    unswept ? "was not reachable at the last collection"
+			    : "was freed");
 	report_text(describer->report, heaps_tell(analysis_heaps(analysis),
 						  start, where, sizeof(where))
 					       ? where
 					       : NULL);
+	report_text(describer->report, managed && bitmap_get(managed, id)
+					       ? "the collector"
+					       : "malloc");
 	report_end_row(describer->report);
 	report_end_table(describer->report);
 }
@@ -385,8 +470,9 @@ static struct error *explain_free(struct describer *describer, allocation_id id)
 	};
 	struct edges referrers =
 		graph_outgoing(analysis_incoming(describer->analysis), id);
-	struct anchors anchors = { .kind = ROOT_KINDS };
-	struct error *error = find_anchors(describer, id, &anchors);
+	struct found_anchors anchors;
+	struct error *error = chains_find_anchors(describer->chains, id,
+						  ROOT_KINDS, &anchors);
 
 	if (error)
 		return error;
@@ -402,17 +488,31 @@ static struct error *explain_free(struct describer *describer, allocation_id id)
 	return NULL;
 }
 
-static struct error *explain_state(struct describer *describer,
-				   allocation_id id)
+static struct error *explain_anchored(struct describer *describer,
+				      allocation_id id)
 {
 	struct error *error = NULL;
 
+	for (enum root_kind kind = 0; !error && kind < ROOT_KINDS; kind++)
+		error = explain_anchor(describer, kind, id);
+	return error;
+}
+
+static struct error *explain_state(struct describer *describer,
+				   allocation_id id)
+{
+	struct error *error;
+
 	switch (describer_state(describer, id)) {
+	case STATE_AT_RISK:
+		error = explain_risk(describer, id);
+		return error ? error : explain_anchored(describer, id);
 	case STATE_ANCHORED:
-		for (enum root_kind kind = 0; !error && kind < ROOT_KINDS;
-		     kind++)
-			error = explain_anchor(describer, kind, id);
-		return error;
+		return explain_anchored(describer, id);
+	case STATE_GARBAGE:
+		return explain_garbage(describer, id);
+	case STATE_HELD:
+		return explain_held(describer, id);
 	case STATE_LEAKED:
 	case STATE_UNREFERENCED:
 		return explain_leaked(describer, id);
@@ -423,8 +523,12 @@ static struct error *explain_state(struct describer *describer,
 
 struct error *explain_allocation(struct describer *describer, allocation_id id)
 {
-	struct error *error = explain_state(describer, id);
+	struct error *error = NULL;
 
+	if (!describer->chains)
+		error = chains_create(describer->analysis, &describer->chains);
+	if (!error)
+		error = explain_state(describer, id);
 	if (!error)
 		return take(describer->error);
 	error_destroy(take(describer->error));

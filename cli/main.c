@@ -4,9 +4,12 @@
 #include "analyzer/base/text.h"
 #include "cli/execute.h"
 #include "cli/interrupt.h"
+#include "cli/manual.h"
 #include "cli/options.h"
 #include "cli/prompt.h"
+#include "cli/run.h"
 #include "cli/script.h"
+#include "cli/snap.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -110,14 +113,30 @@ static void run_commands(struct session *session, const struct options *options)
 /* `heapcore help` needs no core, unless there is one of that name. */
 static bool is_plea_for_help(const struct options *options)
 {
-	return strcmp(options->core, "help") == 0 &&
+	return options->core && strcmp(options->core, "help") == 0 &&
 	       access(options->core, F_OK) < 0;
+}
+
+/* Where output goes, and how. */
+static struct error *open_reports(struct session *session,
+				  const struct options *options)
+{
+	struct error *error = NULL;
+
+	if (options->format)
+		error = report_format_find(options->format, &session->format);
+	for (size_t i = 0; !error && i < options->file_count; i++)
+		error = report_file_open(session, options->files[i],
+					 options->core);
+	return error;
 }
 
 static int analyse(struct session *session, const struct options *options)
 {
 	struct error *error = check_readable(options->core);
 
+	if (!error)
+		error = open_reports(session, options);
 	if (!error)
 		error = session_open(session, options->core);
 	/* The check says it all in words of its own. */
@@ -135,6 +154,9 @@ static int analyse(struct session *session, const struct options *options)
 		       : session->failed ? EXIT_NOT_ANALYSED
 					 : EXIT_FINE;
 	run_commands(session, options);
+	error = report_files_close(session);
+	if (error)
+		session_complain(session, error);
 	if (options->verbose)
 		session_show_costs(session);
 	if (session->at_prompt)
@@ -142,13 +164,28 @@ static int analyse(struct session *session, const struct options *options)
 	return session_status(session);
 }
 
-int main(int count, char **arguments)
+static int analyse_process(struct session *session, struct options *options)
+{
+	_cleanup_(free) char *path = NULL;
+	pid_t process = 0;
+	struct error *error = parse_process(options->process, &process);
+
+	if (!error)
+		error = snap_to_analyse(session, process, &path);
+	if (error) {
+		session_complain(session, error);
+		return session_status(session);
+	}
+	options->core = path;
+	return analyse(session, options);
+}
+
+static int look_into_core(int count, char **arguments)
 {
 	_cleanup_(options_deinit) struct options options;
 	_cleanup_(session_deinit) struct session session;
 	int status;
 
-	setlocale(LC_CTYPE, "");
 	options_parse(count, arguments, &options);
 	session_init(&session, options.quiet);
 	session.colour = options.colour;
@@ -157,13 +194,49 @@ int main(int count, char **arguments)
 	signal(SIGPIPE, SIG_IGN);
 	interrupt_catch(&session.progress.progress, true);
 
-	if (is_plea_for_help(&options)) {
+	if (options.manual) {
+		struct error *error = manual_write(options.manual, stdout);
+
+		if (error)
+			session_complain(&session, error);
+		status = session_status(&session);
+	} else if (is_plea_for_help(&options)) {
 		execute_words(&session,
 			      arguments + count - options.word_count - 1,
 			      options.word_count + 1);
 		status = session_status(&session);
+	} else if (options.process) {
+		status = analyse_process(&session, &options);
 	} else {
 		status = analyse(&session, &options);
 	}
 	return session_interrupted(&session) ? EXIT_INTERRUPTED : status;
+}
+
+/* What heapcore does besides looking into cores, by its first argument. */
+static const struct mode {
+	const char *name;
+	int (*main)(int count, char **arguments);
+} modes[] = {
+	{ "run", run_main },
+	{ "snap", snap_main },
+};
+
+/* The rest of the command line is the mode's own, with options of its own. */
+static int run_mode(const struct mode *mode, int count, char **arguments)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "heapcore %s", mode->name);
+	arguments[1] = name;
+	return mode->main(count - 1, arguments + 1);
+}
+
+int main(int count, char **arguments)
+{
+	setlocale(LC_CTYPE, "");
+	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes) && count > 1; i++)
+		if (strcmp(arguments[1], modes[i].name) == 0)
+			return run_mode(&modes[i], count, arguments);
+	return look_into_core(count, arguments);
 }

@@ -32,6 +32,11 @@ static const char DOCUMENTATION[] =
 	"not exist (a file, an option, a command); 3 if CORE is none, or could "
 	"not be analysed well enough to rely on the answers; 130 after Ctrl-C.";
 
+const char program_usages[] = "CORE [COMMAND WORDS...]\n"
+			      "-p PID [COMMAND WORDS...]\n"
+			      "run [OPTIONS] -- PROGRAM [ARGUMENTS...]\n"
+			      "snap [OPTIONS] PID";
+
 const struct argp_option program_options[] = {
 	{ "command", 'c', "COMMAND", 0, "Run COMMAND (may be repeated)", 0 },
 	{ "file", 'f', "SCRIPT", 0, "Run the commands in the file SCRIPT", 0 },
@@ -40,6 +45,10 @@ const struct argp_option program_options[] = {
 	{ "output", 'o', "FILE", 0,
 	  "Write all output to FILE, too, in the format of its ending, or to "
 	  "FORMAT:FILE (may be repeated)",
+	  0 },
+	{ "pid", 'p', "PID", 0,
+	  "Look into process PID instead of CORE: it is stopped for a moment, "
+	  "and its memory copied",
 	  0 },
 	{ "truncation-check", 't', NULL, 0,
 	  "Only say whether CORE is complete, or truncated (status 3)", 0 },
@@ -119,7 +128,11 @@ static void take_arguments(struct argp_state *state, const char *core)
 {
 	struct options *options = state->input;
 
-	options->core = core;
+	/* With a process there is no CORE, and the command begins here. */
+	if (options->process)
+		state->next--;
+	else
+		options->core = core;
 	options->words = state->argv + state->next;
 	options->word_count = (size_t)(state->argc - state->next);
 	state->next = state->argc;
@@ -131,9 +144,10 @@ static void check(struct argp_state *state)
 
 	if (options->manual)
 		return;
-	if (!options->core)
+	if (!options->core && !options->process)
 		argp_error(state, "no core is given");
-	if (options->word_count > 0 && options->words[0][0] == '-' &&
+	if (options->core && options->word_count > 0 &&
+	    options->words[0][0] == '-' &&
 	    strcmp(options->core, "help") != 0)
 		argp_error(state, "'%s' must stand in front of '%s'",
 			   options->words[0], options->core);
@@ -158,6 +172,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return 0;
 	case 't':
 		options->truncation_check = true;
+		return 0;
+	case 'p':
+		options->process = argument;
 		return 0;
 	case 'v':
 		options->verbose = true;
@@ -195,7 +212,7 @@ void options_parse(int count, char **arguments, struct options *ret)
 	static const struct argp parser = {
 		.options = program_options,
 		.parser = parse_option,
-		.args_doc = "CORE [COMMAND WORDS...]",
+		.args_doc = program_usages,
 		.doc = DOCUMENTATION,
 	};
 

@@ -2,6 +2,7 @@
  * The command line of heapcore.
  *
  *	heapcore [OPTIONS] CORE [COMMAND WORDS...]
+ *	heapcore [OPTIONS] -p PID [COMMAND WORDS...]
  *
  * What follows CORE belongs to the command, switches too.
  */
@@ -20,6 +21,7 @@ struct given {
 
 struct options {
 	const char *core;
+	const char *process; /* that a core is to be taken of, or NULL */
 	char **words; /* of the command behind CORE */
 	size_t word_count;
 	struct given *given;
@@ -35,6 +37,8 @@ struct options {
 	struct debug_options debug;
 };
 
+/* How it is called, one way a line, and its options. */
+extern const char program_usages[];
 extern const struct argp_option program_options[];
 
 /* All that options point to is in arguments. Exits if they are wrong. */

@@ -158,6 +158,7 @@ void prompt_run(struct session *session)
 	session->at_prompt = true;
 	interrupt_catch(&session->progress.progress, false);
 	set_up_readline();
+	completion_use(analysis_named_sets(session->analysis));
 	history_open(session);
 	greet(session);
 	while (state != READ_END && !session->leaving) {

@@ -117,6 +117,12 @@ static char *join_words(const struct line *line)
 	return text;
 }
 
+/* A format that is for another command has nothing to say. */
+static bool is_for(const struct report_format *format, const struct line *line)
+{
+	return !format->command || strcmp(format->command, line->words[0]) == 0;
+}
+
 static struct error *open_next(struct reports *reports,
 			       const struct report_format *format, FILE *stream,
 			       bool colour)
@@ -149,10 +155,17 @@ struct error *reports_open(struct reports *reports, struct session *session,
 		reports->subject.findings =
 			analysis_findings(session->analysis);
 	}
-	error = open_next(reports, format, stream, colour);
+	if (is_for(format, line))
+		error = open_next(reports, format, stream, colour);
+	else
+		error = error_create(ERROR_USAGE,
+				     "the format '%s' is for '%s' only",
+				     format->name, format->command);
 	for (size_t i = 0; !error && i < session->file_count; i++)
-		error = open_next(reports, session->files[i]->format,
-				  session->files[i]->output.stream, false);
+		if (is_for(session->files[i]->format, line))
+			error = open_next(reports, session->files[i]->format,
+					  session->files[i]->output.stream,
+					  false);
 	if (!error)
 		return NULL;
 	error_destroy(reports_close(reports));

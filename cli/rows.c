@@ -40,6 +40,26 @@ void rows_left_out(struct report *report, const char *noun, uint64_t total,
 	report_end_table(report);
 }
 
+void rows_not_looked_at(struct report *report, const char *noun,
+			const struct ranges *ranges)
+{
+	static const struct column columns[] = {
+		{ "count", VALUE_COUNT },
+		{ "what", VALUE_TEXT },
+	};
+	static const struct table table = { "left out", columns, 2,
+					    "... and {count} more {what}: what "
+					    "they are in was not looked at." };
+
+	if (ranges_found(ranges) == ranges->count)
+		return;
+	report_begin_table(report, &table);
+	report_number(report, ranges_found(ranges) - ranges->count);
+	report_text(report, noun);
+	report_end_row(report);
+	report_end_table(report);
+}
+
 const char *rows_noun(const struct set_query *query)
 {
 	return query->set->ranges ? query->set->ranges->noun : "allocations";
@@ -82,6 +102,18 @@ void rows_identity(struct report *report, const struct analysis *analysis,
 		report_absent(report);
 		report_absent(report);
 	}
+}
+
+void rows_retained(struct report *report, const struct analysis *analysis,
+		   const struct set_query *query, allocation_id id)
+{
+	if (query->sort == SORT_RETAINED &&
+	    bitmap_get(allocation_used(analysis_index(analysis)), id))
+		report_number(
+			report,
+			dominators_retained(analysis_dominators(analysis), id));
+	else
+		report_absent(report);
 }
 
 /* How far from address on nothing is known. */

@@ -16,6 +16,10 @@ void rows_total(struct report *report, const char *noun,
 void rows_left_out(struct report *report, const char *noun, uint64_t total,
 		   uint64_t limit);
 
+/* That not all hits of a search were kept, if that is so. */
+void rows_not_looked_at(struct report *report, const char *noun,
+			const struct ranges *ranges);
+
 /* What the members of the query's set are, in the plural. */
 const char *rows_noun(const struct set_query *query);
 
@@ -26,6 +30,13 @@ void rows_signature(struct report *report, const struct analysis *analysis,
 /* The columns of an identity word, "name" and offset; mostly absent. */
 void rows_identity(struct report *report, const struct analysis *analysis,
 		   allocation_id id);
+
+/*
+ * The column of the bytes that a used allocation retains; absent unless the
+ * query sorts by them. {retained} and {retained,} show it.
+ */
+void rows_retained(struct report *report, const struct analysis *analysis,
+		   const struct set_query *query, allocation_id id);
 
 /* A signature's name, as long as the query wants it; NULL if it has none. */
 const char *rows_signature_name(const struct analysis *analysis,

@@ -4,6 +4,7 @@
 #ifndef CLI_SELECTION_H
 #define CLI_SELECTION_H
 
+#include "analyzer/query/annotate.h"
 #include "analyzer/query/query.h"
 #include "cli/command.h"
 
@@ -15,13 +16,15 @@ struct selection {
 	bool ascii;
 	bool has_show_up_to;
 	uint64_t show_up_to; /* bytes of contents */
+	struct annotation_rules annotations;
 };
 
 /*
- * The switches of commands that show contents. From SELECTION_OPTIONS on, they
- * are those of all commands that take a set: to narrow, order and limit it.
+ * The switches of commands that show contents. From ANNOTATION_OPTIONS on, they
+ * are those of commands that show members one by one; from SELECTION_OPTIONS
+ * on, those of all commands that take a set: to narrow, order and limit it.
  */
-enum { SELECTION_OPTIONS = 3 };
+enum { ANNOTATION_OPTIONS = 4, SELECTION_OPTIONS = 6 };
 extern const struct argp_option contents_options[];
 
 /* A command's parse(): arguments are a struct selection. */

@@ -70,6 +70,8 @@ void session_complain(struct session *session, struct error *error)
 
 	if (code == ERROR_USAGE)
 		session->wrong_usage = true;
+	else if (code == ERROR_FOUND)
+		session->found = true;
 	else if (code != ERROR_INTERRUPTED)
 		session->failed = true;
 	/* Where it was interrupted is nobody's fault. */
@@ -228,5 +230,5 @@ int session_status(const struct session *session)
 	if (session->analysis &&
 	    findings_incomplete(analysis_findings(session->analysis)))
 		return EXIT_NOT_ANALYSED;
-	return EXIT_FINE;
+	return session->found ? EXIT_FOUND : EXIT_FINE;
 }

@@ -15,6 +15,7 @@
 /* What heapcore exits with. */
 enum {
 	EXIT_FINE = 0,
+	EXIT_FOUND = 1,
 	EXIT_WRONG_USAGE = 2,
 	EXIT_NOT_ANALYSED = 3,
 	EXIT_INTERRUPTED = 130,
@@ -44,6 +45,7 @@ struct session {
 
 	bool wrong_usage; /* what the exit status tells */
 	bool failed;
+	bool found;   /* a gate found what it looks for */
 	bool doubted; /* it was said that answers may be wrong */
 	size_t findings_shown;
 	size_t findings_left_out[FINDING_WEIGHTS]; /* told of */

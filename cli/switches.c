@@ -62,6 +62,7 @@ static bool same_name(const char *name, const char *option)
 enum { KEY_FORMAT = 'f', KEY_SUFFIX = 'x' };
 
 const struct argp_option common_options[] = {
+	{ NULL, 0, NULL, 0, "Switches of the output", 0 },
 	{ "format", KEY_FORMAT, "FORMAT", 0,
 	  "Write text, csv, tsv, markdown, json or ndjson", 0 },
 	{ "redirect-suffix", KEY_SUFFIX, "SUFFIX", 0,
@@ -117,11 +118,19 @@ size_t switch_places(const struct command *command, const char *word)
 /* The number-th switch that help shows, for nearest_word(). */
 static const char *shown_name(const void *data, size_t number)
 {
-	const struct argp_option *option = data;
+	const struct command *command = data;
+	const struct argp_option *tables[] = { command->options,
+					       command->needs_analysis
+						       ? common_options
+						       : NULL };
 
-	for (; option && !is_end(option); option++)
-		if (switch_is_shown(option) && number-- == 0)
-			return option->name;
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+		const struct argp_option *option = tables[i];
+
+		for (; option && !is_end(option); option++)
+			if (switch_is_shown(option) && number-- == 0)
+				return option->name;
+	}
 	return NULL;
 }
 
@@ -136,7 +145,7 @@ static struct error *unknown_switch(const struct command *command,
 
 	if (!bare)
 		return &error_no_memory;
-	nearest = nearest_word(bare, shown_name, command->options);
+	nearest = nearest_word(bare, shown_name, command);
 	if (!nearest)
 		return error_create(ERROR_USAGE, "'%s' has no switch '%s'",
 				    command->name, word);

@@ -2,9 +2,6 @@
 
 #include "cli/rows.h"
 
-/* Of an endless recursion, these many calls show enough. */
-enum { SHOWN_CALLS = 64 };
-
 static void write_head(struct analysis *analysis, uint32_t number,
 		       struct report *report)
 {
@@ -101,21 +98,23 @@ static const struct table call_table = {
 	"[ ({module})]"
 };
 
-void thread_write_calls(struct analysis *analysis, uint32_t thread,
-			uint64_t limit, struct report *report)
+void calls_write(struct analysis *analysis, uint32_t thread,
+		 const struct backtrace *calls, uint64_t limit,
+		 struct report *report)
 {
+	const struct program *program = analysis_program(analysis);
 	struct debug *debug = analysis_debug(analysis);
-	const struct backtrace *calls = debug_backtrace(debug, thread);
-	uint32_t id = program_thread(analysis_program(analysis), thread)->id;
 
-	if (!calls)
-		return;
 	report_begin_table(report, &call_table);
 	for (size_t i = 0; i < calls->count && (!limit || i < limit); i++) {
 		const struct frame *frame = &calls->frames[i];
 		const char *function = debug_frame_function(debug, frame);
 
-		report_number(report, id);
+		if (thread == NO_THREAD)
+			report_absent(report);
+		else
+			report_number(report,
+				      program_thread(program, thread)->id);
 		report_number(report, i);
 		report_number(report, frame->address);
 		report_text(report, function ? function : "unknown code");
@@ -131,18 +130,33 @@ void thread_write_calls(struct analysis *analysis, uint32_t thread,
 		      calls->count, limit);
 }
 
-void thread_describe(struct analysis *analysis, uint32_t thread,
-		     struct report *report)
+void thread_write_calls(struct analysis *analysis, uint32_t thread,
+			uint64_t limit, struct report *report)
+{
+	const struct backtrace *calls =
+		debug_backtrace(analysis_debug(analysis), thread);
+
+	if (calls)
+		calls_write(analysis, thread, calls, limit, report);
+}
+
+void calls_end(struct report *report)
 {
 	static const struct column columns[] = { { "text", VALUE_TEXT } };
 	static const struct table gap = { "end", columns, 1, "{text}" };
 
-	write_head(analysis, thread, report);
-	write_registers(program_thread(analysis_program(analysis), thread),
-			report);
-	thread_write_calls(analysis, thread, SHOWN_CALLS, report);
 	report_begin_table(report, &gap);
 	report_text(report, "");
 	report_end_row(report);
 	report_end_table(report);
+}
+
+void thread_describe(struct analysis *analysis, uint32_t thread,
+		     struct report *report)
+{
+	write_head(analysis, thread, report);
+	write_registers(program_thread(analysis_program(analysis), thread),
+			report);
+	thread_write_calls(analysis, thread, SHOWN_CALLS, report);
+	calls_end(report);
 }

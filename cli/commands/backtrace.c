@@ -1,15 +1,18 @@
 #include "analyzer/base/text.h"
 #include "cli/command.h"
+#include "cli/fiber_description.h"
 #include "cli/thread_description.h"
 
 struct backtrace_arguments {
 	bool has_thread;
 	uint64_t thread; /* the kernel's number of it */
 	uint64_t limit;	 /* of calls; 0: none */
+	bool fibers;	 /* instead */
 };
 
 static const struct argp_option options[] = {
 	{ "limit", 'l', "N", 0, "Show at most N calls of each thread", 0 },
+	{ "fibers", 'F', NULL, 0, "Show the calls of fibers instead", 0 },
 	{ 0 },
 };
 
@@ -19,6 +22,10 @@ static struct error *backtrace_parse(int key, const char *value, void *output)
 
 	if (key == 'l')
 		return parse_count(value, &arguments->limit);
+	if (key == 'F') {
+		arguments->fibers = true;
+		return NULL;
+	}
 	if (key == ARGP_KEY_END)
 		return NULL;
 	if (arguments->has_thread)
@@ -44,6 +51,17 @@ static void write_thread(struct analysis *analysis, uint32_t number,
 	thread_write_calls(analysis, number, limit, report);
 }
 
+static struct error *write_fibers(struct analysis *analysis, uint64_t limit,
+				  struct report *report)
+{
+	struct error *error = analysis_need(analysis, STAGE_FIBERS);
+	size_t count = error ? 0 : fiber_count(analysis_fibers(analysis));
+
+	for (size_t i = 0; i < count; i++)
+		fiber_describe(analysis, i, limit, report);
+	return error;
+}
+
 static struct error *backtrace_run(struct analysis *analysis, const void *input,
 				   struct report *report)
 {
@@ -51,6 +69,8 @@ static struct error *backtrace_run(struct analysis *analysis, const void *input,
 	const struct program *program = analysis_program(analysis);
 	bool found = false;
 
+	if (arguments->fibers)
+		return write_fibers(analysis, arguments->limit, report);
 	for (size_t i = 0; i < program_thread_count(program); i++) {
 		if (arguments->has_thread &&
 		    program_thread(program, i)->id != arguments->thread)

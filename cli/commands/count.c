@@ -1,3 +1,4 @@
+#include "cli/comment_row.h"
 #include "cli/rows.h"
 
 static struct error *count_ranges(struct analysis *analysis,
@@ -17,23 +18,31 @@ static struct error *count_run(struct analysis *analysis, const void *arguments,
 {
 	const struct selection *selection = arguments;
 	_cleanup_(members_deinit) struct members members = { 0 };
+	struct set_query query = selection->query;
 	struct error *error;
 
 	if (selection->query.set->ranges)
 		return count_ranges(analysis, &selection->query, report);
-	error = query_select(analysis, &selection->query, &members);
-	if (!error)
-		rows_total(report, rows_noun(&selection->query),
-			   allocations_total(analysis_index(analysis),
-					     &members.set));
-	return error;
+	query.any_order = true;
+	error = query_select(analysis, &query, &members);
+	if (error)
+		return error;
+	comment_rows(report, analysis, &members);
+	rows_total(report, rows_noun(&selection->query),
+		   allocations_total(analysis_index(analysis), &members.set));
+	return NULL;
 }
 
 const struct command command_count = {
 	.name = "count",
 	.summary = "Say how many there are of a set, and how many bytes",
-	.words = "SET [SIGNATURE]",
-	.example = "count leaked --min-size 1K",
+	.words = "SET [KIND]",
+	.example = "count leaked\n"
+		   "count used --min-size 1K   # 1,024 bytes or more\n"
+		   "count used %LongString\n"
+		   "count used minus leaked",
+	.description = "Bytes are those that the program may use, in "
+		       "hexadecimal and decimal.",
 	.word = WORD_SET,
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = selection_parse,

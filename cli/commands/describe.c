@@ -29,8 +29,16 @@ static struct error *describe_run(struct analysis *analysis,
 const struct command command_describe = {
 	.name = "describe",
 	.summary = "Say what an address, or each member of a set, is",
-	.words = "ADDRESS | SET [SIGNATURE]",
-	.example = "describe leaked --limit 5 --show-up-to 40",
+	.words = "ADDRESS | SET [KIND]",
+	.example =
+		"describe 55d0c0ffee10\n"
+		"describe leaked --limit 5 --show-up-to 40   # with contents\n"
+		"describe threads   # with registers and calls",
+	.description = "Of an allocation it tells whether it is in use, and "
+		       "anchored or leaked; its signature and class; its "
+		       "pattern, and what it is part of. Of another address, "
+		       "which stack, module or mapping it is in, and the "
+		       "variable or function there, if that is known.",
 	.word = WORD_SET,
 	.options = contents_options,
 	.parse = selection_or_address_parse,

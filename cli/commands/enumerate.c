@@ -1,34 +1,63 @@
 #include "analyzer/query/order.h"
+#include "cli/comment_row.h"
 #include "cli/rows.h"
 
+#include <inttypes.h>
+
 struct enumeration {
-	const struct allocation_index *index;
+	const struct analysis *analysis;
 	struct report *report;
+	bool between; /* two parts of the table */
 };
+
+static const struct column columns[] = { { "address", VALUE_ADDRESS } };
+static const struct table table = { "address", columns, 1, "{address}" };
 
 static bool write_address(void *data, allocation_id id)
 {
 	struct enumeration *enumeration = data;
 
-	report_number(enumeration->report,
-		      allocation_start(enumeration->index, id));
+	if (enumeration->between)
+		report_begin_table(enumeration->report, &table);
+	enumeration->between = false;
+	report_number(
+		enumeration->report,
+		allocation_start(analysis_index(enumeration->analysis), id));
 	report_end_row(enumeration->report);
 	return !report_broken(enumeration->report);
 }
 
+static void write_comment(void *data, const struct member_comment *comment)
+{
+	struct enumeration *enumeration = data;
+
+	if (!enumeration->between)
+		report_end_table(enumeration->report);
+	enumeration->between = true;
+	comment_row(enumeration->report, enumeration->analysis, comment);
+}
+
+/* Nothing but addresses, unless comments are asked for. */
 static struct error *enumerate_allocations(struct analysis *analysis,
 					   const struct set_query *query,
 					   struct report *report)
 {
 	_cleanup_(members_deinit) struct members members = { 0 };
-	struct enumeration enumeration = { .report = report };
+	struct enumeration enumeration = { analysis, report };
+	const struct member_visitor visitor = {
+		.member = write_address,
+		.comment = query->comment_extensions ? write_comment : NULL,
+		.data = &enumeration,
+	};
 	struct error *error = query_select(analysis, query, &members);
 
 	if (error)
 		return error;
-	enumeration.index = analysis_index(analysis);
-	return query_visit(analysis, query, &members, write_address,
-			   &enumeration);
+	report_begin_table(report, &table);
+	error = query_visit(analysis, query, &members, &visitor);
+	if (!enumeration.between)
+		report_end_table(report);
+	return error;
 }
 
 static struct error *enumerate_ranges(struct analysis *analysis,
@@ -38,41 +67,47 @@ static struct error *enumerate_ranges(struct analysis *analysis,
 	_cleanup_(ranges_deinit) struct ranges ranges = { 0 };
 	struct error *error = query_collect(analysis, query, &ranges);
 
-	for (size_t i = 0; !error && i < ranges.count; i++) {
+	if (error)
+		return error;
+	/* There is no other way to say so here. */
+	if (ranges_found(&ranges) > ranges.count &&
+	    (!query->limit || query->limit > ranges.count))
+		return error_create(ERROR_USAGE,
+				    "%" PRIu64 " %s are too many to enumerate: "
+				    "take fewer, with --limit %zu at most",
+				    ranges_found(&ranges), rows_noun(query),
+				    ranges.count);
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < ranges.count && !report_broken(report); i++) {
+		uint64_t start = ranges_at(&ranges, i).start;
+
 		if (query->limit && i == query->limit)
 			break;
-		if (ranges.list[i].start == 0)
+		if (start == 0)
 			continue; /* an arena without a place of its own */
-		report_number(report, ranges.list[i].start);
+		report_number(report, start);
 		report_end_row(report);
 	}
-	return error;
+	report_end_table(report);
+	return NULL;
 }
 
 static struct error *enumerate_run(struct analysis *analysis,
 				   const void *arguments, struct report *report)
 {
-	static const struct column columns[] = { { "address", VALUE_ADDRESS } };
-	static const struct table table = { "address", columns, 1,
-					    "{address}" };
 	const struct selection *selection = arguments;
-	struct error *error;
 
-	report_begin_table(report, &table);
 	if (selection->query.set->ranges)
-		error = enumerate_ranges(analysis, &selection->query, report);
-	else
-		error = enumerate_allocations(analysis, &selection->query,
-					      report);
-	report_end_table(report);
-	return error;
+		return enumerate_ranges(analysis, &selection->query, report);
+	return enumerate_allocations(analysis, &selection->query, report);
 }
 
 const struct command command_enumerate = {
 	.name = "enumerate",
 	.summary = "Write the addresses of a set and nothing else",
-	.words = "SET [SIGNATURE]",
-	.example = "enumerate leakroots --sort-by bytes --limit 20",
+	.words = "SET [KIND]",
+	.example = "enumerate leakroots --sort-by bytes --limit 20\n"
+		   "enumerate used app::Session > sessions.txt",
 	.description = "For scripts: one bare hexadecimal address a line.",
 	.word = WORD_SET,
 	.options = &contents_options[SELECTION_OPTIONS],

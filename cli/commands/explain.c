@@ -34,8 +34,10 @@ static struct error *explain_run(struct analysis *analysis,
 const struct command command_explain = {
 	.name = "explain",
 	.summary = "Say why an address, or each member of a set, is in memory",
-	.words = "ADDRESS | SET [SIGNATURE]",
-	.example = "explain leakroots --sort-by bytes --limit 3",
+	.words = "ADDRESS | SET [KIND]",
+	.example =
+		"explain 55d0c0ffee10   # what holds it, or how it was lost\n"
+		"explain leakroots --sort-by bytes --limit 3",
 	.description =
 		"For an allocation in use, the nearest root of each kind that "
 		"holds it, and the chain of references from there. For a "

@@ -42,11 +42,12 @@ const struct command command_redirect = {
 	.words = "on|off",
 	.example = "redirect on",
 	.description =
-		"The file is in the current directory. It is called as the "
+		"The file is in the current directory. Its name is that of the "
 		"core and the command without its switches, like "
-		"core.123.count_used, and overwritten if it is there. To "
-		"redirect one command only, end its line with '> FILE', "
-		"'>> FILE' to append, or '| SHELL COMMAND'.",
+		"core.123.count_used, and what --redirect-suffix says behind "
+		"a dot; a file that is there is overwritten. To "
+		"redirect one command only, end its line with '> FILE', '>> "
+		"FILE' to append, or '| SHELL COMMAND'.",
 	.word = WORD_SWITCH,
 	.parse = redirect_parse,
 	.arguments_size = sizeof(struct redirect_arguments),

@@ -9,8 +9,10 @@ static struct error *show_run(struct analysis *analysis, const void *arguments,
 const struct command command_show = {
 	.name = "show",
 	.summary = "List a set with the contents of each member",
-	.words = "SET [SIGNATURE]",
-	.example = "show leaked --limit 3 --ascii",
+	.words = "SET [KIND]",
+	.example = "show leaked --limit 3 --ascii\n"
+		   "show allocation 55d0c0ffee10\n"
+		   "show stacks --show-up-to 80 --limit 1",
 	.description = "Contents are 8-byte words, four to a line, behind the "
 		       "offset of the line.",
 	.word = WORD_SET,

@@ -1,11 +1,14 @@
+#include "analyzer/base/list.h"
+#include "analyzer/query/string_users.h"
 #include "analyzer/query/tally.h"
 #include "cli/allocation_summary.h"
 #include "cli/leak_root_summary.h"
 #include "cli/rows.h"
+#include "cli/string_summary.h"
 
 #include <string.h>
 
-/* Ranges are few, and so are their groups: at most one each. */
+/* However many ranges there are, their groups are few. */
 struct range_group {
 	const char *name;
 	struct tally tally; /* the key is 0 in all */
@@ -27,24 +30,57 @@ static int compare_bytes(const void *a, const void *b)
 	return order ? order : strcmp(left->name, right->name);
 }
 
-/* Returns how many groups there are, of which at most ranges->count. */
-static size_t find_groups(const struct ranges *ranges,
-			  struct range_group *groups)
+struct range_groups {
+	struct range_group *list;
+	size_t count;
+};
+
+static void range_groups_deinit(struct range_groups *groups)
 {
-	size_t count = 0, j;
+	free(groups->list);
+}
+DEFINE_DEINIT(range_groups_deinit, struct range_groups)
 
-	for (size_t i = 0; i < ranges->count; i++) {
-		const struct range *range = &ranges->list[i];
+static struct error *add_to_group(struct range_groups *groups, const char *name,
+				  uint64_t size)
+{
+	size_t i;
 
-		for (j = 0; j < count; j++)
-			if (strcmp(groups[j].name, range->group) == 0)
-				break;
-		if (j == count)
-			groups[count++].name = range->group;
-		groups[j].tally.count++;
-		groups[j].tally.bytes += range->size;
+	for (i = 0; i < groups->count; i++)
+		if (strcmp(groups->list[i].name, name) == 0)
+			break;
+	if (i == groups->count) {
+		if (!LIST_GROW(groups->list, groups->count))
+			return &error_no_memory;
+		groups->list[groups->count++] =
+			(struct range_group){ .name = name };
 	}
-	return count;
+	groups->list[i].tally.count++;
+	groups->list[i].tally.bytes += size;
+	return NULL;
+}
+
+static struct error *find_groups(struct analysis *analysis,
+				 const struct range_kind *kind,
+				 const struct ranges *ranges,
+				 struct range_groups *groups)
+{
+	enum { BETWEEN_LOOKS = 1 << 16 };
+	struct progress *progress = analysis_progress(analysis);
+	struct error *error = NULL;
+
+	progress_begin(progress, "looking at what is there", ranges->count);
+	for (size_t i = 0; !error && i < ranges->count; i++) {
+		struct range range = ranges_at(ranges, i);
+
+		if (i % BETWEEN_LOOKS == BETWEEN_LOOKS - 1 &&
+		    !progress_step(progress, BETWEEN_LOOKS))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+		if (!range.group)
+			range.group = kind->group(analysis, &range);
+		error = add_to_group(groups, range.group, range.size);
+	}
+	return error;
 }
 
 static void write_groups(const struct range_group *groups, size_t count,
@@ -76,25 +112,24 @@ static struct error *summarize_ranges(struct analysis *analysis,
 				      struct report *report)
 {
 	_cleanup_(ranges_deinit) struct ranges ranges = { 0 };
-	_cleanup_(free) struct range_group *groups = NULL;
+	_cleanup_(range_groups_deinit) struct range_groups groups = { 0 };
 	struct error *error = query_collect(analysis, query, &ranges);
-	size_t count;
 
+	if (!error)
+		error = find_groups(analysis, query->set->ranges, &ranges,
+				    &groups);
 	if (error)
 		return error;
-	groups = calloc(ranges.count + 1, sizeof(*groups));
-	if (!groups)
-		return &error_no_memory;
-	count = find_groups(&ranges, groups);
-	if (query->sort != SORT_ADDRESS && count)
-		qsort(groups, count, sizeof(*groups),
+	if (query->sort != SORT_ADDRESS && groups.count)
+		qsort(groups.list, groups.count, sizeof(*groups.list),
 		      query->sort == SORT_BYTES ? compare_bytes
 						: compare_counts);
-	write_groups(groups,
-		     query->limit && query->limit < count ? query->limit
-							  : count,
+	write_groups(groups.list,
+		     query->limit && query->limit < groups.count ? query->limit
+								 : groups.count,
 		     report);
-	rows_left_out(report, "lines", count, query->limit);
+	rows_left_out(report, "lines", groups.count, query->limit);
+	rows_not_looked_at(report, rows_noun(query), &ranges);
 	rows_total(report, rows_noun(query), ranges_total(&ranges));
 	return NULL;
 }
@@ -105,9 +140,12 @@ static struct error *summarize_run(struct analysis *analysis,
 	const struct selection *selection = arguments;
 	const struct set_query *query = &selection->query;
 
-	if (query->term_count == 1 &&
+	if (query->term_count == 1 && query->extensions.count == 0 &&
 	    query->set->select == set_select_leakroots)
 		return summarize_leak_roots(analysis, query, report);
+	if (query->term_count == 1 &&
+	    query->set->select == set_select_stringusers)
+		return summarize_string_users(analysis, query, report);
 	if (query->set->ranges)
 		return summarize_ranges(analysis, query, report);
 	return summarize_allocations(analysis, query, report);
@@ -116,16 +154,18 @@ static struct error *summarize_run(struct analysis *analysis,
 const struct command command_summarize = {
 	.name = "summarize",
 	.summary = "Count the members of a set by what they are",
-	.words = "SET [SIGNATURE]",
-	.example = "summarize leaked --sort-by bytes --limit 20",
-	.description =
-		"Allocations are counted by what they were recognized as, a "
-		"pattern, else by their signatures and the classes of these, "
-		"else by an identity, a word near their start that points "
-		"at a table of operations or the like, and those without any "
-		"of that by their sizes, the most frequent first. "
-		"'summarize leakroots' says how much hangs on which kind of "
-		"leak root: where to look first.",
+	.words = "SET [KIND]",
+	.example = "summarize used\n"
+		   "summarize leaked --sort-by bytes --limit 20\n"
+		   "summarize leakroots   # where to look first\n"
+		   "summarize used app::Session --extend ->   # and what "
+		   "belongs to it",
+	.description = "Each allocation is counted once: by its pattern; else "
+		       "by its signature, those of a class together; else by "
+		       "an identity ('help signatures'); else by its size. The "
+		       "most frequent come first, or those of most bytes with "
+		       "'--sort-by bytes'. 'summarize leakroots' says how much "
+		       "hangs on which kind of leak root: where to look first.",
 	.word = WORD_SET,
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = selection_parse,

@@ -173,6 +173,19 @@ static void test_redirected_output_is_named_by_the_words(void **state)
 	check_redirect_name("count ../x", "core.123.count_.._x");
 }
 
+static void test_suffix_ends_the_name_of_redirected_output(void **state)
+{
+	_cleanup_(line_deinit) struct line line = { 0 };
+	_cleanup_(free) char *name = NULL;
+
+	struct command dump_taker = taker;
+
+	dump_taker.needs_analysis = true;
+	assert_no_error(line_split("count used /redirectSuffix a/b", &line));
+	name = redirect_name("core.123", &dump_taker, &line, "a/b");
+	assert_string_equal(name, "core.123.count_used.a_b");
+}
+
 static void test_redirected_output_has_a_name_of_bounded_length(void **state)
 {
 	_cleanup_(line_deinit) struct line line = { 0 };
@@ -207,6 +220,8 @@ int main(void)
 		cmocka_unit_test(test_command_without_parse_stands_alone),
 		cmocka_unit_test(test_places_of_a_switch_include_its_value),
 		cmocka_unit_test(test_redirected_output_is_named_by_the_words),
+		cmocka_unit_test(
+			test_suffix_ends_the_name_of_redirected_output),
 		cmocka_unit_test(
 			test_redirected_output_has_a_name_of_bounded_length),
 		cmocka_unit_test(test_commands_are_found_by_name),

@@ -48,7 +48,7 @@ class OptionsTest(FrontEndTest):
     def test_help_and_version_need_no_core(self):
         help_run = self.run_heapcore(FINE, "--help")
         self.assertIn("summarize leaked", help_run.output)
-        self.assertLess(len(help_run.output.splitlines()), 40)
+        self.assertLess(len(help_run.output.splitlines()), 50)
         version = self.run_heapcore(FINE, "--version")
         self.assertRegex(version.output, r"\Aheapcore \d")
 
@@ -59,6 +59,12 @@ class OptionsTest(FrontEndTest):
         self.assertIn("leaked", run.output)
         self.assertIn("leakroots", self.run_heapcore(FINE, "help", "sets").output)
         self.check_error(WRONG_USAGE, "did you mean 'count'", "help", "cuont")
+        self.assertIn("'minus'", self.run_heapcore(FINE, "help", "and").output)
+        run = self.run_heapcore(FINE, "-c", "let mine = used", "-c",
+                                "help mine", "core.1")
+        self.assertIn("a set that you named", run.output)
+        self.assertIn("--min-size SIZE",
+                      self.run_heapcore(FINE, "help", "--min-size").output)
 
     def test_every_command_and_set_has_its_help(self):
         listed = self.run_heapcore(FINE, "help").output
@@ -160,12 +166,28 @@ class BatchTest(FrontEndTest):
             ("count usde", "used"),
             ("count used --sortby-x bytes", "--sort-by"),
             ("count used /minsise 10", "/minsize"),
+            ("count used --fromat csv", "--format"),
+            ("count used %longstrin", "LongString"),
+            ("count used and usde", "used"),
+            ("count used minu leaked", "minus"),
+            ("list used --sort-by byts", "bytes"),
+            ("help extnd", "extend"),
+            ("help leakd", "leaked"),
+            ("help --min-sise", "min-size"),
+            ("help %longstrin", "LongString"),
         ):
             with self.subTest(words):
                 self.check_error(
                     WRONG_USAGE, f"did you mean '{nearest}'", "core.1",
                     *words.split(),
                 )
+
+    def test_what_is_no_command_may_be_another_word(self):
+        self.check_error(WRONG_USAGE, "set, not a command.*'summarize leaked'",
+                         "core.1", "leaked")
+        self.check_error(WRONG_USAGE, "'help extend'", "core.1", "extend")
+        self.check_error(WRONG_USAGE, "between two sets stands 'and'",
+                         "core.1", "count", "used", "leaked")
 
     def test_batch_goes_on_behind_an_error(self):
         run = self.run_heapcore(

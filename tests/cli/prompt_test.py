@@ -67,10 +67,48 @@ class PromptTest(unittest.TestCase):
             ("help summ\t", "help summarize"),
             ("help leakr\t", "help leakroots"),
             ("redirect of\t", "redirect off"),
+            ("count used min\tleakr\t", "count used minus leakroots"),
+            ("count used - o\tfree\t", "count used - or free"),
+            ("count used %Longs\t", "count used %LongString"),
+            ("count used %Longs\tmin\tfr\t",
+             "count used %LongString minus free"),
+            ("count incoming 10 and leaked an\tan\t",
+             "count incoming 10 and leaked and anchor"),
+            ("count used --set-op\tsub\t",
+             "count used --set-operation subtract"),
+            ("count used --extend ->%Longs\t",
+             "count used --extend ->%LongString"),
+            ("count used --extend=A<-%Longs\t",
+             "count used --extend=A<-%LongString"),
+            ("count used --min-inc\t%Longs\t",
+             "count used --min-incoming %LongString"),
+            ("count used --form\tndj\t", "count used --format ndjson"),
+            ("count used --format=ndj\t", "count used --format=ndjson"),
+            ("help exte\t", "help extend"),
+            ("help --min-si\t", "help --min-size"),
+            ("help count leakr\t", "help count leakroots"),
         ):
-            with self.subTest(typed):
-                self.terminal.command(typed)
-                self.assertEqual(self.last_line().split(), line.split())
+            self.check_completed(typed, line)
+
+    def check_completed(self, typed, line):
+        with self.subTest(typed):
+            self.terminal.command(typed)
+            self.assertEqual(self.last_line().split(), line.split())
+
+    def test_named_sets_are_completed(self):
+        self.terminal.command("let peculiar = used")
+        for typed, line in (
+            ("count pec\t", "count peculiar"),
+            ("count used min\tpec\t", "count used minus peculiar"),
+            ("let more = pec\t", "let more = peculiar"),
+            ("let more =pec\t", "let more =peculiar"),
+            ("let more=pec\t", "let more=peculiar"),
+            ("let more=peculiar min\tleakr\t",
+             "let more=peculiar minus leakroots"),
+            ("let more = leakroots --min-s\t0", "let more = leakroots "
+             "--min-size 0"),
+        ):
+            self.check_completed(typed, line)
 
     def test_names_of_files_are_completed(self):
         self.place.write("script-of-mine", "count used\n")

@@ -187,7 +187,7 @@ def match_lines(expected, actual, known):
 
 def is_remembered(command):
     """Whether later commands depend on it: it names a set."""
-    return re.match(r"let |redirect |.*[-/]-?set-?operation ", command, re.I)
+    return re.match(r"let |redirect |.*[-/]-?set-?operation[ =]", command, re.I)
 
 
 def run(core, command, before=()):

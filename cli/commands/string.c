@@ -1,0 +1,174 @@
+#include "analyzer/base/text.h"
+#include "cli/command.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Unless it is said otherwise, so much of a string is shown. */
+enum { SHOWN = 1 << 16 };
+
+struct string_arguments {
+	bool given;
+	uint64_t address;
+	bool has_show_up_to;
+	uint64_t show_up_to;
+};
+
+static const struct argp_option options[] = {
+	{ "show-up-to", 'u', "SIZE", 0,
+	  "Show that much of it: hexadecimal, or decimal with K, M or G "
+	  "behind it; 64K otherwise",
+	  0 },
+	{ 0 },
+};
+
+static struct error *string_parse(int key, const char *value, void *output)
+{
+	struct string_arguments *arguments = output;
+
+	if (key == 'u') {
+		arguments->has_show_up_to = true;
+		return parse_size(value, &arguments->show_up_to);
+	}
+	if (key == ARGP_KEY_END)
+		return arguments->given ? NULL
+					: error_create(ERROR_USAGE, "'string' "
+								    "takes an "
+								    "address");
+	if (arguments->given)
+		return error_create(ERROR_USAGE,
+				    "'%s' is one word too many behind an "
+				    "address",
+				    value);
+	arguments->given = true;
+	return parse_address(value, &arguments->address);
+}
+
+/* The characters from an address on up to the first 0. */
+struct string_found {
+	uint64_t length;
+	bool ends; /* else memory does, first */
+};
+
+static struct error *find_end(struct analysis *analysis, uint64_t address,
+			      struct string_found *ret)
+{
+	enum { PIECE = 1 << 24 };
+	const struct image *image = analysis_image(analysis);
+	struct string_found found = { 0 };
+
+	progress_begin(analysis_progress(analysis), "reading a string", 0);
+	while (!found.ends) {
+		uint64_t size;
+		const uint8_t *bytes =
+			image_bytes(image, address + found.length, &size);
+		const uint8_t *end;
+
+		if (!bytes)
+			break;
+		if (size > PIECE)
+			size = PIECE;
+		end = memchr(bytes, 0, size);
+		found.ends = end != NULL;
+		found.length += end ? (uint64_t)(end - bytes) : size;
+		if (!progress_step(analysis_progress(analysis), size))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+	}
+	*ret = found;
+	return NULL;
+}
+
+/* A copy of the first size bytes, which are known. */
+static struct error *copy_text(const struct image *image, uint64_t address,
+			       uint64_t size, char **ret)
+{
+	char *text = malloc(size + 1);
+
+	if (!text)
+		return &error_no_memory;
+	if (!image_read(image, address, text, size))
+		size = 0;
+	text[size] = '\0';
+	*ret = text;
+	return NULL;
+}
+
+static void write_string(const struct string_arguments *arguments,
+			 const struct string_found *found, uint64_t shown,
+			 const char *text, struct report *report)
+{
+	static const struct column columns[] = {
+		{ "address", VALUE_ADDRESS }, { "text", VALUE_TEXT },
+		{ "length", VALUE_BYTES },    { "shown", VALUE_BYTES },
+		{ "end", VALUE_ADDRESS },
+	};
+	static const struct table table = {
+		"string", columns, 5,
+		"{address}: \"{text}\"\n"
+		"... of 0x{length} ({length,}) bytes"
+		"[, of which the first 0x{shown} ({shown,}) are shown]"
+		"[\n... which has no end: what is at {end} is not known]"
+	};
+
+	report_begin_table(report, &table);
+	report_number(report, arguments->address);
+	report_text(report, text);
+	report_number(report, found->length);
+	if (shown < found->length)
+		report_number(report, shown);
+	else
+		report_absent(report);
+	if (found->ends)
+		report_absent(report);
+	else
+		report_number(report, arguments->address + found->length);
+	report_end_row(report);
+	report_end_table(report);
+}
+
+static struct error *string_run(struct analysis *analysis, const void *input,
+				struct report *report)
+{
+	const struct string_arguments *arguments = input;
+	const struct image *image = analysis_image(analysis);
+	_cleanup_(free) char *text = NULL;
+	struct string_found found = { 0 };
+	uint64_t size, shown = arguments->has_show_up_to ? arguments->show_up_to
+							 : SHOWN;
+	struct error *error;
+
+	if (!image_bytes(image, arguments->address, &size))
+		return error_create(
+			ERROR_USAGE,
+			image_find(image, arguments->address)
+				? "the contents of the memory at 0x%" PRIx64
+				  " are not known"
+				: "0x%" PRIx64 " is not mapped",
+			arguments->address);
+	error = find_end(analysis, arguments->address, &found);
+	if (error)
+		return error;
+	if (shown > found.length)
+		shown = found.length;
+	error = copy_text(image, arguments->address, shown, &text);
+	if (!error)
+		write_string(arguments, &found, shown, text, report);
+	return error;
+}
+
+const struct command command_string = {
+	.name = "string",
+	.summary = "Show the string at an address",
+	.words = "ADDRESS",
+	.example = "string 55d0c0ffee40",
+	.description =
+		"The characters up to the first that is 0. Those that a "
+		"terminal would not show are written as \\n, \\t or \\x1b.",
+	.word = WORD_ADDRESS,
+	.options = options,
+	.parse = string_parse,
+	.arguments_size = sizeof(struct string_arguments),
+	.needs = STAGE_IMAGE,
+	.needs_analysis = true,
+	.run = string_run,
+};

@@ -1,0 +1,53 @@
+#include "cli/fiber_description.h"
+
+#include "cli/thread_description.h"
+
+static void write_head(struct analysis *analysis, const struct fiber *fiber,
+		       struct report *report)
+{
+	static const struct column columns[] = {
+		{ "fiber", VALUE_ADDRESS },
+		{ "name", VALUE_TEXT },
+		{ "state", VALUE_TEXT },
+		{ "thread", VALUE_NUMBER },
+		{ "stack start", VALUE_ADDRESS },
+		{ "stack end", VALUE_ADDRESS },
+	};
+	static const struct table table = {
+		"fiber", columns, 6,
+		"Fiber {fiber}[ '{name}'], {state}[ on thread {thread}], "
+		"on the stack from {stack start} to {stack end}"
+	};
+
+	report_begin_table(report, &table);
+	report_number(report, fiber->object);
+	report_text(report, fiber->name);
+	report_text(report, fiber->running ? "running" : "waiting");
+	if (fiber->thread == NO_THREAD)
+		report_absent(report);
+	else
+		report_number(report, program_thread(analysis_program(analysis),
+						     fiber->thread)
+					      ->id);
+	report_number(report, fiber->start);
+	report_number(report, fiber->end);
+	report_end_row(report);
+	report_end_table(report);
+}
+
+void fiber_describe(struct analysis *analysis, size_t number, uint64_t limit,
+		    struct report *report)
+{
+	const struct fiber *fiber = fiber_at(analysis_fibers(analysis), number);
+	_cleanup_(backtrace_deinit) struct backtrace calls = { 0 };
+	struct saved_registers saved;
+
+	write_head(analysis, fiber, report);
+	if (fiber->thread != NO_THREAD) {
+		thread_write_calls(analysis, fiber->thread, limit, report);
+	} else if (fiber_registers(analysis_image(analysis), fiber, &saved)) {
+		calls = debug_backtrace_of(analysis_debug(analysis), &saved);
+		calls_write(analysis, NO_THREAD, &calls, limit, report);
+	}
+	calls_end(report);
+}

@@ -1,0 +1,27 @@
+#include "cli/topic.h"
+
+const struct topic topic_signatures = {
+	.name = "signatures",
+	.summary = "what tells the class of an allocation",
+	.text = "A signature is the first word of an allocation, where that is "
+		"the address of something that cannot be written: a table of "
+		"virtual functions, mostly, as each object of a C++ class "
+		"with such functions begins with one.\n"
+		"    55d0c0ffee10                     in the program\n"
+		"    +--------------+                 +-------------------+\n"
+		"    | 55bd4cec3ca0 | --------------> | vtable of         |\n"
+		"    | ...          |   signature     | app::Session      |\n"
+		"    +--------------+                 +-------------------+\n"
+		"So all objects of a class bear the same signature. Its name "
+		"comes from the run-time type information in the core itself, "
+		"or from symbols. 'summarize signatures' lists those that "
+		"occur. 'used app::Session' asks for the objects of a class "
+		"and of those derived from it, 'used 55bd4cec3ca0' for those "
+		"with one signature. Where the first word tells nothing, one "
+		"of "
+		"the next seven may, if it points to a table of operations or "
+		"the like: 'summarize' and 'list' call that an identity.",
+	.example = "summarize signatures\n"
+		   "list used app::Session --limit 3\n"
+		   "count used -   # those without a signature",
+};

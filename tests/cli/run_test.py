@@ -1,0 +1,313 @@
+"""
+`heapcore run`: programs that end in every way, what is said of them, and that
+they notice nothing.
+"""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HEAPCORE = os.environ["HEAPCORE"]
+SOURCE = os.path.join(os.environ["SOURCE_DIR"],
+                      "testdata/programs/endings.c")
+TIMEOUT = 60
+LOST = 3
+COUNT = ["-c", "count leaked"]
+
+
+def lost(count):
+    return f"{count} allocations use 0x{count * 0x68:x} "
+
+
+def run(*words, **options):
+    """heapcore run, with what it wrote."""
+    options.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.run([HEAPCORE, "run", *words], text=True,
+                          capture_output=True, timeout=TIMEOUT, **options)
+
+
+def may_trace():
+    """Whether programs can be traced here at all."""
+    return run(*COUNT, "--", "true").returncode == 0
+
+
+def watchers_left():
+    """Processes of this heapcore that still run."""
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        if words[0].decode(errors="replace") == HEAPCORE:
+            found.append(name)
+    return found
+
+
+class RunTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if not may_trace():
+            raise unittest.SkipTest("ptrace or seccomp is not allowed here")
+        cls.temporary = tempfile.TemporaryDirectory(prefix="heapcore-")
+        cls.folder = cls.temporary.name
+        cls.program = os.path.join(cls.folder, "endings")
+        subprocess.run(["cc", "-D_GNU_SOURCE", "-O1", "-g", "-pthread", "-o",
+                        cls.program, SOURCE], check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def check(self, words, status, leaked=LOST, options=()):
+        """Run the program so; its status, and what it lost, must be these."""
+        result = run(*options, *COUNT, "--", self.program, *words)
+        self.assertEqual(result.returncode, status, result)
+        self.assertIn(lost(leaked), result.stderr)
+        self.assertNotIn("warning", result.stderr)
+        return result
+
+    def test_the_status_of_the_program_is_passed_on(self):
+        for status in (0, 1, 3, 42, 255):
+            with self.subTest(status=status):
+                self.check([str(status)], status)
+
+    def test_every_way_to_exit(self):
+        ways = {"exit": 5, "_exit": 4, "thread": 6, "syscall": 9, "leader": 0}
+        for way, status in ways.items():
+            with self.subTest(way=way):
+                self.check([way], status)
+
+    def test_every_way_to_be_killed(self):
+        ways = {"abort": signal.SIGABRT, "segv": signal.SIGSEGV,
+                "kill": signal.SIGKILL}
+        for way, number in ways.items():
+            with self.subTest(way=way):
+                result = self.check([way], 128 + number)
+                self.assertRegex(
+                    result.stderr,
+                    rf"\(endings\), killed by signal {int(number)} ")
+
+    def test_threads_alive_at_the_end_have_their_registers(self):
+        for way, status in (("7", 7), ("exit", 5), ("thread", 6),
+                            ("segv", 139), ("kill", 137)):
+            with self.subTest(way=way):
+                self.check([way, "threads"], status)
+
+    def test_backtraces_of_all_threads_can_be_had(self):
+        result = run("-c", "backtrace", "--", self.program, "thread",
+                     "threads")
+        self.assertEqual(result.returncode, 6, result)
+        for function in ("hold", "end_process", "main"):
+            self.assertIn(function, result.stderr)
+
+    def test_a_child_is_looked_into_only_with_follow_forks(self):
+        result = self.check(["fork"], 11)
+        self.assertEqual(result.stderr.count("allocations"), 1)
+        result = self.check(["fork"], 11, options=["--follow-forks"])
+        self.assertIn(lost(LOST), result.stderr)
+        self.assertIn(lost(LOST + 1), result.stderr)
+        self.assertEqual(len(re.findall(r"process \d+ \(endings\)",
+                                        result.stderr)), 2)
+
+    def test_what_borrows_memory_is_not_taken_for_a_process(self):
+        ways = {"spawn": (30, 2), "no-spawn": (50, 1), "vfork": (51, 1)}
+        for way, (status, processes) in ways.items():
+            with self.subTest(way=way):
+                result = self.check([way], status,
+                                    options=["--follow-forks"])
+                self.assertEqual(result.stderr.count("allocations use"),
+                                 processes, result.stderr)
+
+    def test_another_program_takes_over(self):
+        result = run(*COUNT, "--", self.program, "exec")
+        self.assertEqual(result.returncode, 12, result)
+        self.assertIn("0 allocations", result.stderr)
+        result = run(*COUNT, "--", self.program, "thread-exec", "threads")
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn("0 allocations", result.stderr)
+
+    def test_many_threads_come_and_go(self):
+        self.check(["many-threads"], 22)
+
+    def test_a_daemon_is_not_waited_for_and_lives_on(self):
+        path = os.path.join(self.folder, "daemon")
+        start = time.monotonic()
+        # The pipes of run() are only at an end when nobody has them any more.
+        result = self.check(["daemon", path], 0)
+        self.assertLess(time.monotonic() - start, 2.5)
+        self.assertIn("still run", result.stderr)
+        deadline = time.monotonic() + TIMEOUT
+        text = ""
+        while "child" not in text and time.monotonic() < deadline:
+            time.sleep(0.05)
+            if os.path.exists(path):
+                with open(path, encoding="utf-8") as file:
+                    text = file.read()
+        self.assertEqual(text, "done\nchild 3\n")
+        while watchers_left() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertEqual(watchers_left(), [])
+
+    def test_output_and_input_are_the_programs_own(self):
+        result = run(*COUNT, "--", self.program, "copy", input="abc", stdin=None)
+        self.assertEqual(result.stdout, "abc")
+        self.assertEqual(result.returncode, 3, result)
+        self.assertIn(lost(LOST), result.stderr)
+
+    def start(self, *words):
+        process = subprocess.Popen(
+            [HEAPCORE, "run", *COUNT, "--", self.program, *words], text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        return process
+
+    def test_a_signal_to_heapcore_goes_to_the_program(self):
+        # Blocked, handled, ignored, and by default.
+        for what, status in (("b", 21), ("h", 20), ("i", 21), ("d", 143)):
+            with self.subTest(what=what):
+                process = self.start("signal", what)
+                process.send_signal(signal.SIGTERM)
+                output, errors = process.communicate(timeout=TIMEOUT)
+                self.assertEqual(process.returncode, status, errors)
+                self.assertIn(lost(LOST), errors)
+
+    def test_killing_heapcore_kills_the_program(self):
+        process = self.start("sleep")
+        process.kill()
+        # It would take a minute else, and the pipe is open as long.
+        process.communicate(timeout=TIMEOUT / 2)
+
+    def test_ctrl_c_reaches_the_program_as_usual(self):
+        for what, status in (("h", 20), ("i", 21), ("d", 130)):
+            with self.subTest(what=what):
+                pid, terminal = pty.fork()
+                if pid == 0:
+                    os.execv(HEAPCORE, [HEAPCORE, "run", *COUNT, "--",
+                                        self.program, "interrupt", what])
+                self.assertIn("ready", self.read(terminal, "ready"))
+                os.write(terminal, b"\x03")
+                self.assertIn(lost(LOST), self.read(terminal, "allocations use"))
+                _, ended = os.waitpid(pid, 0)
+                os.close(terminal)
+                self.assertEqual(os.waitstatus_to_exitcode(ended), status)
+
+    @staticmethod
+    def read(terminal, until):
+        text = ""
+        deadline = time.monotonic() + TIMEOUT
+        while until not in text and time.monotonic() < deadline:
+            ready, _, _ = select.select([terminal], [], [], 1)
+            try:
+                if ready:
+                    text += os.read(terminal, 4096).decode()
+            except OSError:
+                break
+        return text
+
+    def test_ctrl_z_stops_the_program_and_it_goes_on(self):
+        process = self.start("signal", "b")
+        child = self.child_of(self.child_of(process.pid))
+        os.kill(child, signal.SIGTSTP)
+        self.wait_for_state(child, "tT")
+        time.sleep(0.2)
+        self.assertIn(self.state(child), "tT")
+        os.kill(child, signal.SIGCONT)
+        _, errors = process.communicate(timeout=TIMEOUT)
+        self.assertEqual(process.returncode, 21, errors)
+
+    @staticmethod
+    def child_of(pid):
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return int(file.read().split()[0])
+
+    @staticmethod
+    def state(pid):
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0]
+
+    def wait_for_state(self, pid, states):
+        deadline = time.monotonic() + TIMEOUT
+        while self.state(pid) not in states and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertIn(self.state(pid), states)
+
+    def test_a_program_that_takes_too_long_is_ended_and_looked_into(self):
+        start = time.monotonic()
+        result = self.check(["sleep"], 124, options=["--timeout", "1"])
+        self.assertLess(time.monotonic() - start, 20)
+        self.assertIn("after 1 s: sending SIGTERM", result.stderr)
+
+    def test_the_core_is_kept_where_that_is_asked_for(self):
+        core = os.path.join(self.folder, "kept")
+        self.check(["fork"], 11, options=["--core", core, "--follow-forks"])
+        kept = sorted(name for name in os.listdir(self.folder)
+                      if name.startswith("kept"))
+        self.assertEqual(len(kept), 2, kept)
+        self.assertEqual(os.stat(core).st_mode & 0o777, 0o600)
+        result = subprocess.run([HEAPCORE, core, "count", "leaked"], text=True,
+                                capture_output=True, timeout=TIMEOUT)
+        self.assertIn(lost(LOST), result.stdout)
+
+    def test_a_core_that_cannot_be_written_is_said(self):
+        result = run(*COUNT, "--core", "/nonexistent/core", "--", self.program,
+                     "5")
+        self.assertEqual(result.returncode, 3, result)
+        self.assertIn("/nonexistent/core", result.stderr)
+
+    def test_memory_kept_out_of_cores_is_still_looked_at(self):
+        self.check(["hide"], 0)
+
+    def test_the_report_goes_to_a_log_file(self):
+        path = os.path.join(self.folder, "log")
+        result = run(*COUNT, "--log-file", path, "--", self.program, "4")
+        self.assertEqual((result.returncode, result.stdout, result.stderr),
+                         (4, "", ""))
+        with open(path, encoding="utf-8") as file:
+            self.assertIn(lost(LOST), file.read())
+
+    def test_a_program_that_is_not_there(self):
+        result = run(*COUNT, "--", "./nonexistent")
+        self.assertEqual(result.returncode, 127)
+        self.assertEqual(
+            result.stderr,
+            "heapcore: ./nonexistent: No such file or directory\n")
+        self.assertEqual(run(*COUNT, "--", self.folder).returncode, 126)
+
+    def test_wrong_usage(self):
+        for words in ([], ["--"], ["--timeout", "soon", "--", "true"],
+                      ["--no-such-option", "--", "true"],
+                      ["-c", "no such command", "--", "true"]):
+            with self.subTest(words=words):
+                result = run(*words)
+                self.assertEqual(result.returncode, 2, result)
+                self.assertNotEqual(result.stderr, "")
+
+    def test_a_program_traced_already_is_said_to_be(self):
+        # The outer one traces the inner one's program, too.
+        result = run(*COUNT, "--", HEAPCORE, "run", *COUNT, "--", "true")
+        self.assertEqual(result.returncode, 3, result)
+        self.assertIn("is being traced by process", result.stderr)
+
+    @unittest.skipUnless(os.path.exists("/usr/bin/setpriv")
+                         and os.geteuid() == 0 and os.path.exists("/bin/su"),
+                         "needs root, setpriv and su")
+    def test_a_set_user_id_program_is_said_to_run_without(self):
+        result = subprocess.run(
+            ["setpriv", "--reuid", "65534", "--clear-groups", HEAPCORE, "run",
+             *COUNT, "--", "su", "-c", "true"],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=TIMEOUT)
+        self.assertIn("is a set-user-id program", result.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
