@@ -28,6 +28,7 @@
  * is ready, and masked, so that no register or stack slot keeps one either.
  */
 
+#include <cpuid.h>
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdbool.h>
@@ -39,6 +40,56 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#ifdef COLLECTED
+#include <gc.h>
+
+/* What was leaked by malloc() is garbage here. */
+#define LEAKED "garbage"
+
+static void heap_open(void)
+{
+	GC_INIT();
+	/* It does not see the masked addresses, and would free all at once. */
+	GC_disable();
+}
+
+static void *heap_allocate(size_t size)
+{
+	return GC_MALLOC(size);
+}
+
+static void heap_free(void *block)
+{
+	GC_FREE(block);
+}
+
+static size_t heap_size(void *block)
+{
+	return GC_size(block);
+}
+#else
+#define LEAKED "leaked"
+
+static void heap_open(void)
+{
+}
+
+static void *heap_allocate(size_t size)
+{
+	return malloc(size);
+}
+
+static void heap_free(void *block)
+{
+	free(block);
+}
+
+static size_t heap_size(void *block)
+{
+	return malloc_usable_size(block);
+}
+#endif
 
 enum {
 	WORD_KIND,
@@ -173,7 +224,7 @@ static size_t size_of(uint64_t random)
 /* Text, small numbers, fractions or nothing, over all that may be used. */
 static void fill(uint64_t *words, uint64_t random)
 {
-	size_t word_count = malloc_usable_size(words) / sizeof(*words);
+	size_t word_count = heap_size(words) / sizeof(*words);
 	unsigned type = random & 3;
 
 	for (size_t i = 0; i < word_count; i++) {
@@ -198,17 +249,17 @@ static void fill(uint64_t *words, uint64_t random)
 
 static uint64_t allocate(size_t size, uint64_t random)
 {
-	uint64_t *words = malloc(size);
+	uint64_t *words = heap_allocate(size);
 
 	if (!words)
-		fail("malloc");
+		fail("allocate");
 	fill(words, random);
 	return (uint64_t)words ^ MASK;
 }
 
 static void release(uint64_t masked)
 {
-	free((void *)(masked ^ MASK));
+	heap_free((void *)(masked ^ MASK));
 }
 
 static uint64_t *words_of(const struct builder *builder, uint32_t id)
@@ -218,7 +269,7 @@ static uint64_t *words_of(const struct builder *builder, uint32_t id)
 
 static size_t word_count_of(const struct builder *builder, uint32_t id)
 {
-	return malloc_usable_size(words_of(builder, id)) / sizeof(uint64_t);
+	return heap_size(words_of(builder, id)) / sizeof(uint64_t);
 }
 
 static void set_kind(const struct builder *builder, uint32_t id,
@@ -363,8 +414,7 @@ static void refer_to_others(struct builder *builder, const uint32_t *ids,
 		refer(builder, ids[i], WORD_OTHER, other);
 		if (random % 32 == 0)
 			words_of(builder, ids[i])[WORD_OTHER] +=
-				malloc_usable_size(words_of(builder, other)) /
-				2;
+				heap_size(words_of(builder, other)) / 2;
 	}
 }
 
@@ -459,7 +509,7 @@ static void measure(struct builder *builder)
 	struct truth *truth = &builder->truth;
 
 	for (uint32_t id = 0; id < builder->count; id++) {
-		size_t size = malloc_usable_size(words_of(builder, id));
+		size_t size = heap_size(words_of(builder, id));
 
 		truth->used_count++;
 		truth->used_bytes += size;
@@ -497,14 +547,14 @@ __attribute__((noinline)) static struct truth build(uint32_t count)
 
 __attribute__((noinline)) static void add_large(struct truth *truth)
 {
-	uint64_t *words = malloc(LARGE_BYTES);
+	uint64_t *words = heap_allocate(LARGE_BYTES);
 
 	if (!words)
-		fail("malloc");
+		fail("allocate");
 	fill(words, 1);
 	large = words;
 	truth->used_count++;
-	truth->used_bytes += malloc_usable_size(words);
+	truth->used_bytes += heap_size(words);
 }
 
 /*
@@ -519,9 +569,41 @@ __attribute__((noinline)) static void scrub_stack(void)
 	__asm__ volatile("" : : "r"(scrubbed) : "memory");
 }
 
-/* Wait with nothing in the registers, which a call into libc might fill. */
+/*
+ * Put all vector registers into their first state, where the processor can;
+ * a collector uses them on addresses.
+ */
+static void clear_vector_registers(void)
+{
+	static const struct {
+		uint8_t legacy[24];
+		uint32_t mxcsr;
+		uint8_t rest[1024 - 28];
+	} state __attribute__((aligned(64))) = { .mxcsr = 0x1f80 };
+	static const uint32_t x87_to_avx512 = 0xe7;
+	unsigned int eax, ebx, ecx, edx;
+
+	if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_OSXSAVE))
+		__asm__ volatile("xrstor64 %0"
+				 :
+				 : "m"(state), "a"(x87_to_avx512), "d"(0)
+				 : "memory");
+}
+
+/*
+ * Say that the core may be taken, and wait, with nothing in the registers,
+ * which a call into libc might fill.
+ */
 static void wait_for_core(void)
 {
+	static const char ready[] = "ready\n";
+	long written = SYS_write;
+
+	__asm__ volatile("syscall"
+			 : "+a"(written)
+			 : "D"(STDOUT_FILENO), "S"(ready),
+			   "d"(sizeof(ready) - 1)
+			 : "rcx", "r11", "memory");
 	for (;;) {
 		long number = SYS_pause;
 
@@ -556,6 +638,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 
+	heap_open();
 	struct truth truth = build(count);
 	if (one_large)
 		add_large(&truth);
@@ -563,13 +646,13 @@ int main(int argc, char **argv)
 
 	/* Not by stdio, which would allocate a buffer. */
 	dprintf(STDOUT_FILENO,
-		"used %" PRIu64 " %" PRIu64 "\n"
-		"leaked %" PRIu64 " %" PRIu64 "\n"
+		"used %" PRIu64 " %" PRIu64 "\n" LEAKED " %" PRIu64 " %" PRIu64
+		"\n"
 		"leakroots %" PRIu64 "\n"
-		"references %" PRIu64 "\n"
-		"ready\n",
+		"references %" PRIu64 "\n",
 		truth.used_count, truth.used_bytes, truth.leaked_count,
 		truth.leaked_bytes, truth.leak_root_count,
 		truth.reference_count);
+	clear_vector_registers();
 	wait_for_core();
 }
