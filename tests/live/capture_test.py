@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+"""
+Cores written by heapcore: of `snap`, of -p, and of `run`. They must hold what
+the process knows to be there, be read by others without complaint, and lead
+to the same answers as a core by gcore.
+"""
+
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE_DIR = os.environ["SOURCE_DIR"]
+HEAPCORE = os.environ["HEAPCORE"]
+PROGRAMS = os.path.join(SOURCE_DIR, "testdata/programs")
+FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-g", "-O1", "-pthread"]
+TIMEOUT = 60
+PAGE = 4096
+
+NT_PRSTATUS, NT_FPREGSET, NT_PRPSINFO, NT_AUXV = 1, 2, 3, 6
+NT_SIGINFO, NT_FILE, NT_X86_XSTATE = 0x53494749, 0x46494c45, 0x202
+NOTE_SMAPS = 0x534d4150
+
+COMMANDS = ["count used", "count free", "count stacks", "summarize leaked",
+            "summarize used", "list leaked", "backtrace", "list stacks"]
+
+
+def run(*command, **options):
+    options.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.run(command, text=True, capture_output=True,
+                          timeout=TIMEOUT, **options)
+
+
+class Core:
+    """What a core says, read without any of heapcore's code."""
+
+    def __init__(self, path):
+        self.file = open(path, "rb")
+        header = struct.unpack("<16sHHIQQQIHHHHHH", self.file.read(64))
+        self.segments = []
+        self.notes = []
+        for number in range(header[10]):
+            self.file.seek(header[5] + number * 56)
+            segment = struct.unpack("<IIQQQQQQ", self.file.read(56))
+            if segment[0] == 1:
+                self.segments.append(segment)
+            elif segment[0] == 4:
+                self.read_notes(segment)
+
+    def close(self):
+        self.file.close()
+
+    def read_notes(self, segment):
+        self.file.seek(segment[2])
+        rest = self.file.read(segment[5])
+        while rest:
+            name_size, size, kind = struct.unpack("<III", rest[:12])
+            name = rest[12:12 + name_size - 1].decode()
+            start = 12 + (name_size + 3) // 4 * 4
+            self.notes.append((name, kind, rest[start:start + size]))
+            rest = rest[start + (size + 3) // 4 * 4:]
+
+    def find(self, kind):
+        return [note for _, of, note in self.notes if of == kind]
+
+    def read(self, address, size):
+        """The bytes there, or None if the core has them not."""
+        for _, _, offset, start, _, held, _, _ in self.segments:
+            if start <= address and address + size <= start + held:
+                self.file.seek(offset + address - start)
+                return self.file.read(size)
+        return None
+
+
+class Program:
+    """A program of testdata that has said all, and waits."""
+
+    def __init__(self, binary, *arguments, folder):
+        self.process = subprocess.Popen([binary, *arguments], cwd=folder,
+                                        stdout=subprocess.PIPE, text=True)
+        self.lines = []
+        for line in self.process.stdout:
+            if line.startswith("ready"):
+                break
+            self.lines.append(line.rstrip("\n"))
+
+    @property
+    def pid(self):
+        return str(self.process.pid)
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+class CaptureTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="heapcore-")
+        cls.folder = cls.temporary.name
+        for name in ("mappings", "threads", "rings"):
+            sources = [os.path.join(PROGRAMS, f"{name}.c")]
+            if name != "mappings":
+                sources.append(os.path.join(PROGRAMS, "truth.c"))
+            subprocess.run(["cc", *FLAGS, "-o", cls.path(name), *sources],
+                           check=True)
+        cls.mappings = Program(cls.path("mappings"), cls.path("file"),
+                               folder=cls.folder)
+        result = run(HEAPCORE, "snap", cls.mappings.pid, "-o",
+                     cls.path("core"))
+        if "may not be looked into" in result.stderr:
+            cls.tearDownClass()
+            raise unittest.SkipTest(result.stderr)
+        cls.said = result
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.mappings.end()
+        cls.temporary.cleanup()
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder, name)
+
+    def open(self, path):
+        core = Core(path)
+        self.addCleanup(core.close)
+        return core
+
+    def start(self, name, *arguments):
+        program = Program(self.path(name), *arguments, folder=self.folder)
+        self.addCleanup(program.end)
+        return program
+
+    def test_it_says_how_long_the_process_stood_still(self):
+        self.assertEqual(self.said.returncode, 0, self.said)
+        self.assertRegex(self.said.stderr,
+                         r"4 threads of process \d+, which stood still for "
+                         r"\d+\.\d+ s")
+        self.assertIn("4,096 bytes are left out", self.said.stderr)
+        self.assertEqual(self.said.stdout, "")
+
+    def check_memory(self, core, excluded):
+        self.assertGreater(len(self.mappings.lines), 15)
+        for line in self.mappings.lines:
+            name, address, what = line.split(" ", 2)
+            held = core.read(int(address, 16), 32)
+            with self.subTest(memory=name):
+                if name == "excluded" and not excluded:
+                    self.assertTrue(held.startswith(b"for nobody\0"))
+                elif what == "nothing":
+                    self.assertIsNone(held)
+                elif what == "zeros":
+                    self.assertEqual(held, bytes(32))
+                else:
+                    self.assertTrue(held.startswith(what.encode()), held)
+
+    def test_memory_of_every_kind_is_there(self):
+        self.check_memory(self.open(self.path("core")), excluded=True)
+
+    def test_what_was_never_touched_takes_no_room(self):
+        status = os.stat(self.path("core"))
+        self.assertGreater(status.st_size, 1 << 38)
+        self.assertLess(status.st_blocks * 512, 4 << 20)
+        self.assertEqual(status.st_mode & 0o777, 0o600)
+
+    def test_pages_were_not_touched_by_being_looked_for(self):
+        for line in self.mappings.lines:
+            name, address, _ = line.split(" ", 2)
+            if name not in ("untouched", "reserved-end"):
+                continue
+            with open(f"/proc/{self.mappings.pid}/pagemap", "rb") as file:
+                file.seek(int(address, 16) // PAGE * 8)
+                entry = struct.unpack("<Q", file.read(8))[0]
+            self.assertEqual(entry >> 62, 0, name)
+
+    def test_the_notes_are_those_of_a_core(self):
+        core = self.open(self.path("core"))
+        kinds = [kind for _, kind, _ in core.notes]
+        self.assertEqual(kinds, [
+            NT_PRSTATUS, NT_PRPSINFO, NT_SIGINFO, NT_AUXV, NT_FILE,
+            NT_FPREGSET, NT_X86_XSTATE,
+            *[NT_PRSTATUS, NT_FPREGSET, NT_X86_XSTATE] * 3, NOTE_SMAPS])
+        pids = [struct.unpack("<i", note[32:36])[0]
+                for note in core.find(NT_PRSTATUS)]
+        self.assertEqual(str(pids[0]), self.mappings.pid)
+        self.assertEqual(sorted(map(str, pids)), sorted(
+            os.listdir(f"/proc/{self.mappings.pid}/task")))
+        with open(f"/proc/{self.mappings.pid}/auxv", "rb") as file:
+            self.assertEqual(core.find(NT_AUXV)[0], file.read())
+        self.assertIn(self.path("file").encode() + b"\0",
+                      core.find(NT_FILE)[0])
+        smaps = core.find(NOTE_SMAPS)[0].decode()
+        self.assertRegex(smaps, r"(?m)^Rss: +\d+ kB$")
+        self.assertEqual(core.notes[-1][0], "HEAPCORE")
+
+    def test_others_read_the_core_without_complaint(self):
+        core = self.path("core")
+        for command in (["readelf", "-hln", core], ["eu-readelf", "-n", core],
+                        ["gdb", "-nx", "-batch", "-ex",
+                         "thread apply all backtrace",
+                         self.path("mappings"), core]):
+            if not shutil.which(command[0]):
+                continue
+            with self.subTest(reader=command[0]):
+                result = run(*command, env={**os.environ, "LC_ALL": "C",
+                                            "DEBUGINFOD_URLS": ""})
+                self.assertEqual(result.returncode, 0, result)
+                # Files without a name cannot be opened, by nobody.
+                complaints = [
+                    line for line in (result.stderr + result.stdout).split("\n")
+                    if re.search("[Ww]arning|[Ee]rror", line)
+                    and "(deleted)" not in line]
+                self.assertEqual(complaints, [])
+                if command[0] == "gdb":
+                    self.assertEqual(result.stdout.count("wait_here"), 3,
+                                     result.stdout)
+
+    def test_the_process_goes_on(self):
+        program = self.start("mappings", self.path("other"))
+        run(HEAPCORE, "snap", program.pid, "-o", self.path("other.core"))
+        with open(f"/proc/{program.pid}/status", encoding="ascii") as file:
+            status = file.read()
+        self.assertIn("TracerPid:\t0\n", status)
+        self.assertRegex(status, r"State:\tS")
+
+    def test_a_stopped_process_stays_stopped(self):
+        program = self.start("mappings", self.path("stopped"))
+        program.process.send_signal(signal.SIGSTOP)
+        os.waitpid(program.process.pid, os.WUNTRACED)
+        result = run(HEAPCORE, "snap", program.pid, "-o",
+                     self.path("stopped.core"))
+        self.assertEqual(result.returncode, 0, result)
+        with open(f"/proc/{program.pid}/status", encoding="ascii") as file:
+            self.assertRegex(file.read(), r"State:\tT")
+
+    def answers(self, core):
+        result = run(HEAPCORE, *[word for command in COMMANDS
+                                 for word in ("-c", command)], core)
+        self.assertEqual(result.returncode, 0, result)
+        return result.stdout
+
+    def test_answers_are_those_from_a_core_by_gcore(self):
+        if not shutil.which("gcore"):
+            self.skipTest("there is no gcore")
+        for name in ("threads", "rings"):
+            with self.subTest(program=name):
+                program = self.start(name)
+                ours = self.path(f"{name}.core")
+                run(HEAPCORE, "snap", program.pid, "-o", ours)
+                run("gcore", "-o", self.path("g"), program.pid)
+                theirs = self.path(f"g.{program.pid}")
+                self.assertEqual(self.answers(ours), self.answers(theirs))
+                result = run(HEAPCORE, "-q", "-p", program.pid,
+                             "count", "used")
+                self.assertEqual(result.returncode, 0, result)
+                self.assertIn(result.stdout, self.answers(ours))
+
+    def test_nothing_is_left_behind_by_a_look_at_a_process(self):
+        place = self.path("place")
+        os.mkdir(place)
+        result = run(HEAPCORE, "-p", self.mappings.pid, "count used",
+                     env={**os.environ, "TMPDIR": place}, cwd=place)
+        self.assertEqual(result.returncode, 0, result)
+        self.assertEqual(os.listdir(place), [])
+
+    @unittest.skipUnless(shutil.which("zstd"), "there is no zstd")
+    def test_a_packed_core_is_the_same(self):
+        program = self.start("rings")
+        packed = self.path("packed.zst")
+        result = run(HEAPCORE, "snap", "--zstd", program.pid, "-o", packed)
+        self.assertEqual(result.returncode, 0, result)
+        run("zstd", "-q", "-d", packed, "-o", self.path("unpacked"))
+        run(HEAPCORE, "snap", program.pid, "-o", self.path("plain"))
+        self.assertLess(os.path.getsize(packed),
+                        os.path.getsize(self.path("plain")) / 2)
+        self.assertEqual(self.answers(self.path("unpacked")),
+                         self.answers(self.path("plain")))
+
+    def test_a_small_part_of_the_machine_may_be_left(self):
+        """Without room for a copy in memory, the file is written at once."""
+        program = self.start("rings")
+        limited = ["sh", "-c", 'ulimit -v 300000; exec "$@"', "sh"]
+        result = run(*limited, HEAPCORE, "snap", program.pid, "-o",
+                     self.path("limited"))
+        self.assertEqual(result.returncode, 0, result)
+        run(HEAPCORE, "snap", program.pid, "-o", self.path("unlimited"))
+        self.assertEqual(self.answers(self.path("limited")),
+                         self.answers(self.path("unlimited")))
+
+    def test_a_full_disk_is_said_and_leaves_no_core(self):
+        limited = ["sh", "-c", 'ulimit -f 64; trap "" XFSZ; exec "$@"', "sh"]
+        result = run(*limited, HEAPCORE, "snap", self.mappings.pid, "-o",
+                     self.path("cut"))
+        self.assertEqual(result.returncode, 3, result)
+        self.assertIn("cannot be written", result.stderr)
+        self.assertFalse(os.path.exists(self.path("cut")))
+
+    def test_processes_that_cannot_be_had(self):
+        for words, status in ((["snap", "999999999"], 2),
+                              (["snap", "many"], 2), (["snap"], 2),
+                              (["snap", "1", "2"], 2),
+                              (["-p", "999999999", "count", "used"], 2),
+                              (["snap", "-o", "/nonexistent/core",
+                                self.mappings.pid], 3)):
+            with self.subTest(words=words):
+                result = run(HEAPCORE, *words, cwd=self.folder)
+                self.assertEqual(result.returncode, status, result)
+                self.assertNotEqual(result.stderr, "")
+        self.assertFalse(os.path.exists(self.path("core.999999999")))
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"),
+                         "needs root and setpriv")
+    def test_a_process_of_another_user_is_refused(self):
+        result = run("setpriv", "--reuid", "65534", "--clear-groups", HEAPCORE,
+                     "-p", self.mappings.pid, "count", "used")
+        self.assertEqual(result.returncode, 3, result)
+        self.assertIn("belongs to another user", result.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
