@@ -11,6 +11,7 @@
 #include "allocators/glibc/leftovers.h"
 #include "allocators/glibc/lists.h"
 #include "allocators/glibc/mapped.h"
+#include "allocators/glibc/rings.h"
 #include "allocators/glibc/tell.h"
 #include "allocators/glibc/transit.h"
 
@@ -25,6 +26,7 @@ static void glibc_close(struct heap *base)
 	memory_release(&heap->tcaches.memory);
 	memory_release(&heap->vouched.memory);
 	memory_release(&heap->arena_addresses.memory);
+	glibc_ring_memo_free(heap->rings);
 	free(heap->broken);
 	free(heap->arenas);
 	free(heap->subheaps);
@@ -53,6 +55,7 @@ static struct error *glibc_open(const struct heap_context *context,
 	heap->tcaches.memory.account = context->account;
 	heap->vouched.memory.account = context->account;
 	heap->arena_addresses.memory.account = context->account;
+	heap->rings = glibc_ring_memo_create();
 	error = glibc_find_arenas(heap);
 	if (error)
 		return error;

@@ -141,8 +141,8 @@ static uint64_t find_chunk(struct walk *walk, uint64_t address, bool to_end)
 	for (address = (address + 15) & ~UINT64_C(15);
 	     walk->end - address >= MINIMUM_CHUNK && address < walk->end;
 	     address += 16) {
-		const struct memory_range *other = owned_memory_find(
-			walk->heap->context.owned, address);
+		const struct memory_range *other =
+			owned_memory_find(walk->heap->context.owned, address);
 		uint64_t header;
 
 		if (address == walk->arena->top)

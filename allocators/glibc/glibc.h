@@ -115,6 +115,7 @@ struct glibc_heap {
 	uint64_t mapped_gap; /* behind one, where another might be; or 0 */
 	size_t first_block;  /* of this heap in the sink */
 	arena_number first_arena;
+	struct glibc_ring_memo *rings; /* see rings.h; NULL: none is kept */
 };
 
 /*

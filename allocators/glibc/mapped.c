@@ -85,11 +85,11 @@ static struct error *collect_taken(struct scan *scan,
 	const struct owned_memory *owned = scan->heap->context.owned;
 	size_t stacks = program_stack_count(program), count = 0;
 	size_t owned_count = owned ? owned->count : 0;
-	struct memory_range *taken = reallocarray(
-		NULL,
-		done_count + stacks + scan->heap->subheap_count + owned_count +
-			1,
-		sizeof(*taken));
+	struct memory_range *taken =
+		reallocarray(NULL,
+			     done_count + stacks + scan->heap->subheap_count +
+				     owned_count + 1,
+			     sizeof(*taken));
 
 	if (!taken)
 		return &error_no_memory;

@@ -2,11 +2,12 @@
 
 #include "allocators/glibc/bins.h"
 #include "allocators/glibc/lists.h"
+#include "allocators/glibc/rings.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { NAME = 64, MAXIMUM_STEPS = 1 << 24 };
+enum { NAME = 64 };
 
 /* "the main arena at 0x..." */
 static void name_arena(const struct glibc_arena *arena, char name[NAME])
@@ -72,30 +73,22 @@ static bool tell_head(const struct glibc_heap *heap, uint64_t address,
 	return false;
 }
 
-/*
- * A free chunk in a bin is on a ring through the bin's head, which is in the
- * arena.
- */
+static bool is_in_arena(const struct glibc_heap *heap, uint64_t address)
+{
+	return find_arena(heap, address) != NULL;
+}
+
 static bool tell_bin(const struct glibc_heap *heap, uint64_t chunk, char *ret,
 		     size_t size)
 {
-	struct view view = { heap->context.image };
-	uint64_t at = chunk;
+	uint64_t head = glibc_ring_head(heap, chunk, is_in_arena);
 
-	for (size_t i = 0; i < MAXIMUM_STEPS; i++) {
-		const struct glibc_arena *arena;
-
-		if (!view_word(&view, at + HEADER, &at) || at == chunk)
-			return false;
-		arena = find_arena(heap, at);
-		if (!arena)
-			continue;
-		/* The head's own links stand behind what it pretends to be. */
-		memcpy(ret, "in ", sizeof("in "));
-		tell_arena(arena, at + HEADER, ret + 3, size - 3);
-		return true;
-	}
-	return false;
+	if (!head)
+		return false;
+	/* The head's own links stand behind what it pretends to be. */
+	memcpy(ret, "in ", sizeof("in "));
+	tell_arena(find_arena(heap, head), head + HEADER, ret + 3, size - 3);
+	return true;
 }
 
 static bool tell_top(const struct glibc_heap *heap, uint64_t chunk, char *ret,
