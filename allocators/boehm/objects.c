@@ -44,10 +44,8 @@ static struct error *add_object(struct collector *collector,
 				struct block_sink *sink)
 {
 	static const enum block_state states[] = {
-		[OBJECT_USED] = BLOCK_USED,
-		[OBJECT_FREE] = BLOCK_FREE,
-		[OBJECT_CACHED] = BLOCK_CACHED,
-		[OBJECT_DEAD] = BLOCK_FREE,
+		[OBJECT_USED] = BLOCK_USED,	 [OBJECT_FREE] = BLOCK_FREE,
+		[OBJECT_CACHED] = BLOCK_CACHED,	 [OBJECT_DEAD] = BLOCK_FREE,
 		[OBJECT_UNDECIDED] = BLOCK_USED,
 	};
 	enum object_state state =

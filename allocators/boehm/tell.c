@@ -7,18 +7,6 @@
 
 #include <inttypes.h>
 
-enum {
-	/* What GC_debug_malloc() puts before an object: struct oh. */
-	DEBUG_FILE = 0,
-	DEBUG_LINE = 8,
-	DEBUG_FLAG = 24,
-	DEBUG_SIZE = 32,
-	NAME = 128,
-};
-
-/* oh_sf, with the address of the user's memory in it. */
-static const uint64_t DEBUG_START = 0xFEDCEDCBFEDCEDCB;
-
 static const char *const internal_names[] = {
 	[INTERNAL_LINK] = "a disappearing link of the collector",
 	[INTERNAL_FINALIZER] = "a finalizer's entry of the collector",
@@ -58,51 +46,21 @@ static void tell_kind(const struct boehm_block *block, char *ret, size_t size)
 		snprintf(ret, size, "an object of kind %u", block->kind);
 }
 
-/* Where GC_debug_malloc() was called for the object, as "file:line". */
-static bool tell_maker(const struct image *image, uint64_t address, char *ret,
-		       size_t size)
-{
-	uint64_t flag, file;
-	uint32_t line;
-	char name[NAME];
-	size_t length = 0;
-
-	if (!image_read_u64(image, address + DEBUG_FLAG, &flag) ||
-	    (flag ^ DEBUG_START) != address + DEBUG_SIZE ||
-	    !image_read_u64(image, address + DEBUG_FILE, &file) ||
-	    !image_read_u32(image, address + DEBUG_LINE, &line))
-		return false;
-	while (length < NAME - 1 &&
-	       image_read(image, file + length, &name[length], 1) &&
-	       name[length])
-		length++;
-	name[length] = '\0';
-	snprintf(ret, size, "%s:%" PRIu32, name, line);
-	return length > 0;
-}
-
 bool boehm_tell_object(const struct boehm_heap *heap, uint64_t address,
 		       char *ret, size_t size)
 {
-	const struct image *image = heap->context.image;
 	const struct boehm_block *block;
 	const struct collector *collector =
 		find_collector(heap, address, &block);
 	enum internal internal;
-	char kind[NAME], maker[2 * NAME];
 
 	if (!collector || is_free(block))
 		return false;
-	internal = boehm_internal(collector, image, address);
-	if (internal != INTERNAL_NONE) {
-		snprintf(ret, size, "%s", internal_names[internal]);
-		return true;
-	}
-	tell_kind(block, kind, sizeof(kind));
-	if (tell_maker(image, address, maker, sizeof(maker)))
-		snprintf(ret, size, "%s that was made at %s", kind, maker);
+	internal = boehm_internal(collector, heap->context.image, address);
+	if (internal == INTERNAL_NONE)
+		tell_kind(block, ret, size);
 	else
-		snprintf(ret, size, "%s", kind);
+		snprintf(ret, size, "%s", internal_names[internal]);
 	return true;
 }
 

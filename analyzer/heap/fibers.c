@@ -327,7 +327,7 @@ static struct error *take_fibers(struct fibers *fibers,
 		&fibers->list, search->count * sizeof(struct fiber));
 	struct fiber *list = fibers->list.bytes;
 
-	if (error)
+	if (error || search->count == 0)
 		return error;
 	fibers->type = (uint32_t)layout->type;
 	for (size_t i = 0; i < search->count; i++) {
