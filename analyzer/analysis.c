@@ -283,6 +283,9 @@ static struct error *build_objects(struct analysis *analysis,
 		analysis->image, analysis->program, analysis->debug,
 		analysis->index, &analysis->account, &analysis->crystal);
 
+	if (!error && analysis->crystal)
+		crystal_types_set_fiber(crystal_types_of(analysis->crystal),
+					fibers_type(analysis->fibers));
 	*ret_count = analysis->crystal ? crystal_type_count(crystal_types_of(
 						 analysis->crystal))
 				       : 0;
@@ -422,7 +425,7 @@ static const struct recipe recipes[STAGES] = {
 			  build_debug },
 	[STAGE_OBJECTS] = { "objects",
 			    "types",
-			    { STAGE_HEAP, STAGE_DEBUG },
+			    { STAGE_FIBERS, STAGE_DEBUG },
 			    build_objects },
 	[STAGE_CLASSES] = { "classes",
 			    "modules",
@@ -600,6 +603,11 @@ struct progress *analysis_progress(struct analysis *analysis)
 const struct findings *analysis_findings(const struct analysis *analysis)
 {
 	return &analysis->findings;
+}
+
+void analysis_note(struct analysis *analysis, const char *text)
+{
+	findings_add(&analysis->findings, FINDING_NOTE, "%s", text);
 }
 
 const struct image *analysis_image(const struct analysis *analysis)

@@ -95,6 +95,9 @@ struct named_sets *analysis_named_sets(const struct analysis *analysis);
 /* What limits the trust, as far as the stages built so far could tell. */
 const struct findings *analysis_findings(const struct analysis *analysis);
 
+/* Add a note to them: what a command's own output has no room for. */
+void analysis_note(struct analysis *analysis, const char *text);
+
 /* Each needs its stage built. */
 const struct image *analysis_image(const struct analysis *analysis);
 const struct program *analysis_program(const struct analysis *analysis);

@@ -337,6 +337,8 @@ static void fetch_ahead(const struct finder *finder, uint32_t number)
 		return;
 	graph_fetch_offset(incoming, ids[number - 4 * STEP]);
 	graph_fetch_row(incoming, ids[number - 3 * STEP]);
+	__builtin_prefetch(
+		&finder->input->entries->words[ids[number - 2 * STEP] / 64]);
 	fetch_numbers(finder, number - 2 * STEP);
 	fetch_vertices(finder, number - STEP);
 }

@@ -32,7 +32,10 @@ struct dominators_input {
 	struct progress *progress;
 };
 
-/* Used allocations to which no entry leads are taken for entries, too. */
+/*
+ * The incoming rows are those of graph_transpose(). Used allocations to which
+ * no entry leads are taken for entries, too, where nothing else holds them.
+ */
 struct error *dominators_create(const struct dominators_input *input,
 				struct dominators **ret);
 void dominators_destroy(struct dominators *dominators);

@@ -583,8 +583,30 @@ struct turning {
 	const struct graph *from;
 	struct graph *to;
 	struct memory last; /* by target: 1 + the source seen last, or 0 */
+	bool is_marked;	    /* last is not all zero */
 	struct progress *progress;
 };
+
+/* Whether the edge stands in its row before. In a long one, marks tell. */
+static bool is_repeated(struct turning *turning, allocation_id source,
+			struct edges edges, size_t place)
+{
+	enum { SHORT = 16 };
+	uint32_t *last = turning->last.bytes;
+	allocation_id target = edges.targets[place];
+
+	if (edges.count <= SHORT) {
+		for (size_t i = 0; i < place; i++)
+			if (edges.targets[i] == target)
+				return true;
+		return false;
+	}
+	if (last[target] == source + 1)
+		return true;
+	last[target] = source + 1;
+	turning->is_marked = true;
+	return false;
+}
 
 /* Call visit for each source of each target once, sources upwards. */
 static struct error *visit_edges(struct turning *turning,
@@ -592,22 +614,17 @@ static struct error *visit_edges(struct turning *turning,
 					       allocation_id source,
 					       allocation_id target))
 {
-	uint32_t *last = turning->last.bytes;
-
-	if (turning->from->count > 0)
-		memset(last, 0, turning->from->count * sizeof(*last));
+	if (turning->is_marked)
+		memset(turning->last.bytes, 0, turning->last.size);
+	turning->is_marked = false;
 	for (size_t id = 0; id < turning->from->count; id++) {
 		struct edges edges =
 			graph_outgoing(turning->from, (allocation_id)id);
 
-		for (size_t i = 0; i < edges.count; i++) {
-			allocation_id target = edges.targets[i];
-
-			if (last[target] == id + 1)
-				continue;
-			last[target] = (uint32_t)id + 1;
-			visit(turning, (allocation_id)id, target);
-		}
+		for (size_t i = 0; i < edges.count; i++)
+			if (!is_repeated(turning, (allocation_id)id, edges, i))
+				visit(turning, (allocation_id)id,
+				      edges.targets[i]);
 		if (id % SHARE == 0 && !progress_step(turning->progress, SHARE))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 	}

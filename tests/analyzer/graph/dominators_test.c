@@ -48,7 +48,8 @@ static void graph_init(struct graph *graph, size_t count, struct edge *edges,
 
 	graph->begin = calloc(count + 1, sizeof(*graph->begin));
 	graph->targets = calloc(edge_count + 1, sizeof(*graph->targets));
-	qsort(edges, edge_count, sizeof(*edges), compare_edges);
+	if (edge_count > 0)
+		qsort(edges, edge_count, sizeof(*edges), compare_edges);
 	for (size_t i = 0; i < count; i++) {
 		graph->begin[i] = (uint32_t)next;
 		for (; next < edge_count && edges[next].from == i; next++)
@@ -271,7 +272,14 @@ static void reach(const struct world *world, allocation_id from,
 		reach(world, edges.targets[i], gone, reached);
 }
 
-/* What no entry leads to becomes one, by address. */
+/* Whether it refers to nothing, and one only refers to it. */
+static bool is_leaf(const struct world *world, allocation_id id)
+{
+	return graph_outgoing(&world->graph, id).count == 0 &&
+	       graph_outgoing(&world->incoming, id).count == 1;
+}
+
+/* What no entry leads to becomes one, by address, but no leaf of another. */
 static void complete_entries(struct world *world, size_t count)
 {
 	bool reached[MOST] = { false };
@@ -279,8 +287,9 @@ static void complete_entries(struct world *world, size_t count)
 	bitmap_for_each(id, &world->entries)
 		reach(world, (allocation_id)id, NO_ALLOCATION, reached);
 	bitmap_for_each(id, allocation_used(world->index)) {
-		if (!reached[id])
-			bitmap_set(&world->entries, id);
+		if (reached[id] || is_leaf(world, (allocation_id)id))
+			continue;
+		bitmap_set(&world->entries, id);
 		reach(world, (allocation_id)id, NO_ALLOCATION, reached);
 	}
 }
