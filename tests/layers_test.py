@@ -29,7 +29,7 @@ LAYERS = [
     "allocators/",
     "analyzer/graph/",
     "analyzer/classify/",
-    "analyzer/analysis.",
+    "analyzer/analysis",
     "analyzer/query/",
     "analyzer/gate/",
     "cli/",

@@ -1,0 +1,54 @@
+/*
+ * What an analysis is made of, for the two files that make it up: how the
+ * stages are built, and what is known once they are.
+ */
+#ifndef ANALYZER_ANALYSIS_PARTS_H
+#define ANALYZER_ANALYSIS_PARTS_H
+
+#include "analyzer/analysis.h"
+
+struct analysis {
+	struct findings findings;
+	struct memory_account account;
+	struct progress *progress;
+	struct image *image;
+	struct program *program;
+	struct heaps *heaps;
+	const struct allocation_index *index;
+	struct fibers *fibers;
+	struct roots *roots;
+	struct graph *graph;
+	struct bitmap anchored;
+	struct fates fates;    /* of what is not */
+	struct bitmap at_risk; /* no words: nothing is collectable */
+	bool risk_doubted;
+	struct bitmap anchored_by[ROOT_KINDS];
+	struct leaks *leaks;
+	struct graph *incoming;
+	struct dominators *dominators;
+	const struct debug_options *options;
+	struct debug *debug;
+	struct crystal *crystal; /* NULL: it is of another language */
+	struct classes *classes;
+	struct first_words *first_words;
+	struct identities *identities;
+	struct patterns *patterns, *leaked_patterns;
+	struct named_sets *named_sets;
+	struct stage_cost costs[STAGES];
+};
+
+/* What a stage is made of, and how. */
+struct recipe {
+	const char *name;
+	const char *unit;
+	enum stage needs[2]; /* its own number: none */
+	struct error *(*build)(struct analysis *analysis, uint64_t *ret_count);
+};
+
+extern const struct recipe analysis_recipes[STAGES];
+
+/* Mark what is used and reachable from the targets of those kinds of roots. */
+struct error *analysis_mark(struct analysis *analysis, enum root_kind first,
+			    enum root_kind last, struct bitmap *ret);
+
+#endif

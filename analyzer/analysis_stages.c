@@ -1,0 +1,404 @@
+#include "analyzer/analysis_parts.h"
+
+static struct error *build_image(struct analysis *analysis, uint64_t *ret_count)
+{
+	/* Opened along with the analysis. */
+	*ret_count = image_region_count(analysis->image);
+	return NULL;
+}
+
+static struct error *build_program(struct analysis *analysis,
+				   uint64_t *ret_count)
+{
+	struct error *error = program_create(
+		analysis->image, &analysis->findings, &analysis->program);
+
+	if (!error)
+		*ret_count = program_thread_count(analysis->program);
+	return error;
+}
+
+static struct error *build_heap(struct analysis *analysis, uint64_t *ret_count)
+{
+	struct heap_context context = {
+		.image = analysis->image,
+		.program = analysis->program,
+		.findings = &analysis->findings,
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+	struct error *error = heaps_create(&context, &analysis->heaps);
+
+	if (error)
+		return error;
+	analysis->index = heaps_index(analysis->heaps);
+	*ret_count = allocation_count(analysis->index);
+	return NULL;
+}
+
+static struct error *build_fibers(struct analysis *analysis,
+				  uint64_t *ret_count)
+{
+	struct error *error = fibers_create(analysis->image, analysis->program,
+					    analysis->index, &analysis->account,
+					    &analysis->fibers);
+
+	if (!error)
+		*ret_count = fiber_count(analysis->fibers);
+	return error;
+}
+
+static struct error *build_roots(struct analysis *analysis, uint64_t *ret_count)
+{
+	struct error *error = roots_create(
+		analysis->image, analysis->program, analysis->index,
+		analysis->fibers, &analysis->account, analysis->progress,
+		&analysis->roots);
+
+	if (!error)
+		*ret_count = root_range_count(analysis->roots);
+	return error;
+}
+
+static struct error *build_graph(struct analysis *analysis, uint64_t *ret_count)
+{
+	struct error *error = graph_create(
+		analysis->image, analysis->index, &analysis->account,
+		analysis->progress, &analysis->graph);
+
+	if (!error)
+		*ret_count = graph_edge_count(analysis->graph);
+	return error;
+}
+
+struct error *analysis_mark(struct analysis *analysis, enum root_kind first,
+			    enum root_kind last, struct bitmap *ret)
+{
+	_cleanup_(bitmap_deinit) struct bitmap from = { 0 };
+	size_t count = allocation_count(analysis->index);
+	struct bitmap reached = { 0 };
+	struct error *error = bitmap_init(&from, count, &analysis->account);
+
+	if (!error)
+		error = bitmap_init(&reached, count, &analysis->account);
+	if (error)
+		return error;
+	for (enum root_kind kind = first; kind <= last; kind++)
+		bitmap_or(&from, root_targets(analysis->roots, kind));
+	error = graph_mark(analysis->graph, &from, &reached, &analysis->account,
+			   analysis->progress);
+	if (error) {
+		bitmap_deinit(&reached);
+		return error;
+	}
+	bitmap_and(&reached, allocation_used(analysis->index));
+	*ret = reached;
+	return NULL;
+}
+
+static struct error *build_reachability(struct analysis *analysis,
+					uint64_t *ret_count)
+{
+	struct bitmap anchored = { 0 };
+	struct error *error =
+		analysis_mark(analysis, ROOT_STATIC, ROOT_REGISTER, &anchored);
+
+	if (error)
+		return error;
+	error = fates_init(&analysis->fates, analysis->graph, analysis->index,
+			   &anchored, &analysis->account, analysis->progress);
+	if (error) {
+		bitmap_deinit(&anchored);
+		return error;
+	}
+	analysis->anchored = anchored;
+	*ret_count = bitmap_weight(&analysis->fates.leaked);
+	return NULL;
+}
+
+/* What a function of the program marks, nobody else knows of. */
+void analysis_doubt_risk(struct analysis *analysis)
+{
+	if (analysis->risk_doubted)
+		return;
+	analysis->risk_doubted = true;
+	switch (heaps_more_roots(analysis->heaps)) {
+	case MORE_ROOTS_CALLBACK:
+		findings_add(&analysis->findings, FINDING_NOTE,
+			     "the program marks memory for its collector by "
+			     "functions of its own: what is said to be at risk "
+			     "may be safe by that");
+		break;
+	case MORE_ROOTS_UNKNOWN:
+		findings_add(&analysis->findings, FINDING_NOTE,
+			     "it cannot be told whether the program marks "
+			     "memory for its collector by functions of its "
+			     "own: if so, what is said to be at risk may be "
+			     "safe by that");
+		break;
+	default:
+		break;
+	}
+}
+
+static struct error *build_collector(struct analysis *analysis,
+				     uint64_t *ret_count)
+{
+	const struct collector_input input = {
+		.program = analysis->program,
+		.index = analysis->index,
+		.roots = analysis->roots,
+		.graph = analysis->graph,
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+	const struct bitmap *collectable =
+		allocation_having(analysis->index, TRAIT_COLLECTABLE);
+	_cleanup_(bitmap_deinit) struct bitmap kept = { 0 };
+	struct bitmap at_risk = { 0 };
+	struct error *error;
+
+	*ret_count = 0;
+	if (!collectable)
+		return NULL;
+	error = collector_mark(&input, &kept);
+	if (!error)
+		error = bitmap_init(&at_risk, kept.count, &analysis->account);
+	if (error)
+		return error;
+	bitmap_copy(&at_risk, &analysis->anchored);
+	bitmap_and(&at_risk, collectable);
+	bitmap_minus(&at_risk, &kept);
+	analysis->at_risk = at_risk;
+	*ret_count = bitmap_weight(&at_risk);
+	return NULL;
+}
+
+static struct error *build_leaks(struct analysis *analysis, uint64_t *ret_count)
+{
+	struct error *error = leaks_create(
+		analysis->graph, analysis->index, &analysis->fates.leaked,
+		&analysis->account, analysis->progress, &analysis->leaks);
+
+	if (!error)
+		*ret_count = leak_root_count(analysis->leaks);
+	return error;
+}
+
+static struct error *build_incoming(struct analysis *analysis,
+				    uint64_t *ret_count)
+{
+	struct error *error =
+		graph_transpose(analysis->graph, &analysis->account,
+				analysis->progress, &analysis->incoming);
+
+	if (!error)
+		*ret_count = graph_edge_count(analysis->incoming);
+	return error;
+}
+
+static struct error *build_retained(struct analysis *analysis,
+				    uint64_t *ret_count)
+{
+	_cleanup_(bitmap_deinit) struct bitmap entries = { 0 };
+	const struct entries_input where = {
+		analysis->graph,    analysis->index,  analysis->roots,
+		analysis->leaks,    &analysis->fates, &analysis->account,
+		analysis->progress,
+	};
+	const struct dominators_input input = {
+		.graph = analysis->graph,
+		.incoming = analysis->incoming,
+		.index = analysis->index,
+		.entries = &entries,
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+	struct error *error = entries_collect(&where, &entries);
+
+	if (!error)
+		error = dominators_create(&input, &analysis->dominators);
+	if (!error)
+		*ret_count = dominators_count(analysis->dominators);
+	return error;
+}
+
+static struct error *build_debug(struct analysis *analysis, uint64_t *ret_count)
+{
+	static const struct debug_options none = { NULL };
+	const struct debug_options *options =
+		analysis->options ? analysis->options : &none;
+
+	*ret_count = program_module_count(analysis->program);
+	return debug_create(analysis->image, analysis->program, options,
+			    &analysis->findings, &analysis->debug);
+}
+
+static struct error *build_objects(struct analysis *analysis,
+				   uint64_t *ret_count)
+{
+	struct error *error = crystal_create(
+		analysis->image, analysis->program, analysis->debug,
+		analysis->index, &analysis->account, &analysis->crystal);
+
+	if (!error && analysis->crystal)
+		crystal_types_set_fiber(crystal_types_of(analysis->crystal),
+					fibers_type(analysis->fibers));
+	*ret_count = analysis->crystal ? crystal_type_count(crystal_types_of(
+						 analysis->crystal))
+				       : 0;
+	return error;
+}
+
+static struct error *build_classes(struct analysis *analysis,
+				   uint64_t *ret_count)
+{
+	struct error *error = classes_create(
+		analysis->image, analysis->program, analysis->debug,
+		&analysis->account, &analysis->classes);
+
+	if (error)
+		return error;
+	if (analysis->crystal)
+		classes_set_crystal(analysis->classes,
+				    crystal_types_of(analysis->crystal));
+	error = identities_create(analysis->image, analysis->program,
+				  analysis->debug, analysis->classes,
+				  &analysis->account, &analysis->identities);
+	if (error) {
+		classes_destroy(take(analysis->classes));
+		return error;
+	}
+	*ret_count = program_module_count(analysis->program);
+	return NULL;
+}
+
+static uint64_t read_signature(const void *data, allocation_id id)
+{
+	return analysis_signature(data, id);
+}
+
+static bool has_identity(const void *data, allocation_id id)
+{
+	struct identity identity;
+
+	return analysis_identity(data, id, &identity);
+}
+
+static struct error *build_signatures(struct analysis *analysis,
+				      uint64_t *ret_count)
+{
+	const struct first_words_input input = {
+		.image = analysis->image,
+		.index = analysis->index,
+		.read = read_signature,
+		.has_identity = has_identity,
+		.data = analysis,
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+	struct error *error =
+		first_words_create(&input, &analysis->first_words);
+
+	if (!error)
+		*ret_count = first_words_count(analysis->first_words);
+	return error;
+}
+
+static struct error *find_patterns(struct analysis *analysis,
+				   const struct bitmap *only,
+				   struct patterns **ret)
+{
+	return patterns_create(analysis->image, analysis->program,
+			       analysis->index, analysis->roots, only,
+			       analysis->crystal, &analysis->account,
+			       analysis->progress, ret);
+}
+
+static struct error *build_patterns(struct analysis *analysis,
+				    uint64_t *ret_count)
+{
+	*ret_count = allocation_count(analysis->index);
+	return find_patterns(analysis, NULL, &analysis->patterns);
+}
+
+/* Only unreachable allocations refer to unreachable ones. */
+static struct error *build_leaked_patterns(struct analysis *analysis,
+					   uint64_t *ret_count)
+{
+	const struct bitmap *unreachable = analysis_unreachable(analysis);
+
+	*ret_count = bitmap_weight(unreachable);
+	return find_patterns(analysis, unreachable, &analysis->leaked_patterns);
+}
+
+const struct recipe analysis_recipes[STAGES] = {
+	[STAGE_IMAGE] = { "image",
+			  "regions",
+			  { STAGE_IMAGE, STAGE_IMAGE },
+			  build_image },
+	[STAGE_PROGRAM] = { "program",
+			    "threads",
+			    { STAGE_IMAGE, STAGE_PROGRAM },
+			    build_program },
+	[STAGE_HEAP] = { "heap",
+			 "allocations",
+			 { STAGE_PROGRAM, STAGE_HEAP },
+			 build_heap },
+	[STAGE_FIBERS] = { "fibers",
+			   "fibers",
+			   { STAGE_HEAP, STAGE_FIBERS },
+			   build_fibers },
+	[STAGE_ROOTS] = { "roots",
+			  "ranges",
+			  { STAGE_FIBERS, STAGE_ROOTS },
+			  build_roots },
+	[STAGE_GRAPH] = { "graph",
+			  "references",
+			  { STAGE_HEAP, STAGE_GRAPH },
+			  build_graph },
+	[STAGE_REACHABILITY] = { "reachability",
+				 "leaked",
+				 { STAGE_ROOTS, STAGE_GRAPH },
+				 build_reachability },
+	[STAGE_LEAKS] = { "leaks",
+			  "leak roots",
+			  { STAGE_REACHABILITY, STAGE_LEAKS },
+			  build_leaks },
+	[STAGE_COLLECTOR] = { "collector",
+			      "at risk",
+			      { STAGE_REACHABILITY, STAGE_COLLECTOR },
+			      build_collector },
+	[STAGE_INCOMING] = { "incoming",
+			     "references",
+			     { STAGE_GRAPH, STAGE_INCOMING },
+			     build_incoming },
+	[STAGE_RETAINED] = { "retained",
+			     "allocations",
+			     { STAGE_LEAKS, STAGE_INCOMING },
+			     build_retained },
+	[STAGE_DEBUG] = { "debug",
+			  "modules",
+			  { STAGE_PROGRAM, STAGE_DEBUG },
+			  build_debug },
+	[STAGE_OBJECTS] = { "objects",
+			    "types",
+			    { STAGE_FIBERS, STAGE_DEBUG },
+			    build_objects },
+	[STAGE_CLASSES] = { "classes",
+			    "modules",
+			    { STAGE_OBJECTS, STAGE_DEBUG },
+			    build_classes },
+	[STAGE_SIGNATURES] = { "signatures",
+			       "signatures",
+			       { STAGE_CLASSES, STAGE_SIGNATURES },
+			       build_signatures },
+	[STAGE_PATTERNS] = { "patterns",
+			     "allocations",
+			     { STAGE_ROOTS, STAGE_OBJECTS },
+			     build_patterns },
+	[STAGE_LEAKED_PATTERNS] = { "patterns of leaked",
+				    "allocations",
+				    { STAGE_REACHABILITY, STAGE_OBJECTS },
+				    build_leaked_patterns },
+};
