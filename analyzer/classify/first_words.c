@@ -16,6 +16,7 @@ struct reader {
 	struct address_map map; /* of signatures to numbers */
 	uint64_t last;		/* the one before, and its number */
 	uint32_t last_number;
+	const struct region *region; /* that was fetched from last, or NULL */
 };
 
 static struct error *add_signature(struct first_words *words,
@@ -50,20 +51,24 @@ static struct error *find_number(struct reader *reader, uint64_t signature,
 	return error;
 }
 
-/* Let the first word of an allocation that comes soon be fetched. */
-static void fetch(const struct reader *reader, size_t id, size_t *hint)
+/* Let the first words of an allocation that comes soon be fetched. */
+static void fetch(struct reader *reader, size_t id, size_t *hint)
 {
-	struct memory_range range;
+	const struct region *region = reader->region;
 	const uint8_t *bytes;
-	uint64_t size;
+	uint64_t start;
 
 	if (id >= allocation_count(reader->input->index))
 		return;
-	range = allocation_range_near(reader->input->index, (allocation_id)id,
-				      hint);
-	bytes = image_bytes(reader->input->image, range.start, &size);
-	if (!bytes)
+	start = allocation_range_near(reader->input->index, (allocation_id)id,
+				      hint)
+			.start;
+	if (!region || start - region->start >= region->end - region->start)
+		region = image_find(reader->input->image, start);
+	reader->region = region;
+	if (!region || !region->bytes)
 		return;
+	bytes = region->bytes + (start - region->start);
 	__builtin_prefetch(bytes);
 	__builtin_prefetch(bytes + 63);
 }

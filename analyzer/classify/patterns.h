@@ -20,11 +20,10 @@ enum { NO_PATTERN = 0 };
 
 struct patterns;
 
-/* The other parts are borrowed, and outlive the patterns. */
 /*
  * Find the pattern of each allocation. With only, a set of used allocations to
- * which no others refer, just theirs: that costs so much less. It is borrowed.
- * Of crystal, see classifier.h.
+ * which no others refer, just theirs: that costs so much less. Of crystal, see
+ * classifier.h. All parts are borrowed, and outlive the patterns.
  */
 struct error *patterns_create(const struct image *image,
 			      const struct program *program,

@@ -7,7 +7,7 @@
  */
 enum { SHARE = 1 << 14, PIECE = 1 << 20 };
 
-enum { OFFSETS = MOST_OFFSET / 8 + 1, MOST_CLASSIFIERS = 64 };
+enum { OFFSETS = MOST_OFFSET / 8 + 1, MOST_CLASSIFIERS = 128 };
 
 /* A stretch of a root; the words around it are in range. */
 struct piece {
@@ -38,6 +38,7 @@ struct scan {
 	/* Numbers of classifiers, 0 at the end. */
 	uint8_t matchers[OFFSETS][MOST_CLASSIFIERS + 1];
 	uint8_t inspectors[MOST_CLASSIFIERS + 1];
+	uint8_t plain_inspectors[MOST_CLASSIFIERS + 1]; /* of pointerless */
 	uint8_t finishers[MOST_CLASSIFIERS + 1];
 };
 
@@ -48,20 +49,40 @@ static void add_number(uint8_t *list, uint8_t number)
 	*list = number;
 }
 
+static bool is_loaded(const struct program *program, const char *library)
+{
+	for (size_t i = 0; i < program_module_count(program); i++)
+		if (strncmp(module_name(program_module(program, i)), library,
+			    strlen(library)) == 0)
+			return true;
+	return false;
+}
+
+static bool is_meant(const struct scan *scan,
+		     const struct classifier *classifier)
+{
+	const char *library = classifier->for_library;
+
+	return (!classifier->for_cxx || scan->input->cxx) &&
+	       (!classifier->for_crystal || scan->input->crystal) &&
+	       (!library || is_loaded(scan->input->program, library));
+}
+
 static void choose_classifiers(struct scan *scan)
 {
 	for (uint8_t i = 0; i < MOST_CLASSIFIERS && classifiers[i]; i++) {
 		const struct classifier *classifier = classifiers[i];
 		uint8_t number = (uint8_t)(i + 1);
 
-		if ((classifier->for_cxx && !scan->input->cxx) ||
-		    (classifier->for_crystal && !scan->input->crystal))
+		if (!is_meant(scan, classifier))
 			continue;
 		if (classifier->match)
 			add_number(scan->matchers[classifier->offset / 8],
 				   number);
 		if (classifier->inspect)
 			add_number(scan->inspectors, number);
+		if (classifier->inspect && classifier->pointerless)
+			add_number(scan->plain_inspectors, number);
 		if (classifier->finish)
 			add_number(scan->finishers, number);
 	}
@@ -172,10 +193,10 @@ static void scan_words(struct scan *scan, struct scanner *scanner,
 	}
 }
 
-static void inspect(struct scan *scan, struct scanner *scanner,
+static void inspect(const uint8_t *inspectors, struct scanner *scanner,
 		    const struct subject *subject)
 {
-	for (const uint8_t *number = scan->inspectors; *number; number++) {
+	for (const uint8_t *number = inspectors; *number; number++) {
 		scanner->reader.number = *number;
 		classifiers[*number - 1]->inspect(&scanner->reader, subject);
 	}
@@ -220,11 +241,28 @@ static void scan_allocation(struct scan *scan, struct scanner *scanner,
 			size = range.end - start;
 		holder = (struct memory_range){ start, start + size };
 		if (start == range.start && size >= sizeof(uint64_t))
-			inspect(scan, scanner,
+			inspect(scan->inspectors, scanner,
 				&(struct subject){ id, range, bytes, size });
 		scan_holder(scan, scanner, holder, bytes, id);
 		start += size;
 	}
+}
+
+/* Its words are no references. */
+static void inspect_pointerless(struct scan *scan, struct scanner *scanner,
+				allocation_id id)
+{
+	struct memory_range range = allocation_range_near(
+		scan->input->index, id, &scanner->source_hint);
+	uint64_t size = 0;
+	const uint8_t *bytes =
+		reader_bytes(&scanner->reader, range.start, &size);
+
+	if (size > range_size(range))
+		size = range_size(range);
+	if (bytes && size >= sizeof(uint64_t))
+		inspect(scan->plain_inspectors, scanner,
+			&(struct subject){ id, range, bytes, size });
 }
 
 static void scan_share(struct scan *scan, struct scanner *scanner,
@@ -235,8 +273,12 @@ static void scan_share(struct scan *scan, struct scanner *scanner,
 	for (size_t id = bitmap_next(scan->sources, first);
 	     id < end && id < scan->sources->count;
 	     id = bitmap_next(scan->sources, id + 1)) {
-		if (scan->pointerless && bitmap_get(scan->pointerless, id))
+		if (scan->pointerless && bitmap_get(scan->pointerless, id)) {
+			if (*scan->plain_inspectors)
+				inspect_pointerless(scan, scanner,
+						    (allocation_id)id);
 			continue;
+		}
 		scan_allocation(scan, scanner, (allocation_id)id);
 		*ret_bytes +=
 			allocation_size(scan->input->index, (allocation_id)id);

@@ -245,6 +245,14 @@ class CrystalTest(unittest.TestCase):
         by_stacks = core.addresses("stackanchored")
         self.assertLessEqual(truth.stacked, by_stacks)
 
+    def check_explanation(self, truth, core):
+        """Whose variable it is that holds an object."""
+        for address in list(truth.stacked)[:2]:
+            self.assertRegex(
+                core.run("explain", f"{address:x}"),
+                r"\(variable mouse of wait_deep\(\), frame \d+ of fiber "
+                r"0x[0-9a-f]+ 'waiter-\d'\)")
+
     def check_backtraces(self, truth, core):
         text = core.run("backtrace", "--fibers")
         for depth in range(len(truth.stacked)):
@@ -271,6 +279,7 @@ class CrystalTest(unittest.TestCase):
         self.check_all(truth, core)
         self.check_bases(truth, core)
         self.check_backtraces(truth, core)
+        self.check_explanation(truth, core)
 
     def test_all_is_named_without_debug_information(self):
         self.check_all(*self.build("no-debug", "--no-debug"))
@@ -303,12 +312,14 @@ class CrystalTest(unittest.TestCase):
         unplaced = {truth.objects[address] for address, found
                     in core.used.items()
                     if address in truth.objects
-                    and "@" not in found.name and found.name != "String"}
+                    and found.name.startswith("type#")
+                    and "@" not in found.name}
         self.assertLessEqual(unplaced, {"Empty", "Everything"})
 
     def test_nothing_is_wrong_without_any_names(self):
         self.check_optimised("bare", "--release", "--no-debug")
         self.check_optimised("stripped", "--release", strip=True)
+        self.check_optimised("lone", "--static", strip=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #include "analyzer/classify/crystal/code.h"
 
-#include <capstone/capstone.h>
+#include "analyzer/classify/crystal/disassembler.h"
 #include <string.h>
 
 enum {
@@ -35,8 +35,8 @@ struct code_reader {
 	const struct image *image;
 	bool (*allocates)(const void *data, uint64_t function);
 	const void *data;
-	csh capstone;
-	cs_insn *instruction;
+	struct disassembler *disassembler;
+	const cs_insn *instruction;	/* the disassembler's */
 	uint64_t targets[MOST_TARGETS]; /* of jumps within the function */
 	size_t target_count;
 	struct made_object made[MOST_MADE];
@@ -54,28 +54,25 @@ struct error *code_reader_create(const struct image *image,
 {
 	_cleanup_(code_reader_destroy) struct code_reader *reader =
 		calloc(1, sizeof(*reader));
+	struct error *error;
 
 	if (!reader)
 		return &error_no_memory;
 	reader->image = image;
 	reader->allocates = allocates;
 	reader->data = data;
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &reader->capstone) != CS_ERR_OK)
-		return &error_no_memory;
-	cs_option(reader->capstone, CS_OPT_DETAIL, CS_OPT_ON);
-	reader->instruction = cs_malloc(reader->capstone);
-	if (!reader->instruction)
-		return &error_no_memory;
+	error = disassembler_create(&reader->disassembler);
+	if (error)
+		return error;
+	reader->instruction = disassembler_instruction(reader->disassembler);
 	*ret = take(reader);
 	return NULL;
 }
 
 void code_reader_destroy(struct code_reader *reader)
 {
-	if (reader->instruction)
-		cs_free(reader->instruction, 1);
-	if (reader->capstone)
-		cs_close(&reader->capstone);
+	if (reader->disassembler)
+		disassembler_destroy(reader->disassembler);
 	free(reader);
 }
 
@@ -376,11 +373,11 @@ static void read_return(struct code_reader *reader)
 /* Of anything else: what it writes is not known any more. */
 static void read_other(struct code_reader *reader)
 {
-	cs_regs read, written;
-	uint8_t read_count, written_count;
+	uint8_t written_count;
+	cs_regs written;
 
-	if (cs_regs_access(reader->capstone, reader->instruction, read,
-			   &read_count, written, &written_count) != CS_ERR_OK) {
+	if (!disassembler_written(reader->disassembler, written,
+				  &written_count)) {
 		forget_all(reader);
 		return;
 	}
@@ -510,8 +507,7 @@ static void read_instruction(struct code_reader *reader)
 
 static bool is_jump(const struct code_reader *reader)
 {
-	return cs_insn_group(reader->capstone, reader->instruction,
-			     X86_GRP_JUMP);
+	return disassembler_is(reader->disassembler, X86_GRP_JUMP);
 }
 
 static int compare_addresses(const void *a, const void *b)
@@ -528,8 +524,8 @@ static bool find_targets(struct code_reader *reader, const uint8_t *code,
 	uint64_t address = start, end = start + size;
 
 	reader->target_count = 0;
-	while (cs_disasm_iter(reader->capstone, &code, &size, &address,
-			      reader->instruction)) {
+	while (disassembler_next(reader->disassembler, &code, &size,
+				 &address)) {
 		const cs_x86_op *operand =
 			&reader->instruction->detail->x86.operands[0];
 
@@ -564,8 +560,8 @@ size_t code_find_objects(struct code_reader *reader, uint64_t start,
 		return 0;
 	forget_all(reader);
 	reader->depth = 0;
-	while (cs_disasm_iter(reader->capstone, &code, &size, &address,
-			      reader->instruction)) {
+	while (disassembler_next(reader->disassembler, &code, &size,
+				 &address)) {
 		uint64_t at = reader->instruction->address;
 
 		while (next < reader->target_count &&

@@ -29,6 +29,16 @@ struct made_object {
 	uint64_t user; /* what is called with it as first argument; 0: none */
 };
 
+/* The number of String, whose objects no constant size is known of. */
+enum { STRING_TYPE = 1, MOST_TYPES = 1 << 20, LARGEST_OBJECT = 1 << 20 };
+
+/* Whether it may be an object of a class other than String. */
+static inline bool made_object_has_type(const struct made_object *made)
+{
+	return made->type > STRING_TYPE && made->type < MOST_TYPES &&
+	       made->size >= sizeof(uint32_t) && made->size <= LARGEST_OBJECT;
+}
+
 enum { MOST_MADE = 1024 }; /* that are looked for in one function */
 
 struct code_reader;

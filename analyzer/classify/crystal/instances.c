@@ -40,7 +40,9 @@ static bool is_object(const struct crystal *crystal, allocation_id id,
 	if (number == STRING_TYPE)
 		return crystal_is_string(crystal->image, crystal->index, id);
 	type = crystal_type_find(crystal->types, number);
-	return type && type->atomic == (atomic && bitmap_get(atomic, id)) &&
+	return type &&
+	       (type->guessed ||
+		type->atomic == (atomic && bitmap_get(atomic, id))) &&
 	       crystal_size_fits(allocation_size(crystal->index, id),
 				 type->size);
 }
@@ -101,6 +103,7 @@ struct kind {
 	bool known;	      /* that is looked up */
 	bool certain;	      /* what its objects refer to are buffers */
 	uint32_t held, plain; /* buffers, and those that look like no object */
+	uint32_t atomic, scanned; /* objects, of a type that is guessed */
 };
 
 static struct kind *kind_of(struct crystal *crystal, allocation_id id)
@@ -173,6 +176,29 @@ static void judge_unknown(struct crystal *crystal)
 			kinds[i].certain = true;
 }
 
+/* All objects of a type are of one kind; of a guessed one, that of the most. */
+static void drop_minorities(struct crystal *crystal)
+{
+	const struct bitmap *atomic =
+		allocation_having(crystal->index, TRAIT_POINTERLESS);
+
+	bitmap_for_each(id, &crystal->objects) {
+		struct kind *kind = kind_of(crystal, (allocation_id)id);
+
+		if (kind && atomic && bitmap_get(atomic, id))
+			kind->atomic++;
+		else if (kind)
+			kind->scanned++;
+	}
+	bitmap_for_each(id, &crystal->objects) {
+		const struct kind *kind = kind_of(crystal, (allocation_id)id);
+
+		if (kind && (atomic && bitmap_get(atomic, id)) !=
+				    (kind->atomic > kind->scanned))
+			bitmap_clear(&crystal->objects, id);
+	}
+}
+
 /* What an object holds as a buffer is none itself. */
 static void drop_buffers(struct crystal *crystal)
 {
@@ -218,6 +244,7 @@ struct error *crystal_create(const struct image *image,
 	if (error)
 		return error;
 	find_objects(crystal);
+	drop_minorities(crystal);
 	drop_buffers(crystal);
 	*ret = take(crystal);
 	return NULL;

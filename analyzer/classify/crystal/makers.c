@@ -32,6 +32,7 @@ static void remember(struct makers *makers, uint64_t address,
 
 	if (address_map_find(&makers->known, address) != NOT_IN_MAP)
 		return;
+	makers->found |= maker != MAKER_NONE;
 	error = address_map_add(&makers->known, address, maker);
 	if (error)
 		error_destroy(error);
@@ -59,6 +60,16 @@ struct error *makers_init(struct makers *makers, const struct image *image,
 void makers_deinit(struct makers *makers)
 {
 	address_map_deinit(&makers->known);
+}
+
+bool makers_found(const struct makers *makers)
+{
+	return makers->found;
+}
+
+void makers_add_guess(struct makers *makers, uint64_t address)
+{
+	remember(makers, address, MAKER_GUESSED);
 }
 
 /* Where the linkage table's entry at address jumps to, or 0. */

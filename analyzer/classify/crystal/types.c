@@ -1,7 +1,9 @@
 #include "analyzer/classify/crystal/types.h"
 
 #include "analyzer/classify/crystal/code.h"
+#include "analyzer/classify/crystal/fields.h"
 #include "analyzer/classify/crystal/functions.h"
+#include "analyzer/classify/crystal/guess.h"
 #include "analyzer/classify/crystal/makers.h"
 #include "analyzer/classify/crystal/symbol_name.h"
 #include "analyzer/program/debug_names.h"
@@ -12,7 +14,6 @@
 enum {
 	CALL = 0xe8,
 	CALL_SIZE = 5,
-	LARGEST_OBJECT = 1 << 20,
 };
 
 /* How a type got its name; what is larger counts more. */
@@ -41,12 +42,14 @@ struct relation {
 
 struct crystal_types {
 	const struct image *image;
+	const struct program *program;
 	struct debug *debug;
 	const struct module *module;
 	struct function_list functions;
 	struct name_pool names;
 	struct memory entries; /* struct entry, by number once made */
 	size_t count;
+	struct field_table fields;
 	struct memory relations; /* struct relation, by type */
 	size_t relation_count;
 	bool relations_known;
@@ -57,6 +60,7 @@ void crystal_types_destroy(struct crystal_types *types)
 	function_list_deinit(&types->functions);
 	memory_release(&types->entries);
 	memory_release(&types->relations);
+	field_table_deinit(&types->fields);
 	name_pool_deinit(&types->names);
 	free(types);
 }
@@ -200,13 +204,14 @@ static struct error *search_function(struct search *search,
 			.type.atomic =
 				maker_at(&search->makers, made[i].maker) &
 				MAKER_ATOMIC,
+			.type.guessed =
+				maker_at(&search->makers, made[i].maker) &
+				MAKER_GUESSED,
 			.store = made[i].store,
 		};
 		struct error *error;
 
-		if (made[i].type <= STRING_TYPE || made[i].type >= MOST_TYPES ||
-		    made[i].size < sizeof(uint32_t) ||
-		    made[i].size > LARGEST_OBJECT)
+		if (!made_object_has_type(&made[i]))
 			continue;
 		name_object(search, function, &made[i], &entry);
 		error = add_entry(search->types, entry);
@@ -216,6 +221,17 @@ static struct error *search_function(struct search *search,
 	return NULL;
 }
 
+/* Whether the program is all there is: no library, but for the vdso. */
+static bool is_static(const struct search *search)
+{
+	const struct program *program = search->types->program;
+	size_t files = 0;
+
+	for (size_t i = 0; i < program_module_count(program); i++)
+		files += program_module(program, i)->path[0] == '/';
+	return files == 1;
+}
+
 static struct error *search_functions(struct search *search,
 				      struct memory_account *account)
 {
@@ -223,6 +239,8 @@ static struct error *search_functions(struct search *search,
 	struct error *error = function_list_init(
 		list, search->types->image, search->types->module, account);
 
+	if (!error && is_static(search) && !makers_found(&search->makers))
+		error = guess_makers(&search->makers, list);
 	for (size_t i = 0; !error && i < list->count; i++)
 		if (calls_maker(search, function_at(list, i)))
 			error = search_function(search, function_at(list, i));
@@ -323,7 +341,8 @@ static void merge_entries(struct crystal_types *types)
 	struct entry *list = entries_of(types);
 	size_t kept = 0, next;
 
-	qsort(list, types->count, sizeof(*list), compare_entries);
+	if (types->count > 0)
+		qsort(list, types->count, sizeof(*list), compare_entries);
 	for (size_t i = 0; i < types->count; i = next) {
 		struct entry merged;
 
@@ -381,10 +400,12 @@ struct error *crystal_types_create(const struct image *image,
 	if (!types)
 		return &error_no_memory;
 	types->image = image;
+	types->program = program;
 	types->debug = debug;
 	types->module = module;
 	types->entries.account = account;
 	types->relations.account = account;
+	field_table_init(&types->fields, debug, module, account);
 	error = find_types(types, account);
 	if (error)
 		return error;
@@ -427,6 +448,18 @@ static struct entry *find_entry(const struct crystal_types *types,
 	size_t index = crystal_type_index(types, number);
 
 	return index < types->count ? &entries_of(types)[index] : NULL;
+}
+
+void crystal_types_set_fiber(struct crystal_types *types, uint32_t number)
+{
+	struct entry *entry = find_entry(types, number);
+
+	if (!entry || entry->source > SOURCE_OPTIMISED)
+		return;
+	entry->name = keep_name(types, "Fiber");
+	entry->source = SOURCE_LANGUAGE;
+	entry->disputed = false;
+	entry->shown = NULL;
 }
 
 const struct crystal_type *crystal_type_find(const struct crystal_types *types,
@@ -528,6 +561,17 @@ const char *crystal_type_name(struct crystal_types *types, uint32_t number,
 		entry->shown = find_shown(types, entry);
 	*ret_certain = entry->certain;
 	return entry->shown;
+}
+
+const char *crystal_type_field(struct crystal_types *types, uint32_t number,
+			       uint64_t offset)
+{
+	bool certain;
+	const char *name = crystal_type_name(types, number, &certain);
+
+	return name && certain
+		       ? field_table_find(&types->fields, number, name, offset)
+		       : NULL;
 }
 
 const char *crystal_type_phrase(struct crystal_types *types, const char *part,

@@ -18,15 +18,15 @@
 #ifndef ANALYZER_CLASSIFY_CRYSTAL_TYPES_H
 #define ANALYZER_CLASSIFY_CRYSTAL_TYPES_H
 
+#include "analyzer/classify/crystal/code.h"
 #include "analyzer/heap/index.h"
 #include "analyzer/program/debug.h"
-
-enum { STRING_TYPE = 1, MOST_TYPES = 1 << 20 };
 
 struct crystal_type {
 	uint32_t number;
 	uint32_t size; /* of its objects; 0: it varies (String) */
 	bool atomic;   /* they hold no pointers */
+	bool guessed;  /* then atomic is not known */
 };
 
 struct crystal_types;
@@ -49,6 +49,9 @@ size_t crystal_type_count(const struct crystal_types *types);
 const struct crystal_type *crystal_type_at(const struct crystal_types *types,
 					   size_t number);
 
+/* The number's class is Fiber: that is known by shape. Others stay. */
+void crystal_types_set_fiber(struct crystal_types *types, uint32_t number);
+
 /* The number-th of a type, or their count. */
 size_t crystal_type_index(const struct crystal_types *types, uint32_t number);
 
@@ -58,6 +61,13 @@ size_t crystal_type_index(const struct crystal_types *types, uint32_t number);
  */
 const char *crystal_type_name(struct crystal_types *types, uint32_t number,
 			      bool *ret_certain);
+
+/*
+ * The member at that offset of the type's objects, "name", or "position.x" of
+ * one that is within another; NULL: debug information does not tell.
+ */
+const char *crystal_type_field(struct crystal_types *types, uint32_t number,
+			       uint64_t offset);
 
 /* "PART of the NAME", kept as names are. */
 const char *crystal_type_phrase(struct crystal_types *types, const char *part,
