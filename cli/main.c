@@ -3,6 +3,7 @@
  */
 #include "analyzer/base/text.h"
 #include "cli/execute.h"
+#include "cli/gate_self_check.h"
 #include "cli/interrupt.h"
 #include "cli/manual.h"
 #include "cli/options.h"
@@ -220,6 +221,7 @@ static const struct mode {
 } modes[] = {
 	{ "run", run_main },
 	{ "snap", snap_main },
+	{ PLANT_LEAKS, plant_leaks_main },
 };
 
 /* The rest of the command line is the mode's own, with options of its own. */

@@ -4,6 +4,7 @@
 #include "analyzer/base/text.h"
 #include "cli/execute.h"
 #include "cli/interrupt.h"
+#include "cli/reports.h"
 #include "cli/run_options.h"
 #include "cli/watch.h"
 
@@ -43,7 +44,7 @@ struct run {
 	bool ended;
 	bool not_run; /* it could not be started, or not be traced */
 	int status;   /* what the program itself gives */
-	bool lost;  /* a process could not be looked into */
+	bool lost;    /* a process could not be looked into */
 };
 
 /* A signal handler gets no argument. */
@@ -253,7 +254,8 @@ static void introduce(struct session *session, const struct corpse *corpse)
 	const struct watch_message *message = &corpse->message;
 
 	if (message->signal)
-		session_note(session, "process %d (%s), killed by signal %d (%s):",
+		session_note(session,
+			     "process %d (%s), killed by signal %d (%s):",
 			     message->process, message->name, message->signal,
 			     strsignal(message->signal));
 	else
@@ -277,12 +279,29 @@ static void tell_sizes(struct session *session, const struct core_sizes *sizes)
 			     (uintmax_t)sizes->unreadable);
 }
 
+/* The files of -o tell of the program, and not of its children. */
+static struct error *open_reports(struct session *session,
+				  const struct run_options *options,
+				  const struct corpse *corpse)
+{
+	struct error *error = NULL;
+
+	if (options->format)
+		error = report_format_find(options->format, &session->format);
+	if (corpse->message.process != (pid_t)program_id)
+		return error;
+	for (size_t i = 0; !error && i < options->file_count; i++)
+		error = report_file_open(session, options->files[i],
+					 corpse->path);
+	return error;
+}
+
 /* Returns the exit status that the analysis gives. */
 static int analyse(const struct run *run, const struct corpse *corpse)
 {
 	const struct run_options *options = run->options;
 	_cleanup_(session_deinit) struct session session;
-	struct error *error = NULL;
+	struct error *error;
 
 	session_init(&session, options->quiet);
 	session.colour = options->colour;
@@ -291,8 +310,7 @@ static int analyse(const struct run *run, const struct corpse *corpse)
 	if (run->count > 1 || options->follow || corpse->message.signal)
 		introduce(&session, corpse);
 	tell_sizes(&session, &corpse->message.sizes);
-	if (options->format)
-		error = report_format_find(options->format, &session.format);
+	error = open_reports(&session, options, corpse);
 	if (!error)
 		error = session_open(&session, corpse->path);
 	if (error) {
@@ -301,6 +319,9 @@ static int analyse(const struct run *run, const struct corpse *corpse)
 	}
 	session_show_findings(&session);
 	run_commands(&session, options);
+	error = report_files_close(&session);
+	if (error)
+		session_complain(&session, error);
 	fflush(stdout);
 	return session_interrupted(&session) ? EXIT_INTERRUPTED
 					     : session_status(&session);
@@ -350,9 +371,17 @@ static struct error *open_log(const struct run_options *options, int *ret)
 	return NULL;
 }
 
-/* Standard output is the program's. */
-static void divert_output(int log)
+/*
+ * Standard output is the program's. What is to be read by a machine stands
+ * alone in its file.
+ */
+static void divert_output(const struct run_options *options, int log)
 {
+	if (log >= 0 && options->format &&
+	    strcmp(options->format, "text") != 0) {
+		dup2(log, STDOUT_FILENO);
+		return;
+	}
 	if (log >= 0)
 		dup2(log, STDERR_FILENO);
 	dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -412,7 +441,7 @@ static int start_and_analyse(struct run *run)
 		session_complain(&run->session, error);
 		return session_status(&run->session);
 	}
-	divert_output(log);
+	divert_output(run->options, log);
 	wait_for_end(run);
 	take_signals_back();
 	signal(SIGPIPE, SIG_IGN);

@@ -52,8 +52,12 @@ static const struct argp_option OPTIONS[] = {
 	  "End the program (SIGTERM, later SIGKILL) if it takes longer", 0 },
 	{ "log-file", KEY_LOG, "FILE", 0,
 	  "Write the report to FILE, not to standard error", 0 },
-	{ "format", KEY_FORMAT, "FORMAT", 0,
-	  "Write it in FORMAT, as for cores", 0 },
+	{ "format", KEY_FORMAT, "FORMAT", 0, "Write it in FORMAT, as for cores",
+	  0 },
+	{ "output", 'o', "FILE", 0,
+	  "Write the report on PROGRAM itself to FILE, too, in the format of "
+	  "its ending, or to FORMAT:FILE (may be repeated)",
+	  0 },
 	{ "quiet", 'q', NULL, 0, "Show no progress and no notes", 0 },
 	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0,
 	  "Look for separate debug files in DIR, too", 0 },
@@ -68,7 +72,11 @@ static uint64_t parse_number(struct argp_state *state, const char *option,
 	uint64_t number = 0;
 	struct error *error = parse_count(word, &number);
 
-	if (error || number == 0 || number > highest)
+	if (error) {
+		error_destroy(error);
+		number = 0;
+	}
+	if (number == 0 || number > highest)
 		argp_error(state, "%s is a number from 1 to %ju, not '%s'",
 			   option, (uintmax_t)highest, word);
 	return number;
@@ -82,6 +90,19 @@ static error_t add_command(struct run_options *options, const char *text)
 	return 0;
 }
 
+static error_t add_file(struct argp_state *state, const char *value)
+{
+	struct run_options *options = state->input;
+
+	if (options->file_count == MOST_REPORT_FILES) {
+		argp_error(state, "there are more than %d files of -o",
+			   MOST_REPORT_FILES);
+		return EINVAL;
+	}
+	options->files[options->file_count++] = value;
+	return 0;
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct run_options *options = state->input;
@@ -89,6 +110,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	switch (key) {
 	case 'c':
 		return add_command(options, argument);
+	case 'o':
+		return add_file(state, argument);
 	case 'q':
 		options->quiet = true;
 		return 0;
@@ -115,9 +138,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 						INT32_MAX / 1000);
 		return 0;
 	case KEY_ERROR_STATUS:
-		options->error_status =
-			(int)parse_number(state, "--error-exitcode", argument,
-					  HIGHEST_STATUS);
+		options->error_status = (int)parse_number(
+			state, "--error-exitcode", argument, HIGHEST_STATUS);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -143,10 +143,9 @@ struct error *snap_to_analyse(struct session *session, pid_t process,
 			      char **ret)
 {
 	struct snapshot snapshot = { 0 };
-	struct error *error;
-	int fd;
+	int fd = -1;
+	struct error *error = open_temporary(&fd);
 
-	error = open_temporary(&fd);
 	if (!error)
 		error = take_snapshot(session, process, fd, true, &snapshot);
 	if (error)

@@ -74,7 +74,8 @@ void core_destroy(struct core_writer *core)
 static bool is_held_back(const struct core_writer *core,
 			 const struct memory_area *area)
 {
-	return area->device || area->start >> 63 || (area->excluded && !core->options.complete);
+	return area->device || area->start >> 63 ||
+	       (area->excluded && !core->options.complete);
 }
 
 /* The kernel's own code, which is there whether it was called or not. */
@@ -130,8 +131,8 @@ static struct error *touch(void *data, size_t turn, unsigned int thread)
 
 struct error *core_prepare(struct core_writer *core, pid_t process)
 {
-	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
-	struct error *error = memory_map_read(process, &map);
+	const struct memory_map *map = &core->map;
+	struct error *error = memory_map_read(process, &core->map);
 	uint64_t size = SPARE_BYTES;
 	void *stage;
 
@@ -140,8 +141,8 @@ struct error *core_prepare(struct core_writer *core, pid_t process)
 		error_destroy(error);
 		return NULL;
 	}
-	for (size_t i = 0; i < map.count; i++)
-		size += expected(core, &map.areas[i]);
+	for (size_t i = 0; i < map->count; i++)
+		size += expected(core, &map->areas[i]);
 	size += size / 16;
 	size -= size % PIECE_BYTES;
 	/* The file will need as much again of the page cache. */
@@ -208,12 +209,36 @@ static struct error *fill_touched(struct core_writer *core,
 				  Elf64_Phdr *segment)
 {
 	struct filling filling = { core, segment };
+	size_t before = core->piece_count;
+	struct error *error = NULL;
 
-	segment->p_filesz = segment->p_memsz;
-	if (area->resident == 0 && !area->huge)
+	/* What was resident before may be more now, so only the slow way may
+	 * rely on it, by which the map was read just now. */
+	if (area->resident > 0 || area->huge ||
+	    pages_can_scan(&core->source.pages))
+		error = pages_find(&core->source.pages, PAGES_ALL, area->start,
+				   area->end, add_run, &filling);
+	/* As the kernel has it: what has no rights and no pages is a guard. */
+	if (area->rights || core->piece_count > before)
+		segment->p_filesz = segment->p_memsz;
+	return error;
+}
+
+static struct error *note_run(void *data, uint64_t start, uint64_t end)
+{
+	*(bool *)data = true;
+	return NULL;
+}
+
+/* Whether the process has changed any of the file, for itself alone. */
+static struct error *is_changed(struct core_writer *core,
+				const struct memory_area *area, bool *ret)
+{
+	*ret = area->written > 0;
+	if (*ret || !pages_can_scan(&core->source.pages))
 		return NULL;
-	return pages_find(&core->source.pages, area->start, area->end, add_run,
-			  &filling);
+	return pages_find(&core->source.pages, PAGES_OWN, area->start,
+			  area->end, note_run, ret);
 }
 
 /*
@@ -258,6 +283,24 @@ static bool begins_with_elf(const struct core_writer *core,
 	       memcmp(magic, ELFMAG, SELFMAG) == 0;
 }
 
+static struct error *fill_private_file(struct core_writer *core,
+				       const struct memory_area *area,
+				       Elf64_Phdr *segment)
+{
+	bool changed;
+	struct error *error = is_changed(core, area, &changed);
+
+	if (error)
+		return error;
+	/* What nobody can look up in the file later is kept. */
+	if (changed || memory_area_is_nameless(area))
+		return fill_whole(core, area, segment);
+	if (!begins_with_elf(core, area))
+		return NULL;
+	segment->p_filesz = PAGE_BYTES;
+	return add_piece(core, area->start, PAGE_BYTES, segment->p_offset);
+}
+
 static struct error *fill(struct core_writer *core,
 			  const struct memory_area *area, Elf64_Phdr *segment)
 {
@@ -272,15 +315,7 @@ static struct error *fill(struct core_writer *core,
 		return fill_whole(core, area, segment);
 	if (!area->of_file || area->huge)
 		return fill_touched(core, area, segment);
-	/* What nobody can look up in the file later is kept. */
-	if (area->written || memory_area_is_nameless(area))
-		return fill_whole(core, area, segment);
-	if (begins_with_elf(core, area)) {
-		segment->p_filesz = PAGE_BYTES;
-		return add_piece(core, area->start, PAGE_BYTES,
-				 segment->p_offset);
-	}
-	return NULL;
+	return fill_private_file(core, area, segment);
 }
 
 static uint64_t round_to_page(uint64_t size)
@@ -291,16 +326,14 @@ static uint64_t round_to_page(uint64_t size)
 /* Behind the header: segments, notes, and the section that counts them. */
 static uint64_t headers_size(const struct core_writer *core)
 {
-	return sizeof(Elf64_Ehdr) +
-	       (core->map.count + 1) * sizeof(Elf64_Phdr) +
+	return sizeof(Elf64_Ehdr) + (core->map.count + 1) * sizeof(Elf64_Phdr) +
 	       sizeof(Elf64_Shdr);
 }
 
 /* Say where everything goes, and what is to be copied. */
 static struct error *plan(struct core_writer *core)
 {
-	uint64_t offset =
-		round_to_page(headers_size(core) + core->notes.size);
+	uint64_t offset = round_to_page(headers_size(core) + core->notes.size);
 	struct error *error = NULL;
 
 	core->segments = calloc(core->map.count, sizeof(*core->segments));
@@ -371,7 +404,8 @@ static struct error *write_pages(struct core_writer *core, const uint8_t *bytes,
 }
 
 /* Where the piece is in the memory provided, or NULL. */
-static uint8_t *staged(const struct core_writer *core, const struct piece *piece)
+static uint8_t *staged(const struct core_writer *core,
+		       const struct piece *piece)
 {
 	return piece->place <= core->stage_size &&
 			       core->stage_size - piece->place >= piece->size
@@ -390,8 +424,8 @@ static struct error *copy_piece(void *data, size_t turn, unsigned int thread)
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	if (direct)
 		place = core->buffers + (size_t)thread * PIECE_BYTES;
-	core->unreadable += source_copy(&core->source, piece->address, place,
-					piece->size);
+	core->unreadable +=
+		source_copy(&core->source, piece->address, place, piece->size);
 	if (!direct)
 		return NULL;
 	return write_pages(core, place, piece->size, piece->offset);
@@ -409,15 +443,31 @@ static struct error *write_piece(void *data, size_t turn, unsigned int thread)
 		     : NULL;
 }
 
-struct error *core_copy(struct core_writer *core, const struct held_process *held,
-			int signal)
+/* The text of smaps takes the kernel long: the earlier one may do. */
+static struct error *read_map(struct core_writer *core, pid_t process)
 {
-	/* The leader may have ended, which leaves /proc/LEADER without memory. */
+	bool known = false;
+	struct error *error = NULL;
+
+	if (core->map.count > 0 && pages_can_scan(&core->source.pages))
+		error = memory_map_renew(process, &core->map, &known);
+	if (error || known)
+		return error;
+	memory_map_deinit(&core->map);
+	core->map = (struct memory_map){ 0 };
+	return memory_map_read(process, &core->map);
+}
+
+struct error *core_copy(struct core_writer *core,
+			const struct held_process *held, int signal)
+{
+	/* The leader may have ended, which leaves /proc/LEADER without memory.
+	 */
 	pid_t witness = held->threads[0].id;
 	struct error *error = source_open(witness, &core->source);
 
 	if (!error)
-		error = memory_map_read(witness, &core->map);
+		error = read_map(core, witness);
 	if (!error)
 		error = notes_write(held, signal, &core->map, &core->notes);
 	if (!error)

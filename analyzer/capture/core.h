@@ -58,8 +58,8 @@ DEFINE_CLEANUP(core_destroy, struct core_writer *)
 struct error *core_prepare(struct core_writer *core, pid_t process);
 
 /* signal is what the first thread of it is about to die of, or 0. */
-struct error *core_copy(struct core_writer *core, const struct held_process *held,
-			int signal);
+struct error *core_copy(struct core_writer *core,
+			const struct held_process *held, int signal);
 
 /* Complete the file. The process is no longer needed. */
 struct error *core_write(struct core_writer *core, struct core_sizes *ret);

@@ -26,7 +26,7 @@ static void *extend(struct notes *notes, size_t size)
 {
 	void *place;
 
-	if (notes->room - notes->size < size) {
+	if (!notes->bytes || notes->room - notes->size < size) {
 		size_t room = 2 * notes->room + size;
 		uint8_t *bytes = realloc(notes->bytes, room);
 
@@ -51,8 +51,8 @@ static void *add_note(struct notes *notes, const char *owner, uint32_t type,
 		      size_t size)
 {
 	size_t name_size = strlen(owner) + 1;
-	Elf64_Nhdr *header = extend(notes, sizeof(*header) + pad(name_size) +
-						   pad(size));
+	Elf64_Nhdr *header =
+		extend(notes, sizeof(*header) + pad(name_size) + pad(size));
 
 	if (!header)
 		return NULL;

@@ -76,7 +76,8 @@ static struct error *pack(struct packer *packer, size_t size, bool last)
 					    last ? ZSTD_e_end
 						 : ZSTD_e_continue);
 		if (ZSTD_isError(left))
-			return error_create(ERROR_SYSTEM, "cannot be packed: %s",
+			return error_create(ERROR_SYSTEM,
+					    "cannot be packed: %s",
 					    ZSTD_getErrorName(left));
 		error = write_output(packer, output.pos);
 		if (error)

@@ -1,7 +1,8 @@
 /*
  * PAGEMAP_SCAN (Linux 6.7) skips what is not there; before that, there are
  * eight bytes to be read for each page. Layouts and numbers are those of the
- * kernel's include/uapi/linux/fs.h and Documentation/admin-guide/mm/pagemap.rst.
+ * kernel's include/uapi/linux/fs.h and
+ * Documentation/admin-guide/mm/pagemap.rst.
  */
 #include "analyzer/capture/pages.h"
 
@@ -13,6 +14,7 @@ enum { ENTRIES = 4096, RANGES = 1024 };
 
 #define ENTRY_PRESENT (UINT64_C(1) << 63)
 #define ENTRY_SWAPPED (UINT64_C(1) << 62)
+#define ENTRY_FILE    (UINT64_C(1) << 61)
 #define ENTRY_GUARD   (UINT64_C(1) << 58)
 
 enum scan_category {
@@ -52,9 +54,11 @@ void pages_close(struct pages *pages)
 		close(pages->fd);
 }
 
-static struct error *scan(struct pages *pages, uint64_t start, uint64_t end,
-			  page_run_fn *found, void *data)
+static struct error *scan(struct pages *pages, enum page_choice choice,
+			  uint64_t start, uint64_t end, page_run_fn *found,
+			  void *data)
 {
+	uint64_t unwanted = SCAN_ZERO | (choice == PAGES_OWN ? SCAN_FILE : 0);
 	struct scan_range ranges[RANGES];
 	struct error *error = NULL;
 
@@ -65,8 +69,8 @@ static struct error *scan(struct pages *pages, uint64_t start, uint64_t end,
 			.end = end,
 			.ranges = (uintptr_t)ranges,
 			.range_count = RANGES,
-			.inverted = SCAN_ZERO,
-			.all_of = SCAN_ZERO,
+			.inverted = unwanted,
+			.all_of = unwanted,
 			.any_of = SCAN_PRESENT | SCAN_SWAPPED,
 			.returned = SCAN_FILE,
 		};
@@ -96,7 +100,14 @@ static size_t read_entries(const struct pages *pages, uint64_t start,
 	return taken < 0 ? 0 : (size_t)taken / sizeof(*entries);
 }
 
-static struct error *read_pagemap(const struct pages *pages, uint64_t start,
+static bool is_wanted(uint64_t entry, enum page_choice choice)
+{
+	return (entry & (ENTRY_PRESENT | ENTRY_SWAPPED)) &&
+	       !(choice == PAGES_OWN && (entry & ENTRY_FILE));
+}
+
+static struct error *read_pagemap(const struct pages *pages,
+				  enum page_choice choice, uint64_t start,
 				  uint64_t end, page_run_fn *found, void *data)
 {
 	uint64_t entries[ENTRIES], run = end;
@@ -110,8 +121,7 @@ static struct error *read_pagemap(const struct pages *pages, uint64_t start,
 			return error_system("the page table cannot be read");
 		for (size_t i = 0; i < count && !error;
 		     i++, start += PAGE_BYTES) {
-			bool there = entries[i] &
-				     (ENTRY_PRESENT | ENTRY_SWAPPED);
+			bool there = is_wanted(entries[i], choice);
 
 			if (there && run == end)
 				run = start;
@@ -126,16 +136,31 @@ static struct error *read_pagemap(const struct pages *pages, uint64_t start,
 	return error;
 }
 
-struct error *pages_find(struct pages *pages, uint64_t start, uint64_t end,
-			 page_run_fn *found, void *data)
+struct error *pages_find(struct pages *pages, enum page_choice choice,
+			 uint64_t start, uint64_t end, page_run_fn *found,
+			 void *data)
 {
 	if (!pages->cannot_scan) {
-		struct error *error = scan(pages, start, end, found, data);
+		struct error *error =
+			scan(pages, choice, start, end, found, data);
 
 		if (error || !pages->cannot_scan)
 			return error;
 	}
-	return read_pagemap(pages, start, end, found, data);
+	return read_pagemap(pages, choice, start, end, found, data);
+}
+
+static struct error *ignore_run(void *data, uint64_t start, uint64_t end)
+{
+	return NULL;
+}
+
+/* The first page of all is never mapped, but may be asked for. */
+bool pages_can_scan(struct pages *pages)
+{
+	if (!pages->cannot_scan)
+		scan(pages, PAGES_ALL, 0, PAGE_BYTES, ignore_run, NULL);
+	return !pages->cannot_scan;
 }
 
 bool pages_is_guard(const struct pages *pages, uint64_t address)

@@ -25,9 +25,17 @@ struct error *pages_open(pid_t process, struct pages *ret);
 void pages_close(struct pages *pages);
 DEFINE_DEINIT(pages_close, struct pages)
 
-/* The pages in [start, end) that are in memory, or were swapped out. */
-struct error *pages_find(struct pages *pages, uint64_t start, uint64_t end,
-			 page_run_fn *found, void *data);
+/* Which pages: all that are in memory, or were swapped out; of a mapped file,
+ * only those that the process changed. */
+enum page_choice { PAGES_ALL, PAGES_OWN };
+
+/* The pages of that choice in [start, end). */
+struct error *pages_find(struct pages *pages, enum page_choice choice,
+			 uint64_t start, uint64_t end, page_run_fn *found,
+			 void *data);
+
+/* Whether pages are found in no time, however large the range is. */
+bool pages_can_scan(struct pages *pages);
 
 /* Whether the page is a guard, which nobody can read. */
 bool pages_is_guard(const struct pages *pages, uint64_t address);

@@ -72,10 +72,10 @@ uint64_t process_status(pid_t process, const char *field, int base,
 	size_t size, length = strlen(field);
 	struct error *error = process_read(process, "status", &text, &size);
 
-	if (error) {
+	if (error)
 		error_destroy(error);
+	if (!text)
 		return fallback;
-	}
 	for (const char *line = text; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
 		if (strncmp(line, field, length) == 0 && line[length] == ':')
@@ -91,10 +91,10 @@ void process_name(pid_t process, char ret[static PROCESS_NAME_SIZE])
 	struct error *error = process_read(process, "comm", &text, &size);
 
 	ret[0] = '\0';
-	if (error) {
+	if (error)
 		error_destroy(error);
+	if (!text)
 		return;
-	}
 	text[strcspn(text, "\n")] = '\0';
 	snprintf(ret, PROCESS_NAME_SIZE, "%s", text);
 }
@@ -179,29 +179,36 @@ static void parse_detail(const char *line, size_t length,
 	}
 }
 
+static struct error *parse_areas(const char *text, struct memory_map *map)
+{
+	for (const char *line = text; line && *line;) {
+		size_t length = strcspn(line, "\n");
+
+		/* Details begin with a capital, addresses never do. */
+		if (*line >= 'A' && *line <= 'Z') {
+			if (map->count > 0)
+				parse_detail(line, length,
+					     &map->areas[map->count - 1]);
+		} else {
+			if (!LIST_GROW(map->areas, map->count))
+				return &error_no_memory;
+			parse_head(line, length, &map->areas[map->count++]);
+		}
+		line += length + (line[length] == '\n');
+	}
+	return NULL;
+}
+
 struct error *memory_map_read(pid_t process, struct memory_map *ret)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 	struct error *error =
 		process_read(process, "smaps", &map.text, &map.text_size);
 
+	if (!error)
+		error = parse_areas(map.text, &map);
 	if (error)
 		return error;
-	for (const char *line = map.text; *line;) {
-		size_t length = strcspn(line, "\n");
-
-		/* Details begin with a capital, addresses never do. */
-		if (*line >= 'A' && *line <= 'Z') {
-			if (map.count > 0)
-				parse_detail(line, length,
-					     &map.areas[map.count - 1]);
-		} else {
-			if (!LIST_GROW(map.areas, map.count))
-				return &error_no_memory;
-			parse_head(line, length, &map.areas[map.count++]);
-		}
-		line += length + (line[length] == '\n');
-	}
 	if (map.count == 0)
 		return error_create(ERROR_NOT_SUPPORTED,
 				    "process %d has no memory: it is about to "
@@ -212,9 +219,55 @@ struct error *memory_map_read(pid_t process, struct memory_map *ret)
 	return NULL;
 }
 
+/* Take over what the old areas, by address, tell of the one. */
+static bool know_area(const struct memory_map *old, size_t *next,
+		      struct memory_area *area)
+{
+	const struct memory_area *known;
+
+	while (*next < old->count && old->areas[*next].end <= area->start)
+		++*next;
+	known = *next < old->count ? &old->areas[*next] : NULL;
+	if (!known || known->start >= area->end ||
+	    known->of_file != area->of_file || known->shared != area->shared)
+		return false;
+	area->device = known->device;
+	area->excluded = known->excluded;
+	area->huge = known->huge;
+	area->resident = known->resident;
+	area->written = known->written;
+	return true;
+}
+
+struct error *memory_map_renew(pid_t process, struct memory_map *map,
+			       bool *ret_known)
+{
+	_cleanup_(memory_map_deinit) struct memory_map renewed = { 0 };
+	size_t size, next = 0;
+	struct error *error =
+		process_read(process, "maps", &renewed.renewed, &size);
+
+	if (!error)
+		error = parse_areas(renewed.renewed, &renewed);
+	if (error)
+		return error;
+	*ret_known = renewed.count > 0;
+	for (size_t i = 0; i < renewed.count && *ret_known; i++)
+		*ret_known = know_area(map, &next, &renewed.areas[i]);
+	if (!*ret_known)
+		return NULL;
+	renewed.text = take(map->text);
+	renewed.text_size = map->text_size;
+	memory_map_deinit(map);
+	*map = renewed;
+	renewed = (struct memory_map){ 0 };
+	return NULL;
+}
+
 void memory_map_deinit(struct memory_map *map)
 {
 	free(map->text);
+	free(map->renewed);
 	free(map->areas);
 }
 

@@ -20,24 +20,33 @@ struct memory_area {
 	uint64_t offset; /* into the file */
 	uint8_t rights;	 /* PF_R, PF_W and PF_X */
 	bool shared;
-	bool of_file;  /* has an inode: a file, or memory that has a name */
-	bool device;   /* reading it may have effects */
-	bool excluded; /* by MADV_DONTDUMP */
-	bool huge;     /* of hugetlbfs, which counts in no sum */
-	uint64_t resident;   /* bytes in memory or swapped out */
-	uint64_t written;    /* bytes of pages that are its own */
-	const char *path;    /* in the text, not terminated */
+	bool of_file;	   /* has an inode: a file, or memory that has a name */
+	bool device;	   /* reading it may have effects */
+	bool excluded;	   /* by MADV_DONTDUMP */
+	bool huge;	   /* of hugetlbfs, which counts in no sum */
+	uint64_t resident; /* bytes in memory or swapped out */
+	uint64_t written;  /* bytes of pages that are its own */
+	const char *path;  /* in a text, not terminated */
 	size_t path_size;
 };
 
 struct memory_map {
 	char *text; /* of /proc/PID/smaps, terminated */
 	size_t text_size;
+	char *renewed; /* text of /proc/PID/maps, or NULL; paths are in it */
 	struct memory_area *areas;
 	size_t count;
 };
 
 struct error *memory_map_read(pid_t process, struct memory_map *ret);
+
+/*
+ * Read again where the mappings are, which is much quicker; all else that is
+ * known of them stays. *ret_known is false if there are new mappings of which
+ * nothing is known.
+ */
+struct error *memory_map_renew(pid_t process, struct memory_map *map,
+			       bool *ret_known);
 void memory_map_deinit(struct memory_map *map);
 DEFINE_DEINIT(memory_map_deinit, struct memory_map)
 

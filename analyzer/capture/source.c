@@ -68,8 +68,7 @@ int source_open_mapped(const struct source *source,
 {
 	char path[96];
 
-	snprintf(path, sizeof(path),
-		 "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, source->process,
-		 area->start, area->end);
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
+		 source->process, area->start, area->end);
 	return open(path, O_RDONLY | O_CLOEXEC);
 }

@@ -80,8 +80,7 @@ void tasks_remove(struct tasks *tasks, pid_t id)
 		*task = tasks->tasks[--tasks->count];
 }
 
-static size_t count(const struct tasks *tasks, pid_t process,
-		    bool also_stopped)
+static size_t count(const struct tasks *tasks, pid_t process, bool also_stopped)
 {
 	size_t found = 0;
 

@@ -51,10 +51,11 @@ struct error *process_refusal(pid_t process)
 				    "already, and two cannot",
 				    process, tracer);
 	if (geteuid() != 0 && owner != geteuid())
-		return error_create(ERROR_NOT_SUPPORTED,
-				    "process %d belongs to another user (%" PRIu64
-				    "): only root may look into it",
-				    process, owner);
+		return error_create(
+			ERROR_NOT_SUPPORTED,
+			"process %d belongs to another user (%" PRIu64
+			"): only root may look into it",
+			process, owner);
 	if (failure == EPERM && holds_back_other_processes(&scope))
 		return error_create(ERROR_NOT_SUPPORTED,
 				    "process %d may not be looked into: "

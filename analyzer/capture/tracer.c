@@ -280,8 +280,8 @@ static void handle_stop(struct tracer *tracer, pid_t id, int status)
 		meet_child(tracer, id);
 	/* The lists may have moved. */
 	task = tasks_find(&tracer->tasks, id);
-	process = task ? tasks_find_process(&tracer->tasks, task->process)
-		       : NULL;
+	process =
+		task ? tasks_find_process(&tracer->tasks, task->process) : NULL;
 	if (!process)
 		return;
 	task->status = status;
@@ -343,8 +343,8 @@ static void await_news(struct tracer *tracer)
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGCHLD);
 	for (size_t i = 0; i < tracer->tasks.process_count; i++)
-		waiting |= tracer->tasks.processes[i].state ==
-			   PROCESS_GATHERING;
+		waiting |=
+			tracer->tasks.processes[i].state == PROCESS_GATHERING;
 	if (!waiting) {
 		sigwaitinfo(&signals, NULL);
 		return;

@@ -3,6 +3,7 @@
 they notice nothing.
 """
 
+import json
 import os
 import pty
 import re
@@ -17,6 +18,7 @@ import unittest
 HEAPCORE = os.environ["HEAPCORE"]
 SOURCE = os.path.join(os.environ["SOURCE_DIR"],
                       "testdata/programs/endings.c")
+DENY = os.path.join(os.environ["SOURCE_DIR"], "tests/cli/programs/deny.c")
 TIMEOUT = 60
 LOST = 3
 COUNT = ["-c", "count leaked"]
@@ -274,6 +276,13 @@ class RunTest(unittest.TestCase):
         with open(path, encoding="utf-8") as file:
             self.assertIn(lost(LOST), file.read())
 
+    def test_the_report_is_written_to_files_of_any_format(self):
+        path = os.path.join(self.folder, "report.json")
+        self.check(["fork"], 11, options=["-o", path, "--follow-forks"])
+        with open(path, encoding="utf-8") as file:
+            report = json.load(file)
+        self.assertEqual(report["command"], "count leaked")
+
     def test_a_program_that_is_not_there(self):
         result = run(*COUNT, "--", "./nonexistent")
         self.assertEqual(result.returncode, 127)
@@ -296,6 +305,25 @@ class RunTest(unittest.TestCase):
         result = run(*COUNT, "--", HEAPCORE, "run", *COUNT, "--", "true")
         self.assertEqual(result.returncode, 3, result)
         self.assertIn("is being traced by process", result.stderr)
+
+    def test_where_tracing_is_forbidden_the_program_is_not_run(self):
+        deny = os.path.join(self.folder, "deny")
+        subprocess.run(["cc", "-D_GNU_SOURCE", "-o", deny, DENY], check=True)
+        for name, number, message in (
+                ("ptrace", 101, "ptrace(2) is refused"),
+                ("seccomp", 317, "seccomp filter may not be installed")):
+            with self.subTest(forbidden=name):
+                result = subprocess.run(
+                    [deny, str(number), HEAPCORE, "run", *COUNT, "--", "echo",
+                     "run"], stdin=subprocess.DEVNULL, capture_output=True,
+                    text=True, timeout=TIMEOUT,
+                    # A sanitizer would have to trace heapcore itself.
+                    env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+                if result.returncode == 77:
+                    self.skipTest("no filter can be installed")
+                self.assertEqual(result.returncode, 3, result)
+                self.assertEqual(result.stdout, "")
+                self.assertIn(message, result.stderr)
 
     @unittest.skipUnless(os.path.exists("/usr/bin/setpriv")
                          and os.geteuid() == 0 and os.path.exists("/bin/su"),

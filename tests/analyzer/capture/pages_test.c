@@ -1,0 +1,232 @@
+#include "analyzer/capture/pages.h"
+#include "analyzer/capture/process.h"
+#include "analyzer/capture/source.h"
+#include "tests/assertions.h"
+
+#include <elf.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { PAGES = 64, MOST_RUNS = 8 };
+
+struct runs {
+	uint64_t starts[MOST_RUNS], ends[MOST_RUNS];
+	size_t count;
+};
+
+static struct error *add_run(void *data, uint64_t start, uint64_t end)
+{
+	struct runs *runs = data;
+
+	assert_true(runs->count < MOST_RUNS);
+	runs->starts[runs->count] = start;
+	runs->ends[runs->count++] = end;
+	return NULL;
+}
+
+/* Of so many pages, the 3rd, 4th, 60th and last were written to. */
+static char *map_pages(void)
+{
+	char *place =
+		mmap(NULL, (size_t)PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	static const size_t touched[] = { 3, 4, 60, PAGES - 1 };
+
+	assert_true(place != MAP_FAILED);
+	madvise(place, (size_t)PAGES * PAGE_BYTES, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < sizeof(touched) / sizeof(*touched); i++)
+		place[touched[i] * PAGE_BYTES] = 'x';
+	return place;
+}
+
+static void check_runs(bool cannot_scan)
+{
+	char *place = map_pages();
+	uint64_t start = (uintptr_t)place;
+	struct runs runs = { 0 };
+	struct pages pages;
+
+	assert_no_error(pages_open(getpid(), &pages));
+	pages.cannot_scan = cannot_scan;
+	assert_no_error(pages_find(&pages, PAGES_ALL, start,
+				   start + (uint64_t)PAGES * PAGE_BYTES,
+				   add_run, &runs));
+	assert_int_equal(runs.count, 3);
+	assert_int_equal(runs.starts[0], start + 3 * PAGE_BYTES);
+	assert_int_equal(runs.ends[0], start + 5 * PAGE_BYTES);
+	assert_int_equal(runs.starts[1], start + 60 * PAGE_BYTES);
+	assert_int_equal(runs.ends[1], start + 61 * PAGE_BYTES);
+	assert_int_equal(runs.starts[2], start + (PAGES - 1) * PAGE_BYTES);
+	assert_int_equal(runs.ends[2], start + PAGES * PAGE_BYTES);
+	pages_close(&pages);
+	munmap(place, (size_t)PAGES * PAGE_BYTES);
+}
+
+static void test_only_pages_that_were_touched_are_found(void **state)
+{
+	check_runs(false);
+}
+
+static void test_a_kernel_that_cannot_scan_finds_the_same(void **state)
+{
+	check_runs(true);
+}
+
+/* A private mapping of a file, of which one page was changed. */
+static void check_own(bool cannot_scan)
+{
+	FILE *file = tmpfile();
+	size_t size = (size_t)8 * PAGE_BYTES;
+	struct runs runs = { 0 };
+	struct pages pages;
+	volatile char *place;
+
+	assert_int_equal(ftruncate(fileno(file), (off_t)size), 0);
+	place = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE,
+		     fileno(file), 0);
+	assert_true(place != MAP_FAILED);
+	for (size_t i = 0; i < 8; i++)
+		assert_int_equal(place[i * PAGE_BYTES], 0);
+	place[5 * PAGE_BYTES] = 'x';
+	assert_no_error(pages_open(getpid(), &pages));
+	pages.cannot_scan = cannot_scan;
+	assert_no_error(pages_find(&pages, PAGES_OWN, (uintptr_t)place,
+				   (uintptr_t)place + size, add_run, &runs));
+	assert_int_equal(runs.count, 1);
+	assert_int_equal(runs.starts[0], (uintptr_t)place + 5 * PAGE_BYTES);
+	assert_int_equal(runs.ends[0], (uintptr_t)place + 6 * PAGE_BYTES);
+	pages_close(&pages);
+	munmap((char *)place, size);
+	fclose(file);
+}
+
+static void test_pages_of_a_file_that_were_changed_are_told_apart(void **state)
+{
+	check_own(false);
+	check_own(true);
+}
+
+static const struct memory_area *find_area(const struct memory_map *map,
+					   const void *place)
+{
+	for (size_t i = 0; i < map->count; i++)
+		if (map->areas[i].start <= (uintptr_t)place &&
+		    (uintptr_t)place < map->areas[i].end)
+			return &map->areas[i];
+	return NULL;
+}
+
+/* Renewing must notice what came and went, and keep what is known. */
+static void test_a_map_is_renewed_unless_there_is_something_new(void **state)
+{
+	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
+	size_t size = (size_t)PAGES * PAGE_BYTES;
+	char *place = map_pages(), *other;
+	bool known = false;
+
+	madvise(place, size, MADV_DONTDUMP);
+	assert_no_error(memory_map_read(getpid(), &map));
+	mprotect(place, size, PROT_READ);
+	assert_no_error(memory_map_renew(getpid(), &map, &known));
+	assert_true(known);
+	assert_int_equal(find_area(&map, place)->rights, PF_R);
+	assert_true(find_area(&map, place)->excluded);
+
+	other = mmap((void *)0x200000000000, PAGE_BYTES, PROT_READ,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(other != MAP_FAILED);
+	assert_no_error(memory_map_renew(getpid(), &map, &known));
+	assert_false(known);
+	munmap(other, PAGE_BYTES);
+	munmap(place, size);
+}
+
+static void test_pages_that_cannot_be_read_become_zeros(void **state)
+{
+	static uint8_t copy[3 * PAGE_BYTES];
+	struct source source;
+	char *place = mmap(NULL, sizeof(copy), PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(place != MAP_FAILED);
+	memset(place, 'x', sizeof(copy));
+	memset(copy, 'y', sizeof(copy));
+	munmap(place + PAGE_BYTES, PAGE_BYTES);
+	assert_no_error(source_open(getpid(), &source));
+	assert_int_equal(
+		source_copy(&source, (uintptr_t)place, copy, sizeof(copy)),
+		PAGE_BYTES);
+	assert_int_equal(copy[PAGE_BYTES - 1], 'x');
+	assert_int_equal(copy[PAGE_BYTES], 0);
+	assert_int_equal(copy[2 * PAGE_BYTES - 1], 0);
+	assert_int_equal(copy[2 * PAGE_BYTES], 'x');
+	source_close(&source);
+	munmap(place, PAGE_BYTES);
+	munmap(place + 2 * PAGE_BYTES, PAGE_BYTES);
+}
+
+static void test_memory_without_rights_can_be_read(void **state)
+{
+	static uint8_t copy[PAGE_BYTES];
+	struct source source;
+	char *place = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(place != MAP_FAILED);
+	memset(place, 'x', PAGE_BYTES);
+	mprotect(place, PAGE_BYTES, PROT_NONE);
+	assert_no_error(source_open(getpid(), &source));
+	assert_int_equal(
+		source_copy(&source, (uintptr_t)place, copy, PAGE_BYTES), 0);
+	assert_int_equal(copy[7], 'x');
+	source_close(&source);
+	munmap(place, PAGE_BYTES);
+}
+
+static void test_mappings_are_told_with_rights_and_flags(void **state)
+{
+	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
+	const struct memory_area *area;
+	char *place = map_pages();
+
+	madvise(place, (size_t)PAGES * PAGE_BYTES, MADV_DONTDUMP);
+	assert_no_error(memory_map_read(getpid(), &map));
+	area = find_area(&map, place);
+	assert_non_null(area);
+	assert_int_equal(area->rights, PF_R | PF_W);
+	assert_true(area->excluded);
+	assert_false(area->shared || area->of_file || area->device);
+	assert_int_equal(area->resident, 4 * PAGE_BYTES);
+	area = find_area(&map, (void *)(uintptr_t)find_area);
+	assert_non_null(area);
+	assert_int_equal(area->rights, PF_R | PF_X);
+	assert_true(area->of_file);
+	assert_int_equal(area->path[0], '/');
+	munmap(place, (size_t)PAGES * PAGE_BYTES);
+}
+
+static void test_there_is_no_such_process(void **state)
+{
+	struct memory_map map;
+
+	assert_error(memory_map_read(INT32_MAX, &map), ERROR_USAGE,
+		     "there is no process 2147483647");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_only_pages_that_were_touched_are_found),
+		cmocka_unit_test(test_a_kernel_that_cannot_scan_finds_the_same),
+		cmocka_unit_test(
+			test_pages_of_a_file_that_were_changed_are_told_apart),
+		cmocka_unit_test(
+			test_a_map_is_renewed_unless_there_is_something_new),
+		cmocka_unit_test(test_pages_that_cannot_be_read_become_zeros),
+		cmocka_unit_test(test_memory_without_rights_can_be_read),
+		cmocka_unit_test(test_mappings_are_told_with_rights_and_flags),
+		cmocka_unit_test(test_there_is_no_such_process),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
