@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyzer/query/place.h"
+#include "cli/fiber_description.h"
 
 /* What an anchor is called; only one of them is there, or none. */
 struct anchor_name {
@@ -63,6 +64,8 @@ static struct anchor_name name_anchor(const struct analysis *analysis,
 	if (anchor->thread != NO_THREAD)
 		name.frame = debug_stack_place(debug, anchor->thread,
 					       anchor->address);
+	else
+		name.frame = fiber_place(analysis, anchor->address);
 	return name;
 }
 

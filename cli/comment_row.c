@@ -1,5 +1,9 @@
 #include "cli/comment_row.h"
 
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
 static void report_allocation(struct report *report,
 			      const struct analysis *analysis, allocation_id id)
 {
@@ -77,6 +81,18 @@ static const struct note {
 		  "# In the rules '{state}' is the state, not the class of "
 		  "that name." },
 	},
+	[COMMENT_REPEATED] = {
+		"repeated rule",
+		{ "comment", note_columns, 3,
+		  "# The rule '{state}' adds nothing: one in front of it takes "
+		  "all that it would." },
+	},
+	[COMMENT_UNREACHED] = {
+		"unreached rule",
+		{ "comment", note_columns, 3,
+		  "# The rule '{state}' adds nothing: no other rule leads to "
+		  "its state." },
+	},
 };
 
 static void write_note(struct report *report, const struct analysis *analysis,
@@ -100,6 +116,51 @@ void comment_row(struct report *report, const struct analysis *analysis,
 		write_reference(report, analysis, comment);
 	else
 		write_note(report, analysis, comment);
+}
+
+/* The row as text, as "# The chain ends here"; to be freed. */
+static struct error *comment_text(const struct analysis *analysis,
+				  const struct member_comment *comment,
+				  char **ret)
+{
+	const struct report_format *format = NULL;
+	struct error *error = report_format_find("text", &format);
+	struct report report = { 0 };
+	size_t size;
+	FILE *out;
+
+	if (error)
+		return error;
+	out = open_memstream(ret, &size);
+	if (!out)
+		return &error_no_memory;
+	error = report_open(format, out, false, &report);
+	if (!error) {
+		comment_row(&report, analysis, comment);
+		error = report_close(&report);
+	}
+	if (fclose(out) != 0 && !error)
+		error = &error_no_memory;
+	return error;
+}
+
+struct error *comment_note(struct analysis *analysis,
+			   const struct member_comment *comment)
+{
+	_cleanup_(free) char *text = NULL;
+	struct error *error;
+	char *sentence;
+
+	if (!comment_is_warning(comment))
+		return NULL;
+	error = comment_text(analysis, comment, &text);
+	if (error)
+		return error;
+	text[strcspn(text, "\n")] = '\0';
+	sentence = text + strspn(text, "# ");
+	*sentence = (char)tolower((unsigned char)*sentence);
+	analysis_note(analysis, sentence);
+	return NULL;
 }
 
 struct commenting {

@@ -13,6 +13,13 @@
 void comment_row(struct report *report, const struct analysis *analysis,
 		 const struct member_comment *comment);
 
+/*
+ * The same as a note for the user, if it must be known: where the rows are
+ * read by scripts.
+ */
+struct error *comment_note(struct analysis *analysis,
+			   const struct member_comment *comment);
+
 /* All of the members' comments, in front of what is said of them together. */
 void comment_rows(struct report *report, const struct analysis *analysis,
 		  const struct members *members);

@@ -21,8 +21,6 @@ struct error *describer_init(struct describer *describer,
 
 	if (!error)
 		error = analysis_need(analysis, STAGE_CLASSES);
-	if (!error && selection->query.sort == SORT_RETAINED)
-		error = analysis_need(analysis, STAGE_RETAINED);
 	if (error)
 		return error;
 	error = bitmap_init(&unreferenced,
@@ -234,7 +232,10 @@ static const char *place_phrase(const struct describer *describer,
 	case PLACE_MODULE:
 		return "a module";
 	default:
-		return mapping_phrase(place->region);
+		return fiber_find(analysis_fibers(describer->analysis),
+				  place->start)
+			       ? "a fiber's stack"
+			       : mapping_phrase(place->region);
 	}
 }
 
@@ -276,9 +277,10 @@ static void report_path(struct report *report, const struct place *place)
 }
 
 /* What stands at the address: a thread's variable, a call's, a symbol. */
-static const char *name_address(struct debug *debug, const struct place *place,
-				uint64_t address)
+static const char *name_address(const struct analysis *analysis,
+				const struct place *place, uint64_t address)
 {
+	struct debug *debug = analysis_debug(analysis);
 	const char *name = debug_thread_local(debug, address);
 	const struct stack *stack = place->stack;
 	struct symbol symbol;
@@ -291,6 +293,8 @@ static const char *name_address(struct debug *debug, const struct place *place,
 	if (place->kind == PLACE_MODULE &&
 	    debug_symbol(debug, address, &symbol))
 		return debug_name(debug, address);
+	if (place->kind == PLACE_MAPPING)
+		return fiber_place(analysis, address);
 	return NULL;
 }
 
@@ -328,7 +332,7 @@ static void report_name(struct report *report, const struct analysis *analysis,
 {
 	struct debug *debug = analysis_debug(analysis);
 
-	report_text(report, use ? use : name_address(debug, place, address));
+	report_text(report, use ? use : name_address(analysis, place, address));
 	report_text(report, place->kind == PLACE_MODULE
 				    ? debug_source(debug, address)
 				    : NULL);
@@ -352,13 +356,12 @@ static const struct column address_columns[] = {
 	{ "what", VALUE_TEXT },		{ "start", VALUE_ADDRESS },
 	{ "size", VALUE_BYTES },	{ "signature", VALUE_ADDRESS },
 	{ "class", VALUE_TEXT },	{ "identity", VALUE_TEXT },
-	{ "at offset", VALUE_ADDRESS }, { "retained", VALUE_BYTES },
-	{ "pattern", VALUE_TEXT },	{ "part", VALUE_TEXT },
-	{ "arena", VALUE_TEXT },	{ "allocator", VALUE_TEXT },
-	{ "thread", VALUE_NUMBER },	{ "in use", VALUE_TEXT },
-	{ "path", VALUE_TEXT },		{ "name", VALUE_TEXT },
-	{ "source", VALUE_TEXT },	{ "known", VALUE_TEXT },
-	{ "contents", VALUE_MEMORY },
+	{ "at offset", VALUE_ADDRESS }, { "pattern", VALUE_TEXT },
+	{ "part", VALUE_TEXT },		{ "arena", VALUE_TEXT },
+	{ "allocator", VALUE_TEXT },	{ "thread", VALUE_NUMBER },
+	{ "in use", VALUE_TEXT },	{ "path", VALUE_TEXT },
+	{ "name", VALUE_TEXT },		{ "source", VALUE_TEXT },
+	{ "known", VALUE_TEXT },	{ "contents", VALUE_MEMORY },
 };
 
 #define ADDRESS_SENTENCE                                                    \
@@ -366,7 +369,6 @@ static const struct column address_columns[] = {
 	"{what} at {start} of size {size}"                                  \
 	"[\n... with signature {signature}][({class})]"                     \
 	"[\n... with identity {identity} at offset {at offset}]"            \
-	"[\n... retaining 0x{retained} ({retained,}) bytes]"                \
 	"[\n... in the {arena} arena of {allocator}, but in no allocation]" \
 	"[\n... of thread {thread}]"                                        \
 	"[\n... {in use}]"                                                  \
@@ -378,11 +380,11 @@ static const struct column address_columns[] = {
 	"[\nIt is {part}.]"                                                 \
 	"[\n{contents}]"
 
-static const struct table address_table = { "address", address_columns, 21,
+static const struct table address_table = { "address", address_columns, 20,
 					    ADDRESS_SENTENCE "\n" };
 
 static const struct table annotated_address_table = { "address",
-						      address_columns, 21,
+						      address_columns, 20,
 						      ADDRESS_SENTENCE };
 
 /* Signature, identity word and pattern of an allocation. */
@@ -395,13 +397,11 @@ static void report_kind(struct describer *describer, const struct place *place,
 		rows_signature(report, describer->analysis,
 			       &describer->selection->query, place->id);
 		rows_identity(report, describer->analysis, place->id);
-		rows_retained(report, describer->analysis,
-			      &describer->selection->query, place->id);
 		report_text(report, text->name);
 		report_text(report, text->part);
 		return;
 	}
-	for (size_t i = 0; i < 7; i++)
+	for (size_t i = 0; i < 6; i++)
 		report_absent(report);
 }
 

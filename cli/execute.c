@@ -156,7 +156,7 @@ static struct error *write_report(struct session *session,
 			? command->control(session, request->arguments, report)
 			: command->run(session->analysis, request->arguments,
 				       report);
-	output->dropped = error != NULL;
+	output->dropped = error && error_code(error) != ERROR_FOUND;
 	close_error = reports_close(&reports);
 	if (!error)
 		return close_error;

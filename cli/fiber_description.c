@@ -2,6 +2,8 @@
 
 #include "cli/thread_description.h"
 
+#include <inttypes.h>
+
 static void write_head(struct analysis *analysis, const struct fiber *fiber,
 		       struct report *report)
 {
@@ -39,7 +41,7 @@ void fiber_describe(struct analysis *analysis, size_t number, uint64_t limit,
 		    struct report *report)
 {
 	const struct fiber *fiber = fiber_at(analysis_fibers(analysis), number);
-	_cleanup_(backtrace_deinit) struct backtrace calls = { 0 };
+	const struct backtrace *calls;
 	struct saved_registers saved;
 
 	write_head(analysis, fiber, report);
@@ -47,7 +49,25 @@ void fiber_describe(struct analysis *analysis, size_t number, uint64_t limit,
 		thread_write_calls(analysis, fiber->thread, limit, report);
 	} else if (fiber_registers(analysis_image(analysis), fiber, &saved)) {
 		calls = debug_backtrace_of(analysis_debug(analysis), &saved);
-		calls_write(analysis, NO_THREAD, &calls, limit, report);
+		if (calls)
+			calls_write(analysis, NO_THREAD, calls, limit, report);
 	}
 	calls_end(report);
+}
+
+const char *fiber_place(const struct analysis *analysis, uint64_t address)
+{
+	const struct fiber *fiber =
+		fiber_find(analysis_fibers(analysis), address);
+	_cleanup_(free) char *whose = NULL;
+	struct saved_registers saved;
+
+	if (!fiber || address < fiber->live ||
+	    !fiber_registers(analysis_image(analysis), fiber, &saved) ||
+	    asprintf(&whose, "fiber 0x%" PRIx64 "%s%s%s", fiber->object,
+		     fiber->name ? " '" : "", fiber->name ? fiber->name : "",
+		     fiber->name ? "'" : "") < 0)
+		return NULL;
+	return debug_saved_place(analysis_debug(analysis), &saved, whose,
+				 address);
 }

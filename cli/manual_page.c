@@ -118,24 +118,38 @@ static void write_topics(struct document *document)
 	}
 }
 
-/* One line for each way to call it, between what the form needs. */
-static void write_usages(FILE *out, const char *before, const char *behind)
+static void write_usage(FILE *out, const char *usage, size_t length,
+			bool is_man)
+{
+	bool tells_options = memmem(usage, length, "OPTIONS", 7) != NULL;
+
+	fputs(is_man ? "" : "    ", out);
+	fputs(tells_options ? "heapcore " : "heapcore [OPTIONS] ", out);
+	for (size_t i = 0; i < length; i++) {
+		if (is_man && usage[i] == '-') /* or it is a hyphen */
+			fputc('\\', out);
+		fputc(usage[i], out);
+	}
+	fputs(is_man ? "\n.br\n" : "\n", out);
+}
+
+/* A line for each way to call it. */
+static void write_usages(FILE *out, bool is_man)
 {
 	const char *usage = program_usages;
 
 	while (*usage) {
 		size_t length = strcspn(usage, "\n");
 
-		fprintf(out, "%sheapcore %.*s%s\n", before, (int)length, usage,
-			behind);
+		write_usage(out, usage, length, is_man);
 		usage += length + (usage[length] == '\n');
 	}
-	fprintf(out, "%sheapcore help [WORD]\n", before);
+	fprintf(out, "%sheapcore help [WORD]\n", is_man ? "" : "    ");
 }
 
 static void write_front(FILE *out, bool is_man)
 {
-	if (is_man) {
+	if (is_man)
 		fputs(".\\\" Written by heapcore --manual man; do not edit.\n"
 		      ".TH HEAPCORE 1 \"\" \"heapcore " VERSION "\" "
 		      "\"User Commands\"\n"
@@ -144,13 +158,11 @@ static void write_front(FILE *out, bool is_man)
 		      "core\n"
 		      ".SH SYNOPSIS\n",
 		      out);
-		write_usages(out, "", "\n.br");
-	} else {
+	else
 		fputs("<!-- Written by scripts/docs; do not edit. -->\n"
 		      "# The commands of heapcore\n\n",
 		      out);
-		write_usages(out, "    ", "");
-	}
+	write_usages(out, is_man);
 }
 
 /* Links to the sections of commands and topics. */

@@ -151,7 +151,9 @@ struct error *reports_open(struct reports *reports, struct session *session,
 	reports->subject.command = reports->command;
 	if (session->analysis) {
 		reports->subject.core =
-			image_path(analysis_image(session->analysis));
+			session->subject
+				? session->subject
+				: image_path(analysis_image(session->analysis));
 		reports->subject.findings =
 			analysis_findings(session->analysis);
 	}

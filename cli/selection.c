@@ -214,13 +214,18 @@ struct error *selection_parse(int key, const char *value, void *arguments)
 /* Nothing that only a set has is said of an address. */
 static struct error *check_address(const struct set_query *query)
 {
-	if (!query->limits.count && !query->extensions.count &&
-	    !query->sample && !query->comment_extensions &&
-	    !query->skip_tainted && !query->skip_unfavored)
+	bool narrows = query->limits.count || query->sample ||
+		       query->minimum_size || query->has_maximum ||
+		       query->skip_tainted || query->skip_unfavored ||
+		       query->skipped || query->limit;
+
+	if (!narrows && !query->extensions.count &&
+	    !query->comment_extensions && query->sort == SORT_DEFAULT &&
+	    query->operation == OPERATION_NONE)
 		return NULL;
 	return error_create(ERROR_USAGE,
-			    "an address is no set to narrow or extend; the "
-			    "set 'allocation ADDRESS' is");
+			    "an address is no set to narrow, sort, keep or "
+			    "extend; the set 'allocation ADDRESS' is");
 }
 
 /* No set has a name that is a hexadecimal number. */
@@ -234,6 +239,11 @@ struct error *selection_or_address_parse(int key, const char *value,
 		selection->is_address = true;
 		return parse_address(value, &selection->address);
 	}
+	if (!selection->is_address && key == ARGP_KEY_END &&
+	    !selection->query.set)
+		return error_create(ERROR_USAGE,
+				    "an address or a set is missing, as 'used' "
+				    "or 'leaked'");
 	if (!selection->is_address)
 		return selection_parse(key, value, arguments);
 	if (key == ARGP_KEY_END)

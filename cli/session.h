@@ -29,6 +29,7 @@ struct script;
 
 struct session {
 	struct analysis *analysis; /* owned; NULL: there is no dump */
+	const char *subject;	   /* what reports call it; NULL: its path */
 	struct progress_line progress;
 	const struct report_format *format;
 	struct report_file *files[8]; /* of -o; owned; see cli/reports.h */

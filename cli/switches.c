@@ -161,9 +161,9 @@ static struct error *take_flag_value(struct parser *parser, const char *word,
 				     const struct argp_option *option,
 				     const char *value)
 {
-	if (strcmp(value, "false") == 0)
+	if (strcasecmp(value, "false") == 0)
 		return NULL;
-	if (strcmp(value, "true") != 0)
+	if (strcasecmp(value, "true") != 0)
 		return error_create(ERROR_USAGE,
 				    "'%s' is 'true' or 'false', not '%s'", word,
 				    value);

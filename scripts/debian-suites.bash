@@ -1,6 +1,7 @@
 # Packages of other suites of Debian, to be sourced by the scripts that test with
-# them, and the options that these have in common. The packages are fetched by apt with a configuration of its own, and unpacked
-# into a cache directory: the system stays as it is.
+# them, and the options that these have in common. The packages are fetched by
+# apt with a configuration of its own, and unpacked into a cache directory: the
+# system stays as it is.
 #
 # Its user sets:
 #	root		the directory of the sources

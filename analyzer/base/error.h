@@ -26,11 +26,11 @@ struct error;
 extern struct error error_no_memory;
 
 struct error *error_create(enum error_code code, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+	__attribute__((format(printf, 2, 3), returns_nonnull));
 
 /* The same, with ": " and the text of errno behind the message. */
 struct error *error_system(const char *format, ...)
-	__attribute__((format(printf, 1, 2)));
+	__attribute__((format(printf, 1, 2), returns_nonnull));
 
 /* Put "context: " in front of the message. Consumes and returns the error. */
 struct error *error_wrap(struct error *error, const char *format, ...)

@@ -2,6 +2,7 @@
 
 #include "analyzer/base/parallel.h"
 #include "analyzer/classify/classifier.h"
+#include "analyzer/program/debug.h"
 
 /* What one thread looks at in one go: so many allocations, or bytes of roots.
  */

@@ -12,18 +12,20 @@
 #define UNRECOGNIZED "unrecognized allocation"
 
 struct label {
-	const char *text; /* a class, a symbol, or UNRECOGNIZED */
-	bool is_pattern;  /* a % belongs in front of the text */
-	/* Whether all of the kind are of one size: buffers are not. */
-	bool has_size;
+	const char *text;   /* a class, a symbol, or UNRECOGNIZED */
+	const char *full;   /* the same as the compiler wrote it, or NULL */
+	const char *module; /* the file that the class is of, or NULL */
+	bool is_pattern;    /* a % belongs in front of the text */
 };
 
-/* Needs STAGE_CLASSES; the patterns are those to be asked. */
+/*
+ * Needs STAGE_CLASSES; the patterns are those to be asked. All text lives as
+ * long as the analysis.
+ */
 struct label label_of(const struct analysis *analysis,
 		      const struct patterns *patterns, allocation_id id);
 
-/* A hash of the label, and of the size if that belongs to the kind. */
-uint64_t label_hash(struct label label, uint64_t size);
+uint64_t label_hash(struct label label);
 
 /* "%LongString", "app::Session"; to be freed, NULL if memory is short. */
 char *label_name(struct label label);

@@ -4,33 +4,61 @@
  * A leak root's fingerprint is made of what it is and of what hangs on it:
  *
  *	the kinds and sizes of the root; of a ring, those of its members
- *	the kinds of what it leads to, each once
+ *	the kinds of what it leads to, each once, less those of the root
  *
- * How many there are of each does not count, nor do sizes of buffers, for they
- * differ with what a program works on. So do addresses, the order of
- * allocations and the machine. The same leak of another run has the same
- * fingerprint, and so it has in another build, unless the classes changed.
+ * How many there are of each does not count, nor do the sizes of buffers.
+ * Allocations of which nothing is known count only as roots: whether a note was
+ * attached to an order is up to the data, and what a buffer leads to may be
+ * left over from what was in its memory before. Addresses, the order of
+ * allocations and the machine do not count either. So the same leak of another
+ * run has the same fingerprint, and so it has in another build, unless the
+ * classes changed.
  */
 #ifndef ANALYZER_GATE_LEAK_KINDS_H
 #define ANALYZER_GATE_LEAK_KINDS_H
 
 #include "analyzer/analysis.h"
 
+/* What a gate makes of a leak; see judge.h. */
+enum leak_state { LEAK_NEW, LEAK_KNOWN, LEAK_MORE, LEAK_SUPPRESSED };
+
 struct leak_kind {
 	uint64_t fingerprint;
-	char *name;    /* what the roots are; owned */
-	uint64_t size; /* of the largest root, in bytes */
+	char *name;		/* what the roots are; owned */
+	const char *full_name;	/* of a class, as the compiler wrote it */
+	const char *module;	/* the file that the class is of */
+	uint64_t size;		/* of the largest root, in bytes */
+	uint64_t smallest_size; /* of a root */
 	uint64_t roots;
 	uint64_t allocations, bytes; /* lost with them, shared ones left out */
 	uint64_t address;	     /* of the first root, an example */
-	bool likely;		     /* not certain: stale words lead to it */
+	/* Of the roots, those not lost for certain: stale words lead to them.
+	 */
+	uint64_t likely_roots;
+	bool likely;  /* none is certain */
+	char *held;   /* of a likely one: where the words are; owned, or NULL */
+	char *holder; /* what they are in, owned, or NULL */
+	const char *holder_module; /* what that is of */
+
+	enum leak_state state;
+	bool is_allowed; /* by the baseline, so many roots: */
+	uint64_t allowed;
+	const char *rule; /* that suppresses it; borrowed */
+};
+
+/* The leaks of one verdict, and which kind each root is of. */
+struct leak_side {
+	const struct leaks *leaks; /* borrowed */
+	const struct bitmap *lost; /* borrowed */
+	struct memory kinds;	   /* uint32_t by number of the root */
 };
 
 struct leak_kinds {
 	struct leak_kind *list;
 	size_t count;
-	/* Reached by several leak roots, and so in none of the kinds. */
-	uint64_t shared_allocations, shared_bytes;
+	struct leak_side certain, likely; /* leaks NULL: not looked for */
+	struct leaks *likely_leaks;	  /* owned */
+	struct bitmap likely_lost;
 };
 
 void leak_kinds_deinit(struct leak_kinds *kinds);
@@ -42,5 +70,21 @@ DEFINE_DEINIT(leak_kinds_deinit, struct leak_kinds)
  */
 struct error *leak_kinds_find(struct analysis *analysis, bool likely,
 			      struct leak_kinds *ret);
+
+struct leak_total {
+	uint64_t count, bytes;
+};
+
+/* What several leak roots reach, and so is in none of the kinds. */
+struct leak_total leak_kinds_shared(const struct leak_kinds *kinds);
+
+/*
+ * As much of it as is reached by roots whose kind is counted by counts(). The
+ * kinds are as they were found, in their order.
+ */
+struct error *leak_kinds_count_shared(struct analysis *analysis,
+				      const struct leak_kinds *kinds,
+				      bool (*counts)(const struct leak_kind *),
+				      struct leak_total *ret);
 
 #endif

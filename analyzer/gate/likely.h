@@ -10,7 +10,7 @@
 
 #include "analyzer/analysis.h"
 
-/* Into ret, which is initialised. Builds what it needs. */
+/* *ret becomes the set, to be released. Builds what it needs. */
 struct error *likely_leaked(struct analysis *analysis, struct bitmap *ret);
 
 #endif

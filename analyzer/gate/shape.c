@@ -1,77 +1,195 @@
 #include "analyzer/gate/shape.h"
 
 #include "analyzer/gate/label.h"
+#include "analyzer/gate/starts.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-/* The allocations near the root, breadth first, and which lead back to it. */
-struct shape {
-	const struct shape_context *context;
-	allocation_id ids[MOST_SHAPE_NODES];
-	bool in_ring[MOST_SHAPE_NODES];
-	size_t count;
+struct step {
+	uint16_t source, target; /* numbers of allocations of the shape */
 };
 
-static const size_t NOT_THERE = SIZE_MAX;
+/* What is needed while a shape is found. */
+struct search {
+	struct shape_context *context;
+	struct shape *shape;
+	uint16_t slots[SHAPE_SLOTS]; /* a hash table of numbers, plus 1 */
+	struct step steps[MOST_SHAPE_STEPS];
+	size_t step_count;
+	size_t looks; /* at references */
+};
 
-static size_t find(const struct shape *shape, allocation_id id)
+struct error *shape_context_init(struct shape_context *context,
+				 struct analysis *analysis,
+				 const struct patterns *patterns,
+				 const struct bitmap *leaked)
 {
-	for (size_t i = 0; i < shape->count; i++)
-		if (shape->ids[i] == id)
-			return i;
-	return NOT_THERE;
+	*context = (struct shape_context){
+		.analysis = analysis,
+		.patterns = patterns,
+		.leaked = leaked,
+		.hashes.account = analysis_account(analysis),
+	};
+	return memory_resize(&context->hashes,
+			     leaked->count * sizeof(uint64_t));
 }
 
-static struct edges edges_of(const struct shape *shape, size_t number)
+void shape_context_deinit(struct shape_context *context)
 {
-	return graph_outgoing(analysis_graph(shape->context->analysis),
-			      shape->ids[number]);
+	memory_release(&context->hashes);
 }
 
-static void add_targets(struct shape *shape, size_t number)
-{
-	struct edges edges = edges_of(shape, number);
+/* What is kept of an allocation's label: the low bits of its hash tell. */
+enum { LOOKED_AT = 1, IS_PATTERN = 2, IS_UNRECOGNIZED = 4, MARKS = 7 };
 
-	for (size_t i = 0; i < edges.count; i++) {
+static uint64_t label_word(struct shape_context *context, allocation_id id)
+{
+	uint64_t *hash = (uint64_t *)context->hashes.bytes + id;
+	struct label label;
+
+	if (*hash)
+		return *hash;
+	label = label_of(context->analysis, context->patterns, id);
+	*hash = (label_hash(label) & ~(uint64_t)MARKS) | LOOKED_AT;
+	if (label.is_pattern)
+		*hash |= IS_PATTERN;
+	else if (strcmp(label.text, UNRECOGNIZED) == 0)
+		*hash |= IS_UNRECOGNIZED;
+	return *hash;
+}
+
+/* Buffers of a pattern are of any size. */
+static uint64_t sized_hash(struct shape_context *context, allocation_id id)
+{
+	uint64_t word = label_word(context, id);
+
+	if (word & IS_PATTERN)
+		return word;
+	return hash_add(word,
+			allocation_size(analysis_index(context->analysis), id));
+}
+
+/* The place of id in the table, or where it belongs. */
+static uint16_t *find_slot(struct search *search, allocation_id id)
+{
+	size_t slot = hash_add(0, id) % SHAPE_SLOTS;
+
+	while (search->slots[slot] &&
+	       search->shape->ids[search->slots[slot] - 1] != id)
+		slot = (slot + 1) % SHAPE_SLOTS;
+	return &search->slots[slot];
+}
+
+static void add_target(struct search *search, size_t source, allocation_id id)
+{
+	struct shape *shape = search->shape;
+	uint16_t *slot = find_slot(search, id);
+
+	if (!*slot) {
 		if (shape->count == MOST_SHAPE_NODES)
 			return;
-		if (bitmap_get(shape->context->leaked, edges.targets[i]) &&
-		    find(shape, edges.targets[i]) == NOT_THERE)
-			shape->ids[shape->count++] = edges.targets[i];
+		shape->ids[shape->count++] = id;
+		*slot = (uint16_t)shape->count;
 	}
+	search->steps[search->step_count++] = (struct step){
+		(uint16_t)source,
+		(uint16_t)(*slot - 1),
+	};
 }
 
-static bool leads_into_ring(const struct shape *shape, size_t number)
+static void add_list(struct search *search, size_t source,
+		     const allocation_id *targets, size_t count)
 {
-	struct edges edges = edges_of(shape, number);
-
-	for (size_t i = 0; i < edges.count; i++) {
-		size_t target = find(shape, edges.targets[i]);
-
-		if (target != NOT_THERE && shape->in_ring[target])
-			return true;
+	for (size_t i = 0; i < count && search->looks < MOST_SHAPE_STEPS; i++) {
+		search->looks++;
+		if (bitmap_get(search->context->leaked, targets[i]))
+			add_target(search, source, targets[i]);
 	}
-	return false;
 }
 
 /*
- * Nothing outside of the root's component leads to it. So what leads to the
- * root is in its component.
+ * What is not recognized may be a buffer that was written to in part, and of
+ * old contents else: only a root is trusted that far, and only where it refers
+ * to the start of others. But in a ring words are hardly stale, and it may well
+ * be one by means of links within its members.
  */
-static void find_ring(struct shape *shape)
+static void add_targets(struct search *search, size_t source, bool is_ring)
 {
-	bool found = true;
+	struct shape_context *context = search->context;
+	allocation_id id = search->shape->ids[source];
+	allocation_id starts[MOST_START_WORDS];
+	struct edges edges;
 
-	shape->in_ring[0] = true;
-	while (found) {
-		found = false;
-		for (size_t i = shape->count; i-- > 1;) {
-			if (shape->in_ring[i] || !leads_into_ring(shape, i))
+	if (is_ring || !(label_word(context, id) & IS_UNRECOGNIZED)) {
+		edges = graph_outgoing(analysis_graph(context->analysis), id);
+		add_list(search, source, edges.targets, edges.count);
+	} else if (source == 0) {
+		add_list(search, source, starts,
+			 starts_find(context->analysis, id, starts));
+	}
+}
+
+/* Put the sources of the steps behind each other, by target. */
+static void turn_steps(const struct search *search, uint16_t *sources,
+		       size_t starts[static MOST_SHAPE_NODES + 1])
+{
+	size_t places[MOST_SHAPE_NODES];
+
+	memset(starts, 0, (MOST_SHAPE_NODES + 1) * sizeof(*starts));
+	for (size_t i = 0; i < search->step_count; i++)
+		starts[search->steps[i].target + 1]++;
+	for (size_t i = 0; i < MOST_SHAPE_NODES; i++) {
+		starts[i + 1] += starts[i];
+		places[i] = starts[i];
+	}
+	for (size_t i = 0; i < search->step_count; i++)
+		sources[places[search->steps[i].target]++] =
+			search->steps[i].source;
+}
+
+/* What leads to the root, for nothing outside of its ring does. */
+static size_t find_ring(struct search *search)
+{
+	struct shape *shape = search->shape;
+	uint16_t sources[MOST_SHAPE_STEPS], stack[MOST_SHAPE_NODES];
+	size_t starts[MOST_SHAPE_NODES + 1], depth = 1, found = 1;
+
+	turn_steps(search, sources, starts);
+	stack[0] = 0;
+	while (depth > 0) {
+		uint16_t target = stack[--depth];
+
+		for (size_t i = starts[target]; i < starts[target + 1]; i++) {
+			if (shape->in_ring[sources[i]])
 				continue;
-			shape->in_ring[i] = true;
-			found = true;
+			shape->in_ring[sources[i]] = true;
+			stack[depth++] = sources[i];
+			found++;
 		}
 	}
+	return found;
+}
+
+/*
+ * The first of the ring: a class rather than a pattern, and that rather than
+ * what is not recognized; the larger; and then either, but always the same.
+ */
+static bool gives_name_before(struct shape_context *context, allocation_id one,
+			      allocation_id other)
+{
+	const struct allocation_index *index =
+		analysis_index(context->analysis);
+	uint64_t word = label_word(context, one);
+	uint64_t other_word = label_word(context, other);
+	uint64_t size = allocation_size(index, one);
+	uint64_t other_size = allocation_size(index, other);
+
+	if ((word & MARKS) != (other_word & MARKS))
+		return (word & MARKS) < (other_word & MARKS);
+	if (size != other_size)
+		return size > other_size;
+	return word < other_word;
 }
 
 static int compare(const void *a, const void *b)
@@ -81,46 +199,88 @@ static int compare(const void *a, const void *b)
 	return (*left > *right) - (*left < *right);
 }
 
-/* Each of the hashes once, whatever their order. */
-static uint64_t add_set(uint64_t hash, uint64_t *hashes, size_t count)
+/* Each of the hashes once, whatever their order. Returns how many there are. */
+static size_t make_set(uint64_t *hashes, size_t count)
 {
+	size_t kept = 0;
+
 	qsort(hashes, count, sizeof(*hashes), compare);
 	for (size_t i = 0; i < count; i++)
-		if (i == 0 || hashes[i] != hashes[i - 1])
-			hash = hash_add(hash, hashes[i]);
-	return hash_add(hash, 0);
+		if (kept == 0 || hashes[i] != hashes[kept - 1])
+			hashes[kept++] = hashes[i];
+	return kept;
 }
 
-static uint64_t hash_shape(const struct shape *shape)
+static uint64_t add_set(uint64_t hash, const uint64_t *hashes, size_t count)
 {
-	const struct shape_context *context = shape->context;
-	const struct allocation_index *index =
-		analysis_index(context->analysis);
-	uint64_t hashes[2][MOST_SHAPE_NODES];
-	size_t counts[2] = { 0 };
+	for (size_t i = 0; i < count; i++)
+		hash = hash_add(hash, hashes[i]);
+	return hash_add(hash, count);
+}
+
+static size_t hash_ring(const struct search *search, uint64_t *ret)
+{
+	struct shape *shape = search->shape;
+	size_t count = 0;
+
+	shape->name_giver = shape->ids[0];
+	for (size_t i = 0; i < shape->count; i++) {
+		if (!shape->in_ring[i])
+			continue;
+		ret[count++] = sized_hash(search->context, shape->ids[i]);
+		if (gives_name_before(search->context, shape->ids[i],
+				      shape->name_giver))
+			shape->name_giver = shape->ids[i];
+	}
+	return make_set(ret, count);
+}
+
+/*
+ * What is like a member of the ring does not count, so that a list is the same
+ * whether it has one node or many; nor does what may be a buffer, which is
+ * there or not as the data wants it.
+ */
+static size_t hash_rest(const struct search *search, const uint64_t *ring,
+			size_t ring_count, uint64_t *ret)
+{
+	const struct shape *shape = search->shape;
+	size_t count = 0;
 
 	for (size_t i = 0; i < shape->count; i++) {
-		allocation_id id = shape->ids[i];
-		struct label label =
-			label_of(context->analysis, context->patterns, id);
-		bool in_ring = shape->in_ring[i];
+		uint64_t hash = sized_hash(search->context, shape->ids[i]);
 
-		hashes[in_ring][counts[in_ring]++] =
-			label_hash(label, allocation_size(index, id));
+		if (shape->in_ring[i] ||
+		    label_word(search->context, shape->ids[i]) &
+			    IS_UNRECOGNIZED ||
+		    bsearch(&hash, ring, ring_count, sizeof(*ring), compare))
+			continue;
+		ret[count++] = hash;
 	}
-	return add_set(add_set(0, hashes[true], counts[true]), hashes[false],
-		       counts[false]);
+	return make_set(ret, count);
 }
 
-uint64_t shape_fingerprint(const struct shape_context *context,
-			   allocation_id root)
+static uint64_t find_fingerprint(const struct search *search)
 {
-	struct shape shape = { .context = context,
-			       .ids = { root },
-			       .count = 1 };
+	uint64_t ring[MOST_SHAPE_NODES], rest[MOST_SHAPE_NODES];
+	size_t ring_count = hash_ring(search, ring);
+	size_t rest_count = hash_rest(search, ring, ring_count, rest);
 
-	for (size_t i = 0; i < shape.count; i++)
-		add_targets(&shape, i);
-	find_ring(&shape);
-	return hash_shape(&shape);
+	return add_set(add_set(0, ring, ring_count), rest, rest_count);
+}
+
+void shape_find(struct shape_context *context, const struct leak_root *root,
+		struct shape *ret)
+{
+	struct search search = { .context = context, .shape = ret };
+
+	*ret = (struct shape){ .ids = { root->id }, .count = 1 };
+	*find_slot(&search, root->id) = 1;
+	for (size_t i = 0; i < ret->count; i++)
+		add_targets(&search, i, root->members > 1);
+	ret->in_ring[0] = true;
+	/* Of a ring that is larger than what is looked at, all is taken for a
+	 * member: where it was entered is chance. */
+	if (root->members > 1 && find_ring(&search) < root->members)
+		memset(ret->in_ring, true, ret->count);
+	ret->fingerprint = find_fingerprint(&search);
 }

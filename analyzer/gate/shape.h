@@ -7,20 +7,41 @@
 #include "analyzer/analysis.h"
 
 /*
- * Of what a root leads to, only so many allocations are looked at: a structure
- * of a million has no more kinds near its root than one of hundreds.
+ * Of what a root leads to, only so many allocations are looked at, and so many
+ * references: a structure of a million has no more kinds near its root than
+ * one of hundreds, and many roots may lead to the same one.
  */
-enum { MOST_SHAPE_NODES = 256 };
+enum { MOST_SHAPE_NODES = 256, MOST_SHAPE_STEPS = 4096, SHAPE_SLOTS = 512 };
 
-/* What leaks are looked for in; all borrowed. */
+/* What leaks are looked for in; borrowed but for the hashes. */
 struct shape_context {
 	struct analysis *analysis;
 	const struct patterns *patterns;
 	const struct bitmap *leaked;
+	struct memory hashes; /* uint64_t by allocation, 0: not looked at */
 };
 
-/* Members of the root's component tell it from what hangs on it. */
-uint64_t shape_fingerprint(const struct shape_context *context,
-			   allocation_id root);
+struct error *shape_context_init(struct shape_context *context,
+				 struct analysis *analysis,
+				 const struct patterns *patterns,
+				 const struct bitmap *leaked);
+void shape_context_deinit(struct shape_context *context);
+DEFINE_DEINIT(shape_context_deinit, struct shape_context)
+
+/* The allocations near a root, breadth first, and which lead back to it. */
+struct shape {
+	allocation_id ids[MOST_SHAPE_NODES];
+	bool in_ring[MOST_SHAPE_NODES]; /* the root itself is */
+	size_t count;
+	/*
+	 * The member of the ring that the leak is named by: that is the same
+	 * one wherever it lies, unlike that of the lowest address.
+	 */
+	allocation_id name_giver;
+	uint64_t fingerprint;
+};
+
+void shape_find(struct shape_context *context, const struct leak_root *root,
+		struct shape *ret);
 
 #endif

@@ -462,6 +462,14 @@ static bool visit_bytes(const struct roots *roots, const uint8_t *bytes,
 	return true;
 }
 
+/* Such a system call never returns: the thread has no use for registers. */
+static bool is_ending(const struct image_thread *state)
+{
+	unsigned long long call = state->registers.orig_rax;
+
+	return call == SYS_exit_group || call == SYS_exit;
+}
+
 /* Visits the registers of a thread, the vector ones at every byte. */
 static bool visit_registers(const struct roots *roots, uint32_t number,
 			    bool (*visit)(void *data,
@@ -475,6 +483,8 @@ static bool visit_registers(const struct roots *roots, uint32_t number,
 	uint8_t vector[64];
 	size_t size;
 
+	if (is_ending(state))
+		return true;
 	memcpy(words, &state->registers, sizeof(words));
 	for (size_t i = 0; i < REGISTERS; i++) {
 		anchor.register_name = register_names[i];

@@ -104,11 +104,12 @@ struct saved_registers {
 	uint64_t rbx, rbp, rsp, r12, r13, r14, r15, rip;
 };
 
-/* The calls of what saved these registers. Freed by backtrace_deinit(). */
-struct backtrace debug_backtrace_of(struct debug *debug,
-				    const struct saved_registers *saved);
-void backtrace_deinit(struct backtrace *backtrace);
-DEFINE_DEINIT(backtrace_deinit, struct backtrace)
+/*
+ * The calls of what saved these registers; NULL if memory is short. They are
+ * kept until those of other ones are asked for.
+ */
+const struct backtrace *debug_backtrace_of(struct debug *debug,
+					   const struct saved_registers *saved);
 
 /*
  * Where on the thread's stack the address is, as "variable session.user of
@@ -116,6 +117,14 @@ DEFINE_DEINIT(backtrace_deinit, struct backtrace)
  */
 const char *debug_stack_place(struct debug *debug, uint32_t thread,
 			      uint64_t address);
+
+/*
+ * The same on the stack of what saved these registers, which is called whose:
+ * "variable session.user of serve(), frame 3 of WHOSE".
+ */
+const char *debug_saved_place(struct debug *debug,
+			      const struct saved_registers *saved,
+			      const char *whose, uint64_t address);
 
 /*
  * The thread-local variable at address, as "errno_buffer of thread 4711

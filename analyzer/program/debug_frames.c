@@ -24,7 +24,10 @@ struct unwinder {
 	bool attached;
 	struct trace *traces; /* of each thread */
 	size_t count;
-	const struct saved_registers *saved; /* of what is asked for; or NULL */
+	/* Of what is asked for, or NULL; what was last, and its calls. */
+	const struct saved_registers *saved;
+	struct saved_registers saved_last;
+	struct trace saved_trace;
 };
 
 void unwinder_destroy(struct unwinder *unwinder)
@@ -35,6 +38,8 @@ void unwinder_destroy(struct unwinder *unwinder)
 		free(unwinder->traces[i].trace.frames);
 		free(unwinder->traces[i].states);
 	}
+	free(unwinder->saved_trace.trace.frames);
+	free(unwinder->saved_trace.states);
 	free(unwinder->traces);
 	elf_end(unwinder->elf);
 	free(unwinder);
@@ -354,27 +359,51 @@ const struct backtrace *debug_backtrace(struct debug *debug, uint32_t thread)
 	return trace ? &trace->trace : NULL;
 }
 
-struct backtrace debug_backtrace_of(struct debug *debug,
-				    const struct saved_registers *saved)
+static void trace_deinit(struct trace *trace)
 {
-	struct trace trace = { .done = true };
-	struct walk walk = { .debug = debug, .trace = &trace };
-
-	if (!open_unwinder(debug))
-		return trace.trace;
-	debug->unwinder->saved = saved;
-	if (debug->unwinder->attached)
-		dwfl_getthread_frames(debug->dwfl, SAVED_THREAD, take_frame,
-				      &walk);
-	debug->unwinder->saved = NULL;
-	free(trace.states);
-	return trace.trace;
+	free(trace->trace.frames);
+	free(trace->states);
+	*trace = (struct trace){ .done = false };
 }
 
-void backtrace_deinit(struct backtrace *backtrace)
+static struct trace *find_saved_trace(struct debug *debug,
+				      const struct saved_registers *saved)
 {
-	free(backtrace->frames);
-	*backtrace = (struct backtrace){ 0 };
+	struct walk walk = { .debug = debug };
+	struct unwinder *unwinder;
+
+	if (!open_unwinder(debug))
+		return NULL;
+	unwinder = debug->unwinder;
+	walk.trace = &unwinder->saved_trace;
+	if (walk.trace->done &&
+	    memcmp(&unwinder->saved_last, saved, sizeof(*saved)) == 0)
+		return walk.trace;
+	trace_deinit(walk.trace);
+	walk.trace->done = true;
+	unwinder->saved_last = *saved;
+	unwinder->saved = saved;
+	if (unwinder->attached)
+		dwfl_getthread_frames(debug->dwfl, SAVED_THREAD, take_frame,
+				      &walk);
+	unwinder->saved = NULL;
+	return walk.trace;
+}
+
+const struct backtrace *debug_backtrace_of(struct debug *debug,
+					   const struct saved_registers *saved)
+{
+	struct trace *trace = find_saved_trace(debug, saved);
+
+	return trace ? &trace->trace : NULL;
+}
+
+const struct frame_state *debug_saved_frame_states(
+	struct debug *debug, const struct saved_registers *saved)
+{
+	struct trace *trace = find_saved_trace(debug, saved);
+
+	return trace ? trace->states : NULL;
 }
 
 const struct frame_state *debug_frame_states(struct debug *debug,

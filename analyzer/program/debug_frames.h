@@ -24,4 +24,8 @@ void unwinder_destroy(struct unwinder *unwinder);
 const struct frame_state *debug_frame_states(struct debug *debug,
 					     uint32_t thread);
 
+/* The same of the calls that debug_backtrace_of() gives. */
+const struct frame_state *debug_saved_frame_states(
+	struct debug *debug, const struct saved_registers *saved);
+
 #endif

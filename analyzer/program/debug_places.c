@@ -75,11 +75,12 @@ static bool find_frame(const struct backtrace *calls, uint64_t address,
 	return false;
 }
 
-const char *debug_stack_place(struct debug *debug, uint32_t thread,
-			      uint64_t address)
+/* Whose the calls are: "thread 4711". */
+static const char *print_place(struct debug *debug,
+			       const struct backtrace *calls,
+			       const struct frame_state *states,
+			       const char *whose, uint64_t address)
 {
-	const struct backtrace *calls = debug_backtrace(debug, thread);
-	const struct frame_state *states = debug_frame_states(debug, thread);
 	const char *function;
 	struct local local;
 	size_t number, outer;
@@ -100,11 +101,28 @@ const char *debug_stack_place(struct debug *debug, uint32_t thread,
 	if (!function)
 		function = "unknown code";
 	if (!named)
-		return name_pool_print(&debug->names,
-				       "in %s, frame %zu of thread %" PRIu32,
-				       function, number, id_of(debug, thread));
-	return name_pool_print(
-		&debug->names, "%s %s of %s, frame %zu of thread %" PRIu32,
-		local.parameter ? "parameter" : "variable", local.path,
-		function, number, id_of(debug, thread));
+		return name_pool_print(&debug->names, "in %s, frame %zu of %s",
+				       function, number, whose);
+	return name_pool_print(&debug->names, "%s %s of %s, frame %zu of %s",
+			       local.parameter ? "parameter" : "variable",
+			       local.path, function, number, whose);
+}
+
+const char *debug_stack_place(struct debug *debug, uint32_t thread,
+			      uint64_t address)
+{
+	char whose[32];
+
+	snprintf(whose, sizeof(whose), "thread %" PRIu32, id_of(debug, thread));
+	return print_place(debug, debug_backtrace(debug, thread),
+			   debug_frame_states(debug, thread), whose, address);
+}
+
+const char *debug_saved_place(struct debug *debug,
+			      const struct saved_registers *saved,
+			      const char *whose, uint64_t address)
+{
+	return print_place(debug, debug_backtrace_of(debug, saved),
+			   debug_saved_frame_states(debug, saved), whose,
+			   address);
 }

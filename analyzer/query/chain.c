@@ -1,5 +1,7 @@
 #include "analyzer/query/chain.h"
 
+#include "analyzer/query/word_scan.h"
+
 #include <inttypes.h>
 
 /* Where a step of a chain led. */
@@ -12,19 +14,6 @@ typedef struct step (*step_function)(struct analysis *analysis,
 				     const struct set_arguments *arguments,
 				     allocation_id from);
 
-/* The word at the offset, which is within the allocation. */
-static bool read_word(struct analysis *analysis, allocation_id id,
-		      uint64_t offset, uint64_t *ret)
-{
-	const struct allocation_index *index = analysis_index(analysis);
-	uint64_t size = allocation_size(index, id);
-
-	if (size < sizeof(*ret) || offset > size - sizeof(*ret))
-		return false;
-	return image_read_u64(analysis_image(analysis),
-			      allocation_start(index, id) + offset, ret);
-}
-
 static struct step step_on(struct analysis *analysis,
 			   const struct set_arguments *arguments,
 			   allocation_id from)
@@ -33,7 +22,7 @@ static struct step step_on(struct analysis *analysis,
 	struct step step = { .next = NO_ALLOCATION };
 	uint64_t word;
 
-	if (read_word(analysis, from, arguments->values[1], &word))
+	if (word_of_allocation(analysis, from, arguments->values[1], &word))
 		step.next = allocation_find(index, word);
 	if (step.next != NO_ALLOCATION &&
 	    !bitmap_get(allocation_used(index), step.next))
@@ -52,12 +41,12 @@ static struct step step_back(struct analysis *analysis,
 	uint64_t word;
 
 	/* References of an allocation to itself are no edges. */
-	if (read_word(analysis, from, arguments->values[1], &word) &&
+	if (word_of_allocation(analysis, from, arguments->values[1], &word) &&
 	    word == wanted)
 		step.next = from;
 	for (size_t i = 0; i < edges.count; i++) {
-		if (!read_word(analysis, edges.targets[i], arguments->values[1],
-			       &word) ||
+		if (!word_of_allocation(analysis, edges.targets[i],
+					arguments->values[1], &word) ||
 		    word != wanted)
 			continue;
 		if (step.next != NO_ALLOCATION)

@@ -525,6 +525,17 @@ static struct error *has_class(struct engine *engine, const char *name,
 	return NULL;
 }
 
+static struct error *note_words(struct engine *engine, enum comment_kind kind,
+				const char *words)
+{
+	return members_comment(&engine->members, (struct member_comment){
+							 .state = words,
+							 .kind = kind,
+							 .from = NO_ALLOCATION,
+							 .to = NO_ALLOCATION,
+						 });
+}
+
 static bool has_rules(const struct extension_rules *rules, uint16_t state)
 {
 	for (size_t i = 0; i < rules->count; i++)
@@ -545,12 +556,24 @@ static struct error *note_states(struct engine *engine)
 		if (has_rules(engine->rules, (uint16_t)(i + 1)))
 			error = has_class(engine, name, &is_class);
 		if (!error && is_class)
-			error = members_comment(
-				&engine->members,
-				(struct member_comment){ .state = name,
-							 .kind = COMMENT_STATE,
-							 .from = NO_ALLOCATION,
-							 .to = NO_ALLOCATION });
+			error = note_words(engine, COMMENT_STATE, name);
+	}
+	return error;
+}
+
+static struct error *note_idle_rules(struct engine *engine)
+{
+	struct error *error = NULL;
+
+	for (size_t i = 0; !error && i < engine->rules->count; i++) {
+		const struct extension_rule *rule = &engine->rules->list[i];
+
+		if (rule->idle != RULE_APPLIES)
+			error = note_words(engine,
+					   rule->idle == RULE_REPEATED
+						   ? COMMENT_REPEATED
+						   : COMMENT_UNREACHED,
+					   rule->word);
 	}
 	return error;
 }
@@ -575,6 +598,8 @@ struct error *extension_apply(const struct extension *extension,
 		return error;
 	settle_members(&engine, members);
 	error = note_states(&engine);
+	if (!error)
+		error = note_idle_rules(&engine);
 	if (!error)
 		error = members_add_comments(&engine.members, members);
 	if (error)

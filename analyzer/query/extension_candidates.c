@@ -42,20 +42,6 @@ struct search {
 	size_t *count;
 };
 
-/* The word at that offset of an allocation, if it is within it. */
-static bool read_word(const struct search *search, allocation_id id,
-		      uint64_t offset, uint64_t *ret)
-{
-	const struct analysis *analysis = search->source->analysis;
-	const struct allocation_index *index = analysis_index(analysis);
-	uint64_t size = allocation_size(index, id);
-
-	if (size < sizeof(*ret) || offset > size - sizeof(*ret))
-		return false;
-	return image_read_u64(analysis_image(analysis),
-			      allocation_start(index, id) + offset, ret);
-}
-
 static bool is_wanted(const struct search *search, allocation_id id)
 {
 	const struct candidate_source *source = search->source;
@@ -189,8 +175,9 @@ static struct error *find_targets(const struct search *search)
 	if (edges.count == 0)
 		return NULL;
 	if (rule->has_member_offset)
-		return read_word(search, search->from, rule->member_offset,
-				 &word)
+		return word_of_allocation(search->source->analysis,
+					  search->from, rule->member_offset,
+					  &word)
 			       ? follow_word(search, edges, rule->member_offset,
 					     word)
 			       : NULL;
@@ -209,7 +196,8 @@ static bool is_referrer(const struct search *search, allocation_id id)
 	uint64_t word;
 
 	if (rule->has_extension_offset)
-		return read_word(search, id, rule->extension_offset, &word) &&
+		return word_of_allocation(search->source->analysis, id,
+					  rule->extension_offset, &word) &&
 		       refers(search, id, rule->extension_offset, word,
 			      search->from, rule->has_member_offset,
 			      rule->member_offset);

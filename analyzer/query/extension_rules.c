@@ -228,17 +228,12 @@ static bool is_same(const struct extension_rule *a,
 	       a->extension_offset == b->extension_offset;
 }
 
-static struct error *check_repeated(const struct extension_rules *rules,
-				    size_t number)
+static bool is_repeated(const struct extension_rules *rules, size_t number)
 {
 	for (size_t i = 0; i < number; i++)
 		if (is_same(&rules->list[i], &rules->list[number]))
-			return in_rule(rules->list[number].word,
-				       error_create(ERROR_USAGE,
-						    "it can never apply: '%s' "
-						    "in front of it takes all",
-						    rules->list[i].word));
-	return NULL;
+			return true;
+	return false;
 }
 
 /* Go on until no state more is found that something leads to. */
@@ -259,7 +254,7 @@ static void find_reached(const struct extension_rules *rules, bool *reached)
 	}
 }
 
-static struct error *check_reached(const struct extension_rules *rules)
+static struct error *find_idle(struct extension_rules *rules)
 {
 	_cleanup_(free) bool *reached =
 		calloc(rules->state_count + 1, sizeof(*reached));
@@ -268,15 +263,12 @@ static struct error *check_reached(const struct extension_rules *rules)
 		return &error_no_memory;
 	find_reached(rules, reached);
 	for (size_t i = 0; i < rules->count; i++) {
-		const struct extension_rule *rule = &rules->list[i];
+		struct extension_rule *rule = &rules->list[i];
 
 		if (!reached[rule->state])
-			return in_rule(rule->word,
-				       error_create(ERROR_USAGE,
-						    "it can never apply: "
-						    "nothing gets into state "
-						    "'%s'",
-						    rule->member_word));
+			rule->idle = RULE_UNREACHED;
+		else if (is_repeated(rules, i))
+			rule->idle = RULE_REPEATED;
 	}
 	return NULL;
 }
@@ -303,7 +295,5 @@ struct error *extension_rules_check(struct extension_rules *rules)
 		error = place_rule(rules, &rules->list[i]);
 	if (!error)
 		error = check_base(rules);
-	for (size_t i = 0; !error && i < rules->count; i++)
-		error = check_repeated(rules, i);
-	return error ? error : check_reached(rules);
+	return error ? error : find_idle(rules);
 }

@@ -19,6 +19,13 @@
 
 enum arrow { ARROW_TO, ARROW_TO_LEAKED, ARROW_FROM };
 
+/* Why a rule brings nothing in, if that can be told by the rules alone. */
+enum rule_idle {
+	RULE_APPLIES,
+	RULE_REPEATED,	/* one in front of it takes all that it would */
+	RULE_UNREACHED, /* no rule leads to its state */
+};
+
 /* A state is a number; the base state has no name. */
 enum { BASE_STATE = 0, MOST_RULES = 1 << 15 };
 
@@ -34,6 +41,7 @@ struct extension_rule {
 	/* Once all rules are known. */
 	struct kind member, extension;
 	uint16_t state, next_state;
+	enum rule_idle idle;
 };
 
 struct extension_rules {
@@ -51,8 +59,8 @@ struct error *extension_rules_take(struct extension_rules *rules,
 				   const char *word);
 
 /*
- * Find the states, once all rules were taken. A rule that could never apply is
- * an error.
+ * Find the states, once all rules were taken. Rules that bring nothing in are
+ * no error, as scripts have them: they are marked, to be told of.
  */
 struct error *extension_rules_check(struct extension_rules *rules);
 

@@ -18,11 +18,13 @@ enum comment_kind {
 	COMMENT_CYCLE,	      /* the chain comes back to to, and ends */
 	COMMENT_BRANCHES,     /* several lead to to: the chain ends */
 	COMMENT_STATE,	      /* state names a class, too: it is the state */
+	COMMENT_REPEATED,     /* the rule, in state, adds nothing to another */
+	COMMENT_UNREACHED,    /* the rule, in state, is of a state never met */
 };
 
 struct member_comment {
 	size_t position;
-	const char *state; /* in which to is extended; borrowed; or NULL */
+	const char *state; /* in which to is extended, or a rule; borrowed */
 	enum comment_kind kind;
 	allocation_id from, to; /* NO_ALLOCATION where there is none */
 	bool was_visited;	/* to: it is not extended once more */
@@ -33,7 +35,9 @@ static inline bool comment_is_warning(const struct member_comment *comment)
 {
 	return comment->kind == COMMENT_CYCLE ||
 	       comment->kind == COMMENT_BRANCHES ||
-	       comment->kind == COMMENT_STATE;
+	       comment->kind == COMMENT_STATE ||
+	       comment->kind == COMMENT_REPEATED ||
+	       comment->kind == COMMENT_UNREACHED;
 }
 
 struct members {

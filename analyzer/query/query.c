@@ -37,6 +37,10 @@ static void take_set(struct set_query *query, struct query_term *term,
 
 static struct error *take_kind(struct query_term *term, const char *word)
 {
+	if (!*word)
+		return error_create(ERROR_USAGE,
+				    "a signature is an empty word; leave it "
+				    "out to take all");
 	if (term->set->ranges && query_is_operator(word))
 		return error_create(ERROR_USAGE,
 				    "'%s' is no set of allocations: it cannot "
@@ -106,6 +110,29 @@ static struct error *one_word_too_many(const struct query_term *term,
 			    escaped);
 }
 
+/* Whether the number-th argument of the set is an offset, by its name. */
+static bool is_offset(const struct set *set, size_t number)
+{
+	const char *name = set->arguments;
+	size_t length;
+
+	while (number-- > 0)
+		name = strchr(name, ' ') + 1;
+	length = strcspn(name, " ");
+	return length >= strlen("OFFSET") &&
+	       strncmp(name + length - strlen("OFFSET"), "OFFSET",
+		       strlen("OFFSET")) == 0;
+}
+
+static struct error *take_argument(struct query_term *term, const char *word)
+{
+	size_t number = term->argument_count++;
+
+	if (!is_address(word) && is_offset(term->set, number))
+		return error_not(word, "an offset in hexadecimal");
+	return parse_address(word, &term->arguments.values[number]);
+}
+
 struct error *query_take_word(struct set_query *query, const char *word)
 {
 	const struct operator_name *operator= find_operator(word);
@@ -117,13 +144,15 @@ struct error *query_take_word(struct set_query *query, const char *word)
 	if (error)
 		return error;
 	term = &query->terms[query->term_count - 1];
+	if (!term->set && operator)
+		return error_create(ERROR_USAGE,
+				    "a set is missing in front of '%s'", word);
 	if (!term->set) {
 		take_set(query, term, word);
 		return NULL;
 	}
 	if (term->argument_count < set_argument_count(term->set))
-		return parse_address(
-			word, &term->arguments.values[term->argument_count++]);
+		return take_argument(term, word);
 	if (operator&& !term->set->ranges)
 		return add_term(query, operator->operator);
 	if (term->kind.choice == KIND_ANY)
@@ -204,9 +233,9 @@ struct error *query_take_limit(struct set_query *query, const char *word)
 
 struct error *query_take_operation(struct set_query *query, const char *word)
 {
-	if (strcmp(word, "assign") == 0)
+	if (strcasecmp(word, "assign") == 0)
 		query->operation = OPERATION_ASSIGN;
-	else if (strcmp(word, "subtract") == 0)
+	else if (strcasecmp(word, "subtract") == 0)
 		query->operation = OPERATION_SUBTRACT;
 	else
 		return error_not(word, "a set operation: assign or subtract");
@@ -230,15 +259,18 @@ struct error *query_take_sample(struct set_query *query, const char *word)
 
 static struct error *check_term(const struct query_term *term, bool is_first)
 {
+	size_t missing;
+
 	if (!term->set)
 		return error_create(ERROR_USAGE,
 				    is_first ? "a set is missing, as 'used' or "
 					       "'leaked'"
 					     : "a set is missing at the end");
-	if (term->argument_count < set_argument_count(term->set))
-		return error_create(ERROR_USAGE, "'%s' needs more words: %s %s",
-				    term->set->name, term->set->name,
-				    term->set->arguments);
+	missing = set_argument_count(term->set) - term->argument_count;
+	if (missing > 0)
+		return error_create(ERROR_USAGE, "%s missing in '%s %s'",
+				    missing == 1 ? "a word is" : "words are",
+				    term->set->name, term->set->arguments);
 	if (!is_first && term->set->ranges)
 		return error_create(ERROR_USAGE,
 				    "'%s' is no set of allocations: it cannot "
@@ -256,7 +288,7 @@ static struct error *check_references(const struct set_query *query)
 		what = "has no references to count";
 	else if (query->sample)
 		what = "has no members to take a sample of";
-	else if (query->extensions.count)
+	else if (query->extensions.count || query->comment_extensions)
 		what = "cannot be extended";
 	else if (query->skip_tainted || query->skip_unfavored)
 		what = "has no references to skip";
@@ -518,6 +550,26 @@ static int compare_sizes(const void *a, const void *b)
 	return (left->start > right->start) - (left->start < right->start);
 }
 
+static int compare_starts(const void *a, const void *b)
+{
+	const struct range *left = a, *right = b;
+
+	return (left->start > right->start) - (left->start < right->start);
+}
+
+/* Hits are of one size, and in their order already. */
+static void sort_ranges(const struct set_query *query, struct ranges *ranges)
+{
+	if (!ranges->list || !ranges->count)
+		return;
+	if (query->sort == SORT_BYTES)
+		qsort(ranges->list, ranges->count, sizeof(*ranges->list),
+		      compare_sizes);
+	else if (query->sort == SORT_ADDRESS)
+		qsort(ranges->list, ranges->count, sizeof(*ranges->list),
+		      compare_starts);
+}
+
 /* Take away the ranges of other sizes. Hits are all of one size. */
 static void narrow_ranges(const struct set_query *query, struct ranges *ranges)
 {
@@ -550,9 +602,7 @@ struct error *query_collect(struct analysis *analysis,
 		return error;
 	}
 	narrow_ranges(query, &ranges);
-	if (query->sort == SORT_BYTES && ranges.list && ranges.count)
-		qsort(ranges.list, ranges.count, sizeof(*ranges.list),
-		      compare_sizes);
+	sort_ranges(query, &ranges);
 	*ret = ranges;
 	return NULL;
 }

@@ -2,6 +2,8 @@
 
 #include "analyzer/base/list.h"
 
+#include <string.h>
+
 struct error *ranges_add(struct ranges *ranges, struct range range)
 {
 	if (!LIST_GROW(ranges->list, ranges->count))
@@ -250,6 +252,23 @@ static void count_region(const struct allocation_index *index,
 	}
 }
 
+static const char *arena_group(const char *kind)
+{
+	static const struct {
+		const char *kind, *group;
+	} groups[] = {
+		{ "main", "Main arenas" },
+		{ "thread", "Arenas of threads" },
+		{ "mmapped", "Arenas of single mappings" },
+		{ "collected", "Arenas of collectors" },
+	};
+
+	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++)
+		if (strcmp(groups[i].kind, kind) == 0)
+			return groups[i].group;
+	return kind;
+}
+
 static struct error *arenas_collect(struct analysis *analysis,
 				    const struct set_arguments *arguments,
 				    struct ranges *ret)
@@ -272,10 +291,11 @@ static struct error *arenas_collect(struct analysis *analysis,
 	for (size_t i = 0; !error && i < count; i++) {
 		struct arena arena = heaps_arena(heaps, (arena_number)i);
 
-		error = ranges_add(ret, (struct range){ .start = arena.address,
-							.size = arena.size,
-							.group = arena.kind,
-							.number = i });
+		error = ranges_add(
+			ret, (struct range){ .start = arena.address,
+					     .size = arena.size,
+					     .group = arena_group(arena.kind),
+					     .number = i });
 	}
 	return error;
 }
@@ -299,7 +319,7 @@ static void arenas_write(const struct analysis *analysis,
 	report_number(report, use->free_count);
 	report_number(report, use->free_bytes);
 	report_text(report, heaps_arena_allocator(heaps, number)->name);
-	report_text(report, range->group);
+	report_text(report, heaps_arena(heaps, number).kind);
 }
 
 static const struct column arena_columns[] = {

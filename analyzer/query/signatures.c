@@ -26,6 +26,7 @@ struct error *signatures_count(struct analysis *analysis,
 	struct error *error = analysis_need(analysis, STAGE_SIGNATURES);
 	size_t stepped = 0;
 
+	tally_table_init(ret, analysis_account(analysis));
 	if (error)
 		return error;
 	progress_begin(progress, "counting signatures", used->count);
@@ -48,6 +49,7 @@ struct error *signatures_count(struct analysis *analysis,
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 		stepped = id;
 	}
+	tally_table_sort(ret, tally_compare_counts);
 	return NULL;
 }
 
@@ -130,13 +132,10 @@ struct error *class_filter_check(struct class_filter *filter,
 		.memory = { .account = analysis_account(analysis) }
 	};
 	_cleanup_(tally_table_deinit) struct tally_table signatures = { 0 };
-	struct error *error;
+	struct error *error = signatures_count(analysis, &signatures);
 
-	tally_table_init(&signatures, analysis_account(analysis));
-	error = signatures_count(analysis, &signatures);
 	if (error)
 		return error;
-	tally_table_sort(&signatures, tally_compare_counts);
 	for (size_t i = 0; i < signatures.count; i++) {
 		uint64_t signature = signatures.slots[i].key;
 
@@ -192,13 +191,10 @@ static struct error *signatures_collect(struct analysis *analysis,
 					struct ranges *ret)
 {
 	_cleanup_(tally_table_deinit) struct tally_table signatures = { 0 };
-	struct error *error;
+	struct error *error = signatures_count(analysis, &signatures);
 
-	tally_table_init(&signatures, analysis_account(analysis));
-	error = signatures_count(analysis, &signatures);
 	if (error)
 		return error;
-	tally_table_sort(&signatures, tally_compare_counts);
 	return add_ranges(analysis_classes(analysis), &signatures, ret);
 }
 

@@ -15,8 +15,8 @@ struct error *signatures_need(struct analysis *analysis,
 			      const struct bitmap *members);
 
 /*
- * Count the used allocations and their bytes by signature into ret, which is
- * initialised.
+ * Count the used allocations and their bytes by signature into ret, the most
+ * frequent first. To be deinitialised, even after an error.
  */
 struct error *signatures_count(struct analysis *analysis,
 			       struct tally_table *ret);

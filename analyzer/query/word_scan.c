@@ -60,3 +60,15 @@ bool word_scan_next(struct word_scan *scan, uint64_t *ret_address,
 		skip_hole(scan);
 	return true;
 }
+
+bool word_of_allocation(const struct analysis *analysis, allocation_id id,
+			uint64_t offset, uint64_t *ret)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+	uint64_t size = allocation_size(index, id);
+
+	if (size < sizeof(*ret) || offset > size - sizeof(*ret))
+		return false;
+	return image_read_u64(analysis_image(analysis),
+			      allocation_start(index, id) + offset, ret);
+}

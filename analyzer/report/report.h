@@ -10,9 +10,10 @@
  * {name} is the column's value, bytes and addresses in hexadecimal without 0x;
  * {name,} is it in decimal with thousands separators. A part in [brackets] is
  * left out where a value in it is absent, so one sentence can serve rows of
- * several kinds; the parts within such a part count for themselves. "\n" ends a
- * line within the sentence; one is added at its end. Memory is several lines,
- * so it stands alone between two ends of lines.
+ * several kinds; the parts within such a part count for themselves. A bracket
+ * that is meant to be seen is written {[} or {]}. "\n" ends a line within the
+ * sentence; one is added at its end. Memory is several lines, so it stands
+ * alone between two ends of lines.
  */
 #ifndef ANALYZER_REPORT_REPORT_H
 #define ANALYZER_REPORT_REPORT_H

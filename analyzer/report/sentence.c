@@ -26,6 +26,17 @@ static size_t find_column(const struct table *table, const char *name,
 	return 0;
 }
 
+/* Compile the bracket of {[} or {]}; returns what is behind that. */
+static const char *compile_bracket(const char *text, struct sentence *sentence)
+{
+	struct part *part = add_part(sentence, PART_LITERAL);
+
+	part->text = text;
+	part->length = 1;
+	assert(text[1] == '}');
+	return text + 2;
+}
+
 /* Compile {name} or {name,}; returns what is behind it. */
 static const char *compile_value(const struct table *table, const char *text,
 				 struct sentence *sentence)
@@ -74,7 +85,9 @@ void sentence_compile(const struct table *table, struct sentence *ret)
 
 	ret->count = 0;
 	while (*text) {
-		if (*text == '{') {
+		if (*text == '{' && (text[1] == '[' || text[1] == ']')) {
+			text = compile_bracket(text + 1, ret);
+		} else if (*text == '{') {
 			text = compile_value(table, text + 1, ret);
 		} else if (*text == '[') {
 			assert(depth < DEEPEST_OPTIONAL);

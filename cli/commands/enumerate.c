@@ -5,9 +5,11 @@
 #include <inttypes.h>
 
 struct enumeration {
-	const struct analysis *analysis;
+	struct analysis *analysis;
 	struct report *report;
-	bool between; /* two parts of the table */
+	bool comments;	     /* are asked for */
+	bool between;	     /* two parts of the table */
+	struct error *error; /* owned */
 };
 
 static const struct column columns[] = { { "address", VALUE_ADDRESS } };
@@ -31,22 +33,35 @@ static void write_comment(void *data, const struct member_comment *comment)
 {
 	struct enumeration *enumeration = data;
 
+	if (!enumeration->comments) {
+		if (!enumeration->error)
+			enumeration->error =
+				comment_note(enumeration->analysis, comment);
+		return;
+	}
 	if (!enumeration->between)
 		report_end_table(enumeration->report);
 	enumeration->between = true;
 	comment_row(enumeration->report, enumeration->analysis, comment);
 }
 
-/* Nothing but addresses, unless comments are asked for. */
+/*
+ * Nothing but addresses, unless comments are asked for. What must be known all
+ * the same is a note.
+ */
 static struct error *enumerate_allocations(struct analysis *analysis,
 					   const struct set_query *query,
 					   struct report *report)
 {
 	_cleanup_(members_deinit) struct members members = { 0 };
-	struct enumeration enumeration = { analysis, report };
+	struct enumeration enumeration = {
+		.analysis = analysis,
+		.report = report,
+		.comments = query->comment_extensions,
+	};
 	const struct member_visitor visitor = {
 		.member = write_address,
-		.comment = query->comment_extensions ? write_comment : NULL,
+		.comment = write_comment,
 		.data = &enumeration,
 	};
 	struct error *error = query_select(analysis, query, &members);
@@ -57,6 +72,9 @@ static struct error *enumerate_allocations(struct analysis *analysis,
 	error = query_visit(analysis, query, &members, &visitor);
 	if (!enumeration.between)
 		report_end_table(report);
+	if (!error)
+		return enumeration.error;
+	error_destroy(enumeration.error);
 	return error;
 }
 

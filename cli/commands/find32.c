@@ -22,6 +22,8 @@ static struct error *take_word(struct find32_arguments *arguments,
 				    "'%s' is one word too many: find32 looks "
 				    "for one at a time",
 				    word);
+	if (!is_address(word))
+		return error_not(word, "a word in hexadecimal");
 	error = parse_address(word, &arguments->word);
 	if (error)
 		return error;

@@ -84,10 +84,30 @@ struct record {
 static void *kept[THREADS][OBJECTS];
 static struct record *records;
 static void *blocks[BLOCKS], *beside[BLOCKS];
+static void *lasting_link;
+static int finalized;
 static unsigned int own_kind;
 static GC_descr descriptor;
 static pthread_barrier_t barrier;
 static bool collects, reuses;
+
+#ifdef WITH_SBRK
+/*
+ * The collector's memory comes from sbrk(), as before 8.0: linked with
+ * --wrap=GC_unix_get_mem, this takes the place of its own function.
+ */
+void *__wrap_GC_unix_get_mem(size_t size);
+
+void *__wrap_GC_unix_get_mem(size_t size)
+{
+	uintptr_t end = (uintptr_t)sbrk(0), page = 4096;
+	uintptr_t start = (end + page - 1) & ~(page - 1);
+
+	return sbrk((intptr_t)(start - end + size)) == (void *)-1
+		       ? NULL
+		       : (void *)start;
+}
+#endif
 
 static uint32_t next_random(uint32_t *state, uint32_t bound)
 {
@@ -177,7 +197,6 @@ static void finalize(void *object, void *data)
 static __attribute__((noinline)) void make_one(struct record *record,
 					       void **holder, uint32_t *state)
 {
-	static int finalized;
 	enum kind kind = (enum kind)next_random(state, KINDS);
 	size_t size = choose_size(state);
 	void *object, *base;
@@ -256,6 +275,11 @@ static void make_blocks(void)
 		if (!blocks[i] || !beside[i])
 			abort();
 	}
+	/* The collector's tables are never empty, and so can be recognised. */
+	if (GC_general_register_disappearing_link(&lasting_link, beside[0]))
+		abort();
+	GC_register_finalizer_no_order(beside[1], finalize, &finalized, NULL,
+				       NULL);
 }
 
 /*

@@ -240,6 +240,14 @@ class BatchTest(FrontEndTest):
         self.assertRegex(run.errors, r"(?m)^total +\d")
         self.assertRegex(run.output, rf"\A{COUNT.pattern}\Z")
 
+    def test_addresses_alone_leave_what_must_be_known_to_notes(self):
+        run = self.run_heapcore(
+            FINE, "core.1", "enumerate", "used", "--extend", "->",
+            "--extend", "->",
+        )
+        self.assertRegex(run.output, r"\A([0-9a-f]+\n)+\Z")
+        self.assertIn("note: the rule '->' adds nothing", run.errors)
+
     def test_quiet_shows_no_notes(self):
         run = self.run_heapcore(
             FINE, "-q", "-c", "redirect on", "-c", "count used", "core.1"

@@ -20,7 +20,8 @@ In what is expected, <hex> stands for a hexadecimal number, <N> for a decimal
 one with or without separators, <text> for anything, a line of ... for any
 lines. <hex:a> and <N:a> are remembered, also for later commands, as <a>;
 <a+8> is 8 more, of a hexadecimal one. Each command is run by itself, behind
-those before it that name sets.
+those before it that name sets, and exits with 2 if it was mistaken, else with 0
+(or 3, where there are warnings).
 
 Run with names of sessions as arguments to run only these.
 """
@@ -204,7 +205,14 @@ def run(core, command, before=()):
     return output[:-1], [
         re.sub(r"^heapcore: (command:\d+: |-c:\d+: )?", "", line)
         for line in messages
-    ]
+    ], result.returncode
+
+
+def expected_statuses(messages):
+    """What the program may exit with that says so."""
+    if all(message.startswith("warning: ") for message in messages):
+        return [3] if messages else [0]
+    return [2]
 
 
 class SessionTest(unittest.TestCase):
@@ -222,7 +230,8 @@ class SessionTest(unittest.TestCase):
         known, remembered = {}, []
         for command, output, messages in steps:
             command = fill_in(command, known)
-            actual_output, actual_messages = run(core, command, remembered)
+            actual_output, actual_messages, status = run(
+                core, command, remembered)
             if is_remembered(command) and not messages:
                 remembered.append(command)
             for expected, actual in ((messages, actual_messages),
@@ -233,6 +242,8 @@ class SessionTest(unittest.TestCase):
                         + [fill_in(line, known) for line in expected]
                         + ["--- actual"] + actual
                     ))
+            self.assertIn(status, expected_statuses(actual_messages),
+                          f"{name}: > {command}")
 
 
 def add_session(name):

@@ -42,7 +42,7 @@ static void test_what_is_missing_is_said(void **state)
 		     "a set is missing, as 'used' or 'leaked'");
 	take_word(&query, "outgoing");
 	assert_error(query_check(&query), ERROR_USAGE,
-		     "'outgoing' needs more words: outgoing ADDRESS");
+		     "a word is missing in 'outgoing ADDRESS'");
 }
 
 static void test_sizes_narrow_further_each_time(void **state)

@@ -1,0 +1,254 @@
+#include "analyzer/gate/suppressions.h"
+
+#include "analyzer/base/list.h"
+#include "analyzer/base/text.h"
+#include "analyzer/gate/baseline_file.h"
+#include "analyzer/gate/label.h"
+#include "analyzer/gate/wildcard.h"
+
+#include <string.h>
+
+struct suppression_kind {
+	const char *name;
+	/* Prepare the rule; NULL: there is nothing to prepare. */
+	struct error *(*parse)(struct suppression *rule);
+	bool (*matches)(const struct suppression *rule,
+			const struct leak_kind *leak);
+};
+
+/* A decimal number. */
+static bool parse_number(const char *text, const char **ret_end, uint64_t *ret)
+{
+	uint64_t number = 0;
+
+	*ret_end = text;
+	for (; **ret_end >= '0' && **ret_end <= '9'; ++*ret_end)
+		if (__builtin_mul_overflow(number, 10, &number) ||
+		    __builtin_add_overflow(number, **ret_end - '0', &number))
+			return false;
+	*ret = number;
+	return *ret_end != text;
+}
+
+static struct error *parse_sizes(struct suppression *rule)
+{
+	const char *end;
+	bool right = parse_number(rule->pattern, &end, &rule->least);
+
+	rule->most = rule->least;
+	if (right && *end == '-')
+		right = parse_number(end + 1, &end, &rule->most);
+	if (!right || *end || rule->most < rule->least)
+		return error_not(rule->pattern,
+				 "a size, as 72, or 64-128: decimal bytes");
+	return NULL;
+}
+
+static struct error *parse_fingerprint(struct suppression *rule)
+{
+	if (strlen(rule->pattern) != 16 || !is_address(rule->pattern))
+		return error_not(rule->pattern,
+				 "a fingerprint: 16 hexadecimal digits");
+	return parse_address(rule->pattern, &rule->least);
+}
+
+static bool is_within(const char *pattern, const char *text)
+{
+	return text && wildcard_found(pattern, text);
+}
+
+static bool leak_matches(const struct suppression *rule,
+			 const struct leak_kind *leak)
+{
+	return is_within(rule->pattern, leak->name) ||
+	       is_within(rule->pattern, leak->full_name) ||
+	       is_within(rule->pattern, leak->module) ||
+	       is_within(rule->pattern, leak->holder) ||
+	       is_within(rule->pattern, leak->holder_module);
+}
+
+static bool is_named(const char *pattern, const char *name)
+{
+	return name && wildcard_matches(pattern, name);
+}
+
+static bool class_matches(const struct suppression *rule,
+			  const struct leak_kind *leak)
+{
+	if (leak->name[0] == '%' || strcmp(leak->name, UNRECOGNIZED) == 0)
+		return false;
+	return is_named(rule->pattern, leak->name) ||
+	       is_named(rule->pattern, leak->full_name);
+}
+
+static bool pattern_matches(const struct suppression *rule,
+			    const struct leak_kind *leak)
+{
+	const char *pattern = rule->pattern + (rule->pattern[0] == '%');
+
+	return leak->name[0] == '%' && is_named(pattern, leak->name + 1);
+}
+
+static bool size_matches(const struct suppression *rule,
+			 const struct leak_kind *leak)
+{
+	return leak->smallest_size >= rule->least && leak->size <= rule->most;
+}
+
+static bool module_matches(const struct suppression *rule,
+			   const struct leak_kind *leak)
+{
+	return is_named(rule->pattern, leak->module) ||
+	       is_named(rule->pattern, leak->holder_module);
+}
+
+static bool fingerprint_matches(const struct suppression *rule,
+				const struct leak_kind *leak)
+{
+	return leak->fingerprint == rule->least;
+}
+
+static const struct suppression_kind kinds[] = {
+	{ "leak", NULL, leak_matches },
+	{ "class", NULL, class_matches },
+	{ "pattern", NULL, pattern_matches },
+	{ "size", parse_sizes, size_matches },
+	{ "module", NULL, module_matches },
+	{ "fingerprint", parse_fingerprint, fingerprint_matches },
+};
+
+static const struct suppression_kind *find_kind(const char *word, size_t size)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (strlen(kinds[i].name) == size &&
+		    memcmp(kinds[i].name, word, size) == 0)
+			return &kinds[i];
+	return NULL;
+}
+
+void suppressions_deinit(struct suppressions *suppressions)
+{
+	for (size_t i = 0; i < suppressions->count; i++)
+		free(suppressions->list[i].text);
+	free(suppressions->list);
+}
+
+/* What stands before the colon, and what behind it. */
+static struct error *understand(struct suppression *rule)
+{
+	const char *colon = strchr(rule->text, ':');
+
+	rule->kind = colon ? find_kind(rule->text, (size_t)(colon - rule->text))
+			   : NULL;
+	if (!rule->kind)
+		return error_not(rule->text,
+				 "a rule: leak:, class:, pattern:, size:, "
+				 "module: or fingerprint: begins one");
+	rule->pattern = colon + 1;
+	if (!*rule->pattern)
+		return error_not(rule->text,
+				 "a rule: nothing is behind the colon");
+	return rule->kind->parse ? rule->kind->parse(rule) : NULL;
+}
+
+static struct error *add_rule(struct suppressions *suppressions,
+			      const char *text, const char *path, size_t line)
+{
+	struct suppression rule = {
+		.text = strdup(text),
+		.path = path,
+		.line = line,
+	};
+	struct error *error = rule.text ? understand(&rule) : &error_no_memory;
+
+	if (!error && !LIST_GROW(suppressions->list, suppressions->count))
+		error = &error_no_memory;
+	if (error) {
+		free(rule.text);
+		return error_wrap(error, "%s:%zu", path, line);
+	}
+	suppressions->list[suppressions->count++] = rule;
+	return NULL;
+}
+
+/* Without the white space around it. */
+static char *trim(char *text)
+{
+	size_t size;
+
+	text += strspn(text, " \t\r");
+	size = strlen(text);
+	while (size > 0 && strchr(" \t\r", text[size - 1]))
+		text[--size] = '\0';
+	return text;
+}
+
+struct error *suppressions_parse(struct suppressions *suppressions, char *text,
+				 const char *path)
+{
+	struct error *error = NULL;
+	size_t line = 0;
+	char *rule;
+
+	while (!error && (rule = strsep(&text, "\n"))) {
+		rule = trim(rule);
+		line++;
+		if (*rule && *rule != '#')
+			error = add_rule(suppressions, rule, path, line);
+	}
+	return error;
+}
+
+struct error *suppressions_read(struct suppressions *suppressions,
+				const char *path)
+{
+	_cleanup_(free) char *text = NULL;
+	size_t size;
+	struct error *error = read_small_file(path, &text, &size);
+
+	if (!error && memchr(text, '\0', size))
+		error = error_create(ERROR_USAGE, "%s: this is not text", path);
+	return error ? error : suppressions_parse(suppressions, text, path);
+}
+
+/*
+ * What the C library does not give back, and no program can do anything about.
+ * All else that it keeps, it keeps reachable: under glibc 2.36 nothing else
+ * was found unreachable after locale, iconv, NSS, resolver, dlopen, dlmopen,
+ * threads, timers, aio, gettext, stdio and time zones were used.
+ */
+static const struct known_leak {
+	const char *name, *module; /* as a class rule and a module rule */
+	const char *text;
+} known_leaks[] = {
+	{ "__gconv_transform_*", "libc.so*",
+	  "heapcore: libc loses the conversion of fopen() with ccs=" },
+	{ "__gconv_transform_*", "libc-2.*",
+	  "heapcore: libc loses the conversion of fopen() with ccs=" },
+};
+
+static const char *find_known(const struct leak_kind *leak)
+{
+	for (size_t i = 0; i < sizeof(known_leaks) / sizeof(*known_leaks); i++)
+		if (is_named(known_leaks[i].name, leak->name) &&
+		    is_named(known_leaks[i].module, leak->module))
+			return known_leaks[i].text;
+	return NULL;
+}
+
+const char *suppressions_find(struct suppressions *suppressions,
+			      const struct leak_kind *leak)
+{
+	const char *found = NULL;
+
+	for (size_t i = 0; i < suppressions->count; i++) {
+		struct suppression *rule = &suppressions->list[i];
+
+		if (!rule->kind->matches(rule, leak))
+			continue;
+		rule->matched = true;
+		if (!found)
+			found = rule->text;
+	}
+	return found ? found : find_known(leak);
+}

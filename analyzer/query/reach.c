@@ -1,0 +1,167 @@
+#include "analyzer/query/reach.h"
+
+#include "analyzer/base/parallel.h"
+
+#include <string.h>
+
+enum { TOGETHER = 64 /* groups, a bit of a mask for each */ };
+
+struct reach {
+	const struct reach_input *input;
+	const struct components *components;
+	struct memory sizes;  /* uint64_t, by component */
+	struct memory *masks; /* uint64_t by component, one for each thread */
+	uint64_t *bytes;      /* by group */
+};
+
+static struct error *add_sizes(struct reach *reach)
+{
+	size_t count = component_member_count(reach->components);
+	struct error *error =
+		memory_resize(&reach->sizes,
+			      (component_count(reach->components) + (size_t)1) *
+				      sizeof(uint64_t));
+	uint64_t *sizes = reach->sizes.bytes;
+
+	if (error)
+		return error;
+	bitmap_for_each(id, reach->input->members)
+		sizes[component_of(reach->components, (allocation_id)id)] +=
+			allocation_size(reach->input->index, (allocation_id)id);
+	return progress_step(reach->input->progress, count)
+		       ? NULL
+		       : error_create(ERROR_INTERRUPTED, "interrupted");
+}
+
+/* The bits of the groups from first on that the members at places are of. */
+static uint64_t own_mask(const struct reach *reach, uint32_t first,
+			 size_t begin, size_t end)
+{
+	uint64_t mask = 0;
+
+	for (size_t i = begin; i < end; i++) {
+		uint32_t group = reach->input->groups[component_member(
+			reach->components, i)];
+
+		if (group - first < TOGETHER)
+			mask |= UINT64_C(1) << (group - first);
+	}
+	return mask;
+}
+
+static void hand_on(const struct reach *reach, size_t place, uint64_t mask,
+		    uint64_t *masks)
+{
+	struct edges edges =
+		graph_outgoing(reach->input->graph,
+			       component_member(reach->components, place));
+
+	for (size_t i = 0; i < edges.count; i++)
+		if (bitmap_get(reach->input->members, edges.targets[i]))
+			masks[component_of(reach->components,
+					   edges.targets[i])] |= mask;
+}
+
+static struct error *go_over(void *data, size_t turn, unsigned int thread)
+{
+	const struct reach *reach = data;
+	const uint64_t *sizes = reach->sizes.bytes;
+	uint64_t *masks = reach->masks[thread].bytes;
+	uint32_t first = (uint32_t)turn * TOGETHER;
+	size_t count = component_member_count(reach->components);
+
+	memset(masks, 0, reach->masks[thread].size);
+	for (size_t end = count, begin; end > 0; end = begin) {
+		uint32_t number =
+			component_before(reach->components, end, &begin);
+		uint64_t mask =
+			masks[number] | own_mask(reach, first, begin, end);
+
+		for (uint64_t bits = mask; bits; bits &= bits - 1)
+			reach->bytes[first + (unsigned)__builtin_ctzll(bits)] +=
+				sizes[number];
+		for (size_t i = begin; mask && i < end; i++)
+			hand_on(reach, i, mask, masks);
+	}
+	return progress_step(reach->input->progress, count)
+		       ? NULL
+		       : error_create(ERROR_INTERRUPTED, "interrupted");
+}
+
+/* Go over the graph once for each 64 groups. */
+static struct error *go_over_all(struct reach *reach)
+{
+	size_t turns = (reach->input->group_count + TOGETHER - 1) / TOGETHER;
+	unsigned int threads = parallel_threads();
+	struct error *error = NULL;
+
+	if (threads > turns)
+		threads = turns ? (unsigned int)turns : 1;
+	reach->masks = calloc(threads, sizeof(*reach->masks));
+	if (!reach->masks)
+		return &error_no_memory;
+	progress_begin(reach->input->progress, "finding what types reach",
+		       (turns + 1) * component_member_count(reach->components));
+	for (unsigned int i = 0; !error && i < threads; i++) {
+		reach->masks[i].account = reach->input->account;
+		error = memory_resize(
+			&reach->masks[i],
+			(component_count(reach->components) + (size_t)1) *
+				sizeof(uint64_t));
+	}
+	if (!error)
+		error = add_sizes(reach);
+	if (!error)
+		error = parallel_for(turns, threads, go_over, reach);
+	for (unsigned int i = 0; i < threads; i++)
+		memory_release(&reach->masks[i]);
+	free(reach->masks);
+	return error;
+}
+
+struct error *reach_by_group(const struct reach_input *input,
+			     uint64_t *ret_bytes)
+{
+	_cleanup_(components_destroy) struct components *components = NULL;
+	size_t count = input->group_count;
+	struct reach reach = { .input = input,
+			       .sizes.account = input->account };
+	struct error *error =
+		components_create(input->graph, input->members, input->account,
+				  input->progress, &components);
+
+	if (error)
+		return error;
+	reach.components = components;
+	reach.bytes = calloc(count + TOGETHER, sizeof(*reach.bytes));
+	error = reach.bytes ? go_over_all(&reach) : &error_no_memory;
+	if (!error)
+		memcpy(ret_bytes, reach.bytes, count * sizeof(*ret_bytes));
+	free(reach.bytes);
+	memory_release(&reach.sizes);
+	return error;
+}
+
+struct error *reach_of(const struct reach_input *input, allocation_id id,
+		       uint64_t *ret_bytes)
+{
+	_cleanup_(bitmap_deinit) struct bitmap from = { 0 }, reached = { 0 };
+	struct error *error =
+		bitmap_init(&from, input->members->count, input->account);
+	uint64_t bytes = 0;
+
+	if (!error)
+		error = bitmap_init(&reached, input->members->count,
+				    input->account);
+	if (error)
+		return error;
+	bitmap_set(&from, id);
+	error = graph_mark_within(input->graph, input->members, &from, &reached,
+				  input->account, input->progress);
+	if (error)
+		return error;
+	bitmap_for_each(member, &reached)
+		bytes += allocation_size(input->index, (allocation_id)member);
+	*ret_bytes = bytes;
+	return NULL;
+}

@@ -1,0 +1,375 @@
+#include "analyzer/query/types.h"
+
+#include "analyzer/base/text.h"
+#include "analyzer/query/signatures.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* A type's key: what it is told by, above what that is. */
+enum key_kind { KEY_SIGNATURE, KEY_PATTERN, KEY_IDENTITY, KEY_NONE };
+enum { KIND_SHIFT = 60 };
+
+struct finder {
+	struct analysis *analysis;
+	enum types_choice choice;
+	const struct patterns *patterns; /* NULL: not asked for */
+	struct tally_table tallies;	 /* by key */
+	struct types *found;
+};
+
+static uint64_t make_key(enum key_kind kind, uint64_t number)
+{
+	return (uint64_t)kind << KIND_SHIFT | number;
+}
+
+static enum key_kind kind_of(uint64_t key)
+{
+	return (enum key_kind)(key >> KIND_SHIFT);
+}
+
+static uint64_t number_of(uint64_t key)
+{
+	return key & ((UINT64_C(1) << KIND_SHIFT) - 1);
+}
+
+/* Whether it is told by its type's number, as an object of Crystal. */
+static bool is_type_number(const struct finder *finder, uint64_t signature)
+{
+	return signature && signature < MOST_TYPES &&
+	       analysis_crystal(finder->analysis);
+}
+
+static uint64_t find_key(const struct finder *finder, allocation_id id)
+{
+	pattern_number pattern =
+		finder->patterns ? patterns_of(finder->patterns, id) : 0;
+	struct identity identity;
+	uint64_t signature;
+
+	if (pattern)
+		return make_key(KEY_PATTERN, pattern);
+	signature = analysis_signature(finder->analysis, id);
+	if (is_type_number(finder, signature) ||
+	    (signature && finder->patterns))
+		return make_key(KEY_SIGNATURE, signature);
+	/* Who made it is not what it is. */
+	if (finder->patterns &&
+	    analysis_identity(finder->analysis, id, &identity) &&
+	    identity.address >= MOST_MAKERS)
+		return make_key(KEY_IDENTITY, identity.address);
+	return make_key(KEY_NONE, 0);
+}
+
+/* Number the types in the order in which they are come upon. */
+static struct error *count_all(struct finder *finder)
+{
+	enum { BETWEEN_STEPS = 1 << 16 };
+	struct progress *progress = analysis_progress(finder->analysis);
+	const struct allocation_index *index = analysis_index(finder->analysis);
+	uint32_t *groups = finder->found->groups.bytes;
+	size_t stepped = 0;
+
+	progress_begin(progress, "telling what things are",
+		       finder->found->live.count);
+	bitmap_for_each(id, &finder->found->live) {
+		uint64_t key = find_key(finder, (allocation_id)id);
+		struct tally tally = {
+			.key = key,
+			.count = 1,
+			.bytes = allocation_size(index, (allocation_id)id),
+		};
+		struct error *error;
+
+		if (kind_of(key) == KEY_NONE)
+			continue;
+		error = tally_add(&finder->tallies, tally);
+		if (error)
+			return error;
+		groups[id] = tally_find(&finder->tallies, key)->number;
+		if (id - stepped < BETWEEN_STEPS)
+			continue;
+		if (!progress_step(progress, id - stepped))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+		stepped = id;
+	}
+	return NULL;
+}
+
+void type_number_name(uint64_t number, char ret[static CLASS_NAME_SIZE])
+{
+	snprintf(ret, CLASS_NAME_SIZE, "(class %" PRIu64 ")", number);
+}
+
+/* The name of a class of Crystal, or its number. */
+static char *name_class(const struct finder *finder, uint64_t number)
+{
+	struct crystal *crystal = analysis_crystal(finder->analysis);
+	char unknown[CLASS_NAME_SIZE];
+	bool certain;
+	const char *name = crystal_type_name(crystal_types_of(crystal),
+					     (uint32_t)number, &certain);
+
+	/* Its constructor's place says more than a number. */
+	if (name && (certain || strchr(name, '@')))
+		return strdup(name);
+	type_number_name(number, unknown);
+	return strdup(unknown);
+}
+
+/* To be freed; NULL if memory is short. */
+static char *name_key(const struct finder *finder, uint64_t key)
+{
+	uint64_t number = number_of(key);
+	const char *name = NULL;
+	char *made;
+
+	switch (kind_of(key)) {
+	case KEY_SIGNATURE:
+		if (is_type_number(finder, number))
+			return name_class(finder, number);
+		name = classes_name(analysis_classes(finder->analysis), number);
+		break;
+	case KEY_PATTERN:
+		return asprintf(&made, "%%%s",
+				pattern_name((pattern_number)number)) < 0
+			       ? NULL
+			       : made;
+	case KEY_IDENTITY:
+		name = identity_name(analysis_identities(finder->analysis),
+				     number);
+		break;
+	case KEY_NONE:
+		break;
+	}
+	if (name)
+		return strdup(name);
+	return asprintf(&made, "(signature %" PRIx64 ")", number) < 0 ? NULL
+								      : made;
+}
+
+/* A tally with its type's name. */
+struct named {
+	struct type type;
+	uint32_t number;
+};
+
+static void free_names(struct named *named, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(named[i].type.name);
+	free(named);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct named *left = a, *right = b;
+
+	return strcmp(left->type.name, right->type.name);
+}
+
+static int compare_counts(const void *a, const void *b)
+{
+	const struct named *left = a, *right = b;
+
+	if (left->type.count != right->type.count)
+		return left->type.count > right->type.count ? -1 : 1;
+	return compare_names(a, b);
+}
+
+/* The tallies with their names, in the order of these. */
+static struct error *name_all(const struct finder *finder, struct named **ret)
+{
+	const struct tally_table *tallies = &finder->tallies;
+	struct named *named = calloc(tallies->count + 1, sizeof(*named));
+	size_t count = 0;
+
+	if (!named)
+		return &error_no_memory;
+	for (size_t i = 0; i < tallies->capacity; i++) {
+		const struct tally *tally = &tallies->slots[i];
+
+		if (!tally->count)
+			continue;
+		named[count].number = tally->number;
+		named[count].type = (struct type){
+			.name = name_key(finder, tally->key),
+			.count = tally->count,
+			.bytes = tally->bytes,
+		};
+		if (!named[count++].type.name) {
+			free_names(named, count - 1);
+			return &error_no_memory;
+		}
+	}
+	qsort(named, count, sizeof(*named), compare_names);
+	*ret = named;
+	return NULL;
+}
+
+/*
+ * Several signatures may be of a class: make one of those with the same name.
+ * Notes in merged, by number, the number of the one that is left.
+ */
+static size_t merge(struct named *named, size_t count, uint32_t *merged)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct named *last = kept ? &named[kept - 1] : NULL;
+
+		if (!last || strcmp(last->type.name, named[i].type.name) != 0) {
+			merged[named[i].number] = named[i].number;
+			named[kept++] = named[i];
+			continue;
+		}
+		last->type.count += named[i].type.count;
+		last->type.bytes += named[i].type.bytes;
+		merged[named[i].number] = last->number;
+		free(named[i].type.name);
+	}
+	return kept;
+}
+
+/* Replace the numbers of tallies by places in the list. */
+static struct error *place_all(struct finder *finder, const struct named *named,
+			       size_t count, const uint32_t *merged)
+{
+	struct types *found = finder->found;
+	size_t tallies = finder->tallies.count;
+	_cleanup_(free) uint32_t *places = calloc(tallies + 1, sizeof(*places));
+	uint32_t *groups = found->groups.bytes;
+
+	if (!places)
+		return &error_no_memory;
+	for (size_t i = 0; i < count; i++)
+		places[named[i].number] = (uint32_t)i;
+	bitmap_for_each(id, &found->live)
+		if (groups[id] != NO_GROUP)
+			groups[id] = places[merged[groups[id]]];
+	return NULL;
+}
+
+/* Hand the names over to the list. */
+static struct error *list_all(struct finder *finder, struct named *named,
+			      size_t count)
+{
+	struct types *found = finder->found;
+
+	found->list = calloc(count + 1, sizeof(*found->list));
+	if (!found->list) {
+		free_names(named, count);
+		return &error_no_memory;
+	}
+	for (size_t i = 0; i < count; i++)
+		found->list[i] = named[i].type;
+	found->count = count;
+	free(named);
+	return NULL;
+}
+
+static struct error *make_list(struct finder *finder)
+{
+	size_t count = finder->tallies.count;
+	_cleanup_(free) uint32_t *merged = calloc(count + 1, sizeof(*merged));
+	struct named *named = NULL;
+	struct error *error =
+		merged ? name_all(finder, &named) : &error_no_memory;
+
+	if (error)
+		return error;
+	count = merge(named, count, merged);
+	qsort(named, count, sizeof(*named), compare_counts);
+	error = place_all(finder, named, count, merged);
+	if (error) {
+		free_names(named, count);
+		return error;
+	}
+	return list_all(finder, named, count);
+}
+
+static struct error *find_live(struct analysis *analysis, struct types *types)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+	struct memory_account *account = analysis_account(analysis);
+	size_t count = allocation_count(index);
+	struct error *error = bitmap_init(&types->live, count, account);
+
+	if (error)
+		return error;
+	bitmap_copy(&types->live, allocation_used(index));
+	if (analysis_garbage(analysis))
+		bitmap_minus(&types->live, analysis_garbage(analysis));
+	types->groups.account = account;
+	error = memory_resize(&types->groups, (count + 1) * sizeof(uint32_t));
+	if (!error)
+		memset(types->groups.bytes, 0xff, types->groups.size);
+	return error;
+}
+
+static struct error *build_needs(struct finder *finder)
+{
+	struct analysis *analysis = finder->analysis;
+	struct error *error = analysis_need(analysis, STAGE_CLASSES);
+
+	if (!error)
+		error = analysis_need(analysis, STAGE_REACHABILITY);
+	if (!error)
+		error = find_live(analysis, finder->found);
+	if (error ||
+	    (finder->choice == TYPES_OBJECTS && analysis_crystal(analysis)))
+		return error;
+	error = signatures_need(analysis, &finder->found->live);
+	if (!error)
+		error = analysis_need(analysis, STAGE_PATTERNS);
+	if (!error)
+		finder->patterns = analysis_patterns(analysis);
+	return error;
+}
+
+struct error *types_find(struct analysis *analysis, enum types_choice choice,
+			 struct types *ret)
+{
+	struct finder finder = { .analysis = analysis,
+				 .choice = choice,
+				 .found = ret };
+	struct error *error;
+
+	tally_table_init(&finder.tallies, analysis_account(analysis));
+	error = build_needs(&finder);
+	if (!error)
+		error = count_all(&finder);
+	if (!error)
+		error = make_list(&finder);
+	tally_table_deinit(&finder.tallies);
+	return error;
+}
+
+void types_deinit(struct types *types)
+{
+	for (size_t i = 0; i < types->count; i++)
+		free(types->list[i].name);
+	free(types->list);
+	bitmap_deinit(&types->live);
+	memory_release(&types->groups);
+}
+
+static const char *type_name(const void *data, size_t number)
+{
+	const struct types *types = data;
+
+	return number < types->count ? types->list[number].name : NULL;
+}
+
+struct error *types_find_name(const struct types *types, const char *name,
+			      uint32_t *ret)
+{
+	for (size_t i = 0; i < types->count; i++) {
+		if (strcmp(types->list[i].name, name) != 0)
+			continue;
+		*ret = (uint32_t)i;
+		return NULL;
+	}
+	return error_unknown("type", name,
+			     nearest_word(name, type_name, types));
+}

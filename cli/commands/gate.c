@@ -1,0 +1,303 @@
+#include "cli/command.h"
+#include "cli/gate_rows.h"
+#include "cli/gate_self_check.h"
+
+#include <inttypes.h>
+#include <sys/stat.h>
+
+/* A run of the gate. */
+struct gate {
+	struct analysis *analysis;
+	const struct gate_options *options;
+	struct leak_kinds kinds;
+	struct suppressions suppressions;
+	struct baseline baseline;
+	struct leak_total leaked; /* what counts */
+	struct gate_check *checks;
+	size_t check_count;
+};
+
+static void gate_deinit(struct gate *gate)
+{
+	leak_kinds_deinit(&gate->kinds);
+	suppressions_deinit(&gate->suppressions);
+	baseline_deinit(&gate->baseline);
+	free(gate->checks);
+}
+DEFINE_DEINIT(gate_deinit, struct gate)
+
+static bool is_incomplete(const struct gate *gate)
+{
+	return findings_incomplete(analysis_findings(gate->analysis));
+}
+
+/* What is wrong with them is said before anything takes long. */
+static struct error *read_files(struct gate *gate)
+{
+	const struct gate_options *options = gate->options;
+	struct error *error = NULL;
+	struct stat status;
+
+	for (size_t i = 0; !error && i < options->suppress_count; i++)
+		error = suppressions_read(&gate->suppressions,
+					  options->suppress[i]);
+	if (error || !options->baseline)
+		return error;
+	/* The first one is yet to be written. */
+	if (options->update && lstat(options->baseline, &status) < 0)
+		return NULL;
+	return baseline_read(options->baseline, &gate->baseline);
+}
+
+static struct error *ratchet(struct gate *gate)
+{
+	if (!baseline_ratchet(&gate->baseline, &gate->kinds))
+		return NULL;
+	return baseline_write(&gate->baseline, gate->options->baseline);
+}
+
+static uint64_t used_bytes(const struct analysis *analysis)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+	uint64_t bytes = 0;
+
+	bitmap_for_each(id, allocation_used(index))
+		bytes += allocation_size(index, (allocation_id)id);
+	return bytes;
+}
+
+static struct error *count_class(struct analysis *analysis,
+				 const struct kind *kind, uint64_t *ret)
+{
+	const struct bitmap *used = allocation_used(analysis_index(analysis));
+	_cleanup_(bitmap_deinit) struct bitmap members = { 0 };
+	struct error *error =
+		bitmap_init(&members, used->count, analysis_account(analysis));
+
+	if (error)
+		return error;
+	bitmap_copy(&members, used);
+	error = kind_narrow(analysis, kind, true, &members);
+	if (!error)
+		*ret = bitmap_weight(&members);
+	return error;
+}
+
+static struct error *measure(struct gate *gate, struct gate_check *check)
+{
+	switch (check->limit->measure) {
+	case MEASURE_LEAKED:
+		check->value = gate->leaked.count;
+		return NULL;
+	case MEASURE_LEAKED_BYTES:
+		check->value = gate->leaked.bytes;
+		return NULL;
+	case MEASURE_USED:
+		check->value = used_bytes(gate->analysis);
+		return NULL;
+	case MEASURE_CLASS:
+		return count_class(gate->analysis, &check->limit->kind,
+				   &check->value);
+	}
+	return NULL;
+}
+
+static struct error *check_limits(struct gate *gate)
+{
+	const struct gate_options *options = gate->options;
+	struct error *error = NULL;
+
+	free(gate->checks);
+	gate->check_count = 0;
+	gate->checks = calloc(options->limit_count, sizeof(*gate->checks));
+	if (!gate->checks)
+		return &error_no_memory;
+	gate->check_count = options->limit_count;
+	for (size_t i = 0; !error && i < gate->check_count; i++) {
+		gate->checks[i].limit = &options->limits[i];
+		error = measure(gate, &gate->checks[i]);
+	}
+	return error;
+}
+
+static struct error *look(struct gate *gate)
+{
+	struct error *error = leak_kinds_find(
+		gate->analysis, gate->options->likely, &gate->kinds);
+
+	if (error)
+		return error;
+	judge_suppress(&gate->kinds, &gate->suppressions);
+	judge_compare(&gate->kinds, &gate->baseline);
+	return NULL;
+}
+
+static struct error *judge(struct gate *gate)
+{
+	struct error *error =
+		judge_total(gate->analysis, &gate->kinds, &gate->leaked);
+
+	return error ? error : check_limits(gate);
+}
+
+/*
+ * Make all that leaked the baseline, and judge by that. What is gone is told of
+ * by the old one.
+ */
+static struct error *update(struct gate *gate)
+{
+	_cleanup_(baseline_deinit) struct baseline accepted = { 0 };
+	struct error *error =
+		baseline_accept(&gate->baseline, &gate->kinds, &accepted);
+
+	if (!error)
+		error = baseline_write(&accepted, gate->options->baseline);
+	if (!error)
+		judge_compare(&gate->kinds, &accepted);
+	return error ? error : judge(gate);
+}
+
+static const struct gate_check *first_failed(const struct gate *gate)
+{
+	for (size_t i = 0; i < gate->check_count; i++)
+		if (gate_check_failed(&gate->checks[i]))
+			return &gate->checks[i];
+	return NULL;
+}
+
+static struct gate_outcome outcome_of(const struct gate *gate)
+{
+	struct gate_outcome outcome = {
+		.name = is_incomplete(gate)  ? "incomplete"
+			: first_failed(gate) ? "failed"
+					     : "passed",
+		.leaked = gate->leaked,
+	};
+
+	for (size_t i = 0; i < gate->kinds.count; i++) {
+		const struct leak_kind *kind = &gate->kinds.list[i];
+
+		if (kind->state == LEAK_SUPPRESSED)
+			outcome.suppressed += kind->allocations;
+		else
+			outcome.known +=
+				kind->allocations - leak_counted(kind).count;
+	}
+	return outcome;
+}
+
+static void write_tables(const struct gate *gate, struct report *report)
+{
+	struct leak_total shared = leak_kinds_shared(&gate->kinds);
+	struct leak_total counted = gate->leaked;
+
+	for (size_t i = 0; i < gate->kinds.count; i++) {
+		struct leak_total own = leak_counted(&gate->kinds.list[i]);
+
+		counted.count -= own.count;
+		counted.bytes -= own.bytes;
+	}
+	gate_write_leaks(report, &gate->kinds);
+	gate_write_shared(report, shared, counted);
+	gate_write_gone(report, &gate->baseline);
+	gate_write_unused(report, &gate->suppressions);
+	gate_write_checks(report, gate->checks, gate->check_count);
+}
+
+/* Nothing was accepted, or dropped, that may only seem to be so. */
+static struct error *cannot_tell(const struct gate *gate)
+{
+	static const char why[] = "the dump could not be analysed well enough";
+	const struct gate_options *options = gate->options;
+
+	if (options->update || options->ratchet)
+		return error_create(ERROR_NOT_SUPPORTED,
+				    "the gate cannot tell, and %s is left as "
+				    "it is: %s",
+				    options->baseline, why);
+	return error_create(ERROR_NOT_SUPPORTED, "the gate cannot tell: %s",
+			    why);
+}
+
+static struct error *conclude(const struct gate *gate)
+{
+	const struct gate_check *failed = first_failed(gate);
+	_cleanup_(free) char *rule = NULL, *what = NULL;
+
+	if (is_incomplete(gate))
+		return cannot_tell(gate);
+	if (!failed)
+		return NULL;
+	rule = gate_check_rule(failed);
+	what = gate_check_what(failed);
+	if (!rule || !what)
+		return &error_no_memory;
+	return error_create(ERROR_FOUND,
+			    "the gate failed: %" PRIu64 " %s, %" PRIu64
+			    " allowed (%s)",
+			    failed->value, what, failed->limit->limit, rule);
+}
+
+/* What is complete is known only when all that is to be built was built. */
+static struct error *report_all(struct gate *gate, struct report *report)
+{
+	const struct gate_options *options = gate->options;
+	bool may_write = !is_incomplete(gate);
+	struct gate_outcome outcome;
+	struct error *error = NULL;
+
+	if (options->update && may_write)
+		error = update(gate);
+	if (error)
+		return error;
+	write_tables(gate, report);
+	if (options->ratchet && may_write)
+		error = ratchet(gate);
+	outcome = outcome_of(gate);
+	gate_write_outcome(report, &outcome);
+	return error ? error : conclude(gate);
+}
+
+static struct error *gate_run(struct analysis *analysis, const void *arguments,
+			      struct report *report)
+{
+	_cleanup_(gate_deinit) struct gate gate = {
+		.analysis = analysis,
+		.options = arguments,
+	};
+	struct error *error = read_files(&gate);
+
+	if (!error && gate.options->self_check)
+		error = gate_self_check(analysis_progress(analysis));
+	if (!error)
+		error = look(&gate);
+	if (!error)
+		error = judge(&gate);
+	return error ? error : report_all(&gate, report);
+}
+
+const struct command command_gate = {
+	.name = "gate",
+	.summary = "Fail if the program leaked, or more than is accepted",
+	.words = "",
+	.example = "gate\n"
+		   "gate --max-leaked-bytes 64K --likely\n"
+		   "gate --max-used 512M --max-class app::Session=100",
+	.description =
+		"Each kind of leak is told, most bytes first, with a "
+		"fingerprint by which it is known again in other runs and "
+		"builds: it is made of what the leak root is and what hangs on "
+		"it. Then come the checks, and whether the gate passed. What "
+		"counts are all allocations that leaked, also those that "
+		"only leaked ones lead to, less what is suppressed or in the "
+		"baseline. Exit status: 0 if it passed, 1 if it failed, 2 if "
+		"something was wrongly asked, 3 if the dump does not tell "
+		"enough to know.",
+	.options = gate_switches,
+	.parse = gate_options_parse,
+	.arguments_size = sizeof(struct gate_options),
+	.release = gate_options_release,
+	.needs = STAGE_IMAGE,
+	.needs_analysis = true,
+	.run = gate_run,
+};

@@ -1,0 +1,46 @@
+/*
+ * What the programs of this directory have in common: main(), which runs the
+ * case that its arguments name, and leaves nothing of it in registers or on
+ * the stack, where a pointer would keep alive what it points to.
+ */
+#ifndef TESTDATA_PROGRAMS_GATE_CASES_H
+#define TESTDATA_PROGRAMS_GATE_CASES_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+struct leak_case {
+	const char *name;
+	void (*run)(bool leak);
+};
+
+extern const struct leak_case cases[]; /* the last one without a name */
+
+/* Overwrite what calls have left below the stack pointer. */
+__attribute__((noinline)) static void forget(void)
+{
+	char room[32768];
+
+	memset(room, 0, sizeof(room));
+	__asm__ volatile("" : : "r"(room) : "memory", "rax", "rbx", "rcx",
+			 "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",
+			 "r13", "r14", "r15");
+}
+
+int main(int count, char **arguments)
+{
+	const struct leak_case *found = cases;
+
+	while (count == 3 && found->name && strcmp(found->name, arguments[1]))
+		found++;
+	if (count != 3 || !found->name) {
+		fprintf(stderr, "usage: %s CASE leak|clean\n", arguments[0]);
+		return 2;
+	}
+	found->run(strcmp(arguments[2], "leak") == 0);
+	forget();
+	return 0;
+}
+
+#endif
