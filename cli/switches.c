@@ -146,6 +146,12 @@ static struct error *unknown_switch(const struct command *command,
 	if (!bare)
 		return &error_no_memory;
 	nearest = nearest_word(bare, shown_name, command);
+	if (!dashes && nearest && name[strlen(bare)] == '=' &&
+	    same_name(name, nearest))
+		return error_create(ERROR_USAGE,
+				    "'/%s' takes its value as the next word, "
+				    "without '='",
+				    bare);
 	if (!nearest)
 		return error_create(ERROR_USAGE, "'%s' has no switch '%s'",
 				    command->name, word);

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 enum { TURN = 4 << 20 /* bytes of a range that are scanned at a time */ };
 

@@ -352,6 +352,16 @@ class RedirectionTest(FrontEndTest):
         self.assertIn("Leave", run.output)
         self.assertEqual(len(COUNT.findall(run.output)), 2)
 
+    def test_redirected_file_may_end_as_asked_for(self):
+        for spelling in "/redirectSuffix", "--redirect-suffix":
+            self.run_heapcore(
+                FINE, "-c", "redirect on",
+                "-c", f"count leaked {spelling} of-{spelling[-6:]}", "core.1",
+            )
+            self.assertRegex(
+                self.place.read(f"core.1.count_leaked.of-{spelling[-6:]}"),
+                rf"\A{COUNT.pattern}\Z")
+
     def test_shell_gets_the_output(self):
         run = self.run_heapcore(
             FINE, "core.1",

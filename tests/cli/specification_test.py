@@ -125,6 +125,7 @@ MISTAKES = [
     ("find32 zz", "'zz' is not a word"), ("redirect maybe", "'maybe'"),
     ("count used --skip-tainted-references=true", "takes no value"),
     ("count used /skipTaintedReferences 1", "'true' or 'false'"),
+    ("count used /minsize=18", "the next word"),
     ("count used --limit 0x10", "'0x10' is not a count"),
     ("count used --size zz", "'zz' is not a size"),
 ]

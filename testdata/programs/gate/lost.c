@@ -68,9 +68,9 @@ static void ring(bool leak)
 
 static struct node *make_tree(int depth)
 {
-	return depth == 0 ? NULL
-			  : make_node(make_tree(depth - 1),
-				      make_tree(depth - 1));
+	return depth == 0
+		       ? NULL
+		       : make_node(make_tree(depth - 1), make_tree(depth - 1));
 }
 
 static void free_tree(struct node *tree)
@@ -119,7 +119,8 @@ static void overwritten(bool leak)
 
 static void big(bool leak)
 {
-	char *block = malloc(1024 * 4096 - 16);
+	/* The compiler may leave out what is not used. */
+	char *volatile block = malloc(1024 * 4096 - 16);
 
 	memset(block, 3, 4096);
 	if (!leak)
@@ -177,10 +178,15 @@ static void members(bool leak)
 }
 
 const struct leak_case cases[] = {
-	{ "plain", plain },	    { "chain", chain },
-	{ "ring", ring },	    { "tree", tree },
-	{ "realloc", grown },	    { "overwritten", overwritten },
-	{ "big", big },		    { "aligned", aligned },
-	{ "error-path", way_out },  { "members", members },
+	{ "plain", plain },
+	{ "chain", chain },
+	{ "ring", ring },
+	{ "tree", tree },
+	{ "realloc", grown },
+	{ "overwritten", overwritten },
+	{ "big", big },
+	{ "aligned", aligned },
+	{ "error-path", way_out },
+	{ "members", members },
 	{ NULL, NULL },
 };

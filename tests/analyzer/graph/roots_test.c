@@ -2,6 +2,8 @@
 
 #include "tests/analyzer/image/core_builder.h"
 
+#include <sys/syscall.h>
+
 /* The heap has blocks of SIZE bytes; what else there is refers to them. */
 static const uint64_t HEAP = 0x555500000000, SIZE = 32, BLOCKS = 8,
 		      DATA = 0x7f0000000000, STACK = 0x7ffc00000000,
@@ -205,6 +207,19 @@ static void test_free_block_is_no_target(void **state)
 	assert_targets(&world, 0, 0, 0);
 }
 
+/* As `heapcore run` holds a program. */
+static void test_registers_of_a_thread_that_ends_are_no_roots(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	world_init(&world);
+	world.registers.orig_rax = SYS_exit_group;
+	world.registers.rbx = at(1);
+	core_set(&world.core, RSP, at(2));
+	find_roots(&world);
+	assert_targets(&world, 0, 1 << 2, 0);
+}
+
 /* Where xmm registers stand in the state, and the upper parts of others. */
 enum { XMM = 160, YMM = 576, ZMM_INTEL = 1152, ZMM_AMD = 896 };
 
@@ -351,6 +366,8 @@ int main(void)
 		cmocka_unit_test(test_mapping_is_a_root_around_the_heap_in_it),
 		cmocka_unit_test(test_only_memory_that_was_written_is_a_root),
 		cmocka_unit_test(test_free_block_is_no_target),
+		cmocka_unit_test(
+			test_registers_of_a_thread_that_ends_are_no_roots),
 		cmocka_unit_test(
 			test_vector_register_holds_references_at_any_byte),
 		cmocka_unit_test(test_wide_vector_register_is_torn_in_three),
