@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyzer/query/place.h"
+#include "analyzer/query/thread_value.h"
 #include "cli/fiber_description.h"
 
 /* What an anchor is called; only one of them is there, or none. */
@@ -88,14 +89,9 @@ static void write_thread(const struct analysis *analysis,
 			 const struct anchor *anchor,
 			 const struct anchor_name *name, struct report *report)
 {
-	const struct program *program = analysis_program(analysis);
-
 	/* The names tell the thread as well. */
-	if (anchor->thread == NO_THREAD || name->name || name->frame)
-		report_absent(report);
-	else
-		report_number(report,
-			      program_thread(program, anchor->thread)->id);
+	report_thread(report, analysis_program(analysis),
+		      name->name || name->frame ? NO_THREAD : anchor->thread);
 }
 
 /* What holds it; of a register that has a name, the name follows. */

@@ -24,6 +24,7 @@ enum word_kind {
 	WORD_COMMAND,
 	WORD_FILE,
 	WORD_SWITCH, /* on or off */
+	WORD_CHOICE, /* one of the command's choices, then what it takes */
 };
 
 /* The front end that runs a command; only cli/ knows what is in it. */
@@ -36,6 +37,7 @@ struct command {
 	const char *example;
 	const char *description; /* further paragraphs of help, or NULL */
 	enum word_kind word;
+	const char *choices; /* of WORD_CHOICE, as "on|off"; else NULL */
 	const struct argp_option *options; /* own switches, or NULL */
 
 	/*

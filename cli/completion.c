@@ -238,6 +238,10 @@ static void offer_words(const char *word, const struct command *command,
 		if (count == 0)
 			offer_values(word, "", "on|off");
 		return;
+	case WORD_CHOICE:
+		if (count == 0)
+			offer_values(word, "", command->choices);
+		return;
 	default:
 		return;
 	}

@@ -1,6 +1,7 @@
 #include "cli/description.h"
 
 #include "analyzer/query/order.h"
+#include "analyzer/query/thread_value.h"
 #include "cli/annotation_rows.h"
 #include "cli/chains.h"
 #include "cli/comment_row.h"
@@ -110,29 +111,24 @@ static void write_annotations(struct describer *describer, allocation_id id)
 }
 
 static const struct column allocation_columns[] = {
-	{ "state", VALUE_TEXT },	{ "address", VALUE_ADDRESS },
-	{ "size", VALUE_BYTES },	{ "signature", VALUE_ADDRESS },
-	{ "name", VALUE_TEXT },		{ "identity", VALUE_TEXT },
-	{ "at offset", VALUE_ADDRESS }, { "retained", VALUE_BYTES },
-	{ "pattern", VALUE_TEXT },	{ "part", VALUE_TEXT },
+	ALLOCATION_COLUMNS,
+	{ "pattern", VALUE_TEXT },
+	{ "part", VALUE_TEXT },
 	{ "contents", VALUE_MEMORY },
 };
 
-#define ALLOCATION_SENTENCE                                      \
-	"{state} allocation at {address} of size {size}"         \
-	"[\n... with signature {signature}][({name})]"           \
-	"[\n... with identity {identity} at offset {at offset}]" \
-	"[\n... retaining 0x{retained} ({retained,}) bytes]"     \
-	"[\nThis allocation matches pattern {pattern}.]"         \
-	"[\nIt is {part}.]"                                      \
+#define DESCRIPTION                                      \
+	ALLOCATION_SENTENCE                              \
+	"[\nThis allocation matches pattern {pattern}.]" \
+	"[\nIt is {part}.]"                              \
 	"[\n{contents}]"
 
 static const struct table allocation_table = { "allocation", allocation_columns,
-					       11, ALLOCATION_SENTENCE "\n" };
+					       11, DESCRIPTION "\n" };
 
 /* Where annotations come in front of the empty line. */
 static const struct table annotated_table = { "allocation", allocation_columns,
-					      11, ALLOCATION_SENTENCE };
+					      11, DESCRIPTION };
 
 void describe_allocation(struct describer *describer, allocation_id id)
 {
@@ -159,14 +155,9 @@ void describe_allocation(struct describer *describer, allocation_id id)
 	report_begin_table(report, describer->annotating.rules
 					   ? &annotated_table
 					   : &allocation_table);
-	report_text(report, states[describer_state(describer, id)]);
-	report_number(report, start);
-	report_number(report, size);
-	rows_signature(report, describer->analysis,
-		       &describer->selection->query, id);
-	rows_identity(report, describer->analysis, id);
-	rows_retained(report, describer->analysis, &describer->selection->query,
-		      id);
+	rows_allocation(report, describer->analysis,
+			&describer->selection->query, id,
+			states[describer_state(describer, id)]);
 	report_text(report, text.name);
 	report_text(report, text.part);
 	report_contents(describer, start, size, &view);
@@ -252,14 +243,10 @@ static void report_arena(struct report *report, const struct place *place)
 static void report_stack(struct report *report, const struct analysis *analysis,
 			 const struct place *place, uint64_t address)
 {
-	const struct program *program = analysis_program(analysis);
 	const struct stack *stack = place->stack;
 
-	if (!stack || stack->thread == NO_THREAD)
-		report_absent(report);
-	else
-		report_number(report,
-			      program_thread(program, stack->thread)->id);
+	report_thread(report, analysis_program(analysis),
+		      stack ? stack->thread : NO_THREAD);
 	report_text(report, stack && (address < stack->live ||
 				      address >= stack->live_end)
 				    ? "not in use"

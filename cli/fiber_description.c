@@ -1,5 +1,6 @@
 #include "cli/fiber_description.h"
 
+#include "analyzer/query/thread_value.h"
 #include "cli/thread_description.h"
 
 #include <inttypes.h>
@@ -25,12 +26,7 @@ static void write_head(struct analysis *analysis, const struct fiber *fiber,
 	report_number(report, fiber->object);
 	report_text(report, fiber->name);
 	report_text(report, fiber->running ? "running" : "waiting");
-	if (fiber->thread == NO_THREAD)
-		report_absent(report);
-	else
-		report_number(report, program_thread(analysis_program(analysis),
-						     fiber->thread)
-					      ->id);
+	report_thread(report, analysis_program(analysis), fiber->thread);
 	report_number(report, fiber->start);
 	report_number(report, fiber->end);
 	report_end_row(report);

@@ -2,25 +2,21 @@
 
 #include <inttypes.h>
 
-static void write_fingerprint(struct report *report, uint64_t fingerprint)
-{
-	char text[17];
+enum { FINGERPRINT_SIZE = 17 };
 
-	snprintf(text, sizeof(text), "%016" PRIx64, fingerprint);
-	report_text(report, text);
-}
-
-static void write_optional(struct report *report, const char *text)
+/* Into a buffer that lives until the row ends. */
+static void write_fingerprint(struct report *report, uint64_t fingerprint,
+			      char buffer[static FINGERPRINT_SIZE])
 {
-	if (text)
-		report_text(report, text);
-	else
-		report_absent(report);
+	snprintf(buffer, FINGERPRINT_SIZE, "%016" PRIx64, fingerprint);
+	report_text(report, buffer);
 }
 
 static void write_leak(struct report *report, const struct leak_kind *kind)
 {
-	write_fingerprint(report, kind->fingerprint);
+	char buffer[FINGERPRINT_SIZE];
+
+	write_fingerprint(report, kind->fingerprint, buffer);
 	report_text(report, kind->likely ? "likely" : "certain");
 	report_text(report, leak_state_name(kind->state));
 	report_text(report, kind->name);
@@ -29,12 +25,12 @@ static void write_leak(struct report *report, const struct leak_kind *kind)
 	report_number(report, kind->allocations);
 	report_number(report, kind->bytes);
 	report_number(report, kind->address);
-	write_optional(report, kind->held);
+	report_text(report, kind->held);
 	if (kind->is_allowed)
 		report_number(report, kind->allowed);
 	else
 		report_absent(report);
-	write_optional(report, kind->rule);
+	report_text(report, kind->rule);
 	if (kind->likely_roots > 0 && !kind->likely)
 		report_number(report, kind->likely_roots);
 	else
@@ -114,10 +110,11 @@ void gate_write_gone(struct report *report, const struct baseline *baseline)
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < baseline->count; i++) {
 		const struct baseline_entry *entry = &baseline->list[i];
+		char buffer[FINGERPRINT_SIZE];
 
 		if (entry->matched)
 			continue;
-		write_fingerprint(report, entry->fingerprint);
+		write_fingerprint(report, entry->fingerprint, buffer);
 		report_text(report, entry->kind);
 		report_number(report, entry->size);
 		report_number(report, entry->roots);

@@ -59,14 +59,8 @@ static bool write_allocation(void *data, allocation_id id)
 	struct memory_view view;
 
 	enter_table(listing);
-	report_text(report, state_of(index, id));
-	report_number(report, start);
-	report_number(report, size);
-	rows_signature(report, listing->analysis, &listing->selection->query,
-		       id);
-	rows_identity(report, listing->analysis, id);
-	rows_retained(report, listing->analysis, &listing->selection->query,
-		      id);
+	rows_allocation(report, listing->analysis, &listing->selection->query,
+			id, state_of(index, id));
 	if (listing->contents) {
 		view = rows_view(listing->analysis, start, size,
 				 listing->selection);
@@ -82,26 +76,18 @@ static bool write_allocation(void *data, allocation_id id)
 
 /* The empty line behind each is part of the format that scripts know. */
 static const struct column allocation_columns[] = {
-	{ "state", VALUE_TEXT },	{ "address", VALUE_ADDRESS },
-	{ "size", VALUE_BYTES },	{ "signature", VALUE_ADDRESS },
-	{ "name", VALUE_TEXT },		{ "identity", VALUE_TEXT },
-	{ "at offset", VALUE_ADDRESS }, { "retained", VALUE_BYTES },
+	ALLOCATION_COLUMNS,
 	{ "contents", VALUE_MEMORY },
 };
 
-#define ALLOCATION_SENTENCE                                      \
-	"{state} allocation at {address} of size {size}"         \
-	"[\n... with signature {signature}][({name})]"           \
-	"[\n... with identity {identity} at offset {at offset}]" \
-	"[\n... retaining 0x{retained} ({retained,}) bytes]"     \
-	"[\n{contents}]"
+#define LISTED ALLOCATION_SENTENCE "[\n{contents}]"
 
 static const struct table allocation_table = { "allocation", allocation_columns,
-					       9, ALLOCATION_SENTENCE "\n" };
+					       9, LISTED "\n" };
 
 /* Where annotations come in front of the empty line. */
 static const struct table annotated_table = { "allocation", allocation_columns,
-					      9, ALLOCATION_SENTENCE };
+					      9, LISTED };
 
 static void write_comment(void *data, const struct member_comment *comment)
 {

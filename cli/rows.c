@@ -104,8 +104,9 @@ void rows_identity(struct report *report, const struct analysis *analysis,
 	}
 }
 
-void rows_retained(struct report *report, const struct analysis *analysis,
-		   const struct set_query *query, allocation_id id)
+static void write_retained(struct report *report,
+			   const struct analysis *analysis,
+			   const struct set_query *query, allocation_id id)
 {
 	if (query->sort == SORT_RETAINED &&
 	    bitmap_get(allocation_used(analysis_index(analysis)), id))
@@ -114,6 +115,20 @@ void rows_retained(struct report *report, const struct analysis *analysis,
 			dominators_retained(analysis_dominators(analysis), id));
 	else
 		report_absent(report);
+}
+
+void rows_allocation(struct report *report, const struct analysis *analysis,
+		     const struct set_query *query, allocation_id id,
+		     const char *state)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+
+	report_text(report, state);
+	report_number(report, allocation_start(index, id));
+	report_number(report, allocation_size(index, id));
+	rows_signature(report, analysis, query, id);
+	rows_identity(report, analysis, id);
+	write_retained(report, analysis, query, id);
 }
 
 /* How far from address on nothing is known. */

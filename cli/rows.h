@@ -32,11 +32,28 @@ void rows_identity(struct report *report, const struct analysis *analysis,
 		   allocation_id id);
 
 /*
- * The column of the bytes that a used allocation retains; absent unless the
- * query sorts by them. {retained} and {retained,} show it.
+ * What the row of an allocation begins with, written by rows_allocation(), and
+ * the sentence of it. What a used one retains is absent unless the query sorts
+ * by it.
  */
-void rows_retained(struct report *report, const struct analysis *analysis,
-		   const struct set_query *query, allocation_id id);
+#define ALLOCATION_COLUMNS                                               \
+	{ "state", VALUE_TEXT }, { "address", VALUE_ADDRESS },           \
+		{ "size", VALUE_BYTES }, { "signature", VALUE_ADDRESS }, \
+		{ "name", VALUE_TEXT }, { "identity", VALUE_TEXT },      \
+		{ "at offset", VALUE_ADDRESS },                          \
+	{                                                                \
+		"retained", VALUE_BYTES                                  \
+	}
+
+#define ALLOCATION_SENTENCE                                      \
+	"{state} allocation at {address} of size {size}"         \
+	"[\n... with signature {signature}][({name})]"           \
+	"[\n... with identity {identity} at offset {at offset}]" \
+	"[\n... retaining 0x{retained} ({retained,}) bytes]"
+
+void rows_allocation(struct report *report, const struct analysis *analysis,
+		     const struct set_query *query, allocation_id id,
+		     const char *state);
 
 /* A signature's name, as long as the query wants it; NULL if it has none. */
 const char *rows_signature_name(const struct analysis *analysis,

@@ -1,5 +1,6 @@
 #include "cli/thread_description.h"
 
+#include "analyzer/query/thread_value.h"
 #include "cli/rows.h"
 
 static void write_head(struct analysis *analysis, uint32_t number,
@@ -110,11 +111,7 @@ void calls_write(struct analysis *analysis, uint32_t thread,
 		const struct frame *frame = &calls->frames[i];
 		const char *function = debug_frame_function(debug, frame);
 
-		if (thread == NO_THREAD)
-			report_absent(report);
-		else
-			report_number(report,
-				      program_thread(program, thread)->id);
+		report_thread(report, program, thread);
 		report_number(report, i);
 		report_number(report, frame->address);
 		report_text(report, function ? function : "unknown code");

@@ -175,7 +175,8 @@ const struct command command_memprof = {
 		"'(class 12)'. In other programs, they list what 'summarize' "
 		"tells apart: classes, patterns and identities, but not what "
 		"has only a size.",
-	.word = WORD_NONE,
+	.word = WORD_CHOICE,
+	.choices = "counts|sizes|graph|size|allocations",
 	.options = options,
 	.parse = memprof_parse,
 	.arguments_size = sizeof(struct memprof_arguments),

@@ -119,8 +119,8 @@ static void test_unknown_switch_names_the_nearest(void **state)
 				    "you mean '/showupto'?");
 	check_error("--zzz", "'take' has no switch '--zzz'");
 	check_error("/", "'take' has no switch '/'");
-	check_error("/sortby=bytes", "'take' has no switch '/sortby=bytes'; "
-				     "did you mean '/sortby'?");
+	check_error("/sortby=bytes", "'/sortby' takes its value as the next "
+				     "word, without '='");
 }
 
 static void test_two_dashes_end_the_switches(void **state)
