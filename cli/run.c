@@ -279,16 +279,23 @@ static void tell_sizes(struct session *session, const struct core_sizes *sizes)
 			     (uintmax_t)sizes->unreadable);
 }
 
-/* The files of -o tell of the program, and not of its children. */
+/*
+ * Where output goes, and what it calls the process. The files of -o tell of the
+ * program, and not of its children.
+ */
 static struct error *open_reports(struct session *session,
 				  const struct run_options *options,
 				  const struct corpse *corpse)
 {
+	bool is_program = corpse->message.process == (pid_t)program_id;
 	struct error *error = NULL;
 
+	if (!options->core_path)
+		session->subject =
+			is_program ? options->program[0] : corpse->message.name;
 	if (options->format)
 		error = report_format_find(options->format, &session->format);
-	if (corpse->message.process != (pid_t)program_id)
+	if (!is_program)
 		return error;
 	for (size_t i = 0; !error && i < options->file_count; i++)
 		error = report_file_open(session, options->files[i],

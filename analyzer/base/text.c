@@ -186,6 +186,24 @@ static size_t edit_distance(const char *a, const char *b)
 	return rows[a_length % 3][b_length];
 }
 
+/* The first known word that goes on where the word ends, or NULL. */
+static const char *longer_word(const char *word,
+			       const char *(*known)(const void *data,
+						    size_t number),
+			       const void *data)
+{
+	enum { LEAST_LETTERS = 4 };
+	size_t length = strlen(word);
+	const char *candidate;
+
+	if (length < LEAST_LETTERS)
+		return NULL;
+	for (size_t i = 0; (candidate = known(data, i)) != NULL; i++)
+		if (strncasecmp(word, candidate, length) == 0)
+			return candidate;
+	return NULL;
+}
+
 const char *nearest_word(const char *word,
 			 const char *(*known)(const void *data, size_t number),
 			 const void *data)
@@ -210,7 +228,7 @@ const char *nearest_word(const char *word,
 		best = distance;
 		nearest = candidate;
 	}
-	return nearest;
+	return nearest ? nearest : longer_word(word, known, data);
 }
 
 struct error *error_unknown(const char *what, const char *word,

@@ -35,10 +35,10 @@ size_t format_hexadecimal(uint64_t number, char buffer[static NUMBER_SIZE]);
 size_t format_decimal(uint64_t number, char buffer[static NUMBER_SIZE]);
 
 /*
- * The known word that the mistyped one is nearest to, or NULL if none is near
- * enough to be meant. known(data, number) is the number-th word, NULL at the
- * end. Of words equally near the first is taken; letter case makes no
- * difference.
+ * The known word that the mistyped one is nearest to, or else begins; NULL if
+ * none is near enough to be meant. known(data, number) is the number-th word,
+ * NULL at the end. Of words equally near the first is taken; letter case makes
+ * no difference.
  */
 const char *nearest_word(const char *word,
 			 const char *(*known)(const void *data, size_t number),

@@ -36,7 +36,7 @@ struct classifier {
 	bool for_crystal; /* only where the reader knows objects of Crystal */
 	const char *for_library; /* only where one is loaded whose name so
 				    begins; NULL: anywhere */
-	bool pointerless; /* inspect what holds no pointers, too */
+	bool pointerless;	 /* inspect what holds no pointers, too */
 
 	/* Look at a reference to exactly that offset in a used allocation. */
 	void (*match)(struct reader *reader, const struct reference *reference);

@@ -10,6 +10,7 @@
 #include "analyzer/analysis.h"
 
 #define UNRECOGNIZED "unrecognized allocation"
+#define CONVERSION   "__gconv_step" /* libc's; see label.c */
 
 struct label {
 	const char *text;   /* a class, a symbol, or UNRECOGNIZED */

@@ -17,7 +17,8 @@ struct search {
 	uint16_t slots[SHAPE_SLOTS]; /* a hash table of numbers, plus 1 */
 	struct step steps[MOST_SHAPE_STEPS];
 	size_t step_count;
-	size_t looks; /* at references */
+	size_t looks;		       /* at references */
+	bool counts[MOST_SHAPE_NODES]; /* for the fingerprint */
 };
 
 struct error *shape_context_init(struct shape_context *context,
@@ -171,6 +172,41 @@ static size_t find_ring(struct search *search)
 	return found;
 }
 
+/* Whether what an allocation refers to hangs on it for certain. */
+static bool leads_on(const struct search *search, size_t number)
+{
+	const struct shape *shape = search->shape;
+
+	return shape->in_ring[number] ||
+	       !(label_word(search->context, shape->ids[number]) &
+		 IS_UNRECOGNIZED);
+}
+
+/*
+ * To find a ring, all references were followed. What was found by means of
+ * buffers that are not in it does not count.
+ */
+static void find_counted(struct search *search)
+{
+	enum { MOST_PASSES = 4 };
+	bool found = true;
+
+	memcpy(search->counts, search->shape->in_ring, sizeof(search->counts));
+	for (size_t pass = 0; found && pass < MOST_PASSES; pass++) {
+		found = false;
+		for (size_t i = 0; i < search->step_count; i++) {
+			struct step step = search->steps[i];
+
+			if (search->counts[step.target] ||
+			    !search->counts[step.source] ||
+			    !leads_on(search, step.source))
+				continue;
+			search->counts[step.target] = true;
+			found = true;
+		}
+	}
+}
+
 /*
  * The first of the ring: a class rather than a pattern, and that rather than
  * what is not recognized; the larger; and then either, but always the same.
@@ -249,7 +285,7 @@ static size_t hash_rest(const struct search *search, const uint64_t *ring,
 	for (size_t i = 0; i < shape->count; i++) {
 		uint64_t hash = sized_hash(search->context, shape->ids[i]);
 
-		if (shape->in_ring[i] ||
+		if (shape->in_ring[i] || !search->counts[i] ||
 		    label_word(search->context, shape->ids[i]) &
 			    IS_UNRECOGNIZED ||
 		    bsearch(&hash, ring, ring_count, sizeof(*ring), compare))
@@ -282,5 +318,6 @@ void shape_find(struct shape_context *context, const struct leak_root *root,
 	 * member: where it was entered is chance. */
 	if (root->members > 1 && find_ring(&search) < root->members)
 		memset(ret->in_ring, true, ret->count);
+	find_counted(&search);
 	ret->fingerprint = find_fingerprint(&search);
 }

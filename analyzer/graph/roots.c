@@ -55,29 +55,12 @@ static struct error *add_range(struct roots *roots, struct root_range range)
 	return NULL;
 }
 
-/* The number of the first claim that ends above address. */
-static size_t first_claim(const struct allocation_index *index,
-			  uint64_t address)
-{
-	size_t low = 0, high = heap_claim_count(index);
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (heap_claim(index, middle).end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* Add what no allocator claims of the range. */
 static struct error *add_unclaimed(struct roots *roots, struct root_range range)
 {
 	const struct allocation_index *index = roots->index;
 
-	for (size_t i = first_claim(index, range.start);
+	for (size_t i = heap_claim_above(index, range.start);
 	     i < heap_claim_count(index) && range.start < range.end; i++) {
 		struct memory_range claim = heap_claim(index, i);
 		struct root_range below = range;

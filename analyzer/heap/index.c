@@ -680,3 +680,18 @@ struct memory_range heap_claim(const struct allocation_index *index,
 
 	return claims[number];
 }
+
+size_t heap_claim_above(const struct allocation_index *index, uint64_t address)
+{
+	size_t low = 0, high = heap_claim_count(index);
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (heap_claim(index, middle).end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}

@@ -143,4 +143,7 @@ size_t heap_claim_count(const struct allocation_index *index);
 struct memory_range heap_claim(const struct allocation_index *index,
 			       size_t number);
 
+/* The number of the first claim that ends above address; else their count. */
+size_t heap_claim_above(const struct allocation_index *index, uint64_t address);
+
 #endif

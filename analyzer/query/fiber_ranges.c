@@ -3,6 +3,7 @@
  */
 
 #include "analyzer/query/ranges.h"
+#include "analyzer/query/thread_value.h"
 
 static struct error *collect(struct analysis *analysis,
 			     const struct set_arguments *arguments,
@@ -38,12 +39,7 @@ static void write_fiber(const struct analysis *analysis,
 	report_number(report, range->size);
 	report_number(report, fiber->end - fiber->live);
 	report_text(report, fiber->running ? "running" : "waiting");
-	if (fiber->thread == NO_THREAD)
-		report_absent(report);
-	else
-		report_number(report, program_thread(analysis_program(analysis),
-						     fiber->thread)
-					      ->id);
+	report_thread(report, analysis_program(analysis), fiber->thread);
 	report_text(report, fiber->name);
 }
 

@@ -49,22 +49,14 @@ static bool find_claim(const struct analysis *analysis, uint64_t address,
 		       struct place *place)
 {
 	const struct allocation_index *index = analysis_index(analysis);
-	size_t low = 0, high = heap_claim_count(index);
+	size_t number = heap_claim_above(index, address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (heap_claim(index, middle).end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == heap_claim_count(index) ||
-	    heap_claim(index, low).start > address)
+	if (number == heap_claim_count(index) ||
+	    heap_claim(index, number).start > address)
 		return false;
 	place->kind = PLACE_BOOKKEEPING;
-	place->start = heap_claim(index, low).start;
-	place->size = heap_claim(index, low).end - place->start;
+	place->start = heap_claim(index, number).start;
+	place->size = heap_claim(index, number).end - place->start;
 	return true;
 }
 

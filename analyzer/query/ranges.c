@@ -1,6 +1,7 @@
 #include "analyzer/query/ranges.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/query/thread_value.h"
 
 #include <string.h>
 
@@ -34,15 +35,6 @@ void ranges_deinit(struct ranges *ranges)
 	free(ranges->details);
 	hits_deinit(&ranges->hits);
 	*ranges = (struct ranges){ 0 };
-}
-
-static void report_thread(struct report *report, const struct program *program,
-			  uint32_t thread)
-{
-	if (thread == NO_THREAD)
-		report_absent(report);
-	else
-		report_number(report, program_thread(program, thread)->id);
 }
 
 static struct error *stacks_collect(struct analysis *analysis,

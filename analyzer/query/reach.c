@@ -6,28 +6,65 @@
 
 enum { TOGETHER = 64 /* groups, a bit of a mask for each */ };
 
+/* The members by place are those of components, each next to each other. */
 struct reach {
 	const struct reach_input *input;
 	const struct components *components;
+	struct memory groups; /* uint32_t, by place */
+	struct memory begins; /* uint32_t, by component: its first place */
 	struct memory sizes;  /* uint64_t, by component */
 	struct memory *masks; /* uint64_t by component, one for each thread */
 	uint64_t *bytes;      /* by group */
 };
 
-static struct error *add_sizes(struct reach *reach)
+static void reach_deinit(struct reach *reach)
 {
-	size_t count = component_member_count(reach->components);
-	struct error *error =
-		memory_resize(&reach->sizes,
-			      (component_count(reach->components) + (size_t)1) *
-				      sizeof(uint64_t));
-	uint64_t *sizes = reach->sizes.bytes;
+	memory_release(&reach->groups);
+	memory_release(&reach->begins);
+	memory_release(&reach->sizes);
+	free(reach->bytes);
+}
+DEFINE_DEINIT(reach_deinit, struct reach)
 
+static struct error *reserve(struct reach *reach)
+{
+	size_t members = component_member_count(reach->components);
+	size_t count = component_count(reach->components) + (size_t)1;
+	struct error *error =
+		memory_resize(&reach->groups, (members + 1) * sizeof(uint32_t));
+
+	if (!error)
+		error = memory_resize(&reach->begins, count * sizeof(uint32_t));
+	if (!error)
+		error = memory_resize(&reach->sizes, count * sizeof(uint64_t));
 	if (error)
 		return error;
-	bitmap_for_each(id, reach->input->members)
-		sizes[component_of(reach->components, (allocation_id)id)] +=
-			allocation_size(reach->input->index, (allocation_id)id);
+	reach->bytes = calloc(reach->input->group_count + TOGETHER,
+			      sizeof(*reach->bytes));
+	return reach->bytes ? NULL : &error_no_memory;
+}
+
+/* Put what each turn needs where it is read from one end to the other. */
+static struct error *lay_out(struct reach *reach)
+{
+	const struct components *components = reach->components;
+	size_t count = component_member_count(components);
+	uint32_t *groups = reach->groups.bytes, *begins = reach->begins.bytes;
+	uint64_t *sizes = reach->sizes.bytes;
+
+	begins[component_count(components)] = (uint32_t)count;
+	for (size_t end = count, begin; end > 0; end = begin) {
+		uint32_t number = component_before(components, end, &begin);
+
+		begins[number] = (uint32_t)begin;
+		for (size_t i = begin; i < end; i++) {
+			allocation_id id = component_member(components, i);
+
+			groups[i] = reach->input->groups[id];
+			sizes[number] +=
+				allocation_size(reach->input->index, id);
+		}
+	}
 	return progress_step(reach->input->progress, count)
 		       ? NULL
 		       : error_create(ERROR_INTERRUPTED, "interrupted");
@@ -35,17 +72,14 @@ static struct error *add_sizes(struct reach *reach)
 
 /* The bits of the groups from first on that the members at places are of. */
 static uint64_t own_mask(const struct reach *reach, uint32_t first,
-			 size_t begin, size_t end)
+			 uint32_t begin, uint32_t end)
 {
+	const uint32_t *groups = reach->groups.bytes;
 	uint64_t mask = 0;
 
-	for (size_t i = begin; i < end; i++) {
-		uint32_t group = reach->input->groups[component_member(
-			reach->components, i)];
-
-		if (group - first < TOGETHER)
-			mask |= UINT64_C(1) << (group - first);
-	}
+	for (uint32_t i = begin; i < end; i++)
+		if (groups[i] - first < TOGETHER)
+			mask |= UINT64_C(1) << (groups[i] - first);
 	return mask;
 }
 
@@ -66,24 +100,23 @@ static struct error *go_over(void *data, size_t turn, unsigned int thread)
 {
 	const struct reach *reach = data;
 	const uint64_t *sizes = reach->sizes.bytes;
+	const uint32_t *begins = reach->begins.bytes;
 	uint64_t *masks = reach->masks[thread].bytes;
 	uint32_t first = (uint32_t)turn * TOGETHER;
-	size_t count = component_member_count(reach->components);
 
 	memset(masks, 0, reach->masks[thread].size);
-	for (size_t end = count, begin; end > 0; end = begin) {
-		uint32_t number =
-			component_before(reach->components, end, &begin);
-		uint64_t mask =
-			masks[number] | own_mask(reach, first, begin, end);
+	for (uint32_t i = component_count(reach->components); i-- > 0;) {
+		uint32_t begin = begins[i], end = begins[i + 1];
+		uint64_t mask = masks[i] | own_mask(reach, first, begin, end);
 
 		for (uint64_t bits = mask; bits; bits &= bits - 1)
 			reach->bytes[first + (unsigned)__builtin_ctzll(bits)] +=
-				sizes[number];
-		for (size_t i = begin; mask && i < end; i++)
-			hand_on(reach, i, mask, masks);
+				sizes[i];
+		for (uint32_t place = begin; mask && place < end; place++)
+			hand_on(reach, place, mask, masks);
 	}
-	return progress_step(reach->input->progress, count)
+	return progress_step(reach->input->progress,
+			     component_member_count(reach->components))
 		       ? NULL
 		       : error_create(ERROR_INTERRUPTED, "interrupted");
 }
@@ -110,7 +143,7 @@ static struct error *go_over_all(struct reach *reach)
 				sizeof(uint64_t));
 	}
 	if (!error)
-		error = add_sizes(reach);
+		error = lay_out(reach);
 	if (!error)
 		error = parallel_for(turns, threads, go_over, reach);
 	for (unsigned int i = 0; i < threads; i++)
@@ -123,22 +156,24 @@ struct error *reach_by_group(const struct reach_input *input,
 			     uint64_t *ret_bytes)
 {
 	_cleanup_(components_destroy) struct components *components = NULL;
-	size_t count = input->group_count;
-	struct reach reach = { .input = input,
-			       .sizes.account = input->account };
+	_cleanup_(reach_deinit) struct reach reach = {
+		.input = input,
+		.groups.account = input->account,
+		.begins.account = input->account,
+		.sizes.account = input->account,
+	};
 	struct error *error =
 		components_create(input->graph, input->members, input->account,
 				  input->progress, &components);
 
-	if (error)
-		return error;
 	reach.components = components;
-	reach.bytes = calloc(count + TOGETHER, sizeof(*reach.bytes));
-	error = reach.bytes ? go_over_all(&reach) : &error_no_memory;
 	if (!error)
-		memcpy(ret_bytes, reach.bytes, count * sizeof(*ret_bytes));
-	free(reach.bytes);
-	memory_release(&reach.sizes);
+		error = reserve(&reach);
+	if (!error)
+		error = go_over_all(&reach);
+	if (!error && input->group_count > 0)
+		memcpy(ret_bytes, reach.bytes,
+		       input->group_count * sizeof(*ret_bytes));
 	return error;
 }
 

@@ -4,6 +4,7 @@
  */
 
 #include "analyzer/query/ranges.h"
+#include "analyzer/query/thread_value.h"
 
 /* What each root range refers to, counted when the first row is written. */
 struct root_counts {
@@ -145,12 +146,7 @@ static void write_root(const struct analysis *analysis,
 	else
 		report_absent(report);
 	report_text(report, kind_name(&root));
-	if (root.thread == NO_THREAD)
-		report_absent(report);
-	else
-		report_number(report, program_thread(analysis_program(analysis),
-						     root.thread)
-					      ->id);
+	report_thread(report, analysis_program(analysis), root.thread);
 	report_text(report, mapping ? mapping->path : NULL);
 }
 

@@ -45,9 +45,9 @@ struct error *report_close(struct report *report)
 	/* The command was interrupted between two rows, or within one. */
 	if (report->table)
 		report->format->end_table(report);
-	error = report->error;
 	if (report->format->close)
 		report->format->close(report);
+	error = report->error;
 	errno = 0;
 	if ((fflush(report->out) != 0 || ferror(report->out)) && !error) {
 		if (errno == 0)

@@ -330,6 +330,32 @@ class GateTest(unittest.TestCase):
         gate = Gate(self.clean, "--likely", "--suppress", rules, status=0)
         self.assertEqual(gate["leak"][0]["rule"], "leak:VectorBody")
 
+    def test_what_libc_loses_is_not_blamed_on_the_program(self):
+        source = self.write("conversion.c", """
+            #include <stdio.h>
+            #include <stdlib.h>
+            #include <wchar.h>
+            int main(int count, char **arguments)
+            {
+                wchar_t line[100];
+                for (int i = 0; i < 5; i++) {
+                    FILE *file = fopen(arguments[1], "r,ccs=UTF-8");
+                    if (!file || !fgetws(line, 100, file))
+                        return 1;
+                    fclose(file);
+                }
+                /* Over what is left of the last one. */
+                fclose(fopen(arguments[1], "r"));
+                return 0;
+            }
+            """)
+        path = os.path.join(self.folder.name, "conversion")
+        subprocess.run(["gcc", "-w", source, "-o", path], check=True,
+                       timeout=TIMEOUT)
+        result = run("run", "--", path, source)
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn("Gate passed", result.stderr)
+
     # The end
 
     def test_wrong_usage(self):

@@ -67,6 +67,7 @@ class PromptTest(unittest.TestCase):
             ("help summ\t", "help summarize"),
             ("help leakr\t", "help leakroots"),
             ("redirect of\t", "redirect off"),
+            ("memp\tcou\t", "memprof counts"),
             ("count used min\tleakr\t", "count used minus leakroots"),
             ("count used - o\tfree\t", "count used - or free"),
             ("count used %Longs\t", "count used %LongString"),

@@ -115,7 +115,7 @@ MISTAKES = [
     ("list used --annotate *.SSOstrin", "SSOString"),
     ("count pointers {part} --skip stack", "stacks"),
     ("count used --format jso", "json"), ("help cuont", "count"),
-    ("count used --set-operation asign", "assign"),
+    ("count used --set-operation assgn", "assign"),
     ("count used \"\"", "signature"), ("count and used", "'and'"),
     ("count chain {ring} next", "offset"), ("describe", "address"),
     ("describe {part} --limit 1", "allocation ADDRESS"),
@@ -126,6 +126,7 @@ MISTAKES = [
     ("count used --skip-tainted-references=true", "takes no value"),
     ("count used /skipTaintedReferences 1", "'true' or 'false'"),
     ("count used /minsize=18", "the next word"),
+    ("count used --skip-tainted", "--skip-tainted-references"),
     ("count used --limit 0x10", "'0x10' is not a count"),
     ("count used --size zz", "'zz' is not a size"),
 ]

@@ -72,7 +72,7 @@ class TutorialTest(unittest.TestCase):
                 names, known, before, last = {}, {}, [], program
             core = dumps.find("program", program)
             command = session_test.fill_in(generalise(command, names), known)
-            actual, messages = session_test.run(core, command, before)
+            actual, messages, _ = session_test.run(core, command, before)
             if session_test.is_remembered(command):
                 before.append(command)
             expected = [generalise(line, names)

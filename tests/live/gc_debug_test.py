@@ -58,6 +58,12 @@ class GcDebugTest(unittest.TestCase):
                 text, rf"made at gc_debug\.c:{line_of(what)} .* "
                 rf"have {count} instances")
 
+    def test_memprof_says_the_same_in_its_own_format(self):
+        text = self.run_heapcore("memprof", "allocations")
+        for what, count in MADE.items():
+            self.assertRegex(text, rf"(?m)^{count}\t\d+\t\(class 0\)\t"
+                             rf"gc_debug\.c:{line_of(what)}$")
+
     def test_description_tells_who_made_an_object(self):
         text = self.run_heapcore("describe", "used")
         for what, count in MADE.items():

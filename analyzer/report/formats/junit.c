@@ -83,21 +83,32 @@ static void begin_case(struct junit_state *state, const char *class_name,
 	state->tests++;
 }
 
-static void end_case(struct junit_state *state, const char *failure,
-		     const char *type, const char *text)
+static void pass_case(struct junit_state *state)
+{
+	put(&state->cases, "/>\n");
+}
+
+/* With an element "failure" or "error". */
+static void fail_case(struct junit_state *state, const char *element,
+		      const char *type, const char *text)
 {
 	struct writer *writer = &state->cases;
 
-	if (!failure) {
-		put(writer, "/>\n");
-		return;
-	}
 	put(writer, ">\n    <");
-	put(writer, failure);
+	put(writer, element);
 	write_attribute(writer, "message", text);
-	if (type)
-		write_attribute(writer, "type", type);
+	write_attribute(writer, "type", type);
 	put(writer, "/>\n  </testcase>\n");
+}
+
+static void skip_case(struct junit_state *state, const char *text)
+{
+	struct writer *writer = &state->cases;
+
+	put(writer, ">\n    <skipped>");
+	write_text(writer, text);
+	put(writer, "</skipped>\n  </testcase>\n");
+	state->skipped++;
 }
 
 static void write_check(struct junit_state *state)
@@ -109,7 +120,10 @@ static void write_check(struct junit_state *state)
 	snprintf(text, sizeof(text), "%" PRIu64 " of at most %" PRIu64,
 		 kept_row_number(row, "value"), kept_row_number(row, "limit"));
 	begin_case(state, "heapcore.gate", kept_row_text(row, "rule"));
-	end_case(state, failed ? "failure" : NULL, "gate", text);
+	if (failed)
+		fail_case(state, "failure", "gate", text);
+	else
+		pass_case(state);
 	state->failures += failed;
 }
 
@@ -126,7 +140,7 @@ static void write_leak(struct junit_state *state)
 	    0)
 		name = NULL;
 	if (asprintf(&text,
-		     "%s leak of %" PRIu64 " %s: %" PRIu64
+		     "%s leak, %" PRIu64 " x %s: %" PRIu64
 		     " allocations, %" PRIu64 " bytes, the first at 0x%" PRIx64,
 		     kept_row_text(row, "verdict"),
 		     kept_row_number(row, "roots"), kind,
@@ -135,13 +149,13 @@ static void write_leak(struct junit_state *state)
 		     kept_row_number(row, "address")) < 0)
 		text = NULL;
 	begin_case(state, "heapcore.leaks", name ? name : "");
-	end_case(state,
-		 failed	   ? "failure"
-		 : skipped ? "skipped"
-			   : NULL,
-		 failed ? "leak" : NULL, text ? text : "");
+	if (failed)
+		fail_case(state, "failure", "leak", text ? text : "");
+	else if (skipped)
+		skip_case(state, text ? text : "");
+	else
+		pass_case(state);
 	state->failures += failed;
-	state->skipped += skipped;
 }
 
 static void junit_begin_table(struct report *report)
@@ -185,7 +199,36 @@ static void write_findings(struct writer *writer,
 	put(writer, "</system-err>\n </testsuite>\n</testsuites>\n");
 }
 
-/* The schemas that are in use differ in what they require: it is all there. */
+static void write_property(struct writer *writer, const char *name,
+			   const char *value)
+{
+	put(writer, "   <property");
+	write_attribute(writer, "name", name);
+	write_attribute(writer, "value", value ? value : "");
+	put(writer, "/>\n");
+}
+
+static struct error *write_properties(const struct report_subject *subject,
+				      FILE *out)
+{
+	struct writer writer;
+	struct error *error = writer_init(&writer, out);
+
+	if (error)
+		return error;
+	put(&writer, "  <properties>\n");
+	write_property(&writer, "core", subject ? subject->core : NULL);
+	write_property(&writer, "command", subject ? subject->command : NULL);
+	put(&writer, "  </properties>\n");
+	writer_deinit(&writer);
+	return NULL;
+}
+
+/*
+ * The schemas that are in use differ in what they require: it is all there.
+ * The oldest does not know that tests may be skipped, so that is told only
+ * where it is so.
+ */
 static void write_suite(const struct junit_state *state, size_t errors,
 			FILE *out)
 {
@@ -201,10 +244,11 @@ static void write_suite(const struct junit_state *state, size_t errors,
 		"<testsuites>\n"
 		" <testsuite id=\"0\" package=\"heapcore\" name=\"heapcore\" "
 		"hostname=\"localhost\" timestamp=\"%s\" time=\"0\" "
-		"tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" "
-		"skipped=\"%zu\">\n  <properties/>\n",
-		timestamp, state->tests, state->failures, errors,
-		state->skipped);
+		"tests=\"%zu\" failures=\"%zu\" errors=\"%zu\"",
+		timestamp, state->tests, state->failures, errors);
+	if (state->skipped)
+		fprintf(out, " skipped=\"%zu\"", state->skipped);
+	fputs(">\n", out);
 }
 
 static void junit_close(struct report *report)
@@ -216,12 +260,16 @@ static void junit_close(struct report *report)
 
 	if (incomplete) {
 		begin_case(state, "heapcore.gate", "complete analysis");
-		end_case(state, "error", "incomplete",
-			 "the dump could not be analysed well enough to tell");
+		fail_case(state, "error", "incomplete",
+			  "the dump could not be analysed well enough to tell");
 	}
 	write_findings(&state->cases, findings);
 	write_suite(state, incomplete, report->out);
+	if (!report->error)
+		report->error = write_properties(subject, report->out);
 	fwrite(state->cases.buffer, 1, state->cases.used, report->out);
+	if (state->row.failed && !report->error)
+		report->error = &error_no_memory;
 	kept_row_clear(&state->row);
 	writer_deinit(&state->cases);
 	free(state);

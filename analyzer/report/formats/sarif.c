@@ -42,17 +42,33 @@ static void put(struct writer *writer, const char *text)
 	writer_bytes(writer, text, strlen(text));
 }
 
+/* Of an entry of the baseline. */
+static void write_absent(struct writer *writer, const struct kept_row *row)
+{
+	_cleanup_(free) char *text = NULL;
+
+	if (asprintf(&text,
+		     "The leak of %s, %" PRIu64
+		     " of which the baseline accepts, is not there any more.",
+		     kept_row_text(row, "kind"),
+		     kept_row_number(row, "roots")) < 0)
+		text = NULL;
+	json_text(writer, text ? text : "");
+}
+
 /* What a leak of that kind is, in a sentence. */
 static void write_message(struct writer *writer, const struct kept_row *row)
 {
 	_cleanup_(free) char *text = NULL;
 
 	if (asprintf(&text,
-		     "%" PRIu64 " of %s leaked (%s), and with them %" PRIu64
+		     "%s leak, %" PRIu64 " x %s: %" PRIu64
 		     " allocations of %" PRIu64
-		     " bytes in all; the first is at 0x%" PRIx64 ".",
+		     " bytes are lost in all; the first is at 0x%" PRIx64 ".",
+		     strcmp(kept_row_text(row, "verdict"), "likely") == 0
+			     ? "Likely"
+			     : "Certain",
 		     kept_row_number(row, "roots"), kept_row_text(row, "kind"),
-		     kept_row_text(row, "verdict"),
 		     kept_row_number(row, "allocations"),
 		     kept_row_number(row, "bytes"),
 		     kept_row_number(row, "address")) < 0)
@@ -107,7 +123,10 @@ static void write_result(struct sarif_state *state, const char *baseline,
 	put(writer, failed && !suppressed ? ", \"level\": \"error\""
 					  : ", \"level\": \"note\"");
 	put(writer, ", \"message\": {\"text\": ");
-	write_message(writer, row);
+	if (strcmp(baseline, "absent") == 0)
+		write_absent(writer, row);
+	else
+		write_message(writer, row);
 	put(writer, "}");
 	write_place(writer, kept_row_text(row, "kind"), subject);
 	put(writer, ", \"partialFingerprints\": {\"heapcoreLeak/v1\": ");
@@ -204,6 +223,8 @@ static void sarif_close(struct report *report)
 	write_invocation(results, subject ? subject->findings : NULL);
 	put(results, " }]\n}\n");
 	fwrite(results->buffer, 1, results->used, report->out);
+	if (state->row.failed && !report->error)
+		report->error = &error_no_memory;
 	kept_row_clear(&state->row);
 	writer_deinit(rules);
 	writer_deinit(results);

@@ -20,10 +20,9 @@ extern const struct leak_case cases[]; /* the last one without a name */
 /* Overwrite what calls have left below the stack pointer, without a gap. */
 __attribute__((noinline)) static void forget(void)
 {
-	char room[32768 + 8];
+	char room[32768 + 24];
 
-	memset(room, 0, sizeof(room));
-	__asm__ volatile("" : : "r"(room) : "memory");
+	explicit_bzero(room, sizeof(room));
 }
 
 int main(int count, char **arguments)

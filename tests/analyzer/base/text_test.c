@@ -119,8 +119,10 @@ static void test_numbers_are_written_in_full(void **state)
 
 static const char *known_word(const void *data, size_t number)
 {
-	static const char *const words[] = { "leaked", "leakroots", "used",
-					     "free",   "stacks",    NULL };
+	static const char *const words[] = { "leaked", "leakroots",
+					     "used",   "free",
+					     "stacks", "threadonlyanchored",
+					     NULL };
 
 	return words[number];
 }
@@ -139,6 +141,7 @@ static void test_a_mistyped_word_finds_the_one_that_was_meant(void **state)
 	assert_string_equal(nearest("leakrots"), "leakroots");
 	assert_string_equal(nearest("usde"), "used");
 	assert_string_equal(nearest("stack"), "stacks");
+	assert_string_equal(nearest("Thread"), "threadonlyanchored");
 }
 
 static void test_a_word_like_no_other_finds_none(void **state)

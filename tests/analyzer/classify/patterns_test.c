@@ -1,6 +1,6 @@
 #include "analyzer/classify/reference_judge.h"
 
-#include "tests/analyzer/image/core_builder.h"
+#include "tests/analyzer/world.h"
 
 /*
  * A heap of blocks of SIZE bytes each, one every STRIDE bytes; containers
@@ -15,16 +15,8 @@ static const char LIBSTDCXX_PATH[] = "/usr/lib/libstdc++.so.6",
 		  LIBCXX_PATH[] = "/usr/lib/libc++.so.1",
 		  LIBC_PATH[] = "/usr/lib/libc.so.6";
 
-struct world {
-	struct core core;
-	struct findings findings;
-	struct memory_account account;
-	struct progress progress;
-	struct block_sink *sink;
-	struct image *image;
-	struct program *program;
-	struct allocation_index *index;
-	struct roots *roots;
+struct classified {
+	struct world world;
 	struct patterns *patterns;
 };
 
@@ -34,103 +26,60 @@ static uint64_t at(allocation_id id)
 }
 
 /* Words of DATA or of a block, from that number on. */
-static void put(struct world *world, uint64_t address, size_t count,
+static void put(struct classified *classified, uint64_t address, size_t count,
 		const uint64_t *words)
 {
 	for (size_t i = 0; i < count; i++)
-		core_set(&world->core, address + 8 * i, words[i]);
+		core_set(&classified->world.core, address + 8 * i, words[i]);
 }
 
-#define PUT(world, address, ...)                                    \
-	put(world, address,                                         \
+#define PUT(classified, address, ...)                               \
+	put(classified, address,                                    \
 	    sizeof((uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), \
 	    (uint64_t[]){ __VA_ARGS__ })
 
-static void add_library(struct core *core, const char *path)
+static void classified_init(struct classified *classified, const char *library)
 {
-	Elf64_Ehdr header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3,
-					   ELFCLASS64, ELFDATA2LSB,
-					   EV_CURRENT },
-			      .e_type = ET_DYN,
-			      .e_machine = EM_X86_64,
-			      .e_phoff = sizeof(header),
-			      .e_phentsize = sizeof(Elf64_Phdr),
-			      .e_phnum = 1 };
-	Elf64_Phdr segment = { .p_type = PT_LOAD,
-			       .p_filesz = LENGTH,
-			       .p_memsz = LENGTH };
-	uint8_t *bytes = core_add(core, LIBRARY, LENGTH, RIGHT_READ);
+	struct world *world = &classified->world;
 
-	memcpy(bytes, &header, sizeof(header));
-	memcpy(bytes + sizeof(header), &segment, sizeof(segment));
-	core_add_file(core, LIBRARY, LIBRARY + LENGTH, 0, path);
+	classified->patterns = NULL;
+	world_init(world);
+	world_add_blocks(world, BLOCKS, HEAP, STRIDE, SIZE);
+	core_add(&world->core, DATA, LENGTH, RIGHTS_RW);
+	world_add_stack(world, STACK, LENGTH, STACK + 0x1000);
+	world_add_elf(world, LIBRARY, LENGTH);
+	core_add_file(&world->core, LIBRARY, LIBRARY + LENGTH, 0, library);
 }
 
-static void world_init(struct world *world, const char *library)
+static void classified_deinit(struct classified *classified)
 {
-	static const struct user_regs_struct registers = { .rsp = STACK +
-								  0x1000 };
-	struct core *core = &world->core;
-
-	*world = (struct world){ 0 };
-	core_init(core);
-	core_add(core, HEAP, STRIDE * BLOCKS, RIGHTS_RW);
-	core_add(core, DATA, LENGTH, RIGHTS_RW);
-	core_add(core, STACK, LENGTH, RIGHTS_RW);
-	core_add_auxiliary(core, AT_RANDOM, STACK + LENGTH - 0x100);
-	core_add_thread(core, 11, &registers);
-	add_library(core, library);
-	assert_no_error(block_sink_create(&world->account, &world->sink));
-	assert_no_error(block_sink_region(world->sink, HEAP,
-					  HEAP + STRIDE * BLOCKS, 0));
-	for (allocation_id id = 0; id < BLOCKS; id++)
-		assert_no_error(block_sink_add(
-			world->sink,
-			(struct block){ at(id), SIZE, BLOCK_USED }));
+	if (classified->patterns)
+		patterns_destroy(classified->patterns);
+	world_deinit(&classified->world);
 }
+DEFINE_DEINIT(classified_deinit, struct classified)
 
-static void world_deinit(struct world *world)
+static void classify(struct classified *classified)
 {
-	if (world->patterns)
-		patterns_destroy(world->patterns);
-	if (world->roots)
-		roots_destroy(world->roots);
-	if (world->index)
-		allocation_index_destroy(world->index);
-	if (world->program)
-		program_destroy(world->program);
-	if (world->image)
-		image_close(world->image);
-	block_sink_destroy(world->sink);
-	findings_deinit(&world->findings);
-	core_deinit(&world->core);
-	assert_int_equal(world->account.used, 0);
-}
-DEFINE_DEINIT(world_deinit, struct world)
+	struct world *world = &classified->world;
 
-static void classify(struct world *world)
-{
-	core_write_file(&world->core);
-	assert_no_error(
-		image_open(world->core.path, &world->findings, &world->image));
-	assert_no_error(program_create(world->image, &world->findings,
-				       &world->program));
-	assert_no_error(allocation_index_create(world->sink, &world->index));
-	assert_no_error(roots_create(world->image, world->program, world->index,
-				     NULL, &world->account, &world->progress,
-				     &world->roots));
-	assert_no_error(patterns_create(
-		world->image, world->program, world->index, world->roots, NULL,
-		NULL, &world->account, &world->progress, &world->patterns));
-	assert_no_error(patterns_find_owners(world->patterns));
+	world_open(world);
+	world_find_program(world);
+	world_find_roots(world);
+	assert_no_error(patterns_create(world->image, world->program,
+					world->index, world->roots, NULL, NULL,
+					&world->account, &world->progress,
+					&classified->patterns));
+	assert_no_error(patterns_find_owners(classified->patterns));
 }
 
 /* The blocks from first on have the patterns, and no other has any. */
-static void assert_patterns(const struct world *world, allocation_id first,
-			    size_t count, const char *const *names)
+static void assert_patterns(const struct classified *classified,
+			    allocation_id first, size_t count,
+			    const char *const *names)
 {
 	for (allocation_id id = 0; id < BLOCKS; id++) {
-		pattern_number number = patterns_of(world->patterns, id);
+		pattern_number number = patterns_of(classified->patterns, id);
 		const char *name =
 			id - first < count ? names[id - first] : NULL;
 
@@ -142,188 +91,188 @@ static void assert_patterns(const struct world *world, allocation_id first,
 	}
 }
 
-#define ASSERT_PATTERNS(world, first, ...)                        \
-	assert_patterns(world, first,                             \
+#define ASSERT_PATTERNS(classified, first, ...)                   \
+	assert_patterns(classified, first,                        \
 			sizeof((const char *[]){ __VA_ARGS__ }) / \
 				sizeof(const char *),             \
 			(const char *[]){ __VA_ARGS__ })
 
-static void assert_nothing(const struct world *world)
+static void assert_nothing(const struct classified *classified)
 {
-	assert_patterns(world, 0, 0, NULL);
+	assert_patterns(classified, 0, 0, NULL);
 }
 
 static void test_vector_has_a_body_with_spare_capacity(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
+	_cleanup_(classified_deinit) struct classified classified;
 	struct pattern_facts facts;
 	const char *part = NULL;
 
-	world_init(&world, LIBSTDCXX_PATH);
-	PUT(&world, DATA, at(3), at(3) + 40, at(3) + 56);
-	classify(&world);
-	ASSERT_PATTERNS(&world, 3, "VectorBody");
-	assert_true(patterns_tell(world.patterns, 3, &facts));
+	classified_init(&classified, LIBSTDCXX_PATH);
+	PUT(&classified, DATA, at(3), at(3) + 40, at(3) + 56);
+	classify(&classified);
+	ASSERT_PATTERNS(&classified, 3, "VectorBody");
+	assert_true(patterns_tell(classified.patterns, 3, &facts));
 	assert_int_equal(facts.owner, DATA);
 	assert_int_equal(facts.length, 40);
 	assert_int_equal(facts.capacity, 56);
-	assert_false(patterns_is_tainted(world.patterns, 3, 32, NULL));
-	assert_true(patterns_is_tainted(world.patterns, 3, 40, &part));
+	assert_false(patterns_is_tainted(classified.patterns, 3, 32, NULL));
+	assert_true(patterns_is_tainted(classified.patterns, 3, 40, &part));
 	assert_string_equal(part, "spare capacity of a vector");
 }
 
 static void test_vector_ends_where_its_body_does(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
+	_cleanup_(classified_deinit) struct classified classified;
 
-	world_init(&world, LIBSTDCXX_PATH);
-	PUT(&world, DATA, at(0), at(0) + 8, at(0) + 16);
-	PUT(&world, DATA + 0x100, at(1), at(1) + 64, at(1) + 56);
-	PUT(&world, DATA + 0x200, at(2), at(2) + 56, at(2) + 64);
-	PUT(&world, DATA + 0x300, at(3) + 8, at(3) + 24, at(3) + 56);
-	classify(&world);
-	assert_nothing(&world);
+	classified_init(&classified, LIBSTDCXX_PATH);
+	PUT(&classified, DATA, at(0), at(0) + 8, at(0) + 16);
+	PUT(&classified, DATA + 0x100, at(1), at(1) + 64, at(1) + 56);
+	PUT(&classified, DATA + 0x200, at(2), at(2) + 56, at(2) + 64);
+	PUT(&classified, DATA + 0x300, at(3) + 8, at(3) + 24, at(3) + 56);
+	classify(&classified);
+	assert_nothing(&classified);
 }
 
 static void test_c_has_no_containers(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
+	_cleanup_(classified_deinit) struct classified classified;
 
-	world_init(&world, LIBC_PATH);
-	PUT(&world, DATA, at(3), at(3) + 40, at(3) + 56);
-	PUT(&world, DATA + 0x100, at(4), 20, 48, 0);
-	classify(&world);
-	assert_nothing(&world);
+	classified_init(&classified, LIBC_PATH);
+	PUT(&classified, DATA, at(3), at(3) + 40, at(3) + 56);
+	PUT(&classified, DATA + 0x100, at(4), 20, 48, 0);
+	classify(&classified);
+	assert_nothing(&classified);
 }
 
 static void test_string_ends_by_a_zero(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
+	_cleanup_(classified_deinit) struct classified classified;
 
-	world_init(&world, LIBSTDCXX_PATH);
-	PUT(&world, DATA, at(1), 20, 48, 0);
-	PUT(&world, DATA + 0x100, at(2), 20, 48, 0);
-	memset(core_at(&world.core, at(1), 20), 'a', 20);
-	memset(core_at(&world.core, at(2), 21), 'a', 21);
-	classify(&world);
-	ASSERT_PATTERNS(&world, 1, "LongString");
-	assert_true(patterns_is_tainted(world.patterns, 1, 24, NULL));
-	assert_false(patterns_is_tainted(world.patterns, 1, 16, NULL));
+	classified_init(&classified, LIBSTDCXX_PATH);
+	PUT(&classified, DATA, at(1), 20, 48, 0);
+	PUT(&classified, DATA + 0x100, at(2), 20, 48, 0);
+	memset(core_at(&classified.world.core, at(1), 20), 'a', 20);
+	memset(core_at(&classified.world.core, at(2), 21), 'a', 21);
+	classify(&classified);
+	ASSERT_PATTERNS(&classified, 1, "LongString");
+	assert_true(patterns_is_tainted(classified.patterns, 1, 24, NULL));
+	assert_false(patterns_is_tainted(classified.patterns, 1, 16, NULL));
 }
 
 static void test_string_of_libcxx_begins_by_its_size(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
+	_cleanup_(classified_deinit) struct classified classified;
 
-	world_init(&world, LIBCXX_PATH);
-	PUT(&world, DATA, 48 + 1, 20, at(1));
-	PUT(&world, DATA + 0x100, at(2), 20, 48, 0);
-	classify(&world);
-	ASSERT_PATTERNS(&world, 1, "LongString");
+	classified_init(&classified, LIBCXX_PATH);
+	PUT(&classified, DATA, 48 + 1, 20, at(1));
+	PUT(&classified, DATA + 0x100, at(2), 20, 48, 0);
+	classify(&classified);
+	ASSERT_PATTERNS(&classified, 1, "LongString");
 }
 
 static void test_short_string_taints_what_it_does_not_use(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
+	_cleanup_(classified_deinit) struct classified classified;
 
-	world_init(&world, LIBSTDCXX_PATH);
-	PUT(&world, at(0), at(0) + 16, 3, 0x636261, at(5));
-	PUT(&world, at(1), at(1) + 16, 9, 0x636261, at(5));
-	classify(&world);
-	assert_true(patterns_is_tainted(world.patterns, 0, 24, NULL));
-	assert_false(patterns_is_tainted(world.patterns, 0, 16, NULL));
-	assert_false(patterns_is_tainted(world.patterns, 1, 24, NULL));
+	classified_init(&classified, LIBSTDCXX_PATH);
+	PUT(&classified, at(0), at(0) + 16, 3, 0x636261, at(5));
+	PUT(&classified, at(1), at(1) + 16, 9, 0x636261, at(5));
+	classify(&classified);
+	assert_true(patterns_is_tainted(classified.patterns, 0, 24, NULL));
+	assert_false(patterns_is_tainted(classified.patterns, 0, 16, NULL));
+	assert_false(patterns_is_tainted(classified.patterns, 1, 24, NULL));
 }
 
 static void test_copied_string_is_pointed_at_behind_its_counts(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
+	_cleanup_(classified_deinit) struct classified classified;
 
-	world_init(&world, LIBSTDCXX_PATH);
-	PUT(&world, DATA, at(0) + 24, 0, at(1) + 24);
-	PUT(&world, at(0), 20, 31, 0);
-	PUT(&world, at(1), 20, 19, 0);
-	classify(&world);
-	ASSERT_PATTERNS(&world, 0, "COWStringBody");
+	classified_init(&classified, LIBSTDCXX_PATH);
+	PUT(&classified, DATA, at(0) + 24, 0, at(1) + 24);
+	PUT(&classified, at(0), 20, 31, 0);
+	PUT(&classified, at(1), 20, 19, 0);
+	classify(&classified);
+	ASSERT_PATTERNS(&classified, 0, "COWStringBody");
 }
 
 static void test_list_is_a_ring_of_as_many_as_it_says(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
+	_cleanup_(classified_deinit) struct classified classified;
 
-	world_init(&world, LIBSTDCXX_PATH);
-	PUT(&world, DATA, at(2), at(3), 2);
-	PUT(&world, at(2), at(3), DATA);
-	PUT(&world, at(3), DATA, at(2));
-	PUT(&world, DATA + 0x100, at(7), at(8), 3);
-	PUT(&world, at(7), at(8), DATA + 0x100);
-	PUT(&world, at(8), DATA + 0x100, at(7));
-	classify(&world);
-	ASSERT_PATTERNS(&world, 2, "ListNode", "ListNode");
+	classified_init(&classified, LIBSTDCXX_PATH);
+	PUT(&classified, DATA, at(2), at(3), 2);
+	PUT(&classified, at(2), at(3), DATA);
+	PUT(&classified, at(3), DATA, at(2));
+	PUT(&classified, DATA + 0x100, at(7), at(8), 3);
+	PUT(&classified, at(7), at(8), DATA + 0x100);
+	PUT(&classified, at(8), DATA + 0x100, at(7));
+	classify(&classified);
+	ASSERT_PATTERNS(&classified, 2, "ListNode", "ListNode");
 }
 
 /* Its nodes look like containers of as many as their elements say. */
 static void test_list_may_begin_an_allocation(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
+	_cleanup_(classified_deinit) struct classified classified;
 	struct pattern_facts facts;
 
-	world_init(&world, LIBSTDCXX_PATH);
-	PUT(&world, DATA, at(1));
-	PUT(&world, at(1), at(2), at(3), 2);
-	PUT(&world, at(2), at(3), at(1), 5);
-	PUT(&world, at(3), at(1), at(2), 7);
-	classify(&world);
-	ASSERT_PATTERNS(&world, 2, "ListNode", "ListNode");
-	assert_true(patterns_tell(world.patterns, 2, &facts));
+	classified_init(&classified, LIBSTDCXX_PATH);
+	PUT(&classified, DATA, at(1));
+	PUT(&classified, at(1), at(2), at(3), 2);
+	PUT(&classified, at(2), at(3), at(1), 5);
+	PUT(&classified, at(3), at(1), at(2), 7);
+	classify(&classified);
+	ASSERT_PATTERNS(&classified, 2, "ListNode", "ListNode");
+	assert_true(patterns_tell(classified.patterns, 2, &facts));
 	assert_int_equal(facts.owner, at(1));
 }
 
 static void test_forward_list_is_a_chain_of_three_at_least(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
+	_cleanup_(classified_deinit) struct classified classified;
 
-	world_init(&world, LIBSTDCXX_PATH);
-	PUT(&world, DATA, at(4));
-	PUT(&world, at(4), at(5));
-	PUT(&world, at(5), at(6));
-	PUT(&world, DATA + 0x100, at(8));
-	PUT(&world, at(8), at(9));
-	classify(&world);
-	ASSERT_PATTERNS(&world, 4, "ForwardListNode", "ForwardListNode",
+	classified_init(&classified, LIBSTDCXX_PATH);
+	PUT(&classified, DATA, at(4));
+	PUT(&classified, at(4), at(5));
+	PUT(&classified, at(5), at(6));
+	PUT(&classified, DATA + 0x100, at(8));
+	PUT(&classified, at(8), at(9));
+	classify(&classified);
+	ASSERT_PATTERNS(&classified, 4, "ForwardListNode", "ForwardListNode",
 			"ForwardListNode");
 }
 
 static void test_chain_without_end_is_no_list(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
+	_cleanup_(classified_deinit) struct classified classified;
 
-	world_init(&world, LIBSTDCXX_PATH);
-	PUT(&world, DATA, at(4));
-	PUT(&world, at(4), at(5));
-	PUT(&world, at(5), at(6));
-	PUT(&world, at(6), at(4));
-	classify(&world);
-	assert_nothing(&world);
+	classified_init(&classified, LIBSTDCXX_PATH);
+	PUT(&classified, DATA, at(4));
+	PUT(&classified, at(4), at(5));
+	PUT(&classified, at(5), at(6));
+	PUT(&classified, at(6), at(4));
+	classify(&classified);
+	assert_nothing(&classified);
 }
 
 static void test_tree_is_linked_both_ways(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
+	_cleanup_(classified_deinit) struct classified classified;
 	struct pattern_facts facts;
 
-	world_init(&world, LIBSTDCXX_PATH);
+	classified_init(&classified, LIBSTDCXX_PATH);
 	/* The header follows what compares keys. */
-	PUT(&world, DATA + 8, 0, at(1), at(0), at(2), 3);
-	PUT(&world, at(0), 0, at(1), 0, 0);
-	PUT(&world, at(1), 1, DATA + 8, at(0), at(2));
-	PUT(&world, at(2), 0, at(1), 0, 0);
-	PUT(&world, DATA + 0x100, 0, at(5), at(4), at(6), 3);
-	PUT(&world, at(5), 1, DATA + 0x108, at(4), at(6));
-	classify(&world);
-	ASSERT_PATTERNS(&world, 0, "MapOrSetNode", "MapOrSetNode",
+	PUT(&classified, DATA + 8, 0, at(1), at(0), at(2), 3);
+	PUT(&classified, at(0), 0, at(1), 0, 0);
+	PUT(&classified, at(1), 1, DATA + 8, at(0), at(2));
+	PUT(&classified, at(2), 0, at(1), 0, 0);
+	PUT(&classified, DATA + 0x100, 0, at(5), at(4), at(6), 3);
+	PUT(&classified, at(5), 1, DATA + 0x108, at(4), at(6));
+	classify(&classified);
+	ASSERT_PATTERNS(&classified, 0, "MapOrSetNode", "MapOrSetNode",
 			"MapOrSetNode");
-	assert_true(patterns_tell(world.patterns, 2, &facts));
+	assert_true(patterns_tell(classified.patterns, 2, &facts));
 	assert_int_equal(facts.owner, DATA);
 	assert_int_equal(facts.length, 3);
 }
@@ -331,102 +280,102 @@ static void test_tree_is_linked_both_ways(void **state)
 /* Links that lead back up, or to themselves, end the walk. */
 static void test_tree_with_rings_is_walked_once(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
+	_cleanup_(classified_deinit) struct classified classified;
 
-	world_init(&world, LIBSTDCXX_PATH);
-	PUT(&world, DATA, 0, at(1), at(0), at(2), 3);
-	PUT(&world, at(0), 0, at(1), 0, at(0));
-	PUT(&world, at(1), 1, DATA, at(0), at(0));
-	PUT(&world, at(2), 0, at(1), at(1), 0);
-	classify(&world);
-	assert_non_null(world.patterns);
+	classified_init(&classified, LIBSTDCXX_PATH);
+	PUT(&classified, DATA, 0, at(1), at(0), at(2), 3);
+	PUT(&classified, at(0), 0, at(1), 0, at(0));
+	PUT(&classified, at(1), 1, DATA, at(0), at(0));
+	PUT(&classified, at(2), 0, at(1), at(1), 0);
+	classify(&classified);
+	assert_non_null(classified.patterns);
 }
 
 static void test_tree_of_libcxx(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
+	_cleanup_(classified_deinit) struct classified classified;
 
-	world_init(&world, LIBCXX_PATH);
-	PUT(&world, DATA, at(0), at(1), 2);
-	PUT(&world, at(1), at(0), 0, DATA + 8, 1);
-	PUT(&world, at(0), 0, 0, at(1), 0);
-	classify(&world);
-	ASSERT_PATTERNS(&world, 0, "MapOrSetNode", "MapOrSetNode");
+	classified_init(&classified, LIBCXX_PATH);
+	PUT(&classified, DATA, at(0), at(1), 2);
+	PUT(&classified, at(1), at(0), 0, DATA + 8, 1);
+	PUT(&classified, at(0), 0, 0, at(1), 0);
+	classify(&classified);
+	ASSERT_PATTERNS(&classified, 0, "MapOrSetNode", "MapOrSetNode");
 }
 
 static void test_hash_table_has_buckets_and_nodes(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
+	_cleanup_(classified_deinit) struct classified classified;
 
-	world_init(&world, LIBSTDCXX_PATH);
-	PUT(&world, DATA, at(4), 7, at(5), 2, 0x3f800000, 7, 0);
-	PUT(&world, at(4), 0, 0, DATA + 16, 0, at(5), 0, 0);
-	PUT(&world, at(5), at(6), 42);
-	PUT(&world, at(6), 0, 43);
+	classified_init(&classified, LIBSTDCXX_PATH);
+	PUT(&classified, DATA, at(4), 7, at(5), 2, 0x3f800000, 7, 0);
+	PUT(&classified, at(4), 0, 0, DATA + 16, 0, at(5), 0, 0);
+	PUT(&classified, at(5), at(6), 42);
+	PUT(&classified, at(6), 0, 43);
 	/* No bucket leads to the first node. */
-	PUT(&world, DATA + 0x100, at(8), 7, at(9), 1, 0x3f800000, 7, 0);
-	classify(&world);
-	ASSERT_PATTERNS(&world, 4, "UnorderedMapOrSetBuckets",
+	PUT(&classified, DATA + 0x100, at(8), 7, at(9), 1, 0x3f800000, 7, 0);
+	classify(&classified);
+	ASSERT_PATTERNS(&classified, 4, "UnorderedMapOrSetBuckets",
 			"UnorderedMapOrSetNode", "UnorderedMapOrSetNode");
 }
 
 static void test_deque_has_a_map_and_blocks(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
+	_cleanup_(classified_deinit) struct classified classified;
 	uint64_t end = at(2) + 56;
 
-	world_init(&world, LIBSTDCXX_PATH);
-	PUT(&world, DATA, at(1), 7, at(2) + 16, at(2), end, at(1) + 16,
+	classified_init(&classified, LIBSTDCXX_PATH);
+	PUT(&classified, DATA, at(1), 7, at(2) + 16, at(2), end, at(1) + 16,
 	    at(3) + 24, at(3), at(3) + 56, at(1) + 24);
-	PUT(&world, at(1), 0, 0, at(2), at(3), at(9));
-	classify(&world);
-	ASSERT_PATTERNS(&world, 1, "DequeMap", "DequeBlock", "DequeBlock");
-	assert_true(patterns_is_tainted(world.patterns, 2, 8, NULL));
-	assert_false(patterns_is_tainted(world.patterns, 2, 16, NULL));
-	assert_true(patterns_is_tainted(world.patterns, 3, 24, NULL));
-	assert_true(patterns_is_tainted(world.patterns, 1, 32, NULL));
+	PUT(&classified, at(1), 0, 0, at(2), at(3), at(9));
+	classify(&classified);
+	ASSERT_PATTERNS(&classified, 1, "DequeMap", "DequeBlock", "DequeBlock");
+	assert_true(patterns_is_tainted(classified.patterns, 2, 8, NULL));
+	assert_false(patterns_is_tainted(classified.patterns, 2, 16, NULL));
+	assert_true(patterns_is_tainted(classified.patterns, 3, 24, NULL));
+	assert_true(patterns_is_tainted(classified.patterns, 1, 32, NULL));
 }
 
 static void test_file_has_a_buffer_though_a_vector_looks_so(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
+	_cleanup_(classified_deinit) struct classified classified;
 
-	world_init(&world, LIBSTDCXX_PATH);
-	PUT(&world, DATA, 0xfbad2a84, at(0), at(0), at(0), at(0), at(0) + 8,
-	    at(0) + 48, at(0), at(0) + 48);
-	classify(&world);
-	ASSERT_PATTERNS(&world, 0, "StdioBuffer");
+	classified_init(&classified, LIBSTDCXX_PATH);
+	PUT(&classified, DATA, 0xfbad2a84, at(0), at(0), at(0), at(0),
+	    at(0) + 8, at(0) + 48, at(0), at(0) + 48);
+	classify(&classified);
+	ASSERT_PATTERNS(&classified, 0, "StdioBuffer");
 }
 
 static void test_thread_vector_is_known_by_the_thread(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
+	_cleanup_(classified_deinit) struct classified classified;
 
-	world_init(&world, LIBC_PATH);
-	PUT(&world, DATA, DATA, at(0) + 16, DATA);
-	PUT(&world, at(0), 2, 0, 1, 0, at(5) + 8, at(5));
-	PUT(&world, DATA + 0x100, DATA, at(1) + 16, DATA);
-	PUT(&world, at(1), 2);
-	classify(&world);
-	assert_string_equal(pattern_name(patterns_of(world.patterns, 0)),
+	classified_init(&classified, LIBC_PATH);
+	PUT(&classified, DATA, DATA, at(0) + 16, DATA);
+	PUT(&classified, at(0), 2, 0, 1, 0, at(5) + 8, at(5));
+	PUT(&classified, DATA + 0x100, DATA, at(1) + 16, DATA);
+	PUT(&classified, at(1), 2);
+	classify(&classified);
+	assert_string_equal(pattern_name(patterns_of(classified.patterns, 0)),
 			    "ThreadVector");
-	assert_string_equal(pattern_name(patterns_of(world.patterns, 5)),
+	assert_string_equal(pattern_name(patterns_of(classified.patterns, 5)),
 			    "ThreadLocalBlock");
-	assert_int_equal(patterns_of(world.patterns, 1), NO_PATTERN);
+	assert_int_equal(patterns_of(classified.patterns, 1), NO_PATTERN);
 }
 
 static void test_taint_of_all_references_is_found(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
+	_cleanup_(classified_deinit) struct classified classified;
 	const char *part = NULL;
 
-	world_init(&world, LIBSTDCXX_PATH);
-	PUT(&world, DATA, at(0), at(0) + 8, at(0) + 56);
-	PUT(&world, at(0), at(1), at(2), at(1));
-	classify(&world);
-	assert_no_error(patterns_find_taint(world.patterns, 0, 1, &part));
+	classified_init(&classified, LIBSTDCXX_PATH);
+	PUT(&classified, DATA, at(0), at(0) + 8, at(0) + 56);
+	PUT(&classified, at(0), at(1), at(2), at(1));
+	classify(&classified);
+	assert_no_error(patterns_find_taint(classified.patterns, 0, 1, &part));
 	assert_null(part);
-	assert_no_error(patterns_find_taint(world.patterns, 0, 2, &part));
+	assert_no_error(patterns_find_taint(classified.patterns, 0, 2, &part));
 	assert_string_equal(part, "spare capacity of a vector");
 }
 
@@ -442,71 +391,71 @@ static void test_each_name_is_found(void **state)
 }
 
 /* Whether the word at offset of source is the one by which target is held. */
-static bool favors(struct world *world, allocation_id source, uint64_t offset,
-		   allocation_id target)
+static bool favors(struct classified *classified, allocation_id source,
+		   uint64_t offset, allocation_id target)
 {
 	struct reference_judge judge;
 
-	assert_no_error(patterns_find_owners(world->patterns));
-	reference_judge_init(&judge, world->patterns);
+	assert_no_error(patterns_find_owners(classified->patterns));
+	reference_judge_init(&judge, classified->patterns);
 	reference_judge_set_source(&judge, source);
 	return reference_judge_favors(&judge, offset, target);
 }
 
 static void test_list_holds_a_node_by_the_link_from_in_front(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
+	_cleanup_(classified_deinit) struct classified classified;
 
-	world_init(&world, LIBSTDCXX_PATH);
-	PUT(&world, DATA, at(1));
-	PUT(&world, at(1), at(2), at(3), 2);
-	PUT(&world, at(2), at(3), at(1), 5);
-	PUT(&world, at(3), at(1), at(2), 7);
+	classified_init(&classified, LIBSTDCXX_PATH);
+	PUT(&classified, DATA, at(1));
+	PUT(&classified, at(1), at(2), at(3), 2);
+	PUT(&classified, at(2), at(3), at(1), 5);
+	PUT(&classified, at(3), at(1), at(2), 7);
 	/* An iterator. */
-	PUT(&world, at(5), at(2));
-	classify(&world);
-	ASSERT_PATTERNS(&world, 2, "ListNode", "ListNode");
-	assert_true(favors(&world, 1, 0, 2));
-	assert_false(favors(&world, 1, 8, 3));
-	assert_true(favors(&world, 2, 0, 3));
-	assert_false(favors(&world, 3, 8, 2));
-	assert_false(favors(&world, 5, 0, 2));
+	PUT(&classified, at(5), at(2));
+	classify(&classified);
+	ASSERT_PATTERNS(&classified, 2, "ListNode", "ListNode");
+	assert_true(favors(&classified, 1, 0, 2));
+	assert_false(favors(&classified, 1, 8, 3));
+	assert_true(favors(&classified, 2, 0, 3));
+	assert_false(favors(&classified, 3, 8, 2));
+	assert_false(favors(&classified, 5, 0, 2));
 	/* The list itself is no part of a container. */
-	assert_true(favors(&world, 3, 0, 1));
-	assert_true(favors(&world, 2, 8, 1));
+	assert_true(favors(&classified, 3, 0, 1));
+	assert_true(favors(&classified, 2, 8, 1));
 }
 
 static void test_tree_holds_a_node_by_the_link_down(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
+	_cleanup_(classified_deinit) struct classified classified;
 
-	world_init(&world, LIBSTDCXX_PATH);
-	PUT(&world, DATA, at(7));
-	PUT(&world, at(7) + 8, 0, at(1), at(0), at(2), 3);
-	PUT(&world, at(0), 0, at(1), 0, 0);
-	PUT(&world, at(1), 1, at(7) + 8, at(0), at(2));
-	PUT(&world, at(2), 0, at(1), 0, 0);
-	classify(&world);
-	ASSERT_PATTERNS(&world, 0, "MapOrSetNode", "MapOrSetNode",
+	classified_init(&classified, LIBSTDCXX_PATH);
+	PUT(&classified, DATA, at(7));
+	PUT(&classified, at(7) + 8, 0, at(1), at(0), at(2), 3);
+	PUT(&classified, at(0), 0, at(1), 0, 0);
+	PUT(&classified, at(1), 1, at(7) + 8, at(0), at(2));
+	PUT(&classified, at(2), 0, at(1), 0, 0);
+	classify(&classified);
+	ASSERT_PATTERNS(&classified, 0, "MapOrSetNode", "MapOrSetNode",
 			"MapOrSetNode");
-	assert_true(favors(&world, 7, 16, 1));
-	assert_false(favors(&world, 7, 24, 0));
-	assert_false(favors(&world, 7, 32, 2));
-	assert_true(favors(&world, 1, 16, 0));
-	assert_true(favors(&world, 1, 24, 2));
-	assert_false(favors(&world, 0, 8, 1));
+	assert_true(favors(&classified, 7, 16, 1));
+	assert_false(favors(&classified, 7, 24, 0));
+	assert_false(favors(&classified, 7, 32, 2));
+	assert_true(favors(&classified, 1, 16, 0));
+	assert_true(favors(&classified, 1, 24, 2));
+	assert_false(favors(&classified, 0, 8, 1));
 }
 
 static void test_vector_holds_its_body_by_its_first_word(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
+	_cleanup_(classified_deinit) struct classified classified;
 
-	world_init(&world, LIBSTDCXX_PATH);
-	PUT(&world, at(1) + 8, at(3), at(3) + 40, at(3) + 56);
-	classify(&world);
-	ASSERT_PATTERNS(&world, 3, "VectorBody");
-	assert_true(favors(&world, 1, 8, 3));
-	assert_false(favors(&world, 1, 16, 3));
+	classified_init(&classified, LIBSTDCXX_PATH);
+	PUT(&classified, at(1) + 8, at(3), at(3) + 40, at(3) + 56);
+	classify(&classified);
+	ASSERT_PATTERNS(&classified, 3, "VectorBody");
+	assert_true(favors(&classified, 1, 8, 3));
+	assert_false(favors(&classified, 1, 16, 3));
 }
 
 int main(void)

@@ -221,6 +221,32 @@ static void test_stale_words_in_a_buffer_lead_nowhere(void **state)
 	assert_int_equal(fingerprint, tree_print(1, buffer));
 }
 
+static uint64_t ring_with_buffer(bool leads_on)
+{
+	add("A", 24);
+	add("B", 24);
+	add(NULL, 1000);
+	add("C", 24);
+	join(0, 1);
+	join(0, 2);
+	join(1, 0);
+	join(leads_on ? 2 : 1, 3);
+	return only_shape().fingerprint;
+}
+
+static void test_nor_do_they_on_a_ring(void **state)
+{
+	uint64_t ring;
+
+	add("A", 24);
+	add("B", 24);
+	join(0, 1);
+	join(1, 0);
+	ring = only_shape().fingerprint;
+	assert_int_equal(ring_with_buffer(true), ring);
+	assert_int_not_equal(ring_with_buffer(false), ring);
+}
+
 /* A root of which nothing is known, and which leads to B. */
 static uint64_t unknown_print(bool stale)
 {
@@ -336,6 +362,7 @@ int main(void)
 		cmocka_unit_test(
 			test_a_buffer_of_unknown_contents_makes_no_difference),
 		cmocka_unit_test(test_stale_words_in_a_buffer_lead_nowhere),
+		cmocka_unit_test(test_nor_do_they_on_a_ring),
 		cmocka_unit_test(test_a_root_leads_where_it_refers_to_a_start),
 		cmocka_unit_test(test_a_list_is_the_same_however_long_it_is),
 		cmocka_unit_test(test_a_ring_is_the_same_wherever_it_begins),

@@ -1,36 +1,9 @@
-/*
- * The graph here is made up: this file answers what the search asks of it.
- */
 #include "analyzer/graph/dominators.h"
 
-#include "tests/assertions.h"
+#include "tests/analyzer/graph/made_graph.h"
+#include "tests/analyzer/heap/made_index.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-struct edge {
-	allocation_id from, to;
-};
-
-/* Edges by source; those of source i are [begin[i], begin[i + 1]). */
-struct graph {
-	uint32_t *begin;
-	allocation_id *targets;
-};
-
-struct edges graph_outgoing(const struct graph *graph, allocation_id id)
-{
-	return (struct edges){ graph->targets + graph->begin[id],
-			       graph->begin[id + 1] - graph->begin[id] };
-}
-
-void graph_fetch_offset(const struct graph *graph, allocation_id id)
-{
-}
-
-void graph_fetch_row(const struct graph *graph, allocation_id id)
-{
-}
 
 static int compare_edges(const void *a, const void *b)
 {
@@ -39,37 +12,6 @@ static int compare_edges(const void *a, const void *b)
 	if (left->from != right->from)
 		return left->from < right->from ? -1 : 1;
 	return (left->to > right->to) - (left->to < right->to);
-}
-
-static void graph_init(struct graph *graph, size_t count, struct edge *edges,
-		       size_t edge_count)
-{
-	size_t next = 0;
-
-	graph->begin = calloc(count + 1, sizeof(*graph->begin));
-	graph->targets = calloc(edge_count + 1, sizeof(*graph->targets));
-	if (edge_count > 0)
-		qsort(edges, edge_count, sizeof(*edges), compare_edges);
-	for (size_t i = 0; i < count; i++) {
-		graph->begin[i] = (uint32_t)next;
-		for (; next < edge_count && edges[next].from == i; next++)
-			graph->targets[next] = edges[next].to;
-	}
-	graph->begin[count] = (uint32_t)next;
-}
-
-static void graph_deinit(struct graph *graph)
-{
-	free(graph->begin);
-	free(graph->targets);
-}
-
-/* A heap of blocks, one every STRIDE bytes, of different sizes. */
-enum { STRIDE = 128 };
-
-static uint64_t size_of(uint64_t id)
-{
-	return 8 + id % 100;
 }
 
 struct world {
@@ -81,22 +23,10 @@ struct world {
 	struct dominators *dominators;
 };
 
-static void add_blocks(struct world *world, size_t count, const bool *is_free)
+static void sort_edges(struct edge *edges, size_t count)
 {
-	struct block_sink *sink;
-
-	assert_no_error(block_sink_create(&world->account, &sink));
-	assert_no_error(
-		block_sink_region(sink, STRIDE, STRIDE + count * STRIDE, 0));
-	for (uint64_t i = 0; i < count; i++) {
-		bool is_used = !is_free || !is_free[i];
-		struct block block = { STRIDE + i * STRIDE, size_of(i),
-				       is_used ? BLOCK_USED : BLOCK_FREE };
-
-		assert_no_error(block_sink_add(sink, block));
-	}
-	assert_no_error(allocation_index_create(sink, &world->index));
-	block_sink_destroy(sink);
+	if (count > 0)
+		qsort(edges, count, sizeof(*edges), compare_edges);
 }
 
 /* Of the blocks, those in is_free are; NULL: none. Edges are reordered. */
@@ -104,10 +34,12 @@ static void world_init(struct world *world, size_t count, const bool *is_free,
 		       struct edge *edges, size_t edge_count)
 {
 	*world = (struct world){ 0 };
-	add_blocks(world, count, is_free);
+	world->index = index_make(&world->account, count, is_free);
+	sort_edges(edges, edge_count);
 	graph_init(&world->graph, count, edges, edge_count);
 	for (size_t i = 0; i < edge_count; i++)
 		edges[i] = (struct edge){ edges[i].to, edges[i].from };
+	sort_edges(edges, edge_count);
 	graph_init(&world->incoming, count, edges, edge_count);
 	assert_no_error(bitmap_init(&world->entries, count, &world->account));
 }

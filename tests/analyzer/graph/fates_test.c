@@ -1,6 +1,6 @@
 #include "analyzer/graph/fates.h"
 
-#include "tests/analyzer/image/core_builder.h"
+#include "tests/analyzer/world.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -24,7 +24,8 @@ void *mmap(void *address, size_t size, int rights, int flags, int fd,
 }
 
 /* A heap of blocks of SIZE bytes each, one every STRIDE bytes. */
-static const uint64_t HEAP = 0x100000, STRIDE = 64, SIZE = 56;
+static const uint64_t HEAP = 0x100000, STRIDE = 64, SIZE = 56,
+		      MOST_BLOCKS = 100;
 
 /* What allocates blocks: malloc(), and a collector in its ways. */
 enum {
@@ -34,64 +35,22 @@ enum {
 	UNCOLLECTED = TRAIT_MANAGED,
 };
 
-struct world {
-	struct core core;
-	struct findings findings;
-	struct memory_account account;
-	struct progress progress;
-	struct block_sink *sink;
-	struct image *image;
-	struct allocation_index *index;
-	struct graph *graph;
-	struct bitmap anchored;
-	struct fates fates;
-	allocation_id count;
-};
-
 static uint64_t at(allocation_id id)
 {
 	return HEAP + STRIDE * id;
 }
 
-static void world_init(struct world *world)
+static void begin(struct world *world)
 {
-	enum { MOST_BLOCKS = 100 };
-
-	*world = (struct world){ .count = 0 };
-	core_init(&world->core);
-	core_add(&world->core, HEAP, STRIDE * MOST_BLOCKS, RIGHTS_RW);
-	assert_no_error(block_sink_create(&world->account, &world->sink));
-	assert_no_error(block_sink_region(world->sink, HEAP,
-					  HEAP + STRIDE * MOST_BLOCKS, 0));
+	world_init(world);
+	world_add_heap(world, HEAP, STRIDE * MOST_BLOCKS);
 }
-
-static void world_deinit(struct world *world)
-{
-	fates_deinit(&world->fates);
-	bitmap_deinit(&world->anchored);
-	if (world->graph)
-		graph_destroy(world->graph);
-	if (world->index)
-		allocation_index_destroy(world->index);
-	if (world->image)
-		image_close(world->image);
-	block_sink_destroy(world->sink);
-	findings_deinit(&world->findings);
-	core_deinit(&world->core);
-	assert_int_equal(world->account.used, 0);
-}
-DEFINE_DEINIT(world_deinit, struct world)
 
 /* A block that refers to no other yet. */
-static allocation_id add(struct world *world, unsigned int traits)
+static void add(struct world *world, unsigned int traits)
 {
-	struct block block = { .start = at(world->count),
-			       .size = SIZE,
-			       .state = BLOCK_USED,
-			       .traits = traits };
-
-	assert_no_error(block_sink_add(world->sink, block));
-	return world->count++;
+	world_add_block(world, (struct block){ at(world->count), SIZE,
+					       BLOCK_USED, traits });
 }
 
 /* The word of that number in one block is the address of another. */
@@ -101,37 +60,45 @@ static void refer(struct world *world, allocation_id from, size_t word,
 	core_set(&world->core, at(from) + 8 * word, at(to));
 }
 
+struct judgement {
+	struct bitmap anchored;
+	struct fates fates;
+};
+
+static void judgement_deinit(struct judgement *judgement)
+{
+	fates_deinit(&judgement->fates);
+	bitmap_deinit(&judgement->anchored);
+}
+DEFINE_DEINIT(judgement_deinit, struct judgement)
+
 /* Only that block, and what it leads to, is anchored; NO_ALLOCATION: none. */
-static void judge(struct world *world, allocation_id anchor)
+static void judge(struct world *world, allocation_id anchor,
+		  struct judgement *ret)
 {
 	_cleanup_(bitmap_deinit) struct bitmap from = { 0 };
 
-	core_write_file(&world->core);
-	assert_no_error(
-		image_open(world->core.path, &world->findings, &world->image));
-	assert_no_error(allocation_index_create(world->sink, &world->index));
-	assert_no_error(graph_create(world->image, world->index,
-				     &world->account, &world->progress,
-				     &world->graph));
+	world_open(world);
+	world_find_graph(world);
 	assert_no_error(bitmap_init(&from, world->count, &world->account));
 	assert_no_error(
-		bitmap_init(&world->anchored, world->count, &world->account));
+		bitmap_init(&ret->anchored, world->count, &world->account));
 	if (anchor != NO_ALLOCATION)
 		bitmap_set(&from, anchor);
-	assert_no_error(graph_mark(world->graph, &from, &world->anchored,
+	assert_no_error(graph_mark(world->graph, &from, &ret->anchored,
 				   &world->account, &world->progress));
-	assert_no_error(fates_init(&world->fates, world->graph, world->index,
-				   &world->anchored, &world->account,
+	assert_no_error(fates_init(&ret->fates, world->graph, world->index,
+				   &ret->anchored, &world->account,
 				   &world->progress));
 }
 
 /* 'a' anchored, 'g' garbage, 'h' held, 'l' leaked. */
-static char fate(const struct world *world, allocation_id id)
+static char fate(const struct judgement *judgement, allocation_id id)
 {
-	const struct fates *fates = &world->fates;
+	const struct fates *fates = &judgement->fates;
 	char letter = 0;
 
-	if (bitmap_get(&world->anchored, id))
+	if (bitmap_get(&judgement->anchored, id))
 		letter = 'a';
 	if (bitmap_get(&fates->leaked, id)) {
 		assert_int_equal(letter, 0);
@@ -148,37 +115,48 @@ static char fate(const struct world *world, allocation_id id)
 	return letter;
 }
 
-/* The fates of the blocks, in order of address. */
-static void assert_fates(const struct world *world, const char *expected)
+/* The fates of all blocks, in order of address. */
+static void assert_judgement(const struct judgement *judgement,
+			     const char *expected)
 {
 	char found[100] = "";
 
-	assert_int_equal(strlen(expected), world->count);
-	for (allocation_id id = 0; id < world->count; id++)
-		found[id] = fate(world, id);
+	assert_int_equal(strlen(expected), judgement->anchored.count);
+	for (allocation_id id = 0; id < judgement->anchored.count; id++)
+		found[id] = fate(judgement, id);
 	assert_string_equal(found, expected);
+}
+
+static void assert_fates(struct world *world, allocation_id anchor,
+			 const char *expected)
+{
+	_cleanup_(judgement_deinit) struct judgement judgement = { 0 };
+
+	judge(world, anchor, &judgement);
+	assert_judgement(&judgement, expected);
 }
 
 static void test_without_a_collector_all_that_is_lost_is_leaked(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
+	_cleanup_(judgement_deinit) struct judgement judgement = { 0 };
 
-	world_init(&world);
+	begin(&world);
 	for (int i = 0; i < 4; i++)
 		add(&world, MALLOC);
 	refer(&world, 0, 0, 1);
 	refer(&world, 2, 0, 3);
-	judge(&world, 0);
-	assert_fates(&world, "aall");
-	assert_null(world.fates.garbage.words);
-	assert_null(world.fates.held.words);
+	judge(&world, 0, &judgement);
+	assert_judgement(&judgement, "aall");
+	assert_null(judgement.fates.garbage.words);
+	assert_null(judgement.fates.held.words);
 }
 
 static void test_lost_objects_of_a_collector_are_garbage(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
-	world_init(&world);
+	begin(&world);
 	add(&world, COLLECTED);
 	add(&world, COLLECTED);
 	add(&world, COLLECTED);
@@ -187,15 +165,14 @@ static void test_lost_objects_of_a_collector_are_garbage(void **state)
 	refer(&world, 2, 0, 3);
 	/* What looks like a reference is none. */
 	refer(&world, 3, 0, 0);
-	judge(&world, 0);
-	assert_fates(&world, "aagg");
+	assert_fates(&world, 0, "aagg");
 }
 
 static void test_what_garbage_alone_leads_to_is_held_by_it(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
-	world_init(&world);
+	begin(&world);
 	add(&world, COLLECTED);
 	add(&world, MALLOC);
 	add(&world, MALLOC);
@@ -204,8 +181,7 @@ static void test_what_garbage_alone_leads_to_is_held_by_it(void **state)
 	refer(&world, 0, 0, 1);
 	refer(&world, 1, 0, 2);
 	refer(&world, 2, 0, 4);
-	judge(&world, NO_ALLOCATION);
-	assert_fates(&world, "ghhlh");
+	assert_fates(&world, NO_ALLOCATION, "ghhlh");
 }
 
 /* A finalizer of the garbage may free it. */
@@ -213,14 +189,13 @@ static void test_what_leaked_and_garbage_lead_to_is_held(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
-	world_init(&world);
+	begin(&world);
 	add(&world, COLLECTED);
 	add(&world, MALLOC);
 	add(&world, MALLOC);
 	refer(&world, 0, 0, 2);
 	refer(&world, 1, 0, 2);
-	judge(&world, NO_ALLOCATION);
-	assert_fates(&world, "glh");
+	assert_fates(&world, NO_ALLOCATION, "glh");
 }
 
 /* The collector does not look into malloc's blocks. */
@@ -228,21 +203,20 @@ static void test_leaked_block_keeps_no_object_from_being_garbage(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
-	world_init(&world);
+	begin(&world);
 	add(&world, MALLOC);
 	add(&world, COLLECTED);
 	add(&world, MALLOC);
 	refer(&world, 0, 0, 1);
 	refer(&world, 1, 0, 2);
-	judge(&world, NO_ALLOCATION);
-	assert_fates(&world, "lgh");
+	assert_fates(&world, NO_ALLOCATION, "lgh");
 }
 
 static void test_leaked_object_leaks_what_it_keeps(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
-	world_init(&world);
+	begin(&world);
 	add(&world, UNCOLLECTED);
 	add(&world, COLLECTED);
 	add(&world, POINTERLESS);
@@ -253,8 +227,7 @@ static void test_leaked_object_leaks_what_it_keeps(void **state)
 	refer(&world, 1, 1, 3);
 	/* Over malloc's block the collector does not get there. */
 	refer(&world, 3, 0, 4);
-	judge(&world, NO_ALLOCATION);
-	assert_fates(&world, "llllg");
+	assert_fates(&world, NO_ALLOCATION, "llllg");
 }
 
 /* The object at 1 is kept, but by one that garbage leads to. */
@@ -262,21 +235,20 @@ static void test_what_a_held_object_keeps_is_held(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
-	world_init(&world);
+	begin(&world);
 	add(&world, UNCOLLECTED);
 	add(&world, COLLECTED);
 	add(&world, COLLECTED);
 	refer(&world, 0, 0, 1);
 	refer(&world, 2, 0, 0);
-	judge(&world, NO_ALLOCATION);
-	assert_fates(&world, "hhg");
+	assert_fates(&world, NO_ALLOCATION, "hhg");
 }
 
 static void test_ring_over_both_heaps_is_garbage_and_held(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
-	world_init(&world);
+	begin(&world);
 	add(&world, COLLECTED);
 	add(&world, MALLOC);
 	add(&world, MALLOC);
@@ -285,15 +257,14 @@ static void test_ring_over_both_heaps_is_garbage_and_held(void **state)
 	refer(&world, 1, 0, 0);
 	refer(&world, 2, 0, 3);
 	refer(&world, 3, 0, 2);
-	judge(&world, NO_ALLOCATION);
-	assert_fates(&world, "ghll");
+	assert_fates(&world, NO_ALLOCATION, "ghll");
 }
 
 static void test_what_live_objects_lead_to_is_anchored(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
-	world_init(&world);
+	begin(&world);
 	add(&world, COLLECTED);
 	add(&world, MALLOC);
 	add(&world, COLLECTED);
@@ -302,25 +273,25 @@ static void test_what_live_objects_lead_to_is_anchored(void **state)
 	refer(&world, 1, 0, 2);
 	/* Garbage that refers to what is in use changes nothing. */
 	refer(&world, 3, 0, 1);
-	judge(&world, 0);
-	assert_fates(&world, "aaag");
+	assert_fates(&world, 0, "aaag");
 }
 
 /* Nothing is left behind, and the next attempt is right. */
 static void test_lack_of_memory_at_any_time_is_told(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
+	_cleanup_(judgement_deinit) struct judgement judgement = { 0 };
 	long mappings = 0;
 
-	world_init(&world);
+	begin(&world);
 	add(&world, UNCOLLECTED);
 	add(&world, COLLECTED);
 	add(&world, COLLECTED);
 	add(&world, MALLOC);
 	refer(&world, 0, 0, 1);
 	refer(&world, 2, 0, 3);
-	judge(&world, NO_ALLOCATION);
-	assert_fates(&world, "llgh");
+	judge(&world, NO_ALLOCATION, &judgement);
+	assert_judgement(&judgement, "llgh");
 	for (bool failed = true; failed; mappings++) {
 		size_t used = world.account.used;
 		struct fates fates = { 0 };
@@ -328,7 +299,7 @@ static void test_lack_of_memory_at_any_time_is_told(void **state)
 
 		countdown = mappings;
 		error = fates_init(&fates, world.graph, world.index,
-				   &world.anchored, &world.account,
+				   &judgement.anchored, &world.account,
 				   &world.progress);
 		countdown = -1;
 		failed = error != NULL;

@@ -1,21 +1,9 @@
 #include "analyzer/graph/graph.h"
 
-#include "tests/analyzer/image/core_builder.h"
+#include "tests/analyzer/world.h"
 
 /* A heap of blocks of SIZE bytes each, one every STRIDE bytes. */
 static const uint64_t HEAP = 0x100000, STRIDE = 64, SIZE = 56;
-
-struct world {
-	size_t count;
-	struct core core;
-	struct findings findings;
-	struct memory_account account;
-	struct progress progress;
-	struct block_sink *sink;
-	struct image *image;
-	struct allocation_index *index;
-	struct graph *graph, *incoming;
-};
 
 /* The address of the block whose rank is id. */
 static uint64_t at(allocation_id id)
@@ -23,36 +11,11 @@ static uint64_t at(allocation_id id)
 	return HEAP + STRIDE * id;
 }
 
-static void world_init(struct world *world, size_t count)
+static void populate(struct world *world, size_t count)
 {
-	*world = (struct world){ .count = count };
-	core_init(&world->core);
-	core_add(&world->core, HEAP, STRIDE * count, RIGHTS_RW);
-	assert_no_error(block_sink_create(&world->account, &world->sink));
-	assert_no_error(block_sink_region(world->sink, HEAP,
-					  HEAP + STRIDE * (count + 1), 0));
-	for (allocation_id id = 0; id < count; id++)
-		assert_no_error(block_sink_add(
-			world->sink,
-			(struct block){ at(id), SIZE, BLOCK_USED }));
+	world_init(world);
+	world_add_blocks(world, count, HEAP, STRIDE, SIZE);
 }
-
-static void world_deinit(struct world *world)
-{
-	if (world->incoming)
-		graph_destroy(world->incoming);
-	if (world->graph)
-		graph_destroy(world->graph);
-	if (world->index)
-		allocation_index_destroy(world->index);
-	if (world->image)
-		image_close(world->image);
-	block_sink_destroy(world->sink);
-	findings_deinit(&world->findings);
-	core_deinit(&world->core);
-	assert_int_equal(world->account.used, 0);
-}
-DEFINE_DEINIT(world_deinit, struct world)
 
 /* The word of that number in the block is value. */
 static void set(struct world *world, allocation_id id, size_t word,
@@ -63,15 +26,9 @@ static void set(struct world *world, allocation_id id, size_t word,
 
 static void scan(struct world *world)
 {
-	core_write_file(&world->core);
-	assert_no_error(
-		image_open(world->core.path, &world->findings, &world->image));
-	assert_no_error(allocation_index_create(world->sink, &world->index));
-	assert_no_error(graph_create(world->image, world->index,
-				     &world->account, &world->progress,
-				     &world->graph));
-	assert_no_error(graph_transpose(world->graph, &world->account,
-					&world->progress, &world->incoming));
+	world_open(world);
+	world_find_graph(world);
+	world_find_incoming(world);
 }
 
 static void assert_edges(struct edges edges, const allocation_id *expected)
@@ -89,7 +46,7 @@ static void test_references_are_in_order_of_the_words(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
-	world_init(&world, 4);
+	populate(&world, 4);
 	set(&world, 1, 0, at(3));
 	set(&world, 1, 2, at(0));
 	set(&world, 1, 6, at(2));
@@ -106,7 +63,7 @@ static void test_reference_may_point_into_the_middle(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
-	world_init(&world, 3);
+	populate(&world, 3);
 	set(&world, 0, 0, at(1) + 17);
 	set(&world, 0, 1, at(2) + SIZE - 1);
 	/* One past the end is not in it. */
@@ -123,7 +80,7 @@ static void test_only_aligned_words_of_the_allocation_count(void **state)
 	_cleanup_(world_deinit) struct world world;
 	uint64_t target = at(1);
 
-	world_init(&world, 2);
+	populate(&world, 2);
 	set(&world, 0, SIZE / 8, target);
 	memcpy(core_at(&world.core, at(0) + 12, 8), &target, 8);
 	scan(&world);
@@ -134,7 +91,7 @@ static void test_reference_to_itself_is_none(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
-	world_init(&world, 2);
+	populate(&world, 2);
 	set(&world, 0, 0, at(0));
 	set(&world, 0, 1, at(0) + 8);
 	set(&world, 1, 0, at(1) + SIZE - 1);
@@ -146,7 +103,7 @@ static void test_only_repeats_in_a_row_are_left_out(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
-	world_init(&world, 3);
+	populate(&world, 3);
 	set(&world, 0, 0, at(1));
 	set(&world, 0, 1, at(1) + 8);
 	set(&world, 0, 2, at(2));
@@ -165,7 +122,7 @@ static void test_free_block_is_referred_to_but_refers_to_none(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
-	world_init(&world, 4);
+	populate(&world, 4);
 	block_sink_restate(world.sink, at(1), BLOCK_FREE);
 	block_sink_restate(world.sink, at(2), BLOCK_CACHED);
 	set(&world, 0, 0, at(1));
@@ -179,17 +136,15 @@ static void test_free_block_is_referred_to_but_refers_to_none(void **state)
 	ASSERT_EDGES(graph_outgoing(world.incoming, 3), NO_ALLOCATION);
 }
 
-/* Part of the block is not in the core; what is behind it is. */
 static void test_pointerless_block_is_referred_to_but_refers_to_none(
 	void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
-	world_init(&world, 2);
-	assert_no_error(block_sink_add(
-		world.sink,
-		(struct block){ at(2), SIZE, BLOCK_USED, TRAIT_POINTERLESS }));
-	core_add(&world.core, at(2), STRIDE, RIGHTS_RW);
+	populate(&world, 2);
+	world_add_heap(&world, at(2), STRIDE);
+	world_add_block(&world, (struct block){ at(2), SIZE, BLOCK_USED,
+						TRAIT_POINTERLESS });
 	set(&world, 0, 0, at(2));
 	set(&world, 2, 0, at(1));
 	scan(&world);
@@ -203,7 +158,7 @@ static void test_marking_within_a_set_goes_no_way_around(void **state)
 	_cleanup_(bitmap_deinit) struct bitmap within = { 0 }, from = { 0 },
 					       reached = { 0 };
 
-	world_init(&world, 70);
+	populate(&world, 70);
 	set(&world, 0, 0, at(1));
 	set(&world, 0, 1, at(69));
 	set(&world, 1, 0, at(2));
@@ -223,19 +178,19 @@ static void test_marking_within_a_set_goes_no_way_around(void **state)
 	assert_true(bitmap_get(&reached, 69));
 }
 
+/* Part of the block is not in the core; what is behind it is. */
 static void test_absent_memory_hides_only_what_is_in_it(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 	struct core *core = &world.core;
 	const uint64_t high = HEAP + 0x10000;
 
-	world_init(&world, 2);
+	populate(&world, 2);
 	core_add(core, high, 0x1000, RIGHTS_RW);
 	core_add_part(core, high + 0x1000, 0x1000, 0, RIGHTS_RW);
 	core_add(core, high + 0x2000, 0x1000, RIGHTS_RW);
 	assert_no_error(block_sink_region(world.sink, high, high + 0x3000, 0));
-	assert_no_error(block_sink_add(
-		world.sink, (struct block){ high, 0x3000, BLOCK_USED }));
+	world_add_block(&world, (struct block){ high, 0x3000, BLOCK_USED });
 	core_set(core, high + 0xff8, at(0));
 	core_set(core, high + 0x2000, at(1));
 	scan(&world);
@@ -247,13 +202,12 @@ static void test_allocation_may_be_in_several_segments(void **state)
 	_cleanup_(world_deinit) struct world world;
 	const uint64_t high = HEAP + 0x10000;
 
-	world_init(&world, 2);
+	populate(&world, 2);
 	core_add(&world.core, high, 0x1000, RIGHTS_RW);
 	core_add(&world.core, high + 0x1000, 0x1000, RIGHTS_RW);
 	assert_no_error(
 		block_sink_region(world.sink, high + 0xff0, high + 0x1010, 0));
-	assert_no_error(block_sink_add(
-		world.sink, (struct block){ high + 0xff0, 32, BLOCK_USED }));
+	world_add_block(&world, (struct block){ high + 0xff0, 32, BLOCK_USED });
 	core_set(&world.core, high + 0xff8, at(1));
 	core_set(&world.core, high + 0x1000, at(0));
 	scan(&world);
@@ -273,7 +227,7 @@ static void test_marking_reaches_rings_and_free_blocks_but_no_more(void **state)
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(bitmap_deinit) struct bitmap from = { 0 }, reached = { 0 };
 
-	world_init(&world, 6);
+	populate(&world, 6);
 	block_sink_restate(world.sink, at(4), BLOCK_FREE);
 	set(&world, 0, 0, at(1));
 	set(&world, 1, 0, at(2));
@@ -293,7 +247,7 @@ static void test_interrupt_ends_scan_and_transposition(void **state)
 	_cleanup_(world_deinit) struct world world;
 	struct graph *graph;
 
-	world_init(&world, 3);
+	populate(&world, 3);
 	set(&world, 0, 0, at(1));
 	scan(&world);
 	world.progress.interrupted = true;
@@ -310,8 +264,8 @@ static void test_heap_without_allocations_has_an_empty_graph(void **state)
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(bitmap_deinit) struct bitmap from = { 0 }, reached = { 0 };
 
-	world_init(&world, 0);
-	core_add(&world.core, HEAP + 0x1000, 0x1000, RIGHTS_RW);
+	world_init(&world);
+	world_add_heap(&world, HEAP, 0x1000);
 	scan(&world);
 	assert_int_equal(graph_edge_count(world.graph), 0);
 	assert_no_error(bitmap_init(&from, 0, &world.account));
@@ -402,7 +356,7 @@ static void test_large_graph_agrees_with_its_references(void **state)
 	uint64_t pairs = 0;
 
 	assert_non_null(targets);
-	world_init(&world, MANY);
+	populate(&world, MANY);
 	fill(&world, targets);
 	scan(&world);
 	for (allocation_id id = 0; id < MANY; id++) {
@@ -449,7 +403,7 @@ static void test_narrowed_graph_has_the_edges_that_are_to_stay(void **state)
 	_cleanup_(graph_destroy) struct graph *narrowed = NULL;
 	size_t rows = 0;
 
-	world_init(&world, 5);
+	populate(&world, 5);
 	set(&world, 0, 0, at(4));
 	set(&world, 0, 1, at(1));
 	set(&world, 0, 2, at(2));

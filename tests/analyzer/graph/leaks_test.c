@@ -1,37 +1,9 @@
-/*
- * The graph here is made up: this file answers what the search asks of it.
- */
 #include "analyzer/graph/leaks.h"
 
-#include "tests/assertions.h"
+#include "tests/analyzer/graph/made_graph.h"
+#include "tests/analyzer/heap/made_index.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-/* Edges by source; those of source i are [begin[i], begin[i + 1]). */
-struct graph {
-	size_t count;
-	uint32_t *begin;
-	allocation_id *targets;
-};
-
-struct edges graph_outgoing(const struct graph *graph, allocation_id id)
-{
-	return (struct edges){ graph->targets + graph->begin[id],
-			       graph->begin[id + 1] - graph->begin[id] };
-}
-
-struct edge {
-	allocation_id from, to;
-};
-
-/* A heap of blocks, one every STRIDE bytes, of different sizes. */
-enum { STRIDE = 128 };
-
-static uint64_t size_of(uint64_t id)
-{
-	return 8 + id % 100;
-}
 
 struct world {
 	struct memory_account account;
@@ -46,30 +18,11 @@ struct world {
 static void world_init(struct world *world, size_t count,
 		       const struct edge *edges, size_t edge_count)
 {
-	struct graph *graph = &world->graph;
-	struct block_sink *sink;
-	size_t next = 0;
-
-	*world = (struct world){ .graph.count = count };
-	graph->begin = calloc(count + 1, sizeof(*graph->begin));
-	graph->targets = calloc(edge_count + 1, sizeof(*graph->targets));
-	assert_no_error(block_sink_create(&world->account, &sink));
-	assert_no_error(
-		block_sink_region(sink, STRIDE, STRIDE + count * STRIDE, 0));
+	*world = (struct world){ 0 };
+	graph_init(&world->graph, count, edges, edge_count);
+	world->index = index_make(&world->account, count, NULL);
 	assert_no_error(bitmap_init(&world->leaked, count, &world->account));
-	for (uint64_t i = 0; i < count; i++) {
-		assert_no_error(block_sink_add(
-			sink, (struct block){ STRIDE + i * STRIDE, size_of(i),
-					      BLOCK_USED }));
-		graph->begin[i] = (uint32_t)next;
-		for (; next < edge_count && edges[next].from == i; next++)
-			graph->targets[next] = edges[next].to;
-		bitmap_set(&world->leaked, i);
-	}
-	graph->begin[count] = (uint32_t)next;
-	assert_int_equal(next, edge_count);
-	assert_no_error(allocation_index_create(sink, &world->index));
-	block_sink_destroy(sink);
+	bitmap_fill(&world->leaked);
 }
 
 static void world_deinit(struct world *world)
@@ -78,8 +31,7 @@ static void world_deinit(struct world *world)
 		leaks_destroy(world->leaks);
 	allocation_index_destroy(world->index);
 	bitmap_deinit(&world->leaked);
-	free(world->graph.begin);
-	free(world->graph.targets);
+	graph_deinit(&world->graph);
 	assert_int_equal(world->account.used, 0);
 }
 DEFINE_DEINIT(world_deinit, struct world)

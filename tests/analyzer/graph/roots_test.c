@@ -1,6 +1,6 @@
 #include "analyzer/graph/roots.h"
 
-#include "tests/analyzer/image/core_builder.h"
+#include "tests/analyzer/world.h"
 
 #include <sys/syscall.h>
 
@@ -9,77 +9,24 @@ static const uint64_t HEAP = 0x555500000000, SIZE = 32, BLOCKS = 8,
 		      DATA = 0x7f0000000000, STACK = 0x7ffc00000000,
 		      RSP = STACK + 0x1000, LENGTH = 0x2000;
 
-struct world {
-	struct core core;
-	struct user_regs_struct registers;
-	uint8_t vectors[2696];
-	size_t vectors_size; /* 0: there are none */
-	struct findings findings;
-	struct memory_account account;
-	struct progress progress;
-	struct block_sink *sink;
-	struct image *image;
-	struct program *program;
-	struct allocation_index *index;
-	struct roots *roots;
-};
-
 static uint64_t at(allocation_id id)
 {
 	return HEAP + SIZE * id;
 }
 
-static void world_init(struct world *world)
+static void populate(struct world *world)
 {
-	struct core *core = &world->core;
-
-	*world = (struct world){ .registers = { .rsp = RSP } };
-	core_init(core);
-	core_add(core, HEAP, SIZE * BLOCKS, RIGHTS_RW);
-	core_add(core, DATA, LENGTH, RIGHTS_RW);
-	core_add(core, STACK, LENGTH, RIGHTS_RW);
-	core_add_auxiliary(core, AT_RANDOM, STACK + LENGTH - 0x100);
-	assert_no_error(block_sink_create(&world->account, &world->sink));
-	assert_no_error(
-		block_sink_region(world->sink, HEAP, HEAP + SIZE * BLOCKS, 0));
-	for (allocation_id id = 0; id < BLOCKS; id++)
-		assert_no_error(block_sink_add(
-			world->sink,
-			(struct block){ at(id), SIZE, BLOCK_USED }));
+	world_init(world);
+	world_add_blocks(world, BLOCKS, HEAP, SIZE, SIZE);
+	core_add(&world->core, DATA, LENGTH, RIGHTS_RW);
+	world_add_stack(world, STACK, LENGTH, RSP);
 }
-
-static void world_deinit(struct world *world)
-{
-	if (world->roots)
-		roots_destroy(world->roots);
-	if (world->index)
-		allocation_index_destroy(world->index);
-	if (world->program)
-		program_destroy(world->program);
-	if (world->image)
-		image_close(world->image);
-	block_sink_destroy(world->sink);
-	findings_deinit(&world->findings);
-	core_deinit(&world->core);
-	assert_int_equal(world->account.used, 0);
-}
-DEFINE_DEINIT(world_deinit, struct world)
 
 static void find_roots(struct world *world)
 {
-	core_add_thread(&world->core, 11, &world->registers);
-	if (world->vectors_size)
-		core_add_vectors(&world->core, world->vectors,
-				 world->vectors_size);
-	core_write_file(&world->core);
-	assert_no_error(
-		image_open(world->core.path, &world->findings, &world->image));
-	assert_no_error(program_create(world->image, &world->findings,
-				       &world->program));
-	assert_no_error(allocation_index_create(world->sink, &world->index));
-	assert_no_error(roots_create(world->image, world->program, world->index,
-				     NULL, &world->account, &world->progress,
-				     &world->roots));
+	world_open(world);
+	world_find_program(world);
+	world_find_roots(world);
 }
 
 /* Each kind's targets, as bits by id. */
@@ -97,7 +44,7 @@ static void test_each_kind_of_root_has_its_targets(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
-	world_init(&world);
+	populate(&world);
 	core_set(&world.core, DATA, at(0));
 	core_set(&world.core, DATA + LENGTH - 8, at(1) + SIZE - 1);
 	core_set(&world.core, RSP + 8, at(2));
@@ -114,7 +61,7 @@ static void test_unaligned_word_in_memory_is_no_reference(void **state)
 	_cleanup_(world_deinit) struct world world;
 	uint64_t target = at(0);
 
-	world_init(&world);
+	populate(&world);
 	memcpy(core_at(&world.core, DATA + 12, 8), &target, 8);
 	find_roots(&world);
 	assert_targets(&world, 0, 0, 0);
@@ -124,7 +71,7 @@ static void test_dead_stack_is_no_root_but_its_red_zone_is(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
-	world_init(&world);
+	populate(&world);
 	core_set(&world.core, STACK, at(0));
 	core_set(&world.core, RSP - RED_ZONE - 8, at(1));
 	core_set(&world.core, RSP - RED_ZONE, at(2));
@@ -137,7 +84,7 @@ static void test_what_an_allocator_claims_is_no_root(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
-	world_init(&world);
+	populate(&world);
 	assert_no_error(
 		block_sink_claim(world.sink, DATA + 0x100, DATA + 0x200));
 	core_set(&world.core, DATA + 0xf8, at(0));
@@ -156,13 +103,12 @@ static void test_mapping_is_a_root_around_the_heap_in_it(void **state)
 	_cleanup_(world_deinit) struct world world;
 	const uint64_t mapping = DATA + 0x100000;
 
-	world_init(&world);
+	populate(&world);
 	core_add(&world.core, mapping, LENGTH, RIGHTS_RW);
 	assert_no_error(block_sink_region(world.sink, mapping + 0x800,
 					  mapping + 0x900, 0));
-	assert_no_error(
-		block_sink_add(world.sink, (struct block){ mapping + 0x810,
-							   0xf0, BLOCK_USED }));
+	world_add_block(&world,
+			(struct block){ mapping + 0x810, 0xf0, BLOCK_USED });
 	core_set(&world.core, mapping, at(0));
 	core_set(&world.core, mapping + 0x7f8, at(1));
 	core_set(&world.core, mapping + 0x808, at(2));
@@ -178,7 +124,7 @@ static void test_only_memory_that_was_written_is_a_root(void **state)
 	_cleanup_(world_deinit) struct world world;
 	struct core *core = &world.core;
 
-	world_init(&world);
+	populate(&world);
 	core_add(core, relocated, 0x1000, RIGHT_READ);
 	core_add(core, code, 0x1000, RIGHT_READ | RIGHT_EXECUTE);
 	core_add_file(core, code, code + 0x1000, 0x1000, "/lib/libm.so.6");
@@ -197,7 +143,7 @@ static void test_free_block_is_no_target(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
-	world_init(&world);
+	populate(&world);
 	block_sink_restate(world.sink, at(0), BLOCK_FREE);
 	block_sink_restate(world.sink, at(1), BLOCK_CACHED);
 	core_set(&world.core, DATA, at(0));
@@ -212,7 +158,7 @@ static void test_registers_of_a_thread_that_ends_are_no_roots(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
-	world_init(&world);
+	populate(&world);
 	world.registers.orig_rax = SYS_exit_group;
 	world.registers.rbx = at(1);
 	core_set(&world.core, RSP, at(2));
@@ -238,7 +184,7 @@ static void test_vector_register_holds_references_at_any_byte(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
-	world_init(&world);
+	populate(&world);
 	world.vectors_size = 832;
 	set_vector(&world, 0, 0, 0, at(0));
 	set_vector(&world, 0, 3, 5, at(1));
@@ -258,7 +204,7 @@ static void test_wide_vector_register_is_torn_in_three(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		_cleanup_(world_deinit) struct world world;
 
-		world_init(&world);
+		populate(&world);
 		world.vectors_size = processors[i].size;
 		set_vector(&world, processors[i].zmm, 2, 9, at(0));
 		set_vector(&world, processors[i].zmm, 7, 29, at(1));
@@ -288,7 +234,7 @@ static void test_anchors_are_visited_by_kind_and_address(void **state)
 	struct visited visited = { .most = 8 };
 	const struct anchor *anchors = visited.anchors;
 
-	world_init(&world);
+	populate(&world);
 	block_sink_restate(world.sink, at(1), BLOCK_FREE);
 	core_set(&world.core, DATA + 0x10, at(0));
 	core_set(&world.core, DATA + 0x20, at(2));
@@ -323,7 +269,7 @@ static void test_ranges_are_by_address_and_leave_the_dead_out(void **state)
 	_cleanup_(world_deinit) struct world world;
 	struct root_range range;
 
-	world_init(&world);
+	populate(&world);
 	assert_no_error(
 		block_sink_claim(world.sink, DATA + 0x100, DATA + 0x200));
 	find_roots(&world);
@@ -347,7 +293,7 @@ static void test_interrupt_ends_the_scan(void **state)
 	_cleanup_(world_deinit) struct world world;
 	struct roots *roots;
 
-	world_init(&world);
+	populate(&world);
 	find_roots(&world);
 	world.progress.interrupted = true;
 	assert_error(roots_create(world.image, world.program, world.index, NULL,

@@ -263,6 +263,11 @@ static void test_claims_are_joined_with_each_other_and_the_regions(void **state)
 	assert_int_equal(heap_claim(index, 1).end, 0x6020);
 	assert_int_equal(heap_claim(index, 2).start, 0x9000);
 	assert_int_equal(heap_claim(index, 2).end, 0xa000);
+	assert_int_equal(heap_claim_above(index, 0x1000), 0);
+	assert_int_equal(heap_claim_above(index, 0x5fff), 0);
+	assert_int_equal(heap_claim_above(index, 0x6000), 1);
+	assert_int_equal(heap_claim_above(index, 0x9fff), 2);
+	assert_int_equal(heap_claim_above(index, 0xa000), 3);
 }
 
 static void test_region_of_an_address_is_found(void **state)

@@ -6,7 +6,7 @@
 #include "analyzer/query/extension.h"
 #include "analyzer/query/ranges.h"
 
-#include "tests/analyzer/image/core_builder.h"
+#include "tests/analyzer/world.h"
 
 /* The blocks are called 'a', 'b', ... */
 static const uint64_t HEAP = 0x100000, STRIDE = 64, SIZE = 56;
@@ -14,16 +14,8 @@ static const uint64_t HEAP = 0x100000, STRIDE = 64, SIZE = 56;
 enum { MOST_BLOCKS = 26 };
 
 struct analysis {
-	struct core core;
-	struct findings findings;
-	struct memory_account account;
-	struct progress progress;
-	struct block_sink *sink;
-	struct image *image;
-	struct allocation_index *index;
-	struct graph *graph, *incoming;
+	struct world world;
 	struct bitmap leaked;
-	allocation_id count;
 	uint64_t signatures[MOST_BLOCKS];
 };
 
@@ -34,32 +26,32 @@ struct error *analysis_need(struct analysis *analysis, enum stage stage)
 
 struct memory_account *analysis_account(struct analysis *analysis)
 {
-	return &analysis->account;
+	return &analysis->world.account;
 }
 
 struct progress *analysis_progress(struct analysis *analysis)
 {
-	return &analysis->progress;
+	return &analysis->world.progress;
 }
 
 const struct image *analysis_image(const struct analysis *analysis)
 {
-	return analysis->image;
+	return analysis->world.image;
 }
 
 const struct allocation_index *analysis_index(const struct analysis *analysis)
 {
-	return analysis->index;
+	return analysis->world.index;
 }
 
 const struct graph *analysis_graph(const struct analysis *analysis)
 {
-	return analysis->graph;
+	return analysis->world.graph;
 }
 
 const struct graph *analysis_incoming(const struct analysis *analysis)
 {
-	return analysis->incoming;
+	return analysis->world.incoming;
 }
 
 const struct bitmap *analysis_leaked(const struct analysis *analysis)
@@ -120,70 +112,51 @@ static uint64_t at(char name)
 	return HEAP + STRIDE * (uint64_t)(name - 'a');
 }
 
-static void world_init(struct analysis *world)
+static void analysis_init(struct analysis *analysis)
 {
-	*world = (struct analysis){ .count = 0 };
-	core_init(&world->core);
-	core_add(&world->core, HEAP, STRIDE * MOST_BLOCKS, RIGHTS_RW);
-	assert_no_error(block_sink_create(&world->account, &world->sink));
-	assert_no_error(block_sink_region(world->sink, HEAP,
-					  HEAP + STRIDE * MOST_BLOCKS, 0));
+	*analysis = (struct analysis){ 0 };
+	world_init(&analysis->world);
+	world_add_heap(&analysis->world, HEAP, STRIDE * MOST_BLOCKS);
 }
 
-static void world_deinit(struct analysis *world)
+static void analysis_deinit(struct analysis *analysis)
 {
-	bitmap_deinit(&world->leaked);
-	if (world->incoming)
-		graph_destroy(world->incoming);
-	if (world->graph)
-		graph_destroy(world->graph);
-	if (world->index)
-		allocation_index_destroy(world->index);
-	if (world->image)
-		image_close(world->image);
-	block_sink_destroy(world->sink);
-	findings_deinit(&world->findings);
-	core_deinit(&world->core);
-	assert_int_equal(world->account.used, 0);
+	bitmap_deinit(&analysis->leaked);
+	world_deinit(&analysis->world);
 }
-DEFINE_DEINIT(world_deinit, struct analysis)
+DEFINE_DEINIT(analysis_deinit, struct analysis)
 
 /* So many blocks; those with a capital letter are free. */
-static void add_blocks(struct analysis *world, const char *names)
+static void add_blocks(struct analysis *analysis, const char *names)
 {
-	for (; *names; names++) {
-		bool is_free = *names < 'a';
-		struct block block = { .start = HEAP + STRIDE * world->count++,
-				       .size = SIZE,
-				       .state = is_free ? BLOCK_FREE
-							: BLOCK_USED };
+	struct world *world = &analysis->world;
 
-		assert_no_error(block_sink_add(world->sink, block));
-	}
+	for (; *names; names++)
+		world_add_block(world,
+				(struct block){ HEAP + STRIDE * world->count,
+						SIZE,
+						*names < 'a' ? BLOCK_FREE
+							     : BLOCK_USED });
 }
 
 /* The first words of a block are references, given by name; '-' is none. */
-static void refer(struct analysis *world, char from, const char *names)
+static void refer(struct analysis *analysis, char from, const char *names)
 {
 	for (uint64_t word = at(from); *names; names++, word += 8)
 		if (*names != '-')
-			core_set(&world->core, word, at(*names));
+			core_set(&analysis->world.core, word, at(*names));
 }
 
 /* No more is added. */
-static void settle(struct analysis *world)
+static void settle(struct analysis *analysis)
 {
-	core_write_file(&world->core);
+	struct world *world = &analysis->world;
+
+	world_open(world);
+	world_find_graph(world);
+	world_find_incoming(world);
 	assert_no_error(
-		image_open(world->core.path, &world->findings, &world->image));
-	assert_no_error(allocation_index_create(world->sink, &world->index));
-	assert_no_error(graph_create(world->image, world->index,
-				     &world->account, &world->progress,
-				     &world->graph));
-	assert_no_error(graph_transpose(world->graph, &world->account,
-					&world->progress, &world->incoming));
-	assert_no_error(
-		bitmap_init(&world->leaked, world->count, &world->account));
+		bitmap_init(&analysis->leaked, world->count, &world->account));
 }
 
 /* A comment as a few letters: "a>b", "a<b", "=b", visited ones with a !. */
@@ -250,7 +223,7 @@ static void take_rules(const char *words, struct extension_rules *rules)
 /* How a set is extended. */
 enum way { PLAINLY, COMMENTED, IN_ANY_ORDER };
 
-static struct error *extend(struct analysis *world, const char *base,
+static struct error *extend(struct analysis *analysis, const char *base,
 			    const char *words, enum way way, char *ret)
 {
 	_cleanup_(extension_rules_deinit) struct extension_rules rules = { 0 };
@@ -263,8 +236,9 @@ static struct error *extend(struct analysis *world, const char *base,
 	struct error *error;
 
 	take_rules(words, &rules);
-	reference_choice_init(&choice, world, false, false);
-	assert_no_error(members_init(&members, world->count, &world->account));
+	reference_choice_init(&choice, analysis, false, false);
+	assert_no_error(members_init(&members, analysis->world.count,
+				     &analysis->world.account));
 	for (; *base; base++)
 		bitmap_set(&members.set, (size_t)(*base - 'a'));
 	error = extension_apply(&extension, &members);
@@ -285,28 +259,28 @@ static int compare_letters(const void *a, const void *b)
 }
 
 /* The same members come of it in any order. */
-static void assert_members(struct analysis *world, const char *base,
+static void assert_members(struct analysis *analysis, const char *base,
 			   const char *rules, const char *expected)
 {
 	char told[100], sorted[100];
 
 	snprintf(sorted, sizeof(sorted), "%s", expected);
 	qsort(sorted, strlen(sorted), 1, compare_letters);
-	assert_no_error(extend(world, base, rules, IN_ANY_ORDER, told));
+	assert_no_error(extend(analysis, base, rules, IN_ANY_ORDER, told));
 	qsort(told, strlen(told), 1, compare_letters);
 	assert_string_equal(told, sorted);
 }
 
 /* What the base is extended to, with and without comments. */
-static void assert_extended(struct analysis *world, const char *base,
+static void assert_extended(struct analysis *analysis, const char *base,
 			    const char *rules, const char *expected)
 {
 	char told[1000];
 	size_t left = 0;
 
-	assert_no_error(extend(world, base, rules, PLAINLY, told));
+	assert_no_error(extend(analysis, base, rules, PLAINLY, told));
 	assert_string_equal(told, expected);
-	assert_no_error(extend(world, base, rules, COMMENTED, told));
+	assert_no_error(extend(analysis, base, rules, COMMENTED, told));
 	/* Without their comments, the members are the same. */
 	for (char *at = told; *at; at++) {
 		if (*at == ' ')
@@ -316,196 +290,196 @@ static void assert_extended(struct analysis *world, const char *base,
 	}
 	told[left] = '\0';
 	assert_string_equal(told, expected);
-	assert_members(world, base, rules, expected);
+	assert_members(analysis, base, rules, expected);
 }
 
-static void assert_commented(struct analysis *world, const char *base,
+static void assert_commented(struct analysis *analysis, const char *base,
 			     const char *rules, const char *expected)
 {
 	char told[1000];
 
-	assert_no_error(extend(world, base, rules, COMMENTED, told));
+	assert_no_error(extend(analysis, base, rules, COMMENTED, told));
 	assert_string_equal(told, expected);
 }
 
 static void test_depth_comes_first_and_low_addresses_before_high(void **state)
 {
-	_cleanup_(world_deinit) struct analysis world;
+	_cleanup_(analysis_deinit) struct analysis analysis;
 
-	world_init(&world);
-	add_blocks(&world, "abcdef");
-	refer(&world, 'a', "ecec");
-	refer(&world, 'c', "fa");
-	refer(&world, 'e', "bd");
-	settle(&world);
-	assert_extended(&world, "a", "->", "acfebd");
-	assert_extended(&world, "b", "->", "b");
-	assert_extended(&world, "ce", "->", "caebdf");
+	analysis_init(&analysis);
+	add_blocks(&analysis, "abcdef");
+	refer(&analysis, 'a', "ecec");
+	refer(&analysis, 'c', "fa");
+	refer(&analysis, 'e', "bd");
+	settle(&analysis);
+	assert_extended(&analysis, "a", "->", "acfebd");
+	assert_extended(&analysis, "b", "->", "b");
+	assert_extended(&analysis, "ce", "->", "caebdf");
 }
 
 static void test_rules_come_one_after_the_other(void **state)
 {
-	_cleanup_(world_deinit) struct analysis world;
+	_cleanup_(analysis_deinit) struct analysis analysis;
 
-	world_init(&world);
-	add_blocks(&world, "abcde");
-	refer(&world, 'a', "edb");
-	refer(&world, 'b', "c");
-	settle(&world);
-	assert_extended(&world, "a", "@8-> @0-> ->", "adebc");
-	assert_extended(&world, "a", "@8->", "ad");
+	analysis_init(&analysis);
+	add_blocks(&analysis, "abcde");
+	refer(&analysis, 'a', "edb");
+	refer(&analysis, 'b', "c");
+	settle(&analysis);
+	assert_extended(&analysis, "a", "@8-> @0-> ->", "adebc");
+	assert_extended(&analysis, "a", "@8->", "ad");
 }
 
 static void test_state_decides_by_which_rules_it_goes_on(void **state)
 {
-	_cleanup_(world_deinit) struct analysis world;
+	_cleanup_(analysis_deinit) struct analysis analysis;
 
-	world_init(&world);
-	add_blocks(&world, "abcde");
-	refer(&world, 'a', "b");
-	refer(&world, 'b', "cd");
-	refer(&world, 'c', "de");
-	settle(&world);
-	assert_extended(&world, "a", "->=>M M@0->", "abcde");
-	assert_extended(&world, "a", "->=>M M@0->=>N", "abc");
-	assert_extended(&world, "a", "->=>M M@8->=>M", "abd");
-	assert_extended(&world, "a", "->=>End", "ab");
+	analysis_init(&analysis);
+	add_blocks(&analysis, "abcde");
+	refer(&analysis, 'a', "b");
+	refer(&analysis, 'b', "cd");
+	refer(&analysis, 'c', "de");
+	settle(&analysis);
+	assert_extended(&analysis, "a", "->=>M M@0->", "abcde");
+	assert_extended(&analysis, "a", "->=>M M@0->=>N", "abc");
+	assert_extended(&analysis, "a", "->=>M M@8->=>M", "abd");
+	assert_extended(&analysis, "a", "->=>End", "ab");
 }
 
 static void test_state_of_the_first_visit_counts(void **state)
 {
-	_cleanup_(world_deinit) struct analysis world;
+	_cleanup_(analysis_deinit) struct analysis analysis;
 
-	world_init(&world);
-	add_blocks(&world, "abc");
-	refer(&world, 'a', "b");
-	refer(&world, 'b', "c");
-	settle(&world);
-	assert_extended(&world, "a", "@0->=>End ->", "ab");
-	assert_extended(&world, "a", "@0-> ->=>End", "abc");
+	analysis_init(&analysis);
+	add_blocks(&analysis, "abc");
+	refer(&analysis, 'a', "b");
+	refer(&analysis, 'b', "c");
+	settle(&analysis);
+	assert_extended(&analysis, "a", "@0->=>End ->", "ab");
+	assert_extended(&analysis, "a", "@0-> ->=>End", "abc");
 	/* In the base set it would be extended, but it was visited before. */
-	assert_extended(&world, "ab", "@0->=>End", "ab");
+	assert_extended(&analysis, "ab", "@0->=>End", "ab");
 }
 
 static void test_signatures_say_what_is_extended_and_taken_in(void **state)
 {
-	_cleanup_(world_deinit) struct analysis world;
+	_cleanup_(analysis_deinit) struct analysis analysis;
 
-	world_init(&world);
-	add_blocks(&world, "abcd");
-	refer(&world, 'a', "bc");
-	refer(&world, 'b', "d");
-	refer(&world, 'c', "d");
-	world.signatures[0] = world.signatures[2] = 0x5000;
-	settle(&world);
-	assert_extended(&world, "ab", "5000->", "abcd");
-	assert_extended(&world, "b", "5000->", "b");
-	assert_extended(&world, "a", "->5000", "ac");
-	assert_extended(&world, "a", "->-", "abd");
-	assert_extended(&world, "a", "-->", "a");
+	analysis_init(&analysis);
+	add_blocks(&analysis, "abcd");
+	refer(&analysis, 'a', "bc");
+	refer(&analysis, 'b', "d");
+	refer(&analysis, 'c', "d");
+	analysis.signatures[0] = analysis.signatures[2] = 0x5000;
+	settle(&analysis);
+	assert_extended(&analysis, "ab", "5000->", "abcd");
+	assert_extended(&analysis, "b", "5000->", "b");
+	assert_extended(&analysis, "a", "->5000", "ac");
+	assert_extended(&analysis, "a", "->-", "abd");
+	assert_extended(&analysis, "a", "-->", "a");
 }
 
 static void test_leaked_ones_alone_are_reached_by_a_wave(void **state)
 {
-	_cleanup_(world_deinit) struct analysis world;
+	_cleanup_(analysis_deinit) struct analysis analysis;
 
-	world_init(&world);
-	add_blocks(&world, "abc");
-	refer(&world, 'a', "bc");
-	settle(&world);
-	bitmap_set(&world.leaked, 2);
-	assert_extended(&world, "a", "~>", "ac");
+	analysis_init(&analysis);
+	add_blocks(&analysis, "abc");
+	refer(&analysis, 'a', "bc");
+	settle(&analysis);
+	bitmap_set(&analysis.leaked, 2);
+	assert_extended(&analysis, "a", "~>", "ac");
 }
 
 static void test_free_ones_are_not_reached_but_may_be_the_base(void **state)
 {
-	_cleanup_(world_deinit) struct analysis world;
+	_cleanup_(analysis_deinit) struct analysis analysis;
 
-	world_init(&world);
-	add_blocks(&world, "aBc");
-	refer(&world, 'a', "bc");
-	settle(&world);
-	assert_extended(&world, "a", "->", "ac");
-	assert_extended(&world, "ab", "->", "acb");
+	analysis_init(&analysis);
+	add_blocks(&analysis, "aBc");
+	refer(&analysis, 'a', "bc");
+	settle(&analysis);
+	assert_extended(&analysis, "a", "->", "ac");
+	assert_extended(&analysis, "ab", "->", "acb");
 }
 
 static void test_offsets_say_where_a_reference_stands_and_points(void **state)
 {
-	_cleanup_(world_deinit) struct analysis world;
+	_cleanup_(analysis_deinit) struct analysis analysis;
 
-	world_init(&world);
-	add_blocks(&world, "abcd");
-	refer(&world, 'a', "b--c");
-	core_set(&world.core, at('a') + 0x30, at('d') + 0x10);
-	settle(&world);
-	assert_extended(&world, "a", "@18->", "ac");
-	assert_extended(&world, "a", "@18->@0", "ac");
-	assert_extended(&world, "a", "@18->@8", "a");
-	assert_extended(&world, "a", "->@10", "ad");
-	assert_extended(&world, "a", "->@0", "abc");
-	assert_extended(&world, "a", "@30->@10", "ad");
+	analysis_init(&analysis);
+	add_blocks(&analysis, "abcd");
+	refer(&analysis, 'a', "b--c");
+	core_set(&analysis.world.core, at('a') + 0x30, at('d') + 0x10);
+	settle(&analysis);
+	assert_extended(&analysis, "a", "@18->", "ac");
+	assert_extended(&analysis, "a", "@18->@0", "ac");
+	assert_extended(&analysis, "a", "@18->@8", "a");
+	assert_extended(&analysis, "a", "->@10", "ad");
+	assert_extended(&analysis, "a", "->@0", "abc");
+	assert_extended(&analysis, "a", "@30->@10", "ad");
 	/* The last word, and one that is not within it. */
-	assert_extended(&world, "a", "@38->", "a");
-	assert_extended(&world, "a", "@ffffffffffffffff->", "a");
-	assert_extended(&world, "d", "@10<-", "da");
-	assert_extended(&world, "d", "@10<-@30", "da");
-	assert_extended(&world, "d", "<-@30", "da");
-	assert_extended(&world, "d", "@10<-@28", "d");
-	assert_extended(&world, "d", "@8<-", "d");
-	assert_extended(&world, "d", "<-", "da");
+	assert_extended(&analysis, "a", "@38->", "a");
+	assert_extended(&analysis, "a", "@ffffffffffffffff->", "a");
+	assert_extended(&analysis, "d", "@10<-", "da");
+	assert_extended(&analysis, "d", "@10<-@30", "da");
+	assert_extended(&analysis, "d", "<-@30", "da");
+	assert_extended(&analysis, "d", "@10<-@28", "d");
+	assert_extended(&analysis, "d", "@8<-", "d");
+	assert_extended(&analysis, "d", "<-", "da");
 }
 
 static void test_comments_tell_of_each_step(void **state)
 {
-	_cleanup_(world_deinit) struct analysis world;
+	_cleanup_(analysis_deinit) struct analysis analysis;
 
-	world_init(&world);
-	add_blocks(&world, "abcd");
-	refer(&world, 'a', "bc");
-	refer(&world, 'b', "c");
-	refer(&world, 'c', "a");
-	settle(&world);
-	assert_commented(&world, "a", "->", "a a>b b b>c c c>a!  a>c! ");
-	assert_commented(&world, "ac", "->=>M M->=>N",
+	analysis_init(&analysis);
+	add_blocks(&analysis, "abcd");
+	refer(&analysis, 'a', "bc");
+	refer(&analysis, 'b', "c");
+	refer(&analysis, 'c', "a");
+	settle(&analysis);
+	assert_commented(&analysis, "a", "->", "a a>b b b>c c c>a!  a>c! ");
+	assert_commented(&analysis, "ac", "->=>M M->=>N",
 			 "a a>bM b b>cN c a>c!M  =c ");
-	assert_commented(&world, "c", "<-", "c c<a a a<c!  c<b b b<a! ");
+	assert_commented(&analysis, "c", "<-", "c c<a a a<c!  c<b b b<a! ");
 }
 
 /* Named like the signature that classes_is_a() reads it as. */
 static void test_state_that_is_a_class_too_is_told_of(void **state)
 {
-	_cleanup_(world_deinit) struct analysis world;
+	_cleanup_(analysis_deinit) struct analysis analysis;
 	char told[100];
 
-	world_init(&world);
-	add_blocks(&world, "ab");
-	refer(&world, 'a', "b");
-	world.signatures[1] = strtoull("pat", NULL, 36);
-	settle(&world);
-	assert_no_error(extend(&world, "a", "->=>pat pat->", PLAINLY, told));
+	analysis_init(&analysis);
+	add_blocks(&analysis, "ab");
+	refer(&analysis, 'a', "b");
+	analysis.signatures[1] = strtoull("pat", NULL, 36);
+	settle(&analysis);
+	assert_no_error(extend(&analysis, "a", "->=>pat pat->", PLAINLY, told));
 	assert_string_equal(told, "ab pat?");
-	assert_no_error(extend(&world, "a", "->=>pat", PLAINLY, told));
+	assert_no_error(extend(&analysis, "a", "->=>pat", PLAINLY, told));
 	assert_string_equal(told, "ab");
-	assert_no_error(extend(&world, "a", "->=>cat cat->", PLAINLY, told));
+	assert_no_error(extend(&analysis, "a", "->=>cat cat->", PLAINLY, told));
 	assert_string_equal(told, "ab");
 }
 
 static void test_class_of_which_nothing_is_is_a_mistake(void **state)
 {
-	_cleanup_(world_deinit) struct analysis world;
+	_cleanup_(analysis_deinit) struct analysis analysis;
 	char told[100];
 
-	world_init(&world);
-	add_blocks(&world, "ab");
-	refer(&world, 'a', "b");
-	world.signatures[1] = strtoull("pat", NULL, 36);
-	settle(&world);
-	assert_extended(&world, "a", "->pat", "ab");
-	assert_extended(&world, "a", "pat->", "a");
-	assert_error(extend(&world, "a", "pat->put", PLAINLY, told),
+	analysis_init(&analysis);
+	add_blocks(&analysis, "ab");
+	refer(&analysis, 'a', "b");
+	analysis.signatures[1] = strtoull("pat", NULL, 36);
+	settle(&analysis);
+	assert_extended(&analysis, "a", "->pat", "ab");
+	assert_extended(&analysis, "a", "pat->", "a");
+	assert_error(extend(&analysis, "a", "pat->put", PLAINLY, told),
 		     ERROR_USAGE,
 		     "unknown class or signature 'put'; did you mean 'pat'?");
-	assert_error(extend(&world, "", "pot->", PLAINLY, told), ERROR_USAGE,
+	assert_error(extend(&analysis, "", "pot->", PLAINLY, told), ERROR_USAGE,
 		     "unknown class or signature 'pot'; did you mean 'pat'?");
 }
 

@@ -3,12 +3,12 @@
  */
 #include "analyzer/query/reach.h"
 
-#include "tests/assertions.h"
+#include "tests/analyzer/heap/made_index.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { COUNT = 60, STRIDE = 128, GROUPS = 150 };
+enum { COUNT = 60, GROUPS = 150 };
 
 struct graph {
 	allocation_id targets[COUNT][COUNT];
@@ -42,11 +42,6 @@ struct error *graph_mark_within(const struct graph *graph,
 	return NULL;
 }
 
-static uint64_t size_of(uint64_t id)
-{
-	return 8 + id % 100;
-}
-
 struct world {
 	struct memory_account account;
 	struct progress progress;
@@ -58,22 +53,12 @@ struct world {
 
 static void world_init(struct world *world)
 {
-	struct block_sink *sink;
-
 	*world = (struct world){ 0 };
-	assert_no_error(block_sink_create(&world->account, &sink));
-	assert_no_error(
-		block_sink_region(sink, STRIDE, STRIDE + COUNT * STRIDE, 0));
+	world->index = index_make(&world->account, COUNT, NULL);
 	assert_no_error(bitmap_init(&world->members, COUNT, &world->account));
-	for (uint64_t i = 0; i < COUNT; i++) {
-		assert_no_error(block_sink_add(
-			sink, (struct block){ STRIDE + i * STRIDE, size_of(i),
-					      BLOCK_USED }));
-		bitmap_set(&world->members, i);
+	bitmap_fill(&world->members);
+	for (size_t i = 0; i < COUNT; i++)
 		world->groups[i] = NO_GROUP;
-	}
-	assert_no_error(allocation_index_create(sink, &world->index));
-	block_sink_destroy(sink);
 }
 
 static void world_deinit(struct world *world)

@@ -92,6 +92,28 @@ static void test_part_within_a_part_counts_for_itself(void **state)
 		       " just Foo 3 things.\n");
 }
 
+static void test_brackets_may_be_meant_to_be_seen(void **state)
+{
+	static const struct column columns[] = {
+		{ "address", VALUE_ADDRESS },
+		{ "note", VALUE_TEXT },
+	};
+	static const struct table table = { "node", columns, 2,
+					    "{[}{address}[ {[}{note}{]}]{]}" };
+	struct reported reported;
+
+	reported_open(&reported, "text", false);
+	report_begin_table(&reported.report, &table);
+	report_number(&reported.report, 0x1000);
+	report_text(&reported.report, "Foo");
+	report_end_row(&reported.report);
+	report_number(&reported.report, 0x2000);
+	report_absent(&reported.report);
+	report_end_row(&reported.report);
+	report_end_table(&reported.report);
+	reported_close(&reported, "[1000 [Foo]]\n[2000]\n");
+}
+
 static void write_columns(struct report *report)
 {
 	static const struct table table = { "thing", count_columns, 3, NULL };
@@ -300,6 +322,7 @@ int main(void)
 		cmocka_unit_test(test_sentence_is_filled_in_for_each_row),
 		cmocka_unit_test(test_part_with_an_absent_value_is_left_out),
 		cmocka_unit_test(test_part_within_a_part_counts_for_itself),
+		cmocka_unit_test(test_brackets_may_be_meant_to_be_seen),
 		cmocka_unit_test(test_columns_are_as_wide_as_what_is_in_them),
 		cmocka_unit_test(test_header_is_bold_only_in_colour),
 		cmocka_unit_test(test_last_column_is_not_padded),

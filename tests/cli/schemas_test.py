@@ -1,0 +1,216 @@
+"""
+Reports for machines follow their schemas: JUnit's XML and SARIF those that were
+published, JSON the one in docs/heapcore.schema.json.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import jsonschema
+except ImportError:
+    print("SKIPPED: there is no python3-jsonschema")
+    sys.exit(77)
+
+HEAPCORE = os.environ["HEAPCORE"]
+SOURCE_DIR = os.environ["SOURCE_DIR"]
+SCHEMAS = os.path.join(SOURCE_DIR, "testdata/schemas")
+OWN_SCHEMA = os.path.join(SOURCE_DIR, "docs/heapcore.schema.json")
+TIMEOUT = 60
+MARKUP = "a <leak> & \"b\""
+
+PROGRAM = r"""
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int count, char **arguments)
+{
+	size_t sizes[] = { 56, 104, 200, 312 };
+
+	for (int i = 1; i < count; i++)
+		for (int n = atoi(arguments[i]); n > 0; n--)
+			memset(malloc(sizes[i - 1]), 1, 8);
+	return 0;
+}
+"""
+# One suppression that matches, and one that does not.
+SUPPRESSIONS = "size:200\nleak:nothing_of_the_kind\n"
+COMMANDS = ("count used", "list used", "summarize used", "list threads",
+            "list stacks", "describe allocations", "summarize leaked",
+            "list leaked /limit 2", "backtrace", "summarize leakroots",
+            "list arenas", "list modules", "gate --likely", "gate",
+            "show leaked", "help count")
+
+
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+class SchemasTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="heapcore-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        source = cls.path("leaky.c")
+        with open(source, "w", encoding="ascii") as file:
+            file.write(PROGRAM)
+        subprocess.run(["cc", "-O0", "-g", "-o", cls.path("leaky"), source],
+                       check=True)
+        with open(cls.path("rules"), "w", encoding="ascii") as file:
+            file.write(SUPPRESSIONS)
+        if cls.run_program([], "1").returncode == 3:
+            raise unittest.SkipTest("programs cannot be traced here")
+        # What was accepted: fewer of one kind, another as it is, one gone.
+        cls.run_program(["--baseline", cls.path("accepted"),
+                         "--update-baseline"], "1", "2", "0", "3")
+        cls.everything = cls.run_program(
+            ["--baseline", cls.path("accepted"), "--suppress",
+             cls.path("rules"), "--core", cls.path(MARKUP), "-o",
+             cls.path("report.sarif"), "-o", "junit:" + cls.path("report.xml"),
+             "-o", cls.path("report.json")], "2", "2", "1", "0")
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder, name)
+
+    @classmethod
+    def run_program(cls, options, *words):
+        return subprocess.run(
+            [HEAPCORE, "run", *options, "--", cls.path("leaky"), *words],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=TIMEOUT, check=False)
+
+    def command(self, *words):
+        """Standard output of a command on the core."""
+        return subprocess.run(
+            [HEAPCORE, *words], stdin=subprocess.DEVNULL, timeout=TIMEOUT,
+            capture_output=True, text=True, check=False).stdout
+
+    def validate_xml(self, path, schemas=("JUnit.xsd", "jenkins-junit.xsd")):
+        for schema in schemas:
+            with self.subTest(schema=schema):
+                result = subprocess.run(
+                    ["xmllint", "--noout", "--nonet", "--schema",
+                     os.path.join(SCHEMAS, schema), path],
+                    capture_output=True, text=True, check=False)
+                self.assertEqual(result.returncode, 0, result.stderr)
+
+    def read_tables(self, path="report.json"):
+        document = load(self.path(path))
+        return {table["name"]: table["rows"] for table in document["tables"]}
+
+    def test_the_report_has_leaks_of_every_state(self):
+        self.assertEqual(self.everything.returncode, 1, self.everything)
+        tables = self.read_tables()
+        self.assertEqual(sorted(row["state"] for row in tables["leak"]),
+                         ["known", "more", "suppressed"])
+        self.assertEqual(len(tables["gone"]), 1)
+        self.assertEqual(len(tables["unused rule"]), 1)
+
+    @unittest.skipUnless(shutil.which("xmllint"), "there is no xmllint")
+    def test_junit(self):
+        # Ant's schema is from before tests could be skipped.
+        self.validate_xml(self.path("report.xml"), ["jenkins-junit.xsd"])
+        path = self.path("none-suppressed.xml")
+        self.run_program(["--baseline", self.path("accepted"), "-o",
+                          "junit:" + path], "2", "2")
+        self.validate_xml(path)
+
+    @unittest.skipUnless(shutil.which("xmllint"), "there is no xmllint")
+    def test_junit_tells_failures_from_what_is_accepted(self):
+        text = subprocess.run(
+            ["xmllint", "--xpath",
+             "concat(count(//testcase), ' ', count(//failure), ' ', "
+             "count(//skipped), ' ', count(//error), ' ', "
+             "//testsuite/@tests, ' ', //testsuite/@failures)",
+             self.path("report.xml")], capture_output=True, text=True,
+            check=True).stdout
+        self.assertEqual(text.strip(), "4 2 1 0 4 2")
+
+    def truncate(self):
+        """A core that ends in the middle."""
+        path = self.path("cut")
+        with open(self.path(MARKUP), "rb") as file:
+            whole = file.read()
+        with open(path, "wb") as file:
+            file.write(whole[:len(whole) // 2])
+        return path
+
+    @unittest.skipUnless(shutil.which("xmllint"), "there is no xmllint")
+    def test_junit_of_what_is_incomplete_has_an_error(self):
+        path = self.path("cut.xml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.command("--format", "junit", self.truncate(),
+                                    "gate"))
+        self.validate_xml(path)
+        with open(path, encoding="utf-8") as file:
+            self.assertIn('errors="1"', file.read())
+
+    def validate_sarif(self, document):
+        jsonschema.validate(document,
+                            load(os.path.join(SCHEMAS, "sarif-2.1.0.json")))
+
+    def test_sarif(self):
+        document = load(self.path("report.sarif"))
+        self.validate_sarif(document)
+        run = document["runs"][0]
+        self.assertEqual(
+            sorted(result["baselineState"] for result in run["results"]),
+            ["absent", "new", "unchanged", "updated"])
+        self.assertEqual({rule["id"] for rule in
+                          run["tool"]["driver"]["rules"]},
+                         {result["ruleId"] for result in run["results"]})
+        self.assertEqual(
+            [result["baselineState"] for result in run["results"]
+             if result["level"] == "error"], ["updated"])
+
+    def test_sarif_of_what_is_incomplete_says_so(self):
+        document = json.loads(self.command("--format", "sarif",
+                                           self.truncate(), "gate"))
+        self.validate_sarif(document)
+        invocation = document["runs"][0]["invocations"][0]
+        self.assertFalse(invocation["executionSuccessful"])
+
+    def test_json_of_commands(self):
+        schema = load(OWN_SCHEMA)
+        jsonschema.Draft7Validator.check_schema(schema)
+        jsonschema.validate(load(self.path("report.json")), schema)
+        written = 0
+        for command in COMMANDS:
+            with self.subTest(command=command):
+                text = self.command("--format", "json", self.path(MARKUP),
+                                    *command.split())
+                if text.strip():
+                    jsonschema.validate(json.loads(text), schema)
+                    written += 1
+        self.assertGreater(written, len(COMMANDS) / 2)
+
+    def test_json_of_what_is_incomplete(self):
+        document = json.loads(self.command("--format", "json",
+                                           self.truncate(), "gate"))
+        jsonschema.validate(document, load(OWN_SCHEMA))
+        self.assertFalse(document["complete"])
+        self.assertTrue(document["findings"])
+
+    def test_the_schema_refuses_what_is_not_so(self):
+        schema = load(OWN_SCHEMA)
+        document = load(self.path("report.json"))
+        for key, value in (("heapcore", 2), ("complete", "yes"),
+                           ("tables", {}), ("further", 1)):
+            with self.subTest(key=key), \
+                    self.assertRaises(jsonschema.ValidationError):
+                jsonschema.validate({**document, key: value}, schema)
+        document["tables"][0]["rows"][0]["bytes"] = "many"
+        with self.assertRaises(jsonschema.ValidationError):
+            jsonschema.validate(document, schema)
+
+
+if __name__ == "__main__":
+    unittest.main()

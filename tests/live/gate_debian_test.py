@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""
+Programs of the system, which nobody built for this: `heapcore run` must not
+call anything certainly lost that valgrind does not find lost, and find as much
+as valgrind does. Which versions they are does not matter: valgrind says what is
+true of them.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import gate_programs_test as gate
+
+ROOT = gate.ROOT
+PYTHON = "/usr/bin/python3"
+COMMANDS = {
+    "ls": ["ls", "-l", "/usr/include"],
+    "git": ["git", "-C", "@", "status"],
+    # Its own allocator takes large pieces from malloc(), unless told not to.
+    "python3": [PYTHON, "-I", "-c", "print(sum(range(1000)))"],
+    "python3-malloc": [PYTHON, "-c",
+                       "import json; print(json.dumps({'a': [1, 2]}))"],
+    "sqlite3": ["sqlite3", ":memory:",
+                "create table t (a); insert into t values (1); "
+                "select * from t;"],
+    "perl": ["perl", "-e", "my %h = map { $_ => [$_] } 1 .. 100; "
+             "print scalar keys %h;"],
+    "bash": ["bash", "--norc", "-c",
+             "for i in 1 2 3; do a[$i]=$i; done; echo ${a[@]}"],
+}
+
+
+def make_repository(directory):
+    subprocess.run(["git", "init", "--quiet", directory], check=True)
+    with open(os.path.join(directory, "file"), "w", encoding="ascii") as file:
+        file.write("text\n")
+    subprocess.run(["git", "-C", directory, "add", "file"], check=True)
+
+
+def check(name, command):
+    """What is wrong, in words, or nothing; and what was found."""
+    if name == "python3-malloc":
+        os.environ["PYTHONMALLOC"] = "malloc"
+    theirs = gate.ask_valgrind(command)
+    blocks, size, status = gate.ask_heapcore(command)
+    os.environ.pop("PYTHONMALLOC", None)
+    most = theirs[1] + gate.MOST_ROUNDING * theirs[0]
+    print(f"{name}: {blocks} blocks of {size} bytes lost; valgrind finds "
+          f"{theirs[0]} of {theirs[1]}")
+    if blocks > theirs[0] or size > most:
+        return f"{name}: more is found lost than is"
+    if blocks < theirs[0] or size < theirs[1]:
+        return f"{name}: less is found lost than is"
+    if status != (1 if blocks else 0):
+        return f"{name}: the exit status is {status}"
+    return None
+
+
+def main():
+    if not shutil.which("valgrind"):
+        print("SKIPPED: there is no valgrind")
+        return gate.EXIT_SKIPPED
+    if gate.run([gate.HEAPCORE, "run", "-c", "quit", "--",
+                 "true"]).returncode:
+        print("SKIPPED: ptrace or seccomp is not allowed here")
+        return gate.EXIT_SKIPPED
+    failures = []
+    names = sys.argv[1:] or COMMANDS
+    with tempfile.TemporaryDirectory(prefix="heapcore-debian-") as directory:
+        make_repository(directory)
+        for name in names:
+            command = [word.replace("@", directory) if word == "@" else word
+                       for word in COMMANDS[name]]
+            if not shutil.which(command[0]):
+                print(f"SKIPPED {name}: it is not installed")
+                continue
+            wrong = check(name, command)
+            if wrong:
+                print(f"FAILED {wrong}")
+                failures.append(wrong)
+    print(f"{len(failures)} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
