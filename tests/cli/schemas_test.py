@@ -192,6 +192,16 @@ class SchemasTest(unittest.TestCase):
                     written += 1
         self.assertGreater(written, len(COMMANDS) / 2)
 
+    def test_log_of_a_run_has_the_document_alone(self):
+        log = self.path("log.json")
+        result = self.run_program(["--format", "json", "--log-file", log],
+                                  "1")
+        document = load(log)
+        jsonschema.validate(document, load(OWN_SCHEMA))
+        self.assertEqual(document["core"], self.path("leaky"))
+        # What people are to read is not lost.
+        self.assertIn("the gate failed", result.stderr)
+
     def test_json_of_what_is_incomplete(self):
         document = json.loads(self.command("--format", "json",
                                            self.truncate(), "gate"))
