@@ -8,7 +8,8 @@ enum {
 	KEY_COLOUR = 256,
 	KEY_DEBUG_DIR,
 	KEY_SYSROOT,
-	KEY_DEBUGINFOD, KEY_MANUAL,
+	KEY_DEBUGINFOD,
+	KEY_MANUAL,
 	KEY_FORMAT
 };
 
@@ -147,8 +148,7 @@ static void check(struct argp_state *state)
 	if (!options->core && !options->process)
 		argp_error(state, "no core is given");
 	if (options->core && options->word_count > 0 &&
-	    options->words[0][0] == '-' &&
-	    strcmp(options->core, "help") != 0)
+	    options->words[0][0] == '-' && strcmp(options->core, "help") != 0)
 		argp_error(state, "'%s' must stand in front of '%s'",
 			   options->words[0], options->core);
 	if (options->truncation_check &&

@@ -22,7 +22,7 @@ struct given {
 struct options {
 	const char *core;
 	const char *process; /* that a core is to be taken of, or NULL */
-	char **words; /* of the command behind CORE */
+	char **words;	     /* of the command behind CORE */
 	size_t word_count;
 	struct given *given;
 	size_t given_count;

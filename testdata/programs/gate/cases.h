@@ -17,11 +17,22 @@ struct leak_case {
 
 extern const struct leak_case cases[]; /* the last one without a name */
 
-/* Overwrite what calls have left below the stack pointer, without a gap. */
+/* Overwrite what calls have left below the stack pointer. */
 __attribute__((noinline)) static void forget(void)
 {
-	char room[32768 + 24];
+	char room[32768];
 
+	explicit_bzero(room, sizeof(room));
+}
+
+/* So far down that forget() reaches all of it, wherever its own room begins. */
+__attribute__((noinline)) static void run_deep(const struct leak_case *one,
+					       bool leak)
+{
+	char room[256];
+
+	explicit_bzero(room, sizeof(room));
+	one->run(leak);
 	explicit_bzero(room, sizeof(room));
 }
 
@@ -35,7 +46,7 @@ int main(int count, char **arguments)
 		fprintf(stderr, "usage: %s CASE leak|clean\n", arguments[0]);
 		return 2;
 	}
-	found->run(strcmp(arguments[2], "leak") == 0);
+	run_deep(found, strcmp(arguments[2], "leak") == 0);
 	forget();
 	return 0;
 }
