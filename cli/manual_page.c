@@ -3,6 +3,8 @@
  */
 #include "cli/manual.h"
 #include "cli/options.h"
+#include "cli/run_options.h"
+#include "cli/snap.h"
 #include "cli/switches.h"
 
 #include <ctype.h>
@@ -83,15 +85,47 @@ static void write_option(struct document *document,
 	document_entry(document, usage, option->doc);
 }
 
-static void write_options(struct document *document)
+static void write_options(struct document *document,
+			  const struct argp_option *option)
 {
-	const struct argp_option *option = program_options;
-
-	document_heading(document, LEVEL_SECTION, "Options");
-	document_text(document, "They stand in front of CORE.");
 	for (; option->name; option++)
 		if (switch_is_shown(option))
 			write_option(document, option);
+}
+
+/*
+ * Part of what `--help` says: a paragraph is followed by an empty line there,
+ * and a `word' is in other quotes.
+ */
+static void write_help(struct document *document, const char *text,
+		       size_t length)
+{
+	_cleanup_(free) char *plain = strndup(text, length);
+	char *end = plain;
+
+	if (!plain)
+		return;
+	for (const char *at = plain; *at; at++)
+		if (*at == '`')
+			*end++ = '\'';
+		else if (at[0] != '\n' || at[1] != '\n')
+			*end++ = *at;
+	*end = '\0';
+	document_text(document, plain);
+}
+
+/* What `heapcore NAME` does instead of looking into a core. */
+static void write_mode(struct document *document, const char *name,
+		       const struct argp *parser)
+{
+	size_t front = strcspn(parser->doc, "\v");
+
+	document_heading(document, LEVEL_SECTION, name);
+	write_help(document, parser->doc, front);
+	write_options(document, parser->options);
+	if (parser->doc[front])
+		write_help(document, parser->doc + front + 1,
+			   strlen(parser->doc + front + 1));
 }
 
 static void write_commands(struct document *document)
@@ -201,7 +235,11 @@ struct error *manual_write(const char *form, FILE *out)
 		write_contents(out);
 	document_heading(&document, LEVEL_SECTION, "Description");
 	document_text(&document, DESCRIPTION);
-	write_options(&document);
+	document_heading(&document, LEVEL_SECTION, "Options");
+	document_text(&document, "They stand in front of CORE.");
+	write_options(&document, program_options);
+	write_mode(&document, "Heapcore run", &run_parser);
+	write_mode(&document, "Heapcore snap", &snap_parser);
 	write_commands(&document);
 	write_topics(&document);
 	write_parts(&document, "Exit status", statuses,

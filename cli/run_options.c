@@ -41,7 +41,7 @@ static const char DOCUMENTATION[] =
 
 static const struct argp_option OPTIONS[] = {
 	{ "command", 'c', "COMMAND", 0,
-	  "Run COMMAND in the end instead of `gate' (may be repeated)", 0 },
+	  "Run COMMAND in the end instead of 'gate' (may be repeated)", 0 },
 	{ "core", KEY_CORE, "FILE", 0,
 	  "Keep the core in FILE; those of children in FILE.PID", 0 },
 	{ "error-exitcode", KEY_ERROR_STATUS, "N", 0,
@@ -146,7 +146,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	}
 }
 
-static const struct argp PARSER = {
+const struct argp run_parser = {
 	.options = OPTIONS,
 	.parser = parse_option,
 	.args_doc = "-- PROGRAM [ARGUMENTS...]",
@@ -223,13 +223,13 @@ void run_options_parse(int count, char **arguments, struct run_options *ret)
 	division.options = ret;
 	program = divide(count, arguments, &division);
 	argp_err_exit_status = EXIT_WRONG_USAGE;
-	if (argp_parse(&PARSER, (int)division.own_count, own, 0, NULL, ret))
+	if (argp_parse(&run_parser, (int)division.own_count, own, 0, NULL, ret))
 		exit(EXIT_NOT_ANALYSED);
 	ret->program = arguments + program;
 	if (program < count)
 		return;
 	fprintf(stderr, "%s: no program is given\n", arguments[0]);
-	argp_help(&PARSER, stderr, ARGP_HELP_SEE, arguments[0]);
+	argp_help(&run_parser, stderr, ARGP_HELP_SEE, arguments[0]);
 	exit(EXIT_WRONG_USAGE);
 }
 

@@ -10,6 +10,7 @@
 
 #include "cli/options.h"
 
+#include <argp.h>
 #include <stdint.h>
 
 struct run_options {
@@ -30,6 +31,8 @@ struct run_options {
 	char **gate; /* the words of the gate, its name first */
 	size_t gate_count;
 };
+
+extern const struct argp run_parser; /* for the manual, too */
 
 /* All that options point to is in arguments. Exits if they are wrong. */
 void run_options_parse(int count, char **arguments, struct run_options *ret);

@@ -246,20 +246,21 @@ static struct error *snap(struct session *session,
 	return NULL;
 }
 
+const struct argp snap_parser = {
+	.options = OPTIONS,
+	.parser = parse_option,
+	.args_doc = "PID",
+	.doc = DOCUMENTATION,
+};
+
 int snap_main(int count, char **arguments)
 {
-	static const struct argp parser = {
-		.options = OPTIONS,
-		.parser = parse_option,
-		.args_doc = "PID",
-		.doc = DOCUMENTATION,
-	};
 	_cleanup_(session_deinit) struct session session;
 	struct snap_options options = { 0 };
 	struct error *error;
 
 	argp_err_exit_status = EXIT_WRONG_USAGE;
-	if (argp_parse(&parser, count, arguments, 0, NULL, &options))
+	if (argp_parse(&snap_parser, count, arguments, 0, NULL, &options))
 		return EXIT_NOT_ANALYSED;
 	session_init(&session, options.quiet);
 	interrupt_catch(&session.progress.progress, true);

@@ -6,6 +6,10 @@
 
 #include "cli/session.h"
 
+#include <argp.h>
+
+extern const struct argp snap_parser; /* for the manual, too */
+
 /* heapcore snap [OPTIONS] PID; returns the exit status. */
 int snap_main(int count, char **arguments);
 

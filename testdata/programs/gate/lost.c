@@ -120,7 +120,7 @@ static void overwritten(bool leak)
 static void big(bool leak)
 {
 	/* The compiler may leave out what is not used. */
-	char *volatile block = malloc(1024 * 4096 - 24);
+	char *volatile block = malloc(64 * 4096 - 24);
 
 	if (!leak)
 		free(block);
