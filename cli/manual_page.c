@@ -33,6 +33,7 @@ static const char DESCRIPTION[] =
 
 static const struct part statuses[] = {
 	{ "0", "All is well." },
+	{ "1", "The gate found what it looks for." },
 	{ "2", "Something was asked for that does not exist: a file, an "
 	       "option, a command, a set, a switch." },
 	{ "3", "CORE is none, or could not be analysed well enough to rely on "

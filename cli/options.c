@@ -29,7 +29,8 @@ static const char DOCUMENTATION[] =
 	"standard input. `heapcore help' lists them, and `heapcore help "
 	"summarize' explains one. Options stand in front of CORE.\n"
 	"\n"
-	"Exit status: 0 if all is well; 2 if something was asked for that does "
+	"Exit status: 0 if all is well; 1 if a gate found something; 2 if "
+	"something was asked for that does "
 	"not exist (a file, an option, a command); 3 if CORE is none, or could "
 	"not be analysed well enough to rely on the answers; 130 after Ctrl-C.";
 
