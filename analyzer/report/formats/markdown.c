@@ -15,9 +15,11 @@ static bool stands_right(enum value_kind kind)
 
 static void markdown_begin_table(struct report *report)
 {
-	const struct table *table = report->table;
-	struct writer *writer = report->state;
+}
 
+/* In front of the first row: a table without any says nothing. */
+static void write_head(struct writer *writer, const struct table *table)
+{
 	for (size_t i = 0; i < table->column_count; i++) {
 		writer_bytes(writer, "| ", 2);
 		writer_escaped(writer, table->columns[i].name);
@@ -58,6 +60,8 @@ static void markdown_value(struct report *report, const struct value *value)
 	enum value_kind kind = report->table->columns[report->column].kind;
 	struct writer *writer = report->state;
 
+	if (report->row == 0 && report->column == 0)
+		write_head(writer, report->table);
 	writer_bytes(writer, "| ", 2);
 	if (value->absent) {
 		/* An empty cell. */
@@ -77,7 +81,8 @@ static void markdown_end_row(struct report *report)
 /* An empty line ends a table. */
 static void markdown_end_table(struct report *report)
 {
-	writer_put(report->state, '\n');
+	if (report->row > 0)
+		writer_put(report->state, '\n');
 	plain_end_table(report);
 }
 

@@ -14,10 +14,23 @@ static void test_markup_in_names_is_escaped(void **state)
 		       "\xc3\xa4 |\n\n");
 }
 
+static void test_table_without_rows_is_left_out(void **state)
+{
+	static const struct column columns[] = { { "name", VALUE_TEXT } };
+	static const struct table table = { "thing", columns, 1, NULL };
+	struct reported reported;
+
+	reported_open(&reported, "markdown", false);
+	report_begin_table(&reported.report, &table);
+	report_end_table(&reported.report);
+	reported_close(&reported, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_markup_in_names_is_escaped),
+		cmocka_unit_test(test_table_without_rows_is_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
