@@ -334,14 +334,14 @@ static int analyse(const struct run *run, const struct corpse *corpse)
 					     : session_status(&session);
 }
 
-/* What a program is to be told first: interrupted, wrong, found, not sure. */
+/* What is to be told first: interrupted, wrong, not sure, found. */
 static int graver(int one, int other)
 {
 	static const int order[] = {
 		EXIT_INTERRUPTED,
 		EXIT_WRONG_USAGE,
-		EXIT_FOUND,
 		EXIT_NOT_ANALYSED,
+		EXIT_FOUND,
 	};
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
