@@ -8,6 +8,7 @@
 #	object ADDRESS TYPE-ID INSTANCE-SIZE NAME
 #	text ADDRESS BYTES			what a string holds
 #	buffer ADDRESS KIND OWNER		memory without a type id
+#	bound ADDRESS NAME			an object held by a method's Proc only
 #	stacked ADDRESS				held by the stack of a fiber only
 #	fiber ADDRESS STACK-END NAME		one that waits
 #	count NUMBER NAME			all instances that there are
@@ -45,6 +46,11 @@ class Truth
     return if address == 0
     @file << "buffer " << address.to_s(16) << ' ' << kind << ' '
     @file << owner.to_s(16) << '\n'
+  end
+
+  def bound(object : T) : T forall T
+    @file << "bound " << object.object_id.to_s(16) << ' ' << T.name << '\n'
+    object
   end
 
   def stacked(address : UInt64) : Nil
@@ -169,6 +175,15 @@ end
 class Empty
 end
 
+class Bell
+  def initialize(@tone : Int32, @name : String)
+  end
+
+  def ring(times : Int32) : Int32
+    @tone * times + @name.size
+  end
+end
+
 # All that the program made, so that nothing of it is collected.
 class Everything
   getter dogs = [] of Dog
@@ -191,6 +206,10 @@ class Everything
   getter tuples = [] of NamedTuple(name: String, value: Int32)
   getter channels = [] of Channel(Mouse)
   getter fibers = [] of Fiber
+  getter blocks = [] of Proc(Int32, Int32)
+  getter rings = [] of Proc(Int32, Int32)
+  getter low_numbers = [] of Array(Int32)
+  getter low_pairs = [] of Array(Tuple(Int32, Mouse))
 end
 
 def make_animals(all, truth, count)
@@ -261,6 +280,69 @@ def make_procs(all, truth, count)
   end
 end
 
+# What these capture begins with a number that may be a type's.
+@[NoInline]
+def capture(number : Int32)
+  ->(x : Int32) { number += x }
+end
+
+@[NoInline]
+def capture(number : Int32, a : Mouse)
+  ->(x : Int32) { number += x; number + a.object_id.to_i32! }
+end
+
+@[NoInline]
+def capture(number : Int32, a : Mouse, b : Coin)
+  ->(x : Int32) { number += x; number + (a.object_id ^ b.object_id).to_i32! }
+end
+
+@[NoInline]
+def capture(number : Int32, a : Mouse, b : Coin, c : Dog, d : Cat)
+  ->(x : Int32) do
+    number += x
+    number + (a.object_id ^ b.object_id ^ c.object_id ^ d.object_id).to_i32!
+  end
+end
+
+@[NoInline]
+def capture(number : Int32, a : Mouse, b : Coin, c : Dog, d : Cat,
+            e : String, f : Puppy)
+  ->(x : Int32) do
+    number += x
+    number + (a.object_id ^ b.object_id ^ c.object_id ^ d.object_id ^
+              e.object_id ^ f.object_id).to_i32!
+  end
+end
+
+def make_low_numbers(all, truth, count)
+  mouse, coin, dog, cat = all.mice[0], all.coins[0], all.dogs[0], all.cats[0]
+  (1..count).each do |i|
+    all.blocks << capture(i)
+    all.blocks << capture(i, mouse)
+    all.blocks << capture(i, mouse, coin)
+    all.blocks << capture(i, mouse, coin, dog, cat)
+    all.blocks << capture(i, mouse, coin, dog, cat, dog.name, all.puppies[0])
+    numbers = Array(Int32).new(i % 20 + 1) { i }
+    all.low_numbers << truth.object(numbers)
+    truth.buffer(numbers.to_unsafe.address, "CrystalArrayBuffer",
+      numbers.object_id)
+    pairs = Array(Tuple(Int32, Mouse)).new(i % 5 + 1) { {i, mouse} }
+    all.low_pairs << truth.object(pairs)
+    truth.buffer(pairs.to_unsafe.address, "CrystalArrayBuffer",
+      pairs.object_id)
+  end
+  all.blocks.each do |block|
+    truth.buffer(block.closure_data.address, "CrystalClosure", 0_u64)
+  end
+end
+
+def make_rings(all, truth, count)
+  count.times do |i|
+    bell = truth.bound(Bell.new(i, "bell"))
+    all.rings << ->bell.ring(Int32)
+  end
+end
+
 def make_keepers(all, truth)
   4.times do |i|
     animals = [] of Animal
@@ -314,6 +396,8 @@ def make_all(all, truth, count, fibers)
   make_parcels(all, truth, count)
   make_containers(all, truth, count)
   make_procs(all, truth, count // 4)
+  make_low_numbers(all, truth, LOW)
+  make_rings(all, truth, COUNT)
   make_keepers(all, truth)
   make_fibers(all, truth, fibers)
   strings = all.strings
@@ -321,6 +405,7 @@ def make_all(all, truth, count, fibers)
 end
 
 COUNT  = 200
+LOW    = 300 # more than there are types
 FIBERS =  10
 
 all = Everything.new
@@ -341,9 +426,11 @@ truth.count(COUNT, "Empty")
 truth.count(COUNT, "Deque(Mouse)")
 truth.count(4, "Zoo::Keeper")
 truth.count(FIBERS, "Channel(Mouse)")
+truth.count(LOW, "Array(Tuple(Int32, Mouse))")
 truth.count(1, "Everything")
 truth.count(1, "Truth")
 truth.object(all)
 truth.finish
 sleep PAUSE
-puts all.dogs.size, all.strings.size, all.channels.size
+puts all.dogs.size, all.strings.size, all.channels.size, all.blocks.size
+puts all.rings.size

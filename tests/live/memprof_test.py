@@ -120,6 +120,7 @@ class MemprofTest(unittest.TestCase):
     path = crystal_test.CrystalTest.path
     is_ready = crystal_test.CrystalTest.is_ready
     take_core = crystal_test.CrystalTest.take_core
+    dump = crystal_test.CrystalTest.dump
 
     @classmethod
     def setUpClass(cls):

@@ -1,5 +1,6 @@
 #include "analyzer/classify/crystal/instances.h"
 
+#include "analyzer/classify/crystal/closures.h"
 #include <string.h>
 
 struct crystal {
@@ -27,6 +28,25 @@ static bool read_number(const struct crystal *crystal, allocation_id id,
 			      allocation_start(crystal->index, id), ret);
 }
 
+/*
+ * Whether nothing is behind the first size bytes: the collector clears all of
+ * what may hold pointers, and objects never write there.
+ */
+static bool is_clear_behind(const struct crystal *crystal, allocation_id id,
+			    uint64_t size)
+{
+	uint64_t start = allocation_start(crystal->index, id), available;
+	uint64_t end = allocation_size(crystal->index, id);
+	const uint8_t *bytes = image_bytes(crystal->image, start, &available);
+
+	if (!bytes || available < end)
+		return true;
+	for (uint64_t i = size; i < end; i++)
+		if (bytes[i])
+			return false;
+	return true;
+}
+
 /* Whether the allocation is one that the type's objects get. */
 static bool is_object(const struct crystal *crystal, allocation_id id,
 		      const struct bitmap *atomic)
@@ -44,7 +64,9 @@ static bool is_object(const struct crystal *crystal, allocation_id id,
 	       (type->guessed ||
 		type->atomic == (atomic && bitmap_get(atomic, id))) &&
 	       crystal_size_fits(allocation_size(crystal->index, id),
-				 type->size);
+				 type->size) &&
+	       (type->guessed || type->atomic ||
+		is_clear_behind(crystal, id, type->size));
 }
 
 static void find_objects(struct crystal *crystal)
@@ -104,6 +126,8 @@ struct kind {
 	bool certain;	      /* what its objects refer to are buffers */
 	uint32_t held, plain; /* buffers, and those that look like no object */
 	uint32_t atomic, scanned; /* objects, of a type that is guessed */
+	uint64_t capacities;	  /* of buffers: a bit for each, modulo 64 */
+	uint64_t least, most;	  /* sizes that elements of all may have */
 };
 
 static struct kind *kind_of(struct crystal *crystal, allocation_id id)
@@ -145,9 +169,41 @@ size_t crystal_buffers_of(struct crystal *crystal, allocation_id id,
 	return kept;
 }
 
+/* Narrow down what size elements have, if the buffer is of an Array. */
+static void measure(const struct crystal *crystal, struct kind *kind,
+		    const struct crystal_buffer *buffer)
+{
+	enum { LARGEST = 4096 }; /* others tell no more, and take time */
+	uint64_t size = allocation_size(crystal->index, buffer->id);
+	uint64_t most = buffer->capacity ? size / buffer->capacity : 0;
+	uint64_t least = most;
+
+	if (buffer->role != ROLE_ARRAY_ELEMENTS || most == 0 || size > LARGEST)
+		return;
+	while (least > 1 &&
+	       (crystal_size_fits(size, (least - 1) * buffer->capacity) ||
+		!crystal_size_fits(size, least * buffer->capacity)))
+		least--;
+	if (!kind->capacities || most < kind->most)
+		kind->most = most;
+	if (least > kind->least)
+		kind->least = least;
+	kind->capacities |= UINT64_C(1) << buffer->capacity % 64;
+}
+
+/* Whether the buffers have room as they say, for elements of one size. */
+static bool is_measured(const struct kind *kind)
+{
+	enum { ENOUGH = 3 };
+
+	return __builtin_popcountll(kind->capacities) >= ENOUGH &&
+	       kind->least <= kind->most;
+}
+
 /*
  * A type without a name is a container if what its objects refer to, as a
- * container does, looks like no object, but for a few of them.
+ * container does, looks like no object, but for a few of them, or is as large
+ * as their capacities say.
  */
 static void judge_unknown(struct crystal *crystal)
 {
@@ -165,6 +221,7 @@ static void judge_unknown(struct crystal *crystal)
 				       : 0;
 
 		for (size_t i = 0; i < count; i++) {
+			measure(crystal, kind, &buffers[i]);
 			kind->held++;
 			kind->plain +=
 				!bitmap_get(&crystal->objects, buffers[i].id);
@@ -172,7 +229,8 @@ static void judge_unknown(struct crystal *crystal)
 	}
 	for (size_t i = 0; i < crystal_type_count(crystal->types); i++)
 		if (kinds[i].held > 0 &&
-		    kinds[i].held - kinds[i].plain <= kinds[i].held / FEW)
+		    (is_measured(&kinds[i]) ||
+		     kinds[i].held - kinds[i].plain <= kinds[i].held / FEW))
 			kinds[i].certain = true;
 }
 
@@ -195,6 +253,20 @@ static void drop_minorities(struct crystal *crystal)
 
 		if (kind && (atomic && bitmap_get(atomic, id)) !=
 				    (kind->atomic > kind->scanned))
+			bitmap_clear(&crystal->objects, id);
+	}
+}
+
+/* What is called a container by its class, and is not as one. */
+static void drop_implausible(struct crystal *crystal)
+{
+	bitmap_for_each(id, &crystal->objects) {
+		const struct kind *kind = kind_of(crystal, (allocation_id)id);
+
+		if (kind && kind->certain &&
+		    !crystal_may_be(crystal->image, crystal->index,
+				    (allocation_id)id,
+				    (enum crystal_container)kind->container))
 			bitmap_clear(&crystal->objects, id);
 	}
 }
@@ -244,6 +316,11 @@ struct error *crystal_create(const struct image *image,
 	if (error)
 		return error;
 	find_objects(crystal);
+	drop_implausible(crystal);
+	error = crystal_drop_closures(image, index, crystal->types, account,
+				      &crystal->objects);
+	if (error)
+		return error;
 	drop_minorities(crystal);
 	drop_buffers(crystal);
 	*ret = take(crystal);

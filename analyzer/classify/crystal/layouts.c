@@ -130,10 +130,9 @@ static size_t find_deque(const struct allocation_index *index,
 static bool read_hash(const struct image *image, uint64_t address,
 		      struct hash *ret)
 {
-	uint8_t bytes[40];
+	uint8_t bytes[40] = { 0 };
+	bool all = image_read(image, address, bytes, sizeof(bytes));
 
-	if (!image_read(image, address, bytes, sizeof(bytes)))
-		return false;
 	memcpy(&ret->type, bytes, 4);
 	memcpy(&ret->first, bytes + 4, 4);
 	memcpy(&ret->entries, bytes + 8, 8);
@@ -143,7 +142,8 @@ static bool read_hash(const struct image *image, uint64_t address,
 	ret->index_size = bytes[32];
 	ret->power = bytes[33];
 	ret->by_identity = bytes[34];
-	return ret->power >= SMALLEST_HASH && ret->power <= LARGEST_HASH &&
+	return all && ret->power >= SMALLEST_HASH &&
+	       ret->power <= LARGEST_HASH &&
 	       (ret->index_size == 1 || ret->index_size == 2 ||
 		ret->index_size == 4) &&
 	       ret->by_identity <= 1;
@@ -211,4 +211,53 @@ size_t crystal_find_buffers(const struct image *image,
 	     find_deque(index, &sequence, ret)))
 		return find_deque(index, &sequence, ret);
 	return find_array(index, &sequence, ret);
+}
+
+/* Elements may take no room at all, as those of an Array(Nil). */
+static bool has_room(const struct allocation_index *index, uint64_t buffer,
+		     uint64_t used, uint64_t capacity)
+{
+	allocation_id id = find_used(index, buffer);
+
+	if (used > capacity)
+		return false;
+	if (!buffer)
+		return used == 0;
+	return id != NO_ALLOCATION && (capacity <= allocation_size(index, id) ||
+				       allocation_size(index, id) == GRANULE);
+}
+
+static bool may_be_hash(const struct image *image,
+			const struct allocation_index *index, uint64_t address)
+{
+	struct hash hash;
+	uint64_t room;
+
+	if (!read_hash(image, address, &hash))
+		return hash.entries == 0 && hash.size == 0;
+	room = (UINT64_C(1) << hash.power) / 2;
+	return hash.size <= room && hash.deleted <= room - hash.size &&
+	       has_room(index, hash.entries, hash.size, room);
+}
+
+bool crystal_may_be(const struct image *image,
+		    const struct allocation_index *index, allocation_id object,
+		    enum crystal_container container)
+{
+	uint64_t address = allocation_start(index, object);
+	struct sequence sequence;
+
+	if (container == CONTAINER_HASH)
+		return may_be_hash(image, index, address);
+	if (container != CONTAINER_ARRAY && container != CONTAINER_DEQUE)
+		return true;
+	if (!image_read(image, address, &sequence, sizeof(sequence)))
+		return true;
+	if (container == CONTAINER_DEQUE)
+		return sequence.numbers[0] <= sequence.numbers[2] &&
+		       has_room(index, sequence.elements, sequence.numbers[1],
+				sequence.numbers[2]);
+	return sequence.numbers[2] <= sequence.numbers[1] &&
+	       has_room(index, sequence.elements, sequence.numbers[0],
+			sequence.numbers[1] - sequence.numbers[2]);
 }

@@ -60,4 +60,12 @@ size_t crystal_find_buffers(const struct image *image,
 			    enum crystal_container container,
 			    struct crystal_buffer ret[static CRYSTAL_BUFFERS]);
 
+/*
+ * Whether the object in the allocation may be such a container: as many
+ * elements as it has room for at most, and a buffer with that room.
+ */
+bool crystal_may_be(const struct image *image,
+		    const struct allocation_index *index, allocation_id object,
+		    enum crystal_container container);
+
 #endif

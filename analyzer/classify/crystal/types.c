@@ -601,6 +601,24 @@ bool crystal_types_have_function(const struct crystal_types *types,
 	return low > 0 && function_at(list, low - 1)->start == address;
 }
 
+/* ~procProc(Int32, Nil)@file.cr:12 */
+bool crystal_types_may_be_block(const struct crystal_types *types,
+				uint64_t address)
+{
+	struct symbol symbol;
+
+	if (address < types->module->start || address >= types->module->end ||
+	    !crystal_types_have_function(types, address))
+		return false;
+	return !debug_symbol(types->debug, address, &symbol) ||
+	       symbol.start != address || symbol.raw[0] == '~';
+}
+
+const struct module *crystal_types_module(const struct crystal_types *types)
+{
+	return types->module;
+}
+
 static bool take_relation(void *data, const struct symbol *symbol)
 {
 	struct search *search = data;

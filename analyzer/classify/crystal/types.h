@@ -78,6 +78,16 @@ bool crystal_types_have_function(const struct crystal_types *types,
 				 uint64_t address);
 
 /*
+ * Whether a function of the program begins at address that may be a block's, or
+ * that of a Proc: if it has a symbol, one that says so.
+ */
+bool crystal_types_may_be_block(const struct crystal_types *types,
+				uint64_t address);
+
+/* The program. */
+const struct module *crystal_types_module(const struct crystal_types *types);
+
+/*
  * Call visit for what the type is derived from and what it includes, some
  * perhaps twice, until it returns true; returns whether it did. Told by the
  * symbols of methods: *Cat@Animal#name is one that Cat has of Animal.
