@@ -82,14 +82,15 @@ static void count_heads(struct search *search, uint64_t address,
 
 	*ret_good = *ret_bad = 0;
 	for (uint64_t i = 0; i < 4 * heads; i++) {
-		uint64_t head, number;
+		uint64_t head = 0, number;
+		bool known = view_word(&search->view, address + 8 * i, &head);
 
-		if (!view_word(&search->view, address + 8 * i, &head))
-			(*ret_bad)++;
-		else if (head && fits_list(search, head, list_size(i % heads),
-					   list_kinds[i / heads], &number))
+		if (known && head == 0)
+			continue;
+		if (known && fits_list(search, head, list_size(i % heads),
+				       list_kinds[i / heads], &number))
 			(*ret_good)++;
-		else if (head)
+		else
 			(*ret_bad)++;
 	}
 }

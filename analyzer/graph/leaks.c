@@ -1,5 +1,7 @@
 #include "analyzer/graph/leaks.h"
 
+#include <assert.h>
+
 #include "analyzer/base/list.h"
 #include "analyzer/graph/components.h"
 
@@ -80,6 +82,7 @@ static void add_owned(struct leaks *leaks, const struct finder *finder,
 			leaks->shared_count++;
 			leaks->shared_bytes += size;
 		} else {
+			assert(leaks->roots && owner < leaks->count);
 			leaks->roots[owner].owned_count++;
 			leaks->roots[owner].owned_bytes += size;
 		}
