@@ -1,9 +1,9 @@
 #include "analyzer/graph/leaks.h"
 
-#include <assert.h>
-
 #include "analyzer/base/list.h"
 #include "analyzer/graph/components.h"
+
+#include <assert.h>
 
 /*
  * Going through the components of the leaked part backwards meets each before
