@@ -344,21 +344,28 @@ uint64_t analysis_signature(const struct analysis *analysis, allocation_id id)
 	return word;
 }
 
-bool analysis_identity(const struct analysis *analysis, allocation_id id,
-		       struct identity *ret)
+bool analysis_find_identity(const struct analysis *analysis, allocation_id id,
+			    struct identity *ret)
 {
 	uint64_t start = allocation_start(analysis->index, id);
 
-	if (analysis->first_words &&
-	    !first_words_has_identity(analysis->first_words, id))
+	if (allocation_state(analysis->index, id) != BLOCK_USED)
 		return false;
-	if (allocation_state(analysis->index, id) != BLOCK_USED ||
-	    analysis_signature(analysis, id))
-		return false;
-	if (object_start(analysis, id) != start)
+	if (allocation_having(analysis->index, TRAIT_MANAGED) &&
+	    object_start(analysis, id) != start)
 		return identity_find_maker(analysis->identities, start, ret);
 	return identity_find(analysis->identities, start,
 			     allocation_size(analysis->index, id), ret);
+}
+
+bool analysis_identity(const struct analysis *analysis, allocation_id id,
+		       struct identity *ret)
+{
+	if (analysis->first_words &&
+	    !first_words_has_identity(analysis->first_words, id))
+		return false;
+	return !analysis_signature(analysis, id) &&
+	       analysis_find_identity(analysis, id, ret);
 }
 
 const struct identities *analysis_identities(const struct analysis *analysis)

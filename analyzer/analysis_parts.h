@@ -47,6 +47,10 @@ struct recipe {
 
 extern const struct recipe analysis_recipes[STAGES];
 
+/* The identity of an allocation that has no signature. */
+bool analysis_find_identity(const struct analysis *analysis, allocation_id id,
+			    struct identity *ret);
+
 /* Mark what is used and reachable from the targets of those kinds of roots. */
 struct error *analysis_mark(struct analysis *analysis, enum root_kind first,
 			    enum root_kind last, struct bitmap *ret);

@@ -282,7 +282,7 @@ static bool has_identity(const void *data, allocation_id id)
 {
 	struct identity identity;
 
-	return analysis_identity(data, id, &identity);
+	return analysis_find_identity(data, id, &identity);
 }
 
 static struct error *build_signatures(struct analysis *analysis,
@@ -329,6 +329,9 @@ static struct error *build_leaked_patterns(struct analysis *analysis,
 	const struct bitmap *unreachable = analysis_unreachable(analysis);
 
 	*ret_count = bitmap_weight(unreachable);
+	/* Those of all are there: theirs are among them. */
+	if (analysis->patterns)
+		return NULL;
 	return find_patterns(analysis, unreachable, &analysis->leaked_patterns);
 }
 

@@ -395,6 +395,8 @@ static struct error *select_term(struct analysis *analysis,
 		error = term->set->select(analysis, &arguments, &ret->set);
 	if (error)
 		return error;
+	/* First, as that is quick; it is the same for each term and for all. */
+	narrow_by_size(analysis, query, &ret->set);
 	return narrow_by_kind(analysis, query, term, &ret->set);
 }
 
@@ -441,8 +443,6 @@ static struct error *select_terms(struct analysis *analysis,
 	for (size_t i = 1; !error && i < query->term_count; i++)
 		error = combine(analysis, query, &query->terms[i], choice,
 				members);
-	if (!error)
-		narrow_by_size(analysis, query, &members->set);
 	return error;
 }
 
