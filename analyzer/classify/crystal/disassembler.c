@@ -1,5 +1,6 @@
 #include "analyzer/classify/crystal/disassembler.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 
 /* What is called of it, by the names that it has there. */
@@ -67,6 +68,8 @@ struct error *disassembler_create(struct disassembler **ret)
 	if (error)
 		return error;
 	functions = &disassembler->functions;
+	/* Or load() had failed. */
+	assert(functions->open && functions->option && functions->malloc);
 	if (functions->open(CS_ARCH_X86, CS_MODE_64, &disassembler->handle) !=
 	    CS_ERR_OK)
 		return &error_no_memory;
