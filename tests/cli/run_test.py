@@ -41,7 +41,7 @@ def may_trace():
 
 
 def watchers_left():
-    """Processes of this heapcore that still run."""
+    """Processes of `heapcore run` that still go on."""
     found = []
     for name in os.listdir("/proc"):
         try:
@@ -49,7 +49,7 @@ def watchers_left():
                 words = file.read().split(b"\0")
         except OSError:
             continue
-        if words[0].decode(errors="replace") == HEAPCORE:
+        if words[:2] == [HEAPCORE.encode(), b"run"]:
             found.append(name)
     return found
 
