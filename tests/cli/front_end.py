@@ -136,9 +136,15 @@ class Terminal:
         return bool(data)
 
     def wait(self):
-        """Wait for the end, and return the exit status."""
-        while self._read():
-            pass
+        """
+        Wait for the end, and return the exit status. What was typed while a
+        command ran may be lost; so Ctrl-D is typed again where nothing happens.
+        """
+        while True:
+            if not select.select([self.file], [], [], 1)[0]:
+                self.send(CONTROL_D)
+            elif not self._read():
+                break
         os.close(self.file)
         status = os.waitpid(self.process, 0)[1]
         return os.waitstatus_to_exitcode(status)
