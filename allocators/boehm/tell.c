@@ -5,6 +5,7 @@
 #include "allocators/boehm/internals.h"
 #include "allocators/boehm/objects.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 static const char *const internal_names[] = {
@@ -131,9 +132,10 @@ bool boehm_tell_address(const struct boehm_heap *heap, uint64_t address,
 			char *ret, size_t size)
 {
 	const struct boehm_block *block;
-	const struct collector *collector =
-		find_collector(heap, address, &block);
+	const struct collector *collector;
 
+	assert(heap->collector_count == 0 || heap->collectors);
+	collector = find_collector(heap, address, &block);
 	if (collector)
 		return tell_free(collector, heap->context.image, block, address,
 				 ret, size);
