@@ -170,10 +170,9 @@ static struct error *init_tallies(struct summary *summary, size_t count)
 static struct error *add_members(struct summary *summary,
 				 const struct bitmap *members)
 {
-	enum { BETWEEN_STEPS = 1 << 18 };
 	struct progress *progress = analysis_progress(summary->analysis);
 	struct error *error = NULL;
-	size_t stepped = 0;
+	uint64_t told = 0;
 
 	progress_begin(progress, "summarizing", members->count);
 	if (sorts_by_retained(summary))
@@ -184,11 +183,8 @@ static struct error *add_members(struct summary *summary,
 		error = add_member(summary, (allocation_id)id);
 		if (error)
 			return error;
-		if (id - stepped < BETWEEN_STEPS)
-			continue;
-		if (!progress_step(progress, id - stepped))
+		if (!progress_pass(progress, id, &told))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
-		stepped = id;
 	}
 	return NULL;
 }

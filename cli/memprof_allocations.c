@@ -66,11 +66,10 @@ static struct error *add_member(struct grouping *grouping, allocation_id id,
 
 static struct error *add_members(struct grouping *grouping)
 {
-	enum { BETWEEN_STEPS = 1 << 16 };
 	struct progress *progress = analysis_progress(grouping->analysis);
 	const struct bitmap *collectable = allocation_having(
 		analysis_index(grouping->analysis), TRAIT_MANAGED);
-	size_t stepped = 0;
+	uint64_t told = 0;
 
 	progress_begin(progress, "grouping", grouping->types->live.count);
 	bitmap_for_each(id, &grouping->types->live) {
@@ -79,11 +78,8 @@ static struct error *add_members(struct grouping *grouping)
 
 		if (error)
 			return error;
-		if (id - stepped < BETWEEN_STEPS)
-			continue;
-		if (!progress_step(progress, id - stepped))
+		if (!progress_pass(progress, id, &told))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
-		stepped = id;
 	}
 	return NULL;
 }

@@ -39,4 +39,20 @@ static inline bool progress_step(struct progress *progress, uint64_t amount)
 	return !atomic_load(&progress->interrupted);
 }
 
+/*
+ * The same for a loop over ids, which calls it with each: progress is told of
+ * now and then only. *told is 0 at first.
+ */
+static inline bool progress_pass(struct progress *progress, uint64_t id,
+				 uint64_t *told)
+{
+	enum { BETWEEN_STEPS = 1 << 16 };
+	uint64_t passed = id - *told;
+
+	if (passed < BETWEEN_STEPS)
+		return true;
+	*told = id;
+	return progress_step(progress, passed);
+}
+
 #endif

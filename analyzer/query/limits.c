@@ -135,8 +135,7 @@ static struct error *is_within(struct counting *counting, allocation_id id,
 static struct error *narrow(struct counting *counting,
 			    struct progress *progress, struct bitmap *members)
 {
-	enum { BETWEEN_STEPS = 1 << 18 };
-	size_t stepped = 0;
+	uint64_t told = 0;
 	bool taken;
 
 	progress_begin(progress, "counting references", members->count);
@@ -148,11 +147,8 @@ static struct error *narrow(struct counting *counting,
 			return error;
 		if (!taken)
 			bitmap_clear(members, id);
-		if (id - stepped < BETWEEN_STEPS)
-			continue;
-		if (!progress_step(progress, id - stepped))
+		if (!progress_pass(progress, id, &told))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
-		stepped = id;
 	}
 	return NULL;
 }

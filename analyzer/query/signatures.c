@@ -19,12 +19,11 @@ struct error *signatures_need(struct analysis *analysis,
 struct error *signatures_count(struct analysis *analysis,
 			       struct tally_table *ret)
 {
-	enum { BETWEEN_STEPS = 1 << 18 };
 	const struct allocation_index *index = analysis_index(analysis);
 	const struct bitmap *used = allocation_used(index);
 	struct progress *progress = analysis_progress(analysis);
 	struct error *error = analysis_need(analysis, STAGE_SIGNATURES);
-	size_t stepped = 0;
+	uint64_t told = 0;
 
 	tally_table_init(ret, analysis_account(analysis));
 	if (error)
@@ -43,11 +42,8 @@ struct error *signatures_count(struct analysis *analysis,
 			error = tally_add(ret, tally);
 		if (error)
 			return error;
-		if (id - stepped < BETWEEN_STEPS)
-			continue;
-		if (!progress_step(progress, id - stepped))
+		if (!progress_pass(progress, id, &told))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
-		stepped = id;
 	}
 	tally_table_sort(ret, tally_compare_counts);
 	return NULL;

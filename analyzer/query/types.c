@@ -64,11 +64,10 @@ static uint64_t find_key(const struct finder *finder, allocation_id id)
 /* Number the types in the order in which they are come upon. */
 static struct error *count_all(struct finder *finder)
 {
-	enum { BETWEEN_STEPS = 1 << 16 };
 	struct progress *progress = analysis_progress(finder->analysis);
 	const struct allocation_index *index = analysis_index(finder->analysis);
 	uint32_t *groups = finder->found->groups.bytes;
-	size_t stepped = 0;
+	uint64_t told = 0;
 
 	progress_begin(progress, "telling what things are",
 		       finder->found->live.count);
@@ -87,11 +86,8 @@ static struct error *count_all(struct finder *finder)
 		if (error)
 			return error;
 		groups[id] = tally_find(&finder->tallies, key)->number;
-		if (id - stepped < BETWEEN_STEPS)
-			continue;
-		if (!progress_step(progress, id - stepped))
+		if (!progress_pass(progress, id, &told))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
-		stepped = id;
 	}
 	return NULL;
 }
