@@ -4,12 +4,13 @@ Objects of Guile and of ECL in cores of testdata/programs/guile_objects.scm and
 ecl_objects.lisp, which make a number of each kind.
 
 An interpreter has many objects of its own, so each script is run for COUNT and
-for twice as many: what there is more of must be COUNT more. Where the
-interpreter's own work leaves a few objects of the kind behind, as words on its
-stack still look like references to them, there may be some more or less: SLACK
-says how many, where it is more than a few.
+for ten times as many: what there is more of must be MORE. The interpreter's own
+work leaves objects behind, as words on its stack still look like references to
+them, and not the same in each run: of pairs, over a hundred. A twentieth of
+MORE may be there or not for that; a kind taken for another shows.
 """
 
+import functools
 import os
 import shutil
 import struct
@@ -24,11 +25,10 @@ HEAPCORE = os.environ["HEAPCORE"]
 PROGRAMS = os.path.join(SOURCE_DIR, "testdata/programs")
 COUNT = 1000
 TIMEOUT = 120
-SLACK_OF_ALL = 3
-# Pairs and vectors are what arguments and scopes are made of.
-SLACK = {"GuilePair": 60, "GuileVector": 12, "GuileProcedure": 12,
-         "GuileText": 12, "GuileString": 12, "EclCons": 60, "EclString": 12,
-         "EclDoubleFloat": 12}
+MORE = 9 * COUNT
+SLACK = MORE // 20
+SLACK_OF_NONE = 12
+TRIES = 3
 WASTE = 8  # of what was dropped, so many may stand somewhere yet
 
 GUILE = {
@@ -44,6 +44,22 @@ ECL = {
     "EclInstance": 1, "EclSlots": 1, "EclHashTable": 1, "EclHashEntries": 1,
     "EclCons": 1, "EclFunction": 0, "EclPackage": 0,
 }
+
+
+def chance(test):
+    """
+    Run the test again if it fails: a word on the interpreter's stack may look
+    like a reference to the vector of what was dropped, and keep it all.
+    """
+    @functools.wraps(test)
+    def tried(self):
+        for _ in range(TRIES - 1):
+            try:
+                return test(self)
+            except AssertionError as failure:
+                print(f"once more, after: {failure}")
+        return test(self)
+    return tried
 
 
 class Core:
@@ -89,12 +105,11 @@ class LispTest(unittest.TestCase):
 
     def check_counts(self, few, many, kinds):
         for kind, times in kinds.items():
-            with self.subTest(kind):
-                before = few.count("used", f"%{kind}")
-                self.assertGreaterEqual(before, times * COUNT)
-                self.assertAlmostEqual(
-                    many.count("used", f"%{kind}") - before, times * COUNT,
-                    delta=SLACK.get(kind, SLACK_OF_ALL))
+            before = few.count("used", f"%{kind}")
+            self.assertGreaterEqual(before, times * COUNT, kind)
+            self.assertAlmostEqual(
+                many.count("used", f"%{kind}") - before, times * MORE,
+                delta=SLACK if times else SLACK_OF_NONE, msg=kind)
 
     def check_numbers(self, core, kind):
         """All that were made, and hardly one that was dropped."""
@@ -113,11 +128,12 @@ class LispTest(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("guile"), "no guile; scripts/"
                          "install-dependencies gets it")
+    @chance
     def test_objects_of_guile_are_counted(self):
         script = os.path.join(PROGRAMS, "guile_objects.scm")
         few, many = (self.take_core("guile", "--no-auto-compile", script,
                                     str(count))
-                     for count in (COUNT, 2 * COUNT))
+                     for count in (COUNT, COUNT + MORE))
         self.check_counts(few, many, GUILE)
         self.check_numbers(few, "GuileFlonum")
         self.check_owners(few, "GuileSymbol", "It is a symbol of Guile.")
@@ -130,11 +146,12 @@ class LispTest(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("ecl"), "no ecl; scripts/"
                          "install-dependencies gets it")
+    @chance
     def test_objects_of_ecl_are_counted(self):
         script = os.path.join(PROGRAMS, "ecl_objects.lisp")
         few, many = (self.take_core("ecl", "--norc", "--load", script, "--",
                                     str(count))
-                     for count in (COUNT, 2 * COUNT))
+                     for count in (COUNT, COUNT + MORE))
         self.check_counts(few, many, ECL)
         self.check_numbers(few, "EclDoubleFloat")
         self.check_owners(few, "EclSlots",
