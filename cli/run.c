@@ -6,6 +6,7 @@
 #include "cli/interrupt.h"
 #include "cli/reports.h"
 #include "cli/run_options.h"
+#include "cli/snap.h"
 #include "cli/watch.h"
 
 #include <errno.h>
@@ -264,21 +265,6 @@ static void introduce(struct session *session, const struct corpse *corpse)
 }
 
 /* What is to be known before answers about it. */
-static void tell_sizes(struct session *session, const struct core_sizes *sizes)
-{
-	if (sizes->unstoppable > 0)
-		session_note(session,
-			     "note: %zu of %zu threads could not be stopped: "
-			     "of their registers only the stack pointer is "
-			     "known",
-			     sizes->unstoppable, sizes->threads);
-	if (sizes->unreadable > 0)
-		session_note(session,
-			     "note: %ju bytes could not be read and are taken "
-			     "for zeros",
-			     (uintmax_t)sizes->unreadable);
-}
-
 /*
  * Where output goes, and what it calls the process. The files of -o tell of the
  * program, and not of its children.
@@ -316,7 +302,7 @@ static int analyse(const struct run *run, const struct corpse *corpse)
 	interrupt_catch(&session.progress.progress, true);
 	if (run->count > 1 || options->follow || corpse->message.signal)
 		introduce(&session, corpse);
-	tell_sizes(&session, &corpse->message.sizes);
+	snap_tell_gaps(&session, &corpse->message.sizes);
 	error = open_reports(&session, options, corpse);
 	if (!error)
 		error = session_open(&session, corpse->path);

@@ -116,7 +116,7 @@ static struct error *take_snapshot(struct session *session, pid_t process,
 }
 
 /* What the user may miss in the core. */
-static void tell_gaps(struct session *session, const struct core_sizes *sizes)
+void snap_tell_gaps(struct session *session, const struct core_sizes *sizes)
 {
 	char size[NUMBER_SIZE];
 
@@ -128,7 +128,10 @@ static void tell_gaps(struct session *session, const struct core_sizes *sizes)
 			     sizes->unstoppable, sizes->threads);
 	if (sizes->unreadable > 0) {
 		format_grouped(sizes->unreadable, size);
-		session_note(session, "note: %s bytes could not be read", size);
+		session_note(session,
+			     "note: %s bytes could not be read and are "
+			     "taken for zeros",
+			     size);
 	}
 	if (sizes->excluded > 0) {
 		format_grouped(sizes->excluded, size);
@@ -150,7 +153,7 @@ struct error *snap_to_analyse(struct session *session, pid_t process,
 		error = take_snapshot(session, process, fd, true, &snapshot);
 	if (error)
 		return error;
-	tell_gaps(session, &snapshot.sizes);
+	snap_tell_gaps(session, &snapshot.sizes);
 	session_note(session, "process %d stood still for %.2f s", process,
 		     snapshot.stopped);
 	/* The file goes with the last of its handles. */
@@ -185,7 +188,7 @@ static void tell(struct session *session, const char *path, pid_t process,
 
 	format_grouped(snapshot->sizes.copied, copied);
 	format_grouped(packed, size);
-	tell_gaps(session, &snapshot->sizes);
+	snap_tell_gaps(session, &snapshot->sizes);
 	session_note(session,
 		     "%s: %s bytes of memory and %zu thread%s of process %d, "
 		     "which stood still for %.3f s%s%s",

@@ -4,6 +4,7 @@
 #ifndef CLI_SNAP_H
 #define CLI_SNAP_H
 
+#include "analyzer/capture/snapshot.h"
 #include "cli/session.h"
 
 #include <argp.h>
@@ -19,6 +20,9 @@ int snap_main(int count, char **arguments);
  */
 struct error *snap_to_analyse(struct session *session, pid_t process,
 			      char **ret);
+
+/* Notes on what could not be taken. */
+void snap_tell_gaps(struct session *session, const struct core_sizes *sizes);
 
 /* A file without a name, in $TMPDIR. */
 struct error *open_temporary(int *ret);

@@ -9,27 +9,6 @@ static bool is_called(const char *path, const char *name)
 	return strncmp(last, name, strlen(name)) == 0;
 }
 
-/* Whether the module holds the text. */
-static bool module_holds(const struct image *image, const struct module *module,
-			 const char *text)
-{
-	uint64_t address = module->start, size;
-
-	while (address < module->end) {
-		const struct region *region = image_find(image, address);
-		const uint8_t *bytes = image_bytes(image, address, &size);
-
-		if (!region)
-			return false;
-		if (bytes && size > module->end - address)
-			size = module->end - address;
-		if (bytes && memmem(bytes, size, text, strlen(text)))
-			return true;
-		address = region->end;
-	}
-	return false;
-}
-
 /*
  * Which libraries of C++ are loaded or linked into the program, which is the
  * first of the modules. In the latter case they are told by names of types:
@@ -37,6 +16,8 @@ static bool module_holds(const struct image *image, const struct module *module,
  */
 unsigned int cxx_find(const struct image *image, const struct program *program)
 {
+	static const char type_info[] = "N10__cxxabiv117__class_type_infoE";
+	static const char libcxx[] = "NSt3__1";
 	size_t count = program_module_count(program);
 	const struct module *first;
 	unsigned int found = 0;
@@ -52,9 +33,10 @@ unsigned int cxx_find(const struct image *image, const struct program *program)
 	if (found || count == 0)
 		return found;
 	first = program_module(program, 0);
-	if (!module_holds(image, first, "N10__cxxabiv117__class_type_infoE"))
+	if (!module_holds(image, first, type_info, strlen(type_info)))
 		return 0;
-	return module_holds(image, first, "NSt3__1") ? LIBCXX : LIBSTDCXX;
+	return module_holds(image, first, libcxx, strlen(libcxx)) ? LIBCXX
+								  : LIBSTDCXX;
 }
 
 /*

@@ -3,6 +3,26 @@
 #include <elf.h>
 #include <string.h>
 
+bool module_holds(const struct image *image, const struct module *module,
+		  const void *wanted, size_t wanted_size)
+{
+	uint64_t address = module->start, size;
+
+	while (address < module->end) {
+		const struct region *region = image_find(image, address);
+		const uint8_t *bytes = image_bytes(image, address, &size);
+
+		if (!region)
+			return false;
+		if (bytes && size > module->end - address)
+			size = module->end - address;
+		if (bytes && memmem(bytes, size, wanted, wanted_size))
+			return true;
+		address = region->end;
+	}
+	return false;
+}
+
 /*
  * The address less the virtual address of the module whose header is at base,
  * and the end of its data. That what is zero at first stands behind the last

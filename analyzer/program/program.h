@@ -63,6 +63,10 @@ const struct module *program_module(const struct program *program,
 const struct module *program_find_module(const struct program *program,
 					 uint64_t address);
 
+/* Whether the bytes stand in the module, in code or data. */
+bool module_holds(const struct image *image, const struct module *module,
+		  const void *wanted, size_t wanted_size);
+
 /* Threads in the order of the dump. */
 size_t program_thread_count(const struct program *program);
 const struct thread *program_thread(const struct program *program,

@@ -84,19 +84,8 @@ static struct error *add_entry(struct crystal_types *types, struct entry entry)
 static bool is_crystal(const struct image *image, const struct module *module)
 {
 	static const char text[] = "CRYSTAL_LOAD_DEBUG_INFO";
-	uint64_t address = module->start, size;
 
-	while (address < module->end) {
-		const struct region *region = image_find(image, address);
-		const uint8_t *bytes = image_bytes(image, address, &size);
-
-		if (!region)
-			return false;
-		if (bytes && memmem(bytes, size, text, sizeof(text)))
-			return true;
-		address = region->end;
-	}
-	return false;
+	return module_holds(image, module, text, sizeof(text));
 }
 
 static const struct module *find_module(const struct image *image,
