@@ -5,6 +5,7 @@
 #include "analyzer/capture/notes.h"
 
 #include "analyzer/capture/pages.h"
+#include "analyzer/image/own_notes.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -15,6 +16,7 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
+#include <time.h>
 
 enum {
 	VECTORS_SIZE = 1 << 16, /* more than any processor's state so far */
@@ -341,6 +343,18 @@ static struct error *add_common(struct notes *notes,
 	return error;
 }
 
+/* The process stands still by now. */
+static struct error *add_time(struct notes *notes)
+{
+	struct timespec now;
+	uint64_t time;
+
+	if (clock_gettime(CLOCK_REALTIME, &now) < 0)
+		return NULL;
+	time = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return add_copy(notes, NOTE_OWNER, NOTE_TIME, &time, sizeof(time));
+}
+
 struct error *notes_write(const struct held_process *held, int signal,
 			  const struct memory_map *map, struct notes *ret)
 {
@@ -360,6 +374,8 @@ struct error *notes_write(const struct held_process *held, int signal,
 			error = add_vectors(&notes, thread, "LINUX",
 					    NT_X86_XSTATE);
 	}
+	if (!error)
+		error = add_time(&notes);
 	if (!error)
 		error = add_copy(&notes, NOTE_OWNER, NOTE_SMAPS, map->text,
 				 map->text_size);

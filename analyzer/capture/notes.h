@@ -1,18 +1,14 @@
 /*
  * The notes of a core: threads, mapped files, the auxiliary vector.
  *
- * They come in the order in which the kernel writes them. One is ours, named
- * "HEAPCORE", of type NOTE_SMAPS: the text of /proc/PID/smaps.
+ * They come in the order in which the kernel writes them. Ours, of
+ * analyzer/image/own_notes.h, are the last.
  */
 #ifndef ANALYZER_CAPTURE_NOTES_H
 #define ANALYZER_CAPTURE_NOTES_H
 
 #include "analyzer/capture/process.h"
 #include "analyzer/capture/threads.h"
-
-/* "SMAP"; a number that nobody else gives to a note of a core. */
-#define NOTE_OWNER "HEAPCORE"
-enum { NOTE_SMAPS = 0x534d4150 };
 
 struct notes {
 	uint8_t *bytes;

@@ -36,6 +36,9 @@ struct error *image_add_thread(struct image_builder *builder,
 			       struct image_thread thread);
 struct error *image_add_auxiliary(struct image_builder *builder, uint64_t type,
 				  uint64_t value);
+/* What each of them tells that is not 0 counts. */
+void image_set_origin(struct image_builder *builder,
+		      struct image_origin origin);
 void image_set_missing(struct image_builder *builder, uint64_t bytes);
 struct findings *image_builder_findings(struct image_builder *builder);
 

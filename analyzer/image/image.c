@@ -20,6 +20,7 @@ struct image {
 	uint8_t *bytes;
 	size_t size;
 	uint64_t missing;
+	struct image_origin origin;
 	struct findings *findings; /* borrowed */
 
 	struct region *regions;
@@ -111,6 +112,16 @@ struct error *image_add_auxiliary(struct image_builder *builder, uint64_t type,
 	image->auxiliary[image->auxiliary_count].type = type;
 	image->auxiliary[image->auxiliary_count++].value = value;
 	return NULL;
+}
+
+void image_set_origin(struct image_builder *builder, struct image_origin origin)
+{
+	struct image_origin *known = &builder->image->origin;
+
+	if (origin.process)
+		known->process = origin.process;
+	if (origin.time)
+		known->time = origin.time;
 }
 
 void image_set_missing(struct image_builder *builder, uint64_t bytes)
@@ -463,6 +474,11 @@ const char *image_path(const struct image *image)
 uint64_t image_missing(const struct image *image)
 {
 	return image->missing;
+}
+
+struct image_origin image_origin(const struct image *image)
+{
+	return image->origin;
 }
 
 uint64_t image_size(const struct image *image)

@@ -72,6 +72,12 @@ struct image_thread {
 	size_t vectors_size;
 };
 
+/* What a dump tells of the process as a whole; 0: it does not. */
+struct image_origin {
+	uint32_t process; /* its id */
+	uint64_t time;	  /* when it was taken, in ns since 1970 began */
+};
+
 struct image;
 
 /*
@@ -97,6 +103,8 @@ uint64_t image_missing(const struct image *image);
 
 /* The size of the dump file in bytes. */
 uint64_t image_size(const struct image *image);
+
+struct image_origin image_origin(const struct image *image);
 
 size_t image_region_count(const struct image *image);
 const struct region *image_region(const struct image *image, size_t number);

@@ -2,11 +2,13 @@
  * ELF cores of x86-64 Linux, as the kernel and gdb's gcore write them.
  *
  * What is read: the program headers, more than 65,535 of them too (PN_XNUM),
- * and the notes NT_PRSTATUS, NT_FPREGSET, NT_X86_XSTATE, NT_AUXV and NT_FILE.
+ * and the notes NT_PRSTATUS, NT_PRPSINFO, NT_FPREGSET, NT_X86_XSTATE, NT_AUXV
+ * and NT_FILE, and heapcore's own NOTE_TIME.
  * Layouts are those of <sys/procfs.h> and of the Linux kernel's
  * fs/binfmt_elf.c (fill_files_note()).
  */
 #include "analyzer/image/format.h"
+#include "analyzer/image/own_notes.h"
 
 #include <elf.h>
 #include <gelf.h>
@@ -238,14 +240,41 @@ static struct error *read_files(struct core *core, const uint8_t *note,
 	return NULL;
 }
 
+static void read_process(struct core *core, const uint8_t *note, size_t size)
+{
+	struct elf_prpsinfo info;
+
+	if (size < sizeof(info))
+		return;
+	memcpy(&info, note, sizeof(info));
+	image_set_origin(
+		core->builder,
+		(struct image_origin){ .process = (uint32_t)info.pr_pid });
+}
+
+static void read_time(struct core *core, const uint8_t *note, size_t size)
+{
+	struct image_origin origin = { 0 };
+
+	if (size < sizeof(origin.time))
+		return;
+	memcpy(&origin.time, note, sizeof(origin.time));
+	image_set_origin(core->builder, origin);
+}
+
 static struct error *read_note(struct core *core, const GElf_Nhdr *note,
 			       const char *name, const uint8_t *description)
 {
+	if (strcmp(name, NOTE_OWNER) == 0 && note->n_type == NOTE_TIME)
+		read_time(core, description, note->n_descsz);
 	if (strcmp(name, "CORE") != 0 && strcmp(name, "LINUX") != 0)
 		return NULL;
 	switch (note->n_type) {
 	case NT_PRSTATUS:
 		return read_status(core, description, note->n_descsz);
+	case NT_PRPSINFO:
+		read_process(core, description, note->n_descsz);
+		return NULL;
 	case NT_FPREGSET:
 	case NT_X86_XSTATE:
 		read_vectors(core, description, note->n_descsz);

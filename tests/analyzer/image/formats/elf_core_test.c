@@ -1,4 +1,5 @@
 #include "analyzer/image/image.h"
+#include "analyzer/image/own_notes.h"
 
 #include "tests/analyzer/image/core_builder.h"
 
@@ -287,6 +288,26 @@ static void test_status_that_is_too_short_is_no_thread(void **state)
 		   "an NT_PRSTATUS note is too short");
 }
 
+static void test_process_and_time_are_told_by_notes(void **state)
+{
+	const struct elf_prpsinfo info = { .pr_pid = 4711 };
+	const uint64_t time = UINT64_C(1700000000000000000);
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+
+	core_init(&core);
+	core_add(&core, 0x10000, PAGE, RIGHTS_RW);
+	core_add_note(&core, "CORE", NT_PRPSINFO, &info, sizeof(info));
+	core_add_note(&core, NOTE_OWNER, NOTE_TIME, &time, sizeof(time));
+	core_add_note(&core, NOTE_OWNER, NOTE_TIME, &info, 4);
+	core_write_file(&core);
+	assert_no_error(image_open(core.path, &findings, &image));
+	assert_int_equal(image_origin(image).process, 4711);
+	assert_int_equal(image_origin(image).time, time);
+	assert_false(findings_incomplete(&findings));
+}
+
 static void test_note_that_ends_nowhere_is_reported(void **state)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
@@ -326,6 +347,7 @@ int main(void)
 		cmocka_unit_test(
 			test_list_of_files_that_lies_costs_no_more_than_itself),
 		cmocka_unit_test(test_status_that_is_too_short_is_no_thread),
+		cmocka_unit_test(test_process_and_time_are_told_by_notes),
 		cmocka_unit_test(test_note_that_ends_nowhere_is_reported),
 	};
 
