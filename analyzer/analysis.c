@@ -1,5 +1,8 @@
 #include "analyzer/analysis_parts.h"
 
+#include "analyzer/base/text.h"
+
+#include <stdio.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -24,6 +27,45 @@ static double wall_seconds(void)
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+void analysis_limit_memory(struct analysis *analysis, size_t bytes)
+{
+	analysis->account.limit = bytes;
+}
+
+struct error *analysis_explain_shortage(struct analysis *analysis,
+					const char *who, struct error *error)
+{
+	static const char WHAT_FOLLOWS[] = "commands that need less still work";
+	struct memory_account *account = &analysis->account;
+	size_t refused = atomic_exchange(&account->refused, 0);
+	char asked[NUMBER_SIZE], used[NUMBER_SIZE], limit[NUMBER_SIZE];
+
+	if (error != &error_no_memory)
+		return error;
+	if (!refused)
+		return error_create(ERROR_NO_MEMORY, "out of memory in %s; %s",
+				    who, WHAT_FOLLOWS);
+	format_grouped(refused, asked);
+	format_grouped(atomic_load(&account->beside), used);
+	format_grouped(account->limit, limit);
+	return error_create(
+		ERROR_NO_MEMORY,
+		"out of memory in %s: %s bytes more were needed "
+		"beside the %s in use%s%s%s; %s",
+		who, asked, used, account->limit ? "; the limit is " : "",
+		account->limit ? limit : "",
+		account->limit ? " (--max-memory)" : "", WHAT_FOLLOWS);
+}
+
+static struct error *explain_stage(struct analysis *analysis, enum stage stage,
+				   struct error *error)
+{
+	char who[80];
+
+	snprintf(who, sizeof(who), "the stage '%s'", stage_name(stage));
+	return analysis_explain_shortage(analysis, who, error);
+}
+
 /* Build one stage, those below it being there, and note what it took. */
 static struct error *build(struct analysis *analysis, enum stage stage)
 {
@@ -34,7 +76,7 @@ static struct error *build(struct analysis *analysis, enum stage stage)
 		analysis_recipes[stage].build(analysis, &cost->count);
 
 	if (error)
-		return error;
+		return explain_stage(analysis, stage, error);
 	after = atomic_load(&analysis->account.used);
 	cost->built = true;
 	cost->wall += wall_seconds() - wall;

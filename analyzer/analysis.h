@@ -78,9 +78,24 @@ DEFINE_CLEANUP(analysis_destroy, struct analysis *)
 
 /*
  * Build the stage and those below it, if they are not there. After an
- * interrupt the stage can be asked for again.
+ * interrupt the stage can be asked for again, and after a lack of memory, too:
+ * what it had is released, what was there before stays.
  */
 struct error *analysis_need(struct analysis *analysis, enum stage stage);
+
+/*
+ * Let the arrays of all stages take at most so many bytes, 0: any number. The
+ * dump itself, which is mapped, and debug information are not counted.
+ */
+void analysis_limit_memory(struct analysis *analysis, size_t bytes);
+
+/*
+ * Tell of a bare lack of memory who had it, how much was asked for and what
+ * follows; any other error is handed back as it is. Consumes the error, which
+ * may be NULL.
+ */
+struct error *analysis_explain_shortage(struct analysis *analysis,
+					const char *who, struct error *error);
 
 const char *stage_name(enum stage stage);
 struct stage_cost analysis_cost(const struct analysis *analysis,

@@ -134,6 +134,16 @@ static struct error *open_reports(struct session *session,
 			    use_colour(session, output));
 }
 
+static struct error *explain_shortage(const struct session *session,
+				      const struct command *command,
+				      struct error *error)
+{
+	char who[80];
+
+	snprintf(who, sizeof(who), "'%s'", command->name);
+	return analysis_explain_shortage(session->analysis, who, error);
+}
+
 /* Build what the command needs, and have it write its report. */
 static struct error *write_report(struct session *session,
 				  const struct request *request,
@@ -156,6 +166,8 @@ static struct error *write_report(struct session *session,
 			? command->control(session, request->arguments, report)
 			: command->run(session->analysis, request->arguments,
 				       report);
+	if (error && session->analysis)
+		error = explain_shortage(session, command, error);
 	output->dropped = error && error_code(error) != ERROR_FOUND;
 	close_error = reports_close(&reports);
 	if (!error)

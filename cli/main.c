@@ -5,6 +5,7 @@
 #include "cli/execute.h"
 #include "cli/gate_self_check.h"
 #include "cli/interrupt.h"
+#include "cli/machine.h"
 #include "cli/manual.h"
 #include "cli/options.h"
 #include "cli/prompt.h"
@@ -191,6 +192,8 @@ static int look_into_core(int count, char **arguments)
 	session_init(&session, options.quiet);
 	session.colour = options.colour;
 	session.debug = &options.debug;
+	session.maximum_memory = options.maximum_memory ? options.maximum_memory
+							: machine_memory();
 	/* A pipe that breaks is an error like others; see cli/output.c. */
 	signal(SIGPIPE, SIG_IGN);
 	interrupt_catch(&session.progress.progress, true);

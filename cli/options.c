@@ -1,5 +1,7 @@
 #include "cli/options.h"
 
+#include "analyzer/base/text.h"
+
 #include <argp.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,7 +12,8 @@ enum {
 	KEY_SYSROOT,
 	KEY_DEBUGINFOD,
 	KEY_MANUAL,
-	KEY_FORMAT
+	KEY_FORMAT,
+	KEY_MAXIMUM_MEMORY
 };
 
 static const char VERSION_TEXT[] =
@@ -64,6 +67,10 @@ const struct argp_option program_options[] = {
 	  "Look below DIR for the files of the machine CORE is from", 0 },
 	{ "debuginfod", KEY_DEBUGINFOD, NULL, 0,
 	  "Fetch missing debug files from $DEBUGINFOD_URLS", 0 },
+	{ "max-memory", KEY_MAXIMUM_MEMORY, "SIZE", 0,
+	  "Do without what needs more memory than SIZE, as 500M or 2G, beside "
+	  "CORE itself (default: what the machine has)",
+	  0 },
 	{ "manual", KEY_MANUAL, "man|markdown", OPTION_HIDDEN,
 	  "Write the manual", 0 },
 	{ 0 },
@@ -122,6 +129,22 @@ static error_t check_folder(struct argp_state *state, const char *path)
 	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
 		return 0;
 	argp_error(state, "'%s' is not a folder", path);
+	return EINVAL;
+}
+
+static error_t set_maximum_memory(struct argp_state *state, const char *word)
+{
+	struct options *options = state->input;
+	_cleanup_(error_destroy) struct error *error = NULL;
+	uint64_t size = 0;
+
+	error = parse_size(word, &size);
+	if (!error && size > 0) {
+		options->maximum_memory = size;
+		return 0;
+	}
+	argp_error(state, "--max-memory: %s",
+		   error ? error_message(error) : "0 bytes are no memory");
 	return EINVAL;
 }
 
@@ -194,6 +217,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case KEY_DEBUGINFOD:
 		options->debug.debuginfod = true;
 		return 0;
+	case KEY_MAXIMUM_MEMORY:
+		return set_maximum_memory(state, argument);
 	case KEY_MANUAL:
 		options->manual = argument;
 		return 0;

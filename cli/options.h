@@ -31,6 +31,7 @@ struct options {
 	size_t file_count;
 	const char *manual; /* only write it, in that form; or NULL */
 	enum colour colour;
+	size_t maximum_memory; /* bytes; 0: not told */
 	bool truncation_check;
 	bool verbose;
 	bool quiet;

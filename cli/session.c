@@ -34,6 +34,9 @@ struct error *session_open(struct session *session, const char *path)
 				&session->progress.progress,
 				&session->analysis);
 	progress_line_stop(&session->progress);
+	if (!error)
+		analysis_limit_memory(session->analysis,
+				      session->maximum_memory);
 	return error;
 }
 

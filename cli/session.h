@@ -36,6 +36,7 @@ struct session {
 	size_t file_count;
 	enum colour colour;
 	const struct debug_options *debug; /* borrowed; or NULL */
+	size_t maximum_memory;		   /* bytes; 0: no limit */
 	bool quiet;
 	bool at_prompt;
 

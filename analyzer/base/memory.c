@@ -1,24 +1,47 @@
 #include "analyzer/base/memory.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 
 enum { LARGE = 8 << 20, PAGE = 4096 };
 
-static void account(struct memory_account *account, size_t more, size_t less)
+/* Count more bytes, unless that is beyond the limit. */
+static bool account_add(struct memory_account *account, size_t more)
 {
-	size_t used =
-		atomic_fetch_add(&account->used, more - less) + more - less;
+	size_t used = atomic_load(&account->used);
 	size_t peak = atomic_load(&account->peak);
 
+	do {
+		if (account->limit &&
+		    (used > account->limit || more > account->limit - used))
+			return false;
+	} while (!atomic_compare_exchange_weak(&account->used, &used,
+					       used + more));
+	used += more;
 	while (used > peak &&
 	       !atomic_compare_exchange_weak(&account->peak, &peak, used))
 		;
+	return true;
+}
+
+static void account_subtract(struct memory_account *account, size_t less)
+{
+	atomic_fetch_sub(&account->used, less);
+}
+
+static struct error *refuse(struct memory_account *account, size_t more)
+{
+	atomic_store(&account->refused, more);
+	atomic_store(&account->beside, atomic_load(&account->used));
+	return &error_no_memory;
 }
 
 struct error *memory_resize(struct memory *memory, size_t size)
 {
+	size_t more = size > memory->size ? size - memory->size : 0;
+	size_t less = size < memory->size ? memory->size - size : 0;
 	void *bytes;
 
 	if (size == memory->size)
@@ -27,6 +50,8 @@ struct error *memory_resize(struct memory *memory, size_t size)
 		memory_release(memory);
 		return NULL;
 	}
+	if (more && !account_add(memory->account, more))
+		return refuse(memory->account, more);
 	if (memory->bytes)
 		bytes = mremap(memory->bytes, memory->size, size,
 			       MREMAP_MAYMOVE);
@@ -34,15 +59,17 @@ struct error *memory_resize(struct memory *memory, size_t size)
 		bytes = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
 			     0);
-	if (bytes == MAP_FAILED)
-		return &error_no_memory;
+	if (bytes == MAP_FAILED) {
+		account_subtract(memory->account, more);
+		return refuse(memory->account, more);
+	}
 	/* The rest of the last page stays, and may come back. */
 	if (size < memory->size && size % PAGE != 0)
 		memset((uint8_t *)bytes + size, 0, PAGE - size % PAGE);
 	/* Large arrays are read here and there: large pages spare much time. */
 	if (size >= LARGE)
 		madvise(bytes, size, MADV_HUGEPAGE);
-	account(memory->account, size, memory->size);
+	account_subtract(memory->account, less);
 	memory->bytes = bytes;
 	memory->size = size;
 	return NULL;
@@ -66,7 +93,7 @@ void memory_release(struct memory *memory)
 	if (!memory->bytes)
 		return;
 	munmap(memory->bytes, memory->size);
-	account(memory->account, 0, memory->size);
+	account_subtract(memory->account, memory->size);
 	memory->bytes = NULL;
 	memory->size = 0;
 }

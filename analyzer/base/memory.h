@@ -1,9 +1,10 @@
 /*
- * Large arrays: mapped, zeroed, counted.
+ * Large arrays: mapped, zeroed, counted, limited.
  *
  * Everything whose size grows with the dump comes from here, so that
- * `heapcore -v` can say what each stage holds. Growing remaps instead of
- * copying, so an array never stands in memory twice.
+ * `heapcore -v` can say what each stage holds, and --max-memory can end a stage
+ * that needs too much. Growing remaps instead of copying, so an array never
+ * stands in memory twice.
  */
 #ifndef ANALYZER_BASE_MEMORY_H
 #define ANALYZER_BASE_MEMORY_H
@@ -16,6 +17,9 @@
 struct memory_account {
 	atomic_size_t used; /* bytes */
 	atomic_size_t peak;
+	size_t limit;	       /* of used; 0: none */
+	atomic_size_t refused; /* bytes that were asked for last in vain */
+	atomic_size_t beside;  /* and what was in use then */
 };
 
 /* An array of bytes; { .account = account } is the empty one. */
@@ -25,7 +29,11 @@ struct memory {
 	struct memory_account *account;
 };
 
-/* Give the array exactly size bytes; what is new is zero. */
+/*
+ * Give the array exactly size bytes; what is new is zero. What would go beyond
+ * the limit is refused as what the system does not have: with error_no_memory,
+ * and the array as it was.
+ */
 struct error *memory_resize(struct memory *memory, size_t size);
 
 /* Give it at least size bytes, growing by a quarter at a time. */

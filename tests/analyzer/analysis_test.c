@@ -137,6 +137,50 @@ static void test_lack_of_memory_at_any_time_is_told(void **state)
 	assert_true(allocations > 20);
 }
 
+/* Build the stage within the limit. Returns whether it could be. */
+static bool build_within(struct analysis *analysis, enum stage stage,
+			 size_t limit)
+{
+	struct error *error;
+
+	analysis_limit_memory(analysis, limit);
+	error = analysis_need(analysis, stage);
+	if (!error)
+		return true;
+	assert_int_equal(error_code(error), ERROR_NO_MEMORY);
+	assert_non_null(strstr(error_message(error), "out of memory in the "
+						     "stage '"));
+	assert_non_null(strstr(error_message(error), " bytes more "));
+	error_destroy(error);
+	return false;
+}
+
+/* The first attempt leaves what is below the stage; the others leave nothing.
+ */
+static void test_stage_beyond_the_limit_releases_what_it_had(void **state)
+{
+	for (enum stage stage = 0; stage < STAGES; stage++) {
+		_cleanup_(process_deinit) struct process process;
+		const struct memory_account *account;
+		size_t limit = 1024, used;
+
+		make_core(&process);
+		account = analysis_account(process.analysis);
+		while (!build_within(process.analysis, stage, limit)) {
+			used = account->used;
+			assert_true(used <= limit);
+			assert_false(
+				build_within(process.analysis, stage, limit));
+			assert_int_equal(account->used, used);
+			limit += 1024;
+		}
+		assert_true(account->peak <= limit);
+		analysis_limit_memory(process.analysis, 0);
+		assert_no_error(analysis_need(process.analysis, STAGE_LEAKS));
+		assert_right(process.analysis);
+	}
+}
+
 static void test_stage_can_be_asked_for_again_after_an_interrupt(void **state)
 {
 	_cleanup_(process_deinit) struct process process;
@@ -194,6 +238,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lack_of_memory_at_any_time_is_told),
+		cmocka_unit_test(
+			test_stage_beyond_the_limit_releases_what_it_had),
 		cmocka_unit_test(
 			test_stage_can_be_asked_for_again_after_an_interrupt),
 		cmocka_unit_test(

@@ -44,6 +44,29 @@ class FrontEndTest(unittest.TestCase):
         self.assertEqual(run.output, "")
 
 
+class MaximumMemoryTest(FrontEndTest):
+    def test_what_needs_more_fails_and_the_rest_still_works(self):
+        """The smallest limit that counting can do with, or nearly."""
+        limit = 1 << 16
+        while self.place.run(f"--max-memory={limit // 1024}K",
+                             self.place.core, "count", "used").returncode:
+            limit += 1 << 16
+        run = self.run_heapcore(
+            NOT_ANALYSED, f"--max-memory={limit // 1024}K",
+            "-c", "summarize leaked", "-c", "count used", self.place.core)
+        self.assertRegex(run.output, COUNT)
+        self.assertRegex(
+            run.errors,
+            r"out of memory in the stage '\w+': [\d,]+ bytes more were needed "
+            rf"beside the [\d,]+ in use; the limit is {limit:,}")
+
+    def test_a_limit_that_is_none_is_wrong_usage(self):
+        self.check_error(WRONG_USAGE, "'lots' is not a size",
+                         "--max-memory=lots", self.place.core)
+        self.check_error(WRONG_USAGE, "--max-memory", "--max-memory=0",
+                         self.place.core)
+
+
 class OptionsTest(FrontEndTest):
     def test_help_and_version_need_no_core(self):
         help_run = self.run_heapcore(FINE, "--help")

@@ -105,6 +105,27 @@ static void test_impossible_size_is_an_error_and_changes_nothing(void **state)
 	memory_release(&memory);
 }
 
+static void test_nothing_goes_beyond_the_limit(void **state)
+{
+	struct memory_account account = { .limit = 1000 };
+	struct memory memory = { .account = &account };
+	struct memory other = { .account = &account };
+
+	assert_no_error(memory_resize(&memory, 600));
+	assert_no_error(memory_resize(&other, 400));
+	assert_error(memory_resize(&other, 500), ERROR_NO_MEMORY,
+		     "out of memory");
+	assert_int_equal(account.refused, 100);
+	assert_int_equal(account.beside, 1000);
+	assert_int_equal(other.size, 400);
+	assert_no_error(memory_resize(&memory, 500));
+	assert_no_error(memory_resize(&other, 500));
+	assert_int_equal(account.peak, 1000);
+	memory_release(&memory);
+	memory_release(&other);
+	assert_int_equal(account.used, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -119,6 +140,7 @@ int main(void)
 			test_account_knows_what_is_held_and_what_was_at_most),
 		cmocka_unit_test(
 			test_impossible_size_is_an_error_and_changes_nothing),
+		cmocka_unit_test(test_nothing_goes_beyond_the_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
