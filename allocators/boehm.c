@@ -136,6 +136,20 @@ static struct arena boehm_arena(const struct heap *base, size_t number)
 	};
 }
 
+static enum free_kind boehm_free_kind(const struct heap *base, size_t number,
+				      struct block block)
+{
+	const struct boehm_heap *heap = (const struct boehm_heap *)base;
+	const struct collector *collector = &heap->collectors[number];
+	const struct boehm_block *found;
+	size_t hint = 0;
+
+	if (block.size < block_bytes(collector))
+		return FREE_LIST;
+	found = boehm_find_block(collector, block.start, &hint);
+	return found && is_free(found) ? FREE_PAGES : FREE_LIST;
+}
+
 static bool boehm_tell(const struct heap *heap, uint64_t address, char *ret,
 		       size_t size)
 {
@@ -184,6 +198,7 @@ const struct allocator allocator_boehm = {
 	.arena_count = boehm_arena_count,
 	.arena = boehm_arena,
 	.tell = boehm_tell,
+	.free_kind = boehm_free_kind,
 	.lives_in = boehm_lives_in,
 	.owned = boehm_owned,
 	.tell_used = boehm_tell_used,

@@ -23,6 +23,7 @@ static void glibc_close(struct heap *base)
 
 	memory_release(&heap->cached.memory);
 	memory_release(&heap->fast.memory);
+	memory_release(&heap->unsorted.memory);
 	memory_release(&heap->tcaches.memory);
 	memory_release(&heap->vouched.memory);
 	memory_release(&heap->arena_addresses.memory);
@@ -52,6 +53,7 @@ static struct error *glibc_open(const struct heap_context *context,
 	heap->context = *context;
 	heap->cached.memory.account = context->account;
 	heap->fast.memory.account = context->account;
+	heap->unsorted.memory.account = context->account;
 	heap->tcaches.memory.account = context->account;
 	heap->vouched.memory.account = context->account;
 	heap->arena_addresses.memory.account = context->account;
@@ -212,9 +214,9 @@ static struct error *glibc_walk(struct heap *base, arena_number first,
 		error = glibc_hold_transit(heap, sink);
 	if (error)
 		return error;
-	glibc_report_lists(heap, sink);
+	error = glibc_check_lists(heap, sink);
 	check_counts(heap, sink);
-	return NULL;
+	return error;
 }
 
 /* The last one stands for the chunks with mappings of their own. */
@@ -257,6 +259,21 @@ static bool glibc_tell(const struct heap *heap, uint64_t address, char *ret,
 				  size);
 }
 
+static enum free_kind glibc_free_kind(const struct heap *base, size_t number,
+				      struct block block)
+{
+	const struct glibc_heap *heap = (const struct glibc_heap *)base;
+	uint64_t chunk = block.start - HEADER, size = block.size + 8;
+
+	if (number < heap->arena_count && heap->arenas[number].top == chunk)
+		return FREE_TOP;
+	if (size <= LARGEST_FAST && number_list_has(&heap->fast, chunk))
+		return FREE_FAST;
+	if (number_list_has(&heap->unsorted, chunk))
+		return FREE_UNSORTED;
+	return size <= LARGEST_SMALL ? FREE_SMALL : FREE_LARGE;
+}
+
 static bool glibc_lives_in(const struct heap *base, uint64_t start,
 			   uint64_t end)
 {
@@ -283,6 +300,7 @@ const struct allocator allocator_glibc = {
 	.arena = glibc_arena,
 	.leftovers = glibc_find_leftovers,
 	.tell = glibc_tell,
+	.free_kind = glibc_free_kind,
 	.lives_in = glibc_lives_in,
 	.is_used = glibc_is_used,
 	.close = glibc_close,

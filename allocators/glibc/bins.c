@@ -98,8 +98,14 @@ static void report_broken(struct glibc_heap *heap,
 			     below.start, below.size, what_follows);
 }
 
-static void check_bins(struct glibc_heap *heap, const struct block_sink *sink,
-		       const struct glibc_arena *arena)
+static struct error *note_unsorted(struct glibc_heap *heap, uint64_t chunk)
+{
+	return number_list_add(&heap->unsorted, chunk);
+}
+
+static struct error *check_bins(struct glibc_heap *heap,
+				const struct block_sink *sink,
+				const struct glibc_arena *arena)
 {
 	uint64_t bin = arena->address + arena->layout->bins - 16;
 
@@ -109,8 +115,11 @@ static void check_bins(struct glibc_heap *heap, const struct block_sink *sink,
 			.owner = bin + HEADER,
 		};
 		struct view view = { heap->context.image };
+		struct error *error = walk_bin(
+			heap, bin, i == 0 ? note_unsorted : NULL, &list.user);
 
-		walk_bin(heap, bin, NULL, &list.user);
+		if (error)
+			return error;
 		if (!list.user)
 			continue;
 		if (list.user != list.owner)
@@ -122,16 +131,22 @@ static void check_bins(struct glibc_heap *heap, const struct block_sink *sink,
 				      "What is free is told by the chunks "
 				      "themselves");
 	}
+	return NULL;
 }
 
-void glibc_report_lists(struct glibc_heap *heap, struct block_sink *sink)
+struct error *glibc_check_lists(struct glibc_heap *heap,
+				struct block_sink *sink)
 {
+	struct error *error = NULL;
+
 	for (size_t i = 0; i < heap->broken_count; i++)
 		report_broken(heap, sink, &heap->broken[i],
 			      "The rest of the list is recognised by its "
 			      "contents only");
-	for (size_t i = 0; i < heap->arena_count; i++)
-		check_bins(heap, sink, &heap->arenas[i]);
+	for (size_t i = 0; i < heap->arena_count && !error; i++)
+		error = check_bins(heap, sink, &heap->arenas[i]);
+	number_list_sort(&heap->unsorted);
+	return error;
 }
 
 static struct error *vouch(struct glibc_heap *heap, uint64_t chunk)

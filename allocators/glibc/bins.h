@@ -11,8 +11,12 @@
 /* "unsorted bin" or the like; number counts from 1, as in malloc.c. */
 const char *glibc_bin_kind(uint64_t number);
 
-/* Report the broken lists, and the bins whose links do not fit each other. */
-void glibc_report_lists(struct glibc_heap *heap, struct block_sink *sink);
+/*
+ * Report the broken lists, and the bins whose links do not fit each other. On
+ * the way, heap->unsorted is filled.
+ */
+struct error *glibc_check_lists(struct glibc_heap *heap,
+				struct block_sink *sink);
 
 /* Fill heap->vouched with the chunks that any list or an arena names. */
 struct error *glibc_collect_vouched(struct glibc_heap *heap);

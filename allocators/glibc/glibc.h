@@ -29,7 +29,8 @@ enum {
 
 	HEADER = 16, /* from a chunk to the user's memory */
 	MINIMUM_CHUNK = 32,
-	FENCE = 16, /* the size of a fencepost */
+	FENCE = 16,	       /* the size of a fencepost */
+	LARGEST_SMALL = 0x3f0, /* chunk, in a small bin */
 	BINS = 127,
 	PAGE = 4096,
 };
@@ -44,7 +45,7 @@ struct arena_layout {
 	uint64_t size;
 };
 
-enum { FASTBINS = 10 };
+enum { FASTBINS = 10, LARGEST_FAST = MINIMUM_CHUNK + 16 * (FASTBINS - 1) };
 
 struct glibc_arena {
 	const struct arena_layout *layout;
@@ -99,9 +100,10 @@ struct glibc_heap {
 
 	/* Chunks that are free though they look used, by address. */
 	struct number_list cached, fast;
-	struct number_list tcaches; /* the thread caches' own memory */
-	uint64_t tcache_key;	    /* in the second word of cached chunks */
-	bool mangled;		    /* the links of cached and fast chunks */
+	struct number_list unsorted; /* chunks of unsorted bins, sorted */
+	struct number_list tcaches;  /* the thread caches' own memory */
+	uint64_t tcache_key;	     /* in the second word of cached chunks */
+	bool mangled;		     /* the links of cached and fast chunks */
 	bool mangling_known;
 	bool cache_damaged, fast_damaged;
 	struct glibc_broken_list *broken;

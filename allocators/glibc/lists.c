@@ -503,8 +503,10 @@ static bool settle_block(void *data, struct block block)
 	    view_word(&settling->view, block.start + 8, &key) &&
 	    key == heap->tcache_key)
 		block_sink_restate(settling->sink, block.start, BLOCK_CACHED);
-	else if (heap->fast_damaged && is_lost_fast(settling, block))
-		block_sink_restate(settling->sink, block.start, BLOCK_FREE);
+	else if (heap->fast_damaged && is_lost_fast(settling, block) &&
+		 block_sink_restate(settling->sink, block.start, BLOCK_FREE))
+		settling->error =
+			number_list_add(&heap->fast, block.start - HEADER);
 	return !settling->error;
 }
 
@@ -519,6 +521,7 @@ struct error *glibc_settle_lists(struct glibc_heap *heap,
 	};
 
 	block_sink_visit_used(sink, heap->first_block, settle_block, &settling);
+	number_list_sort(&heap->fast);
 	return settling.error;
 }
 

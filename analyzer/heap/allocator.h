@@ -73,6 +73,12 @@ struct allocator {
 	 */
 	bool (*tell)(const struct heap *heap, uint64_t address, char *ret,
 		     size_t size);
+	/*
+	 * Where the free block, of its number-th arena, is kept. NULL: all are
+	 * in threads' caches, on a list or dead.
+	 */
+	enum free_kind (*free_kind)(const struct heap *heap, size_t number,
+				    struct block block);
 	/* Whether the module at [start, end) is what implements it. */
 	bool (*lives_in)(const struct heap *heap, uint64_t start, uint64_t end);
 	/* Of a collector; NULL: none. */

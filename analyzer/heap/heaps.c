@@ -386,11 +386,6 @@ bool heaps_tell_used(const struct heaps *heaps, uint64_t start, char *ret,
 	return false;
 }
 
-size_t heaps_arena_count(const struct heaps *heaps)
-{
-	return heaps->arena_count;
-}
-
 /* The heap that the arena is one of. */
 static const struct heap_slot *find_slot(const struct heaps *heaps,
 					 arena_number number)
@@ -400,6 +395,45 @@ static const struct heap_slot *find_slot(const struct heaps *heaps,
 	while (heaps->slots[i].first > number)
 		i--;
 	return &heaps->slots[i];
+}
+
+const char *free_kind_name(enum free_kind kind)
+{
+	static const char *const names[] = {
+		[FREE_TCACHE] = "tcache",	  [FREE_FAST] = "fast bin",
+		[FREE_UNSORTED] = "unsorted bin", [FREE_SMALL] = "small bin",
+		[FREE_LARGE] = "large bin",	  [FREE_TOP] = "top",
+		[FREE_LIST] = "free list",	  [FREE_PAGES] = "free pages",
+		[FREE_DEAD] = "dead, not swept",
+	};
+
+	return names[kind];
+}
+
+enum free_kind heaps_free_kind(const struct heaps *heaps, allocation_id id,
+			       size_t *hint)
+{
+	const struct allocation_index *index = heaps->index;
+	const struct bitmap *dead = allocation_having(index, TRAIT_DEAD);
+	struct memory_range range = allocation_range_near(index, id, hint);
+	arena_number arena = heap_region(index, *hint)->arena;
+	const struct heap_slot *slot = find_slot(heaps, arena);
+
+	if (dead && bitmap_get(dead, id))
+		return FREE_DEAD;
+	if (bitmap_get(allocation_cached(index), id))
+		return FREE_TCACHE;
+	if (!slot->heap->allocator->free_kind)
+		return FREE_LIST;
+	return slot->heap->allocator->free_kind(
+		slot->heap, arena - slot->first,
+		(struct block){ range.start, range.end - range.start,
+				BLOCK_FREE });
+}
+
+size_t heaps_arena_count(const struct heaps *heaps)
+{
+	return heaps->arena_count;
 }
 
 struct arena heaps_arena(const struct heaps *heaps, arena_number number)

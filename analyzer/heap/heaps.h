@@ -35,6 +35,16 @@ enum more_roots heaps_more_roots(const struct heaps *heaps);
 bool heaps_tell_used(const struct heaps *heaps, uint64_t start, char *ret,
 		     size_t size);
 
+/* "tcache", "fast bin" or the like. */
+const char *free_kind_name(enum free_kind kind);
+
+/*
+ * Where the free allocation is kept by its allocator. Quick for going over all
+ * in order: *hint is 0 at first.
+ */
+enum free_kind heaps_free_kind(const struct heaps *heaps, allocation_id id,
+			       size_t *hint);
+
 size_t heaps_arena_count(const struct heaps *heaps);
 struct arena heaps_arena(const struct heaps *heaps, arena_number number);
 const struct allocator *heaps_arena_allocator(const struct heaps *heaps,

@@ -61,6 +61,51 @@ static void test_chunks_in_fast_bins_are_free(void **state)
 	}
 }
 
+static void assert_kind(const struct process *process, uint64_t user,
+			enum free_kind kind)
+{
+	allocation_id id = process_find(process, user);
+	size_t hint = 0;
+
+	assert_int_not_equal(id, NO_ALLOCATION);
+	assert_int_equal(
+		heaps_free_kind(analysis_heaps(process->analysis), id, &hint),
+		kind);
+}
+
+static void test_free_chunks_are_of_the_kind_of_their_list(void **state)
+{
+	for (size_t i = 0; i < VERSIONS; i++) {
+		_cleanup_(process_deinit) struct process process;
+		uint64_t chunks[5], fast;
+
+		process_init(&process, versions[i]);
+		for (int j = 0; j < 5; j++) {
+			chunks[j] = process_allocate(&process,
+						     j < 3 ? 0x80 : 0x400);
+			fast = process_allocate(&process, 0x20);
+		}
+		process_cache(&process, chunks[0]);
+		process_free(&process, chunks[1]);
+		process_free_into(&process, chunks[2], 8);
+		process_free(&process, chunks[3]);
+		process_free_into(&process, chunks[4], 64);
+		if (versions[i]->fastbins)
+			process_free_fast(&process, fast);
+		process_finish(&process);
+		process_open(&process, STAGE_HEAP);
+		assert_kind(&process, chunks[0], FREE_TCACHE);
+		assert_kind(&process, chunks[1], FREE_UNSORTED);
+		assert_kind(&process, chunks[2], FREE_SMALL);
+		assert_kind(&process, chunks[3], FREE_UNSORTED);
+		assert_kind(&process, chunks[4], FREE_LARGE);
+		if (versions[i]->fastbins)
+			assert_kind(&process, fast, FREE_FAST);
+		assert_kind(&process, process.next + 16, FREE_TOP);
+		assert_sound(&process);
+	}
+}
+
 /* The last word of a used chunk is the first of the next one. */
 static void test_allocations_reach_into_the_next_chunk_s_header(void **state)
 {
@@ -205,6 +250,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_chunk_has_its_size_and_state),
+		cmocka_unit_test(
+			test_free_chunks_are_of_the_kind_of_their_list),
 		cmocka_unit_test(test_chunks_in_fast_bins_are_free),
 		cmocka_unit_test(
 			test_allocations_reach_into_the_next_chunk_s_header),

@@ -171,11 +171,12 @@ static inline void process_free_fast(struct process *process, uint64_t user)
 	core_set(&process->core, bin, chunk_of(user));
 }
 
-/* Into the main arena's unsorted bin; there is a chunk behind it. */
-static inline void process_free(struct process *process, uint64_t user)
+/* Into a bin of the main arena, from 1 on; there is a chunk behind it. */
+static inline void process_free_into(struct process *process, uint64_t user,
+				     uint64_t number)
 {
 	struct core *core = &process->core;
-	uint64_t bin = ARENA + process->version->bins - 16;
+	uint64_t bin = ARENA + process->version->bins + 16 * number - 32;
 	uint64_t first = core_get(core, bin + 16);
 	uint64_t size = size_of_chunk(process, user);
 	uint64_t above = chunk_of(user) + size;
@@ -186,6 +187,12 @@ static inline void process_free(struct process *process, uint64_t user)
 	core_set(core, user + 8, bin);
 	core_set(core, bin + 16, chunk_of(user));
 	core_set(core, first + 24, chunk_of(user));
+}
+
+/* Into the unsorted bin. */
+static inline void process_free(struct process *process, uint64_t user)
+{
+	process_free_into(process, user, 1);
 }
 
 /*
