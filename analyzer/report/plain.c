@@ -72,6 +72,7 @@ void plain_value(struct writer *writer, enum value_kind kind,
 		writer_hexadecimal(writer, value->number);
 		break;
 	case VALUE_SECONDS:
+	case VALUE_SHARE:
 		snprintf(buffer, sizeof(buffer), "%.6f", value->real);
 		writer_bytes(writer, buffer, strlen(buffer));
 		break;

@@ -33,6 +33,7 @@ enum value_kind {
 	VALUE_ADDRESS,
 	VALUE_NUMBER,  /* decimal, a name rather than an amount: a thread's */
 	VALUE_SECONDS, /* a real number */
+	VALUE_SHARE,   /* of a whole, from 0 to 1: a bar in columns of text */
 	VALUE_TEXT,
 	VALUE_MEMORY, /* the contents of memory, as words */
 };

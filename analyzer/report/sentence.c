@@ -104,10 +104,10 @@ void sentence_compile(const struct table *table, struct sentence *ret)
 	}
 }
 
-static void write_real(struct writer *writer, double real)
+static void write_real(struct writer *writer, const char *format, double real)
 {
 	char buffer[NUMBER_SIZE];
-	int length = snprintf(buffer, sizeof(buffer), "%.3f", real);
+	int length = snprintf(buffer, sizeof(buffer), format, real);
 
 	if (length > 0 && (size_t)length < sizeof(buffer))
 		writer_bytes(writer, buffer, (size_t)length);
@@ -132,7 +132,10 @@ void value_write(struct writer *writer, enum value_kind kind, bool grouped,
 			writer_decimal(writer, value->number);
 		break;
 	case VALUE_SECONDS:
-		write_real(writer, value->real);
+		write_real(writer, "%.3f", value->real);
+		break;
+	case VALUE_SHARE:
+		write_real(writer, "%.1f %%", 100 * value->real);
 		break;
 	case VALUE_TEXT:
 		writer_escaped(writer, value->text);

@@ -9,7 +9,7 @@
 
 #include "analyzer/report/sentence.h"
 
-enum { BUFFERED_ROWS = 256 };
+enum { BUFFERED_ROWS = 256, BAR_WIDTH = 16 };
 
 /* A value as text, in the cells' buffer. */
 struct cell {
@@ -88,11 +88,33 @@ static size_t count_characters(const char *text, size_t length)
 	return count;
 }
 
+/*
+ * A bar of BAR_WIDTH for the whole: ':' is half a '#'. What is too small for
+ * that is a '.', as long as it is not nothing.
+ */
+static void write_bar(struct writer *writer, double share)
+{
+	double halves = share > 0 ? share * 2 * BAR_WIDTH + 0.5 : 0;
+	unsigned int length =
+		halves < 2 * BAR_WIDTH ? (unsigned int)halves : 2 * BAR_WIDTH;
+
+	for (unsigned int i = 0; i < length / 2; i++)
+		writer_put(writer, '#');
+	if (length % 2)
+		writer_put(writer, ':');
+	if (length == 0 && share > 0)
+		writer_put(writer, '.');
+}
+
 static void write_cell(struct writer *writer, enum value_kind kind,
 		       const struct value *value)
 {
 	if (value->absent || kind == VALUE_MEMORY) {
 		writer_put(writer, '-');
+		return;
+	}
+	if (kind == VALUE_SHARE) {
+		write_bar(writer, value->real);
 		return;
 	}
 	if (kind == VALUE_ADDRESS)
@@ -118,7 +140,8 @@ static void keep_row(struct text_state *state, const struct table *table)
 
 static bool stands_left(enum value_kind kind)
 {
-	return kind == VALUE_TEXT || kind == VALUE_ADDRESS;
+	return kind == VALUE_TEXT || kind == VALUE_ADDRESS ||
+	       kind == VALUE_SHARE;
 }
 
 static void write_aligned(struct report *report, size_t column,

@@ -66,4 +66,23 @@ static inline void report_row(struct report *report)
 	report_end_table(report);
 }
 
+/* Rows with a share of a whole each: half, a little, next to nothing, none. */
+static inline void report_shares(struct report *report)
+{
+	static const double shares[] = { 0.5, 0.025, 0.001, 0 };
+	static const struct column columns[] = {
+		{ "share", VALUE_SHARE },
+		{ "count", VALUE_COUNT },
+	};
+	static const struct table table = { "part", columns, 2, NULL };
+
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+		report_real(report, shares[i]);
+		report_number(report, i);
+		report_end_row(report);
+	}
+	report_end_table(report);
+}
+
 #endif

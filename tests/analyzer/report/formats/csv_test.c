@@ -53,9 +53,23 @@ static void test_separators_are_quoted_and_control_is_escaped(void **state)
 		       "thing,\"map<int, \"\"x\"\">\",a\\x0d\\nb\\x1b\r\n");
 }
 
+static void test_share_is_a_number(void **state)
+{
+	struct reported reported;
+
+	reported_open(&reported, "csv", false);
+	report_shares(&reported.report);
+	reported_close(&reported, "row,share,count\r\n"
+				  "part,0.500000,0\r\n"
+				  "part,0.025000,1\r\n"
+				  "part,0.001000,2\r\n"
+				  "part,0.000000,3\r\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_share_is_a_number),
 		cmocka_unit_test(
 			test_each_table_has_its_names_and_each_row_its_kind),
 		cmocka_unit_test(

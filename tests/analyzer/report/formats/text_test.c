@@ -29,6 +29,34 @@ static void test_sentence_is_filled_in_for_each_row(void **state)
 		       "1000 allocations use 0x668 (1,640) bytes.\n");
 }
 
+static void test_share_is_a_bar(void **state)
+{
+	struct reported reported;
+
+	reported_open(&reported, "text", false);
+	report_shares(&reported.report);
+	reported_close(&reported, "share     count\n"
+				  "########      0\n"
+				  ":             1\n"
+				  ".             2\n"
+				  "              3\n");
+}
+
+static void test_share_in_a_sentence_is_a_percentage(void **state)
+{
+	static const struct column columns[] = { { "share", VALUE_SHARE } };
+	static const struct table table = { "part", columns, 1,
+					    "That is {share} of it." };
+	struct reported reported;
+
+	reported_open(&reported, "text", false);
+	report_begin_table(&reported.report, &table);
+	report_real(&reported.report, 0.125);
+	report_end_row(&reported.report);
+	report_end_table(&reported.report);
+	reported_close(&reported, "That is 12.5 % of it.\n");
+}
+
 static void test_part_with_an_absent_value_is_left_out(void **state)
 {
 	static const struct column columns[] = {
@@ -320,6 +348,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sentence_is_filled_in_for_each_row),
+		cmocka_unit_test(test_share_is_a_bar),
+		cmocka_unit_test(test_share_in_a_sentence_is_a_percentage),
 		cmocka_unit_test(test_part_with_an_absent_value_is_left_out),
 		cmocka_unit_test(test_part_within_a_part_counts_for_itself),
 		cmocka_unit_test(test_brackets_may_be_meant_to_be_seen),
