@@ -102,6 +102,19 @@ struct error *analysis_need(struct analysis *analysis, enum stage stage)
 	return build(analysis, stage);
 }
 
+static struct error *open_image(struct analysis *analysis, const char *path)
+{
+	const struct debug_options *given = analysis->options;
+	struct image_options options = { .progress = analysis->progress };
+
+	if (given) {
+		options.sysroot = given->sysroot;
+		options.temporary_folder = given->temporary_folder;
+	}
+	return image_open_with(path, &options, &analysis->findings,
+			       &analysis->image);
+}
+
 struct error *analysis_create(const char *path,
 			      const struct debug_options *options,
 			      struct progress *progress, struct analysis **ret)
@@ -117,8 +130,7 @@ struct error *analysis_create(const char *path,
 	analysis->progress = progress;
 	error = named_sets_create(&analysis->named_sets);
 	if (!error)
-		error = image_open_in(path, options ? options->sysroot : NULL,
-				      &analysis->findings, &analysis->image);
+		error = open_image(analysis, path);
 	if (!error)
 		error = analysis_need(analysis, STAGE_IMAGE);
 	if (error)

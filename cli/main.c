@@ -24,11 +24,19 @@
  * That no file of that name can be read is wrong usage; that it cannot be
  * analysed is not.
  */
-static struct error *check_readable(const char *path)
+static struct error *check_readable(const struct options *options)
 {
-	_cleanup_(close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	const char *path = options->core;
+	_cleanup_(close) int fd = -1;
 	struct stat status;
 
+	if (strcmp(path, "-") == 0) {
+		if (isatty(STDIN_FILENO))
+			return error_create(ERROR_USAGE, "standard input is a "
+							 "terminal, no core");
+		return NULL;
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &status) < 0)
 		return error_create(ERROR_USAGE, "%s: %s", path,
 				    strerror(errno));
@@ -135,7 +143,7 @@ static struct error *open_reports(struct session *session,
 
 static int analyse(struct session *session, const struct options *options)
 {
-	struct error *error = check_readable(options->core);
+	struct error *error = check_readable(options);
 
 	if (!error)
 		error = open_reports(session, options);
@@ -194,8 +202,10 @@ static int look_into_core(int count, char **arguments)
 	session.debug = &options.debug;
 	session.maximum_memory = options.maximum_memory ? options.maximum_memory
 							: machine_memory();
-	/* A pipe that breaks is an error like others; see cli/output.c. */
+	/* A pipe that breaks is an error like others; see cli/output.c. So is
+	 * a file that becomes too large. */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	interrupt_catch(&session.progress.progress, true);
 
 	if (options.manual) {

@@ -28,7 +28,9 @@ static const char DOCUMENTATION[] =
 	"  heapcore CORE summarize leaked    what leaked, by kind\n"
 	"  heapcore CORE explain ADDRESS     what is there, and who holds it\n"
 	"\n"
-	"Without commands there is a prompt, or else they are read from "
+	"CORE may be packed (zstd, gzip, lz4, xz, bzip2); `-' is one on "
+	"standard "
+	"input. Without commands there is a prompt, or else they are read from "
 	"standard input. `heapcore help' lists them, and `heapcore help "
 	"summarize' explains one. Options stand in front of CORE.\n"
 	"\n"
@@ -171,6 +173,11 @@ static void check(struct argp_state *state)
 		return;
 	if (!options->core && !options->process)
 		argp_error(state, "no core is given");
+	if (options->core && strcmp(options->core, "-") == 0 &&
+	    !options->truncation_check &&
+	    options->word_count + options->given_count == 0)
+		argp_error(state, "with the core on standard input, commands "
+				  "are given as arguments");
 	if (options->core && options->word_count > 0 &&
 	    options->words[0][0] == '-' && strcmp(options->core, "help") != 0)
 		argp_error(state, "'%s' must stand in front of '%s'",
@@ -241,8 +248,11 @@ void options_parse(int count, char **arguments, struct options *ret)
 		.args_doc = program_usages,
 		.doc = DOCUMENTATION,
 	};
+	const char *folder = getenv("TMPDIR");
 
 	*ret = (struct options){ 0 };
+	if (folder && *folder)
+		ret->debug.temporary_folder = folder;
 	argp_program_version = VERSION_TEXT;
 	argp_err_exit_status = EXIT_WRONG_USAGE;
 	if (argp_parse(&parser, count, arguments, ARGP_IN_ORDER, NULL, ret))

@@ -1,5 +1,6 @@
 #include "cli/snap.h"
 
+#include "analyzer/base/temporary.h"
 #include "analyzer/base/text.h"
 #include "analyzer/capture/pack.h"
 #include "analyzer/capture/snapshot.h"
@@ -81,22 +82,8 @@ struct error *parse_process(const char *word, pid_t *ret)
 struct error *open_temporary(int *ret)
 {
 	const char *folder = getenv("TMPDIR");
-	_cleanup_(free) char *name = NULL;
-	int fd;
 
-	if (!folder || !*folder)
-		folder = "/tmp";
-	fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
-	/* Not every file system has files without a name from the start. */
-	if (fd < 0 && asprintf(&name, "%s/heapcore-XXXXXX", folder) >= 0) {
-		fd = mkostemp(name, O_CLOEXEC);
-		if (fd >= 0)
-			unlink(name);
-	}
-	if (fd < 0)
-		return error_system("a temporary file in %s", folder);
-	*ret = fd;
-	return NULL;
+	return temporary_open(folder && *folder ? folder : "/tmp", ret);
 }
 
 static struct error *take_snapshot(struct session *session, pid_t process,

@@ -19,6 +19,11 @@ struct image_format {
 	/* Add all the file holds. bytes may be written to: they are private. */
 	struct error *(*read)(uint8_t *bytes, size_t size,
 			      struct image_builder *builder);
+	/*
+	 * How large a complete file is that begins with these bytes; 0 if it
+	 * takes more of them to know.
+	 */
+	uint64_t (*claim)(const uint8_t *bytes, size_t size);
 };
 
 extern const struct image_format *const image_formats[]; /* NULL at the end */

@@ -4,6 +4,7 @@
 #include "analyzer/image/absence.h"
 #include "analyzer/image/files.h"
 #include "analyzer/image/format.h"
+#include "analyzer/image/unpack.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -353,31 +354,60 @@ static struct error *attach_files(struct image *image)
 }
 
 /* Without waiting: a FIFO may never be written to, and is no dump. */
-static struct error *map_dump(struct image *image)
+static int open_path(const char *path)
 {
-	_cleanup_(close) int fd =
-		open(image->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = strcmp(path, "-") == 0
+			 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+			 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd >= 0 && unpack_is_stream(fd))
+		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+	return fd;
+}
+
+/* The file to be mapped: that at path, or what was packed in it. */
+static struct error *open_dump(struct image *image,
+			       const struct image_options *options, int *ret)
+{
+	_cleanup_(close) int fd = open_path(image->path);
+	struct error *error;
 	struct stat status;
-	void *bytes;
 
 	if (fd < 0 || fstat(fd, &status) < 0)
 		return error_create(errno == ENOMEM ? ERROR_NO_MEMORY
 						    : ERROR_SYSTEM,
 				    "%s", strerror(errno));
-	if (!S_ISREG(status.st_mode))
+	if (!S_ISREG(status.st_mode) && !unpack_is_stream(fd))
 		return error_create(ERROR_NOT_SUPPORTED,
 				    "is not a regular file");
-	if (status.st_size == 0)
+	if (S_ISREG(status.st_mode) && status.st_size == 0)
 		return error_create(ERROR_BAD_DUMP, "is empty");
+	error = unpack(fd, options, image->findings, ret);
+	if (error || *ret >= 0)
+		return error;
+	*ret = fd;
+	fd = -1;
+	return NULL;
+}
+
+static struct error *map_dump(struct image *image,
+			      const struct image_options *options)
+{
+	struct error *error = open_dump(image, options, &image->fd);
+	struct stat status;
+	void *bytes;
+
+	if (error)
+		return error;
+	if (fstat(image->fd, &status) < 0)
+		return error_system("cannot be mapped");
 	/* Private and writable: libelf may convert headers in place. */
 	bytes = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_NORESERVE, fd, 0);
+		     MAP_PRIVATE | MAP_NORESERVE, image->fd, 0);
 	if (bytes == MAP_FAILED)
 		return error_system("cannot be mapped");
 	image->bytes = bytes;
 	image->size = (size_t)status.st_size;
-	image->fd = fd;
-	fd = -1;
 	return NULL;
 }
 
@@ -396,9 +426,10 @@ static struct error *read_dump(struct image *image)
 			    "is not a core dump: it has no ELF header");
 }
 
-static struct error *build(struct image *image)
+static struct error *build(struct image *image,
+			   const struct image_options *options)
 {
-	struct error *error = map_dump(image);
+	struct error *error = map_dump(image, options);
 
 	if (!error)
 		error = read_dump(image);
@@ -427,11 +458,13 @@ static struct error *build(struct image *image)
 struct error *image_open(const char *path, struct findings *findings,
 			 struct image **ret)
 {
-	return image_open_in(path, NULL, findings, ret);
+	return image_open_with(path, &(struct image_options){ 0 }, findings,
+			       ret);
 }
 
-struct error *image_open_in(const char *path, const char *sysroot,
-			    struct findings *findings, struct image **ret)
+struct error *image_open_with(const char *path,
+			      const struct image_options *options,
+			      struct findings *findings, struct image **ret)
 {
 	_cleanup_(image_close) struct image *image = calloc(1, sizeof(*image));
 	struct error *error;
@@ -440,13 +473,15 @@ struct error *image_open_in(const char *path, const char *sysroot,
 		return &error_no_memory;
 	image->findings = findings;
 	image->fd = -1;
-	image->files.sysroot = sysroot;
+	image->files.sysroot = options->sysroot;
 	image->path = strdup(path);
 	if (!image->path)
 		return &error_no_memory;
-	error = build(image);
+	error = build(image, options);
 	if (error)
-		return error_wrap(error, "%s", path);
+		return error_wrap(error, "%s",
+				  strcmp(path, "-") == 0 ? "standard input"
+							 : path);
 	*ret = take(image);
 	return NULL;
 }

@@ -1,7 +1,8 @@
 /*
  * The dump as memory: what bytes the process had at which address.
  *
- * The dump is mapped, never copied. The address space is cut into regions,
+ * The dump is mapped, never copied, unless it must be unpacked first; see
+ * unpack.h. The address space is cut into regions,
  * sorted, not overlapping, each of one origin throughout: in the dump, taken
  * from the file that was mapped there (only when its build-id is the one in
  * the dump), or absent. Absent is not zero: nobody knows what was there.
@@ -17,6 +18,7 @@
 
 #include "analyzer/base/error.h"
 #include "analyzer/base/findings.h"
+#include "analyzer/base/progress.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -80,19 +82,25 @@ struct image_origin {
 
 struct image;
 
+/* How to open an image; all of it is borrowed, and may be left out. */
+struct image_options {
+	/* Where files that the process had mapped are; must outlive the image.
+	 */
+	const char *sysroot;
+	const char *temporary_folder; /* for what a packed dump holds */
+	struct progress *progress;    /* of unpacking it */
+};
+
 /*
- * Open the dump at path. What limits the trust in it goes to findings, which
- * must outlive the image.
+ * Open the dump at path, packed or not; "-" is standard input. A pipe is read
+ * to its end. What limits the trust in it goes to findings, which must outlive
+ * the image.
  */
 struct error *image_open(const char *path, struct findings *findings,
 			 struct image **ret);
-
-/*
- * The same; the files that the process had mapped are looked for below
- * sysroot, which outlives the image, unless it is NULL.
- */
-struct error *image_open_in(const char *path, const char *sysroot,
-			    struct findings *findings, struct image **ret);
+struct error *image_open_with(const char *path,
+			      const struct image_options *options,
+			      struct findings *findings, struct image **ret);
 void image_close(struct image *image);
 DEFINE_CLEANUP(image_close, struct image *)
 
@@ -101,7 +109,7 @@ const char *image_path(const struct image *image);
 /* How many bytes the dump lacks at its end; 0 if it is complete. */
 uint64_t image_missing(const struct image *image);
 
-/* The size of the dump file in bytes. */
+/* The size of the dump file in bytes, unpacked. */
 uint64_t image_size(const struct image *image);
 
 struct image_origin image_origin(const struct image *image);

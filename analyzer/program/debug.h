@@ -16,7 +16,9 @@
 struct debug_options {
 	const char *debug_directory; /* where separate debug files are, too */
 	const char *sysroot; /* where the files of the core's machine are */
-	bool debuginfod;     /* ask the servers of $DEBUGINFOD_URLS */
+	const char
+		*temporary_folder; /* for what is unpacked; see temporary.h */
+	bool debuginfod;	   /* ask the servers of $DEBUGINFOD_URLS */
 };
 
 struct debug;

@@ -1,7 +1,8 @@
 #include "analyzer/program/debug_unpack.h"
 
+#include "analyzer/base/temporary.h"
+
 #include <elf.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <zlib.h>
@@ -160,22 +161,12 @@ static bool write_file(struct unpacking *unpacking, Elf64_Ehdr header)
 	       write_at(unpacking, &header, sizeof(header), 0);
 }
 
-static int open_nameless(void)
-{
-	int fd =
-		open("/var/tmp", O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
-
-	if (fd < 0)
-		fd = open("/tmp", O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC,
-			  0600);
-	return fd;
-}
-
 int debug_file_unpack(const struct debug_file *file)
 {
 	_cleanup_(close) int fd = -1;
 	_cleanup_(free) Elf64_Shdr *sections = NULL;
 	struct unpacking unpacking = { .fd = -1 };
+	struct error *error;
 	Elf64_Ehdr header;
 	int ready;
 
@@ -190,8 +181,13 @@ int debug_file_unpack(const struct debug_file *file)
 	sections = unpacking.sections;
 	if (!ready)
 		return -1;
-	fd = unpacking.fd = open_nameless();
-	if (fd < 0 || !write_file(&unpacking, header))
+	error = temporary_open(NULL, &fd);
+	if (error) {
+		error_destroy(error);
+		return -1;
+	}
+	unpacking.fd = fd;
+	if (!write_file(&unpacking, header))
 		return -1;
 	/* Nobody will look at the compressed bytes again. */
 	madvise((void *)(uintptr_t)unpacking.bytes, unpacking.size,

@@ -394,9 +394,67 @@ static struct error *elf_read(uint8_t *bytes, size_t size,
 	return error;
 }
 
+/* The offset behind count parts of that size; too large ones are no smaller. */
+static uint64_t end_of(uint64_t offset, uint64_t count, uint64_t size)
+{
+	uint64_t end;
+
+	if (__builtin_mul_overflow(count, size, &end) ||
+	    __builtin_add_overflow(offset, end, &end))
+		return UINT64_MAX;
+	return end;
+}
+
+/*
+ * More program headers than fit the ELF header's field are counted at the end
+ * of the file; they themselves stand in front of what the first one tells of.
+ */
+static uint64_t count_headers(const Elf64_Ehdr *header, const Elf64_Phdr *first)
+{
+	if (header->e_phnum != PN_XNUM)
+		return header->e_phnum;
+	return first->p_offset > header->e_phoff
+		       ? (first->p_offset - header->e_phoff) / sizeof(*first)
+		       : PN_XNUM;
+}
+
+static uint64_t elf_claim(const uint8_t *bytes, size_t size)
+{
+	Elf64_Phdr segment;
+	Elf64_Ehdr header;
+	uint64_t count, claimed = 0;
+
+	if (size < sizeof(header))
+		return 0;
+	memcpy(&header, bytes, sizeof(header));
+	if (end_of(header.e_phoff, 1, sizeof(segment)) > size)
+		return 0;
+	memcpy(&segment, bytes + header.e_phoff, sizeof(segment));
+	count = count_headers(&header, &segment);
+	if (end_of(header.e_phoff, count, sizeof(segment)) > size)
+		return 0;
+	claimed = end_of(header.e_phoff, count, sizeof(segment));
+	if (header.e_shoff > 0 &&
+	    claimed < end_of(header.e_shoff, header.e_shnum + UINT64_C(1),
+			     sizeof(Elf64_Shdr)))
+		claimed = end_of(header.e_shoff, header.e_shnum + UINT64_C(1),
+				 sizeof(Elf64_Shdr));
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t end;
+
+		memcpy(&segment, bytes + header.e_phoff + i * sizeof(segment),
+		       sizeof(segment));
+		end = end_of(segment.p_offset, 1, segment.p_filesz);
+		if (end > claimed)
+			claimed = end;
+	}
+	return claimed;
+}
+
 const struct image_format image_format_elf_core = {
 	.name = "elf_core",
 	.summary = "ELF cores of x86-64 Linux",
 	.recognise = elf_recognise,
 	.read = elf_read,
+	.claim = elf_claim,
 };

@@ -92,8 +92,10 @@ static void process_open(struct process *process,
 			 const struct debug_options *options)
 {
 	core_write_file(&process->core);
-	assert_no_error(image_open_in(process->core.path, options->sysroot,
-				      &process->findings, &process->image));
+	assert_no_error(image_open_with(
+		process->core.path,
+		&(struct image_options){ .sysroot = options->sysroot },
+		&process->findings, &process->image));
 	assert_no_error(program_create(process->image, &process->findings,
 				       &process->program));
 	assert_no_error(debug_create(process->image, process->program, options,

@@ -1,0 +1,47 @@
+/*
+ * The contract of a packing: what a core may be compressed with.
+ *
+ * Each file of packings/ defines one struct packing; the build collects them. A
+ * packed file is one member or several, one after another, each of which begins
+ * with the packing's magic number. All of it may be hostile: a decoder may take
+ * no more than MOST_DECODER_MEMORY, whatever the file asks for.
+ */
+#ifndef ANALYZER_IMAGE_PACKING_H
+#define ANALYZER_IMAGE_PACKING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* As much as the largest levels of the usual tools ask for, in bytes. */
+enum { MOST_DECODER_MEMORY = 256 << 20 };
+
+/* What is to be read, and where to write to; a step moves both on. */
+struct packing_step {
+	const uint8_t *input;
+	size_t input_size;
+	uint8_t *output;
+	size_t output_size;
+};
+
+enum packing_state {
+	PACKING_GOES_ON,   /* all of the input or of the output is used up */
+	PACKING_ENDED,	   /* the member is whole; another may follow */
+	PACKING_DAMAGED,   /* no packer writes that, or a checksum is wrong */
+	PACKING_NO_MEMORY, /* or more is asked for than may be taken */
+};
+
+struct packing {
+	const char *name;
+	const char *summary;
+	/* Whether a member begins so. */
+	bool (*recognise)(const uint8_t *bytes, size_t size);
+	/* A decoder for one member; NULL if memory is short. */
+	void *(*open)(void);
+	enum packing_state (*step)(void *decoder, struct packing_step *step);
+	void (*close)(void *decoder);
+};
+
+extern const struct packing *const packings[]; /* NULL at the end */
+
+#endif
