@@ -16,6 +16,8 @@
 
 #include <inttypes.h>
 
+enum { PAGE = 4096 }; /* the system's */
+
 static void boehm_close(struct heap *base)
 {
 	struct boehm_heap *heap = (struct boehm_heap *)base;
@@ -173,6 +175,37 @@ static const struct memory_range *boehm_owned(const struct heap *base,
 	return heap->owned.bytes;
 }
 
+/*
+ * What GC_gcollect_and_unmap() would unmap of what is free already; what it
+ * frees before comes on top.
+ */
+static void boehm_visit_spare(
+	const struct heap *base, const struct allocation_index *index,
+	void (*visit)(void *data, const struct spare *spare), void *data)
+{
+	const struct boehm_heap *heap = (const struct boehm_heap *)base;
+
+	for (size_t i = 0; i < heap->collector_count; i++) {
+		const struct collector *collector = &heap->collectors[i];
+		const struct boehm_block *blocks = boehm_blocks(collector);
+
+		for (size_t j = 0; j < collector->block_count; j++) {
+			struct spare spare = {
+				.start = (blocks[j].start + PAGE - 1) &
+					 ~(uint64_t)(PAGE - 1),
+				.end = block_end(collector, &blocks[j]) &
+				       ~(uint64_t)(PAGE - 1),
+				.kind = SPARE_INSIDE,
+				.arena = heap->first_arena + (arena_number)i,
+			};
+
+			if (is_free(&blocks[j]) && !is_unmapped(&blocks[j]) &&
+			    spare.start < spare.end)
+				visit(data, &spare);
+		}
+	}
+}
+
 static bool boehm_lives_in(const struct heap *base, uint64_t start,
 			   uint64_t end)
 {
@@ -199,6 +232,7 @@ const struct allocator allocator_boehm = {
 	.arena = boehm_arena,
 	.tell = boehm_tell,
 	.free_kind = boehm_free_kind,
+	.spare = boehm_visit_spare,
 	.lives_in = boehm_lives_in,
 	.owned = boehm_owned,
 	.tell_used = boehm_tell_used,

@@ -12,6 +12,7 @@
 #include "allocators/glibc/lists.h"
 #include "allocators/glibc/mapped.h"
 #include "allocators/glibc/rings.h"
+#include "allocators/glibc/spare.h"
 #include "allocators/glibc/tell.h"
 #include "allocators/glibc/transit.h"
 
@@ -274,6 +275,13 @@ static enum free_kind glibc_free_kind(const struct heap *base, size_t number,
 	return size <= LARGEST_SMALL ? FREE_SMALL : FREE_LARGE;
 }
 
+static void glibc_visit_spare(
+	const struct heap *heap, const struct allocation_index *index,
+	void (*visit)(void *data, const struct spare *spare), void *data)
+{
+	glibc_find_spare((const struct glibc_heap *)heap, index, visit, data);
+}
+
 static bool glibc_lives_in(const struct heap *base, uint64_t start,
 			   uint64_t end)
 {
@@ -301,6 +309,7 @@ const struct allocator allocator_glibc = {
 	.leftovers = glibc_find_leftovers,
 	.tell = glibc_tell,
 	.free_kind = glibc_free_kind,
+	.spare = glibc_visit_spare,
 	.lives_in = glibc_lives_in,
 	.is_used = glibc_is_used,
 	.close = glibc_close,

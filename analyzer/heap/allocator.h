@@ -43,6 +43,19 @@ struct arena {
  */
 enum more_roots { MORE_ROOTS_NONE, MORE_ROOTS_UNKNOWN, MORE_ROOTS_CALLBACK };
 
+/* What becomes of whole pages of free memory once they are asked back. */
+enum spare_kind {
+	SPARE_INSIDE, /* given back, from within a free block */
+	SPARE_END,    /* given back: the end of a heap, which gets shorter */
+	SPARE_KEPT,   /* kept: the end of a heap that stays as long as it is */
+};
+
+struct spare {
+	uint64_t start, end; /* whole pages */
+	enum spare_kind kind;
+	arena_number arena;
+};
+
 struct allocator {
 	const char *name;
 	const char *summary;
@@ -79,6 +92,15 @@ struct allocator {
 	 */
 	enum free_kind (*free_kind)(const struct heap *heap, size_t number,
 				    struct block block);
+	/*
+	 * Visit the pages that it gives back to the system when the program
+	 * asks for that, as by malloc_trim(0), and those at the ends of its
+	 * heaps that it keeps. They do not overlap. NULL: nothing is known.
+	 */
+	void (*spare)(const struct heap *heap,
+		      const struct allocation_index *index,
+		      void (*visit)(void *data, const struct spare *spare),
+		      void *data);
 	/* Whether the module at [start, end) is what implements it. */
 	bool (*lives_in)(const struct heap *heap, uint64_t start, uint64_t end);
 	/* Of a collector; NULL: none. */

@@ -386,6 +386,18 @@ bool heaps_tell_used(const struct heaps *heaps, uint64_t start, char *ret,
 	return false;
 }
 
+void heaps_visit_spare(const struct heaps *heaps,
+		       void (*visit)(void *data, const struct spare *spare),
+		       void *data)
+{
+	for (size_t i = 0; i < heaps->count; i++) {
+		const struct heap *heap = heaps->slots[i].heap;
+
+		if (heap->allocator->spare)
+			heap->allocator->spare(heap, heaps->index, visit, data);
+	}
+}
+
 /* The heap that the arena is one of. */
 static const struct heap_slot *find_slot(const struct heaps *heaps,
 					 arena_number number)

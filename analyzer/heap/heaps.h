@@ -45,6 +45,14 @@ const char *free_kind_name(enum free_kind kind);
 enum free_kind heaps_free_kind(const struct heaps *heaps, allocation_id id,
 			       size_t *hint);
 
+/*
+ * Visit the whole pages of free memory that allocators give back when asked to,
+ * and those at the ends of heaps that they keep; see the contract.
+ */
+void heaps_visit_spare(const struct heaps *heaps,
+		       void (*visit)(void *data, const struct spare *spare),
+		       void *data);
+
 size_t heaps_arena_count(const struct heaps *heaps);
 struct arena heaps_arena(const struct heaps *heaps, arena_number number);
 const struct allocator *heaps_arena_allocator(const struct heaps *heaps,
