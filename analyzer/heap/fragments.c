@@ -1,0 +1,294 @@
+#include "analyzer/heap/fragments.h"
+
+#include <string.h>
+
+struct fragments {
+	struct arena_fragments *arenas;
+	size_t count;
+	bool holes; /* were seen: then what is in the dump is resident */
+};
+
+/* What the parts of the work share. */
+struct survey {
+	struct fragments *fragments;
+	const struct allocation_index *index;
+	const struct image *image;
+	struct error *(*visit)(void *data, const struct heap_page *page);
+	void *data;
+};
+
+void fragments_destroy(struct fragments *fragments)
+{
+	free(fragments->arenas);
+	free(fragments);
+}
+
+const struct arena_fragments *fragments_of(const struct fragments *fragments,
+					   arena_number arena)
+{
+	return &fragments->arenas[arena];
+}
+
+bool fragments_blank_is_unclear(const struct fragments *fragments)
+{
+	return !fragments->holes;
+}
+
+static void add_amount(struct amount *amount, uint64_t bytes)
+{
+	amount->count++;
+	amount->bytes += bytes;
+}
+
+static unsigned int size_class(uint64_t size)
+{
+	unsigned int class =
+		size ? 63 - (unsigned int)__builtin_clzll(size) : 0;
+
+	return class < SIZE_CLASSES ? class : SIZE_CLASSES - 1;
+}
+
+static void add_free(struct arena_fragments *arena, uint64_t size, bool cached)
+{
+	add_amount(&arena->free, size);
+	if (cached)
+		add_amount(&arena->cached, size);
+	add_amount(&arena->classes[size_class(size)], size);
+	if (size > arena->largest)
+		arena->largest = size;
+}
+
+/* Add [start, end), counted from the arena's begin, to the cells it is in. */
+static void add_to_map(struct arena_fragments *arena, uint64_t start,
+		       uint64_t end, size_t *cell)
+{
+	while (*cell + 1 < MAP_CELLS && start >= (*cell + 1) * arena->cell_size)
+		(*cell)++;
+	while (start < end) {
+		uint64_t border = (*cell + 1) * arena->cell_size;
+		uint64_t stop =
+			end < border || *cell + 1 == MAP_CELLS ? end : border;
+
+		arena->map[*cell] += stop - start;
+		start = stop;
+		if (start < end)
+			(*cell)++;
+	}
+}
+
+/* Count the region's blocks, which begins *offset bytes into the arena. */
+static void count_region(const struct survey *survey,
+			 const struct heap_region *region, uint64_t offset)
+{
+	struct arena_fragments *arena =
+		&survey->fragments->arenas[region->arena];
+	const struct bitmap *used = allocation_used(survey->index);
+	const struct bitmap *cached = allocation_cached(survey->index);
+	size_t end = region->first + (size_t)region->count, hint = 0, cell = 0;
+
+	for (size_t id = region->first; id < end; id++) {
+		struct memory_range range = allocation_range_near(
+			survey->index, (allocation_id)id, &hint);
+		uint64_t size = range.end - range.start;
+		uint64_t start = offset + (range.start - region->start);
+
+		if (!bitmap_get(used, id)) {
+			add_free(arena, size, bitmap_get(cached, id));
+			continue;
+		}
+		add_amount(&arena->used, size);
+		add_to_map(arena, start, start + size, &cell);
+	}
+}
+
+/* Sizes first: only then it is known which part of the map a block is in. */
+static struct error *count_blocks(const struct survey *survey)
+{
+	struct arena_fragments *arenas = survey->fragments->arenas;
+	_cleanup_(free) uint64_t *offsets =
+		calloc(survey->fragments->count + 1, sizeof(*offsets));
+
+	if (!offsets)
+		return &error_no_memory;
+	for (size_t i = 0; i < heap_region_count(survey->index); i++) {
+		const struct heap_region *region =
+			heap_region(survey->index, i);
+
+		arenas[region->arena].size += region->end - region->start;
+	}
+	for (size_t i = 0; i < survey->fragments->count; i++)
+		arenas[i].cell_size =
+			(arenas[i].size + MAP_CELLS - 1) / MAP_CELLS;
+	for (size_t i = 0; i < heap_region_count(survey->index); i++) {
+		const struct heap_region *region =
+			heap_region(survey->index, i);
+
+		count_region(survey, region, offsets[region->arena]);
+		offsets[region->arena] += region->end - region->start;
+	}
+	return NULL;
+}
+
+static struct error *count_page(void *data, const struct heap_page *page)
+{
+	const struct survey *survey = data;
+	struct arena_fragments *arena = &survey->fragments->arenas[page->arena];
+
+	if (page->whole) {
+		arena->kept += page->free;
+	} else {
+		arena->pinned += page->free;
+		arena->pinned_pages += page->end - page->start;
+	}
+	return survey->visit ? survey->visit(survey->data, page) : NULL;
+}
+
+static bool is_blank(const struct image *image, uint64_t page)
+{
+	static const uint8_t zeros[HEAP_PAGE];
+	uint64_t available;
+	const uint8_t *bytes = image_bytes(image, page, &available);
+
+	return bytes && available >= HEAP_PAGE &&
+	       memcmp(bytes, zeros, HEAP_PAGE) == 0;
+}
+
+/* Whether the page is not in the dump; *ret_next is the next that may be. */
+static bool is_absent(const struct image *image, uint64_t page, uint64_t end,
+		      uint64_t *ret_next)
+{
+	uint64_t next = image_next_data(image, page);
+	uint64_t available;
+
+	if (!image_bytes(image, page, &available))
+		next = page + HEAP_PAGE;
+	next &= ~(uint64_t)(HEAP_PAGE - 1);
+	*ret_next = next < end ? next : end;
+	return next > page;
+}
+
+/*
+ * A page that was never touched or was given back is a hole of the dump's file,
+ * as the kernel writes it. Others write zeros there.
+ */
+static struct page_bytes count_pages(const struct survey *survey,
+				     uint64_t start, uint64_t end)
+{
+	struct page_bytes pages = { 0 };
+	uint64_t next = start;
+
+	for (uint64_t page = start; page < end; page = next) {
+		bool blank = is_blank(survey->image, page);
+
+		next = page + HEAP_PAGE;
+		/* Only zeros can be a hole: others need not ask the system. */
+		if ((blank || !image_find(survey->image, page)->bytes) &&
+		    is_absent(survey->image, page, end, &next)) {
+			survey->fragments->holes = true;
+			pages.absent += next - page;
+			continue;
+		}
+		next = page + HEAP_PAGE;
+		if (blank)
+			pages.blank += HEAP_PAGE;
+		else
+			pages.resident += HEAP_PAGE;
+	}
+	return pages;
+}
+
+static void add_pages(struct page_bytes *total, struct page_bytes pages)
+{
+	total->resident += pages.resident;
+	total->absent += pages.absent;
+	total->blank += pages.blank;
+}
+
+static void count_spare(void *data, const struct spare *spare)
+{
+	const struct survey *survey = data;
+	struct arena_fragments *arena =
+		&survey->fragments->arenas[spare->arena];
+	uint64_t size = spare->end - spare->start;
+	struct page_bytes *const kinds[] = {
+		[SPARE_INSIDE] = &arena->inside,
+		[SPARE_END] = &arena->end,
+		[SPARE_KEPT] = &arena->top,
+	};
+
+	add_pages(kinds[spare->kind],
+		  count_pages(survey, spare->start, spare->end));
+	if (spare->kind != SPARE_KEPT)
+		arena->kept -= size < arena->kept ? size : arena->kept;
+}
+
+static void add_amounts(struct amount *total, struct amount amount)
+{
+	total->count += amount.count;
+	total->bytes += amount.bytes;
+}
+
+void fragments_add(struct arena_fragments *total,
+		   const struct arena_fragments *arena)
+{
+	add_amounts(&total->used, arena->used);
+	add_amounts(&total->free, arena->free);
+	add_amounts(&total->cached, arena->cached);
+	for (size_t i = 0; i < SIZE_CLASSES; i++)
+		add_amounts(&total->classes[i], arena->classes[i]);
+	if (arena->largest > total->largest)
+		total->largest = arena->largest;
+	total->pinned += arena->pinned;
+	total->pinned_pages += arena->pinned_pages;
+	total->kept += arena->kept;
+	add_pages(&total->inside, arena->inside);
+	add_pages(&total->end, arena->end);
+	add_pages(&total->top, arena->top);
+	total->size += arena->size;
+}
+
+/* With holes elsewhere, zeros in the dump are pages that are there. */
+static void settle_blank(struct fragments *fragments)
+{
+	for (size_t i = 0; i < fragments->count && fragments->holes; i++) {
+		struct arena_fragments *arena = &fragments->arenas[i];
+		struct page_bytes *const all[] = { &arena->inside, &arena->end,
+						   &arena->top };
+
+		for (size_t j = 0; j < sizeof(all) / sizeof(all[0]); j++) {
+			all[j]->resident += all[j]->blank;
+			all[j]->blank = 0;
+		}
+	}
+}
+
+struct error *fragments_create(
+	const struct heaps *heaps, const struct image *image,
+	struct progress *progress,
+	struct error *(*visit)(void *data, const struct heap_page *page),
+	void *data, struct fragments **ret)
+{
+	_cleanup_(fragments_destroy) struct fragments *fragments =
+		calloc(1, sizeof(*fragments));
+	struct survey survey = { fragments, heaps_index(heaps), image, visit,
+				 data };
+	struct error *error;
+
+	if (!fragments)
+		return &error_no_memory;
+	fragments->count = heaps_arena_count(heaps);
+	fragments->arenas =
+		calloc(fragments->count + 1, sizeof(*fragments->arenas));
+	if (!fragments->arenas)
+		return &error_no_memory;
+	error = count_blocks(&survey);
+	if (!error)
+		error = heap_pages_visit(survey.index, progress, count_page,
+					 &survey);
+	if (error)
+		return error;
+	heaps_visit_spare(heaps, count_spare, &survey);
+	settle_blank(fragments);
+	*ret = take(fragments);
+	return NULL;
+}

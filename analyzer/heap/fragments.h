@@ -1,0 +1,77 @@
+/*
+ * How the free memory of each arena lies: in what sizes, on which pages, and
+ * how much of it would go back to the system.
+ *
+ * Every free byte is of one of three kinds: its page is in use otherwise
+ * (pinned); its page is free, and is given back when the allocator is asked to
+ * (see struct spare); or its page is free and kept all the same.
+ */
+#ifndef ANALYZER_HEAP_FRAGMENTS_H
+#define ANALYZER_HEAP_FRAGMENTS_H
+
+#include "analyzer/heap/heap_pages.h"
+#include "analyzer/heap/heaps.h"
+
+enum {
+	SIZE_CLASSES = 48, /* class n: sizes from 2^n to below 2^(n+1) */
+	MAP_CELLS = 64,	   /* in which an arena's memory is shown */
+};
+
+struct amount {
+	uint64_t count, bytes;
+};
+
+/* Of whole pages, as far as the dump tells what is in memory. */
+struct page_bytes {
+	uint64_t resident;
+	uint64_t absent; /* holes of the dump: given back or never touched */
+	uint64_t blank;	 /* zeros in a dump without holes: absent, or cleared */
+};
+
+struct arena_fragments {
+	struct amount used, free;
+	struct amount cached; /* of those free, in threads' caches */
+	uint64_t largest;     /* size of the largest free block */
+	struct amount classes[SIZE_CLASSES]; /* of free blocks */
+	uint64_t pinned;		     /* free bytes on pages in use */
+	uint64_t pinned_pages;		     /* bytes of those pages */
+	uint64_t kept; /* free bytes on pages that are free, but kept */
+	struct page_bytes inside, end; /* given back; see enum spare_kind */
+	struct page_bytes top;	       /* kept at the ends of heaps */
+	uint64_t size;		       /* of its regions */
+	uint64_t map[MAP_CELLS];       /* used bytes, of cell_size each */
+	uint64_t cell_size;
+};
+
+struct fragments;
+
+/*
+ * Look at all arenas. Each page with free memory is also shown to visit, which
+ * may be NULL. heaps and image are borrowed for the call.
+ */
+struct error *fragments_create(
+	const struct heaps *heaps, const struct image *image,
+	struct progress *progress,
+	struct error *(*visit)(void *data, const struct heap_page *page),
+	void *data, struct fragments **ret);
+void fragments_destroy(struct fragments *fragments);
+DEFINE_CLEANUP(fragments_destroy, struct fragments *)
+
+/* Numbered as those of the heaps. */
+const struct arena_fragments *fragments_of(const struct fragments *fragments,
+					   arena_number arena);
+
+/* Add the numbers of an arena to those of several; their map is not drawn. */
+void fragments_add(struct arena_fragments *total,
+		   const struct arena_fragments *arena);
+
+/* Whether the dump has no holes, so that zeros may be pages or not. */
+bool fragments_blank_is_unclear(const struct fragments *fragments);
+
+/* What is given back of it, as far as it is there for certain. */
+static inline uint64_t fragments_given_back(const struct arena_fragments *arena)
+{
+	return arena->inside.resident + arena->end.resident;
+}
+
+#endif
