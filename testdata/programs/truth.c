@@ -208,6 +208,14 @@ static void print_number(uint64_t number, unsigned int base)
 	print(digits + start);
 }
 
+void truth_number(const char *word, uint64_t number)
+{
+	print(word);
+	print_number(number, 10);
+	print("\n");
+	flush();
+}
+
 _Noreturn void truth_fail(const char *what)
 {
 	static const char sorry[] = "cannot ";

@@ -75,6 +75,9 @@ void truth_free(void *block);
 /* The last word that the block may hold: it ends where the block does. */
 void **truth_last_word(void *block);
 
+/* Write "WORD NUMBER" at once, a line that is about no block. */
+void truth_number(const char *word, uint64_t number);
+
 /* A number below bound; the same row of them for the same first state. */
 uint32_t truth_random(uint32_t *state, uint32_t bound);
 
