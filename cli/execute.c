@@ -170,6 +170,9 @@ static struct error *write_report(struct session *session,
 		error = explain_shortage(session, command, error);
 	output->dropped = error && error_code(error) != ERROR_FOUND;
 	close_error = reports_close(&reports);
+	/* What a gate found is told by its report: not if that is cut off. */
+	if (close_error && error && error_code(error) == ERROR_FOUND)
+		error_destroy(take(error));
 	if (!error)
 		return close_error;
 	if (close_error)

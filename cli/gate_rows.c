@@ -199,6 +199,8 @@ void gate_write_checks(struct report *report, const struct gate_check *checks,
 		_cleanup_(free) char *rule = gate_check_rule(&checks[i]);
 		_cleanup_(free) char *what = gate_check_what(&checks[i]);
 
+		if (!rule || !what)
+			report->error = &error_no_memory;
 		report_text(report, rule ? rule : "");
 		report_text(report, what ? what : "");
 		report_number(report, checks[i].limit->limit);

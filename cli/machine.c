@@ -1,6 +1,6 @@
 #include "cli/machine.h"
 
-#include "analyzer/base/cleanup.h"
+#include "cli/session.h"
 
 #include <limits.h>
 #include <stdint.h>
@@ -58,6 +58,13 @@ static size_t groups_limit(void)
 			return least;
 		*slash = '\0';
 	}
+}
+
+void give_up(void)
+{
+	fputs("heapcore: out of memory while debug information was read\n",
+	      stderr);
+	exit(EXIT_NOT_ANALYSED);
 }
 
 size_t machine_memory(void)

@@ -13,4 +13,7 @@
  */
 size_t machine_memory(void);
 
+/* Say that memory is short for a library that cannot go on, and exit. */
+_Noreturn void give_up(void);
+
 #endif

@@ -199,6 +199,7 @@ static int look_into_core(int count, char **arguments)
 	options_parse(count, arguments, &options);
 	session_init(&session, options.quiet);
 	session.colour = options.colour;
+	options.debug.give_up = give_up;
 	session.debug = &options.debug;
 	session.maximum_memory = options.maximum_memory ? options.maximum_memory
 							: machine_memory();

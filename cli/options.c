@@ -255,8 +255,10 @@ void options_parse(int count, char **arguments, struct options *ret)
 		ret->debug.temporary_folder = folder;
 	argp_program_version = VERSION_TEXT;
 	argp_err_exit_status = EXIT_WRONG_USAGE;
-	if (argp_parse(&parser, count, arguments, ARGP_IN_ORDER, NULL, ret))
+	if (argp_parse(&parser, count, arguments, ARGP_IN_ORDER, NULL, ret)) {
+		fputs("heapcore: out of memory\n", stderr);
 		exit(EXIT_NOT_ANALYSED);
+	}
 }
 
 void options_deinit(struct options *options)

@@ -223,8 +223,11 @@ void run_options_parse(int count, char **arguments, struct run_options *ret)
 	division.options = ret;
 	program = divide(count, arguments, &division);
 	argp_err_exit_status = EXIT_WRONG_USAGE;
-	if (argp_parse(&run_parser, (int)division.own_count, own, 0, NULL, ret))
+	if (argp_parse(&run_parser, (int)division.own_count, own, 0, NULL,
+		       ret)) {
+		fputs("heapcore: out of memory\n", stderr);
 		exit(EXIT_NOT_ANALYSED);
+	}
 	ret->program = arguments + program;
 	if (program < count)
 		return;

@@ -68,20 +68,21 @@ int file_open_below(const char *sysroot, const char *path)
 }
 
 /* Map the file; bytes stay NULL if it is not there or not fit. */
-static void map_file(struct image_file *file, const char *sysroot)
+static struct error *map_file(struct image_file *file, const char *sysroot)
 {
 	_cleanup_(close) int fd = file_open_below(sysroot, file->path);
 	struct stat status;
 	void *bytes;
 
 	if (fd < 0 || fstat(fd, &status) < 0 || status.st_size <= 0)
-		return;
+		return NULL;
 	bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd,
 		     0);
 	if (bytes == MAP_FAILED)
-		return;
+		return errno == ENOMEM ? &error_no_memory : NULL;
 	file->bytes = bytes;
 	file->size = (size_t)status.st_size;
+	return NULL;
 }
 
 static struct error *add_file(struct file_table *table, const char *path,
@@ -97,8 +98,12 @@ static struct error *add_file(struct file_table *table, const char *path,
 	if (!files)
 		return &error_no_memory;
 	table->files = files;
-	if (path[0] == '/')
-		map_file(file, table->sysroot);
+	if (path[0] == '/') {
+		struct error *error = map_file(file, table->sysroot);
+
+		if (error)
+			return error;
+	}
 	*ret = files[table->count++] = take(file);
 	return NULL;
 }

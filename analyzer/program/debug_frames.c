@@ -117,6 +117,7 @@ static struct unwinder *create(struct debug *debug)
 
 	if (!unwinder ||
 	    !(unwinder->traces = calloc(count + 1, sizeof(struct trace)))) {
+		debug_lacks_memory(debug);
 		free(unwinder);
 		return NULL;
 	}
@@ -344,7 +345,7 @@ static struct trace *find_trace(struct debug *debug, uint32_t thread)
 	if (walk.trace->done)
 		return walk.trace;
 	walk.trace->done = true;
-	if (debug->unwinder->attached)
+	if (debug->unwinder->attached && debug_session(debug))
 		dwfl_getthread_frames(debug->dwfl, (pid_t)thread + 1,
 				      take_frame, &walk);
 	if (walk.trace->trace.count == 0)

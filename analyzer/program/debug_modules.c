@@ -5,6 +5,16 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
+
+void debug_lacks_memory(struct debug *debug)
+{
+	if (!debug->lacks_memory)
+		findings_add(debug->findings, FINDING_INCOMPLETE,
+			     "there is too little memory to read debug "
+			     "information: names and calls are missing");
+	debug->lacks_memory = true;
+}
 
 struct debug_module *debug_find_module(struct debug *debug, uint64_t address)
 {
@@ -18,8 +28,10 @@ struct debug_module *debug_find_module(struct debug *debug, uint64_t address)
 		size_t count = program_module_count(debug->program);
 
 		debug->modules = calloc(count + 1, sizeof(*debug->modules));
-		if (!debug->modules)
+		if (!debug->modules) {
+			debug_lacks_memory(debug);
 			return NULL;
+		}
 		debug->module_count = count;
 	}
 	found = &debug->modules[module - program_module(debug->program, 0)];
@@ -196,6 +208,26 @@ static void report_modules(struct debug *debug)
 	dwfl_report_end(debug->dwfl, NULL, NULL);
 }
 
+/*
+ * Some of libdw crashes where malloc() returns NULL. So it is asked only while
+ * there is much more than it usually takes for a turn.
+ */
+static bool has_room(struct debug *debug)
+{
+	enum { ROOM = 32 << 20, TURN = 64 };
+	void *room;
+
+	if (debug->lacks_memory || debug->uses++ % TURN != 0)
+		return !debug->lacks_memory;
+	room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (room == MAP_FAILED)
+		debug_lacks_memory(debug);
+	else
+		munmap(room, ROOM);
+	return !debug->lacks_memory;
+}
+
 Dwfl *debug_session(struct debug *debug)
 {
 	static const Dwfl_Callbacks callbacks = {
@@ -203,11 +235,15 @@ Dwfl *debug_session(struct debug *debug)
 		.find_debuginfo = find_debuginfo,
 	};
 
+	if (!has_room(debug))
+		return NULL;
 	if (debug->dwfl || debug->failed)
 		return debug->dwfl;
 	debug->dwfl = dwfl_begin(&callbacks);
 	if (debug->dwfl)
 		report_modules(debug);
+	else
+		debug_lacks_memory(debug);
 	debug->failed = !debug->dwfl;
 	return debug->dwfl;
 }
@@ -220,8 +256,11 @@ Dwfl_Module *debug_module_dwfl(struct debug_module *module)
 Dwarf *debug_module_dwarf(struct debug_module *module, uint64_t *ret_bias)
 {
 	Dwfl_Module *dwfl = debug_module_dwfl(module);
+	Dwarf *dwarf = dwfl ? dwfl_module_getdwarf(dwfl, ret_bias) : NULL;
 
-	return dwfl ? dwfl_module_getdwarf(dwfl, ret_bias) : NULL;
+	if (dwarf && module->debug->options.give_up)
+		dwarf_new_oom_handler(dwarf, module->debug->options.give_up);
+	return dwarf;
 }
 
 void debug_modules_deinit(struct debug *debug)

@@ -37,6 +37,8 @@ struct debug {
 	struct name_pool names;
 	Dwfl *dwfl;		      /* NULL: not begun */
 	bool failed;		      /* it could not be begun */
+	bool lacks_memory;	      /* which was told */
+	size_t uses;		      /* of the session */
 	struct debug_module *modules; /* of the program's, in order */
 	size_t module_count;
 	struct tls tls;
@@ -60,7 +62,10 @@ Dwfl_Module *debug_module_dwfl(struct debug_module *module);
 /* Its debug information, and what to add to addresses in it; NULL: none. */
 Dwarf *debug_module_dwarf(struct debug_module *module, uint64_t *ret_bias);
 
-/* The session of libdwfl, or NULL. */
+/* Tell, once, that names and call stacks are missing for lack of memory. */
+void debug_lacks_memory(struct debug *debug);
+
+/* The session of libdwfl; NULL: there is none, or no memory to use it. */
 Dwfl *debug_session(struct debug *debug);
 
 void debug_modules_deinit(struct debug *debug);

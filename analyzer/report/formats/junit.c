@@ -148,6 +148,7 @@ static void write_leak(struct junit_state *state)
 		     kept_row_number(row, "bytes"),
 		     kept_row_number(row, "address")) < 0)
 		text = NULL;
+	state->row.failed |= !name || !text;
 	begin_case(state, "heapcore.leaks", name ? name : "");
 	if (failed)
 		fail_case(state, "failure", "leak", text ? text : "");
@@ -268,7 +269,7 @@ static void junit_close(struct report *report)
 	if (!report->error)
 		report->error = write_properties(subject, report->out);
 	fwrite(state->cases.buffer, 1, state->cases.used, report->out);
-	if (state->row.failed && !report->error)
+	if ((state->row.failed || state->cases.failed) && !report->error)
 		report->error = &error_no_memory;
 	kept_row_clear(&state->row);
 	writer_deinit(&state->cases);

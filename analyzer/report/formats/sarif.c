@@ -43,7 +43,7 @@ static void put(struct writer *writer, const char *text)
 }
 
 /* Of an entry of the baseline. */
-static void write_absent(struct writer *writer, const struct kept_row *row)
+static void write_absent(struct writer *writer, struct kept_row *row)
 {
 	_cleanup_(free) char *text = NULL;
 
@@ -53,11 +53,12 @@ static void write_absent(struct writer *writer, const struct kept_row *row)
 		     kept_row_text(row, "kind"),
 		     kept_row_number(row, "roots")) < 0)
 		text = NULL;
+	row->failed |= !text;
 	json_text(writer, text ? text : "");
 }
 
 /* What a leak of that kind is, in a sentence. */
-static void write_message(struct writer *writer, const struct kept_row *row)
+static void write_message(struct writer *writer, struct kept_row *row)
 {
 	_cleanup_(free) char *text = NULL;
 
@@ -73,12 +74,13 @@ static void write_message(struct writer *writer, const struct kept_row *row)
 		     kept_row_number(row, "bytes"),
 		     kept_row_number(row, "address")) < 0)
 		text = NULL;
+	row->failed |= !text;
 	json_text(writer, text ? text : "");
 }
 
 static void write_rule(struct sarif_state *state)
 {
-	const struct kept_row *row = &state->row;
+	struct kept_row *row = &state->row;
 	struct writer *writer = &state->rules;
 	_cleanup_(free) char *text = NULL;
 
@@ -86,6 +88,7 @@ static void write_rule(struct sarif_state *state)
 		     kept_row_text(row, "kind"),
 		     kept_row_number(row, "size")) < 0)
 		text = NULL;
+	row->failed |= !text;
 	put(writer, state->leaks ? ",\n     {" : "\n     {");
 	put(writer, "\"id\": ");
 	json_text(writer, kept_row_text(row, "fingerprint"));
@@ -109,7 +112,7 @@ static void write_place(struct writer *writer, const char *kind,
 static void write_result(struct sarif_state *state, const char *baseline,
 			 const struct report_subject *subject)
 {
-	const struct kept_row *row = &state->row;
+	struct kept_row *row = &state->row;
 	struct writer *writer = &state->results;
 	const char *print = kept_row_text(row, "fingerprint");
 	bool failed = strcmp(baseline, "new") == 0 ||
@@ -223,7 +226,8 @@ static void sarif_close(struct report *report)
 	write_invocation(results, subject ? subject->findings : NULL);
 	put(results, " }]\n}\n");
 	fwrite(results->buffer, 1, results->used, report->out);
-	if (state->row.failed && !report->error)
+	if ((state->row.failed || rules->failed || results->failed) &&
+	    !report->error)
 		report->error = &error_no_memory;
 	kept_row_clear(&state->row);
 	writer_deinit(rules);
