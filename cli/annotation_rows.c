@@ -23,7 +23,10 @@ static bool write_row(void *data, const struct annotation *annotation)
 	report_number(report, annotation->start);
 	report_number(report, annotation->end);
 	report_text(report, annotation->annotator);
-	report_text(report, annotation->text);
+	if (annotation->is_content)
+		report_content(report, annotation->text);
+	else
+		report_text(report, annotation->text);
 	report_end_row(report);
 	return !report_broken(report);
 }

@@ -50,6 +50,8 @@ struct command {
 	size_t arguments_size; /* of what parse fills in, zeroed before */
 	void (*release)(void *arguments); /* frees what parse took; or NULL */
 
+	/* Its answer tells contents of memory, whatever is left out of it. */
+	bool tells_content;
 	enum stage needs;    /* built before run; sets build their own */
 	bool needs_analysis; /* false: works without a dump */
 

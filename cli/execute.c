@@ -271,6 +271,11 @@ static struct error *run_and_tell(struct session *session,
 	if (command->needs_analysis && !session->analysis)
 		return error_create(ERROR_USAGE, "'%s' needs a core",
 				    command->name);
+	if (command->tells_content && session->no_content)
+		return error_create(ERROR_USAGE,
+				    "'%s' tells contents of memory, which "
+				    "--no-content leaves out",
+				    command->name);
 	progress_line_begin(&session->progress);
 	error = run(session, request);
 	session_show_findings(session);

@@ -24,7 +24,7 @@ static void write_head(struct analysis *analysis, const struct fiber *fiber,
 
 	report_begin_table(report, &table);
 	report_number(report, fiber->object);
-	report_text(report, fiber->name);
+	report_content(report, fiber->name);
 	report_text(report, fiber->running ? "running" : "waiting");
 	report_thread(report, analysis_program(analysis), fiber->thread);
 	report_number(report, fiber->start);

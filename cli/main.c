@@ -201,6 +201,7 @@ static int look_into_core(int count, char **arguments)
 	session.colour = options.colour;
 	options.debug.give_up = give_up;
 	session.debug = &options.debug;
+	session.no_content = options.no_content;
 	session.maximum_memory = options.maximum_memory ? options.maximum_memory
 							: machine_memory();
 	/* A pipe that breaks is an error like others; see cli/output.c. So is

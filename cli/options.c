@@ -13,6 +13,7 @@ enum {
 	KEY_DEBUGINFOD,
 	KEY_MANUAL,
 	KEY_FORMAT,
+	KEY_NO_CONTENT,
 	KEY_MAXIMUM_MEMORY
 };
 
@@ -63,6 +64,8 @@ const struct argp_option program_options[] = {
 	{ "quiet", 'q', NULL, 0, "Show no progress and no notes", 0 },
 	{ "color", KEY_COLOUR, "WHEN", 0, "Use colours: auto, always or never",
 	  0 },
+	{ "no-content", KEY_NO_CONTENT, NULL, 0,
+	  "Leave the contents of memory out of all reports", 0 },
 	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0,
 	  "Look for separate debug files in DIR, too", 0 },
 	{ "sysroot", KEY_SYSROOT, "DIR", 0,
@@ -212,6 +215,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return 0;
 	case 'q':
 		options->quiet = true;
+		return 0;
+	case KEY_NO_CONTENT:
+		options->no_content = true;
 		return 0;
 	case KEY_COLOUR:
 		return parse_colour(state, argument);

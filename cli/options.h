@@ -35,6 +35,7 @@ struct options {
 	bool truncation_check;
 	bool verbose;
 	bool quiet;
+	bool no_content;
 	struct debug_options debug;
 };
 

@@ -133,6 +133,7 @@ static struct error *open_next(struct reports *reports,
 	if (error)
 		return error;
 	report->subject = &reports->subject;
+	report->no_content = reports->no_content;
 	if (reports->count > 0)
 		reports->list[reports->count - 1].next = report;
 	reports->count++;
@@ -145,7 +146,8 @@ struct error *reports_open(struct reports *reports, struct session *session,
 {
 	struct error *error;
 
-	*reports = (struct reports){ .command = join_words(line) };
+	*reports = (struct reports){ .command = join_words(line),
+				     .no_content = session->no_content };
 	if (!reports->command)
 		return &error_no_memory;
 	reports->subject.command = reports->command;

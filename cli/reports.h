@@ -31,7 +31,8 @@ struct reports {
 	struct report list[MOST_REPORT_FILES + 1];
 	size_t count;
 	struct report_subject subject;
-	char *command; /* of the subject; owned */
+	char *command;	 /* of the subject; owned */
+	bool no_content; /* they leave out the contents of memory */
 };
 
 /*

@@ -299,6 +299,7 @@ static int analyse(const struct run *run, const struct corpse *corpse)
 	session_init(&session, options->quiet);
 	session.colour = options->colour;
 	session.debug = &options->debug;
+	session.no_content = options->no_content;
 	interrupt_catch(&session.progress.progress, true);
 	if (run->count > 1 || options->follow || corpse->message.signal)
 		introduce(&session, corpse);

@@ -18,6 +18,7 @@ enum {
 	KEY_DEBUG_DIR,
 	KEY_SYSROOT,
 	KEY_DEBUGINFOD,
+	KEY_NO_CONTENT,
 };
 
 enum { HIGHEST_STATUS = 255 };
@@ -59,6 +60,8 @@ static const struct argp_option OPTIONS[] = {
 	  "its ending, or to FORMAT:FILE (may be repeated)",
 	  0 },
 	{ "quiet", 'q', NULL, 0, "Show no progress and no notes", 0 },
+	{ "no-content", KEY_NO_CONTENT, NULL, 0,
+	  "Leave the contents of memory out of all reports", 0 },
 	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0,
 	  "Look for separate debug files in DIR, too", 0 },
 	{ "debuginfod", KEY_DEBUGINFOD, NULL, 0,
@@ -114,6 +117,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return add_file(state, argument);
 	case 'q':
 		options->quiet = true;
+		return 0;
+	case KEY_NO_CONTENT:
+		options->no_content = true;
 		return 0;
 	case KEY_CORE:
 		options->core_path = argument;

@@ -24,6 +24,7 @@ struct run_options {
 	int error_status; /* where the gate found something; 0: the gate's */
 	bool follow;
 	bool quiet;
+	bool no_content;
 	enum colour colour;
 	struct debug_options debug;
 	const char **commands; /* of -c, instead of the gate */

@@ -38,6 +38,7 @@ struct session {
 	const struct debug_options *debug; /* borrowed; or NULL */
 	size_t maximum_memory;		   /* bytes; 0: no limit */
 	bool quiet;
+	bool no_content; /* reports leave out the contents of memory */
 	bool at_prompt;
 
 	bool redirected;       /* `redirect on` */

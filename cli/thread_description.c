@@ -77,6 +77,9 @@ static void write_registers(const struct thread *thread, struct report *report)
 	};
 	size_t next = 0;
 
+	/* Any of them may hold what the program works on. */
+	if (report->no_content)
+		return;
 	for (size_t i = 0; i < 2; i++) {
 		report_begin_table(report, &tables[i]);
 		for (size_t j = 0; j < tables[i].column_count; j++)

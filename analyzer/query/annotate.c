@@ -269,7 +269,8 @@ static struct error *annotate_place(const struct finding_annotations *finding,
 		*ret_more = finding->found(
 			finding->data,
 			&(struct annotation){ offset, offset + *ret_size,
-					      annotator->name, text->buffer });
+					      annotator->name, text->buffer,
+					      annotator->tells_content });
 	}
 	return NULL;
 }

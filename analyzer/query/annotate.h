@@ -49,6 +49,7 @@ struct annotation {
 	uint64_t start, end;
 	const char *annotator;
 	const char *text; /* as "length 5, \"hello\""; may be hostile */
+	bool is_content;  /* it quotes memory */
 };
 
 struct rule_test;

@@ -127,9 +127,9 @@ static uint64_t tell_allocation(const struct annotated_place *place,
 
 static const struct annotator annotators[] = {
 	{ "SSOString", "a std::string with its text in itself",
-	  tell_short_string },
+	  tell_short_string, true },
 	{ "LongString", "a std::string with its text elsewhere",
-	  tell_long_string },
+	  tell_long_string, true },
 	{ "ModuleAddress",
 	  "an address in the program or a library, and what is there",
 	  tell_module },

@@ -26,6 +26,7 @@ struct annotator {
 	 */
 	uint64_t (*tell)(const struct annotated_place *place,
 			 struct writer *out);
+	bool tells_content; /* what it writes quotes memory */
 };
 
 /* The number-th annotator, or NULL at the end. */

@@ -80,6 +80,9 @@ void plain_value(struct writer *writer, enum value_kind kind,
 		write_text(writer, value->text);
 		break;
 	case VALUE_MEMORY:
-		plain_contents(writer, value->memory);
+		if (value->memory)
+			plain_contents(writer, value->memory);
+		else
+			writer_escaped(writer, report_left_out);
 	}
 }

@@ -100,7 +100,16 @@ void report_text(struct report *report, const char *text)
 
 void report_memory(struct report *report, const struct memory_view *memory)
 {
-	add(report, &(struct value){ .memory = memory });
+	add(report,
+	    &(struct value){ .memory = report->no_content ? NULL : memory });
+}
+
+const char report_left_out[] = "(content left out)";
+
+void report_content(struct report *report, const char *text)
+{
+	report_text(report,
+		    text && report->no_content ? report_left_out : text);
 }
 
 void report_absent(struct report *report)

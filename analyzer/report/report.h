@@ -68,10 +68,10 @@ struct memory_view {
 struct value {
 	uint64_t number; /* count, bytes, address, number */
 	double real;
-	const char *text; /* may be hostile */
-	const struct memory_view
-		*memory; /* this and text: until the row ends */
-	bool absent;	 /* no value here */
+	const char *text;		  /* may be hostile */
+	const struct memory_view *memory; /* this and text: until the row ends;
+					     NULL: it is left out */
+	bool absent;			  /* no value here */
 };
 
 struct report_format;
@@ -88,6 +88,7 @@ struct report {
 	const struct report_subject *subject; /* borrowed; may be NULL */
 	FILE *out;			      /* borrowed */
 	bool colour;
+	bool no_content; /* the contents of memory are left out */
 	const struct table *table;
 	size_t column; /* of the next value */
 	size_t row;
@@ -132,6 +133,12 @@ void report_number(struct report *report, uint64_t number);
 void report_real(struct report *report, double real);
 void report_text(struct report *report, const char *text);
 void report_memory(struct report *report, const struct memory_view *memory);
+
+/* Text that is the contents of memory, which may have to be left out. */
+void report_content(struct report *report, const char *text);
+
+/* What stands in the place of contents that are left out. */
+extern const char report_left_out[];
 void report_absent(struct report *report);
 void report_end_row(struct report *report);
 void report_end_table(struct report *report);

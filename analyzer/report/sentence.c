@@ -141,7 +141,10 @@ void value_write(struct writer *writer, enum value_kind kind, bool grouped,
 		writer_escaped(writer, value->text);
 		break;
 	case VALUE_MEMORY:
-		words_write(writer, value->memory);
+		if (value->memory)
+			words_write(writer, value->memory);
+		else
+			writer_escaped(writer, report_left_out);
 	}
 }
 

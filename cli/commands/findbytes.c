@@ -133,5 +133,6 @@ const struct command command_findbytes = {
 	.release = findbytes_release,
 	.needs = STAGE_HEAP,
 	.needs_analysis = true,
+	.tells_content = true,
 	.run = findbytes_run,
 };

@@ -112,7 +112,7 @@ static void write_string(const struct string_arguments *arguments,
 
 	report_begin_table(report, &table);
 	report_number(report, arguments->address);
-	report_text(report, text);
+	report_content(report, text);
 	report_number(report, found->length);
 	if (shown < found->length)
 		report_number(report, shown);

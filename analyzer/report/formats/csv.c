@@ -6,6 +6,7 @@
  * tables of one command can be told apart. Addresses are hexadecimal with 0x,
  * all else is decimal; what is absent is empty. Control characters in the
  * dump's text are escaped here as well, so that no record ends within a value.
+ * Text that a spreadsheet would take for a formula has a ' in front.
  */
 
 #include "analyzer/report/plain.h"
@@ -13,6 +14,12 @@
 static void end_record(struct writer *writer)
 {
 	writer_bytes(writer, "\r\n", 2);
+}
+
+/* The dump's text shall not be run by who opens a report. */
+static bool looks_like_formula(const char *text)
+{
+	return *text && strchr("=+-@", *text);
 }
 
 static void write_text(struct writer *writer, const char *text)
@@ -23,6 +30,8 @@ static void write_text(struct writer *writer, const char *text)
 
 	if (quoted)
 		writer_put(writer, '"');
+	if (looks_like_formula(text))
+		writer_put(writer, '\'');
 	while (size) {
 		size_t taken = escape_character(text, size, buffer, &length);
 

@@ -53,6 +53,24 @@ static void test_separators_are_quoted_and_control_is_escaped(void **state)
 		       "thing,\"map<int, \"\"x\"\">\",a\\x0d\\nb\\x1b\r\n");
 }
 
+static void test_text_is_no_formula(void **state)
+{
+	static const struct column columns[] = { { "name", VALUE_TEXT } };
+	static const struct table table = { "class", columns, 1, NULL };
+	struct reported reported;
+
+	reported_open(&reported, "csv", false);
+	report_begin_table(&reported.report, &table);
+	report_text(&reported.report, "=HYPERLINK(\"x\")");
+	report_end_row(&reported.report);
+	report_text(&reported.report, "a=b");
+	report_end_row(&reported.report);
+	report_end_table(&reported.report);
+	reported_close(&reported, "row,name\r\n"
+				  "class,\"'=HYPERLINK(\"\"x\"\")\"\r\n"
+				  "class,a=b\r\n");
+}
+
 static void test_share_is_a_number(void **state)
 {
 	struct reported reported;
@@ -69,6 +87,7 @@ static void test_share_is_a_number(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_text_is_no_formula),
 		cmocka_unit_test(test_share_is_a_number),
 		cmocka_unit_test(
 			test_each_table_has_its_names_and_each_row_its_kind),
