@@ -33,3 +33,7 @@ set_tests_properties(live/crystal PROPERTIES TIMEOUT 1800)
 
 # It runs as many programs at once as there are processors.
 set_tests_properties(live/live PROPERTIES PROCESSORS 2)
+
+# How many mutations the fuzz tests try besides their corpora.
+set(FUZZ_RUNS 50)
+include(cmake/fuzz.cmake)

@@ -334,6 +334,8 @@ static struct error *cut_range(struct roots *roots, struct root_range range)
 		error = add_turn(roots, turn);
 		if (error)
 			return error;
+		if (range.end - turn.start <= TURN)
+			break;
 		turn.start += TURN;
 	}
 	return NULL;

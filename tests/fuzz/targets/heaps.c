@@ -1,0 +1,59 @@
+/*
+ * Cores whose heaps are damaged: what the allocators and the graph make of
+ * them.
+ */
+#include "tests/fuzz/core_target.h"
+
+#include "analyzer/analysis.h"
+
+static struct core_target target;
+
+int LLVMFuzzerInitialize(int *count, char ***arguments)
+{
+	static const char *const names[] = {
+		"bookworm-small.core",
+		"bullseye-small.core",
+		"forky-damaged-size.core",
+		"trixie-damaged-run.core",
+		"forky-small.core",
+		"bookworm-small-static.core",
+		"collected.core",
+		"containers.core",
+		NULL,
+	};
+
+	core_target_init(&target, names);
+	return 0;
+}
+
+static void look(const char *path, unsigned int choice)
+{
+	static const enum stage stages[] = {
+		STAGE_HEAP,  STAGE_HEAP,     STAGE_FIBERS,   STAGE_COLLECTOR,
+		STAGE_LEAKS, STAGE_RETAINED, STAGE_PATTERNS, STAGE_SIGNATURES,
+	};
+	const struct debug_options options = { .sysroot = "/nonexistent" };
+	struct progress progress = { .task = NULL };
+	_cleanup_(analysis_destroy) struct analysis *analysis = NULL;
+	struct error *error =
+		analysis_create(path, &options, &progress, &analysis);
+
+	if (!error)
+		error = analysis_need(
+			analysis,
+			stages[choice % (sizeof(stages) / sizeof(*stages))]);
+	if (error)
+		error_destroy(error);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	core_target_run(&target, bytes, size, look);
+	return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most,
+			       unsigned int seed)
+{
+	return edits_mutate(bytes, size, most, CORE_TARGET_HEAD, seed);
+}

@@ -1,0 +1,27 @@
+/*
+ * Debug files with compressed sections, damaged.
+ */
+#include "tests/fuzz/target.h"
+
+#include "analyzer/base/cleanup.h"
+#include "analyzer/program/debug_unpack.h"
+
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	struct debug_file file = { .fd = -1 };
+	_cleanup_(free) uint8_t *copy = malloc(size + 1);
+	int fd;
+
+	memcpy(copy, bytes, size);
+	elf_version(EV_CURRENT);
+	file.elf = elf_memory((char *)copy, size);
+	if (!file.elf)
+		return 0;
+	fd = debug_file_unpack(&file);
+	if (fd >= 0)
+		close(fd);
+	elf_end(file.elf);
+	return 0;
+}
