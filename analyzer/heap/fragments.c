@@ -29,11 +29,6 @@ const struct arena_fragments *fragments_of(const struct fragments *fragments,
 	return &fragments->arenas[arena];
 }
 
-bool fragments_blank_is_unclear(const struct fragments *fragments)
-{
-	return !fragments->holes;
-}
-
 static void add_amount(struct amount *amount, uint64_t bytes)
 {
 	amount->count++;

@@ -65,9 +65,6 @@ const struct arena_fragments *fragments_of(const struct fragments *fragments,
 void fragments_add(struct arena_fragments *total,
 		   const struct arena_fragments *arena);
 
-/* Whether the dump has no holes, so that zeros may be pages or not. */
-bool fragments_blank_is_unclear(const struct fragments *fragments);
-
 /* What is given back of it, as far as it is there for certain. */
 static inline uint64_t fragments_given_back(const struct arena_fragments *arena)
 {

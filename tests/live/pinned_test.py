@@ -1,0 +1,74 @@
+"""
+A Ruby program that frees every second one of 100,000 blocks stays as large as it
+was: `fragmentation` names the other half, which pins the pages.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HEAPCORE = os.environ["HEAPCORE"]
+TIMEOUT = 120
+BLOCKS = 100_000
+ASKED = 1024
+# Of a block of malloc, and of the room for it between two others.
+SIZE = 0x408
+ROOM = SIZE + 8
+# What the interpreter may have allocated of the same size.
+MOST_OTHERS = 1000
+
+PROGRAM = f"""
+require "fiddle"
+blocks = Array.new({BLOCKS}) {{ Fiddle.malloc({ASKED}) }}
+blocks.each_with_index {{ |block, i| Fiddle.free(block) if i.odd? }}
+puts "ready"
+$stdout.flush
+sleep
+"""
+
+
+def take_core(directory):
+    with subprocess.Popen(["ruby", "-e", PROGRAM], text=True,
+                          stdout=subprocess.PIPE) as process:
+        try:
+            if process.stdout.readline() != "ready\n":
+                raise unittest.SkipTest("this ruby has no Fiddle")
+            prefix = os.path.join(directory, "core")
+            subprocess.run(["gcore", "-o", prefix, str(process.pid)],
+                           check=True, capture_output=True, timeout=TIMEOUT,
+                           stdin=subprocess.DEVNULL)
+        finally:
+            process.send_signal(signal.SIGKILL)
+    return f"{prefix}.{process.pid}"
+
+
+@unittest.skipUnless(shutil.which("ruby"), "there is no ruby")
+@unittest.skipUnless(shutil.which("gcore"), "there is no gcore")
+class HalfFreed(unittest.TestCase):
+    def test_what_is_left_of_freed_neighbours_pins_their_memory(self):
+        with tempfile.TemporaryDirectory() as directory:
+            run = subprocess.run(
+                [HEAPCORE, "--format", "json", take_core(directory),
+                 "fragmentation"],
+                capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        tables = {table["name"]: table["rows"]
+                  for table in json.loads(run.stdout)["tables"]}
+        total, first = tables["total"][0], tables["pinning"][0]
+        self.assertEqual(first["size"], SIZE)
+        self.assertEqual(first["what_they_are"],
+                         f"unrecognized of size {SIZE:#x}")
+        self.assertGreaterEqual(first["by"], BLOCKS // 2)
+        self.assertLess(first["by"], BLOCKS // 2 + MOST_OTHERS)
+        self.assertGreater(first["pinned"], 0.98 * BLOCKS // 2 * ROOM)
+        self.assertGreater(first["alone"], 0.98 * first["pinned"])
+        self.assertLess(total["given_back"], total["pinned"] / 4)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
