@@ -195,9 +195,20 @@ static struct error *scan_region(struct glibc_heap *heap,
 		uint64_t address = region->start + i, words[4];
 		struct error *error;
 
-		if (i % PROGRESS_STEP == 0 &&
-		    !progress_step(heap->context.progress, 0))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		if (i % PROGRESS_STEP == 0) {
+			uint64_t data = image_next_data(view.image, address);
+
+			if (!progress_step(heap->context.progress, 0))
+				return error_create(ERROR_INTERRUPTED,
+						    "interrupted");
+			/* Whole steps, to come by here again. */
+			if (data - address >= PROGRESS_STEP) {
+				i += (data - address) / PROGRESS_STEP *
+					     PROGRESS_STEP -
+				     8;
+				continue;
+			}
+		}
 		memcpy(words, region->bytes + i, sizeof(words));
 		/* Nothing else points just below itself. */
 		if (words[0] == address - 16 && words[1] == address - 16 &&

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <search.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -19,8 +20,21 @@ static void file_destroy(struct image_file *file)
 }
 DEFINE_CLEANUP(file_destroy, struct image_file *)
 
+static int compare_paths(const void *a, const void *b)
+{
+	const struct image_file *left = a, *right = b;
+
+	return strcmp(left->path, right->path);
+}
+
+/* What the tree has is the table's. */
+static void keep(void *file)
+{
+}
+
 void file_table_deinit(struct file_table *table)
 {
+	tdestroy(table->by_path, keep);
 	for (size_t i = 0; i < table->count; i++)
 		file_destroy(table->files[i]);
 	free(table->files);
@@ -94,7 +108,7 @@ static struct error *add_file(struct file_table *table, const char *path,
 
 	if (!file || !(file->path = strdup(path)))
 		return &error_no_memory;
-	files = realloc(table->files, (table->count + 1) * sizeof(*files));
+	files = reallocarray(table->files, table->count + 1, sizeof(*files));
 	if (!files)
 		return &error_no_memory;
 	table->files = files;
@@ -104,6 +118,8 @@ static struct error *add_file(struct file_table *table, const char *path,
 		if (error)
 			return error;
 	}
+	if (!tsearch(file, &table->by_path, compare_paths))
+		return &error_no_memory;
 	*ret = files[table->count++] = take(file);
 	return NULL;
 }
@@ -114,15 +130,16 @@ struct error *file_table_find(struct file_table *table,
 			      enum file_state *ret_state)
 {
 	struct build_id in_dump = build_id_of_image(image, base), in_file;
-	struct image_file *file = NULL;
+	const struct image_file key = { .path = (char *)path };
+	struct image_file **found, *file = NULL;
 
 	*ret = NULL;
 	*ret_state = FILE_UNKNOWN;
 	if (in_dump.size == 0)
 		return NULL;
-	for (size_t i = table->count; i-- > 0 && !file;)
-		if (strcmp(table->files[i]->path, path) == 0)
-			file = table->files[i];
+	found = tfind(&key, &table->by_path, compare_paths);
+	if (found)
+		file = *found;
 	if (!file) {
 		struct error *error = add_file(table, path, &file);
 

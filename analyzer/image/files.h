@@ -17,6 +17,7 @@
 struct file_table {
 	struct image_file **files;
 	size_t count;
+	void *by_path;	     /* the same for tsearch() */
 	const char *sysroot; /* borrowed; NULL: the root */
 };
 

@@ -200,19 +200,23 @@ const struct mapping *image_find_mapping(const struct image *image,
 	return &image->mappings[low - 1];
 }
 
-/*
- * Where the module begins that the mapping is a part of: the nearest mapping
- * of the same path at or below it that maps the file's beginning.
- */
 const struct mapping *image_module_base(const struct image *image,
 					const struct mapping *mapping)
 {
-	const struct mapping *base = mapping;
+	return mapping->base;
+}
 
-	while (base > image->mappings && base->offset != 0 &&
-	       strcmp(base[-1].path, mapping->path) == 0)
-		base--;
-	return base->offset == 0 ? base : NULL;
+/* From one mapping to the next, for there may be very many of one file. */
+static void find_bases(struct image *image)
+{
+	for (size_t i = 0; i < image->mapping_count; i++) {
+		struct mapping *mapping = &image->mappings[i];
+
+		if (mapping->offset == 0)
+			mapping->base = mapping;
+		else if (i > 0 && strcmp(mapping[-1].path, mapping->path) == 0)
+			mapping->base = mapping[-1].base;
+	}
 }
 
 static struct error *find_files(struct image *image)
@@ -220,6 +224,7 @@ static struct error *find_files(struct image *image)
 	if (image->mapping_count > 0)
 		qsort(image->mappings, image->mapping_count,
 		      sizeof(struct mapping), compare_mappings);
+	find_bases(image);
 	for (size_t i = 0; i < image->mapping_count; i++) {
 		struct mapping *mapping = &image->mappings[i];
 		const struct mapping *base = image_module_base(image, mapping);

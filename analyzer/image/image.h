@@ -47,6 +47,7 @@ struct mapping {
 	const char *path;
 	const struct image_file *file; /* NULL: see the state */
 	enum file_state state;
+	const struct mapping *base; /* see image_module_base() */
 };
 
 struct region {

@@ -31,6 +31,7 @@ bool module_holds(const struct image *image, const struct module *module,
 static bool read_extent(const struct image *image, uint64_t base,
 			uint64_t *ret_bias, uint64_t *ret_end)
 {
+	enum { MOST_SEGMENTS = 256 };
 	uint64_t end = base;
 	bool found = false;
 	Elf64_Ehdr header;
@@ -38,7 +39,8 @@ static bool read_extent(const struct image *image, uint64_t base,
 
 	if (!image_read(image, base, &header, sizeof(header)) ||
 	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    header.e_phentsize != sizeof(segment))
+	    header.e_phentsize != sizeof(segment) ||
+	    header.e_phnum > MOST_SEGMENTS)
 		return false;
 	for (unsigned int i = 0; i < header.e_phnum; i++) {
 		if (!image_read(image,

@@ -1,5 +1,6 @@
 #include "analyzer/program/program.h"
 
+#include "analyzer/program/missing.h"
 #include "analyzer/program/modules.h"
 #include "analyzer/program/stacks.h"
 
@@ -34,40 +35,6 @@ static struct error *read_threads(struct program *program)
 	return NULL;
 }
 
-/*
- * Whether all above a thread's stack pointer is zero. It cannot be: frames
- * hold at least where to return to.
- */
-static bool is_stack_empty(const struct program *program,
-			   const struct thread *thread)
-{
-	enum { MOST = 1 << 16 };
-	uint64_t size;
-	const uint8_t *bytes =
-		image_bytes(program->image, thread->stack_pointer, &size);
-
-	if (!bytes)
-		return false;
-	for (uint64_t i = 0; i < size && i < MOST; i++)
-		if (bytes[i] != 0)
-			return false;
-	return true;
-}
-
-static void check_stacks(const struct program *program,
-			 struct findings *findings)
-{
-	for (size_t i = 0; i < program->thread_count; i++)
-		if (is_stack_empty(program, &program->threads[i]))
-			findings_add(findings, FINDING_INCOMPLETE,
-				     "the stack of thread %u is all zeros in "
-				     "the core: whoever wrote the core could "
-				     "not read it (gdb before 15 cannot where "
-				     "glibc 2.42 or later made it). What only "
-				     "it refers to looks leaked",
-				     program->threads[i].id);
-}
-
 struct error *program_create(const struct image *image,
 			     struct findings *findings, struct program **ret)
 {
@@ -87,12 +54,7 @@ struct error *program_create(const struct image *image,
 					program->thread_count);
 	if (error)
 		return error;
-	if (program->thread_count == 0)
-		findings_add(findings, FINDING_INCOMPLETE,
-			     "the core tells of no thread: what only registers "
-			     "refer to looks leaked, and all of the stacks "
-			     "counts as in use");
-	check_stacks(program, findings);
+	missing_report(image, program, findings);
 	*ret = take(program);
 	return NULL;
 }

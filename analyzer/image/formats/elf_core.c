@@ -24,6 +24,7 @@ struct core {
 	struct image_thread thread; /* being read */
 	bool has_thread;
 	uint64_t needed; /* the size of a complete file */
+	uint64_t taken;	 /* bytes of the file that segments and notes had */
 };
 
 static bool elf_recognise(const uint8_t *bytes, size_t size)
@@ -112,6 +113,26 @@ static void need(struct core *core, uint64_t offset, uint64_t size)
 		core->needed = end;
 }
 
+/*
+ * Take so many bytes of the file. No two segments share any in a core that
+ * somebody wrote, so all together have no more than the file; else a small
+ * file could stand for endless memory.
+ */
+static bool take_bytes(struct core *core, uint64_t count, const char *what)
+{
+	bool fits = count <= core->size - core->taken;
+
+	if (fits)
+		core->taken += count;
+	else
+		findings_add(image_builder_findings(core->builder),
+			     FINDING_INCOMPLETE,
+			     "segments have parts of the core in common: %s "
+			     "is left out",
+			     what);
+	return fits;
+}
+
 static struct error *add_segment(struct core *core, size_t number,
 				 const GElf_Phdr *header)
 {
@@ -133,6 +154,8 @@ static struct error *add_segment(struct core *core, size_t number,
 		if (present > header->p_memsz)
 			present = header->p_memsz;
 	}
+	if (!take_bytes(core, present, "memory"))
+		present = 0;
 	return image_add_segment(
 		core->builder, header->p_vaddr, end,
 		header->p_flags & (RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE),
@@ -292,12 +315,15 @@ static struct error *read_note(struct core *core, const GElf_Nhdr *note,
 static struct error *read_notes(struct core *core, const GElf_Phdr *header)
 {
 	struct findings *findings = image_builder_findings(core->builder);
-	Elf_Data *data =
-		elf_getdata_rawchunk(core->elf, (int64_t)header->p_offset,
-				     header->p_filesz, ELF_T_NHDR);
 	size_t offset = 0, next, name_offset, description_offset;
+	Elf_Data *data;
 	GElf_Nhdr note;
 
+	if (header->p_filesz <= core->size &&
+	    !take_bytes(core, header->p_filesz, "a row of notes"))
+		return NULL;
+	data = elf_getdata_rawchunk(core->elf, (int64_t)header->p_offset,
+				    header->p_filesz, ELF_T_NHDR);
 	if (!data) {
 		const char *message = elf_errmsg(-1);
 

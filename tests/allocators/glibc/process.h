@@ -111,6 +111,7 @@ static inline void process_init(struct process *process,
 	process->cache =
 		process_allocate(process, version->counts ? 0x290 : 0x300);
 	core_set(core, THREAD_POINTER - 0x40, process->cache);
+	core_set(core, THREAD_POINTER, THREAD_POINTER);
 	for (unsigned int i = 0; i < version->cache_bins && !version->counts;
 	     i++)
 		memcpy(core_at(core, process->cache + 2 * i, 2), "\x10", 2);

@@ -144,7 +144,23 @@ static void test_threads_are_those_of_the_dump_in_its_order(void **state)
 	assert_int_equal(thread->id, 11);
 	assert_int_equal(thread->state->registers.fs_base, 0x3333);
 	assert_int_equal(thread->stack, NO_STACK);
-	assert_no_finding(&process.findings);
+}
+
+static void test_memory_that_a_thread_cannot_be_without_is_missed(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	core_set(&process.core, DATA + 0x100, DATA + 0x100);
+	add_thread(&process, 10, MAIN + 0x4000, DATA + 0x100);
+	add_thread(&process, 11, MAIN + 0x4000, DATA + 0x200);
+	add_thread(&process, 12, MAIN + 0x4000, 0x1000);
+	process_open(&process);
+	assert_null(find_finding(&process.findings, "thread 10"));
+	assert_finding(&process.findings, FINDING_INCOMPLETE,
+		       "the thread-local storage of thread 11");
+	assert_finding(&process.findings, FINDING_INCOMPLETE,
+		       "the thread-local storage of thread 12");
 }
 
 static void test_dump_without_threads_is_incomplete(void **state)
@@ -403,6 +419,8 @@ int main(void)
 		cmocka_unit_test(
 			test_broken_list_of_stacks_ends_where_it_is_broken),
 		cmocka_unit_test(test_stack_that_is_all_zeros_was_not_read),
+		cmocka_unit_test(
+			test_memory_that_a_thread_cannot_be_without_is_missed),
 		cmocka_unit_test(
 			test_module_is_from_its_header_to_its_last_mapping),
 		cmocka_unit_test(

@@ -1,0 +1,214 @@
+#include "analyzer/program/missing.h"
+
+#include <elf.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * Whether all above a thread's stack pointer is zero. It cannot be: frames
+ * hold at least where to return to.
+ */
+static bool is_stack_empty(const struct image *image,
+			   const struct thread *thread)
+{
+	enum { MOST = 1 << 16 };
+	uint64_t size;
+	const uint8_t *bytes = image_bytes(image, thread->stack_pointer, &size);
+
+	if (!bytes)
+		return false;
+	for (uint64_t i = 0; i < size && i < MOST; i++)
+		if (bytes[i] != 0)
+			return false;
+	return true;
+}
+
+/* A stack pointer may be nonsense; one into absent memory is not. */
+static bool is_stack_absent(const struct image *image,
+			    const struct thread *thread)
+{
+	const struct region *region = image_find(image, thread->stack_pointer);
+
+	return region && (region->rights & RIGHT_WRITE) &&
+	       region->origin == REGION_ABSENT;
+}
+
+/*
+ * The first word of the thread control block is its own address: the ABI for
+ * x86-64 says so (ELF Handling For Thread-Local Storage, 3.4.6).
+ */
+static bool is_local_storage_missing(const struct image *image,
+				     const struct thread *thread)
+{
+	uint64_t self;
+
+	return thread->thread_pointer != 0 &&
+	       (!image_read_u64(image, thread->thread_pointer, &self) ||
+		self == 0);
+}
+
+static void report_thread(const struct image *image,
+			  const struct thread *thread,
+			  struct findings *findings)
+{
+	if (is_stack_empty(image, thread))
+		findings_add(findings, FINDING_INCOMPLETE,
+			     "the stack of thread %u is all zeros in "
+			     "the core: whoever wrote the core could "
+			     "not read it (gdb before 15 cannot where "
+			     "glibc 2.42 or later made it). What only "
+			     "it refers to looks leaked",
+			     thread->id);
+	else if (is_stack_absent(image, thread))
+		findings_add(findings, FINDING_INCOMPLETE,
+			     "the stack of thread %u, at %#" PRIx64
+			     ", is not in the core: what only it refers to "
+			     "looks leaked",
+			     thread->id, thread->stack_pointer);
+	if (is_local_storage_missing(image, thread))
+		findings_add(findings, FINDING_INCOMPLETE,
+			     "the thread-local storage of thread %u, at "
+			     "%#" PRIx64
+			     ", is not in the core, or zeros: what only it, "
+			     "or a stack beside it, refers to looks leaked",
+			     thread->id, thread->thread_pointer);
+}
+
+/* The kernel put these random bytes onto the main stack. */
+static void report_main_stack(const struct image *image,
+			      struct findings *findings)
+{
+	uint64_t address = image_auxiliary(image, AT_RANDOM, 0), word;
+
+	if (address != 0 && !image_read_u64(image, address, &word))
+		findings_add(findings, FINDING_INCOMPLETE,
+			     "the main stack, at %#" PRIx64
+			     ", is not in the core: what only it refers to "
+			     "looks leaked",
+			     address);
+}
+
+static bool is_all_zero(const uint8_t *bytes, uint64_t size)
+{
+	return size == 0 ||
+	       (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
+}
+
+/*
+ * The mapping of the module's data whose last page the loader wrote to: the
+ * rest of the page, behind what the file has, begins as zeros. NULL: the
+ * segment is none such, or lies elsewhere.
+ */
+static const struct mapping *find_data(const struct image *image,
+				       const struct module *module,
+				       const Elf64_Phdr *segment)
+{
+	uint64_t end = module->bias + segment->p_vaddr + segment->p_filesz;
+	const struct mapping *mapping;
+
+	if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_W) ||
+	    segment->p_filesz == 0 || segment->p_memsz <= segment->p_filesz ||
+	    end % 4096 == 0)
+		return NULL;
+	mapping = image_find_mapping(image, end);
+	if (!mapping || strcmp(mapping->path, module->path) != 0 ||
+	    mapping->offset + (end - mapping->start) !=
+		    segment->p_offset + segment->p_filesz)
+		return NULL;
+	return mapping;
+}
+
+/* Whether the file has more than zeros where the core has nothing else. */
+static bool is_data_zeroed(const struct image *image,
+			   const struct module *module,
+			   const struct mapping *mapping)
+{
+	const struct image_file *file = module->file;
+	uint64_t size, left;
+	const uint8_t *bytes = image_bytes(image, mapping->start, &size);
+
+	if (!file || !bytes || mapping->offset > file->size)
+		return false;
+	if (size > mapping->end - mapping->start)
+		size = mapping->end - mapping->start;
+	left = file->size - mapping->offset;
+	return is_all_zero(bytes, size) &&
+	       !is_all_zero(file->bytes + mapping->offset,
+			    left < size ? left : size);
+}
+
+/* The start of the module's data if they are missing, or 0. */
+static uint64_t find_missing_data(const struct image *image,
+				  const struct module *module)
+{
+	enum { MOST_SEGMENTS = 64 };
+	Elf64_Ehdr header;
+	Elf64_Phdr segment;
+
+	if (!image_read(image, module->start, &header, sizeof(header)))
+		return 0;
+	for (uint64_t i = 0; i < header.e_phnum && i < MOST_SEGMENTS; i++) {
+		const struct mapping *mapping;
+		const struct region *region;
+
+		if (!image_read(image,
+				module->start + header.e_phoff +
+					i * sizeof(segment),
+				&segment, sizeof(segment)))
+			return 0;
+		mapping = find_data(image, module, &segment);
+		if (!mapping)
+			continue;
+		region = image_find(image, mapping->end - 1);
+		if (!region || region->origin != REGION_CORE ||
+		    is_data_zeroed(image, module, mapping))
+			return mapping->start;
+	}
+	return 0;
+}
+
+static void report_data(const struct image *image,
+			const struct program *program,
+			struct findings *findings)
+{
+	const struct module *first = NULL;
+	uint64_t first_start = 0;
+	size_t count = 0;
+	char more[64] = "";
+
+	for (size_t i = 0; i < program_module_count(program); i++) {
+		const struct module *module = program_module(program, i);
+		uint64_t start = find_missing_data(image, module);
+
+		if (!start)
+			continue;
+		if (count++ == 0) {
+			first = module;
+			first_start = start;
+		}
+	}
+	if (count > 1)
+		snprintf(more, sizeof(more), ", and those of %zu more modules",
+			 count - 1);
+	if (first)
+		findings_add(findings, FINDING_INCOMPLETE,
+			     "the data of %s at %#" PRIx64
+			     "%s are not in the core, or zeros: what only they "
+			     "refer to looks leaked",
+			     first->path, first_start, more);
+}
+
+void missing_report(const struct image *image, const struct program *program,
+		    struct findings *findings)
+{
+	if (program_thread_count(program) == 0)
+		findings_add(findings, FINDING_INCOMPLETE,
+			     "the core tells of no thread: what only registers "
+			     "refer to looks leaked, and all of the stacks "
+			     "counts as in use");
+	report_main_stack(image, findings);
+	for (size_t i = 0; i < program_thread_count(program); i++)
+		report_thread(image, program_thread(program, i), findings);
+	report_data(image, program, findings);
+}
