@@ -152,6 +152,30 @@ static enum free_kind boehm_free_kind(const struct heap *base, size_t number,
 	return found && is_free(found) ? FREE_PAGES : FREE_LIST;
 }
 
+/* Free blocks that it gave back to the system, but not their addresses. */
+static bool boehm_reserved(const struct heap *base, size_t number,
+			   struct memory_range *ret)
+{
+	const struct boehm_heap *heap = (const struct boehm_heap *)base;
+
+	for (size_t i = 0; i < heap->collector_count; i++) {
+		const struct collector *collector = &heap->collectors[i];
+
+		if (number < collector->block_count) {
+			const struct boehm_block *block =
+				&boehm_blocks(collector)[number];
+
+			*ret = (struct memory_range){ block->start,
+						      block->start };
+			if (is_unmapped(block))
+				ret->end = block_end(collector, block);
+			return true;
+		}
+		number -= collector->block_count;
+	}
+	return false;
+}
+
 static bool boehm_tell(const struct heap *heap, uint64_t address, char *ret,
 		       size_t size)
 {
@@ -233,6 +257,7 @@ const struct allocator allocator_boehm = {
 	.tell = boehm_tell,
 	.free_kind = boehm_free_kind,
 	.spare = boehm_visit_spare,
+	.reserved = boehm_reserved,
 	.lives_in = boehm_lives_in,
 	.owned = boehm_owned,
 	.tell_used = boehm_tell_used,

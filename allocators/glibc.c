@@ -8,6 +8,7 @@
 #include "allocators/glibc/arenas.h"
 #include "allocators/glibc/bins.h"
 #include "allocators/glibc/chunks.h"
+#include "allocators/glibc/extents.h"
 #include "allocators/glibc/leftovers.h"
 #include "allocators/glibc/lists.h"
 #include "allocators/glibc/mapped.h"
@@ -310,6 +311,10 @@ const struct allocator allocator_glibc = {
 	.tell = glibc_tell,
 	.free_kind = glibc_free_kind,
 	.spare = glibc_visit_spare,
+	.extent = glibc_extent,
+	.keeps = glibc_keeps,
+	.holds = glibc_holds,
+	.reserved = glibc_reserved,
 	.lives_in = glibc_lives_in,
 	.is_used = glibc_is_used,
 	.close = glibc_close,

@@ -429,6 +429,7 @@ static bool read_subheap(struct glibc_heap *heap, struct view *view,
 	*ret = (struct glibc_subheap){
 		.start = start,
 		.end = start + size,
+		.limit = start + most,
 		.first = (first + 15) & ~UINT64_C(15),
 		.arena = number,
 	};

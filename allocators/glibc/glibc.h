@@ -60,6 +60,7 @@ struct glibc_arena {
 /* A mapped heap of an arena that is not the main one: heap_info. */
 struct glibc_subheap {
 	uint64_t start, end;
+	uint64_t limit; /* up to here it may grow, and nobody else maps */
 	uint64_t first; /* chunk */
 	size_t arena;
 };

@@ -29,6 +29,8 @@ struct heap_context {
 	const struct owned_memory *owned;
 };
 
+static const size_t NO_ARENA = SIZE_MAX;
+
 /* An arena, as told to the user. */
 struct arena {
 	const char *kind;     /* "main", "thread" or "mmapped" */
@@ -101,6 +103,25 @@ struct allocator {
 		      const struct allocation_index *index,
 		      void (*visit)(void *data, const struct spare *spare),
 		      void *data);
+	/*
+	 * The memory that the block of its number-th arena takes, with its
+	 * header. NULL: what its user has. kind is that of a free one.
+	 */
+	struct memory_range (*extent)(const struct heap *heap, size_t number,
+				      struct block block, enum free_kind kind);
+	/* Whether it uses the used block itself. NULL: none. */
+	bool (*keeps)(const struct heap *heap, struct block block);
+	/*
+	 * The arena whose memory the bookkeeping at address is in, outside of
+	 * its regions; or NO_ARENA. NULL: in none.
+	 */
+	size_t (*holds)(const struct heap *heap, uint64_t address);
+	/*
+	 * The number-th range that it reserved and does not use yet. False: no
+	 * more. NULL: there are none.
+	 */
+	bool (*reserved)(const struct heap *heap, size_t number,
+			 struct memory_range *ret);
 	/* Whether the module at [start, end) is what implements it. */
 	bool (*lives_in)(const struct heap *heap, uint64_t start, uint64_t end);
 	/* Of a collector; NULL: none. */

@@ -1,5 +1,6 @@
 #include "analyzer/heap/heaps.h"
 
+#include "analyzer/heap/sink.h"
 #include "analyzer/program/symbols.h"
 
 #include <string.h>
@@ -7,6 +8,8 @@
 struct heap_slot {
 	struct heap *heap;
 	arena_number first;
+	struct memory claims; /* struct memory_range: its bookkeeping */
+	size_t claim_count;
 };
 
 struct heaps {
@@ -284,6 +287,23 @@ static struct error *open_heaps(struct heaps *heaps,
 	return NULL;
 }
 
+/* Keep the claims that the allocator added to the sink, from first on. */
+static struct error *keep_claims(struct heap_slot *slot,
+				 const struct block_sink *sink, size_t first)
+{
+	const struct memory_range *claims = sink->claims.bytes;
+	size_t count = sink->claim_count - first;
+	struct error *error;
+
+	slot->claims.account = sink->account;
+	error = memory_resize(&slot->claims, count * sizeof(*claims));
+	if (error || count == 0)
+		return error;
+	memcpy(slot->claims.bytes, claims + first, count * sizeof(*claims));
+	slot->claim_count = count;
+	return NULL;
+}
+
 static struct error *walk_heaps(struct heaps *heaps,
 				const struct heap_context *context)
 {
@@ -292,9 +312,12 @@ static struct error *walk_heaps(struct heaps *heaps,
 
 	for (size_t i = 0; i < heaps->count && !error; i++) {
 		struct heap *heap = heaps->slots[i].heap;
+		size_t claims = sink->claim_count;
 
 		heaps->slots[i].first = heaps->arena_count;
 		error = heap->allocator->walk(heap, heaps->arena_count, sink);
+		if (!error)
+			error = keep_claims(&heaps->slots[i], sink, claims);
 		heaps->arena_count +=
 			(arena_number)heap->allocator->arena_count(heap);
 	}
@@ -333,6 +356,7 @@ void heaps_destroy(struct heaps *heaps)
 		struct heap *heap = heaps->slots[i].heap;
 
 		heap->allocator->close(heap);
+		memory_release(&heaps->slots[i].claims);
 	}
 	memory_release(&heaps->owned.ranges);
 	free(heaps->slots);
@@ -459,4 +483,23 @@ const struct allocator *heaps_arena_allocator(const struct heaps *heaps,
 					      arena_number number)
 {
 	return find_slot(heaps, number)->heap->allocator;
+}
+
+size_t heaps_count(const struct heaps *heaps)
+{
+	return heaps->count;
+}
+
+const struct heap *heaps_heap(const struct heaps *heaps, size_t number,
+			      arena_number *ret_first)
+{
+	*ret_first = heaps->slots[number].first;
+	return heaps->slots[number].heap;
+}
+
+const struct memory_range *heaps_bookkeeping(const struct heaps *heaps,
+					     size_t number, size_t *ret_count)
+{
+	*ret_count = heaps->slots[number].claim_count;
+	return heaps->slots[number].claims.bytes;
 }

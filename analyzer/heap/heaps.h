@@ -53,6 +53,18 @@ void heaps_visit_spare(const struct heaps *heaps,
 		       void (*visit)(void *data, const struct spare *spare),
 		       void *data);
 
+/* The heaps, one for each allocator, and the number of the first arena. */
+size_t heaps_count(const struct heaps *heaps);
+const struct heap *heaps_heap(const struct heaps *heaps, size_t number,
+			      arena_number *ret_first);
+
+/*
+ * What the heap's allocator claims for itself, in any order; ranges may overlap
+ * with each other and with regions.
+ */
+const struct memory_range *heaps_bookkeeping(const struct heaps *heaps,
+					     size_t number, size_t *ret_count);
+
 size_t heaps_arena_count(const struct heaps *heaps);
 struct arena heaps_arena(const struct heaps *heaps, arena_number number);
 const struct allocator *heaps_arena_allocator(const struct heaps *heaps,

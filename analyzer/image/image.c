@@ -36,6 +36,8 @@ struct image {
 	} * auxiliary;
 	size_t auxiliary_count;
 	struct file_table files;
+	const char *smaps; /* in the dump; NULL: not there */
+	size_t smaps_size;
 };
 
 struct image_builder {
@@ -128,6 +130,13 @@ void image_set_origin(struct image_builder *builder, struct image_origin origin)
 void image_set_missing(struct image_builder *builder, uint64_t bytes)
 {
 	builder->image->missing = bytes;
+}
+
+void image_set_smaps(struct image_builder *builder, const char *text,
+		     size_t size)
+{
+	builder->image->smaps = text;
+	builder->image->smaps_size = size;
 }
 
 struct findings *image_builder_findings(struct image_builder *builder)
@@ -581,6 +590,28 @@ uint64_t image_next_data(const struct image *image, uint64_t address)
 	if ((uint64_t)data - offset >= region->end - address)
 		return region->end;
 	return address + ((uint64_t)data - offset);
+}
+
+uint64_t image_next_hole(const struct image *image, uint64_t address)
+{
+	const struct region *region = image_find(image, address);
+	uint64_t offset;
+	off_t hole;
+
+	if (!region || region->origin != REGION_CORE)
+		return region ? region->end : address;
+	offset = (uint64_t)(region->bytes - image->bytes) +
+		 (address - region->start);
+	hole = lseek(image->fd, (off_t)offset, SEEK_HOLE);
+	if (hole < 0 || (uint64_t)hole - offset >= region->end - address)
+		return region->end;
+	return address + ((uint64_t)hole - offset);
+}
+
+const char *image_smaps(const struct image *image, size_t *ret_size)
+{
+	*ret_size = image->smaps_size;
+	return image->smaps;
 }
 
 bool image_read(const struct image *image, uint64_t address, void *ret,

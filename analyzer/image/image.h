@@ -132,6 +132,18 @@ const uint8_t *image_bytes(const struct image *image, uint64_t address,
  */
 uint64_t image_next_data(const struct image *image, uint64_t address);
 
+/*
+ * The next address at or above this one, in its region, where the dump has a
+ * hole of its file; the region's end if there is none.
+ */
+uint64_t image_next_hole(const struct image *image, uint64_t address);
+
+/*
+ * The text of /proc/PID/smaps when the core was made, *ret_size bytes without
+ * a NUL (untrusted); NULL if the core does not have it.
+ */
+const char *image_smaps(const struct image *image, size_t *ret_size);
+
 /* Copy size bytes at address, across regions. False if any is absent. */
 bool image_read(const struct image *image, uint64_t address, void *ret,
 		size_t size);

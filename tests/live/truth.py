@@ -4,6 +4,7 @@ the same in the program's core.
 """
 
 import bisect
+import json
 import re
 import subprocess
 
@@ -12,6 +13,9 @@ SHOWN_ADDRESSES = 10
 MOST_UNLISTED_BLOCKS = 64
 EXIT_INCOMPLETE = 3
 TIMEOUT = 120
+
+FREE_KINDS = ("tcache", "fast bin", "unsorted bin", "small bin", "large bin",
+              "top")
 
 LISTED = re.compile(
     r"^(Used|Free|Thread cached free) allocation at ([0-9a-f]+) of size "
@@ -78,9 +82,13 @@ class Analysis:
         self.leaked = self._enumerate("leaked")
         self.used = self._list("used", {"Used"})
         self.free = self._list("free", {"Free", "Thread cached free"})
+        self.bill = self._tables("bill")
+        statuses = self.statuses.copy()
+        self.maps = self._tables("list maps")["mapping"]
+        self.statuses = statuses  # that one never looks at the heap
 
-    def _run(self, *command):
-        arguments = [self.heapcore, self.core, *command]
+    def _run(self, *command, options=()):
+        arguments = [self.heapcore, *options, self.core, *command]
         try:
             run = subprocess.run(
                 arguments, capture_output=True, text=True, timeout=TIMEOUT,
@@ -96,6 +104,13 @@ class Analysis:
         self.statuses.add(run.returncode)
         self.errors += run.stderr
         return run.stdout.splitlines()
+
+    def _tables(self, command):
+        """The rows of the command's tables, by what the tables are of."""
+        text = "\n".join(self._run(*command.split(),
+                                   options=("--format", "json")))
+        return {table["name"]: table["rows"]
+                for table in json.loads(text)["tables"]}
 
     def _enumerate(self, what):
         addresses = [int(line, 16) for line in self._run("enumerate", what)]
@@ -142,6 +157,7 @@ class Check:
         self._check_sizes()
         self._check_freed()
         self._check_free()
+        self._check_bill()
         self._check_status()
 
     def _wrong(self, what, addresses):
@@ -201,6 +217,27 @@ class Check:
             [address for address in self.analysis.free
              if used.find(address) is not None],
         )
+
+    def _check_bill(self):
+        """Each mapped byte stands in it once, and each block."""
+        *uses, total = self.analysis.bill["use"]
+        mapped = sum(row["size"] for row in self.analysis.maps)
+        if total["mapped"] != mapped:
+            self.problems.append(
+                f"the bill has {total['mapped']} of {mapped} mapped bytes")
+        for column in ("mapped", "resident"):
+            if sum(row[column] for row in uses) != total[column]:
+                self.problems.append(f"the bill's {column} bytes add up wrong")
+        free = sum(row["count"] for row in uses
+                   if row["memory"] == "glibc" and row["use"] in FREE_KINDS)
+        if free != len(self.analysis.free):
+            self.problems.append(
+                f"the bill has {free} free blocks of "
+                f"{len(self.analysis.free)}")
+        unexplained = sum(row["mapped"] for row in uses
+                          if row["memory"] == "unexplained")
+        if unexplained * 100 > mapped and not self.truth.damaged:
+            self.problems.append(f"{unexplained} bytes are unexplained")
 
     def _check_status(self):
         analysis = self.analysis

@@ -3,7 +3,7 @@
  *
  * What is read: the program headers, more than 65,535 of them too (PN_XNUM),
  * and the notes NT_PRSTATUS, NT_PRPSINFO, NT_FPREGSET, NT_X86_XSTATE, NT_AUXV
- * and NT_FILE, and heapcore's own NOTE_TIME.
+ * and NT_FILE, and heapcore's own.
  * Layouts are those of <sys/procfs.h> and of the Linux kernel's
  * fs/binfmt_elf.c (fill_files_note()).
  */
@@ -290,6 +290,9 @@ static struct error *read_note(struct core *core, const GElf_Nhdr *note,
 {
 	if (strcmp(name, NOTE_OWNER) == 0 && note->n_type == NOTE_TIME)
 		read_time(core, description, note->n_descsz);
+	if (strcmp(name, NOTE_OWNER) == 0 && note->n_type == NOTE_SMAPS)
+		image_set_smaps(core->builder, (const char *)description,
+				note->n_descsz);
 	if (strcmp(name, "CORE") != 0 && strcmp(name, "LINUX") != 0)
 		return NULL;
 	switch (note->n_type) {

@@ -152,6 +152,10 @@ static void write_aligned(struct report *report, size_t column,
 	size_t wanted = state->widths[column];
 	size_t blanks = width < wanted ? wanted - width : 0;
 	bool left = stands_left(report->table->columns[column].kind);
+	bool last = column + 1 == report->table->column_count;
+
+	if (last && length == 0)
+		return;
 
 	if (column > 0)
 		writer_pad(writer, 2);
@@ -159,7 +163,7 @@ static void write_aligned(struct report *report, size_t column,
 		writer_pad(writer, blanks);
 	writer_bytes(writer, text, length);
 	/* Nothing is padded at the end of a line. */
-	if (left && column + 1 < report->table->column_count)
+	if (left && !last)
 		writer_pad(writer, blanks);
 }
 

@@ -1,0 +1,463 @@
+#include "analyzer/image/residency.h"
+
+#include "analyzer/base/list.h"
+
+#include <string.h>
+
+enum { PAGE = 4096, HEAD_SIZE = 128, PROGRESS_STEP = 1 << 20 };
+
+/* A mapping as smaps has it. */
+struct area {
+	uint64_t start, end;
+	uint64_t resident; /* bytes */
+	bool shared;
+};
+
+struct residency {
+	const struct image *image;
+	enum residency_source source;
+	struct memory spans; /* struct span */
+	size_t count;
+	struct area *areas; /* by address */
+	size_t area_count;
+	uint64_t doubt, assumed; /* bytes */
+};
+
+static struct span *spans_of(const struct residency *residency)
+{
+	return residency->spans.bytes;
+}
+
+/* Those in a row that are alike become one, unless they are cut there. */
+static struct error *add_span(struct residency *residency, struct span span,
+			      bool cut)
+{
+	struct span *spans = spans_of(residency);
+	size_t count = residency->count;
+	struct error *error;
+
+	if (span.start >= span.end)
+		return NULL;
+	if (count > 0 && !cut && spans[count - 1].end == span.start &&
+	    spans[count - 1].resident == span.resident &&
+	    spans[count - 1].shared == span.shared) {
+		spans[count - 1].end = span.end;
+		return NULL;
+	}
+	error = memory_reserve(&residency->spans, (count + 1) * sizeof(span));
+	if (error)
+		return error;
+	spans_of(residency)[residency->count++] = span;
+	return NULL;
+}
+
+/* "7f00-7f01 rw-s 00000000 ...": false if it is no such line. */
+static bool parse_head(const char *line, size_t length, struct area *ret)
+{
+	char head[HEAD_SIZE], *next;
+
+	if (length >= sizeof(head))
+		length = sizeof(head) - 1;
+	memcpy(head, line, length);
+	head[length] = '\0';
+	*ret = (struct area){ .start = strtoull(head, &next, 16) };
+	if (*next != '-')
+		return false;
+	ret->end = strtoull(next + 1, &next, 16);
+	next += *next == ' ';
+	ret->shared = strnlen(next, 4) == 4 && next[3] == 's';
+	return ret->start < ret->end;
+}
+
+/* "Rss:       12 kB" */
+static void parse_detail(const char *line, size_t length, struct area *area)
+{
+	char detail[HEAD_SIZE];
+
+	if (length < 4 || length >= sizeof(detail) ||
+	    memcmp(line, "Rss:", 4) != 0)
+		return;
+	memcpy(detail, line, length);
+	detail[length] = '\0';
+	area->resident = strtoull(detail + 4, NULL, 10) * 1024;
+}
+
+/* Areas that are not in order, as no kernel has them, are left out. */
+static struct error *read_areas(struct residency *residency)
+{
+	size_t size;
+	const char *text = image_smaps(residency->image, &size);
+
+	while (text && size > 0) {
+		const char *end = memchr(text, '\n', size);
+		size_t length = end ? (size_t)(end - text) : size;
+		size_t count = residency->area_count;
+		struct area area;
+
+		if (length > 0 && text[0] >= 'A' && text[0] <= 'Z') {
+			if (count > 0)
+				parse_detail(text, length,
+					     &residency->areas[count - 1]);
+		} else if (parse_head(text, length, &area) &&
+			   (count == 0 ||
+			    area.start >= residency->areas[count - 1].end)) {
+			if (!LIST_GROW(residency->areas, count))
+				return &error_no_memory;
+			residency->areas[residency->area_count++] = area;
+		}
+		length += end != NULL;
+		text += length;
+		size -= length;
+	}
+	return NULL;
+}
+
+/* Whether its own pages are what a core tells of: no file's. */
+static bool is_anonymous(const struct region *region)
+{
+	return !region->mapping;
+}
+
+/* Whether the dump has holes in anonymous memory. */
+static bool has_holes(const struct image *image)
+{
+	for (size_t i = 0; i < image_region_count(image); i++) {
+		const struct region *region = image_region(image, i);
+
+		if (region->origin == REGION_CORE && is_anonymous(region) &&
+		    image_next_hole(image, region->start) < region->end)
+			return true;
+	}
+	return false;
+}
+
+static bool is_zero(const uint8_t *bytes, size_t size)
+{
+	return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
+}
+
+/* Add the region's pages by whether they are all zeros. */
+static struct error *add_by_contents(struct residency *residency,
+				     const struct region *region,
+				     struct progress *progress, bool shared)
+{
+	uint64_t size = region->end - region->start, reported = 0;
+	struct error *error = NULL;
+
+	for (uint64_t i = 0, step; i < size && !error; i += step) {
+		bool zero;
+
+		step = PAGE - (region->start + i) % PAGE;
+		if (step > size - i)
+			step = size - i;
+		zero = is_zero(region->bytes + i, step);
+		residency->doubt += zero ? step : 0;
+		error = add_span(residency,
+				 (struct span){ region->start + i,
+						region->start + i + step, !zero,
+						shared },
+				 i == 0);
+		if (i - reported >= PROGRESS_STEP) {
+			if (!progress_step(progress, 0))
+				return error_create(ERROR_INTERRUPTED,
+						    "interrupted");
+			reported = i;
+		}
+	}
+	return error;
+}
+
+/* Add the region's parts by whether the dump has holes there. */
+static struct error *add_by_holes(struct residency *residency,
+				  const struct region *region, bool shared)
+{
+	const struct image *image = residency->image;
+	uint64_t at = region->start;
+	struct error *error = NULL;
+
+	while (at < region->end && !error) {
+		uint64_t data = image_next_data(image, at), hole;
+
+		if (data > at) {
+			residency->doubt += data - at;
+			error = add_span(
+				residency,
+				(struct span){ at, data, false, shared },
+				at == region->start);
+		}
+		if (error || data >= region->end)
+			break;
+		hole = image_next_hole(image, data);
+		if (hole <= data)
+			hole = region->end;
+		error = add_span(residency,
+				 (struct span){ data, hole, true, shared },
+				 data == region->start);
+		at = hole;
+	}
+	return error;
+}
+
+/* The mapping of smaps that the region begins in, or NULL. */
+static const struct area *find_area(const struct residency *residency,
+				    uint64_t address)
+{
+	size_t low = 0, high = residency->area_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (residency->areas[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < residency->area_count &&
+			       residency->areas[low].start <= address
+		       ? &residency->areas[low]
+		       : NULL;
+}
+
+static struct error *add_region(struct residency *residency,
+				const struct region *region,
+				struct progress *progress)
+{
+	const struct area *area = find_area(residency, region->start);
+	bool shared = area && area->shared;
+	bool known = is_anonymous(region) || residency->area_count > 0;
+	struct span span = { region->start, region->end, !is_anonymous(region),
+			     shared };
+
+	if (region->origin != REGION_CORE && area)
+		span.resident = false; /* until smaps have their say */
+	if (region->origin == REGION_ABSENT && !area &&
+	    image_missing(residency->image) > 0)
+		span.resident = true;
+	if (region->origin != REGION_CORE || !known) {
+		residency->assumed += span.resident ? span.end - span.start : 0;
+		return add_span(residency, span, true);
+	}
+	if (residency->source == RESIDENCY_ZEROS)
+		return add_by_contents(residency, region, progress, shared);
+	return add_by_holes(residency, region, shared);
+}
+
+/* The spans of one mapping of smaps, to be brought to what it says. */
+struct fitting {
+	struct residency *residency;
+	struct memory spans; /* struct span: what they become */
+	size_t count;
+};
+
+static struct error *keep(struct fitting *fitting, struct span span)
+{
+	struct error *error = memory_reserve(
+		&fitting->spans, (fitting->count + 1) * sizeof(span));
+
+	if (!error && span.start < span.end)
+		((struct span *)fitting->spans.bytes)[fitting->count++] = span;
+	return error;
+}
+
+/* Turn up to *left bytes of the span over to resident, or back. */
+static struct error *turn(struct fitting *fitting, struct span span,
+			  uint64_t *left)
+{
+	struct span rest = span;
+	uint64_t size = span.end - span.start;
+	struct error *error;
+
+	if (size > *left)
+		size = *left;
+	*left -= size;
+	rest.start = span.end = span.start + size;
+	span.resident = !span.resident;
+	error = keep(fitting, span);
+	return error ? error : keep(fitting, rest);
+}
+
+/* Whether resident memory of the same range stands on both sides. */
+static bool is_enclosed(const struct span *spans, size_t first, size_t end,
+			size_t number)
+{
+	return number > first && number + 1 < end &&
+	       spans[number - 1].resident && spans[number + 1].resident;
+}
+
+/*
+ * Bring the spans [first, end), of one mapping, to what smaps say of it. More
+ * were resident than have contents: zeros, first those between others. Fewer:
+ * some were swapped out.
+ */
+static struct error *fit(struct fitting *fitting, size_t first, size_t end,
+			 uint64_t resident)
+{
+	const struct span *spans = spans_of(fitting->residency);
+	uint64_t have = 0, enclosed = 0, others;
+	bool more;
+
+	for (size_t i = first; i < end; i++) {
+		uint64_t size = spans[i].end - spans[i].start;
+
+		have += spans[i].resident ? size : 0;
+		if (!spans[i].resident && is_enclosed(spans, first, end, i))
+			enclosed += size;
+	}
+	more = resident > have;
+	others = more ? resident - have : have - resident;
+	if (more) {
+		uint64_t inside = others < enclosed ? others : enclosed;
+
+		others -= inside;
+		enclosed = inside;
+	}
+	for (size_t i = first; i < end; i++) {
+		bool inside = more && is_enclosed(spans, first, end, i);
+		struct error *error =
+			spans[i].resident == more
+				? keep(fitting, spans[i])
+				: turn(fitting, spans[i],
+				       inside ? &enclosed : &others);
+
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/* Bring all spans to what smaps say. */
+static struct error *fit_all(struct residency *residency)
+{
+	struct fitting fitting = {
+		.residency = residency,
+		.spans = { .account = residency->spans.account },
+	};
+	struct error *error = NULL;
+	size_t next = 0;
+
+	for (size_t i = 0; i < residency->area_count && !error; i++) {
+		const struct area *area = &residency->areas[i];
+		const struct span *spans = spans_of(residency);
+		size_t first;
+
+		while (next < residency->count &&
+		       spans[next].start < area->start && !error)
+			error = keep(&fitting, spans[next++]);
+		first = next;
+		while (next < residency->count && spans[next].start < area->end)
+			next++;
+		if (!error)
+			error = fit(&fitting, first, next, area->resident);
+	}
+	while (next < residency->count && !error)
+		error = keep(&fitting, spans_of(residency)[next++]);
+	if (!error) {
+		struct memory old = residency->spans;
+
+		residency->spans = fitting.spans;
+		residency->count = fitting.count;
+		fitting.spans = old;
+		residency->doubt = residency->assumed = 0;
+	}
+	memory_release(&fitting.spans);
+	return error;
+}
+
+struct error *residency_create(const struct image *image,
+			       struct memory_account *account,
+			       struct progress *progress,
+			       struct residency **ret)
+{
+	_cleanup_(residency_destroy) struct residency *residency =
+		calloc(1, sizeof(*residency));
+	struct error *error;
+
+	if (!residency)
+		return &error_no_memory;
+	residency->image = image;
+	residency->spans.account = account;
+	error = read_areas(residency);
+	residency->source = residency->area_count > 0 && has_holes(image)
+				    ? RESIDENCY_SMAPS
+			    : has_holes(image) ? RESIDENCY_HOLES
+					       : RESIDENCY_ZEROS;
+	for (size_t i = 0; i < image_region_count(image) && !error; i++)
+		error = add_region(residency, image_region(image, i), progress);
+	if (!error && residency->area_count > 0) {
+		residency->source = RESIDENCY_SMAPS;
+		error = fit_all(residency);
+	}
+	if (error)
+		return error;
+	*ret = take(residency);
+	return NULL;
+}
+
+void residency_destroy(struct residency *residency)
+{
+	memory_release(&residency->spans);
+	free(residency->areas);
+	free(residency);
+}
+
+enum residency_source residency_source(const struct residency *residency)
+{
+	return residency->source;
+}
+
+uint64_t residency_doubt(const struct residency *residency)
+{
+	return residency->doubt;
+}
+
+uint64_t residency_assumed(const struct residency *residency)
+{
+	return residency->assumed;
+}
+
+size_t residency_count(const struct residency *residency)
+{
+	return residency->count;
+}
+
+const struct span *residency_spans(const struct residency *residency)
+{
+	return spans_of(residency);
+}
+
+size_t residency_above(const struct residency *residency, uint64_t address)
+{
+	const struct span *spans = spans_of(residency);
+	size_t low = 0, high = residency->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (spans[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct extent_sum residency_sum(const struct residency *residency,
+				uint64_t start, uint64_t end, size_t *hint)
+{
+	const struct span *spans = spans_of(residency);
+	struct extent_sum sum = { 0 };
+	size_t i = *hint;
+
+	if (i >= residency->count || spans[i].start > start ||
+	    spans[i].end <= start)
+		i = residency_above(residency, start);
+	for (; i < residency->count && spans[i].start < end; i++) {
+		uint64_t low = spans[i].start > start ? spans[i].start : start;
+		uint64_t high = spans[i].end < end ? spans[i].end : end;
+
+		sum.mapped += high - low;
+		sum.resident += spans[i].resident ? high - low : 0;
+		*hint = i;
+	}
+	return sum;
+}

@@ -1,0 +1,70 @@
+/*
+ * Which of the process's memory was resident: in RAM, and so in its RSS.
+ *
+ * How well that is known depends on the core. One by `heapcore snap` has what
+ * the kernel said of each mapping (smaps): its resident bytes are exact, and
+ * which of its pages they are is known of all but pages of zeros and of files.
+ * A core by the kernel has holes where anonymous memory was never touched, or
+ * is zero. Of files, and in a core without holes, nobody knows: there pages of
+ * files count as resident, so this is an upper bound, and anonymous pages do
+ * unless they are all zeros.
+ *
+ *	mapping     |------- resident -------|-- not --|-- resident --|
+ *	spans       one after the other, of all that is mapped
+ */
+#ifndef ANALYZER_IMAGE_RESIDENCY_H
+#define ANALYZER_IMAGE_RESIDENCY_H
+
+#include "analyzer/base/memory.h"
+#include "analyzer/base/progress.h"
+#include "analyzer/image/image.h"
+
+enum residency_source {
+	RESIDENCY_SMAPS, /* told by the kernel */
+	RESIDENCY_HOLES, /* by the core's holes */
+	RESIDENCY_ZEROS, /* a guess: what is not zero */
+};
+
+struct span {
+	uint64_t start, end;
+	bool resident;
+	bool shared; /* with other processes; only smaps tell */
+};
+
+struct residency;
+
+/* Goes over the memory once where only its contents tell. */
+struct error *residency_create(const struct image *image,
+			       struct memory_account *account,
+			       struct progress *progress,
+			       struct residency **ret);
+void residency_destroy(struct residency *residency);
+DEFINE_CLEANUP(residency_destroy, struct residency *)
+
+enum residency_source residency_source(const struct residency *residency);
+
+/*
+ * Bytes of zeros in anonymous memory that are not counted as resident though
+ * they may have been; 0 where smaps tell.
+ */
+uint64_t residency_doubt(const struct residency *residency);
+
+/* Bytes of files that count as resident as nobody knows better. */
+uint64_t residency_assumed(const struct residency *residency);
+
+/* All memory that is mapped, by address, cut wherever a region ends. */
+size_t residency_count(const struct residency *residency);
+const struct span *residency_spans(const struct residency *residency);
+
+/* The number of the first span that ends above address; else their count. */
+size_t residency_above(const struct residency *residency, uint64_t address);
+
+struct extent_sum {
+	uint64_t mapped, resident; /* bytes */
+};
+
+/* How much of [start, end) is mapped, and resident. *hint is 0 at first. */
+struct extent_sum residency_sum(const struct residency *residency,
+				uint64_t start, uint64_t end, size_t *hint);
+
+#endif

@@ -1,0 +1,330 @@
+#include "analyzer/query/bill_parts.h"
+
+#include <string.h>
+
+enum { PIECES_LOOKED_AT = 1 << 10, MOST_GUARD = 1 << 16 };
+
+struct guessing {
+	struct unknowns *unknowns;
+	struct analysis *analysis;
+	const struct image *image;
+	uint64_t start, end; /* of all that has no guess yet */
+};
+
+static void set_guess(struct unknown *unknown, const char *guess)
+{
+	snprintf(unknown->guess, sizeof(unknown->guess), "%s", guess);
+}
+
+/* Call judge for each that has no guess yet. */
+static void guess_each(struct guessing *guessing,
+		       void (*judge)(struct guessing *guessing,
+				     struct unknown *unknown))
+{
+	for (size_t i = 0; i < guessing->unknowns->count; i++)
+		if (!*guessing->unknowns->list[i].guess)
+			judge(guessing, &guessing->unknowns->list[i]);
+}
+
+/* By its rights. */
+static void judge_rights(struct guessing *guessing, struct unknown *unknown)
+{
+	uint8_t rights = unknown->region->rights;
+
+	if (rights & RIGHT_EXECUTE)
+		set_guess(unknown, rights & RIGHT_WRITE
+					   ? "code, writable (JIT?)"
+					   : "code, in no file (JIT?)");
+	else if (!(rights & (RIGHT_READ | RIGHT_WRITE)))
+		set_guess(unknown, "no access: reserved");
+}
+
+/* The memory of a thread's variables that is on no stack of its. */
+static void judge_threads(struct guessing *guessing, struct unknown *unknown)
+{
+	const struct program *program = analysis_program(guessing->analysis);
+
+	for (size_t i = 0; i < program_thread_count(program); i++) {
+		uint64_t pointer = program_thread(program, i)->thread_pointer;
+
+		if (pointer >= unknown->start && pointer < unknown->end)
+			set_guess(unknown, "TLS, and the loader's");
+	}
+}
+
+static bool has_module(const struct guessing *guessing, const char *part)
+{
+	const struct program *program = analysis_program(guessing->analysis);
+
+	for (size_t i = 0; i < program_module_count(program); i++)
+		if (strstr(program_module(program, i)->path, part))
+			return true;
+	return false;
+}
+
+/*
+ * Whether a pool of Python's obmalloc is at address: struct pool_header of
+ * Objects/obmalloc.c, the same from 3.3 to 3.13.
+ */
+static bool is_python_pool(const struct image *image, uint64_t address)
+{
+	enum { MOST_BYTES = 16 << 10, SIZE_CLASSES = 64, HEADER = 48 };
+	struct {
+		uint64_t count, free, next, previous;
+		uint32_t arena, size_class, next_offset, last_offset;
+	} pool;
+	uint64_t size;
+
+	if (!image_read(image, address, &pool, sizeof(pool)))
+		return false;
+	size = 16 * (UINT64_C(1) + pool.size_class);
+	return pool.size_class < SIZE_CLASSES &&
+	       (uint32_t)pool.count <= MOST_BYTES / 16 &&
+	       (pool.free == 0 || pool.free - address < MOST_BYTES) &&
+	       pool.next_offset >= HEADER &&
+	       pool.next_offset <= MOST_BYTES + size &&
+	       pool.last_offset + size <= MOST_BYTES &&
+	       pool.last_offset + 2 * size > 4096;
+}
+
+/*
+ * Whether a page of Ruby's objects is at address: its head leads to the
+ * struct heap_page (gc.c), which leads back.
+ */
+static bool is_ruby_page(const struct image *image, uint64_t address)
+{
+	enum { WORDS = 16, BYTES = 64 << 10 };
+	uint64_t page, words[WORDS];
+
+	if (!image_read_u64(image, address, &page) || page % 8 != 0 ||
+	    !image_read(image, page, words, sizeof(words)))
+		return false;
+	for (size_t i = 0; i < WORDS; i++)
+		if (words[i] - address < BYTES)
+			return true;
+	return false;
+}
+
+/*
+ * Whether most of the places in it, so far apart, that are not empty are of a
+ * kind.
+ */
+static bool is_made_of(const struct image *image, const struct unknown *unknown,
+		       uint64_t distance,
+		       bool (*is)(const struct image *image, uint64_t address))
+{
+	uint64_t first = (unknown->start + distance - 1) & ~(distance - 1);
+	size_t seen = 0, found = 0;
+
+	for (uint64_t at = first; at < unknown->end && seen < PIECES_LOOKED_AT;
+	     at += distance) {
+		uint64_t data = image_next_data(image, at), word = 0;
+
+		if (data - at >= distance) {
+			at = (data - distance) & ~(distance - 1);
+			continue;
+		}
+		for (uint64_t i = 0; i < 6 && word == 0; i++)
+			image_read_u64(image, at + 8 * i, &word);
+		seen += word != 0;
+		found += word != 0 && is(image, at);
+	}
+	return found > 0 && found >= seen / 2;
+}
+
+static void judge_python(struct guessing *guessing, struct unknown *unknown)
+{
+	if (is_made_of(guessing->image, unknown, 16 << 10, is_python_pool) ||
+	    is_made_of(guessing->image, unknown, 4 << 10, is_python_pool))
+		set_guess(unknown, "Python's objects");
+}
+
+static void judge_ruby(struct guessing *guessing, struct unknown *unknown)
+{
+	if (is_made_of(guessing->image, unknown, 64 << 10, is_ruby_page))
+		set_guess(unknown, "Ruby's objects");
+}
+
+/* The one without a guess that holds address, or NULL. */
+static struct unknown *find_unknown(const struct unknowns *unknowns,
+				    uint64_t address)
+{
+	size_t low = 0, high = unknowns->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (unknowns->list[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < unknowns->count && unknowns->list[low].start <= address &&
+			       !*unknowns->list[low].guess
+		       ? &unknowns->list[low]
+		       : NULL;
+}
+
+/* The range of all that is still without a guess; false if none is. */
+static bool find_bounds(struct guessing *guessing)
+{
+	guessing->start = guessing->end = 0;
+	for (size_t i = 0; i < guessing->unknowns->count; i++) {
+		const struct unknown *unknown = &guessing->unknowns->list[i];
+
+		if (*unknown->guess)
+			continue;
+		if (guessing->end == 0)
+			guessing->start = unknown->start;
+		guessing->end = unknown->end;
+	}
+	return guessing->end != 0;
+}
+
+/* What [start, end) refers to is guess's. */
+static struct error *scan(struct guessing *guessing, uint64_t start,
+			  uint64_t end, const char *guess)
+{
+	enum { STEP = 1 << 20 };
+	struct progress *progress = analysis_progress(guessing->analysis);
+	uint64_t bounds = guessing->end - guessing->start;
+
+	while (start < end) {
+		uint64_t size, next = image_next_data(guessing->image, start);
+		const uint8_t *bytes;
+
+		if (next > start) {
+			start = next;
+			continue;
+		}
+		bytes = image_bytes(guessing->image, start, &size);
+		if (!bytes)
+			return NULL;
+		if (size > end - start)
+			size = end - start;
+		if (size > STEP)
+			size = STEP;
+		for (uint64_t i = 0; i + 8 <= size; i += 8) {
+			struct unknown *unknown;
+			uint64_t word;
+
+			memcpy(&word, bytes + i, sizeof(word));
+			if (word - guessing->start >= bounds)
+				continue;
+			unknown = find_unknown(guessing->unknowns, word);
+			if (unknown)
+				set_guess(unknown, guess);
+		}
+		start += size;
+		if (!progress_step(progress, 0))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+	}
+	return NULL;
+}
+
+/* Variables of modules: the module has what they refer to. */
+static struct error *guess_by_modules(struct guessing *guessing)
+{
+	const struct program *program = analysis_program(guessing->analysis);
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < image_region_count(guessing->image) && !error;
+	     i++) {
+		const struct region *region = image_region(guessing->image, i);
+		const struct module *module =
+			program_find_module(program, region->start);
+		uint64_t end = region->end;
+		char guess[GUESS_SIZE];
+		const char *slash;
+
+		if (!module || !(region->rights & RIGHT_WRITE) ||
+		    !region->bytes)
+			continue;
+		if (end > module->end)
+			end = module->end;
+		slash = strrchr(module->path, '/');
+		snprintf(guess, sizeof(guess), "of %.20s",
+			 slash ? slash + 1 : module->path);
+		error = scan(guessing, region->start, end, guess);
+	}
+	return error;
+}
+
+static struct error *guess_by_stacks(struct guessing *guessing)
+{
+	const struct program *program = analysis_program(guessing->analysis);
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < program_stack_count(program) && !error; i++) {
+		const struct stack *stack = program_stack(program, i);
+
+		error = scan(guessing, stack->live, stack->live_end,
+			     "held by a stack");
+	}
+	return error;
+}
+
+static struct error *guess_by_heap(struct guessing *guessing)
+{
+	const struct allocation_index *index =
+		analysis_index(guessing->analysis);
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < heap_claim_count(index) && !error; i++) {
+		struct memory_range claim = heap_claim(index, i);
+
+		error = scan(guessing, claim.start, claim.end,
+			     "held by the heap");
+	}
+	return error;
+}
+
+/*
+ * Above a few pages that nobody may access, which catch what overflows: a stack
+ * that a program made, in use or not.
+ */
+static void judge_guarded(struct guessing *guessing, struct unknown *unknown)
+{
+	const struct region *below =
+		image_find(guessing->image, unknown->start - 1);
+
+	if (unknown->start == unknown->region->start && below &&
+	    below->rights == 0 && !below->mapping &&
+	    below->end - below->start <= MOST_GUARD &&
+	    below->end - below->start < unknown->end - unknown->start)
+		set_guess(unknown, "stacks, by guard pages");
+}
+
+/* What was never written, and so refers to nothing. */
+static void judge_untouched(struct guessing *guessing, struct unknown *unknown)
+{
+	if (!unknown->region->bytes ||
+	    image_next_data(guessing->image, unknown->start) >= unknown->end)
+		set_guess(unknown, "all zeros");
+}
+
+struct error *bill_guess(struct unknowns *unknowns, struct analysis *analysis)
+{
+	struct guessing guessing = {
+		.unknowns = unknowns,
+		.analysis = analysis,
+		.image = analysis_image(analysis),
+	};
+	struct error *error = NULL;
+
+	guess_each(&guessing, judge_rights);
+	guess_each(&guessing, judge_threads);
+	if (has_module(&guessing, "python"))
+		guess_each(&guessing, judge_python);
+	if (has_module(&guessing, "ruby"))
+		guess_each(&guessing, judge_ruby);
+	if (find_bounds(&guessing))
+		error = guess_by_modules(&guessing);
+	if (!error && find_bounds(&guessing))
+		error = guess_by_stacks(&guessing);
+	if (!error && find_bounds(&guessing))
+		error = guess_by_heap(&guessing);
+	guess_each(&guessing, judge_guarded);
+	guess_each(&guessing, judge_untouched);
+	return error;
+}

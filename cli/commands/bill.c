@@ -1,0 +1,356 @@
+#include "analyzer/query/bill.h"
+#include "cli/command.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { MOST_ROWS = 6 };
+
+struct bill_arguments {
+	bool all;
+};
+
+static struct error *bill_parse(int key, const char *value, void *arguments)
+{
+	struct bill_arguments *bill = arguments;
+
+	if (key == 'a')
+		bill->all = true;
+	else if (key == 0)
+		return error_create(ERROR_USAGE,
+				    "'bill' takes no word, but was given '%s'",
+				    value);
+	return NULL;
+}
+
+static double share_of(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part / (double)whole : 0;
+}
+
+static void write_row(struct report *report, const char *group,
+		      const char *name, struct amount amount,
+		      struct amount total)
+{
+	report_text(report, group);
+	report_text(report, name);
+	if (amount.count)
+		report_number(report, amount.count);
+	else
+		report_absent(report);
+	report_number(report, amount.mapped);
+	report_number(report, amount.resident);
+	report_real(report, share_of(amount.resident, total.resident));
+	report_end_row(report);
+}
+
+static void write_uses(const struct bill *bill, struct report *report)
+{
+	static const struct column columns[] = {
+		{ "memory", VALUE_TEXT },    { "use", VALUE_TEXT },
+		{ "count", VALUE_COUNT },    { "mapped", VALUE_BYTES },
+		{ "resident", VALUE_BYTES }, { "of resident", VALUE_SHARE },
+	};
+	static const struct table table = { "use", columns, 6, NULL };
+	struct amount total = ledger_total(bill->ledger);
+
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < ledger_row_count(bill->ledger); i++) {
+		const struct ledger_row *row =
+			ledger_row(bill->ledger, (row_number)i);
+
+		if (row->amount.mapped ||
+		    strcmp(row->group, BILL_UNEXPLAINED) == 0)
+			write_row(report, row->group, row->name, row->amount,
+				  total);
+	}
+	total.count = 0;
+	write_row(report, "total", "", total, total);
+	report_end_table(report);
+}
+
+/* How it is known what was resident. */
+static void write_residency(const struct bill *bill, struct report *report)
+{
+	static const struct column columns[] = {
+		{ "told by", VALUE_TEXT },   { "resident", VALUE_BYTES },
+		{ "zeros", VALUE_BYTES },    { "most", VALUE_BYTES },
+		{ "of files", VALUE_BYTES },
+	};
+	static const struct table tables[] = {
+		[RESIDENCY_SMAPS] = { "residency", columns, 5,
+				      "\nResident is what the kernel said of "
+				      "each mapping when the core was made." },
+		[RESIDENCY_HOLES] = { "residency", columns, 5,
+				      "\nResident is told by the holes of the "
+				      "core, but for {of files,} bytes of "
+				      "files: "
+				      "at most those." },
+		[RESIDENCY_ZEROS] = { "residency", columns, 5,
+				      "\nThe core does not tell what was "
+				      "resident: at most {most,} bytes. Pages "
+				      "of zeros\nare taken as not, those of "
+				      "files as resident." },
+	};
+	static const char *const names[] = {
+		[RESIDENCY_SMAPS] = "smaps",
+		[RESIDENCY_HOLES] = "holes",
+		[RESIDENCY_ZEROS] = "contents",
+	};
+	enum residency_source source = residency_source(bill->residency);
+	uint64_t resident = ledger_total(bill->ledger).resident;
+	uint64_t zeros = residency_doubt(bill->residency);
+
+	report_begin_table(report, &tables[source]);
+	report_text(report, names[source]);
+	report_number(report, resident);
+	report_number(report, zeros);
+	report_number(report,
+		      source == RESIDENCY_ZEROS ? resident + zeros : resident);
+	report_number(report, residency_assumed(bill->residency));
+	report_end_row(report);
+	report_end_table(report);
+}
+
+/* A row of one of the tables below, as far as it is to be ordered. */
+struct part {
+	uint64_t weight; /* resident, then mapped bytes */
+	uint64_t mapped;
+	size_t number;
+};
+
+static int compare_parts(const void *a, const void *b)
+{
+	const struct part *left = a, *right = b;
+
+	if (left->weight != right->weight)
+		return left->weight > right->weight ? -1 : 1;
+	if (left->mapped != right->mapped)
+		return left->mapped > right->mapped ? -1 : 1;
+	return left->number < right->number ? -1 : left->number > right->number;
+}
+
+/* The sums of an arena. */
+struct arena_sums {
+	struct amount all, used, free, overhead;
+};
+
+static struct arena_sums sum_arena(const struct arena_accounts *accounts)
+{
+	struct arena_sums sums = { 0 };
+
+	for (size_t i = 0; i < ACCOUNT_RESERVED; i++) {
+		bool overhead =
+			i == ACCOUNT_HEADERS || i == ACCOUNT_BOOKKEEPING;
+
+		amount_add(&sums.all, accounts->amounts[i]);
+		amount_add(overhead	      ? &sums.overhead
+			   : i < ACCOUNT_FREE ? &sums.used
+					      : &sums.free,
+			   accounts->amounts[i]);
+	}
+	return sums;
+}
+
+static void write_sums(struct report *report, const char *kind,
+		       uint64_t address, struct arena_sums sums)
+{
+	report_text(report, kind);
+	if (address)
+		report_number(report, address);
+	else
+		report_absent(report);
+	report_number(report, sums.all.mapped);
+	report_number(report, sums.all.resident);
+	report_number(report, sums.used.mapped);
+	report_number(report, sums.free.mapped);
+	report_number(report, sums.overhead.mapped);
+	report_end_row(report);
+}
+
+static void add_sums(struct arena_sums *sums, struct arena_sums more)
+{
+	amount_add(&sums->all, more.all);
+	amount_add(&sums->used, more.used);
+	amount_add(&sums->free, more.free);
+	amount_add(&sums->overhead, more.overhead);
+}
+
+/* The largest arenas, and what the others have together. */
+static struct error *write_arenas(const struct bill *bill,
+				  const struct heaps *heaps, size_t most,
+				  struct report *report)
+{
+	static const struct column columns[] = {
+		{ "arena", VALUE_TEXT },     { "address", VALUE_ADDRESS },
+		{ "bytes", VALUE_BYTES },    { "resident", VALUE_BYTES },
+		{ "used", VALUE_BYTES },     { "free", VALUE_BYTES },
+		{ "overhead", VALUE_BYTES },
+	};
+	static const struct table table = { "arena", columns, 7, NULL };
+	size_t total = heaps_arena_count(heaps), count = 0;
+	_cleanup_(free) struct part *parts = calloc(total + 1, sizeof(*parts));
+	struct arena_sums others = { 0 };
+	char name[32];
+
+	if (!parts)
+		return &error_no_memory;
+	for (size_t i = 0; i < total; i++) {
+		struct arena_sums sums = sum_arena(&bill->heaps.arenas[i]);
+
+		if (sums.all.mapped)
+			parts[count++] = (struct part){ sums.all.resident,
+							sums.all.mapped, i };
+	}
+	if (count < 2)
+		return NULL;
+	qsort(parts, count, sizeof(*parts), compare_parts);
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < count; i++) {
+		struct arena arena =
+			heaps_arena(heaps, (arena_number)parts[i].number);
+		struct arena_sums sums =
+			sum_arena(&bill->heaps.arenas[parts[i].number]);
+
+		if (i < most)
+			write_sums(report, arena.kind, arena.address, sums);
+		else
+			add_sums(&others, sums);
+	}
+	snprintf(name, sizeof(name), "%zu more", count - most);
+	if (count > most)
+		write_sums(report, name, 0, others);
+	report_end_table(report);
+	return NULL;
+}
+
+static struct amount sum_stack(const struct stack_account *account)
+{
+	struct amount sum = account->used;
+
+	amount_add(&sum, account->touched);
+	amount_add(&sum, account->untouched);
+	amount_add(&sum, account->guard);
+	return sum;
+}
+
+static void write_stack(struct report *report, const char *kind,
+			const struct thread *thread,
+			const struct stack_account *account)
+{
+	struct amount sum = sum_stack(account);
+
+	report_text(report, kind);
+	if (thread)
+		report_number(report, thread->id);
+	else
+		report_absent(report);
+	report_number(report, sum.mapped);
+	report_number(report, sum.resident);
+	report_number(report, account->used.mapped);
+	report_number(report, account->touched.mapped);
+	report_number(report, account->untouched.mapped);
+	report_end_row(report);
+}
+
+static void add_stack(struct stack_account *sum,
+		      const struct stack_account *more)
+{
+	amount_add(&sum->used, more->used);
+	amount_add(&sum->touched, more->touched);
+	amount_add(&sum->untouched, more->untouched);
+	amount_add(&sum->guard, more->guard);
+}
+
+static struct error *write_stacks(const struct bill *bill,
+				  const struct program *program, size_t most,
+				  struct report *report)
+{
+	static const struct column columns[] = {
+		{ "stack", VALUE_TEXT },      { "thread", VALUE_NUMBER },
+		{ "mapped", VALUE_BYTES },    { "resident", VALUE_BYTES },
+		{ "in use", VALUE_BYTES },    { "once used", VALUE_BYTES },
+		{ "untouched", VALUE_BYTES },
+	};
+	static const struct table table = { "stack", columns, 7, NULL };
+	size_t count = bill->stack_count;
+	_cleanup_(free) struct part *parts = calloc(count + 1, sizeof(*parts));
+	struct stack_account others = { 0 };
+	char name[32];
+
+	if (!parts)
+		return &error_no_memory;
+	if (count < 2)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		struct amount sum = sum_stack(&bill->stacks[i]);
+
+		parts[i] = (struct part){ sum.resident, sum.mapped, i };
+	}
+	qsort(parts, count, sizeof(*parts), compare_parts);
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < count; i++) {
+		const struct stack_account *account =
+			&bill->stacks[parts[i].number];
+		const struct stack *stack = account->stack;
+
+		if (i < most)
+			write_stack(report, stack_kind_name(stack->kind),
+				    stack->thread == NO_THREAD
+					    ? NULL
+					    : program_thread(program,
+							     stack->thread),
+				    account);
+		else
+			add_stack(&others, account);
+	}
+	snprintf(name, sizeof(name), "%zu more", count - most);
+	if (count > most)
+		write_stack(report, name, NULL, &others);
+	report_end_table(report);
+	return NULL;
+}
+
+static struct error *bill_run(struct analysis *analysis, const void *input,
+			      struct report *report)
+{
+	const struct bill_arguments *arguments = input;
+	_cleanup_(bill_destroy) struct bill *bill = NULL;
+	size_t most = arguments->all ? SIZE_MAX : MOST_ROWS;
+	struct error *error = bill_create(analysis, arguments->all, &bill);
+
+	if (error)
+		return error;
+	write_uses(bill, report);
+	write_residency(bill, report);
+	error = write_arenas(bill, analysis_heaps(analysis), most, report);
+	return error ? error
+		     : write_stacks(bill, analysis_program(analysis), most,
+				    report);
+}
+
+static const struct argp_option options[] = {
+	{ "all", 'a', NULL, 0, "Each arena, and each stack, by itself", 0 },
+	{ 0 },
+};
+
+const struct command command_bill = {
+	.name = "bill",
+	.summary = "Say what each byte of the process's memory is used for",
+	.example = "bill\n"
+		   "bill --all   # every arena and stack by itself",
+	.description =
+		"Each mapped byte stands in one row, so the last row is all "
+		"that the process has mapped. Resident is what of that was in "
+		"memory, and so in its RSS; the bar is the share of it. What "
+		"is free in a heap, and what was reserved for it to grow "
+		"into, is not in use, but nobody else can have it.\n\n"
+		"Whose other anonymous memory is, is a guess: by what is in "
+		"it, or by whose variables refer to it.",
+	.options = options,
+	.parse = bill_parse,
+	.arguments_size = sizeof(struct bill_arguments),
+	.needs = STAGE_HEAP,
+	.needs_analysis = true,
+	.run = bill_run,
+};
