@@ -1,6 +1,7 @@
 #include "analyzer/base/text.h"
 #include "analyzer/heap/debug_header.h"
 #include "analyzer/query/tally.h"
+#include "analyzer/query/type_key.h"
 #include "analyzer/query/types.h"
 #include "cli/memprof.h"
 

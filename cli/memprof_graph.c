@@ -1,4 +1,5 @@
 #include "analyzer/query/holders.h"
+#include "analyzer/query/type_key.h"
 #include "analyzer/query/types.h"
 #include "cli/memprof.h"
 

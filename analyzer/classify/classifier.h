@@ -56,6 +56,14 @@ struct classifier {
 		     struct pattern_facts *facts);
 
 	/*
+	 * Say how much of an allocation of the classifier's is in use; owner
+	 * is its owner, as claimed. False: that cannot be told. It is called
+	 * by several threads at once. NULL: it can never be told.
+	 */
+	bool (*measure)(struct reader *reader, struct memory_range range,
+			uint64_t owner, struct pattern_extent *ret);
+
+	/*
 	 * Whether the reference at address, which leads into the allocation, is
 	 * the one by which its owner holds it; of an iterator or a link back
 	 * it is not. NULL: any reference is as good.

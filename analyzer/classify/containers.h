@@ -17,6 +17,7 @@ struct hash_table {
 	uint64_t link;	/* the address of the pointer to the first node */
 	uint64_t first; /* node; 0: none */
 	uint64_t size;	/* nodes */
+	float load;	/* nodes for each bucket, at most */
 };
 
 /* The table at the address of its pointer to its buckets, or false. */
@@ -29,6 +30,8 @@ struct deque {
 	struct memory_range map;
 	uint64_t first, last; /* where in the map their pointers stand */
 	uint64_t begin, end;  /* of the elements; 0: not told */
+	uint64_t block_size;  /* bytes asked for each block; 0: not told */
+	uint64_t map_size;    /* bytes asked for the map */
 };
 
 /* The deque at address, whose map is the allocation. */

@@ -46,6 +46,8 @@ static bool read_libstdcxx(struct reader *reader, const uint64_t *words,
 	deque->last = finish.node;
 	deque->begin = start.current;
 	deque->end = finish.current;
+	deque->block_size = start.last - start.first;
+	deque->map_size = 8 * words[1];
 	return start.node <= finish.node &&
 	       start.last - start.first == finish.last - finish.first &&
 	       (start.node < finish.node || start.current <= finish.current) &&
@@ -84,6 +86,7 @@ static bool read_libcxx(struct reader *reader, const uint64_t *words,
 		return false;
 	deque->first = words[1];
 	deque->last = words[2] - 8;
+	deque->map_size = words[3] - map->start;
 	/* There may be a block more at either end than elements need. */
 	return words[4] + words[5] <= (words[2] - words[1]) / 8 * 4096;
 }

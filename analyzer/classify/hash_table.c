@@ -20,13 +20,12 @@
 enum { COMMON_WORDS = 5, WORD_ONE = 6 };
 
 /* The load factor is a float; the rest of its word may be anything. */
-static bool is_load(uint64_t word)
+static bool is_load(uint64_t word, float *ret)
 {
 	uint32_t bits = (uint32_t)word;
-	float load;
 
-	memcpy(&load, &bits, sizeof(load));
-	return isfinite(load) && load >= 0.01F && load <= 1000;
+	memcpy(ret, &bits, sizeof(*ret));
+	return isfinite(*ret) && *ret >= 0.01F && *ret <= 1000;
 }
 
 static bool has_bucket(struct reader *reader, const struct hash_table *table)
@@ -70,7 +69,8 @@ bool hash_table_read(struct reader *reader, uint64_t address,
 	uint64_t words[COMMON_WORDS];
 
 	if (!reader_words(reader, address, COMMON_WORDS, words) ||
-	    !is_load(words[4]) || words[1] == 0 || words[1] > UINT64_MAX / 8 ||
+	    !is_load(words[4], &table.load) || words[1] == 0 ||
+	    words[1] > UINT64_MAX / 8 ||
 	    words[3] > allocation_count(reader->index))
 		return false;
 	table.buckets = words[0];

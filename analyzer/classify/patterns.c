@@ -150,3 +150,48 @@ bool patterns_tell(const struct patterns *patterns, allocation_id id,
 		classifier->tell(&reader, range_of(patterns, id), ret);
 	return true;
 }
+
+bool patterns_have_extents(const struct patterns *patterns)
+{
+	size_t count = allocation_count(patterns->input.index);
+
+	for (size_t id = 0; id < count; id++) {
+		pattern_number number = patterns->input.patterns[id];
+
+		if (number != NO_PATTERN && classifiers[number - 1]->measure)
+			return true;
+	}
+	return false;
+}
+
+static bool makes_sense(const struct pattern_extent *extent, uint64_t size)
+{
+	uint64_t most = extent->asked ? extent->asked : size;
+
+	return most <= size && extent->spare <= most &&
+	       extent->live_start <= extent->live_end &&
+	       extent->live_end <= most;
+}
+
+bool patterns_measure(const struct patterns *patterns, struct reader *reader,
+		      allocation_id id, struct pattern_extent *ret)
+{
+	pattern_number number = patterns_of(patterns, id);
+	struct pattern_extent extent = { 0 };
+	const struct classifier *classifier;
+	struct memory_range range;
+	uint64_t owner = patterns_owner(patterns, id);
+
+	if (number == NO_PATTERN || !owner)
+		return false;
+	classifier = classifiers[number - 1];
+	if (!classifier->measure)
+		return false;
+	range = range_of(patterns, id);
+	reader->steps = allocation_count(reader->index);
+	if (!classifier->measure(reader, range, owner, &extent) ||
+	    !makes_sense(&extent, range_size(range)))
+		return false;
+	*ret = extent;
+	return true;
+}

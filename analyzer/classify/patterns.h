@@ -74,6 +74,30 @@ bool patterns_tell(const struct patterns *patterns, allocation_id id,
 		   struct pattern_facts *ret);
 
 /*
+ * How much of an allocation its owner uses, in bytes. What it asked for begins
+ * where the allocation does.
+ */
+struct pattern_extent {
+	uint64_t asked; /* of the allocator; 0: not known */
+	uint64_t spare; /* room for what is not there yet, or not any more */
+	/* What is kept, as offsets; all of it where spare room is in between.
+	 */
+	uint64_t live_start, live_end;
+};
+
+/* Whether there may be extents to be told of, once owners were found. */
+bool patterns_have_extents(const struct patterns *patterns);
+
+/*
+ * The allocation's extent, which makes sense: what is kept is within what was
+ * asked for, if that is known, and this within the allocation. Several threads
+ * may ask at once, each by a reader of its own. False if nothing is known.
+ */
+struct reader;
+bool patterns_measure(const struct patterns *patterns, struct reader *reader,
+		      allocation_id id, struct pattern_extent *ret);
+
+/*
  * Whether the word at that offset of the allocation is a tainted reference: in
  * a part that holds nothing any more, as a vector's spare capacity. *ret_part
  * says which, if it is not NULL.
@@ -93,7 +117,6 @@ struct error *patterns_find_taint(struct patterns *patterns,
 uint64_t patterns_owner(const struct patterns *patterns, allocation_id id);
 
 /* Prepare to read by what the patterns were found with. */
-struct reader;
 void patterns_init_reader(const struct patterns *patterns,
 			  struct reader *reader);
 

@@ -12,7 +12,7 @@ bool debug_header_read(const struct image *image, uint64_t address,
 	if (!image_read(image, address, words, sizeof(words)) ||
 	    (words[3] ^ MARK) != address + DEBUG_HEADER_SIZE)
 		return false;
-	*ret = (struct debug_header){ words[0], (uint32_t)words[1] };
+	*ret = (struct debug_header){ words[0], (uint32_t)words[1], words[2] };
 	return true;
 }
 

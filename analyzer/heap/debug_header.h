@@ -17,6 +17,7 @@ enum { DEBUG_HEADER_SIZE = 32 };
 struct debug_header {
 	uint64_t file; /* the address of its name */
 	uint32_t line;
+	uint64_t size; /* of the object, as asked for */
 };
 
 /* The header of the allocation at address; false if it has none. */

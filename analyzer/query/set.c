@@ -5,6 +5,7 @@
 #include "analyzer/query/collector_sets.h"
 #include "analyzer/query/reference_choice.h"
 #include "analyzer/query/string_users.h"
+#include "analyzer/query/waste.h"
 #include "analyzer/query/word_scan.h"
 
 #include <inttypes.h>
@@ -329,6 +330,34 @@ static struct error *select_derived(struct analysis *analysis,
 	return NULL;
 }
 
+static struct error *select_duplicates(struct analysis *analysis,
+				       const struct set_arguments *arguments,
+				       struct bitmap *ret)
+{
+	_cleanup_(waste_deinit) struct waste waste = { 0 };
+	struct error *error =
+		waste_find(analysis, allocation_used(analysis_index(analysis)),
+			   WASTE_SETS, 0, &waste);
+
+	if (!error)
+		bitmap_copy(ret, &waste.duplicates.copies);
+	return error;
+}
+
+static struct error *select_zeros(struct analysis *analysis,
+				  const struct set_arguments *arguments,
+				  struct bitmap *ret)
+{
+	_cleanup_(waste_deinit) struct waste waste = { 0 };
+	struct error *error =
+		waste_find(analysis, allocation_used(analysis_index(analysis)),
+			   WASTE_SETS, 0, &waste);
+
+	if (!error)
+		bitmap_copy(ret, &waste.zeros);
+	return error;
+}
+
 static struct error *select_named(struct analysis *analysis,
 				  const struct set_arguments *arguments,
 				  struct bitmap *ret)
@@ -514,6 +543,17 @@ static const struct set sets[] = {
 	  .description = "From an element of a linked list to those in front "
 			 "of it. It ends where no allocation refers so to the "
 			 "last one, or several do, and at a cycle." },
+	{ "duplicates",
+	  "used allocations that hold the same as one at a lower address", NULL,
+	  STAGE_PATTERNS, select_duplicates, NULL,
+	  .example = "summarize duplicates --sort-by bytes\n"
+		     "explain duplicates --limit 3",
+	  .description = "The first of those that hold the same is not among "
+			 "them. 'waste' tells what they take." },
+	{ "zeros", "used allocations that hold nothing but zeros", NULL,
+	  STAGE_PATTERNS, select_zeros, NULL,
+	  .example = "list zeros --sort-by bytes --limit 3",
+	  .description = "Spare room of containers does not count." },
 	{ DERIVED_SET, "what was put there by --set-operation", NULL,
 	  STAGE_HEAP, select_derived, NULL,
 	  .example = "count leaked --set-operation assign\n"

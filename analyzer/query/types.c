@@ -2,13 +2,9 @@
 
 #include "analyzer/base/text.h"
 #include "analyzer/query/signatures.h"
+#include "analyzer/query/type_key.h"
 
-#include <inttypes.h>
 #include <string.h>
-
-/* A type's key: what it is told by, above what that is. */
-enum key_kind { KEY_SIGNATURE, KEY_PATTERN, KEY_IDENTITY, KEY_NONE };
-enum { KIND_SHIFT = 60 };
 
 struct finder {
 	struct analysis *analysis;
@@ -17,49 +13,6 @@ struct finder {
 	struct tally_table tallies;	 /* by key */
 	struct types *found;
 };
-
-static uint64_t make_key(enum key_kind kind, uint64_t number)
-{
-	return (uint64_t)kind << KIND_SHIFT | number;
-}
-
-static enum key_kind kind_of(uint64_t key)
-{
-	return (enum key_kind)(key >> KIND_SHIFT);
-}
-
-static uint64_t number_of(uint64_t key)
-{
-	return key & ((UINT64_C(1) << KIND_SHIFT) - 1);
-}
-
-/* Whether it is told by its type's number, as an object of Crystal. */
-static bool is_type_number(const struct finder *finder, uint64_t signature)
-{
-	return signature && signature < MOST_TYPES &&
-	       analysis_crystal(finder->analysis);
-}
-
-static uint64_t find_key(const struct finder *finder, allocation_id id)
-{
-	pattern_number pattern =
-		finder->patterns ? patterns_of(finder->patterns, id) : 0;
-	struct identity identity;
-	uint64_t signature;
-
-	if (pattern)
-		return make_key(KEY_PATTERN, pattern);
-	signature = analysis_signature(finder->analysis, id);
-	if (is_type_number(finder, signature) ||
-	    (signature && finder->patterns))
-		return make_key(KEY_SIGNATURE, signature);
-	/* Who made it is not what it is. */
-	if (finder->patterns &&
-	    analysis_identity(finder->analysis, id, &identity) &&
-	    identity.address >= MOST_MAKERS)
-		return make_key(KEY_IDENTITY, identity.address);
-	return make_key(KEY_NONE, 0);
-}
 
 /* Number the types in the order in which they are come upon. */
 static struct error *count_all(struct finder *finder)
@@ -72,7 +25,8 @@ static struct error *count_all(struct finder *finder)
 	progress_begin(progress, "telling what things are",
 		       finder->found->live.count);
 	bitmap_for_each(id, &finder->found->live) {
-		uint64_t key = find_key(finder, (allocation_id)id);
+		uint64_t key = type_key(finder->analysis, finder->patterns,
+					(allocation_id)id);
 		struct tally tally = {
 			.key = key,
 			.count = 1,
@@ -80,7 +34,7 @@ static struct error *count_all(struct finder *finder)
 		};
 		struct error *error;
 
-		if (kind_of(key) == KEY_NONE)
+		if (key == NO_TYPE_KEY)
 			continue;
 		error = tally_add(&finder->tallies, tally);
 		if (error)
@@ -90,58 +44,6 @@ static struct error *count_all(struct finder *finder)
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 	}
 	return NULL;
-}
-
-void type_number_name(uint64_t number, char ret[static CLASS_NAME_SIZE])
-{
-	snprintf(ret, CLASS_NAME_SIZE, "(class %" PRIu64 ")", number);
-}
-
-/* The name of a class of Crystal, or its number. */
-static char *name_class(const struct finder *finder, uint64_t number)
-{
-	struct crystal *crystal = analysis_crystal(finder->analysis);
-	char unknown[CLASS_NAME_SIZE];
-	bool certain;
-	const char *name = crystal_type_name(crystal_types_of(crystal),
-					     (uint32_t)number, &certain);
-
-	/* Its constructor's place says more than a number. */
-	if (name && (certain || strchr(name, '@')))
-		return strdup(name);
-	type_number_name(number, unknown);
-	return strdup(unknown);
-}
-
-/* To be freed; NULL if memory is short. */
-static char *name_key(const struct finder *finder, uint64_t key)
-{
-	uint64_t number = number_of(key);
-	const char *name = NULL;
-	char *made;
-
-	switch (kind_of(key)) {
-	case KEY_SIGNATURE:
-		if (is_type_number(finder, number))
-			return name_class(finder, number);
-		name = classes_name(analysis_classes(finder->analysis), number);
-		break;
-	case KEY_PATTERN:
-		return asprintf(&made, "%%%s",
-				pattern_name((pattern_number)number)) < 0
-			       ? NULL
-			       : made;
-	case KEY_IDENTITY:
-		name = identity_name(analysis_identities(finder->analysis),
-				     number);
-		break;
-	case KEY_NONE:
-		break;
-	}
-	if (name)
-		return strdup(name);
-	return asprintf(&made, "(signature %" PRIx64 ")", number) < 0 ? NULL
-								      : made;
 }
 
 /* A tally with its type's name. */
@@ -189,7 +91,7 @@ static struct error *name_all(const struct finder *finder, struct named **ret)
 			continue;
 		named[count].number = tally->number;
 		named[count].type = (struct type){
-			.name = name_key(finder, tally->key),
+			.name = type_key_name(finder->analysis, tally->key),
 			.count = tally->count,
 			.bytes = tally->bytes,
 		};

@@ -41,10 +41,6 @@ static inline uint32_t types_of(const struct types *types, allocation_id id)
 	return ((const uint32_t *)types->groups.bytes)[id];
 }
 
-/* What a type without a name is called; 0: it is not even known to be one. */
-enum { CLASS_NAME_SIZE = 32 };
-void type_number_name(uint64_t number, char ret[static CLASS_NAME_SIZE]);
-
 /*
  * The place of the type of that name; an error that says which may be meant if
  * there is none.

@@ -51,6 +51,19 @@ static void tell(struct reader *reader, struct memory_range range,
 	facts->live_end = TEXT + words[0] + 1;
 }
 
+static bool measure(struct reader *reader, struct memory_range range,
+		    uint64_t owner, struct pattern_extent *ret)
+{
+	uint64_t words[3];
+
+	if (!read_body(reader, range, words))
+		return false;
+	ret->asked = TEXT + words[1] + 1;
+	ret->spare = words[1] - words[0];
+	ret->live_end = TEXT + words[0] + 1;
+	return true;
+}
+
 const struct classifier classifier_cow_string_body = {
 	.name = "COWStringBody",
 	.summary = "the text of a std::string that copies on write",
@@ -60,4 +73,5 @@ const struct classifier classifier_cow_string_body = {
 	.match = match,
 	.offset = TEXT,
 	.tell = tell,
+	.measure = measure,
 };

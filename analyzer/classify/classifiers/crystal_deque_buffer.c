@@ -12,6 +12,13 @@ static void tell(struct reader *reader, struct memory_range range,
 			    "elements", facts);
 }
 
+static bool measure(struct reader *reader, struct memory_range range,
+		    uint64_t owner, struct pattern_extent *ret)
+{
+	return crystal_measure_buffer(reader, range, owner, ROLE_DEQUE_ELEMENTS,
+				      ret);
+}
+
 const struct classifier classifier_crystal_deque_buffer = {
 	.name = "CrystalDequeBuffer",
 	.summary = "the elements of a Deque of Crystal",
@@ -20,4 +27,5 @@ const struct classifier classifier_crystal_deque_buffer = {
 	.for_crystal = true,
 	.inspect = inspect,
 	.tell = tell,
+	.measure = measure,
 };

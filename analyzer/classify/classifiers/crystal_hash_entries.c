@@ -12,6 +12,13 @@ static void tell(struct reader *reader, struct memory_range range,
 			    "entries", facts);
 }
 
+static bool measure(struct reader *reader, struct memory_range range,
+		    uint64_t owner, struct pattern_extent *ret)
+{
+	return crystal_measure_buffer(reader, range, owner, ROLE_HASH_ENTRIES,
+				      ret);
+}
+
 const struct classifier classifier_crystal_hash_entries = {
 	.name = "CrystalHashEntries",
 	.summary = "the entries of a Hash or Set of Crystal",
@@ -20,4 +27,5 @@ const struct classifier classifier_crystal_hash_entries = {
 	.for_crystal = true,
 	.inspect = inspect,
 	.tell = tell,
+	.measure = measure,
 };

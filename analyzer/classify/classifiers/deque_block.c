@@ -27,16 +27,24 @@ static bool holds(struct memory_range range, uint64_t address)
 	return address >= range.start && address < range.end;
 }
 
+/* The deque at owner, if it tells where its elements are. */
+static bool read_elements(struct reader *reader, uint64_t owner,
+			  struct deque *ret)
+{
+	struct memory_range map;
+	uint64_t word;
+
+	return reader_word(reader, owner, &word) &&
+	       reader_start(reader, word, &map) != NO_ALLOCATION &&
+	       deque_read(reader, owner, map, ret) && ret->begin;
+}
+
 static void tell(struct reader *reader, struct memory_range range,
 		 struct pattern_facts *facts)
 {
-	struct memory_range map;
 	struct deque deque;
-	uint64_t word;
 
-	if (!reader_word(reader, facts->owner, &word) ||
-	    reader_start(reader, word, &map) == NO_ALLOCATION ||
-	    !deque_read(reader, facts->owner, map, &deque) || !deque.begin)
+	if (!read_elements(reader, facts->owner, &deque))
 		return;
 	facts->dead = "unused end of a deque";
 	facts->live_end = range_size(range);
@@ -44,6 +52,23 @@ static void tell(struct reader *reader, struct memory_range range,
 		facts->live_start = deque.begin - range.start;
 	if (holds(range, deque.end))
 		facts->live_end = deque.end - range.start;
+}
+
+static bool measure(struct reader *reader, struct memory_range range,
+		    uint64_t owner, struct pattern_extent *ret)
+{
+	struct deque deque;
+
+	if (!read_elements(reader, owner, &deque))
+		return false;
+	ret->asked = deque.block_size;
+	ret->live_end = deque.block_size;
+	if (holds(range, deque.begin))
+		ret->live_start = deque.begin - range.start;
+	if (holds(range, deque.end))
+		ret->live_end = deque.end - range.start;
+	ret->spare = ret->asked - (ret->live_end - ret->live_start);
+	return true;
 }
 
 /* By the map, which is where the first word of the deque leads. */
@@ -66,5 +91,6 @@ const struct classifier classifier_deque_block = {
 	.for_cxx = true,
 	.match = match,
 	.tell = tell,
+	.measure = measure,
 	.favors = favors,
 };

@@ -27,6 +27,20 @@ static void tell(struct reader *reader, struct memory_range range,
 	facts->live_end = deque.last + 8 - range.start;
 }
 
+static bool measure(struct reader *reader, struct memory_range range,
+		    uint64_t owner, struct pattern_extent *ret)
+{
+	struct deque deque;
+
+	if (!deque_read(reader, owner, range, &deque))
+		return false;
+	ret->asked = deque.map_size;
+	ret->live_start = deque.first - range.start;
+	ret->live_end = deque.last + 8 - range.start;
+	ret->spare = deque.map_size - (ret->live_end - ret->live_start);
+	return true;
+}
+
 const struct classifier classifier_deque_map = {
 	.name = "DequeMap",
 	.summary = "the pointers to the blocks of a std::deque",
@@ -35,5 +49,6 @@ const struct classifier classifier_deque_map = {
 	.for_cxx = true,
 	.match = match,
 	.tell = tell,
+	.measure = measure,
 	.favors = favors_first_word,
 };

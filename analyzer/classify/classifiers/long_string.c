@@ -62,6 +62,24 @@ static void tell(struct reader *reader, struct memory_range range,
 	facts->live_end = facts->length + 1;
 }
 
+/* One byte more ends the text. */
+static bool measure(struct reader *reader, struct memory_range range,
+		    uint64_t owner, struct pattern_extent *ret)
+{
+	uint64_t words[3];
+	uint64_t capacity;
+
+	if (!reader_words(reader, owner, 3, words))
+		return false;
+	capacity = words[0] == range.start ? words[2] : words[0] - 2;
+	if (words[1] > capacity || capacity >= range_size(range))
+		return false;
+	ret->asked = capacity + 1;
+	ret->spare = capacity - words[1];
+	ret->live_end = words[1] + 1;
+	return true;
+}
+
 /* The pointer is the first word in libstdc++, the third in libc++. */
 static bool favors(struct reader *reader, struct memory_range range,
 		   uint64_t owner, uint64_t address)
@@ -77,5 +95,6 @@ const struct classifier classifier_long_string = {
 	.for_cxx = true,
 	.match = match,
 	.tell = tell,
+	.measure = measure,
 	.favors = favors,
 };

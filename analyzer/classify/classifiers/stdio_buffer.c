@@ -33,6 +33,20 @@ static void tell(struct reader *reader, struct memory_range range,
 	facts->length = words[1] - words[0];
 }
 
+/* What is in it, is there only until it is read or written. */
+static bool measure(struct reader *reader, struct memory_range range,
+		    uint64_t owner, struct pattern_extent *ret)
+{
+	uint64_t words[2];
+
+	if (!reader_words(reader, owner + 8 * WORD_BASE, 2, words) ||
+	    words[0] != range.start || words[1] <= words[0])
+		return false;
+	ret->asked = words[1] - words[0];
+	ret->live_end = ret->asked;
+	return true;
+}
+
 const struct classifier classifier_stdio_buffer = {
 	.name = "StdioBuffer",
 	.summary = "the buffer of a FILE",
@@ -40,4 +54,5 @@ const struct classifier classifier_stdio_buffer = {
 	.strength = STRENGTH_MARKED,
 	.match = match,
 	.tell = tell,
+	.measure = measure,
 };

@@ -1,6 +1,8 @@
 #include "analyzer/classify/classifier.h"
 #include "analyzer/classify/containers.h"
 
+#include <math.h>
+
 static void match(struct reader *reader, const struct reference *reference)
 {
 	struct hash_table table;
@@ -24,6 +26,24 @@ static void tell(struct reader *reader, struct memory_range range,
 	facts->length = table.size;
 }
 
+/* Buckets beyond those that so many nodes need; which, cannot be said. */
+static bool measure(struct reader *reader, struct memory_range range,
+		    uint64_t owner, struct pattern_extent *ret)
+{
+	struct hash_table table;
+	uint64_t needed;
+
+	if (!hash_table_read(reader, owner, &table) ||
+	    table.buckets != range.start)
+		return false;
+	needed = (uint64_t)ceil((double)table.size / (double)table.load);
+	ret->asked = 8 * table.bucket_count;
+	ret->live_end = ret->asked;
+	if (needed < table.bucket_count)
+		ret->spare = 8 * (table.bucket_count - needed);
+	return true;
+}
+
 const struct classifier classifier_unordered_map_or_set_buckets = {
 	.name = "UnorderedMapOrSetBuckets",
 	.summary = "the hash table of a std::unordered_map or the like",
@@ -32,5 +52,6 @@ const struct classifier classifier_unordered_map_or_set_buckets = {
 	.for_cxx = true,
 	.match = match,
 	.tell = tell,
+	.measure = measure,
 	.favors = favors_first_word,
 };

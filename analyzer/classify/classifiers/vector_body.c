@@ -41,28 +41,52 @@ static void match(struct reader *reader, const struct reference *reference)
 		reader_claim(reader, reference->target, reference->address);
 }
 
+/* Where the elements and the capacity end. */
+static bool read_ends(struct reader *reader, struct memory_range range,
+		      uint64_t owner, uint64_t *ret_end,
+		      uint64_t *ret_capacity_end)
+{
+	uint64_t words[4]; /* behind the reference */
+
+	if (!reader_words(reader, owner + 8, 2, words))
+		return false;
+	*ret_end = words[0];
+	*ret_capacity_end = words[1];
+	if (is_span(&range, words[0], words[1]))
+		return true;
+	if (!reader_words(reader, owner + 8, 4, words))
+		return false;
+	*ret_end = words[1] + ((uint32_t)words[2] + 7) / 8;
+	*ret_capacity_end = words[3];
+	return true;
+}
+
 static void tell(struct reader *reader, struct memory_range range,
 		 struct pattern_facts *facts)
 {
-	uint64_t words[4]; /* behind the reference */
 	uint64_t end, capacity_end;
 
-	if (!reader_words(reader, facts->owner + 8, 2, words))
+	if (!read_ends(reader, range, facts->owner, &end, &capacity_end))
 		return;
-	end = words[0];
-	capacity_end = words[1];
-	if (!is_span(&range, end, capacity_end)) {
-		if (!reader_words(reader, facts->owner + 8, 4, words))
-			return;
-		end = words[1] + ((uint32_t)words[2] + 7) / 8;
-		capacity_end = words[3];
-	}
 	facts->unit = "bytes";
 	facts->length = end - range.start;
 	facts->has_capacity = true;
 	facts->capacity = capacity_end - range.start;
 	facts->dead = "spare capacity of a vector";
 	facts->live_end = facts->length;
+}
+
+static bool measure(struct reader *reader, struct memory_range range,
+		    uint64_t owner, struct pattern_extent *ret)
+{
+	uint64_t end, capacity_end;
+
+	if (!read_ends(reader, range, owner, &end, &capacity_end))
+		return false;
+	ret->asked = capacity_end - range.start;
+	ret->spare = capacity_end - end;
+	ret->live_end = end - range.start;
+	return true;
 }
 
 const struct classifier classifier_vector_body = {
@@ -73,5 +97,6 @@ const struct classifier classifier_vector_body = {
 	.for_cxx = true,
 	.match = match,
 	.tell = tell,
+	.measure = measure,
 	.favors = favors_first_word,
 };

@@ -16,4 +16,9 @@ void crystal_tell_buffer(struct reader *reader, struct memory_range range,
 			 enum crystal_role role, const char *part,
 			 const char *unit, struct pattern_facts *facts);
 
+/* Its spare room, which may be anywhere in it. */
+bool crystal_measure_buffer(struct reader *reader, struct memory_range range,
+			    uint64_t owner, enum crystal_role role,
+			    struct pattern_extent *ret);
+
 #endif
