@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { SHOWN_CHARACTERS = 32, SHOWN_BYTES = 12 };
+enum { SHOWN_CHARACTERS = 28, SHOWN_BYTES = 8 };
 
 /* Cut where a character begins. */
 static int cut_text(const char *text, uint64_t length)

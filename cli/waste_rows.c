@@ -179,10 +179,10 @@ void waste_write_total(struct report *report, const struct waste *waste,
 		"total waste", columns, 7,
 		"{bytes,} bytes are waste, {share} of the {of bytes,} "
 		"bytes that {allocations,} allocations use."
-		"[\nSpare room is known of {capacity known,} bytes of these]"
+		"[\nSpare room is known of {capacity known,} bytes of these.]"
 		"[\nWhat was asked for is known of {request known,} bytes of "
-		"these]"
-		"[\nThe core lacks contents of {absent,} bytes of these]"
+		"these.]"
+		"[\nThe core lacks contents of {absent,} bytes of these.]"
 	};
 	uint64_t bytes = 0;
 

@@ -114,7 +114,7 @@ const struct command command_waste = {
 	.words = "[duplicates|zeros|spare|slack] [SET [KIND]]",
 	.example = "waste\n"
 		   "waste duplicates --limit 50\n"
-		   "waste spare used %VectorBody\n"
+		   "waste slack used %VectorBody\n"
 		   "waste leaked",
 	.description =
 		"Each byte of the set, which is 'used' unless another is "

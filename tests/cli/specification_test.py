@@ -20,7 +20,7 @@ ALLOCATIONS = """
     allocations used free anchored leaked unreferenced leakroots anchorpoints
     staticanchored staticanchorpoints stackanchored stackanchorpoints
     registeranchored registeranchorpoints threadonlyanchored
-    threadonlyanchorpoints threadcached stringusers derived
+    threadonlyanchorpoints threadcached stringusers duplicates zeros derived
 """.split() + [
     "allocation {owner}", "outgoing {owner}", "freeoutgoing {dangling}",
     "incoming {part}", "exactincoming {part}", "chain {ring} 0",
