@@ -114,9 +114,9 @@ static struct error *write_group(struct report *report,
 	report_number(report, group->size);
 	report_number(report, duplicate_bytes(group));
 	report_number(report, extent->start);
-	report_text(report,
-		    contents_text_write(analysis_image(analysis), extent->start,
-					group->size, text));
+	report_content(report,
+		       contents_text_write(analysis_image(analysis),
+					   extent->start, group->size, text));
 	report_text(report, name	      ? name
 			    : extent->is_text ? "text"
 					      : "unrecognized");
