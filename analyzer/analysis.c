@@ -223,6 +223,11 @@ void analysis_note(struct analysis *analysis, const char *text)
 	findings_add(&analysis->findings, FINDING_NOTE, "%s", text);
 }
 
+void analysis_doubt(struct analysis *analysis, const char *text)
+{
+	findings_add(&analysis->findings, FINDING_INCOMPLETE, "%s", text);
+}
+
 const struct image *analysis_image(const struct analysis *analysis)
 {
 	return analysis->image;

@@ -113,6 +113,9 @@ const struct findings *analysis_findings(const struct analysis *analysis);
 /* Add a note to them: what a command's own output has no room for. */
 void analysis_note(struct analysis *analysis, const char *text);
 
+/* The same for what makes answers unreliable. */
+void analysis_doubt(struct analysis *analysis, const char *text);
+
 /* Each needs its stage built. */
 const struct image *analysis_image(const struct analysis *analysis);
 const struct program *analysis_program(const struct analysis *analysis);

@@ -169,6 +169,7 @@ static struct error *write_report(struct session *session,
 	if (error && session->analysis)
 		error = explain_shortage(session, command, error);
 	output->dropped = error && error_code(error) != ERROR_FOUND;
+	session_check_files(session);
 	close_error = reports_close(&reports);
 	/* What a gate found is told by its report: not if that is cut off. */
 	if (close_error && error && error_code(error) == ERROR_FOUND)
@@ -246,9 +247,13 @@ static struct error *run(struct session *session, const struct request *request)
 
 	if (session->redirected && request->command->needs_analysis &&
 	    !line->target) {
-		name = redirect_name(
-			image_path(analysis_image(session->analysis)),
-			request->command, line, request->common.suffix);
+		const char *dump =
+			image_path(analysis_image(session->analysis));
+
+		/* Standard input has no name of its own. */
+		name = redirect_name(strcmp(dump, "-") == 0 ? "core" : dump,
+				     request->command, line,
+				     request->common.suffix);
 		if (!name)
 			return &error_no_memory;
 		output.destination = TO_FILE;

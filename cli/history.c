@@ -51,7 +51,7 @@ void history_open(struct session *session)
 	if (!path)
 		return;
 	make_folders(path);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0) {
 		session_note(session, "the history is not kept: %s: %s", path,
 			     strerror(errno));

@@ -2,6 +2,7 @@
  * heapcore: what the memory of a process is, from its core.
  */
 #include "analyzer/base/text.h"
+#include "cli/coredumpctl.h"
 #include "cli/execute.h"
 #include "cli/gate_self_check.h"
 #include "cli/interrupt.h"
@@ -12,6 +13,7 @@
 #include "cli/run.h"
 #include "cli/script.h"
 #include "cli/snap.h"
+#include "cli/vanished.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -190,6 +192,29 @@ static int analyse_process(struct session *session, struct options *options)
 	return analyse(session, options);
 }
 
+/* The core is read to its end when the analysis begins. */
+static int analyse_kept(struct session *session, struct options *options)
+{
+	_cleanup_(kept_core_deinit) struct kept_core core = { .fd = -1 };
+	struct error *error = kept_core_find(session, options->kept,
+					     options->debug.sysroot, &core);
+	int status;
+
+	if (error) {
+		session_complain(session, error);
+		return session_status(session);
+	}
+	options->core = core.path;
+	session->subject = core.title;
+	status = analyse(session, options);
+	session->subject = NULL;
+	error = kept_core_finish(&core);
+	if (!error)
+		return status;
+	session_complain(session, error);
+	return session_status(session);
+}
+
 static int look_into_core(int count, char **arguments)
 {
 	_cleanup_(options_deinit) struct options options;
@@ -209,6 +234,7 @@ static int look_into_core(int count, char **arguments)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	interrupt_catch(&session.progress.progress, true);
+	vanished_catch();
 
 	if (options.manual) {
 		struct error *error = manual_write(options.manual, stdout);
@@ -221,6 +247,8 @@ static int look_into_core(int count, char **arguments)
 			      arguments + count - options.word_count - 1,
 			      options.word_count + 1);
 		status = session_status(&session);
+	} else if (options.kept) {
+		status = analyse_kept(&session, &options);
 	} else if (options.process) {
 		status = analyse_process(&session, &options);
 	} else {

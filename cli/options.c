@@ -14,6 +14,7 @@ enum {
 	KEY_MANUAL,
 	KEY_FORMAT,
 	KEY_NO_CONTENT,
+	KEY_COREDUMPCTL,
 	KEY_MAXIMUM_MEMORY
 };
 
@@ -41,7 +42,8 @@ static const char DOCUMENTATION[] =
 	"not be analysed well enough to rely on the answers; 130 after Ctrl-C.";
 
 const char program_usages[] = "CORE [COMMAND WORDS...]\n"
-			      "-p PID [COMMAND WORDS...]\n"
+			      "{-p PID | --coredumpctl MATCH} "
+			      "[COMMAND WORDS...]\n"
 			      "run [OPTIONS] -- PROGRAM [ARGUMENTS...]\n"
 			      "snap [OPTIONS] PID";
 
@@ -58,6 +60,8 @@ const struct argp_option program_options[] = {
 	  "Look into process PID instead of CORE: it is stopped for a moment, "
 	  "and its memory copied",
 	  0 },
+	{ "coredumpctl", KEY_COREDUMPCTL, "MATCH", 0,
+	  "Look into the newest core that coredumpctl(1) has", 0 },
 	{ "truncation-check", 't', NULL, 0,
 	  "Only say whether CORE is complete, or truncated (status 3)", 0 },
 	{ "verbose", 'v', NULL, 0, "Tell what each stage took in the end", 0 },
@@ -159,7 +163,7 @@ static void take_arguments(struct argp_state *state, const char *core)
 	struct options *options = state->input;
 
 	/* With a process there is no CORE, and the command begins here. */
-	if (options->process)
+	if (options->process || options->kept)
 		state->next--;
 	else
 		options->core = core;
@@ -174,7 +178,9 @@ static void check(struct argp_state *state)
 
 	if (options->manual)
 		return;
-	if (!options->core && !options->process)
+	if (options->kept && options->process)
+		argp_error(state, "a process and a core are two things");
+	if (!options->core && !options->process && !options->kept)
 		argp_error(state, "no core is given");
 	if (options->core && strcmp(options->core, "-") == 0 &&
 	    !options->truncation_check &&
@@ -215,6 +221,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return 0;
 	case 'q':
 		options->quiet = true;
+		return 0;
+	case KEY_COREDUMPCTL:
+		options->kept = argument;
 		return 0;
 	case KEY_NO_CONTENT:
 		options->no_content = true;

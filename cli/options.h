@@ -3,6 +3,7 @@
  *
  *	heapcore [OPTIONS] CORE [COMMAND WORDS...]
  *	heapcore [OPTIONS] -p PID [COMMAND WORDS...]
+ *	heapcore [OPTIONS] --coredumpctl MATCH [COMMAND WORDS...]
  *
  * What follows CORE belongs to the command, switches too.
  */
@@ -22,6 +23,7 @@ struct given {
 struct options {
 	const char *core;
 	const char *process; /* that a core is to be taken of, or NULL */
+	const char *kept;    /* a match of coredumpctl(1) instead, or NULL */
 	char **words;	     /* of the command behind CORE */
 	size_t word_count;
 	struct given *given;

@@ -1,5 +1,7 @@
 #include "cli/output.h"
 
+#include "cli/output_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -124,6 +126,10 @@ static struct error *bad_target(const struct output *output, int number)
 		return error_create(ERROR_USAGE,
 				    "%s: a symbolic link is not followed",
 				    output->target);
+	if (number == EPERM)
+		return error_create(ERROR_USAGE,
+				    "%s: somebody else may have put that there",
+				    output->target);
 	return error_create(ERROR_USAGE, "%s: %s", output->target,
 			    strerror(number));
 }
@@ -138,13 +144,13 @@ static bool is_same_file(const struct stat *status, const char *path)
 
 static struct error *open_file(struct output *output, const char *never)
 {
-	int flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC;
+	int flags = O_NOFOLLOW;
 	_cleanup_(close) int fd = -1;
 	struct stat status;
 
 	if (output->destination == TO_APPEND)
 		flags |= O_APPEND;
-	fd = open(output->target, flags, 0600);
+	fd = output_file_open(output->target, flags);
 	if (fd < 0 || fstat(fd, &status) < 0)
 		return bad_target(output, errno);
 	if (is_same_file(&status, never))

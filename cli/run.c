@@ -4,9 +4,11 @@
 #include "analyzer/base/text.h"
 #include "cli/execute.h"
 #include "cli/interrupt.h"
+#include "cli/output_file.h"
 #include "cli/reports.h"
 #include "cli/run_options.h"
 #include "cli/snap.h"
+#include "cli/vanished.h"
 #include "cli/watch.h"
 
 #include <errno.h>
@@ -300,6 +302,7 @@ static int analyse(const struct run *run, const struct corpse *corpse)
 	session.colour = options->colour;
 	session.debug = &options->debug;
 	session.no_content = options->no_content;
+	vanished_catch();
 	interrupt_catch(&session.progress.progress, true);
 	if (run->count > 1 || options->follow || corpse->message.signal)
 		introduce(&session, corpse);
@@ -357,9 +360,9 @@ static struct error *open_log(const struct run_options *options, int *ret)
 	*ret = -1;
 	if (!options->log_path)
 		return NULL;
-	*ret = open(options->log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-		    0666);
-	if (*ret < 0)
+	*ret = output_file_open(options->log_path, 0);
+	/* What is no regular file has no length. */
+	if (*ret < 0 || (ftruncate(*ret, 0) < 0 && errno != EINVAL))
 		return error_create(ERROR_USAGE, "%s: %s", options->log_path,
 				    strerror(errno));
 	return NULL;

@@ -2,6 +2,7 @@
 
 #include "analyzer/base/text.h"
 #include "cli/script.h"
+#include "cli/vanished.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -117,6 +118,16 @@ static void show_left_out(struct session *session,
 	say(session, kind, text);
 }
 
+void session_check_files(struct session *session)
+{
+	if (session->told_vanished || !session->analysis || !vanished_any())
+		return;
+	session->told_vanished = true;
+	analysis_doubt(session->analysis,
+		       "the core, or a file of the process, became shorter "
+		       "while it was read: what is gone was taken for zeros");
+}
+
 void session_show_findings(struct session *session)
 {
 	static const char *const kinds[] = {
@@ -127,6 +138,7 @@ void session_show_findings(struct session *session)
 
 	if (!session->analysis)
 		return;
+	session_check_files(session);
 	findings = analysis_findings(session->analysis);
 	while (session->findings_shown < findings->count) {
 		const struct finding *finding =
@@ -228,7 +240,7 @@ int session_status(const struct session *session)
 {
 	if (session->wrong_usage)
 		return EXIT_WRONG_USAGE;
-	if (session->failed)
+	if (session->failed || vanished_any())
 		return EXIT_NOT_ANALYSED;
 	if (session->analysis &&
 	    findings_incomplete(analysis_findings(session->analysis)))

@@ -48,7 +48,8 @@ struct session {
 
 	bool wrong_usage; /* what the exit status tells */
 	bool failed;
-	bool found;   /* a gate found what it looks for */
+	bool found; /* a gate found what it looks for */
+	bool told_vanished;
 	bool doubted; /* it was said that answers may be wrong */
 	size_t findings_shown;
 	size_t findings_left_out[FINDING_WEIGHTS]; /* told of */
@@ -68,6 +69,9 @@ void session_complain(struct session *session, struct error *error);
 /* Tell something that a user may want to know, unless quiet. */
 void session_note(struct session *session, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* Have it among the findings if a file was cut while it was read. */
+void session_check_files(struct session *session);
 
 /* Show the findings that were not shown yet. */
 void session_show_findings(struct session *session);

@@ -5,6 +5,7 @@
 #include "analyzer/capture/pack.h"
 #include "analyzer/capture/snapshot.h"
 #include "cli/interrupt.h"
+#include "cli/output_file.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -149,22 +150,16 @@ struct error *snap_to_analyse(struct session *session, pid_t process,
 	return NULL;
 }
 
-/* For its owner only: memory holds secrets. */
 static struct error *open_output(const char *path, int *ret)
 {
-	struct stat status;
-	int fd = open(path,
-		      O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
-		      0600);
+	int fd = output_file_replace(path);
 
-	if (fd < 0 || fstat(fd, &status) < 0)
-		return error_system("%s", path);
-	*ret = fd;
-	if (!S_ISREG(status.st_mode))
+	if (fd < 0 && errno == EEXIST)
 		return error_create(ERROR_USAGE, "%s is not a regular file",
 				    path);
-	if (ftruncate(fd, 0) < 0)
+	if (fd < 0)
 		return error_system("%s", path);
+	*ret = fd;
 	return NULL;
 }
 

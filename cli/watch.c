@@ -2,6 +2,7 @@
 
 #include "analyzer/capture/filter.h"
 #include "analyzer/capture/tracer.h"
+#include "cli/output_file.h"
 #include "cli/snap.h"
 
 #include <errno.h>
@@ -112,9 +113,7 @@ static struct error *open_core(const struct watcher *watcher, pid_t process,
 			       process == watcher->tracer.program);
 	if (!path)
 		return &error_no_memory;
-	/* For its owner only: memory holds secrets. */
-	*ret = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-		    0600);
+	*ret = output_file_replace(path);
 	if (*ret < 0)
 		return error_system("%s", path);
 	return NULL;

@@ -40,6 +40,24 @@ void file_table_deinit(struct file_table *table)
 	free(table->files);
 }
 
+/* Before Linux 5.6: what a link leads to outside of sysroot is not there. */
+static int open_resolved(const char *sysroot, const char *path)
+{
+	_cleanup_(free) char *root = realpath(sysroot, NULL);
+	_cleanup_(free) char *joined = NULL, *resolved = NULL;
+	size_t length = root ? strlen(root) : 0;
+
+	if (!root || asprintf(&joined, "%s/%s", root, path) < 0) {
+		joined = NULL;
+		return -1;
+	}
+	resolved = realpath(joined, NULL);
+	if (!resolved || strncmp(resolved, root, length) != 0 ||
+	    (length > 1 && resolved[length] != '/'))
+		return -1;
+	return open(resolved, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+}
+
 /* A handle of what path names below sysroot, links not leading out of it. */
 static int open_handle(const char *sysroot, const char *path)
 {
@@ -47,7 +65,6 @@ static int open_handle(const char *sysroot, const char *path)
 		.flags = O_PATH | O_CLOEXEC,
 		.resolve = RESOLVE_IN_ROOT,
 	};
-	_cleanup_(free) char *joined = NULL;
 	_cleanup_(close) int root = -1;
 	int handle;
 
@@ -57,11 +74,10 @@ static int open_handle(const char *sysroot, const char *path)
 	if (root < 0)
 		return -1;
 	handle = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	if (handle >= 0 || errno != ENOSYS ||
-	    asprintf(&joined, "%s/%s", sysroot, path) < 0)
+	/* Containers may refuse what they do not know. */
+	if (handle >= 0 || (errno != ENOSYS && errno != EPERM))
 		return handle;
-	/* Before Linux 5.6, links with a leading slash do lead out. */
-	return open(joined, O_PATH | O_CLOEXEC);
+	return open_resolved(sysroot, path);
 }
 
 /*

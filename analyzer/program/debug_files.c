@@ -198,6 +198,8 @@ bool debug_file_find_shared(const struct debug_options *options,
 		return true;
 	if (path[0] == '/')
 		return debug_file_open(options->sysroot, path, &id, ret);
+	/* Only what is in the user's folder is not below the sysroot. */
 	return find_by_name(options->sysroot, place, "", path, &id, ret) ||
-	       find_by_name(NULL, place, "", path, &id, ret);
+	       (user && strncmp(place, user, strlen(user)) == 0 &&
+		find_by_name(NULL, place, "", path, &id, ret));
 }

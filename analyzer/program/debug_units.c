@@ -4,7 +4,10 @@
 #include "analyzer/program/debug_types.h"
 
 #include <dwarf.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
 
 /*
  * The offset of the unit that .debug_aranges names for the address. libdw
@@ -58,10 +61,10 @@ static bool unit_at(Dwarf *dwarf, uint64_t offset, Dwarf_Die *ret)
 static bool find_in_units(Dwarf *dwarf, uint64_t address, Dwarf_Die *ret)
 {
 	Dwarf_CU *unit = NULL;
-	Dwarf_Die die, split;
+	Dwarf_Die die;
 	uint8_t type;
 
-	while (dwarf_get_units(dwarf, unit, &unit, NULL, &type, &die, &split) ==
+	while (dwarf_get_units(dwarf, unit, &unit, NULL, &type, &die, NULL) ==
 	       0) {
 		if (type != DW_UT_compile && type != DW_UT_skeleton)
 			continue;
@@ -73,12 +76,65 @@ static bool find_in_units(Dwarf *dwarf, uint64_t address, Dwarf_Die *ret)
 	return false;
 }
 
+static const char *text_of(Dwarf_Die *unit, unsigned int attribute)
+{
+	Dwarf_Attribute found;
+
+	return dwarf_attr(unit, attribute, &found) ? dwarf_formstring(&found)
+						   : NULL;
+}
+
+/* Whether it is harmless to open the file FOLDER/NAME, or it is not there. */
+static bool is_harmless(const char *folder, size_t length, const char *name)
+{
+	_cleanup_(free) char *path = NULL;
+	struct stat status;
+
+	if (name[0] == '/')
+		length = 0;
+	if (asprintf(&path, "%.*s/%s", (int)length, folder, name) < 0) {
+		path = NULL;
+		return false;
+	}
+	return stat(path, &status) < 0 ? errno == ENOENT || errno == ENOTDIR
+				       : S_ISREG(status.st_mode);
+}
+
+static bool is_harmless_beside(const struct debug_file *file, const char *name)
+{
+	const char *slash = file->path ? strrchr(file->path, '/') : NULL;
+
+	return !slash ||
+	       is_harmless(file->path, (size_t)(slash - file->path), name);
+}
+
+/*
+ * libdw opens what the unit names, beside the file or where it was compiled,
+ * whatever that is: it may be a FIFO, and it knows of no sysroot.
+ */
+static bool may_open_split(const struct debug_module *module, Dwarf_Die *unit)
+{
+	const char *folder = text_of(unit, DW_AT_comp_dir);
+	const char *name = text_of(unit, DW_AT_dwo_name);
+
+	if (!name)
+		name = text_of(unit, DW_AT_GNU_dwo_name);
+	return name && !module->debug->options.sysroot &&
+	       is_harmless_beside(&module->main, name) &&
+	       is_harmless_beside(&module->separate, name) &&
+	       (!folder || is_harmless(folder, strlen(folder), name));
+}
+
 /* Of a split unit, the part that was split off (.dwo). */
-static void go_to_split(Dwarf_Die *unit)
+static void go_to_split(const struct debug_module *module, Dwarf_Die *unit)
 {
 	Dwarf_Die die, split;
 	uint8_t type;
 
+	if (dwarf_cu_info(unit->cu, NULL, &type, &die, NULL, NULL, NULL,
+			  NULL) != 0 ||
+	    type != DW_UT_skeleton || !may_open_split(module, &die))
+		return;
 	if (dwarf_cu_info(unit->cu, NULL, &type, &die, &split, NULL, NULL,
 			  NULL) == 0 &&
 	    type == DW_UT_skeleton && split.addr)
@@ -106,7 +162,7 @@ bool code_place_find(struct debug *debug, uint64_t address,
 	    !find_in_units(place.dwarf, place.address, &place.unit))
 		return false;
 	place.lines = place.unit;
-	go_to_split(&place.unit);
+	go_to_split(module, &place.unit);
 	*ret = place;
 	return true;
 }
