@@ -13,8 +13,10 @@ struct survey {
 	struct fragments *fragments;
 	const struct allocation_index *index;
 	const struct image *image;
+	struct progress *progress;
 	struct error *(*visit)(void *data, const struct heap_page *page);
 	void *data;
+	bool interrupted;
 };
 
 void fragments_destroy(struct fragments *fragments)
@@ -72,14 +74,16 @@ static void add_to_map(struct arena_fragments *arena, uint64_t start,
 }
 
 /* Count the region's blocks, which begins *offset bytes into the arena. */
-static void count_region(const struct survey *survey,
-			 const struct heap_region *region, uint64_t offset)
+static struct error *count_region(const struct survey *survey,
+				  const struct heap_region *region,
+				  uint64_t offset)
 {
 	struct arena_fragments *arena =
 		&survey->fragments->arenas[region->arena];
 	const struct bitmap *used = allocation_used(survey->index);
 	const struct bitmap *cached = allocation_cached(survey->index);
 	size_t end = region->first + (size_t)region->count, hint = 0, cell = 0;
+	uint64_t told = region->first;
 
 	for (size_t id = region->first; id < end; id++) {
 		struct memory_range range = allocation_range_near(
@@ -87,13 +91,16 @@ static void count_region(const struct survey *survey,
 		uint64_t size = range.end - range.start;
 		uint64_t start = offset + (range.start - region->start);
 
-		if (!bitmap_get(used, id)) {
+		if (bitmap_get(used, id)) {
+			add_amount(&arena->used, size);
+			add_to_map(arena, start, start + size, &cell);
+		} else {
 			add_free(arena, size, bitmap_get(cached, id));
-			continue;
 		}
-		add_amount(&arena->used, size);
-		add_to_map(arena, start, start + size, &cell);
+		if (!progress_pass(survey->progress, id, &told))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
 	}
+	return NULL;
 }
 
 /* Sizes first: only then it is known which part of the map a block is in. */
@@ -102,6 +109,7 @@ static struct error *count_blocks(const struct survey *survey)
 	struct arena_fragments *arenas = survey->fragments->arenas;
 	_cleanup_(free) uint64_t *offsets =
 		calloc(survey->fragments->count + 1, sizeof(*offsets));
+	struct error *error = NULL;
 
 	if (!offsets)
 		return &error_no_memory;
@@ -114,14 +122,17 @@ static struct error *count_blocks(const struct survey *survey)
 	for (size_t i = 0; i < survey->fragments->count; i++)
 		arenas[i].cell_size =
 			(arenas[i].size + MAP_CELLS - 1) / MAP_CELLS;
-	for (size_t i = 0; i < heap_region_count(survey->index); i++) {
+	progress_begin(survey->progress, "counting blocks",
+		       allocation_count(survey->index));
+	for (size_t i = 0; i < heap_region_count(survey->index) && !error;
+	     i++) {
 		const struct heap_region *region =
 			heap_region(survey->index, i);
 
-		count_region(survey, region, offsets[region->arena]);
+		error = count_region(survey, region, offsets[region->arena]);
 		offsets[region->arena] += region->end - region->start;
 	}
-	return NULL;
+	return error;
 }
 
 static struct error *count_page(void *data, const struct heap_page *page)
@@ -148,38 +159,43 @@ static bool is_blank(const struct image *image, uint64_t page)
 	       memcmp(bytes, zeros, HEAP_PAGE) == 0;
 }
 
-/* Whether the page is not in the dump; *ret_next is the next that may be. */
-static bool is_absent(const struct image *image, uint64_t page, uint64_t end,
+/*
+ * Whether the page is not in the dump, and if so what the next one is that may
+ * be. Only zeros can be a hole: others need not ask the system.
+ */
+static bool is_absent(struct survey *survey, uint64_t page, bool blank,
 		      uint64_t *ret_next)
 {
-	uint64_t next = image_next_data(image, page);
-	uint64_t available;
+	const struct region *region = image_find(survey->image, page);
+	uint64_t next = region ? region->end : UINT64_MAX;
 
-	if (!image_bytes(image, page, &available))
-		next = page + HEAP_PAGE;
-	next &= ~(uint64_t)(HEAP_PAGE - 1);
-	*ret_next = next < end ? next : end;
-	return next > page;
+	if (region && region->bytes) {
+		if (!blank)
+			return false;
+		next = image_next_data(survey->image, page);
+		if (next - page >= HEAP_PAGE)
+			survey->fragments->holes = true;
+	}
+	*ret_next = next & ~(uint64_t)(HEAP_PAGE - 1);
+	return *ret_next > page;
 }
 
 /*
  * A page that was never touched or was given back is a hole of the dump's file,
  * as the kernel writes it. Others write zeros there.
  */
-static struct page_bytes count_pages(const struct survey *survey,
-				     uint64_t start, uint64_t end)
+static struct page_bytes count_pages(struct survey *survey, uint64_t start,
+				     uint64_t end)
 {
 	struct page_bytes pages = { 0 };
-	uint64_t next = start;
+	uint64_t told = start, next;
 
-	for (uint64_t page = start; page < end; page = next) {
+	for (uint64_t page = start; page < end && !survey->interrupted;
+	     page = next) {
 		bool blank = is_blank(survey->image, page);
 
-		next = page + HEAP_PAGE;
-		/* Only zeros can be a hole: others need not ask the system. */
-		if ((blank || !image_find(survey->image, page)->bytes) &&
-		    is_absent(survey->image, page, end, &next)) {
-			survey->fragments->holes = true;
+		if (is_absent(survey, page, blank, &next)) {
+			next = next < end ? next : end;
 			pages.absent += next - page;
 			continue;
 		}
@@ -188,6 +204,8 @@ static struct page_bytes count_pages(const struct survey *survey,
 			pages.blank += HEAP_PAGE;
 		else
 			pages.resident += HEAP_PAGE;
+		survey->interrupted =
+			!progress_pass(survey->progress, next, &told);
 	}
 	return pages;
 }
@@ -201,7 +219,7 @@ static void add_pages(struct page_bytes *total, struct page_bytes pages)
 
 static void count_spare(void *data, const struct spare *spare)
 {
-	const struct survey *survey = data;
+	struct survey *survey = data;
 	struct arena_fragments *arena =
 		&survey->fragments->arenas[spare->arena];
 	uint64_t size = spare->end - spare->start;
@@ -265,8 +283,9 @@ struct error *fragments_create(
 {
 	_cleanup_(fragments_destroy) struct fragments *fragments =
 		calloc(1, sizeof(*fragments));
-	struct survey survey = { fragments, heaps_index(heaps), image, visit,
-				 data };
+	struct survey survey = {
+		fragments, heaps_index(heaps), image, progress, visit, data,
+	};
 	struct error *error;
 
 	if (!fragments)
@@ -282,7 +301,10 @@ struct error *fragments_create(
 					 &survey);
 	if (error)
 		return error;
+	progress_begin(progress, "looking at free pages", 0);
 	heaps_visit_spare(heaps, count_spare, &survey);
+	if (survey.interrupted)
+		return error_create(ERROR_INTERRUPTED, "interrupted");
 	settle_blank(fragments);
 	*ret = take(fragments);
 	return NULL;
