@@ -65,6 +65,9 @@ static bool starts_with_tcache(struct view *view, const struct region *region)
 {
 	uint64_t before, size;
 
+	/* To look into a hole has the kernel fill in some more of it. */
+	if (image_next_data(view->image, region->start) != region->start)
+		return false;
 	return view_word(view, region->start, &before) && before == 0 &&
 	       view_word(view, region->start + 8, &size) &&
 	       (size == (0x290 | PREV_INUSE) || size == (0x300 | PREV_INUSE) ||
