@@ -26,15 +26,22 @@ static bool is_call_of_malloc(uint64_t number)
 }
 
 /* Whether the thread runs code of the module that has malloc. */
+static bool is_in_home(const struct glibc_heap *heap,
+		       const struct thread *thread)
+{
+	const struct module *module =
+		program_find_module(heap->context.program, heap->home);
+	uint64_t at = thread->state->registers.rip;
+
+	return module && at >= module->start && at < module->end;
+}
+
 static bool may_be_inside(const struct glibc_heap *heap,
 			  const struct thread *thread)
 {
 	const struct user_regs_struct *registers = &thread->state->registers;
-	const struct module *module =
-		program_find_module(heap->context.program, heap->home);
 
-	if (!module || registers->rip < module->start ||
-	    registers->rip >= module->end)
+	if (!is_in_home(heap, thread))
 		return false;
 	return (int64_t)registers->orig_rax < 0 ||
 	       is_call_of_malloc(registers->orig_rax);
@@ -62,12 +69,15 @@ void glibc_find_work(struct glibc_heap *heap)
 	size_t threads = program_thread_count(program);
 	bool crashed = false, inside = false;
 
-	for (size_t i = 0; i < threads; i++) {
-		const struct thread *thread = program_thread(program, i);
+	/* The kernel gives all threads the signal that the first one took. */
+	if (threads > 0) {
+		const struct thread *first = program_thread(program, 0);
 
-		crashed |= has_crashed(thread);
-		inside |= may_be_inside(heap, thread);
+		crashed = has_crashed(first) &&
+			  (threads == 1 || is_in_home(heap, first));
 	}
+	for (size_t i = 0; i < threads; i++)
+		inside |= may_be_inside(heap, program_thread(program, i));
 	for (size_t i = 0; i < heap->arena_count; i++) {
 		struct glibc_arena *arena = &heap->arenas[i];
 

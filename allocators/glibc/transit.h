@@ -8,8 +8,9 @@
 #include "allocators/glibc/glibc.h"
 
 /*
- * Find out in which arenas a thread was at work: heap->arenas[].locked. One
- * that crashed inside of malloc does not count; there, the heap is damaged.
+ * Find out in which arenas a thread was at work: heap->arenas[].locked. Not if
+ * the process died inside of malloc, or near it: there, the heap is damaged. If
+ * another thread's fault ended the process, those at work had done no wrong.
  */
 void glibc_find_work(struct glibc_heap *heap);
 
