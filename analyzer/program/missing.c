@@ -48,31 +48,81 @@ static bool is_local_storage_missing(const struct image *image,
 		self == 0);
 }
 
-static void report_thread(const struct image *image,
-			  const struct thread *thread,
-			  struct findings *findings)
+enum { OTHERS_SIZE = 48 };
+
+/* The first that is missing, and how many are. */
+struct missing {
+	const char *what; /* of a module, or NULL */
+	uint64_t thread, address;
+	size_t count;
+};
+
+static void note_missing(struct missing *missing, const char *what,
+			 uint64_t thread, uint64_t address)
 {
-	if (is_stack_empty(image, thread))
+	if (missing->count++ == 0) {
+		missing->what = what;
+		missing->thread = thread;
+		missing->address = address;
+	}
+}
+
+/* " (and 3 more)" */
+static const char *name_others(const struct missing *missing,
+			       char buffer[static OTHERS_SIZE])
+{
+	if (missing->count < 2)
+		return "";
+	snprintf(buffer, OTHERS_SIZE, " (and %zu more)", missing->count - 1);
+	return buffer;
+}
+
+static void report_zeros(const struct thread *thread, struct findings *findings)
+{
+	findings_add(findings, FINDING_INCOMPLETE,
+		     "the stack of thread %u is all zeros in "
+		     "the core: whoever wrote the core could "
+		     "not read it (gdb before 15 cannot where "
+		     "glibc 2.42 or later made it). What only "
+		     "it refers to looks leaked",
+		     thread->id);
+}
+
+static void report_threads(const struct image *image,
+			   const struct program *program,
+			   struct findings *findings)
+{
+	struct missing stacks = { 0 }, storage = { 0 };
+	char others[OTHERS_SIZE];
+
+	for (size_t i = 0; i < program_thread_count(program); i++) {
+		const struct thread *thread = program_thread(program, i);
+
+		if (is_stack_empty(image, thread))
+			report_zeros(thread, findings);
+		else if (is_stack_absent(image, thread))
+			note_missing(&stacks, NULL, thread->id,
+				     thread->stack_pointer);
+		if (is_local_storage_missing(image, thread))
+			note_missing(&storage, NULL, thread->id,
+				     thread->thread_pointer);
+	}
+	if (stacks.count > 0)
 		findings_add(findings, FINDING_INCOMPLETE,
-			     "the stack of thread %u is all zeros in "
-			     "the core: whoever wrote the core could "
-			     "not read it (gdb before 15 cannot where "
-			     "glibc 2.42 or later made it). What only "
-			     "it refers to looks leaked",
-			     thread->id);
-	else if (is_stack_absent(image, thread))
-		findings_add(findings, FINDING_INCOMPLETE,
-			     "the stack of thread %u, at %#" PRIx64
-			     ", is not in the core: what only it refers to "
+			     "the stack of thread %" PRIu64 " at %#" PRIx64
+			     "%s is not in the core: what only it refers to "
 			     "looks leaked",
-			     thread->id, thread->stack_pointer);
-	if (is_local_storage_missing(image, thread))
-		findings_add(findings, FINDING_INCOMPLETE,
-			     "the thread-local storage of thread %u, at "
-			     "%#" PRIx64
-			     ", is not in the core, or zeros: what only it, "
-			     "or a stack beside it, refers to looks leaked",
-			     thread->id, thread->thread_pointer);
+			     stacks.thread, stacks.address,
+			     name_others(&stacks, others));
+	if (storage.count > 0)
+		findings_add(
+			findings, FINDING_INCOMPLETE,
+			"the thread-local storage of thread %" PRIu64
+			" at %#" PRIx64
+			"%s is not in the core, or zeros: what only it, or "
+			"a stack beside it, refers to looks leaked",
+			storage.thread, storage.address,
+			name_others(&storage, others));
 }
 
 /* The kernel put these random bytes onto the main stack. */
@@ -83,8 +133,8 @@ static void report_main_stack(const struct image *image,
 
 	if (address != 0 && !image_read_u64(image, address, &word))
 		findings_add(findings, FINDING_INCOMPLETE,
-			     "the main stack, at %#" PRIx64
-			     ", is not in the core: what only it refers to "
+			     "the main stack at %#" PRIx64
+			     " is not in the core: what only it refers to "
 			     "looks leaked",
 			     address);
 }
@@ -172,31 +222,23 @@ static void report_data(const struct image *image,
 			const struct program *program,
 			struct findings *findings)
 {
-	const struct module *first = NULL;
-	uint64_t first_start = 0;
-	size_t count = 0;
-	char more[64] = "";
+	struct missing data = { 0 };
+	char others[OTHERS_SIZE];
 
 	for (size_t i = 0; i < program_module_count(program); i++) {
 		const struct module *module = program_module(program, i);
 		uint64_t start = find_missing_data(image, module);
 
-		if (!start)
-			continue;
-		if (count++ == 0) {
-			first = module;
-			first_start = start;
-		}
+		if (start)
+			note_missing(&data, module->path, 0, start);
 	}
-	if (count > 1)
-		snprintf(more, sizeof(more), ", and those of %zu more modules",
-			 count - 1);
-	if (first)
+	if (data.count > 0)
 		findings_add(findings, FINDING_INCOMPLETE,
 			     "the data of %s at %#" PRIx64
 			     "%s are not in the core, or zeros: what only they "
 			     "refer to looks leaked",
-			     first->path, first_start, more);
+			     data.what, data.address,
+			     name_others(&data, others));
 }
 
 void missing_report(const struct image *image, const struct program *program,
@@ -208,7 +250,6 @@ void missing_report(const struct image *image, const struct program *program,
 			     "refer to looks leaked, and all of the stacks "
 			     "counts as in use");
 	report_main_stack(image, findings);
-	for (size_t i = 0; i < program_thread_count(program); i++)
-		report_thread(image, program_thread(program, i), findings);
+	report_threads(image, program, findings);
 	report_data(image, program, findings);
 }

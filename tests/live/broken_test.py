@@ -144,7 +144,7 @@ class BrokenTest(unittest.TestCase):
         header = list(core.headers[number])
         header[0] = broken.PT_NULL
         core.set_header(number, header)
-        self.expect("the main stack, at 0x[0-9a-f]+, is not in the core", core)
+        self.expect("the main stack at 0x[0-9a-f]+ is not in the core", core)
 
     def test_thread_local_storage_is_missing(self):
         for pointer in self.load().thread_pointers():
@@ -152,7 +152,7 @@ class BrokenTest(unittest.TestCase):
             header = list(core.headers[core.find(pointer)])
             header[5] = 0
             core.set_header(core.find(pointer), header)
-            self.expect("the thread-local storage of thread [0-9]+, at "
+            self.expect("the thread-local storage of thread [0-9]+ at "
                         f"{pointer:#x}", core)
 
     def test_notes_are_missing(self):

@@ -82,10 +82,14 @@ class HammerTest(unittest.TestCase):
         words = broken.Core(core).read(address, 8 * count)
         slots = set(struct.unpack(f"<{count}Q", words)) - {0}
         run, used = self.ask(core, "used")
-        self.assertEqual(run.returncode, FINE, run.stderr)
         self.assertNotIn("damaged", run.stderr)
         self.assertGreater(len(slots), count / 2)
-        self.assertEqual(slots - used, set(), "in a slot, but not in use")
+        # Between two steps of malloc, a chunk can have no header at all.
+        if run.returncode != FINE:
+            self.assertEqual(run.returncode, INCOMPLETE)
+            self.assertIn("while a thread was changing", run.stderr)
+        else:
+            self.assertEqual(slots - used, set(), "in a slot, but not in use")
         self.assertLess(len(used - slots), MOST_UNLISTED)
         _, leaked = self.ask(core, "leaked")
         self.assertEqual(leaked & slots, set(), "in a slot, but leaked")

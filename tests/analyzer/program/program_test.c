@@ -160,7 +160,7 @@ static void test_memory_that_a_thread_cannot_be_without_is_missed(void **state)
 	assert_finding(&process.findings, FINDING_INCOMPLETE,
 		       "the thread-local storage of thread 11");
 	assert_finding(&process.findings, FINDING_INCOMPLETE,
-		       "the thread-local storage of thread 12");
+		       "(and 1 more) is not in the core");
 }
 
 static void test_dump_without_threads_is_incomplete(void **state)
