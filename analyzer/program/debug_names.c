@@ -1,5 +1,7 @@
 #include "analyzer/program/debug_names.h"
 
+#include "analyzer/program/demangle_symbol.h"
+
 #include <ctype.h>
 #include <libiberty/demangle.h>
 #include <stdarg.h>
@@ -175,8 +177,7 @@ const char *name_demangle(struct name_pool *pool, const char *name)
 	if (name[1] == 'D')
 		text = dlang_demangle(name, DMGL_PARAMS);
 	if (!text)
-		text = cplus_demangle(name,
-				      DMGL_AUTO | DMGL_PARAMS | DMGL_ANSI);
+		text = demangle_symbol(name);
 	kept = text ? name_pool_keep(pool, text) : NULL;
 	return kept ? kept : name;
 }

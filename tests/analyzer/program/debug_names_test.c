@@ -2,6 +2,8 @@
 
 #include "tests/assertions.h"
 
+#include <string.h>
+
 static void assert_name(const char *raw, const char *shown)
 {
 	struct name_pool pool = { 0 };
@@ -54,6 +56,23 @@ static void test_names_of_cxx_are_demangled(void **state)
 	assert_name("_ZN3foo3barEv", "foo::bar()");
 }
 
+static void test_names_of_rust_are_demangled(void **state)
+{
+	assert_name("_ZN4core3ptr4drop17h0123456789abcdefE", "core::ptr::drop");
+	assert_name("_RNvC7mycrate3foo", "mycrate::foo");
+}
+
+/* Each argument is a pair of the one before: the last has 2^25 parts. */
+static void test_a_name_beyond_measure_is_left_as_it_is(void **state)
+{
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	char raw[512] = "_Z1f1AI1BS0_E";
+
+	for (const char *digit = digits + 1; digit < digits + 25; digit++)
+		sprintf(raw + strlen(raw), "S_IS%c_S%c_E", *digit, *digit);
+	assert_name(raw, raw);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -64,6 +83,8 @@ int main(void)
 			test_blocks_of_crystal_are_told_by_their_place),
 		cmocka_unit_test(test_what_only_begins_so_is_left_as_it_is),
 		cmocka_unit_test(test_names_of_cxx_are_demangled),
+		cmocka_unit_test(test_names_of_rust_are_demangled),
+		cmocka_unit_test(test_a_name_beyond_measure_is_left_as_it_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
