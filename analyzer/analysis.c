@@ -142,6 +142,21 @@ struct error *analysis_create(const char *path,
 	return NULL;
 }
 
+struct error *analysis_open_beside(struct analysis *analysis, const char *path,
+				   struct analysis **ret)
+{
+	const struct memory_account *account = &analysis->account;
+	size_t used = atomic_load(&account->used);
+	struct error *error = analysis_create(path, analysis->options,
+					      analysis->progress, ret);
+
+	if (!error && account->limit)
+		analysis_limit_memory(*ret, used < account->limit
+						    ? account->limit - used
+						    : 1);
+	return error;
+}
+
 void analysis_destroy(struct analysis *analysis)
 {
 	if (analysis->leaked_patterns)

@@ -73,6 +73,13 @@ struct analysis;
 struct error *analysis_create(const char *path,
 			      const struct debug_options *options,
 			      struct progress *progress, struct analysis **ret);
+
+/*
+ * Open another dump with the same options and progress, which may take as much
+ * memory as this one leaves.
+ */
+struct error *analysis_open_beside(struct analysis *analysis, const char *path,
+				   struct analysis **ret);
 void analysis_destroy(struct analysis *analysis);
 DEFINE_CLEANUP(analysis_destroy, struct analysis *)
 

@@ -2,6 +2,7 @@
  * heapcore: what the memory of a process is, from its core.
  */
 #include "analyzer/base/text.h"
+#include "analyzer/diff/compare.h"
 #include "cli/coredumpctl.h"
 #include "cli/execute.h"
 #include "cli/gate_self_check.h"
@@ -106,6 +107,24 @@ static void run_batch(struct session *session, const struct options *options)
 		run_words(session, options->words, options->word_count);
 }
 
+/* What is asked of the sets that this makes is told by the commands. */
+static struct error *compare(struct session *session,
+			     const struct options *options)
+{
+	_cleanup_(diff_destroy) struct diff *diff = NULL;
+	struct error *error;
+
+	if (!options->compared_count)
+		return NULL;
+	progress_line_begin(&session->progress);
+	error = compare_cores(session->analysis, options->compared,
+			      options->compared_count, ASPECT_SIZE, NULL, NULL,
+			      &diff);
+	progress_line_stop(&session->progress);
+	session_show_findings(session);
+	return error;
+}
+
 static void run_commands(struct session *session, const struct options *options)
 {
 	struct error *error = NULL;
@@ -156,6 +175,8 @@ static int analyse(struct session *session, const struct options *options)
 		error = check_truncation(session);
 	else if (!error)
 		session_show_findings(session);
+	if (!error)
+		error = compare(session, options);
 	if (error) {
 		session_complain(session, error);
 		return session_status(session);

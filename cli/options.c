@@ -1,5 +1,9 @@
 #include "cli/options.h"
 
+#include "analyzer/base/list.h"
+#include "cli/execute.h"
+#include "cli/switches.h"
+
 #include "analyzer/base/text.h"
 
 #include <argp.h>
@@ -15,6 +19,7 @@ enum {
 	KEY_FORMAT,
 	KEY_NO_CONTENT,
 	KEY_COREDUMPCTL,
+	KEY_COMPARE,
 	KEY_MAXIMUM_MEMORY
 };
 
@@ -44,6 +49,7 @@ static const char DOCUMENTATION[] =
 const char program_usages[] = "CORE [COMMAND WORDS...]\n"
 			      "{-p PID | --coredumpctl MATCH} "
 			      "[COMMAND WORDS...]\n"
+			      "diff OLD [OLD...] CORE\n"
 			      "run [OPTIONS] -- PROGRAM [ARGUMENTS...]\n"
 			      "snap [OPTIONS] PID";
 
@@ -62,6 +68,11 @@ const struct argp_option program_options[] = {
 	  0 },
 	{ "coredumpctl", KEY_COREDUMPCTL, "MATCH", 0,
 	  "Look into the newest core that coredumpctl(1) has", 0 },
+	{ "compare", KEY_COMPARE, "OLD", 0,
+	  "First make the sets 'new' and 'survived', as 'diff OLD' does (may "
+	  "be "
+	  "repeated)",
+	  0 },
 	{ "truncation-check", 't', NULL, 0,
 	  "Only say whether CORE is complete, or truncated (status 3)", 0 },
 	{ "verbose", 'v', NULL, 0, "Tell what each stage took in the end", 0 },
@@ -131,6 +142,14 @@ static error_t add_file(struct argp_state *state, const char *value)
 	return 0;
 }
 
+static error_t add_compared(struct options *options, const char *path)
+{
+	if (!LIST_GROW(options->compared, options->compared_count))
+		return ENOMEM;
+	options->compared[options->compared_count++] = path;
+	return 0;
+}
+
 static error_t check_folder(struct argp_state *state, const char *path)
 {
 	struct stat status;
@@ -157,19 +176,58 @@ static error_t set_maximum_memory(struct argp_state *state, const char *word)
 	return EINVAL;
 }
 
+/*
+ * `heapcore diff OLD NEW` is `heapcore NEW diff OLD`: of the files among the
+ * words from options->words on, take the last out as the core.
+ */
+static void take_comparison(struct argp_state *state)
+{
+	struct options *options = state->input;
+	const struct command *command = command_find(options->words[0]);
+	size_t files = 0, last = 0;
+
+	for (size_t i = 1; i < options->word_count;) {
+		size_t places = switch_places(command, options->words[i]);
+
+		if (!places) {
+			files++;
+			last = i;
+		}
+		i += places ? places : 1;
+	}
+	if (files < 2) {
+		argp_error(state, "'diff' needs an older core and a newer one");
+		return;
+	}
+	options->core = options->words[last];
+	options->word_count--;
+	memmove(&options->words[last], &options->words[last + 1],
+		(options->word_count - last) * sizeof(*options->words));
+}
+
+/* No core is given, and nothing has that name. */
+static bool is_comparison(const struct options *options, const char *word)
+{
+	return !options->process && !options->kept &&
+	       strcmp(word, "diff") == 0 && access(word, F_OK) < 0;
+}
+
 /* The first argument is CORE, and all behind it the command. */
 static void take_arguments(struct argp_state *state, const char *core)
 {
 	struct options *options = state->input;
+	bool compares = is_comparison(options, core);
 
 	/* With a process there is no CORE, and the command begins here. */
-	if (options->process || options->kept)
+	if (options->process || options->kept || compares)
 		state->next--;
 	else
 		options->core = core;
 	options->words = state->argv + state->next;
 	options->word_count = (size_t)(state->argc - state->next);
 	state->next = state->argc;
+	if (compares)
+		take_comparison(state);
 }
 
 static void check(struct argp_state *state)
@@ -210,6 +268,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case KEY_FORMAT:
 		options->format = argument;
 		return 0;
+	case KEY_COMPARE:
+		return add_compared(options, argument);
 	case 't':
 		options->truncation_check = true;
 		return 0;
@@ -279,4 +339,5 @@ void options_parse(int count, char **arguments, struct options *ret)
 void options_deinit(struct options *options)
 {
 	free(options->given);
+	free(options->compared);
 }

@@ -4,6 +4,7 @@
  *	heapcore [OPTIONS] CORE [COMMAND WORDS...]
  *	heapcore [OPTIONS] -p PID [COMMAND WORDS...]
  *	heapcore [OPTIONS] --coredumpctl MATCH [COMMAND WORDS...]
+ *	heapcore [OPTIONS] diff OLD [OLD...] CORE
  *
  * What follows CORE belongs to the command, switches too.
  */
@@ -28,6 +29,8 @@ struct options {
 	size_t word_count;
 	struct given *given;
 	size_t given_count;
+	const char **compared; /* older cores, of --compare */
+	size_t compared_count;
 	const char *format;		      /* NULL: text */
 	const char *files[MOST_REPORT_FILES]; /* of -o */
 	size_t file_count;

@@ -32,6 +32,7 @@ LAYERS = [
     "analyzer/analysis",
     "analyzer/query/",
     "analyzer/gate/",
+    "analyzer/diff/",
     "cli/",
     "tests/",
 ]

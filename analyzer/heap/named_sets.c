@@ -63,6 +63,19 @@ struct error *named_sets_assign(struct named_sets *sets, const char *name,
 	return NULL;
 }
 
+void named_sets_forget(struct named_sets *sets, const char *name)
+{
+	struct named_set *set = find(sets, name);
+
+	if (!set)
+		return;
+	free(set->name);
+	bitmap_deinit(&set->members);
+	sets->count--;
+	for (; set < sets->list + sets->count; set++)
+		set[0] = set[1];
+}
+
 const struct bitmap *named_sets_find(const struct named_sets *sets,
 				     const char *name)
 {

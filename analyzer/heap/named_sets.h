@@ -3,14 +3,16 @@
  *
  * Each is kept as its members, not as the words that selected them: it costs a
  * bit for each allocation of the heap. `derived` is always there, empty at
- * first.
+ * first; `new` and `survived` are once the dump was compared with older ones.
  */
 #ifndef ANALYZER_HEAP_NAMED_SETS_H
 #define ANALYZER_HEAP_NAMED_SETS_H
 
 #include "analyzer/base/bitmap.h"
 
-#define DERIVED_SET "derived"
+#define DERIVED_SET  "derived"
+#define NEW_SET	     "new"
+#define SURVIVED_SET "survived"
 
 struct named_sets;
 
@@ -21,6 +23,9 @@ DEFINE_CLEANUP(named_sets_destroy, struct named_sets *)
 /* Make members, which is taken over, also after an error, the set's. */
 struct error *named_sets_assign(struct named_sets *sets, const char *name,
 				struct bitmap *members);
+
+/* The name is no set's any more, if it was one's. */
+void named_sets_forget(struct named_sets *sets, const char *name);
 
 /* The members of that name, or NULL. */
 const struct bitmap *named_sets_find(const struct named_sets *sets,

@@ -358,6 +358,37 @@ static struct error *select_zeros(struct analysis *analysis,
 	return error;
 }
 
+/* A set that only a comparison makes. */
+static struct error *select_compared(struct analysis *analysis,
+				     const char *name, struct bitmap *ret)
+{
+	const struct bitmap *members =
+		named_sets_find(analysis_named_sets(analysis), name);
+
+	if (!members)
+		return error_create(ERROR_USAGE,
+				    "there is no set '%s' before this core was "
+				    "compared with an older one of the same "
+				    "process: try 'diff OLD' first",
+				    name);
+	bitmap_copy(ret, members);
+	return NULL;
+}
+
+static struct error *select_new(struct analysis *analysis,
+				const struct set_arguments *arguments,
+				struct bitmap *ret)
+{
+	return select_compared(analysis, NEW_SET, ret);
+}
+
+static struct error *select_survived(struct analysis *analysis,
+				     const struct set_arguments *arguments,
+				     struct bitmap *ret)
+{
+	return select_compared(analysis, SURVIVED_SET, ret);
+}
+
 static struct error *select_named(struct analysis *analysis,
 				  const struct set_arguments *arguments,
 				  struct bitmap *ret)
@@ -561,6 +592,21 @@ static const struct set sets[] = {
 	  .description = "'--set-operation assign' puts the members of any set "
 			 "there, '--set-operation subtract' takes them away. "
 			 "'let' does the same with names of your own." },
+	{ NEW_SET, "allocations in use that the oldest core has not", NULL,
+	  STAGE_HEAP, select_new, NULL,
+	  .example = "diff older.core\n"
+		     "summarize new\n"
+		     "explain new --sort-by bytes --limit 3",
+	  .description =
+		  "Known once 'diff' compared this core with older ones of the "
+		  "same process. What was freed and given out again for the "
+		  "same size and class looks as if it had survived." },
+	{ SURVIVED_SET, "allocations in use in all cores that were compared",
+	  NULL, STAGE_HEAP, select_survived, NULL,
+	  .example = "diff older.core\n"
+		     "count survived",
+	  .description = "Known once 'diff' compared this core with older "
+			 "ones of the same process." },
 	{ "stacks", "the stacks of threads", NULL, STAGE_PROGRAM, NULL,
 	  &range_kind_stacks, .example = "list stacks" },
 	{ "threads", "threads, each as its stack", NULL, STAGE_DEBUG, NULL,
@@ -673,6 +719,11 @@ const struct set *set_find(const char *name)
 
 struct error *set_unknown(const struct analysis *analysis, const char *name)
 {
+	if (strcmp(name, "gone") == 0)
+		return error_create(ERROR_USAGE,
+				    "what is gone is not in this core: look "
+				    "into the older one, for what 'diff' says "
+				    "is gone there");
 	return error_unknown("set", name,
 			     nearest_word(name, set_name, analysis));
 }

@@ -67,6 +67,13 @@ void plain_value(struct writer *writer, enum value_kind kind,
 	case VALUE_BYTES:
 		writer_decimal(writer, value->number);
 		break;
+	case VALUE_CHANGE:
+		if ((int64_t)value->number < 0)
+			writer_put(writer, '-');
+		writer_decimal(writer, (int64_t)value->number < 0
+					       ? -value->number
+					       : value->number);
+		break;
 	case VALUE_ADDRESS:
 		writer_bytes(writer, "0x", 2);
 		writer_hexadecimal(writer, value->number);

@@ -88,6 +88,11 @@ void report_number(struct report *report, uint64_t number)
 	add(report, &(struct value){ .number = number });
 }
 
+void report_change(struct report *report, int64_t change)
+{
+	report_number(report, (uint64_t)change);
+}
+
 void report_real(struct report *report, double real)
 {
 	add(report, &(struct value){ .real = real });

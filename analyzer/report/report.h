@@ -32,6 +32,7 @@ enum value_kind {
 	VALUE_BYTES,
 	VALUE_ADDRESS,
 	VALUE_NUMBER,  /* decimal, a name rather than an amount: a thread's */
+	VALUE_CHANGE,  /* by how much something grew, or shrank */
 	VALUE_SECONDS, /* a real number */
 	VALUE_SHARE,   /* of a whole, from 0 to 1: a bar in columns of text */
 	VALUE_TEXT,
@@ -66,7 +67,7 @@ struct memory_view {
 
 /* A value of a row; which member counts is told by the column's kind. */
 struct value {
-	uint64_t number; /* count, bytes, address, number */
+	uint64_t number; /* count, bytes, address, number; an int64_t: change */
 	double real;
 	const char *text;		  /* may be hostile */
 	const struct memory_view *memory; /* this and text: until the row ends;
@@ -130,6 +131,7 @@ bool report_broken(const struct report *report);
 
 void report_begin_table(struct report *report, const struct table *table);
 void report_number(struct report *report, uint64_t number);
+void report_change(struct report *report, int64_t change);
 void report_real(struct report *report, double real);
 void report_text(struct report *report, const char *text);
 void report_memory(struct report *report, const struct memory_view *memory);

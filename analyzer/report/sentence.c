@@ -113,6 +113,16 @@ static void write_real(struct writer *writer, const char *format, double real)
 		writer_bytes(writer, buffer, (size_t)length);
 }
 
+/* "+1,234", "-1,234", "0". */
+static void write_change(struct writer *writer, uint64_t change)
+{
+	bool negative = (int64_t)change < 0;
+
+	if (change)
+		writer_put(writer, negative ? '-' : '+');
+	writer_grouped(writer, negative ? -change : change);
+}
+
 void value_write(struct writer *writer, enum value_kind kind, bool grouped,
 		 const struct value *value)
 {
@@ -130,6 +140,9 @@ void value_write(struct writer *writer, enum value_kind kind, bool grouped,
 			writer_grouped(writer, value->number);
 		else
 			writer_decimal(writer, value->number);
+		break;
+	case VALUE_CHANGE:
+		write_change(writer, value->number);
 		break;
 	case VALUE_SECONDS:
 		write_real(writer, "%.3f", value->real);

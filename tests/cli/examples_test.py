@@ -98,7 +98,10 @@ class ExamplesTest(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.folder = folder.name
         cls.core = os.path.join(cls.folder, CORE)
-        os.symlink(cls.dumps.find("program", "examples"), cls.core)
+        core = cls.dumps.find("program", "examples")
+        os.symlink(core, cls.core)
+        os.symlink(core + session_test.OLDER,
+                   os.path.join(cls.folder, "older.core"))
         cls.write("leaks.heapcore", "count leaked\n")
         cls.write("SCRIPT", "count leaked\n")
         cls.write("leaks.json", '{"heapcore-baseline": 1, "leaks": []}\n')

@@ -13,8 +13,9 @@ Sessions: commands on a dump, with the output they must give.
     ! 'many' is not a size
 
 A program, in C or C++, is compiled from tests/cli/programs or testdata/programs,
-with the arguments behind its name, run until it writes "ready", and cored by gcore. A
-dump is taken from testdata, decompressed. Lines from ! on are standard error.
+with the arguments behind its name, run until it writes "ready", and cored by gcore. If
+it writes "older" before and waits for a line, a core is taken then, too, which is called
+<older>. A dump is taken from testdata, decompressed. Lines from ! on are standard error.
 
 In what is expected, <hex> stands for a hexadecimal number, <N> for a decimal
 one with or without separators, <text> for anything, a line of ... for any
@@ -41,6 +42,7 @@ HEAPCORE = os.environ["HEAPCORE"]
 SESSIONS = os.path.join(SOURCE_DIR, "tests/cli")
 PROGRAM_FOLDERS = ["tests/cli/programs", "testdata/programs"]
 TIMEOUT = 120
+OLDER = ".older"
 
 WILDCARD = re.compile(r"<([a-zA-Z]\w*)(?::(\w+)|\+([0-9a-f]+))?>")
 PATTERNS = {"hex": "[0-9a-f]+", "N": "[0-9][0-9,]*", "text": ".*"}
@@ -105,19 +107,28 @@ class Dumps:
         name, *arguments = command.split()
         program = self.compile(name)
         with subprocess.Popen(
-            [program] + arguments, stdout=subprocess.PIPE, text=True
+            [program] + arguments, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True
         ) as process:
             try:
                 for line in process.stdout:
+                    if line == "older\n":
+                        core = self.take_core(process)
+                        os.rename(core, core + OLDER)
+                        process.stdin.write("\n")
+                        process.stdin.flush()
                     if line == "ready\n":
                         break
-                prefix = os.path.join(self.folder.name, "core")
-                subprocess.run(
-                    ["gcore", "-o", prefix, str(process.pid)], check=True,
-                    stdin=subprocess.DEVNULL, capture_output=True,
-                )
+                return self.take_core(process)
             finally:
                 process.send_signal(signal.SIGKILL)
+
+    def take_core(self, process):
+        prefix = os.path.join(self.folder.name, "core")
+        subprocess.run(
+            ["gcore", "-o", prefix, str(process.pid)], check=True,
+            stdin=subprocess.DEVNULL, capture_output=True,
+        )
         return f"{prefix}.{process.pid}"
 
 
@@ -188,7 +199,7 @@ def match_lines(expected, actual, known):
 
 def is_remembered(command):
     """Whether later commands depend on it: it names a set."""
-    return re.match(r"let |redirect |.*[-/]-?set-?operation[ =]", command, re.I)
+    return re.match(r"let |diff |redirect |.*[-/]-?set-?operation[ =]", command, re.I)
 
 
 def run(core, command, before=()):
@@ -227,7 +238,7 @@ class SessionTest(unittest.TestCase):
     def check(self, name):
         dump, steps = parse(os.path.join(SESSIONS, name + ".session"))
         core = self.dumps.find(*dump)
-        known, remembered = {}, []
+        known, remembered = {"older": core + OLDER}, []
         for command, output, messages in steps:
             command = fill_in(command, known)
             actual_output, actual_messages, status = run(

@@ -10,8 +10,8 @@
 static bool stands_right(enum value_kind kind)
 {
 	return kind == VALUE_COUNT || kind == VALUE_BYTES ||
-	       kind == VALUE_NUMBER || kind == VALUE_SECONDS ||
-	       kind == VALUE_SHARE;
+	       kind == VALUE_NUMBER || kind == VALUE_CHANGE ||
+	       kind == VALUE_SECONDS || kind == VALUE_SHARE;
 }
 
 static void markdown_begin_table(struct report *report)

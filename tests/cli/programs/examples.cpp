@@ -1,7 +1,8 @@
 /*
  * A heap on which the examples of the help and the manual have something to
  * show: sessions in a list, each with a map of long texts, a vector and a
- * pointer to memory that is free again; some of them lost.
+ * pointer to memory that is free again; some of them lost. It says "older",
+ * and waits for a line, for a core to be taken when most are not there yet.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -71,7 +72,13 @@ int main()
 {
 	app::Session *volatile held;
 
+	char line[16];
+
 	lose(5);
+	puts("older");
+	fflush(stdout);
+	if (read(STDIN_FILENO, line, sizeof(line)) < 0)
+		return 1;
 	memset(malloc(3000), 1, 3000);
 	mmap(nullptr, 1 << 16, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (int i = 0; i < 20; i++)

@@ -1,0 +1,91 @@
+/*
+ * The used allocations of a core, each counted in a group by one aspect of it.
+ *
+ * What groups are called is the same in each run of a program: nothing of it
+ * is an address, but for a signature outside of all modules.
+ */
+#ifndef ANALYZER_DIFF_CENSUS_H
+#define ANALYZER_DIFF_CENSUS_H
+
+#include "analyzer/gate/leak_kinds.h"
+#include "analyzer/query/tally.h"
+
+enum aspect {
+	ASPECT_KIND, /* pattern, else class or signature, identity, or size */
+	ASPECT_CLASS,
+	ASPECT_SIGNATURE,
+	ASPECT_PATTERN,
+	ASPECT_SIZE,
+	ASPECT_FINGERPRINT, /* of leak roots: all that each owns */
+	ASPECT_OWNER,	    /* the class or variable that alone holds it */
+	ASPECTS,
+};
+
+/* "kind"; the aspect of that name, or ASPECTS. */
+const char *aspect_name(enum aspect aspect);
+enum aspect aspect_find(const char *name);
+
+struct census {
+	struct analysis *analysis; /* borrowed */
+	enum aspect aspect;
+	struct tally_table keys; /* counts and bytes by key */
+	struct memory numbers;	 /* uint32_t by id: that of its key, plus 1 */
+	struct leak_kinds leaks; /* of ASPECT_FINGERPRINT */
+	char **holders; /* names of variables, of ASPECT_OWNER; owned */
+	size_t holder_count;
+};
+
+/* Build what is needed, and count. ret is to be deinitialised in any case. */
+struct error *census_take(struct analysis *analysis, enum aspect aspect,
+			  struct census *ret);
+void census_deinit(struct census *census);
+DEFINE_DEINIT(census_deinit, struct census)
+
+/* Count an allocation, or what hangs on it, under the key. */
+struct error *census_add(struct census *census, allocation_id id, uint64_t key,
+			 uint64_t bytes);
+
+/*
+ * The name of a group in two parts, and the size of its members where that is
+ * part of the name, else 0.
+ */
+struct census_name {
+	char prefix[32];
+	const char *text; /* borrowed from the census */
+	uint64_t size;
+};
+
+struct census_name census_name(const struct census *census, uint64_t key);
+
+/* A key has a tag above the bits of its value. */
+enum { TAG_SHIFT = 60 };
+enum census_tag {
+	TAG_SIGNATURE,
+	TAG_IDENTITY,
+	TAG_PATTERN,
+	TAG_SIZE,
+	TAG_OTHER,  /* of which the aspect says nothing: enum census_other */
+	TAG_LEAK,   /* the number of a leak kind */
+	TAG_HOLDER, /* the number of a variable */
+};
+
+enum census_other {
+	OTHER_NONE,
+	OTHER_SEVERAL, /* held by several, none of them alone */
+	OTHER_STACK,
+	OTHER_REGISTER,
+};
+
+static inline uint64_t census_key(enum census_tag tag, uint64_t value)
+{
+	return (uint64_t)tag << TAG_SHIFT |
+	       (value & ((UINT64_C(1) << TAG_SHIFT) - 1));
+}
+
+/*
+ * The key of the class or identity that an allocation is of; 0: none. In all
+ * cores of a process it is the same. Needs STAGE_CLASSES.
+ */
+uint64_t census_type_key(const struct analysis *analysis, allocation_id id);
+
+#endif

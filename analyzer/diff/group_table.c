@@ -1,0 +1,248 @@
+#include "analyzer/diff/group_table.h"
+
+#include "analyzer/gate/label.h"
+
+#include <string.h>
+
+enum { FIRST_SLOTS = 1024 };
+
+void group_table_init(struct group_table *table, struct memory_account *account)
+{
+	*table = (struct group_table){
+		.groups.account = account,
+		.slots.account = account,
+		.names.account = account,
+	};
+	for (size_t i = 0; i < MOST_CORES; i++)
+		table->totals[i].account = account;
+}
+
+void group_table_deinit(struct group_table *table)
+{
+	memory_release(&table->groups);
+	memory_release(&table->slots);
+	memory_release(&table->names);
+	for (size_t i = 0; i < MOST_CORES; i++)
+		memory_release(&table->totals[i]);
+}
+
+struct diff_group *group_at(const struct group_table *table, size_t number)
+{
+	return (struct diff_group *)table->groups.bytes + number;
+}
+
+const char *group_name(const struct group_table *table,
+		       const struct diff_group *group)
+{
+	return (const char *)table->names.bytes + group->name;
+}
+
+struct set_total group_total(const struct group_table *table,
+			     const struct diff_group *group, size_t core)
+{
+	const struct memory *totals = &table->totals[core];
+
+	if (group->number >= totals->size / sizeof(struct set_total))
+		return (struct set_total){ 0 };
+	return ((const struct set_total *)totals->bytes)[group->number];
+}
+
+static bool is_named(const struct group_table *table,
+		     const struct diff_group *group,
+		     const struct census_name *name)
+{
+	const char *known = group_name(table, group);
+	size_t length = strlen(name->prefix);
+
+	return group->size == name->size &&
+	       strncmp(known, name->prefix, length) == 0 &&
+	       strcmp(known + length, name->text) == 0;
+}
+
+static uint64_t hash_name(const struct census_name *name)
+{
+	uint64_t hash = name->size;
+
+	for (const char *text = name->prefix; *text; text++)
+		hash = hash_add(hash, (unsigned char)*text);
+	for (const char *text = name->text; *text; text++)
+		hash = hash_add(hash, (unsigned char)*text);
+	return hash;
+}
+
+/* At most half of the slots are taken. */
+static size_t slot_count(const struct group_table *table)
+{
+	return table->slots.size / sizeof(uint32_t);
+}
+
+/* The slot of the group, or the empty one where it belongs; name: or NULL. */
+static uint32_t *find_slot(const struct group_table *table, uint64_t hash,
+			   const struct census_name *name)
+{
+	uint32_t *slots = table->slots.bytes;
+	size_t mask = slot_count(table) - 1, slot = hash & mask;
+
+	while (slots[slot]) {
+		const struct diff_group *group =
+			group_at(table, slots[slot] - 1);
+
+		if (name && group->hash == hash && is_named(table, group, name))
+			break;
+		slot = (slot + 1) & mask;
+	}
+	return &slots[slot];
+}
+
+static struct error *grow_slots(struct group_table *table)
+{
+	size_t count = slot_count(table) ? 2 * slot_count(table) : FIRST_SLOTS;
+	struct memory slots = { .account = table->slots.account };
+	struct error *error = memory_resize(&slots, count * sizeof(uint32_t));
+
+	if (error)
+		return error;
+	memory_release(&table->slots);
+	table->slots = slots;
+	for (size_t i = 0; i < table->count; i++)
+		*find_slot(table, group_at(table, i)->hash, NULL) =
+			(uint32_t)i + 1;
+	return NULL;
+}
+
+static struct error *add_name(struct group_table *table,
+			      const struct census_name *name)
+{
+	size_t prefix = strlen(name->prefix), text = strlen(name->text);
+	struct error *error = memory_reserve(
+		&table->names, table->name_bytes + prefix + text + 1);
+	char *place = (char *)table->names.bytes + table->name_bytes;
+
+	if (error)
+		return error;
+	memcpy(place, name->prefix, prefix);
+	memcpy(place + prefix, name->text, text + 1);
+	table->name_bytes += prefix + text + 1;
+	return NULL;
+}
+
+static struct error *add_group(struct group_table *table,
+			       const struct census_name *name, uint64_t hash)
+{
+	struct diff_group group = {
+		.name = table->name_bytes,
+		.size = name->size,
+		.hash = hash,
+		.number = (uint32_t)table->count,
+	};
+	struct error *error = memory_reserve(
+		&table->groups, (table->count + 1) * sizeof(group));
+
+	if (!error)
+		error = add_name(table, name);
+	if (!error)
+		*group_at(table, table->count++) = group;
+	return error;
+}
+
+static struct error *find_group(struct group_table *table,
+				const struct census_name *name, uint32_t *ret)
+{
+	uint64_t hash = hash_name(name);
+	struct error *error = NULL;
+	uint32_t *slot;
+
+	if (2 * table->count >= slot_count(table))
+		error = grow_slots(table);
+	if (error)
+		return error;
+	slot = find_slot(table, hash, name);
+	if (!*slot)
+		error = add_group(table, name, hash);
+	if (error)
+		return error;
+	if (!*slot)
+		*slot = (uint32_t)table->count;
+	*ret = *slot - 1;
+	return NULL;
+}
+
+struct error *group_table_add(struct group_table *table,
+			      const struct census_name *name, size_t core,
+			      struct set_total total, uint32_t *ret)
+{
+	struct memory *totals = &table->totals[core];
+	struct set_total *place;
+	struct error *error = find_group(table, name, ret);
+
+	if (!error)
+		error = memory_reserve(totals,
+				       (*ret + (size_t)1) * sizeof(total));
+	if (error)
+		return error;
+	place = (struct set_total *)totals->bytes + *ret;
+	place->count += total.count;
+	place->bytes += total.bytes;
+	return NULL;
+}
+
+static void compare_cores(const struct group_table *table,
+			  struct diff_group *group, size_t cores)
+{
+	group->old = group_total(table, group, 0);
+	group->now = group_total(table, group, cores - 1);
+	for (size_t i = 0; i + 1 < cores; i++)
+		group->steps += group_total(table, group, i + 1).bytes >
+				group_total(table, group, i).bytes;
+}
+
+/* By growth; amounts are far below the half of what fits. */
+static int compare_growth(struct set_total old, struct set_total now,
+			  struct set_total other_old,
+			  struct set_total other_now)
+{
+	int64_t bytes = (int64_t)(now.bytes - old.bytes);
+	int64_t other_bytes = (int64_t)(other_now.bytes - other_old.bytes);
+	int64_t count = (int64_t)(now.count - old.count);
+	int64_t other_count = (int64_t)(other_now.count - other_old.count);
+
+	if (bytes != other_bytes)
+		return bytes < other_bytes ? 1 : -1;
+	return (count < other_count) - (count > other_count);
+}
+
+struct order {
+	const struct group_table *table;
+	size_t steps; /* of what only grows; 0: nothing is known to */
+};
+
+static int compare(const void *a, const void *b, void *data)
+{
+	const struct order *order = data;
+	const struct diff_group *left = a, *right = b;
+	bool left_grows = order->steps && left->steps == order->steps;
+	bool right_grows = order->steps && right->steps == order->steps;
+	int growth;
+
+	if (left_grows != right_grows)
+		return right_grows - left_grows;
+	growth = compare_growth(left->old, left->now, right->old, right->now);
+	if (growth)
+		return growth;
+	growth = strcmp(group_name(order->table, left),
+			group_name(order->table, right));
+	if (growth)
+		return growth;
+	return (left->size > right->size) - (left->size < right->size);
+}
+
+void group_table_sort(struct group_table *table, size_t cores)
+{
+	struct order order = { table, cores > 2 ? cores - 1 : 0 };
+
+	for (size_t i = 0; i < table->count; i++)
+		compare_cores(table, group_at(table, i), cores);
+	if (table->count)
+		qsort_r(table->groups.bytes, table->count,
+			sizeof(struct diff_group), compare, &order);
+}

@@ -1,0 +1,157 @@
+#include "analyzer/base/list.h"
+#include "analyzer/base/text.h"
+#include "analyzer/diff/compare.h"
+#include "cli/command.h"
+#include "cli/diff_rows.h"
+
+#include <string.h>
+
+enum { KEY_BY = 'b', KEY_ELAPSED = 'e', KEY_LIMIT = 'n', DEFAULT_LIMIT = 20 };
+
+struct diff_arguments {
+	const char **paths; /* of older cores, the oldest first */
+	size_t path_count;
+	enum aspect aspect;
+	uint64_t elapsed; /* ns; 0: not said */
+	uint64_t limit;
+	bool has_limit;
+};
+
+static const struct argp_option options[] = {
+	{ "by", KEY_BY, "kind|class|signature|pattern|size|fingerprint|owner",
+	  0,
+	  "Compare by that instead of by kind, which is the pattern, else the "
+	  "class or signature, else the identity, else the size; fingerprint: "
+	  "leaks only",
+	  0 },
+	{ "elapsed", KEY_ELAPSED, "TIME", 0,
+	  "So long it is from the oldest core to this one, as 90s, 30m, 12h or "
+	  "7d",
+	  0 },
+	{ "limit", KEY_LIMIT, "COUNT", 0,
+	  "Show that many kinds at most; 20 unless it is given, 0 for all", 0 },
+	{ 0 },
+};
+
+static struct error *take_aspect(struct diff_arguments *arguments,
+				 const char *value)
+{
+	arguments->aspect = aspect_find(value);
+	if (arguments->aspect == ASPECTS)
+		return error_not(value, "what cores are compared by: kind, "
+					"class, signature, pattern, size, "
+					"fingerprint or owner");
+	return NULL;
+}
+
+static struct error *take_elapsed(struct diff_arguments *arguments,
+				  const char *value)
+{
+	static const char units[] = "smhd";
+	static const uint64_t seconds[] = { 1, 60, 3600, 86400 };
+	enum { SECOND = 1000000000, MOST_SECONDS = INT32_MAX };
+	size_t length = strspn(value, "0123456789");
+	const char *unit = value[length] ? strchr(units, value[length]) : NULL;
+	_cleanup_(free) char *digits = strndup(value, length);
+	struct error *error;
+	uint64_t number = 0;
+
+	if (!digits)
+		return &error_no_memory;
+	if (!length || !unit || value[length + 1])
+		return error_not(value,
+				 "a time: a number and s, m, h or d, as 90s");
+	error = parse_count(digits, &number);
+	if (error)
+		return error;
+	if (number == 0 || number > MOST_SECONDS / seconds[unit - units])
+		return error_not(value, "a time between two cores");
+	arguments->elapsed = number * seconds[unit - units] * SECOND;
+	return NULL;
+}
+
+static struct error *add_path(struct diff_arguments *arguments,
+			      const char *value)
+{
+	if (!LIST_GROW(arguments->paths, arguments->path_count))
+		return &error_no_memory;
+	arguments->paths[arguments->path_count++] = value;
+	return NULL;
+}
+
+static struct error *diff_parse(int key, const char *value, void *output)
+{
+	struct diff_arguments *arguments = output;
+
+	switch (key) {
+	case KEY_BY:
+		return take_aspect(arguments, value);
+	case KEY_ELAPSED:
+		return take_elapsed(arguments, value);
+	case KEY_LIMIT:
+		arguments->has_limit = true;
+		return parse_count(value, &arguments->limit);
+	case ARGP_KEY_END:
+		if (arguments->path_count)
+			return NULL;
+		return error_create(ERROR_USAGE,
+				    "'diff' needs the file of an older core");
+	default:
+		return add_path(arguments, value);
+	}
+}
+
+static void diff_release(void *output)
+{
+	struct diff_arguments *arguments = output;
+
+	free(arguments->paths);
+}
+
+static struct error *diff_run(struct analysis *analysis, const void *input,
+			      struct report *report)
+{
+	const struct diff_arguments *arguments = input;
+	_cleanup_(diff_destroy) struct diff *diff = NULL;
+	struct diff_view view = {
+		.elapsed = arguments->elapsed,
+		.limit =
+			arguments->has_limit ? arguments->limit : DEFAULT_LIMIT,
+	};
+	struct error *error =
+		compare_cores(analysis, arguments->paths, arguments->path_count,
+			      arguments->aspect, NULL, NULL, &diff);
+
+	if (error)
+		return error;
+	view.diff = diff;
+	diff_write_cores(report, &view);
+	diff_write_growth(report, &view);
+	return NULL;
+}
+
+const struct command command_diff = {
+	.name = "diff",
+	.summary = "Say what grew since older cores were taken",
+	.words = "OLD [OLD...]",
+	.example = "diff older.core\n"
+		   "diff older.core --by owner --limit 5\n"
+		   "diff older.core --elapsed 12h",
+	.description =
+		"The oldest core comes first; the one that is looked into is "
+		"the newest. What grew most comes first, and with three cores "
+		"or more, what grew from each to the next comes before that. "
+		"Where the cores are of one process, allocations are compared "
+		"one by one as well, by start, size and class, and the sets "
+		"'new' and 'survived' can be used then. Else they are counted "
+		"only: nothing of what kinds are called is an address. On the "
+		"command line, `heapcore diff OLD NEW' does the same.",
+	.word = WORD_FILE,
+	.options = options,
+	.parse = diff_parse,
+	.arguments_size = sizeof(struct diff_arguments),
+	.release = diff_release,
+	.needs = STAGE_IMAGE,
+	.needs_analysis = true,
+	.run = diff_run,
+};

@@ -1,0 +1,172 @@
+"""
+What grew between cores of programs that know what they lost.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+HEAPCORE = os.environ["HEAPCORE"]
+PROGRAMS = os.path.join(os.environ["SOURCE_DIR"], "testdata/programs")
+TIMEOUT = 120
+
+# Half of what it asked for by malloc() is free again when the second core is
+# taken.
+FIDDLE = """
+require "fiddle"
+$stdout.sync = true
+puts "older"
+gets
+blocks = Array.new(100_000) { Fiddle.malloc(1024) }
+blocks.each_with_index { |block, i| Fiddle.free(block) if i.odd? }
+puts "ready"
+sleep
+"""
+
+
+def run(*arguments):
+    return subprocess.run(
+        [HEAPCORE, "--quiet", *arguments], stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=TIMEOUT, check=False,
+    )
+
+
+def tables(*arguments):
+    """The rows of each table by its name."""
+    result = run("--format", "json", *arguments)
+    if result.returncode != 0:
+        raise AssertionError(result.stderr)
+    return {table["name"]: table["rows"]
+            for table in json.loads(result.stdout)["tables"]}
+
+
+class Subject:
+    """A program that is told by lines to go on, and cores of it."""
+
+    def __init__(self, folder, command):
+        self.folder = folder
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+    def tell(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def answer(self):
+        return self.process.stdout.readline().strip()
+
+    def snap(self, name):
+        path = os.path.join(self.folder, name)
+        subprocess.run([HEAPCORE, "snap", "-q", "-o", path,
+                        str(self.process.pid)], check=True, timeout=TIMEOUT)
+        return path
+
+
+class DiffTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="heapcore-diff-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = folder.name
+        cls.server = os.path.join(cls.folder, "slow_leak")
+        subprocess.run(["g++", "-O1", "-g", "-o", cls.server,
+                        os.path.join(PROGRAMS, "slow_leak.cpp")], check=True)
+
+    def server_cores(self, name, phases):
+        cores, lost = [], []
+        with Subject(self.folder, [self.server]) as server:
+            for phase in range(phases):
+                server.tell("2000")
+                lost.append(int(server.answer()))
+                cores.append(server.snap(f"{name}.{phase}"))
+        return cores, lost
+
+    def test_slow_leak_is_named_with_its_rate(self):
+        cores, lost = self.server_cores("slow", 5)
+        leaked = lost[-1] - lost[0]
+        found = tables("diff", *cores, "--elapsed", "2h")
+        self.assertEqual(found["comparison"][0]["relation"], "One process")
+        first = found["growth"][:3]
+        self.assertEqual({row["kind"] for row in first},
+                         {"server::Session", "server::Profile",
+                          "%MapOrSetNode"})
+        self.assertEqual({row["grew"] for row in first}, {"always"})
+        self.assertTrue(all(row["grew"] == "at times"
+                            for row in found["growth"][3:]), found["growth"])
+        sessions = first[0]
+        self.assertEqual(sessions["kind"], "server::Session")
+        self.assertEqual(sessions["growth_count"], leaked)
+        self.assertEqual(sessions["per_hour"], sessions["growth"] // 2)
+        turnover = found["turnover"][0]
+        self.assertEqual(
+            (turnover["now"], turnover["new"], turnover["gone"],
+             turnover["survived"]),
+            (lost[-1], leaked, 0, lost[0]))
+        steps = [row["growth_count"] for row in found["step"]
+                 if row["kind"] == "server::Session"]
+        self.assertEqual(steps, [b - a for a, b in zip(lost, lost[1:])])
+        self.check_sets(cores, leaked, lost[0])
+
+    def check_sets(self, cores, leaked, first):
+        for words, expected in (
+            ("count new server::Session", leaked),
+            ("count survived server::Session", first),
+            ("count used server::Session minus new minus survived", 0),
+        ):
+            count = tables("--compare", cores[0], cores[-1], *words.split())
+            self.assertEqual(count["total"][0]["count"], expected, words)
+        owners = tables("diff", cores[0], cores[-1], "--by", "owner")
+        self.assertEqual(
+            [row["kind"] for row in owners["growth"][:2]],
+            ["server::registry (slow_leak)", "server::Session"])
+
+    def test_different_runs_are_compared_by_kind(self):
+        cores, lost = self.server_cores("one", 1)
+        more, more_lost = self.server_cores("other", 3)
+        found = tables("diff", cores[0], more[2])
+        self.assertEqual(found["comparison"][0]["relation"], "Different runs")
+        self.assertIsNone(found["comparison"][0]["seconds"])
+        self.assertNotIn("turnover", found)
+        counts = {row["kind"]: row["growth_count"]
+                  for row in found["growth"]}
+        self.assertEqual(counts["server::Session"], more_lost[2] - lost[0])
+        result = run("--compare", cores[0], more[2], "count", "new")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("of the same process", result.stderr)
+
+    @unittest.skipUnless(shutil.which("ruby"), "there is no Ruby")
+    def test_blocks_of_fiddle_are_the_growth(self):
+        with Subject(self.folder, ["ruby", "-e", FIDDLE]) as ruby:
+            ruby.answer()
+            before = ruby.snap("before")
+            ruby.tell("")
+            ruby.answer()
+            after = ruby.snap("after")
+        first = tables("diff", before, after)["growth"][0]
+        self.assertEqual(first["kind"],
+                         "unrecognized allocations of size 0x408")
+        # What is left of a free block may be too small to be cut off.
+        self.assertAlmostEqual(first["growth_count"], 50_000, delta=20)
+
+    def test_older_core_that_is_cut_off_leaves_doubt(self):
+        cores, _ = self.server_cores("whole", 1)
+        cut = os.path.join(self.folder, "cut")
+        with open(cores[0], "rb") as core, open(cut, "wb") as file:
+            file.write(core.read()[:os.path.getsize(cores[0]) // 2])
+        result = run("diff", cut, cores[0])
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertIn(f"warning: {cut}: ", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
