@@ -200,7 +200,16 @@ static void write_growth_row(struct report *report,
 	report_end_row(report);
 }
 
-static void write_growth(struct report *report, const struct diff_view *view)
+static uint64_t count_changed(const struct diff *diff)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < diff_group_count(diff); i++)
+		count += has_changed(diff_group(diff, i));
+	return count;
+}
+
+void diff_write_kinds(struct report *report, const struct diff_view *view)
 {
 	static const struct column columns[] = {
 		{ "growth", VALUE_CHANGE },   { "growth count", VALUE_CHANGE },
@@ -213,6 +222,7 @@ static void write_growth(struct report *report, const struct diff_view *view)
 	report_begin_table(report, &table);
 	for_each_changed(&growth.view, write_growth_row, report);
 	report_end_table(report);
+	rows_left_out(report, "kinds", count_changed(view->diff), view->limit);
 }
 
 /* What one by one became of the allocations. */
@@ -281,15 +291,6 @@ static void write_steps(struct report *report, const struct diff_view *view)
 	report_end_table(report);
 }
 
-static uint64_t count_changed(const struct diff *diff)
-{
-	uint64_t count = 0;
-
-	for (size_t i = 0; i < diff_group_count(diff); i++)
-		count += has_changed(diff_group(diff, i));
-	return count;
-}
-
 static void write_total(struct report *report, const struct diff_view *view)
 {
 	static const struct column columns[] = {
@@ -322,8 +323,7 @@ static void write_total(struct report *report, const struct diff_view *view)
 
 void diff_write_growth(struct report *report, const struct diff_view *view)
 {
-	write_growth(report, view);
-	rows_left_out(report, "kinds", count_changed(view->diff), view->limit);
+	diff_write_kinds(report, view);
 	if (diff_kinship(view->diff) == KIN_SAME_PROCESS)
 		write_turnover(report, view);
 	if (diff_core_count(view->diff) > 2)

@@ -17,6 +17,9 @@ struct diff_view {
 /* How the cores are related, the time between them, and what each has. */
 void diff_write_cores(struct report *report, const struct diff_view *view);
 
+/* What grew and shrank, and at which rate. */
+void diff_write_kinds(struct report *report, const struct diff_view *view);
+
 /* What grew and shrank, at which rate, and what became of the allocations. */
 void diff_write_growth(struct report *report, const struct diff_view *view);
 

@@ -10,6 +10,9 @@ enum {
 	KEY_MAX_LEAKED_BYTES = 'b',
 	KEY_MAX_USED = 'u',
 	KEY_MAX_CLASS = 'c',
+	KEY_COMPARE = 'o',
+	KEY_MAX_GROWTH = 'g',
+	KEY_MAX_CLASS_GROWTH = 'k',
 	KEY_BASELINE = 'B',
 	KEY_UPDATE = 'U',
 	KEY_RATCHET = 'R',
@@ -32,6 +35,17 @@ const struct argp_option gate_switches[] = {
 	{ "max-class", KEY_MAX_CLASS, "KIND=COUNT", 0,
 	  "Fail if more allocations in use are of that kind: a class, with "
 	  "those derived from it, a signature or %Pattern; may be repeated",
+	  0 },
+	{ "compare", KEY_COMPARE, "OLD", 0,
+	  "An older core, for the limits of growth", 0 },
+	{ "max-growth", KEY_MAX_GROWTH, "SIZE", 0,
+	  "Fail if so many more bytes are allocated than in the core of "
+	  "--compare",
+	  0 },
+	{ "max-class-growth", KEY_MAX_CLASS_GROWTH, "KIND=COUNT", 0,
+	  "Fail if so many more allocations in use are of that kind than "
+	  "there; "
+	  "may be repeated",
 	  0 },
 	{ "likely", KEY_LIKELY, NULL, 0,
 	  "Count what likely leaked, too: only words lead to it that hold "
@@ -63,6 +77,8 @@ const char *gate_measure_switch(enum gate_measure measure)
 		[MEASURE_LEAKED_BYTES] = "--max-leaked-bytes",
 		[MEASURE_USED] = "--max-used",
 		[MEASURE_CLASS] = "--max-class",
+		[MEASURE_GROWTH] = "--max-growth",
+		[MEASURE_CLASS_GROWTH] = "--max-class-growth",
 	};
 
 	return names[measure];
@@ -126,9 +142,10 @@ static struct error *set_size(struct gate_options *options,
 }
 
 /* "KIND=COUNT"; the kind may have a = of its own. */
-static struct error *add_class(struct gate_options *options, const char *value)
+static struct error *add_class(struct gate_options *options,
+			       enum gate_measure measure, const char *value)
 {
-	struct gate_limit limit = { .measure = MEASURE_CLASS, .typed = value };
+	struct gate_limit limit = { .measure = measure, .typed = value };
 	const char *sign = strrchr(value, '=');
 	struct error *error;
 
@@ -166,6 +183,28 @@ static bool limits_leaks(const struct gate_options *options)
 	return false;
 }
 
+bool gate_measures_growth(enum gate_measure measure)
+{
+	return measure == MEASURE_GROWTH || measure == MEASURE_CLASS_GROWTH;
+}
+
+static struct error *check_growth(const struct gate_options *options)
+{
+	const char *limit = NULL;
+
+	for (size_t i = 0; i < options->limit_count; i++)
+		if (gate_measures_growth(options->limits[i].measure))
+			limit = gate_measure_switch(options->limits[i].measure);
+	if (limit && !options->compared)
+		return error_create(ERROR_USAGE, "%s needs --compare OLD",
+				    limit);
+	if (!limit && options->compared)
+		return error_create(ERROR_USAGE,
+				    "--compare needs --max-growth SIZE or "
+				    "--max-class-growth KIND=COUNT");
+	return NULL;
+}
+
 static struct error *complete(struct gate_options *options)
 {
 	if ((options->update || options->ratchet) && !options->baseline)
@@ -176,6 +215,10 @@ static struct error *complete(struct gate_options *options)
 		return error_create(ERROR_USAGE,
 				    "--update-baseline accepts what there is, "
 				    "so --ratchet is of no use with it");
+	struct error *error = check_growth(options);
+
+	if (error)
+		return error;
 	if (!limits_leaks(options))
 		return set_limit(options, MEASURE_LEAKED, "0", 0);
 	return NULL;
@@ -193,7 +236,14 @@ struct error *gate_options_parse(int key, const char *value, void *data)
 	case KEY_MAX_USED:
 		return set_size(options, MEASURE_USED, value);
 	case KEY_MAX_CLASS:
-		return add_class(options, value);
+		return add_class(options, MEASURE_CLASS, value);
+	case KEY_COMPARE:
+		options->compared = value;
+		return NULL;
+	case KEY_MAX_GROWTH:
+		return set_size(options, MEASURE_GROWTH, value);
+	case KEY_MAX_CLASS_GROWTH:
+		return add_class(options, MEASURE_CLASS_GROWTH, value);
 	case KEY_BASELINE:
 		options->baseline = value;
 		return NULL;

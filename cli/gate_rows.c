@@ -168,15 +168,16 @@ char *gate_check_what(const struct gate_check *check)
 		[MEASURE_LEAKED_BYTES] = "leaked bytes",
 		[MEASURE_USED] = "bytes in use",
 		[MEASURE_CLASS] = "allocations in use of ",
+		[MEASURE_GROWTH] = "bytes more in use",
+		[MEASURE_CLASS_GROWTH] = "allocations more in use of ",
 	};
 	const struct gate_limit *limit = check->limit;
-	bool none = limit->measure == MEASURE_CLASS && check->value == 0;
 	char *text;
 
 	/* So that a mistyped name does not pass for a good one. */
 	if (asprintf(&text, "%s%s%s", nouns[limit->measure],
 		     limit->name ? limit->name : "",
-		     none ? " (nothing is of that name)" : "") < 0)
+		     check->is_nothing ? " (nothing is of that name)" : "") < 0)
 		return NULL;
 	return text;
 }

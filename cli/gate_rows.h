@@ -12,6 +12,7 @@
 struct gate_check {
 	const struct gate_limit *limit;
 	uint64_t value;
+	bool is_nothing; /* nothing is of its kind, so that may be mistyped */
 };
 
 static inline bool gate_check_failed(const struct gate_check *check)

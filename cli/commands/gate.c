@@ -1,4 +1,6 @@
+#include "analyzer/diff/compare.h"
 #include "cli/command.h"
+#include "cli/diff_rows.h"
 #include "cli/gate_rows.h"
 #include "cli/gate_self_check.h"
 
@@ -13,6 +15,8 @@ struct gate {
 	struct suppressions suppressions;
 	struct baseline baseline;
 	struct leak_total leaked; /* what counts */
+	struct diff *diff;	  /* with the older core, or NULL */
+	uint64_t *old; /* what its checks would say of that, by limit */
 	struct gate_check *checks;
 	size_t check_count;
 };
@@ -22,6 +26,9 @@ static void gate_deinit(struct gate *gate)
 	leak_kinds_deinit(&gate->kinds);
 	suppressions_deinit(&gate->suppressions);
 	baseline_deinit(&gate->baseline);
+	if (gate->diff)
+		diff_destroy(gate->diff);
+	free(gate->old);
 	free(gate->checks);
 }
 DEFINE_DEINIT(gate_deinit, struct gate)
@@ -83,6 +90,64 @@ static struct error *count_class(struct analysis *analysis,
 	return error;
 }
 
+/* What there is in a core of which growth is limited. */
+static struct error *measure_size(struct analysis *analysis,
+				  const struct gate_limit *limit, uint64_t *ret)
+{
+	struct error *error = analysis_need(analysis, STAGE_HEAP);
+
+	if (!error && limit->measure == MEASURE_CLASS_GROWTH)
+		return count_class(analysis, &limit->kind, ret);
+	if (!error)
+		*ret = used_bytes(analysis);
+	return error;
+}
+
+static struct error *measure_older(void *data, struct analysis *older)
+{
+	struct gate *gate = data;
+	const struct gate_options *options = gate->options;
+	struct error *error = NULL;
+
+	for (size_t i = 0; !error && i < options->limit_count; i++)
+		if (gate_measures_growth(options->limits[i].measure))
+			error = measure_size(older, &options->limits[i],
+					     &gate->old[i]);
+	return error;
+}
+
+static struct error *compare(struct gate *gate)
+{
+	const struct gate_options *options = gate->options;
+
+	if (!options->compared)
+		return NULL;
+	gate->old = calloc(options->limit_count, sizeof(*gate->old));
+	if (!gate->old)
+		return &error_no_memory;
+	return compare_cores(gate->analysis, &options->compared, 1, ASPECT_KIND,
+			     measure_older, gate, &gate->diff);
+}
+
+static struct error *measure_growth(struct gate *gate, struct gate_check *check)
+{
+	uint64_t old = gate->old[check->limit - gate->options->limits], now = 0;
+	struct error *error = measure_size(gate->analysis, check->limit, &now);
+
+	check->value = now > old ? now - old : 0;
+	check->is_nothing = check->limit->name && now == 0 && old == 0;
+	return error;
+}
+
+static struct error *measure_class(struct gate *gate, struct gate_check *check)
+{
+	struct error *error =
+		count_class(gate->analysis, &check->limit->kind, &check->value);
+
+	check->is_nothing = check->value == 0;
+	return error;
+}
+
 static struct error *measure(struct gate *gate, struct gate_check *check)
 {
 	switch (check->limit->measure) {
@@ -96,8 +161,10 @@ static struct error *measure(struct gate *gate, struct gate_check *check)
 		check->value = used_bytes(gate->analysis);
 		return NULL;
 	case MEASURE_CLASS:
-		return count_class(gate->analysis, &check->limit->kind,
-				   &check->value);
+		return measure_class(gate, check);
+	case MEASURE_GROWTH:
+	case MEASURE_CLASS_GROWTH:
+		return measure_growth(gate, check);
 	}
 	return NULL;
 }
@@ -186,6 +253,17 @@ static struct gate_outcome outcome_of(const struct gate *gate)
 	return outcome;
 }
 
+/* Which kinds grew most, as the limits may be about all of them. */
+static void write_growth(const struct gate *gate, struct report *report)
+{
+	const struct diff_view view = { .diff = gate->diff, .limit = 10 };
+
+	if (!gate->diff)
+		return;
+	diff_write_cores(report, &view);
+	diff_write_kinds(report, &view);
+}
+
 static void write_tables(const struct gate *gate, struct report *report)
 {
 	struct leak_total shared = leak_kinds_shared(&gate->kinds);
@@ -201,6 +279,7 @@ static void write_tables(const struct gate *gate, struct report *report)
 	gate_write_shared(report, shared, counted);
 	gate_write_gone(report, &gate->baseline);
 	gate_write_unused(report, &gate->suppressions);
+	write_growth(gate, report);
 	gate_write_checks(report, gate->checks, gate->check_count);
 }
 
@@ -272,6 +351,8 @@ static struct error *gate_run(struct analysis *analysis, const void *arguments,
 	if (!error)
 		error = look(&gate);
 	if (!error)
+		error = compare(&gate);
+	if (!error)
 		error = judge(&gate);
 	return error ? error : report_all(&gate, report);
 }
@@ -282,7 +363,8 @@ const struct command command_gate = {
 	.words = "",
 	.example = "gate\n"
 		   "gate --max-leaked-bytes 64K --likely\n"
-		   "gate --max-used 512M --max-class app::Session=100",
+		   "gate --max-used 512M --max-class app::Session=100\n"
+		   "gate --compare older.core --max-growth 16M",
 	.description =
 		"Each kind of leak is told, most bytes first, with a "
 		"fingerprint by which it is known again in other runs and "

@@ -238,6 +238,36 @@ class GateTest(unittest.TestCase):
 
     # The baseline
 
+    def test_growth_since_an_older_core_is_limited(self):
+        small = core_of(["order=2"])
+        large = core_of(["order=6"])
+        for limit, status in ((["--max-class-growth", "shop::Order=4"], 0),
+                              (["--max-class-growth", "shop::Order=3"], 1),
+                              (["--max-growth", "1M"], 0),
+                              (["--max-growth", "100"], 1)):
+            gate = Gate(large, "--max-leaked", "99", "--compare", small,
+                        *limit, status=status)
+            check = gate["check"][1]
+            self.assertEqual(check["outcome"],
+                             "failed" if status else "passed", limit)
+            self.assertIn("shop::Order",
+                          [row["kind"] for row in gate["growth"]])
+        shrunk = Gate(small, "--max-leaked", "99", "--compare", large,
+                      "--max-growth", "0", "--max-class-growth",
+                      "shop::Nothing=0", status=0)
+        self.assertEqual([row["value"] for row in shrunk["check"]][1:], [0, 0])
+        self.assertIn("(nothing is of that name)", shrunk["check"][2]["what"])
+
+    def test_growth_since_a_cut_off_core_is_not_known(self):
+        core = core_of(["order=2"])
+        cut = core + ".cut"
+        with open(core, "rb") as whole, open(cut, "wb") as file:
+            file.write(whole.read()[:-100000])
+        gate = Gate(core, "--max-leaked", "99", "--compare", cut,
+                    "--max-growth", "1G", status=3)
+        self.assertEqual(gate.outcome()["outcome"], "incomplete")
+        self.assertIn(cut, gate.errors)
+
     def test_what_was_accepted_passes_and_the_rest_does_not(self):
         self.accept(self.orders)
         gate = Gate(self.orders, "--baseline", self.baseline, status=0)
@@ -364,6 +394,8 @@ class GateTest(unittest.TestCase):
                 (["--max-leaked", "many"], "'many' is not a count"),
                 (["--max-used", "1f"], "'1f' is not a size"),
                 (["--max-class", "shop::Order"], "is not a kind"),
+                (["--max-growth", "1M"], "--max-growth needs --compare"),
+                (["--compare", "old.core"], "--compare needs --max-growth"),
                 (["--ratchet"], "--ratchet needs --baseline"),
                 (["--baseline", self.baseline], "No such file"),
                 (["--baseline", broken], "broken:2: "),
