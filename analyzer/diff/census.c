@@ -270,5 +270,7 @@ struct census_name census_name(const struct census *census, uint64_t key)
 	case TAG_HOLDER:
 		name.text = census->holders[value];
 	}
+	if (!name.text)
+		name.text = "something without a name";
 	return name;
 }

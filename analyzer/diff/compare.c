@@ -47,6 +47,23 @@ static struct error *add_core(
 	return NULL;
 }
 
+/* Growth that was shrinkage is not to go unnoticed. */
+static void check_order(struct analysis *newest, const struct diff *diff)
+{
+	for (size_t i = 0; i + 1 < diff_core_count(diff); i++) {
+		const struct lineage *old = &diff_core(diff, i)->lineage;
+		const struct lineage *now = &diff_core(diff, i + 1)->lineage;
+
+		if (old->source == TIME_UNKNOWN || old->source != now->source ||
+		    old->time <= now->time)
+			continue;
+		analysis_note(newest,
+			      "the cores are not in the order of their times; "
+			      "the oldest is to come first");
+		return;
+	}
+}
+
 struct error *compare_cores(struct analysis *newest, const char *const *paths,
 			    size_t count, enum aspect aspect,
 			    struct error *(*visit)(void *data,
@@ -61,7 +78,9 @@ struct error *compare_cores(struct analysis *newest, const char *const *paths,
 		error = add_core(diff, newest, paths[i], visit, data);
 	if (!error)
 		error = diff_finish(diff, newest);
-	if (!error)
-		*ret = take(diff);
-	return error;
+	if (error)
+		return error;
+	check_order(newest, diff);
+	*ret = take(diff);
+	return NULL;
 }

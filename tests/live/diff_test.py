@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
+import time
 import unittest
 
 HEAPCORE = os.environ["HEAPCORE"]
@@ -72,6 +74,36 @@ class Subject:
         return path
 
 
+class Load:
+    """Requests without a pause, from a thread of its own."""
+
+    BATCH = 1000
+
+    def __init__(self, server):
+        self.server = server
+        self.lost = 0
+        self.ended = False
+        self.thread = threading.Thread(target=self.serve)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended = True
+        self.thread.join()
+
+    def serve(self):
+        while not self.ended:
+            self.server.tell(str(self.BATCH))
+            self.lost = int(self.server.answer())
+
+    def wait_for(self, lost):
+        end = time.monotonic() + TIMEOUT
+        while self.lost < lost and time.monotonic() < end:
+            time.sleep(0.01)
+
+
 class DiffTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -116,6 +148,31 @@ class DiffTest(unittest.TestCase):
                  if row["kind"] == "server::Session"]
         self.assertEqual(steps, [b - a for a, b in zip(lost, lost[1:])])
         self.check_sets(cores, leaked, lost[0])
+
+    def test_slow_leak_is_named_under_load(self):
+        interval, lost, cores = 3000, [0], []
+        with Subject(self.folder, [self.server]) as server, \
+                Load(server) as load:
+            for number in range(5):
+                load.wait_for(lost[-1] + interval)
+                lost.append(load.lost)
+                cores.append(server.snap(f"load.{number}"))
+                lost.append(load.lost)
+        found = tables("diff", *cores)
+        first = found["growth"][:3]
+        self.assertEqual([row["kind"] for row in first],
+                         ["server::Session", "server::Profile",
+                          "%MapOrSetNode"])
+        self.assertEqual({row["grew"] for row in first}, {"always"})
+        # What is being served at the moment may be lost already, or not yet.
+        batch = Load.BATCH // 10 + 1
+        growth = first[0]["growth_count"]
+        self.assertGreaterEqual(growth, lost[-2] - lost[2] - batch)
+        self.assertLessEqual(growth, lost[-1] - lost[1] + batch)
+        hours = found["comparison"][0]["seconds"] / 3600
+        self.assertAlmostEqual(first[0]["per_hour"] * hours,
+                               first[0]["growth"],
+                               delta=first[0]["growth"] / 100)
 
     def check_sets(self, cores, leaked, first):
         for words, expected in (
