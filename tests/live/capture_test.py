@@ -25,6 +25,7 @@ PAGE = 4096
 NT_PRSTATUS, NT_FPREGSET, NT_PRPSINFO, NT_AUXV = 1, 2, 3, 6
 NT_SIGINFO, NT_FILE, NT_X86_XSTATE = 0x53494749, 0x46494c45, 0x202
 NOTE_SMAPS = 0x534d4150
+NOTE_TIME = 0x54494d45
 
 COMMANDS = ["count used", "count free", "count stacks", "summarize leaked",
             "summarize used", "list leaked", "backtrace", "list stacks"]
@@ -186,7 +187,13 @@ class CaptureTest(unittest.TestCase):
         self.assertEqual(kinds, [
             NT_PRSTATUS, NT_PRPSINFO, NT_SIGINFO, NT_AUXV, NT_FILE,
             NT_FPREGSET, NT_X86_XSTATE,
-            *[NT_PRSTATUS, NT_FPREGSET, NT_X86_XSTATE] * 3, NOTE_SMAPS])
+            *[NT_PRSTATUS, NT_FPREGSET, NT_X86_XSTATE] * 3, NOTE_TIME,
+            NOTE_SMAPS])
+        taken = struct.unpack("<Q", core.find(NOTE_TIME)[0])[0] / 1e9
+        written = os.stat(self.path("core")).st_mtime
+        # Of two clocks, one a tick late.
+        self.assertLess(taken, written + 1)
+        self.assertGreater(taken, written - 600)
         pids = [struct.unpack("<i", note[32:36])[0]
                 for note in core.find(NT_PRSTATUS)]
         self.assertEqual(str(pids[0]), self.mappings.pid)
