@@ -49,6 +49,7 @@ PROGRAMS = {
     "no_brk": [[], ["early"]],
     "fastbins": [[]],
     "many_arenas": [[]],
+    "counted": [[]],
     "in_registers": [[]],
     "own_stack": [[]],
     "coroutine": [[]],
@@ -87,7 +88,7 @@ TUNABLES = (
     "glibc.malloc.mmap_threshold=4096",
     "glibc.malloc.perturb=85",
 )
-TUNED_PROGRAMS = ("plain", "threads", "fastbins", "memalign")
+TUNED_PROGRAMS = ("plain", "threads", "fastbins", "memalign", "counted")
 # By the kernel's cores alone the rest is covered as well, and quicker.
 GCORE_PROGRAMS = ("plain", "threads", "mmapped", "in_registers", "own_stack",
                   "coroutine")

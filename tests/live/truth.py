@@ -5,8 +5,10 @@ the same in the program's core.
 
 import bisect
 import json
+import os
 import re
 import subprocess
+from xml.etree import ElementTree
 
 SHOWN_ADDRESSES = 10
 # What libc allocates for itself: thread control data, buffers and the like.
@@ -24,6 +26,121 @@ LISTED = re.compile(
 COUNT = re.compile(r"^([\d,]+) allocations? uses? 0x[0-9a-f]+ \([\d,]+\) bytes\.$")
 
 
+class MallocInfo:
+    """What malloc said of itself: malloc_info()'s XML, mallinfo2() behind."""
+
+    def __init__(self, text):
+        xml, figures = text.rsplit("</malloc>", 1)
+        words = figures.split()
+        self.totals = {name: int(value)
+                       for name, value in zip(words[::2], words[1::2])}
+        self.arenas = sorted(
+            (self._figures(heap)
+             for heap in ElementTree.fromstring(xml + "</malloc>")
+             if heap.tag == "heap"),
+            key=lambda figures: sorted(figures.items()))
+        self.counts, self.ranges = {}, []
+        for entry in re.finditer(
+                r'<(?:size|unsorted) from="(\d+)" to="(\d+)" total="\d+" '
+                r'count="(\d+)"', xml):
+            first, last, count = map(int, entry.groups())
+            if last - first in (0, 15):  # one size; of a fast bin, if 15
+                self.counts[last & ~7] = self.counts.get(last & ~7, 0) + count
+            else:
+                self.ranges.append((first & ~7, last & ~7))
+
+    def counted(self, sizes):
+        """Those of some sizes of chunks that are counted one by one."""
+        return sorted(size for size in sizes if size % 16 == 0 and not any(
+            first <= size <= last for first, last in self.ranges))
+
+    @staticmethod
+    def _figures(heap):
+        figures = {"fast": 0, "fast count": 0}  # gone in 2.43
+        for total in heap.iter("total"):
+            figures[total.get("type")] = int(total.get("size"))
+            figures[total.get("type") + " count"] = int(total.get("count"))
+        for system in heap.iter("system"):
+            if system.get("type") == "current":
+                figures["system"] = int(system.get("size"))
+        return figures
+
+
+REST_KINDS = ("unsorted bin", "small bin", "large bin", "top")
+
+
+class BilledArena:
+    """The same of an arena, from the rows of the bill that it has."""
+
+    def __init__(self, rows):
+        self.bytes = {row["use"]: row["mapped"] for row in rows
+                      if row["use"] != "reserved"}
+        self.counts = {row["use"]: row["count"] or 0 for row in rows}
+
+    def figures(self):
+        return {
+            "fast": self.bytes.get("fast bin", 0),
+            "fast count": self.counts.get("fast bin", 0),
+            "rest": self.rest(self.bytes),
+            "rest count": self.rest(self.counts),
+            "system": sum(self.bytes.values()),
+        }
+
+    @staticmethod
+    def rest(amounts):
+        return sum(amounts.get(kind, 0) for kind in REST_KINDS)
+
+
+def compare_sizes(free, info):
+    """What is wrong with the sizes of free blocks outside of caches."""
+    found = info.counted(size + 8 for size in free.values())
+    counted = info.counted(size for size, count in info.counts.items()
+                           for _ in range(count))
+    if found == counted:
+        return []
+    return [f"free chunks are of sizes\n{found}\nand by malloc\n{counted}"]
+
+
+def compare_malloc(rows, info):
+    """What is wrong of the bill of `bill --all`, a list of texts."""
+    by_arena = {}
+    for row in rows:
+        if row["memory"].startswith("glibc "):
+            by_arena.setdefault(row["memory"], []).append(row)
+    mapped = BilledArena(by_arena.pop("glibc mmapped", []))
+    arenas = [BilledArena(rows) for rows in by_arena.values()]
+    found = sorted((arena.figures() for arena in arenas),
+                   key=lambda figures: sorted(figures.items()))
+    problems = []
+    for ours, theirs in zip(found, info.arenas):
+        # Its flag, that the one below is in use, counts as a byte of each
+        # chunk in a bin: malloc_info() does not mask it.
+        if theirs["rest"] == ours["rest"] + ours["rest count"] - 1:
+            theirs["rest"] = ours["rest"]
+    if found != info.arenas:
+        problems.append(f"the bill's arenas are\n{found}\n"
+                        f"and malloc's are\n{info.arenas}")
+    free = sum(figures["fast"] + figures["rest"] for figures in found)
+    system = sum(figures["system"] for figures in found)
+    main = next(iter(by_arena.values()))
+    billed = {
+        "arena": system,
+        "fordblks": free,
+        "uordblks": system - free,
+        "fsmblks": sum(figures["fast"] for figures in found),
+        "smblks": sum(figures["fast count"] for figures in found),
+        "ordblks": sum(figures["rest count"] for figures in found),
+        "hblks": mapped.counts.get("used", 0),
+        "hblkhd": sum(mapped.bytes.values()),
+        "keepcost": BilledArena(main).bytes.get("top", 0),
+    }
+    for name, value in billed.items():
+        if value != info.totals[name]:
+            problems.append(f"{name} is {value} by the bill, "
+                            f"{info.totals[name]} by malloc")
+    return problems
+
+
 class Truth:
     """Each state maps the addresses of its blocks to their usable sizes."""
 
@@ -31,9 +148,13 @@ class Truth:
         self.lost, self.kept, self.freed, self.destroyed = {}, {}, {}, {}
         self.damaged = []
         self.ready = False
+        self.malloc = None
         with open(path, encoding="ascii") as file:
             for line in file:
                 self._read(line.split())
+        if os.path.exists(path + ".malloc"):
+            with open(path + ".malloc", encoding="ascii") as file:
+                self.malloc = MallocInfo(file.read())
 
     def _read(self, words):
         if words == ["ready"]:
@@ -104,6 +225,15 @@ class Analysis:
         self.statuses.add(run.returncode)
         self.errors += run.stderr
         return run.stdout.splitlines()
+
+    def uncached(self):
+        """Free blocks that are in no thread's cache."""
+        cached = self._list("threadcached", {"Free", "Thread cached free"})
+        return {address: size for address, size in self.free.items()
+                if address not in cached}
+
+    def bill_by_arena(self):
+        return self._tables("bill --all")["use"]
 
     def _tables(self, command):
         """The rows of the command's tables, by what the tables are of."""
@@ -234,6 +364,11 @@ class Check:
             self.problems.append(
                 f"the bill has {free} free blocks of "
                 f"{len(self.analysis.free)}")
+        if self.truth.malloc:
+            self.problems += compare_malloc(self.analysis.bill_by_arena(),
+                                            self.truth.malloc)
+            self.problems += compare_sizes(self.analysis.uncached(),
+                                           self.truth.malloc)
         unexplained = sum(row["mapped"] for row in uses
                           if row["memory"] == "unexplained")
         if unexplained * 100 > mapped and not self.truth.damaged:

@@ -1,0 +1,172 @@
+"""
+The bill of real programs: what is resident is what the kernel says, and next
+to nothing is unexplained.
+
+Programs in C++, Python and Ruby with some threads, cored by `heapcore snap`,
+which notes what the kernel says, and by the kernel, whose cores have holes.
+"""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE_DIR = os.environ.get("SOURCE_DIR", os.getcwd())
+HEAPCORE = os.environ.get("HEAPCORE", os.path.join(SOURCE_DIR, "build/heapcore"))
+TIMEOUT = 60
+# What a program may touch while it is looked at, and as it dies.
+MOST_CHANGED = 128 << 10
+
+CXX = r"""
+#include <cstdio>
+#include <map>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+int main()
+{
+	static std::map<int, std::string> kept;
+	std::vector<std::thread> threads;
+	for (int i = 0; i < 100000; i++)
+		kept[i] = std::string(i % 100, 'x');
+	for (int i = 0; i < 100000; i += 3)
+		kept.erase(i);
+	for (int i = 0; i < 4; i++)
+		threads.emplace_back([] {
+			char *volatile block = new char[1000];
+			pause();
+			delete[] block;
+		});
+	sleep(1);
+	puts("ready");
+	fflush(stdout);
+	pause();
+}
+"""
+
+PYTHON = """
+import threading, time
+kept = {number: [str(number)] * 3 for number in range(100000)}
+for _ in range(4):
+    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+time.sleep(0.5)
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+RUBY = """
+kept = {}
+100000.times { |number| kept[number] = ["x#{number}", [number] * 5] }
+4.times { Thread.new { sleep 600 } }
+sleep 0.5
+puts "ready"
+STDOUT.flush
+sleep 600
+"""
+
+
+def allow_cores():
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+
+
+def areas_of(pid):
+    """(is it anonymous, resident bytes) of each mapping."""
+    areas = []
+    with open(f"/proc/{pid}/smaps", encoding="utf-8") as file:
+        for line in file:
+            words = line.split()
+            if "-" in words[0] and not words[0].endswith(":"):
+                path = words[5] if len(words) > 5 else ""
+                areas.append([path in ("", "[heap]", "[stack]"), 0])
+            elif words[0] == "Rss:":
+                areas[-1][1] = int(words[1]) * 1024
+    return areas
+
+
+def bill_of(core):
+    run = subprocess.run([HEAPCORE, "--format", "json", core, "bill"],
+                         capture_output=True, text=True, timeout=TIMEOUT,
+                         check=True)
+    tables = {table["name"]: table["rows"]
+              for table in json.loads(run.stdout)["tables"]}
+    return tables["use"], tables["residency"][0]["told_by"]
+
+
+class Bill(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="heapcore-bill-")
+        self.addCleanup(shutil.rmtree, self.directory)
+
+    def run_program(self, command):
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, cwd=self.directory,
+            preexec_fn=allow_cores)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        return process
+
+    def check_bill(self, rows, resident, among):
+        """Those rows are resident as the kernel says; all are explained."""
+        *uses, total = rows
+        mapped = sum(row["mapped"] for row in uses)
+        unexplained = sum(row["mapped"] for row in uses
+                          if row["memory"] == "unexplained")
+        found = sum(row["resident"] for row in uses if among(row))
+        self.assertEqual(total["mapped"], mapped)
+        self.assertLess(unexplained, mapped / 100)
+        self.assertLess(abs(found - resident), MOST_CHANGED)
+
+    def check_program(self, command):
+        process = self.run_program(command)
+        core = os.path.join(self.directory, "snapped")
+        areas = areas_of(process.pid)
+        subprocess.run([HEAPCORE, "snap", "-q", "-o", core, str(process.pid)],
+                       check=True, timeout=TIMEOUT)
+        rows, told_by = bill_of(core)
+        self.assertEqual(told_by, "smaps")
+        self.check_bill(rows, sum(size for _, size in areas), lambda row: True)
+        self.check_kernel_core(process, areas)
+
+    def check_kernel_core(self, process, areas):
+        process.send_signal(signal.SIGABRT)
+        process.wait(TIMEOUT)
+        cores = [name for name in os.listdir(self.directory)
+                 if name.startswith("core")]
+        if len(cores) != 1:
+            self.skipTest("the kernel writes no core here")
+        rows, told_by = bill_of(os.path.join(self.directory, cores[0]))
+        self.assertEqual(told_by, "holes")
+        self.check_bill(
+            rows, sum(size for anonymous, size in areas if anonymous),
+            lambda row: row["memory"] in ("glibc", "stacks", "other memory",
+                                          "unexplained"))
+
+    def test_program_in_cxx(self):
+        source = os.path.join(self.directory, "program.cpp")
+        with open(source, "w", encoding="ascii") as file:
+            file.write(CXX)
+        program = os.path.join(self.directory, "program")
+        subprocess.run(["g++", "-O1", "-pthread", "-o", program, source],
+                       check=True)
+        self.check_program([program])
+
+    def test_python(self):
+        self.check_program([sys.executable, "-c", PYTHON])
+
+    def test_ruby(self):
+        if not shutil.which("ruby"):
+            self.skipTest("there is no ruby")
+        self.check_program(["ruby", "-e", RUBY])
+
+
+if __name__ == "__main__":
+    unittest.main()
