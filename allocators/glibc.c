@@ -211,6 +211,8 @@ static struct error *glibc_walk(struct heap *base, arena_number first,
 	if (!error)
 		error = glibc_walk_mapped(heap, sink, done, done_count);
 	if (!error)
+		error = glibc_claim_padding(heap, sink);
+	if (!error)
 		error = glibc_settle_lists(heap, sink);
 	if (!error)
 		error = glibc_hold_transit(heap, sink);

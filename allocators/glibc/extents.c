@@ -1,5 +1,7 @@
 #include "allocators/glibc/extents.h"
 
+enum { ALIGNMENT = 16 };
+
 static const struct glibc_heap *of(const struct heap *heap)
 {
 	return (const struct glibc_heap *)heap;
@@ -26,6 +28,49 @@ bool glibc_keeps(const struct heap *heap, struct block block)
 	       number_list_has(&of(heap)->tcaches, block.start);
 }
 
+/* How much of malloc's alignment is missing at the start of a main heap. */
+static uint64_t padding_of(const struct glibc_arena *arena)
+{
+	uint64_t lacks = arena->stated_size - arena->size;
+
+	return arena->main && lacks < ALIGNMENT ? lacks : 0;
+}
+
+struct error *glibc_claim_padding(const struct glibc_heap *heap,
+				  struct block_sink *sink)
+{
+	struct error *error = NULL;
+	size_t number = 0;
+
+	for (size_t i = 0; i < heap->arena_count && !error; i++) {
+		uint64_t base, padding = padding_of(&heap->arenas[i]);
+
+		if (!heap->arenas[i].main)
+			continue;
+		base = heap->parameters[number++].base;
+		if (padding && base > padding)
+			error = block_sink_claim(sink, base - padding, base);
+	}
+	return error;
+}
+
+/* The main arena whose heap begins behind address, or NO_ARENA. */
+static size_t find_padded(const struct glibc_heap *heap, uint64_t address)
+{
+	size_t number = 0;
+
+	for (size_t i = 0; i < heap->arena_count; i++) {
+		uint64_t base;
+
+		if (!heap->arenas[i].main)
+			continue;
+		base = heap->parameters[number++].base;
+		if (base - address - 1 < padding_of(&heap->arenas[i]))
+			return i;
+	}
+	return NO_ARENA;
+}
+
 size_t glibc_holds(const struct heap *heap, uint64_t address)
 {
 	const struct glibc_subheap *subheaps = of(heap)->subheaps;
@@ -41,7 +86,7 @@ size_t glibc_holds(const struct heap *heap, uint64_t address)
 	}
 	return low < of(heap)->subheap_count && subheaps[low].start <= address
 		       ? subheaps[low].arena
-		       : NO_ARENA;
+		       : find_padded(of(heap), address);
 }
 
 bool glibc_reserved(const struct heap *heap, size_t number,

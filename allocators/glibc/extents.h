@@ -17,7 +17,16 @@ struct memory_range glibc_extent(const struct heap *heap, size_t number,
 /* Whether the used block is a thread's cache. */
 bool glibc_keeps(const struct heap *heap, struct block block);
 
-/* The arena of the heap whose head is at address, or NO_ARENA. */
+/*
+ * Claim what malloc leaves out at the start of a main heap that is not aligned:
+ * it counts as the arena's.
+ */
+struct error *glibc_claim_padding(const struct glibc_heap *heap,
+				  struct block_sink *sink);
+
+/*
+ * The arena of the heap whose head or padding is at address, or NO_ARENA.
+ */
 size_t glibc_holds(const struct heap *heap, uint64_t address);
 
 bool glibc_reserved(const struct heap *heap, size_t number,
