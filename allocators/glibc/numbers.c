@@ -18,12 +18,37 @@ static int compare_numbers(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
+/* The other way round, if they fall from one to the next. */
+static bool turn_falling(uint64_t *all, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		if (all[i] >= all[i - 1])
+			return false;
+	for (size_t i = 0; i < count / 2; i++) {
+		uint64_t swap = all[i];
+
+		all[i] = all[count - 1 - i];
+		all[count - 1 - i] = swap;
+	}
+	return true;
+}
+
+/* A program that frees in order leaves lists in order, or against it. */
+static bool is_rising(const uint64_t *all, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		if (all[i] <= all[i - 1])
+			return false;
+	return true;
+}
+
 void number_list_sort(struct number_list *list)
 {
 	uint64_t *all = list->memory.bytes;
 	size_t kept = 0;
 
-	if (list->count == 0)
+	if (list->count == 0 || is_rising(all, list->count) ||
+	    turn_falling(all, list->count))
 		return;
 	qsort(all, list->count, sizeof(*all), compare_numbers);
 	for (size_t i = 0; i < list->count; i++)

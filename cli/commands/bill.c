@@ -69,6 +69,45 @@ static void write_uses(const struct bill *bill, struct report *report)
 	report_end_table(report);
 }
 
+/* Why so much more is resident than is in use, in one sentence. */
+static void write_heaps(const struct bill *bill, const struct heaps *heaps,
+			struct report *report)
+{
+	static const struct column columns[] = {
+		{ "resident", VALUE_BYTES }, { "used", VALUE_BYTES },
+		{ "garbage", VALUE_BYTES },  { "free", VALUE_BYTES },
+		{ "overhead", VALUE_BYTES },
+	};
+	static const struct table table = {
+		"heaps", columns, 5,
+		"\nOf {resident,} resident bytes, allocations in use have "
+		"{used,}[, garbage {garbage,}];\nwhat is free in heaps has "
+		"{free,}, their overhead {overhead,}."
+	};
+	struct arena_accounts sum = { 0 };
+	const struct amount *amounts = sum.amounts;
+	uint64_t free = 0;
+
+	for (size_t i = 0; i < heaps_arena_count(heaps); i++)
+		arena_accounts_add(&sum, &bill->heaps.arenas[i]);
+	for (size_t i = 0; i < heaps_count(heaps); i++)
+		arena_accounts_add(&sum, &bill->heaps.outside[i]);
+	for (size_t i = 0; i < FREE_KINDS; i++)
+		free += amounts[ACCOUNT_FREE + i].resident;
+	report_begin_table(report, &table);
+	report_number(report, ledger_total(bill->ledger).resident);
+	report_number(report, amounts[ACCOUNT_USED].resident);
+	if (amounts[ACCOUNT_GARBAGE].resident)
+		report_number(report, amounts[ACCOUNT_GARBAGE].resident);
+	else
+		report_absent(report);
+	report_number(report, free);
+	report_number(report, amounts[ACCOUNT_HEADERS].resident +
+				      amounts[ACCOUNT_BOOKKEEPING].resident);
+	report_end_row(report);
+	report_end_table(report);
+}
+
 /* How it is known what was resident. */
 static void write_residency(const struct bill *bill, struct report *report)
 {
@@ -79,15 +118,15 @@ static void write_residency(const struct bill *bill, struct report *report)
 	};
 	static const struct table tables[] = {
 		[RESIDENCY_SMAPS] = { "residency", columns, 5,
-				      "\nResident is what the kernel said of "
+				      "Resident is what the kernel said of "
 				      "each mapping when the core was made." },
 		[RESIDENCY_HOLES] = { "residency", columns, 5,
-				      "\nResident is told by the holes of the "
+				      "Resident is told by the holes of the "
 				      "core, but for {of files,} bytes of "
 				      "files: "
 				      "at most those." },
 		[RESIDENCY_ZEROS] = { "residency", columns, 5,
-				      "\nThe core does not tell what was "
+				      "The core does not tell what was "
 				      "resident: at most {most,} bytes. Pages "
 				      "of zeros\nare taken as not, those of "
 				      "files as resident." },
@@ -144,9 +183,9 @@ static struct arena_sums sum_arena(const struct arena_accounts *accounts)
 			i == ACCOUNT_HEADERS || i == ACCOUNT_BOOKKEEPING;
 
 		amount_add(&sums.all, accounts->amounts[i]);
-		amount_add(overhead	      ? &sums.overhead
-			   : i < ACCOUNT_FREE ? &sums.used
-					      : &sums.free,
+		amount_add(overhead		 ? &sums.overhead
+			   : i < ACCOUNT_GARBAGE ? &sums.used
+						 : &sums.free,
 			   accounts->amounts[i]);
 	}
 	return sums;
@@ -322,6 +361,7 @@ static struct error *bill_run(struct analysis *analysis, const void *input,
 	if (error)
 		return error;
 	write_uses(bill, report);
+	write_heaps(bill, analysis_heaps(analysis), report);
 	write_residency(bill, report);
 	error = write_arenas(bill, analysis_heaps(analysis), most, report);
 	return error ? error
