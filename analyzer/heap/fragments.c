@@ -31,7 +31,7 @@ const struct arena_fragments *fragments_of(const struct fragments *fragments,
 	return &fragments->arenas[arena];
 }
 
-static void add_amount(struct amount *amount, uint64_t bytes)
+static void add_block(struct block_sum *amount, uint64_t bytes)
 {
 	amount->count++;
 	amount->bytes += bytes;
@@ -47,10 +47,10 @@ static unsigned int size_class(uint64_t size)
 
 static void add_free(struct arena_fragments *arena, uint64_t size, bool cached)
 {
-	add_amount(&arena->free, size);
+	add_block(&arena->free, size);
 	if (cached)
-		add_amount(&arena->cached, size);
-	add_amount(&arena->classes[size_class(size)], size);
+		add_block(&arena->cached, size);
+	add_block(&arena->classes[size_class(size)], size);
 	if (size > arena->largest)
 		arena->largest = size;
 }
@@ -92,7 +92,7 @@ static struct error *count_region(const struct survey *survey,
 		uint64_t start = offset + (range.start - region->start);
 
 		if (bitmap_get(used, id)) {
-			add_amount(&arena->used, size);
+			add_block(&arena->used, size);
 			add_to_map(arena, start, start + size, &cell);
 		} else {
 			add_free(arena, size, bitmap_get(cached, id));
@@ -235,7 +235,7 @@ static void count_spare(void *data, const struct spare *spare)
 		arena->kept -= size < arena->kept ? size : arena->kept;
 }
 
-static void add_amounts(struct amount *total, struct amount amount)
+static void add_sums(struct block_sum *total, struct block_sum amount)
 {
 	total->count += amount.count;
 	total->bytes += amount.bytes;
@@ -244,11 +244,11 @@ static void add_amounts(struct amount *total, struct amount amount)
 void fragments_add(struct arena_fragments *total,
 		   const struct arena_fragments *arena)
 {
-	add_amounts(&total->used, arena->used);
-	add_amounts(&total->free, arena->free);
-	add_amounts(&total->cached, arena->cached);
+	add_sums(&total->used, arena->used);
+	add_sums(&total->free, arena->free);
+	add_sums(&total->cached, arena->cached);
 	for (size_t i = 0; i < SIZE_CLASSES; i++)
-		add_amounts(&total->classes[i], arena->classes[i]);
+		add_sums(&total->classes[i], arena->classes[i]);
 	if (arena->largest > total->largest)
 		total->largest = arena->largest;
 	total->pinned += arena->pinned;

@@ -17,7 +17,7 @@ enum {
 	MAP_CELLS = 64,	   /* in which an arena's memory is shown */
 };
 
-struct amount {
+struct block_sum {
 	uint64_t count, bytes;
 };
 
@@ -29,12 +29,12 @@ struct page_bytes {
 };
 
 struct arena_fragments {
-	struct amount used, free;
-	struct amount cached; /* of those free, in threads' caches */
-	uint64_t largest;     /* size of the largest free block */
-	struct amount classes[SIZE_CLASSES]; /* of free blocks */
-	uint64_t pinned;		     /* free bytes on pages in use */
-	uint64_t pinned_pages;		     /* bytes of those pages */
+	struct block_sum used, free;
+	struct block_sum cached; /* of those free, in threads' caches */
+	uint64_t largest;	 /* size of the largest free block */
+	struct block_sum classes[SIZE_CLASSES]; /* of free blocks */
+	uint64_t pinned;			/* free bytes on pages in use */
+	uint64_t pinned_pages;			/* bytes of those pages */
 	uint64_t kept; /* free bytes on pages that are free, but kept */
 	struct page_bytes inside, end; /* given back; see enum spare_kind */
 	struct page_bytes top;	       /* kept at the ends of heaps */

@@ -1,4 +1,5 @@
 #include "analyzer/query/bill.h"
+#include "analyzer/query/pinned.h"
 #include "cli/command.h"
 
 #include <inttypes.h>
@@ -350,6 +351,32 @@ static struct error *write_stacks(const struct bill *bill,
 	return NULL;
 }
 
+/* Free memory that cannot go back, for what is in use beside it. */
+static struct error *write_pinned(struct analysis *analysis,
+				  struct report *report)
+{
+	static const struct column columns[] = {
+		{ "pinned", VALUE_BYTES },
+		{ "by", VALUE_COUNT },
+	};
+	static const struct table table = {
+		"pinned", columns, 2,
+		"Of what is free in heaps, {pinned,} bytes are pinned, on "
+		"pages of {by} allocations in use: see\n'fragmentation'."
+	};
+	uint64_t bytes, pinners;
+	struct error *error = pinned_total(analysis, &bytes, &pinners);
+
+	if (error || bytes == 0)
+		return error;
+	report_begin_table(report, &table);
+	report_number(report, bytes);
+	report_number(report, pinners);
+	report_end_row(report);
+	report_end_table(report);
+	return NULL;
+}
+
 static struct error *bill_run(struct analysis *analysis, const void *input,
 			      struct report *report)
 {
@@ -363,7 +390,10 @@ static struct error *bill_run(struct analysis *analysis, const void *input,
 	write_uses(bill, report);
 	write_heaps(bill, analysis_heaps(analysis), report);
 	write_residency(bill, report);
-	error = write_arenas(bill, analysis_heaps(analysis), most, report);
+	error = write_pinned(analysis, report);
+	if (!error)
+		error = write_arenas(bill, analysis_heaps(analysis), most,
+				     report);
 	return error ? error
 		     : write_stacks(bill, analysis_program(analysis), most,
 				    report);

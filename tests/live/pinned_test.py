@@ -50,15 +50,20 @@ def take_core(directory):
 @unittest.skipUnless(shutil.which("ruby"), "there is no ruby")
 @unittest.skipUnless(shutil.which("gcore"), "there is no gcore")
 class HalfFreed(unittest.TestCase):
+    def ask(self, core, command):
+        """The rows of each table, by its name."""
+        run = subprocess.run([HEAPCORE, "--format", "json", core, command],
+                             capture_output=True, text=True, timeout=TIMEOUT,
+                             check=False)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return {table["name"]: table["rows"]
+                for table in json.loads(run.stdout)["tables"]}
+
     def test_what_is_left_of_freed_neighbours_pins_their_memory(self):
         with tempfile.TemporaryDirectory() as directory:
-            run = subprocess.run(
-                [HEAPCORE, "--format", "json", take_core(directory),
-                 "fragmentation"],
-                capture_output=True, text=True, timeout=TIMEOUT, check=False)
-        self.assertEqual(run.returncode, 0, run.stderr)
-        tables = {table["name"]: table["rows"]
-                  for table in json.loads(run.stdout)["tables"]}
+            core = take_core(directory)
+            tables = self.ask(core, "fragmentation")
+            bill = self.ask(core, "bill")["pinned"][0]
         total, first = tables["total"][0], tables["pinning"][0]
         self.assertEqual(first["size"], SIZE)
         self.assertEqual(first["what_they_are"],
@@ -67,6 +72,9 @@ class HalfFreed(unittest.TestCase):
         self.assertLess(first["by"], BLOCKS // 2 + MOST_OTHERS)
         self.assertGreater(first["pinned"], 0.98 * BLOCKS // 2 * ROOM)
         self.assertGreater(first["alone"], 0.98 * first["pinned"])
+        self.assertLessEqual(first["pinned"], bill["pinned"])
+        self.assertLessEqual(first["by"], bill["by"])
+        self.assertLessEqual(bill["pinned"], total["pinned"])
         self.assertLess(total["given_back"], total["pinned"] / 4)
 
 
