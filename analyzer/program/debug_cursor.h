@@ -93,7 +93,8 @@ static inline int64_t cursor_signed(struct cursor *cursor)
 static inline const char *cursor_text(struct cursor *cursor)
 {
 	const uint8_t *start = cursor->at;
-	const uint8_t *end = memchr(start, 0, cursor_left(cursor));
+	const uint8_t *end =
+		start ? memchr(start, 0, cursor_left(cursor)) : NULL;
 
 	if (!end) {
 		cursor->at = cursor->end;
