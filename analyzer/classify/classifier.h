@@ -35,7 +35,8 @@ struct classifier {
 	bool for_cxx;	  /* only where a C++ library is loaded */
 	bool for_crystal; /* only where the reader knows objects of Crystal */
 	const char *for_library; /* only where one is loaded whose name so
-				    begins; NULL: anywhere */
+				    begins, as "libecl."; of several, with |
+				    between them; NULL: anywhere */
 	bool pointerless;	 /* inspect what holds no pointers, too */
 
 	/* Look at a reference to exactly that offset in a used allocation. */

@@ -50,12 +50,27 @@ static void add_number(uint8_t *list, uint8_t number)
 	*list = number;
 }
 
-static bool is_loaded(const struct program *program, const char *library)
+static bool begins_module(const struct program *program, const char *name,
+			  size_t length)
 {
 	for (size_t i = 0; i < program_module_count(program); i++)
-		if (strncmp(module_name(program_module(program, i)), library,
-			    strlen(library)) == 0)
+		if (strncmp(module_name(program_module(program, i)), name,
+			    length) == 0)
 			return true;
+	return false;
+}
+
+/* One of several, with | between them. */
+static bool is_loaded(const struct program *program, const char *libraries)
+{
+	while (*libraries) {
+		size_t length = strcspn(libraries, "|");
+
+		if (begins_module(program, libraries, length))
+			return true;
+		libraries += length;
+		libraries += *libraries == '|';
+	}
 	return false;
 }
 
