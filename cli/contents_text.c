@@ -5,7 +5,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { SHOWN_CHARACTERS = 28, SHOWN_BYTES = 8 };
+enum {
+	SHOWN_CHARACTERS = 28,
+	SHOWN_BYTES = 8,
+	SEARCHED = 128,
+	LONGEST_CHARACTER = 4,
+};
 
 /* Cut where a character begins. */
 static int cut_text(const char *text, uint64_t length)
@@ -28,29 +33,50 @@ static void write_bytes(const uint8_t *bytes, uint64_t size,
 	for (uint64_t i = 0; i < shown; i++)
 		at += sprintf(at, i ? " %02x" : "%02x", bytes[i]);
 	if (shown < size)
-		strcpy(at, " ...");
+		memcpy(at, " ...", sizeof(" ..."));
+}
+
+/*
+ * Where a text begins in the size bytes, behind which a 0 is; its length goes
+ * to ret_length. One that is not at their start has to be longer.
+ */
+static uint64_t find_text(const uint8_t *bytes, uint64_t size,
+			  uint64_t *ret_length)
+{
+	enum { LEAST_TEXT = 8, WORD = 8 };
+
+	for (uint64_t at = 0; at < size; at += WORD) {
+		uint64_t length = contents_text(bytes + at, size + 1 - at);
+
+		if (length < (at ? LEAST_TEXT : 1))
+			continue;
+		*ret_length = length;
+		return at;
+	}
+	return size;
 }
 
 const char *contents_text_write(const struct image *image, uint64_t address,
 				uint64_t size, char ret[CONTENTS_TEXT_SIZE])
 {
-	char bytes[SHOWN_CHARACTERS + 8] = { 0 };
-	uint64_t known = size < sizeof(bytes) ? size : sizeof(bytes);
-	uint64_t length;
+	char bytes[SEARCHED + 1];
+	uint64_t known = size < SEARCHED ? size : SEARCHED;
+	uint64_t length, at;
 
 	if (known == 0 || !image_read(image, address, bytes, known))
 		return NULL;
-	/* An end, as if it were there: the rest is not shown. */
-	if (known == sizeof(bytes))
-		bytes[SHOWN_CHARACTERS + 7] = '\0';
-	length = contents_text((const uint8_t *)bytes, known);
-	if (length == 0 && known < sizeof(bytes) && !memchr(bytes, 0, known))
-		length = contents_text((const uint8_t *)bytes, known + 1);
-	if (length == 0) {
+	/* No character is cut. */
+	while (size > known && known > SEARCHED - LONGEST_CHARACTER &&
+	       (bytes[known - 1] & 0x80))
+		known--;
+	bytes[known] = '\0';
+	at = find_text((const uint8_t *)bytes, known, &length);
+	if (at >= known) {
 		write_bytes((const uint8_t *)bytes, size, ret);
 		return ret;
 	}
-	snprintf(ret, CONTENTS_TEXT_SIZE, "\"%.*s\"%s", cut_text(bytes, length),
-		 bytes, length > SHOWN_CHARACTERS ? "..." : "");
+	snprintf(ret, CONTENTS_TEXT_SIZE, "%s\"%.*s\"%s", at ? "... " : "",
+		 cut_text(bytes + at, length), bytes + at,
+		 length > SHOWN_CHARACTERS ? "..." : "");
 	return ret;
 }

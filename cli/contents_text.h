@@ -10,9 +10,9 @@
 enum { CONTENTS_TEXT_SIZE = 64 };
 
 /*
- * Its beginning, in quotes if it is a text, which may be hostile; else the
- * first bytes in hexadecimal. Returns ret, which is NULL where nothing is known
- * of it.
+ * The first text in it, in quotes, which may be hostile; behind dots, if there
+ * is something else before it. Without one, the first bytes in hexadecimal.
+ * Returns ret, which is NULL where nothing is known of it.
  */
 const char *contents_text_write(const struct image *image, uint64_t address,
 				uint64_t size, char ret[CONTENTS_TEXT_SIZE]);
