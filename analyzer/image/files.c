@@ -82,7 +82,8 @@ static int open_handle(const char *sysroot, const char *path)
 
 /*
  * It is looked at through O_PATH first: opening a device or a FIFO can already
- * have effects.
+ * have effects. What the kernel makes up as it is read, as /proc/kmsg, passes
+ * for a regular file, but has no size.
  */
 int file_open_below(const char *sysroot, const char *path)
 {
@@ -91,7 +92,7 @@ int file_open_below(const char *sysroot, const char *path)
 	struct stat status;
 
 	if (handle < 0 || fstat(handle, &status) < 0 ||
-	    !S_ISREG(status.st_mode))
+	    !S_ISREG(status.st_mode) || status.st_size <= 0)
 		return -1;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", handle);
 	return open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -23,7 +23,7 @@ struct file_table {
 
 /*
  * Open the regular file of that absolute path below sysroot, which may be
- * NULL. Returns -1 if there is none.
+ * NULL. Returns -1 if there is none, or it is empty.
  */
 int file_open_below(const char *sysroot, const char *path);
 

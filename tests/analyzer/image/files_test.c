@@ -2,7 +2,7 @@
  * A library of two pages is mapped; the core has the first of them, with the
  * build-id, and the other has to come from the file.
  */
-#include "analyzer/image/image.h"
+#include "analyzer/image/files.h"
 
 #include "tests/analyzer/image/core_builder.h"
 
@@ -157,6 +157,19 @@ static void test_no_pipe_and_no_device_is_opened(void **state)
 }
 
 /* The process's working directory is not this one's. */
+/* To read /proc/kmsg would wait for the kernel to say something. */
+static void test_what_the_kernel_makes_up_is_not_opened(void **state)
+{
+	struct stat status;
+	int fd = file_open_below(NULL, "/bin/sh");
+
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(stat("/proc/self/status", &status), 0);
+	assert_true(S_ISREG(status.st_mode));
+	assert_int_equal(file_open_below(NULL, "/proc/self/status"), -1);
+}
+
 static void test_relative_path_is_not_opened(void **state)
 {
 	char before[4096];
@@ -194,6 +207,7 @@ int main(void)
 		cmocka_unit_test(
 			test_mapping_of_a_later_part_is_read_at_its_offset),
 		cmocka_unit_test(test_no_pipe_and_no_device_is_opened),
+		cmocka_unit_test(test_what_the_kernel_makes_up_is_not_opened),
 		cmocka_unit_test(test_relative_path_is_not_opened),
 	};
 
