@@ -298,8 +298,20 @@ static int run_mode(const struct mode *mode, int count, char **arguments)
 	return mode->main(count - 1, arguments + 1);
 }
 
+/*
+ * The kernel starts what reads cores without any but standard input, and what
+ * is opened next would take their place.
+ */
+static void open_standard_files(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
+			exit(EXIT_NOT_ANALYSED);
+}
+
 int main(int count, char **arguments)
 {
+	open_standard_files();
 	setlocale(LC_CTYPE, "");
 	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes) && count > 1; i++)
 		if (strcmp(arguments[1], modes[i].name) == 0)

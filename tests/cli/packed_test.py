@@ -6,6 +6,7 @@ bounded.
 
 import bz2
 import gzip
+import json
 import lzma
 import os
 import resource
@@ -101,6 +102,15 @@ class PackedTest(unittest.TestCase):
                              capture_output=True, timeout=TIMEOUT)
         self.assertEqual(run.returncode, WRONG_USAGE)
         self.assertIn(b"commands are given as arguments", run.stderr)
+
+    def test_core_comes_from_the_kernel_with_nothing_else_open(self):
+        report = os.path.join(self.folder, "report.json")
+        run = subprocess.run(
+            ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", HEAPCORE, "-o", report,
+             "-", "count", "used"], input=self.bytes, timeout=TIMEOUT)
+        self.assertEqual(run.returncode, FINE)
+        with open(report, encoding="utf-8") as file:
+            self.assertIn("rows", json.dumps(json.load(file)))
 
     def test_what_is_cut_off_is_told_and_the_rest_analysed(self):
         for name, pack in PACKERS.items():
