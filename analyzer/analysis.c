@@ -66,17 +66,34 @@ static struct error *explain_stage(struct analysis *analysis, enum stage stage,
 	return analysis_explain_shortage(analysis, who, error);
 }
 
+/* What was added to those known before. */
+static void note_findings(const struct findings *before,
+			  const struct findings *after,
+			  struct stage_findings *ret)
+{
+	ret->first = before->count;
+	ret->count = after->count - before->count;
+	for (size_t i = 0; i < FINDING_WEIGHTS; i++)
+		ret->weighed[i] = after->weighed[i] - before->weighed[i];
+}
+
 /* Build one stage, those below it being there, and note what it took. */
 static struct error *build(struct analysis *analysis, enum stage stage)
 {
 	struct stage_cost *cost = &analysis->costs[stage];
 	double wall = wall_seconds(), processor = processor_seconds();
 	size_t before = atomic_load(&analysis->account.used), after;
+	const struct findings known = analysis->findings;
+	bool is_loaded;
 	struct error *error =
-		analysis_recipes[stage].build(analysis, &cost->count);
+		analysis_load_stage(analysis, stage, &cost->count, &is_loaded);
 
+	if (!error && !is_loaded)
+		error = analysis_recipes[stage].build(analysis, &cost->count);
 	if (error)
 		return explain_stage(analysis, stage, error);
+	note_findings(&known, &analysis->findings, &analysis->found[stage]);
+	cost->is_loaded = is_loaded;
 	after = atomic_load(&analysis->account.used);
 	cost->built = true;
 	cost->wall += wall_seconds() - wall;
@@ -89,17 +106,23 @@ static struct error *build(struct analysis *analysis, enum stage stage)
 
 struct error *analysis_need(struct analysis *analysis, enum stage stage)
 {
+	struct error *error;
+
 	if (analysis->costs[stage].built)
 		return NULL;
 	for (size_t i = 0; i < 2; i++) {
 		enum stage below = analysis_recipes[stage].needs[i];
-		struct error *error =
-			below == stage ? NULL : analysis_need(analysis, below);
 
+		error = below == stage ? NULL : analysis_need(analysis, below);
 		if (error)
 			return error;
 	}
-	return build(analysis, stage);
+	error = build(analysis, stage);
+	/* Where they are kept, no first words are read from the core. */
+	if (!error && stage == STAGE_CLASSES &&
+	    analysis_keeps_stage(analysis, STAGE_SIGNATURES))
+		error = build(analysis, STAGE_SIGNATURES);
+	return error;
 }
 
 static struct error *open_image(struct analysis *analysis, const char *path)
@@ -199,6 +222,8 @@ void analysis_destroy(struct analysis *analysis)
 	if (analysis->named_sets)
 		named_sets_destroy(analysis->named_sets);
 	findings_deinit(&analysis->findings);
+	if (analysis->side_file)
+		side_file_close(analysis->side_file);
 	free(analysis);
 }
 
@@ -436,7 +461,7 @@ bool analysis_identity(const struct analysis *analysis, allocation_id id,
 		       struct identity *ret)
 {
 	if (analysis->first_words &&
-	    !first_words_has_identity(analysis->first_words, id))
+	    !first_words_may_have_identity(analysis->first_words, id))
 		return false;
 	return !analysis_signature(analysis, id) &&
 	       analysis_find_identity(analysis, id, ret);

@@ -57,6 +57,7 @@ enum stage {
 /* What building a stage took, for `heapcore -v`. */
 struct stage_cost {
 	bool built;
+	bool is_loaded;		/* from the side file */
 	double wall, processor; /* seconds */
 	size_t memory;		/* bytes held by it when done */
 	size_t peak;		/* bytes held by all stages at most by then */
@@ -103,6 +104,29 @@ void analysis_limit_memory(struct analysis *analysis, size_t bytes);
  */
 struct error *analysis_explain_shortage(struct analysis *analysis,
 					const char *who, struct error *error);
+
+/*
+ * A side file keeps what takes the time: allocations, roots, references, what
+ * leaked, and the findings about these. Stages that are built later are loaded
+ * from the one at path. It is an error if it is not that of this dump as it is,
+ * or of this heapcore; of code ERROR_BAD_DUMP if it can be made anew.
+ */
+struct error *analysis_use_side_file(struct analysis *analysis,
+				     const char *path);
+
+/*
+ * Build all that a side file keeps, unless it is there, and write it to path.
+ */
+struct error *analysis_write_side_file(struct analysis *analysis,
+				       const char *path);
+
+/*
+ * Build all of it anew, without the side file at path, and compare: an error of
+ * code ERROR_BAD_DUMP says that the file tells something else. Nothing must
+ * have been loaded from one.
+ */
+struct error *analysis_verify_side_file(struct analysis *analysis,
+					const char *path);
 
 const char *stage_name(enum stage stage);
 struct stage_cost analysis_cost(const struct analysis *analysis,

@@ -1,11 +1,18 @@
 /*
- * What an analysis is made of, for the two files that make it up: how the
- * stages are built, and what is known once they are.
+ * What an analysis is made of, for the files that make it up: how the
+ * stages are built, how they are kept, and what is known once they are there.
  */
 #ifndef ANALYZER_ANALYSIS_PARTS_H
 #define ANALYZER_ANALYSIS_PARTS_H
 
 #include "analyzer/analysis.h"
+#include "analyzer/base/side_file.h"
+
+/* What building a stage added to the findings. */
+struct stage_findings {
+	size_t first, count;		 /* in the list */
+	size_t weighed[FINDING_WEIGHTS]; /* those left out, too */
+};
 
 struct analysis {
 	struct findings findings;
@@ -35,6 +42,10 @@ struct analysis {
 	struct patterns *patterns, *leaked_patterns;
 	struct named_sets *named_sets;
 	struct stage_cost costs[STAGES];
+	struct stage_findings found[STAGES];
+	/* NULL: none is used. What was loaded from it, points into it. */
+	struct side_file *side_file;
+	bool side_file_spoilt; /* load nothing more from it */
 };
 
 /* What a stage is made of, and how. */
@@ -43,9 +54,24 @@ struct recipe {
 	const char *unit;
 	enum stage needs[2]; /* its own number: none */
 	struct error *(*build)(struct analysis *analysis, uint64_t *ret_count);
+	/* To a side file, and from one; NULL: it is not kept. */
+	struct error *(*save)(const struct analysis *analysis,
+			      struct side_writer *writer);
+	struct error *(*load)(struct analysis *analysis, struct side_file *file,
+			      uint64_t *ret_count);
 };
 
 extern const struct recipe analysis_recipes[STAGES];
+
+/*
+ * Build the stage from the side file, if that has it: *ret_loaded. A side file
+ * that turns out to be damaged is given up, with a note.
+ */
+struct error *analysis_load_stage(struct analysis *analysis, enum stage stage,
+				  uint64_t *ret_count, bool *ret_loaded);
+
+/* Whether the stage can be had from the side file. */
+bool analysis_keeps_stage(const struct analysis *analysis, enum stage stage);
 
 /* The identity of an allocation that has no signature. */
 bool analysis_find_identity(const struct analysis *analysis, allocation_id id,

@@ -1,4 +1,5 @@
 #include "analyzer/analysis_parts.h"
+#include "analyzer/analysis_side.h"
 
 static struct error *build_image(struct analysis *analysis, uint64_t *ret_count)
 {
@@ -62,9 +63,13 @@ static struct error *build_roots(struct analysis *analysis, uint64_t *ret_count)
 
 static struct error *build_graph(struct analysis *analysis, uint64_t *ret_count)
 {
-	struct error *error = graph_create(
-		analysis->image, analysis->index, &analysis->account,
-		analysis->progress, &analysis->graph);
+	/* Threads ask the allocators for what they left in blocks. */
+	struct error *error = heaps_wake(analysis->heaps);
+
+	if (!error)
+		error = graph_create(analysis->image, analysis->index,
+				     &analysis->account, analysis->progress,
+				     &analysis->graph);
 
 	if (!error)
 		*ret_count = graph_edge_count(analysis->graph);
@@ -278,11 +283,19 @@ static uint64_t read_signature(const void *data, allocation_id id)
 	return analysis_signature(data, id);
 }
 
-static bool has_identity(const void *data, allocation_id id)
+/* Not whether it has one, which depends on the debug information at hand. */
+static bool may_have_identity(const void *data, allocation_id id)
 {
-	struct identity identity;
+	const struct analysis *analysis = data;
+	const struct allocation_index *index = analysis->index;
+	const struct bitmap *managed = allocation_having(index, TRAIT_MANAGED);
 
-	return analysis_find_identity(data, id, &identity);
+	if (allocation_state(index, id) != BLOCK_USED)
+		return false;
+	return (managed && bitmap_get(managed, id)) ||
+	       identity_possible(analysis->identities,
+				 allocation_start(index, id),
+				 allocation_size(index, id));
 }
 
 static struct error *build_signatures(struct analysis *analysis,
@@ -292,7 +305,7 @@ static struct error *build_signatures(struct analysis *analysis,
 		.image = analysis->image,
 		.index = analysis->index,
 		.read = read_signature,
-		.has_identity = has_identity,
+		.may_have_identity = may_have_identity,
 		.data = analysis,
 		.account = &analysis->account,
 		.progress = analysis->progress,
@@ -347,7 +360,9 @@ const struct recipe analysis_recipes[STAGES] = {
 	[STAGE_HEAP] = { "heap",
 			 "allocations",
 			 { STAGE_PROGRAM, STAGE_HEAP },
-			 build_heap },
+			 build_heap,
+			 analysis_save_heap,
+			 analysis_load_heap },
 	[STAGE_FIBERS] = { "fibers",
 			   "fibers",
 			   { STAGE_HEAP, STAGE_FIBERS },
@@ -355,19 +370,27 @@ const struct recipe analysis_recipes[STAGES] = {
 	[STAGE_ROOTS] = { "roots",
 			  "ranges",
 			  { STAGE_FIBERS, STAGE_ROOTS },
-			  build_roots },
+			  build_roots,
+			  analysis_save_roots,
+			  analysis_load_roots },
 	[STAGE_GRAPH] = { "graph",
 			  "references",
 			  { STAGE_HEAP, STAGE_GRAPH },
-			  build_graph },
+			  build_graph,
+			  analysis_save_graph,
+			  analysis_load_graph },
 	[STAGE_REACHABILITY] = { "reachability",
 				 "leaked",
 				 { STAGE_ROOTS, STAGE_GRAPH },
-				 build_reachability },
+				 build_reachability,
+				 analysis_save_reachability,
+				 analysis_load_reachability },
 	[STAGE_LEAKS] = { "leaks",
 			  "leak roots",
 			  { STAGE_REACHABILITY, STAGE_LEAKS },
-			  build_leaks },
+			  build_leaks,
+			  analysis_save_leaks,
+			  analysis_load_leaks },
 	[STAGE_COLLECTOR] = { "collector",
 			      "at risk",
 			      { STAGE_REACHABILITY, STAGE_COLLECTOR },
@@ -395,7 +418,9 @@ const struct recipe analysis_recipes[STAGES] = {
 	[STAGE_SIGNATURES] = { "signatures",
 			       "signatures",
 			       { STAGE_CLASSES, STAGE_SIGNATURES },
-			       build_signatures },
+			       build_signatures,
+			       analysis_save_signatures,
+			       analysis_load_signatures },
 	[STAGE_PATTERNS] = { "patterns",
 			     "allocations",
 			     { STAGE_ROOTS, STAGE_OBJECTS },
@@ -403,5 +428,7 @@ const struct recipe analysis_recipes[STAGES] = {
 	[STAGE_LEAKED_PATTERNS] = { "patterns of leaked",
 				    "allocations",
 				    { STAGE_REACHABILITY, STAGE_OBJECTS },
-				    build_leaked_patterns },
+				    build_leaked_patterns,
+				    analysis_save_leaked_patterns,
+				    analysis_load_leaked_patterns },
 };

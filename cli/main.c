@@ -13,6 +13,7 @@
 #include "cli/prompt.h"
 #include "cli/run.h"
 #include "cli/script.h"
+#include "cli/side_file.h"
 #include "cli/snap.h"
 #include "cli/vanished.h"
 
@@ -170,6 +171,8 @@ static int analyse(struct session *session, const struct options *options)
 		error = open_reports(session, options);
 	if (!error)
 		error = session_open(session, options->core);
+	if (!error && options->side_file && !options->truncation_check)
+		error = session_use_side_file(session, options->core);
 	/* The check says it all in words of its own. */
 	if (!error && options->truncation_check)
 		error = check_truncation(session);
@@ -177,6 +180,8 @@ static int analyse(struct session *session, const struct options *options)
 		session_show_findings(session);
 	if (!error)
 		error = compare(session, options);
+	if (!error && options->verify_side_file)
+		error = session_verify_side_file(session, options->core);
 	if (error) {
 		session_complain(session, error);
 		return session_status(session);
@@ -186,7 +191,8 @@ static int analyse(struct session *session, const struct options *options)
 			       ? EXIT_NOT_ANALYSED
 		       : session->failed ? EXIT_NOT_ANALYSED
 					 : EXIT_FINE;
-	run_commands(session, options);
+	if (!options->verify_side_file)
+		run_commands(session, options);
 	error = report_files_close(session);
 	if (error)
 		session_complain(session, error);

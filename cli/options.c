@@ -20,6 +20,8 @@ enum {
 	KEY_NO_CONTENT,
 	KEY_COREDUMPCTL,
 	KEY_COMPARE,
+	KEY_SIDE_FILE,
+	KEY_VERIFY_SIDE_FILE,
 	KEY_MAXIMUM_MEMORY
 };
 
@@ -75,6 +77,10 @@ const struct argp_option program_options[] = {
 	  0 },
 	{ "truncation-check", 't', NULL, 0,
 	  "Only say whether CORE is complete, or truncated (status 3)", 0 },
+	{ "side-file", KEY_SIDE_FILE, NULL, 0,
+	  "Keep results in CORE.hcx for the next start", 0 },
+	{ "verify-side-file", KEY_VERIFY_SIDE_FILE, NULL, 0,
+	  "Only check CORE.hcx by doing it all anew", 0 },
 	{ "verbose", 'v', NULL, 0, "Tell what each stage took in the end", 0 },
 	{ "quiet", 'q', NULL, 0, "Show no progress and no notes", 0 },
 	{ "color", KEY_COLOUR, "WHEN", 0, "Use colours: auto, always or never",
@@ -252,6 +258,14 @@ static void check(struct argp_state *state)
 	if (options->truncation_check &&
 	    options->word_count + options->given_count > 0)
 		argp_error(state, "with -t there are no commands");
+	if (options->verify_side_file &&
+	    options->word_count + options->given_count > 0)
+		argp_error(state,
+			   "with --verify-side-file there are no commands");
+	if ((options->process || strcmp(options->core, "-") == 0) &&
+	    (options->side_file || options->verify_side_file))
+		argp_error(state, "with '%s' there is no side file",
+			   options->process ? "-p" : "-");
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -301,6 +315,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return 0;
 	case KEY_MAXIMUM_MEMORY:
 		return set_maximum_memory(state, argument);
+	case KEY_SIDE_FILE:
+		options->side_file = true;
+		return 0;
+	case KEY_VERIFY_SIDE_FILE:
+		options->verify_side_file = true;
+		return 0;
 	case KEY_MANUAL:
 		options->manual = argument;
 		return 0;

@@ -171,6 +171,10 @@ static void report_cost(struct report *report, const char *name,
 			const struct stage_cost *cost)
 {
 	report_text(report, name);
+	if (cost->built)
+		report_text(report, cost->is_loaded ? "side file" : "core");
+	else
+		report_absent(report); /* the sum of all */
 	report_real(report, cost->wall);
 	report_real(report, cost->processor);
 	report_number(report, cost->memory);
@@ -188,13 +192,10 @@ static void report_cost(struct report *report, const char *name,
 static void report_costs(struct report *report, const struct analysis *analysis)
 {
 	static const struct column columns[] = {
-		{ "stage", VALUE_TEXT },
-		{ "wall s", VALUE_SECONDS },
-		{ "processor s", VALUE_SECONDS },
-		{ "memory", VALUE_BYTES },
-		{ "peak memory", VALUE_BYTES },
-		{ "count", VALUE_COUNT },
-		{ "of", VALUE_TEXT },
+		{ "stage", VALUE_TEXT },     { "from", VALUE_TEXT },
+		{ "wall s", VALUE_SECONDS }, { "processor s", VALUE_SECONDS },
+		{ "memory", VALUE_BYTES },   { "peak memory", VALUE_BYTES },
+		{ "count", VALUE_COUNT },    { "of", VALUE_TEXT },
 	};
 	static const struct table table = {
 		.name = "stage",

@@ -1,5 +1,6 @@
 #include "analyzer/base/memory.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -46,6 +47,7 @@ struct error *memory_resize(struct memory *memory, size_t size)
 
 	if (size == memory->size)
 		return NULL;
+	assert(memory->account);
 	if (size == 0) {
 		memory_release(memory);
 		return NULL;
@@ -92,8 +94,10 @@ void memory_release(struct memory *memory)
 {
 	if (!memory->bytes)
 		return;
-	munmap(memory->bytes, memory->size);
-	account_subtract(memory->account, memory->size);
+	if (memory->account) {
+		munmap(memory->bytes, memory->size);
+		account_subtract(memory->account, memory->size);
+	}
 	memory->bytes = NULL;
 	memory->size = 0;
 }

@@ -22,7 +22,10 @@ struct memory_account {
 	atomic_size_t beside;  /* and what was in use then */
 };
 
-/* An array of bytes; { .account = account } is the empty one. */
+/*
+ * An array of bytes; { .account = account } is the empty one. Without an
+ * account it is borrowed: its size is what it is, and its owner releases it.
+ */
 struct memory {
 	void *bytes;
 	size_t size;

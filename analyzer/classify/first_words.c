@@ -1,10 +1,11 @@
 #include "analyzer/classify/first_words.h"
 
 #include "analyzer/classify/address_map.h"
+#include "analyzer/heap/index_side.h"
 
 struct first_words {
 	struct memory numbers;	  /* uint32_t by id; 0: no signature */
-	struct bitmap identities; /* which have an identity word */
+	struct bitmap identities; /* which may have an identity word */
 	struct memory signatures; /* uint64_t by number; the first is 0 */
 	size_t count;
 };
@@ -88,7 +89,8 @@ static struct error *read_all(struct reader *reader)
 		signature = input->read(input->data, (allocation_id)id);
 		if (signature)
 			error = find_number(reader, signature, &numbers[id]);
-		else if (input->has_identity(input->data, (allocation_id)id))
+		else if (input->may_have_identity(input->data,
+						  (allocation_id)id))
 			bitmap_set(&reader->words->identities, id);
 		if (!error && id % BETWEEN_STEPS == 0 &&
 		    !progress_step(input->progress, BETWEEN_STEPS))
@@ -135,6 +137,66 @@ void first_words_destroy(struct first_words *words)
 	free(words);
 }
 
+struct error *first_words_save(const struct first_words *words,
+			       struct side_writer *writer)
+{
+	size_t count = words->identities.count;
+	struct error *error = side_writer_array(
+		writer, SIDE_SIGNATURES, words->signatures.bytes,
+		words->count * sizeof(uint64_t));
+
+	if (!error)
+		error = side_writer_array(writer, SIDE_SIGNATURE_NUMBERS,
+					  words->numbers.bytes,
+					  count * sizeof(uint32_t));
+	if (!error)
+		error = allocation_set_save(&words->identities, writer,
+					    SIDE_IDENTITIES);
+	return error;
+}
+
+/* Whether each number is one of a signature; the first stands for none. */
+static bool check_numbers(const struct side_array *signatures,
+			  const uint32_t *numbers, size_t count)
+{
+	uint32_t highest = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (numbers[i] > highest)
+			highest = numbers[i];
+	return highest < signatures->size / sizeof(uint64_t) &&
+	       *(const uint64_t *)signatures->bytes == 0;
+}
+
+struct error *first_words_load(struct side_file *file, size_t count,
+			       struct memory_account *account,
+			       struct first_words **ret)
+{
+	_cleanup_(first_words_destroy) struct first_words *words =
+		calloc(1, sizeof(*words));
+	struct side_array signatures;
+	const void *numbers;
+	struct error *error = words ? NULL : &error_no_memory;
+
+	if (!error)
+		error = side_file_find(file, SIDE_SIGNATURES, &signatures);
+	if (!error)
+		error = side_file_take(file, SIDE_SIGNATURE_NUMBERS, count,
+				       sizeof(uint32_t), &numbers);
+	if (!error)
+		error = allocation_set_load(file, SIDE_IDENTITIES, count,
+					    &words->identities);
+	if (!error && !check_numbers(&signatures, numbers, count))
+		error = error_create(ERROR_BAD_DUMP, "it is damaged");
+	if (error)
+		return error;
+	words->numbers = side_memory(numbers, count * sizeof(uint32_t));
+	words->signatures = side_memory(signatures.bytes, signatures.size);
+	words->count = signatures.size / sizeof(uint64_t);
+	*ret = take(words);
+	return NULL;
+}
+
 size_t first_words_count(const struct first_words *words)
 {
 	return words->count - 1;
@@ -147,7 +209,8 @@ uint64_t first_words_at(const struct first_words *words, allocation_id id)
 	return signatures[((uint32_t *)words->numbers.bytes)[id]];
 }
 
-bool first_words_has_identity(const struct first_words *words, allocation_id id)
+bool first_words_may_have_identity(const struct first_words *words,
+				   allocation_id id)
 {
 	return bitmap_get(&words->identities, id);
 }

@@ -10,6 +10,7 @@
 #define ANALYZER_CLASSIFY_FIRST_WORDS_H
 
 #include "analyzer/base/progress.h"
+#include "analyzer/base/side_file.h"
 #include "analyzer/heap/index.h"
 #include "analyzer/image/image.h"
 
@@ -20,8 +21,8 @@ struct first_words_input {
 	const struct allocation_index *index;
 	/* The signature of an allocation, 0: none. */
 	uint64_t (*read)(const void *data, allocation_id id);
-	/* Whether an allocation without one has an identity word. */
-	bool (*has_identity)(const void *data, allocation_id id);
+	/* Whether an allocation without one may have an identity word. */
+	bool (*may_have_identity)(const void *data, allocation_id id);
 	const void *data; /* for both */
 	struct memory_account *account;
 	struct progress *progress;
@@ -35,9 +36,16 @@ DEFINE_CLEANUP(first_words_destroy, struct first_words *)
 /* How many different signatures there are. */
 size_t first_words_count(const struct first_words *words);
 
-/* What read and has_identity said. */
+/* Into a side file, and from one. */
+struct error *first_words_save(const struct first_words *words,
+			       struct side_writer *writer);
+struct error *first_words_load(struct side_file *file, size_t count,
+			       struct memory_account *account,
+			       struct first_words **ret);
+
+/* What read and may_have_identity said. */
 uint64_t first_words_at(const struct first_words *words, allocation_id id);
-bool first_words_has_identity(const struct first_words *words,
-			      allocation_id id);
+bool first_words_may_have_identity(const struct first_words *words,
+				   allocation_id id);
 
 #endif

@@ -220,6 +220,19 @@ bool identity_find(struct identities *identities, uint64_t address,
 	return best != RANK_NONE;
 }
 
+bool identity_possible(const struct identities *identities, uint64_t address,
+		       uint64_t size)
+{
+	uint64_t words[SEARCHED / WORD];
+	uint64_t count = (size < SEARCHED ? size : SEARCHED) / WORD, i = 0;
+
+	if (!image_read(identities->image, address, words, count * WORD))
+		return false;
+	while (i < count && !is_in_bounds(identities, words[i]))
+		i++;
+	return i < count;
+}
+
 /* The name that the header gives a new maker, added; NULL: none. */
 static const char *add_maker(struct identities *identities, uint64_t key,
 			     const struct debug_header *header)

@@ -41,6 +41,10 @@ DEFINE_CLEANUP(identities_destroy, struct identities *)
 bool identity_find(struct identities *identities, uint64_t address,
 		   uint64_t size, struct identity *ret);
 
+/* Whether it may have one, by its words alone: quicker, and for all time. */
+bool identity_possible(const struct identities *identities, uint64_t address,
+		       uint64_t size);
+
 /*
  * The same of an object that tells by its header who made it. The identity's
  * address is a number below MOST_MAKERS then, one for each place in a program.

@@ -10,18 +10,16 @@ struct patterns {
 	struct memory owners;  /* uint64_t, by allocation; once asked for */
 };
 
-struct error *patterns_create(const struct image *image,
-			      const struct program *program,
-			      const struct allocation_index *index,
-			      const struct roots *roots,
-			      const struct bitmap *only,
-			      struct crystal *crystal,
-			      struct memory_account *account,
-			      struct progress *progress, struct patterns **ret)
+/* All but the numbers. */
+static struct error *create(const struct image *image,
+			    const struct program *program,
+			    const struct allocation_index *index,
+			    const struct roots *roots,
+			    const struct bitmap *only, struct crystal *crystal,
+			    struct memory_account *account,
+			    struct progress *progress, struct patterns **ret)
 {
-	_cleanup_(patterns_destroy) struct patterns *patterns =
-		calloc(1, sizeof(*patterns));
-	struct error *error;
+	struct patterns *patterns = calloc(1, sizeof(*patterns));
 
 	if (!patterns)
 		return &error_no_memory;
@@ -38,13 +36,80 @@ struct error *patterns_create(const struct image *image,
 		.progress = progress,
 		.cxx = cxx_find(image, program),
 	};
-	error = memory_resize(&patterns->numbers, allocation_count(index) + 1);
+	*ret = patterns;
+	return NULL;
+}
+
+struct error *patterns_create(const struct image *image,
+			      const struct program *program,
+			      const struct allocation_index *index,
+			      const struct roots *roots,
+			      const struct bitmap *only,
+			      struct crystal *crystal,
+			      struct memory_account *account,
+			      struct progress *progress, struct patterns **ret)
+{
+	_cleanup_(patterns_destroy) struct patterns *patterns = NULL;
+	struct error *error = create(image, program, index, roots, only,
+				     crystal, account, progress, &patterns);
+
+	if (!error)
+		error = memory_resize(&patterns->numbers,
+				      allocation_count(index) + 1);
 	if (error)
 		return error;
 	patterns->input.patterns = patterns->numbers.bytes;
 	error = scan_memory(&patterns->input);
 	if (error)
 		return error;
+	*ret = take(patterns);
+	return NULL;
+}
+
+struct error *patterns_save(const struct patterns *patterns,
+			    struct side_writer *writer)
+{
+	return side_writer_array(writer, SIDE_LEAKED_PATTERNS,
+				 patterns->input.patterns,
+				 allocation_count(patterns->input.index));
+}
+
+static bool check_numbers(const pattern_number *numbers, size_t count)
+{
+	pattern_number highest = 0;
+	size_t kinds = 0;
+
+	while (classifiers[kinds])
+		kinds++;
+	for (size_t i = 0; i < count; i++)
+		if (numbers[i] > highest)
+			highest = numbers[i];
+	return highest <= kinds;
+}
+
+struct error *patterns_load(struct side_file *file, const struct image *image,
+			    const struct program *program,
+			    const struct allocation_index *index,
+			    const struct roots *roots,
+			    const struct bitmap *only, struct crystal *crystal,
+			    struct memory_account *account,
+			    struct progress *progress, struct patterns **ret)
+{
+	_cleanup_(patterns_destroy) struct patterns *patterns = NULL;
+	size_t count = allocation_count(index);
+	const void *numbers;
+	struct error *error = side_file_take(file, SIDE_LEAKED_PATTERNS, count,
+					     sizeof(pattern_number), &numbers);
+
+	if (!error && !check_numbers(numbers, count))
+		error = error_create(ERROR_BAD_DUMP, "it is damaged");
+	if (!error)
+		error = create(image, program, index, roots, only, crystal,
+			       account, progress, &patterns);
+	if (error)
+		return error;
+	patterns->numbers = side_memory(numbers, count);
+	patterns->input.patterns = patterns->numbers.bytes;
 	*ret = take(patterns);
 	return NULL;
 }

@@ -10,6 +10,7 @@
 #ifndef ANALYZER_CLASSIFY_PATTERNS_H
 #define ANALYZER_CLASSIFY_PATTERNS_H
 
+#include "analyzer/base/side_file.h"
 #include "analyzer/classify/classes.h"
 #include "analyzer/classify/crystal/instances.h"
 #include "analyzer/graph/graph.h"
@@ -33,6 +34,17 @@ struct error *patterns_create(const struct image *image,
 			      struct crystal *crystal,
 			      struct memory_account *account,
 			      struct progress *progress, struct patterns **ret);
+
+/* The numbers alone are kept in a side file; they refer to nothing else. */
+struct error *patterns_save(const struct patterns *patterns,
+			    struct side_writer *writer);
+struct error *patterns_load(struct side_file *file, const struct image *image,
+			    const struct program *program,
+			    const struct allocation_index *index,
+			    const struct roots *roots,
+			    const struct bitmap *only, struct crystal *crystal,
+			    struct memory_account *account,
+			    struct progress *progress, struct patterns **ret);
 void patterns_destroy(struct patterns *patterns);
 DEFINE_CLEANUP(patterns_destroy, struct patterns *)
 

@@ -1,34 +1,8 @@
-#include "analyzer/graph/graph.h"
-
 #include "analyzer/base/parallel.h"
+#include "analyzer/graph/graph_parts.h"
 
 #include <assert.h>
 #include <string.h>
-
-/*
- * Rows are kept in shares of this many allocations. A share is what one thread
- * scans in one go; its rows follow each other in the thread's array, so that
- * nothing has to be joined or copied when all are done.
- */
-enum { SHARE_BITS = 14, SHARE = 1 << SHARE_BITS };
-
-struct share {
-	const allocation_id *targets;
-	uint32_t count;
-	unsigned int array; /* that targets is in */
-	size_t begin;	    /* where there */
-};
-
-struct graph {
-	size_t count; /* allocations */
-	struct share *shares;
-	size_t share_count;
-	struct memory
-		offsets; /* uint32_t by id: where in the share it begins */
-	struct memory *arrays; /* allocation_id, one for each thread */
-	unsigned int array_count;
-	uint64_t edge_count;
-};
 
 /* What a thread needs to scan. */
 struct scanner {
@@ -54,12 +28,12 @@ struct scan {
 	struct scanner *scanners; /* one for each thread */
 };
 
-static struct error *create(size_t count, unsigned int arrays,
-			    struct memory_account *account, struct graph **ret)
+struct error *graph_create_empty(size_t count, unsigned int arrays,
+				 struct memory_account *account,
+				 struct graph **ret)
 {
 	_cleanup_(graph_destroy) struct graph *graph =
 		calloc(1, sizeof(*graph));
-	struct error *error;
 
 	if (!graph)
 		return &error_no_memory;
@@ -73,7 +47,21 @@ static struct error *create(size_t count, unsigned int arrays,
 	graph->array_count = arrays;
 	for (unsigned int i = 0; i < arrays; i++)
 		graph->arrays[i].account = account;
-	error = memory_resize(&graph->offsets, (count + 1) * sizeof(uint32_t));
+	*ret = take(graph);
+	return NULL;
+}
+
+/* The same, with room for the rows' beginnings. */
+static struct error *create(size_t count, unsigned int arrays,
+			    struct memory_account *account, struct graph **ret)
+{
+	_cleanup_(graph_destroy) struct graph *graph = NULL;
+	struct error *error =
+		graph_create_empty(count, arrays, account, &graph);
+
+	if (!error)
+		error = memory_resize(&graph->offsets,
+				      (count + 1) * sizeof(uint32_t));
 	if (error)
 		return error;
 	*ret = take(graph);
@@ -420,162 +408,6 @@ void graph_fetch_row(const struct graph *graph, allocation_id id)
 	const struct share *share = &graph->shares[id >> SHARE_BITS];
 
 	__builtin_prefetch(share->targets + offsets[id]);
-}
-
-/* Allocations that are reached, and whose edges were not followed yet. */
-struct pending {
-	struct memory memory; /* allocation_id */
-	size_t count;
-};
-
-static struct error *push(struct pending *pending, allocation_id id)
-{
-	if ((pending->count + 1) * sizeof(id) > pending->memory.size) {
-		struct error *error = memory_reserve(
-			&pending->memory, (pending->count + 1) * sizeof(id));
-
-		if (error)
-			return error;
-	}
-	((allocation_id *)pending->memory.bytes)[pending->count++] = id;
-	return NULL;
-}
-
-/*
- * Allocations on their way from being pending to being followed. Each step of
- * one turn fetches what the next needs, while others are at other steps: where
- * its row is, then the row.
- */
-enum { IN_FLIGHT = 16 };
-
-struct flight {
-	allocation_id ids[IN_FLIGHT];
-	size_t head, count;
-};
-
-/* Follow all edges from id; what is new becomes pending. */
-static struct error *follow(const struct graph *graph, allocation_id id,
-			    struct bitmap *reached, struct pending *pending)
-{
-	struct edges edges = graph_outgoing(graph, id);
-
-	for (size_t i = 0; i < edges.count; i++) {
-		struct error *error;
-
-		if (bitmap_get(reached, edges.targets[i]))
-			continue;
-		bitmap_set(reached, edges.targets[i]);
-		error = push(pending, edges.targets[i]);
-		if (error)
-			return error;
-	}
-	return NULL;
-}
-
-/* Let one more take off; the one that lands is followed. */
-static struct error *fly(const struct graph *graph, struct flight *flight,
-			 allocation_id id, struct bitmap *reached,
-			 struct pending *pending)
-{
-	size_t middle = (flight->head + IN_FLIGHT / 2) % IN_FLIGHT;
-	allocation_id landing = flight->ids[flight->head];
-
-	flight->ids[flight->head] = id;
-	flight->head = (flight->head + 1) % IN_FLIGHT;
-	if (id != NO_ALLOCATION)
-		graph_fetch_offset(graph, id);
-	if (flight->ids[middle] != NO_ALLOCATION)
-		graph_fetch_row(graph, flight->ids[middle]);
-	flight->count += (id != NO_ALLOCATION) - (landing != NO_ALLOCATION);
-	if (landing == NO_ALLOCATION)
-		return NULL;
-	return follow(graph, landing, reached, pending);
-}
-
-/* Follow all that is pending, and all that becomes so. */
-static struct error *follow_all(const struct graph *graph,
-				struct bitmap *reached, struct flight *flight,
-				struct pending *pending, size_t keep,
-				struct progress *progress)
-{
-	enum { PROGRESS_STEP = 1 << 16 };
-
-	for (size_t steps = 1; pending->count > 0 || flight->count > keep;
-	     steps++) {
-		const allocation_id *ids = pending->memory.bytes;
-		allocation_id id = pending->count > 0 ? ids[--pending->count]
-						      : NO_ALLOCATION;
-		struct error *error = fly(graph, flight, id, reached, pending);
-
-		if (error)
-			return error;
-		if (steps % PROGRESS_STEP == 0 &&
-		    !progress_step(progress, PROGRESS_STEP))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
-	}
-	return NULL;
-}
-
-static struct error *mark_from(const struct graph *graph,
-			       const struct bitmap *from,
-			       struct bitmap *reached, struct pending *pending,
-			       struct progress *progress)
-{
-	struct flight flight = { .head = 0 };
-
-	for (size_t i = 0; i < IN_FLIGHT; i++)
-		flight.ids[i] = NO_ALLOCATION;
-	bitmap_for_each(start, from) {
-		struct error *error = push(pending, (allocation_id)start);
-
-		if (!error)
-			error = follow_all(graph, reached, &flight, pending,
-					   IN_FLIGHT, progress);
-		if (error)
-			return error;
-	}
-	return follow_all(graph, reached, &flight, pending, 0, progress);
-}
-
-/* What is in reached already counts as followed. */
-static struct error *mark(const struct graph *graph, const struct bitmap *from,
-			  struct bitmap *reached,
-			  struct memory_account *account,
-			  struct progress *progress)
-{
-	struct pending pending = { .memory.account = account };
-	struct error *error;
-
-	progress_begin(progress, "finding what is reachable", graph->count);
-	error = mark_from(graph, from, reached, &pending, progress);
-	memory_release(&pending.memory);
-	return error;
-}
-
-struct error *graph_mark(const struct graph *graph, const struct bitmap *from,
-			 struct bitmap *reached, struct memory_account *account,
-			 struct progress *progress)
-{
-	bitmap_copy(reached, from);
-	return mark(graph, from, reached, account, progress);
-}
-
-struct error *graph_mark_within(const struct graph *graph,
-				const struct bitmap *within,
-				const struct bitmap *from,
-				struct bitmap *reached,
-				struct memory_account *account,
-				struct progress *progress)
-{
-	struct error *error;
-
-	/* What is outside stands for followed, until it is taken out again. */
-	bitmap_fill(reached);
-	bitmap_minus(reached, within);
-	bitmap_or(reached, from);
-	error = mark(graph, from, reached, account, progress);
-	bitmap_and(reached, within);
-	return error;
 }
 
 /* Working storage of graph_transpose(). */

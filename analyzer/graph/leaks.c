@@ -2,6 +2,7 @@
 
 #include "analyzer/base/list.h"
 #include "analyzer/graph/components.h"
+#include "analyzer/graph/graph_side.h"
 
 #include <assert.h>
 
@@ -194,4 +195,80 @@ uint64_t leaks_shared_count(const struct leaks *leaks)
 uint64_t leaks_shared_bytes(const struct leaks *leaks)
 {
 	return leaks->shared_bytes;
+}
+
+/* As they stand in a side file. */
+struct kept_root {
+	uint64_t id, members, owned_count, owned_bytes;
+};
+
+struct kept_shared {
+	uint64_t count, bytes;
+};
+
+struct error *leaks_save(const struct leaks *leaks, struct side_writer *writer)
+{
+	const struct kept_shared shared = { leaks->shared_count,
+					    leaks->shared_bytes };
+	struct error *error =
+		side_writer_array(writer, SIDE_LEAKS, &shared, sizeof(shared));
+
+	side_writer_begin(writer, SIDE_LEAK_ROOTS);
+	for (size_t i = 0; i < leaks->count && !error; i++) {
+		const struct leak_root *root = &leaks->roots[i];
+		const struct kept_root kept = { root->id, root->members,
+						root->owned_count,
+						root->owned_bytes };
+
+		error = side_writer_add(writer, &kept, sizeof(kept));
+	}
+	return error;
+}
+
+/* Whether the root is one, behind the one before it. */
+static bool check_root(const struct leaks *leaks, const struct kept_root *kept,
+		       const struct bitmap *leaked)
+{
+	return kept->id < leaked->count && bitmap_get(leaked, kept->id) &&
+	       kept->members <= leaked->count &&
+	       (leaks->count == 0 ||
+		kept->id > leaks->roots[leaks->count - 1].id);
+}
+
+struct error *leaks_load(struct side_file *file, const struct bitmap *leaked,
+			 struct leaks **ret)
+{
+	_cleanup_(leaks_destroy) struct leaks *leaks =
+		calloc(1, sizeof(*leaks));
+	struct side_array array;
+	const struct kept_root *kept;
+	const void *shared;
+	struct error *error = leaks ? NULL : &error_no_memory;
+
+	if (!error)
+		error = side_file_take(file, SIDE_LEAKS, 1,
+				       sizeof(struct kept_shared), &shared);
+	if (!error)
+		error = side_file_find(file, SIDE_LEAK_ROOTS, &array);
+	if (error)
+		return error;
+	leaks->shared_count = ((const struct kept_shared *)shared)->count;
+	leaks->shared_bytes = ((const struct kept_shared *)shared)->bytes;
+	leaks->roots =
+		calloc(array.size / sizeof(*kept) + 1, sizeof(*leaks->roots));
+	if (!leaks->roots)
+		return &error_no_memory;
+	kept = array.bytes;
+	for (size_t i = 0; i < array.size / sizeof(*kept); i++) {
+		if (!check_root(leaks, &kept[i], leaked))
+			return error_create(ERROR_BAD_DUMP, "it is damaged");
+		leaks->roots[leaks->count++] = (struct leak_root){
+			.id = (allocation_id)kept[i].id,
+			.members = (uint32_t)kept[i].members,
+			.owned_count = kept[i].owned_count,
+			.owned_bytes = kept[i].owned_bytes,
+		};
+	}
+	*ret = take(leaks);
+	return NULL;
 }

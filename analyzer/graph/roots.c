@@ -1,6 +1,7 @@
 #include "analyzer/graph/roots.h"
 
 #include "analyzer/base/parallel.h"
+#include "analyzer/heap/index_side.h"
 
 #include <assert.h>
 #include <string.h>
@@ -527,12 +528,13 @@ static struct error *find_targets(struct roots *roots)
 	return error;
 }
 
-struct error *roots_create(const struct image *image,
-			   const struct program *program,
-			   const struct allocation_index *index,
-			   const struct fibers *fibers,
-			   struct memory_account *account,
-			   struct progress *progress, struct roots **ret)
+/* All of the roots but what they refer to. */
+static struct error *create(const struct image *image,
+			    const struct program *program,
+			    const struct allocation_index *index,
+			    const struct fibers *fibers,
+			    struct memory_account *account,
+			    struct progress *progress, struct roots **ret)
 {
 	_cleanup_(roots_destroy) struct roots *roots =
 		calloc(1, sizeof(*roots));
@@ -552,8 +554,59 @@ struct error *roots_create(const struct image *image,
 	error = find_stacks(roots, fibers);
 	if (!error)
 		error = find_ranges(roots);
+	if (error)
+		return error;
+	*ret = take(roots);
+	return NULL;
+}
+
+struct error *roots_create(const struct image *image,
+			   const struct program *program,
+			   const struct allocation_index *index,
+			   const struct fibers *fibers,
+			   struct memory_account *account,
+			   struct progress *progress, struct roots **ret)
+{
+	_cleanup_(roots_destroy) struct roots *roots = NULL;
+	struct error *error = create(image, program, index, fibers, account,
+				     progress, &roots);
+
 	if (!error)
 		error = find_targets(roots);
+	if (error)
+		return error;
+	*ret = take(roots);
+	return NULL;
+}
+
+struct error *roots_save(const struct roots *roots, struct side_writer *writer)
+{
+	struct error *error = NULL;
+
+	for (unsigned int i = 0; i < ROOT_KINDS && !error; i++)
+		error = allocation_set_save(&roots->targets[i], writer,
+					    SIDE_TARGETS + i);
+	return error;
+}
+
+struct error *roots_load(struct side_file *file, const struct image *image,
+			 const struct program *program,
+			 const struct allocation_index *index,
+			 const struct fibers *fibers,
+			 struct memory_account *account,
+			 struct progress *progress, struct roots **ret)
+{
+	_cleanup_(roots_destroy) struct roots *roots = NULL;
+	const struct bitmap *used = allocation_used(index);
+	struct error *error = create(image, program, index, fibers, account,
+				     progress, &roots);
+
+	for (unsigned int i = 0; i < ROOT_KINDS && !error; i++) {
+		error = allocation_set_load(file, SIDE_TARGETS + i, used->count,
+					    &roots->targets[i]);
+		if (!error && !bitmap_within(&roots->targets[i], used))
+			error = error_create(ERROR_BAD_DUMP, "it is damaged");
+	}
 	if (error)
 		return error;
 	*ret = take(roots);

@@ -13,6 +13,7 @@
 
 #include "analyzer/base/bitmap.h"
 #include "analyzer/base/progress.h"
+#include "analyzer/base/side_file.h"
 #include "analyzer/heap/fibers.h"
 #include "analyzer/heap/index.h"
 #include "analyzer/program/program.h"
@@ -49,6 +50,18 @@ struct error *roots_create(const struct image *image,
 			   const struct fibers *fibers,
 			   struct memory_account *account,
 			   struct progress *progress, struct roots **ret);
+
+/* What all of them refer to, which takes the time. */
+struct error *roots_save(const struct roots *roots, struct side_writer *writer);
+
+/* The same roots; what they refer to is that of the file, which outlives them.
+ */
+struct error *roots_load(struct side_file *file, const struct image *image,
+			 const struct program *program,
+			 const struct allocation_index *index,
+			 const struct fibers *fibers,
+			 struct memory_account *account,
+			 struct progress *progress, struct roots **ret);
 void roots_destroy(struct roots *roots);
 DEFINE_CLEANUP(roots_destroy, struct roots *)
 

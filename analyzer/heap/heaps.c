@@ -1,8 +1,10 @@
 #include "analyzer/heap/heaps.h"
 
+#include "analyzer/heap/index_side.h"
 #include "analyzer/heap/sink.h"
 #include "analyzer/program/symbols.h"
 
+#include <assert.h>
 #include <string.h>
 
 struct heap_slot {
@@ -12,11 +14,28 @@ struct heap_slot {
 	size_t claim_count;
 };
 
-struct heaps {
-	struct heap_slot *slots;
+/* The allocators that were found. */
+struct slots {
+	struct heap_slot *list;
 	size_t count;
 	arena_number arena_count;
 	struct owned_memory owned;
+	struct heap_context context;
+	/* They were not needed yet, as the index was loaded. */
+	bool asleep;
+	struct findings repeated; /* what they said when that was made */
+};
+
+/* An arena in a side file. */
+struct kept_arena {
+	uint64_t address, size, stated_size;
+	char kind[16], allocator[16];
+};
+
+struct heaps {
+	struct slots *slots;
+	const struct kept_arena *arenas; /* NULL: the allocators tell */
+	size_t arena_count;		 /* of these */
 	struct allocation_index *index;
 };
 
@@ -110,7 +129,7 @@ static bool is_libc(const struct module *module)
 }
 
 /* glibc's loader has a malloc for itself, and a heap that is understood. */
-static bool is_home(const struct heaps *heaps, const struct module *module)
+static bool is_home(const struct slots *slots, const struct module *module)
 {
 	const char *slash = strrchr(module->path, '/');
 
@@ -119,8 +138,8 @@ static bool is_home(const struct heaps *heaps, const struct module *module)
 	    strncmp(slash ? slash + 1 : module->path, "ld-2.", 5) == 0 ||
 	    strcmp(module->path, "[vdso]") == 0)
 		return true;
-	for (size_t i = 0; i < heaps->count; i++) {
-		const struct heap *heap = heaps->slots[i].heap;
+	for (size_t i = 0; i < slots->count; i++) {
+		const struct heap *heap = slots->list[i].heap;
 
 		if (heap->allocator->lives_in(heap, module->start, module->end))
 			return true;
@@ -157,7 +176,7 @@ static void report_stranger(const struct heap_context *context,
 }
 
 /* Say which allocators are loaded that nobody here understands. */
-static bool report_strangers(const struct heaps *heaps,
+static bool report_strangers(const struct slots *slots,
 			     const struct heap_context *context)
 {
 	struct stranger_names list = list_names();
@@ -168,7 +187,7 @@ static bool report_strangers(const struct heaps *heaps,
 			program_module(context->program, i);
 		int number = -1;
 
-		if (!is_home(heaps, module))
+		if (!is_home(slots, module))
 			number = allocator_of(module, &list);
 		if (number < 0)
 			continue;
@@ -179,18 +198,18 @@ static bool report_strangers(const struct heaps *heaps,
 }
 
 /* A count of 0 must not hide that the heap may be elsewhere. */
-static void report_heaps(const struct heaps *heaps,
+static void report_heaps(const struct slots *slots,
 			 const struct heap_context *context)
 {
-	bool strangers_found = report_strangers(heaps, context);
+	bool strangers_found = report_strangers(slots, context);
 	bool used = false, libc = false;
 
 	for (size_t i = 0; i < program_module_count(context->program); i++)
 		libc |= is_libc(program_module(context->program, i));
-	for (size_t i = 0; i < heaps->count; i++)
-		used |= heaps->slots[i].heap->allocator->is_used(
-			heaps->slots[i].heap);
-	if (heaps->count == 0 && !strangers_found)
+	for (size_t i = 0; i < slots->count; i++)
+		used |= slots->list[i].heap->allocator->is_used(
+			slots->list[i].heap);
+	if (slots->count == 0 && !strangers_found)
 		findings_add(
 			context->findings, FINDING_INCOMPLETE,
 			"no heap was found: %s. Counts of 0 mean nothing",
@@ -205,17 +224,17 @@ static void report_heaps(const struct heaps *heaps,
 }
 
 /* Whether the block that starts there is of the heap in that slot. */
-static bool is_block_of(const struct heaps *heaps, size_t slot,
+static bool is_block_of(const struct slots *slots, size_t slot,
 			const struct allocation_index *index, uint64_t start)
 {
 	const struct heap_region *region;
 
-	if (heaps->count == 1)
+	if (slots->count == 1)
 		return true;
 	region = heap_region_find(index, start);
-	return region && region->arena >= heaps->slots[slot].first &&
-	       (slot + 1 == heaps->count ||
-		region->arena < heaps->slots[slot + 1].first);
+	return region && region->arena >= slots->list[slot].first &&
+	       (slot + 1 == slots->count ||
+		region->arena < slots->list[slot + 1].first);
 }
 
 /*
@@ -226,24 +245,24 @@ static unsigned int find_leftovers(const void *data,
 				   const struct allocation_index *index,
 				   uint64_t start, const uint64_t words[4])
 {
-	const struct heaps *heaps = data;
+	const struct slots *slots = data;
 	unsigned int mask = 0;
 
-	for (size_t i = 0; i < heaps->count; i++) {
-		const struct heap *heap = heaps->slots[i].heap;
+	for (size_t i = 0; i < slots->count; i++) {
+		const struct heap *heap = slots->list[i].heap;
 		unsigned int own = 0;
 
 		if (heap->allocator->leftovers)
 			own = heap->allocator->leftovers(heap, index, start,
 							 words);
-		if (own && is_block_of(heaps, i, index, start))
+		if (own && is_block_of(slots, i, index, start))
 			mask |= own;
 	}
 	return mask;
 }
 
 /* Let the next ones know what memory is the heap's. */
-static struct error *note_owned(struct heaps *heaps, const struct heap *heap)
+static struct error *note_owned(struct slots *slots, const struct heap *heap)
 {
 	const struct memory_range *ranges;
 	size_t count;
@@ -251,21 +270,20 @@ static struct error *note_owned(struct heaps *heaps, const struct heap *heap)
 	if (!heap->allocator->owned)
 		return NULL;
 	ranges = heap->allocator->owned(heap, &count);
-	return owned_memory_add(&heaps->owned, ranges, count);
+	return owned_memory_add(&slots->owned, ranges, count);
 }
 
-static struct error *open_heaps(struct heaps *heaps,
-				const struct heap_context *outer)
+static struct error *open_heaps(struct slots *slots)
 {
-	struct heap_context context = *outer;
+	struct heap_context context = slots->context;
 	size_t kinds = 0;
 
-	context.owned = &heaps->owned;
-	heaps->owned.ranges.account = context.account;
+	context.owned = &slots->owned;
+	slots->owned.ranges.account = context.account;
 	while (allocators[kinds])
 		kinds++;
-	heaps->slots = calloc(kinds + 1, sizeof(*heaps->slots));
-	if (!heaps->slots)
+	slots->list = calloc(kinds + 1, sizeof(*slots->list));
+	if (!slots->list)
 		return &error_no_memory;
 	for (size_t i = 0; i < kinds; i++) {
 		struct heap *heap = NULL;
@@ -279,8 +297,8 @@ static struct error *open_heaps(struct heaps *heaps,
 		if (!heap)
 			continue;
 		heap->allocator = allocators[i];
-		heaps->slots[heaps->count++].heap = heap;
-		error = note_owned(heaps, heap);
+		slots->list[slots->count++].heap = heap;
+		error = note_owned(slots, heap);
 		if (error)
 			return error;
 	}
@@ -304,63 +322,211 @@ static struct error *keep_claims(struct heap_slot *slot,
 	return NULL;
 }
 
-static struct error *walk_heaps(struct heaps *heaps,
-				const struct heap_context *context)
+static struct error *walk_heaps(struct slots *slots, struct block_sink *sink)
 {
-	_cleanup_(block_sink_destroy) struct block_sink *sink = NULL;
-	struct error *error = block_sink_create(context->account, &sink);
+	struct error *error = NULL;
 
-	for (size_t i = 0; i < heaps->count && !error; i++) {
-		struct heap *heap = heaps->slots[i].heap;
+	for (size_t i = 0; i < slots->count && !error; i++) {
+		struct heap *heap = slots->list[i].heap;
 		size_t claims = sink->claim_count;
 
-		heaps->slots[i].first = heaps->arena_count;
-		error = heap->allocator->walk(heap, heaps->arena_count, sink);
+		assert(heap);
+		slots->list[i].first = slots->arena_count;
+		error = heap->allocator->walk(heap, slots->arena_count, sink);
 		if (!error)
-			error = keep_claims(&heaps->slots[i], sink, claims);
-		heaps->arena_count +=
+			error = keep_claims(&slots->list[i], sink, claims);
+		slots->arena_count +=
 			(arena_number)heap->allocator->arena_count(heap);
 	}
-	if (!error)
-		error = allocation_index_create(sink, &heaps->index);
 	return error;
+}
+
+static struct error *create(const struct heap_context *context,
+			    struct heaps **ret)
+{
+	_cleanup_(heaps_destroy) struct heaps *heaps =
+		calloc(1, sizeof(*heaps));
+
+	if (heaps)
+		heaps->slots = calloc(1, sizeof(*heaps->slots));
+	if (!heaps || !heaps->slots)
+		return &error_no_memory;
+	heaps->slots->context = *context;
+	*ret = take(heaps);
+	return NULL;
+}
+
+static struct error *open_and_walk(struct slots *slots, struct block_sink *sink)
+{
+	struct error *error;
+
+	progress_begin(slots->context.progress, "walking the heap",
+		       image_size(slots->context.image));
+	error = open_heaps(slots);
+	return error ? error : walk_heaps(slots, sink);
 }
 
 struct error *heaps_create(const struct heap_context *context,
 			   struct heaps **ret)
 {
-	_cleanup_(heaps_destroy) struct heaps *heaps =
-		calloc(1, sizeof(*heaps));
-	struct error *error;
+	_cleanup_(heaps_destroy) struct heaps *heaps = NULL;
+	_cleanup_(block_sink_destroy) struct block_sink *sink = NULL;
+	struct error *error = create(context, &heaps);
 
-	if (!heaps)
-		return &error_no_memory;
-	progress_begin(context->progress, "walking the heap",
-		       image_size(context->image));
-	error = open_heaps(heaps, context);
 	if (!error)
-		error = walk_heaps(heaps, context);
+		error = block_sink_create(context->account, &sink);
+	if (!error)
+		error = open_and_walk(heaps->slots, sink);
+	if (!error)
+		error = allocation_index_create(sink, &heaps->index);
 	if (error)
 		return error;
-	report_heaps(heaps, context);
-	allocation_set_leftovers(heaps->index, find_leftovers, heaps);
+	report_heaps(heaps->slots, context);
+	allocation_set_leftovers(heaps->index, find_leftovers, heaps->slots);
 	*ret = take(heaps);
 	return NULL;
+}
+
+struct error *heaps_save(const struct heaps *heaps, struct side_writer *writer)
+{
+	struct error *error = allocation_index_save(heaps->index, writer);
+
+	side_writer_begin(writer, SIDE_ARENAS);
+	for (arena_number i = 0; i < heaps_arena_count(heaps) && !error; i++) {
+		struct arena arena = heaps_arena(heaps, i);
+		struct kept_arena kept = { arena.address, arena.size,
+					   arena.stated_size };
+
+		snprintf(kept.kind, sizeof(kept.kind), "%s", arena.kind);
+		snprintf(kept.allocator, sizeof(kept.allocator), "%s",
+			 heaps_arena_allocator(heaps, i)->name);
+		error = side_writer_add(writer, &kept, sizeof(kept));
+	}
+	return error;
+}
+
+static const struct allocator *find_allocator(const char *name)
+{
+	size_t i = 0;
+
+	while (allocators[i] && strcmp(allocators[i]->name, name) != 0)
+		i++;
+	return allocators[i];
+}
+
+/* A word of letters, as it will be shown, that ends. */
+static bool is_word(const char *word, size_t size)
+{
+	size_t length = 0;
+
+	while (length < size && ((word[length] >= 'a' && word[length] <= 'z') ||
+				 word[length] == ' '))
+		length++;
+	return length > 0 && length < size && word[length] == '\0';
+}
+
+static struct error *load_arenas(struct heaps *heaps, struct side_file *file)
+{
+	struct side_array array;
+	struct error *error = side_file_find(file, SIDE_ARENAS, &array);
+
+	if (error)
+		return error;
+	heaps->arenas = array.bytes;
+	heaps->arena_count = array.size / sizeof(*heaps->arenas);
+	for (size_t i = 0; i < heaps->arena_count; i++) {
+		const struct kept_arena *arena = &heaps->arenas[i];
+
+		if (!is_word(arena->kind, sizeof(arena->kind)) ||
+		    !is_word(arena->allocator, sizeof(arena->allocator)) ||
+		    !find_allocator(arena->allocator))
+			return error_create(ERROR_BAD_DUMP, "it is damaged");
+	}
+	for (size_t i = 0; i < heap_region_count(heaps->index); i++)
+		if (heap_region(heaps->index, i)->arena >= heaps->arena_count)
+			return error_create(ERROR_BAD_DUMP, "it is damaged");
+	return array.bytes ? NULL
+			   : error_create(ERROR_BAD_DUMP, "it is damaged");
+}
+
+struct error *heaps_load(const struct heap_context *context,
+			 struct side_file *file, struct heaps **ret)
+{
+	_cleanup_(heaps_destroy) struct heaps *heaps = NULL;
+	struct error *error = create(context, &heaps);
+
+	if (!error)
+		error = allocation_index_load(file, context->account,
+					      &heaps->index);
+	if (!error)
+		error = load_arenas(heaps, file);
+	if (error)
+		return error;
+	heaps->slots->asleep = true;
+	allocation_set_leftovers(heaps->index, find_leftovers, heaps->slots);
+	*ret = take(heaps);
+	return NULL;
+}
+
+static void close_heaps(struct slots *slots)
+{
+	for (size_t i = 0; i < slots->count; i++) {
+		struct heap *heap = slots->list[i].heap;
+
+		heap->allocator->close(heap);
+		memory_release(&slots->list[i].claims);
+	}
+	memory_release(&slots->owned.ranges);
+	free(slots->list);
+	slots->owned = (struct owned_memory){ 0 };
+	slots->list = NULL;
+	slots->count = 0;
+	slots->arena_count = 0;
 }
 
 void heaps_destroy(struct heaps *heaps)
 {
 	if (heaps->index)
 		allocation_index_destroy(heaps->index);
-	for (size_t i = 0; i < heaps->count; i++) {
-		struct heap *heap = heaps->slots[i].heap;
-
-		heap->allocator->close(heap);
-		memory_release(&heaps->slots[i].claims);
+	if (heaps->slots) {
+		close_heaps(heaps->slots);
+		findings_deinit(&heaps->slots->repeated);
+		free(heaps->slots);
 	}
-	memory_release(&heaps->owned.ranges);
-	free(heaps->slots);
 	free(heaps);
+}
+
+struct error *heaps_wake(const struct heaps *heaps)
+{
+	struct slots *slots = heaps->slots;
+	_cleanup_(block_sink_destroy) struct block_sink *sink = NULL;
+	struct error *error;
+
+	if (!slots->asleep)
+		return NULL;
+	slots->context.findings = &slots->repeated;
+	error = block_sink_create(slots->context.account, &sink);
+	if (!error)
+		error = open_and_walk(slots, sink);
+	if (error) {
+		close_heaps(slots);
+		return error;
+	}
+	slots->asleep = false;
+	return NULL;
+}
+
+/*
+ * The allocators, which are there as a rule. If they cannot be had, for want of
+ * memory or as nobody wants to wait for them, there are none.
+ */
+static const struct slots *awake(const struct heaps *heaps)
+{
+	struct error *error = heaps_wake(heaps);
+
+	if (error)
+		error_destroy(error);
+	return heaps->slots;
 }
 
 const struct allocation_index *heaps_index(const struct heaps *heaps)
@@ -371,8 +537,10 @@ const struct allocation_index *heaps_index(const struct heaps *heaps)
 bool heaps_tell(const struct heaps *heaps, uint64_t address, char *ret,
 		size_t size)
 {
-	for (size_t i = 0; i < heaps->count; i++) {
-		const struct heap *heap = heaps->slots[i].heap;
+	const struct slots *slots = awake(heaps);
+
+	for (size_t i = 0; i < slots->count; i++) {
+		const struct heap *heap = slots->list[i].heap;
 
 		if (heap->allocator->tell(heap, address, ret, size))
 			return true;
@@ -382,10 +550,11 @@ bool heaps_tell(const struct heaps *heaps, uint64_t address, char *ret,
 
 enum more_roots heaps_more_roots(const struct heaps *heaps)
 {
+	const struct slots *slots = awake(heaps);
 	enum more_roots most = MORE_ROOTS_NONE;
 
-	for (size_t i = 0; i < heaps->count; i++) {
-		const struct heap *heap = heaps->slots[i].heap;
+	for (size_t i = 0; i < slots->count; i++) {
+		const struct heap *heap = slots->list[i].heap;
 		enum more_roots more =
 			heap->allocator->more_roots
 				? heap->allocator->more_roots(heap)
@@ -400,8 +569,10 @@ enum more_roots heaps_more_roots(const struct heaps *heaps)
 bool heaps_tell_used(const struct heaps *heaps, uint64_t start, char *ret,
 		     size_t size)
 {
-	for (size_t i = 0; i < heaps->count; i++) {
-		const struct heap *heap = heaps->slots[i].heap;
+	const struct slots *slots = awake(heaps);
+
+	for (size_t i = 0; i < slots->count; i++) {
+		const struct heap *heap = slots->list[i].heap;
 
 		if (heap->allocator->tell_used &&
 		    heap->allocator->tell_used(heap, start, ret, size))
@@ -414,8 +585,10 @@ void heaps_visit_spare(const struct heaps *heaps,
 		       void (*visit)(void *data, const struct spare *spare),
 		       void *data)
 {
-	for (size_t i = 0; i < heaps->count; i++) {
-		const struct heap *heap = heaps->slots[i].heap;
+	const struct slots *slots = awake(heaps);
+
+	for (size_t i = 0; i < slots->count; i++) {
+		const struct heap *heap = slots->list[i].heap;
 
 		if (heap->allocator->spare)
 			heap->allocator->spare(heap, heaps->index, visit, data);
@@ -423,14 +596,14 @@ void heaps_visit_spare(const struct heaps *heaps,
 }
 
 /* The heap that the arena is one of. */
-static const struct heap_slot *find_slot(const struct heaps *heaps,
+static const struct heap_slot *find_slot(const struct slots *slots,
 					 arena_number number)
 {
-	size_t i = heaps->count - 1;
+	size_t i = slots->count - 1;
 
-	while (heaps->slots[i].first > number)
+	while (slots->list[i].first > number)
 		i--;
-	return &heaps->slots[i];
+	return &slots->list[i];
 }
 
 const char *free_kind_name(enum free_kind kind)
@@ -453,12 +626,16 @@ enum free_kind heaps_free_kind(const struct heaps *heaps, allocation_id id,
 	const struct bitmap *dead = allocation_having(index, TRAIT_DEAD);
 	struct memory_range range = allocation_range_near(index, id, hint);
 	arena_number arena = heap_region(index, *hint)->arena;
-	const struct heap_slot *slot = find_slot(heaps, arena);
+	const struct slots *slots = awake(heaps);
+	const struct heap_slot *slot;
 
 	if (dead && bitmap_get(dead, id))
 		return FREE_DEAD;
 	if (bitmap_get(allocation_cached(index), id))
 		return FREE_TCACHE;
+	if (arena >= slots->arena_count)
+		return FREE_LIST;
+	slot = find_slot(slots, arena);
 	if (!slot->heap->allocator->free_kind)
 		return FREE_LIST;
 	return slot->heap->allocator->free_kind(
@@ -469,37 +646,50 @@ enum free_kind heaps_free_kind(const struct heaps *heaps, allocation_id id,
 
 size_t heaps_arena_count(const struct heaps *heaps)
 {
-	return heaps->arena_count;
+	return heaps->arenas ? heaps->arena_count : heaps->slots->arena_count;
 }
 
 struct arena heaps_arena(const struct heaps *heaps, arena_number number)
 {
-	const struct heap_slot *slot = find_slot(heaps, number);
+	const struct heap_slot *slot;
 
+	if (heaps->arenas) {
+		const struct kept_arena *kept = &heaps->arenas[number];
+
+		return (struct arena){ kept->kind, kept->address, kept->size,
+				       kept->stated_size };
+	}
+	slot = find_slot(heaps->slots, number);
 	return slot->heap->allocator->arena(slot->heap, number - slot->first);
 }
 
 const struct allocator *heaps_arena_allocator(const struct heaps *heaps,
 					      arena_number number)
 {
-	return find_slot(heaps, number)->heap->allocator;
+	if (heaps->arenas)
+		return find_allocator(heaps->arenas[number].allocator);
+	return find_slot(heaps->slots, number)->heap->allocator;
 }
 
 size_t heaps_count(const struct heaps *heaps)
 {
-	return heaps->count;
+	return awake(heaps)->count;
 }
 
 const struct heap *heaps_heap(const struct heaps *heaps, size_t number,
 			      arena_number *ret_first)
 {
-	*ret_first = heaps->slots[number].first;
-	return heaps->slots[number].heap;
+	const struct heap_slot *slot = &awake(heaps)->list[number];
+
+	*ret_first = slot->first;
+	return slot->heap;
 }
 
 const struct memory_range *heaps_bookkeeping(const struct heaps *heaps,
 					     size_t number, size_t *ret_count)
 {
-	*ret_count = heaps->slots[number].claim_count;
-	return heaps->slots[number].claims.bytes;
+	const struct heap_slot *slot = &awake(heaps)->list[number];
+
+	*ret_count = slot->claim_count;
+	return slot->claims.bytes;
 }

@@ -4,6 +4,7 @@
 #ifndef ANALYZER_HEAP_HEAPS_H
 #define ANALYZER_HEAP_HEAPS_H
 
+#include "analyzer/base/side_file.h"
 #include "analyzer/heap/allocator.h"
 #include "analyzer/heap/index.h"
 
@@ -17,6 +18,23 @@ struct error *heaps_create(const struct heap_context *context,
 			   struct heaps **ret);
 void heaps_destroy(struct heaps *heaps);
 DEFINE_CLEANUP(heaps_destroy, struct heaps *)
+
+/* The index and the arenas into a side file. */
+struct error *heaps_save(const struct heaps *heaps, struct side_writer *writer);
+
+/*
+ * The same heaps from a side file:
+ * allocators are opened and walk when first something is asked that only they
+ * know. The context is kept but for its findings, which are not added again.
+ */
+struct error *heaps_load(const struct heap_context *context,
+			 struct side_file *file, struct heaps **ret);
+
+/*
+ * Open and walk them now, if they were not: for who asks from several threads,
+ * and what allocation_leftovers() needs.
+ */
+struct error *heaps_wake(const struct heaps *heaps);
 
 /* Whose lifetime is that of heaps. */
 const struct allocation_index *heaps_index(const struct heaps *heaps);

@@ -395,6 +395,12 @@ void allocation_index_destroy(struct allocation_index *index)
 	free(index);
 }
 
+const struct block_sink *allocation_index_sink(
+	const struct allocation_index *index)
+{
+	return index->sink;
+}
+
 size_t allocation_count(const struct allocation_index *index)
 {
 	return index->count;

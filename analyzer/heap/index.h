@@ -52,6 +52,10 @@ struct error *allocation_index_create(struct block_sink *sink,
 void allocation_index_destroy(struct allocation_index *index);
 DEFINE_CLEANUP(allocation_index_destroy, struct allocation_index *)
 
+/* What it was made of, as it stands in the index. */
+const struct block_sink *allocation_index_sink(
+	const struct allocation_index *index);
+
 size_t allocation_count(const struct allocation_index *index);
 
 uint64_t allocation_start(const struct allocation_index *index,

@@ -535,6 +535,11 @@ uint64_t image_size(const struct image *image)
 	return image->size;
 }
 
+const uint8_t *image_file_bytes(const struct image *image)
+{
+	return image->bytes;
+}
+
 size_t image_region_count(const struct image *image)
 {
 	return image->region_count;

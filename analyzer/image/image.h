@@ -115,6 +115,9 @@ uint64_t image_size(const struct image *image);
 
 struct image_origin image_origin(const struct image *image);
 
+/* Its bytes, as it stands in the file; or, if that is packed, unpacked. */
+const uint8_t *image_file_bytes(const struct image *image);
+
 size_t image_region_count(const struct image *image);
 const struct region *image_region(const struct image *image, size_t number);
 

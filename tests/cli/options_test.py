@@ -259,8 +259,8 @@ class BatchTest(FrontEndTest):
 
     def test_verbose_tells_what_stages_took(self):
         run = self.run_heapcore(FINE, "-v", "core.1", "count", "used")
-        self.assertRegex(run.errors, r"(?m)^stage +wall s +processor s")
-        self.assertRegex(run.errors, r"(?m)^total +\d")
+        self.assertRegex(run.errors, r"(?m)^stage +from +wall s +processor s")
+        self.assertRegex(run.errors, r"(?m)^total +- +\d")
         self.assertRegex(run.output, rf"\A{COUNT.pattern}\Z")
 
     def test_addresses_alone_leave_what_must_be_known_to_notes(self):

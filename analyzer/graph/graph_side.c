@@ -1,0 +1,175 @@
+#include "analyzer/graph/graph_side.h"
+
+#include "analyzer/graph/graph_parts.h"
+#include "analyzer/heap/index_side.h"
+
+static struct error *damaged(void)
+{
+	return error_create(ERROR_BAD_DUMP, "it is damaged");
+}
+
+/* The shares' rows one after the other, whichever thread found them. */
+struct error *graph_save(const struct graph *graph, struct side_writer *writer)
+{
+	struct error *error =
+		side_writer_array(writer, SIDE_OFFSETS, graph->offsets.bytes,
+				  graph->count * sizeof(uint32_t));
+
+	side_writer_begin(writer, SIDE_SHARES);
+	for (size_t i = 0; i < graph->share_count && !error; i++)
+		error = side_writer_add(writer, &graph->shares[i].count,
+					sizeof(graph->shares[i].count));
+	side_writer_begin(writer, SIDE_EDGES);
+	for (size_t i = 0; i < graph->share_count && !error; i++)
+		error = side_writer_add(writer, graph->shares[i].targets,
+					graph->shares[i].count *
+						sizeof(allocation_id));
+	return error;
+}
+
+/* Whether the rows of the share follow each other, up to its end. */
+static bool check_offsets(const uint32_t *offsets, size_t count, uint32_t end)
+{
+	bool descends = count > 0 && offsets[0] != 0;
+
+	for (size_t i = 1; i < count; i++)
+		descends |= offsets[i] < offsets[i - 1];
+	return !descends && (count == 0 || offsets[count - 1] <= end);
+}
+
+static bool check_targets(const allocation_id *targets, size_t count,
+			  size_t allocations)
+{
+	allocation_id highest = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (targets[i] > highest)
+			highest = targets[i];
+	return count == 0 || highest < allocations;
+}
+
+/* Point the shares into the edges of the file. */
+static struct error *load_shares(struct graph *graph, const uint32_t *counts,
+				 const struct side_array *edges)
+{
+	const uint32_t *offsets = graph->offsets.bytes;
+	const allocation_id *targets = edges->bytes;
+	size_t left = edges->size / sizeof(*targets), begin = 0;
+
+	for (size_t i = 0; i < graph->share_count; i++) {
+		size_t first = i << SHARE_BITS;
+		size_t count = graph->count - first;
+
+		if (counts[i] > left - begin ||
+		    !check_offsets(offsets + first,
+				   count < SHARE ? count : SHARE, counts[i]))
+			return damaged();
+		graph->shares[i] = (struct share){
+			.targets = counts[i] ? targets + begin : NULL,
+			.count = counts[i],
+			.begin = begin,
+		};
+		begin += counts[i];
+	}
+	if (begin != left || edges->size % sizeof(*targets) != 0 ||
+	    !check_targets(targets, left, graph->count))
+		return damaged();
+	graph->edge_count = left;
+	return NULL;
+}
+
+struct error *graph_load(struct side_file *file, size_t count,
+			 struct memory_account *account, struct graph **ret)
+{
+	_cleanup_(graph_destroy) struct graph *graph = NULL;
+	struct side_array edges;
+	const void *offsets, *counts;
+	struct error *error = side_file_take(file, SIDE_OFFSETS, count,
+					     sizeof(uint32_t), &offsets);
+
+	if (!error)
+		error = side_file_take(file, SIDE_SHARES,
+				       (count + SHARE - 1) / SHARE,
+				       sizeof(uint32_t), &counts);
+	if (!error)
+		error = side_file_find(file, SIDE_EDGES, &edges);
+	if (!error)
+		error = graph_create_empty(count, 1, account, &graph);
+	if (error)
+		return error;
+	graph->offsets = side_memory(offsets, count * sizeof(uint32_t));
+	graph->arrays[0] = side_memory(edges.bytes, edges.size);
+	error = load_shares(graph, counts, &edges);
+	if (error)
+		return error;
+	*ret = take(graph);
+	return NULL;
+}
+
+struct error *fates_save(const struct fates *fates, struct side_writer *writer)
+{
+	struct error *error =
+		allocation_set_save(&fates->leaked, writer, SIDE_LEAKED);
+
+	if (!error)
+		error = allocation_set_save_some(&fates->garbage, writer,
+						 SIDE_GARBAGE);
+	if (!error)
+		error = allocation_set_save_some(&fates->held, writer,
+						 SIDE_LOST_HELD);
+	if (!error)
+		error = allocation_set_save_some(&fates->all, writer,
+						 SIDE_LOST);
+	return error;
+}
+
+/*
+ * Whether what is lost is what is used and not anchored, and each of it of one
+ * fate.
+ */
+static bool check_fates(const struct fates *fates, const struct bitmap *used,
+			const struct bitmap *anchored)
+{
+	const struct bitmap *garbage = &fates->garbage, *held = &fates->held;
+	bool collected = garbage->words;
+
+	if (!held->words != !collected || !fates->all.words != !collected)
+		return false;
+	for (size_t i = 0; i < bitmap_word_count(used); i++) {
+		uint64_t lost = used->words[i] & ~anchored->words[i];
+		uint64_t leaked = fates->leaked.words[i];
+		uint64_t freed = collected ? garbage->words[i] : 0;
+		uint64_t kept = collected ? held->words[i] : 0;
+
+		if (anchored->words[i] & ~used->words[i] ||
+		    (leaked ^ freed ^ kept) != lost ||
+		    (leaked | freed | kept) != lost || leaked & freed ||
+		    (collected && fates->all.words[i] != lost))
+			return false;
+	}
+	return true;
+}
+
+struct error *fates_load(struct side_file *file, const struct bitmap *used,
+			 const struct bitmap *anchored, struct fates *ret)
+{
+	struct fates fates = { 0 };
+	struct error *error = allocation_set_load(file, SIDE_LEAKED,
+						  used->count, &fates.leaked);
+
+	if (!error)
+		error = allocation_set_load_some(file, SIDE_GARBAGE,
+						 used->count, &fates.garbage);
+	if (!error)
+		error = allocation_set_load_some(file, SIDE_LOST_HELD,
+						 used->count, &fates.held);
+	if (!error)
+		error = allocation_set_load_some(file, SIDE_LOST, used->count,
+						 &fates.all);
+	if (!error && !check_fates(&fates, used, anchored))
+		error = damaged();
+	if (error)
+		return error;
+	*ret = fates;
+	return NULL;
+}
