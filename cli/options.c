@@ -262,10 +262,12 @@ static void check(struct argp_state *state)
 	    options->word_count + options->given_count > 0)
 		argp_error(state,
 			   "with --verify-side-file there are no commands");
-	if ((options->process || strcmp(options->core, "-") == 0) &&
+	if ((!options->core || strcmp(options->core, "-") == 0) &&
 	    (options->side_file || options->verify_side_file))
 		argp_error(state, "with '%s' there is no side file",
-			   options->process ? "-p" : "-");
+			   options->process ? "-p"
+			   : options->kept  ? "--coredumpctl"
+					    : "-");
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
