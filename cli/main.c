@@ -251,6 +251,9 @@ static int look_into_core(int count, char **arguments)
 	options_parse(count, arguments, &options);
 	session_init(&session, options.quiet);
 	session.colour = options.colour;
+	session.progress.progress.threads = options.threads;
+	if (options.verbose)
+		session.progress.progress.splits = session.splits;
 	options.debug.give_up = give_up;
 	session.debug = &options.debug;
 	session.no_content = options.no_content;

@@ -20,6 +20,7 @@ enum {
 	KEY_NO_CONTENT,
 	KEY_COREDUMPCTL,
 	KEY_COMPARE,
+	KEY_THREADS,
 	KEY_SIDE_FILE,
 	KEY_VERIFY_SIDE_FILE,
 	KEY_MAXIMUM_MEMORY
@@ -81,6 +82,8 @@ const struct argp_option program_options[] = {
 	  "Keep results in CORE.hcx for the next start", 0 },
 	{ "verify-side-file", KEY_VERIFY_SIDE_FILE, NULL, 0,
 	  "Only check CORE.hcx by doing it all anew", 0 },
+	{ "threads", KEY_THREADS, "N", 0, "Use N threads, not one a processor",
+	  0 },
 	{ "verbose", 'v', NULL, 0, "Tell what each stage took in the end", 0 },
 	{ "quiet", 'q', NULL, 0, "Show no progress and no notes", 0 },
 	{ "color", KEY_COLOUR, "WHEN", 0, "Use colours: auto, always or never",
@@ -270,6 +273,22 @@ static void check(struct argp_state *state)
 					    : "-");
 }
 
+static error_t set_threads(struct argp_state *state, const char *word)
+{
+	struct options *options = state->input;
+	uint64_t number = 0;
+	struct error *error = parse_count(word, &number);
+
+	if (error)
+		error_destroy(error);
+	options->threads = (unsigned int)number;
+	if (number > 0 && number <= MOST_LOOP_THREADS)
+		return 0;
+	argp_error(state, "--threads is 1 to %d, not '%s'", MOST_LOOP_THREADS,
+		   word);
+	return EINVAL;
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct options *options = state->input;
@@ -317,6 +336,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return 0;
 	case KEY_MAXIMUM_MEMORY:
 		return set_maximum_memory(state, argument);
+	case KEY_THREADS:
+		return set_threads(state, argument);
 	case KEY_SIDE_FILE:
 		options->side_file = true;
 		return 0;

@@ -38,6 +38,7 @@ struct options {
 	enum colour colour;
 	size_t maximum_memory; /* bytes; 0: not told */
 	bool truncation_check;
+	unsigned int threads; /* 0: one a processor */
 	bool side_file, verify_side_file;
 	bool verbose;
 	bool quiet;

@@ -221,6 +221,37 @@ static void report_costs(struct report *report, const struct analysis *analysis)
 	report_end_table(report);
 }
 
+/* How loops were split among threads. */
+static void report_splits(struct report *report,
+			  const struct progress *progress)
+{
+	static const struct column columns[] = {
+		{ "task", VALUE_TEXT },	    { "threads", VALUE_COUNT },
+		{ "work", VALUE_COUNT },    { "of one at most", VALUE_COUNT },
+		{ "at once", VALUE_COUNT },
+	};
+	static const struct table table = {
+		.name = "split",
+		.columns = columns,
+		.column_count = sizeof(columns) / sizeof(*columns),
+	};
+
+	if (progress->split_count == 0)
+		return;
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < progress->split_count; i++) {
+		const struct work_split *split = &progress->splits[i];
+
+		report_text(report, split->task);
+		report_number(report, split->threads);
+		report_number(report, split->total);
+		report_number(report, split->most);
+		report_number(report, split->largest);
+		report_end_row(report);
+	}
+	report_end_table(report);
+}
+
 void session_show_costs(struct session *session)
 {
 	struct report report;
@@ -231,6 +262,7 @@ void session_show_costs(struct session *session)
 	error = report_open(session->format, stderr, false, &report);
 	if (!error) {
 		report_costs(&report, session->analysis);
+		report_splits(&report, &session->progress.progress);
 		error = report_close(&report);
 	}
 	if (error)

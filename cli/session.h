@@ -46,6 +46,8 @@ struct session {
 	struct script *script; /* that is being read, the innermost */
 	struct output *output; /* of the command being run, the innermost */
 
+	struct work_split splits[MOST_SPLITS]; /* for session_show_costs() */
+
 	bool wrong_usage; /* what the exit status tells */
 	bool failed;
 	bool found; /* a gate found what it looks for */

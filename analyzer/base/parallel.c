@@ -4,8 +4,6 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-enum { MAXIMUM_THREADS = 64 };
-
 struct loop {
 	size_t turns;
 	struct error *(*work)(void *data, size_t turn, unsigned int thread);
@@ -23,9 +21,35 @@ unsigned int parallel_threads(void)
 	if (sched_getaffinity(0, sizeof(set), &set) < 0)
 		return 1;
 	count = CPU_COUNT(&set);
-	return count < 1		 ? 1
-	       : count > MAXIMUM_THREADS ? MAXIMUM_THREADS
-					 : (unsigned int)count;
+	return count < 1		   ? 1
+	       : count > MOST_LOOP_THREADS ? MOST_LOOP_THREADS
+					   : (unsigned int)count;
+}
+
+unsigned int parallel_threads_for(const struct progress *progress)
+{
+	if (progress->threads == 0)
+		return parallel_threads();
+	return progress->threads < MOST_LOOP_THREADS ? progress->threads
+						     : MOST_LOOP_THREADS;
+}
+
+void split_work_keep(const struct split_work *work, struct progress *progress)
+{
+	struct work_split *split;
+
+	if (!progress->splits || progress->split_count == MOST_SPLITS)
+		return;
+	split = &progress->splits[progress->split_count++];
+	*split = (struct work_split){ .task = progress->task };
+	for (unsigned int i = 0; i < MOST_LOOP_THREADS; i++) {
+		split->threads += work->done[i] > 0;
+		split->total += work->done[i];
+		if (work->done[i] > split->most)
+			split->most = work->done[i];
+		if (work->largest[i] > split->largest)
+			split->largest = work->largest[i];
+	}
 }
 
 static void *run(void *argument)
@@ -53,11 +77,11 @@ struct error *parallel_for(size_t turns, unsigned int threads,
 			   void *data)
 {
 	struct loop loop = { .turns = turns, .work = work, .data = data };
-	pthread_t others[MAXIMUM_THREADS];
+	pthread_t others[MOST_LOOP_THREADS];
 	unsigned int started = 0;
 
 	/* A thread that cannot be had leaves its turns to the others. */
-	while (started + 1 < threads && started < MAXIMUM_THREADS &&
+	while (started + 1 < threads && started < MOST_LOOP_THREADS &&
 	       started + 1 < turns &&
 	       pthread_create(&others[started], NULL, run, &loop) == 0)
 		started++;

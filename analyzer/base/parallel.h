@@ -5,9 +5,34 @@
 #define ANALYZER_BASE_PARALLEL_H
 
 #include "analyzer/base/error.h"
+#include "analyzer/base/progress.h"
 
 /* How many threads a loop may use: the processors this process may run on. */
 unsigned int parallel_threads(void);
+
+/* The same, unless the front end said how many. */
+unsigned int parallel_threads_for(const struct progress *progress);
+
+/* How much each thread did of a loop that is split. */
+struct split_work {
+	uint64_t done[MOST_LOOP_THREADS], largest[MOST_LOOP_THREADS];
+};
+
+/*
+ * Count what a turn took, and tell progress of it: false when the loop must
+ * end. Each thread counts for itself.
+ */
+static inline bool split_work_step(struct split_work *work, unsigned int thread,
+				   struct progress *progress, uint64_t amount)
+{
+	work->done[thread] += amount;
+	if (amount > work->largest[thread])
+		work->largest[thread] = amount;
+	return progress_step(progress, amount);
+}
+
+/* Keep how the loop was split, when it is done, if the front end wants it. */
+void split_work_keep(const struct split_work *work, struct progress *progress);
 
 /*
  * Call work(data, turn, thread) for every turn below turns, on up to threads

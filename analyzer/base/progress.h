@@ -9,7 +9,18 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+enum { MOST_LOOP_THREADS = 64, MOST_SPLITS = 64 };
+
+/* How the work of a loop was split among threads, in units of its own. */
+struct work_split {
+	const char *task;
+	unsigned int threads; /* that did any of it */
+	uint64_t total, most; /* all, and that of the thread that did most */
+	uint64_t largest;     /* what was handed out at once */
+};
 
 struct progress {
 	atomic_bool interrupted; /* set by a signal handler */
@@ -20,6 +31,10 @@ struct progress {
 	 */
 	void (*show)(struct progress *progress);
 	void *show_data;
+	unsigned int threads; /* for loops to use; 0: one a processor */
+	/* Kept of all loops so far, for up to MOST_SPLITS; NULL: not. */
+	struct work_split *splits;
+	size_t split_count;
 };
 
 static inline void progress_begin(struct progress *progress, const char *task,

@@ -28,6 +28,7 @@ struct scanner {
 
 struct scan {
 	const struct scan_input *input;
+	struct split_work work;
 	struct overview overview;
 	struct heap_bounds bounds;
 	const struct bitmap *used;
@@ -337,7 +338,7 @@ static struct error *scan_turn(void *data, size_t turn, unsigned int thread)
 		scan_piece(scan, scanner,
 			   &scan->pieces[turn - scan->share_count]);
 	look_up(scan, scanner);
-	if (!progress_step(scan->input->progress, bytes))
+	if (!split_work_step(&scan->work, thread, scan->input->progress, bytes))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
 }
@@ -436,7 +437,7 @@ static void finish(struct scan *scan)
 static struct error *run(struct scan *scan)
 {
 	const struct scan_input *input = scan->input;
-	unsigned int threads = parallel_threads();
+	unsigned int threads = parallel_threads_for(input->progress);
 	struct error *error;
 
 	scan->share_count =
@@ -462,6 +463,7 @@ static struct error *run(struct scan *scan)
 	if (!error)
 		error = parallel_for(scan->share_count + scan->piece_count,
 				     threads, scan_turn, scan);
+	split_work_keep(&scan->work, input->progress);
 	if (!error)
 		finish(scan);
 	return error;

@@ -26,6 +26,7 @@ struct scan {
 	struct progress *progress;
 	struct graph *graph;
 	struct scanner *scanners; /* one for each thread */
+	struct split_work work;
 };
 
 struct error *graph_create_empty(size_t count, unsigned int arrays,
@@ -324,7 +325,8 @@ static struct error *scan_share(void *data, size_t number, unsigned int thread)
 		error = look_up(scan, scanner);
 	if (!error)
 		error = lay_out_share(graph, number);
-	if (!error && !progress_step(scan->progress, bytes))
+	if (!error &&
+	    !split_work_step(&scan->work, thread, scan->progress, bytes))
 		error = error_create(ERROR_INTERRUPTED, "interrupted");
 	return error;
 }
@@ -347,6 +349,7 @@ static struct error *scan_all(struct scan *scan)
 	for (unsigned int i = 0; i < threads; i++)
 		counts[i] = scan->scanners[i].edge_count;
 	free(scan->scanners);
+	split_work_keep(&scan->work, scan->progress);
 	return error ? error : place_shares(graph, counts);
 }
 
@@ -364,8 +367,9 @@ struct error *graph_create(const struct image *image,
 		.bounds = allocation_bounds(index),
 		.progress = progress,
 	};
-	struct error *error = create(allocation_count(index),
-				     parallel_threads(), account, &graph);
+	struct error *error =
+		create(allocation_count(index), parallel_threads_for(progress),
+		       account, &graph);
 
 	if (error)
 		return error;

@@ -25,6 +25,7 @@ struct roots {
 		turns; /* struct root_range: what a thread scans at once */
 	size_t turn_count;
 	struct bitmap targets[ROOT_KINDS];
+	struct split_work work; /* of finding these */
 };
 
 /* How registers are called, as they stand in struct user_regs_struct. */
@@ -379,7 +380,8 @@ static struct error *scan_turn(void *data, size_t number, unsigned int thread)
 	};
 
 	scan(roots, turn, mark, &marking);
-	if (!progress_step(roots->progress, turn.end - turn.start))
+	if (!split_work_step(&roots->work, thread, roots->progress,
+			     turn.end - turn.start))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
 }
@@ -514,8 +516,10 @@ static struct error *find_targets(struct roots *roots)
 		return error;
 	progress_begin(roots->progress, "scanning the roots",
 		       image_size(roots->image));
-	error = parallel_for(roots->turn_count, parallel_threads(), scan_turn,
+	error = parallel_for(roots->turn_count,
+			     parallel_threads_for(roots->progress), scan_turn,
 			     roots);
+	split_work_keep(&roots->work, roots->progress);
 	memory_release(&roots->turns);
 	for (uint32_t i = 0; i < program_thread_count(roots->program); i++)
 		visit_registers(roots, i, mark_anchor, &marking);

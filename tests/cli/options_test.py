@@ -71,7 +71,7 @@ class OptionsTest(FrontEndTest):
     def test_help_and_version_need_no_core(self):
         help_run = self.run_heapcore(FINE, "--help")
         self.assertIn("summarize leaked", help_run.output)
-        self.assertLess(len(help_run.output.splitlines()), 55)
+        self.assertLess(len(help_run.output.splitlines()), 60)
         version = self.run_heapcore(FINE, "--version")
         self.assertRegex(version.output, r"\Aheapcore \d")
 
@@ -262,6 +262,35 @@ class BatchTest(FrontEndTest):
         self.assertRegex(run.errors, r"(?m)^stage +from +wall s +processor s")
         self.assertRegex(run.errors, r"(?m)^total +- +\d")
         self.assertRegex(run.output, rf"\A{COUNT.pattern}\Z")
+
+    def test_answers_do_not_depend_on_threads(self):
+        commands = ["summarize leaked", "summarize used", "list leakroots",
+                    "list used --sort-by retained --limit 9",
+                    "list anchored --limit 99", "waste"]
+        text = "\n".join(commands) + "\n"
+        outputs = {
+            self.run_heapcore(FINE, "--threads", threads, "core.1",
+                              text=text).output
+            for threads in ("1", "2", "3", "16")
+        }
+        self.assertEqual(len(outputs), 1)
+
+    def test_verbose_tells_how_work_was_split(self):
+        run = self.run_heapcore(FINE, "-v", "--threads", "2", "core.1",
+                                "count", "leaked")
+        found = re.search(
+            r"(?m)^scanning for references +([12]) +([\d,]+) +([\d,]+) ",
+            run.errors)
+        self.assertIsNotNone(found)
+        total, most = (int(found[number].replace(",", ""))
+                       for number in (2, 3))
+        self.assertGreaterEqual(int(found[1]) * most, total)
+        self.assertLessEqual(most, total)
+
+    def test_threads_are_a_number(self):
+        for wrong in ("0", "many", "1000"):
+            self.check_error(WRONG_USAGE, "--threads is 1 to 64",
+                             "--threads", wrong, self.place.core)
 
     def test_addresses_alone_leave_what_must_be_known_to_notes(self):
         run = self.run_heapcore(

@@ -37,6 +37,9 @@ explain used --limit 5
 count stackanchored
 count registeranchored
 summarize unreferenced
+bill
+fragmentation
+waste
 gate
 """
 
