@@ -687,9 +687,11 @@ struct base_visit {
 	struct crystal_types *types;
 	bool (*visit)(void *data, const char *name);
 	void *data;
+	unsigned int left; /* that may still be looked at */
 };
 
-static bool visit_bases(const struct base_visit *visit, const char *type,
+/* Bases in common are visited by each way, of which there can be very many. */
+static bool visit_bases(struct base_visit *visit, const char *type,
 			unsigned int depth)
 {
 	enum { DEEPEST = 32 };
@@ -699,11 +701,15 @@ static bool visit_bases(const struct base_visit *visit, const char *type,
 	if (depth > DEEPEST)
 		return false;
 	for (size_t i = first_relation(types, type);
-	     i < types->relation_count && list[i].type == type; i++)
+	     i < types->relation_count && list[i].type == type &&
+	     visit->left > 0;
+	     i++) {
+		visit->left--;
 		if (visit->visit(visit->data, list[i].owner) ||
 		    (list[i].owner != type &&
 		     visit_bases(visit, list[i].owner, depth + 1)))
 			return true;
+	}
 	return false;
 }
 
@@ -711,7 +717,8 @@ bool crystal_type_visit_bases(struct crystal_types *types, uint32_t number,
 			      bool (*visit)(void *data, const char *name),
 			      void *data)
 {
-	const struct base_visit inner = { types, visit, data };
+	enum { MOST_BASES = 4096 };
+	struct base_visit inner = { types, visit, data, MOST_BASES };
 	const char *name;
 	bool certain;
 
