@@ -204,20 +204,57 @@ const char *source_line_text(struct debug *debug,
 			       line->file, line->line);
 }
 
+/* Whether such an entry can hold the address, or others that do. */
+static bool may_hold_code(Dwarf_Die *entry)
+{
+	switch (dwarf_tag(entry)) {
+	case DW_TAG_subprogram:
+	case DW_TAG_inlined_subroutine:
+	case DW_TAG_lexical_block:
+	case DW_TAG_entry_point:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+	case DW_TAG_with_stmt:
+	case DW_TAG_module:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The entry below this one that holds the address. */
+static bool find_below(Dwarf_Die *entry, uint64_t address, Dwarf_Die *ret)
+{
+	Dwarf_Die child, next;
+
+	if (dwarf_child(entry, &child) != 0)
+		return false;
+	while (!may_hold_code(&child) || dwarf_haspc(&child, address) <= 0) {
+		if (dwarf_siblingof(&child, &next) != 0 ||
+		    dwarf_dieoffset(&next) <= dwarf_dieoffset(&child))
+			return false;
+		child = next;
+	}
+	*ret = child;
+	return true;
+}
+
+/*
+ * dwarf_getscopes() recurses, and a file can have entries in each other so deep
+ * that no stack is large enough for it.
+ */
 size_t code_scopes(const struct code_place *place, Dwarf_Die *scopes)
 {
-	_cleanup_(free) Dwarf_Die *around = NULL;
-	_cleanup_(free) Dwarf_Die *all = NULL;
-	Dwarf_Die unit = place->unit;
-	int count = dwarf_getscopes(&unit, place->address, &around);
-	size_t found = 0;
+	enum { DEEPEST = 256 };
+	Dwarf_Die path[DEEPEST], entry = place->unit;
+	size_t depth = 0, found = 0;
 
-	/* Behind an inlined function come the scopes where it was written. */
-	if (count > 0)
-		count = dwarf_getscopes_die(&around[0], &all);
-	for (int i = 0; i < count && found < MOST_SCOPES; i++) {
-		scopes[found++] = all[i];
-		if (dwarf_tag(&all[i]) == DW_TAG_subprogram)
+	while (depth < DEEPEST &&
+	       find_below(&entry, place->address, &path[depth]))
+		entry = path[depth++];
+	while (depth-- > 0 && found < MOST_SCOPES) {
+		scopes[found++] = path[depth];
+		if (dwarf_tag(&path[depth]) == DW_TAG_subprogram)
 			return found;
 	}
 	return 0;

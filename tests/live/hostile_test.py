@@ -10,6 +10,7 @@ import resource
 import struct
 import subprocess
 import tempfile
+import time
 import unittest
 
 import broken
@@ -39,6 +40,40 @@ def module_mappings(count):
 
 def one_page_each(start, stride, count):
     return [(start + i * stride, i * PAGE, PAGE, PAGE) for i in range(count)]
+
+
+# A program whose debug information has so many blocks in each other.
+DEEP = """
+	.globl main
+	.type main, @function
+main:	sub $8, %rsp
+.Lwait:	call pause
+	jmp .Lwait
+.Lend:
+	.section .debug_abbrev, "", @progbits
+abbreviations:
+	.byte 1, 0x11, 1, 0x11, 1, 0x12, 7, 0, 0 # unit: low and high pc
+	.byte 2, 0x2e, 1, 3, 8, 0x11, 1, 0x12, 7, 0, 0 # function with a name
+	.byte 3, 0x0b, 1, 0x11, 1, 0x12, 7, 0, 0 # block
+	.byte 0
+	.section .debug_info, "", @progbits
+	.long after - before
+before:	.value 4
+	.long abbreviations
+	.byte 8, 1
+	.quad main, .Lend - main
+	.byte 2
+	.string "main"
+	.quad main, .Lend - main
+	.rept DEPTH
+	.byte 3
+	.quad main, .Lend - main
+	.endr
+	.fill DEPTH + 2, 1, 0
+after:
+	.section .note.GNU-stack, "", @progbits
+"""
+DEPTH = 200000
 
 
 class HostileTest(unittest.TestCase):
@@ -137,6 +172,23 @@ class HostileTest(unittest.TestCase):
         self.check(broken.thread(1, LOW),
                    one_page_each(HIGH, 0x3000, 20000),
                    chunk.ljust(PAGE, b"\0") * 20000)
+
+    def test_blocks_in_each_other_without_end(self):
+        program = self.path + ".program"
+        subprocess.run(["cc", "-Wl,--build-id", "-x", "assembler", "-o",
+                        program, "-"], check=True, text=True,
+                       input=DEEP.replace("DEPTH", str(DEPTH)))
+        with subprocess.Popen([program]) as process:
+            time.sleep(0.2)
+            subprocess.run([live_test.HEAPCORE, "snap", "-q", "-o", self.path,
+                            str(process.pid)], check=True,
+                           capture_output=True)
+            process.kill()
+        run = subprocess.run(
+            [live_test.HEAPCORE, self.path, "describe", "threads"],
+            capture_output=True, text=True, check=False, timeout=60)
+        self.assertIn(run.returncode, (0, 3), run.stderr)
+        self.assertIn("main", run.stdout)
 
 
 if __name__ == "__main__":
