@@ -205,6 +205,7 @@ static struct error *glibc_walk(struct heap *base, arena_number first,
 		 */
 		if (is_done(done, done_count, heap_base))
 			heap_base = 0;
+		heap->arenas[i].base = heap_base;
 		error = walk_main(heap, sink, i, heap_base, &done[done_count]);
 		done_count++;
 	}

@@ -326,13 +326,30 @@ static bool find_end(const struct analysis *analysis,
 	return true;
 }
 
-static bool is_told_of(const struct fragmentation *fragmentation,
-		       arena_number arena)
+/* Find the ends of those heaps that are told of: an arena has one. */
+static struct error *find_ends(const struct fragmentation *fragmentation,
+			       struct heap_end *ret, size_t *ret_count)
 {
+	const struct analysis *analysis = fragmentation->analysis;
+	const struct allocation_index *index = analysis_index(analysis);
+	_cleanup_(free) bool *wanted = calloc(
+		heaps_arena_count(analysis_heaps(analysis)) + 1, sizeof(bool));
+
+	if (!wanted)
+		return &error_no_memory;
 	for (size_t i = 0; i < fragmentation->arena_count; i++)
-		if (fragmentation->arenas[i] == arena)
-			return true;
-	return false;
+		wanted[fragmentation->arenas[i]] = true;
+	*ret_count = 0;
+	for (size_t i = 0; i < heap_region_count(index); i++) {
+		const struct heap_region *region = heap_region(index, i);
+
+		if (!wanted[region->arena] ||
+		    !find_end(analysis, region, &ret[*ret_count]))
+			continue;
+		wanted[region->arena] = false;
+		(*ret_count)++;
+	}
+	return NULL;
 }
 
 static struct error *write_end(const struct fragmentation *fragmentation,
@@ -387,25 +404,16 @@ struct error *fragmentation_write_ends(
 		{ "what it is", VALUE_TEXT },
 	};
 	static const struct table table = { "heap end", columns, 7, NULL };
-	const struct allocation_index *index =
-		analysis_index(fragmentation->analysis);
 	_cleanup_(free) struct heap_end *ends = calloc(
 		heaps_arena_count(analysis_heaps(fragmentation->analysis)) + 1,
 		sizeof(*ends));
-	struct error *error = NULL;
-	size_t count = 0;
+	struct error *error = &error_no_memory;
+	size_t count;
 
-	if (!ends)
-		return &error_no_memory;
-	/* An arena has one top. */
-	for (size_t i = 0; i < heap_region_count(index); i++) {
-		const struct heap_region *region = heap_region(index, i);
-
-		if (count < fragmentation->arena_count &&
-		    is_told_of(fragmentation, region->arena) &&
-		    find_end(fragmentation->analysis, region, &ends[count]))
-			count++;
-	}
+	if (ends)
+		error = find_ends(fragmentation, ends, &count);
+	if (error)
+		return error;
 	qsort(ends, count, sizeof(*ends), compare_ends);
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < count && !error; i++)

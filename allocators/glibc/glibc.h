@@ -55,6 +55,7 @@ struct glibc_arena {
 	uint64_t top;	      /* chunk */
 	uint64_t stated_size; /* its system_mem */
 	uint64_t size;	      /* what was found of it, in bytes */
+	uint64_t base; /* where its part from sbrk() begins; 0: has none */
 };
 
 /* A mapped heap of an arena that is not the main one: heap_info. */

@@ -9,7 +9,6 @@ struct search {
 	void *data;
 	const struct heap_region *region;
 	const struct glibc_arena *arena;
-	uint64_t base; /* of the main arena's part from sbrk(); 0: unknown */
 };
 
 static uint64_t page_above(uint64_t address)
@@ -36,7 +35,7 @@ static void tell_spare(const struct search *search, uint64_t start,
 static bool is_break(const struct search *search, uint64_t top, uint64_t end)
 {
 	const struct image *image = search->heap->context.image;
-	uint64_t address = search->base ? search->base : top;
+	uint64_t address = search->arena->base ? search->arena->base : top;
 	const struct region *region;
 
 	while (address <= end && (region = image_find(image, address)) &&
@@ -93,17 +92,6 @@ static void visit_region(const struct search *search)
 		   SPARE_INSIDE);
 }
 
-/* Where the part from sbrk() begins of the number-th arena, a main one. */
-static uint64_t find_base(const struct glibc_heap *heap, size_t number)
-{
-	size_t before = 0;
-
-	for (size_t i = 0; i < number; i++)
-		before += heap->arenas[i].main;
-	return before < heap->parameters_count ? heap->parameters[before].base
-					       : 0;
-}
-
 void glibc_find_spare(const struct glibc_heap *heap,
 		      const struct allocation_index *index,
 		      void (*visit)(void *data, const struct spare *spare),
@@ -120,8 +108,6 @@ void glibc_find_spare(const struct glibc_heap *heap,
 		    arena >= heap->arena_count)
 			continue;
 		search.arena = &heap->arenas[arena];
-		if (search.arena->main)
-			search.base = find_base(heap, arena);
 		visit_region(&search);
 	}
 }

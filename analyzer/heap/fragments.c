@@ -295,7 +295,9 @@ struct error *fragments_create(
 		calloc(fragments->count + 1, sizeof(*fragments->arenas));
 	if (!fragments->arenas)
 		return &error_no_memory;
-	error = count_blocks(&survey);
+	error = heaps_wake(heaps);
+	if (!error)
+		error = count_blocks(&survey);
 	if (!error)
 		error = heap_pages_visit(survey.index, progress, count_page,
 					 &survey);
