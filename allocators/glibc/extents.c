@@ -1,5 +1,7 @@
 #include "allocators/glibc/extents.h"
 
+#include "allocators/glibc/lists.h"
+
 enum { ALIGNMENT = 16 };
 
 static const struct glibc_heap *of(const struct heap *heap)
@@ -22,9 +24,7 @@ struct memory_range glibc_extent(const struct heap *heap, size_t number,
 
 bool glibc_keeps(const struct heap *heap, struct block block)
 {
-	uint64_t size = block.size + 8;
-
-	return (size == 0x250 || size == 0x290 || size == 0x300) &&
+	return glibc_may_be_cache(block.size + 8) &&
 	       number_list_has(&of(heap)->tcaches, block.start);
 }
 

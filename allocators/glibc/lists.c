@@ -27,6 +27,25 @@ static const struct tcache_layout tcache_layouts[] = {
 
 enum { TCACHE_LAYOUTS = sizeof(tcache_layouts) / sizeof(tcache_layouts[0]) };
 
+/*
+ * The layout of a cache whose chunk is of that size, or NULL. One that a thread
+ * made late may stand in a freed chunk, 16 bytes larger: too little to be one
+ * by themselves.
+ */
+static const struct tcache_layout *find_layout(uint64_t size)
+{
+	for (size_t i = 0; i < TCACHE_LAYOUTS; i++)
+		if (size == tcache_layouts[i].chunk_size ||
+		    size == tcache_layouts[i].chunk_size + 16)
+			return &tcache_layouts[i];
+	return NULL;
+}
+
+bool glibc_may_be_cache(uint64_t size)
+{
+	return find_layout(size) != NULL;
+}
+
 struct tcache {
 	const struct tcache_layout *layout;
 	uint64_t address;
@@ -100,10 +119,7 @@ static int read_tcache(const struct glibc_heap *heap, struct view *view,
 	if (address % 16 != 0 || address < HEADER)
 		return -1;
 	size = view_chunk_size(view, address - HEADER);
-	ret->layout = NULL;
-	for (size_t i = 0; i < TCACHE_LAYOUTS; i++)
-		if (tcache_layouts[i].chunk_size == size)
-			ret->layout = &tcache_layouts[i];
+	ret->layout = find_layout(size);
 	ret->address = address;
 	if (!ret->layout || !read_fields(heap->context.image, ret) ||
 	    !counters_fit(ret))
@@ -497,7 +513,7 @@ static bool settle_block(void *data, struct block block)
 	struct glibc_heap *heap = settling->heap;
 	uint64_t size = block.size + 8, key;
 
-	if (size == 0x250 || size == 0x290 || size == 0x300)
+	if (glibc_may_be_cache(size))
 		settle_tcache(settling, block.start);
 	if (heap->cache_damaged && heap->tcache_key &&
 	    view_word(&settling->view, block.start + 8, &key) &&

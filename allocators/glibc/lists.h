@@ -10,6 +10,9 @@
 
 #include "allocators/glibc/glibc.h"
 
+/* Whether a chunk of that size can be a thread's cache. */
+bool glibc_may_be_cache(uint64_t size);
+
 /*
  * Collect what the caches of the threads and the fast bins hold, into
  * heap->cached and heap->fast. A broken list is reported and ends there.

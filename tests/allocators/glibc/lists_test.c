@@ -112,6 +112,28 @@ static void test_cycle_in_a_thread_cache_is_reported(void **state)
 	}
 }
 
+/* 16 bytes were left of a freed chunk: too little for one by themselves. */
+static void test_cache_may_stand_in_a_larger_chunk(void **state)
+{
+	for (size_t i = 0; i < 3; i++) {
+		_cleanup_(process_deinit) struct process process;
+		uint64_t user, size;
+
+		process_init(&process, versions[i]);
+		size = size_of_chunk(&process, process.cache);
+		core_set(&process.core, process.cache - 8,
+			 (size + 16) | IN_USE);
+		process.next += 16;
+		user = process_allocate(&process, SIZE);
+		process_allocate(&process, 0x30);
+		process_cache(&process, user);
+		process_finish(&process);
+		process_open(&process, STAGE_HEAP);
+		assert_block(&process, user, SIZE - 8, BLOCK_CACHED);
+		assert_sound(&process);
+	}
+}
+
 /* The same memory freed twice. */
 static void test_chunk_that_follows_itself_is_reported(void **state)
 {
@@ -280,6 +302,7 @@ static void test_memory_as_large_as_a_cache_is_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cache_may_stand_in_a_larger_chunk),
 		cmocka_unit_test(
 			test_overrun_link_of_a_thread_cache_is_reported),
 		cmocka_unit_test(test_cycle_in_a_thread_cache_is_reported),
