@@ -43,9 +43,9 @@ static void write_bytes(const uint8_t *bytes, uint64_t size,
 static uint64_t find_text(const uint8_t *bytes, uint64_t size,
 			  uint64_t *ret_length)
 {
-	enum { LEAST_TEXT = 8, WORD = 8 };
+	enum { LEAST_TEXT = 6, ALIGNMENT = 4 };
 
-	for (uint64_t at = 0; at < size; at += WORD) {
+	for (uint64_t at = 0; at < size; at += ALIGNMENT) {
 		uint64_t length = contents_text(bytes + at, size + 1 - at);
 
 		if (length < (at ? LEAST_TEXT : 1))
