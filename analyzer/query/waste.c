@@ -65,7 +65,7 @@ static uint64_t whole_pages(const struct extent *extent, uint64_t zeros)
 	uint64_t end = extent->start + extent->size;
 	uint64_t start = (end - zeros + PAGE - 1) / PAGE * PAGE;
 
-	return end - start < zeros && end - start >= PAGE ? end - start : 0;
+	return end - start <= zeros && end - start >= PAGE ? end - start : 0;
 }
 
 static struct error *add_tail(struct looker *looker, allocation_id id,

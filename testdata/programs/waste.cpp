@@ -100,9 +100,13 @@ static void make_zeros(size_t size, size_t count)
 		tell("zero", keep(calloc(1, size)));
 }
 
-static void make_tail(size_t size, size_t used)
+/* What is used ends where a page does, if it is to. */
+static void make_tail(size_t size, size_t used, bool to_page)
 {
 	char *block = keep(calloc(1, size));
+
+	if (to_page)
+		used -= ((uintptr_t)block + used) % PAGE;
 	uintptr_t zeros = ((uintptr_t)block + used + PAGE - 1) / PAGE * PAGE;
 
 	memset(block, 'x', used);
@@ -239,8 +243,9 @@ int main()
 	make_zeros(2000, 17);
 	make_zeros(24, 9);
 	make_zeros(8 << 20, 1);
-	make_tail(100000, 10000);
-	make_tail(900000, 50000);
+	make_tail(100000, 10000, false);
+	make_tail(60000, 20000, true);
+	make_tail(900000, 50000, false);
 	make_texts(std::string(1203, 't').c_str(), 30);
 	make_texts(std::string(1303, 'u').c_str(), 2);
 	make_strings();
