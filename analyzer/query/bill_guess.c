@@ -280,18 +280,33 @@ static struct error *guess_by_heap(struct guessing *guessing)
 }
 
 /*
- * Above a few pages that nobody may access, which catch what overflows: a stack
- * that a program made, in use or not.
+ * A few pages that nobody may access, which catch what overflows. gdb says of
+ * such that they can be read, and writes zeros.
  */
+static bool is_guard(const struct image *image, const struct region *region)
+{
+	static const uint8_t zeros[MOST_GUARD];
+	uint64_t size = region->end - region->start;
+
+	if (region->mapping || size > MOST_GUARD)
+		return false;
+	return region->rights == 0 ||
+	       (region->rights == RIGHT_READ && region->bytes &&
+		memcmp(region->bytes, zeros, size) == 0);
+}
+
+/* Above such pages: a stack that a program made, in use or not. */
 static void judge_guarded(struct guessing *guessing, struct unknown *unknown)
 {
+	const struct region *region = unknown->region;
 	const struct region *below =
 		image_find(guessing->image, unknown->start - 1);
 
-	if (unknown->start == unknown->region->start && below &&
-	    below->rights == 0 && !below->mapping &&
-	    below->end - below->start <= MOST_GUARD &&
-	    below->end - below->start < unknown->end - unknown->start)
+	if (is_guard(guessing->image, region))
+		set_guess(unknown, "no access: reserved");
+	else if (unknown->start == region->start && below &&
+		 is_guard(guessing->image, below) &&
+		 below->end - below->start < unknown->end - unknown->start)
 		set_guess(unknown, "stacks, by guard pages");
 }
 

@@ -8,6 +8,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
+import time
 import unittest
 
 HEAPCORE = os.environ["HEAPCORE"]
@@ -39,10 +40,21 @@ class Place(unittest.TestCase):
                               env={**os.environ, "SECRET": "s"}) as process:
             try:
                 process.stdout.readline()
+                cls.wait_until_paused(process.pid)
                 subprocess.run([HEAPCORE, "snap", "-q", "-o", cls.core,
                                 str(process.pid)], check=True)
             finally:
                 process.kill()
+
+    @staticmethod
+    def wait_until_paused(process):
+        """It writes a line first, through functions of a library."""
+        end = time.monotonic() + TIMEOUT
+        while time.monotonic() < end:
+            with open(f"/proc/{process}/stat") as file:
+                if file.read().rpartition(")")[2].split()[0] == "S":
+                    return
+            time.sleep(0.01)
 
     @classmethod
     def path(cls, *names):
