@@ -676,10 +676,18 @@ size_t heaps_count(const struct heaps *heaps)
 	return awake(heaps)->count;
 }
 
+static const struct heap_slot *slot_at(const struct heaps *heaps, size_t number)
+{
+	const struct slots *slots = awake(heaps);
+
+	assert(slots->list && number < slots->count);
+	return &slots->list[number];
+}
+
 const struct heap *heaps_heap(const struct heaps *heaps, size_t number,
 			      arena_number *ret_first)
 {
-	const struct heap_slot *slot = &awake(heaps)->list[number];
+	const struct heap_slot *slot = slot_at(heaps, number);
 
 	*ret_first = slot->first;
 	return slot->heap;
@@ -688,7 +696,7 @@ const struct heap *heaps_heap(const struct heaps *heaps, size_t number,
 const struct memory_range *heaps_bookkeeping(const struct heaps *heaps,
 					     size_t number, size_t *ret_count)
 {
-	const struct heap_slot *slot = &awake(heaps)->list[number];
+	const struct heap_slot *slot = slot_at(heaps, number);
 
 	*ret_count = slot->claim_count;
 	return slot->claims.bytes;
