@@ -33,6 +33,8 @@ set_tests_properties(live/crystal PROPERTIES TIMEOUT 1800)
 
 # It runs as many programs at once as there are processors.
 set_tests_properties(live/live PROPERTIES PROCESSORS 2)
+# What takes longest begins first: it would be the last one running else.
+set_tests_properties(style PROPERTIES COST 1000)
 
 # How many mutations the fuzz tests try besides their corpora.
 set(FUZZ_RUNS 50)
