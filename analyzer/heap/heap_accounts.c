@@ -231,8 +231,10 @@ struct error *heap_accounts_init(struct heap_accounts *accounts,
 		.garbage = garbage,
 		.progress = progress,
 	};
-	struct error *error;
+	struct error *error = heaps_wake(heaps);
 
+	if (error)
+		return error;
 	*accounts = (struct heap_accounts){
 		.arenas = calloc(heaps_arena_count(heaps) + 1,
 				 sizeof(*accounts->arenas)),

@@ -508,6 +508,11 @@ struct error *heaps_wake(const struct heaps *heaps)
 	error = block_sink_create(slots->context.account, &sink);
 	if (!error)
 		error = open_and_walk(slots, sink);
+	/* Arenas are numbers, by which others have made room for them. */
+	if (!error && slots->arena_count != heaps->arena_count)
+		error = error_create(ERROR_BAD_DUMP,
+				     "the side file tells of other arenas than "
+				     "the core");
 	if (error) {
 		close_heaps(slots);
 		return error;

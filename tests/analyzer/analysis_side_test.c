@@ -72,7 +72,15 @@ static uint64_t next_number(uint64_t *state)
 	return *state >> 33;
 }
 
-/* Change a word somewhere in an array, and make the checksums fit. */
+/* Make the checksums fit again. */
+static void seal(struct file *file, uint64_t *section)
+{
+	section[2] = XXH3_64bits(file->bytes + section[0], section[1]);
+	*(uint64_t *)(file->bytes + HASH_AT) =
+		XXH3_64bits(file->bytes, HASH_AT);
+}
+
+/* Change a word somewhere in an array. */
 static void damage(struct file *file, uint64_t *chance)
 {
 	static const uint64_t values[] = { 0, 1, UINT32_MAX, UINT64_MAX,
@@ -93,9 +101,7 @@ static void damage(struct file *file, uint64_t *chance)
 		value = values[next_number(chance) % 5];
 	memcpy(file->bytes + place, &value,
 	       next_number(chance) % 2 ? sizeof(value) : 4);
-	section[2] = XXH3_64bits(file->bytes + section[0], section[1]);
-	*(uint64_t *)(file->bytes + HASH_AT) =
-		XXH3_64bits(file->bytes, HASH_AT);
+	seal(file, section);
 }
 
 static void look_at_all(struct analysis *analysis)
@@ -146,20 +152,34 @@ static void try_it(const char *core, const char *path, bool *ret_used)
 	look_at_all(analysis);
 }
 
+static char folder[] = "/tmp/analysis_side_test.XXXXXX";
+static char core[sizeof(folder) + 8], path[sizeof(core) + 8];
+static struct file whole;
+
+static int make_all(void **state)
+{
+	assert_non_null(mkdtemp(folder));
+	snprintf(core, sizeof(core), "%s/core", folder);
+	snprintf(path, sizeof(path), "%s.hcx", core);
+	unpack(core);
+	make(core, path, &whole);
+	return 0;
+}
+
+static int remove_all(void **state)
+{
+	free(whole.bytes);
+	unlink(core);
+	unlink(path);
+	return rmdir(folder);
+}
+
 static void test_false_side_files_do_no_harm(void **state)
 {
-	char folder[] = "/tmp/analysis_side_test.XXXXXX";
-	_cleanup_(free) char *core = NULL;
-	_cleanup_(free) char *path = NULL;
-	struct file whole, changed;
+	struct file changed;
 	uint64_t chance = 1;
 	size_t used = 0;
 
-	assert_non_null(mkdtemp(folder));
-	assert_true(asprintf(&core, "%s/core", folder) > 0);
-	assert_true(asprintf(&path, "%s/core.hcx", folder) > 0);
-	unpack(core);
-	make(core, path, &whole);
 	changed = (struct file){ malloc(whole.size), whole.size };
 	for (size_t i = 0; i < TRIALS; i++) {
 		bool is_used;
@@ -172,18 +192,42 @@ static void test_false_side_files_do_no_harm(void **state)
 	}
 	/* Nearly all get past the checksums. */
 	assert_true(used > TRIALS / 2);
-	unlink(core);
-	unlink(path);
-	rmdir(folder);
 	free(changed.bytes);
-	free(whole.bytes);
+}
+
+static void test_arenas_are_those_of_the_core(void **state)
+{
+	enum { ARENA = 56, REGION = 32, REGION_ARENA = 24 };
+	struct progress progress = { .total = 0 };
+	_cleanup_(analysis_destroy) struct analysis *analysis = NULL;
+	uint64_t *arenas = section_at(&whole, SIDE_ARENAS);
+	uint64_t *regions = section_at(&whole, SIDE_REGIONS);
+
+	/* The first one has all that the others had. */
+	assert_true(arenas[1] > ARENA);
+	arenas[1] = ARENA;
+	for (size_t i = 0; i < regions[1] / REGION; i++)
+		memset(whole.bytes + regions[0] + i * REGION + REGION_ARENA, 0,
+		       sizeof(uint64_t));
+	seal(&whole, regions);
+	seal(&whole, arenas);
+	write_bytes(path, whole.bytes, whole.size);
+
+	assert_no_error(analysis_create(core, NULL, &progress, &analysis));
+	assert_no_error(analysis_use_side_file(analysis, path));
+	assert_no_error(analysis_need(analysis, STAGE_HEAP));
+	assert_int_equal(heaps_arena_count(analysis_heaps(analysis)), 1);
+	assert_error(heaps_wake(analysis_heaps(analysis)), ERROR_BAD_DUMP,
+		     "the side file tells of other arenas than the core");
+	assert_int_equal(heaps_count(analysis_heaps(analysis)), 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_false_side_files_do_no_harm),
+		cmocka_unit_test(test_arenas_are_those_of_the_core),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, make_all, remove_all);
 }
