@@ -39,19 +39,6 @@ static void judge_rights(struct guessing *guessing, struct unknown *unknown)
 		set_guess(unknown, "no access: reserved");
 }
 
-/* The memory of a thread's variables that is on no stack of its. */
-static void judge_threads(struct guessing *guessing, struct unknown *unknown)
-{
-	const struct program *program = analysis_program(guessing->analysis);
-
-	for (size_t i = 0; i < program_thread_count(program); i++) {
-		uint64_t pointer = program_thread(program, i)->thread_pointer;
-
-		if (pointer >= unknown->start && pointer < unknown->end)
-			set_guess(unknown, "TLS, and the loader's");
-	}
-}
-
 static bool has_module(const struct guessing *guessing, const char *part)
 {
 	const struct program *program = analysis_program(guessing->analysis);
@@ -116,6 +103,9 @@ static bool is_made_of(const struct image *image, const struct unknown *unknown,
 	uint64_t first = (unknown->start + distance - 1) & ~(distance - 1);
 	size_t seen = 0, found = 0;
 
+	/* It may be larger than any file. */
+	if (!unknown->region->bytes)
+		return false;
 	for (uint64_t at = first; at < unknown->end && seen < PIECES_LOOKED_AT;
 	     at += distance) {
 		uint64_t data = image_next_data(image, at), word = 0;
@@ -163,6 +153,21 @@ static struct unknown *find_unknown(const struct unknowns *unknowns,
 			       !*unknowns->list[low].guess
 		       ? &unknowns->list[low]
 		       : NULL;
+}
+
+/* The memory of a thread's variables that is on no stack of its. */
+static void guess_by_threads(struct guessing *guessing)
+{
+	const struct program *program = analysis_program(guessing->analysis);
+
+	for (size_t i = 0; i < program_thread_count(program); i++) {
+		struct unknown *unknown = find_unknown(
+			guessing->unknowns,
+			program_thread(program, i)->thread_pointer);
+
+		if (unknown)
+			set_guess(unknown, "TLS, and the loader's");
+	}
 }
 
 /* The range of all that is still without a guess; false if none is. */
@@ -328,7 +333,7 @@ struct error *bill_guess(struct unknowns *unknowns, struct analysis *analysis)
 	struct error *error = NULL;
 
 	guess_each(&guessing, judge_rights);
-	guess_each(&guessing, judge_threads);
+	guess_by_threads(&guessing);
 	if (has_module(&guessing, "python"))
 		guess_each(&guessing, judge_python);
 	if (has_module(&guessing, "ruby"))
