@@ -1,8 +1,5 @@
 #include "analyzer/heap/heap_pages.h"
 
-/* Blocks start at multiples of 16, and one may reach in from below. */
-enum { MOST_PINNERS = HEAP_PAGE / 16 + 1 };
-
 static const uint64_t NO_PAGE = UINT64_MAX;
 
 struct page_walk {
@@ -12,7 +9,6 @@ struct page_walk {
 	struct heap_page page; /* start is NO_PAGE: none */
 	allocation_id pinners[MOST_PINNERS];
 	size_t pinner_count;
-	bool foreign; /* something else is on the page */
 };
 
 /* A page is complete. */
@@ -23,7 +19,7 @@ static struct error *end_page(struct page_walk *walk)
 	walk->page.start = NO_PAGE;
 	if (page.start == NO_PAGE || page.free == 0)
 		return NULL;
-	page.whole = walk->pinner_count == 0 && !walk->foreign;
+	page.whole = walk->pinner_count == 0 && !page.foreign;
 	page.pinners = walk->pinners;
 	page.pinner_count = walk->pinner_count;
 	return walk->visit(walk->data, &page);
@@ -43,7 +39,6 @@ static struct error *turn_page(struct page_walk *walk, uint64_t address,
 					 .end = start + HEAP_PAGE,
 					 .arena = arena };
 	walk->pinner_count = 0;
-	walk->foreign = false;
 	return error;
 }
 
@@ -116,7 +111,7 @@ static struct error *mark_border(struct page_walk *walk,
 	if (border % HEAP_PAGE == 0)
 		return NULL;
 	error = turn_page(walk, border, region->arena);
-	walk->foreign = true;
+	walk->page.foreign = true;
 	return error;
 }
 

@@ -15,7 +15,11 @@
 #include "analyzer/base/progress.h"
 #include "analyzer/heap/index.h"
 
-enum { HEAP_PAGE = 4096 };
+enum {
+	HEAP_PAGE = 4096,
+	/* Blocks start at multiples of 16, and one may reach in from below. */
+	MOST_PINNERS = HEAP_PAGE / 16 + 1,
+};
 
 /* A page, or several in a row within one free block. */
 struct heap_page {
@@ -23,8 +27,8 @@ struct heap_page {
 	arena_number arena;
 	uint64_t free;	 /* bytes of free blocks; not 0 */
 	uint64_t cached; /* of these, in threads' caches */
-	/* Nothing is in use on it, nor outside of the allocator's blocks. */
-	bool whole;
+	bool foreign;	 /* a part of it is outside of the arena's region */
+	bool whole;	 /* nothing is in use on it, and it is not foreign */
 	/* What is in use on it, by address; valid while it is visited. */
 	const allocation_id *pinners;
 	size_t pinner_count;

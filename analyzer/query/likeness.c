@@ -57,6 +57,9 @@ struct likeness_name likeness_name(const struct analysis *analysis,
 		name.size = likeness.key & ((UINT64_C(1) << SIZE_BITS) - 1);
 		if (pattern)
 			name.pattern = pattern_name((pattern_number)pattern);
+		break;
+	case LIKENESS_KINDS:
+		break;
 	}
 	return name;
 }

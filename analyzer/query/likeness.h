@@ -7,7 +7,12 @@
 
 #include "analyzer/analysis.h"
 
-enum likeness_kind { LIKE_SIGNATURE, LIKE_IDENTITY, LIKE_SIZE };
+enum likeness_kind {
+	LIKE_SIGNATURE,
+	LIKE_IDENTITY,
+	LIKE_SIZE,
+	LIKENESS_KINDS,
+};
 
 /* Equal for allocations that are counted together. */
 struct likeness {

@@ -4,20 +4,18 @@
 
 #include <string.h>
 
-enum { KINDS = 3, MOST_PINNERS = HEAP_PAGE / 16 + 1 };
-
 struct search {
 	struct analysis *analysis;
 	const struct allocation_index *index;
-	const arena_number *only_arena;	  /* NULL: all */
-	struct tally_table tables[KINDS]; /* of likenesses, by kind */
-	struct pinnings *pinnings;	  /* in the order in which they came */
-	struct bitmap counted;		  /* allocations that are */
+	const arena_number *only_arena;		   /* NULL: all */
+	struct tally_table tables[LIKENESS_KINDS]; /* of likenesses, by kind */
+	struct pinnings *pinnings; /* in the order in which they came */
+	struct bitmap counted;	   /* allocations that are */
 };
 
 static void search_deinit(struct search *search)
 {
-	for (size_t i = 0; i < KINDS; i++)
+	for (size_t i = 0; i < LIKENESS_KINDS; i++)
 		tally_table_deinit(&search->tables[i]);
 	bitmap_deinit(&search->counted);
 }
@@ -86,7 +84,7 @@ static struct error *pin_page(void *data, const struct heap_page *page)
 	struct search *search = data;
 	size_t numbers[MOST_PINNERS];
 	size_t count = page->pinner_count;
-	bool alone = !page->whole;
+	bool alone = !page->foreign;
 
 	if (count == 0 ||
 	    (search->only_arena && *search->only_arena != page->arena))
@@ -132,7 +130,7 @@ static struct error *find_pinnings(struct search *search,
 				    allocation_count(search->index), account);
 	if (error)
 		return error;
-	for (size_t i = 0; i < KINDS; i++)
+	for (size_t i = 0; i < LIKENESS_KINDS; i++)
 		tally_table_init(&search->tables[i], account);
 	search->pinnings->memory.account = account;
 	error = fragments_create(analysis_heaps(search->analysis),

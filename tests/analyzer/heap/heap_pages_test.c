@@ -61,6 +61,7 @@ static void test_what_is_used_on_a_page_pins_its_free_memory(void **state)
 	assert_int_equal(visits.pages[0].free, 0x400);
 	assert_int_equal(visits.pages[0].cached, 0);
 	assert_false(visits.pages[0].whole);
+	assert_false(visits.pages[0].foreign);
 	assert_int_equal(visits.pages[0].pinner_count, 2);
 	assert_int_equal(visits.pinners[0][0], 0);
 	assert_int_equal(visits.pinners[0][1], 2);
@@ -112,6 +113,7 @@ static void test_what_is_outside_of_a_region_holds_its_page(void **state)
 	assert_int_equal(visits.count, 1);
 	assert_int_equal(visits.pages[0].pinner_count, 0);
 	assert_false(visits.pages[0].whole);
+	assert_true(visits.pages[0].foreign);
 }
 
 static void test_pages_that_are_all_used_are_not_visited(void **state)
