@@ -274,7 +274,7 @@ struct error *duplicates_find(struct analysis *analysis, uint64_t *numbers,
 				 .copies = &ret->copies,
 				 .progress = analysis_progress(analysis),
 				 .most = most };
-	unsigned int threads = parallel_threads();
+	unsigned int threads = parallel_threads_for(finder.progress);
 	size_t ends[VALUES], start = 0;
 	struct error *error = bitmap_init(
 		&ret->copies, allocation_count(analysis_index(analysis)),

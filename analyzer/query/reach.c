@@ -125,7 +125,7 @@ static struct error *go_over(void *data, size_t turn, unsigned int thread)
 static struct error *go_over_all(struct reach *reach)
 {
 	size_t turns = (reach->input->group_count + TOGETHER - 1) / TOGETHER;
-	unsigned int threads = parallel_threads();
+	unsigned int threads = parallel_threads_for(reach->input->progress);
 	struct error *error = NULL;
 
 	if (threads > turns)

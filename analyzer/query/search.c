@@ -315,7 +315,8 @@ static struct error *keep(struct searcher *searcher, struct hits *hits)
 		return error;
 	searcher->addresses = hits->addresses.bytes;
 	searcher->kept = hits->kept;
-	return parallel_for(searcher->turn_count, parallel_threads(), keep_turn,
+	return parallel_for(searcher->turn_count,
+			    parallel_threads_for(searcher->progress), keep_turn,
 			    searcher);
 }
 
@@ -337,8 +338,9 @@ struct error *search_memory(const struct image *image,
 	progress_begin(progress, "searching memory", 0);
 	error = cut(&searcher);
 	if (!error)
-		error = parallel_for(searcher.turn_count, parallel_threads(),
-				     count_turn, &searcher);
+		error = parallel_for(searcher.turn_count,
+				     parallel_threads_for(progress), count_turn,
+				     &searcher);
 	if (!error) {
 		hits.count = place_turns(&searcher);
 		error = keep(&searcher, &hits);

@@ -103,7 +103,8 @@ struct error *set_select_stringusers(struct analysis *analysis,
 		return NULL;
 	progress_begin(analysis_progress(analysis), "finding strings", count);
 	return parallel_for((count + IDS_PER_TURN - 1) / IDS_PER_TURN,
-			    parallel_threads(), select_turn, &selecting);
+			    parallel_threads_for(analysis_progress(analysis)),
+			    select_turn, &selecting);
 }
 
 void string_uses_deinit(struct string_uses *uses)
