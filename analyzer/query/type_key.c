@@ -7,9 +7,12 @@
 enum key_kind { KEY_NONE, KEY_SIGNATURE, KEY_PATTERN, KEY_IDENTITY };
 enum { KIND_SHIFT = 60 };
 
+static const uint64_t NUMBER_MASK = (UINT64_C(1) << KIND_SHIFT) - 1;
+
+/* Nothing of a user's memory is so far up, but a core may say so. */
 static uint64_t make_key(enum key_kind kind, uint64_t number)
 {
-	return (uint64_t)kind << KIND_SHIFT | number;
+	return (uint64_t)kind << KIND_SHIFT | (number & NUMBER_MASK);
 }
 
 /* Whether it is told by its type's number, as an object of Crystal. */
@@ -61,7 +64,7 @@ static char *name_class(const struct analysis *analysis, uint64_t number)
 
 char *type_key_name(const struct analysis *analysis, uint64_t key)
 {
-	uint64_t number = key & ((UINT64_C(1) << KIND_SHIFT) - 1);
+	uint64_t number = key & NUMBER_MASK;
 	const char *name = NULL;
 	char *made;
 

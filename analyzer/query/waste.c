@@ -164,7 +164,8 @@ static struct error *init_lookers(struct search *search)
 {
 	struct memory_account *account = analysis_account(search->analysis);
 
-	search->threads = parallel_threads();
+	search->threads =
+		parallel_threads_for(analysis_progress(search->analysis));
 	search->lookers = calloc(search->threads, sizeof(*search->lookers));
 	if (!search->lookers)
 		return &error_no_memory;
@@ -244,6 +245,14 @@ static struct error *init_search(struct search *search,
 /* What nothing else is known of goes by size, and texts together. */
 enum { TEXT_KEY = 1, SIZE_SHIFT = 1 };
 
+/* No core holds so much, but one may say so. */
+static uint64_t size_key(uint64_t size)
+{
+	static const uint64_t most = (FIRST_TYPE_KEY - 1) >> SIZE_SHIFT;
+
+	return (size < most ? size : most) << SIZE_SHIFT;
+}
+
 static uint64_t find_key(const struct search *search, allocation_id id,
 			 const struct extent *extent)
 {
@@ -252,7 +261,7 @@ static uint64_t find_key(const struct search *search, allocation_id id,
 
 	if (key != NO_TYPE_KEY)
 		return key;
-	return extent->is_text ? TEXT_KEY : extent->given << SIZE_SHIFT;
+	return extent->is_text ? TEXT_KEY : size_key(extent->given);
 }
 
 static struct error *count_waste(struct search *search, enum waste_kind kind,
