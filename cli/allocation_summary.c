@@ -627,6 +627,8 @@ struct error *summarize_allocations(struct analysis *analysis,
 		error = signatures_need(analysis, &members.set);
 	if (!error)
 		error = find_patterns(analysis, &members.set, &patterns);
+	if (!error && query->sort == SORT_RETAINED)
+		error = analysis_need(analysis, STAGE_RETAINED);
 	if (error)
 		return error;
 	summary_init(&summary, analysis, query, patterns, report);

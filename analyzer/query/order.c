@@ -146,11 +146,12 @@ static struct error *offer_retained(const struct visit *visit,
 static struct error *visit_by_retained(const struct visit *visit)
 {
 	_cleanup_(largest_deinit) struct largest largest;
-	struct error *error = NULL;
+	struct error *error = analysis_need(visit->analysis, STAGE_RETAINED);
 	bool more = true;
 
 	largest_init(&largest, visit->limit, analysis_account(visit->analysis));
-	error = offer_retained(visit, &largest);
+	if (!error)
+		error = offer_retained(visit, &largest);
 	if (error)
 		return error;
 	largest_sort(&largest);

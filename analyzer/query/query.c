@@ -514,8 +514,6 @@ static struct error *need_stages(struct analysis *analysis,
 
 	for (size_t i = 0; !error && i < query->term_count; i++)
 		error = analysis_need(analysis, query->terms[i].set->needs);
-	if (!error && query->sort == SORT_RETAINED)
-		error = analysis_need(analysis, STAGE_RETAINED);
 	return error;
 }
 

@@ -36,6 +36,11 @@ uint64_t allocation_size(const struct allocation_index *index, allocation_id id)
 }
 
 /* Only an order by what is retained asks for these. */
+struct error *analysis_need(struct analysis *analysis, enum stage stage)
+{
+	return NULL;
+}
+
 const struct dominators *analysis_dominators(const struct analysis *analysis)
 {
 	return NULL;
