@@ -411,7 +411,8 @@ void graph_fetch_row(const struct graph *graph, allocation_id id)
 	const uint32_t *offsets = graph->offsets.bytes;
 	const struct share *share = &graph->shares[id >> SHARE_BITS];
 
-	__builtin_prefetch(share->targets + offsets[id]);
+	if (share->targets)
+		__builtin_prefetch(share->targets + offsets[id]);
 }
 
 /* Working storage of graph_transpose(). */

@@ -14,7 +14,7 @@
 enum { SHARE_BITS = 14, SHARE = 1 << SHARE_BITS };
 
 struct share {
-	const allocation_id *targets;
+	const allocation_id *targets; /* NULL if it has none */
 	uint32_t count;
 	unsigned int array; /* that targets is in */
 	size_t begin;	    /* where there */
