@@ -12,9 +12,10 @@
 #define ANALYZER_CLASSIFY_SHORT_NAME_H
 
 /*
- * The short form of a demangled name, to be freed; NULL if memory is short. A
- * name that is short already stays, so the forms of two spellings are equal.
- * What makes no sense as a name is copied.
+ * The short form of a demangled name, to be freed; NULL if memory is short. The
+ * short form of a type or function stays as it is, so the forms of two
+ * spellings are equal. What makes no sense as a name is copied, or comes out as
+ * another that makes none.
  */
 char *short_name(const char *name);
 
