@@ -266,7 +266,6 @@ static void introduce(struct session *session, const struct corpse *corpse)
 			     message->name);
 }
 
-/* What is to be known before answers about it. */
 /*
  * Where output goes, and what it calls the process. The files of -o tell of the
  * program, and not of its children.

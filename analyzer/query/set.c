@@ -330,14 +330,19 @@ static struct error *select_derived(struct analysis *analysis,
 	return NULL;
 }
 
+/* Which allocations are waste, as far as that makes sets. */
+static struct error *find_waste(struct analysis *analysis, struct waste *ret)
+{
+	return waste_find(analysis, allocation_used(analysis_index(analysis)),
+			  WASTE_SETS, 0, ret);
+}
+
 static struct error *select_duplicates(struct analysis *analysis,
 				       const struct set_arguments *arguments,
 				       struct bitmap *ret)
 {
 	_cleanup_(waste_deinit) struct waste waste = { 0 };
-	struct error *error =
-		waste_find(analysis, allocation_used(analysis_index(analysis)),
-			   WASTE_SETS, 0, &waste);
+	struct error *error = find_waste(analysis, &waste);
 
 	if (!error)
 		bitmap_copy(ret, &waste.duplicates.copies);
@@ -349,9 +354,7 @@ static struct error *select_zeros(struct analysis *analysis,
 				  struct bitmap *ret)
 {
 	_cleanup_(waste_deinit) struct waste waste = { 0 };
-	struct error *error =
-		waste_find(analysis, allocation_used(analysis_index(analysis)),
-			   WASTE_SETS, 0, &waste);
+	struct error *error = find_waste(analysis, &waste);
 
 	if (!error)
 		bitmap_copy(ret, &waste.zeros);
