@@ -1,5 +1,7 @@
 #include "allocators/boehm/blocks.h"
 
+#include "analyzer/base/list.h"
+
 enum {
 	HEADER_BLOCK = 16,
 	HEADER_KIND = 24,
@@ -222,19 +224,12 @@ const struct boehm_block *boehm_find_block(const struct collector *collector,
 					   uint64_t address, size_t *hint)
 {
 	const struct boehm_block *blocks = boehm_blocks(collector);
-	size_t low = 0, high = collector->block_count;
+	size_t low;
 
-	if (*hint < high && address >= blocks[*hint].start &&
+	if (*hint < collector->block_count && address >= blocks[*hint].start &&
 	    address < block_end(collector, &blocks[*hint]))
 		return &blocks[*hint];
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (blocks[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = LIST_ABOVE(blocks, collector->block_count, start, address);
 	if (low == 0 || address >= block_end(collector, &blocks[low - 1]))
 		return NULL;
 	*hint = low - 1;

@@ -1,6 +1,7 @@
 #include "allocators/glibc/extents.h"
 
 #include "allocators/glibc/lists.h"
+#include "analyzer/base/list.h"
 
 enum { ALIGNMENT = 16 };
 
@@ -74,16 +75,9 @@ static size_t find_padded(const struct glibc_heap *heap, uint64_t address)
 size_t glibc_holds(const struct heap *heap, uint64_t address)
 {
 	const struct glibc_subheap *subheaps = of(heap)->subheaps;
-	size_t low = 0, high = of(heap)->subheap_count;
+	size_t low =
+		LIST_ABOVE(subheaps, of(heap)->subheap_count, end, address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (subheaps[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < of(heap)->subheap_count && subheaps[low].start <= address
 		       ? subheaps[low].arena
 		       : find_padded(of(heap), address);

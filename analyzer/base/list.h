@@ -1,6 +1,8 @@
 /*
- * Lists that grow one by one: an array from malloc() and its count. Its room
- * doubles, at each count that is a power of two, so nobody has to keep it.
+ * Lists: an array and its count.
+ *
+ * One that grows one by one is from malloc(). Its room doubles, at each count
+ * that is a power of two, so nobody has to keep it.
  */
 #ifndef ANALYZER_BASE_LIST_H
 #define ANALYZER_BASE_LIST_H
@@ -21,6 +23,25 @@
 		if (new_)                                                     \
 			(list) = new_;                                        \
 		fits_ || new_;                                                \
+	})
+
+/*
+ * The number of the first element whose member is above value, by which they
+ * are sorted upwards; count if there is none.
+ */
+#define LIST_ABOVE(list, count, member, value)                      \
+	({                                                          \
+		__auto_type list_ = (list);                         \
+		__auto_type value_ = (value);                       \
+		size_t low_ = 0, high_ = (count);                   \
+		while (low_ < high_) {                              \
+			size_t middle_ = low_ + (high_ - low_) / 2; \
+			if (list_[middle_].member <= value_)        \
+				low_ = middle_ + 1;                 \
+			else                                        \
+				high_ = middle_;                    \
+		}                                                   \
+		low_;                                               \
 	})
 
 #endif

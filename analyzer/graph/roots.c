@@ -1,5 +1,6 @@
 #include "analyzer/graph/roots.h"
 
+#include "analyzer/base/list.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/heap/index_side.h"
 
@@ -93,17 +94,8 @@ static bool is_made_code(const struct roots *roots, const struct region *region)
 static size_t first_stack(const struct roots *roots, uint64_t address)
 {
 	const struct stack *stacks = roots->stacks.bytes;
-	size_t low = 0, high = roots->stack_count;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (stacks[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return LIST_ABOVE(stacks, roots->stack_count, end, address);
 }
 
 /* Add the region, the dead parts of stacks in it left out. */

@@ -1,5 +1,7 @@
 #include "analyzer/heap/fibers.h"
 
+#include "analyzer/base/list.h"
+
 #include <string.h>
 
 enum {
@@ -417,16 +419,8 @@ uint32_t fibers_type(const struct fibers *fibers)
 const struct fiber *fiber_find(const struct fibers *fibers, uint64_t address)
 {
 	const struct fiber *list = fibers->list.bytes;
-	size_t low = 0, high = fibers->count;
+	size_t low = LIST_ABOVE(list, fibers->count, start, address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (list[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low > 0 && address < list[low - 1].end ? &list[low - 1] : NULL;
 }
 

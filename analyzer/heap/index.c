@@ -1,5 +1,6 @@
 #include "analyzer/heap/index.h"
 
+#include "analyzer/base/list.h"
 #include "analyzer/heap/sink.h"
 
 #include <assert.h>
@@ -410,16 +411,8 @@ size_t allocation_count(const struct allocation_index *index)
 static const struct heap_region *region_of(const struct allocation_index *index,
 					   allocation_id id)
 {
-	size_t low = 0, high = index->region_count;
+	size_t low = LIST_ABOVE(index->regions, index->region_count, first, id);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (index->regions[middle].first <= id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	/* Regions without allocations share the first of the next one. */
 	while (index->regions[low - 1].count == 0)
 		low--;
@@ -689,15 +682,7 @@ struct memory_range heap_claim(const struct allocation_index *index,
 
 size_t heap_claim_above(const struct allocation_index *index, uint64_t address)
 {
-	size_t low = 0, high = heap_claim_count(index);
+	const struct memory_range *claims = index->sink->claims.bytes;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (heap_claim(index, middle).end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return LIST_ABOVE(claims, heap_claim_count(index), end, address);
 }

@@ -1,5 +1,7 @@
 #include "analyzer/heap/owned.h"
 
+#include "analyzer/base/list.h"
+
 #include <string.h>
 
 static int compare_ranges(const void *a, const void *b)
@@ -49,18 +51,11 @@ const struct memory_range *owned_memory_find(const struct owned_memory *owned,
 					     uint64_t address)
 {
 	const struct memory_range *all;
-	size_t low = 0, high = owned ? owned->count : 0;
+	size_t number;
 
-	if (high == 0)
+	if (!owned || owned->count == 0)
 		return NULL;
 	all = owned->ranges.bytes;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (all[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < owned->count ? &all[low] : NULL;
+	number = LIST_ABOVE(all, owned->count, end, address);
+	return number < owned->count ? &all[number] : NULL;
 }

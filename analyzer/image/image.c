@@ -194,16 +194,9 @@ static void sort_regions(struct image *image)
 const struct mapping *image_find_mapping(const struct image *image,
 					 uint64_t address)
 {
-	size_t low = 0, high = image->mapping_count;
+	size_t low = LIST_ABOVE(image->mappings, image->mapping_count, start,
+				address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (image->mappings[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == 0 || image->mappings[low - 1].end <= address)
 		return NULL;
 	return &image->mappings[low - 1];
@@ -552,16 +545,9 @@ const struct region *image_region(const struct image *image, size_t number)
 
 const struct region *image_find(const struct image *image, uint64_t address)
 {
-	size_t low = 0, high = image->region_count;
+	size_t low =
+		LIST_ABOVE(image->regions, image->region_count, start, address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (image->regions[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == 0 || image->regions[low - 1].end <= address)
 		return NULL;
 	return &image->regions[low - 1];

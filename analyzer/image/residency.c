@@ -202,16 +202,9 @@ static struct error *add_by_holes(struct residency *residency,
 static const struct area *find_area(const struct residency *residency,
 				    uint64_t address)
 {
-	size_t low = 0, high = residency->area_count;
+	size_t low = LIST_ABOVE(residency->areas, residency->area_count, end,
+				address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (residency->areas[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < residency->area_count &&
 			       residency->areas[low].start <= address
 		       ? &residency->areas[low]
@@ -428,17 +421,8 @@ const struct span *residency_spans(const struct residency *residency)
 size_t residency_above(const struct residency *residency, uint64_t address)
 {
 	const struct span *spans = spans_of(residency);
-	size_t low = 0, high = residency->count;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (spans[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return LIST_ABOVE(spans, residency->count, end, address);
 }
 
 struct extent_sum residency_sum(const struct residency *residency,

@@ -1,5 +1,7 @@
 #include "analyzer/program/debug_modules.h"
 
+#include "analyzer/base/list.h"
+
 #include <elf.h>
 #include <string.h>
 
@@ -238,16 +240,8 @@ static const struct tls *find_ranges(struct debug *debug)
 bool tls_find(struct debug *debug, uint64_t address, struct tls_place *ret)
 {
 	const struct tls *tls = find_ranges(debug);
-	size_t low = 0, high = tls->range_count;
+	size_t low = LIST_ABOVE(tls->ranges, tls->range_count, start, address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (tls->ranges[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == 0 ||
 	    address - tls->ranges[low - 1].start >= tls->ranges[low - 1].size)
 		return false;

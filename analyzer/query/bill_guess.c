@@ -1,5 +1,7 @@
 #include "analyzer/query/bill_parts.h"
 
+#include "analyzer/base/list.h"
+
 #include <string.h>
 
 enum { PIECES_LOOKED_AT = 1 << 10, MOST_GUARD = 1 << 16 };
@@ -139,16 +141,8 @@ static void judge_ruby(struct guessing *guessing, struct unknown *unknown)
 static struct unknown *find_unknown(const struct unknowns *unknowns,
 				    uint64_t address)
 {
-	size_t low = 0, high = unknowns->count;
+	size_t low = LIST_ABOVE(unknowns->list, unknowns->count, end, address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (unknowns->list[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < unknowns->count && unknowns->list[low].start <= address &&
 			       !*unknowns->list[low].guess
 		       ? &unknowns->list[low]
