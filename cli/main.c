@@ -157,10 +157,9 @@ static struct error *open_reports(struct session *session,
 
 	if (options->format)
 		error = report_format_find(options->format, &session->format);
-	for (size_t i = 0; !error && i < options->file_count; i++)
-		error = report_file_open(session, options->files[i],
+	return error ? error
+		     : report_files_open(session, &options->files,
 					 options->core);
-	return error;
 }
 
 static int analyse(struct session *session, const struct options *options)

@@ -108,13 +108,10 @@ const struct argp_option program_options[] = {
 static error_t add_given(struct options *options, const char *text,
 			 bool is_file)
 {
-	struct given *given = realloc(
-		options->given, (options->given_count + 1) * sizeof(*given));
-
-	if (!given)
+	if (!LIST_GROW(options->given, options->given_count))
 		return ENOMEM;
-	given[options->given_count++] = (struct given){ text, is_file };
-	options->given = given;
+	options->given[options->given_count++] =
+		(struct given){ text, is_file };
 	return 0;
 }
 
@@ -136,19 +133,6 @@ static error_t parse_colour(struct argp_state *state, const char *word)
 	argp_error(state, "--color is 'auto', 'always' or 'never', not '%s'",
 		   word);
 	return EINVAL;
-}
-
-static error_t add_file(struct argp_state *state, const char *value)
-{
-	struct options *options = state->input;
-
-	if (options->file_count == MOST_REPORT_FILES) {
-		argp_error(state, "there are more than %d files of -o",
-			   MOST_REPORT_FILES);
-		return EINVAL;
-	}
-	options->files[options->file_count++] = value;
-	return 0;
 }
 
 static error_t add_compared(struct options *options, const char *path)
@@ -299,7 +283,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case 'f':
 		return add_given(options, argument, true);
 	case 'o':
-		return add_file(state, argument);
+		return report_file_names_add(&options->files, state, argument);
 	case KEY_FORMAT:
 		options->format = argument;
 		return 0;

@@ -31,9 +31,8 @@ struct options {
 	size_t given_count;
 	const char **compared; /* older cores, of --compare */
 	size_t compared_count;
-	const char *format;		      /* NULL: text */
-	const char *files[MOST_REPORT_FILES]; /* of -o */
-	size_t file_count;
+	const char *format;		/* NULL: text */
+	struct report_file_names files; /* of -o */
 	const char *manual; /* only write it, in that form; or NULL */
 	enum colour colour;
 	size_t maximum_memory; /* bytes; 0: not told */

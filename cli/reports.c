@@ -2,6 +2,7 @@
 
 #include "analyzer/base/text.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* What the endings of files are taken for. */
@@ -51,7 +52,19 @@ static void do_nothing(void *data)
 {
 }
 
-struct error *report_file_open(struct session *session, const char *value,
+error_t report_file_names_add(struct report_file_names *names,
+			      struct argp_state *state, const char *value)
+{
+	if (names->count == MOST_REPORT_FILES) {
+		argp_error(state, "there are more than %d files of -o",
+			   MOST_REPORT_FILES);
+		return EINVAL;
+	}
+	names->list[names->count++] = value;
+	return 0;
+}
+
+static struct error *open_file(struct session *session, const char *value,
 			       const char *dump)
 {
 	struct report_file *file = calloc(1, sizeof(*file));
@@ -59,11 +72,7 @@ struct error *report_file_open(struct session *session, const char *value,
 
 	if (!file)
 		return &error_no_memory;
-	if (session->file_count == MOST_REPORT_FILES)
-		error = error_create(ERROR_USAGE, "more than %d files of -o",
-				     MOST_REPORT_FILES);
-	else
-		error = find_format(value, &file->output.target, &file->format);
+	error = find_format(value, &file->output.target, &file->format);
 	file->output.before = do_nothing;
 	file->output.destination = TO_FILE;
 	file->output.interrupted = &session->progress.progress.interrupted;
@@ -75,6 +84,17 @@ struct error *report_file_open(struct session *session, const char *value,
 	}
 	session->files[session->file_count++] = file;
 	return NULL;
+}
+
+struct error *report_files_open(struct session *session,
+				const struct report_file_names *names,
+				const char *dump)
+{
+	struct error *error = NULL;
+
+	for (size_t i = 0; !error && i < names->count; i++)
+		error = open_file(session, names->list[i], dump);
+	return error;
 }
 
 struct error *report_files_close(struct session *session)

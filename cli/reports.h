@@ -8,23 +8,36 @@
 #include "cli/output.h"
 #include "cli/session.h"
 
+#include <argp.h>
+
 /* A file of -o, open for as long as the session is. */
 struct report_file {
 	const struct report_format *format;
 	struct output output;
 };
 
+enum { MOST_REPORT_FILES = 8 };
+
 /*
- * Open the file of an option's value: "FILE", in the format that its ending
- * tells, or "FORMAT:FILE". It must not be the dump.
+ * The values of -o: "FILE", in the format that its ending tells, or
+ * "FORMAT:FILE".
  */
-struct error *report_file_open(struct session *session, const char *value,
-			       const char *dump);
+struct report_file_names {
+	const char *list[MOST_REPORT_FILES]; /* borrowed */
+	size_t count;
+};
+
+/* Add one while options are parsed; more than there may be are wrong usage. */
+error_t report_file_names_add(struct report_file_names *names,
+			      struct argp_state *state, const char *value);
+
+/* Open all of them. None must be the dump. */
+struct error *report_files_open(struct session *session,
+				const struct report_file_names *names,
+				const char *dump);
 
 /* Write what is left of all files, and say what could not be written. */
 struct error *report_files_close(struct session *session);
-
-enum { MOST_REPORT_FILES = 8 };
 
 /* A command's reports; the first is what it writes to. */
 struct reports {

@@ -282,12 +282,9 @@ static struct error *open_reports(struct session *session,
 			is_program ? options->program[0] : corpse->message.name;
 	if (options->format)
 		error = report_format_find(options->format, &session->format);
-	if (!is_program)
+	if (error || !is_program)
 		return error;
-	for (size_t i = 0; !error && i < options->file_count; i++)
-		error = report_file_open(session, options->files[i],
-					 corpse->path);
-	return error;
+	return report_files_open(session, &options->files, corpse->path);
 }
 
 /* Returns the exit status that the analysis gives. */

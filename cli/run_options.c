@@ -93,19 +93,6 @@ static error_t add_command(struct run_options *options, const char *text)
 	return 0;
 }
 
-static error_t add_file(struct argp_state *state, const char *value)
-{
-	struct run_options *options = state->input;
-
-	if (options->file_count == MOST_REPORT_FILES) {
-		argp_error(state, "there are more than %d files of -o",
-			   MOST_REPORT_FILES);
-		return EINVAL;
-	}
-	options->files[options->file_count++] = value;
-	return 0;
-}
-
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct run_options *options = state->input;
@@ -114,7 +101,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case 'c':
 		return add_command(options, argument);
 	case 'o':
-		return add_file(state, argument);
+		return report_file_names_add(&options->files, state, argument);
 	case 'q':
 		options->quiet = true;
 		return 0;

@@ -18,9 +18,8 @@ struct run_options {
 	const char *core_path;
 	const char *log_path;
 	const char *format;
-	const char *files[MOST_REPORT_FILES]; /* of -o */
-	size_t file_count;
-	uint64_t timeout; /* seconds; 0: none */
+	struct report_file_names files; /* of -o */
+	uint64_t timeout;		/* seconds; 0: none */
 	int error_status; /* where the gate found something; 0: the gate's */
 	bool follow;
 	bool quiet;
