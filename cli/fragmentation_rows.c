@@ -5,11 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static double share_of(uint64_t part, uint64_t whole)
-{
-	return whole ? (double)part / (double)whole : 0;
-}
-
 static struct arena arena_of(const struct fragmentation *fragmentation,
 			     size_t number)
 {
@@ -59,9 +54,9 @@ void fragmentation_write_arenas(const struct fragmentation *fragmentation,
 		report_arena(report, arena_of(fragmentation, i));
 		report_number(report, numbers->used.bytes);
 		report_number(report, numbers->free.bytes);
-		report_real(report, share_of(numbers->free.bytes,
-					     numbers->used.bytes +
-						     numbers->free.bytes));
+		report_real(report, rows_share(numbers->free.bytes,
+					       numbers->used.bytes +
+						       numbers->free.bytes));
 		report_number(report, numbers->largest);
 		report_number(report, fragments_given_back(numbers));
 		report_end_row(report);
@@ -86,7 +81,7 @@ static void draw_map(const struct arena_fragments *numbers,
 
 		if (whole > numbers->cell_size)
 			whole = numbers->cell_size;
-		share = share_of(numbers->map[i], whole);
+		share = rows_share(numbers->map[i], whole);
 		/* Anything used is seen, and headers make no hole. */
 		map[i] = levels[numbers->map[i] == 0 ? 0
 				: share > 0.98
@@ -132,7 +127,8 @@ static void write_fate(const struct fragmentation *fragmentation,
 		return;
 	report_text(report, what);
 	report_number(report, bytes);
-	report_real(report, share_of(bytes, fragmentation->total->free.bytes));
+	report_real(report,
+		    rows_share(bytes, fragmentation->total->free.bytes));
 	report_end_row(report);
 }
 
@@ -188,7 +184,8 @@ static void write_size_classes(const struct arena_fragments *numbers,
 		report_number(report, UINT64_C(1) << (i + 1));
 		report_number(report, numbers->classes[i].count);
 		report_number(report, numbers->classes[i].bytes);
-		report_real(report, share_of(numbers->classes[i].bytes, whole));
+		report_real(report,
+			    rows_share(numbers->classes[i].bytes, whole));
 		report_end_row(report);
 	}
 }
@@ -252,7 +249,7 @@ static struct error *write_pinning(const struct fragmentation *fragmentation,
 		return &error_no_memory;
 	report_number(report, pinning->pinned);
 	report_real(report,
-		    share_of(pinning->pinned, fragmentation->total->pinned));
+		    rows_share(pinning->pinned, fragmentation->total->pinned));
 	report_number(report, pinning->alone);
 	report_number(report, pinning->count);
 	if (name.size)

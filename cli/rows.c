@@ -20,6 +20,11 @@ void rows_total(struct report *report, const char *noun, struct set_total total)
 	report_end_table(report);
 }
 
+double rows_share(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part / (double)whole : 0;
+}
+
 void rows_left_out(struct report *report, const char *noun, uint64_t total,
 		   uint64_t limit)
 {

@@ -16,6 +16,9 @@ void rows_total(struct report *report, const char *noun,
 void rows_left_out(struct report *report, const char *noun, uint64_t total,
 		   uint64_t limit);
 
+/* What share of the whole the part is, from 0 to 1; 0 of nothing. */
+double rows_share(uint64_t part, uint64_t whole);
+
 /* That not all hits of a search were kept, if that is so. */
 void rows_not_looked_at(struct report *report, const char *noun,
 			const struct ranges *ranges);

@@ -18,13 +18,6 @@ const char *waste_kind_name(enum waste_kind kind)
 	return names[kind];
 }
 
-static double share_of(const struct waste *waste, uint64_t bytes)
-{
-	return waste->looked_at.bytes
-		       ? (double)bytes / (double)waste->looked_at.bytes
-		       : 0;
-}
-
 static bool is_meant(enum waste_kind kind, enum waste_kind only)
 {
 	return only == WASTE_KINDS || only == kind;
@@ -35,7 +28,7 @@ static void write_sum(struct report *report, const struct waste *waste,
 {
 	report_number(report, sum->count);
 	report_number(report, sum->bytes);
-	report_real(report, share_of(waste, sum->bytes));
+	report_real(report, rows_share(sum->bytes, waste->looked_at.bytes));
 }
 
 void waste_write_sums(struct report *report, const struct waste *waste,
@@ -191,7 +184,7 @@ void waste_write_total(struct report *report, const struct waste *waste,
 			bytes += waste->sums[kind].bytes;
 	report_begin_table(report, &table);
 	report_number(report, bytes);
-	report_real(report, share_of(waste, bytes));
+	report_real(report, rows_share(bytes, waste->looked_at.bytes));
 	report_number(report, waste->looked_at.count);
 	report_number(report, waste->looked_at.bytes);
 	write_known(report, &waste->known_spare, is_meant(WASTE_SPARE, only));

@@ -1,6 +1,7 @@
 #include "analyzer/query/bill.h"
 #include "analyzer/query/pinned.h"
 #include "cli/command.h"
+#include "cli/rows.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -24,11 +25,6 @@ static struct error *bill_parse(int key, const char *value, void *arguments)
 	return NULL;
 }
 
-static double share_of(uint64_t part, uint64_t whole)
-{
-	return whole ? (double)part / (double)whole : 0;
-}
-
 static void write_row(struct report *report, const char *group,
 		      const char *name, struct amount amount,
 		      struct amount total)
@@ -41,7 +37,7 @@ static void write_row(struct report *report, const char *group,
 		report_absent(report);
 	report_number(report, amount.mapped);
 	report_number(report, amount.resident);
-	report_real(report, share_of(amount.resident, total.resident));
+	report_real(report, rows_share(amount.resident, total.resident));
 	report_end_row(report);
 }
 
@@ -257,9 +253,10 @@ static struct error *write_arenas(const struct bill *bill,
 		else
 			add_sums(&others, sums);
 	}
-	snprintf(name, sizeof(name), "%zu more", count - most);
-	if (count > most)
+	if (count > most) {
+		snprintf(name, sizeof(name), "%zu more", count - most);
 		write_sums(report, name, 0, others);
+	}
 	report_end_table(report);
 	return NULL;
 }
@@ -344,9 +341,10 @@ static struct error *write_stacks(const struct bill *bill,
 		else
 			add_stack(&others, account);
 	}
-	snprintf(name, sizeof(name), "%zu more", count - most);
-	if (count > most)
+	if (count > most) {
+		snprintf(name, sizeof(name), "%zu more", count - most);
 		write_stack(report, name, NULL, &others);
+	}
 	report_end_table(report);
 	return NULL;
 }
