@@ -1,5 +1,6 @@
 #include "analyzer/capture/core.h"
 
+#include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/capture/notes.h"
@@ -378,7 +379,7 @@ static struct error *write_all(int fd, const void *bytes, uint64_t size,
 
 static bool is_zero(const uint8_t *page)
 {
-	return page[0] == 0 && memcmp(page, page + 1, PAGE_BYTES - 1) == 0;
+	return bytes_are_zero(page, PAGE_BYTES);
 }
 
 /* Write what is not zero of size bytes, in runs of pages. */

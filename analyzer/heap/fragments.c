@@ -1,6 +1,6 @@
 #include "analyzer/heap/fragments.h"
 
-#include <string.h>
+#include "analyzer/base/bytes.h"
 
 struct fragments {
 	struct arena_fragments *arenas;
@@ -151,12 +151,11 @@ static struct error *count_page(void *data, const struct heap_page *page)
 
 static bool is_blank(const struct image *image, uint64_t page)
 {
-	static const uint8_t zeros[HEAP_PAGE];
 	uint64_t available;
 	const uint8_t *bytes = image_bytes(image, page, &available);
 
 	return bytes && available >= HEAP_PAGE &&
-	       memcmp(bytes, zeros, HEAP_PAGE) == 0;
+	       bytes_are_zero(bytes, HEAP_PAGE);
 }
 
 /*

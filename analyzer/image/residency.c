@@ -1,5 +1,6 @@
 #include "analyzer/image/residency.h"
 
+#include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
 
 #include <string.h>
@@ -131,11 +132,6 @@ static bool has_holes(const struct image *image)
 	return false;
 }
 
-static bool is_zero(const uint8_t *bytes, size_t size)
-{
-	return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
-}
-
 /* Add the region's pages by whether they are all zeros. */
 static struct error *add_by_contents(struct residency *residency,
 				     const struct region *region,
@@ -150,7 +146,7 @@ static struct error *add_by_contents(struct residency *residency,
 		step = PAGE - (region->start + i) % PAGE;
 		if (step > size - i)
 			step = size - i;
-		zero = is_zero(region->bytes + i, step);
+		zero = bytes_are_zero(region->bytes + i, step);
 		residency->doubt += zero ? step : 0;
 		error = add_span(residency,
 				 (struct span){ region->start + i,
@@ -370,10 +366,8 @@ struct error *residency_create(const struct image *image,
 	residency->image = image;
 	residency->spans.account = account;
 	error = read_areas(residency);
-	residency->source = residency->area_count > 0 && has_holes(image)
-				    ? RESIDENCY_SMAPS
-			    : has_holes(image) ? RESIDENCY_HOLES
-					       : RESIDENCY_ZEROS;
+	residency->source =
+		has_holes(image) ? RESIDENCY_HOLES : RESIDENCY_ZEROS;
 	for (size_t i = 0; i < image_region_count(image) && !error; i++)
 		error = add_region(residency, image_region(image, i), progress);
 	if (!error && residency->area_count > 0) {

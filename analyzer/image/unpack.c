@@ -1,5 +1,6 @@
 #include "analyzer/image/unpack.h"
 
+#include "analyzer/base/bytes.h"
 #include "analyzer/base/progress.h"
 #include "analyzer/base/temporary.h"
 #include "analyzer/image/format.h"
@@ -195,11 +196,6 @@ static struct error *store(struct unpacking *unpacking, const uint8_t *bytes,
 	return NULL;
 }
 
-static bool is_zero(const uint8_t *bytes, size_t size)
-{
-	return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
-}
-
 static size_t block_at(size_t offset, size_t size)
 {
 	return size - offset < BLOCK ? size - offset : BLOCK;
@@ -213,12 +209,12 @@ static struct error *store_output(struct unpacking *unpacking)
 	size_t start = 0, end, size = unpacking->used;
 
 	while (start < size && !error) {
-		if (is_zero(bytes + start, block_at(start, size))) {
+		if (bytes_are_zero(bytes + start, block_at(start, size))) {
 			start += BLOCK;
 			continue;
 		}
 		for (end = start; end < size; end += block_at(end, size))
-			if (is_zero(bytes + end, block_at(end, size)))
+			if (bytes_are_zero(bytes + end, block_at(end, size)))
 				break;
 		error = store(unpacking, bytes + start, end - start,
 			      unpacking->position + start);

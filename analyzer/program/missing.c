@@ -1,5 +1,7 @@
 #include "analyzer/program/missing.h"
 
+#include "analyzer/base/bytes.h"
+
 #include <elf.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,10 +20,7 @@ static bool is_stack_empty(const struct image *image,
 
 	if (!bytes)
 		return false;
-	for (uint64_t i = 0; i < size && i < MOST; i++)
-		if (bytes[i] != 0)
-			return false;
-	return true;
+	return bytes_are_zero(bytes, size < MOST ? size : MOST);
 }
 
 /* A stack pointer may be nonsense; one into absent memory is not. */
@@ -139,12 +138,6 @@ static void report_main_stack(const struct image *image,
 			     address);
 }
 
-static bool is_all_zero(const uint8_t *bytes, uint64_t size)
-{
-	return size == 0 ||
-	       (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
-}
-
 /*
  * The mapping of the module's data whose last page the loader wrote to: the
  * rest of the page, behind what the file has, begins as zeros. NULL: the
@@ -183,9 +176,9 @@ static bool is_data_zeroed(const struct image *image,
 	if (size > mapping->end - mapping->start)
 		size = mapping->end - mapping->start;
 	left = file->size - mapping->offset;
-	return is_all_zero(bytes, size) &&
-	       !is_all_zero(file->bytes + mapping->offset,
-			    left < size ? left : size);
+	return bytes_are_zero(bytes, size) &&
+	       !bytes_are_zero(file->bytes + mapping->offset,
+			       left < size ? left : size);
 }
 
 /* The start of the module's data if they are missing, or 0. */

@@ -63,30 +63,27 @@ static struct error *add_heap(struct bill *bill, const struct heap *heap,
 			      const struct arena_accounts *outside)
 {
 	struct arena_accounts sum = *outside;
-	struct arena_accounts mapped = { 0 };
+	struct amount mapped = { 0 };
 	struct error *error;
 	row_number row;
 
 	for (size_t i = 0; i < arenas_of(heap); i++) {
 		struct arena arena = heap->allocator->arena(heap, i);
-		struct arena_accounts *accounts =
-			&bill->heaps.arenas[first + i];
+		struct arena_accounts accounts = bill->heaps.arenas[first + i];
 
 		if (arena.address == 0 && i + 1 == arenas_of(heap) && i > 0) {
-			mapped.amounts[0] = accounts->amounts[ACCOUNT_USED];
-			accounts->amounts[ACCOUNT_USED] = (struct amount){ 0 };
+			mapped = accounts.amounts[ACCOUNT_USED];
+			accounts.amounts[ACCOUNT_USED] = (struct amount){ 0 };
 		}
-		arena_accounts_add(&sum, accounts);
-		if (mapped.amounts[0].count)
-			accounts->amounts[ACCOUNT_USED] = mapped.amounts[0];
+		arena_accounts_add(&sum, &accounts);
 	}
 	error = add_accounts(bill, heap->allocator->name, &sum);
-	if (error || mapped.amounts[0].mapped == 0)
+	if (error || mapped.mapped == 0)
 		return error;
 	error = ledger_add_row(bill->ledger, heap->allocator->name,
 			       "used, mmapped", &row);
 	if (!error)
-		ledger_add_amount(bill->ledger, row, mapped.amounts[0]);
+		ledger_add_amount(bill->ledger, row, mapped);
 	return error;
 }
 

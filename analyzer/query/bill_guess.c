@@ -1,5 +1,6 @@
 #include "analyzer/query/bill_parts.h"
 
+#include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
 
 #include <string.h>
@@ -284,14 +285,13 @@ static struct error *guess_by_heap(struct guessing *guessing)
  */
 static bool is_guard(const struct image *image, const struct region *region)
 {
-	static const uint8_t zeros[MOST_GUARD];
 	uint64_t size = region->end - region->start;
 
 	if (region->mapping || size > MOST_GUARD)
 		return false;
 	return region->rights == 0 ||
 	       (region->rights == RIGHT_READ && region->bytes &&
-		memcmp(region->bytes, zeros, size) == 0);
+		bytes_are_zero(region->bytes, size));
 }
 
 /* Above such pages: a stack that a program made, in use or not. */

@@ -1,5 +1,7 @@
 #include "analyzer/query/contents.h"
 
+#include "analyzer/base/bytes.h"
+
 #include <string.h>
 #include <xxhash.h>
 
@@ -37,11 +39,6 @@ static const uint8_t *read_piece(struct contents_reader *reader,
 	if (!bytes || known >= size)
 		return bytes;
 	return image_read(reader->image, address, buffer, size) ? buffer : NULL;
-}
-
-static bool is_zero(const uint8_t *bytes, uint64_t size)
-{
-	return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
 }
 
 /* How many zeros there are at the end of a piece that has others. */
@@ -95,7 +92,7 @@ bool contents_digest(struct contents_reader *reader, uint64_t address,
 		bytes = read_piece(reader, address + offset, piece, buffer);
 		if (!bytes)
 			return false;
-		if (is_zero(bytes, piece))
+		if (bytes_are_zero(bytes, piece))
 			continue;
 		digest.hash = add_hash(digest.hash, offset, bytes, piece);
 		digest.zeros =
