@@ -1,5 +1,6 @@
 #include "cli/allocation_summary.h"
 
+#include "analyzer/query/likeness.h"
 #include "analyzer/query/retained.h"
 #include "analyzer/query/signatures.h"
 #include "analyzer/query/tally.h"
@@ -31,14 +32,8 @@ struct group {
 	size_t first, count;
 };
 
-/* A key of sizes has the pattern above SIZE_BITS. */
-enum { SIZE_BITS = 56, OFFSET_BITS = 3 };
-
 /* A comparison of tallies. */
 typedef int (*tally_order)(const void *a, const void *b);
-
-/* Which of the summary's tables a tally is in. */
-enum tally_kind { TALLY_SIGNATURE, TALLY_IDENTITY, TALLY_SIZE, TALLY_KINDS };
 
 struct summary {
 	struct analysis *analysis;
@@ -46,8 +41,7 @@ struct summary {
 	const struct patterns *patterns;
 	struct report *report;
 	tally_order order;
-	struct tally_table signatures, sizes;
-	struct tally_table identities; /* by address and offset in words */
+	struct tally_table signatures, identities, sizes; /* of likenesses */
 	struct memory tallies; /* uint32_t by id: its tally; only if needed */
 	struct memory lines, groups; /* of those structs */
 	size_t line_count, group_count;
@@ -106,53 +100,35 @@ static bool sorts_by_retained(const struct summary *summary)
 }
 
 static struct tally_table *table_of(struct summary *summary,
-				    enum tally_kind kind)
+				    enum likeness_kind kind)
 {
-	struct tally_table *const tables[TALLY_KINDS] = {
-		[TALLY_SIGNATURE] = &summary->signatures,
-		[TALLY_IDENTITY] = &summary->identities,
-		[TALLY_SIZE] = &summary->sizes,
+	struct tally_table *const tables[LIKENESS_KINDS] = {
+		[LIKE_SIGNATURE] = &summary->signatures,
+		[LIKE_IDENTITY] = &summary->identities,
+		[LIKE_SIZE] = &summary->sizes,
 	};
 
 	return tables[kind];
 }
 
-/* What a member is counted by. */
-static enum tally_kind find_key(const struct summary *summary, allocation_id id,
-				uint64_t size, uint64_t *ret_key)
-{
-	pattern_number pattern = patterns_of(summary->patterns, id);
-	struct identity identity;
-
-	*ret_key = pattern ? 0 : analysis_signature(summary->analysis, id);
-	if (*ret_key)
-		return TALLY_SIGNATURE;
-	if (!pattern && analysis_identity(summary->analysis, id, &identity)) {
-		*ret_key = identity.address << OFFSET_BITS |
-			   identity.offset / sizeof(uint64_t);
-		return TALLY_IDENTITY;
-	}
-	*ret_key = (uint64_t)pattern << SIZE_BITS | size;
-	return TALLY_SIZE;
-}
-
 /* The number of a tally among those of all tables. */
-static uint32_t tally_number(enum tally_kind kind, const struct tally *tally)
+static uint32_t tally_number(enum likeness_kind kind, const struct tally *tally)
 {
-	return tally->number * TALLY_KINDS + kind;
+	return tally->number * LIKENESS_KINDS + kind;
 }
 
 static struct error *add_member(struct summary *summary, allocation_id id)
 {
 	uint64_t size = allocation_size(analysis_index(summary->analysis), id);
-	struct tally tally = { .count = 1, .bytes = size };
-	enum tally_kind kind = find_key(summary, id, size, &tally.key);
-	struct tally_table *tallies = table_of(summary, kind);
+	struct likeness likeness =
+		likeness_of(summary->analysis, summary->patterns, id, size);
+	struct tally tally = { .key = likeness.key, .count = 1, .bytes = size };
+	struct tally_table *tallies = table_of(summary, likeness.kind);
 	struct error *error = tally_add(tallies, tally);
 
 	if (!error && sorts_by_retained(summary))
-		((uint32_t *)summary->tallies.bytes)[id] =
-			tally_number(kind, tally_find(tallies, tally.key));
+		((uint32_t *)summary->tallies.bytes)[id] = tally_number(
+			likeness.kind, tally_find(tallies, tally.key));
 	return error;
 }
 
@@ -194,10 +170,10 @@ static size_t tally_numbers(struct summary *summary)
 {
 	size_t most = 0;
 
-	for (enum tally_kind kind = 0; kind < TALLY_KINDS; kind++)
+	for (enum likeness_kind kind = 0; kind < LIKENESS_KINDS; kind++)
 		if (table_of(summary, kind)->count > most)
 			most = table_of(summary, kind)->count;
-	return most * TALLY_KINDS;
+	return most * LIKENESS_KINDS;
 }
 
 /* What each tally's members retain, into owned. */
@@ -213,7 +189,7 @@ static struct error *add_retained(struct summary *summary)
 				  summary->tallies.bytes, NULL, count, bytes);
 	if (error)
 		return error;
-	for (enum tally_kind kind = 0; kind < TALLY_KINDS; kind++) {
+	for (enum likeness_kind kind = 0; kind < LIKENESS_KINDS; kind++) {
 		struct tally_table *tallies = table_of(summary, kind);
 
 		for (size_t i = 0; i < tallies->capacity; i++)
@@ -323,9 +299,9 @@ static struct error *group_identities(struct summary *summary)
 	tally_table_sort(&summary->identities, tally_compare_keys);
 	for (size_t i = 0; !error && i < summary->identities.count; i++) {
 		struct tally tally = summary->identities.slots[i];
-		uint64_t words = tally.key & ((1 << OFFSET_BITS) - 1);
+		uint64_t offset = likeness_offset(tally.key);
 
-		tally.key >>= OFFSET_BITS;
+		tally.key = likeness_address(tally.key);
 		error = add_group(
 			summary,
 			(struct group){
@@ -333,7 +309,7 @@ static struct error *group_identities(struct summary *summary)
 				.name = identity_name(
 					analysis_identities(summary->analysis),
 					tally.key),
-				.offset = words * sizeof(uint64_t),
+				.offset = offset,
 				.total = tally });
 	}
 	return error;
@@ -344,8 +320,8 @@ static int compare_sizes(const void *a, const void *b, void *data)
 {
 	const struct summary *summary = data;
 	const struct tally *left = a, *right = b;
-	uint64_t pattern = left->key >> SIZE_BITS;
-	uint64_t other = right->key >> SIZE_BITS;
+	pattern_number pattern = likeness_pattern(left->key);
+	pattern_number other = likeness_pattern(right->key);
 
 	if (pattern != other)
 		return pattern < other ? -1 : 1;
@@ -363,23 +339,23 @@ static struct error *group_sizes(struct summary *summary)
 		qsort_r(sizes->slots, sizes->count, sizeof(*sizes->slots),
 			compare_sizes, summary);
 	for (size_t i = 0; !error && i < sizes->count;) {
-		uint64_t number = sizes->slots[i].key >> SIZE_BITS;
+		pattern_number number = likeness_pattern(sizes->slots[i].key);
 		struct group group = { .kind = GROUP_PATTERN,
 				       .first = summary->line_count };
 
 		for (; i < sizes->count && !error &&
-		       sizes->slots[i].key >> SIZE_BITS == number;
+		       likeness_pattern(sizes->slots[i].key) == number;
 		     i++) {
 			add_to_total(&group.total, &sizes->slots[i]);
 			error = add_line(summary, NULL, sizes->slots[i]);
 		}
 		group.count = summary->line_count - group.first;
-		group.total.key =
-			UINT64_MAX - (number ? UINT8_MAX - number : 0);
+		group.total.key = UINT64_MAX -
+				  (uint64_t)(number ? UINT8_MAX - number : 0);
 		if (number == NO_PATTERN)
 			group.kind = GROUP_UNRECOGNIZED;
 		else
-			group.name = pattern_name((pattern_number)number);
+			group.name = pattern_name(number);
 		if (!error)
 			error = add_group(summary, group);
 	}
@@ -389,16 +365,16 @@ static struct error *group_sizes(struct summary *summary)
 /* Put the number of the group of each tally into ret, by its number. */
 static void find_groups(struct summary *summary, uint32_t *ret)
 {
-	static const enum tally_kind kinds[] = {
-		[GROUP_SIGNATURES] = TALLY_SIGNATURE,
-		[GROUP_PATTERN] = TALLY_SIZE,
-		[GROUP_IDENTITY] = TALLY_IDENTITY,
-		[GROUP_UNRECOGNIZED] = TALLY_SIZE,
+	static const enum likeness_kind kinds[] = {
+		[GROUP_SIGNATURES] = LIKE_SIGNATURE,
+		[GROUP_PATTERN] = LIKE_SIZE,
+		[GROUP_IDENTITY] = LIKE_IDENTITY,
+		[GROUP_UNRECOGNIZED] = LIKE_SIZE,
 	};
 
 	for (size_t i = 0; i < summary->group_count; i++) {
 		const struct group *group = summary_group(summary, i);
-		enum tally_kind kind = kinds[group->kind];
+		enum likeness_kind kind = kinds[group->kind];
 
 		if (group->kind == GROUP_IDENTITY)
 			ret[tally_number(kind, &group->total)] = (uint32_t)i;
@@ -552,7 +528,7 @@ static void write_group(struct summary *summary, const struct group *group)
 	for (size_t i = 0; i < group->count; i++) {
 		const struct tally *tally =
 			&summary_line(summary, group->first + i)->tally;
-		uint64_t size = tally->key & ((UINT64_C(1) << SIZE_BITS) - 1);
+		uint64_t size = likeness_size(tally->key);
 		struct row row = { 0 };
 
 		if (group->kind == GROUP_SIGNATURES)

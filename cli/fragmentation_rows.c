@@ -362,7 +362,8 @@ static struct error *write_end(const struct fragmentation *fragmentation,
 		text = strdup("free, in a thread's cache");
 	} else if (named) {
 		struct likeness likeness =
-			likeness_of(analysis, end->holder, size);
+			likeness_of(analysis, analysis_patterns(analysis),
+				    end->holder, size);
 
 		text = describe(likeness_name(analysis, likeness));
 	}

@@ -1,10 +1,5 @@
 #include "analyzer/query/likeness.h"
 
-enum {
-	OFFSET_BITS = 3, /* of an identity, in words */
-	SIZE_BITS = 56,	 /* the pattern is above */
-};
-
 struct error *likeness_need(struct analysis *analysis)
 {
 	struct error *error = analysis_need(analysis, STAGE_CLASSES);
@@ -14,10 +9,11 @@ struct error *likeness_need(struct analysis *analysis)
 	return error ? error : analysis_need(analysis, STAGE_PATTERNS);
 }
 
-struct likeness likeness_of(const struct analysis *analysis, allocation_id id,
+struct likeness likeness_of(const struct analysis *analysis,
+			    const struct patterns *patterns, allocation_id id,
 			    uint64_t size)
 {
-	pattern_number pattern = patterns_of(analysis_patterns(analysis), id);
+	pattern_number pattern = patterns_of(patterns, id);
 	struct likeness likeness = { .kind = LIKE_SIGNATURE };
 	struct identity identity;
 
@@ -28,12 +24,14 @@ struct likeness likeness_of(const struct analysis *analysis, allocation_id id,
 	}
 	if (!pattern && analysis_identity(analysis, id, &identity)) {
 		likeness.kind = LIKE_IDENTITY;
-		likeness.key = identity.address << OFFSET_BITS |
+		likeness.key = identity.address << LIKENESS_OFFSET_BITS |
 			       identity.offset / sizeof(uint64_t);
 		return likeness;
 	}
 	likeness.kind = LIKE_SIZE;
-	likeness.key = (uint64_t)pattern << SIZE_BITS | size;
+	/* No core holds more, but one may say so. */
+	likeness.key =
+		(uint64_t)pattern << LIKENESS_SIZE_BITS | likeness_size(size);
 	return likeness;
 }
 
@@ -41,7 +39,7 @@ struct likeness_name likeness_name(const struct analysis *analysis,
 				   struct likeness likeness)
 {
 	struct likeness_name name = { 0 };
-	uint64_t pattern = likeness.key >> SIZE_BITS;
+	pattern_number pattern;
 
 	switch (likeness.kind) {
 	case LIKE_SIGNATURE:
@@ -51,12 +49,13 @@ struct likeness_name likeness_name(const struct analysis *analysis,
 		break;
 	case LIKE_IDENTITY:
 		name.class = identity_name(analysis_identities(analysis),
-					   likeness.key >> OFFSET_BITS);
+					   likeness_address(likeness.key));
 		break;
 	case LIKE_SIZE:
-		name.size = likeness.key & ((UINT64_C(1) << SIZE_BITS) - 1);
-		if (pattern)
-			name.pattern = pattern_name((pattern_number)pattern);
+		name.size = likeness_size(likeness.key);
+		pattern = likeness_pattern(likeness.key);
+		if (pattern != NO_PATTERN)
+			name.pattern = pattern_name(pattern);
 		break;
 	case LIKENESS_KINDS:
 		break;

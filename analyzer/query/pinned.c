@@ -69,7 +69,10 @@ static struct error *count_pinner(struct search *search, allocation_id id,
 {
 	uint64_t size = allocation_size(search->index, id);
 	struct error *error = find_pinning(
-		search, likeness_of(search->analysis, id, size), ret);
+		search,
+		likeness_of(search->analysis,
+			    analysis_patterns(search->analysis), id, size),
+		ret);
 
 	if (error || bitmap_get(&search->counted, id))
 		return error;
