@@ -105,6 +105,21 @@ void diff_write_cores(struct report *report, const struct diff_view *view)
 	report_end_table(report);
 }
 
+/* By how many bytes an hour; absent if nobody knows how long it took. */
+static void report_rate(struct report *report, const struct diff_view *view,
+			int64_t bytes)
+{
+	static const double most = (double)INT64_MAX;
+	double hours = (double)elapsed(view) / SECOND / 3600;
+	double rate = hours > 0 ? (double)bytes / hours : 0;
+
+	/* Between two moments that are next to each other it tells nothing. */
+	if (hours > 0 && rate > -most && rate < most)
+		report_change(report, (int64_t)rate);
+	else
+		report_absent(report);
+}
+
 static int64_t grown_bytes(const struct diff_group *group)
 {
 	return (int64_t)(group->now.bytes - group->old.bytes);
@@ -181,15 +196,11 @@ static void write_growth_row(struct report *report,
 {
 	const struct growth_view *growth = (const struct growth_view *)view;
 	int64_t bytes = grown_bytes(group);
-	double hours = (double)elapsed(view) / SECOND / 3600;
 	_cleanup_(free) char *name = NULL;
 
 	report_change(report, bytes);
 	report_change(report, grown_count(group));
-	if (hours > 0)
-		report_change(report, (int64_t)((double)bytes / hours));
-	else
-		report_absent(report);
+	report_rate(report, view, bytes);
 	report_real(report, bytes > 0 && growth->all
 				    ? (double)bytes / (double)growth->all
 				    : 0);
@@ -307,16 +318,12 @@ static void write_total(struct report *report, const struct diff_view *view)
 	struct set_total old = diff_core(diff, 0)->total;
 	struct set_total now =
 		diff_core(diff, diff_core_count(diff) - 1)->total;
-	double hours = (double)elapsed(view) / SECOND / 3600;
 	int64_t bytes = (int64_t)(now.bytes - old.bytes);
 
 	report_begin_table(report, &table);
 	report_change(report, bytes);
 	report_change(report, (int64_t)(now.count - old.count));
-	if (hours > 0)
-		report_change(report, (int64_t)((double)bytes / hours));
-	else
-		report_absent(report);
+	report_rate(report, view, bytes);
 	report_end_row(report);
 	report_end_table(report);
 }
