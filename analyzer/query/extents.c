@@ -24,12 +24,11 @@ void extents_init(struct extents *extents, const struct analysis *analysis)
 
 	*extents = (struct extents){
 		.analysis = analysis,
+		.patterns = patterns,
 		.managed = allocation_having(index, TRAIT_MANAGED),
 		.bounds = allocation_bounds(index),
 		.contents.image = analysis_image(analysis),
 	};
-	if (patterns_have_extents(patterns))
-		extents->patterns = patterns;
 	patterns_init_reader(patterns, &extents->reader);
 }
 
@@ -124,8 +123,7 @@ struct extent extent_of(struct extents *extents, allocation_id id)
 	};
 	struct pattern_extent known;
 
-	if (extents->patterns &&
-	    patterns_measure(extents->patterns, &extents->reader, id, &known))
+	if (patterns_measure(extents->patterns, &extents->reader, id, &known))
 		take_pattern(&known, &extent);
 	else if (extents->managed && bitmap_get(extents->managed, id))
 		take_header(extents, &extent);

@@ -30,8 +30,8 @@ struct extent {
 /* Reads extents; one for each thread. */
 struct extents {
 	const struct analysis *analysis;
-	const struct patterns *patterns; /* NULL: none tells of any */
-	const struct bitmap *managed;	 /* by a collector; or NULL */
+	const struct patterns *patterns;
+	const struct bitmap *managed; /* by a collector; or NULL */
 	struct heap_bounds bounds;
 	struct reader reader;
 	struct contents_reader contents;
