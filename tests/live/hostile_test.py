@@ -21,7 +21,8 @@ PAGE = broken.PAGE
 SECONDS = 10  # of the processor
 NOISE = bytes(range(1, 129)) * 32
 COMMANDS = ("count used", "summarize leaked", "describe threads",
-            f"explain {LOW + 8:x}", "count stacks", "list free")
+            f"explain {LOW + 8:x}", "count stacks", "list free", "bill",
+            "fragmentation", "waste")
 
 
 def module_header(number, count=1, place=64):
@@ -152,6 +153,15 @@ class HostileTest(unittest.TestCase):
 
     def test_terabytes_that_are_not_there(self):
         self.check(broken.thread(1, LOW), [(LOW, 0, PAGE, 100 << 40)], NOISE)
+
+    def test_terabytes_that_could_be_objects(self):
+        modules = [(LOW, b"/none/libpython"), (LOW + PAGE, b"/none/libruby")]
+        self.check(
+            broken.thread(1, LOW) + broken.mapped_files([
+                (at, at + PAGE, 0, path) for at, path in modules]),
+            one_page_each(LOW, PAGE, 2)
+            + [(HIGH >> 8, 2 * PAGE, PAGE, 100 << 40)],
+            module_header(1) + module_header(2) + NOISE)
 
     def test_terabytes_of_holes(self):
         self.check(broken.thread(1, LOW), [(LOW, 0, 4 << 40, 4 << 40)],
