@@ -37,7 +37,8 @@ struct command {
 	const char *example;
 	const char *description; /* further paragraphs of help, or NULL */
 	enum word_kind word;
-	const char *choices; /* of WORD_CHOICE, as "on|off"; else NULL */
+	/* As "on|off": of WORD_CHOICE; of WORD_SET, what may stand before. */
+	const char *choices;
 	const struct argp_option *options; /* own switches, or NULL */
 
 	/*

@@ -215,13 +215,39 @@ static void offer_naming_words(const char *word, const char **words,
 	}
 }
 
+/* Whether the word is one of values, which are as "on|off". */
+static bool is_value(const char *word, const char *values)
+{
+	size_t length = strlen(word);
+
+	while (values) {
+		size_t next = strcspn(values, "|");
+
+		if (next == length && strncmp(values, word, length) == 0)
+			return true;
+		values = values[next] ? values + next + 1 : NULL;
+	}
+	return false;
+}
+
+/* The words of a set, behind one of the choices of a command or none. */
+static void offer_chosen_set(const char *word, const char *choices,
+			     const char *const *words, size_t count)
+{
+	size_t first = count > 0 && is_value(words[0], choices);
+
+	if (count == 0)
+		offer_values(word, "", choices);
+	offer_set_words(word, words + first, count - first);
+}
+
 /* The last word of a command, with those before it that are no switches. */
 static void offer_words(const char *word, const struct command *command,
 			const char **words, size_t count)
 {
 	switch (command->word) {
 	case WORD_SET:
-		offer_set_words(word, words, count);
+		offer_chosen_set(word, command->choices, words, count);
 		return;
 	case WORD_NAMING:
 		offer_naming_words(word, words, count);

@@ -25,7 +25,7 @@ static const char *clock_name(const struct diff_view *view)
 	size_t last = diff_core_count(diff) - 1;
 
 	if (view->elapsed)
-		return "as it was said";
+		return "as --elapsed says";
 	if (!elapsed(view))
 		return NULL;
 	if (diff_core(diff, 0)->lineage.source == TIME_CORE &&
@@ -185,6 +185,17 @@ static uint64_t all_growth(const struct diff *diff)
 	return bytes;
 }
 
+/* At how many of the steps it grew; NULL if there is but one. */
+static const char *how_often(const struct diff_view *view,
+			     const struct diff_group *group)
+{
+	if (diff_core_count(view->diff) < 3)
+		return NULL;
+	if (diff_only_grows(view->diff, group))
+		return "always";
+	return group->steps ? "at times" : "never";
+}
+
 struct growth_view {
 	struct diff_view view;
 	uint64_t all;
@@ -204,9 +215,7 @@ static void write_growth_row(struct report *report,
 	report_real(report, bytes > 0 && growth->all
 				    ? (double)bytes / (double)growth->all
 				    : 0);
-	report_text(report, diff_core_count(view->diff) < 3	 ? NULL
-			    : diff_only_grows(view->diff, group) ? "always"
-								 : "at times");
+	report_text(report, how_often(view, group));
 	name = write_name(report, view, group);
 	report_end_row(report);
 }

@@ -267,8 +267,8 @@ struct error *fragmentation_write_pinnings(
 {
 	static const struct column columns[] = {
 		{ "pinned", VALUE_BYTES }, { "share", VALUE_SHARE },
-		{ "alone", VALUE_BYTES },  { "by", VALUE_COUNT },
-		{ "size", VALUE_BYTES },   { "what they are", VALUE_TEXT },
+		{ "alone", VALUE_BYTES },  { "allocations", VALUE_COUNT },
+		{ "size", VALUE_BYTES },   { "kind", VALUE_TEXT },
 	};
 	static const struct table table = { "pinning", columns, 6, NULL };
 	struct error *error = NULL;
@@ -399,7 +399,7 @@ struct error *fragmentation_write_ends(
 		{ "more without", VALUE_BYTES },
 		{ "allocation", VALUE_ADDRESS },
 		{ "size", VALUE_BYTES },
-		{ "what it is", VALUE_TEXT },
+		{ "kind", VALUE_TEXT },
 	};
 	static const struct table table = { "heap end", columns, 7, NULL };
 	_cleanup_(free) struct heap_end *ends = calloc(

@@ -39,13 +39,12 @@ const struct argp_option gate_switches[] = {
 	{ "compare", KEY_COMPARE, "OLD", 0,
 	  "An older core, for the limits of growth", 0 },
 	{ "max-growth", KEY_MAX_GROWTH, "SIZE", 0,
-	  "Fail if so many more bytes are allocated than in the core of "
+	  "Fail if what is allocated grew by more bytes since the core of "
 	  "--compare",
 	  0 },
 	{ "max-class-growth", KEY_MAX_CLASS_GROWTH, "KIND=COUNT", 0,
-	  "Fail if so many more allocations in use are of that kind than "
-	  "there; "
-	  "may be repeated",
+	  "Fail if the allocations in use of that kind grew by more since "
+	  "then; may be repeated",
 	  0 },
 	{ "likely", KEY_LIKELY, NULL, 0,
 	  "Count what likely leaked, too: only words lead to it that hold "

@@ -72,7 +72,7 @@ void waste_write_rows(struct report *report, const struct waste *waste,
 	static const struct column columns[] = {
 		{ "waste", VALUE_TEXT },  { "allocations", VALUE_COUNT },
 		{ "bytes", VALUE_BYTES }, { "share", VALUE_SHARE },
-		{ "size", VALUE_BYTES },  { "in", VALUE_TEXT },
+		{ "size", VALUE_BYTES },  { "kind", VALUE_TEXT },
 	};
 	static const struct table table = { "waste by type", columns, 6, NULL };
 	uint64_t count = 0;
@@ -124,7 +124,7 @@ struct error *waste_write_contents(struct report *report,
 	static const struct column columns[] = {
 		{ "copies", VALUE_COUNT },  { "of size", VALUE_BYTES },
 		{ "waste", VALUE_BYTES },   { "first", VALUE_ADDRESS },
-		{ "contents", VALUE_TEXT }, { "in", VALUE_TEXT },
+		{ "contents", VALUE_TEXT }, { "kind", VALUE_TEXT },
 	};
 	static const struct table table = { "content", columns, 6, NULL };
 	const struct duplicates *duplicates = &waste->duplicates;

@@ -53,7 +53,7 @@ const char *kinship_reason(enum kinship kinship)
 {
 	static const char *const reasons[] = {
 		[KIN_SAME_PROCESS] =
-			"the same random bytes, program and process id",
+			"the same AT_RANDOM, program and process id",
 		[KIN_OTHER_RANDOM] = "the random bytes of AT_RANDOM differ",
 		[KIN_OTHER_ID] = "the ids of the processes differ",
 		[KIN_OTHER_PLACE] = "the program is mapped elsewhere",

@@ -355,12 +355,13 @@ static struct error *write_pinned(struct analysis *analysis,
 {
 	static const struct column columns[] = {
 		{ "pinned", VALUE_BYTES },
-		{ "by", VALUE_COUNT },
+		{ "allocations", VALUE_COUNT },
 	};
 	static const struct table table = {
 		"pinned", columns, 2,
 		"Of what is free in heaps, {pinned,} bytes are pinned, on "
-		"pages of {by} allocations in use: see\n'fragmentation'."
+		"pages of {allocations,} allocations in use:\n"
+		"see 'fragmentation'."
 	};
 	uint64_t bytes, pinners;
 	struct error *error = pinned_total(analysis, &bytes, &pinners);

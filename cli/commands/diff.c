@@ -145,7 +145,7 @@ const struct command command_diff = {
 		"one by one as well, by start, size and class, and the sets "
 		"'new' and 'survived' can be used then. Else they are counted "
 		"only: nothing of what kinds are called is an address. On the "
-		"command line, `heapcore diff OLD NEW' does the same.",
+		"command line, 'heapcore diff OLD NEW' does the same.",
 	.word = WORD_FILE,
 	.options = options,
 	.parse = diff_parse,

@@ -94,7 +94,7 @@ static void write_total(const struct fragmentation *fragmentation,
 		{ "pinned", VALUE_BYTES },
 	};
 	static const struct table table = {
-		"total", columns, 4,
+		"total free", columns, 4,
 		"{used,} bytes are used and {free,} are free. If asked to, as "
 		"by "
 		"malloc_trim(0), allocators\n"

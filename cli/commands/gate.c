@@ -360,7 +360,6 @@ static struct error *gate_run(struct analysis *analysis, const void *arguments,
 const struct command command_gate = {
 	.name = "gate",
 	.summary = "Fail if the program leaked, or more than is accepted",
-	.words = "",
 	.example = "gate\n"
 		   "gate --max-leaked-bytes 64K --likely\n"
 		   "gate --max-used 512M --max-class app::Session=100\n"
@@ -372,7 +371,9 @@ const struct command command_gate = {
 		"it. Then come the checks, and whether the gate passed. What "
 		"counts are all allocations that leaked, also those that "
 		"only leaked ones lead to, less what is suppressed or in the "
-		"baseline. Exit status: 0 if it passed, 1 if it failed, 2 if "
+		"baseline. With --compare, what grew is told as well, as "
+		"'diff' has it. Exit status: 0 if it passed, 1 if it failed, 2 "
+		"if "
 		"something was wrongly asked, 3 if the dump does not tell "
 		"enough to know.",
 	.options = gate_switches,

@@ -112,6 +112,7 @@ const struct command command_waste = {
 	.name = "waste",
 	.summary = "Show where used memory holds nothing of worth",
 	.words = "[duplicates|zeros|spare|slack] [SET [KIND]]",
+	.choices = "duplicates|zeros|spare|slack",
 	.example = "waste\n"
 		   "waste duplicates --limit 50\n"
 		   "waste slack used %VectorBody\n"

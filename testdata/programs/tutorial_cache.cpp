@@ -1,6 +1,7 @@
 /*
  * A server in miniature whose cache only grows, for docs/tutorial.md. Nothing
  * is lost: each session stays in the cache, along with the pages it has seen.
+ * With "older" it waits for a line, so that a core can be taken in between.
  */
 #include <cstdio>
 #include <memory>
@@ -57,12 +58,24 @@ static void serve(int request)
 	session.see("/catalogue/articles/" + std::to_string(request) + ".html");
 }
 
+static void say(const char *what)
+{
+	puts(what);
+	fflush(stdout);
+}
+
 int main()
 {
+	char line;
+
 	cache = new web::SessionCache;
-	for (int request = 0; request < 8000; request++)
+	for (int request = 0; request < 2000; request++)
 		serve(request);
-	puts("ready");
-	fflush(stdout);
+	say("older");
+	if (read(STDIN_FILENO, &line, 1) < 0)
+		return 1;
+	for (int request = 2000; request < 8000; request++)
+		serve(request);
+	say("ready");
 	pause();
 }

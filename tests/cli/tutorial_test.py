@@ -5,7 +5,7 @@ A comment <!-- program: NAME --> names the program of the transcripts below it.
 In an indented block, lines that begin with "heapcore> " are commands; what
 follows is their output, where a line of ... stands for any lines. Addresses
 differ from run to run: each one in the text stands for the one that came out
-in its place first.
+in its place first. The older core of a program is called older.core.
 """
 
 import os
@@ -72,6 +72,8 @@ class TutorialTest(unittest.TestCase):
                 names, known, before, last = {}, {}, [], program
             core = dumps.find("program", program)
             command = session_test.fill_in(generalise(command, names), known)
+            command = command.replace("older.core",
+                                      core + session_test.OLDER)
             actual, messages, _ = session_test.run(core, command, before)
             if session_test.is_remembered(command):
                 before.append(command)

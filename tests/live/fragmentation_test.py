@@ -37,7 +37,7 @@ def ask(core):
         raise Wrong(f"exit status {run.returncode}: {run.stderr}")
     tables = json.loads(run.stdout)["tables"]
     return next(table["rows"][0] for table in tables
-                if table["name"] == "total")
+                if table["name"] == "total free")
 
 
 def trim(process, directory):

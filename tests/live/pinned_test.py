@@ -64,16 +64,16 @@ class HalfFreed(unittest.TestCase):
             core = take_core(directory)
             tables = self.ask(core, "fragmentation")
             bill = self.ask(core, "bill")["pinned"][0]
-        total, first = tables["total"][0], tables["pinning"][0]
+        total, first = tables["total free"][0], tables["pinning"][0]
         self.assertEqual(first["size"], SIZE)
-        self.assertEqual(first["what_they_are"],
+        self.assertEqual(first["kind"],
                          f"unrecognized of size {SIZE:#x}")
-        self.assertGreaterEqual(first["by"], BLOCKS // 2)
-        self.assertLess(first["by"], BLOCKS // 2 + MOST_OTHERS)
+        self.assertGreaterEqual(first["allocations"], BLOCKS // 2)
+        self.assertLess(first["allocations"], BLOCKS // 2 + MOST_OTHERS)
         self.assertGreater(first["pinned"], 0.98 * BLOCKS // 2 * ROOM)
         self.assertGreater(first["alone"], 0.98 * first["pinned"])
         self.assertLessEqual(first["pinned"], bill["pinned"])
-        self.assertLessEqual(first["by"], bill["by"])
+        self.assertLessEqual(first["allocations"], bill["allocations"])
         self.assertLessEqual(bill["pinned"], total["pinned"])
         self.assertLess(total["given_back"], total["pinned"] / 4)
 

@@ -121,7 +121,7 @@ def spare_bytes(core, addresses):
         if line["row"] == "waste by type":
             row = line
         elif line["row"] == "total waste":
-            found.append((row["in"] if row else None, line["bytes"]))
+            found.append((row["kind"] if row else None, line["bytes"]))
             row = None
     return found
 

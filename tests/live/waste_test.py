@@ -104,7 +104,7 @@ class WasteTest(unittest.TestCase):
         self.check_tails(core, truth)
 
     def check_types(self, found, truth):
-        by_type = {(row["waste"], row["in"]): row["bytes"] for row in found}
+        by_type = {(row["waste"], row["kind"]): row["bytes"] for row in found}
         for (kind, name), wanted in truth.waste.items():
             if name == "text":  # others have some, too
                 self.assertGreaterEqual(by_type[kind, name], wanted)
@@ -136,7 +136,7 @@ class WasteTest(unittest.TestCase):
                          if copies == 3 and size >= 300000])
         slack = rows(core, "waste", "slack", "used", "--min-size", "4b4",
                      "--max-size", "4c4")["waste by type"]
-        self.assertEqual([(row["in"], row["allocations"]) for row in slack],
+        self.assertEqual([(row["kind"], row["allocations"]) for row in slack],
                          [("text", 30)])
 
     def check_tails(self, core, truth):
