@@ -15,6 +15,7 @@ struct unpacking {
 	size_t size;
 	int fd;
 	uint64_t end; /* of the new file, so far */
+	size_t left;  /* of the file, that no section was made of yet */
 	Elf64_Shdr *sections;
 	size_t count;
 };
@@ -41,6 +42,18 @@ static bool is_in_file(const struct unpacking *unpacking, uint64_t offset,
 		       uint64_t size)
 {
 	return offset <= unpacking->size && size <= unpacking->size - offset;
+}
+
+/*
+ * No two sections share bytes of a sound file. Where they may, all of them
+ * together could become far larger than the file.
+ */
+static bool take_bytes(struct unpacking *unpacking, uint64_t size)
+{
+	if (size > unpacking->left)
+		return false;
+	unpacking->left -= size;
+	return true;
 }
 
 static bool is_packed(const struct unpacking *unpacking,
@@ -90,6 +103,7 @@ static bool unpack_section(struct unpacking *unpacking, Elf64_Shdr *section)
 
 	memcpy(&header, bytes, sizeof(header));
 	if (section->sh_size - sizeof(header) > UINT32_MAX ||
+	    !take_bytes(unpacking, section->sh_size) ||
 	    inflateInit(&stream) != Z_OK)
 		return false;
 	/* zlib does not write to what it reads. */
@@ -110,7 +124,8 @@ static bool copy_section(struct unpacking *unpacking, const Elf64_Shdr *section)
 	if (section->sh_type == SHT_NOBITS ||
 	    !is_in_file(unpacking, section->sh_offset, section->sh_size))
 		return true;
-	return write_at(unpacking, unpacking->bytes + section->sh_offset,
+	return take_bytes(unpacking, section->sh_size) &&
+	       write_at(unpacking, unpacking->bytes + section->sh_offset,
 			section->sh_size, section->sh_offset);
 }
 
@@ -145,7 +160,7 @@ static bool write_file(struct unpacking *unpacking, Elf64_Ehdr header)
 	    !write_at(unpacking, unpacking->bytes + header.e_phoff, size,
 		      header.e_phoff))
 		return false;
-	unpacking->end = unpacking->size;
+	unpacking->end = unpacking->left = unpacking->size;
 	for (size_t i = 0; i < unpacking->count; i++) {
 		Elf64_Shdr *section = &unpacking->sections[i];
 

@@ -7,6 +7,18 @@
 #include "analyzer/program/debug_unpack.h"
 
 #include <string.h>
+#include <sys/stat.h>
+
+/* Deflate makes at most 1032 bytes of one. */
+static void check_size(int fd, size_t size)
+{
+	enum { MOST_OF_ONE = 1100, SLACK = 1 << 16 };
+	struct stat status;
+
+	if (fstat(fd, &status) < 0 ||
+	    (size_t)status.st_size > size * MOST_OF_ONE + SLACK)
+		abort();
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
@@ -20,8 +32,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (!file.elf)
 		return 0;
 	fd = debug_file_unpack(&file);
-	if (fd >= 0)
+	if (fd >= 0) {
+		check_size(fd, size);
 		close(fd);
+	}
 	elf_end(file.elf);
 	return 0;
 }
