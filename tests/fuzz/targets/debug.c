@@ -12,16 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/*
- * libdw 0.188 loses the scopes it has found when it fails later on, in
- * dwarf_getscopes(): 32 bytes each, and nobody else knows of them.
- */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:libdw.so\n";
-}
-
 /* Where the program was when the core was made. */
 static const char *const FOLDERS[] = { "tmp", "tmp/heapcore-fuzz", NULL };
 static const char PROGRAM[] = "tmp/heapcore-fuzz/program";
