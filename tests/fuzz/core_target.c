@@ -36,7 +36,8 @@ void core_target_run(struct core_target *target, const uint8_t *bytes,
 		return;
 	file = &target->files[bytes[0] % target->count];
 	edits_make(file, bytes + CORE_TARGET_HEAD, size - CORE_TARGET_HEAD);
-	look(file->path, bytes[1] | (unsigned int)bytes[2] << 8);
+	look(file->path, bytes[1] | (unsigned int)bytes[2] << 8 |
+				 (unsigned int)bytes[3] << 16);
 	edits_undo(file);
 }
 

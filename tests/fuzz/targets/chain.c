@@ -58,9 +58,28 @@ static void look(const char *path, unsigned int choice)
 		"summarize used %LongString",
 		"list regions",
 	};
-	enum { COUNT = sizeof(lines) / sizeof(*lines) };
-	const char *asked[3] = { lines[choice % COUNT],
-				 lines[choice / COUNT % COUNT] };
+	/* Chosen by a byte of their own; the first is to ask for no more. */
+	static const char *const further[] = {
+		NULL,
+		"bill",
+		"bill --all",
+		"fragmentation",
+		"fragmentation --quick --by-arena",
+		"fragmentation --limit 5",
+		"waste",
+		"waste duplicates --limit 50",
+		"waste zeros",
+		"waste spare --limit 20",
+		"waste slack used %VectorBody",
+		"waste leaked",
+	};
+	enum {
+		COUNT = sizeof(lines) / sizeof(*lines),
+		FURTHER = sizeof(further) / sizeof(*further)
+	};
+	const char *asked[4] = { lines[choice % COUNT],
+				 lines[choice / COUNT % COUNT],
+				 further[(choice >> 16) % FURTHER] };
 
 	core_target_ask(path, asked);
 }
