@@ -19,23 +19,38 @@ static void give_up(const char *name)
 	abort();
 }
 
+/* All that is in fd. */
+static void read_all(struct edited_file *file, int fd, const char *name)
+{
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status) < 0)
+		give_up(name);
+	file->size = file->headers = (size_t)status.st_size;
+	file->bytes = malloc(file->size);
+	if (!file->bytes ||
+	    pread(fd, file->bytes, file->size, 0) != (ssize_t)file->size)
+		give_up(name);
+}
+
+void edited_file_adopt(struct edited_file *file, int fd, const char *name)
+{
+	*file = (struct edited_file){ .fd = fd };
+	read_all(file, fd, name);
+	snprintf(file->path, sizeof(file->path), "/proc/self/fd/%d", fd);
+}
+
 void edited_file_open(struct edited_file *file, const char *name)
 {
 	_cleanup_(free) char *path = NULL;
 	_cleanup_(close) int fd = -1;
-	struct stat status;
 
 	*file = (struct edited_file){ .fd = memfd_create(name, MFD_CLOEXEC) };
-	if (asprintf(&path, "%s/%s", FUZZ_FILES, name) < 0)
+	if (file->fd < 0 || asprintf(&path, "%s/%s", FUZZ_FILES, name) < 0)
 		give_up(name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (file->fd < 0 || fd < 0 || fstat(fd, &status) < 0)
-		give_up(path);
-	file->size = file->headers = (size_t)status.st_size;
-	file->bytes = malloc(file->size);
-	if (!file->bytes ||
-	    read(fd, file->bytes, file->size) != (ssize_t)file->size ||
-	    write(file->fd, file->bytes, file->size) != (ssize_t)file->size)
+	read_all(file, fd, path);
+	if (write(file->fd, file->bytes, file->size) != (ssize_t)file->size)
 		give_up(path);
 	snprintf(file->path, sizeof(file->path), "/proc/self/fd/%d", file->fd);
 }
@@ -47,11 +62,16 @@ void places_add(struct places *places, uint64_t place)
 	places->list[places->count++] = place;
 }
 
+/* None if it is no ELF file. */
 static const Elf64_Phdr *program_headers(const struct edited_file *file,
 					 size_t *ret_count)
 {
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)file->bytes;
 
+	*ret_count = 0;
+	if (file->size < sizeof(*header) ||
+	    memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+		return NULL;
 	*ret_count = header->e_phnum;
 	return (const Elf64_Phdr *)(file->bytes + header->e_phoff);
 }
@@ -86,7 +106,7 @@ static uint64_t word_at(const struct edited_file *file, uint64_t offset)
 {
 	uint64_t value = 0;
 
-	if (offset <= file->size - WORD)
+	if (file->size >= WORD && offset <= file->size - WORD)
 		memcpy(&value, file->bytes + offset, WORD);
 	return value;
 }

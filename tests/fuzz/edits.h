@@ -65,7 +65,14 @@ struct edited_file {
  */
 void edited_file_open(struct edited_file *file, const char *name);
 
-/* The same with the places of a core, found by means of heapcore itself. */
+/*
+ * The same with what is in fd, which is open for reading and writing and
+ * becomes the file's. name is for messages.
+ */
+void edited_file_adopt(struct edited_file *file, int fd, const char *name);
+
+/* As edited_file_open() with the places of a core, found by means of heapcore
+ * itself. */
 void edited_core_open(struct edited_file *file, const char *name);
 
 void places_add(struct places *places, uint64_t place);
