@@ -156,7 +156,7 @@ static void for_each_changed(const struct diff_view *view,
 }
 
 /*
- * "unrecognized allocations of size 0x408"; the text is to be freed when the
+ * "unrecognized of size 0x408"; the text is to be freed when the
  * row has ended.
  */
 static char *write_name(struct report *report, const struct diff_view *view,

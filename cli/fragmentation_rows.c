@@ -393,12 +393,9 @@ struct error *fragmentation_write_ends(
 	struct report *report)
 {
 	static const struct column columns[] = {
-		{ "arena", VALUE_TEXT },
-		{ "address", VALUE_ADDRESS },
-		{ "free at its end", VALUE_BYTES },
-		{ "more without", VALUE_BYTES },
-		{ "allocation", VALUE_ADDRESS },
-		{ "size", VALUE_BYTES },
+		{ "arena", VALUE_TEXT },	 { "address", VALUE_ADDRESS },
+		{ "free at end", VALUE_BYTES },	 { "held back", VALUE_BYTES },
+		{ "allocation", VALUE_ADDRESS }, { "size", VALUE_BYTES },
 		{ "kind", VALUE_TEXT },
 	};
 	static const struct table table = { "heap end", columns, 7, NULL };

@@ -255,9 +255,8 @@ struct census_name census_name(const struct census *census, uint64_t key)
 		name.text = pattern_name((pattern_number)value);
 		break;
 	case TAG_SIZE:
-		name.text = census->aspect == ASPECT_SIZE
-				    ? "allocations"
-				    : "unrecognized allocations";
+		name.text = census->aspect == ASPECT_SIZE ? "allocations"
+							  : "unrecognized";
 		name.size = value;
 		break;
 	case TAG_OTHER:
