@@ -50,6 +50,8 @@ static struct error *check_stages(struct side_file *file)
 
 	if (!error)
 		error = side_file_find(file, SIDE_FINDINGS, &findings);
+	if (!error && !findings.bytes)
+		error = error_create(ERROR_BAD_DUMP, "it is damaged");
 	if (error)
 		return error;
 	for (size_t i = 0; i < STAGES; i++) {

@@ -86,10 +86,11 @@ size_t glibc_holds(const struct heap *heap, uint64_t address)
 bool glibc_reserved(const struct heap *heap, size_t number,
 		    struct memory_range *ret)
 {
-	const struct glibc_subheap *subheap = &of(heap)->subheaps[number];
+	const struct glibc_subheap *subheap;
 
 	if (number >= of(heap)->subheap_count)
 		return false;
+	subheap = &of(heap)->subheaps[number];
 	*ret = (struct memory_range){ subheap->end, subheap->limit };
 	return true;
 }
