@@ -6,7 +6,7 @@
 
 enum {
 	SOUND_RUN = 16, /* as many sound chunks in a row are no accident */
-	PROGRESS_STEP = 1 << 16, /* chunks */
+	PROGRESS_STEP = 1 << 14, /* chunks; each may be read from the disk */
 	FETCH_AHEAD = 1 << 11,	 /* bytes */
 };
 
@@ -428,10 +428,11 @@ static struct error *add_chunk(struct walk *walk, uint64_t chunk,
 static struct error *walk_run(struct walk *walk, uint64_t chunk)
 {
 	struct progress *progress = walk->heap->context.progress;
+	uint64_t told = chunk; /* progress knows of what is below */
 
 	for (uint64_t count = 1; chunk < walk->end; count++) {
 		struct error *error;
-		uint64_t header, start = chunk;
+		uint64_t header;
 		bool readable = view_word(&walk->view, chunk + 8, &header);
 
 		view_fetch(&walk->view, chunk + FETCH_AHEAD);
@@ -450,9 +451,11 @@ static struct error *walk_run(struct walk *walk, uint64_t chunk)
 			error = skip_damage(walk, chunk, &chunk);
 		if (error)
 			return error;
-		if (count % PROGRESS_STEP == 0 &&
-		    !progress_step(progress, chunk - start))
+		if (count % PROGRESS_STEP != 0)
+			continue;
+		if (!progress_step(progress, chunk - told))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
+		told = chunk;
 	}
 	return NULL;
 }

@@ -242,6 +242,27 @@ static void test_protected_page_in_the_heap_does_not_end_it(void **state)
 	assert_sound(&process);
 }
 
+/* Or it would not be known when it ends. */
+static void test_progress_is_told_of_all_that_is_walked(void **state)
+{
+	enum { MORE = 4 << 20 };
+	_cleanup_(process_deinit) struct process process;
+	struct core *core = &process.core;
+	uint64_t end = HEAP + HEAP_SIZE + MORE, done;
+
+	process_init(&process, &GLIBC_2_36);
+	core_add(core, HEAP + HEAP_SIZE, MORE, RIGHTS_RW);
+	while (end - process.next >= 2 * SIZE)
+		process_allocate(&process, SIZE);
+	core_set(core, ARENA + GLIBC_2_36.top, process.next);
+	core_set(core, ARENA + GLIBC_2_36.system_memory, HEAP_SIZE + MORE);
+	core_set(core, process.next + 8, (end - process.next) | IN_USE);
+	process_open(&process, STAGE_HEAP);
+	done = atomic_load(&process.progress.done);
+	assert_in_range(done, MORE / 2, HEAP_SIZE + MORE);
+	assert_sound(&process);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +280,7 @@ int main(void)
 			test_somebody_else_s_sbrk_is_fenced_and_a_root),
 		cmocka_unit_test(
 			test_protected_page_in_the_heap_does_not_end_it),
+		cmocka_unit_test(test_progress_is_told_of_all_that_is_walked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
