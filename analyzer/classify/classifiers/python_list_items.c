@@ -1,56 +1,36 @@
+#include "analyzer/classify/object_items.h"
 #include "analyzer/classify/python.h"
 
-/* PyListObject: | references | type | length | items | capacity | */
-enum { WORDS = 5, LENGTH = 2, ITEMS = 3, CAPACITY = 4, WORD = 8 };
-
-static bool is_list(struct reader *reader, struct memory_range range,
-		    const uint64_t *words)
+static bool is_list(struct reader *reader, const uint64_t *words)
 {
-	return words[ITEMS] == range.start &&
-	       words[LENGTH] <= words[CAPACITY] &&
-	       words[CAPACITY] <= range_size(range) / WORD &&
-	       size_fits(range_size(range), WORD * words[CAPACITY]) &&
-	       python_is(reader, words, PYTHON_LIST);
+	return python_is(reader, words, PYTHON_LIST);
 }
+
+/* PyListObject: | references | type | length | items | capacity | */
+static const struct object_items layout = {
+	.length = 2,
+	.items = 3,
+	.capacity = 4,
+	.is_owner = is_list,
+	.unit = "items",
+	.dead = "spare capacity of a list",
+};
 
 static void match(struct reader *reader, const struct reference *reference)
 {
-	uint64_t words[WORDS];
-
-	if (reference_words(reference, -ITEMS, WORDS, words) &&
-	    is_list(reader, reference->range, words))
-		reader_claim(reader, reference->target,
-			     reference->address - WORD * ITEMS);
+	object_items_match(&layout, reader, reference);
 }
 
 static bool measure(struct reader *reader, struct memory_range range,
 		    uint64_t owner, struct pattern_extent *ret)
 {
-	uint64_t words[WORDS];
-
-	if (!reader_words(reader, owner, WORDS, words) ||
-	    !is_list(reader, range, words))
-		return false;
-	ret->asked = WORD * words[CAPACITY];
-	ret->spare = WORD * (words[CAPACITY] - words[LENGTH]);
-	ret->live_end = WORD * words[LENGTH];
-	return true;
+	return object_items_measure(&layout, reader, range, owner, ret);
 }
 
 static void tell(struct reader *reader, struct memory_range range,
 		 struct pattern_facts *facts)
 {
-	uint64_t words[WORDS];
-
-	if (!reader_words(reader, facts->owner, WORDS, words) ||
-	    !is_list(reader, range, words))
-		return;
-	facts->unit = "items";
-	facts->length = words[LENGTH];
-	facts->has_capacity = true;
-	facts->capacity = words[CAPACITY];
-	facts->dead = "spare capacity of a list";
-	facts->live_end = WORD * words[LENGTH];
+	object_items_tell(&layout, reader, range, facts);
 }
 
 const struct classifier classifier_python_list_items = {

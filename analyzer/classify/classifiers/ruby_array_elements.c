@@ -1,56 +1,36 @@
+#include "analyzer/classify/object_items.h"
 #include "analyzer/classify/ruby.h"
 
-/* struct RArray: | flags | class | length | capacity | elements | */
-enum { WORDS = 5, LENGTH = 2, CAPACITY = 3, ELEMENTS = 4, WORD = 8 };
-
-static bool is_array(struct reader *reader, struct memory_range range,
-		     const uint64_t *words)
+static bool is_array(struct reader *reader, const uint64_t *words)
 {
-	return words[ELEMENTS] == range.start &&
-	       words[LENGTH] <= words[CAPACITY] &&
-	       words[CAPACITY] <= range_size(range) / WORD &&
-	       size_fits(range_size(range), WORD * words[CAPACITY]) &&
-	       ruby_holds(reader, words, RUBY_ARRAY);
+	return ruby_holds(reader, words, RUBY_ARRAY);
 }
+
+/* struct RArray: | flags | class | length | capacity | elements | */
+static const struct object_items layout = {
+	.length = 2,
+	.capacity = 3,
+	.items = 4,
+	.is_owner = is_array,
+	.unit = "elements",
+	.dead = "spare capacity of an Array",
+};
 
 static void match(struct reader *reader, const struct reference *reference)
 {
-	uint64_t words[WORDS];
-
-	if (reference_words(reference, -ELEMENTS, WORDS, words) &&
-	    is_array(reader, reference->range, words))
-		reader_claim(reader, reference->target,
-			     reference->address - WORD * ELEMENTS);
+	object_items_match(&layout, reader, reference);
 }
 
 static bool measure(struct reader *reader, struct memory_range range,
 		    uint64_t owner, struct pattern_extent *ret)
 {
-	uint64_t words[WORDS];
-
-	if (!reader_words(reader, owner, WORDS, words) ||
-	    !is_array(reader, range, words))
-		return false;
-	ret->asked = WORD * words[CAPACITY];
-	ret->spare = WORD * (words[CAPACITY] - words[LENGTH]);
-	ret->live_end = WORD * words[LENGTH];
-	return true;
+	return object_items_measure(&layout, reader, range, owner, ret);
 }
 
 static void tell(struct reader *reader, struct memory_range range,
 		 struct pattern_facts *facts)
 {
-	uint64_t words[WORDS];
-
-	if (!reader_words(reader, facts->owner, WORDS, words) ||
-	    !is_array(reader, range, words))
-		return;
-	facts->unit = "elements";
-	facts->length = words[LENGTH];
-	facts->has_capacity = true;
-	facts->capacity = words[CAPACITY];
-	facts->dead = "spare capacity of an Array";
-	facts->live_end = WORD * words[LENGTH];
+	object_items_tell(&layout, reader, range, facts);
 }
 
 const struct classifier classifier_ruby_array_elements = {
