@@ -9,18 +9,43 @@ void symbol_tables_deinit(struct symbol_tables *tables)
 {
 	for (size_t i = 0; i < tables->count; i++) {
 		free(tables->list[i].ordered);
+		free(tables->list[i].apart);
 		if (tables->list[i].packed)
 			free((void *)tables->list[i].symbols);
 	}
 	*tables = (struct symbol_tables){ 0 };
 }
 
+/* The values of symbols in such sections look like low addresses. */
+static void find_sections_apart(struct symbol_table *table)
+{
+	size_t count;
+
+	if (elf_getshdrnum(table->elf, &count) < 0 || count == 0)
+		return;
+	if (count > SHN_LORESERVE)
+		count = SHN_LORESERVE;
+	table->apart = calloc(count, sizeof(*table->apart));
+	if (!table->apart)
+		return;
+	table->section_count = count;
+	for (size_t i = 1; i < count; i++) {
+		Elf_Scn *section = elf_getscn(table->elf, i);
+		Elf64_Shdr *header = section ? elf64_getshdr(section) : NULL;
+
+		table->apart[i] = header && !(header->sh_flags & SHF_ALLOC);
+	}
+}
+
 static void add_table(struct symbol_tables *tables, struct symbol_table table)
 {
 	enum { MOST = sizeof(tables->list) / sizeof(*tables->list) };
 
-	if (tables->count < MOST && table.count > 0)
-		tables->list[tables->count++] = table;
+	if (tables->count >= MOST || table.count == 0)
+		return;
+	if (!table.packed)
+		find_sections_apart(&table);
+	tables->list[tables->count++] = table;
 }
 
 /* Add the file's table of that type (SHT_...), if it has one. */
@@ -30,6 +55,7 @@ static bool add_section(struct symbol_tables *tables, Elf *elf, uint32_t type)
 
 	while (elf && (section = elf_nextscn(elf, section)) != NULL) {
 		Elf64_Shdr *header = elf64_getshdr(section);
+		struct symbol_table table = { .elf = elf };
 		Elf_Data *data;
 
 		if (!header || header->sh_type != type)
@@ -37,13 +63,10 @@ static bool add_section(struct symbol_tables *tables, Elf *elf, uint32_t type)
 		data = elf_getdata(section, NULL);
 		if (!data || !data->d_buf)
 			continue;
-		add_table(tables,
-			  (struct symbol_table){
-				  .elf = elf,
-				  .symbols = data->d_buf,
-				  .count = data->d_size / sizeof(Elf64_Sym),
-				  .strings = header->sh_link,
-			  });
+		table.symbols = data->d_buf;
+		table.count = data->d_size / sizeof(Elf64_Sym);
+		table.strings = header->sh_link;
+		add_table(tables, table);
 		return tables->count > 0;
 	}
 	return false;
@@ -132,12 +155,16 @@ static const char *name_of(struct debug_module *module,
 	return elf_strptr(table->elf, table->strings, name);
 }
 
-static bool names_address(const Elf64_Sym *symbol)
+static bool names_address(const struct symbol_table *table,
+			  const Elf64_Sym *symbol)
 {
 	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
 
 	if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx == SHN_ABS ||
 	    symbol->st_name == 0)
+		return false;
+	if (symbol->st_shndx < table->section_count &&
+	    table->apart[symbol->st_shndx])
 		return false;
 	return type == STT_NOTYPE || type == STT_OBJECT || type == STT_FUNC ||
 	       type == STT_GNU_IFUNC;
@@ -190,7 +217,7 @@ static inline void consider(struct search *search, uint32_t number)
 	if (symbol->st_value > search->value ||
 	    (distance >= symbol->st_size && symbol->st_size > 0 &&
 	     symbol->st_value <= search->nearest) ||
-	    !names_address(symbol))
+	    !names_address(search->table, symbol))
 		return;
 	if (symbol->st_value > search->nearest)
 		search->nearest = symbol->st_value;
@@ -220,7 +247,7 @@ static void order_table(struct symbol_table *table)
 	if (!ordered)
 		return;
 	for (size_t i = 0; i < table->count; i++)
-		if (names_address(&table->symbols[i]))
+		if (names_address(table, &table->symbols[i]))
 			ordered[count++] = (uint32_t)i;
 	qsort_r(ordered, count, sizeof(*ordered), compare_values,
 		(void *)table->symbols);
@@ -332,7 +359,8 @@ void symbol_tables_visit(struct debug_module *module,
 		for (size_t j = 1; j < search.table->count; j++) {
 			struct found_symbol found;
 
-			if (names_address(&search.table->symbols[j]) &&
+			if (names_address(search.table,
+					  &search.table->symbols[j]) &&
 			    take_symbol(&search, (uint32_t)j, &found) &&
 			    !visit(data, &found))
 				return;

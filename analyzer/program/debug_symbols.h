@@ -22,7 +22,9 @@ struct symbol_table {
 	size_t strings;	   /* the number of the section with their names */
 	uint32_t *ordered; /* numbers of symbols by value; NULL: not yet */
 	size_t ordered_count;
-	bool packed; /* a copy of libdwfl's table */
+	bool *apart; /* sections that are not loaded: no address is in them */
+	size_t section_count; /* of those, 0 if it is not known */
+	bool packed;	      /* a copy of libdwfl's table */
 };
 
 /* A symbol as its module has it, the name mangled. */

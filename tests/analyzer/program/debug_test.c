@@ -22,6 +22,14 @@ struct shelf {
 
 struct shelf shelf_of_the_test;
 
+/* Its value is 0, but it is no address: the section is not loaded. */
+__asm__(".pushsection .apart_of_the_test, \"\", @progbits\n"
+	".type symbol_apart, @object\n"
+	".size symbol_apart, 4096\n"
+	"symbol_apart:\n"
+	".zero 4096\n"
+	".popsection");
+
 static const uint64_t STACK = 0x7ffc00000000, STACK_SIZE = 0x4000;
 
 struct process {
