@@ -14,6 +14,6 @@
 size_t machine_memory(void);
 
 /* Say that memory is short for a library that cannot go on, and exit. */
-_Noreturn void give_up(void);
+void give_up(void) __attribute__((noreturn));
 
 #endif

@@ -1,8 +1,6 @@
 #include "analyzer/classify/classifier.h"
 #include "analyzer/classify/containers.h"
 
-#include <math.h>
-
 static void match(struct reader *reader, const struct reference *reference)
 {
 	struct hash_table table;
@@ -31,12 +29,16 @@ static bool measure(struct reader *reader, struct memory_range range,
 		    uint64_t owner, struct pattern_extent *ret)
 {
 	struct hash_table table;
+	double buckets;
 	uint64_t needed;
 
 	if (!hash_table_read(reader, owner, &table) ||
 	    table.buckets != range.start)
 		return false;
-	needed = (uint64_t)ceil((double)table.size / (double)table.load);
+	buckets = (double)table.size / (double)table.load;
+	needed = (uint64_t)buckets;
+	if ((double)needed < buckets)
+		needed++;
 	ret->asked = 8 * table.bucket_count;
 	ret->live_end = ret->asked;
 	if (needed < table.bucket_count)
