@@ -1,12 +1,12 @@
 /*
  * Runs a fuzz target without libFuzzer, with any compiler:
  *
- *	fuzz_TARGET [-runs=N] [-seed=N] PATH...
+ *	fuzz_TARGET [-runs=N] [-seed=N] [-slow=N] PATH...
  *
  * first with each file that is named or is in a folder that is named, then
  * with N mutations of these, which depend on nothing but the seed. An input
  * that crashes, or takes ten seconds, is left in crash-TARGET in the current
- * folder.
+ * folder. Files that take N milliseconds of processor time are named, if told.
  */
 #include "tests/fuzz/target.h"
 
@@ -21,11 +21,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MOST_BYTES = 1 << 16, SECONDS = 10 };
 
 struct input {
+	char *name;
 	uint8_t *bytes;
 	size_t size;
 };
@@ -162,8 +164,11 @@ static void silence(void)
 	close(nothing);
 }
 
-static void run(void)
+/* Returns the milliseconds of processor time it took. */
+static unsigned long run(void)
 {
+	clock_t start = clock();
+
 	/* Of its own, so that reading behind its end is noticed. */
 	_cleanup_(free) uint8_t *copy = malloc(current_size + !current_size);
 
@@ -171,13 +176,14 @@ static void run(void)
 	alarm(SECONDS);
 	LLVMFuzzerTestOneInput(copy, current_size);
 	alarm(0);
+	return (unsigned long)((clock() - start) / (CLOCKS_PER_SEC / 1000));
 }
 
 static void add_file(struct inputs *inputs, const char *path)
 {
 	_cleanup_(close) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t size = fd < 0 ? -1 : read(fd, current, sizeof(current));
-	struct input input = { .size = (size_t)size };
+	struct input input = { strdup(path), NULL, (size_t)size };
 
 	if (size < 0 || !LIST_GROW(inputs->list, inputs->count)) {
 		dprintf(messages, "%s cannot be read\n", path);
@@ -227,10 +233,32 @@ static void mutate(const struct inputs *inputs)
 			(unsigned int)draw(UINT32_MAX));
 }
 
+static void run_each(const struct inputs *inputs, unsigned long slow)
+{
+	for (size_t i = 0; i < inputs->count; i++) {
+		unsigned long took;
+
+		load(&inputs->list[i]);
+		took = run();
+		if (slow > 0 && took >= slow)
+			dprintf(messages, "%lu ms: %s\n", took,
+				inputs->list[i].name);
+	}
+}
+
+static void inputs_deinit(struct inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->count; i++) {
+		free(inputs->list[i].name);
+		free(inputs->list[i].bytes);
+	}
+	free(inputs->list);
+}
+
 int main(int count, char **arguments)
 {
 	struct inputs inputs = { NULL, 0 };
-	unsigned long runs = 0;
+	unsigned long runs = 0, slow = 0;
 
 	silence();
 	watch_for_crashes(arguments[0]);
@@ -239,21 +267,18 @@ int main(int count, char **arguments)
 			runs = strtoul(arguments[i] + 6, NULL, 10);
 		else if (strncmp(arguments[i], "-seed=", 6) == 0)
 			state = strtoul(arguments[i] + 6, NULL, 10);
+		else if (strncmp(arguments[i], "-slow=", 6) == 0)
+			slow = strtoul(arguments[i] + 6, NULL, 10);
 		else
 			add_path(&inputs, arguments[i]);
 	LLVMFuzzerInitialize(&count, &arguments);
-	for (size_t i = 0; i < inputs.count; i++) {
-		load(&inputs.list[i]);
-		run();
-	}
+	run_each(&inputs, slow);
 	for (unsigned long i = 0; i < runs; i++) {
 		mutate(&inputs);
 		run();
 	}
 	dprintf(messages, "%zu inputs and %lu mutations passed\n", inputs.count,
 		runs);
-	for (size_t i = 0; i < inputs.count; i++)
-		free(inputs.list[i].bytes);
-	free(inputs.list);
+	inputs_deinit(&inputs);
 	return 0;
 }
