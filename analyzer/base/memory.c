@@ -39,12 +39,65 @@ static struct error *refuse(struct memory_account *account, size_t more)
 	return &error_no_memory;
 }
 
+static size_t whole_pages(size_t size)
+{
+	return (size + PAGE - 1) & ~(size_t)(PAGE - 1);
+}
+
+static void *map(size_t size)
+{
+	return mmap(NULL, size, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+struct error *memory_keep_room(struct memory *memory, size_t most)
+{
+	void *bytes;
+
+	assert(memory->account && !memory->bytes);
+	most = whole_pages(most);
+	if (most == 0)
+		return NULL;
+	bytes = map(most);
+	if (bytes == MAP_FAILED)
+		return refuse(memory->account, most);
+	if (most >= LARGE)
+		madvise(bytes, most, MADV_HUGEPAGE);
+	memory->bytes = bytes;
+	memory->room = most;
+	return NULL;
+}
+
+struct error *memory_fill_room(struct memory *memory, size_t size)
+{
+	assert(size >= memory->size && size <= memory->room);
+	if (!account_add(memory->account, size - memory->size))
+		return refuse(memory->account, size - memory->size);
+	memory->size = size;
+	return NULL;
+}
+
+/* Let the addresses go that the array does not fill. */
+static void leave_room(struct memory *memory)
+{
+	size_t filled = whole_pages(memory->size);
+
+	if (memory->room > filled)
+		munmap((uint8_t *)memory->bytes + filled,
+		       memory->room - filled);
+	if (filled == 0)
+		memory->bytes = NULL;
+	memory->room = 0;
+}
+
 struct error *memory_resize(struct memory *memory, size_t size)
 {
 	size_t more = size > memory->size ? size - memory->size : 0;
 	size_t less = size < memory->size ? memory->size - size : 0;
 	void *bytes;
 
+	if (memory->room)
+		leave_room(memory);
 	if (size == memory->size)
 		return NULL;
 	assert(memory->account);
@@ -58,9 +111,7 @@ struct error *memory_resize(struct memory *memory, size_t size)
 		bytes = mremap(memory->bytes, memory->size, size,
 			       MREMAP_MAYMOVE);
 	else
-		bytes = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-			     0);
+		bytes = map(size);
 	if (bytes == MAP_FAILED) {
 		account_subtract(memory->account, more);
 		return refuse(memory->account, more);
@@ -87,11 +138,13 @@ struct error *memory_reserve(struct memory *memory, size_t size)
 		size = MINIMUM;
 	if (size < memory->size + memory->size / 4)
 		size = memory->size + memory->size / 4;
-	return memory_resize(memory, (size + 4095) & ~(size_t)4095);
+	return memory_resize(memory, whole_pages(size));
 }
 
 void memory_release(struct memory *memory)
 {
+	if (memory->room)
+		leave_room(memory);
 	if (!memory->bytes)
 		return;
 	if (memory->account) {

@@ -30,6 +30,7 @@ struct memory {
 	void *bytes;
 	size_t size;
 	struct memory_account *account;
+	size_t room; /* bytes of addresses kept for it; 0: none */
 };
 
 /*
@@ -41,6 +42,17 @@ struct error *memory_resize(struct memory *memory, size_t size);
 
 /* Give it at least size bytes, growing by a quarter at a time. */
 struct error *memory_reserve(struct memory *memory, size_t size);
+
+/*
+ * Keep addresses for most bytes, so that memory_fill_room() lets the empty
+ * array grow up to these without moving: threads may write to what is there
+ * already. Addresses are not memory, and are not counted. memory_resize() and
+ * memory_release() end this.
+ */
+struct error *memory_keep_room(struct memory *memory, size_t most);
+
+/* Give it size bytes, no less than it has, nor more than there is room for. */
+struct error *memory_fill_room(struct memory *memory, size_t size);
 
 /* Release it; the array is empty then, and may grow again. */
 void memory_release(struct memory *memory);

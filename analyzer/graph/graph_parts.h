@@ -5,14 +5,14 @@
 #define ANALYZER_GRAPH_GRAPH_PARTS_H
 
 #include "analyzer/graph/graph.h"
+#include "analyzer/heap/turns.h"
 
 /*
- * Rows are kept in shares of this many allocations. A share is what one thread
- * scans in one go; its rows follow each other in the thread's array, so that
- * nothing has to be joined or copied when all are done.
+ * Rows are kept by shares of allocations. Most shares are what one thread scans
+ * in one go: their rows follow each other in the thread's array, so that
+ * nothing has to be joined or copied when all are done. Shares that are cut are
+ * in an array of their own.
  */
-enum { SHARE_BITS = 14, SHARE = 1 << SHARE_BITS };
-
 struct share {
 	const allocation_id *targets; /* NULL if it has none */
 	uint32_t count;
@@ -26,7 +26,7 @@ struct graph {
 	size_t share_count;
 	struct memory
 		offsets; /* uint32_t by id: where in the share it begins */
-	struct memory *arrays; /* allocation_id, one for each thread */
+	struct memory *arrays; /* allocation_id */
 	unsigned int array_count;
 	uint64_t edge_count;
 };
@@ -35,5 +35,19 @@ struct graph {
 struct error *graph_create_empty(size_t count, unsigned int arrays,
 				 struct memory_account *account,
 				 struct graph **ret);
+
+/* The same, with room for the rows' beginnings. */
+struct error *graph_create_rows(size_t count, unsigned int arrays,
+				struct memory_account *account,
+				struct graph **ret);
+
+/* Make the lengths of a share's rows into their beginnings. */
+struct error *graph_lay_out_share(struct graph *graph, size_t number);
+
+/*
+ * Now that the arrays no longer move, and have so many edges, let the shares
+ * point into them.
+ */
+struct error *graph_place_shares(struct graph *graph, const size_t *counts);
 
 #endif

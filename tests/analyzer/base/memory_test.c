@@ -126,6 +126,51 @@ static void test_nothing_goes_beyond_the_limit(void **state)
 	assert_int_equal(account.used, 0);
 }
 
+static void test_room_is_filled_without_moving(void **state)
+{
+	struct memory_account account = { 0 };
+	struct memory memory = { .account = &account };
+	unsigned char *bytes;
+
+	assert_no_error(memory_keep_room(&memory, (size_t)1 << 32));
+	assert_int_equal(memory.size, 0);
+	assert_int_equal(account.used, 0);
+	bytes = memory.bytes;
+	for (size_t size = 1000; size <= 64000000; size *= 4) {
+		assert_no_error(memory_fill_room(&memory, size));
+		assert_ptr_equal(memory.bytes, bytes);
+		assert_int_equal(account.used, size);
+		bytes[size - 1] = 0xaa;
+	}
+	assert_no_error(memory_resize(&memory, 5000));
+	assert_int_equal(memory.room, 0);
+	assert_int_equal(((unsigned char *)memory.bytes)[999], 0xaa);
+	assert_int_equal(account.used, 5000);
+	assert_no_error(memory_resize(&memory, (size_t)1 << 20));
+	assert_zero(&memory, 5000);
+	memory_release(&memory);
+	assert_int_equal(account.used, 0);
+}
+
+static void test_room_may_stay_empty(void **state)
+{
+	struct memory_account account = { .limit = 1000 };
+	struct memory memory = { .account = &account };
+
+	assert_no_error(memory_keep_room(&memory, 1 << 20));
+	assert_error(memory_fill_room(&memory, 1001), ERROR_NO_MEMORY,
+		     "out of memory");
+	assert_no_error(memory_fill_room(&memory, 0));
+	memory_release(&memory);
+	assert_no_error(memory_keep_room(&memory, 0));
+	assert_no_error(memory_keep_room(&memory, 1 << 20));
+	assert_no_error(memory_resize(&memory, 0));
+	assert_null(memory.bytes);
+	assert_error(memory_keep_room(&memory, SIZE_MAX / 2), ERROR_NO_MEMORY,
+		     "out of memory");
+	assert_int_equal(account.used, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,6 +186,8 @@ int main(void)
 		cmocka_unit_test(
 			test_impossible_size_is_an_error_and_changes_nothing),
 		cmocka_unit_test(test_nothing_goes_beyond_the_limit),
+		cmocka_unit_test(test_room_is_filled_without_moving),
+		cmocka_unit_test(test_room_may_stay_empty),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -383,6 +383,105 @@ static void test_large_graph_agrees_with_its_references(void **state)
 		assert_marked(&world, targets);
 }
 
+static const unsigned int THREADS[] = { 1, 2, 3, 16 };
+enum { THREAD_COUNTS = sizeof(THREADS) / sizeof(*THREADS) };
+
+static void assert_same_rows(const struct graph *graph,
+			     const struct graph *other, size_t count)
+{
+	assert_int_equal(graph_edge_count(graph), graph_edge_count(other));
+	for (size_t id = 0; id < count; id++) {
+		struct edges row = graph_outgoing(graph, (allocation_id)id);
+		struct edges same = graph_outgoing(other, (allocation_id)id);
+
+		assert_int_equal(row.count, same.count);
+		for (size_t i = 0; i < row.count; i++)
+			assert_int_equal(row.targets[i], same.targets[i]);
+	}
+}
+
+/* Blocks of 100 KB behind the others, so many that their share is cut. */
+static void add_medium_blocks(struct world *world, uint64_t start)
+{
+	enum { COUNT = 60, BYTES = 100000 };
+
+	world_add_heap(world, start, COUNT * BYTES);
+	for (size_t i = 0; i < COUNT; i++) {
+		uint64_t block = start + i * BYTES;
+
+		world_add_block(world,
+				(struct block){ block, BYTES, BLOCK_USED });
+		for (uint64_t word = 0; word < BYTES; word += 64)
+			core_set(&world->core, block + word,
+				 at(random_below(100)));
+	}
+}
+
+/* It is cut into parts: rows must not show where. */
+static void test_rows_of_large_allocations_do_not_depend_on_threads(
+	void **state)
+{
+	enum { LARGE_BYTES = 21 << 20, STEP = 4096, SEAM = 4 << 20 };
+	_cleanup_(world_deinit) struct world world;
+	const uint64_t start = at(100) + 0x10000;
+	allocation_id large;
+
+	populate(&world, 100);
+	set(&world, 3, 0, at(4));
+	world_add_heap(&world, start, LARGE_BYTES + 64);
+	large = world_add_block(
+		&world, (struct block){ start, LARGE_BYTES, BLOCK_USED });
+	world_add_block(&world,
+			(struct block){ start + LARGE_BYTES, 64, BLOCK_USED });
+	for (uint64_t i = 0; i < LARGE_BYTES; i += STEP)
+		core_set(&world.core, start + i, at(i / STEP % 50));
+	/* The same at both sides of a seam, and one to itself between them. */
+	core_set(&world.core, start + SEAM - 8, at(70));
+	core_set(&world.core, start + SEAM, at(70));
+	core_set(&world.core, start + 2 * SEAM - 8, start);
+	core_set(&world.core, start + 3 * SEAM, at(71));
+	core_set(&world.core, start + 3 * SEAM + 8, at(71));
+	core_set(&world.core, start + LARGE_BYTES - 8, at(72));
+	core_set(&world.core, start + LARGE_BYTES, start);
+	add_medium_blocks(&world, start + (UINT64_C(1) << 30));
+	world.progress.threads = 1;
+	scan(&world);
+	assert_int_equal(graph_outgoing(world.graph, large).count,
+			 LARGE_BYTES / STEP + 1);
+	for (int i = 1; i < THREAD_COUNTS; i++) {
+		_cleanup_(graph_destroy) struct graph *graph = NULL;
+
+		world.progress.threads = THREADS[i];
+		assert_no_error(graph_create(world.image, world.index,
+					     &world.account, &world.progress,
+					     &graph));
+		assert_same_rows(graph, world.graph, world.count);
+	}
+}
+
+/* Whoever waits for a thread that fails does not wait for ever. */
+static void test_shortage_ends_a_scan_on_several_threads(void **state)
+{
+	enum { LARGE_BYTES = 40 << 20 };
+	_cleanup_(world_deinit) struct world world;
+	const uint64_t start = at(100) + 0x10000;
+	_cleanup_(graph_destroy) struct graph *graph = NULL;
+
+	populate(&world, 100);
+	world_add_heap(&world, start, LARGE_BYTES);
+	world_add_block(&world,
+			(struct block){ start, LARGE_BYTES, BLOCK_USED });
+	for (uint64_t i = 0; i < LARGE_BYTES; i += 8)
+		core_set(&world.core, start + i, at(i / 8 % 50));
+	world_open(&world);
+	world.progress.threads = 4;
+	world.account.limit = world.account.used + (10 << 20);
+	assert_ptr_equal(graph_create(world.image, world.index, &world.account,
+				      &world.progress, &graph),
+			 &error_no_memory);
+	world.account.limit = 0;
+}
+
 /* Only those with an even number. */
 static size_t take_even(void *data, allocation_id source,
 			allocation_id *targets, size_t count)
@@ -447,6 +546,9 @@ int main(void)
 		cmocka_unit_test(
 			test_heap_without_allocations_has_an_empty_graph),
 		cmocka_unit_test(test_large_graph_agrees_with_its_references),
+		cmocka_unit_test(
+			test_rows_of_large_allocations_do_not_depend_on_threads),
+		cmocka_unit_test(test_shortage_ends_a_scan_on_several_threads),
 		cmocka_unit_test(
 			test_narrowed_graph_has_the_edges_that_are_to_stay),
 	};

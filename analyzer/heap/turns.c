@@ -1,0 +1,173 @@
+#include "analyzer/heap/turns.h"
+
+/* What is needed while turns are made. */
+struct cutter {
+	struct allocation_turns *turns;
+	const struct image *image;
+	const struct allocation_index *index;
+	const struct bitmap *sources, *pointerless;
+	size_t hint;
+	size_t cut_count; /* turns of shares that are cut */
+	allocation_id run_first;
+	uint64_t run_bytes;
+};
+
+static struct error *add_turn(struct cutter *cutter,
+			      struct allocation_turn turn)
+{
+	struct allocation_turns *turns = cutter->turns;
+	struct error *error = memory_reserve(&turns->memory,
+					     (turns->count + 1) * sizeof(turn));
+
+	if (error)
+		return error;
+	((struct allocation_turn *)turns->memory.bytes)[turns->count++] = turn;
+	return NULL;
+}
+
+static struct error *add_cut(struct cutter *cutter, allocation_id first,
+			     allocation_id end, struct memory_range part,
+			     uint64_t bytes)
+{
+	cutter->turns->cut_bytes += bytes;
+	return add_turn(cutter,
+			(struct allocation_turn){ first, end, part,
+						  cutter->cut_count++ });
+}
+
+/* The run of whole allocations ends below this one. */
+static struct error *end_run(struct cutter *cutter, allocation_id end)
+{
+	struct error *error = NULL;
+
+	if (cutter->run_first < end)
+		error = add_cut(cutter, cutter->run_first, end,
+				(struct memory_range){ 0, 0 },
+				cutter->run_bytes);
+	cutter->run_first = end;
+	cutter->run_bytes = 0;
+	return error;
+}
+
+/* The next part at or above start that the dump has; empty if there is none. */
+static struct memory_range find_part(const struct cutter *cutter,
+				     struct memory_range range, uint64_t start)
+{
+	while (start < range.end) {
+		const struct region *region = image_find(cutter->image, start);
+		uint64_t end = region && region->end < range.end ? region->end
+								 : range.end;
+
+		/* The first is read even if it is a hole of the dump's file. */
+		if (region && region->bytes && start != range.start)
+			start = image_next_data(cutter->image, start);
+		if (region && region->bytes && start < end)
+			return (struct memory_range){
+				start, end - start > MOST_TURN_BYTES
+					       ? start + MOST_TURN_BYTES
+					       : end
+			};
+		start = end;
+	}
+	return (struct memory_range){ range.end, range.end };
+}
+
+static struct error *cut_allocation(struct cutter *cutter, allocation_id id,
+				    struct memory_range range)
+{
+	struct memory_range part = find_part(cutter, range, range.start);
+	struct error *error = end_run(cutter, id);
+
+	while (!error && part.start < part.end) {
+		error = add_cut(cutter, id, id + 1, part,
+				part.end - part.start);
+		part = find_part(cutter, range, part.end);
+	}
+	cutter->run_first = id + 1;
+	return error;
+}
+
+/* How much there is to be read, if the allocation is read as a whole. */
+static bool is_read(const struct cutter *cutter, allocation_id id)
+{
+	return bitmap_get(cutter->sources, id) &&
+	       !(cutter->pointerless && bitmap_get(cutter->pointerless, id));
+}
+
+static struct error *cut_share(struct cutter *cutter, allocation_id first,
+			       allocation_id end)
+{
+	struct error *error = NULL;
+
+	cutter->run_first = first;
+	cutter->run_bytes = 0;
+	for (allocation_id id = first; id < end && !error; id++) {
+		struct memory_range range;
+		uint64_t size;
+
+		if (!is_read(cutter, id))
+			continue;
+		range = allocation_range_near(cutter->index, id, &cutter->hint);
+		size = range.end - range.start;
+		if (size > MOST_TURN_BYTES) {
+			error = cut_allocation(cutter, id, range);
+			continue;
+		}
+		if (cutter->run_bytes + size > MOST_TURN_BYTES)
+			error = end_run(cutter, id);
+		cutter->run_bytes += size;
+	}
+	return error ? error : end_run(cutter, end);
+}
+
+/* From the first allocation of the share to the end of its last. */
+static uint64_t share_span(struct cutter *cutter, allocation_id first,
+			   allocation_id end)
+{
+	struct memory_range last =
+		allocation_range_near(cutter->index, end - 1, &cutter->hint);
+
+	return last.end - allocation_start(cutter->index, first);
+}
+
+/* Make turns of the share. */
+static struct error *take_share(struct cutter *cutter, allocation_id first,
+				allocation_id end)
+{
+	if (share_span(cutter, first, end) > MOST_SHARE_BYTES)
+		return cut_share(cutter, first, end);
+	return add_turn(cutter, (struct allocation_turn){
+					first, end, { 0, 0 }, NOT_CUT });
+}
+
+struct error *allocation_turns_init(struct allocation_turns *turns,
+				    const struct image *image,
+				    const struct allocation_index *index,
+				    const struct bitmap *sources,
+				    const struct bitmap *pointerless,
+				    struct memory_account *account)
+{
+	struct cutter cutter = {
+		.turns = turns,
+		.image = image,
+		.index = index,
+		.sources = sources,
+		.pointerless = pointerless,
+	};
+	size_t count = allocation_count(index);
+	struct error *error = NULL;
+
+	*turns = (struct allocation_turns){ .memory.account = account };
+	for (size_t first = 0; first < count && !error; first += SHARE)
+		error = take_share(&cutter, (allocation_id)first,
+				   (allocation_id)(count - first < SHARE
+							   ? count
+							   : first + SHARE));
+	turns->turns = turns->memory.bytes;
+	return error;
+}
+
+void allocation_turns_deinit(struct allocation_turns *turns)
+{
+	memory_release(&turns->memory);
+}
