@@ -228,7 +228,7 @@ static void report_splits(struct report *report,
 	static const struct column columns[] = {
 		{ "task", VALUE_TEXT },	    { "threads", VALUE_COUNT },
 		{ "work", VALUE_COUNT },    { "of one at most", VALUE_COUNT },
-		{ "at once", VALUE_COUNT },
+		{ "if even", VALUE_COUNT }, { "at once", VALUE_COUNT },
 	};
 	static const struct table table = {
 		.name = "split",
@@ -246,6 +246,10 @@ static void report_splits(struct report *report,
 		report_number(report, split->threads);
 		report_number(report, split->total);
 		report_number(report, split->most);
+		if (split->even)
+			report_number(report, split->even);
+		else
+			report_absent(report);
 		report_number(report, split->largest);
 		report_end_row(report);
 	}

@@ -34,7 +34,35 @@ unsigned int parallel_threads_for(const struct progress *progress)
 						     : MOST_LOOP_THREADS;
 }
 
-void split_work_keep(const struct split_work *work, struct progress *progress)
+void split_work_begin(struct split_work *work, const struct progress *progress,
+		      size_t turns)
+{
+	*work = (struct split_work){ .turns = turns };
+	if (progress->splits && progress->split_count < MOST_SPLITS)
+		work->amounts = calloc(turns + 1, sizeof(*work->amounts));
+}
+
+/* The most of one of so many threads, each turn going to who has done least. */
+static uint64_t divide_evenly(const struct split_work *work,
+			      unsigned int threads)
+{
+	uint64_t done[MOST_LOOP_THREADS] = { 0 }, most = 0;
+
+	for (size_t turn = 0; turn < work->turns; turn++) {
+		unsigned int least = 0;
+
+		for (unsigned int i = 1; i < threads; i++)
+			if (done[i] < done[least])
+				least = i;
+		done[least] += work->amounts[turn];
+		if (done[least] > most)
+			most = done[least];
+	}
+	return most;
+}
+
+void split_work_keep(struct split_work *work, unsigned int threads,
+		     struct progress *progress)
 {
 	struct work_split *split;
 
@@ -42,6 +70,10 @@ void split_work_keep(const struct split_work *work, struct progress *progress)
 		return;
 	split = &progress->splits[progress->split_count++];
 	*split = (struct work_split){ .task = progress->task };
+	if (work->amounts)
+		split->even = divide_evenly(work, threads);
+	free(work->amounts);
+	work->amounts = NULL;
 	for (unsigned int i = 0; i < MOST_LOOP_THREADS; i++) {
 		split->threads += work->done[i] > 0;
 		split->total += work->done[i];

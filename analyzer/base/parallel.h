@@ -13,26 +13,39 @@ unsigned int parallel_threads(void);
 /* The same, unless the front end said how many. */
 unsigned int parallel_threads_for(const struct progress *progress);
 
-/* How much each thread did of a loop that is split. */
+/* How much each thread did of a loop that is split; all 0 at first. */
 struct split_work {
 	uint64_t done[MOST_LOOP_THREADS], largest[MOST_LOOP_THREADS];
+	uint64_t *amounts; /* by turn; NULL: nobody wants to know, or none */
+	size_t turns;
 };
+
+/* The loop will have so many turns. */
+void split_work_begin(struct split_work *work, const struct progress *progress,
+		      size_t turns);
 
 /*
  * Count what a turn took, and tell progress of it: false when the loop must
  * end. Each thread counts for itself.
  */
-static inline bool split_work_step(struct split_work *work, unsigned int thread,
+static inline bool split_work_step(struct split_work *work, size_t turn,
+				   unsigned int thread,
 				   struct progress *progress, uint64_t amount)
 {
 	work->done[thread] += amount;
 	if (amount > work->largest[thread])
 		work->largest[thread] = amount;
+	if (work->amounts)
+		work->amounts[turn] = amount;
 	return progress_step(progress, amount);
 }
 
-/* Keep how the loop was split, when it is done, if the front end wants it. */
-void split_work_keep(const struct split_work *work, struct progress *progress);
+/*
+ * Keep how the loop was split among so many threads, when it is done, if the
+ * front end wants it.
+ */
+void split_work_keep(struct split_work *work, unsigned int threads,
+		     struct progress *progress);
 
 /*
  * Call work(data, turn, thread) for every turn below turns, on up to threads

@@ -2,11 +2,11 @@
 
 #include "analyzer/base/parallel.h"
 #include "analyzer/classify/classifier.h"
+#include "analyzer/heap/turns.h"
 #include "analyzer/program/debug.h"
 
-/* What one thread looks at in one go: so many allocations, or bytes of roots.
- */
-enum { SHARE = 1 << 14, PIECE = 1 << 20 };
+/* So many bytes of roots are looked at in one go. */
+enum { PIECE = 1 << 20 };
 
 enum { OFFSETS = MOST_OFFSET / 8 + 1, MOST_CLASSIFIERS = 128 };
 
@@ -36,7 +36,8 @@ struct scan {
 	const struct bitmap *pointerless; /* they refer to nothing; or NULL */
 	struct scanner *scanners;	  /* one for each thread */
 	struct piece *pieces;
-	size_t piece_count, share_count;
+	size_t piece_count;
+	struct allocation_turns turns;
 	/* Numbers of classifiers, 0 at the end. */
 	uint8_t matchers[OFFSETS][MOST_CLASSIFIERS + 1];
 	uint8_t inspectors[MOST_CLASSIFIERS + 1];
@@ -282,13 +283,34 @@ static void inspect_pointerless(struct scan *scan, struct scanner *scanner,
 			&(struct subject){ id, range, bytes, size });
 }
 
-static void scan_share(struct scan *scan, struct scanner *scanner,
-		       size_t number, uint64_t *ret_bytes)
+/* Scan part of an allocation, all of it in one region. */
+static void scan_part(struct scan *scan, struct scanner *scanner,
+		      allocation_id id, struct memory_range part)
 {
-	size_t first = number * SHARE, end = first + SHARE;
+	struct memory_range range = allocation_range_near(
+		scan->input->index, id, &scanner->source_hint);
+	const struct region *region =
+		image_find(scan->input->image, part.start);
+	struct memory_range holder = {
+		region->start > range.start ? region->start : range.start,
+		region->end < range.end ? region->end : range.end,
+	};
+	const uint8_t *bytes = region->bytes + (holder.start - region->start);
 
-	for (size_t id = bitmap_next(scan->sources, first);
-	     id < end && id < scan->sources->count;
+	if (part.start == range.start)
+		inspect(scan->inspectors, scanner,
+			&(struct subject){ id, range, bytes,
+					   range_size(holder) });
+	scan_words(scan, scanner, holder, part.start,
+		   bytes + (part.start - holder.start), range_size(part), id,
+		   true);
+}
+
+static void scan_run(struct scan *scan, struct scanner *scanner,
+		     const struct allocation_turn *turn, uint64_t *ret_bytes)
+{
+	for (size_t id = bitmap_next(scan->sources, turn->first);
+	     id < turn->end && id < scan->sources->count;
 	     id = bitmap_next(scan->sources, id + 1)) {
 		if (scan->pointerless && bitmap_get(scan->pointerless, id)) {
 			if (*scan->plain_inspectors)
@@ -302,8 +324,20 @@ static void scan_share(struct scan *scan, struct scanner *scanner,
 	}
 }
 
+static void scan_allocations(struct scan *scan, struct scanner *scanner,
+			     const struct allocation_turn *turn,
+			     uint64_t *ret_bytes)
+{
+	if (range_size(turn->part) == 0) {
+		scan_run(scan, scanner, turn, ret_bytes);
+		return;
+	}
+	scan_part(scan, scanner, turn->first, turn->part);
+	*ret_bytes += range_size(turn->part);
+}
+
 static void scan_piece(struct scan *scan, struct scanner *scanner,
-		       const struct piece *piece)
+		       const struct piece *piece, uint64_t *ret_bytes)
 {
 	uint64_t size;
 	const uint8_t *bytes =
@@ -313,6 +347,7 @@ static void scan_piece(struct scan *scan, struct scanner *scanner,
 		scan_words(scan, scanner, piece->range, piece->start, bytes,
 			   piece->end - piece->start, NO_ALLOCATION,
 			   piece->kind == ROOT_STATIC);
+	*ret_bytes += piece->end - piece->start;
 }
 
 /*
@@ -332,13 +367,15 @@ static struct error *scan_turn(void *data, size_t turn, unsigned int thread)
 	uint64_t bytes = 0;
 
 	scanner->reader.steps = most_steps(scan);
-	if (turn < scan->share_count)
-		scan_share(scan, scanner, turn, &bytes);
+	if (turn < scan->turns.count)
+		scan_allocations(scan, scanner, &scan->turns.turns[turn],
+				 &bytes);
 	else
 		scan_piece(scan, scanner,
-			   &scan->pieces[turn - scan->share_count]);
+			   &scan->pieces[turn - scan->turns.count], &bytes);
 	look_up(scan, scanner);
-	if (!split_work_step(&scan->work, thread, scan->input->progress, bytes))
+	if (!split_work_step(&scan->work, turn, thread, scan->input->progress,
+			     bytes))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
 }
@@ -438,10 +475,13 @@ static struct error *run(struct scan *scan)
 {
 	const struct scan_input *input = scan->input;
 	unsigned int threads = parallel_threads_for(input->progress);
-	struct error *error;
+	size_t turns;
+	struct error *error = allocation_turns_init(
+		&scan->turns, input->image, input->index, scan->sources,
+		scan->pointerless, input->account);
 
-	scan->share_count =
-		(allocation_count(input->index) + SHARE - 1) / SHARE;
+	if (error)
+		return error;
 	scan->piece_count = cut_roots(scan, NULL);
 	scan->pieces = calloc(scan->piece_count + 1, sizeof(*scan->pieces));
 	scan->scanners = calloc(threads, sizeof(*scan->scanners));
@@ -460,10 +500,11 @@ static struct error *run(struct scan *scan)
 		reader->owners = input->owners;
 	}
 	error = init_overview(scan);
+	turns = scan->turns.count + scan->piece_count;
+	split_work_begin(&scan->work, input->progress, turns);
 	if (!error)
-		error = parallel_for(scan->share_count + scan->piece_count,
-				     threads, scan_turn, scan);
-	split_work_keep(&scan->work, input->progress);
+		error = parallel_for(turns, threads, scan_turn, scan);
+	split_work_keep(&scan->work, threads, input->progress);
 	if (!error)
 		finish(scan);
 	return error;
@@ -490,6 +531,7 @@ struct error *scan_memory(const struct scan_input *input)
 	choose_classifiers(&scan);
 	error = run(&scan);
 	deinit_overview(&scan.overview);
+	allocation_turns_deinit(&scan.turns);
 	free(scan.scanners);
 	free(scan.pieces);
 	return error;

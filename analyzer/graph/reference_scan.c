@@ -376,8 +376,8 @@ static struct error *take_turn(void *data, size_t number, unsigned int thread)
 			? scan_jointly(scan, number, thread, &bytes)
 			: scan_alone(scan, number, thread, &bytes);
 
-	if (!error &&
-	    !split_work_step(&scan->work, thread, scan->progress, bytes))
+	if (!error && !split_work_step(&scan->work, number, thread,
+				       scan->progress, bytes))
 		error = error_create(ERROR_INTERRUPTED, "interrupted");
 	return error;
 }
@@ -395,13 +395,14 @@ static struct error *run(struct scan *scan)
 		scan->scanners[i].edges.memory = &graph->arrays[i];
 		scan->scanners[i].found.account = graph->offsets.account;
 	}
+	split_work_begin(&scan->work, scan->progress, scan->turns.count);
 	error = parallel_for(scan->turns.count, scan->threads, take_turn, scan);
 	for (unsigned int i = 0; i < scan->threads; i++) {
 		counts[i] = scan->scanners[i].edges.count;
 		memory_release(&scan->scanners[i].found);
 	}
 	counts[scan->joint.array] = scan->joint.count;
-	split_work_keep(&scan->work, scan->progress);
+	split_work_keep(&scan->work, scan->threads, scan->progress);
 	return error ? error : graph_place_shares(graph, counts);
 }
 

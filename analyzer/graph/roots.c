@@ -372,7 +372,7 @@ static struct error *scan_turn(void *data, size_t number, unsigned int thread)
 	};
 
 	scan(roots, turn, mark, &marking);
-	if (!split_work_step(&roots->work, thread, roots->progress,
+	if (!split_work_step(&roots->work, number, thread, roots->progress,
 			     turn.end - turn.start))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
@@ -496,6 +496,7 @@ static struct error *find_targets(struct roots *roots)
 		.used = allocation_used(roots->index),
 		.targets = &roots->targets[ROOT_REGISTER],
 	};
+	unsigned int threads = parallel_threads_for(roots->progress);
 	struct error *error = NULL;
 
 	for (size_t i = 0; i < ROOT_KINDS && !error; i++)
@@ -508,10 +509,9 @@ static struct error *find_targets(struct roots *roots)
 		return error;
 	progress_begin(roots->progress, "scanning the roots",
 		       image_size(roots->image));
-	error = parallel_for(roots->turn_count,
-			     parallel_threads_for(roots->progress), scan_turn,
-			     roots);
-	split_work_keep(&roots->work, roots->progress);
+	split_work_begin(&roots->work, roots->progress, roots->turn_count);
+	error = parallel_for(roots->turn_count, threads, scan_turn, roots);
+	split_work_keep(&roots->work, threads, roots->progress);
 	memory_release(&roots->turns);
 	for (uint32_t i = 0; i < program_thread_count(roots->program); i++)
 		visit_registers(roots, i, mark_anchor, &marking);

@@ -84,6 +84,28 @@ static void test_process_that_may_use_one_processor_has_one_thread(void **state)
 	sched_setaffinity(0, sizeof(before), &before);
 }
 
+static void test_even_split_depends_on_the_turns_alone(void **state)
+{
+	static const uint64_t AMOUNTS[] = { 5, 1, 1, 1, 4, 1, 9 };
+	enum { AMOUNT_COUNT = sizeof(AMOUNTS) / sizeof(*AMOUNTS) };
+	struct work_split split = { 0 };
+	struct progress progress = { .task = "testing", .splits = &split };
+	struct split_work work;
+
+	split_work_begin(&work, &progress, AMOUNT_COUNT);
+	for (size_t i = AMOUNT_COUNT; i-- > 0;)
+		assert_true(split_work_step(&work, i, i % 3 == 0, &progress,
+					    AMOUNTS[i]));
+	split_work_keep(&work, 3, &progress);
+	assert_int_equal(progress.split_count, 1);
+	assert_int_equal(split.threads, 2);
+	assert_int_equal(split.total, 22);
+	assert_int_equal(split.most, 15);
+	assert_int_equal(split.largest, 9);
+	/* One has 5; one 1, 1, 1 and 9; one 1 and 4. */
+	assert_int_equal(split.even, 12);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -93,6 +115,7 @@ int main(void)
 		cmocka_unit_test(test_more_threads_than_turns_are_harmless),
 		cmocka_unit_test(
 			test_process_that_may_use_one_processor_has_one_thread),
+		cmocka_unit_test(test_even_split_depends_on_the_turns_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
