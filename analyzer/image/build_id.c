@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <string.h>
 
+/* Of a file; bytes of all its notes, for several rows may be the same. */
 enum { MAXIMUM_HEADERS = 256, MAXIMUM_NOTES = 64 * 1024 };
 
 /* Where the bytes of an ELF file come from. */
@@ -13,13 +14,14 @@ struct source {
 	const struct image *image;
 	uint64_t base;
 	const uint8_t *bytes;
-	size_t size;
+	uint64_t size; /* of either */
 };
 
 static bool read_image(const struct source *source, uint64_t offset, void *ret,
 		       size_t size)
 {
-	return image_read(source->image, source->base + offset, ret, size);
+	return offset <= source->size && size <= source->size - offset &&
+	       image_read(source->image, source->base + offset, ret, size);
 }
 
 static bool read_file(const struct source *source, uint64_t offset, void *ret,
@@ -71,6 +73,7 @@ static struct build_id find_note(const struct source *source, uint64_t offset,
 static struct build_id find(const struct source *source)
 {
 	struct build_id id = { .size = 0 };
+	uint64_t left = MAXIMUM_NOTES;
 	Elf64_Ehdr header;
 
 	if (!source->read(source, 0, &header, sizeof(header)) ||
@@ -85,17 +88,23 @@ static struct build_id find(const struct source *source)
 		if (!source->read(source, header.e_phoff + i * sizeof(segment),
 				  &segment, sizeof(segment)))
 			break;
-		if (segment.p_type == PT_NOTE &&
-		    segment.p_filesz <= MAXIMUM_NOTES)
-			id = find_note(source, segment.p_offset,
-				       segment.p_filesz);
+		if (segment.p_type != PT_NOTE || segment.p_filesz > left)
+			continue;
+		left -= segment.p_filesz;
+		id = find_note(source, segment.p_offset, segment.p_filesz);
 	}
 	return id;
 }
 
-struct build_id build_id_of_image(const struct image *image, uint64_t base)
+struct build_id build_id_of_image(const struct image *image, uint64_t base,
+				  uint64_t end)
 {
-	struct source source = { read_image, .image = image, .base = base };
+	struct source source = {
+		read_image,
+		.image = image,
+		.base = base,
+		.size = end - base,
+	};
 
 	return find(&source);
 }

@@ -134,6 +134,7 @@ static struct error *add_file(struct file_table *table, const char *path,
 
 		if (error)
 			return error;
+		table->bytes += file->size;
 	}
 	if (!tsearch(file, &table->by_path, compare_paths))
 		return &error_no_memory;
@@ -143,10 +144,11 @@ static struct error *add_file(struct file_table *table, const char *path,
 
 struct error *file_table_find(struct file_table *table,
 			      const struct image *image, const char *path,
-			      uint64_t base, const struct image_file **ret,
+			      uint64_t base, uint64_t end,
+			      const struct image_file **ret,
 			      enum file_state *ret_state)
 {
-	struct build_id in_dump = build_id_of_image(image, base), in_file;
+	struct build_id in_dump = build_id_of_image(image, base, end), in_file;
 	const struct image_file key = { .path = (char *)path };
 	struct image_file **found, *file = NULL;
 
@@ -169,6 +171,9 @@ struct error *file_table_find(struct file_table *table,
 	in_file = build_id_of_file(file->bytes, file->size);
 	*ret_state = FILE_OTHER_BUILD;
 	if (!build_id_equal(&in_dump, &in_file))
+		return NULL;
+	*ret_state = FILE_UNKNOWN;
+	if (file->modules++ >= MOST_MODULES_OF_FILE)
 		return NULL;
 	*ret_state = FILE_USED;
 	*ret = file;

@@ -18,6 +18,7 @@ struct file_table {
 	struct image_file **files;
 	size_t count;
 	void *by_path;	     /* the same for tsearch() */
+	uint64_t bytes;	     /* of all that are open, added up */
 	const char *sysroot; /* borrowed; NULL: the root */
 };
 
@@ -30,12 +31,17 @@ int file_open_below(const char *sysroot, const char *path);
 void file_table_deinit(struct file_table *table);
 
 /*
- * The file of that path whose build-id is that of the module at base, or NULL
- * in *ret, and why. The table owns it.
+ * The file of that path whose build-id is that of the module from base to end,
+ * or NULL in *ret, and why. The table owns it. A file stands for no more than
+ * MOST_MODULES_OF_FILE modules: a program has one of a file, a few with
+ * dlmopen(), while a small dump could name a large file again and again.
  */
+enum { MOST_MODULES_OF_FILE = 64 };
+
 struct error *file_table_find(struct file_table *table,
 			      const struct image *image, const char *path,
-			      uint64_t base, const struct image_file **ret,
+			      uint64_t base, uint64_t end,
+			      const struct image_file **ret,
 			      enum file_state *ret_state);
 
 #endif

@@ -36,6 +36,7 @@ struct image {
 	} * auxiliary;
 	size_t auxiliary_count;
 	struct file_table files;
+	uint64_t filled;   /* bytes of regions that are read from files */
 	const char *smaps; /* in the dump; NULL: not there */
 	size_t smaps_size;
 };
@@ -208,6 +209,31 @@ const struct mapping *image_module_base(const struct image *image,
 	return mapping->base;
 }
 
+/* Sort the mappings; of two that overlap, the first counts. */
+static void sort_mappings(struct image *image)
+{
+	size_t kept = 0;
+	uint64_t end = 0;
+
+	if (image->mapping_count > 0)
+		qsort(image->mappings, image->mapping_count,
+		      sizeof(struct mapping), compare_mappings);
+	for (size_t i = 0; i < image->mapping_count; i++) {
+		const struct mapping *mapping = &image->mappings[i];
+
+		if (mapping->start < end) {
+			findings_add(image->findings, FINDING_INCOMPLETE,
+				     "two mapped files overlap at %#" PRIx64
+				     ": only the first is believed",
+				     mapping->start);
+			continue;
+		}
+		end = mapping->end;
+		image->mappings[kept++] = *mapping;
+	}
+	image->mapping_count = kept;
+}
+
 /* From one mapping to the next, for there may be very many of one file. */
 static void find_bases(struct image *image)
 {
@@ -221,11 +247,21 @@ static void find_bases(struct image *image)
 	}
 }
 
+/* The end of the mappings behind the one that all have as their base. */
+static uint64_t end_of_module(const struct image *image, size_t base)
+{
+	const struct mapping *mapping = &image->mappings[base];
+	size_t last = base;
+
+	while (last + 1 < image->mapping_count &&
+	       image->mappings[last + 1].base == mapping)
+		last++;
+	return image->mappings[last].end;
+}
+
 static struct error *find_files(struct image *image)
 {
-	if (image->mapping_count > 0)
-		qsort(image->mappings, image->mapping_count,
-		      sizeof(struct mapping), compare_mappings);
+	sort_mappings(image);
 	find_bases(image);
 	for (size_t i = 0; i < image->mapping_count; i++) {
 		struct mapping *mapping = &image->mappings[i];
@@ -239,8 +275,8 @@ static struct error *find_files(struct image *image)
 			continue;
 		}
 		error = file_table_find(&image->files, image, mapping->path,
-					mapping->start, &mapping->file,
-					&mapping->state);
+					mapping->start, end_of_module(image, i),
+					&mapping->file, &mapping->state);
 		if (error)
 			return error;
 	}
@@ -319,6 +355,20 @@ static struct error *add_gaps(struct image *image)
 	return error;
 }
 
+/*
+ * Whether so many more bytes may be read from files. A program maps each about
+ * once, but a small dump could have a file stand for endless memory.
+ */
+static bool may_fill(struct image *image, uint64_t size)
+{
+	enum { MOST_TIMES = 16 };
+
+	if (size > MOST_TIMES * image->files.bytes - image->filled)
+		return false;
+	image->filled += size;
+	return true;
+}
+
 /* Read an absent region from its file, as far as that reaches. */
 static struct error *fill_from_file(struct image *image, size_t number)
 {
@@ -336,6 +386,8 @@ static struct error *fill_from_file(struct image *image, size_t number)
 		return NULL;
 	if (size > mapping->file->size - offset)
 		size = mapping->file->size - offset;
+	if (!may_fill(image, size))
+		return NULL;
 	region->origin = REGION_FILE;
 	region->bytes = mapping->file->bytes + offset;
 	region->end = rest.start = region->start + size;

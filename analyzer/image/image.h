@@ -64,6 +64,7 @@ struct image_file {
 	char *path;
 	const uint8_t *bytes;
 	size_t size;
+	unsigned int modules; /* that are of it */
 };
 
 /* A thread as the dump has it. The first is the one that took the signal. */

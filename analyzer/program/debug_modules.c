@@ -38,7 +38,8 @@ struct debug_module *debug_find_module(struct debug *debug, uint64_t address)
 	if (!found->debug) {
 		found->debug = debug;
 		found->module = module;
-		found->id = build_id_of_image(debug->image, module->start);
+		found->id = build_id_of_image(debug->image, module->start,
+					      module->end);
 		found->main.fd = found->separate.fd = found->shared.fd = -1;
 	}
 	return found;

@@ -93,10 +93,6 @@ static int compare_modules(const void *a, const void *b)
 }
 
 /*
- * The loader maps the whole of a module at once, so its mappings follow each
- * other and begin with that of the ELF header.
- */
-/*
  * The module's end, with the anonymous memory right behind its mappings as far
  * as its headers claim it.
  */
@@ -111,6 +107,10 @@ static uint64_t end_of_data(const struct image *image, uint64_t end,
 	return claimed < behind->end ? claimed : behind->end;
 }
 
+/*
+ * The loader maps the whole of a module at once, so its mappings follow each
+ * other and begin with that of the ELF header.
+ */
 static struct error *add_files(struct module_list *list,
 			       const struct image *image)
 {
@@ -143,11 +143,29 @@ static struct error *add_files(struct module_list *list,
 			next++;
 		}
 		module.end = end_of_data(image, module.end, claimed);
+		if (next < count &&
+		    module.end > image_mapping(image, next)->start)
+			module.end = image_mapping(image, next)->start;
 		error = add_module(list, module);
 		if (error)
 			return error;
 	}
 	return NULL;
+}
+
+/* Sort them. Only what the vdso claims to be can overlap with another. */
+static void sort_modules(struct module_list *list)
+{
+	size_t kept = 0;
+
+	if (list->count > 0)
+		qsort(list->modules, list->count, sizeof(struct module),
+		      compare_modules);
+	for (size_t i = 0; i < list->count; i++)
+		if (kept == 0 ||
+		    list->modules[i].start >= list->modules[kept - 1].end)
+			list->modules[kept++] = list->modules[i];
+	list->count = kept;
 }
 
 struct error *module_list_init(struct module_list *list,
@@ -159,9 +177,7 @@ struct error *module_list_init(struct module_list *list,
 	error = add_vdso(list, image);
 	if (!error)
 		error = add_files(list, image);
-	if (list->count > 0)
-		qsort(list->modules, list->count, sizeof(struct module),
-		      compare_modules);
+	sort_modules(list);
 	return error;
 }
 

@@ -1,5 +1,6 @@
 #include "analyzer/program/program.h"
 
+#include "analyzer/base/list.h"
 #include "analyzer/program/missing.h"
 #include "analyzer/program/modules.h"
 #include "analyzer/program/stacks.h"
@@ -81,13 +82,13 @@ const struct module *program_module(const struct program *program,
 const struct module *program_find_module(const struct program *program,
 					 uint64_t address)
 {
-	for (size_t i = 0; i < program->modules.count; i++) {
-		const struct module *module = &program->modules.modules[i];
+	const struct module *modules = program->modules.modules;
+	size_t above =
+		LIST_ABOVE(modules, program->modules.count, start, address);
 
-		if (address >= module->start && address < module->end)
-			return module;
-	}
-	return NULL;
+	return above > 0 && address < modules[above - 1].end
+		       ? &modules[above - 1]
+		       : NULL;
 }
 
 size_t program_thread_count(const struct program *program)
@@ -114,13 +115,12 @@ const struct stack *program_stack(const struct program *program, size_t number)
 const struct stack *program_find_stack(const struct program *program,
 				       uint64_t address)
 {
-	for (size_t i = 0; i < program->stacks.count; i++) {
-		const struct stack *stack = &program->stacks.stacks[i];
+	const struct stack *stacks = program->stacks.stacks;
+	size_t above =
+		LIST_ABOVE(stacks, program->stacks.count, start, address);
 
-		if (address >= stack->start && address < stack->end)
-			return stack;
-	}
-	return NULL;
+	return above > 0 && address < stacks[above - 1].end ? &stacks[above - 1]
+							    : NULL;
 }
 
 const char *stack_kind_name(enum stack_kind kind)

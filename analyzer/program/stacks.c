@@ -61,15 +61,17 @@ static bool read_descriptor(const struct image *image, uint64_t address,
 	struct descriptor descriptor = { .address = address };
 	uint8_t bytes[PTHREAD_SIZE];
 	size_t size = sizeof(bytes);
-	uint64_t available;
+	uint64_t available, first;
 
-	if (!image_bytes(image, address, &available))
+	/* Most that is taken for one ends here already. */
+	if (!image_read_u64(image, address, &first) || first != address ||
+	    !image_bytes(image, address, &available))
 		return false;
 	if (size > available)
 		size = available;
 	if (size < PTHREAD_TID + 24 ||
 	    !image_read(image, address, bytes, size) ||
-	    word(bytes, 0) != address || word(bytes, PTHREAD_SELF) != address ||
+	    word(bytes, PTHREAD_SELF) != address ||
 	    !find_block(bytes, size, &descriptor))
 		return false;
 	memcpy(&descriptor.tid, bytes + PTHREAD_TID, sizeof(int32_t));
@@ -247,9 +249,13 @@ static struct error *add_finished_stacks(struct stack_list *list,
 					 const struct image *image,
 					 const struct module_list *modules)
 {
+	uint64_t scanned = 0; /* several modules may be in one region */
+
 	for (size_t i = 0; i < modules->count; i++) {
 		const struct module *module = &modules->modules[i];
-		const struct region *region = image_find(image, module->start);
+		const struct region *region = image_find(
+			image,
+			module->start > scanned ? module->start : scanned);
 		struct error *error = NULL;
 
 		/* Its mappings, and what is zero at first right behind them. */
@@ -258,7 +264,8 @@ static struct error *add_finished_stacks(struct stack_list *list,
 			    !(region->rights & RIGHT_EXECUTE) &&
 			    region->origin == REGION_CORE)
 				error = scan_for_lists(list, image, region);
-			region = image_find(image, region->end);
+			scanned = region->end;
+			region = image_find(image, scanned);
 		}
 		if (error)
 			return error;

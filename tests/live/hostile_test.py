@@ -22,7 +22,7 @@ SECONDS = 10  # of the processor
 NOISE = bytes(range(1, 129)) * 32
 COMMANDS = ("count used", "summarize leaked", "describe threads",
             f"explain {LOW + 8:x}", "count stacks", "list free", "bill",
-            "fragmentation", "waste")
+            "fragmentation", "waste", "findbytes --text heapcore")
 
 
 def module_header(number, count=1, place=64):
@@ -150,6 +150,50 @@ class HostileTest(unittest.TestCase):
             + [(shared, count * PAGE, len(headers), len(headers))],
             b"".join(module_header(i, 65535, shared - LOW - i * 0x2000)
                      for i in range(count)) + headers)
+
+    def test_modules_that_share_their_notes(self):
+        """Each has 256 rows of notes, in none of which is a build-id."""
+        count, size = 4000, 65536
+        shared = LOW + 2 * PAGE
+        page = broken.elf_header(3, 256).ljust(PAGE, b"\0")
+        headers = broken.HEADER.pack(4, 4, shared - LOW, 0, 0, size, size,
+                                     4) * 256
+        notes = struct.pack("<III", 0, 0, 1) * (size // 12)
+        run = self.check(
+            broken.thread(1, LOW) + broken.mapped_files(
+                [(LOW, LOW + PAGE, 0, b"/none/%d" % i)
+                 for i in range(count)]),
+            [(LOW, 0, 64 + len(headers), 64 + len(headers)),
+             (shared, 16384, size, size)],
+            (page[:64] + headers).ljust(16384, b"\0") + notes)
+        self.assertIn("mapped files overlap", run.stderr)
+
+    def test_modules_of_one_file(self):
+        """Of which a small core could make any number, each a large one."""
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            path = next(line.split()[5] for line in maps if "/libc" in line)
+        with open(path, "rb") as file:
+            header = file.read(1024)
+        count, step = 60000, os.path.getsize(path) + PAGE & -PAGE
+        self.check(
+            broken.thread(1, LOW) + broken.mapped_files(
+                [(LOW + i * step, LOW + (i + 1) * step, 0, path.encode())
+                 for i in range(count)]),
+            [(LOW + i * step, i * 1024, 1024, 1024) for i in range(count)],
+            header * count)
+
+    def test_modules_in_one_stretch_of_memory(self):
+        """In which each would be looked at for lists of stacks."""
+        count, step, size = 20000, 128, 64 << 20
+        header = broken.elf_header(3, 1).ljust(64, b"\0")
+        header += broken.HEADER.pack(1, 4, 0, 0, 0, step, step, 4)
+        words = struct.pack("<Q", LOW + 8) * ((size - count * step) // 8)
+        self.check(
+            broken.thread(1, LOW) + broken.mapped_files(
+                [(LOW + i * step, LOW + (i + 1) * step, 0, b"/none/%d" % i)
+                 for i in range(count)]),
+            [(LOW, 0, size, size)],
+            header.ljust(step, b"\0") * count + words)
 
     def test_terabytes_that_are_not_there(self):
         self.check(broken.thread(1, LOW), [(LOW, 0, PAGE, 100 << 40)], NOISE)
