@@ -1,5 +1,7 @@
 #include "analyzer/classify/address_map.h"
 
+#include "analyzer/base/secret.h"
+
 enum { FIRST_CAPACITY = 256 };
 
 /* An empty slot is all zero, so a number is kept one higher. */
@@ -10,7 +12,10 @@ struct slot {
 
 void address_map_init(struct address_map *map, struct memory_account *account)
 {
-	*map = (struct address_map){ .memory = { .account = account } };
+	*map = (struct address_map){
+		.memory = { .account = account },
+		.factor = secret_factor(),
+	};
 }
 
 void address_map_deinit(struct address_map *map)
@@ -21,11 +26,9 @@ void address_map_deinit(struct address_map *map)
 
 /* The slot of the address, or the empty one where it belongs. */
 static struct slot *find_slot(struct slot *slots, size_t capacity,
-			      uint64_t address)
+			      uint64_t factor, uint64_t address)
 {
-	/* The upper bits of the product depend on all bits of the address. */
-	size_t slot =
-		(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (capacity - 1);
+	size_t slot = secret_slot(address, factor, capacity);
 
 	while (slots[slot].number && slots[slot].address != address)
 		slot = (slot + 1) & (capacity - 1);
@@ -38,7 +41,8 @@ uint32_t address_map_find(const struct address_map *map, uint64_t address)
 
 	if (!map->capacity)
 		return NOT_IN_MAP;
-	slot = find_slot(map->memory.bytes, map->capacity, address);
+	slot = find_slot(map->memory.bytes, map->capacity, map->factor,
+			 address);
 	return (uint32_t)(slot->number - 1);
 }
 
@@ -54,8 +58,8 @@ static struct error *grow(struct address_map *map)
 		return error;
 	for (size_t i = 0; i < map->capacity; i++)
 		if (slots[i].number)
-			*find_slot(memory.bytes, capacity, slots[i].address) =
-				slots[i];
+			*find_slot(memory.bytes, capacity, map->factor,
+				   slots[i].address) = slots[i];
 	memory_release(&map->memory);
 	map->memory = memory;
 	map->capacity = capacity;
@@ -71,7 +75,7 @@ struct error *address_map_add(struct address_map *map, uint64_t address,
 		error = grow(map);
 	if (error)
 		return error;
-	*find_slot(map->memory.bytes, map->capacity, address) =
+	*find_slot(map->memory.bytes, map->capacity, map->factor, address) =
 		(struct slot){ address, (uint64_t)number + 1 };
 	map->count++;
 	return NULL;

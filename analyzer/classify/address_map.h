@@ -15,6 +15,7 @@ enum { NOT_IN_MAP = UINT32_MAX };
 
 struct address_map {
 	struct memory memory;
+	uint64_t factor; /* of the hash */
 	size_t capacity; /* a power of two, or 0 */
 	size_t count;
 };

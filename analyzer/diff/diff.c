@@ -68,21 +68,26 @@ static struct error *add_groups(struct diff *diff, const struct census *census,
 				struct memory *ret)
 {
 	size_t core = diff->core_count - 1;
-	struct error *error =
-		memory_resize(ret, census->keys.count * sizeof(uint32_t));
+	size_t count = census->keys.count;
+	_cleanup_(free) const struct tally **tallies =
+		calloc(count + 1, sizeof(const struct tally *));
+	struct error *error = memory_resize(ret, count * sizeof(uint32_t));
 
-	for (size_t i = 0; !error && i < census->keys.capacity; i++) {
-		const struct tally *tally = &census->keys.slots[i];
+	if (!error && !tallies)
+		error = &error_no_memory;
+	/* In the order in which they came: groups are numbered by it. */
+	for (size_t i = 0; !error && i < census->keys.capacity; i++)
+		if (census->keys.slots[i].count)
+			tallies[census->keys.slots[i].number] =
+				&census->keys.slots[i];
+	for (size_t i = 0; !error && i < count; i++) {
 		const struct census_name name =
-			tally->count ? census_name(census, tally->key)
-				     : (struct census_name){ .text = NULL };
+			census_name(census, tallies[i]->key);
 
-		if (tally->count)
-			error = group_table_add(
-				&diff->groups, &name, core,
-				(struct set_total){ tally->count,
-						    tally->bytes },
-				(uint32_t *)ret->bytes + tally->number);
+		error = group_table_add(&diff->groups, &name, core,
+					(struct set_total){ tallies[i]->count,
+							    tallies[i]->bytes },
+					(uint32_t *)ret->bytes + i);
 	}
 	return error;
 }

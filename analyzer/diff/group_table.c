@@ -1,5 +1,6 @@
 #include "analyzer/diff/group_table.h"
 
+#include "analyzer/base/secret.h"
 #include "analyzer/gate/label.h"
 
 #include <string.h>
@@ -9,6 +10,7 @@ enum { FIRST_SLOTS = 1024 };
 void group_table_init(struct group_table *table, struct memory_account *account)
 {
 	*table = (struct group_table){
+		.factor = secret_factor(),
 		.groups.account = account,
 		.slots.account = account,
 		.names.account = account,
@@ -59,9 +61,10 @@ static bool is_named(const struct group_table *table,
 	       strcmp(known + length, name->text) == 0;
 }
 
-static uint64_t hash_name(const struct census_name *name)
+static uint64_t hash_name(const struct group_table *table,
+			  const struct census_name *name)
 {
-	uint64_t hash = name->size;
+	uint64_t hash = hash_add(table->factor, name->size);
 
 	for (const char *text = name->prefix; *text; text++)
 		hash = hash_add(hash, (unsigned char)*text);
@@ -148,7 +151,7 @@ static struct error *add_group(struct group_table *table,
 static struct error *find_group(struct group_table *table,
 				const struct census_name *name, uint32_t *ret)
 {
-	uint64_t hash = hash_name(name);
+	uint64_t hash = hash_name(table, name);
 	struct error *error = NULL;
 	uint32_t *slot;
 

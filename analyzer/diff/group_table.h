@@ -10,6 +10,7 @@
 #include "analyzer/diff/diff.h"
 
 struct group_table {
+	uint64_t factor;      /* of the hash */
 	struct memory groups; /* struct diff_group */
 	size_t count;
 	struct memory slots; /* uint32_t, a hash table of numbers, plus 1 */

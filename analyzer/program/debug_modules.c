@@ -178,10 +178,14 @@ static int find_debuginfo(Dwfl_Module *dwfl, void **data, const char *name,
 	return separate ? hand_over(&module->separate, ret_path) : -1;
 }
 
+/* libdwfl goes over all that it was told of before, for each that is new. */
 static void report_modules(struct debug *debug)
 {
+	enum { MOST_REPORTED = 1 << 13 };
 	size_t count = program_module_count(debug->program);
 
+	if (count > MOST_REPORTED)
+		count = MOST_REPORTED;
 	dwfl_report_begin(debug->dwfl);
 	for (size_t i = 0; i < count; i++) {
 		const struct module *described =

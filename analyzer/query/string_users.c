@@ -1,6 +1,7 @@
 #include "analyzer/query/string_users.h"
 
 #include "analyzer/base/parallel.h"
+#include "analyzer/base/secret.h"
 #include "analyzer/classify/cxx.h"
 
 #include <string.h>
@@ -123,9 +124,9 @@ static bool is_same(const struct string_use *use, const struct string_use *key)
 static struct string_use *find_slot(const struct string_uses *uses,
 				    const struct string_use *key)
 {
-	uint64_t hash = (key->signature ^ key->offset << 32 ^ key->pattern) *
-			UINT64_C(0x9e3779b97f4a7c15);
-	size_t slot = (size_t)(hash >> 32) & (uses->capacity - 1);
+	uint64_t factor = secret_factor();
+	uint64_t hash = (key->signature * factor + key->offset) * factor;
+	size_t slot = secret_slot(hash + key->pattern, factor, uses->capacity);
 
 	while (uses->list[slot].count && !is_same(&uses->list[slot], key))
 		slot = (slot + 1) & (uses->capacity - 1);

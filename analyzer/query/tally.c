@@ -1,10 +1,15 @@
 #include "analyzer/query/tally.h"
 
+#include "analyzer/base/secret.h"
+
 enum { FIRST_CAPACITY = 256 };
 
 void tally_table_init(struct tally_table *table, struct memory_account *account)
 {
-	*table = (struct tally_table){ .memory = { .account = account } };
+	*table = (struct tally_table){
+		.memory = { .account = account },
+		.factor = secret_factor(),
+	};
 }
 
 void tally_table_deinit(struct tally_table *table)
@@ -15,11 +20,9 @@ void tally_table_deinit(struct tally_table *table)
 
 /* The slot of the key, or the empty one where it belongs. */
 static struct tally *find_slot(struct tally *slots, size_t capacity,
-			       uint64_t key)
+			       uint64_t factor, uint64_t key)
 {
-	/* The upper bits of the product depend on all bits of the key. */
-	size_t slot =
-		(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (capacity - 1);
+	size_t slot = secret_slot(key, factor, capacity);
 
 	while (slots[slot].count && slots[slot].key != key)
 		slot = (slot + 1) & (capacity - 1);
@@ -38,7 +41,7 @@ static struct error *grow(struct tally_table *table)
 		return error;
 	for (size_t i = 0; i < table->capacity; i++)
 		if (table->slots[i].count)
-			*find_slot(memory.bytes, capacity,
+			*find_slot(memory.bytes, capacity, table->factor,
 				   table->slots[i].key) = table->slots[i];
 	memory_release(&table->memory);
 	table->memory = memory;
@@ -59,7 +62,8 @@ struct error *tally_add(struct tally_table *table, struct tally tally)
 		if (error)
 			return error;
 	}
-	slot = find_slot(table->slots, table->capacity, tally.key);
+	slot = find_slot(table->slots, table->capacity, table->factor,
+			 tally.key);
 	if (!slot->count)
 		slot->number = (uint32_t)table->count++;
 	slot->key = tally.key;
@@ -75,7 +79,7 @@ struct tally *tally_find(const struct tally_table *table, uint64_t key)
 
 	if (!table->capacity)
 		return NULL;
-	tally = find_slot(table->slots, table->capacity, key);
+	tally = find_slot(table->slots, table->capacity, table->factor, key);
 	return tally->count ? tally : NULL;
 }
 

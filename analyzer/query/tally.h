@@ -20,9 +20,10 @@ struct tally {
 };
 
 struct tally_table {
-	struct tally *slots;
-	size_t capacity; /* a power of two, or 0 */
-	size_t count;	 /* of keys */
+	struct tally *slots; /* in no order that anything may depend on */
+	uint64_t factor;     /* of the hash */
+	size_t capacity;     /* a power of two, or 0 */
+	size_t count;	     /* of keys */
 	struct memory memory;
 };
 

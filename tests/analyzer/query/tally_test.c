@@ -64,12 +64,47 @@ static void test_most_come_first_and_equal_ones_by_key(void **state)
 	check_order(tally_compare_keys_down, (uint64_t[]){ 30, 20, 10 });
 }
 
+/*
+ * A hash that multiplies by the golden ratio, as everyone does, puts all of
+ * these into one slot. That is no order which anybody who made a dump may
+ * bring about.
+ */
+static uint64_t awkward_key(uint64_t number)
+{
+	uint64_t inverse = 1;
+
+	for (int i = 0; i < 6; i++)
+		inverse *= 2 - UINT64_C(0x9e3779b97f4a7c15) * inverse;
+	return (number << 52 | number >> 12) * inverse;
+}
+
+static void test_no_keys_are_known_to_share_a_slot(void **state)
+{
+	enum { KEYS = 1 << 15, MOST_IN_A_ROW = KEYS / 32 };
+	struct memory_account account = { 0 };
+	size_t row = 0, longest = 0;
+	struct tally_table table;
+
+	tally_table_init(&table, &account);
+	for (uint64_t i = 0; i < KEYS; i++)
+		assert_no_error(
+			tally_add(&table, (struct tally){ .key = awkward_key(i),
+							  .count = 1 }));
+	for (size_t i = 0; i < table.capacity; i++) {
+		row = table.slots[i].count ? row + 1 : 0;
+		longest = row > longest ? row : longest;
+	}
+	assert_in_range(longest, 1, MOST_IN_A_ROW);
+	tally_table_deinit(&table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_counts_add_up_by_key),
 		cmocka_unit_test(test_nothing_is_no_key),
 		cmocka_unit_test(test_most_come_first_and_equal_ones_by_key),
+		cmocka_unit_test(test_no_keys_are_known_to_share_a_slot),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,25 @@
+/*
+ * A number for hash tables whose keys come from a dump.
+ *
+ * Whoever made the dump could choose keys that a hash which everyone knows puts
+ * into one slot, and each lookup would pass all of them. Multiplied by an odd
+ * number that they cannot know, few of any keys share their highest bits
+ * (Dietzfelbinger et al., 1997). So nothing that is shown may depend on the
+ * order of slots.
+ */
+#ifndef ANALYZER_BASE_SECRET_H
+#define ANALYZER_BASE_SECRET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Odd; the same in all of a process's life, drawn by the kernel. */
+uint64_t secret_factor(void);
+
+/* The key's slot of so many, a power of two and at least 2. */
+static inline size_t secret_slot(uint64_t key, uint64_t factor, size_t slots)
+{
+	return (size_t)(key * factor >> (64 - __builtin_ctzl(slots)));
+}
+
+#endif
