@@ -139,7 +139,7 @@ static struct arena boehm_arena(const struct heap *base, size_t number)
 }
 
 static enum free_kind boehm_free_kind(const struct heap *base, size_t number,
-				      struct block block)
+				      allocation_id id, struct block block)
 {
 	const struct boehm_heap *heap = (const struct boehm_heap *)base;
 	const struct collector *collector = &heap->collectors[number];

@@ -25,8 +25,9 @@ static void glibc_close(struct heap *base)
 
 	memory_release(&heap->cached.memory);
 	memory_release(&heap->fast.memory);
-	memory_release(&heap->unsorted.memory);
+	bitmap_deinit(&heap->unsorted);
 	memory_release(&heap->tcaches.memory);
+	memory_release(&heap->suspects.memory);
 	memory_release(&heap->vouched.memory);
 	memory_release(&heap->arena_addresses.memory);
 	glibc_ring_memo_free(heap->rings);
@@ -55,8 +56,8 @@ static struct error *glibc_open(const struct heap_context *context,
 	heap->context = *context;
 	heap->cached.memory.account = context->account;
 	heap->fast.memory.account = context->account;
-	heap->unsorted.memory.account = context->account;
 	heap->tcaches.memory.account = context->account;
+	heap->suspects.memory.account = context->account;
 	heap->vouched.memory.account = context->account;
 	heap->arena_addresses.memory.account = context->account;
 	heap->rings = glibc_ring_memo_create();
@@ -181,6 +182,23 @@ static bool is_done(const struct memory_range *done, size_t count,
 	return false;
 }
 
+/* With all chunks seen, what is told by lists, which lead anywhere. */
+static struct error *settle(struct glibc_heap *heap, struct block_sink *sink)
+{
+	struct error *error;
+
+	image_read_scattered(heap->context.image, true);
+	error = glibc_settle_lists(heap, sink);
+	if (!error)
+		error = glibc_hold_transit(heap, sink);
+	if (!error)
+		error = glibc_check_lists(heap, sink);
+	image_read_scattered(heap->context.image, false);
+	if (!error)
+		check_counts(heap, sink);
+	return error;
+}
+
 static struct error *glibc_walk(struct heap *base, arena_number first,
 				struct block_sink *sink)
 {
@@ -214,13 +232,7 @@ static struct error *glibc_walk(struct heap *base, arena_number first,
 	if (!error)
 		error = glibc_claim_padding(heap, sink);
 	if (!error)
-		error = glibc_settle_lists(heap, sink);
-	if (!error)
-		error = glibc_hold_transit(heap, sink);
-	if (error)
-		return error;
-	error = glibc_check_lists(heap, sink);
-	check_counts(heap, sink);
+		error = settle(heap, sink);
 	return error;
 }
 
@@ -264,8 +276,14 @@ static bool glibc_tell(const struct heap *heap, uint64_t address, char *ret,
 				  size);
 }
 
+static struct error *glibc_sort_free(struct heap *base,
+				     const struct allocation_index *index)
+{
+	return glibc_find_unsorted((struct glibc_heap *)base, index);
+}
+
 static enum free_kind glibc_free_kind(const struct heap *base, size_t number,
-				      struct block block)
+				      allocation_id id, struct block block)
 {
 	const struct glibc_heap *heap = (const struct glibc_heap *)base;
 	uint64_t chunk = block.start - HEADER, size = block.size + 8;
@@ -274,7 +292,7 @@ static enum free_kind glibc_free_kind(const struct heap *base, size_t number,
 		return FREE_TOP;
 	if (size <= LARGEST_FAST && number_list_has(&heap->fast, chunk))
 		return FREE_FAST;
-	if (number_list_has(&heap->unsorted, chunk))
+	if (bitmap_get(&heap->unsorted, id))
 		return FREE_UNSORTED;
 	return size <= LARGEST_SMALL ? FREE_SMALL : FREE_LARGE;
 }
@@ -313,6 +331,7 @@ const struct allocator allocator_glibc = {
 	.leftovers = glibc_find_leftovers,
 	.tell = glibc_tell,
 	.free_kind = glibc_free_kind,
+	.sort_free = glibc_sort_free,
 	.spare = glibc_visit_spare,
 	.extent = glibc_extent,
 	.keeps = glibc_keeps,

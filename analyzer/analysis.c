@@ -133,6 +133,7 @@ static struct error *open_image(struct analysis *analysis, const char *path)
 	if (given) {
 		options.sysroot = given->sysroot;
 		options.temporary_folder = given->temporary_folder;
+		options.memory = given->memory;
 	}
 	return image_open_with(path, &options, &analysis->findings,
 			       &analysis->image);

@@ -11,9 +11,12 @@ static struct error *build_image(struct analysis *analysis, uint64_t *ret_count)
 static struct error *build_program(struct analysis *analysis,
 				   uint64_t *ret_count)
 {
-	struct error *error = program_create(
-		analysis->image, &analysis->findings, &analysis->program);
+	struct error *error;
 
+	image_read_scattered(analysis->image, true);
+	error = program_create(analysis->image, &analysis->findings,
+			       &analysis->program);
+	image_read_scattered(analysis->image, false);
 	if (!error)
 		*ret_count = program_thread_count(analysis->program);
 	return error;

@@ -1,5 +1,6 @@
 #include "cli/allocation_summary.h"
 
+#include "analyzer/heap/pass.h"
 #include "analyzer/query/likeness.h"
 #include "analyzer/query/retained.h"
 #include "analyzer/query/signatures.h"
@@ -159,7 +160,9 @@ static struct error *add_members(struct summary *summary,
 		error = add_member(summary, (allocation_id)id);
 		if (error)
 			return error;
-		if (!progress_pass(progress, id, &told))
+		if (!allocations_step(analysis_image(summary->analysis),
+				      analysis_index(summary->analysis),
+				      progress, id, &told))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 	}
 	return NULL;

@@ -8,16 +8,24 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
-static const char GROUPS[] = "/sys/fs/cgroup";
+/* Where a version of control groups keeps its folders, and limits in them. */
+struct version {
+	const char *folder, *file;
+};
+
+static const struct version versions[] = {
+	{ "/sys/fs/cgroup/memory", "memory.limit_in_bytes" },
+	{ "/sys/fs/cgroup", "memory.max" },
+};
 
 /* The limit in the folder of a control group; SIZE_MAX if there is none. */
-static size_t group_limit(const char *folder)
+static size_t group_limit(const struct version *version, const char *group)
 {
 	char path[PATH_MAX];
 	unsigned long long limit;
 
-	if (snprintf(path, sizeof(path), "%s%s/memory.max", GROUPS, folder) >=
-	    (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s%s/%s", version->folder, group,
+		     version->file) >= (int)sizeof(path))
 		return SIZE_MAX;
 	_cleanup_(fclose) FILE *file = fopen(path, "re");
 	/* Without a limit it says "max". */
@@ -26,30 +34,13 @@ static size_t group_limit(const char *folder)
 	return limit;
 }
 
-/* The control group of this process in version 2, as "/user.slice". */
-static void find_group(char *ret, size_t size)
+/* What is allowed to the group and to all around it. */
+static size_t groups_limit(const struct version *version, char *group)
 {
-	char line[PATH_MAX];
-
-	ret[0] = '\0';
-	_cleanup_(fclose) FILE *file = fopen("/proc/self/cgroup", "re");
-	while (file && fgets(line, sizeof(line), file)) {
-		if (strncmp(line, "0::/", 4) != 0)
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		snprintf(ret, size, "%s", line + 3);
-	}
-}
-
-/* What is allowed to its group and to all around it. */
-static size_t groups_limit(void)
-{
-	char group[PATH_MAX];
 	size_t least = SIZE_MAX;
 
-	find_group(group, sizeof(group));
 	for (;;) {
-		size_t limit = group_limit(group);
+		size_t limit = group_limit(version, group);
 		char *slash = strrchr(group, '/');
 
 		if (limit < least)
@@ -58,6 +49,30 @@ static size_t groups_limit(void)
 			return least;
 		*slash = '\0';
 	}
+}
+
+/* The same for this process, whose groups are "0::/user.slice" or the like. */
+static size_t own_limit(void)
+{
+	char line[PATH_MAX];
+	size_t least = SIZE_MAX;
+
+	_cleanup_(fclose) FILE *file = fopen("/proc/self/cgroup", "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		char *group = strstr(line, ":/");
+		size_t limit = SIZE_MAX;
+
+		if (!group)
+			continue;
+		group[strcspn(group, "\n")] = '\0';
+		if (strncmp(line, "0::", 3) == 0)
+			limit = groups_limit(&versions[1], group + 1);
+		else if (strstr(line, ":memory:"))
+			limit = groups_limit(&versions[0], group + 1);
+		if (limit < least)
+			least = limit;
+	}
+	return least;
 }
 
 void give_up(void)
@@ -69,7 +84,7 @@ void give_up(void)
 
 size_t machine_memory(void)
 {
-	size_t limit = groups_limit(), all;
+	size_t limit = own_limit(), all;
 	struct sysinfo machine;
 
 	if (sysinfo(&machine) < 0)

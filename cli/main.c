@@ -256,8 +256,9 @@ static int look_into_core(int count, char **arguments)
 	options.debug.give_up = give_up;
 	session.debug = &options.debug;
 	session.no_content = options.no_content;
+	options.debug.memory = machine_memory();
 	session.maximum_memory = options.maximum_memory ? options.maximum_memory
-							: machine_memory();
+							: options.debug.memory;
 	/* A pipe that breaks is an error like others; see cli/output.c. So is
 	 * a file that becomes too large. */
 	signal(SIGPIPE, SIG_IGN);

@@ -1,6 +1,49 @@
 #include "allocators/glibc/bins.h"
 
+#include "analyzer/heap/pass.h"
+
 #include <inttypes.h>
+
+enum { PROGRESS_STEP = 1 << 14 };
+
+/* Whoever wants the sums of other pairs to be alike needs to try for long. */
+static uint64_t mix(uint64_t from, uint64_t to)
+{
+	uint64_t x = from * UINT64_C(0x9e3779b97f4a7c15) + to;
+
+	x = (x ^ x >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
+	return (x ^ x >> 29) * UINT64_C(0x94d049bb133111eb);
+}
+
+void glibc_add_links(struct glibc_links *links, struct view *view,
+		     uint64_t chunk)
+{
+	uint64_t next, previous;
+
+	if (view_word(view, chunk + 16, &next) &&
+	    view_word(view, chunk + 24, &previous)) {
+		links->forth += mix(chunk, next);
+		links->back += mix(previous, chunk);
+	}
+}
+
+static uint64_t first_bin(const struct glibc_arena *arena)
+{
+	return arena->address + arena->layout->bins - 16;
+}
+
+/* Whether following the bins would find nothing wrong. */
+static bool links_fit(const struct glibc_heap *heap)
+{
+	struct view view = { heap->context.image };
+	struct glibc_links links = heap->links;
+
+	for (size_t i = 0; i < heap->arena_count; i++)
+		for (unsigned int j = 0; j < BINS; j++)
+			glibc_add_links(&links, &view,
+					first_bin(&heap->arenas[i]) + 16 * j);
+	return links.forth == links.back;
+}
 
 /*
  * Visit the chunks of a bin until one does not point back, or visit returns an
@@ -39,6 +82,9 @@ static struct error *walk_bin(struct glibc_heap *heap, uint64_t bin,
 			mark = chunk;
 			power *= 2;
 		}
+		if (steps % PROGRESS_STEP == 0 &&
+		    !progress_step(heap->context.progress, 0))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
 		last = chunk;
 		if (!view_word(&view, chunk + 16, &chunk))
 			return NULL;
@@ -98,16 +144,11 @@ static void report_broken(struct glibc_heap *heap,
 			     below.start, below.size, what_follows);
 }
 
-static struct error *note_unsorted(struct glibc_heap *heap, uint64_t chunk)
-{
-	return number_list_add(&heap->unsorted, chunk);
-}
-
 static struct error *check_bins(struct glibc_heap *heap,
 				const struct block_sink *sink,
 				const struct glibc_arena *arena)
 {
-	uint64_t bin = arena->address + arena->layout->bins - 16;
+	uint64_t bin = first_bin(arena);
 
 	for (unsigned int i = 0; i < BINS; i++, bin += 16) {
 		struct glibc_broken_list list = {
@@ -115,8 +156,7 @@ static struct error *check_bins(struct glibc_heap *heap,
 			.owner = bin + HEADER,
 		};
 		struct view view = { heap->context.image };
-		struct error *error = walk_bin(
-			heap, bin, i == 0 ? note_unsorted : NULL, &list.user);
+		struct error *error = walk_bin(heap, bin, NULL, &list.user);
 
 		if (error)
 			return error;
@@ -143,9 +183,109 @@ struct error *glibc_check_lists(struct glibc_heap *heap,
 		report_broken(heap, sink, &heap->broken[i],
 			      "The rest of the list is recognised by its "
 			      "contents only");
-	for (size_t i = 0; i < heap->arena_count && !error; i++)
+	for (size_t i = 0; i < heap->arena_count && !links_fit(heap) && !error;
+	     i++)
 		error = check_bins(heap, sink, &heap->arenas[i]);
-	number_list_sort(&heap->unsorted);
+	return error;
+}
+
+/*
+ * The free chunks of a heap, and the next on the list of each, by id: so a list
+ * is followed without the heap, which is read once, in order.
+ */
+struct chain {
+	const struct glibc_heap *heap;
+	const struct allocation_index *index;
+	struct view view;
+	allocation_id *next; /* and 1; 0: none */
+	size_t hint;	     /* for finding */
+	size_t count;	     /* of those that are looked up next */
+	allocation_id ids[MOST_ADDRESSES];
+	uint64_t links[MOST_ADDRESSES];
+};
+
+static void look_up(struct chain *chain)
+{
+	allocation_id found[MOST_ADDRESSES];
+
+	allocation_find_many(chain->index, chain->links, chain->count,
+			     &chain->hint, found);
+	for (size_t i = 0; i < chain->count; i++)
+		chain->next[chain->ids[i]] = found[i] + 1;
+	chain->count = 0;
+}
+
+static struct error *chain_region(struct chain *chain,
+				  const struct heap_region *region)
+{
+	const struct bitmap *used = allocation_used(chain->index);
+	const struct bitmap *cached = allocation_cached(chain->index);
+	uint64_t told = region->first;
+	size_t hint = 0;
+
+	for (allocation_id id = region->first;
+	     id < region->first + region->count; id++) {
+		uint64_t start, link;
+
+		if (!allocations_step(chain->view.image, chain->index,
+				      chain->heap->context.progress, id, &told))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+		if (bitmap_get(used, id) || bitmap_get(cached, id))
+			continue;
+		start = allocation_range_near(chain->index, id, &hint).start;
+		if (!view_word(&chain->view, start, &link))
+			continue;
+		chain->ids[chain->count] = id;
+		chain->links[chain->count++] = link + HEADER;
+		if (chain->count == MOST_ADDRESSES)
+			look_up(chain);
+	}
+	return NULL;
+}
+
+/* Whatever the links say, it ends: nothing is visited twice. */
+static void mark_unsorted(struct glibc_heap *heap, const struct chain *chain,
+			  const struct glibc_arena *arena)
+{
+	struct view view = { heap->context.image };
+	allocation_id id;
+	uint64_t first;
+
+	if (!view_word(&view, first_bin(arena) + 16, &first))
+		return;
+	id = allocation_find(chain->index, first + HEADER);
+	while (id != NO_ALLOCATION && !bitmap_get(&heap->unsorted, id)) {
+		bitmap_set(&heap->unsorted, id);
+		id = chain->next[id] - 1;
+	}
+}
+
+struct error *glibc_find_unsorted(struct glibc_heap *heap,
+				  const struct allocation_index *index)
+{
+	struct memory_account *account = heap->context.account;
+	_cleanup_(memory_release) struct memory next = { .account = account };
+	struct chain chain = { heap, index, { heap->context.image } };
+	struct error *error = NULL;
+
+	if (heap->unsorted.words)
+		return NULL;
+	error = memory_resize(&next,
+			      allocation_count(index) * sizeof(*chain.next));
+	chain.next = next.bytes;
+	for (size_t i = 0; i < heap_region_count(index) && !error; i++) {
+		const struct heap_region *region = heap_region(index, i);
+
+		if (region->arena >= heap->first_arena &&
+		    region->arena - heap->first_arena < heap->arena_count)
+			error = chain_region(&chain, region);
+	}
+	look_up(&chain);
+	if (!error)
+		error = bitmap_init(&heap->unsorted, allocation_count(index),
+				    account);
+	for (size_t i = 0; i < heap->arena_count && !error; i++)
+		mark_unsorted(heap, &chain, &heap->arenas[i]);
 	return error;
 }
 

@@ -1,6 +1,7 @@
 #include "allocators/glibc/chunks.h"
 
 #include "allocators/glibc/bins.h"
+#include "allocators/glibc/lists.h"
 
 #include <inttypes.h>
 
@@ -224,9 +225,10 @@ static enum block_state chunk_state(struct walk *walk, uint64_t chunk,
 		return BLOCK_CACHED;
 	if (list_has(&walk->heap->fast, &walk->fast, chunk))
 		return BLOCK_FREE;
-	if (!believed)
-		return is_linked(walk, chunk) ? BLOCK_FREE : BLOCK_USED;
-	return in_use ? BLOCK_USED : BLOCK_FREE;
+	if (believed ? in_use : !is_linked(walk, chunk))
+		return BLOCK_USED;
+	glibc_add_links(&walk->heap->links, &walk->view, chunk);
+	return BLOCK_FREE;
 }
 
 /*
@@ -399,6 +401,7 @@ static struct error *add_chunk(struct walk *walk, uint64_t chunk,
 {
 	uint64_t size = header & ~(uint64_t)FLAGS, next = chunk + size;
 	uint64_t above = PREV_INUSE, below = 0, usable = size - 8;
+	struct error *error = NULL;
 	bool believed = true;
 
 	*ret_next = next;
@@ -420,6 +423,11 @@ static struct error *add_chunk(struct walk *walk, uint64_t chunk,
 		if (!believed && (above & ~(uint64_t)FLAGS) == 0)
 			believed = above & PREV_INUSE; /* the end of a heap */
 	}
+	if (glibc_may_be_cache(size) &&
+	    glibc_looks_like_cache(walk->heap, chunk + HEADER))
+		error = number_list_add(&walk->heap->suspects, chunk + HEADER);
+	if (error)
+		return error;
 	return add_block(
 		walk, chunk, usable,
 		chunk_state(walk, chunk, above & PREV_INUSE, believed));
@@ -455,6 +463,7 @@ static struct error *walk_run(struct walk *walk, uint64_t chunk)
 			continue;
 		if (!progress_step(progress, chunk - told))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
+		image_pass(walk->heap->context.image, told, chunk);
 		told = chunk;
 	}
 	return NULL;

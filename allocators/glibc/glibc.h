@@ -73,6 +73,11 @@ struct glibc_parameters {
 	uint64_t mapped_size;
 };
 
+/* What the links of chunks add up to, each way; see bins.h. */
+struct glibc_links {
+	uint64_t forth, back;
+};
+
 /* A list of numbers. */
 struct number_list {
 	struct memory memory;
@@ -102,14 +107,18 @@ struct glibc_heap {
 
 	/* Chunks that are free though they look used, by address. */
 	struct number_list cached, fast;
-	struct number_list unsorted; /* chunks of unsorted bins, sorted */
 	struct number_list tcaches;  /* the thread caches' own memory */
+	struct number_list suspects; /* what looks like that */
 	uint64_t tcache_key;	     /* in the second word of cached chunks */
 	bool mangled;		     /* the links of cached and fast chunks */
 	bool mangling_known;
 	bool cache_damaged, fast_damaged;
 	struct glibc_broken_list *broken;
 	size_t broken_count;
+
+	struct glibc_links links; /* of chunks in bins; see bins.h */
+	struct bitmap
+		unsorted; /* those in unsorted bins, once it is asked for */
 
 	/* Chunks that a list names, to go on from behind damage. */
 	struct number_list vouched;

@@ -96,14 +96,41 @@ static bool read_fields(const struct image *image, struct tcache *tcache)
 	return true;
 }
 
-/* What the counters alone say: all of them agree with the entries. */
-static bool counters_fit(const struct tcache *tcache)
+/* What the fields alone say: all of the counters agree with the entries. */
+static bool fields_fit(const struct tcache *tcache)
 {
 	for (unsigned int i = 0; i < tcache->layout->bins; i++)
-		if (tcache->layout->counts &&
-		    (tcache->counters[i] != 0) != (tcache->entries[i] != 0))
+		if (tcache->entries[i] % 16 != 0 ||
+		    (tcache->layout->counts &&
+		     (tcache->counters[i] != 0) != (tcache->entries[i] != 0)))
 			return false;
 	return true;
+}
+
+/* The fields of what may be a thread's cache at address; false if it is none.
+ */
+static bool find_fields(const struct glibc_heap *heap, struct view *view,
+			uint64_t address, struct tcache *ret)
+{
+	if (address % 16 != 0 || address < HEADER)
+		return false;
+	ret->layout = find_layout(view_chunk_size(view, address - HEADER));
+	ret->address = address;
+	return ret->layout && read_fields(heap->context.image, ret) &&
+	       fields_fit(ret);
+}
+
+bool glibc_looks_like_cache(const struct glibc_heap *heap, uint64_t user)
+{
+	struct view view = { heap->context.image };
+	struct tcache tcache;
+
+	if (!find_fields(heap, &view, user, &tcache))
+		return false;
+	for (unsigned int i = 0; i < tcache.layout->bins; i++)
+		if (tcache.entries[i] != 0)
+			return true;
+	return false;
 }
 
 /*
@@ -114,15 +141,8 @@ static int read_tcache(const struct glibc_heap *heap, struct view *view,
 		       uint64_t address, struct tcache *ret)
 {
 	int members = 0;
-	uint64_t size;
 
-	if (address % 16 != 0 || address < HEADER)
-		return -1;
-	size = view_chunk_size(view, address - HEADER);
-	ret->layout = find_layout(size);
-	ret->address = address;
-	if (!ret->layout || !read_fields(heap->context.image, ret) ||
-	    !counters_fit(ret))
+	if (!find_fields(heap, view, address, ret))
 		return -1;
 	for (unsigned int i = 0; i < ret->layout->bins; i++) {
 		if (ret->entries[i] == 0)
@@ -416,8 +436,10 @@ static struct error *collect_fastbins(struct glibc_heap *heap)
 struct error *glibc_collect_lists(struct glibc_heap *heap)
 {
 	struct view view = { heap->context.image };
-	struct error *error = find_tcaches(heap);
+	struct error *error;
 
+	image_read_scattered(heap->context.image, true);
+	error = find_tcaches(heap);
 	decide_mangling(heap);
 	for (size_t i = 0; i < heap->tcaches.count && !error; i++) {
 		struct tcache tcache;
@@ -428,6 +450,7 @@ struct error *glibc_collect_lists(struct glibc_heap *heap)
 	}
 	if (!error)
 		error = collect_fastbins(heap);
+	image_read_scattered(heap->context.image, false);
 	number_list_sort(&heap->cached);
 	number_list_sort(&heap->fast);
 	return error;
@@ -479,8 +502,11 @@ static void settle_tcache(struct settling *settling, uint64_t address)
 	struct glibc_heap *heap = settling->heap;
 	size_t before = heap->cached.count;
 	struct tcache tcache;
+	struct block block;
 
-	if (read_tcache(heap, &settling->view, address, &tcache) <= 0 ||
+	if (!block_sink_find(settling->sink, address, &block) ||
+	    block.state != BLOCK_USED ||
+	    read_tcache(heap, &settling->view, address, &tcache) <= 0 ||
 	    number_list_has(&heap->tcaches, address) ||
 	    !lists_fit_either_way(heap, &settling->view, &tcache))
 		return;
@@ -511,10 +537,8 @@ static bool settle_block(void *data, struct block block)
 {
 	struct settling *settling = data;
 	struct glibc_heap *heap = settling->heap;
-	uint64_t size = block.size + 8, key;
+	uint64_t key;
 
-	if (glibc_may_be_cache(size))
-		settle_tcache(settling, block.start);
 	if (heap->cache_damaged && heap->tcache_key &&
 	    view_word(&settling->view, block.start + 8, &key) &&
 	    key == heap->tcache_key)
@@ -536,7 +560,11 @@ struct error *glibc_settle_lists(struct glibc_heap *heap,
 		.target = { heap->context.image },
 	};
 
-	block_sink_visit_used(sink, heap->first_block, settle_block, &settling);
+	for (size_t i = 0; i < heap->suspects.count && !settling.error; i++)
+		settle_tcache(&settling, numbers(&heap->suspects)[i]);
+	if (!settling.error && (heap->cache_damaged || heap->fast_damaged))
+		block_sink_visit_used(sink, heap->first_block, settle_block,
+				      &settling);
 	number_list_sort(&heap->fast);
 	return settling.error;
 }

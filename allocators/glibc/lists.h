@@ -13,6 +13,9 @@
 /* Whether a chunk of that size can be a thread's cache. */
 bool glibc_may_be_cache(uint64_t size);
 
+/* Whether what stands in such memory, at user, can be the fields of one. */
+bool glibc_looks_like_cache(const struct glibc_heap *heap, uint64_t user);
+
 /*
  * Collect what the caches of the threads and the fast bins hold, into
  * heap->cached and heap->fast. A broken list is reported and ends there.
@@ -21,8 +24,8 @@ struct error *glibc_collect_lists(struct glibc_heap *heap);
 
 /*
  * With all blocks in the sink: find caches that no thread was seen to point
- * at, and members of lists that are broken, by their contents; put their
- * states right.
+ * at, among heap->suspects, and members of lists that are broken, by their
+ * contents; put their states right.
  */
 struct error *glibc_settle_lists(struct glibc_heap *heap,
 				 struct block_sink *sink);

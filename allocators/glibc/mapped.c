@@ -283,6 +283,7 @@ static struct error *scan_gap(struct scan *scan, uint64_t low, uint64_t high)
 			if (!progress_step(progress, address - reported))
 				return error_create(ERROR_INTERRUPTED,
 						    "interrupted");
+			image_pass(image, reported, address);
 			address =
 				image_next_data(image, address) & ~UINT64_C(15);
 			reported = address;

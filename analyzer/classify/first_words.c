@@ -2,6 +2,7 @@
 
 #include "analyzer/classify/address_map.h"
 #include "analyzer/heap/index_side.h"
+#include "analyzer/heap/pass.h"
 
 struct first_words {
 	struct memory numbers;	  /* uint32_t by id; 0: no signature */
@@ -76,10 +77,11 @@ static void fetch(struct reader *reader, size_t id, size_t *hint)
 
 static struct error *read_all(struct reader *reader)
 {
-	enum { AHEAD = 16, BETWEEN_STEPS = 1 << 16 };
+	enum { AHEAD = 16 };
 	const struct first_words_input *input = reader->input;
 	uint32_t *numbers = reader->words->numbers.bytes;
 	size_t hint = 0;
+	uint64_t told = 0;
 
 	for (size_t id = 0; id < allocation_count(input->index); id++) {
 		uint64_t signature;
@@ -92,8 +94,8 @@ static struct error *read_all(struct reader *reader)
 		else if (input->may_have_identity(input->data,
 						  (allocation_id)id))
 			bitmap_set(&reader->words->identities, id);
-		if (!error && id % BETWEEN_STEPS == 0 &&
-		    !progress_step(input->progress, BETWEEN_STEPS))
+		if (!error && !allocations_step(input->image, input->index,
+						input->progress, id, &told))
 			error = error_create(ERROR_INTERRUPTED, "interrupted");
 		if (error)
 			return error;

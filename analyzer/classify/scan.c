@@ -374,6 +374,9 @@ static struct error *scan_turn(void *data, size_t turn, unsigned int thread)
 		scan_piece(scan, scanner,
 			   &scan->pieces[turn - scan->turns.count], &bytes);
 	look_up(scan, scanner);
+	if (turn < scan->turns.count)
+		allocation_turn_pass(&scan->turns.turns[turn],
+				     scan->input->image, scan->input->index);
 	if (!split_work_step(&scan->work, turn, thread, scan->input->progress,
 			     bytes))
 		return error_create(ERROR_INTERRUPTED, "interrupted");

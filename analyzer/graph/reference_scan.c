@@ -376,6 +376,8 @@ static struct error *take_turn(void *data, size_t number, unsigned int thread)
 			? scan_jointly(scan, number, thread, &bytes)
 			: scan_alone(scan, number, thread, &bytes);
 
+	allocation_turn_pass(&scan->turns.turns[number], scan->image,
+			     scan->index);
 	if (!error && !split_work_step(&scan->work, number, thread,
 				       scan->progress, bytes))
 		error = error_create(ERROR_INTERRUPTED, "interrupted");

@@ -93,7 +93,13 @@ struct allocator {
 	 * in threads' caches, on a list or dead.
 	 */
 	enum free_kind (*free_kind)(const struct heap *heap, size_t number,
-				    struct block block);
+				    allocation_id id, struct block block);
+	/*
+	 * Find out what free_kind is going to be asked. NULL: it is known from
+	 * the walk.
+	 */
+	struct error *(*sort_free)(struct heap *heap,
+				   const struct allocation_index *index);
 	/*
 	 * Visit the pages that it gives back to the system when the program
 	 * asks for that, as by malloc_trim(0), and those at the ends of its

@@ -231,7 +231,7 @@ struct error *heap_accounts_init(struct heap_accounts *accounts,
 		.garbage = garbage,
 		.progress = progress,
 	};
-	struct error *error = heaps_wake(heaps);
+	struct error *error = heaps_sort_free(heaps);
 
 	if (error)
 		return error;
@@ -243,6 +243,8 @@ struct error *heap_accounts_init(struct heap_accounts *accounts,
 	};
 	if (!accounts->arenas || !accounts->outside)
 		return &error_no_memory;
+	progress_begin(progress, "adding up memory",
+		       allocation_count(counting.index));
 	error = count_regions(&counting, ledger);
 	for (size_t i = 0; i < heaps_count(heaps) && !error; i++)
 		error = count_bookkeeping(&counting, ledger, i);

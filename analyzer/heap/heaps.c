@@ -273,7 +273,7 @@ static struct error *note_owned(struct slots *slots, const struct heap *heap)
 	return owned_memory_add(&slots->owned, ranges, count);
 }
 
-static struct error *open_heaps(struct slots *slots)
+static struct error *open_each(struct slots *slots)
 {
 	struct heap_context context = slots->context;
 	size_t kinds = 0;
@@ -303,6 +303,16 @@ static struct error *open_heaps(struct slots *slots)
 			return error;
 	}
 	return NULL;
+}
+
+static struct error *open_heaps(struct slots *slots)
+{
+	struct error *error;
+
+	image_read_scattered(slots->context.image, true);
+	error = open_each(slots);
+	image_read_scattered(slots->context.image, false);
+	return error;
 }
 
 /* Keep the claims that the allocator added to the sink, from first on. */
@@ -624,6 +634,23 @@ const char *free_kind_name(enum free_kind kind)
 	return names[kind];
 }
 
+struct error *heaps_sort_free(const struct heaps *heaps)
+{
+	struct error *error = heaps_wake(heaps);
+	const struct slots *slots = error ? NULL : awake(heaps);
+
+	if (!error)
+		progress_begin(slots->context.progress, "sorting what is free",
+			       allocation_count(heaps->index));
+	for (size_t i = 0; !error && i < slots->count; i++) {
+		struct heap *heap = slots->list[i].heap;
+
+		if (heap->allocator->sort_free)
+			error = heap->allocator->sort_free(heap, heaps->index);
+	}
+	return error;
+}
+
 enum free_kind heaps_free_kind(const struct heaps *heaps, allocation_id id,
 			       size_t *hint)
 {
@@ -644,7 +671,7 @@ enum free_kind heaps_free_kind(const struct heaps *heaps, allocation_id id,
 	if (!slot->heap->allocator->free_kind)
 		return FREE_LIST;
 	return slot->heap->allocator->free_kind(
-		slot->heap, arena - slot->first,
+		slot->heap, arena - slot->first, id,
 		(struct block){ range.start, range.end - range.start,
 				BLOCK_FREE });
 }

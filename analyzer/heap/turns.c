@@ -158,11 +158,12 @@ struct error *allocation_turns_init(struct allocation_turns *turns,
 	struct error *error = NULL;
 
 	*turns = (struct allocation_turns){ .memory.account = account };
-	for (size_t first = 0; first < count && !error; first += SHARE)
-		error = take_share(&cutter, (allocation_id)first,
-				   (allocation_id)(count - first < SHARE
-							   ? count
-							   : first + SHARE));
+	for (size_t end = count; end > 0 && !error;
+	     end = (end - 1) & ~((size_t)SHARE - 1))
+		error = take_share(
+			&cutter,
+			(allocation_id)((end - 1) & ~((size_t)SHARE - 1)),
+			(allocation_id)end);
 	turns->turns = turns->memory.bytes;
 	return error;
 }

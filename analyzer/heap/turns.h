@@ -5,14 +5,15 @@
  * A share is so many allocations by id. One of a few bytes is one turn, of
  * whole allocations. One of more is cut: into runs of whole allocations, and
  * into parts of those that are large, each of a stretch that the dump has.
- * Turns are in order of address, and do not depend on how many threads there
- * are.
+ * Turns do not depend on how many threads there are. They go through the
+ * shares from the last to the first, and through each in order of address: what
+ * was walked last is read first, as of a dump larger than memory that is what
+ * is still there.
  */
 #ifndef ANALYZER_HEAP_TURNS_H
 #define ANALYZER_HEAP_TURNS_H
 
-#include "analyzer/heap/index.h"
-#include "analyzer/image/image.h"
+#include "analyzer/heap/pass.h"
 
 enum {
 	SHARE_BITS = 13,
@@ -68,6 +69,17 @@ static inline bool allocation_turn_ends(const struct allocation_turns *turns,
 {
 	return turn + 1 == turns->count ||
 	       allocation_turn_begins(turns, turn + 1);
+}
+
+/* The turn is over, and what is in it is not needed for a while. */
+static inline void allocation_turn_pass(const struct allocation_turn *turn,
+					const struct image *image,
+					const struct allocation_index *index)
+{
+	if (turn->part.start < turn->part.end)
+		image_pass(image, turn->part.start, turn->part.end);
+	else
+		allocations_pass(image, index, turn->first, turn->end);
 }
 
 #endif

@@ -14,6 +14,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+enum { PAGE = 4096 };
+
 /* Regions grow by doubling; a hostile dump pays for them with headers. */
 struct image {
 	char *path;
@@ -39,6 +41,7 @@ struct image {
 	uint64_t filled;   /* bytes of regions that are read from files */
 	const char *smaps; /* in the dump; NULL: not there */
 	size_t smaps_size;
+	bool fits; /* into memory */
 };
 
 struct image_builder {
@@ -467,6 +470,8 @@ static struct error *map_dump(struct image *image,
 		return error_system("cannot be mapped");
 	image->bytes = bytes;
 	image->size = (size_t)status.st_size;
+	image->fits =
+		options->memory == 0 || image->size < options->memory / 4 * 3;
 	return NULL;
 }
 
@@ -578,6 +583,44 @@ struct image_origin image_origin(const struct image *image)
 uint64_t image_size(const struct image *image)
 {
 	return image->size;
+}
+
+void image_read_scattered(const struct image *image, bool scattered)
+{
+	if (image->fits)
+		return;
+	/* Nothing is lost if the advice is not taken. */
+	madvise((void *)(uintptr_t)image->bytes, image->size,
+		scattered ? MADV_RANDOM : MADV_NORMAL);
+}
+
+static void let_go(const struct image *image, const struct region *region,
+		   uint64_t start, uint64_t end)
+{
+	const uintptr_t page = ~(uintptr_t)(PAGE - 1);
+	uintptr_t first, last;
+
+	if (start < region->start)
+		start = region->start;
+	if (end > region->end)
+		end = region->end;
+	first = (uintptr_t)(region->bytes + (start - region->start));
+	last = (uintptr_t)(region->bytes + (end - region->start));
+	first = (first + PAGE - 1) & page;
+	last &= page;
+	if (first < last)
+		madvise((void *)first, last - first, MADV_DONTNEED);
+}
+
+void image_pass(const struct image *image, uint64_t start, uint64_t end)
+{
+	size_t i = LIST_ABOVE(image->regions, image->region_count, end, start);
+
+	if (image->fits)
+		return;
+	for (; i < image->region_count && image->regions[i].start < end; i++)
+		if (image->regions[i].origin == REGION_CORE)
+			let_go(image, &image->regions[i], start, end);
 }
 
 const uint8_t *image_file_bytes(const struct image *image)

@@ -91,6 +91,7 @@ struct image_options {
 	const char *sysroot;
 	const char *temporary_folder; /* for what a packed dump holds */
 	struct progress *progress;    /* of unpacking it */
+	size_t memory;		      /* of the machine; 0: not known */
 };
 
 /*
@@ -118,6 +119,21 @@ struct image_origin image_origin(const struct image *image);
 
 /* Its bytes, as it stands in the file; or, if that is packed, unpacked. */
 const uint8_t *image_file_bytes(const struct image *image);
+
+/*
+ * Whether what is read next stands scattered over the dump, not in order, as it
+ * is taken to be at first. Of a dump that does not fit into memory, nothing is
+ * read ahead then: it could be megabytes for each word, and displace what is
+ * needed.
+ */
+void image_read_scattered(const struct image *image, bool scattered);
+
+/*
+ * What stands in [start, end) was read, and is not needed for a while. A dump
+ * that does not fit into memory lets go of it: it is then far cheaper for the
+ * kernel to take the memory back than once it has run out.
+ */
+void image_pass(const struct image *image, uint64_t start, uint64_t end);
 
 size_t image_region_count(const struct image *image);
 const struct region *image_region(const struct image *image, size_t number);

@@ -19,6 +19,7 @@ struct debug_options {
 	const char
 		*temporary_folder; /* for what is unpacked; see temporary.h */
 	bool debuginfod;	   /* ask the servers of $DEBUGINFOD_URLS */
+	size_t memory;		   /* that the machine has; 0: not known */
 	/*
 	 * What libdw is to do where it lacks memory, which it can tell nobody
 	 * of: end the program. NULL: it does so by itself, with status 1.

@@ -68,6 +68,7 @@ static void assert_kind(const struct process *process, uint64_t user,
 	size_t hint = 0;
 
 	assert_int_not_equal(id, NO_ALLOCATION);
+	assert_null(heaps_sort_free(analysis_heaps(process->analysis)));
 	assert_int_equal(
 		heaps_free_kind(analysis_heaps(process->analysis), id, &hint),
 		kind);

@@ -137,6 +137,27 @@ static void test_lack_of_memory_at_any_time_is_told(void **state)
 	assert_true(allocations > 20);
 }
 
+/* What is read then, and let go of, does not change an answer. */
+static void test_dump_larger_than_memory_has_the_same_answers(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	_cleanup_(analysis_destroy) struct analysis *analysis = NULL;
+	struct progress progress = { 0 };
+
+	make_core(&process);
+	assert_no_error(analysis_create(
+		process.core.path, &(struct debug_options){ .memory = 4096 },
+		&progress, &analysis));
+	for (enum stage stage = 0; stage < STAGES; stage++) {
+		assert_no_error(analysis_need(process.analysis, stage));
+		assert_no_error(analysis_need(analysis, stage));
+		assert_int_equal(analysis_cost(analysis, stage).count,
+				 analysis_cost(process.analysis, stage).count);
+	}
+	assert_right(analysis);
+	assert_no_finding(analysis_findings(analysis));
+}
+
 /* Build the stage within the limit. Returns whether it could be. */
 static bool build_within(struct analysis *analysis, enum stage stage,
 			 size_t limit)
@@ -237,6 +258,8 @@ static void test_anchors_are_told_apart_by_kind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			test_dump_larger_than_memory_has_the_same_answers),
 		cmocka_unit_test(test_lack_of_memory_at_any_time_is_told),
 		cmocka_unit_test(
 			test_stage_beyond_the_limit_releases_what_it_had),

@@ -96,6 +96,39 @@ static void test_read_goes_on_in_the_next_region(void **state)
 	assert_int_equal(image_region(image, 1)->rights, RIGHT_READ);
 }
 
+/* Of what is let go of, a page remains that is shared with other memory. */
+static void test_what_was_let_go_of_can_be_read_again(void **state)
+{
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+	const struct image_options options = { .memory = PAGE };
+
+	core_init(&core);
+	core_add(&core, 0x10000, 3 * PAGE, RIGHTS_RW);
+	core_add(&core, 0x20000, PAGE, RIGHTS_RW);
+	for (uint64_t i = 0; i < 3; i++)
+		core_set(&core, 0x10008 + i * PAGE, i + 1);
+	core_set(&core, 0x20008, 4);
+	core_write_file(&core);
+	assert_no_error(
+		image_open_with(core.path, &options, &findings, &image));
+	for (int scattered = 0; scattered < 2; scattered++) {
+		image_read_scattered(image, scattered);
+		image_pass(image, 0x10010, 0x20010);
+		image_pass(image, 0, UINT64_MAX);
+		image_pass(image, 0x30000, 0x20000);
+		for (uint64_t i = 0; i < 4; i++) {
+			uint64_t word = 0;
+
+			image_read_u64(image,
+				       i < 3 ? 0x10008 + i * PAGE : 0x20008,
+				       &word);
+			assert_int_equal(word, i + 1);
+		}
+	}
+}
+
 static void test_of_overlapping_segments_the_first_counts(void **state)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
@@ -223,6 +256,7 @@ int main(void)
 			test_rest_of_a_segment_partly_in_the_core_is_absent),
 		cmocka_unit_test(test_absent_is_not_zero),
 		cmocka_unit_test(test_read_goes_on_in_the_next_region),
+		cmocka_unit_test(test_what_was_let_go_of_can_be_read_again),
 		cmocka_unit_test(test_of_overlapping_segments_the_first_counts),
 		cmocka_unit_test(test_memory_may_reach_up_to_the_last_page),
 		cmocka_unit_test(
