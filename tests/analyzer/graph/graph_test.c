@@ -400,6 +400,79 @@ static void assert_same_rows(const struct graph *graph,
 	}
 }
 
+/* A block behind the others that refers to most of them, to some again. */
+static allocation_id add_directory(struct world *world)
+{
+	enum { ROW = MANY };
+	const uint64_t start = at(MANY) + 0x10000;
+
+	world_add_heap(world, start, 8 * ROW);
+	for (size_t i = 0; i < ROW; i++)
+		core_set(&world->core, start + 8 * i, at(random_below(MANY)));
+	return world_add_block(world,
+			       (struct block){ start, 8 * ROW, BLOCK_USED });
+}
+
+static void test_marks_do_not_depend_on_threads(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+	_cleanup_(bitmap_deinit) struct bitmap from = { 0 }, first = { 0 };
+	_cleanup_(free) allocation_id(*targets)[WORDS] =
+		calloc(MANY, sizeof(*targets));
+	allocation_id directory;
+
+	assert_non_null(targets);
+	populate(&world, MANY);
+	fill(&world, targets);
+	directory = add_directory(&world);
+	scan(&world);
+	assert_no_error(bitmap_init(&from, world.count, &world.account));
+	bitmap_set(&from, directory);
+	for (int i = 0; i < THREAD_COUNTS; i++) {
+		_cleanup_(bitmap_deinit) struct bitmap reached = { 0 };
+
+		world.progress.threads = THREADS[i];
+		mark(&world, &from, &reached);
+		if (i == 0)
+			first = reached, reached = (struct bitmap){ 0 };
+		else
+			assert_memory_equal(reached.words, first.words,
+					    bitmap_word_count(&first) *
+						    sizeof(uint64_t));
+	}
+	assert_true(bitmap_weight(&first) > MANY / 2);
+	assert_true(bitmap_weight(&first) < MANY);
+}
+
+static void test_incoming_references_do_not_depend_on_threads(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+	_cleanup_(free) allocation_id(*targets)[WORDS] =
+		calloc(MANY, sizeof(*targets));
+	allocation_id directory;
+	struct edges row;
+
+	assert_non_null(targets);
+	populate(&world, MANY);
+	fill(&world, targets);
+	directory = add_directory(&world);
+	world.progress.threads = 1;
+	scan(&world);
+	row = graph_outgoing(world.graph, directory);
+	for (size_t i = 0; i < row.count; i++)
+		assert_true(
+			row_has(graph_outgoing(world.incoming, row.targets[i]),
+				directory));
+	for (int i = 1; i < THREAD_COUNTS; i++) {
+		_cleanup_(graph_destroy) struct graph *incoming = NULL;
+
+		world.progress.threads = THREADS[i];
+		assert_no_error(graph_transpose(world.graph, &world.account,
+						&world.progress, &incoming));
+		assert_same_rows(incoming, world.incoming, world.count);
+	}
+}
+
 /* Blocks of 100 KB behind the others, so many that their share is cut. */
 static void add_medium_blocks(struct world *world, uint64_t start)
 {
@@ -546,6 +619,9 @@ int main(void)
 		cmocka_unit_test(
 			test_heap_without_allocations_has_an_empty_graph),
 		cmocka_unit_test(test_large_graph_agrees_with_its_references),
+		cmocka_unit_test(test_marks_do_not_depend_on_threads),
+		cmocka_unit_test(
+			test_incoming_references_do_not_depend_on_threads),
 		cmocka_unit_test(
 			test_rows_of_large_allocations_do_not_depend_on_threads),
 		cmocka_unit_test(test_shortage_ends_a_scan_on_several_threads),

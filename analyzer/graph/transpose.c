@@ -1,0 +1,544 @@
+/*
+ * To turn all edges of a graph.
+ *
+ * To visit them by source and write each to its target would touch memory all
+ * over for each. So they are sorted by bucket of targets first, then a bucket
+ * after the other is made into rows, within the processor's cache:
+ *
+ *	edges by source   | unit | unit | unit | ...     counted, then sorted:
+ *	                      \  /\ | \/ |
+ *	edges by bucket   | bucket | bucket | bucket |   each by source, too
+ *
+ * A unit is so many edges, a bucket so many targets. How many of a unit go into
+ * which bucket is counted first, so each has a place of its own there: units,
+ *and then buckets, are handed out to threads, and nothing is shared. The order
+ *of sources stays as it was, so the result does not depend on threads.
+ *
+ * What a long row has twice is left out when it is counted, so that a table
+ * which refers to the same few all over takes no memory. Threads share what
+ *they saw, and overwrite it: some repeats are missed, and found in the bucket.
+ */
+#include "analyzer/base/parallel.h"
+#include "analyzer/graph/graph_parts.h"
+
+#include <string.h>
+
+enum {
+	MOST_BUCKET_BITS = 16, /* a target's place in it fits a uint16_t */
+	FEW_BUCKETS = 1 << 8,
+	LEAST_UNIT = 1 << 14, /* edges; a multiple of 64 */
+	MOST_UNITS = 1 << 10,
+};
+
+/* What a thread needs to make rows of a bucket. */
+struct turner {
+	struct memory sources; /* allocation_id, those of the bucket */
+	struct memory last;    /* allocation_id, by target in the bucket */
+};
+
+struct turning {
+	const struct graph *from;
+	struct graph *to;
+	struct progress *progress;
+	struct split_work work; /* in edges */
+	unsigned int threads;
+	struct turner *turners; /* one for each thread */
+	size_t edge_count;
+	size_t unit, unit_count;
+	struct memory seen; /* by target: 1 + the source of a long row, or 0 */
+	struct bitmap repeats; /* edges to be left out */
+	unsigned int bucket_bits;
+	size_t bucket_count;
+	size_t *share_begins;  /* of from: edges in all shares before */
+	size_t *bucket_begins; /* the same of buckets */
+	struct memory places;  /* size_t by unit, then bucket */
+	struct memory lows;    /* uint16_t by edge: its target in the bucket */
+};
+
+/* Edges of a share, those from begin on, below end. */
+struct stretch {
+	size_t share;
+	uint32_t begin, end;
+};
+
+/* The share that has the edge. */
+static size_t find_share(const struct turning *turning, size_t edge)
+{
+	size_t low = 0, high = turning->from->share_count;
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (turning->share_begins[middle] <= edge)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Call visit for each stretch of the unit; how many edges it has. */
+static size_t visit_unit(struct turning *turning, size_t unit,
+			 void (*visit)(struct turning *turning,
+				       struct stretch stretch, size_t *places))
+{
+	size_t edge = unit * turning->unit, first = edge;
+	size_t end = turning->edge_count - edge < turning->unit
+			     ? turning->edge_count
+			     : edge + turning->unit;
+	size_t *places =
+		(size_t *)turning->places.bytes + unit * turning->bucket_count;
+
+	for (size_t share = find_share(turning, edge); edge < end; share++) {
+		size_t begin = turning->share_begins[share];
+		size_t stop = turning->share_begins[share + 1];
+
+		if (stop > end)
+			stop = end;
+		visit(turning,
+		      (struct stretch){ share, (uint32_t)(edge - begin),
+					(uint32_t)(stop - begin) },
+		      places);
+		edge = stop;
+	}
+	return end - first;
+}
+
+/* The allocation of the share whose row has the edge. */
+static size_t find_source(const struct graph *graph, size_t share,
+			  uint32_t edge)
+{
+	const uint32_t *offsets = graph->offsets.bytes;
+	size_t low = share << SHARE_BITS, high = low + SHARE;
+
+	if (high > graph->count)
+		high = graph->count;
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (offsets[middle] <= edge)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The row of the allocation, as places in its share; begin if it has none. */
+static uint32_t end_of_row(const struct graph *graph, size_t id,
+			   struct stretch stretch)
+{
+	struct edges row = graph_outgoing(graph, (allocation_id)id);
+	const struct share *share = &graph->shares[stretch.share];
+	size_t end = stretch.begin;
+
+	if (row.count)
+		end = (size_t)(row.targets - share->targets) + row.count;
+	return end < stretch.end ? (uint32_t)end : stretch.end;
+}
+
+/* Whether a row of the source had the target already, as far as is known. */
+static bool was_seen(const struct turning *turning, size_t source,
+		     allocation_id target)
+{
+	uint32_t *seen = (uint32_t *)turning->seen.bytes + target;
+
+	if (__atomic_load_n(seen, __ATOMIC_RELAXED) == source + 1)
+		return true;
+	__atomic_store_n(seen, (uint32_t)(source + 1), __ATOMIC_RELAXED);
+	return false;
+}
+
+static void count_stretch(struct turning *turning, struct stretch stretch,
+			  size_t *places)
+{
+	enum { SHORT = 16 };
+	const struct graph *from = turning->from;
+	const allocation_id *targets = from->shares[stretch.share].targets;
+	size_t id = find_source(from, stretch.share, stretch.begin);
+	size_t first = turning->share_begins[stretch.share];
+	unsigned int bits = turning->bucket_bits;
+
+	for (; stretch.begin < stretch.end; id++) {
+		uint32_t end = end_of_row(from, id, stretch);
+		bool is_long = end - stretch.begin > SHORT;
+
+		for (; stretch.begin < end; stretch.begin++) {
+			allocation_id target = targets[stretch.begin];
+
+			if (is_long && was_seen(turning, id, target))
+				bitmap_set(&turning->repeats,
+					   first + stretch.begin);
+			else
+				places[target >> bits]++;
+		}
+	}
+}
+
+static void sort_stretch(struct turning *turning, struct stretch stretch,
+			 size_t *places)
+{
+	const struct graph *from = turning->from;
+	const allocation_id *targets = from->shares[stretch.share].targets;
+	allocation_id *sources = turning->to->arrays[0].bytes;
+	uint16_t *lows = turning->lows.bytes;
+	size_t id = find_source(from, stretch.share, stretch.begin);
+	size_t first = turning->share_begins[stretch.share];
+	unsigned int bits = turning->bucket_bits;
+
+	for (; stretch.begin < stretch.end; id++) {
+		uint32_t end = end_of_row(from, id, stretch);
+
+		for (; stretch.begin < end; stretch.begin++) {
+			allocation_id target = targets[stretch.begin];
+			size_t place;
+
+			if (bitmap_get(&turning->repeats,
+				       first + stretch.begin))
+				continue;
+			place = places[target >> bits]++;
+			sources[place] = (allocation_id)id;
+			lows[place] = (uint16_t)(target & ((1u << bits) - 1));
+		}
+	}
+}
+
+static struct error *take_unit(struct turning *turning, size_t unit,
+			       unsigned int thread,
+			       void (*visit)(struct turning *turning,
+					     struct stretch stretch,
+					     size_t *places))
+{
+	size_t edges = visit_unit(turning, unit, visit);
+
+	if (!split_work_step(&turning->work, unit, thread, turning->progress,
+			     edges))
+		return error_create(ERROR_INTERRUPTED, "interrupted");
+	return NULL;
+}
+
+static struct error *count_unit(void *data, size_t unit, unsigned int thread)
+{
+	return take_unit(data, unit, thread, count_stretch);
+}
+
+static struct error *sort_unit(void *data, size_t unit, unsigned int thread)
+{
+	return take_unit(data, unit, thread, sort_stretch);
+}
+
+/* Make what units have for each bucket into where it goes. */
+static void find_places(struct turning *turning)
+{
+	size_t *places = turning->places.bytes, edges = 0;
+
+	for (size_t bucket = 0; bucket < turning->bucket_count; bucket++) {
+		turning->bucket_begins[bucket] = edges;
+		for (size_t unit = 0; unit < turning->unit_count; unit++) {
+			size_t *place =
+				&places[unit * turning->bucket_count + bucket];
+			size_t count = *place;
+
+			*place = edges;
+			edges += count;
+		}
+	}
+	turning->bucket_begins[turning->bucket_count] = edges;
+}
+
+/*
+ * Count each target's sources. Those of one follow each other upwards, so the
+ * same one twice comes twice in a row: it becomes NO_ALLOCATION.
+ */
+static void count_sources(allocation_id *sources, const uint16_t *lows,
+			  size_t count, allocation_id *last, uint32_t *lengths)
+{
+	for (size_t i = 0; i < count; i++) {
+		allocation_id source = sources[i];
+
+		if (last[lows[i]] == source) {
+			sources[i] = NO_ALLOCATION;
+			continue;
+		}
+		last[lows[i]] = source;
+		lengths[lows[i]]++;
+	}
+}
+
+/* Move the beginnings, which are ends by now, one row up. */
+static void shift_share(struct graph *graph, size_t number)
+{
+	uint32_t *offsets = graph->offsets.bytes, begin = 0;
+	size_t first = number << SHARE_BITS, end = first + SHARE;
+
+	for (size_t id = first; id < end && id < graph->count; id++) {
+		uint32_t next = offsets[id];
+
+		offsets[id] = begin;
+		begin = next;
+	}
+}
+
+/* Shares of the bucket, of which the first edge of all is at begin. */
+static struct error *lay_out(struct turning *turning, size_t bucket)
+{
+	struct graph *to = turning->to;
+	unsigned int bits = turning->bucket_bits - SHARE_BITS;
+	size_t begin = turning->bucket_begins[bucket];
+
+	for (size_t i = bucket << bits;
+	     i < (bucket + 1) << bits && i < to->share_count; i++) {
+		struct error *error = graph_lay_out_share(to, i);
+
+		if (error)
+			return error;
+		to->shares[i].begin = begin;
+		begin += to->shares[i].count;
+	}
+	return NULL;
+}
+
+/* offsets[] counts up from the row's beginning as the row fills. */
+static void fill_rows(struct turning *turning, const allocation_id *sources,
+		      size_t bucket)
+{
+	struct graph *to = turning->to;
+	size_t begin = turning->bucket_begins[bucket];
+	size_t count = turning->bucket_begins[bucket + 1] - begin;
+	const uint16_t *lows = (const uint16_t *)turning->lows.bytes + begin;
+	size_t first = bucket << turning->bucket_bits;
+	uint32_t *offsets = (uint32_t *)to->offsets.bytes + first;
+	const struct share *shares = &to->shares[first >> SHARE_BITS];
+	allocation_id *edges = to->arrays[0].bytes;
+
+	for (size_t i = 0; i < count; i++)
+		if (sources[i] != NO_ALLOCATION)
+			edges[shares[lows[i] >> SHARE_BITS].begin +
+			      offsets[lows[i]]++] = sources[i];
+	for (size_t i = 0; i < (size_t)1 << (turning->bucket_bits - SHARE_BITS);
+	     i++)
+		shift_share(to, (first >> SHARE_BITS) + i);
+}
+
+/* The bucket has count edges from begin on, more than none. */
+static struct error *make_rows(struct turning *turning, struct turner *turner,
+			       size_t bucket, size_t begin, size_t count)
+{
+	size_t targets = (size_t)1 << turning->bucket_bits;
+	allocation_id *sources =
+		(allocation_id *)turning->to->arrays[0].bytes + begin;
+	struct error *error =
+		memory_reserve(&turner->sources, count * sizeof(*sources));
+
+	if (!error)
+		error = memory_reserve(&turner->last,
+				       targets * sizeof(*sources));
+	if (error)
+		return error;
+	memset(turner->last.bytes, 0xff, targets * sizeof(*sources));
+	count_sources(sources, (uint16_t *)turning->lows.bytes + begin, count,
+		      turner->last.bytes,
+		      (uint32_t *)turning->to->offsets.bytes +
+			      (bucket << turning->bucket_bits));
+	error = lay_out(turning, bucket);
+	if (error)
+		return error;
+	memcpy(turner->sources.bytes, sources, count * sizeof(*sources));
+	fill_rows(turning, turner->sources.bytes, bucket);
+	return NULL;
+}
+
+static struct error *turn_bucket(void *data, size_t bucket, unsigned int thread)
+{
+	struct turning *turning = data;
+	size_t begin = turning->bucket_begins[bucket];
+	size_t count = turning->bucket_begins[bucket + 1] - begin;
+	struct error *error =
+		count ? make_rows(turning, &turning->turners[thread], bucket,
+				  begin, count)
+		      : NULL;
+
+	if (error)
+		return error;
+	if (!split_work_step(&turning->work, bucket, thread, turning->progress,
+			     count))
+		return error_create(ERROR_INTERRUPTED, "interrupted");
+	return NULL;
+}
+
+/* Where edges were left out for being there twice, close the gaps. */
+static struct error *close_gaps(struct turning *turning)
+{
+	enum { MANY = 32 };
+	struct graph *to = turning->to;
+	allocation_id *edges = to->arrays[0].bytes;
+	size_t total = 0, size = to->arrays[0].size / sizeof(*edges);
+	struct error *error;
+
+	for (size_t i = 0; i < to->share_count; i++)
+		total += to->shares[i].count;
+	/* To move all takes more than a few that are left over. */
+	if (size - total > size / MANY) {
+		size = 0;
+		for (size_t i = 0; i < to->share_count; i++) {
+			struct share *share = &to->shares[i];
+
+			if (share->count)
+				memmove(edges + size, edges + share->begin,
+					share->count * sizeof(*edges));
+			share->begin = size;
+			size += share->count;
+		}
+	}
+	error = graph_place_shares(to, &size);
+	to->edge_count = total;
+	return error;
+}
+
+static struct error *run(struct turning *turning, const char *task,
+			 size_t turns,
+			 struct error *(*work)(void *data, size_t turn,
+					       unsigned int thread))
+{
+	struct error *error;
+
+	progress_begin(turning->progress, task, turning->edge_count);
+	split_work_begin(&turning->work, turning->progress, turns);
+	error = parallel_for(turns, turning->threads, work, turning);
+	split_work_keep(&turning->work, turning->threads, turning->progress);
+	return error;
+}
+
+/* How the edges are cut into units and buckets. */
+static struct error *cut(struct turning *turning)
+{
+	const struct graph *from = turning->from;
+	size_t edges = 0, most;
+
+	turning->bucket_bits = SHARE_BITS;
+	while (turning->bucket_bits < MOST_BUCKET_BITS &&
+	       from->count >> turning->bucket_bits > FEW_BUCKETS)
+		turning->bucket_bits++;
+	turning->bucket_count = (from->count >> turning->bucket_bits) + 1;
+	turning->share_begins =
+		calloc(from->share_count + 1, sizeof(*turning->share_begins));
+	turning->bucket_begins = calloc(turning->bucket_count + 1,
+					sizeof(*turning->bucket_begins));
+	if (!turning->share_begins || !turning->bucket_begins)
+		return &error_no_memory;
+	for (size_t i = 0; i < from->share_count; i++) {
+		turning->share_begins[i] = edges;
+		edges += from->shares[i].count;
+	}
+	turning->share_begins[from->share_count] = turning->edge_count = edges;
+	turning->unit = edges / MOST_UNITS + 1;
+	turning->unit =
+		(turning->unit + LEAST_UNIT - 1) / LEAST_UNIT * LEAST_UNIT;
+	turning->unit_count = (edges + turning->unit - 1) / turning->unit;
+	/* Below so many edges for each, threads take more than they save. */
+	most = turning->unit_count + 1;
+	turning->threads = parallel_threads_for(turning->progress);
+	if (turning->threads > most)
+		turning->threads = (unsigned int)most;
+	return NULL;
+}
+
+/* Find how many edges go into which bucket, and which repeat others. */
+static struct error *count_edges(struct turning *turning)
+{
+	struct memory_account *account = turning->places.account;
+	struct error *error = memory_resize(
+		&turning->places,
+		turning->unit_count * turning->bucket_count * sizeof(size_t));
+
+	if (!error)
+		error = memory_resize(&turning->seen,
+				      turning->from->count * sizeof(uint32_t));
+	if (!error)
+		error = bitmap_init(&turning->repeats, turning->edge_count,
+				    account);
+	if (!error)
+		error = run(turning, "counting who is referred to",
+			    turning->unit_count, count_unit);
+	memory_release(&turning->seen);
+	return error;
+}
+
+static struct error *sort_edges(struct turning *turning)
+{
+	size_t left;
+	struct error *error;
+
+	find_places(turning);
+	left = turning->bucket_begins[turning->bucket_count];
+	error = memory_resize(&turning->to->arrays[0],
+			      left * sizeof(allocation_id));
+	if (!error)
+		error = memory_resize(&turning->lows, left * sizeof(uint16_t));
+	if (!error)
+		error = run(turning, "sorting references", turning->unit_count,
+			    sort_unit);
+	memory_release(&turning->places);
+	bitmap_deinit(&turning->repeats);
+	return error;
+}
+
+static struct error *turn_buckets(struct turning *turning)
+{
+	struct error *error = NULL;
+
+	turning->turners = calloc(turning->threads, sizeof(*turning->turners));
+	if (!turning->turners)
+		return &error_no_memory;
+	for (unsigned int i = 0; i < turning->threads; i++)
+		turning->turners[i] = (struct turner){
+			.sources.account = turning->places.account,
+			.last.account = turning->places.account,
+		};
+	error = run(turning, "finding who refers to whom",
+		    turning->bucket_count, turn_bucket);
+	for (unsigned int i = 0; i < turning->threads; i++) {
+		memory_release(&turning->turners[i].sources);
+		memory_release(&turning->turners[i].last);
+	}
+	free(turning->turners);
+	memory_release(&turning->lows);
+	return error;
+}
+
+struct error *graph_transpose(const struct graph *graph,
+			      struct memory_account *account,
+			      struct progress *progress, struct graph **ret)
+{
+	_cleanup_(graph_destroy) struct graph *to = NULL;
+	struct turning turning = {
+		.from = graph,
+		.progress = progress,
+		.places.account = account,
+		.seen.account = account,
+		.lows.account = account,
+	};
+	struct error *error = graph_create_rows(graph->count, 1, account, &to);
+
+	if (error)
+		return error;
+	turning.to = to;
+	error = cut(&turning);
+	if (!error)
+		error = count_edges(&turning);
+	if (!error)
+		error = sort_edges(&turning);
+	if (!error)
+		error = turn_buckets(&turning);
+	if (!error)
+		error = close_gaps(&turning);
+	memory_release(&turning.places);
+	memory_release(&turning.lows);
+	bitmap_deinit(&turning.repeats);
+	free(turning.share_begins);
+	free(turning.bucket_begins);
+	if (error)
+		return error;
+	*ret = take(to);
+	return NULL;
+}
