@@ -51,6 +51,17 @@ static inline void bitmap_set_atomic(struct bitmap *bitmap, size_t bit)
 			  __ATOMIC_RELAXED);
 }
 
+/* The same; whether the bit was set before. */
+static inline bool bitmap_set_was_atomic(struct bitmap *bitmap, size_t bit)
+{
+	uint64_t *word = &bitmap->words[bit / 64];
+	uint64_t mask = UINT64_C(1) << (bit % 64);
+
+	/* Most often it was: to look costs less than to write. */
+	return (__atomic_load_n(word, __ATOMIC_RELAXED) & mask) ||
+	       (__atomic_fetch_or(word, mask, __ATOMIC_RELAXED) & mask);
+}
+
 /* Set all bits. */
 void bitmap_fill(struct bitmap *bitmap);
 

@@ -117,16 +117,6 @@ static bool is_inner_link(const struct reference *reference)
 	       target + 16 - source <= 32;
 }
 
-/* Set the bit; whether it was set before. */
-static bool set_was(struct bitmap *bitmap, size_t bit)
-{
-	uint64_t mask = UINT64_C(1) << (bit % 64);
-
-	return __atomic_fetch_or(&bitmap->words[bit / 64], mask,
-				 __ATOMIC_RELAXED) &
-	       mask;
-}
-
 static void note_reference(struct scan *scan, const struct reference *reference,
 			   bool counted)
 {
@@ -137,7 +127,7 @@ static void note_reference(struct scan *scan, const struct reference *reference,
 		bitmap_set_atomic(&overview->held, target);
 	if (!counted)
 		return;
-	if (set_was(&overview->referred, target))
+	if (bitmap_set_was_atomic(&overview->referred, target))
 		bitmap_set_atomic(&overview->referred_twice, target);
 }
 

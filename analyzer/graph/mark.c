@@ -1,35 +1,5 @@
-#include "analyzer/graph/graph.h"
-
-/* Allocations that are reached, and whose edges were not followed yet. */
-struct pending {
-	struct memory memory; /* allocation_id */
-	size_t count;
-};
-
-static struct error *push(struct pending *pending, allocation_id id)
-{
-	if ((pending->count + 1) * sizeof(id) > pending->memory.size) {
-		struct error *error = memory_reserve(
-			&pending->memory, (pending->count + 1) * sizeof(id));
-
-		if (error)
-			return error;
-	}
-	((allocation_id *)pending->memory.bytes)[pending->count++] = id;
-	return NULL;
-}
-
-/*
- * Allocations on their way from being pending to being followed. Each step of
- * one turn fetches what the next needs, while others are at other steps: where
- * its row is, then the row.
- */
-enum { IN_FLIGHT = 16 };
-
-struct flight {
-	allocation_id ids[IN_FLIGHT];
-	size_t head, count;
-};
+#include "analyzer/base/parallel.h"
+#include "analyzer/graph/mark_parts.h"
 
 /* Follow all edges from id; what is new becomes pending. */
 static struct error *follow(const struct graph *graph, allocation_id id,
@@ -43,7 +13,7 @@ static struct error *follow(const struct graph *graph, allocation_id id,
 		if (bitmap_get(reached, edges.targets[i]))
 			continue;
 		bitmap_set(reached, edges.targets[i]);
-		error = push(pending, edges.targets[i]);
+		error = pending_push(pending, edges.targets[i]);
 		if (error)
 			return error;
 	}
@@ -99,12 +69,12 @@ static struct error *mark_from(const struct graph *graph,
 			       struct bitmap *reached, struct pending *pending,
 			       struct progress *progress)
 {
-	struct flight flight = { .head = 0 };
+	struct flight flight;
 
-	for (size_t i = 0; i < IN_FLIGHT; i++)
-		flight.ids[i] = NO_ALLOCATION;
+	flight_init(&flight);
 	bitmap_for_each(start, from) {
-		struct error *error = push(pending, (allocation_id)start);
+		struct error *error =
+			pending_push(pending, (allocation_id)start);
 
 		if (!error)
 			error = follow_all(graph, reached, &flight, pending,
@@ -115,16 +85,36 @@ static struct error *mark_from(const struct graph *graph,
 	return follow_all(graph, reached, &flight, pending, 0, progress);
 }
 
+/*
+ * What threads share costs half as much time again, which two or three of them
+ * hardly win back; nor do more, below so many allocations for each.
+ */
+static unsigned int threads_for(const struct bitmap *reached,
+				const struct progress *progress)
+{
+	enum { LEAST = 1 << 13, FEWEST = 4 };
+	unsigned int threads = parallel_threads_for(progress);
+	size_t most = reached->count / LEAST;
+
+	if (most < threads)
+		threads = (unsigned int)most;
+	return threads < FEWEST ? 1 : threads;
+}
+
 /* What is in reached already counts as followed. */
 static struct error *mark(const struct graph *graph, const struct bitmap *from,
 			  struct bitmap *reached,
 			  struct memory_account *account,
 			  struct progress *progress)
 {
+	unsigned int threads = threads_for(reached, progress);
 	struct pending pending = { .memory.account = account };
 	struct error *error;
 
 	progress_begin(progress, "finding what is reachable", reached->count);
+	if (threads > 1)
+		return graph_mark_jointly(graph, from, reached, threads,
+					  account, progress);
 	error = mark_from(graph, from, reached, &pending, progress);
 	memory_release(&pending.memory);
 	return error;
