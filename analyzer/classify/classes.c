@@ -35,7 +35,15 @@ struct classes {
 	struct address_map signature_map, type_map;
 	struct memory signatures, types; /* of those structs */
 	size_t signature_count, type_count;
+	/* What may still be spent on names, and on bases of those asked for. */
+	uint64_t names_patience, bases_patience;
 };
+
+/*
+ * Names are read once, bases for each search. Both take less than all of a
+ * large program's, and hardly longer than reading the dump a few times.
+ */
+enum { LEAST_PATIENCE = 16 << 20, DEMANGLING_COST = 16 };
 
 struct error *classes_create(const struct image *image,
 			     const struct program *program, struct debug *debug,
@@ -51,6 +59,7 @@ struct error *classes_create(const struct image *image,
 	classes->debug = debug;
 	address_map_init(&classes->signature_map, account);
 	address_map_init(&classes->type_map, account);
+	classes->names_patience = LEAST_PATIENCE + image_size(image);
 	classes->signatures.account = account;
 	classes->types.account = account;
 	*ret = classes;
@@ -156,6 +165,22 @@ static void names_set(struct names *names, char *full)
 	names->brief = full ? short_name(full) : NULL;
 }
 
+/* A short mangled name can stand for a long one. */
+static char *demangle(struct classes *classes, const char *mangled)
+{
+	uint64_t cost = DEMANGLING_COST * strlen(mangled);
+	char *full;
+
+	if (classes->names_patience < cost)
+		return NULL;
+	full = demangle_type(mangled);
+	if (full)
+		cost += DEMANGLING_COST * strlen(full);
+	classes->names_patience -=
+		cost < classes->names_patience ? cost : classes->names_patience;
+	return full;
+}
+
 /* The names of a class, by its type_info; empty ones if memory is short. */
 static struct names type_names(struct classes *classes, uint64_t address)
 {
@@ -164,9 +189,9 @@ static struct names type_names(struct classes *classes, uint64_t address)
 	if (!type)
 		return (struct names){ 0 };
 	if (!type->names.known) {
-		_cleanup_(free) char *mangled =
-			rtti_name(classes->image, address);
-		char *full = mangled ? demangle_type(mangled) : NULL;
+		_cleanup_(free) char *mangled = rtti_name(
+			classes->image, address, &classes->names_patience);
+		char *full = mangled ? demangle(classes, mangled) : NULL;
 
 		/* What nobody can read is still better than nothing. */
 		names_set(&type->names, full ? full : take(mangled));
@@ -252,7 +277,8 @@ static struct signature *look_at(struct classes *classes, uint64_t address)
 	if (!signature || signature->type_known)
 		return signature;
 	signature->type_known = true;
-	signature->type = rtti_type(classes->image, address);
+	signature->type =
+		rtti_type(classes->image, address, &classes->names_patience);
 	if (signature->type)
 		signature->kind = SIGNATURE_CLASS;
 	return signature;
@@ -307,6 +333,14 @@ const char *classes_full_name(struct classes *classes, uint64_t signature)
 	return find_names(classes, signature).full;
 }
 
+void classes_begin_search(struct classes *classes)
+{
+	enum { SHARE = 8 };
+
+	classes->bases_patience =
+		LEAST_PATIENCE + image_size(classes->image) / SHARE;
+}
+
 struct visit {
 	struct classes *classes;
 	bool (*visit)(void *data, const char *name);
@@ -336,7 +370,8 @@ bool classes_visit_names(struct classes *classes, uint64_t signature,
 			classes->crystal, (uint32_t)signature, visit, data);
 	known = look_at(classes, signature);
 	return known && known->type &&
-	       rtti_find_base(classes->image, known->type, visit_base, &bases);
+	       rtti_find_base(classes->image, known->type, visit_base, &bases,
+			      &classes->bases_patience);
 }
 
 static bool is_name(void *data, const char *name)

@@ -56,6 +56,12 @@ const char *classes_name(struct classes *classes, uint64_t signature);
 const char *classes_full_name(struct classes *classes, uint64_t signature);
 
 /*
+ * Of a dump in which bases never end, or are those of any number of classes, so
+ * many are looked at from here on.
+ */
+void classes_begin_search(struct classes *classes);
+
+/*
  * Whether the signature is that of the class called name, or of a derived one.
  * The name is in the form of short_name().
  */

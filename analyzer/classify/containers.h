@@ -38,4 +38,11 @@ struct deque {
 bool deque_read(struct reader *reader, uint64_t address,
 		struct memory_range map, struct deque *ret);
 
+/*
+ * The same where it tells where its elements are. That takes a few steps, how
+ * many blocks there ever are, so it may be asked for each.
+ */
+bool deque_read_elements(struct reader *reader, uint64_t address,
+			 struct memory_range map, struct deque *ret);
+
 #endif

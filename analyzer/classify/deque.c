@@ -91,19 +91,28 @@ static bool read_libcxx(struct reader *reader, const uint64_t *words,
 	return words[4] + words[5] <= (words[2] - words[1]) / 8 * 4096;
 }
 
-bool deque_read(struct reader *reader, uint64_t address,
-		struct memory_range map, struct deque *ret)
+bool deque_read_elements(struct reader *reader, uint64_t address,
+			 struct memory_range map, struct deque *ret)
 {
 	struct deque deque = { .address = address, .map = map };
 	uint64_t words[WORDS];
 
-	if ((reader->cxx & LIBSTDCXX) &&
-	    reader_words(reader, address, WORDS, words) &&
-	    words[0] == map.start && read_libstdcxx(reader, words, &deque)) {
-		*ret = deque;
+	if (!(reader->cxx & LIBSTDCXX) ||
+	    !reader_words(reader, address, WORDS, words) ||
+	    words[0] != map.start || !read_libstdcxx(reader, words, &deque))
+		return false;
+	*ret = deque;
+	return true;
+}
+
+bool deque_read(struct reader *reader, uint64_t address,
+		struct memory_range map, struct deque *ret)
+{
+	struct deque deque = { .address = address, .map = map };
+	uint64_t words[LIBCXX_WORDS];
+
+	if (deque_read_elements(reader, address, map, ret))
 		return true;
-	}
-	deque = (struct deque){ .address = address, .map = map };
 	if (!(reader->cxx & LIBCXX) ||
 	    !reader_words(reader, address, LIBCXX_WORDS, words) ||
 	    words[0] != map.start || !read_libcxx(reader, words, &deque))

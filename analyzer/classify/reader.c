@@ -87,6 +87,22 @@ bool reader_in_module(const struct reader *reader, uint64_t address)
 	       program_find_module(reader->program, address);
 }
 
+bool reader_draw_steps(struct reader *reader)
+{
+	enum { AT_ONCE = 1 << 16 };
+	uint64_t left = reader->stock ? atomic_load(reader->stock) : 0;
+	uint64_t drawn;
+
+	if (reader->progress && atomic_load(&reader->progress->interrupted))
+		return false;
+	do
+		drawn = left < AT_ONCE ? left : AT_ONCE;
+	while (drawn > 0 && !atomic_compare_exchange_weak(reader->stock, &left,
+							  left - drawn));
+	reader->steps = drawn;
+	return drawn > 0;
+}
+
 /* Of several owners, the one with the lowest address is kept. */
 static void note_owner(struct reader *reader, allocation_id id, uint64_t owner)
 {

@@ -3,7 +3,8 @@
  *
  * A reader remembers where it read last, so each thread has one of its own.
  * Walks along links take steps of it, which end: that way no dump can make a
- * walk endless, or many walks too long together.
+ * walk endless, or many walks too long together. Readers of several threads
+ * share a stock of steps.
  */
 #ifndef ANALYZER_CLASSIFY_READER_H
 #define ANALYZER_CLASSIFY_READER_H
@@ -40,7 +41,8 @@ struct reader {
 	size_t hint;		     /* of the index */
 	const uint8_t *bytes;	     /* of the region read last */
 	struct memory_range region;
-	uint64_t steps; /* that walks may still take */
+	uint64_t steps; /* that walks may still take, before more are drawn */
+	_Atomic uint64_t *stock; /* where from; NULL: nowhere */
 	struct verdict verdicts[VERDICTS];
 	uint8_t *patterns; /* where claims go; NULL: nowhere */
 	uint64_t *owners;  /* or, if not NULL, their owners */
@@ -101,15 +103,13 @@ allocation_id reader_start(struct reader *reader, uint64_t address,
 /* Whether address is in a module, or right behind it in its data. */
 bool reader_in_module(const struct reader *reader, uint64_t address);
 
+/* Draw steps from the stock, unless it is empty or the user interrupts. */
+bool reader_draw_steps(struct reader *reader);
+
 /* Take a step of a walk; false if there were too many. */
 static inline bool reader_step(struct reader *reader)
 {
-	enum { BETWEEN_LOOKS = 1 << 16 };
-
-	if (reader->steps % BETWEEN_LOOKS == 0 && reader->progress &&
-	    atomic_load(&reader->progress->interrupted))
-		reader->steps = 0;
-	if (reader->steps == 0)
+	if (reader->steps == 0 && !reader_draw_steps(reader))
 		return false;
 	reader->steps--;
 	return true;

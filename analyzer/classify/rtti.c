@@ -13,7 +13,17 @@ enum {
 	MOST_BASES = 256,      /* of one class */
 	MOST_ANCESTORS = 4096, /* looked at for a class */
 	DEEPEST_BASE = 64,
+	/* What looking at a type, but its name, costs of the patience. */
+	TYPE_COST = 64,
 };
+
+static bool spend(uint64_t *patience, uint64_t cost)
+{
+	bool enough = cost <= *patience;
+
+	*patience = enough ? *patience - cost : 0;
+	return enough;
+}
 
 static bool read_word(const struct image *image, uint64_t address,
 		      uint64_t *ret)
@@ -48,7 +58,7 @@ static bool is_letter(char letter)
  * address alone counts. Sets *ret_known to whether it can be read at all.
  */
 static char *read_name(const struct image *image, uint64_t type,
-		       bool *ret_known)
+		       uint64_t *patience, bool *ret_known)
 {
 	uint64_t address, available;
 	const uint8_t *bytes;
@@ -71,8 +81,8 @@ static char *read_name(const struct image *image, uint64_t type,
 						   ? available
 						   : LONGEST_MANGLED)
 			   : 0;
-	if (length == 0 || length == available || length == LONGEST_MANGLED ||
-	    !strchr("0123456789NSZ", *name))
+	if (!spend(patience, length) || length == 0 || length == available ||
+	    length == LONGEST_MANGLED || !strchr("0123456789NSZ", *name))
 		return NULL;
 	for (size_t i = 0; i < length; i++)
 		if (!is_letter(name[i]))
@@ -82,10 +92,10 @@ static char *read_name(const struct image *image, uint64_t type,
 
 /* Whether the type has that name; true also if its name is not at hand. */
 static bool may_be_named(const struct image *image, uint64_t type,
-			 const char *wanted)
+			 const char *wanted, uint64_t *patience)
 {
 	bool known;
-	_cleanup_(free) char *name = read_name(image, type, &known);
+	_cleanup_(free) char *name = read_name(image, type, patience, &known);
 
 	return !known || (name && strcmp(name, wanted) == 0);
 }
@@ -111,7 +121,8 @@ static bool find_kinds(const struct image *image, uint64_t kind,
 }
 
 /* The kind of class that a type_info tells of. */
-static enum type_kind find_kind(const struct image *image, uint64_t type)
+static enum type_kind find_kind(const struct image *image, uint64_t type,
+				uint64_t *patience)
 {
 	static const char *const names[] = {
 		[TYPE_CLASS] = "N10__cxxabiv117__class_type_infoE",
@@ -122,8 +133,8 @@ static enum type_kind find_kind(const struct image *image, uint64_t type)
 	struct kinds kinds;
 	uint64_t vptr, kind;
 
-	if (!read_word(image, type, &vptr) || !read_type(image, vptr, &kind) ||
-	    !find_kinds(image, kind, &kinds))
+	if (!spend(patience, TYPE_COST) || !read_word(image, type, &vptr) ||
+	    !read_type(image, vptr, &kind) || !find_kinds(image, kind, &kinds))
 		return TYPE_NONE;
 	if (kind == kinds.single)
 		found = TYPE_SINGLE;
@@ -131,11 +142,13 @@ static enum type_kind find_kind(const struct image *image, uint64_t type)
 		found = TYPE_CLASS;
 	else if (holds(image, kind + 2 * WORD, kinds.class))
 		found = TYPE_MULTIPLE;
-	return found && may_be_named(image, kind, names[found]) ? found
-								: TYPE_NONE;
+	return found && may_be_named(image, kind, names[found], patience)
+		       ? found
+		       : TYPE_NONE;
 }
 
-uint64_t rtti_type(const struct image *image, uint64_t vtable)
+uint64_t rtti_type(const struct image *image, uint64_t vtable,
+		   uint64_t *patience)
 {
 	uint64_t type, word;
 	int64_t offset_to_top;
@@ -147,27 +160,28 @@ uint64_t rtti_type(const struct image *image, uint64_t vtable)
 	/* That of a vtable for a base inside of the object is negative. */
 	offset_to_top = (int64_t)word;
 	if (offset_to_top > 0 || offset_to_top < -LARGEST_OBJECT ||
-	    offset_to_top % WORD != 0 || find_kind(image, type) == TYPE_NONE)
+	    offset_to_top % WORD != 0 ||
+	    find_kind(image, type, patience) == TYPE_NONE)
 		return 0;
-	_cleanup_(free) char *name = read_name(image, type, &known);
+	_cleanup_(free) char *name = read_name(image, type, patience, &known);
 
 	return known && !name ? 0 : type;
 }
 
-char *rtti_name(const struct image *image, uint64_t type)
+char *rtti_name(const struct image *image, uint64_t type, uint64_t *patience)
 {
 	bool known;
 
-	return read_name(image, type, &known);
+	return read_name(image, type, patience, &known);
 }
 
 /* The addresses of the type's bases, count of them, WORD * step apart. */
 static uint64_t find_bases(const struct image *image, uint64_t type,
-			   uint64_t *ret_address)
+			   uint64_t *patience, uint64_t *ret_address)
 {
 	uint32_t count;
 
-	switch (find_kind(image, type)) {
+	switch (find_kind(image, type, patience)) {
 	case TYPE_SINGLE:
 		*ret_address = type + 2 * WORD;
 		return 1;
@@ -187,6 +201,7 @@ struct search {
 	bool (*visit)(void *data, uint64_t base);
 	void *data;
 	unsigned int left; /* that may still be looked at */
+	uint64_t *patience;
 };
 
 static bool search_bases(struct search *search, uint64_t type,
@@ -195,9 +210,11 @@ static bool search_bases(struct search *search, uint64_t type,
 	/* A base and what kind of base it is. */
 	enum { STEP = 2 * WORD };
 	uint64_t address = 0, base;
-	uint64_t count = find_bases(search->image, type, &address);
+	uint64_t count =
+		find_bases(search->image, type, search->patience, &address);
 
-	for (uint64_t i = 0; i < count && search->left > 0; i++) {
+	for (uint64_t i = 0;
+	     i < count && search->left > 0 && *search->patience > 0; i++) {
 		search->left--;
 		if (!read_word(search->image, address + i * STEP, &base))
 			continue;
@@ -210,9 +227,10 @@ static bool search_bases(struct search *search, uint64_t type,
 }
 
 bool rtti_find_base(const struct image *image, uint64_t type,
-		    bool (*visit)(void *data, uint64_t base), void *data)
+		    bool (*visit)(void *data, uint64_t base), void *data,
+		    uint64_t *patience)
 {
-	struct search search = { image, visit, data, MOST_ANCESTORS };
+	struct search search = { image, visit, data, MOST_ANCESTORS, patience };
 
 	return search_bases(&search, type, 0);
 }

@@ -26,11 +26,18 @@
 
 #include "analyzer/image/image.h"
 
+/*
+ * Any number of vtables and types can share a long name, or bases, in a hostile
+ * dump. So what is looked at is taken from the caller's patience, about one for
+ * each character of a name; without patience nothing is found.
+ */
+
 /* The address of the type_info of the vtable's class; 0: it is no vtable. */
-uint64_t rtti_type(const struct image *image, uint64_t vtable);
+uint64_t rtti_type(const struct image *image, uint64_t vtable,
+		   uint64_t *patience);
 
 /* Its mangled name, to be freed; NULL: not in the dump, nor in a binary. */
-char *rtti_name(const struct image *image, uint64_t type);
+char *rtti_name(const struct image *image, uint64_t type, uint64_t *patience);
 
 /*
  * Call visit for each class that the type is derived from, directly or not,
@@ -38,6 +45,7 @@ char *rtti_name(const struct image *image, uint64_t type);
  * returned true.
  */
 bool rtti_find_base(const struct image *image, uint64_t type,
-		    bool (*visit)(void *data, uint64_t base), void *data);
+		    bool (*visit)(void *data, uint64_t base), void *data,
+		    uint64_t *patience);
 
 #endif

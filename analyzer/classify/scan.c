@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include "analyzer/classify/scan.h"
 
 #include "analyzer/base/parallel.h"
@@ -35,6 +36,7 @@ struct scan {
 	const struct bitmap *sources; /* of the used ones, those looked at */
 	const struct bitmap *pointerless; /* they refer to nothing; or NULL */
 	struct scanner *scanners;	  /* one for each thread */
+	_Atomic uint64_t steps;		  /* the stock of their readers */
 	struct piece *pieces;
 	size_t piece_count;
 	struct allocation_turns turns;
@@ -341,8 +343,9 @@ static void scan_piece(struct scan *scan, struct scanner *scanner,
 }
 
 /*
- * Walks of one turn may go over all allocations a few times, and over tables.
- * The same turn may take the same steps whichever thread it falls to.
+ * Walks of all turns together may go over all allocations a few times, and
+ * over tables. No program comes near that, so what is found does not depend on
+ * which thread is faster; but any number of hostile headers can share a table.
  */
 static uint64_t most_steps(const struct scan *scan)
 {
@@ -356,7 +359,6 @@ static struct error *scan_turn(void *data, size_t turn, unsigned int thread)
 	struct scanner *scanner = &scan->scanners[thread];
 	uint64_t bytes = 0;
 
-	scanner->reader.steps = most_steps(scan);
 	if (turn < scan->turns.count)
 		scan_allocations(scan, scanner, &scan->turns.turns[turn],
 				 &bytes);
@@ -455,11 +457,10 @@ static void finish(struct scan *scan)
 {
 	struct reader *reader = &scan->scanners[0].reader;
 
-	reader->steps =
-		2 * (uint64_t)allocation_count(scan->input->index) + PIECE;
 	for (const uint8_t *number = scan->finishers; *number; number++) {
 		reader->number = *number;
-		reader->steps = most_steps(scan);
+		reader->steps = 0;
+		atomic_store(&scan->steps, most_steps(scan));
 		classifiers[*number - 1]->finish(reader, &scan->overview);
 	}
 }
@@ -481,6 +482,7 @@ static struct error *run(struct scan *scan)
 	if (!scan->pieces || !scan->scanners)
 		return &error_no_memory;
 	cut_roots(scan, scan->pieces);
+	atomic_store(&scan->steps, most_steps(scan));
 	for (unsigned int i = 0; i < threads; i++) {
 		struct reader *reader = &scan->scanners[i].reader;
 
@@ -489,6 +491,7 @@ static struct error *run(struct scan *scan)
 		reader->crystal = input->crystal;
 		reader->overview = &scan->overview;
 		reader->progress = input->progress;
+		reader->stock = &scan->steps;
 		reader->patterns = input->patterns;
 		reader->owners = input->owners;
 	}

@@ -56,6 +56,7 @@ struct error *class_filter_init(struct class_filter *filter,
 		.classes = analysis_classes(analysis),
 		.name = short_name(name),
 	};
+	classes_begin_search(filter->classes);
 	tally_table_init(&filter->judged, analysis_account(analysis));
 	return filter->name ? NULL : &error_no_memory;
 }

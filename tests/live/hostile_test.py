@@ -227,6 +227,33 @@ class HostileTest(unittest.TestCase):
                    one_page_each(HIGH, 0x3000, 20000),
                    chunk.ljust(PAGE, b"\0") * 20000)
 
+    def take(self, program, *arguments):
+        with subprocess.Popen([program, *arguments],
+                              stdout=subprocess.PIPE) as process:
+            process.stdout.readline()
+            subprocess.run([live_test.HEAPCORE, "snap", "-q", "-o", self.path,
+                            str(process.pid)], check=True,
+                           capture_output=True)
+            process.kill()
+
+    def test_classes_that_share_what_is_large(self):
+        program = self.path + ".program"
+        subprocess.run(["c++", "-O1", "-o", program, os.path.join(
+            live_test.SOURCES, "hostile_classes.cpp")], check=True)
+        for kind, status, lines in (
+                ("names", 2, ("list signatures", "count used plain")),
+                ("tables", 0, ("count used %VectorBody",))):
+            self.take(program, kind)
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            run = subprocess.run(
+                [live_test.HEAPCORE, "-q",
+                 *(word for line in lines for word in ("-c", line)),
+                 self.path],
+                capture_output=True, text=True, check=False, timeout=300)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            self.assertEqual(run.returncode, status, run.stderr)
+            self.assertLess(after.ru_utime - before.ru_utime, SECONDS / 2)
+
     def test_blocks_in_each_other_without_end(self):
         program = self.path + ".program"
         subprocess.run(["cc", "-Wl,--build-id", "-x", "assembler", "-o",

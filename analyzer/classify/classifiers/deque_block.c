@@ -36,7 +36,7 @@ static bool read_elements(struct reader *reader, uint64_t owner,
 
 	return reader_word(reader, owner, &word) &&
 	       reader_start(reader, word, &map) != NO_ALLOCATION &&
-	       deque_read(reader, owner, map, ret) && ret->begin;
+	       deque_read_elements(reader, owner, map, ret);
 }
 
 static void tell(struct reader *reader, struct memory_range range,

@@ -18,14 +18,17 @@ static bool count_base(void *data, uint64_t base)
 
 static void look(const struct image *image, size_t size)
 {
+	uint64_t patience = UINT64_MAX;
+
 	for (uint64_t i = 0; i < size; i += 8) {
-		uint64_t type = rtti_type(image, START + i);
+		uint64_t type = rtti_type(image, START + i, &patience);
 		unsigned int bases = 0;
 
-		free(rtti_name(image, START + i));
+		free(rtti_name(image, START + i, &patience));
 		if (type)
-			free(rtti_name(image, type));
-		if (rtti_find_base(image, START + i, count_base, &bases))
+			free(rtti_name(image, type, &patience));
+		if (rtti_find_base(image, START + i, count_base, &bases,
+				   &patience))
 			abort(); /* far more than there is room for */
 	}
 }
