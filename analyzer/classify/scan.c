@@ -1,4 +1,3 @@
-#include <stdio.h>
 #include "analyzer/classify/scan.h"
 
 #include "analyzer/base/parallel.h"
