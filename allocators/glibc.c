@@ -292,7 +292,7 @@ static enum free_kind glibc_free_kind(const struct heap *base, size_t number,
 		return FREE_TOP;
 	if (size <= LARGEST_FAST && number_list_has(&heap->fast, chunk))
 		return FREE_FAST;
-	if (bitmap_get(&heap->unsorted, id))
+	if (heap->unsorted.words && bitmap_get(&heap->unsorted, id))
 		return FREE_UNSORTED;
 	return size <= LARGEST_SMALL ? FREE_SMALL : FREE_LARGE;
 }

@@ -95,8 +95,8 @@ struct allocator {
 	enum free_kind (*free_kind)(const struct heap *heap, size_t number,
 				    allocation_id id, struct block block);
 	/*
-	 * Find out what free_kind is going to be asked. NULL: it is known from
-	 * the walk.
+	 * Find out what of that takes a pass over all; free_kind may be asked
+	 * without. NULL: it is known from the walk.
 	 */
 	struct error *(*sort_free)(struct heap *heap,
 				   const struct allocation_index *index);

@@ -57,8 +57,9 @@ bool heaps_tell_used(const struct heaps *heaps, uint64_t start, char *ret,
 const char *free_kind_name(enum free_kind kind);
 
 /*
- * Where the free allocation is kept by its allocator; heaps_sort_free() comes
- * first. Quick for going over all in order: *hint is 0 at first.
+ * Where the free allocation is kept by its allocator. What is unsorted is told
+ * as large or small unless heaps_sort_free() comes first. Quick for going over
+ * all in order: *hint is 0 at first.
  */
 struct error *heaps_sort_free(const struct heaps *heaps);
 enum free_kind heaps_free_kind(const struct heaps *heaps, allocation_id id,
