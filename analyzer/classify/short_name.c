@@ -3,10 +3,13 @@
 #include "analyzer/base/cleanup.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+#include <xxhash.h>
 
-enum { DEEPEST_TEMPLATE = 64, KNOWN_ARGUMENTS = 5 };
+enum { DEEPEST_TEMPLATE = 64, KNOWN_ARGUMENTS = 5, LONGEST = 1000 };
 
 /*
  * A template whose last arguments have defaults. In these A and B stand for
@@ -368,6 +371,20 @@ static bool shorten(struct shortener *shortener, char closing,
 	}
 }
 
+/*
+ * Leave the beginning of what nobody reads to its end, and a hash of all of it,
+ * for those of others may begin the same. A name is shown with each of its
+ * objects, of which a dump can have any number.
+ */
+static void cut(char *name, size_t length)
+{
+	enum { HASH_SIZE = sizeof("...#0123456789abcdef") };
+	uint64_t hash = XXH3_64bits(name, length);
+
+	snprintf(name + LONGEST + 1 - HASH_SIZE, HASH_SIZE, "...#%016" PRIx64,
+		 hash);
+}
+
 char *short_name(const char *name)
 {
 	/* Blanks behind commas are all that may be more than in the name. */
@@ -377,8 +394,12 @@ char *short_name(const char *name)
 	if (!output)
 		return NULL;
 	shortener.output = output;
-	if (!shorten(&shortener, '\0', 0))
-		return strdup(name);
+	if (!shorten(&shortener, '\0', 0)) {
+		shortener.length = strlen(name);
+		memcpy(output, name, shortener.length);
+	}
 	output[shortener.length] = '\0';
+	if (shortener.length > LONGEST)
+		cut(output, shortener.length);
 	return take(output);
 }

@@ -6,7 +6,8 @@
  *
  * is std::map<int, std::string>. Template arguments that are the default ones
  * are left out of the library's containers, pointers and streams, and so are
- * its inline namespaces. All other names stay as they are, but for blanks.
+ * its inline namespaces. All other names stay as they are, but for blanks; of
+ * more than a thousand letters, the first ones and a hash of all are left.
  */
 #ifndef ANALYZER_CLASSIFY_SHORT_NAME_H
 #define ANALYZER_CLASSIFY_SHORT_NAME_H

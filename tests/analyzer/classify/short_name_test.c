@@ -103,7 +103,7 @@ static void test_operators_are_no_brackets(void **state)
 
 static void test_what_is_no_name_is_copied(void **state)
 {
-	char deep[4096];
+	char deep[1000];
 
 	assert_short("", "");
 	assert_short("std::vector<int,", "std::vector<int,");
@@ -112,6 +112,24 @@ static void test_what_is_no_name_is_copied(void **state)
 	for (size_t i = 0; i + 2 < sizeof(deep); i += 2)
 		memcpy(deep + i, "a<", 3);
 	assert_short(deep, deep);
+}
+
+static void test_of_long_names_the_beginning_is_left(void **state)
+{
+	char name[5000];
+	_cleanup_(free) char *first = NULL, *other = NULL, *again = NULL;
+
+	memset(name, 'a', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	first = short_name(name);
+	assert_int_equal(strlen(first), 1000);
+	assert_int_equal(strspn(first, "a"), 980);
+	again = short_name(first);
+	assert_string_equal(again, first);
+	name[4000] = 'b';
+	other = short_name(name);
+	assert_int_equal(strlen(other), 1000);
+	assert_string_not_equal(other, first);
 }
 
 int main(void)
@@ -125,6 +143,7 @@ int main(void)
 		cmocka_unit_test(test_blanks_do_not_matter),
 		cmocka_unit_test(test_operators_are_no_brackets),
 		cmocka_unit_test(test_what_is_no_name_is_copied),
+		cmocka_unit_test(test_of_long_names_the_beginning_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
