@@ -215,30 +215,46 @@ static void look_up(struct chain *chain)
 	chain->count = 0;
 }
 
-static struct error *chain_region(struct chain *chain,
-				  const struct heap_region *region)
+/* Those from first on, below end. */
+static void chain_some(struct chain *chain, size_t first, size_t end)
 {
 	const struct bitmap *used = allocation_used(chain->index);
 	const struct bitmap *cached = allocation_cached(chain->index);
-	uint64_t told = region->first;
 	size_t hint = 0;
 
-	for (allocation_id id = region->first;
-	     id < region->first + region->count; id++) {
+	for (size_t id = first; id < end; id++) {
 		uint64_t start, link;
 
-		if (!allocations_step(chain->view.image, chain->index,
-				      chain->heap->context.progress, id, &told))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
 		if (bitmap_get(used, id) || bitmap_get(cached, id))
 			continue;
-		start = allocation_range_near(chain->index, id, &hint).start;
+		start = allocation_range_near(chain->index, (allocation_id)id,
+					      &hint)
+				.start;
 		if (!view_word(&chain->view, start, &link))
 			continue;
-		chain->ids[chain->count] = id;
+		chain->ids[chain->count] = (allocation_id)id;
 		chain->links[chain->count++] = link + HEADER;
 		if (chain->count == MOST_ADDRESSES)
 			look_up(chain);
+	}
+}
+
+/* From the end: what was walked last may still be in memory. */
+static struct error *chain_region(struct chain *chain,
+				  const struct heap_region *region)
+{
+	enum { STEP = 1 << 16 };
+	const struct heap_context *context = &chain->heap->context;
+	size_t first = region->first, end = first + region->count;
+
+	while (end > first) {
+		size_t start = end - first > STEP ? end - STEP : first;
+
+		chain_some(chain, start, end);
+		allocations_pass(context->image, chain->index, start, end);
+		if (!progress_step(context->progress, end - start))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+		end = start;
 	}
 	return NULL;
 }
@@ -273,8 +289,8 @@ struct error *glibc_find_unsorted(struct glibc_heap *heap,
 	error = memory_resize(&next,
 			      allocation_count(index) * sizeof(*chain.next));
 	chain.next = next.bytes;
-	for (size_t i = 0; i < heap_region_count(index) && !error; i++) {
-		const struct heap_region *region = heap_region(index, i);
+	for (size_t i = heap_region_count(index); i > 0 && !error; i--) {
+		const struct heap_region *region = heap_region(index, i - 1);
 
 		if (region->arena >= heap->first_arena &&
 		    region->arena - heap->first_arena < heap->arena_count)

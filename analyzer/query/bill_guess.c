@@ -215,8 +215,9 @@ static struct error *scan(struct guessing *guessing, uint64_t start,
 			if (unknown)
 				set_guess(unknown, guess);
 		}
+		image_pass(guessing->image, start, start + size);
 		start += size;
-		if (!progress_step(progress, 0))
+		if (!progress_step(progress, size))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 	}
 	return NULL;
@@ -269,7 +270,12 @@ static struct error *guess_by_heap(struct guessing *guessing)
 	const struct allocation_index *index =
 		analysis_index(guessing->analysis);
 	struct error *error = NULL;
+	uint64_t total = 0;
 
+	for (size_t i = 0; i < heap_claim_count(index); i++)
+		total += heap_claim(index, i).end - heap_claim(index, i).start;
+	progress_begin(analysis_progress(guessing->analysis),
+		       "guessing whose memory is", total);
 	for (size_t i = 0; i < heap_claim_count(index) && !error; i++) {
 		struct memory_range claim = heap_claim(index, i);
 
