@@ -9,6 +9,7 @@
 #include "allocators/glibc/bins.h"
 #include "allocators/glibc/chunks.h"
 #include "allocators/glibc/extents.h"
+#include "allocators/glibc/fast_links.h"
 #include "allocators/glibc/leftovers.h"
 #include "allocators/glibc/lists.h"
 #include "allocators/glibc/mapped.h"
@@ -28,6 +29,7 @@ static void glibc_close(struct heap *base)
 	bitmap_deinit(&heap->unsorted);
 	memory_release(&heap->tcaches.memory);
 	memory_release(&heap->suspects.memory);
+	memory_release(&heap->fast_links);
 	memory_release(&heap->vouched.memory);
 	memory_release(&heap->arena_addresses.memory);
 	glibc_ring_memo_free(heap->rings);
@@ -58,6 +60,7 @@ static struct error *glibc_open(const struct heap_context *context,
 	heap->fast.memory.account = context->account;
 	heap->tcaches.memory.account = context->account;
 	heap->suspects.memory.account = context->account;
+	heap->fast_links.account = context->account;
 	heap->vouched.memory.account = context->account;
 	heap->arena_addresses.memory.account = context->account;
 	heap->rings = glibc_ring_memo_create();
@@ -188,7 +191,9 @@ static struct error *settle(struct glibc_heap *heap, struct block_sink *sink)
 	struct error *error;
 
 	image_read_scattered(heap->context.image, true);
-	error = glibc_settle_lists(heap, sink);
+	error = glibc_follow_fast(heap, sink);
+	if (!error)
+		error = glibc_settle_lists(heap, sink);
 	if (!error)
 		error = glibc_hold_transit(heap, sink);
 	if (!error)

@@ -1,6 +1,7 @@
 #include "allocators/glibc/chunks.h"
 
 #include "allocators/glibc/bins.h"
+#include "allocators/glibc/fast_links.h"
 #include "allocators/glibc/lists.h"
 
 #include <inttypes.h>
@@ -426,6 +427,8 @@ static struct error *add_chunk(struct walk *walk, uint64_t chunk,
 	if (glibc_may_be_cache(size) &&
 	    glibc_looks_like_cache(walk->heap, chunk + HEADER))
 		error = number_list_add(&walk->heap->suspects, chunk + HEADER);
+	if (!error && walk->heap->fast_put_off)
+		error = glibc_note_fast(walk->heap, &walk->view, chunk, size);
 	if (error)
 		return error;
 	return add_block(

@@ -51,8 +51,10 @@ struct glibc_arena {
 	const struct arena_layout *layout;
 	uint64_t address;
 	bool main;
-	bool locked;	      /* a thread was about to change it */
-	uint64_t top;	      /* chunk */
+	bool locked; /* a thread was about to change it */
+	uint16_t
+		put_off; /* fast bins whose lists are followed later, as bits */
+	uint64_t top;	 /* chunk */
 	uint64_t stated_size; /* its system_mem */
 	uint64_t size;	      /* what was found of it, in bytes */
 	uint64_t base; /* where its part from sbrk() begins; 0: has none */
@@ -116,6 +118,10 @@ struct glibc_heap {
 	struct glibc_broken_list *broken;
 	size_t broken_count;
 
+	bool fast_put_off; /* some list of a fast bin; see fast_links.h */
+	struct memory fast_links; /* struct fast_link */
+	size_t fast_link_count;
+
 	struct glibc_links links; /* of chunks in bins; see bins.h */
 	struct bitmap
 		unsorted; /* those in unsorted bins, once it is asked for */
@@ -139,6 +145,13 @@ static inline bool glibc_arena_lacks(const struct glibc_arena *arena)
 {
 	return arena->main && arena->stated_size >= PAGE &&
 	       arena->size <= arena->stated_size - PAGE;
+}
+
+/* What the link stored at where leads to. */
+static inline uint64_t glibc_demangle(const struct glibc_heap *heap,
+				      uint64_t where, uint64_t link)
+{
+	return heap->mangled ? link ^ (where >> 12) : link;
 }
 
 /* The size of the chunk with its header, or 0 if it cannot be read. */

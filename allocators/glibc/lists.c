@@ -9,6 +9,8 @@ enum {
 	TLS_REACH = 1 << 20,	     /* how far below its end TLS is searched */
 	MAXIMUM_CACHED = UINT16_MAX, /* in one bin, by its counter */
 	MAXIMUM_TCACHES = 1 << 16,
+	MOST_VOTES = 1 << 10,	 /* links of a list */
+	MOST_FOLLOWED = 1 << 10, /* all over a dump that does not fit */
 };
 
 /* tcache_perthread_struct: counters, then the bins' first entries. */
@@ -52,12 +54,6 @@ struct tcache {
 	uint16_t counters[TCACHE_BINS];
 	uint64_t entries[TCACHE_BINS];
 };
-
-static uint64_t demangle(const struct glibc_heap *heap, uint64_t where,
-			 uint64_t link)
-{
-	return heap->mangled ? link ^ (where >> 12) : link;
-}
 
 static uint64_t small_bin_size(unsigned int bin)
 {
@@ -216,22 +212,24 @@ struct reading {
 };
 
 /*
- * Read the list that begins with the memory at user. Links lead to what is
+ * Read the list that begins with the memory at user, at most so many chunks of
+ * it. Links lead to what is
  * above bytes below memory: in a fast bin, they name the chunks.
  */
 static struct reading read_list(const struct glibc_heap *heap,
 				struct view *view, uint64_t user,
-				unsigned int bin, uint64_t above)
+				unsigned int bin, uint64_t above,
+				unsigned int most)
 {
 	struct reading reading = { 0 };
 	uint64_t link;
 
-	while (reading.length < MAXIMUM_CACHED && fits_bin(view, user, bin)) {
+	while (reading.length < most && fits_bin(view, user, bin)) {
 		if (reading.length++ > 0)
 			reading.links++;
 		if (!view_word(view, user, &link))
 			break;
-		link = demangle(heap, user, link);
+		link = glibc_demangle(heap, user, link);
 		reading.ends = link == 0;
 		if (reading.ends) {
 			reading.links++;
@@ -252,9 +250,11 @@ static void vote(struct glibc_heap *heap, struct view *view,
 		 uint64_t above)
 {
 	heap->mangled = true;
-	votes->mangled += read_list(heap, view, user, bin, above).links;
+	votes->mangled +=
+		read_list(heap, view, user, bin, above, MOST_VOTES).links;
 	heap->mangled = false;
-	votes->plain += read_list(heap, view, user, bin, above).links;
+	votes->plain +=
+		read_list(heap, view, user, bin, above, MOST_VOTES).links;
 }
 
 /* Let the lists themselves say whether links are mangled. */
@@ -297,9 +297,8 @@ static void decide_mangling(struct glibc_heap *heap)
 	heap->mangling_known = votes.mangled != votes.plain;
 }
 
-/* To be reported when the blocks are known. The wrong link leads to next. */
-static struct error *note_broken(struct glibc_heap *heap,
-				 struct glibc_broken_list list, uint64_t next)
+struct error *glibc_note_broken(struct glibc_heap *heap,
+				struct glibc_broken_list list, uint64_t next)
 {
 	const struct view view = { heap->context.image };
 	struct glibc_broken_list *broken;
@@ -322,11 +321,11 @@ static struct error *note_cache(struct glibc_heap *heap,
 				uint64_t user, uint64_t next)
 {
 	heap->cache_damaged = true;
-	return note_broken(heap,
-			   (struct glibc_broken_list){ "thread cache",
-						       small_bin_size(bin),
-						       tcache->address, user },
-			   next);
+	return glibc_note_broken(
+		heap,
+		(struct glibc_broken_list){ "thread cache", small_bin_size(bin),
+					    tcache->address, user },
+		next);
 }
 
 static struct error *collect_tcache_bin(struct glibc_heap *heap,
@@ -351,7 +350,7 @@ static struct error *collect_tcache_bin(struct glibc_heap *heap,
 			heap->tcache_key = key;
 		length++;
 		last = user;
-		user = demangle(heap, user, link);
+		user = glibc_demangle(heap, user, link);
 	}
 	/* A thread in the middle of a change may have counted, or not yet. */
 	if (tcache->layout->counts && length != tcache->counters[bin] &&
@@ -378,7 +377,7 @@ static struct error *collect_tcache(struct glibc_heap *heap,
 
 /* A list of any length: a cycle is found by Brent's algorithm. */
 static struct error *collect_fastbin(struct glibc_heap *heap,
-				     const struct glibc_arena *arena,
+				     struct glibc_arena *arena,
 				     unsigned int bin)
 {
 	struct view view = { heap->context.image };
@@ -394,15 +393,22 @@ static struct error *collect_fastbin(struct glibc_heap *heap,
 		uint64_t link;
 		struct error *error;
 
+		if (steps == MOST_FOLLOWED &&
+		    !image_fits(heap->context.image)) {
+			heap->fast.count -= steps;
+			heap->fast_put_off = true;
+			arena->put_off |= 1U << bin;
+			return NULL;
+		}
 		if (chunk % 16 != 0 || chunk == mark ||
 		    view_chunk_size(&view, chunk) != size ||
 		    !view_word(&view, chunk + HEADER, &link)) {
 			heap->fast_damaged = true;
-			return note_broken(heap,
-					   (struct glibc_broken_list){
-						   "fast bin", size,
-						   arena->address, last },
-					   chunk);
+			return glibc_note_broken(heap,
+						 (struct glibc_broken_list){
+							 "fast bin", size,
+							 arena->address, last },
+						 chunk);
 		}
 		error = number_list_add(&heap->fast, chunk);
 		if (error)
@@ -412,7 +418,7 @@ static struct error *collect_fastbin(struct glibc_heap *heap,
 			power *= 2;
 		}
 		last = chunk + HEADER;
-		chunk = demangle(heap, chunk + HEADER, link);
+		chunk = glibc_demangle(heap, chunk + HEADER, link);
 	}
 	return NULL;
 }
@@ -420,7 +426,7 @@ static struct error *collect_fastbin(struct glibc_heap *heap,
 static struct error *collect_fastbins(struct glibc_heap *heap)
 {
 	for (size_t i = 0; i < heap->arena_count; i++) {
-		const struct glibc_arena *arena = &heap->arenas[i];
+		struct glibc_arena *arena = &heap->arenas[i];
 
 		for (unsigned int j = 0;
 		     j < FASTBINS && arena->layout->fastbins; j++) {
@@ -473,7 +479,8 @@ static bool lists_fit(struct glibc_heap *heap, struct view *view,
 
 		if (tcache->entries[i] == 0)
 			continue;
-		reading = read_list(heap, view, tcache->entries[i], i, 0);
+		reading = read_list(heap, view, tcache->entries[i], i, 0,
+				    MAXIMUM_CACHED);
 		if (!reading.ends || (tcache->layout->counts &&
 				      reading.length != tcache->counters[i]))
 			return false;
@@ -526,7 +533,7 @@ static bool is_lost_fast(struct settling *settling, struct block block)
 	if (size > small_bin_size(FASTBINS - 1) ||
 	    !view_word(&settling->view, block.start, &link))
 		return false;
-	target = demangle(settling->heap, block.start, link);
+	target = glibc_demangle(settling->heap, block.start, link);
 	if (target == 0)
 		return settling->heap->mangled;
 	return target % 16 == 0 &&
@@ -601,7 +608,7 @@ static bool cache_holds(const struct glibc_heap *heap, uint64_t address,
 				return true;
 			if (!view_word(&view, at, &link))
 				break;
-			at = demangle(heap, at, link);
+			at = glibc_demangle(heap, at, link);
 		}
 	}
 	return false;

@@ -13,12 +13,20 @@
 /* Whether a chunk of that size can be a thread's cache. */
 bool glibc_may_be_cache(uint64_t size);
 
+/*
+ * Keep the list to be reported when the blocks are known. The wrong link leads
+ * to next.
+ */
+struct error *glibc_note_broken(struct glibc_heap *heap,
+				struct glibc_broken_list list, uint64_t next);
+
 /* Whether what stands in such memory, at user, can be the fields of one. */
 bool glibc_looks_like_cache(const struct glibc_heap *heap, uint64_t user);
 
 /*
  * Collect what the caches of the threads and the fast bins hold, into
- * heap->cached and heap->fast. A broken list is reported and ends there.
+ * heap->cached and heap->fast. A broken list is kept to be reported, and ends
+ * there; a long one may be put off (fast_links.h).
  */
 struct error *glibc_collect_lists(struct glibc_heap *heap);
 

@@ -585,6 +585,11 @@ uint64_t image_size(const struct image *image)
 	return image->size;
 }
 
+bool image_fits(const struct image *image)
+{
+	return image->fits;
+}
+
 void image_read_scattered(const struct image *image, bool scattered)
 {
 	if (image->fits)

@@ -121,6 +121,12 @@ struct image_origin image_origin(const struct image *image);
 const uint8_t *image_file_bytes(const struct image *image);
 
 /*
+ * Whether the dump fits into the memory of the machine. If it does not, what is
+ * read all over it is read from the disk again and again.
+ */
+bool image_fits(const struct image *image);
+
+/*
  * Whether what is read next stands scattered over the dump, not in order, as it
  * is taken to be at first. Of a dump that does not fit into memory, nothing is
  * read ahead then: it could be megabytes for each word, and displace what is

@@ -7,6 +7,7 @@
 enum {
 	PTHREAD_SELF = 16,	  /* header.self: the struct's own address */
 	PTHREAD_LIST = 704,	  /* { next, prev } of its list of stacks */
+	PTHREAD_ALIGNMENT = 64,	  /* of it, and so of that */
 	PTHREAD_TID = 720,	  /* 0: ended; -1: ended and joined */
 	PTHREAD_SIZE = 2304,	  /* at most about this much, in all versions */
 	PTHREAD_REACH = 1 << 16,  /* from it to the end of the stack, at most */
@@ -232,9 +233,13 @@ static struct error *scan_for_lists(struct stack_list *list,
 		struct descriptor member;
 		struct error *error;
 
-		/* An empty list's head points at itself. */
-		if (next < 4096 || next % 8 != 0 || next == head ||
-		    word(region->bytes, i + 8) % 8 != 0 ||
+		/*
+		 * An empty list's head points at itself. What next leads to
+		 * may have to be read from the disk: it comes last.
+		 */
+		if (next < 4096 || next % PTHREAD_ALIGNMENT != 0 ||
+		    next == head ||
+		    word(region->bytes, i + 8) % PTHREAD_ALIGNMENT != 0 ||
 		    !image_read_u64(image, next + 8, &back) || back != head ||
 		    read_descriptor(image, head - PTHREAD_LIST, &member))
 			continue;

@@ -216,6 +216,82 @@ static void test_head_of_a_fast_bin_may_be_wrong(void **state)
 			  (unsigned long)ARENA);
 }
 
+/*
+ * A fast bin of LONG chunks, which lead all over the heap, and some in use
+ * between them, in a dump larger than memory.
+ */
+enum { LONG = 1500, APART = 7 };
+
+static void make_long(struct process *process,
+		      const struct glibc_version *version, uint64_t *freed)
+{
+	uint64_t kept = 0;
+
+	process_init(process, version);
+	process->memory = PAGE;
+	for (int i = 0; i < LONG; i++) {
+		freed[i] = process_allocate(process, 0x20);
+		if (i % 100 == 0) {
+			uint64_t next = process_allocate(process, 0x20);
+
+			/* It looks like a link of another kind. */
+			core_set(&process->core, next, kept);
+			kept = next;
+		}
+	}
+	process_allocate(process, 0x20);
+	for (int i = 0; i < LONG; i++)
+		process_free_fast(process, freed[i * APART % LONG]);
+	process_finish(process);
+}
+
+static void test_long_fast_bin_of_a_large_dump_is_free(void **state)
+{
+	for (size_t i = 0; i < 2; i++) {
+		_cleanup_(process_deinit) struct process process;
+		uint64_t freed[LONG];
+
+		make_long(&process, versions[i], freed);
+		process_open(&process, STAGE_HEAP);
+		for (int j = 0; j < LONG; j++)
+			assert_block(&process, freed[j], 0x18, BLOCK_FREE);
+		/* The cache, those between, and the last. */
+		assert_int_equal(process_used(&process), 1 + LONG / 100 + 1);
+		assert_sound(&process);
+	}
+}
+
+static void test_damage_to_a_long_fast_bin_is_reported(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	uint64_t freed[LONG], wrong = 700 * APART % LONG;
+
+	make_long(&process, &GLIBC_2_36, freed);
+	core_set(&process.core, freed[wrong], 0x4141414141414141);
+	process_open(&process, STAGE_HEAP);
+	for (int j = 0; j < LONG; j++)
+		assert_block(&process, freed[j], 0x18, BLOCK_FREE);
+	assert_incomplete(&process,
+			  "the heap is damaged at %#lx: a link of the fast bin "
+			  "of size 0x20",
+			  (unsigned long)freed[wrong]);
+}
+
+/* It ends, and what is on it is free. */
+static void test_cycle_in_a_long_fast_bin_is_reported(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	uint64_t freed[LONG];
+
+	make_long(&process, &GLIBC_2_31, freed);
+	process_link(&process, freed[0],
+		     chunk_of(freed[(LONG - 1) * APART % LONG]));
+	process_open(&process, STAGE_HEAP);
+	for (int j = 0; j < LONG; j++)
+		assert_block(&process, freed[j], 0x18, BLOCK_FREE);
+	assert_incomplete(&process, "a link of the fast bin of size 0x20");
+}
+
 static void test_overrun_link_of_the_unsorted_bin_is_reported(void **state)
 {
 	_cleanup_(process_deinit) struct process process;
@@ -313,6 +389,9 @@ int main(void)
 		cmocka_unit_test(test_rest_of_a_broken_fast_bin_is_recognised),
 		cmocka_unit_test(test_cycle_in_a_fast_bin_is_reported),
 		cmocka_unit_test(test_head_of_a_fast_bin_may_be_wrong),
+		cmocka_unit_test(test_long_fast_bin_of_a_large_dump_is_free),
+		cmocka_unit_test(test_damage_to_a_long_fast_bin_is_reported),
+		cmocka_unit_test(test_cycle_in_a_long_fast_bin_is_reported),
 		cmocka_unit_test(
 			test_overrun_link_of_the_unsorted_bin_is_reported),
 		cmocka_unit_test(test_overrun_of_both_links_is_reported),

@@ -1,0 +1,145 @@
+#include "allocators/glibc/fast_links.h"
+
+#include "allocators/glibc/lists.h"
+#include "analyzer/base/list.h"
+
+enum { PROGRESS_STEP = 1 << 14 };
+
+/* Both are multiples of 16, so there is room for more. */
+struct fast_link {
+	uint64_t chunk; /* and the number of its bin */
+	uint64_t next;	/* and 1 if a list led here; a chunk, or 0 */
+};
+
+static uint64_t bin_size(unsigned int bin)
+{
+	return MINIMUM_CHUNK + UINT64_C(16) * bin;
+}
+
+static struct fast_link *links_of(const struct glibc_heap *heap)
+{
+	return heap->fast_links.bytes;
+}
+
+/* Whether a chunk can be there: nothing is read, the walk may be far away. */
+static bool may_be_chunk(const struct glibc_heap *heap, struct view *view,
+			 uint64_t address)
+{
+	const struct region *region;
+
+	if (address == 0 || address - view->start < view->size)
+		return true;
+	region = image_find(heap->context.image, address);
+	return region && region->bytes && (region->rights & RIGHT_WRITE);
+}
+
+struct error *glibc_note_fast(struct glibc_heap *heap, struct view *view,
+			      uint64_t chunk, uint64_t size)
+{
+	uint64_t next;
+	struct error *error;
+
+	if (size > LARGEST_FAST || !view_word(view, chunk + HEADER, &next))
+		return NULL;
+	next = glibc_demangle(heap, chunk + HEADER, next);
+	if (next % 16 != 0 || !may_be_chunk(heap, view, next))
+		return NULL;
+	error = memory_reserve(&heap->fast_links,
+			       (heap->fast_link_count + 1) *
+				       sizeof(struct fast_link));
+	if (!error)
+		links_of(heap)[heap->fast_link_count++] =
+			(struct fast_link){ chunk | (size - MINIMUM_CHUNK) / 16,
+					    next };
+	return error;
+}
+
+static int compare_links(const void *a, const void *b)
+{
+	const struct fast_link *left = a, *right = b;
+
+	return left->chunk < right->chunk ? -1 : left->chunk > right->chunk;
+}
+
+/* The walk goes up in each piece of a heap, and most heaps are one. */
+static void sort(const struct glibc_heap *heap)
+{
+	const struct fast_link *links = links_of(heap);
+
+	for (size_t i = 1; i < heap->fast_link_count; i++)
+		if (links[i].chunk <= links[i - 1].chunk) {
+			qsort(links_of(heap), heap->fast_link_count,
+			      sizeof(*links), compare_links);
+			return;
+		}
+}
+
+/* The chunk as it was noted, if it is of that bin and not on a list yet. */
+static struct fast_link *find_link(const struct glibc_heap *heap,
+				   uint64_t chunk, unsigned int bin)
+{
+	struct fast_link *links = links_of(heap);
+	size_t above =
+		LIST_ABOVE(links, heap->fast_link_count, chunk, chunk | bin);
+
+	return chunk % 16 == 0 && above > 0 &&
+			       links[above - 1].chunk == (chunk | bin) &&
+			       links[above - 1].next % 16 == 0
+		       ? &links[above - 1]
+		       : NULL;
+}
+
+static struct error *follow(struct glibc_heap *heap, struct block_sink *sink,
+			    const struct glibc_arena *arena, unsigned int bin)
+{
+	struct view view = { heap->context.image };
+	uint64_t chunk, last = arena->address;
+	struct error *error = NULL;
+
+	if (!view_word(&view,
+		       arena->address + arena->layout->fastbins + 8 * bin,
+		       &chunk))
+		return NULL;
+	for (size_t i = 1; chunk != 0 && !error; i++) {
+		struct fast_link *link = find_link(heap, chunk, bin);
+
+		if (!link) {
+			heap->fast_damaged = true;
+			return glibc_note_broken(heap,
+						 (struct glibc_broken_list){
+							 "fast bin",
+							 bin_size(bin),
+							 arena->address, last },
+						 chunk);
+		}
+		error = number_list_add(&heap->fast, chunk);
+		block_sink_restate(sink, chunk + HEADER, BLOCK_FREE);
+		last = chunk + HEADER;
+		chunk = link->next;
+		link->next |= 1;
+		if (i % PROGRESS_STEP == 0 &&
+		    !progress_step(heap->context.progress, 0))
+			error = error_create(ERROR_INTERRUPTED, "interrupted");
+	}
+	return error;
+}
+
+struct error *glibc_follow_fast(struct glibc_heap *heap,
+				struct block_sink *sink)
+{
+	struct error *error = NULL;
+
+	if (!heap->fast_put_off)
+		return NULL;
+	sort(heap);
+	for (size_t i = 0; i < heap->arena_count && !error; i++) {
+		const struct glibc_arena *arena = &heap->arenas[i];
+
+		for (unsigned int j = 0; j < FASTBINS && !error; j++)
+			if (arena->put_off >> j & 1)
+				error = follow(heap, sink, arena, j);
+	}
+	memory_release(&heap->fast_links);
+	heap->fast_link_count = 0;
+	return error;
+}
