@@ -82,7 +82,7 @@ bool glibc_is_piece(struct glibc_heap *heap, const struct glibc_arena *arena,
 	struct view view = { heap->context.image };
 	uint64_t chunk = start, size;
 
-	for (;;) {
+	while (heap->piece_steps-- > 0) {
 		switch (look(&view, arena, chunk, end, &chunk)) {
 		case STEP_CHUNK:
 			break;
@@ -98,6 +98,8 @@ bool glibc_is_piece(struct glibc_heap *heap, const struct glibc_arena *arena,
 			return false;
 		}
 	}
+	heap->piece_steps = 0;
+	return false;
 }
 
 /*

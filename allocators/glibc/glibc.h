@@ -111,6 +111,7 @@ struct glibc_heap {
 	struct number_list cached, fast;
 	struct number_list tcaches;  /* the thread caches' own memory */
 	struct number_list suspects; /* what looks like that */
+	uint64_t piece_steps;	     /* that glibc_is_piece() may still take */
 	uint64_t tcache_key;	     /* in the second word of cached chunks */
 	bool mangled;		     /* the links of cached and fast chunks */
 	bool mangling_known;

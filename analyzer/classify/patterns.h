@@ -125,6 +125,16 @@ struct error *patterns_find_taint(struct patterns *patterns,
 				  allocation_id source, allocation_id target,
 				  const char **ret_part);
 
+/*
+ * Call visit for the used allocations to which source has a reference that is
+ * not tainted, for each such reference. So what takes a look at all of source
+ * takes one for all that it refers to. Finds the owners if that depends on
+ * them; ends with the first error of visit.
+ */
+struct error *patterns_visit_sound(
+	struct patterns *patterns, allocation_id source,
+	struct error *(*visit)(void *data, allocation_id target), void *data);
+
 /* The owner's address, once owners were found; 0: unknown. */
 uint64_t patterns_owner(const struct patterns *patterns, allocation_id id);
 

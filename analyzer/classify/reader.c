@@ -18,9 +18,7 @@ void reader_init(struct reader *reader, const struct image *image,
 	if (count == 0)
 		return;
 	reader->modules.start = program_module(program, 0)->start;
-	for (size_t i = 0; i < count; i++)
-		if (program_module(program, i)->end > reader->modules.end)
-			reader->modules.end = program_module(program, i)->end;
+	reader->modules.end = program_module(program, count - 1)->end;
 }
 
 const uint8_t *reader_bytes(struct reader *reader, uint64_t address,

@@ -116,3 +116,59 @@ struct error *patterns_find_taint(struct patterns *patterns,
 	*ret_part = found;
 	return NULL;
 }
+
+/* Addresses that words of a source have, and where these stand in it. */
+struct sound_search {
+	struct reference_judge judge;
+	uint64_t addresses[MOST_ADDRESSES], offsets[MOST_ADDRESSES];
+	size_t count;
+	struct error *(*visit)(void *data, allocation_id target);
+	void *data;
+};
+
+static struct error *look_up(struct sound_search *search)
+{
+	struct reader *reader = &search->judge.reader;
+	allocation_id targets[MOST_ADDRESSES];
+	struct error *error = NULL;
+
+	allocation_find_many(reader->index, search->addresses, search->count,
+			     &reader->hint, targets);
+	for (size_t i = 0; i < search->count && !error; i++)
+		if (targets[i] != NO_ALLOCATION &&
+		    bitmap_get(reader->used, targets[i]) &&
+		    !reference_judge_taint(&search->judge, search->offsets[i]))
+			error = search->visit(search->data, targets[i]);
+	search->count = 0;
+	return error;
+}
+
+struct error *patterns_visit_sound(
+	struct patterns *patterns, allocation_id source,
+	struct error *(*visit)(void *data, allocation_id target), void *data)
+{
+	struct sound_search search = { .visit = visit, .data = data };
+	struct reader *reader = &search.judge.reader;
+	struct error *error = NULL;
+	uint64_t start, size, word;
+
+	if (patterns_of(patterns, source) != NO_PATTERN)
+		error = patterns_find_owners(patterns);
+	if (error)
+		return error;
+	reference_judge_init(&search.judge, patterns);
+	reference_judge_set_source(&search.judge, source);
+	start = search.judge.source.start;
+	size = range_size(search.judge.source);
+	for (uint64_t offset = 0; size - offset >= sizeof(word) && !error;
+	     offset += sizeof(word)) {
+		if (!reader_word(reader, start + offset, &word) ||
+		    !heap_bounds_hold(&reader->bounds, word))
+			continue;
+		search.addresses[search.count] = word;
+		search.offsets[search.count++] = offset;
+		if (search.count == MOST_ADDRESSES)
+			error = look_up(&search);
+	}
+	return error ? error : look_up(&search);
+}

@@ -8,8 +8,9 @@ struct marking {
 	size_t count;
 };
 
-static struct error *reach(struct marking *marking, allocation_id id)
+static struct error *reach(void *data, allocation_id id)
 {
+	struct marking *marking = data;
 	allocation_id *stack;
 	struct error *error;
 
@@ -31,19 +32,16 @@ static struct error *follow(struct marking *marking, allocation_id id)
 	struct patterns *patterns = analysis_patterns(marking->analysis);
 	struct edges edges =
 		graph_outgoing(analysis_graph(marking->analysis), id);
-	bool may_be_stale = patterns_of(patterns, id) != NO_PATTERN;
 	struct error *error = NULL;
+	size_t i = 0;
 
-	for (size_t i = 0; !error && i < edges.count; i++) {
-		const char *stale = NULL;
-
-		if (may_be_stale &&
-		    !bitmap_get(marking->reached, edges.targets[i]))
-			error = patterns_find_taint(patterns, id,
-						    edges.targets[i], &stale);
-		if (!error && !stale)
-			error = reach(marking, edges.targets[i]);
-	}
+	while (i < edges.count &&
+	       bitmap_get(marking->reached, edges.targets[i]))
+		i++;
+	if (i < edges.count && patterns_of(patterns, id) != NO_PATTERN)
+		return patterns_visit_sound(patterns, id, reach, marking);
+	for (; i < edges.count && !error; i++)
+		error = reach(marking, edges.targets[i]);
 	return error;
 }
 
