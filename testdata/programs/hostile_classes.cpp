@@ -4,6 +4,7 @@
 //	hostile_classes names	objects with a vtable each, all of one type
 //				with a long name
 //	hostile_classes tables	empty hash tables that share their buckets
+//	hostile_classes vector	a vector that holds many allocations
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <string>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <vector>
 
 struct plain {
 	virtual ~plain() = default;
@@ -57,11 +59,22 @@ static void *keep_tables()
 	return tables;
 }
 
+static void *keep_vector()
+{
+	const size_t count = 400000;
+	auto vector = new std::vector<void *>;
+
+	for (size_t i = 0; i < count; i++)
+		vector->push_back(calloc(1, 24));
+	return vector;
+}
+
 int main(int, char **arguments)
 {
-	void *volatile kept = arguments[1] == std::string("names")
-				      ? keep_names()
-				      : keep_tables();
+	const std::string kind = arguments[1];
+	void *volatile kept = kind == "names"	 ? keep_names()
+			      : kind == "tables" ? keep_tables()
+						 : keep_vector();
 
 	printf("%p\n", kept);
 	fflush(stdout);

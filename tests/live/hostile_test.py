@@ -242,7 +242,8 @@ class HostileTest(unittest.TestCase):
             live_test.SOURCES, "hostile_classes.cpp")], check=True)
         for kind, status, lines in (
                 ("names", 2, ("list signatures", "count used plain")),
-                ("tables", 0, ("count used %VectorBody",))):
+                ("tables", 0, ("count used %VectorBody",)),
+                ("vector", 0, ("gate --likely",))):
             self.take(program, kind)
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             run = subprocess.run(
