@@ -300,6 +300,12 @@ static bool is_guard(const struct image *image, const struct region *region)
 		bytes_are_zero(region->bytes, size));
 }
 
+static void judge_guard(struct guessing *guessing, struct unknown *unknown)
+{
+	if (is_guard(guessing->image, unknown->region))
+		set_guess(unknown, "no access: reserved");
+}
+
 /* Above such pages: a stack that a program made, in use or not. */
 static void judge_guarded(struct guessing *guessing, struct unknown *unknown)
 {
@@ -307,11 +313,9 @@ static void judge_guarded(struct guessing *guessing, struct unknown *unknown)
 	const struct region *below =
 		image_find(guessing->image, unknown->start - 1);
 
-	if (is_guard(guessing->image, region))
-		set_guess(unknown, "no access: reserved");
-	else if (unknown->start == region->start && below &&
-		 is_guard(guessing->image, below) &&
-		 below->end - below->start < unknown->end - unknown->start)
+	if (unknown->start == region->start && below &&
+	    is_guard(guessing->image, below) &&
+	    below->end - below->start < unknown->end - unknown->start)
 		set_guess(unknown, "stacks, by guard pages");
 }
 
@@ -342,6 +346,8 @@ struct error *bill_guess(struct unknowns *unknowns, struct analysis *analysis)
 		error = guess_by_modules(&guessing);
 	if (!error && find_bounds(&guessing))
 		error = guess_by_stacks(&guessing);
+	guess_each(&guessing, judge_guard);
+	/* That reads all of the heap: there may be nothing left to guess. */
 	if (!error && find_bounds(&guessing))
 		error = guess_by_heap(&guessing);
 	guess_each(&guessing, judge_guarded);
