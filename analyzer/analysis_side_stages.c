@@ -55,9 +55,8 @@ struct error *analysis_save_graph(const struct analysis *analysis,
 struct error *analysis_load_graph(struct analysis *analysis,
 				  struct side_file *file, uint64_t *ret_count)
 {
-	struct error *error =
-		graph_load(file, allocation_count(analysis->index),
-			   &analysis->account, &analysis->graph);
+	struct error *error = graph_load(file, allocation_used(analysis->index),
+					 &analysis->account, &analysis->graph);
 
 	if (!error)
 		*ret_count = graph_edge_count(analysis->graph);

@@ -37,6 +37,20 @@ static bool check_offsets(const uint32_t *offsets, size_t count, uint32_t end)
 	return !descends && (count == 0 || offsets[count - 1] <= end);
 }
 
+/*
+ * Whether only what is in use refers to anything, of a share's allocations
+ * from first on: what goes by references relies on it.
+ */
+static bool check_sources(const uint32_t *offsets, size_t count, uint32_t end,
+			  const struct bitmap *used, size_t first)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!bitmap_get(used, first + i) &&
+		    offsets[i] != (i + 1 < count ? offsets[i + 1] : end))
+			return false;
+	return true;
+}
+
 static bool check_targets(const allocation_id *targets, size_t count,
 			  size_t allocations)
 {
@@ -50,7 +64,8 @@ static bool check_targets(const allocation_id *targets, size_t count,
 
 /* Point the shares into the edges of the file. */
 static struct error *load_shares(struct graph *graph, const uint32_t *counts,
-				 const struct side_array *edges)
+				 const struct side_array *edges,
+				 const struct bitmap *used)
 {
 	const uint32_t *offsets = graph->offsets.bytes;
 	const allocation_id *targets = edges->bytes;
@@ -60,9 +75,12 @@ static struct error *load_shares(struct graph *graph, const uint32_t *counts,
 		size_t first = i << SHARE_BITS;
 		size_t count = graph->count - first;
 
+		if (count > SHARE)
+			count = SHARE;
 		if (counts[i] > left - begin ||
-		    !check_offsets(offsets + first,
-				   count < SHARE ? count : SHARE, counts[i]))
+		    !check_offsets(offsets + first, count, counts[i]) ||
+		    !check_sources(offsets + first, count, counts[i], used,
+				   first))
 			return damaged();
 		graph->shares[i] = (struct share){
 			.targets = counts[i] ? targets + begin : NULL,
@@ -78,9 +96,10 @@ static struct error *load_shares(struct graph *graph, const uint32_t *counts,
 	return NULL;
 }
 
-struct error *graph_load(struct side_file *file, size_t count,
+struct error *graph_load(struct side_file *file, const struct bitmap *used,
 			 struct memory_account *account, struct graph **ret)
 {
+	size_t count = used->count;
 	_cleanup_(graph_destroy) struct graph *graph = NULL;
 	struct side_array edges;
 	const void *offsets, *counts;
@@ -99,7 +118,7 @@ struct error *graph_load(struct side_file *file, size_t count,
 		return error;
 	graph->offsets = side_memory(offsets, count * sizeof(uint32_t));
 	graph->arrays[0] = side_memory(edges.bytes, edges.size);
-	error = load_shares(graph, counts, &edges);
+	error = load_shares(graph, counts, &edges, used);
 	if (error)
 		return error;
 	*ret = take(graph);

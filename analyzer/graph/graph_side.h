@@ -12,7 +12,8 @@
 #include "analyzer/graph/leaks.h"
 
 struct error *graph_save(const struct graph *graph, struct side_writer *writer);
-struct error *graph_load(struct side_file *file, size_t count,
+/* Only what is used may refer to anything. */
+struct error *graph_load(struct side_file *file, const struct bitmap *used,
 			 struct memory_account *account, struct graph **ret);
 
 struct error *fates_save(const struct fates *fates, struct side_writer *writer);
