@@ -14,6 +14,8 @@ enum {
 	SMALLEST_THREAD = 512,
 	LARGEST_THREAD = 4096,
 	MOST_THREADS = 1 << 16,
+
+	PROGRESS_STEP = 1 << 14, /* objects of a list */
 };
 
 static const int ANY_KIND = -1;
@@ -23,7 +25,18 @@ struct search {
 	const struct heap_context *context;
 	struct view view;
 	size_t hint;
+	uint64_t steps;
+	bool interrupted;
 };
+
+/* Whether somebody still wants to know; asked for each object of a list. */
+static bool goes_on(struct search *search)
+{
+	if (++search->steps % PROGRESS_STEP == 0 &&
+	    !progress_step(search->context->progress, 0))
+		search->interrupted = true;
+	return !search->interrupted;
+}
 
 /* Whether size_map is at address, and what it says of the extra byte. */
 static bool is_size_map(struct view *view, uint64_t address, bool *ret_extra)
@@ -186,7 +199,7 @@ static void walk_list(struct search *search, uint64_t head, uint64_t size,
 	struct collector *collector = search->collector;
 	uint64_t object = head, number;
 
-	while (object) {
+	while (object && goes_on(search)) {
 		if (!fits_list(search, object, size, kind, &number)) {
 			if (collector->broken_lists++ == 0)
 				findings_add(
@@ -376,6 +389,9 @@ struct error *boehm_read_lists(struct collector *collector,
 		return error;
 	count_kinds(&search);
 	walk_kinds(&search);
-	return boehm_visit_own_data(collector, context->image, look_for_threads,
-				    &search);
+	error = boehm_visit_own_data(collector, context->image,
+				     look_for_threads, &search);
+	return !error && search.interrupted
+		       ? error_create(ERROR_INTERRUPTED, "interrupted")
+		       : error;
 }
