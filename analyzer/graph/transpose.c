@@ -9,14 +9,16 @@
  *	                      \  /\ | \/ |
  *	edges by bucket   | bucket | bucket | bucket |   each by source, too
  *
- * A unit is so many edges, a bucket so many targets. How many of a unit go into
- * which bucket is counted first, so each has a place of its own there: units,
- *and then buckets, are handed out to threads, and nothing is shared. The order
- *of sources stays as it was, so the result does not depend on threads.
+ * A unit is so many edges, a bucket so many targets. How many of a unit go
+ * into which bucket is counted first, so each has a place of its own there:
+ * units, and then buckets, are handed out to threads, and nothing is
+ * shared. The order of sources stays as it was, so the result does not
+ * depend on threads.
  *
  * What a long row has twice is left out when it is counted, so that a table
  * which refers to the same few all over takes no memory. Threads share what
- *they saw, and overwrite it: some repeats are missed, and found in the bucket.
+ * they saw, and overwrite it: some repeats are missed, and found in the
+ * bucket.
  */
 #include "analyzer/base/parallel.h"
 #include "analyzer/graph/graph_parts.h"

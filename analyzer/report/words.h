@@ -6,7 +6,7 @@
  *
  * A line begins with its offset, or address, unless there is only one. What is
  * absent from the dump is said in a line of its own. The last line is left
- *open, for more to follow.
+ * open, for more to follow.
  */
 #ifndef ANALYZER_REPORT_WORDS_H
 #define ANALYZER_REPORT_WORDS_H

@@ -5,8 +5,8 @@
  *	world_init(&world);
  *	world_add_blocks(&world, &heap, 4);
  *	core_set(&world.core, ...);	what is in memory
- *	world_open(&world);		from here on, no memory or block is
- *added world_find_graph(&world);	and whatever else is needed
+ *	world_open(&world);		from here on, nothing is added
+ *	world_find_graph(&world);	and whatever else is needed
  *
  * world_deinit() destroys what there is, in reverse order, and checks that no
  * memory stays accounted for; so what is built on top goes first.
