@@ -87,13 +87,30 @@ static bool is_meant(const struct scan *scan,
 	       (!library || is_loaded(scan->input->program, library));
 }
 
+/*
+ * The numbers of classifiers that may find anything: if only owners are looked
+ * for, that of a pattern which some allocation has.
+ */
+static void find_present(const struct scan *scan, bool *ret)
+{
+	const struct scan_input *input = scan->input;
+	size_t count = input->owners ? allocation_count(input->index) : 0;
+
+	memset(ret, !input->owners, MOST_CLASSIFIERS + 1);
+	for (size_t id = 0; id < count; id++)
+		ret[input->patterns[id]] = true;
+}
+
 static void choose_classifiers(struct scan *scan)
 {
+	bool present[MOST_CLASSIFIERS + 1];
+
+	find_present(scan, present);
 	for (uint8_t i = 0; i < MOST_CLASSIFIERS && classifiers[i]; i++) {
 		const struct classifier *classifier = classifiers[i];
 		uint8_t number = (uint8_t)(i + 1);
 
-		if (!is_meant(scan, classifier))
+		if (!present[number] || !is_meant(scan, classifier))
 			continue;
 		if (classifier->match)
 			add_number(scan->matchers[classifier->offset / 8],
