@@ -1,5 +1,7 @@
 #include "cli/lexer.h"
 
+#include "analyzer/base/list.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -17,14 +19,11 @@ static bool is_quote(char character)
 
 static struct error *add_word(struct line *line, char *word)
 {
-	char **words = realloc(line->words, (line->count + 1) * sizeof(*words));
-
-	if (!words) {
+	if (!LIST_GROW(line->words, line->count)) {
 		free(word);
 		return &error_no_memory;
 	}
-	words[line->count++] = word;
-	line->words = words;
+	line->words[line->count++] = word;
 	return NULL;
 }
 

@@ -193,7 +193,8 @@ static int wait_for_signal(int number, int what)
 		signal(number, SIG_IGN);
 	puts("ready");
 	fflush(stdout);
-	for (int i = 0; i < 1000 && !caught; i++)
+	/* Who waits for it to go on again must find it, however late. */
+	for (int i = 0; i < (number == SIGCONT ? 60000 : 1000) && !caught; i++)
 		usleep(1000);
 	return caught ? 20 : 21;
 }
@@ -273,6 +274,8 @@ static int end(const char *way, const char *argument)
 		return hide();
 	if (!strcmp(way, "signal"))
 		return wait_for_signal(SIGTERM, argument[0]);
+	if (!strcmp(way, "continue"))
+		return wait_for_signal(SIGCONT, 'h');
 	if (!strcmp(way, "interrupt"))
 		return wait_for_signal(SIGINT, argument[0]);
 	if (!strcmp(way, "sleep"))

@@ -142,12 +142,12 @@ static void test_dump_larger_than_memory_has_the_same_answers(void **state)
 {
 	_cleanup_(process_deinit) struct process process;
 	_cleanup_(analysis_destroy) struct analysis *analysis = NULL;
+	const struct debug_options options = { .memory = 4096 };
 	struct progress progress = { 0 };
 
 	make_core(&process);
-	assert_no_error(analysis_create(
-		process.core.path, &(struct debug_options){ .memory = 4096 },
-		&progress, &analysis));
+	assert_no_error(analysis_create(process.core.path, &options, &progress,
+					&analysis));
 	for (enum stage stage = 0; stage < STAGES; stage++) {
 		assert_no_error(analysis_need(process.analysis, stage));
 		assert_no_error(analysis_need(analysis, stage));

@@ -228,7 +228,7 @@ static void make_long(struct process *process,
 	uint64_t kept = 0;
 
 	process_init(process, version);
-	process->memory = PAGE;
+	process->options.memory = PAGE;
 	for (int i = 0; i < LONG; i++) {
 		freed[i] = process_allocate(process, 0x20);
 		if (i % 100 == 0) {

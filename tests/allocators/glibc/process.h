@@ -52,7 +52,7 @@ struct process {
 	uint64_t cache; /* the thread's */
 	uint32_t mapped_count;
 	uint64_t mapped_size;
-	size_t memory; /* of the machine that analyses it; 0: enough */
+	struct debug_options options; /* its memory is that of the machine */
 	struct progress progress;
 	struct analysis *analysis;
 };
@@ -248,12 +248,10 @@ static inline void process_open(struct process *process, enum stage stage)
 		.fs_base = THREAD_POINTER,
 	};
 
-	const struct debug_options options = { .memory = process->memory };
-
 	process_add_parameters(process);
 	core_add_thread(&process->core, 11, &registers);
 	core_write_file(&process->core);
-	assert_no_error(analysis_create(process->core.path, &options,
+	assert_no_error(analysis_create(process->core.path, &process->options,
 					&process->progress,
 					&process->analysis));
 	assert_no_error(analysis_need(process->analysis, stage));

@@ -4,9 +4,9 @@
 #include "tests/assertions.h"
 
 #include <elf.h>
-#include <malloc.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 enum { PAGES = 64, MOST_RUNS = 8 };
 
@@ -117,30 +117,86 @@ static const struct memory_area *find_area(const struct memory_map *map,
 	return NULL;
 }
 
+/* A child, which changes its map as it is told to, and not otherwise. */
+struct child {
+	pid_t process;
+	int tell, done;
+};
+
+enum { PROTECT = 'p', MAP_MORE = 'm' };
+
+static _Noreturn void obey(char *place, int told, int done)
+{
+	char what;
+
+	while (read(told, &what, 1) == 1) {
+		if (what == PROTECT)
+			mprotect(place, (size_t)PAGES * PAGE_BYTES, PROT_READ);
+		else if (mmap((void *)0x200000000000, PAGE_BYTES, PROT_READ,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+			break;
+		if (write(done, &what, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+static struct child child_start(char *place)
+{
+	int told[2], done[2];
+	struct child child = { 0 };
+
+	assert_int_equal(pipe(told), 0);
+	assert_int_equal(pipe(done), 0);
+	child.process = fork();
+	assert_true(child.process >= 0);
+	if (child.process == 0) {
+		close(told[1]);
+		close(done[0]);
+		obey(place, told[0], done[1]);
+	}
+	close(told[0]);
+	close(done[1]);
+	child.tell = told[1];
+	child.done = done[0];
+	return child;
+}
+
+static void child_change(const struct child *child, char what)
+{
+	assert_int_equal(write(child->tell, &what, 1), 1);
+	assert_int_equal(read(child->done, &what, 1), 1);
+}
+
+static void child_end(const struct child *child)
+{
+	close(child->tell);
+	close(child->done);
+	assert_int_equal(waitpid(child->process, NULL, 0), child->process);
+}
+
 /* Renewing must notice what came and went, and keep what is known. */
 static void test_a_map_is_renewed_unless_there_is_something_new(void **state)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 	size_t size = (size_t)PAGES * PAGE_BYTES;
-	char *place = map_pages(), *other;
+	char *place = map_pages();
+	struct child child;
 	bool known = false;
 
-	/* Else the text of the map may be new memory itself. */
-	mallopt(M_MMAP_THRESHOLD, 1 << 24);
 	madvise(place, size, MADV_DONTDUMP);
-	assert_no_error(memory_map_read(getpid(), &map));
-	mprotect(place, size, PROT_READ);
-	assert_no_error(memory_map_renew(getpid(), &map, &known));
+	child = child_start(place);
+	assert_no_error(memory_map_read(child.process, &map));
+	child_change(&child, PROTECT);
+	assert_no_error(memory_map_renew(child.process, &map, &known));
 	assert_true(known);
 	assert_int_equal(find_area(&map, place)->rights, PF_R);
 	assert_true(find_area(&map, place)->excluded);
 
-	other = mmap((void *)0x200000000000, PAGE_BYTES, PROT_READ,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	assert_true(other != MAP_FAILED);
-	assert_no_error(memory_map_renew(getpid(), &map, &known));
+	child_change(&child, MAP_MORE);
+	assert_no_error(memory_map_renew(child.process, &map, &known));
 	assert_false(known);
-	munmap(other, PAGE_BYTES);
+	child_end(&child);
 	munmap(place, size);
 }
 
