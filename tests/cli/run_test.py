@@ -166,9 +166,12 @@ class RunTest(unittest.TestCase):
         self.assertIn(lost(LOST), result.stderr)
 
     def start(self, *words):
+        # In a group of its own, whose parent is in this one: in a group that
+        # nobody could wake up, nothing is stopped by SIGTSTP.
         process = subprocess.Popen(
             [HEAPCORE, "run", *COUNT, "--", self.program, *words], text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            preexec_fn=lambda: os.setpgid(0, 0))
         self.assertEqual(process.stdout.readline(), "ready\n")
         return process
 
