@@ -183,8 +183,9 @@ struct error *glibc_check_lists(struct glibc_heap *heap,
 		report_broken(heap, sink, &heap->broken[i],
 			      "The rest of the list is recognised by its "
 			      "contents only");
-	for (size_t i = 0; i < heap->arena_count && !links_fit(heap) && !error;
-	     i++)
+	if (links_fit(heap))
+		return NULL;
+	for (size_t i = 0; i < heap->arena_count && !error; i++)
 		error = check_bins(heap, sink, &heap->arenas[i]);
 	return error;
 }
@@ -330,7 +331,7 @@ struct error *glibc_collect_vouched(struct glibc_heap *heap)
 		error = vouch_all(heap, &heap->fast);
 	for (size_t i = 0; i < heap->arena_count && !error; i++) {
 		const struct glibc_arena *arena = &heap->arenas[i];
-		uint64_t bin = arena->address + arena->layout->bins - 16;
+		uint64_t bin = first_bin(arena);
 		uint64_t broken;
 
 		error = vouch(heap, arena->top);
