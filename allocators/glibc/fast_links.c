@@ -11,11 +11,6 @@ struct fast_link {
 	uint64_t next;	/* and 1 if a list led here; a chunk, or 0 */
 };
 
-static uint64_t bin_size(unsigned int bin)
-{
-	return MINIMUM_CHUNK + UINT64_C(16) * bin;
-}
-
 static struct fast_link *links_of(const struct glibc_heap *heap)
 {
 	return heap->fast_links.bytes;
@@ -108,7 +103,7 @@ static struct error *follow(struct glibc_heap *heap, struct block_sink *sink,
 			return glibc_note_broken(heap,
 						 (struct glibc_broken_list){
 							 "fast bin",
-							 bin_size(bin),
+							 glibc_bin_size(bin),
 							 arena->address, last },
 						 chunk);
 		}

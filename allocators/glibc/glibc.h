@@ -148,6 +148,12 @@ static inline bool glibc_arena_lacks(const struct glibc_arena *arena)
 	       arena->size <= arena->stated_size - PAGE;
 }
 
+/* The size of chunks in that fast bin, or bin of a cache for one size. */
+static inline uint64_t glibc_bin_size(unsigned int bin)
+{
+	return MINIMUM_CHUNK + UINT64_C(16) * bin;
+}
+
 /* What the link stored at where leads to. */
 static inline uint64_t glibc_demangle(const struct glibc_heap *heap,
 				      uint64_t where, uint64_t link)

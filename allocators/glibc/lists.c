@@ -55,11 +55,6 @@ struct tcache {
 	uint64_t entries[TCACHE_BINS];
 };
 
-static uint64_t small_bin_size(unsigned int bin)
-{
-	return MINIMUM_CHUNK + UINT64_C(16) * bin;
-}
-
 /* Whether memory at user's address may be cached in that bin. */
 static bool fits_bin(struct view *view, uint64_t user, unsigned int bin)
 {
@@ -69,8 +64,8 @@ static bool fits_bin(struct view *view, uint64_t user, unsigned int bin)
 		return false;
 	size = view_chunk_size(view, user - HEADER);
 	if (bin < SMALL_TCACHE_BINS)
-		return size == small_bin_size(bin);
-	return size > small_bin_size(SMALL_TCACHE_BINS - 1);
+		return size == glibc_bin_size(bin);
+	return size > glibc_bin_size(SMALL_TCACHE_BINS - 1);
 }
 
 static bool read_fields(const struct image *image, struct tcache *tcache)
@@ -213,8 +208,8 @@ struct reading {
 
 /*
  * Read the list that begins with the memory at user, at most so many chunks of
- * it. Links lead to what is
- * above bytes below memory: in a fast bin, they name the chunks.
+ * it. Links lead to what is above bytes below memory: in a fast bin, they name
+ * the chunks.
  */
 static struct reading read_list(const struct glibc_heap *heap,
 				struct view *view, uint64_t user,
@@ -323,7 +318,7 @@ static struct error *note_cache(struct glibc_heap *heap,
 	heap->cache_damaged = true;
 	return glibc_note_broken(
 		heap,
-		(struct glibc_broken_list){ "thread cache", small_bin_size(bin),
+		(struct glibc_broken_list){ "thread cache", glibc_bin_size(bin),
 					    tcache->address, user },
 		next);
 }
@@ -381,7 +376,7 @@ static struct error *collect_fastbin(struct glibc_heap *heap,
 				     unsigned int bin)
 {
 	struct view view = { heap->context.image };
-	uint64_t size = small_bin_size(bin), chunk, last = arena->address,
+	uint64_t size = glibc_bin_size(bin), chunk, last = arena->address,
 		 mark = 0;
 	uint64_t steps = 0, power = 1;
 
@@ -530,7 +525,7 @@ static bool is_lost_fast(struct settling *settling, struct block block)
 {
 	uint64_t link, target, size = block.size + 8;
 
-	if (size > small_bin_size(FASTBINS - 1) ||
+	if (size > glibc_bin_size(FASTBINS - 1) ||
 	    !view_word(&settling->view, block.start, &link))
 		return false;
 	target = glibc_demangle(settling->heap, block.start, link);

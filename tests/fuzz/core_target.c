@@ -41,6 +41,20 @@ void core_target_run(struct core_target *target, const uint8_t *bytes,
 	edits_undo(file);
 }
 
+void core_target_need(const char *path, enum stage stage)
+{
+	const struct debug_options options = { .sysroot = "/nonexistent" };
+	struct progress progress = { .task = NULL };
+	_cleanup_(analysis_destroy) struct analysis *analysis = NULL;
+	struct error *error =
+		analysis_create(path, &options, &progress, &analysis);
+
+	if (!error)
+		error = analysis_need(analysis, stage);
+	if (error)
+		error_destroy(error);
+}
+
 void core_target_ask(const char *path, const char *const *lines)
 {
 	core_target_ask_in(path, "/nonexistent", lines);

@@ -5,6 +5,7 @@
 #ifndef TESTS_FUZZ_CORE_TARGET_H
 #define TESTS_FUZZ_CORE_TARGET_H
 
+#include "analyzer/analysis.h"
 #include "tests/fuzz/edits.h"
 #include "tests/fuzz/target.h"
 
@@ -25,6 +26,9 @@ void core_target_init(struct core_target *target, const char *const *names);
 void core_target_run(struct core_target *target, const uint8_t *bytes,
 		     size_t size,
 		     void (*look)(const char *path, unsigned int choice));
+
+/* Build the stage of the core's analysis, and those below. */
+void core_target_need(const char *path, enum stage stage);
 
 /* Run the commands, a line each, on the core; NULL behind the last. */
 void core_target_ask(const char *path, const char *const *lines);

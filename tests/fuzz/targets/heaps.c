@@ -4,8 +4,6 @@
  */
 #include "tests/fuzz/core_target.h"
 
-#include "analyzer/analysis.h"
-
 static struct core_target target;
 
 int LLVMFuzzerInitialize(int *count, char ***arguments)
@@ -32,18 +30,9 @@ static void look(const char *path, unsigned int choice)
 		STAGE_HEAP,  STAGE_HEAP,     STAGE_FIBERS,   STAGE_COLLECTOR,
 		STAGE_LEAKS, STAGE_RETAINED, STAGE_PATTERNS, STAGE_SIGNATURES,
 	};
-	const struct debug_options options = { .sysroot = "/nonexistent" };
-	struct progress progress = { .task = NULL };
-	_cleanup_(analysis_destroy) struct analysis *analysis = NULL;
-	struct error *error =
-		analysis_create(path, &options, &progress, &analysis);
 
-	if (!error)
-		error = analysis_need(
-			analysis,
-			stages[choice % (sizeof(stages) / sizeof(*stages))]);
-	if (error)
-		error_destroy(error);
+	core_target_need(path,
+			 stages[choice % (sizeof(stages) / sizeof(*stages))]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

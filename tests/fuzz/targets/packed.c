@@ -4,8 +4,6 @@
  */
 #include "tests/fuzz/core_target.h"
 
-#include "analyzer/analysis.h"
-
 #include <bzlib.h>
 #include <lz4frame.h>
 #include <lzma.h>
@@ -153,20 +151,6 @@ static void pack(const struct edited_file *core, size_t packer,
 	free(bytes);
 }
 
-static void look(const char *path)
-{
-	const struct debug_options options = { .sysroot = "/nonexistent" };
-	struct progress progress = { .task = NULL };
-	_cleanup_(analysis_destroy) struct analysis *analysis = NULL;
-	struct error *error =
-		analysis_create(path, &options, &progress, &analysis);
-
-	if (!error)
-		error = analysis_need(analysis, STAGE_HEAP);
-	if (error)
-		error_destroy(error);
-}
-
 static void look_at_packed(const struct buffer *packed, const uint8_t *edits,
 			   size_t size)
 {
@@ -181,7 +165,7 @@ static void look_at_packed(const struct buffer *packed, const uint8_t *edits,
 	if (file.headers > HEADERS)
 		file.headers = HEADERS;
 	edits_make(&file, edits, size);
-	look(file.path);
+	core_target_need(file.path, STAGE_HEAP);
 	free(file.bytes);
 	close(fd);
 }
