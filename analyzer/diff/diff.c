@@ -69,25 +69,24 @@ static struct error *add_groups(struct diff *diff, const struct census *census,
 {
 	size_t core = diff->core_count - 1;
 	size_t count = census->keys.count;
-	_cleanup_(free) const struct tally **tallies =
-		calloc(count + 1, sizeof(const struct tally *));
+	/* The slot of each key's number. */
+	_cleanup_(free) size_t *slots = calloc(count + 1, sizeof(*slots));
 	struct error *error = memory_resize(ret, count * sizeof(uint32_t));
 
-	if (!error && !tallies)
+	if (!error && !slots)
 		error = &error_no_memory;
 	/* In the order in which they came: groups are numbered by it. */
 	for (size_t i = 0; !error && i < census->keys.capacity; i++)
 		if (census->keys.slots[i].count)
-			tallies[census->keys.slots[i].number] =
-				&census->keys.slots[i];
+			slots[census->keys.slots[i].number] = i;
 	for (size_t i = 0; !error && i < count; i++) {
-		const struct census_name name =
-			census_name(census, tallies[i]->key);
+		const struct tally *tally = &census->keys.slots[slots[i]];
+		const struct census_name name = census_name(census, tally->key);
 
-		error = group_table_add(&diff->groups, &name, core,
-					(struct set_total){ tallies[i]->count,
-							    tallies[i]->bytes },
-					(uint32_t *)ret->bytes + i);
+		error = group_table_add(
+			&diff->groups, &name, core,
+			(struct set_total){ tally->count, tally->bytes },
+			(uint32_t *)ret->bytes + i);
 	}
 	return error;
 }
