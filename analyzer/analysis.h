@@ -9,7 +9,7 @@
  *	            │             │         │                └─ retained
  *	            │             │         ├─ incoming    ╲
  *	            │             ├─ roots ─┴─ patterns     patterns of leaked
- *	            │             └─ fibers
+ *	            │             └─ fibers       └─ owners
  *	            └─ debug ─── classes
  */
 #ifndef ANALYZER_ANALYSIS_H
@@ -50,6 +50,7 @@ enum stage {
 	STAGE_CLASSES,	       /* names of signatures, read lazily */
 	STAGE_SIGNATURES,      /* signatures of all, for going over many */
 	STAGE_PATTERNS,	       /* what allocations without signature are */
+	STAGE_OWNERS,	       /* the same, and what they are parts of */
 	STAGE_LEAKED_PATTERNS, /* the same for unreachable ones only, sooner */
 	STAGES,
 };

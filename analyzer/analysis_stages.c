@@ -321,21 +321,43 @@ static struct error *build_signatures(struct analysis *analysis,
 	return error;
 }
 
+/* Of those in only, or of all if it is NULL. */
 static struct error *find_patterns(struct analysis *analysis,
 				   const struct bitmap *only,
+				   struct error *(*find)(struct patterns *),
 				   struct patterns **ret)
 {
-	return patterns_create(analysis->image, analysis->program,
-			       analysis->index, analysis->roots, only,
-			       analysis->crystal, &analysis->account,
-			       analysis->progress, ret);
+	_cleanup_(patterns_destroy) struct patterns *patterns = NULL;
+	struct error *error = patterns_create(
+		analysis->image, analysis->program, analysis->index,
+		analysis->roots, only, analysis->crystal, &analysis->account,
+		analysis->progress, &patterns);
+
+	if (!error)
+		error = find(patterns);
+	if (!error)
+		*ret = take(patterns);
+	return error;
 }
 
 static struct error *build_patterns(struct analysis *analysis,
 				    uint64_t *ret_count)
 {
 	*ret_count = allocation_count(analysis->index);
-	return find_patterns(analysis, NULL, &analysis->patterns);
+	/* They may have been found along with their owners. */
+	return analysis->patterns ? NULL
+				  : find_patterns(analysis, NULL, patterns_find,
+						  &analysis->patterns);
+}
+
+static struct error *build_owners(struct analysis *analysis,
+				  uint64_t *ret_count)
+{
+	*ret_count = allocation_count(analysis->index);
+	return analysis->patterns
+		       ? patterns_find_owners(analysis->patterns)
+		       : find_patterns(analysis, NULL, patterns_find_owners,
+				       &analysis->patterns);
 }
 
 /* Only unreachable allocations refer to unreachable ones. */
@@ -348,7 +370,8 @@ static struct error *build_leaked_patterns(struct analysis *analysis,
 	/* Those of all are there: theirs are among them. */
 	if (analysis->patterns)
 		return NULL;
-	return find_patterns(analysis, unreachable, &analysis->leaked_patterns);
+	return find_patterns(analysis, unreachable, patterns_find,
+			     &analysis->leaked_patterns);
 }
 
 const struct recipe analysis_recipes[STAGES] = {
@@ -428,6 +451,10 @@ const struct recipe analysis_recipes[STAGES] = {
 			     "allocations",
 			     { STAGE_ROOTS, STAGE_OBJECTS },
 			     build_patterns },
+	[STAGE_OWNERS] = { "owners",
+			   "allocations",
+			   { STAGE_ROOTS, STAGE_OBJECTS },
+			   build_owners },
 	[STAGE_LEAKED_PATTERNS] = { "patterns of leaked",
 				    "allocations",
 				    { STAGE_REACHABILITY, STAGE_OBJECTS },

@@ -36,16 +36,8 @@ enum { LINK_COLUMNS = sizeof(link_columns) / sizeof(*link_columns) };
 static const char *find_taint(struct describer *describer, allocation_id source,
 			      allocation_id target)
 {
-	struct analysis *analysis = describer->analysis;
-	const char *part = NULL;
-	struct error *error = patterns_find_taint(analysis_patterns(analysis),
-						  source, target, &part);
-
-	if (error) {
-		error_destroy(describer->error);
-		describer->error = error;
-	}
-	return part;
+	return patterns_find_taint(analysis_patterns(describer->analysis),
+				   source, target);
 }
 
 static void report_pattern(struct describer *describer, allocation_id id)

@@ -79,19 +79,16 @@ static struct error *describe_part(const struct analysis *analysis,
 struct error *pattern_text_init(struct pattern_text *text,
 				struct analysis *analysis, allocation_id id)
 {
-	struct error *error = analysis_need(analysis, STAGE_PATTERNS);
-	struct patterns *patterns;
+	struct error *error = analysis_need(analysis, STAGE_OWNERS);
+	const struct patterns *patterns;
 	struct pattern_facts facts;
 
 	*text = (struct pattern_text){ NULL };
 	if (error)
 		return error;
 	patterns = analysis_patterns(analysis);
-	if (patterns_of(patterns, id) == NO_PATTERN)
+	if (!patterns_tell(patterns, id, &facts))
 		return NULL;
-	error = patterns_find_owners(patterns);
-	if (error || !patterns_tell(patterns, id, &facts))
-		return error;
 	text->name = pattern_name(patterns_of(patterns, id));
 	return describe_part(analysis, &facts, &text->part);
 }

@@ -38,6 +38,8 @@ struct classifier {
 				    begins, as "libecl."; of several, with |
 				    between them; NULL: anywhere */
 	bool pointerless;	 /* inspect what holds no pointers, too */
+	bool owners_later;	 /* claims tell no owner until all patterns are
+				    known */
 
 	/* Look at a reference to exactly that offset in a used allocation. */
 	void (*match)(struct reader *reader, const struct reference *reference);

@@ -5,19 +5,19 @@
 #include "analyzer/classify/scan.h"
 
 struct patterns {
-	struct scan_input input;
-	struct memory numbers; /* pattern_number, by allocation */
-	struct memory owners;  /* uint64_t, by allocation; once asked for */
+	struct scan_input input; /* patterns and owners: NULL until known */
+	struct memory numbers;	 /* pattern_number, by allocation */
+	struct memory owners;	 /* uint64_t, by allocation; once asked for */
 };
 
-/* All but the numbers. */
-static struct error *create(const struct image *image,
-			    const struct program *program,
-			    const struct allocation_index *index,
-			    const struct roots *roots,
-			    const struct bitmap *only, struct crystal *crystal,
-			    struct memory_account *account,
-			    struct progress *progress, struct patterns **ret)
+struct error *patterns_create(const struct image *image,
+			      const struct program *program,
+			      const struct allocation_index *index,
+			      const struct roots *roots,
+			      const struct bitmap *only,
+			      struct crystal *crystal,
+			      struct memory_account *account,
+			      struct progress *progress, struct patterns **ret)
 {
 	struct patterns *patterns = calloc(1, sizeof(*patterns));
 
@@ -40,30 +40,66 @@ static struct error *create(const struct image *image,
 	return NULL;
 }
 
-struct error *patterns_create(const struct image *image,
-			      const struct program *program,
-			      const struct allocation_index *index,
-			      const struct roots *roots,
-			      const struct bitmap *only,
-			      struct crystal *crystal,
-			      struct memory_account *account,
-			      struct progress *progress, struct patterns **ret)
+static struct error *make_room(struct patterns *patterns, struct memory *memory,
+			       size_t size)
 {
-	_cleanup_(patterns_destroy) struct patterns *patterns = NULL;
-	struct error *error = create(image, program, index, roots, only,
-				     crystal, account, progress, &patterns);
+	size_t count = allocation_count(patterns->input.index);
 
+	return memory_resize(memory, (count + 1) * size);
+}
+
+/* Into the memory that the patterns have, or are to have from now on. */
+static struct error *scan(struct patterns *patterns, enum scan_aim aim)
+{
+	struct scan_input input = patterns->input;
+	struct error *error;
+
+	input.patterns = patterns->numbers.bytes;
+	input.owners = patterns->owners.bytes;
+	error = scan_memory(&input, aim);
 	if (!error)
-		error = memory_resize(&patterns->numbers,
-				      allocation_count(index) + 1);
+		patterns->input = input;
+	return error;
+}
+
+struct error *patterns_find(struct patterns *patterns)
+{
+	struct error *error;
+
+	if (patterns->input.patterns)
+		return NULL;
+	error = make_room(patterns, &patterns->numbers, sizeof(pattern_number));
+	if (!error)
+		error = scan(patterns, SCAN_PATTERNS);
 	if (error)
-		return error;
-	patterns->input.patterns = patterns->numbers.bytes;
-	error = scan_memory(&patterns->input);
-	if (error)
-		return error;
-	*ret = take(patterns);
-	return NULL;
+		memory_release(&patterns->numbers);
+	return error;
+}
+
+struct error *patterns_find_owners(struct patterns *patterns)
+{
+	bool known = patterns->input.patterns;
+	struct error *error;
+
+	if (patterns->input.owners)
+		return NULL;
+	error = make_room(patterns, &patterns->owners, sizeof(uint64_t));
+	if (!error && !known)
+		error = make_room(patterns, &patterns->numbers,
+				  sizeof(pattern_number));
+	if (!error)
+		error = scan(patterns, known ? SCAN_OWNERS : SCAN_BOTH);
+	if (!error && !known)
+		error = scan(patterns, SCAN_LATE_OWNERS);
+	if (!error)
+		return NULL;
+	patterns->input.owners = NULL;
+	memory_release(&patterns->owners);
+	if (!known) {
+		patterns->input.patterns = NULL;
+		memory_release(&patterns->numbers);
+	}
+	return error;
 }
 
 struct error *patterns_save(const struct patterns *patterns,
@@ -104,8 +140,8 @@ struct error *patterns_load(struct side_file *file, const struct image *image,
 	if (!error && !check_numbers(numbers, count))
 		error = error_create(ERROR_BAD_DUMP, "it is damaged");
 	if (!error)
-		error = create(image, program, index, roots, only, crystal,
-			       account, progress, &patterns);
+		error = patterns_create(image, program, index, roots, only,
+					crystal, account, progress, &patterns);
 	if (error)
 		return error;
 	patterns->numbers = side_memory(numbers, count);
@@ -147,26 +183,6 @@ pattern_number pattern_find(const char *name)
 		if (strcmp(classifiers[i]->name, name) == 0)
 			return (pattern_number)(i + 1);
 	return NO_PATTERN;
-}
-
-struct error *patterns_find_owners(struct patterns *patterns)
-{
-	struct error *error;
-
-	if (patterns->input.owners)
-		return NULL;
-	error = memory_resize(&patterns->owners,
-			      (allocation_count(patterns->input.index) + 1) *
-				      sizeof(uint64_t));
-	if (error)
-		return error;
-	patterns->input.owners = patterns->owners.bytes;
-	error = scan_memory(&patterns->input);
-	if (error) {
-		patterns->input.owners = NULL;
-		memory_release(&patterns->owners);
-	}
-	return error;
 }
 
 void patterns_init_reader(const struct patterns *patterns,
@@ -214,19 +230,6 @@ bool patterns_tell(const struct patterns *patterns, allocation_id id,
 	if (classifier->tell && ret->owner)
 		classifier->tell(&reader, range_of(patterns, id), ret);
 	return true;
-}
-
-bool patterns_have_extents(const struct patterns *patterns)
-{
-	size_t count = allocation_count(patterns->input.index);
-
-	for (size_t id = 0; id < count; id++) {
-		pattern_number number = patterns->input.patterns[id];
-
-		if (number != NO_PATTERN && classifiers[number - 1]->measure)
-			return true;
-	}
-	return false;
 }
 
 static bool makes_sense(const struct pattern_extent *extent, uint64_t size)

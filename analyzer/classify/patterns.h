@@ -22,9 +22,9 @@ enum { NO_PATTERN = 0 };
 struct patterns;
 
 /*
- * Find the pattern of each allocation. With only, a set of used allocations to
- * which no others refer, just theirs: that costs so much less. Of crystal, see
- * classifier.h. All parts are borrowed, and outlive the patterns.
+ * Patterns yet to be found: of each allocation, or with only, a set of used
+ * ones to which no others refer, of these: that costs so much less. Of crystal,
+ * see classifier.h. All parts are borrowed, and outlive the patterns.
  */
 struct error *patterns_create(const struct image *image,
 			      const struct program *program,
@@ -34,6 +34,14 @@ struct error *patterns_create(const struct image *image,
 			      struct crystal *crystal,
 			      struct memory_account *account,
 			      struct progress *progress, struct patterns **ret);
+
+/*
+ * Find the patterns, or the owners of all that have one, too, unless they are
+ * known. Each takes a pass over the memory, but both together hardly more than
+ * one. What follows needs patterns, and where it says so, owners.
+ */
+struct error *patterns_find(struct patterns *patterns);
+struct error *patterns_find_owners(struct patterns *patterns);
 
 /* The numbers alone are kept in a side file; they refer to nothing else. */
 struct error *patterns_save(const struct patterns *patterns,
@@ -75,13 +83,7 @@ struct pattern_facts {
 	uint64_t live_start, live_end; /* offsets, if dead is not NULL */
 };
 
-/*
- * Find the owners of all that have a pattern, by one more pass over the
- * memory, unless they are known. What follows needs that.
- */
-struct error *patterns_find_owners(struct patterns *patterns);
-
-/* False if the allocation has no pattern. */
+/* False if the allocation has no pattern. Needs owners, as all that follows. */
 bool patterns_tell(const struct patterns *patterns, allocation_id id,
 		   struct pattern_facts *ret);
 
@@ -96,9 +98,6 @@ struct pattern_extent {
 	 */
 	uint64_t live_start, live_end;
 };
-
-/* Whether there may be extents to be told of, once owners were found. */
-bool patterns_have_extents(const struct patterns *patterns);
 
 /*
  * The allocation's extent, which makes sense: what is kept is within what was
@@ -119,23 +118,21 @@ bool patterns_is_tainted(const struct patterns *patterns, allocation_id source,
 
 /*
  * In what part of source all its references to target are tainted; NULL if
- * there is a sound one. Finds the owners if that depends on them.
+ * there is a sound one.
  */
-struct error *patterns_find_taint(struct patterns *patterns,
-				  allocation_id source, allocation_id target,
-				  const char **ret_part);
+const char *patterns_find_taint(const struct patterns *patterns,
+				allocation_id source, allocation_id target);
 
 /*
  * Call visit for the used allocations to which source has a reference that is
  * not tainted, for each such reference. So what takes a look at all of source
- * takes one for all that it refers to. Finds the owners if that depends on
- * them; ends with the first error of visit.
+ * takes one for all that it refers to. Ends with the first error of visit.
  */
 struct error *patterns_visit_sound(
-	struct patterns *patterns, allocation_id source,
+	const struct patterns *patterns, allocation_id source,
 	struct error *(*visit)(void *data, allocation_id target), void *data);
 
-/* The owner's address, once owners were found; 0: unknown. */
+/* The owner's address; 0: unknown. */
 uint64_t patterns_owner(const struct patterns *patterns, allocation_id id);
 
 /* Prepare to read by what the patterns were found with. */

@@ -115,6 +115,61 @@ static void note_owner(struct reader *reader, allocation_id id, uint64_t owner)
 		;
 }
 
+/*
+ * The strongest claim is the highest number: strength, plus 1, above the
+ * pattern, which counts down, above the owner, which does so, too.
+ */
+enum { OWNER_BITS = 54, NUMBER_BITS = 7 };
+
+static const uint64_t OWNER_END = UINT64_C(1) << OWNER_BITS;
+static const uint64_t NUMBER_MASK = (1 << NUMBER_BITS) - 1;
+
+static uint64_t make_claim(uint8_t number, uint64_t owner)
+{
+	uint64_t strength = classifiers[number - 1]->strength + 1;
+	/* Nothing is up there, whatever a dump says. */
+	uint64_t rest = owner && owner < OWNER_END ? OWNER_END - owner : 0;
+
+	return ((strength << NUMBER_BITS) | (NUMBER_MASK - number))
+		       << OWNER_BITS |
+	       rest;
+}
+
+static uint8_t claimed_number(uint64_t claim)
+{
+	return claim ? (uint8_t)(NUMBER_MASK -
+				 (claim >> OWNER_BITS & NUMBER_MASK))
+		     : NO_PATTERN;
+}
+
+static void note_claim(struct reader *reader, allocation_id id, uint64_t owner)
+{
+	uint64_t *place = &reader->claims[id];
+	uint64_t before = __atomic_load_n(place, __ATOMIC_RELAXED);
+	uint64_t claim = make_claim(reader->number, owner);
+
+	while (claim > before &&
+	       !__atomic_compare_exchange_n(place, &before, claim, true,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+void reader_take_claims(uint64_t *claims, size_t count, uint8_t *patterns)
+{
+	for (size_t id = 0; id < count; id++) {
+		uint64_t rest = claims[id] & (OWNER_END - 1);
+
+		patterns[id] = claimed_number(claims[id]);
+		claims[id] = rest ? OWNER_END - rest : 0;
+	}
+}
+
+bool reader_has_claim(const struct reader *reader, allocation_id id)
+{
+	return (reader->claims ? claimed_number(reader->claims[id])
+			       : reader->patterns[id]) == reader->number;
+}
+
 static bool is_stronger(uint8_t number, uint8_t other)
 {
 	enum strength strength = classifiers[number - 1]->strength;
@@ -129,6 +184,10 @@ void reader_claim(struct reader *reader, allocation_id id, uint64_t owner)
 	uint8_t *place = &reader->patterns[id];
 	uint8_t before;
 
+	if (reader->claims) {
+		note_claim(reader, id, owner);
+		return;
+	}
 	if (reader->owners) {
 		note_owner(reader, id, owner);
 		return;

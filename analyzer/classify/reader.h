@@ -44,8 +44,13 @@ struct reader {
 	uint64_t steps; /* that walks may still take, before more are drawn */
 	_Atomic uint64_t *stock; /* where from; NULL: nowhere */
 	struct verdict verdicts[VERDICTS];
-	uint8_t *patterns; /* where claims go; NULL: nowhere */
-	uint64_t *owners;  /* or, if not NULL, their owners */
+	/*
+	 * Where claims go, by allocation: at most one of the first two. Without
+	 * any, nothing can be claimed.
+	 */
+	uint64_t *claims;  /* see reader_take_claims() */
+	uint64_t *owners;  /* of those whose patterns are known */
+	uint8_t *patterns; /* known, or to be found */
 	uint8_t number;	   /* of the classifier that is asked */
 	struct overview *overview;
 	const struct progress *progress; /* may end walks; or NULL */
@@ -115,8 +120,21 @@ static inline bool reader_step(struct reader *reader)
 	return true;
 }
 
-/* The classifier knows the allocation, which belongs to what is at owner. */
+/*
+ * The classifier knows the allocation, which belongs to what is at owner; 0:
+ * that is not known.
+ */
 void reader_claim(struct reader *reader, allocation_id id, uint64_t owner);
+
+/* Whether the allocation is the classifier's, by the claims so far. */
+bool reader_has_claim(const struct reader *reader, allocation_id id);
+
+/*
+ * A pattern and its owner in one number, so that threads can claim both at
+ * once. Make count of these owners, in place, and put the patterns, if any,
+ * where they belong.
+ */
+void reader_take_claims(uint64_t *claims, size_t count, uint8_t *patterns);
 
 /* count words from the first-th behind the reference on; 0 is itself. */
 static inline bool reference_words(const struct reference *reference, int first,

@@ -85,20 +85,14 @@ bool patterns_is_tainted(const struct patterns *patterns, allocation_id source,
 	return part != NULL;
 }
 
-struct error *patterns_find_taint(struct patterns *patterns,
-				  allocation_id source, allocation_id target,
-				  const char **ret_part)
+const char *patterns_find_taint(const struct patterns *patterns,
+				allocation_id source, allocation_id target)
 {
 	struct reference_judge judge;
 	const struct allocation_index *index;
 	const char *found = NULL;
-	struct error *error = NULL;
 	uint64_t word, start, size;
 
-	if (patterns_of(patterns, source) != NO_PATTERN)
-		error = patterns_find_owners(patterns);
-	if (error)
-		return error;
 	reference_judge_init(&judge, patterns);
 	reference_judge_set_source(&judge, source);
 	index = judge.reader.index;
@@ -113,8 +107,7 @@ struct error *patterns_find_taint(struct patterns *patterns,
 		if (!found)
 			break;
 	}
-	*ret_part = found;
-	return NULL;
+	return found;
 }
 
 /* Addresses that words of a source have, and where these stand in it. */
@@ -144,7 +137,7 @@ static struct error *look_up(struct sound_search *search)
 }
 
 struct error *patterns_visit_sound(
-	struct patterns *patterns, allocation_id source,
+	const struct patterns *patterns, allocation_id source,
 	struct error *(*visit)(void *data, allocation_id target), void *data)
 {
 	struct sound_search search = { .visit = visit, .data = data };
@@ -152,10 +145,6 @@ struct error *patterns_visit_sound(
 	struct error *error = NULL;
 	uint64_t start, size, word;
 
-	if (patterns_of(patterns, source) != NO_PATTERN)
-		error = patterns_find_owners(patterns);
-	if (error)
-		return error;
 	reference_judge_init(&search.judge, patterns);
 	reference_judge_set_source(&search.judge, source);
 	start = search.judge.source.start;

@@ -28,6 +28,7 @@ struct scanner {
 
 struct scan {
 	const struct scan_input *input;
+	enum scan_aim aim;
 	struct split_work work;
 	struct overview overview;
 	struct heap_bounds bounds;
@@ -39,6 +40,7 @@ struct scan {
 	struct piece *pieces;
 	size_t piece_count;
 	struct allocation_turns turns;
+	bool is_needed;
 	/* Numbers of classifiers, 0 at the end. */
 	uint8_t matchers[OFFSETS][MOST_CLASSIFIERS + 1];
 	uint8_t inspectors[MOST_CLASSIFIERS + 1];
@@ -87,6 +89,11 @@ static bool is_meant(const struct scan *scan,
 	       (!library || is_loaded(scan->input->program, library));
 }
 
+static bool finds_patterns(const struct scan *scan)
+{
+	return scan->aim == SCAN_PATTERNS || scan->aim == SCAN_BOTH;
+}
+
 /*
  * The numbers of classifiers that may find anything: if only owners are looked
  * for, that of a pattern which some allocation has.
@@ -94,9 +101,10 @@ static bool is_meant(const struct scan *scan,
 static void find_present(const struct scan *scan, bool *ret)
 {
 	const struct scan_input *input = scan->input;
-	size_t count = input->owners ? allocation_count(input->index) : 0;
+	size_t count =
+		finds_patterns(scan) ? 0 : allocation_count(input->index);
 
-	memset(ret, !input->owners, MOST_CLASSIFIERS + 1);
+	memset(ret, finds_patterns(scan), MOST_CLASSIFIERS + 1);
 	for (size_t id = 0; id < count; id++)
 		ret[input->patterns[id]] = true;
 }
@@ -110,8 +118,11 @@ static void choose_classifiers(struct scan *scan)
 		const struct classifier *classifier = classifiers[i];
 		uint8_t number = (uint8_t)(i + 1);
 
-		if (!present[number] || !is_meant(scan, classifier))
+		if (!present[number] || !is_meant(scan, classifier) ||
+		    (scan->aim == SCAN_LATE_OWNERS &&
+		     !classifier->owners_later))
 			continue;
+		scan->is_needed = true;
 		if (classifier->match)
 			add_number(scan->matchers[classifier->offset / 8],
 				   number);
@@ -509,7 +520,10 @@ static struct error *run(struct scan *scan)
 		reader->progress = input->progress;
 		reader->stock = &scan->steps;
 		reader->patterns = input->patterns;
-		reader->owners = input->owners;
+		if (scan->aim == SCAN_BOTH)
+			reader->claims = input->owners;
+		else
+			reader->owners = input->owners;
 	}
 	error = init_overview(scan);
 	turns = scan->turns.count + scan->piece_count;
@@ -519,13 +533,18 @@ static struct error *run(struct scan *scan)
 	split_work_keep(&scan->work, threads, input->progress);
 	if (!error)
 		finish(scan);
+	if (!error && scan->aim == SCAN_BOTH)
+		reader_take_claims(input->owners,
+				   allocation_count(input->index),
+				   input->patterns);
 	return error;
 }
 
-struct error *scan_memory(const struct scan_input *input)
+struct error *scan_memory(const struct scan_input *input, enum scan_aim aim)
 {
 	struct scan scan = {
 		.input = input,
+		.aim = aim,
 		.bounds = allocation_bounds(input->index),
 		.used = allocation_used(input->index),
 		.sources = input->only ? input->only
@@ -538,9 +557,11 @@ struct error *scan_memory(const struct scan_input *input)
 	/* An index of nothing has no regions to look in. */
 	if (allocation_count(input->index) == 0)
 		return NULL;
+	choose_classifiers(&scan);
+	if (!scan.is_needed)
+		return NULL;
 	progress_begin(input->progress, "recognizing containers",
 		       image_size(input->image));
-	choose_classifiers(&scan);
 	error = run(&scan);
 	deinit_overview(&scan.overview);
 	allocation_turns_deinit(&scan.turns);

@@ -10,6 +10,14 @@
 #include "analyzer/classify/reader.h"
 #include "analyzer/graph/roots.h"
 
+/* What a pass fills in, by allocation. */
+enum scan_aim {
+	SCAN_PATTERNS,
+	SCAN_OWNERS,	  /* patterns are known */
+	SCAN_BOTH,	  /* all that can be told in one pass: */
+	SCAN_LATE_OWNERS, /* then those of classifiers with owners_later */
+};
+
 struct scan_input {
 	const struct image *image;
 	const struct program *program;
@@ -20,10 +28,10 @@ struct scan_input {
 	struct memory_account *account;
 	struct progress *progress;
 	unsigned int cxx;  /* enum cxx_library; 0: only classifiers of C */
-	uint8_t *patterns; /* to be filled in, by allocation */
-	uint64_t *owners; /* if not NULL, these instead, patterns being known */
+	uint8_t *patterns; /* by allocation; zero where not known */
+	uint64_t *owners;  /* the same; NULL: not asked for */
 };
 
-struct error *scan_memory(const struct scan_input *input);
+struct error *scan_memory(const struct scan_input *input, enum scan_aim aim);
 
 #endif

@@ -28,20 +28,20 @@ static struct error *look_around(struct analysis *analysis, allocation_id id,
 {
 	/* Stale words are rarely many; that others are is no reason to wait. */
 	enum { MOST_LOOKED_AT = 256 };
-	struct patterns *patterns = analysis_patterns(analysis);
+	const struct patterns *patterns = analysis_patterns(analysis);
 	struct edges edges = graph_outgoing(analysis_incoming(analysis), id);
 	struct error *error = NULL;
 
 	for (size_t i = 0; !error && i < edges.count && i < MOST_LOOKED_AT;
 	     i++) {
 		allocation_id holder = edges.targets[i];
-		const char *part = NULL;
+		const char *part;
 
 		if (!bitmap_get(analysis_anchored(analysis), holder) ||
 		    patterns_of(patterns, holder) == NO_PATTERN)
 			continue;
-		error = patterns_find_taint(patterns, holder, id, &part);
-		if (!error && part)
+		part = patterns_find_taint(patterns, holder, id);
+		if (part)
 			return describe(analysis, holder, part, kind);
 	}
 	return error;

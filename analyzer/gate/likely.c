@@ -29,7 +29,7 @@ static struct error *reach(void *data, allocation_id id)
 /* Along the edges that stand where something is held. */
 static struct error *follow(struct marking *marking, allocation_id id)
 {
-	struct patterns *patterns = analysis_patterns(marking->analysis);
+	const struct patterns *patterns = analysis_patterns(marking->analysis);
 	struct edges edges =
 		graph_outgoing(analysis_graph(marking->analysis), id);
 	struct error *error = NULL;
@@ -88,7 +88,7 @@ struct error *likely_leaked(struct analysis *analysis, struct bitmap *ret)
 	size_t count;
 
 	if (!error)
-		error = analysis_need(analysis, STAGE_PATTERNS);
+		error = analysis_need(analysis, STAGE_OWNERS);
 	if (error)
 		return error;
 	count = allocation_count(analysis_index(analysis));

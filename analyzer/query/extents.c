@@ -7,14 +7,7 @@ enum { LEAST_TEXT = 8, WORD = sizeof(uint64_t) };
 
 struct error *extents_need(struct analysis *analysis)
 {
-	struct error *error = analysis_need(analysis, STAGE_PATTERNS);
-	struct patterns *patterns;
-
-	if (error)
-		return error;
-	patterns = analysis_patterns(analysis);
-	return patterns_have_extents(patterns) ? patterns_find_owners(patterns)
-					       : NULL;
+	return analysis_need(analysis, STAGE_OWNERS);
 }
 
 void extents_init(struct extents *extents, const struct analysis *analysis)

@@ -88,10 +88,8 @@ static size_t narrow_row(void *data, allocation_id source,
 static struct error *create_judge(struct reference_choice *choice)
 {
 	struct analysis *analysis = choice->analysis;
-	struct error *error = analysis_need(analysis, STAGE_PATTERNS);
+	struct error *error = analysis_need(analysis, STAGE_OWNERS);
 
-	if (!error)
-		error = patterns_find_owners(analysis_patterns(analysis));
 	if (error)
 		return error;
 	choice->judge = malloc(sizeof(*choice->judge));

@@ -269,9 +269,7 @@ struct error *string_uses_count(struct analysis *analysis,
 	struct error *error = analysis_need(analysis, STAGE_CLASSES);
 
 	if (!error)
-		error = analysis_need(analysis, STAGE_PATTERNS);
-	if (!error)
-		error = patterns_find_owners(analysis_patterns(analysis));
+		error = analysis_need(analysis, STAGE_OWNERS);
 	if (error)
 		return error;
 	counting.index = analysis_index(analysis);

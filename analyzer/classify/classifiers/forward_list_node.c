@@ -63,8 +63,7 @@ static uint64_t measure(struct reader *reader, struct overview *overview,
 		    !reader_step(reader))
 			return 0;
 		if (bitmap_get(&overview->walked, id))
-			return reader->patterns[id] == reader->number ? count
-								      : 0;
+			return reader_has_claim(reader, id) ? count : 0;
 		bitmap_set(&overview->walked, id);
 		others += bitmap_get(&overview->referred_twice, id);
 	}
@@ -85,7 +84,7 @@ static void claim(struct reader *reader, allocation_id first, uint64_t count)
 	}
 }
 
-/* The owner is known to the pass over the memory alone. */
+/* Who refers to it is its owner if it proves to be a chain's. */
 static void match(struct reader *reader, const struct reference *reference)
 {
 	if (reader->owners &&
@@ -124,6 +123,7 @@ const struct classifier classifier_forward_list_node = {
 	.role = "a node of the std::forward_list",
 	.strength = STRENGTH_CHAIN,
 	.for_cxx = true,
+	.owners_later = true,
 	.match = match,
 	.finish = finish,
 };

@@ -104,7 +104,7 @@ static void finish(struct reader *reader, struct overview *overview)
 
 		if (!bitmap_get(&overview->ringed, id) &&
 		    (reader->owners ||
-		     reader->patterns[id] != reader->number) &&
+		     !reader_has_claim(reader, (allocation_id)id)) &&
 		    find_container(reader, overview, (allocation_id)id,
 				   &list) &&
 		    visit(reader, &list, false))
