@@ -133,10 +133,20 @@ static bool take_bytes(struct core *core, uint64_t count, const char *what)
 	return fits;
 }
 
+/* How much of a segment a file that may be cut off holds. */
+static uint64_t bytes_present(const struct core *core, const GElf_Phdr *header)
+{
+	uint64_t rest = header->p_offset < core->size
+				? core->size - header->p_offset
+				: 0;
+
+	return rest < header->p_filesz ? rest : header->p_filesz;
+}
+
 static struct error *add_segment(struct core *core, size_t number,
 				 const GElf_Phdr *header)
 {
-	uint64_t end, present = 0;
+	uint64_t end, present = bytes_present(core, header);
 
 	if (__builtin_add_overflow(header->p_vaddr, header->p_memsz, &end)) {
 		findings_add(image_builder_findings(core->builder),
@@ -147,13 +157,8 @@ static struct error *add_segment(struct core *core, size_t number,
 			     number, (uint64_t)header->p_vaddr);
 		return NULL;
 	}
-	if (header->p_offset < core->size) {
-		present = core->size - header->p_offset;
-		if (present > header->p_filesz)
-			present = header->p_filesz;
-		if (present > header->p_memsz)
-			present = header->p_memsz;
-	}
+	if (present > header->p_memsz)
+		present = header->p_memsz;
 	if (!take_bytes(core, present, "memory"))
 		present = 0;
 	return image_add_segment(
@@ -319,14 +324,18 @@ static struct error *read_notes(struct core *core, const GElf_Phdr *header)
 {
 	struct findings *findings = image_builder_findings(core->builder);
 	size_t offset = 0, next, name_offset, description_offset;
+	uint64_t present = bytes_present(core, header);
 	Elf_Data *data;
 	GElf_Nhdr note;
 
-	if (header->p_filesz <= core->size &&
-	    !take_bytes(core, header->p_filesz, "a row of notes"))
+	if (present == 0 && header->p_filesz > 0)
+		findings_add(findings, FINDING_INCOMPLETE,
+			     "the core ends before its notes: threads and "
+			     "mapped files are not known");
+	if (present == 0 || !take_bytes(core, present, "a row of notes"))
 		return NULL;
 	data = elf_getdata_rawchunk(core->elf, (int64_t)header->p_offset,
-				    header->p_filesz, ELF_T_NHDR);
+				    present, ELF_T_NHDR);
 	if (!data) {
 		const char *message = elf_errmsg(-1);
 
@@ -361,11 +370,11 @@ static struct error *read_notes(struct core *core, const GElf_Phdr *header)
 			return error;
 	}
 	/* What is left is at most the padding of the segment. */
-	if (header->p_filesz - offset >= sizeof(Elf64_Nhdr))
+	if (present - offset >= sizeof(Elf64_Nhdr))
 		findings_add(findings, FINDING_INCOMPLETE,
 			     "the note at offset %#" PRIx64
-			     " of the core does not fit into its segment: it "
-			     "and those behind it are lost, maybe threads",
+			     " of the core is not whole: it and those behind "
+			     "it are lost, maybe threads",
 			     header->p_offset + offset);
 	return finish_thread(core);
 }

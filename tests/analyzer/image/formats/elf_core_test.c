@@ -132,6 +132,48 @@ static void test_missing_bytes_are_counted_and_the_rest_is_there(void **state)
 	assert_int_equal(image_thread_count(image), 2);
 }
 
+/* Put the notes behind the memory, as gcore does; where they are. */
+static uint64_t move_notes_to_end(struct core *core)
+{
+	const uint64_t offset = core->size;
+
+	core_write_at(core, core->notes, core->notes_size, offset);
+	core_write_at(core, &offset, sizeof(offset),
+		      sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, p_offset));
+	core->size += core->notes_size;
+	return offset;
+}
+
+static void test_notes_that_are_cut_off_cost_no_memory(void **state)
+{
+	static const struct {
+		int64_t size; /* of the notes that is left */
+		size_t threads;
+		const char *finding;
+	} cases[] = {
+		{ 0, 0, "the core ends before its notes: threads" },
+		{ -100, 0, "the core ends before its notes: threads" },
+		{ 500, 1, "of the core is not whole: it and those behind" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		_cleanup_(findings_deinit) struct findings findings = { 0 };
+		_cleanup_(core_deinit) struct core core;
+		_cleanup_(image_close) struct image *image = NULL;
+		uint64_t word, end;
+
+		make_small(&core);
+		end = move_notes_to_end(&core) + (uint64_t)cases[i].size;
+		assert_int_equal(ftruncate(core.fd, (off_t)end), 0);
+		assert_no_error(image_open(core.path, &findings, &image));
+		assert_finding(&findings, FINDING_INCOMPLETE, cases[i].finding);
+		assert_null(find_finding(&findings, "in common"));
+		assert_true(image_read_u64(image, 0x20000, &word));
+		assert_int_equal(word, 2);
+		assert_int_equal(image_thread_count(image), cases[i].threads);
+	}
+}
+
 /* Wherever it is cut, it is said, and what is missing is never made up. */
 static void test_no_truncation_goes_unnoticed(void **state)
 {
@@ -338,6 +380,7 @@ int main(void)
 		cmocka_unit_test(test_core_without_memory_is_refused),
 		cmocka_unit_test(
 			test_missing_bytes_are_counted_and_the_rest_is_there),
+		cmocka_unit_test(test_notes_that_are_cut_off_cost_no_memory),
 		cmocka_unit_test(test_no_truncation_goes_unnoticed),
 		cmocka_unit_test(
 			test_more_segments_than_the_header_can_count_are_read),
