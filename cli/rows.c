@@ -157,8 +157,8 @@ static uint64_t gap_size(const struct image *image, uint64_t address)
 	return image_region(image, low)->end - address;
 }
 
-static const uint8_t *view_bytes(const void *source, uint64_t address,
-				 uint64_t *ret_size)
+static const uint8_t *shown_bytes(const void *source, uint64_t address,
+				  uint64_t *ret_size)
 {
 	/* So much is written before the next look at Ctrl-C. */
 	enum { PIECE = 1 << 16 };
@@ -187,7 +187,7 @@ struct memory_view rows_view(struct analysis *analysis, uint64_t start,
 		.size = size,
 		.origin = start,
 		.ascii = selection->ascii,
-		.bytes = view_bytes,
+		.bytes = shown_bytes,
 		.source = analysis,
 	};
 }

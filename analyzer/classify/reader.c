@@ -10,6 +10,7 @@ void reader_init(struct reader *reader, const struct image *image,
 
 	*reader = (struct reader){
 		.image = image,
+		.view.image = image,
 		.program = program,
 		.index = index,
 		.used = allocation_used(index),
@@ -19,46 +20,6 @@ void reader_init(struct reader *reader, const struct image *image,
 		return;
 	reader->modules.start = program_module(program, 0)->start;
 	reader->modules.end = program_module(program, count - 1)->end;
-}
-
-const uint8_t *reader_bytes(struct reader *reader, uint64_t address,
-			    uint64_t *ret_size)
-{
-	uint64_t offset = address - reader->region.start;
-
-	if (offset >= range_size(reader->region)) {
-		const struct region *region =
-			image_find(reader->image, address);
-
-		if (!region || !region->bytes)
-			return NULL;
-		reader->bytes = region->bytes;
-		reader->region =
-			(struct memory_range){ region->start, region->end };
-		offset = address - region->start;
-	}
-	*ret_size = range_size(reader->region) - offset;
-	return reader->bytes + offset;
-}
-
-bool reader_words(struct reader *reader, uint64_t address, unsigned int count,
-		  uint64_t *ret)
-{
-	size_t size = count * sizeof(*ret);
-	uint64_t known;
-	const uint8_t *bytes = reader_bytes(reader, address, &known);
-
-	if (!bytes)
-		return false;
-	if (known < size)
-		return image_read(reader->image, address, ret, size);
-	memcpy(ret, bytes, size);
-	return true;
-}
-
-bool reader_word(struct reader *reader, uint64_t address, uint64_t *ret)
-{
-	return reader_words(reader, address, 1, ret);
 }
 
 allocation_id reader_start(struct reader *reader, uint64_t address,

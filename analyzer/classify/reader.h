@@ -11,6 +11,7 @@
 
 #include "analyzer/base/progress.h"
 #include "analyzer/heap/index.h"
+#include "analyzer/image/view.h"
 #include "analyzer/program/program.h"
 
 #include <string.h>
@@ -39,8 +40,7 @@ struct reader {
 	unsigned int cxx;	     /* enum cxx_library, added up */
 	struct crystal *crystal;     /* NULL: another language */
 	size_t hint;		     /* of the index */
-	const uint8_t *bytes;	     /* of the region read last */
-	struct memory_range region;
+	struct view view;
 	uint64_t steps; /* that walks may still take, before more are drawn */
 	_Atomic uint64_t *stock; /* where from; NULL: nowhere */
 	struct verdict verdicts[VERDICTS];
@@ -91,15 +91,25 @@ struct overview {
 };
 
 /* The bytes at address, *ret_size of them in a row; NULL if absent. */
-const uint8_t *reader_bytes(struct reader *reader, uint64_t address,
-			    uint64_t *ret_size);
+static inline const uint8_t *reader_bytes(struct reader *reader,
+					  uint64_t address, uint64_t *ret_size)
+{
+	return view_bytes(&reader->view, address, ret_size);
+}
 
 /* The word at address. */
-bool reader_word(struct reader *reader, uint64_t address, uint64_t *ret);
+static inline bool reader_word(struct reader *reader, uint64_t address,
+			       uint64_t *ret)
+{
+	return view_word(&reader->view, address, ret);
+}
 
 /* count words from address on. */
-bool reader_words(struct reader *reader, uint64_t address, unsigned int count,
-		  uint64_t *ret);
+static inline bool reader_words(struct reader *reader, uint64_t address,
+				unsigned int count, uint64_t *ret)
+{
+	return view_read(&reader->view, address, ret, count * sizeof(*ret));
+}
 
 /* The used allocation that starts at address, or NO_ALLOCATION. */
 allocation_id reader_start(struct reader *reader, uint64_t address,

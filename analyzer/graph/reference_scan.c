@@ -10,6 +10,7 @@
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/relay.h"
 #include "analyzer/graph/graph_parts.h"
+#include "analyzer/image/view.h"
 
 #include <string.h>
 
@@ -28,8 +29,7 @@ struct scanner {
 	allocation_id sources[MOST_ADDRESSES];
 	size_t word_count;
 	allocation_id last_source, last_target; /* of the edge added last */
-	const uint8_t *bytes; /* of the dump's region looked at last */
-	uint64_t start, size;
+	struct view view;
 };
 
 /* The edges of shares that are cut. Whoever has the baton may change it. */
@@ -54,27 +54,6 @@ struct scan {
 	struct joint joint;
 	struct split_work work;
 };
-
-/* The dump's bytes at address, at least a word of them, or NULL. */
-static const uint8_t *find_bytes(const struct scan *scan,
-				 struct scanner *scanner, uint64_t address,
-				 uint64_t *ret_size)
-{
-	uint64_t offset = address - scanner->start;
-
-	if (offset >= scanner->size) {
-		const struct region *region = image_find(scan->image, address);
-
-		if (!region || !region->bytes)
-			return NULL;
-		scanner->bytes = region->bytes;
-		scanner->start = region->start;
-		scanner->size = region->end - region->start;
-		offset = address - scanner->start;
-	}
-	*ret_size = scanner->size - offset;
-	return scanner->bytes + offset;
-}
 
 /*
  * Add an edge, unless it is one to itself or the same as the one before. Until
@@ -197,7 +176,7 @@ static struct error *scan_allocation(const struct scan *scan,
 		struct error *error = NULL;
 		uint64_t size;
 		const uint8_t *bytes =
-			find_bytes(scan, scanner, range.start, &size);
+			view_bytes(&scanner->view, range.start, &size);
 
 		/* What is absent refers to nothing; findings tell of it. */
 		if (!bytes) {
@@ -394,6 +373,7 @@ static struct error *run(struct scan *scan)
 	if (!counts)
 		return &error_no_memory;
 	for (unsigned int i = 0; i < scan->threads; i++) {
+		scan->scanners[i].view.image = scan->image;
 		scan->scanners[i].edges.memory = &graph->arrays[i];
 		scan->scanners[i].found.account = graph->offsets.account;
 	}

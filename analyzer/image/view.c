@@ -1,16 +1,15 @@
 #include "analyzer/image/view.h"
 
-bool view_move(struct view *view, uint64_t address, uint64_t *ret)
+bool view_move(struct view *view, uint64_t address)
 {
 	const struct region *region = image_find(view->image, address);
 
-	if (region && region->bytes) {
-		view->start = region->start;
-		view->size = region->end - region->start;
-		view->bytes = region->bytes;
-	}
-	/* Across the seam of two regions, too. */
-	return image_read_u64(view->image, address, ret);
+	if (!region || !region->bytes)
+		return false;
+	view->start = region->start;
+	view->size = region->end - region->start;
+	view->bytes = region->bytes;
+	return true;
 }
 
 uint64_t view_reach(const struct view *view, uint64_t address, uint64_t end)

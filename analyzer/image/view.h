@@ -1,30 +1,55 @@
 /*
- * Reads words of an image that are near each other without searching for their
- * region each time.
+ * Reads what is near each other in an image without searching for its region
+ * each time. It remembers where it read last: each thread has one of its own.
  */
 #ifndef ANALYZER_IMAGE_VIEW_H
 #define ANALYZER_IMAGE_VIEW_H
 
 #include "analyzer/image/image.h"
 
+#include <string.h>
+
 /* { image } is a view that has not read anything yet. */
 struct view {
 	const struct image *image;
-	uint64_t start, size;
+	uint64_t start, size; /* of the region read last */
 	const uint8_t *bytes;
 };
 
-bool view_move(struct view *view, uint64_t address, uint64_t *ret);
+/* Make the region of address the one read last; false if it is absent. */
+bool view_move(struct view *view, uint64_t address);
+
+/* The bytes at address, *ret_size of them in a row; NULL if absent. */
+static inline const uint8_t *view_bytes(struct view *view, uint64_t address,
+					uint64_t *ret_size)
+{
+	if (address - view->start >= view->size && !view_move(view, address))
+		return NULL;
+	*ret_size = view->size - (address - view->start);
+	return view->bytes + (address - view->start);
+}
+
+/*
+ * Copy size bytes at address, across regions. False if any is absent. It is
+ * here, as to copy a few is quick where the compiler knows how many.
+ */
+static inline bool view_read(struct view *view, uint64_t address, void *ret,
+			     size_t size)
+{
+	uint64_t known;
+	const uint8_t *bytes = view_bytes(view, address, &known);
+
+	if (!bytes)
+		return false;
+	if (known < size)
+		return image_read(view->image, address, ret, size);
+	memcpy(ret, bytes, size);
+	return true;
+}
 
 static inline bool view_word(struct view *view, uint64_t address, uint64_t *ret)
 {
-	uint64_t offset = address - view->start;
-
-	if (offset < view->size && view->size - offset >= sizeof(*ret)) {
-		__builtin_memcpy(ret, view->bytes + offset, sizeof(*ret));
-		return true;
-	}
-	return view_move(view, address, ret);
+	return view_read(view, address, ret, sizeof(*ret));
 }
 
 /* Fetch what may be read soon, if it is in the same region. */

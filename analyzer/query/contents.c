@@ -8,37 +8,16 @@
 /* What is hashed at once, and how often it is looked for holes. */
 enum { PIECE = 1 << 12, BETWEEN_HOLES = 1 << 20 };
 
-const uint8_t *contents_bytes(struct contents_reader *reader, uint64_t address,
-			      uint64_t *ret_size)
-{
-	uint64_t offset = address - reader->start;
-
-	if (offset >= reader->size) {
-		const struct region *region =
-			image_find(reader->image, address);
-
-		if (!region || !region->bytes)
-			return NULL;
-		reader->bytes = region->bytes;
-		reader->start = region->start;
-		reader->size = region->end - region->start;
-		offset = address - region->start;
-	}
-	*ret_size = reader->size - offset;
-	return reader->bytes + offset;
-}
-
 /* The bytes of a piece, put together in buffer where two regions meet. */
-static const uint8_t *read_piece(struct contents_reader *reader,
-				 uint64_t address, uint64_t size,
-				 uint8_t buffer[static PIECE])
+static const uint8_t *read_piece(struct view *view, uint64_t address,
+				 uint64_t size, uint8_t buffer[static PIECE])
 {
 	uint64_t known;
-	const uint8_t *bytes = contents_bytes(reader, address, &known);
+	const uint8_t *bytes = view_bytes(view, address, &known);
 
 	if (!bytes || known >= size)
 		return bytes;
-	return image_read(reader->image, address, buffer, size) ? buffer : NULL;
+	return image_read(view->image, address, buffer, size) ? buffer : NULL;
 }
 
 /* How many zeros there are at the end of a piece that has others. */
@@ -52,10 +31,10 @@ static uint64_t count_zeros(const uint8_t *bytes, uint64_t size)
 }
 
 /* How many whole pieces at address, of size bytes, are in a hole. */
-static uint64_t skip_hole(const struct contents_reader *reader,
-			  uint64_t address, uint64_t size)
+static uint64_t skip_hole(const struct view *view, uint64_t address,
+			  uint64_t size)
 {
-	uint64_t hole = image_next_data(reader->image, address) - address;
+	uint64_t hole = image_next_data(view->image, address) - address;
 
 	if (hole > size)
 		hole = size;
@@ -72,8 +51,8 @@ static uint64_t add_hash(uint64_t hash, uint64_t offset, const uint8_t *bytes,
 	       offset;
 }
 
-bool contents_digest(struct contents_reader *reader, uint64_t address,
-		     uint64_t size, struct digest *ret)
+bool contents_digest(struct view *view, uint64_t address, uint64_t size,
+		     struct digest *ret)
 {
 	struct digest digest = { .hash = size, .zeros = size };
 	uint8_t buffer[PIECE];
@@ -83,13 +62,13 @@ bool contents_digest(struct contents_reader *reader, uint64_t address,
 		const uint8_t *bytes;
 
 		if (offset % BETWEEN_HOLES == 0 && size > BETWEEN_HOLES) {
-			piece = skip_hole(reader, address + offset,
+			piece = skip_hole(view, address + offset,
 					  size - offset);
 			if (piece)
 				continue;
 		}
 		piece = size - offset < PIECE ? size - offset : PIECE;
-		bytes = read_piece(reader, address + offset, piece, buffer);
+		bytes = read_piece(view, address + offset, piece, buffer);
 		if (!bytes)
 			return false;
 		if (bytes_are_zero(bytes, piece))
@@ -103,15 +82,14 @@ bool contents_digest(struct contents_reader *reader, uint64_t address,
 }
 
 /* How many whole pieces are in holes at both. */
-static uint64_t skip_holes(const struct contents_reader *reader,
-			   uint64_t address, uint64_t other, uint64_t size)
+static uint64_t skip_holes(const struct view *view, uint64_t address,
+			   uint64_t other, uint64_t size)
 {
-	return skip_hole(reader, address, skip_hole(reader, other, size));
+	return skip_hole(view, address, skip_hole(view, other, size));
 }
 
-bool contents_equal(struct contents_reader *left, uint64_t address,
-		    struct contents_reader *right, uint64_t other,
-		    uint64_t size)
+bool contents_equal(struct view *left, uint64_t address, struct view *right,
+		    uint64_t other, uint64_t size)
 {
 	uint8_t buffers[2][PIECE];
 	uint64_t offset = 0, piece;

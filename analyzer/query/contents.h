@@ -9,18 +9,7 @@
 #define ANALYZER_QUERY_CONTENTS_H
 
 #include "analyzer/base/progress.h"
-#include "analyzer/image/image.h"
-
-/* Remembers where it read last; { .image = image } has not read anything. */
-struct contents_reader {
-	const struct image *image;
-	uint64_t start, size; /* of the region read last */
-	const uint8_t *bytes;
-};
-
-/* The bytes at address, *ret_size of them in a row; NULL if absent. */
-const uint8_t *contents_bytes(struct contents_reader *reader, uint64_t address,
-			      uint64_t *ret_size);
+#include "analyzer/image/view.h"
 
 struct digest {
 	uint64_t hash; /* the same for equal contents of equal size */
@@ -29,13 +18,12 @@ struct digest {
 };
 
 /* False if any of the size bytes at address, at least one, is absent. */
-bool contents_digest(struct contents_reader *reader, uint64_t address,
-		     uint64_t size, struct digest *ret);
+bool contents_digest(struct view *view, uint64_t address, uint64_t size,
+		     struct digest *ret);
 
-/* Whether the size bytes at both, each by its reader, are there and equal. */
-bool contents_equal(struct contents_reader *left, uint64_t address,
-		    struct contents_reader *right, uint64_t other,
-		    uint64_t size);
+/* Whether the size bytes at both, each by its view, are there and equal. */
+bool contents_equal(struct view *left, uint64_t address, struct view *right,
+		    uint64_t other, uint64_t size);
 
 /*
  * The length of the text at bytes, an end by 0 not counted: characters that can

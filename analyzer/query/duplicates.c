@@ -165,8 +165,8 @@ static void add_contents(struct finder *finder, struct worker *worker,
 
 	for (size_t i = 0; i < list->count; i++) {
 		if (list->groups[i].size != extent.size ||
-		    !contents_equal(&worker->left.contents, list->starts[i],
-				    &worker->right.contents, extent.start,
+		    !contents_equal(&worker->left.view, list->starts[i],
+				    &worker->right.view, extent.start,
 				    extent.size))
 			continue;
 		list->groups[i].copies++;

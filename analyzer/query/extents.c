@@ -20,7 +20,7 @@ void extents_init(struct extents *extents, const struct analysis *analysis)
 		.patterns = patterns,
 		.managed = allocation_having(index, TRAIT_MANAGED),
 		.bounds = allocation_bounds(index),
-		.contents.image = analysis_image(analysis),
+		.view.image = analysis_image(analysis),
 	};
 	patterns_init_reader(patterns, &extents->reader);
 }
@@ -56,7 +56,7 @@ static void find_text(struct extents *extents, struct extent *extent)
 	enum { MORE = 16 }; /* what is left of a chunk is no chunk */
 	uint64_t known, length, usable;
 	const uint8_t *bytes =
-		contents_bytes(&extents->contents, extent->start, &known);
+		view_bytes(&extents->view, extent->start, &known);
 
 	if (!bytes || known < extent->given)
 		return;
@@ -95,8 +95,7 @@ static void take_header(struct extents *extents, struct extent *extent)
 	struct debug_header header;
 
 	if (extent->given <= DEBUG_HEADER_SIZE ||
-	    !debug_header_read(extents->contents.image, extent->start,
-			       &header) ||
+	    !debug_header_read(extents->view.image, extent->start, &header) ||
 	    header.size > extent->given - DEBUG_HEADER_SIZE)
 		return;
 	extent->start += DEBUG_HEADER_SIZE;

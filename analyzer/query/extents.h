@@ -34,7 +34,7 @@ struct extents {
 	const struct bitmap *managed; /* by a collector; or NULL */
 	struct heap_bounds bounds;
 	struct reader reader;
-	struct contents_reader contents;
+	struct view view;
 	size_t hint;
 };
 

@@ -93,8 +93,8 @@ static struct error *read_contents(struct search *search, struct looker *looker,
 
 	if (extent->size == 0 || extent->is_mixed)
 		return NULL;
-	if (!contents_digest(&looker->extents.contents, extent->start,
-			     extent->size, &digest)) {
+	if (!contents_digest(&looker->extents.view, extent->start, extent->size,
+			     &digest)) {
 		add_sum(&looker->absent, extent->given);
 		return NULL;
 	}

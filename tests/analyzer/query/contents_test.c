@@ -19,7 +19,7 @@ struct place {
 	struct core core;
 	struct findings findings;
 	struct image *image;
-	struct contents_reader reader, other;
+	struct view view, other;
 };
 
 static void place_open(struct place *place)
@@ -27,7 +27,7 @@ static void place_open(struct place *place)
 	core_write_file(&place->core);
 	assert_no_error(
 		image_open(place->core.path, &place->findings, &place->image));
-	place->reader.image = place->image;
+	place->view.image = place->image;
 	place->other.image = place->image;
 }
 
@@ -60,7 +60,7 @@ static struct digest digest_of(struct place *place, uint64_t address,
 {
 	struct digest digest;
 
-	assert_true(contents_digest(&place->reader, address, size, &digest));
+	assert_true(contents_digest(&place->view, address, size, &digest));
 	return digest;
 }
 
@@ -75,9 +75,9 @@ static void test_equal_contents_are_so_wherever_they_are(void **state)
 	place_open(&place);
 	assert_true(digest_of(&place, FIRST + 16, size).hash ==
 		    digest_of(&place, across, size).hash);
-	assert_true(contents_equal(&place.reader, FIRST + 16, &place.other,
+	assert_true(contents_equal(&place.view, FIRST + 16, &place.other,
 				   across, size));
-	assert_false(contents_equal(&place.reader, FIRST + 16, &place.other,
+	assert_false(contents_equal(&place.view, FIRST + 16, &place.other,
 				    across + 1, size));
 	assert_false(digest_of(&place, FIRST + 16, size).hash ==
 		     digest_of(&place, FIRST + 16, size + 1).hash);
@@ -104,9 +104,9 @@ static void test_what_the_core_lacks_has_no_contents(void **state)
 
 	place_init(&place);
 	place_open(&place);
-	assert_true(contents_digest(&place.reader, PARTLY, PAGE, &digest));
-	assert_false(contents_digest(&place.reader, PARTLY, PAGE + 1, &digest));
-	assert_false(contents_equal(&place.reader, PARTLY + PAGE - 1,
+	assert_true(contents_digest(&place.view, PARTLY, PAGE, &digest));
+	assert_false(contents_digest(&place.view, PARTLY, PAGE + 1, &digest));
+	assert_false(contents_equal(&place.view, PARTLY + PAGE - 1,
 				    &place.other, PARTLY + PAGE - 1, 2));
 }
 
