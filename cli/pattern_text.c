@@ -1,5 +1,6 @@
 #include "cli/pattern_text.h"
 
+#include "analyzer/classify/reader.h"
 #include "analyzer/query/place.h"
 
 #include <inttypes.h>
@@ -82,12 +83,14 @@ struct error *pattern_text_init(struct pattern_text *text,
 	struct error *error = analysis_need(analysis, STAGE_OWNERS);
 	const struct patterns *patterns;
 	struct pattern_facts facts;
+	struct reader reader;
 
 	*text = (struct pattern_text){ NULL };
 	if (error)
 		return error;
 	patterns = analysis_patterns(analysis);
-	if (!patterns_tell(patterns, id, &facts))
+	patterns_init_reader(patterns, &reader);
+	if (!patterns_tell(patterns, &reader, id, &facts))
 		return NULL;
 	text->name = pattern_name(patterns_of(patterns, id));
 	return describe_part(analysis, &facts, &text->part);

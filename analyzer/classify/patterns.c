@@ -211,24 +211,22 @@ uint64_t patterns_owner(const struct patterns *patterns, allocation_id id)
 	return patterns->input.owners ? patterns->input.owners[id] : 0;
 }
 
-bool patterns_tell(const struct patterns *patterns, allocation_id id,
-		   struct pattern_facts *ret)
+bool patterns_tell(const struct patterns *patterns, struct reader *reader,
+		   allocation_id id, struct pattern_facts *ret)
 {
 	pattern_number number = patterns_of(patterns, id);
 	const struct classifier *classifier;
-	struct reader reader;
 
 	if (number == NO_PATTERN)
 		return false;
 	classifier = classifiers[number - 1];
 	*ret = (struct pattern_facts){
 		.role = classifier->role,
-		.owner =
-			patterns->input.owners ? patterns->input.owners[id] : 0,
+		.owner = patterns_owner(patterns, id),
 	};
-	patterns_init_reader(patterns, &reader);
+	reader->steps = allocation_count(reader->index);
 	if (classifier->tell && ret->owner)
-		classifier->tell(&reader, range_of(patterns, id), ret);
+		classifier->tell(reader, range_of(patterns, id), ret);
 	return true;
 }
 

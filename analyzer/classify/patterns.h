@@ -83,9 +83,18 @@ struct pattern_facts {
 	uint64_t live_start, live_end; /* offsets, if dead is not NULL */
 };
 
-/* False if the allocation has no pattern. Needs owners, as all that follows. */
-bool patterns_tell(const struct patterns *patterns, allocation_id id,
-		   struct pattern_facts *ret);
+struct reader;
+
+/* Prepare to read by what the patterns were found with. */
+void patterns_init_reader(const struct patterns *patterns,
+			  struct reader *reader);
+
+/*
+ * False if the allocation has no pattern. Several threads may ask at once, each
+ * by a reader of its own. Needs owners, as all that follows.
+ */
+bool patterns_tell(const struct patterns *patterns, struct reader *reader,
+		   allocation_id id, struct pattern_facts *ret);
 
 /*
  * How much of an allocation its owner uses, in bytes. What it asked for begins
@@ -101,10 +110,9 @@ struct pattern_extent {
 
 /*
  * The allocation's extent, which makes sense: what is kept is within what was
- * asked for, if that is known, and this within the allocation. Several threads
- * may ask at once, each by a reader of its own. False if nothing is known.
+ * asked for, if that is known, and this within the allocation. By a reader as
+ * above. False if nothing is known.
  */
-struct reader;
 bool patterns_measure(const struct patterns *patterns, struct reader *reader,
 		      allocation_id id, struct pattern_extent *ret);
 
@@ -123,20 +131,7 @@ bool patterns_is_tainted(const struct patterns *patterns, allocation_id source,
 const char *patterns_find_taint(const struct patterns *patterns,
 				allocation_id source, allocation_id target);
 
-/*
- * Call visit for the used allocations to which source has a reference that is
- * not tainted, for each such reference. So what takes a look at all of source
- * takes one for all that it refers to. Ends with the first error of visit.
- */
-struct error *patterns_visit_sound(
-	const struct patterns *patterns, allocation_id source,
-	struct error *(*visit)(void *data, allocation_id target), void *data);
-
 /* The owner's address; 0: unknown. */
 uint64_t patterns_owner(const struct patterns *patterns, allocation_id id);
-
-/* Prepare to read by what the patterns were found with. */
-void patterns_init_reader(const struct patterns *patterns,
-			  struct reader *reader);
 
 #endif

@@ -18,8 +18,8 @@ void reference_judge_set_source(struct reference_judge *judge,
 	judge->source =
 		(struct memory_range){ start,
 				       start + allocation_size(index, source) };
-	judge->has_facts =
-		patterns_tell(judge->patterns, source, &judge->facts);
+	judge->has_facts = patterns_tell(judge->patterns, &judge->reader,
+					 source, &judge->facts);
 }
 
 /* A short string keeps its text in itself, 16 bytes that it points at. */
@@ -110,54 +110,66 @@ const char *patterns_find_taint(const struct patterns *patterns,
 	return found;
 }
 
-/* Addresses that words of a source have, and where these stand in it. */
-struct sound_search {
-	struct reference_judge judge;
-	uint64_t addresses[MOST_ADDRESSES], offsets[MOST_ADDRESSES];
-	size_t count;
-	struct error *(*visit)(void *data, allocation_id target);
-	void *data;
-};
-
-static struct error *look_up(struct sound_search *search)
+/* The offset of the next word, from there on, that may be a reference. */
+static bool next_word(struct reference_judge *judge, uint64_t *offset,
+		      uint64_t *ret)
 {
-	struct reader *reader = &search->judge.reader;
-	allocation_id targets[MOST_ADDRESSES];
-	struct error *error = NULL;
+	struct reader *reader = &judge->reader;
+	uint64_t size = range_size(judge->source);
 
-	allocation_find_many(reader->index, search->addresses, search->count,
-			     &reader->hint, targets);
-	for (size_t i = 0; i < search->count && !error; i++)
-		if (targets[i] != NO_ALLOCATION &&
-		    bitmap_get(reader->used, targets[i]) &&
-		    !reference_judge_taint(&search->judge, search->offsets[i]))
-			error = search->visit(search->data, targets[i]);
-	search->count = 0;
-	return error;
+	for (; size - *offset >= sizeof(*ret); *offset += sizeof(*ret))
+		if (reader_word(reader, judge->source.start + *offset, ret) &&
+		    heap_bounds_hold(&reader->bounds, *ret))
+			return true;
+	return false;
 }
 
-struct error *patterns_visit_sound(
-	const struct patterns *patterns, allocation_id source,
+bool reference_judge_finds_taint(struct reference_judge *judge)
+{
+	uint64_t offset = 0, word;
+
+	for (; next_word(judge, &offset, &word); offset += sizeof(word))
+		if (reference_judge_taint(judge, offset))
+			return true;
+	return false;
+}
+
+/* Addresses that words of the source have, and where these stand in it. */
+struct words {
+	uint64_t addresses[MOST_ADDRESSES], offsets[MOST_ADDRESSES];
+	size_t count;
+};
+
+static bool collect(struct reference_judge *judge, uint64_t *offset,
+		    struct words *ret)
+{
+	ret->count = 0;
+	while (ret->count < MOST_ADDRESSES &&
+	       next_word(judge, offset, &ret->addresses[ret->count])) {
+		ret->offsets[ret->count++] = *offset;
+		*offset += sizeof(uint64_t);
+	}
+	return ret->count > 0;
+}
+
+struct error *reference_judge_visit_sound(
+	struct reference_judge *judge,
 	struct error *(*visit)(void *data, allocation_id target), void *data)
 {
-	struct sound_search search = { .visit = visit, .data = data };
-	struct reader *reader = &search.judge.reader;
+	struct reader *reader = &judge->reader;
+	allocation_id targets[MOST_ADDRESSES];
 	struct error *error = NULL;
-	uint64_t start, size, word;
+	uint64_t offset = 0;
+	struct words words;
 
-	reference_judge_init(&search.judge, patterns);
-	reference_judge_set_source(&search.judge, source);
-	start = search.judge.source.start;
-	size = range_size(search.judge.source);
-	for (uint64_t offset = 0; size - offset >= sizeof(word) && !error;
-	     offset += sizeof(word)) {
-		if (!reader_word(reader, start + offset, &word) ||
-		    !heap_bounds_hold(&reader->bounds, word))
-			continue;
-		search.addresses[search.count] = word;
-		search.offsets[search.count++] = offset;
-		if (search.count == MOST_ADDRESSES)
-			error = look_up(&search);
+	while (!error && collect(judge, &offset, &words)) {
+		allocation_find_many(reader->index, words.addresses,
+				     words.count, &reader->hint, targets);
+		for (size_t i = 0; i < words.count && !error; i++)
+			if (targets[i] != NO_ALLOCATION &&
+			    bitmap_get(reader->used, targets[i]) &&
+			    !reference_judge_taint(judge, words.offsets[i]))
+				error = visit(data, targets[i]);
 	}
-	return error ? error : look_up(&search);
+	return error;
 }

@@ -36,4 +36,15 @@ const char *reference_judge_taint(struct reference_judge *judge,
 bool reference_judge_favors(struct reference_judge *judge, uint64_t offset,
 			    allocation_id target);
 
+/* Whether any word of the source that may be a reference is tainted. */
+bool reference_judge_finds_taint(struct reference_judge *judge);
+
+/*
+ * Call visit for the used allocation that each word leads to, unless it is
+ * tainted. Ends with the first error of visit.
+ */
+struct error *reference_judge_visit_sound(
+	struct reference_judge *judge,
+	struct error *(*visit)(void *data, allocation_id target), void *data);
+
 #endif

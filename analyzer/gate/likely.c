@@ -1,8 +1,11 @@
 #include "analyzer/gate/likely.h"
 
+#include "analyzer/classify/reference_judge.h"
+
 /* Allocations that are reached, and to be looked at yet. */
 struct marking {
 	struct analysis *analysis;
+	struct reference_judge judge;
 	struct bitmap *reached;
 	struct memory stack; /* allocation_id */
 	size_t count;
@@ -29,7 +32,7 @@ static struct error *reach(void *data, allocation_id id)
 /* Along the edges that stand where something is held. */
 static struct error *follow(struct marking *marking, allocation_id id)
 {
-	const struct patterns *patterns = analysis_patterns(marking->analysis);
+	struct reference_judge *judge = &marking->judge;
 	struct edges edges =
 		graph_outgoing(analysis_graph(marking->analysis), id);
 	struct error *error = NULL;
@@ -38,8 +41,14 @@ static struct error *follow(struct marking *marking, allocation_id id)
 	while (i < edges.count &&
 	       bitmap_get(marking->reached, edges.targets[i]))
 		i++;
-	if (i < edges.count && patterns_of(patterns, id) != NO_PATTERN)
-		return patterns_visit_sound(patterns, id, reach, marking);
+	if (i == edges.count)
+		return NULL;
+	if (patterns_of(judge->patterns, id) != NO_PATTERN) {
+		reference_judge_set_source(judge, id);
+		if (reference_judge_finds_taint(judge))
+			return reference_judge_visit_sound(judge, reach,
+							   marking);
+	}
 	for (; i < edges.count && !error; i++)
 		error = reach(marking, edges.targets[i]);
 	return error;
@@ -73,8 +82,10 @@ static struct error *mark_sound(struct analysis *analysis, struct bitmap *ret)
 		.reached = ret,
 		.stack.account = analysis_account(analysis),
 	};
-	struct error *error = mark(&marking);
+	struct error *error;
 
+	reference_judge_init(&marking.judge, analysis_patterns(analysis));
+	error = mark(&marking);
 	memory_release(&marking.stack);
 	return error;
 }

@@ -120,6 +120,17 @@ static void assert_nothing(const struct classified *classified)
 	assert_patterns(classified, 0, 0, NULL);
 }
 
+static struct pattern_facts tell(const struct classified *classified,
+				 allocation_id id)
+{
+	struct pattern_facts facts;
+	struct reader reader;
+
+	patterns_init_reader(classified->patterns, &reader);
+	assert_true(patterns_tell(classified->patterns, &reader, id, &facts));
+	return facts;
+}
+
 static void test_vector_has_a_body_with_spare_capacity(void **state)
 {
 	_cleanup_(classified_deinit) struct classified classified;
@@ -130,7 +141,7 @@ static void test_vector_has_a_body_with_spare_capacity(void **state)
 	PUT(&classified, DATA, at(3), at(3) + 40, at(3) + 56);
 	classify(&classified);
 	ASSERT_PATTERNS(&classified, 3, "VectorBody");
-	assert_true(patterns_tell(classified.patterns, 3, &facts));
+	facts = tell(&classified, 3);
 	assert_int_equal(facts.owner, DATA);
 	assert_int_equal(facts.length, 40);
 	assert_int_equal(facts.capacity, 56);
@@ -242,7 +253,7 @@ static void test_list_may_begin_an_allocation(void **state)
 	PUT(&classified, at(3), at(1), at(2), 7);
 	classify(&classified);
 	ASSERT_PATTERNS(&classified, 2, "ListNode", "ListNode");
-	assert_true(patterns_tell(classified.patterns, 2, &facts));
+	facts = tell(&classified, 2);
 	assert_int_equal(facts.owner, at(1));
 }
 
@@ -290,7 +301,7 @@ static void test_tree_is_linked_both_ways(void **state)
 	classify(&classified);
 	ASSERT_PATTERNS(&classified, 0, "MapOrSetNode", "MapOrSetNode",
 			"MapOrSetNode");
-	assert_true(patterns_tell(classified.patterns, 2, &facts));
+	facts = tell(&classified, 2);
 	assert_int_equal(facts.owner, DATA);
 	assert_int_equal(facts.length, 3);
 }
