@@ -115,6 +115,14 @@ static error_t add_given(struct options *options, const char *text,
 	return 0;
 }
 
+/* What is wrong, in words that are escaped. */
+static error_t refuse(struct argp_state *state, struct error *error)
+{
+	argp_error(state, "%s", error_message(error));
+	error_destroy(error);
+	return EINVAL;
+}
+
 static error_t parse_colour(struct argp_state *state, const char *word)
 {
 	static const char *const words[] = {
@@ -130,9 +138,9 @@ static error_t parse_colour(struct argp_state *state, const char *word)
 		options->colour = (enum colour)i;
 		return 0;
 	}
-	argp_error(state, "--color is 'auto', 'always' or 'never', not '%s'",
-		   word);
-	return EINVAL;
+	return refuse(state, error_wrap(error_not(word, "'auto', 'always' or "
+							"'never'"),
+					"--color"));
 }
 
 static error_t add_compared(struct options *options, const char *path)
@@ -149,24 +157,17 @@ static error_t check_folder(struct argp_state *state, const char *path)
 
 	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
 		return 0;
-	argp_error(state, "'%s' is not a folder", path);
-	return EINVAL;
+	return refuse(state, error_not(path, "a folder"));
 }
 
 static error_t set_maximum_memory(struct argp_state *state, const char *word)
 {
 	struct options *options = state->input;
-	_cleanup_(error_destroy) struct error *error = NULL;
-	uint64_t size = 0;
+	struct error *error = parse_size(word, &options->maximum_memory);
 
-	error = parse_size(word, &size);
-	if (!error && size > 0) {
-		options->maximum_memory = size;
-		return 0;
-	}
-	argp_error(state, "--max-memory: %s",
-		   error ? error_message(error) : "0 bytes are no memory");
-	return EINVAL;
+	if (!error && options->maximum_memory == 0)
+		error = error_create(ERROR_USAGE, "0 bytes are no memory");
+	return error ? refuse(state, error_wrap(error, "--max-memory")) : 0;
 }
 
 /*
@@ -223,6 +224,17 @@ static void take_arguments(struct argp_state *state, const char *core)
 		take_comparison(state);
 }
 
+static void refuse_late_option(struct argp_state *state, const char *option,
+			       const char *core)
+{
+	_cleanup_(free) char *escaped_option = escape_text(option);
+	_cleanup_(free) char *escaped_core = escape_text(core);
+
+	if (escaped_option && escaped_core)
+		argp_error(state, "'%s' must stand in front of '%s'",
+			   escaped_option, escaped_core);
+}
+
 static void check(struct argp_state *state)
 {
 	const struct options *options = state->input;
@@ -240,8 +252,7 @@ static void check(struct argp_state *state)
 				  "are given as arguments");
 	if (options->core && options->word_count > 0 &&
 	    options->words[0][0] == '-' && strcmp(options->core, "help") != 0)
-		argp_error(state, "'%s' must stand in front of '%s'",
-			   options->words[0], options->core);
+		refuse_late_option(state, options->words[0], options->core);
 	if (options->truncation_check &&
 	    options->word_count + options->given_count > 0)
 		argp_error(state, "with -t there are no commands");
@@ -263,14 +274,11 @@ static error_t set_threads(struct argp_state *state, const char *word)
 	uint64_t number = 0;
 	struct error *error = parse_count(word, &number);
 
-	if (error)
-		error_destroy(error);
+	if (!error && (number == 0 || number > MOST_LOOP_THREADS))
+		error = error_create(ERROR_USAGE, "%s is not in 1 to %d", word,
+				     MOST_LOOP_THREADS);
 	options->threads = (unsigned int)number;
-	if (number > 0 && number <= MOST_LOOP_THREADS)
-		return 0;
-	argp_error(state, "--threads is 1 to %d, not '%s'", MOST_LOOP_THREADS,
-		   word);
-	return EINVAL;
+	return error ? refuse(state, error_wrap(error, "--threads")) : 0;
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)

@@ -76,6 +76,16 @@ static struct error *check_status(const struct stat *status)
 	return NULL;
 }
 
+/* Why the file could not be opened; there may be none yet. */
+static struct error *open_failure(void)
+{
+	if (errno == ENOENT)
+		return error_create(ERROR_BAD_DUMP, "there is none");
+	if (errno == ELOOP)
+		return error_create(ERROR_USAGE, "it is a symbolic link");
+	return error_system("it cannot be read");
+}
+
 static bool is_within(const struct section *section, uint64_t file_size)
 {
 	return section->offset % SIDE_ALIGNMENT == 0 &&
@@ -118,9 +128,7 @@ struct error *side_file_open(const char *path,
 	void *bytes;
 
 	if (fd < 0 || fstat(fd, &status) < 0)
-		return errno == ENOENT
-			       ? error_create(ERROR_BAD_DUMP, "there is none")
-			       : error_system("it cannot be read");
+		return open_failure();
 	error = check_status(&status);
 	if (error)
 		return error;

@@ -126,8 +126,14 @@ class HostileTextTest(unittest.TestCase):
         self.check(self.place.run("--format", "json",
                                   commands=[f'count used "{evil}"']))
         self.check(self.place.run("--format", evil, commands=["count used"]))
-        self.check(self.place.run("-o", evil + ".what",
-                                  commands=["count used"]))
+        for option in ("-o", "--sysroot", "--threads", "--max-memory",
+                       "--color", "--coredumpctl", "-p"):
+            self.check(self.place.run(option, evil + ".what",
+                                      commands=["count used"]))
+        run = subprocess.run([HEAPCORE, self.place.core, "-c" + evil],
+                             stdin=subprocess.DEVNULL, capture_output=True,
+                             check=False, timeout=TIMEOUT)
+        self.check(run.stderr)
 
 
 class NoContentTest(unittest.TestCase):

@@ -288,8 +288,10 @@ class BatchTest(FrontEndTest):
         self.assertLessEqual(most, total)
 
     def test_threads_are_a_number(self):
-        for wrong in ("0", "many", "1000"):
-            self.check_error(WRONG_USAGE, "--threads is 1 to 64",
+        for wrong, message in (("0", "0 is not in 1 to 64"),
+                               ("many", "'many' is not a count"),
+                               ("1000", "1000 is not in 1 to 64")):
+            self.check_error(WRONG_USAGE, "--threads: " + message,
                              "--threads", wrong, self.place.core)
 
     def test_addresses_alone_leave_what_must_be_known_to_notes(self):
