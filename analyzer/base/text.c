@@ -286,6 +286,16 @@ static bool is_unsafe(uint32_t character)
 	       (character >= 0x2066 && character <= 0x2069);
 }
 
+size_t escape_not_needed(const char *text)
+{
+	size_t length = 0;
+
+	while (text[length] >= ' ' && text[length] <= '~' &&
+	       text[length] != '\\')
+		length++;
+	return length;
+}
+
 size_t escape_character(const char *text, size_t size,
 			char buffer[static ESCAPED_SIZE], size_t *ret_length)
 {

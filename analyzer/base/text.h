@@ -57,6 +57,10 @@ struct error *error_unknown(const char *what, const char *word,
 /* What a piece takes at most once it is escaped. */
 enum { ESCAPED_SIZE = 16 };
 
+/* How many bytes at the start of text stay what they are: most of most texts.
+ */
+size_t escape_not_needed(const char *text);
+
 /*
  * Escape the next character of text, of which size bytes are there, into
  * buffer, without an end. Returns the bytes of text it took; none only if size

@@ -69,8 +69,11 @@ void writer_pad(struct writer *writer, size_t blanks)
 
 void writer_escaped(struct writer *writer, const char *text)
 {
-	size_t size = strlen(text), length;
+	size_t plain = escape_not_needed(text), size, length;
 
+	writer_bytes(writer, text, plain);
+	text += plain;
+	size = strlen(text);
 	while (size && writer_reserve(writer, ESCAPED_SIZE)) {
 		size_t taken = escape_character(
 			text, size, writer->buffer + writer->used, &length);
