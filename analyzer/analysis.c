@@ -398,64 +398,50 @@ struct error *analysis_anchored_by(struct analysis *analysis,
 	return NULL;
 }
 
-/* A vtable of a program whose relocated data stayed writable. */
-static bool is_writable_vtable(const struct analysis *analysis,
-			       const struct region *region, uint64_t address)
+struct signature_reader analysis_signatures(const struct analysis *analysis)
 {
-	return region->mapping && analysis->classes &&
-	       classes_is_vtable(analysis->classes, address);
+	return (struct signature_reader){
+		.index = analysis->index,
+		.managed = allocation_having(analysis->index, TRAIT_MANAGED),
+		.crystal = analysis->crystal,
+		.classes = analysis->classes,
+		.view = { analysis->image },
+	};
 }
 
-/* Where the object in an allocation begins: a header may precede it. */
-static uint64_t object_start(const struct analysis *analysis, allocation_id id)
+/* An allocation's extent, for who asks of one only. */
+static struct memory_range range_of(const struct analysis *analysis,
+				    allocation_id id)
 {
-	const struct bitmap *managed =
-		allocation_having(analysis->index, TRAIT_MANAGED);
-	uint64_t start = allocation_start(analysis->index, id);
-	struct debug_header header;
+	size_t hint = 0;
 
-	if (managed && bitmap_get(managed, id) &&
-	    debug_header_read(analysis->image, start, &header))
-		start += DEBUG_HEADER_SIZE;
-	return start;
+	return allocation_range_near(analysis->index, id, &hint);
 }
 
 uint64_t analysis_signature(const struct analysis *analysis, allocation_id id)
 {
-	const struct region *region;
-	uint64_t word;
+	struct signature_reader reader;
 
 	if (analysis->first_words)
 		return first_words_at(analysis->first_words, id);
-	if (analysis->crystal) {
-		word = crystal_type_of(analysis->crystal, id);
-		if (word)
-			return word;
-	}
-	if (allocation_state(analysis->index, id) != BLOCK_USED ||
-	    allocation_size(analysis->index, id) < sizeof(word) ||
-	    !image_read_u64(analysis->image, object_start(analysis, id), &word))
-		return 0;
-	region = image_find(analysis->image, word);
-	if (!region || !(region->rights & RIGHT_READ) ||
-	    ((region->rights & RIGHT_WRITE) &&
-	     !is_writable_vtable(analysis, region, word)))
-		return 0;
-	return word;
+	reader = analysis_signatures(analysis);
+	return signature_read(&reader, id, range_of(analysis, id));
 }
 
-bool analysis_find_identity(const struct analysis *analysis, allocation_id id,
-			    struct identity *ret)
+/* The identity of an allocation that has no signature. */
+static bool find_identity(const struct analysis *analysis, allocation_id id,
+			  struct identity *ret)
 {
-	uint64_t start = allocation_start(analysis->index, id);
+	struct memory_range range = range_of(analysis, id);
+	struct signature_reader reader = analysis_signatures(analysis);
 
-	if (allocation_state(analysis->index, id) != BLOCK_USED)
+	if (!bitmap_get(allocation_used(analysis->index), id))
 		return false;
-	if (allocation_having(analysis->index, TRAIT_MANAGED) &&
-	    object_start(analysis, id) != start)
-		return identity_find_maker(analysis->identities, start, ret);
-	return identity_find(analysis->identities, start,
-			     allocation_size(analysis->index, id), ret);
+	if (signature_object(&reader, id, range.start) != range.start)
+		return identity_find_maker(analysis->identities, range.start,
+					   ret);
+	return identity_find(analysis->identities, range.start,
+			     range.end - range.start, ret);
 }
 
 bool analysis_identity(const struct analysis *analysis, allocation_id id,
@@ -465,7 +451,7 @@ bool analysis_identity(const struct analysis *analysis, allocation_id id,
 	    !first_words_may_have_identity(analysis->first_words, id))
 		return false;
 	return !analysis_signature(analysis, id) &&
-	       analysis_find_identity(analysis, id, ret);
+	       find_identity(analysis, id, ret);
 }
 
 const struct identities *analysis_identities(const struct analysis *analysis)

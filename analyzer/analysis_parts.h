@@ -73,9 +73,8 @@ struct error *analysis_load_stage(struct analysis *analysis, enum stage stage,
 /* Whether the stage can be had from the side file. */
 bool analysis_keeps_stage(const struct analysis *analysis, enum stage stage);
 
-/* The identity of an allocation that has no signature. */
-bool analysis_find_identity(const struct analysis *analysis, allocation_id id,
-			    struct identity *ret);
+/* A reader that has not read anything yet. */
+struct signature_reader analysis_signatures(const struct analysis *analysis);
 
 /* Mark what is used and reachable from the targets of those kinds of roots. */
 struct error *analysis_mark(struct analysis *analysis, enum root_kind first,

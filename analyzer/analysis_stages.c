@@ -281,35 +281,12 @@ static struct error *build_classes(struct analysis *analysis,
 	return NULL;
 }
 
-static uint64_t read_signature(const void *data, allocation_id id)
-{
-	return analysis_signature(data, id);
-}
-
-/* Not whether it has one, which depends on the debug information at hand. */
-static bool may_have_identity(const void *data, allocation_id id)
-{
-	const struct analysis *analysis = data;
-	const struct allocation_index *index = analysis->index;
-	const struct bitmap *managed = allocation_having(index, TRAIT_MANAGED);
-
-	if (allocation_state(index, id) != BLOCK_USED)
-		return false;
-	return (managed && bitmap_get(managed, id)) ||
-	       identity_possible(analysis->identities,
-				 allocation_start(index, id),
-				 allocation_size(index, id));
-}
-
 static struct error *build_signatures(struct analysis *analysis,
 				      uint64_t *ret_count)
 {
 	const struct first_words_input input = {
-		.image = analysis->image,
-		.index = analysis->index,
-		.read = read_signature,
-		.may_have_identity = may_have_identity,
-		.data = analysis,
+		.signatures = analysis_signatures(analysis),
+		.identities = analysis->identities,
 		.account = &analysis->account,
 		.progress = analysis->progress,
 	};

@@ -13,12 +13,13 @@ struct first_words {
 
 /* What is needed only until all are read. */
 struct reader {
-	const struct first_words_input *input;
+	struct signature_reader signatures;
+	const struct identities *identities;
 	struct first_words *words;
+	size_t hint;		/* of the index */
 	struct address_map map; /* of signatures to numbers */
 	uint64_t last;		/* the one before, and its number */
 	uint32_t last_number;
-	const struct region *region; /* that was fetched from last, or NULL */
 };
 
 static struct error *add_signature(struct first_words *words,
@@ -54,48 +55,62 @@ static struct error *find_number(struct reader *reader, uint64_t signature,
 }
 
 /* Let the first words of an allocation that comes soon be fetched. */
-static void fetch(struct reader *reader, size_t id, size_t *hint)
+static struct memory_range fetch(struct reader *reader, size_t id)
 {
-	const struct region *region = reader->region;
-	const uint8_t *bytes;
-	uint64_t start;
+	struct memory_range range = allocation_range_near(
+		reader->signatures.index, (allocation_id)id, &reader->hint);
 
-	if (id >= allocation_count(reader->input->index))
-		return;
-	start = allocation_range_near(reader->input->index, (allocation_id)id,
-				      hint)
-			.start;
-	if (!region || start - region->start >= region->end - region->start)
-		region = image_find(reader->input->image, start);
-	reader->region = region;
-	if (!region || !region->bytes)
-		return;
-	bytes = region->bytes + (start - region->start);
-	__builtin_prefetch(bytes);
-	__builtin_prefetch(bytes + 63);
+	view_fetch(&reader->signatures.view, range.start);
+	view_fetch(&reader->signatures.view, range.start + 63);
+	return range;
 }
 
-static struct error *read_all(struct reader *reader)
+/* Not whether it has one, which depends on the debug information at hand. */
+static bool may_have_identity(struct reader *reader, size_t id,
+			      struct memory_range range)
+{
+	struct signature_reader *signatures = &reader->signatures;
+
+	if (!bitmap_get(allocation_used(signatures->index), id))
+		return false;
+	return (signatures->managed && bitmap_get(signatures->managed, id)) ||
+	       identity_possible(reader->identities, &signatures->view, range);
+}
+
+static struct error *read_one(struct reader *reader, size_t id,
+			      struct memory_range range)
+{
+	uint32_t *numbers = reader->words->numbers.bytes;
+	uint64_t signature =
+		signature_read(&reader->signatures, (allocation_id)id, range);
+
+	if (signature)
+		return find_number(reader, signature, &numbers[id]);
+	if (may_have_identity(reader, id, range))
+		bitmap_set(&reader->words->identities, id);
+	return NULL;
+}
+
+static struct error *read_all(struct reader *reader, struct progress *progress)
 {
 	enum { AHEAD = 16 };
-	const struct first_words_input *input = reader->input;
-	uint32_t *numbers = reader->words->numbers.bytes;
-	size_t hint = 0;
+	const struct allocation_index *index = reader->signatures.index;
+	const struct image *image = reader->signatures.view.image;
+	size_t count = allocation_count(index);
+	struct memory_range ranges[AHEAD] = { 0 };
 	uint64_t told = 0;
 
-	for (size_t id = 0; id < allocation_count(input->index); id++) {
-		uint64_t signature;
-		struct error *error = NULL;
+	for (size_t next = 0; next < count + AHEAD; next++) {
+		struct memory_range range = ranges[next % AHEAD];
+		struct error *error;
 
-		fetch(reader, id + AHEAD, &hint);
-		signature = input->read(input->data, (allocation_id)id);
-		if (signature)
-			error = find_number(reader, signature, &numbers[id]);
-		else if (input->may_have_identity(input->data,
-						  (allocation_id)id))
-			bitmap_set(&reader->words->identities, id);
-		if (!error && !allocations_step(input->image, input->index,
-						input->progress, id, &told))
+		if (next < count)
+			ranges[next % AHEAD] = fetch(reader, next);
+		if (next < AHEAD)
+			continue;
+		error = read_one(reader, next - AHEAD, range);
+		if (!error && !allocations_step(image, index, progress,
+						next - AHEAD, &told))
 			error = error_create(ERROR_INTERRUPTED, "interrupted");
 		if (error)
 			return error;
@@ -108,8 +123,10 @@ struct error *first_words_create(const struct first_words_input *input,
 {
 	_cleanup_(first_words_destroy) struct first_words *words =
 		calloc(1, sizeof(*words));
-	struct reader reader = { .input = input, .words = words };
-	size_t count = allocation_count(input->index);
+	struct reader reader = { .signatures = input->signatures,
+				 .identities = input->identities,
+				 .words = words };
+	size_t count = allocation_count(input->signatures.index);
 	struct error *error;
 
 	if (!words)
@@ -123,7 +140,7 @@ struct error *first_words_create(const struct first_words_input *input,
 	if (!error)
 		error = add_signature(words, 0);
 	if (!error)
-		error = read_all(&reader);
+		error = read_all(&reader, input->progress);
 	address_map_deinit(&reader.map);
 	if (error)
 		return error;

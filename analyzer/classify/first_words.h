@@ -11,19 +11,14 @@
 
 #include "analyzer/base/progress.h"
 #include "analyzer/base/side_file.h"
-#include "analyzer/heap/index.h"
-#include "analyzer/image/image.h"
+#include "analyzer/classify/identity.h"
+#include "analyzer/classify/signature.h"
 
 struct first_words;
 
 struct first_words_input {
-	const struct image *image;
-	const struct allocation_index *index;
-	/* The signature of an allocation, 0: none. */
-	uint64_t (*read)(const void *data, allocation_id id);
-	/* Whether an allocation without one may have an identity word. */
-	bool (*may_have_identity)(const void *data, allocation_id id);
-	const void *data; /* for both */
+	struct signature_reader signatures; /* has not read anything */
+	const struct identities *identities;
 	struct memory_account *account;
 	struct progress *progress;
 };
@@ -43,7 +38,7 @@ struct error *first_words_load(struct side_file *file, size_t count,
 			       struct memory_account *account,
 			       struct first_words **ret);
 
-/* What read and may_have_identity said. */
+/* The signature, 0: none; and whether there may be an identity without one. */
 uint64_t first_words_at(const struct first_words *words, allocation_id id);
 bool first_words_may_have_identity(const struct first_words *words,
 				   allocation_id id);

@@ -220,13 +220,14 @@ bool identity_find(struct identities *identities, uint64_t address,
 	return best != RANK_NONE;
 }
 
-bool identity_possible(const struct identities *identities, uint64_t address,
-		       uint64_t size)
+bool identity_possible(const struct identities *identities, struct view *view,
+		       struct memory_range range)
 {
 	uint64_t words[SEARCHED / WORD];
+	uint64_t size = range.end - range.start;
 	uint64_t count = (size < SEARCHED ? size : SEARCHED) / WORD, i = 0;
 
-	if (!image_read(identities->image, address, words, count * WORD))
+	if (!view_read(view, range.start, words, count * WORD))
 		return false;
 	while (i < count && !is_in_bounds(identities, words[i]))
 		i++;

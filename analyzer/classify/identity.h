@@ -16,6 +16,7 @@
 
 #include "analyzer/classify/classes.h"
 #include "analyzer/heap/debug_header.h"
+#include "analyzer/image/view.h"
 
 struct identity {
 	const char *name; /* lives as long as struct identities */
@@ -42,8 +43,8 @@ bool identity_find(struct identities *identities, uint64_t address,
 		   uint64_t size, struct identity *ret);
 
 /* Whether it may have one, by its words alone: quicker, and for all time. */
-bool identity_possible(const struct identities *identities, uint64_t address,
-		       uint64_t size);
+bool identity_possible(const struct identities *identities, struct view *view,
+		       struct memory_range range);
 
 /*
  * The same of an object that tells by its header who made it. The identity's
