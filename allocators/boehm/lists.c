@@ -38,8 +38,7 @@ static bool goes_on(struct search *search)
 	return !search->interrupted;
 }
 
-/* Whether size_map is at address, and what it says of the extra byte. */
-static bool is_size_map(struct view *view, uint64_t address, bool *ret_extra)
+bool boehm_is_size_map(struct view *view, uint64_t address, bool *ret_extra)
 {
 	uint64_t word, extra;
 
@@ -61,7 +60,7 @@ static struct error *look_for_map(void *data, uint64_t where, uint64_t word)
 	struct collector *collector = search->collector;
 
 	if (word == 1 && !collector->size_map &&
-	    is_size_map(&search->view, where, &collector->extra_byte))
+	    boehm_is_size_map(&search->view, where, &collector->extra_byte))
 		collector->size_map = where;
 	return NULL;
 }

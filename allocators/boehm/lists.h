@@ -15,6 +15,9 @@
 
 #include "allocators/boehm/boehm.h"
 
+/* Whether size_map is at address, and what it says of the extra byte. */
+bool boehm_is_size_map(struct view *view, uint64_t address, bool *ret_extra);
+
 /* Find the lists, and fill in what is free. */
 struct error *boehm_read_lists(struct collector *collector,
 			       const struct heap_context *context);

@@ -2,6 +2,7 @@
 
 #include "allocators/boehm/blocks.h"
 #include "allocators/boehm/data.h"
+#include "allocators/boehm/lists.h"
 #include "analyzer/base/list.h"
 
 #include <string.h>
@@ -17,6 +18,8 @@ enum {
 	/* Of a module, what looks like an index: at a glance, or two. */
 	MOST_GLANCES = 1 << 14,
 	MOST_DECOYS = 64,
+	/* Pointers to follow before it is asked whether it has size_map. */
+	MOST_LOOKS = 1 << 12,
 };
 
 struct search {
@@ -25,6 +28,8 @@ struct search {
 	const struct module *module;
 	uint64_t miss, miss_end; /* where no index can be */
 	unsigned int glances, decoys;
+	uint64_t looks;
+	bool has_size_map;
 };
 
 /*
@@ -167,11 +172,51 @@ static struct error *look(struct search *search, uint64_t word, uint64_t where)
 	return NULL;
 }
 
+static struct error *look_for_map(void *data, uint64_t where, uint64_t word)
+{
+	struct search *search = data;
+	struct view view = { search->heap->context.image };
+	bool extra;
+
+	if (word == 1 && !search->has_size_map)
+		search->has_size_map = boehm_is_size_map(&view, where, &extra);
+	return NULL;
+}
+
+static struct error *find_size_map(struct search *search)
+{
+	const struct image *image = search->heap->context.image;
+	const struct module *module = search->module;
+	size_t cursor = 0;
+	struct error *error;
+
+	image_read_scattered(image, false);
+	error = boehm_visit_data(module->start, module->end, image, &cursor,
+				 look_for_map, search);
+	image_read_scattered(image, true);
+	return error;
+}
+
+/*
+ * Whether to go on with a module of so many pointers. Millions of them may lead
+ * all over a heap larger than memory, and a page is read for each; so, of a
+ * module that does not show that it has a collector, no more are followed.
+ */
+static bool goes_on(struct search *search, struct error **ret_error)
+{
+	if (++search->looks == MOST_LOOKS)
+		*ret_error = find_size_map(search);
+	return search->looks < MOST_LOOKS || search->has_size_map;
+}
+
 static struct error *visit(void *data, uint64_t where, uint64_t word)
 {
 	struct search *search = data;
+	struct error *error = NULL;
 
-	return may_point(search, word) ? look(search, word, where) : NULL;
+	if (!may_point(search, word) || !goes_on(search, &error) || error)
+		return error;
+	return look(search, word, where);
 }
 
 struct error *boehm_search(struct boehm_heap *heap)
@@ -187,6 +232,8 @@ struct error *boehm_search(struct boehm_heap *heap)
 
 		search.module = module;
 		search.glances = search.decoys = 0;
+		search.looks = 0;
+		search.has_size_map = false;
 		error = boehm_visit_data(module->start, module->end,
 					 heap->context.image, &cursor, visit,
 					 &search);

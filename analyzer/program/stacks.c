@@ -14,6 +14,7 @@ enum {
 	PTHREAD_DTV = 8,	  /* header.dtv: what of TLS was allocated */
 	SMALLEST_STACK = 1 << 14, /* PTHREAD_STACK_MIN */
 	MAXIMUM_STACKS = 1 << 20,
+	MOST_LOOKS = 1 << 12, /* more than the loader's and libraries' data */
 };
 
 /* What is read of a struct pthread. */
@@ -217,6 +218,10 @@ static struct error *walk_list(struct stack_list *list,
  * The heads of the lists of stacks are in the data of the loader, of the C
  * library or of a static program. A head is known by its first member, which
  * points back, and is no member itself. So no list is walked twice.
+ *
+ * If there is a loader, the heads are in data that is small: where more words
+ * could be pointers of a head, they are those of a table, into a heap that may
+ * be larger than memory.
  */
 static struct error *scan_for_lists(struct stack_list *list,
 				    const struct image *image,
@@ -224,10 +229,11 @@ static struct error *scan_for_lists(struct stack_list *list,
 {
 	enum { MOST = 64 << 20 };
 	uint64_t size = region->end - region->start, back;
+	uint64_t looks = image_auxiliary(image, AT_BASE, 0) ? MOST_LOOKS : MOST;
 
 	if (size > MOST)
 		size = MOST;
-	for (uint64_t i = 0; i + 16 <= size; i += 8) {
+	for (uint64_t i = 0; i + 16 <= size && looks > 0; i += 8) {
 		uint64_t head = region->start + i;
 		uint64_t next = word(region->bytes, i);
 		struct descriptor member;
@@ -239,8 +245,10 @@ static struct error *scan_for_lists(struct stack_list *list,
 		 */
 		if (next < 4096 || next % PTHREAD_ALIGNMENT != 0 ||
 		    next == head ||
-		    word(region->bytes, i + 8) % PTHREAD_ALIGNMENT != 0 ||
-		    !image_read_u64(image, next + 8, &back) || back != head ||
+		    word(region->bytes, i + 8) % PTHREAD_ALIGNMENT != 0)
+			continue;
+		looks--;
+		if (!image_read_u64(image, next + 8, &back) || back != head ||
 		    read_descriptor(image, head - PTHREAD_LIST, &member))
 			continue;
 		error = walk_list(list, image, head, next);

@@ -187,6 +187,21 @@ static void test_what_only_looks_like_an_index_is_none(void **state)
 			 0);
 }
 
+static void test_collector_is_found_behind_a_table(void **state)
+{
+	START(collected, &BUILD_8_2);
+	struct core *core = &collected.core;
+	uint64_t block = add_small(&collected, 32, NORMAL, CYCLE);
+	uint64_t end = DATA + DATA_SIZE - 8;
+
+	core_set(core, DATA + 0x100, 0);
+	for (uint64_t i = size_map_of(&BUILD_8_2) + 0x1000; i < end; i += 8)
+		core_set(core, i, HEAP + HEAP_SIZE / 2);
+	core_set(core, end, INDEX);
+	collected_open(&collected);
+	assert_state(&collected, block, BLOCK_USED, false);
+}
+
 static void test_bookkeeping_is_no_root(void **state)
 {
 	START(collected, &BUILD_8_2);
@@ -218,6 +233,7 @@ int main(void)
 		cmocka_unit_test(test_list_that_is_a_ring_ends),
 		cmocka_unit_test(test_damaged_header_costs_its_block_only),
 		cmocka_unit_test(test_what_only_looks_like_an_index_is_none),
+		cmocka_unit_test(test_collector_is_found_behind_a_table),
 		cmocka_unit_test(test_bookkeeping_is_no_root),
 	};
 

@@ -379,6 +379,30 @@ static void test_hostile_list_of_stacks_is_not_walked_from_each(void **state)
 	assert_true(program_stack_count(process.program) <= COUNT + 1);
 }
 
+/* Without a loader, the lists are in the program's own data, of any size. */
+static void test_list_of_stacks_is_found_behind_a_table(void **state)
+{
+	enum { COUNT = 5000 };
+	const uint64_t table = DATA + DATA_SIZE, head = table + 8 * COUNT,
+		       link = DESCRIPTOR + IN_PTHREAD_LIST;
+	_cleanup_(process_deinit) struct process process;
+	struct core *core = &process.core;
+
+	process_init(&process);
+	core_add(core, table, 0x10000, RIGHTS_RW);
+	core->files[1].end = table + 0x10000;
+	for (uint64_t i = 0; i < COUNT; i++)
+		core_set(core, table + 8 * i, MAIN);
+	add_block(&process, BLOCK, -1);
+	core_set(core, head, link);
+	core_set(core, head + 8, link);
+	core_set(core, link, head);
+	core_set(core, link + 8, head);
+	process_open(&process);
+	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR,
+		     DESCRIPTOR + 16);
+}
+
 static void test_module_is_from_its_header_to_its_last_mapping(void **state)
 {
 	_cleanup_(process_deinit) struct process process;
@@ -425,6 +449,7 @@ int main(void)
 			test_module_is_from_its_header_to_its_last_mapping),
 		cmocka_unit_test(
 			test_hostile_list_of_stacks_is_not_walked_from_each),
+		cmocka_unit_test(test_list_of_stacks_is_found_behind_a_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
