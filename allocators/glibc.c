@@ -18,6 +18,8 @@
 #include "allocators/glibc/tell.h"
 #include "allocators/glibc/transit.h"
 
+#include "analyzer/base/secret.h"
+
 #include <inttypes.h>
 
 static void glibc_close(struct heap *base)
@@ -65,6 +67,7 @@ static struct error *glibc_open(const struct heap_context *context,
 	heap->vouched.memory.account = context->account;
 	heap->arena_addresses.memory.account = context->account;
 	heap->rings = glibc_ring_memo_create();
+	heap->links.seed = secret_factor();
 	error = glibc_find_arenas(heap);
 	if (error)
 		return error;

@@ -3,16 +3,16 @@
 #include "analyzer/heap/pass.h"
 
 #include <inttypes.h>
+#include <xxhash.h>
 
 enum { PROGRESS_STEP = 1 << 14 };
 
-/* Whoever wants the sums of other pairs to be alike needs to try for long. */
-static uint64_t mix(uint64_t from, uint64_t to)
+/* Who does not know the seed cannot make the sums of other pairs alike. */
+static uint64_t hash(uint64_t from, uint64_t to, uint64_t seed)
 {
-	uint64_t x = from * UINT64_C(0x9e3779b97f4a7c15) + to;
+	const uint64_t pair[] = { from, to };
 
-	x = (x ^ x >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
-	return (x ^ x >> 29) * UINT64_C(0x94d049bb133111eb);
+	return XXH3_64bits_withSeed(pair, sizeof(pair), seed);
 }
 
 void glibc_add_links(struct glibc_links *links, struct view *view,
@@ -22,8 +22,8 @@ void glibc_add_links(struct glibc_links *links, struct view *view,
 
 	if (view_word(view, chunk + 16, &next) &&
 	    view_word(view, chunk + 24, &previous)) {
-		links->forth += mix(chunk, next);
-		links->back += mix(previous, chunk);
+		links->forth += hash(chunk, next, links->seed);
+		links->back += hash(previous, chunk, links->seed);
 	}
 }
 

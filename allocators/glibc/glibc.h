@@ -77,6 +77,7 @@ struct glibc_parameters {
 
 /* What the links of chunks add up to, each way; see bins.h. */
 struct glibc_links {
+	uint64_t seed; /* of the hash that is added up */
 	uint64_t forth, back;
 };
 

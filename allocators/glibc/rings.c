@@ -1,17 +1,26 @@
 #include "allocators/glibc/rings.h"
 
-/* A ring of more chunks than MAXIMUM_STEPS is given up. */
-enum { SAMPLE = 64, SLOTS = 1 << 14, MAXIMUM_STEPS = 1 << 24 };
+#include "analyzer/base/secret.h"
+
+enum { SAMPLE = 64, SLOTS = 1 << 14, PROGRESS_STEP = 1 << 14 };
+
+/* Where the ring leads to from a chunk on; to no head: 0. */
+struct word {
+	uint64_t chunk, head;
+};
 
 struct glibc_ring_memo {
-	struct {
-		uint64_t chunk, head;
-	} slots[SLOTS];
+	uint64_t factor; /* nobody shall choose chunks that are not sampled */
+	struct word words[SLOTS];
 };
 
 struct glibc_ring_memo *glibc_ring_memo_create(void)
 {
-	return calloc(1, sizeof(struct glibc_ring_memo));
+	struct glibc_ring_memo *memo = calloc(1, sizeof(*memo));
+
+	if (memo)
+		memo->factor = secret_factor();
+	return memo;
 }
 
 void glibc_ring_memo_free(struct glibc_ring_memo *memo)
@@ -19,42 +28,40 @@ void glibc_ring_memo_free(struct glibc_ring_memo *memo)
 	free(memo);
 }
 
-/* Chunks are 16 bytes apart at least, and of one bin often alike in size. */
-static uint64_t hash(uint64_t chunk)
+/* Where word of the chunk is left; NULL: at this one, none is. */
+static struct word *word_of(struct glibc_ring_memo *memo, uint64_t chunk)
 {
-	return (chunk >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+	size_t slot;
+
+	if (!memo)
+		return NULL;
+	slot = secret_slot(chunk, memo->factor, SAMPLE * SLOTS);
+	return slot % SAMPLE == 0 ? &memo->words[slot / SAMPLE] : NULL;
 }
 
-static bool is_sampled(uint64_t chunk)
+static bool recall(struct glibc_ring_memo *memo, uint64_t chunk,
+		   uint64_t *ret_head)
 {
-	return hash(chunk) % SAMPLE == 0;
-}
+	const struct word *word = word_of(memo, chunk);
 
-static size_t slot_of(uint64_t chunk)
-{
-	return hash(chunk) / SAMPLE % SLOTS;
-}
-
-static uint64_t recall(const struct glibc_ring_memo *memo, uint64_t chunk)
-{
-	size_t slot = slot_of(chunk);
-
-	return memo && is_sampled(chunk) && memo->slots[slot].chunk == chunk
-		       ? memo->slots[slot].head
-		       : 0;
+	/* Words that nobody left are of a chunk at 0, where there is none. */
+	if (!word || !chunk || word->chunk != chunk)
+		return false;
+	*ret_head = word->head;
+	return true;
 }
 
 /* Leave word at the chunks from there on, as far as it took. */
 static void leave_word(const struct glibc_heap *heap, uint64_t chunk,
-		       size_t steps, uint64_t head)
+		       uint64_t steps, uint64_t head)
 {
 	struct view view = { heap->context.image };
 
-	for (size_t i = 0; i < steps; i++) {
-		if (is_sampled(chunk)) {
-			heap->rings->slots[slot_of(chunk)].chunk = chunk;
-			heap->rings->slots[slot_of(chunk)].head = head;
-		}
+	for (uint64_t i = 0; i < steps; i++) {
+		struct word *word = word_of(heap->rings, chunk);
+
+		if (word)
+			*word = (struct word){ chunk, head };
 		if (!view_word(&view, chunk + HEADER, &chunk))
 			return;
 	}
@@ -65,14 +72,23 @@ uint64_t glibc_ring_head(const struct glibc_heap *heap, uint64_t chunk,
 					 uint64_t address))
 {
 	struct view view = { heap->context.image };
-	uint64_t at = chunk, head = recall(heap->rings, chunk);
+	uint64_t at = chunk, mark = chunk, steps = 0, power = 1, head = 0;
 
-	for (size_t i = 0; !head && i < MAXIMUM_STEPS; i++) {
-		if (!view_word(&view, at + HEADER, &at) || at == chunk)
+	/* What comes round to a mark set on the way leads to no head. */
+	while (!recall(heap->rings, at, &head) &&
+	       view_word(&view, at + HEADER, &at) && at != mark) {
+		if (is_head(heap, at)) {
+			head = at;
+			break;
+		}
+		if (++steps == power) {
+			mark = at;
+			power *= 2;
+		}
+		if (steps % PROGRESS_STEP == 0 &&
+		    !progress_step(heap->context.progress, 0))
 			return 0;
-		head = is_head(heap, at) ? at : recall(heap->rings, at);
-		if (head && heap->rings)
-			leave_word(heap, chunk, i, head);
 	}
+	leave_word(heap, chunk, steps, head);
 	return head;
 }

@@ -4,7 +4,8 @@
  *
  * To find the head, the ring is followed from the chunk on, and a bin of a
  * large heap holds millions. So who asks leaves word on the way, at one chunk
- * of 64 or so; the next one has to come no further than that.
+ * of 64 or so; the next one has to come no further than that. That a ring leads
+ * to no head is left word of as well.
  */
 #ifndef ALLOCATORS_GLIBC_RINGS_H
 #define ALLOCATORS_GLIBC_RINGS_H
