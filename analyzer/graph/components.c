@@ -88,6 +88,7 @@ static struct error *number_vertices(struct components *components)
 
 static struct error *enter(struct finder *finder, uint32_t vertex)
 {
+	enum { PROGRESS_STEP = 1 << 14 };
 	struct frame *frames;
 	struct error *error = memory_reserve(
 		&finder->frames, (finder->frame_count + 1) * sizeof(*frames));
@@ -99,6 +100,10 @@ static struct error *enter(struct finder *finder, uint32_t vertex)
 	/* component[] holds the lowest visit number reachable, until done. */
 	u32(&finder->visit)[vertex] = ++finder->visits;
 	u32(&finder->found->component)[vertex] = finder->visits;
+	/* Here, as the first one may lead to all others. */
+	if (finder->visits % PROGRESS_STEP == 1 &&
+	    !progress_step(finder->progress, PROGRESS_STEP))
+		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
 }
 
@@ -183,8 +188,6 @@ static struct error *advance(struct finder *finder)
 
 static struct error *find_components(struct finder *finder)
 {
-	enum { PROGRESS_STEP = 1 << 14 };
-
 	for (uint32_t i = 0; i < finder->found->vertices; i++) {
 		struct error *error = NULL;
 
@@ -192,9 +195,6 @@ static struct error *find_components(struct finder *finder)
 			error = enter(finder, i);
 		while (!error && finder->frame_count > 0)
 			error = advance(finder);
-		if (!error && i % PROGRESS_STEP == 0 &&
-		    !progress_step(finder->progress, PROGRESS_STEP))
-			error = error_create(ERROR_INTERRUPTED, "interrupted");
 		if (error)
 			return error;
 	}

@@ -219,6 +219,38 @@ static void test_interrupt_ends_the_search(void **state)
 		     ERROR_INTERRUPTED, "interrupted");
 }
 
+static void interrupt_at_second_step(struct progress *progress)
+{
+	unsigned int *steps = progress->show_data;
+
+	if (++*steps == 2)
+		atomic_store(&progress->interrupted, true);
+}
+
+/* What a search has open takes memory: most of a chain, at its end. */
+static void test_interrupt_ends_the_search_within_a_chain(void **state)
+{
+	enum { LENGTH = 1 << 20 };
+	struct edge *edges = calloc(LENGTH, sizeof(*edges));
+	_cleanup_(world_deinit) struct world world;
+	unsigned int steps = 0;
+
+	assert_non_null(edges);
+	for (uint32_t i = 0; i < LENGTH - 1; i++)
+		edges[i] = (struct edge){ i, i + 1 };
+	world_init(&world, LENGTH, edges, LENGTH - 1);
+	free(edges);
+	world.progress.show = interrupt_at_second_step;
+	world.progress.show_data = &steps;
+	assert_error(leaks_create(&world.graph, world.index, &world.leaked,
+				  &world.account, &world.progress,
+				  &world.leaks),
+		     ERROR_INTERRUPTED, "interrupted");
+	assert_int_equal(steps, 2);
+	assert_in_range(world.account.peak - world.account.used, 0,
+			(size_t)LENGTH * 20);
+}
+
 /* The model: who reaches whom, as a matrix. */
 enum { FEW = 40 };
 
@@ -339,6 +371,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_leaked_has_no_root),
 		cmocka_unit_test(test_chain_of_any_length_has_one_root),
 		cmocka_unit_test(test_interrupt_ends_the_search),
+		cmocka_unit_test(test_interrupt_ends_the_search_within_a_chain),
 		cmocka_unit_test(test_roots_agree_with_who_reaches_whom),
 	};
 
