@@ -572,16 +572,23 @@ static struct error *write_groups(struct summary *summary)
 	return NULL;
 }
 
-/* What is known of the patterns; of unreachable members it comes soon. */
+/*
+ * What is known of the patterns: of free members nothing can be, and of
+ * unreachable ones it comes soon.
+ */
 static struct error *find_patterns(struct analysis *analysis,
 				   const struct bitmap *members,
 				   const struct patterns **ret)
 {
-	bool leaked = analysis_cost(analysis, STAGE_REACHABILITY).built &&
-		      bitmap_within(members, analysis_unreachable(analysis));
-	struct error *error = analysis_need(
-		analysis, leaked ? STAGE_LEAKED_PATTERNS : STAGE_PATTERNS);
+	struct error *error;
+	bool leaked;
 
+	if (!bitmap_meets(members, allocation_used(analysis_index(analysis))))
+		return NULL;
+	leaked = analysis_cost(analysis, STAGE_REACHABILITY).built &&
+		 bitmap_within(members, analysis_unreachable(analysis));
+	error = analysis_need(analysis,
+			      leaked ? STAGE_LEAKED_PATTERNS : STAGE_PATTERNS);
 	if (!error)
 		*ret = leaked ? analysis_leaked_patterns(analysis)
 			      : analysis_patterns(analysis);

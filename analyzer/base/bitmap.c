@@ -66,6 +66,15 @@ bool bitmap_within(const struct bitmap *bitmap, const struct bitmap *other)
 	return true;
 }
 
+bool bitmap_meets(const struct bitmap *bitmap, const struct bitmap *other)
+{
+	assert(bitmap->count == other->count);
+	for (size_t i = 0; i < bitmap_word_count(bitmap); i++)
+		if (bitmap->words[i] & other->words[i])
+			return true;
+	return false;
+}
+
 void bitmap_copy(struct bitmap *bitmap, const struct bitmap *other)
 {
 	assert(bitmap->count == other->count);

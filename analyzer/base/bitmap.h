@@ -71,8 +71,9 @@ size_t bitmap_next(const struct bitmap *bitmap, size_t bit);
 /* How many bits are set. */
 size_t bitmap_weight(const struct bitmap *bitmap);
 
-/* Whether all that are in bitmap are in other, too. */
+/* Whether all that are in bitmap are in other, too; whether any is. */
 bool bitmap_within(const struct bitmap *bitmap, const struct bitmap *other);
+bool bitmap_meets(const struct bitmap *bitmap, const struct bitmap *other);
 
 void bitmap_copy(struct bitmap *bitmap, const struct bitmap *other);
 void bitmap_or(struct bitmap *bitmap, const struct bitmap *other);

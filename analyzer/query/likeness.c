@@ -13,7 +13,8 @@ struct likeness likeness_of(const struct analysis *analysis,
 			    const struct patterns *patterns, allocation_id id,
 			    uint64_t size)
 {
-	pattern_number pattern = patterns_of(patterns, id);
+	pattern_number pattern =
+		patterns ? patterns_of(patterns, id) : NO_PATTERN;
 	struct likeness likeness = { .kind = LIKE_SIGNATURE };
 	struct identity identity;
 

@@ -48,7 +48,10 @@ static inline uint64_t likeness_size(uint64_t key)
 /* Build what likeness_of() needs: names, and patterns of all. */
 struct error *likeness_need(struct analysis *analysis);
 
-/* That of an allocation of that size; patterns may be of a part of all. */
+/*
+ * That of an allocation of that size. Patterns may be of a part of all, or
+ * NULL: it has none.
+ */
 struct likeness likeness_of(const struct analysis *analysis,
 			    const struct patterns *patterns, allocation_id id,
 			    uint64_t size);

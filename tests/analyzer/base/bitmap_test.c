@@ -69,6 +69,8 @@ static void test_sets_are_joined_cut_and_taken_away(void **state)
 	_cleanup_(bitmap_deinit) struct bitmap right = BITMAP(2, 70, 198);
 	_cleanup_(bitmap_deinit) struct bitmap result = BITMAP(100);
 
+	assert_true(bitmap_meets(&left, &right));
+	assert_false(bitmap_meets(&left, &result));
 	bitmap_copy(&result, &left);
 	ASSERT_BITS(&result, 1, 70, 199);
 	bitmap_or(&result, &right);
