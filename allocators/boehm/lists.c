@@ -1,6 +1,7 @@
 #include "allocators/boehm/lists.h"
 
 #include "allocators/boehm/data.h"
+#include "allocators/boehm/links.h"
 
 #include <inttypes.h>
 
@@ -27,6 +28,7 @@ struct search {
 	size_t hint;
 	uint64_t steps;
 	bool interrupted;
+	struct memory links; /* see links.h */
 };
 
 /* Whether somebody still wants to know; asked for each object of a list. */
@@ -216,7 +218,8 @@ static void walk_list(struct search *search, uint64_t head, uint64_t size,
 		    bitmap_get(&collector->cached, number))
 			return;
 		bitmap_set(set, number);
-		if (!view_word(&search->view, object, &object))
+		if (!boehm_link(&search->links, &search->view, object, number,
+				&object))
 			return;
 	}
 }
@@ -357,6 +360,21 @@ static struct error *look_for_threads(void *data, uint64_t where, uint64_t word)
 	return NULL;
 }
 
+static struct error *walk_lists(struct search *search)
+{
+	struct error *error = boehm_note_links(search->collector,
+					       search->context, &search->links);
+
+	if (error)
+		return error;
+	walk_kinds(search);
+	error = boehm_visit_own_data(search->collector, search->context->image,
+				     look_for_threads, search);
+	return !error && search->interrupted
+		       ? error_create(ERROR_INTERRUPTED, "interrupted")
+		       : error;
+}
+
 struct error *boehm_read_lists(struct collector *collector,
 			       const struct heap_context *context)
 {
@@ -387,10 +405,7 @@ struct error *boehm_read_lists(struct collector *collector,
 	if (error)
 		return error;
 	count_kinds(&search);
-	walk_kinds(&search);
-	error = boehm_visit_own_data(collector, context->image,
-				     look_for_threads, &search);
-	return !error && search.interrupted
-		       ? error_create(ERROR_INTERRUPTED, "interrupted")
-		       : error;
+	error = walk_lists(&search);
+	memory_release(&search.links);
+	return error;
 }

@@ -131,7 +131,9 @@ static struct error *add_collector(struct search *search,
 		.index = index,
 	};
 	account(collector, heap->context.account);
+	image_read_scattered(heap->context.image, false);
 	error = boehm_read_blocks(collector, heap->context.image, &sound);
+	image_read_scattered(heap->context.image, true);
 	if (error || !sound) {
 		memory_release(&collector->blocks);
 		memory_release(&collector->indexes);

@@ -1,6 +1,7 @@
 #include "analyzer/heap/fibers.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/heap/pass.h"
 
 #include <string.h>
 
@@ -18,6 +19,7 @@ enum {
 	RETURN_ADDRESS = 7,
 	MOST_LAYOUTS = 64,
 	MOST_TYPES = 1 << 24,
+	PASS_STEP = 1 << 16, /* allocations */
 };
 
 static const uint64_t LARGEST_STACK = UINT64_C(1) << 32;
@@ -46,6 +48,7 @@ struct candidate {
 struct search {
 	const struct image *image;
 	const struct allocation_index *index;
+	allocation_id passed; /* those below are not needed any more */
 	struct layout layouts[MOST_LAYOUTS];
 	size_t layout_count;
 	struct memory candidates; /* struct candidate, by address */
@@ -65,13 +68,21 @@ static bool is_code(const struct image *image, uint64_t address)
 	return region && (region->rights & RIGHT_EXECUTE);
 }
 
-/* How many words of the object there are; 0: it is too small for a fiber. */
-static unsigned int read_object(const struct search *search, allocation_id id,
+/*
+ * How many words of the object there are; 0: it is too small for a fiber. Ids
+ * grow from call to call, but for a new start.
+ */
+static unsigned int read_object(struct search *search, allocation_id id,
 				uint64_t words[static MOST_WORDS])
 {
 	uint64_t start = allocation_start(search->index, id);
 	uint64_t count = allocation_size(search->index, id) / WORD;
 
+	if (id - search->passed >= PASS_STEP) {
+		allocations_pass(search->image, search->index, search->passed,
+				 id);
+		search->passed = id;
+	}
 	if (count <= FIRST_UNKNOWN || count > 2 * MOST_WORDS)
 		return 0;
 	if (count > MOST_WORDS)

@@ -58,6 +58,7 @@ struct collected {
 	struct core core;
 	uint64_t next_block, next_header;
 	struct progress progress;
+	struct debug_options options; /* its memory is that of the machine */
 	struct analysis *analysis;
 };
 
@@ -228,9 +229,9 @@ static inline void collected_open(struct collected *collected)
 
 	core_add_thread(&collected->core, 11, &registers);
 	core_write_file(&collected->core);
-	assert_no_error(analysis_create(collected->core.path, NULL,
-					&collected->progress,
-					&collected->analysis));
+	assert_no_error(
+		analysis_create(collected->core.path, &collected->options,
+				&collected->progress, &collected->analysis));
 	assert_no_error(analysis_need(collected->analysis, STAGE_HEAP));
 }
 

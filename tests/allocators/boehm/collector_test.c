@@ -156,6 +156,52 @@ static void test_list_that_is_a_ring_ends(void **state)
 	assert_state(&collected, block + 32, BLOCK_USED, false);
 }
 
+/*
+ * Lists of two sizes lead up and down, over many blocks; one of them to where
+ * no object is, behind its first ones. What is in use links as well.
+ */
+static void add_lists(struct collected *collected, uint64_t blocks[static 24])
+{
+	for (int i = 0; i < 24; i++)
+		blocks[i] =
+			add_small(collected, i % 3 ? 32 : 48, NORMAL, CYCLE);
+	free_object(collected, blocks[5], NORMAL, 32);
+	core_set(&collected->core, blocks[5], blocks[5] + 8);
+	for (int i = 0; i < 240; i++) {
+		uint64_t size = i * 7 % 24 % 3 ? 32 : 48;
+
+		free_object(collected,
+			    blocks[i * 7 % 24] + (3 * i + 1) % 80 * size,
+			    NORMAL, size);
+	}
+	core_set(&collected->core, blocks[4] + 32, blocks[4] + 64);
+}
+
+static void test_lists_are_the_same_in_a_dump_larger_than_memory(void **state)
+{
+	enum { MOST = 24 * 128 };
+	enum block_state states[2][MOST] = { 0 };
+
+	for (int i = 0; i < 2; i++) {
+		START(collected, &BUILD_8_2);
+		uint64_t blocks[24];
+		const struct allocation_index *index;
+
+		add_lists(&collected, blocks);
+		collected.options.memory = i ? PAGE : 0;
+		collected_open(&collected);
+		index = analysis_index(collected.analysis);
+		assert_in_range(allocation_count(index), 24 * 85, MOST);
+		for (size_t id = 0; id < allocation_count(index); id++)
+			states[i][id] =
+				allocation_state(index, (allocation_id)id);
+		assert_state(&collected, blocks[7] + 4 * 32, BLOCK_FREE, false);
+		assert_finding(analysis_findings(collected.analysis),
+			       FINDING_INCOMPLETE, "where none is");
+	}
+	assert_memory_equal(states[0], states[1], sizeof(states[0]));
+}
+
 static void test_damaged_header_costs_its_block_only(void **state)
 {
 	START(collected, &BUILD_8_2);
@@ -231,6 +277,8 @@ int main(void)
 		cmocka_unit_test(test_free_objects_of_threads_are_cached),
 		cmocka_unit_test(test_list_that_leads_astray_is_told),
 		cmocka_unit_test(test_list_that_is_a_ring_ends),
+		cmocka_unit_test(
+			test_lists_are_the_same_in_a_dump_larger_than_memory),
 		cmocka_unit_test(test_damaged_header_costs_its_block_only),
 		cmocka_unit_test(test_what_only_looks_like_an_index_is_none),
 		cmocka_unit_test(test_collector_is_found_behind_a_table),
