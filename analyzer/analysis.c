@@ -428,30 +428,21 @@ uint64_t analysis_signature(const struct analysis *analysis, allocation_id id)
 	return signature_read(&reader, id, range_of(analysis, id));
 }
 
-/* The identity of an allocation that has no signature. */
-static bool find_identity(const struct analysis *analysis, allocation_id id,
-			  struct identity *ret)
+bool analysis_identity(const struct analysis *analysis, allocation_id id,
+		       struct identity *ret)
 {
+	const struct first_words *words = analysis->first_words;
 	struct memory_range range = range_of(analysis, id);
 	struct signature_reader reader = analysis_signatures(analysis);
 
-	if (!bitmap_get(allocation_used(analysis->index), id))
+	if (!bitmap_get(allocation_used(analysis->index), id) ||
+	    (words ? !first_words_may_have_identity(words, id)
+		   : signature_read(&reader, id, range) != 0))
 		return false;
 	if (signature_object(&reader, id, range.start) != range.start)
 		return identity_find_maker(analysis->identities, range.start,
 					   ret);
-	return identity_find(analysis->identities, range.start,
-			     range.end - range.start, ret);
-}
-
-bool analysis_identity(const struct analysis *analysis, allocation_id id,
-		       struct identity *ret)
-{
-	if (analysis->first_words &&
-	    !first_words_may_have_identity(analysis->first_words, id))
-		return false;
-	return !analysis_signature(analysis, id) &&
-	       find_identity(analysis, id, ret);
+	return identity_find(analysis->identities, &reader.view, range, ret);
 }
 
 const struct identities *analysis_identities(const struct analysis *analysis)

@@ -9,6 +9,7 @@
 enum {
 	WORD = sizeof(uint64_t),
 	SEARCHED = 64, /* bytes of an allocation: a cache line */
+	MOST_WORDS = SEARCHED / WORD,
 	/* Lists have heads that are smaller; tables of operations are not. */
 	SMALLEST_TABLE = 4 * WORD,
 	/* A table's first functions come early. */
@@ -197,16 +198,24 @@ static const struct target *find_target(struct identities *identities,
 	return &targets[identities->count++];
 }
 
-bool identity_find(struct identities *identities, uint64_t address,
-		   uint64_t size, struct identity *ret)
+/* The words that may refer to something; how many there are. */
+static size_t read_words(struct view *view, struct memory_range range,
+			 uint64_t words[static MOST_WORDS])
+{
+	uint64_t size = range.end - range.start;
+	size_t count = size < SEARCHED ? size / WORD : MOST_WORDS;
+
+	return view_read(view, range.start, words, count * WORD) ? count : 0;
+}
+
+bool identity_find(struct identities *identities, struct view *view,
+		   struct memory_range range, struct identity *ret)
 {
 	enum rank best = RANK_NONE;
-	uint64_t words[SEARCHED / WORD];
-	uint64_t count = (size < SEARCHED ? size : SEARCHED) / WORD;
+	uint64_t words[MOST_WORDS];
+	size_t count = read_words(view, range, words);
 
-	if (!image_read(identities->image, address, words, count * WORD))
-		return false;
-	for (uint64_t i = 0; i < count && best != RANK_CLASS; i++) {
+	for (size_t i = 0; i < count && best != RANK_CLASS; i++) {
 		const struct target *target;
 
 		if (!is_in_bounds(identities, words[i]))
@@ -223,12 +232,9 @@ bool identity_find(struct identities *identities, uint64_t address,
 bool identity_possible(const struct identities *identities, struct view *view,
 		       struct memory_range range)
 {
-	uint64_t words[SEARCHED / WORD];
-	uint64_t size = range.end - range.start;
-	uint64_t count = (size < SEARCHED ? size : SEARCHED) / WORD, i = 0;
+	uint64_t words[MOST_WORDS];
+	size_t count = read_words(view, range, words), i = 0;
 
-	if (!view_read(view, range.start, words, count * WORD))
-		return false;
 	while (i < count && !is_in_bounds(identities, words[i]))
 		i++;
 	return i < count;

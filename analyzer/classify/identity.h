@@ -36,11 +36,11 @@ void identities_destroy(struct identities *identities);
 DEFINE_CLEANUP(identities_destroy, struct identities *)
 
 /*
- * The identity of the allocation of size bytes at address; false if it has
+ * The identity of the allocation that has that range; false if it has
  * none. That an address leads nowhere is remembered, too.
  */
-bool identity_find(struct identities *identities, uint64_t address,
-		   uint64_t size, struct identity *ret);
+bool identity_find(struct identities *identities, struct view *view,
+		   struct memory_range range, struct identity *ret);
 
 /* Whether it may have one, by its words alone: quicker, and for all time. */
 bool identity_possible(const struct identities *identities, struct view *view,
