@@ -438,6 +438,7 @@ static int start_and_analyse(struct run *run)
 	wait_for_end(run);
 	take_signals_back();
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	return run->not_run ? run->status : conclude(run);
 }
 

@@ -10,6 +10,7 @@
 #include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -80,11 +81,16 @@ struct error *parse_process(const char *word, pid_t *ret)
 	return NULL;
 }
 
-struct error *open_temporary(int *ret)
+static const char *copies_folder(void)
 {
 	const char *folder = getenv("TMPDIR");
 
-	return temporary_open(folder && *folder ? folder : "/tmp", ret);
+	return folder && *folder ? folder : "/tmp";
+}
+
+struct error *open_temporary(int *ret)
+{
+	return temporary_open(copies_folder(), ret);
 }
 
 static struct error *take_snapshot(struct session *session, pid_t process,
@@ -139,6 +145,9 @@ struct error *snap_to_analyse(struct session *session, pid_t process,
 
 	if (!error)
 		error = take_snapshot(session, process, fd, true, &snapshot);
+	if (error && error_code(error) == ERROR_SYSTEM)
+		return error_wrap(error, "copying process %d into %s", process,
+				  copies_folder());
 	if (error)
 		return error;
 	snap_tell_gaps(session, &snapshot.sizes);
@@ -209,6 +218,10 @@ static struct error *snap(struct session *session,
 
 	if (error)
 		return error;
+	if (options->output && strcmp(options->output, "-") == 0)
+		return error_create(ERROR_USAGE,
+				    "a core is written to a file, not to "
+				    "standard output");
 	if (options->output)
 		path = strdup(options->output);
 	else if (asprintf(&path, "core.%d%s", process,
@@ -225,7 +238,9 @@ static struct error *snap(struct session *session,
 		error = take_snapshot(session, process, fd, false, &snapshot);
 	if (error) {
 		unlink(path);
-		return error;
+		return error_code(error) == ERROR_SYSTEM
+			       ? error_wrap(error, "%s", path)
+			       : error;
 	}
 	tell(session, path, process, &snapshot, packed);
 	return NULL;
@@ -248,6 +263,7 @@ int snap_main(int count, char **arguments)
 	if (argp_parse(&snap_parser, count, arguments, 0, NULL, &options))
 		return EXIT_NOT_ANALYSED;
 	session_init(&session, options.quiet);
+	signal(SIGXFSZ, SIG_IGN); /* writing fails */
 	interrupt_catch(&session.progress.progress, true);
 	error = snap(&session, &options);
 	if (error)

@@ -305,8 +305,8 @@ static void become_program(char **arguments, int gate, int births)
 static void ignore_signals(void)
 {
 	static const int signals[] = {
-		SIGINT,	 SIGQUIT, SIGTERM, SIGHUP,
-		SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE,
+		SIGINT,	 SIGQUIT, SIGTERM, SIGHUP,  SIGTSTP,
+		SIGTTIN, SIGTTOU, SIGPIPE, SIGXFSZ,
 	};
 	sigset_t children;
 

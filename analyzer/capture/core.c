@@ -369,7 +369,7 @@ static struct error *write_all(int fd, const void *bytes, uint64_t size,
 		if (written < 0 && errno == EINTR)
 			continue;
 		if (written < 0)
-			return error_system("cannot be written");
+			return error_system("the core cannot be written");
 		next += written;
 		size -= (uint64_t)written;
 		offset += (uint64_t)written;
@@ -542,7 +542,7 @@ struct error *core_write(struct core_writer *core, struct core_sizes *ret)
 	if (!error)
 		error = write_headers(core);
 	if (!error && ftruncate(core->options.fd, (off_t)core->sizes.file) < 0)
-		error = error_system("cannot be written");
+		error = error_system("the core cannot be written");
 	if (error)
 		return error;
 	core->sizes.copied = core->copied;

@@ -304,17 +304,26 @@ class CaptureTest(unittest.TestCase):
                          self.answers(self.path("unlimited")))
 
     def test_a_full_disk_is_said_and_leaves_no_core(self):
-        limited = ["sh", "-c", 'ulimit -f 64; trap "" XFSZ; exec "$@"', "sh"]
+        limited = ["sh", "-c", 'ulimit -f 64; exec "$@"', "sh"]
         result = run(*limited, HEAPCORE, "snap", self.mappings.pid, "-o",
                      self.path("cut"))
         self.assertEqual(result.returncode, 3, result)
-        self.assertIn("cannot be written", result.stderr)
+        self.assertIn("cut: the core cannot be written", result.stderr)
         self.assertFalse(os.path.exists(self.path("cut")))
+        result = run(*limited, HEAPCORE, "-p", self.mappings.pid, "count",
+                     "used")
+        self.assertEqual(result.returncode, 3, result)
+        self.assertIn(f"copying process {self.mappings.pid} into ",
+                      result.stderr)
+        result = run(*limited, HEAPCORE, "run", "--", "sh", "-c", "exit 7")
+        self.assertEqual(result.returncode, 3, result)
+        self.assertIn("the core cannot be written", result.stderr)
 
     def test_processes_that_cannot_be_had(self):
         for words, status in ((["snap", "999999999"], 2),
                               (["snap", "many"], 2), (["snap"], 2),
                               (["snap", "1", "2"], 2),
+                              (["snap", "-o", "-", self.mappings.pid], 2),
                               (["-p", "999999999", "count", "used"], 2),
                               (["snap", "-o", "/nonexistent/core",
                                 self.mappings.pid], 3)):
