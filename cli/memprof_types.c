@@ -3,7 +3,10 @@
 #include "analyzer/query/types.h"
 #include "cli/memprof.h"
 
+#include <stdio.h>
 #include <string.h>
+
+enum { NOTE_SIZE = 160 };
 
 void memprof_write_lines(struct report *report, uint64_t lines)
 {
@@ -91,6 +94,23 @@ static void write_reaching(const struct reaching *list, size_t count,
 	report_end_table(report);
 }
 
+/* Those with the fewest objects are left out if there are too many types. */
+static void limit_types(struct analysis *analysis, struct reach_input *input)
+{
+	size_t most =
+		reach_most_groups(input, image_size(analysis_image(analysis)));
+	char text[NOTE_SIZE];
+
+	if (most == input->group_count)
+		return;
+	snprintf(text, sizeof(text),
+		 "there are %zu types; only the %zu with the most objects are "
+		 "shown, as all would take too long",
+		 input->group_count, most);
+	input->group_count = most;
+	analysis_note(analysis, text);
+}
+
 struct error *memprof_sizes(struct analysis *analysis,
 			    const struct memprof_arguments *arguments,
 			    struct report *report)
@@ -108,13 +128,14 @@ struct error *memprof_sizes(struct analysis *analysis,
 	if (!list || !bytes)
 		return &error_no_memory;
 	input = make_input(analysis, &types);
+	limit_types(analysis, &input);
 	error = reach_by_group(&input, bytes);
 	if (error)
 		return error;
-	for (size_t i = 0; i < types.count; i++)
+	for (size_t i = 0; i < input.group_count; i++)
 		list[i] = (struct reaching){ types.list[i].name, bytes[i] };
-	qsort(list, types.count, sizeof(*list), compare_reaching);
-	write_reaching(list, types.count, report);
+	qsort(list, input.group_count, sizeof(*list), compare_reaching);
+	write_reaching(list, input.group_count, report);
 	return NULL;
 }
 

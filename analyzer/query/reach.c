@@ -4,7 +4,10 @@
 
 #include <string.h>
 
-enum { TOGETHER = 64 /* groups, a bit of a mask for each */ };
+enum {
+	TOGETHER = 64, /* groups, a bit of a mask for each */
+	FEWEST_STEPS = 1 << 27,
+};
 
 /* The members by place are those of components, each next to each other. */
 struct reach {
@@ -150,6 +153,18 @@ static struct error *go_over_all(struct reach *reach)
 		memory_release(&reach->masks[i]);
 	free(reach->masks);
 	return error;
+}
+
+size_t reach_most_groups(const struct reach_input *input, uint64_t bytes)
+{
+	uint64_t steps =
+		input->members->count + graph_edge_count(input->graph) + 1;
+	uint64_t turns =
+		(bytes / 2 > FEWEST_STEPS ? bytes / 2 : FEWEST_STEPS) / steps +
+		1;
+
+	return input->group_count / TOGETHER < turns ? input->group_count
+						     : (size_t)turns * TOGETHER;
 }
 
 struct error *reach_by_group(const struct reach_input *input,

@@ -20,6 +20,15 @@ struct edges graph_outgoing(const struct graph *graph, allocation_id id)
 	return (struct edges){ graph->targets[id], graph->counts[id] };
 }
 
+uint64_t graph_edge_count(const struct graph *graph)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < COUNT; i++)
+		count += graph->counts[i];
+	return count;
+}
+
 static void mark_from(const struct graph *graph, const struct bitmap *within,
 		      allocation_id id, struct bitmap *reached)
 {
@@ -184,6 +193,42 @@ static void test_many_groups_reach_what_marking_finds(void **state)
 	}
 }
 
+static void test_groups_beyond_the_last_do_not_matter(void **state)
+{
+	for (size_t count = 1; count < GROUPS; count += 31) {
+		_cleanup_(world_deinit) struct world world;
+		struct reach_input input;
+		uint64_t bytes[GROUPS];
+
+		world_init(&world);
+		fill_at_random(&world);
+		input = input_of(&world);
+		input.group_count = count;
+		assert_no_error(reach_by_group(&input, bytes));
+		for (uint32_t group = 0; group < count; group++)
+			assert_int_equal(bytes[group], marked(&world, group));
+	}
+}
+
+static void test_groups_are_as_many_as_there_is_time_for(void **state)
+{
+	const uint64_t fewest = 1 << 27, bytes = UINT64_C(1) << 32;
+	_cleanup_(world_deinit) struct world world;
+	struct reach_input input;
+
+	world_init(&world);
+	refer(&world, 0, 1);
+	input = input_of(&world);
+	assert_int_equal(reach_most_groups(&input, 0), GROUPS);
+	input.group_count = SIZE_MAX / 2;
+	assert_in_range(reach_most_groups(&input, 0),
+			64 * (fewest / (COUNT + 4)), 64 * fewest / COUNT);
+	assert_in_range(reach_most_groups(&input, bytes),
+			32 * (bytes / (COUNT + 4)), 32 * bytes / COUNT);
+	input.group_count = 64 * 1000;
+	assert_int_equal(reach_most_groups(&input, 0), 64 * 1000);
+}
+
 static void test_one_reaches_what_it_leads_to(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
@@ -219,6 +264,8 @@ int main(void)
 		cmocka_unit_test(test_group_reaches_what_it_leads_to_once),
 		cmocka_unit_test(test_what_is_no_member_leads_nowhere),
 		cmocka_unit_test(test_many_groups_reach_what_marking_finds),
+		cmocka_unit_test(test_groups_beyond_the_last_do_not_matter),
+		cmocka_unit_test(test_groups_are_as_many_as_there_is_time_for),
 		cmocka_unit_test(test_one_reaches_what_it_leads_to),
 		cmocka_unit_test(test_interrupt_ends_it),
 	};
