@@ -720,13 +720,30 @@ const struct set *set_find(const char *name)
 	return NULL;
 }
 
+/* An address names a place, to 'describe' and 'explain', and no set. */
+static struct error *no_set(const char *name)
+{
+	uint64_t address;
+	struct error *error = parse_address(name, &address);
+
+	if (error) {
+		error_destroy(error);
+		return error_unknown("set", name, NULL);
+	}
+	return error_create(ERROR_USAGE,
+			    "'%s' is an address, not a set; the set of what "
+			    "is there is 'allocation %" PRIx64 "'",
+			    name, address);
+}
+
 struct error *set_unknown(const struct analysis *analysis, const char *name)
 {
+	const char *nearest = nearest_word(name, set_name, analysis);
+
 	if (strcmp(name, "gone") == 0)
 		return error_create(ERROR_USAGE,
 				    "what is gone is not in this core: look "
 				    "into the older one, for what 'diff' says "
 				    "is gone there");
-	return error_unknown("set", name,
-			     nearest_word(name, set_name, analysis));
+	return nearest ? error_unknown("set", name, nearest) : no_set(name);
 }
