@@ -145,10 +145,68 @@ static int read_tcache(const struct glibc_heap *heap, struct view *view,
 	return members;
 }
 
+/* Where the thread's static TLS is: up to the thread pointer. */
+static struct memory_range find_tls(const struct glibc_heap *heap,
+				    uint32_t thread)
+{
+	const struct program *program = heap->context.program;
+	uint64_t end =
+		program_thread(program, thread)->thread_pointer & ~UINT64_C(7);
+	const struct region *region = image_find(heap->context.image, end);
+	struct memory_range tls = { end, end };
+
+	if (region)
+		tls.start = end - region->start > TLS_REACH ? end - TLS_REACH
+							    : region->start;
+	return tls;
+}
+
+/* Whether the word at place points at a thread's cache: *ret. */
+static bool leads_to_tcache(const struct glibc_heap *heap, struct view *near,
+			    struct view *far, uint64_t place, uint64_t *ret)
+{
+	struct tcache tcache;
+
+	return view_word(near, place, ret) && *ret >= PAGE && *ret % 16 == 0 &&
+	       read_tcache(heap, far, *ret, &tcache) >= 0;
+}
+
 /*
- * Call found for each thread's cache that a word in the thread's static TLS,
- * which ends at the thread pointer, points at: libc's variable tcache is there.
- * Until it returns an error.
+ * How far below the thread pointer libc has its variable tcache, which is the
+ * same for all threads; 0: that is not known. The thread with the least memory
+ * there tells: above the others' stacks, TLS cannot be told from frames, which
+ * may be full of pointers.
+ */
+static uint64_t find_tcache_offset(const struct glibc_heap *heap)
+{
+	size_t threads = program_thread_count(heap->context.program);
+	struct view near = { heap->context.image }, far = near;
+	struct memory_range least = { 0 };
+	uint64_t offset = 0;
+
+	for (uint32_t i = 0; i < threads && threads > 1; i++) {
+		struct memory_range tls = find_tls(heap, i);
+
+		if (tls.start < tls.end &&
+		    (least.end == 0 ||
+		     tls.end - tls.start < least.end - least.start))
+			least = tls;
+	}
+	for (uint64_t i = least.start; i < least.end; i += 8) {
+		uint64_t tcache;
+
+		if (!leads_to_tcache(heap, &near, &far, i, &tcache))
+			continue;
+		if (offset)
+			return 0;
+		offset = least.end - i;
+	}
+	return offset;
+}
+
+/*
+ * Call found for each thread's cache that a word in the thread's static TLS
+ * points at: libc's variable tcache is there. Until it returns an error.
  */
 static struct error *visit_tcaches(const struct glibc_heap *heap,
 				   struct error *(*found)(void *data,
@@ -156,32 +214,26 @@ static struct error *visit_tcaches(const struct glibc_heap *heap,
 							  uint64_t tcache),
 				   void *data)
 {
-	const struct image *image = heap->context.image;
-	const struct program *program = heap->context.program;
-	struct view near = { image }, far = { image };
+	size_t threads = program_thread_count(heap->context.program);
+	uint64_t offset = find_tcache_offset(heap);
+	struct view near = { heap->context.image }, far = near;
+	struct error *error = NULL;
 
-	for (uint32_t i = 0; i < program_thread_count(program); i++) {
-		uint64_t end = program_thread(program, i)->thread_pointer &
-			       ~UINT64_C(7);
-		const struct region *region = image_find(image, end);
-		uint64_t start = end > TLS_REACH ? end - TLS_REACH : 0;
+	for (uint32_t i = 0; i < threads && !error; i++) {
+		struct memory_range tls = find_tls(heap, i);
+		uint64_t tcache;
 
-		if (region && start < region->start)
-			start = region->start;
-		for (uint64_t j = start; region && j < end; j += 8) {
-			struct tcache tcache;
-			struct error *error = NULL;
-			uint64_t word;
-
-			if (view_word(&near, j, &word) && word >= PAGE &&
-			    word % 16 == 0 &&
-			    read_tcache(heap, &far, word, &tcache) >= 0)
-				error = found(data, i, word);
-			if (error)
-				return error;
+		if (offset && tls.end - tls.start >= offset &&
+		    leads_to_tcache(heap, &near, &far, tls.end - offset,
+				    &tcache)) {
+			error = found(data, i, tcache);
+			continue;
 		}
+		for (uint64_t j = tls.start; j < tls.end && !error; j += 8)
+			if (leads_to_tcache(heap, &near, &far, j, &tcache))
+				error = found(data, i, tcache);
 	}
-	return NULL;
+	return error;
 }
 
 static struct error *add_tcache(void *data, uint32_t thread, uint64_t tcache)

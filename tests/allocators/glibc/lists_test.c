@@ -345,6 +345,37 @@ static void test_ring_beside_the_unsorted_bin_is_reported(void **state)
 	assert_true(findings_incomplete(analysis_findings(process.analysis)));
 }
 
+/* What the frames of a thread point at does not become its cache. */
+static void test_cache_is_that_of_the_thread_whose_variable_says_so(
+	void **state)
+{
+	const uint64_t other_tls = TLS - 0x10000, other = other_tls + 0x100;
+	const struct user_regs_struct registers = { .rsp = STACK + 0x800,
+						    .fs_base = other };
+	_cleanup_(process_deinit) struct process process;
+	struct core *core = &process.core;
+	uint64_t user;
+	char text[128];
+
+	process_init(&process, &GLIBC_2_36);
+	process.cache = process_allocate(&process, 0x290);
+	core_add(core, other_tls, PAGE, RIGHTS_RW);
+	core_set(core, other - 0x40, process.cache);
+	core_set(core, other, other);
+	core_set(core, TLS + 0x100, process.cache);
+	core_add_thread(core, 12, &registers);
+	user = process_allocate(&process, SIZE);
+	process_allocate(&process, 0x30);
+	process_cache(&process, user);
+	process_finish(&process);
+	process_open(&process, STAGE_HEAP);
+	assert_block(&process, user, SIZE - 8, BLOCK_CACHED);
+	assert_true(heaps_tell(analysis_heaps(process.analysis), user, text,
+			       sizeof(text)));
+	assert_non_null(strstr(text, "of thread 12"));
+	assert_sound(&process);
+}
+
 /* Members of a cache whose thread's memory is not in the core. */
 static void test_cache_is_found_without_its_thread(void **state)
 {
@@ -379,6 +410,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cache_may_stand_in_a_larger_chunk),
+		cmocka_unit_test(
+			test_cache_is_that_of_the_thread_whose_variable_says_so),
 		cmocka_unit_test(
 			test_overrun_link_of_a_thread_cache_is_reported),
 		cmocka_unit_test(test_cycle_in_a_thread_cache_is_reported),
