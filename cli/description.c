@@ -34,8 +34,12 @@ struct error *describer_init(struct describer *describer,
 					 .selection = selection,
 					 .report = report,
 					 .unreferenced = unreferenced };
-	return annotation_rows_init(&describer->annotating, analysis,
-				    selection);
+	error = taint_memory_create(unreferenced.count,
+				    analysis_account(analysis),
+				    &describer->taints);
+	return error ? error
+		     : annotation_rows_init(&describer->annotating, analysis,
+					    selection);
 }
 
 void describer_deinit(struct describer *describer)
@@ -43,6 +47,8 @@ void describer_deinit(struct describer *describer)
 	bitmap_deinit(&describer->unreferenced);
 	if (describer->chains)
 		chains_destroy(describer->chains);
+	if (describer->taints)
+		taint_memory_destroy(describer->taints);
 	annotating_deinit(&describer->annotating);
 	error_destroy(describer->error);
 }

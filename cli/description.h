@@ -5,6 +5,7 @@
 #ifndef CLI_DESCRIPTION_H
 #define CLI_DESCRIPTION_H
 
+#include "analyzer/classify/taint_memory.h"
 #include "analyzer/query/place.h"
 #include "cli/selection.h"
 
@@ -14,6 +15,7 @@ struct describer {
 	struct report *report;
 	struct bitmap unreferenced;
 	struct chains *chains; /* of explanations; NULL: there is none yet */
+	struct taint_memory *taints;
 	struct annotating annotating;
 	struct error *error; /* that ended a visit; owned */
 };

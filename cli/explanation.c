@@ -36,8 +36,9 @@ enum { LINK_COLUMNS = sizeof(link_columns) / sizeof(*link_columns) };
 static const char *find_taint(struct describer *describer, allocation_id source,
 			      allocation_id target)
 {
-	return patterns_find_taint(analysis_patterns(describer->analysis),
-				   source, target);
+	return taint_memory_find(describer->taints,
+				 analysis_patterns(describer->analysis), source,
+				 target);
 }
 
 static void report_pattern(struct describer *describer, allocation_id id)
