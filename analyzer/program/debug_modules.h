@@ -29,6 +29,15 @@ struct debug_module {
 	struct static_index static_variables, thread_local_variables;
 };
 
+/* What was said of a place on a stack; the same few hold most of a heap. */
+struct named_place {
+	uint64_t address; /* 0: none yet */
+	uint32_t thread;
+	const char *name; /* NULL: nothing is known of it */
+};
+
+enum { NAMED_PLACES = 64 };
+
 struct debug {
 	const struct image *image;
 	const struct program *program;
@@ -42,7 +51,8 @@ struct debug {
 	struct debug_module *modules; /* of the program's, in order */
 	size_t module_count;
 	struct tls tls;
-	struct unwinder *unwinder; /* NULL: not needed yet */
+	struct unwinder *unwinder;		/* NULL: not needed yet */
+	struct named_place named[NAMED_PLACES]; /* by their addresses */
 };
 
 /* The debug side of the module that holds address, or NULL. */

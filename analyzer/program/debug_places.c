@@ -108,14 +108,26 @@ static const char *print_place(struct debug *debug,
 			       local.path, function, number, whose);
 }
 
-const char *debug_stack_place(struct debug *debug, uint32_t thread,
-			      uint64_t address)
+static const char *name_stack_place(struct debug *debug, uint32_t thread,
+				    uint64_t address)
 {
 	char whose[32];
 
 	snprintf(whose, sizeof(whose), "thread %" PRIu32, id_of(debug, thread));
 	return print_place(debug, debug_backtrace(debug, thread),
 			   debug_frame_states(debug, thread), whose, address);
+}
+
+const char *debug_stack_place(struct debug *debug, uint32_t thread,
+			      uint64_t address)
+{
+	struct named_place *named = &debug->named[address / 8 % NAMED_PLACES];
+
+	if (named->address != address || named->thread != thread)
+		*named = (struct named_place){ address, thread,
+					       name_stack_place(debug, thread,
+								address) };
+	return named->name;
 }
 
 const char *debug_saved_place(struct debug *debug,
