@@ -194,9 +194,10 @@ static bool has_used(const struct collector *collector)
 }
 
 struct error *boehm_read_blocks(struct collector *collector,
-				const struct image *image, bool *ret_sound)
+				const struct heap_context *context,
+				bool *ret_sound)
 {
-	struct view view = { image };
+	struct view view = { context->image };
 	uint64_t index = collector->index;
 
 	/* Keys grow from one to the next, so there is an end. */
@@ -206,6 +207,8 @@ struct error *boehm_read_blocks(struct collector *collector,
 
 		if (!error)
 			error = read_index(collector, &view, index);
+		if (!error && !progress_step(context->progress, 0))
+			error = error_create(ERROR_INTERRUPTED, "interrupted");
 		if (error)
 			return error;
 		find_nils(collector, &view, index);

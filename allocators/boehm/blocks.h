@@ -61,6 +61,7 @@ bool boehm_leads_to_blocks(struct view *view,
  * use, and next to nothing that makes no sense.
  */
 struct error *boehm_read_blocks(struct collector *collector,
-				const struct image *image, bool *ret_sound);
+				const struct heap_context *context,
+				bool *ret_sound);
 
 #endif

@@ -132,7 +132,7 @@ static struct error *add_collector(struct search *search,
 	};
 	account(collector, heap->context.account);
 	image_read_scattered(heap->context.image, false);
-	error = boehm_read_blocks(collector, heap->context.image, &sound);
+	error = boehm_read_blocks(collector, &heap->context, &sound);
 	image_read_scattered(heap->context.image, true);
 	if (error || !sound) {
 		memory_release(&collector->blocks);
