@@ -86,8 +86,9 @@ static void report(const struct collector *collector, struct findings *findings)
 {
 	if (collector->bad_slots > 0)
 		findings_add(findings, FINDING_INCOMPLETE,
-			     "%" PRIu64 " blocks of the collector's heap have "
-			     "no sound header: their objects are not counted",
+			     "blocks of the collector's heap with no sound "
+			     "header: %" PRIu64
+			     "; their objects are not counted",
 			     collector->bad_slots);
 	if (collector->undecided > 0)
 		findings_add(findings, FINDING_INCOMPLETE,

@@ -3,6 +3,7 @@
 #include "allocators/glibc/bins.h"
 #include "allocators/glibc/fast_links.h"
 #include "allocators/glibc/lists.h"
+#include "analyzer/base/text.h"
 
 #include <inttypes.h>
 
@@ -265,20 +266,20 @@ static void report_damage(struct walk *walk, enum finding_weight weight,
 
 static void report_skip(struct walk *walk, uint64_t chunk, uint64_t skipped)
 {
-	char what_follows[128];
+	char what_follows[128], size[NUMBER_SIZE];
 
 	if (view_is_absent(&walk->view, chunk + 8)) {
 		findings_add(walk->heap->context.findings, FINDING_INCOMPLETE,
-			     "the heap goes on at %#" PRIx64 ", where %" PRIu64
-			     " bytes are not in the core: their allocations "
-			     "are not counted",
-			     chunk, skipped);
+			     "the heap goes on at %#" PRIx64 ", where %s bytes "
+			     "are not in the core: their allocations are not "
+			     "counted",
+			     chunk, grouped(skipped, size));
 		return;
 	}
 	snprintf(what_follows, sizeof(what_follows),
-		 "%" PRIu64 " bytes are skipped; what is in them still counts "
-		 "as a reference",
-		 skipped);
+		 "%s bytes are skipped; what is in them still counts as a "
+		 "reference",
+		 grouped(skipped, size));
 	report_damage(walk, FINDING_INCOMPLETE, chunk + 8,
 		      "that is no header of a chunk", what_follows);
 }

@@ -30,6 +30,14 @@ enum { NUMBER_SIZE = 32 };
 /* "1234567" as "1,234,567" into buffer; returns its length. */
 size_t format_grouped(uint64_t number, char buffer[static NUMBER_SIZE]);
 
+/* The same, returning buffer: to print several numbers at once. */
+static inline const char *grouped(uint64_t number,
+				  char buffer[static NUMBER_SIZE])
+{
+	format_grouped(number, buffer);
+	return buffer;
+}
+
 /* In hexadecimal without 0x; returns its length. */
 size_t format_hexadecimal(uint64_t number, char buffer[static NUMBER_SIZE]);
 size_t format_decimal(uint64_t number, char buffer[static NUMBER_SIZE]);

@@ -1,5 +1,7 @@
 #include "analyzer/image/absence.h"
 
+#include "analyzer/base/text.h"
+
 #include <inttypes.h>
 
 /* Writable memory that the dump lacks, by what is likely in it. */
@@ -64,6 +66,7 @@ void image_report_absence(const struct image *image, struct findings *findings)
 {
 	bool private = has_private_memory(image);
 	struct absence absence = { 0 };
+	char size[NUMBER_SIZE];
 
 	for (size_t i = 0; i < image_region_count(image); i++) {
 		const struct region *region = image_region(image, i);
@@ -74,28 +77,30 @@ void image_report_absence(const struct image *image, struct findings *findings)
 	}
 	if (absence.unknown > 0)
 		findings_add(findings, FINDING_INCOMPLETE,
-			     "%" PRIu64 " bytes of writable memory, first at "
+			     "%s bytes of writable memory, first at "
 			     "%#" PRIx64
 			     ", are not in the core%s: what only they refer "
 			     "to looks leaked",
-			     absence.unknown, absence.first_unknown,
+			     grouped(absence.unknown, size),
+			     absence.first_unknown,
 			     image_missing(image)
 				     ? ""
 				     : " (see coredump_filter in core(5)"
 				       ")");
 	if (absence.untouched > 0)
 		findings_add(findings, FINDING_NOTE,
-			     "%" PRIu64 " bytes of writable memory, first at "
+			     "%s bytes of writable memory, first at "
 			     "%#" PRIx64
 			     ", are not in the core: they were never written, "
 			     "or the program keeps them out of cores "
 			     "(MADV_DONTDUMP); then what only they refer to "
 			     "looks leaked",
-			     absence.untouched, absence.first_untouched);
+			     grouped(absence.untouched, size),
+			     absence.first_untouched);
 	if (absence.shared > 0)
 		findings_add(findings, FINDING_NOTE,
-			     "%" PRIu64
-			     " bytes of shared file mappings, as %s, are not "
+			     "%s bytes of shared file mappings, as %s, are not "
 			     "in the core and were not searched for references",
-			     absence.shared, absence.shared_path);
+			     grouped(absence.shared, size),
+			     absence.shared_path);
 }

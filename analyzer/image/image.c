@@ -1,6 +1,7 @@
 #include "analyzer/image/image.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/text.h"
 #include "analyzer/image/absence.h"
 #include "analyzer/image/files.h"
 #include "analyzer/image/format.h"
@@ -494,6 +495,7 @@ static struct error *build(struct image *image,
 			   const struct image_options *options)
 {
 	struct error *error = map_dump(image, options);
+	char missing[NUMBER_SIZE], all[NUMBER_SIZE];
 
 	if (!error)
 		error = read_dump(image);
@@ -501,10 +503,10 @@ static struct error *build(struct image *image,
 		return error;
 	if (image->missing > 0)
 		findings_add(image->findings, FINDING_INCOMPLETE,
-			     "the core is truncated: %" PRIu64 " of %" PRIu64
-			     " bytes are missing at its end; what they held "
-			     "is unknown",
-			     image->missing, image->size + image->missing);
+			     "the core is truncated: %s of %s bytes are "
+			     "missing at its end; what they held is unknown",
+			     grouped(image->missing, missing),
+			     grouped(image->size + image->missing, all));
 	if (image->region_count == 0)
 		return error_create(ERROR_BAD_DUMP,
 				    image->missing ? "is cut off before any "

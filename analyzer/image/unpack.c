@@ -3,6 +3,7 @@
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/progress.h"
 #include "analyzer/base/temporary.h"
+#include "analyzer/base/text.h"
 #include "analyzer/image/format.h"
 #include "analyzer/image/packing.h"
 
@@ -371,6 +372,7 @@ static struct error *step(struct unpacking *unpacking, bool *ret_more)
 static struct error *finish(struct unpacking *unpacking)
 {
 	struct error *error = flush(unpacking);
+	char size[NUMBER_SIZE];
 
 	if (error)
 		return error;
@@ -383,8 +385,8 @@ static struct error *finish(struct unpacking *unpacking)
 	if (unpacking->full) {
 		findings_add(unpacking->findings, FINDING_NOTE,
 			     "what is packed is larger than its headers tell: "
-			     "all behind %" PRIu64 " bytes is left out",
-			     unpacking->limit);
+			     "all behind %s bytes is left out",
+			     grouped(unpacking->limit, size));
 		if (ftruncate(unpacking->to, (off_t)unpacking->limit) < 0)
 			return error_system("cannot be cut");
 	}
@@ -392,9 +394,10 @@ static struct error *finish(struct unpacking *unpacking)
 		findings_add(unpacking->findings, FINDING_INCOMPLETE,
 			     "the core is packed with %s, and %s at byte "
 			     "%" PRIu64 " of the packed file: only the "
-			     "%" PRIu64 " bytes before that are analysed",
+			     "%s bytes before that are analysed",
 			     unpacking->packing->name, unpacking->damage,
-			     unpacking->taken, unpacking->position);
+			     unpacking->taken,
+			     grouped(unpacking->position, size));
 	return NULL;
 }
 

@@ -102,9 +102,9 @@ class BrokenTest(unittest.TestCase):
                 self.assertEqual(run.returncode, INCOMPLETE)
                 self.assertIn("cut off", run.stderr)
                 continue
-            answer = self.expect("the core is truncated: [0-9]+ of "
-                                 rf"{len(core)} bytes are missing", core, size)
-            self.assertIn(f"{len(core) - size} of", answer.errors)
+            answer = self.expect("the core is truncated: [0-9,]+ of "
+                                 rf"{len(core):,} bytes are missing", core, size)
+            self.assertIn(f"{len(core) - size:,} of", answer.errors)
 
     def test_segments_are_missing(self):
         """Never seen at all, or without contents, or only zeros in them."""

@@ -216,7 +216,7 @@ static void test_damaged_header_costs_its_block_only(void **state)
 	assert_int_equal(find_object(&collected, damaged), NO_ALLOCATION);
 	assert_state(&collected, damaged + PAGE, BLOCK_USED, false);
 	assert_finding(analysis_findings(collected.analysis),
-		       FINDING_INCOMPLETE, "no sound header");
+		       FINDING_INCOMPLETE, "with no sound header: ");
 }
 
 static void test_what_only_looks_like_an_index_is_none(void **state)

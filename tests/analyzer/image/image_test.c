@@ -50,7 +50,7 @@ static void test_rest_of_a_segment_partly_in_the_core_is_absent(void **state)
 	assert_int_equal(rest->end, 0x14000);
 	assert_int_equal(rest->segment, held->segment);
 	assert_finding(&findings, FINDING_NOTE,
-		       "12288 bytes of writable memory, first at 0x11000");
+		       "12,288 bytes of writable memory, first at 0x11000");
 }
 
 static void test_absent_is_not_zero(void **state)
@@ -206,7 +206,7 @@ static void test_core_without_any_private_memory_is_incomplete(void **state)
 	core_write_file(&core);
 	assert_no_error(image_open(core.path, &findings, &image));
 	assert_finding(&findings, FINDING_INCOMPLETE,
-		       "4096 bytes of writable memory, first at 0x20000, are "
+		       "4,096 bytes of writable memory, first at 0x20000, are "
 		       "not in the core (see coredump_filter in core(5))");
 }
 

@@ -1,3 +1,4 @@
+#include "analyzer/base/text.h"
 #include "analyzer/image/image.h"
 #include "analyzer/image/own_notes.h"
 
@@ -114,7 +115,7 @@ static void test_missing_bytes_are_counted_and_the_rest_is_there(void **state)
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
 	_cleanup_(image_close) struct image *image = NULL;
-	char expected[128];
+	char expected[128], size[NUMBER_SIZE];
 	uint64_t word;
 
 	make_small(&core);
@@ -122,8 +123,8 @@ static void test_missing_bytes_are_counted_and_the_rest_is_there(void **state)
 	assert_no_error(image_open(core.path, &findings, &image));
 	assert_int_equal(image_missing(image), 4000);
 	snprintf(expected, sizeof(expected),
-		 "the core is truncated: 4000 of %lu bytes are missing",
-		 (unsigned long)core.size);
+		 "the core is truncated: 4,000 of %s bytes are missing",
+		 grouped(core.size, size));
 	assert_finding(&findings, FINDING_INCOMPLETE, expected);
 	assert_true(image_read_u64(image, 0x20000, &word));
 	assert_int_equal(word, 2);
