@@ -10,9 +10,11 @@ import json
 import lzma
 import os
 import resource
+import struct
 import subprocess
 import tempfile
 import unittest
+import zlib
 
 HEAPCORE = os.environ["HEAPCORE"]
 CORE = os.path.join(
@@ -146,6 +148,15 @@ class PackedTest(unittest.TestCase):
         run = self.run_heapcore(FINE, bomb)
         self.assertEqual(run.stdout, self.answer)
         self.assertIn(b"larger than its headers tell", run.stderr)
+
+    def test_decoder_gets_no_endless_memory(self):
+        """A header of xz tells how much: here 1.5 GB, for a few bytes."""
+        packed = bytearray(lzma.compress(b"small", preset=0))
+        end = 12 + 4 * packed[12]  # of the block's header, less its checksum
+        packed[packed.index(b"\x21\x01", 12) + 2] = 37
+        packed[end:end + 4] = struct.pack("<I", zlib.crc32(packed[12:end]))
+        self.assertIn("more than 256 MB", self.errors(
+            NOT_ANALYSED, self.write("greedy", packed)))
 
     def test_lack_of_room_names_the_folder(self):
         path = self.write("packed", gzip.compress(self.bytes))
