@@ -52,7 +52,7 @@ class Style(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stdout)
 
     @needs("clang-tidy")
-    @unittest.skipUnless(os.environ.get("CI"), "takes a minute: only in CI")
+    @unittest.skipUnless(os.environ.get("CI"), "takes a minute or two: only in CI")
     @unittest.skipIf("sanitize" in BUILD_DIR, "once is enough")
     def test_clang_tidy_finds_nothing(self):
         # Half of the sources for each of two processors.
