@@ -5,7 +5,7 @@
 #include "cli/rows.h"
 
 /* A chain is shown in full up to twice SHOWN_LINKS, else its two ends. */
-enum { SHOWN_REFERRERS = 4, SHOWN_LINKS = 10 };
+enum { SHOWN_REFERRERS = 4, SHOWN_LINKS = PATH_END - 1 };
 
 /* A sentence that stands alone, or an empty line. */
 static void write_text(struct report *report, const char *text)
@@ -95,7 +95,7 @@ static void write_chain(struct describer *describer, const struct path *path)
 		"[ matching %{pattern}]"
 		"[ by a tainted reference ({tainted})]"
 	};
-	size_t links = path->count - 1;
+	size_t links = path->count + path->gap - 1;
 
 	for (size_t i = 1; i < path->count; i++) {
 		if (links > 2 * SHOWN_LINKS && i == SHOWN_LINKS + 1) {

@@ -60,7 +60,7 @@ static struct error *trace(const struct search *search, size_t place,
 		return &error_no_memory;
 	for (size_t at = place; i < count; at = search->reached[at].next)
 		ids[i++] = search->reached[at].id;
-	*ret = (struct path){ ids, count, search->count };
+	*ret = (struct path){ ids, count, 0, search->count };
 	return NULL;
 }
 
@@ -107,6 +107,11 @@ struct error *path_find(const struct graph *incoming,
 
 struct distances {
 	struct memory steps; /* uint32_t by id: 1 for a source; 0: no way */
+	/*
+	 * By id, allocation_id: on the way to it, the PATH_END-th, plus 1; 0:
+	 * not known yet.
+	 */
+	struct memory heads;
 };
 
 /* Those that are reached, the nearest first. */
@@ -200,6 +205,7 @@ struct error *distances_create(const struct graph *graph,
 	if (!distances)
 		return &error_no_memory;
 	distances->steps.account = account;
+	distances->heads.account = account;
 	progress_begin(progress, "finding the shortest ways", sources->count);
 	error = find_distances(distances, graph, sources, &queue, progress);
 	memory_release(&queue.ids);
@@ -212,41 +218,95 @@ struct error *distances_create(const struct graph *graph,
 void distances_destroy(struct distances *distances)
 {
 	memory_release(&distances->steps);
+	memory_release(&distances->heads);
 	free(distances);
 }
 
-/* What refers to the allocation and is so many steps from the sources. */
-static allocation_id find_nearer(const struct distances *distances,
-				 const struct graph *incoming, allocation_id id,
-				 uint32_t step)
+static uint32_t steps_to(const struct distances *distances, allocation_id id)
 {
-	const uint32_t *steps = distances->steps.bytes;
+	return ((const uint32_t *)distances->steps.bytes)[id];
+}
+
+/* What refers to the allocation and is one step nearer to the sources. */
+static allocation_id find_nearer(const struct distances *distances,
+				 const struct graph *incoming, allocation_id id)
+{
 	struct edges edges = graph_outgoing(incoming, id);
+	uint32_t step = steps_to(distances, id) - 1;
 	size_t i = 0;
 
-	while (i < edges.count && steps[edges.targets[i]] != step)
+	while (i < edges.count && steps_to(distances, edges.targets[i]) != step)
 		i++;
 	assert(i < edges.count);
 	return edges.targets[i];
 }
 
-struct error *distances_path(const struct distances *distances,
+/* On the way to the allocation, the one that is PATH_END steps away. */
+static struct error *find_head(struct distances *distances,
+			       const struct graph *incoming, allocation_id id,
+			       allocation_id *ret)
+{
+	struct error *error =
+		memory_resize(&distances->heads, distances->steps.size);
+	allocation_id *heads = distances->heads.bytes;
+	allocation_id at = id;
+
+	if (error)
+		return error;
+	while (!heads[at] && steps_to(distances, at) > PATH_END)
+		at = find_nearer(distances, incoming, at);
+	*ret = heads[at] ? heads[at] - 1 : at;
+	/* Whoever comes this way again is spared it. */
+	for (at = id; !heads[at] && steps_to(distances, at) > PATH_END;
+	     at = find_nearer(distances, incoming, at))
+		heads[at] = *ret + 1;
+	return NULL;
+}
+
+/* Put count of the way to an allocation, which is the last, into ids. */
+static allocation_id trace_back(const struct distances *distances,
+				const struct graph *incoming, allocation_id id,
+				allocation_id *ids, size_t count)
+{
+	for (size_t i = count; i > 0; i--) {
+		ids[i - 1] = id;
+		if (steps_to(distances, id) > 1)
+			id = find_nearer(distances, incoming, id);
+	}
+	return id;
+}
+
+struct error *distances_path(struct distances *distances,
 			     const struct graph *incoming, allocation_id target,
 			     struct path *ret)
 {
-	uint32_t count = ((uint32_t *)distances->steps.bytes)[target];
-	struct path path = { .count = count };
+	size_t count = steps_to(distances, target);
+	_cleanup_(path_deinit) struct path path = { .count = count };
+	struct error *error = NULL;
+	allocation_id head;
 
 	*ret = (struct path){ 0 };
 	if (count == 0)
 		return NULL;
-	path.ids = calloc(count, sizeof(*path.ids));
+	if (count > 2 * PATH_END)
+		path.count = 2 * PATH_END;
+	path.gap = count - path.count;
+	path.ids = calloc(path.count, sizeof(*path.ids));
 	if (!path.ids)
 		return &error_no_memory;
-	path.ids[count - 1] = target;
-	for (uint32_t step = count - 1; step > 0; step--)
-		path.ids[step - 1] =
-			find_nearer(distances, incoming, path.ids[step], step);
+	if (!path.gap) {
+		trace_back(distances, incoming, target, path.ids, count);
+	} else {
+		head = trace_back(distances, incoming, target,
+				  path.ids + PATH_END, PATH_END);
+		error = find_head(distances, incoming, head, &head);
+		if (!error)
+			trace_back(distances, incoming, head, path.ids,
+				   PATH_END);
+	}
+	if (error)
+		return error;
 	*ret = path;
+	path.ids = NULL;
 	return NULL;
 }

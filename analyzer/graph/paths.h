@@ -19,8 +19,12 @@
 struct path {
 	allocation_id *ids;
 	size_t count;	/* 0: no member leads there */
+	size_t gap;	/* behind the first PATH_END, so many are left out */
 	size_t reached; /* how many allocations were looked at to find it */
 };
+
+/* So many, at each end, are always there. */
+enum { PATH_END = 11 };
 
 void path_deinit(struct path *path);
 DEFINE_DEINIT(path_deinit, struct path)
@@ -34,7 +38,10 @@ struct error *path_find(const struct graph *incoming,
 			struct memory_account *account,
 			struct progress *progress, struct path *ret);
 
-/* How far every allocation is from a set of them; 4 bytes for each. */
+/*
+ * How far every allocation is from a set of them; 4 bytes for each, and 4 more
+ * once a long path was asked for.
+ */
 struct distances;
 
 struct error *distances_create(const struct graph *graph,
@@ -45,8 +52,11 @@ struct error *distances_create(const struct graph *graph,
 void distances_destroy(struct distances *distances);
 DEFINE_CLEANUP(distances_destroy, struct distances *)
 
-/* The path that path_find() finds. */
-struct error *distances_path(const struct distances *distances,
+/*
+ * The path that path_find() finds; of a long one, its ends. So those of all
+ * members of a list do not take the square of its length.
+ */
+struct error *distances_path(struct distances *distances,
 			     const struct graph *incoming, allocation_id target,
 			     struct path *ret);
 
