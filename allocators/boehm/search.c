@@ -19,7 +19,7 @@ enum {
 	MOST_GLANCES = 1 << 14,
 	MOST_DECOYS = 64,
 	/* Pointers to follow before it is asked whether it has size_map. */
-	MOST_LOOKS = 1 << 12,
+	MOST_LOOKS = 1 << 8,
 };
 
 struct search {

@@ -380,22 +380,37 @@ static uint64_t most_steps(const struct scan *scan)
 	       image_size(scan->input->image) / 4 + PIECE;
 }
 
+/*
+ * The allocations whose turn it is; NULL: it is that of a piece of a root. What
+ * is leaked was told by the references, for which the first allocations were
+ * read last, and are still there: then they are the first here.
+ */
+static const struct allocation_turn *find_turn(const struct scan *scan,
+					       size_t turn)
+{
+	size_t count = scan->turns.count;
+
+	if (turn >= count)
+		return NULL;
+	return &scan->turns.turns[scan->input->only ? count - 1 - turn : turn];
+}
+
 static struct error *scan_turn(void *data, size_t turn, unsigned int thread)
 {
 	struct scan *scan = data;
 	struct scanner *scanner = &scan->scanners[thread];
+	const struct allocation_turn *allocations = find_turn(scan, turn);
 	uint64_t bytes = 0;
 
-	if (turn < scan->turns.count)
-		scan_allocations(scan, scanner, &scan->turns.turns[turn],
-				 &bytes);
+	if (allocations)
+		scan_allocations(scan, scanner, allocations, &bytes);
 	else
 		scan_piece(scan, scanner,
 			   &scan->pieces[turn - scan->turns.count], &bytes);
 	look_up(scan, scanner);
-	if (turn < scan->turns.count)
-		allocation_turn_pass(&scan->turns.turns[turn],
-				     scan->input->image, scan->input->index);
+	if (allocations)
+		allocation_turn_pass(allocations, scan->input->image,
+				     scan->input->index);
 	if (!split_work_step(&scan->work, turn, thread, scan->input->progress,
 			     bytes))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
