@@ -34,12 +34,8 @@ struct error *describer_init(struct describer *describer,
 					 .selection = selection,
 					 .report = report,
 					 .unreferenced = unreferenced };
-	error = taint_memory_create(unreferenced.count,
-				    analysis_account(analysis),
-				    &describer->taints);
-	return error ? error
-		     : annotation_rows_init(&describer->annotating, analysis,
-					    selection);
+	return annotation_rows_init(&describer->annotating, analysis,
+				    selection);
 }
 
 void describer_deinit(struct describer *describer)

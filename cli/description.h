@@ -14,7 +14,8 @@ struct describer {
 	const struct selection *selection;
 	struct report *report;
 	struct bitmap unreferenced;
-	struct chains *chains; /* of explanations; NULL: there is none yet */
+	/* Of explanations; NULL: there is none yet. */
+	struct chains *chains;
 	struct taint_memory *taints;
 	struct annotating annotating;
 	struct error *error; /* that ended a visit; owned */

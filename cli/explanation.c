@@ -36,9 +36,7 @@ enum { LINK_COLUMNS = sizeof(link_columns) / sizeof(*link_columns) };
 static const char *find_taint(struct describer *describer, allocation_id source,
 			      allocation_id target)
 {
-	return taint_memory_find(describer->taints,
-				 analysis_patterns(describer->analysis), source,
-				 target);
+	return taint_memory_find(describer->taints, source, target);
 }
 
 static void report_pattern(struct describer *describer, allocation_id id)
@@ -520,6 +518,11 @@ struct error *explain_allocation(struct describer *describer, allocation_id id)
 
 	if (!describer->chains)
 		error = chains_create(describer->analysis, &describer->chains);
+	if (!error && !describer->taints)
+		error = taint_memory_create(
+			analysis_patterns(describer->analysis),
+			analysis_account(describer->analysis),
+			&describer->taints);
 	if (!error)
 		error = explain_state(describer, id);
 	if (!error)

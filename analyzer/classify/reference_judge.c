@@ -89,21 +89,26 @@ const char *patterns_find_taint(const struct patterns *patterns,
 				allocation_id source, allocation_id target)
 {
 	struct reference_judge judge;
-	const struct allocation_index *index;
-	const char *found = NULL;
-	uint64_t word, start, size;
 
 	reference_judge_init(&judge, patterns);
 	reference_judge_set_source(&judge, source);
-	index = judge.reader.index;
-	start = allocation_start(index, target);
-	size = allocation_size(index, target);
-	for (uint64_t at = judge.source.start; judge.source.end - at >= 8;
+	return reference_judge_find_taint(&judge, target);
+}
+
+const char *reference_judge_find_taint(struct reference_judge *judge,
+				       allocation_id target)
+{
+	const struct allocation_index *index = judge->reader.index;
+	uint64_t start = allocation_start(index, target);
+	uint64_t size = allocation_size(index, target), word;
+	const char *found = NULL;
+
+	for (uint64_t at = judge->source.start; judge->source.end - at >= 8;
 	     at += 8) {
-		if (!reader_word(&judge.reader, at, &word) ||
+		if (!reader_word(&judge->reader, at, &word) ||
 		    word - start >= size)
 			continue;
-		found = reference_judge_taint(&judge, at - judge.source.start);
+		found = reference_judge_taint(judge, at - judge->source.start);
 		if (!found)
 			break;
 	}

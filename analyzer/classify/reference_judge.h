@@ -36,6 +36,13 @@ const char *reference_judge_taint(struct reference_judge *judge,
 bool reference_judge_favors(struct reference_judge *judge, uint64_t offset,
 			    allocation_id target);
 
+/*
+ * In what part of the source all its references to target are tainted; NULL if
+ * there is a sound one.
+ */
+const char *reference_judge_find_taint(struct reference_judge *judge,
+				       allocation_id target);
+
 /* Whether any word of the source that may be a reference is tainted. */
 bool reference_judge_finds_taint(struct reference_judge *judge);
 

@@ -16,11 +16,12 @@ struct kept_source {
 };
 
 struct taint_memory {
+	struct reference_judge judge;
 	struct kept_source kept[KEPT_SOURCES];
 	size_t oldest;
 };
 
-struct error *taint_memory_create(size_t allocation_count,
+struct error *taint_memory_create(const struct patterns *patterns,
 				  struct memory_account *account,
 				  struct taint_memory **ret)
 {
@@ -29,10 +30,12 @@ struct error *taint_memory_create(size_t allocation_count,
 
 	if (!memory)
 		return &error_no_memory;
+	reference_judge_init(&memory->judge, patterns);
 	for (size_t i = 0; i < KEPT_SOURCES; i++) {
 		struct kept_source *kept = &memory->kept[i];
-		struct error *error =
-			bitmap_init(&kept->sound, allocation_count, account);
+		struct error *error = bitmap_init(
+			&kept->sound,
+			allocation_count(memory->judge.reader.index), account);
 
 		if (error)
 			return error;
@@ -75,7 +78,6 @@ static void keep(struct kept_source *kept, struct reference_judge *judge,
 }
 
 static const struct bitmap *sound_targets(struct taint_memory *memory,
-					  struct reference_judge *judge,
 					  allocation_id source)
 {
 	struct kept_source *kept;
@@ -84,19 +86,18 @@ static const struct bitmap *sound_targets(struct taint_memory *memory,
 		if (memory->kept[i].id == source)
 			return &memory->kept[i].sound;
 	kept = &memory->kept[memory->oldest++ % KEPT_SOURCES];
-	keep(kept, judge, source);
+	keep(kept, &memory->judge, source);
 	return &kept->sound;
 }
 
-const char *taint_memory_find(struct taint_memory *memory,
-			      const struct patterns *patterns,
-			      allocation_id source, allocation_id target)
+const char *taint_memory_find(struct taint_memory *memory, allocation_id source,
+			      allocation_id target)
 {
-	struct reference_judge judge;
+	struct reference_judge *judge = &memory->judge;
 
-	reference_judge_init(&judge, patterns);
-	if (allocation_size(judge.reader.index, source) >= LARGE &&
-	    bitmap_get(sound_targets(memory, &judge, source), target))
+	if (allocation_size(judge->reader.index, source) >= LARGE &&
+	    bitmap_get(sound_targets(memory, source), target))
 		return NULL;
-	return patterns_find_taint(patterns, source, target);
+	reference_judge_set_source(judge, source);
+	return reference_judge_find_taint(judge, target);
 }

@@ -14,16 +14,15 @@
 
 struct taint_memory;
 
-/* For so many allocations. */
-struct error *taint_memory_create(size_t allocation_count,
+/* The patterns are borrowed, and know the owners. */
+struct error *taint_memory_create(const struct patterns *patterns,
 				  struct memory_account *account,
 				  struct taint_memory **ret);
 void taint_memory_destroy(struct taint_memory *memory);
 DEFINE_CLEANUP(taint_memory_destroy, struct taint_memory *)
 
-/* What patterns_find_taint() says; always of the same patterns. */
-const char *taint_memory_find(struct taint_memory *memory,
-			      const struct patterns *patterns,
-			      allocation_id source, allocation_id target);
+/* What patterns_find_taint() says. */
+const char *taint_memory_find(struct taint_memory *memory, allocation_id source,
+			      allocation_id target);
 
 #endif
