@@ -172,7 +172,7 @@ static void fill(void *object, enum kind kind, size_t size)
 {
 	/* Its last word describes a typed one. */
 	if (kind != TYPED && kind != OWN)
-		memset(object, 0x55, size);
+		memset(object, 0x5a, size);
 }
 
 static enum fate choose_fate(enum kind kind, uint32_t *state)

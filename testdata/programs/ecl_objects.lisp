@@ -30,8 +30,14 @@
 (defvar *tables* (make-all (lambda (i) (make-hash-table :size 8))))
 (defvar *conses* (let ((all nil)) (dotimes (i *count* all) (push i all))))
 
-(make-all (lambda (i) (- -0.25d0 i)))
-(make-all (lambda (i) (make-array 9 :initial-element i)))
+;; On a stack that is gone afterwards, with all words that look like pointers.
+(mp:process-join
+ (mp:process-run-function
+  'dropping
+  (lambda ()
+    (make-all (lambda (i) (- -0.25d0 i)))
+    (make-all (lambda (i) (make-array 9 :initial-element i)))
+    nil)))
 (ext:gc t)
 (ext:gc t)
 (format t "ready~%")

@@ -3,7 +3,7 @@
 ;;
 ;;	guile --no-auto-compile guile_objects.scm COUNT
 
-(use-modules (rnrs bytevectors))
+(use-modules (rnrs bytevectors) (ice-9 threads))
 
 (define count (string->number (cadr (command-line))))
 
@@ -26,8 +26,11 @@
 (define procedures (make-all (lambda (i) (lambda () i))))
 (define pairs (iota count))
 
-(make-all (lambda (i) (- -0.25 i)))
-(make-all (lambda (i) (make-vector 9 i)))
+;; On a stack that is gone afterwards, with all words that look like pointers.
+(join-thread (call-with-new-thread (lambda ()
+  (make-all (lambda (i) (- -0.25 i)))
+  (make-all (lambda (i) (make-vector 9 i)))
+  #f)))
 (gc)
 (gc)
 (display "ready\n")

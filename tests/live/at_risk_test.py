@@ -9,17 +9,11 @@ import collections
 import os
 import re
 import shutil
-import subprocess
-import tempfile
-import time
 import unittest
 
-SOURCE_DIR = os.environ["SOURCE_DIR"]
-HEAPCORE = os.environ["HEAPCORE"]
-PROGRAMS = os.path.join(SOURCE_DIR, "testdata/programs")
-SOURCES = [os.path.join(PROGRAMS, name) for name in ("at_risk.c", "truth.c")]
+import harness
+
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-pthread"]
-TIMEOUT = 60
 AT_RISK = 100
 # Fifty blocks and as many objects that nothing in the program refers to.
 LEAK_ROOTS = 100
@@ -43,58 +37,26 @@ def has_collector():
 
 
 @unittest.skipUnless(has_collector(), "there is no libgc-dev")
-class AtRiskTest(unittest.TestCase):
+class AtRiskTest(harness.LiveTest):
     """The truth of at_risk.c against the sets of heapcore."""
 
-    maxDiff = None
-
-    def setUp(self):
-        temporary = tempfile.TemporaryDirectory(prefix="heapcore-at-risk-")
-        self.addCleanup(temporary.cleanup)
-        self.folder = temporary.name
+    def core(self, *flags, program="at_risk"):
+        """A core of the program, whose truth is read."""
+        binary = self.compile(program, f"{program}.c", "truth.c",
+                              flags=[*FLAGS, *flags])
+        process = self.start([binary], truth=self.path("truth"))
         self.truth = collections.defaultdict(set)
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def core(self, *flags):
-        subprocess.run(["cc", *FLAGS, *flags, "-o", self.path("at_risk"),
-                        *SOURCES, "-lgc"], check=True)
-        process = subprocess.Popen(
-            [self.path("at_risk")],
-            env={**os.environ, "HEAPCORE_TRUTH": self.path("truth")})
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        deadline = time.monotonic() + TIMEOUT
-        while not self.read_truth():
-            self.assertIsNone(process.poll())
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.05)
-        subprocess.run(["gcore", "-o", self.path("core"), str(process.pid)],
-                       check=True, stdin=subprocess.DEVNULL,
-                       capture_output=True)
-        return f"{self.path('core')}.{process.pid}"
-
-    def read_truth(self):
-        if not os.path.exists(self.path("truth")):
-            return False
         with open(self.path("truth"), encoding="ascii") as file:
-            text = file.read()
-        if not text.endswith("ready\n"):
-            return False
-        for word, address, _ in map(str.split, text.splitlines()[:-1]):
-            self.truth[word].add(int(address, 16))
-        return True
+            for word, address, _ in map(str.split, file.readlines()[:-1]):
+                self.truth[word].add(int(address, 16))
+        return harness.gcore(process, self.folder)
 
     def run_heapcore(self, core, *command):
-        run = subprocess.run([HEAPCORE, core, *command], capture_output=True,
-                             text=True, check=False, timeout=TIMEOUT)
-        self.assertEqual(run.returncode, 0, run.stderr)
-        return run.stdout, run.stderr
+        result = harness.ask(core, *command)
+        return result.stdout, result.stderr
 
     def members(self, core, name):
-        text, _ = self.run_heapcore(core, "enumerate", name)
-        return {int(line, 16) for line in text.split()}
+        return harness.addresses(core, "enumerate", name)
 
     def compare(self, core):
         self.assertEqual(len(self.truth["risk"]), AT_RISK)
@@ -114,20 +76,20 @@ class AtRiskTest(unittest.TestCase):
             self.assertEqual(sorted(found[name] - told), [], name)
 
     def test_dynamic(self):
-        core = self.core("-g", "-O2")
+        core = self.core("-g", "-O2", "-lgc")
         self.compare(core)
         self.explain(core)
         self.describe(core)
         self.summarize(core)
 
     def test_stripped(self):
-        self.compare(self.core("-O1", "-s"))
+        self.compare(self.core("-O1", "-s", "-lgc"))
 
     def test_static(self):
-        self.compare(self.core("-O2", "-static"))
+        self.compare(self.core("-O2", "-static", "-lgc"))
 
     def test_static_and_stripped(self):
-        self.compare(self.core("-O2", "-static", "-s"))
+        self.compare(self.core("-O2", "-static", "-s", "-lgc"))
 
     def explain(self, core):
         """A reader learns from an example of each what will become of it."""
@@ -169,40 +131,17 @@ class AtRiskTest(unittest.TestCase):
         """What looks at risk in Guile is marked by Guile."""
         if not shutil.which("guile"):
             self.skipTest("there is no guile")
-        with subprocess.Popen(
-                ["guile", "--no-auto-compile", "-c",
-                 '(display "ready") (newline) (force-output) (sleep 1000)'],
-                stdout=subprocess.PIPE, text=True) as process:
-            try:
-                self.assertEqual(process.stdout.readline(), "ready\n")
-                subprocess.run(
-                    ["gcore", "-o", self.path("core"), str(process.pid)],
-                    check=True, stdin=subprocess.DEVNULL, capture_output=True)
-            finally:
-                process.kill()
-        core = f"{self.path('core')}.{process.pid}"
+        process = self.start(
+            ["guile", "--no-auto-compile", "-c",
+             '(display "ready") (newline) (force-output) (sleep 1000)'])
+        core = harness.gcore(process, self.folder)
         text, errors = self.run_heapcore(core, "count", "atrisk")
         self.assertNotEqual(text.split()[0], "0")
         self.assertIn("by functions of its own", errors)
 
     def test_without_a_collector(self):
         """Nothing is garbage, and nothing at risk."""
-        program = self.path("plain")
-        subprocess.run(["cc", *FLAGS, "-O2", "-o", program,
-                        os.path.join(PROGRAMS, "plain.c"), SOURCES[1]],
-                       check=True)
-        self.truth.clear()
-        process = subprocess.Popen(
-            [program], env={**os.environ,
-                            "HEAPCORE_TRUTH": self.path("truth")})
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        while not self.read_truth():
-            time.sleep(0.05)
-        subprocess.run(["gcore", "-o", self.path("core"), str(process.pid)],
-                       check=True, stdin=subprocess.DEVNULL,
-                       capture_output=True)
-        core = f"{self.path('core')}.{process.pid}"
+        core = self.core("-O2", program="plain")
         for name in ("garbage", "heldbygarbage", "atrisk", "unswept",
                      "collectable", "uncollectable"):
             self.assertEqual(self.members(core, name), set(), name)

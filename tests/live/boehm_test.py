@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+import harness
 import live_test
 import truth
 
@@ -184,13 +185,13 @@ def build(options, directory, suffix):
     flags = (options.static_flags if "static" in suffix
              else options.dynamic_flags)
     path = os.path.join(directory, "boehm" + suffix)
-    command = [*shlex.split(options.compiler), *shlex.split(live_test.FLAGS),
+    command = [*shlex.split(options.compiler), *shlex.split(harness.FLAGS),
                *shlex.split(before), *shlex.split(flags), "-o", path,
-               os.path.join(live_test.SOURCES, "boehm.c"),
+               os.path.join(harness.PROGRAMS, "boehm.c"),
                *shlex.split(behind)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode != 0:
-        raise live_test.Skipped(run.stderr.strip())
+        raise harness.Skipped(run.stderr.strip())
     return path
 
 
@@ -205,7 +206,7 @@ def run_case(options, suffix, when, directory, totals):
             name = f"{case}, {kind}"
             try:
                 path = live_test.TAKERS[kind](process, directory)
-            except live_test.Skipped as error:
+            except harness.Skipped as error:
                 totals["skipped"] += 1
                 print(f"SKIPPED {name}: {error}")
                 continue
@@ -213,9 +214,7 @@ def run_case(options, suffix, when, directory, totals):
                               os.path.join(directory, "truth"), totals)
             os.unlink(path)
     finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+        harness.end(process)
 
 
 def run_cases(options, suffix, totals):
@@ -231,7 +230,7 @@ def run_cases(options, suffix, totals):
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--heapcore", metavar="PATH",
-                        default=live_test.HEAPCORE)
+                        default=harness.HEAPCORE)
     parser.add_argument("--compiler", default="gcc")
     parser.add_argument("--dynamic-flags", default="",
                         help="more flags, for programs not static")
@@ -248,7 +247,7 @@ def parse_options():
 def run(options):
     totals = {"passed": 0, "failed": 0, "skipped": 0, "gone": 0,
               "gone, but used": 0}
-    obstacle = live_test.kernel_core_obstacle()
+    obstacle = harness.kernel_core_obstacle()
     if obstacle and "kernel" in options.core_kinds:
         print(f"SKIPPED all cores by the kernel: {obstacle}")
         options.core_kinds = ["gcore"]
@@ -258,7 +257,7 @@ def run(options):
                 totals["failed" if problems else "passed"] += 1
                 for problem in problems:
                     print(f"FAILED {name}:\n  {problem}")
-        except live_test.Skipped as error:
+        except harness.Skipped as error:
             totals["skipped"] += 1
             print(f"SKIPPED boehm{suffix}: {error}")
     if totals["gone, but used"] * ONE_IN > totals["gone"]:

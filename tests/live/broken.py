@@ -2,7 +2,6 @@
 Cores made by hand, or broken on purpose: ELF headers, segments and notes.
 """
 
-import os
 import struct
 
 PAGE = 4096
@@ -146,8 +145,3 @@ class Core:
 
     def __len__(self):
         return len(self.data)
-
-
-def remove(path):
-    if os.path.exists(path):
-        os.unlink(path)

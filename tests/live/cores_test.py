@@ -9,10 +9,10 @@ import shutil
 import sys
 import tempfile
 
-import live_test
+import harness
 import truth
 
-CORES = os.path.join(live_test.ROOT, "testdata", "cores")
+CORES = os.path.join(harness.ROOT, "testdata", "cores")
 SUFFIX = ".core.xz"
 
 
@@ -24,7 +24,7 @@ def unpack(packed, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--heapcore", metavar="PATH",
-                        default=live_test.HEAPCORE)
+                        default=harness.HEAPCORE)
     parser.add_argument("names", nargs="*", help="the default is all")
     options = parser.parse_args()
     if not os.path.exists(options.heapcore):

@@ -20,7 +20,7 @@ import tempfile
 import time
 import unittest
 
-import live_test
+import harness
 
 SOURCE_DIR = os.environ["SOURCE_DIR"]
 HEAPCORE = os.environ["HEAPCORE"]
@@ -181,7 +181,7 @@ class CrystalTest(unittest.TestCase):
         os.mkdir(directory)
         self.addCleanup(shutil.rmtree, directory)
         truth = os.path.join(directory, "truth")
-        live_test.allow_cores()
+        harness.allow_cores()
         process = subprocess.Popen([self.path(name), truth], cwd=directory,
                                    stdin=subprocess.DEVNULL)
         self.addCleanup(process.wait)
@@ -198,12 +198,12 @@ class CrystalTest(unittest.TestCase):
     def dump(self, process, directory):
         """The kernel's core, where gdb is too old for the glibc's stacks."""
         try:
-            return live_test.take_gcore(process, directory)
-        except live_test.Skipped as error:
-            obstacle = live_test.kernel_core_obstacle()
+            return harness.gcore(process, directory)
+        except harness.Skipped as error:
+            obstacle = harness.kernel_core_obstacle()
             if obstacle:
                 self.skipTest(f"{error}; {obstacle}")
-            return live_test.take_kernel_core(process, directory)
+            return harness.kernel_core(process, directory)
 
     def build(self, name):
         self.builds[name].result()

@@ -10,11 +10,13 @@ Takes the options of live_test.py that say how to compile.
 import glob
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
+import harness
 import live_test
 import truth
 
@@ -29,7 +31,7 @@ class Wrong(Exception):
 def ask(core):
     """What heapcore tells of all arenas together."""
     run = subprocess.run(
-        [live_test.HEAPCORE, "--format", "json", core, "fragmentation",
+        [harness.HEAPCORE, "--format", "json", core, "fragmentation",
          "--quick"],
         capture_output=True, text=True, timeout=truth.TIMEOUT, check=False,
         stdin=subprocess.DEVNULL)
@@ -44,7 +46,7 @@ def trim(process, directory):
     """By how many bytes the process shrank."""
     path = os.path.join(directory, "truth")
     deadline = time.monotonic() + TRIM_TIMEOUT
-    process.send_signal(live_test.signal.SIGUSR1)
+    process.send_signal(signal.SIGUSR1)
     while time.monotonic() < deadline:
         with open(path, encoding="ascii") as file:
             lines = file.read().splitlines()
@@ -67,17 +69,11 @@ def start(options, directory):
     return live_test.start(options, case, folder), folder
 
 
-def end(process):
-    if process.poll() is None:
-        process.kill()
-    process.wait()
-
-
 def ask_by_gcore(process, folder):
     """None where gdb cannot take a core of the process."""
     try:
-        return ask(live_test.take_gcore(process, folder))
-    except live_test.Skipped as reason:
+        return ask(harness.gcore(process, folder))
+    except harness.Skipped as reason:
         print(f"SKIPPED gcore: {reason}")
         return None
 
@@ -91,25 +87,25 @@ def check(options, directory):
             compare("gcore", answer["given_back"], trimmed, trimmed)
         if "kernel" not in options.core_kinds:
             return
-        rest = ask(live_test.take_kernel_core(process, folder))
+        rest = ask(harness.kernel_core(process, folder))
         compare("the kernel's core, trimmed", rest["given_back"], 0, trimmed)
     finally:
-        end(process)
+        harness.end(process)
     for path in glob.glob(os.path.join(folder, "*core*")):
         os.remove(path)
     process, folder = start(options, directory)
     try:
-        answer = ask(live_test.take_kernel_core(process, folder))
+        answer = ask(harness.kernel_core(process, folder))
         compare("the kernel's core", answer["given_back"], trimmed, trimmed)
     finally:
-        end(process)
+        harness.end(process)
 
 
 def main():
     options = live_test.parse_options()
     live_test.PROGRAMS = {"fragmented": [[]]}
     live_test.TUNABLES = ()
-    obstacle = live_test.kernel_core_obstacle()
+    obstacle = harness.kernel_core_obstacle()
     if obstacle and "kernel" in options.core_kinds:
         print(f"SKIPPED all cores by the kernel: {obstacle}")
         options.core_kinds.remove("kernel")
@@ -118,7 +114,7 @@ def main():
         live_test.build(options, options.programs)
         try:
             check(options, directory)
-        except live_test.Skipped as reason:
+        except harness.Skipped as reason:
             print(f"SKIPPED: {reason}")
             return 77
         except (Wrong, RuntimeError) as error:

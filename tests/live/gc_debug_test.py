@@ -7,13 +7,11 @@ them.
 import os
 import re
 import subprocess
-import tempfile
 import unittest
 
-SOURCE_DIR = os.environ["SOURCE_DIR"]
-HEAPCORE = os.environ["HEAPCORE"]
-PROGRAM = os.path.join(SOURCE_DIR, "testdata/programs/gc_debug.c")
-TIMEOUT = 60
+import harness
+
+PROGRAM = os.path.join(harness.PROGRAMS, "gc_debug.c")
 MADE = {"a node": 20, "a text": 7}
 
 
@@ -25,31 +23,19 @@ def line_of(comment):
 
 @unittest.skipUnless(os.path.exists("/usr/include/gc/gc.h"),
                      "there is no libgc-dev")
-class GcDebugTest(unittest.TestCase):
+class GcDebugTest(harness.LiveTest):
     """One core, of the program without debug information."""
 
     def setUp(self):
-        temporary = tempfile.TemporaryDirectory(prefix="heapcore-gc-debug-")
-        self.addCleanup(temporary.cleanup)
-        program = os.path.join(temporary.name, "gc_debug")
-        subprocess.run(["cc", "-s", "-o", program, "gc_debug.c", "-lgc"],
-                       check=True, cwd=os.path.dirname(PROGRAM))
-        process = subprocess.Popen([program], stdout=subprocess.PIPE,
-                                   text=True)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        self.assertEqual(process.stdout.readline(), "ready\n")
-        self.core = f"{program}.core"
-        subprocess.run(["gcore", "-o", self.core, str(process.pid)],
-                       check=True, stdin=subprocess.DEVNULL,
-                       capture_output=True)
-        self.core += f".{process.pid}"
+        super().setUp()
+        # The program knows its file by the name that the compiler was given.
+        subprocess.run(["cc", "-s", "-o", self.path("gc_debug"), "gc_debug.c",
+                        "-lgc"], check=True, cwd=harness.PROGRAMS)
+        self.core = harness.gcore(self.start([self.path("gc_debug")]),
+                                  self.folder)
 
     def run_heapcore(self, *words):
-        return subprocess.run([HEAPCORE, self.core, *words], check=True,
-                              capture_output=True, text=True,
-                              timeout=TIMEOUT).stdout
+        return harness.ask(self.core, *words).stdout
 
     def test_objects_are_grouped_by_who_made_them(self):
         text = self.run_heapcore("summarize", "used")

@@ -14,7 +14,7 @@ import time
 import unittest
 
 import broken
-import live_test
+import harness
 
 LOW, HIGH = 0x10000000, 0x7F0000000000
 PAGE = broken.PAGE
@@ -88,7 +88,7 @@ class HostileTest(unittest.TestCase):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         words = [word for command in COMMANDS for word in ("-c", command)]
         run = subprocess.run(
-            [live_test.HEAPCORE, "-q", *words, self.path],
+            [harness.HEAPCORE, "-q", *words, self.path],
             capture_output=True, text=True, errors="replace", check=False,
             stdin=subprocess.DEVNULL, timeout=300)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -233,7 +233,7 @@ class HostileTest(unittest.TestCase):
         with subprocess.Popen([program, *arguments],
                               stdout=subprocess.PIPE) as process:
             process.stdout.readline()
-            subprocess.run([live_test.HEAPCORE, "snap", "-q", "-o", self.path,
+            subprocess.run([harness.HEAPCORE, "snap", "-q", "-o", self.path,
                             str(process.pid)], check=True,
                            capture_output=True)
             process.kill()
@@ -241,7 +241,7 @@ class HostileTest(unittest.TestCase):
     def test_classes_that_share_what_is_large(self):
         program = self.path + ".program"
         subprocess.run(["c++", "-O1", "-o", program, os.path.join(
-            live_test.SOURCES, "hostile_classes.cpp")], check=True)
+            harness.PROGRAMS, "hostile_classes.cpp")], check=True)
         for kind, status, lines in (
                 ("names", 2, ("list signatures", "count used plain")),
                 ("tables", 0, ("count used %VectorBody",)),
@@ -249,7 +249,7 @@ class HostileTest(unittest.TestCase):
             self.take(program, kind)
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             run = subprocess.run(
-                [live_test.HEAPCORE, "-q",
+                [harness.HEAPCORE, "-q",
                  *(word for line in lines for word in ("-c", line)),
                  self.path],
                 capture_output=True, text=True, check=False, timeout=300)
@@ -264,12 +264,12 @@ class HostileTest(unittest.TestCase):
                        input=DEEP.replace("DEPTH", str(DEPTH)))
         with subprocess.Popen([program]) as process:
             time.sleep(0.2)
-            subprocess.run([live_test.HEAPCORE, "snap", "-q", "-o", self.path,
+            subprocess.run([harness.HEAPCORE, "snap", "-q", "-o", self.path,
                             str(process.pid)], check=True,
                            capture_output=True)
             process.kill()
         run = subprocess.run(
-            [live_test.HEAPCORE, self.path, "describe", "threads"],
+            [harness.HEAPCORE, self.path, "describe", "threads"],
             capture_output=True, text=True, check=False, timeout=60)
         self.assertIn(run.returncode, (0, 3), run.stderr)
         self.assertIn("main", run.stdout)

@@ -10,25 +10,18 @@ them, and not the same in each run: of pairs, over a hundred. A twentieth of
 MORE may be there or not for that; a kind taken for another shows.
 """
 
-import functools
 import os
 import shutil
 import struct
-import subprocess
-import tempfile
 import unittest
 
+import harness
 import memprof_test
 
-SOURCE_DIR = os.environ["SOURCE_DIR"]
-HEAPCORE = os.environ["HEAPCORE"]
-PROGRAMS = os.path.join(SOURCE_DIR, "testdata/programs")
 COUNT = 1000
-TIMEOUT = 120
 MORE = 9 * COUNT
 SLACK = MORE // 20
 SLACK_OF_NONE = 12
-TRIES = 3
 WASTE = 8  # of what was dropped, so many may stand somewhere yet
 
 GUILE = {
@@ -46,62 +39,25 @@ ECL = {
 }
 
 
-def chance(test):
-    """
-    Run the test again if it fails: a word on the interpreter's stack may look
-    like a reference to the vector of what was dropped, and keep it all.
-    """
-    @functools.wraps(test)
-    def tried(self):
-        for _ in range(TRIES - 1):
-            try:
-                return test(self)
-            except AssertionError as failure:
-                print(f"once more, after: {failure}")
-        return test(self)
-    return tried
-
-
 class Core:
     def __init__(self, path):
         self.path = path
         self.memory = memprof_test.Memory(path)
 
     def run(self, *words):
-        run = subprocess.run([HEAPCORE, "-q", self.path, *words], check=True,
-                             capture_output=True, text=True, timeout=TIMEOUT)
-        return run.stdout
+        return harness.ask("-q", self.path, *words).stdout
 
     def count(self, *words):
-        return int(self.run("count", *words).split()[0].replace(",", ""))
+        return harness.number(self.run("count", *words).split()[0])
 
     def addresses(self, *words):
         return [int(line, 16) for line in self.run("enumerate",
                                                    *words).split()]
 
 
-class LispTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.mkdtemp(prefix="heapcore-lisp-")
-        cls.addClassCleanup(shutil.rmtree, cls.folder)
-
+class LispTest(harness.LiveTest):
     def take_core(self, *command):
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, text=True)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        for line in process.stdout:
-            if line == "ready\n":
-                break
-        else:
-            self.fail(f"{command} ended")
-        core = os.path.join(self.folder, "core")
-        subprocess.run(["gcore", "-o", core, str(process.pid)], check=True,
-                       stdin=subprocess.DEVNULL, capture_output=True)
-        self.addCleanup(os.remove, f"{core}.{process.pid}")
-        return Core(f"{core}.{process.pid}")
+        return Core(harness.gcore(self.start(command), self.folder))
 
     def check_counts(self, few, many, kinds):
         for kind, times in kinds.items():
@@ -128,9 +84,8 @@ class LispTest(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("guile"), "no guile; scripts/"
                          "install-dependencies gets it")
-    @chance
     def test_objects_of_guile_are_counted(self):
-        script = os.path.join(PROGRAMS, "guile_objects.scm")
+        script = os.path.join(harness.PROGRAMS, "guile_objects.scm")
         few, many = (self.take_core("guile", "--no-auto-compile", script,
                                     str(count))
                      for count in (COUNT, COUNT + MORE))
@@ -146,9 +101,8 @@ class LispTest(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("ecl"), "no ecl; scripts/"
                          "install-dependencies gets it")
-    @chance
     def test_objects_of_ecl_are_counted(self):
-        script = os.path.join(PROGRAMS, "ecl_objects.lisp")
+        script = os.path.join(harness.PROGRAMS, "ecl_objects.lisp")
         few, many = (self.take_core("ecl", "--norc", "--load", script, "--",
                                     str(count))
                      for count in (COUNT, COUNT + MORE))

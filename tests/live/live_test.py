@@ -9,31 +9,17 @@ said.
 
 import argparse
 import concurrent.futures
-import glob
 import os
-import re
-import resource
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 
+import harness
 import truth
+from harness import Skipped
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-HEAPCORE = os.environ.get("HEAPCORE") or os.path.join(ROOT, "build",
-                                                      "heapcore")
-SOURCES = os.path.join(ROOT, "testdata", "programs")
-FLAGS = "-std=gnu17 -D_GNU_SOURCE -g -O2 -Wall -Wextra -pthread"
-READY_TIMEOUT = 60
-UNREAD = re.compile(r"Memory read failed for corefile section, .* at (0x\w+)")
-END_OF_USER_SPACE = 1 << 47
-# What a program ends with that cannot do under this glibc what it is for.
-EXIT_SKIPPED = 77
 
 DAMAGES = ("size", "zero", "run", "arena", "mapped", "top", "tcache",
            "fastbin", "unsorted", "large")
@@ -58,13 +44,16 @@ PROGRAMS = {
     "small": [[]],
     "damaged": [[damage] for damage in DAMAGES],
 }
+# Linked to a fixed address, a program has its heap moved.
+HIGH_HEAP = (os.path.join(harness.PROGRAMS, "high_heap.c")
+             + " -Wl,-e,high_heap_start")
 # How else a program is linked, by the suffix of its file.
 LINKED = {
     "": "",
     "-stripped": "-s",
-    "-fixed": "-no-pie",
-    "-static": "-static",
-    "-static-stripped": "-static -s",
+    "-fixed": f"-no-pie {HIGH_HEAP}",
+    "-static": f"-static {HIGH_HEAP}",
+    "-static-stripped": f"-static -s {HIGH_HEAP}",
     "-static-pie": "-static-pie",
 }
 LINKED_PROGRAMS = {
@@ -72,10 +61,6 @@ LINKED_PROGRAMS = {
     "threads": ["", "-static"],
     "foreign_sbrk": ["", "-static-stripped"],
 }
-# Their heap lies so low that a mere number may look like a pointer into it;
-# where it lies differs from run to run.
-LOW_HEAPS = ("-fixed", "-static", "-static-stripped")
-LOW_HEAP_ATTEMPTS = 6
 TUNABLES = (
     "glibc.malloc.tcache_count=0",
     "glibc.malloc.tcache_count=100",
@@ -92,10 +77,6 @@ TUNED_PROGRAMS = ("plain", "threads", "fastbins", "memalign", "counted")
 # By the kernel's cores alone the rest is covered as well, and quicker.
 GCORE_PROGRAMS = ("plain", "threads", "mmapped", "in_registers", "own_stack",
                   "coroutine")
-
-
-class Skipped(Exception):
-    """The test cannot be made here; says why."""
 
 
 class Case:
@@ -139,8 +120,8 @@ def build(options, directory):
               if "-static" not in suffix
               else shlex.split(options.static_flags)),
             "-o", os.path.join(directory, program + suffix),
-            os.path.join(SOURCES, program + ".c"),
-            os.path.join(SOURCES, "truth.c"),
+            os.path.join(harness.PROGRAMS, program + ".c"),
+            os.path.join(harness.PROGRAMS, "truth.c"),
         ]
         run = subprocess.run(command, capture_output=True, text=True,
                              check=False)
@@ -154,22 +135,6 @@ def build(options, directory):
             pool.submit(compile_one, *case)
 
 
-def kernel_core_obstacle():
-    """Why the kernel would not put a core into the working directory."""
-    with open("/proc/sys/kernel/core_pattern", encoding="ascii") as file:
-        pattern = file.read().strip()
-    if pattern.startswith("|") or "/" in pattern or not pattern:
-        return f"core_pattern is '{pattern}'"
-    if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
-        return "the hard limit on cores is 0"
-    return None
-
-
-def allow_cores():
-    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
-    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
-
-
 def start(options, case, directory):
     """Returns the process, once its truth is written and it waits."""
     path = os.path.join(options.programs, case.program + case.suffix)
@@ -178,67 +143,13 @@ def start(options, case, directory):
     launcher = shlex.split(options.launcher)
     if "static" in case.suffix:
         launcher = []
-    environment = dict(os.environ)
-    environment.pop("GLIBC_TUNABLES", None)
-    environment["HEAPCORE_TRUTH"] = os.path.join(directory, "truth")
-    if case.tunables:
-        environment["GLIBC_TUNABLES"] = case.tunables
-    allow_cores()
-    process = subprocess.Popen(
-        [*launcher, path, *case.arguments], env=environment, cwd=directory,
-        stdin=subprocess.DEVNULL,
-    )
-    deadline = time.monotonic() + READY_TIMEOUT
-    while not is_ready(environment["HEAPCORE_TRUTH"]):
-        if process.poll() == EXIT_SKIPPED:
-            raise Skipped("not with this glibc")
-        if process.returncode is not None or time.monotonic() > deadline:
-            process.kill()
-            process.wait()
-            raise RuntimeError(
-                f"the program did not get ready: {process.returncode}")
-        time.sleep(0.01)
-    return process
+    tunables = {"GLIBC_TUNABLES": case.tunables} if case.tunables else {}
+    return harness.start([*launcher, path, *case.arguments],
+                         os.path.join(directory, "truth"), directory,
+                         **tunables)
 
 
-def is_ready(path):
-    try:
-        with open(path, "rb") as file:
-            file.seek(-len("ready\n"), os.SEEK_END)
-            return file.read() == b"ready\n"
-    except OSError:
-        return False
-
-
-def take_gcore(process, directory):
-    prefix = os.path.join(directory, "gcore")
-    try:
-        run = subprocess.run(["gcore", "-o", prefix, str(process.pid)],
-                             capture_output=True, text=True, check=False,
-                             stdin=subprocess.DEVNULL)
-    except FileNotFoundError as error:
-        raise Skipped("there is no gcore") from error
-    path = f"{prefix}.{process.pid}"
-    if run.returncode != 0 or not os.path.exists(path):
-        raise RuntimeError(f"gcore failed: {run.stderr.strip()}")
-    # The guard pages that glibc makes of stacks from 2.42 on, where the kernel
-    # can, lie within mappings, of which some gdb then writes nothing but zeros.
-    for address in UNREAD.findall(run.stdout + run.stderr):
-        if int(address, 16) < END_OF_USER_SPACE:
-            raise Skipped(f"gdb could not read the memory at {address}")
-    return path
-
-
-def take_kernel_core(process, directory):
-    process.send_signal(signal.SIGABRT)
-    process.wait(timeout=60)
-    paths = glob.glob(os.path.join(directory, "core*"))
-    if len(paths) != 1:
-        raise RuntimeError(f"the kernel left {len(paths)} cores")
-    return paths[0]
-
-
-TAKERS = {"gcore": take_gcore, "kernel": take_kernel_core}
+TAKERS = {"gcore": harness.gcore, "kernel": harness.kernel_core}
 
 
 def core_kinds(options, case):
@@ -272,33 +183,10 @@ def run_case(options, case):
     except RuntimeError as error:
         results.append((", ".join(kinds), [str(error)], None))
     finally:
-        if process and process.poll() is None:
-            process.kill()
-            process.wait()
+        if process:
+            harness.end(process)
         if not options.keep:
             shutil.rmtree(directory, ignore_errors=True)
-    return results
-
-
-def may_be_chance(problems):
-    """Whether all that is wrong is a lost block or two that were not seen.
-
-    An arena can come to stand at an address as round as 0x7f0000000000, where
-    small integers side by side look like pointers. That is what conservative
-    means; it does not happen twice.
-    """
-    return all(re.match(r"[12] lost, but not found leaked", problem)
-               for problem in problems)
-
-
-def run_case_until_passed(options, case):
-    low = case.suffix in LOW_HEAPS
-    results = []
-    for _ in range(LOW_HEAP_ATTEMPTS if low else 2):
-        results = run_case(options, case)
-        wrong = [problems for _, problems, _ in results if problems]
-        if not wrong or not (low or all(map(may_be_chance, wrong))):
-            break
     return results
 
 
@@ -318,14 +206,14 @@ def check_core(options, kind, process, directory):
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--heapcore", metavar="PATH",
-                        default=HEAPCORE)
+                        default=harness.HEAPCORE)
     parser.add_argument("--no-heapcore", dest="heapcore",
                         action="store_const", const=None,
                         help="only run the programs and take cores")
     parser.add_argument("--programs", metavar="DIR",
                         help="programs built already")
     parser.add_argument("--compiler", default="gcc")
-    parser.add_argument("--flags", default=FLAGS)
+    parser.add_argument("--flags", default=harness.FLAGS)
     parser.add_argument("--dynamic-flags", default="",
                         help="more flags, for programs not static")
     parser.add_argument("--static-flags", default="",
@@ -371,13 +259,13 @@ def report(options, case, results, counts):
 
 def run(options):
     counts = {"passed": 0, "failed": 0, "skipped": 0}
-    obstacle = kernel_core_obstacle()
+    obstacle = harness.kernel_core_obstacle()
     if obstacle and "kernel" in options.core_kinds:
         print(f"SKIPPED all cores by the kernel: {obstacle}")
         options.core_kinds.remove("kernel")
         counts["skipped"] += 1
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        futures = {pool.submit(run_case_until_passed, options, case): case
+        futures = {pool.submit(run_case, options, case): case
                    for case in make_cases(options)}
         for future in concurrent.futures.as_completed(futures):
             report(options, futures[future], future.result(), counts)

@@ -3,17 +3,12 @@ A Ruby program that frees every second one of 100,000 blocks stays as large as i
 was: `fragmentation` names the other half, which pins the pages.
 """
 
-import json
-import os
 import shutil
-import signal
-import subprocess
 import sys
-import tempfile
 import unittest
 
-HEAPCORE = os.environ["HEAPCORE"]
-TIMEOUT = 120
+import harness
+
 BLOCKS = 100_000
 ASKED = 1024
 # Of a block of malloc, and of the room for it between two others.
@@ -32,38 +27,12 @@ sleep
 """
 
 
-def take_core(directory):
-    with subprocess.Popen(["ruby", "-e", PROGRAM], text=True,
-                          stdout=subprocess.PIPE) as process:
-        try:
-            if process.stdout.readline() != "ready\n":
-                raise unittest.SkipTest("this ruby has no Fiddle")
-            prefix = os.path.join(directory, "core")
-            subprocess.run(["gcore", "-o", prefix, str(process.pid)],
-                           check=True, capture_output=True, timeout=TIMEOUT,
-                           stdin=subprocess.DEVNULL)
-        finally:
-            process.send_signal(signal.SIGKILL)
-    return f"{prefix}.{process.pid}"
-
-
 @unittest.skipUnless(shutil.which("ruby"), "there is no ruby")
-@unittest.skipUnless(shutil.which("gcore"), "there is no gcore")
-class HalfFreed(unittest.TestCase):
-    def ask(self, core, command):
-        """The rows of each table, by its name."""
-        run = subprocess.run([HEAPCORE, "--format", "json", core, command],
-                             capture_output=True, text=True, timeout=TIMEOUT,
-                             check=False)
-        self.assertEqual(run.returncode, 0, run.stderr)
-        return {table["name"]: table["rows"]
-                for table in json.loads(run.stdout)["tables"]}
-
+class HalfFreed(harness.LiveTest):
     def test_what_is_left_of_freed_neighbours_pins_their_memory(self):
-        with tempfile.TemporaryDirectory() as directory:
-            core = take_core(directory)
-            tables = self.ask(core, "fragmentation")
-            bill = self.ask(core, "bill")["pinned"][0]
+        core = harness.gcore(self.start(["ruby", "-e", PROGRAM]), self.folder)
+        tables = harness.tables(core, "fragmentation")
+        bill = harness.tables(core, "bill")["pinned"][0]
         total, first = tables["total free"][0], tables["pinning"][0]
         self.assertEqual(first["size"], SIZE)
         self.assertEqual(first["kind"],

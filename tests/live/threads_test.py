@@ -14,6 +14,7 @@ import sys
 import tempfile
 import unittest
 
+import harness
 import live_test
 
 THREADS = (1, 3, 16)
@@ -43,7 +44,7 @@ class Threads(unittest.TestCase):
         cls.addClassCleanup(cls.folder.cleanup)
         try:
             cls.core = cls.take_core(cls.folder.name)
-        except live_test.Skipped as reason:
+        except harness.Skipped as reason:
             raise unittest.SkipTest(str(reason)) from reason
 
     @classmethod
@@ -54,10 +55,9 @@ class Threads(unittest.TestCase):
         case = live_test.Case("tables", "", [], None)
         process = live_test.start(cls.options, case, directory)
         try:
-            return live_test.take_gcore(process, directory)
+            return harness.gcore(process, directory)
         finally:
-            process.kill()
-            process.wait()
+            harness.end(process)
 
     def lost(self):
         path = os.path.join(self.folder.name, "truth")
@@ -67,7 +67,7 @@ class Threads(unittest.TestCase):
 
     def run_heapcore(self, threads, *arguments):
         run = subprocess.run(
-            [live_test.HEAPCORE, "--threads", str(threads), *arguments],
+            [harness.HEAPCORE, "--threads", str(threads), *arguments],
             capture_output=True, text=True, timeout=120, check=False,
             stdin=subprocess.DEVNULL)
         self.assertEqual(run.returncode, 0, run.stderr)

@@ -1,0 +1,48 @@
+/*
+ * An entry point for programs that are linked to a fixed address. Their heap
+ * follows them, so low that mere numbers look like pointers into it, and hide
+ * leaks by chance. This moves the end of the heap up before anything else is
+ * done, and begins the program then. Link with -Wl,-e,high_heap_start.
+ *
+ * Nothing of libc can be used here: it has not begun yet.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+
+/* Above all 32-bit numbers, and no pair of small ones. */
+static const uintptr_t HIGH_HEAP = 0x3700000000;
+/* What the kernel lets a program have at once, whatever its memory. */
+static const uintptr_t STEP = (uintptr_t)1 << 30;
+static const uintptr_t PAGE = 4096;
+
+static uintptr_t ask_kernel(long call, uintptr_t first, uintptr_t second)
+{
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(call), "D"(first), "S"(second)
+			 : "rcx", "r11", "memory");
+	return (uintptr_t)result;
+}
+
+/* The break moves up step by step; what it leaves behind is given back. */
+__attribute__((used, no_stack_protector)) static void move_heap(void)
+{
+	uintptr_t start = (ask_kernel(SYS_brk, 0, 0) + PAGE - 1) & -PAGE;
+
+	while (start < HIGH_HEAP &&
+	       ask_kernel(SYS_brk, start + STEP, 0) == start + STEP) {
+		ask_kernel(SYS_munmap, start, STEP);
+		start += STEP;
+	}
+}
+
+/* rdx is for the program: what the loader wants to be called in the end. */
+__asm__(".globl high_heap_start\n"
+	"high_heap_start:\n\t"
+	"push %rdx\n\tpush %rdx\n\t"
+	"call move_heap\n\t"
+	"pop %rdx\n\tpop %rdx\n\t"
+	"jmp _start\n");

@@ -1,0 +1,250 @@
+"""
+What live tests share: programs that are built and started, cores of them, and
+heapcore's answers.
+
+Nothing is tried twice. What made a test fail by chance, a number that looks
+like a pointer, depends on where memory lies: programs start without address
+space randomisation, with the same environment each time.
+"""
+
+import contextlib
+import functools
+import glob
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+HEAPCORE = os.environ.get("HEAPCORE") or os.path.join(ROOT, "build",
+                                                      "heapcore")
+PROGRAMS = os.path.join(ROOT, "testdata", "programs")
+FLAGS = "-std=gnu17 -D_GNU_SOURCE -g -O2 -Wall -Wextra -pthread"
+SANITIZED = "sanitize" in os.environ.get("BUILD_DIR", "")
+TIMEOUT = 120
+EXIT_SKIPPED = 77
+FINE, FOUND, USAGE, INCOMPLETE = 0, 1, 2, 3
+
+UNREAD = re.compile(r"Memory read failed for corefile section, .* at (0x\w+)")
+END_OF_USER_SPACE = 1 << 47
+# What a stack holds depends on what the environment holds.
+KEPT_VARIABLES = ("HOME", "PATH", "TERM", "TMPDIR", "USER")
+
+
+class Skipped(unittest.SkipTest):
+    """The test cannot be made here; says why."""
+
+
+def run(*command, **options):
+    """A command's end: its output as text, its status not looked at."""
+    options.setdefault("stdin", subprocess.DEVNULL)
+    options.setdefault("timeout", TIMEOUT)
+    options.setdefault("check", False)
+    return subprocess.run(command, text=True, capture_output=True,
+                          errors="replace", **options)
+
+
+def ask(*words, expected=(FINE,), **options):
+    """What heapcore answers, which must end with an expected status."""
+    result = run(HEAPCORE, *words, **options)
+    if result.returncode not in expected:
+        raise AssertionError(f"heapcore {' '.join(words)}: exit status "
+                             f"{result.returncode}\n{result.stderr}")
+    return result
+
+
+def tables(*words, **options):
+    """The rows of each table of an answer, by the table's name."""
+    text = ask("--format", "json", *words, **options).stdout
+    return {table["name"]: table["rows"]
+            for table in json.loads(text)["tables"]}
+
+
+def addresses(*words, **options):
+    """The addresses that heapcore enumerates."""
+    return {int(line, 16) for line in ask(*words, **options).stdout.split()}
+
+
+def number(text):
+    """A number as heapcore prints it, in groups of digits."""
+    return int(text.replace(",", ""))
+
+
+@functools.cache
+def needs_no_randomisation():
+    """Whether a program may be started where memory lies as it did before."""
+    allowed = run("setarch", "-R", "true").returncode == 0
+    if not allowed:
+        print("addresses differ from run to run: 'setarch -R' is not allowed")
+    return allowed
+
+
+def still(command):
+    """The command, whose memory lies where it lay in the run before."""
+    if not needs_no_randomisation():
+        return list(command)
+    return ["setarch", "-R", *command]
+
+
+def environment(**variables):
+    """What programs are started with: the same on each machine, nearly."""
+    kept = {name: os.environ[name] for name in KEPT_VARIABLES
+            if name in os.environ}
+    return {**kept, "LC_ALL": "C.UTF-8", **variables}
+
+
+def allow_cores():
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+
+
+def truth_is_ready(path):
+    try:
+        with open(path, "rb") as file:
+            file.seek(-len("ready\n"), os.SEEK_END)
+            return file.read() == b"ready\n"
+    except OSError:
+        return False
+
+
+def wait_for_truth(process, path, timeout=TIMEOUT):
+    """Until the program has written all its truth, and waits."""
+    deadline = time.monotonic() + timeout
+    while not truth_is_ready(path):
+        if process.poll() == EXIT_SKIPPED:
+            raise Skipped("not with this glibc")
+        if process.returncode is not None or time.monotonic() > deadline:
+            end(process)
+            raise RuntimeError(
+                f"the program did not get ready: {process.returncode}")
+        time.sleep(0.01)
+
+
+def end(process):
+    """Kill the process, if it is still there, and let go of its pipes."""
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe:
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+
+
+def start(command, truth=None, folder=None, **variables):
+    """
+    A process, once it waits: with its truth written to that file, or with a
+    line "ready" on its output, of which the lines before are process.said.
+    """
+    if truth:
+        variables["HEAPCORE_TRUTH"] = truth
+    allow_cores()
+    process = subprocess.Popen(
+        still(command), cwd=folder, text=True,
+        stdin=subprocess.DEVNULL if truth else subprocess.PIPE,
+        stdout=None if truth else subprocess.PIPE,
+        env=environment(**variables))
+    process.said = []
+    if truth:
+        wait_for_truth(process, truth)
+        return process
+    for line in process.stdout:
+        if line == "ready\n":
+            return process
+        process.said.append(line.rstrip("\n"))
+    end(process)
+    raise RuntimeError(f"{command[0]} ended before it was ready: "
+                       f"{process.returncode}")
+
+
+@contextlib.contextmanager
+def started(command, **options):
+    """A process as start() has it, which is killed in the end."""
+    process = start(command, **options)
+    try:
+        yield process
+    finally:
+        end(process)
+
+
+def gcore(process, folder):
+    """The path of a core by gdb; Skipped where gdb cannot."""
+    if not shutil.which("gcore"):
+        raise Skipped("there is no gcore")
+    prefix = os.path.join(folder, "gcore")
+    result = run("gcore", "-o", prefix, str(process.pid))
+    path = f"{prefix}.{process.pid}"
+    if result.returncode != 0 or not os.path.exists(path):
+        raise RuntimeError(f"gcore failed: {result.stderr.strip()}")
+    # The guard pages that glibc makes of stacks from 2.42 on, where the kernel
+    # can, lie within mappings, of which some gdb then writes nothing but zeros.
+    for address in UNREAD.findall(result.stdout + result.stderr):
+        if int(address, 16) < END_OF_USER_SPACE:
+            raise Skipped(f"gdb could not read the memory at {address}")
+    return path
+
+
+def kernel_core_obstacle():
+    """Why the kernel would not put a core into the working directory."""
+    with open("/proc/sys/kernel/core_pattern", encoding="ascii") as file:
+        pattern = file.read().strip()
+    if pattern.startswith("|") or "/" in pattern or not pattern:
+        return f"core_pattern is '{pattern}'"
+    if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
+        return "the hard limit on cores is 0"
+    return None
+
+
+def kernel_core(process, folder, by=signal.SIGABRT):
+    """The path of a core by the kernel, into the process's folder."""
+    obstacle = kernel_core_obstacle()
+    if obstacle:
+        raise Skipped(obstacle)
+    process.send_signal(by)
+    process.wait(timeout=TIMEOUT)
+    paths = glob.glob(os.path.join(folder, "core*"))
+    if len(paths) != 1:
+        raise RuntimeError(f"the kernel left {len(paths)} cores")
+    return paths[0]
+
+
+def snap(process, path, *options):
+    """The path of a core by heapcore."""
+    ask("snap", "-q", *options, "-o", path, str(process.pid))
+    return path
+
+
+class LiveTest(unittest.TestCase):
+    """A test with a folder of its own, which is gone in the end."""
+
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="heapcore-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def compile(self, name, *sources, flags=(), compiler="cc", text=None):
+        """Build a program from files of testdata/programs, or from text."""
+        program = self.path(name)
+        paths = [os.path.join(PROGRAMS, source) for source in sources]
+        language = "c++" if "++" in compiler else "c"
+        given = ("-x", language, "-") if text else ()
+        subprocess.run([compiler, "-o", program, *given, *paths, *flags],
+                       input=text, text=True, check=True)
+        return program
+
+    def start(self, command, **options):
+        process = start(command, folder=self.folder, **options)
+        self.addCleanup(end, process)
+        return process
