@@ -7,20 +7,66 @@
 #include <stdio.h>
 #include <string.h>
 
+enum {
+	BLOCK_SIZE = 64, /* of a thread control block's beginning */
+	PIECE = 1 << 16, /* of a stack that is looked at at once */
+};
+
+/* Bytes of stacks that are looked at: thousands could be in one memory. */
+#define PATIENCE (UINT64_C(1) << 32)
+
 /*
- * Whether all above a thread's stack pointer is zero. It cannot be: frames
- * hold at least where to return to.
+ * Where what the stack pointer points into ends: its stack, if it is known,
+ * else the thread control block, if it lies above, as on a stack that glibc
+ * made; else the memory as a whole, such as a coroutine's stack.
+ */
+static uint64_t find_stack_end(const struct program *program,
+			       const struct thread *thread,
+			       const struct region *region)
+{
+	const struct stack *stack =
+		program_find_stack(program, thread->stack_pointer);
+	uint64_t block = thread->thread_pointer;
+
+	if (stack)
+		return stack->end < region->end ? stack->end : region->end;
+	if (block >= thread->stack_pointer && block < region->end &&
+	    region->end - block > BLOCK_SIZE)
+		return block + BLOCK_SIZE;
+	return region->end;
+}
+
+/*
+ * Whether all above a thread's stack pointer is zero. It cannot be: frames may
+ * hold a large array of zeros, but at the upper end stand the arguments and the
+ * environment, or the thread control block, which names itself. Ends once the
+ * patience for all stacks is used up.
  */
 static bool is_stack_empty(const struct image *image,
-			   const struct thread *thread)
+			   const struct program *program,
+			   const struct thread *thread, uint64_t *patience)
 {
-	enum { MOST = 1 << 16 };
-	uint64_t size;
-	const uint8_t *bytes = image_bytes(image, thread->stack_pointer, &size);
+	const struct region *region = image_find(image, thread->stack_pointer);
+	uint64_t place = thread->stack_pointer, end;
 
-	if (!bytes)
+	if (!region || !region->bytes)
 		return false;
-	return bytes_are_zero(bytes, size < MOST ? size : MOST);
+	end = find_stack_end(program, thread, region);
+	for (place = image_next_data(image, place); place < end;
+	     place = image_next_data(image, place)) {
+		uint64_t size = end - place;
+
+		if (size > PIECE)
+			size = PIECE;
+		if (!bytes_are_zero(region->bytes + (place - region->start),
+				    size))
+			return false;
+		place += size;
+		if (*patience < size)
+			break;
+		*patience -= size;
+	}
+	return true;
 }
 
 /* A stack pointer may be nonsense; one into absent memory is not. */
@@ -92,12 +138,13 @@ static void report_threads(const struct image *image,
 			   struct findings *findings)
 {
 	struct missing stacks = { 0 }, storage = { 0 };
+	uint64_t patience = PATIENCE;
 	char others[OTHERS_SIZE];
 
 	for (size_t i = 0; i < program_thread_count(program); i++) {
 		const struct thread *thread = program_thread(program, i);
 
-		if (is_stack_empty(image, thread))
+		if (is_stack_empty(image, program, thread, &patience))
 			report_zeros(thread, findings);
 		else if (is_stack_absent(image, thread))
 			note_missing(&stacks, NULL, thread->id,
