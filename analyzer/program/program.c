@@ -132,6 +132,8 @@ const char *stack_kind_name(enum stack_kind kind)
 		return "thread";
 	case STACK_FINISHED:
 		return "finished thread";
+	case STACK_VANISHED:
+		return "vanished thread";
 	}
 	return "unknown";
 }

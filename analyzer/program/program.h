@@ -22,6 +22,7 @@ enum stack_kind {
 	STACK_MAIN,	/* the kernel's: below the auxiliary vector */
 	STACK_THREAD,	/* of a thread made by pthread_create() */
 	STACK_FINISHED, /* of such a thread that has ended */
+	STACK_VANISHED, /* of one of the process that forked this one */
 };
 
 /* [start, end), of which [live, live_end) is in use. */
@@ -78,7 +79,7 @@ const struct stack *program_stack(const struct program *program, size_t number);
 const struct stack *program_find_stack(const struct program *program,
 				       uint64_t address);
 
-/* "main", "thread" or "finished thread". */
+/* "main", "thread", "finished thread" or "vanished thread". */
 const char *stack_kind_name(enum stack_kind kind);
 
 #endif

@@ -8,7 +8,9 @@ enum {
 	PTHREAD_SELF = 16,	  /* header.self: the struct's own address */
 	PTHREAD_LIST = 704,	  /* { next, prev } of its list of stacks */
 	PTHREAD_ALIGNMENT = 64,	  /* of it, and so of that */
-	PTHREAD_TID = 720,	  /* 0: ended; -1: ended and joined */
+	PTHREAD_TID = 720,	  /* 0: not running; -1: ended and joined */
+	PTHREAD_CANCEL = 776,	  /* cancelhandling */
+	PTHREAD_EXITING = 0x30,	  /* in it: a thread has ended by itself */
 	PTHREAD_SIZE = 2304,	  /* at most about this much, in all versions */
 	PTHREAD_REACH = 1 << 16,  /* from it to the end of the stack, at most */
 	PTHREAD_DTV = 8,	  /* header.dtv: what of TLS was allocated */
@@ -21,7 +23,7 @@ enum {
 struct descriptor {
 	uint64_t address;
 	int32_t tid;
-	bool detached;
+	bool detached, exited;
 	uint64_t start, end; /* of its stack, guard included */
 };
 
@@ -71,12 +73,13 @@ static bool read_descriptor(const struct image *image, uint64_t address,
 		return false;
 	if (size > available)
 		size = available;
-	if (size < PTHREAD_TID + 24 ||
+	if (size <= PTHREAD_CANCEL || size < PTHREAD_TID + 24 ||
 	    !image_read(image, address, bytes, size) ||
 	    word(bytes, PTHREAD_SELF) != address ||
 	    !find_block(bytes, size, &descriptor))
 		return false;
 	memcpy(&descriptor.tid, bytes + PTHREAD_TID, sizeof(int32_t));
+	descriptor.exited = bytes[PTHREAD_CANCEL] & PTHREAD_EXITING;
 	/* joinid, which names the thread itself once it is detached */
 	for (size_t i = PTHREAD_TID + 8; i + 8 <= size; i += 8)
 		if (word(bytes, i) == address)
@@ -168,23 +171,31 @@ static struct error *add_thread_stacks(struct stack_list *list,
  * What is live in the stack of a thread that has ended. Once nobody can join
  * it any more, glibc keeps the stack for another thread, and with it only the
  * table of its TLS (dtv); before, the descriptor holds the thread's result.
+ *
+ * A thread that has not ended by itself vanished in a fork, which leaves the
+ * child all stacks and one thread. glibc counts the stack as free, but what
+ * stands there is as the thread left it, and nobody knows where it was.
  */
 static struct error *add_finished(struct stack_list *list,
 				  const struct descriptor *descriptor)
 {
 	bool over = descriptor->tid < 0 || descriptor->detached;
+	struct stack stack = {
+		.kind = STACK_FINISHED,
+		.start = descriptor->start,
+		.live = descriptor->address,
+		.live_end = over ? descriptor->address + PTHREAD_DTV + 8
+				 : descriptor->end,
+		.end = descriptor->end,
+		.thread = NO_THREAD,
+	};
 
-	return add_stack(
-		list,
-		(struct stack){
-			.kind = STACK_FINISHED,
-			.start = descriptor->start,
-			.live = descriptor->address,
-			.live_end = over ? descriptor->address + PTHREAD_DTV + 8
-					 : descriptor->end,
-			.end = descriptor->end,
-			.thread = NO_THREAD,
-		});
+	if (descriptor->tid == 0 && !descriptor->exited) {
+		stack.kind = STACK_VANISHED;
+		stack.live = stack.start;
+		stack.live_end = stack.end;
+	}
+	return add_stack(list, stack);
 }
 
 /* Walk the list of stacks whose head stands at address, if there is one. */

@@ -68,7 +68,9 @@ static struct error *count_stack(void *data, row_number number, uint64_t start,
 {
 	struct stacks *stacks = data;
 	struct stack_account *account = &stacks->bill->stacks[number / PARTS];
-	bool finished = account->stack->kind == STACK_FINISHED;
+	/* glibc keeps those that vanished for later threads as well. */
+	bool finished = account->stack->kind == STACK_FINISHED ||
+			account->stack->kind == STACK_VANISHED;
 	struct extent_sum sum = sum_of(stacks, start, end);
 
 	if (number % PARTS == PART_GUARD)

@@ -45,6 +45,7 @@ static struct error *stacks_collect(struct analysis *analysis,
 		[STACK_MAIN] = "Main stacks",
 		[STACK_THREAD] = "Thread stacks",
 		[STACK_FINISHED] = "Stacks of finished threads",
+		[STACK_VANISHED] = "Stacks of threads that vanished in a fork",
 	};
 	const struct program *program = analysis_program(analysis);
 	struct error *error = NULL;

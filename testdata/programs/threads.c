@@ -9,6 +9,9 @@
  * before all blocks are handed out: what libc frees then leaves traces in the
  * thread's stack, which stays mapped. The stacks are small, as libc unmaps the
  * oldest when they are too many.
+ *
+ * With an argument, the process forks, and the child tells what became of all
+ * this: it has the memory of all threads, and one thread.
  */
 
 #include "truth.h"
@@ -16,9 +19,12 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { LIVING = 5, JOINED = 3, DETACHED = 3, ALL = LIVING + JOINED + DETACHED };
@@ -184,11 +190,29 @@ static OUT_OF_LINE void run_threads(void)
 	truth_await(LIVING);
 }
 
-int main(void)
+/* Goes on in the child. */
+static OUT_OF_LINE void go_on_in_child(void)
+{
+	pid_t parent = getpid(), child = fork();
+
+	if (child < 0)
+		truth_fail("fork");
+	if (child > 0) {
+		waitpid(child, NULL, 0);
+		_exit(0);
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(0);
+}
+
+int main(int argc, char **argv)
 {
 	truth_open();
 	truth_warm_up();
 	atomic_store(&turn, -1);
 	run_threads();
+	if (argc > 1 && argv[1])
+		go_on_in_child();
 	truth_ready();
 }

@@ -12,11 +12,14 @@ static const uint64_t PAGE = 4096, LIBRARY = 0x7f0000000000,
 		      DATA = 0x7f0000001000, DATA_SIZE = 0x2000,
 		      MAIN = 0x7ffc00000000, MAIN_SIZE = 0x8000,
 		      BLOCK = 0x7e0000000000, SIZE = 0x20000, GUARD = 0x1000,
+		      OWN = 0x7d0000000000, OWN_SIZE = 0x40000,
 		      DESCRIPTOR = BLOCK + SIZE - 0x940, LIST = DATA + 0x100;
 
 enum {
 	IN_PTHREAD_LIST = 704,
 	IN_PTHREAD_TID = 720,
+	IN_PTHREAD_CANCEL = 776,
+	EXITING = 0x10,
 	IN_PTHREAD_JOIN = 1576,
 	IN_PTHREAD_BLOCK = 1680,
 };
@@ -95,6 +98,7 @@ static void add_block(struct process *process, uint64_t block, int32_t tid)
 	core_set(core, descriptor + 8, 0x555500001000); /* dtv */
 	core_set(core, descriptor + 16, descriptor);
 	core_set(core, descriptor + IN_PTHREAD_TID, (uint32_t)tid);
+	core_set(core, descriptor + IN_PTHREAD_CANCEL, tid > 0 ? 0 : EXITING);
 	core_set(core, descriptor + IN_PTHREAD_BLOCK, block);
 	core_set(core, descriptor + IN_PTHREAD_BLOCK + 8, SIZE);
 	core_set(core, descriptor + IN_PTHREAD_BLOCK + 16, GUARD);
@@ -315,6 +319,20 @@ static void test_running_threads_on_the_list_are_not_finished(void **state)
 		     third + (DESCRIPTOR - BLOCK), third + SIZE);
 }
 
+/* In the child of a fork, which has one of the threads and all stacks. */
+static void test_stack_of_a_thread_that_never_ended_is_alive(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	add_thread(&process, 11, MAIN + 0x4000, 0);
+	add_block(&process, BLOCK, 0);
+	core_set(&process.core, DESCRIPTOR + IN_PTHREAD_CANCEL, 2);
+	link_block(&process, BLOCK);
+	process_open(&process);
+	assert_stack(&process, BLOCK, STACK_VANISHED, BLOCK, BLOCK + SIZE);
+}
+
 /* As gdb before 15 writes it where it cannot read it. */
 static void test_stack_that_is_all_zeros_was_not_read(void **state)
 {
@@ -328,6 +346,35 @@ static void test_stack_that_is_all_zeros_was_not_read(void **state)
 	assert_finding(&process.findings, FINDING_INCOMPLETE,
 		       "the stack of thread 12 is all zeros in the core");
 	assert_null(find_finding(&process.findings, "thread 11"));
+}
+
+static void test_stack_may_hold_a_large_array_of_zeros(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	core_add(&process.core, OWN, OWN_SIZE, RIGHTS_RW);
+	core_set(&process.core, OWN + OWN_SIZE - 8, 0x1234);
+	add_thread(&process, 11, OWN + 0x100, 0);
+	add_block(&process, BLOCK, 12);
+	add_thread(&process, 12, BLOCK + GUARD + 0x100, DESCRIPTOR);
+	process_open(&process);
+	assert_null(find_finding(&process.findings, "thread 11"));
+	assert_null(find_finding(&process.findings, "thread 12"));
+}
+
+/* glibc's stacks may be one mapping: what is above the block is another's. */
+static void test_stack_without_a_thread_control_block_was_not_read(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	core_add(&process.core, OWN, OWN_SIZE, RIGHTS_RW);
+	core_set(&process.core, OWN + OWN_SIZE - 8, 0x1234);
+	add_thread(&process, 11, OWN + 0x100, OWN + OWN_SIZE - 0x1000);
+	process_open(&process);
+	assert_finding(&process.findings, FINDING_INCOMPLETE,
+		       "the stack of thread 11 is all zeros in the core");
 }
 
 /* What the damage hides stays ordinary memory, all of it a root. */
@@ -461,6 +508,11 @@ int main(void)
 		cmocka_unit_test(
 			test_broken_list_of_stacks_ends_where_it_is_broken),
 		cmocka_unit_test(test_stack_that_is_all_zeros_was_not_read),
+		cmocka_unit_test(test_stack_may_hold_a_large_array_of_zeros),
+		cmocka_unit_test(
+			test_stack_without_a_thread_control_block_was_not_read),
+		cmocka_unit_test(
+			test_stack_of_a_thread_that_never_ended_is_alive),
 		cmocka_unit_test(
 			test_memory_that_a_thread_cannot_be_without_is_missed),
 		cmocka_unit_test(
