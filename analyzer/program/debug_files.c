@@ -1,6 +1,7 @@
 #include "analyzer/program/debug_files.h"
 
 #include "analyzer/image/files.h"
+#include "analyzer/program/debug_sections.h"
 
 #include <elfutils/libdwelf.h>
 #include <string.h>
@@ -143,34 +144,23 @@ bool debug_file_find_separate(const struct debug_options *options,
 /* What a section .gnu_debugaltlink says: a path, and behind it a build-id. */
 static const char *shared_link(Elf *elf, struct build_id *ret)
 {
-	Elf_Scn *section = NULL;
-	size_t names;
+	GElf_Shdr header;
+	Elf_Scn *section =
+		debug_section_find(elf, ".gnu_debugaltlink", &header);
+	Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
+	const char *path;
+	size_t length;
 
-	if (elf_getshdrstrndx(elf, &names) < 0)
+	if (!data || !data->d_buf)
 		return NULL;
-	while ((section = elf_nextscn(elf, section)) != NULL) {
-		Elf64_Shdr *header = elf64_getshdr(section);
-		const char *name =
-			header ? elf_strptr(elf, names, header->sh_name) : NULL;
-		Elf_Data *data;
-		const char *path;
-		size_t length;
-
-		if (!name || strcmp(name, ".gnu_debugaltlink") != 0)
-			continue;
-		data = elf_rawdata(section, NULL);
-		if (!data || !data->d_buf)
-			return NULL;
-		path = data->d_buf;
-		length = strnlen(path, data->d_size);
-		if (length + 1 >= data->d_size ||
-		    data->d_size - length - 1 > sizeof(ret->bytes))
-			return NULL;
-		ret->size = data->d_size - length - 1;
-		memcpy(ret->bytes, path + length + 1, ret->size);
-		return path;
-	}
-	return NULL;
+	path = data->d_buf;
+	length = strnlen(path, data->d_size);
+	if (length + 1 >= data->d_size ||
+	    data->d_size - length - 1 > sizeof(ret->bytes))
+		return NULL;
+	ret->size = data->d_size - length - 1;
+	memcpy(ret->bytes, path + length + 1, ret->size);
+	return path;
 }
 
 bool debug_file_shares(const struct debug_file *file, const char *link)

@@ -8,31 +8,36 @@ static bool is_called(const char *name, const char *wanted)
 	return strcmp(name, wanted) == 0;
 }
 
-struct cursor debug_section(Dwarf *dwarf, const char *wanted)
+Elf_Scn *debug_section_find(Elf *elf, const char *wanted, GElf_Shdr *ret)
 {
-	struct cursor none = { NULL, NULL };
-	Elf *elf = dwarf_getelf(dwarf);
 	Elf_Scn *section = NULL;
 	size_t names;
 
 	if (!elf || elf_getshdrstrndx(elf, &names) < 0)
-		return none;
+		return NULL;
 	while ((section = elf_nextscn(elf, section)) != NULL) {
-		Elf64_Shdr *header = elf64_getshdr(section);
 		const char *name =
-			header ? elf_strptr(elf, names, header->sh_name) : NULL;
-		Elf_Data *data;
+			gelf_getshdr(section, ret)
+				? elf_strptr(elf, names, ret->sh_name)
+				: NULL;
 
-		if (!name || !is_called(name, wanted))
-			continue;
-		data = header->sh_type == SHT_NOBITS
-			       ? NULL
-			       : elf_rawdata(section, NULL);
-		if (!data || !data->d_buf)
-			return none;
-		return (struct cursor){
-			data->d_buf, (const uint8_t *)data->d_buf + data->d_size
-		};
+		if (name && is_called(name, wanted))
+			break;
 	}
-	return none;
+	return section;
+}
+
+struct cursor debug_section(Dwarf *dwarf, const char *wanted)
+{
+	GElf_Shdr header;
+	Elf_Scn *section =
+		debug_section_find(dwarf_getelf(dwarf), wanted, &header);
+	Elf_Data *data = section && header.sh_type != SHT_NOBITS
+				 ? elf_rawdata(section, NULL)
+				 : NULL;
+
+	if (!data || !data->d_buf)
+		return (struct cursor){ NULL, NULL };
+	return (struct cursor){ data->d_buf,
+				(const uint8_t *)data->d_buf + data->d_size };
 }

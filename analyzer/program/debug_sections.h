@@ -8,6 +8,13 @@
 #include "analyzer/program/debug_cursor.h"
 
 #include <elfutils/libdw.h>
+#include <gelf.h>
+
+/*
+ * The section of that name, and by *ret its header, copied: in the file, it may
+ * stand at any address. NULL: elf, which may be NULL, has none.
+ */
+Elf_Scn *debug_section_find(Elf *elf, const char *name, GElf_Shdr *ret);
 
 /* The section of that name; an empty one if there is none. */
 struct cursor debug_section(Dwarf *dwarf, const char *name);

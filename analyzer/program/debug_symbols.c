@@ -1,4 +1,5 @@
 #include "analyzer/program/debug_modules.h"
+#include "analyzer/program/debug_sections.h"
 
 #include <string.h>
 
@@ -31,9 +32,10 @@ static void find_sections_apart(struct symbol_table *table)
 	table->section_count = count;
 	for (size_t i = 1; i < count; i++) {
 		Elf_Scn *section = elf_getscn(table->elf, i);
-		Elf64_Shdr *header = section ? elf64_getshdr(section) : NULL;
+		GElf_Shdr header;
 
-		table->apart[i] = header && !(header->sh_flags & SHF_ALLOC);
+		table->apart[i] = section && gelf_getshdr(section, &header) &&
+				  !(header.sh_flags & SHF_ALLOC);
 	}
 }
 
@@ -53,39 +55,23 @@ static bool add_section(struct symbol_tables *tables, Elf *elf, uint32_t type)
 {
 	Elf_Scn *section = NULL;
 
-	while (elf && (section = elf_nextscn(elf, section)) != NULL) {
-		Elf64_Shdr *header = elf64_getshdr(section);
+	if (!elf || gelf_getclass(elf) != ELFCLASS64)
+		return false;
+	while ((section = elf_nextscn(elf, section)) != NULL) {
 		struct symbol_table table = { .elf = elf };
+		GElf_Shdr header;
 		Elf_Data *data;
 
-		if (!header || header->sh_type != type)
+		if (!gelf_getshdr(section, &header) || header.sh_type != type)
 			continue;
 		data = elf_getdata(section, NULL);
 		if (!data || !data->d_buf)
 			continue;
 		table.symbols = data->d_buf;
 		table.count = data->d_size / sizeof(Elf64_Sym);
-		table.strings = header->sh_link;
+		table.strings = header.sh_link;
 		add_table(tables, table);
 		return tables->count > 0;
-	}
-	return false;
-}
-
-static bool has_section(Elf *elf, const char *wanted)
-{
-	Elf_Scn *section = NULL;
-	size_t names;
-
-	if (!elf || elf_getshdrstrndx(elf, &names) < 0)
-		return false;
-	while ((section = elf_nextscn(elf, section)) != NULL) {
-		Elf64_Shdr *header = elf64_getshdr(section);
-		const char *name =
-			header ? elf_strptr(elf, names, header->sh_name) : NULL;
-
-		if (name && strcmp(name, wanted) == 0)
-			return true;
 	}
 	return false;
 }
@@ -128,6 +114,7 @@ static bool add_packed(struct debug_module *module)
 static struct symbol_tables *open_tables(struct debug_module *module)
 {
 	struct symbol_tables *tables = &module->symbols;
+	GElf_Shdr packed;
 	Elf *main;
 
 	if (tables->opened)
@@ -136,7 +123,8 @@ static struct symbol_tables *open_tables(struct debug_module *module)
 	main = debug_module_main(module);
 	if (add_section(tables, main, SHT_SYMTAB) ||
 	    add_section(tables, debug_module_separate(module), SHT_SYMTAB) ||
-	    (has_section(main, ".gnu_debugdata") && add_packed(module)))
+	    (debug_section_find(main, ".gnu_debugdata", &packed) &&
+	     add_packed(module)))
 		return tables;
 	add_section(tables, main, SHT_DYNSYM);
 	return tables;
@@ -279,13 +267,13 @@ static bool reaches(const struct search *search)
 {
 	const Elf64_Sym *symbol = &search->table->symbols[search->sizeless];
 	Elf_Scn *section;
-	Elf64_Shdr *header;
+	GElf_Shdr header;
 
 	if (symbol->st_value < search->nearest || search->table->packed)
 		return false;
 	section = elf_getscn(search->table->elf, symbol->st_shndx);
-	header = section ? elf64_getshdr(section) : NULL;
-	return header && search->value - header->sh_addr < header->sh_size;
+	return section && gelf_getshdr(section, &header) &&
+	       search->value - header.sh_addr < header.sh_size;
 }
 
 static bool take_symbol(const struct search *search, uint32_t number,

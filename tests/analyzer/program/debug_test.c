@@ -8,6 +8,7 @@
 #include "analyzer/program/debug_names.h"
 #include "tests/analyzer/image/core_builder.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <unistd.h>
@@ -63,16 +64,14 @@ static int map_program(struct dl_phdr_info *info, size_t size, void *data)
 	return 1;
 }
 
-static void process_init(struct process *process)
+/* The process has the program from that file, which is a copy of ours. */
+static void process_init_from(struct process *process, const char *path)
 {
 	struct core *core = &process->core;
 	struct user_regs_struct registers = { .rsp = STACK + 0x1000 };
-	ssize_t length;
 
 	*process = (struct process){ 0 };
-	length = readlink("/proc/self/exe", process->path,
-			  sizeof(process->path) - 1);
-	assert_true(length > 0);
+	snprintf(process->path, sizeof(process->path), "%s", path);
 	core_init(core);
 	dl_iterate_phdr(map_program, process);
 	memcpy(core_add(core, process->base, 0x1000, RIGHT_READ),
@@ -81,6 +80,14 @@ static void process_init(struct process *process)
 	core_add_auxiliary(core, AT_RANDOM, STACK + STACK_SIZE - 0x100);
 	registers.rip = (uint64_t)(uintptr_t)source_line_find;
 	core_add_thread(core, 4711, &registers);
+}
+
+static void process_init(struct process *process)
+{
+	char path[PATH_MAX] = "";
+
+	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+	process_init_from(process, path);
 }
 
 static void process_deinit(struct process *process)
@@ -127,6 +134,60 @@ static void test_symbol_covers_its_function(void **state)
 	assert_true(symbol.size > 5);
 	assert_false(debug_symbol(process.debug, process.base + 1, &symbol));
 	assert_false(debug_symbol(process.debug, STACK, &symbol));
+}
+
+/* Our program, with its section headers and symbols at odd offsets. */
+static void write_at_odd_offsets(int to)
+{
+	_cleanup_(close) int from = open("/proc/self/exe", O_RDONLY);
+	off_t size = lseek(from, 0, SEEK_END), end = size + 1 - size % 2;
+	_cleanup_(free) uint8_t *bytes = malloc((size_t)size);
+	Elf64_Ehdr header;
+
+	assert_non_null(bytes);
+	assert_int_equal(pread(from, bytes, (size_t)size, 0), size);
+	assert_int_equal(pwrite(to, bytes, (size_t)size, 0), size);
+	memcpy(&header, bytes, sizeof(header));
+	for (size_t i = 0; i < header.e_shnum; i++) {
+		uint8_t *place =
+			bytes + header.e_shoff + i * sizeof(Elf64_Shdr);
+		Elf64_Shdr section;
+
+		memcpy(&section, place, sizeof(section));
+		if (section.sh_type != SHT_SYMTAB)
+			continue;
+		assert_int_equal(pwrite(to, bytes + section.sh_offset,
+					section.sh_size, end),
+				 section.sh_size);
+		section.sh_offset = (uint64_t)end;
+		end += (off_t)section.sh_size;
+		memcpy(place, &section, sizeof(section));
+	}
+	assert_true(pwrite(to, bytes + header.e_shoff,
+			   header.e_shnum * sizeof(Elf64_Shdr), end) > 0);
+	header.e_shoff = (uint64_t)end;
+	assert_true(pwrite(to, &header, sizeof(header), 0) > 0);
+}
+
+/* What the sanitizers look at: libelf hands out what lies in the file. */
+static void test_sections_may_stand_at_any_offset(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	char path[] = "/tmp/heapcore-odd-XXXXXX";
+	_cleanup_(close) int file = mkstemp(path);
+	struct symbol symbol;
+
+	assert_true(file >= 0);
+	write_at_odd_offsets(file);
+	process_init_from(&process, path);
+	process_open(&process, &NO_OPTIONS);
+	assert_true(debug_symbol(process.debug,
+				 (uint64_t)(uintptr_t)&shelf_of_the_test,
+				 &symbol));
+	assert_string_equal(symbol.name, "shelf_of_the_test");
+	assert_non_null(debug_source(process.debug,
+				     (uint64_t)(uintptr_t)source_line_find));
+	unlink(path);
 }
 
 /* From some number of lookups on, an index is used. */
@@ -279,6 +340,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_symbol_covers_its_function),
+		cmocka_unit_test(test_sections_may_stand_at_any_offset),
 		cmocka_unit_test(test_symbols_are_the_same_with_an_index),
 		cmocka_unit_test(test_field_is_named_by_its_path),
 		cmocka_unit_test(test_code_is_named_by_its_line),
