@@ -82,7 +82,7 @@ static struct error *add_copy(struct notes *notes, const char *owner,
 	return NULL;
 }
 
-/* What /proc/ID/stat says behind the name. */
+/* What a file stat of /proc says behind the name. */
 struct standing {
 	char letter;
 	int parent, group, session;
@@ -90,16 +90,11 @@ struct standing {
 	int nice;
 };
 
-static void read_standing(pid_t id, struct standing *ret)
+static void parse_standing(const char *text, struct standing *ret)
 {
-	_cleanup_(free) char *text = NULL;
-	size_t size;
-	struct error *error = process_read(id, "stat", &text, &size);
-	const char *rest = error ? NULL : strrchr(text, ')');
+	const char *rest = text ? strrchr(text, ')') : NULL;
 
 	*ret = (struct standing){ .letter = 'R' };
-	if (error)
-		error_destroy(error);
 	if (rest)
 		sscanf(rest + 1,
 		       " %c %d %d %d %*d %*d %" SCNu64
@@ -108,6 +103,17 @@ static void read_standing(pid_t id, struct standing *ret)
 		       &ret->letter, &ret->parent, &ret->group, &ret->session,
 		       &ret->flags, &ret->user_ticks, &ret->system_ticks,
 		       &ret->nice);
+}
+
+/* A file of the thread alone, to be freed, or NULL. */
+static char *read_of_thread(pid_t thread, const char *name)
+{
+	char *text = NULL;
+	struct error *error = process_read_thread(thread, name, &text);
+
+	if (error)
+		error_destroy(error);
+	return text;
 }
 
 static struct timeval ticks_to_time(uint64_t ticks)
@@ -126,17 +132,11 @@ static struct timeval ticks_to_time(uint64_t ticks)
  */
 static void read_place(pid_t thread, struct user_regs_struct *ret)
 {
-	_cleanup_(free) char *text = NULL;
-	size_t size;
-	struct error *error = process_read(thread, "syscall", &text, &size);
+	_cleanup_(free) char *text = read_of_thread(thread, "syscall");
 	long long number, stack, place;
 
-	if (error) {
-		error_destroy(error);
-		return;
-	}
-	if (sscanf(text, "%lld %*x %*x %*x %*x %*x %*x %llx %llx", &number,
-		   &stack, &place) != 3)
+	if (!text || sscanf(text, "%lld %*x %*x %*x %*x %*x %*x %llx %llx",
+			    &number, &stack, &place) != 3)
 		return;
 	ret->orig_rax = (unsigned long long)number;
 	ret->rsp = (unsigned long long)stack;
@@ -165,6 +165,8 @@ static struct error *read_registers(const struct held_thread *thread,
 static struct error *add_status(struct notes *notes,
 				const struct held_thread *thread, int signal)
 {
+	_cleanup_(free) char *stat = read_of_thread(thread->id, "stat");
+	_cleanup_(free) char *text = read_of_thread(thread->id, "status");
 	struct elf_prstatus status = { 0 };
 	struct user_regs_struct registers;
 	struct standing standing;
@@ -172,11 +174,11 @@ static struct error *add_status(struct notes *notes,
 
 	if (error)
 		return error;
-	read_standing(thread->id, &standing);
+	parse_standing(stat, &standing);
 	status.pr_info.si_signo = signal;
 	status.pr_cursig = (short)signal;
-	status.pr_sigpend = process_status(thread->id, "SigPnd", 16, 0);
-	status.pr_sighold = process_status(thread->id, "SigBlk", 16, 0);
+	status.pr_sigpend = process_status_field(text, "SigPnd", 16, 0);
+	status.pr_sighold = process_status_field(text, "SigBlk", 16, 0);
 	status.pr_pid = thread->id;
 	status.pr_ppid = standing.parent;
 	status.pr_pgrp = standing.group;
@@ -210,10 +212,15 @@ static struct error *add_process(struct notes *notes, pid_t process,
 {
 	struct elf_prpsinfo info = { 0 };
 	static const char letters[] = "RSDTZW";
+	_cleanup_(free) char *text = NULL;
 	struct standing standing;
 	const char *state;
+	size_t size;
+	struct error *error = process_read(process, "stat", &text, &size);
 
-	read_standing(process, &standing);
+	if (error)
+		error_destroy(error);
+	parse_standing(text, &standing);
 	state = strchr(letters, standing.letter);
 	info.pr_state = (char)(state ? state - letters : 0);
 	info.pr_sname = standing.letter;

@@ -55,33 +55,50 @@ struct error *process_read_file(const char *path, char **ret, size_t *ret_size)
 struct error *process_read(pid_t process, const char *name, char **ret,
 			   size_t *ret_size)
 {
+	struct error *error;
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d", process);
-	if (access(path, F_OK) < 0)
-		return error_create(ERROR_USAGE, "there is no process %d",
-				    process);
 	snprintf(path, sizeof(path), "/proc/%d/%s", process, name);
-	return process_read_file(path, ret, ret_size);
+	error = process_read_file(path, ret, ret_size);
+	snprintf(path, sizeof(path), "/proc/%d", process);
+	if (!error || access(path, F_OK) == 0)
+		return error;
+	error_destroy(error);
+	return error_create(ERROR_USAGE, "there is no process %d", process);
 }
 
-uint64_t process_status(pid_t process, const char *field, int base,
-			uint64_t fallback)
+struct error *process_read_thread(pid_t thread, const char *name, char **ret)
 {
-	_cleanup_(free) char *text = NULL;
-	size_t size, length = strlen(field);
-	struct error *error = process_read(process, "status", &text, &size);
+	char path[64];
+	size_t size;
 
-	if (error)
-		error_destroy(error);
-	if (!text)
-		return fallback;
+	snprintf(path, sizeof(path), "task/%d/%s", thread, name);
+	return process_read(thread, path, ret, &size);
+}
+
+uint64_t process_status_field(const char *text, const char *field, int base,
+			      uint64_t fallback)
+{
+	size_t length = strlen(field);
+
 	for (const char *line = text; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
 		if (strncmp(line, field, length) == 0 && line[length] == ':')
 			return strtoull(line + length + 1, NULL, base);
 	}
 	return fallback;
+}
+
+uint64_t process_status(pid_t process, const char *field, int base,
+			uint64_t fallback)
+{
+	_cleanup_(free) char *text = NULL;
+	size_t size;
+	struct error *error = process_read(process, "status", &text, &size);
+
+	if (error)
+		error_destroy(error);
+	return process_status_field(text, field, base, fallback);
 }
 
 void process_name(pid_t process, char ret[static PROCESS_NAME_SIZE])

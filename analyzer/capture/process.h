@@ -64,9 +64,19 @@ struct error *process_read(pid_t process, const char *name, char **ret,
 			   size_t *ret_size);
 
 /*
- * A field of /proc/PROCESS/status, as "TracerPid", in base 10 or 16; fallback
- * if it is not there.
+ * The same of one thread alone, a text. /proc/THREAD/stat would be about the
+ * whole process, and the kernel would visit all of its threads for it.
  */
+struct error *process_read_thread(pid_t thread, const char *name, char **ret);
+
+/*
+ * A field of the text of /proc/PROCESS/status, as "TracerPid", in base 10 or
+ * 16; fallback if it is not there, or the text is NULL.
+ */
+uint64_t process_status_field(const char *text, const char *field, int base,
+			      uint64_t fallback);
+
+/* The same, of the file as it is now. */
 uint64_t process_status(pid_t process, const char *field, int base,
 			uint64_t fallback);
 

@@ -1,6 +1,7 @@
 #include "analyzer/capture/threads.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/capture/interrupted_call.h"
 #include "analyzer/capture/process.h"
 
 #include <dirent.h>
@@ -70,20 +71,39 @@ struct error *process_refusal(pid_t process)
 			    process, strerror(failure));
 }
 
-static bool is_held(const struct held_process *held, pid_t id)
+/*
+ * Threads are listed in the order of their creation, so those held come in the
+ * order in which they were held: expected is the number of the next of them.
+ */
+static bool is_held(const struct held_process *held, pid_t id, size_t *expected)
 {
-	for (size_t i = held->count; i-- > 0;)
-		if (held->threads[i].id == id)
-			return true;
+	size_t next = *expected;
+
+	for (size_t i = 0; i < held->count; i++, next++) {
+		next = next < held->count ? next : 0;
+		if (held->threads[next].id != id)
+			continue;
+		*expected = next + 1;
+		return true;
+	}
 	return false;
+}
+
+static pid_t highest_id(const struct held_process *held)
+{
+	pid_t highest = 0;
+
+	for (size_t i = 0; i < held->count; i++)
+		if (held->threads[i].id > highest)
+			highest = held->threads[i].id;
+	return highest;
 }
 
 /* A leader that ended before its threads is still listed. */
 static bool is_zombie(pid_t thread)
 {
 	_cleanup_(free) char *text = NULL;
-	size_t size;
-	struct error *error = process_read(thread, "stat", &text, &size);
+	struct error *error = process_read_thread(thread, "stat", &text);
 	const char *state;
 
 	if (error) {
@@ -115,8 +135,10 @@ static struct error *seize(struct held_process *held, pid_t id)
 /* Returns by *ret_found whether there were new ones. */
 static struct error *seize_new(struct held_process *held, bool *ret_found)
 {
+	pid_t highest = highest_id(held);
 	struct error *error = NULL;
 	struct dirent *entry;
+	size_t expected = 0;
 	char path[64];
 	DIR *folder;
 
@@ -130,8 +152,11 @@ static struct error *seize_new(struct held_process *held, bool *ret_found)
 		size_t before = held->count;
 		pid_t id = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (id <= 0 || is_held(held, id))
+		if (id <= 0)
+			continue; /* "." and ".." */
+		if (id <= highest && is_held(held, id, &expected))
 			continue;
+		highest = id > highest ? id : highest;
 		error = seize(held, id);
 		*ret_found |= held->count > before;
 	}
@@ -148,6 +173,9 @@ static bool take_stop(struct held_thread *thread, int status)
 	/* Not by an event: a signal that is its own. */
 	if (status >> 16 == 0)
 		thread->signal = WSTOPSIG(status);
+	/* Else it stood still already, as after Ctrl-Z. */
+	else if (WSTOPSIG(status) == SIGTRAP)
+		interrupted_call_restart(thread->id);
 	return true;
 }
 

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""
+A process whose threads wait in system calls goes on waiting when it was looked
+into, by `snap` and by -p. What its core says of a thread is of that one alone.
+"""
+
+import os
+import struct
+import subprocess
+import tempfile
+import unittest
+
+SOURCE_DIR = os.environ["SOURCE_DIR"]
+HEAPCORE = os.environ["HEAPCORE"]
+SOURCE = os.path.join(SOURCE_DIR, "testdata/programs/waiting.c")
+TIMEOUT = 60
+NT_PRSTATUS = 1
+# Where a note of a thread has its number, and the time that it computed.
+ID_OFFSET, TIME_OFFSET = 32, 48
+
+
+def thread_times(path):
+    """{thread: seconds of processor time}, from the core's notes."""
+    with open(path, "rb") as file:
+        header = file.read(64)
+        start, = struct.unpack_from("<Q", header, 32)
+        file.seek(start)
+        _, _, offset, _, _, size, _, _ = struct.unpack("<IIQQQQQQ",
+                                                       file.read(56))
+        file.seek(offset)
+        notes = file.read(size)
+    times = {}
+    while notes:
+        name_size, size, kind = struct.unpack_from("<III", notes)
+        begin = 12 + (name_size + 3) // 4 * 4
+        if kind == NT_PRSTATUS and notes[12:16] == b"CORE":
+            thread, = struct.unpack_from("<i", notes, begin + ID_OFFSET)
+            user, user_micros, system, system_micros = struct.unpack_from(
+                "<4q", notes, begin + TIME_OFFSET)
+            times[thread] = (user + system +
+                             (user_micros + system_micros) / 1e6)
+        notes = notes[begin + (size + 3) // 4 * 4:]
+    return times
+
+
+class WaitingTest(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory(prefix="heapcore-")
+        self.addCleanup(temporary.cleanup)
+        self.core = os.path.join(temporary.name, "core")
+        binary = os.path.join(temporary.name, "waiting")
+        subprocess.run(["cc", "-std=gnu17", "-D_GNU_SOURCE", "-g", "-O1",
+                        "-pthread", "-o", binary, SOURCE], check=True)
+        self.program = subprocess.Popen([binary], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.program.communicate)
+        self.assertEqual(self.program.stdout.readline(), "ready\n")
+        self.pid = str(self.program.pid)
+
+    def look(self, *words):
+        result = subprocess.run([HEAPCORE, *words], text=True,
+                                stdin=subprocess.DEVNULL, capture_output=True,
+                                timeout=TIMEOUT, check=False)
+        if "may not be looked into" in result.stderr:
+            self.skipTest(result.stderr)
+        self.assertEqual(result.returncode, 0, result)
+
+    def test_calls_go_on_when_the_process_was_looked_into(self):
+        for _ in range(3):
+            self.look("snap", self.pid, "-o", self.core)
+        self.look("-p", self.pid, "count", "used")
+        said, _ = self.program.communicate(timeout=TIMEOUT)
+        results = dict(line.split() for line in said.splitlines())
+        self.assertGreaterEqual(len(results), 10)
+        # A container may refuse some calls; never this one.
+        self.assertEqual(results["epoll_wait"], "done")
+        self.assertEqual(set(results.values()) - {"unavailable"}, {"done"},
+                         results)
+
+    def test_the_time_of_a_thread_is_its_own(self):
+        self.look("snap", self.pid, "-o", self.core)
+        times = thread_times(self.core)
+        # Clock ticks are counted, a hundred a second.
+        self.assertGreater(times.pop(int(self.pid)), 0.2)
+        self.assertGreaterEqual(len(times), 5)
+        self.assertLess(max(times.values()), 0.1)
+
+
+if __name__ == "__main__":
+    unittest.main()
