@@ -11,16 +11,14 @@ import collections
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import tempfile
 import unittest
 
-SOURCE_DIR = os.environ["SOURCE_DIR"]
-HEAPCORE = os.environ["HEAPCORE"]
-PROGRAM = os.path.join(SOURCE_DIR, "testdata/programs/classes.cpp")
-TIMEOUT = 60
+import harness
+from harness import number
+
+PROGRAM = os.path.join(harness.PROGRAMS, "classes.cpp")
 # Anonymous and file-backed, private and shared, headers, huge pages.
 WHOLE_CORE = "0x7f"
 
@@ -68,19 +66,12 @@ MAP_IN_FULL = {
 }
 
 
-def number(text):
-    return int(text.replace(",", ""))
-
-
 class Truth:
     """How many objects there are of classes, alone and with derived ones."""
 
     def __init__(self, process):
         self.classes, self.with_derived = {}, {}
-        for line in process.stdout:
-            match = TOLD.match(line)
-            if not match:
-                break
+        for match in map(TOLD.match, process.said):
             counts = (self.classes if match[1] == "class"
                       else self.with_derived)
             counts[match[3]] = int(match[2])
@@ -106,23 +97,15 @@ def compile_program(name, folder):
 def take_core(name, folder):
     """The core of a program compiled so, and what the program told."""
     path = compile_program(name, folder)
-    with subprocess.Popen([path], stdout=subprocess.PIPE,
-                          text=True) as process:
-        try:
-            truth = Truth(process)
-            if PURPOSES.get(name) == GONE:
-                with open(f"/proc/{process.pid}/coredump_filter", "w",
-                          encoding="ascii") as file:
-                    file.write(WHOLE_CORE)
-            prefix = os.path.join(folder, "core")
-            subprocess.run(["gcore", "-o", prefix, str(process.pid)],
-                           check=True, stdin=subprocess.DEVNULL,
-                           capture_output=True)
-        finally:
-            process.send_signal(signal.SIGKILL)
+    with harness.started([path]) as process:
+        if PURPOSES.get(name) == GONE:
+            with open(f"/proc/{process.pid}/coredump_filter", "w",
+                      encoding="ascii") as file:
+                file.write(WHOLE_CORE)
+        core = harness.gcore(process, folder)
     if PURPOSES.get(name) == GONE:
         os.unlink(path)
-    return f"{prefix}.{process.pid}", truth
+    return core, Truth(process)
 
 
 class Core:
@@ -132,12 +115,8 @@ class Core:
         self.path = path
 
     def run(self, *words):
-        run = subprocess.run([HEAPCORE, "-q", self.path, *words],
-                             capture_output=True, text=True, check=False,
-                             timeout=TIMEOUT, stdin=subprocess.DEVNULL)
-        if run.returncode not in (0, 3):
-            raise AssertionError(f"{words}: {run.stderr}")
-        return run.stdout
+        return harness.ask("-q", self.path, *words,
+                           expected=(harness.FINE, harness.INCOMPLETE)).stdout
 
     def classes(self):
         counts = collections.Counter()
@@ -151,23 +130,17 @@ class Core:
         return number(COUNTED.match(self.run("count", "used", name))[1])
 
 
-class ClassesTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        if not shutil.which("gcore"):
-            raise unittest.SkipTest("there is no gcore")
-
+class ClassesTest(harness.LiveTest):
     def check(self, name):
         if not shutil.which(VARIANTS[name][0]):
             self.skipTest(f"there is no {VARIANTS[name][0]}")
-        with tempfile.TemporaryDirectory(prefix="heapcore-") as folder:
-            try:
-                path, truth = take_core(name, folder)
-            except (RuntimeError, subprocess.CalledProcessError) as error:
-                if "libc++" in name or "static" in name:
-                    self.skipTest(f"cannot be built here: {error}")
-                raise
-            self.check_core(Core(path), truth, name)
+        try:
+            path, truth = take_core(name, self.folder)
+        except (RuntimeError, subprocess.CalledProcessError) as error:
+            if "libc++" in name or "static" in name:
+                self.skipTest(f"cannot be built here: {error}")
+            raise
+        self.check_core(Core(path), truth, name)
 
     def check_core(self, core, truth, name):
         self.assertEqual(core.classes(), truth.classes)

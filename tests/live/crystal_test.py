@@ -22,10 +22,8 @@ import unittest
 
 import harness
 
-SOURCE_DIR = os.environ["SOURCE_DIR"]
-HEAPCORE = os.environ["HEAPCORE"]
 ROOT = os.environ.get("CRYSTAL_ROOT")
-PROGRAM = os.path.join(SOURCE_DIR, "testdata/programs/crystal_objects.cr")
+PROGRAM = os.path.join(harness.PROGRAMS, "crystal_objects.cr")
 TIMEOUT = 300
 LOADER = "lib64/ld-linux-x86-64.so.2"
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
@@ -54,7 +52,7 @@ BUILDS = {
 }
 COMPILERS = 2
 # What is done with a core is the same code for all of them.
-SANITIZED = "sanitize" in os.environ.get("BUILD_DIR", "")
+SANITIZED = harness.SANITIZED
 BUILDS_SANITIZED = ["static", "debug"]
 
 Found = collections.namedtuple("Found", "size name is_object")
@@ -128,11 +126,7 @@ class Core:
                     int(row["size"]), row["name"], 0 < number < 1 << 20)
 
     def run(self, *words):
-        run = subprocess.run([HEAPCORE, self.path, *words], check=False,
-                             capture_output=True, text=True, timeout=TIMEOUT)
-        if run.returncode != 0:
-            raise AssertionError(f"{words}: {run.returncode}\n{run.stderr}")
-        return run.stdout
+        return harness.ask(self.path, *words, timeout=TIMEOUT).stdout
 
     def rows(self, *words):
         text = self.run(*words, "--format", "csv")
@@ -170,27 +164,13 @@ class CrystalTest(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def is_ready(self, truth):
-        if not os.path.exists(truth):
-            return False
-        with open(truth, encoding="utf-8") as file:
-            return file.read().endswith("ready\n")
-
     def take_core(self, name):
         directory = self.path(f"{name}-core")
         os.mkdir(directory)
         self.addCleanup(shutil.rmtree, directory)
         truth = os.path.join(directory, "truth")
-        harness.allow_cores()
-        process = subprocess.Popen([self.path(name), truth], cwd=directory,
-                                   stdin=subprocess.DEVNULL)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        deadline = time.monotonic() + TIMEOUT
-        while not self.is_ready(truth):
-            self.assertIsNone(process.poll())
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.05)
+        process = harness.start([self.path(name), truth], truth, directory)
+        self.addCleanup(harness.end, process)
         # So that it waits where it will be waiting.
         time.sleep(0.5)
         return Truth(truth), Core(self.dump(process, directory))

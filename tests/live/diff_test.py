@@ -2,7 +2,6 @@
 What grew between cores of programs that know what they lost.
 """
 
-import json
 import os
 import shutil
 import subprocess
@@ -11,9 +10,8 @@ import threading
 import time
 import unittest
 
-HEAPCORE = os.environ["HEAPCORE"]
-PROGRAMS = os.path.join(os.environ["SOURCE_DIR"], "testdata/programs")
-TIMEOUT = 120
+import harness
+from harness import TIMEOUT, tables
 
 # Half of what it asked for by malloc() is free again when the second core is
 # taken.
@@ -29,22 +27,6 @@ sleep
 """
 
 
-def run(*arguments):
-    return subprocess.run(
-        [HEAPCORE, "--quiet", *arguments], stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=TIMEOUT, check=False,
-    )
-
-
-def tables(*arguments):
-    """The rows of each table by its name."""
-    result = run("--format", "json", *arguments)
-    if result.returncode != 0:
-        raise AssertionError(result.stderr)
-    return {table["name"]: table["rows"]
-            for table in json.loads(result.stdout)["tables"]}
-
-
 class Subject:
     """A program that is told by lines to go on, and cores of it."""
 
@@ -57,8 +39,7 @@ class Subject:
         return self
 
     def __exit__(self, *_):
-        self.process.kill()
-        self.process.communicate()
+        harness.end(self.process)
 
     def tell(self, line):
         self.process.stdin.write(line + "\n")
@@ -68,10 +49,7 @@ class Subject:
         return self.process.stdout.readline().strip()
 
     def snap(self, name):
-        path = os.path.join(self.folder, name)
-        subprocess.run([HEAPCORE, "snap", "-q", "-o", path,
-                        str(self.process.pid)], check=True, timeout=TIMEOUT)
-        return path
+        return harness.snap(self.process, os.path.join(self.folder, name))
 
 
 class Load:
@@ -112,7 +90,7 @@ class DiffTest(unittest.TestCase):
         cls.folder = folder.name
         cls.server = os.path.join(cls.folder, "slow_leak")
         subprocess.run(["g++", "-O1", "-g", "-o", cls.server,
-                        os.path.join(PROGRAMS, "slow_leak.cpp")], check=True)
+                        os.path.join(harness.PROGRAMS, "slow_leak.cpp")], check=True)
 
     def server_cores(self, name, phases):
         cores, lost = [], []
@@ -197,7 +175,7 @@ class DiffTest(unittest.TestCase):
         counts = {row["kind"]: row["growth_count"]
                   for row in found["growth"]}
         self.assertEqual(counts["server::Session"], more_lost[2] - lost[0])
-        result = run("--compare", cores[0], more[2], "count", "new")
+        result = harness.run(harness.HEAPCORE, "--quiet", "--compare", cores[0], more[2], "count", "new")
         self.assertEqual(result.returncode, 2)
         self.assertIn("of the same process", result.stderr)
 
@@ -220,7 +198,7 @@ class DiffTest(unittest.TestCase):
         cut = os.path.join(self.folder, "cut")
         with open(cores[0], "rb") as core, open(cut, "wb") as file:
             file.write(core.read()[:os.path.getsize(cores[0]) // 2])
-        result = run("diff", cut, cores[0])
+        result = harness.run(harness.HEAPCORE, "--quiet", "diff", cut, cores[0])
         self.assertEqual(result.returncode, 3, result.stderr)
         self.assertIn(f"warning: {cut}: ", result.stderr)
 

@@ -10,11 +10,11 @@ import collections
 import re
 import shutil
 import struct
-import subprocess
 import tempfile
 import unittest
 
 import crystal_test
+import harness
 
 PT_LOAD = 1
 POINTER_FREE = "... which is a pointer-free object"
@@ -60,10 +60,7 @@ class Heap:
             script.writelines(f"describe {address:x}\n"
                               for address in self.used)
             script.flush()
-            text = subprocess.run(
-                [crystal_test.HEAPCORE, "-f", script.name, core.path],
-                check=True, capture_output=True, text=True,
-                timeout=crystal_test.TIMEOUT).stdout
+            text = harness.ask("-f", script.name, core.path).stdout
         address = None
         for line in text.splitlines():
             found = re.match(r"Address ([0-9a-f]+) is at offset 0 of", line)
@@ -118,7 +115,6 @@ class MemprofTest(unittest.TestCase):
     """One core of a debug build."""
 
     path = crystal_test.CrystalTest.path
-    is_ready = crystal_test.CrystalTest.is_ready
     take_core = crystal_test.CrystalTest.take_core
     dump = crystal_test.CrystalTest.dump
 

@@ -9,17 +9,13 @@ import collections
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import tempfile
-import time
 import unittest
 
-SOURCE_DIR = os.environ["SOURCE_DIR"]
-HEAPCORE = os.environ["HEAPCORE"]
-PROGRAM = os.path.join(SOURCE_DIR, "testdata/programs/containers.cpp")
-TIMEOUT = 60
+import harness
+
+PROGRAM = os.path.join(harness.PROGRAMS, "containers.cpp")
 
 LIBRARY = "__thread char local[9000]; char *get(void) { return local; }"
 # A library that nothing else needs.
@@ -95,32 +91,19 @@ LISTED = re.compile(r"Used allocation at ([0-9a-f]+) of size ([0-9a-f]+)$")
 GROUP = re.compile(r"Pattern %(\w+) has ([\d,]+) instances")
 
 
-def heapcore(core, *commands):
-    words = [HEAPCORE]
-    for command in commands:
-        words += ["-c", command]
-    run = subprocess.run([*words, core], capture_output=True, text=True,
-                         check=False, timeout=TIMEOUT)
-    if run.returncode not in (0, 3):
-        raise AssertionError(run.stderr)
-    return run.stdout
-
-
-def take_core(process, folder):
-    prefix = os.path.join(folder, "core")
-    subprocess.run(["gcore", "-o", prefix, str(process.pid)], check=True,
-                   stdin=subprocess.DEVNULL, capture_output=True)
-    return f"{prefix}.{process.pid}"
+def heapcore(core, *command):
+    return harness.ask(core, *command,
+                       expected=(harness.FINE, harness.INCOMPLETE)).stdout
 
 
 def found(core, pattern):
-    lines = heapcore(core, f"enumerate used %{pattern}").split()
+    lines = heapcore(core, "enumerate", "used", f"%{pattern}").split()
     return {int(line, 16) for line in lines}
 
 
 def summary(core):
-    text = heapcore(core, "summarize used")
-    return {name: int(count.replace(",", ""))
+    text = heapcore(core, "summarize", "used")
+    return {name: harness.number(count)
             for name, count in GROUP.findall(text)}
 
 
@@ -131,7 +114,7 @@ class Truth:
         self.patterns = collections.defaultdict(set)
         blocks = [tuple(int(number, 16) for number in match.groups())
                   for match in map(LISTED.match,
-                                   heapcore(core, "list used").splitlines())
+                                   heapcore(core, "list", "used").splitlines())
                   if match]
         with open(path, encoding="ascii") as file:
             for line in file:
@@ -153,18 +136,8 @@ class Truth:
         self.patterns[name].add(start)
 
 
-class ContainersTest(unittest.TestCase):
+class ContainersTest(harness.LiveTest):
     """The truth of containers.cpp against what heapcore finds."""
-
-    maxDiff = None
-
-    def setUp(self):
-        temporary = tempfile.TemporaryDirectory(prefix="heapcore-patterns-")
-        self.addCleanup(temporary.cleanup)
-        self.folder = temporary.name
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
 
     def build(self, words):
         command = [*words, "-std=c++17", "-pthread", "-o",
@@ -181,33 +154,14 @@ class ContainersTest(unittest.TestCase):
                        input=LIBRARY, text=True, check=True)
         return path
 
-    def start(self):
-        truth = self.path("truth")
-        process = subprocess.Popen(
-            [self.path("containers"), self.build_library(), UNLOADED],
-            env={**os.environ, "HEAPCORE_TRUTH": truth},
-        )
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        deadline = time.monotonic() + TIMEOUT
-        while not self.is_ready(truth):
-            self.assertIsNone(process.poll())
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.01)
-        return process
-
-    @staticmethod
-    def is_ready(path):
-        if not os.path.exists(path):
-            return False
-        with open(path, encoding="ascii") as file:
-            return file.read().endswith("ready\n")
-
     def check(self, words):
         if not shutil.which(words[0]):
             self.skipTest(f"there is no {words[0]}")
         self.build(words)
-        core = take_core(self.start(), self.folder)
+        process = self.start(
+            [self.path("containers"), self.build_library(), UNLOADED],
+            truth=self.path("truth"))
+        core = harness.gcore(process, self.folder)
         truth = Truth(self.path("truth"), core)
         counts = summary(core)
         for name, wanted in truth.patterns.items():
@@ -238,22 +192,13 @@ for variant, compiler in VARIANTS.items():
     add_variant(variant, compiler)
 
 
-class CProgramsTest(unittest.TestCase):
+class CProgramsTest(harness.LiveTest):
     """There is nothing of C++ in a program written in C."""
 
     def counts(self, words):
         if not shutil.which(words[0]):
             self.skipTest(f"there is no {words[0]}")
-        with tempfile.TemporaryDirectory(prefix="heapcore-patterns-") as folder:
-            with subprocess.Popen(words, stdin=subprocess.PIPE, text=True,
-                                  stdout=subprocess.PIPE) as process:
-                try:
-                    while (line := process.stdout.readline()) != "ready\n":
-                        if not line:
-                            self.skipTest(f"{words[0]} does not run")
-                    return summary(take_core(process, folder))
-                finally:
-                    process.send_signal(signal.SIGKILL)
+        return summary(harness.gcore(self.start(words), self.folder))
 
     def check(self, words):
         counts = self.counts(words)
@@ -277,11 +222,8 @@ class CProgramsTest(unittest.TestCase):
 
     def test_libc(self):
         """A line, a file, a directory and a cache, held by several."""
-        with tempfile.TemporaryDirectory(prefix="heapcore-patterns-") as folder:
-            program = os.path.join(folder, "libc")
-            subprocess.run(["cc", "-O1", "-x", "c", "-", "-o", program],
-                           input=LIBC, text=True, check=True)
-            counts = self.counts([program])
+        program = self.compile("libc", flags=["-O1"], text=LIBC)
+        counts = self.counts([program])
         self.assertEqual(counts, {
             "DirectoryStream": 1, "GetdelimLine": 2, "StdioBuffer": 2,
             "StdioFile": 1, "ThreadCache": 1,
