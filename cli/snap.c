@@ -134,6 +134,14 @@ void snap_tell_gaps(struct session *session, const struct core_sizes *sizes)
 			     "keeps out of cores (MADV_DONTDUMP)",
 			     size);
 	}
+	if (sizes->not_resident > 0) {
+		format_grouped(sizes->not_resident, size);
+		session_note(session,
+			     "note: up to %s bytes of writable shared files "
+			     "are left out, as they are not in memory: what "
+			     "only they refer to looks leaked",
+			     size);
+	}
 }
 
 struct error *snap_to_analyse(struct session *session, pid_t process,

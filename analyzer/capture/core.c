@@ -9,8 +9,10 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 
 enum {
 	PIECE_BYTES = 1 << 19, /* fits into the second-level cache */
@@ -98,8 +100,10 @@ static bool is_shared_file(const struct memory_area *area)
 static uint64_t expected(const struct core_writer *core,
 			 const struct memory_area *area)
 {
-	if (is_held_back(core, area) || is_shared_file(area))
+	if (is_held_back(core, area))
 		return 0;
+	if (is_shared_file(area))
+		return area->rights & PF_W ? area->resident : 0;
 	if (area->of_file)
 		return area->written ? area->end - area->start : PAGE_BYTES;
 	return area->resident;
@@ -242,6 +246,62 @@ static struct error *is_changed(struct core_writer *core,
 			  area->end, note_run, ret);
 }
 
+/* Call found for each run of the area where its file has data. */
+static struct error *find_data(const struct memory_area *area, int fd,
+			       page_run_fn *found, void *data_of_found)
+{
+	uint64_t start = area->offset, last = start + area->end - area->start;
+	struct error *error = NULL;
+
+	while (start < last && !error) {
+		off_t data = lseek(fd, (off_t)start, SEEK_DATA);
+		off_t hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
+		uint64_t end = (uint64_t)hole < last ? (uint64_t)hole : last;
+
+		if (hole < 0 || (uint64_t)data >= last)
+			break;
+		error = found(data_of_found,
+			      area->start + (uint64_t)data - area->offset,
+			      area->start + end - area->offset);
+		start = end;
+	}
+	return error;
+}
+
+static struct error *sum_run(void *data, uint64_t start, uint64_t end)
+{
+	*(uint64_t *)data += end - start;
+	return NULL;
+}
+
+static bool is_in_memory(int fd)
+{
+	struct statfs status;
+
+	return fstatfs(fd, &status) == 0 &&
+	       (unsigned long)status.f_type == TMPFS_MAGIC;
+}
+
+/*
+ * Of a file on a disk, what the process has in memory: to have all of it read
+ * while the process stands still could take long.
+ */
+static struct error *fill_resident(struct core_writer *core,
+				   const struct memory_area *area, int fd,
+				   Elf64_Phdr *segment)
+{
+	uint64_t before = core->pieces_size, size = 0, taken;
+	struct error *error = fill_touched(core, area, segment);
+
+	if (!error && fd >= 0)
+		error = find_data(area, fd, sum_run, &size);
+	taken = core->pieces_size - before;
+	if (fd < 0)
+		size = segment->p_memsz;
+	core->sizes.not_resident += size > taken ? size - taken : 0;
+	return error;
+}
+
 /*
  * Shared memory may have been touched by others only, so the page table of the
  * process does not tell; the file does, where it may be opened.
@@ -252,25 +312,13 @@ static struct error *fill_shared(struct core_writer *core,
 {
 	struct filling filling = { core, segment };
 	_cleanup_(close) int fd = source_open_mapped(&core->source, area);
-	uint64_t start = area->offset, last = start + area->end - area->start;
-	struct error *error = NULL;
 
+	if (is_shared_file(area) && (fd < 0 || !is_in_memory(fd)))
+		return fill_resident(core, area, fd, segment);
 	if (fd < 0)
 		return fill_whole(core, area, segment);
 	segment->p_filesz = segment->p_memsz;
-	while (start < last && !error) {
-		off_t data = lseek(fd, (off_t)start, SEEK_DATA);
-		off_t hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
-		uint64_t end = (uint64_t)hole < last ? (uint64_t)hole : last;
-
-		if (hole < 0 || (uint64_t)data >= last)
-			break;
-		error = add_run(&filling,
-				area->start + (uint64_t)data - area->offset,
-				area->start + end - area->offset);
-		start = end;
-	}
-	return error;
+	return find_data(area, fd, add_run, &filling);
 }
 
 static bool begins_with_elf(const struct core_writer *core,
@@ -309,9 +357,11 @@ static struct error *fill(struct core_writer *core,
 		core->sizes.excluded += area->device ? 0 : area->resident;
 		return NULL;
 	}
+	/* What the process cannot write there is the file's. */
+	if (is_shared_file(area) && !(area->rights & PF_W))
+		return NULL;
 	if (area->shared)
-		return is_shared_file(area) ? NULL
-					    : fill_shared(core, area, segment);
+		return fill_shared(core, area, segment);
 	if (is_of_kernel(area))
 		return fill_whole(core, area, segment);
 	if (!area->of_file || area->huge)

@@ -3,7 +3,8 @@
  *
  * The core has what an analysis needs, which is what the kernel writes by
  * default: private memory, also of files once it was written to, memory shared
- * without a name, and the first page of programs and libraries. Pages that were
+ * without a name, and the first page of programs and libraries; and, beyond
+ * that, what is writable and shared with a file. Pages that were
  * never touched, or hold zeros only, are holes of the file.
  *
  *	| headers | notes | segment | segment, | ... |
@@ -42,6 +43,8 @@ struct core_sizes {
 	uint64_t copied;     /* bytes of pages that hold something */
 	uint64_t excluded;   /* bytes kept out by MADV_DONTDUMP */
 	uint64_t unreadable; /* bytes that could not be read */
+	/* bytes of writable shared files that are not in memory */
+	uint64_t not_resident;
 	size_t threads;
 	size_t unstoppable; /* threads without registers */
 };

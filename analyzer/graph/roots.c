@@ -139,12 +139,13 @@ static struct error *add_memory(struct roots *roots,
 
 /*
  * Memory that was written at some time: what is writable, and also what is no
- * longer, as data that the loader relocated and then protected. The dump has
+ * longer, as data that the loader relocated and then protected, or what has no
+ * rights at present. The dump has
  * the contents of both. Constants and the code of files come from there.
  */
 static bool is_root(const struct roots *roots, const struct region *region)
 {
-	if (!region->bytes || !(region->rights & RIGHT_READ))
+	if (!region->bytes)
 		return false;
 	if (region->rights & RIGHT_WRITE)
 		return true;

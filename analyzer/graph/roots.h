@@ -2,11 +2,11 @@
  * The roots: the memory outside of all heaps from which the program can reach
  * an allocation, and the registers.
  *
- * A root range is writable (or private and read-only, as relocated data) and
- * no allocator claims it. The dead part of a stack, be it a thread's or a
- * fiber's, is left out. Code that the
- * program made itself is a root, too, with pointers in its instructions. Ranges
- * are sorted by address.
+ * A root range is writable (or was, as relocated data, or memory without any
+ * rights that the dump has) and no allocator claims it. The dead part of a
+ * stack, be it a thread's or a fiber's, is left out. Code that the program made
+ * itself is a root, too, with pointers in its instructions. Ranges are sorted
+ * by address.
  */
 #ifndef ANALYZER_GRAPH_ROOTS_H
 #define ANALYZER_GRAPH_ROOTS_H

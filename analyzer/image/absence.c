@@ -1,15 +1,24 @@
 #include "analyzer/image/absence.h"
 
 #include "analyzer/base/text.h"
+#include "analyzer/image/smaps.h"
 
+#include <elf.h>
 #include <inttypes.h>
+#include <string.h>
+
+/* Bytes of mapped files, and the path of one. */
+struct lack {
+	uint64_t size;
+	const char *path;
+};
 
 /* Writable memory that the dump lacks, by what is likely in it. */
 struct absence {
 	uint64_t unknown, first_unknown;
 	uint64_t untouched, first_untouched;
-	uint64_t shared;
-	const char *shared_path;
+	struct lack shared, devices;
+	struct lack omitted; /* of which no segment tells */
 };
 
 /*
@@ -38,16 +47,114 @@ static bool starts_behind_module(const struct image *image,
 	return below && image_module_base(image, below);
 }
 
+static bool begins_with(const char *path, const char *const *starts)
+{
+	for (; *starts; starts++)
+		if (strncmp(path, *starts, strlen(*starts)) == 0)
+			return true;
+	return false;
+}
+
+/* Whether the path is of no file that keeps data, as NT_FILE names them. */
+static bool is_device(const char *path)
+{
+	static const char *const devices[] = { "/dev/", "/sys/", NULL };
+	static const char *const memory[] = { "/dev/shm/", "/dev/hugepages/",
+					      "/dev/zero", NULL };
+
+	return path[0] != '/' ||
+	       (begins_with(path, devices) && !begins_with(path, memory));
+}
+
+/* Whether it is in a folder whose files programs only read. */
+static bool is_installed(const char *path)
+{
+	static const char *const folders[] = { "/usr/",	 "/lib",  "/bin/",
+					       "/sbin/", "/etc/", "/opt/",
+					       "/nix/",	 "/gnu/", "/var/cache/",
+					       NULL };
+
+	return begins_with(path, folders);
+}
+
+/*
+ * Whether the mappings [first, end), of one file, are a program or library.
+ * Where its header is not in the dump, code tells, or what there is of its
+ * data.
+ */
+static bool is_module(const struct image *image, size_t first, size_t end)
+{
+	char magic[SELFMAG];
+
+	if (image_read(image, image_mapping(image, first)->start, magic,
+		       SELFMAG))
+		return memcmp(magic, ELFMAG, SELFMAG) == 0;
+	for (size_t i = first; i < end; i++) {
+		const struct region *region =
+			image_find(image, image_mapping(image, i)->start);
+
+		if (region &&
+		    (region->bytes || (region->rights & RIGHT_EXECUTE)))
+			return true;
+	}
+	return false;
+}
+
+/* Weigh a mapping of a file that is no module. gcore leaves out all of it. */
+static void weigh_file(const struct image *image, const struct smaps *smaps,
+		       const struct mapping *mapping, struct absence *absence)
+{
+	const struct region *region = image_find(image, mapping->end - 1);
+	const struct smaps_area *area = smaps_find(smaps, mapping->start);
+	struct lack *lack = NULL;
+
+	if (!region || region->bytes ||
+	    !(region->is_gap || (region->rights & RIGHT_WRITE)))
+		return;
+	/* Private and never written: its contents are the file's. */
+	if (area && !area->shared)
+		return;
+	if (is_device(mapping->path))
+		lack = &absence->devices;
+	else if (!region->is_gap)
+		lack = &absence->shared;
+	else if (!is_installed(mapping->path))
+		lack = &absence->omitted;
+	if (lack) {
+		lack->size += mapping->end - mapping->start;
+		lack->path = mapping->path;
+	}
+}
+
+static void weigh_files(const struct image *image, const struct smaps *smaps,
+			struct absence *absence)
+{
+	size_t count = image_mapping_count(image), end;
+
+	for (size_t first = 0; first < count; first = end) {
+		const char *path = image_mapping(image, first)->path;
+
+		end = first + 1;
+		while (end < count &&
+		       strcmp(image_mapping(image, end)->path, path) == 0)
+			end++;
+		if (is_module(image, first, end))
+			continue;
+		for (size_t i = first; i < end; i++)
+			weigh_file(image, smaps, image_mapping(image, i),
+				   absence);
+	}
+}
+
 static void weigh_absent(const struct image *image, const struct region *region,
 			 bool private, struct absence *absence)
 {
 	const struct mapping *mapping = region->mapping;
 	uint64_t size = region->end - region->start;
 
-	if (mapping && !image_module_base(image, mapping)) {
-		absence->shared += size;
-		absence->shared_path = mapping->path;
-	} else if (!private || image_missing(image) > 0) {
+	if (mapping && !image_module_base(image, mapping))
+		return;
+	if (!private || image_missing(image) > 0) {
 		if (absence->unknown == 0)
 			absence->first_unknown = region->start;
 		absence->unknown += size;
@@ -58,36 +165,51 @@ static void weigh_absent(const struct image *image, const struct region *region,
 	}
 }
 
-/*
- * Writable memory that nobody can read may hold the only pointer to what then
- * looks leaked. A module's data that was never written holds none to a heap.
- */
-void image_report_absence(const struct image *image, struct findings *findings)
+static void report_files(const struct absence *absence,
+			 struct findings *findings)
 {
-	bool private = has_private_memory(image);
-	struct absence absence = { 0 };
 	char size[NUMBER_SIZE];
 
-	for (size_t i = 0; i < image_region_count(image); i++) {
-		const struct region *region = image_region(image, i);
+	if (absence->shared.size > 0)
+		findings_add(findings, FINDING_INCOMPLETE,
+			     "%s bytes of writable shared file mappings, such "
+			     "as %s, are not in the core: what only they refer "
+			     "to looks leaked",
+			     grouped(absence->shared.size, size),
+			     absence->shared.path);
+	if (absence->omitted.size > 0)
+		findings_add(findings, FINDING_INCOMPLETE,
+			     "%s bytes of mapped files, such as %s, are not in "
+			     "the core, which does not say whether they were "
+			     "writable: what only they refer to looks leaked",
+			     grouped(absence->omitted.size, size),
+			     absence->omitted.path);
+	if (absence->devices.size > 0)
+		findings_add(findings, FINDING_NOTE,
+			     "%s bytes of mapped devices, such as %s, are not "
+			     "in the core and were not searched for references",
+			     grouped(absence->devices.size, size),
+			     absence->devices.path);
+}
 
-		if (region->origin == REGION_ABSENT &&
-		    (region->rights & RIGHT_WRITE))
-			weigh_absent(image, region, private, &absence);
-	}
-	if (absence.unknown > 0)
+static void report(const struct image *image, const struct absence *absence,
+		   struct findings *findings)
+{
+	char size[NUMBER_SIZE];
+
+	if (absence->unknown > 0)
 		findings_add(findings, FINDING_INCOMPLETE,
 			     "%s bytes of writable memory, first at "
 			     "%#" PRIx64
 			     ", are not in the core%s: what only they refer "
 			     "to looks leaked",
-			     grouped(absence.unknown, size),
-			     absence.first_unknown,
+			     grouped(absence->unknown, size),
+			     absence->first_unknown,
 			     image_missing(image)
 				     ? ""
 				     : " (see coredump_filter in core(5)"
 				       ")");
-	if (absence.untouched > 0)
+	if (absence->untouched > 0)
 		findings_add(findings, FINDING_NOTE,
 			     "%s bytes of writable memory, first at "
 			     "%#" PRIx64
@@ -95,12 +217,33 @@ void image_report_absence(const struct image *image, struct findings *findings)
 			     "or the program keeps them out of cores "
 			     "(MADV_DONTDUMP); then what only they refer to "
 			     "looks leaked",
-			     grouped(absence.untouched, size),
-			     absence.first_untouched);
-	if (absence.shared > 0)
-		findings_add(findings, FINDING_NOTE,
-			     "%s bytes of shared file mappings, as %s, are not "
-			     "in the core and were not searched for references",
-			     grouped(absence.shared, size),
-			     absence.shared_path);
+			     grouped(absence->untouched, size),
+			     absence->first_untouched);
+	report_files(absence, findings);
+}
+
+/*
+ * Writable memory that nobody can read may hold the only pointer to what then
+ * looks leaked. A module's data that was never written holds none to a heap.
+ */
+struct error *image_report_absence(const struct image *image,
+				   struct findings *findings)
+{
+	bool private = has_private_memory(image);
+	_cleanup_(smaps_deinit) struct smaps smaps = { 0 };
+	struct absence absence = { 0 };
+	struct error *error = smaps_read(image, &smaps);
+
+	if (error)
+		return error;
+	for (size_t i = 0; i < image_region_count(image); i++) {
+		const struct region *region = image_region(image, i);
+
+		if (region->origin == REGION_ABSENT &&
+		    (region->rights & RIGHT_WRITE))
+			weigh_absent(image, region, private, &absence);
+	}
+	weigh_files(image, &smaps, &absence);
+	report(image, &absence, findings);
+	return NULL;
 }

@@ -7,6 +7,7 @@
 
 #include "analyzer/image/image.h"
 
-void image_report_absence(const struct image *image, struct findings *findings);
+struct error *image_report_absence(const struct image *image,
+				   struct findings *findings);
 
 #endif

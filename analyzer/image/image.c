@@ -324,6 +324,7 @@ static struct error *add_gap(struct image *image, const struct mapping *mapping,
 				  .start = start,
 				  .end = end,
 				  .rights = rights_by_file(mapping, start),
+				  .is_gap = true,
 				  .origin = REGION_ABSENT,
 				  .segment = image->segment_count++,
 			  });
@@ -514,9 +515,10 @@ static struct error *build(struct image *image,
 						   : "holds no memory");
 	sort_regions(image);
 	error = attach_files(image);
+	if (!error)
+		error = image_report_absence(image, image->findings);
 	if (error)
 		return error;
-	image_report_absence(image, image->findings);
 	mprotect(image->bytes, image->size, PROT_READ);
 	return NULL;
 }

@@ -53,6 +53,7 @@ struct mapping {
 struct region {
 	uint64_t start, end; /* [start, end) */
 	uint8_t rights;
+	bool is_gap; /* only a mapped file tells of it: rights are guessed */
 	enum region_origin origin;
 	uint32_t segment;	       /* the same for all parts of a mapping */
 	const uint8_t *bytes;	       /* end - start bytes, NULL if absent */

@@ -2,25 +2,18 @@
 
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
+#include "analyzer/image/smaps.h"
 
 #include <string.h>
 
-enum { PAGE = 4096, HEAD_SIZE = 128, PROGRESS_STEP = 1 << 20 };
-
-/* A mapping as smaps has it. */
-struct area {
-	uint64_t start, end;
-	uint64_t resident; /* bytes */
-	bool shared;
-};
+enum { PAGE = 4096, PROGRESS_STEP = 1 << 20 };
 
 struct residency {
 	const struct image *image;
 	enum residency_source source;
 	struct memory spans; /* struct span */
 	size_t count;
-	struct area *areas; /* by address */
-	size_t area_count;
+	struct smaps smaps;
 	uint64_t doubt, assumed; /* bytes */
 };
 
@@ -49,67 +42,6 @@ static struct error *add_span(struct residency *residency, struct span span,
 	if (error)
 		return error;
 	spans_of(residency)[residency->count++] = span;
-	return NULL;
-}
-
-/* "7f00-7f01 rw-s 00000000 ...": false if it is no such line. */
-static bool parse_head(const char *line, size_t length, struct area *ret)
-{
-	char head[HEAD_SIZE], *next;
-
-	if (length >= sizeof(head))
-		length = sizeof(head) - 1;
-	memcpy(head, line, length);
-	head[length] = '\0';
-	*ret = (struct area){ .start = strtoull(head, &next, 16) };
-	if (*next != '-')
-		return false;
-	ret->end = strtoull(next + 1, &next, 16);
-	next += *next == ' ';
-	ret->shared = strnlen(next, 4) == 4 && next[3] == 's';
-	return ret->start < ret->end;
-}
-
-/* "Rss:       12 kB" */
-static void parse_detail(const char *line, size_t length, struct area *area)
-{
-	char detail[HEAD_SIZE];
-
-	if (length < 4 || length >= sizeof(detail) ||
-	    memcmp(line, "Rss:", 4) != 0)
-		return;
-	memcpy(detail, line, length);
-	detail[length] = '\0';
-	area->resident = strtoull(detail + 4, NULL, 10) * 1024;
-}
-
-/* Areas that are not in order, as no kernel has them, are left out. */
-static struct error *read_areas(struct residency *residency)
-{
-	size_t size;
-	const char *text = image_smaps(residency->image, &size);
-
-	while (text && size > 0) {
-		const char *end = memchr(text, '\n', size);
-		size_t length = end ? (size_t)(end - text) : size;
-		size_t count = residency->area_count;
-		struct area area;
-
-		if (length > 0 && text[0] >= 'A' && text[0] <= 'Z') {
-			if (count > 0)
-				parse_detail(text, length,
-					     &residency->areas[count - 1]);
-		} else if (parse_head(text, length, &area) &&
-			   (count == 0 ||
-			    area.start >= residency->areas[count - 1].end)) {
-			if (!LIST_GROW(residency->areas, count))
-				return &error_no_memory;
-			residency->areas[residency->area_count++] = area;
-		}
-		length += end != NULL;
-		text += length;
-		size -= length;
-	}
 	return NULL;
 }
 
@@ -194,26 +126,14 @@ static struct error *add_by_holes(struct residency *residency,
 	return error;
 }
 
-/* The mapping of smaps that the region begins in, or NULL. */
-static const struct area *find_area(const struct residency *residency,
-				    uint64_t address)
-{
-	size_t low = LIST_ABOVE(residency->areas, residency->area_count, end,
-				address);
-
-	return low < residency->area_count &&
-			       residency->areas[low].start <= address
-		       ? &residency->areas[low]
-		       : NULL;
-}
-
 static struct error *add_region(struct residency *residency,
 				const struct region *region,
 				struct progress *progress)
 {
-	const struct area *area = find_area(residency, region->start);
+	const struct smaps_area *area =
+		smaps_find(&residency->smaps, region->start);
 	bool shared = area && area->shared;
-	bool known = is_anonymous(region) || residency->area_count > 0;
+	bool known = is_anonymous(region) || residency->smaps.count > 0;
 	struct span span = { region->start, region->end, !is_anonymous(region),
 			     shared };
 
@@ -324,8 +244,8 @@ static struct error *fit_all(struct residency *residency)
 	struct error *error = NULL;
 	size_t next = 0;
 
-	for (size_t i = 0; i < residency->area_count && !error; i++) {
-		const struct area *area = &residency->areas[i];
+	for (size_t i = 0; i < residency->smaps.count && !error; i++) {
+		const struct smaps_area *area = &residency->smaps.areas[i];
 		const struct span *spans = spans_of(residency);
 		size_t first;
 
@@ -365,12 +285,12 @@ struct error *residency_create(const struct image *image,
 		return &error_no_memory;
 	residency->image = image;
 	residency->spans.account = account;
-	error = read_areas(residency);
+	error = smaps_read(image, &residency->smaps);
 	residency->source =
 		has_holes(image) ? RESIDENCY_HOLES : RESIDENCY_ZEROS;
 	for (size_t i = 0; i < image_region_count(image) && !error; i++)
 		error = add_region(residency, image_region(image, i), progress);
-	if (!error && residency->area_count > 0) {
+	if (!error && residency->smaps.count > 0) {
 		residency->source = RESIDENCY_SMAPS;
 		error = fit_all(residency);
 	}
@@ -383,7 +303,7 @@ struct error *residency_create(const struct image *image,
 void residency_destroy(struct residency *residency)
 {
 	memory_release(&residency->spans);
-	free(residency->areas);
+	smaps_deinit(&residency->smaps);
 	free(residency);
 }
 

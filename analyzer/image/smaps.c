@@ -1,0 +1,94 @@
+#include "analyzer/image/smaps.h"
+
+#include "analyzer/base/list.h"
+
+#include <string.h>
+
+enum { HEAD_SIZE = 128 };
+
+/* "7f00-7f01 rw-s 00000000 ...": false if it is no such line. */
+static bool parse_head(const char *line, size_t length, struct smaps_area *ret)
+{
+	char head[HEAD_SIZE], *next;
+
+	if (length >= sizeof(head))
+		length = sizeof(head) - 1;
+	memcpy(head, line, length);
+	head[length] = '\0';
+	*ret = (struct smaps_area){ .start = strtoull(head, &next, 16) };
+	if (*next != '-')
+		return false;
+	ret->end = strtoull(next + 1, &next, 16);
+	next += *next == ' ';
+	ret->shared = strnlen(next, 4) == 4 && next[3] == 's';
+	return ret->start < ret->end;
+}
+
+/* "Rss:       12 kB" */
+static void parse_detail(const char *line, size_t length,
+			 struct smaps_area *area)
+{
+	char detail[HEAD_SIZE];
+
+	if (length < 4 || length >= sizeof(detail) ||
+	    memcmp(line, "Rss:", 4) != 0)
+		return;
+	memcpy(detail, line, length);
+	detail[length] = '\0';
+	area->resident = strtoull(detail + 4, NULL, 10) * 1024;
+}
+
+static struct error *add_area(struct smaps *smaps, struct smaps_area area)
+{
+	if (!LIST_GROW(smaps->areas, smaps->count))
+		return &error_no_memory;
+	smaps->areas[smaps->count++] = area;
+	return NULL;
+}
+
+/* Areas that are not in order, as no kernel has them, are left out. */
+struct error *smaps_read(const struct image *image, struct smaps *ret)
+{
+	_cleanup_(smaps_deinit) struct smaps smaps = { 0 };
+	size_t size;
+	const char *text = image_smaps(image, &size);
+
+	while (text && size > 0) {
+		const char *end = memchr(text, '\n', size);
+		size_t length = end ? (size_t)(end - text) : size;
+		struct smaps_area *last =
+			smaps.count ? &smaps.areas[smaps.count - 1] : NULL;
+		struct smaps_area area;
+		struct error *error = NULL;
+
+		if (length > 0 && text[0] >= 'A' && text[0] <= 'Z') {
+			if (last)
+				parse_detail(text, length, last);
+		} else if (parse_head(text, length, &area) &&
+			   (!last || area.start >= last->end)) {
+			error = add_area(&smaps, area);
+		}
+		if (error)
+			return error;
+		length += end != NULL;
+		text += length;
+		size -= length;
+	}
+	*ret = smaps;
+	smaps = (struct smaps){ 0 };
+	return NULL;
+}
+
+void smaps_deinit(struct smaps *smaps)
+{
+	free(smaps->areas);
+}
+
+const struct smaps_area *smaps_find(const struct smaps *smaps, uint64_t address)
+{
+	size_t low = LIST_ABOVE(smaps->areas, smaps->count, end, address);
+
+	return low < smaps->count && smaps->areas[low].start <= address
+		       ? &smaps->areas[low]
+		       : NULL;
+}
