@@ -5,6 +5,7 @@
 #include "analyzer/capture/notes.h"
 
 #include "analyzer/capture/pages.h"
+#include "analyzer/capture/xstate.h"
 #include "analyzer/image/own_notes.h"
 
 #include <elf.h>
@@ -324,12 +325,20 @@ static struct error *add_vectors(struct notes *notes,
 {
 	_cleanup_(free) void *bytes = malloc(VECTORS_SIZE);
 	struct iovec place = { bytes, VECTORS_SIZE };
+	uint8_t note[XSTATE_NOTE_SIZE];
 
 	if (!bytes)
 		return &error_no_memory;
 	if (!thread->stopped ||
 	    ptrace(PTRACE_GETREGSET, thread->id, type, &place) < 0)
 		return NULL;
+	if (type == NT_X86_XSTATE) {
+		struct xstate_layout layout = xstate_layout_here();
+		size_t size =
+			xstate_write_note(&layout, bytes, place.iov_len, note);
+
+		return add_copy(notes, owner, type, note, size);
+	}
 	return add_copy(notes, owner, type, bytes, place.iov_len);
 }
 
