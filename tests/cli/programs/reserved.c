@@ -8,12 +8,13 @@
 
 static const size_t RESERVED = (size_t)1 << 37;
 
+/* Far down the stack: below all that the C library's pause() has there. */
 static __attribute__((noinline)) void lose(void)
 {
-	void *volatile lost = malloc(2000);
+	void *volatile lost[512];
 
-	lost = NULL;
-	(void)lost;
+	lost[0] = malloc(2000);
+	lost[0] = NULL;
 }
 
 int main(void)
