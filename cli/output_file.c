@@ -1,11 +1,10 @@
 #include "cli/output_file.h"
 
-#include "analyzer/base/cleanup.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -48,13 +47,88 @@ int output_file_open(const char *path, int flags)
 	return fd;
 }
 
-int output_file_replace(const char *path)
+/* Remove a regular file, so that another gets its name. */
+static int vacate(const char *path)
 {
 	struct stat status;
 
-	if (lstat(path, &status) == 0 && S_ISREG(status.st_mode) &&
-	    unlink(path) < 0)
+	if (lstat(path, &status) < 0)
+		return 0;
+	if (S_ISREG(status.st_mode))
+		return unlink(path);
+	errno = EEXIST;
+	return -1;
+}
+
+/* A file without a name, which is gone with this process; not all file systems
+ * have such. */
+static int open_nameless(const char *path)
+{
+	_cleanup_(free) char *copy = strdup(path);
+
+	return copy ? open(dirname(copy), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600)
+		    : -1;
+}
+
+int output_file_begin(const char *path, struct output_file *ret)
+{
+	_cleanup_(output_file_deinit) struct output_file file = {
+		.fd = -1,
+		.path = strdup(path),
+	};
+
+	if (!file.path || vacate(path) < 0)
 		return -1;
-	return open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		    0600);
+	file.fd = open_nameless(path);
+	if (file.fd < 0) {
+		if (asprintf(&file.temporary, "%s.%jd.new", path,
+			     (intmax_t)getpid()) < 0)
+			file.temporary = NULL;
+		if (!file.temporary)
+			return -1;
+		file.fd =
+			open(file.temporary,
+			     O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			     0600);
+	}
+	if (file.fd < 0)
+		return -1;
+	*ret = file;
+	file = (struct output_file){ .fd = -1 };
+	return 0;
+}
+
+static int link_nameless(const struct output_file *file)
+{
+	char link[64];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
+	return linkat(AT_FDCWD, link, AT_FDCWD, file->path, AT_SYMLINK_FOLLOW);
+}
+
+int output_file_complete(struct output_file *file)
+{
+	int fd = file->fd;
+
+	/* Somebody may have put a file there meanwhile. */
+	if (vacate(file->path) < 0 ||
+	    (file->temporary ? rename(file->temporary, file->path)
+			     : link_nameless(file)) < 0)
+		return -1;
+	free(take(file->temporary));
+	file->fd = -1;
+	return fd;
+}
+
+void output_file_deinit(struct output_file *file)
+{
+	int failure = errno;
+
+	if (file->temporary && file->fd >= 0)
+		unlink(file->temporary);
+	free(file->temporary);
+	free(file->path);
+	if (file->fd >= 0)
+		close(file->fd);
+	errno = failure;
 }

@@ -167,17 +167,14 @@ struct error *snap_to_analyse(struct session *session, pid_t process,
 	return NULL;
 }
 
-static struct error *open_output(const char *path, int *ret)
+static struct error *begin_output(const char *path, struct output_file *ret)
 {
-	int fd = output_file_replace(path);
-
-	if (fd < 0 && errno == EEXIST)
+	if (output_file_begin(path, ret) == 0)
+		return NULL;
+	if (errno == EEXIST)
 		return error_create(ERROR_USAGE, "%s is not a regular file",
 				    path);
-	if (fd < 0)
-		return error_system("%s", path);
-	*ret = fd;
-	return NULL;
+	return error_system("%s", path);
 }
 
 static void tell(struct session *session, const char *path, pid_t process,
@@ -218,6 +215,7 @@ static struct error *snap(struct session *session,
 			  const struct snap_options *options)
 {
 	_cleanup_(free) char *path = NULL;
+	_cleanup_(output_file_deinit) struct output_file file = { .fd = -1 };
 	_cleanup_(close) int fd = -1;
 	struct snapshot snapshot = { 0 };
 	uint64_t packed = 0;
@@ -237,19 +235,21 @@ static struct error *snap(struct session *session,
 		path = NULL;
 	if (!path)
 		return &error_no_memory;
-	error = open_output(path, &fd);
+	error = begin_output(path, &file);
 	if (error)
 		return error;
 	if (options->zstd)
-		error = snap_packed(session, process, fd, &snapshot, &packed);
+		error = snap_packed(session, process, file.fd, &snapshot,
+				    &packed);
 	else
-		error = take_snapshot(session, process, fd, false, &snapshot);
-	if (error) {
-		unlink(path);
+		error = take_snapshot(session, process, file.fd, false,
+				      &snapshot);
+	if (!error && (fd = output_file_complete(&file)) < 0)
+		error = error_system("the core cannot get its name");
+	if (error)
 		return error_code(error) == ERROR_SYSTEM
 			       ? error_wrap(error, "%s", path)
 			       : error;
-	}
 	tell(session, path, process, &snapshot, packed);
 	return NULL;
 }

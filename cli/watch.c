@@ -102,19 +102,45 @@ char *watch_core_path(const char *core_path, pid_t process, bool is_program)
 	return asprintf(&path, "%s.%d", core_path, process) < 0 ? NULL : path;
 }
 
-static struct error *open_core(const struct watcher *watcher, pid_t process,
-			       int *ret)
+/* Write the core into the file of options, which is the caller's. */
+static struct error *write_core(struct watcher *watcher,
+				const struct held_process *held,
+				struct watch_message *message, int fd)
 {
-	_cleanup_(free) char *path = NULL;
+	_cleanup_(core_destroy) struct core_writer *core = NULL;
+	struct core_options options = {
+		.fd = fd,
+		.complete = !watcher->options->core_path,
+		.progress = &watcher->progress,
+	};
+	struct error *error = core_create(&options, &core);
 
-	if (!watcher->options->core_path)
-		return open_temporary(ret);
-	path = watch_core_path(watcher->options->core_path, process,
-			       process == watcher->tracer.program);
+	if (!error)
+		error = core_copy(core, held, message->signal);
+	if (!error)
+		error = core_write(core, &message->sizes);
+	return error;
+}
+
+static struct error *capture_to_file(struct watcher *watcher,
+				     const struct held_process *held,
+				     struct watch_message *message)
+{
+	_cleanup_(output_file_deinit) struct output_file file = { .fd = -1 };
+	_cleanup_(free) char *path =
+		watch_core_path(watcher->options->core_path, held->id,
+				held->id == watcher->tracer.program);
+	struct error *error;
+
 	if (!path)
 		return &error_no_memory;
-	*ret = output_file_replace(path);
-	if (*ret < 0)
+	if (output_file_begin(path, &file) < 0)
+		return error_system("%s", path);
+	error = write_core(watcher, held, message, file.fd);
+	if (error)
+		return error_wrap(error, "%s", path);
+	message->fd = output_file_complete(&file);
+	if (message->fd < 0)
 		return error_system("%s", path);
 	return NULL;
 }
@@ -123,20 +149,13 @@ static struct error *capture(struct watcher *watcher,
 			     const struct held_process *held,
 			     struct watch_message *message)
 {
-	_cleanup_(core_destroy) struct core_writer *core = NULL;
-	struct core_options options = {
-		.complete = !watcher->options->core_path,
-		.progress = &watcher->progress,
-	};
-	struct error *error = open_core(watcher, held->id, &message->fd);
+	struct error *error;
 
-	options.fd = message->fd;
+	if (watcher->options->core_path)
+		return capture_to_file(watcher, held, message);
+	error = open_temporary(&message->fd);
 	if (!error)
-		error = core_create(&options, &core);
-	if (!error)
-		error = core_copy(core, held, message->signal);
-	if (!error)
-		error = core_write(core, &message->sizes);
+		error = write_core(watcher, held, message, message->fd);
 	return error;
 }
 

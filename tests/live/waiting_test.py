@@ -4,16 +4,11 @@ A process whose threads wait in system calls goes on waiting when it was looked
 into, by `snap` and by -p. What its core says of a thread is of that one alone.
 """
 
-import os
 import struct
-import subprocess
-import tempfile
 import unittest
 
-SOURCE_DIR = os.environ["SOURCE_DIR"]
-HEAPCORE = os.environ["HEAPCORE"]
-SOURCE = os.path.join(SOURCE_DIR, "testdata/programs/waiting.c")
-TIMEOUT = 60
+import harness
+
 NT_PRSTATUS = 1
 # Where a note of a thread has its number, and the time that it computed.
 ID_OFFSET, TIME_OFFSET = 32, 48
@@ -43,24 +38,16 @@ def thread_times(path):
     return times
 
 
-class WaitingTest(unittest.TestCase):
+class WaitingTest(harness.LiveTest):
     def setUp(self):
-        temporary = tempfile.TemporaryDirectory(prefix="heapcore-")
-        self.addCleanup(temporary.cleanup)
-        self.core = os.path.join(temporary.name, "core")
-        binary = os.path.join(temporary.name, "waiting")
-        subprocess.run(["cc", "-std=gnu17", "-D_GNU_SOURCE", "-g", "-O1",
-                        "-pthread", "-o", binary, SOURCE], check=True)
-        self.program = subprocess.Popen([binary], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
-        self.addCleanup(self.program.communicate)
-        self.assertEqual(self.program.stdout.readline(), "ready\n")
+        super().setUp()
+        self.core = self.path("core")
+        self.program = self.start([self.compile(
+            "waiting", "waiting.c", flags=harness.FLAGS.split())])
         self.pid = str(self.program.pid)
 
     def look(self, *words):
-        result = subprocess.run([HEAPCORE, *words], text=True,
-                                stdin=subprocess.DEVNULL, capture_output=True,
-                                timeout=TIMEOUT, check=False)
+        result = harness.run(harness.HEAPCORE, *words)
         if "may not be looked into" in result.stderr:
             self.skipTest(result.stderr)
         self.assertEqual(result.returncode, 0, result)
@@ -69,7 +56,7 @@ class WaitingTest(unittest.TestCase):
         for _ in range(3):
             self.look("snap", self.pid, "-o", self.core)
         self.look("-p", self.pid, "count", "used")
-        said, _ = self.program.communicate(timeout=TIMEOUT)
+        said, _ = self.program.communicate(timeout=harness.TIMEOUT)
         results = dict(line.split() for line in said.splitlines())
         self.assertGreaterEqual(len(results), 10)
         # A container may refuse some calls; never this one.
