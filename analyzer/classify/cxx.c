@@ -74,23 +74,87 @@ static bool ends_at(struct reader *reader, uint64_t address)
 	return end && *end == 0;
 }
 
-/* The string's text is the allocation that begins at ret->text. */
-static bool read_body(struct reader *reader, struct cxx_string *ret)
+bool cxx_is_libcxx_body(struct reader *reader, struct memory_range body,
+			uint64_t length, uint64_t capacity)
+{
+	return length <= capacity && capacity < range_size(body) &&
+	       size_fits(range_size(body), capacity + 1) &&
+	       ends_at(reader, body.start + length);
+}
+
+/* How long the character of UTF-8 is that begins there; 0: there is none. */
+static size_t character_size(const uint8_t *bytes, size_t size)
+{
+	size_t length = *bytes < 0x80	? 1
+			: *bytes < 0xc2 ? 0
+			: *bytes < 0xe0 ? 2
+			: *bytes < 0xf0 ? 3
+			: *bytes < 0xf5 ? 4
+					: 0;
+
+	if (length == 1)
+		return *bytes >= ' ' || (*bytes >= '\t' && *bytes <= '\r') ||
+		       *bytes == 0x1b;
+	for (size_t i = 1; i < length && i < size; i++)
+		if ((bytes[i] & 0xc0) != 0x80)
+			return 0;
+	return length;
+}
+
+/* Whether most of the first characters are such; some may be anything. */
+static bool is_text(struct reader *reader, uint64_t start, uint64_t length)
+{
+	enum { LOOKED_AT = 64, OTHERS = 8 };
+	uint64_t size, others = 0;
+	const uint8_t *bytes = reader_bytes(reader, start, &size);
+
+	if (size > length)
+		size = length;
+	if (size > LOOKED_AT)
+		size = LOOKED_AT;
+	for (size_t i = 0; bytes && i < size;) {
+		size_t step = character_size(bytes + i, size - i);
+
+		others += step == 0;
+		i += step ? step : 1;
+	}
+	return bytes && others * OTHERS <= size;
+}
+
+/* As a string grows by single characters: 30, 60, 120 ... */
+static bool is_grown(uint64_t capacity)
+{
+	while (capacity > INLINE_CAPACITY && capacity % 2 == 0)
+		capacity /= 2;
+	return capacity == INLINE_CAPACITY;
+}
+
+/* struct v8::internal::BackingStore: | buffer | length | capacity, twice | */
+static bool is_buffer_of_v8(struct reader *reader, uint64_t address,
+			    const uint64_t *words)
 {
 	struct memory_range range;
 
-	if (ret->length > ret->capacity)
-		return false;
-	ret->body = reader_start(reader, ret->text, &range);
-	return ret->body != NO_ALLOCATION &&
-	       ret->capacity < range_size(range) &&
-	       size_fits(range_size(range), ret->capacity + 1) &&
-	       ends_at(reader, ret->text + ret->length);
+	return words[2] == words[1] &&
+	       reader_start(reader, address, &range) != NO_ALLOCATION;
 }
 
-static bool read_long(struct reader *reader, const uint64_t *words,
-		      struct cxx_string *ret)
+bool cxx_is_body(struct reader *reader, uint64_t address,
+		 struct memory_range body, const uint64_t *words)
 {
+	uint64_t length = words[0], capacity = words[1];
+
+	return capacity > INLINE_CAPACITY &&
+	       cxx_is_libcxx_body(reader, body, length, capacity) &&
+	       (is_grown(capacity) || is_text(reader, body.start, length)) &&
+	       !is_buffer_of_v8(reader, address, words);
+}
+
+static bool read_long(struct reader *reader, uint64_t address,
+		      const uint64_t *words, struct cxx_string *ret)
+{
+	struct memory_range range;
+
 	*ret = (struct cxx_string){
 		.kind = STRING_LONG,
 		.size = 32,
@@ -98,7 +162,9 @@ static bool read_long(struct reader *reader, const uint64_t *words,
 		.length = words[1],
 		.capacity = words[2],
 	};
-	return words[2] > INLINE_CAPACITY && read_body(reader, ret);
+	ret->body = reader_start(reader, ret->text, &range);
+	return ret->body != NO_ALLOCATION &&
+	       cxx_is_body(reader, address, range, words + 1);
 }
 
 /*
@@ -111,6 +177,7 @@ static bool read_libcxx(struct reader *reader, const uint64_t *words,
 			struct cxx_string *ret)
 {
 	enum { LIBCXX_INLINE_CAPACITY = 22 };
+	struct memory_range range;
 
 	*ret = (struct cxx_string){
 		.kind = STRING_LONG,
@@ -119,8 +186,11 @@ static bool read_libcxx(struct reader *reader, const uint64_t *words,
 		.length = words[1],
 		.capacity = words[0] - 2,
 	};
-	return words[0] % 8 == 1 && words[0] > LIBCXX_INLINE_CAPACITY &&
-	       read_body(reader, ret);
+	if (words[0] % 8 != 1 || words[0] <= LIBCXX_INLINE_CAPACITY)
+		return false;
+	ret->body = reader_start(reader, ret->text, &range);
+	return ret->body != NO_ALLOCATION &&
+	       cxx_is_libcxx_body(reader, range, ret->length, ret->capacity);
 }
 
 /*
@@ -164,7 +234,8 @@ bool cxx_string_read(struct reader *reader, uint64_t address,
 		if (count >= 4 && read_short(address, words, ret))
 			return true;
 		if (heap_bounds_hold(&reader->bounds, words[0])) {
-			if (count >= 4 && read_long(reader, words, ret))
+			if (count >= 4 &&
+			    read_long(reader, address, words, ret))
 				return true;
 			return read_shared(reader, words[0], ret);
 		}

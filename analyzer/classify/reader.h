@@ -44,6 +44,8 @@ struct reader {
 	uint64_t steps; /* that walks may still take, before more are drawn */
 	_Atomic uint64_t *stock; /* where from; NULL: nowhere */
 	struct verdict verdicts[VERDICTS];
+	const struct module *library; /* asked for last: has it operator new? */
+	bool library_has_new;
 	/*
 	 * Where claims go, by allocation: at most one of the first two. Without
 	 * any, nothing can be claimed.
@@ -84,10 +86,11 @@ struct overview {
 	const struct program *program;
 	struct bitmap referred; /* by an allocation or static memory */
 	struct bitmap referred_twice;
-	struct bitmap held;   /* by what is no allocation like itself */
-	struct bitmap walked; /* for who walks along chains; empty at first */
-	struct bitmap noted;  /* those that may be a std::list */
-	struct bitmap ringed; /* for who walks around rings; empty at first */
+	struct bitmap held;    /* by what is no allocation like itself */
+	struct bitmap foreign; /* chains of libraries without C++ */
+	struct bitmap walked;  /* for who walks along chains; empty at first */
+	struct bitmap noted;   /* those that may be a std::list */
+	struct bitmap ringed;  /* for who walks around rings; empty at first */
 };
 
 /* The bytes at address, *ret_size of them in a row; NULL if absent. */

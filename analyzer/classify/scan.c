@@ -471,6 +471,7 @@ static struct error *init_overview(struct scan *scan)
 		&overview->referred, &overview->referred_twice,
 		&overview->held,     &overview->walked,
 		&overview->noted,    &overview->ringed,
+		&overview->foreign,
 	};
 	struct error *error = NULL;
 
@@ -493,6 +494,7 @@ static void deinit_overview(struct overview *overview)
 	bitmap_deinit(&overview->walked);
 	bitmap_deinit(&overview->noted);
 	bitmap_deinit(&overview->ringed);
+	bitmap_deinit(&overview->foreign);
 }
 
 static void finish(struct scan *scan)

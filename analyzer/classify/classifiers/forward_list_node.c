@@ -1,4 +1,5 @@
 #include "analyzer/classify/classifier.h"
+#include "analyzer/program/symbols.h"
 
 /*
  * The container is a single pointer to the first of
@@ -8,7 +9,8 @@
  * Other chains look the same, so it takes at least three nodes of one size,
  * most referred to by nothing but the one before or the container, and ended
  * by a null pointer; a second link in them makes them something else, and
- * larger ones are more often a program's own than of the library.
+ * larger ones are more often a program's own than of the library. What a
+ * variable of a library without C++ refers to is a chain of that library.
  */
 enum { LEAST_NODES = 3, MOST_SIZE = 96 };
 
@@ -84,17 +86,6 @@ static void claim(struct reader *reader, allocation_id first, uint64_t count)
 	}
 }
 
-/* Who refers to it is its owner if it proves to be a chain's. */
-static void match(struct reader *reader, const struct reference *reference)
-{
-	if (reader->owners &&
-	    (reference->source == NO_ALLOCATION ||
-	     reference->address != reference->holder.start ||
-	     range_size(reference->range) + 16 - range_size(reference->holder) >
-		     32))
-		reader_claim(reader, reference->target, reference->address);
-}
-
 static bool starts_chain(struct reader *reader, allocation_id id)
 {
 	struct memory_range range;
@@ -108,8 +99,48 @@ static bool starts_chain(struct reader *reader, allocation_id id)
 	       is_like(range, allocation_size(reader->index, id));
 }
 
+/*
+ * Whether address is in the data of a library that allocates nothing as C++
+ * does: it needs no operator new. The first module is the program.
+ */
+static bool is_in_c_library(struct reader *reader, uint64_t address)
+{
+	static const char *const news[] = { "_Znwm", "_ZnwmSt11align_val_t",
+					    "_ZnwmRKSt9nothrow_t", NULL };
+	const struct module *module =
+		program_find_module(reader->program, address);
+
+	if (!module || module == program_module(reader->program, 0))
+		return false;
+	if (reader->library != module)
+		reader->library_has_new = module_needs(module, news) ||
+					  module_defines(module, news);
+	reader->library = module;
+	return !reader->library_has_new;
+}
+
+/* Who refers to it is its owner if it proves to be a chain's. */
+static void match(struct reader *reader, const struct reference *reference)
+{
+	if (reference->source == NO_ALLOCATION &&
+	    reader_in_module(reader, reference->address) &&
+	    starts_chain(reader, reference->target) &&
+	    is_in_c_library(reader, reference->address))
+		bitmap_set_atomic(&reader->overview->foreign,
+				  reference->target);
+	if (reader->owners &&
+	    (reference->source == NO_ALLOCATION ||
+	     reference->address != reference->holder.start ||
+	     range_size(reference->range) + 16 - range_size(reference->holder) >
+		     32))
+		reader_claim(reader, reference->target, reference->address);
+}
+
+/* Nothing that is chained to those of a C library is a std::forward_list. */
 static void finish(struct reader *reader, struct overview *overview)
 {
+	bitmap_for_each(id, &overview->foreign)
+		measure(reader, overview, (allocation_id)id);
 	bitmap_for_each(id, &overview->held)
 		if (!bitmap_get(&overview->walked, id) &&
 		    starts_chain(reader, (allocation_id)id))

@@ -1,4 +1,5 @@
 #include "analyzer/classify/classifier.h"
+#include "analyzer/classify/cxx.h"
 
 /*
  * libstdc++, <bits/basic_string.h>: up to 15 bytes are kept in the string
@@ -11,38 +12,21 @@
  *
  *	| size, 1 | length | pointer |
  */
-enum { INLINE_CAPACITY = 15, LIBCXX_INLINE_CAPACITY = 22 };
-
-/* Whether the text ends where the string says. */
-static bool ends(struct reader *reader, uint64_t start, uint64_t length)
-{
-	uint64_t size;
-	const uint8_t *end = reader_bytes(reader, start + length, &size);
-
-	return end && *end == 0;
-}
-
-static bool is_string(struct reader *reader, struct memory_range range,
-		      uint64_t length, uint64_t capacity)
-{
-	return length <= capacity && capacity < range_size(range) &&
-	       size_fits(range_size(range), capacity + 1) &&
-	       ends(reader, range.start, length);
-}
+enum { LIBCXX_INLINE_CAPACITY = 22 };
 
 static void match(struct reader *reader, const struct reference *reference)
 {
-	uint64_t words[3];
+	uint64_t words[STRING_WORDS_BEHIND];
 
 	if ((reader->cxx & LIBSTDCXX) &&
-	    reference_words(reference, 1, 3, words) &&
-	    words[1] > INLINE_CAPACITY &&
-	    is_string(reader, reference->range, words[0], words[1]))
+	    reference_words(reference, 1, STRING_WORDS_BEHIND, words) &&
+	    cxx_is_body(reader, reference->address, reference->range, words))
 		reader_claim(reader, reference->target, reference->address);
 	else if ((reader->cxx & LIBCXX) &&
 		 reference_words(reference, -2, 2, words) &&
 		 words[0] % 8 == 1 && words[0] > LIBCXX_INLINE_CAPACITY &&
-		 is_string(reader, reference->range, words[1], words[0] - 2))
+		 cxx_is_libcxx_body(reader, reference->range, words[1],
+				    words[0] - 2))
 		reader_claim(reader, reference->target,
 			     reference->address - 16);
 }

@@ -189,6 +189,30 @@ static void test_string_ends_by_a_zero(void **state)
 	assert_false(patterns_is_tainted(classified.patterns, 1, 16, NULL));
 }
 
+/* C programs and V8 keep buffers as a pointer, a length and a capacity, too. */
+static void test_string_holds_text_or_grew(void **state)
+{
+	_cleanup_(classified_deinit) struct classified classified;
+
+	classified_init(&classified, LIBSTDCXX_PATH);
+	PUT(&classified, at(0), at(1), 20, 20, 20);
+	PUT(&classified, DATA + 0x100, at(2), 20, 40, 0);
+	PUT(&classified, DATA + 0x200, at(4), 20, 20, 0);
+	PUT(&classified, DATA + 0x300, at(5), 20, 20, 0);
+	PUT(&classified, DATA + 0x400, at(6), 20, 30, 0);
+	memset(core_at(&classified.world.core, at(1), 20), 'a', 20);
+	memset(core_at(&classified.world.core, at(2), 20), 1, 20);
+	memset(core_at(&classified.world.core, at(4), 20), 'a', 20);
+	memcpy(core_at(&classified.world.core, at(5), 20),
+	       "\xc3\xa4"
+	       "bc\0def \xf0\x9f\x98\x80 ghijkl",
+	       20);
+	memset(core_at(&classified.world.core, at(6), 20), 1, 20);
+	classify(&classified);
+	ASSERT_PATTERNS(&classified, 4, "LongString", "LongString",
+			"LongString");
+}
+
 static void test_string_of_libcxx_begins_by_its_size(void **state)
 {
 	_cleanup_(classified_deinit) struct classified classified;
@@ -270,6 +294,29 @@ static void test_forward_list_is_a_chain_of_three_at_least(void **state)
 	classify(&classified);
 	ASSERT_PATTERNS(&classified, 4, "ForwardListNode", "ForwardListNode",
 			"ForwardListNode");
+}
+
+/* The first module stands for the program. */
+static void test_chains_of_a_c_library_are_no_forward_list(void **state)
+{
+	static const uint64_t OTHER = LIBRARY + 0x10000;
+	_cleanup_(classified_deinit) struct classified classified;
+	struct core *core = &classified.world.core;
+
+	classified_init(&classified, LIBSTDCXX_PATH);
+	world_add_elf(&classified.world, OTHER, LENGTH);
+	core_set(core,
+		 OTHER + sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, p_memsz),
+		 2 * LENGTH);
+	core_add(core, OTHER + LENGTH, LENGTH, RIGHTS_RW);
+	core_add_file(core, OTHER, OTHER + 2 * LENGTH, 0, LIBC_PATH);
+	PUT(&classified, OTHER + LENGTH + 0x100, at(4));
+	PUT(&classified, at(4), at(5));
+	PUT(&classified, at(5), at(6));
+	PUT(&classified, at(6), at(7));
+	PUT(&classified, at(1), 0, at(5));
+	classify(&classified);
+	assert_nothing(&classified);
 }
 
 static void test_chain_without_end_is_no_list(void **state)
@@ -492,6 +539,7 @@ int main(void)
 		cmocka_unit_test(test_vector_ends_where_its_body_does),
 		cmocka_unit_test(test_c_has_no_containers),
 		cmocka_unit_test(test_string_ends_by_a_zero),
+		cmocka_unit_test(test_string_holds_text_or_grew),
 		cmocka_unit_test(test_string_of_libcxx_begins_by_its_size),
 		cmocka_unit_test(test_short_string_taints_what_it_does_not_use),
 		cmocka_unit_test(
@@ -500,6 +548,8 @@ int main(void)
 		cmocka_unit_test(test_list_may_begin_an_allocation),
 		cmocka_unit_test(
 			test_forward_list_is_a_chain_of_three_at_least),
+		cmocka_unit_test(
+			test_chains_of_a_c_library_are_no_forward_list),
 		cmocka_unit_test(test_chain_without_end_is_no_list),
 		cmocka_unit_test(test_tree_is_linked_both_ways),
 		cmocka_unit_test(test_tree_with_rings_is_walked_once),
