@@ -1,34 +1,30 @@
 #include "analyzer/classify/crystal/code.h"
 
+#include "analyzer/classify/crystal/code_state.h"
 #include "analyzer/classify/crystal/disassembler.h"
 #include <string.h>
 
 enum {
-	GENERAL = 16,	/* general registers come first, */
-	REGISTERS = 32, /* then vector registers */
 	NO_REGISTER = REGISTERS,
 	STACK_POINTER = 4,
 	FRAME_POINTER = 5,
 	RESULT = 0,   /* rax */
 	ARGUMENT = 7, /* rdi */
-	SLOTS = 64,
 	MOST_TARGETS = 4096,
 	LONGEST_FUNCTION = 1 << 20,
+	/*
+	 * Where paths meet, so many are followed side by side for so many
+	 * instructions; then what they have in common.
+	 */
+	MOST_PATHS = 4,
+	PATH_LENGTH = 16,
+	MOST_PENDING = 64, /* jumps ahead whose targets were not reached yet */
 };
 
-enum value_kind { UNKNOWN, NUMBER, MADE };
-
-/* A number, or which of the objects made. */
-struct value {
-	enum value_kind kind;
-	uint64_t number;
-};
-
-/* A place of the stack. */
-struct slot {
-	int64_t place; /* from the stack pointer at the function's start */
-	bool by_frame; /* from the frame pointer */
-	struct value value;
+/* A jump ahead, and what was known then. */
+struct pending {
+	uint64_t target;
+	struct code_state state;
 };
 
 struct code_reader {
@@ -41,10 +37,12 @@ struct code_reader {
 	size_t target_count;
 	struct made_object made[MOST_MADE];
 	size_t made_count;
-	struct value registers[REGISTERS];
-	struct slot slots[SLOTS];
-	size_t slot_count;
-	int64_t depth; /* of the stack pointer */
+	struct code_state paths[MOST_PATHS];
+	size_t path_count;
+	unsigned int path_left;	  /* instructions, until there is one */
+	struct code_state *state; /* of the path that is followed now */
+	struct pending pending[MOST_PENDING];
+	size_t pending_count;
 };
 
 struct error *code_reader_create(const struct image *image,
@@ -119,12 +117,6 @@ static unsigned int register_number(unsigned int name)
 	}
 }
 
-static void forget_all(struct code_reader *reader)
-{
-	memset(reader->registers, 0, sizeof(reader->registers));
-	reader->slot_count = 0;
-}
-
 /* What a call does not preserve. */
 static void forget_volatile(struct code_reader *reader)
 {
@@ -132,8 +124,8 @@ static void forget_volatile(struct code_reader *reader)
 	struct value values[REGISTERS] = { 0 };
 
 	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
-		values[kept[i]] = reader->registers[kept[i]];
-	memcpy(reader->registers, values, sizeof(values));
+		values[kept[i]] = reader->state->registers[kept[i]];
+	memcpy(reader->state->registers, values, sizeof(values));
 }
 
 /* Whether the operand is a place of the stack. */
@@ -150,34 +142,9 @@ static bool find_place(const struct code_reader *reader,
 	if (base != STACK_POINTER && base != FRAME_POINTER)
 		return false;
 	ret->by_frame = base == FRAME_POINTER;
-	ret->place = operand->mem.disp + (ret->by_frame ? 0 : reader->depth);
+	ret->place =
+		operand->mem.disp + (ret->by_frame ? 0 : reader->state->depth);
 	return true;
-}
-
-static struct slot *find_slot(struct code_reader *reader,
-			      const struct slot *place)
-{
-	for (size_t i = 0; i < reader->slot_count; i++)
-		if (reader->slots[i].place == place->place &&
-		    reader->slots[i].by_frame == place->by_frame)
-			return &reader->slots[i];
-	return NULL;
-}
-
-static void set_slot(struct code_reader *reader, const struct slot *place,
-		     struct value value)
-{
-	struct slot *slot = find_slot(reader, place);
-
-	if (!slot && value.kind == UNKNOWN)
-		return;
-	if (!slot) {
-		if (reader->slot_count == SLOTS)
-			reader->slot_count = 0;
-		slot = &reader->slots[reader->slot_count++];
-		*slot = *place;
-	}
-	slot->value = value;
 }
 
 /* The address that the operand of memory means, if that is known. */
@@ -197,9 +164,11 @@ static bool find_address(const struct code_reader *reader,
 		return true;
 	}
 	base = register_number(operand->mem.base);
-	if (base == NO_REGISTER || reader->registers[base].kind != NUMBER)
+	if (base == NO_REGISTER ||
+	    reader->state->registers[base].kind != NUMBER)
 		return false;
-	*ret = reader->registers[base].number + (uint64_t)operand->mem.disp;
+	*ret = reader->state->registers[base].number +
+	       (uint64_t)operand->mem.disp;
 	return true;
 }
 
@@ -234,10 +203,10 @@ static struct value read_operand(struct code_reader *reader,
 		number = register_number(operand->reg);
 		if (number == NO_REGISTER || operand->size < 4)
 			return unknown;
-		return reader->registers[number];
+		return reader->state->registers[number];
 	case X86_OP_MEM:
 		if (find_place(reader, operand, &place)) {
-			slot = find_slot(reader, &place);
+			slot = code_state_find(reader->state, &place);
 			return slot ? slot->value : unknown;
 		}
 		if (find_address(reader, operand, &address))
@@ -248,9 +217,9 @@ static struct value read_operand(struct code_reader *reader,
 	}
 }
 
-/* Which object the operand is the start of, or NULL. */
-static struct made_object *find_made(struct code_reader *reader,
-				     const cs_x86_op *operand)
+/* Whether the operand is the start of an object made, and of which. */
+static bool find_made(struct code_reader *reader, const cs_x86_op *operand,
+		      size_t *ret)
 {
 	const struct value *value;
 	unsigned int base;
@@ -258,32 +227,50 @@ static struct made_object *find_made(struct code_reader *reader,
 	if (operand->type != X86_OP_MEM || operand->mem.disp != 0 ||
 	    operand->mem.index != X86_REG_INVALID ||
 	    operand->mem.segment != X86_REG_INVALID)
-		return NULL;
+		return false;
 	base = register_number(operand->mem.base);
 	if (base == NO_REGISTER)
+		return false;
+	value = &reader->state->registers[base];
+	*ret = value->number;
+	return value->kind == MADE;
+}
+
+/* The object of this path, which has another type than on the others. */
+static struct made_object *split_made(struct code_reader *reader, size_t number)
+{
+	if (reader->made_count == MOST_MADE)
 		return NULL;
-	value = &reader->registers[base];
-	return value->kind == MADE ? &reader->made[value->number] : NULL;
+	reader->made[reader->made_count] = reader->made[number];
+	code_state_rename(reader->state, number, reader->made_count);
+	code_state_take_type(reader->state, reader->made_count);
+	return &reader->made[reader->made_count++];
 }
 
 /* Zeros come first: the whole object is cleared. */
-static void store_type(struct code_reader *reader, struct made_object *made,
+static void store_type(struct code_reader *reader, size_t number,
 		       struct value value, unsigned int size)
 {
-	if (made->store || size < 4)
+	struct made_object *made = &reader->made[number];
+	uint32_t type = value.kind == NUMBER ? (uint32_t)value.number : 0;
+
+	if (size < 4 || (value.kind == NUMBER && value.number == 0) ||
+	    !code_state_take_type(reader->state, number))
 		return;
-	if (value.kind == NUMBER && value.number == 0)
+	if (made->store && made->type != type)
+		made = split_made(reader, number);
+	if (!made)
 		return;
 	made->store = reader->instruction->address;
-	made->type = value.kind == NUMBER ? (uint32_t)value.number : 0;
+	made->type = type;
 }
 
 static void write_operand(struct code_reader *reader, const cs_x86_op *operand,
 			  struct value value)
 {
-	struct made_object *made = find_made(reader, operand);
 	struct slot place = { 0 };
 	unsigned int number;
+	size_t made;
 
 	if (operand->type == X86_OP_REG) {
 		number = register_number(operand->reg);
@@ -293,13 +280,13 @@ static void write_operand(struct code_reader *reader, const cs_x86_op *operand,
 			value.kind = UNKNOWN;
 		if (operand->size == 4 && value.kind == NUMBER)
 			value.number = (uint32_t)value.number;
-		reader->registers[number] = value;
-	} else if (made) {
+		reader->state->registers[number] = value;
+	} else if (find_made(reader, operand, &made)) {
 		store_type(reader, made, value, operand->size);
 	} else if (find_place(reader, operand, &place)) {
 		if (operand->size < 4)
 			value.kind = UNKNOWN;
-		set_slot(reader, &place, value);
+		code_state_set(reader->state, &place, value);
 	}
 }
 
@@ -314,7 +301,7 @@ static struct value add(struct value value, struct value other, bool subtract)
 
 static void move_stack(struct code_reader *reader, int64_t by)
 {
-	reader->depth += by;
+	reader->state->depth += by;
 }
 
 static void read_sum(struct code_reader *reader, const cs_x86 *x86,
@@ -327,7 +314,7 @@ static void read_sum(struct code_reader *reader, const cs_x86 *x86,
 		if (by->type == X86_OP_IMM)
 			move_stack(reader, subtract ? -by->imm : by->imm);
 		else
-			reader->slot_count = 0;
+			reader->state->slot_count = 0;
 		return;
 	}
 	write_operand(reader, to,
@@ -335,10 +322,31 @@ static void read_sum(struct code_reader *reader, const cs_x86 *x86,
 			  subtract));
 }
 
+/* It is the same object on all paths, if it is as large. */
+static void add_made(struct code_reader *reader, uint64_t maker, uint64_t size)
+{
+	const struct made_object made = {
+		.call = reader->instruction->address,
+		.maker = maker,
+		.size = size,
+	};
+	size_t number = reader->made_count;
+
+	for (size_t i = number; i > 0 && reader->made[i - 1].call == made.call;
+	     i--)
+		if (reader->made[i - 1].size == size)
+			number = i - 1;
+	if (number == MOST_MADE)
+		return;
+	if (number == reader->made_count)
+		reader->made[reader->made_count++] = made;
+	reader->state->registers[RESULT] = (struct value){ MADE, number };
+}
+
 static void read_call(struct code_reader *reader, const cs_x86 *x86)
 {
 	const cs_x86_op *operand = &x86->operands[0];
-	struct value argument = reader->registers[ARGUMENT];
+	struct value argument = reader->state->registers[ARGUMENT];
 	uint64_t target =
 		operand->type == X86_OP_IMM ? (uint64_t)operand->imm : 0;
 	bool allocates = target && reader->allocates(reader->data, target);
@@ -351,23 +359,17 @@ static void read_call(struct code_reader *reader, const cs_x86 *x86)
 		if (made->store && !made->user)
 			made->user = target;
 	}
-	if (!allocates || reader->made_count == MOST_MADE)
-		return;
-	reader->registers[RESULT] = (struct value){ MADE, reader->made_count };
-	reader->made[reader->made_count++] = (struct made_object){
-		.call = reader->instruction->address,
-		.maker = target,
-		.size = argument.kind == NUMBER ? argument.number : 0,
-	};
+	if (allocates)
+		add_made(reader, target,
+			 argument.kind == NUMBER ? argument.number : 0);
 }
 
 static void read_return(struct code_reader *reader)
 {
-	const struct value *result = &reader->registers[RESULT];
+	const struct value *result = &reader->state->registers[RESULT];
 
 	if (result->kind == MADE)
 		reader->made[result->number].returned = true;
-	forget_all(reader);
 }
 
 /* Of anything else: what it writes is not known any more. */
@@ -378,16 +380,16 @@ static void read_other(struct code_reader *reader)
 
 	if (!disassembler_written(reader->disassembler, written,
 				  &written_count)) {
-		forget_all(reader);
+		code_state_forget(reader->state);
 		return;
 	}
 	for (uint8_t i = 0; i < written_count; i++) {
 		unsigned int number = register_number(written[i]);
 
 		if (number == STACK_POINTER)
-			reader->slot_count = 0;
+			reader->state->slot_count = 0;
 		else if (number != NO_REGISTER)
-			reader->registers[number].kind = UNKNOWN;
+			reader->state->registers[number].kind = UNKNOWN;
 	}
 	for (uint8_t i = 0; i < reader->instruction->detail->x86.op_count;
 	     i++) {
@@ -417,6 +419,72 @@ static void read_xor(struct code_reader *reader, const cs_x86 *x86)
 		read_other(reader);
 }
 
+/* The operand is the one on this path, the other on a new one. */
+static void fork_path(struct code_reader *reader, const cs_x86_op *operand,
+		      struct value value, struct value other)
+{
+	struct code_state *state = reader->state;
+
+	if (reader->path_count == MOST_PATHS) {
+		write_operand(reader, operand, (struct value){ UNKNOWN, 0 });
+		return;
+	}
+	reader->paths[reader->path_count] = *state;
+	reader->state = &reader->paths[reader->path_count++];
+	write_operand(reader, operand, other);
+	reader->state = state;
+	write_operand(reader, operand, value);
+	reader->path_left = PATH_LENGTH;
+}
+
+static const struct value zero = { NUMBER, 0 }, one = { NUMBER, 1 };
+
+/* A flag; on each path what it is, where the rest of the register is 0. */
+static void read_flag(struct code_reader *reader, const cs_x86 *x86)
+{
+	cs_x86_op whole = x86->operands[0];
+	struct value *value;
+	unsigned int number;
+
+	if (whole.type != X86_OP_REG)
+		return;
+	number = register_number(whole.reg);
+	if (number == NO_REGISTER)
+		return;
+	value = &reader->state->registers[number];
+	whole.size = sizeof(uint64_t);
+	if (value->kind == NUMBER && value->number <= UINT8_MAX)
+		fork_path(reader, &whole, zero, one);
+	else
+		*value = (struct value){ FLAG, 0 };
+}
+
+static void read_extension(struct code_reader *reader, const cs_x86 *x86)
+{
+	const cs_x86_op *from = &x86->operands[1];
+	unsigned int number = from->type == X86_OP_REG && from->size == 1
+				      ? register_number(from->reg)
+				      : NO_REGISTER;
+
+	if (number != NO_REGISTER &&
+	    reader->state->registers[number].kind == FLAG)
+		fork_path(reader, &x86->operands[0], zero, one);
+	else
+		read_other(reader);
+}
+
+static void read_choice(struct code_reader *reader, const cs_x86 *x86)
+{
+	struct value value = read_operand(reader, &x86->operands[0]);
+	struct value other = read_operand(reader, &x86->operands[1]);
+
+	if (value.kind == UNKNOWN || other.kind == UNKNOWN)
+		write_operand(reader, &x86->operands[0],
+			      (struct value){ UNKNOWN, 0 });
+	else
+		fork_path(reader, &x86->operands[0], value, other);
+}
+
 static void read_lea(struct code_reader *reader, const cs_x86 *x86)
 {
 	struct value value = { UNKNOWN, 0 };
@@ -426,7 +494,7 @@ static void read_lea(struct code_reader *reader, const cs_x86 *x86)
 		value.kind = NUMBER;
 	if (x86->operands[0].type == X86_OP_REG &&
 	    register_number(x86->operands[0].reg) == STACK_POINTER)
-		reader->slot_count = 0;
+		reader->state->slot_count = 0;
 	else
 		write_operand(reader, &x86->operands[0], value);
 }
@@ -441,15 +509,21 @@ static void read_stack(struct code_reader *reader, const cs_x86 *x86, bool push)
 		struct value value = read_operand(reader, operand);
 
 		move_stack(reader, -8);
-		place.place = reader->depth;
-		set_slot(reader, &place, value);
+		place.place = reader->state->depth;
+		code_state_set(reader->state, &place, value);
 		return;
 	}
-	place.place = reader->depth;
-	slot = find_slot(reader, &place);
+	place.place = reader->state->depth;
+	slot = code_state_find(reader->state, &place);
 	write_operand(reader, operand,
 		      slot ? slot->value : (struct value){ UNKNOWN, 0 });
 	move_stack(reader, 8);
+}
+
+static bool is_called(const struct code_reader *reader, const char *prefix)
+{
+	return strncmp(reader->instruction->mnemonic, prefix, strlen(prefix)) ==
+	       0;
 }
 
 static void read_instruction(struct code_reader *reader)
@@ -472,6 +546,9 @@ static void read_instruction(struct code_reader *reader)
 		break;
 	case X86_INS_LEA:
 		read_lea(reader, x86);
+		break;
+	case X86_INS_MOVZX:
+		read_extension(reader, x86);
 		break;
 	case X86_INS_XOR:
 	case X86_INS_XORPS:
@@ -497,11 +574,13 @@ static void read_instruction(struct code_reader *reader)
 	case X86_INS_RET:
 		read_return(reader);
 		break;
-	case X86_INS_JMP:
-		forget_all(reader);
-		break;
 	default:
-		read_other(reader);
+		if (is_called(reader, "cmov"))
+			read_choice(reader, x86);
+		else if (is_called(reader, "set"))
+			read_flag(reader, x86);
+		else
+			read_other(reader);
 	}
 }
 
@@ -517,7 +596,21 @@ static int compare_addresses(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* Where jumps within the function lead; false if there are too many. */
+/* Where the instruction jumps to; 0: that is not told, or it does not. */
+static uint64_t jump_target(const struct code_reader *reader)
+{
+	const cs_x86_op *operand =
+		&reader->instruction->detail->x86.operands[0];
+
+	return is_jump(reader) && operand->type == X86_OP_IMM
+		       ? (uint64_t)operand->imm
+		       : 0;
+}
+
+/*
+ * Where jumps within the function lead, the lowest bit telling those back from
+ * those ahead; false if there are too many.
+ */
 static bool find_targets(struct code_reader *reader, const uint8_t *code,
 			 size_t size, uint64_t start)
 {
@@ -526,21 +619,108 @@ static bool find_targets(struct code_reader *reader, const uint8_t *code,
 	reader->target_count = 0;
 	while (disassembler_next(reader->disassembler, &code, &size,
 				 &address)) {
-		const cs_x86_op *operand =
-			&reader->instruction->detail->x86.operands[0];
+		uint64_t target = jump_target(reader);
 
-		if (!is_jump(reader) || operand->type != X86_OP_IMM ||
-		    (uint64_t)operand->imm < start ||
-		    (uint64_t)operand->imm >= end)
+		if (target < start || target >= end)
 			continue;
 		if (reader->target_count == MOST_TARGETS)
 			return false;
 		reader->targets[reader->target_count++] =
-			(uint64_t)operand->imm;
+			target << 1 | (target <= reader->instruction->address);
 	}
 	qsort(reader->targets, reader->target_count, sizeof(uint64_t),
 	      compare_addresses);
 	return true;
+}
+
+/* Keep what is known on all paths. */
+static void merge_paths(struct code_reader *reader)
+{
+	for (size_t i = 1; i < reader->path_count; i++)
+		code_state_intersect(&reader->paths[0], &reader->paths[i]);
+	if (reader->path_count > 1)
+		reader->path_count = 1;
+}
+
+/* Note what is known at a jump ahead, for where it leads to. */
+static void add_pending(struct code_reader *reader, uint64_t target)
+{
+	enum { NEAR = 512 };
+	size_t alike = 0, last = 0;
+
+	if (target <= reader->instruction->address ||
+	    target - reader->instruction->address > NEAR)
+		return;
+	merge_paths(reader);
+	for (size_t i = 0; i < reader->pending_count; i++) {
+		if (reader->pending[i].target != target)
+			continue;
+		alike++;
+		last = i;
+	}
+	if (alike == MOST_PATHS)
+		code_state_intersect(&reader->pending[last].state,
+				     &reader->paths[0]);
+	else if (reader->pending_count < MOST_PENDING)
+		reader->pending[reader->pending_count++] =
+			(struct pending){ target, reader->paths[0] };
+}
+
+/* Go on with the paths that meet here, the one from above included. */
+static void join_paths(struct code_reader *reader, uint64_t at)
+{
+	size_t kept = 0;
+
+	merge_paths(reader);
+	for (size_t i = 0; i < reader->pending_count; i++) {
+		const struct pending *pending = &reader->pending[i];
+
+		if (pending->target == at && reader->path_count < MOST_PATHS)
+			reader->paths[reader->path_count++] = pending->state;
+		else if (pending->target > at)
+			reader->pending[kept++] = *pending;
+	}
+	reader->pending_count = kept;
+	reader->path_left = PATH_LENGTH;
+}
+
+/* What comes around again is not known. */
+static void enter(struct code_reader *reader, size_t *next)
+{
+	uint64_t at = reader->instruction->address;
+	bool joined = false, again = false;
+
+	for (;
+	     *next < reader->target_count && reader->targets[*next] >> 1 <= at;
+	     ++*next) {
+		joined |= reader->targets[*next] >> 1 == at;
+		again |= reader->targets[*next] == (at << 1 | 1);
+	}
+	if (joined)
+		join_paths(reader, at);
+	if (reader->path_count == 0 || again) {
+		code_state_forget(&reader->paths[0]);
+		reader->path_count = 1;
+	} else if (reader->path_count > 1 && reader->path_left-- == 0) {
+		merge_paths(reader);
+	}
+}
+
+/* The instruction, on each path that leads to it. */
+static void read_paths(struct code_reader *reader)
+{
+	size_t count = reader->path_count;
+	uint64_t target = jump_target(reader);
+	unsigned int id = reader->instruction->id;
+
+	for (size_t i = 0; i < count; i++) {
+		reader->state = &reader->paths[i];
+		read_instruction(reader);
+	}
+	if (target)
+		add_pending(reader, target);
+	if (id == X86_INS_JMP || id == X86_INS_RET)
+		reader->path_count = 0;
 }
 
 size_t code_find_objects(struct code_reader *reader, uint64_t start,
@@ -558,18 +738,13 @@ size_t code_find_objects(struct code_reader *reader, uint64_t start,
 	size = end - start;
 	if (!find_targets(reader, code, size, start))
 		return 0;
-	forget_all(reader);
-	reader->depth = 0;
+	reader->paths[0] = (struct code_state){ 0 };
+	reader->path_count = 0;
+	reader->pending_count = 0;
 	while (disassembler_next(reader->disassembler, &code, &size,
 				 &address)) {
-		uint64_t at = reader->instruction->address;
-
-		while (next < reader->target_count &&
-		       reader->targets[next] < at)
-			next++;
-		if (next < reader->target_count && reader->targets[next] == at)
-			forget_all(reader);
-		read_instruction(reader);
+		enter(reader, &next);
+		read_paths(reader);
 	}
 	return reader->made_count;
 }

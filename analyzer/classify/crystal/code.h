@@ -11,8 +11,10 @@
  *
  * The function is read once from one end to the other. What registers and
  * places of the stack hold is followed as far as it is a number or such a new
- * object; where paths of the program meet, nothing is known any more. So
- * optimised code tells less, but nothing wrong.
+ * object. Where paths of the program meet, each is followed for some
+ * instructions, so that an object whose class is chosen before is known to be
+ * of either; then only what is the same on all. So optimised code tells less,
+ * but nothing wrong.
  */
 #ifndef ANALYZER_CLASSIFY_CRYSTAL_CODE_H
 #define ANALYZER_CLASSIFY_CRYSTAL_CODE_H

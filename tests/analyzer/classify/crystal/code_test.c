@@ -133,7 +133,7 @@ static void test_type_that_is_a_constant_in_memory_is_read(void **state)
 	assert_int_equal(made[0].type, 0xd0);
 }
 
-static void test_nothing_is_known_where_paths_meet(void **state)
+static void test_object_is_followed_along_the_path_that_makes_it(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 	const struct made_object *made;
@@ -145,8 +145,72 @@ static void test_nothing_is_known_where_paths_meet(void **state)
 	ADD(&world, 0xc7, 0x00, 0x47, 0, 0, 0); /* movl $0x47,(%rax) */
 	ADD(&world, 0xc3);
 	assert_int_equal(find(&world, &made), 1);
+	assert_int_equal(made[0].type, 0x47);
+	assert_int_equal(made[0].size, 0x20);
+}
+
+static void test_nothing_is_known_of_what_comes_around_again(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+	const struct made_object *made;
+
+	world_init(&world);
+	ADD(&world, 0xbf, 0x20, 0, 0, 0); /* mov $0x20,%edi */
+	add_call(&world, MAKER);
+	ADD(&world, 0xc7, 0x00, 0x47, 0, 0, 0); /* movl $0x47,(%rax) */
+	ADD(&world, 0x48, 0x8b, 0x06);		/* mov (%rsi),%rax */
+	ADD(&world, 0x85, 0xf6, 0x75, 0xf3);	/* test; jne to the store */
+	ADD(&world, 0xc3);
+	assert_int_equal(find(&world, &made), 1);
 	assert_int_equal(made[0].type, 0);
-	assert_false(made[0].returned);
+}
+
+/* An object whose class is chosen by code that ends with it in eax. */
+static void check_choice(size_t size, const uint8_t *code)
+{
+	_cleanup_(world_deinit) struct world world;
+	const struct made_object *made;
+
+	world_init(&world);
+	ADD(&world, 0xbf, 0x10, 0, 0, 0); /* mov $0x10,%edi */
+	add_call(&world, MAKER);
+	ADD(&world, 0x49, 0x89, 0xc4, 0x85, 0xf6); /* mov rax,r12; test esi */
+	add(&world, size, code);
+	ADD(&world, 0x41, 0x89, 0x04, 0x24, 0xc3); /* mov eax,(r12); ret */
+	assert_int_equal(find(&world, &made), 2);
+	assert_int_equal(made[0].type + made[1].type, 0x13e + 0x13f);
+	assert_int_equal(made[0].type ^ made[1].type, 1);
+	assert_int_equal(made[0].size, 0x10);
+	assert_int_equal(made[1].size, 0x10);
+}
+
+static void test_object_of_one_of_two_classes_is_of_either(void **state)
+{
+	static const uint8_t by_jump[] = {
+		0x74, 7,	     /* je */
+		0xb8, 0x3e, 1, 0, 0, /* mov $0x13e,%eax */
+		0xeb, 5,	     /* jmp */
+		0xb8, 0x3f, 1, 0, 0, /* mov $0x13f,%eax */
+	};
+	static const uint8_t by_flag[] = {
+		0x31, 0xed, 0x40, 0x0f, 0x94, 0xc5, /* xor ebp; sete bpl */
+		0xb8, 0x3f, 1,	  0,	0,	    /* mov $0x13f,%eax */
+		0x48, 0x29, 0xe8,		    /* sub %rbp,%rax */
+	};
+	static const uint8_t by_byte[] = {
+		0x0f, 0x94, 0xc0, 0x0f, 0xb6, 0xc0, /* sete al; movzbl */
+		0x05, 0x3e, 1,	  0,	0,	    /* add $0x13e,%eax */
+	};
+	static const uint8_t by_move[] = {
+		0xb8, 0x3e, 1,	  0, 0, /* mov $0x13e,%eax */
+		0xb9, 0x3f, 1,	  0, 0, /* mov $0x13f,%ecx */
+		0x0f, 0x44, 0xc1,	/* cmove %ecx,%eax */
+	};
+
+	check_choice(sizeof(by_jump), by_jump);
+	check_choice(sizeof(by_flag), by_flag);
+	check_choice(sizeof(by_byte), by_byte);
+	check_choice(sizeof(by_move), by_move);
 }
 
 static void test_what_was_overwritten_is_not_the_object(void **state)
@@ -190,7 +254,12 @@ int main(void)
 			test_unoptimised_code_is_followed_through_the_stack),
 		cmocka_unit_test(
 			test_type_that_is_a_constant_in_memory_is_read),
-		cmocka_unit_test(test_nothing_is_known_where_paths_meet),
+		cmocka_unit_test(
+			test_object_is_followed_along_the_path_that_makes_it),
+		cmocka_unit_test(
+			test_nothing_is_known_of_what_comes_around_again),
+		cmocka_unit_test(
+			test_object_of_one_of_two_classes_is_of_either),
 		cmocka_unit_test(test_what_was_overwritten_is_not_the_object),
 		cmocka_unit_test(test_code_that_is_not_there_makes_nothing),
 	};
