@@ -180,16 +180,24 @@ static void add_range(struct tls *tls, uint64_t start, uint64_t size,
 		(struct tls_range){ start, size, place };
 }
 
+static bool has_control_block(const struct debug *debug,
+			      const struct thread *thread)
+{
+	uint64_t self;
+
+	return image_read_u64(debug->image, thread->thread_pointer, &self) &&
+	       self == thread->thread_pointer;
+}
+
 /* At most module_count + OWN_RANGES of them. */
 static void add_thread(struct debug *debug, uint32_t number)
 {
 	const struct thread *thread = program_thread(debug->program, number);
 	struct tls_place place = { .thread = number };
 	struct tls *tls = &debug->tls;
-	uint64_t self, table, size;
+	uint64_t table, size;
 
-	if (!image_read_u64(debug->image, thread->thread_pointer, &self) ||
-	    self != thread->thread_pointer)
+	if (!has_control_block(debug, thread))
 		return;
 	add_range(tls, thread->thread_pointer, CONTROL_BLOCK, place);
 	place.in_table = true;
@@ -247,5 +255,30 @@ bool tls_find(struct debug *debug, uint64_t address, struct tls_place *ret)
 		return false;
 	*ret = tls->ranges[low - 1].place;
 	ret->offset = address - tls->ranges[low - 1].start;
+	return true;
+}
+
+bool debug_static_tls(struct debug *debug, uint32_t number, uint64_t *ret_start,
+		      uint64_t *ret_end)
+{
+	enum { MOST_BETWEEN = 1 << 16 }; /* for alignment, and spare */
+	const struct thread *thread = program_thread(debug->program, number);
+	uint64_t pointer = thread->thread_pointer, most = MOST_BETWEEN;
+	const struct tls *tls = find_ranges(debug);
+
+	if (!has_control_block(debug, thread))
+		return false;
+	*ret_start = pointer;
+	*ret_end = pointer + CONTROL_BLOCK;
+	for (size_t i = 0; i < tls->module_count; i++)
+		if (tls->modules[i].size <= UINT32_MAX)
+			most += tls->modules[i].size;
+	/* Others are elsewhere, where there is room for them. */
+	for (size_t i = 0; i < tls->module_count; i++) {
+		uint64_t block = find_block(debug, thread, &tls->modules[i]);
+
+		if (block < *ret_start && pointer - block <= most)
+			*ret_start = block;
+	}
 	return true;
 }

@@ -81,16 +81,20 @@ static bool is_stack_absent(const struct image *image,
 
 /*
  * The first word of the thread control block is its own address: the ABI for
- * x86-64 says so (ELF Handling For Thread-Local Storage, 3.4.6).
+ * x86-64 says so (ELF Handling For Thread-Local Storage, 3.4.6). Go without C
+ * has no such block; then there is something else on the page.
  */
 static bool is_local_storage_missing(const struct image *image,
 				     const struct thread *thread)
 {
-	uint64_t self;
+	enum { PAGE = 4096 };
+	uint64_t pointer = thread->thread_pointer, size;
+	const uint8_t *bytes;
 
-	return thread->thread_pointer != 0 &&
-	       (!image_read_u64(image, thread->thread_pointer, &self) ||
-		self == 0);
+	if (pointer == 0)
+		return false;
+	bytes = image_bytes(image, pointer & ~(uint64_t)(PAGE - 1), &size);
+	return !bytes || bytes_are_zero(bytes, size < PAGE ? size : PAGE);
 }
 
 enum { OTHERS_SIZE = 48 };

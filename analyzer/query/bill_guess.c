@@ -150,21 +150,6 @@ static struct unknown *find_unknown(const struct unknowns *unknowns,
 		       : NULL;
 }
 
-/* The memory of a thread's variables that is on no stack of its. */
-static void guess_by_threads(struct guessing *guessing)
-{
-	const struct program *program = analysis_program(guessing->analysis);
-
-	for (size_t i = 0; i < program_thread_count(program); i++) {
-		struct unknown *unknown = find_unknown(
-			guessing->unknowns,
-			program_thread(program, i)->thread_pointer);
-
-		if (unknown)
-			set_guess(unknown, "TLS, and the loader's");
-	}
-}
-
 /* The range of all that is still without a guess; false if none is. */
 static bool find_bounds(struct guessing *guessing)
 {
@@ -319,11 +304,28 @@ static void judge_guarded(struct guessing *guessing, struct unknown *unknown)
 		set_guess(unknown, "stacks, by guard pages");
 }
 
+static bool is_zero(const struct image *image, const struct unknown *unknown)
+{
+	enum { STEP = 1 << 20 };
+	const struct region *region = unknown->region;
+	uint64_t at = unknown->start;
+
+	while (region->bytes &&
+	       (at = image_next_data(image, at)) < unknown->end) {
+		uint64_t left = unknown->end - at;
+		uint64_t size = left < STEP ? left : STEP;
+
+		if (!bytes_are_zero(region->bytes + (at - region->start), size))
+			return false;
+		at += size;
+	}
+	return true;
+}
+
 /* What was never written, and so refers to nothing. */
 static void judge_untouched(struct guessing *guessing, struct unknown *unknown)
 {
-	if (!unknown->region->bytes ||
-	    image_next_data(guessing->image, unknown->start) >= unknown->end)
+	if (is_zero(guessing->image, unknown))
 		set_guess(unknown, "all zeros");
 }
 
@@ -337,7 +339,6 @@ struct error *bill_guess(struct unknowns *unknowns, struct analysis *analysis)
 	struct error *error = NULL;
 
 	guess_each(&guessing, judge_rights);
-	guess_by_threads(&guessing);
 	if (has_module(&guessing, "python"))
 		guess_each(&guessing, judge_python);
 	if (has_module(&guessing, "ruby"))

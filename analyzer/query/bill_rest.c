@@ -180,6 +180,36 @@ static struct error *add_unexplained(struct rest *rest)
 	return error;
 }
 
+/*
+ * Claim the variables of threads that are on no stack: the loader has made room
+ * for those of the main thread. It made whole pages, and all on them is its.
+ */
+static struct error *add_thread_variables(struct rest *rest,
+					  struct analysis *analysis)
+{
+	enum { PAGE = 4096 };
+	struct ledger *ledger = rest->bill->ledger;
+	struct error *error = analysis_need(analysis, STAGE_DEBUG);
+	row_number row;
+
+	if (!error)
+		error = ledger_add_row(ledger, "other memory",
+				       "TLS, and the loader's", &row);
+	for (uint32_t i = 0; i < program_thread_count(rest->program) && !error;
+	     i++) {
+		uint64_t start, end;
+
+		if (!debug_static_tls(analysis_debug(analysis), i, &start,
+				      &end) ||
+		    program_find_module(rest->program, end))
+			continue;
+		error = ledger_claim(ledger, start & ~(uint64_t)(PAGE - 1),
+				     (end + PAGE - 1) & ~(uint64_t)(PAGE - 1),
+				     row);
+	}
+	return error ? error : ledger_settle(ledger, NULL, NULL);
+}
+
 struct error *bill_add_rest(struct bill *bill, struct analysis *analysis)
 {
 	struct rest rest = {
@@ -193,6 +223,8 @@ struct error *bill_add_rest(struct bill *bill, struct analysis *analysis)
 	for (size_t i = 0; i < REST_ROWS && !error; i++)
 		error = ledger_add_row(bill->ledger, row_names[i].group,
 				       row_names[i].name, &rest.rows[i]);
+	if (!error)
+		error = add_thread_variables(&rest, analysis);
 	if (!error)
 		error = ledger_rest(bill->ledger, take_piece, &rest);
 	if (!error)

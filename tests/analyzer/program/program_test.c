@@ -157,7 +157,7 @@ static void test_memory_that_a_thread_cannot_be_without_is_missed(void **state)
 	process_init(&process);
 	core_set(&process.core, DATA + 0x100, DATA + 0x100);
 	add_thread(&process, 10, MAIN + 0x4000, DATA + 0x100);
-	add_thread(&process, 11, MAIN + 0x4000, DATA + 0x200);
+	add_thread(&process, 11, MAIN + 0x4000, DATA + PAGE);
 	add_thread(&process, 12, MAIN + 0x4000, 0x1000);
 	process_open(&process);
 	assert_null(find_finding(&process.findings, "thread 10"));
@@ -165,6 +165,18 @@ static void test_memory_that_a_thread_cannot_be_without_is_missed(void **state)
 		       "the thread-local storage of thread 11");
 	assert_finding(&process.findings, FINDING_INCOMPLETE,
 		       "(and 1 more) is not in the core");
+}
+
+/* A thread of Go without C has a pointer to a word of its own there. */
+static void test_thread_without_a_control_block_misses_none(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	core_set(&process.core, DATA + 0x1f8, MAIN);
+	add_thread(&process, 10, MAIN + 0x4000, DATA + 0x200);
+	process_open(&process);
+	assert_null(find_finding(&process.findings, "thread-local storage"));
 }
 
 static void test_dump_without_threads_is_incomplete(void **state)
@@ -473,6 +485,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			test_threads_are_those_of_the_dump_in_its_order),
+		cmocka_unit_test(
+			test_thread_without_a_control_block_misses_none),
 		cmocka_unit_test(test_dump_without_threads_is_incomplete),
 		cmocka_unit_test(test_main_stack_is_alive_from_its_red_zone_on),
 		cmocka_unit_test(test_red_zone_may_begin_below_the_stack),

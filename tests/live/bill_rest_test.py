@@ -1,0 +1,100 @@
+"""
+The bill, where memory of several owners lies in one mapping, or one owner's
+memory looks like another's.
+"""
+
+import unittest
+
+from harness import LiveTest, ask, snap, tables
+
+MEGABYTE = 1 << 20
+
+# The kernel makes one mapping of these and the loader's memory.
+NEIGHBOURS = r"""
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static char *blocks[8];
+
+int main(void)
+{
+	for (int i = 0; i < 8; i++) {
+		blocks[i] = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		memset(blocks[i], 1, 1 << 20);
+	}
+	puts("ready");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+"""
+
+# As Go does without C: the thread pointer leads into an arena.
+ARENA = r"""
+#include <asm/prctl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static char *arena;
+
+static long call(long number, long first, const void *second, long third)
+{
+	__asm__ volatile("syscall"
+			 : "+a"(number)
+			 : "D"(first), "S"(second), "d"(third)
+			 : "rcx", "r11", "memory");
+	return number;
+}
+
+/* From here on, nothing of libc may be used. */
+static void wait_without_tls(void)
+{
+	call(SYS_arch_prctl, ARCH_SET_FS, arena + 0x208, 0);
+	call(SYS_write, 1, "ready\n", 6);
+	for (;;)
+		call(SYS_pause, 0, 0, 0);
+}
+
+int main(void)
+{
+	arena = mmap(NULL, 4 << 20, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memset(arena, 1, 0x200);
+	memset(arena + 4096, 1, (4 << 20) - 4096);
+	free(malloc(100));
+	wait_without_tls();
+}
+"""
+
+
+class BillRest(LiveTest):
+    def core_of(self, text):
+        program = self.compile("program", text=text)
+        return snap(self.start([program]), self.path("core"))
+
+    def use(self, core, name):
+        """The bytes mapped for that use."""
+        return sum(row["mapped"] for row in tables(core, "bill")["use"]
+                   if row["use"] == name)
+
+    def test_thread_variables_are_not_what_lies_beside_them(self):
+        core = self.core_of(NEIGHBOURS)
+        self.assertGreater(self.use(core, "TLS, and the loader's"), 0)
+        self.assertLess(self.use(core, "TLS, and the loader's"), MEGABYTE)
+        self.assertGreaterEqual(self.use(core, "of program"), 8 * MEGABYTE)
+
+    def test_arena_is_no_thread_variables(self):
+        core = self.core_of(ARENA)
+        self.assertEqual(self.use(core, "TLS, and the loader's"), 0)
+        self.assertGreaterEqual(self.use(core, "of program"), 4 * MEGABYTE)
+        self.assertNotIn("thread-local", ask(core, "count", "used").stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
