@@ -78,24 +78,6 @@ static bool is_python_pool(const struct image *image, uint64_t address)
 }
 
 /*
- * Whether a page of Ruby's objects is at address: its head leads to the
- * struct heap_page (gc.c), which leads back.
- */
-static bool is_ruby_page(const struct image *image, uint64_t address)
-{
-	enum { WORDS = 16, BYTES = 64 << 10 };
-	uint64_t page, words[WORDS];
-
-	if (!image_read_u64(image, address, &page) || page % 8 != 0 ||
-	    !image_read(image, page, words, sizeof(words)))
-		return false;
-	for (size_t i = 0; i < WORDS; i++)
-		if (words[i] - address < BYTES)
-			return true;
-	return false;
-}
-
-/*
  * Whether most of the places in it, so far apart, that are not empty are of a
  * kind.
  */
@@ -130,12 +112,6 @@ static void judge_python(struct guessing *guessing, struct unknown *unknown)
 	if (is_made_of(guessing->image, unknown, 16 << 10, is_python_pool) ||
 	    is_made_of(guessing->image, unknown, 4 << 10, is_python_pool))
 		set_guess(unknown, "Python's objects");
-}
-
-static void judge_ruby(struct guessing *guessing, struct unknown *unknown)
-{
-	if (is_made_of(guessing->image, unknown, 64 << 10, is_ruby_page))
-		set_guess(unknown, "Ruby's objects");
 }
 
 /* The one without a guess that holds address, or NULL. */
@@ -341,17 +317,15 @@ struct error *bill_guess(struct unknowns *unknowns, struct analysis *analysis)
 	guess_each(&guessing, judge_rights);
 	if (has_module(&guessing, "python"))
 		guess_each(&guessing, judge_python);
-	if (has_module(&guessing, "ruby"))
-		guess_each(&guessing, judge_ruby);
 	if (find_bounds(&guessing))
 		error = guess_by_modules(&guessing);
+	guess_each(&guessing, judge_guard);
+	guess_each(&guessing, judge_guarded);
 	if (!error && find_bounds(&guessing))
 		error = guess_by_stacks(&guessing);
-	guess_each(&guessing, judge_guard);
 	/* That reads all of the heap: there may be nothing left to guess. */
 	if (!error && find_bounds(&guessing))
 		error = guess_by_heap(&guessing);
-	guess_each(&guessing, judge_guarded);
 	guess_each(&guessing, judge_untouched);
 	return error;
 }

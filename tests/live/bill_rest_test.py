@@ -3,6 +3,7 @@ The bill, where memory of several owners lies in one mapping, or one owner's
 memory looks like another's.
 """
 
+import shutil
 import unittest
 
 from harness import LiveTest, ask, snap, tables
@@ -72,6 +73,20 @@ int main(void)
 }
 """
 
+FIBERS = 100
+# Objects of several sizes, and fibers that wait; how many pages there are.
+RUBY = f"""
+$kept = (1..100_000).map {{ |n| ["x" * (n % 300), n.to_s, {{ n => n }}] }}
+$fibers = (1..{FIBERS}).map {{ Fiber.new {{ Fiber.yield }}.tap(&:resume) }}
+GC.disable
+puts GC.stat(:heap_allocated_pages)
+puts GC::INTERNAL_CONSTANTS[:HEAP_PAGE_SIZE]
+puts RubyVM::DEFAULT_PARAMS[:fiber_machine_stack_size]
+puts "ready"
+STDOUT.flush
+sleep
+"""
+
 
 class BillRest(LiveTest):
     def core_of(self, text):
@@ -94,6 +109,16 @@ class BillRest(LiveTest):
         self.assertEqual(self.use(core, "TLS, and the loader's"), 0)
         self.assertGreaterEqual(self.use(core, "of program"), 4 * MEGABYTE)
         self.assertNotIn("thread-local", ask(core, "count", "used").stderr)
+
+    def test_ruby_s_objects_are_its_pages(self):
+        if not shutil.which("ruby"):
+            self.skipTest("there is no ruby")
+        process = self.start(["ruby", "-e", RUBY])
+        pages, size, stack = map(int, process.said)
+        core = snap(process, self.path("core"))
+        self.assertEqual(self.use(core, "Ruby's objects"), pages * size)
+        self.assertGreater(self.use(core, "stacks, by guard pages"),
+                           FIBERS * stack * 9 // 10)
 
 
 if __name__ == "__main__":
