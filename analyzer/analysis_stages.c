@@ -1,5 +1,6 @@
 #include "analyzer/analysis_parts.h"
 #include "analyzer/analysis_side.h"
+#include "analyzer/graph/disguises.h"
 
 static struct error *build_image(struct analysis *analysis, uint64_t *ret_count)
 {
@@ -104,6 +105,40 @@ struct error *analysis_mark(struct analysis *analysis, enum root_kind first,
 	return NULL;
 }
 
+/* Add what integers of interpreters hold, where something would be lost. */
+static struct error *add_integers(struct analysis *analysis,
+				  struct bitmap *anchored)
+{
+	_cleanup_(bitmap_deinit) struct bitmap wanted = { 0 };
+	_cleanup_(disguises_deinit) struct disguises integers = { 0 };
+	const struct disguises_input input = {
+		.image = analysis->image,
+		.index = analysis->index,
+		.roots = analysis->roots,
+		.graph = analysis->graph,
+		.in_use = anchored,
+		.wanted = &wanted,
+		.disguises = disguises_of_interpreters(analysis->program),
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+	struct error *error;
+
+	if (input.disguises == 0)
+		return NULL;
+	error = bitmap_init(&wanted, anchored->count, &analysis->account);
+	if (error)
+		return error;
+	bitmap_copy(&wanted, allocation_used(analysis->index));
+	bitmap_minus(&wanted, anchored);
+	error = disguises_find(&input, &integers);
+	if (error)
+		return error;
+	bitmap_or(anchored, &integers.reached);
+	return roots_add_integers(analysis->roots, integers.list.bytes,
+				  integers.count);
+}
+
 static struct error *build_reachability(struct analysis *analysis,
 					uint64_t *ret_count)
 {
@@ -113,8 +148,11 @@ static struct error *build_reachability(struct analysis *analysis,
 
 	if (error)
 		return error;
-	error = fates_init(&analysis->fates, analysis->graph, analysis->index,
-			   &anchored, &analysis->account, analysis->progress);
+	error = add_integers(analysis, &anchored);
+	if (!error)
+		error = fates_init(&analysis->fates, analysis->graph,
+				   analysis->index, &anchored,
+				   &analysis->account, analysis->progress);
 	if (error) {
 		bitmap_deinit(&anchored);
 		return error;

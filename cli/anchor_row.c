@@ -1,5 +1,7 @@
 #include "cli/anchor_row.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analyzer/query/place.h"
@@ -10,8 +12,10 @@
 struct anchor_name {
 	const char *name;  /* of static or thread-local memory */
 	const char *frame; /* of a stack */
-	const char *path; /* of a mapping without names, and the offset in it */
+	/* Of a mapping without names, or an allocation; and the offset in it */
+	const char *path;
 	uint64_t offset;
+	char allocation[48];
 };
 
 /* A stack that the program made itself, and that a thread runs on. */
@@ -45,6 +49,10 @@ static struct anchor_name name_mapped(const struct analysis *analysis,
 		name.path = place.region->mapping ? place.region->mapping->path
 						  : "anonymous memory";
 		name.offset = address - place.start;
+	} else if (place.kind == PLACE_ALLOCATION) {
+		snprintf(name.allocation, sizeof(name.allocation),
+			 "the allocation at 0x%" PRIx64, place.start);
+		name.offset = address - place.start;
 	}
 	return name;
 }
@@ -60,7 +68,7 @@ static struct anchor_name name_anchor(const struct analysis *analysis,
 	name.name = debug_thread_local(debug, anchor->address);
 	if (name.name)
 		return name;
-	if (anchor->kind == ROOT_STATIC)
+	if (anchor->kind == ROOT_STATIC || anchor->kind == ROOT_INTEGER)
 		return name_mapped(analysis, anchor->address);
 	if (anchor->thread != NO_THREAD)
 		name.frame = debug_stack_place(debug, anchor->thread,
@@ -95,7 +103,7 @@ static void write_thread(const struct analysis *analysis,
 }
 
 /* What holds it; of a register that has a name, the name follows. */
-static const char *holder(const struct anchor *anchor)
+static const char *holder(const struct anchor *anchor, char *text, size_t size)
 {
 	static const char *const kinds[ROOT_KINDS] = {
 		[ROOT_STATIC] = "Static address",
@@ -103,6 +111,10 @@ static const char *holder(const struct anchor *anchor)
 		[ROOT_REGISTER] = "Register",
 	};
 
+	if (anchor->kind == ROOT_INTEGER) {
+		snprintf(text, size, "Held as an integer: %s", anchor->integer);
+		return text;
+	}
 	if (anchor->kind != ROOT_REGISTER)
 		return kinds[anchor->kind];
 	if (strcmp(anchor->register_name, VECTOR_REGISTER) == 0)
@@ -123,17 +135,19 @@ void anchor_write(const struct analysis *analysis, const struct anchor *anchor,
 		  struct report *report)
 {
 	struct anchor_name name = name_anchor(analysis, anchor);
+	const char *path = name.allocation[0] ? name.allocation : name.path;
+	char text[64];
 
 	report_begin_table(report, &table);
-	report_text(report, holder(anchor));
+	report_text(report, holder(anchor, text, sizeof(text)));
 	if (anchor->kind == ROOT_REGISTER)
 		report_absent(report);
 	else
 		report_number(report, anchor->address);
 	report_text(report, has_name(anchor) ? anchor->register_name : NULL);
 	report_text(report, name.name);
-	report_text(report, name.path);
-	if (name.path)
+	report_text(report, path);
+	if (path)
 		report_number(report, name.offset);
 	else
 		report_absent(report);

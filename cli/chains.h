@@ -17,6 +17,7 @@ enum chain_source {
 	CHAIN_STATIC = ROOT_STATIC, /* at what a root of that kind refers to */
 	CHAIN_STACK = ROOT_STACK,
 	CHAIN_REGISTER = ROOT_REGISTER,
+	CHAIN_INTEGER = ROOT_INTEGER,
 	CHAIN_LEAK_ROOT,
 	CHAIN_GARBAGE,
 	CHAIN_UNSEEN, /* in use, and no collector looks into it */

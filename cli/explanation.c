@@ -138,6 +138,7 @@ static void write_anchor_head(struct describer *describer, enum root_kind kind,
 		[ROOT_STATIC] = "statically",
 		[ROOT_STACK] = "stack",
 		[ROOT_REGISTER] = "register",
+		[ROOT_INTEGER] = "integer",
 	};
 	const struct allocation_index *index =
 		analysis_index(describer->analysis);

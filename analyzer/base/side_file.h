@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SIDE_ALIGNMENT = 4096, SIDE_SECTIONS = 40 };
+enum { SIDE_ALIGNMENT = 4096, SIDE_SECTIONS = 48 };
 
 /* What the arrays are, so that no two have the same number. */
 enum side_number {
@@ -37,7 +37,8 @@ enum side_number {
 	SIDE_CACHED,
 	SIDE_TRAITS,			/* one for each trait */
 	SIDE_TARGETS = SIDE_TRAITS + 8, /* one for each kind of root */
-	SIDE_SHARES = SIDE_TARGETS + 4,
+	SIDE_INTEGERS = SIDE_TARGETS + 6,
+	SIDE_SHARES,
 	SIDE_OFFSETS,
 	SIDE_EDGES,
 	SIDE_ANCHORED,

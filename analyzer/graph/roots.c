@@ -25,6 +25,8 @@ struct roots {
 	struct memory
 		turns; /* struct root_range: what a thread scans at once */
 	size_t turn_count;
+	struct memory integers; /* struct disguised */
+	size_t integer_count;
 	struct bitmap targets[ROOT_KINDS];
 	struct split_work work; /* of finding these */
 };
@@ -548,6 +550,7 @@ static struct error *create(const struct image *image,
 	roots->stacks.account = account;
 	roots->ranges.account = account;
 	roots->turns.account = account;
+	roots->integers.account = account;
 	error = find_stacks(roots, fibers);
 	if (!error)
 		error = find_ranges(roots);
@@ -583,7 +586,39 @@ struct error *roots_save(const struct roots *roots, struct side_writer *writer)
 	for (unsigned int i = 0; i < ROOT_KINDS && !error; i++)
 		error = allocation_set_save(&roots->targets[i], writer,
 					    SIDE_TARGETS + i);
-	return error;
+	if (error)
+		return error;
+	return side_writer_array(writer, SIDE_INTEGERS, roots->integers.bytes,
+				 roots->integer_count *
+					 sizeof(struct disguised));
+}
+
+/* Each is there once, as a target, and stands for one. */
+static struct error *load_integers(struct roots *roots, struct side_file *file)
+{
+	struct bitmap *targets = &roots->targets[ROOT_INTEGER];
+	size_t count = bitmap_weight(targets);
+	const void *bytes;
+	const struct disguised *integers;
+	struct error *error = side_file_take(file, SIDE_INTEGERS, count,
+					     sizeof(*integers), &bytes);
+
+	if (error)
+		return error;
+	integers = bytes;
+	for (size_t i = 0; i < count; i++)
+		if (integers[i].target >= targets->count ||
+		    !bitmap_get(targets, integers[i].target) ||
+		    integers[i].disguise >= DISGUISES)
+			return error_create(ERROR_BAD_DUMP, "it is damaged");
+	error = memory_resize(&roots->integers, count * sizeof(*integers));
+	if (error)
+		return error;
+	if (count > 0)
+		memcpy(roots->integers.bytes, integers,
+		       count * sizeof(*integers));
+	roots->integer_count = count;
+	return NULL;
 }
 
 struct error *roots_load(struct side_file *file, const struct image *image,
@@ -604,6 +639,8 @@ struct error *roots_load(struct side_file *file, const struct image *image,
 		if (!error && !bitmap_within(&roots->targets[i], used))
 			error = error_create(ERROR_BAD_DUMP, "it is damaged");
 	}
+	if (!error)
+		error = load_integers(roots, file);
 	if (error)
 		return error;
 	*ret = take(roots);
@@ -615,9 +652,32 @@ void roots_destroy(struct roots *roots)
 	memory_release(&roots->stacks);
 	memory_release(&roots->ranges);
 	memory_release(&roots->turns);
+	memory_release(&roots->integers);
 	for (size_t i = 0; i < ROOT_KINDS; i++)
 		bitmap_deinit(&roots->targets[i]);
 	free(roots);
+}
+
+struct error *roots_add_integers(struct roots *roots,
+				 const struct disguised *integers, size_t count)
+{
+	struct bitmap *targets = &roots->targets[ROOT_INTEGER];
+
+	for (size_t i = 0; i < count; i++) {
+		size_t size = (roots->integer_count + 1) * sizeof(*integers);
+		struct error *error;
+
+		if (bitmap_get(targets, integers[i].target))
+			continue;
+		error = memory_reserve(&roots->integers, size);
+		if (error)
+			return error;
+		((struct disguised *)
+			 roots->integers.bytes)[roots->integer_count++] =
+			integers[i];
+		bitmap_set(targets, integers[i].target);
+	}
+	return NULL;
 }
 
 size_t root_range_count(const struct roots *roots)
@@ -686,6 +746,20 @@ static bool visit_register(void *data, const struct anchor *anchor)
 	return !visiting->ended;
 }
 
+static void visit_integers(const struct roots *roots, struct visiting *visiting)
+{
+	const struct disguised *integers = roots->integers.bytes;
+
+	for (size_t i = 0; i < roots->integer_count && !visiting->ended; i++) {
+		visiting->anchor = (struct anchor){
+			.kind = ROOT_INTEGER,
+			.integer = disguise_name(integers[i].disguise),
+			.thread = NO_THREAD,
+		};
+		visit_word(visiting, integers[i].place, integers[i].target);
+	}
+}
+
 void roots_visit(const struct roots *roots, const struct bitmap *targets,
 		 bool (*visit)(void *data, const struct anchor *anchor),
 		 void *data)
@@ -721,4 +795,5 @@ void roots_visit(const struct roots *roots, const struct bitmap *targets,
 		if (id != NO_ALLOCATION)
 			visit_word(&visiting, 0, id);
 	}
+	visit_integers(roots, &visiting);
 }

@@ -14,11 +14,18 @@
 #include "analyzer/base/bitmap.h"
 #include "analyzer/base/progress.h"
 #include "analyzer/base/side_file.h"
+#include "analyzer/graph/disguise.h"
 #include "analyzer/heap/fibers.h"
 #include "analyzer/heap/index.h"
 #include "analyzer/program/program.h"
 
-enum root_kind { ROOT_STATIC, ROOT_STACK, ROOT_REGISTER, ROOT_KINDS };
+enum root_kind {
+	ROOT_STATIC,
+	ROOT_STACK,
+	ROOT_REGISTER,
+	ROOT_INTEGER, /* an interpreter's, in memory that is in use */
+	ROOT_KINDS
+};
 
 struct root_range {
 	uint64_t start, end;
@@ -32,11 +39,15 @@ struct root_range {
 #define VECTOR_REGISTER "vector"
 #define INSIDE_MALLOC	"malloc"
 
-/* A place outside of the heaps that refers to an allocation. */
+/*
+ * A place outside of the heaps that refers to an allocation, or an integer
+ * anywhere that is its address.
+ */
 struct anchor {
 	enum root_kind kind;
 	uint64_t address; /* where the reference stands; 0: a register */
 	const char *register_name; /* NULL: memory */
+	const char *integer;	   /* "Python int"; NULL: it is none */
 	uint32_t thread;	   /* of a stack or register; else NO_THREAD */
 	allocation_id target;
 };
@@ -64,6 +75,14 @@ struct error *roots_load(struct side_file *file, const struct image *image,
 			 struct progress *progress, struct roots **ret);
 void roots_destroy(struct roots *roots);
 DEFINE_CLEANUP(roots_destroy, struct roots *)
+
+/*
+ * Add integers by which reachability found their targets held, unless they are
+ * there already. Until then there are none.
+ */
+struct error *roots_add_integers(struct roots *roots,
+				 const struct disguised *integers,
+				 size_t count);
 
 size_t root_range_count(const struct roots *roots);
 struct root_range root_range(const struct roots *roots, size_t number);

@@ -82,7 +82,7 @@ static bool count_anchor(void *data, const struct anchor *anchor)
 		    &analysis_progress(counts->analysis)->interrupted,
 		    memory_order_relaxed))
 		return false;
-	if (anchor->kind == ROOT_REGISTER || anchor->address == 0)
+	if (anchor->kind > ROOT_STACK || anchor->address == 0)
 		return true;
 	if (anchor->address >= root_range(roots, counts->current).end ||
 	    anchor->address < root_range(roots, counts->current).start)

@@ -163,15 +163,28 @@ static struct error *select_registeranchored(
 	return add_anchored_by(analysis, ROOT_REGISTER, ret);
 }
 
-static struct error *take_static_away(struct analysis *analysis,
+static struct error *select_integeranchored(
+	struct analysis *analysis, const struct set_arguments *arguments,
+	struct bitmap *ret)
+{
+	return add_anchored_by(analysis, ROOT_INTEGER, ret);
+}
+
+/* Leave those to which only stacks and registers lead. */
+static struct error *take_others_away(struct analysis *analysis,
 				      struct bitmap *ret)
 {
-	const struct bitmap *anchored;
-	struct error *error =
-		analysis_anchored_by(analysis, ROOT_STATIC, &anchored);
+	struct error *error = NULL;
 
-	if (!error)
-		bitmap_minus(ret, anchored);
+	for (enum root_kind kind = 0; kind < ROOT_KINDS && !error; kind++) {
+		const struct bitmap *anchored;
+
+		if (kind == ROOT_STACK || kind == ROOT_REGISTER)
+			continue;
+		error = analysis_anchored_by(analysis, kind, &anchored);
+		if (!error)
+			bitmap_minus(ret, anchored);
+	}
 	return error;
 }
 
@@ -180,7 +193,7 @@ static struct error *select_threadonlyanchored(
 	struct bitmap *ret)
 {
 	bitmap_copy(ret, analysis_anchored(analysis));
-	return take_static_away(analysis, ret);
+	return take_others_away(analysis, ret);
 }
 
 static struct error *select_threadonlyanchorpoints(
@@ -189,7 +202,7 @@ static struct error *select_threadonlyanchorpoints(
 {
 	add_targets(analysis, ROOT_STACK, ret);
 	add_targets(analysis, ROOT_REGISTER, ret);
-	return take_static_away(analysis, ret);
+	return take_others_away(analysis, ret);
 }
 
 struct error *set_find_allocation(const struct analysis *analysis,
@@ -495,7 +508,7 @@ static const struct set sets[] = {
 	  NULL, STAGE_COLLECTOR, set_select_atrisk, NULL,
 	  .example = "explain atrisk --limit 3" },
 	{ "anchorpoints", "allocations that a root refers to directly", NULL,
-	  STAGE_ROOTS, select_anchorpoints, NULL,
+	  STAGE_REACHABILITY, select_anchorpoints, NULL,
 	  .example = "summarize anchorpoints",
 	  .description = "All that is anchored hangs on one of these." },
 	{ "staticanchorpoints",
@@ -528,6 +541,14 @@ static const struct set sets[] = {
 	{ "registeranchored", "allocations that a register leads to", NULL,
 	  STAGE_REACHABILITY, select_registeranchored, NULL,
 	  .example = "count registeranchored" },
+	{ "integeranchored",
+	  "allocations whose address an interpreter keeps as an integer, and "
+	  "what these lead to",
+	  NULL, STAGE_REACHABILITY, select_integeranchored, NULL,
+	  .example = "summarize integeranchored",
+	  .description = "As a Python int or a Ruby Integer, which ctypes and "
+			 "Fiddle hand out for addresses. Only what nothing "
+			 "else holds is looked for so." },
 	{ "threadonlyanchored",
 	  "allocations that only stacks and registers lead to", NULL,
 	  STAGE_REACHABILITY, select_threadonlyanchored, NULL,

@@ -14,7 +14,7 @@ static const char PACKED[] = "testdata/cores/forky-late_cache.core.xz";
 /* As analyzer/base/side_file.c lays it out. */
 enum {
 	SECTIONS_AT = 72,
-	SECTIONS = 40,
+	SECTIONS = SIDE_SECTIONS,
 	HASH_AT = SECTIONS_AT + SECTIONS * 3 * 8,
 	TRIALS = 400,
 };

@@ -33,10 +33,10 @@ PLACES = {
 
 # They have no output of their own, or none where there is no prompt.
 SILENT = {"redirect", "quit", "exit", "history"}
-# What this core has none of: a garbage collector, fibers, what gcore leaves
+# What this core has none of: a collector, an interpreter, fibers, what gcore leaves
 # out, and what the compiler decides.
 EMPTY = re.compile(r"collectable|unswept|garbage|atrisk|inaccessible|fibers"
-                   r"|registeranchor|# none")
+                   r"|registeranchor|integeranchor|# none")
 PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b|\.\.\.")
 BLOCK = re.compile(r"^Examples?:\n\n?((?: {4}.*\n?)+)", re.MULTILINE)
 TYPED = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")

@@ -35,7 +35,7 @@ static void assert_targets(const struct world *world, uint64_t static_ones,
 {
 	const uint64_t expected[] = { static_ones, stacks, registers };
 
-	for (enum root_kind kind = 0; kind < ROOT_KINDS; kind++)
+	for (enum root_kind kind = 0; kind <= ROOT_REGISTER; kind++)
 		assert_int_equal(root_targets(world->roots, kind)->words[0],
 				 expected[kind]);
 }

@@ -1,0 +1,53 @@
+/*
+ * Words that stand for the address of an allocation without being it, such as
+ * an interpreter's integer, or a pointer with a tag in its highest bits.
+ *
+ * No reference is made of such a word. Of allocations that nothing refers to,
+ * one go over the memory in use finds those that a disguised address leads to.
+ * What these refer to is in use as well, then, and is looked at in turn.
+ *
+ * The address must be exactly where an allocation begins (or ends, for one past
+ * the end), so a word that means something else is hardly ever taken for one.
+ */
+#ifndef ANALYZER_GRAPH_DISGUISES_H
+#define ANALYZER_GRAPH_DISGUISES_H
+
+#include "analyzer/graph/disguise.h"
+#include "analyzer/graph/graph.h"
+#include "analyzer/graph/roots.h"
+
+/* Bits of the disguises that interpreters in the process have. */
+unsigned int disguises_of_interpreters(const struct program *program);
+
+struct disguises_input {
+	const struct image *image;
+	const struct allocation_index *index;
+	const struct roots *roots;
+	const struct graph *graph;
+	const struct bitmap *in_use; /* allocations */
+	const struct bitmap *wanted; /* none of these */
+	unsigned int disguises;	     /* a bit for each */
+	struct memory_account *account;
+	struct progress *progress;
+};
+
+/* Of each allocation found, the first place that its address stands at. */
+struct disguises {
+	struct memory list; /* struct disguised, in the order they were found */
+	size_t count;
+	struct bitmap
+		reached; /* of those wanted: they, and what they lead to */
+};
+
+struct error *disguises_find(const struct disguises_input *input,
+			     struct disguises *ret);
+void disguises_deinit(struct disguises *disguises);
+DEFINE_DEINIT(disguises_deinit, struct disguises)
+
+static inline const struct disguised *disguised_at(
+	const struct disguises *disguises, size_t number)
+{
+	return (const struct disguised *)disguises->list.bytes + number;
+}
+
+#endif

@@ -1,0 +1,166 @@
+#include "analyzer/graph/disguises.h"
+
+#include "tests/analyzer/world.h"
+
+/* A heap of blocks, and anonymous memory that holds addresses in disguise. */
+static const uint64_t HEAP = 0x7e5500000000, SIZE = 0x100, BLOCKS = 8,
+		      DATA = 0x7f0000000000, LENGTH = 0x20000,
+		      TYPE = DATA + 0x1000, TYPE_TYPE = DATA + 0x2000,
+		      PAGE = DATA + 0x10000, HEAP_PAGE = DATA + 0x3000,
+		      SLOT = PAGE + 40, INT_TYPE = 1 << 24;
+
+static uint64_t at(allocation_id id)
+{
+	return HEAP + SIZE * id;
+}
+
+static void populate(struct world *world)
+{
+	world_init(world);
+	world_add_blocks(world, BLOCKS, HEAP, SIZE, SIZE);
+	core_add(&world->core, DATA, LENGTH, RIGHTS_RW);
+	core_set(&world->core, TYPE + 8, TYPE_TYPE);
+	core_set(&world->core, TYPE + 168, INT_TYPE);
+	/* A page of Ruby's, of 64 KiB, with slots of 40 bytes. */
+	core_set(&world->core, PAGE, HEAP_PAGE);
+	core_set(&world->core, HEAP_PAGE, 40 | 1000 << 16);
+	core_set(&world->core, HEAP_PAGE + 32, SLOT);
+}
+
+/* An int of CPython at place, of so many digits. */
+static void put_int(struct world *world, uint64_t place, uint64_t number,
+		    uint64_t size)
+{
+	struct core *core = &world->core;
+
+	core_set(core, place, 1);
+	core_set(core, place + 8, TYPE);
+	core_set(core, place + 16, size);
+	core_set(core, place + 24, (number & 0x3fffffff) | number >> 30 << 32);
+}
+
+/* What is found from the anchored ones, both as bits by id. */
+static void assert_found(struct world *world, unsigned int disguises,
+			 uint64_t anchored, uint64_t found, uint64_t reached)
+{
+	_cleanup_(disguises_deinit) struct disguises result = { 0 };
+	_cleanup_(bitmap_deinit) struct bitmap in_use = { 0 }, wanted = { 0 };
+	struct disguises_input input;
+	uint64_t targets = 0;
+
+	world_open(world);
+	world_find_program(world);
+	world_find_roots(world);
+	world_find_graph(world);
+	assert_no_error(bitmap_init(&in_use, BLOCKS, &world->account));
+	assert_no_error(bitmap_init(&wanted, BLOCKS, &world->account));
+	in_use.words[0] = anchored;
+	wanted.words[0] = allocation_used(world->index)->words[0] & ~anchored;
+	input = (struct disguises_input){
+		.image = world->image,
+		.index = world->index,
+		.roots = world->roots,
+		.graph = world->graph,
+		.in_use = &in_use,
+		.wanted = &wanted,
+		.disguises = disguises,
+		.account = &world->account,
+		.progress = &world->progress,
+	};
+	assert_no_error(disguises_find(&input, &result));
+	for (size_t i = 0; i < result.count; i++)
+		targets |= UINT64_C(1) << disguised_at(&result, i)->target;
+	assert_int_equal(targets, found);
+	assert_int_equal(result.reached.words[0], reached);
+}
+
+static void test_python_int_has_digits_of_thirty_bits(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	populate(&world);
+	put_int(&world, DATA + 0x100, at(1), 2);
+	put_int(&world, DATA + 0x200, at(2), 2 << 3); /* from 3.12 on */
+	put_int(&world, DATA + 0x300, at(3) + 8, 2);  /* no start */
+	put_int(&world, DATA + 0x400, at(4), 3);
+	put_int(&world, DATA + 0x500, at(5), 2 << 3 | 2); /* negative */
+	assert_found(&world, 1 << DISGUISE_PYTHON_INT, 0, 1 << 1 | 1 << 2,
+		     1 << 1 | 1 << 2);
+}
+
+static void test_freed_python_int_holds_nothing(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	populate(&world);
+	put_int(&world, DATA + 0x100, at(1), 2);
+	core_set(&world.core, DATA + 0x100, DATA + 0x200); /* the next */
+	put_int(&world, DATA + 0x200, at(2), 2);
+	core_set(&world.core, DATA + 0x200, 0);
+	assert_found(&world, 1 << DISGUISE_PYTHON_INT, 0, 0, 0);
+}
+
+static void test_what_looks_like_an_int_of_another_type_is_none(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	populate(&world);
+	put_int(&world, DATA + 0x100, at(1), 2);
+	core_set(&world.core, TYPE + 168, 1 << 25);
+	assert_found(&world, 1 << DISGUISE_PYTHON_INT, 0, 0, 0);
+}
+
+static void test_ruby_integer_is_twice_the_number_and_one(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	populate(&world);
+	core_set(&world.core, DATA + 0x100, 2 * at(1) + 1);
+	core_set(&world.core, DATA + 0x108, 2 * at(2));
+	core_set(&world.core, DATA + 0x110, 2 * (at(3) + 8) + 1);
+	assert_found(&world, 1 << DISGUISE_RUBY_INTEGER, 0, 1 << 1, 1 << 1);
+}
+
+static void test_free_slot_or_string_of_ruby_holds_no_integer(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	populate(&world);
+	core_set(&world.core, SLOT, 0);
+	core_set(&world.core, SLOT + 16, 2 * at(1) + 1);
+	core_set(&world.core, SLOT + 40, 0x1005); /* a String */
+	core_set(&world.core, SLOT + 40 + 24, 2 * at(2) + 1);
+	core_set(&world.core, SLOT + 80, 0x2007); /* an Array */
+	core_set(&world.core, SLOT + 80 + 24, 2 * at(3) + 1);
+	assert_found(&world, 1 << DISGUISE_RUBY_INTEGER, 0, 1 << 3, 1 << 3);
+}
+
+static void test_what_is_found_leads_on(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	populate(&world);
+	core_set(&world.core, at(0) + 8, 2 * at(1) + 1);
+	core_set(&world.core, at(1) + 8, at(2));
+	core_set(&world.core, at(2) + 8, 2 * at(3) + 1);
+	/* Nothing leads to that one, which does not count itself, then. */
+	core_set(&world.core, at(4) + 8, 2 * at(5) + 1);
+	assert_found(&world, 1 << DISGUISE_RUBY_INTEGER, 1 << 0,
+		     1 << 1 | 1 << 3, 1 << 1 | 1 << 2 | 1 << 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_python_int_has_digits_of_thirty_bits),
+		cmocka_unit_test(test_freed_python_int_holds_nothing),
+		cmocka_unit_test(
+			test_what_looks_like_an_int_of_another_type_is_none),
+		cmocka_unit_test(test_ruby_integer_is_twice_the_number_and_one),
+		cmocka_unit_test(
+			test_free_slot_or_string_of_ruby_holds_no_integer),
+		cmocka_unit_test(test_what_is_found_leads_on),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
