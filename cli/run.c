@@ -154,6 +154,15 @@ static void tell_rest(struct run *run, size_t others)
 			     others == 1 ? "is" : "are");
 }
 
+static void tell_unseen(struct run *run, size_t unseen)
+{
+	if (unseen > 0)
+		session_note(&run->session,
+			     "note: %zu other process%s ended unseen: "
+			     "--follow-forks looks into them, too",
+			     unseen, unseen == 1 ? "" : "es");
+}
+
 static void heed(struct run *run, const struct watch_message *message)
 {
 	char text[WATCH_TEXT_SIZE + 64];
@@ -190,6 +199,7 @@ static void heed(struct run *run, const struct watch_message *message)
 	case WATCH_ENDED:
 		run->status = status_of_program(message->status);
 		tell_rest(run, message->others);
+		tell_unseen(run, message->unseen);
 		break;
 	}
 	run->ended = true;

@@ -30,7 +30,6 @@ struct watcher {
 	int socket;
 	int births;    /* to read from what the program's process tells */
 	bool executed; /* it became the program */
-	bool weaker;   /* set-user-id programs have lost that right */
 };
 
 /* A message with an fd, unless that is -1. */
@@ -194,7 +193,7 @@ static bool read_birth(struct watcher *watcher, struct birth *ret)
 
 	while (read(watcher->births, &birth, sizeof(birth)) == sizeof(birth)) {
 		if (birth.step == BIRTH_WEAKER) {
-			watcher->weaker = true;
+			watcher->tracer.all_programs = true;
 			continue;
 		}
 		*ret = birth;
@@ -227,7 +226,8 @@ static void on_started(void *data, pid_t process, const char *path)
 		watcher->executed = true;
 		read_birth(watcher, &birth);
 	}
-	if (watcher->weaker && has_rights(process)) {
+	/* Set-user-id programs have lost that right. */
+	if (watcher->tracer.all_programs && has_rights(process)) {
 		snprintf(text, sizeof(text),
 			 "%s is a set-user-id program, or has capabilities: "
 			 "under 'heapcore run' it runs without, unless root "
@@ -262,7 +262,7 @@ static void go_to_background(struct watcher *watcher)
 		return; /* some folder stays in use, no more */
 }
 
-static void on_ended(void *data, int status, size_t others)
+static void on_ended(void *data, int status, size_t others, size_t unseen)
 {
 	struct watcher *watcher = data;
 	struct watch_message message = {
@@ -270,6 +270,7 @@ static void on_ended(void *data, int status, size_t others)
 		.process = watcher->tracer.program,
 		.status = status,
 		.others = others,
+		.unseen = unseen,
 		.fd = -1,
 	};
 	struct birth birth = { 0 };

@@ -27,7 +27,8 @@ enum watch_kind {
 	WATCH_LOST,	/* no core of process: text says why */
 	WATCH_REFUSED,	/* the program was not started: text says why */
 	WATCH_NOT_RUN,	/* it could not be executed: status is an errno */
-	WATCH_ENDED,	/* status of the program; others are left */
+	WATCH_ENDED,	/* status of the program; others are left, unseen ones
+			 * have ended */
 };
 
 struct watch_message {
@@ -36,7 +37,7 @@ struct watch_message {
 	char name[PROCESS_NAME_SIZE];
 	int signal;
 	int status;
-	size_t others;
+	size_t others, unseen;
 	struct core_sizes sizes;
 	char text[WATCH_TEXT_SIZE];
 	int fd; /* of the core, with WATCH_CAPTURED */

@@ -39,20 +39,29 @@ static bool add_process(struct tasks *tasks, pid_t id)
 	return true;
 }
 
-struct task *tasks_add(struct tasks *tasks, pid_t id)
+static struct task *add(struct tasks *tasks, pid_t id, pid_t process)
 {
-	struct task *known = tasks_find(tasks, id);
-	pid_t process;
-
-	if (known)
-		return known;
-	process = (pid_t)process_status(id, "Tgid", 10, 0);
 	if (process == 0 || !add_process(tasks, process) ||
 	    !LIST_GROW(tasks->tasks, tasks->count))
 		return NULL;
 	tasks->tasks[tasks->count] =
 		(struct task){ .id = id, .process = process };
 	return &tasks->tasks[tasks->count++];
+}
+
+struct task *tasks_add(struct tasks *tasks, pid_t id)
+{
+	struct task *known = tasks_find(tasks, id);
+
+	return known ? known
+		     : add(tasks, id, (pid_t)process_status(id, "Tgid", 10, 0));
+}
+
+struct task *tasks_add_process(struct tasks *tasks, pid_t id)
+{
+	struct task *known = tasks_find(tasks, id);
+
+	return known ? known : add(tasks, id, id);
 }
 
 static void remove_process(struct tasks *tasks, pid_t id)

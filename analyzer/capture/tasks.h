@@ -12,6 +12,7 @@
 struct task {
 	pid_t id;
 	pid_t process;
+	bool met;     /* was told which stops are wanted of it */
 	bool stopped; /* and kept so, until its process was captured */
 	bool exiting; /* was let go to its end: has no memory any more */
 	int status;   /* of waitpid(), why it stopped */
@@ -45,6 +46,9 @@ struct traced_process *tasks_find_process(struct tasks *tasks, pid_t id);
 
 /* The task, known from now on; NULL: it is gone, or memory is short. */
 struct task *tasks_add(struct tasks *tasks, pid_t id);
+
+/* The same of a process's first thread, which has its number. */
+struct task *tasks_add_process(struct tasks *tasks, pid_t id);
 
 /* The thread has ended; with the leader, the process has. */
 void tasks_remove(struct tasks *tasks, pid_t id);

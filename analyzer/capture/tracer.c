@@ -20,6 +20,7 @@ struct tracer {
 	const struct tracer_options *options;
 	const struct tracer_events *events;
 	struct tasks tasks;
+	size_t unseen;	     /* processes that ended and were let through */
 	struct error *error; /* the first, which ends the tracing */
 };
 
@@ -31,15 +32,18 @@ static double now(void)
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+/* Stops without which a filtered process cannot live; and all others. */
+enum {
+	STOPS_NEEDED = PTRACE_O_TRACESECCOMP | PTRACE_O_TRACECLONE |
+		       PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+		       PTRACE_O_EXITKILL,
+	STOPS_TOLD = STOPS_NEEDED | PTRACE_O_TRACEEXIT | PTRACE_O_TRACEEXEC,
+};
+
 struct error *tracer_seize(const struct tracer_options *options)
 {
-	static const int wanted = PTRACE_O_TRACESECCOMP | PTRACE_O_TRACECLONE |
-				  PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
-				  PTRACE_O_TRACEEXIT | PTRACE_O_TRACEEXEC |
-				  PTRACE_O_EXITKILL;
-
 	if (ptrace(PTRACE_SEIZE, options->program, NULL,
-		   (void *)(intptr_t)wanted) < 0)
+		   (void *)(intptr_t)STOPS_TOLD) < 0)
 		return process_refusal(options->program);
 	return NULL;
 }
@@ -101,13 +105,20 @@ static bool borrows_memory(pid_t process)
 	       syscall(SYS_kcmp, process, parent, KCMP_VM, 0, 0) == 0;
 }
 
+/* Whether a process is only traced because it has the filter. */
+static bool is_let_through(const struct tracer *tracer, pid_t process)
+{
+	return process != tracer->options->program && !tracer->options->follow;
+}
+
 static bool is_of_interest(const struct tracer *tracer,
 			   const struct traced_process *process)
 {
-	if (process->state != PROCESS_RUNNING)
+	if (process->state != PROCESS_RUNNING ||
+	    is_let_through(tracer, process->id))
 		return false;
 	if (process->id != tracer->options->program &&
-	    (!tracer->options->follow || borrows_memory(process->id)))
+	    borrows_memory(process->id))
 		return false;
 	return process_kind(process->id) != PROGRAM_OTHER;
 }
@@ -233,12 +244,32 @@ static bool ends_process(const struct tracer *tracer, const struct task *task,
 }
 
 /* A new thread or process, before any of its own stops is seen, or after. */
-static void meet_child(struct tracer *tracer, pid_t parent)
+static void meet_child(struct tracer *tracer, pid_t parent, int event)
 {
 	unsigned long child = 0;
 
-	if (ptrace(PTRACE_GETEVENTMSG, parent, NULL, &child) == 0 && child)
+	if (ptrace(PTRACE_GETEVENTMSG, parent, NULL, &child) < 0 || !child)
+		return;
+	/* Only clone() makes threads. */
+	if (event == PTRACE_EVENT_CLONE)
 		tasks_add(&tracer->tasks, (pid_t)child);
+	else
+		tasks_add_process(&tracer->tasks, (pid_t)child);
+}
+
+/*
+ * The first stop of a thread or process, which has inherited what its parent is
+ * asked for. One that is let through stops for as little as possible, but a
+ * thread that calls exec() gets another number, which must be known.
+ */
+static void choose_stops(const struct tracer *tracer, struct task *task)
+{
+	bool few = is_let_through(tracer, task->process) &&
+		   task->id == task->process && !tracer->options->all_programs;
+
+	task->met = true;
+	ptrace(PTRACE_SETOPTIONS, task->id, NULL,
+	       (void *)(intptr_t)(few ? STOPS_NEEDED : STOPS_TOLD));
 }
 
 /*
@@ -277,7 +308,7 @@ static void handle_stop(struct tracer *tracer, pid_t id, int status)
 		meet_program(tracer, task);
 	else if (event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK ||
 		 event == PTRACE_EVENT_VFORK)
-		meet_child(tracer, id);
+		meet_child(tracer, id, event);
 	/* The lists may have moved. */
 	task = tasks_find(&tracer->tasks, id);
 	process =
@@ -286,6 +317,8 @@ static void handle_stop(struct tracer *tracer, pid_t id, int status)
 		return;
 	task->status = status;
 	task->stopped = true;
+	if (!task->met)
+		choose_stops(tracer, task);
 	if (process->state == PROCESS_RUNNING &&
 	    ends_process(tracer, task, &signal)) {
 		if (is_of_interest(tracer, process))
@@ -305,50 +338,34 @@ static void handle_end(struct tracer *tracer, pid_t id, int status)
 	pid_t owner = task ? task->process : id;
 	struct traced_process *process;
 
+	tracer->unseen += owner == id && is_let_through(tracer, id);
 	tasks_remove(&tracer->tasks, id);
 	process = tasks_find_process(&tracer->tasks, owner);
 	if (process)
 		finish_if_gathered(tracer, process);
 	if (id == tracer->options->program)
 		tracer->events->ended(tracer->events->data, status,
-				      tracer->tasks.process_count);
+				      tracer->tasks.process_count,
+				      tracer->unseen);
 }
 
-/* Take all that there is to be heard of. False: there is nobody left. */
-static bool drain(struct tracer *tracer)
+/* Whether threads of a process are to stop, which may be late. */
+static bool is_gathering(const struct tracer *tracer)
 {
-	while (!tracer->error) {
-		int status;
-		pid_t id = waitpid(-1, &status, WNOHANG | __WALL);
-
-		if (id < 0 && errno == EINTR)
-			continue;
-		if (id <= 0)
-			return id == 0;
-		if (WIFSTOPPED(status))
-			handle_stop(tracer, id, status);
-		else
-			handle_end(tracer, id, status);
-	}
+	for (size_t i = 0; i < tracer->tasks.process_count; i++)
+		if (tracer->tasks.processes[i].state == PROCESS_GATHERING)
+			return true;
 	return false;
 }
 
-/* Wait for news, while threads are late only for a while. */
-static void await_news(struct tracer *tracer)
+/* Wait for news, but no longer than threads may be late. */
+static void await_stops(struct tracer *tracer)
 {
 	struct timespec patience = { .tv_nsec = 100000000 };
-	bool waiting = false;
 	sigset_t signals;
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGCHLD);
-	for (size_t i = 0; i < tracer->tasks.process_count; i++)
-		waiting |=
-			tracer->tasks.processes[i].state == PROCESS_GATHERING;
-	if (!waiting) {
-		sigwaitinfo(&signals, NULL);
-		return;
-	}
 	sigtimedwait(&signals, NULL, &patience);
 	for (size_t i = tracer->tasks.process_count; i-- > 0;)
 		finish_if_gathered(tracer, &tracer->tasks.processes[i]);
@@ -361,8 +378,19 @@ struct error *tracer_run(const struct tracer_options *options,
 
 	if (!tasks_add(&tracer.tasks, options->program))
 		tracer.error = &error_no_memory;
-	while (!tracer.error && drain(&tracer))
-		await_news(&tracer);
+	while (!tracer.error) {
+		int late = is_gathering(&tracer) ? WNOHANG : 0, status;
+		pid_t id = waitpid(-1, &status, late | __WALL);
+
+		if (id < 0 && errno != EINTR)
+			break; /* there is nobody left */
+		if (id == 0)
+			await_stops(&tracer);
+		else if (id > 0 && WIFSTOPPED(status))
+			handle_stop(&tracer, id, status);
+		else if (id > 0)
+			handle_end(&tracer, id, status);
+	}
 	tasks_deinit(&tracer.tasks);
 	return tracer.error;
 }

@@ -11,7 +11,7 @@
  *
  * All threads, children and children's children are traced, for the filter is
  * theirs as well. What is not to be looked into only stops for an instant when
- * a thread or a process begins or ends.
+ * a thread or a process begins, at exit_group, and at signals.
  *
  * What the one thread that ends a process began is completed by gathering: the
  * other threads are stopped one by one, as they come, and kept until all are.
@@ -32,14 +32,16 @@ struct tracer_events {
 	 */
 	void (*started)(void *data, pid_t process, const char *path);
 	/* The first process is over, with that status of waitpid(); others are
-	 * still traced. */
-	void (*ended)(void *data, int status, size_t others);
+	 * still traced, and unseen ones have ended without being looked into.
+	 */
+	void (*ended)(void *data, int status, size_t others, size_t unseen);
 	void *data;
 };
 
 struct tracer_options {
 	pid_t program; /* a child of this process, which waits for its exec() */
 	bool follow;   /* also look into its children */
+	bool all_programs; /* tell of those started by children in any case */
 };
 
 /* Begin to trace the program. */

@@ -19,6 +19,8 @@ HEAPCORE = os.environ["HEAPCORE"]
 SOURCE = os.path.join(os.environ["SOURCE_DIR"],
                       "testdata/programs/endings.c")
 DENY = os.path.join(os.environ["SOURCE_DIR"], "tests/cli/programs/deny.c")
+RELATIVES = os.path.join(os.environ["SOURCE_DIR"],
+                         "tests/cli/programs/relatives.c")
 TIMEOUT = 60
 LOST = 3
 COUNT = ["-c", "count leaked"]
@@ -119,6 +121,46 @@ class RunTest(unittest.TestCase):
         self.assertIn(lost(LOST + 1), result.stderr)
         self.assertEqual(len(re.findall(r"process \d+ \(endings\)",
                                         result.stderr)), 2)
+
+    def test_children_that_end_unseen_are_counted(self):
+        shell = ["sh", "-c", f"{self.program} 1; {self.program} 1; exit 0"]
+        result = run("--", *shell)
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn("note: 2 other processes ended unseen: --follow-forks",
+                      result.stderr)
+        self.assertNotIn("unseen", run("--quiet", "--", *shell).stderr)
+        result = run("--follow-forks", "--", *shell)
+        self.assertEqual(result.returncode, 1, result)
+        self.assertNotIn("unseen", result.stderr)
+
+    def test_children_that_are_not_looked_into_notice_nothing(self):
+        for way in ("0", "7", "exit", "thread", "syscall", "leader", "abort",
+                    "segv", "kill", "fork", "exec", "spawn", "no-spawn",
+                    "vfork", "many-threads"):
+            with self.subTest(way=way):
+                shell = ["sh", "-c", '"$@"; echo $?', "sh", self.program, way]
+                alone = subprocess.run(shell, capture_output=True, text=True,
+                                       timeout=TIMEOUT, check=False)
+                result = run(*COUNT, "--", *shell)
+                self.assertEqual(result.stdout, alone.stdout)
+                self.assertEqual(result.returncode, 0, result)
+        shell = ["sh", "-c", '"$@"; echo $?', "sh", self.program,
+                 "thread-exec", "threads"]
+        self.assertEqual(run(*COUNT, "--", *shell).stdout, "0\n")
+
+    def test_unusual_children(self):
+        program = os.path.join(self.folder, "relatives")
+        subprocess.run(["cc", "-D_GNU_SOURCE", "-O1", "-o", program,
+                        RELATIVES], check=True)
+        for options in ([], ["--follow-forks"]):
+            with self.subTest(options=options):
+                result = run(*options, *COUNT, "--", program)
+                self.assertEqual(result.stdout,
+                                 "clone3: 3, wrote 7\nvfork: 5\n"
+                                 "trace: Operation not permitted\n"
+                                 f"traced: {-signal.SIGKILL}\n")
+                self.assertEqual(result.returncode, 6, result)
+                self.assertIn("0 allocations", result.stderr)
 
     def test_what_borrows_memory_is_not_taken_for_a_process(self):
         ways = {"spawn": (30, 2), "no-spawn": (50, 1), "vfork": (51, 1)}
