@@ -108,6 +108,20 @@ static uint64_t end_of_data(const struct image *image, uint64_t end,
 }
 
 /*
+ * Whether the mapping is of the module that reaches up to end so far. What a
+ * program maps of a file again, as Node.js does with its own code, lies behind
+ * what the headers claim.
+ */
+static bool is_next_of(const struct mapping *first,
+		       const struct mapping *mapping, uint64_t end,
+		       uint64_t claimed)
+{
+	return strcmp(mapping->path, first->path) == 0 &&
+	       mapping->offset != 0 &&
+	       (mapping->start == end || mapping->start < claimed);
+}
+
+/*
  * The loader maps the whole of a module at once, so its mappings follow each
  * other and begin with that of the ELF header.
  */
@@ -132,16 +146,10 @@ static struct error *add_files(struct module_list *list,
 		if (first->offset != 0 ||
 		    !read_extent(image, first->start, &module.bias, &claimed))
 			continue;
-		while (next < count) {
-			const struct mapping *mapping =
-				image_mapping(image, next);
-
-			if (strcmp(mapping->path, first->path) != 0 ||
-			    mapping->offset == 0)
-				break;
-			module.end = mapping->end;
-			next++;
-		}
+		while (next < count &&
+		       is_next_of(first, image_mapping(image, next), module.end,
+				  claimed))
+			module.end = image_mapping(image, next++)->end;
 		module.end = end_of_data(image, module.end, claimed);
 		if (next < count &&
 		    module.end > image_mapping(image, next)->start)

@@ -480,6 +480,24 @@ static void test_module_is_from_its_header_to_its_last_mapping(void **state)
 	assert_null(program_find_module(process.program, LIBRARY - 1));
 }
 
+/* As Node.js maps its own code once more, to be near to what it compiles. */
+static void test_module_ends_where_its_headers_say_it_does(void **state)
+{
+	const uint64_t again = DATA + 0x1000000;
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	core_add(&process.core, DATA + 0x10000, PAGE, RIGHTS_RW);
+	core_add(&process.core, again, PAGE, RIGHT_READ);
+	core_add_file(&process.core, again, again + PAGE, PAGE,
+		      "/lib/libc.so.6");
+	process_open(&process);
+	assert_int_equal(program_module_count(process.program), 1);
+	assert_int_equal(program_module(process.program, 0)->end, DATA + PAGE);
+	assert_null(program_find_module(process.program, DATA + 0x10000));
+	assert_null(program_find_module(process.program, again));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -515,6 +533,8 @@ int main(void)
 			test_module_is_from_its_header_to_its_last_mapping),
 		cmocka_unit_test(
 			test_hostile_list_of_stacks_is_not_walked_from_each),
+		cmocka_unit_test(
+			test_module_ends_where_its_headers_say_it_does),
 		cmocka_unit_test(test_list_of_stacks_is_found_behind_a_table),
 	};
 
