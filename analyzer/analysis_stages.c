@@ -257,6 +257,8 @@ static struct error *build_retained(struct analysis *analysis,
 		.incoming = analysis->incoming,
 		.index = analysis->index,
 		.entries = &entries,
+		.anchored = &analysis->anchored,
+		.leaked = &analysis->fates.leaked,
 		.account = &analysis->account,
 		.progress = analysis->progress,
 	};

@@ -36,12 +36,16 @@ enum { ROOT = 0, PROGRESS_STEP = 1 << 16 };
 static const uint32_t NOT_USED = UINT32_MAX, LEFT_OUT = UINT32_MAX - 1;
 static const uint32_t ALL_FOLLOWED = UINT32_MAX;
 
+/* What is of a later rank holds nothing of an earlier one. */
+enum rank { RANK_ANCHORED, RANK_GARBAGE, RANK_LEAKED, RANKS };
+
 struct finder {
 	const struct dominators_input *input;
 	struct memory numbers;	/* uint32_t by id; 0: none yet; or see above */
 	struct memory ids;	/* allocation_id by number */
 	struct memory vertices; /* by number */
 	uint32_t count;		/* of numbers given, 0 not counted */
+	uint32_t ends[RANKS];	/* the last number of each */
 };
 
 /* An allocation in the row, and the position behind what it dominates. */
@@ -199,25 +203,51 @@ static struct error *number_from(struct finder *finder, allocation_id entry)
 	return NULL;
 }
 
-static struct error *number_all(struct finder *finder)
+static bool is_of_rank(const struct dominators_input *input, allocation_id id,
+		       enum rank rank)
 {
-	const struct bitmap *used = allocation_used(finder->input->index);
-	const uint32_t *numbers = u32(&finder->numbers);
-	struct error *error = NULL;
-
-	bitmap_for_each(id, finder->input->entries) {
-		if (numbers[id] == 0)
-			error = number_from(finder, (allocation_id)id);
-		if (error)
-			return error;
+	switch (rank) {
+	case RANK_ANCHORED:
+		return bitmap_get(input->anchored, id);
+	case RANK_GARBAGE:
+		return !bitmap_get(input->leaked, id);
+	default:
+		return true;
 	}
-	bitmap_for_each(id, used) {
-		if (numbers[id] == 0)
-			error = number_from(finder, (allocation_id)id);
+}
+
+static struct error *number_rank(struct finder *finder, enum rank rank,
+				 const struct bitmap *from)
+{
+	const uint32_t *numbers = u32(&finder->numbers);
+
+	bitmap_for_each(id, from) {
+		struct error *error;
+
+		if (numbers[id] != 0 ||
+		    !is_of_rank(finder->input, (allocation_id)id, rank))
+			continue;
+		error = number_from(finder, (allocation_id)id);
 		if (error)
 			return error;
 	}
 	return NULL;
+}
+
+/* Earlier ranks first, as they refer to nothing of later ones. */
+static struct error *number_all(struct finder *finder)
+{
+	const struct dominators_input *input = finder->input;
+	struct error *error = NULL;
+
+	for (enum rank rank = 0; !error && rank < RANKS; rank++) {
+		error = number_rank(finder, rank, input->entries);
+		if (!error)
+			error = number_rank(finder, rank,
+					    allocation_used(input->index));
+		finder->ends[rank] = finder->count;
+	}
+	return error;
 }
 
 /*
@@ -251,7 +281,9 @@ static uint32_t find_least(struct vertex *all, uint32_t number, uint32_t first)
 	return least;
 }
 
-static uint32_t find_semidominator(const struct finder *finder, uint32_t number)
+/* Sources behind last are of later ranks. */
+static uint32_t find_semidominator(const struct finder *finder, uint32_t number,
+				   uint32_t last)
 {
 	struct vertex *all = vertices(finder);
 	uint32_t semi = all[number].ancestor;
@@ -261,6 +293,8 @@ static uint32_t find_semidominator(const struct finder *finder, uint32_t number)
 	for (size_t i = 0; i < edges.count && semi != ROOT; i++) {
 		uint32_t source = u32(&finder->numbers)[edges.targets[i]];
 
+		if (source > last)
+			continue;
 		if (source > number)
 			source = all[find_least(all, source, number + 1)].semi;
 		if (source < semi)
@@ -289,14 +323,14 @@ static void tell_waiting(struct vertex *all, uint32_t number)
 }
 
 /* A vertex that does not wait has its semidominator for a dominator. */
-static void look_at(const struct finder *finder, uint32_t number)
+static void look_at(const struct finder *finder, uint32_t number, uint32_t last)
 {
 	const struct bitmap *entries = finder->input->entries;
 	struct vertex *all = vertices(finder), *vertex = &all[number];
 	uint32_t semi = ROOT;
 
 	if (!bitmap_get(entries, u32(&finder->ids)[number]))
-		semi = find_semidominator(finder, number);
+		semi = find_semidominator(finder, number, last);
 	vertex->semi = vertex->dominator = semi;
 	if (semi != ROOT && semi != vertex->ancestor) {
 		vertex->dominator = all[semi].semi;
@@ -346,14 +380,17 @@ static void fetch_ahead(const struct finder *finder, uint32_t number)
 static struct error *find_dominators(struct finder *finder)
 {
 	struct vertex *all = vertices(finder);
+	enum rank rank = RANK_LEAKED;
 
 	for (uint32_t number = finder->count; number > 0; number--) {
 		struct error *error = step(finder, number);
 
 		if (error)
 			return error;
+		while (rank > 0 && number <= finder->ends[rank - 1])
+			rank--;
 		fetch_ahead(finder, number);
-		look_at(finder, number);
+		look_at(finder, number, finder->ends[rank]);
 	}
 	for (uint32_t number = 1; number <= finder->count; number++)
 		if (all[number].dominator != all[number].semi)

@@ -6,6 +6,10 @@
  * which are what roots refer to, and the leak roots. What an allocation
  * retains is what it dominates.
  *
+ * Nothing that is lost holds what is alive: references from leaked memory to
+ * anchored memory, as from a stale word, do not count. Nor do those from leaked
+ * memory to garbage, which its collector frees regardless of them.
+ *
  *	entry                        the tree
  *	  a ──→ b ──→ d ──→ e        a ┬─ b
  *	  └───→ c ────┘                ├─ c      to d, two ways lead
@@ -28,6 +32,8 @@ struct dominators_input {
 	const struct graph *graph, *incoming;
 	const struct allocation_index *index;
 	const struct bitmap *entries; /* used allocations */
+	/* Used ones, too. In neither is garbage, and what only that holds. */
+	const struct bitmap *anchored, *leaked;
 	struct memory_account *account;
 	struct progress *progress;
 };

@@ -317,6 +317,13 @@ struct error *query_check(struct set_query *query)
 				    "'%s' cannot be sorted by what they "
 				    "retain: only allocations retain any",
 				    query->terms[0].set->name);
+	if (!error && query->sort == SORT_RETAINED &&
+	    (query->skip_tainted || query->skip_unfavored))
+		error = error_create(ERROR_USAGE,
+				     "what allocations retain is computed from "
+				     "all references: --sort-by retained goes "
+				     "with neither --skip-tainted-references "
+				     "nor --skip-unfavored-references");
 	if (!error && query->skipped &&
 	    !(query->set->ranges && query->set->ranges->skips))
 		return error_create(ERROR_USAGE,

@@ -34,8 +34,8 @@ const struct topic topic_references = {
 		"    iterator ---'                 not favored\n"
 		"Both switches apply to the sets 'incoming' and 'outgoing', "
 		"for "
-		"counts and for '--extend'; what is leaked is decided by all "
-		"references.",
+		"counts and for '--extend'; what is leaked, and what "
+		"'--sort-by retained' shows, is decided by all references.",
 	.example = "count used app::Session --min-incoming app::Session=1\n"
 		   "count used app::Session --max-incoming app::Session=0   "
 		   "# in front of a list\n"

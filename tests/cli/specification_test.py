@@ -127,6 +127,8 @@ MISTAKES = [
     ("count used /skipTaintedReferences 1", "'true' or 'false'"),
     ("count used /minsize=18", "the next word"),
     ("count used --skip-tainted", "--skip-tainted-references"),
+    ("list used --sort-by retained --skip-tainted-references", "retain"),
+    ("summarize used --skip-unfavored-references --sort-by retained", "retain"),
     ("count used --limit 0x10", "'0x10' is not a count"),
     ("count used --size zz", "'zz' is not a size"),
 ]

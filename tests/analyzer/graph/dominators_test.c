@@ -19,7 +19,7 @@ struct world {
 	struct progress progress;
 	struct graph graph, incoming;
 	struct allocation_index *index;
-	struct bitmap entries;
+	struct bitmap entries, anchored, leaked;
 	struct dominators *dominators;
 };
 
@@ -42,6 +42,9 @@ static void world_init(struct world *world, size_t count, const bool *is_free,
 	sort_edges(edges, edge_count);
 	graph_init(&world->incoming, count, edges, edge_count);
 	assert_no_error(bitmap_init(&world->entries, count, &world->account));
+	assert_no_error(bitmap_init(&world->anchored, count, &world->account));
+	assert_no_error(bitmap_init(&world->leaked, count, &world->account));
+	bitmap_fill(&world->anchored);
 }
 
 static struct error *world_find(struct world *world)
@@ -51,6 +54,8 @@ static struct error *world_find(struct world *world)
 		.incoming = &world->incoming,
 		.index = world->index,
 		.entries = &world->entries,
+		.anchored = &world->anchored,
+		.leaked = &world->leaked,
 		.account = &world->account,
 		.progress = &world->progress,
 	};
@@ -64,6 +69,8 @@ static void world_deinit(struct world *world)
 		dominators_destroy(world->dominators);
 	allocation_index_destroy(world->index);
 	bitmap_deinit(&world->entries);
+	bitmap_deinit(&world->anchored);
+	bitmap_deinit(&world->leaked);
 	graph_deinit(&world->graph);
 	graph_deinit(&world->incoming);
 	assert_int_equal(world->account.used, 0);
@@ -117,6 +124,35 @@ static void test_what_an_entry_is_no_other_retains(void **state)
 	assert_int_equal(retained(&world, 0), 8 + 9);
 	assert_int_equal(retained(&world, 1), 9);
 	assert_int_equal(retained(&world, 2), 10);
+}
+
+/*
+ *	anchored   0 ─→ 1 ─→ 2
+ *	garbage    3 ─→ 4 ─→ 5    to 1 as well
+ *	leaked     6 ─→ 7         to 1, 2, 4 and 5 as well
+ */
+static void test_what_is_lost_holds_nothing_that_is_not(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+	struct edge edges[] = { { 0, 1 }, { 1, 2 }, { 3, 4 }, { 4, 5 },
+				{ 3, 1 }, { 6, 7 }, { 6, 1 }, { 6, 2 },
+				{ 7, 4 }, { 7, 5 } };
+
+	world_init(&world, 8, NULL, edges, 10);
+	for (size_t i = 3; i < 8; i++)
+		bitmap_clear(&world.anchored, i);
+	bitmap_set(&world.leaked, 6);
+	bitmap_set(&world.leaked, 7);
+	bitmap_set(&world.entries, 0);
+	bitmap_set(&world.entries, 3);
+	bitmap_set(&world.entries, 6);
+	assert_no_error(world_find(&world));
+	assert_int_equal(retained(&world, 0), 8 + 9 + 10);
+	assert_int_equal(retained(&world, 1), 9 + 10);
+	assert_int_equal(retained(&world, 3), 11 + 12 + 13);
+	assert_int_equal(retained(&world, 4), 12 + 13);
+	assert_int_equal(retained(&world, 6), 14 + 15);
+	assert_int_equal(retained(&world, 7), 15);
 }
 
 static void test_free_allocations_take_no_part(void **state)
@@ -297,6 +333,7 @@ int main(void)
 		cmocka_unit_test(
 			test_what_two_ways_lead_to_is_retained_where_they_part),
 		cmocka_unit_test(test_what_an_entry_is_no_other_retains),
+		cmocka_unit_test(test_what_is_lost_holds_nothing_that_is_not),
 		cmocka_unit_test(test_free_allocations_take_no_part),
 		cmocka_unit_test(test_what_no_entry_leads_to_is_one),
 		cmocka_unit_test(
