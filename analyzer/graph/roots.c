@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 enum { TURN = 4 << 20 /* bytes of a range that are scanned at a time */ };
 
@@ -446,36 +445,28 @@ static bool visit_bytes(const struct roots *roots, const uint8_t *bytes,
 	return true;
 }
 
-/* Such a system call never returns: the thread has no use for registers. */
-static bool is_ending(const struct image_thread *state)
-{
-	unsigned long long call = state->registers.orig_rax;
-
-	return call == SYS_exit_group || call == SYS_exit;
-}
-
-/* Visits the registers of a thread, the vector ones at every byte. */
+/* Visits the registers that a thread uses, the vector ones at every byte. */
 static bool visit_registers(const struct roots *roots, uint32_t number,
 			    bool (*visit)(void *data,
 					  const struct anchor *anchor),
 			    void *data)
 {
-	const struct image_thread *state =
-		program_thread(roots->program, number)->state;
+	const struct thread *thread = program_thread(roots->program, number);
+	const struct image_thread *state = thread->state;
 	struct anchor anchor = { ROOT_REGISTER, .thread = number };
 	uint64_t words[REGISTERS];
 	uint8_t vector[64];
 	size_t size;
 
-	if (is_ending(state))
-		return true;
-	memcpy(words, &state->registers, sizeof(words));
+	memcpy(words, &thread->registers, sizeof(words));
 	for (size_t i = 0; i < REGISTERS; i++) {
 		anchor.register_name = register_names[i];
 		anchor.target = allocation_find(roots->index, words[i]);
 		if (anchor.target != NO_ALLOCATION && !visit(data, &anchor))
 			return false;
 	}
+	if (!thread->vectors_used)
+		return true;
 	anchor.register_name = VECTOR_REGISTER;
 	/* The state as it is, then what its layout tears apart. */
 	if (!visit_bytes(roots, state->vectors, state->vectors_size, &anchor,

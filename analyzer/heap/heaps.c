@@ -118,24 +118,13 @@ static int allocator_of(const struct module *module,
 	return -1;
 }
 
-/* Whether the module is glibc's libc, by its name. */
-static bool is_libc(const struct module *module)
-{
-	const char *slash = strrchr(module->path, '/');
-	const char *name = slash ? slash + 1 : module->path;
-
-	return strcmp(name, "libc.so.6") == 0 ||
-	       strncmp(name, "libc-2.", 7) == 0;
-}
-
 /* glibc's loader has a malloc for itself, and a heap that is understood. */
 static bool is_home(const struct slots *slots, const struct module *module)
 {
-	const char *slash = strrchr(module->path, '/');
+	const char *name = module_name(module);
 
-	if (is_libc(module) ||
-	    strncmp(slash ? slash + 1 : module->path, "ld-linux", 8) == 0 ||
-	    strncmp(slash ? slash + 1 : module->path, "ld-2.", 5) == 0 ||
+	if (module_is_libc(module) || strncmp(name, "ld-linux", 8) == 0 ||
+	    strncmp(name, "ld-2.", 5) == 0 ||
 	    strcmp(module->path, "[vdso]") == 0)
 		return true;
 	for (size_t i = 0; i < slots->count; i++) {
@@ -205,7 +194,7 @@ static void report_heaps(const struct slots *slots,
 	bool used = false, libc = false;
 
 	for (size_t i = 0; i < program_module_count(context->program); i++)
-		libc |= is_libc(program_module(context->program, i));
+		libc |= module_is_libc(program_module(context->program, i));
 	for (size_t i = 0; i < slots->count; i++)
 		used |= slots->list[i].heap->allocator->is_used(
 			slots->list[i].heap);

@@ -160,13 +160,6 @@ const char *debug_source(struct debug *debug, uint64_t address)
 	return source_line_text(debug, &line);
 }
 
-const char *module_name(const struct module *module)
-{
-	const char *slash = strrchr(module->path, '/');
-
-	return slash && slash[1] ? slash + 1 : module->path;
-}
-
 /* The way from the start of a variable to address, by its type; or NULL. */
 static const char *path_to(struct debug *debug, const struct symbol *symbol,
 			   uint64_t address)

@@ -94,9 +94,6 @@ bool debug_find_inlined(struct debug *debug, uint64_t address,
 /* Where the code at address comes from, as "session.c:88"; NULL: not told. */
 const char *debug_source(struct debug *debug, uint64_t address);
 
-/* The last part of its path. */
-const char *module_name(const struct module *module);
-
 /*
  * An address in a module, as "cache+0x18 (libfoo.so)" or, by its debug
  * information, "cache.entries (libfoo.so)"; as "libfoo.so+0x4018" where

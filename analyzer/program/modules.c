@@ -1,7 +1,24 @@
 #include "analyzer/program/modules.h"
 
+#include "analyzer/base/list.h"
+
 #include <elf.h>
 #include <string.h>
+
+const char *module_name(const struct module *module)
+{
+	const char *slash = strrchr(module->path, '/');
+
+	return slash && slash[1] ? slash + 1 : module->path;
+}
+
+bool module_is_libc(const struct module *module)
+{
+	const char *name = module_name(module);
+
+	return strcmp(name, "libc.so.6") == 0 ||
+	       strncmp(name, "libc-2.", 7) == 0;
+}
 
 bool module_holds(const struct image *image, const struct module *module,
 		  const void *wanted, size_t wanted_size)
@@ -193,4 +210,14 @@ void module_list_deinit(struct module_list *list)
 {
 	free(list->modules);
 	*list = (struct module_list){ 0 };
+}
+
+const struct module *module_list_find(const struct module_list *list,
+				      uint64_t address)
+{
+	size_t above = LIST_ABOVE(list->modules, list->count, start, address);
+
+	return above > 0 && address < list->modules[above - 1].end
+		       ? &list->modules[above - 1]
+		       : NULL;
 }

@@ -4,6 +4,7 @@
 #include "analyzer/program/missing.h"
 #include "analyzer/program/modules.h"
 #include "analyzer/program/stacks.h"
+#include "analyzer/program/system_calls.h"
 
 struct program {
 	const struct image *image;
@@ -31,6 +32,8 @@ static struct error *read_threads(struct program *program)
 			.stack = NO_STACK,
 			.state = state,
 		};
+		thread_find_use(program->image, &program->modules,
+				&program->threads[i]);
 	}
 	program->thread_count = count;
 	return NULL;
@@ -82,13 +85,7 @@ const struct module *program_module(const struct program *program,
 const struct module *program_find_module(const struct program *program,
 					 uint64_t address)
 {
-	const struct module *modules = program->modules.modules;
-	size_t above =
-		LIST_ABOVE(modules, program->modules.count, start, address);
-
-	return above > 0 && address < modules[above - 1].end
-		       ? &modules[above - 1]
-		       : NULL;
+	return module_list_find(&program->modules, address);
 }
 
 size_t program_thread_count(const struct program *program)

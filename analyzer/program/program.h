@@ -41,6 +41,10 @@ struct thread {
 	uint64_t thread_pointer; /* fs_base: the thread control block */
 	uint32_t stack;		 /* an index, or NO_STACK */
 	const struct image_thread *state;
+	/* What the program may still use of it: see system_calls.h. */
+	struct user_regs_struct registers; /* 0 where it does not */
+	bool vectors_used;
+	uint64_t live; /* where its frames begin, if it never returns; or 0 */
 };
 
 enum { NO_STACK = UINT32_MAX };
@@ -63,6 +67,12 @@ const struct module *program_module(const struct program *program,
 /* The module that has address in one of its mappings, or NULL. */
 const struct module *program_find_module(const struct program *program,
 					 uint64_t address);
+
+/* The last part of its path. */
+const char *module_name(const struct module *module);
+
+/* Whether it is glibc's libc, by its name. */
+bool module_is_libc(const struct module *module);
 
 /* Whether the bytes stand in the module, in code or data. */
 bool module_holds(const struct image *image, const struct module *module,

@@ -1,5 +1,7 @@
 #include "analyzer/program/stacks.h"
 
+#include "analyzer/program/symbols.h"
+
 #include <elf.h>
 #include <string.h>
 
@@ -109,19 +111,50 @@ static uint64_t live_part(const struct thread *thread, uint64_t start,
 {
 	uint64_t pointer = thread->stack_pointer;
 
+	if (thread->live >= start && thread->live < end)
+		return thread->live;
 	if (pointer < start || pointer >= end)
 		return start;
 	return pointer - start > RED_ZONE ? pointer - RED_ZONE : start;
 }
 
+/*
+ * Where the frames of a main thread began that has ended by itself: nothing of
+ * the program's stands below, only its arguments above. The process goes on by
+ * its other threads; its number is that of the main one.
+ */
+static uint64_t find_end_of_frames(const struct image *image,
+				   const struct module_list *modules,
+				   const struct thread *threads,
+				   size_t thread_count)
+{
+	uint32_t process = image_origin(image).process;
+	uint64_t place, end;
+
+	for (size_t i = 0; i < thread_count; i++)
+		if (threads[i].id == process)
+			return 0;
+	if (process == 0)
+		return 0;
+	for (size_t i = 0; i < modules->count; i++)
+		if (strncmp(module_name(&modules->modules[i]), "ld-", 3) == 0 &&
+		    module_find_variable(&modules->modules[i],
+					 "__libc_stack_end", &place) &&
+		    image_read_u64(image, place, &end))
+			return end;
+	return 0;
+}
+
 static struct error *add_main_stack(struct stack_list *list,
 				    const struct image *image,
+				    const struct module_list *modules,
 				    const struct thread *threads,
 				    size_t thread_count)
 {
 	const struct region *region =
 		image_find(image, image_auxiliary(image, AT_RANDOM, 0));
 	struct stack stack = { .kind = STACK_MAIN, .thread = NO_THREAD };
+	uint64_t above;
 
 	if (!region || !(region->rights & RIGHT_WRITE))
 		return NULL;
@@ -135,6 +168,10 @@ static struct error *add_main_stack(struct stack_list *list,
 		stack.thread = (uint32_t)i;
 		stack.live = live_part(&threads[i], stack.start, stack.end);
 	}
+	above = find_end_of_frames(image, modules, threads, thread_count);
+	if (stack.thread == NO_THREAD && above > stack.start &&
+	    above < stack.end)
+		stack.live = above;
 	return add_stack(list, stack);
 }
 
@@ -328,7 +365,7 @@ static struct error *find_stacks(struct stack_list *list,
 				 size_t thread_count)
 {
 	struct error *error =
-		add_main_stack(list, image, threads, thread_count);
+		add_main_stack(list, image, modules, threads, thread_count);
 
 	if (!error)
 		error = add_thread_stacks(list, image, threads, thread_count);

@@ -15,6 +15,10 @@ uint64_t module_defines(const struct module *module, const char *const names[]);
 /* The same for functions that it takes from others. */
 uint64_t module_needs(const struct module *module, const char *const names[]);
 
+/* Which of the functions called so address is in. */
+uint64_t module_functions_at(const struct module *module, uint64_t address,
+			     const char *const names[]);
+
 /*
  * Where the module has the variable or function called so; false if that is
  * not known.

@@ -4,9 +4,6 @@ Programs of the system, which nobody built for this: `heapcore run` must not
 call anything certainly lost that valgrind does not find lost, and find as much
 as valgrind does. Which versions they are does not matter: valgrind says what is
 true of them.
-
-A word that looks like an address by chance can hide a block, in one run and not
-in the next; so a program of which too little is found is run again.
 """
 
 import os
@@ -16,8 +13,8 @@ import sys
 import tempfile
 
 import gate_programs_test as gate
+import harness
 
-ROOT = gate.ROOT
 PYTHON = "/usr/bin/python3"
 COMMANDS = {
     "ls": ["ls", "-l", "/usr/include"],
@@ -45,11 +42,9 @@ def make_repository(directory):
 
 def check(name, command):
     """What is wrong, in words, or nothing; and what was found."""
-    if name == "python3-malloc":
-        os.environ["PYTHONMALLOC"] = "malloc"
-    theirs = gate.ask_valgrind(command)
-    blocks, size, status = gate.ask_again(command, theirs)
-    os.environ.pop("PYTHONMALLOC", None)
+    variables = {"PYTHONMALLOC": "malloc"} if name == "python3-malloc" else {}
+    theirs = gate.ask_valgrind(command, **variables)
+    blocks, size, status = gate.ask_heapcore(command, **variables)
     most = theirs[1] + gate.MOST_ROUNDING * theirs[0]
     print(f"{name}: {blocks} blocks of {size} bytes lost; valgrind finds "
           f"{theirs[0]} of {theirs[1]}")
@@ -63,13 +58,9 @@ def check(name, command):
 
 
 def main():
-    if not shutil.which("valgrind"):
-        print("SKIPPED: there is no valgrind")
-        return gate.EXIT_SKIPPED
-    if gate.run([gate.HEAPCORE, "run", "-c", "quit", "--",
-                 "true"]).returncode:
-        print("SKIPPED: ptrace or seccomp is not allowed here")
-        return gate.EXIT_SKIPPED
+    if why := gate.obstacle():
+        print(f"SKIPPED: {why}")
+        return harness.EXIT_SKIPPED
     failures = []
     names = sys.argv[1:] or COMMANDS
     with tempfile.TemporaryDirectory(prefix="heapcore-debian-") as directory:

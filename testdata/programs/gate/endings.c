@@ -24,7 +24,7 @@ __attribute__((noinline)) static void lose(bool leak, int count)
 
 static void in_child(bool leak)
 {
-	pid_t child = fork();
+	pid_t child = fork_noted();
 
 	if (child == 0) {
 		lose(leak, 4);

@@ -214,6 +214,51 @@ static void test_wide_vector_register_is_torn_in_three(void **state)
 	}
 }
 
+/* A thread that made a system call; where, the bytes before tell. */
+static void wait_in(struct world *world, const char *path, uint8_t last)
+{
+	const uint64_t code = DATA + 0x100000, call = code + 0x800;
+	const uint8_t bytes[] = { 0x0f, last };
+
+	world_add_elf(world, code, 0x1000);
+	core_add_file(&world->core, code, code + 0x1000, 0, path);
+	memcpy(core_at(&world->core, call - 2, 2), bytes, 2);
+	world->registers.rip = call;
+	world->registers.orig_rax = SYS_poll;
+	world->registers.rsi = at(2);
+	world->vectors_size = 832;
+	set_vector(world, 0, 0, 0, at(1));
+}
+
+static void test_vectors_are_dead_in_a_system_call_of_glibc(void **state)
+{
+	static const struct {
+		const char *path;
+		uint8_t last;
+		long long call;
+		bool dead;
+	} cases[] = {
+		{ "/lib/libc.so.6", 0x05, SYS_poll, true },
+		{ "/lib/libc-2.31.so", 0x05, SYS_poll, true },
+		{ "/lib/libpthread-2.31.so", 0x05, SYS_futex, true },
+		/* Another instruction; no call; a program's own. */
+		{ "/lib/libc.so.6", 0x0b, SYS_poll, false },
+		{ "/lib/libc.so.6", 0x05, -1, false },
+		{ "/usr/bin/server", 0x05, SYS_poll, false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		_cleanup_(world_deinit) struct world world;
+
+		populate(&world);
+		wait_in(&world, cases[i].path, cases[i].last);
+		world.registers.orig_rax = (unsigned long long)cases[i].call;
+		find_roots(&world);
+		assert_targets(&world, 0, 0,
+			       1 << 2 | (cases[i].dead ? 0 : 1 << 1));
+	}
+}
+
 struct visited {
 	struct anchor anchors[8];
 	size_t count, most;
@@ -317,6 +362,8 @@ int main(void)
 		cmocka_unit_test(
 			test_vector_register_holds_references_at_any_byte),
 		cmocka_unit_test(test_wide_vector_register_is_torn_in_three),
+		cmocka_unit_test(
+			test_vectors_are_dead_in_a_system_call_of_glibc),
 		cmocka_unit_test(test_anchors_are_visited_by_kind_and_address),
 		cmocka_unit_test(
 			test_ranges_are_by_address_and_leave_the_dead_out),
