@@ -102,6 +102,23 @@ static void write_thread(const struct analysis *analysis,
 		      name->name || name->frame ? NO_THREAD : anchor->thread);
 }
 
+/* Where it stands: five columns. */
+static void write_name(const struct analysis *analysis,
+		       const struct anchor *anchor,
+		       const struct anchor_name *name, struct report *report)
+{
+	const char *path = name->allocation[0] ? name->allocation : name->path;
+
+	report_text(report, name->name);
+	report_text(report, path);
+	if (path)
+		report_number(report, name->offset);
+	else
+		report_absent(report);
+	report_text(report, name->frame);
+	write_thread(analysis, anchor, name, report);
+}
+
 /* What holds it; of a register that has a name, the name follows. */
 static const char *holder(const struct anchor *anchor, char *text, size_t size)
 {
@@ -135,7 +152,6 @@ void anchor_write(const struct analysis *analysis, const struct anchor *anchor,
 		  struct report *report)
 {
 	struct anchor_name name = name_anchor(analysis, anchor);
-	const char *path = name.allocation[0] ? name.allocation : name.path;
 	char text[64];
 
 	report_begin_table(report, &table);
@@ -145,16 +161,56 @@ void anchor_write(const struct analysis *analysis, const struct anchor *anchor,
 	else
 		report_number(report, anchor->address);
 	report_text(report, has_name(anchor) ? anchor->register_name : NULL);
-	report_text(report, name.name);
-	report_text(report, path);
-	if (path)
-		report_number(report, name.offset);
-	else
-		report_absent(report);
-	report_text(report, name.frame);
-	write_thread(analysis, anchor, &name, report);
+	write_name(analysis, anchor, &name, report);
 	report_number(report, allocation_start(analysis_index(analysis),
 					       anchor->target));
+	report_end_row(report);
+	report_end_table(report);
+}
+
+/* Where the word stands, as an anchor: of a stack, with its thread. */
+static struct anchor anchor_of(const struct analysis *analysis,
+			       const struct disguised *disguised)
+{
+	const struct stack *stack = program_find_stack(
+		analysis_program(analysis), disguised->place);
+
+	return (struct anchor){
+		.kind = stack ? ROOT_STACK : ROOT_STATIC,
+		.address = disguised->place,
+		.thread = stack ? stack->thread : NO_THREAD,
+		.target = disguised->target,
+	};
+}
+
+void anchor_write_likely(const struct analysis *analysis,
+			 const struct disguised *disguised, uint64_t odds,
+			 struct report *report)
+{
+	static const struct column likely_columns[] = {
+		{ "target", VALUE_ADDRESS },  { "how", VALUE_TEXT },
+		{ "address", VALUE_ADDRESS }, { "name", VALUE_TEXT },
+		{ "path", VALUE_TEXT },	      { "offset", VALUE_ADDRESS },
+		{ "frame", VALUE_TEXT },      { "thread", VALUE_NUMBER },
+		{ "odds", VALUE_COUNT },
+	};
+	static const struct table likely_table = {
+		"likely held", likely_columns, 9,
+		"The allocation at 0x{target} is likely held: by {how} at "
+		"0x{address}[ in {name}][ in {path} at offset 0x{offset}]"
+		"[ ({frame})][ of thread {thread}]\n"
+		"(by chance, a word of such a core looks so once in {odds})"
+	};
+	struct anchor anchor = anchor_of(analysis, disguised);
+	struct anchor_name name = name_anchor(analysis, &anchor);
+
+	report_begin_table(report, &likely_table);
+	report_number(report, allocation_start(analysis_index(analysis),
+					       disguised->target));
+	report_text(report, disguise_name(disguised->disguise));
+	report_number(report, disguised->place);
+	write_name(analysis, &anchor, &name, report);
+	report_number(report, odds);
 	report_end_row(report);
 	report_end_table(report);
 }

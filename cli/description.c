@@ -2,6 +2,7 @@
 
 #include "analyzer/query/order.h"
 #include "analyzer/query/thread_value.h"
+#include "cli/anchor_row.h"
 #include "cli/annotation_rows.h"
 #include "cli/chains.h"
 #include "cli/comment_row.h"
@@ -45,6 +46,8 @@ void describer_deinit(struct describer *describer)
 		chains_destroy(describer->chains);
 	if (describer->taints)
 		taint_memory_destroy(describer->taints);
+	if (describer->likely)
+		likely_held_destroy(describer->likely);
 	annotating_deinit(&describer->annotating);
 	error_destroy(describer->error);
 }
@@ -436,6 +439,41 @@ void describe_address(struct describer *describer, uint64_t address,
 	report_end_table(report);
 	if (is_annotated)
 		write_annotations(describer, place->id);
+}
+
+void describe_text(struct report *report, const char *text)
+{
+	static const struct column columns[] = { { "text", VALUE_TEXT } };
+	static const struct table table = { "note", columns, 1, "{text}" };
+
+	report_begin_table(report, &table);
+	report_text(report, text);
+	report_end_row(report);
+	report_end_table(report);
+}
+
+bool describe_likely(struct describer *describer, allocation_id id)
+{
+	const struct analysis *analysis = describer->analysis;
+	const struct disguised *disguised;
+	struct error *error;
+
+	if (describer->error || !bitmap_get(analysis_leaked(analysis), id))
+		return false;
+	if (!describer->likely) {
+		error = likely_held_create(describer->analysis,
+					   &describer->likely);
+		if (error) {
+			describer->error = error;
+			return false;
+		}
+	}
+	disguised = likely_held_find(describer->likely, id);
+	if (disguised)
+		anchor_write_likely(analysis, disguised,
+				    likely_held_odds(describer->likely, id),
+				    describer->report);
+	return disguised;
 }
 
 static void write_comment(void *data, const struct member_comment *comment)

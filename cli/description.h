@@ -6,6 +6,7 @@
 #define CLI_DESCRIPTION_H
 
 #include "analyzer/classify/taint_memory.h"
+#include "analyzer/query/likely_held.h"
 #include "analyzer/query/place.h"
 #include "cli/selection.h"
 
@@ -17,6 +18,8 @@ struct describer {
 	/* Of explanations; NULL: there is none yet. */
 	struct chains *chains;
 	struct taint_memory *taints;
+	/* What is leaked but likely held; NULL: not asked for yet. */
+	struct likely_held *likely;
 	struct annotating annotating;
 	struct error *error; /* that ended a visit; owned */
 };
@@ -50,6 +53,15 @@ void describe_allocation(struct describer *describer, allocation_id id);
 /* "Address 55d0c0ffee18 is at offset 8 of" and so on. */
 void describe_address(struct describer *describer, uint64_t address,
 		      const struct place *place);
+
+/* Write a sentence that stands alone, or an empty line. */
+void describe_text(struct report *report, const char *text);
+
+/*
+ * Of a leaked allocation, say so if it is likely held. Returns whether it is;
+ * an error becomes the describer's.
+ */
+bool describe_likely(struct describer *describer, allocation_id id);
 
 /*
  * Describe the query's set: each allocation by visit, whose data is the

@@ -7,18 +7,6 @@
 /* A chain is shown in full up to twice SHOWN_LINKS, else its two ends. */
 enum { SHOWN_REFERRERS = 4, SHOWN_LINKS = PATH_END - 1 };
 
-/* A sentence that stands alone, or an empty line. */
-static void write_text(struct report *report, const char *text)
-{
-	static const struct column columns[] = { { "text", VALUE_TEXT } };
-	static const struct table table = { "note", columns, 1, "{text}" };
-
-	report_begin_table(report, &table);
-	report_text(report, text);
-	report_end_row(report);
-	report_end_table(report);
-}
-
 /* What a chain is made of: a reference to an allocation. */
 static const struct column link_columns[] = {
 	{ "address", VALUE_ADDRESS },	{ "size", VALUE_BYTES },
@@ -187,7 +175,7 @@ static struct error *explain_anchor(struct describer *describer,
 	write_anchor_head(describer, kind, &path);
 	write_anchors(describer, &anchors);
 	write_chain(describer, &path);
-	write_text(describer->report, "");
+	describe_text(describer->report, "");
 	return NULL;
 }
 
@@ -269,6 +257,9 @@ static struct error *explain_dependent(struct describer *describer,
 		write_allocation(describer, &root_table, path.ids[0], NULL);
 		write_chain(describer, &path);
 	}
+	for (size_t i = path.count; i-- > 0;)
+		if (describe_likely(describer, path.ids[i]))
+			break;
 	return NULL;
 }
 
@@ -279,11 +270,13 @@ static struct error *explain_leaked(struct describer *describer,
 		leak_root_find(analysis_leaks(describer->analysis), id);
 	struct error *error = NULL;
 
-	if (root)
+	if (root) {
 		explain_leak_root(describer, root);
-	else
+		describe_likely(describer, id);
+	} else {
 		error = explain_dependent(describer, id);
-	write_text(describer->report, "");
+	}
+	describe_text(describer->report, "");
 	return error;
 }
 
@@ -317,7 +310,7 @@ static void write_referrers(struct describer *describer, allocation_id id)
 		graph_outgoing(analysis_incoming(describer->analysis), id);
 
 	if (referrers.count == 0)
-		write_text(describer->report, "Nothing in use refers to it");
+		describe_text(describer->report, "Nothing in use refers to it");
 	for (size_t i = 0; i < referrers.count && i < SHOWN_REFERRERS; i++)
 		write_allocation(
 			describer, &table, referrers.targets[i],
@@ -334,7 +327,7 @@ static struct error *explain_garbage(struct describer *describer,
 		       "leads to it, so the collector will free it",
 		       id);
 	write_referrers(describer, id);
-	write_text(describer->report, "");
+	describe_text(describer->report, "");
 	return NULL;
 }
 
@@ -362,7 +355,7 @@ static struct error *explain_held(struct describer *describer, allocation_id id)
 		write_allocation(describer, &table, path.ids[0], NULL);
 		write_chain(describer, &path);
 	}
-	write_text(describer->report, "");
+	describe_text(describer->report, "");
 	return NULL;
 }
 
@@ -408,11 +401,11 @@ static struct error *explain_risk(struct describer *describer, allocation_id id)
 	if (error)
 		return error;
 	if (!found)
-		write_text(
+		describe_text(
 			describer->report,
 			"Memory outside of the heaps does, but the collector "
 			"does not look at that");
-	write_text(describer->report, "");
+	describe_text(describer->report, "");
 	return NULL;
 }
 
@@ -476,7 +469,7 @@ static struct error *explain_free(struct describer *describer, allocation_id id)
 	rows_left_out(describer->report, "such allocations", referrers.count,
 		      SHOWN_REFERRERS);
 	write_anchors(describer, &anchors);
-	write_text(describer->report, "");
+	describe_text(describer->report, "");
 	return NULL;
 }
 

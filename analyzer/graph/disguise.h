@@ -10,10 +10,23 @@
 enum disguise {
 	DISGUISE_PYTHON_INT,
 	DISGUISE_RUBY_INTEGER,
+	/* What programs do to pointers; not certain enough for an anchor. */
+	DISGUISE_TAGGED,
+	DISGUISE_SHIFTED,
+	DISGUISE_PACKED,
+	DISGUISE_PAST_END,
+	DISGUISE_BEFORE,
+	DISGUISE_XOR_LINK,
 	DISGUISES,
 };
 
-/* "Python int" */
+enum {
+	DISGUISED_POINTERS = 1 << DISGUISE_TAGGED | 1 << DISGUISE_SHIFTED |
+			     1 << DISGUISE_PACKED | 1 << DISGUISE_PAST_END |
+			     1 << DISGUISE_BEFORE | 1 << DISGUISE_XOR_LINK,
+};
+
+/* "Python int", "a tagged pointer" */
 const char *disguise_name(enum disguise disguise);
 
 /* As it is kept in side files, too. */

@@ -1,5 +1,6 @@
 #include "analyzer/graph/disguises.h"
 
+#include "analyzer/graph/xor_links.h"
 #include "analyzer/heap/pass.h"
 #include "analyzer/image/view.h"
 
@@ -24,6 +25,7 @@ struct finder {
 
 struct decoding {
 	const char *name;
+	bool is_end; /* the address is that of the last byte, not the first */
 	/* Look at each word of the bytes, which stand at place. */
 	void (*scan)(struct finder *finder, const uint8_t *bytes, size_t size,
 		     uint64_t place);
@@ -65,9 +67,14 @@ static void consider(struct finder *finder, enum disguise disguise,
 {
 	const struct allocation_index *index = finder->input->index;
 	allocation_id id = allocation_find(index, address);
+	uint64_t edge;
 
-	if (id == NO_ALLOCATION || !bitmap_get(&finder->wanted, id) ||
-	    allocation_start(index, id) != address ||
+	if (id == NO_ALLOCATION || !bitmap_get(&finder->wanted, id))
+		return;
+	edge = allocation_start(index, id);
+	if (decodings[disguise].is_end)
+		edge += allocation_size(index, id) - 1;
+	if (edge != address ||
 	    !decodings[disguise].check(finder, place, address) || finder->error)
 		return;
 	finder->error = keep(finder, (struct disguised){ place, id, disguise });
@@ -87,6 +94,97 @@ static inline __attribute__((always_inline)) void scan(
 		if (address - finder->first < finder->span)
 			consider(finder, disguise, place + i, address);
 	}
+}
+
+/* At every place but the aligned ones, whose words are references. */
+static void scan_packed(struct finder *finder, const uint8_t *bytes,
+			size_t size, uint64_t place)
+{
+	for (size_t i = 0; i + WORD <= size; i++) {
+		uint64_t word;
+
+		memcpy(&word, bytes + i, sizeof(word));
+		if (word - finder->first < finder->span &&
+		    (place + i) % WORD != 0)
+			consider(finder, DISGUISE_PACKED, place + i, word);
+	}
+}
+
+static bool check_nothing(struct finder *finder, uint64_t place,
+			  uint64_t address)
+{
+	return true;
+}
+
+/* 48 bits are the address; the others are none of a pointer's. */
+static uint64_t decode_tagged(uint64_t word)
+{
+	return word >> 48 ? word & ((UINT64_C(1) << 48) - 1) : 0;
+}
+
+static void scan_tagged(struct finder *finder, const uint8_t *bytes,
+			size_t size, uint64_t place)
+{
+	scan(finder, bytes, size, place, DISGUISE_TAGGED, decode_tagged);
+}
+
+static uint64_t decode_shifted(uint64_t word)
+{
+	return word >> 16;
+}
+
+/* With zeros behind it, it is a whole pointer, packed. */
+static bool check_shifted(struct finder *finder, uint64_t place,
+			  uint64_t address)
+{
+	uint16_t behind;
+
+	return !view_read(&finder->view, place + WORD, &behind,
+			  sizeof(behind)) ||
+	       behind != 0;
+}
+
+static void scan_shifted(struct finder *finder, const uint8_t *bytes,
+			 size_t size, uint64_t place)
+{
+	scan(finder, bytes, size, place, DISGUISE_SHIFTED, decode_shifted);
+}
+
+/* A pointer to what is in use there means that. */
+static bool check_nowhere(struct finder *finder, uint64_t place,
+			  uint64_t address)
+{
+	uint64_t word;
+
+	return view_word(&finder->view, place, &word) &&
+	       allocation_find(finder->input->index, word) == NO_ALLOCATION;
+}
+
+static uint64_t decode_past_end(uint64_t word)
+{
+	return word - 1;
+}
+
+static void scan_past_end(struct finder *finder, const uint8_t *bytes,
+			  size_t size, uint64_t place)
+{
+	scan(finder, bytes, size, place, DISGUISE_PAST_END, decode_past_end);
+}
+
+/* As an array that begins with 1 is kept, of elements of up to 8 bytes. */
+static uint64_t decode_before(uint64_t word)
+{
+	enum { ALIGNMENT = 16 };
+	uint64_t before = ALIGNMENT - word % ALIGNMENT;
+
+	return before <= WORD && (before & (before - 1)) == 0 ? word + before
+							      : 0;
+}
+
+static void scan_before(struct finder *finder, const uint8_t *bytes,
+			size_t size, uint64_t place)
+{
+	scan(finder, bytes, size, place, DISGUISE_BEFORE, decode_before);
 }
 
 /*
@@ -234,8 +332,21 @@ static void scan_ruby(struct finder *finder, const uint8_t *bytes, size_t size,
 }
 
 static const struct decoding decodings[DISGUISES] = {
-	[DISGUISE_PYTHON_INT] = { "Python int", scan_python, check_python },
-	[DISGUISE_RUBY_INTEGER] = { "Ruby Integer", scan_ruby, check_ruby },
+	[DISGUISE_PYTHON_INT] = { "Python int", false, scan_python,
+				  check_python },
+	[DISGUISE_RUBY_INTEGER] = { "Ruby Integer", false, scan_ruby,
+				    check_ruby },
+	[DISGUISE_TAGGED] = { "a tagged pointer", false, scan_tagged,
+			      check_nothing },
+	[DISGUISE_SHIFTED] = { "a pointer above a tag of 16 bits", false,
+			       scan_shifted, check_shifted },
+	[DISGUISE_PACKED] = { "a pointer packed at an odd address", false,
+			      scan_packed, check_nothing },
+	[DISGUISE_PAST_END] = { "a pointer one past its end", true,
+				scan_past_end, check_nowhere },
+	[DISGUISE_BEFORE] = { "a pointer just before its start", false,
+			      scan_before, check_nowhere },
+	[DISGUISE_XOR_LINK] = { "a link of a list, the XOR of two addresses" },
 };
 
 const char *disguise_name(enum disguise disguise)
@@ -277,8 +388,12 @@ static void scan_bytes(struct finder *finder, const uint8_t *bytes, size_t size,
 	for (size_t done = 0; done < size; done += PIECE) {
 		size_t piece = size - done < PIECE ? size - done : PIECE;
 
+		/* A word that is not aligned may end in the next piece. */
+		if (size - done - piece >= WORD)
+			piece += WORD - 1;
 		for (enum disguise i = 0; i < DISGUISES; i++)
-			if (finder->input->disguises & 1U << i)
+			if (finder->input->disguises & 1U << i &&
+			    decodings[i].scan)
 				decodings[i].scan(finder, bytes + done, piece,
 						  place + done);
 	}
@@ -307,6 +422,7 @@ static struct error *scan_range(struct finder *finder, uint64_t place,
 		if (is_large && size > LARGE)
 			size = LARGE;
 		scan_bytes(finder, bytes, size, place);
+		finder->result->words += size / WORD;
 		if (finder->error)
 			return take(finder->error);
 		if (is_large)
@@ -377,6 +493,16 @@ static struct error *scan_reached(struct finder *finder)
 	return error;
 }
 
+static struct error *keep_link(void *data, uint64_t place, allocation_id target)
+{
+	struct finder *finder = data;
+
+	if (!bitmap_get(&finder->wanted, target))
+		return NULL;
+	return keep(finder,
+		    (struct disguised){ place, target, DISGUISE_XOR_LINK });
+}
+
 static struct error *find(struct finder *finder)
 {
 	const struct disguises_input *input = finder->input;
@@ -394,13 +520,16 @@ static struct error *find(struct finder *finder)
 	bitmap_for_each(id, input->wanted)
 		last = id;
 	finder->first = allocation_start(input->index, (allocation_id)first);
-	finder->span = allocation_start(input->index, (allocation_id)last) -
-		       finder->first + 1;
+	finder->span = allocation_start(input->index, (allocation_id)last) +
+		       allocation_size(input->index, (allocation_id)last) -
+		       finder->first;
 	progress_begin(input->progress, "looking for disguised addresses",
 		       image_size(input->image));
 	error = scan_roots(finder);
 	if (!error)
 		error = scan_in_use(finder);
+	if (!error && (input->disguises & 1U << DISGUISE_XOR_LINK))
+		error = xor_links_find(input, keep_link, finder);
 	return error ? error : scan_reached(finder);
 }
 

@@ -24,9 +24,10 @@ struct disguises_input {
 	const struct allocation_index *index;
 	const struct roots *roots;
 	const struct graph *graph;
-	const struct bitmap *in_use; /* allocations */
-	const struct bitmap *wanted; /* none of these */
-	unsigned int disguises;	     /* a bit for each */
+	const struct graph *incoming; /* for XOR links only */
+	const struct bitmap *in_use;  /* allocations */
+	const struct bitmap *wanted;  /* none of these */
+	unsigned int disguises;	      /* a bit for each */
 	struct memory_account *account;
 	struct progress *progress;
 };
@@ -37,6 +38,7 @@ struct disguises {
 	size_t count;
 	struct bitmap
 		reached; /* of those wanted: they, and what they lead to */
+	uint64_t words;	 /* that were looked at */
 };
 
 struct error *disguises_find(const struct disguises_input *input,

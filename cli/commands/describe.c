@@ -5,6 +5,8 @@ static bool describe_member(void *data, allocation_id id)
 	struct describer *describer = data;
 
 	describe_allocation(describer, id);
+	if (describe_likely(describer, id))
+		describe_text(describer->report, "");
 	return !describer->error && !report_broken(describer->report);
 }
 
@@ -23,6 +25,9 @@ static struct error *describe_run(struct analysis *analysis,
 		return describe_set(&describer, describe_member);
 	place = place_find(analysis, selection->address);
 	describe_address(&describer, selection->address, &place);
+	if (place.kind == PLACE_ALLOCATION &&
+	    describe_likely(&describer, place.id))
+		describe_text(report, "");
 	return take(describer.error);
 }
 
@@ -35,7 +40,9 @@ const struct command command_describe = {
 		"describe leaked --limit 5 --show-up-to 40   # with contents\n"
 		"describe threads   # with registers and calls",
 	.description = "Of an allocation it tells whether it is in use, and "
-		       "anchored or leaked; its signature and class; its "
+		       "anchored or leaked, and if leaked, whether its "
+		       "address stands in disguise somewhere (see explain); "
+		       "its signature and class; its "
 		       "pattern, and what it is part of. Of another address, "
 		       "which stack, module or mapping it is in, and the "
 		       "variable or function there, if that is known.",

@@ -41,7 +41,10 @@ const struct command command_explain = {
 	.description =
 		"For an allocation in use, the nearest root of each kind that "
 		"holds it, and the chain of references from there. For a "
-		"leaked one, the leak root that it hangs on. For a free one, "
+		"leaked one, the leak root that it hangs on, and whether it "
+		"is likely held by its address in disguise: with a tag in the "
+		"high bits, packed, one past the end, just before the start, "
+		"or as the XOR of two in the links of a list. For a free one, "
 		"what still refers to it.",
 	.word = WORD_SET,
 	.options = contents_options,

@@ -44,6 +44,7 @@ static void assert_found(struct world *world, unsigned int disguises,
 			 uint64_t anchored, uint64_t found, uint64_t reached)
 {
 	_cleanup_(disguises_deinit) struct disguises result = { 0 };
+	_cleanup_(graph_destroy) struct graph *incoming = NULL;
 	_cleanup_(bitmap_deinit) struct bitmap in_use = { 0 }, wanted = { 0 };
 	struct disguises_input input;
 	uint64_t targets = 0;
@@ -54,6 +55,8 @@ static void assert_found(struct world *world, unsigned int disguises,
 	world_find_graph(world);
 	assert_no_error(bitmap_init(&in_use, BLOCKS, &world->account));
 	assert_no_error(bitmap_init(&wanted, BLOCKS, &world->account));
+	assert_no_error(graph_transpose(world->graph, &world->account,
+					&world->progress, &incoming));
 	in_use.words[0] = anchored;
 	wanted.words[0] = allocation_used(world->index)->words[0] & ~anchored;
 	input = (struct disguises_input){
@@ -61,6 +64,7 @@ static void assert_found(struct world *world, unsigned int disguises,
 		.index = world->index,
 		.roots = world->roots,
 		.graph = world->graph,
+		.incoming = incoming,
 		.in_use = &in_use,
 		.wanted = &wanted,
 		.disguises = disguises,
@@ -149,6 +153,88 @@ static void test_what_is_found_leads_on(void **state)
 		     1 << 1 | 1 << 3, 1 << 1 | 1 << 2 | 1 << 3);
 }
 
+static void test_pointers_are_found_above_and_below_tags(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	populate(&world);
+	core_set(&world.core, DATA + 0x100, at(1) | UINT64_C(0x8001) << 48);
+	core_set(&world.core, DATA + 0x108, at(2) << 16 | 7);
+	core_set(&world.core, DATA + 0x110, 1);
+	core_set(&world.core, DATA + 0x118,
+		 (at(3) + 16) | UINT64_C(0x8001) << 48);
+	assert_found(&world, DISGUISED_POINTERS, 0, 1 << 1 | 1 << 2,
+		     1 << 1 | 1 << 2);
+}
+
+static void test_pointer_is_found_at_any_byte(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	populate(&world);
+	for (allocation_id id = 0; id < 7; id++) {
+		uint64_t address = at(id);
+
+		memcpy(core_at(&world.core, DATA + 0x100 + 17 * id + 1, 8),
+		       &address, 8);
+	}
+	assert_found(&world, DISGUISED_POINTERS, 0, 0x7f, 0x7f);
+}
+
+/* One that lies in what is in use is a reference to that. */
+static void test_pointer_may_be_one_past_the_end_or_before_the_start(
+	void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	populate(&world);
+	core_set(&world.core, DATA + 0x100, at(BLOCKS - 1) + SIZE);
+	core_set(&world.core, DATA + 0x108, at(0) - 4);
+	core_set(&world.core, DATA + 0x110, at(3));
+	core_set(&world.core, DATA + 0x118, at(5) - 4);
+	assert_found(&world, DISGUISED_POINTERS, 1 << 3 | 1 << 4,
+		     1 << 0 | 1 << (BLOCKS - 1), 1 << 0 | 1 << (BLOCKS - 1));
+}
+
+static void link_nodes(struct world *world, allocation_id count)
+{
+	for (allocation_id id = 0; id < count; id++)
+		core_set(&world->core, at(id) + 8,
+			 (id > 0 ? at(id - 1) : 0) ^
+				 (id + 1 < count ? at(id + 1) : 0));
+}
+
+static void test_list_with_xor_links_is_followed_to_its_end(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	populate(&world);
+	link_nodes(&world, 6);
+	assert_found(&world, DISGUISED_POINTERS, 1 << 0 | 1 << 1, 0x3c, 0x3c);
+}
+
+static void test_list_that_does_not_end_is_none(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	populate(&world);
+	link_nodes(&world, 6);
+	core_set(&world.core, at(5) + 8, 0x1234);
+	assert_found(&world, DISGUISED_POINTERS, 1 << 0 | 1 << 1, 0, 0);
+}
+
+/* As lengths are. */
+static void test_small_numbers_make_no_list(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	populate(&world);
+	core_set(&world.core, at(0) + 8, at(1));
+	for (allocation_id id = 1; id < BLOCKS; id++)
+		core_set(&world.core, at(id) + 8, 2 * SIZE);
+	assert_found(&world, DISGUISED_POINTERS, 1 << 0 | 1 << 1, 0, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +246,14 @@ int main(void)
 		cmocka_unit_test(
 			test_free_slot_or_string_of_ruby_holds_no_integer),
 		cmocka_unit_test(test_what_is_found_leads_on),
+		cmocka_unit_test(test_pointers_are_found_above_and_below_tags),
+		cmocka_unit_test(test_pointer_is_found_at_any_byte),
+		cmocka_unit_test(
+			test_pointer_may_be_one_past_the_end_or_before_the_start),
+		cmocka_unit_test(
+			test_list_with_xor_links_is_followed_to_its_end),
+		cmocka_unit_test(test_list_that_does_not_end_is_none),
+		cmocka_unit_test(test_small_numbers_make_no_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,31 @@
+/*
+ * Leaked allocations whose address stands in disguise in memory that is in use:
+ * they are leaked as far as anyone can tell for certain, but likely held.
+ */
+#ifndef ANALYZER_QUERY_LIKELY_HELD_H
+#define ANALYZER_QUERY_LIKELY_HELD_H
+
+#include "analyzer/analysis.h"
+#include "analyzer/graph/disguises.h"
+
+struct likely_held;
+
+/* One pass over the memory in use finds all of them. */
+struct error *likely_held_create(struct analysis *analysis,
+				 struct likely_held **ret);
+void likely_held_destroy(struct likely_held *held);
+DEFINE_CLEANUP(likely_held_destroy, struct likely_held *)
+
+/* What holds the allocation itself; NULL: nothing, as far as that is known. */
+const struct disguised *likely_held_find(const struct likely_held *held,
+					 allocation_id id);
+
+/*
+ * How sure that is: were all words random, one would look so in one of so many
+ * cores. What is likelier than one in LEAST_ODDS is not told.
+ */
+uint64_t likely_held_odds(const struct likely_held *held, allocation_id id);
+
+enum { LEAST_ODDS = 1000 };
+
+#endif

@@ -1,0 +1,94 @@
+/*
+ * Blocks whose address is kept only in disguise: with a tag in its high bits
+ * or below it, packed, one past the end, before the start, and in the links of
+ * a list that are the XOR of two addresses. And blocks that are lost.
+ *
+ * Writes "HOW ADDRESS" for each, and waits.
+ */
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OUT_OF_LINE __attribute__((noinline))
+
+enum { COUNT = 50, STACK = 1 << 16 };
+
+struct node {
+	uintptr_t link;
+	long number;
+};
+
+struct __attribute__((packed)) record {
+	char kind;
+	void *block;
+};
+
+static volatile uint64_t tagged[COUNT], shifted[COUNT];
+static char *volatile past_end[COUNT], *volatile before[COUNT];
+static volatile struct record packed[COUNT];
+static struct node *volatile head;
+
+/* Filled, lest it holds what its memory was used for before. */
+static void *make(const char *how, size_t size)
+{
+	void *block = malloc(size);
+
+	if (!block)
+		exit(1);
+	memset(block, 0x55, size);
+	printf("%s %jx\n", how, (uintmax_t)(uintptr_t)block);
+	return block;
+}
+
+static OUT_OF_LINE void make_blocks(void)
+{
+	enum { SIZE = 72 }; /* all that malloc() gives is asked for */
+
+	for (int i = 0; i < COUNT; i++) {
+		tagged[i] = (uintptr_t)make("tagged", SIZE) |
+			    (uint64_t)(0x8001 + i) << 48;
+		shifted[i] = (uintptr_t)make("shifted", SIZE) << 16 |
+			     (unsigned int)i;
+		past_end[i] = (char *)make("past", SIZE) + SIZE;
+		before[i] = (char *)make("before", SIZE) - (1 << i % 4);
+		packed[i].block = make("packed", SIZE);
+		make("lost", SIZE);
+	}
+}
+
+static OUT_OF_LINE void make_list(void)
+{
+	struct node *previous = NULL, *node = make("linked", sizeof(*node));
+
+	head = node;
+	for (int i = 0; node; i++) {
+		struct node *next =
+			i + 1 < COUNT ? make("linked", sizeof(*next)) : NULL;
+
+		node->link = (uintptr_t)previous ^ (uintptr_t)next;
+		node->number = 32 * i;
+		previous = node;
+		node = next;
+	}
+}
+
+static OUT_OF_LINE void overwrite_stack(void)
+{
+	char stack[STACK];
+
+	memset(stack, 0, sizeof(stack));
+	__asm__ volatile("" ::"r"(stack) : "memory");
+}
+
+int main(void)
+{
+	setvbuf(stdout, NULL, _IONBF, 0);
+	make_blocks();
+	make_list();
+	overwrite_stack();
+	puts("ready");
+	getchar();
+	return 0;
+}
