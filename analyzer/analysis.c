@@ -189,6 +189,8 @@ void analysis_destroy(struct analysis *analysis)
 		patterns_destroy(analysis->patterns);
 	if (analysis->identities)
 		identities_destroy(analysis->identities);
+	if (analysis->signature_judge)
+		signature_judge_destroy(analysis->signature_judge);
 	if (analysis->classes)
 		classes_destroy(analysis->classes);
 	if (analysis->crystal)
@@ -405,6 +407,7 @@ struct signature_reader analysis_signatures(const struct analysis *analysis)
 		.managed = allocation_having(analysis->index, TRAIT_MANAGED),
 		.crystal = analysis->crystal,
 		.classes = analysis->classes,
+		.judge = analysis->signature_judge,
 		.view = { analysis->image },
 	};
 }
@@ -428,6 +431,22 @@ uint64_t analysis_signature(const struct analysis *analysis, allocation_id id)
 	return signature_read(&reader, id, range_of(analysis, id));
 }
 
+pattern_number analysis_pattern_shown(const struct analysis *analysis,
+				      const struct patterns *patterns,
+				      allocation_id id)
+{
+	pattern_number number = patterns_of(patterns, id);
+	uint64_t signature;
+
+	if (number == NO_PATTERN || !pattern_holds_object(number))
+		return number;
+	signature = analysis_signature(analysis, id);
+	return signature && classes_control_block(analysis->classes,
+						  signature) != 0
+		       ? NO_PATTERN
+		       : number;
+}
+
 bool analysis_identity(const struct analysis *analysis, allocation_id id,
 		       struct identity *ret)
 {
@@ -436,8 +455,9 @@ bool analysis_identity(const struct analysis *analysis, allocation_id id,
 	struct signature_reader reader = analysis_signatures(analysis);
 
 	if (!bitmap_get(allocation_used(analysis->index), id) ||
-	    (words ? !first_words_may_have_identity(words, id)
-		   : signature_read(&reader, id, range) != 0))
+	    (words && !first_words_may_have_identity(words, id)) ||
+	    (words ? first_words_at(words, id)
+		   : signature_read(&reader, id, range)) != 0)
 		return false;
 	if (signature_object(&reader, id, range.start) != range.start)
 		return identity_find_maker(analysis->identities, range.start,

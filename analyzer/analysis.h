@@ -213,6 +213,14 @@ struct error *analysis_anchored_by(struct analysis *analysis,
  */
 uint64_t analysis_signature(const struct analysis *analysis, allocation_id id);
 
+/*
+ * The pattern by which the allocation is called: none if it holds an object
+ * whose class says more.
+ */
+pattern_number analysis_pattern_shown(const struct analysis *analysis,
+				      const struct patterns *patterns,
+				      allocation_id id);
+
 /* What a used allocation without a signature is known by (STAGE_CLASSES). */
 bool analysis_identity(const struct analysis *analysis, allocation_id id,
 		       struct identity *ret);

@@ -37,6 +37,7 @@ struct analysis {
 	struct debug *debug;
 	struct crystal *crystal; /* NULL: it is of another language */
 	struct classes *classes;
+	struct signature_judge *signature_judge;
 	struct first_words *first_words;
 	struct identities *identities;
 	struct patterns *patterns, *leaked_patterns;

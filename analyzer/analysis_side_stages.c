@@ -144,9 +144,11 @@ struct error *analysis_load_signatures(struct analysis *analysis,
 				       struct side_file *file,
 				       uint64_t *ret_count)
 {
-	struct error *error =
-		first_words_load(file, allocation_count(analysis->index),
-				 &analysis->account, &analysis->first_words);
+	const struct signature_reader signatures =
+		analysis_signatures(analysis);
+	struct error *error = first_words_load(
+		file, allocation_count(analysis->index), &signatures,
+		&analysis->account, &analysis->first_words);
 
 	if (!error)
 		*ret_count = first_words_count(analysis->first_words);

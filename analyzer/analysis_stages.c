@@ -298,6 +298,35 @@ static struct error *build_objects(struct analysis *analysis,
 	return error;
 }
 
+/* Where links of glibc's free lists lead that end in no block. */
+static uint64_t find_links(const struct analysis *analysis)
+{
+	for (size_t i = 0; i < heaps_arena_count(analysis->heaps); i++) {
+		struct arena arena =
+			heaps_arena(analysis->heaps, (arena_number)i);
+
+		if (arena.address &&
+		    program_find_module(analysis->program, arena.address))
+			return arena.address;
+	}
+	return 0;
+}
+
+static struct error *build_signature_judge(struct analysis *analysis)
+{
+	const struct signature_judge_input input = {
+		.image = analysis->image,
+		.program = analysis->program,
+		.debug = analysis->debug,
+		.classes = analysis->classes,
+		.index = analysis->index,
+		.links = find_links(analysis),
+		.account = &analysis->account,
+	};
+
+	return signature_judge_create(&input, &analysis->signature_judge);
+}
+
 static struct error *build_classes(struct analysis *analysis,
 				   uint64_t *ret_count)
 {
@@ -313,7 +342,11 @@ static struct error *build_classes(struct analysis *analysis,
 	error = identities_create(analysis->image, analysis->program,
 				  analysis->debug, analysis->classes,
 				  &analysis->account, &analysis->identities);
+	if (!error)
+		error = build_signature_judge(analysis);
 	if (error) {
+		if (analysis->identities)
+			identities_destroy(take(analysis->identities));
 		classes_destroy(take(analysis->classes));
 		return error;
 	}

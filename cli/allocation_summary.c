@@ -539,6 +539,15 @@ static void write_head(struct summary *summary, const struct group *group)
 	write_row(summary, &row, &group->total);
 }
 
+/* One of many addresses without a name of their own. */
+static bool says_nothing(const struct summary *summary,
+			 const struct group *group, const struct tally *tally)
+{
+	return group->kind == GROUP_SIGNATURES && tally->count == 1 &&
+	       classes_kind(analysis_classes(summary->analysis), tally->key) ==
+		       SIGNATURE_UNKNOWN;
+}
+
 static void write_group(struct summary *summary, const struct group *group)
 {
 	write_head(summary, group);
@@ -550,6 +559,8 @@ static void write_group(struct summary *summary, const struct group *group)
 		uint64_t size = likeness_size(tally->key);
 		struct row row = { 0 };
 
+		if (says_nothing(summary, group, tally))
+			continue;
 		if (group->kind == GROUP_SIGNATURES)
 			row.one_of_several = &tally->key;
 		else if (group->kind == GROUP_PATTERN)

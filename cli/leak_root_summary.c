@@ -34,8 +34,9 @@ static uint64_t group_key(enum group_kind kind, uint64_t value)
 static uint64_t root_key(const struct root_summary *summary, allocation_id id)
 {
 	uint64_t signature = analysis_signature(summary->analysis, id);
-	pattern_number pattern =
-		patterns_of(analysis_leaked_patterns(summary->analysis), id);
+	pattern_number pattern = analysis_pattern_shown(
+		summary->analysis, analysis_leaked_patterns(summary->analysis),
+		id);
 	struct identity identity;
 
 	if (pattern != NO_PATTERN)

@@ -84,11 +84,15 @@ void rows_signature(struct report *report, const struct analysis *analysis,
 		    const struct set_query *query, allocation_id id)
 {
 	uint64_t signature = analysis_signature(analysis, id);
+	const char *name;
 
 	if (signature) {
 		report_number(report, signature);
-		report_text(report,
-			    rows_signature_name(analysis, query, signature));
+		name = classes_literal_name(analysis_classes(analysis),
+					    signature);
+		report_text(report, name ? name
+					 : rows_signature_name(analysis, query,
+							       signature));
 	} else {
 		report_absent(report);
 		report_absent(report);

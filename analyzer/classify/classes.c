@@ -1,7 +1,9 @@
 #include "analyzer/classify/classes.h"
 
 #include "analyzer/classify/address_map.h"
+#include "analyzer/classify/control_block.h"
 #include "analyzer/classify/demangle.h"
+#include "analyzer/classify/literal.h"
 #include "analyzer/classify/rtti.h"
 #include "analyzer/classify/short_name.h"
 
@@ -19,7 +21,10 @@ struct signature {
 	uint64_t type; /* its type_info; 0: none */
 	bool type_known;
 	enum signature_kind kind;
+	bool control_block_known;
+	uint32_t control_block;
 	struct names names; /* by symbol */
+	char *literal_name; /* owned; NULL: it has none, or not yet */
 };
 
 struct type {
@@ -98,8 +103,10 @@ void classes_destroy(struct classes *classes)
 	struct signature *signatures = classes->signatures.bytes;
 	struct type *types = classes->types.bytes;
 
-	for (size_t i = 0; i < classes->signature_count; i++)
+	for (size_t i = 0; i < classes->signature_count; i++) {
 		names_deinit(&signatures[i].names);
+		free(signatures[i].literal_name);
+	}
 	for (size_t i = 0; i < classes->type_count; i++)
 		names_deinit(&types[i].names);
 	memory_release(&classes->signatures);
@@ -181,6 +188,21 @@ static char *demangle(struct classes *classes, const char *mangled)
 	return full;
 }
 
+/* That of the object in it instead, if there is one. */
+static char *name_shared(const char *mangled, char *full)
+{
+	uint32_t object = control_block_object(mangled);
+	char *shared;
+
+	if (!full || object == 0 || object == NO_CONTROL_BLOCK)
+		return full;
+	shared = control_block_shared(full);
+	if (!shared)
+		return full;
+	free(full);
+	return shared;
+}
+
 /* The names of a class, by its type_info; empty ones if memory is short. */
 static struct names type_names(struct classes *classes, uint64_t address)
 {
@@ -191,7 +213,9 @@ static struct names type_names(struct classes *classes, uint64_t address)
 	if (!type->names.known) {
 		_cleanup_(free) char *mangled = rtti_name(
 			classes->image, address, &classes->names_patience);
-		char *full = mangled ? demangle(classes, mangled) : NULL;
+		char *full = mangled ? name_shared(mangled,
+						   demangle(classes, mangled))
+				     : NULL;
 
 		/* What nobody can read is still better than nothing. */
 		names_set(&type->names, full ? full : take(mangled));
@@ -232,17 +256,46 @@ static char *symbol_text(const struct symbol *symbol, uint64_t address)
 	return text;
 }
 
-/* "libfoo.so+0x4018": better than nothing. */
+/* Whether there is code, or what refers to code. */
+static bool is_functional(const struct image *image, uint64_t address)
+{
+	enum { SEARCHED = 4 };
+	const struct region *region = image_find(image, address);
+
+	for (size_t i = 0; i < SEARCHED; i++) {
+		uint64_t word;
+
+		if (region && (region->rights & RIGHT_EXECUTE))
+			return true;
+		region =
+			image_read_u64(image, address + i * sizeof(word), &word)
+				? image_find(image, word)
+				: NULL;
+	}
+	return region && (region->rights & RIGHT_EXECUTE);
+}
+
+/* "strings of libfoo.so", "libfoo.so+0x4018": better than nothing. */
 static char *place_text(const struct classes *classes, uint64_t address)
 {
 	const struct module *module =
 		program_find_module(classes->program, address);
+	uint64_t available;
+	size_t length;
 	char *text;
+	int size;
 
-	if (!module || asprintf(&text, "%s+0x%" PRIx64, module_name(module),
-				address - module->start) < 0)
+	if (!module)
 		return NULL;
-	return text;
+	if (literal_find(classes->image, address, &length))
+		size = asprintf(&text, "strings of %s", module_name(module));
+	else if (is_functional(classes->image, address) ||
+		 !image_bytes(classes->image, address, &available))
+		size = asprintf(&text, "%s+0x%" PRIx64, module_name(module),
+				address - module->start);
+	else
+		size = asprintf(&text, "data of %s", module_name(module));
+	return size < 0 ? NULL : text;
 }
 
 static void name_by_symbol(struct classes *classes, struct signature *signature)
@@ -291,6 +344,25 @@ bool classes_is_vtable(struct classes *classes, uint64_t address)
 	return signature && signature->type;
 }
 
+uint32_t classes_control_block(struct classes *classes, uint64_t vtable)
+{
+	struct signature *signature = look_at(classes, vtable);
+
+	if (!signature || !signature->type)
+		return NO_CONTROL_BLOCK;
+	if (!signature->control_block_known) {
+		_cleanup_(free) char *mangled =
+			rtti_name(classes->image, signature->type,
+				  &classes->names_patience);
+
+		signature->control_block =
+			mangled ? control_block_object(mangled)
+				: NO_CONTROL_BLOCK;
+		signature->control_block_known = true;
+	}
+	return signature->control_block;
+}
+
 /* Symbols are asked where the type does not tell the name: it takes longer. */
 static struct names find_names(struct classes *classes, uint64_t address)
 {
@@ -331,6 +403,28 @@ const char *classes_full_name(struct classes *classes, uint64_t signature)
 	if (is_crystal(classes, signature))
 		return crystal_name(classes, signature);
 	return find_names(classes, signature).full;
+}
+
+const char *classes_literal_name(struct classes *classes, uint64_t signature)
+{
+	enum { SHOWN = 64 };
+	struct signature *known;
+	const char *text;
+	size_t length;
+	bool cut;
+
+	if (classes_kind(classes, signature) != SIGNATURE_UNKNOWN)
+		return NULL;
+	known = look_at(classes, signature);
+	text = known && known->names.brief && !known->literal_name
+		       ? literal_find(classes->image, signature, &length)
+		       : NULL;
+	cut = text && length > SHOWN;
+	if (text &&
+	    asprintf(&known->literal_name, "%s: \"%.*s\"%s", known->names.brief,
+		     cut ? SHOWN : (int)length, text, cut ? "..." : "") < 0)
+		known->literal_name = NULL;
+	return known ? known->literal_name : NULL;
 }
 
 void classes_begin_search(struct classes *classes)

@@ -37,6 +37,9 @@ void classes_set_crystal(struct classes *classes, struct crystal_types *types);
  */
 bool classes_is_vtable(struct classes *classes, uint64_t address);
 
+/* What control_block_object() says of the vtable's class. */
+uint32_t classes_control_block(struct classes *classes, uint64_t vtable);
+
 enum signature_kind {
 	SIGNATURE_UNKNOWN, /* its name, if any, is that of a module */
 	SIGNATURE_CLASS,
@@ -47,13 +50,22 @@ enum signature_kind {
 enum signature_kind classes_kind(struct classes *classes, uint64_t signature);
 
 /*
- * The name of a signature, a class or a symbol, in the form of short_name();
- * "libfoo.so+0x4018" if there is nothing better, NULL if it is in no module.
+ * The name of a signature, a class or a symbol, in the form of short_name(). If
+ * there is nothing better, "libfoo.so+0x4018" of functions and of tables of
+ * them, else "strings of libfoo.so" or "data of libfoo.so"; NULL if it is in no
+ * module. The control block that std::make_shared() makes has the name of the
+ * class of the object in it.
  */
 const char *classes_name(struct classes *classes, uint64_t signature);
 
 /* The same as the compiler wrote it. */
 const char *classes_full_name(struct classes *classes, uint64_t signature);
+
+/*
+ * "strings of libfoo.so: "text"" where the signature is the address of a string
+ * and has no other name; else NULL.
+ */
+const char *classes_literal_name(struct classes *classes, uint64_t signature);
 
 /*
  * Of a dump in which bases never end, or are those of any number of classes, so

@@ -32,8 +32,9 @@ struct classifier {
 	const char *summary;
 	const char *role; /* as "the body of a std::string" */
 	enum strength strength;
-	bool for_cxx;	  /* only where a C++ library is loaded */
-	bool for_crystal; /* only where the reader knows objects of Crystal */
+	bool for_cxx;	   /* only where a C++ library is loaded */
+	bool holds_object; /* an object, perhaps, whose class says more */
+	bool for_crystal;  /* only where the reader knows objects of Crystal */
 	const char *for_library; /* only where one is loaded whose name so
 				    begins, as "libecl."; of several, with |
 				    between them; NULL: anywhere */

@@ -1,5 +1,7 @@
 #include "analyzer/classify/cxx.h"
 
+#include "analyzer/classify/literal.h"
+
 /* Whether the last part of the path begins with name. */
 static bool is_called(const char *path, const char *name)
 {
@@ -82,25 +84,6 @@ bool cxx_is_libcxx_body(struct reader *reader, struct memory_range body,
 	       ends_at(reader, body.start + length);
 }
 
-/* How long the character of UTF-8 is that begins there; 0: there is none. */
-static size_t character_size(const uint8_t *bytes, size_t size)
-{
-	size_t length = *bytes < 0x80	? 1
-			: *bytes < 0xc2 ? 0
-			: *bytes < 0xe0 ? 2
-			: *bytes < 0xf0 ? 3
-			: *bytes < 0xf5 ? 4
-					: 0;
-
-	if (length == 1)
-		return *bytes >= ' ' || (*bytes >= '\t' && *bytes <= '\r') ||
-		       *bytes == 0x1b;
-	for (size_t i = 1; i < length && i < size; i++)
-		if ((bytes[i] & 0xc0) != 0x80)
-			return 0;
-	return length;
-}
-
 /* Whether most of the first characters are such; some may be anything. */
 static bool is_text(struct reader *reader, uint64_t start, uint64_t length)
 {
@@ -113,7 +96,7 @@ static bool is_text(struct reader *reader, uint64_t start, uint64_t length)
 	if (size > LOOKED_AT)
 		size = LOOKED_AT;
 	for (size_t i = 0; bytes && i < size;) {
-		size_t step = character_size(bytes + i, size - i);
+		size_t step = literal_character(bytes + i, size - i);
 
 		others += step == 0;
 		i += step ? step : 1;

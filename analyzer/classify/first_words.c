@@ -8,6 +8,7 @@ struct first_words {
 	struct memory numbers;	  /* uint32_t by id; 0: no signature */
 	struct bitmap identities; /* which may have an identity word */
 	struct memory signatures; /* uint64_t by number; the first is 0 */
+	struct memory shown;	  /* the same, 0 for those that are none */
 	size_t count;
 };
 
@@ -20,6 +21,7 @@ struct reader {
 	struct address_map map; /* of signatures to numbers */
 	uint64_t last;		/* the one before, and its number */
 	uint32_t last_number;
+	bool last_is_class;
 };
 
 static struct error *add_signature(struct first_words *words,
@@ -51,6 +53,9 @@ static struct error *find_number(struct reader *reader, uint64_t signature,
 	}
 	reader->last = signature;
 	reader->last_number = *ret;
+	reader->last_is_class =
+		reader->signatures.crystal ||
+		classes_is_vtable(reader->signatures.classes, signature);
 	return error;
 }
 
@@ -81,14 +86,15 @@ static struct error *read_one(struct reader *reader, size_t id,
 			      struct memory_range range)
 {
 	uint32_t *numbers = reader->words->numbers.bytes;
-	uint64_t signature =
-		signature_read(&reader->signatures, (allocation_id)id, range);
+	uint64_t signature = signature_candidate(&reader->signatures,
+						 (allocation_id)id, range);
+	struct error *error =
+		signature ? find_number(reader, signature, &numbers[id]) : NULL;
 
-	if (signature)
-		return find_number(reader, signature, &numbers[id]);
-	if (may_have_identity(reader, id, range))
+	if ((!signature || !reader->last_is_class) &&
+	    may_have_identity(reader, id, range))
 		bitmap_set(&reader->words->identities, id);
-	return NULL;
+	return error;
 }
 
 static struct error *read_all(struct reader *reader, struct progress *progress)
@@ -118,6 +124,28 @@ static struct error *read_all(struct reader *reader, struct progress *progress)
 	return NULL;
 }
 
+/* Which of the candidates are signatures. */
+static struct error *judge_all(struct first_words *words,
+			       const struct signature_reader *reader,
+			       struct memory_account *account)
+{
+	const uint64_t *signatures = words->signatures.bytes;
+	struct error *error;
+	uint64_t *shown;
+
+	words->shown.account = account;
+	error = memory_resize(&words->shown, words->count * sizeof(*shown));
+	if (error)
+		return error;
+	shown = words->shown.bytes;
+	for (size_t i = 0; i < words->count; i++)
+		shown[i] = signatures[i] && signature_is_right(reader,
+							       signatures[i])
+				   ? signatures[i]
+				   : 0;
+	return NULL;
+}
+
 struct error *first_words_create(const struct first_words_input *input,
 				 struct first_words **ret)
 {
@@ -142,6 +170,8 @@ struct error *first_words_create(const struct first_words_input *input,
 	if (!error)
 		error = read_all(&reader, input->progress);
 	address_map_deinit(&reader.map);
+	if (!error)
+		error = judge_all(words, &input->signatures, input->account);
 	if (error)
 		return error;
 	*ret = take(words);
@@ -152,6 +182,7 @@ void first_words_destroy(struct first_words *words)
 {
 	memory_release(&words->numbers);
 	memory_release(&words->signatures);
+	memory_release(&words->shown);
 	bitmap_deinit(&words->identities);
 	free(words);
 }
@@ -188,6 +219,7 @@ static bool check_numbers(const struct side_array *signatures,
 }
 
 struct error *first_words_load(struct side_file *file, size_t count,
+			       const struct signature_reader *reader,
 			       struct memory_account *account,
 			       struct first_words **ret)
 {
@@ -212,6 +244,9 @@ struct error *first_words_load(struct side_file *file, size_t count,
 	words->numbers = side_memory(numbers, count * sizeof(uint32_t));
 	words->signatures = side_memory(signatures.bytes, signatures.size);
 	words->count = signatures.size / sizeof(uint64_t);
+	error = judge_all(words, reader, account);
+	if (error)
+		return error;
 	*ret = take(words);
 	return NULL;
 }
@@ -223,9 +258,9 @@ size_t first_words_count(const struct first_words *words)
 
 uint64_t first_words_at(const struct first_words *words, allocation_id id)
 {
-	const uint64_t *signatures = words->signatures.bytes;
+	const uint64_t *shown = words->shown.bytes;
 
-	return signatures[((uint32_t *)words->numbers.bytes)[id]];
+	return shown[((uint32_t *)words->numbers.bytes)[id]];
 }
 
 bool first_words_may_have_identity(const struct first_words *words,

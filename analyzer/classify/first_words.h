@@ -31,10 +31,14 @@ DEFINE_CLEANUP(first_words_destroy, struct first_words *)
 /* How many different signatures there are. */
 size_t first_words_count(const struct first_words *words);
 
-/* Into a side file, and from one. */
+/*
+ * Into a side file, and from one: candidates, as which of them are signatures
+ * depends on the debug information at hand.
+ */
 struct error *first_words_save(const struct first_words *words,
 			       struct side_writer *writer);
 struct error *first_words_load(struct side_file *file, size_t count,
+			       const struct signature_reader *signatures,
 			       struct memory_account *account,
 			       struct first_words **ret);
 

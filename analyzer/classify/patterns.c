@@ -167,6 +167,11 @@ const char *pattern_name(pattern_number number)
 	return classifiers[number - 1]->name;
 }
 
+bool pattern_holds_object(pattern_number number)
+{
+	return classifiers[number - 1]->holds_object;
+}
+
 const char *pattern_summary(pattern_number number)
 {
 	return classifiers[number - 1]->summary;

@@ -62,6 +62,9 @@ pattern_number patterns_of(const struct patterns *patterns, allocation_id id);
 /* "LongString"; number is not NO_PATTERN. */
 const char *pattern_name(pattern_number number);
 
+/* Whether it may hold an object whose class, if it is known, says more. */
+bool pattern_holds_object(pattern_number number);
+
 /* A noun phrase that says what it is. */
 const char *pattern_summary(pattern_number number);
 

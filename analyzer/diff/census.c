@@ -88,7 +88,8 @@ uint64_t census_type_key(const struct analysis *analysis, allocation_id id)
 
 static uint64_t pattern_key(const struct analysis *analysis, allocation_id id)
 {
-	pattern_number pattern = patterns_of(analysis_patterns(analysis), id);
+	pattern_number pattern = analysis_pattern_shown(
+		analysis, analysis_patterns(analysis), id);
 
 	return pattern == NO_PATTERN ? 0 : census_key(TAG_PATTERN, pattern);
 }

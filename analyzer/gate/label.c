@@ -75,7 +75,7 @@ static bool is_conversion(const struct analysis *analysis, allocation_id id)
 struct label label_of(const struct analysis *analysis,
 		      const struct patterns *patterns, allocation_id id)
 {
-	pattern_number pattern = patterns_of(patterns, id);
+	pattern_number pattern = analysis_pattern_shown(analysis, patterns, id);
 	uint64_t signature;
 	struct label label;
 

@@ -77,6 +77,13 @@ bool debug_symbol(struct debug *debug, uint64_t address, struct symbol *ret)
 	return true;
 }
 
+bool debug_has_all_symbols(struct debug *debug, uint64_t address)
+{
+	struct debug_module *module = debug_find_module(debug, address);
+
+	return module && symbol_tables_are_whole(module);
+}
+
 struct visit {
 	struct debug_module *module;
 	bool (*visit)(void *data, const struct symbol *symbol);

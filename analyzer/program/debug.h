@@ -70,6 +70,12 @@ struct symbol {
 bool debug_symbol(struct debug *debug, uint64_t address, struct symbol *ret);
 
 /*
+ * Whether all of the module that holds address have their symbols still, so
+ * that what has none is no function and no variable.
+ */
+bool debug_has_all_symbols(struct debug *debug, uint64_t address);
+
+/*
  * Call visit for each symbol of code or data of the module, in no order, its
  * name as the file has it, until it returns false.
  */

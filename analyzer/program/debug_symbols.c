@@ -121,13 +121,20 @@ static struct symbol_tables *open_tables(struct debug_module *module)
 		return tables;
 	tables->opened = true;
 	main = debug_module_main(module);
-	if (add_section(tables, main, SHT_SYMTAB) ||
-	    add_section(tables, debug_module_separate(module), SHT_SYMTAB) ||
+	tables->whole =
+		add_section(tables, main, SHT_SYMTAB) ||
+		add_section(tables, debug_module_separate(module), SHT_SYMTAB);
+	if (tables->whole ||
 	    (debug_section_find(main, ".gnu_debugdata", &packed) &&
 	     add_packed(module)))
 		return tables;
 	add_section(tables, main, SHT_DYNSYM);
 	return tables;
+}
+
+bool symbol_tables_are_whole(struct debug_module *module)
+{
+	return open_tables(module)->whole;
 }
 
 static const char *name_of(struct debug_module *module,

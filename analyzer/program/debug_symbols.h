@@ -37,6 +37,7 @@ struct found_symbol {
 
 struct symbol_tables {
 	bool opened;
+	bool whole; /* those of all functions and variables, as it was linked */
 	struct symbol_table list[2];
 	size_t count;
 	size_t lookups;
@@ -49,6 +50,9 @@ void symbol_tables_deinit(struct symbol_tables *tables);
 /* The symbol that covers value. */
 bool symbol_tables_find(struct debug_module *module, uint64_t value,
 			struct found_symbol *ret);
+
+/* Whether a function or variable of the module without a symbol has no name. */
+bool symbol_tables_are_whole(struct debug_module *module);
 
 /* Call visit for each symbol of an address until it returns false. */
 void symbol_tables_visit(struct debug_module *module,

@@ -14,7 +14,8 @@ struct likeness likeness_of(const struct analysis *analysis,
 			    uint64_t size)
 {
 	pattern_number pattern =
-		patterns ? patterns_of(patterns, id) : NO_PATTERN;
+		patterns ? analysis_pattern_shown(analysis, patterns, id)
+			 : NO_PATTERN;
 	struct likeness likeness = { .kind = LIKE_SIGNATURE };
 	struct identity identity;
 

@@ -208,12 +208,14 @@ static void signatures_write(const struct analysis *analysis,
 	const struct tally *tally =
 		(const struct tally *)ranges->details + range->number;
 	struct classes *classes = analysis_classes(analysis);
+	const char *name;
 
 	report_number(report, range->start);
 	report_number(report, tally->count);
 	report_number(report, tally->bytes);
 	report_text(report, kinds[classes_kind(classes, range->start)]);
-	report_text(report, classes_name(classes, range->start));
+	name = classes_literal_name(classes, range->start);
+	report_text(report, name ? name : classes_name(classes, range->start));
 }
 
 static const struct column signature_columns[] = {

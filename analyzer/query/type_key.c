@@ -25,7 +25,8 @@ static bool is_type_number(const struct analysis *analysis, uint64_t signature)
 uint64_t type_key(const struct analysis *analysis,
 		  const struct patterns *patterns, allocation_id id)
 {
-	pattern_number pattern = patterns ? patterns_of(patterns, id) : 0;
+	pattern_number pattern =
+		patterns ? analysis_pattern_shown(analysis, patterns, id) : 0;
 	struct identity identity;
 	uint64_t signature;
 

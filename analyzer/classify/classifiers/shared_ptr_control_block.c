@@ -1,4 +1,5 @@
 #include "analyzer/classify/classifier.h"
+#include "analyzer/classify/control_block.h"
 
 /*
  * | vtable | counts | ...
@@ -7,32 +8,19 @@
  * the type_info, whose second word is that of the name. libstdc++ counts in 32
  * bits each, the weak references one too many; libc++ in 64 bits, less one.
  */
-static const char *const names[] = {
-	"St23_Sp_counted_ptr_inplaceI",	  "St19_Sp_counted_deleterI",
-	"St15_Sp_counted_ptrI",		  "NSt3__120__shared_ptr_emplaceI",
-	"NSt3__120__shared_ptr_pointerI",
-};
-
-enum { LONGEST_NAME = 30, MOST_REFERENCES = 1 << 30 };
+enum { MOST_REFERENCES = 1 << 30 };
 
 static bool is_named(struct reader *reader, uint64_t vtable)
 {
-	char name[LONGEST_NAME + 2] = "";
+	char name[LONGEST_CONTROL_BLOCK + 1] = "";
 	uint64_t type, address;
 
 	if (!reader_in_module(reader, vtable) ||
 	    !reader_word(reader, vtable - 8, &type) ||
 	    !reader_word(reader, type + 8, &address) ||
-	    !image_read(reader->image, address, name, LONGEST_NAME + 1))
+	    !image_read(reader->image, address, name, LONGEST_CONTROL_BLOCK))
 		return false;
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		/* A * tells that the name is to be compared by address. */
-		const char *text = name + (name[0] == '*');
-
-		if (strncmp(text, names[i], strlen(names[i])) == 0)
-			return true;
-	}
-	return false;
+	return control_block_object(name) != NO_CONTROL_BLOCK;
 }
 
 static bool is_control_vtable(struct reader *reader, uint64_t vtable)
@@ -74,5 +62,6 @@ const struct classifier classifier_shared_ptr_control_block = {
 	.role = "the control block of a std::shared_ptr",
 	.strength = STRENGTH_MARKED,
 	.for_cxx = true,
+	.holds_object = true,
 	.inspect = inspect,
 };

@@ -106,6 +106,11 @@ const char *classes_name(struct classes *classes, uint64_t signature)
 	return NULL;
 }
 
+const char *classes_literal_name(struct classes *classes, uint64_t signature)
+{
+	return NULL;
+}
+
 struct error *ranges_add(struct ranges *ranges, struct range range)
 {
 	return NULL;
