@@ -18,7 +18,8 @@ HEAPCORE = os.environ["HEAPCORE"]
 PROGRAMS = os.path.join(os.environ["SOURCE_DIR"], "tests/cli/programs")
 TIMEOUT = 120
 
-# What holds the block of a size, with debug information.
+# What holds the block of a size, with debug information. {work} and {serve} are
+# frames: how many the C library's pause() has depends on its version.
 STATIC = {
     0x108: "cache.entries[3].key ({0})",
     0x118: "cache.range.last ({0})",
@@ -30,9 +31,9 @@ THREAD_LOCAL = {
     0x158: "thread_cache.entries[2].key of thread {2} ({0})",
 }
 CALLS = {
-    0x168: "variable local[1] of work(), frame 2 of thread {2}",
-    0x178: "variable session.key of work(), frame 2 of thread {2}",
-    0x188: "variable inlined_local of serve(), frame 2 of thread {1}",
+    0x168: "variable local[1] of work(), frame {work} of thread {2}",
+    0x178: "variable session.key of work(), frame {work} of thread {2}",
+    0x188: "variable inlined_local of serve(), frame {serve} of thread {1}",
 }
 
 
@@ -85,7 +86,10 @@ class Process:
         return "\n".join(re.findall(r"^S\w+ address .*", text, re.MULTILINE))
 
     def expected(self, text):
-        return text.format(self.name, *self.threads)
+        calls = re.findall(r"^#(\d+) 0x[0-9a-f]+ in (\w+)\(\)",
+                           self.run("backtrace"), re.MULTILINE)
+        return text.format(self.name, *self.threads,
+                           **{name: number for number, name in calls})
 
 
 class NamesTest(unittest.TestCase):
@@ -184,15 +188,16 @@ class FilesTest(NamesTest):
         for size in STATIC:
             self.assertRegex(process.anchors(size), r" in bare\+0x[0-9a-f]+ r")
         self.assertRegex(process.anchors(0x168),
-                         r"\(in bare\+0x[0-9a-f]+, frame 2 of thread \d+\)")
-        self.assertRegex(process.run("backtrace"), r"#1 0x\w+ in bare\+0x")
+                         r"\(in bare\+0x[0-9a-f]+, frame \d+ of thread \d+\)")
+        self.assertRegex(process.run("backtrace"), r"#\d+ 0x\w+ in bare\+0x")
 
     def test_symbols_alone(self):
         process = self.process("symbols", "-O1")
         self.assertIn("in cache+0x40 (symbols) r", process.anchors(0x108))
         self.assertIn("in single (symbols) r", process.anchors(0x138))
         self.assertIn("in thread_cache+0x", process.anchors(0x158))
-        self.assertIn("(in work(), frame 2 of", process.anchors(0x168))
+        self.assertRegex(process.anchors(0x168),
+                         r"\(in work\(\), frame \d+ of")
 
     def test_separate_file_by_build_id(self):
         program = self.build("apart", "-g", "-O1")
@@ -236,7 +241,7 @@ class FilesTest(NamesTest):
                         f".gnu_debugdata={mini}.xz", program], check=True)
         process = Process(self.folder, program)
         self.assertIn("in cache+0x40 (mini) r", process.anchors(0x108))
-        self.assertRegex(process.run("backtrace"), r"#1 0x\w+ in wait_here\(")
+        self.assertRegex(process.run("backtrace"), r"#\d+ 0x\w+ in wait_here\(")
 
     def test_separate_file_from_a_server_only_when_asked_for(self):
         program = self.build("served", "-g", "-O1")
@@ -291,15 +296,18 @@ class ThreadsTest(NamesTest):
         functions = re.findall(
             r"^#(\d+) 0x[0-9a-f]+ in (\S+)\(\)( \(inlined\))?", text,
             re.MULTILINE)
+        self.assertEqual([int(number) for number, _, _ in functions],
+                         list(range(len(functions))))
+        names = [name + inlined for _, name, inlined in functions]
+        first = names.index("wait_here")
         self.assertEqual(
-            functions[1:7],
-            [("1", "wait_here", ""), ("2", "serve", " (inlined)"),
-             ("3", "descend", ""), ("4", "descend", ""), ("5", "descend", ""),
-             ("6", "main", "")])
+            names[first:first + 6],
+            ["wait_here", "serve (inlined)", "descend", "descend", "descend",
+             "main"])
         self.assertRegex(text, r"in serve\(\) \(inlined\) at \S*/names\.c:\d+")
 
     def test_backtrace_of_all_threads(self):
-        text = self.running.run("backtrace", "--limit", "3")
+        text = self.running.run("backtrace", "--limit", "6")
         self.assertEqual(
             re.findall(r"^Thread (\d+):", text, re.MULTILINE),
             [str(thread) for thread in self.running.threads])

@@ -224,6 +224,16 @@ static void test_string_of_libcxx_begins_by_its_size(void **state)
 	ASSERT_PATTERNS(&classified, 1, "LongString");
 }
 
+static void test_shortest_string_of_newer_libcxx(void **state)
+{
+	_cleanup_(classified_deinit) struct classified classified;
+
+	classified_init(&classified, LIBCXX_PATH);
+	PUT(&classified, DATA, 26 + 1, 23, at(1), 28 + 1, 23, at(2));
+	classify(&classified);
+	ASSERT_PATTERNS(&classified, 1, "LongString");
+}
+
 static void test_short_string_taints_what_it_does_not_use(void **state)
 {
 	_cleanup_(classified_deinit) struct classified classified;
@@ -541,6 +551,7 @@ int main(void)
 		cmocka_unit_test(test_string_ends_by_a_zero),
 		cmocka_unit_test(test_string_holds_text_or_grew),
 		cmocka_unit_test(test_string_of_libcxx_begins_by_its_size),
+		cmocka_unit_test(test_shortest_string_of_newer_libcxx),
 		cmocka_unit_test(test_short_string_taints_what_it_does_not_use),
 		cmocka_unit_test(
 			test_copied_string_is_pointed_at_behind_its_counts),
