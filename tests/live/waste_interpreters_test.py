@@ -49,7 +49,8 @@ for make, one in zip(makes, dicts):
 print("ready", flush=True)
 sys.stdin.read()
 """
-# A Hash does not tell its capacity: a power of two.
+# A Hash does not tell its capacity: a power of two. Its table is part of it from
+# 3.3 on, where slots hold texts of up to 616 bytes, too.
 RUBY = """
 require "fiddle"
 require "objspace"
@@ -59,7 +60,7 @@ def word(address)
 end
 
 arrays = (1..9).map { |i| (0...(20 * i)).each_with_object([]) { |j, a| a << j } }
-strings = (1..9).map { |i| s = String.new(capacity: 100 * i); s << "x" * (60 * i) }
+strings = (1..9).map { |i| s = String.new(capacity: 700 * i); s << "x" * (420 * i) }
 hashes = [20, 33, 100, 300].map { |n| Hash[(0...n).map { |k| [k, k] }] }
 # Ruby keeps what young objects hold in memory of its own, up to 3.2.
 4.times { GC.start }
@@ -75,7 +76,8 @@ end
 hashes.each do |one|
   power = 1
   power *= 2 while power < one.size
-  table = word(Fiddle.dlwrap(one) + 16)
+  table = Fiddle.dlwrap(one) + 24
+  table = word(table - 8) if RUBY_VERSION < "3.3"
   puts "%RubyHashEntries #{word(table + 48).to_s(16)} #{24 * (power - one.size)}"
 end
 puts "ready"
