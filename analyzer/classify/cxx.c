@@ -88,7 +88,7 @@ bool cxx_is_libcxx_body(struct reader *reader, struct memory_range body,
 static bool is_text(struct reader *reader, uint64_t start, uint64_t length)
 {
 	enum { LOOKED_AT = 64, OTHERS = 8 };
-	uint64_t size, others = 0;
+	uint64_t size = 0, others = 0;
 	const uint8_t *bytes = reader_bytes(reader, start, &size);
 
 	if (size > length)
@@ -152,14 +152,21 @@ static bool read_long(struct reader *reader, uint64_t address,
 
 /*
  * libc++, <string>: the lowest bit of the size of the buffer says that there
- * is one.
+ * is one. The size is a multiple of 8, but for text just too long to be kept
+ * inside, whose buffer has 26 bytes from LLVM 18 on.
  *
  *	| size, 1 | length | pointer |
  */
+bool cxx_is_libcxx_size(uint64_t word)
+{
+	enum { INLINE = 22, LEAST = 26 + 1 };
+
+	return word == LEAST || (word % 8 == 1 && word > INLINE);
+}
+
 static bool read_libcxx(struct reader *reader, const uint64_t *words,
 			struct cxx_string *ret)
 {
-	enum { LIBCXX_INLINE_CAPACITY = 22 };
 	struct memory_range range;
 
 	*ret = (struct cxx_string){
@@ -169,7 +176,7 @@ static bool read_libcxx(struct reader *reader, const uint64_t *words,
 		.length = words[1],
 		.capacity = words[0] - 2,
 	};
-	if (words[0] % 8 != 1 || words[0] <= LIBCXX_INLINE_CAPACITY)
+	if (!cxx_is_libcxx_size(words[0]))
 		return false;
 	ret->body = reader_start(reader, ret->text, &range);
 	return ret->body != NO_ALLOCATION &&

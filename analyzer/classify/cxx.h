@@ -37,6 +37,9 @@ enum { STRING_WORDS_BEHIND = 3 };
 bool cxx_is_body(struct reader *reader, uint64_t address,
 		 struct memory_range body, const uint64_t *words);
 
+/* Whether libc++ has this word in a string that has a buffer, for its size. */
+bool cxx_is_libcxx_size(uint64_t word);
+
 /* The same for libc++, whose strings say more by themselves. */
 bool cxx_is_libcxx_body(struct reader *reader, struct memory_range body,
 			uint64_t length, uint64_t capacity);

@@ -7,14 +7,10 @@
  *
  *	| pointer | length | capacity | unused |
  *
- * libc++, <string>: the lowest bit of the size of the buffer says that there
- * is one. The size is a multiple of 8, but for text just too long to be kept
- * inside, whose buffer has 26 bytes from LLVM 18 on.
+ * libc++: see cxx_is_libcxx_size().
  *
  *	| size, 1 | length | pointer |
  */
-enum { LIBCXX_INLINE_CAPACITY = 22, LIBCXX_LEAST = 26 + 1 };
-
 static void match(struct reader *reader, const struct reference *reference)
 {
 	uint64_t words[STRING_WORDS_BEHIND];
@@ -25,8 +21,7 @@ static void match(struct reader *reader, const struct reference *reference)
 		reader_claim(reader, reference->target, reference->address);
 	else if ((reader->cxx & LIBCXX) &&
 		 reference_words(reference, -2, 2, words) &&
-		 (words[0] % 8 == 1 || words[0] == LIBCXX_LEAST) &&
-		 words[0] > LIBCXX_INLINE_CAPACITY &&
+		 cxx_is_libcxx_size(words[0]) &&
 		 cxx_is_libcxx_body(reader, reference->range, words[1],
 				    words[0] - 2))
 		reader_claim(reader, reference->target,
