@@ -363,9 +363,22 @@ uint32_t classes_control_block(struct classes *classes, uint64_t vtable)
 	return signature->control_block;
 }
 
+static void name_slab(struct signature *signature, const char *first)
+{
+	char *full;
+
+	if (asprintf(&full, "slab, beginning with %s", first) < 0)
+		full = NULL;
+	signature->kind = SIGNATURE_DATA;
+	names_set(&signature->names, full);
+}
+
 /* Symbols are asked where the type does not tell the name: it takes longer. */
 static struct names find_names(struct classes *classes, uint64_t address)
 {
+	const char *first = classes_is_slab(classes, address)
+				    ? classes_full_name(classes, address - 1)
+				    : NULL;
 	struct signature *signature = look_at(classes, address);
 	struct names names = { 0 };
 
@@ -375,7 +388,9 @@ static struct names find_names(struct classes *classes, uint64_t address)
 		names = type_names(classes, signature->type);
 	if (names.brief)
 		return names;
-	if (!signature->names.known)
+	if (!signature->names.known && first)
+		name_slab(signature, first);
+	else if (!signature->names.known)
 		name_by_symbol(classes, signature);
 	return signature->names;
 }
@@ -389,6 +404,18 @@ enum signature_kind classes_kind(struct classes *classes, uint64_t signature)
 	find_names(classes, signature);
 	known = look_at(classes, signature);
 	return known ? known->kind : SIGNATURE_UNKNOWN;
+}
+
+bool classes_is_class(struct classes *classes, uint64_t signature)
+{
+	return classes_is_vtable(classes, signature) ||
+	       classes_kind(classes, signature) == SIGNATURE_CLASS;
+}
+
+bool classes_is_slab(struct classes *classes, uint64_t signature)
+{
+	return signature % sizeof(uint64_t) == 1 && signature > MOST_TYPES &&
+	       classes_is_class(classes, signature - 1);
 }
 
 const char *classes_name(struct classes *classes, uint64_t signature)

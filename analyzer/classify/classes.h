@@ -37,6 +37,20 @@ void classes_set_crystal(struct classes *classes, struct crystal_types *types);
  */
 bool classes_is_vtable(struct classes *classes, uint64_t address);
 
+/*
+ * The signature of a slab, a block that an allocator of the program's own cuts
+ * objects out of, of which the first is of that class. Its name is "slab,
+ * beginning with app::Session"; it is of no class.
+ */
+static inline uint64_t slab_signature(uint64_t vtable)
+{
+	return vtable + 1;
+}
+
+/* Whether it is the signature of a class, or of a slab. */
+bool classes_is_class(struct classes *classes, uint64_t signature);
+bool classes_is_slab(struct classes *classes, uint64_t signature);
+
 /* What control_block_object() says of the vtable's class. */
 uint32_t classes_control_block(struct classes *classes, uint64_t vtable);
 

@@ -73,6 +73,46 @@ static uint64_t object_vtable(struct signature_reader *reader,
 	return word;
 }
 
+/* Whether an object may begin with it, not a subobject behind its start. */
+static bool is_whole(struct signature_reader *reader, uint64_t word)
+{
+	uint64_t to_top;
+
+	return is_constant(reader, word) &&
+	       image_read_u64(reader->view.image, word - 16, &to_top) &&
+	       to_top == 0 && classes_is_class(reader->classes, word);
+}
+
+/*
+ * Whether the block, which begins with an object of that class, holds others
+ * that no object can be made of: twice its own class; or two classes, if blocks
+ * of this size begin with so many that it is none's.
+ */
+static bool is_slab(struct signature_reader *reader, uint64_t vtable,
+		    uint64_t start, uint64_t size)
+{
+	enum { WORD = sizeof(uint64_t), SEARCHED = 1 << 16, NEAR_BITS = 32 };
+	uint64_t end = size < SEARCHED ? size : SEARCHED, other = 0, word;
+	unsigned int alike = 0;
+	bool several = false;
+
+	if (!reader->judge || !classes_is_class(reader->classes, vtable))
+		return false;
+	for (uint64_t i = 2 * WORD; i + WORD <= end && alike < 2; i += WORD) {
+		if (!view_word(&reader->view, start + i, &word))
+			return false;
+		alike += word == vtable;
+		if (several || word == vtable || word % WORD != 0 ||
+		    (word ^ vtable) >> NEAR_BITS != 0 ||
+		    !is_whole(reader, word))
+			continue;
+		several = other && word != other;
+		other = word;
+	}
+	return alike >= 2 || (several && signature_judge_is_size_of_many(
+						 reader->judge, size));
+}
+
 uint64_t signature_candidate(struct signature_reader *reader, allocation_id id,
 			     struct memory_range range)
 {
@@ -93,9 +133,12 @@ uint64_t signature_candidate(struct signature_reader *reader, allocation_id id,
 	known = look_at(reader, word);
 	if (!known->constant)
 		return 0;
-	if (known->object == 0 || known->object == NO_CONTROL_BLOCK)
-		return word;
-	return object_vtable(reader, known, start, range.end - start);
+	if (known->object != 0 && known->object != NO_CONTROL_BLOCK)
+		return object_vtable(reader, known, start, range.end - start);
+	return range.end - start >= LEAST_SLAB &&
+			       is_slab(reader, word, start, range.end - start)
+		       ? slab_signature(word)
+		       : word;
 }
 
 bool signature_is_right(const struct signature_reader *reader,

@@ -4,6 +4,8 @@
 #include "analyzer/classify/literal.h"
 #include "analyzer/image/view.h"
 
+#include <string.h>
+
 enum {
 	WORD = sizeof(uint64_t),
 	/* What refers to something does so early. */
@@ -13,6 +15,13 @@ enum {
 	NUMBER_ALIGNMENT = 4,
 	/* A constant that objects of so many sizes begin with is no type. */
 	MANY_SIZES = 5,
+	/* No object of one class is as large as those of so many others. */
+	MANY_CLASSES = 4,
+};
+
+/* Some first words of blocks of one size. */
+struct beginnings {
+	uint64_t words[MANY_CLASSES];
 };
 
 enum verdict { REFUSED, ACCEPTED, UNSURE };
@@ -24,6 +33,9 @@ struct signature_judge {
 	bool counted;
 	struct address_map map;
 	struct memory sizes; /* uint64_t */
+	/* Of large blocks, by size. */
+	struct address_map blocks;
+	struct memory beginnings; /* struct beginnings */
 };
 
 struct error *signature_judge_create(const struct signature_judge_input *input,
@@ -36,6 +48,8 @@ struct error *signature_judge_create(const struct signature_judge_input *input,
 	judge->input = *input;
 	address_map_init(&judge->verdicts, input->account);
 	address_map_init(&judge->map, input->account);
+	address_map_init(&judge->blocks, input->account);
+	judge->beginnings.account = input->account;
 	judge->sizes.account = input->account;
 	*ret = judge;
 	return NULL;
@@ -46,6 +60,8 @@ void signature_judge_destroy(struct signature_judge *judge)
 	address_map_deinit(&judge->verdicts);
 	address_map_deinit(&judge->map);
 	memory_release(&judge->sizes);
+	address_map_deinit(&judge->blocks);
+	memory_release(&judge->beginnings);
 	free(judge);
 }
 
@@ -120,8 +136,8 @@ static enum verdict find_verdict(struct signature_judge *judge, uint64_t word)
 	struct symbol symbol;
 	size_t length;
 
-	if (classes_is_vtable(judge->input.classes, word) ||
-	    classes_kind(judge->input.classes, word) == SIGNATURE_CLASS)
+	if (classes_is_class(judge->input.classes, word) ||
+	    classes_is_slab(judge->input.classes, word))
 		return ACCEPTED;
 	if (!region)
 		return REFUSED;
@@ -133,28 +149,54 @@ static enum verdict find_verdict(struct signature_judge *judge, uint64_t word)
 	return judge_unnamed(judge, word, region) ? ACCEPTED : REFUSED;
 }
 
+/* The entry for the key, all 0 if it is new, of a list of such. */
+static struct error *find_entry(struct address_map *map, struct memory *list,
+				size_t size, uint64_t key, void **ret)
+{
+	uint32_t number = address_map_find(map, key);
+	struct error *error;
+
+	if (number == NOT_IN_MAP) {
+		number = (uint32_t)map->count;
+		error = memory_reserve(list, (number + 1) * size);
+		if (!error)
+			error = address_map_add(map, key, number);
+		if (error)
+			return error;
+		memset((char *)list->bytes + number * size, 0, size);
+	}
+	*ret = (char *)list->bytes + number * size;
+	return NULL;
+}
+
 /* Add a size to those of objects that begin with the word. */
 static struct error *add_size(struct signature_judge *judge, uint64_t word,
 			      uint64_t size)
 {
-	uint32_t number = address_map_find(&judge->map, word);
-	struct error *error = NULL;
+	struct beginnings *beginnings;
+	struct error *error;
+	uint64_t *sizes;
 
-	if (number == NOT_IN_MAP) {
-		number = (uint32_t)judge->map.count;
-		error = memory_reserve(&judge->sizes,
-				       (number + 1) * sizeof(uint64_t));
-		if (!error) {
-			((uint64_t *)judge->sizes.bytes)[number] = 0;
-			error = address_map_add(&judge->map, word, number);
-		}
+	error = find_entry(&judge->map, &judge->sizes, sizeof(*sizes), word,
+			   (void **)&sizes);
+	if (error)
+		return error;
+	*sizes |= UINT64_C(1) << (size / 16 % 64);
+	if (size < LEAST_SLAB)
+		return NULL;
+	error = find_entry(&judge->blocks, &judge->beginnings,
+			   sizeof(*beginnings), size, (void **)&beginnings);
+	for (size_t i = 0; !error && i < MANY_CLASSES; i++) {
+		if (beginnings->words[i] == word)
+			break;
+		if (beginnings->words[i])
+			continue;
+		if (classes_is_class(judge->input.classes, word))
+			beginnings->words[i] = word;
+		break;
 	}
-	if (!error)
-		((uint64_t *)judge->sizes.bytes)[number] |= UINT64_C(1)
-							    << (size / 16 % 64);
 	return error;
 }
-
 /*
  * The sizes of the first allocations, by what they begin with: enough to see
  * whether there are many.
@@ -195,6 +237,19 @@ static bool has_many_sizes(struct signature_judge *judge, uint64_t word)
 	return number != NOT_IN_MAP &&
 	       __builtin_popcountll(((uint64_t *)judge->sizes.bytes)[number]) >=
 		       MANY_SIZES;
+}
+
+bool signature_judge_is_size_of_many(struct signature_judge *judge,
+				     uint64_t size)
+{
+	uint32_t number;
+
+	if (!judge->counted)
+		count_sizes(judge);
+	number = address_map_find(&judge->blocks, size);
+	return number != NOT_IN_MAP &&
+	       ((struct beginnings *)judge->beginnings.bytes)[number]
+			       .words[MANY_CLASSES - 1] != 0;
 }
 
 bool signature_judge_accepts(struct signature_judge *judge, uint64_t word)

@@ -14,6 +14,9 @@
 
 struct signature_judge;
 
+/* Slabs are no smaller. */
+enum { LEAST_SLAB = 1 << 10 };
+
 /* All is borrowed. */
 struct signature_judge_input {
 	const struct image *image;
@@ -29,6 +32,10 @@ struct error *signature_judge_create(const struct signature_judge_input *input,
 				     struct signature_judge **ret);
 void signature_judge_destroy(struct signature_judge *judge);
 DEFINE_CLEANUP(signature_judge_destroy, struct signature_judge *)
+
+/* Whether blocks of that size begin with objects of several classes. */
+bool signature_judge_is_size_of_many(struct signature_judge *judge,
+				     uint64_t size);
 
 /* Each address is looked at once. Not for several threads at a time. */
 bool signature_judge_accepts(struct signature_judge *judge, uint64_t word);

@@ -23,7 +23,10 @@ const struct topic topic_signatures = {
 		"that a short string was written over, and constants "
 		"without pointers that objects of many sizes begin with are "
 		"no signatures. Strings and other constants without a symbol "
-		"are counted together, as 'strings of libcrypto.so.3'. "
+		"are counted together, as 'strings of libcrypto.so.3'. A "
+		"block that an allocator of the program's own cuts objects of "
+		"several classes out of is of none of them: it is a 'slab, "
+		"beginning with app::Session'. "
 		"Where the first word tells nothing, one of the next seven "
 		"may, if it points to a table of operations or "
 		"the like: 'summarize' and 'list' call that an identity.",

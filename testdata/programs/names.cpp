@@ -43,8 +43,7 @@ static void share()
 		bases.push_back(std::make_shared<Derived>());
 	for (int i = 0; i < 40; i++)
 		apart.push_back(std::shared_ptr<Base>(new Base));
-	std::fprintf(truth, "Response 2000\nDerived 300\nBase 340\n");
-	std::fprintf(truth, "%%SharedPtrControlBlock 2340\n");
+	std::fprintf(truth, "Response 2000\nDerived 300\n%%SharedPtrControlBlock 2340\n");
 }
 
 /* Short strings, written over what led to the C library before. */
@@ -105,6 +104,55 @@ static void point()
 	std::fprintf(truth, "kind_mark 200\n");
 }
 
+/* Objects of six classes, cut out of slabs, as of LLVM's BumpPtrAllocator. */
+template <int number, int size> struct Cut : Base {
+	char filled[size];
+	Cut() { std::memset(filled, number, size); }
+};
+
+static std::vector<void *> slabs;
+
+template <int size> static void cut_slab(int first)
+{
+	const size_t length = sizeof(Cut<0, size>);
+	char *slab = static_cast<char *>(std::malloc(4096));
+
+	slabs.push_back(slab);
+	for (size_t i = 0; (i + 1) * length <= 4096; i++) {
+		void *place = slab + i * length;
+
+		switch ((first + i) % 6) {
+		case 0: new (place) Cut<0, size>; break;
+		case 1: new (place) Cut<1, size>; break;
+		case 2: new (place) Cut<2, size>; break;
+		case 3: new (place) Cut<3, size>; break;
+		case 4: new (place) Cut<4, size>; break;
+		default: new (place) Cut<5, size>; break;
+		}
+	}
+}
+
+/* Large as well, and made of objects of several classes. */
+struct Window : Base {
+	Derived parts[40];
+	Cut<7, 96> edges[10];
+	char text[500];
+};
+
+static std::vector<Window *> windows;
+
+static void cut()
+{
+	for (int i = 0; i < 60; i++) {
+		cut_slab<88>(i);
+		cut_slab<616>(i);
+	}
+	for (int i = 0; i < 50; i++)
+		windows.push_back(new Window);
+	/* With those that are apart from their counts. */
+	std::fprintf(truth, "slab 120\nWindow 50\nBase 390\n");
+}
+
 int main()
 {
 	truth = std::fopen(std::getenv("HEAPCORE_TRUTH"), "w");
@@ -113,6 +161,7 @@ int main()
 	share();
 	overwrite();
 	point();
+	cut();
 	std::fputs("ready\n", truth);
 	std::fclose(truth);
 	for (;;)

@@ -72,6 +72,8 @@ class NamesTest(LiveTest):
                 kind, value = line.split()
                 if kind in ("text", "empty"):
                     blocks[kind].add(int(value, 16))
+                elif kind == "slab":
+                    slabs = int(value)
                 elif kind != "kind_mark" or "-s" not in flags:
                     counts[kind] = int(value)
         self.check_counts(core, counts)
@@ -82,9 +84,12 @@ class NamesTest(LiveTest):
         names = {row["name"]: row["count"]
                  for row in tables("-q", core, "summarize", "used")["group"]
                  if row.get("name")}
+        self.assertEqual(sum(count for name, count in names.items()
+                             if name.startswith("slab, beginning with Cut<")),
+                         slabs)
         self.assertEqual({name: names.get(name)
-                          for name in ("Response", "Derived")},
-                         {"Response": 2000, "Derived": 300})
+                          for name in ("Response", "Derived", "Window")},
+                         {"Response": 2000, "Derived": 300, "Window": 50})
 
     def test_signatures_tell_what_is_there(self):
         self.check_program("-g", "-O1")
