@@ -84,18 +84,32 @@ bool cxx_is_libcxx_body(struct reader *reader, struct memory_range body,
 	       ends_at(reader, body.start + length);
 }
 
+/* Whether eight bytes are all of ASCII, but for control characters. */
+static bool is_plain(const uint8_t *bytes)
+{
+	const uint64_t each = 0x0101010101010101, high = 0x80 * each;
+	uint64_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	/* Of bytes below 0x80, those less than a blank borrow. */
+	return !((word | (word - ' ' * each)) & high);
+}
+
 /* Whether most of the first characters are such; some may be anything. */
 static bool is_text(struct reader *reader, uint64_t start, uint64_t length)
 {
 	enum { LOOKED_AT = 64, OTHERS = 8 };
 	uint64_t size = 0, others = 0;
 	const uint8_t *bytes = reader_bytes(reader, start, &size);
+	size_t i = 0;
 
 	if (size > length)
 		size = length;
 	if (size > LOOKED_AT)
 		size = LOOKED_AT;
-	for (size_t i = 0; bytes && i < size;) {
+	while (bytes && i + sizeof(uint64_t) <= size && is_plain(bytes + i))
+		i += sizeof(uint64_t);
+	while (bytes && i < size) {
 		size_t step = literal_character(bytes + i, size - i);
 
 		others += step == 0;

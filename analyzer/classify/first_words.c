@@ -21,7 +21,6 @@ struct reader {
 	struct address_map map; /* of signatures to numbers */
 	uint64_t last;		/* the one before, and its number */
 	uint32_t last_number;
-	bool last_is_class;
 };
 
 static struct error *add_signature(struct first_words *words,
@@ -53,9 +52,6 @@ static struct error *find_number(struct reader *reader, uint64_t signature,
 	}
 	reader->last = signature;
 	reader->last_number = *ret;
-	reader->last_is_class =
-		reader->signatures.crystal ||
-		classes_is_vtable(reader->signatures.classes, signature);
 	return error;
 }
 
@@ -88,13 +84,12 @@ static struct error *read_one(struct reader *reader, size_t id,
 	uint32_t *numbers = reader->words->numbers.bytes;
 	uint64_t signature = signature_candidate(&reader->signatures,
 						 (allocation_id)id, range);
-	struct error *error =
-		signature ? find_number(reader, signature, &numbers[id]) : NULL;
 
-	if ((!signature || !reader->last_is_class) &&
-	    may_have_identity(reader, id, range))
+	if (signature)
+		return find_number(reader, signature, &numbers[id]);
+	if (may_have_identity(reader, id, range))
 		bitmap_set(&reader->words->identities, id);
-	return error;
+	return NULL;
 }
 
 static struct error *read_all(struct reader *reader, struct progress *progress)
@@ -266,5 +261,9 @@ uint64_t first_words_at(const struct first_words *words, allocation_id id)
 bool first_words_may_have_identity(const struct first_words *words,
 				   allocation_id id)
 {
-	return bitmap_get(&words->identities, id);
+	uint32_t number = ((const uint32_t *)words->numbers.bytes)[id];
+
+	/* A candidate that turned out to be none refers to something. */
+	return bitmap_get(&words->identities, id) ||
+	       (number && first_words_at(words, id) == 0);
 }
