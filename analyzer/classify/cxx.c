@@ -103,19 +103,21 @@ static bool is_text(struct reader *reader, uint64_t start, uint64_t length)
 	const uint8_t *bytes = reader_bytes(reader, start, &size);
 	size_t i = 0;
 
+	if (!bytes)
+		return false;
 	if (size > length)
 		size = length;
 	if (size > LOOKED_AT)
 		size = LOOKED_AT;
-	while (bytes && i + sizeof(uint64_t) <= size && is_plain(bytes + i))
+	while (i + sizeof(uint64_t) <= size && is_plain(bytes + i))
 		i += sizeof(uint64_t);
-	while (bytes && i < size) {
+	while (i < size) {
 		size_t step = literal_character(bytes + i, size - i);
 
 		others += step == 0;
 		i += step ? step : 1;
 	}
-	return bytes && others * OTHERS <= size;
+	return others * OTHERS <= size;
 }
 
 /* As a string grows by single characters: 30, 60, 120 ... */
