@@ -130,6 +130,7 @@ void image_set_origin(struct image_builder *builder, struct image_origin origin)
 		known->process = origin.process;
 	if (origin.time)
 		known->time = origin.time;
+	known->by_debugger |= origin.by_debugger;
 }
 
 void image_set_missing(struct image_builder *builder, uint64_t bytes)
@@ -447,8 +448,11 @@ static struct error *open_dump(struct image *image,
 	if (S_ISREG(status.st_mode) && status.st_size == 0)
 		return error_create(ERROR_BAD_DUMP, "is empty");
 	error = unpack(fd, options, image->findings, ret);
-	if (error || *ret >= 0)
+	if (error)
 		return error;
+	image->origin.unpacked = *ret >= 0;
+	if (image->origin.unpacked)
+		return NULL;
 	*ret = fd;
 	fd = -1;
 	return NULL;

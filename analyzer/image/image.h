@@ -77,10 +77,12 @@ struct image_thread {
 	size_t vectors_size;
 };
 
-/* What a dump tells of the process as a whole; 0: it does not. */
+/* What a dump tells of the process as a whole, 0: it does not; who made it. */
 struct image_origin {
 	uint32_t process; /* its id */
 	uint64_t time;	  /* when it was taken, in ns since 1970 began */
+	bool by_debugger; /* the dump has sections, as gdb makes them */
+	bool unpacked;	  /* what is mapped is not the file itself */
 };
 
 struct image;

@@ -51,9 +51,16 @@ static bool is_anonymous(const struct region *region)
 	return !region->mapping;
 }
 
-/* Whether the dump has holes in anonymous memory. */
+/*
+ * Whether the dump has holes in anonymous memory, made by the kernel: gdb has
+ * made some of zeros, as unpacking does.
+ */
 static bool has_holes(const struct image *image)
 {
+	struct image_origin origin = image_origin(image);
+
+	if (origin.by_debugger || origin.unpacked)
+		return false;
 	for (size_t i = 0; i < image_region_count(image); i++) {
 		const struct region *region = image_region(image, i);
 
@@ -64,32 +71,49 @@ static bool has_holes(const struct image *image)
 	return false;
 }
 
+/* Where, at or behind address, the dump has pages that are in no hole. */
+static uint64_t end_of_hole(const struct image *image,
+			    const struct region *region, uint64_t address)
+{
+	uint64_t data;
+
+	if (address >= region->end)
+		return region->end;
+	data = image_next_data(image, address);
+	if (data >= region->end)
+		return region->end;
+	data -= data % PAGE; /* in the file, pages may begin within a block */
+	return data > address ? data : address;
+}
+
 /* Add the region's pages by whether they are all zeros. */
 static struct error *add_by_contents(struct residency *residency,
 				     const struct region *region,
 				     struct progress *progress, bool shared)
 {
-	uint64_t size = region->end - region->start, reported = 0;
+	uint64_t at = region->start, reported = at;
 	struct error *error = NULL;
 
-	for (uint64_t i = 0, step; i < size && !error; i += step) {
+	while (at < region->end && !error) {
+		uint64_t end = at - at % PAGE + PAGE;
 		bool zero;
 
-		step = PAGE - (region->start + i) % PAGE;
-		if (step > size - i)
-			step = size - i;
-		zero = bytes_are_zero(region->bytes + i, step);
-		residency->doubt += zero ? step : 0;
+		if (end > region->end)
+			end = region->end;
+		zero = bytes_are_zero(region->bytes + (at - region->start),
+				      end - at);
+		if (zero)
+			end = end_of_hole(residency->image, region, end);
+		residency->doubt += zero ? end - at : 0;
 		error = add_span(residency,
-				 (struct span){ region->start + i,
-						region->start + i + step, !zero,
-						shared },
-				 i == 0);
-		if (i - reported >= PROGRESS_STEP) {
+				 (struct span){ at, end, !zero, shared },
+				 at == region->start);
+		at = end;
+		if (at - reported >= PROGRESS_STEP) {
 			if (!progress_step(progress, 0))
 				return error_create(ERROR_INTERRUPTED,
 						    "interrupted");
-			reported = i;
+			reported = at;
 		}
 	}
 	return error;

@@ -4,10 +4,10 @@
  * How well that is known depends on the core. One by `heapcore snap` has what
  * the kernel said of each mapping (smaps): its resident bytes are exact, and
  * which of its pages they are is known of all but pages of zeros and of files.
- * A core by the kernel has holes where anonymous memory was never touched, or
- * is zero. Of files, and in a core without holes, nobody knows: there pages of
- * files count as resident, so this is an upper bound, and anonymous pages do
- * unless they are all zeros.
+ * A core by the kernel has holes where anonymous memory was never touched;
+ * once packed, it has lost them. Of files, and in a core that has no such
+ *holes, nobody knows: there pages of files count as resident, so this is an
+ *upper bound, and anonymous pages do unless they are all zeros.
  *
  *	mapping     |------- resident -------|-- not --|-- resident --|
  *	spans       one after the other, of all that is mapped

@@ -424,6 +424,9 @@ static struct error *elf_read(uint8_t *bytes, size_t size,
 		elf_end(core.elf);
 		return error;
 	}
+	/* The kernel has one at most, for the number of program headers. */
+	image_set_origin(builder, (struct image_origin){
+					  .by_debugger = header->e_shnum > 1 });
 	need(&core, header->e_phoff, count * sizeof(Elf64_Phdr));
 	error = read_headers(&core, count);
 	elf_end(core.elf);
