@@ -196,14 +196,14 @@ static void write_shared(struct root_summary *summary)
 static void write_total(struct root_summary *summary)
 {
 	static const struct column columns[] = {
-		{ "roots", VALUE_COUNT },
 		{ "count", VALUE_COUNT },
+		{ "allocations lost", VALUE_COUNT },
 		{ "bytes", VALUE_BYTES },
 	};
 	static const struct table table = {
 		"total", columns, 3,
-		"{roots} leak roots hold {count} allocations, which use "
-		"0x{bytes} ({bytes,}) bytes."
+		"{count} leak roots hold {allocations lost} allocations, "
+		"which use 0x{bytes} ({bytes,}) bytes."
 	};
 
 	report_begin_table(summary->report, &table);

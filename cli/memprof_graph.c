@@ -205,6 +205,8 @@ struct error *memprof_graph(struct analysis *analysis,
 	if (!error)
 		error = analysis_need(analysis, STAGE_INCOMING);
 	if (!error)
+		error = analysis_need(analysis, STAGE_OWNERS);
+	if (!error)
 		error = take_objects(&types, type, arguments->objects, &objects,
 				     &count);
 	if (!error)

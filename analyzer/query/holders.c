@@ -1,5 +1,7 @@
 #include "analyzer/query/holders.h"
 
+#include "analyzer/classify/reference_judge.h"
+
 #include <string.h>
 
 /* One whose holders are to be looked for. */
@@ -12,6 +14,8 @@ struct search {
 	const struct holders_input *input;
 	const struct image *image;
 	const struct allocation_index *index;
+	const struct bitmap *collectable; /* or NULL */
+	struct reference_judge judge;
 	struct bitmap reached;
 	struct memory queue; /* struct held, in order of level */
 	size_t count;
@@ -41,10 +45,24 @@ struct piece {
 	uint64_t offset, size;
 };
 
-/* Visit those words that refer to what is held; false: the visitor has enough.
+/*
+ * Whether a word there holds nothing, as behind the end of a string. To a
+ * collector, which does not know that, it does.
  */
-static bool visit_piece(const struct search *search, struct piece piece,
-			allocation_id from, struct held held)
+static bool is_tainted(struct search *search, allocation_id from,
+		       uint64_t offset)
+{
+	return !(search->collectable &&
+		 bitmap_get(search->collectable, from)) &&
+	       reference_judge_taint(&search->judge, offset);
+}
+
+/*
+ * Visit those words that hold what is held: *ret_holds. false: the visitor has
+ * enough.
+ */
+static bool visit_piece(struct search *search, struct piece piece,
+			allocation_id from, struct held held, bool *ret_holds)
 {
 	uint64_t target = allocation_start(search->index, held.id);
 	uint64_t size = allocation_size(search->index, held.id);
@@ -56,19 +74,23 @@ static bool visit_piece(const struct search *search, struct piece piece,
 		uint64_t word;
 
 		memcpy(&word, piece.bytes + i, sizeof(word));
-		if (word - target < size &&
-		    !search->input->visit(search->input->data, &holding))
+		if (word - target >= size ||
+		    is_tainted(search, from, holding.offset))
+			continue;
+		*ret_holds = true;
+		if (!search->input->visit(search->input->data, &holding))
 			return false;
 	}
 	return true;
 }
 
-static bool visit_words(const struct search *search, allocation_id from,
-			struct held held)
+static bool visit_words(struct search *search, allocation_id from,
+			struct held held, bool *ret_holds)
 {
 	uint64_t start = allocation_start(search->index, from);
 	uint64_t end = start + allocation_size(search->index, from);
 
+	reference_judge_set_source(&search->judge, from);
 	for (uint64_t at = start; at < end;) {
 		const struct region *region = image_find(search->image, at);
 		uint64_t size = region ? region->end - at : end - at;
@@ -77,7 +99,8 @@ static bool visit_words(const struct search *search, allocation_id from,
 		piece.size = size < end - at ? size : end - at;
 		if (region && region->bytes)
 			piece.bytes = region->bytes + (at - region->start);
-		if (piece.bytes && !visit_piece(search, piece, from, held))
+		if (piece.bytes &&
+		    !visit_piece(search, piece, from, held, ret_holds))
 			return false;
 		at += piece.size;
 	}
@@ -93,11 +116,13 @@ static struct error *visit_holders(struct search *search, struct held held,
 
 	for (size_t i = 0; !error && *ret_go_on && i < edges.count; i++) {
 		allocation_id from = edges.targets[i];
+		bool holds = false;
 
 		if (!bitmap_get(search->input->live, from))
 			continue;
-		*ret_go_on = visit_words(search, from, held);
-		error = add_held(search, from, held.level + 1);
+		*ret_go_on = visit_words(search, from, held, &holds);
+		if (holds)
+			error = add_held(search, from, held.level + 1);
 	}
 	return error;
 }
@@ -131,11 +156,14 @@ struct error *holders_visit(const struct holders_input *input)
 		.input = input,
 		.image = analysis_image(input->analysis),
 		.index = analysis_index(input->analysis),
+		.collectable = allocation_having(
+			analysis_index(input->analysis), TRAIT_COLLECTABLE),
 		.queue.account = account,
 	};
 	struct error *error = bitmap_init(
 		&search.reached, allocation_count(search.index), account);
 
+	reference_judge_init(&search.judge, analysis_patterns(input->analysis));
 	for (size_t i = 0; !error && i < input->target_count; i++)
 		error = add_held(&search, input->targets[i], 0);
 	if (!error)

@@ -20,7 +20,7 @@ struct holding {
 };
 
 struct holders_input {
-	struct analysis *analysis;    /* STAGE_INCOMING is built */
+	struct analysis *analysis;    /* STAGE_INCOMING, _OWNERS */
 	const struct bitmap *live;    /* which may hold anything */
 	const allocation_id *targets; /* without repeats */
 	size_t target_count;
@@ -31,7 +31,10 @@ struct holders_input {
 	void *data;
 };
 
-/* Visit each reference once, the lowest levels first. */
+/*
+ * Visit each reference once, the lowest levels first. Those that stand where
+ * nothing is kept any more hold nothing.
+ */
 struct error *holders_visit(const struct holders_input *input);
 
 #endif
