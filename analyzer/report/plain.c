@@ -39,19 +39,21 @@ static void write_byte(struct writer *writer, uint8_t byte)
 
 void plain_contents(struct writer *writer, const struct memory_view *view)
 {
+	static const char text[] = " bytes that are not in the dump)";
+
 	for (uint64_t done = 0, run; done < view->size; done += run) {
-		const uint8_t *bytes =
-			view->bytes(view->source, view->address + done, &run);
+		const uint8_t *bytes = memory_view_run(view, done, &run);
 
 		if (run == 0 || ferror(writer->out))
 			return;
-		if (run > view->size - done)
-			run = view->size - done;
-		for (uint64_t i = 0; i < run; i++)
-			if (bytes)
-				write_byte(writer, bytes[i]);
-			else
-				writer_bytes(writer, "??", 2);
+		for (uint64_t i = 0; bytes && i < run; i++)
+			write_byte(writer, bytes[i]);
+		if (bytes)
+			continue;
+		/* In a small core, these may be 2^63. */
+		writer_put(writer, '(');
+		writer_decimal(writer, run);
+		writer_bytes(writer, text, sizeof(text) - 1);
 	}
 }
 

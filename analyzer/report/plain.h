@@ -15,7 +15,7 @@ void plain_close(struct report *report);
 /* A format's end_table(). */
 void plain_end_table(struct report *report);
 
-/* Two hexadecimal digits a byte, "??" for each that is absent. */
+/* Two hexadecimal digits a byte; in between, in words, how many are absent. */
 void plain_contents(struct writer *writer, const struct memory_view *view);
 
 /* Amounts are decimal, addresses hexadecimal with 0x; text is write_text's. */

@@ -103,6 +103,28 @@ void report_text(struct report *report, const char *text)
 	add(report, &(struct value){ .text = text, .absent = !text });
 }
 
+const uint8_t *memory_view_run(const struct memory_view *view, uint64_t done,
+			       uint64_t *ret_run)
+{
+	uint64_t left = view->size - done, absent = 0, size;
+	const uint8_t *bytes =
+		view->bytes(view->source, view->address + done, &size);
+
+	if (bytes) {
+		*ret_run = size < left ? size : left;
+		return bytes;
+	}
+	while (!bytes && size > 0 && absent < left) {
+		absent += size < left - absent ? size : left - absent;
+		if (absent < left)
+			bytes = view->bytes(view->source,
+					    view->address + done + absent,
+					    &size);
+	}
+	*ret_run = absent;
+	return NULL;
+}
+
 void report_memory(struct report *report, const struct memory_view *memory)
 {
 	add(report,

@@ -65,6 +65,13 @@ struct memory_view {
 	const void *source;
 };
 
+/*
+ * The bytes that stand done bytes behind the view's address, *ret_run of them
+ * in a row; NULL if so many are absent: all there are in a row.
+ */
+const uint8_t *memory_view_run(const struct memory_view *view, uint64_t done,
+			       uint64_t *ret_run);
+
 /* A value of a row; which member counts is told by the column's kind. */
 struct value {
 	uint64_t number; /* count, bytes, address, number; an int64_t: change */

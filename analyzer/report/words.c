@@ -75,13 +75,10 @@ void words_write(struct writer *writer, const struct memory_view *view)
 
 	while (done < view->size && !(writer->out && ferror(writer->out))) {
 		uint64_t run = 0;
-		const uint8_t *bytes =
-			view->bytes(view->source, view->address + done, &run);
+		const uint8_t *bytes = memory_view_run(view, done, &run);
 
 		if (run == 0)
 			return;
-		if (run > view->size - done)
-			run = view->size - done;
 		if (!bytes) {
 			begin_line(writer, done == 0, shift + done, width);
 			write_absent(writer, run);
