@@ -3,6 +3,7 @@
 #include "allocators/glibc/bins.h"
 #include "allocators/glibc/fast_links.h"
 #include "allocators/glibc/lists.h"
+#include "allocators/glibc/transit.h"
 #include "analyzer/base/text.h"
 
 #include <inttypes.h>
@@ -255,13 +256,15 @@ static void report_damage(struct walk *walk, enum finding_weight weight,
 		findings_add(findings, weight,
 			     "the heap is damaged at %#" PRIx64
 			     ": %s. The allocation below it, at %#" PRIx64
-			     " of size %#" PRIx64 ", may have been overrun. %s",
+			     " of size %#" PRIx64
+			     ", may have been overrun. %s%s",
 			     address, what, walk->previous, walk->previous_size,
-			     what_follows);
+			     glibc_tell_work(walk->arena), what_follows);
 	else
 		findings_add(findings, weight,
-			     "the heap is damaged at %#" PRIx64 ": %s. %s",
-			     address, what, what_follows);
+			     "the heap is damaged at %#" PRIx64 ": %s. %s%s",
+			     address, what, glibc_tell_work(walk->arena),
+			     what_follows);
 }
 
 static void report_skip(struct walk *walk, uint64_t chunk, uint64_t skipped)

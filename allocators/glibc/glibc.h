@@ -52,6 +52,9 @@ struct glibc_arena {
 	uint64_t address;
 	bool main;
 	bool locked; /* a thread was about to change it */
+	/* So it was, but the process died of a fault there or near: is it the
+	 * cause, or only unfinished? */
+	bool in_fault;
 	uint16_t
 		put_off; /* fast bins whose lists are followed later, as bits */
 	uint64_t top;	 /* chunk */

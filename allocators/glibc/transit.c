@@ -83,8 +83,16 @@ void glibc_find_work(struct glibc_heap *heap)
 
 		/* With a single thread, malloc takes no lock. */
 		arena->locked |= threads == 1 && inside && arena->main;
+		arena->in_fault = arena->locked && crashed;
 		arena->locked &= !crashed;
 	}
+}
+
+const char *glibc_tell_work(const struct glibc_arena *arena)
+{
+	return arena->in_fault ? "A thread was inside of malloc: it may only "
+				 "be unfinished. "
+			       : "";
 }
 
 /* Whether the chunk at address is in use; its size with the header. */

@@ -14,6 +14,9 @@
  */
 void glibc_find_work(struct glibc_heap *heap);
 
+/* What is to be said of damage in it, besides what may have done it; or "". */
+const char *glibc_tell_work(const struct glibc_arena *arena);
+
 /* Let the sink hold the chunks that registers and inner frames name. */
 struct error *glibc_hold_transit(struct glibc_heap *heap,
 				 struct block_sink *sink);
