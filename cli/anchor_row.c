@@ -199,7 +199,7 @@ void anchor_write_likely(const struct analysis *analysis,
 		"The allocation at 0x{target} is likely held: by {how} at "
 		"0x{address}[ in {name}][ in {path} at offset 0x{offset}]"
 		"[ ({frame})][ of thread {thread}]\n"
-		"(by chance, a word of such a core looks so once in {odds})"
+		"(by chance, a word of such a core looks so once in {odds,})"
 	};
 	struct anchor anchor = anchor_of(analysis, disguised);
 	struct anchor_name name = name_anchor(analysis, &anchor);

@@ -1,4 +1,6 @@
 #include "analyzer/diff/compare.h"
+#include "analyzer/query/likely_held.h"
+#include "cli/anchor_row.h"
 #include "cli/command.h"
 #include "cli/diff_rows.h"
 #include "cli/gate_rows.h"
@@ -264,6 +266,45 @@ static void write_growth(const struct gate *gate, struct report *report)
 	diff_write_kinds(report, &view);
 }
 
+static bool fails_for_certain(const struct leak_kind *kind)
+{
+	return !kind->likely &&
+	       (kind->state == LEAK_NEW || kind->state == LEAK_MORE);
+}
+
+/* Whether the pass that tells what is likely held is worth its time. */
+static bool has_certain_leaks(const struct gate *gate)
+{
+	for (size_t i = 0; i < gate->kinds.count; i++)
+		if (fails_for_certain(&gate->kinds.list[i]))
+			return first_failed(gate);
+	return false;
+}
+
+/* Of the examples that made the gate fail, which stand in disguise. */
+static void write_likely_held(const struct gate *gate, struct report *report)
+{
+	const struct allocation_index *index = analysis_index(gate->analysis);
+	_cleanup_(likely_held_destroy) struct likely_held *held = NULL;
+
+	if (!has_certain_leaks(gate))
+		return;
+	/* The report does without where memory is short. */
+	error_destroy(likely_held_create(gate->analysis, &held));
+	for (size_t i = 0; held && i < gate->kinds.count; i++) {
+		const struct leak_kind *kind = &gate->kinds.list[i];
+		allocation_id id = allocation_find(index, kind->address);
+		const struct disguised *disguised =
+			fails_for_certain(kind) && id != NO_ALLOCATION
+				? likely_held_find(held, id)
+				: NULL;
+
+		if (disguised)
+			anchor_write_likely(gate->analysis, disguised,
+					    likely_held_odds(held, id), report);
+	}
+}
+
 static void write_tables(const struct gate *gate, struct report *report)
 {
 	struct leak_total shared = leak_kinds_shared(&gate->kinds);
@@ -276,6 +317,7 @@ static void write_tables(const struct gate *gate, struct report *report)
 		counted.bytes -= own.bytes;
 	}
 	gate_write_leaks(report, &gate->kinds);
+	write_likely_held(gate, report);
 	gate_write_shared(report, shared, counted);
 	gate_write_gone(report, &gate->baseline);
 	gate_write_unused(report, &gate->suppressions);

@@ -67,10 +67,11 @@ class Disguised(harness.LiveTest):
             self.assertIn(f" in {name}", text)
             self.assertRegex(text, r"looks so once in \d")
 
-    def test_gate_counts_them(self):
+    def test_gate_counts_them_and_says_so_of_its_examples(self):
         result = harness.run(harness.HEAPCORE, "-q", self.core, "gate")
         self.assertEqual(result.returncode, harness.FOUND)
         self.assertIn(f"{len(self.leaked):,} leaked allocations", result.stdout)
+        self.assertRegex(result.stdout, r"is likely held: by a .* in \w+\[")
 
 
 if __name__ == "__main__":
