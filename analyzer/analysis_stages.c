@@ -1,6 +1,10 @@
 #include "analyzer/analysis_parts.h"
 #include "analyzer/analysis_side.h"
+#include "analyzer/base/text.h"
 #include "analyzer/graph/disguises.h"
+#include "analyzer/graph/signal_stacks.h"
+
+#include <inttypes.h>
 
 static struct error *build_image(struct analysis *analysis, uint64_t *ret_count)
 {
@@ -139,16 +143,71 @@ static struct error *add_integers(struct analysis *analysis,
 				  integers.count);
 }
 
+static void note_stacks(struct analysis *analysis, const struct bitmap *stacks)
+{
+	allocation_id first = (allocation_id)bitmap_next(stacks, 0);
+	size_t count = bitmap_weight(stacks);
+	char size[NUMBER_SIZE];
+
+	findings_add(&analysis->findings, FINDING_NOTE,
+		     "the program calls sigaltstack(), and the core does not "
+		     "tell with what: %zu block%s of %s bytes to which nothing "
+		     "refers, %s 0x%" PRIx64
+		     ", %s taken for alternate signal stacks ('heapcore run' "
+		     "sees them being set)",
+		     count, count == 1 ? "" : "s",
+		     grouped(allocation_size(analysis->index, first), size),
+		     count == 1 ? "at" : "first at",
+		     allocation_start(analysis->index, first),
+		     count == 1 ? "is" : "are");
+}
+
+/* Add what the kernel alone may hold, though the core does not say so. */
+static struct error *add_signal_stacks(struct analysis *analysis,
+				       struct bitmap *anchored)
+{
+	_cleanup_(bitmap_deinit) struct bitmap unreachable = { 0 };
+	_cleanup_(bitmap_deinit) struct bitmap stacks = { 0 };
+	_cleanup_(bitmap_deinit) struct bitmap reached = { 0 };
+	const struct signal_stacks_input input = {
+		analysis->image, analysis->program, analysis->index,
+		analysis->graph, &unreachable,	    &analysis->account,
+	};
+	struct error *error =
+		bitmap_init(&unreachable, anchored->count, &analysis->account);
+
+	if (error)
+		return error;
+	bitmap_copy(&unreachable, allocation_used(analysis->index));
+	bitmap_minus(&unreachable, anchored);
+	error = signal_stacks_guess(&input, &stacks);
+	if (error || !stacks.words)
+		return error;
+	note_stacks(analysis, &stacks);
+	roots_assume_stacks(analysis->roots, &stacks);
+	error = bitmap_init(&reached, anchored->count, &analysis->account);
+	if (!error)
+		error = graph_mark(analysis->graph, &stacks, &reached,
+				   &analysis->account, analysis->progress);
+	if (error)
+		return error;
+	bitmap_and(&reached, &unreachable);
+	bitmap_or(anchored, &reached);
+	return NULL;
+}
+
 static struct error *build_reachability(struct analysis *analysis,
 					uint64_t *ret_count)
 {
 	struct bitmap anchored = { 0 };
 	struct error *error =
-		analysis_mark(analysis, ROOT_STATIC, ROOT_REGISTER, &anchored);
+		analysis_mark(analysis, ROOT_STATIC, ROOT_KERNEL, &anchored);
 
 	if (error)
 		return error;
 	error = add_integers(analysis, &anchored);
+	if (!error)
+		error = add_signal_stacks(analysis, &anchored);
 	if (!error)
 		error = fates_init(&analysis->fates, analysis->graph,
 				   analysis->index, &anchored,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/image/held.h"
 #include "analyzer/query/place.h"
 #include "analyzer/query/thread_value.h"
 #include "cli/fiber_description.h"
@@ -63,7 +64,7 @@ static struct anchor_name name_anchor(const struct analysis *analysis,
 	struct debug *debug = analysis_debug(analysis);
 	struct anchor_name name = { .name = NULL };
 
-	if (anchor->kind == ROOT_REGISTER)
+	if (anchor->address == 0)
 		return name;
 	name.name = debug_thread_local(debug, anchor->address);
 	if (name.name)
@@ -80,15 +81,15 @@ static struct anchor_name name_anchor(const struct analysis *analysis,
 
 static const struct column columns[] = {
 	{ "kind", VALUE_TEXT },	     { "address", VALUE_ADDRESS },
-	{ "register", VALUE_TEXT },  { "name", VALUE_TEXT },
-	{ "path", VALUE_TEXT },	     { "offset", VALUE_ADDRESS },
-	{ "frame", VALUE_TEXT },     { "thread", VALUE_NUMBER },
-	{ "target", VALUE_ADDRESS },
+	{ "register", VALUE_TEXT },  { "holder", VALUE_TEXT },
+	{ "name", VALUE_TEXT },	     { "path", VALUE_TEXT },
+	{ "offset", VALUE_ADDRESS }, { "frame", VALUE_TEXT },
+	{ "thread", VALUE_NUMBER },  { "target", VALUE_ADDRESS },
 };
 
 static const struct table table = {
-	"anchor", columns, 9,
-	"{kind}[ 0x{address}][ {register}][ in {name}]"
+	"anchor", columns, 10,
+	"{kind}[ 0x{address}][ {register}][ ({holder})][ in {name}]"
 	"[ in {path} at offset 0x{offset}][ ({frame})][ of thread {thread}]"
 	" references 0x{target}"
 };
@@ -126,6 +127,7 @@ static const char *holder(const struct anchor *anchor, char *text, size_t size)
 		[ROOT_STATIC] = "Static address",
 		[ROOT_STACK] = "Stack address",
 		[ROOT_REGISTER] = "Register",
+		[ROOT_KERNEL] = "The kernel",
 	};
 
 	if (anchor->kind == ROOT_INTEGER) {
@@ -139,6 +141,33 @@ static const char *holder(const struct anchor *anchor, char *text, size_t size)
 	if (strcmp(anchor->register_name, INSIDE_MALLOC) == 0)
 		return "A thread at work inside of malloc";
 	return kinds[ROOT_REGISTER];
+}
+
+/* What the kernel holds it for. */
+static void write_held(const struct analysis *analysis,
+		       const struct anchor *anchor, struct report *report)
+{
+	struct held_value value = { .kind = HELD_KINDS };
+	char text[64] = "";
+
+	if (anchor->kind == ROOT_KERNEL && anchor->held == ASSUMED_STACK)
+		snprintf(text, sizeof(text),
+			 "alternate signal stack, by its size");
+	else if (anchor->kind == ROOT_KERNEL)
+		value = image_held(analysis_image(analysis), anchor->held);
+	if (value.kind == HELD_SIGNAL_STACK)
+		snprintf(text, sizeof(text), "alternate signal stack");
+	else if (value.kind == HELD_SIGNAL)
+		snprintf(text, sizeof(text), "pending signal %" PRIu64,
+			 value.detail);
+	else if (value.kind == HELD_TIMER)
+		snprintf(text, sizeof(text), "timer %" PRIu64, value.detail);
+	else if (value.kind == HELD_EPOLL)
+		snprintf(text, sizeof(text), "epoll %" PRIu32 ", file %" PRIu64,
+			 value.holder, value.detail);
+	else if (value.kind == HELD_RING)
+		snprintf(text, sizeof(text), "io_uring %" PRIu32, value.holder);
+	report_text(report, *text ? text : NULL);
 }
 
 static bool has_name(const struct anchor *anchor)
@@ -156,11 +185,12 @@ void anchor_write(const struct analysis *analysis, const struct anchor *anchor,
 
 	report_begin_table(report, &table);
 	report_text(report, holder(anchor, text, sizeof(text)));
-	if (anchor->kind == ROOT_REGISTER)
+	if (anchor->address == 0)
 		report_absent(report);
 	else
 		report_number(report, anchor->address);
 	report_text(report, has_name(anchor) ? anchor->register_name : NULL);
+	write_held(analysis, anchor, report);
 	write_name(analysis, anchor, &name, report);
 	report_number(report, allocation_start(analysis_index(analysis),
 					       anchor->target));

@@ -123,9 +123,8 @@ static void write_anchor_head(struct describer *describer, enum root_kind kind,
 		"[ matching %{pattern}]"
 	};
 	static const char *const kinds[ROOT_KINDS] = {
-		[ROOT_STATIC] = "statically",
-		[ROOT_STACK] = "stack",
-		[ROOT_REGISTER] = "register",
+		[ROOT_STATIC] = "statically", [ROOT_STACK] = "stack",
+		[ROOT_REGISTER] = "register", [ROOT_KERNEL] = "kernel",
 		[ROOT_INTEGER] = "integer",
 	};
 	const struct allocation_index *index =

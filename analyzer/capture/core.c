@@ -3,6 +3,7 @@
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/parallel.h"
+#include "analyzer/capture/held_ring.h"
 #include "analyzer/capture/notes.h"
 #include "analyzer/capture/pages.h"
 #include "analyzer/capture/source.h"
@@ -29,6 +30,7 @@ struct core_writer {
 	struct core_options options;
 	struct source source;
 	struct notes notes;
+	struct held_values held;
 	struct memory_map map;
 	Elf64_Phdr *segments;
 	struct piece *pieces;
@@ -64,6 +66,7 @@ void core_destroy(struct core_writer *core)
 {
 	source_close(&core->source);
 	notes_deinit(&core->notes);
+	held_deinit(&core->held);
 	memory_map_deinit(&core->map);
 	if (core->stage)
 		munmap(core->stage, core->stage_size);
@@ -79,15 +82,6 @@ static bool is_held_back(const struct core_writer *core,
 {
 	return area->device || area->start >> 63 ||
 	       (area->excluded && !core->options.complete);
-}
-
-/* The kernel's own code, which is there whether it was called or not. */
-static bool is_of_kernel(const struct memory_area *area)
-{
-	static const char name[] = "[vdso]";
-
-	return area->path_size == strlen(name) &&
-	       memcmp(area->path, name, strlen(name)) == 0;
 }
 
 /* Whether it shares memory with a file that others can open. */
@@ -357,12 +351,17 @@ static struct error *fill(struct core_writer *core,
 		core->sizes.excluded += area->device ? 0 : area->resident;
 		return NULL;
 	}
-	/* What the process cannot write there is the file's. */
-	if (is_shared_file(area) && !(area->rights & PF_W))
+	/*
+	 * What the process cannot write there is the file's; what a ring holds
+	 * is a note's.
+	 */
+	if (is_shared_file(area) &&
+	    (!(area->rights & PF_W) || memory_area_has_path(area, RING_PATH)))
 		return NULL;
 	if (area->shared)
 		return fill_shared(core, area, segment);
-	if (is_of_kernel(area))
+	/* The kernel's own code is there whether it was called or not. */
+	if (memory_area_has_path(area, "[vdso]"))
 		return fill_whole(core, area, segment);
 	if (!area->of_file || area->huge)
 		return fill_touched(core, area, segment);
@@ -520,7 +519,10 @@ struct error *core_copy(struct core_writer *core,
 	if (!error)
 		error = read_map(core, witness);
 	if (!error)
-		error = notes_write(held, signal, &core->map, &core->notes);
+		error = held_read(held, &core->map, &core->source, &core->held);
+	if (!error)
+		error = notes_write(held, signal, &core->map, &core->held,
+				    &core->notes);
 	if (!error)
 		error = plan(core);
 	if (error)

@@ -371,8 +371,31 @@ static struct error *add_time(struct notes *notes)
 	return add_copy(notes, NOTE_OWNER, NOTE_TIME, &time, sizeof(time));
 }
 
+/* What was looked for, then the values. */
+static struct error *add_held(struct notes *notes,
+			      const struct held_values *values)
+{
+	size_t size = values->count * sizeof(*values->values);
+	uint8_t *place;
+
+	if (size > UINT32_MAX / 2)
+		return error_create(ERROR_NOT_SUPPORTED,
+				    "%zu values that the kernel holds are too "
+				    "many",
+				    values->count);
+	place = add_note(notes, NOTE_OWNER, NOTE_HELD,
+			 sizeof(values->sought) + size);
+	if (!place)
+		return &error_no_memory;
+	memcpy(place, &values->sought, sizeof(values->sought));
+	if (size > 0)
+		memcpy(place + sizeof(values->sought), values->values, size);
+	return NULL;
+}
+
 struct error *notes_write(const struct held_process *held, int signal,
-			  const struct memory_map *map, struct notes *ret)
+			  const struct memory_map *map,
+			  const struct held_values *values, struct notes *ret)
 {
 	_cleanup_(notes_deinit) struct notes notes = { 0 };
 	struct error *error = NULL;
@@ -392,6 +415,8 @@ struct error *notes_write(const struct held_process *held, int signal,
 	}
 	if (!error)
 		error = add_time(&notes);
+	if (!error)
+		error = add_held(&notes, values);
 	if (!error)
 		error = add_copy(&notes, NOTE_OWNER, NOTE_SMAPS, map->text,
 				 map->text_size);

@@ -7,6 +7,7 @@
 #ifndef ANALYZER_CAPTURE_NOTES_H
 #define ANALYZER_CAPTURE_NOTES_H
 
+#include "analyzer/capture/held.h"
 #include "analyzer/capture/process.h"
 #include "analyzer/capture/threads.h"
 
@@ -20,7 +21,8 @@ struct notes {
  * about to die of, or 0.
  */
 struct error *notes_write(const struct held_process *held, int signal,
-			  const struct memory_map *map, struct notes *ret);
+			  const struct memory_map *map,
+			  const struct held_values *values, struct notes *ret);
 void notes_deinit(struct notes *notes);
 DEFINE_DEINIT(notes_deinit, struct notes)
 

@@ -158,7 +158,8 @@ static void parse_head(const char *line, size_t length,
 	area->offset = strtoull(next + 4, &next, 16);
 	next += strspn(next, " ");
 	next += strcspn(next, " \n"); /* the device */
-	area->of_file = strtoull(next, &next, 10) != 0;
+	area->inode = strtoull(next, &next, 10);
+	area->of_file = area->inode != 0;
 	next += strspn(next, " ");
 	area->path = next;
 	area->path_size = (size_t)(line + length - next);
@@ -286,6 +287,12 @@ void memory_map_deinit(struct memory_map *map)
 	free(map->text);
 	free(map->renewed);
 	free(map->areas);
+}
+
+bool memory_area_has_path(const struct memory_area *area, const char *path)
+{
+	return area->path_size == strlen(path) &&
+	       memcmp(area->path, path, area->path_size) == 0;
 }
 
 bool memory_area_is_nameless(const struct memory_area *area)

@@ -18,7 +18,8 @@
 struct memory_area {
 	uint64_t start, end;
 	uint64_t offset; /* into the file */
-	uint8_t rights;	 /* PF_R, PF_W and PF_X */
+	uint64_t inode;
+	uint8_t rights; /* PF_R, PF_W and PF_X */
 	bool shared;
 	bool of_file;	   /* has an inode: a file, or memory that has a name */
 	bool device;	   /* reading it may have effects */
@@ -49,6 +50,8 @@ struct error *memory_map_renew(pid_t process, struct memory_map *map,
 			       bool *ret_known);
 void memory_map_deinit(struct memory_map *map);
 DEFINE_DEINIT(memory_map_deinit, struct memory_map)
+
+bool memory_area_has_path(const struct memory_area *area, const char *path);
 
 /* Whether the file of the area has no name any more, so only memory has it. */
 bool memory_area_is_nameless(const struct memory_area *area);

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* One thread. */
@@ -16,6 +17,8 @@ struct task {
 	bool stopped; /* and kept so, until its process was captured */
 	bool exiting; /* was let go to its end: has no memory any more */
 	int status;   /* of waitpid(), why it stopped */
+	/* its stack for signals, as the program set it; 0: none */
+	uint64_t signal_stack, signal_stack_size;
 };
 
 enum process_state {

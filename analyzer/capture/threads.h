@@ -11,18 +11,21 @@
 #include "analyzer/base/progress.h"
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct held_thread {
 	pid_t id;
 	bool stopped; /* else it is in a system call that cannot be left */
 	int signal;   /* that it was about to get, or 0 */
+	uint64_t signal_stack; /* 0: none, or not known */
 };
 
 struct held_process {
 	pid_t id;
 	struct held_thread *threads; /* the leader first, if it lives */
 	size_t count;
+	bool knows_signal_stacks;
 };
 
 /*

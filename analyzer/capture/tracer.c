@@ -1,20 +1,25 @@
 #include "analyzer/capture/tracer.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/capture/filter.h"
 #include "analyzer/capture/process.h"
 #include "analyzer/capture/tasks.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <linux/kcmp.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 
-/* How long the other threads of a process may take to stop. */
-enum { PATIENCE_SECONDS = 2 };
+enum {
+	PATIENCE_SECONDS = 2,	   /* for other threads of a process to stop */
+	LEAST_SIGNAL_STACK = 2048, /* of sigaltstack() on x86-64 */
+};
 
 struct tracer {
 	const struct tracer_options *options;
@@ -129,7 +134,8 @@ static struct error *collect(const struct tracer *tracer,
 			     struct held_process *ret)
 {
 	const struct tasks *tasks = &tracer->tasks;
-	struct held_process held = { .id = process->id };
+	struct held_process held = { .id = process->id,
+				     .knows_signal_stacks = true };
 	pid_t first = process->signal ? process->taker : process->id;
 
 	for (size_t i = 0; i < tasks->count; i++) {
@@ -146,6 +152,7 @@ static struct error *collect(const struct tracer *tracer,
 		threads[held.count] = (struct held_thread){
 			.id = task->id,
 			.stopped = task->stopped,
+			.signal_stack = task->signal_stack,
 		};
 		if (task->id == first) {
 			struct held_thread other = threads[0];
@@ -211,16 +218,48 @@ static void begin_gathering(struct tracer *tracer,
 	}
 }
 
+static unsigned long event_message(pid_t thread)
+{
+	unsigned long message = 0;
+
+	ptrace(PTRACE_GETEVENTMSG, thread, NULL, &message);
+	return message;
+}
+
+/*
+ * The task is about to call sigaltstack(). What the kernel will refuse is left
+ * out: stacks that are too small, and a new one while the old one is in use.
+ */
+static void note_signal_stack(struct task *task)
+{
+	struct user_regs_struct registers;
+	struct iovec place = { &registers, sizeof(registers) }, here, there;
+	stack_t stack;
+
+	if (ptrace(PTRACE_GETREGSET, task->id, NT_PRSTATUS, &place) < 0 ||
+	    registers.rdi == 0)
+		return;
+	here = (struct iovec){ &stack, sizeof(stack) };
+	there = (struct iovec){ (void *)registers.rdi, sizeof(stack) };
+	if (process_vm_readv(task->id, &here, 1, &there, 1, 0) !=
+		    sizeof(stack) ||
+	    registers.rsp - task->signal_stack < task->signal_stack_size)
+		return;
+	if (stack.ss_flags & SS_DISABLE)
+		stack = (stack_t){ 0 };
+	else if (stack.ss_size < LEAST_SIGNAL_STACK)
+		return;
+	task->signal_stack = (uint64_t)stack.ss_sp;
+	task->signal_stack_size = stack.ss_size;
+}
+
 /*
  * What a thread at its exit event ends of, or 0 if it ends by itself. A thread
  * that has to go because another calls exec() says 0, too.
  */
 static int killed_by(const struct task *task)
 {
-	unsigned long code = 0;
-
-	ptrace(PTRACE_GETEVENTMSG, task->id, NULL, &code);
-	return (int)(code & 0x7f);
+	return (int)(event_message(task->id) & 0x7f);
 }
 
 /* Whether the stopped task ends its process, and by which signal. */
@@ -231,7 +270,7 @@ static bool ends_process(const struct tracer *tracer, const struct task *task,
 
 	*ret_signal = 0;
 	if (event == PTRACE_EVENT_SECCOMP)
-		return true;
+		return event_message(task->id) == FILTER_EXIT;
 	if (event == PTRACE_EVENT_EXIT) {
 		*ret_signal = killed_by(task);
 		return *ret_signal != 0 ||
@@ -243,18 +282,29 @@ static bool ends_process(const struct tracer *tracer, const struct task *task,
 	return is_fatal(task->id, *ret_signal);
 }
 
-/* A new thread or process, before any of its own stops is seen, or after. */
+/*
+ * A new thread or process, before any of its own stops is seen, or after. A
+ * process has the stack for signals of the thread that made it.
+ */
 static void meet_child(struct tracer *tracer, pid_t parent, int event)
 {
-	unsigned long child = 0;
+	pid_t child = (pid_t)event_message(parent);
+	const struct task *maker;
+	struct task *task;
 
-	if (ptrace(PTRACE_GETEVENTMSG, parent, NULL, &child) < 0 || !child)
+	if (!child)
 		return;
 	/* Only clone() makes threads. */
-	if (event == PTRACE_EVENT_CLONE)
-		tasks_add(&tracer->tasks, (pid_t)child);
-	else
-		tasks_add_process(&tracer->tasks, (pid_t)child);
+	if (event == PTRACE_EVENT_CLONE) {
+		tasks_add(&tracer->tasks, child);
+		return;
+	}
+	task = tasks_add_process(&tracer->tasks, child);
+	maker = tasks_find(&tracer->tasks, parent);
+	if (!task || !maker || task->signal_stack)
+		return;
+	task->signal_stack = maker->signal_stack;
+	task->signal_stack_size = maker->signal_stack_size;
 }
 
 /*
@@ -278,15 +328,14 @@ static void choose_stops(const struct tracer *tracer, struct task *task)
  */
 static void meet_program(struct tracer *tracer, struct task *task)
 {
-	unsigned long former = 0;
-	pid_t id = task->id;
+	pid_t id = task->id, former = (pid_t)event_message(id);
 	char link[64], path[4096];
 	ssize_t length;
 
 	task->exiting = false;
-	if (ptrace(PTRACE_GETEVENTMSG, id, NULL, &former) == 0 &&
-	    (pid_t)former != id)
-		tasks_remove(&tracer->tasks, (pid_t)former);
+	task->signal_stack = task->signal_stack_size = 0;
+	if (former && former != id)
+		tasks_remove(&tracer->tasks, former);
 	snprintf(link, sizeof(link), "/proc/%d/exe", id);
 	length = readlink(link, path, sizeof(path) - 1);
 	path[length < 0 ? 0 : length] = '\0';
@@ -309,6 +358,9 @@ static void handle_stop(struct tracer *tracer, pid_t id, int status)
 	else if (event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK ||
 		 event == PTRACE_EVENT_VFORK)
 		meet_child(tracer, id, event);
+	else if (event == PTRACE_EVENT_SECCOMP &&
+		 event_message(id) == FILTER_SIGNAL_STACK)
+		note_signal_stack(task);
 	/* The lists may have moved. */
 	task = tasks_find(&tracer->tasks, id);
 	process =

@@ -217,6 +217,7 @@ static const char *name_other(enum aspect aspect, enum census_other other)
 		[OTHER_SEVERAL] = "several, none of them alone",
 		[OTHER_STACK] = "a stack",
 		[OTHER_REGISTER] = "a register",
+		[OTHER_KERNEL] = "the kernel",
 	};
 
 	return other == OTHER_NONE ? without[aspect] : others[other];

@@ -74,6 +74,7 @@ enum census_other {
 	OTHER_SEVERAL, /* held by several, none of them alone */
 	OTHER_STACK,
 	OTHER_REGISTER,
+	OTHER_KERNEL,
 };
 
 static inline uint64_t census_key(enum census_tag tag, uint64_t value)

@@ -120,6 +120,8 @@ static bool visit_anchor(void *data, const struct anchor *anchor)
 		*key = census_key(TAG_OTHER, OTHER_STACK);
 	else if (anchor->kind == ROOT_REGISTER)
 		*key = census_key(TAG_OTHER, OTHER_REGISTER);
+	else if (anchor->kind == ROOT_KERNEL)
+		*key = census_key(TAG_OTHER, OTHER_KERNEL);
 	else
 		finder->error = add_holder(
 			finder,

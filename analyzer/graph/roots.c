@@ -2,6 +2,7 @@
 
 #include "analyzer/base/list.h"
 #include "analyzer/base/parallel.h"
+#include "analyzer/graph/held_anchors.h"
 #include "analyzer/heap/index_side.h"
 
 #include <assert.h>
@@ -27,6 +28,7 @@ struct roots {
 	struct memory integers; /* struct disguised */
 	size_t integer_count;
 	struct bitmap targets[ROOT_KINDS];
+	struct held_anchors held;
 	struct split_work work; /* of finding these */
 };
 
@@ -509,12 +511,9 @@ static struct error *find_targets(struct roots *roots)
 	memory_release(&roots->turns);
 	for (uint32_t i = 0; i < program_thread_count(roots->program); i++)
 		visit_registers(roots, i, mark_anchor, &marking);
-	for (size_t i = 0; i < allocation_held_count(roots->index); i++) {
-		allocation_id id = allocation_held(roots->index, i);
-
-		if (id != NO_ALLOCATION)
-			mark(&marking, 0, id);
-	}
+	malloc_anchors_visit(roots->index, mark_anchor, &marking);
+	marking.targets = &roots->targets[ROOT_KERNEL];
+	held_anchors_visit(&roots->held, mark_anchor, &marking);
 	return error;
 }
 
@@ -538,6 +537,9 @@ static struct error *create(const struct image *image,
 	roots->account = account;
 	roots->progress = progress;
 	roots->bounds = allocation_bounds(index);
+	roots->held =
+		(struct held_anchors){ image, program, index,
+				       &roots->targets[ROOT_KERNEL], account };
 	roots->stacks.account = account;
 	roots->ranges.account = account;
 	roots->turns.account = account;
@@ -649,6 +651,11 @@ void roots_destroy(struct roots *roots)
 	free(roots);
 }
 
+void roots_assume_stacks(struct roots *roots, const struct bitmap *stacks)
+{
+	bitmap_or(&roots->targets[ROOT_KERNEL], stacks);
+}
+
 struct error *roots_add_integers(struct roots *roots,
 				 const struct disguised *integers, size_t count)
 {
@@ -727,7 +734,7 @@ static bool visit_word(void *data, uint64_t where, allocation_id target)
 	return !visiting->ended;
 }
 
-static bool visit_register(void *data, const struct anchor *anchor)
+static bool visit_anchor(void *data, const struct anchor *anchor)
 {
 	struct visiting *visiting = data;
 
@@ -773,18 +780,10 @@ void roots_visit(const struct roots *roots, const struct bitmap *targets,
 	}
 	for (uint32_t i = 0;
 	     i < program_thread_count(roots->program) && !visiting.ended; i++)
-		visit_registers(roots, i, visit_register, &visiting);
-	visiting.anchor = (struct anchor){
-		.kind = ROOT_REGISTER,
-		.register_name = INSIDE_MALLOC,
-		.thread = NO_THREAD,
-	};
-	for (size_t i = 0;
-	     i < allocation_held_count(roots->index) && !visiting.ended; i++) {
-		allocation_id id = allocation_held(roots->index, i);
-
-		if (id != NO_ALLOCATION)
-			visit_word(&visiting, 0, id);
-	}
+		visit_registers(roots, i, visit_anchor, &visiting);
+	if (!visiting.ended)
+		malloc_anchors_visit(roots->index, visit_anchor, &visiting);
+	if (!visiting.ended)
+		held_anchors_visit(&roots->held, visit_anchor, &visiting);
 	visit_integers(roots, &visiting);
 }

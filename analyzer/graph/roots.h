@@ -1,6 +1,6 @@
 /*
  * The roots: the memory outside of all heaps from which the program can reach
- * an allocation, and the registers.
+ * an allocation, the registers, and what the kernel holds for the program.
  *
  * A root range is writable (or was, as relocated data, or memory without any
  * rights that the dump has) and no allocator claims it. The dead part of a
@@ -23,6 +23,7 @@ enum root_kind {
 	ROOT_STATIC,
 	ROOT_STACK,
 	ROOT_REGISTER,
+	ROOT_KERNEL,
 	ROOT_INTEGER, /* an interpreter's, in memory that is in use */
 	ROOT_KINDS
 };
@@ -45,12 +46,17 @@ struct root_range {
  */
 struct anchor {
 	enum root_kind kind;
-	uint64_t address; /* where the reference stands; 0: a register */
-	const char *register_name; /* NULL: memory */
+	uint32_t thread;  /* of a stack, a register or the kernel's value; else
+			   * NO_THREAD */
+	uint64_t address; /* where the reference stands; 0: not in memory */
+	const char *register_name; /* NULL: none */
 	const char *integer;	   /* "Python int"; NULL: it is none */
-	uint32_t thread;	   /* of a stack or register; else NO_THREAD */
+	uint32_t held; /* number of the kernel's value, or ASSUMED_STACK */
 	allocation_id target;
 };
+
+/* As that number: a stack for signals, which the core does not tell of. */
+enum { ASSUMED_STACK = INT32_MAX };
 
 struct roots;
 
@@ -75,6 +81,9 @@ struct error *roots_load(struct side_file *file, const struct image *image,
 			 struct progress *progress, struct roots **ret);
 void roots_destroy(struct roots *roots);
 DEFINE_CLEANUP(roots_destroy, struct roots *)
+
+/* Have the kernel hold what signal_stacks.h finds. */
+void roots_assume_stacks(struct roots *roots, const struct bitmap *stacks);
 
 /*
  * Add integers by which reachability found their targets held, unless they are

@@ -1,6 +1,7 @@
 #include "analyzer/image/absence.h"
 
 #include "analyzer/base/text.h"
+#include "analyzer/image/held.h"
 #include "analyzer/image/smaps.h"
 
 #include <elf.h>
@@ -19,6 +20,7 @@ struct absence {
 	uint64_t untouched, first_untouched;
 	struct lack shared, devices;
 	struct lack omitted; /* of which no segment tells */
+	struct lack rings;
 };
 
 /*
@@ -114,7 +116,10 @@ static void weigh_file(const struct image *image, const struct smaps *smaps,
 	/* Private and never written: its contents are the file's. */
 	if (area && !area->shared)
 		return;
-	if (is_device(mapping->path))
+	if (strcmp(mapping->path, "anon_inode:[io_uring]") == 0)
+		lack = image_held_sought(image, HELD_RING) ? NULL
+							   : &absence->rings;
+	else if (is_device(mapping->path))
 		lack = &absence->devices;
 	else if (!region->is_gap)
 		lack = &absence->shared;
@@ -144,6 +149,14 @@ static void weigh_files(const struct image *image, const struct smaps *smaps,
 			weigh_file(image, smaps, image_mapping(image, i),
 				   absence);
 	}
+}
+
+/* Memory without rights, in which there was something all the same. */
+static bool is_hidden(const struct smaps *smaps, const struct region *region)
+{
+	const struct smaps_area *area = smaps_find(smaps, region->start);
+
+	return !region->rights && area && area->resident > 0;
 }
 
 static void weigh_absent(const struct image *image, const struct region *region,
@@ -184,6 +197,11 @@ static void report_files(const struct absence *absence,
 			     "writable: what only they refer to looks leaked",
 			     grouped(absence->omitted.size, size),
 			     absence->omitted.path);
+	if (absence->rings.size > 0)
+		findings_add(findings, FINDING_INCOMPLETE,
+			     "the program uses io_uring, whose requests are "
+			     "not in the core: what only they refer to looks "
+			     "leaked");
 	if (absence->devices.size > 0)
 		findings_add(findings, FINDING_NOTE,
 			     "%s bytes of mapped devices, such as %s, are not "
@@ -222,6 +240,22 @@ static void report(const struct image *image, const struct absence *absence,
 	report_files(absence, findings);
 }
 
+/* Requests of rings that the kernel did not tell of. */
+static void report_untold(const struct image *image, struct findings *findings)
+{
+	for (size_t i = 0; i < image_held_count(image); i++) {
+		struct held_value value = image_held(image, i);
+
+		if (value.kind == HELD_UNTOLD)
+			findings_add(findings, FINDING_INCOMPLETE,
+				     "io_uring %" PRIu32
+				     " has requests in flight of which the "
+				     "kernel does not tell: what only they "
+				     "refer to looks leaked",
+				     value.holder);
+	}
+}
+
 /*
  * Writable memory that nobody can read may hold the only pointer to what then
  * looks leaked. A module's data that was never written holds none to a heap.
@@ -240,10 +274,12 @@ struct error *image_report_absence(const struct image *image,
 		const struct region *region = image_region(image, i);
 
 		if (region->origin == REGION_ABSENT &&
-		    (region->rights & RIGHT_WRITE))
+		    ((region->rights & RIGHT_WRITE) ||
+		     is_hidden(&smaps, region)))
 			weigh_absent(image, region, private, &absence);
 	}
 	weigh_files(image, &smaps, &absence);
+	report_untold(image, findings);
 	report(image, &absence, findings);
 	return NULL;
 }

@@ -45,9 +45,8 @@ struct error *image_add_auxiliary(struct image_builder *builder, uint64_t type,
 void image_set_origin(struct image_builder *builder,
 		      struct image_origin origin);
 void image_set_missing(struct image_builder *builder, uint64_t bytes);
-/* The text of /proc/PID/smaps; it is in the dump. */
-void image_set_smaps(struct image_builder *builder, const char *text,
-		     size_t size);
+/* A note of own_notes.h; of more than MOST_OWN_NOTES the first count. */
+void image_add_note(struct image_builder *builder, struct own_note note);
 struct findings *image_builder_findings(struct image_builder *builder);
 
 #endif

@@ -39,9 +39,9 @@ struct image {
 	} * auxiliary;
 	size_t auxiliary_count;
 	struct file_table files;
-	uint64_t filled;   /* bytes of regions that are read from files */
-	const char *smaps; /* in the dump; NULL: not there */
-	size_t smaps_size;
+	uint64_t filled; /* bytes of regions that are read from files */
+	struct own_note notes[MOST_OWN_NOTES];
+	size_t note_count;
 	bool fits; /* into memory */
 };
 
@@ -138,11 +138,12 @@ void image_set_missing(struct image_builder *builder, uint64_t bytes)
 	builder->image->missing = bytes;
 }
 
-void image_set_smaps(struct image_builder *builder, const char *text,
-		     size_t size)
+void image_add_note(struct image_builder *builder, struct own_note note)
 {
-	builder->image->smaps = text;
-	builder->image->smaps_size = size;
+	struct image *image = builder->image;
+
+	if (image->note_count < MOST_OWN_NOTES)
+		image->notes[image->note_count++] = note;
 }
 
 struct findings *image_builder_findings(struct image_builder *builder)
@@ -707,10 +708,12 @@ uint64_t image_next_hole(const struct image *image, uint64_t address)
 	return address + ((uint64_t)hole - offset);
 }
 
-const char *image_smaps(const struct image *image, size_t *ret_size)
+struct own_note image_note(const struct image *image, uint32_t type)
 {
-	*ret_size = image->smaps_size;
-	return image->smaps;
+	for (size_t i = 0; i < image->note_count; i++)
+		if (image->notes[i].type == type)
+			return image->notes[i];
+	return (struct own_note){ .type = type };
 }
 
 bool image_read(const struct image *image, uint64_t address, void *ret,

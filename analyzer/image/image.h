@@ -19,6 +19,7 @@
 #include "analyzer/base/error.h"
 #include "analyzer/base/findings.h"
 #include "analyzer/base/progress.h"
+#include "analyzer/image/own_notes.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -167,11 +168,8 @@ uint64_t image_next_data(const struct image *image, uint64_t address);
  */
 uint64_t image_next_hole(const struct image *image, uint64_t address);
 
-/*
- * The text of /proc/PID/smaps when the core was made, *ret_size bytes without
- * a NUL (untrusted); NULL if the core does not have it.
- */
-const char *image_smaps(const struct image *image, size_t *ret_size);
+/* The note that heapcore itself added; without bytes, if there is none. */
+struct own_note image_note(const struct image *image, uint32_t type);
 
 /* Copy size bytes at address, across regions. False if any is absent. */
 bool image_read(const struct image *image, uint64_t address, void *ret,

@@ -5,11 +5,48 @@
 #ifndef ANALYZER_IMAGE_OWN_NOTES_H
 #define ANALYZER_IMAGE_OWN_NOTES_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #define NOTE_OWNER "HEAPCORE"
 
 enum {
 	NOTE_SMAPS = 0x534d4150, /* the text of /proc/PID/smaps */
 	NOTE_TIME = 0x54494d45,	 /* 8 bytes: ns since 1970 began, in UTC */
+	NOTE_HELD = 0x48454c44,	 /* what the kernel holds, see below */
 };
+
+/* One of a core; its bytes are in the dump, of any alignment, and untrusted. */
+struct own_note {
+	uint32_t type;
+	const uint8_t *bytes; /* NULL: the core does not have it */
+	size_t size;
+};
+
+enum { MOST_OWN_NOTES = 16 };
+
+/* How the kernel came to hold a value of the program, and for what. */
+enum held_kind {
+	HELD_SIGNAL_STACK, /* sigaltstack() of a thread */
+	HELD_SIGNAL,	   /* a signal that waits to be delivered */
+	HELD_TIMER,	   /* timer_create() */
+	HELD_EPOLL,	   /* epoll_ctl() */
+	HELD_RING,	   /* a request or buffer of an io_uring */
+	HELD_KINDS,
+};
+
+/*
+ * One value of NOTE_HELD. The note begins with 8 bytes that have a bit for
+ * each kind that was looked for; then there are as many of these as fit.
+ */
+struct held_value {
+	uint64_t value; /* mostly an address */
+	uint32_t kind;
+	uint32_t holder; /* a file of the process, or a thread; 0: it all */
+	uint64_t detail; /* a watched file, a timer, a signal */
+};
+
+/* As the kind: the ring has requests of which the kernel tells nothing. */
+enum { HELD_UNTOLD = 0x100 };
 
 #endif

@@ -50,8 +50,9 @@ static struct error *add_area(struct smaps *smaps, struct smaps_area area)
 struct error *smaps_read(const struct image *image, struct smaps *ret)
 {
 	_cleanup_(smaps_deinit) struct smaps smaps = { 0 };
-	size_t size;
-	const char *text = image_smaps(image, &size);
+	struct own_note note = image_note(image, NOTE_SMAPS);
+	const char *text = (const char *)note.bytes;
+	size_t size = note.size;
 
 	while (text && size > 0) {
 		const char *end = memchr(text, '\n', size);

@@ -131,6 +131,14 @@ static struct error *select_registeranchorpoints(
 	return NULL;
 }
 
+static struct error *select_kernelanchorpoints(
+	struct analysis *analysis, const struct set_arguments *arguments,
+	struct bitmap *ret)
+{
+	add_targets(analysis, ROOT_KERNEL, ret);
+	return NULL;
+}
+
 static struct error *add_anchored_by(struct analysis *analysis,
 				     enum root_kind kind, struct bitmap *ret)
 {
@@ -161,6 +169,13 @@ static struct error *select_registeranchored(
 	struct bitmap *ret)
 {
 	return add_anchored_by(analysis, ROOT_REGISTER, ret);
+}
+
+static struct error *select_kernelanchored(
+	struct analysis *analysis, const struct set_arguments *arguments,
+	struct bitmap *ret)
+{
+	return add_anchored_by(analysis, ROOT_KERNEL, ret);
 }
 
 static struct error *select_integeranchored(
@@ -525,6 +540,14 @@ static const struct set sets[] = {
 	  "allocations that a register refers to directly", NULL, STAGE_ROOTS,
 	  select_registeranchorpoints, NULL,
 	  .example = "list registeranchorpoints" },
+	{ "kernelanchorpoints",
+	  "allocations that the kernel holds for the program", NULL,
+	  STAGE_REACHABILITY, select_kernelanchorpoints, NULL,
+	  .example = "describe kernelanchorpoints",
+	  .description =
+		  "As a thread's stack for signals, what epoll hands back, or "
+		  "the value of a timer. 'run', 'snap' and '-p' ask the "
+		  "kernel; other cores do not tell." },
 	{ "threadonlyanchorpoints",
 	  "allocations that a stack or register refers to directly, and to "
 	  "which no static memory leads",
@@ -541,6 +564,9 @@ static const struct set sets[] = {
 	{ "registeranchored", "allocations that a register leads to", NULL,
 	  STAGE_REACHABILITY, select_registeranchored, NULL,
 	  .example = "count registeranchored" },
+	{ "kernelanchored", "allocations that what the kernel holds leads to",
+	  NULL, STAGE_REACHABILITY, select_kernelanchored, NULL,
+	  .example = "summarize kernelanchored" },
 	{ "integeranchored",
 	  "allocations whose address an interpreter keeps as an integer, and "
 	  "what these lead to",

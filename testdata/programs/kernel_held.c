@@ -8,7 +8,11 @@
  *	timer		the value of signals that timers will send
  *	signal		the value of signals that are sent, but blocked
  *	ring		requests of an io_uring that wait for their end
- *	stack		the kernel alone, as stacks for signals
+ *	full-ring	the same, and of one whose array was used again since
+ *	stack		the kernel alone, as a thread's stack for signals
+ *	stack thread	the same, of two threads
+ *	many-stacks	one like that, beside which others of its size are lost
+ *	stack-changes	the same in a child; its parent has given it back
  *
  * Beside them each loses one block.
  */
@@ -26,6 +30,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -239,6 +244,18 @@ static OUT_OF_LINE void take_stack(void)
 		truth_fail("set a stack for signals");
 }
 
+/* Each new one takes the place of the one before. */
+static OUT_OF_LINE void take_many_stacks(void)
+{
+	stack_t stack;
+
+	for (int i = 0; i < BLOCKS; i++) {
+		take_stack();
+		if (i < BLOCKS - 1 && sigaltstack(NULL, &stack) == 0)
+			truth_lost(stack.ss_sp);
+	}
+}
+
 static void *run_thread(void *argument)
 {
 	take_stack();
@@ -253,6 +270,28 @@ static OUT_OF_LINE void start_thread(void)
 	if (pthread_create(&thread, NULL, run_thread, NULL))
 		truth_fail("start a thread");
 	truth_await(1);
+}
+
+/*
+ * The child has the first stack, as the kernel copies it; the parent has taken
+ * a second one, which is refused for its size, and then none.
+ */
+static OUT_OF_LINE void change_stacks(void)
+{
+	stack_t stack = { .ss_size = 16 };
+	int status;
+	pid_t child;
+
+	take_stack();
+	child = fork();
+	if (child == 0)
+		return;
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		truth_fail("have a child");
+	stack.ss_sp = truth_block(STACK_SIZE);
+	sigaltstack(&stack, NULL);
+	stack = (stack_t){ .ss_flags = SS_DISABLE };
+	sigaltstack(&stack, NULL);
 }
 
 static OUT_OF_LINE void hold(const char *how, const char *path)
@@ -275,6 +314,10 @@ static OUT_OF_LINE void hold(const char *how, const char *path)
 		hold_by_full_ring();
 	else if (strcmp(how, "stack") == 0)
 		take_stack();
+	else if (strcmp(how, "many-stacks") == 0)
+		take_many_stacks();
+	else if (strcmp(how, "stack-changes") == 0)
+		change_stacks();
 	else
 		truth_fail("hold blocks like that");
 }

@@ -27,6 +27,7 @@ NT_PRSTATUS, NT_FPREGSET, NT_PRPSINFO, NT_AUXV = 1, 2, 3, 6
 NT_SIGINFO, NT_FILE, NT_X86_XSTATE = 0x53494749, 0x46494c45, 0x202
 NOTE_SMAPS = 0x534d4150
 NOTE_TIME = 0x54494d45
+NOTE_HELD = 0x48454c44
 
 COMMANDS = ["count used", "count free", "count stacks", "summarize leaked",
             "summarize used", "list leaked", "backtrace", "list stacks"]
@@ -215,7 +216,7 @@ class CaptureTest(unittest.TestCase):
             NT_PRSTATUS, NT_PRPSINFO, NT_SIGINFO, NT_AUXV, NT_FILE,
             NT_FPREGSET, NT_X86_XSTATE,
             *[NT_PRSTATUS, NT_FPREGSET, NT_X86_XSTATE] * 3, NOTE_TIME,
-            NOTE_SMAPS])
+            NOTE_HELD, NOTE_SMAPS])
         taken = struct.unpack("<Q", core.find(NOTE_TIME)[0])[0] / 1e9
         written = os.stat(self.path("core")).st_mtime
         # Of two clocks, one a tick late.

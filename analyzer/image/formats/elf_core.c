@@ -295,9 +295,10 @@ static struct error *read_note(struct core *core, const GElf_Nhdr *note,
 {
 	if (strcmp(name, NOTE_OWNER) == 0 && note->n_type == NOTE_TIME)
 		read_time(core, description, note->n_descsz);
-	if (strcmp(name, NOTE_OWNER) == 0 && note->n_type == NOTE_SMAPS)
-		image_set_smaps(core->builder, (const char *)description,
-				note->n_descsz);
+	else if (strcmp(name, NOTE_OWNER) == 0)
+		image_add_note(core->builder,
+			       (struct own_note){ note->n_type, description,
+						  note->n_descsz });
 	if (strcmp(name, "CORE") != 0 && strcmp(name, "LINUX") != 0)
 		return NULL;
 	switch (note->n_type) {

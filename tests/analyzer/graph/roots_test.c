@@ -56,6 +56,65 @@ static void test_each_kind_of_root_has_its_targets(void **state)
 		       1 << 3 | 1 << 5);
 }
 
+static void note_held(struct world *world, const void *note, size_t size)
+{
+	core_add_note(&world->core, NOTE_OWNER, NOTE_HELD, note, size);
+}
+
+static bool keep_anchor(void *data, const struct anchor *anchor)
+{
+	*(struct anchor *)data = *anchor;
+	return true;
+}
+
+static void test_what_the_kernel_holds_is_a_root(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+	_cleanup_(bitmap_deinit) struct bitmap all = { 0 };
+	struct {
+		uint64_t sought;
+		struct held_value values[5];
+	} note = { 1 << HELD_EPOLL,
+		   {
+			   { at(0), HELD_EPOLL, 5, 7 },
+			   { at(3) + 1, HELD_TIMER, 0, 0 },
+			   /* What no heapcore writes. */
+			   { at(1), HELD_KINDS, 0, 0 },
+			   { at(1), HELD_UNTOLD, 0, 0 },
+			   { at(1), UINT32_MAX, 0, 0 },
+		   } };
+	struct anchor last;
+
+	populate(&world);
+	note_held(&world, &note, sizeof(note));
+	find_roots(&world);
+	assert_targets(&world, 0, 0, 0);
+	assert_int_equal(root_targets(world.roots, ROOT_KERNEL)->words[0],
+			 1 << 0 | 1 << 3);
+	assert_no_error(bitmap_init(&all, BLOCKS, &world.account));
+	bitmap_fill(&all);
+	roots_visit(world.roots, &all, keep_anchor, &last);
+	assert_int_equal(last.kind, ROOT_KERNEL);
+	assert_int_equal(last.target, 3);
+	assert_int_equal(last.address, 0);
+	assert_int_equal(last.held, 1);
+}
+
+static void test_cut_note_of_the_kernel_does_no_harm(void **state)
+{
+	uint64_t note[] = { UINT64_MAX, at(0), HELD_TIMER };
+
+	for (size_t size = 0; size <= sizeof(note); size++) {
+		_cleanup_(world_deinit) struct world world;
+
+		populate(&world);
+		note_held(&world, note, size);
+		find_roots(&world);
+		assert_int_equal(
+			root_targets(world.roots, ROOT_KERNEL)->words[0], 0);
+	}
+}
+
 static void test_unaligned_word_in_memory_is_no_reference(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
@@ -350,6 +409,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_kind_of_root_has_its_targets),
+		cmocka_unit_test(test_what_the_kernel_holds_is_a_root),
+		cmocka_unit_test(test_cut_note_of_the_kernel_does_no_harm),
 		cmocka_unit_test(test_unaligned_word_in_memory_is_no_reference),
 		cmocka_unit_test(
 			test_dead_stack_is_no_root_but_its_red_zone_is),

@@ -1,0 +1,266 @@
+/*
+ * Texts are those of the Linux kernel's fs/eventpoll.c (ep_show_fdinfo()),
+ * io_uring/fdinfo.c and fs/proc/base.c (show_timer()).
+ */
+#include "analyzer/capture/held.h"
+
+#include "analyzer/base/list.h"
+#include "analyzer/capture/held_ring.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ptrace.h>
+
+/* Not one that the program can write to: no allocation. */
+static bool may_be_address(const struct memory_map *map, uint64_t value)
+{
+	size_t low = LIST_ABOVE(map->areas, map->count, end, value);
+
+	return low < map->count && map->areas[low].start <= value &&
+	       (map->areas[low].rights & PF_W);
+}
+
+struct error *held_add(struct held_list *list, struct held_value value)
+{
+	struct held_values *values = &list->values;
+
+	if (value.kind < HELD_KINDS && !may_be_address(list->map, value.value))
+		return NULL;
+	if (!LIST_GROW(values->values, values->count))
+		return &error_no_memory;
+	values->values[values->count++] = value;
+	return NULL;
+}
+
+const char *held_field(const char *line, const char *name)
+{
+	size_t size = strlen(name);
+
+	line += strspn(line, " ");
+	return strncmp(line, name, size) == 0 ? line + size : NULL;
+}
+
+const char *held_next_line(const char *line)
+{
+	const char *end = strchr(line, '\n');
+
+	return end ? end + 1 : line + strlen(line);
+}
+
+/* "tfd:        7 events:       19 data:     55d0c0ffee10  pos:0 ..." */
+static struct error *read_epoll(struct held_list *list, uint32_t file,
+				const char *text)
+{
+	struct error *error = NULL;
+
+	for (; *text && !error; text = held_next_line(text)) {
+		const char *watched = held_field(text, "tfd:");
+		char *next;
+		struct held_value value = { .kind = HELD_EPOLL,
+					    .holder = file };
+
+		if (!watched)
+			continue;
+		value.detail = strtoull(watched, &next, 10);
+		next += strspn(next, " ");
+		if (strncmp(next, "events:", 7) != 0)
+			continue;
+		strtoull(next + 7, &next, 16);
+		watched = held_field(next, "data:");
+		if (!watched)
+			continue;
+		value.value = strtoull(watched, NULL, 16);
+		error = held_add(list, value);
+	}
+	return error;
+}
+
+/* "ID: 0", and then "signal: 10/000055d0c0ffee10". */
+static struct error *read_timers(struct held_list *list, const char *text)
+{
+	struct held_value value = { .kind = HELD_TIMER };
+	struct error *error = NULL;
+
+	for (; *text && !error; text = held_next_line(text)) {
+		const char *number = held_field(text, "ID:");
+		const char *signal = held_field(text, "signal:");
+		char *next;
+
+		if (number)
+			value.detail = strtoull(number, NULL, 10);
+		if (!signal)
+			continue;
+		strtoull(signal, &next, 10);
+		if (*next != '/')
+			continue;
+		value.value = strtoull(next + 1, NULL, 16);
+		error = held_add(list, value);
+	}
+	return error;
+}
+
+/* What cannot be read is not known: the kind is then not sought. */
+static struct error *read_text(struct held_list *list, const char *name,
+			       char **ret)
+{
+	size_t size;
+	struct error *error = process_read(list->process, name, ret, &size);
+
+	if (error && error != &error_no_memory) {
+		error_destroy(error);
+		error = NULL;
+		*ret = NULL;
+	}
+	return error;
+}
+
+static struct error *find_timers(struct held_list *list)
+{
+	_cleanup_(free) char *text = NULL;
+	struct error *error = read_text(list, "timers", &text);
+
+	if (error || !text)
+		return error;
+	list->values.sought |= 1 << HELD_TIMER;
+	return read_timers(list, text);
+}
+
+/* folder: that of the process's files. */
+static struct error *find_file(struct held_list *list, int folder,
+			       const char *number)
+{
+	_cleanup_(free) char *text = NULL;
+	char path[64], link[64];
+	bool is_epoll, is_ring;
+	uint32_t file = (uint32_t)strtoul(number, NULL, 10);
+	struct error *error;
+	ssize_t size;
+
+	size = readlinkat(folder, number, link, sizeof(link) - 1);
+	link[size < 0 ? 0 : size] = '\0';
+	is_epoll = strcmp(link, "anon_inode:[eventpoll]") == 0;
+	is_ring = strcmp(link, RING_PATH) == 0;
+	if (!is_epoll && !is_ring)
+		return NULL;
+	snprintf(path, sizeof(path), "fdinfo/%u", file);
+	error = read_text(list, path, &text);
+	if (error || !text)
+		return error;
+	return is_epoll ? read_epoll(list, file, text)
+			: held_read_ring(list, file, text);
+}
+
+static struct error *find_files(struct held_list *list)
+{
+	const struct dirent *entry;
+	struct error *error = NULL;
+	char path[64];
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", list->process);
+	folder = opendir(path);
+	if (!folder)
+		return NULL;
+	list->values.sought |= 1 << HELD_EPOLL | 1 << HELD_RING;
+	while (!error && (entry = readdir(folder)))
+		if (entry->d_name[0] != '.')
+			error = find_file(list, dirfd(folder), entry->d_name);
+	closedir(folder);
+	return error;
+}
+
+/* The queue of the thread, or that of the process, with flags. */
+static struct error *read_queue(struct held_list *list, pid_t thread,
+				uint32_t flags)
+{
+	enum { MOST = 32 };
+	struct __ptrace_peeksiginfo_args which = { .flags = flags, .nr = MOST };
+	struct error *error = NULL;
+	siginfo_t signals[MOST];
+	long count;
+
+	do {
+		count = ptrace(PTRACE_PEEKSIGINFO, thread, &which, signals);
+		for (long i = 0; i < count && !error; i++)
+			error = held_add(
+				list,
+				(struct held_value){
+					.kind = HELD_SIGNAL,
+					.value = (uint64_t)signals[i].si_ptr,
+					.holder = flags ? 0 : (uint32_t)thread,
+					.detail = (uint64_t)signals[i].si_signo,
+				});
+		which.off += MOST;
+	} while (count == MOST && !error);
+	return error;
+}
+
+static struct error *find_signals(struct held_list *list,
+				  const struct held_process *held)
+{
+	struct error *error = NULL;
+	bool shared = false;
+
+	list->values.sought |= 1 << HELD_SIGNAL;
+	for (size_t i = 0; i < held->count && !error; i++) {
+		const struct held_thread *thread = &held->threads[i];
+
+		if (!thread->stopped)
+			continue;
+		error = read_queue(list, thread->id, 0);
+		if (!error && !shared)
+			error = read_queue(list, thread->id,
+					   PTRACE_PEEKSIGINFO_SHARED);
+		shared = true;
+	}
+	return error;
+}
+
+static struct error *find_stacks(struct held_list *list,
+				 const struct held_process *held)
+{
+	struct error *error = NULL;
+
+	if (!held->knows_signal_stacks)
+		return NULL;
+	list->values.sought |= 1 << HELD_SIGNAL_STACK;
+	for (size_t i = 0; i < held->count && !error; i++)
+		error = held_add(
+			list, (struct held_value){
+				      .kind = HELD_SIGNAL_STACK,
+				      .holder = (uint32_t)held->threads[i].id,
+				      .value = held->threads[i].signal_stack,
+			      });
+	return error;
+}
+
+struct error *held_read(const struct held_process *held,
+			const struct memory_map *map,
+			const struct source *source, struct held_values *ret)
+{
+	struct held_list list = {
+		.process = held->threads[0].id,
+		.map = map,
+		.source = source,
+	};
+	struct error *error = find_stacks(&list, held);
+
+	if (!error)
+		error = find_signals(&list, held);
+	if (!error)
+		error = find_timers(&list);
+	if (!error)
+		error = find_files(&list);
+	if (error)
+		held_deinit(&list.values);
+	else
+		*ret = list.values;
+	return error;
+}
+
+void held_deinit(struct held_values *values)
+{
+	free(values->values);
+}
