@@ -7,6 +7,7 @@
 #	root		the directory of the sources
 #	cache		where to keep them: cache/SUITE becomes the root of a suite
 #	packages	what to unpack there
+#	sources		source packages to unpack there, as they are upstream
 #	dependencies	true: and all that these need (false by default)
 #	suites		those that are meant if the caller names none
 #	what		what a suite is fetched for, in a word
@@ -21,6 +22,9 @@ fallback_mirror=http://deb.debian.org/debian/
 allow_missing=false
 fetch_only=false
 dependencies=${dependencies:-false}
+if [ ${#sources[@]} -eq 0 ]; then
+	sources=()
+fi
 named=()
 test_options=()
 
@@ -56,12 +60,15 @@ download()
 	mkdir -p "$apt/lists/partial" "$apt/archives/partial"
 	: >"$apt/status"
 	keyring=$(IFS=, && echo "${keyrings[*]}")
-	echo "deb [signed-by=$keyring] $mirror $suite main" \
+	printf "%s [signed-by=$keyring] $mirror $suite main\n" deb deb-src \
 		>"$apt/sources.list"
 	(
 		cd "$apt"
 		apt-get "${options[@]}" update
-		if $dependencies; then
+		if [ ${#sources[@]} -gt 0 ]; then
+			apt-get "${options[@]}" --download-only source \
+				"${sources[@]}"
+		elif $dependencies; then
 			apt-get "${options[@]}" --yes --download-only \
 				--no-install-recommends install "${packages[@]}"
 			mv archives/*.deb .
@@ -88,6 +95,20 @@ close_root()
 	done
 }
 
+# Unpack what is in the directory apt into a root.
+unpack()
+{
+	local apt=$1 directory=$2 package
+
+	for package in "$apt"/*.deb "$apt"/*.orig.tar.*[2z]; do
+		case $package in
+		*'*'*) ;;
+		*.deb) dpkg -x "$package" "$directory" ;;
+		*) tar -xf "$package" -C "$directory" --strip-components=1 ;;
+		esac
+	done
+}
+
 # Have the packages of a suite at cache/SUITE; false if they cannot be had, and
 # then cache/SUITE.log says why.
 fetch()
@@ -104,9 +125,7 @@ fetch()
 		if download "$suite" "$mirror" "$work/apt" \
 			>"$cache/$suite.log" 2>&1; then
 			mkdir "$work/root"
-			for package in "$work"/apt/*.deb; do
-				dpkg -x "$package" "$work/root"
-			done
+			unpack "$work/apt" "$work/root"
 			rm -rf "$target"
 			mv "$work/root" "$target"
 			close_root "$target"
