@@ -7,12 +7,13 @@
 
 /* struct pthread on x86-64 (glibc, nptl/descr.h and tls.h) */
 enum {
-	PTHREAD_SELF = 16,	  /* header.self: the struct's own address */
-	PTHREAD_LIST = 704,	  /* { next, prev } of its list of stacks */
-	PTHREAD_ALIGNMENT = 64,	  /* of it, and so of that */
-	PTHREAD_TID = 720,	  /* 0: not running; -1: ended and joined */
-	PTHREAD_CANCEL = 776,	  /* cancelhandling */
+	PTHREAD_SELF = 16,	/* header.self: the struct's own address */
+	PTHREAD_LIST = 704,	/* { next, prev } of its list of stacks */
+	PTHREAD_ALIGNMENT = 64, /* of it, and so of that */
+	PTHREAD_TID = 720,    /* 0: not running; -1: joined, but not in 2.43 */
+	PTHREAD_CANCEL = 776, /* cancelhandling */
 	PTHREAD_EXITING = 0x30,	  /* in it: a thread has ended by itself */
+	PTHREAD_FREED = 0x20,	  /* and was joined, or was detached */
 	PTHREAD_SIZE = 2304,	  /* at most about this much, in all versions */
 	PTHREAD_REACH = 1 << 16,  /* from it to the end of the stack, at most */
 	PTHREAD_DTV = 8,	  /* header.dtv: what of TLS was allocated */
@@ -25,7 +26,7 @@ enum {
 struct descriptor {
 	uint64_t address;
 	int32_t tid;
-	bool detached, exited;
+	bool detached, exited, freed;
 	uint64_t start, end; /* of its stack, guard included */
 };
 
@@ -82,6 +83,7 @@ static bool read_descriptor(const struct image *image, uint64_t address,
 		return false;
 	memcpy(&descriptor.tid, bytes + PTHREAD_TID, sizeof(int32_t));
 	descriptor.exited = bytes[PTHREAD_CANCEL] & PTHREAD_EXITING;
+	descriptor.freed = bytes[PTHREAD_CANCEL] & PTHREAD_FREED;
 	/* joinid, which names the thread itself once it is detached */
 	for (size_t i = PTHREAD_TID + 8; i + 8 <= size; i += 8)
 		if (word(bytes, i) == address)
@@ -216,7 +218,8 @@ static struct error *add_thread_stacks(struct stack_list *list,
 static struct error *add_finished(struct stack_list *list,
 				  const struct descriptor *descriptor)
 {
-	bool over = descriptor->tid < 0 || descriptor->detached;
+	bool over = descriptor->tid < 0 || descriptor->detached ||
+		    descriptor->freed;
 	struct stack stack = {
 		.kind = STACK_FINISHED,
 		.start = descriptor->start,

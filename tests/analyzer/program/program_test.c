@@ -280,6 +280,21 @@ static void test_of_a_joined_thread_only_its_tls_table_is_alive(void **state)
 			 NO_THREAD);
 }
 
+/* In glibc 2.43, of which the thread's number is the same as before. */
+static void test_thread_whose_descriptor_was_freed_is_over(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	add_thread(&process, 11, MAIN + 0x4000, 0);
+	add_block(&process, BLOCK, 0);
+	core_set(&process.core, DESCRIPTOR + IN_PTHREAD_CANCEL, EXITING | 0x20);
+	link_block(&process, BLOCK);
+	process_open(&process);
+	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR,
+		     DESCRIPTOR + 16);
+}
+
 static void test_thread_that_can_be_joined_keeps_its_descriptor(void **state)
 {
 	_cleanup_(process_deinit) struct process process;
@@ -517,6 +532,8 @@ int main(void)
 		cmocka_unit_test(
 			test_thread_that_can_be_joined_keeps_its_descriptor),
 		cmocka_unit_test(test_detached_thread_that_has_ended_is_over),
+		cmocka_unit_test(
+			test_thread_whose_descriptor_was_freed_is_over),
 		cmocka_unit_test(
 			test_running_threads_on_the_list_are_not_finished),
 		cmocka_unit_test(
