@@ -7,6 +7,7 @@ look like addresses.
 
 import collections
 import shutil
+import subprocess
 import unittest
 
 from harness import LiveTest, addresses, ask, number, snap, tables
@@ -60,8 +61,8 @@ class NamesTest(LiveTest):
             answer = ask("-q", core, "count", "used", name).stdout
             self.assertEqual(number(answer.split()[0]), count, name)
 
-    def check_program(self, *flags):
-        program = self.compile("names", "names.cpp", compiler="g++",
+    def check_program(self, *flags, compiler="g++"):
+        program = self.compile("names", "names.cpp", compiler=compiler,
                                flags=flags)
         truth = self.path("truth")
         process = self.start([program], truth=truth)
@@ -96,6 +97,12 @@ class NamesTest(LiveTest):
 
     def test_signatures_of_a_stripped_program(self):
         self.check_program("-O2", "-s")
+
+    def test_signatures_of_libcxx(self):
+        try:
+            self.check_program("-O1", "-stdlib=libc++", compiler="clang++")
+        except (FileNotFoundError, subprocess.CalledProcessError):
+            self.skipTest("there is no libc++")
 
 
 if __name__ == "__main__":
