@@ -7,6 +7,7 @@
 #include "analyzer/capture/notes.h"
 #include "analyzer/capture/pages.h"
 #include "analyzer/capture/source.h"
+#include "analyzer/image/own_notes.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -18,11 +19,13 @@
 enum {
 	PIECE_BYTES = 1 << 19, /* fits into the second-level cache */
 	SPARE_BYTES = 1 << 24, /* that the process may grow by meanwhile */
+	CUT_BYTES = 1 << 30,   /* untouched ones that the file leaves out */
 };
 
-/* Bytes of the process, and where they go in the file. */
+/* Bytes of the process, and where they go. */
 struct piece {
-	uint64_t address, size, offset;
+	uint64_t address, size;
+	size_t segment;
 	uint64_t place; /* in the stage, if they fit into that */
 };
 
@@ -32,7 +35,10 @@ struct core_writer {
 	struct notes notes;
 	struct held_values held;
 	struct memory_map map;
-	Elf64_Phdr *segments;
+	Elf64_Phdr *segments; /* of a mapping that is cut, several */
+	size_t segment_count;
+	struct cut_mapping *cuts; /* mappings that are cut */
+	size_t cut_count;
 	struct piece *pieces;
 	size_t piece_count;
 	uint64_t pieces_size;
@@ -71,6 +77,7 @@ void core_destroy(struct core_writer *core)
 	if (core->stage)
 		munmap(core->stage, core->stage_size);
 	free(core->segments);
+	free(core->cuts);
 	free(core->pieces);
 	free(core->buffers);
 	free(core);
@@ -157,57 +164,115 @@ struct error *core_prepare(struct core_writer *core, pid_t process)
 	return parallel_for(size / PIECE_BYTES, core->threads, touch, core);
 }
 
+static Elf64_Phdr *last_segment(const struct core_writer *core)
+{
+	return &core->segments[core->segment_count - 1];
+}
+
+static struct error *add_segment(struct core_writer *core, uint32_t rights,
+				 uint64_t start, uint64_t end)
+{
+	if (!LIST_GROW(core->segments, core->segment_count))
+		return &error_no_memory;
+	core->segments[core->segment_count++] = (Elf64_Phdr){
+		.p_type = PT_LOAD,
+		.p_flags = rights,
+		.p_vaddr = start,
+		.p_memsz = end - start,
+		.p_align = PAGE_BYTES,
+	};
+	return NULL;
+}
+
+/* Add bytes of the last segment. */
 static struct error *add_piece(struct core_writer *core, uint64_t address,
-			       uint64_t size, uint64_t offset)
+			       uint64_t size)
 {
 	if (!LIST_GROW(core->pieces, core->piece_count))
 		return &error_no_memory;
 	core->pieces[core->piece_count++] =
-		(struct piece){ address, size, offset, core->pieces_size };
+		(struct piece){ address, size, core->segment_count - 1,
+				core->pieces_size };
 	core->pieces_size += size;
 	return NULL;
 }
 
-/* The segment whose pages are looked for. */
+/* An area whose pages are looked for. */
 struct filling {
 	struct core_writer *core;
-	const Elf64_Phdr *segment;
+	const struct memory_area *area;
+	uint64_t filled; /* up to there they were */
+	bool cuttable;	 /* what is between them was never touched */
+	bool cut;
 };
+
+/* The segment ends with what it has; another begins at start. */
+static struct error *cut(struct filling *filling, uint64_t start)
+{
+	Elf64_Phdr *segment = last_segment(filling->core);
+
+	filling->cut = true;
+	segment->p_filesz = filling->filled - segment->p_vaddr;
+	segment->p_memsz = start - segment->p_vaddr;
+	if (start == filling->area->end)
+		return NULL;
+	return add_segment(filling->core, segment->p_flags, start,
+			   filling->area->end);
+}
 
 static struct error *add_run(void *data, uint64_t start, uint64_t end)
 {
-	const struct filling *filling = data;
+	struct filling *filling = data;
 	struct error *error = NULL;
 
+	if (filling->cuttable && start - filling->filled >= CUT_BYTES)
+		error = cut(filling, start);
+	filling->filled = end;
 	while (start < end && !error) {
 		uint64_t size = end - start;
 
 		if (size > PIECE_BYTES)
 			size = PIECE_BYTES;
-		error = add_piece(filling->core, start, size,
-				  filling->segment->p_offset + start -
-					  filling->segment->p_vaddr);
+		error = add_piece(filling->core, start, size);
 		start += size;
 	}
 	return error;
 }
 
-static struct error *fill_whole(struct core_writer *core,
-				const struct memory_area *area,
-				Elf64_Phdr *segment)
+/* All runs were added: the file has the area, or what was not cut of it. */
+static struct error *end_filling(struct filling *filling)
 {
-	struct filling filling = { core, segment };
+	struct core_writer *core = filling->core;
+	const struct memory_area *area = filling->area;
+	Elf64_Phdr *segment = last_segment(core);
 
 	segment->p_filesz = segment->p_memsz;
-	return add_run(&filling, area->start, area->end);
+	if (filling->cuttable && area->end - filling->filled >= CUT_BYTES)
+		cut(filling, area->end);
+	if (!filling->cut)
+		return NULL;
+	if (!LIST_GROW(core->cuts, core->cut_count))
+		return &error_no_memory;
+	core->cuts[core->cut_count++] =
+		(struct cut_mapping){ area->start, area->end };
+	return NULL;
+}
+
+static struct error *fill_whole(struct core_writer *core,
+				const struct memory_area *area)
+{
+	struct filling filling = { core, area, area->start };
+	struct error *error = add_run(&filling, area->start, area->end);
+
+	return error ? error : end_filling(&filling);
 }
 
 /* Memory that is only there where it was touched. */
 static struct error *fill_touched(struct core_writer *core,
-				  const struct memory_area *area,
-				  Elf64_Phdr *segment)
+				  const struct memory_area *area)
 {
-	struct filling filling = { core, segment };
+	struct filling filling = { core, area, area->start,
+				   .cuttable = !area->of_file || area->huge };
 	size_t before = core->piece_count;
 	struct error *error = NULL;
 
@@ -218,8 +283,8 @@ static struct error *fill_touched(struct core_writer *core,
 		error = pages_find(&core->source.pages, PAGES_ALL, area->start,
 				   area->end, add_run, &filling);
 	/* As the kernel has it: what has no rights and no pages is a guard. */
-	if (area->rights || core->piece_count > before)
-		segment->p_filesz = segment->p_memsz;
+	if (!error && (area->rights || core->piece_count > before))
+		error = end_filling(&filling);
 	return error;
 }
 
@@ -281,17 +346,16 @@ static bool is_in_memory(int fd)
  * while the process stands still could take long.
  */
 static struct error *fill_resident(struct core_writer *core,
-				   const struct memory_area *area, int fd,
-				   Elf64_Phdr *segment)
+				   const struct memory_area *area, int fd)
 {
 	uint64_t before = core->pieces_size, size = 0, taken;
-	struct error *error = fill_touched(core, area, segment);
+	struct error *error = fill_touched(core, area);
 
 	if (!error && fd >= 0)
 		error = find_data(area, fd, sum_run, &size);
 	taken = core->pieces_size - before;
 	if (fd < 0)
-		size = segment->p_memsz;
+		size = area->end - area->start;
 	core->sizes.not_resident += size > taken ? size - taken : 0;
 	return error;
 }
@@ -301,18 +365,18 @@ static struct error *fill_resident(struct core_writer *core,
  * process does not tell; the file does, where it may be opened.
  */
 static struct error *fill_shared(struct core_writer *core,
-				 const struct memory_area *area,
-				 Elf64_Phdr *segment)
+				 const struct memory_area *area)
 {
-	struct filling filling = { core, segment };
+	struct filling filling = { core, area, area->start, .cuttable = true };
+	struct error *error;
 	_cleanup_(close) int fd = source_open_mapped(&core->source, area);
 
 	if (is_shared_file(area) && (fd < 0 || !is_in_memory(fd)))
-		return fill_resident(core, area, fd, segment);
+		return fill_resident(core, area, fd);
 	if (fd < 0)
-		return fill_whole(core, area, segment);
-	segment->p_filesz = segment->p_memsz;
-	return find_data(area, fd, add_run, &filling);
+		return fill_whole(core, area);
+	error = find_data(area, fd, add_run, &filling);
+	return error ? error : end_filling(&filling);
 }
 
 static bool begins_with_elf(const struct core_writer *core,
@@ -327,8 +391,7 @@ static bool begins_with_elf(const struct core_writer *core,
 }
 
 static struct error *fill_private_file(struct core_writer *core,
-				       const struct memory_area *area,
-				       Elf64_Phdr *segment)
+				       const struct memory_area *area)
 {
 	bool changed;
 	struct error *error = is_changed(core, area, &changed);
@@ -337,15 +400,15 @@ static struct error *fill_private_file(struct core_writer *core,
 		return error;
 	/* What nobody can look up in the file later is kept. */
 	if (changed || memory_area_is_nameless(area))
-		return fill_whole(core, area, segment);
+		return fill_whole(core, area);
 	if (!begins_with_elf(core, area))
 		return NULL;
-	segment->p_filesz = PAGE_BYTES;
-	return add_piece(core, area->start, PAGE_BYTES, segment->p_offset);
+	last_segment(core)->p_filesz = PAGE_BYTES;
+	return add_piece(core, area->start, PAGE_BYTES);
 }
 
 static struct error *fill(struct core_writer *core,
-			  const struct memory_area *area, Elf64_Phdr *segment)
+			  const struct memory_area *area)
 {
 	if (is_held_back(core, area)) {
 		core->sizes.excluded += area->device ? 0 : area->resident;
@@ -359,13 +422,13 @@ static struct error *fill(struct core_writer *core,
 	    (!(area->rights & PF_W) || memory_area_has_path(area, RING_PATH)))
 		return NULL;
 	if (area->shared)
-		return fill_shared(core, area, segment);
+		return fill_shared(core, area);
 	/* The kernel's own code is there whether it was called or not. */
 	if (memory_area_has_path(area, "[vdso]"))
-		return fill_whole(core, area, segment);
+		return fill_whole(core, area);
 	if (!area->of_file || area->huge)
-		return fill_touched(core, area, segment);
-	return fill_private_file(core, area, segment);
+		return fill_touched(core, area);
+	return fill_private_file(core, area);
 }
 
 static uint64_t round_to_page(uint64_t size)
@@ -376,35 +439,53 @@ static uint64_t round_to_page(uint64_t size)
 /* Behind the header: segments, notes, and the section that counts them. */
 static uint64_t headers_size(const struct core_writer *core)
 {
-	return sizeof(Elf64_Ehdr) + (core->map.count + 1) * sizeof(Elf64_Phdr) +
+	return sizeof(Elf64_Ehdr) +
+	       (core->segment_count + 1) * sizeof(Elf64_Phdr) +
 	       sizeof(Elf64_Shdr);
 }
 
-/* Say where everything goes, and what is to be copied. */
-static struct error *plan(struct core_writer *core)
+/* Say what is to be copied. */
+static struct error *fill_all(struct core_writer *core)
 {
-	uint64_t offset = round_to_page(headers_size(core) + core->notes.size);
 	struct error *error = NULL;
 
-	core->segments = calloc(core->map.count, sizeof(*core->segments));
-	if (!core->segments)
-		return &error_no_memory;
 	for (size_t i = 0; i < core->map.count && !error; i++) {
 		const struct memory_area *area = &core->map.areas[i];
 
-		core->segments[i] = (Elf64_Phdr){
-			.p_type = PT_LOAD,
-			.p_flags = area->rights,
-			.p_offset = offset,
-			.p_vaddr = area->start,
-			.p_memsz = area->end - area->start,
-			.p_align = PAGE_BYTES,
-		};
-		error = fill(core, area, &core->segments[i]);
+		error = add_segment(core, area->rights, area->start, area->end);
+		if (!error)
+			error = fill(core, area);
+	}
+	return error;
+}
+
+/* And where everything goes. */
+static struct error *plan(struct core_writer *core)
+{
+	struct error *error = fill_all(core);
+	uint64_t offset;
+
+	if (!error)
+		error = notes_add_cuts(&core->notes, core->cuts,
+				       core->cut_count);
+	if (error)
+		return error;
+	offset = round_to_page(headers_size(core) + core->notes.size);
+	for (size_t i = 0; i < core->segment_count; i++) {
+		core->segments[i].p_offset = offset;
 		offset += core->segments[i].p_filesz;
 	}
 	core->sizes.file = offset;
-	return error;
+	return NULL;
+}
+
+/* Where the piece stands in the file. */
+static uint64_t offset_of(const struct core_writer *core,
+			  const struct piece *piece)
+{
+	const Elf64_Phdr *segment = &core->segments[piece->segment];
+
+	return segment->p_offset + (piece->address - segment->p_vaddr);
 }
 
 static struct error *write_all(int fd, const void *bytes, uint64_t size,
@@ -478,7 +559,7 @@ static struct error *copy_piece(void *data, size_t turn, unsigned int thread)
 		source_copy(&core->source, piece->address, place, piece->size);
 	if (!direct)
 		return NULL;
-	return write_pages(core, place, piece->size, piece->offset);
+	return write_pages(core, place, piece->size, offset_of(core, piece));
 }
 
 static struct error *write_piece(void *data, size_t turn, unsigned int thread)
@@ -489,7 +570,8 @@ static struct error *write_piece(void *data, size_t turn, unsigned int thread)
 
 	if (!progress_step(core->options.progress, place ? piece->size : 0))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
-	return place ? write_pages(core, place, piece->size, piece->offset)
+	return place ? write_pages(core, place, piece->size,
+				   offset_of(core, piece))
 		     : NULL;
 }
 
@@ -538,7 +620,7 @@ struct error *core_copy(struct core_writer *core,
 static struct error *write_headers(const struct core_writer *core)
 {
 	int fd = core->options.fd;
-	uint64_t count = core->map.count + 1, place = headers_size(core);
+	uint64_t count = core->segment_count + 1, place = headers_size(core);
 	bool many = count >= PN_XNUM;
 	Elf64_Ehdr header = {
 		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
@@ -571,7 +653,7 @@ static struct error *write_headers(const struct core_writer *core)
 		error = write_all(fd, &notes, sizeof(notes), header.e_phoff);
 	if (!error)
 		error = write_all(fd, core->segments,
-				  core->map.count * sizeof(Elf64_Phdr),
+				  core->segment_count * sizeof(Elf64_Phdr),
 				  header.e_phoff + sizeof(notes));
 	if (!error && many)
 		error = write_all(fd, &section, sizeof(section),

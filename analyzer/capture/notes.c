@@ -6,7 +6,6 @@
 
 #include "analyzer/capture/pages.h"
 #include "analyzer/capture/xstate.h"
-#include "analyzer/image/own_notes.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -425,6 +424,15 @@ struct error *notes_write(const struct held_process *held, int signal,
 	*ret = notes;
 	notes = (struct notes){ 0 };
 	return NULL;
+}
+
+struct error *notes_add_cuts(struct notes *notes,
+			     const struct cut_mapping *cuts, size_t count)
+{
+	if (count == 0)
+		return NULL;
+	return add_copy(notes, NOTE_OWNER, NOTE_CUTS, cuts,
+			count * sizeof(*cuts));
 }
 
 void notes_deinit(struct notes *notes)

@@ -10,6 +10,7 @@
 #include "analyzer/capture/held.h"
 #include "analyzer/capture/process.h"
 #include "analyzer/capture/threads.h"
+#include "analyzer/image/own_notes.h"
 
 struct notes {
 	uint8_t *bytes;
@@ -23,6 +24,9 @@ struct notes {
 struct error *notes_write(const struct held_process *held, int signal,
 			  const struct memory_map *map,
 			  const struct held_values *values, struct notes *ret);
+/* Say of which mappings untouched parts are left out, if of any. */
+struct error *notes_add_cuts(struct notes *notes,
+			     const struct cut_mapping *cuts, size_t count);
 void notes_deinit(struct notes *notes);
 DEFINE_DEINIT(notes_deinit, struct notes)
 

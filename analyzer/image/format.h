@@ -30,11 +30,15 @@ extern const struct image_format *const image_formats[]; /* NULL at the end */
 
 /*
  * A mapping of the process, [start, end), whose first present bytes the dump
- * holds; bytes points at them.
+ * holds; bytes points at them. The next lost ones it was to hold.
  */
 struct error *image_add_segment(struct image_builder *builder, uint64_t start,
 				uint64_t end, uint8_t rights,
-				const uint8_t *bytes, uint64_t present);
+				const uint8_t *bytes, uint64_t present,
+				uint64_t lost);
+/* What segments in [start, end) leave out was never touched. */
+struct error *image_add_cut(struct image_builder *builder, uint64_t start,
+			    uint64_t end);
 struct error *image_add_mapping(struct image_builder *builder,
 				struct mapping mapping);
 struct error *image_add_thread(struct image_builder *builder,

@@ -6,6 +6,7 @@
 #include "analyzer/image/files.h"
 #include "analyzer/image/format.h"
 #include "analyzer/image/unpack.h"
+#include "analyzer/image/untouched.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -32,6 +33,7 @@ struct image {
 	uint32_t segment_count;
 	struct mapping *mappings;
 	size_t mapping_count;
+	struct untouched untouched;
 	struct image_thread *threads;
 	size_t thread_count;
 	struct {
@@ -61,7 +63,8 @@ static struct error *add_region(struct image *image, struct region region)
 
 struct error *image_add_segment(struct image_builder *builder, uint64_t start,
 				uint64_t end, uint8_t rights,
-				const uint8_t *bytes, uint64_t present)
+				const uint8_t *bytes, uint64_t present,
+				uint64_t lost)
 {
 	struct image *image = builder->image;
 	struct region held = {
@@ -78,10 +81,22 @@ struct error *image_add_segment(struct image_builder *builder, uint64_t start,
 	if (error)
 		return error;
 	rest.start = held.end;
-	rest.end = end;
+	rest.end = held.end + lost;
 	rest.origin = REGION_ABSENT;
 	rest.bytes = NULL;
+	error = add_region(image, rest);
+	if (error)
+		return error;
+	rest.start = rest.end;
+	rest.end = end;
+	rest.left_out = true;
 	return add_region(image, rest);
+}
+
+struct error *image_add_cut(struct image_builder *builder, uint64_t start,
+			    uint64_t end)
+{
+	return untouched_add(&builder->image->untouched, start, end);
 }
 
 struct error *image_add_mapping(struct image_builder *builder,
@@ -519,6 +534,8 @@ static struct error *build(struct image *image,
 						     "memory"
 						   : "holds no memory");
 	sort_regions(image);
+	untouched_provide(&image->untouched, image->regions,
+			  image->region_count, image->findings);
 	error = attach_files(image);
 	if (!error)
 		error = image_report_absence(image, image->findings);
@@ -565,6 +582,7 @@ void image_close(struct image *image)
 		munmap(image->bytes, image->size);
 	if (image->fd >= 0)
 		close(image->fd);
+	untouched_deinit(&image->untouched);
 	file_table_deinit(&image->files);
 	free(image->auxiliary);
 	free(image->threads);
@@ -681,6 +699,8 @@ uint64_t image_next_data(const struct image *image, uint64_t address)
 
 	if (!region || region->origin != REGION_CORE)
 		return address;
+	if (region->untouched)
+		return region->end;
 	offset = (uint64_t)(region->bytes - image->bytes) +
 		 (address - region->start);
 	data = lseek(image->fd, (off_t)offset, SEEK_DATA);
@@ -700,6 +720,8 @@ uint64_t image_next_hole(const struct image *image, uint64_t address)
 
 	if (!region || region->origin != REGION_CORE)
 		return region ? region->end : address;
+	if (region->untouched)
+		return address;
 	offset = (uint64_t)(region->bytes - image->bytes) +
 		 (address - region->start);
 	hole = lseek(image->fd, (off_t)offset, SEEK_HOLE);

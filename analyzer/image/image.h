@@ -54,7 +54,9 @@ struct mapping {
 struct region {
 	uint64_t start, end; /* [start, end) */
 	uint8_t rights;
-	bool is_gap; /* only a mapped file tells of it: rights are guessed */
+	bool is_gap;	/* only a mapped file tells of it: rights are guessed */
+	bool left_out;	/* the dump was not to have it */
+	bool untouched; /* and it was zeros, which are as in the dump */
 	enum region_origin origin;
 	uint32_t segment;	       /* the same for all parts of a mapping */
 	const uint8_t *bytes;	       /* end - start bytes, NULL if absent */

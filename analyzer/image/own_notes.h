@@ -12,6 +12,7 @@
 
 enum {
 	NOTE_SMAPS = 0x534d4150, /* the text of /proc/PID/smaps */
+	NOTE_CUTS = 0x43555453,	 /* struct cut_mapping, one after the other */
 	NOTE_TIME = 0x54494d45,	 /* 8 bytes: ns since 1970 began, in UTC */
 	NOTE_HELD = 0x48454c44,	 /* what the kernel holds, see below */
 };
@@ -48,5 +49,13 @@ struct held_value {
 
 /* As the kind: the ring has requests of which the kernel tells nothing. */
 enum { HELD_UNTOLD = 0x100 };
+
+/*
+ * A mapping with several segments, which leave parts of it out: each ends
+ * before its p_memsz bytes. What is left out was never touched: it is zeros.
+ */
+struct cut_mapping {
+	uint64_t start, end;
+};
 
 #endif

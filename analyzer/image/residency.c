@@ -65,6 +65,7 @@ static bool has_holes(const struct image *image)
 		const struct region *region = image_region(image, i);
 
 		if (region->origin == REGION_CORE && is_anonymous(region) &&
+		    !region->untouched &&
 		    image_next_hole(image, region->start) < region->end)
 			return true;
 	}
@@ -170,7 +171,7 @@ static struct error *add_region(struct residency *residency,
 		residency->assumed += span.resident ? span.end - span.start : 0;
 		return add_span(residency, span, true);
 	}
-	if (residency->source == RESIDENCY_ZEROS)
+	if (residency->source == RESIDENCY_ZEROS && !region->untouched)
 		return add_by_contents(residency, region, progress, shared);
 	return add_by_holes(residency, region, shared);
 }

@@ -147,6 +147,8 @@ static struct error *add_segment(struct core *core, size_t number,
 				 const GElf_Phdr *header)
 {
 	uint64_t end, present = bytes_present(core, header);
+	uint64_t held = header->p_filesz < header->p_memsz ? header->p_filesz
+							   : header->p_memsz;
 
 	if (__builtin_add_overflow(header->p_vaddr, header->p_memsz, &end)) {
 		findings_add(image_builder_findings(core->builder),
@@ -164,7 +166,8 @@ static struct error *add_segment(struct core *core, size_t number,
 	return image_add_segment(
 		core->builder, header->p_vaddr, end,
 		header->p_flags & (RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE),
-		core->bytes + (present ? header->p_offset : 0), present);
+		core->bytes + (present ? header->p_offset : 0), present,
+		held - present);
 }
 
 /* The thread that was being read has all its notes. */
@@ -290,11 +293,28 @@ static void read_time(struct core *core, const uint8_t *note, size_t size)
 	image_set_origin(core->builder, origin);
 }
 
+/* Numbers of mappings that are cut are no more than fit into the note. */
+static struct error *read_cuts(struct core *core, const uint8_t *note,
+			       size_t size)
+{
+	struct cut_mapping cut;
+	struct error *error = NULL;
+
+	for (size_t i = 0; size - i >= sizeof(cut) && !error;
+	     i += sizeof(cut)) {
+		memcpy(&cut, note + i, sizeof(cut));
+		error = image_add_cut(core->builder, cut.start, cut.end);
+	}
+	return error;
+}
+
 static struct error *read_note(struct core *core, const GElf_Nhdr *note,
 			       const char *name, const uint8_t *description)
 {
 	if (strcmp(name, NOTE_OWNER) == 0 && note->n_type == NOTE_TIME)
 		read_time(core, description, note->n_descsz);
+	else if (strcmp(name, NOTE_OWNER) == 0 && note->n_type == NOTE_CUTS)
+		return read_cuts(core, description, note->n_descsz);
 	else if (strcmp(name, NOTE_OWNER) == 0)
 		image_add_note(core->builder,
 			       (struct own_note){ note->n_type, description,
