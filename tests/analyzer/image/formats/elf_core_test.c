@@ -351,6 +351,55 @@ static void test_process_and_time_are_told_by_notes(void **state)
 	assert_false(findings_incomplete(&findings));
 }
 
+/* A mapping of three parts, of which the first two leave the rest out. */
+static void test_what_was_cut_is_zeros_and_of_one_mapping(void **state)
+{
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(image_close) struct image *image = NULL;
+	struct cut_mapping cut = { 0x10000, 0x10000 + (UINT64_C(1) << 45) };
+	uint64_t middle = 0x10000 + (UINT64_C(1) << 40), value = 1;
+
+	core_init(&core);
+	core_add_part(&core, cut.start, middle - cut.start, 0, RIGHTS_RW);
+	core_add_part(&core, middle, cut.end - middle, 0x1000, RIGHTS_RW)[8] =
+		7;
+	core_add_part(&core, cut.end, 0x2000, 0x1000, RIGHTS_RW);
+	core_add_note(&core, NOTE_OWNER, NOTE_CUTS, &cut, sizeof(cut));
+	core_write_file(&core);
+	assert_no_error(image_open(core.path, &findings, &image));
+	assert_true(image_read_u64(image, cut.start, &value));
+	assert_int_equal(value, 0);
+	assert_true(image_read_u64(image, middle + 8, &value));
+	assert_int_equal(value, 7);
+	assert_true(image_read_u64(image, cut.end - 8, &value));
+	assert_int_equal(value, 0);
+	assert_int_equal(image_next_data(image, cut.start), middle);
+	assert_int_equal(image_next_hole(image, middle + 0x1000),
+			 middle + 0x1000);
+	assert_int_equal(image_find(image, cut.start)->segment,
+			 image_find(image, cut.end - 8)->segment);
+	/* Of another mapping: nobody knows. */
+	assert_false(image_read_u64(image, cut.end + 0x1000, &value));
+}
+
+static void test_cuts_out_of_order_are_refused(void **state)
+{
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+	struct cut_mapping cuts[] = { { 0x9000, UINT64_MAX },
+				      { 0x1000, 0x3000 } };
+
+	core_init(&core);
+	core_add(&core, 0x10000, PAGE, RIGHTS_RW);
+	core_add_note(&core, NOTE_OWNER, NOTE_CUTS, cuts, sizeof(cuts));
+	core_write_file(&core);
+	assert_no_error(image_open(core.path, &findings, &image));
+	assert_finding(&findings, FINDING_INCOMPLETE,
+		       "mappings that are cut makes no sense");
+}
+
 static void test_note_that_ends_nowhere_is_reported(void **state)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
@@ -392,6 +441,8 @@ int main(void)
 			test_list_of_files_that_lies_costs_no_more_than_itself),
 		cmocka_unit_test(test_status_that_is_too_short_is_no_thread),
 		cmocka_unit_test(test_process_and_time_are_told_by_notes),
+		cmocka_unit_test(test_what_was_cut_is_zeros_and_of_one_mapping),
+		cmocka_unit_test(test_cuts_out_of_order_are_refused),
 		cmocka_unit_test(test_note_that_ends_nowhere_is_reported),
 	};
 
