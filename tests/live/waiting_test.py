@@ -4,11 +4,32 @@ A process whose threads wait in system calls goes on waiting when it was looked
 into, by `snap` and by -p. What its core says of a thread is of that one alone.
 """
 
+import select
 import struct
+import subprocess
 import unittest
 
 import harness
 
+# Its only thread cannot be stopped until the child ends.
+BORROWED = """
+#include <stdio.h>
+#include <unistd.h>
+int main(void)
+{
+	char byte;
+
+	if (vfork() == 0) {
+		/* No buffer may be left in the parent's memory. */
+		if (write(1, "ready\\n", 6) == 6 && read(0, &byte, 1) < 0)
+			_exit(1);
+		_exit(0);
+	}
+	puts("went on");
+	fflush(stdout);
+	pause();
+}
+"""
 NT_PRSTATUS = 1
 # Where a note of a thread has its number, and the time that it computed.
 ID_OFFSET, TIME_OFFSET = 32, 48
@@ -36,6 +57,24 @@ def thread_times(path):
                              (user_micros + system_micros) / 1e6)
         notes = notes[begin + (size + 3) // 4 * 4:]
     return times
+
+
+class LateTest(harness.LiveTest):
+    def test_a_thread_that_could_not_be_stopped_is_not_stopped_later(self):
+        program = self.start([self.compile("borrowed", text=BORROWED)])
+        looking = subprocess.Popen(
+            [harness.HEAPCORE, "-p", str(program.pid)], text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE)
+        self.addCleanup(looking.communicate)
+        looking.stdin.write("count used\n")
+        looking.stdin.flush()
+        # Nothing comes where it may not be looked into.
+        if looking.stdout.readline():
+            program.stdin.close()
+            said, *_ = select.select([program.stdout], [], [], harness.TIMEOUT)
+            self.assertTrue(said, "the program stands still")
+        self.assertIsNone(looking.poll())
 
 
 class WaitingTest(harness.LiveTest):
