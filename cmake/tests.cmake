@@ -1,7 +1,7 @@
 # Each tests/PATH/X_test.c is a cmocka program of that name, each X_test.py a
 # script for python3. A test is named by its path.
-pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
-find_package(Python3 COMPONENTS Interpreter)
+pkg_check_modules(CMOCKA QUIET IMPORTED_TARGET cmocka)
+find_package(Python3 QUIET COMPONENTS Interpreter)
 if(NOT CMOCKA_FOUND OR NOT Python3_FOUND)
 	message(STATUS "No tests: they need what 'scripts/install-dependencies test' installs")
 	return()
