@@ -13,7 +13,7 @@ struct kept_stage {
 };
 
 /* In front of each finding's text. */
-static const char WEIGHT_LETTERS[FINDING_WEIGHTS] = { 'n', 'i' };
+static const char WEIGHT_LETTERS[FINDING_WEIGHTS] = { 'n', 'i', 'c' };
 
 /* The notes of the program itself, with its build-id. */
 static int hash_notes(struct dl_phdr_info *info, size_t size, void *data)
@@ -115,9 +115,11 @@ static void repeat_findings(struct analysis *analysis,
 	end = text + kept->size;
 	while (text < end) {
 		const char *next = memchr(text, '\0', (size_t)(end - text));
-		enum finding_weight weight = *text == WEIGHT_LETTERS[0]
-						     ? FINDING_NOTE
-						     : FINDING_INCOMPLETE;
+		enum finding_weight weight =
+			*text == WEIGHT_LETTERS[FINDING_NOTE] ? FINDING_NOTE
+			: *text == WEIGHT_LETTERS[FINDING_CAVEAT]
+				? FINDING_CAVEAT
+				: FINDING_INCOMPLETE;
 
 		if (!next || next == text)
 			break;
@@ -184,9 +186,8 @@ static struct error *save_findings(const struct analysis *analysis,
 			error = side_writer_add(writer, finding->message, size);
 		kept->size += size + 1;
 	}
-	memcpy(kept->weighed,
-	       (uint64_t[]){ found->weighed[0], found->weighed[1] },
-	       sizeof(kept->weighed));
+	for (size_t i = 0; i < FINDING_WEIGHTS; i++)
+		kept->weighed[i] = found->weighed[i];
 	return error;
 }
 

@@ -5,6 +5,7 @@
 #include "analyzer/graph/signal_stacks.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static struct error *build_image(struct analysis *analysis, uint64_t *ret_count)
 {
@@ -196,6 +197,26 @@ static struct error *add_signal_stacks(struct analysis *analysis,
 	return NULL;
 }
 
+/* Perl counts references, and frees no cycle, to which its arenas lead still.
+ */
+static void doubt_perl(struct analysis *analysis)
+{
+	const struct program *program = analysis->program;
+
+	for (size_t i = 0; i < program_module_count(program); i++) {
+		const char *name = module_name(program_module(program, i));
+
+		if (strncmp(name, "libperl.so", 10) != 0 &&
+		    strcmp(name, "perl") != 0 && strncmp(name, "perl5", 5) != 0)
+			continue;
+		findings_add(&analysis->findings, FINDING_NOTE,
+			     "Perl is loaded: its arenas lead to all of its "
+			     "values, so cycles of references that it never "
+			     "frees are not among what is leaked");
+		return;
+	}
+}
+
 static struct error *build_reachability(struct analysis *analysis,
 					uint64_t *ret_count)
 {
@@ -217,6 +238,7 @@ static struct error *build_reachability(struct analysis *analysis,
 		return error;
 	}
 	analysis->anchored = anchored;
+	doubt_perl(analysis);
 	*ret_count = bitmap_weight(&analysis->fates.leaked);
 	return NULL;
 }
@@ -229,13 +251,13 @@ void analysis_doubt_risk(struct analysis *analysis)
 	analysis->risk_doubted = true;
 	switch (heaps_more_roots(analysis->heaps)) {
 	case MORE_ROOTS_CALLBACK:
-		findings_add(&analysis->findings, FINDING_NOTE,
+		findings_add(&analysis->findings, FINDING_CAVEAT,
 			     "the program marks memory for its collector by "
 			     "functions of its own: what is said to be at risk "
 			     "may be safe by that");
 		break;
 	case MORE_ROOTS_UNKNOWN:
-		findings_add(&analysis->findings, FINDING_NOTE,
+		findings_add(&analysis->findings, FINDING_CAVEAT,
 			     "it cannot be told whether the program marks "
 			     "memory for its collector by functions of its "
 			     "own: if so, what is said to be at risk may be "

@@ -59,7 +59,8 @@ static const struct argp_option OPTIONS[] = {
 	  "Write the report on PROGRAM itself to FILE, too, in the format of "
 	  "its ending, or to FORMAT:FILE (may be repeated)",
 	  0 },
-	{ "quiet", 'q', NULL, 0, "Show no progress and no notes", 0 },
+	{ "quiet", 'q', NULL, 0,
+	  "Show no progress, and only notes on what an answer means", 0 },
 	{ "no-content", KEY_NO_CONTENT, NULL, 0,
 	  "Leave the contents of memory out of all reports", 0 },
 	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0,

@@ -133,6 +133,7 @@ void session_show_findings(struct session *session)
 	static const char *const kinds[] = {
 		[FINDING_NOTE] = "note: ",
 		[FINDING_INCOMPLETE] = "warning: ",
+		[FINDING_CAVEAT] = "note: ",
 	};
 	const struct findings *findings;
 

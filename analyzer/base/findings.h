@@ -4,8 +4,10 @@
  *
  * A finding is a sentence or two for the user: what is wrong, where, and what
  * follows. An incomplete finding means that answers may be wrong; a note means
- * only that the user ought to know. The first MAXIMUM_FINDINGS of each weight
- * are kept, the rest are counted, so that no dump can make the list endless.
+ * only that the user ought to know, and a caveat says what an answer means that
+ * was asked for, also to users who want no notes. The first MAXIMUM_FINDINGS of
+ * each weight are kept, the rest are counted, so that no dump can make the list
+ * endless.
  */
 #ifndef ANALYZER_BASE_FINDINGS_H
 #define ANALYZER_BASE_FINDINGS_H
@@ -17,7 +19,12 @@
 
 enum { MAXIMUM_FINDINGS = 100 };
 
-enum finding_weight { FINDING_NOTE, FINDING_INCOMPLETE, FINDING_WEIGHTS };
+enum finding_weight {
+	FINDING_NOTE,
+	FINDING_INCOMPLETE,
+	FINDING_CAVEAT,
+	FINDING_WEIGHTS
+};
 
 struct finding {
 	enum finding_weight weight;
