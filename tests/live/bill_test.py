@@ -6,19 +6,12 @@ Programs in C++, Python and Ruby with some threads, cored by `heapcore snap`,
 which notes what the kernel says, and by the kernel, whose cores have holes.
 """
 
-import json
-import os
-import resource
 import shutil
-import signal
-import subprocess
 import sys
-import tempfile
 import unittest
 
-SOURCE_DIR = os.environ.get("SOURCE_DIR", os.getcwd())
-HEAPCORE = os.environ.get("HEAPCORE", os.path.join(SOURCE_DIR, "build/heapcore"))
-TIMEOUT = 60
+import harness
+
 # What a program may touch while it is looked at, and as it dies.
 MOST_CHANGED = 128 << 10
 
@@ -71,11 +64,6 @@ sleep 600
 """
 
 
-def allow_cores():
-    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
-    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
-
-
 def areas_of(pid):
     """(is it anonymous, resident bytes) of each mapping."""
     areas = []
@@ -91,29 +79,11 @@ def areas_of(pid):
 
 
 def bill_of(core):
-    run = subprocess.run([HEAPCORE, "--format", "json", core, "bill"],
-                         capture_output=True, text=True, timeout=TIMEOUT,
-                         check=True)
-    tables = {table["name"]: table["rows"]
-              for table in json.loads(run.stdout)["tables"]}
+    tables = harness.tables(core, "bill")
     return tables["use"], tables["residency"][0]["told_by"]
 
 
-class Bill(unittest.TestCase):
-    def setUp(self):
-        self.directory = tempfile.mkdtemp(prefix="heapcore-bill-")
-        self.addCleanup(shutil.rmtree, self.directory)
-
-    def run_program(self, command):
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, text=True, cwd=self.directory,
-            preexec_fn=allow_cores)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        self.assertEqual(process.stdout.readline(), "ready\n")
-        return process
-
+class Bill(harness.LiveTest):
     def check_bill(self, rows, resident, among):
         """Those rows are resident as the kernel says; all are explained."""
         *uses, total = rows
@@ -126,24 +96,15 @@ class Bill(unittest.TestCase):
         self.assertLess(abs(found - resident), MOST_CHANGED)
 
     def check_program(self, command):
-        process = self.run_program(command)
-        core = os.path.join(self.directory, "snapped")
+        process = self.start(command)
         areas = areas_of(process.pid)
-        subprocess.run([HEAPCORE, "snap", "-q", "-o", core, str(process.pid)],
-                       check=True, timeout=TIMEOUT)
-        rows, told_by = bill_of(core)
+        rows, told_by = bill_of(harness.snap(process, self.path("snapped")))
         self.assertEqual(told_by, "smaps")
         self.check_bill(rows, sum(size for _, size in areas), lambda row: True)
         self.check_kernel_core(process, areas)
 
     def check_kernel_core(self, process, areas):
-        process.send_signal(signal.SIGABRT)
-        process.wait(TIMEOUT)
-        cores = [name for name in os.listdir(self.directory)
-                 if name.startswith("core")]
-        if len(cores) != 1:
-            self.skipTest("the kernel writes no core here")
-        rows, told_by = bill_of(os.path.join(self.directory, cores[0]))
+        rows, told_by = bill_of(harness.kernel_core(process, self.folder))
         self.assertEqual(told_by, "holes")
         self.check_bill(
             rows, sum(size for anonymous, size in areas if anonymous),
@@ -151,13 +112,8 @@ class Bill(unittest.TestCase):
                                           "unexplained"))
 
     def test_program_in_cxx(self):
-        source = os.path.join(self.directory, "program.cpp")
-        with open(source, "w", encoding="ascii") as file:
-            file.write(CXX)
-        program = os.path.join(self.directory, "program")
-        subprocess.run(["g++", "-O1", "-pthread", "-o", program, source],
-                       check=True)
-        self.check_program([program])
+        self.check_program([self.compile(
+            "program", flags=["-O1", "-pthread"], compiler="g++", text=CXX)])
 
     def test_python(self):
         self.check_program([sys.executable, "-c", PYTHON])

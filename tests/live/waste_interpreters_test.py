@@ -9,12 +9,9 @@ import json
 import os
 import shutil
 import subprocess
-import sys
-import tempfile
 import unittest
 
-HEAPCORE = os.environ["HEAPCORE"]
-TIMEOUT = 60
+import harness
 
 # How many more a dict takes in before its size changes is seen on a copy that
 # was made the same way.
@@ -88,36 +85,17 @@ STDIN.read
 
 def told(process):
     """What the program says: pattern, address and spare bytes."""
-    for line in process.stdout:
-        if line == "ready\n":
-            return
+    for line in process.said:
         name, address, spare = line.split()
         yield name, int(address, 16), int(spare)
-    raise AssertionError("the program has ended")
-
-
-def run(command, folder):
-    """The program's core, and what it said."""
-    with subprocess.Popen(command, stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, text=True) as process:
-        try:
-            truth = list(told(process))
-            prefix = os.path.join(folder, "core")
-            subprocess.run(["gcore", "-o", prefix, str(process.pid)],
-                           check=True, stdin=subprocess.DEVNULL,
-                           capture_output=True)
-        finally:
-            process.kill()
-    return f"{prefix}.{process.pid}", truth
 
 
 def spare_bytes(core, addresses):
     """Of each allocation, with its type."""
-    words = [HEAPCORE, "-q", "--format", "ndjson"]
+    words = ["-q", "--format", "ndjson"]
     for address in addresses:
         words += ["-c", f"waste spare allocation {address:x}"]
-    output = subprocess.run([*words, core], capture_output=True, text=True,
-                            check=True, timeout=TIMEOUT).stdout
+    output = harness.ask(*words, core).stdout
     found, row = [], None
     for line in map(json.loads, output.splitlines()):
         if line["row"] == "waste by type":
@@ -128,11 +106,12 @@ def spare_bytes(core, addresses):
     return found
 
 
-class InterpretersTest(unittest.TestCase):
+class InterpretersTest(harness.LiveTest):
     def check(self, command):
-        with tempfile.TemporaryDirectory(prefix="heapcore-waste-") as folder:
-            core, truth = run(command, folder)
-            found = spare_bytes(core, [address for _, address, _ in truth])
+        process = self.start(command)
+        truth = list(told(process))
+        found = spare_bytes(harness.gcore(process, self.folder),
+                            [address for _, address, _ in truth])
         self.assertEqual(len(found), len(truth))
         for (name, address, spare), one in zip(truth, found):
             self.assertEqual(one, (name if spare else None, spare),
@@ -158,6 +137,4 @@ class InterpretersTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not shutil.which("gcore"):
-        sys.exit(77)
     unittest.main()
