@@ -16,7 +16,7 @@ enum {
 	LARGE_PAGE = 64 << 10, /* from Ruby 3.2 on */
 	SMALLEST_SLOT = 40,
 	LARGEST_SLOT = 640,
-	MOST_BEFORE_SLOTS = 0x200,
+	MOST_BEFORE_SLOTS = LARGEST_SLOT + SMALLEST_SLOT, /* 3.3 aligns them */
 	HEAD_WORDS = 12,
 	/* Slots fill the page, but for less than a slot and its head. */
 	MOST_UNUSED = LARGEST_SLOT + 64,
