@@ -311,6 +311,7 @@ static void name_by_symbol(struct classes *classes, struct signature *signature)
 		return;
 	}
 	if (!debug_symbol(classes->debug, signature->address, &symbol)) {
+		debug_miss_names(classes->debug, signature->address);
 		names_set(&signature->names,
 			  place_text(classes, signature->address));
 		return;

@@ -1,6 +1,7 @@
 #include "analyzer/classify/cxx.h"
 
 #include "analyzer/classify/literal.h"
+#include <elf.h>
 
 /* Whether the last part of the path begins with name. */
 static bool is_called(const char *path, const char *name)
@@ -11,20 +12,12 @@ static bool is_called(const char *path, const char *name)
 	return strncmp(last, name, strlen(name)) == 0;
 }
 
-/*
- * Which libraries of C++ are loaded or linked into the program, which is the
- * first of the modules. In the latter case they are told by names of types:
- * what every type_info is made of, and the namespace of libc++.
- */
-unsigned int cxx_find(const struct image *image, const struct program *program)
+/* Those of the libraries that are loaded, by their names. */
+static unsigned int find_loaded(const struct program *program)
 {
-	static const char type_info[] = "N10__cxxabiv117__class_type_infoE";
-	static const char libcxx[] = "NSt3__1";
-	size_t count = program_module_count(program);
-	const struct module *first;
 	unsigned int found = 0;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < program_module_count(program); i++) {
 		const char *path = program_module(program, i)->path;
 
 		if (is_called(path, "libstdc++"))
@@ -32,13 +25,34 @@ unsigned int cxx_find(const struct image *image, const struct program *program)
 		else if (is_called(path, "libc++."))
 			found |= LIBCXX;
 	}
-	if (found || count == 0)
+	return found;
+}
+
+/*
+ * Which libraries of C++ are loaded, or linked into the program. In the latter
+ * case they are told by names of types: what every type_info is made of, and
+ * the namespace of libc++. Where the dump does not show that there is none, it
+ * may be either.
+ */
+unsigned int cxx_find(const struct image *image, const struct program *program)
+{
+	static const char type_info[] = "N10__cxxabiv117__class_type_infoE";
+	static const char libcxx[] = "NSt3__1";
+	const struct module *main = program_find_module(
+		program, image_auxiliary(image, AT_ENTRY, 0));
+	unsigned int found = find_loaded(program);
+
+	if (found)
 		return found;
-	first = program_module(program, 0);
-	if (!module_holds(image, first, type_info, strlen(type_info)))
+	if (!main && program_module_count(program) > 0)
+		main = program_module(program, 0);
+	if (!main || !program_knows_modules(program) ||
+	    !module_has_constants(image, main))
+		return LIBSTDCXX | LIBCXX;
+	if (!module_holds(image, main, type_info, strlen(type_info)))
 		return 0;
-	return module_holds(image, first, libcxx, strlen(libcxx)) ? LIBCXX
-								  : LIBSTDCXX;
+	return module_holds(image, main, libcxx, strlen(libcxx)) ? LIBCXX
+								 : LIBSTDCXX;
 }
 
 /*

@@ -86,7 +86,8 @@ static bool is_meant(const struct scan *scan,
 
 	return (!classifier->for_cxx || scan->input->cxx) &&
 	       (!classifier->for_crystal || scan->input->crystal) &&
-	       (!library || is_loaded(scan->input->program, library));
+	       (!library || is_loaded(scan->input->program, library) ||
+		!program_knows_modules(scan->input->program));
 }
 
 static bool finds_patterns(const struct scan *scan)

@@ -5,6 +5,7 @@
 #include "analyzer/image/absence.h"
 #include "analyzer/image/files.h"
 #include "analyzer/image/format.h"
+#include "analyzer/image/link_map.h"
 #include "analyzer/image/unpack.h"
 #include "analyzer/image/untouched.h"
 
@@ -34,6 +35,7 @@ struct image {
 	struct mapping *mappings;
 	size_t mapping_count;
 	struct untouched untouched;
+	struct loaded_list loaded;
 	struct image_thread *threads;
 	size_t thread_count;
 	struct {
@@ -416,11 +418,24 @@ static struct error *fill_from_file(struct image *image, size_t number)
 	return add_region(image, rest);
 }
 
+/* Where the dump does not tell of files, the loader may have. */
+static struct error *name_files(struct image *image)
+{
+	struct error *error = loaded_list_init(&image->loaded, image);
+
+	if (error || image->mapping_count > 0)
+		return error;
+	return loaded_list_add_mappings(&image->loaded, image,
+					&(struct image_builder){ image });
+}
+
 static struct error *attach_files(struct image *image)
 {
-	struct error *error = find_files(image);
+	struct error *error = name_files(image);
 	size_t count;
 
+	if (!error)
+		error = find_files(image);
 	if (!error)
 		error = add_gaps(image);
 	count = image->region_count;
@@ -584,6 +599,7 @@ void image_close(struct image *image)
 		close(image->fd);
 	untouched_deinit(&image->untouched);
 	file_table_deinit(&image->files);
+	loaded_list_deinit(&image->loaded);
 	free(image->auxiliary);
 	free(image->threads);
 	free(image->mappings);
@@ -772,6 +788,11 @@ bool image_read_u32(const struct image *image, uint64_t address, uint32_t *ret)
 size_t image_mapping_count(const struct image *image)
 {
 	return image->mapping_count;
+}
+
+const struct loaded_list *image_loaded(const struct image *image)
+{
+	return &image->loaded;
 }
 
 const struct mapping *image_mapping(const struct image *image, size_t number)

@@ -89,6 +89,7 @@ struct image_origin {
 };
 
 struct image;
+struct loaded_list;
 
 /* How to open an image; all of it is borrowed, and may be left out. */
 struct image_options {
@@ -181,6 +182,9 @@ bool image_read_u32(const struct image *image, uint64_t address, uint32_t *ret);
 
 size_t image_mapping_count(const struct image *image);
 const struct mapping *image_mapping(const struct image *image, size_t number);
+
+/* What the dynamic loader says that it has loaded; see link_map.h. */
+const struct loaded_list *image_loaded(const struct image *image);
 
 /* The file mapping at address, or NULL. */
 const struct mapping *image_find_mapping(const struct image *image,

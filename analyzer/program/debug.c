@@ -167,6 +167,46 @@ const char *debug_source(struct debug *debug, uint64_t address)
 	return source_line_text(debug, &line);
 }
 
+/* What is wrong with the file that would have the names. */
+static const char *file_obstacle(const struct debug_module *module,
+				 const struct debug_options *options)
+{
+	switch (module->module->state) {
+	case FILE_OTHER_BUILD:
+		return options->sysroot
+			       ? "below the sysroot is another build of it"
+			       : "the file here is another build of it: use "
+				 "--sysroot";
+	case FILE_NOT_THERE:
+		if (module->module->path[0] != '/')
+			return "the core does not tell in which folder it is";
+		return options->sysroot ? "which is not below the sysroot"
+					: "which is not here: use --sysroot";
+	default:
+		return "its build-id is not in the core (see coredump_filter "
+		       "in core(5), bit 4), so no file can be known to be it";
+	}
+}
+
+void debug_miss_names(struct debug *debug, uint64_t address)
+{
+	struct debug_module *module = debug_find_module(debug, address);
+	char id[2 * sizeof(module->id.bytes) + 1] = "", *next = id;
+
+	if (!module || module->names_missed ||
+	    module->module->state == FILE_USED ||
+	    module->module->path[0] == '[' ||
+	    module_has_constants(debug->image, module->module))
+		return;
+	module->names_missed = true;
+	for (size_t i = 0; i < module->id.size; i++)
+		next += snprintf(next, 3, "%02x", module->id.bytes[i]);
+	findings_add(debug->findings, FINDING_NOTE,
+		     "names of classes need %s%s%s%s, %s", module->module->path,
+		     *id ? " (build-id " : "", id, *id ? ")" : "",
+		     file_obstacle(module, &debug->options));
+}
+
 /* The way from the start of a variable to address, by its type; or NULL. */
 static const char *path_to(struct debug *debug, const struct symbol *symbol,
 			   uint64_t address)

@@ -101,6 +101,12 @@ bool debug_find_inlined(struct debug *debug, uint64_t address,
 const char *debug_source(struct debug *debug, uint64_t address);
 
 /*
+ * Say, once for each module, that the names of its classes need its file, if
+ * that is why there are none, and why it is not used.
+ */
+void debug_miss_names(struct debug *debug, uint64_t address);
+
+/*
  * An address in a module, as "cache+0x18 (libfoo.so)" or, by its debug
  * information, "cache.entries (libfoo.so)"; as "libfoo.so+0x4018" where
  * nothing has a name. NULL: it is in no module.

@@ -23,6 +23,7 @@ struct debug_module {
 	Dwfl_Module *dwfl;
 	struct build_id id;
 	bool searched_main, searched_separate;
+	bool names_missed; /* which was told */
 	struct debug_file main, separate, shared;
 	uint8_t *memory; /* what main was made of, if not of a file */
 	struct symbol_tables symbols;

@@ -1,6 +1,7 @@
 #include "analyzer/program/debug_modules.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/image/link_map.h"
 
 #include <elf.h>
 #include <string.h>
@@ -43,34 +44,6 @@ static bool find_header(const struct image *image, const struct module *module,
 	return false;
 }
 
-/* The main program's link map: the debugger's structure leads to it. */
-static uint64_t first_link_map(struct debug *debug)
-{
-	uint64_t entry = image_auxiliary(debug->image, AT_ENTRY, 0), debugger,
-		 map;
-	const struct module *program =
-		program_find_module(debug->program, entry);
-	Elf64_Phdr header;
-	Elf64_Dyn dynamic;
-
-	if (!program ||
-	    !find_header(debug->image, program, PT_DYNAMIC, &header))
-		return 0;
-	for (uint64_t i = 0; i < header.p_memsz / sizeof(dynamic); i++) {
-		if (!image_read(debug->image,
-				program->bias + header.p_vaddr +
-					i * sizeof(dynamic),
-				&dynamic, sizeof(dynamic)) ||
-		    dynamic.d_tag == DT_NULL)
-			break;
-		debugger = dynamic.d_un.d_ptr;
-		if (dynamic.d_tag == DT_DEBUG &&
-		    image_read_u64(debug->image, debugger + 8, &map))
-			return map;
-	}
-	return 0;
-}
-
 /*
  * In the link map, { image, image's size, block's size, alignment, offset of
  * the first byte, offset of the block, number } stand in a row.
@@ -98,18 +71,14 @@ static bool read_numbers(struct debug *debug, uint64_t map,
 static void number_modules(struct debug *debug)
 {
 	struct tls *tls = &debug->tls;
-	uint64_t map = first_link_map(debug), bias;
+	const struct loaded_list *loaded = image_loaded(debug->image);
 
-	for (size_t i = 0; map && i < MOST_MODULES; i++) {
-		if (!image_read_u64(debug->image, map, &bias))
-			return;
+	for (size_t i = 0; i < loaded->count; i++)
 		for (size_t j = 0; j < tls->module_count; j++)
-			if (tls->modules[j].bias == bias &&
+			if (tls->modules[j].bias == loaded->list[i].bias &&
 			    !tls->modules[j].number)
-				read_numbers(debug, map, &tls->modules[j]);
-		if (!image_read_u64(debug->image, map + 24, &map))
-			return;
-	}
+				read_numbers(debug, loaded->list[i].map,
+					     &tls->modules[j]);
 	/* A static program has no link map to be found, and no other module. */
 	if (tls->module_count == 1 && tls->modules[0].number == 0)
 		tls->modules[0].number = 1;

@@ -91,10 +91,23 @@ static bool is_local_storage_missing(const struct image *image,
 	uint64_t pointer = thread->thread_pointer, size;
 	const uint8_t *bytes;
 
-	if (pointer == 0)
+	if (pointer == 0 || thread->pointer_source != POINTER_UNKNOWN)
 		return false;
 	bytes = image_bytes(image, pointer & ~(uint64_t)(PAGE - 1), &size);
 	return !bytes || bytes_are_zero(bytes, size < PAGE ? size : PAGE);
+}
+
+/* Whether fs_base can never have been the address of a control block. */
+static bool is_pointer_rubbish(const struct image *image,
+			       const struct thread *thread)
+{
+	enum { LOWEST = 1 << 16, ALIGNMENT = 8 };
+	uint64_t told = thread->state->registers.fs_base;
+	const struct region *region = image_find(image, told);
+
+	return told != 0 &&
+	       (told < LOWEST || told >> 47 || told % ALIGNMENT != 0 ||
+		(region && !(region->rights & RIGHT_WRITE)));
 }
 
 enum { OTHERS_SIZE = 48 };
@@ -137,6 +150,41 @@ static void report_zeros(const struct thread *thread, struct findings *findings)
 		     thread->id);
 }
 
+/* Who wrote the core knew no better; what is in its memory is not lost. */
+static void report_pointers(const struct image *image,
+			    const struct program *program,
+			    struct findings *findings)
+{
+	struct missing rubbish[POINTER_LIKELY + 1] = { 0 };
+	static const char *const consequences[] = {
+		[POINTER_UNKNOWN] =
+			"no control block was found for it, so thread-local "
+			"variables have no names",
+		[POINTER_FOUND] = "its control block was found by its number",
+		[POINTER_LIKELY] = "what is likely its control block was found",
+	};
+	char others[OTHERS_SIZE];
+
+	for (size_t i = 0; i < program_thread_count(program); i++) {
+		const struct thread *thread = program_thread(program, i);
+
+		if (thread->pointer_source != POINTER_TOLD &&
+		    is_pointer_rubbish(image, thread))
+			note_missing(&rubbish[thread->pointer_source], NULL,
+				     thread->id,
+				     thread->state->registers.fs_base);
+	}
+	for (size_t i = 0; i <= POINTER_LIKELY; i++)
+		if (rubbish[i].count > 0)
+			findings_add(findings, FINDING_NOTE,
+				     "the thread pointer of thread %" PRIu64
+				     "%s in the core, %#" PRIx64
+				     ", cannot be right; %s",
+				     rubbish[i].thread,
+				     name_others(&rubbish[i], others),
+				     rubbish[i].address, consequences[i]);
+}
+
 static void report_threads(const struct image *image,
 			   const struct program *program,
 			   struct findings *findings)
@@ -153,7 +201,8 @@ static void report_threads(const struct image *image,
 		else if (is_stack_absent(image, thread))
 			note_missing(&stacks, NULL, thread->id,
 				     thread->stack_pointer);
-		if (is_local_storage_missing(image, thread))
+		if (is_local_storage_missing(image, thread) &&
+		    !is_pointer_rubbish(image, thread))
 			note_missing(&storage, NULL, thread->id,
 				     thread->thread_pointer);
 	}
@@ -295,5 +344,6 @@ void missing_report(const struct image *image, const struct program *program,
 			     "counts as in use");
 	report_main_stack(image, findings);
 	report_threads(image, program, findings);
+	report_pointers(image, program, findings);
 	report_data(image, program, findings);
 }

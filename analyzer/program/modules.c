@@ -1,6 +1,7 @@
 #include "analyzer/program/modules.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/image/link_map.h"
 
 #include <elf.h>
 #include <string.h>
@@ -18,6 +19,17 @@ bool module_is_libc(const struct module *module)
 
 	return strcmp(name, "libc.so.6") == 0 ||
 	       strncmp(name, "libc-2.", 7) == 0;
+}
+
+enum { MOST_SEGMENTS = 256 };
+
+static bool read_header(const struct image *image, uint64_t base,
+			Elf64_Ehdr *ret)
+{
+	return image_read(image, base, ret, sizeof(*ret)) &&
+	       memcmp(ret->e_ident, ELFMAG, SELFMAG) == 0 &&
+	       ret->e_phentsize == sizeof(Elf64_Phdr) &&
+	       ret->e_phnum <= MOST_SEGMENTS;
 }
 
 bool module_holds(const struct image *image, const struct module *module,
@@ -40,6 +52,48 @@ bool module_holds(const struct image *image, const struct module *module,
 	return false;
 }
 
+/* The number-th of the module's program headers. */
+static bool read_segment(const struct image *image, uint64_t base,
+			 const Elf64_Ehdr *header, uint64_t number,
+			 Elf64_Phdr *ret)
+{
+	return image_read(image, base + header->e_phoff + number * sizeof(*ret),
+			  ret, sizeof(*ret));
+}
+
+/* Linkers put constants into segments of their own, or else beside code. */
+static bool has_segment_of_constants(const struct image *image, uint64_t base)
+{
+	Elf64_Ehdr header;
+	Elf64_Phdr segment;
+
+	if (!read_header(image, base, &header))
+		return false;
+	for (unsigned int i = 0; i < header.e_phnum; i++)
+		if (read_segment(image, base, &header, i, &segment) &&
+		    segment.p_type == PT_LOAD && segment.p_flags == PF_R)
+			return true;
+	return false;
+}
+
+bool module_has_constants(const struct image *image,
+			  const struct module *module)
+{
+	uint64_t address = module->start;
+	bool whole = true;
+
+	while (address < module->end) {
+		const struct region *region = image_find(image, address);
+
+		if (!region || (region->origin == REGION_ABSENT &&
+				!(region->rights & RIGHT_EXECUTE)))
+			return false;
+		whole &= region->origin != REGION_ABSENT;
+		address = region->end;
+	}
+	return whole || has_segment_of_constants(image, module->start);
+}
+
 /*
  * The address less the virtual address of the module whose header is at base,
  * and the end of its data. That what is zero at first stands behind the last
@@ -48,21 +102,15 @@ bool module_holds(const struct image *image, const struct module *module,
 static bool read_extent(const struct image *image, uint64_t base,
 			uint64_t *ret_bias, uint64_t *ret_end)
 {
-	enum { MOST_SEGMENTS = 256 };
 	uint64_t end = base;
 	bool found = false;
 	Elf64_Ehdr header;
 	Elf64_Phdr segment;
 
-	if (!image_read(image, base, &header, sizeof(header)) ||
-	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    header.e_phentsize != sizeof(segment) ||
-	    header.e_phnum > MOST_SEGMENTS)
+	if (!read_header(image, base, &header))
 		return false;
 	for (unsigned int i = 0; i < header.e_phnum; i++) {
-		if (!image_read(image,
-				base + header.e_phoff + i * sizeof(segment),
-				&segment, sizeof(segment)))
+		if (!read_segment(image, base, &header, i, &segment))
 			return false;
 		if (segment.p_type != PT_LOAD)
 			continue;
@@ -124,6 +172,41 @@ static uint64_t end_of_data(const struct image *image, uint64_t end,
 	return claimed < behind->end ? claimed : behind->end;
 }
 
+/* Whether any of the module is code: it is no data file, then. */
+static bool has_code(const struct image *image, const struct module *module)
+{
+	uint64_t address = module->start;
+
+	while (address < module->end) {
+		const struct region *region = image_find(image, address);
+
+		if (!region || (region->rights & RIGHT_EXECUTE))
+			return region != NULL;
+		address = region->end;
+	}
+	return false;
+}
+
+/*
+ * Whether the mapped file is a module though its header is not in the core.
+ * The loader knows by how much its addresses are moved; a program of fixed
+ * ones, by nothing.
+ */
+static bool is_module(const struct image *image, struct module *module)
+{
+	const struct loaded_list *loaded = image_loaded(image);
+	uint64_t size = module->end - module->start;
+
+	module->bias = module->start;
+	for (size_t i = 0; i < loaded->count; i++)
+		if (loaded->list[i].dynamic - module->start < size) {
+			module->bias = loaded->list[i].bias;
+			return true;
+		}
+	return has_code(image, module) ||
+	       image_auxiliary(image, AT_ENTRY, 0) - module->start < size;
+}
+
 /*
  * Whether the mapping is of the module that reaches up to end so far. What a
  * program maps of a file again, as Node.js does with its own code, lies behind
@@ -145,6 +228,7 @@ static bool is_next_of(const struct mapping *first,
 static struct error *add_files(struct module_list *list,
 			       const struct image *image)
 {
+	enum { LARGEST_MODULE = 1 << 30 }; /* where its headers are absent */
 	size_t count = image_mapping_count(image), next;
 
 	for (size_t i = 0; i < count; i = next) {
@@ -157,16 +241,21 @@ static struct error *add_files(struct module_list *list,
 			.state = first->state,
 		};
 		struct error *error;
-		uint64_t claimed;
+		uint64_t claimed = 0, reach;
 
 		next = i + 1;
-		if (first->offset != 0 ||
-		    !read_extent(image, first->start, &module.bias, &claimed))
+		if (first->offset != 0)
 			continue;
+		if (!read_extent(image, first->start, &module.bias, &claimed))
+			reach = first->start + LARGEST_MODULE;
+		else
+			reach = claimed;
 		while (next < count &&
 		       is_next_of(first, image_mapping(image, next), module.end,
-				  claimed))
+				  reach))
 			module.end = image_mapping(image, next++)->end;
+		if (claimed == 0 && !is_module(image, &module))
+			continue;
 		module.end = end_of_data(image, module.end, claimed);
 		if (next < count &&
 		    module.end > image_mapping(image, next)->start)

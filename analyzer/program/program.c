@@ -5,6 +5,9 @@
 #include "analyzer/program/modules.h"
 #include "analyzer/program/stacks.h"
 #include "analyzer/program/system_calls.h"
+#include "analyzer/program/thread_pointers.h"
+
+#include <elf.h>
 
 struct program {
 	const struct image *image;
@@ -36,6 +39,7 @@ static struct error *read_threads(struct program *program)
 				&program->threads[i]);
 	}
 	program->thread_count = count;
+	thread_pointers_check(program->image, program->threads, count);
 	return NULL;
 }
 
@@ -86,6 +90,15 @@ const struct module *program_find_module(const struct program *program,
 					 uint64_t address)
 {
 	return module_list_find(&program->modules, address);
+}
+
+bool program_knows_modules(const struct program *program)
+{
+	const struct image *image = program->image;
+
+	return image_mapping_count(image) > 0 ||
+	       (image_auxiliary(image, AT_PHDR, 0) != 0 &&
+		image_auxiliary(image, AT_BASE, 0) == 0);
 }
 
 size_t program_thread_count(const struct program *program)

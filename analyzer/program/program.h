@@ -35,11 +35,20 @@ struct stack {
 
 enum { NO_THREAD = UINT32_MAX };
 
+/* How a thread's pointer is known. */
+enum pointer_source {
+	POINTER_UNKNOWN, /* fs_base, where no control block begins */
+	POINTER_TOLD,	 /* fs_base, and the block there names itself */
+	POINTER_FOUND,	 /* the block names itself and the thread's number */
+	POINTER_LIKELY,	 /* the block names itself; by its place */
+};
+
 struct thread {
 	uint32_t id; /* the kernel's */
 	uint64_t stack_pointer;
-	uint64_t thread_pointer; /* fs_base: the thread control block */
-	uint32_t stack;		 /* an index, or NO_STACK */
+	uint64_t thread_pointer; /* its control block */
+	enum pointer_source pointer_source;
+	uint32_t stack; /* an index, or NO_STACK */
 	const struct image_thread *state;
 	/* What the program may still use of it: see system_calls.h. */
 	struct user_regs_struct registers; /* 0 where it does not */
@@ -77,6 +86,16 @@ bool module_is_libc(const struct module *module);
 /* Whether the bytes stand in the module, in code or data. */
 bool module_holds(const struct image *image, const struct module *module,
 		  const void *wanted, size_t wanted_size);
+
+/*
+ * Whether all of the module's constants are at hand, its type names among
+ * them: what is absent of it is code, and is apart from them.
+ */
+bool module_has_constants(const struct image *image,
+			  const struct module *module);
+
+/* Whether the dump tells which modules there are; a static program has one. */
+bool program_knows_modules(const struct program *program);
 
 /* Threads in the order of the dump. */
 size_t program_thread_count(const struct program *program);

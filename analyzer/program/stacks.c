@@ -22,14 +22,6 @@ enum {
 	MOST_LOOKS = 1 << 12, /* more than the loader's and libraries' data */
 };
 
-/* What is read of a struct pthread. */
-struct descriptor {
-	uint64_t address;
-	int32_t tid;
-	bool detached, exited, freed;
-	uint64_t start, end; /* of its stack, guard included */
-};
-
 static uint64_t word(const uint8_t *bytes, size_t offset)
 {
 	uint64_t value;
@@ -62,8 +54,15 @@ static bool find_block(const uint8_t *bytes, size_t size,
 	return false;
 }
 
-static bool read_descriptor(const struct image *image, uint64_t address,
-			    struct descriptor *ret)
+uint32_t descriptor_tid(const struct image *image, uint64_t address)
+{
+	uint32_t tid;
+
+	return image_read_u32(image, address + PTHREAD_TID, &tid) ? tid : 0;
+}
+
+bool descriptor_read(const struct image *image, uint64_t address,
+		     struct descriptor *ret)
 {
 	struct descriptor descriptor = { .address = address };
 	uint8_t bytes[PTHREAD_SIZE];
@@ -186,7 +185,7 @@ static struct error *add_thread_stacks(struct stack_list *list,
 		struct descriptor descriptor;
 		struct error *error;
 
-		if (!read_descriptor(image, threads[i].thread_pointer,
+		if (!descriptor_read(image, threads[i].thread_pointer,
 				     &descriptor))
 			continue;
 		error = add_stack(
@@ -251,7 +250,7 @@ static struct error *walk_list(struct stack_list *list,
 
 		if (!image_read_u64(image, next + 8, &back) ||
 		    back != previous ||
-		    !read_descriptor(image, next - PTHREAD_LIST, &descriptor))
+		    !descriptor_read(image, next - PTHREAD_LIST, &descriptor))
 			return NULL;
 		if (descriptor.tid <= 0) {
 			error = add_finished(list, &descriptor);
@@ -300,7 +299,7 @@ static struct error *scan_for_lists(struct stack_list *list,
 			continue;
 		looks--;
 		if (!image_read_u64(image, next + 8, &back) || back != head ||
-		    read_descriptor(image, head - PTHREAD_LIST, &member))
+		    descriptor_read(image, head - PTHREAD_LIST, &member))
 			continue;
 		error = walk_list(list, image, head, next);
 		if (error)

@@ -20,6 +20,21 @@
 #include "analyzer/program/modules.h"
 #include "analyzer/program/program.h"
 
+/* What is read of a struct pthread at address, which names itself. */
+struct descriptor {
+	uint64_t address;
+	int32_t tid;
+	bool detached, exited, freed;
+	uint64_t start, end; /* of its stack, guard included */
+};
+
+/* False if there is none, or it tells of no stack that it is in. */
+bool descriptor_read(const struct image *image, uint64_t address,
+		     struct descriptor *ret);
+
+/* The number of the thread, by its struct pthread; 0: it tells of none. */
+uint32_t descriptor_tid(const struct image *image, uint64_t address);
+
 struct stack_list {
 	struct stack *stacks; /* by address */
 	size_t count;

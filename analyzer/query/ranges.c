@@ -202,7 +202,7 @@ static void modules_write(const struct analysis *analysis,
 	report_number(report, range->size);
 	/* The vdso has none. */
 	report_text(report,
-		    module->path[0] == '/' ? states[module->state] : NULL);
+		    module->path[0] == '[' ? NULL : states[module->state]);
 	report_text(report, module->path);
 }
 

@@ -158,13 +158,32 @@ static void test_memory_that_a_thread_cannot_be_without_is_missed(void **state)
 	core_set(&process.core, DATA + 0x100, DATA + 0x100);
 	add_thread(&process, 10, MAIN + 0x4000, DATA + 0x100);
 	add_thread(&process, 11, MAIN + 0x4000, DATA + PAGE);
-	add_thread(&process, 12, MAIN + 0x4000, 0x1000);
+	add_thread(&process, 12, MAIN + 0x4000, UINT64_C(0x7d0000000000));
+	add_thread(&process, 13, MAIN + 0x4000, 0x30);
 	process_open(&process);
 	assert_null(find_finding(&process.findings, "thread 10"));
 	assert_finding(&process.findings, FINDING_INCOMPLETE,
 		       "the thread-local storage of thread 11");
 	assert_finding(&process.findings, FINDING_INCOMPLETE,
 		       "(and 1 more) is not in the core");
+	assert_finding(&process.findings, FINDING_NOTE,
+		       "thread 13 in the core, 0x30, cannot be right");
+}
+
+static void test_thread_pointer_is_found_without_its_register(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	add_block(&process, BLOCK, 12);
+	core_set(&process.core, BLOCK + 0x4008, LIBRARY);
+	add_thread(&process, 12, BLOCK + 0x4000, 0x201);
+	process_open(&process);
+	assert_int_equal(program_thread(process.program, 0)->thread_pointer,
+			 DESCRIPTOR);
+	assert_int_equal(program_thread(process.program, 0)->pointer_source,
+			 POINTER_FOUND);
+	assert_int_equal(process.findings.weighed[FINDING_INCOMPLETE], 0);
 }
 
 /* A thread of Go without C has a pointer to a word of its own there. */
@@ -546,6 +565,8 @@ int main(void)
 			test_stack_of_a_thread_that_never_ended_is_alive),
 		cmocka_unit_test(
 			test_memory_that_a_thread_cannot_be_without_is_missed),
+		cmocka_unit_test(
+			test_thread_pointer_is_found_without_its_register),
 		cmocka_unit_test(
 			test_module_is_from_its_header_to_its_last_mapping),
 		cmocka_unit_test(

@@ -1,0 +1,241 @@
+#include "analyzer/image/link_map.h"
+
+#include "analyzer/base/list.h"
+#include "analyzer/image/format.h"
+
+#include <elf.h>
+#include <string.h>
+
+enum {
+	PAGE = 4096,
+	MOST_LOADED = 1 << 16,
+	MOST_SEGMENTS = 256,
+	LOADER_REACH = 4 << 20, /* its data are no further behind its start */
+};
+
+/* struct r_debug of <link.h>, in words */
+enum {
+	DEBUG_VERSION,
+	DEBUG_MAP,
+	DEBUG_BREAK,
+	DEBUG_STATE,
+	DEBUG_BASE,
+	DEBUG_WORDS
+};
+
+/* struct link_map of <link.h>, in words */
+enum { MAP_BIAS, MAP_NAME, MAP_DYNAMIC, MAP_NEXT, MAP_PREVIOUS, MAP_WORDS };
+
+/* The text at address; NULL: it is not there, or does not end. */
+static const char *text_at(const struct image *image, uint64_t address)
+{
+	uint64_t size;
+	const uint8_t *text = image_bytes(image, address, &size);
+
+	return text && memchr(text, 0, size) ? (const char *)text : NULL;
+}
+
+static const char *program_path(const struct image *image)
+{
+	const char *path = text_at(image, image_auxiliary(image, AT_EXECFN, 0));
+
+	return path && *path ? path : "[program]";
+}
+
+/* The program has none of its own, and the loader's is in the program. */
+static const char *name_of(const struct image *image, const uint64_t *words)
+{
+	const char *name = text_at(image, words[MAP_NAME]);
+
+	if (name && *name)
+		return name;
+	if (words[MAP_PREVIOUS] == 0)
+		return program_path(image);
+	return words[MAP_BIAS] == image_auxiliary(image, AT_BASE, 0)
+		       ? "ld-linux-x86-64.so.2"
+		       : "[unknown]";
+}
+
+/* Add the list that begins there: each entry has the one before it. */
+static struct error *read_maps(struct loaded_list *list,
+			       const struct image *image, uint64_t map)
+{
+	uint64_t words[MAP_WORDS], previous = 0;
+
+	while (map != 0 && list->count < MOST_LOADED &&
+	       image_read(image, map, words, sizeof(words)) &&
+	       words[MAP_PREVIOUS] == previous) {
+		const char *path = name_of(image, words);
+
+		if (!LIST_GROW(list->list, list->count))
+			return &error_no_memory;
+		list->list[list->count++] = (struct loaded){
+			.map = map,
+			.bias = words[MAP_BIAS],
+			.dynamic = words[MAP_DYNAMIC],
+			.path = path,
+		};
+		previous = map;
+		map = words[MAP_NEXT];
+	}
+	return NULL;
+}
+
+/*
+ * The loader's struct r_debug is in its data, and ends with the loader's own
+ * address. There is one for each namespace; the first is the program's.
+ */
+static struct error *scan_for_lists(struct loaded_list *list,
+				    const struct image *image,
+				    const struct region *region, uint64_t base)
+{
+	uint64_t size = region->end - region->start, words[DEBUG_WORDS];
+	struct error *error = NULL;
+
+	if (size > LOADER_REACH)
+		size = LOADER_REACH;
+	for (uint64_t i = 0; i + sizeof(words) <= size && !error;
+	     i += sizeof(*words)) {
+		memcpy(words, region->bytes + i, sizeof(words));
+		if (words[DEBUG_BASE] == base &&
+		    (uint32_t)words[DEBUG_VERSION] - 1 < 2)
+			error = read_maps(list, image, words[DEBUG_MAP]);
+	}
+	return error;
+}
+
+struct error *loaded_list_init(struct loaded_list *list,
+			       const struct image *image)
+{
+	uint64_t base = image_auxiliary(image, AT_BASE, 0);
+	struct error *error = NULL;
+
+	*list = (struct loaded_list){ 0 };
+	for (size_t i = 0; base && i < image_region_count(image) && !error;
+	     i++) {
+		const struct region *region = image_region(image, i);
+
+		if (region->end > base && region->start < base + LOADER_REACH &&
+		    region->bytes && (region->rights & RIGHT_WRITE))
+			error = scan_for_lists(list, image, region, base);
+	}
+	return error;
+}
+
+void loaded_list_deinit(struct loaded_list *list)
+{
+	free(list->list);
+	*list = (struct loaded_list){ 0 };
+}
+
+/* One mapping for each segment. False if the headers are not there. */
+static bool add_segments(const struct image *image,
+			 struct image_builder *builder, uint64_t base,
+			 const char *path, struct error **ret_error)
+{
+	struct mapping mapping = { .path = path };
+	uint64_t bias = 0;
+	bool found = false;
+	Elf64_Ehdr header;
+	Elf64_Phdr segment;
+
+	if (!image_read(image, base, &header, sizeof(header)) ||
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    header.e_phentsize != sizeof(segment) ||
+	    header.e_phnum > MOST_SEGMENTS)
+		return false;
+	for (unsigned int i = 0; i < header.e_phnum && !*ret_error; i++) {
+		if (!image_read(image,
+				base + header.e_phoff + i * sizeof(segment),
+				&segment, sizeof(segment)))
+			break;
+		if (segment.p_type != PT_LOAD)
+			continue;
+		if (!found)
+			bias = base - (segment.p_vaddr & ~UINT64_C(4095));
+		found = true;
+		mapping.start = (bias + segment.p_vaddr) & ~UINT64_C(4095);
+		mapping.end = bias + segment.p_vaddr + segment.p_filesz;
+		mapping.end = (mapping.end + PAGE - 1) & ~UINT64_C(4095);
+		mapping.offset = segment.p_offset & ~UINT64_C(4095);
+		*ret_error = image_add_mapping(builder, mapping);
+	}
+	return found;
+}
+
+/*
+ * All that follows the start without a gap, up to what is writable first from
+ * within on: that is the last mapping of the file.
+ */
+static uint64_t end_of_whole(const struct image *image, uint64_t within,
+			     uint64_t limit)
+{
+	const struct region *region = image_find(image, within);
+	uint64_t end = region ? region->end : within;
+
+	while (region && end < limit && !(region->rights & RIGHT_WRITE)) {
+		region = image_find(image, end);
+		if (region)
+			end = region->end;
+	}
+	return end < limit ? end : limit;
+}
+
+static struct error *add_module(const struct image *image,
+				struct image_builder *builder, uint64_t base,
+				uint64_t within, uint64_t limit,
+				const char *path)
+{
+	struct mapping whole = { .path = path, .start = base };
+	struct error *error = NULL;
+
+	if (base == 0 || add_segments(image, builder, base, path, &error) ||
+	    within < base || within - base > UINT32_MAX)
+		return error;
+	whole.end = end_of_whole(image, within, limit);
+	return image_add_mapping(builder, whole);
+}
+
+/* Where the module begins: only the program can be of a fixed address. */
+static uint64_t base_of(const struct image *image, const struct loaded *loaded)
+{
+	uint64_t headers = image_auxiliary(image, AT_PHDR, 0);
+
+	return loaded->bias ? loaded->bias : headers & ~UINT64_C(4095);
+}
+
+/* The start of what is loaded next behind that address. */
+static uint64_t find_limit(const struct loaded_list *list, uint64_t base)
+{
+	uint64_t limit = UINT64_MAX;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (list->list[i].bias > base && list->list[i].bias < limit)
+			limit = list->list[i].bias;
+	return limit;
+}
+
+struct error *loaded_list_add_mappings(const struct loaded_list *list,
+				       const struct image *image,
+				       struct image_builder *builder)
+{
+	enum { MOST_NAMED = 1 << 12 }; /* each costs as much as all */
+	uint64_t vdso = image_auxiliary(image, AT_SYSINFO_EHDR, 0);
+	struct loaded program = { .bias = 0 };
+	struct error *error = NULL;
+
+	if (list->count == 0)
+		error = add_module(image, builder, base_of(image, &program),
+				   image_auxiliary(image, AT_ENTRY, 0),
+				   UINT64_MAX, program_path(image));
+	for (size_t i = 0; i < list->count && i < MOST_NAMED && !error; i++) {
+		const struct loaded *loaded = &list->list[i];
+		uint64_t base = base_of(image, loaded);
+
+		if (base != vdso)
+			error = add_module(
+				image, builder, base, loaded->dynamic,
+				find_limit(list, base), loaded->path);
+	}
+	return error;
+}

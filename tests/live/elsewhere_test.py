@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""
+Cores by older tools, and cores that are read where the binaries are not: what
+they lack costs names at most, and heapcore says which and why.
+"""
+
+import os
+import struct
+import unittest
+
+import broken
+import harness
+
+STRINGS, SESSIONS, LOST, THREADS = 500, 100, 10, 3
+# Strings of names, sessions' and admins', and one of each thread.
+LONG_STRINGS = STRINGS + SESSIONS + SESSIONS // 2 + LOST + THREADS
+AT_SYSINFO_EHDR = 33
+NO_HEADERS = "0x23"  # coredump_filter without bit 4, the ELF headers
+FS_BASE = 112 + 21 * 8  # in NT_PRSTATUS
+
+
+def remove_elf_headers(core):
+    """As an old gcore does, of what has not been written to."""
+    for number, header in enumerate(core.headers):
+        kind, _, offset, address, _, held, *_ = header
+        if (kind == broken.PT_LOAD and held and
+                core.data[offset:offset + 4] == b"\x7fELF" and
+                address != core.auxiliary(AT_SYSINFO_EHDR)):
+            header[5] = 0
+            core.set_header(number, header)
+
+
+def set_thread_pointers(core, value, renumber=0):
+    """And the threads' numbers, as they are outside of a container."""
+    for place, kind in core.notes():
+        if kind != broken.NT_PRSTATUS:
+            continue
+        struct.pack_into("<Q", core.data, place + 20 + FS_BASE, value)
+        thread, = struct.unpack_from("<i", core.data, place + 20 + 32)
+        struct.pack_into("<i", core.data, place + 20 + 32, thread + renumber)
+
+
+class ElsewhereTest(harness.LiveTest):
+    """One program, and what is left of its core."""
+
+    def build(self, *flags):
+        return self.compile("elsewhere", "elsewhere.cpp", compiler="c++",
+                            flags=("-O1", "-s", "-pthread", *flags))
+
+    def take(self, *flags):
+        """A core by heapcore, of which parts can be taken away."""
+        process = self.start([self.build(*flags)])
+        return broken.Core(harness.snap(process, self.path("core")))
+
+    def write(self, core):
+        return core.write(self.path("edited"))
+
+    def count(self, path, *words, **options):
+        answer = harness.ask(path, "count", *words, **options)
+        return harness.number(answer.stdout.split()[0])
+
+    def check(self, path):
+        """All that needs no binary is as it is at home."""
+        self.assertEqual(self.count(path, "used", "%LongString"),
+                         LONG_STRINGS)
+        # The string itself and what it holds.
+        self.assertEqual(self.count(path, "leaked"), 2 * LOST)
+        modules = harness.tables(path, "list", "modules")["module"]
+        names = {os.path.basename(row["path"]) for row in modules}
+        self.assertTrue({"elsewhere", "libc.so.6", "ld-linux-x86-64.so.2",
+                         "[vdso]"} <= names, names)
+        self.assertTrue(any(name.startswith("libstdc++") for name in names))
+        self.assertEqual(len(names), len(modules))
+        stacks = harness.tables(path, "list", "stacks")["stack"]
+        self.assertEqual(sorted(row["kind"] for row in stacks),
+                         ["main", "thread", "thread"])
+
+    def test_core_without_elf_headers_or_names_of_files(self):
+        core = self.take()
+        whole = bytes(core.data)
+        core.remove_notes(broken.NT_FILE)
+        self.check(self.write(core))
+        remove_elf_headers(core)
+        self.check(self.write(core))
+        core.data[:] = whole
+        remove_elf_headers(core)
+        self.check(self.write(core))
+
+    def test_gcore_with_a_filter_that_leaves_headers_out(self):
+        process = self.start([self.build()])
+        with open(f"/proc/{process.pid}/coredump_filter", "w",
+                  encoding="ascii") as file:
+            file.write(NO_HEADERS)
+        self.check(harness.gcore(process, self.folder))
+
+    def test_thread_pointers_that_are_none(self):
+        """They cost nothing: the control blocks name themselves."""
+        core = self.take()
+        told = sorted(core.thread_pointers())
+        for value, renumber, how in (
+                (0x30, 0, "was found by its number"),
+                (0x201, 100000, "what is likely its control block")):
+            set_thread_pointers(core, value, renumber)
+            path = self.write(core)
+            answer = harness.ask(path, "count", "leaked")
+            self.assertIn(f"{value:#x}, cannot be right", answer.stderr)
+            self.assertIn(how, answer.stderr)
+            self.check(path)
+            for pointer in told:
+                where = harness.ask(path, "describe", f"{pointer:x}").stdout
+                self.assertIn("thread ", where)
+        remove_elf_headers(core)
+        self.check(self.write(core))
+
+    def test_why_classes_have_no_names_is_said(self):
+        core = self.take()
+        program, library = self.path("elsewhere"), self.path("core")
+        answer = harness.ask(library, "summarize", "used")
+        self.assertIn("(Session)", answer.stdout)
+        self.assertNotIn("names of classes", answer.stderr)
+        os.rename(program, self.path("moved"))
+        answer = harness.ask(library, "summarize", "used")
+        self.assertIn("(elsewhere+0x", answer.stdout)
+        self.assertRegex(answer.stderr, f"note: names of classes need "
+                         f"{program} \\(build-id [0-9a-f]{{40}}\\), which is "
+                         f"not here: use --sysroot\n")
+        self.assertEqual(answer.stderr.count(f"need {program}"), 1)
+        os.mkdir(self.path("none"))
+        answer = harness.ask("--sysroot", self.path("none"), library,
+                             "summarize", "used")
+        self.assertIn("), which is not below the sysroot\n", answer.stderr)
+        self.compile("elsewhere", compiler="c++", text="int main() { }")
+        answer = harness.ask(library, "summarize", "used")
+        self.assertIn("), the file here is another build of it: use "
+                      "--sysroot\n", answer.stderr)
+        remove_elf_headers(core)
+        answer = harness.ask(self.write(core), "summarize", "used")
+        self.assertIn(f"need {program}, its build-id is not in the core",
+                      answer.stderr)
+
+    def test_static_program_without_names(self):
+        core = self.take("-static")
+        core.remove_notes(broken.NT_FILE)
+        for edit in (lambda core: None, remove_elf_headers):
+            edit(core)
+            path = self.write(core)
+            self.assertEqual(self.count(path, "used", "%LongString"),
+                             LONG_STRINGS)
+            text = harness.ask(path, "list", "modules").stdout
+            self.assertRegex(text, r"/elsewhere\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
