@@ -432,6 +432,7 @@ static int start_and_analyse(struct run *run)
 	const struct watch_options watch = {
 		.arguments = run->options->program,
 		.core_path = run->options->core_path,
+		.portable = run->options->portable,
 		.follow = run->options->follow,
 	};
 	_cleanup_(close) int log = -1;

@@ -19,6 +19,7 @@ enum {
 	KEY_SYSROOT,
 	KEY_DEBUGINFOD,
 	KEY_NO_CONTENT,
+	KEY_PORTABLE,
 };
 
 enum { HIGHEST_STATUS = 255 };
@@ -45,6 +46,8 @@ static const struct argp_option OPTIONS[] = {
 	  "Run COMMAND in the end instead of 'gate' (may be repeated)", 0 },
 	{ "core", KEY_CORE, "FILE", 0,
 	  "Keep the core in FILE; those of children in FILE.PID", 0 },
+	{ "portable", KEY_PORTABLE, NULL, 0,
+	  "Include in cores that are kept what names need of the binaries", 0 },
 	{ "error-exitcode", KEY_ERROR_STATUS, "N", 0,
 	  "Exit with N if the gate finds something (1)", 0 },
 	{ "follow-forks", KEY_FOLLOW, NULL, 0,
@@ -111,6 +114,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return 0;
 	case KEY_CORE:
 		options->core_path = argument;
+		return 0;
+	case KEY_PORTABLE:
+		options->portable = true;
 		return 0;
 	case KEY_LOG:
 		options->log_path = argument;

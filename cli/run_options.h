@@ -16,6 +16,7 @@
 struct run_options {
 	char **program; /* and its arguments, NULL behind them */
 	const char *core_path;
+	bool portable;
 	const char *log_path;
 	const char *format;
 	struct report_file_names files; /* of -o */

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { KEY_ZSTD = 256 };
+enum { KEY_ZSTD = 256, KEY_PORTABLE };
 
 static const char DOCUMENTATION[] =
 	"Write a core of a running process, which stands still only while its "
@@ -30,6 +30,10 @@ static const char DOCUMENTATION[] =
 static const struct argp_option OPTIONS[] = {
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of core.PID", 0 },
 	{ "zstd", KEY_ZSTD, NULL, 0, "Pack it with zstd: core.PID.zst", 0 },
+	{ "portable", KEY_PORTABLE, NULL, 0,
+	  "Include what names need of the binaries, so that the core can be "
+	  "read where these are not",
+	  0 },
 	{ "quiet", 'q', NULL, 0, "Say nothing but what went wrong", 0 },
 	{ 0 },
 };
@@ -38,6 +42,7 @@ struct snap_options {
 	const char *process;
 	const char *output;
 	bool zstd;
+	bool portable;
 	bool quiet;
 };
 
@@ -54,6 +59,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return 0;
 	case KEY_ZSTD:
 		options->zstd = true;
+		return 0;
+	case KEY_PORTABLE:
+		options->portable = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (options->process)
@@ -94,15 +102,12 @@ struct error *open_temporary(int *ret)
 }
 
 static struct error *take_snapshot(struct session *session, pid_t process,
-				   int fd, bool complete, struct snapshot *ret)
+				   struct core_options options,
+				   struct snapshot *ret)
 {
-	struct core_options options = {
-		.fd = fd,
-		.complete = complete,
-		.progress = &session->progress.progress,
-	};
 	struct error *error;
 
+	options.progress = &session->progress.progress;
 	progress_line_begin(&session->progress);
 	error = snapshot_take(process, &options, ret);
 	progress_line_stop(&session->progress);
@@ -152,7 +157,10 @@ struct error *snap_to_analyse(struct session *session, pid_t process,
 	struct error *error = open_temporary(&fd);
 
 	if (!error)
-		error = take_snapshot(session, process, fd, true, &snapshot);
+		error = take_snapshot(
+			session, process,
+			(struct core_options){ .fd = fd, .complete = true },
+			&snapshot);
 	if (error && error_code(error) == ERROR_SYSTEM)
 		return error_wrap(error, "copying process %d into %s", process,
 				  copies_folder());
@@ -195,14 +203,15 @@ static void tell(struct session *session, const char *path, pid_t process,
 }
 
 static struct error *snap_packed(struct session *session, pid_t process,
-				 int output, struct snapshot *ret,
-				 uint64_t *ret_packed)
+				 int output, struct core_options options,
+				 struct snapshot *ret, uint64_t *ret_packed)
 {
 	_cleanup_(close) int fd = -1;
 	struct error *error = open_temporary(&fd);
 
+	options.fd = fd;
 	if (!error)
-		error = take_snapshot(session, process, fd, false, ret);
+		error = take_snapshot(session, process, options, ret);
 	if (error)
 		return error;
 	progress_line_begin(&session->progress);
@@ -217,6 +226,7 @@ static struct error *snap(struct session *session,
 	_cleanup_(free) char *path = NULL;
 	_cleanup_(output_file_deinit) struct output_file file = { .fd = -1 };
 	_cleanup_(close) int fd = -1;
+	struct core_options core = { .portable = options->portable };
 	struct snapshot snapshot = { 0 };
 	uint64_t packed = 0;
 	pid_t process = 0;
@@ -238,12 +248,12 @@ static struct error *snap(struct session *session,
 	error = begin_output(path, &file);
 	if (error)
 		return error;
+	core.fd = file.fd;
 	if (options->zstd)
-		error = snap_packed(session, process, file.fd, &snapshot,
+		error = snap_packed(session, process, file.fd, core, &snapshot,
 				    &packed);
 	else
-		error = take_snapshot(session, process, file.fd, false,
-				      &snapshot);
+		error = take_snapshot(session, process, core, &snapshot);
 	if (!error && (fd = output_file_complete(&file)) < 0)
 		error = error_system("the core cannot get its name");
 	if (error)

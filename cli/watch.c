@@ -110,6 +110,7 @@ static struct error *write_core(struct watcher *watcher,
 	struct core_options options = {
 		.fd = fd,
 		.complete = !watcher->options->core_path,
+		.portable = watcher->options->portable,
 		.progress = &watcher->progress,
 	};
 	struct error *error = core_create(&options, &core);

@@ -46,6 +46,7 @@ struct watch_message {
 struct watch_options {
 	char **arguments;      /* of the program, its name first */
 	const char *core_path; /* NULL: cores are temporary */
+	bool portable;	       /* those that stay have what names need */
 	bool follow;	       /* also take cores of its children */
 };
 

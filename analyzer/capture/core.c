@@ -6,6 +6,7 @@
 #include "analyzer/capture/held_ring.h"
 #include "analyzer/capture/notes.h"
 #include "analyzer/capture/pages.h"
+#include "analyzer/capture/portable.h"
 #include "analyzer/capture/source.h"
 #include "analyzer/image/own_notes.h"
 
@@ -35,6 +36,7 @@ struct core_writer {
 	struct notes notes;
 	struct held_values held;
 	struct memory_map map;
+	bool *needed; /* of each area, for a portable core; or NULL */
 	Elf64_Phdr *segments; /* of a mapping that is cut, several */
 	size_t segment_count;
 	struct cut_mapping *cuts; /* mappings that are cut */
@@ -76,6 +78,7 @@ void core_destroy(struct core_writer *core)
 	memory_map_deinit(&core->map);
 	if (core->stage)
 		munmap(core->stage, core->stage_size);
+	free(core->needed);
 	free(core->segments);
 	free(core->cuts);
 	free(core->pieces);
@@ -106,7 +109,10 @@ static uint64_t expected(const struct core_writer *core,
 	if (is_shared_file(area))
 		return area->rights & PF_W ? area->resident : 0;
 	if (area->of_file)
-		return area->written ? area->end - area->start : PAGE_BYTES;
+		return area->written || (core->options.portable &&
+					 !(area->rights & PF_X))
+			       ? area->end - area->start
+			       : PAGE_BYTES;
 	return area->resident;
 }
 
@@ -399,7 +405,8 @@ static struct error *fill_private_file(struct core_writer *core,
 	if (error)
 		return error;
 	/* What nobody can look up in the file later is kept. */
-	if (changed || memory_area_is_nameless(area))
+	if (changed || memory_area_is_nameless(area) ||
+	    (core->needed && core->needed[area - core->map.areas]))
 		return fill_whole(core, area);
 	if (!begins_with_elf(core, area))
 		return NULL;
@@ -605,6 +612,8 @@ struct error *core_copy(struct core_writer *core,
 	if (!error)
 		error = notes_write(held, signal, &core->map, &core->held,
 				    &core->notes);
+	if (!error && core->options.portable)
+		error = portable_find(&core->source, &core->map, &core->needed);
 	if (!error)
 		error = plan(core);
 	if (error)

@@ -34,6 +34,7 @@ struct core_writer;
 struct core_options {
 	int fd;	       /* of the file, empty; borrowed */
 	bool complete; /* with what MADV_DONTDUMP keeps out of cores */
+	bool portable; /* with what names need of files; see portable.h */
 	struct progress *progress;
 };
 

@@ -1,6 +1,7 @@
 #include "analyzer/classify/cxx.h"
 
 #include "analyzer/classify/literal.h"
+
 #include <elf.h>
 
 /* Whether the last part of the path begins with name. */

@@ -1,6 +1,8 @@
 #include "analyzer/image/files.h"
 
+#include "analyzer/base/list.h"
 #include "analyzer/image/build_id.h"
+#include "analyzer/image/mapped_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -121,14 +123,10 @@ static struct error *add_file(struct file_table *table, const char *path,
 {
 	_cleanup_(file_destroy) struct image_file *file =
 		calloc(1, sizeof(*file));
-	struct image_file **files;
 
-	if (!file || !(file->path = strdup(path)))
+	if (!file || !(file->path = strdup(path)) ||
+	    !LIST_GROW(table->files, table->count))
 		return &error_no_memory;
-	files = reallocarray(table->files, table->count + 1, sizeof(*files));
-	if (!files)
-		return &error_no_memory;
-	table->files = files;
 	if (path[0] == '/') {
 		struct error *error = map_file(file, table->sysroot);
 
@@ -138,15 +136,15 @@ static struct error *add_file(struct file_table *table, const char *path,
 	}
 	if (!tsearch(file, &table->by_path, compare_paths))
 		return &error_no_memory;
-	*ret = files[table->count++] = take(file);
+	*ret = table->files[table->count++] = take(file);
 	return NULL;
 }
 
-struct error *file_table_find(struct file_table *table,
-			      const struct image *image, const char *path,
-			      uint64_t base, uint64_t end,
-			      const struct image_file **ret,
-			      enum file_state *ret_state)
+static struct error *find_file(struct file_table *table,
+			       const struct image *image, const char *path,
+			       uint64_t base, uint64_t end,
+			       const struct image_file **ret,
+			       enum file_state *ret_state)
 {
 	struct build_id in_dump = build_id_of_image(image, base, end), in_file;
 	const struct image_file key = { .path = (char *)path };
@@ -178,4 +176,41 @@ struct error *file_table_find(struct file_table *table,
 	*ret_state = FILE_USED;
 	*ret = file;
 	return NULL;
+}
+
+/* What the dump has of the module's file, if that is enough; else NULL. */
+static struct error *add_mapped(struct file_table *table,
+				const struct image *image, const char *path,
+				uint64_t base, uint64_t end,
+				const struct image_file **ret)
+{
+	_cleanup_(file_destroy) struct image_file *file =
+		calloc(1, sizeof(*file));
+	uint8_t *bytes = NULL;
+	struct error *error;
+
+	if (!file || !(file->path = strdup(path)) ||
+	    !LIST_GROW(table->files, table->count))
+		return &error_no_memory;
+	file->partial = true;
+	error = mapped_file_create(image, base, end, &bytes, &file->size);
+	if (error || !bytes)
+		return error;
+	file->bytes = bytes;
+	*ret = table->files[table->count++] = take(file);
+	return NULL;
+}
+
+struct error *file_table_find(struct file_table *table,
+			      const struct image *image, const char *path,
+			      uint64_t base, uint64_t end,
+			      const struct image_file **ret,
+			      enum file_state *ret_state)
+{
+	struct error *error =
+		find_file(table, image, path, base, end, ret, ret_state);
+
+	if (!error && !*ret)
+		error = add_mapped(table, image, path, base, end, ret);
+	return error;
 }

@@ -32,9 +32,10 @@ void file_table_deinit(struct file_table *table);
 
 /*
  * The file of that path whose build-id is that of the module from base to end,
- * or NULL in *ret, and why. The table owns it. A file stands for no more than
- * MOST_MODULES_OF_FILE modules: a program has one of a file, a few with
- * dlmopen(), while a small dump could name a large file again and again.
+ * or what the dump has of it, or NULL in *ret, and why. The table owns it. A
+ * file stands for no more than MOST_MODULES_OF_FILE modules: a program has one
+ * of a file, a few with dlmopen(), while a small dump could name a large file
+ * again and again.
  */
 enum { MOST_MODULES_OF_FILE = 64 };
 

@@ -400,7 +400,8 @@ static struct error *fill_from_file(struct image *image, size_t number)
 	const struct mapping *mapping = region->mapping;
 	uint64_t offset, size;
 
-	if (region->origin != REGION_ABSENT || !mapping || !mapping->file)
+	if (region->origin != REGION_ABSENT || !mapping || !mapping->file ||
+	    mapping->file->partial)
 		return NULL;
 	size = (region->end < mapping->end ? region->end : mapping->end) -
 	       region->start;

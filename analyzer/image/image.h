@@ -63,8 +63,12 @@ struct region {
 	const struct mapping *mapping; /* NULL: anonymous, or not told */
 };
 
-/* A file that the dump names, mapped read-only, with the right build-id. */
+/*
+ * A file that the dump names, mapped read-only, with the right build-id; or
+ * what the dump has of it, the rest being zeros: see mapped_file.h.
+ */
 struct image_file {
+	bool partial;
 	char *path;
 	const uint8_t *bytes;
 	size_t size;

@@ -63,6 +63,17 @@ static void read_from_memory(struct debug_module *module)
 	module->main.path = strdup(described->path);
 }
 
+/* Opened for reading, it is not written to: the mapping is read-only. */
+static void read_from_dump(struct debug_module *module,
+			   const struct image_file *file)
+{
+	if (elf_version(EV_CURRENT) == EV_NONE)
+		return;
+	module->main.elf =
+		elf_memory((char *)(uintptr_t)file->bytes, file->size);
+	module->main.path = strdup(file->path);
+}
+
 /*
  * What libdwfl gets from a server, to which only the user can tell it to turn.
  * It also looks where we did, which finds nothing.
@@ -94,17 +105,20 @@ static void fetch(struct debug_module *module, bool separate,
 Elf *debug_module_main(struct debug_module *module)
 {
 	const struct debug_options *options = &module->debug->options;
+	const struct image_file *file = module->module->file;
 
 	if (module->searched_main)
 		return module->main.elf;
 	module->searched_main = true;
-	if (module->module->file)
-		debug_file_open(options->sysroot, module->module->file->path,
-				&module->id, &module->main);
-	else
+	if (file && !file->partial)
+		debug_file_open(options->sysroot, file->path, &module->id,
+				&module->main);
+	else if (!file)
 		read_from_memory(module);
 	if (!module->main.elf)
 		fetch(module, false, &module->main);
+	if (!module->main.elf && file && file->partial)
+		read_from_dump(module, file);
 	return module->main.elf;
 }
 
@@ -131,7 +145,7 @@ static int find_elf(Dwfl_Module *dwfl, void **data, const char *name,
 	if (!elf)
 		return -1;
 	*ret_path = strdup(module->main.path);
-	if (module->memory) {
+	if (module->main.fd < 0) {
 		size_t size;
 		char *bytes = elf_rawfile(elf, &size);
 

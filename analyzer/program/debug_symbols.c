@@ -269,15 +269,38 @@ static void search_ordered(struct search *search)
 		consider(search, table->ordered[low - 1 - i]);
 }
 
-/* A symbol without a size reaches to the next, but not out of its section. */
+/* Whether both are in the same segment of the file. */
+static bool is_in_segment(Elf *elf, uint64_t value, uint64_t other)
+{
+	GElf_Phdr segment;
+	size_t count;
+
+	if (elf_getphdrnum(elf, &count) < 0)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (gelf_getphdr(elf, (int)i, &segment) &&
+		    segment.p_type == PT_LOAD &&
+		    value - segment.p_vaddr < segment.p_memsz)
+			return other - segment.p_vaddr < segment.p_memsz;
+	return false;
+}
+
+/*
+ * A symbol without a size reaches to the next, but not out of its section; or
+ * of its segment, where the dump has symbols, but not the table of sections.
+ */
 static bool reaches(const struct search *search)
 {
 	const Elf64_Sym *symbol = &search->table->symbols[search->sizeless];
+	const struct image_file *file = search->module->module->file;
 	Elf_Scn *section;
 	GElf_Shdr header;
 
 	if (symbol->st_value < search->nearest || search->table->packed)
 		return false;
+	if (file && file->partial)
+		return is_in_segment(search->table->elf, symbol->st_value,
+				     search->value);
 	section = elf_getscn(search->table->elf, symbol->st_shndx);
 	return section && gelf_getshdr(section, &header) &&
 	       search->value - header.sh_addr < header.sh_size;

@@ -271,7 +271,7 @@ static bool is_data_zeroed(const struct image *image,
 	uint64_t size, left;
 	const uint8_t *bytes = image_bytes(image, mapping->start, &size);
 
-	if (!file || !bytes || mapping->offset > file->size)
+	if (!file || file->partial || !bytes || mapping->offset > file->size)
 		return false;
 	if (size > mapping->end - mapping->start)
 		size = mapping->end - mapping->start;

@@ -16,14 +16,23 @@ static bool is_c_library(const struct module *module)
 			  strncmp(module_name(module), "libpthread", 10) == 0);
 }
 
-/* Whether the instruction before address is a system call. */
-static bool follows_system_call(const struct image *image, uint64_t address)
+/*
+ * Whether the instruction before address is a system call of the C library. A
+ * core that is to be read elsewhere has no code, but is heapcore's own: the
+ * number of the call is enough, which others may not have written.
+ */
+static bool follows_system_call(const struct image *image,
+				const struct module_list *modules,
+				uint64_t address)
 {
+	const struct module *module = module_list_find(modules, address);
 	uint8_t bytes[2];
 
-	return image_read(image, address - sizeof(bytes), bytes,
-			  sizeof(bytes)) &&
-	       bytes[0] == 0x0f && bytes[1] == 0x05;
+	if (!is_c_library(module))
+		return false;
+	if (!image_read(image, address - sizeof(bytes), bytes, sizeof(bytes)))
+		return module->file && module->file->partial;
+	return bytes[0] == 0x0f && bytes[1] == 0x05;
 }
 
 /* Those that calls preserve; the others are dead where the frame called. */
@@ -84,8 +93,7 @@ void thread_find_use(const struct image *image,
 	const struct user_regs_struct *registers = &thread->state->registers;
 	unsigned long long call = registers->orig_rax;
 	bool waits = (int64_t)call >= 0 &&
-		     is_c_library(module_list_find(modules, registers->rip)) &&
-		     follows_system_call(image, registers->rip);
+		     follows_system_call(image, modules, registers->rip);
 
 	thread->vectors_used = !waits;
 	thread->registers = *registers;

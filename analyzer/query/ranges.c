@@ -176,7 +176,7 @@ static struct error *modules_collect(struct analysis *analysis,
 			(struct range){
 				.start = module->start,
 				.size = module->end - module->start,
-				.group = module->file
+				.group = module->state == FILE_USED
 						 ? "Modules with their file"
 						 : "Modules without their file",
 				.number = i });

@@ -1,6 +1,7 @@
 /*
  * A program whose core is to be read where little of it is known: strings that
- * are all long, objects of classes, thread-local ones, some that are lost.
+ * are all long, objects of classes, thread-local ones, some that are lost. It
+ * waits in the end, or with an argument, ends.
  */
 #include <cstdio>
 #include <memory>
@@ -57,7 +58,7 @@ static __attribute__((noinline)) void clear()
 		room[i] = 0;
 }
 
-int main()
+int main(int count, char **)
 {
 	make = make_string;
 	for (int i = 0; i < STRINGS; i++)
@@ -72,5 +73,7 @@ int main()
 	usleep(100000);
 	puts("ready");
 	fflush(stdout);
+	if (count > 1)
+		_exit(0);
 	wait_for_ever();
 }

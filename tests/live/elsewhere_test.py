@@ -5,6 +5,7 @@ they lack costs names at most, and heapcore says which and why.
 """
 
 import os
+import shutil
 import struct
 import unittest
 
@@ -111,6 +112,77 @@ class ElsewhereTest(harness.LiveTest):
                 self.assertIn("thread ", where)
         remove_elf_headers(core)
         self.check(self.write(core))
+
+    def sysroot(self, core):
+        """A folder with the binaries of the core, without debug files."""
+        root = self.path("root")
+        shutil.rmtree(root, ignore_errors=True)
+        for row in harness.tables(core, "list", "modules")["module"]:
+            if row["file"] == "used":
+                copy = root + row["path"]
+                os.makedirs(os.path.dirname(copy), exist_ok=True)
+                shutil.copy(row["path"], copy)
+        return root
+
+    def compare(self, core):
+        """What is said at home, which must be what is said elsewhere."""
+        home, elsewhere = self.sysroot(core), self.path("elsewhere-empty")
+        os.makedirs(elsewhere, exist_ok=True)
+        leaked, used = (harness.ask(core, "enumerate", name, "--limit",
+                                    "1").stdout.strip()
+                        for name in ("leaked", "used"))
+        commands = ["-c", "summarize used", "-c", "summarize leaked",
+                    "-c", "summarize leakroots", "-c", "list stacks",
+                    "-c", "backtrace", "-c", "summarize signatures",
+                    "-c", f"explain {used}", "-c", f"explain {leaked}"]
+        answers = [harness.ask("--sysroot", root, *commands, core)
+                   for root in (home, elsewhere)]
+        self.assertEqual(answers[0].stdout, answers[1].stdout)
+        self.assertEqual(answers[0].stderr, answers[1].stderr)
+        return answers[1].stdout
+
+    def test_portable_core_says_the_same_elsewhere(self):
+        for flags in ((), ("-static",), ("-Wl,-z,noseparate-code",)):
+            with self.subTest(flags=flags):
+                process = self.start([self.build(*flags)])
+                core = harness.snap(process, self.path("core"), "--portable")
+                harness.end(process)
+                text = self.compare(core)
+                self.assertIn("(Session)", text)
+                # As far as the start of the program and of the threads.
+                self.assertGreaterEqual(text.count("\n#3 "), THREADS)
+
+    def test_portable_core_of_run(self):
+        program = self.build()
+        core = self.path("core")
+        harness.run(harness.HEAPCORE, "run", "-q", "--portable",
+                    f"--core={core}", "--", program, "end")
+        self.assertIn("(Session)", self.compare(core))
+
+    def test_portable_core_has_a_few_megabytes_more(self):
+        text = """
+            #include <cstdio>
+            #include <string>
+            #include <unistd.h>
+            #include <vector>
+            std::vector<std::string> strings(700000, std::string(100, 's'));
+            int main() { puts("ready"); fflush(stdout); pause(); }"""
+        process = self.start([self.compile("large", compiler="c++",
+                                           text=text)])
+        sizes = [os.stat(harness.snap(process, self.path(name),
+                                      *options)).st_blocks * 512
+                 for name, options in (("plain", ()),
+                                       ("portable", ("--portable",)))]
+        self.assertGreater(sizes[0], 90 << 20)
+        self.assertLess(sizes[1], 1.05 * sizes[0])
+
+    @unittest.skipUnless(shutil.which("ruby"), "there is no ruby")
+    def test_portable_core_of_an_interpreter(self):
+        script = ("$kept = (0..9999).map { |i| 'text ' * 9 + i.to_s }; "
+                  "puts 'ready'; $stdout.flush; sleep")
+        process = self.start(["ruby", "-e", script])
+        core = harness.snap(process, self.path("core"), "--portable")
+        self.assertIn("libruby", self.compare(core))
 
     def test_why_classes_have_no_names_is_said(self):
         core = self.take()
