@@ -120,12 +120,12 @@ static bool judge_unnamed(const struct signature_judge *judge, uint64_t word,
 	if (may_be_link(judge, word) ||
 	    !program_find_module(judge->input.program, word))
 		return false;
-	if (!image_bytes(judge->input.image, word, &available))
-		return true;
 	if (debug_has_all_symbols(debug, word))
 		return false;
 	if (region->rights & RIGHT_EXECUTE)
 		return word % CODE_ALIGNMENT == 0;
+	if (!image_bytes(judge->input.image, word, &available))
+		return true;
 	return word % WORD == 0 && refers(judge, word, SEARCHED_UNNAMED);
 }
 
