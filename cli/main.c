@@ -256,6 +256,7 @@ static int look_into_core(int count, char **arguments)
 	options.debug.give_up = give_up;
 	session.debug = &options.debug;
 	session.no_content = options.no_content;
+	session.chap = options.chap;
 	options.debug.memory = machine_memory();
 	session.maximum_memory = options.maximum_memory ? options.maximum_memory
 							: options.debug.memory;

@@ -18,6 +18,7 @@ enum {
 	KEY_MANUAL,
 	KEY_FORMAT,
 	KEY_NO_CONTENT,
+	KEY_CHAP,
 	KEY_COREDUMPCTL,
 	KEY_COMPARE,
 	KEY_THREADS,
@@ -89,6 +90,8 @@ const struct argp_option program_options[] = {
 	  "Show no progress, and only notes on what an answer means", 0 },
 	{ "color", KEY_COLOUR, "WHEN", 0, "Use colours: auto, always or never",
 	  0 },
+	{ "chap", KEY_CHAP, NULL, 0,
+	  "End the lines of 'show' and 'dump' as chap does, to the letter", 0 },
 	{ "no-content", KEY_NO_CONTENT, NULL, 0,
 	  "Leave the contents of memory out of all reports", 0 },
 	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0,
@@ -312,6 +315,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return 0;
 	case KEY_COREDUMPCTL:
 		options->kept = argument;
+		return 0;
+	case KEY_CHAP:
+		options->chap = true;
 		return 0;
 	case KEY_NO_CONTENT:
 		options->no_content = true;

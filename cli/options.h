@@ -42,6 +42,7 @@ struct options {
 	bool verbose;
 	bool quiet;
 	bool no_content;
+	bool chap;
 	struct debug_options debug;
 };
 

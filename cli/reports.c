@@ -154,6 +154,7 @@ static struct error *open_next(struct reports *reports,
 		return error;
 	report->subject = &reports->subject;
 	report->no_content = reports->no_content;
+	report->chap = reports->chap;
 	if (reports->count > 0)
 		reports->list[reports->count - 1].next = report;
 	reports->count++;
@@ -167,7 +168,8 @@ struct error *reports_open(struct reports *reports, struct session *session,
 	struct error *error;
 
 	*reports = (struct reports){ .command = join_words(line),
-				     .no_content = session->no_content };
+				     .no_content = session->no_content,
+				     .chap = session->chap };
 	if (!reports->command)
 		return &error_no_memory;
 	reports->subject.command = reports->command;

@@ -46,6 +46,7 @@ struct reports {
 	struct report_subject subject;
 	char *command;	 /* of the subject; owned */
 	bool no_content; /* they leave out the contents of memory */
+	bool chap;	 /* see struct report */
 };
 
 /*

@@ -39,6 +39,7 @@ struct session {
 	size_t maximum_memory;		   /* bytes; 0: no limit */
 	bool quiet;
 	bool no_content; /* reports leave out the contents of memory */
+	bool chap;	 /* or show them as chap does, to the letter */
 	bool at_prompt;
 
 	bool redirected;       /* `redirect on` */

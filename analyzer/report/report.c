@@ -127,8 +127,11 @@ const uint8_t *memory_view_run(const struct memory_view *view, uint64_t done,
 
 void report_memory(struct report *report, const struct memory_view *memory)
 {
+	report->memory = *memory;
+	report->memory.blank = report->chap;
 	add(report,
-	    &(struct value){ .memory = report->no_content ? NULL : memory });
+	    &(struct value){ .memory = report->no_content ? NULL
+							  : &report->memory });
 }
 
 const char report_left_out[] = "(content left out)";

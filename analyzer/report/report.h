@@ -56,6 +56,7 @@ struct memory_view {
 	uint64_t address, size;
 	uint64_t origin; /* what is shown as 0: address shows offsets */
 	bool ascii;	 /* show characters, too */
+	bool blank;	 /* behind the last word of a line that is not full */
 	/*
 	 * The bytes at address, *ret_size of them in a row; NULL if these
 	 * *ret_size bytes are absent. No bytes at all end it early.
@@ -97,6 +98,8 @@ struct report {
 	FILE *out;			      /* borrowed */
 	bool colour;
 	bool no_content; /* the contents of memory are left out */
+	bool chap;	 /* they are as chap has them, to the letter */
+	struct memory_view memory; /* of the row that is being written */
 	const struct table *table;
 	size_t column; /* of the next value */
 	size_t row;

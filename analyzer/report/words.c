@@ -33,15 +33,17 @@ static void write_ascii(struct writer *writer, const uint8_t *bytes,
 }
 
 static void write_line(struct writer *writer, const uint8_t *bytes, size_t size,
-		       bool ascii)
+		       const struct memory_view *view)
 {
 	for (size_t i = 0; i < size; i += WORD_SIZE) {
 		if (i > 0)
 			writer_put(writer, ' ');
 		write_word(writer, bytes + i, size - i);
 	}
-	if (ascii)
+	if (view->ascii)
 		write_ascii(writer, bytes, size);
+	else if (view->blank && size <= LINE_SIZE - WORD_SIZE)
+		writer_put(writer, ' ');
 }
 
 /* Begin a line. Width is that of the widest label, 0 for none. */
@@ -93,7 +95,7 @@ void words_write(struct writer *writer, const struct memory_view *view)
 			if (size > end - done)
 				size = end - done;
 			begin_line(writer, done == 0, shift + done, width);
-			write_line(writer, bytes, size, view->ascii);
+			write_line(writer, bytes, size, view);
 		}
 	}
 }

@@ -210,6 +210,20 @@ class ElsewhereTest(harness.LiveTest):
         self.assertIn(f"need {program}, its build-id is not in the core",
                       answer.stderr)
 
+    def test_contents_end_as_those_of_chap(self):
+        """With --chap, a line that is not full ends with a blank."""
+        process = self.start([self.build()])
+        core = harness.snap(process, self.path("core"))
+        show = ("show", "used", "%LongString", "--size", "28", "--limit", "1")
+        plain = harness.ask(core, *show).stdout
+        text = harness.ask("--chap", core, *show).stdout
+        self.assertNotIn(" \n", plain)
+        self.assertRegex(text, r"\n 0: ( *[0-9a-f]+ ){3} *[0-9a-f]+\n"
+                         r"20: +[0-9a-f]+ \n")
+        self.assertEqual(text.replace(" \n", "\n"), plain)
+        ascii_text = harness.ask("--chap", core, *show, "--ascii").stdout
+        self.assertNotIn(" \n", ascii_text)
+
     def test_static_program_without_names(self):
         core = self.take("-static")
         core.remove_notes(broken.NT_FILE)
