@@ -36,7 +36,7 @@ struct core_writer {
 	struct notes notes;
 	struct held_values held;
 	struct memory_map map;
-	bool *needed; /* of each area, for a portable core; or NULL */
+	bool *needed;	      /* of each area, for a portable core; or NULL */
 	Elf64_Phdr *segments; /* of a mapping that is cut, several */
 	size_t segment_count;
 	struct cut_mapping *cuts; /* mappings that are cut */

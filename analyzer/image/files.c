@@ -4,6 +4,7 @@
 #include "analyzer/image/build_id.h"
 #include "analyzer/image/mapped_file.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -138,6 +139,31 @@ static struct error *add_file(struct file_table *table, const char *path,
 		return &error_no_memory;
 	*ret = table->files[table->count++] = take(file);
 	return NULL;
+}
+
+uint8_t mapping_rights(const struct mapping *mapping, uint64_t address)
+{
+	uint64_t offset = mapping->offset + (address - mapping->start);
+	const struct image_file *file = mapping->file;
+	Elf64_Ehdr header;
+	Elf64_Phdr segment;
+
+	if (!file || file->size < sizeof(header))
+		return RIGHT_READ;
+	memcpy(&header, file->bytes, sizeof(header));
+	for (uint64_t i = 0; i < header.e_phnum; i++) {
+		uint64_t place = header.e_phoff + i * sizeof(segment);
+
+		if (place > file->size || file->size - place < sizeof(segment))
+			break;
+		memcpy(&segment, file->bytes + place, sizeof(segment));
+		if (segment.p_type == PT_LOAD &&
+		    offset - (segment.p_offset & ~UINT64_C(4095)) <
+			    segment.p_filesz + segment.p_offset % 4096)
+			return segment.p_flags &
+			       (RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE);
+	}
+	return RIGHT_READ;
 }
 
 static struct error *find_file(struct file_table *table,

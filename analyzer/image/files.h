@@ -45,4 +45,10 @@ struct error *file_table_find(struct file_table *table,
 			      const struct image_file **ret,
 			      enum file_state *ret_state);
 
+/*
+ * The rights of a part of a mapping that the dump does not tell of, by the
+ * program headers of its file. gcore leaves out what was never written.
+ */
+uint8_t mapping_rights(const struct mapping *mapping, uint64_t address);
+
 #endif

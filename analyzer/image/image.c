@@ -306,35 +306,6 @@ static struct error *find_files(struct image *image)
 	return NULL;
 }
 
-/*
- * The rights of a part of a mapping that the dump does not tell of, by the
- * program headers of its file. gcore leaves out what was never written.
- */
-static uint8_t rights_by_file(const struct mapping *mapping, uint64_t address)
-{
-	uint64_t offset = mapping->offset + (address - mapping->start);
-	const struct image_file *file = mapping->file;
-	Elf64_Ehdr header;
-	Elf64_Phdr segment;
-
-	if (!file || file->size < sizeof(header))
-		return RIGHT_READ;
-	memcpy(&header, file->bytes, sizeof(header));
-	for (uint64_t i = 0; i < header.e_phnum; i++) {
-		uint64_t place = header.e_phoff + i * sizeof(segment);
-
-		if (place > file->size || file->size - place < sizeof(segment))
-			break;
-		memcpy(&segment, file->bytes + place, sizeof(segment));
-		if (segment.p_type == PT_LOAD &&
-		    offset - (segment.p_offset & ~UINT64_C(4095)) <
-			    segment.p_filesz + segment.p_offset % 4096)
-			return segment.p_flags &
-			       (RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE);
-	}
-	return RIGHT_READ;
-}
-
 static struct error *add_gap(struct image *image, const struct mapping *mapping,
 			     uint64_t start, uint64_t end)
 {
@@ -342,7 +313,7 @@ static struct error *add_gap(struct image *image, const struct mapping *mapping,
 			  (struct region){
 				  .start = start,
 				  .end = end,
-				  .rights = rights_by_file(mapping, start),
+				  .rights = mapping_rights(mapping, start),
 				  .is_gap = true,
 				  .origin = REGION_ABSENT,
 				  .segment = image->segment_count++,
@@ -419,22 +390,15 @@ static struct error *fill_from_file(struct image *image, size_t number)
 	return add_region(image, rest);
 }
 
-/* Where the dump does not tell of files, the loader may have. */
-static struct error *name_files(struct image *image)
-{
-	struct error *error = loaded_list_init(&image->loaded, image);
-
-	if (error || image->mapping_count > 0)
-		return error;
-	return loaded_list_add_mappings(&image->loaded, image,
-					&(struct image_builder){ image });
-}
-
 static struct error *attach_files(struct image *image)
 {
-	struct error *error = name_files(image);
+	struct error *error = loaded_list_init(&image->loaded, image);
 	size_t count;
 
+	if (!error)
+		error = loaded_list_add_mappings(
+			&image->loaded, image,
+			&(struct image_builder){ image });
 	if (!error)
 		error = find_files(image);
 	if (!error)

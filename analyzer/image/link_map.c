@@ -224,6 +224,8 @@ struct error *loaded_list_add_mappings(const struct loaded_list *list,
 	struct loaded program = { .bias = 0 };
 	struct error *error = NULL;
 
+	if (image_mapping_count(image) > 0)
+		return NULL;
 	if (list->count == 0)
 		error = add_module(image, builder, base_of(image, &program),
 				   image_auxiliary(image, AT_ENTRY, 0),
