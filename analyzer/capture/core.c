@@ -399,14 +399,16 @@ static bool begins_with_elf(const struct core_writer *core,
 static struct error *fill_private_file(struct core_writer *core,
 				       const struct memory_area *area)
 {
+	bool needed = core->needed && core->needed[area - core->map.areas];
 	bool changed;
 	struct error *error = is_changed(core, area, &changed);
 
 	if (error)
 		return error;
+	if (!changed)
+		last_segment(core)->p_flags |= SEGMENT_AS_IN_FILE;
 	/* What nobody can look up in the file later is kept. */
-	if (changed || memory_area_is_nameless(area) ||
-	    (core->needed && core->needed[area - core->map.areas]))
+	if (changed || needed || memory_area_is_nameless(area))
 		return fill_whole(core, area);
 	if (!begins_with_elf(core, area))
 		return NULL;

@@ -30,12 +30,14 @@ extern const struct image_format *const image_formats[]; /* NULL at the end */
 
 /*
  * A mapping of the process, [start, end), whose first present bytes the dump
- * holds; bytes points at them. The next lost ones it was to hold.
+ * holds; bytes points at them. The next lost ones it was to hold. The origin is
+ * REGION_FILE if they are what the mapped file has, though they are in the
+ * dump.
  */
 struct error *image_add_segment(struct image_builder *builder, uint64_t start,
 				uint64_t end, uint8_t rights,
-				const uint8_t *bytes, uint64_t present,
-				uint64_t lost);
+				enum region_origin origin, const uint8_t *bytes,
+				uint64_t present, uint64_t lost);
 /* What segments in [start, end) leave out was never touched. */
 struct error *image_add_cut(struct image_builder *builder, uint64_t start,
 			    uint64_t end);

@@ -65,15 +65,15 @@ static struct error *add_region(struct image *image, struct region region)
 
 struct error *image_add_segment(struct image_builder *builder, uint64_t start,
 				uint64_t end, uint8_t rights,
-				const uint8_t *bytes, uint64_t present,
-				uint64_t lost)
+				enum region_origin origin, const uint8_t *bytes,
+				uint64_t present, uint64_t lost)
 {
 	struct image *image = builder->image;
 	struct region held = {
 		.start = start,
 		.end = start + present,
 		.rights = rights,
-		.origin = REGION_CORE,
+		.origin = origin,
 		.segment = image->segment_count++,
 		.bytes = bytes,
 	};

@@ -92,14 +92,14 @@ static const Elf64_Phdr *find_header(const struct module_headers *module,
 	return NULL;
 }
 
-/* Whether the dump itself has all of size bytes at address. */
+/* Whether the dump has all of size bytes at address; no file is read yet. */
 static bool is_held(const struct image *image, uint64_t address, uint64_t size)
 {
 	while (size > 0) {
 		const struct region *region = image_find(image, address);
 		uint64_t held;
 
-		if (!region || region->origin != REGION_CORE)
+		if (!region || !region->bytes)
 			return false;
 		held = region->end - address;
 		if (held >= size)

@@ -1,6 +1,8 @@
 /*
- * The notes that heapcore itself adds to a core: named "HEAPCORE", of types
- * that nobody else gives to notes of a core, four letters each.
+ * What heapcore itself adds to a core: notes named "HEAPCORE", of types that
+ * nobody else gives to notes of a core, four letters each; and a flag of
+ * segments, one of those that ELF leaves to systems, in whose memory is what
+ * the mapped file has, as the process has not changed it.
  */
 #ifndef ANALYZER_IMAGE_OWN_NOTES_H
 #define ANALYZER_IMAGE_OWN_NOTES_H
@@ -57,5 +59,7 @@ enum { HELD_UNTOLD = 0x100 };
 struct cut_mapping {
 	uint64_t start, end;
 };
+
+enum { SEGMENT_AS_IN_FILE = 0x00100000 };
 
 #endif

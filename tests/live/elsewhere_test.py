@@ -152,6 +152,15 @@ class ElsewhereTest(harness.LiveTest):
                 # As far as the start of the program and of the threads.
                 self.assertGreaterEqual(text.count("\n#3 "), THREADS)
 
+    def test_constants_of_a_portable_core_hold_nothing(self):
+        """What looks like a pointer in them is none, as in any other core."""
+        process = self.start([self.build()])
+        plain, portable = (
+            harness.ask(harness.snap(process, self.path("core"), *options),
+                        "list", "roots").stdout
+            for options in ((), ("--portable",)))
+        self.assertEqual(plain, portable)
+
     def test_portable_core_of_run(self):
         program = self.build()
         core = self.path("core")

@@ -149,6 +149,8 @@ static struct error *add_segment(struct core *core, size_t number,
 	uint64_t end, present = bytes_present(core, header);
 	uint64_t held = header->p_filesz < header->p_memsz ? header->p_filesz
 							   : header->p_memsz;
+	bool as_in_file = !(header->p_flags & PF_W) &&
+			  (header->p_flags & SEGMENT_AS_IN_FILE);
 
 	if (__builtin_add_overflow(header->p_vaddr, header->p_memsz, &end)) {
 		findings_add(image_builder_findings(core->builder),
@@ -166,6 +168,7 @@ static struct error *add_segment(struct core *core, size_t number,
 	return image_add_segment(
 		core->builder, header->p_vaddr, end,
 		header->p_flags & (RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE),
+		as_in_file ? REGION_FILE : REGION_CORE,
 		core->bytes + (present ? header->p_offset : 0), present,
 		held - present);
 }
