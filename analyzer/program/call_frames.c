@@ -52,7 +52,7 @@ static bool push_register(struct machine *machine, uint64_t number,
 /* Of all there are, those that compilers and glibc's sources use. */
 static bool operate(struct machine *machine, const Dwarf_Op *operation)
 {
-	uint64_t *top = &machine->stack[machine->depth - 1];
+	uint64_t *top;
 
 	if (operation->atom >= DW_OP_breg0 && operation->atom <= DW_OP_breg31)
 		return push_register(machine, operation->atom - DW_OP_breg0,
@@ -64,6 +64,7 @@ static bool operate(struct machine *machine, const Dwarf_Op *operation)
 		return push(machine, machine->address);
 	if (machine->depth == 0)
 		return false;
+	top = &machine->stack[machine->depth - 1];
 	if (operation->atom == DW_OP_plus_uconst) {
 		*top += operation->number;
 		return true;
