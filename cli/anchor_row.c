@@ -143,31 +143,30 @@ static const char *holder(const struct anchor *anchor, char *text, size_t size)
 	return kinds[ROOT_REGISTER];
 }
 
-/* What the kernel holds it for. */
-static void write_held(const struct analysis *analysis,
-		       const struct anchor *anchor, struct report *report)
+/* What the kernel holds it for, in text, or NULL. */
+static const char *purpose(const struct analysis *analysis,
+			   const struct anchor *anchor, char *text, size_t size)
 {
 	struct held_value value = { .kind = HELD_KINDS };
-	char text[64] = "";
 
 	if (anchor->kind == ROOT_KERNEL && anchor->held == ASSUMED_STACK)
-		snprintf(text, sizeof(text),
-			 "alternate signal stack, by its size");
+		snprintf(text, size, "alternate signal stack, by its size");
 	else if (anchor->kind == ROOT_KERNEL)
 		value = image_held(analysis_image(analysis), anchor->held);
 	if (value.kind == HELD_SIGNAL_STACK)
-		snprintf(text, sizeof(text), "alternate signal stack");
+		snprintf(text, size, "alternate signal stack");
 	else if (value.kind == HELD_SIGNAL)
-		snprintf(text, sizeof(text), "pending signal %" PRIu64,
-			 value.detail);
+		snprintf(text, size, "pending signal %" PRIu64, value.detail);
 	else if (value.kind == HELD_TIMER)
-		snprintf(text, sizeof(text), "timer %" PRIu64, value.detail);
+		snprintf(text, size, "timer %" PRIu64, value.detail);
 	else if (value.kind == HELD_EPOLL)
-		snprintf(text, sizeof(text), "epoll %" PRIu32 ", file %" PRIu64,
+		snprintf(text, size, "epoll %" PRIu32 ", file %" PRIu64,
 			 value.holder, value.detail);
 	else if (value.kind == HELD_RING)
-		snprintf(text, sizeof(text), "io_uring %" PRIu32, value.holder);
-	report_text(report, *text ? text : NULL);
+		snprintf(text, size, "io_uring %" PRIu32, value.holder);
+	else if (anchor->kind != ROOT_KERNEL || anchor->held != ASSUMED_STACK)
+		return NULL;
+	return text;
 }
 
 static bool has_name(const struct anchor *anchor)
@@ -181,7 +180,8 @@ void anchor_write(const struct analysis *analysis, const struct anchor *anchor,
 		  struct report *report)
 {
 	struct anchor_name name = name_anchor(analysis, anchor);
-	char text[64];
+	/* The report reads texts at the end of the row. */
+	char text[64], held[64];
 
 	report_begin_table(report, &table);
 	report_text(report, holder(anchor, text, sizeof(text)));
@@ -190,7 +190,7 @@ void anchor_write(const struct analysis *analysis, const struct anchor *anchor,
 	else
 		report_number(report, anchor->address);
 	report_text(report, has_name(anchor) ? anchor->register_name : NULL);
-	write_held(analysis, anchor, report);
+	report_text(report, purpose(analysis, anchor, held, sizeof(held)));
 	write_name(analysis, anchor, &name, report);
 	report_number(report, allocation_start(analysis_index(analysis),
 					       anchor->target));

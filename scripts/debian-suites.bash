@@ -22,9 +22,7 @@ fallback_mirror=http://deb.debian.org/debian/
 allow_missing=false
 fetch_only=false
 dependencies=${dependencies:-false}
-if [ ${#sources[@]} -eq 0 ]; then
-	sources=()
-fi
+[ -v sources ] || sources=()
 named=()
 test_options=()
 
