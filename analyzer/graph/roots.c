@@ -3,6 +3,7 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/graph/held_anchors.h"
+#include "analyzer/graph/root_scan.h"
 #include "analyzer/heap/index_side.h"
 
 #include <assert.h>
@@ -16,7 +17,7 @@ struct roots {
 	const struct allocation_index *index;
 	struct memory_account *account;
 	struct progress *progress;
-	struct heap_bounds bounds;
+	struct word_filter filter;
 	struct memory
 		stacks; /* struct stack: those of fibers, too; by address */
 	size_t stack_count;
@@ -236,68 +237,21 @@ static struct error *find_ranges(struct roots *roots)
 	return NULL;
 }
 
-/* Words that may be references, until they are looked up together. */
-struct batch {
-	uint64_t words[MOST_ADDRESSES], places[MOST_ADDRESSES];
-	size_t count, hint;
-};
-
-/* Call found for each of the batch that is a reference; empties it. */
-static bool look_up(const struct roots *roots, struct batch *batch,
-		    bool (*found)(void *data, uint64_t where,
-				  allocation_id target),
-		    void *data)
-{
-	allocation_id targets[MOST_ADDRESSES];
-	size_t count = batch->count;
-
-	batch->count = 0;
-	allocation_find_many(roots->index, batch->words, count, &batch->hint,
-			     targets);
-	for (size_t i = 0; i < count; i++)
-		if (targets[i] != NO_ALLOCATION &&
-		    !found(data, batch->places[i], targets[i]))
-			return false;
-	return true;
-}
-
-/*
- * Call found for each word of the range that is a reference: aligned ones, and
- * in code all.
- */
 static void scan(const struct roots *roots, struct root_range range,
 		 bool (*found)(void *data, uint64_t where,
 			       allocation_id target),
 		 void *data)
 {
-	uint64_t step = range.is_code ? 1 : 8;
-	struct batch batch = { .count = 0 };
+	struct root_scan scan = {
+		.image = roots->image,
+		.index = roots->index,
+		.filter = roots->filter,
+		.found = found,
+		.data = data,
+	};
 
-	range.start = (range.start + step - 1) & ~(step - 1);
-	while (range.start < range.end) {
-		uint64_t size;
-		const uint8_t *bytes =
-			image_bytes(roots->image, range.start, &size);
-
-		if (!bytes)
-			break;
-		if (size > range.end - range.start)
-			size = range.end - range.start;
-		for (uint64_t i = 0; i + 8 <= size; i += step) {
-			uint64_t word;
-
-			memcpy(&word, bytes + i, sizeof(word));
-			if (!heap_bounds_hold(&roots->bounds, word))
-				continue;
-			batch.places[batch.count] = range.start + i;
-			batch.words[batch.count++] = word;
-			if (batch.count == MOST_ADDRESSES &&
-			    !look_up(roots, &batch, found, data))
-				return;
-		}
-		range.start += size;
-	}
-	look_up(roots, &batch, found, data);
+	root_scan_range(&scan, (struct memory_range){ range.start, range.end },
+			range.is_code);
 }
 
 static struct error *add_turn(struct roots *roots, struct root_range turn)
@@ -438,7 +392,7 @@ static bool visit_bytes(const struct roots *roots, const uint8_t *bytes,
 		uint64_t word;
 
 		memcpy(&word, bytes + i, sizeof(word));
-		if (!heap_bounds_hold(&roots->bounds, word))
+		if (!heap_bounds_hold(&roots->filter.bounds, word))
 			continue;
 		anchor->target = allocation_find(roots->index, word);
 		if (anchor->target != NO_ALLOCATION && !visit(data, anchor))
@@ -536,7 +490,7 @@ static struct error *create(const struct image *image,
 	roots->index = index;
 	roots->account = account;
 	roots->progress = progress;
-	roots->bounds = allocation_bounds(index);
+	roots->filter = word_filter_for(allocation_bounds(index));
 	roots->held =
 		(struct held_anchors){ image, program, index,
 				       &roots->targets[ROOT_KERNEL], account };

@@ -1,0 +1,175 @@
+#include "analyzer/heap/word_filter.h"
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+static bool runs_anywhere(void)
+{
+	return true;
+}
+
+/* Without branches: of pointers mixed with other words none can be foretold. */
+static uint64_t filter_plain(const uint8_t *bytes,
+			     const struct heap_bounds *bounds)
+{
+	uint64_t mask = 0;
+
+	for (unsigned int i = 0; i < FILTER_WORDS; i++) {
+		uint64_t word;
+
+		memcpy(&word, bytes + 8 * (size_t)i, sizeof(word));
+		mask |= (uint64_t)((word - bounds->start[0] < bounds->size[0]) |
+				   (word - bounds->start[1] < bounds->size[1]))
+			<< i;
+	}
+	return mask;
+}
+
+#ifdef __x86_64__
+/*
+ * SSE2 and AVX2 cannot compare unsigned words, and SSE2 no words at all. But as
+ * the bounds are below 2^63 bytes, a word is within them if, and only if, it is
+ * not negative less their start, and negative less their end.
+ */
+
+static __m128i both_sse2(const uint8_t *bytes, const __m128i starts[2],
+			 const __m128i ends[2])
+{
+	__m128i words = _mm_loadu_si128((const __m128i *)bytes);
+	__m128i low = _mm_andnot_si128(_mm_sub_epi64(words, starts[0]),
+				       _mm_sub_epi64(words, ends[0]));
+	__m128i high = _mm_andnot_si128(_mm_sub_epi64(words, starts[1]),
+					_mm_sub_epi64(words, ends[1]));
+
+	return _mm_or_si128(low, high);
+}
+
+/* The upper halves of four words' results, whose signs they have. */
+static __m128i four_sse2(const uint8_t *bytes, const __m128i starts[2],
+			 const __m128i ends[2])
+{
+	__m128i low = both_sse2(bytes, starts, ends);
+	__m128i high = both_sse2(bytes + 16, starts, ends);
+
+	return _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(low),
+					       _mm_castsi128_ps(high),
+					       _MM_SHUFFLE(3, 1, 3, 1)));
+}
+
+static uint64_t filter_sse2(const uint8_t *bytes,
+			    const struct heap_bounds *bounds)
+{
+	__m128i starts[2], ends[2];
+	uint64_t mask = 0;
+
+	for (int i = 0; i < 2; i++) {
+		starts[i] = _mm_set1_epi64x((long long)bounds->start[i]);
+		ends[i] = _mm_set1_epi64x(
+			(long long)(bounds->start[i] + bounds->size[i]));
+	}
+	for (unsigned int i = 0; i < FILTER_WORDS; i += 16) {
+		const uint8_t *at = bytes + 8 * (size_t)i;
+		__m128i low = _mm_packs_epi32(four_sse2(at, starts, ends),
+					      four_sse2(at + 32, starts, ends));
+		__m128i high =
+			_mm_packs_epi32(four_sse2(at + 64, starts, ends),
+					four_sse2(at + 96, starts, ends));
+
+		mask |= (uint64_t)(unsigned int)_mm_movemask_epi8(
+				_mm_packs_epi16(low, high))
+			<< i;
+	}
+	return mask;
+}
+
+__attribute__((target("avx2"))) static uint64_t filter_avx2(
+	const uint8_t *bytes, const struct heap_bounds *bounds)
+{
+	__m256i starts[2], ends[2];
+	uint64_t mask = 0;
+
+	for (int i = 0; i < 2; i++) {
+		starts[i] = _mm256_set1_epi64x((long long)bounds->start[i]);
+		ends[i] = _mm256_set1_epi64x(
+			(long long)(bounds->start[i] + bounds->size[i]));
+	}
+#pragma GCC unroll 16
+	for (unsigned int i = 0; i < FILTER_WORDS; i += 4) {
+		__m256i words = _mm256_loadu_si256(
+			(const __m256i *)(bytes + 8 * (size_t)i));
+		__m256i low =
+			_mm256_andnot_si256(_mm256_sub_epi64(words, starts[0]),
+					    _mm256_sub_epi64(words, ends[0]));
+		__m256i high =
+			_mm256_andnot_si256(_mm256_sub_epi64(words, starts[1]),
+					    _mm256_sub_epi64(words, ends[1]));
+		__m256i in = _mm256_or_si256(low, high);
+
+		mask |= (uint64_t)(unsigned int)_mm256_movemask_pd(
+				_mm256_castsi256_pd(in))
+			<< i;
+	}
+	return mask;
+}
+
+__attribute__((target("avx512f"))) static uint64_t filter_avx512(
+	const uint8_t *bytes, const struct heap_bounds *bounds)
+{
+	__m512i starts[2], sizes[2];
+	uint64_t mask = 0;
+
+	for (int i = 0; i < 2; i++) {
+		starts[i] = _mm512_set1_epi64((long long)bounds->start[i]);
+		sizes[i] = _mm512_set1_epi64((long long)bounds->size[i]);
+	}
+#pragma GCC unroll 8
+	for (unsigned int i = 0; i < FILTER_WORDS; i += 8) {
+		__m512i words = _mm512_loadu_si512(bytes + 8 * (size_t)i);
+		unsigned int low = _mm512_cmplt_epu64_mask(
+			_mm512_sub_epi64(words, starts[0]), sizes[0]);
+		unsigned int high = _mm512_cmplt_epu64_mask(
+			_mm512_sub_epi64(words, starts[1]), sizes[1]);
+
+		mask |= (uint64_t)(low | high) << i;
+	}
+	return mask;
+}
+
+static bool has_avx2(void)
+{
+	return __builtin_cpu_supports("avx2");
+}
+
+/* Processors before those with VBMI2 run slower for a while after AVX-512. */
+static bool has_avx512(void)
+{
+	return __builtin_cpu_supports("avx512f") &&
+	       __builtin_cpu_supports("avx512vbmi2");
+}
+#endif
+
+static const struct word_filter_kind kinds[] = {
+#ifdef __x86_64__
+	{ "avx512", has_avx512, filter_avx512, true },
+	{ "avx2", has_avx2, filter_avx2, false },
+	{ "sse2", runs_anywhere, filter_sse2, false },
+#endif
+	{ "plain", runs_anywhere, filter_plain, true },
+};
+
+const struct word_filter_kind *word_filter_kind(size_t number)
+{
+	return number < sizeof(kinds) / sizeof(*kinds) ? &kinds[number] : NULL;
+}
+
+struct word_filter word_filter_for(struct heap_bounds bounds)
+{
+	bool is_wide = (bounds.size[0] | bounds.size[1]) >> 63;
+	size_t i = 0;
+
+	/* The last one runs anywhere, and takes all. */
+	while (!kinds[i].runs() || (is_wide && !kinds[i].takes_all))
+		i++;
+	return (struct word_filter){ bounds, kinds[i].filter };
+}

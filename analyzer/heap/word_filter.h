@@ -1,0 +1,56 @@
+/*
+ * Which of 64 words in a row may be addresses of heaps.
+ *
+ * Nearly no word of a dump is one. What goes over all of them looks at 64 at
+ * once, by the widest vectors that pay and that the processor at hand has.
+ */
+#ifndef ANALYZER_HEAP_WORD_FILTER_H
+#define ANALYZER_HEAP_WORD_FILTER_H
+
+#include "analyzer/heap/index.h"
+
+#include <string.h>
+
+enum { FILTER_WORDS = 64, FILTER_BYTES = FILTER_WORDS * 8 };
+
+/* A bit for each of the 64 words, aligned or not, that is within the bounds. */
+typedef uint64_t (*word_filter_function)(const uint8_t *bytes,
+					 const struct heap_bounds *bounds);
+
+/* One way to filter; all give the same. */
+struct word_filter_kind {
+	const char *name;
+	bool (*runs)(void); /* on this processor */
+	word_filter_function filter;
+	bool takes_all; /* any bounds; else those below 2^63 bytes */
+};
+
+/* The number-th kind, the quickest first; NULL: there are no more. */
+const struct word_filter_kind *word_filter_kind(size_t number);
+
+struct word_filter {
+	struct heap_bounds bounds;
+	word_filter_function filter;
+};
+
+/* The quickest filter for the bounds. */
+struct word_filter word_filter_for(struct heap_bounds bounds);
+
+/* A bit for each of the words, of which there are up to 64, in the bounds. */
+static inline uint64_t word_filter_mask(const struct word_filter *filter,
+					const uint8_t *bytes, size_t words)
+{
+	uint64_t mask = 0;
+
+	if (words == FILTER_WORDS)
+		return filter->filter(bytes, &filter->bounds);
+	for (size_t i = 0; i < words; i++) {
+		uint64_t word;
+
+		memcpy(&word, bytes + 8 * i, sizeof(word));
+		mask |= (uint64_t)heap_bounds_hold(&filter->bounds, word) << i;
+	}
+	return mask;
+}
+
+#endif

@@ -1,0 +1,130 @@
+#include "analyzer/heap/word_filter.h"
+
+#include "tests/assertions.h"
+
+static uint64_t seed = 1;
+
+static uint64_t random_word(void)
+{
+	seed = seed * 6364136223846793005 + 1442695040888963407;
+	return seed ^ seed >> 29;
+}
+
+/* The bit that the word must have, word by word. */
+static uint64_t expected_mask(const uint8_t *bytes,
+			      const struct heap_bounds *bounds)
+{
+	uint64_t mask = 0;
+
+	for (unsigned int i = 0; i < FILTER_WORDS; i++) {
+		uint64_t word;
+
+		memcpy(&word, bytes + 8 * (size_t)i, sizeof(word));
+		mask |= (uint64_t)heap_bounds_hold(bounds, word) << i;
+	}
+	return mask;
+}
+
+/* A word at either side of a bound, or anything. */
+static uint64_t likely_word(const struct heap_bounds *bounds)
+{
+	unsigned int range = random_word() % 2;
+	uint64_t start = bounds->start[range], size = bounds->size[range];
+
+	switch (random_word() % 8) {
+	case 0:
+		return start - 1 + random_word() % 3;
+	case 1:
+		return start + size - 1 + random_word() % 3;
+	case 2:
+		return start + (size ? random_word() % size : 0);
+	case 3: /* the same, as far off as a sign is */
+		return start + random_word() % 3 - 1 + (UINT64_C(1) << 63);
+	case 4:
+		return start + size + random_word() % 3 - 1 +
+		       (UINT64_C(1) << 63);
+	case 5: /* halves that are alike */
+		return (start & ~UINT64_C(0xffffffff)) |
+		       (random_word() & 0xffffffff);
+	case 6:
+		return random_word() % 3 - 1;
+	default:
+		return random_word();
+	}
+}
+
+static void assert_kinds_agree(struct heap_bounds bounds)
+{
+	bool is_wide = (bounds.size[0] | bounds.size[1]) >> 63;
+	struct word_filter filter = word_filter_for(bounds);
+	uint8_t bytes[FILTER_BYTES + 8];
+
+	for (unsigned int turn = 0; turn < 200; turn++) {
+		uint8_t *at = bytes + turn % 8;
+		uint64_t expected;
+		size_t some = turn % FILTER_WORDS;
+
+		for (unsigned int i = 0; i < FILTER_WORDS; i++) {
+			uint64_t word = likely_word(&bounds);
+
+			memcpy(at + 8 * (size_t)i, &word, sizeof(word));
+		}
+		expected = expected_mask(at, &bounds);
+		for (size_t i = 0; word_filter_kind(i); i++) {
+			const struct word_filter_kind *kind =
+				word_filter_kind(i);
+
+			if (kind->runs() && (kind->takes_all || !is_wide))
+				assert_int_equal(kind->filter(at, &bounds),
+						 expected);
+		}
+		assert_int_equal(word_filter_mask(&filter, at, FILTER_WORDS),
+				 expected);
+		assert_int_equal(word_filter_mask(&filter, at, some),
+				 expected & ((UINT64_C(1) << some) - 1));
+	}
+}
+
+static void test_all_kinds_agree_at_random_bounds(void **state)
+{
+	for (unsigned int i = 0; i < 500; i++) {
+		struct heap_bounds bounds;
+
+		for (unsigned int j = 0; j < 2; j++) {
+			bounds.start[j] = random_word() >> random_word() % 64;
+			bounds.size[j] = random_word() >> random_word() % 64;
+		}
+		assert_kinds_agree(bounds);
+	}
+}
+
+static void test_all_kinds_agree_at_bounds_of_programs(void **state)
+{
+	const uint64_t low = 0x55555a000000, high = 0x7ffff0000000;
+	const uint64_t half = UINT64_C(1) << 63;
+
+	assert_kinds_agree((struct heap_bounds){ { 0 }, { 0 } });
+	assert_kinds_agree(
+		(struct heap_bounds){ { low, high }, { 1 << 28, 1 << 20 } });
+	assert_kinds_agree(
+		(struct heap_bounds){ { low, low }, { 1 << 28, 1 << 28 } });
+	/* Bounds that a sign does not tell apart. */
+	assert_kinds_agree(
+		(struct heap_bounds){ { 0, half }, { half - 1, half - 1 } });
+	assert_kinds_agree((struct heap_bounds){ { 0, 1 }, { half, half } });
+	assert_kinds_agree(
+		(struct heap_bounds){ { 1, 0 }, { UINT64_MAX, 16 } });
+	assert_kinds_agree((struct heap_bounds){ { half - 8, 0 }, { 16, 16 } });
+	assert_kinds_agree(
+		(struct heap_bounds){ { UINT64_MAX - 7, 0 }, { 8, 16 } });
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_kinds_agree_at_random_bounds),
+		cmocka_unit_test(test_all_kinds_agree_at_bounds_of_programs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
