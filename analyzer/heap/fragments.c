@@ -1,11 +1,11 @@
 #include "analyzer/heap/fragments.h"
 
 #include "analyzer/base/bytes.h"
+#include "analyzer/image/residency.h"
 
 struct fragments {
 	struct arena_fragments *arenas;
 	size_t count;
-	bool holes; /* were seen: then what is in the dump is resident */
 };
 
 /* What the parts of the work share. */
@@ -16,6 +16,7 @@ struct survey {
 	struct progress *progress;
 	struct error *(*visit)(void *data, const struct heap_page *page);
 	void *data;
+	enum residency_source told_by;
 	bool interrupted;
 };
 
@@ -159,29 +160,36 @@ static bool is_blank(const struct image *image, uint64_t page)
 }
 
 /*
- * Whether the page is not in the dump, and if so what the next one is that may
- * be. Only zeros can be a hole: others need not ask the system.
+ * Where the run of bytes that the dump's file does not have ends, if page
+ * begins one; else the end of the page.
  */
-static bool is_absent(struct survey *survey, uint64_t page, bool blank,
-		      uint64_t *ret_next)
+static uint64_t end_of_hole(const struct survey *survey, uint64_t page,
+			    bool *ret_hole)
 {
 	const struct region *region = image_find(survey->image, page);
 	uint64_t next = region ? region->end : UINT64_MAX;
 
-	if (region && region->bytes) {
-		if (!blank)
-			return false;
+	if (region && region->bytes)
 		next = image_next_data(survey->image, page);
-		if (next - page >= HEAP_PAGE)
-			survey->fragments->holes = true;
-	}
-	*ret_next = next & ~(uint64_t)(HEAP_PAGE - 1);
-	return *ret_next > page;
+	next &= ~(uint64_t)(HEAP_PAGE - 1);
+	*ret_hole = next > page;
+	return *ret_hole ? next : page + HEAP_PAGE;
+}
+
+/* What became of pages that are zeros, in a hole of the dump's file or not. */
+static uint64_t *fate_of_zeros(const struct survey *survey, bool hole,
+			       struct page_bytes *pages)
+{
+	if (survey->told_by == RESIDENCY_ZEROS)
+		return &pages->blank;
+	/* Cores by heapcore leave out all zeros. */
+	return hole || survey->told_by == RESIDENCY_SMAPS ? &pages->absent
+							  : &pages->resident;
 }
 
 /*
  * A page that was never touched or was given back is a hole of the dump's file,
- * as the kernel writes it. Others write zeros there.
+ * as the kernel writes it. Others write zeros there, or make holes of zeros.
  */
 static struct page_bytes count_pages(struct survey *survey, uint64_t start,
 				     uint64_t end)
@@ -191,18 +199,21 @@ static struct page_bytes count_pages(struct survey *survey, uint64_t start,
 
 	for (uint64_t page = start; page < end && !survey->interrupted;
 	     page = next) {
-		bool blank = is_blank(survey->image, page);
+		bool missing = !image_bytes(survey->image, page, &next);
+		bool hole = false;
+		uint64_t *fate = &pages.absent;
 
-		if (is_absent(survey, page, blank, &next)) {
-			next = next < end ? next : end;
-			pages.absent += next - page;
-			continue;
+		/* Only zeros can be a hole: others need not ask the system. */
+		if (!missing && !is_blank(survey->image, page)) {
+			next = page + HEAP_PAGE;
+			fate = &pages.resident;
+		} else {
+			next = end_of_hole(survey, page, &hole);
+			if (!missing)
+				fate = fate_of_zeros(survey, hole, &pages);
 		}
-		next = page + HEAP_PAGE;
-		if (blank)
-			pages.blank += HEAP_PAGE;
-		else
-			pages.resident += HEAP_PAGE;
+		next = next < end ? next : end;
+		*fate += next - page;
 		survey->interrupted =
 			!progress_pass(survey->progress, next, &told);
 	}
@@ -259,21 +270,6 @@ void fragments_add(struct arena_fragments *total,
 	total->size += arena->size;
 }
 
-/* With holes elsewhere, zeros in the dump are pages that are there. */
-static void settle_blank(struct fragments *fragments)
-{
-	for (size_t i = 0; i < fragments->count && fragments->holes; i++) {
-		struct arena_fragments *arena = &fragments->arenas[i];
-		struct page_bytes *const all[] = { &arena->inside, &arena->end,
-						   &arena->top };
-
-		for (size_t j = 0; j < sizeof(all) / sizeof(all[0]); j++) {
-			all[j]->resident += all[j]->blank;
-			all[j]->blank = 0;
-		}
-	}
-}
-
 struct error *fragments_create(
 	const struct heaps *heaps, const struct image *image,
 	struct progress *progress,
@@ -283,7 +279,13 @@ struct error *fragments_create(
 	_cleanup_(fragments_destroy) struct fragments *fragments =
 		calloc(1, sizeof(*fragments));
 	struct survey survey = {
-		fragments, heaps_index(heaps), image, progress, visit, data,
+		.fragments = fragments,
+		.index = heaps_index(heaps),
+		.image = image,
+		.progress = progress,
+		.visit = visit,
+		.data = data,
+		.told_by = residency_told_by(image),
 	};
 	struct error *error;
 
@@ -306,7 +308,6 @@ struct error *fragments_create(
 	heaps_visit_spare(heaps, count_spare, &survey);
 	if (survey.interrupted)
 		return error_create(ERROR_INTERRUPTED, "interrupted");
-	settle_blank(fragments);
 	*ret = take(fragments);
 	return NULL;
 }

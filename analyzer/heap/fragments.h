@@ -24,8 +24,8 @@ struct block_sum {
 /* Of whole pages, as far as the dump tells what is in memory. */
 struct page_bytes {
 	uint64_t resident;
-	uint64_t absent; /* holes of the dump: given back or never touched */
-	uint64_t blank;	 /* zeros in a dump without holes: absent, or cleared */
+	uint64_t absent; /* given back or never touched, as the dump tells */
+	uint64_t blank;	 /* zeros where it does not tell: absent, or cleared */
 };
 
 struct arena_fragments {

@@ -297,6 +297,13 @@ static struct error *fit_all(struct residency *residency)
 	return error;
 }
 
+enum residency_source residency_told_by(const struct image *image)
+{
+	if (image_note(image, NOTE_SMAPS).size > 0)
+		return RESIDENCY_SMAPS;
+	return has_holes(image) ? RESIDENCY_HOLES : RESIDENCY_ZEROS;
+}
+
 struct error *residency_create(const struct image *image,
 			       struct memory_account *account,
 			       struct progress *progress,

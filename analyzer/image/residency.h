@@ -6,8 +6,8 @@
  * which of its pages they are is known of all but pages of zeros and of files.
  * A core by the kernel has holes where anonymous memory was never touched;
  * once packed, it has lost them. Of files, and in a core that has no such
- *holes, nobody knows: there pages of files count as resident, so this is an
- *upper bound, and anonymous pages do unless they are all zeros.
+ * holes, nobody knows: there pages of files count as resident, so this is an
+ * upper bound, and anonymous pages do unless they are all zeros.
  *
  *	mapping     |------- resident -------|-- not --|-- resident --|
  *	spans       one after the other, of all that is mapped
@@ -30,6 +30,9 @@ struct span {
 	bool resident;
 	bool shared; /* with other processes; only smaps tell */
 };
+
+/* How it is told; nothing of the memory is read for that. */
+enum residency_source residency_told_by(const struct image *image);
 
 struct residency;
 

@@ -105,8 +105,17 @@ static void write_heaps(const struct bill *bill, const struct heaps *heaps,
 	report_end_table(report);
 }
 
+/* Whether the core told what was resident before it was packed. */
+static bool is_lost(const struct image *image)
+{
+	struct image_origin origin = image_origin(image);
+
+	return origin.unpacked && !origin.by_debugger;
+}
+
 /* How it is known what was resident. */
-static void write_residency(const struct bill *bill, struct report *report)
+static void write_residency(const struct bill *bill, const struct image *image,
+			    struct report *report)
 {
 	static const struct column columns[] = {
 		{ "told by", VALUE_TEXT },   { "resident", VALUE_BYTES },
@@ -128,6 +137,12 @@ static void write_residency(const struct bill *bill, struct report *report)
 				      "of zeros\nare taken as not, those of "
 				      "files as resident." },
 	};
+	static const struct table lost = {
+		"residency", columns, 5,
+		"A core that is packed, or comes through a pipe, does not tell "
+		"what was resident: at most\n{most,} bytes. Pages of zeros are "
+		"taken as not, those of files as resident."
+	};
 	static const char *const names[] = {
 		[RESIDENCY_SMAPS] = "smaps",
 		[RESIDENCY_HOLES] = "holes",
@@ -137,7 +152,9 @@ static void write_residency(const struct bill *bill, struct report *report)
 	uint64_t resident = ledger_total(bill->ledger).resident;
 	uint64_t zeros = residency_doubt(bill->residency);
 
-	report_begin_table(report, &tables[source]);
+	report_begin_table(report, source == RESIDENCY_ZEROS && is_lost(image)
+					   ? &lost
+					   : &tables[source]);
 	report_text(report, names[source]);
 	report_number(report, resident);
 	report_number(report, zeros);
@@ -388,7 +405,7 @@ static struct error *bill_run(struct analysis *analysis, const void *input,
 		return error;
 	write_uses(bill, report);
 	write_heaps(bill, analysis_heaps(analysis), report);
-	write_residency(bill, report);
+	write_residency(bill, analysis_image(analysis), report);
 	error = write_pinned(analysis, report);
 	if (!error)
 		error = write_arenas(bill, analysis_heaps(analysis), most,

@@ -3,11 +3,10 @@ The bill, where memory of several owners lies in one mapping, or one owner's
 memory looks like another's.
 """
 
-import gzip
 import shutil
 import unittest
 
-from harness import LiveTest, ask, gcore, kernel_core, snap, tables
+from harness import LiveTest, ask, snap, tables
 
 MEGABYTE = 1 << 20
 
@@ -111,25 +110,6 @@ class BillRest(LiveTest):
         self.assertLess(self.use(core, "TLS, and the loader's"), MEGABYTE)
         self.assertGreaterEqual(self.use(core, "of program"), 4 * MEGABYTE)
         self.assertNotIn("thread-local", ask(core, "count", "used").stderr)
-
-    def pack(self, core):
-        packed = self.path("core.gz")
-        with open(core, "rb") as file, gzip.open(packed, "wb", 1) as to:
-            shutil.copyfileobj(file, to)
-        return packed
-
-    def test_packed_core_has_the_same_bill(self):
-        core = gcore(self.start([self.compile("program", text=NEIGHBOURS)]),
-                     self.folder)
-        self.assertEqual(ask(core, "bill", "--all").stdout,
-                         ask(self.pack(core), "bill", "--all").stdout)
-
-    def test_packed_core_by_the_kernel_tells_what_it_lost(self):
-        core = kernel_core(
-            self.start([self.compile("program", text=NEIGHBOURS)]),
-            self.folder)
-        self.assertEqual(tables(self.pack(core), "bill")["residency"][0]
-                         ["told_by"], "contents")
 
     def test_ruby_s_objects_are_its_pages(self):
         if not shutil.which("ruby"):
