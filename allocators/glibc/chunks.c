@@ -3,6 +3,7 @@
 #include "allocators/glibc/bins.h"
 #include "allocators/glibc/fast_links.h"
 #include "allocators/glibc/lists.h"
+#include "allocators/glibc/plain.h"
 #include "allocators/glibc/transit.h"
 #include "analyzer/base/text.h"
 
@@ -11,32 +12,9 @@
 enum {
 	SOUND_RUN = 16, /* as many sound chunks in a row are no accident */
 	PROGRESS_STEP = 1 << 14, /* chunks; each may be read from the disk */
-	FETCH_AHEAD = 1 << 11,	 /* bytes */
+	PROGRESS_BYTES = 4 << 20,
+	FETCH_AHEAD = 1 << 11, /* bytes */
 };
-
-struct walk {
-	struct glibc_heap *heap;
-	struct block_sink *sink;
-	struct glibc_arena *arena;
-	arena_number number;
-	uint64_t end;	     /* of what may be walked */
-	size_t cached, fast; /* the next of these lists at or above */
-	struct view view;
-	uint64_t steps;	   /* that may still be spent on finding chunks */
-	uint64_t previous; /* block below, for a report; 0: none */
-	uint64_t previous_size;
-};
-
-/* Whether a header can be that of a chunk with available bytes from it. */
-static bool sound_header(const struct glibc_arena *arena, uint64_t header,
-			 uint64_t available)
-{
-	uint64_t size = header & ~(uint64_t)FLAGS;
-
-	return size >= MINIMUM_CHUNK && size % 16 == 0 && size <= available &&
-	       !(header & IS_MMAPPED) &&
-	       !(arena->main && (header & NON_MAIN_ARENA));
-}
 
 /*
  * Whether a fence begins at chunk: two headers of 16 bytes, or 16 and 0. The
@@ -195,17 +173,6 @@ static struct error *add_block(struct walk *walk, uint64_t chunk, uint64_t size,
 			      (struct block){ chunk + HEADER, size, state });
 }
 
-/* Whether the sorted list, from *cursor on, has chunk; moves the cursor. */
-static bool list_has(const struct number_list *list, size_t *cursor,
-		     uint64_t chunk)
-{
-	const uint64_t *all = numbers(list);
-
-	while (*cursor < list->count && all[*cursor] < chunk)
-		(*cursor)++;
-	return *cursor < list->count && all[*cursor] == chunk;
-}
-
 /* Whether a chunk is on a list that links both ways. */
 static bool is_linked(struct walk *walk, uint64_t chunk)
 {
@@ -226,9 +193,9 @@ static bool is_linked(struct walk *walk, uint64_t chunk)
 static enum block_state chunk_state(struct walk *walk, uint64_t chunk,
 				    bool in_use, bool believed)
 {
-	if (list_has(&walk->heap->cached, &walk->cached, chunk))
+	if (glibc_list_has(&walk->heap->cached, &walk->cached, chunk))
 		return BLOCK_CACHED;
-	if (list_has(&walk->heap->fast, &walk->fast, chunk))
+	if (glibc_list_has(&walk->heap->fast, &walk->fast, chunk))
 		return BLOCK_FREE;
 	if (believed ? in_use : !is_linked(walk, chunk))
 		return BLOCK_USED;
@@ -448,10 +415,12 @@ static struct error *walk_run(struct walk *walk, uint64_t chunk)
 	uint64_t told = chunk; /* progress knows of what is below */
 
 	for (uint64_t count = 1; chunk < walk->end; count++) {
-		struct error *error;
+		struct error *error = glibc_walk_plain(walk, &chunk);
 		uint64_t header;
 		bool readable = view_word(&walk->view, chunk + 8, &header);
 
+		if (error)
+			return error;
 		view_fetch(&walk->view, chunk + FETCH_AHEAD);
 
 		if (chunk == walk->arena->top && walk->end - chunk >= HEADER)
@@ -468,7 +437,7 @@ static struct error *walk_run(struct walk *walk, uint64_t chunk)
 			error = skip_damage(walk, chunk, &chunk);
 		if (error)
 			return error;
-		if (count % PROGRESS_STEP != 0)
+		if (count % PROGRESS_STEP != 0 && chunk - told < PROGRESS_BYTES)
 			continue;
 		if (!progress_step(progress, chunk - told))
 			return error_create(ERROR_INTERRUPTED, "interrupted");

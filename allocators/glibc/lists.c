@@ -43,7 +43,7 @@ static const struct tcache_layout *find_layout(uint64_t size)
 	return NULL;
 }
 
-bool glibc_may_be_cache(uint64_t size)
+bool glibc_has_cache_size(uint64_t size)
 {
 	return find_layout(size) != NULL;
 }

@@ -11,7 +11,16 @@
 #include "allocators/glibc/glibc.h"
 
 /* Whether a chunk of that size can be a thread's cache. */
-bool glibc_may_be_cache(uint64_t size);
+bool glibc_has_cache_size(uint64_t size);
+
+/* The same, without a call for nearly all sizes. */
+static inline bool glibc_may_be_cache(uint64_t size)
+{
+	enum { SMALLEST = 0x250, LARGEST = 0x310 };
+
+	return size >= SMALLEST && size <= LARGEST &&
+	       glibc_has_cache_size(size);
+}
 
 /*
  * Keep the list to be reported when the blocks are known. The wrong link leads

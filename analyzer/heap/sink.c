@@ -1,6 +1,7 @@
 #include "analyzer/heap/sink.h"
 
 #include <assert.h>
+#include <string.h>
 
 static const uint64_t REGION_REACH = UINT64_C(16) << 32;
 static const uint64_t WIDE_GAP = UINT64_C(16) << 20;
@@ -60,24 +61,24 @@ struct error *block_sink_region(struct block_sink *sink, uint64_t start,
 	return NULL;
 }
 
-static struct heap_region *last_region(struct block_sink *sink)
+static struct heap_region *last_region(const struct block_sink *sink)
 {
 	struct heap_region *regions = sink->regions.bytes;
 
 	return &regions[sink->region_count - 1];
 }
 
-/* Room for one more extent and its bits. */
-static struct error *reserve(struct block_sink *sink)
+/* Room for so many more extents and their bits. */
+static struct error *reserve(struct block_sink *sink, size_t more)
 {
-	size_t words = sink->count / 64 + 1;
+	size_t words = (sink->count + more + 63) / 64;
 	struct error *error;
 
-	if (sink->count >= NO_ALLOCATION - 1)
+	if (sink->count + more >= NO_ALLOCATION)
 		return error_create(ERROR_NOT_SUPPORTED,
 				    "more than 4,294,967,293 allocations");
 	error = memory_reserve(&sink->extents,
-			       (sink->count + 1) * sizeof(struct extent));
+			       (sink->count + more) * sizeof(struct extent));
 	if (!error)
 		error = memory_reserve(&sink->used, words * sizeof(uint64_t));
 	if (!error)
@@ -168,7 +169,7 @@ struct error *block_sink_add(struct block_sink *sink, struct block block)
 {
 	struct heap_region *region = last_region(sink);
 	struct extent *extents;
-	struct error *error = reserve(sink);
+	struct error *error = reserve(sink, 1);
 
 	if (!error && needs_region(sink, region, block.start)) {
 		uint64_t end = region->end;
@@ -194,6 +195,51 @@ struct error *block_sink_add(struct block_sink *sink, struct block block)
 	set_state(sink, sink->count, block.state);
 	sink->count++;
 	region->count++;
+	return NULL;
+}
+
+bool block_sink_base(const struct block_sink *sink, uint64_t start,
+		     uint64_t *ret)
+{
+	const struct heap_region *region = last_region(sink);
+
+	/* Nor does an extent of the blocks that follow need a region. */
+	if (needs_region(sink, region, start) ||
+	    start - region->start >= REGION_REACH - BLOCK_BATCH * WIDE_GAP)
+		return false;
+	*ret = region->start;
+	return true;
+}
+
+/* Or count bits into a bitmap that has none from the first-th on. */
+static void put_bits(struct memory *bitmap, size_t first, const uint64_t *bits,
+		     size_t count)
+{
+	uint64_t *words = (uint64_t *)bitmap->bytes + first / 64;
+	size_t shift = first % 64;
+
+	for (size_t i = 0; i < count; i += 64) {
+		uint64_t word = bits[i / 64];
+
+		words[i / 64] |= word << shift;
+		if (shift && word >> (64 - shift))
+			words[i / 64 + 1] |= word >> (64 - shift);
+	}
+}
+
+struct error *block_sink_add_many(struct block_sink *sink,
+				  const struct extent *extents,
+				  const uint64_t *used, size_t count)
+{
+	struct error *error = reserve(sink, count);
+
+	if (error)
+		return error;
+	memcpy((struct extent *)sink->extents.bytes + sink->count, extents,
+	       count * sizeof(*extents));
+	put_bits(&sink->used, sink->count, used, count);
+	sink->count += count;
+	last_region(sink)->count += (uint32_t)count;
 	return NULL;
 }
 

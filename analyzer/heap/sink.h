@@ -45,6 +45,26 @@ struct block_sink {
 	size_t held_count;
 };
 
+/* Blocks that are added at once: at most so many, starts at most so far apart.
+ */
+enum { BLOCK_BATCH = 1024, BLOCK_BATCH_GAP = 1 << 20 };
+
+/*
+ * The address from which extents of a batch tell their starts, whose first
+ * block begins at start. False: that one is for block_sink_add(), as a region
+ * may have to begin with it.
+ */
+bool block_sink_base(const struct block_sink *sink, uint64_t start,
+		     uint64_t *ret);
+
+/*
+ * Add a batch to the region begun last, none of LARGE_SIZE; count bits tell
+ * which are used, and the others are free.
+ */
+struct error *block_sink_add_many(struct block_sink *sink,
+				  const struct extent *extents,
+				  const uint64_t *used, size_t count);
+
 /* The traits of the number-th block. */
 unsigned int block_sink_traits(const struct block_sink *sink, size_t number);
 

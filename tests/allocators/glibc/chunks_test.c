@@ -242,6 +242,33 @@ static void test_protected_page_in_the_heap_does_not_end_it(void **state)
 	assert_sound(&process);
 }
 
+/* Headers alone tell of most chunks, lists of some, and links of others. */
+static void test_states_are_told_in_any_mix(void **state)
+{
+	enum { MANY = 1400, SMALL = 0x20 };
+	_cleanup_(process_deinit) struct process process;
+	uint64_t user[MANY];
+
+	process_init(&process, &GLIBC_2_36);
+	for (int i = 0; i < MANY; i++)
+		user[i] = process_allocate(&process, SMALL);
+	process_finish(&process);
+	for (int i = 0; i < MANY; i++)
+		if (i % 97 == 13)
+			process_cache(&process, user[i]);
+		else if (i % 41 == 7)
+			process_free_fast(&process, user[i]);
+		else if (i % 67 == 3)
+			process_free(&process, user[i]);
+	process_open(&process, STAGE_HEAP);
+	for (int i = 0; i < MANY; i++)
+		assert_block(&process, user[i], SMALL - 8,
+			     i % 97 == 13		  ? BLOCK_CACHED
+			     : i % 41 == 7 || i % 67 == 3 ? BLOCK_FREE
+							  : BLOCK_USED);
+	assert_sound(&process);
+}
+
 /* Or it would not be known when it ends. */
 static void test_progress_is_told_of_all_that_is_walked(void **state)
 {
@@ -280,6 +307,7 @@ int main(void)
 			test_somebody_else_s_sbrk_is_fenced_and_a_root),
 		cmocka_unit_test(
 			test_protected_page_in_the_heap_does_not_end_it),
+		cmocka_unit_test(test_states_are_told_in_any_mix),
 		cmocka_unit_test(test_progress_is_told_of_all_that_is_walked),
 	};
 

@@ -1,4 +1,4 @@
-#include "analyzer/heap/index.h"
+#include "analyzer/heap/sink.h"
 
 #include "tests/assertions.h"
 
@@ -46,6 +46,55 @@ static void test_state_can_be_put_right_afterwards(void **state)
 	assert_int_equal(allocation_state(index, 0), BLOCK_USED);
 	assert_int_equal(allocation_state(index, 1), BLOCK_USED);
 	assert_int_equal(allocation_state(index, 2), BLOCK_CACHED);
+}
+
+static void test_batch_is_as_one_block_after_the_other(void **state)
+{
+	enum { BEFORE = 3, COUNT = 200 };
+	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
+	struct extent extents[COUNT];
+	uint64_t used[COUNT / 64 + 1] = { 0 }, base;
+	struct block block;
+
+	begin(sink, 0x10000, 0x20000);
+	for (uint64_t i = 0; i < BEFORE; i++)
+		add(sink, 0x10010 + 0x20 * i, 24, BLOCK_CACHED);
+	assert_true(block_sink_base(sink, 0x11000, &base));
+	for (uint64_t i = 0; i < COUNT; i++) {
+		extents[i].start = (uint32_t)((0x11000 + 0x20 * i - base) / 16);
+		extents[i].size = 24;
+		if (i % 3 != 1)
+			used[i / 64] |= UINT64_C(1) << (i % 64);
+	}
+	assert_no_error(block_sink_add_many(sink, extents, used, COUNT));
+	add(sink, 0x1f000, 40, BLOCK_FREE);
+	assert_int_equal(block_sink_count(sink), BEFORE + COUNT + 1);
+	for (uint64_t i = 0; i < COUNT; i++) {
+		assert_true(block_sink_find(sink, 0x11000 + 0x20 * i, &block));
+		assert_int_equal(block.size, 24);
+		assert_int_equal(block.state,
+				 i % 3 != 1 ? BLOCK_USED : BLOCK_FREE);
+	}
+	assert_true(block_sink_find(sink, 0x10050, &block));
+	assert_int_equal(block.state, BLOCK_CACHED);
+	assert_true(block_sink_find(sink, 0x1f000, &block));
+	assert_int_equal(block.state, BLOCK_FREE);
+}
+
+/* Behind a wide gap, a region begins; extents reach only so far. */
+static void test_batch_does_not_begin_a_region(void **state)
+{
+	const uint64_t start = 0x10000, far = start + (UINT64_C(16) << 32);
+	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
+	uint64_t base;
+
+	begin(sink, start, UINT64_MAX);
+	assert_false(block_sink_base(sink, far, &base));
+	assert_false(block_sink_base(sink, far - 0x1000, &base));
+	assert_true(block_sink_base(sink, far / 2, &base));
+	assert_int_equal(base, start);
+	add(sink, start, 24, BLOCK_USED);
+	assert_false(block_sink_base(sink, far / 2, &base));
 }
 
 static void test_block_below_an_address_is_the_nearest_of_all(void **state)
@@ -137,6 +186,8 @@ static void test_region_that_was_cut_claims_no_more_than_is_left(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_batch_is_as_one_block_after_the_other),
+		cmocka_unit_test(test_batch_does_not_begin_a_region),
 		cmocka_unit_test(test_state_can_be_put_right_afterwards),
 		cmocka_unit_test(
 			test_block_below_an_address_is_the_nearest_of_all),

@@ -1,0 +1,146 @@
+#include "allocators/glibc/plain.h"
+
+#include "allocators/glibc/bins.h"
+#include "allocators/glibc/lists.h"
+#include "analyzer/heap/sink.h"
+
+enum {
+	MOST_PLAIN = BLOCK_BATCH_GAP, /* bytes of a chunk */
+	MOST_BATCH = 1 << 20,  /* bytes of all, as each may be on the disk */
+	MOST_FETCHED = 1 << 9, /* bytes for a chunk */
+	FETCH_AHEAD = 1 << 13, /* bytes: what the memory needs to answer */
+	LINE = 64,
+};
+
+/* Where plain chunks may be, and what was found of them. */
+struct batch {
+	const uint8_t *bytes; /* of the region; start and end are its own */
+	uint64_t start, end;
+	uint64_t stop;	   /* a list names the chunk here */
+	uint64_t odd_bits; /* of headers in this arena */
+	struct extent extents[BLOCK_BATCH];
+	uint64_t used[BLOCK_BATCH / 64];
+	size_t count;
+};
+
+static inline uint64_t batch_word(const struct batch *batch, uint64_t address)
+{
+	uint64_t word;
+
+	memcpy(&word, batch->bytes + (address - batch->start), sizeof(word));
+	return word;
+}
+
+/* To fetch what is not mapped does nothing. */
+static inline void fetch_ahead(const struct batch *batch, uint64_t chunk,
+			       uint64_t size)
+{
+	uintptr_t from =
+		(uintptr_t)batch->bytes + (chunk - batch->start) + FETCH_AHEAD;
+
+	for (uint64_t i = 0; i < size && i < MOST_FETCHED; i += LINE)
+		__builtin_prefetch((const void *)(from + i));
+}
+
+static uint64_t least_from(const struct number_list *list, size_t *cursor,
+			   uint64_t chunk)
+{
+	glibc_list_has(list, cursor, chunk);
+	return *cursor < list->count ? numbers(list)[*cursor] : UINT64_MAX;
+}
+
+/* False if the chunk is to be looked at closely. */
+static bool begin_batch(struct walk *walk, uint64_t chunk, struct batch *batch)
+{
+	struct glibc_heap *heap = walk->heap;
+	uint64_t cached, fast;
+
+	if (heap->fast_put_off || chunk - walk->view.start >= walk->view.size)
+		return false;
+	cached = least_from(&heap->cached, &walk->cached, chunk);
+	fast = least_from(&heap->fast, &walk->fast, chunk);
+	batch->bytes = walk->view.bytes;
+	batch->start = walk->view.start;
+	batch->end = walk->view.start + walk->view.size;
+	batch->stop = cached < fast ? cached : fast;
+	batch->odd_bits = glibc_odd_bits(walk->arena);
+	batch->count = 0;
+	return true;
+}
+
+/* Whether the chunk at address, which is sound, is plain for what it holds. */
+static inline bool is_plain(const struct walk *walk, const struct batch *batch,
+			    uint64_t chunk, uint64_t size)
+{
+	return chunk < batch->stop && size < MOST_PLAIN &&
+	       batch->end - chunk >= size + HEADER &&
+	       chunk + size != walk->arena->top &&
+	       !(glibc_may_be_cache(size) &&
+		 glibc_looks_like_cache(walk->heap, chunk + HEADER));
+}
+
+static inline void put(struct batch *batch, uint64_t distance, uint64_t size,
+		       uint64_t used)
+{
+	uint64_t *word = &batch->used[batch->count / 64];
+
+	if (batch->count % 64 == 0)
+		*word = 0;
+	*word |= used << (batch->count % 64);
+	batch->extents[batch->count++] = (struct extent){
+		(uint32_t)(distance / 16),
+		(uint32_t)(size - 8),
+	};
+}
+
+/* Add what is plain to the batch; the first that is not is returned. */
+static uint64_t fill_batch(struct walk *walk, struct batch *batch,
+			   uint64_t chunk, uint64_t base)
+{
+	uint64_t most = chunk + MOST_BATCH,
+		 header = batch_word(batch, chunk + 8);
+
+	while (batch->count < BLOCK_BATCH && chunk < most) {
+		uint64_t size = header & ~(uint64_t)FLAGS, next = chunk + size;
+		uint64_t above;
+
+		if (!is_plain(walk, batch, chunk, size))
+			break;
+		above = batch_word(batch, next + 8);
+		if (!glibc_is_sound(above, batch->odd_bits, walk->end - next))
+			break;
+		if (!(above & PREV_INUSE)) {
+			if (batch_word(batch, next) != size)
+				break;
+			glibc_add_links(&walk->heap->links, &walk->view, chunk);
+		}
+		put(batch, chunk + HEADER - base, size, above & PREV_INUSE);
+		fetch_ahead(batch, chunk, size);
+		chunk = next;
+		header = above;
+	}
+	return chunk;
+}
+
+struct error *glibc_walk_plain(struct walk *walk, uint64_t *chunk)
+{
+	uint64_t first = *chunk, base, header;
+	struct batch batch;
+
+	if (!begin_batch(walk, first, &batch) || first == walk->arena->top ||
+	    walk->end - first < MINIMUM_CHUNK ||
+	    batch.end - first < MINIMUM_CHUNK)
+		return NULL;
+	header = batch_word(&batch, first + 8);
+	if (!sound_header(walk->arena, header, walk->end - first) ||
+	    !block_sink_base(walk->sink, first + HEADER, &base))
+		return NULL;
+	*chunk = fill_batch(walk, &batch, first, base);
+	if (batch.count == 0)
+		return NULL;
+	walk->previous_size = batch.extents[batch.count - 1].size;
+	walk->previous =
+		base + UINT64_C(16) * batch.extents[batch.count - 1].start;
+	return block_sink_add_many(walk->sink, batch.extents, batch.used,
+				   batch.count);
+}
