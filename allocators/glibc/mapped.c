@@ -1,6 +1,7 @@
 #include "allocators/glibc/mapped.h"
 
 #include "allocators/glibc/chunks.h"
+#include "allocators/glibc/mapped_filter.h"
 #include "analyzer/base/list.h"
 
 #include <inttypes.h>
@@ -33,6 +34,9 @@ struct scan {
 	struct find *finds; /* by address */
 	size_t find_count;
 	struct view view;
+	mapped_filter_function filter;
+	/* Main arenas of which a piece may be found: their numbers. */
+	struct number_list lacking;
 };
 
 static int compare_ranges(const void *a, const void *b)
@@ -202,17 +206,28 @@ static struct error *add_find(struct scan *scan, struct find find)
 	return NULL;
 }
 
-/*
- * A main arena that holds more than was found of it, and whose piece is at
- * start; NULL if there is none.
- */
+/* All that hold more than was found of them, in order. */
+static struct error *list_lacking(struct scan *scan)
+{
+	const struct glibc_heap *heap = scan->heap;
+	struct error *error = NULL;
+
+	scan->lacking.memory.account = heap->context.account;
+	for (size_t i = 0; i < heap->arena_count && !error; i++)
+		if (glibc_arena_lacks(&heap->arenas[i]))
+			error = number_list_add(&scan->lacking, i);
+	return error;
+}
+
+/* An arena that lacks a piece, which is at start; NULL if there is none. */
 static struct glibc_arena *find_piece(struct scan *scan, uint64_t start,
 				      uint64_t high, uint64_t *ret_end)
 {
 	struct glibc_heap *heap = scan->heap;
 
-	for (size_t i = 0; i < heap->arena_count; i++) {
-		struct glibc_arena *arena = &heap->arenas[i];
+	for (size_t i = 0; i < scan->lacking.count; i++) {
+		struct glibc_arena *arena =
+			&heap->arenas[numbers(&scan->lacking)[i]];
 
 		if (glibc_arena_lacks(arena) &&
 		    glibc_is_piece(heap, arena, start, high, ret_end)) {
@@ -257,39 +272,107 @@ static struct error *look_at(struct scan *scan, uint64_t address, uint64_t low,
 	return add_find(scan, find);
 }
 
-/* Look for chunks in [low, high), of which nothing is taken. */
-static struct error *scan_gap(struct scan *scan, uint64_t low, uint64_t high)
+/* Whether place can be that of a chunk, or of a piece's first one. */
+static bool is_candidate(const struct scan *scan, const struct region *region,
+			 uint64_t place)
 {
-	struct progress *progress = scan->heap->context.progress;
-	const struct image *image = scan->heap->context.image;
-	uint64_t address = (low + 15) & ~UINT64_C(15), reported;
+	return (place % PAGE == 0 && scan->lacking.count > 0) ||
+	       mapped_filter_one(region->bytes + (place - region->start),
+				 place);
+}
 
-	low = address;
-	address = image_next_data(image, address) & ~UINT64_C(15);
-	reported = address;
-	while (address < high && high - address >= MINIMUM_CHUNK) {
-		struct error *error = NULL;
-		uint64_t size;
+/* The first such place from address on, both multiples of 16; or end. */
+static uint64_t find_candidate(const struct scan *scan,
+			       const struct region *region, uint64_t address,
+			       uint64_t end)
+{
+	while (address < end) {
+		const uint8_t *bytes =
+			region->bytes + (address - region->start);
+		uint64_t found;
 
-		/* Most of this loop's turns end here. */
-		if (view_word(&scan->view, address + 8, &size) &&
-		    ((size & FLAGS) == IS_MMAPPED || address % PAGE == 0))
-			error = look_at(scan, address, low, high, &address);
-		else
+		if (address % FILTERED_BYTES != 0 ||
+		    end - address < FILTERED_BYTES) {
+			if (is_candidate(scan, region, address))
+				return address;
 			address += 16;
-		if (error)
-			return error;
-		if (address - reported >= PROGRESS_STEP) {
-			if (!progress_step(progress, address - reported))
-				return error_create(ERROR_INTERRUPTED,
-						    "interrupted");
-			image_pass(image, reported, address);
-			address =
-				image_next_data(image, address) & ~UINT64_C(15);
+			continue;
+		}
+		found = scan->filter(bytes, address);
+		if (address % PAGE == 0 && scan->lacking.count > 0)
+			found |= 1;
+		if (found)
+			return address + 8 * (uint64_t)__builtin_ctzll(found);
+		address += FILTERED_BYTES;
+	}
+	return end;
+}
+
+/* What was looked at is over: tell of it. */
+static struct error *pass(struct scan *scan, uint64_t start, uint64_t end)
+{
+	if (!progress_step(scan->heap->context.progress, end - start))
+		return error_create(ERROR_INTERRUPTED, "interrupted");
+	image_pass(scan->heap->context.image, start, end);
+	return NULL;
+}
+
+/*
+ * Look for chunks of the gap in [start, end), which has no holes. What is found
+ * may reach further: *ret_end is where to go on.
+ */
+static struct error *scan_data(struct scan *scan, const struct region *region,
+			       struct memory_range gap, uint64_t start,
+			       uint64_t end, uint64_t *ret_end)
+{
+	uint64_t reported = start, address = start;
+	struct error *error = NULL;
+
+	while (address < end && !error) {
+		uint64_t stop = end - reported > PROGRESS_STEP
+					? reported + PROGRESS_STEP
+					: end;
+
+		address = find_candidate(scan, region, address, stop);
+		if (address < stop)
+			error = look_at(scan, address, gap.start, gap.end,
+					&address);
+		if (!error &&
+		    (address >= end || address - reported >= PROGRESS_STEP)) {
+			error = pass(scan, reported, address);
 			reported = address;
 		}
 	}
-	return NULL;
+	*ret_end = address;
+	return error;
+}
+
+/* Look for chunks in the gap, of which nothing is taken. */
+static struct error *scan_gap(struct scan *scan, const struct region *region,
+			      struct memory_range gap)
+{
+	const struct image *image = scan->heap->context.image;
+	uint64_t address, end;
+	struct error *error = NULL;
+
+	gap.start = (gap.start + 15) & ~UINT64_C(15);
+	if (gap.start >= gap.end || gap.end - gap.start < MINIMUM_CHUNK)
+		return NULL;
+	/* Places from there on have too little room. */
+	end = ((gap.end - MINIMUM_CHUNK) & ~UINT64_C(15)) + 16;
+	address = gap.start;
+	while (address < end && !error) {
+		uint64_t hole;
+
+		address = image_next_data(image, address) & ~UINT64_C(15);
+		if (address >= end)
+			break;
+		hole = (image_next_hole(image, address) + 15) & ~UINT64_C(15);
+		error = scan_data(scan, region, gap, address,
+				  hole > address && hole < end ? hole : end,
+				  &address);
+	}
+	return error;
 }
 
 /* The heaps that lie below address take their place in the order. */
@@ -338,7 +421,8 @@ static struct error *scan_region(struct scan *scan, const struct region *region)
 		}
 		error = add_subheaps(scan, low);
 		if (!error && low < high)
-			error = scan_gap(scan, low, high);
+			error = scan_gap(scan, region,
+					 (struct memory_range){ low, high });
 		if (error)
 			return error;
 		low = next;
@@ -475,9 +559,16 @@ struct error *glibc_walk_mapped(struct glibc_heap *heap,
 				const struct memory_range *done,
 				size_t done_count)
 {
-	struct scan scan = { heap, sink, .view = { heap->context.image } };
+	struct scan scan = {
+		.heap = heap,
+		.sink = sink,
+		.view = { heap->context.image },
+		.filter = mapped_filter_here(),
+	};
 	struct error *error = collect_taken(&scan, done, done_count);
 
+	if (!error)
+		error = list_lacking(&scan);
 	if (!error)
 		error = find_all(&scan);
 	if (!error) {
@@ -487,6 +578,7 @@ struct error *glibc_walk_mapped(struct glibc_heap *heap,
 	}
 	for (size_t i = 0; i < scan.find_count && !error; i++)
 		error = emit(&scan, &scan.finds[i]);
+	memory_release(&scan.lacking.memory);
 	free(scan.finds);
 	free(scan.taken);
 	return error;

@@ -1,0 +1,46 @@
+/*
+ * Where in 512 bytes the header of a mapped chunk may be.
+ *
+ * Its size has the flag of mapped chunks alone, and is a multiple of 16; what
+ * stands before it is the distance from the start of the mapping, which is
+ * that of a page. Nearly no place is like that: so all are looked at by
+ * vectors first.
+ */
+#ifndef ALLOCATORS_GLIBC_MAPPED_FILTER_H
+#define ALLOCATORS_GLIBC_MAPPED_FILTER_H
+
+#include "allocators/glibc/glibc.h"
+
+enum { FILTERED_BYTES = 512 };
+
+/*
+ * A bit for each of 64 words, set for the first one of each such place. The
+ * bytes are those at address, a multiple of their number.
+ */
+typedef uint64_t (*mapped_filter_function)(const uint8_t *bytes,
+					   uint64_t address);
+
+/* One way to filter; all give the same. */
+struct mapped_filter {
+	const char *name;
+	bool (*runs)(void); /* on this processor */
+	mapped_filter_function filter;
+};
+
+/* The number-th way, the quickest first; NULL: there are no more. */
+const struct mapped_filter *mapped_filter(size_t number);
+
+/* The quickest one here. */
+mapped_filter_function mapped_filter_here(void);
+
+/* The same for the one place at bytes. */
+static inline bool mapped_filter_one(const uint8_t *bytes, uint64_t address)
+{
+	uint64_t before, size;
+
+	memcpy(&before, bytes, sizeof(before));
+	memcpy(&size, bytes + 8, sizeof(size));
+	return size % 16 == IS_MMAPPED && (address - before) % PAGE == 0;
+}
+
+#endif
