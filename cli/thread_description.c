@@ -9,13 +9,15 @@ static void write_head(struct analysis *analysis, uint32_t number,
 	static const struct column columns[] = {
 		{ "thread", VALUE_NUMBER },
 		{ "signal", VALUE_NUMBER },
+		{ "sender", VALUE_NUMBER },
 		{ "stack start", VALUE_ADDRESS },
 		{ "stack end", VALUE_ADDRESS },
 		{ "no stack", VALUE_TEXT },
 	};
 	static const struct table table = {
-		"thread", columns, 5,
-		"Thread {thread}[, ended by signal {signal}]"
+		"thread", columns, 6,
+		"Thread {thread}[, ended by signal {signal}][ from process "
+		"{sender}]"
 		"[, on the stack from {stack start} to {stack end}]"
 		"[, {no stack}]"
 	};
@@ -27,6 +29,10 @@ static void write_head(struct analysis *analysis, uint32_t number,
 	report_number(report, thread->id);
 	if (thread->state->signal)
 		report_number(report, (uint64_t)thread->state->signal);
+	else
+		report_absent(report);
+	if (image_signal_is_foreign(analysis_image(analysis), thread->state))
+		report_number(report, thread->state->signal_sender);
 	else
 		report_absent(report);
 	if (known) {

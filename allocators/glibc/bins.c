@@ -1,5 +1,6 @@
 #include "allocators/glibc/bins.h"
 
+#include "allocators/glibc/transit.h"
 #include "analyzer/heap/pass.h"
 
 #include <inttypes.h>
@@ -119,7 +120,7 @@ static void report_changing(struct glibc_heap *heap,
 static void report_broken(struct glibc_heap *heap,
 			  const struct block_sink *sink,
 			  const struct glibc_broken_list *list,
-			  const char *what_follows)
+			  const char *work, const char *what_follows)
 {
 	struct block below = { 0 };
 	char size[32] = "";
@@ -131,17 +132,17 @@ static void report_broken(struct glibc_heap *heap,
 		findings_add(
 			heap->context.findings, FINDING_INCOMPLETE,
 			"the heap is damaged: the head of the %s%s at %#" PRIx64
-			" is wrong. %s",
-			list->kind, size, list->owner, what_follows);
+			" is wrong. %s%s",
+			list->kind, size, list->owner, work, what_follows);
 	else
 		findings_add(heap->context.findings, FINDING_INCOMPLETE,
 			     "the heap is damaged at %#" PRIx64
 			     ": a link of the %s%s at %#" PRIx64
 			     " is wrong there. The allocation below it, at "
 			     "%#" PRIx64 " of size %#" PRIx64
-			     ", may have been overrun. %s",
+			     ", may have been overrun. %s%s",
 			     list->user, list->kind, size, list->owner,
-			     below.start, below.size, what_follows);
+			     below.start, below.size, work, what_follows);
 }
 
 static struct error *check_bins(struct glibc_heap *heap,
@@ -167,7 +168,7 @@ static struct error *check_bins(struct glibc_heap *heap,
 		if (arena->locked)
 			report_changing(heap, &list);
 		else
-			report_broken(heap, sink, &list,
+			report_broken(heap, sink, &list, glibc_tell_work(arena),
 				      "What is free is told by the chunks "
 				      "themselves");
 	}
@@ -181,6 +182,7 @@ struct error *glibc_check_lists(struct glibc_heap *heap,
 
 	for (size_t i = 0; i < heap->broken_count; i++)
 		report_broken(heap, sink, &heap->broken[i],
+			      glibc_tell_any_work(heap),
 			      "The rest of the list is recognised by its "
 			      "contents only");
 	if (links_fit(heap))

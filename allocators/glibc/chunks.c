@@ -269,19 +269,24 @@ static void report_top(struct walk *walk, uint64_t top, uint64_t header,
 		      top + 8, what, what_follows);
 }
 
-/* Without a main arena in the core, nobody could know where top is. */
+/*
+ * Without a main arena in the core, nobody could know where top is. One that
+ * is being split may have its new address before its new size.
+ */
 static void report_lost_top(struct walk *walk, uint64_t chunk)
 {
+	uint64_t top = walk->arena->top;
+	bool unfinished = walk->arena->locked && top > chunk && top < walk->end;
 	char what[96];
 
-	if (walk->arena->top == 0)
+	if (top == 0)
 		return;
 	snprintf(what, sizeof(what),
 		 "the arena at %#" PRIx64 " names %#" PRIx64
 		 " as the free end of its heap (top)",
-		 walk->arena->address, walk->arena->top);
-	report_damage(walk, FINDING_INCOMPLETE, chunk + 8, what,
-		      "The last chunk is taken for it");
+		 walk->arena->address, top);
+	report_damage(walk, unfinished ? FINDING_NOTE : FINDING_INCOMPLETE,
+		      chunk + 8, what, "The last chunk is taken for it");
 }
 
 /*

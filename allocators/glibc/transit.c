@@ -47,9 +47,14 @@ static bool may_be_inside(const struct glibc_heap *heap,
 	       is_call_of_malloc(registers->orig_rax);
 }
 
-/* Whether the process died of what this thread did. */
-static bool has_crashed(const struct thread *thread)
+/*
+ * Whether the process died of what this thread did. What it did wrong, it may
+ * have caught and sent itself again.
+ */
+static bool has_crashed(const struct image *image, const struct thread *thread)
 {
+	if (image_signal_is_foreign(image, thread->state))
+		return false;
 	switch (thread->state->signal) {
 	case SIGSEGV:
 	case SIGBUS:
@@ -73,7 +78,7 @@ void glibc_find_work(struct glibc_heap *heap)
 	if (threads > 0) {
 		const struct thread *first = program_thread(program, 0);
 
-		crashed = has_crashed(first) &&
+		crashed = has_crashed(heap->context.image, first) &&
 			  (threads == 1 || is_in_home(heap, first));
 	}
 	for (size_t i = 0; i < threads; i++)
@@ -88,11 +93,25 @@ void glibc_find_work(struct glibc_heap *heap)
 	}
 }
 
+static const char *tell_fault(bool in_fault)
+{
+	return in_fault ? "A thread was inside of malloc: it may only be "
+			  "unfinished. "
+			: "";
+}
+
 const char *glibc_tell_work(const struct glibc_arena *arena)
 {
-	return arena->in_fault ? "A thread was inside of malloc: it may only "
-				 "be unfinished. "
-			       : "";
+	return tell_fault(arena->in_fault);
+}
+
+const char *glibc_tell_any_work(const struct glibc_heap *heap)
+{
+	bool in_fault = false;
+
+	for (size_t i = 0; i < heap->arena_count; i++)
+		in_fault |= heap->arenas[i].in_fault;
+	return tell_fault(in_fault);
 }
 
 /* Whether the chunk at address is in use; its size with the header. */

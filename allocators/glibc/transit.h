@@ -17,6 +17,9 @@ void glibc_find_work(struct glibc_heap *heap);
 /* What is to be said of damage in it, besides what may have done it; or "". */
 const char *glibc_tell_work(const struct glibc_arena *arena);
 
+/* The same of damage in what is of no arena: a thread's cache. */
+const char *glibc_tell_any_work(const struct glibc_heap *heap);
+
 /* Let the sink hold the chunks that registers and inner frames name. */
 struct error *glibc_hold_transit(struct glibc_heap *heap,
 				 struct block_sink *sink);

@@ -250,6 +250,7 @@ static struct error *add_signal(struct notes *notes, pid_t thread, int signal)
 	    what.info.si_signo != signal) {
 		memset(&what, 0, sizeof(what));
 		what.info.si_signo = signal;
+		what.info.si_code = SI_KERNEL; /* no process, as far as known */
 	}
 	return add_copy(notes, "CORE", NT_SIGINFO, &what, sizeof(what));
 }

@@ -776,6 +776,13 @@ const struct image_thread *image_thread(const struct image *image,
 	return &image->threads[number];
 }
 
+bool image_signal_is_foreign(const struct image *image,
+			     const struct image_thread *thread)
+{
+	return thread->signal_sent && image->origin.process &&
+	       thread->signal_sender != image->origin.process;
+}
+
 uint64_t image_auxiliary(const struct image *image, uint64_t type,
 			 uint64_t fallback)
 {

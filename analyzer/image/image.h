@@ -79,6 +79,8 @@ struct image_file {
 struct image_thread {
 	uint32_t id;
 	int signal;
+	bool signal_sent; /* by kill() and the like, by this process: */
+	uint32_t signal_sender;
 	struct user_regs_struct registers;
 	const uint8_t *vectors; /* floating point and vector state, raw */
 	size_t vectors_size;
@@ -205,6 +207,10 @@ const struct mapping *image_module_base(const struct image *image,
 size_t image_thread_count(const struct image *image);
 const struct image_thread *image_thread(const struct image *image,
 					size_t number);
+
+/* Whether the signal of the thread came from another process. */
+bool image_signal_is_foreign(const struct image *image,
+			     const struct image_thread *thread);
 
 /* The auxiliary vector's value for type (AT_...), or fallback. */
 uint64_t image_auxiliary(const struct image *image, uint64_t type,

@@ -13,6 +13,7 @@
 #include <elf.h>
 #include <gelf.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/procfs.h>
 
@@ -204,6 +205,21 @@ static struct error *read_status(struct core *core, const uint8_t *note,
 	return NULL;
 }
 
+/* Whether it was kill() and the like, and whose; or what the thread did. */
+static void read_signal(struct core *core, const uint8_t *note, size_t size)
+{
+	siginfo_t signal;
+
+	if (!core->has_thread || size < sizeof(signal))
+		return;
+	memcpy(&signal, note, sizeof(signal));
+	core->thread.signal_sent = signal.si_code == SI_USER ||
+				   signal.si_code == SI_TKILL ||
+				   signal.si_code == SI_QUEUE;
+	if (core->thread.signal_sent)
+		core->thread.signal_sender = (uint32_t)signal.si_pid;
+}
+
 /* The longer of the notes with vector state holds all of the shorter. */
 static void read_vectors(struct core *core, const uint8_t *note, size_t size)
 {
@@ -327,6 +343,9 @@ static struct error *read_note(struct core *core, const GElf_Nhdr *note,
 	switch (note->n_type) {
 	case NT_PRSTATUS:
 		return read_status(core, description, note->n_descsz);
+	case NT_SIGINFO:
+		read_signal(core, description, note->n_descsz);
+		return NULL;
 	case NT_PRPSINFO:
 		read_process(core, description, note->n_descsz);
 		return NULL;

@@ -18,6 +18,7 @@
 #include "tests/assertions.h"
 
 #include <elf.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/procfs.h>

@@ -226,6 +226,47 @@ static void test_more_segments_than_the_header_can_count_are_read(void **state)
 	assert_no_finding(&findings);
 }
 
+static void add_signal(struct core *core, int code, pid_t sender)
+{
+	siginfo_t signal = { .si_signo = SIGSEGV, .si_code = code };
+	struct user_regs_struct registers = { 0 };
+
+	signal.si_pid = sender; /* or part of an address */
+	core_add_thread(core, 11, &registers);
+	core_add_note(core, "CORE", NT_SIGINFO, &signal, sizeof(signal));
+}
+
+static void test_signals_of_other_processes_are_told_from_faults(void **state)
+{
+	enum { OWN = 11, OTHER = 12 };
+	static const struct {
+		int code;
+		pid_t sender;
+		bool foreign;
+	} cases[] = {
+		{ SI_USER, OTHER, true },    { SI_TKILL, OTHER, true },
+		{ SI_QUEUE, OTHER, true },   { SI_USER, OWN, false },
+		{ SI_TKILL, OWN, false },    { SEGV_MAPERR, OTHER, false },
+		{ SI_KERNEL, OTHER, false },
+	};
+	struct elf_prpsinfo process = { .pr_pid = OWN };
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+
+	core_init(&core);
+	core_add(&core, 0x10000, PAGE, RIGHTS_RW);
+	core_add_note(&core, "CORE", NT_PRPSINFO, &process, sizeof(process));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		add_signal(&core, cases[i].code, cases[i].sender);
+	core_write_file(&core);
+	assert_no_error(image_open(core.path, &findings, &image));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_int_equal(
+			image_signal_is_foreign(image, image_thread(image, i)),
+			cases[i].foreign);
+}
+
 static void test_threads_have_their_registers_and_vectors(void **state)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
@@ -434,6 +475,8 @@ int main(void)
 		cmocka_unit_test(test_no_truncation_goes_unnoticed),
 		cmocka_unit_test(
 			test_more_segments_than_the_header_can_count_are_read),
+		cmocka_unit_test(
+			test_signals_of_other_processes_are_told_from_faults),
 		cmocka_unit_test(test_threads_have_their_registers_and_vectors),
 		cmocka_unit_test(
 			test_mapped_files_and_auxiliary_values_are_told),
