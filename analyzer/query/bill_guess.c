@@ -280,18 +280,28 @@ static void judge_guarded(struct guessing *guessing, struct unknown *unknown)
 		set_guess(unknown, "stacks, by guard pages");
 }
 
+/* Memory that is not in the core counts as such. */
 static bool is_zero(const struct image *image, const struct unknown *unknown)
 {
 	enum { STEP = 1 << 20 };
-	const struct region *region = unknown->region;
 	uint64_t at = unknown->start;
 
-	while (region->bytes &&
-	       (at = image_next_data(image, at)) < unknown->end) {
-		uint64_t left = unknown->end - at;
-		uint64_t size = left < STEP ? left : STEP;
+	while (at < unknown->end) {
+		uint64_t size, next = image_next_data(image, at);
+		const uint8_t *bytes;
 
-		if (!bytes_are_zero(region->bytes + (at - region->start), size))
+		if (next > at) {
+			at = next;
+			continue;
+		}
+		bytes = image_bytes(image, at, &size);
+		if (!bytes)
+			break;
+		if (size > unknown->end - at)
+			size = unknown->end - at;
+		if (size > STEP)
+			size = STEP;
+		if (!bytes_are_zero(bytes, size))
 			return false;
 		at += size;
 	}

@@ -18,11 +18,11 @@ struct error *bill_add_rest(struct bill *bill, struct analysis *analysis);
 
 enum { GUESS_SIZE = 24 };
 
-/* Anonymous memory that nobody is known to have: a part of one region. */
+/* Anonymous memory that nobody is known to have: a part of one mapping. */
 struct unknown {
 	uint64_t start, end;
-	const struct region *region;
-	char guess[GUESS_SIZE]; /* whose it is; empty: none */
+	const struct region *region; /* the first; others if parts were cut */
+	char guess[GUESS_SIZE];	     /* whose it is; empty: none */
 };
 
 struct unknowns {

@@ -97,10 +97,25 @@ static enum rest_row row_of(const struct rest *rest,
 	return region->rights & RIGHT_EXECUTE ? ROW_CODE : ROW_CONSTANTS;
 }
 
+/* Whether the region, from start on, goes on with the mapping of the unknown.
+ */
+static bool continues(const struct unknown *unknown,
+		      const struct region *region, uint64_t start)
+{
+	return unknown->end == start && unknown->region->bytes &&
+	       region->bytes && unknown->region->segment == region->segment;
+}
+
 static struct error *add_unknown(struct unknowns *unknowns,
 				 const struct region *region, uint64_t start,
 				 uint64_t end)
 {
+	size_t count = unknowns->count;
+
+	if (count > 0 && continues(&unknowns->list[count - 1], region, start)) {
+		unknowns->list[count - 1].end = end;
+		return NULL;
+	}
 	if (!LIST_GROW(unknowns->list, unknowns->count))
 		return &error_no_memory;
 	unknowns->list[unknowns->count++] = (struct unknown){

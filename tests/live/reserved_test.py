@@ -59,6 +59,12 @@ class ReservedTest(harness.LiveTest):
         self.assertGreater(sum(row["mapped"] for row in rows), SIZE)
         self.assertLess(sum(row["resident"] for row in rows), LIMIT)
 
+    def test_bill_has_one_row_for_what_was_reserved(self):
+        core, _ = self.snap()
+        large = [row for row in harness.tables(core, "bill")["use"][:-1]
+                 if row["mapped"] > 1 << 30]
+        self.assertEqual([row["mapped"] for row in large], [SIZE])
+
     def test_run_and_a_look_at_the_process_need_no_more(self):
         core = self.path("run.core")
         result = self.heapcore("run", f"--core={core}", "-c", COUNT, "--",
