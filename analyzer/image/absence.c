@@ -178,36 +178,37 @@ static void weigh_absent(const struct image *image, const struct region *region,
 	}
 }
 
-static void report_files(const struct absence *absence,
-			 struct findings *findings)
+static void report_lack(const struct lack *lack, const char *what,
+			enum finding_weight weight, const char *what_follows,
+			struct findings *findings)
 {
 	char size[NUMBER_SIZE];
 
-	if (absence->shared.size > 0)
-		findings_add(findings, FINDING_INCOMPLETE,
-			     "%s bytes of writable shared file mappings, such "
-			     "as %s, are not in the core: what only they refer "
-			     "to looks leaked",
-			     grouped(absence->shared.size, size),
-			     absence->shared.path);
-	if (absence->omitted.size > 0)
-		findings_add(findings, FINDING_INCOMPLETE,
-			     "%s bytes of mapped files, such as %s, are not in "
-			     "the core, which does not say whether they were "
-			     "writable: what only they refer to looks leaked",
-			     grouped(absence->omitted.size, size),
-			     absence->omitted.path);
+	if (lack->size > 0)
+		findings_add(findings, weight,
+			     "%s bytes of %s, such as %s, are not in the "
+			     "core%s",
+			     grouped(lack->size, size), what, lack->path,
+			     what_follows);
+}
+
+static void report_files(const struct absence *absence,
+			 struct findings *findings)
+{
+	report_lack(&absence->shared, "writable shared file mappings",
+		    FINDING_INCOMPLETE,
+		    ": what only they refer to looks leaked", findings);
+	report_lack(&absence->omitted, "mapped files", FINDING_INCOMPLETE,
+		    ", which does not say whether they were writable: what "
+		    "only they refer to looks leaked",
+		    findings);
 	if (absence->rings.size > 0)
 		findings_add(findings, FINDING_INCOMPLETE,
 			     "the program uses io_uring, whose requests are "
 			     "not in the core: what only they refer to looks "
 			     "leaked");
-	if (absence->devices.size > 0)
-		findings_add(findings, FINDING_NOTE,
-			     "%s bytes of mapped devices, such as %s, are not "
-			     "in the core and were not searched for references",
-			     grouped(absence->devices.size, size),
-			     absence->devices.path);
+	report_lack(&absence->devices, "mapped devices", FINDING_NOTE,
+		    " and were not searched for references", findings);
 }
 
 static void report(const struct image *image, const struct absence *absence,

@@ -396,6 +396,7 @@ static struct error *select_term(struct analysis *analysis,
 	struct error *error;
 
 	arguments.references = choice;
+	arguments.roots = term->set->roots;
 	if (term->set->walk)
 		error = term->set->walk(analysis, &arguments, ret);
 	else

@@ -25,6 +25,7 @@ struct set_arguments {
 	const char *name;     /* as typed, of a set that the user named */
 	uint64_t values[3];   /* as many as the set takes */
 	unsigned int skipped; /* a mask of enum skipped_place */
+	uint32_t roots;	      /* those of the set */
 	struct reference_choice *references; /* those that count */
 };
 

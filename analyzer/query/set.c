@@ -11,6 +11,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* Bits of struct set's roots. */
+enum {
+	THREAD_ROOTS = 1 << ROOT_STACK | 1 << ROOT_REGISTER,
+	ALL_ROOTS = (1 << ROOT_KINDS) - 1,
+};
+
 static struct error *select_all(struct analysis *analysis,
 				const struct set_arguments *arguments,
 				struct bitmap *ret)
@@ -92,132 +98,84 @@ struct error *set_select_leakroots(struct analysis *analysis,
 	return NULL;
 }
 
-static void add_targets(struct analysis *analysis, enum root_kind kind,
-			struct bitmap *ret)
+/* Call visit for each kind of roots of which choice has the bit. */
+static struct error *visit_kinds(
+	struct analysis *analysis, uint32_t choice,
+	struct error *(*visit)(struct analysis *analysis, enum root_kind kind,
+			       struct bitmap *members),
+	struct bitmap *members)
 {
-	bitmap_or(ret, root_targets(analysis_roots(analysis), kind));
+	struct error *error = NULL;
+
+	for (enum root_kind kind = 0; kind < ROOT_KINDS && !error; kind++)
+		if (choice & UINT32_C(1) << kind)
+			error = visit(analysis, kind, members);
+	return error;
+}
+
+static struct error *add_targets(struct analysis *analysis, enum root_kind kind,
+				 struct bitmap *members)
+{
+	bitmap_or(members, root_targets(analysis_roots(analysis), kind));
+	return NULL;
+}
+
+static struct error *add_anchored(struct analysis *analysis,
+				  enum root_kind kind, struct bitmap *members)
+{
+	const struct bitmap *anchored;
+	struct error *error = analysis_anchored_by(analysis, kind, &anchored);
+
+	if (!error)
+		bitmap_or(members, anchored);
+	return error;
+}
+
+static struct error *take_anchored_away(struct analysis *analysis,
+					enum root_kind kind,
+					struct bitmap *members)
+{
+	const struct bitmap *anchored;
+	struct error *error = analysis_anchored_by(analysis, kind, &anchored);
+
+	if (!error)
+		bitmap_minus(members, anchored);
+	return error;
 }
 
 static struct error *select_anchorpoints(struct analysis *analysis,
 					 const struct set_arguments *arguments,
 					 struct bitmap *ret)
 {
-	for (enum root_kind kind = 0; kind < ROOT_KINDS; kind++)
-		add_targets(analysis, kind, ret);
-	return NULL;
+	return visit_kinds(analysis, arguments->roots, add_targets, ret);
 }
 
-static struct error *select_staticanchorpoints(
-	struct analysis *analysis, const struct set_arguments *arguments,
-	struct bitmap *ret)
+static struct error *select_anchored_by(struct analysis *analysis,
+					const struct set_arguments *arguments,
+					struct bitmap *ret)
 {
-	add_targets(analysis, ROOT_STATIC, ret);
-	return NULL;
+	return visit_kinds(analysis, arguments->roots, add_anchored, ret);
 }
 
-static struct error *select_stackanchorpoints(
-	struct analysis *analysis, const struct set_arguments *arguments,
-	struct bitmap *ret)
-{
-	add_targets(analysis, ROOT_STACK, ret);
-	return NULL;
-}
-
-static struct error *select_registeranchorpoints(
-	struct analysis *analysis, const struct set_arguments *arguments,
-	struct bitmap *ret)
-{
-	add_targets(analysis, ROOT_REGISTER, ret);
-	return NULL;
-}
-
-static struct error *select_kernelanchorpoints(
-	struct analysis *analysis, const struct set_arguments *arguments,
-	struct bitmap *ret)
-{
-	add_targets(analysis, ROOT_KERNEL, ret);
-	return NULL;
-}
-
-static struct error *add_anchored_by(struct analysis *analysis,
-				     enum root_kind kind, struct bitmap *ret)
-{
-	const struct bitmap *anchored;
-	struct error *error = analysis_anchored_by(analysis, kind, &anchored);
-
-	if (!error)
-		bitmap_or(ret, anchored);
-	return error;
-}
-
-static struct error *select_staticanchored(
-	struct analysis *analysis, const struct set_arguments *arguments,
-	struct bitmap *ret)
-{
-	return add_anchored_by(analysis, ROOT_STATIC, ret);
-}
-
-static struct error *select_stackanchored(struct analysis *analysis,
-					  const struct set_arguments *arguments,
-					  struct bitmap *ret)
-{
-	return add_anchored_by(analysis, ROOT_STACK, ret);
-}
-
-static struct error *select_registeranchored(
-	struct analysis *analysis, const struct set_arguments *arguments,
-	struct bitmap *ret)
-{
-	return add_anchored_by(analysis, ROOT_REGISTER, ret);
-}
-
-static struct error *select_kernelanchored(
-	struct analysis *analysis, const struct set_arguments *arguments,
-	struct bitmap *ret)
-{
-	return add_anchored_by(analysis, ROOT_KERNEL, ret);
-}
-
-static struct error *select_integeranchored(
-	struct analysis *analysis, const struct set_arguments *arguments,
-	struct bitmap *ret)
-{
-	return add_anchored_by(analysis, ROOT_INTEGER, ret);
-}
-
-/* Leave those to which only stacks and registers lead. */
-static struct error *take_others_away(struct analysis *analysis,
-				      struct bitmap *ret)
-{
-	struct error *error = NULL;
-
-	for (enum root_kind kind = 0; kind < ROOT_KINDS && !error; kind++) {
-		const struct bitmap *anchored;
-
-		if (kind == ROOT_STACK || kind == ROOT_REGISTER)
-			continue;
-		error = analysis_anchored_by(analysis, kind, &anchored);
-		if (!error)
-			bitmap_minus(ret, anchored);
-	}
-	return error;
-}
-
-static struct error *select_threadonlyanchored(
+/* Those to which no other roots lead. */
+static struct error *select_only_anchored_by(
 	struct analysis *analysis, const struct set_arguments *arguments,
 	struct bitmap *ret)
 {
 	bitmap_copy(ret, analysis_anchored(analysis));
-	return take_others_away(analysis, ret);
+	return visit_kinds(analysis, ~arguments->roots, take_anchored_away,
+			   ret);
 }
 
-static struct error *select_threadonlyanchorpoints(
+static struct error *select_only_anchorpoints(
 	struct analysis *analysis, const struct set_arguments *arguments,
 	struct bitmap *ret)
 {
-	add_targets(analysis, ROOT_STACK, ret);
-	add_targets(analysis, ROOT_REGISTER, ret);
-	return take_others_away(analysis, ret);
+	struct error *error = select_anchorpoints(analysis, arguments, ret);
+
+	return error ? error
+		     : visit_kinds(analysis, ~arguments->roots,
+				   take_anchored_away, ret);
 }
 
 struct error *set_find_allocation(const struct analysis *analysis,
@@ -523,27 +481,28 @@ static const struct set sets[] = {
 	  NULL, STAGE_COLLECTOR, set_select_atrisk, NULL,
 	  .example = "explain atrisk --limit 3" },
 	{ "anchorpoints", "allocations that a root refers to directly", NULL,
-	  STAGE_REACHABILITY, select_anchorpoints, NULL,
+	  STAGE_REACHABILITY, select_anchorpoints, NULL, .roots = ALL_ROOTS,
 	  .example = "summarize anchorpoints",
 	  .description = "All that is anchored hangs on one of these." },
 	{ "staticanchorpoints",
 	  "allocations that static memory refers to directly", NULL,
-	  STAGE_ROOTS, select_staticanchorpoints, NULL,
+	  STAGE_ROOTS, select_anchorpoints, NULL, .roots = 1 << ROOT_STATIC,
 	  .example = "describe staticanchorpoints --sort-by bytes --limit 5",
 	  .description =
 		  "Static memory is the variables of the program and its "
 		  "libraries, and other memory outside of heaps and stacks." },
 	{ "stackanchorpoints", "allocations that a stack refers to directly",
-	  NULL, STAGE_ROOTS, select_stackanchorpoints, NULL,
+	  NULL, STAGE_ROOTS, select_anchorpoints, NULL,
+	  .roots = 1 << ROOT_STACK,
 	  .example = "list stackanchorpoints --limit 5" },
 	{ "registeranchorpoints",
 	  "allocations that a register refers to directly", NULL, STAGE_ROOTS,
-	  select_registeranchorpoints, NULL,
+	  select_anchorpoints, NULL, .roots = 1 << ROOT_REGISTER,
 	  .example = "list registeranchorpoints" },
 	{ "kernelanchorpoints",
 	  "allocations that the kernel holds for the program", NULL,
-	  STAGE_REACHABILITY, select_kernelanchorpoints, NULL,
-	  .example = "describe kernelanchorpoints",
+	  STAGE_REACHABILITY, select_anchorpoints, NULL,
+	  .roots = 1 << ROOT_KERNEL, .example = "describe kernelanchorpoints",
 	  .description =
 		  "As a thread's stack for signals, what epoll hands back, or "
 		  "the value of a timer. 'run', 'snap' and '-p' ask the "
@@ -551,34 +510,34 @@ static const struct set sets[] = {
 	{ "threadonlyanchorpoints",
 	  "allocations that a stack or register refers to directly, and to "
 	  "which no static memory leads",
-	  NULL, STAGE_REACHABILITY, select_threadonlyanchorpoints, NULL,
-	  .example = "summarize threadonlyanchorpoints",
+	  NULL, STAGE_REACHABILITY, select_only_anchorpoints, NULL,
+	  .roots = THREAD_ROOTS, .example = "summarize threadonlyanchorpoints",
 	  .description = "What a running function alone holds: it is "
 			 "temporary, or a leak soon." },
 	{ "staticanchored", "allocations that static memory leads to", NULL,
-	  STAGE_REACHABILITY, select_staticanchored, NULL,
-	  .example = "summarize staticanchored" },
+	  STAGE_REACHABILITY, select_anchored_by, NULL,
+	  .roots = 1 << ROOT_STATIC, .example = "summarize staticanchored" },
 	{ "stackanchored", "allocations that a stack leads to", NULL,
-	  STAGE_REACHABILITY, select_stackanchored, NULL,
-	  .example = "summarize stackanchored" },
+	  STAGE_REACHABILITY, select_anchored_by, NULL,
+	  .roots = 1 << ROOT_STACK, .example = "summarize stackanchored" },
 	{ "registeranchored", "allocations that a register leads to", NULL,
-	  STAGE_REACHABILITY, select_registeranchored, NULL,
-	  .example = "count registeranchored" },
+	  STAGE_REACHABILITY, select_anchored_by, NULL,
+	  .roots = 1 << ROOT_REGISTER, .example = "count registeranchored" },
 	{ "kernelanchored", "allocations that what the kernel holds leads to",
-	  NULL, STAGE_REACHABILITY, select_kernelanchored, NULL,
-	  .example = "summarize kernelanchored" },
+	  NULL, STAGE_REACHABILITY, select_anchored_by, NULL,
+	  .roots = 1 << ROOT_KERNEL, .example = "summarize kernelanchored" },
 	{ "integeranchored",
 	  "allocations whose address an interpreter keeps as an integer, and "
 	  "what these lead to",
-	  NULL, STAGE_REACHABILITY, select_integeranchored, NULL,
-	  .example = "summarize integeranchored",
+	  NULL, STAGE_REACHABILITY, select_anchored_by, NULL,
+	  .roots = 1 << ROOT_INTEGER, .example = "summarize integeranchored",
 	  .description = "As a Python int or a Ruby Integer, which ctypes and "
 			 "Fiddle hand out for addresses. Only what nothing "
 			 "else holds is looked for so." },
 	{ "threadonlyanchored",
 	  "allocations that only stacks and registers lead to", NULL,
-	  STAGE_REACHABILITY, select_threadonlyanchored, NULL,
-	  .example = "summarize threadonlyanchored",
+	  STAGE_REACHABILITY, select_only_anchored_by, NULL,
+	  .roots = THREAD_ROOTS, .example = "summarize threadonlyanchored",
 	  .description = "They go when the functions that run now have "
 			 "returned, or else they leak." },
 	{ "allocation", "the allocation that the address is in", "ADDRESS",

@@ -33,6 +33,9 @@ struct set {
 			      const struct set_arguments *arguments,
 			      struct members *ret);
 
+	/* A bit for each kind of roots that select is to ask about. */
+	uint32_t roots;
+
 	/* For help: commands that run, one a line; more paragraphs, or NULL. */
 	const char *example;
 	const char *description;
