@@ -7,12 +7,12 @@
  */
 #include "allocators/glibc/arenas.h"
 #include "allocators/glibc/bins.h"
-#include "allocators/glibc/chunks.h"
 #include "allocators/glibc/extents.h"
 #include "allocators/glibc/fast_links.h"
 #include "allocators/glibc/leftovers.h"
 #include "allocators/glibc/lists.h"
 #include "allocators/glibc/mapped.h"
+#include "allocators/glibc/pieces.h"
 #include "allocators/glibc/rings.h"
 #include "allocators/glibc/spare.h"
 #include "allocators/glibc/tell.h"
@@ -107,6 +107,7 @@ static struct error *walk_main(struct glibc_heap *heap, struct block_sink *sink,
 	const struct region *region = image_find(heap->context.image, base);
 	const struct view view = { heap->context.image };
 	uint64_t stated = heap->arenas[arena].stated_size, end;
+	struct glibc_stretch stretch;
 	struct error *error;
 
 	*ret_done = (struct memory_range){ 0 };
@@ -131,8 +132,9 @@ static struct error *walk_main(struct glibc_heap *heap, struct block_sink *sink,
 	while ((region = image_find(heap->context.image, end)) &&
 	       (region->rights & RIGHT_WRITE) && !region->mapping)
 		end = region->end;
-	error = glibc_walk_chunks(heap, sink, arena, base, end, &end);
-	*ret_done = (struct memory_range){ base, end };
+	stretch = (struct glibc_stretch){ arena, base, end };
+	error = glibc_walk_stretches(heap, sink, &stretch, 1, NULL, NULL);
+	*ret_done = (struct memory_range){ base, stretch.end };
 	return error;
 }
 

@@ -13,7 +13,10 @@ enum {
 	SOUND_RUN = 16, /* as many sound chunks in a row are no accident */
 	PROGRESS_STEP = 1 << 14, /* chunks; each may be read from the disk */
 	PROGRESS_BYTES = 4 << 20,
-	FETCH_AHEAD = 1 << 11, /* bytes */
+	LONG_ROW = 64, /* chunks: so many are hardly ever left of old ones, */
+	LONG_ROW_BYTES = 32 << 10, /* nor some that have so many bytes */
+	NEAR = 64 << 10,	   /* bytes in which a row is looked for */
+	FETCH_AHEAD = 1 << 11,	   /* bytes */
 };
 
 /*
@@ -199,7 +202,7 @@ static enum block_state chunk_state(struct walk *walk, uint64_t chunk,
 		return BLOCK_FREE;
 	if (believed ? in_use : !is_linked(walk, chunk))
 		return BLOCK_USED;
-	glibc_add_links(&walk->heap->links, &walk->view, chunk);
+	glibc_add_links(walk->links, &walk->view, chunk);
 	return BLOCK_FREE;
 }
 
@@ -404,7 +407,7 @@ static struct error *add_chunk(struct walk *walk, uint64_t chunk,
 	}
 	if (glibc_may_be_cache(size) &&
 	    glibc_looks_like_cache(walk->heap, chunk + HEADER))
-		error = number_list_add(&walk->heap->suspects, chunk + HEADER);
+		error = number_list_add(walk->suspects, chunk + HEADER);
 	if (!error && walk->heap->fast_put_off)
 		error = glibc_note_fast(walk->heap, &walk->view, chunk, size);
 	if (error)
@@ -414,66 +417,128 @@ static struct error *add_chunk(struct walk *walk, uint64_t chunk,
 		chunk_state(walk, chunk, above & PREV_INUSE, believed));
 }
 
-static struct error *walk_run(struct walk *walk, uint64_t chunk)
+/* What only the walk from the front may judge, as it tells of it. */
+static bool is_for_front(const struct walk *walk, uint64_t chunk,
+			 uint64_t header)
 {
-	struct progress *progress = walk->heap->context.progress;
-	uint64_t told = chunk; /* progress knows of what is below */
+	return chunk == walk->arena->top ||
+	       !sound_header(walk->arena, header, walk->end - chunk) ||
+	       walk->end - chunk - (header & ~(uint64_t)FLAGS) < HEADER;
+}
 
-	for (uint64_t count = 1; chunk < walk->end; count++) {
-		struct error *error = glibc_walk_plain(walk, &chunk);
-		uint64_t header;
-		bool readable = view_word(&walk->view, chunk + 8, &header);
+/* Look at one chunk, and leave the next one, or the end, in *chunk. */
+static struct error *walk_one(struct walk *walk, uint64_t *chunk)
+{
+	uint64_t at = *chunk, header;
+	bool readable = view_word(&walk->view, at + 8, &header);
 
-		if (error)
-			return error;
-		view_fetch(&walk->view, chunk + FETCH_AHEAD);
+	if (at == walk->arena->top && walk->end - at >= HEADER) {
+		struct error *error = add_top(walk, at);
 
-		if (chunk == walk->arena->top && walk->end - chunk >= HEADER)
-			return add_top(walk, chunk);
-		if (readable && is_fence(&walk->view, chunk, header))
-			error = skip_fence(walk, chunk, &chunk);
-		else if (readable &&
-			 sound_header(walk->arena, header, walk->end - chunk))
-			error = add_chunk(walk, chunk, header, &chunk);
-		else if (readable && (header & ~(uint64_t)FLAGS) == 0 &&
-			 walk->end - chunk <= FENCE)
-			return NULL; /* the end of a heap without its fence */
-		else
-			error = skip_damage(walk, chunk, &chunk);
-		if (error)
-			return error;
-		if (count % PROGRESS_STEP != 0 && chunk - told < PROGRESS_BYTES)
-			continue;
-		if (!progress_step(progress, chunk - told))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
-		image_pass(walk->heap->context.image, told, chunk);
-		told = chunk;
+		*chunk = walk->end > at ? walk->end : at;
+		return error;
 	}
+	if (readable && is_fence(&walk->view, at, header))
+		return skip_fence(walk, at, chunk);
+	if (readable && sound_header(walk->arena, header, walk->end - at))
+		return add_chunk(walk, at, header, chunk);
+	if (readable && (header & ~(uint64_t)FLAGS) == 0 &&
+	    walk->end - at <= FENCE) {
+		*chunk = walk->end; /* of a heap without its fence */
+		return NULL;
+	}
+	return skip_damage(walk, at, chunk);
+}
+
+/* From the middle, others tell of progress. */
+static struct error *tell_progress(const struct walk *walk, uint64_t start,
+				   uint64_t end)
+{
+	const struct heap_context *context = &walk->heap->context;
+
+	if (!progress_step(context->progress,
+			   walk->in_pieces ? 0 : end - start))
+		return error_create(ERROR_INTERRUPTED, "interrupted");
+	image_pass(context->image, start, end);
 	return NULL;
 }
 
-struct error *glibc_walk_chunks(struct glibc_heap *heap,
-				struct block_sink *sink, size_t arena,
-				uint64_t start, uint64_t end, uint64_t *ret_end)
+struct error *glibc_walk_on(struct walk *walk, uint64_t *chunk, uint64_t stop)
 {
-	struct walk walk = {
+	uint64_t told = *chunk; /* progress knows of what is below */
+	struct error *error = NULL;
+
+	for (uint64_t count = 1; *chunk < stop && *chunk < walk->end && !error;
+	     count++) {
+		uint64_t header;
+
+		error = glibc_walk_plain(walk, chunk, stop);
+		if (error || *chunk >= stop)
+			break;
+		view_fetch(&walk->view, *chunk + FETCH_AHEAD);
+		if (walk->from_the_middle &&
+		    (!view_word(&walk->view, *chunk + 8, &header) ||
+		     is_for_front(walk, *chunk, header)))
+			break;
+		error = walk_one(walk, chunk);
+		if (error || (count % PROGRESS_STEP != 0 &&
+			      *chunk - told < PROGRESS_BYTES))
+			continue;
+		error = tell_progress(walk, told, *chunk);
+		told = *chunk;
+	}
+	return error;
+}
+
+/* Whether a row begins at chunk that is long enough, and leads to *ret. */
+static bool is_row(struct walk *walk, uint64_t chunk, uint64_t stop,
+		   uint64_t *ret)
+{
+	const uint64_t start = chunk;
+
+	for (unsigned int i = 0; i < LONG_ROW; i++) {
+		if (chunk >= stop || walk->steps == 0)
+			return false;
+		walk->steps--;
+		if (i >= SOUND_RUN && chunk - start >= LONG_ROW_BYTES)
+			break;
+		if (look(&walk->view, walk->arena, chunk, walk->end, &chunk) !=
+		    STEP_CHUNK)
+			return false;
+	}
+	*ret = chunk;
+	return true;
+}
+
+bool glibc_find_row(struct walk *walk, uint64_t *chunk, uint64_t stop)
+{
+	uint64_t start = (*chunk + 15) & ~UINT64_C(15);
+
+	for (uint64_t at = start; at < stop && at - start < NEAR; at += 16) {
+		uint64_t header;
+
+		if (view_word(&walk->view, at + 8, &header) &&
+		    sound_header(walk->arena, header, walk->end - at) &&
+		    is_row(walk, at, stop, chunk))
+			return true;
+	}
+	return false;
+}
+
+struct walk glibc_walk_from(struct glibc_heap *heap, struct block_sink *sink,
+			    const struct glibc_stretch *stretch, uint64_t start)
+{
+	return (struct walk){
 		.heap = heap,
 		.sink = sink,
-		.arena = &heap->arenas[arena],
-		.number = heap->first_arena + (arena_number)arena,
-		.end = end,
+		.arena = &heap->arenas[stretch->arena],
+		.number = heap->first_arena + (arena_number)stretch->arena,
+		.end = stretch->end,
+		.cached = number_list_below(&heap->cached, start),
+		.fast = number_list_below(&heap->fast, start),
 		.view = { heap->context.image },
-		.steps = (end - start) / 2,
+		.steps = (stretch->end - stretch->start) / 2,
+		.links = &heap->links,
+		.suspects = &heap->suspects,
 	};
-	struct error *error;
-
-	*ret_end = end;
-	if (start % 16 != 0 || start >= end)
-		return NULL;
-	error = begin_region(&walk, start);
-	if (!error)
-		error = walk_run(&walk, start);
-	walk.arena->size += walk.end - start;
-	*ret_end = walk.end;
-	return error;
 }

@@ -181,5 +181,7 @@ static inline const uint64_t *numbers(const struct number_list *list)
 struct error *number_list_add(struct number_list *list, uint64_t number);
 void number_list_sort(struct number_list *list); /* repeats go */
 bool number_list_has(const struct number_list *list, uint64_t number);
+/* How many are below that number; sorted, as for the above. */
+size_t number_list_below(const struct number_list *list, uint64_t number);
 
 #endif

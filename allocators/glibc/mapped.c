@@ -2,6 +2,7 @@
 
 #include "allocators/glibc/chunks.h"
 #include "allocators/glibc/mapped_filter.h"
+#include "allocators/glibc/pieces.h"
 #include "analyzer/base/list.h"
 
 #include <inttypes.h>
@@ -33,6 +34,7 @@ struct scan {
 	size_t next_taken, next_subheap;
 	struct find *finds; /* by address */
 	size_t find_count;
+	size_t emitted; /* of them, so far */
 	struct view view;
 	mapped_filter_function filter;
 	/* Main arenas of which a piece may be found: their numbers. */
@@ -521,20 +523,57 @@ static struct error *emit_chunk(struct scan *scan, const struct find *find)
 
 static struct error *emit(struct scan *scan, const struct find *find)
 {
-	struct error *error = NULL;
-	uint64_t end;
-
 	if (find->kind == FIND_CHUNK)
 		return emit_chunk(scan, find);
-	if (find->kind == FIND_PIECE)
-		scan->heap->arenas[find->arena].size -=
-			find->end - find->start; /* the walk counts it */
-	else
-		error = block_sink_claim(scan->sink, find->start, find->end);
-	if (error || find->chunk >= find->end)
-		return error;
-	return glibc_walk_chunks(scan->heap, scan->sink, find->arena,
-				 find->chunk, find->end, &end);
+	if (find->kind == FIND_SUBHEAP)
+		return block_sink_claim(scan->sink, find->start, find->end);
+	/* The walk counts it. */
+	scan->heap->arenas[find->arena].size -= find->end - find->start;
+	return NULL;
+}
+
+/* Whether the find is more than one chunk. */
+static bool is_stretch(const struct find *find)
+{
+	return find->kind != FIND_CHUNK && find->chunk < find->end;
+}
+
+/* Emit all up to the next find that is walked, or to the end. */
+static struct error *emit_some(void *data, size_t number)
+{
+	struct scan *scan = data;
+	struct error *error = NULL;
+
+	while (scan->emitted < scan->find_count && !error) {
+		const struct find *find = &scan->finds[scan->emitted++];
+
+		error = emit(scan, find);
+		if (is_stretch(find))
+			break;
+	}
+	return error;
+}
+
+static struct error *emit_all(struct scan *scan)
+{
+	_cleanup_(free) struct glibc_stretch *stretches =
+		calloc(scan->find_count + 1, sizeof(*stretches));
+	struct error *error;
+	size_t count = 0;
+
+	if (!stretches)
+		return &error_no_memory;
+	for (size_t i = 0; i < scan->find_count; i++) {
+		const struct find *find = &scan->finds[i];
+
+		if (is_stretch(find))
+			stretches[count++] = (struct glibc_stretch){
+				find->arena, find->chunk, find->end
+			};
+	}
+	error = glibc_walk_stretches(scan->heap, scan->sink, stretches, count,
+				     emit_some, scan);
+	return error ? error : emit_some(scan, count);
 }
 
 static struct error *find_all(struct scan *scan)
@@ -576,8 +615,8 @@ struct error *glibc_walk_mapped(struct glibc_heap *heap,
 		drop_chance_finds(&scan);
 		find_chunk_gap(&scan);
 	}
-	for (size_t i = 0; i < scan.find_count && !error; i++)
-		error = emit(&scan, &scan.finds[i]);
+	if (!error)
+		error = emit_all(&scan);
 	memory_release(&scan.lacking.memory);
 	free(scan.finds);
 	free(scan.taken);

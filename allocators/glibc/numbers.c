@@ -63,3 +63,18 @@ bool number_list_has(const struct number_list *list, uint64_t number)
 	       bsearch(&number, list->memory.bytes, list->count, sizeof(number),
 		       compare_numbers);
 }
+
+size_t number_list_below(const struct number_list *list, uint64_t number)
+{
+	size_t low = 0, high = list->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (numbers(list)[middle] < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}

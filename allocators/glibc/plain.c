@@ -16,7 +16,7 @@ enum {
 struct batch {
 	const uint8_t *bytes; /* of the region; start and end are its own */
 	uint64_t start, end;
-	uint64_t stop;	   /* a list names the chunk here */
+	uint64_t stop;	   /* chunks here and above are not for it */
 	uint64_t odd_bits; /* of headers in this arena */
 	struct extent extents[BLOCK_BATCH];
 	uint64_t used[BLOCK_BATCH / 64];
@@ -42,7 +42,13 @@ static inline void fetch_ahead(const struct batch *batch, uint64_t chunk,
 		__builtin_prefetch((const void *)(from + i));
 }
 
-static uint64_t least_from(const struct number_list *list, size_t *cursor,
+static uint64_t least(uint64_t left, uint64_t right)
+{
+	return left < right ? left : right;
+}
+
+/* The first that the list names from chunk on. */
+static uint64_t named_from(const struct number_list *list, size_t *cursor,
 			   uint64_t chunk)
 {
 	glibc_list_has(list, cursor, chunk);
@@ -50,19 +56,21 @@ static uint64_t least_from(const struct number_list *list, size_t *cursor,
 }
 
 /* False if the chunk is to be looked at closely. */
-static bool begin_batch(struct walk *walk, uint64_t chunk, struct batch *batch)
+static bool begin_batch(struct walk *walk, uint64_t chunk, uint64_t stop,
+			struct batch *batch)
 {
 	struct glibc_heap *heap = walk->heap;
 	uint64_t cached, fast;
 
 	if (heap->fast_put_off || chunk - walk->view.start >= walk->view.size)
 		return false;
-	cached = least_from(&heap->cached, &walk->cached, chunk);
-	fast = least_from(&heap->fast, &walk->fast, chunk);
+	cached = named_from(&heap->cached, &walk->cached, chunk);
+	fast = named_from(&heap->fast, &walk->fast, chunk);
 	batch->bytes = walk->view.bytes;
 	batch->start = walk->view.start;
 	batch->end = walk->view.start + walk->view.size;
-	batch->stop = cached < fast ? cached : fast;
+	batch->stop =
+		least(least(cached, fast), least(stop, chunk + MOST_BATCH));
 	batch->odd_bits = glibc_odd_bits(walk->arena);
 	batch->count = 0;
 	return true;
@@ -97,10 +105,9 @@ static inline void put(struct batch *batch, uint64_t distance, uint64_t size,
 static uint64_t fill_batch(struct walk *walk, struct batch *batch,
 			   uint64_t chunk, uint64_t base)
 {
-	uint64_t most = chunk + MOST_BATCH,
-		 header = batch_word(batch, chunk + 8);
+	uint64_t header = batch_word(batch, chunk + 8);
 
-	while (batch->count < BLOCK_BATCH && chunk < most) {
+	while (batch->count < BLOCK_BATCH) {
 		uint64_t size = header & ~(uint64_t)FLAGS, next = chunk + size;
 		uint64_t above;
 
@@ -112,7 +119,7 @@ static uint64_t fill_batch(struct walk *walk, struct batch *batch,
 		if (!(above & PREV_INUSE)) {
 			if (batch_word(batch, next) != size)
 				break;
-			glibc_add_links(&walk->heap->links, &walk->view, chunk);
+			glibc_add_links(walk->links, &walk->view, chunk);
 		}
 		put(batch, chunk + HEADER - base, size, above & PREV_INUSE);
 		fetch_ahead(batch, chunk, size);
@@ -122,13 +129,14 @@ static uint64_t fill_batch(struct walk *walk, struct batch *batch,
 	return chunk;
 }
 
-struct error *glibc_walk_plain(struct walk *walk, uint64_t *chunk)
+struct error *glibc_walk_plain(struct walk *walk, uint64_t *chunk,
+			       uint64_t stop)
 {
 	uint64_t first = *chunk, base, header;
 	struct batch batch;
 
-	if (!begin_batch(walk, first, &batch) || first == walk->arena->top ||
-	    walk->end - first < MINIMUM_CHUNK ||
+	if (!begin_batch(walk, first, stop, &batch) ||
+	    first == walk->arena->top || walk->end - first < MINIMUM_CHUNK ||
 	    batch.end - first < MINIMUM_CHUNK)
 		return NULL;
 	header = batch_word(&batch, first + 8);

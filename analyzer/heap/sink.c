@@ -86,7 +86,8 @@ static struct error *reserve(struct block_sink *sink, size_t more)
 	return error;
 }
 
-static struct error *add_large(struct block_sink *sink, uint64_t size)
+static struct error *add_large(struct block_sink *sink, size_t number,
+			       uint64_t size)
 {
 	struct large_size *large;
 	struct error *error = memory_reserve(
@@ -96,7 +97,7 @@ static struct error *add_large(struct block_sink *sink, uint64_t size)
 		return error;
 	large = sink->large.bytes;
 	large[sink->large_count++] =
-		(struct large_size){ (allocation_id)sink->count, size };
+		(struct large_size){ (allocation_id)number, size };
 	return NULL;
 }
 
@@ -165,22 +166,29 @@ static bool needs_region(const struct block_sink *sink,
 		       WIDE_GAP;
 }
 
-struct error *block_sink_add(struct block_sink *sink, struct block block)
+/* Begin a region with the block at start if it cannot go without. */
+static struct error *split_region(struct block_sink *sink, uint64_t start)
 {
 	struct heap_region *region = last_region(sink);
+	uint64_t end = region->end;
+
+	if (!needs_region(sink, region, start))
+		return NULL;
+	region->end = start;
+	return block_sink_region(sink, start, end, region->arena);
+}
+
+struct error *block_sink_add(struct block_sink *sink, struct block block)
+{
+	struct heap_region *region;
 	struct extent *extents;
 	struct error *error = reserve(sink, 1);
 
-	if (!error && needs_region(sink, region, block.start)) {
-		uint64_t end = region->end;
-
-		region->end = block.start;
-		error = block_sink_region(sink, block.start, end,
-					  region->arena);
-		region = last_region(sink);
-	}
+	if (!error)
+		error = split_region(sink, block.start);
+	region = last_region(sink);
 	if (!error && block.size >= LARGE_SIZE)
-		error = add_large(sink, block.size);
+		error = add_large(sink, sink->count, block.size);
 	if (!error && block.traits)
 		error = set_traits(sink, sink->count, block.traits);
 	if (error)
@@ -241,6 +249,21 @@ struct error *block_sink_add_many(struct block_sink *sink,
 	sink->count += count;
 	last_region(sink)->count += (uint32_t)count;
 	return NULL;
+}
+
+static void clear_bits(struct memory *bitmap, size_t count)
+{
+	if (count > 0)
+		memset(bitmap->bytes, 0, (count + 63) / 64 * sizeof(uint64_t));
+}
+
+void block_sink_clear(struct block_sink *sink)
+{
+	clear_bits(&sink->used, sink->count);
+	clear_bits(&sink->cached, sink->count);
+	sink->count = 0;
+	sink->region_count = 0;
+	sink->large_count = 0;
 }
 
 void block_sink_cut(struct block_sink *sink, uint64_t end)
@@ -305,7 +328,8 @@ static uint64_t size_of(const struct block_sink *sink, size_t number)
 }
 
 /* The number of the block that starts at address, or sink->count. */
-static size_t find_start(const struct block_sink *sink, uint64_t address)
+static size_t find_start(const struct block_sink *sink, uint64_t address,
+			 const struct heap_region **ret_region)
 {
 	const struct heap_region *regions = sink->regions.bytes;
 
@@ -316,8 +340,10 @@ static size_t find_start(const struct block_sink *sink, uint64_t address)
 			continue;
 		number = find_in_region(sink, &regions[i], address);
 		if (number != sink->count &&
-		    start_of(sink, &regions[i], number) == address)
+		    start_of(sink, &regions[i], number) == address) {
+			*ret_region = &regions[i];
 			return number;
+		}
 	}
 	return sink->count;
 }
@@ -359,16 +385,13 @@ struct error *block_sink_hold(struct block_sink *sink, uint64_t start)
 	return NULL;
 }
 
-bool block_sink_find(const struct block_sink *sink, uint64_t start,
-		     struct block *ret)
+static struct block block_at(const struct block_sink *sink,
+			     const struct heap_region *region, size_t number)
 {
 	const uint64_t *used = sink->used.bytes, *cached = sink->cached.bytes;
-	size_t number = find_start(sink, start);
 
-	if (number == sink->count)
-		return false;
-	*ret = (struct block){
-		.start = start,
+	return (struct block){
+		.start = start_of(sink, region, number),
 		.size = size_of(sink, number),
 		.state = used[number / 64] >> (number % 64) & 1 ? BLOCK_USED
 			 : cached[number / 64] >> (number % 64) & 1
@@ -376,13 +399,91 @@ bool block_sink_find(const struct block_sink *sink, uint64_t start,
 				 : BLOCK_FREE,
 		.traits = block_sink_traits(sink, number),
 	};
+}
+
+bool block_sink_find(const struct block_sink *sink, uint64_t start,
+		     struct block *ret)
+{
+	const struct heap_region *region;
+	size_t number = find_start(sink, start, &region);
+
+	if (number == sink->count)
+		return false;
+	*ret = block_at(sink, region, number);
 	return true;
+}
+
+static struct error *join_large(struct block_sink *sink,
+				const struct block_sink *piece)
+{
+	const struct large_size *large = piece->large.bytes;
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < piece->large_count && !error; i++)
+		error = add_large(sink, sink->count + large[i].id,
+				  large[i].size);
+	return error;
+}
+
+/*
+ * The piece begins so far from the region, in the units of extents; or one
+ * before it, modulo 2^32, where the region begins with its first block.
+ */
+static void join_blocks(struct block_sink *sink, const struct block_sink *piece,
+			uint32_t distance)
+{
+	const struct extent *from = piece->extents.bytes;
+	struct extent *to = (struct extent *)sink->extents.bytes + sink->count;
+
+	for (size_t i = 0; i < piece->count; i++)
+		to[i] = (struct extent){ from[i].start + distance,
+					 from[i].size };
+	put_bits(&sink->used, sink->count, piece->used.bytes, piece->count);
+	put_bits(&sink->cached, sink->count, piece->cached.bytes, piece->count);
+	sink->count += piece->count;
+	last_region(sink)->count += (uint32_t)piece->count;
+}
+
+/* Rare: within the piece, extents come to their end. */
+static struct error *join_one_by_one(struct block_sink *sink,
+				     const struct block_sink *piece)
+{
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < piece->count && !error; i++)
+		error = block_sink_add(
+			sink, block_at(piece, piece->regions.bytes, i));
+	return error;
+}
+
+struct error *block_sink_join(struct block_sink *sink,
+			      const struct block_sink *piece)
+{
+	const struct heap_region *region = piece->regions.bytes;
+	struct error *error;
+	uint64_t distance, last;
+
+	assert(piece->region_count == 1 && piece->count > 0);
+	error = split_region(sink, start_of(piece, region, 0));
+	if (error)
+		return error;
+	distance = region->start - last_region(sink)->start;
+	last = start_of(piece, region, piece->count - 1);
+	if (last - last_region(sink)->start >= REGION_REACH)
+		return join_one_by_one(sink, piece);
+	error = reserve(sink, piece->count);
+	if (!error)
+		error = join_large(sink, piece);
+	if (!error)
+		join_blocks(sink, piece, (uint32_t)(distance / 16));
+	return error;
 }
 
 bool block_sink_restate(struct block_sink *sink, uint64_t address,
 			enum block_state state)
 {
-	size_t number = find_start(sink, address);
+	const struct heap_region *region;
+	size_t number = find_start(sink, address, &region);
 
 	if (number == sink->count)
 		return false;

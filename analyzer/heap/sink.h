@@ -65,6 +65,17 @@ struct error *block_sink_add_many(struct block_sink *sink,
 				  const struct extent *extents,
 				  const uint64_t *used, size_t count);
 
+/* Empty the sink but for its claims, and keep its memory. */
+void block_sink_clear(struct block_sink *sink);
+
+/*
+ * Add the blocks of the piece to the region begun last, as if they had come one
+ * by one. The piece has some, without traits, in one region that begins at or
+ * above the start of that one; it stays as it is.
+ */
+struct error *block_sink_join(struct block_sink *sink,
+			      const struct block_sink *piece);
+
 /* The traits of the number-th block. */
 unsigned int block_sink_traits(const struct block_sink *sink, size_t number);
 

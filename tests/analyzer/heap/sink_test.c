@@ -81,6 +81,68 @@ static void test_batch_is_as_one_block_after_the_other(void **state)
 	assert_int_equal(block.state, BLOCK_FREE);
 }
 
+/* Blocks of all states, from start on; the last is large. */
+static void add_row(struct block_sink *sink, uint64_t start)
+{
+	enum { COUNT = 100 };
+
+	for (uint64_t i = 0; i < COUNT; i++)
+		add(sink, start + 0x20 * i, 24,
+		    i % 3 == 0	 ? BLOCK_USED
+		    : i % 3 == 1 ? BLOCK_CACHED
+				 : BLOCK_FREE);
+	add(sink, start + 0x20 * COUNT, UINT64_C(5) << 30, BLOCK_USED);
+}
+
+static void assert_same(const struct block_sink *left,
+			const struct block_sink *right)
+{
+	size_t extents = left->count * sizeof(struct extent);
+	size_t bits = (left->count + 63) / 64 * sizeof(uint64_t);
+	size_t large = left->large_count * sizeof(struct large_size);
+
+	assert_int_equal(left->count, right->count);
+	assert_memory_equal(left->extents.bytes, right->extents.bytes, extents);
+	assert_memory_equal(left->used.bytes, right->used.bytes, bits);
+	assert_memory_equal(left->cached.bytes, right->cached.bytes, bits);
+	assert_int_equal(left->large_count, right->large_count);
+	assert_memory_equal(left->large.bytes, right->large.bytes, large);
+	assert_int_equal(left->region_count, right->region_count);
+	for (size_t i = 0; i < left->region_count; i++)
+		assert_memory_equal(
+			(struct heap_region *)left->regions.bytes + i,
+			(struct heap_region *)right->regions.bytes + i,
+			sizeof(struct heap_region));
+}
+
+/* Near the region, behind a wide gap, and where extents come to their end. */
+static void test_piece_is_as_one_block_after_the_other(void **state)
+{
+	const uint64_t region = 0x10000, reach = UINT64_C(16) << 32;
+	const uint64_t starts[] = { region + 0x1010,
+				    region + (UINT64_C(1) << 33),
+				    region + (UINT64_C(1) << 33) + reach -
+					    0x100 };
+	_cleanup_(block_sink_destroy) struct block_sink *whole = new_sink();
+	_cleanup_(block_sink_destroy) struct block_sink *joined = new_sink();
+	_cleanup_(block_sink_destroy) struct block_sink *piece = new_sink();
+
+	begin(whole, region, UINT64_MAX);
+	begin(joined, region, UINT64_MAX);
+	add(whole, region + 0x10, 24, BLOCK_USED);
+	add(joined, region + 0x10, 24, BLOCK_USED);
+	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
+		block_sink_clear(piece);
+		assert_int_equal(block_sink_count(piece), 0);
+		begin(piece, starts[i] - 0x10, UINT64_MAX);
+		add_row(piece, starts[i]);
+		add_row(whole, starts[i]);
+		assert_no_error(block_sink_join(joined, piece));
+		assert_same(whole, joined);
+	}
+	assert_true(whole->region_count > 2);
+}
+
 /* Behind a wide gap, a region begins; extents reach only so far. */
 static void test_batch_does_not_begin_a_region(void **state)
 {
@@ -188,6 +250,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_batch_is_as_one_block_after_the_other),
 		cmocka_unit_test(test_batch_does_not_begin_a_region),
+		cmocka_unit_test(test_piece_is_as_one_block_after_the_other),
 		cmocka_unit_test(test_state_can_be_put_right_afterwards),
 		cmocka_unit_test(
 			test_block_below_an_address_is_the_nearest_of_all),
