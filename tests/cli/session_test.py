@@ -98,7 +98,8 @@ class Dumps:
         program = os.path.join(self.folder.name, name)
         compiler = "g++" if source.endswith(".cpp") else "cc"
         subprocess.run(
-            [compiler, "-O1", "-g", "-pthread", "-o", program] + sources,
+            [compiler, "-O1", "-g", "-pthread", "-I", SOURCE_DIR, "-o", program]
+            + sources,
             check=True,
         )
         return program

@@ -9,15 +9,9 @@
  *	static	node 0x18 ── node 0x18 ── node 0x18 ── 0x48
  *	lost	0x68 ── 0x78 ── the 0x68: a ring, that refers to 0x98
  *	free	0x308, to which the second entry refers
- *
- * Nothing of libc that would allocate is used.
  */
 
-#include <malloc.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#define OUT_OF_LINE __attribute__((noinline, noclone))
+#include "tests/cli/programs/blocks.h"
 
 /* What first words that are signatures point to. */
 static const char *const cache_kind[] = { "cache" };
@@ -27,17 +21,6 @@ static const char *const node_kind[] = { "node" };
 static void **volatile cache;
 static void **volatile pinned;
 static void **volatile nodes;
-
-/* A zeroed block of that size, to its last byte. */
-static OUT_OF_LINE void **block(size_t size, const char *const *kind)
-{
-	void **memory = calloc(1, size);
-
-	if (!memory || malloc_usable_size(memory) != size)
-		abort();
-	memory[0] = (void *)kind;
-	return memory;
-}
 
 static OUT_OF_LINE void **entry(size_t size, void **shared)
 {
@@ -78,21 +61,6 @@ static OUT_OF_LINE void lose_ring(void)
 	first[3] = second;
 	second[3] = first;
 	second[4] = block(0x98, NULL);
-}
-
-/* Overwrite what dead frames left behind, and registers. */
-static OUT_OF_LINE void scrub(void)
-{
-	volatile char dead[1 << 16];
-
-	for (size_t i = 0; i < sizeof(dead); i++)
-		dead[i] = 0;
-	__asm__ volatile(""
-			 :
-			 :
-			 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10",
-			   "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1",
-			   "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7");
 }
 
 int main(void)

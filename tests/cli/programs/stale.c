@@ -6,15 +6,9 @@
  *	   └────── a request 0x48 ──┴────────────────┘    lost, for each entry
  *
  * The last request is for the cache itself, so that no dead frame has an entry.
- *
- * Nothing of libc that would allocate is used.
  */
 
-#include <malloc.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#define OUT_OF_LINE __attribute__((noinline, noclone))
+#include "tests/cli/programs/blocks.h"
 
 enum { ENTRIES = 63 };
 
@@ -23,17 +17,6 @@ static const char *const cache_kind[] = { "cache" };
 static const char *const request_kind[] = { "request" };
 
 static void **volatile cache;
-
-/* A zeroed block of that size, to its last byte. */
-static OUT_OF_LINE void **block(size_t size, const char *const *kind)
-{
-	void **memory = calloc(1, size);
-
-	if (!memory || malloc_usable_size(memory) != size)
-		abort();
-	memory[0] = (void *)kind;
-	return memory;
-}
 
 static OUT_OF_LINE void lose_request(void **entry, void **text)
 {
@@ -55,21 +38,6 @@ static OUT_OF_LINE void serve(void)
 	}
 	cache[0x40] = block(0x18, NULL);
 	lose_request(cache, cache);
-}
-
-/* Overwrite what dead frames left behind, and registers. */
-static OUT_OF_LINE void scrub(void)
-{
-	volatile char dead[1 << 16];
-
-	for (size_t i = 0; i < sizeof(dead); i++)
-		dead[i] = 0;
-	__asm__ volatile(""
-			 :
-			 :
-			 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10",
-			   "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1",
-			   "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7");
 }
 
 int main(void)

@@ -13,17 +13,12 @@
  *		0xc8 twice, alone
  *	freed	0xd8, in the thread's cache, to which the first 0x28 refers
  *		0x508, beside the caches, to which static memory refers
- *
- * Nothing of libc that would allocate is used.
  */
 
-#include <malloc.h>
-#include <stdlib.h>
+#include "tests/cli/programs/blocks.h"
+
 #include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
-
-#define OUT_OF_LINE __attribute__((noinline, noclone))
 
 /* What a first word that is a signature points to. */
 static const char *const signatures[] = { "session", "request" };
@@ -33,72 +28,48 @@ static void **volatile mapped_block;
 static void **volatile dangling;
 static void **volatile for_register;
 
-/* A zeroed block of that size, to its last byte. */
-static OUT_OF_LINE void **block(size_t size)
-{
-	void **memory = calloc(1, size);
-
-	if (!memory || malloc_usable_size(memory) != size)
-		abort();
-	return memory;
-}
-
 static OUT_OF_LINE void keep(void *volatile *on_stack)
 {
-	static_block = block(0x28);
+	static_block = block(0x28, NULL);
 	static_block[0] = (void *)&signatures[0];
-	static_block[1] = block(0x38);
-	((void **)static_block[1])[2] = block(0x48);
-	static_block[2] = block(0xd8);
+	static_block[1] = block(0x38, NULL);
+	((void **)static_block[1])[2] = block(0x48, NULL);
+	static_block[2] = block(0xd8, NULL);
 	memcpy(static_block + 3, "\033[31mred", 8);
 	mapped_block = malloc(0x30ff0 - 8); /* filled up to the page's end */
-	*on_stack = block(0x58);
-	for_register = block(0x158);
+	*on_stack = block(0x58, NULL);
+	for_register = block(0x158, NULL);
 }
 
 static OUT_OF_LINE void lose_chain(void)
 {
-	void **first = block(0x68), **second = block(0x78);
+	void **first = block(0x68, NULL), **second = block(0x78, NULL);
 
 	first[0] = (void *)&signatures[1];
 	first[4] = second;
-	second[0] = block(0x88);
+	second[0] = block(0x88, NULL);
 }
 
 static OUT_OF_LINE void lose_ring(void)
 {
-	void **ring[] = { block(0x98), block(0x98), block(0x98) };
-	void **shared = block(0xa8), **other = block(0xb8);
+	void **ring[] = { block(0x98, NULL), block(0x98, NULL),
+			  block(0x98, NULL) };
+	void **shared = block(0xa8, NULL), **other = block(0xb8, NULL);
 
 	for (int i = 0; i < 3; i++)
 		ring[i][3] = ring[(i + 1) % 3];
 	ring[0][5] = shared;
 	other[5] = shared;
-	block(0xc8);
-	block(0xc8);
+	block(0xc8, NULL);
+	block(0xc8, NULL);
 }
 
 static OUT_OF_LINE void release(void)
 {
-	dangling = block(0x508);
-	block(0x18); /* keeps it away from the end of the heap; lost */
+	dangling = block(0x508, NULL);
+	block(0x18, NULL); /* keeps it away from the end of the heap; lost */
 	free(dangling);
 	free(static_block[2]);
-}
-
-/* Overwrite what dead frames left behind, and registers. */
-static OUT_OF_LINE void scrub(void)
-{
-	volatile char dead[1 << 16];
-
-	for (size_t i = 0; i < sizeof(dead); i++)
-		dead[i] = 0;
-	__asm__ volatile(""
-			 :
-			 :
-			 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10",
-			   "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1",
-			   "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7");
 }
 
 int main(void)
