@@ -32,20 +32,34 @@ void bitmap_fill(struct bitmap *bitmap)
 		bitmap->words[words - 1] >>= 64 - bitmap->count % 64;
 }
 
-size_t bitmap_next(const struct bitmap *bitmap, size_t bit)
+/* The first at or above bit that is set once all are flipped by flip. */
+static inline size_t next(const struct bitmap *bitmap, size_t bit,
+			  uint64_t flip)
 {
 	size_t index = bit / 64, words = bitmap_word_count(bitmap);
 	uint64_t word;
 
 	if (bit >= bitmap->count)
 		return bitmap->count;
-	word = bitmap->words[index] & (UINT64_MAX << (bit % 64));
+	word = (bitmap->words[index] ^ flip) & (UINT64_MAX << (bit % 64));
 	while (!word) {
 		if (++index >= words)
 			return bitmap->count;
-		word = bitmap->words[index];
+		word = bitmap->words[index] ^ flip;
 	}
 	return index * 64 + (size_t)__builtin_ctzll(word);
+}
+
+size_t bitmap_next(const struct bitmap *bitmap, size_t bit)
+{
+	return next(bitmap, bit, 0);
+}
+
+size_t bitmap_next_clear(const struct bitmap *bitmap, size_t bit)
+{
+	size_t clear = next(bitmap, bit, UINT64_MAX);
+
+	return clear < bitmap->count ? clear : bitmap->count;
 }
 
 size_t bitmap_weight(const struct bitmap *bitmap)
@@ -53,7 +67,7 @@ size_t bitmap_weight(const struct bitmap *bitmap)
 	size_t weight = 0;
 
 	for (size_t i = 0; i < bitmap_word_count(bitmap); i++)
-		weight += (size_t)__builtin_popcountll(bitmap->words[i]);
+		weight += bits_count(bitmap->words[i]);
 	return weight;
 }
 

@@ -62,11 +62,24 @@ static inline bool bitmap_set_was_atomic(struct bitmap *bitmap, size_t bit)
 	       (__atomic_fetch_or(word, mask, __ATOMIC_RELAXED) & mask);
 }
 
+/* How many bits of the word are set; quick on processors that cannot count. */
+static inline unsigned int bits_count(uint64_t word)
+{
+	word -= word >> 1 & UINT64_C(0x5555555555555555);
+	word = (word & UINT64_C(0x3333333333333333)) +
+	       (word >> 2 & UINT64_C(0x3333333333333333));
+	word = (word + (word >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+	return (unsigned int)(word * UINT64_C(0x0101010101010101) >> 56);
+}
+
 /* Set all bits. */
 void bitmap_fill(struct bitmap *bitmap);
 
 /* The first set bit at or above bit, or bitmap->count. */
 size_t bitmap_next(const struct bitmap *bitmap, size_t bit);
+
+/* The first bit at or above bit that is not set, or bitmap->count. */
+size_t bitmap_next_clear(const struct bitmap *bitmap, size_t bit);
 
 /* How many bits are set. */
 size_t bitmap_weight(const struct bitmap *bitmap);

@@ -235,7 +235,7 @@ static bool has_many_sizes(struct signature_judge *judge, uint64_t word)
 		count_sizes(judge);
 	number = address_map_find(&judge->map, word);
 	return number != NOT_IN_MAP &&
-	       __builtin_popcountll(((uint64_t *)judge->sizes.bytes)[number]) >=
+	       bits_count(((uint64_t *)judge->sizes.bytes)[number]) >=
 		       MANY_SIZES;
 }
 

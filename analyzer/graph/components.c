@@ -45,8 +45,7 @@ static uint32_t vertex_of(const struct components *components, allocation_id id)
 	uint64_t word = components->members->words[id / 64];
 
 	return u32(&components->before)[id / 64] +
-	       (uint32_t)__builtin_popcountll(word &
-					      ((UINT64_C(1) << (id % 64)) - 1));
+	       bits_count(word & ((UINT64_C(1) << (id % 64)) - 1));
 }
 
 static struct error *reserve_vertices(struct components *components)
@@ -73,8 +72,7 @@ static struct error *number_vertices(struct components *components)
 		return error;
 	for (size_t i = 0; i < words; i++) {
 		u32(&components->before)[i] = count;
-		count += (uint32_t)__builtin_popcountll(
-			components->members->words[i]);
+		count += bits_count(components->members->words[i]);
 	}
 	components->vertices = count;
 	error = reserve_vertices(components);

@@ -76,7 +76,9 @@ struct allocator {
 	struct arena (*arena)(const struct heap *heap, size_t number);
 	/*
 	 * Which of the first words of a used block are links that it left
-	 * there, as a mask (see allocation_leftovers()). NULL: it leaves none.
+	 * there, as a mask (see allocation_leftovers()). They are in no block,
+	 * or in the 16 bytes below one: nobody else need ask. NULL: it leaves
+	 * none.
 	 */
 	unsigned int (*leftovers)(const struct heap *heap,
 				  const struct allocation_index *index,

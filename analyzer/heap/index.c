@@ -1,34 +1,10 @@
 #include "analyzer/heap/index.h"
 
 #include "analyzer/base/list.h"
-#include "analyzer/heap/sink.h"
+#include "analyzer/heap/index_parts.h"
 
 #include <assert.h>
 #include <string.h>
-
-enum { LINE_WORDS = 7, LINE_BITS = LINE_WORDS * 64 };
-
-/* A cache line of bits, with the number of all bits in the lines before. */
-struct line {
-	uint64_t bits[LINE_WORDS];
-	uint64_t before;
-};
-
-static const size_t NO_LINES = SIZE_MAX;
-
-struct allocation_index {
-	struct block_sink *sink; /* extents, regions, claims, large sizes */
-	const struct extent *extents;
-	const struct heap_region *regions;
-	size_t region_count, count;
-	struct bitmap used, cached;
-	struct bitmap traits[BLOCK_TRAITS]; /* without words: none has it */
-	struct memory lines;		    /* struct line, of all regions */
-	struct memory first_line;	    /* size_t, by region; or NO_LINES */
-	struct heap_bounds bounds;
-	leftover_test leftovers; /* may be NULL */
-	const void *leftover_data;
-};
 
 static int compare_regions(const void *a, const void *b)
 {
@@ -221,39 +197,40 @@ static struct error *join_claims(struct block_sink *sink)
 	return NULL;
 }
 
-/* In which line the region's last allocation starts. */
-static size_t last_line(const struct allocation_index *index,
-			const struct heap_region *region)
+/* Up to the start of the region's last allocation; one alone needs none. */
+static size_t count_lines(const struct allocation_index *index,
+			  const struct heap_region *region)
 {
+	if (region->count < 2)
+		return 0;
 	return index->extents[region->first + region->count - 1].start /
-	       LINE_BITS;
+		       LINE_BITS +
+	       1;
 }
 
-/* Reserve the lines of all regions that hold more than one allocation. */
 static struct error *reserve_lines(struct allocation_index *index)
 {
-	size_t *first, total = 0;
+	struct region_layout *layouts;
+	size_t total = 0;
 	struct error *error = memory_resize(
-		&index->first_line, (index->region_count + 1) * sizeof(*first));
+		&index->layouts, (index->region_count + 1) * sizeof(*layouts));
 
 	if (error)
 		return error;
-	first = index->first_line.bytes;
+	layouts = index->layouts.bytes;
 	for (size_t i = 0; i < index->region_count; i++) {
-		first[i] = NO_LINES;
-		if (index->regions[i].count < 2)
-			continue;
-		first[i] = total;
-		total += last_line(index, &index->regions[i]) + 1;
+		size_t count = count_lines(index, &index->regions[i]);
+
+		layouts[i] = (struct region_layout){ total, count, GAPS_VARY };
+		total += count;
 	}
-	return memory_resize(&index->lines, total * sizeof(struct line));
+	/* One more: see line_next_bit(). */
+	return memory_resize(&index->lines, (total + 1) * sizeof(struct line));
 }
 
-static void fill_lines(const struct allocation_index *index,
-		       const struct heap_region *region, struct line *lines)
+static void mark_starts(const struct allocation_index *index,
+			const struct heap_region *region, struct line *lines)
 {
-	uint64_t before = 0;
-
 	for (size_t i = region->first; i < region->first + region->count; i++) {
 		uint32_t start = index->extents[i].start;
 		uint32_t bit = start % LINE_BITS;
@@ -261,12 +238,56 @@ static void fill_lines(const struct allocation_index *index,
 		lines[start / LINE_BITS].bits[bit / 64] |= UINT64_C(1)
 							   << (bit % 64);
 	}
-	for (size_t i = 0; i <= last_line(index, region); i++) {
-		lines[i].before = before;
-		for (size_t j = 0; j < LINE_WORDS; j++)
-			before += (uint64_t)__builtin_popcountll(
-				lines[i].bits[j]);
+}
+
+/* Add up the bits of the line; returns how many there are up to its end. */
+static uint64_t sum_line(struct line *line, uint64_t before)
+{
+	uint64_t count = 0;
+
+	line->sums = before;
+	for (unsigned int i = 0; i < LINE_WORDS; i++) {
+		if (i > 0 && i % 2 == 0)
+			line->sums |= count << (32 + SUM_BITS * (i / 2 - 1));
+		count += bits_count(line->bits[i]);
 	}
+	return before + count;
+}
+
+/* What of the region's allocations is between any two of them. */
+static unsigned int find_gap(const struct allocation_index *index,
+			     const struct heap_region *region)
+{
+	const struct extent *extents = index->extents + region->first;
+	uint64_t gap = 0, differences = 0;
+
+	for (size_t i = 0; i + 1 < region->count; i++) {
+		uint64_t next = extents[i + 1].start - extents[i].start;
+		uint64_t between = GRANULE * next - extents[i].size;
+
+		if (i == 0)
+			gap = between;
+		differences |= between ^ gap;
+	}
+	return differences == 0 && gap <= GRANULE ? (unsigned int)gap
+						  : GAPS_VARY;
+}
+
+static void fill_lines(const struct allocation_index *index, size_t number)
+{
+	const struct heap_region *region = &index->regions[number];
+	struct region_layout *layout =
+		(struct region_layout *)index->layouts.bytes + number;
+	struct line *lines = (struct line *)index->lines.bytes;
+	uint64_t before = 0;
+
+	if (layout->lines == 0)
+		return;
+	lines += layout->first_line;
+	mark_starts(index, region, lines);
+	for (size_t i = 0; i < layout->lines; i++)
+		before = sum_line(&lines[i], before);
+	layout->gap = find_gap(index, region);
 }
 
 /* Put the bounds around what lies on either side of the widest gap. */
@@ -346,13 +367,8 @@ static struct error *build(struct allocation_index *index)
 	error = take_traits(index);
 	if (!error)
 		error = reserve_lines(index);
-	for (size_t i = 0; i < index->region_count && !error; i++) {
-		const size_t *first = index->first_line.bytes;
-		struct line *lines = index->lines.bytes;
-
-		if (first[i] != NO_LINES)
-			fill_lines(index, &index->regions[i], lines + first[i]);
-	}
+	for (size_t i = 0; i < index->region_count && !error; i++)
+		fill_lines(index, i);
 	find_bounds(index);
 	return error;
 }
@@ -367,7 +383,10 @@ struct error *allocation_index_create(struct block_sink *sink,
 	if (!index)
 		return &error_no_memory;
 	index->lines.account = sink->account;
-	index->first_line.account = sink->account;
+	index->layouts.account = sink->account;
+	index->lookups_end = lookups_end_kind(1);
+	if (!index->lookups_end)
+		index->lookups_end = lookups_end_kind(0);
 	error = block_sink_create(sink->account, &index->sink);
 	if (error)
 		return error;
@@ -390,7 +409,7 @@ void allocation_index_destroy(struct allocation_index *index)
 	for (size_t i = 0; i < BLOCK_TRAITS; i++)
 		bitmap_deinit(&index->traits[i]);
 	memory_release(&index->lines);
-	memory_release(&index->first_line);
+	memory_release(&index->layouts);
 	if (index->sink)
 		block_sink_destroy(index->sink);
 	free(index);
@@ -465,125 +484,6 @@ enum block_state allocation_state(const struct allocation_index *index,
 struct heap_bounds allocation_bounds(const struct allocation_index *index)
 {
 	return index->bounds;
-}
-
-/* The number of the last region that starts at or below address, or the
- * first. */
-static size_t find_region(const struct allocation_index *index,
-			  uint64_t address)
-{
-	size_t low = 0, high = index->region_count;
-
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (index->regions[middle].start <= address)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static bool region_holds(const struct heap_region *region, uint64_t address)
-{
-	return address - region->start < region->end - region->start;
-}
-
-/*
- * A lookup in steps, so that several can be under way at once. Each step needs
- * memory that the one before it named.
- */
-struct lookup {
-	const struct heap_region *region; /* NULL: in none */
-	const struct line *line;	  /* NULL: no bits; the last one */
-	uint64_t offset;		  /* of the address in the region */
-	allocation_id id;
-};
-
-static struct lookup find_line(const struct allocation_index *index,
-			       uint64_t address, size_t *hint)
-{
-	const struct heap_region *region = &index->regions[*hint];
-	struct lookup lookup = { NULL };
-	size_t first, line;
-
-	if (!region_holds(region, address)) {
-		size_t number = find_region(index, address);
-
-		region = &index->regions[number];
-		if (!region_holds(region, address))
-			return lookup;
-		*hint = number;
-	}
-	lookup.region = region;
-	lookup.offset = address - region->start;
-	first = ((const size_t *)index->first_line.bytes)[*hint];
-	line = lookup.offset / 16 / LINE_BITS;
-	/* Behind the last start there are no bits: it is the last one. */
-	if (first != NO_LINES && line <= last_line(index, region))
-		lookup.line =
-			(const struct line *)index->lines.bytes + first + line;
-	return lookup;
-}
-
-/* The allocation that starts last at or below the address. */
-static allocation_id find_start(const struct lookup *lookup)
-{
-	unsigned int bit = lookup->offset / 16 % LINE_BITS;
-	uint64_t number;
-
-	if (!lookup->region || lookup->region->count == 0)
-		return NO_ALLOCATION;
-	number = lookup->region->count;
-	if (lookup->line) {
-		const uint64_t *bits = lookup->line->bits;
-
-		number = lookup->line->before;
-		for (unsigned int i = 0; i < bit / 64; i++)
-			number += (uint64_t)__builtin_popcountll(bits[i]);
-		number += (uint64_t)__builtin_popcountll(bits[bit / 64]
-							 << (63 - bit % 64));
-	}
-	if (number == 0)
-		return NO_ALLOCATION;
-	return (allocation_id)(lookup->region->first + number - 1);
-}
-
-/* That allocation if it reaches up to the address. */
-static allocation_id check_end(const struct allocation_index *index,
-			       const struct lookup *lookup)
-{
-	const struct extent *extent = &index->extents[lookup->id];
-	uint64_t offset = lookup->offset - UINT64_C(16) * extent->start;
-
-	if (offset < extent->size ||
-	    (extent->size == LARGE_SIZE &&
-	     offset < allocation_size(index, lookup->id)))
-		return lookup->id;
-	return NO_ALLOCATION;
-}
-
-void allocation_find_many(const struct allocation_index *index,
-			  const uint64_t *addresses, size_t count, size_t *hint,
-			  allocation_id *ret)
-{
-	struct lookup lookups[MOST_ADDRESSES];
-
-	assert(count <= MOST_ADDRESSES);
-	for (size_t i = 0; i < count; i++) {
-		lookups[i] = find_line(index, addresses[i], hint);
-		__builtin_prefetch(lookups[i].line);
-	}
-	for (size_t i = 0; i < count; i++) {
-		lookups[i].id = find_start(&lookups[i]);
-		if (lookups[i].id != NO_ALLOCATION)
-			__builtin_prefetch(&index->extents[lookups[i].id]);
-	}
-	for (size_t i = 0; i < count; i++)
-		ret[i] = lookups[i].id == NO_ALLOCATION
-				 ? NO_ALLOCATION
-				 : check_end(index, &lookups[i]);
 }
 
 allocation_id allocation_find(const struct allocation_index *index,

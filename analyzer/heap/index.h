@@ -6,7 +6,8 @@
  * by counting: for each region one bit per 16 bytes marks where an allocation
  * starts, and the allocation that may hold an address is the number of bits at
  * or below it, less one. 448 bits and the count of all before them share a
- * cache line.
+ * cache line. Most allocators leave as much between any two allocations of a
+ * region: then the bits tell where these end, too.
  *
  *	region     |16|16|16|16|16|16|16|...
  *	starts       1  0  0  1  0  1  0       bits up to the fifth: 2,
@@ -115,7 +116,8 @@ const struct bitmap *allocation_having(const struct allocation_index *index,
 /*
  * Which of the first words of a used block its allocator left there when the
  * block was free, and its user has not written since: they refer to nothing. A
- * mask, bit 0 for the first word.
+ * mask, bit 0 for the first word. Those that are in an allocation at all are in
+ * the 16 bytes below another, where its header is.
  */
 typedef unsigned int (*leftover_test)(const void *data,
 				      const struct allocation_index *index,

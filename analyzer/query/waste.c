@@ -156,7 +156,7 @@ static size_t count_in(const struct bitmap *bitmap, size_t share)
 	if (end > bitmap_word_count(bitmap))
 		end = bitmap_word_count(bitmap);
 	for (size_t i = first; i < end; i++)
-		count += (size_t)__builtin_popcountll(bitmap->words[i]);
+		count += bits_count(bitmap->words[i]);
 	return count;
 }
 

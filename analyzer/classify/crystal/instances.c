@@ -196,7 +196,7 @@ static bool is_measured(const struct kind *kind)
 {
 	enum { ENOUGH = 3 };
 
-	return __builtin_popcountll(kind->capacities) >= ENOUGH &&
+	return bits_count(kind->capacities) >= ENOUGH &&
 	       kind->least <= kind->most;
 }
 

@@ -63,6 +63,28 @@ static void test_next_is_the_bit_itself_or_one_above(void **state)
 	assert_int_equal(bitmap_next(&bitmap, SIZE_MAX), COUNT);
 }
 
+static void test_next_clear_is_the_next_that_is_not_set(void **state)
+{
+	_cleanup_(bitmap_deinit) struct bitmap bitmap = BITMAP(5, 6, 130);
+
+	assert_int_equal(bitmap_next_clear(&bitmap, 4), 4);
+	assert_int_equal(bitmap_next_clear(&bitmap, 5), 7);
+	assert_int_equal(bitmap_next_clear(&bitmap, COUNT), COUNT);
+	bitmap_fill(&bitmap);
+	assert_int_equal(bitmap_next_clear(&bitmap, 0), COUNT);
+	bitmap_clear(&bitmap, COUNT - 1);
+	assert_int_equal(bitmap_next_clear(&bitmap, 0), COUNT - 1);
+}
+
+static void test_bits_of_a_word_are_counted(void **state)
+{
+	assert_int_equal(bits_count(0), 0);
+	assert_int_equal(bits_count(UINT64_MAX), 64);
+	assert_int_equal(bits_count(UINT64_C(0x8000000180000001)), 4);
+	for (unsigned int i = 0; i < 64; i++)
+		assert_int_equal(bits_count(UINT64_MAX >> i), 64 - i);
+}
+
 static void test_sets_are_joined_cut_and_taken_away(void **state)
 {
 	_cleanup_(bitmap_deinit) struct bitmap left = BITMAP(1, 70, 199);
@@ -110,6 +132,8 @@ int main(void)
 		cmocka_unit_test(test_new_bitmap_is_empty),
 		cmocka_unit_test(test_bits_are_set_and_cleared_one_by_one),
 		cmocka_unit_test(test_next_is_the_bit_itself_or_one_above),
+		cmocka_unit_test(test_next_clear_is_the_next_that_is_not_set),
+		cmocka_unit_test(test_bits_of_a_word_are_counted),
 		cmocka_unit_test(test_sets_are_joined_cut_and_taken_away),
 		cmocka_unit_test(test_bitmap_without_bits_is_harmless),
 		cmocka_unit_test(test_its_memory_is_counted_and_given_back),

@@ -1,0 +1,179 @@
+/*
+ * What the index is made of, for those who look up more than single addresses.
+ */
+#ifndef ANALYZER_HEAP_INDEX_PARTS_H
+#define ANALYZER_HEAP_INDEX_PARTS_H
+
+#include "analyzer/heap/sink.h"
+
+/* What 16 bytes of a region are called here: an allocation starts at one. */
+enum { GRANULE = 16 };
+
+enum { LINE_WORDS = 7, LINE_BITS = LINE_WORDS * 64 };
+
+/*
+ * A cache line of bits, one for each granule. sums has, in its lower half, the
+ * number of all bits in the lines before, and above it those in the first two,
+ * four and six words of this one, SUM_BITS for each.
+ */
+struct line {
+	uint64_t bits[LINE_WORDS];
+	uint64_t sums;
+};
+
+enum { SUM_BITS = 10 };
+
+/* What a region has by way of its number. */
+struct region_layout {
+	size_t first_line, lines; /* no lines: it has one allocation at most */
+	/*
+	 * The bytes between the end of each allocation and the start of the
+	 * next one, if these are the same, and no more than a granule, between
+	 * all: then ends are known from the bits. Else GAPS_VARY.
+	 */
+	unsigned int gap;
+};
+
+enum { GAPS_VARY = GRANULE + 1 };
+
+/*
+ * A lookup in steps, so that several can be under way at once. Each step needs
+ * memory that the one before it named.
+ */
+struct lookup {
+	const struct heap_region *region; /* NULL: in none */
+	const struct line *line;	  /* NULL: no bits; the last one */
+	uint64_t offset;		  /* of the address in the region */
+	unsigned int gap;		  /* of the region */
+};
+
+/*
+ * Begin with up to MOST_ADDRESSES lookups: what they need next is fetched.
+ * *hint is 0 at first.
+ */
+void lookups_begin(const struct allocation_index *index,
+		   const uint64_t *addresses, size_t count, size_t *hint,
+		   struct lookup *ret);
+
+/*
+ * End them, as allocation_find_many() does if fetch, so that extents are at
+ * hand. The result has a bit for each address that is in the 16 bytes below an
+ * allocation, or may be: see allocation_leftovers().
+ */
+typedef uint64_t (*lookups_end_function)(const struct allocation_index *index,
+					 const struct lookup *lookups,
+					 size_t count, bool fetch,
+					 allocation_id *ret);
+
+/* Number 0 runs anywhere, 1 counts bits; NULL: not on this processor. */
+lookups_end_function lookups_end_kind(unsigned int number);
+
+struct allocation_index {
+	struct block_sink *sink; /* extents, regions, claims, large sizes */
+	const struct extent *extents;
+	const struct heap_region *regions;
+	size_t region_count, count;
+	struct bitmap used, cached;
+	struct bitmap traits[BLOCK_TRAITS]; /* without words: none has it */
+	struct memory lines;   /* struct line, of all regions, and one more */
+	struct memory layouts; /* struct region_layout */
+	struct heap_bounds bounds;
+	leftover_test leftovers; /* may be NULL */
+	const void *leftover_data;
+	lookups_end_function lookups_end; /* for the processor at hand */
+};
+
+static inline const struct region_layout *region_layout(
+	const struct allocation_index *index, size_t region)
+{
+	return (const struct region_layout *)index->layouts.bytes + region;
+}
+
+/* The number of the last region that starts at or below address, or the
+ * first. */
+static inline size_t find_region(const struct allocation_index *index,
+				 uint64_t address)
+{
+	size_t low = 0, high = index->region_count;
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (index->regions[middle].start <= address)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static inline bool region_holds(const struct heap_region *region,
+				uint64_t address)
+{
+	return address - region->start < region->end - region->start;
+}
+
+/* How many bits are set in the words up to that of bit, less the one itself. */
+static inline uint64_t line_sum(const struct line *line, unsigned int bit)
+{
+	/* Of the first word's pair there is nothing to add. */
+	uint64_t sums = line->sums >> 32 << SUM_BITS;
+
+	return (uint32_t)line->sums +
+	       (sums >> (bit / 128 * SUM_BITS) & ((1 << SUM_BITS) - 1));
+}
+
+/* How many bits there are up to that one, in the line and those before. */
+static inline __attribute__((always_inline)) uint64_t line_rank(
+	const struct line *line, unsigned int bit)
+{
+	unsigned int word = bit / 64;
+	/* The first word of the pair counts in full if this is the second. */
+	uint64_t second = -(uint64_t)(word & 1);
+
+	return line_sum(line, bit) +
+	       (uint64_t)__builtin_popcountll(line->bits[word & ~1U] & second) +
+	       (uint64_t)__builtin_popcountll(line->bits[word]
+					      << (63 - bit % 64));
+}
+
+/* The bit behind that one; it may be the next line's. */
+static inline uint64_t line_next_bit(const struct line *line, unsigned int bit)
+{
+	bool is_last = bit == LINE_BITS - 1;
+	unsigned int next = is_last ? 0 : bit + 1;
+
+	return (line + is_last)->bits[next / 64] >> (next % 64) & 1;
+}
+
+/* What starts in WINDOW granules in a row, and in the one behind them. */
+enum { WINDOW = 32, WINDOW_BYTES = WINDOW * GRANULE };
+
+struct window {
+	uint64_t starts;    /* a bit for each granule */
+	uint64_t next_rank; /* within the region, of the first of them */
+};
+
+/*
+ * Of the granules from that one of the region on, a multiple of WINDOW. The
+ * lines reach as far.
+ */
+static inline struct window index_window(const struct allocation_index *index,
+					 const struct region_layout *layout,
+					 uint64_t granule)
+{
+	const struct line *line = (const struct line *)index->lines.bytes +
+				  layout->first_line + granule / LINE_BITS;
+	unsigned int bit = granule % LINE_BITS, shift = bit % 64;
+	unsigned int word = bit / 64;
+	uint64_t bits = line->bits[word], rank = line_sum(line, bit);
+	uint64_t behind = line_next_bit(line, bit + WINDOW - 1);
+
+	if (word % 2)
+		rank += bits_count(line->bits[word - 1]);
+	rank += bits_count(bits & ((UINT64_C(1) << shift) - 1));
+	bits = bits >> shift & UINT32_MAX;
+	return (struct window){ bits | behind << WINDOW, rank };
+}
+
+#endif
