@@ -10,9 +10,14 @@
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/relay.h"
 #include "analyzer/graph/graph_parts.h"
-#include "analyzer/image/view.h"
+#include "analyzer/graph/reference_words.h"
 
 #include <string.h>
+
+enum {
+	FIRST_WORDS = 4,
+	PIECE = 1 << 20, /* bytes of an allocation scanned at a time */
+};
 
 struct edge_list {
 	struct memory *memory; /* allocation_id */
@@ -24,11 +29,11 @@ struct scanner {
 	struct edge_list edges;
 	struct memory found; /* of a turn, to be joined to what others found */
 	bool is_part; /* of an allocation, whose edges are counted later */
-	size_t target_hint, source_hint;
-	uint64_t words[MOST_ADDRESSES]; /* to be looked up together */
-	allocation_id sources[MOST_ADDRESSES];
-	size_t word_count;
+	size_t source_hint;
+	struct reference_words words;		/* to be looked up together */
 	allocation_id last_source, last_target; /* of the edge added last */
+	allocation_id judged; /* whose leftovers are known; or none's */
+	unsigned int leftovers;
 	struct view view;
 };
 
@@ -43,9 +48,7 @@ struct joint {
 struct scan {
 	const struct image *image;
 	const struct allocation_index *index;
-	const struct bitmap *used;
-	const struct bitmap *pointerless; /* NULL: none is */
-	struct heap_bounds bounds;
+	const struct bitmap *sources; /* that may refer to anything */
 	struct progress *progress;
 	struct graph *graph;
 	struct allocation_turns turns;
@@ -56,41 +59,98 @@ struct scan {
 };
 
 /*
- * Add an edge, unless it is one to itself or the same as the one before. Until
- * its share is done, a row's offset counts its edges.
+ * Add edges, but none to itself, nor one that is the same as the one before.
+ * Until its share is done, a row's offset counts its edges. Which words
+ * are edges cannot be foretold, so there is no branch for that.
  */
-static void add_edge(struct scanner *scanner, uint32_t *offsets,
-		     allocation_id source, allocation_id target)
+static void add_edges(struct scanner *scanner, uint32_t *offsets,
+		      const allocation_id *sources,
+		      const allocation_id *targets, size_t count)
 {
-	struct edge_list *edges = &scanner->edges;
+	allocation_id *edges = scanner->edges.memory->bytes;
+	allocation_id last_source = scanner->last_source;
+	allocation_id last_target = scanner->last_target;
+	size_t edge_count = scanner->edges.count;
 
-	if (target == NO_ALLOCATION || target == source ||
-	    (target == scanner->last_target && source == scanner->last_source))
-		return;
-	scanner->last_source = source;
-	scanner->last_target = target;
-	((allocation_id *)edges->memory->bytes)[edges->count++] = target;
-	if (!scanner->is_part)
-		offsets[source]++;
+	for (size_t i = 0; i < count; i++) {
+		allocation_id source = sources[i], target = targets[i];
+		bool is_new = (target != last_target) | (source != last_source);
+		bool is_edge =
+			(target != NO_ALLOCATION) & (target != source) & is_new;
+
+		edges[edge_count] = target;
+		edge_count += is_edge;
+		/* Other threads count the edges of the same, too. */
+		if (!scanner->is_part)
+			offsets[source] += is_edge;
+		last_source = is_edge ? source : last_source;
+		last_target = is_edge ? target : last_target;
+	}
+	scanner->edges.count = edge_count;
+	scanner->last_source = last_source;
+	scanner->last_target = last_target;
 }
 
-/* Look up the words collected so far, and add an edge for each reference. */
-static struct error *look_up(const struct scan *scan, struct scanner *scanner)
+/* Which of the first words of the allocation are links of the allocator's. */
+static unsigned int judge(const struct scan *scan, struct scanner *scanner,
+			  allocation_id id, struct memory_range range)
 {
-	allocation_id targets[MOST_ADDRESSES];
-	size_t count = scanner->word_count;
-	struct error *error = memory_reserve(scanner->edges.memory,
-					     (scanner->edges.count + count) *
-						     sizeof(*targets));
+	uint64_t words[FIRST_WORDS] = { 0 }, size;
+	const uint8_t *bytes = view_bytes(&scanner->view, range.start, &size);
 
-	if (error)
-		return error;
-	scanner->word_count = 0;
-	allocation_find_many(scan->index, scanner->words, count,
-			     &scanner->target_hint, targets);
-	for (size_t i = 0; i < count; i++)
-		add_edge(scanner, scan->graph->offsets.bytes,
-			 scanner->sources[i], targets[i]);
+	if (!bytes)
+		return 0;
+	if (size > range.end - range.start)
+		size = range.end - range.start;
+	memcpy(words, bytes,
+	       size < sizeof(words) ? size & ~UINT64_C(7) : sizeof(words));
+	return allocation_leftovers(scan->index, range.start, words);
+}
+
+/* Whether the word in the slot is such a link. */
+static bool is_leftover(const struct scan *scan, struct scanner *scanner,
+			size_t slot)
+{
+	allocation_id id = scanner->words.sources[slot];
+	struct memory_range range =
+		allocation_range_near(scan->index, id, &scanner->source_hint);
+	uint64_t word = (scanner->words.places[slot] - range.start) / 8;
+
+	if (word >= FIRST_WORDS)
+		return false;
+	if (scanner->judged != id)
+		scanner->leftovers = judge(scan, scanner, id, range);
+	scanner->judged = id;
+	return scanner->leftovers >> word & 1;
+}
+
+/* Look up words if there are enough, or all, and add edges for references. */
+static struct error *look_up(const struct scan *scan, struct scanner *scanner,
+			     bool all)
+{
+	struct reference_words *words = &scanner->words;
+	allocation_id targets[MOST_ADDRESSES];
+	uint64_t headers;
+	size_t count, first;
+
+	while ((count = reference_words_look_up(words, all, &first, targets,
+						&headers))) {
+		size_t edges = scanner->edges.count + count;
+		struct error *error = memory_reserve(scanner->edges.memory,
+						     edges * sizeof(*targets));
+
+		if (error)
+			return error;
+		for (; headers; headers &= headers - 1) {
+			size_t i = (size_t)__builtin_ctzll(headers);
+
+			if (targets[i] != NO_ALLOCATION &&
+			    is_leftover(scan, scanner, first + i))
+				targets[i] = NO_ALLOCATION;
+		}
+		add_edges(scanner, scan->graph->offsets.bytes,
+			  words->sources + first, targets, count);
+	}
 	return NULL;
 }
 
@@ -107,73 +167,31 @@ static uint64_t end_of_absence(const struct scan *scan,
 /* Collect the words that may be references. */
 static struct error *scan_words(const struct scan *scan,
 				struct scanner *scanner, allocation_id source,
-				const uint8_t *bytes, uint64_t size)
+				uint64_t address, const uint8_t *bytes,
+				uint64_t size)
 {
-	const struct heap_bounds bounds = scan->bounds;
+	for (uint64_t i = 0; i + 8 <= size; i += FILTER_BYTES) {
+		size_t left = (size - i) / 8;
+		struct error *error;
 
-	for (uint64_t i = 0; i + 8 <= size; i += 8) {
-		uint64_t word;
-
-		memcpy(&word, bytes + i, sizeof(word));
-		if (!heap_bounds_hold(&bounds, word))
-			continue;
-		scanner->sources[scanner->word_count] = source;
-		scanner->words[scanner->word_count++] = word;
-		if (scanner->word_count == MOST_ADDRESSES) {
-			struct error *error = look_up(scan, scanner);
-
-			if (error)
-				return error;
-		}
-	}
-	return NULL;
-}
-
-enum { FIRST_WORDS = 4, PIECE = 1 << 20 /* bytes scanned at a time */ };
-
-/*
- * The first words of an allocation that are not links which the allocator left
- * there. *ret_size is how many bytes that settles.
- */
-static struct error *scan_first_words(const struct scan *scan,
-				      struct scanner *scanner,
-				      struct memory_range range,
-				      allocation_id source,
-				      const uint8_t *bytes, uint64_t size,
-				      uint64_t *ret_size)
-{
-	uint64_t words[FIRST_WORDS] = { 0 };
-	unsigned int leftovers;
-
-	*ret_size = 0;
-	size = size < sizeof(words) ? size & ~UINT64_C(7) : sizeof(words);
-	memcpy(words, bytes, size);
-	leftovers = allocation_leftovers(scan->index, range.start, words);
-	if (!leftovers)
-		return NULL;
-	for (unsigned int i = 0; i < size / 8; i++) {
-		struct error *error = NULL;
-
-		if (!(leftovers >> i & 1))
-			error = scan_words(scan, scanner, source, bytes + 8 * i,
-					   8);
+		reference_words_add_of(
+			&scanner->words, source, address + i, bytes + i,
+			left < FILTER_WORDS ? left : FILTER_WORDS);
+		error = look_up(scan, scanner, false);
 		if (error)
 			return error;
 	}
-	*ret_size = size;
 	return NULL;
 }
 
-/* Scan the range of the allocation, which begins at first. */
+/* Scan the range of the allocation. */
 static struct error *scan_allocation(const struct scan *scan,
-				     struct scanner *scanner, uint64_t first,
+				     struct scanner *scanner,
 				     struct memory_range range,
 				     allocation_id source)
 {
-	uint64_t done = 0;
-
 	while (range.start < range.end) {
-		struct error *error = NULL;
+		struct error *error;
 		uint64_t size;
 		const uint8_t *bytes =
 			view_bytes(&scanner->view, range.start, &size);
@@ -187,15 +205,10 @@ static struct error *scan_allocation(const struct scan *scan,
 			size = range.end - range.start;
 		if (size > PIECE)
 			size = PIECE;
-		if (range.start == first)
-			error = scan_first_words(scan, scanner, range, source,
-						 bytes, size, &done);
-		if (!error)
-			error = scan_words(scan, scanner, source, bytes + done,
-					   size - done);
+		error = scan_words(scan, scanner, source, range.start, bytes,
+				   size);
 		if (error)
 			return error;
-		done = 0;
 		range.start += size;
 		/* What was never touched is a hole of the dump. */
 		if (size == PIECE && range.start < range.end)
@@ -204,11 +217,40 @@ static struct error *scan_allocation(const struct scan *scan,
 	return NULL;
 }
 
-/* Whether what the allocation holds can refer to anything. */
-static bool is_source(const struct scan *scan, size_t id)
+static struct error *scan_stretch(const struct scan *scan,
+				  struct scanner *scanner,
+				  const struct stretch *stretch)
 {
-	return bitmap_get(scan->used, id) &&
-	       !(scan->pointerless && bitmap_get(scan->pointerless, id));
+	uint64_t address = stretch->range.start;
+
+	while (address < stretch->range.end) {
+		struct error *error;
+
+		reference_words_add(&scanner->words, stretch, &address);
+		error = look_up(scan, scanner, false);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/* Scan from id on, below end, as much as goes at once; *id is what is next. */
+static struct error *scan_some(const struct scan *scan, struct scanner *scanner,
+			       allocation_id end, allocation_id *id,
+			       uint64_t *bytes)
+{
+	struct memory_range range;
+	struct stretch stretch;
+
+	if (stretch_find(&scanner->words, &scanner->view, *id, end,
+			 &scanner->source_hint, &stretch)) {
+		*id = stretch.end;
+		*bytes += stretch.range.end - stretch.range.start;
+		return scan_stretch(scan, scanner, &stretch);
+	}
+	range = allocation_range_near(scan->index, *id, &scanner->source_hint);
+	*bytes += range.end - range.start;
+	return scan_allocation(scan, scanner, range, (*id)++);
 }
 
 /* Scan all of the turn; *bytes counts up what that was. */
@@ -216,22 +258,21 @@ static struct error *scan_turn(const struct scan *scan, struct scanner *scanner,
 			       const struct allocation_turn *turn,
 			       uint64_t *bytes)
 {
-	bool is_part = turn->part.start < turn->part.end;
+	size_t next = bitmap_next(scan->sources, turn->first);
 	struct error *error = NULL;
 
-	for (size_t id = turn->first; id < turn->end && !error; id++) {
-		struct memory_range range, whole;
-
-		if (!is_source(scan, id))
-			continue;
-		whole = allocation_range_near(scan->index, (allocation_id)id,
-					      &scanner->source_hint);
-		range = is_part ? turn->part : whole;
-		error = scan_allocation(scan, scanner, whole.start, range,
-					(allocation_id)id);
-		*bytes += range.end - range.start;
+	if (turn->part.start < turn->part.end) {
+		*bytes += turn->part.end - turn->part.start;
+		error = scan_allocation(scan, scanner, turn->part, turn->first);
+		next = turn->end;
 	}
-	return error ? error : look_up(scan, scanner);
+	while (next < turn->end && !error) {
+		allocation_id id = (allocation_id)next;
+
+		error = scan_some(scan, scanner, turn->end, &id, bytes);
+		next = bitmap_next(scan->sources, id);
+	}
+	return error ? error : look_up(scan, scanner, true);
 }
 
 /* The rows of a share begin behind so many edges of an array. */
@@ -368,12 +409,20 @@ static struct error *run(struct scan *scan)
 	struct graph *graph = scan->graph;
 	_cleanup_(free) size_t *counts =
 		calloc(graph->array_count, sizeof(*counts));
+	const struct word_filter filter =
+		word_filter_for(allocation_bounds(scan->index));
 	struct error *error;
 
 	if (!counts)
 		return &error_no_memory;
 	for (unsigned int i = 0; i < scan->threads; i++) {
 		scan->scanners[i].view.image = scan->image;
+		scan->scanners[i].judged = NO_ALLOCATION;
+		scan->scanners[i].words = (struct reference_words){
+			.index = scan->index,
+			.owners = scan->sources,
+			.filter = filter,
+		};
 		scan->scanners[i].edges.memory = &graph->arrays[i];
 		scan->scanners[i].found.account = graph->offsets.account;
 	}
@@ -417,18 +466,37 @@ static struct error *scan_all(struct scan *scan)
 	return error;
 }
 
+/* What is in use, but for what holds no pointers. */
+static struct error *find_sources(struct scan *scan, struct bitmap *own,
+				  struct memory_account *account)
+{
+	const struct bitmap *used = allocation_used(scan->index);
+	const struct bitmap *pointerless =
+		allocation_having(scan->index, TRAIT_POINTERLESS);
+	struct error *error;
+
+	scan->sources = used;
+	if (!pointerless)
+		return NULL;
+	error = bitmap_init(own, used->count, account);
+	if (error)
+		return error;
+	bitmap_copy(own, used);
+	bitmap_minus(own, pointerless);
+	scan->sources = own;
+	return NULL;
+}
+
 struct error *graph_create(const struct image *image,
 			   const struct allocation_index *index,
 			   struct memory_account *account,
 			   struct progress *progress, struct graph **ret)
 {
 	_cleanup_(graph_destroy) struct graph *graph = NULL;
+	_cleanup_(bitmap_deinit) struct bitmap sources = { 0 };
 	struct scan scan = {
 		.image = image,
 		.index = index,
-		.used = allocation_used(index),
-		.pointerless = allocation_having(index, TRAIT_POINTERLESS),
-		.bounds = allocation_bounds(index),
 		.progress = progress,
 		.threads = parallel_threads_for(progress),
 		.joint.last_source = NO_ALLOCATION,
@@ -436,13 +504,15 @@ struct error *graph_create(const struct image *image,
 	struct error *error = graph_create_rows(
 		allocation_count(index), scan.threads + 1, account, &graph);
 
+	if (!error)
+		error = find_sources(&scan, &sources, account);
 	if (error)
 		return error;
 	progress_begin(progress, "scanning for references", image_size(image));
 	scan.graph = graph;
 	scan.joint.array = scan.threads;
-	error = allocation_turns_init(&scan.turns, image, index, scan.used,
-				      scan.pointerless, account);
+	error = allocation_turns_init(&scan.turns, image, index, scan.sources,
+				      NULL, account);
 	if (!error)
 		error = scan_all(&scan);
 	allocation_turns_deinit(&scan.turns);

@@ -1,0 +1,192 @@
+#include "analyzer/graph/reference_words.h"
+
+enum {
+	MOST_BETWEEN = 1024, /* bytes that are read in vain to go on */
+	FETCH_AHEAD = 1536,  /* bytes */
+};
+
+/*
+ * Up to where allocations follow each other with no more than that between two
+ * owners.
+ */
+static allocation_id find_end(const struct reference_words *words,
+			      allocation_id first, allocation_id end)
+{
+	const struct extent *extents = words->index->extents;
+	size_t gap = bitmap_next_clear(words->owners, first);
+
+	while (gap < end) {
+		size_t next = bitmap_next(words->owners, gap);
+
+		if (next >= end || extents[next].start - extents[gap].start >
+					   MOST_BETWEEN / GRANULE)
+			return (allocation_id)gap;
+		gap = bitmap_next_clear(words->owners, next);
+	}
+	return end;
+}
+
+/* The end of the last allocation below end that ends at or below limit. */
+static allocation_id cut(const struct allocation_index *index,
+			 const struct stretch *stretch, uint64_t limit)
+{
+	allocation_id low = stretch->first, high = stretch->end;
+	size_t hint = stretch->region;
+
+	while (low < high) {
+		allocation_id middle = low + (high - low) / 2;
+
+		if (allocation_range_near(index, middle, &hint).end <= limit)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+bool stretch_find(const struct reference_words *words, struct view *view,
+		  allocation_id first, allocation_id end, size_t *hint,
+		  struct stretch *ret)
+{
+	const struct allocation_index *index = words->index;
+	struct memory_range range = allocation_range_near(index, first, hint);
+	const struct heap_region *region = &index->regions[*hint];
+	struct stretch stretch = { *hint, first, end, range };
+	uint64_t known;
+
+	stretch.bytes = view_bytes(view, range.start, &known);
+	/* Of the last one, the bits do not tell how far it reaches. */
+	if (end > region->first + region->count - 1)
+		end = region->first + region->count - 1;
+	if (!stretch.bytes || first >= end)
+		return false;
+	stretch.end = find_end(words, first, end);
+	range = allocation_range_near(index, stretch.end - 1, hint);
+	if (range.end - stretch.range.start > known) {
+		stretch.end = cut(index, &stretch, stretch.range.start + known);
+		if (stretch.end == first)
+			return false;
+		range = allocation_range_near(index, stretch.end - 1, hint);
+	}
+	stretch.range.end = range.end;
+	*ret = stretch;
+	return true;
+}
+
+/* How far the word at the offset in the region ends within the allocation. */
+static inline bool is_inside(const struct extent *extent, uint64_t offset)
+{
+	return offset - UINT64_C(16) * extent->start + 8 <= extent->size;
+}
+
+/* Collect the words of the mask in the window. */
+static inline void collect(struct reference_words *words,
+			   const struct stretch *stretch, uint64_t granule,
+			   const uint8_t *bytes, uint64_t mask)
+{
+	const struct allocation_index *index = words->index;
+	const struct heap_region *region = &index->regions[stretch->region];
+	const struct region_layout *layout =
+		region_layout(index, stretch->region);
+	const struct window window = index_window(index, layout, granule);
+	/* Which words of the granule below a start are in no allocation. */
+	unsigned int between = layout->gap > 8 ? 3 : layout->gap > 0 ? 2 : 0;
+	uint64_t address = region->start + granule * GRANULE;
+	/* That of the last start below the window. */
+	allocation_id before =
+		(allocation_id)(region->first + window.next_rank - 1);
+	size_t tail = words->tail;
+
+	for (; mask; mask &= mask - 1) {
+		unsigned int word = (unsigned int)__builtin_ctzll(mask);
+		unsigned int at = word / 2;
+		size_t slot = tail % WORDS_AROUND;
+		uint64_t starts = window.starts & ((UINT64_C(2) << at) - 1);
+		allocation_id source = before + bits_count(starts);
+		bool is_between =
+			window.starts >> (at + 1) & between >> (word % 2) & 1;
+
+		if (layout->gap == GAPS_VARY)
+			is_between = !is_inside(&index->extents[source],
+						GRANULE * granule + 8 * word);
+		memcpy(&words->words[slot], bytes + 8 * (size_t)word, 8);
+		words->places[slot] = address + 8 * word;
+		words->sources[slot] = source;
+		tail += !is_between & bitmap_get(words->owners, source);
+	}
+	words->tail = tail;
+}
+
+/* Let what the lookups of new words need be fetched. */
+static void fetch(struct reference_words *words)
+{
+	while (words->begun < words->tail) {
+		size_t slot = words->begun % WORDS_AROUND;
+		size_t count = words->tail - words->begun;
+
+		if (count > MOST_ADDRESSES)
+			count = MOST_ADDRESSES;
+		if (count > WORDS_AROUND - slot)
+			count = WORDS_AROUND - slot;
+		lookups_begin(words->index, words->words + slot, count,
+			      &words->hint, words->lookups + slot);
+		words->begun += count;
+	}
+}
+
+/*
+ * Fetch what is read next, and once only: what lookups need is to stay in the
+ * cache.
+ */
+static inline void fetch_ahead(const uint8_t *bytes)
+{
+	for (unsigned int i = 0; i < WINDOW_BYTES; i += 64)
+		__builtin_prefetch(bytes + FETCH_AHEAD + i, 0, 0);
+}
+
+void reference_words_add(struct reference_words *words,
+			 const struct stretch *stretch, uint64_t *address)
+{
+	uint64_t start = words->index->regions[stretch->region].start;
+	uint64_t granule = (*address - start) / WINDOW_BYTES * WINDOW;
+	uint64_t begin = start + granule * GRANULE;
+	uint64_t skipped = *address - begin, size = WINDOW_BYTES - skipped;
+	const uint8_t *bytes =
+		stretch->bytes + (*address - stretch->range.start);
+	uint64_t mask;
+
+	if (size > stretch->range.end - *address)
+		size = stretch->range.end - *address;
+	mask = word_filter_mask(&words->filter, bytes, size / 8)
+	       << (skipped / 8);
+	*address += size;
+	fetch_ahead(bytes);
+	if (!mask)
+		return;
+	collect(words, stretch, granule, bytes - skipped, mask);
+	/* At once, but not all at once: beyond some, processors fetch none. */
+	fetch(words);
+}
+
+size_t reference_words_look_up(struct reference_words *words, bool is_end,
+			       size_t *ret_first, allocation_id *ret_targets,
+			       uint64_t *ret_headers)
+{
+	size_t slot = words->head % WORDS_AROUND;
+	size_t count = words->tail - words->head;
+
+	/* What was not collected in a stretch. */
+	fetch(words);
+	if (!is_end && count < 2 * MOST_ADDRESSES)
+		return 0;
+	if (count > MOST_ADDRESSES)
+		count = MOST_ADDRESSES;
+	*ret_first = slot;
+	*ret_headers = words->index->lookups_end(
+		words->index, words->lookups + slot, count, false, ret_targets);
+	words->head += count;
+	/* Batches begin where none goes beyond the last slot. */
+	if (words->head == words->tail)
+		words->head = words->tail = words->begun = 0;
+	return count;
+}
