@@ -229,7 +229,8 @@ static struct error *check(struct progress *progress)
 	if (error)
 		return error;
 	options.fd = fd;
-	error = snapshot_take(planter.process, &options, &snapshot);
+	error = snapshot_take(planter.process, &options, CLONE_NEVER,
+			      &snapshot);
 	if (error)
 		return error;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);

@@ -1,5 +1,6 @@
 #include "cli/run.h"
 
+#include "analyzer/base/clock.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
 #include "cli/execute.h"
@@ -52,14 +53,6 @@ struct run {
 
 /* A signal handler gets no argument. */
 static volatile sig_atomic_t program_id, early_signal;
-
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
 
 /* What is to end heapcore is to end the program, so that it can be seen. */
 static void forward(int number)
@@ -209,7 +202,7 @@ static void heed(struct run *run, const struct watch_message *message)
 static int time_left(const struct run *run)
 {
 	double limit = (double)run->options->timeout + run->kills * GRACE;
-	double left = limit - (now() - run->start);
+	double left = limit - (clock_now() - run->start);
 
 	if (!run->options->timeout || run->kills > 1)
 		return -1;
@@ -460,7 +453,7 @@ int run_main(int count, char **arguments)
 
 	run_options_parse(count, arguments, &options);
 	run.options = &options;
-	run.start = now();
+	run.start = clock_now();
 	session_init(&run.session, options.quiet);
 	return start_and_analyse(&run);
 }

@@ -116,7 +116,9 @@ static struct error *write_core(struct watcher *watcher,
 	struct error *error = core_create(&options, &core);
 
 	if (!error)
-		error = core_copy(core, held, message->signal);
+		error = core_describe(core, held, message->signal);
+	if (!error)
+		error = core_copy(core);
 	if (!error)
 		error = core_write(core, &message->sizes);
 	return error;

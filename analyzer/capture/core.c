@@ -3,6 +3,7 @@
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/parallel.h"
+#include "analyzer/capture/clone_obstacle.h"
 #include "analyzer/capture/held_ring.h"
 #include "analyzer/capture/notes.h"
 #include "analyzer/capture/pages.h"
@@ -21,29 +22,41 @@ enum {
 	PIECE_BYTES = 1 << 19, /* fits into the second-level cache */
 	SPARE_BYTES = 1 << 24, /* that the process may grow by meanwhile */
 	CUT_BYTES = 1 << 30,   /* untouched ones that the file leaves out */
+	/* Megabytes a second that are copied while the process stands still,
+	 * to memory or straight to a file. */
+	MEMORY_RATE = 4000,
+	FILE_RATE = 500,
 };
 
 /* Bytes of the process, and where they go. */
 struct piece {
 	uint64_t address, size;
 	size_t segment;
-	uint64_t place; /* in the stage, if they fit into that */
+	bool late;	/* to be read from the clone */
+	uint64_t place; /* in the stage, if they fit into that; unless late */
 };
 
 struct core_writer {
 	struct core_options options;
 	struct source source;
+	struct source clone; /* from which what is late is read */
+	bool cloned;	     /* there is one, or will be */
 	struct notes notes;
 	struct held_values held;
 	struct memory_map map;
 	bool *needed;	      /* of each area, for a portable core; or NULL */
 	Elf64_Phdr *segments; /* of a mapping that is cut, several */
 	size_t segment_count;
-	struct cut_mapping *cuts; /* mappings that are cut */
+	struct note_range *cuts; /* mappings that are cut */
 	size_t cut_count;
 	struct piece *pieces;
 	size_t piece_count;
-	uint64_t pieces_size;
+	uint64_t pieces_size; /* of those that are not late */
+	uint64_t late_size;
+	/* as far as the last survey told, and of that, what a clone lacks */
+	uint64_t expected_size, expected_early;
+	struct note_range *unshared; /* mappings that the clone lacks */
+	size_t unshared_count;
 	uint8_t *stage; /* memory provided for the first stage_size bytes */
 	uint64_t stage_size;
 	uint8_t *buffers; /* PIECE_BYTES for each thread */
@@ -62,6 +75,7 @@ struct error *core_create(const struct core_options *options,
 		return &error_no_memory;
 	core->options = *options;
 	core->source = (struct source){ .memory = -1, .pages.fd = -1 };
+	core->clone = core->source;
 	core->threads = parallel_threads();
 	core->buffers = malloc((size_t)core->threads * PIECE_BYTES);
 	if (!core->buffers)
@@ -73,6 +87,7 @@ struct error *core_create(const struct core_options *options,
 void core_destroy(struct core_writer *core)
 {
 	source_close(&core->source);
+	source_close(&core->clone);
 	notes_deinit(&core->notes);
 	held_deinit(&core->held);
 	memory_map_deinit(&core->map);
@@ -81,6 +96,7 @@ void core_destroy(struct core_writer *core)
 	free(core->needed);
 	free(core->segments);
 	free(core->cuts);
+	free(core->unshared);
 	free(core->pieces);
 	free(core->buffers);
 	free(core);
@@ -116,20 +132,6 @@ static uint64_t expected(const struct core_writer *core,
 	return area->resident;
 }
 
-/* What the machine could give without pushing others out, in bytes. */
-static uint64_t available_memory(void)
-{
-	_cleanup_(free) char *text = NULL;
-	size_t size;
-	struct error *error = process_read_file("/proc/meminfo", &text, &size);
-	const char *line = error ? NULL : strstr(text, "MemAvailable:");
-
-	if (error)
-		error_destroy(error);
-	return line ? strtoull(line + strlen("MemAvailable:"), NULL, 10) * 1024
-		    : 0;
-}
-
 /* Have the kernel provide the memory now, in large pages. */
 static struct error *touch(void *data, size_t turn, unsigned int thread)
 {
@@ -141,24 +143,65 @@ static struct error *touch(void *data, size_t turn, unsigned int thread)
 	return NULL;
 }
 
-struct error *core_prepare(struct core_writer *core, pid_t process)
+/* Whether a clone of the process would not have what it has there. */
+static bool is_unshared(const struct memory_area *area)
+{
+	return area->shared || area->unforked;
+}
+
+struct error *core_survey(struct core_writer *core, pid_t process)
 {
 	const struct memory_map *map = &core->map;
 	struct error *error = memory_map_read(process, &core->map);
-	uint64_t size = SPARE_BYTES;
-	void *stage;
 
 	/* Whoever stops the process will find out, too. */
 	if (error) {
 		error_destroy(error);
 		return NULL;
 	}
-	for (size_t i = 0; i < map->count; i++)
-		size += expected(core, &map->areas[i]);
+	for (size_t i = 0; i < map->count; i++) {
+		uint64_t size = expected(core, &map->areas[i]);
+
+		core->expected_size += size;
+		if (is_unshared(&map->areas[i]))
+			core->expected_early += size;
+	}
+	return NULL;
+}
+
+const struct memory_map *core_surveyed(const struct core_writer *core,
+				       uint64_t *ret_size)
+{
+	*ret_size = core->expected_size;
+	return &core->map;
+}
+
+/* For the copy of as much, with some room; 0: the machine has not that much. */
+static uint64_t stage_size(uint64_t size)
+{
+	size += SPARE_BYTES;
 	size += size / 16;
 	size -= size % PIECE_BYTES;
 	/* The file will need as much again of the page cache. */
-	if (size > available_memory() / 3)
+	return size > available_memory() / 3 ? 0 : size;
+}
+
+double core_expected_stop(const struct core_writer *core)
+{
+	uint64_t rate =
+		stage_size(core->expected_size) > 0 ? MEMORY_RATE : FILE_RATE;
+
+	return (double)core->expected_size / 1e6 / (double)rate;
+}
+
+struct error *core_provide(struct core_writer *core, bool cloned)
+{
+	uint64_t size =
+		stage_size(cloned ? core->expected_early : core->expected_size);
+	void *stage;
+
+	core->cloned = cloned;
+	if (core->map.count == 0 || size == 0)
 		return NULL;
 	stage = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -191,15 +234,19 @@ static struct error *add_segment(struct core_writer *core, uint32_t rights,
 }
 
 /* Add bytes of the last segment. */
-static struct error *add_piece(struct core_writer *core, uint64_t address,
+static struct error *add_piece(struct core_writer *core,
+			       const struct memory_area *area, uint64_t address,
 			       uint64_t size)
 {
+	bool late = core->cloned && !is_unshared(area);
+
 	if (!LIST_GROW(core->pieces, core->piece_count))
 		return &error_no_memory;
 	core->pieces[core->piece_count++] =
-		(struct piece){ address, size, core->segment_count - 1,
+		(struct piece){ address, size, core->segment_count - 1, late,
 				core->pieces_size };
-	core->pieces_size += size;
+	core->late_size += late ? size : 0;
+	core->pieces_size += late ? 0 : size;
 	return NULL;
 }
 
@@ -239,7 +286,7 @@ static struct error *add_run(void *data, uint64_t start, uint64_t end)
 
 		if (size > PIECE_BYTES)
 			size = PIECE_BYTES;
-		error = add_piece(filling->core, start, size);
+		error = add_piece(filling->core, filling->area, start, size);
 		start += size;
 	}
 	return error;
@@ -260,7 +307,7 @@ static struct error *end_filling(struct filling *filling)
 	if (!LIST_GROW(core->cuts, core->cut_count))
 		return &error_no_memory;
 	core->cuts[core->cut_count++] =
-		(struct cut_mapping){ area->start, area->end };
+		(struct note_range){ area->start, area->end };
 	return NULL;
 }
 
@@ -413,7 +460,7 @@ static struct error *fill_private_file(struct core_writer *core,
 	if (!begins_with_elf(core, area))
 		return NULL;
 	last_segment(core)->p_filesz = PAGE_BYTES;
-	return add_piece(core, area->start, PAGE_BYTES);
+	return add_piece(core, area, area->start, PAGE_BYTES);
 }
 
 static struct error *fill(struct core_writer *core,
@@ -453,6 +500,17 @@ static uint64_t headers_size(const struct core_writer *core)
 	       sizeof(Elf64_Shdr);
 }
 
+/* Note that what is in the area does not come from the clone. */
+static struct error *note_unshared(struct core_writer *core,
+				   const struct memory_area *area)
+{
+	if (!LIST_GROW(core->unshared, core->unshared_count))
+		return &error_no_memory;
+	core->unshared[core->unshared_count++] =
+		(struct note_range){ area->start, area->end };
+	return NULL;
+}
+
 /* Say what is to be copied. */
 static struct error *fill_all(struct core_writer *core)
 {
@@ -460,10 +518,14 @@ static struct error *fill_all(struct core_writer *core)
 
 	for (size_t i = 0; i < core->map.count && !error; i++) {
 		const struct memory_area *area = &core->map.areas[i];
+		size_t before = core->piece_count;
 
 		error = add_segment(core, area->rights, area->start, area->end);
 		if (!error)
 			error = fill(core, area);
+		if (!error && core->cloned && is_unshared(area) &&
+		    core->piece_count > before)
+			error = note_unshared(core, area);
 	}
 	return error;
 }
@@ -475,8 +537,11 @@ static struct error *plan(struct core_writer *core)
 	uint64_t offset;
 
 	if (!error)
-		error = notes_add_cuts(&core->notes, core->cuts,
-				       core->cut_count);
+		error = notes_add_ranges(&core->notes, NOTE_CUTS, core->cuts,
+					 core->cut_count);
+	if (!error)
+		error = notes_add_ranges(&core->notes, NOTE_UNSHARED,
+					 core->unshared, core->unshared_count);
 	if (error)
 		return error;
 	offset = round_to_page(headers_size(core) + core->notes.size);
@@ -547,16 +612,18 @@ static struct error *write_pages(struct core_writer *core, const uint8_t *bytes,
 static uint8_t *staged(const struct core_writer *core,
 		       const struct piece *piece)
 {
-	return piece->place <= core->stage_size &&
+	return !piece->late && piece->place <= core->stage_size &&
 			       core->stage_size - piece->place >= piece->size
 		       ? core->stage + piece->place
 		       : NULL;
 }
 
-static struct error *copy_piece(void *data, size_t turn, unsigned int thread)
+/* Copy the piece to memory, or without that to the file. */
+static struct error *move_piece(struct core_writer *core,
+				const struct piece *piece, unsigned int thread)
 {
-	struct core_writer *core = data;
-	const struct piece *piece = &core->pieces[turn];
+	const struct source *source =
+		piece->late ? &core->clone : &core->source;
 	uint8_t *place = staged(core, piece);
 	bool direct = !place;
 
@@ -565,10 +632,18 @@ static struct error *copy_piece(void *data, size_t turn, unsigned int thread)
 	if (direct)
 		place = core->buffers + (size_t)thread * PIECE_BYTES;
 	core->unreadable +=
-		source_copy(&core->source, piece->address, place, piece->size);
+		source_copy(source, piece->address, place, piece->size);
 	if (!direct)
 		return NULL;
 	return write_pages(core, place, piece->size, offset_of(core, piece));
+}
+
+static struct error *copy_piece(void *data, size_t turn, unsigned int thread)
+{
+	struct core_writer *core = data;
+	const struct piece *piece = &core->pieces[turn];
+
+	return piece->late ? NULL : move_piece(core, piece, thread);
 }
 
 static struct error *write_piece(void *data, size_t turn, unsigned int thread)
@@ -577,6 +652,8 @@ static struct error *write_piece(void *data, size_t turn, unsigned int thread)
 	const struct piece *piece = &core->pieces[turn];
 	uint8_t *place = staged(core, piece);
 
+	if (piece->late)
+		return move_piece(core, piece, thread);
 	if (!progress_step(core->options.progress, place ? piece->size : 0))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return place ? write_pages(core, place, piece->size,
@@ -599,8 +676,8 @@ static struct error *read_map(struct core_writer *core, pid_t process)
 	return memory_map_read(process, &core->map);
 }
 
-struct error *core_copy(struct core_writer *core,
-			const struct held_process *held, int signal)
+struct error *core_describe(struct core_writer *core,
+			    const struct held_process *held, int signal)
 {
 	/* The leader may have ended, which leaves /proc/LEADER without memory.
 	 */
@@ -623,6 +700,11 @@ struct error *core_copy(struct core_writer *core,
 	core->sizes.threads = held->count;
 	for (size_t i = 0; i < held->count; i++)
 		core->sizes.unstoppable += !held->threads[i].stopped;
+	return NULL;
+}
+
+struct error *core_copy(struct core_writer *core)
+{
 	progress_begin(core->options.progress, "copying memory",
 		       core->pieces_size);
 	return parallel_for(core->piece_count, core->threads, copy_piece, core);
@@ -675,13 +757,23 @@ static struct error *write_headers(const struct core_writer *core)
 	return error;
 }
 
+struct error *core_take_clone(struct core_writer *core, pid_t clone)
+{
+	struct error *error = source_open(clone, &core->clone);
+
+	core->clone.is_clone = true;
+	return error;
+}
+
 struct error *core_write(struct core_writer *core, struct core_sizes *ret)
 {
+	uint64_t staged_size = core->pieces_size < core->stage_size
+				       ? core->pieces_size
+				       : core->stage_size;
 	struct error *error;
 
 	progress_begin(core->options.progress, "writing the core",
-		       core->pieces_size < core->stage_size ? core->pieces_size
-							    : core->stage_size);
+		       staged_size + core->late_size);
 	error = parallel_for(core->piece_count, core->threads, write_piece,
 			     core);
 	if (!error)

@@ -14,11 +14,16 @@
  * for and touched beforehand takes the copy; the file is written when the
  * process runs on.
  *
- *	core_prepare()	  how much will it be? provide memory
+ *	core_survey()	  how much will it be?
+ *	core_provide()	  memory for it
  *	process_hold()
+ *	core_describe()   threads, mappings, what is to be copied
  *	core_copy()	  by all processors
  *	process_release()
  *	core_write()
+ *
+ * Or a clone of the process keeps its memory (clone.h): then core_copy() copies
+ * only what the clone lacks, and core_write() reads the rest from the clone.
  */
 #ifndef ANALYZER_CAPTURE_CORE_H
 #define ANALYZER_CAPTURE_CORE_H
@@ -55,15 +60,34 @@ struct error *core_create(const struct core_options *options,
 void core_destroy(struct core_writer *core);
 DEFINE_CLEANUP(core_destroy, struct core_writer *)
 
-/*
- * Provide memory for what the process has now, if the machine has plenty;
- * without, core_copy() writes straight to the file.
- */
-struct error *core_prepare(struct core_writer *core, pid_t process);
+/* Look at how much the process has now, while it runs. */
+struct error *core_survey(struct core_writer *core, pid_t process);
 
-/* signal is what the first thread of it is about to die of, or 0. */
-struct error *core_copy(struct core_writer *core,
-			const struct held_process *held, int signal);
+/* What was found, and bytes to be copied; both live as long as core does. */
+const struct memory_map *core_surveyed(const struct core_writer *core,
+				       uint64_t *ret_size);
+
+/* Seconds that the process will about stand still for, without a clone. */
+double core_expected_stop(const struct core_writer *core);
+
+/*
+ * Provide memory for what is to be copied, if the machine has plenty; without,
+ * core_copy() writes straight to the file. cloned: there will be a clone.
+ */
+struct error *core_provide(struct core_writer *core, bool cloned);
+
+/*
+ * Find out all but what is in memory, by the thread that holds the process.
+ * signal is what the first thread of it is about to die of, or 0.
+ */
+struct error *core_describe(struct core_writer *core,
+			    const struct held_process *held, int signal);
+
+/* By any thread, while the process stands still. */
+struct error *core_copy(struct core_writer *core);
+
+/* Read the rest from that process, to which the caller holds on. */
+struct error *core_take_clone(struct core_writer *core, pid_t clone);
 
 /* Complete the file. The process is no longer needed. */
 struct error *core_write(struct core_writer *core, struct core_sizes *ret);

@@ -5,6 +5,8 @@
  */
 #include "analyzer/capture/interrupted_call.h"
 
+#include "analyzer/capture/system_call.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,9 +15,6 @@
 #include <sys/user.h>
 
 enum { RESTART_UNLESS_HANDLED = 514 }; /* ERESTARTNOHAND in the kernel */
-
-/* The instruction syscall, as a word. Calls by int 0x80 have other numbers. */
-enum { SYSCALL_INSTRUCTION = 0x050f, INSTRUCTION_SIZE = 2 };
 
 /*
  * Whether EINTR means that the call has done nothing. It does not for close(),
@@ -64,14 +63,13 @@ static long peek(pid_t thread, size_t offset)
 	return ptrace(PTRACE_PEEKUSER, thread, offset, NULL);
 }
 
+/* Calls by int 0x80 have other numbers. */
 static bool is_by_syscall(pid_t thread)
 {
 	long place = peek(thread, offsetof(struct user_regs_struct, rip));
-	long word;
 
-	errno = 0;
-	word = ptrace(PTRACE_PEEKTEXT, thread, place - INSTRUCTION_SIZE, NULL);
-	return errno == 0 && (word & 0xffff) == SYSCALL_INSTRUCTION;
+	return errno == 0 &&
+	       system_call_is_at(thread, (uint64_t)place - SYSTEM_CALL_SIZE);
 }
 
 void interrupted_call_restart(pid_t thread)

@@ -427,13 +427,13 @@ struct error *notes_write(const struct held_process *held, int signal,
 	return NULL;
 }
 
-struct error *notes_add_cuts(struct notes *notes,
-			     const struct cut_mapping *cuts, size_t count)
+struct error *notes_add_ranges(struct notes *notes, uint32_t type,
+			       const struct note_range *ranges, size_t count)
 {
 	if (count == 0)
 		return NULL;
-	return add_copy(notes, NOTE_OWNER, NOTE_CUTS, cuts,
-			count * sizeof(*cuts));
+	return add_copy(notes, NOTE_OWNER, type, ranges,
+			count * sizeof(*ranges));
 }
 
 void notes_deinit(struct notes *notes)

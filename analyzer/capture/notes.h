@@ -24,9 +24,9 @@ struct notes {
 struct error *notes_write(const struct held_process *held, int signal,
 			  const struct memory_map *map,
 			  const struct held_values *values, struct notes *ret);
-/* Say of which mappings untouched parts are left out, if of any. */
-struct error *notes_add_cuts(struct notes *notes,
-			     const struct cut_mapping *cuts, size_t count);
+/* Add ranges of memory in a note of ours of that type, if there are any. */
+struct error *notes_add_ranges(struct notes *notes, uint32_t type,
+			       const struct note_range *ranges, size_t count);
 void notes_deinit(struct notes *notes);
 DEFINE_DEINIT(notes_deinit, struct notes)
 

@@ -72,7 +72,8 @@ static struct error *scan(struct pages *pages, enum page_choice choice,
 			.inverted = unwanted,
 			.all_of = unwanted,
 			.any_of = SCAN_PRESENT | SCAN_SWAPPED,
-			.returned = SCAN_FILE,
+			/* Whether a page is of a file takes looking at it. */
+			.returned = SCAN_PRESENT,
 		};
 		int count = ioctl(pages->fd, SCAN_PAGES, &request);
 

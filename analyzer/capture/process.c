@@ -175,6 +175,11 @@ static void parse_flags(const char *flags, size_t length,
 		area->device |= memcmp(flag, "io", 2) == 0 ||
 				memcmp(flag, "pf", 2) == 0;
 		area->huge |= memcmp(flag, "ht", 2) == 0;
+		area->unforked |= memcmp(flag, "dc", 2) == 0 ||
+				  memcmp(flag, "wf", 2) == 0;
+		area->watched |= memcmp(flag, "um", 2) == 0 ||
+				 memcmp(flag, "uw", 2) == 0 ||
+				 memcmp(flag, "ui", 2) == 0;
 	}
 }
 
@@ -252,6 +257,8 @@ static bool know_area(const struct memory_map *old, size_t *next,
 	area->device = known->device;
 	area->excluded = known->excluded;
 	area->huge = known->huge;
+	area->unforked = known->unforked;
+	area->watched = known->watched;
 	area->resident = known->resident;
 	area->written = known->written;
 	return true;

@@ -25,6 +25,8 @@ struct memory_area {
 	bool device;	   /* reading it may have effects */
 	bool excluded;	   /* by MADV_DONTDUMP */
 	bool huge;	   /* of hugetlbfs, which counts in no sum */
+	bool unforked;	   /* by MADV_DONTFORK or MADV_WIPEONFORK */
+	bool watched;	   /* by userfaultfd */
 	uint64_t resident; /* bytes in memory or swapped out */
 	uint64_t written;  /* bytes of pages that are its own */
 	const char *path;  /* in a text, not terminated */

@@ -6,12 +6,23 @@
 
 #include "analyzer/capture/core.h"
 
+/* Whether the process is cloned, and runs on while the clone is written. */
+enum clone_choice {
+	CLONE_BY_NEED, /* if it would stand still for long, and can be cloned */
+	CLONE_NEVER,
+	CLONE_ALWAYS, /* or fail */
+};
+
+enum { REASON_SIZE = 128 };
+
 struct snapshot {
 	struct core_sizes sizes;
 	double stopped; /* seconds that the process stood still */
+	bool cloned;
+	char not_cloned[REASON_SIZE]; /* why not, if there was need; or "" */
 };
 
 struct error *snapshot_take(pid_t process, const struct core_options *options,
-			    struct snapshot *ret);
+			    enum clone_choice choice, struct snapshot *ret);
 
 #endif

@@ -33,9 +33,12 @@ uint64_t source_read(const struct source *source, uint64_t address, void *ret,
 {
 	struct iovec here = { ret, size };
 	struct iovec there = { (void *)(uintptr_t)address, size };
-	ssize_t taken =
-		process_vm_readv(source->process, &here, 1, &there, 1, 0);
+	ssize_t taken = 0;
 
+	/* It pins pages, and the kernel copies those that are shared. */
+	if (!source->is_clone)
+		taken = process_vm_readv(source->process, &here, 1, &there, 1,
+					 0);
 	/* Some sandboxes forbid the quicker way. */
 	if (taken <= 0)
 		taken = pread(source->memory, ret, size, (off_t)address);

@@ -9,7 +9,8 @@
 
 struct source {
 	pid_t process;
-	int memory; /* /proc/PID/mem, which also reads what has no rights */
+	int memory;    /* /proc/PID/mem, which also reads what has no rights */
+	bool is_clone; /* see source_read() */
 	struct pages pages;
 };
 
@@ -17,7 +18,10 @@ struct error *source_open(pid_t process, struct source *ret);
 void source_close(struct source *source);
 DEFINE_DEINIT(source_close, struct source)
 
-/* Read up to size bytes; returns how many there are in a row. */
+/*
+ * Read up to size bytes; returns how many there are in a row. Pages that a
+ * clone shares with its process stay shared.
+ */
 uint64_t source_read(const struct source *source, uint64_t address, void *ret,
 		     uint64_t size);
 

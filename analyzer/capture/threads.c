@@ -1,5 +1,6 @@
 #include "analyzer/capture/threads.h"
 
+#include "analyzer/base/clock.h"
 #include "analyzer/base/list.h"
 #include "analyzer/capture/interrupted_call.h"
 #include "analyzer/capture/process.h"
@@ -16,14 +17,6 @@
 
 /* How long a thread may take to stop; waits between looks, in nanoseconds. */
 enum { PATIENCE_SECONDS = 2, FIRST_WAIT = 10000, LONGEST_WAIT = 5000000 };
-
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
 
 static bool holds_back_other_processes(int *ret_scope)
 {
@@ -175,6 +168,8 @@ static bool take_stop(struct held_thread *thread, int status)
 		thread->signal = WSTOPSIG(status);
 	/* Else it stood still already, as after Ctrl-Z. */
 	else if (WSTOPSIG(status) == SIGTRAP)
+		thread->interrupted = true;
+	if (thread->interrupted)
 		interrupted_call_restart(thread->id);
 	return true;
 }
@@ -183,7 +178,7 @@ static bool take_stop(struct held_thread *thread, int status)
 static struct error *await_stops(struct held_process *held, size_t first,
 				 const struct progress *progress)
 {
-	double deadline = now() + PATIENCE_SECONDS;
+	double deadline = clock_now() + PATIENCE_SECONDS;
 	long wait = FIRST_WAIT;
 
 	for (size_t i = first; i < held->count;) {
@@ -193,7 +188,7 @@ static struct error *await_stops(struct held_process *held, size_t first,
 
 		if (atomic_load(&progress->interrupted))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
-		if (found == 0 && now() < deadline) {
+		if (found == 0 && clock_now() < deadline) {
 			nanosleep(&(struct timespec){ .tv_nsec = wait }, NULL);
 			wait = wait * 2 < LONGEST_WAIT ? wait * 2
 						       : LONGEST_WAIT;
@@ -246,11 +241,16 @@ struct error *process_hold(pid_t process, const struct progress *progress,
 	return NULL;
 }
 
-void process_release(struct held_process *held)
+void process_let_go(const struct held_process *held)
 {
 	for (size_t i = 0; i < held->count; i++)
 		ptrace(PTRACE_DETACH, held->threads[i].id, NULL,
 		       (void *)(intptr_t)held->threads[i].signal);
+}
+
+void process_release(struct held_process *held)
+{
+	process_let_go(held);
 	free(held->threads);
 	*held = (struct held_process){ 0 };
 }

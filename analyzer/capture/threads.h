@@ -16,8 +16,9 @@
 
 struct held_thread {
 	pid_t id;
-	bool stopped; /* else it is in a system call that cannot be left */
-	int signal;   /* that it was about to get, or 0 */
+	bool stopped;	  /* else it is in a system call that cannot be left */
+	bool interrupted; /* by us alone: no signal, no Ctrl-Z stopped it */
+	int signal;	  /* that it was about to get, or 0 */
 	uint64_t signal_stack; /* 0: none, or not known */
 };
 
@@ -35,7 +36,10 @@ struct held_process {
 struct error *process_hold(pid_t process, const struct progress *progress,
 			   struct held_process *ret);
 
-/* Let them go on as if nothing had been. */
+/* Let them go on as if nothing had been. Frees nothing. */
+void process_let_go(const struct held_process *held);
+
+/* The same, and forget them. */
 void process_release(struct held_process *held);
 DEFINE_DEINIT(process_release, struct held_process)
 

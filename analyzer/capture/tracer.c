@@ -1,5 +1,6 @@
 #include "analyzer/capture/tracer.h"
 
+#include "analyzer/base/clock.h"
 #include "analyzer/base/list.h"
 #include "analyzer/capture/filter.h"
 #include "analyzer/capture/process.h"
@@ -14,7 +15,6 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
-#include <time.h>
 
 enum {
 	PATIENCE_SECONDS = 2,	   /* for other threads of a process to stop */
@@ -28,14 +28,6 @@ struct tracer {
 	size_t unseen;	     /* processes that ended and were let through */
 	struct error *error; /* the first, which ends the tracing */
 };
-
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
 
 /* Stops without which a filtered process cannot live; and all others. */
 enum {
@@ -196,7 +188,7 @@ static void finish_if_gathered(struct tracer *tracer,
 {
 	if (process->state == PROCESS_GATHERING &&
 	    (tasks_on_the_run(&tracer->tasks, process->id) == 0 ||
-	     now() > process->deadline))
+	     clock_now() > process->deadline))
 		finish_gathering(tracer, process);
 }
 
@@ -208,7 +200,7 @@ static void begin_gathering(struct tracer *tracer,
 	process->state = PROCESS_GATHERING;
 	process->signal = signal;
 	process->taker = task->id;
-	process->deadline = now() + PATIENCE_SECONDS;
+	process->deadline = clock_now() + PATIENCE_SECONDS;
 	for (size_t i = 0; i < tracer->tasks.count; i++) {
 		const struct task *other = &tracer->tasks.tasks[i];
 

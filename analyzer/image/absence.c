@@ -257,6 +257,30 @@ static void report_untold(const struct image *image, struct findings *findings)
 	}
 }
 
+/* What does not come from the clone of the process that the rest is of. */
+static void report_unshared(const struct image *image,
+			    struct findings *findings)
+{
+	struct own_note note = image_note(image, NOTE_UNSHARED);
+	char text[NUMBER_SIZE];
+	uint64_t size = 0;
+
+	for (size_t i = 0; note.size - i >= sizeof(struct note_range);
+	     i += sizeof(struct note_range)) {
+		struct note_range range;
+
+		memcpy(&range, note.bytes + i, sizeof(range));
+		size += range.end - range.start;
+	}
+	if (size > 0)
+		findings_add(findings, FINDING_NOTE,
+			     "the core is of a clone of the process: %s bytes "
+			     "of memory that a clone lacks, such as shared "
+			     "memory, were copied while the process stood "
+			     "still",
+			     grouped(size, text));
+}
+
 /*
  * Writable memory that nobody can read may hold the only pointer to what then
  * looks leaked. A module's data that was never written holds none to a heap.
@@ -281,6 +305,7 @@ struct error *image_report_absence(const struct image *image,
 	}
 	weigh_files(image, &smaps, &absence);
 	report_untold(image, findings);
+	report_unshared(image, findings);
 	report(image, &absence, findings);
 	return NULL;
 }

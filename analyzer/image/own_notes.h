@@ -13,10 +13,11 @@
 #define NOTE_OWNER "HEAPCORE"
 
 enum {
-	NOTE_SMAPS = 0x534d4150, /* the text of /proc/PID/smaps */
-	NOTE_CUTS = 0x43555453,	 /* struct cut_mapping, one after the other */
-	NOTE_TIME = 0x54494d45,	 /* 8 bytes: ns since 1970 began, in UTC */
-	NOTE_HELD = 0x48454c44,	 /* what the kernel holds, see below */
+	NOTE_SMAPS = 0x534d4150,    /* the text of /proc/PID/smaps */
+	NOTE_CUTS = 0x43555453,	    /* struct note_range, one after the other */
+	NOTE_TIME = 0x54494d45,	    /* 8 bytes: ns since 1970 began, in UTC */
+	NOTE_HELD = 0x48454c44,	    /* what the kernel holds, see below */
+	NOTE_UNSHARED = 0x554e5348, /* struct note_range, likewise */
 };
 
 /* One of a core; its bytes are in the dump, of any alignment, and untrusted. */
@@ -53,10 +54,13 @@ struct held_value {
 enum { HELD_UNTOLD = 0x100 };
 
 /*
- * A mapping with several segments, which leave parts of it out: each ends
- * before its p_memsz bytes. What is left out was never touched: it is zeros.
+ * A mapping. That of NOTE_CUTS has several segments, which leave parts of it
+ * out: each ends before its p_memsz bytes. What is left out was never touched:
+ * it is zeros. That of NOTE_UNSHARED is of a core whose other memory is of a
+ * clone of the process: this was copied from the process itself, before it ran
+ * on.
  */
-struct cut_mapping {
+struct note_range {
 	uint64_t start, end;
 };
 

@@ -316,7 +316,7 @@ static void read_time(struct core *core, const uint8_t *note, size_t size)
 static struct error *read_cuts(struct core *core, const uint8_t *note,
 			       size_t size)
 {
-	struct cut_mapping cut;
+	struct note_range cut;
 	struct error *error = NULL;
 
 	for (size_t i = 0; size - i >= sizeof(cut) && !error;

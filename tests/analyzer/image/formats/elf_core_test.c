@@ -398,7 +398,7 @@ static void test_what_was_cut_is_zeros_and_of_one_mapping(void **state)
 	_cleanup_(core_deinit) struct core core;
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(image_close) struct image *image = NULL;
-	struct cut_mapping cut = { 0x10000, 0x10000 + (UINT64_C(1) << 45) };
+	struct note_range cut = { 0x10000, 0x10000 + (UINT64_C(1) << 45) };
 	uint64_t middle = 0x10000 + (UINT64_C(1) << 40), value = 1;
 
 	core_init(&core);
@@ -429,8 +429,8 @@ static void test_cuts_out_of_order_are_refused(void **state)
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
 	_cleanup_(image_close) struct image *image = NULL;
-	struct cut_mapping cuts[] = { { 0x9000, UINT64_MAX },
-				      { 0x1000, 0x3000 } };
+	struct note_range cuts[] = { { 0x9000, UINT64_MAX },
+				     { 0x1000, 0x3000 } };
 
 	core_init(&core);
 	core_add(&core, 0x10000, PAGE, RIGHTS_RW);

@@ -1,0 +1,271 @@
+#include "analyzer/capture/clone.h"
+
+#include "analyzer/capture/injected_thread.h"
+#include "analyzer/capture/interrupted_call.h"
+#include "analyzer/capture/system_call.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#ifndef CLOSE_RANGE_UNSHARE
+#define CLOSE_RANGE_UNSHARE (1U << 1)
+#endif
+
+enum {
+	STOPS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE |
+		PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK,
+	/* Should the middle process ever run, it faults at once. */
+	NO_STACK = 16,
+	RED_ZONE = 128, /* below the stack pointer, in use */
+};
+
+static void kill_traced(pid_t id)
+{
+	int status;
+
+	kill(id, SIGKILL);
+	while (waitpid(id, &status, __WALL) < 0 && errno == EINTR)
+		continue;
+}
+
+/* A process that was just made: await it, and have it die with heapcore. */
+static bool adopt(struct injection *injection, long options)
+{
+	int status;
+
+	injection->options = options | PTRACE_O_EXITKILL;
+	return injection_await(injection->thread, &status) &&
+	       ptrace(PTRACE_SETOPTIONS, injection->thread, NULL,
+		      (void *)injection->options) == 0;
+}
+
+/* Have the process collect a child that has ended. */
+static void collect(struct injection *injection, pid_t named)
+{
+	injection_call(injection, SYS_wait4, named, 0, __WALL | WNOHANG, 0);
+}
+
+/* Have the thread make a process; *ret_named is what that calls it. */
+static struct error *make_process(struct injection *maker, long flags,
+				  long stack, pid_t *ret, pid_t *ret_named)
+{
+	long result = injection_call(maker, SYS_clone, flags, stack, 0, 0);
+	struct injection made = { .thread = maker->child };
+
+	if (result < 0) {
+		errno = (int)-result;
+		return error_system("clone(2) in the process failed");
+	}
+	if (!adopt(&made, maker->options)) {
+		collect(maker, (pid_t)result);
+		return error_create(ERROR_NOT_SUPPORTED,
+				    "its clone was killed");
+	}
+	*ret = made.thread;
+	*ret_named = (pid_t)result;
+	return NULL;
+}
+
+/* The clone is a child of a child, which ends. */
+static struct error *make_orphan(struct injection *injection,
+				 struct process_clone *clone)
+{
+	struct injection middle = { .gadget = injection->gadget };
+	pid_t named, ignored;
+	struct error *error = make_process(injection, CLONE_VM | CLONE_FILES,
+					   NO_STACK, &middle.thread, &named);
+
+	if (error)
+		return error;
+	middle.process = middle.thread;
+	middle.options = injection->options | PTRACE_O_EXITKILL;
+	error = injection_begin(&middle);
+	if (!error)
+		error = make_process(&middle, CLONE_FILES, 0, &clone->id,
+				     &ignored);
+	kill_traced(middle.thread);
+	collect(injection, named);
+	return error;
+}
+
+static struct error *make_child(struct injection *injection,
+				struct process_clone *clone)
+{
+	return make_process(injection, CLONE_FILES, 0, &clone->id,
+			    &clone->named);
+}
+
+static bool is_first_of_namespace(pid_t process)
+{
+	_cleanup_(free) char *text = NULL;
+	size_t size;
+	struct error *error = process_read(process, "status", &text, &size);
+	const char *line = error ? NULL : strstr(text, "\nNSpid:");
+	const char *last;
+
+	if (error)
+		error_destroy(error);
+	if (!line)
+		return false;
+	line++;
+	last = line + strcspn(line, "\n");
+	return last - line > 2 && last[-1] == '1' && last[-2] == '\t';
+}
+
+/*
+ * Whether the process has asked for orphans. It can only be asked by a call
+ * that writes the answer to its memory: below its stack, and the word there is
+ * put back. If that fails, the answer is yes, which is right for both.
+ */
+static bool gets_orphans(struct injection *injection)
+{
+	uint64_t place = (injection->registers.rsp - 2 * RED_ZONE) & ~7UL;
+	pid_t thread = injection->thread;
+	long former, answer;
+
+	if (is_first_of_namespace(injection->process))
+		return true;
+	errno = 0;
+	former = ptrace(PTRACE_PEEKDATA, thread, place, NULL);
+	if (errno != 0 ||
+	    injection_call(injection, SYS_prctl, PR_GET_CHILD_SUBREAPER,
+			   (long)place, 0, 0) < 0)
+		return true;
+	answer = ptrace(PTRACE_PEEKDATA, thread, place, NULL);
+	ptrace(PTRACE_POKEDATA, thread, place, former);
+	return (answer & UINT32_MAX) != 0;
+}
+
+struct error *process_clone_create(const struct held_process *held,
+				   const struct memory_map *map,
+				   struct process_clone *ret)
+{
+	struct process_clone clone = { .process = held->id };
+	struct injection injection = { .options = STOPS };
+	struct error *error = injected_thread_find(held, map, &injection);
+
+	if (!error)
+		error = injection_begin(&injection);
+	if (error)
+		return error;
+	clone.gadget = injection.gadget;
+	clone.thread = injection.thread;
+	clone.options = injection.options;
+	error = gets_orphans(&injection) ? make_child(&injection, &clone)
+					 : make_orphan(&injection, &clone);
+	injection_end(&injection);
+	if (error)
+		return error;
+	*ret = clone;
+	return NULL;
+}
+
+/* Where memory runs short, the clone goes first. */
+static void offer_to_kill(pid_t process)
+{
+	char path[64];
+	_cleanup_(close) int fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", process);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd >= 0 && write(fd, "1000", 4) < 0)
+		return;
+}
+
+struct error *process_clone_isolate(struct process_clone *clone)
+{
+	struct injection injection = { .process = clone->id,
+				       .thread = clone->id,
+				       .gadget = clone->gadget,
+				       .options = STOPS | PTRACE_O_EXITKILL };
+	struct error *error;
+	long result;
+
+	offer_to_kill(clone->id);
+	error = injection_begin(&injection);
+	if (error)
+		return error;
+	result = injection_call(&injection, SYS_close_range, 0, UINT32_MAX,
+				CLOSE_RANGE_UNSHARE, 0);
+	if (result < 0) {
+		errno = (int)-result;
+		return error_system("the files of the clone");
+	}
+	injection_call(&injection, SYS_setsid, 0, 0, 0, 0);
+	return NULL;
+}
+
+/* Stop that thread, and have it collect the clone; false: it is gone. */
+static bool collect_by(const struct process_clone *clone, pid_t thread)
+{
+	struct injection injection = { .process = clone->process,
+				       .thread = thread,
+				       .gadget = clone->gadget,
+				       .options = clone->options };
+	int status, signal = 0;
+	bool call, done = false;
+
+	if (ptrace(PTRACE_SEIZE, thread, NULL, NULL) < 0)
+		return false;
+	ptrace(PTRACE_INTERRUPT, thread, NULL, NULL);
+	if (!injection_await(thread, &status))
+		return false;
+	if (status >> 16 == 0) {
+		signal = WSTOPSIG(status);
+	} else if (WSTOPSIG(status) == SIGTRAP) {
+		interrupted_call_restart(thread);
+		if (injected_thread_fits(thread, &injection.gadget, &call) &&
+		    system_call_is_at(thread, injection.gadget) &&
+		    !injection_begin(&injection)) {
+			collect(&injection, clone->named);
+			injection_end(&injection);
+			done = true;
+		}
+	}
+	ptrace(PTRACE_DETACH, thread, NULL, (void *)(intptr_t)signal);
+	return done;
+}
+
+/*
+ * The process has to collect the clone, in a short stop of one thread. It may
+ * be about to get a signal, or be where it cannot; then it may be elsewhere
+ * soon.
+ */
+static void collect_later(const struct process_clone *clone)
+{
+	enum { ATTEMPTS = 20, WAIT = 5000000 };
+
+	for (int i = 0; i < ATTEMPTS; i++) {
+		if (collect_by(clone, clone->thread) ||
+		    collect_by(clone, clone->process))
+			return;
+		nanosleep(&(struct timespec){ .tv_nsec = WAIT }, NULL);
+	}
+}
+
+void process_clone_end(struct process_clone *clone, struct error **error)
+{
+	int status;
+	bool ended;
+
+	if (!clone->id)
+		return;
+	ended = waitpid(clone->id, &status, WNOHANG | __WALL) != 0;
+	if (!ended)
+		kill_traced(clone->id);
+	clone->id = 0;
+	if (clone->named)
+		collect_later(clone);
+	if (ended && error && !*error)
+		*error = error_create(ERROR_SYSTEM,
+				      "the clone of the process was killed, "
+				      "perhaps because memory is short");
+}
