@@ -46,8 +46,21 @@ struct classifier {
 	void (*match)(struct reader *reader, const struct reference *reference);
 	uint64_t offset; /* at most MOST_OFFSET, a multiple of 8 */
 
-	/* Look at a used allocation; at least one word of it is known. */
+	/*
+	 * Which of the words that mask names match() may do anything for, by
+	 * what stands beside them alone: bit 0 is first, each further one the
+	 * next word; targets are not known yet. What nobody suspects is not
+	 * looked up. NULL: all may be; else see references_filter().
+	 */
+	uint64_t (*suspect)(const struct reader *reader,
+			    const struct reference *first, uint64_t mask);
+
+	/*
+	 * Look at a used allocation of which at least a word is known, and
+	 * least_size bytes in a row.
+	 */
 	void (*inspect)(struct reader *reader, const struct subject *subject);
+	uint64_t least_size;
 
 	/* Look at what the whole pass has shown; not in parallel. */
 	void (*finish)(struct reader *reader, struct overview *overview);

@@ -10,15 +10,12 @@ enum {
 	WORDS,
 };
 
-/* It has been larger than that since glibc 2.3. */
-enum { LEAST_SIZE = 0x300 };
-
-bool is_link_map(struct reader *reader, struct memory_range range,
+bool is_link_map(const struct reader *reader, struct memory_range range,
 		 const uint8_t *bytes, uint64_t size)
 {
 	uint64_t words[WORDS], real;
 
-	if (size < LEAST_SIZE)
+	if (size < LINK_MAP_LEAST_SIZE)
 		return false;
 	memcpy(&real, bytes + 8 * WORD_REAL, sizeof(real));
 	if (real != range.start)

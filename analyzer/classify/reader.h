@@ -167,6 +167,30 @@ static inline bool reference_words(const struct reference *reference, int first,
 }
 
 /*
+ * Of the words that mask names, those which may is true of: see suspect() of
+ * classifier.h. It is here so that may becomes part of the loop.
+ */
+static inline uint64_t references_filter(
+	const struct reader *reader, const struct reference *first,
+	uint64_t mask,
+	bool (*may)(const struct reader *reader,
+		    const struct reference *reference))
+{
+	struct reference reference = *first;
+	uint64_t kept = 0;
+
+	for (; mask; mask &= mask - 1) {
+		uint64_t offset = 8 * (uint64_t)__builtin_ctzll(mask);
+
+		reference.address = first->address + offset;
+		reference.bytes = first->bytes + offset;
+		if (may(reader, &reference))
+			kept |= mask & -mask;
+	}
+	return kept;
+}
+
+/*
  * Whether an allocation of that size was made for wanted bytes: malloc rounds
  * up to 16 bytes, keeps at least 24, gives up to 16 more where they would not
  * make a chunk, and gives whole pages for large ones.

@@ -1,58 +1,33 @@
 #include "analyzer/classify/scan.h"
 
-#include "analyzer/base/parallel.h"
 #include "analyzer/classify/classifier.h"
-#include "analyzer/heap/turns.h"
+#include "analyzer/classify/scan_parts.h"
 #include "analyzer/program/debug.h"
+
+#include <assert.h>
 
 /* So many bytes of roots are looked at in one go. */
 enum { PIECE = 1 << 20 };
 
-enum { OFFSETS = MOST_OFFSET / 8 + 1, MOST_CLASSIFIERS = 128 };
-
-/* A stretch of a root; the words around it are in range. */
-struct piece {
-	struct memory_range range;
-	uint64_t start, end;
-	enum root_kind kind;
-};
-
-struct scanner {
-	struct reader reader;
-	struct reference references[MOST_ADDRESSES];
-	uint64_t words[MOST_ADDRESSES];
-	bool counted[MOST_ADDRESSES]; /* held by no stack */
-	size_t count;
-	size_t source_hint;
-};
-
-struct scan {
-	const struct scan_input *input;
-	enum scan_aim aim;
-	struct split_work work;
-	struct overview overview;
-	struct heap_bounds bounds;
-	const struct bitmap *used;
-	const struct bitmap *sources; /* of the used ones, those looked at */
-	const struct bitmap *pointerless; /* they refer to nothing; or NULL */
-	struct scanner *scanners;	  /* one for each thread */
-	_Atomic uint64_t steps;		  /* the stock of their readers */
-	struct piece *pieces;
-	size_t piece_count;
-	struct allocation_turns turns;
-	bool is_needed;
-	/* Numbers of classifiers, 0 at the end. */
-	uint8_t matchers[OFFSETS][MOST_CLASSIFIERS + 1];
-	uint8_t inspectors[MOST_CLASSIFIERS + 1];
-	uint8_t plain_inspectors[MOST_CLASSIFIERS + 1]; /* of pointerless */
-	uint8_t finishers[MOST_CLASSIFIERS + 1];
-};
-
 static void add_number(uint8_t *list, uint8_t number)
 {
-	while (*list)
+	uint64_t least_size = classifiers[number - 1]->least_size;
+
+	while (*list && classifiers[*list - 1]->least_size <= least_size)
 		list++;
-	*list = number;
+	for (uint8_t next; number; number = next) {
+		next = *list;
+		*list++ = number;
+	}
+}
+
+static void add_matcher(struct matchers *matchers, uint8_t number)
+{
+	uint64_t offset = classifiers[number - 1]->offset;
+
+	assert(matchers->count < MOST_MATCHERS);
+	matchers->at[offset / 8] |= UINT64_C(1) << matchers->count;
+	matchers->numbers[matchers->count++] = number;
 }
 
 static bool begins_module(const struct program *program, const char *name,
@@ -125,8 +100,7 @@ static void choose_classifiers(struct scan *scan)
 			continue;
 		scan->is_needed = true;
 		if (classifier->match)
-			add_number(scan->matchers[classifier->offset / 8],
-				   number);
+			add_matcher(&scan->matchers, number);
 		if (classifier->inspect)
 			add_number(scan->inspectors, number);
 		if (classifier->inspect && classifier->pointerless)
@@ -136,107 +110,16 @@ static void choose_classifiers(struct scan *scan)
 	}
 }
 
-/* Whether the holder is an allocation that begins by a link to its like. */
-static bool is_inner_link(const struct reference *reference)
-{
-	uint64_t target = range_size(reference->range);
-	uint64_t source = range_size(reference->holder);
-
-	return reference->source != NO_ALLOCATION &&
-	       reference->address == reference->holder.start &&
-	       target + 16 - source <= 32;
-}
-
-static void note_reference(struct scan *scan, const struct reference *reference,
-			   bool counted)
-{
-	struct overview *overview = &scan->overview;
-	allocation_id target = reference->target;
-
-	if (!is_inner_link(reference))
-		bitmap_set_atomic(&overview->held, target);
-	if (!counted)
-		return;
-	if (bitmap_set_was_atomic(&overview->referred, target))
-		bitmap_set_atomic(&overview->referred_twice, target);
-}
-
-static void show_reference(struct scan *scan, struct scanner *scanner,
-			   const struct reference *reference, uint64_t offset,
-			   bool counted)
-{
-	const uint8_t *number = scan->matchers[offset / 8];
-
-	if (offset == 0 && scan->overview.held.words)
-		note_reference(scan, reference, counted);
-	for (; *number; number++) {
-		scanner->reader.number = *number;
-		classifiers[*number - 1]->match(&scanner->reader, reference);
-	}
-}
-
-/* Look up the words collected so far. */
-static void look_up(struct scan *scan, struct scanner *scanner)
-{
-	allocation_id targets[MOST_ADDRESSES];
-
-	allocation_find_many(scan->input->index, scanner->words, scanner->count,
-			     &scanner->reader.hint, targets);
-	for (size_t i = 0; i < scanner->count; i++) {
-		struct reference *reference = &scanner->references[i];
-		uint64_t offset;
-
-		if (targets[i] == NO_ALLOCATION ||
-		    targets[i] == reference->source ||
-		    !bitmap_get(scan->used, targets[i]))
-			continue;
-		reference->target = targets[i];
-		reference->range = allocation_range_near(
-			scan->input->index, targets[i], &scanner->reader.hint);
-		offset = scanner->words[i] - reference->range.start;
-		if (offset <= MOST_OFFSET)
-			show_reference(scan, scanner, reference, offset,
-				       scanner->counted[i]);
-	}
-	scanner->count = 0;
-}
-
-/*
- * Collect the words of [start, start + size) that may be references. bytes is
- * at start, and all of the holder is in a row with it.
- */
-static void scan_words(struct scan *scan, struct scanner *scanner,
-		       struct memory_range holder, uint64_t start,
-		       const uint8_t *bytes, uint64_t size,
-		       allocation_id source, bool counted)
-{
-	const struct heap_bounds bounds = scan->bounds;
-
-	for (uint64_t i = 0; i + 8 <= size; i += 8) {
-		uint64_t word;
-
-		memcpy(&word, bytes + i, sizeof(word));
-		if (word % 8 != 0 || !heap_bounds_hold(&bounds, word))
-			continue;
-		scanner->words[scanner->count] = word;
-		scanner->counted[scanner->count] = counted;
-		scanner->references[scanner->count] = (struct reference){
-			.address = start + i,
-			.bytes = bytes + i,
-			.holder = holder,
-			.source = source,
-		};
-		if (++scanner->count == MOST_ADDRESSES)
-			look_up(scan, scanner);
-	}
-}
-
 static void inspect(const uint8_t *inspectors, struct scanner *scanner,
 		    const struct subject *subject)
 {
 	for (const uint8_t *number = inspectors; *number; number++) {
+		const struct classifier *classifier = classifiers[*number - 1];
+
+		if (subject->size < classifier->least_size)
+			return;
 		scanner->reader.number = *number;
-		classifiers[*number - 1]->inspect(&scanner->reader, subject);
+		classifier->inspect(&scanner->reader, subject);
 	}
 }
 
@@ -270,7 +153,7 @@ static void scan_allocation(struct scan *scan, struct scanner *scanner,
 	while (start < range.end) {
 		uint64_t size;
 		const uint8_t *bytes =
-			reader_bytes(&scanner->reader, start, &size);
+			view_bytes(&scanner->sources, start, &size);
 		struct memory_range holder;
 
 		if (!bytes)
@@ -294,7 +177,7 @@ static void inspect_pointerless(struct scan *scan, struct scanner *scanner,
 		scan->input->index, id, &scanner->source_hint);
 	uint64_t size = 0;
 	const uint8_t *bytes =
-		reader_bytes(&scanner->reader, range.start, &size);
+		view_bytes(&scanner->sources, range.start, &size);
 
 	if (size > range_size(range))
 		size = range_size(range);
@@ -309,14 +192,17 @@ static void scan_part(struct scan *scan, struct scanner *scanner,
 {
 	struct memory_range range = allocation_range_near(
 		scan->input->index, id, &scanner->source_hint);
-	const struct region *region =
-		image_find(scan->input->image, part.start);
-	struct memory_range holder = {
-		region->start > range.start ? region->start : range.start,
-		region->end < range.end ? region->end : range.end,
-	};
-	const uint8_t *bytes = region->bytes + (holder.start - region->start);
+	const struct view *view = &scanner->sources;
+	struct memory_range holder = range;
+	const uint8_t *bytes;
 
+	if (!view_move(&scanner->sources, part.start))
+		return;
+	if (holder.start < view->start)
+		holder.start = view->start;
+	if (holder.end - view->start > view->size)
+		holder.end = view->start + view->size;
+	bytes = view->bytes + (holder.start - view->start);
 	if (part.start == range.start)
 		inspect(scan->inspectors, scanner,
 			&(struct subject){ id, range, bytes,
@@ -361,7 +247,7 @@ static void scan_piece(struct scan *scan, struct scanner *scanner,
 {
 	uint64_t size;
 	const uint8_t *bytes =
-		reader_bytes(&scanner->reader, piece->start, &size);
+		view_bytes(&scanner->sources, piece->start, &size);
 
 	if (bytes)
 		scan_words(scan, scanner, piece->range, piece->start, bytes,
@@ -408,7 +294,7 @@ static struct error *scan_turn(void *data, size_t turn, unsigned int thread)
 	else
 		scan_piece(scan, scanner,
 			   &scan->pieces[turn - scan->turns.count], &bytes);
-	look_up(scan, scanner);
+	scan_look_up(scan, scanner);
 	if (allocations)
 		allocation_turn_pass(allocations, scan->input->image,
 				     scan->input->index);
@@ -531,6 +417,7 @@ static struct error *run(struct scan *scan)
 	for (unsigned int i = 0; i < threads; i++) {
 		struct reader *reader = &scan->scanners[i].reader;
 
+		scan->scanners[i].sources.image = input->image;
 		reader_init(reader, input->image, input->program, input->index);
 		reader->cxx = input->cxx;
 		reader->crystal = input->crystal;
@@ -563,7 +450,7 @@ struct error *scan_memory(const struct scan_input *input, enum scan_aim aim)
 	struct scan scan = {
 		.input = input,
 		.aim = aim,
-		.bounds = allocation_bounds(input->index),
+		.filter = word_filter_for(allocation_bounds(input->index)),
 		.used = allocation_used(input->index),
 		.sources = input->only ? input->only
 				       : allocation_used(input->index),

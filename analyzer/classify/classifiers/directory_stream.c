@@ -13,8 +13,6 @@ static void inspect(struct reader *reader, const struct subject *subject)
 	uint64_t words[4];
 	int32_t descriptor, lock;
 
-	if (subject->size < HEADER + LEAST_DATA)
-		return;
 	memcpy(words, subject->bytes, sizeof(words));
 	memcpy(&descriptor, subject->bytes, sizeof(descriptor));
 	memcpy(&lock, subject->bytes + 4, sizeof(lock));
@@ -33,4 +31,5 @@ const struct classifier classifier_directory_stream = {
 	.role = "a DIR of the C library, with its buffer",
 	.strength = STRENGTH_BUFFER,
 	.inspect = inspect,
+	.least_size = HEADER + LEAST_DATA,
 };

@@ -29,6 +29,30 @@ static bool is_line(struct reader *reader, struct memory_range range)
 	return end && end > bytes && end[-1] == '\n';
 }
 
+/* It is below 2^31: that ends nearly all looks at what stands beside. */
+static bool may_be_size(uint64_t word)
+{
+	return word >> 31 == 0 && word % FIRST_SIZE == 0 && word;
+}
+
+static bool may_match(const struct reader *reader,
+		      const struct reference *reference)
+{
+	uint64_t word;
+
+	for (int at = -NEAR; at <= NEAR; at++)
+		if (at && reference_words(reference, at, 1, &word) &&
+		    may_be_size(word))
+			return true;
+	return false;
+}
+
+static uint64_t suspect(const struct reader *reader,
+			const struct reference *first, uint64_t mask)
+{
+	return references_filter(reader, first, mask, may_match);
+}
+
 static void match(struct reader *reader, const struct reference *reference)
 {
 	uint64_t word;
@@ -49,4 +73,5 @@ const struct classifier classifier_getdelim_line = {
 	.role = "the line read by getline() for the pointer",
 	.strength = STRENGTH_SPAN,
 	.match = match,
+	.suspect = suspect,
 };

@@ -13,4 +13,5 @@ const struct classifier classifier_link_map = {
 	.role = "a link map of the loader",
 	.strength = STRENGTH_MARKED,
 	.inspect = inspect,
+	.least_size = LINK_MAP_LEAST_SIZE,
 };

@@ -2,14 +2,27 @@
 #include "analyzer/classify/loader.h"
 
 /* Names, lists of dependencies and of scopes, versions: all of a link map. */
-static void match(struct reader *reader, const struct reference *reference)
+static bool may_match(const struct reader *reader,
+		      const struct reference *reference)
 {
 	uint64_t before = reference->address - reference->holder.start;
 	uint64_t size = range_size(reference->holder);
 
-	if (reference->source != NO_ALLOCATION &&
-	    is_link_map(reader, reference->holder, reference->bytes - before,
-			size))
+	return reference->source != NO_ALLOCATION &&
+	       is_link_map(reader, reference->holder, reference->bytes - before,
+			   size);
+}
+
+/* All of a link map, or nothing. */
+static uint64_t suspect(const struct reader *reader,
+			const struct reference *first, uint64_t mask)
+{
+	return may_match(reader, first) ? mask : 0;
+}
+
+static void match(struct reader *reader, const struct reference *reference)
+{
+	if (may_match(reader, reference))
 		reader_claim(reader, reference->target,
 			     reference->holder.start);
 }
@@ -47,5 +60,6 @@ const struct classifier classifier_loader_data = {
 	.role = "data of the loader, of the link map",
 	.strength = STRENGTH_RELATED,
 	.match = match,
+	.suspect = suspect,
 	.inspect = inspect,
 };

@@ -25,13 +25,27 @@ static bool is_name(struct reader *reader, struct memory_range range)
 	       size_fits(range_size(range), (uint64_t)(end - bytes) + 1);
 }
 
-static void match(struct reader *reader, const struct reference *reference)
+static bool may_match(const struct reader *reader,
+		      const struct reference *reference)
 {
 	uint64_t words[3];
 
+	return reference_words(reference, -1, 3, words) &&
+	       words[0] == words[1] && words[1] == words[2];
+}
+
+static uint64_t suspect(const struct reader *reader,
+			const struct reference *first, uint64_t mask)
+{
+	if (first->source != NO_ALLOCATION)
+		return 0;
+	return references_filter(reader, first, mask, may_match);
+}
+
+static void match(struct reader *reader, const struct reference *reference)
+{
 	if (reference->source == NO_ALLOCATION &&
-	    reference_words(reference, -1, 3, words) && words[0] == words[1] &&
-	    words[1] == words[2] && is_name(reader, reference->range) &&
+	    may_match(reader, reference) && is_name(reader, reference->range) &&
 	    reader_in_module(reader, reference->address))
 		reader_claim(reader, reference->target, reference->address);
 }
@@ -42,4 +56,5 @@ const struct classifier classifier_locale_name = {
 	.role = "the name of the locale, kept",
 	.strength = STRENGTH_SPAN,
 	.match = match,
+	.suspect = suspect,
 };

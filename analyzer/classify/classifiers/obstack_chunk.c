@@ -20,8 +20,6 @@ static void inspect(struct reader *reader, const struct subject *subject)
 	struct memory_range before;
 	uint64_t words[2], limit;
 
-	if (subject->size < LEAST_SIZE)
-		return;
 	memcpy(words, subject->bytes, sizeof(words));
 	if (!names_its_end(subject->range, words[0]))
 		return;
@@ -39,4 +37,5 @@ const struct classifier classifier_obstack_chunk = {
 	.role = "a chunk of an obstack",
 	.strength = STRENGTH_BUFFER,
 	.inspect = inspect,
+	.least_size = LEAST_SIZE,
 };

@@ -17,8 +17,6 @@ static void inspect(struct reader *reader, const struct subject *subject)
 	uint64_t words[WORDS];
 	struct memory_range range;
 
-	if (subject->size < LEAST_SIZE)
-		return;
 	memcpy(words, subject->bytes, sizeof(words));
 	if (is_ssl_version((uint32_t)words[0]) && words[0] >> 32 == 0) {
 		if (!is_ssl_method(reader, words[1]))
@@ -38,4 +36,5 @@ const struct classifier classifier_ssl = {
 	.role = "an SSL connection of OpenSSL",
 	.strength = STRENGTH_MARKED,
 	.inspect = inspect,
+	.least_size = LEAST_SIZE,
 };

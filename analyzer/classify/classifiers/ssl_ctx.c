@@ -15,8 +15,6 @@ static void inspect(struct reader *reader, const struct subject *subject)
 	struct memory_range range;
 	size_t method;
 
-	if (subject->size < LEAST_SIZE)
-		return;
 	memcpy(words, subject->bytes, sizeof(words));
 	method = words[0] == 0 || heap_bounds_hold(&reader->bounds, words[0]);
 	if (!is_ssl_method(reader, words[method]))
@@ -34,4 +32,5 @@ const struct classifier classifier_ssl_ctx = {
 	.role = "an SSL_CTX of OpenSSL",
 	.strength = STRENGTH_MARKED,
 	.inspect = inspect,
+	.least_size = LEAST_SIZE,
 };

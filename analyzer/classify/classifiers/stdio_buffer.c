@@ -8,15 +8,30 @@
  */
 enum { MAGIC = 0xfbad, WORD_BASE = 7, WORD_END = 8 };
 
+static bool may_match(const struct reader *reader,
+		      const struct reference *reference)
+{
+	uint64_t flags;
+
+	return reference_words(reference, -WORD_BASE, 1, &flags) &&
+	       (uint32_t)flags >> 16 == MAGIC;
+}
+
+static uint64_t suspect(const struct reader *reader,
+			const struct reference *first, uint64_t mask)
+{
+	return references_filter(reader, first, mask, may_match);
+}
+
 static void match(struct reader *reader, const struct reference *reference)
 {
-	uint64_t words[WORD_END + 1];
+	uint64_t words[2]; /* base, end */
 	uint64_t size;
 
-	if (!reference_words(reference, -WORD_BASE, WORD_END + 1, words) ||
-	    (uint32_t)words[0] >> 16 != MAGIC)
+	if (!may_match(reader, reference) ||
+	    !reference_words(reference, 0, 2, words))
 		return;
-	size = words[WORD_END] - words[WORD_BASE];
+	size = words[1] - words[0];
 	if (size > 0 && size_fits(range_size(reference->range), size))
 		reader_claim(reader, reference->target,
 			     reference->address - 8 * WORD_BASE);
@@ -53,6 +68,7 @@ const struct classifier classifier_stdio_buffer = {
 	.role = "the buffer of the FILE",
 	.strength = STRENGTH_MARKED,
 	.match = match,
+	.suspect = suspect,
 	.tell = tell,
 	.measure = measure,
 };

@@ -11,8 +11,6 @@ static void inspect(struct reader *reader, const struct subject *subject)
 	uint64_t methods;
 	uint32_t flags;
 
-	if (subject->size < METHODS + sizeof(methods))
-		return;
 	memcpy(&flags, subject->bytes, sizeof(flags));
 	memcpy(&methods, subject->bytes + METHODS, sizeof(methods));
 	if (flags >> 16 == MAGIC && reader_in_module(reader, methods))
@@ -25,4 +23,5 @@ const struct classifier classifier_stdio_file = {
 	.role = "a FILE of the C library",
 	.strength = STRENGTH_MARKED,
 	.inspect = inspect,
+	.least_size = METHODS + sizeof(uint64_t),
 };

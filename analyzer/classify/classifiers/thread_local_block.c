@@ -1,11 +1,12 @@
 #include "analyzer/classify/classifier.h"
+#include "analyzer/classify/thread_block.h"
 
 /*
  * The thread-local variables of a library loaded later: an entry of the
  * thread's vector is what they begin at, and what was allocated for them.
- * For the layout see thread_vector.c.
+ * For the layout see thread_block.h.
  */
-enum { ENTRY = 16, MOST_ENTRIES = 1 << 16 };
+enum { ENTRY = THREAD_VECTOR_ENTRY, MOST_ENTRIES = 1 << 16 };
 
 static void claim_all(struct reader *reader, uint64_t vector, uint64_t owner)
 {
@@ -28,15 +29,20 @@ static void claim_all(struct reader *reader, uint64_t vector, uint64_t owner)
 	}
 }
 
+static uint64_t suspect(const struct reader *reader,
+			const struct reference *first, uint64_t mask)
+{
+	return references_filter(reader, first, mask, is_vector_reference);
+}
+
 /* Threads that have ended keep theirs, if their stack is kept. */
 static void match(struct reader *reader, const struct reference *reference)
 {
-	uint64_t words[3];
-	uint64_t block = reference->address - 8;
+	uint64_t vector;
 
-	if (reference_words(reference, -1, 3, words) && words[0] == block &&
-	    words[2] == block)
-		claim_all(reader, words[1], block);
+	if (is_vector_reference(reader, reference) &&
+	    reference_words(reference, 0, 1, &vector))
+		claim_all(reader, vector, reference->address - 8);
 }
 
 /* The first thread's vector need not be in the heap. */
@@ -60,5 +66,6 @@ const struct classifier classifier_thread_local_block = {
 	.strength = STRENGTH_MARKED,
 	.match = match,
 	.offset = ENTRY,
+	.suspect = suspect,
 	.finish = finish,
 };

@@ -1,25 +1,20 @@
 #include "analyzer/classify/classifier.h"
+#include "analyzer/classify/thread_block.h"
 
-/*
- * glibc, nptl/pthreadP.h and sysdeps/x86_64/nptl/tls.h: a thread control block
- * begins by its own address, that of the vector, and its own again. The vector
- * has two entries of 16 bytes in front, of which only one is counted:
- *
- *	vector	| length |      | generation |     | block | to free | ...
- *	allocation -^           ^- what the control block refers to
- */
-enum { ENTRY = 16 };
+static uint64_t suspect(const struct reader *reader,
+			const struct reference *first, uint64_t mask)
+{
+	return references_filter(reader, first, mask, is_vector_reference);
+}
 
 static void match(struct reader *reader, const struct reference *reference)
 {
-	uint64_t words[3], length;
-	uint64_t block = reference->address - 8;
+	uint64_t size = range_size(reference->range), length;
 
-	if (reference_words(reference, -1, 3, words) && words[0] == block &&
-	    words[2] == block &&
+	if (is_vector_reference(reader, reference) &&
 	    reader_word(reader, reference->range.start, &length) &&
-	    length > 0 && length < range_size(reference->range) / ENTRY)
-		reader_claim(reader, reference->target, block);
+	    length > 0 && length < size / THREAD_VECTOR_ENTRY)
+		reader_claim(reader, reference->target, reference->address - 8);
 }
 
 static void tell(struct reader *reader, struct memory_range range,
@@ -35,6 +30,7 @@ const struct classifier classifier_thread_vector = {
 	.role = "the table of thread-local storage of the thread",
 	.strength = STRENGTH_MARKED,
 	.match = match,
-	.offset = ENTRY,
+	.offset = THREAD_VECTOR_ENTRY,
+	.suspect = suspect,
 	.tell = tell,
 };

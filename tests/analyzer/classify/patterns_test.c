@@ -450,6 +450,27 @@ static void test_thread_vector_is_known_by_the_thread(void **state)
 	assert_int_equal(patterns_of(classified.patterns, 1), NO_PATTERN);
 }
 
+/* Words are filtered by rows of 64: what a match takes may be in two. */
+static void test_matches_may_lie_across_rows_of_words(void **state)
+{
+	for (uint64_t word = 0; word <= 72; word++) {
+		_cleanup_(classified_deinit) struct classified classified;
+		uint64_t address = DATA + 8 * word;
+
+		classified_init(&classified, LIBSTDCXX_PATH);
+		PUT(&classified, address, 0xfbad2a84, 0, 0, 0, 0, 0, 0, at(2),
+		    at(2) + 48);
+		PUT(&classified, address + 0x400, at(3), at(3) + 40,
+		    at(3) + 56);
+		PUT(&classified, address + 0x800, address + 0x800, at(4) + 16,
+		    address + 0x800);
+		PUT(&classified, at(4), 1);
+		classify(&classified);
+		ASSERT_PATTERNS(&classified, 2, "StdioBuffer", "VectorBody",
+				"ThreadVector");
+	}
+}
+
 static void test_taint_of_all_references_is_found(void **state)
 {
 	_cleanup_(classified_deinit) struct classified classified;
@@ -570,6 +591,7 @@ int main(void)
 		cmocka_unit_test(
 			test_file_has_a_buffer_though_a_vector_looks_so),
 		cmocka_unit_test(test_thread_vector_is_known_by_the_thread),
+		cmocka_unit_test(test_matches_may_lie_across_rows_of_words),
 		cmocka_unit_test(test_taint_of_all_references_is_found),
 		cmocka_unit_test(test_each_name_is_found),
 		cmocka_unit_test(
