@@ -3,6 +3,8 @@
  * are all long, objects of classes, thread-local ones, some that are lost. It
  * waits in the end, or with an argument, ends.
  */
+#include "settle.h"
+
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -69,8 +71,8 @@ int main(int count, char **)
 	lose();
 	std::thread(wait_for_ever).detach();
 	std::thread(wait_for_ever).detach();
+	settle();
 	clear();
-	usleep(100000);
 	puts("ready");
 	fflush(stdout);
 	if (count > 1)

@@ -5,6 +5,8 @@
  * block each in nothing but a register, so who has not their registers takes
  * these for lost, too.
  */
+#include "settle.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -80,13 +82,12 @@ static void start_holders(void)
 	for (int i = 0; i < HOLDERS; i++)
 		sem_wait(&holding);
 	/* They have posted, but may not be in their loop yet. */
-	usleep(20000);
+	settle();
 }
 
 static void *end_process(void *nothing)
 {
-	/* The others are waiting by then. */
-	usleep(100000);
+	settle();
 	exit(6);
 }
 
@@ -129,9 +130,12 @@ static int fork_child(void)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
 }
 
-/* What is left behind writes to the file in the end. */
+/* What is left behind writes to the file, once the other one is there. */
 static void leave_daemon(const char *path)
 {
+	char told[4096];
+
+	snprintf(told, sizeof(told), "%s.go", path);
 	if (fork() != 0)
 		return;
 	setsid();
@@ -139,7 +143,8 @@ static void leave_daemon(const char *path)
 		exit(0);
 	for (int fd = 0; fd < 3; fd++)
 		close(fd);
-	sleep(3);
+	for (int i = 0; i < 6000 && access(told, F_OK) < 0; i++)
+		usleep(10000);
 	FILE *file = fopen(path, "w");
 	fputs("done\n", file);
 	fclose(file);
@@ -193,8 +198,9 @@ static int wait_for_signal(int number, int what)
 		signal(number, SIG_IGN);
 	puts("ready");
 	fflush(stdout);
-	/* Who waits for it to go on again must find it, however late. */
-	for (int i = 0; i < (number == SIGCONT ? 60000 : 1000) && !caught; i++)
+	/* The signal must find it, however late. */
+	for (int i = 0;
+	     i < (what == 'h' || what == 'd' ? 60000 : 1000) && !caught; i++)
 		usleep(1000);
 	return caught ? 20 : 21;
 }

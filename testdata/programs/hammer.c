@@ -3,8 +3,8 @@
  *
  * Each has a row of slots. What it allocates it puts into a slot at once, and
  * what it frees it takes out of the slot right before. So in a core the slots
- * hold all that is in use, but for what a thread is just busy with. The
- * program writes where the slots are, and "ready":
+ * hold all that is in use, but for what a thread is just busy with. Once all
+ * are filled, the program writes where they are, and "ready":
  *
  *	slots ADDRESS COUNT
  *
@@ -16,7 +16,9 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,7 @@
 enum { THREADS = 4, SLOTS = 500 };
 
 static void *volatile slots[THREADS][SLOTS];
+static atomic_int filled; /* rows */
 
 /* Small ones for the caches, some for the bins, few with their own mapping. */
 static size_t some_size(uint32_t *random)
@@ -38,6 +41,14 @@ static size_t some_size(uint32_t *random)
 	if (kind < 999)
 		return truth_random(random, 50000);
 	return 150000 + truth_random(random, 200000);
+}
+
+/* In the end, nothing of the row is empty. */
+static void fill(void *volatile *row, uint32_t *random)
+{
+	for (size_t slot = 0; slot < SLOTS; slot++)
+		row[slot] = malloc(some_size(random));
+	atomic_fetch_add(&filled, 1);
 }
 
 static _Noreturn void hammer(void *volatile *row, uint32_t random)
@@ -60,7 +71,10 @@ static _Noreturn void hammer(void *volatile *row, uint32_t random)
 
 static void *run(void *row)
 {
-	hammer(row, (uint32_t)((void *volatile *)row - slots[0]) + 1);
+	uint32_t random = (uint32_t)((void *volatile *)row - slots[0]) + 1;
+
+	fill(row, &random);
+	hammer(row, random);
 }
 
 static void *crash(void *argument)
@@ -78,6 +92,7 @@ int main(int argument_count, char **arguments)
 {
 	const char *path = getenv("HEAPCORE_TRUTH");
 	FILE *file = path ? fopen(path, "w") : NULL;
+	uint32_t random = 1;
 	pthread_t thread;
 	sigset_t set;
 
@@ -92,8 +107,11 @@ int main(int argument_count, char **arguments)
 	if (argument_count > 1 && strcmp(arguments[1], "crash") == 0 &&
 	    pthread_create(&thread, NULL, crash, NULL))
 		truth_fail("create a thread");
+	fill(slots[0], &random);
+	while (atomic_load(&filled) < THREADS)
+		sched_yield();
 	fprintf(file, "slots %" PRIxPTR " %d\nready\n", (uintptr_t)slots,
 		THREADS * SLOTS);
 	fclose(file);
-	hammer(slots[0], 1);
+	hammer(slots[0], random);
 }

@@ -3,6 +3,8 @@
  * is and what must be there: a text, "zeros", or "nothing" if a core is not to
  * have it. Then the program waits.
  */
+#include "settle.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,7 +155,7 @@ int main(int count, char **arguments)
 		snprintf(texts[i], sizeof(texts[i]), "thread number %d", i);
 		pthread_create(&thread, NULL, wait_here, texts[i]);
 	}
-	usleep(100000);
+	settle();
 	puts("ready");
 	fflush(stdout);
 	pause();

@@ -8,7 +8,6 @@ import signal
 import stat
 import struct
 import subprocess
-import time
 import unittest
 
 import front_end
@@ -448,7 +447,6 @@ class InterruptTest(FrontEndTest):
             "-c", "enumerate used", "-c", "count used", "core.1"
         ) as process:
             # It waits for somebody to read what does not fit into the pipe.
-            time.sleep(0.2)
             process.stdout.read(1)
             os.killpg(process.pid, signal.SIGINT)
             output, errors = process.communicate(timeout=front_end.TIMEOUT)
@@ -458,9 +456,9 @@ class InterruptTest(FrontEndTest):
 
     def test_interrupt_ends_the_shell_command_too(self):
         with self.place.start(
-            "-c", "count used | sleep 100", "core.1"
+            "-c", "count used | (echo begun; sleep 100)", "core.1"
         ) as process:
-            time.sleep(0.5)
+            self.assertEqual(process.stdout.readline(), b"begun\n")
             os.killpg(process.pid, signal.SIGINT)
             process.communicate(timeout=front_end.TIMEOUT)
         self.assertEqual(process.returncode, INTERRUPTED)

@@ -5,7 +5,6 @@ The prompt, in a terminal.
 import os
 import re
 import stat
-import time
 import unittest
 
 import front_end
@@ -164,7 +163,7 @@ class PromptTest(unittest.TestCase):
     def test_control_c_ends_the_command(self):
         # The terminal takes only so much that nobody reads.
         self.terminal.send("enumerate used\n")
-        time.sleep(0.5)
+        self.terminal.expect(r"\n[0-9a-f]{8,}\r")
         self.terminal.send(CONTROL_C)
         shown = self.terminal.expect(PROMPT)
         self.assertIn("interrupted", shown)
@@ -172,8 +171,8 @@ class PromptTest(unittest.TestCase):
         self.assertRegex(self.terminal.command("count used"), COUNT)
 
     def test_control_c_ends_the_shell_command(self):
-        self.terminal.send("count used | sleep 100\n")
-        time.sleep(0.5)
+        self.terminal.send("count used | (echo be''gun; sleep 100)\n")
+        self.terminal.expect("begun")
         self.terminal.send(CONTROL_C)
         self.terminal.expect(PROMPT)
         self.assertRegex(self.terminal.command("count used"), COUNT)

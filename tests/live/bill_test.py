@@ -16,6 +16,7 @@ import harness
 MOST_CHANGED = 128 << 10
 
 CXX = r"""
+#include <atomic>
 #include <cstdio>
 #include <map>
 #include <string>
@@ -25,6 +26,7 @@ CXX = r"""
 int main()
 {
 	static std::map<int, std::string> kept;
+	static std::atomic<int> started;
 	std::vector<std::thread> threads;
 	for (int i = 0; i < 100000; i++)
 		kept[i] = std::string(i % 100, 'x');
@@ -33,10 +35,12 @@ int main()
 	for (int i = 0; i < 4; i++)
 		threads.emplace_back([] {
 			char *volatile block = new char[1000];
+			started++;
 			pause();
 			delete[] block;
 		});
-	sleep(1);
+	while (started < 4)
+		std::this_thread::yield();
 	puts("ready");
 	fflush(stdout);
 	pause();
@@ -46,9 +50,13 @@ int main()
 PYTHON = """
 import threading, time
 kept = {number: [str(number)] * 3 for number in range(100000)}
+started = threading.Barrier(5)
+def wait():
+    started.wait()
+    time.sleep(600)
 for _ in range(4):
-    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
-time.sleep(0.5)
+    threading.Thread(target=wait, daemon=True).start()
+started.wait()
 print("ready", flush=True)
 time.sleep(600)
 """
@@ -56,8 +64,8 @@ time.sleep(600)
 RUBY = """
 kept = {}
 100000.times { |number| kept[number] = ["x#{number}", [number] * 5] }
-4.times { Thread.new { sleep 600 } }
-sleep 0.5
+threads = (1..4).map { Thread.new { sleep 600 } }
+Thread.pass until threads.all? { |thread| thread.status == "sleep" }
 puts "ready"
 STDOUT.flush
 sleep 600

@@ -17,7 +17,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import time
 import unittest
 
 import harness
@@ -172,7 +171,7 @@ class CrystalTest(unittest.TestCase):
         process = harness.start([self.path(name), truth], truth, directory)
         self.addCleanup(harness.end, process)
         # So that it waits where it will be waiting.
-        time.sleep(0.5)
+        harness.settle(process)
         return Truth(truth), Core(self.dump(process, directory))
 
     def dump(self, process, directory):

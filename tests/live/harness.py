@@ -127,6 +127,23 @@ def wait_for_truth(process, path, timeout=TIMEOUT):
         time.sleep(0.01)
 
 
+def states(pid):
+    """The letters of the states of a process's threads."""
+    found = set()
+    for path in glob.glob(f"/proc/{pid}/task/*/stat"):
+        with contextlib.suppress(OSError), open(path, encoding="utf-8",
+                                                errors="replace") as file:
+            found.add(file.read().rpartition(")")[2].split()[0])
+    return found
+
+
+def settle(process):
+    """Until all threads of the process wait for something."""
+    deadline = time.monotonic() + TIMEOUT
+    while states(process.pid) != {"S"} and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
 def end(process):
     """Kill the process, if it is still there, and let go of its pipes."""
     if process.poll() is None:

@@ -20,8 +20,7 @@ class Holes(harness.LiveTest):
         core = harness.kernel_core(self.start([program]), self.folder)
         if os.path.getsize(core) < 1 << 37:
             self.skipTest("the kernel writes a cut core here")
-        result = harness.ask("-c", "list leaked", "-c", "summarize used", core,
-                             timeout=30)
+        result = harness.ask("-c", "list leaked", "-c", "summarize used", core)
         self.assertIn("of size 7d8", result.stdout)
         self.assertIn("\n1 allocations use", result.stdout)
 

@@ -10,7 +10,6 @@ import resource
 import struct
 import subprocess
 import tempfile
-import time
 import unittest
 
 import broken
@@ -48,9 +47,15 @@ DEEP = """
 	.globl main
 	.type main, @function
 main:	sub $8, %rsp
+	lea ready(%rip), %rdi
+	call puts
+	xor %edi, %edi
+	call fflush
 .Lwait:	call pause
 	jmp .Lwait
 .Lend:
+	.section .rodata
+ready:	.string "ready"
 	.section .debug_abbrev, "", @progbits
 abbreviations:
 	.byte 1, 0x11, 1, 0x11, 1, 0x12, 7, 0, 0 # unit: low and high pc
@@ -262,12 +267,8 @@ class HostileTest(unittest.TestCase):
         subprocess.run(["cc", "-Wl,--build-id", "-x", "assembler", "-o",
                         program, "-"], check=True, text=True,
                        input=DEEP.replace("DEPTH", str(DEPTH)))
-        with subprocess.Popen([program]) as process:
-            time.sleep(0.2)
-            subprocess.run([harness.HEAPCORE, "snap", "-q", "-o", self.path,
-                            str(process.pid)], check=True,
-                           capture_output=True)
-            process.kill()
+        with harness.started([program]) as process:
+            harness.snap(process, self.path)
         run = subprocess.run(
             [harness.HEAPCORE, self.path, "describe", "threads"],
             capture_output=True, text=True, check=False, timeout=60)

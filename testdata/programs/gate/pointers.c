@@ -5,6 +5,7 @@
  *	pointers CASE leak|clean
  */
 #include "testdata/programs/gate/cases.h"
+#include "testdata/programs/settle.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -239,7 +240,7 @@ static void vector(bool leak)
 		abort();
 	pthread_create(&thread, NULL, wait_with_vector, leak ? &thread : NULL);
 	read(ready[0], &byte, 1);
-	usleep(50000);
+	settle();
 }
 
 const struct leak_case cases[] = {
