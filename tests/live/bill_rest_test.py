@@ -73,6 +73,40 @@ int main(void)
 }
 """
 
+# As node has it: a part of the program's file mapped far from the rest, and the
+# program's own memory behind that.
+FAR = r"""
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PLACE ((char *)0x600000000000)
+
+static char *data;
+
+int main(void)
+{
+	int file = open("/proc/self/exe", O_RDONLY);
+
+	if (mmap(PLACE, 4096, PROT_READ, MAP_PRIVATE | MAP_FIXED_NOREPLACE,
+		 file, 4096) != PLACE)
+		return 1;
+	data = mmap(PLACE + 4096, 8 << 20, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (data != PLACE + 4096)
+		return 1;
+	memset(data, 1, 8 << 20);
+	free(malloc(100));
+	puts("ready");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+"""
+
 FIBERS = 100
 # Objects of several sizes, and fibers that wait; how many pages there are.
 RUBY = f"""
@@ -110,6 +144,14 @@ class BillRest(LiveTest):
         self.assertLess(self.use(core, "TLS, and the loader's"), MEGABYTE)
         self.assertGreaterEqual(self.use(core, "of program"), 4 * MEGABYTE)
         self.assertNotIn("thread-local", ask(core, "count", "used").stderr)
+
+    def test_module_ends_where_its_headers_say(self):
+        core = self.core_of(FAR)
+        self.assertLess(self.use(core, "data"), MEGABYTE)
+        self.assertGreaterEqual(self.use(core, "of program"), 8 * MEGABYTE)
+        modules = tables(core, "list", "modules")["module"]
+        self.assertLess(max(row["size"] for row in modules
+                            if row["path"].endswith("/program")), MEGABYTE)
 
     def test_ruby_s_objects_are_its_pages(self):
         if not shutil.which("ruby"):

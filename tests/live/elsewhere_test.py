@@ -41,6 +41,15 @@ def set_thread_pointers(core, value, renumber=0):
         struct.pack_into("<i", core.data, place + 20 + 32, thread + renumber)
 
 
+CRYSTAL = """
+kept = Array.new(500) { |number| "string number #{number}" }
+puts "ready"
+STDOUT.flush
+sleep
+puts kept
+"""
+
+
 class ElsewhereTest(harness.LiveTest):
     """One program, and what is left of its core."""
 
@@ -193,6 +202,21 @@ class ElsewhereTest(harness.LiveTest):
         process = self.start(["ruby", "-e", script])
         core = harness.snap(process, self.path("core"), "--portable")
         self.assertIn("libruby", self.compare(core))
+
+    @unittest.skipUnless(shutil.which("crystal"), "there is no crystal")
+    def test_portable_core_of_a_program_in_crystal(self):
+        """Its classes are read from its code; strip leaves that."""
+        with open(self.path("kept.cr"), "w", encoding="utf-8") as file:
+            file.write(CRYSTAL)
+        program = self.path("kept")
+        harness.run("crystal", "build", "--no-debug", "-o", program,
+                    self.path("kept.cr"), timeout=10 * harness.TIMEOUT)
+        harness.run("strip", program)
+        process = self.start([program])
+        core = harness.snap(process, self.path("core"), "--portable")
+        text = self.compare(core)
+        for name in ("String", "IO::FileDescriptor"):
+            self.assertIn(f"({name})", text)
 
     def test_why_classes_have_no_names_is_said(self):
         core = self.take()
