@@ -12,8 +12,9 @@ struct error *graph_create_empty(size_t count, unsigned int arrays,
 
 	if (!graph)
 		return &error_no_memory;
+	graph->account = account;
 	graph->count = count;
-	graph->offsets.account = account;
+	graph->words.account = account;
 	graph->shares = calloc(count / SHARE + 1, sizeof(*graph->shares));
 	graph->arrays = calloc(arrays, sizeof(*graph->arrays));
 	if (!graph->shares || !graph->arrays)
@@ -35,7 +36,7 @@ struct error *graph_create_rows(size_t count, unsigned int arrays,
 		graph_create_empty(count, arrays, account, &graph);
 
 	if (!error)
-		error = memory_resize(&graph->offsets,
+		error = memory_resize(&graph->words,
 				      (count + 1) * sizeof(uint32_t));
 	if (error)
 		return error;
@@ -47,7 +48,7 @@ void graph_destroy(struct graph *graph)
 {
 	for (unsigned int i = 0; i < graph->array_count; i++)
 		memory_release(&graph->arrays[i]);
-	memory_release(&graph->offsets);
+	memory_release(&graph->words);
 	free(graph->arrays);
 	free(graph->shares);
 	free(graph);
@@ -56,7 +57,7 @@ void graph_destroy(struct graph *graph)
 struct error *graph_lay_out_share(struct graph *graph, size_t number)
 {
 	struct share *share = &graph->shares[number];
-	uint32_t *offsets = graph->offsets.bytes;
+	uint32_t *offsets = graph->words.bytes;
 	size_t first = number << SHARE_BITS, end = first + SHARE;
 	uint64_t total = 0;
 
@@ -75,6 +76,49 @@ struct error *graph_lay_out_share(struct graph *graph, size_t number)
 	return NULL;
 }
 
+/* Whether all rows of the share are short enough to be told by a word. */
+static bool has_short_rows(const uint32_t *lengths, size_t count)
+{
+	uint32_t all = 0;
+
+	for (size_t i = 0; i < count; i++)
+		all |= lengths[i];
+	return all >> ROW_LENGTH_BITS == 0;
+}
+
+bool graph_compact_share(struct graph *graph, size_t number,
+			 const allocation_id *from, size_t count,
+			 allocation_id *to, size_t *ret)
+{
+	size_t first = number << SHARE_BITS, rows = graph->count - first;
+	uint32_t *words = (uint32_t *)graph->words.bytes + first;
+	size_t left = 0;
+
+	if (rows > SHARE)
+		rows = SHARE;
+	if (graph->count > ROW_APART || count >> ROW_BEGIN_BITS ||
+	    !has_short_rows(words, rows))
+		return false;
+	/* How long the next one is cannot be foretold: no branches for that. */
+	for (size_t i = 0; i < rows; i++) {
+		uint32_t length = words[i];
+		bool is_apart = length != 1;
+
+		memcpy(to + left, from, ROW_ROOM * sizeof(*to));
+		if (length > ROW_ROOM)
+			memcpy(to + left, from, length * sizeof(*to));
+		words[i] = is_apart ? ROW_APART | length << ROW_BEGIN_BITS |
+					      (uint32_t)left
+				    : *from;
+		left += is_apart ? length : 0;
+		from += length;
+	}
+	graph->shares[number].count = (uint32_t)count;
+	graph->shares[number].is_compact = true;
+	*ret = left;
+	return true;
+}
+
 struct error *graph_place_shares(struct graph *graph, const size_t *counts)
 {
 	for (unsigned int i = 0; i < graph->array_count; i++) {
@@ -83,13 +127,13 @@ struct error *graph_place_shares(struct graph *graph, const size_t *counts)
 
 		if (error)
 			return error;
-		graph->edge_count += counts[i];
 	}
 	for (size_t i = 0; i < graph->share_count; i++) {
 		struct share *share = &graph->shares[i];
 		const allocation_id *array = graph->arrays[share->array].bytes;
 
 		share->targets = share->count ? array + share->begin : NULL;
+		graph->edge_count += share->count;
 	}
 	return NULL;
 }
@@ -101,30 +145,17 @@ uint64_t graph_edge_count(const struct graph *graph)
 
 struct edges graph_outgoing(const struct graph *graph, allocation_id id)
 {
-	const struct share *share = &graph->shares[id >> SHARE_BITS];
-	const uint32_t *offsets = graph->offsets.bytes;
-	uint32_t end = share->count;
-
-	if ((id + 1) % SHARE != 0 && id + 1 < graph->count)
-		end = offsets[id + 1];
-	if (end == offsets[id])
-		return (struct edges){ NULL, 0 };
-	return (struct edges){ share->targets + offsets[id],
-			       end - offsets[id] };
+	return graph_row(graph, id);
 }
 
 void graph_fetch_offset(const struct graph *graph, allocation_id id)
 {
-	__builtin_prefetch((const uint32_t *)graph->offsets.bytes + id);
+	__builtin_prefetch((const uint32_t *)graph->words.bytes + id);
 }
 
 void graph_fetch_row(const struct graph *graph, allocation_id id)
 {
-	const uint32_t *offsets = graph->offsets.bytes;
-	const struct share *share = &graph->shares[id >> SHARE_BITS];
-
-	if (share->targets)
-		__builtin_prefetch(share->targets + offsets[id]);
+	__builtin_prefetch(graph_row(graph, id).targets);
 }
 
 /* Working storage of graph_narrow(). */
@@ -141,7 +172,7 @@ static struct error *narrow_row(struct narrowing *narrowing, allocation_id id)
 {
 	struct edges edges = graph_outgoing(narrowing->from, id);
 	struct memory *array = &narrowing->to->arrays[0];
-	uint32_t *offsets = narrowing->to->offsets.bytes;
+	uint32_t *offsets = narrowing->to->words.bytes;
 	struct error *error;
 	allocation_id *row;
 	size_t left;

@@ -3,27 +3,85 @@
 #include "analyzer/graph/graph_parts.h"
 #include "analyzer/heap/index_side.h"
 
+#include <string.h>
+
 static struct error *damaged(void)
 {
 	return error_create(ERROR_BAD_DUMP, "it is damaged");
 }
 
-/* The shares' rows one after the other, whichever thread found them. */
+/* Allocations from first on that are in the share. */
+static size_t row_count(const struct graph *graph, size_t share)
+{
+	size_t left = graph->count - (share << SHARE_BITS);
+
+	return left < SHARE ? left : SHARE;
+}
+
+/* Where the share's rows begin, were it plain, as they are kept. */
+static struct error *save_begins(const struct graph *graph, size_t share,
+				 struct side_writer *writer)
+{
+	size_t first = share << SHARE_BITS, count = row_count(graph, share);
+	uint32_t begins[SHARE], begin = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		begins[i] = begin;
+		begin += (uint32_t)graph_row(graph, (allocation_id)(first + i))
+				 .count;
+	}
+	return side_writer_add(writer, begins, count * sizeof(*begins));
+}
+
+/* The share's rows one after the other, of which edges has room for all. */
+static struct error *save_edges(const struct graph *graph, size_t share,
+				allocation_id *edges,
+				struct side_writer *writer)
+{
+	size_t first = share << SHARE_BITS, filled = 0;
+
+	for (size_t i = 0; i < row_count(graph, share); i++) {
+		struct edges row = graph_row(graph, (allocation_id)(first + i));
+
+		if (row.count)
+			memcpy(edges + filled, row.targets,
+			       row.count * sizeof(*edges));
+		filled += row.count;
+	}
+	return side_writer_add(writer, edges, filled * sizeof(*edges));
+}
+
+static struct error *save_share(const struct graph *graph, size_t number,
+				struct memory *buffer,
+				struct side_writer *writer)
+{
+	const struct share *share = &graph->shares[number];
+	size_t size = share->count * sizeof(allocation_id);
+	struct error *error;
+
+	if (!share->is_compact)
+		return side_writer_add(writer, share->targets, size);
+	error = memory_reserve(buffer, size);
+	return error ? error : save_edges(graph, number, buffer->bytes, writer);
+}
+
+/* All shares' rows one after the other, whichever thread found them. */
 struct error *graph_save(const struct graph *graph, struct side_writer *writer)
 {
-	struct error *error =
-		side_writer_array(writer, SIDE_OFFSETS, graph->offsets.bytes,
-				  graph->count * sizeof(uint32_t));
+	struct memory buffer = { .account = graph->account };
+	struct error *error = NULL;
 
+	side_writer_begin(writer, SIDE_OFFSETS);
+	for (size_t i = 0; i < graph->share_count && !error; i++)
+		error = save_begins(graph, i, writer);
 	side_writer_begin(writer, SIDE_SHARES);
 	for (size_t i = 0; i < graph->share_count && !error; i++)
 		error = side_writer_add(writer, &graph->shares[i].count,
 					sizeof(graph->shares[i].count));
 	side_writer_begin(writer, SIDE_EDGES);
 	for (size_t i = 0; i < graph->share_count && !error; i++)
-		error = side_writer_add(writer, graph->shares[i].targets,
-					graph->shares[i].count *
-						sizeof(allocation_id));
+		error = save_share(graph, i, &buffer, writer);
+	memory_release(&buffer);
 	return error;
 }
 
@@ -67,7 +125,7 @@ static struct error *load_shares(struct graph *graph, const uint32_t *counts,
 				 const struct side_array *edges,
 				 const struct bitmap *used)
 {
-	const uint32_t *offsets = graph->offsets.bytes;
+	const uint32_t *offsets = graph->words.bytes;
 	const allocation_id *targets = edges->bytes;
 	size_t left = edges->size / sizeof(*targets), begin = 0;
 
@@ -116,7 +174,7 @@ struct error *graph_load(struct side_file *file, const struct bitmap *used,
 		error = graph_create_empty(count, 1, account, &graph);
 	if (error)
 		return error;
-	graph->offsets = side_memory(offsets, count * sizeof(uint32_t));
+	graph->words = side_memory(offsets, count * sizeof(uint32_t));
 	graph->arrays[0] = side_memory(edges.bytes, edges.size);
 	error = load_shares(graph, counts, &edges, used);
 	if (error)

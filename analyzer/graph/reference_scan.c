@@ -27,7 +27,8 @@ struct edge_list {
 /* What a thread needs to scan. */
 struct scanner {
 	struct edge_list edges;
-	struct memory found; /* of a turn, to be joined to what others found */
+	/* Of a turn, to be joined to what others found; or of a share. */
+	struct memory found;
 	bool is_part; /* of an allocation, whose edges are counted later */
 	size_t source_hint;
 	struct reference_words words;		/* to be looked up together */
@@ -60,10 +61,10 @@ struct scan {
 
 /*
  * Add edges, but none to itself, nor one that is the same as the one before.
- * Until its share is done, a row's offset counts its edges. Which words
+ * Until its share is done, a row's word counts its edges. Which words
  * are edges cannot be foretold, so there is no branch for that.
  */
-static void add_edges(struct scanner *scanner, uint32_t *offsets,
+static void add_edges(struct scanner *scanner, uint32_t *lengths,
 		      const allocation_id *sources,
 		      const allocation_id *targets, size_t count)
 {
@@ -82,7 +83,7 @@ static void add_edges(struct scanner *scanner, uint32_t *offsets,
 		edge_count += is_edge;
 		/* Other threads count the edges of the same, too. */
 		if (!scanner->is_part)
-			offsets[source] += is_edge;
+			lengths[source] += is_edge;
 		last_source = is_edge ? source : last_source;
 		last_target = is_edge ? target : last_target;
 	}
@@ -148,7 +149,7 @@ static struct error *look_up(const struct scan *scan, struct scanner *scanner,
 			    is_leftover(scan, scanner, first + i))
 				targets[i] = NO_ALLOCATION;
 		}
-		add_edges(scanner, scan->graph->offsets.bytes,
+		add_edges(scanner, scan->graph->words.bytes,
 			  words->sources + first, targets, count);
 	}
 	return NULL;
@@ -283,6 +284,31 @@ static void begin_share(struct graph *graph, size_t number, unsigned int array,
 	graph->shares[number].begin = begin;
 }
 
+/* The share's rows, the last ones that the thread has, are all there. */
+static struct error *lay_out(struct graph *graph, size_t number,
+			     struct scanner *scanner)
+{
+	struct edge_list *edges = &scanner->edges;
+	size_t begin = graph->shares[number].begin, left;
+	size_t count = edges->count - begin;
+	size_t size = (count + ROW_ROOM) * sizeof(allocation_id);
+	struct error *error = memory_reserve(&scanner->found, size);
+	allocation_id *own;
+
+	if (!error)
+		error = memory_reserve(edges->memory,
+				       begin * sizeof(*own) + size);
+	if (error)
+		return error;
+	own = (allocation_id *)edges->memory->bytes + begin;
+	memcpy(scanner->found.bytes, own, count * sizeof(*own));
+	if (!graph_compact_share(graph, number, scanner->found.bytes, count,
+				 own, &left))
+		return graph_lay_out_share(graph, number);
+	edges->count = begin + left;
+	return NULL;
+}
+
 /* All turns of the share fall to this thread. */
 static struct error *scan_alone(struct scan *scan, size_t number,
 				unsigned int thread, uint64_t *bytes)
@@ -298,7 +324,7 @@ static struct error *scan_alone(struct scan *scan, size_t number,
 	}
 	error = scan_turn(scan, scanner, turn, bytes);
 	if (!error && allocation_turn_ends(&scan->turns, number))
-		error = graph_lay_out_share(scan->graph, share);
+		error = lay_out(scan->graph, share, scanner);
 	return error;
 }
 
@@ -319,7 +345,7 @@ static struct error *find_place(struct scan *scan, struct scanner *scanner,
 	if (allocation_turn_begins(&scan->turns, number))
 		begin_share(graph, share, joint->array, joint->count);
 	if (scanner->is_part)
-		((uint32_t *)graph->offsets.bytes)[turn->first] +=
+		((uint32_t *)graph->words.bytes)[turn->first] +=
 			(uint32_t)count;
 	if (count > 0) {
 		joint->last_source = scanner->last_source;
@@ -424,7 +450,7 @@ static struct error *run(struct scan *scan)
 			.filter = filter,
 		};
 		scan->scanners[i].edges.memory = &graph->arrays[i];
-		scan->scanners[i].found.account = graph->offsets.account;
+		scan->scanners[i].found.account = graph->account;
 	}
 	split_work_begin(&scan->work, scan->progress, scan->turns.count);
 	error = parallel_for(scan->turns.count, scan->threads, take_turn, scan);

@@ -106,11 +106,19 @@ static size_t visit_unit(struct turning *turning, size_t unit,
 	return end - first;
 }
 
-/* The allocation of the share whose row has the edge. */
-static size_t find_source(const struct graph *graph, size_t share,
-			  uint32_t edge)
+/* Edges of one row, as it goes on in a stretch. */
+struct row_part {
+	size_t id;
+	uint32_t begin; /* of the row, among the edges of the share */
+	const allocation_id *targets;
+	uint32_t count;
+};
+
+/* The allocation of the plain share whose row has the edge. */
+static size_t search_source(const struct graph *graph, size_t share,
+			    uint32_t edge)
 {
-	const uint32_t *offsets = graph->offsets.bytes;
+	const uint32_t *begins = graph->words.bytes;
 	size_t low = share << SHARE_BITS, high = low + SHARE;
 
 	if (high > graph->count)
@@ -118,7 +126,7 @@ static size_t find_source(const struct graph *graph, size_t share,
 	while (high - low > 1) {
 		size_t middle = low + (high - low) / 2;
 
-		if (offsets[middle] <= edge)
+		if (begins[middle] <= edge)
 			low = middle;
 		else
 			high = middle;
@@ -126,17 +134,39 @@ static size_t find_source(const struct graph *graph, size_t share,
 	return low;
 }
 
-/* The row of the allocation, as places in its share; begin if it has none. */
-static uint32_t end_of_row(const struct graph *graph, size_t id,
-			   struct stretch stretch)
+/* The row that has the edge, of which no part was visited yet. */
+static struct row_part find_row(const struct graph *graph,
+				struct stretch stretch)
 {
-	struct edges row = graph_outgoing(graph, (allocation_id)id);
-	const struct share *share = &graph->shares[stretch.share];
-	size_t end = stretch.begin;
+	struct row_part row = { .id = stretch.share << SHARE_BITS };
+	uint32_t count;
 
-	if (row.count)
-		end = (size_t)(row.targets - share->targets) + row.count;
-	return end < stretch.end ? (uint32_t)end : stretch.end;
+	if (!graph->shares[stretch.share].is_compact) {
+		row.id = search_source(graph, stretch.share, stretch.begin);
+		row.begin = ((const uint32_t *)graph->words.bytes)[row.id];
+		return row;
+	}
+	while (count = (uint32_t)graph_row(graph, (allocation_id)row.id).count,
+	       count <= stretch.begin - row.begin) {
+		row.begin += count;
+		row.id++;
+	}
+	return row;
+}
+
+/* The part of the row in the stretch, which then goes on behind it. */
+static void take_part(const struct graph *graph, struct row_part *row,
+		      struct stretch *stretch)
+{
+	struct edges edges = graph_row(graph, (allocation_id)row->id);
+	uint32_t skipped = stretch->begin - row->begin;
+
+	row->targets = edges.targets + skipped;
+	row->count = (uint32_t)edges.count - skipped;
+	row->begin += (uint32_t)edges.count;
+	if (row->count > stretch->end - stretch->begin)
+		row->count = stretch->end - stretch->begin;
+	stretch->begin += row->count;
 }
 
 /* Whether a row of the source had the target already, as far as is known. */
@@ -156,21 +186,18 @@ static void count_stretch(struct turning *turning, struct stretch stretch,
 {
 	enum { SHORT = 16 };
 	const struct graph *from = turning->from;
-	const allocation_id *targets = from->shares[stretch.share].targets;
-	size_t id = find_source(from, stretch.share, stretch.begin);
-	size_t first = turning->share_begins[stretch.share];
+	struct row_part row = find_row(from, stretch);
+	size_t edge = turning->share_begins[stretch.share] + stretch.begin;
 	unsigned int bits = turning->bucket_bits;
 
-	for (; stretch.begin < stretch.end; id++) {
-		uint32_t end = end_of_row(from, id, stretch);
-		bool is_long = end - stretch.begin > SHORT;
+	for (; stretch.begin < stretch.end; row.id++) {
+		take_part(from, &row, &stretch);
+		for (uint32_t i = 0; i < row.count; i++, edge++) {
+			allocation_id target = row.targets[i];
 
-		for (; stretch.begin < end; stretch.begin++) {
-			allocation_id target = targets[stretch.begin];
-
-			if (is_long && was_seen(turning, id, target))
-				bitmap_set(&turning->repeats,
-					   first + stretch.begin);
+			if (row.count > SHORT &&
+			    was_seen(turning, row.id, target))
+				bitmap_set(&turning->repeats, edge);
 			else
 				places[target >> bits]++;
 		}
@@ -181,25 +208,22 @@ static void sort_stretch(struct turning *turning, struct stretch stretch,
 			 size_t *places)
 {
 	const struct graph *from = turning->from;
-	const allocation_id *targets = from->shares[stretch.share].targets;
 	allocation_id *sources = turning->to->arrays[0].bytes;
 	uint16_t *lows = turning->lows.bytes;
-	size_t id = find_source(from, stretch.share, stretch.begin);
-	size_t first = turning->share_begins[stretch.share];
+	struct row_part row = find_row(from, stretch);
+	size_t edge = turning->share_begins[stretch.share] + stretch.begin;
 	unsigned int bits = turning->bucket_bits;
 
-	for (; stretch.begin < stretch.end; id++) {
-		uint32_t end = end_of_row(from, id, stretch);
-
-		for (; stretch.begin < end; stretch.begin++) {
-			allocation_id target = targets[stretch.begin];
+	for (; stretch.begin < stretch.end; row.id++) {
+		take_part(from, &row, &stretch);
+		for (uint32_t i = 0; i < row.count; i++, edge++) {
+			allocation_id target = row.targets[i];
 			size_t place;
 
-			if (bitmap_get(&turning->repeats,
-				       first + stretch.begin))
+			if (bitmap_get(&turning->repeats, edge))
 				continue;
 			place = places[target >> bits]++;
-			sources[place] = (allocation_id)id;
+			sources[place] = (allocation_id)row.id;
 			lows[place] = (uint16_t)(target & ((1u << bits) - 1));
 		}
 	}
@@ -270,7 +294,7 @@ static void count_sources(allocation_id *sources, const uint16_t *lows,
 /* Move the beginnings, which are ends by now, one row up. */
 static void shift_share(struct graph *graph, size_t number)
 {
-	uint32_t *offsets = graph->offsets.bytes, begin = 0;
+	uint32_t *offsets = graph->words.bytes, begin = 0;
 	size_t first = number << SHARE_BITS, end = first + SHARE;
 
 	for (size_t id = first; id < end && id < graph->count; id++) {
@@ -309,7 +333,7 @@ static void fill_rows(struct turning *turning, const allocation_id *sources,
 	size_t count = turning->bucket_begins[bucket + 1] - begin;
 	const uint16_t *lows = (const uint16_t *)turning->lows.bytes + begin;
 	size_t first = bucket << turning->bucket_bits;
-	uint32_t *offsets = (uint32_t *)to->offsets.bytes + first;
+	uint32_t *offsets = (uint32_t *)to->words.bytes + first;
 	const struct share *shares = &to->shares[first >> SHARE_BITS];
 	allocation_id *edges = to->arrays[0].bytes;
 
@@ -340,7 +364,7 @@ static struct error *make_rows(struct turning *turning, struct turner *turner,
 	memset(turner->last.bytes, 0xff, targets * sizeof(*sources));
 	count_sources(sources, (uint16_t *)turning->lows.bytes + begin, count,
 		      turner->last.bytes,
-		      (uint32_t *)turning->to->offsets.bytes +
+		      (uint32_t *)turning->to->words.bytes +
 			      (bucket << turning->bucket_bits));
 	error = lay_out(turning, bucket);
 	if (error)

@@ -532,6 +532,60 @@ static void test_rows_of_large_allocations_do_not_depend_on_threads(
 	}
 }
 
+static void test_only_references_take_no_memory_of_their_own(void **state)
+{
+	enum { COUNT = 1000 };
+	_cleanup_(world_deinit) struct world world;
+	size_t before;
+
+	populate(&world, COUNT);
+	for (allocation_id id = 0; id + 1 < COUNT; id += 2)
+		set(&world, id, id % 7, at(id + 1));
+	world_open(&world);
+	before = world.account.used;
+	world_find_graph(&world);
+	assert_int_equal(world.account.used - before,
+			 (COUNT + 1) * sizeof(uint32_t));
+	assert_int_equal(graph_edge_count(world.graph), COUNT / 2);
+	for (allocation_id id = 0; id < COUNT; id++) {
+		struct edges row = graph_outgoing(world.graph, id);
+
+		assert_int_equal(row.count, id % 2 == 0);
+		if (row.count)
+			assert_int_equal(*row.targets, id + 1);
+	}
+}
+
+/* What a word can tell of a row, and one more. */
+static void test_rows_may_be_of_any_length_beside_single_references(
+	void **state)
+{
+	for (size_t words = 2046; words <= 2049; words++) {
+		_cleanup_(world_deinit) struct world world;
+		const uint64_t start = at(100) + 0x10000;
+		allocation_id large;
+		struct edges row;
+
+		populate(&world, 100);
+		for (allocation_id id = 0; id < 99; id++)
+			set(&world, id, 1, at(id + 1));
+		world_add_heap(&world, start, 8 * words + 64);
+		large = world_add_block(
+			&world, (struct block){ start, 8 * words, BLOCK_USED });
+		for (size_t i = 0; i < words; i++)
+			core_set(&world.core, start + 8 * i, at(i % 90));
+		scan(&world);
+		row = graph_outgoing(world.graph, large);
+		assert_int_equal(row.count, words);
+		for (size_t i = 0; i < words; i++)
+			assert_int_equal(row.targets[i], i % 90);
+		for (allocation_id id = 0; id < 99; id++)
+			ASSERT_EDGES(graph_outgoing(world.graph, id), id + 1);
+		ASSERT_EDGES(graph_outgoing(world.incoming, 1), 0, large);
+		ASSERT_EDGES(graph_outgoing(world.incoming, 90), 89);
+	}
+}
+
 /* Whoever waits for a thread that fails does not wait for ever. */
 static void test_shortage_ends_a_scan_on_several_threads(void **state)
 {
@@ -624,6 +678,10 @@ int main(void)
 			test_incoming_references_do_not_depend_on_threads),
 		cmocka_unit_test(
 			test_rows_of_large_allocations_do_not_depend_on_threads),
+		cmocka_unit_test(
+			test_only_references_take_no_memory_of_their_own),
+		cmocka_unit_test(
+			test_rows_may_be_of_any_length_beside_single_references),
 		cmocka_unit_test(test_shortage_ends_a_scan_on_several_threads),
 		cmocka_unit_test(
 			test_narrowed_graph_has_the_edges_that_are_to_stay),
