@@ -201,6 +201,7 @@ void analysis_destroy(struct analysis *analysis)
 		debug_destroy(analysis->debug);
 	if (analysis->dominators)
 		dominators_destroy(analysis->dominators);
+	disguises_deinit(&analysis->disguised);
 	if (analysis->incoming)
 		graph_destroy(analysis->incoming);
 	if (analysis->leaks)
@@ -319,6 +320,11 @@ const struct leaks *analysis_leaks(const struct analysis *analysis)
 const struct dominators *analysis_dominators(const struct analysis *analysis)
 {
 	return analysis->dominators;
+}
+
+const struct disguises *analysis_disguised(const struct analysis *analysis)
+{
+	return &analysis->disguised;
 }
 
 struct debug *analysis_debug(const struct analysis *analysis)

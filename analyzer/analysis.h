@@ -6,7 +6,8 @@
  *
  *	image ── program ── heap ─┬─ graph ─┬─ reachability ─┬─ leaks
  *	            │             │         │                ├─ collector
- *	            │             │         │                └─ retained
+ *	            │             │         │                ├─ retained
+ *	            │             │         │                └─ disguised
  *	            │             │         ├─ incoming    ╲
  *	            │             ├─ roots ─┴─ patterns     patterns of leaked
  *	            │             └─ fibers       └─ owners
@@ -21,6 +22,7 @@
 #include "analyzer/classify/identity.h"
 #include "analyzer/classify/patterns.h"
 #include "analyzer/graph/collector.h"
+#include "analyzer/graph/disguises.h"
 #include "analyzer/graph/dominators.h"
 #include "analyzer/graph/entries.h"
 #include "analyzer/graph/fates.h"
@@ -45,6 +47,7 @@ enum stage {
 	STAGE_COLLECTOR,       /* what a garbage collector keeps */
 	STAGE_INCOMING,	       /* who is referred to by whom */
 	STAGE_RETAINED,	       /* who alone holds what */
+	STAGE_DISGUISED,       /* leaked, but likely held */
 	STAGE_DEBUG,	       /* symbols and debug information, read lazily */
 	STAGE_OBJECTS,	       /* objects of a language with type numbers */
 	STAGE_CLASSES,	       /* names of signatures, read lazily */
@@ -159,6 +162,8 @@ const struct graph *analysis_graph(const struct analysis *analysis);
 const struct graph *analysis_incoming(const struct analysis *analysis);
 const struct leaks *analysis_leaks(const struct analysis *analysis);
 const struct dominators *analysis_dominators(const struct analysis *analysis);
+/* What stands in disguise of what is leaked, by target. */
+const struct disguises *analysis_disguised(const struct analysis *analysis);
 
 /* Not const: they remember what they read when first asked. */
 struct debug *analysis_debug(const struct analysis *analysis);

@@ -33,6 +33,7 @@ struct analysis {
 	struct leaks *leaks;
 	struct graph *incoming;
 	struct dominators *dominators;
+	struct disguises disguised; /* by target */
 	const struct debug_options *options;
 	struct debug *debug;
 	struct crystal *crystal; /* NULL: it is of another language */

@@ -352,6 +352,31 @@ static struct error *build_retained(struct analysis *analysis,
 	return error;
 }
 
+/* What programs do to pointers: one pass finds all that is held so. */
+static struct error *build_disguised(struct analysis *analysis,
+				     uint64_t *ret_count)
+{
+	const struct disguises_input input = {
+		.image = analysis->image,
+		.index = analysis->index,
+		.roots = analysis->roots,
+		.graph = analysis->graph,
+		.incoming = analysis->incoming,
+		.in_use = &analysis->anchored,
+		.wanted = &analysis->fates.leaked,
+		.disguises = DISGUISED_POINTERS,
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+	struct error *error = disguises_find(&input, &analysis->disguised);
+
+	if (error)
+		return error;
+	disguises_sort(&analysis->disguised);
+	*ret_count = analysis->disguised.count;
+	return NULL;
+}
+
 static struct error *build_debug(struct analysis *analysis, uint64_t *ret_count)
 {
 	static const struct debug_options none = { NULL };
@@ -560,6 +585,10 @@ const struct recipe analysis_recipes[STAGES] = {
 			     "allocations",
 			     { STAGE_LEAKS, STAGE_INCOMING },
 			     build_retained },
+	[STAGE_DISGUISED] = { "disguised",
+			      "allocations",
+			      { STAGE_REACHABILITY, STAGE_INCOMING },
+			      build_disguised },
 	[STAGE_DEBUG] = { "debug",
 			  "modules",
 			  { STAGE_PROGRAM, STAGE_DEBUG },

@@ -46,8 +46,6 @@ void describer_deinit(struct describer *describer)
 		chains_destroy(describer->chains);
 	if (describer->taints)
 		taint_memory_destroy(describer->taints);
-	if (describer->likely)
-		likely_held_destroy(describer->likely);
 	annotating_deinit(&describer->annotating);
 	error_destroy(describer->error);
 }
@@ -454,24 +452,18 @@ void describe_text(struct report *report, const char *text)
 
 bool describe_likely(struct describer *describer, allocation_id id)
 {
-	const struct analysis *analysis = describer->analysis;
+	struct analysis *analysis = describer->analysis;
 	const struct disguised *disguised;
-	struct error *error;
 
 	if (describer->error || !bitmap_get(analysis_leaked(analysis), id))
 		return false;
-	if (!describer->likely) {
-		error = likely_held_create(describer->analysis,
-					   &describer->likely);
-		if (error) {
-			describer->error = error;
-			return false;
-		}
-	}
-	disguised = likely_held_find(describer->likely, id);
+	describer->error = analysis_need(analysis, STAGE_DISGUISED);
+	if (describer->error)
+		return false;
+	disguised = likely_held_find(analysis, id);
 	if (disguised)
 		anchor_write_likely(analysis, disguised,
-				    likely_held_odds(describer->likely, id),
+				    likely_held_odds(analysis, id),
 				    describer->report);
 	return disguised;
 }

@@ -18,8 +18,6 @@ struct describer {
 	/* Of explanations; NULL: there is none yet. */
 	struct chains *chains;
 	struct taint_memory *taints;
-	/* What is leaked but likely held; NULL: not asked for yet. */
-	struct likely_held *likely;
 	struct annotating annotating;
 	struct error *error; /* that ended a visit; owned */
 };

@@ -1,39 +1,41 @@
 #include "analyzer/graph/disguises.h"
 
+#include "analyzer/base/parallel.h"
+#include "analyzer/graph/disguise_scan.h"
 #include "analyzer/graph/xor_links.h"
-#include "analyzer/heap/pass.h"
-#include "analyzer/image/view.h"
+#include "analyzer/heap/turns.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
 	WORD = 8,
-	PIECE = 1 << 16, /* bytes that are decoded in each way at once */
 	LARGE = 1 << 20, /* what may have holes worth to be skipped */
+};
+
+/* What one thread looks at. */
+struct looker {
+	struct disguise_scanner scanner;
+	struct view view; /* of what is read in order */
+	size_t hint;
+	uint64_t words; /* that were looked at */
 };
 
 struct finder {
 	const struct disguises_input *input;
 	struct disguises *result;
-	struct bitmap wanted;  /* and not found yet */
-	uint64_t first, span;  /* of their addresses */
+	struct bitmap wanted; /* and not found yet */
+	struct address_filter filter;
+	struct wanted_ends ends;
+	struct xor_nodes xor_nodes;
+	struct bitmap nodes;   /* of those in use; no words: not looked for */
 	struct memory pending; /* allocation_id: reached, to be looked at */
 	size_t pending_count;
-	struct view view; /* for checks */
-	struct error *error;
+	struct allocation_turns turns;
+	struct looker *lookers; /* by thread */
+	unsigned int threads;
+	struct split_work work; /* in bytes */
 };
-
-struct decoding {
-	const char *name;
-	bool is_end; /* the address is that of the last byte, not the first */
-	/* Look at each word of the bytes, which stand at place. */
-	void (*scan)(struct finder *finder, const uint8_t *bytes, size_t size,
-		     uint64_t place);
-	/* Whether what is around the word at place says so, too. */
-	bool (*check)(struct finder *finder, uint64_t place, uint64_t address);
-};
-
-static const struct decoding decodings[DISGUISES];
 
 static struct error *push(struct finder *finder, allocation_id id)
 {
@@ -49,309 +51,20 @@ static struct error *push(struct finder *finder, allocation_id id)
 	return NULL;
 }
 
+/* The allocation is held by that, unless something before did. */
 static struct error *keep(struct finder *finder, struct disguised disguised)
 {
 	struct disguises *result = finder->result;
-	struct error *error = memory_reserve(
-		&result->list, (result->count + 1) * sizeof(disguised));
+	struct error *error;
 
+	if (!bitmap_get(&finder->wanted, disguised.target))
+		return NULL;
+	error = memory_reserve(&result->list,
+			       (result->count + 1) * sizeof(disguised));
 	if (error)
 		return error;
 	((struct disguised *)result->list.bytes)[result->count++] = disguised;
 	return push(finder, disguised.target);
-}
-
-/* The word at place may be the address in disguise. */
-static void consider(struct finder *finder, enum disguise disguise,
-		     uint64_t place, uint64_t address)
-{
-	const struct allocation_index *index = finder->input->index;
-	allocation_id id = allocation_find(index, address);
-	uint64_t edge;
-
-	if (id == NO_ALLOCATION || !bitmap_get(&finder->wanted, id))
-		return;
-	edge = allocation_start(index, id);
-	if (decodings[disguise].is_end)
-		edge += allocation_size(index, id) - 1;
-	if (edge != address ||
-	    !decodings[disguise].check(finder, place, address) || finder->error)
-		return;
-	finder->error = keep(finder, (struct disguised){ place, id, disguise });
-}
-
-/* Made for each decoding, as it is called for every word there is. */
-static inline __attribute__((always_inline)) void scan(
-	struct finder *finder, const uint8_t *bytes, size_t size,
-	uint64_t place, enum disguise disguise,
-	uint64_t (*decode)(uint64_t word))
-{
-	for (size_t i = 0; i + WORD <= size; i += WORD) {
-		uint64_t word, address;
-
-		memcpy(&word, bytes + i, sizeof(word));
-		address = decode(word);
-		if (address - finder->first < finder->span)
-			consider(finder, disguise, place + i, address);
-	}
-}
-
-/* At every place but the aligned ones, whose words are references. */
-static void scan_packed(struct finder *finder, const uint8_t *bytes,
-			size_t size, uint64_t place)
-{
-	for (size_t i = 0; i + WORD <= size; i++) {
-		uint64_t word;
-
-		memcpy(&word, bytes + i, sizeof(word));
-		if (word - finder->first < finder->span &&
-		    (place + i) % WORD != 0)
-			consider(finder, DISGUISE_PACKED, place + i, word);
-	}
-}
-
-static bool check_nothing(struct finder *finder, uint64_t place,
-			  uint64_t address)
-{
-	return true;
-}
-
-/* 48 bits are the address; the others are none of a pointer's. */
-static uint64_t decode_tagged(uint64_t word)
-{
-	return word >> 48 ? word & ((UINT64_C(1) << 48) - 1) : 0;
-}
-
-static void scan_tagged(struct finder *finder, const uint8_t *bytes,
-			size_t size, uint64_t place)
-{
-	scan(finder, bytes, size, place, DISGUISE_TAGGED, decode_tagged);
-}
-
-static uint64_t decode_shifted(uint64_t word)
-{
-	return word >> 16;
-}
-
-/* With zeros behind it, it is a whole pointer, packed. */
-static bool check_shifted(struct finder *finder, uint64_t place,
-			  uint64_t address)
-{
-	uint16_t behind;
-
-	return !view_read(&finder->view, place + WORD, &behind,
-			  sizeof(behind)) ||
-	       behind != 0;
-}
-
-static void scan_shifted(struct finder *finder, const uint8_t *bytes,
-			 size_t size, uint64_t place)
-{
-	scan(finder, bytes, size, place, DISGUISE_SHIFTED, decode_shifted);
-}
-
-/* A pointer to what is in use there means that. */
-static bool check_nowhere(struct finder *finder, uint64_t place,
-			  uint64_t address)
-{
-	uint64_t word;
-
-	return view_word(&finder->view, place, &word) &&
-	       allocation_find(finder->input->index, word) == NO_ALLOCATION;
-}
-
-static uint64_t decode_past_end(uint64_t word)
-{
-	return word - 1;
-}
-
-static void scan_past_end(struct finder *finder, const uint8_t *bytes,
-			  size_t size, uint64_t place)
-{
-	scan(finder, bytes, size, place, DISGUISE_PAST_END, decode_past_end);
-}
-
-/* As an array that begins with 1 is kept, of elements of up to 8 bytes. */
-static uint64_t decode_before(uint64_t word)
-{
-	enum { ALIGNMENT = 16 };
-	uint64_t before = ALIGNMENT - word % ALIGNMENT;
-
-	return before <= WORD && (before & (before - 1)) == 0 ? word + before
-							      : 0;
-}
-
-static void scan_before(struct finder *finder, const uint8_t *bytes,
-			size_t size, uint64_t place)
-{
-	scan(finder, bytes, size, place, DISGUISE_BEFORE, decode_before);
-}
-
-/*
- * An int of CPython, up to 3.14:
- *
- *	u64 references, type *, u64 size, u32 digits[] of 30 bits each
- *
- * size is the number of digits, from 3.12 on shifted left by 3 beside the sign.
- * Of one digit, what is behind it means nothing.
- */
-enum {
-	DIGIT = 30,
-	PYTHON_TYPE = 8,
-	PYTHON_SIZE = 16,
-	PYTHON_DIGITS = 24,
-	TYPE_FLAGS = 168,
-	INT_TYPE = 1 << 24, /* of its flags */
-};
-
-static const uint64_t DIGIT_MASK = (UINT64_C(1) << DIGIT) - 1;
-
-static uint64_t decode_digit(uint64_t word)
-{
-	return word & DIGIT_MASK;
-}
-
-static uint64_t decode_digits(uint64_t word)
-{
-	return (word & DIGIT_MASK) | (word >> 32 & DIGIT_MASK) << DIGIT;
-}
-
-static bool is_int_type(struct finder *finder, uint64_t type)
-{
-	uint64_t flags;
-
-	return type % WORD == 0 &&
-	       view_word(&finder->view, type + TYPE_FLAGS, &flags) &&
-	       (flags & INT_TYPE);
-}
-
-static bool check_python(struct finder *finder, uint64_t place,
-			 uint64_t address)
-{
-	uint64_t object = place - PYTHON_DIGITS, references, type, size;
-	uint64_t digits = address >> DIGIT ? 2 : 1;
-
-	/* Where it was freed, the first word is a link of a list. */
-	return place >= PYTHON_DIGITS &&
-	       view_word(&finder->view, object, &references) &&
-	       view_word(&finder->view, object + PYTHON_TYPE, &type) &&
-	       view_word(&finder->view, object + PYTHON_SIZE, &size) &&
-	       references > 0 && references <= UINT32_MAX &&
-	       (size == digits || (size >> 3 == digits && size % 4 == 0)) &&
-	       is_int_type(finder, type);
-}
-
-static void scan_python(struct finder *finder, const uint8_t *bytes,
-			size_t size, uint64_t place)
-{
-	scan(finder, bytes, size, place, DISGUISE_PYTHON_INT, decode_digit);
-	scan(finder, bytes, size, place, DISGUISE_PYTHON_INT, decode_digits);
-}
-
-/* A Fixnum of Ruby: 2n + 1. */
-static uint64_t decode_ruby(uint64_t word)
-{
-	return word & 1 ? word >> 1 : 0;
-}
-
-/*
- * Ruby's objects are in slots of pages of 16 or 64 KiB, which begin with the
- * address of their struct heap_page (gc.c, 2.x to 3.4):
- *
- *	u16 slot_size (from 3.1 on), u16 total, ... , slot *start, ...
- */
-struct ruby_page {
-	uint64_t start, end, slot_size;
-};
-
-static bool read_ruby_page(struct finder *finder, uint64_t page,
-			   struct ruby_page *ret)
-{
-	enum { FIELDS = 12, MOST_HEAD = 0x200, BASE_SLOT = 40 };
-	uint64_t heap_page, fields[FIELDS], total;
-
-	if (!view_word(&finder->view, page, &heap_page) ||
-	    heap_page % WORD != 0 ||
-	    !view_read(&finder->view, heap_page, fields, sizeof(fields)))
-		return false;
-	ret->slot_size = (uint16_t)fields[0];
-	total = (uint16_t)(fields[0] >> 16);
-	switch (ret->slot_size) {
-	case BASE_SLOT:
-	case 2 * BASE_SLOT:
-	case 4 * BASE_SLOT:
-	case 8 * BASE_SLOT:
-	case 16 * BASE_SLOT:
-		break;
-	default:
-		total = ret->slot_size;
-		ret->slot_size = BASE_SLOT;
-	}
-	for (size_t i = 1; i < FIELDS; i++) {
-		if (fields[i] <= page || fields[i] - page > MOST_HEAD)
-			continue;
-		ret->start = fields[i];
-		ret->end = fields[i] + total * ret->slot_size;
-		return true;
-	}
-	return false;
-}
-
-/* Whether the word at place stands in a slot that holds no VALUE there. */
-static bool is_in_valueless_slot(struct finder *finder, uint64_t place)
-{
-	enum { LEAST_LOG = 14, MOST_LOG = 16, TYPE = 0x1f };
-	/* none, float, string, big number, zombie, moved */
-	static const uint32_t valueless =
-		1U << 0 | 1U << 4 | 1U << 5 | 1U << 10 | 1U << 29 | 1U << 30;
-	struct ruby_page page;
-	uint64_t flags;
-
-	for (unsigned int i = LEAST_LOG; i <= MOST_LOG; i += 2) {
-		uint64_t start = place >> i << i;
-
-		if (!read_ruby_page(finder, start, &page) ||
-		    place < page.start || place >= page.end)
-			continue;
-		place -= (place - page.start) % page.slot_size;
-		return view_word(&finder->view, place, &flags) &&
-		       valueless >> (flags & TYPE) & 1;
-	}
-	return false;
-}
-
-static bool check_ruby(struct finder *finder, uint64_t place, uint64_t address)
-{
-	return !is_in_valueless_slot(finder, place);
-}
-
-static void scan_ruby(struct finder *finder, const uint8_t *bytes, size_t size,
-		      uint64_t place)
-{
-	scan(finder, bytes, size, place, DISGUISE_RUBY_INTEGER, decode_ruby);
-}
-
-static const struct decoding decodings[DISGUISES] = {
-	[DISGUISE_PYTHON_INT] = { "Python int", false, scan_python,
-				  check_python },
-	[DISGUISE_RUBY_INTEGER] = { "Ruby Integer", false, scan_ruby,
-				    check_ruby },
-	[DISGUISE_TAGGED] = { "a tagged pointer", false, scan_tagged,
-			      check_nothing },
-	[DISGUISE_SHIFTED] = { "a pointer above a tag of 16 bits", false,
-			       scan_shifted, check_shifted },
-	[DISGUISE_PACKED] = { "a pointer packed at an odd address", false,
-			      scan_packed, check_nothing },
-	[DISGUISE_PAST_END] = { "a pointer one past its end", true,
-				scan_past_end, check_nowhere },
-	[DISGUISE_BEFORE] = { "a pointer just before its start", false,
-			      scan_before, check_nowhere },
-	[DISGUISE_XOR_LINK] = { "a link of a list, the XOR of two addresses" },
-};
-
-const char *disguise_name(enum disguise disguise)
-{
-	return decodings[disguise].name;
 }
 
 unsigned int disguises_of_interpreters(const struct program *program)
@@ -381,156 +94,448 @@ unsigned int disguises_of_interpreters(const struct program *program)
 	return disguises;
 }
 
-/* All that the dump has of a row of bytes, in one region. */
-static void scan_bytes(struct finder *finder, const uint8_t *bytes, size_t size,
-		       uint64_t place)
+static uint64_t align(uint64_t address)
 {
-	for (size_t done = 0; done < size; done += PIECE) {
-		size_t piece = size - done < PIECE ? size - done : PIECE;
-
-		/* A word that is not aligned may end in the next piece. */
-		if (size - done - piece >= WORD)
-			piece += WORD - 1;
-		for (enum disguise i = 0; i < DISGUISES; i++)
-			if (finder->input->disguises & 1U << i &&
-			    decodings[i].scan)
-				decodings[i].scan(finder, bytes + done, piece,
-						  place + done);
-	}
+	return (address + WORD - 1) & ~(uint64_t)(WORD - 1);
 }
 
-static struct error *scan_range(struct finder *finder, uint64_t place,
-				uint64_t end)
+/* Look at all that the dump has of a range. */
+static struct error *look_at_range(struct looker *looker, uint64_t place,
+				   uint64_t end)
 {
-	const struct image *image = finder->input->image;
-	bool is_large = end - place > LARGE;
+	bool is_large = end - place >= LARGE;
+	struct error *error = NULL;
 
-	place = (place + WORD - 1) & ~(uint64_t)(WORD - 1);
-	while (place < end) {
+	place = align(place);
+	while (place < end && !error) {
 		uint64_t size;
 		const uint8_t *bytes;
 
 		if (is_large)
-			place = image_next_data(image, place);
-		if (place >= end)
-			break;
-		bytes = image_bytes(image, place, &size);
+			place = image_next_data(looker->view.image, place);
+		bytes = place < end ? view_bytes(&looker->view, place, &size)
+				    : NULL;
 		if (!bytes)
 			break;
 		if (size > end - place)
 			size = end - place;
-		if (is_large && size > LARGE)
-			size = LARGE;
-		scan_bytes(finder, bytes, size, place);
-		finder->result->words += size / WORD;
-		if (finder->error)
-			return take(finder->error);
-		if (is_large)
-			image_pass(image, place, place + size);
-		if (is_large && !progress_step(finder->input->progress, size))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		error = disguise_scan(&looker->scanner, bytes, size, place);
+		looker->words += size / WORD;
 		place += size;
-	}
-	return NULL;
-}
-
-static struct error *scan_roots(struct finder *finder)
-{
-	const struct roots *roots = finder->input->roots;
-	struct error *error = NULL;
-
-	for (size_t i = 0; i < root_range_count(roots) && !error; i++) {
-		struct root_range range = root_range(roots, i);
-
-		if (!range.is_code)
-			error = scan_range(finder, range.start, range.end);
 	}
 	return error;
 }
 
-static struct error *scan_allocation(struct finder *finder, allocation_id id)
+/* Allocations one by one, as the dump does not have them in one piece. */
+static struct error *look_at_each(struct finder *finder, struct looker *looker,
+				  allocation_id first, allocation_id end)
 {
-	uint64_t start = allocation_start(finder->input->index, id);
+	struct error *error = NULL;
 
-	return scan_range(finder, start,
-			  start + allocation_size(finder->input->index, id));
+	for (allocation_id id = first; id < end && !error; id++) {
+		struct memory_range range = allocation_range_near(
+			finder->input->index, id, &looker->hint);
+
+		if (bitmap_get(finder->input->in_use, id))
+			error = look_at_range(looker, range.start, range.end);
+	}
+	return error;
 }
 
-static struct error *scan_in_use(struct finder *finder)
+/* Allocations in use, from first on, that lie close together. */
+struct run {
+	allocation_id first, end; /* ids */
+	struct memory_range range;
+	uint64_t words;
+};
+
+static struct error *look_at_run(struct finder *finder, struct looker *looker,
+				 const struct run *run)
 {
+	uint64_t start = align(run->range.start), size = 0;
+	const uint8_t *bytes;
+
+	if (start >= run->range.end)
+		return NULL;
+	bytes = view_bytes(&looker->view, start, &size);
+	if (!bytes || size < run->range.end - start)
+		return look_at_each(finder, looker, run->first, run->end);
+	looker->words += run->words;
+	return disguise_scan(&looker->scanner, bytes, run->range.end - start,
+			     start);
+}
+
+/* Its first words are what is read next, anyway. */
+static void note_node(struct finder *finder, struct looker *looker,
+		      allocation_id id, struct memory_range range)
+{
+	uint64_t size = range.end - range.start, known;
+	const uint8_t *bytes;
+
+	if (!finder->nodes.words || size >= XOR_MOST_SIZE)
+		return;
+	bytes = view_bytes(&looker->view, range.start, &known);
+	/* Across a gap of the dump, it may be one. */
+	if (bytes &&
+	    (known < size || xor_nodes_may_be(&finder->xor_nodes, bytes, size)))
+		bitmap_set_atomic(&finder->nodes, id);
+}
+
+/* In runs: what lies between is hardly more than the allocator's own. */
+static struct error *look_at_allocations(struct finder *finder,
+					 struct looker *looker,
+					 allocation_id first, allocation_id end)
+{
+	enum { MOST_GAP = 256 };
 	const struct disguises_input *input = finder->input;
-	uint64_t passed = 0;
+	struct run run = { first, first, { 0, 0 }, 0 };
+	struct error *error = NULL;
+
+	for (allocation_id id = first; id < end && !error; id++) {
+		struct memory_range range;
+
+		if (!bitmap_get(input->in_use, id))
+			continue;
+		range = allocation_range_near(input->index, id, &looker->hint);
+		if (range.start - run.range.end > MOST_GAP) {
+			error = look_at_run(finder, looker, &run);
+			run = (struct run){ id, id, range, 0 };
+		}
+		note_node(finder, looker, id, range);
+		run.end = id + 1;
+		run.range.end = range.end;
+		if (range.end > align(range.start))
+			run.words += (range.end - align(range.start)) / WORD;
+	}
+	return error ? error : look_at_run(finder, looker, &run);
+}
+
+/* A word may reach from the part into the next. */
+static struct error *look_at_part_of(struct finder *finder,
+				     struct looker *looker,
+				     const struct allocation_turn *turn)
+{
+	struct memory_range range = allocation_range_near(
+		finder->input->index, turn->first, &looker->hint);
+	uint64_t left = range.end - turn->part.end;
+
+	return look_at_range(looker, turn->part.start,
+			     turn->part.end + (left < WORD ? left : WORD - 1));
+}
+
+static struct error *count_turn(struct finder *finder, size_t turn,
+				unsigned int thread, uint64_t words)
+{
+	if (split_work_step(&finder->work, turn, thread,
+			    finder->input->progress,
+			    (finder->lookers[thread].words - words) * WORD))
+		return NULL;
+	return error_create(ERROR_INTERRUPTED, "interrupted");
+}
+
+static struct error *look_at_turn(void *data, size_t number,
+				  unsigned int thread)
+{
+	struct finder *finder = data;
+	struct looker *looker = &finder->lookers[thread];
+	const struct disguises_input *input = finder->input;
+	const struct allocation_turn *turn = &finder->turns.turns[number];
+	uint64_t words = looker->words;
 	struct error *error;
 
-	bitmap_for_each(id, input->in_use) {
-		if (!allocations_step(input->image, input->index,
-				      input->progress, id, &passed))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
-		error = scan_allocation(finder, (allocation_id)id);
-		if (error)
-			return error;
+	if (turn->part.start < turn->part.end)
+		error = look_at_part_of(finder, looker, turn);
+	else
+		error = look_at_allocations(finder, looker, turn->first,
+					    turn->end);
+	allocation_turn_pass(turn, input->image, input->index);
+	return error ? error : count_turn(finder, number, thread, words);
+}
+
+static struct error *look_at_allocations_in_use(struct finder *finder)
+{
+	const struct disguises_input *input = finder->input;
+	struct error *error = allocation_turns_init(
+		&finder->turns, input->image, input->index, input->in_use, NULL,
+		input->account);
+
+	if (error)
+		return error;
+	for (unsigned int i = 0; i < finder->threads; i++) {
+		finder->lookers[i].scanner.root = NULL;
+		finder->lookers[i].scanner.root_number =
+			root_range_count(input->roots);
+		finder->lookers[i].scanner.only = input->in_use;
 	}
-	return NULL;
+	split_work_begin(&finder->work, input->progress, finder->turns.count);
+	error = parallel_for(finder->turns.count, finder->threads, look_at_turn,
+			     finder);
+	split_work_keep(&finder->work, finder->threads, input->progress);
+	return error;
+}
+
+/* What of a root is looked at in one turn. */
+struct root_part {
+	size_t number;
+	struct root_range root;
+	struct memory_range range;
+};
+
+struct root_parts {
+	struct finder *finder;
+	struct memory memory; /* struct root_part */
+	size_t count;
+};
+
+static struct error *add_part(struct root_parts *parts, struct root_part part)
+{
+	struct error *error = memory_reserve(&parts->memory,
+					     (parts->count + 1) * sizeof(part));
+
+	if (!error)
+		((struct root_part *)parts->memory.bytes)[parts->count++] =
+			part;
+	return error;
+}
+
+/* Cut the root into parts; a word may reach from one into the next. */
+static struct error *cut_root(struct root_parts *parts, struct root_part part)
+{
+	enum { BEHIND = WORD - 1 };
+	const struct image *image = parts->finder->input->image;
+	uint64_t place = align(part.root.start), end = part.root.end;
+	bool is_large = end - part.root.start > LARGE;
+	struct error *error = NULL;
+
+	while (place < end && !error) {
+		if (is_large)
+			place = image_next_data(image, place);
+		if (place >= end)
+			break;
+		part.range = (struct memory_range){ place, end };
+		if (end - place > LARGE + BEHIND)
+			part.range.end = place + LARGE + BEHIND;
+		error = add_part(parts, part);
+		if (end - place <= LARGE)
+			break;
+		place += LARGE;
+	}
+	return error;
+}
+
+static struct error *cut_roots(struct root_parts *parts)
+{
+	const struct roots *roots = parts->finder->input->roots;
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < root_range_count(roots) && !error; i++) {
+		struct root_part part = { i, root_range(roots, i), { 0, 0 } };
+
+		if (!part.root.is_code)
+			error = cut_root(parts, part);
+	}
+	return error;
+}
+
+static struct error *look_at_part(void *data, size_t number,
+				  unsigned int thread)
+{
+	const struct root_parts *parts = data;
+	const struct root_part *part =
+		(const struct root_part *)parts->memory.bytes + number;
+	struct finder *finder = parts->finder;
+	struct looker *looker = &finder->lookers[thread];
+	uint64_t words = looker->words;
+	struct error *error;
+
+	looker->scanner.root = &part->root;
+	looker->scanner.root_number = part->number;
+	error = look_at_range(looker, part->range.start, part->range.end);
+	image_pass(finder->input->image, part->range.start, part->range.end);
+	return error ? error : count_turn(finder, number, thread, words);
+}
+
+static struct error *look_at_roots(struct finder *finder)
+{
+	struct progress *progress = finder->input->progress;
+	struct root_parts parts = { finder,
+				    { .account = finder->input->account },
+				    0 };
+	struct error *error = cut_roots(&parts);
+
+	if (!error) {
+		split_work_begin(&finder->work, progress, parts.count);
+		error = parallel_for(parts.count, finder->threads, look_at_part,
+				     &parts);
+		split_work_keep(&finder->work, finder->threads, progress);
+	}
+	memory_release(&parts.memory);
+	return error;
+}
+
+/* Keep what the threads found, in the order of where it stands. */
+static struct error *gather(struct finder *finder)
+{
+	struct disguise_scanner *all = &finder->lookers[0].scanner;
+	struct error *error = NULL;
+
+	for (unsigned int i = 0; i < finder->threads; i++)
+		finder->result->words += finder->lookers[i].words;
+	for (unsigned int i = 1; i < finder->threads && !error; i++)
+		error = disguise_scanner_join(all, &finder->lookers[i].scanner);
+	if (error)
+		return error;
+	disguise_scanner_sort(all);
+	for (size_t i = 0; i < all->count && !error; i++)
+		error = keep(finder, disguise_found(all, i)->disguised);
+	return error;
+}
+
+static struct error *look_at_all(struct finder *finder)
+{
+	struct error *error = look_at_roots(finder);
+
+	if (!error)
+		error = look_at_allocations_in_use(finder);
+	return error ? error : gather(finder);
+}
+
+static struct error *look_everywhere(struct finder *finder)
+{
+	struct error *error;
+
+	finder->threads = parallel_threads_for(finder->input->progress);
+	finder->lookers = calloc(finder->threads, sizeof(*finder->lookers));
+	if (!finder->lookers)
+		return &error_no_memory;
+	for (unsigned int i = 0; i < finder->threads; i++) {
+		disguise_scanner_init(&finder->lookers[i].scanner,
+				      finder->input, &finder->filter,
+				      &finder->wanted, &finder->ends);
+		finder->lookers[i].view.image = finder->input->image;
+	}
+	error = look_at_all(finder);
+	for (unsigned int i = 0; i < finder->threads; i++)
+		disguise_scanner_deinit(&finder->lookers[i].scanner);
+	free(finder->lookers);
+	allocation_turns_deinit(&finder->turns);
+	return error;
+}
+
+/* Look at one that was reached, all that may be left at once. */
+static struct error *look_at_reached(struct finder *finder,
+				     struct looker *looker, allocation_id id)
+{
+	struct disguise_scanner *scanner = &looker->scanner;
+	struct memory_range range =
+		allocation_range_near(finder->input->index, id, &looker->hint);
+	struct error *error = look_at_range(looker, range.start, range.end);
+
+	disguise_scanner_sort(scanner);
+	for (size_t i = 0; i < scanner->count && !error; i++)
+		error = keep(finder, disguise_found(scanner, i)->disguised);
+	scanner->count = 0;
+	return error;
+}
+
+static struct error *follow(struct finder *finder, struct looker *looker)
+{
+	const allocation_id *pending = finder->pending.bytes;
+	allocation_id id = pending[--finder->pending_count];
+	struct edges edges = graph_outgoing(finder->input->graph, id);
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < edges.count && !error; i++)
+		if (bitmap_get(&finder->wanted, edges.targets[i]))
+			error = push(finder, edges.targets[i]);
+	return error ? error : look_at_reached(finder, looker, id);
 }
 
 /* What was reached leads on, by references and in disguise. */
-static struct error *scan_reached(struct finder *finder)
+static struct error *look_at_all_reached(struct finder *finder)
 {
-	const struct graph *graph = finder->input->graph;
+	struct looker looker = { .view = { finder->input->image } };
 	struct error *error = NULL;
 
-	while (finder->pending_count > 0 && !error) {
-		const allocation_id *pending = finder->pending.bytes;
-		allocation_id id = pending[--finder->pending_count];
-		struct edges edges = graph_outgoing(graph, id);
-
-		for (size_t i = 0; i < edges.count && !error; i++)
-			if (bitmap_get(&finder->wanted, edges.targets[i]))
-				error = push(finder, edges.targets[i]);
-		if (!error)
-			error = scan_allocation(finder, id);
-	}
+	disguise_scanner_init(&looker.scanner, finder->input, &finder->filter,
+			      &finder->wanted, &finder->ends);
+	while (finder->pending_count > 0 && !error)
+		error = follow(finder, &looker);
+	finder->result->words += looker.words;
+	disguise_scanner_deinit(&looker.scanner);
 	return error;
 }
 
 static struct error *keep_link(void *data, uint64_t place, allocation_id target)
 {
-	struct finder *finder = data;
-
-	if (!bitmap_get(&finder->wanted, target))
-		return NULL;
-	return keep(finder,
+	return keep(data,
 		    (struct disguised){ place, target, DISGUISE_XOR_LINK });
+}
+
+static void note_end(struct wanted_ends *ends, uint64_t end)
+{
+	size_t i = end % 16;
+
+	/* None is 0. */
+	if (ends->last[i] == 0 || end < ends->first[i])
+		ends->first[i] = end;
+	if (end > ends->last[i])
+		ends->last[i] = end;
+}
+
+/* Let the filter know of all that is wanted: there is some. */
+static struct error *fill_filter(struct finder *finder)
+{
+	const struct disguises_input *input = finder->input;
+	const struct bitmap *wanted = &finder->wanted;
+	size_t hint = 0;
+	struct error *error = address_filter_init(
+		&finder->filter, 2 * bitmap_weight(wanted), input->account);
+
+	if (error)
+		return error;
+	bitmap_for_each(id, wanted) {
+		struct memory_range range = allocation_range_near(
+			input->index, (allocation_id)id, &hint);
+
+		address_filter_add(&finder->filter, range.start);
+		address_filter_add(&finder->filter, range.end - 1);
+		/* What one past its end, or before its start, looks like. */
+		address_filter_pass(&finder->filter, range.end);
+		address_filter_pass(&finder->filter, range.start - WORD);
+		note_end(&finder->ends, range.end);
+	}
+	return NULL;
 }
 
 static struct error *find(struct finder *finder)
 {
 	const struct disguises_input *input = finder->input;
 	size_t count = input->wanted->count;
-	size_t first = bitmap_next(input->wanted, 0), last = first;
 	struct error *error =
 		bitmap_init(&finder->wanted, count, input->account);
 
 	if (!error)
 		error = bitmap_init(&finder->result->reached, count,
 				    input->account);
-	if (error || first == count || input->disguises == 0)
+	if (error || input->disguises == 0 ||
+	    bitmap_next(input->wanted, 0) == count)
 		return error;
 	bitmap_copy(&finder->wanted, input->wanted);
-	bitmap_for_each(id, input->wanted)
-		last = id;
-	finder->first = allocation_start(input->index, (allocation_id)first);
-	finder->span = allocation_start(input->index, (allocation_id)last) +
-		       allocation_size(input->index, (allocation_id)last) -
-		       finder->first;
+	error = fill_filter(finder);
+	if (!error && (input->disguises & 1U << DISGUISE_XOR_LINK))
+		error = bitmap_init(&finder->nodes, count, input->account);
+	if (error)
+		return error;
+	if (finder->nodes.words)
+		xor_nodes_init(&finder->xor_nodes, input);
 	progress_begin(input->progress, "looking for disguised addresses",
 		       image_size(input->image));
-	error = scan_roots(finder);
-	if (!error)
-		error = scan_in_use(finder);
-	if (!error && (input->disguises & 1U << DISGUISE_XOR_LINK))
-		error = xor_links_find(input, keep_link, finder);
-	return error ? error : scan_reached(finder);
+	error = look_everywhere(finder);
+	if (!error && finder->nodes.words)
+		error = xor_links_find(input, &finder->nodes, &finder->filter,
+				       keep_link, finder);
+	return error ? error : look_at_all_reached(finder);
 }
 
 struct error *disguises_find(const struct disguises_input *input,
@@ -541,17 +546,43 @@ struct error *disguises_find(const struct disguises_input *input,
 		.input = input,
 		.result = &result,
 		.pending.account = input->account,
-		.view = { input->image },
 	};
 	struct error *error = find(&finder);
 
 	bitmap_deinit(&finder.wanted);
+	bitmap_deinit(&finder.nodes);
+	address_filter_deinit(&finder.filter);
 	memory_release(&finder.pending);
 	if (error)
 		disguises_deinit(&result);
 	else
 		*ret = result;
 	return error;
+}
+
+static int compare_targets(const void *a, const void *b)
+{
+	const struct disguised *left = a, *right = b;
+
+	return left->target < right->target ? -1 : left->target > right->target;
+}
+
+void disguises_sort(struct disguises *disguises)
+{
+	if (disguises->count > 0)
+		qsort(disguises->list.bytes, disguises->count,
+		      sizeof(struct disguised), compare_targets);
+}
+
+const struct disguised *disguises_of(const struct disguises *disguises,
+				     allocation_id target)
+{
+	const struct disguised key = { .target = target };
+
+	return disguises->count == 0
+		       ? NULL
+		       : bsearch(&key, disguises->list.bytes, disguises->count,
+				 sizeof(key), compare_targets);
 }
 
 void disguises_deinit(struct disguises *disguises)

@@ -43,6 +43,13 @@ struct disguises {
 
 struct error *disguises_find(const struct disguises_input *input,
 			     struct disguises *ret);
+
+/* Put them in order of target, for disguises_of(). */
+void disguises_sort(struct disguises *disguises);
+
+/* The one that leads to the allocation, or NULL. */
+const struct disguised *disguises_of(const struct disguises *disguises,
+				     allocation_id target);
 void disguises_deinit(struct disguises *disguises);
 DEFINE_DEINIT(disguises_deinit, struct disguises)
 

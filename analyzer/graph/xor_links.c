@@ -1,22 +1,26 @@
 #include "analyzer/graph/xor_links.h"
 
+#include "analyzer/base/parallel.h"
+#include "analyzer/heap/turns.h"
 #include "analyzer/image/view.h"
 
 enum {
-	MOST_SIZE = 1 << 12, /* of a node */
-	MOST_LINKS = 16,     /* words of a node that may be the link */
-	MOST_REFERRERS = 4,  /* that may be the node before */
-	SIZE_STEP = 16,	     /* malloc may give as much more than to others */
+	WORD = 8,
+	MOST_LINKS = 16,    /* words of a node that may be the link */
+	MOST_REFERRERS = 4, /* that may be the node before */
+	LEAST_LINKS = 2,    /* of a list */
 };
 
 struct xor_finder {
 	const struct disguises_input *input;
+	const struct address_filter *filter;
 	struct error *(*found)(void *data, uint64_t place,
 			       allocation_id target);
 	void *data;
 	struct view view;
+	size_t hint;
+	bool has_pair;
 	uint64_t patience; /* links that may be followed yet */
-	bool sizes[MOST_SIZE / SIZE_STEP + 1]; /* of wanted ones */
 };
 
 /* Two neighbours in a list, and the offset of their links. */
@@ -24,14 +28,9 @@ struct pair {
 	uint64_t before, node, offset;
 };
 
-static uint64_t size_of(const struct xor_finder *finder, allocation_id id)
-{
-	return allocation_size(finder->input->index, id);
-}
-
 static bool are_alike(uint64_t size, uint64_t other)
 {
-	return size - other + SIZE_STEP <= 2 * SIZE_STEP;
+	return size - other + XOR_SIZE_STEP <= 2 * XOR_SIZE_STEP;
 }
 
 /* The node behind the pair, NO_ALLOCATION if there is none. */
@@ -42,7 +41,9 @@ static allocation_id find_next(struct xor_finder *finder,
 	allocation_id id;
 	uint64_t link;
 
-	if (!view_word(&finder->view, pair->node + pair->offset, &link))
+	/* Of 0, the nodes before and behind would be the same. */
+	if (!view_word(&finder->view, pair->node + pair->offset, &link) ||
+	    link == 0)
 		return NO_ALLOCATION;
 	id = allocation_find(index, link ^ pair->before);
 	if (id == NO_ALLOCATION || !bitmap_get(allocation_used(index), id) ||
@@ -67,19 +68,26 @@ static void advance(const struct xor_finder *finder, struct pair *pair,
 	pair->node = allocation_start(finder->input->index, next);
 }
 
-/* Whether the list goes on from the pair up to an end. */
+/*
+ * Whether the list goes on from the pair up to an end. Each pair has but one
+ * before it, so who goes in a circle comes by where it began.
+ */
 static bool is_list(struct xor_finder *finder, struct pair pair, uint64_t size)
 {
-	while (finder->patience > 0) {
+	const struct pair first = pair;
+
+	for (size_t links = 0; finder->patience > 0; links++) {
 		allocation_id next;
 
 		if (is_end(finder, &pair))
-			return true;
+			return links >= LEAST_LINKS;
 		next = find_next(finder, &pair, size);
 		if (next == NO_ALLOCATION)
 			return false;
 		advance(finder, &pair, next);
 		finder->patience--;
+		if (pair.before == first.before && pair.node == first.node)
+			return false;
 	}
 	return false;
 }
@@ -102,66 +110,225 @@ static struct error *keep_list(struct xor_finder *finder, struct pair pair,
 	return error;
 }
 
-/* The node is in use, and so is the one before, which refers to it. */
-static struct error *look_behind(struct xor_finder *finder, uint64_t before,
-				 uint64_t node, uint64_t size)
+/* The first node's link is the address of the second. */
+static bool is_first(struct xor_finder *finder, const struct pair *pair)
 {
-	struct pair pair = { before, node, 0 };
+	uint64_t link;
+
+	return view_word(&finder->view, pair->before + pair->offset, &link) &&
+	       link == pair->node;
+}
+
+/* Whether the pair begins a list, and its link is that to a wanted one. */
+static bool is_wanted(struct xor_finder *finder, const struct pair *pair,
+		      uint64_t link, uint64_t size)
+{
+	allocation_id next;
+
+	if (!address_filter_may_have(finder->filter, link ^ pair->before) ||
+	    !is_first(finder, pair))
+		return false;
+	next = find_next(finder, pair, size);
+	return next != NO_ALLOCATION && bitmap_get(finder->input->wanted, next);
+}
+
+/* The node in use, and the one before, which refers to it. */
+typedef struct error *(*pair_visitor)(struct xor_finder *finder,
+				      struct pair pair, uint64_t size);
+
+/* Show each pair whose link is that to a wanted one. */
+static struct error *visit_behind(struct xor_finder *finder, uint64_t before,
+				  struct memory_range node, pair_visitor visit)
+{
+	struct pair pair = { before, node.start, 0 };
+	uint64_t size = node.end - node.start, link;
 	struct error *error = NULL;
 
-	for (size_t i = 0; i < MOST_LINKS && !error; i++, pair.offset += 8) {
-		allocation_id next;
-
-		if (pair.offset + 8 > size)
+	for (size_t i = 0; i < MOST_LINKS && !error; i++, pair.offset += WORD) {
+		if (pair.offset + WORD > size)
 			break;
-		next = find_next(finder, &pair, size);
-		if (next != NO_ALLOCATION &&
-		    bitmap_get(finder->input->wanted, next) &&
-		    is_list(finder, pair, size))
-			error = keep_list(finder, pair, size);
+		if (view_word(&finder->view, node.start + pair.offset, &link) &&
+		    is_wanted(finder, &pair, link, size))
+			error = visit(finder, pair, size);
 	}
 	return error;
 }
 
-static struct error *look_at(struct xor_finder *finder, allocation_id id)
+static struct error *visit_pairs(struct xor_finder *finder, allocation_id id,
+				 pair_visitor visit)
 {
 	const struct disguises_input *input = finder->input;
-	uint64_t size = size_of(finder, id);
-	struct edges referrers;
+	struct edges referrers = graph_outgoing(input->incoming, id);
+	struct memory_range node =
+		allocation_range_near(input->index, id, &finder->hint);
 	struct error *error = NULL;
 
-	if (size >= MOST_SIZE || !finder->sizes[size / SIZE_STEP])
-		return NULL;
-	referrers = graph_outgoing(input->incoming, id);
 	for (size_t i = 0; i < referrers.count && i < MOST_REFERRERS && !error;
 	     i++) {
 		allocation_id before = referrers.targets[i];
+		struct memory_range range;
 
-		if (bitmap_get(input->in_use, before) &&
-		    are_alike(size_of(finder, before), size))
-			error = look_behind(
-				finder, allocation_start(input->index, before),
-				allocation_start(input->index, id), size);
+		if (!bitmap_get(input->in_use, before))
+			continue;
+		range = allocation_range_near(input->index, before,
+					      &finder->hint);
+		if (are_alike(range.end - range.start, node.end - node.start))
+			error = visit_behind(finder, range.start, node, visit);
 	}
 	return error;
 }
 
-/* Only nodes of about the size of a wanted one can be before it. */
-static void note_sizes(struct xor_finder *finder)
+static struct error *follow_pair(struct xor_finder *finder, struct pair pair,
+				 uint64_t size)
 {
-	bitmap_for_each(id, finder->input->wanted) {
-		uint64_t size = size_of(finder, (allocation_id)id);
-		size_t class = size / SIZE_STEP;
+	return is_list(finder, pair, size) ? keep_list(finder, pair, size)
+					   : NULL;
+}
 
-		if (size >= MOST_SIZE)
+static struct error *note_pair(struct xor_finder *finder, struct pair pair,
+			       uint64_t size)
+{
+	finder->has_pair = true;
+	return NULL;
+}
+
+/* Only nodes of about the size of a wanted one can be before it. */
+static void note_sizes(struct xor_nodes *nodes,
+		       const struct disguises_input *input)
+{
+	size_t hint = 0;
+
+	bitmap_for_each(id, input->wanted) {
+		struct memory_range range = allocation_range_near(
+			input->index, (allocation_id)id, &hint);
+		uint64_t size = range.end - range.start;
+		size_t class = size / XOR_SIZE_STEP;
+
+		if (size >= XOR_MOST_SIZE)
 			continue;
-		finder->sizes[class] = finder->sizes[class + 1] = true;
+		nodes->sizes[class] = nodes->sizes[class + 1] = true;
 		if (class > 0)
-			finder->sizes[class - 1] = true;
+			nodes->sizes[class - 1] = true;
 	}
 }
 
+enum { MOST_UPPERS = 64 };
+
+/* The upper bits of all blocks; more than there is room for: not known. */
+static size_t find_uppers(const struct allocation_index *index, uint64_t *ret)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < heap_region_count(index); i++) {
+		const struct heap_region *region = heap_region(index, i);
+		uint64_t upper = region->start >> XOR_UPPER;
+
+		if (count > 0 && upper <= ret[count - 1])
+			upper = ret[count - 1] + 1;
+		for (; upper <= region->end >> XOR_UPPER; upper++) {
+			if (count == MOST_UPPERS)
+				return MOST_UPPERS + 1;
+			ret[count++] = upper;
+		}
+	}
+	return count;
+}
+
+/* The XOR of two addresses has but few values in its upper bits. */
+static void note_uppers(struct xor_nodes *nodes,
+			const struct allocation_index *index)
+{
+	enum { MOST = 1 << 16 };
+	uint64_t uppers[MOST_UPPERS];
+	size_t count = find_uppers(index, uppers);
+
+	if (count > MOST_UPPERS) {
+		memset(nodes->uppers, 0xff, sizeof(nodes->uppers));
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < count; j++) {
+			uint64_t upper = (uppers[i] ^ uppers[j]) % MOST;
+
+			nodes->uppers[upper / 64] |= UINT64_C(1) << upper % 64;
+		}
+}
+
+/* All starts of a region have the same lowest bits. */
+static void note_lowest(struct xor_nodes *nodes,
+			const struct allocation_index *index)
+{
+	enum { GRANULE = 16 };
+
+	nodes->no_bits = GRANULE - 1;
+	for (size_t i = 1; i < heap_region_count(index); i++)
+		nodes->no_bits &= ~(heap_region(index, i)->start ^
+				    heap_region(index, 0)->start);
+}
+
+void xor_nodes_init(struct xor_nodes *nodes,
+		    const struct disguises_input *input)
+{
+	*nodes = (struct xor_nodes){ .sizes = { false } };
+	note_sizes(nodes, input);
+	note_uppers(nodes, input->index);
+	note_lowest(nodes, input->index);
+}
+
+bool xor_nodes_may_be(const struct xor_nodes *nodes, const uint8_t *bytes,
+		      uint64_t size)
+{
+	if (size >= XOR_MOST_SIZE || !nodes->sizes[size / XOR_SIZE_STEP])
+		return false;
+	for (size_t i = 0; i < MOST_LINKS && WORD * (i + 1) <= size; i++) {
+		uint64_t word, upper;
+
+		memcpy(&word, bytes + WORD * i, sizeof(word));
+		upper = word >> XOR_UPPER;
+		if (word != 0 && !(word & nodes->no_bits) && upper >> 16 == 0 &&
+		    nodes->uppers[upper / 64] >> upper % 64 & 1)
+			return true;
+	}
+	return false;
+}
+
+/* Drop nodes with no link to a wanted one, which takes most of the time. */
+struct sifting {
+	struct xor_finder finder;
+	struct bitmap *nodes;
+};
+
+static struct error *sift_share(void *data, size_t share, unsigned int thread)
+{
+	struct sifting *sifting = data;
+	struct xor_finder finder = sifting->finder;
+	struct bitmap *nodes = sifting->nodes;
+	size_t end = (share + 1) << SHARE_BITS;
+
+	for (size_t id = bitmap_next(nodes, share << SHARE_BITS);
+	     id < end && id < nodes->count; id = bitmap_next(nodes, id + 1)) {
+		finder.has_pair = false;
+		visit_pairs(&finder, (allocation_id)id, note_pair);
+		if (!finder.has_pair)
+			bitmap_clear(nodes, id);
+	}
+	if (progress_step(finder.input->progress, SHARE))
+		return NULL;
+	return error_create(ERROR_INTERRUPTED, "interrupted");
+}
+
+static struct error *sift(const struct xor_finder *finder, struct bitmap *nodes)
+{
+	struct sifting sifting = { *finder, nodes };
+
+	return parallel_for((nodes->count + SHARE - 1) >> SHARE_BITS,
+			    parallel_threads_for(finder->input->progress),
+			    sift_share, &sifting);
+}
+
 struct error *xor_links_find(const struct disguises_input *input,
+			     struct bitmap *nodes,
+			     const struct address_filter *filter,
 			     struct error *(*found)(void *data, uint64_t place,
 						    allocation_id target),
 			     void *data)
@@ -169,20 +336,21 @@ struct error *xor_links_find(const struct disguises_input *input,
 	enum { FOLLOWED = 4 /* links for each allocation, on average */ };
 	struct xor_finder finder = {
 		.input = input,
+		.filter = filter,
 		.found = found,
 		.data = data,
 		.view = { input->image },
 		.patience = FOLLOWED * (uint64_t)input->in_use->count,
 	};
 	uint64_t told = 0;
-	struct error *error = NULL;
+	struct error *error = sift(&finder, nodes);
 
-	note_sizes(&finder);
-	bitmap_for_each(id, input->in_use) {
-		if (!error && !progress_pass(input->progress, id, &told))
-			error = error_create(ERROR_INTERRUPTED, "interrupted");
-		if (!error)
-			error = look_at(&finder, (allocation_id)id);
+	if (error)
+		return error;
+	bitmap_for_each(id, nodes) {
+		if (!progress_pass(input->progress, id, &told))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+		error = visit_pairs(&finder, (allocation_id)id, follow_pair);
 		if (error)
 			return error;
 	}

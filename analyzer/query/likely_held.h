@@ -6,25 +6,19 @@
 #define ANALYZER_QUERY_LIKELY_HELD_H
 
 #include "analyzer/analysis.h"
-#include "analyzer/graph/disguises.h"
 
-struct likely_held;
-
-/* One pass over the memory in use finds all of them. */
-struct error *likely_held_create(struct analysis *analysis,
-				 struct likely_held **ret);
-void likely_held_destroy(struct likely_held *held);
-DEFINE_CLEANUP(likely_held_destroy, struct likely_held *)
-
-/* What holds the allocation itself; NULL: nothing, as far as that is known. */
-const struct disguised *likely_held_find(const struct likely_held *held,
+/*
+ * What holds the allocation itself; NULL: nothing, as far as that is known
+ * (STAGE_DISGUISED).
+ */
+const struct disguised *likely_held_find(const struct analysis *analysis,
 					 allocation_id id);
 
 /*
  * How sure that is: were all words random, one would look so in one of so many
  * cores. What is likelier than one in LEAST_ODDS is not told.
  */
-uint64_t likely_held_odds(const struct likely_held *held, allocation_id id);
+uint64_t likely_held_odds(const struct analysis *analysis, allocation_id id);
 
 enum { LEAST_ODDS = 1000 };
 

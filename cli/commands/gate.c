@@ -285,23 +285,28 @@ static bool has_certain_leaks(const struct gate *gate)
 static void write_likely_held(const struct gate *gate, struct report *report)
 {
 	const struct allocation_index *index = analysis_index(gate->analysis);
-	_cleanup_(likely_held_destroy) struct likely_held *held = NULL;
+	struct error *error;
 
 	if (!has_certain_leaks(gate))
 		return;
-	/* The report does without where memory is short. */
-	error_destroy(likely_held_create(gate->analysis, &held));
-	for (size_t i = 0; held && i < gate->kinds.count; i++) {
+	error = analysis_need(gate->analysis, STAGE_DISGUISED);
+	if (error) {
+		/* The report does without where memory is short. */
+		error_destroy(error);
+		return;
+	}
+	for (size_t i = 0; i < gate->kinds.count; i++) {
 		const struct leak_kind *kind = &gate->kinds.list[i];
 		allocation_id id = allocation_find(index, kind->address);
 		const struct disguised *disguised =
 			fails_for_certain(kind) && id != NO_ALLOCATION
-				? likely_held_find(held, id)
+				? likely_held_find(gate->analysis, id)
 				: NULL;
 
 		if (disguised)
-			anchor_write_likely(gate->analysis, disguised,
-					    likely_held_odds(held, id), report);
+			anchor_write_likely(
+				gate->analysis, disguised,
+				likely_held_odds(gate->analysis, id), report);
 	}
 }
 

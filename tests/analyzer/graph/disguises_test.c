@@ -223,6 +223,60 @@ static void test_list_that_does_not_end_is_none(void **state)
 	assert_found(&world, DISGUISED_POINTERS, 1 << 0 | 1 << 1, 0, 0);
 }
 
+/* A list that goes in a circle must not use up the patience for others. */
+static void test_circle_is_none_and_others_are_found(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	populate(&world);
+	/* Each number is that from the one before to the one behind. */
+	core_set(&world.core, at(0) + 16, at(1));
+	for (allocation_id id = 1; id < 4; id++)
+		core_set(&world.core, at(id) + 16,
+			 at((id + 3) % 4) ^ at((id + 1) % 4));
+	core_set(&world.core, at(0) + 16, at(1));
+	for (allocation_id id = 4; id < BLOCKS; id++)
+		core_set(&world.core, at(id) + 8,
+			 (id > 4 ? at(id - 1) : 0) ^
+				 (id + 1 < BLOCKS ? at(id + 1) : 0));
+	assert_found(&world, DISGUISED_POINTERS,
+		     1 << 0 | 1 << 1 | 1 << 4 | 1 << 5, 3 << 6, 3 << 6);
+}
+
+/* From there it would lead back to where it began, as if that were the end. */
+static void test_no_link_is_zero(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	populate(&world);
+	link_nodes(&world, 3);
+	core_set(&world.core, at(2) + 8, 0);
+	assert_found(&world, DISGUISED_POINTERS, 1 << 0 | 1 << 1, 0, 0);
+}
+
+/* A parent, a number in it, and two children that refer to it. */
+static void test_one_link_makes_no_list(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	populate(&world);
+	link_nodes(&world, 3);
+	assert_found(&world, DISGUISED_POINTERS, 1 << 0 | 1 << 1, 0, 0);
+}
+
+/* Without a beginning, it is numbers that happen to lead from one to another.
+ */
+static void test_list_begins_with_an_address(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	populate(&world);
+	link_nodes(&world, 6);
+	core_set(&world.core, at(0) + 8, 0);
+	core_set(&world.core, at(0) + 16, at(1));
+	assert_found(&world, DISGUISED_POINTERS, 1 << 0 | 1 << 1, 0, 0);
+}
+
 /* As lengths are. */
 static void test_small_numbers_make_no_list(void **state)
 {
@@ -253,6 +307,10 @@ int main(void)
 		cmocka_unit_test(
 			test_list_with_xor_links_is_followed_to_its_end),
 		cmocka_unit_test(test_list_that_does_not_end_is_none),
+		cmocka_unit_test(test_circle_is_none_and_others_are_found),
+		cmocka_unit_test(test_no_link_is_zero),
+		cmocka_unit_test(test_one_link_makes_no_list),
+		cmocka_unit_test(test_list_begins_with_an_address),
 		cmocka_unit_test(test_small_numbers_make_no_list),
 	};
 

@@ -1,0 +1,478 @@
+#include "analyzer/graph/disguise_scan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	WORD = 8,
+	PIECE = 1 << 16, /* of what is found within, the surest counts */
+};
+
+struct decoding {
+	const char *name;
+	bool is_end; /* the address is that of the last byte, not the first */
+	/* Whether what is around the word at place says so, too. */
+	bool (*check)(struct disguise_scanner *scanner, uint64_t place,
+		      uint64_t address);
+};
+
+static const struct decoding decodings[DISGUISES];
+
+static bool check_nothing(struct disguise_scanner *scanner, uint64_t place,
+			  uint64_t address)
+{
+	return true;
+}
+
+/* With zeros behind it, it is a whole pointer, packed. */
+static bool check_shifted(struct disguise_scanner *scanner, uint64_t place,
+			  uint64_t address)
+{
+	uint16_t behind;
+
+	return !view_read(&scanner->view, place + WORD, &behind,
+			  sizeof(behind)) ||
+	       behind != 0;
+}
+
+/* A pointer to what is in use there means that. */
+static bool check_nowhere(struct disguise_scanner *scanner, uint64_t place,
+			  uint64_t address)
+{
+	uint64_t word;
+
+	return view_word(&scanner->view, place, &word) &&
+	       allocation_find(scanner->input->index, word) == NO_ALLOCATION;
+}
+
+/* As an array that begins with 1 is kept, of elements of up to 8 bytes. */
+static uint64_t decode_before(uint64_t word)
+{
+	enum { ALIGNMENT = 16 };
+	uint64_t before = ALIGNMENT - word % ALIGNMENT;
+
+	return before <= WORD && (before & (before - 1)) == 0 ? word + before
+							      : 0;
+}
+
+/*
+ * An int of CPython, up to 3.14:
+ *
+ *	u64 references, type *, u64 size, u32 digits[] of 30 bits each
+ *
+ * size is the number of digits, from 3.12 on shifted left by 3 beside the sign.
+ * Of one digit, what is behind it means nothing.
+ */
+enum {
+	DIGIT = 30,
+	PYTHON_TYPE = 8,
+	PYTHON_SIZE = 16,
+	PYTHON_DIGITS = 24,
+	TYPE_FLAGS = 168,
+	INT_TYPE = 1 << 24, /* of its flags */
+};
+
+static const uint64_t DIGIT_MASK = (UINT64_C(1) << DIGIT) - 1;
+
+static uint64_t decode_digit(uint64_t word)
+{
+	return word & DIGIT_MASK;
+}
+
+static uint64_t decode_digits(uint64_t word)
+{
+	return (word & DIGIT_MASK) | (word >> 32 & DIGIT_MASK) << DIGIT;
+}
+
+static bool is_int_type(struct view *view, uint64_t type)
+{
+	uint64_t flags;
+
+	return type % WORD == 0 && view_word(view, type + TYPE_FLAGS, &flags) &&
+	       (flags & INT_TYPE);
+}
+
+static bool check_python(struct disguise_scanner *scanner, uint64_t place,
+			 uint64_t address)
+{
+	struct view *view = &scanner->view;
+	uint64_t object = place - PYTHON_DIGITS, references, type, size;
+	uint64_t digits = address >> DIGIT ? 2 : 1;
+
+	/* Where it was freed, the first word is a link of a list. */
+	return place >= PYTHON_DIGITS && view_word(view, object, &references) &&
+	       view_word(view, object + PYTHON_TYPE, &type) &&
+	       view_word(view, object + PYTHON_SIZE, &size) && references > 0 &&
+	       references <= UINT32_MAX &&
+	       (size == digits || (size >> 3 == digits && size % 4 == 0)) &&
+	       is_int_type(view, type);
+}
+
+/* A Fixnum of Ruby: 2n + 1. */
+static uint64_t decode_ruby(uint64_t word)
+{
+	return word & 1 ? word >> 1 : 0;
+}
+
+/*
+ * Ruby's objects are in slots of pages of 16 or 64 KiB, which begin with the
+ * address of their struct heap_page (gc.c, 2.x to 3.4):
+ *
+ *	u16 slot_size (from 3.1 on), u16 total, ... , slot *start, ...
+ */
+struct ruby_page {
+	uint64_t start, end, slot_size;
+};
+
+static bool read_ruby_page(struct view *view, uint64_t page,
+			   struct ruby_page *ret)
+{
+	enum { FIELDS = 12, MOST_HEAD = 0x200, BASE_SLOT = 40 };
+	uint64_t heap_page, fields[FIELDS], total;
+
+	if (!view_word(view, page, &heap_page) || heap_page % WORD != 0 ||
+	    !view_read(view, heap_page, fields, sizeof(fields)))
+		return false;
+	ret->slot_size = (uint16_t)fields[0];
+	total = (uint16_t)(fields[0] >> 16);
+	switch (ret->slot_size) {
+	case BASE_SLOT:
+	case 2 * BASE_SLOT:
+	case 4 * BASE_SLOT:
+	case 8 * BASE_SLOT:
+	case 16 * BASE_SLOT:
+		break;
+	default:
+		total = ret->slot_size;
+		ret->slot_size = BASE_SLOT;
+	}
+	for (size_t i = 1; i < FIELDS; i++) {
+		if (fields[i] <= page || fields[i] - page > MOST_HEAD)
+			continue;
+		ret->start = fields[i];
+		ret->end = fields[i] + total * ret->slot_size;
+		return true;
+	}
+	return false;
+}
+
+/* Whether the word at place stands in a slot that holds no VALUE there. */
+static bool is_in_valueless_slot(struct view *view, uint64_t place)
+{
+	enum { LEAST_LOG = 14, MOST_LOG = 16, TYPE = 0x1f };
+	/* none, float, string, big number, zombie, moved */
+	static const uint32_t valueless =
+		1U << 0 | 1U << 4 | 1U << 5 | 1U << 10 | 1U << 29 | 1U << 30;
+	struct ruby_page page;
+	uint64_t flags;
+
+	for (unsigned int i = LEAST_LOG; i <= MOST_LOG; i += 2) {
+		uint64_t start = place >> i << i;
+
+		if (!read_ruby_page(view, start, &page) || place < page.start ||
+		    place >= page.end)
+			continue;
+		place -= (place - page.start) % page.slot_size;
+		return view_word(view, place, &flags) &&
+		       valueless >> (flags & TYPE) & 1;
+	}
+	return false;
+}
+
+static bool check_ruby(struct disguise_scanner *scanner, uint64_t place,
+		       uint64_t address)
+{
+	return !is_in_valueless_slot(&scanner->view, place);
+}
+
+static const struct decoding decodings[DISGUISES] = {
+	[DISGUISE_PYTHON_INT] = { "Python int", false, check_python },
+	[DISGUISE_RUBY_INTEGER] = { "Ruby Integer", false, check_ruby },
+	[DISGUISE_TAGGED] = { "a tagged pointer", false, check_nothing },
+	[DISGUISE_SHIFTED] = { "a pointer above a tag of 16 bits", false,
+			       check_shifted },
+	[DISGUISE_PACKED] = { "a pointer packed at an odd address", false,
+			      check_nothing },
+	[DISGUISE_PAST_END] = { "a pointer one past its end", true,
+				check_nowhere },
+	[DISGUISE_BEFORE] = { "a pointer just before its start", false,
+			      check_nowhere },
+	[DISGUISE_XOR_LINK] = { "a link of a list, the XOR of two addresses" },
+};
+
+const char *disguise_name(enum disguise disguise)
+{
+	return decodings[disguise].name;
+}
+
+void disguise_scanner_init(struct disguise_scanner *scanner,
+			   const struct disguises_input *input,
+			   const struct address_filter *filter,
+			   const struct bitmap *wanted,
+			   const struct wanted_ends *ends)
+{
+	enum { LEAST = 1 << 16 };
+
+	*scanner = (struct disguise_scanner){
+		.input = input,
+		.filter = filter,
+		.wanted = wanted,
+		.ends = ends,
+		.view = { input->image },
+		.list.account = input->account,
+		.limit = LEAST,
+	};
+}
+
+void disguise_scanner_deinit(struct disguise_scanner *scanner)
+{
+	memory_release(&scanner->list);
+	error_destroy(scanner->error);
+}
+
+static int compare_numbers(uint64_t left, uint64_t right)
+{
+	return (left > right) - (left < right);
+}
+
+static int compare_order(const void *a, const void *b)
+{
+	const struct found_disguise *left = a, *right = b;
+	int order = compare_numbers(left->range, right->range);
+
+	if (order == 0)
+		order = compare_numbers(left->piece, right->piece);
+	if (order == 0)
+		order = compare_numbers(left->disguised.disguise,
+					right->disguised.disguise);
+	return order ? order
+		     : compare_numbers(left->disguised.place,
+				       right->disguised.place);
+}
+
+static int compare_targets(const void *a, const void *b)
+{
+	const struct found_disguise *left = a, *right = b;
+	int order = compare_numbers(left->disguised.target,
+				    right->disguised.target);
+
+	return order ? order : compare_order(a, b);
+}
+
+void disguise_scanner_sort(struct disguise_scanner *scanner)
+{
+	if (scanner->count > 0)
+		qsort(scanner->list.bytes, scanner->count,
+		      sizeof(struct found_disguise), compare_order);
+}
+
+/* Of each target the first is enough, so no list is longer than they are. */
+static void drop_repeated(struct disguise_scanner *scanner)
+{
+	struct found_disguise *list = scanner->list.bytes;
+	size_t left = 0;
+
+	qsort(list, scanner->count, sizeof(*list), compare_targets);
+	for (size_t i = 0; i < scanner->count; i++)
+		if (left == 0 ||
+		    list[i].disguised.target != list[left - 1].disguised.target)
+			list[left++] = list[i];
+	scanner->count = left;
+	if (scanner->limit < 2 * left)
+		scanner->limit = 2 * left;
+}
+
+static struct error *keep(struct disguise_scanner *scanner,
+			  const struct found_disguise *found)
+{
+	struct error *error;
+
+	if (scanner->count == scanner->limit)
+		drop_repeated(scanner);
+	error = memory_reserve(&scanner->list,
+			       (scanner->count + 1) * sizeof(*found));
+	if (!error)
+		((struct found_disguise *)
+			 scanner->list.bytes)[scanner->count++] = *found;
+	return error;
+}
+
+struct error *disguise_scanner_join(struct disguise_scanner *scanner,
+				    const struct disguise_scanner *other)
+{
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < other->count && !error; i++)
+		error = keep(scanner, disguise_found(other, i));
+	return error;
+}
+
+/* The range that has the whole word at place; false: none is looked at. */
+static bool find_range(const struct disguise_scanner *scanner, uint64_t place,
+		       struct found_disguise *found)
+{
+	const struct allocation_index *index = scanner->input->index;
+	allocation_id id;
+	uint64_t start;
+
+	found->range = scanner->root_number;
+	if (scanner->root) {
+		found->piece = (place - scanner->root->start) / PIECE;
+		return true;
+	}
+	id = allocation_find(index, place);
+	if (id == NO_ALLOCATION)
+		return false;
+	start = allocation_start(index, id);
+	found->range += id;
+	found->piece = (place - start) / PIECE;
+	return allocation_size(index, id) - (place - start) >= WORD &&
+	       (!scanner->only || bitmap_get(scanner->only, id));
+}
+
+/* The word at place may be the address in disguise. */
+static __attribute__((noinline)) void consider(struct disguise_scanner *scanner,
+					       enum disguise disguise,
+					       uint64_t place, uint64_t address)
+{
+	const struct allocation_index *index = scanner->input->index;
+	allocation_id id = allocation_find(index, address);
+	struct found_disguise found = { .disguised = { place, id, disguise } };
+	uint64_t edge;
+
+	if (id == NO_ALLOCATION || !bitmap_get(scanner->wanted, id) ||
+	    !find_range(scanner, place, &found))
+		return;
+	edge = allocation_start(index, id);
+	if (decodings[disguise].is_end)
+		edge += allocation_size(index, id) - 1;
+	if (edge == address &&
+	    decodings[disguise].check(scanner, place, address) &&
+	    !scanner->error)
+		scanner->error = keep(scanner, &found);
+}
+
+static inline void try(struct disguise_scanner *scanner, enum disguise disguise,
+		       uint64_t place, uint64_t address)
+{
+	if (address_filter_may_have(scanner->filter, address) &&
+	    scanner->input->disguises & 1U << disguise)
+		consider(scanner, disguise, place, address);
+}
+
+/* Made for each decoding, as it is called for every word there is. */
+static inline __attribute__((always_inline)) void scan(
+	struct disguise_scanner *scanner, const uint8_t *bytes, size_t size,
+	uint64_t place, enum disguise disguise,
+	uint64_t (*decode)(uint64_t word))
+{
+	for (size_t i = 0; i + WORD <= size; i += WORD) {
+		uint64_t word;
+
+		memcpy(&word, bytes + i, sizeof(word));
+		try(scanner, disguise, place + i, decode(word));
+	}
+}
+
+/* An aligned word that may be near a wanted one. */
+static inline void try_near(struct disguise_scanner *scanner, uint64_t place,
+			    uint64_t word)
+{
+	const struct wanted_ends *ends = scanner->ends;
+
+	if (word >= ends->first[word % 16] && word <= ends->last[word % 16])
+		try(scanner, DISGUISE_PAST_END, place, word - 1);
+	try(scanner, DISGUISE_BEFORE, place, decode_before(word));
+}
+
+/* Six bytes at place may be an address: they are the lowest of word. */
+static inline void try_place(struct disguise_scanner *scanner, uint64_t place,
+			     uint64_t word)
+{
+	uint64_t address = word & ((UINT64_C(1) << 8 * ADDRESS_BYTES) - 1);
+
+	if (place % WORD == WORD - ADDRESS_BYTES)
+		try(scanner, DISGUISE_SHIFTED, place - place % WORD, address);
+	if (place % WORD == 0 && address != word)
+		try(scanner, DISGUISE_TAGGED, place, address);
+	else if (place % WORD == 0)
+		try_near(scanner, place, word);
+	else if (address == word)
+		try(scanner, DISGUISE_PACKED, place, word);
+}
+
+static inline void try_places(struct disguise_scanner *scanner,
+			      const uint8_t *bytes, uint64_t place,
+			      uint64_t mask)
+{
+	for (; mask; mask &= mask - 1) {
+		size_t i = (size_t)__builtin_ctzll(mask);
+		uint64_t word;
+
+		memcpy(&word, bytes + i, sizeof(word));
+		try_place(scanner, place + i, word);
+	}
+}
+
+/* What is behind the last place is read, too. */
+enum { BEHIND = WORD - 1 };
+
+/* The bytes end within so many places: words that go beyond do not count. */
+static void scan_end(struct disguise_scanner *scanner, const uint8_t *bytes,
+		     size_t size, uint64_t place)
+{
+	uint8_t padded[FILTERED + BEHIND] = { 0 };
+	size_t places = size - WORD + 1, last = size - size % WORD - WORD;
+	uint64_t mask, word;
+
+	memcpy(padded, bytes, size);
+	address_filter_look(scanner->filter, padded, 1, &mask);
+	try_places(scanner, padded, place,
+		   mask & ((UINT64_C(1) << places) - 1));
+	/* Of the last aligned word, the upper part reaches up to its end. */
+	memcpy(&word, padded + last, sizeof(word));
+	if (last + WORD - ADDRESS_BYTES >= places)
+		try(scanner, DISGUISE_SHIFTED, place + last, word >> 16);
+}
+
+static void scan_pointers(struct disguise_scanner *scanner,
+			  const uint8_t *bytes, size_t size, uint64_t place)
+{
+	enum { BLOCKS = 64 };
+	uint64_t masks[BLOCKS];
+
+	while (size >= FILTERED + BEHIND) {
+		size_t blocks = (size - BEHIND) / FILTERED;
+
+		if (blocks > BLOCKS)
+			blocks = BLOCKS;
+		address_filter_look(scanner->filter, bytes, blocks, masks);
+		for (size_t i = 0; i < blocks; i++)
+			try_places(scanner, bytes + i * FILTERED,
+				   place + i * FILTERED, masks[i]);
+		bytes += blocks * FILTERED;
+		place += blocks * FILTERED;
+		size -= blocks * FILTERED;
+	}
+	if (size >= WORD)
+		scan_end(scanner, bytes, size, place);
+}
+
+struct error *disguise_scan(struct disguise_scanner *scanner,
+			    const uint8_t *bytes, size_t size, uint64_t place)
+{
+	unsigned int disguises = scanner->input->disguises;
+
+	if (disguises & DISGUISED_POINTERS)
+		scan_pointers(scanner, bytes, size, place);
+	if (disguises & 1U << DISGUISE_PYTHON_INT) {
+		scan(scanner, bytes, size, place, DISGUISE_PYTHON_INT,
+		     decode_digit);
+		scan(scanner, bytes, size, place, DISGUISE_PYTHON_INT,
+		     decode_digits);
+	}
+	if (disguises & 1U << DISGUISE_RUBY_INTEGER)
+		scan(scanner, bytes, size, place, DISGUISE_RUBY_INTEGER,
+		     decode_ruby);
+	return take(scanner->error);
+}
