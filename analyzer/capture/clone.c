@@ -22,9 +22,8 @@
 enum {
 	STOPS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE |
 		PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK,
-	/* Should the middle process ever run, it faults at once. */
+	/* Should a new process ever run without a way, it faults at once. */
 	NO_STACK = 16,
-	RED_ZONE = 128, /* below the stack pointer, in use */
 };
 
 static void kill_traced(pid_t id)
@@ -47,10 +46,11 @@ static bool adopt(struct injection *injection, long options)
 		      (void *)injection->options) == 0;
 }
 
-/* Have the process collect a child that has ended. */
-static void collect(struct injection *injection, pid_t named)
+/* Have the process collect a child; false: that has not ended yet. */
+static bool collect(struct injection *injection, pid_t named)
 {
-	injection_call(injection, SYS_wait4, named, 0, __WALL | WNOHANG, 0);
+	return injection_call(injection, SYS_wait4, named, 0, __WALL | WNOHANG,
+			      0) != 0;
 }
 
 /* Have the thread make a process; *ret_named is what that calls it. */
@@ -74,14 +74,26 @@ static struct error *make_process(struct injection *maker, long flags,
 	return NULL;
 }
 
+/* Have the process make one that ends by itself if nobody traces it. */
+static struct error *make_first(struct injection *injection,
+				const struct way_back *way, long flags,
+				pid_t *ret, pid_t *ret_named)
+{
+	injection->stack = way->collect;
+	return make_process(injection, flags,
+			    way->leave ? (long)way->leave : NO_STACK, ret,
+			    ret_named);
+}
+
 /* The clone is a child of a child, which ends. */
 static struct error *make_orphan(struct injection *injection,
+				 const struct way_back *way,
 				 struct process_clone *clone)
 {
 	struct injection middle = { .gadget = injection->gadget };
 	pid_t named, ignored;
-	struct error *error = make_process(injection, CLONE_VM | CLONE_FILES,
-					   NO_STACK, &middle.thread, &named);
+	struct error *error = make_first(injection, way, CLONE_VM | CLONE_FILES,
+					 &middle.thread, &named);
 
 	if (error)
 		return error;
@@ -92,15 +104,9 @@ static struct error *make_orphan(struct injection *injection,
 		error = make_process(&middle, CLONE_FILES, 0, &clone->id,
 				     &ignored);
 	kill_traced(middle.thread);
+	injection->stack = way->home;
 	collect(injection, named);
 	return error;
-}
-
-static struct error *make_child(struct injection *injection,
-				struct process_clone *clone)
-{
-	return make_process(injection, CLONE_FILES, 0, &clone->id,
-			    &clone->named);
 }
 
 static bool is_first_of_namespace(pid_t process)
@@ -122,50 +128,55 @@ static bool is_first_of_namespace(pid_t process)
 
 /*
  * Whether the process has asked for orphans. It can only be asked by a call
- * that writes the answer to its memory: below its stack, and the word there is
- * put back. If that fails, the answer is yes, which is right for both.
+ * that writes the answer to its memory. If that fails, the answer is yes, which
+ * is right for both.
  */
-static bool gets_orphans(struct injection *injection)
+static bool gets_orphans(struct injection *injection,
+			 const struct way_back *way)
 {
-	uint64_t place = (injection->registers.rsp - 2 * RED_ZONE) & ~7UL;
-	pid_t thread = injection->thread;
-	long former, answer;
+	long answer;
 
-	if (is_first_of_namespace(injection->process))
+	if (is_first_of_namespace(injection->process) || !way->answer)
+		return true;
+	injection->stack = way->home;
+	if (injection_call(injection, SYS_prctl, PR_GET_CHILD_SUBREAPER,
+			   (long)way->answer, 0, 0) < 0)
 		return true;
 	errno = 0;
-	former = ptrace(PTRACE_PEEKDATA, thread, place, NULL);
-	if (errno != 0 ||
-	    injection_call(injection, SYS_prctl, PR_GET_CHILD_SUBREAPER,
-			   (long)place, 0, 0) < 0)
-		return true;
-	answer = ptrace(PTRACE_PEEKDATA, thread, place, NULL);
-	ptrace(PTRACE_POKEDATA, thread, place, former);
-	return (answer & UINT32_MAX) != 0;
+	answer = ptrace(PTRACE_PEEKDATA, injection->thread, way->answer, NULL);
+	return errno != 0 || (answer & UINT32_MAX) != 0;
+}
+
+void process_clone_prepare(pid_t process, const struct memory_map *map,
+			   struct process_clone *ret)
+{
+	*ret = (struct process_clone){ .process = process, .map = map };
+	way_back_find(process, map, &ret->code);
 }
 
 struct error *process_clone_create(const struct held_process *held,
-				   const struct memory_map *map,
-				   struct process_clone *ret)
+				   struct process_clone *clone)
 {
-	struct process_clone clone = { .process = held->id };
 	struct injection injection = { .options = STOPS };
-	struct error *error = injected_thread_find(held, map, &injection);
+	struct way_back *way = &clone->way;
+	struct error *error =
+		injected_thread_find(held, clone->map, &injection);
 
 	if (!error)
 		error = injection_begin(&injection);
 	if (error)
 		return error;
-	clone.gadget = injection.gadget;
-	clone.thread = injection.thread;
-	clone.options = injection.options;
-	error = gets_orphans(&injection) ? make_child(&injection, &clone)
-					 : make_orphan(&injection, &clone);
+	way_back_lay(&clone->code, clone->map, &injection, way);
+	clone->gadget = injection.gadget;
+	clone->thread = injection.thread;
+	clone->options = injection.options;
+	error = gets_orphans(&injection, way)
+			? make_first(&injection, way, CLONE_FILES, &clone->id,
+				     &clone->named)
+			: make_orphan(&injection, way, clone);
 	injection_end(&injection);
-	if (error)
-		return error;
-	*ret = clone;
-	return NULL;
+	way_back_remove(way, clone->thread);
+	return error;
 }
 
 /* Where memory runs short, the clone goes first. */
@@ -203,33 +214,43 @@ struct error *process_clone_isolate(struct process_clone *clone)
 	return NULL;
 }
 
-/* Stop that thread, and have it collect the clone; false: it is gone. */
-static bool collect_by(const struct process_clone *clone, pid_t thread)
+/* The thread was interrupted. */
+static bool collect_now(struct process_clone *clone, pid_t thread)
 {
 	struct injection injection = { .process = clone->process,
 				       .thread = thread,
 				       .gadget = clone->gadget,
 				       .options = clone->options };
+	bool call, done;
+
+	interrupted_call_restart(thread);
+	if (!injected_thread_fits(thread, &injection.gadget, &call) ||
+	    !system_call_is_at(thread, injection.gadget) ||
+	    injection_begin(&injection))
+		return false;
+	way_back_lay(&clone->code, clone->map, &injection, &clone->way);
+	injection.stack = clone->way.home;
+	done = collect(&injection, clone->named);
+	injection_end(&injection);
+	way_back_remove(&clone->way, thread);
+	return done;
+}
+
+/* Stop that thread, and have it collect the clone; false: it did not. */
+static bool collect_by(struct process_clone *clone, pid_t thread)
+{
 	int status, signal = 0;
-	bool call, done = false;
+	bool done = false;
 
 	if (ptrace(PTRACE_SEIZE, thread, NULL, NULL) < 0)
 		return false;
 	ptrace(PTRACE_INTERRUPT, thread, NULL, NULL);
 	if (!injection_await(thread, &status))
 		return false;
-	if (status >> 16 == 0) {
+	if (status >> 16 == 0)
 		signal = WSTOPSIG(status);
-	} else if (WSTOPSIG(status) == SIGTRAP) {
-		interrupted_call_restart(thread);
-		if (injected_thread_fits(thread, &injection.gadget, &call) &&
-		    system_call_is_at(thread, injection.gadget) &&
-		    !injection_begin(&injection)) {
-			collect(&injection, clone->named);
-			injection_end(&injection);
-			done = true;
-		}
-	}
+	else if (WSTOPSIG(status) == SIGTRAP)
+		done = collect_now(clone, thread);
 	ptrace(PTRACE_DETACH, thread, NULL, (void *)(intptr_t)signal);
 	return done;
 }
@@ -239,7 +260,7 @@ static bool collect_by(const struct process_clone *clone, pid_t thread)
  * be about to get a signal, or be where it cannot; then it may be elsewhere
  * soon.
  */
-static void collect_later(const struct process_clone *clone)
+static void collect_later(struct process_clone *clone)
 {
 	enum { ATTEMPTS = 20, WAIT = 5000000 };
 
@@ -254,16 +275,15 @@ static void collect_later(const struct process_clone *clone)
 void process_clone_end(struct process_clone *clone, struct error **error)
 {
 	int status;
-	bool ended;
+	bool ended =
+		clone->id && waitpid(clone->id, &status, WNOHANG | __WALL) != 0;
 
-	if (!clone->id)
-		return;
-	ended = waitpid(clone->id, &status, WNOHANG | __WALL) != 0;
-	if (!ended)
+	if (clone->id && !ended)
 		kill_traced(clone->id);
 	clone->id = 0;
 	if (clone->named)
 		collect_later(clone);
+	clone->named = 0;
 	if (ended && error && !*error)
 		*error = error_create(ERROR_SYSTEM,
 				      "the clone of the process was killed, "

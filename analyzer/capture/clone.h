@@ -21,6 +21,7 @@
 
 #include "analyzer/capture/process.h"
 #include "analyzer/capture/threads.h"
+#include "analyzer/capture/way_back.h"
 
 struct process_clone {
 	pid_t id; /* 0: none */
@@ -28,16 +29,25 @@ struct process_clone {
 	pid_t named;  /* as the process calls it, if that must collect it */
 	pid_t thread; /* of the process, that made it */
 	uint64_t gadget;
-	long options; /* see injection.h */
+	long options;		      /* see injection.h */
+	const struct memory_map *map; /* of the process, borrowed */
+	struct way_back_code code;
+	struct way_back way;
 };
+
+/*
+ * While the process runs: what can be found out then. The map lasts as long as
+ * the clone, and may change while the process is held.
+ */
+void process_clone_prepare(pid_t process, const struct memory_map *map,
+			   struct process_clone *ret);
 
 /*
  * Only the thread that holds the process can do it. Fails, with the reason,
  * with the process as it was before.
  */
 struct error *process_clone_create(const struct held_process *held,
-				   const struct memory_map *map,
-				   struct process_clone *ret);
+				   struct process_clone *clone);
 
 /*
  * The process has been released: let go of its files, which would otherwise

@@ -17,6 +17,7 @@ enum { KEEPER_STACK = 1 << 19 };
 struct cloning {
 	pid_t process;
 	struct core_writer *core;
+	const struct memory_map *map; /* as the core was told of it last */
 	const struct progress *progress;
 	int to_heapcore, to_keeper; /* events: the other's turn */
 	int heapcore;		    /* that process, as a file */
@@ -59,7 +60,6 @@ static bool await_heapcore(const struct cloning *cloning)
 
 static void hold_and_clone(struct cloning *cloning)
 {
-	uint64_t size;
 	struct error *error = process_hold(cloning->process, cloning->progress,
 					   &cloning->held);
 
@@ -67,9 +67,8 @@ static void hold_and_clone(struct cloning *cloning)
 		error = core_describe(cloning->core, &cloning->held, 0);
 	cloning->error = error;
 	if (!error)
-		cloning->obstacle = process_clone_create(
-			&cloning->held, core_surveyed(cloning->core, &size),
-			&cloning->clone);
+		cloning->obstacle =
+			process_clone_create(&cloning->held, &cloning->clone);
 }
 
 /*
@@ -80,10 +79,12 @@ static void hold_and_clone(struct cloning *cloning)
 static int keep(void *data)
 {
 	struct cloning *cloning = data;
-	double start = clock_now();
+	double start;
 	bool go_on;
 
 	setsid();
+	process_clone_prepare(cloning->process, cloning->map, &cloning->clone);
+	start = clock_now();
 	hold_and_clone(cloning);
 	hand_over(cloning->to_heapcore);
 	go_on = !cloning->clone.id || await_heapcore(cloning);
@@ -122,7 +123,9 @@ static void *run_keeper(void *data)
 				     "the process that held process %d was "
 				     "killed",
 				     cloning->process);
-	/* Should it not have come so far. */
+	/* Should it not have come so far. A clone went with it, but may have
+	 * to be collected. */
+	process_clone_end(&cloning->clone, NULL);
 	hand_over(cloning->to_heapcore);
 	hand_over(cloning->to_heapcore);
 	return NULL;
@@ -186,7 +189,9 @@ struct error *cloned_snapshot_take(pid_t process, struct core_writer *core,
 		.heapcore = heapcore,
 	};
 	struct error *error;
+	uint64_t size;
 
+	cloning.map = core_surveyed(core, &size);
 	*ret_obstacle = NULL;
 	if (to_heapcore < 0 || to_keeper < 0)
 		return error_system("an event");

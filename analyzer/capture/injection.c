@@ -102,12 +102,13 @@ static bool park(struct injection *injection)
 	return true;
 }
 
+/* The way back would restore both, so the mask comes first, and is set last. */
 static void restore(const struct injection *injection)
 {
 	pid_t thread = injection->thread;
 
-	ptrace(PTRACE_SETREGS, thread, NULL, &injection->registers);
 	ptrace(PTRACE_SETSIGMASK, thread, (void *)MASK_SIZE, &injection->mask);
+	ptrace(PTRACE_SETREGS, thread, NULL, &injection->registers);
 }
 
 long injection_call(struct injection *injection, long number, long first,
@@ -128,14 +129,17 @@ long injection_call(struct injection *injection, long number, long first,
 	registers.rdx = (unsigned long)third;
 	registers.r10 = (unsigned long)fourth;
 	registers.r8 = registers.r9 = 0;
-	/* A signal that waits would have clone() put off. */
-	ptrace(PTRACE_SETSIGMASK, injection->thread, (void *)MASK_SIZE, &all);
+	if (injection->stack)
+		registers.rsp = injection->stack;
 	for (int i = 0; result == -AGAIN && i < MOST_ATTEMPTS; i++) {
 		ptrace(PTRACE_SETREGS, injection->thread, NULL, &registers);
+		/* A signal that waits would have clone() put off. */
+		ptrace(PTRACE_SETSIGMASK, injection->thread, (void *)MASK_SIZE,
+		       &all);
 		if (!make_call(injection, &result))
 			break;
 	}
-	if (!injection->ended && park(injection))
+	if (!injection->ended && park(injection) && !injection->stack)
 		restore(injection);
 	return injection->ended ? -ESRCH : result == -AGAIN ? -EAGAIN : result;
 }
@@ -144,6 +148,7 @@ void injection_end(struct injection *injection)
 {
 	if (injection->ended)
 		return;
+	restore(injection);
 	ptrace(PTRACE_SETOPTIONS, injection->thread, NULL, NULL);
 	if (injection->stop_came)
 		syscall(SYS_tgkill, injection->process, injection->thread,

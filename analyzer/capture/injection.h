@@ -3,10 +3,12 @@
  *
  * The thread stands in PTRACE_EVENT_STOP, as PTRACE_INTERRUPT leaves it, before
  * and after each call: only there does the kernel begin the call anew that the
- * thread was waiting in. Between two calls it has its own registers and its own
- * mask of signals; so it goes on unharmed if the tracer dies between calls. If
- * the tracer is killed amid one, which takes some ten microseconds, the thread
- * goes on with the registers of that call.
+ * thread was waiting in.
+ *
+ * If the tracer is killed meanwhile, the thread goes on with the registers of
+ * the call. With a stack that leads it back (way_back.h), it has these from the
+ * first call to injection_end(); without, it gets its own back after each call,
+ * which takes some ten microseconds.
  */
 #ifndef ANALYZER_CAPTURE_INJECTION_H
 #define ANALYZER_CAPTURE_INJECTION_H
@@ -21,6 +23,7 @@
 struct injection {
 	pid_t process, thread;
 	uint64_t gadget; /* address of an instruction syscall */
+	uint64_t stack;	 /* for the next call; 0: the thread's own */
 	long options;	 /* of ptrace(2), which children inherit */
 	struct user_regs_struct registers; /* its own */
 	uint64_t mask;			   /* of signals, its own */
@@ -39,7 +42,7 @@ struct error *injection_begin(struct injection *injection);
 long injection_call(struct injection *injection, long number, long first,
 		    long second, long third, long fourth);
 
-/* The thread goes on being held. */
+/* The thread has its own registers, and goes on being held. */
 void injection_end(struct injection *injection);
 
 /* Wait until a traced thread stops; false: it has ended. */

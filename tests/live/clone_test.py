@@ -9,6 +9,7 @@ import glob
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -271,6 +272,38 @@ class CloneTest(harness.LiveTest):
 
     def test_heapcore_may_be_killed_where_orphans_return(self):
         self.check_killed(self.work("subreaper"), 40)
+
+    def check_each_step(self, *options):
+        """The keeper is killed at each of its calls of ptrace(2)."""
+        if not shutil.which("strace"):
+            self.skipTest("there is no strace")
+        worker = self.work(*options, megabytes=4)
+        for step in range(1, 1000):
+            result = harness.run(
+                "strace", "-f", "-o", "/dev/null", "-e", "trace=ptrace", "-e",
+                f"inject=ptrace:signal=SIGKILL:when={step}", harness.HEAPCORE,
+                "snap", "-q", "--fork", "-o", self.path("core"),
+                str(worker.pid))
+            if "ptrace" in result.stderr:
+                self.skipTest(result.stderr)
+            wait_until(lambda: not clones_of(worker.process), "no clone")
+            wait_until(lambda: not children_of(worker.pid), "no child")
+            self.assertEqual(worker.ask("add 1 1"), "2", step)
+            if result.returncode == 0:
+                break
+        report = worker.report()
+        self.assertEqual((report["SIGCHLD"], report["SIGRT"]), (0, 0))
+        # epoll_wait() may return when its thread is merely stopped, and a look
+        # for clones may find one until it has ended.
+        self.assertLessEqual(report["returned"], 1)
+
+    @unittest.skipIf(harness.SANITIZED, "takes long")
+    def test_the_keeper_may_be_killed_at_each_step(self):
+        self.check_each_step()
+
+    @unittest.skipIf(harness.SANITIZED, "takes long")
+    def test_the_keeper_may_be_killed_where_orphans_return(self):
+        self.check_each_step("subreaper")
 
     def test_a_subreaper_sees_nothing(self):
         worker = self.work("subreaper")
