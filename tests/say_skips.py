@@ -22,4 +22,6 @@ def say_and_add_skip(result, test, reason):
 unittest.TestResult.addSkip = say_and_add_skip
 del sys.argv[0]
 sys.path[0] = os.path.dirname(sys.argv[0])
+# Where harness.py is.
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "live"))
 runpy.run_path(sys.argv[0], run_name="__main__")

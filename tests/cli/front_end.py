@@ -11,6 +11,8 @@ import subprocess
 import tempfile
 import time
 
+import harness
+
 HEAPCORE = os.environ["HEAPCORE"]
 SOURCE = os.path.join(os.environ["SOURCE_DIR"], "tests/cli/programs/many.c")
 HELD = 40000
@@ -24,18 +26,9 @@ def make_core(folder):
     """Build the program, run it, and take its core into the folder."""
     program = os.path.join(folder, "many")
     subprocess.run(["cc", "-O0", "-g", "-o", program, SOURCE], check=True)
-    with subprocess.Popen([program], stdout=subprocess.PIPE) as process:
-        try:
-            process.stdout.readline()
-            subprocess.run(
-                ["gcore", "-o", os.path.join(folder, "core"),
-                 str(process.pid)],
-                check=True, stdin=subprocess.DEVNULL, capture_output=True,
-            )
-        finally:
-            process.kill()
     core = os.path.join(folder, "core.1")
-    os.rename(os.path.join(folder, f"core.{process.pid}"), core)
+    with harness.started([program]) as process:
+        os.rename(harness.gcore(process, folder), core)
     return core
 
 

@@ -8,6 +8,8 @@ import subprocess
 import tempfile
 import unittest
 
+import harness
+
 HEAPCORE = os.environ["HEAPCORE"]
 SOURCE_DIR = os.environ["SOURCE_DIR"]
 PROGRAM = os.path.join(SOURCE_DIR, "tests/cli/programs/secrets.cpp")
@@ -57,15 +59,11 @@ class Place:
                 file.write(image)
             os.chmod(program, 0o755)
         secret = "\x1b[31m\u202e\x9b\n" if hostile else SECRET
-        with subprocess.Popen(
-                [program], stdout=subprocess.PIPE, text=True,
-                env={**os.environ, "SECRET": secret}) as process:
-            try:
-                self.text, self.holder = process.stdout.readline().split()
-                subprocess.run([HEAPCORE, "snap", "-q", "-o", core,
-                                str(process.pid)], check=True)
-            finally:
-                process.kill()
+        environment = harness.environment(SECRET=secret)
+        with harness.ended(harness.launch([program],
+                                          env=environment)) as process:
+            self.text, self.holder = process.stdout.readline().split()
+            harness.snap(process, core)
         self.core = core
 
     def commands(self):

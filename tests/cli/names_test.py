@@ -8,11 +8,12 @@ import http.server
 import os
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 import threading
 import unittest
+
+import harness
 
 HEAPCORE = os.environ["HEAPCORE"]
 PROGRAMS = os.path.join(os.environ["SOURCE_DIR"], "tests/cli/programs")
@@ -52,22 +53,10 @@ class Process:
     def __init__(self, folder, program, *arguments):
         self.options = []
         self.environment = None
-        with subprocess.Popen(
-            [program, *arguments], stdout=subprocess.PIPE
-        ) as process:
-            try:
-                process.stdout.readline()
-                # The thread is in pause() soon, too.
-                subprocess.run(["sleep", "0.1"], check=True)
-                prefix = os.path.join(folder, "core")
-                subprocess.run(
-                    ["gcore", "-o", prefix, str(process.pid)], check=True,
-                    stdin=subprocess.DEVNULL, capture_output=True,
-                )
-                tasks = os.listdir(f"/proc/{process.pid}/task")
-            finally:
-                process.send_signal(signal.SIGKILL)
-        self.core = f"{prefix}.{process.pid}"
+        with harness.started([program, *arguments]) as process:
+            harness.settle(process)
+            self.core = harness.gcore(process, folder)
+            tasks = os.listdir(f"/proc/{process.pid}/task")
         self.name = os.path.basename(program)
         self.threads = sorted(map(int, tasks))
 

@@ -31,11 +31,12 @@ import gzip
 import lzma
 import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
 import unittest
+
+import harness
 
 SOURCE_DIR = os.environ["SOURCE_DIR"]
 HEAPCORE = os.environ["HEAPCORE"]
@@ -107,24 +108,17 @@ class Dumps:
     def core(self, command):
         name, *arguments = command.split()
         program = self.compile(name)
-        with subprocess.Popen(
-            [program] + arguments, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True
-        ) as process:
-            try:
-                for line in process.stdout:
-                    if line == "older\n":
-                        core = self.take_core(process)
-                        os.rename(core, core + OLDER)
-                        process.stdin.write("\n")
-                        process.stdin.flush()
-                    if line == "ready\n":
-                        break
-                return self.take_core(process)
-            finally:
-                process.send_signal(signal.SIGKILL)
+        with harness.ended(harness.launch([program] + arguments)) as process:
+            if harness.wait_for_line(process, "older", "ready") == "older":
+                core = self.take_core(process)
+                os.rename(core, core + OLDER)
+                process.stdin.write("\n")
+                process.stdin.flush()
+                harness.wait_for_line(process, "ready")
+            return self.take_core(process)
 
     def take_core(self, process):
+        harness.settle(process)
         prefix = os.path.join(self.folder.name, "core")
         subprocess.run(
             ["gcore", "-o", prefix, str(process.pid)], check=True,

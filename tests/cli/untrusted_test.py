@@ -8,8 +8,9 @@ import shutil
 import stat
 import subprocess
 import tempfile
-import time
 import unittest
+
+import harness
 
 HEAPCORE = os.environ["HEAPCORE"]
 PROGRAM = os.path.join(
@@ -36,25 +37,12 @@ class Place(unittest.TestCase):
         subprocess.run(["c++", "-g", "-O0", *cls.FLAGS, "-o", cls.program,
                         PROGRAM], check=True, cwd=cls.folder)
         shutil.copy(cls.program, cls.copy)
-        with subprocess.Popen([cls.program], stdout=subprocess.PIPE,
-                              env={**os.environ, "SECRET": "s"}) as process:
-            try:
-                process.stdout.readline()
-                cls.wait_until_paused(process.pid)
-                subprocess.run([HEAPCORE, "snap", "-q", "-o", cls.core,
-                                str(process.pid)], check=True)
-            finally:
-                process.kill()
-
-    @staticmethod
-    def wait_until_paused(process):
-        """It writes a line first, through functions of a library."""
-        end = time.monotonic() + TIMEOUT
-        while time.monotonic() < end:
-            with open(f"/proc/{process}/stat") as file:
-                if file.read().rpartition(")")[2].split()[0] == "S":
-                    return
-            time.sleep(0.01)
+        environment = harness.environment(SECRET="s")
+        with harness.ended(harness.launch([cls.program],
+                                          env=environment)) as process:
+            process.stdout.readline()
+            harness.settle(process)
+            harness.snap(process, cls.core)
 
     @classmethod
     def path(cls, *names):

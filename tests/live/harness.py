@@ -155,40 +155,57 @@ def end(process):
                 pipe.close()
 
 
+def launch(command, folder=None, **options):
+    """A process, which may not be ready yet."""
+    allow_cores()
+    options.setdefault("stdin", subprocess.PIPE)
+    options.setdefault("stdout", subprocess.PIPE)
+    options.setdefault("env", environment())
+    process = subprocess.Popen(still(command), cwd=folder, text=True,
+                               **options)
+    process.said = []
+    return process
+
+
+def wait_for_line(process, *lines):
+    """Which of the lines came; those before become part of process.said."""
+    for line in process.stdout:
+        line = line.rstrip("\n")
+        if line in lines:
+            return line
+        process.said.append(line)
+    end(process)
+    raise RuntimeError(f"{process.args} ended before it was ready: "
+                       f"{process.returncode}")
+
+
 def start(command, truth=None, folder=None, **variables):
     """
     A process, once it waits: with its truth written to that file, or with a
     line "ready" on its output, of which the lines before are process.said.
     """
-    if truth:
-        variables["HEAPCORE_TRUTH"] = truth
-    allow_cores()
-    process = subprocess.Popen(
-        still(command), cwd=folder, text=True,
-        stdin=subprocess.DEVNULL if truth else subprocess.PIPE,
-        stdout=None if truth else subprocess.PIPE,
-        env=environment(**variables))
-    process.said = []
-    if truth:
-        wait_for_truth(process, truth)
+    if not truth:
+        process = launch(command, folder, env=environment(**variables))
+        wait_for_line(process, "ready")
         return process
-    for line in process.stdout:
-        if line == "ready\n":
-            return process
-        process.said.append(line.rstrip("\n"))
-    end(process)
-    raise RuntimeError(f"{command[0]} ended before it was ready: "
-                       f"{process.returncode}")
+    process = launch(command, folder, stdin=subprocess.DEVNULL, stdout=None,
+                     env=environment(HEAPCORE_TRUTH=truth, **variables))
+    wait_for_truth(process, truth)
+    return process
 
 
 @contextlib.contextmanager
-def started(command, **options):
-    """A process as start() has it, which is killed in the end."""
-    process = start(command, **options)
+def ended(process):
+    """The process, which is killed in the end."""
     try:
         yield process
     finally:
         end(process)
+
+
+def started(command, **options):
+    """A process as start() has it, which is killed in the end."""
+    return ended(start(command, **options))
 
 
 def gcore(process, folder):
