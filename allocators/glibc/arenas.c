@@ -1,12 +1,15 @@
 #include "allocators/glibc/arenas.h"
 
+#include "allocators/glibc/arena_rings.h"
 #include "allocators/glibc/orphans.h"
+#include "analyzer/base/list.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
 enum {
-	MAXIMUM_ARENAS = 1 << 16,
+	SMALLEST_ARENA = 2112,
 	BIN_BYTES = BINS * 16,
 	BIN_MAP = 16,		 /* bytes of the bitmap behind the bins */
 	NEXT_FREE = 8,		 /* from next to next_free */
@@ -25,40 +28,31 @@ static const struct arena_layout layouts[] = {
 
 enum { LAYOUTS = sizeof(layouts) / sizeof(layouts[0]) };
 
+static_assert((int)LAYOUTS <= (int)ARENA_RING_KINDS, "rings of each");
+
+/* More have no room in the dump. */
+static size_t most_arenas(const struct image *image)
+{
+	return image_size(image) / SMALLEST_ARENA + 1;
+}
+
 struct error *glibc_add_arena(struct glibc_heap *heap, struct glibc_arena arena)
 {
-	struct glibc_arena *arenas = reallocarray(
-		heap->arenas, heap->arena_count + 1, sizeof(*arenas));
+	struct error *error = NULL;
 
-	if (!arenas)
+	if (!LIST_GROW(heap->arenas, heap->arena_count))
 		return &error_no_memory;
-	heap->arenas = arenas;
-	arenas[heap->arena_count++] = arena;
-	return NULL;
+	if (!glibc_knows_arena(heap, arena.address))
+		error = address_map_add(&heap->arena_numbers, arena.address,
+					(uint32_t)heap->arena_count);
+	if (!error)
+		heap->arenas[heap->arena_count++] = arena;
+	return error;
 }
 
 bool glibc_knows_arena(const struct glibc_heap *heap, uint64_t address)
 {
-	for (size_t i = 0; i < heap->arena_count; i++)
-		if (heap->arenas[i].address == address)
-			return true;
-	return false;
-}
-
-/* Whether the ring of arenas from address leads back to it. */
-static bool ring_closes(struct view *view, const struct arena_layout *layout,
-			uint64_t address)
-{
-	uint64_t next = address;
-
-	for (size_t i = 0; i < MAXIMUM_ARENAS; i++) {
-		if (!view_word(view, next + layout->next, &next) ||
-		    next % 8 != 0)
-			return false;
-		if (next == address)
-			return true;
-	}
-	return false;
+	return address_map_find(&heap->arena_numbers, address) != NOT_IN_MAP;
 }
 
 /* Whether enough bins are empty, or have members that point back. */
@@ -140,22 +134,30 @@ static struct error *add_ring(struct glibc_heap *heap, struct view *view,
 		error = glibc_add_arena(heap, arena);
 		if (error)
 			return error;
-	} while (address != first && heap->arena_count < MAXIMUM_ARENAS);
+	} while (address != first &&
+		 heap->arena_count < most_arenas(view->image));
 	return NULL;
 }
 
 /* The last bin of a main arena may end at end: find out. */
-static struct error *try_bins(struct glibc_heap *heap, uint64_t end)
+static struct error *try_bins(struct glibc_heap *heap,
+			      struct arena_rings *rings, uint64_t end)
 {
 	struct view view = { heap->context.image };
 	uint64_t bins = end - BIN_BYTES;
 
 	for (size_t i = 0; i < LAYOUTS; i++) {
 		uint64_t address = bins - layouts[i].bins;
+		struct error *error;
+		bool closes;
 
-		if (bins_fit(&view, bins) &&
-		    ring_closes(&view, &layouts[i], address) &&
-		    !glibc_knows_arena(heap, address))
+		if (glibc_knows_arena(heap, address) || !bins_fit(&view, bins))
+			continue;
+		error = arena_rings_find(rings, i, layouts[i].next, address,
+					 &closes);
+		if (error)
+			return error;
+		if (closes)
 			return add_ring(heap, &view, &layouts[i], address);
 	}
 	return NULL;
@@ -186,6 +188,7 @@ static bool is_unused(struct view *view, uint64_t address, uint64_t next)
 }
 
 static struct error *scan_region(struct glibc_heap *heap,
+				 struct arena_rings *rings,
 				 const struct region *region)
 {
 	struct view view = { heap->context.image };
@@ -213,7 +216,7 @@ static struct error *scan_region(struct glibc_heap *heap,
 		/* Nothing else points just below itself. */
 		if (words[0] == address - 16 && words[1] == address - 16 &&
 		    !(words[2] == address && words[3] == address)) {
-			error = try_bins(heap, address + 16);
+			error = try_bins(heap, rings, address + 16);
 			if (error)
 				return error;
 		}
@@ -235,18 +238,18 @@ static bool may_hold_main_arena(const struct region *region, bool mapped)
 static struct error *find_main_arenas(struct glibc_heap *heap, bool mapped)
 {
 	const struct image *image = heap->context.image;
+	_cleanup_(arena_rings_deinit) struct arena_rings rings;
+	struct error *error = NULL;
 
-	for (size_t i = 0; i < image_region_count(image); i++) {
+	arena_rings_init(&rings, image, most_arenas(image),
+			 heap->context.account);
+	for (size_t i = 0; i < image_region_count(image) && !error; i++) {
 		const struct region *region = image_region(image, i);
-		struct error *error;
 
-		if (!may_hold_main_arena(region, mapped))
-			continue;
-		error = scan_region(heap, region);
-		if (error)
-			return error;
+		if (may_hold_main_arena(region, mapped))
+			error = scan_region(heap, &rings, region);
 	}
-	return NULL;
+	return error;
 }
 
 /*
@@ -347,7 +350,8 @@ static struct error *add_parameters(struct glibc_heap *heap,
 	    top && (top->rights & RIGHT_WRITE) && !top->mapping)
 		parameters[heap->parameters_count].base =
 			(top->start + 15) & ~UINT64_C(15);
-	heap->parameters_count++;
+	parameters[heap->parameters_count++].arena =
+		(size_t)(arena - heap->arenas);
 	return NULL;
 }
 
@@ -393,13 +397,9 @@ static uint64_t subheap_alignment(struct glibc_heap *heap)
 static struct error *add_subheap(struct glibc_heap *heap,
 				 struct glibc_subheap subheap)
 {
-	struct glibc_subheap *subheaps = reallocarray(
-		heap->subheaps, heap->subheap_count + 1, sizeof(*subheaps));
-
-	if (!subheaps)
+	if (!LIST_GROW(heap->subheaps, heap->subheap_count))
 		return &error_no_memory;
-	heap->subheaps = subheaps;
-	subheaps[heap->subheap_count++] = subheap;
+	heap->subheaps[heap->subheap_count++] = subheap;
 	return NULL;
 }
 
@@ -440,13 +440,12 @@ static bool read_subheap(struct glibc_heap *heap, struct view *view,
 static bool find_arena(const struct glibc_heap *heap, uint64_t address,
 		       size_t *ret)
 {
-	for (size_t i = 0; i < heap->arena_count; i++) {
-		if (heap->arenas[i].address != address || heap->arenas[i].main)
-			continue;
-		*ret = i;
-		return true;
-	}
-	return false;
+	uint32_t number = address_map_find(&heap->arena_numbers, address);
+
+	if (number == NOT_IN_MAP || heap->arenas[number].main)
+		return false;
+	*ret = number;
+	return true;
 }
 
 /*
@@ -495,21 +494,22 @@ static struct error *find_subheaps(struct glibc_heap *heap)
 }
 
 /* An arena without the heap that it is in cannot be walked. */
-static void check_subheaps(struct glibc_heap *heap)
+static struct error *check_subheaps(struct glibc_heap *heap)
 {
-	for (size_t i = 0; i < heap->arena_count; i++) {
-		bool found = heap->arenas[i].main;
+	_cleanup_(free) bool *found = calloc(heap->arena_count + 1, 1);
 
-		for (size_t j = 0; j < heap->subheap_count; j++)
-			if (heap->subheaps[j].arena == i)
-				found = true;
-		if (!found)
+	if (!found)
+		return &error_no_memory;
+	for (size_t i = 0; i < heap->subheap_count; i++)
+		found[heap->subheaps[i].arena] = true;
+	for (size_t i = 0; i < heap->arena_count; i++)
+		if (!found[i] && !heap->arenas[i].main)
 			findings_add(heap->context.findings, FINDING_INCOMPLETE,
 				     "the heap of the arena at %#" PRIx64
 				     " is not understood: its allocations are "
 				     "not counted",
 				     heap->arenas[i].address);
-	}
+	return NULL;
 }
 
 /* What leftovers are compared with. */
@@ -548,7 +548,5 @@ struct error *glibc_find_arenas(struct glibc_heap *heap)
 		error = find_subheaps(heap);
 	if (!error)
 		error = list_addresses(heap);
-	if (!error)
-		check_subheaps(heap);
-	return error;
+	return error ? error : check_subheaps(heap);
 }

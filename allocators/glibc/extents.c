@@ -58,16 +58,14 @@ struct error *glibc_claim_padding(const struct glibc_heap *heap,
 /* The main arena whose heap begins behind address, or NO_ARENA. */
 static size_t find_padded(const struct glibc_heap *heap, uint64_t address)
 {
-	size_t number = 0;
+	for (size_t i = 0; i < heap->parameters_count; i++) {
+		const struct glibc_parameters *parameters =
+			&heap->parameters[i];
+		const struct glibc_arena *arena =
+			&heap->arenas[parameters->arena];
 
-	for (size_t i = 0; i < heap->arena_count; i++) {
-		uint64_t base;
-
-		if (!heap->arenas[i].main)
-			continue;
-		base = heap->parameters[number++].base;
-		if (base - address - 1 < padding_of(&heap->arenas[i]))
-			return i;
+		if (parameters->base - address - 1 < padding_of(arena))
+			return parameters->arena;
 	}
 	return NO_ARENA;
 }

@@ -16,6 +16,7 @@
 #ifndef ALLOCATORS_GLIBC_GLIBC_H
 #define ALLOCATORS_GLIBC_GLIBC_H
 
+#include "analyzer/base/address_map.h"
 #include "analyzer/base/findings.h"
 #include "analyzer/heap/allocator.h"
 #include "analyzer/heap/index.h"
@@ -73,6 +74,7 @@ struct glibc_subheap {
 
 /* mp_, as far as it was found: malloc's parameters and counts. */
 struct glibc_parameters {
+	size_t arena;  /* whose they are: its number */
 	uint64_t base; /* sbrk_base: where the main heap begins; 0: unknown */
 	uint32_t mapped_count;
 	uint64_t mapped_size;
@@ -103,6 +105,7 @@ struct glibc_heap {
 	struct heap_context context;
 	struct glibc_arena *arenas;
 	size_t arena_count;
+	struct address_map arena_numbers;
 	struct number_list arena_addresses; /* sorted */
 	uint64_t lowest_arena, end_of_arenas;
 	uint64_t home; /* an address in the data of malloc's module */

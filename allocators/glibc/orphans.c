@@ -84,6 +84,7 @@ static struct error *add_main_heap(struct glibc_heap *heap,
 	if (!parameters)
 		return &error_no_memory;
 	parameters->base = region->start;
+	parameters->arena = heap->arena_count;
 	heap->parameters = parameters;
 	heap->parameters_count = 1;
 	error = glibc_add_arena(

@@ -1,6 +1,6 @@
 #include "analyzer/classify/classes.h"
 
-#include "analyzer/classify/address_map.h"
+#include "analyzer/base/address_map.h"
 #include "analyzer/classify/control_block.h"
 #include "analyzer/classify/demangle.h"
 #include "analyzer/classify/literal.h"

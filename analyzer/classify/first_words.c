@@ -1,6 +1,6 @@
 #include "analyzer/classify/first_words.h"
 
-#include "analyzer/classify/address_map.h"
+#include "analyzer/base/address_map.h"
 #include "analyzer/heap/index_side.h"
 #include "analyzer/heap/pass.h"
 

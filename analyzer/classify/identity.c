@@ -1,7 +1,7 @@
 #include "analyzer/classify/identity.h"
 
+#include "analyzer/base/address_map.h"
 #include "analyzer/base/list.h"
-#include "analyzer/classify/address_map.h"
 #include "analyzer/classify/short_name.h"
 
 #include <string.h>

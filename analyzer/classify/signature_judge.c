@@ -1,6 +1,6 @@
 #include "analyzer/classify/signature_judge.h"
 
-#include "analyzer/classify/address_map.h"
+#include "analyzer/base/address_map.h"
 #include "analyzer/classify/literal.h"
 #include "analyzer/image/view.h"
 

@@ -1,6 +1,6 @@
 #include "analyzer/classify/crystal/closures.h"
 
-#include "analyzer/classify/address_map.h"
+#include "analyzer/base/address_map.h"
 #include "analyzer/classify/crystal/layouts.h"
 
 #include <string.h>

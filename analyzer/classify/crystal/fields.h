@@ -5,7 +5,7 @@
 #ifndef ANALYZER_CLASSIFY_CRYSTAL_FIELDS_H
 #define ANALYZER_CLASSIFY_CRYSTAL_FIELDS_H
 
-#include "analyzer/classify/address_map.h"
+#include "analyzer/base/address_map.h"
 #include "analyzer/program/debug.h"
 
 struct field_table {

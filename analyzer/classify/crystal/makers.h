@@ -6,7 +6,7 @@
 #ifndef ANALYZER_CLASSIFY_CRYSTAL_MAKERS_H
 #define ANALYZER_CLASSIFY_CRYSTAL_MAKERS_H
 
-#include "analyzer/classify/address_map.h"
+#include "analyzer/base/address_map.h"
 #include "analyzer/program/debug.h"
 
 enum maker {

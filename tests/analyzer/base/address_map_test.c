@@ -1,4 +1,4 @@
-#include "analyzer/classify/address_map.h"
+#include "analyzer/base/address_map.h"
 
 #include "tests/assertions.h"
 

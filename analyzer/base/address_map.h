@@ -4,8 +4,8 @@
  *
  * A hash table of open addressing, at most half full.
  */
-#ifndef ANALYZER_CLASSIFY_ADDRESS_MAP_H
-#define ANALYZER_CLASSIFY_ADDRESS_MAP_H
+#ifndef ANALYZER_BASE_ADDRESS_MAP_H
+#define ANALYZER_BASE_ADDRESS_MAP_H
 
 #include "analyzer/base/memory.h"
 
