@@ -284,32 +284,56 @@ static void begin_share(struct graph *graph, size_t number, unsigned int array,
 	graph->shares[number].begin = begin;
 }
 
-/* The share's rows, the last ones that the thread has, are all there. */
-static struct error *lay_out(struct graph *graph, size_t number,
-			     struct scanner *scanner)
+/* Put the rows of the share, which are all there, behind those before. */
+static struct error *add_share(struct graph *graph, size_t number,
+			       struct scanner *scanner, size_t count)
 {
 	struct edge_list *edges = &scanner->edges;
-	size_t begin = graph->shares[number].begin, left;
-	size_t count = edges->count - begin;
-	size_t size = (count + ROW_ROOM) * sizeof(allocation_id);
-	struct error *error = memory_reserve(&scanner->found, size);
-	allocation_id *own;
+	size_t room = edges->count + count + ROW_ROOM;
+	struct error *error =
+		memory_reserve(edges->memory, room * sizeof(allocation_id));
+	allocation_id *end;
 
+	/* It reads on behind them. */
 	if (!error)
-		error = memory_reserve(edges->memory,
-				       begin * sizeof(*own) + size);
+		error = memory_reserve(&scanner->found,
+				       (count + ROW_ROOM) *
+					       sizeof(allocation_id));
 	if (error)
 		return error;
-	own = (allocation_id *)edges->memory->bytes + begin;
-	memcpy(scanner->found.bytes, own, count * sizeof(*own));
-	if (!graph_compact_share(graph, number, scanner->found.bytes, count,
-				 own, &left))
-		return graph_lay_out_share(graph, number);
-	edges->count = begin + left;
-	return NULL;
+	end = (allocation_id *)edges->memory->bytes + edges->count;
+	if (graph_compact_share(graph, number, scanner->found.bytes, count, end,
+				&count)) {
+		edges->count += count;
+		return NULL;
+	}
+	if (count > 0)
+		memcpy(end, scanner->found.bytes, count * sizeof(*end));
+	edges->count += count;
+	return graph_lay_out_share(graph, number);
 }
 
-/* All turns of the share fall to this thread. */
+/* The share is one turn. */
+static struct error *scan_share(struct scan *scan, size_t number,
+				unsigned int thread, uint64_t *bytes)
+{
+	const struct allocation_turn *turn = &scan->turns.turns[number];
+	struct scanner *scanner = &scan->scanners[thread];
+	size_t share = allocation_turn_share(turn);
+	struct edge_list own = scanner->edges;
+	struct error *error;
+	size_t count;
+
+	begin_share(scan->graph, share, thread, own.count);
+	scanner->last_source = NO_ALLOCATION;
+	scanner->edges = (struct edge_list){ .memory = &scanner->found };
+	error = scan_turn(scan, scanner, turn, bytes);
+	count = scanner->edges.count;
+	scanner->edges = own;
+	return error ? error : add_share(scan->graph, share, scanner, count);
+}
+
+/* All turns of the share, which is cut, fall to this thread. */
 static struct error *scan_alone(struct scan *scan, size_t number,
 				unsigned int thread, uint64_t *bytes)
 {
@@ -324,7 +348,7 @@ static struct error *scan_alone(struct scan *scan, size_t number,
 	}
 	error = scan_turn(scan, scanner, turn, bytes);
 	if (!error && allocation_turn_ends(&scan->turns, number))
-		error = lay_out(scan->graph, share, scanner);
+		error = graph_lay_out_share(scan->graph, share);
 	return error;
 }
 
@@ -417,10 +441,10 @@ static struct error *take_turn(void *data, size_t number, unsigned int thread)
 	struct scan *scan = data;
 	bool is_cut = scan->turns.turns[number].number != NOT_CUT;
 	uint64_t bytes = 0;
-	struct error *error =
-		is_cut && scan->threads > 1
-			? scan_jointly(scan, number, thread, &bytes)
-			: scan_alone(scan, number, thread, &bytes);
+	struct error *error = (!is_cut		   ? scan_share
+			       : scan->threads > 1 ? scan_jointly
+						   : scan_alone)(
+		scan, number, thread, &bytes);
 
 	allocation_turn_pass(&scan->turns.turns[number], scan->image,
 			     scan->index);

@@ -228,16 +228,31 @@ static struct error *reserve_lines(struct allocation_index *index)
 	return memory_resize(&index->lines, (total + 1) * sizeof(struct line));
 }
 
-static void mark_starts(const struct allocation_index *index,
-			const struct heap_region *region, struct line *lines)
+/*
+ * Set the bits of the region's allocations; returns what is between any two of
+ * them.
+ */
+static unsigned int mark_starts(const struct allocation_index *index,
+				const struct heap_region *region,
+				struct line *lines)
 {
-	for (size_t i = region->first; i < region->first + region->count; i++) {
-		uint32_t start = index->extents[i].start;
-		uint32_t bit = start % LINE_BITS;
+	const struct extent *extents = index->extents + region->first;
+	uint64_t end = 0, gap = 0, differences = 0;
+
+	for (size_t i = 0; i < region->count; i++) {
+		uint32_t start = extents[i].start, bit = start % LINE_BITS;
+		uint64_t between = UINT64_C(16) * start - end;
 
 		lines[start / LINE_BITS].bits[bit / 64] |= UINT64_C(1)
 							   << (bit % 64);
+		if (i == 1)
+			gap = between;
+		if (i > 0)
+			differences |= between ^ gap;
+		end = UINT64_C(16) * start + extents[i].size;
 	}
+	return differences == 0 && gap <= GRANULE ? (unsigned int)gap
+						  : GAPS_VARY;
 }
 
 /* Add up the bits of the line; returns how many there are up to its end. */
@@ -254,25 +269,6 @@ static uint64_t sum_line(struct line *line, uint64_t before)
 	return before + count;
 }
 
-/* What of the region's allocations is between any two of them. */
-static unsigned int find_gap(const struct allocation_index *index,
-			     const struct heap_region *region)
-{
-	const struct extent *extents = index->extents + region->first;
-	uint64_t gap = 0, differences = 0;
-
-	for (size_t i = 0; i + 1 < region->count; i++) {
-		uint64_t next = extents[i + 1].start - extents[i].start;
-		uint64_t between = GRANULE * next - extents[i].size;
-
-		if (i == 0)
-			gap = between;
-		differences |= between ^ gap;
-	}
-	return differences == 0 && gap <= GRANULE ? (unsigned int)gap
-						  : GAPS_VARY;
-}
-
 static void fill_lines(const struct allocation_index *index, size_t number)
 {
 	const struct heap_region *region = &index->regions[number];
@@ -284,10 +280,9 @@ static void fill_lines(const struct allocation_index *index, size_t number)
 	if (layout->lines == 0)
 		return;
 	lines += layout->first_line;
-	mark_starts(index, region, lines);
+	layout->gap = mark_starts(index, region, lines);
 	for (size_t i = 0; i < layout->lines; i++)
 		before = sum_line(&lines[i], before);
-	layout->gap = find_gap(index, region);
 }
 
 /* Put the bounds around what lies on either side of the widest gap. */
