@@ -227,7 +227,7 @@ static struct error *scan_stretch(const struct scan *scan,
 	while (address < stretch->range.end) {
 		struct error *error;
 
-		reference_words_add(&scanner->words, stretch, &address);
+		scanner->words.add(&scanner->words, stretch, &address);
 		error = look_up(scan, scanner, false);
 		if (error)
 			return error;
@@ -459,8 +459,6 @@ static struct error *run(struct scan *scan)
 	struct graph *graph = scan->graph;
 	_cleanup_(free) size_t *counts =
 		calloc(graph->array_count, sizeof(*counts));
-	const struct word_filter filter =
-		word_filter_for(allocation_bounds(scan->index));
 	struct error *error;
 
 	if (!counts)
@@ -468,11 +466,8 @@ static struct error *run(struct scan *scan)
 	for (unsigned int i = 0; i < scan->threads; i++) {
 		scan->scanners[i].view.image = scan->image;
 		scan->scanners[i].judged = NO_ALLOCATION;
-		scan->scanners[i].words = (struct reference_words){
-			.index = scan->index,
-			.owners = scan->sources,
-			.filter = filter,
-		};
+		reference_words_init(&scan->scanners[i].words, scan->index,
+				     scan->sources);
 		scan->scanners[i].edges.memory = &graph->arrays[i];
 		scan->scanners[i].found.account = graph->account;
 	}

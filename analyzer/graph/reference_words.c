@@ -80,15 +80,17 @@ static inline bool is_inside(const struct extent *extent, uint64_t offset)
 }
 
 /* Collect the words of the mask in the window. */
-static inline void collect(struct reference_words *words,
-			   const struct stretch *stretch, uint64_t granule,
-			   const uint8_t *bytes, uint64_t mask)
+static inline __attribute__((always_inline)) void collect(
+	struct reference_words *words, const struct stretch *stretch,
+	uint64_t granule, const uint8_t *bytes, uint64_t mask,
+	bool by_instruction)
 {
 	const struct allocation_index *index = words->index;
 	const struct heap_region *region = &index->regions[stretch->region];
 	const struct region_layout *layout =
 		region_layout(index, stretch->region);
-	const struct window window = index_window(index, layout, granule);
+	const struct window window =
+		index_window(index, layout, granule, by_instruction);
 	/* Which words of the granule below a start are in no allocation. */
 	unsigned int between = layout->gap > 8 ? 3 : layout->gap > 0 ? 2 : 0;
 	uint64_t address = region->start + granule * GRANULE;
@@ -102,7 +104,8 @@ static inline void collect(struct reference_words *words,
 		unsigned int at = word / 2;
 		size_t slot = tail % WORDS_AROUND;
 		uint64_t starts = window.starts & ((UINT64_C(2) << at) - 1);
-		allocation_id source = before + bits_count(starts);
+		allocation_id source =
+			before + count_bits(starts, by_instruction);
 		bool is_between =
 			window.starts >> (at + 1) & between >> (word % 2) & 1;
 
@@ -144,8 +147,9 @@ static inline void fetch_ahead(const uint8_t *bytes)
 		__builtin_prefetch(bytes + FETCH_AHEAD + i, 0, 0);
 }
 
-void reference_words_add(struct reference_words *words,
-			 const struct stretch *stretch, uint64_t *address)
+static inline __attribute__((always_inline)) void add(
+	struct reference_words *words, const struct stretch *stretch,
+	uint64_t *address, bool by_instruction)
 {
 	uint64_t start = words->index->regions[stretch->region].start;
 	uint64_t granule = (*address - start) / WINDOW_BYTES * WINDOW;
@@ -163,9 +167,47 @@ void reference_words_add(struct reference_words *words,
 	fetch_ahead(bytes);
 	if (!mask)
 		return;
-	collect(words, stretch, granule, bytes - skipped, mask);
+	collect(words, stretch, granule, bytes - skipped, mask, by_instruction);
 	/* At once, but not all at once: beyond some, processors fetch none. */
 	fetch(words);
+}
+
+static void add_plainly(struct reference_words *words,
+			const struct stretch *stretch, uint64_t *address)
+{
+	add(words, stretch, address, false);
+}
+
+#ifdef __x86_64__
+__attribute__((target("popcnt"))) static void add_by_counting(
+	struct reference_words *words, const struct stretch *stretch,
+	uint64_t *address)
+{
+	add(words, stretch, address, true);
+}
+#endif
+
+void reference_words_init_plain(struct reference_words *words,
+				const struct allocation_index *index,
+				const struct bitmap *owners)
+{
+	*words = (struct reference_words){
+		.index = index,
+		.owners = owners,
+		.filter = word_filter_for(allocation_bounds(index)),
+		.add = add_plainly,
+	};
+}
+
+void reference_words_init(struct reference_words *words,
+			  const struct allocation_index *index,
+			  const struct bitmap *owners)
+{
+	reference_words_init_plain(words, index, owners);
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("popcnt"))
+		words->add = add_by_counting;
+#endif
 }
 
 size_t reference_words_look_up(struct reference_words *words, bool is_end,

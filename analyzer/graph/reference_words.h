@@ -19,10 +19,18 @@
  */
 enum { WORDS_AROUND = 4 * MOST_ADDRESSES };
 
+struct stretch;
+
 struct reference_words {
 	const struct allocation_index *index;
 	const struct bitmap *owners; /* whose words may be references */
 	struct word_filter filter;
+	/*
+	 * Collect from the stretch's 64 words or fewer at *address, which goes
+	 * on behind them. There must be room for FILTER_WORDS more.
+	 */
+	void (*add)(struct reference_words *words,
+		    const struct stretch *stretch, uint64_t *address);
 	/* Words in the heap, where they stand, and in which allocation. */
 	uint64_t words[WORDS_AROUND], places[WORDS_AROUND];
 	allocation_id sources[WORDS_AROUND];
@@ -40,6 +48,16 @@ struct stretch {
 	const uint8_t *bytes;
 };
 
+/* None yet. Both are borrowed. */
+void reference_words_init(struct reference_words *words,
+			  const struct allocation_index *index,
+			  const struct bitmap *owners);
+
+/* The same without what newer processors have. */
+void reference_words_init_plain(struct reference_words *words,
+				const struct allocation_index *index,
+				const struct bitmap *owners);
+
 /*
  * The stretch from first on, an owner, with as much below end as can be read
  * together. False: first must be read by itself. *hint is as for
@@ -49,14 +67,7 @@ bool stretch_find(const struct reference_words *words, struct view *view,
 		  allocation_id first, allocation_id end, size_t *hint,
 		  struct stretch *ret);
 
-/*
- * Collect from the stretch's 64 words or fewer at *address, which goes on
- * behind them. There must be room for FILTER_WORDS more.
- */
-void reference_words_add(struct reference_words *words,
-			 const struct stretch *stretch, uint64_t *address);
-
-/* The same from up to 64 words of one allocation. */
+/* Collect from up to 64 words of one allocation; the room is the same. */
 static inline void reference_words_add_of(struct reference_words *words,
 					  allocation_id source,
 					  uint64_t address,

@@ -41,7 +41,7 @@ struct answer {
 };
 
 static inline __attribute__((always_inline)) struct answer ask_bits(
-	const struct lookup *lookup)
+	const struct lookup *lookup, bool by_instruction)
 {
 	unsigned int bit = lookup->offset / GRANULE % LINE_BITS;
 	const struct heap_region *region = lookup->region;
@@ -52,7 +52,7 @@ static inline __attribute__((always_inline)) struct answer ask_bits(
 	if (!lookup->line)
 		return (struct answer){ region->first + region->count - 1,
 					false, true };
-	number = line_rank(lookup->line, bit);
+	number = line_rank(lookup->line, bit, by_instruction);
 	if (number == 0)
 		return (struct answer){ NO_ALLOCATION, true, false };
 	if (number == region->count || lookup->gap == GAPS_VARY)
@@ -94,12 +94,12 @@ void lookups_begin(const struct allocation_index *index,
 
 static inline __attribute__((always_inline)) uint64_t end_lookups(
 	const struct allocation_index *index, const struct lookup *lookups,
-	size_t count, bool fetch, allocation_id *ret)
+	size_t count, bool fetch, allocation_id *ret, bool by_instruction)
 {
 	uint64_t uncertain = 0, headers = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		struct answer answer = ask_bits(&lookups[i]);
+		struct answer answer = ask_bits(&lookups[i], by_instruction);
 
 		ret[i] = answer.id;
 		uncertain |= (uint64_t)!answer.is_certain << i;
@@ -119,7 +119,7 @@ static uint64_t end_plainly(const struct allocation_index *index,
 			    const struct lookup *lookups, size_t count,
 			    bool fetch, allocation_id *ret)
 {
-	return end_lookups(index, lookups, count, fetch, ret);
+	return end_lookups(index, lookups, count, fetch, ret, false);
 }
 
 #ifdef __x86_64__
@@ -127,7 +127,7 @@ __attribute__((target("popcnt"))) static uint64_t end_by_counting(
 	const struct allocation_index *index, const struct lookup *lookups,
 	size_t count, bool fetch, allocation_id *ret)
 {
-	return end_lookups(index, lookups, count, fetch, ret);
+	return end_lookups(index, lookups, count, fetch, ret, true);
 }
 #endif
 

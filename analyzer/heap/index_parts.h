@@ -123,18 +123,28 @@ static inline uint64_t line_sum(const struct line *line, unsigned int bit)
 	       (sums >> (bit / 128 * SUM_BITS) & ((1 << SUM_BITS) - 1));
 }
 
+/*
+ * How many bits are set: by the instruction for that, in functions that are
+ * compiled for processors that have it, and else without.
+ */
+static inline __attribute__((always_inline)) unsigned int count_bits(
+	uint64_t word, bool by_instruction)
+{
+	return by_instruction ? (unsigned int)__builtin_popcountll(word)
+			      : bits_count(word);
+}
+
 /* How many bits there are up to that one, in the line and those before. */
 static inline __attribute__((always_inline)) uint64_t line_rank(
-	const struct line *line, unsigned int bit)
+	const struct line *line, unsigned int bit, bool by_instruction)
 {
 	unsigned int word = bit / 64;
 	/* The first word of the pair counts in full if this is the second. */
 	uint64_t second = -(uint64_t)(word & 1);
 
 	return line_sum(line, bit) +
-	       (uint64_t)__builtin_popcountll(line->bits[word & ~1U] & second) +
-	       (uint64_t)__builtin_popcountll(line->bits[word]
-					      << (63 - bit % 64));
+	       count_bits(line->bits[word & ~1U] & second, by_instruction) +
+	       count_bits(line->bits[word] << (63 - bit % 64), by_instruction);
 }
 
 /* The bit behind that one; it may be the next line's. */
@@ -158,22 +168,21 @@ struct window {
  * Of the granules from that one of the region on, a multiple of WINDOW. The
  * lines reach as far.
  */
-static inline struct window index_window(const struct allocation_index *index,
-					 const struct region_layout *layout,
-					 uint64_t granule)
+static inline __attribute__((always_inline)) struct window index_window(
+	const struct allocation_index *index,
+	const struct region_layout *layout, uint64_t granule,
+	bool by_instruction)
 {
 	const struct line *line = (const struct line *)index->lines.bytes +
 				  layout->first_line + granule / LINE_BITS;
 	unsigned int bit = granule % LINE_BITS, shift = bit % 64;
-	unsigned int word = bit / 64;
-	uint64_t bits = line->bits[word], rank = line_sum(line, bit);
+	uint64_t bits = line->bits[bit / 64] >> shift;
 	uint64_t behind = line_next_bit(line, bit + WINDOW - 1);
 
-	if (word % 2)
-		rank += bits_count(line->bits[word - 1]);
-	rank += bits_count(bits & ((UINT64_C(1) << shift) - 1));
-	bits = bits >> shift & UINT32_MAX;
-	return (struct window){ bits | behind << WINDOW, rank };
+	return (struct window){
+		(bits & UINT32_MAX) | behind << WINDOW,
+		line_rank(line, bit, by_instruction) - (bits & 1),
+	};
 }
 
 #endif

@@ -3,6 +3,8 @@
  * word of each block, looked for among all blocks. Blocks are of every size and
  * state, regions have gaps that are even or not, and the dump lacks parts.
  */
+#include "analyzer/graph/reference_words.h"
+
 #include "tests/analyzer/world.h"
 
 enum { HEAPS = 12, HEAP_SIZE = 0x8000, MOST_BLOCKS = 4096 };
@@ -181,20 +183,25 @@ static void assert_row(struct world *world, allocation_id id)
 	assert_int_equal(row.count, place);
 }
 
+static void make_world(struct world *world)
+{
+	world_init(world);
+	model.count = 0;
+	for (size_t i = 0; i < HEAPS; i++) {
+		add_blocks(world, i);
+		add_memory(world, i);
+	}
+	fill(world);
+	world_open(world);
+}
+
 static void test_rows_agree_with_a_look_at_each_word(void **state)
 {
 	for (uint64_t turn = 0; turn < 12; turn++) {
 		_cleanup_(world_deinit) struct world world;
 
-		world_init(&world);
 		seed = turn;
-		model.count = 0;
-		for (size_t i = 0; i < HEAPS; i++) {
-			add_blocks(&world, i);
-			add_memory(&world, i);
-		}
-		fill(&world);
-		world_open(&world);
+		make_world(&world);
 		allocation_set_leftovers(world.index, find_leftovers, NULL);
 		world.progress.threads = turn % 3;
 		world_find_graph(&world);
@@ -204,10 +211,59 @@ static void test_rows_agree_with_a_look_at_each_word(void **state)
 	}
 }
 
+/* What both collect from the stretch is the same; nothing is left of it. */
+static void assert_same_words(struct reference_words *words,
+			      struct reference_words *others,
+			      const struct stretch *stretch)
+{
+	uint64_t address = stretch->range.start, other = address;
+
+	while (address < stretch->range.end) {
+		words->add(words, stretch, &address);
+		others->add(others, stretch, &other);
+		assert_int_equal(address, other);
+		assert_int_equal(words->tail, others->tail);
+		for (size_t i = 0; i < words->tail; i++) {
+			assert_int_equal(words->words[i], others->words[i]);
+			assert_int_equal(words->places[i], others->places[i]);
+			assert_int_equal(words->sources[i], others->sources[i]);
+		}
+		words->tail = words->begun = 0;
+		others->tail = others->begun = 0;
+	}
+}
+
+static void test_processors_collect_the_same(void **state)
+{
+	_cleanup_(world_deinit) struct world world;
+	struct reference_words words, others;
+	struct stretch stretch;
+	const struct bitmap *used;
+	struct view view;
+	size_t hint = 0, found = 0;
+
+	make_world(&world);
+	used = allocation_used(world.index);
+	view = (struct view){ world.image };
+	reference_words_init(&words, world.index, used);
+	reference_words_init_plain(&others, world.index, used);
+	bitmap_for_each(id, used) {
+		allocation_id end = (allocation_id)model.count;
+
+		if (!stretch_find(&words, &view, (allocation_id)id, end, &hint,
+				  &stretch))
+			continue;
+		assert_same_words(&words, &others, &stretch);
+		found++;
+	}
+	assert_true(found > 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows_agree_with_a_look_at_each_word),
+		cmocka_unit_test(test_processors_collect_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
