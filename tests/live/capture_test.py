@@ -13,16 +13,13 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
+import harness
 from core_file import NOTE_CUTS, Core
+from harness import HEAPCORE, PROGRAMS, run
 
-SOURCE_DIR = os.environ["SOURCE_DIR"]
-HEAPCORE = os.environ["HEAPCORE"]
-PROGRAMS = os.path.join(SOURCE_DIR, "testdata/programs")
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-g", "-O1", "-pthread"]
-TIMEOUT = 60
 PAGE = 4096
 
 NT_PRSTATUS, NT_FPREGSET, NT_PRPSINFO, NT_AUXV = 1, 2, 3, 6
@@ -61,32 +58,20 @@ def has_avx():
         return " avx " in file.read()
 
 
-def run(*command, **options):
-    options.setdefault("stdin", subprocess.DEVNULL)
-    return subprocess.run(command, text=True, capture_output=True,
-                          timeout=TIMEOUT, **options)
-
-
 class Program:
     """A program of testdata that has said all, and waits."""
 
     def __init__(self, binary, *arguments, folder):
-        self.process = subprocess.Popen([binary, *arguments], cwd=folder,
-                                        stdout=subprocess.PIPE, text=True)
-        self.lines = []
-        for line in self.process.stdout:
-            if line.startswith("ready"):
-                break
-            self.lines.append(line.rstrip("\n"))
+        self.process = harness.start([binary, *arguments], folder=folder)
+        self.lines = self.process.said
+        harness.settle(self.process)
 
     @property
     def pid(self):
         return str(self.process.pid)
 
     def end(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
+        harness.end(self.process)
 
 
 class CaptureTest(unittest.TestCase):
@@ -238,6 +223,7 @@ class CaptureTest(unittest.TestCase):
     def test_the_process_goes_on(self):
         program = self.start("mappings", self.path("other"))
         run(HEAPCORE, "snap", program.pid, "-o", self.path("other.core"))
+        harness.settle(program.process)
         with open(f"/proc/{program.pid}/status", encoding="ascii") as file:
             status = file.read()
         self.assertIn("TracerPid:\t0\n", status)
@@ -251,12 +237,8 @@ class CaptureTest(unittest.TestCase):
                      self.path("stopped.core"))
         self.assertEqual(result.returncode, 0, result)
         # It stops anew once it was let go, and cannot run before.
-        state, end = "", time.monotonic() + TIMEOUT
-        while "T" not in state and time.monotonic() < end:
-            time.sleep(0.01)
-            with open(f"/proc/{program.pid}/status", encoding="ascii") as file:
-                state = re.search(r"State:\t(.)", file.read()).group(1)
-        self.assertEqual(state, "T")
+        harness.settle(program.process, "T")
+        self.assertEqual(harness.states(program.pid), {"T"})
 
     def answers(self, core):
         result = run(HEAPCORE, *[word for command in COMMANDS

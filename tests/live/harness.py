@@ -137,10 +137,10 @@ def states(pid):
     return found
 
 
-def settle(process):
-    """Until all threads of the process wait for something."""
+def settle(process, state="S"):
+    """Until all threads of the process wait for something, or are stopped."""
     deadline = time.monotonic() + TIMEOUT
-    while states(process.pid) != {"S"} and time.monotonic() < deadline:
+    while states(process.pid) != {state} and time.monotonic() < deadline:
         time.sleep(0.01)
 
 
@@ -157,12 +157,11 @@ def end(process):
 
 def launch(command, folder=None, **options):
     """A process, which may not be ready yet."""
-    allow_cores()
     options.setdefault("stdin", subprocess.PIPE)
     options.setdefault("stdout", subprocess.PIPE)
     options.setdefault("env", environment())
     process = subprocess.Popen(still(command), cwd=folder, text=True,
-                               **options)
+                               preexec_fn=allow_cores, **options)
     process.said = []
     return process
 
