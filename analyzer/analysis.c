@@ -457,13 +457,17 @@ bool analysis_identity(const struct analysis *analysis, allocation_id id,
 		       struct identity *ret)
 {
 	const struct first_words *words = analysis->first_words;
-	struct memory_range range = range_of(analysis, id);
-	struct signature_reader reader = analysis_signatures(analysis);
+	struct signature_reader reader;
+	struct memory_range range;
 
+	/* First what is quick, and true of most. */
 	if (!bitmap_get(allocation_used(analysis->index), id) ||
-	    (words && !first_words_may_have_identity(words, id)) ||
-	    (words ? first_words_at(words, id)
-		   : signature_read(&reader, id, range)) != 0)
+	    (words && (!first_words_may_have_identity(words, id) ||
+		       first_words_at(words, id) != 0)))
+		return false;
+	reader = analysis_signatures(analysis);
+	range = range_of(analysis, id);
+	if (!words && signature_read(&reader, id, range) != 0)
 		return false;
 	if (signature_object(&reader, id, range.start) != range.start)
 		return identity_find_maker(analysis->identities, range.start,

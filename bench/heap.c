@@ -1,7 +1,7 @@
 /*
  * A program with a large heap of which the truth is known.
  *
- *	heap [--one-large] [COUNT]
+ *	heap [--one-large | --arrays] [COUNT]
  *
  * It makes COUNT allocations (ten million if not said) that stay, and others
  * in between that it frees. It then tells on standard output what an exact
@@ -112,6 +112,8 @@ enum {
 	SHORT_LIVED_COUNT = 128,
 	VACANCY_COUNT = 256,
 	ANCHOR_COUNT = 4096,
+	ARRAYS = 8,
+	ARRAY_POINTERS = 8000000,
 	SCRUBBED_BYTES = 1 << 20,
 };
 
@@ -130,6 +132,7 @@ static const struct kind kind_session = { "session" };
 /* Nobody reads them, so without volatile nobody would write them. */
 static uint64_t *volatile anchors[ANCHOR_COUNT];
 static uint64_t *volatile large;
+static uint64_t *volatile arrays[ARRAYS];
 
 enum shape { SHAPE_LIST, SHAPE_DOUBLE_LIST, SHAPE_RING, SHAPE_TREE };
 
@@ -164,6 +167,7 @@ enum purpose {
 	PURPOSE_SHAPE,
 	PURPOSE_VACANCY,
 	PURPOSE_OTHER,
+	PURPOSE_ELEMENT,
 };
 
 /* A random number which depends on nothing but its arguments (splitmix64). */
@@ -504,6 +508,31 @@ static void free_the_rest(struct builder *builder)
 		release(builder->freed[i]);
 }
 
+/* Large arrays of pointers to what is anchored anyway, in any order. */
+static void add_arrays(struct builder *builder)
+{
+	for (uint64_t i = 0; i < ARRAYS; i++) {
+		uint64_t *words =
+			heap_allocate(ARRAY_POINTERS * sizeof(*words));
+
+		if (!words)
+			fail("allocate");
+		for (uint64_t j = 0; j < ARRAY_POINTERS; j++) {
+			uint64_t random = random_of(PURPOSE_ELEMENT,
+						    i * ARRAY_POINTERS + j);
+
+			words[j] = (uint64_t)words_of(
+				builder,
+				builder->anchored[random %
+						  builder->anchored_count]);
+		}
+		arrays[i] = words;
+		builder->truth.used_count++;
+		builder->truth.used_bytes += heap_size(words);
+		builder->truth.reference_count += ARRAY_POINTERS;
+	}
+}
+
 static void measure(struct builder *builder)
 {
 	struct truth *truth = &builder->truth;
@@ -520,7 +549,8 @@ static void measure(struct builder *builder)
 	}
 }
 
-__attribute__((noinline)) static struct truth build(uint32_t count)
+__attribute__((noinline)) static struct truth build(uint32_t count,
+						    bool with_arrays)
 {
 	struct builder builder = { .count = count };
 	size_t id_bytes = count * sizeof(uint32_t);
@@ -537,6 +567,8 @@ __attribute__((noinline)) static struct truth build(uint32_t count)
 	link_leaked(&builder);
 	free_the_rest(&builder);
 	measure(&builder);
+	if (with_arrays)
+		add_arrays(&builder);
 
 	munmap(builder.allocations, address_bytes);
 	munmap(builder.freed, address_bytes);
@@ -623,7 +655,8 @@ static void wait_for_core(void)
 int main(int argc, char **argv)
 {
 	bool one_large = argc > 1 && strcmp(argv[1], "--one-large") == 0;
-	int operands = argc - one_large;
+	bool with_arrays = argc > 1 && strcmp(argv[1], "--arrays") == 0;
+	int operands = argc - one_large - with_arrays;
 	unsigned long count = 10000000;
 	char *end = "";
 
@@ -632,14 +665,14 @@ int main(int argc, char **argv)
 	if (operands > 2 || *end || count < ONE_LEAKED_IN ||
 	    count % ONE_LEAKED_IN || count > UINT32_MAX / 2) {
 		fprintf(stderr,
-			"usage: %s [--one-large] [COUNT]\n"
+			"usage: %s [--one-large | --arrays] [COUNT]\n"
 			"COUNT is a multiple of %d\n",
 			argv[0], ONE_LEAKED_IN);
 		return 2;
 	}
 
 	heap_open();
-	struct truth truth = build(count);
+	struct truth truth = build(count, with_arrays);
 	if (one_large)
 		add_large(&truth);
 	scrub_stack();

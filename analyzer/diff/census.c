@@ -41,10 +41,11 @@ struct error *census_add(struct census *census, allocation_id id, uint64_t key,
 {
 	struct tally tally = { .key = key, .count = 1, .bytes = bytes };
 	uint32_t *numbers = census->numbers.bytes;
-	struct error *error = tally_add(&census->keys, tally);
+	struct error *error =
+		tally_add_numbered(&census->keys, tally, &numbers[id]);
 
 	if (!error)
-		numbers[id] = tally_find(&census->keys, key)->number + 1;
+		numbers[id]++;
 	return error;
 }
 

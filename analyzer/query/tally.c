@@ -50,13 +50,12 @@ static struct error *grow(struct tally_table *table)
 	return NULL;
 }
 
-struct error *tally_add(struct tally_table *table, struct tally tally)
+struct error *tally_add_numbered(struct tally_table *table, struct tally tally,
+				 uint32_t *ret)
 {
 	struct tally *slot;
 	struct error *error;
 
-	if (!tally.count)
-		return NULL;
 	if (table->count * 2 >= table->capacity) {
 		error = grow(table);
 		if (error)
@@ -70,7 +69,15 @@ struct error *tally_add(struct tally_table *table, struct tally tally)
 	slot->count += tally.count;
 	slot->bytes += tally.bytes;
 	slot->owned += tally.owned;
+	*ret = slot->number;
 	return NULL;
+}
+
+struct error *tally_add(struct tally_table *table, struct tally tally)
+{
+	uint32_t number;
+
+	return tally.count ? tally_add_numbered(table, tally, &number) : NULL;
 }
 
 struct tally *tally_find(const struct tally_table *table, uint64_t key)

@@ -35,6 +35,10 @@ DEFINE_DEINIT(tally_table_deinit, struct tally_table)
 /* Add to what is counted of the key. */
 struct error *tally_add(struct tally_table *table, struct tally tally);
 
+/* The same of at least one; *ret is the number of the key. */
+struct error *tally_add_numbered(struct tally_table *table, struct tally tally,
+				 uint32_t *ret);
+
 /* The tally of the key, or NULL. */
 struct tally *tally_find(const struct tally_table *table, uint64_t key);
 

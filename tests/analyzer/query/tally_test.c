@@ -24,6 +24,23 @@ static void test_counts_add_up_by_key(void **state)
 	assert_int_equal(account.used, 0);
 }
 
+static void test_keys_are_numbered_as_they_come(void **state)
+{
+	struct memory_account account = { 0 };
+	struct tally_table table;
+
+	tally_table_init(&table, &account);
+	for (uint64_t i = 0; i < 2000; i++) {
+		struct tally tally = { .key = i % 1000 * 7, .count = 1 };
+		uint32_t number;
+
+		assert_no_error(tally_add_numbered(&table, tally, &number));
+		assert_int_equal(number, i % 1000);
+		assert_int_equal(tally_find(&table, tally.key)->number, number);
+	}
+	tally_table_deinit(&table);
+}
+
 static void test_nothing_is_no_key(void **state)
 {
 	struct memory_account account = { 0 };
@@ -102,6 +119,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_counts_add_up_by_key),
+		cmocka_unit_test(test_keys_are_numbered_as_they_come),
 		cmocka_unit_test(test_nothing_is_no_key),
 		cmocka_unit_test(test_most_come_first_and_equal_ones_by_key),
 		cmocka_unit_test(test_no_keys_are_known_to_share_a_slot),
