@@ -196,10 +196,11 @@ static bool is_done(const struct memory_range *done, size_t count,
 /* With all chunks seen, what is told by lists, which lead anywhere. */
 static struct error *settle(struct glibc_heap *heap, struct block_sink *sink)
 {
-	struct error *error;
+	struct error *error = block_sink_order(sink);
 
 	image_read_scattered(heap->context.image, true);
-	error = glibc_follow_fast(heap, sink);
+	if (!error)
+		error = glibc_follow_fast(heap, sink);
 	if (!error)
 		error = glibc_settle_lists(heap, sink);
 	if (!error)

@@ -82,6 +82,12 @@ size_t block_sink_count(const struct block_sink *sink);
 bool block_sink_restate(struct block_sink *sink, uint64_t address,
 			enum block_state state);
 
+/*
+ * Sort what is needed to look many blocks up by their start. Until a region is
+ * added, that takes no more than a step for each of all regions then.
+ */
+struct error *block_sink_order(struct block_sink *sink);
+
 /* The block that starts there; false if none does. */
 bool block_sink_find(const struct block_sink *sink, uint64_t start,
 		     struct block *ret);

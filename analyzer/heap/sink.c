@@ -1,5 +1,7 @@
 #include "analyzer/heap/sink.h"
 
+#include "analyzer/base/list.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -23,6 +25,7 @@ struct error *block_sink_create(struct memory_account *account,
 	sink->large.account = account;
 	sink->claims.account = account;
 	sink->held.account = account;
+	sink->order.account = account;
 	*ret = sink;
 	return NULL;
 }
@@ -38,6 +41,7 @@ void block_sink_destroy(struct block_sink *sink)
 	memory_release(&sink->large);
 	memory_release(&sink->claims);
 	memory_release(&sink->held);
+	memory_release(&sink->order);
 	free(sink);
 }
 
@@ -51,6 +55,7 @@ struct error *block_sink_region(struct block_sink *sink, uint64_t start,
 	if (error)
 		return error;
 	assert(start % 16 == 0 && start < end);
+	sink->ordered = 0;
 	regions = sink->regions.bytes;
 	regions[sink->region_count++] = (struct heap_region){
 		.start = start,
@@ -327,25 +332,92 @@ static uint64_t size_of(const struct block_sink *sink, size_t number)
 	return extents[number].size;
 }
 
+static int compare_places(const void *a, const void *b)
+{
+	const struct region_place *left = a, *right = b;
+
+	return left->start < right->start ? -1 : left->start > right->start;
+}
+
+struct error *block_sink_order(struct block_sink *sink)
+{
+	const struct heap_region *regions = sink->regions.bytes;
+	size_t count = sink->region_count;
+	struct region_place *places;
+	struct error *error =
+		memory_reserve(&sink->order, count * sizeof(*places));
+	uint64_t reach = 0;
+
+	if (error || count == 0)
+		return error;
+	places = sink->order.bytes;
+	for (size_t i = 0; i < count; i++)
+		places[i] = (struct region_place){ regions[i].start, 0, i };
+	qsort(places, count, sizeof(*places), compare_places);
+	for (size_t i = 0; i < count; i++) {
+		const struct heap_region *region = &regions[places[i].number];
+
+		if (region->end > reach)
+			reach = region->end;
+		places[i].reach = reach;
+	}
+	sink->ordered = count;
+	return NULL;
+}
+
+/* The block that starts there, if the region has it; else sink->count. */
+static size_t find_start_in(const struct block_sink *sink, size_t region,
+			    uint64_t address)
+{
+	const struct heap_region *regions = sink->regions.bytes;
+	size_t number;
+
+	if (address < regions[region].start || address >= regions[region].end)
+		return sink->count;
+	number = find_in_region(sink, &regions[region], address);
+	return number != sink->count && start_of(sink, &regions[region],
+						 number) == address
+		       ? number
+		       : sink->count;
+}
+
+/* The first region that has a block that starts there, or region_count. */
+static size_t find_ordered(const struct block_sink *sink, uint64_t address)
+{
+	const struct region_place *places = sink->order.bytes;
+	size_t i = LIST_ABOVE(places, sink->ordered, start, address);
+	size_t first = sink->region_count;
+
+	for (; i > 0 && places[i - 1].reach > address; i--)
+		if (places[i - 1].number < first &&
+		    find_start_in(sink, places[i - 1].number, address) !=
+			    sink->count)
+			first = places[i - 1].number;
+	return first;
+}
+
+static size_t find_one_by_one(const struct block_sink *sink, uint64_t address)
+{
+	size_t region = 0;
+
+	while (region < sink->region_count &&
+	       find_start_in(sink, region, address) == sink->count)
+		region++;
+	return region;
+}
+
 /* The number of the block that starts at address, or sink->count. */
 static size_t find_start(const struct block_sink *sink, uint64_t address,
 			 const struct heap_region **ret_region)
 {
 	const struct heap_region *regions = sink->regions.bytes;
+	size_t region = sink->ordered ? find_ordered(sink, address)
+				      : find_one_by_one(sink, address);
 
-	for (size_t i = 0; i < sink->region_count; i++) {
-		size_t number;
-
-		if (address < regions[i].start || address >= regions[i].end)
-			continue;
-		number = find_in_region(sink, &regions[i], address);
-		if (number != sink->count &&
-		    start_of(sink, &regions[i], number) == address) {
-			*ret_region = &regions[i];
-			return number;
-		}
-	}
-	return sink->count;
+	if (region == sink->region_count)
+		return sink->count;
+	*ret_region = &regions[region];
+	return find_start_in(sink, region, address);
 }
 
 bool block_sink_below(const struct block_sink *sink, uint64_t address,

@@ -43,6 +43,14 @@ struct block_sink {
 	size_t claim_count;
 	struct memory held; /* uint64_t: starts of blocks */
 	size_t held_count;
+	struct memory order; /* struct region_place, by start */
+	size_t ordered;	     /* regions in it: all, or 0 */
+};
+
+struct region_place {
+	uint64_t start;
+	uint64_t reach; /* the highest end of this region and those before */
+	size_t number;
 };
 
 /* Blocks that are added at once: at most so many, starts at most so far apart.

@@ -143,6 +143,39 @@ static void test_piece_is_as_one_block_after_the_other(void **state)
 	assert_true(whole->region_count > 2);
 }
 
+/* Regions come in any order, and two may claim the same memory. */
+static void test_order_of_regions_changes_no_answer(void **state)
+{
+	static const uint64_t starts[] = { 0x9000, 0x2000, 0x5000,
+					   0x2000, 0x7000, 0x1000 };
+	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
+	struct block block[0x1000];
+	bool found[0x1000];
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
+		begin(sink, starts[i], starts[i] + 0x1800 * (i % 3 + 1));
+		add(sink, starts[i] + 0x10, 24 + i, BLOCK_USED);
+		add(sink, starts[i] + 0x40 * (i + 1), 100 + i, BLOCK_FREE);
+		add(sink, starts[i] + 0x1000, 200 + i, BLOCK_CACHED);
+	}
+	for (uint64_t i = 0; i < 0x1000; i++)
+		found[i] = block_sink_find(sink, 16 * i, &block[i]);
+	assert_no_error(block_sink_order(sink));
+	for (uint64_t i = 0; i < 0x1000; i++) {
+		struct block again;
+
+		assert_int_equal(block_sink_find(sink, 16 * i, &again),
+				 found[i]);
+		if (!found[i])
+			continue;
+		assert_int_equal(again.size, block[i].size);
+		assert_int_equal(again.state, block[i].state);
+	}
+	begin(sink, 0x20000, 0x30000);
+	add(sink, 0x20010, 24, BLOCK_USED);
+	assert_true(block_sink_find(sink, 0x20010, &block[0]));
+}
+
 /* Behind a wide gap, a region begins; extents reach only so far. */
 static void test_batch_does_not_begin_a_region(void **state)
 {
@@ -250,6 +283,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_batch_is_as_one_block_after_the_other),
 		cmocka_unit_test(test_batch_does_not_begin_a_region),
+		cmocka_unit_test(test_order_of_regions_changes_no_answer),
 		cmocka_unit_test(test_piece_is_as_one_block_after_the_other),
 		cmocka_unit_test(test_state_can_be_put_right_afterwards),
 		cmocka_unit_test(
