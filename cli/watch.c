@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -27,6 +28,8 @@ struct watcher {
 	const struct watch_options *options;
 	struct tracer_options tracer;
 	struct progress progress; /* nobody looks at it */
+	struct xstate_layout layout;
+	uint64_t kept; /* bytes of small cores, which are in memory */
 	int socket;
 	int births;    /* to read from what the program's process tells */
 	bool executed; /* it became the program */
@@ -112,6 +115,7 @@ static struct error *write_core(struct watcher *watcher,
 		.complete = !watcher->options->core_path,
 		.portable = watcher->options->portable,
 		.progress = &watcher->progress,
+		.layout = &watcher->layout,
 	};
 	struct error *error = core_create(&options, &core);
 
@@ -147,6 +151,25 @@ static struct error *capture_to_file(struct watcher *watcher,
 	return NULL;
 }
 
+/*
+ * A file for a core that is soon gone. Small ones are in memory, up to a limit:
+ * file systems take long to make a file where many were deleted just now.
+ */
+static struct error *open_core(struct watcher *watcher, pid_t process, int *ret)
+{
+	enum { SMALL = 1 << 22, MOST_KEPT = 1 << 28 };
+	uint64_t size = process_status(process, "RssAnon", 10, SMALL) * 1024;
+	int fd = size < SMALL && watcher->kept + size < MOST_KEPT
+			 ? memfd_create("heapcore", MFD_CLOEXEC)
+			 : -1;
+
+	if (fd < 0)
+		return open_temporary(ret);
+	watcher->kept += size;
+	*ret = fd;
+	return NULL;
+}
+
 static struct error *capture(struct watcher *watcher,
 			     const struct held_process *held,
 			     struct watch_message *message)
@@ -155,7 +178,7 @@ static struct error *capture(struct watcher *watcher,
 
 	if (watcher->options->core_path)
 		return capture_to_file(watcher, held, message);
-	error = open_temporary(&message->fd);
+	error = open_core(watcher, held->threads[0].id, &message->fd);
 	if (!error)
 		error = write_core(watcher, held, message, message->fd);
 	return error;
@@ -393,6 +416,7 @@ static void run_watcher(const struct watch_options *options, int socket,
 	int gate[2], births[2];
 
 	live_with(heapcore);
+	watcher.layout = xstate_layout_here();
 	if (pipe2(gate, O_CLOEXEC) < 0 || pipe2(births, O_CLOEXEC) < 0) {
 		refuse(&watcher, error_system("a pipe"));
 		return;

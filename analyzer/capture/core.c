@@ -38,6 +38,7 @@ struct piece {
 
 struct core_writer {
 	struct core_options options;
+	struct xstate_layout layout;
 	struct source source;
 	struct source clone; /* from which what is late is read */
 	bool cloned;	     /* there is one, or will be */
@@ -74,6 +75,8 @@ struct error *core_create(const struct core_options *options,
 	if (!core)
 		return &error_no_memory;
 	core->options = *options;
+	core->layout =
+		options->layout ? *options->layout : xstate_layout_here();
 	core->source = (struct source){ .memory = -1, .pages.fd = -1 };
 	core->clone = core->source;
 	core->threads = parallel_threads();
@@ -638,6 +641,15 @@ static struct error *move_piece(struct core_writer *core,
 	return write_pages(core, place, piece->size, offset_of(core, piece));
 }
 
+/* To start a thread takes longer than to copy a few pieces. */
+static unsigned int threads_for(const struct core_writer *core)
+{
+	enum { FEW_BYTES = 1 << 21 };
+
+	return core->pieces_size + core->late_size > FEW_BYTES ? core->threads
+							       : 1;
+}
+
 static struct error *copy_piece(void *data, size_t turn, unsigned int thread)
 {
 	struct core_writer *core = data;
@@ -690,7 +702,7 @@ struct error *core_describe(struct core_writer *core,
 		error = held_read(held, &core->map, &core->source, &core->held);
 	if (!error)
 		error = notes_write(held, signal, &core->map, &core->held,
-				    &core->notes);
+				    &core->layout, &core->notes);
 	if (!error && core->options.portable)
 		error = portable_find(&core->source, &core->map, &core->needed);
 	if (!error)
@@ -707,7 +719,8 @@ struct error *core_copy(struct core_writer *core)
 {
 	progress_begin(core->options.progress, "copying memory",
 		       core->pieces_size);
-	return parallel_for(core->piece_count, core->threads, copy_piece, core);
+	return parallel_for(core->piece_count, threads_for(core), copy_piece,
+			    core);
 }
 
 static struct error *write_headers(const struct core_writer *core)
@@ -774,7 +787,7 @@ struct error *core_write(struct core_writer *core, struct core_sizes *ret)
 
 	progress_begin(core->options.progress, "writing the core",
 		       staged_size + core->late_size);
-	error = parallel_for(core->piece_count, core->threads, write_piece,
+	error = parallel_for(core->piece_count, threads_for(core), write_piece,
 			     core);
 	if (!error)
 		error = write_headers(core);

@@ -30,6 +30,7 @@
 
 #include "analyzer/base/progress.h"
 #include "analyzer/capture/threads.h"
+#include "analyzer/capture/xstate.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,6 +42,8 @@ struct core_options {
 	bool complete; /* with what MADV_DONTDUMP keeps out of cores */
 	bool portable; /* with what names need of files; see portable.h */
 	struct progress *progress;
+	/* of this processor, which may take long to tell; NULL: to be asked */
+	const struct xstate_layout *layout;
 };
 
 /* What came of it. */

@@ -5,7 +5,6 @@
 #include "analyzer/capture/notes.h"
 
 #include "analyzer/capture/pages.h"
-#include "analyzer/capture/xstate.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -321,6 +320,7 @@ static struct error *add_files(struct notes *notes,
 /* The state of one kind of registers; one that a thread has not is left out. */
 static struct error *add_vectors(struct notes *notes,
 				 const struct held_thread *thread,
+				 const struct xstate_layout *layout,
 				 const char *owner, uint32_t type)
 {
 	_cleanup_(free) void *bytes = malloc(VECTORS_SIZE);
@@ -333,9 +333,8 @@ static struct error *add_vectors(struct notes *notes,
 	    ptrace(PTRACE_GETREGSET, thread->id, type, &place) < 0)
 		return NULL;
 	if (type == NT_X86_XSTATE) {
-		struct xstate_layout layout = xstate_layout_here();
 		size_t size =
-			xstate_write_note(&layout, bytes, place.iov_len, note);
+			xstate_write_note(layout, bytes, place.iov_len, note);
 
 		return add_copy(notes, owner, type, note, size);
 	}
@@ -395,7 +394,8 @@ static struct error *add_held(struct notes *notes,
 
 struct error *notes_write(const struct held_process *held, int signal,
 			  const struct memory_map *map,
-			  const struct held_values *values, struct notes *ret)
+			  const struct held_values *values,
+			  const struct xstate_layout *layout, struct notes *ret)
 {
 	_cleanup_(notes_deinit) struct notes notes = { 0 };
 	struct error *error = NULL;
@@ -407,10 +407,10 @@ struct error *notes_write(const struct held_process *held, int signal,
 		if (!error && i == 0)
 			error = add_common(&notes, held, signal, map);
 		if (!error)
-			error = add_vectors(&notes, thread, "CORE",
+			error = add_vectors(&notes, thread, layout, "CORE",
 					    NT_FPREGSET);
 		if (!error)
-			error = add_vectors(&notes, thread, "LINUX",
+			error = add_vectors(&notes, thread, layout, "LINUX",
 					    NT_X86_XSTATE);
 	}
 	if (!error)

@@ -10,6 +10,7 @@
 #include "analyzer/capture/held.h"
 #include "analyzer/capture/process.h"
 #include "analyzer/capture/threads.h"
+#include "analyzer/capture/xstate.h"
 #include "analyzer/image/own_notes.h"
 
 struct notes {
@@ -19,11 +20,13 @@ struct notes {
 
 /*
  * Notes of a process that stands still. signal is what its first thread is
- * about to die of, or 0.
+ * about to die of, or 0; layout is that of this processor.
  */
 struct error *notes_write(const struct held_process *held, int signal,
 			  const struct memory_map *map,
-			  const struct held_values *values, struct notes *ret);
+			  const struct held_values *values,
+			  const struct xstate_layout *layout,
+			  struct notes *ret);
 /* Add ranges of memory in a note of ours of that type, if there are any. */
 struct error *notes_add_ranges(struct notes *notes, uint32_t type,
 			       const struct note_range *ranges, size_t count);
