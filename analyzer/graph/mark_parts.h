@@ -12,18 +12,24 @@ struct pending {
 	size_t count;
 };
 
+/* Make room for so many more. */
+static inline struct error *pending_room(struct pending *pending, size_t more)
+{
+	size_t size = (pending->count + more) * sizeof(allocation_id);
+
+	if (size <= pending->memory.size)
+		return NULL;
+	return memory_reserve(&pending->memory, size);
+}
+
 static inline struct error *pending_push(struct pending *pending,
 					 allocation_id id)
 {
-	if ((pending->count + 1) * sizeof(id) > pending->memory.size) {
-		struct error *error = memory_reserve(
-			&pending->memory, (pending->count + 1) * sizeof(id));
+	struct error *error = pending_room(pending, 1);
 
-		if (error)
-			return error;
-	}
-	((allocation_id *)pending->memory.bytes)[pending->count++] = id;
-	return NULL;
+	if (!error)
+		((allocation_id *)pending->memory.bytes)[pending->count++] = id;
+	return error;
 }
 
 /*
