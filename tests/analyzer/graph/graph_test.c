@@ -1,6 +1,7 @@
 #include "analyzer/graph/graph.h"
 
 #include "tests/analyzer/world.h"
+#include "tests/random.h"
 
 /* A heap of blocks of SIZE bytes each, one every STRIDE bytes. */
 static const uint64_t HEAP = 0x100000, STRIDE = 64, SIZE = 56;
@@ -270,15 +271,6 @@ static void test_heap_without_allocations_has_an_empty_graph(void **state)
 	assert_int_equal(graph_edge_count(world.graph), 0);
 	assert_no_error(bitmap_init(&from, 0, &world.account));
 	mark(&world, &from, &reached);
-}
-
-static uint64_t seed = 1;
-
-/* The same numbers on each run. */
-static uint64_t random_below(uint64_t bound)
-{
-	seed = seed * 6364136223846793005 + 1442695040888963407;
-	return (seed >> 33) % bound;
 }
 
 enum { MANY = 40000, WORDS = 3 };

@@ -2,6 +2,7 @@
 
 #include "tests/analyzer/graph/made_graph.h"
 #include "tests/analyzer/heap/made_index.h"
+#include "tests/random.h"
 
 #include <string.h>
 
@@ -255,15 +256,6 @@ static void test_interrupt_ends_the_search_within_a_chain(void **state)
 enum { FEW = 40 };
 
 static bool reaches[FEW][FEW];
-static uint64_t seed = 1;
-
-/* The same numbers on each run. */
-static uint64_t random_below(uint64_t bound)
-{
-	seed = seed * 6364136223846793005 + 1442695040888963407;
-	return (seed >> 33) % bound;
-}
-
 /* Returns how many edges there are; sparse graphs have many components. */
 static size_t make_edges(struct edge *edges, const bool *leaked)
 {

@@ -6,6 +6,7 @@
 #include "analyzer/graph/reference_words.h"
 
 #include "tests/analyzer/world.h"
+#include "tests/random.h"
 
 enum { HEAPS = 12, HEAP_SIZE = 0x8000, MOST_BLOCKS = 4096 };
 
@@ -15,14 +16,6 @@ struct model {
 };
 
 static struct model model;
-static uint64_t seed;
-
-/* The same numbers on each run. */
-static uint64_t random_below(uint64_t bound)
-{
-	seed = seed * 6364136223846793005 + 1442695040888963407;
-	return (seed >> 33) % bound;
-}
 
 static uint64_t heap_start(size_t number)
 {

@@ -5,6 +5,7 @@
 #include "analyzer/heap/index_parts.h"
 
 #include "tests/assertions.h"
+#include "tests/random.h"
 
 enum { REGIONS = 1500, MOST_BLOCKS = 20 * REGIONS };
 
@@ -17,14 +18,6 @@ struct model {
 
 static struct memory_account account;
 static struct model model;
-static uint64_t seed;
-
-/* The same numbers on each run. */
-static uint64_t random_below(uint64_t bound)
-{
-	seed = seed * 6364136223846793005 + 1442695040888963407;
-	return (seed >> 33) % bound;
-}
 
 /* The size of a block that leaves gap bytes up to the next granule but some. */
 static uint64_t size_before_gap(uint64_t gap)
