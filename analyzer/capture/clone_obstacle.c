@@ -35,36 +35,60 @@ uint64_t available_memory(void)
 		    : 0;
 }
 
-/*
- * What a limited resource has left in the group of that path and those above.
- * root: of the hierarchy, with the files limit and usage in each group.
- */
-static uint64_t find_left(const char *root, const char *path, const char *limit,
-			  const char *usage)
+/* A resource that groups of processes may be limited in. */
+struct limited {
+	const char *controller; /* "": of the one hierarchy of version 2 */
+	const char *root, *limit, *usage; /* the hierarchy, files of a group */
+	const char *cache; /* line of memory.stat: used, but soon given up */
+};
+
+/* A number that the file of a group begins with, or behind the text key. */
+static bool read_number(const char *root, const char *group, const char *file,
+			const char *key, uint64_t *ret)
 {
-	char group[PATH_MAX], name[PATH_MAX + 64];
+	char path[PATH_MAX + 64];
+	_cleanup_(free) char *text = NULL;
+	size_t size;
+	struct error *error;
+	const char *number;
+
+	snprintf(path, sizeof(path), "%s%s/%s", root, group, file);
+	error = process_read_file(path, &text, &size);
+	if (error) {
+		error_destroy(error);
+		return false;
+	}
+	number = strstr(text, key);
+	if (number)
+		number += strlen(key);
+	/* "max" is no limit. */
+	if (!number || *number < '0' || *number > '9')
+		return false;
+	*ret = strtoull(number, NULL, 10);
+	return true;
+}
+
+/* What the resource has left in the group of that path and those above. */
+static uint64_t find_left(const struct limited *limited, const char *path)
+{
+	char group[PATH_MAX];
 	uint64_t left = UINT64_MAX;
 	char *end;
 
 	snprintf(group, sizeof(group), "%s", path);
 	do {
-		_cleanup_(free) char *most = NULL, *used = NULL;
-		size_t size;
-		struct error *error;
-		uint64_t number, taken;
+		uint64_t most, used, cache = 0;
 
-		snprintf(name, sizeof(name), "%s%s/%s", root, group, limit);
-		error = process_read_file(name, &most, &size);
-		snprintf(name, sizeof(name), "%s%s/%s", root, group, usage);
-		if (!error)
-			error = process_read_file(name, &used, &size);
-		if (error)
-			error_destroy(error); /* not there, or no limit */
-		else if (*most >= '0' && *most <= '9') {
-			number = strtoull(most, NULL, 10);
-			taken = strtoull(used, NULL, 10);
-			number = number > taken ? number - taken : 0;
-			left = number < left ? number : left;
+		if (read_number(limited->root, group, limited->limit, "",
+				&most) &&
+		    read_number(limited->root, group, limited->usage, "",
+				&used)) {
+			if (limited->cache)
+				read_number(limited->root, group, "memory.stat",
+					    limited->cache, &cache);
+			used -= cache < used ? cache : used;
+			most = most > used ? most - used : 0;
+			left = most < left ? most : left;
 		}
 		end = strrchr(group, '/');
 		if (end)
@@ -88,11 +112,6 @@ static bool is_of(const char *line, const char *controller, size_t *ret_start)
 	       (length == 0 || (found[-1] == ':' || found[-1] == ','));
 }
 
-struct limited {
-	const char *controller; /* "": of the one hierarchy of version 2 */
-	const char *root, *limit, *usage;
-};
-
 static uint64_t find_limited(char *groups, const struct limited *limited)
 {
 	uint64_t left = UINT64_MAX;
@@ -107,9 +126,7 @@ static uint64_t find_limited(char *groups, const struct limited *limited)
 		if ((*limited->controller
 			     ? is_of(line, limited->controller, &start)
 			     : strncmp(line, "0::", 3) == 0 && (start = 3))) {
-			uint64_t here =
-				find_left(limited->root, line + start,
-					  limited->limit, limited->usage);
+			uint64_t here = find_left(limited, line + start);
 			left = here < left ? here : left;
 		}
 		line[length] = end;
@@ -125,9 +142,10 @@ static struct error *check_groups(pid_t process, uint64_t wanted)
 		{ "pids", "/sys/fs/cgroup/pids", "pids.max", "pids.current" },
 	};
 	static const struct limited memory[] = {
-		{ "", "/sys/fs/cgroup", "memory.max", "memory.current" },
+		{ "", "/sys/fs/cgroup", "memory.max", "memory.current",
+		  "\ninactive_file " },
 		{ "memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes",
-		  "memory.usage_in_bytes" },
+		  "memory.usage_in_bytes", "\ntotal_inactive_file " },
 	};
 	_cleanup_(free) char *groups = NULL;
 	size_t size;

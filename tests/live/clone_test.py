@@ -354,13 +354,37 @@ class CloneTest(harness.LiveTest):
         # Of itself, that ends epoll_wait().
         self.check_unharmed(worker, returned=1)
 
-    def test_a_group_near_its_limit_is_not_cloned(self):
-        group = f"/sys/fs/cgroup/pids/heapcore-test-{os.getpid()}"
+    def group(self, controller):
+        """A control group of its own; Skipped where none can be had."""
+        group = f"/sys/fs/cgroup/{controller}/heapcore-test-{os.getpid()}"
         try:
             os.mkdir(group)
         except OSError as error:
-            self.skipTest(str(error))
-        self.addCleanup(os.rmdir, group)
+            raise harness.Skipped(str(error)) from error
+        # Its last process may take a moment to be gone.
+        self.addCleanup(harness.run, "sh", "-c",
+                        f"until rmdir {group}; do sleep 0.1; done")
+        return group
+
+    def test_memory_of_a_group_that_is_cached_files_is_not_short(self):
+        group, file = self.group("memory"), self.path("file")
+        with open(file, "wb") as written:
+            written.truncate(100 << 20)
+        worker = self.work(command=(
+            "sh", "-c", f'echo $$ >{group}/cgroup.procs; cat {file} '
+            '>/dev/null; exec "$@"', "sh"))
+        limit = f"{group}/memory.limit_in_bytes"
+        for megabytes, expected in ((172, 0), (72, 3)):
+            with open(limit, "w", encoding="ascii") as written:
+                written.write(str(megabytes << 20))
+            result = harness.run(harness.HEAPCORE, "snap", "--fork", "-o",
+                                 self.path("core"), str(worker.pid))
+            self.assertEqual(result.returncode, expected, result.stderr)
+        self.assertIn("near the limit of memory", result.stderr)
+        self.check_unharmed(worker)
+
+    def test_a_group_near_its_limit_is_not_cloned(self):
+        group = self.group("pids")
         worker = self.work()
         self.addCleanup(worker.end)
         for name, text in (("cgroup.procs", worker.pid), ("pids.max", 20)):
