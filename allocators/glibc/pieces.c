@@ -7,6 +7,7 @@
 enum {
 	PIECE = 4 << 20,     /* bytes, but for holes of the dump's file */
 	ROW_STEPS = 1 << 12, /* chunks looked at to find a row in a piece */
+	SMALL = 64 << 10,    /* bytes, walked sooner than handed on */
 };
 
 /* The part of a stretch in which chunks begin at start and above, below end. */
@@ -302,8 +303,8 @@ static struct error *walk_alone(struct pieces *pieces, size_t count)
 }
 
 /*
- * One is enough where there is little, and what does not fit into memory is
- * read in order.
+ * One is enough where there is little in all, or in each as a rule, and what
+ * does not fit into memory is read in order.
  */
 static unsigned int threads_for(const struct glibc_heap *heap,
 				const struct glibc_stretch *stretches,
@@ -313,7 +314,8 @@ static unsigned int threads_for(const struct glibc_heap *heap,
 
 	for (size_t i = 0; i < count; i++)
 		bytes += stretches[i].end - stretches[i].start;
-	return bytes <= PIECE || !image_fits(heap->context.image)
+	return bytes <= PIECE || bytes / SMALL < count ||
+			       !image_fits(heap->context.image)
 		       ? 1
 		       : parallel_threads_for(heap->context.progress);
 }
