@@ -13,24 +13,49 @@
 
 #include <inttypes.h>
 
+/* All of them, unless who refers to whom is known: then each is looked up. */
+static struct error *find_unreferenced(struct analysis *analysis,
+				       struct bitmap *ret)
+{
+	struct error *error;
+
+	if (analysis_cost(analysis, STAGE_INCOMING).built)
+		return NULL;
+	error = bitmap_init(ret, allocation_count(analysis_index(analysis)),
+			    analysis_account(analysis));
+	return error ? error : set_select_unreferenced(analysis, 0, ret);
+}
+
+/* Whether a leaked allocation is one that no other leaked one refers to. */
+static bool is_unreferenced(const struct describer *describer, allocation_id id)
+{
+	const struct bitmap *leaked = analysis_leaked(describer->analysis);
+	struct edges edges;
+
+	if (describer->unreferenced.words)
+		return bitmap_get(&describer->unreferenced, id);
+	edges = graph_outgoing(analysis_incoming(describer->analysis), id);
+	for (size_t i = 0; i < edges.count; i++)
+		if (bitmap_get(leaked, edges.targets[i]))
+			return false;
+	return bitmap_get(leaked, id);
+}
+
 struct error *describer_init(struct describer *describer,
 			     struct analysis *analysis,
 			     const struct selection *selection,
 			     struct report *report)
 {
-	struct bitmap unreferenced;
+	struct bitmap unreferenced = { 0 };
 	struct error *error = analysis_need(analysis, STAGE_COLLECTOR);
 
 	if (!error)
 		error = analysis_need(analysis, STAGE_CLASSES);
 	if (error)
 		return error;
-	error = bitmap_init(&unreferenced,
-			    allocation_count(analysis_index(analysis)),
-			    analysis_account(analysis));
+	error = find_unreferenced(analysis, &unreferenced);
 	if (error)
 		return error;
-	set_select_unreferenced(analysis, 0, &unreferenced);
 	*describer = (struct describer){ .analysis = analysis,
 					 .selection = selection,
 					 .report = report,
@@ -66,7 +91,7 @@ enum described_state describer_state(const struct describer *describer,
 		return STATE_AT_RISK;
 	if (bitmap_get(analysis_anchored(analysis), id))
 		return STATE_ANCHORED;
-	if (bitmap_get(&describer->unreferenced, id))
+	if (is_unreferenced(describer, id))
 		return STATE_UNREFERENCED;
 	if (is_in(analysis_garbage(analysis), id))
 		return STATE_GARBAGE;

@@ -14,7 +14,7 @@ struct describer {
 	struct analysis *analysis;
 	const struct selection *selection;
 	struct report *report;
-	struct bitmap unreferenced;
+	struct bitmap unreferenced; /* no words: see STAGE_INCOMING */
 	/* Of explanations; NULL: there is none yet. */
 	struct chains *chains;
 	struct taint_memory *taints;
