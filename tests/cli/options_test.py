@@ -7,7 +7,6 @@ import re
 import signal
 import stat
 import struct
-import subprocess
 import unittest
 
 import front_end

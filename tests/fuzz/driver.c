@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -127,7 +128,7 @@ static void keep_input(void)
 static void handle(int number)
 {
 	dprintf(messages, "%s\n",
-		number == SIGALRM ? "this takes too long" : "this crashes");
+		number == SIGPROF ? "this takes too long" : "this crashes");
 	keep_input();
 	signal(number, SIG_DFL);
 	raise(number);
@@ -135,7 +136,7 @@ static void handle(int number)
 
 static void watch_for_crashes(const char *name)
 {
-	static const int deadly[] = { SIGALRM, SIGABRT, SIGSEGV, SIGBUS,
+	static const int deadly[] = { SIGPROF, SIGABRT, SIGSEGV, SIGBUS,
 				      SIGFPE };
 	char folder[PATH_MAX - 256];
 
@@ -146,7 +147,7 @@ static void watch_for_crashes(const char *name)
 	if (__sanitizer_set_death_callback)
 		__sanitizer_set_death_callback(keep_input);
 	for (size_t i = 0; i < sizeof(deadly) / sizeof(*deadly); i++)
-		if (deadly[i] == SIGALRM || deadly[i] == SIGABRT ||
+		if (deadly[i] == SIGPROF || deadly[i] == SIGABRT ||
 		    !__sanitizer_set_death_callback)
 			signal(deadly[i], handle);
 }
@@ -167,15 +168,18 @@ static void silence(void)
 /* Returns the milliseconds of processor time it took. */
 static unsigned long run(void)
 {
+	/* Of the processor, however busy the machine is. */
+	static const struct itimerval limit = { .it_value.tv_sec = SECONDS };
+	static const struct itimerval none;
 	clock_t start = clock();
 
 	/* Of its own, so that reading behind its end is noticed. */
 	_cleanup_(free) uint8_t *copy = malloc(current_size + !current_size);
 
 	memcpy(copy, current, current_size);
-	alarm(SECONDS);
+	setitimer(ITIMER_PROF, &limit, NULL);
 	LLVMFuzzerTestOneInput(copy, current_size);
-	alarm(0);
+	setitimer(ITIMER_PROF, &none, NULL);
 	return (unsigned long)((clock() - start) / (CLOCKS_PER_SEC / 1000));
 }
 

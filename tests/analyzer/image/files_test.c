@@ -148,7 +148,7 @@ static void test_no_pipe_and_no_device_is_opened(void **state)
 {
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	alarm(20);
+	alarm(60);
 	assert_int_equal(pages_read(path), 1);
 	alarm(0);
 	assert_int_equal(pages_read("/dev/zero"), 1);

@@ -240,7 +240,7 @@ static void test_fifo_is_no_core(void **state)
 	snprintf(path, sizeof(path), "%s/fifo", directory);
 	snprintf(message, sizeof(message), "%s: is not a regular file", path);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	alarm(10);
+	alarm(60);
 	assert_error(image_open(path, &findings, &image), ERROR_NOT_SUPPORTED,
 		     message);
 	alarm(0);
