@@ -100,6 +100,9 @@ static int write_bytes(struct output *output, const char *bytes, size_t size)
 		failure = start_shell(output);
 	if (!failure)
 		failure = write_all(output, bytes, size);
+	/* Ctrl-C has ended the reader, too. */
+	if (failure == EPIPE && is_interrupted(output))
+		failure = EINTR;
 	output->within_line = failure || bytes[size - 1] != '\n';
 	if (failure == EPIPE && output->destination == TO_OUTPUT)
 		die_of_broken_pipe();

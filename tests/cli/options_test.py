@@ -453,6 +453,12 @@ class InterruptTest(FrontEndTest):
         self.assertIn(b"interrupted", errors)
         self.assertNotIn(b"allocations", output)
 
+    def test_interrupt_counts_where_the_reader_is_gone_as_well(self):
+        for _ in range(5):
+            self.run_heapcore(
+                INTERRUPTED, "-c", "enumerate used | kill -INT $PPID",
+                "-c", "count used", "core.1")
+
     def test_interrupt_ends_the_shell_command_too(self):
         with self.place.start(
             "-c", "count used | (echo begun; sleep 100)", "core.1"
