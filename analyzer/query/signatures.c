@@ -9,7 +9,7 @@
 struct error *signatures_need(struct analysis *analysis,
 			      const struct bitmap *members)
 {
-	enum { ONE_IN = 16 };
+	enum { ONE_IN = 6 };
 
 	if (bitmap_weight(members) < members->count / ONE_IN)
 		return NULL;
