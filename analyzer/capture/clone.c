@@ -91,7 +91,7 @@ static struct error *make_orphan(struct injection *injection,
 				 struct process_clone *clone)
 {
 	struct injection middle = { .gadget = injection->gadget };
-	pid_t named, ignored;
+	pid_t named = 0, ignored;
 	struct error *error = make_first(injection, way, CLONE_VM | CLONE_FILES,
 					 &middle.thread, &named);
 
