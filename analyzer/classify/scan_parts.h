@@ -40,6 +40,7 @@ struct scanner {
 	struct reference references[MOST_ADDRESSES];
 	uint64_t words[MOST_ADDRESSES];
 	uint64_t suspects[MOST_ADDRESSES]; /* the matchers that care */
+	uint64_t suspected[MOST_MATCHERS]; /* the words, of those looked at */
 	bool counted[MOST_ADDRESSES];	   /* held by no stack */
 	size_t count;
 	size_t source_hint;

@@ -96,11 +96,9 @@ static uint64_t filter_words(const struct scan *scan, struct scanner *scanner,
 	return row->mask >> first & ~UINT64_C(0) >> (FILTER_WORDS - count);
 }
 
-/* Put who suspects each of the words into suspects; which are suspected? */
-static uint64_t find_suspects(const struct scan *scan,
-			      const struct scanner *scanner,
-			      const struct reference *first, uint64_t mask,
-			      uint64_t *suspects)
+/* Put which words each matcher suspects into suspected; those of any? */
+static uint64_t find_suspects(const struct scan *scan, struct scanner *scanner,
+			      const struct reference *first, uint64_t mask)
 {
 	const struct matchers *matchers = &scan->matchers;
 	uint64_t all = 0;
@@ -113,19 +111,19 @@ static uint64_t find_suspects(const struct scan *scan,
 		if (classifier->suspect)
 			bits = classifier->suspect(&scanner->reader, first,
 						   mask);
-		suspects[i] = bits;
+		scanner->suspected[i] = bits;
 		all |= bits;
 	}
 	return all;
 }
 
-static uint64_t suspects_of(const struct scan *scan, const uint64_t *suspects,
-			    unsigned int bit)
+static uint64_t suspects_of(const struct scan *scan,
+			    const struct scanner *scanner, unsigned int bit)
 {
 	uint64_t who = 0;
 
 	for (size_t i = 0; i < scan->matchers.count; i++)
-		who |= (suspects[i] >> bit & 1) << i;
+		who |= (scanner->suspected[i] >> bit & 1) << i;
 	return who;
 }
 
@@ -134,8 +132,7 @@ static void collect_words(struct scan *scan, struct scanner *scanner,
 			  const struct reference *first, uint64_t mask,
 			  bool counted)
 {
-	uint64_t suspects[MOST_MATCHERS];
-	uint64_t all = find_suspects(scan, scanner, first, mask, suspects);
+	uint64_t all = find_suspects(scan, scanner, first, mask);
 
 	/* The overview has all references, whoever may care. */
 	if (scan->overview.held.words)
@@ -154,7 +151,7 @@ static void collect_words(struct scan *scan, struct scanner *scanner,
 		reference->bytes += 8 * (size_t)bit;
 		scanner->words[scanner->count] = word;
 		scanner->suspects[scanner->count] =
-			suspects_of(scan, suspects, bit);
+			suspects_of(scan, scanner, bit);
 		scanner->counted[scanner->count] = counted;
 		if (++scanner->count == MOST_ADDRESSES)
 			scan_look_up(scan, scanner);

@@ -64,9 +64,10 @@ static uint64_t filter_sse2(const uint8_t *bytes,
 	uint64_t mask = 0;
 
 	for (int i = 0; i < 2; i++) {
+		uint64_t end = bounds->start[i] + bounds->size[i];
+
 		starts[i] = _mm_set1_epi64x((long long)bounds->start[i]);
-		ends[i] = _mm_set1_epi64x(
-			(long long)(bounds->start[i] + bounds->size[i]));
+		ends[i] = _mm_set1_epi64x((long long)end);
 	}
 	for (unsigned int i = 0; i < FILTER_WORDS; i += 16) {
 		const uint8_t *at = bytes + 8 * (size_t)i;
@@ -90,9 +91,10 @@ __attribute__((target("avx2"))) static uint64_t filter_avx2(
 	uint64_t mask = 0;
 
 	for (int i = 0; i < 2; i++) {
+		uint64_t end = bounds->start[i] + bounds->size[i];
+
 		starts[i] = _mm256_set1_epi64x((long long)bounds->start[i]);
-		ends[i] = _mm256_set1_epi64x(
-			(long long)(bounds->start[i] + bounds->size[i]));
+		ends[i] = _mm256_set1_epi64x((long long)end);
 	}
 #pragma GCC unroll 16
 	for (unsigned int i = 0; i < FILTER_WORDS; i += 4) {
