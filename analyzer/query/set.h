@@ -17,9 +17,6 @@ struct set {
 	const char *arguments; /* what it takes, as "ADDRESS OFFSET"; or NULL */
 	enum stage needs;
 
-	/* A bit for each kind of roots that select is to ask about. */
-	uint32_t roots;
-
 	/*
 	 * Add the members to ret, which is empty. NULL: a set of ranges, or
 	 * one with an order. What it needs is built.
@@ -35,6 +32,9 @@ struct set {
 	struct error *(*walk)(struct analysis *analysis,
 			      const struct set_arguments *arguments,
 			      struct members *ret);
+
+	/* A bit for each kind of roots that select is to ask about. */
+	uint64_t roots;
 
 	/* For help: commands that run, one a line; more paragraphs, or NULL. */
 	const char *example;
