@@ -216,19 +216,24 @@ class CloneTest(harness.LiveTest):
 
     def snap_halted(self, worker):
         """heapcore, stopped while it writes; the clone is there meanwhile."""
-        command = subprocess.Popen(
-            [harness.HEAPCORE, "snap", "-q", "--fork", "-o",
-             self.path("core"), str(worker.pid)])
-        self.addCleanup(command.wait)
-        self.addCleanup(command.send_signal, signal.SIGCONT)
-        # The keeper has let go of the program, and the clone of its files.
-        wait_until(lambda: command.poll() is not None or any(
-            status_of(clone, "NSsid") == status_of(clone, "NSpid")
-            for clone in clones_of(worker.process)), "a clone")
-        command.send_signal(signal.SIGSTOP)
-        if not clones_of(worker.process):
-            raise harness.Skipped("the core was written too quickly")
-        return command
+        for _ in range(10):
+            command = subprocess.Popen(
+                [harness.HEAPCORE, "snap", "-q", "--fork", "-o",
+                 self.path("core"), str(worker.pid)])
+            self.addCleanup(command.wait)
+            self.addCleanup(command.send_signal, signal.SIGCONT)
+            # The keeper has let go of the program, and the clone of its files.
+            wait_until(lambda: command.poll() is not None or any(
+                status_of(clone, "NSsid") == status_of(clone, "NSpid")
+                for clone in clones_of(worker.process)), "a clone")
+            command.send_signal(signal.SIGSTOP)
+            # Had all been written, the keeper would end the clone now.
+            time.sleep(0.2)
+            if clones_of(worker.process):
+                return command
+            command.send_signal(signal.SIGCONT)
+            command.wait(PATIENCE)
+        raise harness.Skipped("the core was written too quickly")
 
     def test_a_clone_keeps_no_file_open_and_is_in_no_group(self):
         ours, theirs = os.pipe()
