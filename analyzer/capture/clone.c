@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -255,6 +256,16 @@ static bool collect_by(struct process_clone *clone, pid_t thread)
 	return done;
 }
 
+/* Before, it could not be collected: one stop of the process is to do. */
+static void await_end(pid_t id)
+{
+	enum { PATIENCE = 1000 /* milliseconds */ };
+	_cleanup_(close) int end = (int)syscall(SYS_pidfd_open, id, 0);
+
+	if (end >= 0)
+		poll(&(struct pollfd){ end, POLLIN, 0 }, 1, PATIENCE);
+}
+
 /*
  * The process has to collect the clone, in a short stop of one thread. It may
  * be about to get a signal, or be where it cannot; then it may be elsewhere
@@ -280,6 +291,8 @@ void process_clone_end(struct process_clone *clone, struct error **error)
 
 	if (clone->id && !ended)
 		kill_traced(clone->id);
+	if (clone->id && clone->named)
+		await_end(clone->id);
 	clone->id = 0;
 	if (clone->named)
 		collect_later(clone);

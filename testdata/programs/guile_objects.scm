@@ -27,10 +27,15 @@
 (define pairs (iota count))
 
 ;; On a stack that is gone afterwards, with all words that look like pointers.
-(join-thread (call-with-new-thread (lambda ()
+(define task (join-thread (call-with-new-thread (lambda ()
   (make-all (lambda (i) (- -0.25 i)))
   (make-all (lambda (i) (make-vector 9 i)))
-  #f)))
+  (readlink "/proc/thread-self")))))
+;; Its result may come before its end, and until then its stack holds them.
+(let wait ()
+  (when (file-exists? (string-append "/proc/" task))
+    (usleep 1000)
+    (wait)))
 (gc)
 (gc)
 (display "ready\n")

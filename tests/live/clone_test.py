@@ -231,6 +231,7 @@ class CloneTest(harness.LiveTest):
             time.sleep(0.2)
             if clones_of(worker.process):
                 return command
+            print("RETRIED: the core was written before heapcore was stopped")
             command.send_signal(signal.SIGCONT)
             command.wait(PATIENCE)
         raise harness.Skipped("the core was written too quickly")
@@ -291,8 +292,10 @@ class CloneTest(harness.LiveTest):
                 str(worker.pid))
             if "ptrace" in result.stderr:
                 self.skipTest(result.stderr)
-            wait_until(lambda: not clones_of(worker.process), "no clone")
-            wait_until(lambda: not children_of(worker.pid), "no child")
+            wait_until(lambda: not clones_of(worker.process),
+                       f"no clone, step {step}")
+            wait_until(lambda: not children_of(worker.pid),
+                       f"no child, step {step}")
             self.assertEqual(worker.ask("add 1 1"), "2", step)
             if result.returncode == 0:
                 break
