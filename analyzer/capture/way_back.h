@@ -7,10 +7,10 @@
  * below all that the thread has in use of its own. `ret` leads to sigreturn(),
  * which loads what such a frame holds:
  *
- *	home	 the thread's own registers, and its mask of signals; the call
- *that it waited in begins anew collect	 wait4() for the process that it made,
- *and then home leave	 exit(), for a process that it made, if nobody traces
- *that
+ * - home: the thread's own registers, and its mask of signals; the call that it
+ *   waited in begins anew
+ * - collect: wait4() for the process that it made, and then home
+ * - leave: exit(), for a process that it made, if nobody traces that
  *
  * What the thread has below its stack pointer is put back in the end.
  */

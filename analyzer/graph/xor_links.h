@@ -8,10 +8,10 @@
  * The first link is an address as it is, so of a list that is held by its
  * first node the second is known. From there on, a link is followed if it leads
  * to where a block of about that size begins. Numbers that are small do so by
- * chance; therefore a list counts only if it begins and ends as it
- * must, by links that are exactly the address of the node behind, and of the
- *one before, and has two others in between: of one, the nodes before and behind
- * may be any two that refer to it, as children do to a parent.
+ * chance; therefore a list counts only if it begins and ends as it must, by
+ * links that are exactly the address of the node behind, and of the one before,
+ * and has two others in between: of one, the nodes before and behind may be any
+ * two that refer to it, as children do to a parent.
  */
 #ifndef ANALYZER_GRAPH_XOR_LINKS_H
 #define ANALYZER_GRAPH_XOR_LINKS_H

@@ -11,9 +11,8 @@
  * counts is what its caller has: the stack above, and the registers that calls
  * preserve. Once main() has returned, it has no frame any more.
  *
- *	  | _exit | handlers' loop | exit | caller ... main | its caller |
- *arguments ^ stack pointer                 ^ live            ^ live if main
- *returned
+ *	| _exit | handlers | exit | caller ... main | its caller |
+ *	| dead                    | live            | live until main returns |
  *
  * Frames of the program inside of exit(), as those of a handler, are not left
  * out, nor is what is above them.

@@ -8,9 +8,9 @@
  *	*Foo#initialize<...>	is called with what was just made
  *
  * What was inlined has no symbol. Debug information still tells where its
- * constructor was written, and the class is called after that:
- *type#176@app.cr:8 is the one whose `initialize` is there. With neither, it is
- *type#176.
+ * constructor was written, and the class is called after that: the one whose
+ * `initialize` is in line 8 of app.cr is type#176@app.cr:8. With neither, it is
+ * called type#176.
  *
  * The code also tells an object's size, and whether it may hold pointers: a
  * number alone would be found in other memory, too.
