@@ -64,7 +64,13 @@ def main():
     with tempfile.TemporaryDirectory(prefix="heapcore-valgrind-") as directory:
         truth_path = os.path.join(directory, "truth")
         for program in programs:
-            found, expected = ask(build(program, directory), truth_path)
+            path = build(program, directory)
+            found, expected = ask(path, truth_path)
+            # Its heap lies so low that numbers below 2^27 look like pointers.
+            # Of a hundred runs, two have one in what is random at their start.
+            if found != expected:
+                print(f"RETRIED {program}: valgrind finds {found}")
+                found, expected = ask(path, truth_path)
             if found != expected:
                 failures += 1
                 print(f"FAILED {program}: bytes and blocks lost are {expected}"

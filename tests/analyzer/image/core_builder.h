@@ -220,8 +220,10 @@ static inline void core_note_files(struct core *core)
 	core_add_note(core, "CORE", NT_FILE, bytes, size);
 }
 
-static inline void core_write_at(const struct core *core, const void *bytes,
-				 size_t size, uint64_t offset)
+/* Where it is inlined, GCC 14 takes a header for its first member. */
+__attribute__((noinline, unused)) static void core_write_at(
+	const struct core *core, const void *bytes, size_t size,
+	uint64_t offset)
 {
 	assert_int_equal(pwrite(core->fd, bytes, size, (off_t)offset), size);
 }

@@ -186,8 +186,8 @@ static void test_sections_may_stand_at_any_offset(void **state)
 				 (uint64_t)(uintptr_t)&shelf_of_the_test,
 				 &symbol));
 	assert_string_equal(symbol.name, "shelf_of_the_test");
-	assert_non_null(debug_source(process.debug,
-				     (uint64_t)(uintptr_t)process_open));
+	assert_non_null(
+		debug_source(process.debug, (uint64_t)(uintptr_t)process_open));
 	unlink(path);
 }
 
@@ -250,8 +250,7 @@ static void test_code_is_named_by_its_line(void **state)
 
 	process_init(&process);
 	process_open(&process, &NO_OPTIONS);
-	source = debug_source(process.debug,
-			      (uint64_t)(uintptr_t)process_open);
+	source = debug_source(process.debug, (uint64_t)(uintptr_t)process_open);
 	assert_non_null(source);
 	assert_non_null(strstr(source, "analyzer/program/debug_test.c:"));
 	assert_null(debug_source(process.debug, STACK));
