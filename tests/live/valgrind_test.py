@@ -66,8 +66,9 @@ def main():
         for program in programs:
             path = build(program, directory)
             found, expected = ask(path, truth_path)
-            # Its heap lies so low that numbers below 2^27 look like pointers.
-            # Of a hundred runs, two have one in what is random at their start.
+            # It searches the kernel's clocks, too ([vvar]): four numbers of
+            # nanoseconds, which in two runs of a hundred look like pointers
+            # to where its heap lies, so low.
             if found != expected:
                 print(f"RETRIED {program}: valgrind finds {found}")
                 found, expected = ask(path, truth_path)
