@@ -85,11 +85,17 @@ bool module_has_constants(const struct image *image,
 	while (address < module->end) {
 		const struct region *region = image_find(image, address);
 
-		if (!region || (region->origin == REGION_ABSENT &&
-				!(region->rights & RIGHT_EXECUTE)))
+		if (!region)
 			return false;
-		whole &= region->origin != REGION_ABSENT;
 		address = region->end;
+		/* Variables that nothing touched, which the kernel leaves out,
+		 * are no constants. */
+		if (region->origin != REGION_ABSENT ||
+		    (region->rights & RIGHT_WRITE))
+			continue;
+		if (!(region->rights & RIGHT_EXECUTE))
+			return false;
+		whole = false;
 	}
 	return whole || has_segment_of_constants(image, module->start);
 }

@@ -89,7 +89,7 @@ bool module_holds(const struct image *image, const struct module *module,
 
 /*
  * Whether all of the module's constants are at hand, its type names among
- * them: what is absent of it is code, and is apart from them.
+ * them: what is absent of it are variables, or code that is apart from them.
  */
 bool module_has_constants(const struct image *image,
 			  const struct module *module);

@@ -536,11 +536,44 @@ static void test_module_ends_where_its_headers_say_it_does(void **state)
 	assert_null(program_find_module(process.program, again));
 }
 
+/* Whether the library has its constants if a page of such rights is absent. */
+static bool has_constants_without(unsigned int rights)
+{
+	const Elf64_Phdr segment = {
+		.p_type = PT_LOAD,
+		.p_vaddr = 0x1000,
+		.p_memsz = DATA + DATA_SIZE + PAGE - LIBRARY,
+	};
+	_cleanup_(process_deinit) struct process process;
+	const struct module *module;
+
+	process_init(&process);
+	memcpy(core_at(&process.core, LIBRARY + sizeof(Elf64_Ehdr),
+		       sizeof(segment)),
+	       &segment, sizeof(segment));
+	core_add_file(&process.core, DATA + PAGE, DATA + DATA_SIZE, 2 * PAGE,
+		      "/lib/libc.so.6");
+	core_add_part(&process.core, DATA + DATA_SIZE, PAGE, 0, rights);
+	process_open(&process);
+	module = program_module(process.program, 0);
+	assert_int_equal(module->end, DATA + DATA_SIZE + PAGE);
+	return module_has_constants(process.image, module);
+}
+
+/* The kernel leaves them out of the core. */
+static void test_variables_that_nothing_touched_are_no_constants(void **state)
+{
+	assert_true(has_constants_without(RIGHTS_RW));
+	assert_false(has_constants_without(RIGHT_READ));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			test_threads_are_those_of_the_dump_in_its_order),
+		cmocka_unit_test(
+			test_variables_that_nothing_touched_are_no_constants),
 		cmocka_unit_test(
 			test_thread_without_a_control_block_misses_none),
 		cmocka_unit_test(test_dump_without_threads_is_incomplete),
