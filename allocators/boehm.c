@@ -1,9 +1,9 @@
 /*
  * The Boehm-Demers-Weiser collector (bdwgc, libgc), 7.2 and later.
  *
- * Nothing is needed but the dump's memory: no symbols, no debug information.
- * See boehm/boehm.h for the layouts, boehm/search.h for how collectors are
- * found, boehm/objects.h for what makes an object free.
+ * Nothing is needed but the dump's memory: no symbols, no debug information. See boehm/boehm.h for
+ * the layouts, boehm/search.h for how collectors are found, boehm/objects.h for what makes an
+ * object free.
  */
 #include "allocators/boehm/bookkeeping.h"
 #include "allocators/boehm/calibrate.h"
@@ -43,8 +43,7 @@ static void cleanup_boehm_close(struct boehm_heap **heap)
 		boehm_close(&(*heap)->heap);
 }
 
-static struct error *read_collector(struct boehm_heap *heap,
-				    struct collector *collector)
+static struct error *read_collector(struct boehm_heap *heap, struct collector *collector)
 {
 	struct error *error;
 
@@ -59,11 +58,9 @@ static struct error *read_collector(struct boehm_heap *heap,
 	return boehm_add_owned(collector, &heap->owned, &heap->owned_count);
 }
 
-static struct error *boehm_open(const struct heap_context *context,
-				struct heap **ret)
+static struct error *boehm_open(const struct heap_context *context, struct heap **ret)
 {
-	_cleanup_(boehm_close) struct boehm_heap *heap =
-		calloc(1, sizeof(*heap));
+	_cleanup_(boehm_close) struct boehm_heap *heap = calloc(1, sizeof(*heap));
 	struct error *error;
 
 	if (!heap)
@@ -86,24 +83,21 @@ static void report(const struct collector *collector, struct findings *findings)
 {
 	if (collector->bad_slots > 0)
 		findings_add(findings, FINDING_INCOMPLETE,
-			     "blocks of the collector's heap with no sound "
-			     "header: %" PRIu64
+			     "blocks of the collector's heap with no sound header: %" PRIu64
 			     "; their objects are not counted",
 			     collector->bad_slots);
 	if (collector->undecided > 0)
-		findings_add(findings, FINDING_INCOMPLETE,
-			     "the core was taken while the collector was at "
-			     "work: of its objects, %" PRIu64
-			     " count as used that may be dead already",
-			     collector->undecided);
+		findings_add(
+			findings, FINDING_INCOMPLETE,
+			"the core was taken while the collector was at work: of its objects, %" PRIu64
+			" count as used that may be dead already",
+			collector->undecided);
 	else if (collector->is_collecting)
 		findings_add(findings, FINDING_NOTE,
-			     "the core was taken while the collector was at "
-			     "work");
+			     "the core was taken while the collector was at work");
 }
 
-static struct error *boehm_walk(struct heap *base, arena_number first,
-				struct block_sink *sink)
+static struct error *boehm_walk(struct heap *base, arena_number first, struct block_sink *sink)
 {
 	struct boehm_heap *heap = (struct boehm_heap *)base;
 	struct error *error = NULL;
@@ -112,12 +106,10 @@ static struct error *boehm_walk(struct heap *base, arena_number first,
 	for (size_t i = 0; i < heap->collector_count && !error; i++) {
 		struct collector *collector = &heap->collectors[i];
 
-		error = boehm_claim_bookkeeping(collector, &heap->context,
-						sink);
+		error = boehm_claim_bookkeeping(collector, &heap->context, sink);
 		if (!error)
 			error = boehm_add_objects(collector, &heap->context,
-						  first + (arena_number)i,
-						  sink);
+						  first + (arena_number)i, sink);
 		report(collector, heap->context.findings);
 	}
 	return error;
@@ -135,14 +127,13 @@ static struct arena boehm_arena(const struct heap *base, size_t number)
 
 	return (struct arena){
 		.kind = "collected",
-		.address = collector->freelists ? collector->freelists
-						: collector->arrays,
+		.address = collector->freelists ? collector->freelists : collector->arrays,
 		.size = collector->size,
 	};
 }
 
-static enum free_kind boehm_free_kind(const struct heap *base, size_t number,
-				      allocation_id id, struct block block)
+static enum free_kind boehm_free_kind(const struct heap *base, size_t number, allocation_id id,
+				      struct block block)
 {
 	const struct boehm_heap *heap = (const struct boehm_heap *)base;
 	const struct collector *collector = &heap->collectors[number];
@@ -156,8 +147,7 @@ static enum free_kind boehm_free_kind(const struct heap *base, size_t number,
 }
 
 /* Free blocks that it gave back to the system, but not their addresses. */
-static bool boehm_reserved(const struct heap *base, size_t number,
-			   struct memory_range *ret)
+static bool boehm_reserved(const struct heap *base, size_t number, struct memory_range *ret)
 {
 	const struct boehm_heap *heap = (const struct boehm_heap *)base;
 
@@ -165,11 +155,9 @@ static bool boehm_reserved(const struct heap *base, size_t number,
 		const struct collector *collector = &heap->collectors[i];
 
 		if (number < collector->block_count) {
-			const struct boehm_block *block =
-				&boehm_blocks(collector)[number];
+			const struct boehm_block *block = &boehm_blocks(collector)[number];
 
-			*ret = (struct memory_range){ block->start,
-						      block->start };
+			*ret = (struct memory_range){ block->start, block->start };
 			if (is_unmapped(block))
 				ret->end = block_end(collector, block);
 			return true;
@@ -179,22 +167,17 @@ static bool boehm_reserved(const struct heap *base, size_t number,
 	return false;
 }
 
-static bool boehm_tell(const struct heap *heap, uint64_t address, char *ret,
-		       size_t size)
+static bool boehm_tell(const struct heap *heap, uint64_t address, char *ret, size_t size)
 {
-	return boehm_tell_address((const struct boehm_heap *)heap, address, ret,
-				  size);
+	return boehm_tell_address((const struct boehm_heap *)heap, address, ret, size);
 }
 
-static bool boehm_tell_used(const struct heap *heap, uint64_t start, char *ret,
-			    size_t size)
+static bool boehm_tell_used(const struct heap *heap, uint64_t start, char *ret, size_t size)
 {
-	return boehm_tell_object((const struct boehm_heap *)heap, start, ret,
-				 size);
+	return boehm_tell_object((const struct boehm_heap *)heap, start, ret, size);
 }
 
-static const struct memory_range *boehm_owned(const struct heap *base,
-					      size_t *ret_count)
+static const struct memory_range *boehm_owned(const struct heap *base, size_t *ret_count)
 {
 	const struct boehm_heap *heap = (const struct boehm_heap *)base;
 
@@ -203,12 +186,11 @@ static const struct memory_range *boehm_owned(const struct heap *base,
 }
 
 /*
- * What GC_gcollect_and_unmap() would unmap of what is free already; what it
- * frees before comes on top.
+ * What GC_gcollect_and_unmap() would unmap of what is free already; what it frees before comes on
+ * top.
  */
-static void boehm_visit_spare(
-	const struct heap *base, const struct allocation_index *index,
-	void (*visit)(void *data, const struct spare *spare), void *data)
+static void boehm_visit_spare(const struct heap *base, const struct allocation_index *index,
+			      void (*visit)(void *data, const struct spare *spare), void *data)
 {
 	const struct boehm_heap *heap = (const struct boehm_heap *)base;
 
@@ -218,10 +200,8 @@ static void boehm_visit_spare(
 
 		for (size_t j = 0; j < collector->block_count; j++) {
 			struct spare spare = {
-				.start = (blocks[j].start + PAGE - 1) &
-					 ~(uint64_t)(PAGE - 1),
-				.end = block_end(collector, &blocks[j]) &
-				       ~(uint64_t)(PAGE - 1),
+				.start = (blocks[j].start + PAGE - 1) & ~(uint64_t)(PAGE - 1),
+				.end = block_end(collector, &blocks[j]) & ~(uint64_t)(PAGE - 1),
 				.kind = SPARE_INSIDE,
 				.arena = heap->first_arena + (arena_number)i,
 			};
@@ -233,14 +213,12 @@ static void boehm_visit_spare(
 	}
 }
 
-static bool boehm_lives_in(const struct heap *base, uint64_t start,
-			   uint64_t end)
+static bool boehm_lives_in(const struct heap *base, uint64_t start, uint64_t end)
 {
 	const struct boehm_heap *heap = (const struct boehm_heap *)base;
 
 	for (size_t i = 0; i < heap->collector_count; i++)
-		if (heap->collectors[i].arrays >= start &&
-		    heap->collectors[i].arrays < end)
+		if (heap->collectors[i].arrays >= start && heap->collectors[i].arrays < end)
 			return true;
 	return false;
 }

@@ -1,9 +1,9 @@
 /*
  * glibc's malloc: main arena, other arenas, mapped chunks, thread caches.
  *
- * Nothing is needed but the dump's memory: no symbols, no debug information.
- * See glibc/glibc.h for the layouts and where they come from, glibc/arenas.h
- * for how arenas are found, glibc/lists.h for what makes a chunk free.
+ * Nothing is needed but the dump's memory: no symbols, no debug information. See glibc/glibc.h for
+ * the layouts and where they come from, glibc/arenas.h for how arenas are found, glibc/lists.h for
+ * what makes a chunk free.
  */
 #include "allocators/glibc/arenas.h"
 #include "allocators/glibc/bins.h"
@@ -49,11 +49,9 @@ static void cleanup_glibc_close(struct glibc_heap **heap)
 		glibc_close(&(*heap)->heap);
 }
 
-static struct error *glibc_open(const struct heap_context *context,
-				struct heap **ret)
+static struct error *glibc_open(const struct heap_context *context, struct heap **ret)
 {
-	_cleanup_(glibc_close) struct glibc_heap *heap =
-		calloc(1, sizeof(*heap));
+	_cleanup_(glibc_close) struct glibc_heap *heap = calloc(1, sizeof(*heap));
 	struct error *error;
 
 	if (!heap)
@@ -82,8 +80,7 @@ static struct error *glibc_open(const struct heap_context *context,
 	return NULL;
 }
 
-static struct error *claim_arenas(struct glibc_heap *heap,
-				  struct block_sink *sink)
+static struct error *claim_arenas(struct glibc_heap *heap, struct block_sink *sink)
 {
 	for (size_t i = 0; i < heap->arena_count; i++) {
 		const struct glibc_arena *arena = &heap->arenas[i];
@@ -92,8 +89,7 @@ static struct error *claim_arenas(struct glibc_heap *heap,
 		/* One that is not in the core has no address. */
 		if (arena->address)
 			error = block_sink_claim(sink, arena->address,
-						 arena->address +
-							 arena->layout->size);
+						 arena->address + arena->layout->size);
 
 		if (error)
 			return error;
@@ -102,9 +98,8 @@ static struct error *claim_arenas(struct glibc_heap *heap,
 }
 
 /* Walk the part of a main arena that sbrk() gave, if it has one. */
-static struct error *walk_main(struct glibc_heap *heap, struct block_sink *sink,
-			       size_t arena, uint64_t base,
-			       struct memory_range *ret_done)
+static struct error *walk_main(struct glibc_heap *heap, struct block_sink *sink, size_t arena,
+			       uint64_t base, struct memory_range *ret_done)
 {
 	const struct region *region = image_find(heap->context.image, base);
 	const struct view view = { heap->context.image };
@@ -118,21 +113,16 @@ static struct error *walk_main(struct glibc_heap *heap, struct block_sink *sink,
 	if (!region || !(region->rights & RIGHT_WRITE) || !region->bytes) {
 		findings_add(heap->context.findings, FINDING_INCOMPLETE,
 			     "the main heap, at %#" PRIx64
-			     ", is not in the core: its allocations are not "
-			     "counted",
+			     ", is not in the core: its allocations are not counted",
 			     base);
 		return NULL;
 	}
-	/*
-	 * What the arena says is its own, and more if it is not all in a row.
-	 */
-	end = view_reach(&view, base,
-			 stated < UINT64_MAX - base ? base + stated
-						    : UINT64_MAX);
+	/* What the arena says is its own, and more if it is not all in a row. */
+	end = view_reach(&view, base, stated < UINT64_MAX - base ? base + stated : UINT64_MAX);
 	if (end < region->end)
 		end = region->end;
-	while ((region = image_find(heap->context.image, end)) &&
-	       (region->rights & RIGHT_WRITE) && !region->mapping)
+	while ((region = image_find(heap->context.image, end)) && (region->rights & RIGHT_WRITE) &&
+	       !region->mapping)
 		end = region->end;
 	stretch = (struct glibc_stretch){ arena, base, end };
 	error = glibc_walk_stretches(heap, sink, &stretch, 1, NULL, NULL);
@@ -153,39 +143,32 @@ static void check_counts(struct glibc_heap *heap, const struct block_sink *sink)
 	if (heap->mapped_gap)
 		block_sink_below(sink, heap->mapped_gap, &below);
 	if (count > heap->mapped_count && below.start)
-		findings_add(heap->context.findings, FINDING_INCOMPLETE,
-			     "%" PRIu64 " mmapped chunks of %" PRIu64
-			     " bytes, which malloc counts, were not found. The "
-			     "heap may be damaged at %#" PRIx64
-			     ": the allocation below it, at %#" PRIx64
-			     " of size %#" PRIx64 ", may have been overrun",
-			     count - heap->mapped_count,
-			     size - heap->mapped_size, heap->mapped_gap,
-			     below.start, below.size);
-	else if (count &&
-		 (count != heap->mapped_count || size != heap->mapped_size))
 		findings_add(
 			heap->context.findings, FINDING_INCOMPLETE,
-			"malloc counts %" PRIu64 " mmapped chunks of %" PRIu64
-			" bytes, but %" PRIu64 " of %" PRIu64
-			" bytes were found",
-			count, size, heap->mapped_count, heap->mapped_size);
+			"%" PRIu64 " mmapped chunks of %" PRIu64
+			" bytes, which malloc counts, were not found. The heap may be damaged at %#" PRIx64
+			": the allocation below it, at %#" PRIx64 " of size %#" PRIx64
+			", may have been overrun",
+			count - heap->mapped_count, size - heap->mapped_size, heap->mapped_gap,
+			below.start, below.size);
+	else if (count && (count != heap->mapped_count || size != heap->mapped_size))
+		findings_add(heap->context.findings, FINDING_INCOMPLETE,
+			     "malloc counts %" PRIu64 " mmapped chunks of %" PRIu64
+			     " bytes, but %" PRIu64 " of %" PRIu64 " bytes were found",
+			     count, size, heap->mapped_count, heap->mapped_size);
 	for (size_t i = 0; i < heap->arena_count; i++) {
 		const struct glibc_arena *arena = &heap->arenas[i];
 
 		if (glibc_arena_lacks(arena))
 			findings_add(heap->context.findings,
-				     arena->locked ? FINDING_NOTE
-						   : FINDING_INCOMPLETE,
+				     arena->locked ? FINDING_NOTE : FINDING_INCOMPLETE,
 				     "the main arena has %" PRIu64
-				     " bytes from the system, but only %" PRIu64
-				     " were found",
+				     " bytes from the system, but only %" PRIu64 " were found",
 				     arena->stated_size, arena->size);
 	}
 }
 
-static bool is_done(const struct memory_range *done, size_t count,
-		    uint64_t address)
+static bool is_done(const struct memory_range *done, size_t count, uint64_t address)
 {
 	for (size_t i = 0; i < count; i++)
 		if (address >= done[i].start && address < done[i].end)
@@ -213,15 +196,13 @@ static struct error *settle(struct glibc_heap *heap, struct block_sink *sink)
 	return error;
 }
 
-static struct error *glibc_walk(struct heap *base, arena_number first,
-				struct block_sink *sink)
+static struct error *glibc_walk(struct heap *base, arena_number first, struct block_sink *sink)
 {
 	struct glibc_heap *heap = (struct glibc_heap *)base;
 	_cleanup_(free) struct memory_range *done =
 		calloc(heap->parameters_count + 1, sizeof(*done));
 	size_t done_count = 0;
-	struct error *error =
-		done ? glibc_collect_lists(heap) : &error_no_memory;
+	struct error *error = done ? glibc_collect_lists(heap) : &error_no_memory;
 
 	heap->first_arena = first;
 	heap->first_block = block_sink_count(sink);
@@ -275,29 +256,24 @@ static struct arena glibc_arena(const struct heap *base, size_t number)
 }
 
 static unsigned int glibc_find_leftovers(const struct heap *heap,
-					 const struct allocation_index *index,
-					 uint64_t start,
+					 const struct allocation_index *index, uint64_t start,
 					 const uint64_t words[4])
 {
-	return glibc_leftovers((const struct glibc_heap *)heap, index, start,
-			       words);
+	return glibc_leftovers((const struct glibc_heap *)heap, index, start, words);
 }
 
-static bool glibc_tell(const struct heap *heap, uint64_t address, char *ret,
-		       size_t size)
+static bool glibc_tell(const struct heap *heap, uint64_t address, char *ret, size_t size)
 {
-	return glibc_tell_address((const struct glibc_heap *)heap, address, ret,
-				  size);
+	return glibc_tell_address((const struct glibc_heap *)heap, address, ret, size);
 }
 
-static struct error *glibc_sort_free(struct heap *base,
-				     const struct allocation_index *index)
+static struct error *glibc_sort_free(struct heap *base, const struct allocation_index *index)
 {
 	return glibc_find_unsorted((struct glibc_heap *)base, index);
 }
 
-static enum free_kind glibc_free_kind(const struct heap *base, size_t number,
-				      allocation_id id, struct block block)
+static enum free_kind glibc_free_kind(const struct heap *base, size_t number, allocation_id id,
+				      struct block block)
 {
 	const struct glibc_heap *heap = (const struct glibc_heap *)base;
 	uint64_t chunk = block.start - HEADER, size = block.size + 8;
@@ -311,21 +287,18 @@ static enum free_kind glibc_free_kind(const struct heap *base, size_t number,
 	return size <= LARGEST_SMALL ? FREE_SMALL : FREE_LARGE;
 }
 
-static void glibc_visit_spare(
-	const struct heap *heap, const struct allocation_index *index,
-	void (*visit)(void *data, const struct spare *spare), void *data)
+static void glibc_visit_spare(const struct heap *heap, const struct allocation_index *index,
+			      void (*visit)(void *data, const struct spare *spare), void *data)
 {
 	glibc_find_spare((const struct glibc_heap *)heap, index, visit, data);
 }
 
-static bool glibc_lives_in(const struct heap *base, uint64_t start,
-			   uint64_t end)
+static bool glibc_lives_in(const struct heap *base, uint64_t start, uint64_t end)
 {
 	const struct glibc_heap *heap = (const struct glibc_heap *)base;
 
 	for (size_t i = 0; i < heap->arena_count; i++)
-		if (heap->arenas[i].address >= start &&
-		    heap->arenas[i].address < end)
+		if (heap->arenas[i].address >= start && heap->arenas[i].address < end)
 			return true;
 	return heap->home >= start && heap->home < end;
 }

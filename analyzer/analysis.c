@@ -32,8 +32,8 @@ void analysis_limit_memory(struct analysis *analysis, size_t bytes)
 	analysis->account.limit = bytes;
 }
 
-struct error *analysis_explain_shortage(struct analysis *analysis,
-					const char *who, struct error *error)
+struct error *analysis_explain_shortage(struct analysis *analysis, const char *who,
+					struct error *error)
 {
 	static const char WHAT_FOLLOWS[] = "commands that need less still work";
 	struct memory_account *account = &analysis->account;
@@ -43,22 +43,18 @@ struct error *analysis_explain_shortage(struct analysis *analysis,
 	if (error != &error_no_memory)
 		return error;
 	if (!refused)
-		return error_create(ERROR_NO_MEMORY, "out of memory in %s; %s",
-				    who, WHAT_FOLLOWS);
+		return error_create(ERROR_NO_MEMORY, "out of memory in %s; %s", who, WHAT_FOLLOWS);
 	format_grouped(refused, asked);
 	format_grouped(atomic_load(&account->beside), used);
 	format_grouped(account->limit, limit);
 	return error_create(
 		ERROR_NO_MEMORY,
-		"out of memory in %s: %s bytes more were needed "
-		"beside the %s in use%s%s%s; %s",
+		"out of memory in %s: %s bytes more were needed beside the %s in use%s%s%s; %s",
 		who, asked, used, account->limit ? "; the limit is " : "",
-		account->limit ? limit : "",
-		account->limit ? " (--max-memory)" : "", WHAT_FOLLOWS);
+		account->limit ? limit : "", account->limit ? " (--max-memory)" : "", WHAT_FOLLOWS);
 }
 
-static struct error *explain_stage(struct analysis *analysis, enum stage stage,
-				   struct error *error)
+static struct error *explain_stage(struct analysis *analysis, enum stage stage, struct error *error)
 {
 	char who[80];
 
@@ -67,8 +63,7 @@ static struct error *explain_stage(struct analysis *analysis, enum stage stage,
 }
 
 /* What was added to those known before. */
-static void note_findings(const struct findings *before,
-			  const struct findings *after,
+static void note_findings(const struct findings *before, const struct findings *after,
 			  struct stage_findings *ret)
 {
 	ret->first = before->count;
@@ -85,8 +80,7 @@ static struct error *build(struct analysis *analysis, enum stage stage)
 	size_t before = atomic_load(&analysis->account.used), after;
 	const struct findings known = analysis->findings;
 	bool is_loaded;
-	struct error *error =
-		analysis_load_stage(analysis, stage, &cost->count, &is_loaded);
+	struct error *error = analysis_load_stage(analysis, stage, &cost->count, &is_loaded);
 
 	if (!error && !is_loaded)
 		error = analysis_recipes[stage].build(analysis, &cost->count);
@@ -119,8 +113,7 @@ struct error *analysis_need(struct analysis *analysis, enum stage stage)
 	}
 	error = build(analysis, stage);
 	/* Where they are kept, no first words are read from the core. */
-	if (!error && stage == STAGE_CLASSES &&
-	    analysis_keeps_stage(analysis, STAGE_SIGNATURES))
+	if (!error && stage == STAGE_CLASSES && analysis_keeps_stage(analysis, STAGE_SIGNATURES))
 		error = build(analysis, STAGE_SIGNATURES);
 	return error;
 }
@@ -135,16 +128,13 @@ static struct error *open_image(struct analysis *analysis, const char *path)
 		options.temporary_folder = given->temporary_folder;
 		options.memory = given->memory;
 	}
-	return image_open_with(path, &options, &analysis->findings,
-			       &analysis->image);
+	return image_open_with(path, &options, &analysis->findings, &analysis->image);
 }
 
-struct error *analysis_create(const char *path,
-			      const struct debug_options *options,
+struct error *analysis_create(const char *path, const struct debug_options *options,
 			      struct progress *progress, struct analysis **ret)
 {
-	_cleanup_(analysis_destroy) struct analysis *analysis =
-		calloc(1, sizeof(*analysis));
+	_cleanup_(analysis_destroy) struct analysis *analysis = calloc(1, sizeof(*analysis));
 	double wall = wall_seconds(), processor = processor_seconds();
 	struct error *error;
 
@@ -160,8 +150,7 @@ struct error *analysis_create(const char *path,
 	if (error)
 		return error;
 	analysis->costs[STAGE_IMAGE].wall = wall_seconds() - wall;
-	analysis->costs[STAGE_IMAGE].processor =
-		processor_seconds() - processor;
+	analysis->costs[STAGE_IMAGE].processor = processor_seconds() - processor;
 	*ret = take(analysis);
 	return NULL;
 }
@@ -171,13 +160,10 @@ struct error *analysis_open_beside(struct analysis *analysis, const char *path,
 {
 	const struct memory_account *account = &analysis->account;
 	size_t used = atomic_load(&account->used);
-	struct error *error = analysis_create(path, analysis->options,
-					      analysis->progress, ret);
+	struct error *error = analysis_create(path, analysis->options, analysis->progress, ret);
 
 	if (!error && account->limit)
-		analysis_limit_memory(*ret, used < account->limit
-						    ? account->limit - used
-						    : 1);
+		analysis_limit_memory(*ret, used < account->limit ? account->limit - used : 1);
 	return error;
 }
 
@@ -236,8 +222,7 @@ const char *stage_name(enum stage stage)
 	return analysis_recipes[stage].name;
 }
 
-struct stage_cost analysis_cost(const struct analysis *analysis,
-				enum stage stage)
+struct stage_cost analysis_cost(const struct analysis *analysis, enum stage stage)
 {
 	return analysis->costs[stage];
 }
@@ -349,8 +334,7 @@ struct patterns *analysis_patterns(const struct analysis *analysis)
 
 struct patterns *analysis_leaked_patterns(const struct analysis *analysis)
 {
-	return analysis->patterns ? analysis->patterns
-				  : analysis->leaked_patterns;
+	return analysis->patterns ? analysis->patterns : analysis->leaked_patterns;
 }
 
 const struct bitmap *analysis_anchored(const struct analysis *analysis)
@@ -389,15 +373,13 @@ const struct bitmap *analysis_at_risk(const struct analysis *analysis)
 	return analysis->at_risk.words ? &analysis->at_risk : NULL;
 }
 
-struct error *analysis_anchored_by(struct analysis *analysis,
-				   enum root_kind kind,
+struct error *analysis_anchored_by(struct analysis *analysis, enum root_kind kind,
 				   const struct bitmap **ret)
 {
 	struct bitmap *anchored = &analysis->anchored_by[kind];
 
 	if (!anchored->words) {
-		struct error *error =
-			analysis_mark(analysis, kind, kind, anchored);
+		struct error *error = analysis_mark(analysis, kind, kind, anchored);
 
 		if (error)
 			return error;
@@ -419,8 +401,7 @@ struct signature_reader analysis_signatures(const struct analysis *analysis)
 }
 
 /* An allocation's extent, for who asks of one only. */
-static struct memory_range range_of(const struct analysis *analysis,
-				    allocation_id id)
+static struct memory_range range_of(const struct analysis *analysis, allocation_id id)
 {
 	size_t hint = 0;
 
@@ -438,8 +419,7 @@ uint64_t analysis_signature(const struct analysis *analysis, allocation_id id)
 }
 
 pattern_number analysis_pattern_shown(const struct analysis *analysis,
-				      const struct patterns *patterns,
-				      allocation_id id)
+				      const struct patterns *patterns, allocation_id id)
 {
 	pattern_number number = patterns_of(patterns, id);
 	uint64_t signature;
@@ -447,14 +427,11 @@ pattern_number analysis_pattern_shown(const struct analysis *analysis,
 	if (number == NO_PATTERN || !pattern_holds_object(number))
 		return number;
 	signature = analysis_signature(analysis, id);
-	return signature && classes_control_block(analysis->classes,
-						  signature) != 0
-		       ? NO_PATTERN
-		       : number;
+	return signature && classes_control_block(analysis->classes, signature) != 0 ? NO_PATTERN
+										     : number;
 }
 
-bool analysis_identity(const struct analysis *analysis, allocation_id id,
-		       struct identity *ret)
+bool analysis_identity(const struct analysis *analysis, allocation_id id, struct identity *ret)
 {
 	const struct first_words *words = analysis->first_words;
 	struct signature_reader reader;
@@ -462,16 +439,15 @@ bool analysis_identity(const struct analysis *analysis, allocation_id id,
 
 	/* First what is quick, and true of most. */
 	if (!bitmap_get(allocation_used(analysis->index), id) ||
-	    (words && (!first_words_may_have_identity(words, id) ||
-		       first_words_at(words, id) != 0)))
+	    (words &&
+	     (!first_words_may_have_identity(words, id) || first_words_at(words, id) != 0)))
 		return false;
 	reader = analysis_signatures(analysis);
 	range = range_of(analysis, id);
 	if (!words && signature_read(&reader, id, range) != 0)
 		return false;
 	if (signature_object(&reader, id, range.start) != range.start)
-		return identity_find_maker(analysis->identities, range.start,
-					   ret);
+		return identity_find_maker(analysis->identities, range.start, ret);
 	return identity_find(analysis->identities, &reader.view, range, ret);
 }
 

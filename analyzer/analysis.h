@@ -1,8 +1,8 @@
 /*
  * One dump and all that is known of it.
  *
- * What is known is built in stages, each on top of others, when first asked
- * for: a command that needs no graph does not pay for one.
+ * What is known is built in stages, each on top of others, when first asked for: a command that
+ * needs no graph does not pay for one.
  *
  *	image ── program ── heap ─┬─ graph ─┬─ reachability ─┬─ leaks
  *	            │             │         │                ├─ collector
@@ -71,17 +71,13 @@ struct stage_cost {
 
 struct analysis;
 
-/*
- * Open the dump. Options, which may be NULL, and progress are borrowed and
- * outlive the analysis.
- */
-struct error *analysis_create(const char *path,
-			      const struct debug_options *options,
+/* Open the dump. Options, which may be NULL, and progress are borrowed and outlive the analysis. */
+struct error *analysis_create(const char *path, const struct debug_options *options,
 			      struct progress *progress, struct analysis **ret);
 
 /*
- * Open another dump with the same options and progress, which may take as much
- * memory as this one leaves.
+ * Open another dump with the same options and progress, which may take as much memory as this one
+ * leaves.
  */
 struct error *analysis_open_beside(struct analysis *analysis, const char *path,
 				   struct analysis **ret);
@@ -89,52 +85,44 @@ void analysis_destroy(struct analysis *analysis);
 DEFINE_CLEANUP(analysis_destroy, struct analysis *)
 
 /*
- * Build the stage and those below it, if they are not there. After an
- * interrupt the stage can be asked for again, and after a lack of memory, too:
- * what it had is released, what was there before stays.
+ * Build the stage and those below it, if they are not there. After an interrupt the stage can be
+ * asked for again, and after a lack of memory, too: what it had is released, what was there before
+ * stays.
  */
 struct error *analysis_need(struct analysis *analysis, enum stage stage);
 
 /*
- * Let the arrays of all stages take at most so many bytes, 0: any number. The
- * dump itself, which is mapped, and debug information are not counted.
+ * Let the arrays of all stages take at most so many bytes, 0: any number. The dump itself, which is
+ * mapped, and debug information are not counted.
  */
 void analysis_limit_memory(struct analysis *analysis, size_t bytes);
 
 /*
- * Tell of a bare lack of memory who had it, how much was asked for and what
- * follows; any other error is handed back as it is. Consumes the error, which
- * may be NULL.
+ * Tell of a bare lack of memory who had it, how much was asked for and what follows; any other
+ * error is handed back as it is. Consumes the error, which may be NULL.
  */
-struct error *analysis_explain_shortage(struct analysis *analysis,
-					const char *who, struct error *error);
+struct error *analysis_explain_shortage(struct analysis *analysis, const char *who,
+					struct error *error);
 
 /*
- * A side file keeps what takes the time: allocations, roots, references, what
- * leaked, and the findings about these. Stages that are built later are loaded
- * from the one at path. It is an error if it is not that of this dump as it is,
- * or of this heapcore; of code ERROR_BAD_DUMP if it can be made anew.
+ * A side file keeps what takes the time: allocations, roots, references, what leaked, and the
+ * findings about these. Stages that are built later are loaded from the one at path. It is an error
+ * if it is not that of this dump as it is, or of this heapcore; of code ERROR_BAD_DUMP if it can be
+ * made anew.
  */
-struct error *analysis_use_side_file(struct analysis *analysis,
-				     const char *path);
+struct error *analysis_use_side_file(struct analysis *analysis, const char *path);
+
+/* Build all that a side file keeps, unless it is there, and write it to path. */
+struct error *analysis_write_side_file(struct analysis *analysis, const char *path);
 
 /*
- * Build all that a side file keeps, unless it is there, and write it to path.
+ * Build all of it anew, without the side file at path, and compare: an error of code ERROR_BAD_DUMP
+ * says that the file tells something else. Nothing must have been loaded from one.
  */
-struct error *analysis_write_side_file(struct analysis *analysis,
-				       const char *path);
-
-/*
- * Build all of it anew, without the side file at path, and compare: an error of
- * code ERROR_BAD_DUMP says that the file tells something else. Nothing must
- * have been loaded from one.
- */
-struct error *analysis_verify_side_file(struct analysis *analysis,
-					const char *path);
+struct error *analysis_verify_side_file(struct analysis *analysis, const char *path);
 
 const char *stage_name(enum stage stage);
-struct stage_cost analysis_cost(const struct analysis *analysis,
-				enum stage stage);
+struct stage_cost analysis_cost(const struct analysis *analysis, enum stage stage);
 
 struct memory_account *analysis_account(struct analysis *analysis);
 struct progress *analysis_progress(struct analysis *analysis);
@@ -173,17 +161,13 @@ struct crystal *analysis_crystal(const struct analysis *analysis);
 struct patterns *analysis_patterns(const struct analysis *analysis);
 struct patterns *analysis_leaked_patterns(const struct analysis *analysis);
 
-/*
- * Used and reachable from a root; used, not reachable and lost for ever
- * (STAGE_REACHABILITY).
- */
+/* Used and reachable from a root; used, not reachable and lost for ever (STAGE_REACHABILITY). */
 const struct bitmap *analysis_anchored(const struct analysis *analysis);
 const struct bitmap *analysis_leaked(const struct analysis *analysis);
 
 /*
- * Used and not reachable, and what a collector will free, and what only that
- * leads to; see fates.h. NULL where no allocation is collectable
- * (STAGE_REACHABILITY).
+ * Used and not reachable, and what a collector will free, and what only that leads to; see fates.h.
+ * NULL where no allocation is collectable (STAGE_REACHABILITY).
  */
 const struct bitmap *analysis_garbage(const struct analysis *analysis);
 const struct bitmap *analysis_held(const struct analysis *analysis);
@@ -192,43 +176,38 @@ const struct bitmap *analysis_held(const struct analysis *analysis);
 const struct bitmap *analysis_unreachable(const struct analysis *analysis);
 
 /*
- * Anchored, but a collector does not see by what and may free it. NULL where
- * no allocation is collectable (STAGE_COLLECTOR).
+ * Anchored, but a collector does not see by what and may free it. NULL where no allocation is
+ * collectable (STAGE_COLLECTOR).
  */
 const struct bitmap *analysis_at_risk(const struct analysis *analysis);
 
 /*
- * Add what may make those safe after all to the findings, once: for whoever
- * tells of them (STAGE_COLLECTOR).
+ * Add what may make those safe after all to the findings, once: for whoever tells of them
+ * (STAGE_COLLECTOR).
  */
 void analysis_doubt_risk(struct analysis *analysis);
 
 /*
- * Used and reachable from roots of that kind. Computed when first asked for;
- * needs STAGE_REACHABILITY.
+ * Used and reachable from roots of that kind. Computed when first asked for; needs
+ * STAGE_REACHABILITY.
  */
-struct error *analysis_anchored_by(struct analysis *analysis,
-				   enum root_kind kind,
+struct error *analysis_anchored_by(struct analysis *analysis, enum root_kind kind,
 				   const struct bitmap **ret);
 
 /*
- * The number of the type of an object of Crystal; else the first word of a
- * used allocation if it is the address of something that
- * cannot be written, or of a vtable, else 0 (STAGE_CLASSES).
+ * The number of the type of an object of Crystal; else the first word of a used allocation if it is
+ * the address of something that cannot be written, or of a vtable, else 0 (STAGE_CLASSES).
  */
 uint64_t analysis_signature(const struct analysis *analysis, allocation_id id);
 
 /*
- * The pattern by which the allocation is called: none if it holds an object
- * whose class says more.
+ * The pattern by which the allocation is called: none if it holds an object whose class says more.
  */
 pattern_number analysis_pattern_shown(const struct analysis *analysis,
-				      const struct patterns *patterns,
-				      allocation_id id);
+				      const struct patterns *patterns, allocation_id id);
 
 /* What a used allocation without a signature is known by (STAGE_CLASSES). */
-bool analysis_identity(const struct analysis *analysis, allocation_id id,
-		       struct identity *ret);
+bool analysis_identity(const struct analysis *analysis, allocation_id id, struct identity *ret);
 const struct identities *analysis_identities(const struct analysis *analysis);
 
 #endif

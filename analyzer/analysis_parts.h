@@ -1,6 +1,6 @@
 /*
- * What an analysis is made of, for the files that make it up: how the
- * stages are built, how they are kept, and what is known once they are there.
+ * What an analysis is made of, for the files that make it up: how the stages are built, how they
+ * are kept, and what is known once they are there.
  */
 #ifndef ANALYZER_ANALYSIS_PARTS_H
 #define ANALYZER_ANALYSIS_PARTS_H
@@ -57,8 +57,7 @@ struct recipe {
 	enum stage needs[2]; /* its own number: none */
 	struct error *(*build)(struct analysis *analysis, uint64_t *ret_count);
 	/* To a side file, and from one; NULL: it is not kept. */
-	struct error *(*save)(const struct analysis *analysis,
-			      struct side_writer *writer);
+	struct error *(*save)(const struct analysis *analysis, struct side_writer *writer);
 	struct error *(*load)(struct analysis *analysis, struct side_file *file,
 			      uint64_t *ret_count);
 };
@@ -66,11 +65,11 @@ struct recipe {
 extern const struct recipe analysis_recipes[STAGES];
 
 /*
- * Build the stage from the side file, if that has it: *ret_loaded. A side file
- * that turns out to be damaged is given up, with a note.
+ * Build the stage from the side file, if that has it: *ret_loaded. A side file that turns out to be
+ * damaged is given up, with a note.
  */
-struct error *analysis_load_stage(struct analysis *analysis, enum stage stage,
-				  uint64_t *ret_count, bool *ret_loaded);
+struct error *analysis_load_stage(struct analysis *analysis, enum stage stage, uint64_t *ret_count,
+				  bool *ret_loaded);
 
 /* Whether the stage can be had from the side file. */
 bool analysis_keeps_stage(const struct analysis *analysis, enum stage stage);
@@ -79,7 +78,7 @@ bool analysis_keeps_stage(const struct analysis *analysis, enum stage stage);
 struct signature_reader analysis_signatures(const struct analysis *analysis);
 
 /* Mark what is used and reachable from the targets of those kinds of roots. */
-struct error *analysis_mark(struct analysis *analysis, enum root_kind first,
-			    enum root_kind last, struct bitmap *ret);
+struct error *analysis_mark(struct analysis *analysis, enum root_kind first, enum root_kind last,
+			    struct bitmap *ret);
 
 #endif

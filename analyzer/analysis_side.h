@@ -6,11 +6,10 @@
 
 #include "analyzer/analysis_parts.h"
 
-#define DECLARE_KEPT_STAGE(name)                                            \
-	struct error *analysis_save_##name(const struct analysis *analysis, \
-					   struct side_writer *writer);     \
-	struct error *analysis_load_##name(struct analysis *analysis,       \
-					   struct side_file *file,          \
+#define DECLARE_KEPT_STAGE(name)                                                              \
+	struct error *analysis_save_##name(const struct analysis *analysis,                   \
+					   struct side_writer *writer);                       \
+	struct error *analysis_load_##name(struct analysis *analysis, struct side_file *file, \
 					   uint64_t *ret_count)
 
 DECLARE_KEPT_STAGE(heap);

@@ -14,14 +14,12 @@ static struct error *build_image(struct analysis *analysis, uint64_t *ret_count)
 	return NULL;
 }
 
-static struct error *build_program(struct analysis *analysis,
-				   uint64_t *ret_count)
+static struct error *build_program(struct analysis *analysis, uint64_t *ret_count)
 {
 	struct error *error;
 
 	image_read_scattered(analysis->image, true);
-	error = program_create(analysis->image, &analysis->findings,
-			       &analysis->program);
+	error = program_create(analysis->image, &analysis->findings, &analysis->program);
 	image_read_scattered(analysis->image, false);
 	if (!error)
 		*ret_count = program_thread_count(analysis->program);
@@ -46,12 +44,10 @@ static struct error *build_heap(struct analysis *analysis, uint64_t *ret_count)
 	return NULL;
 }
 
-static struct error *build_fibers(struct analysis *analysis,
-				  uint64_t *ret_count)
+static struct error *build_fibers(struct analysis *analysis, uint64_t *ret_count)
 {
-	struct error *error = fibers_create(analysis->image, analysis->program,
-					    analysis->index, &analysis->account,
-					    &analysis->fibers);
+	struct error *error = fibers_create(analysis->image, analysis->program, analysis->index,
+					    &analysis->account, &analysis->fibers);
 
 	if (!error)
 		*ret_count = fiber_count(analysis->fibers);
@@ -60,10 +56,9 @@ static struct error *build_fibers(struct analysis *analysis,
 
 static struct error *build_roots(struct analysis *analysis, uint64_t *ret_count)
 {
-	struct error *error = roots_create(
-		analysis->image, analysis->program, analysis->index,
-		analysis->fibers, &analysis->account, analysis->progress,
-		&analysis->roots);
+	struct error *error =
+		roots_create(analysis->image, analysis->program, analysis->index, analysis->fibers,
+			     &analysis->account, analysis->progress, &analysis->roots);
 
 	if (!error)
 		*ret_count = root_range_count(analysis->roots);
@@ -76,17 +71,16 @@ static struct error *build_graph(struct analysis *analysis, uint64_t *ret_count)
 	struct error *error = heaps_wake(analysis->heaps);
 
 	if (!error)
-		error = graph_create(analysis->image, analysis->index,
-				     &analysis->account, analysis->progress,
-				     &analysis->graph);
+		error = graph_create(analysis->image, analysis->index, &analysis->account,
+				     analysis->progress, &analysis->graph);
 
 	if (!error)
 		*ret_count = graph_edge_count(analysis->graph);
 	return error;
 }
 
-struct error *analysis_mark(struct analysis *analysis, enum root_kind first,
-			    enum root_kind last, struct bitmap *ret)
+struct error *analysis_mark(struct analysis *analysis, enum root_kind first, enum root_kind last,
+			    struct bitmap *ret)
 {
 	_cleanup_(bitmap_deinit) struct bitmap from = { 0 };
 	size_t count = allocation_count(analysis->index);
@@ -111,8 +105,7 @@ struct error *analysis_mark(struct analysis *analysis, enum root_kind first,
 }
 
 /* Add what integers of interpreters hold, where something would be lost. */
-static struct error *add_integers(struct analysis *analysis,
-				  struct bitmap *anchored)
+static struct error *add_integers(struct analysis *analysis, struct bitmap *anchored)
 {
 	_cleanup_(bitmap_deinit) struct bitmap wanted = { 0 };
 	_cleanup_(disguises_deinit) struct disguises integers = { 0 };
@@ -140,8 +133,7 @@ static struct error *add_integers(struct analysis *analysis,
 	if (error)
 		return error;
 	bitmap_or(anchored, &integers.reached);
-	return roots_add_integers(analysis->roots, integers.list.bytes,
-				  integers.count);
+	return roots_add_integers(analysis->roots, integers.list.bytes, integers.count);
 }
 
 static void note_stacks(struct analysis *analysis, const struct bitmap *stacks)
@@ -150,22 +142,18 @@ static void note_stacks(struct analysis *analysis, const struct bitmap *stacks)
 	size_t count = bitmap_weight(stacks);
 	char size[NUMBER_SIZE];
 
-	findings_add(&analysis->findings, FINDING_NOTE,
-		     "the program calls sigaltstack(), and the core does not "
-		     "tell with what: %zu block%s of %s bytes to which nothing "
-		     "refers, %s 0x%" PRIx64
-		     ", %s taken for alternate signal stacks ('heapcore run' "
-		     "sees them being set)",
-		     count, count == 1 ? "" : "s",
-		     grouped(allocation_size(analysis->index, first), size),
-		     count == 1 ? "at" : "first at",
-		     allocation_start(analysis->index, first),
-		     count == 1 ? "is" : "are");
+	findings_add(
+		&analysis->findings, FINDING_NOTE,
+		"the program calls sigaltstack(), and the core does not tell with what: %zu block%s of %s bytes to which nothing refers, %s 0x%" PRIx64
+		", %s taken for alternate signal stacks ('heapcore run' sees them being set)",
+		count, count == 1 ? "" : "s",
+		grouped(allocation_size(analysis->index, first), size),
+		count == 1 ? "at" : "first at", allocation_start(analysis->index, first),
+		count == 1 ? "is" : "are");
 }
 
 /* Add what the kernel alone may hold, though the core does not say so. */
-static struct error *add_signal_stacks(struct analysis *analysis,
-				       struct bitmap *anchored)
+static struct error *add_signal_stacks(struct analysis *analysis, struct bitmap *anchored)
 {
 	_cleanup_(bitmap_deinit) struct bitmap unreachable = { 0 };
 	_cleanup_(bitmap_deinit) struct bitmap stacks = { 0 };
@@ -174,8 +162,7 @@ static struct error *add_signal_stacks(struct analysis *analysis,
 		analysis->image, analysis->program, analysis->index,
 		analysis->graph, &unreachable,	    &analysis->account,
 	};
-	struct error *error =
-		bitmap_init(&unreachable, anchored->count, &analysis->account);
+	struct error *error = bitmap_init(&unreachable, anchored->count, &analysis->account);
 
 	if (error)
 		return error;
@@ -188,8 +175,8 @@ static struct error *add_signal_stacks(struct analysis *analysis,
 	roots_assume_stacks(analysis->roots, &stacks);
 	error = bitmap_init(&reached, anchored->count, &analysis->account);
 	if (!error)
-		error = graph_mark(analysis->graph, &stacks, &reached,
-				   &analysis->account, analysis->progress);
+		error = graph_mark(analysis->graph, &stacks, &reached, &analysis->account,
+				   analysis->progress);
 	if (error)
 		return error;
 	bitmap_and(&reached, &unreachable);
@@ -206,23 +193,20 @@ static void doubt_perl(struct analysis *analysis)
 	for (size_t i = 0; i < program_module_count(program); i++) {
 		const char *name = module_name(program_module(program, i));
 
-		if (strncmp(name, "libperl.so", 10) != 0 &&
-		    strcmp(name, "perl") != 0 && strncmp(name, "perl5", 5) != 0)
+		if (strncmp(name, "libperl.so", 10) != 0 && strcmp(name, "perl") != 0 &&
+		    strncmp(name, "perl5", 5) != 0)
 			continue;
-		findings_add(&analysis->findings, FINDING_NOTE,
-			     "Perl is loaded: its arenas lead to all of its "
-			     "values, so cycles of references that it never "
-			     "frees are not among what is leaked");
+		findings_add(
+			&analysis->findings, FINDING_NOTE,
+			"Perl is loaded: its arenas lead to all of its values, so cycles of references that it never frees are not among what is leaked");
 		return;
 	}
 }
 
-static struct error *build_reachability(struct analysis *analysis,
-					uint64_t *ret_count)
+static struct error *build_reachability(struct analysis *analysis, uint64_t *ret_count)
 {
 	struct bitmap anchored = { 0 };
-	struct error *error =
-		analysis_mark(analysis, ROOT_STATIC, ROOT_KERNEL, &anchored);
+	struct error *error = analysis_mark(analysis, ROOT_STATIC, ROOT_KERNEL, &anchored);
 
 	if (error)
 		return error;
@@ -230,8 +214,7 @@ static struct error *build_reachability(struct analysis *analysis,
 	if (!error)
 		error = add_signal_stacks(analysis, &anchored);
 	if (!error)
-		error = fates_init(&analysis->fates, analysis->graph,
-				   analysis->index, &anchored,
+		error = fates_init(&analysis->fates, analysis->graph, analysis->index, &anchored,
 				   &analysis->account, analysis->progress);
 	if (error) {
 		bitmap_deinit(&anchored);
@@ -251,25 +234,21 @@ void analysis_doubt_risk(struct analysis *analysis)
 	analysis->risk_doubted = true;
 	switch (heaps_more_roots(analysis->heaps)) {
 	case MORE_ROOTS_CALLBACK:
-		findings_add(&analysis->findings, FINDING_CAVEAT,
-			     "the program marks memory for its collector by "
-			     "functions of its own: what is said to be at risk "
-			     "may be safe by that");
+		findings_add(
+			&analysis->findings, FINDING_CAVEAT,
+			"the program marks memory for its collector by functions of its own: what is said to be at risk may be safe by that");
 		break;
 	case MORE_ROOTS_UNKNOWN:
-		findings_add(&analysis->findings, FINDING_CAVEAT,
-			     "it cannot be told whether the program marks "
-			     "memory for its collector by functions of its "
-			     "own: if so, what is said to be at risk may be "
-			     "safe by that");
+		findings_add(
+			&analysis->findings, FINDING_CAVEAT,
+			"it cannot be told whether the program marks memory for its collector by functions of its own: if so, what is said to be at risk may be safe by that");
 		break;
 	default:
 		break;
 	}
 }
 
-static struct error *build_collector(struct analysis *analysis,
-				     uint64_t *ret_count)
+static struct error *build_collector(struct analysis *analysis, uint64_t *ret_count)
 {
 	const struct collector_input input = {
 		.program = analysis->program,
@@ -279,8 +258,7 @@ static struct error *build_collector(struct analysis *analysis,
 		.account = &analysis->account,
 		.progress = analysis->progress,
 	};
-	const struct bitmap *collectable =
-		allocation_having(analysis->index, TRAIT_COLLECTABLE);
+	const struct bitmap *collectable = allocation_having(analysis->index, TRAIT_COLLECTABLE);
 	_cleanup_(bitmap_deinit) struct bitmap kept = { 0 };
 	struct bitmap at_risk = { 0 };
 	struct error *error;
@@ -303,35 +281,31 @@ static struct error *build_collector(struct analysis *analysis,
 
 static struct error *build_leaks(struct analysis *analysis, uint64_t *ret_count)
 {
-	struct error *error = leaks_create(
-		analysis->graph, analysis->index, &analysis->fates.leaked,
-		&analysis->account, analysis->progress, &analysis->leaks);
+	struct error *error =
+		leaks_create(analysis->graph, analysis->index, &analysis->fates.leaked,
+			     &analysis->account, analysis->progress, &analysis->leaks);
 
 	if (!error)
 		*ret_count = leak_root_count(analysis->leaks);
 	return error;
 }
 
-static struct error *build_incoming(struct analysis *analysis,
-				    uint64_t *ret_count)
+static struct error *build_incoming(struct analysis *analysis, uint64_t *ret_count)
 {
-	struct error *error =
-		graph_transpose(analysis->graph, &analysis->account,
-				analysis->progress, &analysis->incoming);
+	struct error *error = graph_transpose(analysis->graph, &analysis->account,
+					      analysis->progress, &analysis->incoming);
 
 	if (!error)
 		*ret_count = graph_edge_count(analysis->incoming);
 	return error;
 }
 
-static struct error *build_retained(struct analysis *analysis,
-				    uint64_t *ret_count)
+static struct error *build_retained(struct analysis *analysis, uint64_t *ret_count)
 {
 	_cleanup_(bitmap_deinit) struct bitmap entries = { 0 };
 	const struct entries_input where = {
-		analysis->graph,    analysis->index,  analysis->roots,
-		analysis->leaks,    &analysis->fates, &analysis->account,
-		analysis->progress,
+		analysis->graph,  analysis->index,    analysis->roots,	  analysis->leaks,
+		&analysis->fates, &analysis->account, analysis->progress,
 	};
 	const struct dominators_input input = {
 		.graph = analysis->graph,
@@ -353,8 +327,7 @@ static struct error *build_retained(struct analysis *analysis,
 }
 
 /* What programs do to pointers: one pass finds all that is held so. */
-static struct error *build_disguised(struct analysis *analysis,
-				     uint64_t *ret_count)
+static struct error *build_disguised(struct analysis *analysis, uint64_t *ret_count)
 {
 	const struct disguises_input input = {
 		.image = analysis->image,
@@ -380,27 +353,24 @@ static struct error *build_disguised(struct analysis *analysis,
 static struct error *build_debug(struct analysis *analysis, uint64_t *ret_count)
 {
 	static const struct debug_options none = { NULL };
-	const struct debug_options *options =
-		analysis->options ? analysis->options : &none;
+	const struct debug_options *options = analysis->options ? analysis->options : &none;
 
 	*ret_count = program_module_count(analysis->program);
-	return debug_create(analysis->image, analysis->program, options,
-			    &analysis->findings, &analysis->debug);
+	return debug_create(analysis->image, analysis->program, options, &analysis->findings,
+			    &analysis->debug);
 }
 
-static struct error *build_objects(struct analysis *analysis,
-				   uint64_t *ret_count)
+static struct error *build_objects(struct analysis *analysis, uint64_t *ret_count)
 {
-	struct error *error = crystal_create(
-		analysis->image, analysis->program, analysis->debug,
-		analysis->index, &analysis->account, &analysis->crystal);
+	struct error *error =
+		crystal_create(analysis->image, analysis->program, analysis->debug, analysis->index,
+			       &analysis->account, &analysis->crystal);
 
 	if (!error && analysis->crystal)
 		crystal_types_set_fiber(crystal_types_of(analysis->crystal),
 					fibers_type(analysis->fibers));
-	*ret_count = analysis->crystal ? crystal_type_count(crystal_types_of(
-						 analysis->crystal))
-				       : 0;
+	*ret_count =
+		analysis->crystal ? crystal_type_count(crystal_types_of(analysis->crystal)) : 0;
 	return error;
 }
 
@@ -408,11 +378,9 @@ static struct error *build_objects(struct analysis *analysis,
 static uint64_t find_links(const struct analysis *analysis)
 {
 	for (size_t i = 0; i < heaps_arena_count(analysis->heaps); i++) {
-		struct arena arena =
-			heaps_arena(analysis->heaps, (arena_number)i);
+		struct arena arena = heaps_arena(analysis->heaps, (arena_number)i);
 
-		if (arena.address &&
-		    program_find_module(analysis->program, arena.address))
+		if (arena.address && program_find_module(analysis->program, arena.address))
 			return arena.address;
 	}
 	return 0;
@@ -433,21 +401,17 @@ static struct error *build_signature_judge(struct analysis *analysis)
 	return signature_judge_create(&input, &analysis->signature_judge);
 }
 
-static struct error *build_classes(struct analysis *analysis,
-				   uint64_t *ret_count)
+static struct error *build_classes(struct analysis *analysis, uint64_t *ret_count)
 {
-	struct error *error = classes_create(
-		analysis->image, analysis->program, analysis->debug,
-		&analysis->account, &analysis->classes);
+	struct error *error = classes_create(analysis->image, analysis->program, analysis->debug,
+					     &analysis->account, &analysis->classes);
 
 	if (error)
 		return error;
 	if (analysis->crystal)
-		classes_set_crystal(analysis->classes,
-				    crystal_types_of(analysis->crystal));
-	error = identities_create(analysis->image, analysis->program,
-				  analysis->debug, analysis->classes,
-				  &analysis->account, &analysis->identities);
+		classes_set_crystal(analysis->classes, crystal_types_of(analysis->crystal));
+	error = identities_create(analysis->image, analysis->program, analysis->debug,
+				  analysis->classes, &analysis->account, &analysis->identities);
 	if (!error)
 		error = build_signature_judge(analysis);
 	if (error) {
@@ -460,8 +424,7 @@ static struct error *build_classes(struct analysis *analysis,
 	return NULL;
 }
 
-static struct error *build_signatures(struct analysis *analysis,
-				      uint64_t *ret_count)
+static struct error *build_signatures(struct analysis *analysis, uint64_t *ret_count)
 {
 	const struct first_words_input input = {
 		.signatures = analysis_signatures(analysis),
@@ -469,8 +432,7 @@ static struct error *build_signatures(struct analysis *analysis,
 		.account = &analysis->account,
 		.progress = analysis->progress,
 	};
-	struct error *error =
-		first_words_create(&input, &analysis->first_words);
+	struct error *error = first_words_create(&input, &analysis->first_words);
 
 	if (!error)
 		*ret_count = first_words_count(analysis->first_words);
@@ -478,16 +440,13 @@ static struct error *build_signatures(struct analysis *analysis,
 }
 
 /* Of those in only, or of all if it is NULL. */
-static struct error *find_patterns(struct analysis *analysis,
-				   const struct bitmap *only,
-				   struct error *(*find)(struct patterns *),
-				   struct patterns **ret)
+static struct error *find_patterns(struct analysis *analysis, const struct bitmap *only,
+				   struct error *(*find)(struct patterns *), struct patterns **ret)
 {
 	_cleanup_(patterns_destroy) struct patterns *patterns = NULL;
-	struct error *error = patterns_create(
-		analysis->image, analysis->program, analysis->index,
-		analysis->roots, only, analysis->crystal, &analysis->account,
-		analysis->progress, &patterns);
+	struct error *error = patterns_create(analysis->image, analysis->program, analysis->index,
+					      analysis->roots, only, analysis->crystal,
+					      &analysis->account, analysis->progress, &patterns);
 
 	if (!error)
 		error = find(patterns);
@@ -496,29 +455,25 @@ static struct error *find_patterns(struct analysis *analysis,
 	return error;
 }
 
-static struct error *build_patterns(struct analysis *analysis,
-				    uint64_t *ret_count)
+static struct error *build_patterns(struct analysis *analysis, uint64_t *ret_count)
 {
 	*ret_count = allocation_count(analysis->index);
 	/* They may have been found along with their owners. */
-	return analysis->patterns ? NULL
-				  : find_patterns(analysis, NULL, patterns_find,
-						  &analysis->patterns);
+	return analysis->patterns
+		       ? NULL
+		       : find_patterns(analysis, NULL, patterns_find, &analysis->patterns);
 }
 
-static struct error *build_owners(struct analysis *analysis,
-				  uint64_t *ret_count)
+static struct error *build_owners(struct analysis *analysis, uint64_t *ret_count)
 {
 	*ret_count = allocation_count(analysis->index);
 	return analysis->patterns
 		       ? patterns_find_owners(analysis->patterns)
-		       : find_patterns(analysis, NULL, patterns_find_owners,
-				       &analysis->patterns);
+		       : find_patterns(analysis, NULL, patterns_find_owners, &analysis->patterns);
 }
 
 /* Only unreachable allocations refer to unreachable ones. */
-static struct error *build_leaked_patterns(struct analysis *analysis,
-					   uint64_t *ret_count)
+static struct error *build_leaked_patterns(struct analysis *analysis, uint64_t *ret_count)
 {
 	const struct bitmap *unreachable = analysis_unreachable(analysis);
 
@@ -526,29 +481,19 @@ static struct error *build_leaked_patterns(struct analysis *analysis,
 	/* Those of all are there: theirs are among them. */
 	if (analysis->patterns)
 		return NULL;
-	return find_patterns(analysis, unreachable, patterns_find,
-			     &analysis->leaked_patterns);
+	return find_patterns(analysis, unreachable, patterns_find, &analysis->leaked_patterns);
 }
 
 const struct recipe analysis_recipes[STAGES] = {
-	[STAGE_IMAGE] = { "image",
-			  "regions",
-			  { STAGE_IMAGE, STAGE_IMAGE },
-			  build_image },
-	[STAGE_PROGRAM] = { "program",
-			    "threads",
-			    { STAGE_IMAGE, STAGE_PROGRAM },
-			    build_program },
+	[STAGE_IMAGE] = { "image", "regions", { STAGE_IMAGE, STAGE_IMAGE }, build_image },
+	[STAGE_PROGRAM] = { "program", "threads", { STAGE_IMAGE, STAGE_PROGRAM }, build_program },
 	[STAGE_HEAP] = { "heap",
 			 "allocations",
 			 { STAGE_PROGRAM, STAGE_HEAP },
 			 build_heap,
 			 analysis_save_heap,
 			 analysis_load_heap },
-	[STAGE_FIBERS] = { "fibers",
-			   "fibers",
-			   { STAGE_HEAP, STAGE_FIBERS },
-			   build_fibers },
+	[STAGE_FIBERS] = { "fibers", "fibers", { STAGE_HEAP, STAGE_FIBERS }, build_fibers },
 	[STAGE_ROOTS] = { "roots",
 			  "ranges",
 			  { STAGE_FIBERS, STAGE_ROOTS },
@@ -589,18 +534,9 @@ const struct recipe analysis_recipes[STAGES] = {
 			      "allocations",
 			      { STAGE_REACHABILITY, STAGE_INCOMING },
 			      build_disguised },
-	[STAGE_DEBUG] = { "debug",
-			  "modules",
-			  { STAGE_PROGRAM, STAGE_DEBUG },
-			  build_debug },
-	[STAGE_OBJECTS] = { "objects",
-			    "types",
-			    { STAGE_FIBERS, STAGE_DEBUG },
-			    build_objects },
-	[STAGE_CLASSES] = { "classes",
-			    "modules",
-			    { STAGE_OBJECTS, STAGE_DEBUG },
-			    build_classes },
+	[STAGE_DEBUG] = { "debug", "modules", { STAGE_PROGRAM, STAGE_DEBUG }, build_debug },
+	[STAGE_OBJECTS] = { "objects", "types", { STAGE_FIBERS, STAGE_DEBUG }, build_objects },
+	[STAGE_CLASSES] = { "classes", "modules", { STAGE_OBJECTS, STAGE_DEBUG }, build_classes },
 	[STAGE_SIGNATURES] = { "signatures",
 			       "signatures",
 			       { STAGE_CLASSES, STAGE_SIGNATURES },
@@ -611,10 +547,7 @@ const struct recipe analysis_recipes[STAGES] = {
 			     "allocations",
 			     { STAGE_ROOTS, STAGE_OBJECTS },
 			     build_patterns },
-	[STAGE_OWNERS] = { "owners",
-			   "allocations",
-			   { STAGE_ROOTS, STAGE_OBJECTS },
-			   build_owners },
+	[STAGE_OWNERS] = { "owners", "allocations", { STAGE_ROOTS, STAGE_OBJECTS }, build_owners },
 	[STAGE_LEAKED_PATTERNS] = { "patterns of leaked",
 				    "allocations",
 				    { STAGE_REACHABILITY, STAGE_OBJECTS },

@@ -1,8 +1,7 @@
 /*
- * A program that does nothing but allocate: so many blocks of a size, linked.
- * In the end it says when that was, by CLOCK_MONOTONIC in nanoseconds, so that
- * whoever started it knows how long it took until then; and the processor time
- * that it took, in nanoseconds.
+ * A program that does nothing but allocate: so many blocks of a size, linked. In the end it says
+ * when that was, by CLOCK_MONOTONIC in nanoseconds, so that whoever started it knows how long it
+ * took until then; and the processor time that it took, in nanoseconds.
  *
  *	allocate BLOCKS SIZE [wait]
  */
@@ -55,8 +54,7 @@ int main(int count, char **arguments)
 			seed = fill((uint64_t *)block, size, seed);
 	}
 	kept = list;
-	printf("%lld %lld\n", read_clock(CLOCK_MONOTONIC),
-	       read_clock(CLOCK_PROCESS_CPUTIME_ID));
+	printf("%lld %lld\n", read_clock(CLOCK_MONOTONIC), read_clock(CLOCK_PROCESS_CPUTIME_ID));
 	fflush(stdout);
 	if (count > 3 && strcmp(arguments[3], "wait") == 0)
 		pause();

@@ -3,29 +3,28 @@
  *
  *	heap [--one-large | --arrays] [COUNT]
  *
- * It makes COUNT allocations (ten million if not said) that stay, and others
- * in between that it frees. It then tells on standard output what an exact
- * analyzer must find, says "ready", and waits for its core to be taken:
+ * It makes COUNT allocations (ten million if not said) that stay, and others in between that it
+ * frees. It then tells on standard output what an exact analyzer must find, says "ready", and waits
+ * for its core to be taken:
  *
  *	used COUNT BYTES	leaked COUNT BYTES
  *	leakroots COUNT		references COUNT
  *	ready
  *
- * The allocations form families: lists, trees, and arrays of pointers. The
- * head of an anchored family is held by a member of an earlier one or by the
- * table of anchors; nobody holds the head of a leaked family. Half of the
- * members are neighbours in memory, half stand anywhere, as in a program that
- * has run for a while. The same COUNT always gives the same heap.
+ * The allocations form families: lists, trees, and arrays of pointers. The head of an anchored
+ * family is held by a member of an earlier one or by the table of anchors; nobody holds the head of
+ * a leaked family. Half of the members are neighbours in memory, half stand anywhere, as in a
+ * program that has run for a while. The same COUNT always gives the same heap.
  *
  * What a member holds, in words:
  *
  *	| kind | next or left | previous or right | head | other | data ...
  *	| kind | element | element | element ...		(an array)
  *
- * Every other word is data which cannot be taken for an address. No copy of a
- * pointer may be left behind, or what is leaked would not be: the pointers
- * that the program itself needs are in mappings of their own, gone before it
- * is ready, and masked, so that no register or stack slot keeps one either.
+ * Every other word is data which cannot be taken for an address. No copy of a pointer may be left
+ * behind, or what is leaked would not be: the pointers that the program itself needs are in
+ * mappings of their own, gone before it is ready, and masked, so that no register or stack slot
+ * keeps one either.
  */
 
 #include <cpuid.h>
@@ -188,8 +187,7 @@ static void fail(const char *what)
 
 static void *map_table(size_t bytes)
 {
-	void *table = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *table = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (table == MAP_FAILED)
 		fail("mmap");
@@ -200,8 +198,7 @@ static bool is_leaked(uint32_t id)
 {
 	uint32_t group = id / ONE_LEAKED_IN;
 
-	return id % ONE_LEAKED_IN ==
-	       random_of(PURPOSE_LEAKED, group) % ONE_LEAKED_IN;
+	return id % ONE_LEAKED_IN == random_of(PURPOSE_LEAKED, group) % ONE_LEAKED_IN;
 }
 
 static bool is_array(uint32_t id)
@@ -235,8 +232,7 @@ static void fill(uint64_t *words, uint64_t random)
 		random = random * 6364136223846793005 + 1442695040888963407;
 		switch (type) {
 		case 0:
-			words[i] = 0x2020202020202020 |
-				   (random & 0x5f5f5f5f5f5f5f5f);
+			words[i] = 0x2020202020202020 | (random & 0x5f5f5f5f5f5f5f5f);
 			break;
 		case 1:
 			words[i] = random >> 44;
@@ -276,8 +272,7 @@ static size_t word_count_of(const struct builder *builder, uint32_t id)
 	return heap_size(words_of(builder, id)) / sizeof(uint64_t);
 }
 
-static void set_kind(const struct builder *builder, uint32_t id,
-		     uint64_t random)
+static void set_kind(const struct builder *builder, uint32_t id, uint64_t random)
 {
 	static const struct kind *const kinds[] = {
 		&kind_account,
@@ -292,8 +287,8 @@ static void set_kind(const struct builder *builder, uint32_t id,
 }
 
 /*
- * Make all allocations. The short-lived ones are reused at once, mostly; the
- * others that will be freed stay until the end, so that they leave gaps.
+ * Make all allocations. The short-lived ones are reused at once, mostly; the others that will be
+ * freed stay until the end, so that they leave gaps.
  */
 static void allocate_all(struct builder *builder)
 {
@@ -305,14 +300,12 @@ static void allocate_all(struct builder *builder)
 
 		if (is_array(id))
 			size = 256 + (random >> 32) % 768;
-		builder->allocations[id] =
-			allocate(size, random_of(PURPOSE_FILL, id));
+		builder->allocations[id] = allocate(size, random_of(PURPOSE_FILL, id));
 		set_kind(builder, id, random >> 16);
 
 		if (id % ONE_FREED_IN == 0) {
 			random = random_of(PURPOSE_FREED_SIZE, id);
-			builder->freed[builder->freed_count++] =
-				allocate(size_of(random), random);
+			builder->freed[builder->freed_count++] = allocate(size_of(random), random);
 		}
 		if (id % ONE_SHORT_LIVED_IN == 0) {
 			uint32_t turn = id / ONE_SHORT_LIVED_IN;
@@ -355,20 +348,18 @@ static void choose_leaked(struct builder *builder)
 	shuffle_half(builder->anchored, builder->anchored_count);
 }
 
-static void refer(struct builder *builder, uint32_t from, size_t word,
-		  uint32_t to)
+static void refer(struct builder *builder, uint32_t from, size_t word, uint32_t to)
 {
 	words_of(builder, from)[word] = (uint64_t)words_of(builder, to);
 	builder->truth.reference_count++;
 }
 
-static void link_family(struct builder *builder, const uint32_t *ids,
-			uint32_t count, enum shape shape)
+static void link_family(struct builder *builder, const uint32_t *ids, uint32_t count,
+			enum shape shape)
 {
 	for (uint32_t i = 1; i < count; i++) {
 		if (shape == SHAPE_TREE) {
-			refer(builder, ids[(i - 1) / 2],
-			      i % 2 ? WORD_LEFT : WORD_RIGHT, ids[i]);
+			refer(builder, ids[(i - 1) / 2], i % 2 ? WORD_LEFT : WORD_RIGHT, ids[i]);
 			continue;
 		}
 		refer(builder, ids[i - 1], WORD_NEXT, ids[i]);
@@ -380,12 +371,11 @@ static void link_family(struct builder *builder, const uint32_t *ids,
 }
 
 /*
- * Make a family of the first ids and say how many those are. The first of them
- * is its head, from which all others can be reached.
+ * Make a family of the first ids and say how many those are. The first of them is its head, from
+ * which all others can be reached.
  */
-static uint32_t make_family(struct builder *builder, const uint32_t *ids,
-			    uint32_t available, uint32_t wanted,
-			    enum shape shape)
+static uint32_t make_family(struct builder *builder, const uint32_t *ids, uint32_t available,
+			    uint32_t wanted, enum shape shape)
 {
 	uint32_t count = wanted;
 
@@ -404,13 +394,11 @@ static uint32_t make_family(struct builder *builder, const uint32_t *ids,
 }
 
 /* Let some members refer to any anchored allocation, or into its middle. */
-static void refer_to_others(struct builder *builder, const uint32_t *ids,
-			    uint32_t count)
+static void refer_to_others(struct builder *builder, const uint32_t *ids, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t random = random_of(PURPOSE_OTHER, ids[i]);
-		uint32_t other = builder->anchored[(random >> 32) %
-						   builder->anchored_count];
+		uint32_t other = builder->anchored[(random >> 32) % builder->anchored_count];
 
 		if (random % 4 || other == ids[i] || is_array(ids[i]) ||
 		    word_count_of(builder, ids[i]) <= WORD_OTHER)
@@ -437,21 +425,18 @@ static void anchor(struct builder *builder, uint32_t head, uint64_t random)
 		return;
 	}
 
-	uint32_t *vacancy =
-		&builder->vacancies[(random >> 32) % builder->vacancy_count];
+	uint32_t *vacancy = &builder->vacancies[(random >> 32) % builder->vacancy_count];
 	refer(builder, *vacancy, WORD_HEAD, head);
 	*vacancy = builder->vacancies[--builder->vacancy_count];
 }
 
 /* Let some of the members hold the heads of later families. */
-static void add_vacancies(struct builder *builder, const uint32_t *ids,
-			  uint32_t count)
+static void add_vacancies(struct builder *builder, const uint32_t *ids, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		if (builder->vacancy_count == VACANCY_COUNT)
 			return;
-		if (random_of(PURPOSE_VACANCY, ids[i]) % 8 == 0 &&
-		    !is_array(ids[i]) &&
+		if (random_of(PURPOSE_VACANCY, ids[i]) % 8 == 0 && !is_array(ids[i]) &&
 		    word_count_of(builder, ids[i]) > WORD_HEAD)
 			builder->vacancies[builder->vacancy_count++] = ids[i];
 	}
@@ -470,8 +455,7 @@ static void link_anchored(struct builder *builder)
 		/* For whoever recurses along a list. */
 		if ((random >> 16) % ONE_LONG_LIST_IN == 0)
 			wanted = LONG_LIST_COUNT;
-		count = make_family(builder, ids, builder->anchored_count - i,
-				    wanted, shape);
+		count = make_family(builder, ids, builder->anchored_count - i, wanted, shape);
 		anchor(builder, ids[0], random);
 		add_vacancies(builder, ids, count);
 		refer_to_others(builder, ids, count);
@@ -488,16 +472,15 @@ static void link_leaked(struct builder *builder)
 		uint32_t wanted = random % 8 < 3 ? 1 : 2 + (random >> 8) % 40;
 		enum shape shape = (random >> 16) % 4;
 
-		count = make_family(builder, ids, builder->leaked_count - i,
-				    wanted, shape);
+		count = make_family(builder, ids, builder->leaked_count - i, wanted, shape);
 		refer_to_others(builder, ids, count);
 		builder->truth.leak_root_count++;
 	}
 }
 
 /*
- * Leave free blocks in every kind of list that the allocator has. A large
- * request sorts what was freed before it.
+ * Leave free blocks in every kind of list that the allocator has. A large request sorts what was
+ * freed before it.
  */
 static void free_the_rest(struct builder *builder)
 {
@@ -512,19 +495,15 @@ static void free_the_rest(struct builder *builder)
 static void add_arrays(struct builder *builder)
 {
 	for (uint64_t i = 0; i < ARRAYS; i++) {
-		uint64_t *words =
-			heap_allocate(ARRAY_POINTERS * sizeof(*words));
+		uint64_t *words = heap_allocate(ARRAY_POINTERS * sizeof(*words));
 
 		if (!words)
 			fail("allocate");
 		for (uint64_t j = 0; j < ARRAY_POINTERS; j++) {
-			uint64_t random = random_of(PURPOSE_ELEMENT,
-						    i * ARRAY_POINTERS + j);
+			uint64_t random = random_of(PURPOSE_ELEMENT, i * ARRAY_POINTERS + j);
 
 			words[j] = (uint64_t)words_of(
-				builder,
-				builder->anchored[random %
-						  builder->anchored_count]);
+				builder, builder->anchored[random % builder->anchored_count]);
 		}
 		arrays[i] = words;
 		builder->truth.used_count++;
@@ -549,8 +528,7 @@ static void measure(struct builder *builder)
 	}
 }
 
-__attribute__((noinline)) static struct truth build(uint32_t count,
-						    bool with_arrays)
+__attribute__((noinline)) static struct truth build(uint32_t count, bool with_arrays)
 {
 	struct builder builder = { .count = count };
 	size_t id_bytes = count * sizeof(uint32_t);
@@ -590,8 +568,8 @@ __attribute__((noinline)) static void add_large(struct truth *truth)
 }
 
 /*
- * What build() left below the stack pointer counts again once a later call
- * makes a frame there and does not write all of it.
+ * What build() left below the stack pointer counts again once a later call makes a frame there and
+ * does not write all of it.
  */
 __attribute__((noinline)) static void scrub_stack(void)
 {
@@ -602,8 +580,8 @@ __attribute__((noinline)) static void scrub_stack(void)
 }
 
 /*
- * Put all vector registers into their first state, where the processor can;
- * a collector uses them on addresses.
+ * Put all vector registers into their first state, where the processor can; a collector uses them
+ * on addresses.
  */
 static void clear_vector_registers(void)
 {
@@ -623,8 +601,8 @@ static void clear_vector_registers(void)
 }
 
 /*
- * Say that the core may be taken, and wait, with nothing in the registers,
- * which a call into libc might fill.
+ * Say that the core may be taken, and wait, with nothing in the registers, which a call into libc
+ * might fill.
  */
 static void wait_for_core(void)
 {
@@ -633,22 +611,17 @@ static void wait_for_core(void)
 
 	__asm__ volatile("syscall"
 			 : "+a"(written)
-			 : "D"(STDOUT_FILENO), "S"(ready),
-			   "d"(sizeof(ready) - 1)
+			 : "D"(STDOUT_FILENO), "S"(ready), "d"(sizeof(ready) - 1)
 			 : "rcx", "r11", "memory");
 	for (;;) {
 		long number = SYS_pause;
 
-		__asm__ volatile("pxor %%xmm0, %%xmm0\n\t"
-				 "pxor %%xmm1, %%xmm1\n\t"
-				 "pxor %%xmm2, %%xmm2\n\t"
-				 "pxor %%xmm3, %%xmm3\n\t"
-				 "syscall"
-				 : "+a"(number)
-				 : "D"(0), "S"(0), "d"(0), "b"(0)
-				 : "rcx", "r8", "r9", "r10", "r11", "r12",
-				   "r13", "r14", "r15", "xmm0", "xmm1", "xmm2",
-				   "xmm3", "memory");
+		__asm__ volatile(
+			"pxor %%xmm0, %%xmm0\n\tpxor %%xmm1, %%xmm1\n\tpxor %%xmm2, %%xmm2\n\tpxor %%xmm3, %%xmm3\n\tsyscall"
+			: "+a"(number)
+			: "D"(0), "S"(0), "d"(0), "b"(0)
+			: "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0",
+			  "xmm1", "xmm2", "xmm3", "memory");
 	}
 }
 
@@ -662,8 +635,8 @@ int main(int argc, char **argv)
 
 	if (operands > 1)
 		count = strtoul(argv[argc - 1], &end, 10);
-	if (operands > 2 || *end || count < ONE_LEAKED_IN ||
-	    count % ONE_LEAKED_IN || count > UINT32_MAX / 2) {
+	if (operands > 2 || *end || count < ONE_LEAKED_IN || count % ONE_LEAKED_IN ||
+	    count > UINT32_MAX / 2) {
 		fprintf(stderr,
 			"usage: %s [--one-large | --arrays] [COUNT]\n"
 			"COUNT is a multiple of %d\n",
@@ -679,13 +652,11 @@ int main(int argc, char **argv)
 
 	/* Not by stdio, which would allocate a buffer. */
 	dprintf(STDOUT_FILENO,
-		"used %" PRIu64 " %" PRIu64 "\n" LEAKED " %" PRIu64 " %" PRIu64
-		"\n"
+		"used %" PRIu64 " %" PRIu64 "\n" LEAKED " %" PRIu64 " %" PRIu64 "\n"
 		"leakroots %" PRIu64 "\n"
 		"references %" PRIu64 "\n",
-		truth.used_count, truth.used_bytes, truth.leaked_count,
-		truth.leaked_bytes, truth.leak_root_count,
-		truth.reference_count);
+		truth.used_count, truth.used_bytes, truth.leaked_count, truth.leaked_bytes,
+		truth.leak_root_count, truth.reference_count);
 	clear_vector_registers();
 	wait_for_core();
 }

@@ -3,8 +3,7 @@
  *
  *	shapes SHAPE COUNT
  *
- * It makes COUNT of the shape's parts, says "ready" and waits for its core to
- * be taken. The shapes:
+ * It makes COUNT of the shape's parts, says "ready" and waits for its core to be taken. The shapes:
  *
  *	list		a list of COUNT nodes that stand anywhere
  *	lost		the same, but nobody holds its head
@@ -45,8 +44,7 @@ static void *check(void *memory)
 
 static void *map(size_t bytes)
 {
-	return check(mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	return check(mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 }
 
 /* Pages of 2 MB at once would make the machine's state count. */
@@ -159,8 +157,7 @@ static void make_threads(size_t count)
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, SMALL_STACK);
 	for (size_t i = 0; i < count; i++) {
-		if (pthread_create(&thread, &attributes, wait_in_thread,
-				   &ready))
+		if (pthread_create(&thread, &attributes, wait_in_thread, &ready))
 			check(NULL);
 	}
 	pthread_barrier_wait(&ready);
@@ -170,9 +167,8 @@ static const struct {
 	const char *name;
 	void (*make)(size_t count);
 } SHAPES[] = {
-	{ "list", make_list },	       { "lost", make_lost },
-	{ "wide", make_wide },	       { "deep", make_deep },
-	{ "huge", make_huge },	       { "anonymous", make_anonymous },
+	{ "list", make_list },	       { "lost", make_lost },	    { "wide", make_wide },
+	{ "deep", make_deep },	       { "huge", make_huge },	    { "anonymous", make_anonymous },
 	{ "mappings", make_mappings }, { "threads", make_threads },
 };
 

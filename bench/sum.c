@@ -3,8 +3,7 @@
  *
  *	sum FILE
  *
- * The file is mapped as an analyzer maps a core, and all of its 64-bit words
- * are added up.
+ * The file is mapped as an analyzer maps a core, and all of its 64-bit words are added up.
  */
 
 #include <fcntl.h>
@@ -33,8 +32,7 @@ int main(int argc, char **argv)
 	if (fd < 0 || fstat(fd, &status) < 0)
 		fail(argv[1]);
 
-	const uint64_t *words =
-		mmap(NULL, status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	const uint64_t *words = mmap(NULL, status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (words == MAP_FAILED)
 		fail(argv[1]);
 

@@ -43,7 +43,7 @@ struct summary {
 	struct report *report;
 	tally_order order;
 	struct tally_table signatures, identities, sizes; /* of likenesses */
-	struct memory tallies; /* uint32_t by id: its tally; only if needed */
+	struct memory tallies;	     /* uint32_t by id: its tally; only if needed */
 	struct memory lines, groups; /* of those structs */
 	size_t line_count, group_count;
 	uint64_t written;
@@ -75,8 +75,8 @@ static tally_order find_order(const struct set_query *query)
 }
 
 static void summary_init(struct summary *summary, struct analysis *analysis,
-			 const struct set_query *query,
-			 const struct patterns *patterns, struct report *report)
+			 const struct set_query *query, const struct patterns *patterns,
+			 struct report *report)
 {
 	struct memory_account *account = analysis_account(analysis);
 
@@ -100,8 +100,7 @@ static bool sorts_by_retained(const struct summary *summary)
 	return summary->query->sort == SORT_RETAINED;
 }
 
-static struct tally_table *table_of(struct summary *summary,
-				    enum likeness_kind kind)
+static struct tally_table *table_of(struct summary *summary, enum likeness_kind kind)
 {
 	struct tally_table *const tables[LIKENESS_KINDS] = {
 		[LIKE_SIGNATURE] = &summary->signatures,
@@ -121,23 +120,21 @@ static uint32_t tally_number(enum likeness_kind kind, const struct tally *tally)
 static struct error *add_member(struct summary *summary, allocation_id id)
 {
 	uint64_t size = allocation_size(analysis_index(summary->analysis), id);
-	struct likeness likeness =
-		likeness_of(summary->analysis, summary->patterns, id, size);
+	struct likeness likeness = likeness_of(summary->analysis, summary->patterns, id, size);
 	struct tally tally = { .key = likeness.key, .count = 1, .bytes = size };
 	struct tally_table *tallies = table_of(summary, likeness.kind);
 	struct error *error = tally_add(tallies, tally);
 
 	if (!error && sorts_by_retained(summary))
-		((uint32_t *)summary->tallies.bytes)[id] = tally_number(
-			likeness.kind, tally_find(tallies, tally.key));
+		((uint32_t *)summary->tallies.bytes)[id] =
+			tally_number(likeness.kind, tally_find(tallies, tally.key));
 	return error;
 }
 
 /* Note which tally each is counted in; none yet. */
 static struct error *init_tallies(struct summary *summary, size_t count)
 {
-	struct error *error =
-		memory_resize(&summary->tallies, count * sizeof(uint32_t));
+	struct error *error = memory_resize(&summary->tallies, count * sizeof(uint32_t));
 
 	if (!error && count > 0)
 		memset(summary->tallies.bytes, 0xff, count * sizeof(uint32_t));
@@ -145,27 +142,24 @@ static struct error *init_tallies(struct summary *summary, size_t count)
 }
 
 /* Members from first on, below end. */
-static struct error *add_stretch(struct summary *summary,
-				 const struct bitmap *members, size_t first,
-				 size_t end)
+static struct error *add_stretch(struct summary *summary, const struct bitmap *members,
+				 size_t first, size_t end)
 {
 	struct error *error = NULL;
 
 	for (size_t id = bitmap_next(members, first); !error && id < end;
 	     id = bitmap_next(members, id + 1))
 		error = add_member(summary, (allocation_id)id);
-	allocations_pass(analysis_image(summary->analysis),
-			 analysis_index(summary->analysis), first, end);
+	allocations_pass(analysis_image(summary->analysis), analysis_index(summary->analysis),
+			 first, end);
 	return error;
 }
 
 /*
- * From the last to the first: where signatures are read one by one, patterns
- * were, from the first to the last, so the last are still there of a core
- * larger than memory.
+ * From the last to the first: where signatures are read one by one, patterns were, from the first
+ * to the last, so the last are still there of a core larger than memory.
  */
-static struct error *add_members(struct summary *summary,
-				 const struct bitmap *members)
+static struct error *add_members(struct summary *summary, const struct bitmap *members)
 {
 	enum { STRETCH = 1 << 14 };
 	struct progress *progress = analysis_progress(summary->analysis);
@@ -174,8 +168,7 @@ static struct error *add_members(struct summary *summary,
 	progress_begin(progress, "summarizing", members->count);
 	if (sorts_by_retained(summary))
 		error = init_tallies(summary, members->count);
-	for (size_t end = members->count, first; !error && end > 0;
-	     end = first) {
+	for (size_t end = members->count, first; !error && end > 0; end = first) {
 		first = (end - 1) & ~((size_t)STRETCH - 1);
 		error = add_stretch(summary, members, first, end);
 		if (!error && !progress_step(progress, end - first))
@@ -204,16 +197,15 @@ static struct error *add_retained(struct summary *summary)
 
 	if (!bytes)
 		return &error_no_memory;
-	error = retained_by_group(analysis_dominators(summary->analysis),
-				  summary->tallies.bytes, NULL, count, bytes);
+	error = retained_by_group(analysis_dominators(summary->analysis), summary->tallies.bytes,
+				  NULL, count, bytes);
 	if (error)
 		return error;
 	for (enum likeness_kind kind = 0; kind < LIKENESS_KINDS; kind++) {
 		struct tally_table *tallies = table_of(summary, kind);
 
 		for (size_t i = 0; i < tallies->capacity; i++)
-			tallies->slots[i].owned =
-				bytes[tally_number(kind, &tallies->slots[i])];
+			tallies->slots[i].owned = bytes[tally_number(kind, &tallies->slots[i])];
 	}
 	return NULL;
 }
@@ -228,23 +220,20 @@ static struct group *summary_group(const struct summary *summary, size_t number)
 	return (struct group *)summary->groups.bytes + number;
 }
 
-static struct error *add_line(struct summary *summary, const char *name,
-			      struct tally tally)
+static struct error *add_line(struct summary *summary, const char *name, struct tally tally)
 {
 	struct error *error =
-		memory_reserve(&summary->lines,
-			       (summary->line_count + 1) * sizeof(struct line));
+		memory_reserve(&summary->lines, (summary->line_count + 1) * sizeof(struct line));
 
 	if (!error)
-		*summary_line(summary, summary->line_count++) =
-			(struct line){ name, tally };
+		*summary_line(summary, summary->line_count++) = (struct line){ name, tally };
 	return error;
 }
 
 static struct error *add_group(struct summary *summary, struct group group)
 {
-	struct error *error = memory_reserve(
-		&summary->groups, (summary->group_count + 1) * sizeof(group));
+	struct error *error =
+		memory_reserve(&summary->groups, (summary->group_count + 1) * sizeof(group));
 
 	if (!error)
 		*summary_group(summary, summary->group_count++) = group;
@@ -272,8 +261,7 @@ static int compare_lines(const void *a, const void *b, void *data)
 
 static bool same_name(const struct line *line, const struct line *other)
 {
-	return line->name && other->name &&
-	       strcmp(line->name, other->name) == 0;
+	return line->name && other->name && strcmp(line->name, other->name) == 0;
 }
 
 static struct error *group_signatures(struct summary *summary)
@@ -285,14 +273,13 @@ static struct error *group_signatures(struct summary *summary)
 		struct tally tally = summary->signatures.slots[i];
 
 		error = add_line(summary,
-				 rows_signature_name(summary->analysis,
-						     summary->query, tally.key),
+				 rows_signature_name(summary->analysis, summary->query, tally.key),
 				 tally);
 	}
 	if (error || summary->line_count == 0)
 		return error;
-	qsort_r(summary->lines.bytes, summary->line_count, sizeof(struct line),
-		compare_lines, summary);
+	qsort_r(summary->lines.bytes, summary->line_count, sizeof(struct line), compare_lines,
+		summary);
 	for (size_t i = 0; !error && i < summary->line_count;) {
 		const struct line *line = summary_line(summary, i);
 		struct group group = { .kind = GROUP_SIGNATURES,
@@ -301,10 +288,8 @@ static struct error *group_signatures(struct summary *summary)
 				       .first = i };
 
 		do
-			add_to_total(&group.total,
-				     &summary_line(summary, i++)->tally);
-		while (i < summary->line_count &&
-		       same_name(line, summary_line(summary, i)));
+			add_to_total(&group.total, &summary_line(summary, i++)->tally);
+		while (i < summary->line_count && same_name(line, summary_line(summary, i)));
 		group.count = i - group.first;
 		error = add_group(summary, group);
 	}
@@ -323,13 +308,11 @@ static struct error *group_identities(struct summary *summary)
 		tally.key = likeness_address(tally.key);
 		error = add_group(
 			summary,
-			(struct group){
-				.kind = GROUP_IDENTITY,
-				.name = identity_name(
-					analysis_identities(summary->analysis),
-					tally.key),
-				.offset = offset,
-				.total = tally });
+			(struct group){ .kind = GROUP_IDENTITY,
+					.name = identity_name(
+						analysis_identities(summary->analysis), tally.key),
+					.offset = offset,
+					.total = tally });
 	}
 	return error;
 }
@@ -355,22 +338,19 @@ static struct error *group_sizes(struct summary *summary)
 
 	tally_table_sort(sizes, summary->order);
 	if (sizes->count)
-		qsort_r(sizes->slots, sizes->count, sizeof(*sizes->slots),
-			compare_sizes, summary);
+		qsort_r(sizes->slots, sizes->count, sizeof(*sizes->slots), compare_sizes, summary);
 	for (size_t i = 0; !error && i < sizes->count;) {
 		pattern_number number = likeness_pattern(sizes->slots[i].key);
-		struct group group = { .kind = GROUP_PATTERN,
-				       .first = summary->line_count };
+		struct group group = { .kind = GROUP_PATTERN, .first = summary->line_count };
 
-		for (; i < sizes->count && !error &&
-		       likeness_pattern(sizes->slots[i].key) == number;
+		for (;
+		     i < sizes->count && !error && likeness_pattern(sizes->slots[i].key) == number;
 		     i++) {
 			add_to_total(&group.total, &sizes->slots[i]);
 			error = add_line(summary, NULL, sizes->slots[i]);
 		}
 		group.count = summary->line_count - group.first;
-		group.total.key = UINT64_MAX -
-				  (uint64_t)(number ? UINT8_MAX - number : 0);
+		group.total.key = UINT64_MAX - (uint64_t)(number ? UINT8_MAX - number : 0);
 		if (number == NO_PATTERN)
 			group.kind = GROUP_UNRECOGNIZED;
 		else
@@ -398,9 +378,8 @@ static void find_groups(struct summary *summary, uint32_t *ret)
 		if (group->kind == GROUP_IDENTITY)
 			ret[tally_number(kind, &group->total)] = (uint32_t)i;
 		for (size_t j = 0; j < group->count; j++)
-			ret[tally_number(
-				kind, &summary_line(summary, group->first + j)
-					       ->tally)] = (uint32_t)i;
+			ret[tally_number(kind, &summary_line(summary, group->first + j)->tally)] =
+				(uint32_t)i;
 	}
 }
 
@@ -409,16 +388,14 @@ static struct error *add_retained_of_groups(struct summary *summary)
 {
 	size_t count = tally_numbers(summary);
 	_cleanup_(free) uint32_t *groups = calloc(count + 1, sizeof(*groups));
-	_cleanup_(free) uint64_t *bytes =
-		calloc(summary->group_count + 1, sizeof(*bytes));
+	_cleanup_(free) uint64_t *bytes = calloc(summary->group_count + 1, sizeof(*bytes));
 	struct error *error;
 
 	if (!groups || !bytes)
 		return &error_no_memory;
 	find_groups(summary, groups);
-	error = retained_by_group(analysis_dominators(summary->analysis),
-				  summary->tallies.bytes, groups,
-				  summary->group_count, bytes);
+	error = retained_by_group(analysis_dominators(summary->analysis), summary->tallies.bytes,
+				  groups, summary->group_count, bytes);
 	for (size_t i = 0; !error && i < summary->group_count; i++)
 		summary_group(summary, i)->total.owned = bytes[i];
 	return error;
@@ -454,17 +431,7 @@ static const struct column columns[] = {
 
 static const struct table table = {
 	"group", columns, 13,
-	"[Signature {signature}[ ({name})] has]"
-	"[Multiple signatures for {several named} have a total of]"
-	"[   Signature {one of several} has]"
-	"[Pattern %{pattern} has]"
-	"[   Matches of size 0x{match} have]"
-	"[Unrecognized allocations with identity {identity}"
-	" at offset {offset} have]"
-	"[{group} have]"
-	"[   Unrecognized allocations of size 0x{size} have]"
-	" {count} instances taking 0x{bytes}({bytes,}) bytes"
-	"[, retaining 0x{retained}({retained,}) bytes]."
+	"[Signature {signature}[ ({name})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity} at offset {offset} have][{group} have][   Unrecognized allocations of size 0x{size} have] {count} instances taking 0x{bytes}({bytes,}) bytes[, retaining 0x{retained}({retained,}) bytes]."
 };
 
 /* The first columns of a row; what is NULL is absent. */
@@ -488,8 +455,7 @@ static void report_optional(struct report *report, const uint64_t *number)
 		report_absent(report);
 }
 
-static void write_row(struct summary *summary, const struct row *row,
-		      const struct tally *tally)
+static void write_row(struct summary *summary, const struct row *row, const struct tally *tally)
 {
 	struct report *report = summary->report;
 	uint64_t limit = summary->query->limit;
@@ -508,8 +474,7 @@ static void write_row(struct summary *summary, const struct row *row,
 	report_optional(report, row->size);
 	report_number(report, tally->count);
 	report_number(report, tally->bytes);
-	report_optional(report,
-			sorts_by_retained(summary) ? &tally->owned : NULL);
+	report_optional(report, sorts_by_retained(summary) ? &tally->owned : NULL);
 	report_end_row(report);
 }
 
@@ -540,12 +505,11 @@ static void write_head(struct summary *summary, const struct group *group)
 }
 
 /* One of many addresses without a name of their own. */
-static bool says_nothing(const struct summary *summary,
-			 const struct group *group, const struct tally *tally)
+static bool says_nothing(const struct summary *summary, const struct group *group,
+			 const struct tally *tally)
 {
 	return group->kind == GROUP_SIGNATURES && tally->count == 1 &&
-	       classes_kind(analysis_classes(summary->analysis), tally->key) ==
-		       SIGNATURE_UNKNOWN;
+	       classes_kind(analysis_classes(summary->analysis), tally->key) == SIGNATURE_UNKNOWN;
 }
 
 static void write_group(struct summary *summary, const struct group *group)
@@ -554,8 +518,7 @@ static void write_group(struct summary *summary, const struct group *group)
 	if (group->kind == GROUP_SIGNATURES && group->count == 1)
 		return;
 	for (size_t i = 0; i < group->count; i++) {
-		const struct tally *tally =
-			&summary_line(summary, group->first + i)->tally;
+		const struct tally *tally = &summary_line(summary, group->first + i)->tally;
 		uint64_t size = likeness_size(tally->key);
 		struct row row = { 0 };
 
@@ -588,23 +551,21 @@ static struct error *write_groups(struct summary *summary)
 	if (error)
 		return error;
 	if (summary->group_count)
-		qsort_r(summary->groups.bytes, summary->group_count,
-			sizeof(struct group), compare_groups, summary);
+		qsort_r(summary->groups.bytes, summary->group_count, sizeof(struct group),
+			compare_groups, summary);
 	report_begin_table(summary->report, &table);
 	for (size_t i = 0; i < summary->group_count; i++)
 		write_group(summary, summary_group(summary, i));
 	report_end_table(summary->report);
-	rows_left_out(summary->report, "lines", summary->written,
-		      summary->query->limit);
+	rows_left_out(summary->report, "lines", summary->written, summary->query->limit);
 	return NULL;
 }
 
 /*
- * What is known of the patterns: of free members nothing can be, and of
- * unreachable ones it comes soon.
+ * What is known of the patterns: of free members nothing can be, and of unreachable ones it comes
+ * soon.
  */
-static struct error *find_patterns(struct analysis *analysis,
-				   const struct bitmap *members,
+static struct error *find_patterns(struct analysis *analysis, const struct bitmap *members,
 				   const struct patterns **ret)
 {
 	struct error *error;
@@ -614,16 +575,13 @@ static struct error *find_patterns(struct analysis *analysis,
 		return NULL;
 	leaked = analysis_cost(analysis, STAGE_REACHABILITY).built &&
 		 bitmap_within(members, analysis_unreachable(analysis));
-	error = analysis_need(analysis,
-			      leaked ? STAGE_LEAKED_PATTERNS : STAGE_PATTERNS);
+	error = analysis_need(analysis, leaked ? STAGE_LEAKED_PATTERNS : STAGE_PATTERNS);
 	if (!error)
-		*ret = leaked ? analysis_leaked_patterns(analysis)
-			      : analysis_patterns(analysis);
+		*ret = leaked ? analysis_leaked_patterns(analysis) : analysis_patterns(analysis);
 	return error;
 }
 
-struct error *summarize_allocations(struct analysis *analysis,
-				    const struct set_query *query,
+struct error *summarize_allocations(struct analysis *analysis, const struct set_query *query,
 				    struct report *report)
 {
 	_cleanup_(summary_deinit) struct summary summary = { 0 };

@@ -1,6 +1,6 @@
 /*
- * `summarize` of a set of allocations: by pattern, else by class or signature,
- * else by an identity word; the rest, and each pattern, by size.
+ * `summarize` of a set of allocations: by pattern, else by class or signature, else by an identity
+ * word; the rest, and each pattern, by size.
  *
  *	Multiple signatures for Hidden have a total of 35 instances ...
  *	   Signature 55bd4cec3b38 has 18 instances taking 0x1b0(432) bytes.
@@ -15,8 +15,7 @@
 #include "analyzer/query/query.h"
 #include "analyzer/report/report.h"
 
-struct error *summarize_allocations(struct analysis *analysis,
-				    const struct set_query *query,
+struct error *summarize_allocations(struct analysis *analysis, const struct set_query *query,
 				    struct report *report);
 
 #endif

@@ -20,8 +20,8 @@ struct anchor_name {
 };
 
 /* A stack that the program made itself, and that a thread runs on. */
-static const char *name_own_stack(const struct analysis *analysis,
-				  const struct region *region, uint64_t address)
+static const char *name_own_stack(const struct analysis *analysis, const struct region *region,
+				  uint64_t address)
 {
 	const struct program *program = analysis_program(analysis);
 
@@ -29,14 +29,12 @@ static const char *name_own_stack(const struct analysis *analysis,
 		uint64_t pointer = program_thread(program, i)->stack_pointer;
 
 		if (pointer - region->start < region->end - region->start)
-			return debug_stack_place(analysis_debug(analysis),
-						 (uint32_t)i, address);
+			return debug_stack_place(analysis_debug(analysis), (uint32_t)i, address);
 	}
 	return NULL;
 }
 
-static struct anchor_name name_mapped(const struct analysis *analysis,
-				      uint64_t address)
+static struct anchor_name name_mapped(const struct analysis *analysis, uint64_t address)
 {
 	struct place place = place_find(analysis, address);
 	struct anchor_name name = { .name = NULL };
@@ -47,19 +45,18 @@ static struct anchor_name name_mapped(const struct analysis *analysis,
 		name.frame = name_own_stack(analysis, place.region, address);
 		if (name.frame)
 			return name;
-		name.path = place.region->mapping ? place.region->mapping->path
-						  : "anonymous memory";
+		name.path =
+			place.region->mapping ? place.region->mapping->path : "anonymous memory";
 		name.offset = address - place.start;
 	} else if (place.kind == PLACE_ALLOCATION) {
-		snprintf(name.allocation, sizeof(name.allocation),
-			 "the allocation at 0x%" PRIx64, place.start);
+		snprintf(name.allocation, sizeof(name.allocation), "the allocation at 0x%" PRIx64,
+			 place.start);
 		name.offset = address - place.start;
 	}
 	return name;
 }
 
-static struct anchor_name name_anchor(const struct analysis *analysis,
-				      const struct anchor *anchor)
+static struct anchor_name name_anchor(const struct analysis *analysis, const struct anchor *anchor)
 {
 	struct debug *debug = analysis_debug(analysis);
 	struct anchor_name name = { .name = NULL };
@@ -72,30 +69,25 @@ static struct anchor_name name_anchor(const struct analysis *analysis,
 	if (anchor->kind == ROOT_STATIC || anchor->kind == ROOT_INTEGER)
 		return name_mapped(analysis, anchor->address);
 	if (anchor->thread != NO_THREAD)
-		name.frame = debug_stack_place(debug, anchor->thread,
-					       anchor->address);
+		name.frame = debug_stack_place(debug, anchor->thread, anchor->address);
 	else
 		name.frame = fiber_place(analysis, anchor->address);
 	return name;
 }
 
 static const struct column columns[] = {
-	{ "kind", VALUE_TEXT },	     { "address", VALUE_ADDRESS },
-	{ "register", VALUE_TEXT },  { "holder", VALUE_TEXT },
-	{ "name", VALUE_TEXT },	     { "path", VALUE_TEXT },
-	{ "offset", VALUE_ADDRESS }, { "frame", VALUE_TEXT },
-	{ "thread", VALUE_NUMBER },  { "target", VALUE_ADDRESS },
+	{ "kind", VALUE_TEXT },	     { "address", VALUE_ADDRESS }, { "register", VALUE_TEXT },
+	{ "holder", VALUE_TEXT },    { "name", VALUE_TEXT },	   { "path", VALUE_TEXT },
+	{ "offset", VALUE_ADDRESS }, { "frame", VALUE_TEXT },	   { "thread", VALUE_NUMBER },
+	{ "target", VALUE_ADDRESS },
 };
 
 static const struct table table = {
 	"anchor", columns, 10,
-	"{kind}[ 0x{address}][ {register}][ ({holder})][ in {name}]"
-	"[ in {path} at offset 0x{offset}][ ({frame})][ of thread {thread}]"
-	" references 0x{target}"
+	"{kind}[ 0x{address}][ {register}][ ({holder})][ in {name}][ in {path} at offset 0x{offset}][ ({frame})][ of thread {thread}] references 0x{target}"
 };
 
-static void write_thread(const struct analysis *analysis,
-			 const struct anchor *anchor,
+static void write_thread(const struct analysis *analysis, const struct anchor *anchor,
 			 const struct anchor_name *name, struct report *report)
 {
 	/* The names tell the thread as well. */
@@ -104,8 +96,7 @@ static void write_thread(const struct analysis *analysis,
 }
 
 /* Where it stands: five columns. */
-static void write_name(const struct analysis *analysis,
-		       const struct anchor *anchor,
+static void write_name(const struct analysis *analysis, const struct anchor *anchor,
 		       const struct anchor_name *name, struct report *report)
 {
 	const char *path = name->allocation[0] ? name->allocation : name->path;
@@ -144,8 +135,8 @@ static const char *holder(const struct anchor *anchor, char *text, size_t size)
 }
 
 /* What the kernel holds it for, in text, or NULL. */
-static const char *purpose(const struct analysis *analysis,
-			   const struct anchor *anchor, char *text, size_t size)
+static const char *purpose(const struct analysis *analysis, const struct anchor *anchor, char *text,
+			   size_t size)
 {
 	struct held_value value = { .kind = HELD_KINDS };
 
@@ -160,8 +151,8 @@ static const char *purpose(const struct analysis *analysis,
 	else if (value.kind == HELD_TIMER)
 		snprintf(text, size, "timer %" PRIu64, value.detail);
 	else if (value.kind == HELD_EPOLL)
-		snprintf(text, size, "epoll %" PRIu32 ", file %" PRIu64,
-			 value.holder, value.detail);
+		snprintf(text, size, "epoll %" PRIu32 ", file %" PRIu64, value.holder,
+			 value.detail);
 	else if (value.kind == HELD_RING)
 		snprintf(text, size, "io_uring %" PRIu32, value.holder);
 	else if (anchor->kind != ROOT_KERNEL || anchor->held != ASSUMED_STACK)
@@ -192,18 +183,16 @@ void anchor_write(const struct analysis *analysis, const struct anchor *anchor,
 	report_text(report, has_name(anchor) ? anchor->register_name : NULL);
 	report_text(report, purpose(analysis, anchor, held, sizeof(held)));
 	write_name(analysis, anchor, &name, report);
-	report_number(report, allocation_start(analysis_index(analysis),
-					       anchor->target));
+	report_number(report, allocation_start(analysis_index(analysis), anchor->target));
 	report_end_row(report);
 	report_end_table(report);
 }
 
 /* Where the word stands, as an anchor: of a stack, with its thread. */
-static struct anchor anchor_of(const struct analysis *analysis,
-			       const struct disguised *disguised)
+static struct anchor anchor_of(const struct analysis *analysis, const struct disguised *disguised)
 {
-	const struct stack *stack = program_find_stack(
-		analysis_program(analysis), disguised->place);
+	const struct stack *stack =
+		program_find_stack(analysis_program(analysis), disguised->place);
 
 	return (struct anchor){
 		.kind = stack ? ROOT_STACK : ROOT_STATIC,
@@ -213,9 +202,8 @@ static struct anchor anchor_of(const struct analysis *analysis,
 	};
 }
 
-void anchor_write_likely(const struct analysis *analysis,
-			 const struct disguised *disguised, uint64_t odds,
-			 struct report *report)
+void anchor_write_likely(const struct analysis *analysis, const struct disguised *disguised,
+			 uint64_t odds, struct report *report)
 {
 	static const struct column likely_columns[] = {
 		{ "target", VALUE_ADDRESS },  { "how", VALUE_TEXT },
@@ -226,17 +214,14 @@ void anchor_write_likely(const struct analysis *analysis,
 	};
 	static const struct table likely_table = {
 		"likely held", likely_columns, 9,
-		"The allocation at 0x{target} is likely held: by {how} at "
-		"0x{address}[ in {name}][ in {path} at offset 0x{offset}]"
-		"[ ({frame})][ of thread {thread}]\n"
+		"The allocation at 0x{target} is likely held: by {how} at 0x{address}[ in {name}][ in {path} at offset 0x{offset}][ ({frame})][ of thread {thread}]\n"
 		"(by chance, a word of such a core looks so once in {odds,})"
 	};
 	struct anchor anchor = anchor_of(analysis, disguised);
 	struct anchor_name name = name_anchor(analysis, &anchor);
 
 	report_begin_table(report, &likely_table);
-	report_number(report, allocation_start(analysis_index(analysis),
-					       disguised->target));
+	report_number(report, allocation_start(analysis_index(analysis), disguised->target));
 	report_text(report, disguise_name(disguised->disguise));
 	report_number(report, disguised->place);
 	write_name(analysis, &anchor, &name, report);

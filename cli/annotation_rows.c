@@ -5,13 +5,11 @@ struct rows {
 	uint64_t address; /* of the allocation */
 };
 
-struct error *annotation_rows_init(struct annotating *annotating,
-				   struct analysis *analysis,
+struct error *annotation_rows_init(struct annotating *annotating, struct analysis *analysis,
 				   const struct selection *selection)
 {
 	return annotating_init(annotating, analysis, &selection->annotations,
-			       &selection->query.extensions,
-			       selection->query.allow_missing);
+			       &selection->query.extensions, selection->query.allow_missing);
 }
 
 static bool write_row(void *data, const struct annotation *annotation)
@@ -42,18 +40,15 @@ static void write_empty_line(struct report *report)
 	report_end_table(report);
 }
 
-struct error *annotation_rows_write(struct annotating *annotating,
-				    allocation_id id, struct report *report)
+struct error *annotation_rows_write(struct annotating *annotating, allocation_id id,
+				    struct report *report)
 {
 	static const struct column columns[] = {
-		{ "address", VALUE_ADDRESS }, { "start", VALUE_ADDRESS },
-		{ "end", VALUE_ADDRESS },     { "annotator", VALUE_TEXT },
-		{ "text", VALUE_TEXT },
+		{ "address", VALUE_ADDRESS }, { "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },
+		{ "annotator", VALUE_TEXT },  { "text", VALUE_TEXT },
 	};
-	static const struct table table = {
-		"annotation", columns, 5,
-		"... offsets {start} to {end}: {annotator}, {text}"
-	};
+	static const struct table table = { "annotation", columns, 5,
+					    "... offsets {start} to {end}: {annotator}, {text}" };
 	struct rows rows = {
 		report,
 		allocation_start(analysis_index(annotating->analysis), id),

@@ -8,15 +8,14 @@
 #include "cli/selection.h"
 
 /* Prepare what the selection says of annotations; builds what is needed. */
-struct error *annotation_rows_init(struct annotating *annotating,
-				   struct analysis *analysis,
+struct error *annotation_rows_init(struct annotating *annotating, struct analysis *analysis,
 				   const struct selection *selection);
 
 /*
- * Write the annotations of the allocation, and an empty line, which then does
- * not belong to the allocation's own row.
+ * Write the annotations of the allocation, and an empty line, which then does not belong to the
+ * allocation's own row.
  */
-struct error *annotation_rows_write(struct annotating *annotating,
-				    allocation_id id, struct report *report);
+struct error *annotation_rows_write(struct annotating *annotating, allocation_id id,
+				    struct report *report);
 
 #endif

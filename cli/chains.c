@@ -43,22 +43,19 @@ static void add_leak_roots(const struct leaks *leaks, struct bitmap *ret)
 
 static void add_unseen(const struct analysis *analysis, struct bitmap *ret)
 {
-	const struct bitmap *managed =
-		allocation_having(analysis_index(analysis), TRAIT_MANAGED);
+	const struct bitmap *managed = allocation_having(analysis_index(analysis), TRAIT_MANAGED);
 
 	bitmap_or(ret, analysis_anchored(analysis));
 	if (managed)
 		bitmap_minus(ret, managed);
 }
 
-static struct error *collect_sources(struct chains *chains,
-				     enum chain_source source)
+static struct error *collect_sources(struct chains *chains, enum chain_source source)
 {
 	struct analysis *analysis = chains->analysis;
 	struct bitmap *sources = &chains->sources[source];
-	struct error *error =
-		bitmap_init(sources, allocation_count(analysis_index(analysis)),
-			    analysis_account(analysis));
+	struct error *error = bitmap_init(sources, allocation_count(analysis_index(analysis)),
+					  analysis_account(analysis));
 
 	if (error)
 		return error;
@@ -74,20 +71,19 @@ static struct error *collect_sources(struct chains *chains,
 		add_unseen(analysis, sources);
 		break;
 	default:
-		bitmap_or(sources, root_targets(analysis_roots(analysis),
-						(enum root_kind)source));
+		bitmap_or(sources, root_targets(analysis_roots(analysis), (enum root_kind)source));
 	}
 	return NULL;
 }
 
 /* Search for a single one, as long as all searches together are short. */
-static struct error *search(struct chains *chains, enum chain_source source,
-			    allocation_id target, struct path *ret)
+static struct error *search(struct chains *chains, enum chain_source source, allocation_id target,
+			    struct path *ret)
 {
 	struct analysis *analysis = chains->analysis;
-	struct error *error = path_find(
-		analysis_incoming(analysis), &chains->sources[source], target,
-		analysis_account(analysis), analysis_progress(analysis), ret);
+	struct error *error =
+		path_find(analysis_incoming(analysis), &chains->sources[source], target,
+			  analysis_account(analysis), analysis_progress(analysis), ret);
 
 	if (!error)
 		chains->reached[source] += ret->reached;
@@ -102,14 +98,13 @@ static bool are_many(const struct chains *chains, enum chain_source source)
 	return chains->reached[source] > chains->sources[source].count / PART;
 }
 
-struct error *chains_find(struct chains *chains, enum chain_source source,
-			  allocation_id target, struct path *ret)
+struct error *chains_find(struct chains *chains, enum chain_source source, allocation_id target,
+			  struct path *ret)
 {
 	struct analysis *analysis = chains->analysis;
 	const struct bitmap *sources = &chains->sources[source];
 	struct distances **distances = &chains->distances[source];
-	struct error *error =
-		sources->words ? NULL : collect_sources(chains, source);
+	struct error *error = sources->words ? NULL : collect_sources(chains, source);
 
 	if (error)
 		return error;
@@ -117,13 +112,11 @@ struct error *chains_find(struct chains *chains, enum chain_source source,
 		return search(chains, source, target, ret);
 	if (!*distances)
 		error = distances_create(analysis_graph(analysis), sources,
-					 analysis_account(analysis),
-					 analysis_progress(analysis),
+					 analysis_account(analysis), analysis_progress(analysis),
 					 distances);
 	if (error)
 		return error;
-	return distances_path(*distances, analysis_incoming(analysis), target,
-			      ret);
+	return distances_path(*distances, analysis_incoming(analysis), target, ret);
 }
 
 static bool take_anchor(void *data, const struct anchor *anchor)
@@ -139,14 +132,12 @@ static bool take_anchor(void *data, const struct anchor *anchor)
 }
 
 /* In the roots, without the help of what was found for all. */
-static struct error *search_anchors(struct analysis *analysis,
-				    allocation_id target,
+static struct error *search_anchors(struct analysis *analysis, allocation_id target,
 				    struct found_anchors *ret)
 {
 	_cleanup_(bitmap_deinit) struct bitmap targets = { 0 };
-	struct error *error = bitmap_init(
-		&targets, allocation_count(analysis_index(analysis)),
-		analysis_account(analysis));
+	struct error *error = bitmap_init(&targets, allocation_count(analysis_index(analysis)),
+					  analysis_account(analysis));
 
 	if (error)
 		return error;
@@ -155,8 +146,7 @@ static struct error *search_anchors(struct analysis *analysis,
 	return NULL;
 }
 
-struct error *chains_find_anchors(struct chains *chains, allocation_id target,
-				  enum root_kind kind,
+struct error *chains_find_anchors(struct chains *chains, allocation_id target, enum root_kind kind,
 				  struct found_anchors *ret)
 {
 	struct analysis *analysis = chains->analysis;
@@ -166,12 +156,10 @@ struct error *chains_find_anchors(struct chains *chains, allocation_id target,
 	if (!chains->anchors && ++chains->anchor_searches <= FEW)
 		return search_anchors(analysis, target, ret);
 	if (!chains->anchors)
-		error = anchors_create(
-			analysis_roots(analysis),
-			allocation_count(analysis_index(analysis)),
-			analysis_account(analysis), &chains->anchors);
+		error = anchors_create(analysis_roots(analysis),
+				       allocation_count(analysis_index(analysis)),
+				       analysis_account(analysis), &chains->anchors);
 	if (!error)
-		ret->count =
-			anchors_find(chains->anchors, target, kind, ret->list);
+		ret->count = anchors_find(chains->anchors, target, kind, ret->list);
 	return error;
 }

@@ -1,9 +1,9 @@
 /*
- * The chains of references by which allocations hang on something, and what
- * anchors these: what explanations consist of.
+ * The chains of references by which allocations hang on something, and what anchors these: what
+ * explanations consist of.
  *
- * Each is searched for, until that has cost as much as to find what is needed
- * for all in one go: then it is, and chains are read off.
+ * Each is searched for, until that has cost as much as to find what is needed for all in one go:
+ * then it is, and chains are read off.
  */
 #ifndef CLI_CHAINS_H
 #define CLI_CHAINS_H
@@ -33,8 +33,8 @@ void chains_destroy(struct chains *chains);
 DEFINE_CLEANUP(chains_destroy, struct chains *)
 
 /* A shortest one to the target; it is empty if there is none. */
-struct error *chains_find(struct chains *chains, enum chain_source source,
-			  allocation_id target, struct path *ret);
+struct error *chains_find(struct chains *chains, enum chain_source source, allocation_id target,
+			  struct path *ret);
 
 /* Anchors, of one kind or of all with ROOT_KINDS. */
 struct found_anchors {
@@ -43,8 +43,7 @@ struct found_anchors {
 	uint64_t count;			  /* of all there are */
 };
 
-struct error *chains_find_anchors(struct chains *chains, allocation_id target,
-				  enum root_kind kind,
+struct error *chains_find_anchors(struct chains *chains, allocation_id target, enum root_kind kind,
 				  struct found_anchors *ret);
 
 #endif

@@ -1,10 +1,10 @@
 /*
  * The contract of a command, as typed at the prompt.
  *
- * Each file of commands/ defines one struct command; the build collects them.
- * The one struct drives parsing, help, completion and the manual page. A
- * switch can be written `--name VALUE`, `--name=VALUE` or, as users of older
- * tools do, `/name VALUE` in any letter case and without dashes inside.
+ * Each file of commands/ defines one struct command; the build collects them. The one struct drives
+ * parsing, help, completion and the manual page. A switch can be written `--name VALUE`,
+ * `--name=VALUE` or, as users of older tools do, `/name VALUE` in any letter case and without
+ * dashes inside.
  */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
@@ -42,13 +42,12 @@ struct command {
 	const struct argp_option *options; /* own switches, or NULL */
 
 	/*
-	 * Take a switch (key is its option's) or, with key 0, the next word.
-	 * At the end it is called once with key ARGP_KEY_END and no value, to
-	 * complain about what is missing. value is borrowed for the command's
-	 * lifetime.
+	 * Take a switch (key is its option's) or, with key 0, the next word. At the end it is
+	 * called once with key ARGP_KEY_END and no value, to complain about what is missing. value
+	 * is borrowed for the command's lifetime.
 	 */
 	struct error *(*parse)(int key, const char *value, void *arguments);
-	size_t arguments_size; /* of what parse fills in, zeroed before */
+	size_t arguments_size;		  /* of what parse fills in, zeroed before */
 	void (*release)(void *arguments); /* frees what parse took; or NULL */
 
 	/* Its answer tells contents of memory, whatever is left out of it. */

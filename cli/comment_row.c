@@ -4,19 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void report_allocation(struct report *report,
-			      const struct analysis *analysis, allocation_id id)
+static void report_allocation(struct report *report, const struct analysis *analysis,
+			      allocation_id id)
 {
 	if (id == NO_ALLOCATION)
 		report_absent(report);
 	else
-		report_number(report,
-			      allocation_start(analysis_index(analysis), id));
+		report_number(report, allocation_start(analysis_index(analysis), id));
 }
 
 /* An empty line stands where the allocation would be, were it new. */
-static void write_reference(struct report *report,
-			    const struct analysis *analysis,
+static void write_reference(struct report *report, const struct analysis *analysis,
 			    const struct member_comment *comment)
 {
 	static const struct column columns[] = {
@@ -26,11 +24,7 @@ static void write_reference(struct report *report,
 	};
 	static const struct table table = {
 		"reference comment", columns, 6,
-		"# Allocation at 0x{from} {how} allocation at 0x{to}."
-		"[\n# Allocation at 0x{to} will be extended in state {state}.]"
-		"[\n# Allocation at 0x{to} was {visited} visited."
-		"[\n# Allocation at 0x{to} would have been extended in state "
-		"{unused state}.]\n]"
+		"# Allocation at 0x{from} {how} allocation at 0x{to}.[\n# Allocation at 0x{to} will be extended in state {state}.][\n# Allocation at 0x{to} was {visited} visited.[\n# Allocation at 0x{to} would have been extended in state {unused state}.]\n]"
 	};
 	bool refers = comment->kind == COMMENT_REFERENCES;
 	bool visited = comment->was_visited;
@@ -60,38 +54,32 @@ static const struct note {
 	[COMMENT_BASE_VISITED] = {
 		"already visited",
 		{ "comment", note_columns, 3,
-		  "# Base set member at 0x{address} was already visited via "
-		  "an extension rule.\n" },
+		  "# Base set member at 0x{address} was already visited via an extension rule.\n" },
 	},
 	[COMMENT_CYCLE] = {
 		"cycle",
 		{ "comment", note_columns, 3,
-		  "# The chain ends here: it comes back to the allocation at "
-		  "0x{address}." },
+		  "# The chain ends here: it comes back to the allocation at 0x{address}." },
 	},
 	[COMMENT_BRANCHES] = {
 		"branches",
 		{ "comment", note_columns, 3,
-		  "# The chain ends here: several allocations lead to the one "
-		  "at 0x{address}." },
+		  "# The chain ends here: several allocations lead to the one at 0x{address}." },
 	},
 	[COMMENT_STATE] = {
 		"state and class",
 		{ "comment", note_columns, 3,
-		  "# In the rules '{state}' is the state, not the class of "
-		  "that name." },
+		  "# In the rules '{state}' is the state, not the class of that name." },
 	},
 	[COMMENT_REPEATED] = {
 		"repeated rule",
 		{ "comment", note_columns, 3,
-		  "# The rule '{state}' adds nothing: one in front of it takes "
-		  "all that it would." },
+		  "# The rule '{state}' adds nothing: one in front of it takes all that it would." },
 	},
 	[COMMENT_UNREACHED] = {
 		"unreached rule",
 		{ "comment", note_columns, 3,
-		  "# The rule '{state}' adds nothing: no other rule leads to "
-		  "its state." },
+		  "# The rule '{state}' adds nothing: no other rule leads to its state." },
 	},
 };
 
@@ -111,8 +99,7 @@ static void write_note(struct report *report, const struct analysis *analysis,
 void comment_row(struct report *report, const struct analysis *analysis,
 		 const struct member_comment *comment)
 {
-	if (comment->kind == COMMENT_REFERENCES ||
-	    comment->kind == COMMENT_REFERENCED)
+	if (comment->kind == COMMENT_REFERENCES || comment->kind == COMMENT_REFERENCED)
 		write_reference(report, analysis, comment);
 	else
 		write_note(report, analysis, comment);
@@ -120,8 +107,7 @@ void comment_row(struct report *report, const struct analysis *analysis,
 
 /* The row as text, as "# The chain ends here"; to be freed. */
 static struct error *comment_text(const struct analysis *analysis,
-				  const struct member_comment *comment,
-				  char **ret)
+				  const struct member_comment *comment, char **ret)
 {
 	const struct report_format *format = NULL;
 	struct error *error = report_format_find("text", &format);
@@ -144,8 +130,7 @@ static struct error *comment_text(const struct analysis *analysis,
 	return error;
 }
 
-struct error *comment_note(struct analysis *analysis,
-			   const struct member_comment *comment)
+struct error *comment_note(struct analysis *analysis, const struct member_comment *comment)
 {
 	_cleanup_(free) char *text = NULL;
 	struct error *error;
@@ -179,8 +164,7 @@ void comment_rows(struct report *report, const struct analysis *analysis,
 		  const struct members *members)
 {
 	struct commenting commenting = { report, analysis };
-	const struct member_visitor visitor = { .comment = write_comment,
-						.data = &commenting };
+	const struct member_visitor visitor = { .comment = write_comment, .data = &commenting };
 
 	query_visit_comments(members, &visitor);
 }

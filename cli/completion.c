@@ -27,11 +27,9 @@ void completion_use(const struct named_sets *sets)
 }
 
 /* Add the candidate before + name + behind, if the word may become it. */
-static void offer(const char *word, const char *before, const char *name,
-		  size_t length)
+static void offer(const char *word, const char *before, const char *name, size_t length)
 {
-	char **list =
-		realloc(matches.list, (matches.count + 1) * sizeof(*list));
+	char **list = realloc(matches.list, (matches.count + 1) * sizeof(*list));
 	char *candidate;
 
 	if (!list)
@@ -92,8 +90,7 @@ static void offer_topics(const char *word)
 static void offer_formats(const char *word, const char *before)
 {
 	for (size_t i = 0; report_formats[i]; i++)
-		offer(word, before, report_formats[i]->name,
-		      strlen(report_formats[i]->name));
+		offer(word, before, report_formats[i]->name, strlen(report_formats[i]->name));
 }
 
 /* The pattern that the last % in the word begins, as in A->%Lo. */
@@ -103,8 +100,7 @@ static void offer_patterns(const char *word)
 	_cleanup_(free) char *before = strndup(word, length);
 
 	for (size_t i = 0; before && pattern_name_at(i); i++)
-		offer(word, before, pattern_name_at(i),
-		      strlen(pattern_name_at(i)));
+		offer(word, before, pattern_name_at(i), strlen(pattern_name_at(i)));
 }
 
 static void offer_options(const char *word, const struct argp_option *option)
@@ -132,8 +128,7 @@ static void offer_switches(const char *word, const struct command *command)
 }
 
 /* An option's values are told by what its value is called, as "on|off". */
-static void offer_values(const char *word, const char *before,
-			 const char *values)
+static void offer_values(const char *word, const char *before, const char *values)
 {
 	if (values && strcmp(values, "FORMAT") == 0)
 		offer_formats(word, before);
@@ -172,8 +167,7 @@ static void offer_joined_value(const char *word, const struct command *command)
 }
 
 /* The words of a set, up to the last one, which is being typed. */
-static void offer_set_words(const char *word, const char *const *words,
-			    size_t count)
+static void offer_set_words(const char *word, const char *const *words, size_t count)
 {
 	const struct set *set = NULL;
 	size_t arguments = 0; /* of the set, that are still to come */
@@ -196,8 +190,7 @@ static void offer_set_words(const char *word, const char *const *words,
 }
 
 /* `let NAME = SET`, whose words may touch the =. */
-static void offer_naming_words(const char *word, const char **words,
-			       size_t count)
+static void offer_naming_words(const char *word, const char **words, size_t count)
 {
 	_cleanup_(free) char *before = NULL;
 	size_t i = 0;
@@ -231,8 +224,8 @@ static bool is_value(const char *word, const char *values)
 }
 
 /* The words of a set, behind one of the choices of a command or none. */
-static void offer_chosen_set(const char *word, const char *choices,
-			     const char *const *words, size_t count)
+static void offer_chosen_set(const char *word, const char *choices, const char *const *words,
+			     size_t count)
 {
 	size_t first = count > 0 && is_value(words[0], choices);
 
@@ -242,8 +235,8 @@ static void offer_chosen_set(const char *word, const char *choices,
 }
 
 /* The last word of a command, with those before it that are no switches. */
-static void offer_words(const char *word, const struct command *command,
-			const char **words, size_t count)
+static void offer_words(const char *word, const struct command *command, const char **words,
+			size_t count)
 {
 	switch (command->word) {
 	case WORD_SET:
@@ -274,11 +267,10 @@ static void offer_words(const char *word, const struct command *command,
 }
 
 /*
- * Leave the words before the last one that are no switches in ret_words.
- * Returns the switch that takes the last one as its value, or NULL.
+ * Leave the words before the last one that are no switches in ret_words. Returns the switch that
+ * takes the last one as its value, or NULL.
  */
-static const char *pass_switches(const struct command *command,
-				 const struct line *line,
+static const char *pass_switches(const struct command *command, const struct line *line,
 				 const char **ret_words, size_t *ret_count)
 {
 	size_t last = line->count - 1, i = 1;
@@ -297,14 +289,12 @@ static const char *pass_switches(const struct command *command,
 }
 
 /*
- * Offer what the last word of a command may become; the words before it are
- * complete. False if it is a file's name.
+ * Offer what the last word of a command may become; the words before it are complete. False if it
+ * is a file's name.
  */
-static bool offer_last(const char *word, const struct command *command,
-		       const struct line *line)
+static bool offer_last(const char *word, const struct command *command, const struct line *line)
 {
-	_cleanup_(free) const char **words =
-		calloc(line->count, sizeof(*words));
+	_cleanup_(free) const char **words = calloc(line->count, sizeof(*words));
 	const char *name;
 	size_t count;
 
@@ -317,8 +307,7 @@ static bool offer_last(const char *word, const struct command *command,
 		offer_separate_value(word, name, switch_find(command, name));
 	else if (strncmp(word, "--", 2) == 0 && strchr(word, '='))
 		offer_joined_value(word, command);
-	else if (word[0] == '-' ||
-		 (word[0] == '/' && command->word != WORD_FILE))
+	else if (word[0] == '-' || (word[0] == '/' && command->word != WORD_FILE))
 		offer_switches(word, command);
 	else if (command->word == WORD_FILE)
 		return false;
@@ -328,8 +317,8 @@ static bool offer_last(const char *word, const struct command *command,
 }
 
 /*
- * Take apart the line up to the word, with something in the word's place, so
- * that it is the last one. A quote may be open in front of it.
+ * Take apart the line up to the word, with something in the word's place, so that it is the last
+ * one. A quote may be open in front of it.
  */
 static bool split_before(int start, struct line *ret)
 {
@@ -339,8 +328,7 @@ static bool split_before(int start, struct line *ret)
 		_cleanup_(free) char *text = NULL;
 		struct error *error;
 
-		if (asprintf(&text, "%.*s%s", start, rl_line_buffer,
-			     places[i]) < 0) {
+		if (asprintf(&text, "%.*s%s", start, rl_line_buffer, places[i]) < 0) {
 			text = NULL;
 			return false;
 		}

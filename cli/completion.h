@@ -10,8 +10,8 @@
 void completion_use(const struct named_sets *sets);
 
 /*
- * For readline, as its rl_attempted_completion_function: all that the word
- * from start to end of its line may become, in readline's form.
+ * For readline, as its rl_attempted_completion_function: all that the word from start to end of its
+ * line may become, in readline's form.
  */
 char **complete_word(const char *word, int start, int end);
 

@@ -24,8 +24,7 @@ static int cut_text(const char *text, uint64_t length)
 	return end;
 }
 
-static void write_bytes(const uint8_t *bytes, uint64_t size,
-			char ret[CONTENTS_TEXT_SIZE])
+static void write_bytes(const uint8_t *bytes, uint64_t size, char ret[CONTENTS_TEXT_SIZE])
 {
 	uint64_t shown = size < SHOWN_BYTES ? size : SHOWN_BYTES;
 	char *at = ret;
@@ -37,11 +36,10 @@ static void write_bytes(const uint8_t *bytes, uint64_t size,
 }
 
 /*
- * Where a text begins in the size bytes, behind which a 0 is; its length goes
- * to ret_length. One that is not at their start has to be longer.
+ * Where a text begins in the size bytes, behind which a 0 is; its length goes to ret_length. One
+ * that is not at their start has to be longer.
  */
-static uint64_t find_text(const uint8_t *bytes, uint64_t size,
-			  uint64_t *ret_length)
+static uint64_t find_text(const uint8_t *bytes, uint64_t size, uint64_t *ret_length)
 {
 	enum { LEAST_TEXT = 6, ALIGNMENT = 4 };
 
@@ -56,8 +54,8 @@ static uint64_t find_text(const uint8_t *bytes, uint64_t size,
 	return size;
 }
 
-const char *contents_text_write(const struct image *image, uint64_t address,
-				uint64_t size, char ret[CONTENTS_TEXT_SIZE])
+const char *contents_text_write(const struct image *image, uint64_t address, uint64_t size,
+				char ret[CONTENTS_TEXT_SIZE])
 {
 	char bytes[SEARCHED + 1];
 	uint64_t known = size < SEARCHED ? size : SEARCHED;
@@ -66,8 +64,7 @@ const char *contents_text_write(const struct image *image, uint64_t address,
 	if (known == 0 || !image_read(image, address, bytes, known))
 		return NULL;
 	/* No character is cut. */
-	while (size > known && known > SEARCHED - LONGEST_CHARACTER &&
-	       (bytes[known - 1] & 0x80))
+	while (size > known && known > SEARCHED - LONGEST_CHARACTER && (bytes[known - 1] & 0x80))
 		known--;
 	bytes[known] = '\0';
 	at = find_text((const uint8_t *)bytes, known, &length);
@@ -76,7 +73,6 @@ const char *contents_text_write(const struct image *image, uint64_t address,
 		return ret;
 	}
 	snprintf(ret, CONTENTS_TEXT_SIZE, "%s\"%.*s\"%s", at ? "... " : "",
-		 cut_text(bytes + at, length), bytes + at,
-		 length > SHOWN_CHARACTERS ? "..." : "");
+		 cut_text(bytes + at, length), bytes + at, length > SHOWN_CHARACTERS ? "..." : "");
 	return ret;
 }

@@ -34,8 +34,7 @@ static void candidate_deinit(struct candidate *candidate)
 DEFINE_DEINIT(candidate_deinit, struct candidate)
 
 /* Run it with its output in a pipe. Returns an errno. */
-static int spawn(char *const *arguments, bool quiet, int *ret_fd,
-		 pid_t *ret_child)
+static int spawn(char *const *arguments, bool quiet, int *ret_fd, pid_t *ret_child)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
@@ -50,14 +49,11 @@ static int spawn(char *const *arguments, bool quiet, int *ret_fd,
 	posix_spawnattr_setsigdefault(&attributes, &signals);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
 	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null",
-					 O_RDONLY, 0);
+	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
 	if (quiet)
-		posix_spawn_file_actions_addopen(&actions, STDERR_FILENO,
-						 "/dev/null", O_WRONLY, 0);
-	failure = posix_spawnp(ret_child, arguments[0], &actions, &attributes,
-			       arguments, environ);
+		posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	failure = posix_spawnp(ret_child, arguments[0], &actions, &attributes, arguments, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
 	close(ends[1]);
@@ -82,15 +78,13 @@ static struct error *no_match(const char *match, const char *where)
 {
 	_cleanup_(free) char *escaped = escape_text(match);
 
-	return error_create(ERROR_USAGE, "no core of '%s' is %s",
-			    escaped ? escaped : "", where);
+	return error_create(ERROR_USAGE, "no core of '%s' is %s", escaped ? escaped : "", where);
 }
 
 /* Make it the candidate if it is the newest that is there. */
 static struct error *consider(const json_t *entry, struct candidate *candidate)
 {
-	const char *state =
-		json_string_value(json_object_get(entry, "corefile"));
+	const char *state = json_string_value(json_object_get(entry, "corefile"));
 	const char *program = json_string_value(json_object_get(entry, "exe"));
 	json_int_t when = json_integer_value(json_object_get(entry, "time"));
 	json_int_t process = json_integer_value(json_object_get(entry, "pid"));
@@ -112,13 +106,10 @@ static struct error *consider(const json_t *entry, struct candidate *candidate)
 }
 
 /* *ret_installed tells whether there is a coredumpctl to ask. */
-static struct error *ask_journal(const char *match, struct candidate *ret,
-				 bool *ret_installed)
+static struct error *ask_journal(const char *match, struct candidate *ret, bool *ret_installed)
 {
-	char *arguments[] = { "coredumpctl", "--json=short",
-			      "--no-pager",  "--quiet",
-			      "list",	     "--",
-			      (char *)match, NULL };
+	char *arguments[] = { "coredumpctl", "--json=short", "--no-pager",  "--quiet",
+			      "list",	     "--",	     (char *)match, NULL };
 	struct error *error = NULL;
 	json_t *list;
 	pid_t child = 0;
@@ -139,8 +130,7 @@ static struct error *ask_journal(const char *match, struct candidate *ret,
 		error = consider(json_array_get(list, i), ret);
 	json_decref(list);
 	if (!error && ret->microseconds == 0)
-		error = no_match(match, "known to coredumpctl, or it was "
-					"deleted");
+		error = no_match(match, "known to coredumpctl, or it was deleted");
 	return error;
 }
 
@@ -188,13 +178,11 @@ static bool fits(const char *match, const char *command, uint64_t process)
 
 	number[format_decimal(process, number)] = '\0';
 	return strcmp(match, number) == 0 ||
-	       strncmp(slash ? slash + 1 : match, command, LONGEST_COMMAND) ==
-		       0;
+	       strncmp(slash ? slash + 1 : match, command, LONGEST_COMMAND) == 0;
 }
 
 /* Make the file the candidate if it matches and is the newest. */
-static struct error *consider_file(const char *file, const char *match,
-				   struct candidate *candidate)
+static struct error *consider_file(const char *file, const char *match, struct candidate *candidate)
 {
 	_cleanup_(free) char *command = NULL;
 	uint64_t user, process, when;
@@ -223,16 +211,14 @@ static struct error *consider_file(const char *file, const char *match,
 	return candidate->file ? NULL : &error_no_memory;
 }
 
-static struct error *look_into(const char *folder, const char *match,
-			       struct candidate *ret)
+static struct error *look_into(const char *folder, const char *match, struct candidate *ret)
 {
 	DIR *files = opendir(folder);
 	const struct dirent *entry;
 	struct error *error = NULL;
 
 	if (!files)
-		return error_create(ERROR_USAGE, "%s: %s", folder,
-				    strerror(errno));
+		return error_create(ERROR_USAGE, "%s: %s", folder, strerror(errno));
 	while (!error && (entry = readdir(files)) != NULL)
 		error = consider_file(entry->d_name, match, ret);
 	closedir(files);
@@ -241,8 +227,7 @@ static struct error *look_into(const char *folder, const char *match,
 	return error;
 }
 
-static struct error *describe(struct session *session,
-			      const struct candidate *candidate,
+static struct error *describe(struct session *session, const struct candidate *candidate,
 			      struct kept_core *core)
 {
 	time_t seconds = (time_t)(candidate->microseconds / 1000000);
@@ -252,8 +237,8 @@ static struct error *describe(struct session *session,
 
 	if (localtime_r(&seconds, &local))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &local);
-	if (!program || asprintf(&core->title, "%s, process %" PRIu64 ", of %s",
-				 program, candidate->process, when) < 0) {
+	if (!program || asprintf(&core->title, "%s, process %" PRIu64 ", of %s", program,
+				 candidate->process, when) < 0) {
 		core->title = NULL;
 		return &error_no_memory;
 	}
@@ -262,15 +247,12 @@ static struct error *describe(struct session *session,
 }
 
 /* Have coredumpctl write the core, unpacked, to a pipe. */
-static struct error *begin_dump(const struct candidate *candidate,
-				struct kept_core *core)
+static struct error *begin_dump(const struct candidate *candidate, struct kept_core *core)
 {
 	char number[NUMBER_SIZE];
 	/* A journal may know of others with that number. */
-	char *program =
-		candidate->program[0] == '/' ? candidate->program : NULL;
-	char *arguments[] = { "coredumpctl", "--quiet", "dump", "--",
-			      number,	     program,	NULL };
+	char *program = candidate->program[0] == '/' ? candidate->program : NULL;
+	char *arguments[] = { "coredumpctl", "--quiet", "dump", "--", number, program, NULL };
 	int failure;
 
 	number[format_decimal(candidate->process, number)] = '\0';
@@ -288,8 +270,8 @@ static struct error *begin_dump(const struct candidate *candidate,
 	return NULL;
 }
 
-struct error *kept_core_find(struct session *session, const char *match,
-			     const char *sysroot, struct kept_core *ret)
+struct error *kept_core_find(struct session *session, const char *match, const char *sysroot,
+			     struct kept_core *ret)
 {
 	_cleanup_(candidate_deinit) struct candidate candidate = { 0 };
 	_cleanup_(free) char *folder = NULL;
@@ -331,8 +313,7 @@ struct error *kept_core_finish(struct kept_core *core)
 	/* Not all was read if it holds more than its headers tell. */
 	if (status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE))
 		return NULL;
-	return error_create(ERROR_SYSTEM,
-			    "coredumpctl could not write all of the core");
+	return error_create(ERROR_SYSTEM, "coredumpctl could not write all of the core");
 }
 
 void kept_core_deinit(struct kept_core *core)

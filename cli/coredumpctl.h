@@ -1,10 +1,9 @@
 /*
- * Cores that systemd-coredump keeps, by what coredumpctl(1) calls a match: the
- * number of a process, the name of a command or the path of a program.
+ * Cores that systemd-coredump keeps, by what coredumpctl(1) calls a match: the number of a process,
+ * the name of a command or the path of a program.
  *
- * The journal knows them; it is asked by running coredumpctl, without a shell.
- * Where that is not installed, or the cores are another machine's, the names of
- * their files tell enough:
+ * The journal knows them; it is asked by running coredumpctl, without a shell. Where that is not
+ * installed, or the cores are another machine's, the names of their files tell enough:
  *
  *	/var/lib/systemd/coredump/core.COMMAND.UID.BOOT.PID.MICROSECONDS.zst
  */
@@ -24,8 +23,8 @@ struct kept_core {
 };
 
 /* Find it, and say which it is. Below sysroot, unless that is NULL. */
-struct error *kept_core_find(struct session *session, const char *match,
-			     const char *sysroot, struct kept_core *ret);
+struct error *kept_core_find(struct session *session, const char *match, const char *sysroot,
+			     struct kept_core *ret);
 
 /* Once it was read: whether all of it was written. */
 struct error *kept_core_finish(struct kept_core *core);

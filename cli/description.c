@@ -14,8 +14,7 @@
 #include <inttypes.h>
 
 /* All of them, unless who refers to whom is known: then each is looked up. */
-static struct error *find_unreferenced(struct analysis *analysis,
-				       struct bitmap *ret)
+static struct error *find_unreferenced(struct analysis *analysis, struct bitmap *ret)
 {
 	struct error *error;
 
@@ -41,10 +40,8 @@ static bool is_unreferenced(const struct describer *describer, allocation_id id)
 	return bitmap_get(leaked, id);
 }
 
-struct error *describer_init(struct describer *describer,
-			     struct analysis *analysis,
-			     const struct selection *selection,
-			     struct report *report)
+struct error *describer_init(struct describer *describer, struct analysis *analysis,
+			     const struct selection *selection, struct report *report)
 {
 	struct bitmap unreferenced = { 0 };
 	struct error *error = analysis_need(analysis, STAGE_COLLECTOR);
@@ -60,8 +57,7 @@ struct error *describer_init(struct describer *describer,
 					 .selection = selection,
 					 .report = report,
 					 .unreferenced = unreferenced };
-	return annotation_rows_init(&describer->annotating, analysis,
-				    selection);
+	return annotation_rows_init(&describer->annotating, analysis, selection);
 }
 
 void describer_deinit(struct describer *describer)
@@ -81,8 +77,7 @@ static bool is_in(const struct bitmap *set, allocation_id id)
 	return set && bitmap_get(set, id);
 }
 
-enum described_state describer_state(const struct describer *describer,
-				     allocation_id id)
+enum described_state describer_state(const struct describer *describer, allocation_id id)
 {
 	const struct analysis *analysis = describer->analysis;
 	const struct allocation_index *index = analysis_index(analysis);
@@ -101,26 +96,23 @@ enum described_state describer_state(const struct describer *describer,
 		return STATE_LEAKED;
 	if (is_in(allocation_having(index, TRAIT_DEAD), id))
 		return STATE_UNSWEPT;
-	return bitmap_get(allocation_cached(index), id) ? STATE_CACHED
-							: STATE_FREE;
+	return bitmap_get(allocation_cached(index), id) ? STATE_CACHED : STATE_FREE;
 }
 
 /* The contents, if the selection says how much of them to show. */
-static void report_contents(struct describer *describer, uint64_t start,
-			    uint64_t size, struct memory_view *view)
+static void report_contents(struct describer *describer, uint64_t start, uint64_t size,
+			    struct memory_view *view)
 {
 	if (!describer->selection->has_show_up_to) {
 		report_absent(describer->report);
 		return;
 	}
-	*view = rows_view(describer->analysis, start, size,
-			  describer->selection);
+	*view = rows_view(describer->analysis, start, size, describer->selection);
 	report_memory(describer->report, view);
 }
 
 /* The pattern's name and what the allocation is part of, if it has one. */
-static void note_pattern(struct describer *describer, allocation_id id,
-			 struct pattern_text *ret)
+static void note_pattern(struct describer *describer, allocation_id id, struct pattern_text *ret)
 {
 	struct error *error = pattern_text_init(ret, describer->analysis, id);
 
@@ -134,8 +126,7 @@ static void write_annotations(struct describer *describer, allocation_id id)
 {
 	if (!describer->annotating.rules || describer->error)
 		return;
-	describer->error = annotation_rows_write(&describer->annotating, id,
-						 describer->report);
+	describer->error = annotation_rows_write(&describer->annotating, id, describer->report);
 }
 
 static const struct column allocation_columns[] = {
@@ -151,12 +142,11 @@ static const struct column allocation_columns[] = {
 	"[\nIt is {part}.]"                              \
 	"[\n{contents}]"
 
-static const struct table allocation_table = { "allocation", allocation_columns,
-					       11, DESCRIPTION "\n" };
+static const struct table allocation_table = { "allocation", allocation_columns, 11,
+					       DESCRIPTION "\n" };
 
 /* Where annotations come in front of the empty line. */
-static const struct table annotated_table = { "allocation", allocation_columns,
-					      11, DESCRIPTION };
+static const struct table annotated_table = { "allocation", allocation_columns, 11, DESCRIPTION };
 
 void describe_allocation(struct describer *describer, allocation_id id)
 {
@@ -171,8 +161,7 @@ void describe_allocation(struct describer *describer, allocation_id id)
 		[STATE_FREE] = "Free",
 		[STATE_CACHED] = "Thread cached free",
 	};
-	const struct allocation_index *index =
-		analysis_index(describer->analysis);
+	const struct allocation_index *index = analysis_index(describer->analysis);
 	uint64_t start = allocation_start(index, id);
 	uint64_t size = allocation_size(index, id);
 	struct report *report = describer->report;
@@ -180,11 +169,9 @@ void describe_allocation(struct describer *describer, allocation_id id)
 	struct memory_view view;
 
 	note_pattern(describer, id, &text);
-	report_begin_table(report, describer->annotating.rules
-					   ? &annotated_table
-					   : &allocation_table);
-	rows_allocation(report, describer->analysis,
-			&describer->selection->query, id,
+	report_begin_table(report,
+			   describer->annotating.rules ? &annotated_table : &allocation_table);
+	rows_allocation(report, describer->analysis, &describer->selection->query, id,
 			states[describer_state(describer, id)]);
 	report_text(report, text.name);
 	report_text(report, text.part);
@@ -231,15 +218,13 @@ static const char *stack_phrase(enum stack_kind kind)
 		[STACK_MAIN] = "the main thread's stack",
 		[STACK_THREAD] = "a thread's stack",
 		[STACK_FINISHED] = "the stack of a thread that has ended",
-		[STACK_VANISHED] = "the stack of a thread that vanished in a "
-				   "fork",
+		[STACK_VANISHED] = "the stack of a thread that vanished in a fork",
 	};
 
 	return phrases[kind];
 }
 
-static const char *place_phrase(const struct describer *describer,
-				const struct place *place)
+static const char *place_phrase(const struct describer *describer, const struct place *place)
 {
 	switch (place->kind) {
 	case PLACE_ALLOCATION:
@@ -253,8 +238,7 @@ static const char *place_phrase(const struct describer *describer,
 	case PLACE_MODULE:
 		return "a module";
 	default:
-		return fiber_find(analysis_fibers(describer->analysis),
-				  place->start)
+		return fiber_find(analysis_fibers(describer->analysis), place->start)
 			       ? "a fiber's stack"
 			       : mapping_phrase(place->region);
 	}
@@ -275,10 +259,8 @@ static void report_stack(struct report *report, const struct analysis *analysis,
 {
 	const struct stack *stack = place->stack;
 
-	report_thread(report, analysis_program(analysis),
-		      stack ? stack->thread : NO_THREAD);
-	report_text(report, stack && (address < stack->live ||
-				      address >= stack->live_end)
+	report_thread(report, analysis_program(analysis), stack ? stack->thread : NO_THREAD);
+	report_text(report, stack && (address < stack->live || address >= stack->live_end)
 				    ? "not in use"
 				    : NULL);
 }
@@ -294,8 +276,8 @@ static void report_path(struct report *report, const struct place *place)
 }
 
 /* What stands at the address: a thread's variable, a call's, a symbol. */
-static const char *name_address(const struct analysis *analysis,
-				const struct place *place, uint64_t address)
+static const char *name_address(const struct analysis *analysis, const struct place *place,
+				uint64_t address)
 {
 	struct debug *debug = analysis_debug(analysis);
 	const char *name = debug_thread_local(debug, address);
@@ -304,11 +286,9 @@ static const char *name_address(const struct analysis *analysis,
 
 	if (name)
 		return name;
-	if (place->kind == PLACE_STACK && stack->thread != NO_THREAD &&
-	    address >= stack->live)
+	if (place->kind == PLACE_STACK && stack->thread != NO_THREAD && address >= stack->live)
 		return debug_stack_place(debug, stack->thread, address);
-	if (place->kind == PLACE_MODULE &&
-	    debug_symbol(debug, address, &symbol))
+	if (place->kind == PLACE_MODULE && debug_symbol(debug, address, &symbol))
 		return debug_name(debug, address);
 	if (place->kind == PLACE_MAPPING)
 		return fiber_place(analysis, address);
@@ -316,11 +296,11 @@ static const char *name_address(const struct analysis *analysis,
 }
 
 /*
- * What the allocator uses the address for, or knows of the allocation in use
- * there. An address in none may be in the header of the one above.
+ * What the allocator uses the address for, or knows of the allocation in use there. An address in
+ * none may be in the header of the one above.
  */
-static bool tell_use(const struct analysis *analysis, const struct place *place,
-		     uint64_t address, char *ret, size_t size)
+static bool tell_use(const struct analysis *analysis, const struct place *place, uint64_t address,
+		     char *ret, size_t size)
 {
 	const struct allocation_index *index = analysis_index(analysis);
 	uint64_t above = (address + 15) & ~UINT64_C(15);
@@ -328,10 +308,8 @@ static bool tell_use(const struct analysis *analysis, const struct place *place,
 
 	if (place->kind == PLACE_ALLOCATION)
 		return allocation_state(index, place->id) != BLOCK_USED
-			       ? heaps_tell(analysis_heaps(analysis),
-					    place->start, ret, size)
-			       : heaps_tell_used(analysis_heaps(analysis),
-						 place->start, ret, size);
+			       ? heaps_tell(analysis_heaps(analysis), place->start, ret, size)
+			       : heaps_tell_used(analysis_heaps(analysis), place->start, ret, size);
 	if (place->kind != PLACE_ARENA && place->kind != PLACE_BOOKKEEPING)
 		return false;
 	if (heaps_tell(analysis_heaps(analysis), address, ret, size))
@@ -344,23 +322,19 @@ static bool tell_use(const struct analysis *analysis, const struct place *place,
 }
 
 static void report_name(struct report *report, const struct analysis *analysis,
-			const struct place *place, uint64_t address,
-			const char *use)
+			const struct place *place, uint64_t address, const char *use)
 {
 	struct debug *debug = analysis_debug(analysis);
 
 	report_text(report, use ? use : name_address(analysis, place, address));
-	report_text(report, place->kind == PLACE_MODULE
-				    ? debug_source(debug, address)
-				    : NULL);
+	report_text(report, place->kind == PLACE_MODULE ? debug_source(debug, address) : NULL);
 }
 
 static void describe_nowhere(struct report *report, uint64_t address)
 {
 	static const struct column columns[] = { { "address", VALUE_ADDRESS } };
-	static const struct table table = {
-		"address", columns, 1, "Address {address} is not mapped.\n"
-	};
+	static const struct table table = { "address", columns, 1,
+					    "Address {address} is not mapped.\n" };
 
 	report_begin_table(report, &table);
 	report_number(report, address);
@@ -369,16 +343,13 @@ static void describe_nowhere(struct report *report, uint64_t address)
 }
 
 static const struct column address_columns[] = {
-	{ "address", VALUE_ADDRESS },	{ "offset", VALUE_ADDRESS },
-	{ "what", VALUE_TEXT },		{ "start", VALUE_ADDRESS },
-	{ "size", VALUE_BYTES },	{ "signature", VALUE_ADDRESS },
-	{ "class", VALUE_TEXT },	{ "identity", VALUE_TEXT },
-	{ "at offset", VALUE_ADDRESS }, { "pattern", VALUE_TEXT },
-	{ "part", VALUE_TEXT },		{ "arena", VALUE_TEXT },
-	{ "allocator", VALUE_TEXT },	{ "thread", VALUE_NUMBER },
-	{ "in use", VALUE_TEXT },	{ "path", VALUE_TEXT },
-	{ "name", VALUE_TEXT },		{ "source", VALUE_TEXT },
-	{ "known", VALUE_TEXT },	{ "contents", VALUE_MEMORY },
+	{ "address", VALUE_ADDRESS }, { "offset", VALUE_ADDRESS },  { "what", VALUE_TEXT },
+	{ "start", VALUE_ADDRESS },   { "size", VALUE_BYTES },	    { "signature", VALUE_ADDRESS },
+	{ "class", VALUE_TEXT },      { "identity", VALUE_TEXT },   { "at offset", VALUE_ADDRESS },
+	{ "pattern", VALUE_TEXT },    { "part", VALUE_TEXT },	    { "arena", VALUE_TEXT },
+	{ "allocator", VALUE_TEXT },  { "thread", VALUE_NUMBER },   { "in use", VALUE_TEXT },
+	{ "path", VALUE_TEXT },	      { "name", VALUE_TEXT },	    { "source", VALUE_TEXT },
+	{ "known", VALUE_TEXT },      { "contents", VALUE_MEMORY },
 };
 
 #define ADDRESS_SENTENCE                                                    \
@@ -397,11 +368,9 @@ static const struct column address_columns[] = {
 	"[\nIt is {part}.]"                                                 \
 	"[\n{contents}]"
 
-static const struct table address_table = { "address", address_columns, 20,
-					    ADDRESS_SENTENCE "\n" };
+static const struct table address_table = { "address", address_columns, 20, ADDRESS_SENTENCE "\n" };
 
-static const struct table annotated_address_table = { "address",
-						      address_columns, 20,
+static const struct table annotated_address_table = { "address", address_columns, 20,
 						      ADDRESS_SENTENCE };
 
 /* Signature, identity word and pattern of an allocation. */
@@ -411,8 +380,8 @@ static void report_kind(struct describer *describer, const struct place *place,
 	struct report *report = describer->report;
 
 	if (place->kind == PLACE_ALLOCATION) {
-		rows_signature(report, describer->analysis,
-			       &describer->selection->query, place->id);
+		rows_signature(report, describer->analysis, &describer->selection->query,
+			       place->id);
 		rows_identity(report, describer->analysis, place->id);
 		report_text(report, text->name);
 		report_text(report, text->part);
@@ -422,14 +391,12 @@ static void report_kind(struct describer *describer, const struct place *place,
 		report_absent(report);
 }
 
-void describe_address(struct describer *describer, uint64_t address,
-		      const struct place *place)
+void describe_address(struct describer *describer, uint64_t address, const struct place *place)
 {
 	struct report *report = describer->report;
 	_cleanup_(pattern_text_deinit) struct pattern_text text = { NULL };
 	struct memory_view view;
-	bool is_annotated =
-		describer->annotating.rules && place->kind == PLACE_ALLOCATION;
+	bool is_annotated = describer->annotating.rules && place->kind == PLACE_ALLOCATION;
 	char use[160];
 	bool told;
 
@@ -440,8 +407,7 @@ void describe_address(struct describer *describer, uint64_t address,
 	if (place->kind == PLACE_ALLOCATION)
 		note_pattern(describer, place->id, &text);
 	told = tell_use(describer->analysis, place, address, use, sizeof(use));
-	report_begin_table(report, is_annotated ? &annotated_address_table
-						: &address_table);
+	report_begin_table(report, is_annotated ? &annotated_address_table : &address_table);
 	report_number(report, address);
 	report_number(report, address - place->start);
 	report_text(report, place_phrase(describer, place));
@@ -451,12 +417,10 @@ void describe_address(struct describer *describer, uint64_t address,
 	report_arena(report, place);
 	report_stack(report, describer->analysis, place, address);
 	report_path(report, place);
-	report_name(report, describer->analysis, place, address,
-		    told ? use : NULL);
-	report_text(report,
-		    place->region && place->region->bytes
-			    ? NULL
-			    : "whose contents at that address are not known");
+	report_name(report, describer->analysis, place, address, told ? use : NULL);
+	report_text(report, place->region && place->region->bytes
+				    ? NULL
+				    : "whose contents at that address are not known");
 	report_contents(describer, place->start, place->size, &view);
 	report_end_row(report);
 	report_end_table(report);
@@ -487,8 +451,7 @@ bool describe_likely(struct describer *describer, allocation_id id)
 		return false;
 	disguised = likely_held_find(analysis, id);
 	if (disguised)
-		anchor_write_likely(analysis, disguised,
-				    likely_held_odds(analysis, id),
+		anchor_write_likely(analysis, disguised, likely_held_odds(analysis, id),
 				    describer->report);
 	return disguised;
 }
@@ -501,30 +464,24 @@ static void write_comment(void *data, const struct member_comment *comment)
 }
 
 static struct error *describe_allocations(struct describer *describer,
-					  bool (*visit)(void *data,
-							allocation_id id))
+					  bool (*visit)(void *data, allocation_id id))
 {
 	const struct set_query *query = &describer->selection->query;
 	_cleanup_(members_deinit) struct members members = { 0 };
-	const struct member_visitor visitor = { visit, write_comment,
-						describer };
+	const struct member_visitor visitor = { visit, write_comment, describer };
 	struct set_total total;
-	struct error *error =
-		query_select(describer->analysis, query, &members);
+	struct error *error = query_select(describer->analysis, query, &members);
 
 	describer->annotating.members = &members;
 	if (!error)
-		error = query_visit(describer->analysis, query, &members,
-				    &visitor);
+		error = query_visit(describer->analysis, query, &members, &visitor);
 	describer->annotating.members = NULL;
 	if (error)
 		return error;
 	if (describer->error)
 		return take(describer->error);
-	total = allocations_total(analysis_index(describer->analysis),
-				  &members.set);
-	rows_left_out(describer->report, "allocations", total.count,
-		      query->limit);
+	total = allocations_total(analysis_index(describer->analysis), &members.set);
+	rows_left_out(describer->report, "allocations", total.count, query->limit);
 	rows_total(describer->report, "allocations", total);
 	return NULL;
 }
@@ -535,13 +492,11 @@ static void describe_range(struct describer *describer, struct range range)
 	struct place place;
 
 	if (describer->selection->query.set->ranges == &range_kind_threads) {
-		thread_describe(analysis, (uint32_t)range.number,
-				describer->report);
+		thread_describe(analysis, (uint32_t)range.number, describer->report);
 		return;
 	}
 	if (describer->selection->query.set->ranges == &range_kind_fibers) {
-		fiber_describe(analysis, range.number, SHOWN_CALLS,
-			       describer->report);
+		fiber_describe(analysis, range.number, SHOWN_CALLS, describer->report);
 		return;
 	}
 	if (range.start == 0)
@@ -554,8 +509,7 @@ static struct error *describe_ranges(struct describer *describer)
 {
 	const struct set_query *query = &describer->selection->query;
 	_cleanup_(ranges_deinit) struct ranges ranges = { 0 };
-	struct error *error =
-		query_collect(describer->analysis, query, &ranges);
+	struct error *error = query_collect(describer->analysis, query, &ranges);
 
 	size_t count = ranges.count;
 
@@ -569,14 +523,12 @@ static struct error *describe_ranges(struct describer *describer)
 	}
 	if (error)
 		return error;
-	rows_left_out(describer->report, rows_noun(query),
-		      ranges_found(&ranges), count);
+	rows_left_out(describer->report, rows_noun(query), ranges_found(&ranges), count);
 	rows_total(describer->report, rows_noun(query), ranges_total(&ranges));
 	return NULL;
 }
 
-struct error *describe_set(struct describer *describer,
-			   bool (*visit)(void *data, allocation_id id))
+struct error *describe_set(struct describer *describer, bool (*visit)(void *data, allocation_id id))
 {
 	if (describer->selection->query.set->ranges)
 		return describe_ranges(describer);

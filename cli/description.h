@@ -1,6 +1,6 @@
 /*
- * What something in memory is, in a few lines: what `describe` writes, and
- * what `explain` begins with.
+ * What something in memory is, in a few lines: what `describe` writes, and what `explain` begins
+ * with.
  */
 #ifndef CLI_DESCRIPTION_H
 #define CLI_DESCRIPTION_H
@@ -23,10 +23,8 @@ struct describer {
 };
 
 /* Builds what is needed to tell what is leaked, garbage or at risk. */
-struct error *describer_init(struct describer *describer,
-			     struct analysis *analysis,
-			     const struct selection *selection,
-			     struct report *report);
+struct error *describer_init(struct describer *describer, struct analysis *analysis,
+			     const struct selection *selection, struct report *report);
 void describer_deinit(struct describer *describer);
 DEFINE_DEINIT(describer_deinit, struct describer)
 
@@ -42,28 +40,26 @@ enum described_state {
 	STATE_CACHED,
 };
 
-enum described_state describer_state(const struct describer *describer,
-				     allocation_id id);
+enum described_state describer_state(const struct describer *describer, allocation_id id);
 
 /* "Leaked allocation at 55d0c0ffee10 of size 28" and so on. */
 void describe_allocation(struct describer *describer, allocation_id id);
 
 /* "Address 55d0c0ffee18 is at offset 8 of" and so on. */
-void describe_address(struct describer *describer, uint64_t address,
-		      const struct place *place);
+void describe_address(struct describer *describer, uint64_t address, const struct place *place);
 
 /* Write a sentence that stands alone, or an empty line. */
 void describe_text(struct report *report, const char *text);
 
 /*
- * Of a leaked allocation, say so if it is likely held. Returns whether it is;
- * an error becomes the describer's.
+ * Of a leaked allocation, say so if it is likely held. Returns whether it is; an error becomes the
+ * describer's.
  */
 bool describe_likely(struct describer *describer, allocation_id id);
 
 /*
- * Describe the query's set: each allocation by visit, whose data is the
- * describer, each range as its first address; then the total.
+ * Describe the query's set: each allocation by visit, whose data is the describer, each range as
+ * its first address; then the total.
  */
 struct error *describe_set(struct describer *describer,
 			   bool (*visit)(void *data, allocation_id id));

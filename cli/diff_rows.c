@@ -13,9 +13,7 @@ static uint64_t elapsed(const struct diff_view *view)
 	if (view->elapsed)
 		return view->elapsed;
 	/* Time between two runs is not time in which anything grew. */
-	return diff_kinship(view->diff) == KIN_SAME_PROCESS
-		       ? diff_elapsed(view->diff)
-		       : 0;
+	return diff_kinship(view->diff) == KIN_SAME_PROCESS ? diff_elapsed(view->diff) : 0;
 }
 
 /* Where the time between the cores comes from; NULL: it is not known. */
@@ -37,22 +35,18 @@ static const char *clock_name(const struct diff_view *view)
 static void write_relation(struct report *report, const struct diff_view *view)
 {
 	static const struct column columns[] = {
-		{ "relation", VALUE_TEXT },  { "reason", VALUE_TEXT },
-		{ "process", VALUE_NUMBER }, { "seconds", VALUE_SECONDS },
-		{ "clock", VALUE_TEXT },
+		{ "relation", VALUE_TEXT },   { "reason", VALUE_TEXT }, { "process", VALUE_NUMBER },
+		{ "seconds", VALUE_SECONDS }, { "clock", VALUE_TEXT },
 	};
-	static const struct table table = {
-		"comparison", columns, 5,
-		"{relation}: {reason}[ ({process})].[\n"
-		"{seconds} seconds passed, {clock}.]"
-	};
+	static const struct table table = { "comparison", columns, 5,
+					    "{relation}: {reason}[ ({process})].[\n"
+					    "{seconds} seconds passed, {clock}.]" };
 	enum kinship kinship = diff_kinship(view->diff);
 	uint32_t process = diff_core(view->diff, 0)->lineage.process;
 	const char *clock = clock_name(view);
 
 	report_begin_table(report, &table);
-	report_text(report, kinship == KIN_SAME_PROCESS ? "One process"
-							: "Different runs");
+	report_text(report, kinship == KIN_SAME_PROCESS ? "One process" : "Different runs");
 	report_text(report, kinship_reason(kinship));
 	if (kinship == KIN_SAME_PROCESS && process)
 		report_number(report, process);
@@ -68,16 +62,14 @@ static void write_relation(struct report *report, const struct diff_view *view)
 }
 
 /* In UTC, into the buffer; NULL if it is not known. */
-static const char *format_time(const struct lineage *lineage,
-			       char buffer[static TIME_SIZE])
+static const char *format_time(const struct lineage *lineage, char buffer[static TIME_SIZE])
 {
 	time_t seconds = (time_t)(lineage->time / SECOND);
 	struct tm time;
 
 	if (lineage->source == TIME_UNKNOWN || !gmtime_r(&seconds, &time))
 		return NULL;
-	return strftime(buffer, TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", &time) ? buffer
-									: NULL;
+	return strftime(buffer, TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", &time) ? buffer : NULL;
 }
 
 void diff_write_cores(struct report *report, const struct diff_view *view)
@@ -106,8 +98,7 @@ void diff_write_cores(struct report *report, const struct diff_view *view)
 }
 
 /* By how many bytes an hour; absent if nobody knows how long it took. */
-static void report_rate(struct report *report, const struct diff_view *view,
-			int64_t bytes)
+static void report_rate(struct report *report, const struct diff_view *view, int64_t bytes)
 {
 	static const double most = (double)INT64_MAX;
 	double hours = (double)elapsed(view) / SECOND / 3600;
@@ -137,8 +128,7 @@ static bool has_changed(const struct diff_group *group)
 
 /* Call write for as many of those that changed as are to be shown. */
 static void for_each_changed(const struct diff_view *view,
-			     void (*write)(struct report *report,
-					   const struct diff_view *view,
+			     void (*write)(struct report *report, const struct diff_view *view,
 					   const struct diff_group *group),
 			     struct report *report)
 {
@@ -155,18 +145,14 @@ static void for_each_changed(const struct diff_view *view,
 	}
 }
 
-/*
- * "unrecognized of size 0x408"; the text is to be freed when the
- * row has ended.
- */
+/* "unrecognized of size 0x408"; the text is to be freed when the row has ended. */
 static char *write_name(struct report *report, const struct diff_view *view,
 			const struct diff_group *group)
 {
 	const char *name = diff_name(view->diff, group);
 	char *sized;
 
-	if (!group->size ||
-	    asprintf(&sized, "%s of size 0x%" PRIx64, name, group->size) < 0)
+	if (!group->size || asprintf(&sized, "%s of size 0x%" PRIx64, name, group->size) < 0)
 		sized = NULL;
 	report_text(report, sized ? sized : name);
 	return sized;
@@ -186,8 +172,7 @@ static uint64_t all_growth(const struct diff *diff)
 }
 
 /* At how many of the steps it grew; NULL if there is but one. */
-static const char *how_often(const struct diff_view *view,
-			     const struct diff_group *group)
+static const char *how_often(const struct diff_view *view, const struct diff_group *group)
 {
 	if (diff_core_count(view->diff) < 3)
 		return NULL;
@@ -201,8 +186,7 @@ struct growth_view {
 	uint64_t all;
 };
 
-static void write_growth_row(struct report *report,
-			     const struct diff_view *view,
+static void write_growth_row(struct report *report, const struct diff_view *view,
 			     const struct diff_group *group)
 {
 	const struct growth_view *growth = (const struct growth_view *)view;
@@ -212,9 +196,7 @@ static void write_growth_row(struct report *report,
 	report_change(report, bytes);
 	report_change(report, grown_count(group));
 	report_rate(report, view, bytes);
-	report_real(report, bytes > 0 && growth->all
-				    ? (double)bytes / (double)growth->all
-				    : 0);
+	report_real(report, bytes > 0 && growth->all ? (double)bytes / (double)growth->all : 0);
 	report_text(report, how_often(view, group));
 	name = write_name(report, view, group);
 	report_end_row(report);
@@ -246,8 +228,7 @@ void diff_write_kinds(struct report *report, const struct diff_view *view)
 }
 
 /* What one by one became of the allocations. */
-static void write_turnover_row(struct report *report,
-			       const struct diff_view *view,
+static void write_turnover_row(struct report *report, const struct diff_view *view,
 			       const struct diff_group *group)
 {
 	_cleanup_(free) char *name = NULL;
@@ -264,9 +245,8 @@ static void write_turnover_row(struct report *report,
 static void write_turnover(struct report *report, const struct diff_view *view)
 {
 	static const struct column columns[] = {
-		{ "now", VALUE_COUNT },	     { "bytes", VALUE_BYTES },
-		{ "new", VALUE_COUNT },	     { "gone", VALUE_COUNT },
-		{ "survived", VALUE_COUNT }, { "kind", VALUE_TEXT },
+		{ "now", VALUE_COUNT },	 { "bytes", VALUE_BYTES },    { "new", VALUE_COUNT },
+		{ "gone", VALUE_COUNT }, { "survived", VALUE_COUNT }, { "kind", VALUE_TEXT },
 	};
 	static const struct table table = { "turnover", columns, 6, NULL };
 
@@ -320,13 +300,11 @@ static void write_total(struct report *report, const struct diff_view *view)
 	};
 	static const struct table table = {
 		"total growth", columns, 3,
-		"In all, {count} allocations and {bytes} bytes"
-		"[, {per hour} bytes an hour]."
+		"In all, {count} allocations and {bytes} bytes[, {per hour} bytes an hour]."
 	};
 	const struct diff *diff = view->diff;
 	struct set_total old = diff_core(diff, 0)->total;
-	struct set_total now =
-		diff_core(diff, diff_core_count(diff) - 1)->total;
+	struct set_total now = diff_core(diff, diff_core_count(diff) - 1)->total;
 	int64_t bytes = (int64_t)(now.bytes - old.bytes);
 
 	report_begin_table(report, &table);

@@ -3,15 +3,13 @@
 #include <ctype.h>
 #include <string.h>
 
-void document_heading(struct document *document, enum heading_level level,
-		      const char *text)
+void document_heading(struct document *document, enum heading_level level, const char *text)
 {
 	document->form->heading(document, level, text);
 	document->last = PIECE_HEADING;
 }
 
-void document_entry(struct document *document, const char *term,
-		    const char *text)
+void document_entry(struct document *document, const char *term, const char *text)
 {
 	document->form->entry(document, term, text);
 	document->last = PIECE_ENTRY;
@@ -84,8 +82,7 @@ static void print_example(FILE *out, const char *line, size_t length, int width)
 		command--;
 	if (comment)
 		fprintf(out, "    %-*.*s  %.*s\n", width, (int)command, line,
-			(int)(length - (size_t)(comment + 1 - line)),
-			comment + 1);
+			(int)(length - (size_t)(comment + 1 - line)), comment + 1);
 	else
 		fprintf(out, "    %.*s\n", (int)command, line);
 }
@@ -114,8 +111,7 @@ size_t quoted_length(const char *text, size_t length, char previous)
 	if (length == 0 || *text != '\'' || isalnum((unsigned char)previous))
 		return 0;
 	for (size_t i = 2; i < length; i++)
-		if (text[i] == '\'' &&
-		    (i + 1 == length || !isalnum((unsigned char)text[i + 1])))
+		if (text[i] == '\'' && (i + 1 == length || !isalnum((unsigned char)text[i + 1])))
 			return i + 1;
 	return 0;
 }

@@ -1,11 +1,10 @@
 /*
- * Text for people, in the form that a reader has in front of him: lines for
- * the terminal, a manual page, or Markdown.
+ * Text for people, in the form that a reader has in front of him: lines for the terminal, a manual
+ * page, or Markdown.
  *
- * What is told of commands, sets and topics stands once, in their structs, as
- * strings of paragraphs, each a line. In a paragraph, 'words' in quotes are
- * what is typed. Lines that begin with four blanks are pictures and the like,
- * shown as they stand.
+ * What is told of commands, sets and topics stands once, in their structs, as strings of
+ * paragraphs, each a line. In a paragraph, 'words' in quotes are what is typed. Lines that begin
+ * with four blanks are pictures and the like, shown as they stand.
  */
 #ifndef CLI_DOCUMENT_H
 #define CLI_DOCUMENT_H
@@ -14,13 +13,7 @@
 
 #include <stdio.h>
 
-enum piece {
-	PIECE_NONE,
-	PIECE_HEADING,
-	PIECE_PARAGRAPH,
-	PIECE_ENTRY,
-	PIECE_VERBATIM
-};
+enum piece { PIECE_NONE, PIECE_HEADING, PIECE_PARAGRAPH, PIECE_ENTRY, PIECE_VERBATIM };
 
 enum { INDENT = 4 }; /* of lines to be shown as they stand */
 
@@ -38,24 +31,18 @@ struct document {
 
 /* Pieces of text are given with their lengths. */
 struct document_form {
-	void (*heading)(struct document *document, enum heading_level level,
-			const char *text);
-	void (*paragraph)(struct document *document, const char *text,
-			  size_t length);
+	void (*heading)(struct document *document, enum heading_level level, const char *text);
+	void (*paragraph)(struct document *document, const char *text, size_t length);
 	/* Lines, each ended and still indented. */
-	void (*verbatim)(struct document *document, const char *text,
-			 size_t length);
+	void (*verbatim)(struct document *document, const char *text, size_t length);
 	/* What is typed, and what it is. */
-	void (*entry)(struct document *document, const char *term,
-		      const char *text);
+	void (*entry)(struct document *document, const char *term, const char *text);
 };
 
 extern const struct document_form form_terminal, form_man, form_markdown;
 
-void document_heading(struct document *document, enum heading_level level,
-		      const char *text);
-void document_entry(struct document *document, const char *term,
-		    const char *text);
+void document_heading(struct document *document, enum heading_level level, const char *text);
+void document_entry(struct document *document, const char *term, const char *text);
 
 /* Paragraphs and what stands between them. */
 void document_text(struct document *document, const char *text);
@@ -64,8 +51,8 @@ void document_text(struct document *document, const char *text);
 void document_examples(struct document *document, const char *lines);
 
 /*
- * The quoted words that text begins with: 'so'. Their length with the quotes,
- * or 0 if there are none; previous is the character in front of text, or 0.
+ * The quoted words that text begins with: 'so'. Their length with the quotes, or 0 if there are
+ * none; previous is the character in front of text, or 0.
  */
 size_t quoted_length(const char *text, size_t length, char previous);
 

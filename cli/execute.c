@@ -31,34 +31,29 @@ struct error *command_unknown(const char *name)
 
 	if (set_find(name))
 		return error_create(ERROR_USAGE,
-				    "'%s' is a set, not a command: try "
-				    "'summarize %s' or 'list %s'",
+				    "'%s' is a set, not a command: try 'summarize %s' or 'list %s'",
 				    name, name, name);
 	if (topic_find(name))
-		return error_create(ERROR_USAGE,
-				    "'%s' is no command; 'help %s' explains it",
-				    name, name);
+		return error_create(ERROR_USAGE, "'%s' is no command; 'help %s' explains it", name,
+				    name);
 	return error_unknown("command", name, nearest);
 }
 
 /* Append word to a name, harmless for shells and for file systems. */
-static size_t append_to_name(char *name, size_t length, char separator,
-			     const char *word)
+static size_t append_to_name(char *name, size_t length, char separator, const char *word)
 {
 	if (length < NAME_MAX)
 		name[length++] = separator;
 	for (; *word && length < NAME_MAX; word++) {
 		unsigned char letter = (unsigned char)*word;
 
-		name[length++] = isalnum(letter) || strchr("-.+%@", letter)
-					 ? (char)letter
-					 : '_';
+		name[length++] = isalnum(letter) || strchr("-.+%@", letter) ? (char)letter : '_';
 	}
 	return length;
 }
 
-char *redirect_name(const char *dump, const struct command *command,
-		    const struct line *line, const char *suffix)
+char *redirect_name(const char *dump, const struct command *command, const struct line *line,
+		    const char *suffix)
 {
 	char name[NAME_MAX + 1];
 	const char *slash = strrchr(dump, '/');
@@ -75,8 +70,7 @@ char *redirect_name(const char *dump, const struct command *command,
 			i += places;
 			continue;
 		}
-		length = append_to_name(name, length, separator,
-					line->words[i++]);
+		length = append_to_name(name, length, separator, line->words[i++]);
 		separator = '_';
 	}
 	if (suffix)
@@ -91,16 +85,14 @@ static void before_output(void *data)
 {
 	struct session *session = data;
 
-	if (session->output->destination == TO_SHELL ||
-	    output_is_terminal(session->output))
+	if (session->output->destination == TO_SHELL || output_is_terminal(session->output))
 		progress_line_stop(&session->progress);
 	else
 		progress_line_clear(&session->progress);
 	session_show_findings(session);
 }
 
-static bool use_colour(const struct session *session,
-		       const struct output *output)
+static bool use_colour(const struct session *session, const struct output *output)
 {
 	const char *terminal = getenv("TERM"), *refusal = getenv("NO_COLOR");
 
@@ -118,10 +110,8 @@ struct request {
 	struct common_switches common;
 };
 
-static struct error *open_reports(struct session *session,
-				  const struct request *request,
-				  const struct output *output,
-				  struct reports *ret)
+static struct error *open_reports(struct session *session, const struct request *request,
+				  const struct output *output, struct reports *ret)
 {
 	const struct report_format *format = session->format;
 	struct error *error = NULL;
@@ -134,8 +124,7 @@ static struct error *open_reports(struct session *session,
 			    use_colour(session, output));
 }
 
-static struct error *explain_shortage(const struct session *session,
-				      const struct command *command,
+static struct error *explain_shortage(const struct session *session, const struct command *command,
 				      struct error *error)
 {
 	char who[80];
@@ -145,8 +134,7 @@ static struct error *explain_shortage(const struct session *session,
 }
 
 /* Build what the command needs, and have it write its report. */
-static struct error *write_report(struct session *session,
-				  const struct request *request,
+static struct error *write_report(struct session *session, const struct request *request,
 				  struct output *output)
 {
 	const struct command *command = request->command;
@@ -162,10 +150,8 @@ static struct error *write_report(struct session *session,
 		output->dropped = true;
 		return error;
 	}
-	error = command->control
-			? command->control(session, request->arguments, report)
-			: command->run(session->analysis, request->arguments,
-				       report);
+	error = command->control ? command->control(session, request->arguments, report)
+				 : command->run(session->analysis, request->arguments, report);
 	if (error && session->analysis)
 		error = explain_shortage(session, command, error);
 	output->dropped = error && error_code(error) != ERROR_FOUND;
@@ -210,14 +196,10 @@ static struct error *judge(struct session *session, const struct output *output,
 	return error;
 }
 
-static struct error *run_into(struct session *session,
-			      const struct request *request,
+static struct error *run_into(struct session *session, const struct request *request,
 			      struct output *output)
 {
-	const char *dump =
-		session->analysis
-			? image_path(analysis_image(session->analysis))
-			: NULL;
+	const char *dump = session->analysis ? image_path(analysis_image(session->analysis)) : NULL;
 	struct error *error, *output_error;
 
 	output->outer = session->output;
@@ -245,14 +227,11 @@ static struct error *run(struct session *session, const struct request *request)
 	_cleanup_(free) char *name = NULL;
 	struct error *error;
 
-	if (session->redirected && request->command->needs_analysis &&
-	    !line->target) {
-		const char *dump =
-			image_path(analysis_image(session->analysis));
+	if (session->redirected && request->command->needs_analysis && !line->target) {
+		const char *dump = image_path(analysis_image(session->analysis));
 
 		/* Standard input has no name of its own. */
-		name = redirect_name(strcmp(dump, "-") == 0 ? "core" : dump,
-				     request->command, line,
+		name = redirect_name(strcmp(dump, "-") == 0 ? "core" : dump, request->command, line,
 				     request->common.suffix);
 		if (!name)
 			return &error_no_memory;
@@ -267,19 +246,16 @@ static struct error *run(struct session *session, const struct request *request)
 }
 
 /* Findings come in front of the error that they may explain. */
-static struct error *run_and_tell(struct session *session,
-				  const struct request *request)
+static struct error *run_and_tell(struct session *session, const struct request *request)
 {
 	const struct command *command = request->command;
 	struct error *error;
 
 	if (command->needs_analysis && !session->analysis)
-		return error_create(ERROR_USAGE, "'%s' needs a core",
-				    command->name);
+		return error_create(ERROR_USAGE, "'%s' needs a core", command->name);
 	if (command->tells_content && session->no_content)
 		return error_create(ERROR_USAGE,
-				    "'%s' tells contents of memory, which "
-				    "--no-content leaves out",
+				    "'%s' tells contents of memory, which --no-content leaves out",
 				    command->name);
 	progress_line_begin(&session->progress);
 	error = run(session, request);
@@ -302,8 +278,8 @@ static struct error *execute(struct session *session, const struct line *line)
 	if (!arguments)
 		return &error_no_memory;
 	request.arguments = arguments;
-	error = switches_parse(command, line->words + 1, line->count - 1,
-			       arguments, &request.common);
+	error = switches_parse(command, line->words + 1, line->count - 1, arguments,
+			       &request.common);
 	if (!error)
 		error = run_and_tell(session, &request);
 	if (command->release)

@@ -21,11 +21,11 @@ const struct command *command_find(const char *name);
 struct error *command_unknown(const char *name);
 
 /*
- * The file that takes the output while redirect is on: as the dump is called,
- * and the command without its switches; behind that a dot and suffix, unless
- * that is NULL. To be freed; NULL if memory is short.
+ * The file that takes the output while redirect is on: as the dump is called, and the command
+ * without its switches; behind that a dot and suffix, unless that is NULL. To be freed; NULL if
+ * memory is short.
  */
-char *redirect_name(const char *dump, const struct command *command,
-		    const struct line *line, const char *suffix);
+char *redirect_name(const char *dump, const struct command *command, const struct line *line,
+		    const char *suffix);
 
 #endif

@@ -6,10 +6,7 @@
 
 #include "cli/description.h"
 
-/*
- * Write it, an empty line behind it. Needs the leak roots and the incoming
- * references.
- */
+/* Write it, an empty line behind it. Needs the leak roots and the incoming references. */
 struct error *explain_allocation(struct describer *describer, allocation_id id);
 
 #endif

@@ -5,21 +5,16 @@
 
 #include <inttypes.h>
 
-static void write_head(struct analysis *analysis, const struct fiber *fiber,
-		       struct report *report)
+static void write_head(struct analysis *analysis, const struct fiber *fiber, struct report *report)
 {
 	static const struct column columns[] = {
-		{ "fiber", VALUE_ADDRESS },
-		{ "name", VALUE_TEXT },
-		{ "state", VALUE_TEXT },
-		{ "thread", VALUE_NUMBER },
-		{ "stack start", VALUE_ADDRESS },
-		{ "stack end", VALUE_ADDRESS },
+		{ "fiber", VALUE_ADDRESS },	  { "name", VALUE_TEXT },
+		{ "state", VALUE_TEXT },	  { "thread", VALUE_NUMBER },
+		{ "stack start", VALUE_ADDRESS }, { "stack end", VALUE_ADDRESS },
 	};
 	static const struct table table = {
 		"fiber", columns, 6,
-		"Fiber {fiber}[ '{name}'], {state}[ on thread {thread}], "
-		"on the stack from {stack start} to {stack end}"
+		"Fiber {fiber}[ '{name}'], {state}[ on thread {thread}], on the stack from {stack start} to {stack end}"
 	};
 
 	report_begin_table(report, &table);
@@ -33,8 +28,7 @@ static void write_head(struct analysis *analysis, const struct fiber *fiber,
 	report_end_table(report);
 }
 
-void fiber_describe(struct analysis *analysis, size_t number, uint64_t limit,
-		    struct report *report)
+void fiber_describe(struct analysis *analysis, size_t number, uint64_t limit, struct report *report)
 {
 	const struct fiber *fiber = fiber_at(analysis_fibers(analysis), number);
 	const struct backtrace *calls;
@@ -53,17 +47,14 @@ void fiber_describe(struct analysis *analysis, size_t number, uint64_t limit,
 
 const char *fiber_place(const struct analysis *analysis, uint64_t address)
 {
-	const struct fiber *fiber =
-		fiber_find(analysis_fibers(analysis), address);
+	const struct fiber *fiber = fiber_find(analysis_fibers(analysis), address);
 	_cleanup_(free) char *whose = NULL;
 	struct saved_registers saved;
 
 	if (!fiber || address < fiber->live ||
 	    !fiber_registers(analysis_image(analysis), fiber, &saved) ||
-	    asprintf(&whose, "fiber 0x%" PRIx64 "%s%s%s", fiber->object,
-		     fiber->name ? " '" : "", fiber->name ? fiber->name : "",
-		     fiber->name ? "'" : "") < 0)
+	    asprintf(&whose, "fiber 0x%" PRIx64 "%s%s%s", fiber->object, fiber->name ? " '" : "",
+		     fiber->name ? fiber->name : "", fiber->name ? "'" : "") < 0)
 		return NULL;
-	return debug_saved_place(analysis_debug(analysis), &saved, whose,
-				 address);
+	return debug_saved_place(analysis_debug(analysis), &saved, whose, address);
 }

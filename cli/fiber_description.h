@@ -12,9 +12,8 @@ void fiber_describe(struct analysis *analysis, size_t number, uint64_t limit,
 		    struct report *report);
 
 /*
- * Where on a waiting fiber's stack the address is, as "variable session of
- * serve(), frame 3 of fiber 0x7f0c1a2b3c40 'main'"; NULL if on none. Needs
- * STAGE_FIBERS and STAGE_DEBUG.
+ * Where on a waiting fiber's stack the address is, as "variable session of serve(), frame 3 of
+ * fiber 0x7f0c1a2b3c40 'main'"; NULL if on none. Needs STAGE_FIBERS and STAGE_DEBUG.
  */
 const char *fiber_place(const struct analysis *analysis, uint64_t address);
 

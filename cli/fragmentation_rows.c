@@ -5,18 +5,15 @@
 #include <inttypes.h>
 #include <string.h>
 
-static struct arena arena_of(const struct fragmentation *fragmentation,
-			     size_t number)
+static struct arena arena_of(const struct fragmentation *fragmentation, size_t number)
 {
-	return heaps_arena(analysis_heaps(fragmentation->analysis),
-			   fragmentation->arenas[number]);
+	return heaps_arena(analysis_heaps(fragmentation->analysis), fragmentation->arenas[number]);
 }
 
-static const struct arena_fragments *numbers_of(
-	const struct fragmentation *fragmentation, size_t number)
+static const struct arena_fragments *numbers_of(const struct fragmentation *fragmentation,
+						size_t number)
 {
-	return fragments_of(fragmentation->fragments,
-			    fragmentation->arenas[number]);
+	return fragments_of(fragmentation->fragments, fragmentation->arenas[number]);
 }
 
 static void report_arena(struct report *report, struct arena arena)
@@ -33,8 +30,7 @@ static bool is_within(const struct fragmentation *fragmentation, size_t number)
 	return !fragmentation->limit || number < fragmentation->limit;
 }
 
-void fragmentation_write_arenas(const struct fragmentation *fragmentation,
-				struct report *report)
+void fragmentation_write_arenas(const struct fragmentation *fragmentation, struct report *report)
 {
 	static const struct column columns[] = {
 		{ "arena", VALUE_TEXT },       { "address", VALUE_ADDRESS },
@@ -46,8 +42,7 @@ void fragmentation_write_arenas(const struct fragmentation *fragmentation,
 
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < fragmentation->arena_count; i++) {
-		const struct arena_fragments *numbers =
-			numbers_of(fragmentation, i);
+		const struct arena_fragments *numbers = numbers_of(fragmentation, i);
 
 		if (!is_within(fragmentation, i))
 			break;
@@ -55,27 +50,23 @@ void fragmentation_write_arenas(const struct fragmentation *fragmentation,
 		report_number(report, numbers->used.bytes);
 		report_number(report, numbers->free.bytes);
 		report_real(report, rows_share(numbers->free.bytes,
-					       numbers->used.bytes +
-						       numbers->free.bytes));
+					       numbers->used.bytes + numbers->free.bytes));
 		report_number(report, numbers->largest);
 		report_number(report, fragments_given_back(numbers));
 		report_end_row(report);
 	}
 	report_end_table(report);
-	rows_left_out(report, "arenas", fragmentation->arena_count,
-		      fragmentation->limit);
+	rows_left_out(report, "arenas", fragmentation->arena_count, fragmentation->limit);
 }
 
 /* One character for each cell: how much of it is in use. */
-static void draw_map(const struct arena_fragments *numbers,
-		     char map[static MAP_CELLS + 1])
+static void draw_map(const struct arena_fragments *numbers, char map[static MAP_CELLS + 1])
 {
 	static const char levels[] = ".:-=+*%#";
 	enum { MOST = sizeof(levels) - 2 };
 	size_t i;
 
-	for (i = 0; i < MAP_CELLS && i * numbers->cell_size < numbers->size;
-	     i++) {
+	for (i = 0; i < MAP_CELLS && i * numbers->cell_size < numbers->size; i++) {
 		uint64_t whole = numbers->size - i * numbers->cell_size;
 		double share;
 
@@ -84,15 +75,13 @@ static void draw_map(const struct arena_fragments *numbers,
 		share = rows_share(numbers->map[i], whole);
 		/* Anything used is seen, and headers make no hole. */
 		map[i] = levels[numbers->map[i] == 0 ? 0
-				: share > 0.98
-					? MOST
-					: 1 + (size_t)(share * (MOST - 1))];
+				: share > 0.98	     ? MOST
+						     : 1 + (size_t)(share * (MOST - 1))];
 	}
 	map[i] = '\0';
 }
 
-void fragmentation_write_maps(const struct fragmentation *fragmentation,
-			      struct report *report)
+void fragmentation_write_maps(const struct fragmentation *fragmentation, struct report *report)
 {
 	static const struct column columns[] = {
 		{ "arena", VALUE_TEXT },
@@ -103,11 +92,9 @@ void fragmentation_write_maps(const struct fragmentation *fragmentation,
 	enum { MOST_MAPS = 8 };
 
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < fragmentation->arena_count && i < MOST_MAPS &&
-			   is_within(fragmentation, i);
-	     i++) {
-		const struct arena_fragments *numbers =
-			numbers_of(fragmentation, i);
+	for (size_t i = 0;
+	     i < fragmentation->arena_count && i < MOST_MAPS && is_within(fragmentation, i); i++) {
+		const struct arena_fragments *numbers = numbers_of(fragmentation, i);
 		char map[MAP_CELLS + 1];
 
 		if (!numbers->free.bytes)
@@ -120,20 +107,18 @@ void fragmentation_write_maps(const struct fragmentation *fragmentation,
 	report_end_table(report);
 }
 
-static void write_fate(const struct fragmentation *fragmentation,
-		       const char *what, uint64_t bytes, struct report *report)
+static void write_fate(const struct fragmentation *fragmentation, const char *what, uint64_t bytes,
+		       struct report *report)
 {
 	if (!bytes)
 		return;
 	report_text(report, what);
 	report_number(report, bytes);
-	report_real(report,
-		    rows_share(bytes, fragmentation->total->free.bytes));
+	report_real(report, rows_share(bytes, fragmentation->total->free.bytes));
 	report_end_row(report);
 }
 
-void fragmentation_write_fates(const struct fragmentation *fragmentation,
-			       struct report *report)
+void fragmentation_write_fates(const struct fragmentation *fragmentation, struct report *report)
 {
 	static const struct column columns[] = {
 		{ "free memory", VALUE_TEXT },
@@ -142,27 +127,21 @@ void fragmentation_write_fates(const struct fragmentation *fragmentation,
 	};
 	static const struct table table = { "fate", columns, 3, NULL };
 	const struct arena_fragments *total = fragmentation->total;
-	uint64_t top =
-		total->top.resident + total->top.absent + total->top.blank;
+	uint64_t top = total->top.resident + total->top.absent + total->top.blank;
 
 	report_begin_table(report, &table);
-	write_fate(fragmentation, "given back if asked to, between blocks",
-		   total->inside.resident, report);
-	write_fate(fragmentation, "given back if asked to, at the end",
-		   total->end.resident, report);
-	write_fate(fragmentation,
-		   "not in memory: given back before, or never "
-		   "touched",
+	write_fate(fragmentation, "given back if asked to, between blocks", total->inside.resident,
+		   report);
+	write_fate(fragmentation, "given back if asked to, at the end", total->end.resident,
+		   report);
+	write_fate(fragmentation, "not in memory: given back before, or never touched",
 		   total->inside.absent + total->end.absent, report);
 	write_fate(fragmentation, "zeros: probably not in memory either",
 		   total->inside.blank + total->end.blank, report);
-	write_fate(fragmentation, "pinned: on pages that are in use",
-		   total->pinned, report);
-	write_fate(fragmentation, "kept at the ends of heaps, in memory",
-		   total->top.resident, report);
-	write_fate(fragmentation,
-		   "kept at the ends of heaps, not in memory or "
-		   "zeros",
+	write_fate(fragmentation, "pinned: on pages that are in use", total->pinned, report);
+	write_fate(fragmentation, "kept at the ends of heaps, in memory", total->top.resident,
+		   report);
+	write_fate(fragmentation, "kept at the ends of heaps, not in memory or zeros",
 		   total->top.absent + total->top.blank, report);
 	write_fate(fragmentation, "kept: in caches, or beside links",
 		   total->kept > top ? total->kept - top : 0, report);
@@ -171,9 +150,8 @@ void fragmentation_write_fates(const struct fragmentation *fragmentation,
 
 enum { SIZE_COLUMNS = 7 };
 
-static void write_size_classes(const struct arena_fragments *numbers,
-			       const struct arena *arena, uint64_t whole,
-			       struct report *report)
+static void write_size_classes(const struct arena_fragments *numbers, const struct arena *arena,
+			       uint64_t whole, struct report *report)
 {
 	for (unsigned int i = 0; i < SIZE_CLASSES; i++) {
 		if (!numbers->classes[i].count)
@@ -184,14 +162,13 @@ static void write_size_classes(const struct arena_fragments *numbers,
 		report_number(report, UINT64_C(1) << (i + 1));
 		report_number(report, numbers->classes[i].count);
 		report_number(report, numbers->classes[i].bytes);
-		report_real(report,
-			    rows_share(numbers->classes[i].bytes, whole));
+		report_real(report, rows_share(numbers->classes[i].bytes, whole));
 		report_end_row(report);
 	}
 }
 
-void fragmentation_write_sizes(const struct fragmentation *fragmentation,
-			       bool by_arena, struct report *report)
+void fragmentation_write_sizes(const struct fragmentation *fragmentation, bool by_arena,
+			       struct report *report)
 {
 	static const struct column columns[SIZE_COLUMNS] = {
 		{ "arena", VALUE_TEXT },      { "address", VALUE_ADDRESS },
@@ -199,10 +176,8 @@ void fragmentation_write_sizes(const struct fragmentation *fragmentation,
 		{ "count", VALUE_COUNT },     { "bytes", VALUE_BYTES },
 		{ "share", VALUE_SHARE },
 	};
-	static const struct table each = { "free size", columns, SIZE_COLUMNS,
-					   NULL };
-	static const struct table all = { "free size", &columns[2],
-					  SIZE_COLUMNS - 2, NULL };
+	static const struct table each = { "free size", columns, SIZE_COLUMNS, NULL };
+	static const struct table all = { "free size", &columns[2], SIZE_COLUMNS - 2, NULL };
 	uint64_t whole = fragmentation->total->free.bytes;
 
 	report_begin_table(report, by_arena ? &each : &all);
@@ -212,8 +187,7 @@ void fragmentation_write_sizes(const struct fragmentation *fragmentation,
 		struct arena arena = arena_of(fragmentation, i);
 
 		if (is_within(fragmentation, i))
-			write_size_classes(numbers_of(fragmentation, i), &arena,
-					   whole, report);
+			write_size_classes(numbers_of(fragmentation, i), &arena, whole, report);
 	}
 	report_end_table(report);
 }
@@ -225,31 +199,26 @@ static char *describe(struct likeness_name name)
 	int length;
 
 	if (name.pattern)
-		length = asprintf(&text, "%%%s of size 0x%" PRIx64,
-				  name.pattern, name.size);
+		length = asprintf(&text, "%%%s of size 0x%" PRIx64, name.pattern, name.size);
 	else if (name.class)
 		length = asprintf(&text, "%s", name.class);
 	else if (name.signature)
 		length = asprintf(&text, "signature %" PRIx64, name.signature);
 	else
-		length = asprintf(&text, "unrecognized of size 0x%" PRIx64,
-				  name.size);
+		length = asprintf(&text, "unrecognized of size 0x%" PRIx64, name.size);
 	return length < 0 ? NULL : text;
 }
 
 static struct error *write_pinning(const struct fragmentation *fragmentation,
-				   const struct pinning *pinning,
-				   struct report *report)
+				   const struct pinning *pinning, struct report *report)
 {
-	struct likeness_name name =
-		likeness_name(fragmentation->analysis, pinning->likeness);
+	struct likeness_name name = likeness_name(fragmentation->analysis, pinning->likeness);
 	_cleanup_(free) char *text = describe(name);
 
 	if (!text)
 		return &error_no_memory;
 	report_number(report, pinning->pinned);
-	report_real(report,
-		    rows_share(pinning->pinned, fragmentation->total->pinned));
+	report_real(report, rows_share(pinning->pinned, fragmentation->total->pinned));
 	report_number(report, pinning->alone);
 	report_number(report, pinning->count);
 	if (name.size)
@@ -261,14 +230,12 @@ static struct error *write_pinning(const struct fragmentation *fragmentation,
 	return NULL;
 }
 
-struct error *fragmentation_write_pinnings(
-	const struct fragmentation *fragmentation,
-	const struct pinnings *pinnings, struct report *report)
+struct error *fragmentation_write_pinnings(const struct fragmentation *fragmentation,
+					   const struct pinnings *pinnings, struct report *report)
 {
 	static const struct column columns[] = {
-		{ "pinned", VALUE_BYTES }, { "share", VALUE_SHARE },
-		{ "alone", VALUE_BYTES },  { "allocations", VALUE_COUNT },
-		{ "size", VALUE_BYTES },   { "kind", VALUE_TEXT },
+		{ "pinned", VALUE_BYTES },	{ "share", VALUE_SHARE }, { "alone", VALUE_BYTES },
+		{ "allocations", VALUE_COUNT }, { "size", VALUE_BYTES },  { "kind", VALUE_TEXT },
 	};
 	static const struct table table = { "pinning", columns, 6, NULL };
 	struct error *error = NULL;
@@ -276,8 +243,7 @@ struct error *fragmentation_write_pinnings(
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < pinnings->count && !error; i++)
 		if (is_within(fragmentation, i))
-			error = write_pinning(fragmentation, &pinnings->list[i],
-					      report);
+			error = write_pinning(fragmentation, &pinnings->list[i], report);
 	report_end_table(report);
 	if (!error)
 		rows_left_out(report, "kinds of allocations", pinnings->count,
@@ -293,16 +259,14 @@ struct heap_end {
 	uint64_t freed;	      /* what the end would grow by without it */
 };
 
-static bool is_free_chunk(const struct allocation_index *index,
-			  allocation_id id)
+static bool is_free_chunk(const struct allocation_index *index, allocation_id id)
 {
-	return !bitmap_get(allocation_used(index), id) &&
-	       !bitmap_get(allocation_cached(index), id);
+	return !bitmap_get(allocation_used(index), id) && !bitmap_get(allocation_cached(index), id);
 }
 
 /* False if the region does not end a heap, or nothing is in it. */
-static bool find_end(const struct analysis *analysis,
-		     const struct heap_region *region, struct heap_end *ret)
+static bool find_end(const struct analysis *analysis, const struct heap_region *region,
+		     struct heap_end *ret)
 {
 	const struct allocation_index *index = analysis_index(analysis);
 	allocation_id last = region->first + region->count - 1;
@@ -324,13 +288,13 @@ static bool find_end(const struct analysis *analysis,
 }
 
 /* Find the ends of those heaps that are told of: an arena has one. */
-static struct error *find_ends(const struct fragmentation *fragmentation,
-			       struct heap_end *ret, size_t *ret_count)
+static struct error *find_ends(const struct fragmentation *fragmentation, struct heap_end *ret,
+			       size_t *ret_count)
 {
 	const struct analysis *analysis = fragmentation->analysis;
 	const struct allocation_index *index = analysis_index(analysis);
-	_cleanup_(free) bool *wanted = calloc(
-		heaps_arena_count(analysis_heaps(analysis)) + 1, sizeof(bool));
+	_cleanup_(free) bool *wanted =
+		calloc(heaps_arena_count(analysis_heaps(analysis)) + 1, sizeof(bool));
 
 	if (!wanted)
 		return &error_no_memory;
@@ -340,8 +304,7 @@ static struct error *find_ends(const struct fragmentation *fragmentation,
 	for (size_t i = 0; i < heap_region_count(index); i++) {
 		const struct heap_region *region = heap_region(index, i);
 
-		if (!wanted[region->arena] ||
-		    !find_end(analysis, region, &ret[*ret_count]))
+		if (!wanted[region->arena] || !find_end(analysis, region, &ret[*ret_count]))
 			continue;
 		wanted[region->arena] = false;
 		(*ret_count)++;
@@ -350,8 +313,7 @@ static struct error *find_ends(const struct fragmentation *fragmentation,
 }
 
 static struct error *write_end(const struct fragmentation *fragmentation,
-			       const struct heap_end *end, bool named,
-			       struct report *report)
+			       const struct heap_end *end, bool named, struct report *report)
 {
 	const struct analysis *analysis = fragmentation->analysis;
 	const struct allocation_index *index = analysis_index(analysis);
@@ -362,8 +324,7 @@ static struct error *write_end(const struct fragmentation *fragmentation,
 		text = strdup("free, in a thread's cache");
 	} else if (named) {
 		struct likeness likeness =
-			likeness_of(analysis, analysis_patterns(analysis),
-				    end->holder, size);
+			likeness_of(analysis, analysis_patterns(analysis), end->holder, size);
 
 		text = describe(likeness_name(analysis, likeness));
 	}
@@ -388,9 +349,8 @@ static int compare_ends(const void *a, const void *b)
 	return (left->holder > right->holder) - (left->holder < right->holder);
 }
 
-struct error *fragmentation_write_ends(
-	const struct fragmentation *fragmentation, bool named,
-	struct report *report)
+struct error *fragmentation_write_ends(const struct fragmentation *fragmentation, bool named,
+				       struct report *report)
 {
 	static const struct column columns[] = {
 		{ "arena", VALUE_TEXT },	 { "address", VALUE_ADDRESS },
@@ -400,8 +360,7 @@ struct error *fragmentation_write_ends(
 	};
 	static const struct table table = { "heap end", columns, 7, NULL };
 	_cleanup_(free) struct heap_end *ends = calloc(
-		heaps_arena_count(analysis_heaps(fragmentation->analysis)) + 1,
-		sizeof(*ends));
+		heaps_arena_count(analysis_heaps(fragmentation->analysis)) + 1, sizeof(*ends));
 	struct error *error = &error_no_memory;
 	size_t count;
 
@@ -413,27 +372,23 @@ struct error *fragmentation_write_ends(
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < count && !error; i++)
 		if (is_within(fragmentation, i))
-			error = write_end(fragmentation, &ends[i], named,
-					  report);
+			error = write_end(fragmentation, &ends[i], named, report);
 	report_end_table(report);
 	if (!error)
-		rows_left_out(report, "ends of heaps", count,
-			      fragmentation->limit);
+		rows_left_out(report, "ends of heaps", count, fragmentation->limit);
 	return error;
 }
 
 /* What is free of the arena and in memory, as far as the dump tells. */
 static uint64_t free_in_memory(const struct arena_fragments *numbers)
 {
-	uint64_t away = numbers->inside.absent + numbers->inside.blank +
-			numbers->end.absent + numbers->end.blank +
-			numbers->top.absent + numbers->top.blank;
+	uint64_t away = numbers->inside.absent + numbers->inside.blank + numbers->end.absent +
+			numbers->end.blank + numbers->top.absent + numbers->top.blank;
 
 	return numbers->free.bytes > away ? numbers->free.bytes - away : 0;
 }
 
-void fragmentation_write_estimate(const struct fragmentation *fragmentation,
-				  struct report *report)
+void fragmentation_write_estimate(const struct fragmentation *fragmentation, struct report *report)
 {
 	static const struct column columns[] = {
 		{ "arenas", VALUE_COUNT },
@@ -441,9 +396,7 @@ void fragmentation_write_estimate(const struct fragmentation *fragmentation,
 	};
 	static const struct table table = {
 		"fewer arenas", columns, 2,
-		"Arenas beyond the first, {arenas} of them, have {bytes,} "
-		"bytes free "
-		"and in memory: about so much\n"
+		"Arenas beyond the first, {arenas} of them, have {bytes,} bytes free and in memory: about so much\n"
 		"a single one might have saved; an estimate."
 	};
 	uint64_t count = 0, bytes = 0;

@@ -51,12 +51,8 @@ void gate_write_leaks(struct report *report, const struct leak_kinds *kinds)
 	};
 	static const struct table table = {
 		"leak", columns, sizeof(columns) / sizeof(*columns),
-		"Leak {fingerprint} ({verdict}, {state}): {roots,} x {kind} "
-		"of {size,} bytes[, {likely,} of them only likely]"
-		"[, {allowed,} allowed by the baseline]"
-		"[, held by {held}][, suppressed by {rule}];\n"
-		"    {allocations,} allocations of {bytes,} bytes are lost in "
-		"all; for example see 0x{address}"
+		"Leak {fingerprint} ({verdict}, {state}): {roots,} x {kind} of {size,} bytes[, {likely,} of them only likely][, {allowed,} allowed by the baseline][, held by {held}][, suppressed by {rule}];\n"
+		"    {allocations,} allocations of {bytes,} bytes are lost in all; for example see 0x{address}"
 	};
 
 	report_begin_table(report, &table);
@@ -65,8 +61,7 @@ void gate_write_leaks(struct report *report, const struct leak_kinds *kinds)
 	report_end_table(report);
 }
 
-void gate_write_shared(struct report *report, struct leak_total shared,
-		       struct leak_total counted)
+void gate_write_shared(struct report *report, struct leak_total shared, struct leak_total counted)
 {
 	static const struct column columns[] = {
 		{ "count", VALUE_COUNT },
@@ -76,10 +71,7 @@ void gate_write_shared(struct report *report, struct leak_total shared,
 	};
 	static const struct table table = {
 		"shared", columns, 4,
-		"Several leaks lead to {count,} further allocations of "
-		"{bytes,} bytes; {counted,} of them, of {counted bytes,} "
-		"bytes, "
-		"are reached by leaks that count, and count with them."
+		"Several leaks lead to {count,} further allocations of {bytes,} bytes; {counted,} of them, of {counted bytes,} bytes, are reached by leaks that count, and count with them."
 	};
 
 	if (shared.count == 0)
@@ -103,8 +95,7 @@ void gate_write_gone(struct report *report, const struct baseline *baseline)
 	};
 	static const struct table table = {
 		"gone", columns, 4,
-		"Gone: leak {fingerprint} of {kind}, {roots,} of which the "
-		"baseline accepts, is not there any more."
+		"Gone: leak {fingerprint} of {kind}, {roots,} of which the baseline accepts, is not there any more."
 	};
 
 	report_begin_table(report, &table);
@@ -123,8 +114,7 @@ void gate_write_gone(struct report *report, const struct baseline *baseline)
 	report_end_table(report);
 }
 
-void gate_write_unused(struct report *report,
-		       const struct suppressions *suppressions)
+void gate_write_unused(struct report *report, const struct suppressions *suppressions)
 {
 	static const struct column columns[] = {
 		{ "rule", VALUE_TEXT },
@@ -155,8 +145,7 @@ char *gate_check_rule(const struct gate_check *check)
 	const struct gate_limit *limit = check->limit;
 	char *text;
 
-	if (asprintf(&text, "%s %s", gate_measure_switch(limit->measure),
-		     limit->typed) < 0)
+	if (asprintf(&text, "%s %s", gate_measure_switch(limit->measure), limit->typed) < 0)
 		return NULL;
 	return text;
 }
@@ -175,24 +164,20 @@ char *gate_check_what(const struct gate_check *check)
 	char *text;
 
 	/* So that a mistyped name does not pass for a good one. */
-	if (asprintf(&text, "%s%s%s", nouns[limit->measure],
-		     limit->name ? limit->name : "",
+	if (asprintf(&text, "%s%s%s", nouns[limit->measure], limit->name ? limit->name : "",
 		     check->is_nothing ? " (nothing is of that name)" : "") < 0)
 		return NULL;
 	return text;
 }
 
-void gate_write_checks(struct report *report, const struct gate_check *checks,
-		       size_t count)
+void gate_write_checks(struct report *report, const struct gate_check *checks, size_t count)
 {
 	static const struct column columns[] = {
-		{ "rule", VALUE_TEXT },	   { "what", VALUE_TEXT },
-		{ "limit", VALUE_COUNT },  { "value", VALUE_COUNT },
-		{ "outcome", VALUE_TEXT },
+		{ "rule", VALUE_TEXT },	  { "what", VALUE_TEXT },    { "limit", VALUE_COUNT },
+		{ "value", VALUE_COUNT }, { "outcome", VALUE_TEXT },
 	};
 	static const struct table table = {
-		"check", columns, 5,
-		"Check {outcome} ({rule}): {value,} {what}, {limit,} allowed"
+		"check", columns, 5, "Check {outcome} ({rule}): {value,} {what}, {limit,} allowed"
 	};
 
 	report_begin_table(report, &table);
@@ -206,27 +191,21 @@ void gate_write_checks(struct report *report, const struct gate_check *checks,
 		report_text(report, what ? what : "");
 		report_number(report, checks[i].limit->limit);
 		report_number(report, checks[i].value);
-		report_text(report, gate_check_failed(&checks[i]) ? "failed"
-								  : "passed");
+		report_text(report, gate_check_failed(&checks[i]) ? "failed" : "passed");
 		report_end_row(report);
 	}
 	report_end_table(report);
 }
 
-void gate_write_outcome(struct report *report,
-			const struct gate_outcome *outcome)
+void gate_write_outcome(struct report *report, const struct gate_outcome *outcome)
 {
 	static const struct column columns[] = {
-		{ "outcome", VALUE_TEXT }, { "leaks", VALUE_COUNT },
-		{ "bytes", VALUE_BYTES },  { "suppressed", VALUE_COUNT },
-		{ "known", VALUE_COUNT },
+		{ "outcome", VALUE_TEXT },     { "leaks", VALUE_COUNT }, { "bytes", VALUE_BYTES },
+		{ "suppressed", VALUE_COUNT }, { "known", VALUE_COUNT },
 	};
 	static const struct table table = {
 		"gate", columns, 5,
-		"Gate {outcome}: {leaks,} leaked allocations of {bytes,} bytes "
-		"count, {suppressed,} are suppressed, {known,} are known by "
-		"the "
-		"baseline."
+		"Gate {outcome}: {leaks,} leaked allocations of {bytes,} bytes count, {suppressed,} are suppressed, {known,} are known by the baseline."
 	};
 
 	report_begin_table(report, &table);

@@ -27,13 +27,10 @@ char *gate_check_what(const struct gate_check *check);
 void gate_write_leaks(struct report *report, const struct leak_kinds *kinds);
 
 /* What several leaks reach, and how much of it counts. */
-void gate_write_shared(struct report *report, struct leak_total shared,
-		       struct leak_total counted);
+void gate_write_shared(struct report *report, struct leak_total shared, struct leak_total counted);
 void gate_write_gone(struct report *report, const struct baseline *baseline);
-void gate_write_unused(struct report *report,
-		       const struct suppressions *suppressions);
-void gate_write_checks(struct report *report, const struct gate_check *checks,
-		       size_t count);
+void gate_write_unused(struct report *report, const struct suppressions *suppressions);
+void gate_write_checks(struct report *report, const struct gate_check *checks, size_t count);
 
 struct gate_outcome {
 	const char *name; /* "passed", "failed" or "incomplete" */
@@ -41,7 +38,6 @@ struct gate_outcome {
 	uint64_t suppressed, known; /* allocations */
 };
 
-void gate_write_outcome(struct report *report,
-			const struct gate_outcome *outcome);
+void gate_write_outcome(struct report *report, const struct gate_outcome *outcome);
 
 #endif

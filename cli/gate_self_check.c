@@ -15,8 +15,8 @@
 enum { SINGLES = 5, RINGS = 3, KEPT = 2 };
 
 /*
- * Where the planted blocks are, told by the leaking process. All bits are
- * turned, for as addresses they would be references.
+ * Where the planted blocks are, told by the leaking process. All bits are turned, for as addresses
+ * they would be references.
  */
 struct planted {
 	uint64_t singles[SINGLES]; /* lost one by one; the last is large */
@@ -37,8 +37,7 @@ static uint64_t hide(const void *block)
 static __attribute__((noinline)) bool plant(struct planted *ret)
 {
 	for (size_t i = 0; i < SINGLES; i++) {
-		void *block =
-			calloc(1, i + 1 < SINGLES ? SINGLE_SIZE : LARGE_SIZE);
+		void *block = calloc(1, i + 1 < SINGLES ? SINGLE_SIZE : LARGE_SIZE);
 
 		if (!block)
 			return false;
@@ -75,14 +74,13 @@ int plant_leaks_main(int count, char **arguments)
 	char end;
 
 	/*
-	 * What is left behind on the stack and in registers are references,
-	 * too: to the second ones, which nobody asks for.
+	 * What is left behind on the stack and in registers are references, too: to the second
+	 * ones, which nobody asks for.
 	 */
 	if (!plant(&planted) || !plant(&others))
 		return EXIT_FAILURE;
 	keep(&planted);
-	if (write(STDOUT_FILENO, &planted, sizeof(planted)) !=
-	    (ssize_t)sizeof(planted))
+	if (write(STDOUT_FILENO, &planted, sizeof(planted)) != (ssize_t)sizeof(planted))
 		return EXIT_FAILURE;
 	/* Until nobody is at the other end. */
 	while (read(STDIN_FILENO, &end, 1) < 0 && errno == EINTR)
@@ -148,51 +146,45 @@ static struct error *read_planted(int fd, struct planted *ret)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
-			return error_create(ERROR_NOT_SUPPORTED,
-					    "the leaking process failed");
+			return error_create(ERROR_NOT_SUPPORTED, "the leaking process failed");
 		size += (size_t)got;
 	}
 	return NULL;
 }
 
 /* How many of them are in the set, or not used at all. */
-static size_t count_lost(const struct analysis *analysis,
-			 const uint64_t *hidden, size_t count)
+static size_t count_lost(const struct analysis *analysis, const uint64_t *hidden, size_t count)
 {
 	size_t lost = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		allocation_id id =
-			allocation_find(analysis_index(analysis), ~hidden[i]);
+		allocation_id id = allocation_find(analysis_index(analysis), ~hidden[i]);
 
-		lost += id != NO_ALLOCATION &&
-			bitmap_get(analysis_leaked(analysis), id);
+		lost += id != NO_ALLOCATION && bitmap_get(analysis_leaked(analysis), id);
 	}
 	return lost;
 }
 
-static struct error *compare(const struct analysis *analysis,
-			     const struct planted *planted, uint64_t counted)
+static struct error *compare(const struct analysis *analysis, const struct planted *planted,
+			     uint64_t counted)
 {
 	size_t lost = count_lost(analysis, planted->singles, SINGLES) +
 		      count_lost(analysis, planted->rings, 2 * RINGS);
 	size_t wrong = count_lost(analysis, planted->kept, KEPT);
 
 	if (lost < SINGLES + 2 * RINGS || counted < lost)
-		return error_create(ERROR_NOT_SUPPORTED,
-				    "of %d blocks that were leaked on purpose "
-				    "%zu were found, and %" PRIu64 " counted",
-				    SINGLES + 2 * RINGS, lost, counted);
-	if (wrong > 0)
-		return error_create(ERROR_NOT_SUPPORTED,
-				    "%zu blocks that are in use were taken for "
-				    "leaked",
-				    wrong);
-	if (findings_incomplete(analysis_findings(analysis)))
 		return error_create(
 			ERROR_NOT_SUPPORTED,
-			"the process could not be analysed well enough: %s",
-			analysis_findings(analysis)->list[0].message);
+			"of %d blocks that were leaked on purpose %zu were found, and %" PRIu64
+			" counted",
+			SINGLES + 2 * RINGS, lost, counted);
+	if (wrong > 0)
+		return error_create(ERROR_NOT_SUPPORTED,
+				    "%zu blocks that are in use were taken for leaked", wrong);
+	if (findings_incomplete(analysis_findings(analysis)))
+		return error_create(ERROR_NOT_SUPPORTED,
+				    "the process could not be analysed well enough: %s",
+				    analysis_findings(analysis)->list[0].message);
 	return NULL;
 }
 
@@ -229,8 +221,7 @@ static struct error *check(struct progress *progress)
 	if (error)
 		return error;
 	options.fd = fd;
-	error = snapshot_take(planter.process, &options, CLONE_NEVER,
-			      &snapshot);
+	error = snapshot_take(planter.process, &options, CLONE_NEVER, &snapshot);
 	if (error)
 		return error;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -245,13 +236,11 @@ struct error *gate_self_check(struct progress *progress)
 		return error;
 	/* Whatever it is, it is no mistake of the user. */
 	if (error && error_code(error) == ERROR_USAGE) {
-		struct error *other = error_create(ERROR_NOT_SUPPORTED, "%s",
-						   error_message(error));
+		struct error *other = error_create(ERROR_NOT_SUPPORTED, "%s", error_message(error));
 
 		error_destroy(error);
 		error = other;
 	}
-	return error ? error_wrap(error, "the self-check failed, so leaks may "
-					 "be missed here")
+	return error ? error_wrap(error, "the self-check failed, so leaks may be missed here")
 		     : NULL;
 }

@@ -1,6 +1,6 @@
 /*
- * Whether the gate would see a leak on this machine, under its C library and
- * with the rights that there are here: a process that leaks is looked into.
+ * Whether the gate would see a leak on this machine, under its C library and with the rights that
+ * there are here: a process that leaks is looked into.
  */
 #ifndef CLI_GATE_SELF_CHECK_H
 #define CLI_GATE_SELF_CHECK_H

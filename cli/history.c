@@ -23,8 +23,7 @@ static char *find_path(void)
 	if (state && state[0] == '/')
 		length = asprintf(&path, "%s/heapcore/history", state);
 	else if (home && home[0] == '/')
-		length = asprintf(&path, "%s/.local/state/heapcore/history",
-				  home);
+		length = asprintf(&path, "%s/.local/state/heapcore/history", home);
 	else
 		return NULL;
 	return length < 0 ? NULL : path;
@@ -33,8 +32,7 @@ static char *find_path(void)
 /* Make the folders on the way to path. What fails shows when it is opened. */
 static void make_folders(char *path)
 {
-	for (char *slash = strchr(path + 1, '/'); slash;
-	     slash = strchr(slash + 1, '/')) {
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		mkdir(path, 0700);
 		*slash = '/';
@@ -53,8 +51,7 @@ void history_open(struct session *session)
 	make_folders(path);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0) {
-		session_note(session, "the history is not kept: %s: %s", path,
-			     strerror(errno));
+		session_note(session, "the history is not kept: %s: %s", path, strerror(errno));
 		return;
 	}
 	read_history(path);
@@ -72,12 +69,9 @@ void history_close(void)
 void history_remember(const char *line)
 {
 	HIST_ENTRY *last =
-		history_length > 0
-			? history_get(history_base + history_length - 1)
-			: NULL;
+		history_length > 0 ? history_get(history_base + history_length - 1) : NULL;
 
-	if (line[strspn(line, " \t")] == '\0' ||
-	    (last && strcmp(last->line, line) == 0))
+	if (line[strspn(line, " \t")] == '\0' || (last && strcmp(last->line, line) == 0))
 		return;
 	add_history(line);
 	if (kept_in)

@@ -1,8 +1,8 @@
 /*
  * The lines typed at the prompt, kept across runs.
  *
- * They are in $XDG_STATE_HOME/heapcore/history, or ~/.local/state/heapcore,
- * for nobody else's eyes. Each line goes there at once.
+ * They are in $XDG_STATE_HOME/heapcore/history, or ~/.local/state/heapcore, for nobody else's eyes.
+ * Each line goes there at once.
  */
 #ifndef CLI_HISTORY_H
 #define CLI_HISTORY_H

@@ -7,8 +7,8 @@
 #include "analyzer/base/progress.h"
 
 /*
- * From now on SIGINT sets progress->interrupted, and system calls that wait
- * return EINTR. With once, a second one kills the program as usual.
+ * From now on SIGINT sets progress->interrupted, and system calls that wait return EINTR. With
+ * once, a second one kills the program as usual.
  */
 void interrupt_catch(struct progress *progress, bool once);
 

@@ -27,16 +27,14 @@ DEFINE_DEINIT(root_summary_deinit, struct root_summary)
 
 static uint64_t group_key(enum group_kind kind, uint64_t value)
 {
-	return (uint64_t)kind << KIND_BITS |
-	       (value & ((UINT64_C(1) << KIND_BITS) - 1));
+	return (uint64_t)kind << KIND_BITS | (value & ((UINT64_C(1) << KIND_BITS) - 1));
 }
 
 static uint64_t root_key(const struct root_summary *summary, allocation_id id)
 {
 	uint64_t signature = analysis_signature(summary->analysis, id);
 	pattern_number pattern = analysis_pattern_shown(
-		summary->analysis, analysis_leaked_patterns(summary->analysis),
-		id);
+		summary->analysis, analysis_leaked_patterns(summary->analysis), id);
 	struct identity identity;
 
 	if (pattern != NO_PATTERN)
@@ -44,32 +42,26 @@ static uint64_t root_key(const struct root_summary *summary, allocation_id id)
 	if (signature)
 		return group_key(GROUP_SIGNATURE, signature);
 	if (analysis_identity(summary->analysis, id, &identity))
-		return group_key(GROUP_IDENTITY,
-				 identity.address << OFFSET_BITS |
-					 identity.offset / sizeof(uint64_t));
-	return group_key(
-		GROUP_SIZE,
-		allocation_size(analysis_index(summary->analysis), id));
+		return group_key(GROUP_IDENTITY, identity.address << OFFSET_BITS |
+							 identity.offset / sizeof(uint64_t));
+	return group_key(GROUP_SIZE, allocation_size(analysis_index(summary->analysis), id));
 }
 
-static struct error *add_root(struct root_summary *summary,
-			      const struct leak_root *root)
+static struct error *add_root(struct root_summary *summary, const struct leak_root *root)
 {
 	summary->roots++;
 	summary->owned.count += root->owned_count;
 	summary->owned.bytes += root->owned_bytes;
-	return tally_add(&summary->groups,
-			 (struct tally){ .key = root_key(summary, root->id),
-					 .count = 1,
-					 .bytes = root->owned_bytes,
-					 .owned = root->owned_count });
+	return tally_add(&summary->groups, (struct tally){ .key = root_key(summary, root->id),
+							   .count = 1,
+							   .bytes = root->owned_bytes,
+							   .owned = root->owned_count });
 }
 
 static struct error *add_roots(struct root_summary *summary)
 {
 	_cleanup_(members_deinit) struct members members = { 0 };
-	struct error *error =
-		query_select(summary->analysis, summary->query, &members);
+	struct error *error = query_select(summary->analysis, summary->query, &members);
 	const struct leaks *leaks;
 
 	if (!error)
@@ -84,22 +76,19 @@ static struct error *add_roots(struct root_summary *summary)
 	return error;
 }
 
-static int print_identity(const struct root_summary *summary, uint64_t value,
-			  char **ret)
+static int print_identity(const struct root_summary *summary, uint64_t value, char **ret)
 {
-	const char *name = identity_name(analysis_identities(summary->analysis),
-					 value >> OFFSET_BITS);
+	const char *name =
+		identity_name(analysis_identities(summary->analysis), value >> OFFSET_BITS);
 	uint64_t words = value & ((1 << OFFSET_BITS) - 1);
 
 	return asprintf(ret, "identity %s at offset 0x%zx", name ? name : "",
 			(size_t)words * sizeof(uint64_t));
 }
 
-static int print_signature(const struct root_summary *summary, uint64_t value,
-			   char **ret)
+static int print_signature(const struct root_summary *summary, uint64_t value, char **ret)
 {
-	const char *name =
-		rows_signature_name(summary->analysis, summary->query, value);
+	const char *name = rows_signature_name(summary->analysis, summary->query, value);
 
 	return name ? asprintf(ret, "signature %" PRIx64 " (%s)", value, name)
 		    : asprintf(ret, "signature %" PRIx64, value);
@@ -123,8 +112,7 @@ static char *group_text(const struct root_summary *summary, uint64_t key)
 		length = print_identity(summary, value, &text);
 		break;
 	case GROUP_PATTERN:
-		length = asprintf(&text, "pattern %%%s",
-				  pattern_name((pattern_number)value));
+		length = asprintf(&text, "pattern %%%s", pattern_name((pattern_number)value));
 	}
 	return length < 0 ? NULL : text;
 }
@@ -176,13 +164,11 @@ static void write_shared(struct root_summary *summary)
 	};
 	static const struct table table = {
 		"shared", columns, 2,
-		"Several leak roots share {count} allocations taking "
-		"0x{bytes}({bytes,}) bytes, which are in no line above."
+		"Several leak roots share {count} allocations taking 0x{bytes}({bytes,}) bytes, which are in no line above."
 	};
 	const struct leaks *leaks = analysis_leaks(summary->analysis);
 
-	if (summary->roots != leak_root_count(leaks) ||
-	    leaks_shared_count(leaks) == 0)
+	if (summary->roots != leak_root_count(leaks) || leaks_shared_count(leaks) == 0)
 		return;
 	report_begin_table(summary->report, &table);
 	report_number(summary->report, leaks_shared_count(leaks));
@@ -202,8 +188,7 @@ static void write_total(struct root_summary *summary)
 	};
 	static const struct table table = {
 		"total", columns, 3,
-		"{count} leak roots hold {allocations lost} allocations, "
-		"which use 0x{bytes} ({bytes,}) bytes."
+		"{count} leak roots hold {allocations lost} allocations, which use 0x{bytes} ({bytes,}) bytes."
 	};
 
 	report_begin_table(summary->report, &table);
@@ -214,8 +199,7 @@ static void write_total(struct root_summary *summary)
 	report_end_table(summary->report);
 }
 
-struct error *summarize_leak_roots(struct analysis *analysis,
-				   const struct set_query *query,
+struct error *summarize_leak_roots(struct analysis *analysis, const struct set_query *query,
 				   struct report *report)
 {
 	_cleanup_(root_summary_deinit) struct root_summary summary = {

@@ -13,8 +13,7 @@
 #include "analyzer/query/query.h"
 #include "analyzer/report/report.h"
 
-struct error *summarize_leak_roots(struct analysis *analysis,
-				   const struct set_query *query,
+struct error *summarize_leak_roots(struct analysis *analysis, const struct set_query *query,
 				   struct report *report);
 
 #endif

@@ -51,9 +51,7 @@ static struct error *read_word(const char **text, char **ret)
 		}
 		end = end_of_quotes(at);
 		if (!end)
-			return error_create(ERROR_USAGE,
-					    "the quote in %.40s is not closed",
-					    at);
+			return error_create(ERROR_USAGE, "the quote in %.40s is not closed", at);
 		memcpy(word + length, at + 1, (size_t)(end - at - 1));
 		length += (size_t)(end - at - 1);
 		at = end + 1;
@@ -73,8 +71,7 @@ static struct error *read_file_target(const char *text, struct line *line)
 	text += line->destination == TO_APPEND ? 2 : 1;
 	text += strspn(text, BLANKS);
 	if (!*text || *text == '#' || *text == '|')
-		return error_create(ERROR_USAGE,
-				    "the name of a file is missing behind '>'");
+		return error_create(ERROR_USAGE, "the name of a file is missing behind '>'");
 	error = read_word(&text, &line->target);
 	if (error)
 		return error;
@@ -82,8 +79,7 @@ static struct error *read_file_target(const char *text, struct line *line)
 	if (*text && *text != '#')
 		return error_create(
 			ERROR_USAGE,
-			"'%.40s' follows the file of '>', which must "
-			"be the last on the line",
+			"'%.40s' follows the file of '>', which must be the last on the line",
 			text);
 	return NULL;
 }
@@ -99,8 +95,7 @@ static struct error *read_shell_target(const char *text, struct line *line)
 	while (length > 0 && is_blank(text[length - 1]))
 		length--;
 	if (!length)
-		return error_create(ERROR_USAGE,
-				    "a shell command is missing behind '|'");
+		return error_create(ERROR_USAGE, "a shell command is missing behind '|'");
 	line->destination = TO_SHELL;
 	line->target = strndup(text, length);
 	return line->target ? NULL : &error_no_memory;
@@ -133,9 +128,7 @@ struct error *line_split(const char *text, struct line *ret)
 	else if (!error && *text == '|')
 		error = read_shell_target(text, &line);
 	if (!error && line.target && !line.count)
-		error = error_create(ERROR_USAGE,
-				     "there is no command in front of '%c'",
-				     *text);
+		error = error_create(ERROR_USAGE, "there is no command in front of '%c'", *text);
 	if (error)
 		return error;
 	*ret = line;

@@ -3,11 +3,10 @@
  *
  *	count used "app::Map<int, int>" --min-size 4K > out   # for later
  *
- * Words are split at blanks; quotes of either kind group, anywhere in a word,
- * and hide what else is special: `#` where a word would begin comments out the
- * rest, `>` and `>>` there send the output to a file, and `|` anywhere gives
- * the rest of the line to the shell. So `->` and `=>` within a word are
- * nothing special. A `\` at the end of a line continues it.
+ * Words are split at blanks; quotes of either kind group, anywhere in a word, and hide what else is
+ * special: `#` where a word would begin comments out the rest, `>` and `>>` there send the output
+ * to a file, and `|` anywhere gives the rest of the line to the shell. So `->` and `=>` within a
+ * word are nothing special. A `\` at the end of a line continues it.
  */
 #ifndef CLI_LEXER_H
 #define CLI_LEXER_H
@@ -37,8 +36,8 @@ void line_deinit(struct line *line);
 DEFINE_DEINIT(line_deinit, struct line)
 
 /*
- * Whether the line goes on in the next one. The `\` that says so, its last
- * character, is to be replaced by a blank and the next line.
+ * Whether the line goes on in the next one. The `\` that says so, its last character, is to be
+ * replaced by a blank and the next line.
  */
 bool line_continues(const char *text);
 

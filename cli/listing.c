@@ -31,8 +31,7 @@ static void leave_table(struct listing *listing)
 	listing->in_table = false;
 }
 
-static const char *state_of(const struct allocation_index *index,
-			    allocation_id id)
+static const char *state_of(const struct allocation_index *index, allocation_id id)
 {
 	const struct bitmap *dead = allocation_having(index, TRAIT_DEAD);
 
@@ -44,26 +43,23 @@ static const char *state_of(const struct allocation_index *index,
 static void write_annotations(struct listing *listing, allocation_id id)
 {
 	leave_table(listing);
-	listing->error = annotation_rows_write(&listing->annotating, id,
-					       listing->report);
+	listing->error = annotation_rows_write(&listing->annotating, id, listing->report);
 }
 
 static bool write_allocation(void *data, allocation_id id)
 {
 	struct listing *listing = data;
 	struct report *report = listing->report;
-	const struct allocation_index *index =
-		analysis_index(listing->analysis);
+	const struct allocation_index *index = analysis_index(listing->analysis);
 	uint64_t start = allocation_start(index, id);
 	uint64_t size = allocation_size(index, id);
 	struct memory_view view;
 
 	enter_table(listing);
-	rows_allocation(report, listing->analysis, &listing->selection->query,
-			id, state_of(index, id));
+	rows_allocation(report, listing->analysis, &listing->selection->query, id,
+			state_of(index, id));
 	if (listing->contents) {
-		view = rows_view(listing->analysis, start, size,
-				 listing->selection);
+		view = rows_view(listing->analysis, start, size, listing->selection);
 		report_memory(report, &view);
 	} else {
 		report_absent(report);
@@ -82,12 +78,10 @@ static const struct column allocation_columns[] = {
 
 #define LISTED ALLOCATION_SENTENCE "[\n{contents}]"
 
-static const struct table allocation_table = { "allocation", allocation_columns,
-					       9, LISTED "\n" };
+static const struct table allocation_table = { "allocation", allocation_columns, 9, LISTED "\n" };
 
 /* Where annotations come in front of the empty line. */
-static const struct table annotated_table = { "allocation", allocation_columns,
-					      9, LISTED };
+static const struct table annotated_table = { "allocation", allocation_columns, 9, LISTED };
 
 static void write_comment(void *data, const struct member_comment *comment)
 {
@@ -102,22 +96,19 @@ static struct error *write_allocations(struct listing *listing)
 	const struct set_query *query = &listing->selection->query;
 	_cleanup_(members_deinit) struct members members = { 0 };
 	struct report *report = listing->report;
-	const struct member_visitor visitor = { write_allocation, write_comment,
-						listing };
+	const struct member_visitor visitor = { write_allocation, write_comment, listing };
 	struct set_total total;
 	struct error *error = query_select(listing->analysis, query, &members);
 
 	if (!error)
 		error = analysis_need(listing->analysis, STAGE_CLASSES);
 	if (!error)
-		error = annotation_rows_init(&listing->annotating,
-					     listing->analysis,
+		error = annotation_rows_init(&listing->annotating, listing->analysis,
 					     listing->selection);
 	if (error)
 		return error;
 	listing->annotating.members = &members;
-	listing->table = listing->annotating.rules ? &annotated_table
-						   : &allocation_table;
+	listing->table = listing->annotating.rules ? &annotated_table : &allocation_table;
 	enter_table(listing);
 	error = query_visit(listing->analysis, query, &members, &visitor);
 	leave_table(listing);
@@ -125,15 +116,13 @@ static struct error *write_allocations(struct listing *listing)
 		error = take(listing->error);
 	if (error)
 		return error;
-	total = allocations_total(analysis_index(listing->analysis),
-				  &members.set);
+	total = allocations_total(analysis_index(listing->analysis), &members.set);
 	rows_left_out(report, "allocations", total.count, query->limit);
 	rows_total(report, "allocations", total);
 	return NULL;
 }
 
-static void write_range_rows(struct listing *listing,
-			     const struct ranges *ranges, size_t count)
+static void write_range_rows(struct listing *listing, const struct ranges *ranges, size_t count)
 {
 	const struct range_kind *kind = listing->selection->query.set->ranges;
 
@@ -147,26 +136,22 @@ static void write_range_rows(struct listing *listing,
 	report_end_table(listing->report);
 }
 
-static void write_range_contents(struct listing *listing,
-				 const struct ranges *ranges, size_t count)
+static void write_range_contents(struct listing *listing, const struct ranges *ranges, size_t count)
 {
 	static const struct column columns[] = {
 		{ "address", VALUE_ADDRESS },
 		{ "size", VALUE_BYTES },
 		{ "contents", VALUE_MEMORY },
 	};
-	static const struct table table = {
-		"range", columns, 3,
-		"Range at {address} of size {size}\n{contents}\n"
-	};
+	static const struct table table = { "range", columns, 3,
+					    "Range at {address} of size {size}\n{contents}\n" };
 	struct report *report = listing->report;
 
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < count && !report_broken(report); i++) {
 		struct range range = ranges_at(ranges, i);
 		struct memory_view view =
-			rows_view(listing->analysis, range.start, range.size,
-				  listing->selection);
+			rows_view(listing->analysis, range.start, range.size, listing->selection);
 
 		report_number(report, range.start);
 		report_number(report, range.size);
@@ -184,30 +169,26 @@ static struct error *write_ranges(struct listing *listing)
 	size_t count = ranges.count;
 
 	if (!error && !listing->contents)
-		error = analysis_need(listing->analysis,
-				      query->set->ranges->needs);
+		error = analysis_need(listing->analysis, query->set->ranges->needs);
 	if (error)
 		return error;
 	if (query->limit && count > query->limit)
 		count = query->limit;
 	if (listing->contents && !query->set->ranges->contiguous)
 		return error_create(ERROR_USAGE,
-				    "'%s' are not stretches of memory to "
-				    "show; see 'list %s'",
+				    "'%s' are not stretches of memory to show; see 'list %s'",
 				    query->set->name, query->set->name);
 	if (listing->contents)
 		write_range_contents(listing, &ranges, count);
 	else
 		write_range_rows(listing, &ranges, count);
-	rows_left_out(listing->report, rows_noun(query), ranges_found(&ranges),
-		      count);
+	rows_left_out(listing->report, rows_noun(query), ranges_found(&ranges), count);
 	rows_total(listing->report, rows_noun(query), ranges_total(&ranges));
 	return NULL;
 }
 
-struct error *listing_write(struct analysis *analysis,
-			    const struct selection *selection, bool contents,
-			    struct report *report)
+struct error *listing_write(struct analysis *analysis, const struct selection *selection,
+			    bool contents, struct report *report)
 {
 	struct listing listing = { analysis, selection, contents, report };
 	struct error *error;

@@ -1,14 +1,13 @@
 /*
- * Sets member by member, as `list` and `show` write them: a header for each,
- * then its contents where they are wanted, and the total at the end.
+ * Sets member by member, as `list` and `show` write them: a header for each, then its contents
+ * where they are wanted, and the total at the end.
  */
 #ifndef CLI_LISTING_H
 #define CLI_LISTING_H
 
 #include "cli/selection.h"
 
-struct error *listing_write(struct analysis *analysis,
-			    const struct selection *selection, bool contents,
-			    struct report *report);
+struct error *listing_write(struct analysis *analysis, const struct selection *selection,
+			    bool contents, struct report *report);
 
 #endif

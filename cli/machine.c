@@ -24,8 +24,8 @@ static size_t group_limit(const struct version *version, const char *group)
 	char path[PATH_MAX];
 	unsigned long long limit;
 
-	if (snprintf(path, sizeof(path), "%s%s/%s", version->folder, group,
-		     version->file) >= (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s%s/%s", version->folder, group, version->file) >=
+	    (int)sizeof(path))
 		return SIZE_MAX;
 	_cleanup_(fclose) FILE *file = fopen(path, "re");
 	/* Without a limit it says "max". */
@@ -77,8 +77,7 @@ static size_t own_limit(void)
 
 void give_up(void)
 {
-	fputs("heapcore: out of memory while debug information was read\n",
-	      stderr);
+	fputs("heapcore: out of memory while debug information was read\n", stderr);
 	exit(EXIT_NOT_ANALYSED);
 }
 

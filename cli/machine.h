@@ -7,9 +7,8 @@
 #include <stddef.h>
 
 /*
- * How many bytes of memory a process may use here at all: what the machine has,
- * swap included, or what its control group is allowed, if that is less. 0: it
- * is not known.
+ * How many bytes of memory a process may use here at all: what the machine has, swap included, or
+ * what its control group is allowed, if that is less. 0: it is not known.
  */
 size_t machine_memory(void);
 

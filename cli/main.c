@@ -24,10 +24,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/*
- * That no file of that name can be read is wrong usage; that it cannot be
- * analysed is not.
- */
+/* That no file of that name can be read is wrong usage; that it cannot be analysed is not. */
 static struct error *check_readable(const struct options *options)
 {
 	const char *path = options->core;
@@ -36,17 +33,14 @@ static struct error *check_readable(const struct options *options)
 
 	if (strcmp(path, "-") == 0) {
 		if (isatty(STDIN_FILENO))
-			return error_create(ERROR_USAGE, "standard input is a "
-							 "terminal, no core");
+			return error_create(ERROR_USAGE, "standard input is a terminal, no core");
 		return NULL;
 	}
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &status) < 0)
-		return error_create(ERROR_USAGE, "%s: %s", path,
-				    strerror(errno));
+		return error_create(ERROR_USAGE, "%s: %s", path, strerror(errno));
 	if (S_ISDIR(status.st_mode))
-		return error_create(ERROR_USAGE, "%s: %s", path,
-				    strerror(EISDIR));
+		return error_create(ERROR_USAGE, "%s: %s", path, strerror(EISDIR));
 	return NULL;
 }
 
@@ -61,14 +55,10 @@ static struct error *check_truncation(const struct session *session)
 	if (!missing)
 		printf("The core is complete: %s bytes.\n", size);
 	else
-		printf("The core is truncated: %s bytes are missing behind the "
-		       "%s that are there.\n"
-		       "What was in them is unknown, so that allocations may "
-		       "be missing, and others\n"
-		       "may be taken for leaked only because what refers to "
-		       "them is missing.\n"
-		       "Take it again with enough disk space and 'ulimit -c "
-		       "unlimited'.\n",
+		printf("The core is truncated: %s bytes are missing behind the %s that are there.\n"
+		       "What was in them is unknown, so that allocations may be missing, and others\n"
+		       "may be taken for leaked only because what refers to them is missing.\n"
+		       "Take it again with enough disk space and 'ulimit -c unlimited'.\n",
 		       lacking, size);
 	if (fflush(stdout) != 0)
 		return error_system("the output");
@@ -103,14 +93,12 @@ static void run_batch(struct session *session, const struct options *options)
 			return;
 		run_given(session, &options->given[i]);
 	}
-	if (options->word_count > 0 && !session->leaving &&
-	    !session_interrupted(session))
+	if (options->word_count > 0 && !session->leaving && !session_interrupted(session))
 		run_words(session, options->words, options->word_count);
 }
 
 /* What is asked of the sets that this makes is told by the commands. */
-static struct error *compare(struct session *session,
-			     const struct options *options)
+static struct error *compare(struct session *session, const struct options *options)
 {
 	_cleanup_(diff_destroy) struct diff *diff = NULL;
 	struct error *error;
@@ -118,9 +106,8 @@ static struct error *compare(struct session *session,
 	if (!options->compared_count)
 		return NULL;
 	progress_line_begin(&session->progress);
-	error = compare_cores(session->analysis, options->compared,
-			      options->compared_count, ASPECT_SIZE, NULL, NULL,
-			      &diff);
+	error = compare_cores(session->analysis, options->compared, options->compared_count,
+			      ASPECT_SIZE, NULL, NULL, &diff);
 	progress_line_stop(&session->progress);
 	session_show_findings(session);
 	return error;
@@ -150,16 +137,13 @@ static bool is_plea_for_help(const struct options *options)
 }
 
 /* Where output goes, and how. */
-static struct error *open_reports(struct session *session,
-				  const struct options *options)
+static struct error *open_reports(struct session *session, const struct options *options)
 {
 	struct error *error = NULL;
 
 	if (options->format)
 		error = report_format_find(options->format, &session->format);
-	return error ? error
-		     : report_files_open(session, &options->files,
-					 options->core);
+	return error ? error : report_files_open(session, &options->files, options->core);
 }
 
 static int analyse(struct session *session, const struct options *options)
@@ -186,10 +170,9 @@ static int analyse(struct session *session, const struct options *options)
 		return session_status(session);
 	}
 	if (options->truncation_check)
-		return image_missing(analysis_image(session->analysis))
-			       ? EXIT_NOT_ANALYSED
-		       : session->failed ? EXIT_NOT_ANALYSED
-					 : EXIT_FINE;
+		return image_missing(analysis_image(session->analysis)) ? EXIT_NOT_ANALYSED
+		       : session->failed				? EXIT_NOT_ANALYSED
+									: EXIT_FINE;
 	if (!options->verify_side_file)
 		run_commands(session, options);
 	error = report_files_close(session);
@@ -222,8 +205,7 @@ static int analyse_process(struct session *session, struct options *options)
 static int analyse_kept(struct session *session, struct options *options)
 {
 	_cleanup_(kept_core_deinit) struct kept_core core = { .fd = -1 };
-	struct error *error = kept_core_find(session, options->kept,
-					     options->debug.sysroot, &core);
+	struct error *error = kept_core_find(session, options->kept, options->debug.sysroot, &core);
 	int status;
 
 	if (error) {
@@ -258,8 +240,8 @@ static int look_into_core(int count, char **arguments)
 	session.no_content = options.no_content;
 	session.chap = options.chap;
 	options.debug.memory = machine_memory();
-	session.maximum_memory = options.maximum_memory ? options.maximum_memory
-							: options.debug.memory;
+	session.maximum_memory =
+		options.maximum_memory ? options.maximum_memory : options.debug.memory;
 	/* A pipe that breaks is an error like others; see cli/output.c. So is
 	 * a file that becomes too large. */
 	signal(SIGPIPE, SIG_IGN);
@@ -274,8 +256,7 @@ static int look_into_core(int count, char **arguments)
 			session_complain(&session, error);
 		status = session_status(&session);
 	} else if (is_plea_for_help(&options)) {
-		execute_words(&session,
-			      arguments + count - options.word_count - 1,
+		execute_words(&session, arguments + count - options.word_count - 1,
 			      options.word_count + 1);
 		status = session_status(&session);
 	} else if (options.kept) {
@@ -309,8 +290,8 @@ static int run_mode(const struct mode *mode, int count, char **arguments)
 }
 
 /*
- * The kernel starts what reads cores without any but standard input, and what
- * is opened next would take their place.
+ * The kernel starts what reads cores without any but standard input, and what is opened next would
+ * take their place.
  */
 static void open_standard_files(void)
 {

@@ -27,8 +27,7 @@ const struct topic *topic_find(const char *name)
 static void write_group(struct document *document, enum group group)
 {
 	static const char *const titles[] = {
-		[GROUP_SETS] =
-			"Verbs, with a set behind them, as in 'count used'",
+		[GROUP_SETS] = "Verbs, with a set behind them, as in 'count used'",
 		[GROUP_PLACES] = "To look at a place in memory",
 		[GROUP_SESSION] = "To work with heapcore",
 	};
@@ -36,8 +35,7 @@ static void write_group(struct document *document, enum group group)
 	document_heading(document, LEVEL_PART, titles[group]);
 	for (size_t i = 0; commands[i]; i++)
 		if (group_of(commands[i]) == group)
-			document_entry(document, commands[i]->name,
-				       commands[i]->summary);
+			document_entry(document, commands[i]->name, commands[i]->summary);
 }
 
 /* A noun phrase as a sentence; NULL if memory is short. */
@@ -45,8 +43,7 @@ static char *sentence(const char *phrase)
 {
 	char *text;
 
-	if (asprintf(&text, "%c%s.", toupper((unsigned char)phrase[0]),
-		     phrase + 1) < 0)
+	if (asprintf(&text, "%c%s.", toupper((unsigned char)phrase[0]), phrase + 1) < 0)
 		return NULL;
 	return text;
 }
@@ -63,8 +60,7 @@ static void write_examples(struct document *document, const char *lines)
 {
 	if (!lines)
 		return;
-	document_heading(document, LEVEL_PART,
-			 strchr(lines, '\n') ? "Examples" : "Example");
+	document_heading(document, LEVEL_PART, strchr(lines, '\n') ? "Examples" : "Example");
 	document_examples(document, lines);
 }
 
@@ -73,14 +69,12 @@ static char *join(const char *name, const char *words, const char *more)
 {
 	char *text;
 
-	if (asprintf(&text, "%s%s%s%s", name, words ? " " : "",
-		     words ? words : "", more) < 0)
+	if (asprintf(&text, "%s%s%s%s", name, words ? " " : "", words ? words : "", more) < 0)
 		return NULL;
 	return text;
 }
 
-void manual_write_switch(struct document *document,
-			 const struct argp_option *option)
+void manual_write_switch(struct document *document, const struct argp_option *option)
 {
 	_cleanup_(free) char *usage = NULL;
 
@@ -92,8 +86,7 @@ void manual_write_switch(struct document *document,
 	document_entry(document, usage, option->doc ? option->doc : "");
 }
 
-void manual_write_switches(struct document *document,
-			   const struct argp_option *options)
+void manual_write_switches(struct document *document, const struct argp_option *options)
 {
 	const struct argp_option *option = options;
 
@@ -108,28 +101,23 @@ void manual_write_switches(struct document *document,
 /* Whether the switches are, but for some of its own, those of all sets. */
 static bool are_shared(const struct argp_option *options)
 {
-	return options == contents_options ||
-	       options == &contents_options[ANNOTATION_OPTIONS] ||
+	return options == contents_options || options == &contents_options[ANNOTATION_OPTIONS] ||
 	       options == &contents_options[SELECTION_OPTIONS];
 }
 
-static void write_shared(struct document *document,
-			 const struct argp_option *options)
+static void write_shared(struct document *document, const struct argp_option *options)
 {
-	document_text(document,
-		      options == contents_options
-			      ? "It takes all switches of sets, which are told "
-				"under Switches below."
-		      : options == &contents_options[ANNOTATION_OPTIONS]
-			      ? "It takes the switches of sets, but for those "
-				"that show contents: see Switches below."
-			      : "It takes the switches of sets, but for those "
-				"that show contents and annotations: see "
-				"Switches below.");
+	document_text(
+		document,
+		options == contents_options
+			? "It takes all switches of sets, which are told under Switches below."
+		: options == &contents_options[ANNOTATION_OPTIONS]
+			? "It takes the switches of sets, but for those that show contents: see Switches below."
+			: "It takes the switches of sets, but for those that show contents and annotations: see Switches below.");
 }
 
-static void write_options(struct document *document,
-			  const struct command *command, bool with_shared)
+static void write_options(struct document *document, const struct command *command,
+			  bool with_shared)
 {
 	const struct argp_option *options = command->options;
 
@@ -143,19 +131,17 @@ static void write_options(struct document *document,
 	if (!with_shared || !command->needs_analysis)
 		return;
 	manual_write_switches(document, common_options);
-	document_text(document,
-		      "A switch may also be written --NAME=VALUE, or /NAME "
-		      "VALUE without dashes in the name; one without a value "
-		      "is '/NAME true' then.");
+	document_text(
+		document,
+		"A switch may also be written --NAME=VALUE, or /NAME VALUE without dashes in the name; one without a value is '/NAME true' then.");
 }
 
-void manual_write_command(struct document *document,
-			  const struct command *command, bool with_shared)
+void manual_write_command(struct document *document, const struct command *command,
+			  bool with_shared)
 {
 	_cleanup_(free) char *usage =
 		join(command->name, command->words,
-		     command->options || command->needs_analysis ? " [SWITCHES]"
-								 : "");
+		     command->options || command->needs_analysis ? " [SWITCHES]" : "");
 
 	if (!usage)
 		return;
@@ -170,8 +156,7 @@ void manual_write_command(struct document *document,
 void manual_write_set(struct document *document, const struct set *set)
 {
 	_cleanup_(free) char *usage = join("the set", set->name, "");
-	_cleanup_(free) char *whole =
-		usage ? join(usage, set->arguments, "") : NULL;
+	_cleanup_(free) char *whole = usage ? join(usage, set->arguments, "") : NULL;
 
 	if (!whole)
 		return;
@@ -181,8 +166,7 @@ void manual_write_set(struct document *document, const struct set *set)
 		document_text(document, set->description);
 	if (set->arguments)
 		document_text(document,
-			      "Addresses and offsets are hexadecimal, with or "
-			      "without 0x.");
+			      "Addresses and offsets are hexadecimal, with or without 0x.");
 	write_examples(document, set->example);
 }
 
@@ -198,10 +182,8 @@ static char *set_text(const struct document *document, const struct set *set)
 	text = sentence(set->summary);
 	if (!text)
 		return NULL;
-	if (asprintf(&whole, "%s%s%s%s%.*s%s", text,
-		     set->description ? " " : "",
-		     set->description ? set->description : "",
-		     length ? " As in '" : "", length,
+	if (asprintf(&whole, "%s%s%s%s%.*s%s", text, set->description ? " " : "",
+		     set->description ? set->description : "", length ? " As in '" : "", length,
 		     length ? set->example : "", length ? "'." : "") < 0)
 		return NULL;
 	return whole;
@@ -226,11 +208,9 @@ void manual_write_sets(struct document *document, bool of_allocations)
 /* Those to begin with; `help sets` lists all. */
 static void write_first_sets(struct document *document)
 {
-	static const char *const names[] = { "used", "leaked", "leakroots",
-					     "free", "incoming" };
+	static const char *const names[] = { "used", "leaked", "leakroots", "free", "incoming" };
 
-	document_heading(document, LEVEL_PART,
-			 "Sets asked about most ('help sets' lists all)");
+	document_heading(document, LEVEL_PART, "Sets asked about most ('help sets' lists all)");
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		write_set_entry(document, set_find(names[i]));
 }
@@ -242,8 +222,7 @@ void manual_write_start(struct document *document)
 	document_examples(document,
 			  "summarize used     # what the memory is, by kind\n"
 			  "summarize leaked   # what was lost, by kind\n"
-			  "explain leakroots --sort-by bytes --limit 3   # "
-			  "what to look at first");
+			  "explain leakroots --sort-by bytes --limit 3   # what to look at first");
 	write_group(document, GROUP_SETS);
 	write_first_sets(document);
 	write_group(document, GROUP_PLACES);
@@ -251,9 +230,9 @@ void manual_write_start(struct document *document)
 	document_heading(document, LEVEL_PART, "To read more, 'help' with");
 	for (size_t i = 0; topics[i]; i++)
 		document_entry(document, topics[i]->name, topics[i]->summary);
-	document_text(document,
-		      "'help WORD' explains any of these words, a set, as "
-		      "'help leaked', or a switch, as 'help --min-size'.");
+	document_text(
+		document,
+		"'help WORD' explains any of these words, a set, as 'help leaked', or a switch, as 'help --min-size'.");
 }
 
 static void write_title(struct document *document, const struct topic *topic)

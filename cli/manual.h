@@ -1,6 +1,6 @@
 /*
- * What is told of commands, sets and topics: by `help`, in the manual page and
- * in docs/commands.md, from the same structs.
+ * What is told of commands, sets and topics: by `help`, in the manual page and in docs/commands.md,
+ * from the same structs.
  */
 #ifndef CLI_MANUAL_H
 #define CLI_MANUAL_H
@@ -14,11 +14,11 @@
 void manual_write_start(struct document *document);
 
 /*
- * A command. The switches that many commands share are told here, or, in the
- * whole manual, by the topic `switches`.
+ * A command. The switches that many commands share are told here, or, in the whole manual, by the
+ * topic `switches`.
  */
-void manual_write_command(struct document *document,
-			  const struct command *command, bool with_shared);
+void manual_write_command(struct document *document, const struct command *command,
+			  bool with_shared);
 void manual_write_set(struct document *document, const struct set *set);
 void manual_write_topic(struct document *document, const struct topic *topic);
 
@@ -26,10 +26,8 @@ void manual_write_topic(struct document *document, const struct topic *topic);
 void manual_write_sets(struct document *document, bool of_allocations);
 
 /* Entries for the options, below headings if there are some. */
-void manual_write_switches(struct document *document,
-			   const struct argp_option *options);
-void manual_write_switch(struct document *document,
-			 const struct argp_option *option);
+void manual_write_switches(struct document *document, const struct argp_option *options);
+void manual_write_switch(struct document *document, const struct argp_option *option);
 
 /* The whole manual, as "man" or "markdown". */
 struct error *manual_write(const char *form, FILE *out);

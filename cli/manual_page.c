@@ -16,52 +16,41 @@ struct part {
 };
 
 static const char DESCRIPTION[] =
-	"heapcore reads the core of a process, as the kernel or 'gcore PID' "
-	"writes it, and says what is in its memory, who holds it, and what "
-	"leaked. The program needs no rebuild and no debug information, but "
-	"where there is some, more has a name.\n"
-	"Words behind CORE are one command, which is run. '-c' and '-f' give "
-	"more of them, which are run in their order. Without any, there is a "
-	"prompt, or else commands are read from standard input.\n"
+	"heapcore reads the core of a process, as the kernel or 'gcore PID' writes it, and says what is in its memory, who holds it, and what leaked. The program needs no rebuild and no debug information, but where there is some, more has a name.\n"
+	"Words behind CORE are one command, which is run. '-c' and '-f' give more of them, which are run in their order. Without any, there is a prompt, or else commands are read from standard input.\n"
 	"    heapcore core.4711\n"
 	"    heapcore core.4711 summarize leaked\n"
 	"    heapcore -c 'count used' -c 'summarize leaked' core.4711\n"
 	"    heapcore -f SCRIPT core.4711\n"
-	"A command is a verb and a set of allocations, or of other memory, "
-	"which switches narrow and extend. 'heapcore help' needs no core and "
-	"says what this manual does, a word at a time.";
+	"A command is a verb and a set of allocations, or of other memory, which switches narrow and extend. 'heapcore help' needs no core and says what this manual does, a word at a time.";
 
 static const struct part statuses[] = {
 	{ "0", "All is well." },
 	{ "1", "The gate found what it looks for." },
-	{ "2", "Something was asked for that does not exist: a file, an "
-	       "option, a command, a set, a switch." },
-	{ "3", "CORE is none, or could not be analysed well enough to rely on "
-	       "the answers: it is truncated, the heap is damaged or not "
-	       "understood. The messages say what is wrong." },
+	{ "2",
+	  "Something was asked for that does not exist: a file, an option, a command, a set, a switch." },
+	{ "3",
+	  "CORE is none, or could not be analysed well enough to rely on the answers: it is truncated, the heap is damaged or not understood. The messages say what is wrong." },
 	{ "130", "It was interrupted, by Ctrl-C." },
 };
 
 static const struct part files[] = {
 	{ "~/.local/state/heapcore/history",
-	  "The last thousand lines typed at the prompt; below "
-	  "$XDG_STATE_HOME where that is set." },
+	  "The last thousand lines typed at the prompt; below $XDG_STATE_HOME where that is set." },
 	{ "/usr/lib/debug",
-	  "Where separate debug information is looked for, by build-id and by "
-	  "name; '--debug-dir' adds other places." },
+	  "Where separate debug information is looked for, by build-id and by name; '--debug-dir' adds other places." },
 	{ "~/.inputrc", "Keys at the prompt: see readline(3)." },
 };
 
 static const struct part environment[] = {
-	{ "DEBUGINFOD_URLS", "Servers of debug information; asked only with "
-			     "'--debuginfod'." },
+	{ "DEBUGINFOD_URLS", "Servers of debug information; asked only with '--debuginfod'." },
 	{ "NO_COLOR", "If set, colours are not used by themselves." },
 	{ "TERM", "The kind of terminal; none has colours that is 'dumb'." },
 	{ "XDG_STATE_HOME, HOME", "Where the history is kept." },
 };
 
-static void write_parts(struct document *document, const char *title,
-			const struct part *parts, size_t count)
+static void write_parts(struct document *document, const char *title, const struct part *parts,
+			size_t count)
 {
 	document_heading(document, LEVEL_SECTION, title);
 	for (size_t i = 0; i < count; i++)
@@ -69,16 +58,14 @@ static void write_parts(struct document *document, const char *title,
 }
 
 /* `-c, --command COMMAND` */
-static void write_option(struct document *document,
-			 const struct argp_option *option)
+static void write_option(struct document *document, const struct argp_option *option)
 {
 	char letter[] = { '-', (char)option->key, ',', ' ', '\0' };
 	_cleanup_(free) char *usage = NULL;
 
 	if (option->key > CHAR_MAX) /* it has none */
 		letter[0] = '\0';
-	if (asprintf(&usage, "%s--%s%s%s", letter, option->name,
-		     option->arg ? "=" : "",
+	if (asprintf(&usage, "%s--%s%s%s", letter, option->name, option->arg ? "=" : "",
 		     option->arg ? option->arg : "") < 0) {
 		usage = NULL;
 		return;
@@ -86,8 +73,7 @@ static void write_option(struct document *document,
 	document_entry(document, usage, option->doc);
 }
 
-static void write_options(struct document *document,
-			  const struct argp_option *option)
+static void write_options(struct document *document, const struct argp_option *option)
 {
 	for (; option->name; option++)
 		if (switch_is_shown(option))
@@ -95,11 +81,10 @@ static void write_options(struct document *document,
 }
 
 /*
- * Part of what `--help` says: a paragraph is followed by an empty line there,
- * and a `word' is in other quotes.
+ * Part of what `--help` says: a paragraph is followed by an empty line there, and a `word' is in
+ * other quotes.
  */
-static void write_help(struct document *document, const char *text,
-		       size_t length)
+static void write_help(struct document *document, const char *text, size_t length)
 {
 	_cleanup_(free) char *plain = strndup(text, length);
 	char *end = plain;
@@ -116,8 +101,7 @@ static void write_help(struct document *document, const char *text,
 }
 
 /* What `heapcore NAME` does instead of looking into a core. */
-static void write_mode(struct document *document, const char *name,
-		       const struct argp *parser)
+static void write_mode(struct document *document, const char *name, const struct argp *parser)
 {
 	size_t front = strcspn(parser->doc, "\v");
 
@@ -125,17 +109,15 @@ static void write_mode(struct document *document, const char *name,
 	write_help(document, parser->doc, front);
 	write_options(document, parser->options);
 	if (parser->doc[front])
-		write_help(document, parser->doc + front + 1,
-			   strlen(parser->doc + front + 1));
+		write_help(document, parser->doc + front + 1, strlen(parser->doc + front + 1));
 }
 
 static void write_commands(struct document *document)
 {
 	document_heading(document, LEVEL_SECTION, "Commands");
-	document_text(document,
-		      "SET, KIND and SWITCHES are explained below. Addresses "
-		      "in examples are made up: take yours from 'list' or "
-		      "'enumerate'.");
+	document_text(
+		document,
+		"SET, KIND and SWITCHES are explained below. Addresses in examples are made up: take yours from 'list' or 'enumerate'.");
 	for (size_t i = 0; commands[i]; i++)
 		manual_write_command(document, commands[i], false);
 }
@@ -153,8 +135,7 @@ static void write_topics(struct document *document)
 	}
 }
 
-static void write_usage(FILE *out, const char *usage, size_t length,
-			bool is_man)
+static void write_usage(FILE *out, const char *usage, size_t length, bool is_man)
 {
 	bool tells_options = memmem(usage, length, "OPTIONS", 7) != NULL;
 
@@ -189,8 +170,7 @@ static void write_front(FILE *out, bool is_man)
 		      ".TH HEAPCORE 1 \"\" \"heapcore " VERSION "\" "
 		      "\"User Commands\"\n"
 		      ".SH NAME\n"
-		      "heapcore \\- what the memory of a process is, from its "
-		      "core\n"
+		      "heapcore \\- what the memory of a process is, from its core\n"
 		      ".SH SYNOPSIS\n",
 		      out);
 	else
@@ -227,9 +207,7 @@ struct error *manual_write(const char *form, FILE *out)
 	};
 
 	if (!is_man && strcmp(form, "markdown") != 0)
-		return error_create(ERROR_USAGE,
-				    "the manual is 'man' or 'markdown', not "
-				    "'%s'",
+		return error_create(ERROR_USAGE, "the manual is 'man' or 'markdown', not '%s'",
 				    form);
 	write_front(out, is_man);
 	if (!is_man)
@@ -243,8 +221,7 @@ struct error *manual_write(const char *form, FILE *out)
 	write_mode(&document, "Heapcore snap", &snap_parser);
 	write_commands(&document);
 	write_topics(&document);
-	write_parts(&document, "Exit status", statuses,
-		    sizeof(statuses) / sizeof(*statuses));
+	write_parts(&document, "Exit status", statuses, sizeof(statuses) / sizeof(*statuses));
 	write_parts(&document, "Files", files, sizeof(files) / sizeof(*files));
 	write_parts(&document, "Environment", environment,
 		    sizeof(environment) / sizeof(*environment));

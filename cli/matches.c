@@ -3,14 +3,12 @@
 #include "analyzer/base/text.h"
 #include "cli/rows.h"
 
-static struct error *take_limit(struct matches_switches *switches,
-				const char *value)
+static struct error *take_limit(struct matches_switches *switches, const char *value)
 {
 	struct error *error = parse_count(value, &switches->limit);
 
 	if (!error && switches->limit == 0)
-		return error_create(ERROR_USAGE,
-				    "a limit of 0 leaves nothing to show");
+		return error_create(ERROR_USAGE, "a limit of 0 leaves nothing to show");
 	return error;
 }
 
@@ -27,8 +25,7 @@ bool matches_take(struct matches_switches *switches, int key, const char *value,
 }
 
 struct error *matches_write(struct analysis *analysis, struct search search,
-			    const struct matches_switches *switches,
-			    struct report *report)
+			    const struct matches_switches *switches, struct report *report)
 {
 	const struct range_kind *kind = &range_kind_matches;
 	_cleanup_(ranges_deinit) struct ranges ranges = { 0 };
@@ -36,8 +33,7 @@ struct error *matches_write(struct analysis *analysis, struct search search,
 	size_t count;
 
 	if (!error)
-		error = references_find(analysis, search, switches->skipped,
-					&ranges);
+		error = references_find(analysis, search, switches->skipped, &ranges);
 	if (error)
 		return error;
 	count = ranges.count;

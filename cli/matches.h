@@ -1,6 +1,6 @@
 /*
- * What commands that search the memory have in common: their switches, and how
- * they show what was found.
+ * What commands that search the memory have in common: their switches, and how they show what was
+ * found.
  */
 #ifndef CLI_MATCHES_H
 #define CLI_MATCHES_H
@@ -16,14 +16,11 @@ struct matches_switches {
 enum { MATCHES_KEY_LIMIT = 'n', MATCHES_KEY_SKIP = 'k' };
 
 /* Rows of an argp_option table. */
-#define MATCHES_OPTIONS                                                      \
-	{                                                                    \
-		"limit", MATCHES_KEY_LIMIT,	   "COUNT",                  \
-		0,	 "Show that many at most", 0                         \
-	},                                                                   \
-	{                                                                    \
-		"skip", MATCHES_KEY_SKIP, "used|free|allocations|stacks", 0, \
-			"Leave out what stands there; may be repeated", 0    \
+#define MATCHES_OPTIONS                                                          \
+	{ "limit", MATCHES_KEY_LIMIT, "COUNT", 0, "Show that many at most", 0 }, \
+	{                                                                        \
+		"skip", MATCHES_KEY_SKIP, "used|free|allocations|stacks", 0,     \
+			"Leave out what stands there; may be repeated", 0        \
 	}
 
 /* Take a switch; false if key is none of them. */
@@ -32,7 +29,6 @@ bool matches_take(struct matches_switches *switches, int key, const char *value,
 
 /* Search the memory; list the matches, each with what it is in. */
 struct error *matches_write(struct analysis *analysis, struct search search,
-			    const struct matches_switches *switches,
-			    struct report *report);
+			    const struct matches_switches *switches, struct report *report);
 
 #endif

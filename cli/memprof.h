@@ -1,7 +1,6 @@
 /*
- * The command memprof: what MemProf, a profiler within programs of Crystal,
- * prints of its process, of a dump and in MemProf's formats. Scripts read
- * these: their first line says how many follow.
+ * The command memprof: what MemProf, a profiler within programs of Crystal, prints of its process,
+ * of a dump and in MemProf's formats. Scripts read these: their first line says how many follow.
  */
 #ifndef CLI_MEMPROF_H
 #define CLI_MEMPROF_H
@@ -23,26 +22,20 @@ struct memprof_arguments {
 struct memprof_question {
 	const char *word;
 	const char *operand; /* what stands behind it, or NULL */
-	struct error *(*run)(struct analysis *analysis,
-			     const struct memprof_arguments *arguments,
+	struct error *(*run)(struct analysis *analysis, const struct memprof_arguments *arguments,
 			     struct report *report);
 };
 
-struct error *memprof_counts(struct analysis *analysis,
-			     const struct memprof_arguments *arguments,
+struct error *memprof_counts(struct analysis *analysis, const struct memprof_arguments *arguments,
 			     struct report *report);
-struct error *memprof_sizes(struct analysis *analysis,
-			    const struct memprof_arguments *arguments,
+struct error *memprof_sizes(struct analysis *analysis, const struct memprof_arguments *arguments,
 			    struct report *report);
-struct error *memprof_size(struct analysis *analysis,
-			   const struct memprof_arguments *arguments,
+struct error *memprof_size(struct analysis *analysis, const struct memprof_arguments *arguments,
 			   struct report *report);
-struct error *memprof_graph(struct analysis *analysis,
-			    const struct memprof_arguments *arguments,
+struct error *memprof_graph(struct analysis *analysis, const struct memprof_arguments *arguments,
 			    struct report *report);
 struct error *memprof_allocations(struct analysis *analysis,
-				  const struct memprof_arguments *arguments,
-				  struct report *report);
+				  const struct memprof_arguments *arguments, struct report *report);
 
 /* The line in front of so many others. */
 void memprof_write_lines(struct report *report, uint64_t lines);

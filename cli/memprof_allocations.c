@@ -10,8 +10,8 @@
 #include <string.h>
 
 /*
- * A group's key: its type in the lower half, who made it in the upper one; or,
- * of those of which neither is known, their size with the upper bit.
+ * A group's key: its type in the lower half, who made it in the upper one; or, of those of which
+ * neither is known, their size with the upper bit.
  */
 static const uint64_t SIZE_BIT = UINT64_C(1) << 63;
 enum { MAKER_SHIFT = 32, FILE_SHIFT = 17, MOST_LINES = 1 << FILE_SHIFT };
@@ -24,25 +24,22 @@ struct grouping {
 };
 
 /* The number of who made it, from 1 on; 0: that is not known. */
-static struct error *find_maker(struct grouping *grouping, allocation_id id,
-				uint64_t *ret)
+static struct error *find_maker(struct grouping *grouping, allocation_id id, uint64_t *ret)
 {
-	const struct allocation_index *index =
-		analysis_index(grouping->analysis);
+	const struct allocation_index *index = analysis_index(grouping->analysis);
 	struct debug_header header;
 	struct tally tally = { .count = 1 };
 	struct error *error;
 
 	*ret = 0;
-	if (!debug_header_read(analysis_image(grouping->analysis),
-			       allocation_start(index, id), &header))
+	if (!debug_header_read(analysis_image(grouping->analysis), allocation_start(index, id),
+			       &header))
 		return NULL;
 	/* Addresses have 47 bits, and files fewer lines than fit beside. */
 	tally.key = header.file << FILE_SHIFT | header.line % MOST_LINES;
 	error = tally_add(&grouping->makers, tally);
 	if (!error)
-		*ret = 1 + (uint64_t)tally_find(&grouping->makers, tally.key)
-				   ->number;
+		*ret = 1 + (uint64_t)tally_find(&grouping->makers, tally.key)->number;
 	return error;
 }
 
@@ -68,14 +65,13 @@ static struct error *add_member(struct grouping *grouping, allocation_id id,
 static struct error *add_members(struct grouping *grouping)
 {
 	struct progress *progress = analysis_progress(grouping->analysis);
-	const struct bitmap *collectable = allocation_having(
-		analysis_index(grouping->analysis), TRAIT_MANAGED);
+	const struct bitmap *collectable =
+		allocation_having(analysis_index(grouping->analysis), TRAIT_MANAGED);
 	uint64_t told = 0;
 
 	progress_begin(progress, "grouping", grouping->types->live.count);
 	bitmap_for_each(id, &grouping->types->live) {
-		struct error *error =
-			add_member(grouping, (allocation_id)id, collectable);
+		struct error *error = add_member(grouping, (allocation_id)id, collectable);
 
 		if (error)
 			return error;
@@ -139,14 +135,11 @@ static struct error *name_line(const struct grouping *grouping, uint64_t key,
 	type_number_name(0, unknown);
 	if (key & SIZE_BIT) {
 		line->frames[0] = strdup(unknown);
-		if (asprintf(&line->frames[1], "%" PRIu64 " bytes each",
-			     key & ~SIZE_BIT) < 0)
+		if (asprintf(&line->frames[1], "%" PRIu64 " bytes each", key & ~SIZE_BIT) < 0)
 			line->frames[1] = NULL;
-		return line->frames[0] && line->frames[1] ? NULL
-							  : &error_no_memory;
+		return line->frames[0] && line->frames[1] ? NULL : &error_no_memory;
 	}
-	line->frames[0] = strdup(
-		type == NO_GROUP ? unknown : grouping->types->list[type].name);
+	line->frames[0] = strdup(type == NO_GROUP ? unknown : grouping->types->list[type].name);
 	/* The file's name may be absent: then that is all. */
 	if (maker)
 		line->frames[1] = name_maker(grouping, makers[maker - 1]);
@@ -190,8 +183,7 @@ static struct error *make_lines(const struct grouping *grouping, uint64_t least,
 		error = name_line(grouping, tally->key, makers, line);
 	}
 	if (!error)
-		qsort(lines->list, lines->count, sizeof(*lines->list),
-		      compare_lines);
+		qsort(lines->list, lines->count, sizeof(*lines->list), compare_lines);
 	return error;
 }
 
@@ -204,8 +196,7 @@ static void write_lines(const struct lines *lines, struct report *report)
 		{ "detail", VALUE_TEXT },
 	};
 	static const struct table table = { "allocations", columns, 4,
-					    "{count}\t{bytes}\t{type}"
-					    "[\t{detail}]" };
+					    "{count}\t{bytes}\t{type}[\t{detail}]" };
 
 	memprof_write_lines(report, lines->count);
 	report_begin_table(report, &table);
@@ -254,8 +245,7 @@ static void write_pretty(const struct lines *lines, struct report *report)
 	};
 	static const struct table table = {
 		"allocations", columns, 6,
-		"| {count indent}{count,} | {bytes indent}{bytes,} | "
-		"`{type}`[<br>`{detail}`] |"
+		"| {count indent}{count,} | {bytes indent}{bytes,} | `{type}`[<br>`{detail}`] |"
 	};
 	size_t counts = 0, sizes = 0;
 	char buffer[NUMBER_SIZE];
@@ -284,8 +274,7 @@ static void write_pretty(const struct lines *lines, struct report *report)
 }
 
 struct error *memprof_allocations(struct analysis *analysis,
-				  const struct memprof_arguments *arguments,
-				  struct report *report)
+				  const struct memprof_arguments *arguments, struct report *report)
 {
 	_cleanup_(types_deinit) struct types types = { 0 };
 	_cleanup_(lines_deinit) struct lines lines = { 0 };

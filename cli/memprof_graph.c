@@ -62,8 +62,7 @@ static void write_type(struct chart *chart, allocation_id id)
 {
 	uint32_t type = types_of(chart->types, id);
 
-	report_text(chart->report,
-		    type == NO_GROUP ? chart->unknown : chart->names[type]);
+	report_text(chart->report, type == NO_GROUP ? chart->unknown : chart->names[type]);
 }
 
 static void write_head(struct report *report)
@@ -77,23 +76,19 @@ static void write_head(struct report *report)
 	report_end_table(report);
 }
 
-static void write_objects(struct chart *chart, const allocation_id *objects,
-			  size_t count)
+static void write_objects(struct chart *chart, const allocation_id *objects, size_t count)
 {
 	static const struct column columns[] = {
 		{ "address", VALUE_ADDRESS },
 		{ "type", VALUE_TEXT },
 	};
-	static const struct table table = {
-		"object", columns, 2,
-		"  0x{address}{[}\"0x{address} {type}\"{]}"
-	};
+	static const struct table table = { "object", columns, 2,
+					    "  0x{address}{[}\"0x{address} {type}\"{]}" };
 	const struct allocation_index *index = analysis_index(chart->analysis);
 
 	report_begin_table(chart->report, &table);
 	for (size_t i = 0; i < count; i++) {
-		report_number(chart->report,
-			      allocation_start(index, objects[i]));
+		report_number(chart->report, allocation_start(index, objects[i]));
 		write_type(chart, objects[i]);
 		report_end_row(chart->report);
 	}
@@ -106,8 +101,7 @@ static void write_field(struct chart *chart, const struct holding *holding)
 	struct crystal *crystal = analysis_crystal(chart->analysis);
 	uint32_t number = crystal ? crystal_type_of(crystal, holding->from) : 0;
 	const char *name =
-		number ? crystal_type_field(crystal_types_of(crystal), number,
-					    holding->offset)
+		number ? crystal_type_field(crystal_types_of(crystal), number, holding->offset)
 		       : NULL;
 
 	if (!name)
@@ -135,14 +129,12 @@ static struct error *write_holders(struct chart *chart, uint64_t levels,
 				   const allocation_id *objects, size_t count)
 {
 	static const struct column columns[] = {
-		{ "from", VALUE_ADDRESS }, { "from type", VALUE_TEXT },
-		{ "field", VALUE_TEXT },   { "level", VALUE_NUMBER },
-		{ "to", VALUE_ADDRESS },
+		{ "from", VALUE_ADDRESS }, { "from type", VALUE_TEXT }, { "field", VALUE_TEXT },
+		{ "level", VALUE_NUMBER }, { "to", VALUE_ADDRESS },
 	};
 	static const struct table table = {
 		"reference", columns, 5,
-		"  0x{from}{[}\"0x{from} {from type}\"{]} "
-		"--@{field},{level}--> 0x{to}"
+		"  0x{from}{[}\"0x{from} {from type}\"{]} --@{field},{level}--> 0x{to}"
 	};
 	struct error *error;
 
@@ -161,9 +153,8 @@ static struct error *write_holders(struct chart *chart, uint64_t levels,
 }
 
 /* The first objects of the type, by address. */
-static struct error *take_objects(const struct types *types, uint32_t type,
-				  uint64_t limit, struct memory *ret,
-				  size_t *ret_count)
+static struct error *take_objects(const struct types *types, uint32_t type, uint64_t limit,
+				  struct memory *ret, size_t *ret_count)
 {
 	uint64_t most = types->list[type].count;
 	struct error *error;
@@ -178,21 +169,17 @@ static struct error *take_objects(const struct types *types, uint32_t type,
 		if (count == most)
 			break;
 		if (types_of(types, (allocation_id)id) == type)
-			((allocation_id *)ret->bytes)[count++] =
-				(allocation_id)id;
+			((allocation_id *)ret->bytes)[count++] = (allocation_id)id;
 	}
 	*ret_count = count;
 	return NULL;
 }
 
-struct error *memprof_graph(struct analysis *analysis,
-			    const struct memprof_arguments *arguments,
+struct error *memprof_graph(struct analysis *analysis, const struct memprof_arguments *arguments,
 			    struct report *report)
 {
 	_cleanup_(types_deinit) struct types types = { 0 };
-	_cleanup_(memory_release) struct memory objects = {
-		.account = analysis_account(analysis)
-	};
+	_cleanup_(memory_release) struct memory objects = { .account = analysis_account(analysis) };
 	_cleanup_(chart_deinit) struct chart chart = { .analysis = analysis,
 						       .types = &types,
 						       .report = report };
@@ -207,8 +194,7 @@ struct error *memprof_graph(struct analysis *analysis,
 	if (!error)
 		error = analysis_need(analysis, STAGE_OWNERS);
 	if (!error)
-		error = take_objects(&types, type, arguments->objects, &objects,
-				     &count);
+		error = take_objects(&types, type, arguments->objects, &objects, &count);
 	if (!error)
 		error = quote_names(&chart);
 	if (error)

@@ -19,16 +19,14 @@ void memprof_write_lines(struct report *report, uint64_t lines)
 	report_end_table(report);
 }
 
-struct error *memprof_counts(struct analysis *analysis,
-			     const struct memprof_arguments *arguments,
+struct error *memprof_counts(struct analysis *analysis, const struct memprof_arguments *arguments,
 			     struct report *report)
 {
 	static const struct column columns[] = {
 		{ "count", VALUE_COUNT },
 		{ "type", VALUE_TEXT },
 	};
-	static const struct table table = { "type", columns, 2,
-					    "{count}\t{type}" };
+	static const struct table table = { "type", columns, 2, "{count}\t{type}" };
 	_cleanup_(types_deinit) struct types types = { 0 };
 	struct error *error = types_find(analysis, TYPES_OBJECTS, &types);
 
@@ -45,8 +43,7 @@ struct error *memprof_counts(struct analysis *analysis,
 	return NULL;
 }
 
-static struct reach_input make_input(struct analysis *analysis,
-				     const struct types *types)
+static struct reach_input make_input(struct analysis *analysis, const struct types *types)
 {
 	return (struct reach_input){
 		.graph = analysis_graph(analysis),
@@ -74,15 +71,13 @@ static int compare_reaching(const void *a, const void *b)
 	return strcmp(left->name, right->name);
 }
 
-static void write_reaching(const struct reaching *list, size_t count,
-			   struct report *report)
+static void write_reaching(const struct reaching *list, size_t count, struct report *report)
 {
 	static const struct column columns[] = {
 		{ "bytes", VALUE_COUNT }, /* decimal, as scripts expect it */
 		{ "type", VALUE_TEXT },
 	};
-	static const struct table table = { "type", columns, 2,
-					    "{bytes}\t{type}" };
+	static const struct table table = { "type", columns, 2, "{bytes}\t{type}" };
 
 	memprof_write_lines(report, count);
 	report_begin_table(report, &table);
@@ -97,22 +92,20 @@ static void write_reaching(const struct reaching *list, size_t count,
 /* Those with the fewest objects are left out if there are too many types. */
 static void limit_types(struct analysis *analysis, struct reach_input *input)
 {
-	size_t most =
-		reach_most_groups(input, image_size(analysis_image(analysis)));
+	size_t most = reach_most_groups(input, image_size(analysis_image(analysis)));
 	char text[NOTE_SIZE];
 
 	if (most == input->group_count)
 		return;
-	snprintf(text, sizeof(text),
-		 "there are %zu types; only the %zu with the most objects are "
-		 "shown, as all would take too long",
-		 input->group_count, most);
+	snprintf(
+		text, sizeof(text),
+		"there are %zu types; only the %zu with the most objects are shown, as all would take too long",
+		input->group_count, most);
 	input->group_count = most;
 	analysis_note(analysis, text);
 }
 
-struct error *memprof_sizes(struct analysis *analysis,
-			    const struct memprof_arguments *arguments,
+struct error *memprof_sizes(struct analysis *analysis, const struct memprof_arguments *arguments,
 			    struct report *report)
 {
 	_cleanup_(types_deinit) struct types types = { 0 };
@@ -139,8 +132,7 @@ struct error *memprof_sizes(struct analysis *analysis,
 	return NULL;
 }
 
-struct error *memprof_size(struct analysis *analysis,
-			   const struct memprof_arguments *arguments,
+struct error *memprof_size(struct analysis *analysis, const struct memprof_arguments *arguments,
 			   struct report *report)
 {
 	static const struct column columns[] = { { "bytes", VALUE_COUNT } };
@@ -155,12 +147,10 @@ struct error *memprof_size(struct analysis *analysis,
 	};
 	uint64_t bytes;
 	allocation_id id;
-	struct error *error =
-		set_find_allocation(analysis, arguments->address, &id);
+	struct error *error = set_find_allocation(analysis, arguments->address, &id);
 
 	if (!error && !bitmap_get(input.members, id))
-		error = error_create(ERROR_USAGE,
-				     "the allocation at 0x%jx is free",
+		error = error_create(ERROR_USAGE, "the allocation at 0x%jx is free",
 				     (uintmax_t)allocation_start(index, id));
 	if (!error)
 		error = reach_of(&input, id, &bytes);

@@ -27,28 +27,19 @@ enum {
 	KEY_MAXIMUM_MEMORY
 };
 
-static const char VERSION_TEXT[] =
-	"heapcore " VERSION "\n"
-	"License GPL-3.0-or-later; there is no warranty.";
+static const char VERSION_TEXT[] = "heapcore " VERSION "\n"
+				   "License GPL-3.0-or-later; there is no warranty.";
 
 static const char DOCUMENTATION[] =
-	"Say what is in the memory of a process, who holds it and what leaked, "
-	"from its core (see gcore(1)).\v"
-	"To begin with:\n"
+	"Say what is in the memory of a process, who holds it and what leaked, from its core (see gcore(1)).\vTo begin with:\n"
 	"  heapcore CORE count used          how much is allocated\n"
 	"  heapcore CORE summarize leaked    what leaked, by kind\n"
 	"  heapcore CORE explain ADDRESS     what is there, and who holds it\n"
 	"\n"
-	"CORE may be packed (zstd, gzip, lz4, xz, bzip2); `-' is one on "
-	"standard "
-	"input. Without commands there is a prompt, or else they are read from "
-	"standard input. `heapcore help' lists them, and `heapcore help "
-	"summarize' explains one. Options stand in front of CORE.\n"
+	"CORE may be packed (zstd, gzip, lz4, xz, bzip2); `-' is one on standard input. Without commands there is a prompt, or else they are read from "
+	"standard input. `heapcore help' lists them, and `heapcore help summarize' explains one. Options stand in front of CORE.\n"
 	"\n"
-	"Exit status: 0 if all is well; 1 if a gate found something; 2 if "
-	"something was asked for that does "
-	"not exist (a file, an option, a command); 3 if CORE is none, or could "
-	"not be analysed well enough to rely on the answers; 130 after Ctrl-C.";
+	"Exit status: 0 if all is well; 1 if a gate found something; 2 if something was asked for that does not exist (a file, an option, a command); 3 if CORE is none, or could not be analysed well enough to rely on the answers; 130 after Ctrl-C.";
 
 const char program_usages[] = "CORE [COMMAND WORDS...]\n"
 			      "{-p PID | --coredumpctl MATCH} "
@@ -60,62 +51,47 @@ const char program_usages[] = "CORE [COMMAND WORDS...]\n"
 const struct argp_option program_options[] = {
 	{ "command", 'c', "COMMAND", 0, "Run COMMAND (may be repeated)", 0 },
 	{ "file", 'f', "SCRIPT", 0, "Run the commands in the file SCRIPT", 0 },
-	{ "format", KEY_FORMAT, "FORMAT", 0,
-	  "Write text, csv, tsv, markdown, json or ndjson", 0 },
+	{ "format", KEY_FORMAT, "FORMAT", 0, "Write text, csv, tsv, markdown, json or ndjson", 0 },
 	{ "output", 'o', "FILE", 0,
-	  "Write all output to FILE, too, in the format of its ending, or to "
-	  "FORMAT:FILE (may be repeated)",
+	  "Write all output to FILE, too, in the format of its ending, or to FORMAT:FILE (may be repeated)",
 	  0 },
 	{ "pid", 'p', "PID", 0,
-	  "Look into process PID instead of CORE: it is stopped for a moment, "
-	  "and its memory copied",
+	  "Look into process PID instead of CORE: it is stopped for a moment, and its memory copied",
 	  0 },
 	{ "coredumpctl", KEY_COREDUMPCTL, "MATCH", 0,
 	  "Look into the newest core that coredumpctl(1) has", 0 },
 	{ "compare", KEY_COMPARE, "OLD", 0,
-	  "First make the sets 'new' and 'survived', as 'diff OLD' does (may "
-	  "be "
-	  "repeated)",
-	  0 },
+	  "First make the sets 'new' and 'survived', as 'diff OLD' does (may be repeated)", 0 },
 	{ "truncation-check", 't', NULL, 0,
 	  "Only say whether CORE is complete, or truncated (status 3)", 0 },
-	{ "side-file", KEY_SIDE_FILE, NULL, 0,
-	  "Keep results in CORE.hcx for the next start", 0 },
+	{ "side-file", KEY_SIDE_FILE, NULL, 0, "Keep results in CORE.hcx for the next start", 0 },
 	{ "verify-side-file", KEY_VERIFY_SIDE_FILE, NULL, 0,
 	  "Only check CORE.hcx by doing it all anew", 0 },
-	{ "threads", KEY_THREADS, "N", 0, "Use N threads, not one a processor",
-	  0 },
+	{ "threads", KEY_THREADS, "N", 0, "Use N threads, not one a processor", 0 },
 	{ "verbose", 'v', NULL, 0, "Tell what each stage took in the end", 0 },
-	{ "quiet", 'q', NULL, 0,
-	  "Show no progress, and only notes on what an answer means", 0 },
-	{ "color", KEY_COLOUR, "WHEN", 0, "Use colours: auto, always or never",
-	  0 },
+	{ "quiet", 'q', NULL, 0, "Show no progress, and only notes on what an answer means", 0 },
+	{ "color", KEY_COLOUR, "WHEN", 0, "Use colours: auto, always or never", 0 },
 	{ "chap", KEY_CHAP, NULL, 0,
 	  "End the lines of 'show' and 'dump' as chap does, to the letter", 0 },
-	{ "no-content", KEY_NO_CONTENT, NULL, 0,
-	  "Leave the contents of memory out of all reports", 0 },
-	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0,
-	  "Look for separate debug files in DIR, too", 0 },
+	{ "no-content", KEY_NO_CONTENT, NULL, 0, "Leave the contents of memory out of all reports",
+	  0 },
+	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Look for separate debug files in DIR, too", 0 },
 	{ "sysroot", KEY_SYSROOT, "DIR", 0,
 	  "Look below DIR for the files of the machine CORE is from", 0 },
-	{ "debuginfod", KEY_DEBUGINFOD, NULL, 0,
-	  "Fetch missing debug files from $DEBUGINFOD_URLS", 0 },
-	{ "max-memory", KEY_MAXIMUM_MEMORY, "SIZE", 0,
-	  "Do without what needs more memory than SIZE, as 500M or 2G, beside "
-	  "CORE itself (default: what the machine has)",
+	{ "debuginfod", KEY_DEBUGINFOD, NULL, 0, "Fetch missing debug files from $DEBUGINFOD_URLS",
 	  0 },
-	{ "manual", KEY_MANUAL, "man|markdown", OPTION_HIDDEN,
-	  "Write the manual", 0 },
+	{ "max-memory", KEY_MAXIMUM_MEMORY, "SIZE", 0,
+	  "Do without what needs more memory than SIZE, as 500M or 2G, beside CORE itself (default: what the machine has)",
+	  0 },
+	{ "manual", KEY_MANUAL, "man|markdown", OPTION_HIDDEN, "Write the manual", 0 },
 	{ 0 },
 };
 
-static error_t add_given(struct options *options, const char *text,
-			 bool is_file)
+static error_t add_given(struct options *options, const char *text, bool is_file)
 {
 	if (!LIST_GROW(options->given, options->given_count))
 		return ENOMEM;
-	options->given[options->given_count++] =
-		(struct given){ text, is_file };
+	options->given[options->given_count++] = (struct given){ text, is_file };
 	return 0;
 }
 
@@ -142,9 +118,7 @@ static error_t parse_colour(struct argp_state *state, const char *word)
 		options->colour = (enum colour)i;
 		return 0;
 	}
-	return refuse(state, error_wrap(error_not(word, "'auto', 'always' or "
-							"'never'"),
-					"--color"));
+	return refuse(state, error_wrap(error_not(word, "'auto', 'always' or 'never'"), "--color"));
 }
 
 static error_t add_compared(struct options *options, const char *path)
@@ -175,8 +149,8 @@ static error_t set_maximum_memory(struct argp_state *state, const char *word)
 }
 
 /*
- * `heapcore diff OLD NEW` is `heapcore NEW diff OLD`: of the files among the
- * words from options->words on, take the last out as the core.
+ * `heapcore diff OLD NEW` is `heapcore NEW diff OLD`: of the files among the words from
+ * options->words on, take the last out as the core.
  */
 static void take_comparison(struct argp_state *state)
 {
@@ -206,8 +180,8 @@ static void take_comparison(struct argp_state *state)
 /* No core is given, and nothing has that name. */
 static bool is_comparison(const struct options *options, const char *word)
 {
-	return !options->process && !options->kept &&
-	       strcmp(word, "diff") == 0 && access(word, F_OK) < 0;
+	return !options->process && !options->kept && strcmp(word, "diff") == 0 &&
+	       access(word, F_OK) < 0;
 }
 
 /* The first argument is CORE, and all behind it the command. */
@@ -228,15 +202,13 @@ static void take_arguments(struct argp_state *state, const char *core)
 		take_comparison(state);
 }
 
-static void refuse_late_option(struct argp_state *state, const char *option,
-			       const char *core)
+static void refuse_late_option(struct argp_state *state, const char *option, const char *core)
 {
 	_cleanup_(free) char *escaped_option = escape_text(option);
 	_cleanup_(free) char *escaped_core = escape_text(core);
 
 	if (escaped_option && escaped_core)
-		argp_error(state, "'%s' must stand in front of '%s'",
-			   escaped_option, escaped_core);
+		argp_error(state, "'%s' must stand in front of '%s'", escaped_option, escaped_core);
 }
 
 static void check(struct argp_state *state)
@@ -249,21 +221,17 @@ static void check(struct argp_state *state)
 		argp_error(state, "a process and a core are two things");
 	if (!options->core && !options->process && !options->kept)
 		argp_error(state, "no core is given");
-	if (options->core && strcmp(options->core, "-") == 0 &&
-	    !options->truncation_check &&
+	if (options->core && strcmp(options->core, "-") == 0 && !options->truncation_check &&
 	    options->word_count + options->given_count == 0)
-		argp_error(state, "with the core on standard input, commands "
-				  "are given as arguments");
-	if (options->core && options->word_count > 0 &&
-	    options->words[0][0] == '-' && strcmp(options->core, "help") != 0)
-		refuse_late_option(state, options->words[0], options->core);
-	if (options->truncation_check &&
-	    options->word_count + options->given_count > 0)
-		argp_error(state, "with -t there are no commands");
-	if (options->verify_side_file &&
-	    options->word_count + options->given_count > 0)
 		argp_error(state,
-			   "with --verify-side-file there are no commands");
+			   "with the core on standard input, commands are given as arguments");
+	if (options->core && options->word_count > 0 && options->words[0][0] == '-' &&
+	    strcmp(options->core, "help") != 0)
+		refuse_late_option(state, options->words[0], options->core);
+	if (options->truncation_check && options->word_count + options->given_count > 0)
+		argp_error(state, "with -t there are no commands");
+	if (options->verify_side_file && options->word_count + options->given_count > 0)
+		argp_error(state, "with --verify-side-file there are no commands");
 	if ((!options->core || strcmp(options->core, "-") == 0) &&
 	    (options->side_file || options->verify_side_file))
 		argp_error(state, "with '%s' there is no side file",
@@ -279,8 +247,7 @@ static error_t set_threads(struct argp_state *state, const char *word)
 	struct error *error = parse_count(word, &number);
 
 	if (!error && (number == 0 || number > MOST_LOOP_THREADS))
-		error = error_create(ERROR_USAGE, "%s is not in 1 to %d", word,
-				     MOST_LOOP_THREADS);
+		error = error_create(ERROR_USAGE, "%s is not in 1 to %d", word, MOST_LOOP_THREADS);
 	options->threads = (unsigned int)number;
 	return error ? refuse(state, error_wrap(error, "--threads")) : 0;
 }

@@ -33,7 +33,7 @@ struct options {
 	size_t compared_count;
 	const char *format;		/* NULL: text */
 	struct report_file_names files; /* of -o */
-	const char *manual; /* only write it, in that form; or NULL */
+	const char *manual;		/* only write it, in that form; or NULL */
 	enum colour colour;
 	size_t maximum_memory; /* bytes; 0: not told */
 	bool truncation_check;

@@ -30,8 +30,7 @@ static int spawn_shell(const char *command, int input, pid_t *ret)
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-	failure = posix_spawn(ret, "/bin/sh", &actions, &attributes, arguments,
-			      environ);
+	failure = posix_spawn(ret, "/bin/sh", &actions, &attributes, arguments, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
 	return failure;
@@ -67,8 +66,7 @@ static bool is_interrupted(const struct output *output)
 }
 
 /* Write to fd. Returns an errno. */
-static int write_all(const struct output *output, const char *bytes,
-		     size_t size)
+static int write_all(const struct output *output, const char *bytes, size_t size)
 {
 	while (size > 0) {
 		ssize_t written = write(output->fd, bytes, size);
@@ -126,23 +124,20 @@ static ssize_t write_stream(void *cookie, const char *bytes, size_t size)
 static struct error *bad_target(const struct output *output, int number)
 {
 	if (number == ELOOP)
-		return error_create(ERROR_USAGE,
-				    "%s: a symbolic link is not followed",
+		return error_create(ERROR_USAGE, "%s: a symbolic link is not followed",
 				    output->target);
 	if (number == EPERM)
-		return error_create(ERROR_USAGE,
-				    "%s: somebody else may have put that there",
+		return error_create(ERROR_USAGE, "%s: somebody else may have put that there",
 				    output->target);
-	return error_create(ERROR_USAGE, "%s: %s", output->target,
-			    strerror(number));
+	return error_create(ERROR_USAGE, "%s: %s", output->target, strerror(number));
 }
 
 static bool is_same_file(const struct stat *status, const char *path)
 {
 	struct stat other;
 
-	return path && stat(path, &other) == 0 &&
-	       other.st_dev == status->st_dev && other.st_ino == status->st_ino;
+	return path && stat(path, &other) == 0 && other.st_dev == status->st_dev &&
+	       other.st_ino == status->st_ino;
 }
 
 static struct error *open_file(struct output *output, const char *never)
@@ -157,10 +152,8 @@ static struct error *open_file(struct output *output, const char *never)
 	if (fd < 0 || fstat(fd, &status) < 0)
 		return bad_target(output, errno);
 	if (is_same_file(&status, never))
-		return error_create(ERROR_USAGE, "%s: that is the dump itself",
-				    output->target);
-	if (output->destination == TO_FILE && S_ISREG(status.st_mode) &&
-	    ftruncate(fd, 0) < 0)
+		return error_create(ERROR_USAGE, "%s: that is the dump itself", output->target);
+	if (output->destination == TO_FILE && S_ISREG(status.st_mode) && ftruncate(fd, 0) < 0)
 		return bad_target(output, errno);
 	output->fd = fd;
 	fd = -1;
@@ -229,20 +222,18 @@ struct error *output_close(struct output *output)
 	/* Its failure is known from the writes. */
 	fclose(output->stream);
 	output->stream = NULL;
-	if (output->destination == TO_SHELL && output->fd < 0 &&
-	    !output->dropped && !output->failure && !is_interrupted(output)) {
+	if (output->destination == TO_SHELL && output->fd < 0 && !output->dropped &&
+	    !output->failure && !is_interrupted(output)) {
 		output->before(output->data);
 		output->failure = start_shell(output);
 	}
 	close_fd(output);
 	if (output->shell > 0)
 		wait_for_shell(output);
-	if (!output->failure || output_unwanted(output) ||
-	    is_interrupted(output))
+	if (!output->failure || output_unwanted(output) || is_interrupted(output))
 		return NULL;
 	errno = output->failure;
-	return error_system("%s",
-			    output->target ? output->target : "the output");
+	return error_system("%s", output->target ? output->target : "the output");
 }
 
 bool output_is_terminal(const struct output *output)

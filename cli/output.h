@@ -1,9 +1,9 @@
 /*
- * Where the output of one command goes: standard output, a file, or the
- * standard input of a shell command.
+ * Where the output of one command goes: standard output, a file, or the standard input of a shell
+ * command.
  *
- * The shell command is started by the first thing that is written, so that a
- * pager does not take the terminal while there is nothing to see yet.
+ * The shell command is started by the first thing that is written, so that a pager does not take
+ * the terminal while there is nothing to see yet.
  */
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
@@ -27,20 +27,20 @@ struct output {
 	atomic_bool *interrupted; /* once set, what is written is dropped */
 	int failure;		  /* errno of the first write that failed */
 	bool within_line;	  /* the last write ended so */
-	bool dropped; /* there is nothing to write: start no shell for it */
+	bool dropped;		  /* there is nothing to write: start no shell for it */
 };
 
 /*
- * A file is made for its owner only, for memory holds secrets; one that exists
- * is overwritten, but not through a symbolic link, nor if it is the file named
- * by never (the dump; may be NULL). Destination, target, outer, before, data
- * and interrupted are set by the caller. The struct must stay where it is.
+ * A file is made for its owner only, for memory holds secrets; one that exists is overwritten, but
+ * not through a symbolic link, nor if it is the file named by never (the dump; may be NULL).
+ * Destination, target, outer, before, data and interrupted are set by the caller. The struct must
+ * stay where it is.
  */
 struct error *output_open(struct output *output, const char *never);
 
 /*
- * Whether the reader of the output went away. There is no use in going on, so
- * interrupted was set; whoever opened the output that broke resets it.
+ * Whether the reader of the output went away. There is no use in going on, so interrupted was set;
+ * whoever opened the output that broke resets it.
  */
 bool output_unwanted(const struct output *output);
 

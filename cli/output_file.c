@@ -25,8 +25,7 @@ static bool is_own(int fd)
 	struct stat status;
 
 	return fstat(fd, &status) == 0 &&
-	       (!S_ISREG(status.st_mode) ||
-		(status.st_uid == geteuid() && status.st_nlink == 1));
+	       (!S_ISREG(status.st_mode) || (status.st_uid == geteuid() && status.st_nlink == 1));
 }
 
 int output_file_open(const char *path, int flags)
@@ -66,8 +65,7 @@ static int open_nameless(const char *path)
 {
 	_cleanup_(free) char *copy = strdup(path);
 
-	return copy ? open(dirname(copy), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600)
-		    : -1;
+	return copy ? open(dirname(copy), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600) : -1;
 }
 
 int output_file_begin(const char *path, struct output_file *ret)
@@ -81,15 +79,12 @@ int output_file_begin(const char *path, struct output_file *ret)
 		return -1;
 	file.fd = open_nameless(path);
 	if (file.fd < 0) {
-		if (asprintf(&file.temporary, "%s.%jd.new", path,
-			     (intmax_t)getpid()) < 0)
+		if (asprintf(&file.temporary, "%s.%jd.new", path, (intmax_t)getpid()) < 0)
 			file.temporary = NULL;
 		if (!file.temporary)
 			return -1;
-		file.fd =
-			open(file.temporary,
-			     O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			     0600);
+		file.fd = open(file.temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			       0600);
 	}
 	if (file.fd < 0)
 		return -1;
@@ -112,8 +107,7 @@ int output_file_complete(struct output_file *file)
 
 	/* Somebody may have put a file there meanwhile. */
 	if (vacate(file->path) < 0 ||
-	    (file->temporary ? rename(file->temporary, file->path)
-			     : link_nameless(file)) < 0)
+	    (file->temporary ? rename(file->temporary, file->path) : link_nameless(file)) < 0)
 		return -1;
 	free(take(file->temporary));
 	file->fd = -1;

@@ -7,8 +7,7 @@
 #include <string.h>
 
 /* Whose owner it is: the allocation, stack or variable around it. */
-static char *describe_owner_place(const struct analysis *analysis,
-				  uint64_t owner)
+static char *describe_owner_place(const struct analysis *analysis, uint64_t owner)
 {
 	struct place place = place_find(analysis, owner);
 	struct debug *debug = analysis_debug(analysis);
@@ -21,10 +20,9 @@ static char *describe_owner_place(const struct analysis *analysis,
 	if (place.kind == PLACE_STACK && place.stack->thread != NO_THREAD)
 		name = debug_stack_place(debug, place.stack->thread, owner);
 	if (place.kind == PLACE_ALLOCATION && place.start != owner)
-		length = asprintf(&text,
-				  ", at offset 0x%" PRIx64
-				  " of the allocation at 0x%" PRIx64,
-				  owner - place.start, place.start);
+		length =
+			asprintf(&text, ", at offset 0x%" PRIx64 " of the allocation at 0x%" PRIx64,
+				 owner - place.start, place.start);
 	else if (place.kind != PLACE_ALLOCATION && name)
 		length = asprintf(&text, ", which is %s", name);
 	else
@@ -44,18 +42,16 @@ static char *describe_extent(const struct pattern_facts *facts)
 	if (!facts->unit)
 		length = asprintf(&text, "%s", "");
 	else if (facts->has_capacity)
-		length = asprintf(
-			&text, ": length %" PRIu64 ", capacity %" PRIu64 " %s",
-			facts->length, facts->capacity, facts->unit);
+		length = asprintf(&text, ": length %" PRIu64 ", capacity %" PRIu64 " %s",
+				  facts->length, facts->capacity, facts->unit);
 	else
-		length = asprintf(&text, ", which has %" PRIu64 " %.*s",
-				  facts->length, unit_length, facts->unit);
+		length = asprintf(&text, ", which has %" PRIu64 " %.*s", facts->length, unit_length,
+				  facts->unit);
 	return length < 0 ? NULL : text;
 }
 
 static struct error *describe_part(const struct analysis *analysis,
-				   const struct pattern_facts *facts,
-				   char **ret)
+				   const struct pattern_facts *facts, char **ret)
 {
 	_cleanup_(free) char *place = NULL, *extent = NULL;
 	char *text = NULL;
@@ -69,16 +65,16 @@ static struct error *describe_part(const struct analysis *analysis,
 	extent = describe_extent(facts);
 	if (!place || !extent)
 		return &error_no_memory;
-	length = asprintf(&text, "%s at 0x%" PRIx64 "%s%s", facts->role,
-			  facts->owner, place, extent);
+	length = asprintf(&text, "%s at 0x%" PRIx64 "%s%s", facts->role, facts->owner, place,
+			  extent);
 	if (length < 0)
 		return &error_no_memory;
 	*ret = text;
 	return NULL;
 }
 
-struct error *pattern_text_init(struct pattern_text *text,
-				struct analysis *analysis, allocation_id id)
+struct error *pattern_text_init(struct pattern_text *text, struct analysis *analysis,
+				allocation_id id)
 {
 	struct error *error = analysis_need(analysis, STAGE_OWNERS);
 	const struct patterns *patterns;

@@ -31,21 +31,19 @@ static int terminal_width(FILE *terminal)
 }
 
 /* How long the task goes on if it does as before, in seconds; -1: unknown. */
-static int64_t remaining(const struct progress_line *line, uint64_t done,
-			 int64_t now)
+static int64_t remaining(const struct progress_line *line, uint64_t done, int64_t now)
 {
 	int64_t elapsed = now - line->task_start;
 
-	if (done <= line->task_first || done > line->total ||
-	    elapsed < REMAINING_KNOWN)
+	if (done <= line->task_first || done > line->total || elapsed < REMAINING_KNOWN)
 		return -1;
 	return (int64_t)((double)elapsed * (double)(line->total - done) /
 				 (double)(done - line->task_first) / 1000 +
 			 0.5);
 }
 
-static int format_line(const struct progress_line *line, uint64_t done,
-		       int64_t now, char *text, size_t size)
+static int format_line(const struct progress_line *line, uint64_t done, int64_t now, char *text,
+		       size_t size)
 {
 	int64_t seconds = remaining(line, done, now);
 	double share;
@@ -56,10 +54,10 @@ static int format_line(const struct progress_line *line, uint64_t done,
 	if (seconds < 1)
 		return snprintf(text, size, "%s: %.0f %%", line->task, share);
 	if (seconds < 100)
-		return snprintf(text, size, "%s: %.0f %%, %" PRId64 " s left",
-				line->task, share, seconds);
-	return snprintf(text, size, "%s: %.0f %%, %" PRId64 " min left",
-			line->task, share, (seconds + 30) / 60);
+		return snprintf(text, size, "%s: %.0f %%, %" PRId64 " s left", line->task, share,
+				seconds);
+	return snprintf(text, size, "%s: %.0f %%, %" PRId64 " min left", line->task, share,
+			(seconds + 30) / 60);
 }
 
 static void write_line(struct progress_line *line, int64_t now)
@@ -68,8 +66,7 @@ static void write_line(struct progress_line *line, int64_t now)
 	int width = terminal_width(line->terminal);
 	char text[MAXIMUM_LINE];
 
-	if (line->task != line->progress.task ||
-	    line->total != line->progress.total) {
+	if (line->task != line->progress.task || line->total != line->progress.total) {
 		line->task = line->progress.task;
 		line->total = line->progress.total;
 		line->task_start = now;
@@ -88,12 +85,11 @@ static void write_line(struct progress_line *line, int64_t now)
 static void show(struct progress *progress)
 {
 	struct progress_line *line = progress->show_data;
-	int64_t next =
-		atomic_load_explicit(&line->next_show, memory_order_relaxed);
+	int64_t next = atomic_load_explicit(&line->next_show, memory_order_relaxed);
 	int64_t now = now_milliseconds();
 
-	if (now < next || !atomic_compare_exchange_strong(
-				  &line->next_show, &next, now + SHOW_INTERVAL))
+	if (now < next ||
+	    !atomic_compare_exchange_strong(&line->next_show, &next, now + SHOW_INTERVAL))
 		return;
 	if (atomic_flag_test_and_set(&line->writing))
 		return;

@@ -1,11 +1,10 @@
 /*
- * What the program is doing, in one line of the terminal that is rewritten in
- * place:
+ * What the program is doing, in one line of the terminal that is rewritten in place:
  *
  *	finding references: 43 %, 2 s left
  *
- * It shows up only when a command takes longer than half a second, and is gone
- * before anything else is written.
+ * It shows up only when a command takes longer than half a second, and is gone before anything else
+ * is written.
  */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H

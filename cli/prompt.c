@@ -51,8 +51,7 @@ static bool ends_line_itself(void)
 }
 
 /* Have the user edit a line, to be freed, until it is complete. */
-static enum reading read_line(struct session *session, const char *prompt,
-			      char **ret)
+static enum reading read_line(struct session *session, const char *prompt, char **ret)
 {
 	answer.state = READING;
 	rl_callback_handler_install(prompt, take_line);
@@ -133,8 +132,7 @@ static void greet(const struct session *session)
 	printf("%s: %s bytes, of %s with %zu %s.\n"
 	       "Try 'summarize leaked'. 'help' lists the commands, Tab "
 	       "completes them.\n",
-	       core, size, program, threads,
-	       threads == 1 ? "thread" : "threads");
+	       core, size, program, threads, threads == 1 ? "thread" : "threads");
 	fflush(stdout);
 }
 

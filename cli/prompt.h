@@ -2,8 +2,8 @@
  * The prompt: a line editor with completion and a history that is kept.
  *
  * Ctrl-C ends the command, or drops the line; Ctrl-D leaves. The history is in
- * $XDG_STATE_HOME/heapcore/history, ~/.local/state without it, for nobody
- * else's eyes; each line goes there at once.
+ * $XDG_STATE_HOME/heapcore/history, ~/.local/state without it, for nobody else's eyes; each line
+ * goes there at once.
  */
 #ifndef CLI_PROMPT_H
 #define CLI_PROMPT_H

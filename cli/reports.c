@@ -13,8 +13,7 @@ static const struct ending {
 	{ ".json", "json" }, { ".jsonl", "ndjson" }, { ".xml", "junit" },
 };
 
-static struct error *find_by_ending(const char *path,
-				    const struct report_format **ret)
+static struct error *find_by_ending(const char *path, const struct report_format **ret)
 {
 	const char *dot = strrchr(path, '.');
 
@@ -52,20 +51,18 @@ static void do_nothing(void *data)
 {
 }
 
-error_t report_file_names_add(struct report_file_names *names,
-			      struct argp_state *state, const char *value)
+error_t report_file_names_add(struct report_file_names *names, struct argp_state *state,
+			      const char *value)
 {
 	if (names->count == MOST_REPORT_FILES) {
-		argp_error(state, "there are more than %d files of -o",
-			   MOST_REPORT_FILES);
+		argp_error(state, "there are more than %d files of -o", MOST_REPORT_FILES);
 		return EINVAL;
 	}
 	names->list[names->count++] = value;
 	return 0;
 }
 
-static struct error *open_file(struct session *session, const char *value,
-			       const char *dump)
+static struct error *open_file(struct session *session, const char *value, const char *dump)
 {
 	struct report_file *file = calloc(1, sizeof(*file));
 	struct error *error;
@@ -86,8 +83,7 @@ static struct error *open_file(struct session *session, const char *value,
 	return NULL;
 }
 
-struct error *report_files_open(struct session *session,
-				const struct report_file_names *names,
+struct error *report_files_open(struct session *session, const struct report_file_names *names,
 				const char *dump)
 {
 	struct error *error = NULL;
@@ -130,9 +126,8 @@ static char *join_words(const struct line *line)
 		const char *word = line->words[i];
 		const char *quote = strpbrk(word, " \t") ? "\"" : "";
 
-		length += (size_t)snprintf(text + length, size - length,
-					   "%s%s%s%s", i ? " " : "", quote,
-					   word, quote);
+		length += (size_t)snprintf(text + length, size - length, "%s%s%s%s", i ? " " : "",
+					   quote, word, quote);
 	}
 	return text;
 }
@@ -143,9 +138,8 @@ static bool is_for(const struct report_format *format, const struct line *line)
 	return !format->command || strcmp(format->command, line->words[0]) == 0;
 }
 
-static struct error *open_next(struct reports *reports,
-			       const struct report_format *format, FILE *stream,
-			       bool colour)
+static struct error *open_next(struct reports *reports, const struct report_format *format,
+			       FILE *stream, bool colour)
 {
 	struct report *report = &reports->list[reports->count];
 	struct error *error = report_open(format, stream, colour, report);
@@ -162,8 +156,8 @@ static struct error *open_next(struct reports *reports,
 }
 
 struct error *reports_open(struct reports *reports, struct session *session,
-			   const struct report_format *format,
-			   const struct line *line, FILE *stream, bool colour)
+			   const struct report_format *format, const struct line *line,
+			   FILE *stream, bool colour)
 {
 	struct error *error;
 
@@ -174,24 +168,20 @@ struct error *reports_open(struct reports *reports, struct session *session,
 		return &error_no_memory;
 	reports->subject.command = reports->command;
 	if (session->analysis) {
-		reports->subject.core =
-			session->subject
-				? session->subject
-				: image_path(analysis_image(session->analysis));
-		reports->subject.findings =
-			analysis_findings(session->analysis);
+		reports->subject.core = session->subject
+						? session->subject
+						: image_path(analysis_image(session->analysis));
+		reports->subject.findings = analysis_findings(session->analysis);
 	}
 	if (is_for(format, line))
 		error = open_next(reports, format, stream, colour);
 	else
-		error = error_create(ERROR_USAGE,
-				     "the format '%s' is for '%s' only",
-				     format->name, format->command);
+		error = error_create(ERROR_USAGE, "the format '%s' is for '%s' only", format->name,
+				     format->command);
 	for (size_t i = 0; !error && i < session->file_count; i++)
 		if (is_for(session->files[i]->format, line))
 			error = open_next(reports, session->files[i]->format,
-					  session->files[i]->output.stream,
-					  false);
+					  session->files[i]->output.stream, false);
 	if (!error)
 		return NULL;
 	error_destroy(reports_close(reports));

@@ -1,6 +1,6 @@
 /*
- * The reports of one command: one to where its output goes, and one to each
- * file that was named by -o, in a format of its own.
+ * The reports of one command: one to where its output goes, and one to each file that was named by
+ * -o, in a format of its own.
  */
 #ifndef CLI_REPORTS_H
 #define CLI_REPORTS_H
@@ -18,22 +18,18 @@ struct report_file {
 
 enum { MOST_REPORT_FILES = 8 };
 
-/*
- * The values of -o: "FILE", in the format that its ending tells, or
- * "FORMAT:FILE".
- */
+/* The values of -o: "FILE", in the format that its ending tells, or "FORMAT:FILE". */
 struct report_file_names {
 	const char *list[MOST_REPORT_FILES]; /* borrowed */
 	size_t count;
 };
 
 /* Add one while options are parsed; more than there may be are wrong usage. */
-error_t report_file_names_add(struct report_file_names *names,
-			      struct argp_state *state, const char *value);
+error_t report_file_names_add(struct report_file_names *names, struct argp_state *state,
+			      const char *value);
 
 /* Open all of them. None must be the dump. */
-struct error *report_files_open(struct session *session,
-				const struct report_file_names *names,
+struct error *report_files_open(struct session *session, const struct report_file_names *names,
 				const char *dump);
 
 /* Write what is left of all files, and say what could not be written. */
@@ -50,12 +46,12 @@ struct reports {
 };
 
 /*
- * Open them: of the format, to stream, and to the session's files if the words
- * are not run by another command. The struct must stay where it is.
+ * Open them: of the format, to stream, and to the session's files if the words are not run by
+ * another command. The struct must stay where it is.
  */
 struct error *reports_open(struct reports *reports, struct session *session,
-			   const struct report_format *format,
-			   const struct line *line, FILE *stream, bool colour);
+			   const struct report_format *format, const struct line *line,
+			   FILE *stream, bool colour);
 
 struct error *reports_close(struct reports *reports);
 

@@ -7,10 +7,8 @@ void rows_total(struct report *report, const char *noun, struct set_total total)
 		{ "count", VALUE_COUNT },
 		{ "bytes", VALUE_BYTES },
 	};
-	static const struct table table = {
-		"total", columns, 3,
-		"{count} {what} use 0x{bytes} ({bytes,}) bytes."
-	};
+	static const struct table table = { "total", columns, 3,
+					    "{count} {what} use 0x{bytes} ({bytes,}) bytes." };
 
 	report_begin_table(report, &table);
 	report_text(report, noun);
@@ -25,16 +23,14 @@ double rows_share(uint64_t part, uint64_t whole)
 	return whole ? (double)part / (double)whole : 0;
 }
 
-void rows_left_out(struct report *report, const char *noun, uint64_t total,
-		   uint64_t limit)
+void rows_left_out(struct report *report, const char *noun, uint64_t total, uint64_t limit)
 {
 	static const struct column columns[] = {
 		{ "count", VALUE_COUNT },
 		{ "what", VALUE_TEXT },
 	};
-	static const struct table table = {
-		"left out", columns, 2, "... and {count} more {what} not shown."
-	};
+	static const struct table table = { "left out", columns, 2,
+					    "... and {count} more {what} not shown." };
 
 	if (limit == 0 || total <= limit)
 		return;
@@ -45,16 +41,16 @@ void rows_left_out(struct report *report, const char *noun, uint64_t total,
 	report_end_table(report);
 }
 
-void rows_not_looked_at(struct report *report, const char *noun,
-			const struct ranges *ranges)
+void rows_not_looked_at(struct report *report, const char *noun, const struct ranges *ranges)
 {
 	static const struct column columns[] = {
 		{ "count", VALUE_COUNT },
 		{ "what", VALUE_TEXT },
 	};
-	static const struct table table = { "left out", columns, 2,
-					    "... and {count} more {what}: what "
-					    "they are in was not looked at." };
+	static const struct table table = {
+		"left out", columns, 2,
+		"... and {count} more {what}: what they are in was not looked at."
+	};
 
 	if (ranges_found(ranges) == ranges->count)
 		return;
@@ -70,8 +66,7 @@ const char *rows_noun(const struct set_query *query)
 	return query->set->ranges ? query->set->ranges->noun : "allocations";
 }
 
-const char *rows_signature_name(const struct analysis *analysis,
-				const struct set_query *query,
+const char *rows_signature_name(const struct analysis *analysis, const struct set_query *query,
 				uint64_t signature)
 {
 	struct classes *classes = analysis_classes(analysis);
@@ -88,19 +83,15 @@ void rows_signature(struct report *report, const struct analysis *analysis,
 
 	if (signature) {
 		report_number(report, signature);
-		name = classes_literal_name(analysis_classes(analysis),
-					    signature);
-		report_text(report, name ? name
-					 : rows_signature_name(analysis, query,
-							       signature));
+		name = classes_literal_name(analysis_classes(analysis), signature);
+		report_text(report, name ? name : rows_signature_name(analysis, query, signature));
 	} else {
 		report_absent(report);
 		report_absent(report);
 	}
 }
 
-void rows_identity(struct report *report, const struct analysis *analysis,
-		   allocation_id id)
+void rows_identity(struct report *report, const struct analysis *analysis, allocation_id id)
 {
 	struct identity identity;
 
@@ -113,22 +104,18 @@ void rows_identity(struct report *report, const struct analysis *analysis,
 	}
 }
 
-static void write_retained(struct report *report,
-			   const struct analysis *analysis,
+static void write_retained(struct report *report, const struct analysis *analysis,
 			   const struct set_query *query, allocation_id id)
 {
 	if (query->sort == SORT_RETAINED &&
 	    bitmap_get(allocation_used(analysis_index(analysis)), id))
-		report_number(
-			report,
-			dominators_retained(analysis_dominators(analysis), id));
+		report_number(report, dominators_retained(analysis_dominators(analysis), id));
 	else
 		report_absent(report);
 }
 
 void rows_allocation(struct report *report, const struct analysis *analysis,
-		     const struct set_query *query, allocation_id id,
-		     const char *state)
+		     const struct set_query *query, allocation_id id, const char *state)
 {
 	const struct allocation_index *index = analysis_index(analysis);
 
@@ -161,8 +148,7 @@ static uint64_t gap_size(const struct image *image, uint64_t address)
 	return image_region(image, low)->end - address;
 }
 
-static const uint8_t *shown_bytes(const void *source, uint64_t address,
-				  uint64_t *ret_size)
+static const uint8_t *shown_bytes(const void *source, uint64_t address, uint64_t *ret_size)
 {
 	/* So much is written before the next look at Ctrl-C. */
 	enum { PIECE = 1 << 16 };
@@ -181,8 +167,8 @@ static const uint8_t *shown_bytes(const void *source, uint64_t address,
 	return bytes;
 }
 
-struct memory_view rows_view(struct analysis *analysis, uint64_t start,
-			     uint64_t size, const struct selection *selection)
+struct memory_view rows_view(struct analysis *analysis, uint64_t start, uint64_t size,
+			     const struct selection *selection)
 {
 	if (selection->has_show_up_to && selection->show_up_to < size)
 		size = selection->show_up_to;

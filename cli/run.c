@@ -69,15 +69,14 @@ static void leave_to_program(int number)
 }
 
 /*
- * Not by SIG_IGN, which the program would inherit. What is ignored already
- * stays so, as nohup(1) wants it.
+ * Not by SIG_IGN, which the program would inherit. What is ignored already stays so, as nohup(1)
+ * wants it.
  */
 static void handle(int number, void (*handler)(int))
 {
 	struct sigaction action = { .sa_handler = handler }, former;
 
-	if (sigaction(number, NULL, &former) == 0 &&
-	    former.sa_handler != SIG_IGN)
+	if (sigaction(number, NULL, &former) == 0 && former.sa_handler != SIG_IGN)
 		sigaction(number, &action, NULL);
 }
 
@@ -107,8 +106,7 @@ static void meet_program(pid_t program)
 
 static void tell(struct run *run, const char *text)
 {
-	session_complain(&run->session,
-			 error_create(ERROR_NOT_SUPPORTED, "%s", text));
+	session_complain(&run->session, error_create(ERROR_NOT_SUPPORTED, "%s", text));
 }
 
 static void take_core(struct run *run, const struct watch_message *message)
@@ -117,8 +115,8 @@ static void take_core(struct run *run, const struct watch_message *message)
 	struct corpse corpse = { .message = *message };
 
 	if (run->options->core_path)
-		corpse.path = watch_core_path(run->options->core_path,
-					      message->process, is_program);
+		corpse.path =
+			watch_core_path(run->options->core_path, message->process, is_program);
 	else if (asprintf(&corpse.path, "/proc/self/fd/%d", message->fd) < 0)
 		corpse.path = NULL;
 	if (!corpse.path || !LIST_GROW(run->corpses, run->count)) {
@@ -132,28 +130,26 @@ static void take_core(struct run *run, const struct watch_message *message)
 
 static int status_of_program(int status)
 {
-	return WIFSIGNALED(status) ? EXIT_KILLED + WTERMSIG(status)
-				   : WEXITSTATUS(status);
+	return WIFSIGNALED(status) ? EXIT_KILLED + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 static void tell_rest(struct run *run, size_t others)
 {
 	if (others > 0)
-		session_note(&run->session,
-			     "note: %zu process%s of the program still run%s "
-			     "and %s not looked into",
-			     others, others == 1 ? "" : "es",
-			     others == 1 ? "s" : "",
-			     others == 1 ? "is" : "are");
+		session_note(
+			&run->session,
+			"note: %zu process%s of the program still run%s and %s not looked into",
+			others, others == 1 ? "" : "es", others == 1 ? "s" : "",
+			others == 1 ? "is" : "are");
 }
 
 static void tell_unseen(struct run *run, size_t unseen)
 {
 	if (unseen > 0)
-		session_note(&run->session,
-			     "note: %zu other process%s ended unseen: "
-			     "--follow-forks looks into them, too",
-			     unseen, unseen == 1 ? "" : "es");
+		session_note(
+			&run->session,
+			"note: %zu other process%s ended unseen: --follow-forks looks into them, too",
+			unseen, unseen == 1 ? "" : "es");
 }
 
 static void heed(struct run *run, const struct watch_message *message)
@@ -171,8 +167,8 @@ static void heed(struct run *run, const struct watch_message *message)
 		take_core(run, message);
 		return;
 	case WATCH_LOST:
-		snprintf(text, sizeof(text), "no core of process %d: %s",
-			 message->process, message->text);
+		snprintf(text, sizeof(text), "no core of process %d: %s", message->process,
+			 message->text);
 		tell(run, text);
 		run->lost = true;
 		return;
@@ -185,8 +181,7 @@ static void heed(struct run *run, const struct watch_message *message)
 		snprintf(text, sizeof(text), "%s: %s", run->options->program[0],
 			 strerror(message->status));
 		tell(run, text);
-		run->status = message->status == ENOENT ? EXIT_NOT_FOUND
-							: EXIT_NOT_EXECUTABLE;
+		run->status = message->status == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 		run->not_run = true;
 		break;
 	case WATCH_ENDED:
@@ -211,10 +206,8 @@ static int time_left(const struct run *run)
 
 static void time_is_up(struct run *run)
 {
-	session_note(&run->session, "%s after %ju s: sending %s",
-		     run->options->program[0],
-		     (uintmax_t)(run->options->timeout +
-				 (uintmax_t)(run->kills * GRACE)),
+	session_note(&run->session, "%s after %ju s: sending %s", run->options->program[0],
+		     (uintmax_t)(run->options->timeout + (uintmax_t)(run->kills * GRACE)),
 		     run->kills ? "SIGKILL" : "SIGTERM");
 	forward(run->kills ? SIGKILL : SIGTERM);
 	run->kills++;
@@ -235,16 +228,14 @@ static void wait_for_end(struct run *run)
 		if (watch_receive(run->socket, &message)) {
 			heed(run, &message);
 		} else if (errno != EINTR) {
-			tell(run, "the process that watches the program "
-				  "was killed");
+			tell(run, "the process that watches the program was killed");
 			run->lost = true;
 			return;
 		}
 	}
 }
 
-static void run_commands(struct session *session,
-			 const struct run_options *options)
+static void run_commands(struct session *session, const struct run_options *options)
 {
 	if (options->command_count == 0)
 		execute_words(session, options->gate, options->gate_count);
@@ -261,28 +252,24 @@ static void introduce(struct session *session, const struct corpse *corpse)
 
 	if (message->signal)
 		session_note(session,
-			     "process %d (%s), killed by signal %d (%s):",
-			     message->process, message->name, message->signal,
-			     strsignal(message->signal));
+			     "process %d (%s), killed by signal %d (%s):", message->process,
+			     message->name, message->signal, strsignal(message->signal));
 	else
-		session_note(session, "process %d (%s):", message->process,
-			     message->name);
+		session_note(session, "process %d (%s):", message->process, message->name);
 }
 
 /*
- * Where output goes, and what it calls the process. The files of -o tell of the
- * program, and not of its children.
+ * Where output goes, and what it calls the process. The files of -o tell of the program, and not of
+ * its children.
  */
-static struct error *open_reports(struct session *session,
-				  const struct run_options *options,
+static struct error *open_reports(struct session *session, const struct run_options *options,
 				  const struct corpse *corpse)
 {
 	bool is_program = corpse->message.process == (pid_t)program_id;
 	struct error *error = NULL;
 
 	if (!options->core_path)
-		session->subject =
-			is_program ? options->program[0] : corpse->message.name;
+		session->subject = is_program ? options->program[0] : corpse->message.name;
 	if (options->format)
 		error = report_format_find(options->format, &session->format);
 	if (error || !is_program)
@@ -319,8 +306,7 @@ static int analyse(const struct run *run, const struct corpse *corpse)
 	if (error)
 		session_complain(&session, error);
 	fflush(stdout);
-	return session_interrupted(&session) ? EXIT_INTERRUPTED
-					     : session_status(&session);
+	return session_interrupted(&session) ? EXIT_INTERRUPTED : session_status(&session);
 }
 
 /* What is to be told first: interrupted, wrong, not sure, found. */
@@ -362,19 +348,14 @@ static struct error *open_log(const struct run_options *options, int *ret)
 	*ret = output_file_open(options->log_path, 0);
 	/* What is no regular file has no length. */
 	if (*ret < 0 || (ftruncate(*ret, 0) < 0 && errno != EINVAL))
-		return error_create(ERROR_USAGE, "%s: %s", options->log_path,
-				    strerror(errno));
+		return error_create(ERROR_USAGE, "%s: %s", options->log_path, strerror(errno));
 	return NULL;
 }
 
-/*
- * Standard output is the program's. What is to be read by a machine stands
- * alone in its file.
- */
+/* Standard output is the program's. What is to be read by a machine stands alone in its file. */
 static void divert_output(const struct run_options *options, int log)
 {
-	if (log >= 0 && options->format &&
-	    strcmp(options->format, "text") != 0) {
+	if (log >= 0 && options->format && strcmp(options->format, "text") != 0) {
 		dup2(log, STDOUT_FILENO);
 		return;
 	}
@@ -397,8 +378,7 @@ static int conclude(struct run *run)
 	int status;
 
 	if (run->ended && !has_program(run) && !run->lost) {
-		tell(run, "the end of the program was not seen: nothing is "
-			  "known of its memory");
+		tell(run, "the end of the program was not seen: nothing is known of its memory");
 		run->lost = true;
 	}
 	status = analyse_all(run);

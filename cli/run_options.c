@@ -25,56 +25,40 @@ enum {
 enum { HIGHEST_STATUS = 255 };
 
 static const char DOCUMENTATION[] =
-	"Run PROGRAM at full speed, hold it when it ends, and say what it "
-	"leaked.\v"
-	"All options of the command `gate' can be given, too: see `heapcore "
-	"help gate'. The report goes to standard error.\n"
+	"Run PROGRAM at full speed, hold it when it ends, and say what it leaked.\vAll options of the command `gate' can be given, too: see `heapcore help gate'. The report goes to standard error.\n"
 	"\n"
-	"Signals from the terminal reach the program as usual. It cannot be "
-	"traced by others meanwhile, and set-user-id programs run without "
-	"that right, unless root calls them. What the program leaves behind "
-	"when it ends goes on, watched by a process of heapcore.\n"
+	"Signals from the terminal reach the program as usual. It cannot be traced by others meanwhile, and set-user-id programs run without that right, unless root calls them. What the program leaves behind when it ends goes on, watched by a process of heapcore.\n"
 	"\n"
-	"Exit status: that of PROGRAM, 128+N if signal N killed it, 124 after "
-	"--timeout; but 1, or that of --error-exitcode, if the gate found "
-	"something; 2 for wrong usage; 3 if PROGRAM may not be traced or could "
-	"not be analysed well enough; 126 if it cannot be executed, and 127 if "
-	"it is not there.";
+	"Exit status: that of PROGRAM, 128+N if signal N killed it, 124 after --timeout; but 1, or that of --error-exitcode, if the gate found something; 2 for wrong usage; 3 if PROGRAM may not be traced or could not be analysed well enough; 126 if it cannot be executed, and 127 if it is not there.";
 
 static const struct argp_option OPTIONS[] = {
 	{ "command", 'c', "COMMAND", 0,
 	  "Run COMMAND in the end instead of 'gate' (may be repeated)", 0 },
-	{ "core", KEY_CORE, "FILE", 0,
-	  "Keep the core in FILE; those of children in FILE.PID", 0 },
+	{ "core", KEY_CORE, "FILE", 0, "Keep the core in FILE; those of children in FILE.PID", 0 },
 	{ "portable", KEY_PORTABLE, NULL, 0,
 	  "Include in cores that are kept what names need of the binaries", 0 },
-	{ "error-exitcode", KEY_ERROR_STATUS, "N", 0,
-	  "Exit with N if the gate finds something (1)", 0 },
-	{ "follow-forks", KEY_FOLLOW, NULL, 0,
-	  "Also look into the program's children, and theirs", 0 },
+	{ "error-exitcode", KEY_ERROR_STATUS, "N", 0, "Exit with N if the gate finds something (1)",
+	  0 },
+	{ "follow-forks", KEY_FOLLOW, NULL, 0, "Also look into the program's children, and theirs",
+	  0 },
 	{ "timeout", KEY_TIMEOUT, "SECONDS", 0,
 	  "End the program (SIGTERM, later SIGKILL) if it takes longer", 0 },
-	{ "log-file", KEY_LOG, "FILE", 0,
-	  "Write the report to FILE, not to standard error", 0 },
-	{ "format", KEY_FORMAT, "FORMAT", 0, "Write it in FORMAT, as for cores",
-	  0 },
+	{ "log-file", KEY_LOG, "FILE", 0, "Write the report to FILE, not to standard error", 0 },
+	{ "format", KEY_FORMAT, "FORMAT", 0, "Write it in FORMAT, as for cores", 0 },
 	{ "output", 'o', "FILE", 0,
-	  "Write the report on PROGRAM itself to FILE, too, in the format of "
-	  "its ending, or to FORMAT:FILE (may be repeated)",
+	  "Write the report on PROGRAM itself to FILE, too, in the format of its ending, or to FORMAT:FILE (may be repeated)",
 	  0 },
-	{ "quiet", 'q', NULL, 0,
-	  "Show no progress, and only notes on what an answer means", 0 },
-	{ "no-content", KEY_NO_CONTENT, NULL, 0,
-	  "Leave the contents of memory out of all reports", 0 },
-	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0,
-	  "Look for separate debug files in DIR, too", 0 },
-	{ "debuginfod", KEY_DEBUGINFOD, NULL, 0,
-	  "Fetch missing debug files from $DEBUGINFOD_URLS", 0 },
+	{ "quiet", 'q', NULL, 0, "Show no progress, and only notes on what an answer means", 0 },
+	{ "no-content", KEY_NO_CONTENT, NULL, 0, "Leave the contents of memory out of all reports",
+	  0 },
+	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Look for separate debug files in DIR, too", 0 },
+	{ "debuginfod", KEY_DEBUGINFOD, NULL, 0, "Fetch missing debug files from $DEBUGINFOD_URLS",
+	  0 },
 	{ 0 },
 };
 
-static uint64_t parse_number(struct argp_state *state, const char *option,
-			     const char *word, uint64_t highest)
+static uint64_t parse_number(struct argp_state *state, const char *option, const char *word,
+			     uint64_t highest)
 {
 	uint64_t number = 0;
 	struct error *error = parse_count(word, &number);
@@ -84,8 +68,8 @@ static uint64_t parse_number(struct argp_state *state, const char *option,
 		number = 0;
 	}
 	if (number == 0 || number > highest)
-		argp_error(state, "%s is a number from 1 to %ju, not '%s'",
-			   option, (uintmax_t)highest, word);
+		argp_error(state, "%s is a number from 1 to %ju, not '%s'", option,
+			   (uintmax_t)highest, word);
 	return number;
 }
 
@@ -134,12 +118,11 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		options->debug.debug_directory = argument;
 		return 0;
 	case KEY_TIMEOUT:
-		options->timeout = parse_number(state, "--timeout", argument,
-						INT32_MAX / 1000);
+		options->timeout = parse_number(state, "--timeout", argument, INT32_MAX / 1000);
 		return 0;
 	case KEY_ERROR_STATUS:
-		options->error_status = (int)parse_number(
-			state, "--error-exitcode", argument, HIGHEST_STATUS);
+		options->error_status =
+			(int)parse_number(state, "--error-exitcode", argument, HIGHEST_STATUS);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -158,8 +141,7 @@ static size_t own_places(const char *word)
 {
 	size_t length = strcspn(word + 2, "=");
 
-	for (const struct argp_option *option = OPTIONS; option->name;
-	     option++) {
+	for (const struct argp_option *option = OPTIONS; option->name; option++) {
 		bool short_one = option->key < 256 && word[1] == option->key;
 
 		if (short_one)
@@ -179,8 +161,8 @@ struct division {
 };
 
 /*
- * Put each option to the list it belongs to; returns where the program's name
- * is. What belongs to nobody is ours to complain of.
+ * Put each option to the list it belongs to; returns where the program's name is. What belongs to
+ * nobody is ours to complain of.
  */
 static int divide(int count, char **arguments, struct division *division)
 {
@@ -195,14 +177,11 @@ static int divide(int count, char **arguments, struct division *division)
 			return i + 1;
 		if (!places && gate)
 			other = switch_places(gate, arguments[i]);
-		for (size_t n = places + other ? places + other : 1;
-		     n > 0 && i < count; n--, i++) {
+		for (size_t n = places + other ? places + other : 1; n > 0 && i < count; n--, i++) {
 			if (other)
-				options->gate[options->gate_count++] =
-					arguments[i];
+				options->gate[options->gate_count++] = arguments[i];
 			else
-				division->own[division->own_count++] =
-					arguments[i];
+				division->own[division->own_count++] = arguments[i];
 		}
 	}
 	return i;
@@ -223,8 +202,7 @@ void run_options_parse(int count, char **arguments, struct run_options *ret)
 	division.options = ret;
 	program = divide(count, arguments, &division);
 	argp_err_exit_status = EXIT_WRONG_USAGE;
-	if (argp_parse(&run_parser, (int)division.own_count, own, 0, NULL,
-		       ret)) {
+	if (argp_parse(&run_parser, (int)division.own_count, own, 0, NULL, ret)) {
 		fputs("heapcore: out of memory\n", stderr);
 		exit(EXIT_NOT_ANALYSED);
 	}

@@ -21,7 +21,7 @@ struct run_options {
 	const char *format;
 	struct report_file_names files; /* of -o */
 	uint64_t timeout;		/* seconds; 0: none */
-	int error_status; /* where the gate found something; 0: the gate's */
+	int error_status;		/* where the gate found something; 0: the gate's */
 	bool follow;
 	bool quiet;
 	bool no_content;

@@ -32,8 +32,7 @@ DEFINE_DEINIT(reader_deinit, struct reader)
 /* Cut off what ends the line, also as other systems do. */
 static size_t strip_end(char *text, size_t length)
 {
-	while (length > 0 &&
-	       (text[length - 1] == '\n' || text[length - 1] == '\r'))
+	while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
 		length--;
 	text[length] = '\0';
 	return length;
@@ -56,8 +55,8 @@ static struct error *append_physical(struct reader *reader, size_t length)
 }
 
 /*
- * Read one line with those that it continues in. *ret_end is set at the end of
- * the file. A line that is in error has been read nevertheless.
+ * Read one line with those that it continues in. *ret_end is set at the end of the file. A line
+ * that is in error has been read nevertheless.
  */
 static struct error *read_logical(struct reader *reader, bool *ret_end)
 {
@@ -69,8 +68,7 @@ static struct error *read_logical(struct reader *reader, bool *ret_end)
 		ssize_t length;
 
 		errno = 0;
-		length = getline(&reader->physical, &reader->physical_size,
-				 reader->file);
+		length = getline(&reader->physical, &reader->physical_size, reader->file);
 		if (length < 0) {
 			*ret_end = count == 0;
 			return error;
@@ -122,14 +120,11 @@ static struct error *check_nesting(const struct session *session)
 {
 	size_t depth = 0;
 
-	for (struct script *script = session->script; script;
-	     script = script->caller)
+	for (struct script *script = session->script; script; script = script->caller)
 		depth++;
 	if (depth < MAXIMUM_NESTING)
 		return NULL;
-	return error_create(ERROR_USAGE,
-			    "scripts are nested too deep: %zu of them run each "
-			    "other",
+	return error_create(ERROR_USAGE, "scripts are nested too deep: %zu of them run each other",
 			    depth);
 }
 
@@ -142,8 +137,7 @@ struct error *script_run_path(struct session *session, const char *path)
 	if (error)
 		return error;
 	file = fopen(path, "re");
-	if (file && fstat(fileno(file), &status) == 0 &&
-	    S_ISDIR(status.st_mode))
+	if (file && fstat(fileno(file), &status) == 0 && S_ISDIR(status.st_mode))
 		errno = EISDIR;
 	else if (file)
 		return script_run(session, path, file);

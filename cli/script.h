@@ -16,8 +16,8 @@ struct script {
 };
 
 /*
- * Run the commands of a file. A command that fails is complained about, and
- * the next one follows. An error is one of the file itself.
+ * Run the commands of a file. A command that fails is complained about, and the next one follows.
+ * An error is one of the file itself.
  */
 struct error *script_run(struct session *session, const char *name, FILE *file);
 

@@ -32,75 +32,56 @@ const struct argp_option contents_options[] = {
 	{ NULL, 0, NULL, 0, "Switches that show contents", 0 },
 	{ "ascii", KEY_ASCII, NULL, 0, "Show contents as characters, too", 0 },
 	{ "show-ascii", KEY_ASCII, NULL, OPTION_HIDDEN, NULL, 0 },
-	{ "show-up-to", KEY_SHOW_UP_TO, "SIZE", 0,
-	  "Show that much of each one's contents", 0 },
-	[ANNOTATION_OPTIONS] = { NULL, 0, NULL, 0, "Switches that tell more",
-				 0 },
+	{ "show-up-to", KEY_SHOW_UP_TO, "SIZE", 0, "Show that much of each one's contents", 0 },
+	[ANNOTATION_OPTIONS] = { NULL, 0, NULL, 0, "Switches that tell more", 0 },
 	{ "annotate", KEY_ANNOTATE, "WHAT[@OFFSET].ANNOTATOR", 0,
-	  "Say behind each allocation of the kind or state WHAT, or each at "
-	  "all "
-	  "(*), what parts of it are: SSOString, LongString, ModuleAddress, "
-	  "AllocationAddress, or all that is known (*); may be repeated",
+	  "Say behind each allocation of the kind or state WHAT, or each at all (*), what parts of it are: SSOString, LongString, ModuleAddress, AllocationAddress, or all that is known (*); may be repeated",
 	  0 },
-	[SELECTION_OPTIONS] = { NULL, 0, NULL, 0,
-				"Switches that narrow the set", 0 },
+	[SELECTION_OPTIONS] = { NULL, 0, NULL, 0, "Switches that narrow the set", 0 },
 	{ "size", KEY_SIZE, "SIZE", 0,
-	  "Take only those of this size: hexadecimal, or decimal with K, M or "
-	  "G behind it",
-	  0 },
+	  "Take only those of this size: hexadecimal, or decimal with K, M or G behind it", 0 },
 	{ "min-size", KEY_MINIMUM, "SIZE", 0, "Leave out smaller ones", 0 },
 	{ "max-size", KEY_MAXIMUM, "SIZE", 0, "Leave out larger ones", 0 },
 	{ "allow-missing-signatures", KEY_ALLOW_MISSING, NULL, 0,
 	  "Do not complain about a class or signature that nothing has", 0 },
 	{ "skip", KEY_SKIP, "used|free|allocations|stacks", 0,
-	  "Of 'pointers', 'rangerefs' and 'relrefs': leave out what stands "
-	  "there; may be repeated",
+	  "Of 'pointers', 'rangerefs' and 'relrefs': leave out what stands there; may be repeated",
 	  0 },
 	{ NULL, 0, NULL, 0, "Switches that look at references", 0 },
 	{ "min-incoming", KEY_MINIMUM_INCOMING, "[KIND=]COUNT", 0,
-	  "Take only those that at least so many allocations in use refer to; "
-	  "with a kind (a class, a signature, %Pattern, - or ?), so many of "
-	  "that kind",
+	  "Take only those that at least so many allocations in use refer to; with a kind (a class, a signature, %Pattern, - or ?), so many of that kind",
 	  0 },
-	{ "max-incoming", KEY_MAXIMUM_INCOMING, "[KIND=]COUNT", 0,
-	  "The same for at most so many", 0 },
+	{ "max-incoming", KEY_MAXIMUM_INCOMING, "[KIND=]COUNT", 0, "The same for at most so many",
+	  0 },
 	{ "min-outgoing", KEY_MINIMUM_OUTGOING, "[KIND=]COUNT", 0,
-	  "Take only those that refer to at least so many allocations in use",
+	  "Take only those that refer to at least so many allocations in use", 0 },
+	{ "max-outgoing", KEY_MAXIMUM_OUTGOING, "[KIND=]COUNT", 0, "The same for at most so many",
 	  0 },
-	{ "max-outgoing", KEY_MAXIMUM_OUTGOING, "[KIND=]COUNT", 0,
-	  "The same for at most so many", 0 },
 	{ "min-free-outgoing", KEY_MINIMUM_FREE_OUTGOING, "[KIND=]COUNT", 0,
-	  "Take only those that refer to at least so many free allocations",
-	  0 },
+	  "Take only those that refer to at least so many free allocations", 0 },
 	{ "max-free-outgoing", KEY_MAXIMUM_FREE_OUTGOING, "[KIND=]COUNT", 0,
 	  "The same for at most so many", 0 },
 	{ "skip-tainted-references", KEY_SKIP_TAINTED, NULL, 0,
-	  "Take no notice of references that stand where nothing is kept any "
-	  "more, as in the spare room of a vector",
+	  "Take no notice of references that stand where nothing is kept any more, as in the spare room of a vector",
 	  0 },
 	{ "skip-unfavored-references", KEY_SKIP_UNFAVORED, NULL, 0,
-	  "Take no notice of references to parts of containers other than the "
-	  "one by which each is held",
+	  "Take no notice of references to parts of containers other than the one by which each is held",
 	  0 },
-	{ NULL, 0, NULL, 0, "Switches that take a sample, or extend the set",
-	  0 },
+	{ NULL, 0, NULL, 0, "Switches that take a sample, or extend the set", 0 },
 	{ "geometric-sample", KEY_SAMPLE, "BASE", 0,
 	  "Take only members number 1, BASE, BASE * BASE and so on", 0 },
 	{ "extend", KEY_EXTEND, "RULE", 0,
-	  "Take in what members refer to (MEMBER->EXTENSION, leaked ones only "
-	  "with ~>) or what refers to them (MEMBER<-EXTENSION), and go on from "
-	  "there",
+	  "Take in what members refer to (MEMBER->EXTENSION, leaked ones only with ~>) or what refers to them (MEMBER<-EXTENSION), and go on from there",
 	  0 },
 	{ "comment-extensions", KEY_COMMENT, NULL, 0,
 	  "Say of each allocation that a rule brings in what led there", 0 },
 	{ NULL, 0, NULL, 0, "Switches for order and number", 0 },
 	{ "sort-by", KEY_SORT, "count|bytes|address|retained", 0,
-	  "What to put first: most instances, most bytes, lowest address, most "
-	  "bytes that only it holds",
+	  "What to put first: most instances, most bytes, lowest address, most bytes that only it holds",
 	  0 },
 	{ "limit", KEY_LIMIT, "COUNT", 0, "Show that many at most", 0 },
-	{ "full-names", KEY_FULL_NAMES, NULL, 0,
-	  "Show names with all default template arguments", 0 },
+	{ "full-names", KEY_FULL_NAMES, NULL, 0, "Show names with all default template arguments",
+	  0 },
 	{ NULL, 0, NULL, 0, "Switches that keep the set", 0 },
 	{ "set-operation", KEY_OPERATION, "assign|subtract", 0,
 	  "Make the members the set 'derived', or take them away from it", 0 },
@@ -122,16 +103,14 @@ static const struct limit_key {
 };
 
 /* What is about references; *ret_taken: it was such a switch. */
-static struct error *take_reference_switch(int key, const char *value,
-					   struct set_query *query,
+static struct error *take_reference_switch(int key, const char *value, struct set_query *query,
 					   bool *ret_taken)
 {
 	*ret_taken = true;
 	for (size_t i = 0; i < sizeof(limit_keys) / sizeof(*limit_keys); i++)
 		if (key == limit_keys[i].key)
-			return reference_limits_take(
-				&query->limits, limit_keys[i].counted,
-				limit_keys[i].is_maximum, value);
+			return reference_limits_take(&query->limits, limit_keys[i].counted,
+						     limit_keys[i].is_maximum, value);
 	switch (key) {
 	case KEY_SKIP_TAINTED:
 		query->skip_tainted = true;
@@ -159,8 +138,7 @@ static struct error *check_selection(struct selection *selection)
 
 	if (!error && selection->annotations.count && query->set->ranges)
 		return error_create(ERROR_USAGE,
-				    "'%s' is no set of allocations: there is "
-				    "nothing to annotate",
+				    "'%s' is no set of allocations: there is nothing to annotate",
 				    query->set->name);
 	return error;
 }
@@ -214,44 +192,37 @@ struct error *selection_parse(int key, const char *value, void *arguments)
 /* Nothing that only a set has is said of an address. */
 static struct error *check_address(const struct set_query *query)
 {
-	bool narrows = query->limits.count || query->sample ||
-		       query->minimum_size || query->has_maximum ||
-		       query->skip_tainted || query->skip_unfavored ||
+	bool narrows = query->limits.count || query->sample || query->minimum_size ||
+		       query->has_maximum || query->skip_tainted || query->skip_unfavored ||
 		       query->skipped || query->limit;
 
-	if (!narrows && !query->extensions.count &&
-	    !query->comment_extensions && query->sort == SORT_DEFAULT &&
-	    query->operation == OPERATION_NONE)
+	if (!narrows && !query->extensions.count && !query->comment_extensions &&
+	    query->sort == SORT_DEFAULT && query->operation == OPERATION_NONE)
 		return NULL;
-	return error_create(ERROR_USAGE,
-			    "an address is no set to narrow, sort, keep or "
-			    "extend; the set 'allocation ADDRESS' is");
+	return error_create(
+		ERROR_USAGE,
+		"an address is no set to narrow, sort, keep or extend; the set 'allocation ADDRESS' is");
 }
 
 /* No set has a name that is a hexadecimal number. */
-struct error *selection_or_address_parse(int key, const char *value,
-					 void *arguments)
+struct error *selection_or_address_parse(int key, const char *value, void *arguments)
 {
 	struct selection *selection = arguments;
 
-	if (key == ARGP_KEY_ARG && !selection->query.set &&
-	    !selection->is_address && is_address(value)) {
+	if (key == ARGP_KEY_ARG && !selection->query.set && !selection->is_address &&
+	    is_address(value)) {
 		selection->is_address = true;
 		return parse_address(value, &selection->address);
 	}
-	if (!selection->is_address && key == ARGP_KEY_END &&
-	    !selection->query.set)
+	if (!selection->is_address && key == ARGP_KEY_END && !selection->query.set)
 		return error_create(ERROR_USAGE,
-				    "an address or a set is missing, as 'used' "
-				    "or 'leaked'");
+				    "an address or a set is missing, as 'used' or 'leaked'");
 	if (!selection->is_address)
 		return selection_parse(key, value, arguments);
 	if (key == ARGP_KEY_END)
 		return check_address(&selection->query);
 	if (key == ARGP_KEY_ARG)
-		return error_create(ERROR_USAGE,
-				    "'%s' is one word too many behind an "
-				    "address",
+		return error_create(ERROR_USAGE, "'%s' is one word too many behind an address",
 				    value);
 	return selection_parse(key, value, arguments);
 }

@@ -20,9 +20,9 @@ struct selection {
 };
 
 /*
- * The switches of commands that show contents. From ANNOTATION_OPTIONS on, they
- * are those of commands that show members one by one; from SELECTION_OPTIONS
- * on, those of all commands that take a set: to narrow, order and limit it.
+ * The switches of commands that show contents. From ANNOTATION_OPTIONS on, they are those of
+ * commands that show members one by one; from SELECTION_OPTIONS on, those of all commands that take
+ * a set: to narrow, order and limit it.
  */
 enum { ANNOTATION_OPTIONS = 4, SELECTION_OPTIONS = 6 };
 extern const struct argp_option contents_options[];
@@ -35,7 +35,6 @@ void selection_release(void *arguments);
 
 /* The same as selection_parse(), for commands that take an address instead of a
  * set, too. */
-struct error *selection_or_address_parse(int key, const char *value,
-					 void *arguments);
+struct error *selection_or_address_parse(int key, const char *value, void *arguments);
 
 #endif

@@ -31,13 +31,11 @@ struct error *session_open(struct session *session, const char *path)
 	struct error *error;
 
 	progress_line_begin(&session->progress);
-	error = analysis_create(path, session->debug,
-				&session->progress.progress,
+	error = analysis_create(path, session->debug, &session->progress.progress,
 				&session->analysis);
 	progress_line_stop(&session->progress);
 	if (!error)
-		analysis_limit_memory(session->analysis,
-				      session->maximum_memory);
+		analysis_limit_memory(session->analysis, session->maximum_memory);
 	return error;
 }
 
@@ -101,8 +99,7 @@ void session_note(struct session *session, const char *format, ...)
 }
 
 /* More were counted than kept: say how many, when that changed. */
-static void show_left_out(struct session *session,
-			  const struct findings *findings,
+static void show_left_out(struct session *session, const struct findings *findings,
 			  enum finding_weight weight, const char *kind)
 {
 	size_t left_out = findings->weighed[weight];
@@ -113,8 +110,7 @@ static void show_left_out(struct session *session,
 	if (left_out == session->findings_left_out[weight])
 		return;
 	session->findings_left_out[weight] = left_out;
-	snprintf(text, sizeof(text), "and %zu more that are not shown",
-		 left_out);
+	snprintf(text, sizeof(text), "and %zu more that are not shown", left_out);
 	say(session, kind, text);
 }
 
@@ -123,9 +119,9 @@ void session_check_files(struct session *session)
 	if (session->told_vanished || !session->analysis || !vanished_any())
 		return;
 	session->told_vanished = true;
-	analysis_doubt(session->analysis,
-		       "the core, or a file of the process, became shorter "
-		       "while it was read: what is gone was taken for zeros");
+	analysis_doubt(
+		session->analysis,
+		"the core, or a file of the process, became shorter while it was read: what is gone was taken for zeros");
 }
 
 void session_show_findings(struct session *session)
@@ -142,8 +138,7 @@ void session_show_findings(struct session *session)
 	session_check_files(session);
 	findings = analysis_findings(session->analysis);
 	while (session->findings_shown < findings->count) {
-		const struct finding *finding =
-			&findings->list[session->findings_shown++];
+		const struct finding *finding = &findings->list[session->findings_shown++];
 
 		if (finding->weight != FINDING_NOTE || !session->quiet)
 			say(session, kinds[finding->weight], finding->message);
@@ -159,8 +154,7 @@ void session_doubt(struct session *session)
 	    !findings_incomplete(analysis_findings(session->analysis)))
 		return;
 	session->doubted = true;
-	say(session,
-	    "warning: ", "answers may be wrong, for the reasons given above");
+	say(session, "warning: ", "answers may be wrong, for the reasons given above");
 }
 
 bool session_interrupted(const struct session *session)
@@ -168,8 +162,7 @@ bool session_interrupted(const struct session *session)
 	return atomic_load(&session->progress.progress.interrupted);
 }
 
-static void report_cost(struct report *report, const char *name,
-			const struct stage_cost *cost)
+static void report_cost(struct report *report, const char *name, const struct stage_cost *cost)
 {
 	report_text(report, name);
 	if (cost->built)
@@ -223,8 +216,7 @@ static void report_costs(struct report *report, const struct analysis *analysis)
 }
 
 /* How loops were split among threads. */
-static void report_splits(struct report *report,
-			  const struct progress *progress)
+static void report_splits(struct report *report, const struct progress *progress)
 {
 	static const struct column columns[] = {
 		{ "task", VALUE_TEXT },	    { "threads", VALUE_COUNT },
@@ -280,8 +272,7 @@ int session_status(const struct session *session)
 		return EXIT_WRONG_USAGE;
 	if (session->failed || vanished_any())
 		return EXIT_NOT_ANALYSED;
-	if (session->analysis &&
-	    findings_incomplete(analysis_findings(session->analysis)))
+	if (session->analysis && findings_incomplete(analysis_findings(session->analysis)))
 		return EXIT_NOT_ANALYSED;
 	return session->found ? EXIT_FOUND : EXIT_FINE;
 }

@@ -1,9 +1,9 @@
 /*
  * One run of heapcore: a dump, the commands given on it, what was said.
  *
- * Messages go to standard error, escaped, for a dump may have put anything
- * into them. Findings are shown once each, before the output of the command
- * that first needed the stage in which they were found.
+ * Messages go to standard error, escaped, for a dump may have put anything into them. Findings are
+ * shown once each, before the output of the command that first needed the stage in which they were
+ * found.
  */
 #ifndef CLI_SESSION_H
 #define CLI_SESSION_H

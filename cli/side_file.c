@@ -35,14 +35,12 @@ struct error *session_use_side_file(struct session *session, const char *core)
 	if (error_code(error) != ERROR_BAD_DUMP)
 		return error_wrap(error, "%s", path);
 	if (access(path, F_OK) == 0)
-		session_note(session, "%s is made anew: %s", path,
-			     error_message(error));
+		session_note(session, "%s is made anew: %s", path, error_message(error));
 	error_destroy(error);
 	return make(session, path);
 }
 
-struct error *session_verify_side_file(struct session *session,
-				       const char *core)
+struct error *session_verify_side_file(struct session *session, const char *core)
 {
 	_cleanup_(free) char *path = NULL;
 	struct error *error = name(core, &path);

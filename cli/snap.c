@@ -17,30 +17,20 @@
 enum { KEY_ZSTD = 256, KEY_PORTABLE, KEY_FORK, KEY_NO_FORK };
 
 static const char DOCUMENTATION[] =
-	"Write a core of a running process, which stands still only while its "
-	"memory is copied, or cloned.\v"
-	"The core has what an analysis needs, like one by the kernel, and is "
-	"read by heapcore, gdb and others. Memory that the program keeps out "
-	"of cores (MADV_DONTDUMP) stays out.\n"
+	"Write a core of a running process, which stands still only while its memory is copied, or cloned.\vThe core has what an analysis needs, like one by the kernel, and is read by heapcore, gdb and others. Memory that the program keeps out of cores (MADV_DONTDUMP) stays out.\n"
 	"\n"
-	"Exit status: 0 if the core was written; 2 if there is no such "
-	"process; 3 if it may not be looked into, or the core could not be "
-	"written.";
+	"Exit status: 0 if the core was written; 2 if there is no such process; 3 if it may not be looked into, or the core could not be written.";
 
 static const struct argp_option OPTIONS[] = {
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of core.PID", 0 },
 	{ "zstd", KEY_ZSTD, NULL, 0, "Pack it with zstd: core.PID.zst", 0 },
 	{ "portable", KEY_PORTABLE, NULL, 0,
-	  "Include what names need of the binaries, so that the core can be "
-	  "read where these are not",
+	  "Include what names need of the binaries, so that the core can be read where these are not",
 	  0 },
 	{ "fork", KEY_FORK, NULL, 0,
-	  "Clone the process, and write the core from the clone: the process "
-	  "stands still for about 10 ms for each GB. Without the option, this "
-	  "is done where it would stand still for more than a second",
+	  "Clone the process, and write the core from the clone: the process stands still for about 10 ms for each GB. Without the option, this is done where it would stand still for more than a second",
 	  0 },
-	{ "no-fork", KEY_NO_FORK, NULL, 0,
-	  "Never clone it, however long it stands still", 0 },
+	{ "no-fork", KEY_NO_FORK, NULL, 0, "Never clone it, however long it stands still", 0 },
 	{ "quiet", 'q', NULL, 0, "Say nothing but what went wrong", 0 },
 	{ 0 },
 };
@@ -116,8 +106,7 @@ struct error *open_temporary(int *ret)
 }
 
 static struct error *take_snapshot(struct session *session, pid_t process,
-				   struct core_options options,
-				   enum clone_choice clone,
+				   struct core_options options, enum clone_choice clone,
 				   struct snapshot *ret)
 {
 	struct error *error;
@@ -135,66 +124,57 @@ void snap_tell_gaps(struct session *session, const struct core_sizes *sizes)
 	char size[NUMBER_SIZE];
 
 	if (sizes->unstoppable > 0)
-		session_note(session,
-			     "note: %zu of %zu threads could not be stopped: "
-			     "of their registers only the stack pointer is "
-			     "known",
-			     sizes->unstoppable, sizes->threads);
+		session_note(
+			session,
+			"note: %zu of %zu threads could not be stopped: of their registers only the stack pointer is known",
+			sizes->unstoppable, sizes->threads);
 	if (sizes->unreadable > 0) {
 		format_grouped(sizes->unreadable, size);
-		session_note(session,
-			     "note: %s bytes could not be read and are "
-			     "taken for zeros",
+		session_note(session, "note: %s bytes could not be read and are taken for zeros",
 			     size);
 	}
 	if (sizes->excluded > 0) {
 		format_grouped(sizes->excluded, size);
-		session_note(session,
-			     "note: %s bytes are left out that the program "
-			     "keeps out of cores (MADV_DONTDUMP)",
-			     size);
+		session_note(
+			session,
+			"note: %s bytes are left out that the program keeps out of cores (MADV_DONTDUMP)",
+			size);
 	}
 	if (sizes->not_resident > 0) {
 		format_grouped(sizes->not_resident, size);
-		session_note(session,
-			     "note: up to %s bytes of writable shared files "
-			     "are left out, as they are not in memory: what "
-			     "only they refer to looks leaked",
-			     size);
+		session_note(
+			session,
+			"note: up to %s bytes of writable shared files are left out, as they are not in memory: what only they refer to looks leaked",
+			size);
 	}
 }
 
-static void tell_not_cloned(struct session *session,
-			    const struct snapshot *snapshot)
+static void tell_not_cloned(struct session *session, const struct snapshot *snapshot)
 {
 	if (*snapshot->not_cloned)
-		session_note(session,
-			     "note: the process stood still while its memory "
-			     "was copied, as it cannot be cloned: %s",
-			     snapshot->not_cloned);
+		session_note(
+			session,
+			"note: the process stood still while its memory was copied, as it cannot be cloned: %s",
+			snapshot->not_cloned);
 }
 
-struct error *snap_to_analyse(struct session *session, pid_t process,
-			      char **ret)
+struct error *snap_to_analyse(struct session *session, pid_t process, char **ret)
 {
 	struct snapshot snapshot = { 0 };
 	int fd = -1;
 	struct error *error = open_temporary(&fd);
 
 	if (!error)
-		error = take_snapshot(
-			session, process,
-			(struct core_options){ .fd = fd, .complete = true },
-			CLONE_BY_NEED, &snapshot);
+		error = take_snapshot(session, process,
+				      (struct core_options){ .fd = fd, .complete = true },
+				      CLONE_BY_NEED, &snapshot);
 	if (error && error_code(error) == ERROR_SYSTEM)
-		return error_wrap(error, "copying process %d into %s", process,
-				  copies_folder());
+		return error_wrap(error, "copying process %d into %s", process, copies_folder());
 	if (error)
 		return error;
 	snap_tell_gaps(session, &snapshot.sizes);
 	tell_not_cloned(session, &snapshot);
-	session_note(session, "process %d stood still for %.2f s", process,
-		     snapshot.stopped);
+	session_note(session, "process %d stood still for %.2f s", process, snapshot.stopped);
 	/* The file goes with the last of its handles. */
 	if (asprintf(ret, "/proc/self/fd/%d", fd) < 0)
 		return &error_no_memory;
@@ -206,8 +186,7 @@ static struct error *begin_output(const char *path, struct output_file *ret)
 	if (output_file_begin(path, ret) == 0)
 		return NULL;
 	if (errno == EEXIST)
-		return error_create(ERROR_USAGE, "%s is not a regular file",
-				    path);
+		return error_create(ERROR_USAGE, "%s is not a regular file", path);
 	return error_system("%s", path);
 }
 
@@ -220,19 +199,16 @@ static void tell(struct session *session, const char *path, pid_t process,
 	format_grouped(packed, size);
 	snap_tell_gaps(session, &snapshot->sizes);
 	tell_not_cloned(session, snapshot);
-	session_note(session,
-		     "%s: %s bytes of memory and %zu thread%s of process %d, "
-		     "which stood still for %.3f s%s%s",
-		     path, copied, snapshot->sizes.threads,
-		     snapshot->sizes.threads == 1 ? "" : "s", process,
-		     snapshot->stopped, packed ? "; packed, bytes: " : "",
-		     packed ? size : "");
+	session_note(
+		session,
+		"%s: %s bytes of memory and %zu thread%s of process %d, which stood still for %.3f s%s%s",
+		path, copied, snapshot->sizes.threads, snapshot->sizes.threads == 1 ? "" : "s",
+		process, snapshot->stopped, packed ? "; packed, bytes: " : "", packed ? size : "");
 }
 
-static struct error *snap_packed(struct session *session, pid_t process,
-				 int output, struct core_options options,
-				 enum clone_choice clone, struct snapshot *ret,
-				 uint64_t *ret_packed)
+static struct error *snap_packed(struct session *session, pid_t process, int output,
+				 struct core_options options, enum clone_choice clone,
+				 struct snapshot *ret, uint64_t *ret_packed)
 {
 	_cleanup_(close) int fd = -1;
 	struct error *error = open_temporary(&fd);
@@ -248,8 +224,7 @@ static struct error *snap_packed(struct session *session, pid_t process,
 	return error;
 }
 
-static struct error *snap(struct session *session,
-			  const struct snap_options *options)
+static struct error *snap(struct session *session, const struct snap_options *options)
 {
 	_cleanup_(free) char *path = NULL;
 	_cleanup_(output_file_deinit) struct output_file file = { .fd = -1 };
@@ -264,12 +239,10 @@ static struct error *snap(struct session *session,
 		return error;
 	if (options->output && strcmp(options->output, "-") == 0)
 		return error_create(ERROR_USAGE,
-				    "a core is written to a file, not to "
-				    "standard output");
+				    "a core is written to a file, not to standard output");
 	if (options->output)
 		path = strdup(options->output);
-	else if (asprintf(&path, "core.%d%s", process,
-			  options->zstd ? ".zst" : "") < 0)
+	else if (asprintf(&path, "core.%d%s", process, options->zstd ? ".zst" : "") < 0)
 		path = NULL;
 	if (!path)
 		return &error_no_memory;
@@ -278,17 +251,14 @@ static struct error *snap(struct session *session,
 		return error;
 	core.fd = file.fd;
 	if (options->zstd)
-		error = snap_packed(session, process, file.fd, core,
-				    options->clone, &snapshot, &packed);
+		error = snap_packed(session, process, file.fd, core, options->clone, &snapshot,
+				    &packed);
 	else
-		error = take_snapshot(session, process, core, options->clone,
-				      &snapshot);
+		error = take_snapshot(session, process, core, options->clone, &snapshot);
 	if (!error && (fd = output_file_complete(&file)) < 0)
 		error = error_system("the core cannot get its name");
 	if (error)
-		return error_code(error) == ERROR_SYSTEM
-			       ? error_wrap(error, "%s", path)
-			       : error;
+		return error_code(error) == ERROR_SYSTEM ? error_wrap(error, "%s", path) : error;
 	tell(session, path, process, &snapshot, packed);
 	return NULL;
 }
@@ -315,6 +285,5 @@ int snap_main(int count, char **arguments)
 	error = snap(&session, &options);
 	if (error)
 		session_complain(&session, error);
-	return session_interrupted(&session) ? EXIT_INTERRUPTED
-					     : session_status(&session);
+	return session_interrupted(&session) ? EXIT_INTERRUPTED : session_status(&session);
 }

@@ -15,11 +15,10 @@ extern const struct argp snap_parser; /* for the manual, too */
 int snap_main(int count, char **arguments);
 
 /*
- * Take a core of the process into a temporary file that has no name; *ret is
- * its path as long as heapcore runs. To be freed.
+ * Take a core of the process into a temporary file that has no name; *ret is its path as long as
+ * heapcore runs. To be freed.
  */
-struct error *snap_to_analyse(struct session *session, pid_t process,
-			      char **ret);
+struct error *snap_to_analyse(struct session *session, pid_t process, char **ret);
 
 /* Notes on what could not be taken. */
 void snap_tell_gaps(struct session *session, const struct core_sizes *sizes);

@@ -5,16 +5,14 @@
 #include "cli/rows.h"
 
 /*
- * "length", "capacity" and "bytes" are of texts that are not within their
- * strings: what they have, what there is room for, and what malloc gave.
+ * "length", "capacity" and "bytes" are of texts that are not within their strings: what they have,
+ * what there is room for, and what malloc gave.
  */
 static const struct column columns[] = {
-	{ "signature", VALUE_ADDRESS }, { "name", VALUE_TEXT },
-	{ "at offset", VALUE_ADDRESS }, { "strings", VALUE_COUNT },
-	{ "empty", VALUE_COUNT },	{ "short", VALUE_COUNT },
-	{ "long", VALUE_COUNT },	{ "shared", VALUE_COUNT },
-	{ "length", VALUE_BYTES },	{ "capacity", VALUE_BYTES },
-	{ "bytes", VALUE_BYTES },
+	{ "signature", VALUE_ADDRESS }, { "name", VALUE_TEXT },	   { "at offset", VALUE_ADDRESS },
+	{ "strings", VALUE_COUNT },	{ "empty", VALUE_COUNT },  { "short", VALUE_COUNT },
+	{ "long", VALUE_COUNT },	{ "shared", VALUE_COUNT }, { "length", VALUE_BYTES },
+	{ "capacity", VALUE_BYTES },	{ "bytes", VALUE_BYTES },
 };
 
 static const struct table table = { "string use", columns, 11, NULL };
@@ -32,8 +30,7 @@ static void report_numbers(struct report *report, const struct string_use *use)
 	report_end_row(report);
 }
 
-static void write_use(const struct analysis *analysis,
-		      const struct set_query *query,
+static void write_use(const struct analysis *analysis, const struct set_query *query,
 		      const struct string_use *use, struct report *report)
 {
 	char pattern[64];
@@ -43,14 +40,12 @@ static void write_use(const struct analysis *analysis,
 	else
 		report_absent(report);
 	if (use->pattern != NO_PATTERN) {
-		snprintf(pattern, sizeof(pattern), "%%%s",
-			 pattern_name(use->pattern));
+		snprintf(pattern, sizeof(pattern), "%%%s", pattern_name(use->pattern));
 		report_text(report, pattern);
 	} else {
-		report_text(report, use->signature ? rows_signature_name(
-							     analysis, query,
-							     use->signature)
-						   : "unrecognized");
+		report_text(report, use->signature
+					    ? rows_signature_name(analysis, query, use->signature)
+					    : "unrecognized");
 	}
 	if (use->offset == ANY_OFFSET)
 		report_absent(report);
@@ -81,8 +76,7 @@ static void write_total(const struct string_uses *uses, struct report *report)
 	report_numbers(report, &total);
 }
 
-static void write_uses(const struct analysis *analysis,
-		       const struct set_query *query,
+static void write_uses(const struct analysis *analysis, const struct set_query *query,
 		       const struct string_uses *uses, struct report *report)
 {
 	size_t count = uses->count;
@@ -102,26 +96,21 @@ static void write_uses(const struct analysis *analysis,
 /* What the numbers leave out. */
 static void write_caveat(const struct analysis *analysis, struct report *report)
 {
-	static const struct column caveat_columns[] = { { "text",
-							  VALUE_TEXT } };
-	static const struct table caveat = { "note", caveat_columns, 1,
-					     "{text}" };
-	unsigned int cxx =
-		cxx_find(analysis_image(analysis), analysis_program(analysis));
+	static const struct column caveat_columns[] = { { "text", VALUE_TEXT } };
+	static const struct table caveat = { "note", caveat_columns, 1, "{text}" };
+	unsigned int cxx = cxx_find(analysis_image(analysis), analysis_program(analysis));
 
 	if (cxx && !(cxx & LIBCXX))
 		return;
 	report_begin_table(report, &caveat);
 	report_text(report,
-		    cxx ? "Short strings of libc++ look like any other data: "
-			  "they are not counted."
+		    cxx ? "Short strings of libc++ look like any other data: they are not counted."
 			: "The program does not use a known library of C++.");
 	report_end_row(report);
 	report_end_table(report);
 }
 
-struct error *summarize_string_users(struct analysis *analysis,
-				     const struct set_query *query,
+struct error *summarize_string_users(struct analysis *analysis, const struct set_query *query,
 				     struct report *report)
 {
 	_cleanup_(members_deinit) struct members members = { 0 };

@@ -53,8 +53,7 @@ static bool same_name(const char *name, const char *option)
 		option += strspn(option, "-");
 		if (!*option)
 			return !*name || *name == '=';
-		if (tolower((unsigned char)*name) !=
-		    tolower((unsigned char)*option))
+		if (tolower((unsigned char)*name) != tolower((unsigned char)*option))
 			return false;
 	}
 }
@@ -63,8 +62,7 @@ enum { KEY_FORMAT = 'f', KEY_SUFFIX = 'x' };
 
 const struct argp_option common_options[] = {
 	{ NULL, 0, NULL, 0, "Switches of the output", 0 },
-	{ "format", KEY_FORMAT, "FORMAT", 0,
-	  "Write text, csv, tsv, markdown, json or ndjson", 0 },
+	{ "format", KEY_FORMAT, "FORMAT", 0, "Write text, csv, tsv, markdown, json or ndjson", 0 },
 	{ "redirect-suffix", KEY_SUFFIX, "SUFFIX", 0,
 	  "While 'redirect' is on, end the file's name so", 0 },
 	{ 0 },
@@ -73,22 +71,18 @@ const struct argp_option common_options[] = {
 static bool is_common(const struct argp_option *option)
 {
 	return option >= common_options &&
-	       option < common_options + sizeof(common_options) /
-						 sizeof(*common_options);
+	       option < common_options + sizeof(common_options) / sizeof(*common_options);
 }
 
-static const struct argp_option *find_in(const struct argp_option *option,
-					 const char *name)
+static const struct argp_option *find_in(const struct argp_option *option, const char *name)
 {
 	for (; option && !is_end(option); option++)
-		if (option->name && !(option->flags & OPTION_DOC) &&
-		    same_name(name, option->name))
+		if (option->name && !(option->flags & OPTION_DOC) && same_name(name, option->name))
 			return option;
 	return NULL;
 }
 
-const struct argp_option *switch_find(const struct command *command,
-				      const char *word)
+const struct argp_option *switch_find(const struct command *command, const char *word)
 {
 	enum spelling spelling = spelling_of(word);
 	const struct argp_option *option;
@@ -120,9 +114,7 @@ static const char *shown_name(const void *data, size_t number)
 {
 	const struct command *command = data;
 	const struct argp_option *tables[] = { command->options,
-					       command->needs_analysis
-						       ? common_options
-						       : NULL };
+					       command->needs_analysis ? common_options : NULL };
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
 		const struct argp_option *option = tables[i];
@@ -134,8 +126,7 @@ static const char *shown_name(const void *data, size_t number)
 	return NULL;
 }
 
-static struct error *unknown_switch(const struct command *command,
-				    const char *word)
+static struct error *unknown_switch(const struct command *command, const char *word)
 {
 	bool dashes = spelling_of(word) == SPELLED_DASHES;
 	const char *name = word + (dashes ? 2 : 1);
@@ -146,38 +137,29 @@ static struct error *unknown_switch(const struct command *command,
 	if (!bare)
 		return &error_no_memory;
 	nearest = nearest_word(bare, shown_name, command);
-	if (!dashes && nearest && name[strlen(bare)] == '=' &&
-	    same_name(name, nearest))
+	if (!dashes && nearest && name[strlen(bare)] == '=' && same_name(name, nearest))
 		return error_create(ERROR_USAGE,
-				    "'/%s' takes its value as the next word, "
-				    "without '='",
-				    bare);
+				    "'/%s' takes its value as the next word, without '='", bare);
 	if (!nearest)
-		return error_create(ERROR_USAGE, "'%s' has no switch '%s'",
-				    command->name, word);
+		return error_create(ERROR_USAGE, "'%s' has no switch '%s'", command->name, word);
 	switch_spell_slashed(nearest, slashed);
-	return error_create(ERROR_USAGE,
-			    "'%s' has no switch '%s'; did you mean '%s%s'?",
-			    command->name, word, dashes ? "--" : "",
-			    dashes ? nearest : slashed);
+	return error_create(ERROR_USAGE, "'%s' has no switch '%s'; did you mean '%s%s'?",
+			    command->name, word, dashes ? "--" : "", dashes ? nearest : slashed);
 }
 
 /* The older spelling gives a flag a value, too. */
 static struct error *take_flag_value(struct parser *parser, const char *word,
-				     const struct argp_option *option,
-				     const char *value)
+				     const struct argp_option *option, const char *value)
 {
 	if (strcasecmp(value, "false") == 0)
 		return NULL;
 	if (strcasecmp(value, "true") != 0)
-		return error_create(ERROR_USAGE,
-				    "'%s' is 'true' or 'false', not '%s'", word,
+		return error_create(ERROR_USAGE, "'%s' is 'true' or 'false', not '%s'", word,
 				    value);
 	return parser->command->parse(option->key, NULL, parser->arguments);
 }
 
-static struct error *take_common(struct common_switches *common, int key,
-				 const char *value)
+static struct error *take_common(struct common_switches *common, int key, const char *value)
 {
 	if (key == KEY_FORMAT)
 		common->format = value;
@@ -198,13 +180,11 @@ static struct error *take_switch(struct parser *parser, const char *word)
 		value = value ? value + 1 : NULL;
 	}
 	if (value && !option->arg)
-		return error_create(ERROR_USAGE, "'--%s' takes no value",
-				    option->name);
+		return error_create(ERROR_USAGE, "'--%s' takes no value", option->name);
 	if (!value && switch_places(parser->command, word) == 2) {
 		if (parser->words == parser->end)
-			return error_create(
-				ERROR_USAGE, "'%s' needs a value (%s)", word,
-				option->arg ? option->arg : "true or false");
+			return error_create(ERROR_USAGE, "'%s' needs a value (%s)", word,
+					    option->arg ? option->arg : "true or false");
 		value = *parser->words++;
 	}
 	if (is_common(option))
@@ -224,8 +204,7 @@ static bool is_switch(const struct parser *parser, const char *word)
 	case SPELLED_DASHES:
 		return true;
 	case SPELLED_SLASH:
-		return parser->command->word != WORD_FILE ||
-		       switch_find(parser->command, word);
+		return parser->command->word != WORD_FILE || switch_find(parser->command, word);
 	default:
 		return false;
 	}
@@ -243,15 +222,13 @@ static struct error *take_word(struct parser *parser)
 	if (is_switch(parser, word))
 		return take_switch(parser, word);
 	if (!command->parse)
-		return error_create(ERROR_USAGE,
-				    "'%s' stands alone, without '%s'",
-				    command->name, word);
+		return error_create(ERROR_USAGE, "'%s' stands alone, without '%s'", command->name,
+				    word);
 	return command->parse(ARGP_KEY_ARG, word, parser->arguments);
 }
 
-struct error *switches_parse(const struct command *command, char *const *words,
-			     size_t count, void *arguments,
-			     struct common_switches *common)
+struct error *switches_parse(const struct command *command, char *const *words, size_t count,
+			     void *arguments, struct common_switches *common)
 {
 	struct parser parser = {
 		.common = common,

@@ -4,9 +4,8 @@
  *	--show-up-to 16    --show-up-to=16    /showUpTo 16
  *	--show-ascii                          /showAscii true
  *
- * A command's argp_option table names them; one without the name of a value is
- * a flag. Names are compared without regard to case and dashes. Behind a `--`
- * there are only words.
+ * A command's argp_option table names them; one without the name of a value is a flag. Names are
+ * compared without regard to case and dashes. Behind a `--` there are only words.
  */
 #ifndef CLI_SWITCHES_H
 #define CLI_SWITCHES_H
@@ -23,20 +22,18 @@ struct common_switches {
 };
 
 /*
- * Hand the count words behind the command's name to its parse(). arguments are
- * the command's own, zeroed; they are to be released also after an error.
+ * Hand the count words behind the command's name to its parse(). arguments are the command's own,
+ * zeroed; they are to be released also after an error.
  */
-struct error *switches_parse(const struct command *command, char *const *words,
-			     size_t count, void *arguments,
-			     struct common_switches *common);
+struct error *switches_parse(const struct command *command, char *const *words, size_t count,
+			     void *arguments, struct common_switches *common);
 
 /* The option that word, with its `--` or `/`, stands for, or NULL. */
-const struct argp_option *switch_find(const struct command *command,
-				      const char *word);
+const struct argp_option *switch_find(const struct command *command, const char *word);
 
 /*
- * How many words the switch takes up that begins with word: 2 if its value is
- * the next one, else 1; 0 if word is no switch of the command.
+ * How many words the switch takes up that begins with word: 2 if its value is the next one, else 1;
+ * 0 if word is no switch of the command.
  */
 size_t switch_places(const struct command *command, const char *word);
 

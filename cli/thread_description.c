@@ -3,23 +3,16 @@
 #include "analyzer/query/thread_value.h"
 #include "cli/rows.h"
 
-static void write_head(struct analysis *analysis, uint32_t number,
-		       struct report *report)
+static void write_head(struct analysis *analysis, uint32_t number, struct report *report)
 {
 	static const struct column columns[] = {
-		{ "thread", VALUE_NUMBER },
-		{ "signal", VALUE_NUMBER },
-		{ "sender", VALUE_NUMBER },
-		{ "stack start", VALUE_ADDRESS },
-		{ "stack end", VALUE_ADDRESS },
-		{ "no stack", VALUE_TEXT },
+		{ "thread", VALUE_NUMBER },	{ "signal", VALUE_NUMBER },
+		{ "sender", VALUE_NUMBER },	{ "stack start", VALUE_ADDRESS },
+		{ "stack end", VALUE_ADDRESS }, { "no stack", VALUE_TEXT },
 	};
 	static const struct table table = {
 		"thread", columns, 6,
-		"Thread {thread}[, ended by signal {signal}][ from process "
-		"{sender}]"
-		"[, on the stack from {stack start} to {stack end}]"
-		"[, {no stack}]"
+		"Thread {thread}[, ended by signal {signal}][ from process {sender}][, on the stack from {stack start} to {stack end}][, {no stack}]"
 	};
 	const struct program *program = analysis_program(analysis);
 	const struct thread *thread = program_thread(program, number);
@@ -36,8 +29,7 @@ static void write_head(struct analysis *analysis, uint32_t number,
 	else
 		report_absent(report);
 	if (known) {
-		const struct stack *stack =
-			program_stack(program, thread->stack);
+		const struct stack *stack = program_stack(program, thread->stack);
 
 		report_number(report, stack->start);
 		report_number(report, stack->end);
@@ -53,17 +45,15 @@ static void write_head(struct analysis *analysis, uint32_t number,
 static void write_registers(const struct thread *thread, struct report *report)
 {
 	static const struct column columns[] = {
-		{ "rax", VALUE_ADDRESS }, { "rbx", VALUE_ADDRESS },
-		{ "rcx", VALUE_ADDRESS }, { "rdx", VALUE_ADDRESS },
-		{ "rsi", VALUE_ADDRESS }, { "rdi", VALUE_ADDRESS },
+		{ "rax", VALUE_ADDRESS }, { "rbx", VALUE_ADDRESS }, { "rcx", VALUE_ADDRESS },
+		{ "rdx", VALUE_ADDRESS }, { "rsi", VALUE_ADDRESS }, { "rdi", VALUE_ADDRESS },
 		{ "rbp", VALUE_ADDRESS }, { "rsp", VALUE_ADDRESS },
 	};
 	static const struct column more_columns[] = {
-		{ "r8", VALUE_ADDRESS },  { "r9", VALUE_ADDRESS },
-		{ "r10", VALUE_ADDRESS }, { "r11", VALUE_ADDRESS },
-		{ "r12", VALUE_ADDRESS }, { "r13", VALUE_ADDRESS },
-		{ "r14", VALUE_ADDRESS }, { "r15", VALUE_ADDRESS },
-		{ "rip", VALUE_ADDRESS }, { "fs_base", VALUE_ADDRESS },
+		{ "r8", VALUE_ADDRESS },      { "r9", VALUE_ADDRESS },	{ "r10", VALUE_ADDRESS },
+		{ "r11", VALUE_ADDRESS },     { "r12", VALUE_ADDRESS }, { "r13", VALUE_ADDRESS },
+		{ "r14", VALUE_ADDRESS },     { "r15", VALUE_ADDRESS }, { "rip", VALUE_ADDRESS },
+		{ "fs_base", VALUE_ADDRESS },
 	};
 	static const struct table tables[] = {
 		{ "registers", columns, 8,
@@ -76,10 +66,9 @@ static void write_registers(const struct thread *thread, struct report *report)
 	};
 	const struct user_regs_struct *from = &thread->state->registers;
 	const uint64_t values[] = {
-		from->rax, from->rbx, from->rcx,     from->rdx, from->rsi,
-		from->rdi, from->rbp, from->rsp,     from->r8,	from->r9,
-		from->r10, from->r11, from->r12,     from->r13, from->r14,
-		from->r15, from->rip, from->fs_base,
+		from->rax, from->rbx, from->rcx, from->rdx, from->rsi, from->rdi,
+		from->rbp, from->rsp, from->r8,	 from->r9,  from->r10, from->r11,
+		from->r12, from->r13, from->r14, from->r15, from->rip, from->fs_base,
 	};
 	size_t next = 0;
 
@@ -96,21 +85,18 @@ static void write_registers(const struct thread *thread, struct report *report)
 }
 
 static const struct column call_columns[] = {
-	{ "thread", VALUE_NUMBER },   { "number", VALUE_NUMBER },
-	{ "address", VALUE_ADDRESS }, { "function", VALUE_TEXT },
-	{ "inlined", VALUE_TEXT },    { "source", VALUE_TEXT },
+	{ "thread", VALUE_NUMBER }, { "number", VALUE_NUMBER }, { "address", VALUE_ADDRESS },
+	{ "function", VALUE_TEXT }, { "inlined", VALUE_TEXT },	{ "source", VALUE_TEXT },
 	{ "module", VALUE_TEXT },
 };
 
 static const struct table call_table = {
 	"call", call_columns, 7,
-	"#{number} 0x{address} in {function}[ {inlined}][ at {source}]"
-	"[ ({module})]"
+	"#{number} 0x{address} in {function}[ {inlined}][ at {source}][ ({module})]"
 };
 
-void calls_write(struct analysis *analysis, uint32_t thread,
-		 const struct backtrace *calls, uint64_t limit,
-		 struct report *report)
+void calls_write(struct analysis *analysis, uint32_t thread, const struct backtrace *calls,
+		 uint64_t limit, struct report *report)
 {
 	const struct program *program = analysis_program(analysis);
 	struct debug *debug = analysis_debug(analysis);
@@ -126,21 +112,18 @@ void calls_write(struct analysis *analysis, uint32_t thread,
 		report_text(report, function ? function : "unknown code");
 		report_text(report, frame->inlined ? "(inlined)" : NULL);
 		report_text(report, frame->source);
-		report_text(report, frame->function && frame->module
-					    ? module_name(frame->module)
-					    : NULL);
+		report_text(report,
+			    frame->function && frame->module ? module_name(frame->module) : NULL);
 		report_end_row(report);
 	}
 	report_end_table(report);
-	rows_left_out(report, calls->cut ? "calls, at least," : "calls",
-		      calls->count, limit);
+	rows_left_out(report, calls->cut ? "calls, at least," : "calls", calls->count, limit);
 }
 
-void thread_write_calls(struct analysis *analysis, uint32_t thread,
-			uint64_t limit, struct report *report)
+void thread_write_calls(struct analysis *analysis, uint32_t thread, uint64_t limit,
+			struct report *report)
 {
-	const struct backtrace *calls =
-		debug_backtrace(analysis_debug(analysis), thread);
+	const struct backtrace *calls = debug_backtrace(analysis_debug(analysis), thread);
 
 	if (calls)
 		calls_write(analysis, thread, calls, limit, report);
@@ -157,12 +140,10 @@ void calls_end(struct report *report)
 	report_end_table(report);
 }
 
-void thread_describe(struct analysis *analysis, uint32_t thread,
-		     struct report *report)
+void thread_describe(struct analysis *analysis, uint32_t thread, struct report *report)
 {
 	write_head(analysis, thread, report);
-	write_registers(program_thread(analysis_program(analysis), thread),
-			report);
+	write_registers(program_thread(analysis_program(analysis), thread), report);
 	thread_write_calls(analysis, thread, SHOWN_CALLS, report);
 	calls_end(report);
 }

@@ -20,8 +20,7 @@ static atomic_bool happened;
 
 static unsigned int digit_of(char character)
 {
-	return (unsigned int)(character <= '9' ? character - '0'
-					       : character - 'a' + 10);
+	return (unsigned int)(character <= '9' ? character - '0' : character - 'a' + 10);
 }
 
 /* Look for address in lines of "START-END ...", in what is open as maps. */
@@ -39,10 +38,8 @@ static bool search_maps(int maps, uintptr_t address, struct mapping *ret)
 			else if (field == 2)
 				continue;
 			else if (buffer[i] != "- "[field])
-				bounds[field] = bounds[field] * 16 +
-						digit_of(buffer[i]);
-			else if (++field == 2 && address >= bounds[0] &&
-				 address < bounds[1]) {
+				bounds[field] = bounds[field] * 16 + digit_of(buffer[i]);
+			else if (++field == 2 && address >= bounds[0] && address < bounds[1]) {
 				*ret = (struct mapping){ bounds[0], bounds[1] };
 				return true;
 			}
@@ -67,13 +64,12 @@ static bool is_gone(uintptr_t page)
 	char byte;
 	struct iovec here = { &byte, 1 }, there = { (void *)page, 1 };
 
-	return process_vm_readv(getpid(), &here, 1, &there, 1, 0) < 0 &&
-	       errno == EFAULT;
+	return process_vm_readv(getpid(), &here, 1, &there, 1, 0) < 0 && errno == EFAULT;
 }
 
 /*
- * All that is gone of the mapping which has that page: up to its end, as the
- * file ends before. One page after the other would be too many mappings.
+ * All that is gone of the mapping which has that page: up to its end, as the file ends before. One
+ * page after the other would be too many mappings.
  */
 static struct mapping find_gone(uintptr_t page)
 {
@@ -97,19 +93,16 @@ static struct mapping find_gone(uintptr_t page)
 /* Called on any thread, at any instruction that reads memory. */
 static void map_zeros(int number, siginfo_t *information, void *context)
 {
-	uintptr_t page =
-		(uintptr_t)information->si_addr & ~(uintptr_t)(PAGE - 1);
+	uintptr_t page = (uintptr_t)information->si_addr & ~(uintptr_t)(PAGE - 1);
 	int saved = errno;
 
 	/* A page that lies behind the end of its file, and nothing else. */
 	if (information->si_code == BUS_ADRERR) {
 		struct mapping gone = find_gone(page);
 
-		if (mmap((void *)gone.start, gone.end - gone.start,
-			 PROT_READ | PROT_WRITE,
-			 MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS |
-				 MAP_NORESERVE,
-			 -1, 0) != MAP_FAILED) {
+		if (mmap((void *)gone.start, gone.end - gone.start, PROT_READ | PROT_WRITE,
+			 MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			 0) != MAP_FAILED) {
 			atomic_store(&happened, true);
 			errno = saved;
 			return;

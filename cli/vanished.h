@@ -1,9 +1,9 @@
 /*
- * Files that become shorter while they are mapped: the core, while it is still
- * written or already removed, or a program that is replaced in place.
+ * Files that become shorter while they are mapped: the core, while it is still written or already
+ * removed, or a program that is replaced in place.
  *
- * To read what is gone raises SIGBUS. It reads as zeros then, and whoever asks
- * later is told, so that answers are not relied on.
+ * To read what is gone raises SIGBUS. It reads as zeros then, and whoever asks later is told, so
+ * that answers are not relied on.
  */
 #ifndef CLI_VANISHED_H
 #define CLI_VANISHED_H

@@ -23,16 +23,14 @@ static bool is_meant(enum waste_kind kind, enum waste_kind only)
 	return only == WASTE_KINDS || only == kind;
 }
 
-static void write_sum(struct report *report, const struct waste *waste,
-		      const struct waste_sum *sum)
+static void write_sum(struct report *report, const struct waste *waste, const struct waste_sum *sum)
 {
 	report_number(report, sum->count);
 	report_number(report, sum->bytes);
 	report_real(report, rows_share(sum->bytes, waste->looked_at.bytes));
 }
 
-void waste_write_sums(struct report *report, const struct waste *waste,
-		      enum waste_kind only)
+void waste_write_sums(struct report *report, const struct waste *waste, enum waste_kind only)
 {
 	static const struct column columns[] = {
 		{ "waste", VALUE_TEXT },
@@ -53,8 +51,7 @@ void waste_write_sums(struct report *report, const struct waste *waste,
 	report_end_table(report);
 }
 
-static void write_row(struct report *report, const struct waste *waste,
-		      const struct waste_row *row)
+static void write_row(struct report *report, const struct waste *waste, const struct waste_row *row)
 {
 	report_text(report, waste_kind_name(row->kind));
 	write_sum(report, waste, &row->sum);
@@ -66,13 +63,12 @@ static void write_row(struct report *report, const struct waste *waste,
 	report_end_row(report);
 }
 
-void waste_write_rows(struct report *report, const struct waste *waste,
-		      enum waste_kind only, uint64_t limit)
+void waste_write_rows(struct report *report, const struct waste *waste, enum waste_kind only,
+		      uint64_t limit)
 {
 	static const struct column columns[] = {
-		{ "waste", VALUE_TEXT },  { "allocations", VALUE_COUNT },
-		{ "bytes", VALUE_BYTES }, { "share", VALUE_SHARE },
-		{ "size", VALUE_BYTES },  { "kind", VALUE_TEXT },
+		{ "waste", VALUE_TEXT },  { "allocations", VALUE_COUNT }, { "bytes", VALUE_BYTES },
+		{ "share", VALUE_SHARE }, { "size", VALUE_BYTES },	  { "kind", VALUE_TEXT },
 	};
 	static const struct table table = { "waste by type", columns, 6, NULL };
 	uint64_t count = 0;
@@ -88,15 +84,12 @@ void waste_write_rows(struct report *report, const struct waste *waste,
 	rows_left_out(report, "lines", count, limit);
 }
 
-static struct error *write_group(struct report *report,
-				 const struct analysis *analysis,
-				 const struct extent *extent,
-				 const struct duplicate_group *group)
+static struct error *write_group(struct report *report, const struct analysis *analysis,
+				 const struct extent *extent, const struct duplicate_group *group)
 {
 	_cleanup_(free) char *name = NULL;
 	char text[CONTENTS_TEXT_SIZE];
-	uint64_t key =
-		type_key(analysis, analysis_patterns(analysis), group->first);
+	uint64_t key = type_key(analysis, analysis_patterns(analysis), group->first);
 
 	if (key != NO_TYPE_KEY) {
 		name = type_key_name(analysis, key);
@@ -107,24 +100,19 @@ static struct error *write_group(struct report *report,
 	report_number(report, group->size);
 	report_number(report, duplicate_bytes(group));
 	report_number(report, extent->start);
-	report_content(report,
-		       contents_text_write(analysis_image(analysis),
-					   extent->start, group->size, text));
-	report_text(report, name	      ? name
-			    : extent->is_text ? "text"
-					      : "unrecognized");
+	report_content(report, contents_text_write(analysis_image(analysis), extent->start,
+						   group->size, text));
+	report_text(report, name ? name : extent->is_text ? "text" : "unrecognized");
 	report_end_row(report);
 	return NULL;
 }
 
-struct error *waste_write_contents(struct report *report,
-				   const struct analysis *analysis,
+struct error *waste_write_contents(struct report *report, const struct analysis *analysis,
 				   const struct waste *waste)
 {
 	static const struct column columns[] = {
-		{ "copies", VALUE_COUNT },  { "of size", VALUE_BYTES },
-		{ "waste", VALUE_BYTES },   { "first", VALUE_ADDRESS },
-		{ "contents", VALUE_TEXT }, { "kind", VALUE_TEXT },
+		{ "copies", VALUE_COUNT },  { "of size", VALUE_BYTES }, { "waste", VALUE_BYTES },
+		{ "first", VALUE_ADDRESS }, { "contents", VALUE_TEXT }, { "kind", VALUE_TEXT },
 	};
 	static const struct table table = { "content", columns, 6, NULL };
 	const struct duplicates *duplicates = &waste->duplicates;
@@ -147,8 +135,7 @@ struct error *waste_write_contents(struct report *report,
 }
 
 /* Absent unless it is of that kind of waste. */
-static void write_known(struct report *report, const struct waste_sum *sum,
-			bool is_asked)
+static void write_known(struct report *report, const struct waste_sum *sum, bool is_asked)
 {
 	if (is_asked)
 		report_number(report, sum->bytes);
@@ -156,26 +143,17 @@ static void write_known(struct report *report, const struct waste_sum *sum,
 		report_absent(report);
 }
 
-void waste_write_total(struct report *report, const struct waste *waste,
-		       enum waste_kind only)
+void waste_write_total(struct report *report, const struct waste *waste, enum waste_kind only)
 {
 	static const struct column columns[] = {
-		{ "bytes", VALUE_BYTES },
-		{ "share", VALUE_SHARE },
-		{ "allocations", VALUE_COUNT },
-		{ "of bytes", VALUE_BYTES },
-		{ "capacity known", VALUE_BYTES },
-		{ "request known", VALUE_BYTES },
+		{ "bytes", VALUE_BYTES },	   { "share", VALUE_SHARE },
+		{ "allocations", VALUE_COUNT },	   { "of bytes", VALUE_BYTES },
+		{ "capacity known", VALUE_BYTES }, { "request known", VALUE_BYTES },
 		{ "absent", VALUE_BYTES },
 	};
 	static const struct table table = {
 		"total waste", columns, 7,
-		"{bytes,} bytes are waste, {share} of the {of bytes,} "
-		"bytes that {allocations,} allocations use."
-		"[\nSpare room is known of {capacity known,} bytes of these.]"
-		"[\nWhat was asked for is known of {request known,} bytes of "
-		"these.]"
-		"[\nThe core lacks contents of {absent,} bytes of these.]"
+		"{bytes,} bytes are waste, {share} of the {of bytes,} bytes that {allocations,} allocations use.[\nSpare room is known of {capacity known,} bytes of these.][\nWhat was asked for is known of {request known,} bytes of these.][\nThe core lacks contents of {absent,} bytes of these.]"
 	};
 	uint64_t bytes = 0;
 

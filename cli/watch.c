@@ -82,8 +82,7 @@ bool watch_receive(int socket, struct watch_message *ret)
 	return true;
 }
 
-static void send_text(int socket, enum watch_kind kind, pid_t process,
-		      const char *text)
+static void send_text(int socket, enum watch_kind kind, pid_t process, const char *text)
 {
 	struct watch_message message = {
 		.kind = kind,
@@ -105,8 +104,7 @@ char *watch_core_path(const char *core_path, pid_t process, bool is_program)
 }
 
 /* Write the core into the file of options, which is the caller's. */
-static struct error *write_core(struct watcher *watcher,
-				const struct held_process *held,
+static struct error *write_core(struct watcher *watcher, const struct held_process *held,
 				struct watch_message *message, int fd)
 {
 	_cleanup_(core_destroy) struct core_writer *core = NULL;
@@ -128,14 +126,12 @@ static struct error *write_core(struct watcher *watcher,
 	return error;
 }
 
-static struct error *capture_to_file(struct watcher *watcher,
-				     const struct held_process *held,
+static struct error *capture_to_file(struct watcher *watcher, const struct held_process *held,
 				     struct watch_message *message)
 {
 	_cleanup_(output_file_deinit) struct output_file file = { .fd = -1 };
-	_cleanup_(free) char *path =
-		watch_core_path(watcher->options->core_path, held->id,
-				held->id == watcher->tracer.program);
+	_cleanup_(free) char *path = watch_core_path(watcher->options->core_path, held->id,
+						     held->id == watcher->tracer.program);
 	struct error *error;
 
 	if (!path)
@@ -152,8 +148,8 @@ static struct error *capture_to_file(struct watcher *watcher,
 }
 
 /*
- * A file for a core that is soon gone. Small ones are in memory, up to a limit:
- * file systems take long to make a file where many were deleted just now.
+ * A file for a core that is soon gone. Small ones are in memory, up to a limit: file systems take
+ * long to make a file where many were deleted just now.
  */
 static struct error *open_core(struct watcher *watcher, pid_t process, int *ret)
 {
@@ -170,8 +166,7 @@ static struct error *open_core(struct watcher *watcher, pid_t process, int *ret)
 	return NULL;
 }
 
-static struct error *capture(struct watcher *watcher,
-			     const struct held_process *held,
+static struct error *capture(struct watcher *watcher, const struct held_process *held,
 			     struct watch_message *message)
 {
 	struct error *error;
@@ -201,8 +196,7 @@ static void on_ending(void *data, const struct held_process *held, int signal)
 	process_name(held->threads[0].id, message.name);
 	error = capture(watcher, held, &message);
 	if (error) {
-		send_text(watcher->socket, WATCH_LOST, held->id,
-			  error_message(error));
+		send_text(watcher->socket, WATCH_LOST, held->id, error_message(error));
 		error_destroy(error);
 	} else {
 		send_message(watcher->socket, &message);
@@ -254,26 +248,23 @@ static void on_started(void *data, pid_t process, const char *path)
 	}
 	/* Set-user-id programs have lost that right. */
 	if (watcher->tracer.all_programs && has_rights(process)) {
-		snprintf(text, sizeof(text),
-			 "%s is a set-user-id program, or has capabilities: "
-			 "under 'heapcore run' it runs without, unless root "
-			 "calls it",
-			 path);
+		snprintf(
+			text, sizeof(text),
+			"%s is a set-user-id program, or has capabilities: under 'heapcore run' it runs without, unless root calls it",
+			path);
 		send_text(watcher->socket, WATCH_NOTE, process, text);
 	}
 	if (process_kind(process) == PROGRAM_OTHER &&
 	    (process == watcher->tracer.program || watcher->tracer.follow)) {
 		snprintf(text, sizeof(text),
-			 "%s is not an x86-64 program: it runs, but is not "
-			 "looked into",
-			 path);
+			 "%s is not an x86-64 program: it runs, but is not looked into", path);
 		send_text(watcher->socket, WATCH_NOTE, process, text);
 	}
 }
 
 /*
- * From now on there only are processes that the program left behind. They are
- * let through, and nobody waits for them.
+ * From now on there only are processes that the program left behind. They are let through, and
+ * nobody waits for them.
  */
 static void go_to_background(struct watcher *watcher)
 {
@@ -302,13 +293,12 @@ static void on_ended(void *data, int status, size_t others, size_t unseen)
 	struct birth birth = { 0 };
 
 	if (!watcher->executed && read_birth(watcher, &birth)) {
-		message.kind = birth.step == BIRTH_NO_PROGRAM ? WATCH_NOT_RUN
-							      : WATCH_REFUSED;
+		message.kind = birth.step == BIRTH_NO_PROGRAM ? WATCH_NOT_RUN : WATCH_REFUSED;
 		message.status = birth.failure;
-		snprintf(message.text, sizeof(message.text),
-			 "a seccomp filter may not be installed (%s), without "
-			 "which the program's end cannot be seen",
-			 strerror(birth.failure));
+		snprintf(
+			message.text, sizeof(message.text),
+			"a seccomp filter may not be installed (%s), without which the program's end cannot be seen",
+			strerror(birth.failure));
 	}
 	if (others > 0)
 		go_to_background(watcher);
@@ -351,8 +341,7 @@ static void become_program(char **arguments, int gate, int births)
 static void ignore_signals(void)
 {
 	static const int signals[] = {
-		SIGINT,	 SIGQUIT, SIGTERM, SIGHUP,  SIGTSTP,
-		SIGTTIN, SIGTTOU, SIGPIPE, SIGXFSZ,
+		SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE, SIGXFSZ,
 	};
 	sigset_t children;
 
@@ -366,8 +355,7 @@ static void ignore_signals(void)
 
 static void refuse(struct watcher *watcher, struct error *error)
 {
-	send_text(watcher->socket, WATCH_REFUSED, watcher->tracer.program,
-		  error_message(error));
+	send_text(watcher->socket, WATCH_REFUSED, watcher->tracer.program, error_message(error));
 	error_destroy(error);
 	if (watcher->tracer.program > 0)
 		kill(watcher->tracer.program, SIGKILL);
@@ -409,8 +397,7 @@ static void live_with(pid_t heapcore)
 		_exit(EXIT_NOT_ANALYSED);
 }
 
-static void run_watcher(const struct watch_options *options, int socket,
-			pid_t heapcore)
+static void run_watcher(const struct watch_options *options, int socket, pid_t heapcore)
 {
 	struct watcher watcher = { .options = options, .socket = socket };
 	int gate[2], births[2];

@@ -14,6 +14,7 @@ foreach(packed IN LISTS fuzz_packed)
 		DEPENDS ${packed} VERBATIM)
 	list(APPEND fuzz_files ${FUZZ_FILES}/${name})
 endforeach()
+file(MAKE_DIRECTORY ${FUZZ_FILES}) # Make does not, as Ninja does
 add_custom_target(fuzz_files ALL DEPENDS ${fuzz_files})
 
 add_library(fuzz_support OBJECT tests/fuzz/edits.c tests/fuzz/core_target.c

@@ -17,29 +17,26 @@ enum {
 };
 
 /* Whether the index is there, and linked to the one at address by link. */
-static bool is_linked(struct view *view, const struct boehm_geometry *geometry,
-		      uint64_t index, uint64_t address, bool upward)
+static bool is_linked(struct view *view, const struct boehm_geometry *geometry, uint64_t index,
+		      uint64_t address, bool upward)
 {
 	uint64_t back, key, own_key;
-	uint64_t link =
-		upward ? index_downward(geometry) : index_upward(geometry);
+	uint64_t link = upward ? index_downward(geometry) : index_upward(geometry);
 
 	if (index == 0)
 		return true;
-	return index % 8 == 0 && view_word(view, index + link, &back) &&
-	       back == address &&
+	return index % 8 == 0 && view_word(view, index + link, &back) && back == address &&
 	       view_word(view, index + index_key(geometry), &key) &&
 	       view_word(view, address + index_key(geometry), &own_key) &&
 	       (upward ? key > own_key : key < own_key);
 }
 
-bool boehm_is_index(struct view *view, const struct boehm_geometry *geometry,
-		    uint64_t address)
+bool boehm_is_index(struct view *view, const struct boehm_geometry *geometry, uint64_t address)
 {
 	uint64_t key, upward, downward;
 
-	return view_word(view, address + index_key(geometry), &key) &&
-	       key != 0 && key < UINT64_C(1) << (47 - key_shift(geometry)) &&
+	return view_word(view, address + index_key(geometry), &key) && key != 0 &&
+	       key < UINT64_C(1) << (47 - key_shift(geometry)) &&
 	       view_word(view, address + index_upward(geometry), &upward) &&
 	       view_word(view, address + index_downward(geometry), &downward) &&
 	       is_linked(view, geometry, upward, address, true) &&
@@ -47,9 +44,8 @@ bool boehm_is_index(struct view *view, const struct boehm_geometry *geometry,
 }
 
 /* Whether the header can be that of a block at start; what it says. */
-static bool read_header(const struct boehm_geometry *geometry,
-			const struct image *image, uint64_t header,
-			uint64_t start, struct boehm_block *ret)
+static bool read_header(const struct boehm_geometry *geometry, const struct image *image,
+			uint64_t header, uint64_t start, struct boehm_block *ret)
 {
 	uint8_t bytes[HEADER_READ];
 	uint64_t block, descriptor;
@@ -66,21 +62,17 @@ static bool read_header(const struct boehm_geometry *geometry,
 	__builtin_memcpy(&block, bytes + HEADER_BLOCK, sizeof(block));
 	__builtin_memcpy(&ret->swept, bytes + HEADER_SWEPT, sizeof(ret->swept));
 	__builtin_memcpy(&ret->size, bytes + HEADER_SIZE, sizeof(ret->size));
-	__builtin_memcpy(&descriptor, bytes + HEADER_DESCRIPTOR,
-			 sizeof(descriptor));
+	__builtin_memcpy(&descriptor, bytes + HEADER_DESCRIPTOR, sizeof(descriptor));
 	ret->pointerless = descriptor == 0;
-	if (ret->size == 0 || ret->size > UINT64_C(1) << 47 ||
-	    (ret->flags & ~FLAGS_KNOWN))
+	if (ret->size == 0 || ret->size > UINT64_C(1) << 47 || (ret->flags & ~FLAGS_KNOWN))
 		return false;
 	/* A free run keeps the kind and block that its header had before. */
 	if (is_free(ret))
 		return (ret->size & mask) == 0;
-	return ret->kind < MOST_KINDS && block == start &&
-	       ret->size % GRANULE == 0;
+	return ret->kind < MOST_KINDS && block == start && ret->size % GRANULE == 0;
 }
 
-bool boehm_leads_to_blocks(struct view *view,
-			   const struct boehm_geometry *geometry,
+bool boehm_leads_to_blocks(struct view *view, const struct boehm_geometry *geometry,
 			   uint64_t address)
 {
 	uint64_t base, slot;
@@ -97,27 +89,24 @@ bool boehm_leads_to_blocks(struct view *view,
 		if (slot >> geometry->log_block == 0)
 			continue;
 		seen++;
-		sound += read_header(geometry, view->image, slot,
-				     base + (i << geometry->log_block), &block);
+		sound += read_header(geometry, view->image, slot, base + (i << geometry->log_block),
+				     &block);
 	}
 	return sound > seen / 2;
 }
 
-static struct error *add_block(struct collector *collector,
-			       struct boehm_block block)
+static struct error *add_block(struct collector *collector, struct boehm_block block)
 {
 	struct boehm_block *blocks;
 	struct error *error =
-		memory_reserve(&collector->blocks,
-			       (collector->block_count + 1) * sizeof(*blocks));
+		memory_reserve(&collector->blocks, (collector->block_count + 1) * sizeof(*blocks));
 
 	if (error)
 		return error;
 	blocks = collector->blocks.bytes;
 	/* None may begin in the run of the one before. */
 	if (collector->block_count > 0 &&
-	    block_end(collector, &blocks[collector->block_count - 1]) >
-		    block.start) {
+	    block_end(collector, &blocks[collector->block_count - 1]) > block.start) {
 		collector->bad_slots++;
 		return NULL;
 	}
@@ -125,16 +114,14 @@ static struct error *add_block(struct collector *collector,
 	collector->object_count += object_slots(collector, &block);
 	blocks[collector->block_count++] = block;
 	if (is_unmapped(&block))
-		collector->unmapped +=
-			block_end(collector, &block) - block.start;
+		collector->unmapped += block_end(collector, &block) - block.start;
 	else
 		collector->size += block_end(collector, &block) - block.start;
 	return NULL;
 }
 
 /* Read the blocks that one bottom_index knows. */
-static struct error *read_index(struct collector *collector, struct view *view,
-				uint64_t index)
+static struct error *read_index(struct collector *collector, struct view *view, uint64_t index)
 {
 	const struct boehm_geometry *geometry = &collector->geometry;
 	uint64_t base;
@@ -154,8 +141,8 @@ static struct error *read_index(struct collector *collector, struct view *view,
 		/* 0: not ours; a small number: so far above its start. */
 		if (slot < block_bytes(collector))
 			continue;
-		if (!read_header(geometry, view->image, slot,
-				 base + (i << geometry->log_block), &block)) {
+		if (!read_header(geometry, view->image, slot, base + (i << geometry->log_block),
+				 &block)) {
 			collector->bad_slots++;
 			continue;
 		}
@@ -167,17 +154,15 @@ static struct error *read_index(struct collector *collector, struct view *view,
 }
 
 /*
- * Note GC_all_nils, which ends the list of indexes that share a place in
- * GC_top_index: it has no key, and no slot of it is used.
+ * Note GC_all_nils, which ends the list of indexes that share a place in GC_top_index: it has no
+ * key, and no slot of it is used.
  */
-static void find_nils(struct collector *collector, struct view *view,
-		      uint64_t index)
+static void find_nils(struct collector *collector, struct view *view, uint64_t index)
 {
 	const struct boehm_geometry *geometry = &collector->geometry;
 	uint64_t nils, key, first;
 
-	if (!collector->nils &&
-	    view_word(view, index + index_hash_link(geometry), &nils) && nils &&
+	if (!collector->nils && view_word(view, index + index_hash_link(geometry), &nils) && nils &&
 	    view_word(view, nils + index_key(geometry), &key) && key == 0 &&
 	    view_word(view, nils, &first) && first == 0)
 		collector->nils = nils;
@@ -193,8 +178,7 @@ static bool has_used(const struct collector *collector)
 	return false;
 }
 
-struct error *boehm_read_blocks(struct collector *collector,
-				const struct heap_context *context,
+struct error *boehm_read_blocks(struct collector *collector, const struct heap_context *context,
 				bool *ret_sound)
 {
 	struct view view = { context->image };
@@ -202,8 +186,8 @@ struct error *boehm_read_blocks(struct collector *collector,
 
 	/* Keys grow from one to the next, so there is an end. */
 	while (index && boehm_is_index(&view, &collector->geometry, index)) {
-		struct error *error = append_number(
-			&collector->indexes, &collector->index_count, index);
+		struct error *error =
+			append_number(&collector->indexes, &collector->index_count, index);
 
 		if (!error)
 			error = read_index(collector, &view, index);
@@ -212,19 +196,16 @@ struct error *boehm_read_blocks(struct collector *collector,
 		if (error)
 			return error;
 		find_nils(collector, &view, index);
-		if (!view_word(&view,
-			       index + index_upward(&collector->geometry),
-			       &index))
+		if (!view_word(&view, index + index_upward(&collector->geometry), &index))
 			break;
 	}
 	*ret_sound =
-		has_used(collector) &&
-		collector->bad_slots <= collector->block_count / SOUND_SHARE;
+		has_used(collector) && collector->bad_slots <= collector->block_count / SOUND_SHARE;
 	return NULL;
 }
 
-const struct boehm_block *boehm_find_block(const struct collector *collector,
-					   uint64_t address, size_t *hint)
+const struct boehm_block *boehm_find_block(const struct collector *collector, uint64_t address,
+					   size_t *hint)
 {
 	const struct boehm_block *blocks = boehm_blocks(collector);
 	size_t low;

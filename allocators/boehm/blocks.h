@@ -45,23 +45,20 @@ static inline unsigned int key_shift(const struct boehm_geometry *geometry)
 }
 
 /*
- * Whether a bottom_index is at address, as its key and its links to others
- * have it: what those lead to is not looked at yet.
+ * Whether a bottom_index is at address, as its key and its links to others have it: what those lead
+ * to is not looked at yet.
  */
-bool boehm_is_index(struct view *view, const struct boehm_geometry *geometry,
-		    uint64_t address);
+bool boehm_is_index(struct view *view, const struct boehm_geometry *geometry, uint64_t address);
 
 /* Whether the first slots of the index that are used lead to headers. */
-bool boehm_leads_to_blocks(struct view *view,
-			   const struct boehm_geometry *geometry,
+bool boehm_leads_to_blocks(struct view *view, const struct boehm_geometry *geometry,
 			   uint64_t address);
 
 /*
- * Read all blocks, from the lowest index on. *ret_sound: there are blocks in
- * use, and next to nothing that makes no sense.
+ * Read all blocks, from the lowest index on. *ret_sound: there are blocks in use, and next to
+ * nothing that makes no sense.
  */
-struct error *boehm_read_blocks(struct collector *collector,
-				const struct heap_context *context,
+struct error *boehm_read_blocks(struct collector *collector, const struct heap_context *context,
 				bool *ret_sound);
 
 #endif

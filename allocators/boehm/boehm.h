@@ -1,10 +1,8 @@
 /*
- * The heap of the Boehm-Demers-Weiser collector (bdwgc, libgc) in a dump: what
- * its parts share.
+ * The heap of the Boehm-Demers-Weiser collector (bdwgc, libgc) in a dump: what its parts share.
  *
- * Layouts are those of include/private/gc_priv.h of bdwgc 7.2 to 8.3 on
- * x86-64. No version is asked for: what differs is decided by what fits the
- * dump.
+ * Layouts are those of include/private/gc_priv.h of bdwgc 7.2 to 8.3 on x86-64. No version is asked
+ * for: what differs is decided by what fits the dump.
  *
  *	module's data     bottom_index             hblkhdr
  *	GC_arrays ------> | slots | links | key |-> | size, kind, marks ... |
@@ -12,8 +10,8 @@
  *	                                           block (4096 bytes)
  *	                                           | object | object | ...
  *
- * A block holds objects of one size and kind; one larger than half of a block
- * starts a run of blocks of its own. A free run has one header, too.
+ * A block holds objects of one size and kind; one larger than half of a block starts a run of
+ * blocks of its own. A free run has one header, too.
  */
 #ifndef ALLOCATORS_BOEHM_BOEHM_H
 #define ALLOCATORS_BOEHM_BOEHM_H
@@ -124,8 +122,7 @@ static inline uint64_t largest_small(const struct collector *collector)
 	return block_bytes(collector) / 2;
 }
 
-static inline const struct boehm_block *boehm_blocks(
-	const struct collector *collector)
+static inline const struct boehm_block *boehm_blocks(const struct collector *collector)
 {
 	return collector->blocks.bytes;
 }
@@ -141,8 +138,7 @@ static inline bool is_unmapped(const struct boehm_block *block)
 	return is_free(block) && (block->flags & FLAG_UNMAPPED);
 }
 
-static inline bool is_small(const struct collector *collector,
-			    const struct boehm_block *block)
+static inline bool is_small(const struct collector *collector, const struct boehm_block *block)
 {
 	return !is_free(block) && block->size <= largest_small(collector);
 }
@@ -153,36 +149,31 @@ static inline uint64_t object_slots(const struct collector *collector,
 {
 	if (is_free(block))
 		return 0;
-	return is_small(collector, block) ? block_bytes(collector) / block->size
-					  : 1;
+	return is_small(collector, block) ? block_bytes(collector) / block->size : 1;
 }
 
 /* The end of the block or of its run. */
-static inline uint64_t block_end(const struct collector *collector,
-				 const struct boehm_block *block)
+static inline uint64_t block_end(const struct collector *collector, const struct boehm_block *block)
 {
 	uint64_t mask = block_bytes(collector) - 1;
 
-	return is_small(collector, block)
-		       ? block->start + block_bytes(collector)
-		       : block->start + ((block->size + mask) & ~mask);
+	return is_small(collector, block) ? block->start + block_bytes(collector)
+					  : block->start + ((block->size + mask) & ~mask);
 }
 
 /* The block that holds address, or NULL. *hint is 0 at first. */
-const struct boehm_block *boehm_find_block(const struct collector *collector,
-					   uint64_t address, size_t *hint);
+const struct boehm_block *boehm_find_block(const struct collector *collector, uint64_t address,
+					   size_t *hint);
 
 /* The block of the object that starts at address, or NULL. */
-static inline const struct boehm_block *boehm_find_object(
-	const struct collector *collector, uint64_t address, size_t *hint,
-	uint64_t *ret_number)
+static inline const struct boehm_block *boehm_find_object(const struct collector *collector,
+							  uint64_t address, size_t *hint,
+							  uint64_t *ret_number)
 {
-	const struct boehm_block *block =
-		boehm_find_block(collector, address, hint);
+	const struct boehm_block *block = boehm_find_block(collector, address, hint);
 	uint64_t slot;
 
-	if (!block || is_free(block) ||
-	    (address - block->start) % block->size != 0)
+	if (!block || is_free(block) || (address - block->start) % block->size != 0)
 		return NULL;
 	slot = (address - block->start) / block->size;
 	if (slot >= object_slots(collector, block))
@@ -192,11 +183,9 @@ static inline const struct boehm_block *boehm_find_object(
 }
 
 /* Append value to the array of 64-bit numbers. */
-static inline struct error *append_number(struct memory *memory, size_t *count,
-					  uint64_t value)
+static inline struct error *append_number(struct memory *memory, size_t *count, uint64_t value)
 {
-	struct error *error =
-		memory_reserve(memory, (*count + 1) * sizeof(value));
+	struct error *error = memory_reserve(memory, (*count + 1) * sizeof(value));
 
 	if (!error)
 		((uint64_t *)memory->bytes)[(*count)++] = value;

@@ -18,15 +18,14 @@ enum {
 	HEADER_SIZE = 32,
 };
 
-static struct error *append_range(struct memory *ranges, size_t *count,
-				  uint64_t start, uint64_t end)
+static struct error *append_range(struct memory *ranges, size_t *count, uint64_t start,
+				  uint64_t end)
 {
 	struct memory_range *all = ranges->bytes;
 	struct error *error;
 
 	/* Much of it comes in a row. */
-	if (*count > 0 && all[*count - 1].start <= start &&
-	    start <= all[*count - 1].end) {
+	if (*count > 0 && all[*count - 1].start <= start && start <= all[*count - 1].end) {
 		if (end > all[*count - 1].end)
 			all[*count - 1].end = end;
 		return NULL;
@@ -40,40 +39,36 @@ static struct error *append_range(struct memory *ranges, size_t *count,
 }
 
 /*
- * The pages that something of the collector's own is on: it gets its scratch
- * memory from the system by pages, and uses it for nothing else.
+ * The pages that something of the collector's own is on: it gets its scratch memory from the system
+ * by pages, and uses it for nothing else.
  */
-static struct error *append_pages(struct memory *ranges, size_t *count,
-				  uint64_t start, uint64_t size)
+static struct error *append_pages(struct memory *ranges, size_t *count, uint64_t start,
+				  uint64_t size)
 {
 	return append_range(ranges, count, start & ~(uint64_t)(PAGE - 1),
 			    (start + size + PAGE - 1) & ~(uint64_t)(PAGE - 1));
 }
 
 /*
- * Whether what was a header is at address: it keeps what it had, but for the
- * link in its first word.
+ * Whether what was a header is at address: it keeps what it had, but for the link in its first
+ * word.
  */
-static bool is_spare(const struct collector *collector, struct view *view,
-		     uint64_t address)
+static bool is_spare(const struct collector *collector, struct view *view, uint64_t address)
 {
 	uint64_t block, kinds, size;
 	size_t hint = 0;
 
-	return address % GRANULE == 0 &&
-	       view_word(view, address + HEADER_BLOCK, &block) &&
+	return address % GRANULE == 0 && view_word(view, address + HEADER_BLOCK, &block) &&
 	       block % block_bytes(collector) == 0 &&
 	       view_word(view, address + HEADER_KINDS, &kinds) &&
-	       (kinds & UINT8_MAX) < MOST_KINDS &&
-	       (kinds >> 8 & UINT8_MAX) <= FLAGS_KNOWN &&
-	       view_word(view, address + HEADER_SIZE, &size) &&
-	       size % GRANULE == 0 && size >> 47 == 0 &&
-	       !boehm_find_block(collector, address, &hint);
+	       (kinds & UINT8_MAX) < MOST_KINDS && (kinds >> 8 & UINT8_MAX) <= FLAGS_KNOWN &&
+	       view_word(view, address + HEADER_SIZE, &size) && size % GRANULE == 0 &&
+	       size >> 47 == 0 && !boehm_find_block(collector, address, &hint);
 }
 
 /* Note the headers on the list that begins at address, if all are. */
-static struct error *read_spares(struct collector *collector, struct view *view,
-				 uint64_t address, uint64_t most)
+static struct error *read_spares(struct collector *collector, struct view *view, uint64_t address,
+				 uint64_t most)
 {
 	size_t before = collector->spare_count;
 
@@ -84,8 +79,7 @@ static struct error *read_spares(struct collector *collector, struct view *view,
 			collector->spare_count = before;
 			return NULL;
 		}
-		error = append_number(&collector->spares,
-				      &collector->spare_count, address);
+		error = append_number(&collector->spares, &collector->spare_count, address);
 		if (error || !view_word(view, address, &address))
 			return error;
 	}
@@ -93,28 +87,23 @@ static struct error *read_spares(struct collector *collector, struct view *view,
 }
 
 /* GC_arrays begins with single variables; one is GC_hdr_free_list. */
-struct error *boehm_find_spares(struct collector *collector,
-				const struct heap_context *context)
+struct error *boehm_find_spares(struct collector *collector, const struct heap_context *context)
 {
 	struct view view = { context->image };
-	uint64_t most =
-		image_size(context->image) / boehm_header_size(collector);
+	uint64_t most = image_size(context->image) / boehm_header_size(collector);
 	struct error *error = NULL;
 
-	for (uint64_t i = 0; i < ARRAYS_HEAD && collector->freelists && !error;
-	     i += 8) {
+	for (uint64_t i = 0; i < ARRAYS_HEAD && collector->freelists && !error; i += 8) {
 		uint64_t word;
 
-		if (view_word(&view, collector->freelists - ARRAYS_HEAD + i,
-			      &word) &&
-		    word >= PAGE)
+		if (view_word(&view, collector->freelists - ARRAYS_HEAD + i, &word) && word >= PAGE)
 			error = read_spares(collector, &view, word, most);
 	}
 	return error;
 }
 
-static struct error *append_scratch(const struct collector *collector,
-				    struct memory *ranges, size_t *count)
+static struct error *append_scratch(const struct collector *collector, struct memory *ranges,
+				    size_t *count)
 {
 	const struct boehm_block *blocks = boehm_blocks(collector);
 	const uint64_t *indexes = collector->indexes.bytes;
@@ -123,8 +112,7 @@ static struct error *append_scratch(const struct collector *collector,
 	struct error *error = NULL;
 
 	for (size_t i = 0; i < collector->index_count && !error; i++)
-		error = append_pages(ranges, count, indexes[i],
-				     index_size(&collector->geometry));
+		error = append_pages(ranges, count, indexes[i], index_size(&collector->geometry));
 	if (collector->nils && !error)
 		error = append_pages(ranges, count, collector->nils,
 				     index_size(&collector->geometry));
@@ -135,8 +123,8 @@ static struct error *append_scratch(const struct collector *collector,
 	return error;
 }
 
-struct error *boehm_add_owned(const struct collector *collector,
-			      struct memory *ranges, size_t *count)
+struct error *boehm_add_owned(const struct collector *collector, struct memory *ranges,
+			      size_t *count)
 {
 	const struct boehm_block *blocks = boehm_blocks(collector);
 	struct error *error = append_scratch(collector, ranges, count);
@@ -148,8 +136,7 @@ struct error *boehm_add_owned(const struct collector *collector,
 }
 
 /* Claim the heads of the lists, and size_map. */
-static struct error *claim_arrays(const struct collector *collector,
-				  struct block_sink *sink)
+static struct error *claim_arrays(const struct collector *collector, struct block_sink *sink)
 {
 	uint64_t end = collector->size_map + 8 * (largest_small(collector) + 1);
 
@@ -160,15 +147,12 @@ static struct error *claim_arrays(const struct collector *collector,
 
 /* Claim the lists of blocks to be swept, of each kind. */
 static struct error *claim_reclaim_lists(const struct collector *collector,
-					 const struct image *image,
-					 struct block_sink *sink)
+					 const struct image *image, struct block_sink *sink)
 {
 	uint64_t size = 8 * list_heads(collector);
 	struct error *error = NULL;
 
-	for (size_t kind = 0;
-	     collector->kinds && kind < collector->kind_count && !error;
-	     kind++) {
+	for (size_t kind = 0; collector->kinds && kind < collector->kind_count && !error; kind++) {
 		uint64_t entry = collector->kinds + kind * collector->kind_size;
 		uint64_t list;
 
@@ -188,9 +172,9 @@ struct sections {
 };
 
 /*
- * Whether { start, size } stands at address for a section: a stretch of whole
- * blocks that the collector got from the system at once. A program may note a
- * large object in the same way: that is left alone.
+ * Whether { start, size } stands at address for a section: a stretch of whole blocks that the
+ * collector got from the system at once. A program may note a large object in the same way: that is
+ * left alone.
  */
 static bool is_section(struct sections *sections, uint64_t address)
 {
@@ -198,10 +182,9 @@ static bool is_section(struct sections *sections, uint64_t address)
 	const struct boehm_block *block;
 	uint64_t start, size;
 
-	if (!view_word(&sections->view, address, &start) || start == 0 ||
-	    start % PAGE != 0 ||
-	    !view_word(&sections->view, address + 8, &size) || size == 0 ||
-	    size % PAGE != 0 || size > collector->size + collector->unmapped)
+	if (!view_word(&sections->view, address, &start) || start == 0 || start % PAGE != 0 ||
+	    !view_word(&sections->view, address + 8, &size) || size == 0 || size % PAGE != 0 ||
+	    size > collector->size + collector->unmapped)
 		return false;
 	block = boehm_find_block(collector, start, &sections->hint);
 	if (!block || block->start != start ||
@@ -222,26 +205,22 @@ static struct error *claim_sections(void *data, uint64_t where, uint64_t word)
 		return NULL;
 	if (!is_section(sections, where))
 		address = word;
-	if (!view_word(&sections->view, address + 8, &size) ||
-	    size < SMALLEST_SECTION)
+	if (!view_word(&sections->view, address + 8, &size) || size < SMALLEST_SECTION)
 		return NULL;
-	for (end = address; end - address < UINT64_C(16) * MOST_SECTIONS &&
-			    is_section(sections, end);
-	     end += 16) {
+	for (end = address;
+	     end - address < UINT64_C(16) * MOST_SECTIONS && is_section(sections, end); end += 16) {
 		if (!view_word(&sections->view, end, &start))
 			break;
-		error = append_number(&sections->starts, &sections->count,
-				      start);
+		error = append_number(&sections->starts, &sections->count, start);
 		if (error)
 			return error;
 	}
-	return end > address ? block_sink_claim(sections->sink, address, end)
-			     : NULL;
+	return end > address ? block_sink_claim(sections->sink, address, end) : NULL;
 }
 
 /*
- * The collector also notes where the section lies that it got last. That is no
- * reference to the object there; but a table of its own may lie there, too.
+ * The collector also notes where the section lies that it got last. That is no reference to the
+ * object there; but a table of its own may lie there, too.
  */
 static struct error *claim_notes(struct sections *sections)
 {
@@ -258,8 +237,8 @@ static struct error *claim_notes(struct sections *sections)
 		while (j < sections->count && starts[j] != word)
 			j++;
 		if (j == sections->count ||
-		    boehm_internal(sections->collector, sections->view.image,
-				   word) != INTERNAL_NONE)
+		    boehm_internal(sections->collector, sections->view.image, word) !=
+			    INTERNAL_NONE)
 			continue;
 		error = block_sink_claim(sections->sink, end - i, end - i + 8);
 		if (error)
@@ -278,8 +257,8 @@ static struct error *claim_section_lists(const struct collector *collector,
 		.sink = sink,
 		.starts = { .account = context->account },
 	};
-	struct error *error = boehm_visit_own_data(collector, context->image,
-						   claim_sections, &sections);
+	struct error *error =
+		boehm_visit_own_data(collector, context->image, claim_sections, &sections);
 
 	if (!error)
 		error = claim_notes(&sections);
@@ -289,11 +268,9 @@ static struct error *claim_section_lists(const struct collector *collector,
 
 /* The pages of headers and indexes. */
 static struct error *claim_scratch(const struct collector *collector,
-				   struct memory_account *account,
-				   struct block_sink *sink)
+				   struct memory_account *account, struct block_sink *sink)
 {
-	_cleanup_(memory_release) struct memory scratch = { .account =
-								    account };
+	_cleanup_(memory_release) struct memory scratch = { .account = account };
 	const struct memory_range *ranges;
 	size_t count = 0;
 	struct error *error = append_scratch(collector, &scratch, &count);
@@ -305,8 +282,7 @@ static struct error *claim_scratch(const struct collector *collector,
 }
 
 struct error *boehm_claim_bookkeeping(const struct collector *collector,
-				      const struct heap_context *context,
-				      struct block_sink *sink)
+				      const struct heap_context *context, struct block_sink *sink)
 {
 	struct error *error = claim_scratch(collector, context->account, sink);
 

@@ -28,11 +28,10 @@ static uint64_t mark_count(const struct collector *collector)
 }
 
 /* Which mark is that of the block's slot-th object. */
-static uint64_t mark_number(const struct collector *collector,
-			    const struct boehm_block *block, uint64_t slot)
+static uint64_t mark_number(const struct collector *collector, const struct boehm_block *block,
+			    uint64_t slot)
 {
-	return collector->variant == VARIANT_C ? slot
-					       : slot * block->size / GRANULE;
+	return collector->variant == VARIANT_C ? slot : slot * block->size / GRANULE;
 }
 
 uint64_t boehm_header_size(const struct collector *collector)
@@ -44,21 +43,17 @@ uint64_t boehm_header_size(const struct collector *collector)
 }
 
 /* What the header says of its variant; false if nothing. */
-static bool tell_variant(const struct collector *collector,
-			 const struct image *image,
-			 const struct boehm_block *block,
-			 enum boehm_variant *ret)
+static bool tell_variant(const struct collector *collector, const struct image *image,
+			 const struct boehm_block *block, enum boehm_variant *ret)
 {
 	uint64_t inverse = (UINT64_C(1) << 32) / block->size;
 	uint64_t tail[2];
 	uint32_t stated;
 
-	if (is_free(block) ||
-	    !image_read_u32(image, block->header + HEADER_INVERSE, &stated) ||
+	if (is_free(block) || !image_read_u32(image, block->header + HEADER_INVERSE, &stated) ||
 	    !image_read(image, block->header + HEADER_TAIL, tail, sizeof(tail)))
 		return false;
-	if (is_small(collector, block) ? stated - inverse <= 1
-				       : stated == INVERSE_OF_LARGE)
+	if (is_small(collector, block) ? stated - inverse <= 1 : stated == INVERSE_OF_LARGE)
 		*ret = VARIANT_C;
 	else if (tail[0] > UINT16_MAX) /* hb_map */
 		*ret = VARIANT_B;
@@ -69,8 +64,7 @@ static bool tell_variant(const struct collector *collector,
 	return true;
 }
 
-static enum boehm_variant vote_variant(const struct collector *collector,
-				       const struct image *image)
+static enum boehm_variant vote_variant(const struct collector *collector, const struct image *image)
 {
 	const struct boehm_block *blocks = boehm_blocks(collector);
 	size_t votes[VARIANT_C + 1] = { 0 };
@@ -86,16 +80,13 @@ static enum boehm_variant vote_variant(const struct collector *collector,
 }
 
 /*
- * Whether the block's marks can be bytes, or bits: the mark one past that of
- * the last object is always set, and a byte is 0 or 1.
+ * Whether the block's marks can be bytes, or bits: the mark one past that of the last object is
+ * always set, and a byte is 0 or 1.
  */
-static void tell_marks(const struct collector *collector,
-		       const struct boehm_block *block,
-		       const struct marks *marks, bool *ret_bytes,
-		       bool *ret_bits)
+static void tell_marks(const struct collector *collector, const struct boehm_block *block,
+		       const struct marks *marks, bool *ret_bytes, bool *ret_bits)
 {
-	uint64_t last =
-		mark_number(collector, block, object_slots(collector, block));
+	uint64_t last = mark_number(collector, block, object_slots(collector, block));
 
 	*ret_bits = marks->bytes[last / 8] >> (last % 8) & 1;
 	*ret_bytes = marks->bytes[last] == 1;
@@ -103,8 +94,7 @@ static void tell_marks(const struct collector *collector,
 		*ret_bytes = marks->bytes[i] <= 1;
 }
 
-static bool vote_bytes(const struct collector *collector,
-		       const struct image *image)
+static bool vote_bytes(const struct collector *collector, const struct image *image)
 {
 	const struct boehm_block *blocks = boehm_blocks(collector);
 	size_t bytes = 0, bits = 0;
@@ -116,8 +106,7 @@ static bool vote_bytes(const struct collector *collector,
 		if (!is_small(collector, &blocks[i]))
 			continue;
 		boehm_read_marks(collector, image, &blocks[i], &marks);
-		tell_marks(collector, &blocks[i], &marks, &can_be_bytes,
-			   &can_be_bits);
+		tell_marks(collector, &blocks[i], &marks, &can_be_bytes, &can_be_bits);
 		bytes += can_be_bytes;
 		bits += can_be_bits && !can_be_bytes;
 	}
@@ -132,25 +121,21 @@ void boehm_calibrate(struct collector *collector, const struct image *image)
 	collector->byte_marks = vote_bytes(collector, image);
 }
 
-void boehm_read_marks(const struct collector *collector,
-		      const struct image *image,
+void boehm_read_marks(const struct collector *collector, const struct image *image,
 		      const struct boehm_block *block, struct marks *ret)
 {
 	uint64_t count = mark_count(collector) + 1;
 	uint64_t size = collector->byte_marks ? count : (count + 7) / 8;
 
-	if (!image_read(image, block->header + marks_offset(collector->variant),
-			ret->bytes, size))
+	if (!image_read(image, block->header + marks_offset(collector->variant), ret->bytes, size))
 		__builtin_memset(ret->bytes, 0, size);
 }
 
-bool boehm_is_marked(const struct collector *collector,
-		     const struct boehm_block *block, const struct marks *marks,
-		     uint64_t slot)
+bool boehm_is_marked(const struct collector *collector, const struct boehm_block *block,
+		     const struct marks *marks, uint64_t slot)
 {
 	uint64_t number = mark_number(collector, block, slot);
 
-	return collector->byte_marks
-		       ? marks->bytes[number] != 0
-		       : marks->bytes[number / 8] >> (number % 8) & 1;
+	return collector->byte_marks ? marks->bytes[number] != 0
+				     : marks->bytes[number / 8] >> (number % 8) & 1;
 }

@@ -27,18 +27,16 @@ static uint16_t latest_sweep(const struct collector *collector)
 }
 
 /*
- * Whether a block that waits to be swept, on a list at address, was swept in
- * that cycle: so there was a collection since.
+ * Whether a block that waits to be swept, on a list at address, was swept in that cycle: so there
+ * was a collection since.
  */
-static bool waits_again(const struct collector *collector, struct view *view,
-			uint64_t address, uint16_t cycle, size_t *steps)
+static bool waits_again(const struct collector *collector, struct view *view, uint64_t address,
+			uint16_t cycle, size_t *steps)
 {
 	size_t hint = 0;
 
-	while (view_word(view, address, &address) && address &&
-	       *steps < collector->block_count) {
-		const struct boehm_block *block =
-			boehm_find_block(collector, address, &hint);
+	while (view_word(view, address, &address) && address && *steps < collector->block_count) {
+		const struct boehm_block *block = boehm_find_block(collector, address, &hint);
 
 		if (!block || block->start != address || is_free(block))
 			return false;
@@ -50,32 +48,26 @@ static bool waits_again(const struct collector *collector, struct view *view,
 	return false;
 }
 
-static bool is_followed(const struct collector *collector, struct view *view,
-			uint16_t cycle)
+static bool is_followed(const struct collector *collector, struct view *view, uint16_t cycle)
 {
 	size_t steps = 0;
 
-	for (size_t kind = 0; collector->kinds && kind < collector->kind_count;
-	     kind++) {
+	for (size_t kind = 0; collector->kinds && kind < collector->kind_count; kind++) {
 		uint64_t list;
 
-		if (!view_word(view,
-			       collector->kinds + kind * collector->kind_size +
-				       KIND_RECLAIM,
+		if (!view_word(view, collector->kinds + kind * collector->kind_size + KIND_RECLAIM,
 			       &list) ||
 		    list == 0)
 			continue;
 		for (uint64_t i = 0; i < list_heads(collector); i++)
-			if (waits_again(collector, view, list + 8 * i, cycle,
-					&steps))
+			if (waits_again(collector, view, list + 8 * i, cycle, &steps))
 				return true;
 	}
 	return false;
 }
 
 /* The module that the collector's variables are in. */
-static const struct module *home(const struct collector *collector,
-				 const struct program *program)
+static const struct module *home(const struct collector *collector, const struct program *program)
 {
 	for (size_t i = 0; i < program_module_count(program); i++)
 		if (program_module(program, i)->start == collector->start)
@@ -84,9 +76,8 @@ static const struct module *home(const struct collector *collector,
 }
 
 /* What the symbol says, if blocks do not contradict it. */
-static bool ask_symbol(const struct collector *collector,
-		       const struct heap_context *context, uint16_t latest,
-		       uint64_t *ret)
+static bool ask_symbol(const struct collector *collector, const struct heap_context *context,
+		       uint16_t latest, uint64_t *ret)
 {
 	const struct module *module = home(collector, context->program);
 	uint64_t address;
@@ -117,8 +108,7 @@ static bool is_stopped(const struct collector *collector, struct view *view,
 	return false;
 }
 
-static bool has_stopped_threads(const struct collector *collector,
-				struct view *view,
+static bool has_stopped_threads(const struct collector *collector, struct view *view,
 				const struct program *program)
 {
 	for (size_t i = 0; i < program_thread_count(program); i++)
@@ -128,11 +118,10 @@ static bool has_stopped_threads(const struct collector *collector,
 }
 
 /*
- * Whether no object is marked that is there since an earlier cycle, as at the
- * beginning of a collection.
+ * Whether no object is marked that is there since an earlier cycle, as at the beginning of a
+ * collection.
  */
-static bool lacks_marks(const struct collector *collector,
-			const struct image *image)
+static bool lacks_marks(const struct collector *collector, const struct image *image)
 {
 	const struct boehm_block *blocks = boehm_blocks(collector);
 	uint64_t count = 0;
@@ -146,32 +135,26 @@ static bool lacks_marks(const struct collector *collector,
 			continue;
 		boehm_read_marks(collector, image, &blocks[i], &marks);
 		for (uint64_t slot = 0; slot < slots; slot++)
-			if (boehm_is_marked(collector, &blocks[i], &marks,
-					    slot))
+			if (boehm_is_marked(collector, &blocks[i], &marks, slot))
 				return false;
 		count += slots;
 	}
 	return count >= MANY_OBJECTS;
 }
 
-void boehm_find_cycle(struct collector *collector,
-		      const struct heap_context *context)
+void boehm_find_cycle(struct collector *collector, const struct heap_context *context)
 {
 	struct view view = { context->image };
 	uint16_t latest = latest_sweep(collector);
 	uint32_t state;
 
-	collector->cycle_is_told =
-		ask_symbol(collector, context, latest, &collector->cycle);
+	collector->cycle_is_told = ask_symbol(collector, context, latest, &collector->cycle);
 	if (!collector->cycle_is_told)
-		collector->cycle =
-			(uint16_t)(latest +
-				   is_followed(collector, &view, latest));
+		collector->cycle = (uint16_t)(latest + is_followed(collector, &view, latest));
 	if (boehm_mark_state(collector, context, &state))
 		collector->is_collecting = state != 0;
 	else
 		collector->is_collecting =
-			has_stopped_threads(collector, &view,
-					    context->program) ||
+			has_stopped_threads(collector, &view, context->program) ||
 			lacks_marks(collector, context->image);
 }

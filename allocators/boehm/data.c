@@ -7,9 +7,8 @@ struct visitor {
 	void *data;
 };
 
-static struct error *visit_words(const struct visitor *visitor,
-				 const struct region *region, uint64_t start,
-				 uint64_t end)
+static struct error *visit_words(const struct visitor *visitor, const struct region *region,
+				 uint64_t start, uint64_t end)
 {
 	const uint8_t *bytes = region->bytes + (start - region->start);
 
@@ -28,10 +27,8 @@ static struct error *visit_words(const struct visitor *visitor,
 }
 
 /* Visit [start, end) of a region, holes of the dump left out. */
-static struct error *visit_region(const struct visitor *visitor,
-				  const struct image *image,
-				  const struct region *region, uint64_t start,
-				  uint64_t end)
+static struct error *visit_region(const struct visitor *visitor, const struct image *image,
+				  const struct region *region, uint64_t start, uint64_t end)
 {
 	while (start < end) {
 		uint64_t next = image_next_data(image, start);
@@ -52,15 +49,14 @@ static struct error *visit_region(const struct visitor *visitor,
 	return NULL;
 }
 
-struct error *boehm_visit_data(
-	uint64_t start, uint64_t end, const struct image *image, size_t *cursor,
-	struct error *(*visit)(void *data, uint64_t where, uint64_t word),
-	void *data)
+struct error *boehm_visit_data(uint64_t start, uint64_t end, const struct image *image,
+			       size_t *cursor,
+			       struct error *(*visit)(void *data, uint64_t where, uint64_t word),
+			       void *data)
 {
 	const struct visitor visitor = { visit, data };
 
-	while (*cursor < image_region_count(image) &&
-	       image_region(image, *cursor)->end <= start)
+	while (*cursor < image_region_count(image) && image_region(image, *cursor)->end <= start)
 		(*cursor)++;
 	for (size_t i = *cursor; i < image_region_count(image); i++) {
 		const struct region *region = image_region(image, i);
@@ -71,8 +67,7 @@ struct error *boehm_visit_data(
 		if (!region->bytes || !(region->rights & RIGHT_WRITE))
 			continue;
 		error = visit_region(&visitor, image, region,
-				     region->start > start ? region->start
-							   : start,
+				     region->start > start ? region->start : start,
 				     region->end < end ? region->end : end);
 		if (error)
 			return error;

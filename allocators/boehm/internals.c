@@ -20,8 +20,7 @@ static const struct boehm_block *object_at(struct look *look, uint64_t address)
 {
 	uint64_t number;
 
-	return boehm_find_object(look->collector, address, &look->hint,
-				 &number);
+	return boehm_find_object(look->collector, address, &look->hint, &number);
 }
 
 static bool is_link_or_end(struct look *look, uint64_t next)
@@ -34,10 +33,7 @@ static bool is_link_or_end(struct look *look, uint64_t next)
 	return block && block->kind == KIND_NORMAL;
 }
 
-/*
- * A disappearing link is { ~where, next, ~object }: what is complemented keeps
- * nothing alive.
- */
+/* A disappearing link is { ~where, next, ~object }: what is complemented keeps nothing alive. */
 static bool is_link(struct look *look, uint64_t address)
 {
 	uint64_t where, next, object, word;
@@ -46,8 +42,7 @@ static bool is_link(struct look *look, uint64_t address)
 	return view_word(&look->view, address, &where) &&
 	       view_word(&look->view, address + 8, &next) &&
 	       view_word(&look->view, address + 16, &object) &&
-	       boehm_find_block(look->collector, ~object, &hint) &&
-	       is_link_or_end(look, next) &&
+	       boehm_find_block(look->collector, ~object, &hint) && is_link_or_end(look, next) &&
 	       view_word(&look->view, ~where, &word);
 }
 
@@ -67,8 +62,8 @@ static bool is_finalizer(struct look *look, uint64_t address)
 
 	if (!view_word(&look->view, address, &object) ||
 	    !view_word(&look->view, address + 8, &next) ||
-	    !view_word(&look->view, address + 16, &function) ||
-	    !object_at(look, ~object) || !is_link_or_end(look, next))
+	    !view_word(&look->view, address + 16, &function) || !object_at(look, ~object) ||
+	    !is_link_or_end(look, next))
 		return false;
 	return can_be_code(look->view.image, function);
 }
@@ -81,8 +76,7 @@ static enum internal entry_at(struct look *look, uint64_t address)
 		return INTERNAL_NONE;
 	if (block->size == LINK_SIZE && is_link(look, address))
 		return INTERNAL_LINK;
-	if ((block->size == FINALIZER_SIZE ||
-	     block->size == FINALIZER_EXTRA_SIZE) &&
+	if ((block->size == FINALIZER_SIZE || block->size == FINALIZER_EXTRA_SIZE) &&
 	    is_finalizer(look, address))
 		return INTERNAL_FINALIZER;
 	return INTERNAL_NONE;
@@ -100,9 +94,9 @@ static bool is_in_arrays(struct look *look, uint64_t address)
 }
 
 /*
- * A table has a power of two of slots, with nothing in them but entries, and
- * nothing behind them. One that is empty is known by the variable that leads to
- * it. The collector leaves those that became too small to themselves.
+ * A table has a power of two of slots, with nothing in them but entries, and nothing behind them.
+ * One that is empty is known by the variable that leads to it. The collector leaves those that
+ * became too small to themselves.
  */
 static bool is_table(struct look *look, uint64_t address, uint64_t size)
 {
@@ -116,8 +110,7 @@ static bool is_table(struct look *look, uint64_t address, uint64_t size)
 	for (uint64_t i = 0; i < size / 8 && entries < MOST_ENTRIES; i++) {
 		uint64_t word;
 
-		if (!view_word(&look->view, address + 8 * i, &word) ||
-		    word == 0)
+		if (!view_word(&look->view, address + 8 * i, &word) || word == 0)
 			continue;
 		if (i >= slots || entry_at(look, word) == INTERNAL_NONE)
 			return false;
@@ -141,21 +134,18 @@ static bool is_lists(struct look *look, uint64_t address)
 {
 	const struct collector *collector = look->collector;
 
-	for (size_t i = KIND_FIRST_OWN;
-	     collector->kinds && i < collector->kind_count; i++) {
+	for (size_t i = KIND_FIRST_OWN; collector->kinds && i < collector->kind_count; i++) {
 		uint64_t heads;
 
-		if (view_word(&look->view,
-			      collector->kinds + i * collector->kind_size,
-			      &heads) &&
+		if (view_word(&look->view, collector->kinds + i * collector->kind_size, &heads) &&
 		    heads == address)
 			return true;
 	}
 	return false;
 }
 
-enum internal boehm_internal(const struct collector *collector,
-			     const struct image *image, uint64_t address)
+enum internal boehm_internal(const struct collector *collector, const struct image *image,
+			     uint64_t address)
 {
 	struct look look = { collector, { image } };
 	const struct boehm_block *block = object_at(&look, address);

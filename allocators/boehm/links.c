@@ -3,8 +3,8 @@
 enum { TURN = 1 << 10 /* blocks */ };
 
 /*
- * A link is how many granules from the object the next one is, or one of these:
- * it is to be read in the dump, and it is 0.
+ * A link is how many granules from the object the next one is, or one of these: it is to be read in
+ * the dump, and it is 0.
  */
 static const int32_t LINK_UNKNOWN = 0, LINK_END = INT32_MIN;
 
@@ -20,9 +20,8 @@ static int32_t make_link(uint64_t object, uint64_t next)
 	return (int32_t)(distance / GRANULE);
 }
 
-static void note_block(const struct collector *collector,
-		       const struct boehm_block *block, struct view *view,
-		       int32_t *links)
+static void note_block(const struct collector *collector, const struct boehm_block *block,
+		       struct view *view, int32_t *links)
 {
 	for (uint64_t i = 0; i < object_slots(collector, block); i++) {
 		uint64_t object = block->start + i * block->size, next;
@@ -32,8 +31,7 @@ static void note_block(const struct collector *collector,
 	}
 }
 
-static struct error *note_all(const struct collector *collector,
-			      const struct heap_context *context,
+static struct error *note_all(const struct collector *collector, const struct heap_context *context,
 			      int32_t *links)
 {
 	const struct boehm_block *blocks = boehm_blocks(collector);
@@ -54,8 +52,7 @@ static struct error *note_all(const struct collector *collector,
 }
 
 struct error *boehm_note_links(const struct collector *collector,
-			       const struct heap_context *context,
-			       struct memory *ret)
+			       const struct heap_context *context, struct memory *ret)
 {
 	struct memory links = { .account = context->account };
 	struct error *error;
@@ -64,8 +61,7 @@ struct error *boehm_note_links(const struct collector *collector,
 	if (image_fits(context->image) ||
 	    collector->object_count > image_size(context->image) / GRANULE)
 		return NULL;
-	error = memory_resize(&links,
-			      collector->object_count * sizeof(int32_t));
+	error = memory_resize(&links, collector->object_count * sizeof(int32_t));
 	if (error)
 		return error;
 	error = note_all(collector, context, links.bytes);
@@ -76,15 +72,13 @@ struct error *boehm_note_links(const struct collector *collector,
 	return error;
 }
 
-bool boehm_link(const struct memory *links, struct view *view, uint64_t object,
-		uint64_t number, uint64_t *ret)
+bool boehm_link(const struct memory *links, struct view *view, uint64_t object, uint64_t number,
+		uint64_t *ret)
 {
-	int32_t link = links->bytes ? ((const int32_t *)links->bytes)[number]
-				    : LINK_UNKNOWN;
+	int32_t link = links->bytes ? ((const int32_t *)links->bytes)[number] : LINK_UNKNOWN;
 
 	if (link == LINK_UNKNOWN)
 		return view_word(view, object, ret);
-	*ret = link == LINK_END ? 0
-				: object + (uint64_t)((int64_t)link * GRANULE);
+	*ret = link == LINK_END ? 0 : object + (uint64_t)((int64_t)link * GRANULE);
 	return true;
 }

@@ -34,8 +34,7 @@ struct search {
 /* Whether somebody still wants to know; asked for each object of a list. */
 static bool goes_on(struct search *search)
 {
-	if (++search->steps % PROGRESS_STEP == 0 &&
-	    !progress_step(search->context->progress, 0))
+	if (++search->steps % PROGRESS_STEP == 0 && !progress_step(search->context->progress, 0))
 		search->interrupted = true;
 	return !search->interrupted;
 }
@@ -74,14 +73,13 @@ static uint64_t list_size(uint64_t number)
 }
 
 /* Whether an object that may be on such a list starts at address. */
-static bool fits_list(struct search *search, uint64_t address, uint64_t size,
-		      int kind, uint64_t *ret_number)
+static bool fits_list(struct search *search, uint64_t address, uint64_t size, int kind,
+		      uint64_t *ret_number)
 {
-	const struct boehm_block *block = boehm_find_object(
-		search->collector, address, &search->hint, ret_number);
+	const struct boehm_block *block =
+		boehm_find_object(search->collector, address, &search->hint, ret_number);
 
-	return block && block->size == size &&
-	       (kind == ANY_KIND || block->kind == kind);
+	return block && block->size == size && (kind == ANY_KIND || block->kind == kind);
 }
 
 /* The kinds in the order of their lists in GC_arrays. */
@@ -89,8 +87,7 @@ static const int list_kinds[] = { KIND_NORMAL, KIND_ATOMIC, KIND_UNCOLLECTABLE,
 				  KIND_ATOMIC_UNCOLLECTABLE };
 
 /* How many heads at address are those of lists, and how many cannot be. */
-static void count_heads(struct search *search, uint64_t address,
-			size_t *ret_good, size_t *ret_bad)
+static void count_heads(struct search *search, uint64_t address, size_t *ret_good, size_t *ret_bad)
 {
 	uint64_t heads = list_heads(search->collector);
 
@@ -101,8 +98,8 @@ static void count_heads(struct search *search, uint64_t address,
 
 		if (known && head == 0)
 			continue;
-		if (known && fits_list(search, head, list_size(i % heads),
-				       list_kinds[i / heads], &number))
+		if (known &&
+		    fits_list(search, head, list_size(i % heads), list_kinds[i / heads], &number))
 			(*ret_good)++;
 		else
 			(*ret_bad)++;
@@ -155,8 +152,7 @@ static struct error *look_for_kinds(void *data, uint64_t where, uint64_t word)
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		if (!view_word(&search->view, where + sizes[i], &normal) ||
 		    normal != heads_of(collector, KIND_NORMAL) ||
-		    !view_word(&search->view, where + 2 * sizes[i],
-			       &uncollectable) ||
+		    !view_word(&search->view, where + 2 * sizes[i], &uncollectable) ||
 		    uncollectable != heads_of(collector, KIND_UNCOLLECTABLE))
 			continue;
 		collector->kinds = where;
@@ -177,25 +173,22 @@ static void count_kinds(struct search *search)
 		uint64_t heads, number;
 
 		if (!view_word(&search->view,
-			       collector->kinds + collector->kind_count *
-							  collector->kind_size,
+			       collector->kinds + collector->kind_count * collector->kind_size,
 			       &heads))
 			return;
-		block = boehm_find_object(collector, heads, &search->hint,
-					  &number);
-		if (!block || block->kind != KIND_ATOMIC ||
-		    block->size < 8 * list_heads(collector))
+		block = boehm_find_object(collector, heads, &search->hint, &number);
+		if (!block || block->kind != KIND_ATOMIC || block->size < 8 * list_heads(collector))
 			return;
 		collector->kind_count++;
 	}
 }
 
 /*
- * Put the objects of a list into set. One that is on a list already ends it:
- * it is a ring, or two lists have run together.
+ * Put the objects of a list into set. One that is on a list already ends it: it is a ring, or two
+ * lists have run together.
  */
-static void walk_list(struct search *search, uint64_t head, uint64_t size,
-		      int kind, struct bitmap *set)
+static void walk_list(struct search *search, uint64_t head, uint64_t size, int kind,
+		      struct bitmap *set)
 {
 	struct collector *collector = search->collector;
 	uint64_t object = head, number;
@@ -204,13 +197,10 @@ static void walk_list(struct search *search, uint64_t head, uint64_t size,
 		if (!fits_list(search, object, size, kind, &number)) {
 			if (collector->broken_lists++ == 0)
 				findings_add(
-					search->context->findings,
-					FINDING_INCOMPLETE,
-					"a list of free objects of size "
-					"%" PRIu64
+					search->context->findings, FINDING_INCOMPLETE,
+					"a list of free objects of size %" PRIu64
 					" of the collector leads to %#" PRIx64
-					", where none is: free ones behind it "
-					"may count as used",
+					", where none is: free ones behind it may count as used",
 					size, object);
 			return;
 		}
@@ -218,8 +208,7 @@ static void walk_list(struct search *search, uint64_t head, uint64_t size,
 		    bitmap_get(&collector->cached, number))
 			return;
 		bitmap_set(set, number);
-		if (!boehm_link(&search->links, &search->view, object, number,
-				&object))
+		if (!boehm_link(&search->links, &search->view, object, number, &object))
 			return;
 	}
 }
@@ -230,8 +219,7 @@ static void walk_heads(struct search *search, uint64_t heads, int kind)
 		uint64_t head;
 
 		if (view_word(&search->view, heads + 8 * i, &head))
-			walk_list(search, head, list_size(i), kind,
-				  &search->collector->listed);
+			walk_list(search, head, list_size(i), kind, &search->collector->listed);
 	}
 }
 
@@ -240,14 +228,11 @@ static void walk_kinds(struct search *search)
 	struct collector *collector = search->collector;
 
 	for (size_t i = 0; i < 4; i++)
-		walk_heads(search, heads_of(collector, list_kinds[i]),
-			   list_kinds[i]);
-	for (size_t kind = KIND_FIRST_OWN; kind < collector->kind_count;
-	     kind++) {
+		walk_heads(search, heads_of(collector, list_kinds[i]), list_kinds[i]);
+	for (size_t kind = KIND_FIRST_OWN; kind < collector->kind_count; kind++) {
 		uint64_t heads;
 
-		if (view_word(&search->view,
-			      collector->kinds + kind * collector->kind_size,
+		if (view_word(&search->view, collector->kinds + kind * collector->kind_size,
 			      &heads))
 			walk_heads(search, heads, (int)kind);
 	}
@@ -287,22 +272,20 @@ static void walk_thread_array(struct search *search, uint64_t address)
 		if (view_word(&search->view, address + 8 * i, &word) &&
 		    !is_counter(search->collector, word) &&
 		    fits_list(search, word, list_size(i), ANY_KIND, &number))
-			walk_list(search, word, list_size(i), ANY_KIND,
-				  &search->collector->cached);
+			walk_list(search, word, list_size(i), ANY_KIND, &search->collector->cached);
 	}
 }
 
 /*
- * Walk a thread's lists if gcj_freelists is at address: its first entry is all
- * ones, and the arrays of other kinds are before it.
+ * Walk a thread's lists if gcj_freelists is at address: its first entry is all ones, and the arrays
+ * of other kinds are before it.
  */
 static bool walk_thread(struct search *search, uint64_t address)
 {
 	const uint64_t size = UINT64_C(8) * TINY_LISTS;
 	uint64_t arrays = 0;
 
-	while (arrays < MOST_ARRAYS &&
-	       is_thread_array(search, address - (arrays + 1) * size))
+	while (arrays < MOST_ARRAYS && is_thread_array(search, address - (arrays + 1) * size))
 		arrays++;
 	if (arrays < LEAST_ARRAYS)
 		return false;
@@ -321,16 +304,16 @@ static bool look_into(struct search *search, uint64_t object, uint64_t size)
 	for (uint64_t offset = 0; offset < size; offset += 8) {
 		uint64_t word;
 
-		if (view_word(&search->view, object + offset, &word) &&
-		    word == UINT64_MAX && walk_thread(search, object + offset))
+		if (view_word(&search->view, object + offset, &word) && word == UINT64_MAX &&
+		    walk_thread(search, object + offset))
 			return true;
 	}
 	return false;
 }
 
 /*
- * The variables hold the first thread, and GC_threads, with others: objects
- * linked by their first word.
+ * The variables hold the first thread, and GC_threads, with others: objects linked by their first
+ * word.
  */
 static struct error *look_for_threads(void *data, uint64_t where, uint64_t word)
 {
@@ -343,17 +326,14 @@ static struct error *look_for_threads(void *data, uint64_t where, uint64_t word)
 	}
 	while (collector->thread_count < MOST_THREADS) {
 		uint64_t number;
-		const struct boehm_block *block = boehm_find_object(
-			collector, word, &search->hint, &number);
+		const struct boehm_block *block =
+			boehm_find_object(collector, word, &search->hint, &number);
 		struct error *error;
 
-		if (!block || block->kind != KIND_NORMAL ||
-		    block->size < SMALLEST_THREAD ||
-		    block->size > LARGEST_THREAD ||
-		    !look_into(search, word, block->size))
+		if (!block || block->kind != KIND_NORMAL || block->size < SMALLEST_THREAD ||
+		    block->size > LARGEST_THREAD || !look_into(search, word, block->size))
 			return NULL;
-		error = append_number(&collector->threads,
-				      &collector->thread_count, word);
+		error = append_number(&collector->threads, &collector->thread_count, word);
 		if (error || !view_word(&search->view, word, &word))
 			return error;
 	}
@@ -362,46 +342,39 @@ static struct error *look_for_threads(void *data, uint64_t where, uint64_t word)
 
 static struct error *walk_lists(struct search *search)
 {
-	struct error *error = boehm_note_links(search->collector,
-					       search->context, &search->links);
+	struct error *error = boehm_note_links(search->collector, search->context, &search->links);
 
 	if (error)
 		return error;
 	walk_kinds(search);
-	error = boehm_visit_own_data(search->collector, search->context->image,
-				     look_for_threads, search);
-	return !error && search->interrupted
-		       ? error_create(ERROR_INTERRUPTED, "interrupted")
-		       : error;
+	error = boehm_visit_own_data(search->collector, search->context->image, look_for_threads,
+				     search);
+	return !error && search->interrupted ? error_create(ERROR_INTERRUPTED, "interrupted")
+					     : error;
 }
 
-struct error *boehm_read_lists(struct collector *collector,
-			       const struct heap_context *context)
+struct error *boehm_read_lists(struct collector *collector, const struct heap_context *context)
 {
 	struct search search = { collector, context, { context->image } };
-	struct error *error = bitmap_init(
-		&collector->listed, collector->object_count, context->account);
+	struct error *error =
+		bitmap_init(&collector->listed, collector->object_count, context->account);
 
 	if (!error)
-		error = bitmap_init(&collector->cached, collector->object_count,
-				    context->account);
+		error = bitmap_init(&collector->cached, collector->object_count, context->account);
 	if (!error)
-		error = boehm_visit_own_data(collector, context->image,
-					     look_for_map, &search);
+		error = boehm_visit_own_data(collector, context->image, look_for_map, &search);
 	if (error)
 		return error;
 	if (collector->size_map)
 		find_heads(&search);
 	if (!collector->freelists) {
 		findings_add(context->findings, FINDING_INCOMPLETE,
-			     "the collector's lists of free objects were not "
-			     "found in %#" PRIx64 "-%#" PRIx64
-			     ": free ones count as used",
+			     "the collector's lists of free objects were not found in %#" PRIx64
+			     "-%#" PRIx64 ": free ones count as used",
 			     collector->start, collector->end);
 		return NULL;
 	}
-	error = boehm_visit_own_data(collector, context->image, look_for_kinds,
-				     &search);
+	error = boehm_visit_own_data(collector, context->image, look_for_kinds, &search);
 	if (error)
 		return error;
 	count_kinds(&search);

@@ -22,8 +22,7 @@ struct search {
 };
 
 /* Whether [start, end) is memory that may be the collector's, and no block. */
-static bool can_be_scratch(const struct search *search, uint64_t start,
-			   uint64_t end)
+static bool can_be_scratch(const struct search *search, uint64_t start, uint64_t end)
 {
 	const struct region *region = image_find(search->context->image, start);
 	size_t hint = 0;
@@ -36,8 +35,8 @@ static bool can_be_scratch(const struct search *search, uint64_t start,
 }
 
 /*
- * Whether the word at where may be how many entries the mark stack has: then
- * its start and end are noted nearby.
+ * Whether the word at where may be how many entries the mark stack has: then its start and end are
+ * noted nearby.
  */
 static bool is_mark_stack(struct search *search, uint64_t where, uint64_t word,
 			  struct memory_range *ret)
@@ -48,12 +47,11 @@ static bool is_mark_stack(struct search *search, uint64_t where, uint64_t word,
 		uint64_t start, end = 0;
 		bool ends = false;
 
-		if (!view_word(&search->view, where - NEAR + i, &start) ||
-		    start % PAGE != 0 || start == 0)
+		if (!view_word(&search->view, where - NEAR + i, &start) || start % PAGE != 0 ||
+		    start == 0)
 			continue;
 		for (uint64_t j = 0; j < 2 * NEAR && !ends; j += 8)
-			ends = view_word(&search->view, where - NEAR + j,
-					 &end) &&
+			ends = view_word(&search->view, where - NEAR + j, &end) &&
 			       end - start == word * ENTRY;
 		if (!ends || !can_be_scratch(search, start, end))
 			continue;
@@ -63,10 +61,7 @@ static bool is_mark_stack(struct search *search, uint64_t where, uint64_t word,
 	return false;
 }
 
-/*
- * Where GC_arrays has GC_mark_stack_size, from 8.2 on: behind
- * GC_all_bottom_indices. 0: nowhere.
- */
+/* Where GC_arrays has GC_mark_stack_size, from 8.2 on: behind GC_all_bottom_indices. 0: nowhere. */
 static uint64_t find_mark_stack_size(struct search *search)
 {
 	const struct collector *collector = search->collector;
@@ -76,8 +71,7 @@ static uint64_t find_mark_stack_size(struct search *search)
 	if (!collector->freelists)
 		return 0;
 	while (address < collector->freelists &&
-	       !(view_word(&search->view, address, &word) &&
-		 word == collector->index))
+	       !(view_word(&search->view, address, &word) && word == collector->index))
 		address += 8;
 	for (; address < collector->freelists; address += 8)
 		if (view_word(&search->view, address, &word) &&
@@ -86,8 +80,8 @@ static uint64_t find_mark_stack_size(struct search *search)
 	return 0;
 }
 
-bool boehm_mark_state(const struct collector *collector,
-		      const struct heap_context *context, uint32_t *ret)
+bool boehm_mark_state(const struct collector *collector, const struct heap_context *context,
+		      uint32_t *ret)
 {
 	struct search search = { collector, context, { context->image } };
 	uint64_t size = find_mark_stack_size(&search);
@@ -114,8 +108,7 @@ static bool is_stack_row(struct search *search, uint64_t where, uint64_t start,
 	return true;
 }
 
-static struct error *claim_mark_stack(struct search *search, uint64_t where,
-				      uint64_t word)
+static struct error *claim_mark_stack(struct search *search, uint64_t where, uint64_t word)
 {
 	struct memory_range stack;
 	struct error *error;
@@ -123,9 +116,7 @@ static struct error *claim_mark_stack(struct search *search, uint64_t where,
 	if (is_stack_row(search, where, word, &stack)) {
 		/* The limit may happen to be where a block starts. */
 		error = block_sink_claim(search->sink, where, where + 24);
-		return error ? error
-			     : block_sink_claim(search->sink, stack.start,
-						stack.end);
+		return error ? error : block_sink_claim(search->sink, stack.start, stack.end);
 	}
 	if (!is_mark_stack(search, where, word, &stack))
 		return NULL;
@@ -160,8 +151,8 @@ static bool is_registered(struct search *search, const struct thread *thread)
 }
 
 /*
- * The word may be the pthread_t of a marker: a thread that the collector knows
- * but does not stop, with one mark stack in its frames.
+ * The word may be the pthread_t of a marker: a thread that the collector knows but does not stop,
+ * with one mark stack in its frames.
  */
 static struct error *claim_marker(struct search *search, uint64_t word)
 {
@@ -174,8 +165,7 @@ static struct error *claim_marker(struct search *search, uint64_t word)
 		if (thread->thread_pointer != word || thread->stack == NO_STACK)
 			continue;
 		stack = program_stack(program, thread->stack);
-		if (stack->kind != STACK_THREAD || word <= stack->live ||
-		    word > stack->live_end ||
+		if (stack->kind != STACK_THREAD || word <= stack->live || word > stack->live_end ||
 		    word - stack->live - LOCAL_STACK > MARKER_FRAMES ||
 		    is_registered(search, thread))
 			return NULL;
@@ -193,12 +183,10 @@ static struct error *look(void *data, uint64_t where, uint64_t word)
 }
 
 struct error *boehm_claim_marking(const struct collector *collector,
-				  const struct heap_context *context,
-				  struct block_sink *sink)
+				  const struct heap_context *context, struct block_sink *sink)
 {
 	struct search search = { collector, context, { context->image }, sink };
-	struct error *error =
-		boehm_visit_own_data(collector, context->image, look, &search);
+	struct error *error = boehm_visit_own_data(collector, context->image, look, &search);
 
 	if (!error)
 		error = claim_local_stack(&search);

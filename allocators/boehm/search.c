@@ -33,19 +33,18 @@ struct search {
 };
 
 /*
- * Where indexes can be: memory that the process got for itself. Of /dev/zero,
- * too, as a build may have it.
+ * Where indexes can be: memory that the process got for itself. Of /dev/zero, too, as a build may
+ * have it.
  */
 static bool can_hold_index(const struct region *region)
 {
 	return region && region->bytes && (region->rights & RIGHT_WRITE) &&
-	       (!region->mapping ||
-		strcmp(region->mapping->path, "/dev/zero") == 0);
+	       (!region->mapping || strcmp(region->mapping->path, "/dev/zero") == 0);
 }
 
 /*
- * Whether the word may point to an index, so that it pays to look there.
- * Neighbouring words often lead to the same region.
+ * Whether the word may point to an index, so that it pays to look there. Neighbouring words often
+ * lead to the same region.
  */
 static bool may_point(struct search *search, uint64_t word)
 {
@@ -69,15 +68,14 @@ static bool may_point(struct search *search, uint64_t word)
 }
 
 /* The lowest index of those that this one is linked with. */
-static uint64_t lowest_index(struct view *view,
-			     const struct boehm_geometry *geometry,
+static uint64_t lowest_index(struct view *view, const struct boehm_geometry *geometry,
 			     uint64_t index)
 {
 	uint64_t below;
 
 	/* Keys fall from one to the next, so there is an end. */
-	while (view_word(view, index + index_downward(geometry), &below) &&
-	       below && boehm_is_index(view, geometry, below))
+	while (view_word(view, index + index_downward(geometry), &below) && below &&
+	       boehm_is_index(view, geometry, below))
 		index = below;
 	return index;
 }
@@ -94,8 +92,7 @@ static bool is_known(const struct boehm_heap *heap, uint64_t index)
 {
 	for (size_t i = 0; i < heap->collector_count; i++)
 		if (bsearch(&index, heap->collectors[i].indexes.bytes,
-			    heap->collectors[i].index_count, sizeof(index),
-			    compare_numbers))
+			    heap->collectors[i].index_count, sizeof(index), compare_numbers))
 			return true;
 	return false;
 }
@@ -111,8 +108,7 @@ static void account(struct collector *collector, struct memory_account *account)
 }
 
 /* Add the collector with that lowest index, if it turns out to be one. */
-static struct error *add_collector(struct search *search,
-				   const struct boehm_geometry *geometry,
+static struct error *add_collector(struct search *search, const struct boehm_geometry *geometry,
 				   uint64_t index, uint64_t where)
 {
 	struct boehm_heap *heap = search->heap;
@@ -140,8 +136,7 @@ static struct error *add_collector(struct search *search,
 		search->decoys++;
 		return error;
 	}
-	qsort(collector->indexes.bytes, collector->index_count,
-	      sizeof(uint64_t), compare_numbers);
+	qsort(collector->indexes.bytes, collector->index_count, sizeof(uint64_t), compare_numbers);
 	heap->collector_count++;
 	return NULL;
 }
@@ -160,8 +155,7 @@ static struct error *look(struct search *search, uint64_t word, uint64_t where)
 			continue;
 		if (is_known(search->heap, word))
 			return NULL;
-		if (search->glances >= MOST_GLANCES ||
-		    search->decoys >= MOST_DECOYS)
+		if (search->glances >= MOST_GLANCES || search->decoys >= MOST_DECOYS)
 			continue;
 		search->glances++;
 		if (!boehm_leads_to_blocks(&view, geometry, word))
@@ -193,16 +187,15 @@ static struct error *find_size_map(struct search *search)
 	struct error *error;
 
 	image_read_scattered(image, false);
-	error = boehm_visit_data(module->start, module->end, image, &cursor,
-				 look_for_map, search);
+	error = boehm_visit_data(module->start, module->end, image, &cursor, look_for_map, search);
 	image_read_scattered(image, true);
 	return error;
 }
 
 /*
- * Whether to go on with a module of so many pointers. Millions of them may lead
- * all over a heap larger than memory, and a page is read for each; so, of a
- * module that does not show that it has a collector, no more are followed.
+ * Whether to go on with a module of so many pointers. Millions of them may lead all over a heap
+ * larger than memory, and a page is read for each; so, of a module that does not show that it has a
+ * collector, no more are followed.
  */
 static bool goes_on(struct search *search, struct error **ret_error)
 {
@@ -224,8 +217,7 @@ static struct error *visit(void *data, uint64_t where, uint64_t word)
 struct error *boehm_search(struct boehm_heap *heap)
 {
 	const struct program *program = heap->context.program;
-	struct search search = { .heap = heap,
-				 .view = { heap->context.image } };
+	struct search search = { .heap = heap, .view = { heap->context.image } };
 	size_t cursor = 0;
 
 	for (size_t i = 0; i < program_module_count(program); i++) {
@@ -236,9 +228,8 @@ struct error *boehm_search(struct boehm_heap *heap)
 		search.glances = search.decoys = 0;
 		search.looks = 0;
 		search.has_size_map = false;
-		error = boehm_visit_data(module->start, module->end,
-					 heap->context.image, &cursor, visit,
-					 &search);
+		error = boehm_visit_data(module->start, module->end, heap->context.image, &cursor,
+					 visit, &search);
 		if (error)
 			return error;
 	}

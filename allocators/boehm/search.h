@@ -1,11 +1,10 @@
 /*
  * Finding collectors.
  *
- * A collector has its variables in the data of a module: GC_arrays, with
- * pointers to the bottom indexes. So the writable data of modules is searched
- * for a word that leads to one, which is known by its links and key, and by the
- * headers it leads to, which name the very block that they stand for. Heaps are
- * not searched: a process without a collector pays for its modules' data only.
+ * A collector has its variables in the data of a module: GC_arrays, with pointers to the bottom
+ * indexes. So the writable data of modules is searched for a word that leads to one, which is known
+ * by its links and key, and by the headers it leads to, which name the very block that they stand
+ * for. Heaps are not searched: a process without a collector pays for its modules' data only.
  */
 #ifndef ALLOCATORS_BOEHM_SEARCH_H
 #define ALLOCATORS_BOEHM_SEARCH_H

@@ -11,14 +11,12 @@
 static const char *const internal_names[] = {
 	[INTERNAL_LINK] = "a disappearing link of the collector",
 	[INTERNAL_FINALIZER] = "a finalizer's entry of the collector",
-	[INTERNAL_TABLE] =
-		"the collector's table of disappearing links or finalizers",
+	[INTERNAL_TABLE] = "the collector's table of disappearing links or finalizers",
 	[INTERNAL_THREAD] = "the collector's record of a thread",
 	[INTERNAL_LISTS] = "the heads of the collector's free lists of a kind",
 };
 
-static const struct collector *find_collector(const struct boehm_heap *heap,
-					      uint64_t address,
+static const struct collector *find_collector(const struct boehm_heap *heap, uint64_t address,
 					      const struct boehm_block **ret)
 {
 	for (size_t i = 0; i < heap->collector_count; i++) {
@@ -37,8 +35,7 @@ static void tell_kind(const struct boehm_block *block, char *ret, size_t size)
 		[KIND_ATOMIC] = "a pointer-free object",
 		[KIND_NORMAL] = "an object",
 		[KIND_UNCOLLECTABLE] = "an uncollectable object",
-		[KIND_ATOMIC_UNCOLLECTABLE] =
-			"a pointer-free uncollectable object",
+		[KIND_ATOMIC_UNCOLLECTABLE] = "a pointer-free uncollectable object",
 	};
 
 	if (block->kind < KIND_FIRST_OWN)
@@ -47,12 +44,10 @@ static void tell_kind(const struct boehm_block *block, char *ret, size_t size)
 		snprintf(ret, size, "an object of kind %u", block->kind);
 }
 
-bool boehm_tell_object(const struct boehm_heap *heap, uint64_t address,
-		       char *ret, size_t size)
+bool boehm_tell_object(const struct boehm_heap *heap, uint64_t address, char *ret, size_t size)
 {
 	const struct boehm_block *block;
-	const struct collector *collector =
-		find_collector(heap, address, &block);
+	const struct collector *collector = find_collector(heap, address, &block);
 	enum internal internal;
 
 	if (!collector || is_free(block))
@@ -65,10 +60,8 @@ bool boehm_tell_object(const struct boehm_heap *heap, uint64_t address,
 	return true;
 }
 
-static bool tell_free(const struct collector *collector,
-		      const struct image *image,
-		      const struct boehm_block *block, uint64_t address,
-		      char *ret, size_t size)
+static bool tell_free(const struct collector *collector, const struct image *image,
+		      const struct boehm_block *block, uint64_t address, char *ret, size_t size)
 {
 	uint64_t slot = (address - block->start) / block->size;
 	struct marks marks;
@@ -98,8 +91,8 @@ static bool tell_free(const struct collector *collector,
 }
 
 /* Tell of what lies outside of the blocks. */
-static bool tell_bookkeeping(const struct collector *collector,
-			     uint64_t address, char *ret, size_t size)
+static bool tell_bookkeeping(const struct collector *collector, uint64_t address, char *ret,
+			     size_t size)
 {
 	const struct boehm_block *blocks = boehm_blocks(collector);
 	const uint64_t *indexes = collector->indexes.bytes;
@@ -107,29 +100,24 @@ static bool tell_bookkeeping(const struct collector *collector,
 
 	if (collector->freelists && address >= collector->freelists &&
 	    address < collector->size_map) {
-		snprintf(ret, size,
-			 "the heads of the collector's lists of free objects");
+		snprintf(ret, size, "the heads of the collector's lists of free objects");
 		return true;
 	}
 	for (size_t i = 0; i < collector->index_count; i++)
 		if (address - indexes[i] < index_size(&collector->geometry)) {
-			snprintf(ret, size,
-				 "an index of the collector's blocks");
+			snprintf(ret, size, "an index of the collector's blocks");
 			return true;
 		}
 	for (size_t i = 0; i < collector->block_count; i++)
 		if (address - blocks[i].header < header) {
-			snprintf(ret, size,
-				 "the collector's header of the block at "
-				 "%#" PRIx64,
+			snprintf(ret, size, "the collector's header of the block at %#" PRIx64,
 				 blocks[i].start);
 			return true;
 		}
 	return false;
 }
 
-bool boehm_tell_address(const struct boehm_heap *heap, uint64_t address,
-			char *ret, size_t size)
+bool boehm_tell_address(const struct boehm_heap *heap, uint64_t address, char *ret, size_t size)
 {
 	const struct boehm_block *block;
 	const struct collector *collector;
@@ -137,8 +125,7 @@ bool boehm_tell_address(const struct boehm_heap *heap, uint64_t address,
 	assert(heap->collector_count == 0 || heap->collectors);
 	collector = find_collector(heap, address, &block);
 	if (collector)
-		return tell_free(collector, heap->context.image, block, address,
-				 ret, size);
+		return tell_free(collector, heap->context.image, block, address, ret, size);
 	for (size_t i = 0; i < heap->collector_count; i++)
 		if (tell_bookkeeping(&heap->collectors[i], address, ret, size))
 			return true;

@@ -9,8 +9,8 @@ struct way {
 	uint64_t offset;
 };
 
-void arena_rings_init(struct arena_rings *rings, const struct image *image,
-		      size_t most, struct memory_account *account)
+void arena_rings_init(struct arena_rings *rings, const struct image *image, size_t most,
+		      struct memory_account *account)
 {
 	*rings = (struct arena_rings){ .view = { image }, .most = most };
 	for (size_t i = 0; i < ARENA_RING_KINDS; i++)
@@ -25,13 +25,11 @@ void arena_rings_deinit(struct arena_rings *rings)
 
 static bool step(const struct way *way, uint64_t *place)
 {
-	return view_word(&way->rings->view, *place + way->offset, place) &&
-	       *place % 8 == 0;
+	return view_word(&way->rings->view, *place + way->offset, place) && *place % 8 == 0;
 }
 
 /* Keep the fate of a place, and of those behind it, count in all. */
-static struct error *keep(const struct way *way, uint64_t place, size_t count,
-			  enum fate fate)
+static struct error *keep(const struct way *way, uint64_t place, size_t count, enum fate fate)
 {
 	struct error *error = NULL;
 
@@ -55,8 +53,8 @@ static struct error *keep_ring(const struct way *way, uint64_t start)
 }
 
 /*
- * Go on from address until it is clear where that leads, and keep that. What
- * comes round meets a mark on the way (Brent).
+ * Go on from address until it is clear where that leads, and keep that. What comes round meets a
+ * mark on the way (Brent).
  */
 static struct error *follow(const struct way *way, uint64_t address)
 {
@@ -66,8 +64,7 @@ static struct error *follow(const struct way *way, uint64_t address)
 
 	/* It takes no more than thrice as long as the way and the ring are. */
 	while (count++ < 4 * way->rings->most) {
-		if (!step(way, &place) ||
-		    address_map_find(way->places, place) != NOT_IN_MAP)
+		if (!step(way, &place) || address_map_find(way->places, place) != NOT_IN_MAP)
 			return keep(way, address, count, ENDS);
 		if (place == mark) {
 			error = keep_ring(way, mark);
@@ -92,8 +89,8 @@ static void forget_many(struct address_map *places, size_t most)
 	address_map_init(places, account);
 }
 
-struct error *arena_rings_find(struct arena_rings *rings, size_t kind,
-			       uint64_t offset, uint64_t address, bool *ret)
+struct error *arena_rings_find(struct arena_rings *rings, size_t kind, uint64_t offset,
+			       uint64_t address, bool *ret)
 {
 	const struct way way = { rings, &rings->places[kind], offset };
 	struct error *error = NULL;

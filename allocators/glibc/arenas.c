@@ -63,8 +63,7 @@ static bool bins_fit(struct view *view, uint64_t bins)
 	for (unsigned int i = 0; i < BINS; i++) {
 		uint64_t bin = bins + i * UINT64_C(16) - 16, first, last, back;
 
-		if (!view_word(view, bin + 16, &first) ||
-		    !view_word(view, bin + 24, &last))
+		if (!view_word(view, bin + 16, &first) || !view_word(view, bin + 24, &last))
 			return false;
 		if ((first == bin && last == bin) ||
 		    (view_word(view, first + 24, &back) && back == bin))
@@ -74,8 +73,8 @@ static bool bins_fit(struct view *view, uint64_t bins)
 }
 
 /*
- * Whether an arena is where all but a main one are: in anonymous memory, behind
- * the heap_info of a mapped heap, which begins on a border of 1 MiB or more.
+ * Whether an arena is where all but a main one are: in anonymous memory, behind the heap_info of a
+ * mapped heap, which begins on a border of 1 MiB or more.
  */
 static bool heads_subheap(const struct image *image, uint64_t address)
 {
@@ -90,8 +89,7 @@ const struct arena_layout *glibc_any_layout(void)
 	return &layouts[0];
 }
 
-bool glibc_read_arena(struct view *view, uint64_t address,
-		      struct glibc_arena *ret)
+bool glibc_read_arena(struct view *view, uint64_t address, struct glibc_arena *ret)
 {
 	for (size_t i = 0; i < LAYOUTS; i++) {
 		struct glibc_arena arena = {
@@ -101,8 +99,7 @@ bool glibc_read_arena(struct view *view, uint64_t address,
 
 		if (!bins_fit(view, address + layouts[i].bins) ||
 		    !view_word(view, address + layouts[i].top, &arena.top) ||
-		    !view_word(view, address + layouts[i].system_memory,
-			       &arena.stated_size))
+		    !view_word(view, address + layouts[i].system_memory, &arena.stated_size))
 			continue;
 		*ret = arena;
 		return true;
@@ -126,22 +123,19 @@ static struct error *add_ring(struct glibc_heap *heap, struct view *view,
 
 		if (!view_word(view, address, &mutex) ||
 		    !view_word(view, address + layout->top, &arena.top) ||
-		    !view_word(view, address + layout->system_memory,
-			       &arena.stated_size) ||
+		    !view_word(view, address + layout->system_memory, &arena.stated_size) ||
 		    !view_word(view, address + layout->next, &address))
 			break;
 		arena.locked = (uint32_t)mutex != 0;
 		error = glibc_add_arena(heap, arena);
 		if (error)
 			return error;
-	} while (address != first &&
-		 heap->arena_count < most_arenas(view->image));
+	} while (address != first && heap->arena_count < most_arenas(view->image));
 	return NULL;
 }
 
 /* The last bin of a main arena may end at end: find out. */
-static struct error *try_bins(struct glibc_heap *heap,
-			      struct arena_rings *rings, uint64_t end)
+static struct error *try_bins(struct glibc_heap *heap, struct arena_rings *rings, uint64_t end)
 {
 	struct view view = { heap->context.image };
 	uint64_t bins = end - BIN_BYTES;
@@ -153,8 +147,7 @@ static struct error *try_bins(struct glibc_heap *heap,
 
 		if (glibc_knows_arena(heap, address) || !bins_fit(&view, bins))
 			continue;
-		error = arena_rings_find(rings, i, layouts[i].next, address,
-					 &closes);
+		error = arena_rings_find(rings, i, layouts[i].next, address, &closes);
 		if (error)
 			return error;
 		if (closes)
@@ -164,9 +157,8 @@ static struct error *try_bins(struct glibc_heap *heap,
 }
 
 /*
- * Whether malloc was never called by the libc whose main arena has its field
- * next at address: it points at the arena, all before it is still zero, and
- * one thread is attached.
+ * Whether malloc was never called by the libc whose main arena has its field next at address: it
+ * points at the arena, all before it is still zero, and one thread is attached.
  */
 static bool is_unused(struct view *view, uint64_t address, uint64_t next)
 {
@@ -176,8 +168,7 @@ static bool is_unused(struct view *view, uint64_t address, uint64_t next)
 
 		if (next != address - layouts[i].next ||
 		    !view_word(view, address + NEXT_FREE, &word) || word != 0 ||
-		    !view_word(view, address + ATTACHED, &attached) ||
-		    attached != 1)
+		    !view_word(view, address + ATTACHED, &attached) || attached != 1)
 			continue;
 		for (uint64_t j = next; j < address && zero; j += 8)
 			zero = view_word(view, j, &word) && word == 0;
@@ -187,8 +178,7 @@ static bool is_unused(struct view *view, uint64_t address, uint64_t next)
 	return false;
 }
 
-static struct error *scan_region(struct glibc_heap *heap,
-				 struct arena_rings *rings,
+static struct error *scan_region(struct glibc_heap *heap, struct arena_rings *rings,
 				 const struct region *region)
 {
 	struct view view = { heap->context.image };
@@ -202,13 +192,10 @@ static struct error *scan_region(struct glibc_heap *heap,
 			uint64_t data = image_next_data(view.image, address);
 
 			if (!progress_step(heap->context.progress, 0))
-				return error_create(ERROR_INTERRUPTED,
-						    "interrupted");
+				return error_create(ERROR_INTERRUPTED, "interrupted");
 			/* Whole steps, to come by here again. */
 			if (data - address >= PROGRESS_STEP) {
-				i += (data - address) / PROGRESS_STEP *
-					     PROGRESS_STEP -
-				     8;
+				i += (data - address) / PROGRESS_STEP * PROGRESS_STEP - 8;
 				continue;
 			}
 		}
@@ -220,8 +207,7 @@ static struct error *scan_region(struct glibc_heap *heap,
 			if (error)
 				return error;
 		}
-		if (address - words[0] <= layouts[0].next &&
-		    is_unused(&view, address, words[0]))
+		if (address - words[0] <= layouts[0].next && is_unused(&view, address, words[0]))
 			heap->home = address;
 	}
 	return NULL;
@@ -241,8 +227,7 @@ static struct error *find_main_arenas(struct glibc_heap *heap, bool mapped)
 	_cleanup_(arena_rings_deinit) struct arena_rings rings;
 	struct error *error = NULL;
 
-	arena_rings_init(&rings, image, most_arenas(image),
-			 heap->context.account);
+	arena_rings_init(&rings, image, most_arenas(image), heap->context.account);
 	for (size_t i = 0; i < image_region_count(image) && !error; i++) {
 		const struct region *region = image_region(image, i);
 
@@ -253,10 +238,9 @@ static struct error *find_main_arenas(struct glibc_heap *heap, bool mapped)
 }
 
 /*
- * malloc's own count of mmapped chunks, from what stands before sbrk_base:
- * n_mmaps, n_mmaps_max, max_n_mmaps and no_dyn_threshold (ints), then
- * mmapped_mem and max_mmapped_mem. From 2.35 on, hp_flags moves n_mmaps down
- * by an int, and 4 bytes of padding follow.
+ * malloc's own count of mmapped chunks, from what stands before sbrk_base: n_mmaps, n_mmaps_max,
+ * max_n_mmaps and no_dyn_threshold (ints), then mmapped_mem and max_mmapped_mem. From 2.35 on,
+ * hp_flags moves n_mmaps down by an int, and 4 bytes of padding follow.
  */
 static bool read_counts(struct view *view, uint64_t address, uint64_t shift,
 			struct glibc_parameters *ret)
@@ -264,15 +248,12 @@ static bool read_counts(struct view *view, uint64_t address, uint64_t shift,
 	uint32_t counts[3];
 	uint64_t size, most;
 
-	if (!image_read(view->image, address - 32 - shift, counts,
-			sizeof(counts)) ||
-	    !view_word(view, address - 16, &size) ||
-	    !view_word(view, address - 8, &most))
+	if (!image_read(view->image, address - 32 - shift, counts, sizeof(counts)) ||
+	    !view_word(view, address - 16, &size) || !view_word(view, address - 8, &most))
 		return false;
 	/* Sizes are whole pages, and 0 just where the counts are. */
-	if (counts[0] > counts[1] || counts[0] > counts[2] || size > most ||
-	    size % PAGE != 0 || most % PAGE != 0 ||
-	    (counts[0] == 0) != (size == 0) || (counts[2] == 0) != (most == 0))
+	if (counts[0] > counts[1] || counts[0] > counts[2] || size > most || size % PAGE != 0 ||
+	    most % PAGE != 0 || (counts[0] == 0) != (size == 0) || (counts[2] == 0) != (most == 0))
 		return false;
 	ret->mapped_count = counts[0];
 	ret->mapped_size = size;
@@ -289,12 +270,10 @@ static bool is_sbrk_base(struct view *near, struct view *far, uint64_t address,
 		return false;
 	base = (base + 15) & ~UINT64_C(15);
 	if (!view_word(far, base + 8, &size) || !(size & PREV_INUSE) ||
-	    (size & (IS_MMAPPED | NON_MAIN_ARENA)) ||
-	    (size & ~(uint64_t)FLAGS) < FENCE)
+	    (size & (IS_MMAPPED | NON_MAIN_ARENA)) || (size & ~(uint64_t)FLAGS) < FENCE)
 		return false;
 	*ret = (struct glibc_parameters){ .base = base };
-	return read_counts(near, address, 4, ret) ||
-	       read_counts(near, address, 0, ret);
+	return read_counts(near, address, 4, ret) || read_counts(near, address, 0, ret);
 }
 
 /* mp_ is in the same data section as main_arena. */
@@ -307,14 +286,12 @@ static struct glibc_parameters find_parameters(struct glibc_heap *heap,
 	struct view near = { image }, far = { image };
 	struct glibc_parameters best = { 0 }, found;
 
-	for (uint64_t i = arena->address - NEAR; i < arena->address + NEAR;
-	     i += 8) {
+	for (uint64_t i = arena->address - NEAR; i < arena->address + NEAR; i += 8) {
 		const struct region *region;
 		uint64_t base;
 
 		if (i < home->start || i >= home->end ||
-		    (i >= arena->address &&
-		     i < arena->address + arena->layout->size) ||
+		    (i >= arena->address && i < arena->address + arena->layout->size) ||
 		    !view_word(&near, i, &base) || base < PAGE)
 			continue;
 		region = image_find(image, base);
@@ -331,27 +308,21 @@ static struct glibc_parameters find_parameters(struct glibc_heap *heap,
 	return best;
 }
 
-/*
- * The main heap begins where mp_ says, else with the mapping that top is in.
- */
-static struct error *add_parameters(struct glibc_heap *heap,
-				    const struct glibc_arena *arena)
+/* The main heap begins where mp_ says, else with the mapping that top is in. */
+static struct error *add_parameters(struct glibc_heap *heap, const struct glibc_arena *arena)
 {
 	const struct region *top = image_find(heap->context.image, arena->top);
 	struct glibc_parameters *parameters =
-		reallocarray(heap->parameters, heap->parameters_count + 1,
-			     sizeof(*parameters));
+		reallocarray(heap->parameters, heap->parameters_count + 1, sizeof(*parameters));
 
 	if (!parameters)
 		return &error_no_memory;
 	heap->parameters = parameters;
 	parameters[heap->parameters_count] = find_parameters(heap, arena);
-	if (!parameters[heap->parameters_count].base && arena->stated_size &&
-	    top && (top->rights & RIGHT_WRITE) && !top->mapping)
-		parameters[heap->parameters_count].base =
-			(top->start + 15) & ~UINT64_C(15);
-	parameters[heap->parameters_count++].arena =
-		(size_t)(arena - heap->arenas);
+	if (!parameters[heap->parameters_count].base && arena->stated_size && top &&
+	    (top->rights & RIGHT_WRITE) && !top->mapping)
+		parameters[heap->parameters_count].base = (top->start + 15) & ~UINT64_C(15);
+	parameters[heap->parameters_count++].arena = (size_t)(arena - heap->arenas);
 	return NULL;
 }
 
@@ -365,8 +336,7 @@ static size_t count_owners(struct glibc_heap *heap, uint64_t alignment)
 		const struct glibc_arena *arena = &heap->arenas[i];
 		uint64_t owner;
 
-		if (!arena->main &&
-		    view_word(&view, arena->top & ~(alignment - 1), &owner) &&
+		if (!arena->main && view_word(&view, arena->top & ~(alignment - 1), &owner) &&
 		    owner == arena->address)
 			count++;
 	}
@@ -394,8 +364,7 @@ static uint64_t subheap_alignment(struct glibc_heap *heap)
 	return best;
 }
 
-static struct error *add_subheap(struct glibc_heap *heap,
-				 struct glibc_subheap subheap)
+static struct error *add_subheap(struct glibc_heap *heap, struct glibc_subheap subheap)
 {
 	if (!LIST_GROW(heap->subheaps, heap->subheap_count))
 		return &error_no_memory;
@@ -404,20 +373,17 @@ static struct error *add_subheap(struct glibc_heap *heap,
 }
 
 /*
- * The heap of that arena at start, if there is one. Its head is
- * { ar_ptr, prev, size, mprotect_size, ... }; the arena itself follows in the
- * first, and tells how long the head is.
+ * The heap of that arena at start, if there is one. Its head is { ar_ptr, prev, size,
+ * mprotect_size, ... }; the arena itself follows in the first, and tells how long the head is.
  */
-static bool read_subheap(struct glibc_heap *heap, struct view *view,
-			 uint64_t start, uint64_t most, size_t number,
-			 struct glibc_subheap *ret)
+static bool read_subheap(struct glibc_heap *heap, struct view *view, uint64_t start, uint64_t most,
+			 size_t number, struct glibc_subheap *ret)
 {
 	const struct glibc_arena *arena = &heap->arenas[number];
 	uint64_t previous, size, end, first;
 
-	if (!view_word(view, start + 8, &previous) ||
-	    !view_word(view, start + 16, &size) || size % PAGE != 0 ||
-	    size == 0 || size > most || previous % PAGE != 0)
+	if (!view_word(view, start + 8, &previous) || !view_word(view, start + 16, &size) ||
+	    size % PAGE != 0 || size == 0 || size > most || previous % PAGE != 0)
 		return false;
 	if (arena->address - start < PAGE)
 		first = arena->address + arena->layout->size;
@@ -437,8 +403,7 @@ static bool read_subheap(struct glibc_heap *heap, struct view *view,
 }
 
 /* Whether an arena other than a main one is at address; its number. */
-static bool find_arena(const struct glibc_heap *heap, uint64_t address,
-		       size_t *ret)
+static bool find_arena(const struct glibc_heap *heap, uint64_t address, size_t *ret)
 {
 	uint32_t number = address_map_find(&heap->arena_numbers, address);
 
@@ -448,10 +413,7 @@ static bool find_arena(const struct glibc_heap *heap, uint64_t address,
 	return true;
 }
 
-/*
- * Heaps are found by where they may be, not by their chain, which damage could
- * break.
- */
+/* Heaps are found by where they may be, not by their chain, which damage could break. */
 static struct error *find_subheaps(struct glibc_heap *heap)
 {
 	const struct image *image = heap->context.image;
@@ -460,14 +422,11 @@ static struct error *find_subheaps(struct glibc_heap *heap)
 
 	for (size_t i = 0; i < image_region_count(image); i++) {
 		const struct region *region = image_region(image, i);
-		uint64_t start =
-			(region->start + alignment - 1) & ~(alignment - 1);
+		uint64_t start = (region->start + alignment - 1) & ~(alignment - 1);
 
-		if (!(region->rights & RIGHT_WRITE) || !region->bytes ||
-		    region->mapping)
+		if (!(region->rights & RIGHT_WRITE) || !region->bytes || region->mapping)
 			continue;
-		for (; start >= region->start && start < region->end;
-		     start += alignment) {
+		for (; start >= region->start && start < region->end; start += alignment) {
 			struct glibc_subheap subheap;
 			struct error *error;
 			uint64_t owner;
@@ -481,8 +440,7 @@ static struct error *find_subheaps(struct glibc_heap *heap)
 
 			if (start < end || !view_word(&view, start, &owner) ||
 			    !find_arena(heap, owner, &number) ||
-			    !read_subheap(heap, &view, start, alignment, number,
-					  &subheap))
+			    !read_subheap(heap, &view, start, alignment, number, &subheap))
 				continue;
 			error = add_subheap(heap, subheap);
 			if (error)
@@ -506,8 +464,7 @@ static struct error *check_subheaps(struct glibc_heap *heap)
 		if (!found[i] && !heap->arenas[i].main)
 			findings_add(heap->context.findings, FINDING_INCOMPLETE,
 				     "the heap of the arena at %#" PRIx64
-				     " is not understood: its allocations are "
-				     "not counted",
+				     " is not understood: its allocations are not counted",
 				     heap->arenas[i].address);
 	return NULL;
 }
@@ -524,8 +481,7 @@ static struct error *list_addresses(struct glibc_heap *heap)
 		return error;
 	number_list_sort(list);
 	heap->lowest_arena = numbers(list)[0];
-	heap->end_of_arenas =
-		numbers(list)[list->count - 1] + heap->arenas[0].layout->size;
+	heap->end_of_arenas = numbers(list)[list->count - 1] + heap->arenas[0].layout->size;
 	return NULL;
 }
 

@@ -16,13 +16,11 @@ static uint64_t hash(uint64_t from, uint64_t to, uint64_t seed)
 	return XXH3_64bits_withSeed(pair, sizeof(pair), seed);
 }
 
-void glibc_add_links(struct glibc_links *links, struct view *view,
-		     uint64_t chunk)
+void glibc_add_links(struct glibc_links *links, struct view *view, uint64_t chunk)
 {
 	uint64_t next, previous;
 
-	if (view_word(view, chunk + 16, &next) &&
-	    view_word(view, chunk + 24, &previous)) {
+	if (view_word(view, chunk + 16, &next) && view_word(view, chunk + 24, &previous)) {
 		links->forth += hash(chunk, next, links->seed);
 		links->back += hash(previous, chunk, links->seed);
 	}
@@ -41,19 +39,16 @@ static bool links_fit(const struct glibc_heap *heap)
 
 	for (size_t i = 0; i < heap->arena_count; i++)
 		for (unsigned int j = 0; j < BINS; j++)
-			glibc_add_links(&links, &view,
-					first_bin(&heap->arenas[i]) + 16 * j);
+			glibc_add_links(&links, &view, first_bin(&heap->arenas[i]) + 16 * j);
 	return links.forth == links.back;
 }
 
 /*
- * Visit the chunks of a bin until one does not point back, or visit returns an
- * error. Where links do not fit, the memory they stand in is left in
- * *ret_broken; else 0.
+ * Visit the chunks of a bin until one does not point back, or visit returns an error. Where links
+ * do not fit, the memory they stand in is left in *ret_broken; else 0.
  */
 static struct error *walk_bin(struct glibc_heap *heap, uint64_t bin,
-			      struct error *(*visit)(struct glibc_heap *heap,
-						     uint64_t chunk),
+			      struct error *(*visit)(struct glibc_heap *heap, uint64_t chunk),
 			      uint64_t *ret_broken)
 {
 	struct view view = { heap->context.image };
@@ -69,8 +64,7 @@ static struct error *walk_bin(struct glibc_heap *heap, uint64_t bin,
 		if (view_is_absent(&view, chunk))
 			return NULL;
 		*ret_broken = last + HEADER;
-		if (chunk % 16 != 0 || chunk == mark ||
-		    !view_word(&view, chunk + 24, &back))
+		if (chunk % 16 != 0 || chunk == mark || !view_word(&view, chunk + 24, &back))
 			return NULL;
 		/* Either link may be wrong; a chunk's own is the likely one. */
 		*ret_broken = chunk + HEADER;
@@ -83,70 +77,59 @@ static struct error *walk_bin(struct glibc_heap *heap, uint64_t bin,
 			mark = chunk;
 			power *= 2;
 		}
-		if (steps % PROGRESS_STEP == 0 &&
-		    !progress_step(heap->context.progress, 0))
+		if (steps % PROGRESS_STEP == 0 && !progress_step(heap->context.progress, 0))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 		last = chunk;
 		if (!view_word(&view, chunk + 16, &chunk))
 			return NULL;
 	}
-	*ret_broken = view_word(&view, bin + 24, &back) && back != last
-			      ? bin + HEADER
-			      : 0;
+	*ret_broken = view_word(&view, bin + 24, &back) && back != last ? bin + HEADER : 0;
 	return NULL;
 }
 
 const char *glibc_bin_kind(uint64_t number)
 {
-	return number == 1   ? "unsorted bin"
-	       : number < 64 ? "small bin"
-			     : "large bin";
+	return number == 1 ? "unsorted bin" : number < 64 ? "small bin" : "large bin";
 }
 
 /*
- * A list that a thread was changing when the core was taken. States are told
- * by the chunks, so it costs nothing.
+ * A list that a thread was changing when the core was taken. States are told by the chunks, so it
+ * costs nothing.
  */
-static void report_changing(struct glibc_heap *heap,
-			    const struct glibc_broken_list *list)
+static void report_changing(struct glibc_heap *heap, const struct glibc_broken_list *list)
 {
-	findings_add(heap->context.findings, FINDING_NOTE,
-		     "the core was taken while a thread was changing an arena: "
-		     "the list of the %s at %#" PRIx64 " is unfinished",
-		     list->kind, list->owner);
+	findings_add(
+		heap->context.findings, FINDING_NOTE,
+		"the core was taken while a thread was changing an arena: the list of the %s at %#" PRIx64
+		" is unfinished",
+		list->kind, list->owner);
 }
 
 /* What stands below memory in which a link is wrong may have overrun it. */
-static void report_broken(struct glibc_heap *heap,
-			  const struct block_sink *sink,
-			  const struct glibc_broken_list *list,
-			  const char *work, const char *what_follows)
+static void report_broken(struct glibc_heap *heap, const struct block_sink *sink,
+			  const struct glibc_broken_list *list, const char *work,
+			  const char *what_follows)
 {
 	struct block below = { 0 };
 	char size[32] = "";
 
 	if (list->size)
 		snprintf(size, sizeof(size), " of size %#" PRIx64, list->size);
-	if (list->user == list->owner ||
-	    !block_sink_below(sink, list->user, &below))
-		findings_add(
-			heap->context.findings, FINDING_INCOMPLETE,
-			"the heap is damaged: the head of the %s%s at %#" PRIx64
-			" is wrong. %s%s",
-			list->kind, size, list->owner, work, what_follows);
+	if (list->user == list->owner || !block_sink_below(sink, list->user, &below))
+		findings_add(heap->context.findings, FINDING_INCOMPLETE,
+			     "the heap is damaged: the head of the %s%s at %#" PRIx64
+			     " is wrong. %s%s",
+			     list->kind, size, list->owner, work, what_follows);
 	else
 		findings_add(heap->context.findings, FINDING_INCOMPLETE,
-			     "the heap is damaged at %#" PRIx64
-			     ": a link of the %s%s at %#" PRIx64
-			     " is wrong there. The allocation below it, at "
-			     "%#" PRIx64 " of size %#" PRIx64
-			     ", may have been overrun. %s%s",
-			     list->user, list->kind, size, list->owner,
-			     below.start, below.size, work, what_follows);
+			     "the heap is damaged at %#" PRIx64 ": a link of the %s%s at %#" PRIx64
+			     " is wrong there. The allocation below it, at %#" PRIx64
+			     " of size %#" PRIx64 ", may have been overrun. %s%s",
+			     list->user, list->kind, size, list->owner, below.start, below.size,
+			     work, what_follows);
 }
 
-static struct error *check_bins(struct glibc_heap *heap,
-				const struct block_sink *sink,
+static struct error *check_bins(struct glibc_heap *heap, const struct block_sink *sink,
 				const struct glibc_arena *arena)
 {
 	uint64_t bin = first_bin(arena);
@@ -169,22 +152,18 @@ static struct error *check_bins(struct glibc_heap *heap,
 			report_changing(heap, &list);
 		else
 			report_broken(heap, sink, &list, glibc_tell_work(arena),
-				      "What is free is told by the chunks "
-				      "themselves");
+				      "What is free is told by the chunks themselves");
 	}
 	return NULL;
 }
 
-struct error *glibc_check_lists(struct glibc_heap *heap,
-				struct block_sink *sink)
+struct error *glibc_check_lists(struct glibc_heap *heap, struct block_sink *sink)
 {
 	struct error *error = NULL;
 
 	for (size_t i = 0; i < heap->broken_count; i++)
-		report_broken(heap, sink, &heap->broken[i],
-			      glibc_tell_any_work(heap),
-			      "The rest of the list is recognised by its "
-			      "contents only");
+		report_broken(heap, sink, &heap->broken[i], glibc_tell_any_work(heap),
+			      "The rest of the list is recognised by its contents only");
 	if (links_fit(heap))
 		return NULL;
 	for (size_t i = 0; i < heap->arena_count && !error; i++)
@@ -193,8 +172,8 @@ struct error *glibc_check_lists(struct glibc_heap *heap,
 }
 
 /*
- * The free chunks of a heap, and the next on the list of each, by id: so a list
- * is followed without the heap, which is read once, in order.
+ * The free chunks of a heap, and the next on the list of each, by id: so a list is followed without
+ * the heap, which is read once, in order.
  */
 struct chain {
 	const struct glibc_heap *heap;
@@ -211,8 +190,7 @@ static void look_up(struct chain *chain)
 {
 	allocation_id found[MOST_ADDRESSES];
 
-	allocation_find_many(chain->index, chain->links, chain->count,
-			     &chain->hint, found);
+	allocation_find_many(chain->index, chain->links, chain->count, &chain->hint, found);
 	for (size_t i = 0; i < chain->count; i++)
 		chain->next[chain->ids[i]] = found[i] + 1;
 	chain->count = 0;
@@ -230,9 +208,7 @@ static void chain_some(struct chain *chain, size_t first, size_t end)
 
 		if (bitmap_get(used, id) || bitmap_get(cached, id))
 			continue;
-		start = allocation_range_near(chain->index, (allocation_id)id,
-					      &hint)
-				.start;
+		start = allocation_range_near(chain->index, (allocation_id)id, &hint).start;
 		if (!view_word(&chain->view, start, &link))
 			continue;
 		chain->ids[chain->count] = (allocation_id)id;
@@ -243,8 +219,7 @@ static void chain_some(struct chain *chain, size_t first, size_t end)
 }
 
 /* From the end: what was walked last may still be in memory. */
-static struct error *chain_region(struct chain *chain,
-				  const struct heap_region *region)
+static struct error *chain_region(struct chain *chain, const struct heap_region *region)
 {
 	enum { STEP = 1 << 16 };
 	const struct heap_context *context = &chain->heap->context;
@@ -279,8 +254,7 @@ static void mark_unsorted(struct glibc_heap *heap, const struct chain *chain,
 	}
 }
 
-struct error *glibc_find_unsorted(struct glibc_heap *heap,
-				  const struct allocation_index *index)
+struct error *glibc_find_unsorted(struct glibc_heap *heap, const struct allocation_index *index)
 {
 	struct memory_account *account = heap->context.account;
 	_cleanup_(memory_release) struct memory next = { .account = account };
@@ -289,8 +263,7 @@ struct error *glibc_find_unsorted(struct glibc_heap *heap,
 
 	if (heap->unsorted.words)
 		return NULL;
-	error = memory_resize(&next,
-			      allocation_count(index) * sizeof(*chain.next));
+	error = memory_resize(&next, allocation_count(index) * sizeof(*chain.next));
 	chain.next = next.bytes;
 	for (size_t i = heap_region_count(index); i > 0 && !error; i--) {
 		const struct heap_region *region = heap_region(index, i - 1);
@@ -301,8 +274,7 @@ struct error *glibc_find_unsorted(struct glibc_heap *heap,
 	}
 	look_up(&chain);
 	if (!error)
-		error = bitmap_init(&heap->unsorted, allocation_count(index),
-				    account);
+		error = bitmap_init(&heap->unsorted, allocation_count(index), account);
 	for (size_t i = 0; i < heap->arena_count && !error; i++)
 		mark_unsorted(heap, &chain, &heap->arenas[i]);
 	return error;
@@ -313,8 +285,7 @@ static struct error *vouch(struct glibc_heap *heap, uint64_t chunk)
 	return number_list_add(&heap->vouched, chunk);
 }
 
-static struct error *vouch_all(struct glibc_heap *heap,
-			       const struct number_list *list)
+static struct error *vouch_all(struct glibc_heap *heap, const struct number_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		struct error *error = vouch(heap, numbers(list)[i]);

@@ -10,18 +10,18 @@
 #include <inttypes.h>
 
 enum {
-	SOUND_RUN = 16, /* as many sound chunks in a row are no accident */
+	SOUND_RUN = 16,		 /* as many sound chunks in a row are no accident */
 	PROGRESS_STEP = 1 << 14, /* chunks; each may be read from the disk */
 	PROGRESS_BYTES = 4 << 20,
-	LONG_ROW = 64, /* chunks: so many are hardly ever left of old ones, */
+	LONG_ROW = 64,		   /* chunks: so many are hardly ever left of old ones, */
 	LONG_ROW_BYTES = 32 << 10, /* nor some that have so many bytes */
 	NEAR = 64 << 10,	   /* bytes in which a row is looked for */
 	FETCH_AHEAD = 1 << 11,	   /* bytes */
 };
 
 /*
- * Whether a fence begins at chunk: two headers of 16 bytes, or 16 and 0. The
- * first says whether what was top is free.
+ * Whether a fence begins at chunk: two headers of 16 bytes, or 16 and 0. The first says whether
+ * what was top is free.
  */
 static bool is_fence(struct view *view, uint64_t chunk, uint64_t header)
 {
@@ -35,13 +35,12 @@ static bool is_fence(struct view *view, uint64_t chunk, uint64_t header)
 enum step { STEP_CHUNK, STEP_TOP, STEP_FENCE, STEP_BROKEN };
 
 /* What is at chunk; for a sound chunk, the next one is left in *ret_next. */
-static enum step look(struct view *view, const struct glibc_arena *arena,
-		      uint64_t chunk, uint64_t end, uint64_t *ret_next)
+static enum step look(struct view *view, const struct glibc_arena *arena, uint64_t chunk,
+		      uint64_t end, uint64_t *ret_next)
 {
 	uint64_t header, above, below;
 
-	if (chunk >= end || end - chunk < HEADER ||
-	    !view_word(view, chunk + 8, &header))
+	if (chunk >= end || end - chunk < HEADER || !view_word(view, chunk + 8, &header))
 		return STEP_BROKEN;
 	if (chunk == arena->top)
 		return STEP_TOP;
@@ -53,14 +52,13 @@ static enum step look(struct view *view, const struct glibc_arena *arena,
 	/* A free chunk's size stands at its end as well. */
 	if (view_word(view, *ret_next + 8, &above) && !(above & PREV_INUSE) &&
 	    above >= MINIMUM_CHUNK &&
-	    (!view_word(view, *ret_next, &below) ||
-	     below != (header & ~(uint64_t)FLAGS)))
+	    (!view_word(view, *ret_next, &below) || below != (header & ~(uint64_t)FLAGS)))
 		return STEP_BROKEN;
 	return STEP_CHUNK;
 }
 
-bool glibc_is_piece(struct glibc_heap *heap, const struct glibc_arena *arena,
-		    uint64_t start, uint64_t end, uint64_t *ret_end)
+bool glibc_is_piece(struct glibc_heap *heap, const struct glibc_arena *arena, uint64_t start,
+		    uint64_t end, uint64_t *ret_end)
 {
 	struct view view = { heap->context.image };
 	uint64_t chunk = start, size;
@@ -86,8 +84,8 @@ bool glibc_is_piece(struct glibc_heap *heap, const struct glibc_arena *arena,
 }
 
 /*
- * Whether chunks in a row begin at chunk that end where they must, or that are
- * too many for an accident unless to_end.
+ * Whether chunks in a row begin at chunk that end where they must, or that are too many for an
+ * accident unless to_end.
  */
 static bool starts_run(struct walk *walk, uint64_t chunk, bool to_end)
 {
@@ -110,24 +108,22 @@ static bool starts_run(struct walk *walk, uint64_t chunk, bool to_end)
 		case STEP_BROKEN:
 			return false;
 		}
-		if (!to_end && i > 0 &&
-		    number_list_has(&walk->heap->vouched, chunk))
+		if (!to_end && i > 0 && number_list_has(&walk->heap->vouched, chunk))
 			return true;
 	}
 	return true;
 }
 
 /*
- * The nearest chunk from address on that a list or top names, or with which a
- * run of sound chunks begins; walk->end if there is none.
+ * The nearest chunk from address on that a list or top names, or with which a run of sound chunks
+ * begins; walk->end if there is none.
  */
 static uint64_t find_chunk(struct walk *walk, uint64_t address, bool to_end)
 {
 	const struct number_list *vouched = &walk->heap->vouched;
 
 	for (address = (address + 15) & ~UINT64_C(15);
-	     walk->end - address >= MINIMUM_CHUNK && address < walk->end;
-	     address += 16) {
+	     walk->end - address >= MINIMUM_CHUNK && address < walk->end; address += 16) {
 		const struct memory_range *other =
 			owned_memory_find(walk->heap->context.owned, address);
 		uint64_t header;
@@ -172,8 +168,7 @@ static struct error *add_block(struct walk *walk, uint64_t chunk, uint64_t size,
 {
 	walk->previous = chunk + HEADER;
 	walk->previous_size = size;
-	return block_sink_add(walk->sink,
-			      (struct block){ chunk + HEADER, size, state });
+	return block_sink_add(walk->sink, (struct block){ chunk + HEADER, size, state });
 }
 
 /* Whether a chunk is on a list that links both ways. */
@@ -182,19 +177,16 @@ static bool is_linked(struct walk *walk, uint64_t chunk)
 	struct view view = walk->view;
 	uint64_t next, previous, back, forth;
 
-	return view_word(&view, chunk + 16, &next) &&
-	       view_word(&view, chunk + 24, &previous) &&
-	       view_word(&view, next + 24, &back) &&
-	       view_word(&view, previous + 16, &forth) && back == chunk &&
-	       forth == chunk;
+	return view_word(&view, chunk + 16, &next) && view_word(&view, chunk + 24, &previous) &&
+	       view_word(&view, next + 24, &back) && view_word(&view, previous + 16, &forth) &&
+	       back == chunk && forth == chunk;
 }
 
 /*
- * The state of a chunk. in_use is what the next chunk says, if it can be
- * believed; otherwise the chunk's own links tell.
+ * The state of a chunk. in_use is what the next chunk says, if it can be believed; otherwise the
+ * chunk's own links tell.
  */
-static enum block_state chunk_state(struct walk *walk, uint64_t chunk,
-				    bool in_use, bool believed)
+static enum block_state chunk_state(struct walk *walk, uint64_t chunk, bool in_use, bool believed)
 {
 	if (glibc_list_has(&walk->heap->cached, &walk->cached, chunk))
 		return BLOCK_CACHED;
@@ -207,34 +199,29 @@ static enum block_state chunk_state(struct walk *walk, uint64_t chunk,
 }
 
 /*
- * What is wrong at address, and what follows. In an arena that a thread held
- * locked, it is likely to be unfinished rather than damaged.
+ * What is wrong at address, and what follows. In an arena that a thread held locked, it is likely
+ * to be unfinished rather than damaged.
  */
-static void report_damage(struct walk *walk, enum finding_weight weight,
-			  uint64_t address, const char *what,
-			  const char *what_follows)
+static void report_damage(struct walk *walk, enum finding_weight weight, uint64_t address,
+			  const char *what, const char *what_follows)
 {
 	struct findings *findings = walk->heap->context.findings;
 
 	if (walk->arena->locked)
 		findings_add(findings, weight,
-			     "the core was taken while a thread was changing "
-			     "the arena at %#" PRIx64 ": at %#" PRIx64
-			     ", %s. %s",
+			     "the core was taken while a thread was changing the arena at %#" PRIx64
+			     ": at %#" PRIx64 ", %s. %s",
 			     walk->arena->address, address, what, what_follows);
 	else if (walk->previous)
 		findings_add(findings, weight,
 			     "the heap is damaged at %#" PRIx64
-			     ": %s. The allocation below it, at %#" PRIx64
-			     " of size %#" PRIx64
+			     ": %s. The allocation below it, at %#" PRIx64 " of size %#" PRIx64
 			     ", may have been overrun. %s%s",
 			     address, what, walk->previous, walk->previous_size,
 			     glibc_tell_work(walk->arena), what_follows);
 	else
-		findings_add(findings, weight,
-			     "the heap is damaged at %#" PRIx64 ": %s. %s%s",
-			     address, what, glibc_tell_work(walk->arena),
-			     what_follows);
+		findings_add(findings, weight, "the heap is damaged at %#" PRIx64 ": %s. %s%s",
+			     address, what, glibc_tell_work(walk->arena), what_follows);
 }
 
 static void report_skip(struct walk *walk, uint64_t chunk, uint64_t skipped)
@@ -242,39 +229,35 @@ static void report_skip(struct walk *walk, uint64_t chunk, uint64_t skipped)
 	char what_follows[128], size[NUMBER_SIZE];
 
 	if (view_is_absent(&walk->view, chunk + 8)) {
-		findings_add(walk->heap->context.findings, FINDING_INCOMPLETE,
-			     "the heap goes on at %#" PRIx64 ", where %s bytes "
-			     "are not in the core: their allocations are not "
-			     "counted",
-			     chunk, grouped(skipped, size));
+		findings_add(
+			walk->heap->context.findings, FINDING_INCOMPLETE,
+			"the heap goes on at %#" PRIx64
+			", where %s bytes are not in the core: their allocations are not counted",
+			chunk, grouped(skipped, size));
 		return;
 	}
 	snprintf(what_follows, sizeof(what_follows),
-		 "%s bytes are skipped; what is in them still counts as a "
-		 "reference",
+		 "%s bytes are skipped; what is in them still counts as a reference",
 		 grouped(skipped, size));
-	report_damage(walk, FINDING_INCOMPLETE, chunk + 8,
-		      "that is no header of a chunk", what_follows);
+	report_damage(walk, FINDING_INCOMPLETE, chunk + 8, "that is no header of a chunk",
+		      what_follows);
 }
 
 /* The size of top is not needed to know what is used. */
-static void report_top(struct walk *walk, uint64_t top, uint64_t header,
-		       uint64_t end)
+static void report_top(struct walk *walk, uint64_t top, uint64_t header, uint64_t end)
 {
 	char what[64], what_follows[64];
 
-	snprintf(what, sizeof(what),
-		 "the size of its free end (top) is %#" PRIx64, header);
-	snprintf(what_follows, sizeof(what_follows),
-		 "All up to %#" PRIx64 " is taken to be free", end);
-	report_damage(walk,
-		      walk->arena->locked ? FINDING_NOTE : FINDING_INCOMPLETE,
-		      top + 8, what, what_follows);
+	snprintf(what, sizeof(what), "the size of its free end (top) is %#" PRIx64, header);
+	snprintf(what_follows, sizeof(what_follows), "All up to %#" PRIx64 " is taken to be free",
+		 end);
+	report_damage(walk, walk->arena->locked ? FINDING_NOTE : FINDING_INCOMPLETE, top + 8, what,
+		      what_follows);
 }
 
 /*
- * Without a main arena in the core, nobody could know where top is. One that
- * is being split may have its new address before its new size.
+ * Without a main arena in the core, nobody could know where top is. One that is being split may
+ * have its new address before its new size.
  */
 static void report_lost_top(struct walk *walk, uint64_t chunk)
 {
@@ -285,19 +268,14 @@ static void report_lost_top(struct walk *walk, uint64_t chunk)
 	if (top == 0)
 		return;
 	snprintf(what, sizeof(what),
-		 "the arena at %#" PRIx64 " names %#" PRIx64
-		 " as the free end of its heap (top)",
+		 "the arena at %#" PRIx64 " names %#" PRIx64 " as the free end of its heap (top)",
 		 walk->arena->address, top);
-	report_damage(walk, unfinished ? FINDING_NOTE : FINDING_INCOMPLETE,
-		      chunk + 8, what, "The last chunk is taken for it");
+	report_damage(walk, unfinished ? FINDING_NOTE : FINDING_INCOMPLETE, chunk + 8, what,
+		      "The last chunk is taken for it");
 }
 
-/*
- * Go on behind damage at chunk: *ret_chunk is the next chunk that can be
- * trusted, or the end.
- */
-static struct error *skip_damage(struct walk *walk, uint64_t chunk,
-				 uint64_t *ret_chunk)
+/* Go on behind damage at chunk: *ret_chunk is the next chunk that can be trusted, or the end. */
+static struct error *skip_damage(struct walk *walk, uint64_t chunk, uint64_t *ret_chunk)
 {
 	struct error *error = NULL;
 	uint64_t next;
@@ -315,19 +293,17 @@ static struct error *skip_damage(struct walk *walk, uint64_t chunk,
 }
 
 /*
- * Behind a fence, somebody else's memory from sbrk() may follow, and then
- * malloc's again. *ret_chunk is where, or the end.
+ * Behind a fence, somebody else's memory from sbrk() may follow, and then malloc's again.
+ * *ret_chunk is where, or the end.
  */
-static struct error *skip_fence(struct walk *walk, uint64_t chunk,
-				uint64_t *ret_chunk)
+static struct error *skip_fence(struct walk *walk, uint64_t chunk, uint64_t *ret_chunk)
 {
 	uint64_t behind = chunk + 2 * (uint64_t)FENCE;
 
 	if (behind > walk->end)
 		behind = walk->end;
 	end_region(walk, behind);
-	*ret_chunk =
-		walk->arena->main ? find_chunk(walk, behind, true) : walk->end;
+	*ret_chunk = walk->arena->main ? find_chunk(walk, behind, true) : walk->end;
 	if (*ret_chunk >= walk->end) {
 		walk->end = behind;
 		*ret_chunk = behind;
@@ -337,8 +313,8 @@ static struct error *skip_fence(struct walk *walk, uint64_t chunk,
 }
 
 /*
- * The size of top as it ought to be: to the end of its heap, or of what the
- * main arena says it got from the system.
+ * The size of top as it ought to be: to the end of its heap, or of what the main arena says it got
+ * from the system.
  */
 static uint64_t expected_end(const struct walk *walk, uint64_t top)
 {
@@ -349,8 +325,8 @@ static uint64_t expected_end(const struct walk *walk, uint64_t top)
 		uint64_t end = heap->parameters[i].base + arena->stated_size;
 
 		end &= ~(uint64_t)(PAGE - 1);
-		if (heap->parameters[i].base <= top &&
-		    end >= top + MINIMUM_CHUNK && end <= walk->end)
+		if (heap->parameters[i].base <= top && end >= top + MINIMUM_CHUNK &&
+		    end <= walk->end)
 			return end;
 	}
 	return walk->end;
@@ -363,8 +339,7 @@ static struct error *add_top(struct walk *walk, uint64_t top)
 	view_word(&walk->view, top + 8, &header);
 	size = header & ~(uint64_t)FLAGS;
 	end = top + size;
-	if (!sound_header(walk->arena, header & ~(uint64_t)NON_MAIN_ARENA,
-			  walk->end - top) ||
+	if (!sound_header(walk->arena, header & ~(uint64_t)NON_MAIN_ARENA, walk->end - top) ||
 	    end % PAGE != 0) {
 		end = expected_end(walk, top);
 		report_top(walk, top, header, end);
@@ -378,8 +353,8 @@ static struct error *add_top(struct walk *walk, uint64_t top)
 }
 
 /* Add the sound chunk, and leave the next one in *ret_next. */
-static struct error *add_chunk(struct walk *walk, uint64_t chunk,
-			       uint64_t header, uint64_t *ret_next)
+static struct error *add_chunk(struct walk *walk, uint64_t chunk, uint64_t header,
+			       uint64_t *ret_next)
 {
 	uint64_t size = header & ~(uint64_t)FLAGS, next = chunk + size;
 	uint64_t above = PREV_INUSE, below = 0, usable = size - 8;
@@ -389,40 +364,34 @@ static struct error *add_chunk(struct walk *walk, uint64_t chunk,
 	*ret_next = next;
 	if (walk->end - next < HEADER) {
 		/*
-		 * Nothing follows that could lend its first word. Only top ends
-		 * so, though the arena names another.
+		 * Nothing follows that could lend its first word. Only top ends so, though the
+		 * arena names another.
 		 */
 		usable = size - HEADER;
 		above = 0;
 		report_lost_top(walk, chunk);
-	} else if (next != walk->arena->top &&
-		   view_word(&walk->view, next + 8, &above)) {
+	} else if (next != walk->arena->top && view_word(&walk->view, next + 8, &above)) {
 		believed = sound_header(walk->arena, above, walk->end - next) ||
 			   is_fence(&walk->view, next, above);
 		if (believed && !(above & PREV_INUSE))
-			believed = view_word(&walk->view, next, &below) &&
-				   below == size;
+			believed = view_word(&walk->view, next, &below) && below == size;
 		if (!believed && (above & ~(uint64_t)FLAGS) == 0)
 			believed = above & PREV_INUSE; /* the end of a heap */
 	}
-	if (glibc_may_be_cache(size) &&
-	    glibc_looks_like_cache(walk->heap, chunk + HEADER))
+	if (glibc_may_be_cache(size) && glibc_looks_like_cache(walk->heap, chunk + HEADER))
 		error = number_list_add(walk->suspects, chunk + HEADER);
 	if (!error && walk->heap->fast_put_off)
 		error = glibc_note_fast(walk->heap, &walk->view, chunk, size);
 	if (error)
 		return error;
-	return add_block(
-		walk, chunk, usable,
-		chunk_state(walk, chunk, above & PREV_INUSE, believed));
+	return add_block(walk, chunk, usable,
+			 chunk_state(walk, chunk, above & PREV_INUSE, believed));
 }
 
 /* What only the walk from the front may judge, as it tells of it. */
-static bool is_for_front(const struct walk *walk, uint64_t chunk,
-			 uint64_t header)
+static bool is_for_front(const struct walk *walk, uint64_t chunk, uint64_t header)
 {
-	return chunk == walk->arena->top ||
-	       !sound_header(walk->arena, header, walk->end - chunk) ||
+	return chunk == walk->arena->top || !sound_header(walk->arena, header, walk->end - chunk) ||
 	       walk->end - chunk - (header & ~(uint64_t)FLAGS) < HEADER;
 }
 
@@ -442,8 +411,7 @@ static struct error *walk_one(struct walk *walk, uint64_t *chunk)
 		return skip_fence(walk, at, chunk);
 	if (readable && sound_header(walk->arena, header, walk->end - at))
 		return add_chunk(walk, at, header, chunk);
-	if (readable && (header & ~(uint64_t)FLAGS) == 0 &&
-	    walk->end - at <= FENCE) {
+	if (readable && (header & ~(uint64_t)FLAGS) == 0 && walk->end - at <= FENCE) {
 		*chunk = walk->end; /* of a heap without its fence */
 		return NULL;
 	}
@@ -451,13 +419,11 @@ static struct error *walk_one(struct walk *walk, uint64_t *chunk)
 }
 
 /* From the middle, others tell of progress. */
-static struct error *tell_progress(const struct walk *walk, uint64_t start,
-				   uint64_t end)
+static struct error *tell_progress(const struct walk *walk, uint64_t start, uint64_t end)
 {
 	const struct heap_context *context = &walk->heap->context;
 
-	if (!progress_step(context->progress,
-			   walk->in_pieces ? 0 : end - start))
+	if (!progress_step(context->progress, walk->in_pieces ? 0 : end - start))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	image_pass(context->image, start, end);
 	return NULL;
@@ -468,21 +434,18 @@ struct error *glibc_walk_on(struct walk *walk, uint64_t *chunk, uint64_t stop)
 	uint64_t told = *chunk; /* progress knows of what is below */
 	struct error *error = NULL;
 
-	for (uint64_t count = 1; *chunk < stop && *chunk < walk->end && !error;
-	     count++) {
+	for (uint64_t count = 1; *chunk < stop && *chunk < walk->end && !error; count++) {
 		uint64_t header;
 
 		error = glibc_walk_plain(walk, chunk, stop);
 		if (error || *chunk >= stop)
 			break;
 		view_fetch(&walk->view, *chunk + FETCH_AHEAD);
-		if (walk->from_the_middle &&
-		    (!view_word(&walk->view, *chunk + 8, &header) ||
-		     is_for_front(walk, *chunk, header)))
+		if (walk->from_the_middle && (!view_word(&walk->view, *chunk + 8, &header) ||
+					      is_for_front(walk, *chunk, header)))
 			break;
 		error = walk_one(walk, chunk);
-		if (error || (count % PROGRESS_STEP != 0 &&
-			      *chunk - told < PROGRESS_BYTES))
+		if (error || (count % PROGRESS_STEP != 0 && *chunk - told < PROGRESS_BYTES))
 			continue;
 		error = tell_progress(walk, told, *chunk);
 		told = *chunk;
@@ -491,8 +454,7 @@ struct error *glibc_walk_on(struct walk *walk, uint64_t *chunk, uint64_t stop)
 }
 
 /* Whether a row begins at chunk that is long enough, and leads to *ret. */
-static bool is_row(struct walk *walk, uint64_t chunk, uint64_t stop,
-		   uint64_t *ret)
+static bool is_row(struct walk *walk, uint64_t chunk, uint64_t stop, uint64_t *ret)
 {
 	const uint64_t start = chunk;
 
@@ -502,8 +464,7 @@ static bool is_row(struct walk *walk, uint64_t chunk, uint64_t stop,
 		walk->steps--;
 		if (i >= SOUND_RUN && chunk - start >= LONG_ROW_BYTES)
 			break;
-		if (look(&walk->view, walk->arena, chunk, walk->end, &chunk) !=
-		    STEP_CHUNK)
+		if (look(&walk->view, walk->arena, chunk, walk->end, &chunk) != STEP_CHUNK)
 			return false;
 	}
 	*ret = chunk;

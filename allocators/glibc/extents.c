@@ -10,8 +10,8 @@ static const struct glibc_heap *of(const struct heap *heap)
 	return (const struct glibc_heap *)heap;
 }
 
-struct memory_range glibc_extent(const struct heap *heap, size_t number,
-				 struct block block, enum free_kind kind)
+struct memory_range glibc_extent(const struct heap *heap, size_t number, struct block block,
+				 enum free_kind kind)
 {
 	uint64_t chunk = block.start - HEADER, end = block.start + block.size;
 
@@ -37,8 +37,7 @@ static uint64_t padding_of(const struct glibc_arena *arena)
 	return arena->main && lacks < ALIGNMENT ? lacks : 0;
 }
 
-struct error *glibc_claim_padding(const struct glibc_heap *heap,
-				  struct block_sink *sink)
+struct error *glibc_claim_padding(const struct glibc_heap *heap, struct block_sink *sink)
 {
 	struct error *error = NULL;
 	size_t number = 0;
@@ -59,10 +58,8 @@ struct error *glibc_claim_padding(const struct glibc_heap *heap,
 static size_t find_padded(const struct glibc_heap *heap, uint64_t address)
 {
 	for (size_t i = 0; i < heap->parameters_count; i++) {
-		const struct glibc_parameters *parameters =
-			&heap->parameters[i];
-		const struct glibc_arena *arena =
-			&heap->arenas[parameters->arena];
+		const struct glibc_parameters *parameters = &heap->parameters[i];
+		const struct glibc_arena *arena = &heap->arenas[parameters->arena];
 
 		if (parameters->base - address - 1 < padding_of(arena))
 			return parameters->arena;
@@ -73,16 +70,14 @@ static size_t find_padded(const struct glibc_heap *heap, uint64_t address)
 size_t glibc_holds(const struct heap *heap, uint64_t address)
 {
 	const struct glibc_subheap *subheaps = of(heap)->subheaps;
-	size_t low =
-		LIST_ABOVE(subheaps, of(heap)->subheap_count, end, address);
+	size_t low = LIST_ABOVE(subheaps, of(heap)->subheap_count, end, address);
 
 	return low < of(heap)->subheap_count && subheaps[low].start <= address
 		       ? subheaps[low].arena
 		       : find_padded(of(heap), address);
 }
 
-bool glibc_reserved(const struct heap *heap, size_t number,
-		    struct memory_range *ret)
+bool glibc_reserved(const struct heap *heap, size_t number, struct memory_range *ret)
 {
 	const struct glibc_subheap *subheap;
 

@@ -17,8 +17,7 @@ static struct fast_link *links_of(const struct glibc_heap *heap)
 }
 
 /* Whether a chunk can be there: nothing is read, the walk may be far away. */
-static bool may_be_chunk(const struct glibc_heap *heap, struct view *view,
-			 uint64_t address)
+static bool may_be_chunk(const struct glibc_heap *heap, struct view *view, uint64_t address)
 {
 	const struct region *region;
 
@@ -28,8 +27,8 @@ static bool may_be_chunk(const struct glibc_heap *heap, struct view *view,
 	return region && region->bytes && (region->rights & RIGHT_WRITE);
 }
 
-struct error *glibc_note_fast(struct glibc_heap *heap, struct view *view,
-			      uint64_t chunk, uint64_t size)
+struct error *glibc_note_fast(struct glibc_heap *heap, struct view *view, uint64_t chunk,
+			      uint64_t size)
 {
 	uint64_t next;
 	struct error *error;
@@ -40,12 +39,10 @@ struct error *glibc_note_fast(struct glibc_heap *heap, struct view *view,
 	if (next % 16 != 0 || !may_be_chunk(heap, view, next))
 		return NULL;
 	error = memory_reserve(&heap->fast_links,
-			       (heap->fast_link_count + 1) *
-				       sizeof(struct fast_link));
+			       (heap->fast_link_count + 1) * sizeof(struct fast_link));
 	if (!error)
 		links_of(heap)[heap->fast_link_count++] =
-			(struct fast_link){ chunk | (size - MINIMUM_CHUNK) / 16,
-					    next };
+			(struct fast_link){ chunk | (size - MINIMUM_CHUNK) / 16, next };
 	return error;
 }
 
@@ -63,22 +60,18 @@ static void sort(const struct glibc_heap *heap)
 
 	for (size_t i = 1; i < heap->fast_link_count; i++)
 		if (links[i].chunk <= links[i - 1].chunk) {
-			qsort(links_of(heap), heap->fast_link_count,
-			      sizeof(*links), compare_links);
+			qsort(links_of(heap), heap->fast_link_count, sizeof(*links), compare_links);
 			return;
 		}
 }
 
 /* The chunk as it was noted, if it is of that bin and not on a list yet. */
-static struct fast_link *find_link(const struct glibc_heap *heap,
-				   uint64_t chunk, unsigned int bin)
+static struct fast_link *find_link(const struct glibc_heap *heap, uint64_t chunk, unsigned int bin)
 {
 	struct fast_link *links = links_of(heap);
-	size_t above =
-		LIST_ABOVE(links, heap->fast_link_count, chunk, chunk | bin);
+	size_t above = LIST_ABOVE(links, heap->fast_link_count, chunk, chunk | bin);
 
-	return chunk % 16 == 0 && above > 0 &&
-			       links[above - 1].chunk == (chunk | bin) &&
+	return chunk % 16 == 0 && above > 0 && links[above - 1].chunk == (chunk | bin) &&
 			       links[above - 1].next % 16 == 0
 		       ? &links[above - 1]
 		       : NULL;
@@ -91,9 +84,7 @@ static struct error *follow(struct glibc_heap *heap, struct block_sink *sink,
 	uint64_t chunk, last = arena->address;
 	struct error *error = NULL;
 
-	if (!view_word(&view,
-		       arena->address + arena->layout->fastbins + 8 * bin,
-		       &chunk))
+	if (!view_word(&view, arena->address + arena->layout->fastbins + 8 * bin, &chunk))
 		return NULL;
 	for (size_t i = 1; chunk != 0 && !error; i++) {
 		struct fast_link *link = find_link(heap, chunk, bin);
@@ -101,10 +92,9 @@ static struct error *follow(struct glibc_heap *heap, struct block_sink *sink,
 		if (!link) {
 			heap->fast_damaged = true;
 			return glibc_note_broken(heap,
-						 (struct glibc_broken_list){
-							 "fast bin",
-							 glibc_bin_size(bin),
-							 arena->address, last },
+						 (struct glibc_broken_list){ "fast bin",
+									     glibc_bin_size(bin),
+									     arena->address, last },
 						 chunk);
 		}
 		error = number_list_add(&heap->fast, chunk);
@@ -112,15 +102,13 @@ static struct error *follow(struct glibc_heap *heap, struct block_sink *sink,
 		last = chunk + HEADER;
 		chunk = link->next;
 		link->next |= 1;
-		if (i % PROGRESS_STEP == 0 &&
-		    !progress_step(heap->context.progress, 0))
+		if (i % PROGRESS_STEP == 0 && !progress_step(heap->context.progress, 0))
 			error = error_create(ERROR_INTERRUPTED, "interrupted");
 	}
 	return error;
 }
 
-struct error *glibc_follow_fast(struct glibc_heap *heap,
-				struct block_sink *sink)
+struct error *glibc_follow_fast(struct glibc_heap *heap, struct block_sink *sink)
 {
 	struct error *error = NULL;
 

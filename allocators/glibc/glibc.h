@@ -1,17 +1,17 @@
 /*
  * glibc malloc's heap in a dump: what its parts share.
  *
- * Layouts are those of malloc/malloc.c and malloc/arena.c of glibc 2.23 to
- * 2.43 on x86-64. No version number is trusted, as distributions backport:
- * what differs between versions is decided by what fits the dump.
+ * Layouts are those of malloc/malloc.c and malloc/arena.c of glibc 2.23 to 2.43 on x86-64. No
+ * version number is trusted, as distributions backport: what differs between versions is decided by
+ * what fits the dump.
  *
  *	chunk             user's memory
  *	| prev | size+flags | fd | bk | ...          | prev | size ...
  *	p      p+8          p+16                     p+size
  *
- * prev belongs to the chunk below as long as that is in use. A chunk is free
- * if the next one's PREV_INUSE is clear, or if it is in a thread's cache
- * (tcache) or a fast bin: those keep the flag set.
+ * prev belongs to the chunk below as long as that is in use. A chunk is free if the next one's
+ * PREV_INUSE is clear, or if it is in a thread's cache (tcache) or a fast bin: those keep the flag
+ * set.
  */
 #ifndef ALLOCATORS_GLIBC_GLIBC_H
 #define ALLOCATORS_GLIBC_GLIBC_H
@@ -56,12 +56,11 @@ struct glibc_arena {
 	/* So it was, but the process died of a fault there or near: is it the
 	 * cause, or only unfinished? */
 	bool in_fault;
-	uint16_t
-		put_off; /* fast bins whose lists are followed later, as bits */
-	uint64_t top;	 /* chunk */
+	uint16_t put_off;     /* fast bins whose lists are followed later, as bits */
+	uint64_t top;	      /* chunk */
 	uint64_t stated_size; /* its system_mem */
 	uint64_t size;	      /* what was found of it, in bytes */
-	uint64_t base; /* where its part from sbrk() begins; 0: has none */
+	uint64_t base;	      /* where its part from sbrk() begins; 0: has none */
 };
 
 /* A mapped heap of an arena that is not the main one: heap_info. */
@@ -108,7 +107,7 @@ struct glibc_heap {
 	struct address_map arena_numbers;
 	struct number_list arena_addresses; /* sorted */
 	uint64_t lowest_arena, end_of_arenas;
-	uint64_t home; /* an address in the data of malloc's module */
+	uint64_t home;			/* an address in the data of malloc's module */
 	struct glibc_subheap *subheaps; /* by address */
 	size_t subheap_count;
 	struct glibc_parameters *parameters; /* one for each main arena */
@@ -126,28 +125,27 @@ struct glibc_heap {
 	struct glibc_broken_list *broken;
 	size_t broken_count;
 
-	bool fast_put_off; /* some list of a fast bin; see fast_links.h */
+	bool fast_put_off;	  /* some list of a fast bin; see fast_links.h */
 	struct memory fast_links; /* struct fast_link */
 	size_t fast_link_count;
 
 	struct glibc_links links; /* of chunks in bins; see bins.h */
-	struct bitmap
-		unsorted; /* those in unsorted bins, once it is asked for */
+	struct bitmap unsorted;	  /* those in unsorted bins, once it is asked for */
 
 	/* Chunks that a list names, to go on from behind damage. */
 	struct number_list vouched;
 	bool vouched_known;
 
 	uint64_t mapped_count, mapped_size; /* mmapped chunks found */
-	uint64_t mapped_gap; /* behind one, where another might be; or 0 */
-	size_t first_block;  /* of this heap in the sink */
+	uint64_t mapped_gap;		    /* behind one, where another might be; or 0 */
+	size_t first_block;		    /* of this heap in the sink */
 	arena_number first_arena;
 	struct glibc_ring_memo *rings; /* see rings.h; NULL: none is kept */
 };
 
 /*
- * Whether a main arena has a piece that was not found. Alignment makes up less
- * than a page of the difference.
+ * Whether a main arena has a piece that was not found. Alignment makes up less than a page of the
+ * difference.
  */
 static inline bool glibc_arena_lacks(const struct glibc_arena *arena)
 {
@@ -162,8 +160,7 @@ static inline uint64_t glibc_bin_size(unsigned int bin)
 }
 
 /* What the link stored at where leads to. */
-static inline uint64_t glibc_demangle(const struct glibc_heap *heap,
-				      uint64_t where, uint64_t link)
+static inline uint64_t glibc_demangle(const struct glibc_heap *heap, uint64_t where, uint64_t link)
 {
 	return heap->mangled ? link ^ (where >> 12) : link;
 }

@@ -26,16 +26,14 @@ static bool is_chunk(const struct allocation_index *index, uint64_t word)
 	if (word % 16 != 0)
 		return false;
 	id = allocation_find(index, word + HEADER);
-	return id != NO_ALLOCATION &&
-	       allocation_start(index, id) == word + HEADER;
+	return id != NO_ALLOCATION && allocation_start(index, id) == word + HEADER;
 }
 
 /*
- * fd and bk, then fd_nextsize and bk_nextsize of a large chunk. No program
- * points at chunks: they begin in the end of the allocation below.
+ * fd and bk, then fd_nextsize and bk_nextsize of a large chunk. No program points at chunks: they
+ * begin in the end of the allocation below.
  */
-unsigned int glibc_leftovers(const struct glibc_heap *heap,
-			     const struct allocation_index *index,
+unsigned int glibc_leftovers(const struct glibc_heap *heap, const struct allocation_index *index,
 			     uint64_t start, const uint64_t words[4])
 {
 	uint64_t chunk = start - HEADER;

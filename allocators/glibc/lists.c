@@ -30,9 +30,8 @@ static const struct tcache_layout tcache_layouts[] = {
 enum { TCACHE_LAYOUTS = sizeof(tcache_layouts) / sizeof(tcache_layouts[0]) };
 
 /*
- * The layout of a cache whose chunk is of that size, or NULL. One that a thread
- * made late may stand in a freed chunk, 16 bytes larger: too little to be one
- * by themselves.
+ * The layout of a cache whose chunk is of that size, or NULL. One that a thread made late may stand
+ * in a freed chunk, 16 bytes larger: too little to be one by themselves.
  */
 static const struct tcache_layout *find_layout(uint64_t size)
 {
@@ -100,15 +99,14 @@ static bool fields_fit(const struct tcache *tcache)
 
 /* The fields of what may be a thread's cache at address; false if it is none.
  */
-static bool find_fields(const struct glibc_heap *heap, struct view *view,
-			uint64_t address, struct tcache *ret)
+static bool find_fields(const struct glibc_heap *heap, struct view *view, uint64_t address,
+			struct tcache *ret)
 {
 	if (address % 16 != 0 || address < HEADER)
 		return false;
 	ret->layout = find_layout(view_chunk_size(view, address - HEADER));
 	ret->address = address;
-	return ret->layout && read_fields(heap->context.image, ret) &&
-	       fields_fit(ret);
+	return ret->layout && read_fields(heap->context.image, ret) && fields_fit(ret);
 }
 
 bool glibc_looks_like_cache(const struct glibc_heap *heap, uint64_t user)
@@ -125,11 +123,11 @@ bool glibc_looks_like_cache(const struct glibc_heap *heap, uint64_t user)
 }
 
 /*
- * How many bins of what may be a thread's cache at address have members, all
- * of which are of the right size; -1 if it is none.
+ * How many bins of what may be a thread's cache at address have members, all of which are of the
+ * right size; -1 if it is none.
  */
-static int read_tcache(const struct glibc_heap *heap, struct view *view,
-		       uint64_t address, struct tcache *ret)
+static int read_tcache(const struct glibc_heap *heap, struct view *view, uint64_t address,
+		       struct tcache *ret)
 {
 	int members = 0;
 
@@ -146,24 +144,21 @@ static int read_tcache(const struct glibc_heap *heap, struct view *view,
 }
 
 /* Where the thread's static TLS is: up to the thread pointer. */
-static struct memory_range find_tls(const struct glibc_heap *heap,
-				    uint32_t thread)
+static struct memory_range find_tls(const struct glibc_heap *heap, uint32_t thread)
 {
 	const struct program *program = heap->context.program;
-	uint64_t end =
-		program_thread(program, thread)->thread_pointer & ~UINT64_C(7);
+	uint64_t end = program_thread(program, thread)->thread_pointer & ~UINT64_C(7);
 	const struct region *region = image_find(heap->context.image, end);
 	struct memory_range tls = { end, end };
 
 	if (region)
-		tls.start = end - region->start > TLS_REACH ? end - TLS_REACH
-							    : region->start;
+		tls.start = end - region->start > TLS_REACH ? end - TLS_REACH : region->start;
 	return tls;
 }
 
 /* Whether the word at place points at a thread's cache: *ret. */
-static bool leads_to_tcache(const struct glibc_heap *heap, struct view *near,
-			    struct view *far, uint64_t place, uint64_t *ret)
+static bool leads_to_tcache(const struct glibc_heap *heap, struct view *near, struct view *far,
+			    uint64_t place, uint64_t *ret)
 {
 	struct tcache tcache;
 
@@ -172,10 +167,9 @@ static bool leads_to_tcache(const struct glibc_heap *heap, struct view *near,
 }
 
 /*
- * How far below the thread pointer libc has its variable tcache, which is the
- * same for all threads; 0: that is not known. The thread with the least memory
- * there tells: above the others' stacks, TLS cannot be told from frames, which
- * may be full of pointers.
+ * How far below the thread pointer libc has its variable tcache, which is the same for all threads;
+ * 0: that is not known. The thread with the least memory there tells: above the others' stacks, TLS
+ * cannot be told from frames, which may be full of pointers.
  */
 static uint64_t find_tcache_offset(const struct glibc_heap *heap)
 {
@@ -188,8 +182,7 @@ static uint64_t find_tcache_offset(const struct glibc_heap *heap)
 		struct memory_range tls = find_tls(heap, i);
 
 		if (tls.start < tls.end &&
-		    (least.end == 0 ||
-		     tls.end - tls.start < least.end - least.start))
+		    (least.end == 0 || tls.end - tls.start < least.end - least.start))
 			least = tls;
 	}
 	for (uint64_t i = least.start; i < least.end; i += 8) {
@@ -205,12 +198,11 @@ static uint64_t find_tcache_offset(const struct glibc_heap *heap)
 }
 
 /*
- * Call found for each thread's cache that a word in the thread's static TLS
- * points at: libc's variable tcache is there. Until it returns an error.
+ * Call found for each thread's cache that a word in the thread's static TLS points at: libc's
+ * variable tcache is there. Until it returns an error.
  */
 static struct error *visit_tcaches(const struct glibc_heap *heap,
-				   struct error *(*found)(void *data,
-							  uint32_t thread,
+				   struct error *(*found)(void *data, uint32_t thread,
 							  uint64_t tcache),
 				   void *data)
 {
@@ -224,8 +216,7 @@ static struct error *visit_tcaches(const struct glibc_heap *heap,
 		uint64_t tcache;
 
 		if (offset && tls.end - tls.start >= offset &&
-		    leads_to_tcache(heap, &near, &far, tls.end - offset,
-				    &tcache)) {
+		    leads_to_tcache(heap, &near, &far, tls.end - offset, &tcache)) {
 			error = found(data, i, tcache);
 			continue;
 		}
@@ -259,14 +250,11 @@ struct reading {
 };
 
 /*
- * Read the list that begins with the memory at user, at most so many chunks of
- * it. Links lead to what is above bytes below memory: in a fast bin, they name
- * the chunks.
+ * Read the list that begins with the memory at user, at most so many chunks of it. Links lead to
+ * what is above bytes below memory: in a fast bin, they name the chunks.
  */
-static struct reading read_list(const struct glibc_heap *heap,
-				struct view *view, uint64_t user,
-				unsigned int bin, uint64_t above,
-				unsigned int most)
+static struct reading read_list(const struct glibc_heap *heap, struct view *view, uint64_t user,
+				unsigned int bin, uint64_t above, unsigned int most)
 {
 	struct reading reading = { 0 };
 	uint64_t link;
@@ -292,16 +280,13 @@ struct votes {
 	unsigned int mangled, plain;
 };
 
-static void vote(struct glibc_heap *heap, struct view *view,
-		 struct votes *votes, uint64_t user, unsigned int bin,
-		 uint64_t above)
+static void vote(struct glibc_heap *heap, struct view *view, struct votes *votes, uint64_t user,
+		 unsigned int bin, uint64_t above)
 {
 	heap->mangled = true;
-	votes->mangled +=
-		read_list(heap, view, user, bin, above, MOST_VOTES).links;
+	votes->mangled += read_list(heap, view, user, bin, above, MOST_VOTES).links;
 	heap->mangled = false;
-	votes->plain +=
-		read_list(heap, view, user, bin, above, MOST_VOTES).links;
+	votes->plain += read_list(heap, view, user, bin, above, MOST_VOTES).links;
 }
 
 /* Let the lists themselves say whether links are mangled. */
@@ -313,8 +298,7 @@ static void decide_mangling(struct glibc_heap *heap)
 	for (size_t i = 0; i < heap->tcaches.count; i++) {
 		struct tcache tcache;
 
-		if (read_tcache(heap, &view, numbers(&heap->tcaches)[i],
-				&tcache) < 0)
+		if (read_tcache(heap, &view, numbers(&heap->tcaches)[i], &tcache) < 0)
 			continue;
 		for (unsigned int j = 0; j < tcache.layout->bins; j++) {
 			uint64_t entry = tcache.entries[j];
@@ -326,13 +310,10 @@ static void decide_mangling(struct glibc_heap *heap)
 	for (size_t i = 0; i < heap->arena_count; i++) {
 		const struct glibc_arena *arena = &heap->arenas[i];
 
-		for (unsigned int j = 0;
-		     j < FASTBINS && arena->layout->fastbins; j++) {
+		for (unsigned int j = 0; j < FASTBINS && arena->layout->fastbins; j++) {
 			uint64_t chunk;
 
-			if (!view_word(&view,
-				       arena->address +
-					       arena->layout->fastbins + 8 * j,
+			if (!view_word(&view, arena->address + arena->layout->fastbins + 8 * j,
 				       &chunk) ||
 			    chunk == 0)
 				continue;
@@ -344,18 +325,16 @@ static void decide_mangling(struct glibc_heap *heap)
 	heap->mangling_known = votes.mangled != votes.plain;
 }
 
-struct error *glibc_note_broken(struct glibc_heap *heap,
-				struct glibc_broken_list list, uint64_t next)
+struct error *glibc_note_broken(struct glibc_heap *heap, struct glibc_broken_list list,
+				uint64_t next)
 {
 	const struct view view = { heap->context.image };
 	struct glibc_broken_list *broken;
 
 	/* That memory is missing is reported anyway. */
-	if (heap->broken_count >= MAXIMUM_FINDINGS ||
-	    view_is_absent(&view, next))
+	if (heap->broken_count >= MAXIMUM_FINDINGS || view_is_absent(&view, next))
 		return NULL;
-	broken = reallocarray(heap->broken, heap->broken_count + 1,
-			      sizeof(*broken));
+	broken = reallocarray(heap->broken, heap->broken_count + 1, sizeof(*broken));
 	if (!broken)
 		return &error_no_memory;
 	heap->broken = broken;
@@ -363,22 +342,18 @@ struct error *glibc_note_broken(struct glibc_heap *heap,
 	return NULL;
 }
 
-static struct error *note_cache(struct glibc_heap *heap,
-				const struct tcache *tcache, unsigned int bin,
-				uint64_t user, uint64_t next)
+static struct error *note_cache(struct glibc_heap *heap, const struct tcache *tcache,
+				unsigned int bin, uint64_t user, uint64_t next)
 {
 	heap->cache_damaged = true;
-	return glibc_note_broken(
-		heap,
-		(struct glibc_broken_list){ "thread cache", glibc_bin_size(bin),
-					    tcache->address, user },
-		next);
+	return glibc_note_broken(heap,
+				 (struct glibc_broken_list){ "thread cache", glibc_bin_size(bin),
+							     tcache->address, user },
+				 next);
 }
 
-static struct error *collect_tcache_bin(struct glibc_heap *heap,
-					struct view *view,
-					const struct tcache *tcache,
-					unsigned int bin)
+static struct error *collect_tcache_bin(struct glibc_heap *heap, struct view *view,
+					const struct tcache *tcache, unsigned int bin)
 {
 	uint64_t user = tcache->entries[bin], last = tcache->address, key = 0;
 	unsigned int length = 0;
@@ -401,20 +376,17 @@ static struct error *collect_tcache_bin(struct glibc_heap *heap,
 	}
 	/* A thread in the middle of a change may have counted, or not yet. */
 	if (tcache->layout->counts && length != tcache->counters[bin] &&
-	    length + 1 != tcache->counters[bin] &&
-	    length != tcache->counters[bin] + 1U)
+	    length + 1 != tcache->counters[bin] && length != tcache->counters[bin] + 1U)
 		return note_cache(heap, tcache, bin, last, 0);
 	return NULL;
 }
 
-static struct error *collect_tcache(struct glibc_heap *heap,
-				    const struct tcache *tcache)
+static struct error *collect_tcache(struct glibc_heap *heap, const struct tcache *tcache)
 {
 	struct view view = { heap->context.image };
 
 	for (unsigned int i = 0; i < tcache->layout->bins; i++) {
-		struct error *error =
-			collect_tcache_bin(heap, &view, tcache, i);
+		struct error *error = collect_tcache_bin(heap, &view, tcache, i);
 
 		if (error)
 			return error;
@@ -423,38 +395,31 @@ static struct error *collect_tcache(struct glibc_heap *heap,
 }
 
 /* A list of any length: a cycle is found by Brent's algorithm. */
-static struct error *collect_fastbin(struct glibc_heap *heap,
-				     struct glibc_arena *arena,
+static struct error *collect_fastbin(struct glibc_heap *heap, struct glibc_arena *arena,
 				     unsigned int bin)
 {
 	struct view view = { heap->context.image };
-	uint64_t size = glibc_bin_size(bin), chunk, last = arena->address,
-		 mark = 0;
+	uint64_t size = glibc_bin_size(bin), chunk, last = arena->address, mark = 0;
 	uint64_t steps = 0, power = 1;
 
-	if (!view_word(&view,
-		       arena->address + arena->layout->fastbins + 8 * bin,
-		       &chunk))
+	if (!view_word(&view, arena->address + arena->layout->fastbins + 8 * bin, &chunk))
 		return NULL;
 	while (chunk != 0) {
 		uint64_t link;
 		struct error *error;
 
-		if (steps == MOST_FOLLOWED &&
-		    !image_fits(heap->context.image)) {
+		if (steps == MOST_FOLLOWED && !image_fits(heap->context.image)) {
 			heap->fast.count -= steps;
 			heap->fast_put_off = true;
 			arena->put_off |= 1U << bin;
 			return NULL;
 		}
-		if (chunk % 16 != 0 || chunk == mark ||
-		    view_chunk_size(&view, chunk) != size ||
+		if (chunk % 16 != 0 || chunk == mark || view_chunk_size(&view, chunk) != size ||
 		    !view_word(&view, chunk + HEADER, &link)) {
 			heap->fast_damaged = true;
 			return glibc_note_broken(heap,
-						 (struct glibc_broken_list){
-							 "fast bin", size,
-							 arena->address, last },
+						 (struct glibc_broken_list){ "fast bin", size,
+									     arena->address, last },
 						 chunk);
 		}
 		error = number_list_add(&heap->fast, chunk);
@@ -475,8 +440,7 @@ static struct error *collect_fastbins(struct glibc_heap *heap)
 	for (size_t i = 0; i < heap->arena_count; i++) {
 		struct glibc_arena *arena = &heap->arenas[i];
 
-		for (unsigned int j = 0;
-		     j < FASTBINS && arena->layout->fastbins; j++) {
+		for (unsigned int j = 0; j < FASTBINS && arena->layout->fastbins; j++) {
 			struct error *error = collect_fastbin(heap, arena, j);
 
 			if (error)
@@ -497,8 +461,7 @@ struct error *glibc_collect_lists(struct glibc_heap *heap)
 	for (size_t i = 0; i < heap->tcaches.count && !error; i++) {
 		struct tcache tcache;
 
-		if (read_tcache(heap, &view, numbers(&heap->tcaches)[i],
-				&tcache) >= 0)
+		if (read_tcache(heap, &view, numbers(&heap->tcaches)[i], &tcache) >= 0)
 			error = collect_tcache(heap, &tcache);
 	}
 	if (!error)
@@ -518,18 +481,16 @@ struct settling {
 };
 
 /* Whether each list of the cache holds what its counter says. */
-static bool lists_fit(struct glibc_heap *heap, struct view *view,
-		      const struct tcache *tcache)
+static bool lists_fit(struct glibc_heap *heap, struct view *view, const struct tcache *tcache)
 {
 	for (unsigned int i = 0; i < tcache->layout->bins; i++) {
 		struct reading reading;
 
 		if (tcache->entries[i] == 0)
 			continue;
-		reading = read_list(heap, view, tcache->entries[i], i, 0,
-				    MAXIMUM_CACHED);
-		if (!reading.ends || (tcache->layout->counts &&
-				      reading.length != tcache->counters[i]))
+		reading = read_list(heap, view, tcache->entries[i], i, 0, MAXIMUM_CACHED);
+		if (!reading.ends ||
+		    (tcache->layout->counts && reading.length != tcache->counters[i]))
 			return false;
 	}
 	return true;
@@ -558,8 +519,7 @@ static void settle_tcache(struct settling *settling, uint64_t address)
 	struct tcache tcache;
 	struct block block;
 
-	if (!block_sink_find(settling->sink, address, &block) ||
-	    block.state != BLOCK_USED ||
+	if (!block_sink_find(settling->sink, address, &block) || block.state != BLOCK_USED ||
 	    read_tcache(heap, &settling->view, address, &tcache) <= 0 ||
 	    number_list_has(&heap->tcaches, address) ||
 	    !lists_fit_either_way(heap, &settling->view, &tcache))
@@ -567,8 +527,7 @@ static void settle_tcache(struct settling *settling, uint64_t address)
 	heap->mangling_known = true;
 	settling->error = collect_tcache(heap, &tcache);
 	for (size_t i = before; i < heap->cached.count; i++)
-		block_sink_restate(settling->sink,
-				   numbers(&heap->cached)[i] + HEADER,
+		block_sink_restate(settling->sink, numbers(&heap->cached)[i] + HEADER,
 				   BLOCK_CACHED);
 }
 
@@ -577,14 +536,12 @@ static bool is_lost_fast(struct settling *settling, struct block block)
 {
 	uint64_t link, target, size = block.size + 8;
 
-	if (size > glibc_bin_size(FASTBINS - 1) ||
-	    !view_word(&settling->view, block.start, &link))
+	if (size > glibc_bin_size(FASTBINS - 1) || !view_word(&settling->view, block.start, &link))
 		return false;
 	target = glibc_demangle(settling->heap, block.start, link);
 	if (target == 0)
 		return settling->heap->mangled;
-	return target % 16 == 0 &&
-	       view_chunk_size(&settling->target, target) == size;
+	return target % 16 == 0 && view_chunk_size(&settling->target, target) == size;
 }
 
 static bool settle_block(void *data, struct block block)
@@ -594,18 +551,15 @@ static bool settle_block(void *data, struct block block)
 	uint64_t key;
 
 	if (heap->cache_damaged && heap->tcache_key &&
-	    view_word(&settling->view, block.start + 8, &key) &&
-	    key == heap->tcache_key)
+	    view_word(&settling->view, block.start + 8, &key) && key == heap->tcache_key)
 		block_sink_restate(settling->sink, block.start, BLOCK_CACHED);
 	else if (heap->fast_damaged && is_lost_fast(settling, block) &&
 		 block_sink_restate(settling->sink, block.start, BLOCK_FREE))
-		settling->error =
-			number_list_add(&heap->fast, block.start - HEADER);
+		settling->error = number_list_add(&heap->fast, block.start - HEADER);
 	return !settling->error;
 }
 
-struct error *glibc_settle_lists(struct glibc_heap *heap,
-				 struct block_sink *sink)
+struct error *glibc_settle_lists(struct glibc_heap *heap, struct block_sink *sink)
 {
 	struct settling settling = {
 		.heap = heap,
@@ -617,8 +571,7 @@ struct error *glibc_settle_lists(struct glibc_heap *heap,
 	for (size_t i = 0; i < heap->suspects.count && !settling.error; i++)
 		settle_tcache(&settling, numbers(&heap->suspects)[i]);
 	if (!settling.error && (heap->cache_damaged || heap->fast_damaged))
-		block_sink_visit_used(sink, heap->first_block, settle_block,
-				      &settling);
+		block_sink_visit_used(sink, heap->first_block, settle_block, &settling);
 	number_list_sort(&heap->fast);
 	return settling.error;
 }
@@ -639,8 +592,7 @@ static struct error *match_owner(void *data, uint32_t thread, uint64_t tcache)
 }
 
 /* Whether a list of the cache holds the memory at user. */
-static bool cache_holds(const struct glibc_heap *heap, uint64_t address,
-			uint64_t user)
+static bool cache_holds(const struct glibc_heap *heap, uint64_t address, uint64_t user)
 {
 	struct view view = { heap->context.image };
 	struct tcache tcache;
@@ -661,8 +613,8 @@ static bool cache_holds(const struct glibc_heap *heap, uint64_t address,
 	return false;
 }
 
-bool glibc_find_cache(const struct glibc_heap *heap, uint64_t user,
-		      uint64_t *ret_tcache, uint32_t *ret_thread)
+bool glibc_find_cache(const struct glibc_heap *heap, uint64_t user, uint64_t *ret_tcache,
+		      uint32_t *ret_thread)
 {
 	for (size_t i = 0; i < heap->tcaches.count; i++) {
 		struct owner owner = { numbers(&heap->tcaches)[i], NO_THREAD };

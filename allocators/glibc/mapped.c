@@ -48,13 +48,12 @@ static int compare_ranges(const void *a, const void *b)
 	return left->start < right->start ? -1 : left->start > right->start;
 }
 
-static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low,
-			    uint64_t high, uint64_t *ret_start,
-			    uint64_t *ret_end);
+static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low, uint64_t high,
+			    uint64_t *ret_start, uint64_t *ret_end);
 
 /*
- * Whether the stack was made by the program in memory from malloc: a chunk
- * begins right below it, or on the page before.
+ * Whether the stack was made by the program in memory from malloc: a chunk begins right below it,
+ * or on the page before.
  */
 static bool is_in_chunk(struct scan *scan, const struct stack *stack)
 {
@@ -66,13 +65,11 @@ static bool is_in_chunk(struct scan *scan, const struct stack *stack)
 	};
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		const struct region *region =
-			image_find(scan->heap->context.image, places[i]);
+		const struct region *region = image_find(scan->heap->context.image, places[i]);
 		uint64_t start, end;
 
 		if (region && places[i] < stack->start &&
-		    is_mapped_chunk(scan, places[i], region->start, region->end,
-				    &start, &end) &&
+		    is_mapped_chunk(scan, places[i], region->start, region->end, &start, &end) &&
 		    end >= stack->end)
 			return true;
 	}
@@ -80,22 +77,18 @@ static bool is_in_chunk(struct scan *scan, const struct stack *stack)
 }
 
 /*
- * Stacks, heaps, what was walked before and what is other allocators' hold no
- * chunk of this kind.
+ * Stacks, heaps, what was walked before and what is other allocators' hold no chunk of this kind.
  */
-static struct error *collect_taken(struct scan *scan,
-				   const struct memory_range *done,
+static struct error *collect_taken(struct scan *scan, const struct memory_range *done,
 				   size_t done_count)
 {
 	const struct program *program = scan->heap->context.program;
 	const struct owned_memory *owned = scan->heap->context.owned;
 	size_t stacks = program_stack_count(program), count = 0;
 	size_t owned_count = owned ? owned->count : 0;
-	struct memory_range *taken =
-		reallocarray(NULL,
-			     done_count + stacks + scan->heap->subheap_count +
-				     owned_count + 1,
-			     sizeof(*taken));
+	struct memory_range *taken = reallocarray(
+		NULL, done_count + stacks + scan->heap->subheap_count + owned_count + 1,
+		sizeof(*taken));
 
 	if (!taken)
 		return &error_no_memory;
@@ -105,18 +98,15 @@ static struct error *collect_taken(struct scan *scan,
 		const struct stack *stack = program_stack(program, i);
 
 		if (!is_in_chunk(scan, stack))
-			taken[count++] = (struct memory_range){ stack->start,
-								stack->end };
+			taken[count++] = (struct memory_range){ stack->start, stack->end };
 	}
 	for (size_t i = 0; i < scan->heap->subheap_count; i++) {
 		const struct glibc_subheap *subheap = &scan->heap->subheaps[i];
 
-		taken[count++] =
-			(struct memory_range){ subheap->start, subheap->end };
+		taken[count++] = (struct memory_range){ subheap->start, subheap->end };
 	}
 	for (size_t i = 0; i < owned_count; i++)
-		taken[count++] =
-			((const struct memory_range *)owned->ranges.bytes)[i];
+		taken[count++] = ((const struct memory_range *)owned->ranges.bytes)[i];
 	qsort(taken, count, sizeof(*taken), compare_ranges);
 	scan->taken = taken;
 	scan->taken_count = count;
@@ -132,26 +122,23 @@ static bool meets_taken(const struct scan *scan, uint64_t start, uint64_t end)
 }
 
 /*
- * Whether the chunk of a mapping of its own is at address, within [low, high)
- * and what follows without a gap; *ret_start and *ret_end are the mapping then.
+ * Whether the chunk of a mapping of its own is at address, within [low, high) and what follows
+ * without a gap; *ret_start and *ret_end are the mapping then.
  */
-static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low,
-			    uint64_t high, uint64_t *ret_start,
-			    uint64_t *ret_end)
+static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low, uint64_t high,
+			    uint64_t *ret_start, uint64_t *ret_end)
 {
 	uint64_t before, size;
 
-	if (!view_word(&scan->view, address + 8, &size) ||
-	    (size & FLAGS) != IS_MMAPPED ||
+	if (!view_word(&scan->view, address + 8, &size) || (size & FLAGS) != IS_MMAPPED ||
 	    !view_word(&scan->view, address, &before))
 		return false;
 	size &= ~(uint64_t)FLAGS;
 	if ((address + size) % PAGE == PAGE - NEW_TAIL)
 		size += NEW_TAIL;
-	if (before % 16 != 0 || size % 16 != 0 || size < MINIMUM_CHUNK ||
-	    before > address - low || (address - before) % PAGE != 0 ||
-	    size > UINT64_MAX - address || (address + size) % PAGE != 0 ||
-	    meets_taken(scan, address, address + size) ||
+	if (before % 16 != 0 || size % 16 != 0 || size < MINIMUM_CHUNK || before > address - low ||
+	    (address - before) % PAGE != 0 || size > UINT64_MAX - address ||
+	    (address + size) % PAGE != 0 || meets_taken(scan, address, address + size) ||
 	    view_reach(&scan->view, high, address + size) < address + size)
 		return false;
 	*ret_start = address - before;
@@ -164,25 +151,22 @@ static uint64_t mapped_tail(struct scan *scan, uint64_t chunk, uint64_t end)
 {
 	uint64_t size;
 
-	return view_word(&scan->view, chunk + 8, &size) &&
-			       chunk + (size & ~(uint64_t)FLAGS) == end
+	return view_word(&scan->view, chunk + 8, &size) && chunk + (size & ~(uint64_t)FLAGS) == end
 		       ? 0
 		       : NEW_TAIL;
 }
 
 /*
- * memalign() moves the chunk up to where its user's memory is aligned, and
- * leaves the header at the start of the mapping as it was. So look at the
- * places where it may have moved to, for each alignment.
+ * memalign() moves the chunk up to where its user's memory is aligned, and leaves the header at the
+ * start of the mapping as it was. So look at the places where it may have moved to, for each
+ * alignment.
  */
 static uint64_t aligned_chunk(struct scan *scan, uint64_t start, uint64_t end)
 {
 	uint64_t tail = mapped_tail(scan, start, end);
 
-	for (uint64_t alignment = 2 * HEADER; alignment < end - start;
-	     alignment *= 2) {
-		uint64_t user =
-			(start + 2 * HEADER + alignment - 1) & ~(alignment - 1);
+	for (uint64_t alignment = 2 * HEADER; alignment < end - start; alignment *= 2) {
+		uint64_t user = (start + 2 * HEADER + alignment - 1) & ~(alignment - 1);
 
 		/* The next one, if this left too little below it. */
 		for (int i = 0; i < 2; i++, user += alignment) {
@@ -222,17 +206,15 @@ static struct error *list_lacking(struct scan *scan)
 }
 
 /* An arena that lacks a piece, which is at start; NULL if there is none. */
-static struct glibc_arena *find_piece(struct scan *scan, uint64_t start,
-				      uint64_t high, uint64_t *ret_end)
+static struct glibc_arena *find_piece(struct scan *scan, uint64_t start, uint64_t high,
+				      uint64_t *ret_end)
 {
 	struct glibc_heap *heap = scan->heap;
 
 	for (size_t i = 0; i < scan->lacking.count; i++) {
-		struct glibc_arena *arena =
-			&heap->arenas[numbers(&scan->lacking)[i]];
+		struct glibc_arena *arena = &heap->arenas[numbers(&scan->lacking)[i]];
 
-		if (glibc_arena_lacks(arena) &&
-		    glibc_is_piece(heap, arena, start, high, ret_end)) {
+		if (glibc_arena_lacks(arena) && glibc_is_piece(heap, arena, start, high, ret_end)) {
 			arena->size += *ret_end - start;
 			return arena;
 		}
@@ -245,21 +227,20 @@ static bool may_be_piece(struct scan *scan, uint64_t start)
 {
 	uint64_t header;
 
-	return view_word(&scan->view, start + 8, &header) &&
-	       (header & FLAGS) == PREV_INUSE && header >= MINIMUM_CHUNK;
+	return view_word(&scan->view, start + 8, &header) && (header & FLAGS) == PREV_INUSE &&
+	       header >= MINIMUM_CHUNK;
 }
 
 /* Look at address; *ret_next is where to look next. */
-static struct error *look_at(struct scan *scan, uint64_t address, uint64_t low,
-			     uint64_t high, uint64_t *ret_next)
+static struct error *look_at(struct scan *scan, uint64_t address, uint64_t low, uint64_t high,
+			     uint64_t *ret_next)
 {
 	struct find find = { .kind = FIND_CHUNK };
 	struct glibc_arena *arena;
 
 	if (is_mapped_chunk(scan, address, low, high, &find.start, &find.end)) {
-		find.chunk = address == find.start
-				     ? aligned_chunk(scan, find.start, find.end)
-				     : address;
+		find.chunk =
+			address == find.start ? aligned_chunk(scan, find.start, find.end) : address;
 		find.apart = find.start != low && find.end != high;
 	} else if (address % PAGE == 0 && may_be_piece(scan, address) &&
 		   (arena = find_piece(scan, address, high, &find.end))) {
@@ -275,26 +256,21 @@ static struct error *look_at(struct scan *scan, uint64_t address, uint64_t low,
 }
 
 /* Whether place can be that of a chunk, or of a piece's first one. */
-static bool is_candidate(const struct scan *scan, const struct region *region,
-			 uint64_t place)
+static bool is_candidate(const struct scan *scan, const struct region *region, uint64_t place)
 {
 	return (place % PAGE == 0 && scan->lacking.count > 0) ||
-	       mapped_filter_one(region->bytes + (place - region->start),
-				 place);
+	       mapped_filter_one(region->bytes + (place - region->start), place);
 }
 
 /* The first such place from address on, both multiples of 16; or end. */
-static uint64_t find_candidate(const struct scan *scan,
-			       const struct region *region, uint64_t address,
-			       uint64_t end)
+static uint64_t find_candidate(const struct scan *scan, const struct region *region,
+			       uint64_t address, uint64_t end)
 {
 	while (address < end) {
-		const uint8_t *bytes =
-			region->bytes + (address - region->start);
+		const uint8_t *bytes = region->bytes + (address - region->start);
 		uint64_t found;
 
-		if (address % FILTERED_BYTES != 0 ||
-		    end - address < FILTERED_BYTES) {
+		if (address % FILTERED_BYTES != 0 || end - address < FILTERED_BYTES) {
 			if (is_candidate(scan, region, address))
 				return address;
 			address += 16;
@@ -320,27 +296,23 @@ static struct error *pass(struct scan *scan, uint64_t start, uint64_t end)
 }
 
 /*
- * Look for chunks of the gap in [start, end), which has no holes. What is found
- * may reach further: *ret_end is where to go on.
+ * Look for chunks of the gap in [start, end), which has no holes. What is found may reach further:
+ * *ret_end is where to go on.
  */
 static struct error *scan_data(struct scan *scan, const struct region *region,
-			       struct memory_range gap, uint64_t start,
-			       uint64_t end, uint64_t *ret_end)
+			       struct memory_range gap, uint64_t start, uint64_t end,
+			       uint64_t *ret_end)
 {
 	uint64_t reported = start, address = start;
 	struct error *error = NULL;
 
 	while (address < end && !error) {
-		uint64_t stop = end - reported > PROGRESS_STEP
-					? reported + PROGRESS_STEP
-					: end;
+		uint64_t stop = end - reported > PROGRESS_STEP ? reported + PROGRESS_STEP : end;
 
 		address = find_candidate(scan, region, address, stop);
 		if (address < stop)
-			error = look_at(scan, address, gap.start, gap.end,
-					&address);
-		if (!error &&
-		    (address >= end || address - reported >= PROGRESS_STEP)) {
+			error = look_at(scan, address, gap.start, gap.end, &address);
+		if (!error && (address >= end || address - reported >= PROGRESS_STEP)) {
 			error = pass(scan, reported, address);
 			reported = address;
 		}
@@ -371,8 +343,7 @@ static struct error *scan_gap(struct scan *scan, const struct region *region,
 			break;
 		hole = (image_next_hole(image, address) + 15) & ~UINT64_C(15);
 		error = scan_data(scan, region, gap, address,
-				  hole > address && hole < end ? hole : end,
-				  &address);
+				  hole > address && hole < end ? hole : end, &address);
 	}
 	return error;
 }
@@ -384,16 +355,14 @@ static struct error *add_subheaps(struct scan *scan, uint64_t address)
 
 	while (scan->next_subheap < heap->subheap_count &&
 	       heap->subheaps[scan->next_subheap].start < address) {
-		const struct glibc_subheap *subheap =
-			&heap->subheaps[scan->next_subheap++];
-		struct error *error =
-			add_find(scan, (struct find){
-					       .kind = FIND_SUBHEAP,
-					       .start = subheap->start,
-					       .end = subheap->end,
-					       .chunk = subheap->first,
-					       .arena = subheap->arena,
-				       });
+		const struct glibc_subheap *subheap = &heap->subheaps[scan->next_subheap++];
+		struct error *error = add_find(scan, (struct find){
+							     .kind = FIND_SUBHEAP,
+							     .start = subheap->start,
+							     .end = subheap->end,
+							     .chunk = subheap->first,
+							     .arena = subheap->arena,
+						     });
 
 		if (error)
 			return error;
@@ -423,8 +392,7 @@ static struct error *scan_region(struct scan *scan, const struct region *region)
 		}
 		error = add_subheaps(scan, low);
 		if (!error && low < high)
-			error = scan_gap(scan, region,
-					 (struct memory_range){ low, high });
+			error = scan_gap(scan, region, (struct memory_range){ low, high });
 		if (error)
 			return error;
 		low = next;
@@ -445,8 +413,7 @@ static void join_neighbours(struct scan *scan)
 }
 
 /* How many chunks there are, of what size; only those apart from others? */
-static void count_chunks(const struct scan *scan, bool apart, uint64_t *count,
-			 uint64_t *size)
+static void count_chunks(const struct scan *scan, bool apart, uint64_t *count, uint64_t *size)
 {
 	*count = *size = 0;
 	for (size_t i = 0; i < scan->find_count; i++) {
@@ -460,9 +427,9 @@ static void count_chunks(const struct scan *scan, bool apart, uint64_t *count,
 }
 
 /*
- * Other memory can look like a mapped chunk: a small number at the start of a
- * page. If malloc counts fewer than were found, those that stand alone amid
- * other memory are none, provided that this makes its count right.
+ * Other memory can look like a mapped chunk: a small number at the start of a page. If malloc
+ * counts fewer than were found, those that stand alone amid other memory are none, provided that
+ * this makes its count right.
  */
 static void drop_chance_finds(struct scan *scan)
 {
@@ -489,11 +456,9 @@ static void find_chunk_gap(struct scan *scan)
 {
 	for (size_t i = 0; i < scan->find_count; i++) {
 		const struct find *find = &scan->finds[i];
-		const struct region *region =
-			image_find(scan->heap->context.image, find->end);
+		const struct region *region = image_find(scan->heap->context.image, find->end);
 
-		if (find->kind != FIND_CHUNK || !region ||
-		    region->start == find->end ||
+		if (find->kind != FIND_CHUNK || !region || region->start == find->end ||
 		    (i + 1 < scan->find_count && find[1].start == find->end))
 			continue;
 		scan->heap->mapped_gap = find->end + 8;
@@ -510,9 +475,9 @@ static struct error *emit_chunk(struct scan *scan, const struct find *find)
 			mapped_tail(scan, find->chunk, find->end) / 2,
 		.state = BLOCK_USED,
 	};
-	struct error *error = block_sink_region(
-		scan->sink, find->start, find->end,
-		heap->first_arena + (arena_number)heap->arena_count);
+	struct error *error =
+		block_sink_region(scan->sink, find->start, find->end,
+				  heap->first_arena + (arena_number)heap->arena_count);
 
 	if (!error)
 		error = block_sink_add(scan->sink, block);
@@ -567,12 +532,10 @@ static struct error *emit_all(struct scan *scan)
 		const struct find *find = &scan->finds[i];
 
 		if (is_stretch(find))
-			stretches[count++] = (struct glibc_stretch){
-				find->arena, find->chunk, find->end
-			};
+			stretches[count++] =
+				(struct glibc_stretch){ find->arena, find->chunk, find->end };
 	}
-	error = glibc_walk_stretches(scan->heap, scan->sink, stretches, count,
-				     emit_some, scan);
+	error = glibc_walk_stretches(scan->heap, scan->sink, stretches, count, emit_some, scan);
 	return error ? error : emit_some(scan, count);
 }
 
@@ -584,8 +547,7 @@ static struct error *find_all(struct scan *scan)
 		const struct region *region = image_region(image, i);
 		struct error *error = NULL;
 
-		if ((region->rights & RIGHT_WRITE) && region->bytes &&
-		    !region->mapping)
+		if ((region->rights & RIGHT_WRITE) && region->bytes && !region->mapping)
 			error = scan_region(scan, region);
 		if (error)
 			return error;
@@ -593,10 +555,8 @@ static struct error *find_all(struct scan *scan)
 	return add_subheaps(scan, UINT64_MAX);
 }
 
-struct error *glibc_walk_mapped(struct glibc_heap *heap,
-				struct block_sink *sink,
-				const struct memory_range *done,
-				size_t done_count)
+struct error *glibc_walk_mapped(struct glibc_heap *heap, struct block_sink *sink,
+				const struct memory_range *done, size_t done_count)
 {
 	struct scan scan = {
 		.heap = heap,

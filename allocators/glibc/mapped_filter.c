@@ -14,8 +14,7 @@ static uint64_t filter_plain(const uint8_t *bytes, uint64_t address)
 	uint64_t found = 0;
 
 	for (unsigned int i = 0; i < FILTERED_BYTES; i += 16)
-		found |= (uint64_t)mapped_filter_one(bytes + i, address + i)
-			 << (i / 8);
+		found |= (uint64_t)mapped_filter_one(bytes + i, address + i) << (i / 8);
 	return found;
 }
 
@@ -27,8 +26,8 @@ static uint64_t places_of(uint64_t words)
 }
 
 /*
- * The bits by which a word is told, and the bits themselves: four bytes are
- * enough, of the upper ones no bit is looked at.
+ * The bits by which a word is told, and the bits themselves: four bytes are enough, of the upper
+ * ones no bit is looked at.
  */
 static __m128i masks_sse2(void)
 {
@@ -48,10 +47,8 @@ static __m128i two_sse2(const uint8_t *bytes, __m128i expected)
 	__m128i high = _mm_loadu_si128((const __m128i *)(bytes + 16));
 
 	low = _mm_cmpeq_epi32(_mm_and_si128(low, masks), expected);
-	high = _mm_cmpeq_epi32(_mm_and_si128(high, masks),
-			       _mm_add_epi32(expected, next));
-	return _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(low),
-					       _mm_castsi128_ps(high),
+	high = _mm_cmpeq_epi32(_mm_and_si128(high, masks), _mm_add_epi32(expected, next));
+	return _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(low), _mm_castsi128_ps(high),
 					       _MM_SHUFFLE(2, 0, 2, 0)));
 }
 
@@ -60,9 +57,8 @@ static __m128i four_sse2(const uint8_t *bytes, __m128i expected)
 {
 	const __m128i next = _mm_setr_epi32(32, 0, 0, 0);
 
-	return _mm_packs_epi32(
-		two_sse2(bytes, expected),
-		two_sse2(bytes + 32, _mm_add_epi32(expected, next)));
+	return _mm_packs_epi32(two_sse2(bytes, expected),
+			       two_sse2(bytes + 32, _mm_add_epi32(expected, next)));
 }
 
 static uint64_t filter_sse2(const uint8_t *bytes, uint64_t address)
@@ -77,30 +73,25 @@ static uint64_t filter_sse2(const uint8_t *bytes, uint64_t address)
 		expected = _mm_add_epi32(expected, next);
 		high = four_sse2(bytes + i + 64, expected);
 		expected = _mm_add_epi32(expected, next);
-		words |= (uint64_t)(unsigned int)_mm_movemask_epi8(
-				 _mm_packs_epi16(low, high))
+		words |= (uint64_t)(unsigned int)_mm_movemask_epi8(_mm_packs_epi16(low, high))
 			 << (i / 8);
 	}
 	return places_of(words);
 }
 
-__attribute__((target("avx2"))) static uint64_t filter_avx2(
-	const uint8_t *bytes, uint64_t address)
+__attribute__((target("avx2"))) static uint64_t filter_avx2(const uint8_t *bytes, uint64_t address)
 {
 	const __m256i masks = _mm256_broadcastsi128_si256(masks_sse2());
 	const __m256i next = _mm256_setr_epi32(32, 0, 0, 0, 32, 0, 0, 0);
-	__m256i expected = _mm256_setr_m128i(expected_sse2(address),
-					     expected_sse2(address + 16));
+	__m256i expected = _mm256_setr_m128i(expected_sse2(address), expected_sse2(address + 16));
 	uint64_t words = 0;
 
 #pragma GCC unroll 16
 	for (unsigned int i = 0; i < FILTERED_BYTES; i += 32) {
 		__m256i two = _mm256_loadu_si256((const __m256i *)(bytes + i));
 
-		two = _mm256_cmpeq_epi64(_mm256_and_si256(two, masks),
-					 expected);
-		words |= (uint64_t)(unsigned int)_mm256_movemask_pd(
-				 _mm256_castsi256_pd(two))
+		two = _mm256_cmpeq_epi64(_mm256_and_si256(two, masks), expected);
+		words |= (uint64_t)(unsigned int)_mm256_movemask_pd(_mm256_castsi256_pd(two))
 			 << (i / 8);
 		expected = _mm256_add_epi32(expected, next);
 	}
@@ -123,8 +114,7 @@ static const struct mapped_filter filters[] = {
 
 const struct mapped_filter *mapped_filter(size_t number)
 {
-	return number < sizeof(filters) / sizeof(*filters) ? &filters[number]
-							   : NULL;
+	return number < sizeof(filters) / sizeof(*filters) ? &filters[number] : NULL;
 }
 
 mapped_filter_function mapped_filter_here(void)

@@ -1,10 +1,9 @@
 /*
  * Where in 512 bytes the header of a mapped chunk may be.
  *
- * Its size has the flag of mapped chunks alone, and is a multiple of 16; what
- * stands before it is the distance from the start of the mapping, which is
- * that of a page. Nearly no place is like that: so all are looked at by
- * vectors first.
+ * Its size has the flag of mapped chunks alone, and is a multiple of 16; what stands before it is
+ * the distance from the start of the mapping, which is that of a page. Nearly no place is like
+ * that: so all are looked at by vectors first.
  */
 #ifndef ALLOCATORS_GLIBC_MAPPED_FILTER_H
 #define ALLOCATORS_GLIBC_MAPPED_FILTER_H
@@ -14,11 +13,10 @@
 enum { FILTERED_BYTES = 512 };
 
 /*
- * A bit for each of 64 words, set for the first one of each such place. The
- * bytes are those at address, a multiple of their number.
+ * A bit for each of 64 words, set for the first one of each such place. The bytes are those at
+ * address, a multiple of their number.
  */
-typedef uint64_t (*mapped_filter_function)(const uint8_t *bytes,
-					   uint64_t address);
+typedef uint64_t (*mapped_filter_function)(const uint8_t *bytes, uint64_t address);
 
 /* One way to filter; all give the same. */
 struct mapped_filter {

@@ -2,8 +2,7 @@
 
 struct error *number_list_add(struct number_list *list, uint64_t number)
 {
-	struct error *error = memory_reserve(
-		&list->memory, (list->count + 1) * sizeof(number));
+	struct error *error = memory_reserve(&list->memory, (list->count + 1) * sizeof(number));
 
 	if (error)
 		return error;
@@ -47,8 +46,7 @@ void number_list_sort(struct number_list *list)
 	uint64_t *all = list->memory.bytes;
 	size_t kept = 0;
 
-	if (list->count == 0 || is_rising(all, list->count) ||
-	    turn_falling(all, list->count))
+	if (list->count == 0 || is_rising(all, list->count) || turn_falling(all, list->count))
 		return;
 	qsort(all, list->count, sizeof(*all), compare_numbers);
 	for (size_t i = 0; i < list->count; i++)
@@ -60,8 +58,7 @@ void number_list_sort(struct number_list *list)
 bool number_list_has(const struct number_list *list, uint64_t number)
 {
 	return list->count > 0 &&
-	       bsearch(&number, list->memory.bytes, list->count, sizeof(number),
-		       compare_numbers);
+	       bsearch(&number, list->memory.bytes, list->count, sizeof(number), compare_numbers);
 }
 
 size_t number_list_below(const struct number_list *list, uint64_t number)

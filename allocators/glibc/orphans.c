@@ -7,8 +7,7 @@
 enum { SUBHEAP_BORDER = 1 << 20, HEAD_SIZES = 2 };
 
 /* The arena at the head of the heap at start, if there is one. */
-static bool find_head(struct view *view, uint64_t start,
-		      struct glibc_arena *ret)
+static bool find_head(struct view *view, uint64_t start, struct glibc_arena *ret)
 {
 	static const uint64_t head_sizes[HEAD_SIZES] = { 32, 48 };
 	uint64_t owner;
@@ -24,23 +23,20 @@ static bool find_head(struct view *view, uint64_t start,
 static struct error *add_head(struct glibc_heap *heap, struct glibc_arena arena)
 {
 	if (heap->home)
-		findings_add(heap->context.findings, FINDING_INCOMPLETE,
-			     "the arena at %#" PRIx64
-			     " is not in the ring of all arenas, which may be "
-			     "damaged; it is taken for one",
-			     arena.address);
+		findings_add(
+			heap->context.findings, FINDING_INCOMPLETE,
+			"the arena at %#" PRIx64
+			" is not in the ring of all arenas, which may be damaged; it is taken for one",
+			arena.address);
 	return glibc_add_arena(heap, arena);
 }
 
-static struct error *add_heads(struct glibc_heap *heap,
-			       const struct region *region)
+static struct error *add_heads(struct glibc_heap *heap, const struct region *region)
 {
 	struct view view = { heap->context.image };
-	uint64_t start = (region->start + SUBHEAP_BORDER - 1) &
-			 ~(uint64_t)(SUBHEAP_BORDER - 1);
+	uint64_t start = (region->start + SUBHEAP_BORDER - 1) & ~(uint64_t)(SUBHEAP_BORDER - 1);
 
-	for (; start >= region->start && start < region->end;
-	     start += SUBHEAP_BORDER) {
+	for (; start >= region->start && start < region->end; start += SUBHEAP_BORDER) {
 		struct glibc_arena arena;
 		struct error *error = NULL;
 		uint64_t data = image_next_data(view.image, start);
@@ -51,8 +47,7 @@ static struct error *add_heads(struct glibc_heap *heap,
 			continue;
 		}
 
-		if (find_head(&view, start, &arena) &&
-		    !glibc_knows_arena(heap, arena.address))
+		if (find_head(&view, start, &arena) && !glibc_knows_arena(heap, arena.address))
 			error = add_head(heap, arena);
 		if (error)
 			return error;
@@ -74,11 +69,9 @@ static bool starts_with_tcache(struct view *view, const struct region *region)
 		size == (0x250 | PREV_INUSE));
 }
 
-static struct error *add_main_heap(struct glibc_heap *heap,
-				   const struct region *region)
+static struct error *add_main_heap(struct glibc_heap *heap, const struct region *region)
 {
-	struct glibc_parameters *parameters =
-		calloc(1, sizeof(*heap->parameters));
+	struct glibc_parameters *parameters = calloc(1, sizeof(*heap->parameters));
 	struct error *error;
 
 	if (!parameters)
@@ -87,19 +80,18 @@ static struct error *add_main_heap(struct glibc_heap *heap,
 	parameters->arena = heap->arena_count;
 	heap->parameters = parameters;
 	heap->parameters_count = 1;
-	error = glibc_add_arena(
-		heap, (struct glibc_arena){
-			      .layout = glibc_any_layout(),
-			      .main = true,
-			      .stated_size = region->end - region->start,
-		      });
+	error = glibc_add_arena(heap, (struct glibc_arena){
+					      .layout = glibc_any_layout(),
+					      .main = true,
+					      .stated_size = region->end - region->start,
+				      });
 	return error;
 }
 
 static bool may_be_heap(const struct region *region)
 {
-	return region->bytes && (region->rights & RIGHT_WRITE) &&
-	       !region->mapping && region->start % PAGE == 0;
+	return region->bytes && (region->rights & RIGHT_WRITE) && !region->mapping &&
+	       region->start % PAGE == 0;
 }
 
 struct error *glibc_find_unlisted(struct glibc_heap *heap)
@@ -138,9 +130,8 @@ struct error *glibc_find_orphans(struct glibc_heap *heap)
 			return error;
 	}
 	if (heap->arena_count > 0)
-		findings_add(heap->context.findings, FINDING_INCOMPLETE,
-			     "malloc's main arena was not found in the core: "
-			     "its heaps are found by their shape, and what is "
-			     "free in fast bins may count as used");
+		findings_add(
+			heap->context.findings, FINDING_INCOMPLETE,
+			"malloc's main arena was not found in the core: its heaps are found by their shape, and what is free in fast bins may count as used");
 	return NULL;
 }

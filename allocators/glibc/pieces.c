@@ -54,14 +54,12 @@ static const struct piece *pieces_list(const struct pieces *pieces)
 /* A hole of the dump's file may follow: there are no chunks in it. */
 static uint64_t piece_reach(const struct piece *piece)
 {
-	return piece->end - piece->start > PIECE ? piece->start + PIECE
-						 : piece->end;
+	return piece->end - piece->start > PIECE ? piece->start + PIECE : piece->end;
 }
 
 static struct error *add_piece(struct pieces *pieces, struct piece piece)
 {
-	struct error *error = memory_reserve(
-		&pieces->memory, (pieces->count + 1) * sizeof(piece));
+	struct error *error = memory_reserve(&pieces->memory, (pieces->count + 1) * sizeof(piece));
 
 	if (!error)
 		((struct piece *)pieces->memory.bytes)[pieces->count++] = piece;
@@ -69,8 +67,7 @@ static struct error *add_piece(struct pieces *pieces, struct piece piece)
 }
 
 /* Where a piece may begin at or above address: where the dump has data. */
-static uint64_t next_start(const struct image *image, uint64_t address,
-			   uint64_t end)
+static uint64_t next_start(const struct image *image, uint64_t address, uint64_t end)
 {
 	while (address < end) {
 		const struct region *region = image_find(image, address);
@@ -114,17 +111,14 @@ static struct error *begin_stretch(struct pieces *pieces, size_t number)
 {
 	const struct glibc_stretch *stretch = &pieces->stretches[number];
 	struct front *front = &pieces->front;
-	struct error *error =
-		pieces->begin ? pieces->begin(pieces->data, number) : NULL;
+	struct error *error = pieces->begin ? pieces->begin(pieces->data, number) : NULL;
 
-	front->walk = glibc_walk_from(pieces->heap, pieces->sink, stretch,
-				      stretch->start);
+	front->walk = glibc_walk_from(pieces->heap, pieces->sink, stretch, stretch->start);
 	front->walk.in_pieces = pieces->threads > 1;
 	front->chunk = stretch->start;
 	if (error || is_empty(stretch))
 		return error;
-	return block_sink_region(pieces->sink, stretch->start, stretch->end,
-				 front->walk.number);
+	return block_sink_region(pieces->sink, stretch->start, stretch->end, front->walk.number);
 }
 
 static struct error *walk_front(struct pieces *pieces, uint64_t end)
@@ -153,8 +147,7 @@ static struct error *believe(struct pieces *pieces, const struct middle *middle)
 	struct error *error = block_sink_join(pieces->sink, middle->sink);
 
 	for (size_t i = 0; i < middle->suspects.count && !error; i++)
-		error = number_list_add(&heap->suspects,
-					numbers(&middle->suspects)[i]);
+		error = number_list_add(&heap->suspects, numbers(&middle->suspects)[i]);
 	heap->links.forth += middle->links.forth;
 	heap->links.back += middle->links.back;
 	front->walk.previous = middle->walk.previous;
@@ -194,31 +187,26 @@ static struct error *join(struct pieces *pieces, const struct piece *piece,
 }
 
 /* Walk the piece, wherever the front will come to it. */
-static struct error *walk_middle(struct pieces *pieces,
-				 const struct piece *piece,
+static struct error *walk_middle(struct pieces *pieces, const struct piece *piece,
 				 struct middle *middle)
 {
-	const struct glibc_stretch *stretch =
-		&pieces->stretches[piece->stretch];
+	const struct glibc_stretch *stretch = &pieces->stretches[piece->stretch];
 	uint64_t stop = piece_reach(piece);
 	struct error *error;
 
 	block_sink_clear(middle->sink);
 	middle->suspects.count = 0;
 	middle->links = (struct glibc_links){ pieces->heap->links.seed };
-	middle->walk = glibc_walk_from(pieces->heap, middle->sink, stretch,
-				       piece->start);
+	middle->walk = glibc_walk_from(pieces->heap, middle->sink, stretch, piece->start);
 	middle->walk.links = &middle->links;
 	middle->walk.suspects = &middle->suspects;
 	middle->walk.steps = ROW_STEPS;
 	middle->walk.in_pieces = middle->walk.from_the_middle = true;
 	middle->first = piece->start;
-	if (is_empty(stretch) ||
-	    (piece->start != stretch->start &&
-	     !glibc_find_row(&middle->walk, &middle->first, stop)))
+	if (is_empty(stretch) || (piece->start != stretch->start &&
+				  !glibc_find_row(&middle->walk, &middle->first, stop)))
 		return NULL;
-	error = block_sink_region(middle->sink, middle->first, stretch->end,
-				  middle->walk.number);
+	error = block_sink_region(middle->sink, middle->first, stretch->end, middle->walk.number);
 	middle->end = middle->first;
 	return error ? error : glibc_walk_on(&middle->walk, &middle->end, stop);
 }
@@ -235,9 +223,9 @@ static struct error *take_turn(void *data, size_t number, unsigned int thread)
 		return NULL;
 	if (!error)
 		error = join(pieces, piece, middle);
-	if (!error && !split_work_step(&pieces->work, number, thread,
-				       pieces->heap->context.progress,
-				       piece_reach(piece) - piece->start))
+	if (!error &&
+	    !split_work_step(&pieces->work, number, thread, pieces->heap->context.progress,
+			     piece_reach(piece) - piece->start))
 		error = error_create(ERROR_INTERRUPTED, "interrupted");
 	if (error)
 		relay_end(&pieces->relay);
@@ -279,8 +267,7 @@ static struct error *walk_jointly(struct pieces *pieces)
 	relay_init(&pieces->relay);
 	if (!error) {
 		split_work_begin(&pieces->work, progress, pieces->count);
-		error = parallel_for(pieces->count, pieces->threads, take_turn,
-				     pieces);
+		error = parallel_for(pieces->count, pieces->threads, take_turn, pieces);
 		split_work_keep(&pieces->work, pieces->threads, progress);
 	}
 	relay_deinit(&pieces->relay);
@@ -303,27 +290,24 @@ static struct error *walk_alone(struct pieces *pieces, size_t count)
 }
 
 /*
- * One is enough where there is little in all, or in each as a rule, and what
- * does not fit into memory is read in order.
+ * One is enough where there is little in all, or in each as a rule, and what does not fit into
+ * memory is read in order.
  */
 static unsigned int threads_for(const struct glibc_heap *heap,
-				const struct glibc_stretch *stretches,
-				size_t count)
+				const struct glibc_stretch *stretches, size_t count)
 {
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < count; i++)
 		bytes += stretches[i].end - stretches[i].start;
-	return bytes <= PIECE || bytes / SMALL < count ||
-			       !image_fits(heap->context.image)
+	return bytes <= PIECE || bytes / SMALL < count || !image_fits(heap->context.image)
 		       ? 1
 		       : parallel_threads_for(heap->context.progress);
 }
 
-struct error *glibc_walk_stretches(
-	struct glibc_heap *heap, struct block_sink *sink,
-	struct glibc_stretch *stretches, size_t count,
-	struct error *(*begin)(void *data, size_t number), void *data)
+struct error *glibc_walk_stretches(struct glibc_heap *heap, struct block_sink *sink,
+				   struct glibc_stretch *stretches, size_t count,
+				   struct error *(*begin)(void *data, size_t number), void *data)
 {
 	struct pieces pieces = {
 		.heap = heap,

@@ -6,9 +6,9 @@
 
 enum {
 	MOST_PLAIN = BLOCK_BATCH_GAP, /* bytes of a chunk */
-	MOST_BATCH = 1 << 20,  /* bytes of all, as each may be on the disk */
-	MOST_FETCHED = 1 << 9, /* bytes for a chunk */
-	FETCH_AHEAD = 1 << 13, /* bytes: what the memory needs to answer */
+	MOST_BATCH = 1 << 20,	      /* bytes of all, as each may be on the disk */
+	MOST_FETCHED = 1 << 9,	      /* bytes for a chunk */
+	FETCH_AHEAD = 1 << 13,	      /* bytes: what the memory needs to answer */
 	LINE = 64,
 };
 
@@ -32,11 +32,9 @@ static inline uint64_t batch_word(const struct batch *batch, uint64_t address)
 }
 
 /* To fetch what is not mapped does nothing. */
-static inline void fetch_ahead(const struct batch *batch, uint64_t chunk,
-			       uint64_t size)
+static inline void fetch_ahead(const struct batch *batch, uint64_t chunk, uint64_t size)
 {
-	uintptr_t from =
-		(uintptr_t)batch->bytes + (chunk - batch->start) + FETCH_AHEAD;
+	uintptr_t from = (uintptr_t)batch->bytes + (chunk - batch->start) + FETCH_AHEAD;
 
 	for (uint64_t i = 0; i < size && i < MOST_FETCHED; i += LINE)
 		__builtin_prefetch((const void *)(from + i));
@@ -48,16 +46,14 @@ static uint64_t least(uint64_t left, uint64_t right)
 }
 
 /* The first that the list names from chunk on. */
-static uint64_t named_from(const struct number_list *list, size_t *cursor,
-			   uint64_t chunk)
+static uint64_t named_from(const struct number_list *list, size_t *cursor, uint64_t chunk)
 {
 	glibc_list_has(list, cursor, chunk);
 	return *cursor < list->count ? numbers(list)[*cursor] : UINT64_MAX;
 }
 
 /* False if the chunk is to be looked at closely. */
-static bool begin_batch(struct walk *walk, uint64_t chunk, uint64_t stop,
-			struct batch *batch)
+static bool begin_batch(struct walk *walk, uint64_t chunk, uint64_t stop, struct batch *batch)
 {
 	struct glibc_heap *heap = walk->heap;
 	uint64_t cached, fast;
@@ -69,26 +65,22 @@ static bool begin_batch(struct walk *walk, uint64_t chunk, uint64_t stop,
 	batch->bytes = walk->view.bytes;
 	batch->start = walk->view.start;
 	batch->end = walk->view.start + walk->view.size;
-	batch->stop =
-		least(least(cached, fast), least(stop, chunk + MOST_BATCH));
+	batch->stop = least(least(cached, fast), least(stop, chunk + MOST_BATCH));
 	batch->odd_bits = glibc_odd_bits(walk->arena);
 	batch->count = 0;
 	return true;
 }
 
 /* Whether the chunk at address, which is sound, is plain for what it holds. */
-static inline bool is_plain(const struct walk *walk, const struct batch *batch,
-			    uint64_t chunk, uint64_t size)
+static inline bool is_plain(const struct walk *walk, const struct batch *batch, uint64_t chunk,
+			    uint64_t size)
 {
-	return chunk < batch->stop && size < MOST_PLAIN &&
-	       batch->end - chunk >= size + HEADER &&
+	return chunk < batch->stop && size < MOST_PLAIN && batch->end - chunk >= size + HEADER &&
 	       chunk + size != walk->arena->top &&
-	       !(glibc_may_be_cache(size) &&
-		 glibc_looks_like_cache(walk->heap, chunk + HEADER));
+	       !(glibc_may_be_cache(size) && glibc_looks_like_cache(walk->heap, chunk + HEADER));
 }
 
-static inline void put(struct batch *batch, uint64_t distance, uint64_t size,
-		       uint64_t used)
+static inline void put(struct batch *batch, uint64_t distance, uint64_t size, uint64_t used)
 {
 	uint64_t *word = &batch->used[batch->count / 64];
 
@@ -102,8 +94,7 @@ static inline void put(struct batch *batch, uint64_t distance, uint64_t size,
 }
 
 /* Add what is plain to the batch; the first that is not is returned. */
-static uint64_t fill_batch(struct walk *walk, struct batch *batch,
-			   uint64_t chunk, uint64_t base)
+static uint64_t fill_batch(struct walk *walk, struct batch *batch, uint64_t chunk, uint64_t base)
 {
 	uint64_t header = batch_word(batch, chunk + 8);
 
@@ -129,15 +120,13 @@ static uint64_t fill_batch(struct walk *walk, struct batch *batch,
 	return chunk;
 }
 
-struct error *glibc_walk_plain(struct walk *walk, uint64_t *chunk,
-			       uint64_t stop)
+struct error *glibc_walk_plain(struct walk *walk, uint64_t *chunk, uint64_t stop)
 {
 	uint64_t first = *chunk, base, header;
 	struct batch batch;
 
-	if (!begin_batch(walk, first, stop, &batch) ||
-	    first == walk->arena->top || walk->end - first < MINIMUM_CHUNK ||
-	    batch.end - first < MINIMUM_CHUNK)
+	if (!begin_batch(walk, first, stop, &batch) || first == walk->arena->top ||
+	    walk->end - first < MINIMUM_CHUNK || batch.end - first < MINIMUM_CHUNK)
 		return NULL;
 	header = batch_word(&batch, first + 8);
 	if (!sound_header(walk->arena, header, walk->end - first) ||
@@ -147,8 +136,6 @@ struct error *glibc_walk_plain(struct walk *walk, uint64_t *chunk,
 	if (batch.count == 0)
 		return NULL;
 	walk->previous_size = batch.extents[batch.count - 1].size;
-	walk->previous =
-		base + UINT64_C(16) * batch.extents[batch.count - 1].start;
-	return block_sink_add_many(walk->sink, batch.extents, batch.used,
-				   batch.count);
+	walk->previous = base + UINT64_C(16) * batch.extents[batch.count - 1].start;
+	return block_sink_add_many(walk->sink, batch.extents, batch.used, batch.count);
 }

@@ -39,8 +39,7 @@ static struct word *word_of(struct glibc_ring_memo *memo, uint64_t chunk)
 	return slot % SAMPLE == 0 ? &memo->words[slot / SAMPLE] : NULL;
 }
 
-static bool recall(struct glibc_ring_memo *memo, uint64_t chunk,
-		   uint64_t *ret_head)
+static bool recall(struct glibc_ring_memo *memo, uint64_t chunk, uint64_t *ret_head)
 {
 	const struct word *word = word_of(memo, chunk);
 
@@ -52,8 +51,7 @@ static bool recall(struct glibc_ring_memo *memo, uint64_t chunk,
 }
 
 /* Leave word at the chunks from there on, as far as it took. */
-static void leave_word(const struct glibc_heap *heap, uint64_t chunk,
-		       uint64_t steps, uint64_t head)
+static void leave_word(const struct glibc_heap *heap, uint64_t chunk, uint64_t steps, uint64_t head)
 {
 	struct view view = { heap->context.image };
 
@@ -68,15 +66,14 @@ static void leave_word(const struct glibc_heap *heap, uint64_t chunk,
 }
 
 uint64_t glibc_ring_head(const struct glibc_heap *heap, uint64_t chunk,
-			 bool (*is_head)(const struct glibc_heap *heap,
-					 uint64_t address))
+			 bool (*is_head)(const struct glibc_heap *heap, uint64_t address))
 {
 	struct view view = { heap->context.image };
 	uint64_t at = chunk, mark = chunk, steps = 0, power = 1, head = 0;
 
 	/* What comes round to a mark set on the way leads to no head. */
-	while (!recall(heap->rings, at, &head) &&
-	       view_word(&view, at + HEADER, &at) && at != mark) {
+	while (!recall(heap->rings, at, &head) && view_word(&view, at + HEADER, &at) &&
+	       at != mark) {
 		if (is_head(heap, at)) {
 			head = at;
 			break;
@@ -85,8 +82,7 @@ uint64_t glibc_ring_head(const struct glibc_heap *heap, uint64_t chunk,
 			mark = at;
 			power *= 2;
 		}
-		if (steps % PROGRESS_STEP == 0 &&
-		    !progress_step(heap->context.progress, 0))
+		if (steps % PROGRESS_STEP == 0 && !progress_step(heap->context.progress, 0))
 			return 0;
 	}
 	leave_word(heap, chunk, steps, head);

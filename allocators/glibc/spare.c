@@ -21,8 +21,8 @@ static uint64_t page_below(uint64_t address)
 	return address & ~(uint64_t)(PAGE - 1);
 }
 
-static void tell_spare(const struct search *search, uint64_t start,
-		       uint64_t end, enum spare_kind kind)
+static void tell_spare(const struct search *search, uint64_t start, uint64_t end,
+		       enum spare_kind kind)
 {
 	const struct spare spare = { start, end, kind, search->region->arena };
 
@@ -51,12 +51,10 @@ static void visit_top(const struct search *search, uint64_t chunk, uint64_t end)
 
 	if (search->arena->main && is_break(search, chunk, end)) {
 		if (size > MINIMUM_CHUNK + 1)
-			tell_spare(search,
-				   end - page_below(size - MINIMUM_CHUNK - 1),
-				   end, SPARE_END);
+			tell_spare(search, end - page_below(size - MINIMUM_CHUNK - 1), end,
+				   SPARE_END);
 	} else {
-		tell_spare(search, page_above(chunk + HEADER), page_below(end),
-			   SPARE_KEPT);
+		tell_spare(search, page_above(chunk + HEADER), page_below(end), SPARE_KEPT);
 	}
 }
 
@@ -74,11 +72,10 @@ static void visit_region(const struct search *search)
 
 		if (bitmap_get(used, id) || bitmap_get(cached, id))
 			continue;
-		range = allocation_range_near(search->index, (allocation_id)id,
-					      &hint);
+		range = allocation_range_near(search->index, (allocation_id)id, &hint);
 		if (range.start - HEADER != end) {
-			tell_spare(search, page_above(chunk + LINKS),
-				   page_below(end), SPARE_INSIDE);
+			tell_spare(search, page_above(chunk + LINKS), page_below(end),
+				   SPARE_INSIDE);
 			chunk = range.start - HEADER;
 		}
 		if (range.start - HEADER == search->arena->top) {
@@ -88,14 +85,11 @@ static void visit_region(const struct search *search)
 		/* The last word of what is free belongs to the next chunk. */
 		end = range.end - 8;
 	}
-	tell_spare(search, page_above(chunk + LINKS), page_below(end),
-		   SPARE_INSIDE);
+	tell_spare(search, page_above(chunk + LINKS), page_below(end), SPARE_INSIDE);
 }
 
-void glibc_find_spare(const struct glibc_heap *heap,
-		      const struct allocation_index *index,
-		      void (*visit)(void *data, const struct spare *spare),
-		      void *data)
+void glibc_find_spare(const struct glibc_heap *heap, const struct allocation_index *index,
+		      void (*visit)(void *data, const struct spare *spare), void *data)
 {
 	for (size_t i = 0; i < heap_region_count(index); i++) {
 		struct search search = { heap, index, visit, data };
@@ -104,8 +98,7 @@ void glibc_find_spare(const struct glibc_heap *heap,
 		search.region = heap_region(index, i);
 		arena = search.region->arena - heap->first_arena;
 		/* The last one has no free chunks. */
-		if (search.region->arena < heap->first_arena ||
-		    arena >= heap->arena_count)
+		if (search.region->arena < heap->first_arena || arena >= heap->arena_count)
 			continue;
 		search.arena = &heap->arenas[arena];
 		visit_region(&search);

@@ -7,10 +7,9 @@
 #include "allocators/glibc/glibc.h"
 
 /*
- * What follows "it is" for an address in an arena or in the head of a heap, or
- * for a free block that starts at address. False if it is neither.
+ * What follows "it is" for an address in an arena or in the head of a heap, or for a free block
+ * that starts at address. False if it is neither.
  */
-bool glibc_tell_address(const struct glibc_heap *heap, uint64_t address,
-			char *ret, size_t size);
+bool glibc_tell_address(const struct glibc_heap *heap, uint64_t address, char *ret, size_t size);
 
 #endif

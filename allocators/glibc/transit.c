@@ -26,30 +26,26 @@ static bool is_call_of_malloc(uint64_t number)
 }
 
 /* Whether the thread runs code of the module that has malloc. */
-static bool is_in_home(const struct glibc_heap *heap,
-		       const struct thread *thread)
+static bool is_in_home(const struct glibc_heap *heap, const struct thread *thread)
 {
-	const struct module *module =
-		program_find_module(heap->context.program, heap->home);
+	const struct module *module = program_find_module(heap->context.program, heap->home);
 	uint64_t at = thread->state->registers.rip;
 
 	return module && at >= module->start && at < module->end;
 }
 
-static bool may_be_inside(const struct glibc_heap *heap,
-			  const struct thread *thread)
+static bool may_be_inside(const struct glibc_heap *heap, const struct thread *thread)
 {
 	const struct user_regs_struct *registers = &thread->state->registers;
 
 	if (!is_in_home(heap, thread))
 		return false;
-	return (int64_t)registers->orig_rax < 0 ||
-	       is_call_of_malloc(registers->orig_rax);
+	return (int64_t)registers->orig_rax < 0 || is_call_of_malloc(registers->orig_rax);
 }
 
 /*
- * Whether the process died of what this thread did. What it did wrong, it may
- * have caught and sent itself again.
+ * Whether the process died of what this thread did. What it did wrong, it may have caught and sent
+ * itself again.
  */
 static bool has_crashed(const struct image *image, const struct thread *thread)
 {
@@ -95,9 +91,7 @@ void glibc_find_work(struct glibc_heap *heap)
 
 static const char *tell_fault(bool in_fault)
 {
-	return in_fault ? "A thread was inside of malloc: it may only be "
-			  "unfinished. "
-			: "";
+	return in_fault ? "A thread was inside of malloc: it may only be unfinished. " : "";
 }
 
 const char *glibc_tell_work(const struct glibc_arena *arena)
@@ -115,8 +109,7 @@ const char *glibc_tell_any_work(const struct glibc_heap *heap)
 }
 
 /* Whether the chunk at address is in use; its size with the header. */
-static bool is_used_chunk(const struct block_sink *sink, uint64_t chunk,
-			  uint64_t *ret_size)
+static bool is_used_chunk(const struct block_sink *sink, uint64_t chunk, uint64_t *ret_size)
 {
 	struct block block;
 
@@ -127,12 +120,9 @@ static bool is_used_chunk(const struct block_sink *sink, uint64_t chunk,
 	return true;
 }
 
-/*
- * malloc takes a fast bin whole when it consolidates: the chain behind a chunk
- * is free as well.
- */
-static void free_chain(struct glibc_heap *heap, struct block_sink *sink,
-		       uint64_t chunk, uint64_t size)
+/* malloc takes a fast bin whole when it consolidates: the chain behind a chunk is free as well. */
+static void free_chain(struct glibc_heap *heap, struct block_sink *sink, uint64_t chunk,
+		       uint64_t size)
 {
 	struct view view = { heap->context.image };
 	uint64_t link, found;
@@ -149,8 +139,7 @@ static void free_chain(struct glibc_heap *heap, struct block_sink *sink,
 	}
 }
 
-static struct error *hold(struct glibc_heap *heap, struct block_sink *sink,
-			  uint64_t chunk)
+static struct error *hold(struct glibc_heap *heap, struct block_sink *sink, uint64_t chunk)
 {
 	uint64_t size;
 
@@ -160,8 +149,7 @@ static struct error *hold(struct glibc_heap *heap, struct block_sink *sink,
 	return block_sink_hold(sink, chunk + HEADER);
 }
 
-static struct error *hold_for_thread(struct glibc_heap *heap,
-				     struct block_sink *sink,
+static struct error *hold_for_thread(struct glibc_heap *heap, struct block_sink *sink,
 				     const struct thread *thread)
 {
 	uint64_t words[sizeof(struct user_regs_struct) / 8];
@@ -172,15 +160,14 @@ static struct error *hold_for_thread(struct glibc_heap *heap,
 	memcpy(words, &thread->state->registers, sizeof(words));
 	for (size_t i = 0; i < sizeof(words) / 8 && !error; i++)
 		error = hold(heap, sink, words[i]);
-	for (uint64_t i = start & ~UINT64_C(7);
-	     i < start + RED_ZONE + INNER_FRAMES && !error; i += 8)
+	for (uint64_t i = start & ~UINT64_C(7); i < start + RED_ZONE + INNER_FRAMES && !error;
+	     i += 8)
 		if (view_word(&view, i, &word))
 			error = hold(heap, sink, word);
 	return error;
 }
 
-struct error *glibc_hold_transit(struct glibc_heap *heap,
-				 struct block_sink *sink)
+struct error *glibc_hold_transit(struct glibc_heap *heap, struct block_sink *sink)
 {
 	const struct program *program = heap->context.program;
 

@@ -25,8 +25,8 @@ void address_map_deinit(struct address_map *map)
 }
 
 /* The slot of the address, or the empty one where it belongs. */
-static struct slot *find_slot(struct slot *slots, size_t capacity,
-			      uint64_t factor, uint64_t address)
+static struct slot *find_slot(struct slot *slots, size_t capacity, uint64_t factor,
+			      uint64_t address)
 {
 	size_t slot = secret_slot(address, factor, capacity);
 
@@ -41,8 +41,7 @@ uint32_t address_map_find(const struct address_map *map, uint64_t address)
 
 	if (!map->capacity)
 		return NOT_IN_MAP;
-	slot = find_slot(map->memory.bytes, map->capacity, map->factor,
-			 address);
+	slot = find_slot(map->memory.bytes, map->capacity, map->factor, address);
 	return (uint32_t)(slot->number - 1);
 }
 
@@ -51,23 +50,21 @@ static struct error *grow(struct address_map *map)
 	size_t capacity = map->capacity ? map->capacity * 2 : FIRST_CAPACITY;
 	struct memory memory = { .account = map->memory.account };
 	const struct slot *slots = map->memory.bytes;
-	struct error *error =
-		memory_resize(&memory, capacity * sizeof(struct slot));
+	struct error *error = memory_resize(&memory, capacity * sizeof(struct slot));
 
 	if (error)
 		return error;
 	for (size_t i = 0; i < map->capacity; i++)
 		if (slots[i].number)
-			*find_slot(memory.bytes, capacity, map->factor,
-				   slots[i].address) = slots[i];
+			*find_slot(memory.bytes, capacity, map->factor, slots[i].address) =
+				slots[i];
 	memory_release(&map->memory);
 	map->memory = memory;
 	map->capacity = capacity;
 	return NULL;
 }
 
-struct error *address_map_add(struct address_map *map, uint64_t address,
-			      uint32_t number)
+struct error *address_map_add(struct address_map *map, uint64_t address, uint32_t number)
 {
 	struct error *error = NULL;
 

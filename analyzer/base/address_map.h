@@ -1,6 +1,6 @@
 /*
- * A map from addresses to small numbers: what was found out of an address, as
- * an index into somebody's list.
+ * A map from addresses to small numbers: what was found out of an address, as an index into
+ * somebody's list.
  *
  * A hash table of open addressing, at most half full.
  */
@@ -28,7 +28,6 @@ DEFINE_DEINIT(address_map_deinit, struct address_map)
 uint32_t address_map_find(const struct address_map *map, uint64_t address);
 
 /* The address is not in the map yet, the number not NOT_IN_MAP. */
-struct error *address_map_add(struct address_map *map, uint64_t address,
-			      uint32_t number);
+struct error *address_map_add(struct address_map *map, uint64_t address, uint32_t number);
 
 #endif

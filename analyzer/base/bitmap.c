@@ -3,12 +3,10 @@
 #include <assert.h>
 #include <string.h>
 
-struct error *bitmap_init(struct bitmap *bitmap, size_t count,
-			  struct memory_account *account)
+struct error *bitmap_init(struct bitmap *bitmap, size_t count, struct memory_account *account)
 {
 	struct memory memory = { .account = account };
-	struct error *error =
-		memory_resize(&memory, (count / 64 + 1) * sizeof(uint64_t));
+	struct error *error = memory_resize(&memory, (count / 64 + 1) * sizeof(uint64_t));
 
 	if (error)
 		return error;
@@ -33,8 +31,7 @@ void bitmap_fill(struct bitmap *bitmap)
 }
 
 /* The first at or above bit that is set once all are flipped by flip. */
-static inline size_t next(const struct bitmap *bitmap, size_t bit,
-			  uint64_t flip)
+static inline size_t next(const struct bitmap *bitmap, size_t bit, uint64_t flip)
 {
 	size_t index = bit / 64, words = bitmap_word_count(bitmap);
 	uint64_t word;
@@ -92,8 +89,7 @@ bool bitmap_meets(const struct bitmap *bitmap, const struct bitmap *other)
 void bitmap_copy(struct bitmap *bitmap, const struct bitmap *other)
 {
 	assert(bitmap->count == other->count);
-	memcpy(bitmap->words, other->words,
-	       bitmap_word_count(bitmap) * sizeof(uint64_t));
+	memcpy(bitmap->words, other->words, bitmap_word_count(bitmap) * sizeof(uint64_t));
 }
 
 void bitmap_or(struct bitmap *bitmap, const struct bitmap *other)

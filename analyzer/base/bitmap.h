@@ -1,8 +1,8 @@
 /*
  * A set of small numbers, as bits.
  *
- * Sets of allocations are bitmaps over their ids. Two bitmaps that meet in an
- * operation have the same count.
+ * Sets of allocations are bitmaps over their ids. Two bitmaps that meet in an operation have the
+ * same count.
  */
 #ifndef ANALYZER_BASE_BITMAP_H
 #define ANALYZER_BASE_BITMAP_H
@@ -19,8 +19,7 @@ struct bitmap {
 };
 
 /* A bitmap of count zeros, in memory counted by account. */
-struct error *bitmap_init(struct bitmap *bitmap, size_t count,
-			  struct memory_account *account);
+struct error *bitmap_init(struct bitmap *bitmap, size_t count, struct memory_account *account);
 void bitmap_deinit(struct bitmap *bitmap);
 DEFINE_DEINIT(bitmap_deinit, struct bitmap)
 
@@ -47,8 +46,7 @@ static inline void bitmap_clear(struct bitmap *bitmap, size_t bit)
 /* For writers side by side. */
 static inline void bitmap_set_atomic(struct bitmap *bitmap, size_t bit)
 {
-	__atomic_fetch_or(&bitmap->words[bit / 64], UINT64_C(1) << (bit % 64),
-			  __ATOMIC_RELAXED);
+	__atomic_fetch_or(&bitmap->words[bit / 64], UINT64_C(1) << (bit % 64), __ATOMIC_RELAXED);
 }
 
 /* The same; whether the bit was set before. */
@@ -66,8 +64,7 @@ static inline bool bitmap_set_was_atomic(struct bitmap *bitmap, size_t bit)
 static inline unsigned int bits_count(uint64_t word)
 {
 	word -= word >> 1 & UINT64_C(0x5555555555555555);
-	word = (word & UINT64_C(0x3333333333333333)) +
-	       (word >> 2 & UINT64_C(0x3333333333333333));
+	word = (word & UINT64_C(0x3333333333333333)) + (word >> 2 & UINT64_C(0x3333333333333333));
 	word = (word + (word >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
 	return (unsigned int)(word * UINT64_C(0x0101010101010101) >> 56);
 }

@@ -11,8 +11,7 @@
 /* Whether there are none but zeros: each is as the one before it. */
 static inline bool bytes_are_zero(const uint8_t *bytes, size_t size)
 {
-	return size == 0 ||
-	       (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
+	return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
 }
 
 #endif

@@ -3,9 +3,8 @@
  *
  *	_cleanup_(image_close) struct image *image = NULL;
  *
- * calls image_close(image) on every way out, unless the pointer was handed
- * over with take(). A type opts in with DEFINE_CLEANUP() behind its destroy
- * function, which then is never called with NULL.
+ * calls image_close(image) on every way out, unless the pointer was handed over with take(). A type
+ * opts in with DEFINE_CLEANUP() behind its destroy function, which then is never called with NULL.
  */
 #ifndef ANALYZER_BASE_CLEANUP_H
 #define ANALYZER_BASE_CLEANUP_H

@@ -47,11 +47,9 @@ struct error *error_system(const char *format, ...)
 	if (vasprintf(&context, format, arguments) < 0)
 		context = NULL;
 	va_end(arguments);
-	if (!context ||
-	    asprintf(&message, "%s: %s", context, strerror(number)) < 0)
+	if (!context || asprintf(&message, "%s: %s", context, strerror(number)) < 0)
 		return &error_no_memory;
-	return create(number == ENOMEM ? ERROR_NO_MEMORY : ERROR_SYSTEM,
-		      message);
+	return create(number == ENOMEM ? ERROR_NO_MEMORY : ERROR_SYSTEM, message);
 }
 
 struct error *error_wrap(struct error *error, const char *format, ...)

@@ -1,9 +1,8 @@
 /*
  * What went wrong, as a value.
  *
- * A function that can fail returns a struct error *, and NULL for success. The
- * caller owns the error: it hands it on, wraps it, or destroys it. Only cli/
- * shows one.
+ * A function that can fail returns a struct error *, and NULL for success. The caller owns the
+ * error: it hands it on, wraps it, or destroys it. Only cli/ shows one.
  */
 #ifndef ANALYZER_BASE_ERROR_H
 #define ANALYZER_BASE_ERROR_H

@@ -10,8 +10,7 @@ void findings_deinit(struct findings *findings)
 	*findings = (struct findings){ 0 };
 }
 
-void findings_add(struct findings *findings, enum finding_weight weight,
-		  const char *format, ...)
+void findings_add(struct findings *findings, enum finding_weight weight, const char *format, ...)
 {
 	struct finding *list;
 	va_list arguments;

@@ -1,8 +1,8 @@
 /*
  * Lists: an array and its count.
  *
- * One that grows one by one is from malloc(). Its room doubles, at each count
- * that is a power of two, so nobody has to keep it.
+ * One that grows one by one is from malloc(). Its room doubles, at each count that is a power of
+ * two, so nobody has to keep it.
  */
 #ifndef ANALYZER_BASE_LIST_H
 #define ANALYZER_BASE_LIST_H
@@ -12,22 +12,21 @@
 #include <stdlib.h>
 
 /* Make room for one more behind the count-th; false if memory is short. */
-#define LIST_GROW(list, count)                                                \
-	({                                                                    \
-		size_t count_ = (count);                                      \
-		bool fits_ = (count_ & (count_ - 1)) != 0;                    \
-		void *new_ =                                                  \
-			fits_ ? NULL                                          \
-			      : reallocarray((list), count_ ? 2 * count_ : 1, \
-					     sizeof(*(list)));                \
-		if (new_)                                                     \
-			(list) = new_;                                        \
-		fits_ || new_;                                                \
+#define LIST_GROW(list, count)                                                                  \
+	({                                                                                      \
+		size_t count_ = (count);                                                        \
+		bool fits_ = (count_ & (count_ - 1)) != 0;                                      \
+		void *new_ =                                                                    \
+			fits_ ? NULL                                                            \
+			      : reallocarray((list), count_ ? 2 * count_ : 1, sizeof(*(list))); \
+		if (new_)                                                                       \
+			(list) = new_;                                                          \
+		fits_ || new_;                                                                  \
 	})
 
 /*
- * The number of the first element whose member is above value, by which they
- * are sorted upwards; count if there is none.
+ * The number of the first element whose member is above value, by which they are sorted upwards;
+ * count if there is none.
  */
 #define LIST_ABOVE(list, count, member, value)                      \
 	({                                                          \

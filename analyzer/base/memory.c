@@ -15,14 +15,11 @@ static bool account_add(struct memory_account *account, size_t more)
 	size_t peak = atomic_load(&account->peak);
 
 	do {
-		if (account->limit &&
-		    (used > account->limit || more > account->limit - used))
+		if (account->limit && (used > account->limit || more > account->limit - used))
 			return false;
-	} while (!atomic_compare_exchange_weak(&account->used, &used,
-					       used + more));
+	} while (!atomic_compare_exchange_weak(&account->used, &used, used + more));
 	used += more;
-	while (used > peak &&
-	       !atomic_compare_exchange_weak(&account->peak, &peak, used))
+	while (used > peak && !atomic_compare_exchange_weak(&account->peak, &peak, used))
 		;
 	return true;
 }
@@ -46,8 +43,8 @@ static size_t whole_pages(size_t size)
 
 static void *map(size_t size)
 {
-	return mmap(NULL, size, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		    -1, 0);
 }
 
 struct error *memory_keep_room(struct memory *memory, size_t most)
@@ -83,8 +80,7 @@ static void leave_room(struct memory *memory)
 	size_t filled = whole_pages(memory->size);
 
 	if (memory->room > filled)
-		munmap((uint8_t *)memory->bytes + filled,
-		       memory->room - filled);
+		munmap((uint8_t *)memory->bytes + filled, memory->room - filled);
 	if (filled == 0)
 		memory->bytes = NULL;
 	memory->room = 0;
@@ -108,8 +104,7 @@ struct error *memory_resize(struct memory *memory, size_t size)
 	if (more && !account_add(memory->account, more))
 		return refuse(memory->account, more);
 	if (memory->bytes)
-		bytes = mremap(memory->bytes, memory->size, size,
-			       MREMAP_MAYMOVE);
+		bytes = mremap(memory->bytes, memory->size, size, MREMAP_MAYMOVE);
 	else
 		bytes = map(size);
 	if (bytes == MAP_FAILED) {

@@ -1,10 +1,9 @@
 /*
  * Large arrays: mapped, zeroed, counted, limited.
  *
- * Everything whose size grows with the dump comes from here, so that
- * `heapcore -v` can say what each stage holds, and --max-memory can end a stage
- * that needs too much. Growing remaps instead of copying, so an array never
- * stands in memory twice.
+ * Everything whose size grows with the dump comes from here, so that `heapcore -v` can say what
+ * each stage holds, and --max-memory can end a stage that needs too much. Growing remaps instead of
+ * copying, so an array never stands in memory twice.
  */
 #ifndef ANALYZER_BASE_MEMORY_H
 #define ANALYZER_BASE_MEMORY_H
@@ -23,8 +22,8 @@ struct memory_account {
 };
 
 /*
- * An array of bytes; { .account = account } is the empty one. Without an
- * account it is borrowed: its size is what it is, and its owner releases it.
+ * An array of bytes; { .account = account } is the empty one. Without an account it is borrowed:
+ * its size is what it is, and its owner releases it.
  */
 struct memory {
 	void *bytes;
@@ -34,9 +33,8 @@ struct memory {
 };
 
 /*
- * Give the array exactly size bytes; what is new is zero. What would go beyond
- * the limit is refused as what the system does not have: with error_no_memory,
- * and the array as it was.
+ * Give the array exactly size bytes; what is new is zero. What would go beyond the limit is refused
+ * as what the system does not have: with error_no_memory, and the array as it was.
  */
 struct error *memory_resize(struct memory *memory, size_t size);
 
@@ -44,10 +42,9 @@ struct error *memory_resize(struct memory *memory, size_t size);
 struct error *memory_reserve(struct memory *memory, size_t size);
 
 /*
- * Keep addresses for most bytes, so that memory_fill_room() lets the empty
- * array grow up to these without moving: threads may write to what is there
- * already. Addresses are not memory, and are not counted. memory_resize() and
- * memory_release() end this.
+ * Keep addresses for most bytes, so that memory_fill_room() lets the empty array grow up to these
+ * without moving: threads may write to what is there already. Addresses are not memory, and are not
+ * counted. memory_resize() and memory_release() end this.
  */
 struct error *memory_keep_room(struct memory *memory, size_t most);
 

@@ -21,21 +21,17 @@ unsigned int parallel_threads(void)
 	if (sched_getaffinity(0, sizeof(set), &set) < 0)
 		return 1;
 	count = CPU_COUNT(&set);
-	return count < 1		   ? 1
-	       : count > MOST_LOOP_THREADS ? MOST_LOOP_THREADS
-					   : (unsigned int)count;
+	return count < 1 ? 1 : count > MOST_LOOP_THREADS ? MOST_LOOP_THREADS : (unsigned int)count;
 }
 
 unsigned int parallel_threads_for(const struct progress *progress)
 {
 	if (progress->threads == 0)
 		return parallel_threads();
-	return progress->threads < MOST_LOOP_THREADS ? progress->threads
-						     : MOST_LOOP_THREADS;
+	return progress->threads < MOST_LOOP_THREADS ? progress->threads : MOST_LOOP_THREADS;
 }
 
-void split_work_begin(struct split_work *work, const struct progress *progress,
-		      size_t turns)
+void split_work_begin(struct split_work *work, const struct progress *progress, size_t turns)
 {
 	*work = (struct split_work){ .turns = turns };
 	if (progress->splits && progress->split_count < MOST_SPLITS)
@@ -43,8 +39,7 @@ void split_work_begin(struct split_work *work, const struct progress *progress,
 }
 
 /* The most of one of so many threads, each turn going to who has done least. */
-static uint64_t divide_evenly(const struct split_work *work,
-			      unsigned int threads)
+static uint64_t divide_evenly(const struct split_work *work, unsigned int threads)
 {
 	uint64_t done[MOST_LOOP_THREADS] = { 0 }, most = 0;
 
@@ -61,8 +56,7 @@ static uint64_t divide_evenly(const struct split_work *work,
 	return most;
 }
 
-void split_work_keep(struct split_work *work, unsigned int threads,
-		     struct progress *progress)
+void split_work_keep(struct split_work *work, unsigned int threads, struct progress *progress)
 {
 	struct work_split *split;
 
@@ -96,16 +90,14 @@ static void *run(void *argument)
 		if (turn >= loop->turns)
 			break;
 		error = loop->work(loop->data, turn, thread);
-		if (error &&
-		    !atomic_compare_exchange_strong(&loop->error, &none, error))
+		if (error && !atomic_compare_exchange_strong(&loop->error, &none, error))
 			error_destroy(error);
 	}
 	return NULL;
 }
 
 struct error *parallel_for(size_t turns, unsigned int threads,
-			   struct error *(*work)(void *data, size_t turn,
-						 unsigned int thread),
+			   struct error *(*work)(void *data, size_t turn, unsigned int thread),
 			   void *data)
 {
 	struct loop loop = { .turns = turns, .work = work, .data = data };
@@ -113,8 +105,7 @@ struct error *parallel_for(size_t turns, unsigned int threads,
 	unsigned int started = 0;
 
 	/* A thread that cannot be had leaves its turns to the others. */
-	while (started + 1 < threads && started < MOST_LOOP_THREADS &&
-	       started + 1 < turns &&
+	while (started + 1 < threads && started < MOST_LOOP_THREADS && started + 1 < turns &&
 	       pthread_create(&others[started], NULL, run, &loop) == 0)
 		started++;
 	run(&loop);

@@ -21,15 +21,13 @@ struct split_work {
 };
 
 /* The loop will have so many turns. */
-void split_work_begin(struct split_work *work, const struct progress *progress,
-		      size_t turns);
+void split_work_begin(struct split_work *work, const struct progress *progress, size_t turns);
 
 /*
- * Count what a turn took, and tell progress of it: false when the loop must
- * end. Each thread counts for itself.
+ * Count what a turn took, and tell progress of it: false when the loop must end. Each thread counts
+ * for itself.
  */
-static inline bool split_work_step(struct split_work *work, size_t turn,
-				   unsigned int thread,
+static inline bool split_work_step(struct split_work *work, size_t turn, unsigned int thread,
 				   struct progress *progress, uint64_t amount)
 {
 	work->done[thread] += amount;
@@ -40,21 +38,16 @@ static inline bool split_work_step(struct split_work *work, size_t turn,
 	return progress_step(progress, amount);
 }
 
-/*
- * Keep how the loop was split among so many threads, when it is done, if the
- * front end wants it.
- */
-void split_work_keep(struct split_work *work, unsigned int threads,
-		     struct progress *progress);
+/* Keep how the loop was split among so many threads, when it is done, if the front end wants it. */
+void split_work_keep(struct split_work *work, unsigned int threads, struct progress *progress);
 
 /*
- * Call work(data, turn, thread) for every turn below turns, on up to threads
- * threads, the calling one among them; thread is below threads. Turns are
- * handed out in order. The first error stops handing out and is returned.
+ * Call work(data, turn, thread) for every turn below turns, on up to threads threads, the calling
+ * one among them; thread is below threads. Turns are handed out in order. The first error stops
+ * handing out and is returned.
  */
 struct error *parallel_for(size_t turns, unsigned int threads,
-			   struct error *(*work)(void *data, size_t turn,
-						 unsigned int thread),
+			   struct error *(*work)(void *data, size_t turn, unsigned int thread),
 			   void *data);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * How far a long loop is, and whether anyone still wants its result.
  *
- * The front end sets show and interrupted; whoever loops for long calls
- * progress_step() every few milliseconds of work. Safe from any thread.
+ * The front end sets show and interrupted; whoever loops for long calls progress_step() every few
+ * milliseconds of work. Safe from any thread.
  */
 #ifndef ANALYZER_BASE_PROGRESS_H
 #define ANALYZER_BASE_PROGRESS_H
@@ -40,8 +40,7 @@ struct progress {
 	size_t split_count;
 };
 
-static inline void progress_begin(struct progress *progress, const char *task,
-				  uint64_t total)
+static inline void progress_begin(struct progress *progress, const char *task, uint64_t total)
 {
 	progress->task = task;
 	progress->total = total;
@@ -58,11 +57,10 @@ static inline bool progress_step(struct progress *progress, uint64_t amount)
 }
 
 /*
- * The same for a loop over ids, which calls it with each: progress is told of
- * now and then only. *told is 0 at first.
+ * The same for a loop over ids, which calls it with each: progress is told of now and then only.
+ * *told is 0 at first.
  */
-static inline bool progress_pass(struct progress *progress, uint64_t id,
-				 uint64_t *told)
+static inline bool progress_pass(struct progress *progress, uint64_t id, uint64_t *told)
 {
 	enum { BETWEEN_STEPS = 1 << 16 };
 	uint64_t passed = id - *told;

@@ -1,10 +1,10 @@
 /*
- * A baton that the turns of a parallel loop hand on in order, so that what each
- * has found is put behind what the turns before it have.
+ * A baton that the turns of a parallel loop hand on in order, so that what each has found is put
+ * behind what the turns before it have.
  *
- * Turns are worked on side by side, and end in any order. For what has to go in
- * order, each waits until the one before has passed the baton on. No turn waits
- * for one that is handed out later, so one is always going on.
+ * Turns are worked on side by side, and end in any order. For what has to go in order, each waits
+ * until the one before has passed the baton on. No turn waits for one that is handed out later, so
+ * one is always going on.
  */
 #ifndef ANALYZER_BASE_RELAY_H
 #define ANALYZER_BASE_RELAY_H
@@ -27,8 +27,8 @@ void relay_deinit(struct relay *relay);
 DEFINE_DEINIT(relay_deinit, struct relay)
 
 /*
- * Wait until all turns below number have passed the baton on; false if one has
- * ended it instead. Numbers begin with 0, and each is taken once.
+ * Wait until all turns below number have passed the baton on; false if one has ended it instead.
+ * Numbers begin with 0, and each is taken once.
  */
 bool relay_take(struct relay *relay, size_t number);
 

@@ -10,7 +10,6 @@ uint64_t secret_factor(void)
 
 	/* The first half guards stacks: it is better not given away. */
 	if (random)
-		memcpy(&factor, (const char *)random + sizeof(factor),
-		       sizeof(factor));
+		memcpy(&factor, (const char *)random + sizeof(factor), sizeof(factor));
 	return factor | 1;
 }

@@ -10,8 +10,7 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
-static_assert(__BYTE_ORDER == __LITTLE_ENDIAN,
-	      "arrays are written as they stand in memory");
+static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "arrays are written as they stand in memory");
 
 /* Changes whenever a file of before would be misread. */
 enum { FORMAT = 3 };
@@ -32,10 +31,8 @@ struct header {
 	uint64_t hash; /* of all before it */
 };
 
-static_assert((int)SIDE_NUMBERS_END <= (int)SIDE_SECTIONS,
-	      "every array has a section");
-static_assert(sizeof(struct header) <= SIDE_ALIGNMENT,
-	      "the header fits in front of the arrays");
+static_assert((int)SIDE_NUMBERS_END <= (int)SIDE_SECTIONS, "every array has a section");
+static_assert(sizeof(struct header) <= SIDE_ALIGNMENT, "the header fits in front of the arrays");
 
 struct side_file {
 	const uint8_t *bytes;
@@ -88,8 +85,7 @@ static struct error *open_failure(void)
 
 static bool is_within(const struct section *section, uint64_t file_size)
 {
-	return section->offset % SIDE_ALIGNMENT == 0 &&
-	       section->offset <= file_size &&
+	return section->offset % SIDE_ALIGNMENT == 0 && section->offset <= file_size &&
 	       section->size <= file_size - section->offset;
 }
 
@@ -100,10 +96,8 @@ static struct error *check_header(const struct side_file *file,
 
 	if (memcmp(header->magic, MAGIC, sizeof(MAGIC)) != 0)
 		return error_create(ERROR_USAGE, "it is no side file");
-	if (header->format != FORMAT ||
-	    header->identity.maker != identity->maker)
-		return error_create(ERROR_BAD_DUMP,
-				    "it is of another heapcore");
+	if (header->format != FORMAT || header->identity.maker != identity->maker)
+		return error_create(ERROR_BAD_DUMP, "it is of another heapcore");
 	if (header->hash != hash_header(header))
 		return error_create(ERROR_BAD_DUMP, "it is damaged");
 	if (header->file_size != file->size)
@@ -116,12 +110,10 @@ static struct error *check_header(const struct side_file *file,
 	return NULL;
 }
 
-struct error *side_file_open(const char *path,
-			     const struct side_identity *identity,
+struct error *side_file_open(const char *path, const struct side_identity *identity,
 			     struct side_file **ret)
 {
-	_cleanup_(close) int fd =
-		open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	_cleanup_(close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	_cleanup_(side_file_close) struct side_file *file = NULL;
 	struct error *error;
 	struct stat status;
@@ -132,8 +124,7 @@ struct error *side_file_open(const char *path,
 	error = check_status(&status);
 	if (error)
 		return error;
-	bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd,
-		     0);
+	bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (bytes == MAP_FAILED)
 		return error_system("it cannot be mapped");
 	file = calloc(1, sizeof(*file));
@@ -157,8 +148,7 @@ void side_file_close(struct side_file *file)
 	free(file);
 }
 
-struct error *side_file_find(struct side_file *file, unsigned int number,
-			     struct side_array *ret)
+struct error *side_file_find(struct side_file *file, unsigned int number, struct side_array *ret)
 {
 	const struct section *section = &file->header->sections[number];
 
@@ -166,25 +156,22 @@ struct error *side_file_find(struct side_file *file, unsigned int number,
 	if (section->offset == 0)
 		return NULL;
 	if (!file->checked[number] &&
-	    XXH3_64bits(file->bytes + section->offset, section->size) !=
-		    section->hash)
+	    XXH3_64bits(file->bytes + section->offset, section->size) != section->hash)
 		return error_create(ERROR_BAD_DUMP, "it is damaged");
 	file->checked[number] = true;
-	*ret = (struct side_array){ file->bytes + section->offset,
-				    section->size };
+	*ret = (struct side_array){ file->bytes + section->offset, section->size };
 	return NULL;
 }
 
-struct error *side_file_take(struct side_file *file, unsigned int number,
-			     size_t count, size_t element, const void **ret)
+struct error *side_file_take(struct side_file *file, unsigned int number, size_t count,
+			     size_t element, const void **ret)
 {
 	struct side_array array;
 	struct error *error = side_file_find(file, number, &array);
 
 	if (error)
 		return error;
-	if (!array.bytes || array.size % element != 0 ||
-	    array.size / element != count)
+	if (!array.bytes || array.size % element != 0 || array.size / element != count)
 		return error_create(ERROR_BAD_DUMP, "it is damaged");
 	*ret = array.bytes;
 	return NULL;
@@ -201,8 +188,7 @@ struct error *side_file_check(struct side_file *file)
 
 struct error *side_writer_create(const char *path, struct side_writer **ret)
 {
-	_cleanup_(side_writer_destroy) struct side_writer *writer =
-		calloc(1, sizeof(*writer));
+	_cleanup_(side_writer_destroy) struct side_writer *writer = calloc(1, sizeof(*writer));
 
 	if (!writer)
 		return &error_no_memory;
@@ -211,8 +197,7 @@ struct error *side_writer_create(const char *path, struct side_writer **ret)
 	writer->position = SIDE_ALIGNMENT;
 	writer->path = strdup(path);
 	writer->state = XXH3_createState();
-	if (!writer->path || !writer->state ||
-	    asprintf(&writer->temporary, "%s.XXXXXX", path) < 0)
+	if (!writer->path || !writer->state || asprintf(&writer->temporary, "%s.XXXXXX", path) < 0)
 		return &error_no_memory;
 	/* For the owner only: it tells what is in the process's memory. */
 	writer->fd = mkostemp(writer->temporary, O_CLOEXEC);
@@ -235,8 +220,8 @@ void side_writer_destroy(struct side_writer *writer)
 	free(writer);
 }
 
-static struct error *write_all(const struct side_writer *writer,
-			       const void *bytes, size_t size, uint64_t offset)
+static struct error *write_all(const struct side_writer *writer, const void *bytes, size_t size,
+			       uint64_t offset)
 {
 	const uint8_t *rest = bytes;
 
@@ -263,23 +248,21 @@ static void end_section(struct side_writer *writer)
 	section = &writer->header.sections[writer->current];
 	section->size = writer->position - section->offset;
 	section->hash = XXH3_64bits_digest(writer->state);
-	writer->position = (writer->position + SIDE_ALIGNMENT - 1) &
-			   ~(uint64_t)(SIDE_ALIGNMENT - 1);
+	writer->position =
+		(writer->position + SIDE_ALIGNMENT - 1) & ~(uint64_t)(SIDE_ALIGNMENT - 1);
 	writer->current = SIDE_SECTIONS;
 }
 
 void side_writer_begin(struct side_writer *writer, unsigned int number)
 {
-	assert(number < SIDE_SECTIONS &&
-	       writer->header.sections[number].offset == 0);
+	assert(number < SIDE_SECTIONS && writer->header.sections[number].offset == 0);
 	end_section(writer);
 	writer->current = number;
 	writer->header.sections[number].offset = writer->position;
 	XXH3_64bits_reset(writer->state);
 }
 
-struct error *side_writer_add(struct side_writer *writer, const void *bytes,
-			      size_t size)
+struct error *side_writer_add(struct side_writer *writer, const void *bytes, size_t size)
 {
 	struct error *error;
 
@@ -294,15 +277,14 @@ struct error *side_writer_add(struct side_writer *writer, const void *bytes,
 	return NULL;
 }
 
-struct error *side_writer_array(struct side_writer *writer, unsigned int number,
-				const void *bytes, size_t size)
+struct error *side_writer_array(struct side_writer *writer, unsigned int number, const void *bytes,
+				size_t size)
 {
 	side_writer_begin(writer, number);
 	return side_writer_add(writer, bytes, size);
 }
 
-struct error *side_writer_finish(struct side_writer *writer,
-				 const struct side_identity *identity)
+struct error *side_writer_finish(struct side_writer *writer, const struct side_identity *identity)
 {
 	struct header *header = &writer->header;
 	struct error *error;
@@ -324,16 +306,14 @@ struct error *side_writer_finish(struct side_writer *writer,
 	return NULL;
 }
 
-unsigned int side_writer_compare(struct side_writer *writer,
-				 const struct side_file *file)
+unsigned int side_writer_compare(struct side_writer *writer, const struct side_file *file)
 {
 	const struct section *ours = writer->header.sections;
 	const struct section *theirs = file->header->sections;
 	unsigned int i = 0;
 
 	end_section(writer);
-	while (i < SIDE_SECTIONS &&
-	       (ours[i].offset != 0) == (theirs[i].offset != 0) &&
+	while (i < SIDE_SECTIONS && (ours[i].offset != 0) == (theirs[i].offset != 0) &&
 	       ours[i].size == theirs[i].size && ours[i].hash == theirs[i].hash)
 		i++;
 	return i;

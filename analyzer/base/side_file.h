@@ -1,16 +1,14 @@
 /*
- * A file of named arrays, kept beside a dump so that what was found out about
- * it need not be found out again.
+ * A file of named arrays, kept beside a dump so that what was found out about it need not be found
+ * out again.
  *
- * It is mapped, not read: an array costs no private memory, and no time until
- * it is looked at.
+ * It is mapped, not read: an array costs no private memory, and no time until it is looked at.
  *
  *	header | table of sections | array | array | ...
  *
- * All numbers are little-endian; arrays begin at multiples of SIDE_ALIGNMENT.
- * Header and table have a checksum, and each array has one (XXH3 of xxHash,
- * 64 bits). These tell damage, not malice: whoever uses an array checks what is
- * in it, as nobody knows who wrote the file.
+ * All numbers are little-endian; arrays begin at multiples of SIDE_ALIGNMENT. Header and table have
+ * a checksum, and each array has one (XXH3 of xxHash, 64 bits). These tell damage, not malice:
+ * whoever uses an array checks what is in it, as nobody knows who wrote the file.
  */
 #ifndef ANALYZER_BASE_SIDE_FILE_H
 #define ANALYZER_BASE_SIDE_FILE_H
@@ -59,8 +57,8 @@ enum side_number {
 struct side_identity {
 	uint64_t dump_size;
 	int64_t dump_seconds, dump_nanoseconds; /* when it was changed last */
-	uint64_t dump_hash; /* of what was looked at of it */
-	uint64_t maker;	    /* which heapcore, by a hash */
+	uint64_t dump_hash;			/* of what was looked at of it */
+	uint64_t maker;				/* which heapcore, by a hash */
 };
 
 /* An array in the mapped file, borrowed from it. */
@@ -72,29 +70,27 @@ struct side_array {
 struct side_file;
 
 /*
- * Map the file at path. It must be a regular one that nobody but its owner can
- * write, who is root or the user, and of that identity; an error says what is
- * not so. Errors of code ERROR_BAD_DUMP mean that it can be made anew.
+ * Map the file at path. It must be a regular one that nobody but its owner can write, who is root
+ * or the user, and of that identity; an error says what is not so. Errors of code ERROR_BAD_DUMP
+ * mean that it can be made anew.
  */
-struct error *side_file_open(const char *path,
-			     const struct side_identity *identity,
+struct error *side_file_open(const char *path, const struct side_identity *identity,
 			     struct side_file **ret);
 void side_file_close(struct side_file *file);
 DEFINE_CLEANUP(side_file_close, struct side_file *)
 
 /*
- * The array of that number, its checksum checked when first asked for: an error
- * if it does not fit. That there is none is no error.
+ * The array of that number, its checksum checked when first asked for: an error if it does not fit.
+ * That there is none is no error.
  */
-struct error *side_file_find(struct side_file *file, unsigned int number,
-			     struct side_array *ret);
+struct error *side_file_find(struct side_file *file, unsigned int number, struct side_array *ret);
 
 /*
- * The same, of count elements of element bytes each: an error if there is none,
- * or one of another size.
+ * The same, of count elements of element bytes each: an error if there is none, or one of another
+ * size.
  */
-struct error *side_file_take(struct side_file *file, unsigned int number,
-			     size_t count, size_t element, const void **ret);
+struct error *side_file_take(struct side_file *file, unsigned int number, size_t count,
+			     size_t element, const void **ret);
 
 /* Check all arrays against their checksums. */
 struct error *side_file_check(struct side_file *file);
@@ -102,8 +98,8 @@ struct error *side_file_check(struct side_file *file);
 struct side_writer;
 
 /*
- * Begin a file that is to replace the one at path, beside it, for its owner
- * only. Until it is done nobody sees it, and it never follows a link.
+ * Begin a file that is to replace the one at path, beside it, for its owner only. Until it is done
+ * nobody sees it, and it never follows a link.
  */
 struct error *side_writer_create(const char *path, struct side_writer **ret);
 /* Leaves the file at path as it was. */
@@ -112,27 +108,21 @@ DEFINE_CLEANUP(side_writer_destroy, struct side_writer *)
 
 /* The array of that number begins; it is what is added until the next. */
 void side_writer_begin(struct side_writer *writer, unsigned int number);
-struct error *side_writer_add(struct side_writer *writer, const void *bytes,
-			      size_t size);
+struct error *side_writer_add(struct side_writer *writer, const void *bytes, size_t size);
 /* Both at once. */
-struct error *side_writer_array(struct side_writer *writer, unsigned int number,
-				const void *bytes, size_t size);
+struct error *side_writer_array(struct side_writer *writer, unsigned int number, const void *bytes,
+				size_t size);
 
 /* Put it in its place. The writer is to be destroyed. */
-struct error *side_writer_finish(struct side_writer *writer,
-				 const struct side_identity *identity);
+struct error *side_writer_finish(struct side_writer *writer, const struct side_identity *identity);
 
 /*
- * The first array in which what was written so far differs from the file, or
- * SIDE_SECTIONS if there is none.
+ * The first array in which what was written so far differs from the file, or SIDE_SECTIONS if there
+ * is none.
  */
-unsigned int side_writer_compare(struct side_writer *writer,
-				 const struct side_file *file);
+unsigned int side_writer_compare(struct side_writer *writer, const struct side_file *file);
 
-/*
- * Memory that stands in a side file: its size never changes, and to release it
- * does nothing.
- */
+/* Memory that stands in a side file: its size never changes, and to release it does nothing. */
 struct memory side_memory(const void *bytes, size_t size);
 
 #endif

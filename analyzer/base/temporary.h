@@ -1,6 +1,6 @@
 /*
- * Files without a name: they are gone with the last of their handles, however
- * the program ends, and nobody else can open them.
+ * Files without a name: they are gone with the last of their handles, however the program ends, and
+ * nobody else can open them.
  */
 #ifndef ANALYZER_BASE_TEMPORARY_H
 #define ANALYZER_BASE_TEMPORARY_H
@@ -8,8 +8,8 @@
 #include "analyzer/base/error.h"
 
 /*
- * Make one in that folder, for its owner only, to be read and written. Without
- * a folder it is /var/tmp, which is rarely in memory, or else /tmp.
+ * Make one in that folder, for its owner only, to be read and written. Without a folder it is
+ * /var/tmp, which is rarely in memory, or else /tmp.
  */
 struct error *temporary_open(const char *folder, int *ret);
 

@@ -4,20 +4,17 @@
 #include <string.h>
 
 /*
- * The number that word begins with; *ret_end is word itself if there is none,
- * or it does not fit.
+ * The number that word begins with; *ret_end is word itself if there is none, or it does not fit.
  */
-static uint64_t parse_digits(const char *word, unsigned int base,
-			     const char **ret_end)
+static uint64_t parse_digits(const char *word, unsigned int base, const char **ret_end)
 {
 	const char *position = word;
 	uint64_t number = 0;
 
 	for (; isxdigit((unsigned char)*position); position++) {
 		unsigned char letter = (unsigned char)tolower(*position);
-		unsigned int digit = isdigit(letter)
-					     ? letter - (unsigned)'0'
-					     : letter - (unsigned)'a' + 10;
+		unsigned int digit =
+			isdigit(letter) ? letter - (unsigned)'0' : letter - (unsigned)'a' + 10;
 
 		if (digit >= base)
 			break;
@@ -56,8 +53,7 @@ static bool parse_with_unit(const char *word, uint64_t *ret)
 		return false;
 	unit = strchr(units, toupper((unsigned char)*end));
 	if (!unit ||
-	    __builtin_mul_overflow(
-		    number, UINT64_C(1) << (10 * (unit - units + 1)), &number))
+	    __builtin_mul_overflow(number, UINT64_C(1) << (10 * (unit - units + 1)), &number))
 		return false;
 	*ret = number;
 	return true;
@@ -154,8 +150,8 @@ static size_t minimum(size_t a, size_t b)
 }
 
 /*
- * How many letters have to be put in, left out, changed or swapped with their
- * neighbour to make b of a (Damerau-Levenshtein, each place edited once).
+ * How many letters have to be put in, left out, changed or swapped with their neighbour to make b
+ * of a (Damerau-Levenshtein, each place edited once).
  */
 static size_t edit_distance(const char *a, const char *b)
 {
@@ -174,13 +170,10 @@ static size_t edit_distance(const char *a, const char *b)
 			int other = tolower((unsigned char)b[j - 1]);
 
 			row[j] = minimum(above[j], row[j - 1]) + 1;
-			row[j] = minimum(row[j],
-					 above[j - 1] + (letter != other));
-			if (i > 1 && j > 1 &&
-			    letter == tolower((unsigned char)b[j - 2]) &&
+			row[j] = minimum(row[j], above[j - 1] + (letter != other));
+			if (i > 1 && j > 1 && letter == tolower((unsigned char)b[j - 2]) &&
 			    other == tolower((unsigned char)a[i - 2]))
-				row[j] = minimum(row[j],
-						 rows[(i + 1) % 3][j - 2] + 1);
+				row[j] = minimum(row[j], rows[(i + 1) % 3][j - 2] + 1);
 		}
 	}
 	return rows[a_length % 3][b_length];
@@ -188,8 +181,7 @@ static size_t edit_distance(const char *a, const char *b)
 
 /* The first known word that goes on where the word ends, or NULL. */
 static const char *longer_word(const char *word,
-			       const char *(*known)(const void *data,
-						    size_t number),
+			       const char *(*known)(const void *data, size_t number),
 			       const void *data)
 {
 	enum { LEAST_LETTERS = 4 };
@@ -204,8 +196,7 @@ static const char *longer_word(const char *word,
 	return NULL;
 }
 
-const char *nearest_word(const char *word,
-			 const char *(*known)(const void *data, size_t number),
+const char *nearest_word(const char *word, const char *(*known)(const void *data, size_t number),
 			 const void *data)
 {
 	size_t length = strlen(word);
@@ -231,26 +222,23 @@ const char *nearest_word(const char *word,
 	return nearest ? nearest : longer_word(word, known, data);
 }
 
-struct error *error_unknown(const char *what, const char *word,
-			    const char *nearest)
+struct error *error_unknown(const char *what, const char *word, const char *nearest)
 {
 	_cleanup_(free) char *escaped = escape_text(word);
 
 	if (!escaped)
 		return &error_no_memory;
 	if (!nearest)
-		return error_create(ERROR_USAGE, "unknown %s '%s'", what,
-				    escaped);
-	return error_create(ERROR_USAGE, "unknown %s '%s'; did you mean '%s'?",
-			    what, escaped, nearest);
+		return error_create(ERROR_USAGE, "unknown %s '%s'", what, escaped);
+	return error_create(ERROR_USAGE, "unknown %s '%s'; did you mean '%s'?", what, escaped,
+			    nearest);
 }
 
 /*
- * The length of the UTF-8 sequence that text begins with, and its character;
- * 0 if it is none: cut short, longer than needed, a surrogate, too large.
+ * The length of the UTF-8 sequence that text begins with, and its character; 0 if it is none: cut
+ * short, longer than needed, a surrogate, too large.
  */
-static size_t decode_character(const unsigned char *text, size_t size,
-			       uint32_t *ret)
+static size_t decode_character(const unsigned char *text, size_t size, uint32_t *ret)
 {
 	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	size_t length = text[0] < 0x80		   ? 1
@@ -280,8 +268,7 @@ static bool is_unsafe(uint32_t character)
 {
 	return character < 0x20 || (character >= 0x7f && character < 0xa0) ||
 	       /* Marks, embeddings and isolates of writing direction. */
-	       character == 0x61c ||
-	       (character >= 0x200e && character <= 0x200f) ||
+	       character == 0x61c || (character >= 0x200e && character <= 0x200f) ||
 	       (character >= 0x2028 && character <= 0x202e) ||
 	       (character >= 0x2066 && character <= 0x2069);
 }
@@ -290,14 +277,13 @@ size_t escape_not_needed(const char *text)
 {
 	size_t length = 0;
 
-	while (text[length] >= ' ' && text[length] <= '~' &&
-	       text[length] != '\\')
+	while (text[length] >= ' ' && text[length] <= '~' && text[length] != '\\')
 		length++;
 	return length;
 }
 
-size_t escape_character(const char *text, size_t size,
-			char buffer[static ESCAPED_SIZE], size_t *ret_length)
+size_t escape_character(const char *text, size_t size, char buffer[static ESCAPED_SIZE],
+			size_t *ret_length)
 {
 	const unsigned char *bytes = (const unsigned char *)text;
 	uint32_t character = 0;
@@ -317,9 +303,7 @@ size_t escape_character(const char *text, size_t size,
 		taken = 1;
 	if (character == '\\' || character == '\n' || character == '\t') {
 		buffer[0] = '\\';
-		buffer[1] = character == '\n'	? 'n'
-			    : character == '\t' ? 't'
-						: '\\';
+		buffer[1] = character == '\n' ? 'n' : character == '\t' ? 't' : '\\';
 		*ret_length = 2;
 		return taken;
 	}

@@ -1,13 +1,12 @@
 /*
  * Text: what a user typed, and what a dump says.
  *
- * Numbers are parsed in full or not at all, and an error names the bad word.
- * Addresses are hexadecimal, with or without 0x. Sizes are so, too, unless a
- * unit follows: "20" is 32 bytes, "20K" is 20,480. Counts are decimal.
+ * Numbers are parsed in full or not at all, and an error names the bad word. Addresses are
+ * hexadecimal, with or without 0x. Sizes are so, too, unless a unit follows: "20" is 32 bytes,
+ * "20K" is 20,480. Counts are decimal.
  *
- * Text of a dump is hostile: what is shown of it went through escape_text(),
- * so that no control character, escape sequence, invalid UTF-8 or change of
- * writing direction reaches a terminal.
+ * Text of a dump is hostile: what is shown of it went through escape_text(), so that no control
+ * character, escape sequence, invalid UTF-8 or change of writing direction reaches a terminal.
  */
 #ifndef ANALYZER_BASE_TEXT_H
 #define ANALYZER_BASE_TEXT_H
@@ -31,8 +30,7 @@ enum { NUMBER_SIZE = 32 };
 size_t format_grouped(uint64_t number, char buffer[static NUMBER_SIZE]);
 
 /* The same, returning buffer: to print several numbers at once. */
-static inline const char *grouped(uint64_t number,
-				  char buffer[static NUMBER_SIZE])
+static inline const char *grouped(uint64_t number, char buffer[static NUMBER_SIZE])
 {
 	format_grouped(number, buffer);
 	return buffer;
@@ -43,24 +41,18 @@ size_t format_hexadecimal(uint64_t number, char buffer[static NUMBER_SIZE]);
 size_t format_decimal(uint64_t number, char buffer[static NUMBER_SIZE]);
 
 /*
- * The known word that the mistyped one is nearest to, or else begins; NULL if
- * none is near enough to be meant. known(data, number) is the number-th word,
- * NULL at the end. Of words equally near the first is taken; letter case makes
- * no difference.
+ * The known word that the mistyped one is nearest to, or else begins; NULL if none is near enough
+ * to be meant. known(data, number) is the number-th word, NULL at the end. Of words equally near
+ * the first is taken; letter case makes no difference.
  */
-const char *nearest_word(const char *word,
-			 const char *(*known)(const void *data, size_t number),
+const char *nearest_word(const char *word, const char *(*known)(const void *data, size_t number),
 			 const void *data);
 
 /* "'WORD' is not WHAT", the word escaped. */
 struct error *error_not(const char *word, const char *what);
 
-/*
- * "unknown WHAT 'WORD'", and "; did you mean 'NEAREST'?" if there is one. The
- * word is escaped.
- */
-struct error *error_unknown(const char *what, const char *word,
-			    const char *nearest);
+/* "unknown WHAT 'WORD'", and "; did you mean 'NEAREST'?" if there is one. The word is escaped. */
+struct error *error_unknown(const char *what, const char *word, const char *nearest);
 
 /* What a piece takes at most once it is escaped. */
 enum { ESCAPED_SIZE = 16 };
@@ -70,12 +62,11 @@ enum { ESCAPED_SIZE = 16 };
 size_t escape_not_needed(const char *text);
 
 /*
- * Escape the next character of text, of which size bytes are there, into
- * buffer, without an end. Returns the bytes of text it took; none only if size
- * is 0.
+ * Escape the next character of text, of which size bytes are there, into buffer, without an end.
+ * Returns the bytes of text it took; none only if size is 0.
  */
-size_t escape_character(const char *text, size_t size,
-			char buffer[static ESCAPED_SIZE], size_t *ret_length);
+size_t escape_character(const char *text, size_t size, char buffer[static ESCAPED_SIZE],
+			size_t *ret_length);
 
 /* A copy of text, escaped, to be freed. NULL if memory is short. */
 char *escape_text(const char *text);

@@ -58,8 +58,7 @@ size_t work_pool_take(struct work_pool *pool, uint32_t *ret_items)
 		/* The others who wait have as much each. */
 		count = (pool->count + pool->waiting - 1) / pool->waiting;
 		pool->count -= count;
-		memcpy(ret_items, pool->items + pool->count,
-		       count * sizeof(*ret_items));
+		memcpy(ret_items, pool->items + pool->count, count * sizeof(*ret_items));
 		pool->working++;
 	} else {
 		pool->ended = true;

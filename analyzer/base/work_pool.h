@@ -1,12 +1,11 @@
 /*
- * What threads that follow a graph give each other, when one has nothing left
- * to follow and another has plenty.
+ * What threads that follow a graph give each other, when one has nothing left to follow and another
+ * has plenty.
  *
- * Each thread keeps what it has to follow, and looks here now and then only:
- * whoever has plenty gives some when others wait, and whoever has nothing left
- * waits until some is given, or all of them wait. So the lock is taken a few
- * times in a thousand steps at most, and one chain of links, which nobody can
- * split, is followed by one thread while the others sleep.
+ * Each thread keeps what it has to follow, and looks here now and then only: whoever has plenty
+ * gives some when others wait, and whoever has nothing left waits until some is given, or all of
+ * them wait. So the lock is taken a few times in a thousand steps at most, and one chain of links,
+ * which nobody can split, is followed by one thread while the others sleep.
  */
 #ifndef ANALYZER_BASE_WORK_POOL_H
 #define ANALYZER_BASE_WORK_POOL_H
@@ -46,16 +45,14 @@ static inline bool work_pool_wants(const struct work_pool *pool)
 }
 
 /*
- * Give count items, at most WORK_POOL_ITEMS; whether they were taken, which
- * they are not if someone else was faster.
+ * Give count items, at most WORK_POOL_ITEMS; whether they were taken, which they are not if someone
+ * else was faster.
  */
-bool work_pool_give(struct work_pool *pool, const uint32_t *items,
-		    size_t count);
+bool work_pool_give(struct work_pool *pool, const uint32_t *items, size_t count);
 
 /*
- * Take up to WORK_POOL_ITEMS of what others give, and wait for it. Returns 0
- * when no thread has anything left, or after work_pool_end(); the calling one
- * no longer works then.
+ * Take up to WORK_POOL_ITEMS of what others give, and wait for it. Returns 0 when no thread has
+ * anything left, or after work_pool_end(); the calling one no longer works then.
  */
 size_t work_pool_take(struct work_pool *pool, uint32_t *ret_items);
 

@@ -21,8 +21,8 @@
 #endif
 
 enum {
-	STOPS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE |
-		PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK,
+	STOPS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |
+		PTRACE_O_TRACEVFORK,
 	/* Should a new process ever run without a way, it faults at once. */
 	NO_STACK = 16,
 };
@@ -43,20 +43,18 @@ static bool adopt(struct injection *injection, long options)
 
 	injection->options = options | PTRACE_O_EXITKILL;
 	return injection_await(injection->thread, &status) &&
-	       ptrace(PTRACE_SETOPTIONS, injection->thread, NULL,
-		      (void *)injection->options) == 0;
+	       ptrace(PTRACE_SETOPTIONS, injection->thread, NULL, (void *)injection->options) == 0;
 }
 
 /* Have the process collect a child; false: that has not ended yet. */
 static bool collect(struct injection *injection, pid_t named)
 {
-	return injection_call(injection, SYS_wait4, named, 0, __WALL | WNOHANG,
-			      0) != 0;
+	return injection_call(injection, SYS_wait4, named, 0, __WALL | WNOHANG, 0) != 0;
 }
 
 /* Have the thread make a process; *ret_named is what that calls it. */
-static struct error *make_process(struct injection *maker, long flags,
-				  long stack, pid_t *ret, pid_t *ret_named)
+static struct error *make_process(struct injection *maker, long flags, long stack, pid_t *ret,
+				  pid_t *ret_named)
 {
 	long result = injection_call(maker, SYS_clone, flags, stack, 0, 0);
 	struct injection made = { .thread = maker->child };
@@ -67,8 +65,7 @@ static struct error *make_process(struct injection *maker, long flags,
 	}
 	if (!adopt(&made, maker->options)) {
 		collect(maker, (pid_t)result);
-		return error_create(ERROR_NOT_SUPPORTED,
-				    "its clone was killed");
+		return error_create(ERROR_NOT_SUPPORTED, "its clone was killed");
 	}
 	*ret = made.thread;
 	*ret_named = (pid_t)result;
@@ -76,25 +73,22 @@ static struct error *make_process(struct injection *maker, long flags,
 }
 
 /* Have the process make one that ends by itself if nobody traces it. */
-static struct error *make_first(struct injection *injection,
-				const struct way_back *way, long flags,
+static struct error *make_first(struct injection *injection, const struct way_back *way, long flags,
 				pid_t *ret, pid_t *ret_named)
 {
 	injection->stack = way->collect;
-	return make_process(injection, flags,
-			    way->leave ? (long)way->leave : NO_STACK, ret,
+	return make_process(injection, flags, way->leave ? (long)way->leave : NO_STACK, ret,
 			    ret_named);
 }
 
 /* The clone is a child of a child, which ends. */
-static struct error *make_orphan(struct injection *injection,
-				 const struct way_back *way,
+static struct error *make_orphan(struct injection *injection, const struct way_back *way,
 				 struct process_clone *clone)
 {
 	struct injection middle = { .gadget = injection->gadget };
 	pid_t named = 0, ignored;
-	struct error *error = make_first(injection, way, CLONE_VM | CLONE_FILES,
-					 &middle.thread, &named);
+	struct error *error =
+		make_first(injection, way, CLONE_VM | CLONE_FILES, &middle.thread, &named);
 
 	if (error)
 		return error;
@@ -102,8 +96,7 @@ static struct error *make_orphan(struct injection *injection,
 	middle.options = injection->options | PTRACE_O_EXITKILL;
 	error = injection_begin(&middle);
 	if (!error)
-		error = make_process(&middle, CLONE_FILES, 0, &clone->id,
-				     &ignored);
+		error = make_process(&middle, CLONE_FILES, 0, &clone->id, &ignored);
 	kill_traced(middle.thread);
 	injection->stack = way->home;
 	collect(injection, named);
@@ -128,40 +121,35 @@ static bool is_first_of_namespace(pid_t process)
 }
 
 /*
- * Whether the process has asked for orphans. It can only be asked by a call
- * that writes the answer to its memory. If that fails, the answer is yes, which
- * is right for both.
+ * Whether the process has asked for orphans. It can only be asked by a call that writes the answer
+ * to its memory. If that fails, the answer is yes, which is right for both.
  */
-static bool gets_orphans(struct injection *injection,
-			 const struct way_back *way)
+static bool gets_orphans(struct injection *injection, const struct way_back *way)
 {
 	long answer;
 
 	if (is_first_of_namespace(injection->process) || !way->answer)
 		return true;
 	injection->stack = way->home;
-	if (injection_call(injection, SYS_prctl, PR_GET_CHILD_SUBREAPER,
-			   (long)way->answer, 0, 0) < 0)
+	if (injection_call(injection, SYS_prctl, PR_GET_CHILD_SUBREAPER, (long)way->answer, 0, 0) <
+	    0)
 		return true;
 	errno = 0;
 	answer = ptrace(PTRACE_PEEKDATA, injection->thread, way->answer, NULL);
 	return errno != 0 || (answer & UINT32_MAX) != 0;
 }
 
-void process_clone_prepare(pid_t process, const struct memory_map *map,
-			   struct process_clone *ret)
+void process_clone_prepare(pid_t process, const struct memory_map *map, struct process_clone *ret)
 {
 	*ret = (struct process_clone){ .process = process, .map = map };
 	way_back_find(process, map, &ret->code);
 }
 
-struct error *process_clone_create(const struct held_process *held,
-				   struct process_clone *clone)
+struct error *process_clone_create(const struct held_process *held, struct process_clone *clone)
 {
 	struct injection injection = { .options = STOPS };
 	struct way_back *way = &clone->way;
-	struct error *error =
-		injected_thread_find(held, clone->map, &injection);
+	struct error *error = injected_thread_find(held, clone->map, &injection);
 
 	if (!error)
 		error = injection_begin(&injection);
@@ -172,8 +160,7 @@ struct error *process_clone_create(const struct held_process *held,
 	clone->thread = injection.thread;
 	clone->options = injection.options;
 	error = gets_orphans(&injection, way)
-			? make_first(&injection, way, CLONE_FILES, &clone->id,
-				     &clone->named)
+			? make_first(&injection, way, CLONE_FILES, &clone->id, &clone->named)
 			: make_orphan(&injection, way, clone);
 	injection_end(&injection);
 	way_back_remove(way, clone->thread);
@@ -205,8 +192,7 @@ struct error *process_clone_isolate(struct process_clone *clone)
 	error = injection_begin(&injection);
 	if (error)
 		return error;
-	result = injection_call(&injection, SYS_close_range, 0, UINT32_MAX,
-				CLOSE_RANGE_UNSHARE, 0);
+	result = injection_call(&injection, SYS_close_range, 0, UINT32_MAX, CLOSE_RANGE_UNSHARE, 0);
 	if (result < 0) {
 		errno = (int)-result;
 		return error_system("the files of the clone");
@@ -226,8 +212,7 @@ static bool collect_now(struct process_clone *clone, pid_t thread)
 
 	interrupted_call_restart(thread);
 	if (!injected_thread_fits(thread, &injection.gadget, &call) ||
-	    !system_call_is_at(thread, injection.gadget) ||
-	    injection_begin(&injection))
+	    !system_call_is_at(thread, injection.gadget) || injection_begin(&injection))
 		return false;
 	way_back_lay(&clone->code, clone->map, &injection, &clone->way);
 	injection.stack = clone->way.home;
@@ -267,17 +252,15 @@ static void await_end(pid_t id)
 }
 
 /*
- * The process has to collect the clone, in a short stop of one thread. It may
- * be about to get a signal, or be where it cannot; then it may be elsewhere
- * soon.
+ * The process has to collect the clone, in a short stop of one thread. It may be about to get a
+ * signal, or be where it cannot; then it may be elsewhere soon.
  */
 static void collect_later(struct process_clone *clone)
 {
 	enum { ATTEMPTS = 20, WAIT = 5000000 };
 
 	for (int i = 0; i < ATTEMPTS; i++) {
-		if (collect_by(clone, clone->thread) ||
-		    collect_by(clone, clone->process))
+		if (collect_by(clone, clone->thread) || collect_by(clone, clone->process))
 			return;
 		nanosleep(&(struct timespec){ .tv_nsec = WAIT }, NULL);
 	}
@@ -286,8 +269,7 @@ static void collect_later(struct process_clone *clone)
 void process_clone_end(struct process_clone *clone, struct error **error)
 {
 	int status;
-	bool ended =
-		clone->id && waitpid(clone->id, &status, WNOHANG | __WALL) != 0;
+	bool ended = clone->id && waitpid(clone->id, &status, WNOHANG | __WALL) != 0;
 
 	if (clone->id && !ended)
 		kill_traced(clone->id);
@@ -298,7 +280,7 @@ void process_clone_end(struct process_clone *clone, struct error **error)
 		collect_later(clone);
 	clone->named = 0;
 	if (ended && error && !*error)
-		*error = error_create(ERROR_SYSTEM,
-				      "the clone of the process was killed, "
-				      "perhaps because memory is short");
+		*error = error_create(
+			ERROR_SYSTEM,
+			"the clone of the process was killed, perhaps because memory is short");
 }

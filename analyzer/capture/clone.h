@@ -1,20 +1,18 @@
 /*
- * A copy-on-write clone of a process that is held, from which its memory can be
- * read when the process runs on.
+ * A copy-on-write clone of a process that is held, from which its memory can be read when the
+ * process runs on.
  *
  *	process P ── a thread of it makes ── middle, in the same memory
  *	                                        │ makes
  *	                                     the clone
  *
- * The middle process is killed at once, and P collects it unseen, by wait4();
- * so the clone is none of P's children: neither wait() nor SIGCHLD tells P of
- * it. Where orphans would come back to P, as it is the first process of a
- * container or has asked for them, P makes the clone itself, and collects it
- * in a second, short stop when it is no longer needed.
+ * The middle process is killed at once, and P collects it unseen, by wait4(); so the clone is none
+ * of P's children: neither wait() nor SIGCHLD tells P of it. Where orphans would come back to P, as
+ * it is the first process of a container or has asked for them, P makes the clone itself, and
+ * collects it in a second, short stop when it is no longer needed.
  *
- * The kernel kills the clone if heapcore dies. The clone never runs any
- * code of P. It lacks what is shared with other processes, what
- * MADV_DONTFORK excludes, and has zeros for MADV_WIPEONFORK.
+ * The kernel kills the clone if heapcore dies. The clone never runs any code of P. It lacks what is
+ * shared with other processes, what MADV_DONTFORK excludes, and has zeros for MADV_WIPEONFORK.
  */
 #ifndef ANALYZER_CAPTURE_CLONE_H
 #define ANALYZER_CAPTURE_CLONE_H
@@ -36,29 +34,26 @@ struct process_clone {
 };
 
 /*
- * While the process runs: what can be found out then. The map lasts as long as
- * the clone, and may change while the process is held.
+ * While the process runs: what can be found out then. The map lasts as long as the clone, and may
+ * change while the process is held.
  */
-void process_clone_prepare(pid_t process, const struct memory_map *map,
-			   struct process_clone *ret);
+void process_clone_prepare(pid_t process, const struct memory_map *map, struct process_clone *ret);
 
 /*
- * Only the thread that holds the process can do it. Fails, with the reason,
- * with the process as it was before.
+ * Only the thread that holds the process can do it. Fails, with the reason, with the process as it
+ * was before.
  */
-struct error *process_clone_create(const struct held_process *held,
-				   struct process_clone *clone);
+struct error *process_clone_create(const struct held_process *held, struct process_clone *clone);
 
 /*
- * The process has been released: let go of its files, which would otherwise
- * stay open, and of its group and session.
+ * The process has been released: let go of its files, which would otherwise stay open, and of its
+ * group and session.
  */
 struct error *process_clone_isolate(struct process_clone *clone);
 
 /*
- * Kill the clone, if there is one. That it was killed before, so what was read
- * of it last is not to be relied on, is *error, unless that is set already or
- * error is NULL. Allocates nothing but that.
+ * Kill the clone, if there is one. That it was killed before, so what was read of it last is not to
+ * be relied on, is *error, unless that is set already or error is NULL. Allocates nothing but that.
  */
 void process_clone_end(struct process_clone *clone, struct error **error);
 

@@ -1,6 +1,6 @@
 /*
- * Files of control groups are those of the kernel's
- * Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/.
+ * Files of control groups are those of the kernel's Documentation/admin-guide/cgroup-v2.rst and
+ * cgroup-v1/.
  */
 #include "analyzer/capture/clone_obstacle.h"
 
@@ -31,20 +31,19 @@ uint64_t available_memory(void)
 
 	if (error)
 		error_destroy(error);
-	return line ? strtoull(line + strlen("MemAvailable:"), NULL, 10) * 1024
-		    : 0;
+	return line ? strtoull(line + strlen("MemAvailable:"), NULL, 10) * 1024 : 0;
 }
 
 /* A resource that groups of processes may be limited in. */
 struct limited {
-	const char *controller; /* "": of the one hierarchy of version 2 */
+	const char *controller;		  /* "": of the one hierarchy of version 2 */
 	const char *root, *limit, *usage; /* the hierarchy, files of a group */
-	const char *cache; /* line of memory.stat: used, but soon given up */
+	const char *cache;		  /* line of memory.stat: used, but soon given up */
 };
 
 /* A number that the file of a group begins with, or behind the text key. */
-static bool read_number(const char *root, const char *group, const char *file,
-			const char *key, uint64_t *ret)
+static bool read_number(const char *root, const char *group, const char *file, const char *key,
+			uint64_t *ret)
 {
 	char path[PATH_MAX + 64];
 	_cleanup_(free) char *text = NULL;
@@ -79,13 +78,11 @@ static uint64_t find_left(const struct limited *limited, const char *path)
 	do {
 		uint64_t most, used, cache = 0;
 
-		if (read_number(limited->root, group, limited->limit, "",
-				&most) &&
-		    read_number(limited->root, group, limited->usage, "",
-				&used)) {
+		if (read_number(limited->root, group, limited->limit, "", &most) &&
+		    read_number(limited->root, group, limited->usage, "", &used)) {
 			if (limited->cache)
-				read_number(limited->root, group, "memory.stat",
-					    limited->cache, &cache);
+				read_number(limited->root, group, "memory.stat", limited->cache,
+					    &cache);
 			used -= cache < used ? cache : used;
 			most = most > used ? most - used : 0;
 			left = most < left ? most : left;
@@ -123,9 +120,8 @@ static uint64_t find_limited(char *groups, const struct limited *limited)
 		char end = line[length];
 
 		line[length] = '\0';
-		if ((*limited->controller
-			     ? is_of(line, limited->controller, &start)
-			     : strncmp(line, "0::", 3) == 0 && (start = 3))) {
+		if ((*limited->controller ? is_of(line, limited->controller, &start)
+					  : strncmp(line, "0::", 3) == 0 && (start = 3))) {
 			uint64_t here = find_left(limited, line + start);
 			left = here < left ? here : left;
 		}
@@ -142,8 +138,7 @@ static struct error *check_groups(pid_t process, uint64_t wanted)
 		{ "pids", "/sys/fs/cgroup/pids", "pids.max", "pids.current" },
 	};
 	static const struct limited memory[] = {
-		{ "", "/sys/fs/cgroup", "memory.max", "memory.current",
-		  "\ninactive_file " },
+		{ "", "/sys/fs/cgroup", "memory.max", "memory.current", "\ninactive_file " },
 		{ "memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes",
 		  "memory.usage_in_bytes", "\ntotal_inactive_file " },
 	};
@@ -157,11 +152,10 @@ static struct error *check_groups(pid_t process, uint64_t wanted)
 	}
 	for (size_t i = 0; i < 2; i++) {
 		if (find_limited(groups, &processes[i]) < SPARE_PROCESSES)
-			return refuse("its control group is near the limit of "
-				      "processes (pids.max)");
+			return refuse(
+				"its control group is near the limit of processes (pids.max)");
 		if (find_limited(groups, &memory[i]) < wanted)
-			return refuse("its control group is near the limit of "
-				      "memory (memory.max)");
+			return refuse("its control group is near the limit of memory (memory.max)");
 	}
 	return NULL;
 }
@@ -170,12 +164,10 @@ static struct error *check_map(const struct memory_map *map)
 {
 	for (size_t i = 0; i < map->count; i++) {
 		if (map->areas[i].watched)
-			return refuse("its memory is watched by "
-				      "userfaultfd(2)");
+			return refuse("its memory is watched by userfaultfd(2)");
 		/* Writing to a copied one may fail for want of another. */
 		if (map->areas[i].huge && !map->areas[i].shared)
-			return refuse("it has private huge pages "
-				      "(MAP_HUGETLB)");
+			return refuse("it has private huge pages (MAP_HUGETLB)");
 	}
 	return NULL;
 }
@@ -190,16 +182,14 @@ static struct error *check_status(pid_t process)
 	if (error)
 		return error;
 	features = strstr(text, "\nx86_Thread_features:");
-	if (features &&
-	    memmem(features, strcspn(features + 1, "\n"), "shstk", 5))
+	if (features && memmem(features, strcspn(features + 1, "\n"), "shstk", 5))
 		return refuse("it has shadow stacks");
 	if (strstr(text, "\nState:\tT"))
 		return refuse("it is stopped");
 	return NULL;
 }
 
-struct error *clone_obstacle(pid_t process, const struct memory_map *map,
-			     uint64_t size)
+struct error *clone_obstacle(pid_t process, const struct memory_map *map, uint64_t size)
 {
 	uint64_t wanted = size / WRITTEN_PART;
 	struct error *error = check_map(map);

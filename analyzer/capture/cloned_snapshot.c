@@ -60,21 +60,19 @@ static bool await_heapcore(const struct cloning *cloning)
 
 static void hold_and_clone(struct cloning *cloning)
 {
-	struct error *error = process_hold(cloning->process, cloning->progress,
-					   &cloning->held);
+	struct error *error = process_hold(cloning->process, cloning->progress, &cloning->held);
 
 	if (!error)
 		error = core_describe(cloning->core, &cloning->held, 0);
 	cloning->error = error;
 	if (!error)
-		cloning->obstacle =
-			process_clone_create(&cloning->held, &cloning->clone);
+		cloning->obstacle = process_clone_create(&cloning->held, &cloning->clone);
 }
 
 /*
- * The keeper. It borrows the thread-local memory of the thread that waits for
- * it. When heapcore is no more, nothing may be allocated or freed: a thread of
- * it may have been killed in the middle of that.
+ * The keeper. It borrows the thread-local memory of the thread that waits for it. When heapcore is
+ * no more, nothing may be allocated or freed: a thread of it may have been killed in the middle of
+ * that.
  */
 static int keep(void *data)
 {
@@ -110,8 +108,7 @@ static void *run_keeper(void *data)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
-	keeper = clone(keep, stack + sizeof(stack),
-		       CLONE_VM | CLONE_FILES | CLONE_FS, data);
+	keeper = clone(keep, stack + sizeof(stack), CLONE_VM | CLONE_FILES | CLONE_FS, data);
 	if (keeper < 0)
 		cloning->error = error_system("a process");
 	else
@@ -119,9 +116,7 @@ static void *run_keeper(void *data)
 			continue;
 	if (keeper > 0 && WIFSIGNALED(status) && !cloning->error)
 		cloning->error =
-			error_create(ERROR_SYSTEM,
-				     "the process that held process %d was "
-				     "killed",
+			error_create(ERROR_SYSTEM, "the process that held process %d was killed",
 				     cloning->process);
 	/* Should it not have come so far. A clone went with it, but may have
 	 * to be collected. */
@@ -132,8 +127,7 @@ static void *run_keeper(void *data)
 }
 
 /* heapcore's part, while the keeper keeps the process, and then the clone. */
-static struct error *copy_and_write(struct cloning *cloning,
-				    struct snapshot *ret)
+static struct error *copy_and_write(struct cloning *cloning, struct snapshot *ret)
 {
 	struct error *error = NULL;
 
@@ -151,8 +145,7 @@ static struct error *copy_and_write(struct cloning *cloning,
 	return error;
 }
 
-static struct error *clone_and_write(struct cloning *cloning,
-				     struct snapshot *ret)
+static struct error *clone_and_write(struct cloning *cloning, struct snapshot *ret)
 {
 	pthread_t thread;
 	int failure = pthread_create(&thread, NULL, run_keeper, cloning);
@@ -170,16 +163,12 @@ static struct error *clone_and_write(struct cloning *cloning,
 }
 
 struct error *cloned_snapshot_take(pid_t process, struct core_writer *core,
-				   const struct progress *progress,
-				   struct snapshot *ret,
+				   const struct progress *progress, struct snapshot *ret,
 				   struct error **ret_obstacle)
 {
-	_cleanup_(close) int to_heapcore =
-		eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-	_cleanup_(close) int to_keeper =
-		eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-	_cleanup_(close) int heapcore =
-		(int)syscall(SYS_pidfd_open, getpid(), 0);
+	_cleanup_(close) int to_heapcore = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	_cleanup_(close) int to_keeper = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	_cleanup_(close) int heapcore = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	struct cloning cloning = {
 		.process = process,
 		.core = core,

@@ -66,17 +66,14 @@ struct core_writer {
 	_Atomic uint64_t copied, unreadable;
 };
 
-struct error *core_create(const struct core_options *options,
-			  struct core_writer **ret)
+struct error *core_create(const struct core_options *options, struct core_writer **ret)
 {
-	_cleanup_(core_destroy) struct core_writer *core =
-		calloc(1, sizeof(*core));
+	_cleanup_(core_destroy) struct core_writer *core = calloc(1, sizeof(*core));
 
 	if (!core)
 		return &error_no_memory;
 	core->options = *options;
-	core->layout =
-		options->layout ? *options->layout : xstate_layout_here();
+	core->layout = options->layout ? *options->layout : xstate_layout_here();
 	core->source = (struct source){ .memory = -1, .pages.fd = -1 };
 	core->clone = core->source;
 	core->threads = parallel_threads();
@@ -106,11 +103,9 @@ void core_destroy(struct core_writer *core)
 }
 
 /* The last is [vsyscall], in the kernel's half of the address space. */
-static bool is_held_back(const struct core_writer *core,
-			 const struct memory_area *area)
+static bool is_held_back(const struct core_writer *core, const struct memory_area *area)
 {
-	return area->device || area->start >> 63 ||
-	       (area->excluded && !core->options.complete);
+	return area->device || area->start >> 63 || (area->excluded && !core->options.complete);
 }
 
 /* Whether it shares memory with a file that others can open. */
@@ -120,16 +115,14 @@ static bool is_shared_file(const struct memory_area *area)
 }
 
 /* Of what is private, how much is to be copied at most. */
-static uint64_t expected(const struct core_writer *core,
-			 const struct memory_area *area)
+static uint64_t expected(const struct core_writer *core, const struct memory_area *area)
 {
 	if (is_held_back(core, area))
 		return 0;
 	if (is_shared_file(area))
 		return area->rights & PF_W ? area->resident : 0;
 	if (area->of_file)
-		return area->written || (core->options.portable &&
-					 !(area->rights & PF_X))
+		return area->written || (core->options.portable && !(area->rights & PF_X))
 			       ? area->end - area->start
 			       : PAGE_BYTES;
 	return area->resident;
@@ -172,8 +165,7 @@ struct error *core_survey(struct core_writer *core, pid_t process)
 	return NULL;
 }
 
-const struct memory_map *core_surveyed(const struct core_writer *core,
-				       uint64_t *ret_size)
+const struct memory_map *core_surveyed(const struct core_writer *core, uint64_t *ret_size)
 {
 	*ret_size = core->expected_size;
 	return &core->map;
@@ -191,23 +183,20 @@ static uint64_t stage_size(uint64_t size)
 
 double core_expected_stop(const struct core_writer *core)
 {
-	uint64_t rate =
-		stage_size(core->expected_size) > 0 ? MEMORY_RATE : FILE_RATE;
+	uint64_t rate = stage_size(core->expected_size) > 0 ? MEMORY_RATE : FILE_RATE;
 
 	return (double)core->expected_size / 1e6 / (double)rate;
 }
 
 struct error *core_provide(struct core_writer *core, bool cloned)
 {
-	uint64_t size =
-		stage_size(cloned ? core->expected_early : core->expected_size);
+	uint64_t size = stage_size(cloned ? core->expected_early : core->expected_size);
 	void *stage;
 
 	core->cloned = cloned;
 	if (core->map.count == 0 || size == 0)
 		return NULL;
-	stage = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stage = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (stage == MAP_FAILED)
 		return NULL;
 	madvise(stage, size, MADV_HUGEPAGE);
@@ -221,8 +210,8 @@ static Elf64_Phdr *last_segment(const struct core_writer *core)
 	return &core->segments[core->segment_count - 1];
 }
 
-static struct error *add_segment(struct core_writer *core, uint32_t rights,
-				 uint64_t start, uint64_t end)
+static struct error *add_segment(struct core_writer *core, uint32_t rights, uint64_t start,
+				 uint64_t end)
 {
 	if (!LIST_GROW(core->segments, core->segment_count))
 		return &error_no_memory;
@@ -237,17 +226,15 @@ static struct error *add_segment(struct core_writer *core, uint32_t rights,
 }
 
 /* Add bytes of the last segment. */
-static struct error *add_piece(struct core_writer *core,
-			       const struct memory_area *area, uint64_t address,
-			       uint64_t size)
+static struct error *add_piece(struct core_writer *core, const struct memory_area *area,
+			       uint64_t address, uint64_t size)
 {
 	bool late = core->cloned && !is_unshared(area);
 
 	if (!LIST_GROW(core->pieces, core->piece_count))
 		return &error_no_memory;
 	core->pieces[core->piece_count++] =
-		(struct piece){ address, size, core->segment_count - 1, late,
-				core->pieces_size };
+		(struct piece){ address, size, core->segment_count - 1, late, core->pieces_size };
 	core->late_size += late ? size : 0;
 	core->pieces_size += late ? 0 : size;
 	return NULL;
@@ -272,8 +259,7 @@ static struct error *cut(struct filling *filling, uint64_t start)
 	segment->p_memsz = start - segment->p_vaddr;
 	if (start == filling->area->end)
 		return NULL;
-	return add_segment(filling->core, segment->p_flags, start,
-			   filling->area->end);
+	return add_segment(filling->core, segment->p_flags, start, filling->area->end);
 }
 
 static struct error *add_run(void *data, uint64_t start, uint64_t end)
@@ -309,13 +295,11 @@ static struct error *end_filling(struct filling *filling)
 		return NULL;
 	if (!LIST_GROW(core->cuts, core->cut_count))
 		return &error_no_memory;
-	core->cuts[core->cut_count++] =
-		(struct note_range){ area->start, area->end };
+	core->cuts[core->cut_count++] = (struct note_range){ area->start, area->end };
 	return NULL;
 }
 
-static struct error *fill_whole(struct core_writer *core,
-				const struct memory_area *area)
+static struct error *fill_whole(struct core_writer *core, const struct memory_area *area)
 {
 	struct filling filling = { core, area, area->start };
 	struct error *error = add_run(&filling, area->start, area->end);
@@ -324,8 +308,7 @@ static struct error *fill_whole(struct core_writer *core,
 }
 
 /* Memory that is only there where it was touched. */
-static struct error *fill_touched(struct core_writer *core,
-				  const struct memory_area *area)
+static struct error *fill_touched(struct core_writer *core, const struct memory_area *area)
 {
 	struct filling filling = { core, area, area->start,
 				   .cuttable = !area->of_file || area->huge };
@@ -334,10 +317,9 @@ static struct error *fill_touched(struct core_writer *core,
 
 	/* What was resident before may be more now, so only the slow way may
 	 * rely on it, by which the map was read just now. */
-	if (area->resident > 0 || area->huge ||
-	    pages_can_scan(&core->source.pages))
-		error = pages_find(&core->source.pages, PAGES_ALL, area->start,
-				   area->end, add_run, &filling);
+	if (area->resident > 0 || area->huge || pages_can_scan(&core->source.pages))
+		error = pages_find(&core->source.pages, PAGES_ALL, area->start, area->end, add_run,
+				   &filling);
 	/* As the kernel has it: what has no rights and no pages is a guard. */
 	if (!error && (area->rights || core->piece_count > before))
 		error = end_filling(&filling);
@@ -351,19 +333,17 @@ static struct error *note_run(void *data, uint64_t start, uint64_t end)
 }
 
 /* Whether the process has changed any of the file, for itself alone. */
-static struct error *is_changed(struct core_writer *core,
-				const struct memory_area *area, bool *ret)
+static struct error *is_changed(struct core_writer *core, const struct memory_area *area, bool *ret)
 {
 	*ret = area->written > 0;
 	if (*ret || !pages_can_scan(&core->source.pages))
 		return NULL;
-	return pages_find(&core->source.pages, PAGES_OWN, area->start,
-			  area->end, note_run, ret);
+	return pages_find(&core->source.pages, PAGES_OWN, area->start, area->end, note_run, ret);
 }
 
 /* Call found for each run of the area where its file has data. */
-static struct error *find_data(const struct memory_area *area, int fd,
-			       page_run_fn *found, void *data_of_found)
+static struct error *find_data(const struct memory_area *area, int fd, page_run_fn *found,
+			       void *data_of_found)
 {
 	uint64_t start = area->offset, last = start + area->end - area->start;
 	struct error *error = NULL;
@@ -375,8 +355,7 @@ static struct error *find_data(const struct memory_area *area, int fd,
 
 		if (hole < 0 || (uint64_t)data >= last)
 			break;
-		error = found(data_of_found,
-			      area->start + (uint64_t)data - area->offset,
+		error = found(data_of_found, area->start + (uint64_t)data - area->offset,
 			      area->start + end - area->offset);
 		start = end;
 	}
@@ -393,16 +372,14 @@ static bool is_in_memory(int fd)
 {
 	struct statfs status;
 
-	return fstatfs(fd, &status) == 0 &&
-	       (unsigned long)status.f_type == TMPFS_MAGIC;
+	return fstatfs(fd, &status) == 0 && (unsigned long)status.f_type == TMPFS_MAGIC;
 }
 
 /*
- * Of a file on a disk, what the process has in memory: to have all of it read
- * while the process stands still could take long.
+ * Of a file on a disk, what the process has in memory: to have all of it read while the process
+ * stands still could take long.
  */
-static struct error *fill_resident(struct core_writer *core,
-				   const struct memory_area *area, int fd)
+static struct error *fill_resident(struct core_writer *core, const struct memory_area *area, int fd)
 {
 	uint64_t before = core->pieces_size, size = 0, taken;
 	struct error *error = fill_touched(core, area);
@@ -417,11 +394,10 @@ static struct error *fill_resident(struct core_writer *core,
 }
 
 /*
- * Shared memory may have been touched by others only, so the page table of the
- * process does not tell; the file does, where it may be opened.
+ * Shared memory may have been touched by others only, so the page table of the process does not
+ * tell; the file does, where it may be opened.
  */
-static struct error *fill_shared(struct core_writer *core,
-				 const struct memory_area *area)
+static struct error *fill_shared(struct core_writer *core, const struct memory_area *area)
 {
 	struct filling filling = { core, area, area->start, .cuttable = true };
 	struct error *error;
@@ -435,19 +411,16 @@ static struct error *fill_shared(struct core_writer *core,
 	return error ? error : end_filling(&filling);
 }
 
-static bool begins_with_elf(const struct core_writer *core,
-			    const struct memory_area *area)
+static bool begins_with_elf(const struct core_writer *core, const struct memory_area *area)
 {
 	char magic[SELFMAG];
 
 	return area->offset == 0 && (area->rights & PF_R) &&
-	       source_read(&core->source, area->start, magic, SELFMAG) ==
-		       SELFMAG &&
+	       source_read(&core->source, area->start, magic, SELFMAG) == SELFMAG &&
 	       memcmp(magic, ELFMAG, SELFMAG) == 0;
 }
 
-static struct error *fill_private_file(struct core_writer *core,
-				       const struct memory_area *area)
+static struct error *fill_private_file(struct core_writer *core, const struct memory_area *area)
 {
 	bool needed = core->needed && core->needed[area - core->map.areas];
 	bool changed;
@@ -466,17 +439,13 @@ static struct error *fill_private_file(struct core_writer *core,
 	return add_piece(core, area, area->start, PAGE_BYTES);
 }
 
-static struct error *fill(struct core_writer *core,
-			  const struct memory_area *area)
+static struct error *fill(struct core_writer *core, const struct memory_area *area)
 {
 	if (is_held_back(core, area)) {
 		core->sizes.excluded += area->device ? 0 : area->resident;
 		return NULL;
 	}
-	/*
-	 * What the process cannot write there is the file's; what a ring holds
-	 * is a note's.
-	 */
+	/* What the process cannot write there is the file's; what a ring holds is a note's. */
 	if (is_shared_file(area) &&
 	    (!(area->rights & PF_W) || memory_area_has_path(area, RING_PATH)))
 		return NULL;
@@ -498,19 +467,16 @@ static uint64_t round_to_page(uint64_t size)
 /* Behind the header: segments, notes, and the section that counts them. */
 static uint64_t headers_size(const struct core_writer *core)
 {
-	return sizeof(Elf64_Ehdr) +
-	       (core->segment_count + 1) * sizeof(Elf64_Phdr) +
+	return sizeof(Elf64_Ehdr) + (core->segment_count + 1) * sizeof(Elf64_Phdr) +
 	       sizeof(Elf64_Shdr);
 }
 
 /* Note that what is in the area does not come from the clone. */
-static struct error *note_unshared(struct core_writer *core,
-				   const struct memory_area *area)
+static struct error *note_unshared(struct core_writer *core, const struct memory_area *area)
 {
 	if (!LIST_GROW(core->unshared, core->unshared_count))
 		return &error_no_memory;
-	core->unshared[core->unshared_count++] =
-		(struct note_range){ area->start, area->end };
+	core->unshared[core->unshared_count++] = (struct note_range){ area->start, area->end };
 	return NULL;
 }
 
@@ -526,8 +492,7 @@ static struct error *fill_all(struct core_writer *core)
 		error = add_segment(core, area->rights, area->start, area->end);
 		if (!error)
 			error = fill(core, area);
-		if (!error && core->cloned && is_unshared(area) &&
-		    core->piece_count > before)
+		if (!error && core->cloned && is_unshared(area) && core->piece_count > before)
 			error = note_unshared(core, area);
 	}
 	return error;
@@ -540,11 +505,10 @@ static struct error *plan(struct core_writer *core)
 	uint64_t offset;
 
 	if (!error)
-		error = notes_add_ranges(&core->notes, NOTE_CUTS, core->cuts,
-					 core->cut_count);
+		error = notes_add_ranges(&core->notes, NOTE_CUTS, core->cuts, core->cut_count);
 	if (!error)
-		error = notes_add_ranges(&core->notes, NOTE_UNSHARED,
-					 core->unshared, core->unshared_count);
+		error = notes_add_ranges(&core->notes, NOTE_UNSHARED, core->unshared,
+					 core->unshared_count);
 	if (error)
 		return error;
 	offset = round_to_page(headers_size(core) + core->notes.size);
@@ -557,16 +521,14 @@ static struct error *plan(struct core_writer *core)
 }
 
 /* Where the piece stands in the file. */
-static uint64_t offset_of(const struct core_writer *core,
-			  const struct piece *piece)
+static uint64_t offset_of(const struct core_writer *core, const struct piece *piece)
 {
 	const Elf64_Phdr *segment = &core->segments[piece->segment];
 
 	return segment->p_offset + (piece->address - segment->p_vaddr);
 }
 
-static struct error *write_all(int fd, const void *bytes, uint64_t size,
-			       uint64_t offset)
+static struct error *write_all(int fd, const void *bytes, uint64_t size, uint64_t offset)
 {
 	const char *next = bytes;
 
@@ -590,8 +552,8 @@ static bool is_zero(const uint8_t *page)
 }
 
 /* Write what is not zero of size bytes, in runs of pages. */
-static struct error *write_pages(struct core_writer *core, const uint8_t *bytes,
-				 uint64_t size, uint64_t offset)
+static struct error *write_pages(struct core_writer *core, const uint8_t *bytes, uint64_t size,
+				 uint64_t offset)
 {
 	struct error *error = NULL;
 	uint64_t start = 0;
@@ -602,8 +564,8 @@ static struct error *write_pages(struct core_writer *core, const uint8_t *bytes,
 		while (end < size && !is_zero(bytes + end))
 			end += PAGE_BYTES;
 		if (end > start)
-			error = write_all(core->options.fd, bytes + start,
-					  end - start, offset + start);
+			error = write_all(core->options.fd, bytes + start, end - start,
+					  offset + start);
 		core->copied += end - start;
 		/* The page at end is zero, or there is none. */
 		start = end + PAGE_BYTES;
@@ -612,8 +574,7 @@ static struct error *write_pages(struct core_writer *core, const uint8_t *bytes,
 }
 
 /* Where the piece is in the memory provided, or NULL. */
-static uint8_t *staged(const struct core_writer *core,
-		       const struct piece *piece)
+static uint8_t *staged(const struct core_writer *core, const struct piece *piece)
 {
 	return !piece->late && piece->place <= core->stage_size &&
 			       core->stage_size - piece->place >= piece->size
@@ -622,11 +583,10 @@ static uint8_t *staged(const struct core_writer *core,
 }
 
 /* Copy the piece to memory, or without that to the file. */
-static struct error *move_piece(struct core_writer *core,
-				const struct piece *piece, unsigned int thread)
+static struct error *move_piece(struct core_writer *core, const struct piece *piece,
+				unsigned int thread)
 {
-	const struct source *source =
-		piece->late ? &core->clone : &core->source;
+	const struct source *source = piece->late ? &core->clone : &core->source;
 	uint8_t *place = staged(core, piece);
 	bool direct = !place;
 
@@ -634,8 +594,7 @@ static struct error *move_piece(struct core_writer *core,
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	if (direct)
 		place = core->buffers + (size_t)thread * PIECE_BYTES;
-	core->unreadable +=
-		source_copy(source, piece->address, place, piece->size);
+	core->unreadable += source_copy(source, piece->address, place, piece->size);
 	if (!direct)
 		return NULL;
 	return write_pages(core, place, piece->size, offset_of(core, piece));
@@ -646,8 +605,7 @@ static unsigned int threads_for(const struct core_writer *core)
 {
 	enum { FEW_BYTES = 1 << 21 };
 
-	return core->pieces_size + core->late_size > FEW_BYTES ? core->threads
-							       : 1;
+	return core->pieces_size + core->late_size > FEW_BYTES ? core->threads : 1;
 }
 
 static struct error *copy_piece(void *data, size_t turn, unsigned int thread)
@@ -668,9 +626,7 @@ static struct error *write_piece(void *data, size_t turn, unsigned int thread)
 		return move_piece(core, piece, thread);
 	if (!progress_step(core->options.progress, place ? piece->size : 0))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
-	return place ? write_pages(core, place, piece->size,
-				   offset_of(core, piece))
-		     : NULL;
+	return place ? write_pages(core, place, piece->size, offset_of(core, piece)) : NULL;
 }
 
 /* The text of smaps takes the kernel long: the earlier one may do. */
@@ -688,8 +644,7 @@ static struct error *read_map(struct core_writer *core, pid_t process)
 	return memory_map_read(process, &core->map);
 }
 
-struct error *core_describe(struct core_writer *core,
-			    const struct held_process *held, int signal)
+struct error *core_describe(struct core_writer *core, const struct held_process *held, int signal)
 {
 	/* The leader may have ended, which leaves /proc/LEADER without memory.
 	 */
@@ -701,8 +656,8 @@ struct error *core_describe(struct core_writer *core,
 	if (!error)
 		error = held_read(held, &core->map, &core->source, &core->held);
 	if (!error)
-		error = notes_write(held, signal, &core->map, &core->held,
-				    &core->layout, &core->notes);
+		error = notes_write(held, signal, &core->map, &core->held, &core->layout,
+				    &core->notes);
 	if (!error && core->options.portable)
 		error = portable_find(&core->source, &core->map, &core->needed);
 	if (!error)
@@ -717,10 +672,8 @@ struct error *core_describe(struct core_writer *core,
 
 struct error *core_copy(struct core_writer *core)
 {
-	progress_begin(core->options.progress, "copying memory",
-		       core->pieces_size);
-	return parallel_for(core->piece_count, threads_for(core), copy_piece,
-			    core);
+	progress_begin(core->options.progress, "copying memory", core->pieces_size);
+	return parallel_for(core->piece_count, threads_for(core), copy_piece, core);
 }
 
 static struct error *write_headers(const struct core_writer *core)
@@ -729,8 +682,8 @@ static struct error *write_headers(const struct core_writer *core)
 	uint64_t count = core->segment_count + 1, place = headers_size(core);
 	bool many = count >= PN_XNUM;
 	Elf64_Ehdr header = {
-		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
-			     ELFDATA2LSB, EV_CURRENT },
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			     EV_CURRENT },
 		.e_type = ET_CORE,
 		.e_machine = EM_X86_64,
 		.e_version = EV_CURRENT,
@@ -758,15 +711,12 @@ static struct error *write_headers(const struct core_writer *core)
 	if (!error)
 		error = write_all(fd, &notes, sizeof(notes), header.e_phoff);
 	if (!error)
-		error = write_all(fd, core->segments,
-				  core->segment_count * sizeof(Elf64_Phdr),
+		error = write_all(fd, core->segments, core->segment_count * sizeof(Elf64_Phdr),
 				  header.e_phoff + sizeof(notes));
 	if (!error && many)
-		error = write_all(fd, &section, sizeof(section),
-				  header.e_shoff);
+		error = write_all(fd, &section, sizeof(section), header.e_shoff);
 	if (!error)
-		error = write_all(fd, core->notes.bytes, core->notes.size,
-				  place);
+		error = write_all(fd, core->notes.bytes, core->notes.size, place);
 	return error;
 }
 
@@ -780,15 +730,12 @@ struct error *core_take_clone(struct core_writer *core, pid_t clone)
 
 struct error *core_write(struct core_writer *core, struct core_sizes *ret)
 {
-	uint64_t staged_size = core->pieces_size < core->stage_size
-				       ? core->pieces_size
-				       : core->stage_size;
+	uint64_t staged_size =
+		core->pieces_size < core->stage_size ? core->pieces_size : core->stage_size;
 	struct error *error;
 
-	progress_begin(core->options.progress, "writing the core",
-		       staged_size + core->late_size);
-	error = parallel_for(core->piece_count, threads_for(core), write_piece,
-			     core);
+	progress_begin(core->options.progress, "writing the core", staged_size + core->late_size);
+	error = parallel_for(core->piece_count, threads_for(core), write_piece, core);
 	if (!error)
 		error = write_headers(core);
 	if (!error && ftruncate(core->options.fd, (off_t)core->sizes.file) < 0)

@@ -1,18 +1,16 @@
 /*
  * A process that stands still, written as an ELF core of x86-64.
  *
- * The core has what an analysis needs, which is what the kernel writes by
- * default: private memory, also of files once it was written to, memory shared
- * without a name, and the first page of programs and libraries; and, beyond
- * that, what is writable and shared with a file. Pages that were
- * never touched, or hold zeros only, are holes of the file.
+ * The core has what an analysis needs, which is what the kernel writes by default: private memory,
+ * also of files once it was written to, memory shared without a name, and the first page of
+ * programs and libraries; and, beyond that, what is writable and shared with a file. Pages that
+ * were never touched, or hold zeros only, are holes of the file.
  *
  *	| headers | notes | segment | segment, | ... |
  *	                            |  as long as its mapping
  *
- * So that the process stands still no longer than needed, memory that is asked
- * for and touched beforehand takes the copy; the file is written when the
- * process runs on.
+ * So that the process stands still no longer than needed, memory that is asked for and touched
+ * beforehand takes the copy; the file is written when the process runs on.
  *
  *	core_survey()	  how much will it be?
  *	core_provide()	  memory for it
@@ -22,8 +20,8 @@
  *	process_release()
  *	core_write()
  *
- * Or a clone of the process keeps its memory (clone.h): then core_copy() copies
- * only what the clone lacks, and core_write() reads the rest from the clone.
+ * Or a clone of the process keeps its memory (clone.h): then core_copy() copies only what the clone
+ * lacks, and core_write() reads the rest from the clone.
  */
 #ifndef ANALYZER_CAPTURE_CORE_H
 #define ANALYZER_CAPTURE_CORE_H
@@ -58,8 +56,7 @@ struct core_sizes {
 	size_t unstoppable; /* threads without registers */
 };
 
-struct error *core_create(const struct core_options *options,
-			  struct core_writer **ret);
+struct error *core_create(const struct core_options *options, struct core_writer **ret);
 void core_destroy(struct core_writer *core);
 DEFINE_CLEANUP(core_destroy, struct core_writer *)
 
@@ -67,24 +64,22 @@ DEFINE_CLEANUP(core_destroy, struct core_writer *)
 struct error *core_survey(struct core_writer *core, pid_t process);
 
 /* What was found, and bytes to be copied; both live as long as core does. */
-const struct memory_map *core_surveyed(const struct core_writer *core,
-				       uint64_t *ret_size);
+const struct memory_map *core_surveyed(const struct core_writer *core, uint64_t *ret_size);
 
 /* Seconds that the process will about stand still for, without a clone. */
 double core_expected_stop(const struct core_writer *core);
 
 /*
- * Provide memory for what is to be copied, if the machine has plenty; without,
- * core_copy() writes straight to the file. cloned: there will be a clone.
+ * Provide memory for what is to be copied, if the machine has plenty; without, core_copy() writes
+ * straight to the file. cloned: there will be a clone.
  */
 struct error *core_provide(struct core_writer *core, bool cloned);
 
 /*
- * Find out all but what is in memory, by the thread that holds the process.
- * signal is what the first thread of it is about to die of, or 0.
+ * Find out all but what is in memory, by the thread that holds the process. signal is what the
+ * first thread of it is about to die of, or 0.
  */
-struct error *core_describe(struct core_writer *core,
-			    const struct held_process *held, int signal);
+struct error *core_describe(struct core_writer *core, const struct held_process *held, int signal);
 
 /* By any thread, while the process stands still. */
 struct error *core_copy(struct core_writer *core);

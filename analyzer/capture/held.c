@@ -1,6 +1,6 @@
 /*
- * Texts are those of the Linux kernel's fs/eventpoll.c (ep_show_fdinfo()),
- * io_uring/fdinfo.c and fs/proc/base.c (show_timer()).
+ * Texts are those of the Linux kernel's fs/eventpoll.c (ep_show_fdinfo()), io_uring/fdinfo.c and
+ * fs/proc/base.c (show_timer()).
  */
 #include "analyzer/capture/held.h"
 
@@ -50,16 +50,14 @@ const char *held_next_line(const char *line)
 }
 
 /* "tfd:        7 events:       19 data:     55d0c0ffee10  pos:0 ..." */
-static struct error *read_epoll(struct held_list *list, uint32_t file,
-				const char *text)
+static struct error *read_epoll(struct held_list *list, uint32_t file, const char *text)
 {
 	struct error *error = NULL;
 
 	for (; *text && !error; text = held_next_line(text)) {
 		const char *watched = held_field(text, "tfd:");
 		char *next;
-		struct held_value value = { .kind = HELD_EPOLL,
-					    .holder = file };
+		struct held_value value = { .kind = HELD_EPOLL, .holder = file };
 
 		if (!watched)
 			continue;
@@ -102,8 +100,7 @@ static struct error *read_timers(struct held_list *list, const char *text)
 }
 
 /* What cannot be read is not known: the kind is then not sought. */
-static struct error *read_text(struct held_list *list, const char *name,
-			       char **ret)
+static struct error *read_text(struct held_list *list, const char *name, char **ret)
 {
 	size_t size;
 	struct error *error = process_read(list->process, name, ret, &size);
@@ -128,8 +125,7 @@ static struct error *find_timers(struct held_list *list)
 }
 
 /* folder: that of the process's files. */
-static struct error *find_file(struct held_list *list, int folder,
-			       const char *number)
+static struct error *find_file(struct held_list *list, int folder, const char *number)
 {
 	_cleanup_(free) char *text = NULL;
 	char path[64], link[64];
@@ -148,8 +144,7 @@ static struct error *find_file(struct held_list *list, int folder,
 	error = read_text(list, path, &text);
 	if (error || !text)
 		return error;
-	return is_epoll ? read_epoll(list, file, text)
-			: held_read_ring(list, file, text);
+	return is_epoll ? read_epoll(list, file, text) : held_read_ring(list, file, text);
 }
 
 static struct error *find_files(struct held_list *list)
@@ -172,8 +167,7 @@ static struct error *find_files(struct held_list *list)
 }
 
 /* The queue of the thread, or that of the process, with flags. */
-static struct error *read_queue(struct held_list *list, pid_t thread,
-				uint32_t flags)
+static struct error *read_queue(struct held_list *list, pid_t thread, uint32_t flags)
 {
 	enum { MOST = 32 };
 	struct __ptrace_peeksiginfo_args which = { .flags = flags, .nr = MOST };
@@ -184,21 +178,18 @@ static struct error *read_queue(struct held_list *list, pid_t thread,
 	do {
 		count = ptrace(PTRACE_PEEKSIGINFO, thread, &which, signals);
 		for (long i = 0; i < count && !error; i++)
-			error = held_add(
-				list,
-				(struct held_value){
-					.kind = HELD_SIGNAL,
-					.value = (uint64_t)signals[i].si_ptr,
-					.holder = flags ? 0 : (uint32_t)thread,
-					.detail = (uint64_t)signals[i].si_signo,
-				});
+			error = held_add(list, (struct held_value){
+						       .kind = HELD_SIGNAL,
+						       .value = (uint64_t)signals[i].si_ptr,
+						       .holder = flags ? 0 : (uint32_t)thread,
+						       .detail = (uint64_t)signals[i].si_signo,
+					       });
 		which.off += MOST;
 	} while (count == MOST && !error);
 	return error;
 }
 
-static struct error *find_signals(struct held_list *list,
-				  const struct held_process *held)
+static struct error *find_signals(struct held_list *list, const struct held_process *held)
 {
 	struct error *error = NULL;
 	bool shared = false;
@@ -211,15 +202,13 @@ static struct error *find_signals(struct held_list *list,
 			continue;
 		error = read_queue(list, thread->id, 0);
 		if (!error && !shared)
-			error = read_queue(list, thread->id,
-					   PTRACE_PEEKSIGINFO_SHARED);
+			error = read_queue(list, thread->id, PTRACE_PEEKSIGINFO_SHARED);
 		shared = true;
 	}
 	return error;
 }
 
-static struct error *find_stacks(struct held_list *list,
-				 const struct held_process *held)
+static struct error *find_stacks(struct held_list *list, const struct held_process *held)
 {
 	struct error *error = NULL;
 
@@ -227,17 +216,15 @@ static struct error *find_stacks(struct held_list *list,
 		return NULL;
 	list->values.sought |= 1 << HELD_SIGNAL_STACK;
 	for (size_t i = 0; i < held->count && !error; i++)
-		error = held_add(
-			list, (struct held_value){
-				      .kind = HELD_SIGNAL_STACK,
-				      .holder = (uint32_t)held->threads[i].id,
-				      .value = held->threads[i].signal_stack,
-			      });
+		error = held_add(list, (struct held_value){
+					       .kind = HELD_SIGNAL_STACK,
+					       .holder = (uint32_t)held->threads[i].id,
+					       .value = held->threads[i].signal_stack,
+				       });
 	return error;
 }
 
-struct error *held_read(const struct held_process *held,
-			const struct memory_map *map,
+struct error *held_read(const struct held_process *held, const struct memory_map *map,
 			const struct source *source, struct held_values *ret)
 {
 	struct held_list list = {

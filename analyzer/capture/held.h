@@ -1,6 +1,6 @@
 /*
- * What the kernel holds for a process that stands still: addresses that the
- * program handed over, and may have kept nowhere else.
+ * What the kernel holds for a process that stands still: addresses that the program handed over,
+ * and may have kept nowhere else.
  *
  *	signal stacks	as the tracer saw them being set
  *	signals		that are pending, by ptrace(2)
@@ -23,8 +23,7 @@ struct held_values {
 	size_t count;
 };
 
-struct error *held_read(const struct held_process *held,
-			const struct memory_map *map,
+struct error *held_read(const struct held_process *held, const struct memory_map *map,
 			const struct source *source, struct held_values *ret);
 void held_deinit(struct held_values *values);
 DEFINE_DEINIT(held_deinit, struct held_values)

@@ -17,14 +17,13 @@ struct ring {
 
 static struct error *add(const struct ring *ring, uint64_t value)
 {
-	return held_add(ring->list, (struct held_value){ .kind = HELD_RING,
-							 .holder = ring->file,
-							 .value = value });
+	return held_add(
+		ring->list,
+		(struct held_value){ .kind = HELD_RING, .holder = ring->file, .value = value });
 }
 
 /* A number of the text, of any base, where the name stands in the line. */
-static bool find_number(const char *line, const char *name, int base,
-			uint64_t *ret)
+static bool find_number(const char *line, const char *name, int base, uint64_t *ret)
 {
 	const char *end = held_next_line(line);
 	const char *found = strstr(line, name);
@@ -72,8 +71,7 @@ static struct error *read_text(struct ring *ring, const char *text)
 	for (; *text && !error; text = held_next_line(text)) {
 		uint64_t number;
 
-		if (held_field(text, taken) &&
-		    find_number(text, taken, 10, &number)) {
+		if (held_field(text, taken) && find_number(text, taken, 10, &number)) {
 			ring->taken = (uint32_t)number;
 			ring->told = true;
 		} else if (find_number(text, "CachedCqTail:", 10, &number)) {
@@ -97,8 +95,7 @@ static const struct memory_area *find_array(const struct ring *ring)
 	for (size_t i = 0; i < map->count; i++) {
 		const struct memory_area *area = &map->areas[i];
 
-		if (area->offset == IORING_OFF_SQES &&
-		    area->inode == ring->inode &&
+		if (area->offset == IORING_OFF_SQES && area->inode == ring->inode &&
 		    memory_area_has_path(area, RING_PATH))
 			return area;
 	}
@@ -106,19 +103,15 @@ static const struct memory_area *find_array(const struct ring *ring)
 }
 
 /* A request may stand for the block that it reads into as well. */
-static struct error *read_requests(const struct ring *ring,
-				   const struct memory_area *area)
+static struct error *read_requests(const struct ring *ring, const struct memory_area *area)
 {
 	struct io_uring_sqe requests[PAGE_BYTES / sizeof(struct io_uring_sqe)];
 	struct error *error = NULL;
 
-	for (uint64_t place = area->start; place < area->end && !error;
-	     place += sizeof(requests)) {
-		uint64_t size = source_read(ring->list->source, place, requests,
-					    sizeof(requests));
+	for (uint64_t place = area->start; place < area->end && !error; place += sizeof(requests)) {
+		uint64_t size = source_read(ring->list->source, place, requests, sizeof(requests));
 
-		for (size_t i = 0; i < size / sizeof(*requests) && !error;
-		     i++) {
+		for (size_t i = 0; i < size / sizeof(*requests) && !error; i++) {
 			error = add(ring, requests[i].user_data);
 			if (!error)
 				error = add(ring, requests[i].addr);
@@ -130,16 +123,15 @@ static struct error *read_requests(const struct ring *ring,
 }
 
 /*
- * Whether requests may be in flight. One can make several completions, so that
- * their number alone does not say that there is none.
+ * Whether requests may be in flight. One can make several completions, so that their number alone
+ * does not say that there is none.
  */
 static bool is_busy(const struct ring *ring)
 {
 	return !ring->told || ring->taken != ring->completed || ring->has_polls;
 }
 
-struct error *held_read_ring(struct held_list *list, uint32_t file,
-			     const char *text)
+struct error *held_read_ring(struct held_list *list, uint32_t file, const char *text)
 {
 	struct ring ring = { .file = file, .list = list };
 	const struct memory_area *array;
@@ -151,9 +143,7 @@ struct error *held_read_ring(struct held_list *list, uint32_t file,
 	array = find_array(&ring);
 	if (array && !array->device)
 		error = read_requests(&ring, array);
-	if (error || (ring.told && ring.taken <= ring.slots &&
-		      !(array && array->device)))
+	if (error || (ring.told && ring.taken <= ring.slots && !(array && array->device)))
 		return error;
-	return held_add(list, (struct held_value){ .kind = HELD_UNTOLD,
-						   .holder = file });
+	return held_add(list, (struct held_value){ .kind = HELD_UNTOLD, .holder = file });
 }

@@ -1,9 +1,9 @@
 /*
- * What an io_uring holds: requests that are submitted and did not end, what was
- * completed and not taken yet, and registered buffers.
+ * What an io_uring holds: requests that are submitted and did not end, what was completed and not
+ * taken yet, and registered buffers.
  *
- * Of a request in flight the kernel tells nothing. But what it was made from
- * stands in the ring's array of requests until that slot is used again.
+ * Of a request in flight the kernel tells nothing. But what it was made from stands in the ring's
+ * array of requests until that slot is used again.
  */
 #ifndef ANALYZER_CAPTURE_HELD_RING_H
 #define ANALYZER_CAPTURE_HELD_RING_H
@@ -28,7 +28,6 @@ const char *held_field(const char *line, const char *name);
 const char *held_next_line(const char *line);
 
 /* text: of /proc/PID/fdinfo/FILE. */
-struct error *held_read_ring(struct held_list *list, uint32_t file,
-			     const char *text);
+struct error *held_read_ring(struct held_list *list, uint32_t file, const char *text);
 
 #endif

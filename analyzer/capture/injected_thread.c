@@ -26,8 +26,8 @@ enum fitness {
 };
 
 /*
- * The kernel forgets the restartable sequence of a thread that it finds outside
- * of it, so one that may be in such a sequence must not be led elsewhere.
+ * The kernel forgets the restartable sequence of a thread that it finds outside of it, so one that
+ * may be in such a sequence must not be led elsewhere.
  */
 static bool is_unsequenced(pid_t thread)
 {
@@ -38,24 +38,23 @@ static bool is_unsequenced(pid_t thread)
 	uint64_t section = 0;
 	struct iovec here = { &section, sizeof(section) }, there;
 
-	if (ptrace((enum __ptrace_request)GET_RSEQ_CONFIGURATION, thread,
-		   sizeof(where), &where) < 0)
+	if (ptrace((enum __ptrace_request)GET_RSEQ_CONFIGURATION, thread, sizeof(where), &where) <
+	    0)
 		return false;
 	there = (struct iovec){
 		(void *)(where.address + offsetof(struct rseq, rseq_cs)),
 		sizeof(section),
 	};
-	return !where.address || (process_vm_readv(thread, &here, 1, &there, 1,
-						   0) == sizeof(section) &&
-				  section == 0);
+	return !where.address ||
+	       (process_vm_readv(thread, &here, 1, &there, 1, 0) == sizeof(section) &&
+		section == 0);
 }
 
 bool injected_thread_fits(pid_t thread, uint64_t *gadget, bool *ret_call)
 {
 	struct user_regs_struct registers;
 
-	if (ptrace(PTRACE_GETREGS, thread, NULL, &registers) < 0 ||
-	    registers.cs != CODE_SEGMENT_64)
+	if (ptrace(PTRACE_GETREGS, thread, NULL, &registers) < 0 || registers.cs != CODE_SEGMENT_64)
 		return false;
 	*ret_call = (long)registers.orig_rax >= 0 &&
 		    system_call_is_at(thread, registers.rip - SYSTEM_CALL_SIZE);
@@ -68,20 +67,16 @@ static unsigned int examine(const struct held_thread *thread, uint64_t *gadget)
 {
 	bool call;
 
-	if (!thread->interrupted ||
-	    !injected_thread_fits(thread->id, gadget, &call))
+	if (!thread->interrupted || !injected_thread_fits(thread->id, gadget, &call))
 		return 0;
 	return FIT | (call ? FIT_CALL : 0) |
-	       (process_status(thread->id, "Seccomp", 10, 1) == 0
-			? FIT_UNFILTERED
-			: 0);
+	       (process_status(thread->id, "Seccomp", 10, 1) == 0 ? FIT_UNFILTERED : 0);
 }
 
 static uint64_t find_in(pid_t process, const struct memory_area *area)
 {
 	uint64_t size = area->end - area->start;
-	_cleanup_(free) uint8_t *code =
-		malloc(size < MOST_CODE ? size : MOST_CODE);
+	_cleanup_(free) uint8_t *code = malloc(size < MOST_CODE ? size : MOST_CODE);
 	struct iovec here = { code, size < MOST_CODE ? size : MOST_CODE };
 	struct iovec there = { (void *)area->start, here.iov_len };
 	static const uint8_t instruction[] = { 0x0f, 0x05 };
@@ -121,19 +116,16 @@ static uint64_t find_gadget(pid_t process, const struct memory_map *map)
 static bool suspend_filter(struct injection *injection)
 {
 	injection->options |= PTRACE_O_SUSPEND_SECCOMP;
-	return ptrace(PTRACE_SETOPTIONS, injection->thread, NULL,
-		      (void *)injection->options) == 0;
+	return ptrace(PTRACE_SETOPTIONS, injection->thread, NULL, (void *)injection->options) == 0;
 }
 
-struct error *injected_thread_find(const struct held_process *held,
-				   const struct memory_map *map,
+struct error *injected_thread_find(const struct held_process *held, const struct memory_map *map,
 				   struct injection *injection)
 {
 	unsigned int best = 0;
 
 	injection->process = held->id;
-	for (size_t i = 0;
-	     i < held->count && i < MOST_LOOKED_AT && best != FIT_BEST; i++) {
+	for (size_t i = 0; i < held->count && i < MOST_LOOKED_AT && best != FIT_BEST; i++) {
 		uint64_t gadget = injection->gadget;
 		unsigned int fitness = examine(&held->threads[i], &gadget);
 
@@ -144,11 +136,11 @@ struct error *injected_thread_find(const struct held_process *held,
 		injection->gadget = gadget;
 	}
 	if (!best)
-		return refuse("none of its threads waits, or runs 64-bit code "
-			      "outside of restartable sequences");
+		return refuse(
+			"none of its threads waits, or runs 64-bit code outside of restartable sequences");
 	if (!(best & FIT_UNFILTERED) && !suspend_filter(injection))
-		return refuse("its threads run under a seccomp filter, which "
-			      "only root may suspend");
+		return refuse(
+			"its threads run under a seccomp filter, which only root may suspend");
 	if (!system_call_is_at(injection->thread, injection->gadget))
 		injection->gadget = find_gadget(held->id, map);
 	if (!injection->gadget)

@@ -30,18 +30,15 @@ struct error *injection_begin(struct injection *injection)
 {
 	pid_t thread = injection->thread;
 
-	if (ptrace(PTRACE_SETOPTIONS, thread, NULL,
-		   (void *)injection->options) < 0 ||
+	if (ptrace(PTRACE_SETOPTIONS, thread, NULL, (void *)injection->options) < 0 ||
 	    ptrace(PTRACE_GETREGS, thread, NULL, &injection->registers) < 0 ||
-	    ptrace(PTRACE_GETSIGMASK, thread, (void *)MASK_SIZE,
-		   &injection->mask) < 0)
+	    ptrace(PTRACE_GETSIGMASK, thread, (void *)MASK_SIZE, &injection->mask) < 0)
 		return error_system("thread %d", thread);
 	return NULL;
 }
 
 /* Go on, by a request of ptrace(2), to the next stop but that of a signal. */
-static bool go_on(struct injection *injection, enum __ptrace_request request,
-		  int *ret_status)
+static bool go_on(struct injection *injection, enum __ptrace_request request, int *ret_status)
 {
 	int status;
 
@@ -84,8 +81,8 @@ static bool make_call(struct injection *injection, long *ret)
 		injection->child = (pid_t)child;
 	}
 	errno = 0;
-	*ret = ptrace(PTRACE_PEEKUSER, injection->thread,
-		      offsetof(struct user_regs_struct, rax), NULL);
+	*ret = ptrace(PTRACE_PEEKUSER, injection->thread, offsetof(struct user_regs_struct, rax),
+		      NULL);
 	return errno == 0;
 }
 
@@ -111,8 +108,8 @@ static void restore(const struct injection *injection)
 	ptrace(PTRACE_SETREGS, thread, NULL, &injection->registers);
 }
 
-long injection_call(struct injection *injection, long number, long first,
-		    long second, long third, long fourth)
+long injection_call(struct injection *injection, long number, long first, long second, long third,
+		    long fourth)
 {
 	struct user_regs_struct registers = injection->registers;
 	uint64_t all = UINT64_MAX;
@@ -134,8 +131,7 @@ long injection_call(struct injection *injection, long number, long first,
 	for (int i = 0; result == -AGAIN && i < MOST_ATTEMPTS; i++) {
 		ptrace(PTRACE_SETREGS, injection->thread, NULL, &registers);
 		/* A signal that waits would have clone() put off. */
-		ptrace(PTRACE_SETSIGMASK, injection->thread, (void *)MASK_SIZE,
-		       &all);
+		ptrace(PTRACE_SETSIGMASK, injection->thread, (void *)MASK_SIZE, &all);
 		if (!make_call(injection, &result))
 			break;
 	}
@@ -151,6 +147,5 @@ void injection_end(struct injection *injection)
 	restore(injection);
 	ptrace(PTRACE_SETOPTIONS, injection->thread, NULL, NULL);
 	if (injection->stop_came)
-		syscall(SYS_tgkill, injection->process, injection->thread,
-			SIGSTOP);
+		syscall(SYS_tgkill, injection->process, injection->thread, SIGSTOP);
 }

@@ -1,7 +1,7 @@
 /*
- * The result that the program would see is replaced by ERESTARTNOHAND, the
- * kernel's own for "begin anew, unless a handler is to be run: then EINTR". So
- * whether a signal has come is decided by the kernel, when the thread goes on.
+ * The result that the program would see is replaced by ERESTARTNOHAND, the kernel's own for "begin
+ * anew, unless a handler is to be run: then EINTR". So whether a signal has come is decided by the
+ * kernel, when the thread goes on.
  */
 #include "analyzer/capture/interrupted_call.h"
 
@@ -17,8 +17,8 @@
 enum { RESTART_UNLESS_HANDLED = 514 }; /* ERESTARTNOHAND in the kernel */
 
 /*
- * Whether EINTR means that the call has done nothing. It does not for close(),
- * and nobody knows for ioctl().
+ * Whether EINTR means that the call has done nothing. It does not for close(), and nobody knows for
+ * ioctl().
  */
 static bool has_done_nothing(long call)
 {
@@ -68,8 +68,7 @@ static bool is_by_syscall(pid_t thread)
 {
 	long place = peek(thread, offsetof(struct user_regs_struct, rip));
 
-	return errno == 0 &&
-	       system_call_is_at(thread, (uint64_t)place - SYSTEM_CALL_SIZE);
+	return errno == 0 && system_call_is_at(thread, (uint64_t)place - SYSTEM_CALL_SIZE);
 }
 
 void interrupted_call_restart(pid_t thread)
@@ -77,9 +76,7 @@ void interrupted_call_restart(pid_t thread)
 	size_t result = offsetof(struct user_regs_struct, rax);
 	size_t call = offsetof(struct user_regs_struct, orig_rax);
 
-	if (peek(thread, result) == -EINTR &&
-	    has_done_nothing(peek(thread, call)) && errno == 0 &&
+	if (peek(thread, result) == -EINTR && has_done_nothing(peek(thread, call)) && errno == 0 &&
 	    is_by_syscall(thread))
-		ptrace(PTRACE_POKEUSER, thread, result,
-		       -(long)RESTART_UNLESS_HANDLED);
+		ptrace(PTRACE_POKEUSER, thread, result, -(long)RESTART_UNLESS_HANDLED);
 }

@@ -1,6 +1,5 @@
 /*
- * Layouts are those of <sys/procfs.h> and of the Linux kernel's
- * fs/binfmt_elf.c.
+ * Layouts are those of <sys/procfs.h> and of the Linux kernel's fs/binfmt_elf.c.
  */
 #include "analyzer/capture/notes.h"
 
@@ -48,12 +47,10 @@ static size_t pad(size_t size)
 }
 
 /* Add a note; returns the place of its size bytes, zeroed, or NULL. */
-static void *add_note(struct notes *notes, const char *owner, uint32_t type,
-		      size_t size)
+static void *add_note(struct notes *notes, const char *owner, uint32_t type, size_t size)
 {
 	size_t name_size = strlen(owner) + 1;
-	Elf64_Nhdr *header =
-		extend(notes, sizeof(*header) + pad(name_size) + pad(size));
+	Elf64_Nhdr *header = extend(notes, sizeof(*header) + pad(name_size) + pad(size));
 
 	if (!header)
 		return NULL;
@@ -66,14 +63,13 @@ static void *add_note(struct notes *notes, const char *owner, uint32_t type,
 	return (uint8_t *)(header + 1) + pad(name_size);
 }
 
-static struct error *add_copy(struct notes *notes, const char *owner,
-			      uint32_t type, const void *bytes, size_t size)
+static struct error *add_copy(struct notes *notes, const char *owner, uint32_t type,
+			      const void *bytes, size_t size)
 {
 	void *place;
 
 	if (size > UINT32_MAX - 3)
-		return error_create(ERROR_NOT_SUPPORTED,
-				    "%zu bytes are too many for a note", size);
+		return error_create(ERROR_NOT_SUPPORTED, "%zu bytes are too many for a note", size);
 	place = add_note(notes, owner, type, size);
 	if (!place)
 		return &error_no_memory;
@@ -96,12 +92,10 @@ static void parse_standing(const char *text, struct standing *ret)
 	*ret = (struct standing){ .letter = 'R' };
 	if (rest)
 		sscanf(rest + 1,
-		       " %c %d %d %d %*d %*d %" SCNu64
-		       " %*u %*u %*u %*u %" SCNu64 " %" SCNu64
+		       " %c %d %d %d %*d %*d %" SCNu64 " %*u %*u %*u %*u %" SCNu64 " %" SCNu64
 		       " %*d %*d %*d %d",
-		       &ret->letter, &ret->parent, &ret->group, &ret->session,
-		       &ret->flags, &ret->user_ticks, &ret->system_ticks,
-		       &ret->nice);
+		       &ret->letter, &ret->parent, &ret->group, &ret->session, &ret->flags,
+		       &ret->user_ticks, &ret->system_ticks, &ret->nice);
 }
 
 /* A file of the thread alone, to be freed, or NULL. */
@@ -126,24 +120,23 @@ static struct timeval ticks_to_time(uint64_t ticks)
 }
 
 /*
- * Where a thread is that cannot be stopped, in a system call: of its registers
- * the kernel tells two.
+ * Where a thread is that cannot be stopped, in a system call: of its registers the kernel tells
+ * two.
  */
 static void read_place(pid_t thread, struct user_regs_struct *ret)
 {
 	_cleanup_(free) char *text = read_of_thread(thread, "syscall");
 	long long number, stack, place;
 
-	if (!text || sscanf(text, "%lld %*x %*x %*x %*x %*x %*x %llx %llx",
-			    &number, &stack, &place) != 3)
+	if (!text ||
+	    sscanf(text, "%lld %*x %*x %*x %*x %*x %*x %llx %llx", &number, &stack, &place) != 3)
 		return;
 	ret->orig_rax = (unsigned long long)number;
 	ret->rsp = (unsigned long long)stack;
 	ret->rip = (unsigned long long)place;
 }
 
-static struct error *read_registers(const struct held_thread *thread,
-				    struct user_regs_struct *ret)
+static struct error *read_registers(const struct held_thread *thread, struct user_regs_struct *ret)
 {
 	struct iovec place = { ret, sizeof(*ret) };
 
@@ -156,13 +149,11 @@ static struct error *read_registers(const struct held_thread *thread,
 		return error_system("the registers of thread %d", thread->id);
 	if (place.iov_len != sizeof(*ret))
 		return error_create(ERROR_NOT_SUPPORTED,
-				    "runs as a 32-bit program; only x86-64 is "
-				    "supported");
+				    "runs as a 32-bit program; only x86-64 is supported");
 	return NULL;
 }
 
-static struct error *add_status(struct notes *notes,
-				const struct held_thread *thread, int signal)
+static struct error *add_status(struct notes *notes, const struct held_thread *thread, int signal)
 {
 	_cleanup_(free) char *stat = read_of_thread(thread->id, "stat");
 	_cleanup_(free) char *text = read_of_thread(thread->id, "status");
@@ -206,8 +197,7 @@ static void read_command(pid_t process, char *ret, size_t room)
 		ret[i] = text[i] ? text[i] : ' ';
 }
 
-static struct error *add_process(struct notes *notes, pid_t process,
-				 pid_t thread)
+static struct error *add_process(struct notes *notes, pid_t process, pid_t thread)
 {
 	struct elf_prpsinfo info = { 0 };
 	static const char letters[] = "RSDTZW";
@@ -244,8 +234,7 @@ static struct error *add_signal(struct notes *notes, pid_t thread, int signal)
 		uint8_t bytes[SIGINFO_SIZE];
 	} what = { 0 };
 
-	if (!signal ||
-	    ptrace(PTRACE_GETSIGINFO, thread, NULL, &what.info) < 0 ||
+	if (!signal || ptrace(PTRACE_GETSIGINFO, thread, NULL, &what.info) < 0 ||
 	    what.info.si_signo != signal) {
 		memset(&what, 0, sizeof(what));
 		what.info.si_signo = signal;
@@ -283,11 +272,10 @@ static size_t unescape(const char *path, size_t size, char *ret)
 }
 
 /*
- * A count, a page size, then { start, end, offset in pages } for each mapping
- * of a file, then their paths, each with its NUL.
+ * A count, a page size, then { start, end, offset in pages } for each mapping of a file, then their
+ * paths, each with its NUL.
  */
-static struct error *add_files(struct notes *notes,
-			       const struct memory_map *map)
+static struct error *add_files(struct notes *notes, const struct memory_map *map)
 {
 	_cleanup_(free) uint64_t *entries = NULL;
 	size_t count = 0, text = 0, length = 0, next = 2;
@@ -318,10 +306,9 @@ static struct error *add_files(struct notes *notes,
 }
 
 /* The state of one kind of registers; one that a thread has not is left out. */
-static struct error *add_vectors(struct notes *notes,
-				 const struct held_thread *thread,
-				 const struct xstate_layout *layout,
-				 const char *owner, uint32_t type)
+static struct error *add_vectors(struct notes *notes, const struct held_thread *thread,
+				 const struct xstate_layout *layout, const char *owner,
+				 uint32_t type)
 {
 	_cleanup_(free) void *bytes = malloc(VECTORS_SIZE);
 	struct iovec place = { bytes, VECTORS_SIZE };
@@ -329,12 +316,10 @@ static struct error *add_vectors(struct notes *notes,
 
 	if (!bytes)
 		return &error_no_memory;
-	if (!thread->stopped ||
-	    ptrace(PTRACE_GETREGSET, thread->id, type, &place) < 0)
+	if (!thread->stopped || ptrace(PTRACE_GETREGSET, thread->id, type, &place) < 0)
 		return NULL;
 	if (type == NT_X86_XSTATE) {
-		size_t size =
-			xstate_write_note(layout, bytes, place.iov_len, note);
+		size_t size = xstate_write_note(layout, bytes, place.iov_len, note);
 
 		return add_copy(notes, owner, type, note, size);
 	}
@@ -342,8 +327,7 @@ static struct error *add_vectors(struct notes *notes,
 }
 
 /* What stands behind the first thread's status, as of the whole process. */
-static struct error *add_common(struct notes *notes,
-				const struct held_process *held, int signal,
+static struct error *add_common(struct notes *notes, const struct held_process *held, int signal,
 				const struct memory_map *map)
 {
 	pid_t thread = held->threads[0].id;
@@ -371,19 +355,15 @@ static struct error *add_time(struct notes *notes)
 }
 
 /* What was looked for, then the values. */
-static struct error *add_held(struct notes *notes,
-			      const struct held_values *values)
+static struct error *add_held(struct notes *notes, const struct held_values *values)
 {
 	size_t size = values->count * sizeof(*values->values);
 	uint8_t *place;
 
 	if (size > UINT32_MAX / 2)
 		return error_create(ERROR_NOT_SUPPORTED,
-				    "%zu values that the kernel holds are too "
-				    "many",
-				    values->count);
-	place = add_note(notes, NOTE_OWNER, NOTE_HELD,
-			 sizeof(values->sought) + size);
+				    "%zu values that the kernel holds are too many", values->count);
+	place = add_note(notes, NOTE_OWNER, NOTE_HELD, sizeof(values->sought) + size);
 	if (!place)
 		return &error_no_memory;
 	memcpy(place, &values->sought, sizeof(values->sought));
@@ -392,10 +372,9 @@ static struct error *add_held(struct notes *notes,
 	return NULL;
 }
 
-struct error *notes_write(const struct held_process *held, int signal,
-			  const struct memory_map *map,
-			  const struct held_values *values,
-			  const struct xstate_layout *layout, struct notes *ret)
+struct error *notes_write(const struct held_process *held, int signal, const struct memory_map *map,
+			  const struct held_values *values, const struct xstate_layout *layout,
+			  struct notes *ret)
 {
 	_cleanup_(notes_deinit) struct notes notes = { 0 };
 	struct error *error = NULL;
@@ -407,19 +386,16 @@ struct error *notes_write(const struct held_process *held, int signal,
 		if (!error && i == 0)
 			error = add_common(&notes, held, signal, map);
 		if (!error)
-			error = add_vectors(&notes, thread, layout, "CORE",
-					    NT_FPREGSET);
+			error = add_vectors(&notes, thread, layout, "CORE", NT_FPREGSET);
 		if (!error)
-			error = add_vectors(&notes, thread, layout, "LINUX",
-					    NT_X86_XSTATE);
+			error = add_vectors(&notes, thread, layout, "LINUX", NT_X86_XSTATE);
 	}
 	if (!error)
 		error = add_time(&notes);
 	if (!error)
 		error = add_held(&notes, values);
 	if (!error)
-		error = add_copy(&notes, NOTE_OWNER, NOTE_SMAPS, map->text,
-				 map->text_size);
+		error = add_copy(&notes, NOTE_OWNER, NOTE_SMAPS, map->text, map->text_size);
 	if (error)
 		return error;
 	*ret = notes;
@@ -427,13 +403,12 @@ struct error *notes_write(const struct held_process *held, int signal,
 	return NULL;
 }
 
-struct error *notes_add_ranges(struct notes *notes, uint32_t type,
-			       const struct note_range *ranges, size_t count)
+struct error *notes_add_ranges(struct notes *notes, uint32_t type, const struct note_range *ranges,
+			       size_t count)
 {
 	if (count == 0)
 		return NULL;
-	return add_copy(notes, NOTE_OWNER, type, ranges,
-			count * sizeof(*ranges));
+	return add_copy(notes, NOTE_OWNER, type, ranges, count * sizeof(*ranges));
 }
 
 void notes_deinit(struct notes *notes)

@@ -37,8 +37,7 @@ static struct error *packer_init(struct packer *packer, uint64_t size)
 	ZSTD_CCtx_setParameter(packer->context, ZSTD_c_compressionLevel, LEVEL);
 	ZSTD_CCtx_setParameter(packer->context, ZSTD_c_checksumFlag, 1);
 	/* Refused by a library without threads, which does it alone then. */
-	ZSTD_CCtx_setParameter(packer->context, ZSTD_c_nbWorkers,
-			       (int)parallel_threads());
+	ZSTD_CCtx_setParameter(packer->context, ZSTD_c_nbWorkers, (int)parallel_threads());
 	ZSTD_CCtx_setPledgedSrcSize(packer->context, size);
 	return NULL;
 }
@@ -68,16 +67,13 @@ static struct error *pack(struct packer *packer, size_t size, bool last)
 	size_t left = 1;
 
 	while (last ? left > 0 : input.pos < input.size) {
-		ZSTD_outBuffer output = { packer->output, packer->output_room,
-					  0 };
+		ZSTD_outBuffer output = { packer->output, packer->output_room, 0 };
 		struct error *error;
 
 		left = ZSTD_compressStream2(packer->context, &output, &input,
-					    last ? ZSTD_e_end
-						 : ZSTD_e_continue);
+					    last ? ZSTD_e_end : ZSTD_e_continue);
 		if (ZSTD_isError(left))
-			return error_create(ERROR_SYSTEM,
-					    "cannot be packed: %s",
+			return error_create(ERROR_SYSTEM, "cannot be packed: %s",
 					    ZSTD_getErrorName(left));
 		error = write_output(packer, output.pos);
 		if (error)
@@ -86,8 +82,7 @@ static struct error *pack(struct packer *packer, size_t size, bool last)
 	return NULL;
 }
 
-struct error *pack_zstd(int from, int to, struct progress *progress,
-			uint64_t *ret_size)
+struct error *pack_zstd(int from, int to, struct progress *progress, uint64_t *ret_size)
 {
 	_cleanup_(packer_deinit) struct packer packer = { .to = to };
 	struct stat status;
@@ -100,8 +95,7 @@ struct error *pack_zstd(int from, int to, struct progress *progress,
 	error = packer_init(&packer, size);
 	progress_begin(progress, "packing the core", size);
 	while (!error && done < size) {
-		ssize_t taken = pread(from, packer.input, packer.input_room,
-				      (off_t)done);
+		ssize_t taken = pread(from, packer.input, packer.input_room, (off_t)done);
 
 		if (taken < 0 && errno == EINTR)
 			continue;

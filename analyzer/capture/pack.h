@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 /* Append what is in from, packed, to to. Returns how much that is. */
-struct error *pack_zstd(int from, int to, struct progress *progress,
-			uint64_t *ret_size);
+struct error *pack_zstd(int from, int to, struct progress *progress, uint64_t *ret_size);
 
 #endif

@@ -54,9 +54,8 @@ void pages_close(struct pages *pages)
 		close(pages->fd);
 }
 
-static struct error *scan(struct pages *pages, enum page_choice choice,
-			  uint64_t start, uint64_t end, page_run_fn *found,
-			  void *data)
+static struct error *scan(struct pages *pages, enum page_choice choice, uint64_t start,
+			  uint64_t end, page_run_fn *found, void *data)
 {
 	uint64_t unwanted = SCAN_ZERO | (choice == PAGES_OWN ? SCAN_FILE : 0);
 	struct scan_range ranges[RANGES];
@@ -91,12 +90,12 @@ static struct error *scan(struct pages *pages, enum page_choice choice,
 }
 
 /* Read entries from start on; returns how many there are. */
-static size_t read_entries(const struct pages *pages, uint64_t start,
-			   uint64_t count, uint64_t entries[static ENTRIES])
+static size_t read_entries(const struct pages *pages, uint64_t start, uint64_t count,
+			   uint64_t entries[static ENTRIES])
 {
 	size_t size = (count < ENTRIES ? count : ENTRIES) * sizeof(*entries);
-	ssize_t taken = pread(pages->fd, entries, size,
-			      (off_t)(start / PAGE_BYTES * sizeof(*entries)));
+	ssize_t taken =
+		pread(pages->fd, entries, size, (off_t)(start / PAGE_BYTES * sizeof(*entries)));
 
 	return taken < 0 ? 0 : (size_t)taken / sizeof(*entries);
 }
@@ -107,21 +106,18 @@ static bool is_wanted(uint64_t entry, enum page_choice choice)
 	       !(choice == PAGES_OWN && (entry & ENTRY_FILE));
 }
 
-static struct error *read_pagemap(const struct pages *pages,
-				  enum page_choice choice, uint64_t start,
-				  uint64_t end, page_run_fn *found, void *data)
+static struct error *read_pagemap(const struct pages *pages, enum page_choice choice,
+				  uint64_t start, uint64_t end, page_run_fn *found, void *data)
 {
 	uint64_t entries[ENTRIES], run = end;
 	struct error *error = NULL;
 
 	while (start < end && !error) {
-		size_t count = read_entries(
-			pages, start, (end - start) / PAGE_BYTES, entries);
+		size_t count = read_entries(pages, start, (end - start) / PAGE_BYTES, entries);
 
 		if (count == 0)
 			return error_system("the page table cannot be read");
-		for (size_t i = 0; i < count && !error;
-		     i++, start += PAGE_BYTES) {
+		for (size_t i = 0; i < count && !error; i++, start += PAGE_BYTES) {
 			bool there = is_wanted(entries[i], choice);
 
 			if (there && run == end)
@@ -137,13 +133,11 @@ static struct error *read_pagemap(const struct pages *pages,
 	return error;
 }
 
-struct error *pages_find(struct pages *pages, enum page_choice choice,
-			 uint64_t start, uint64_t end, page_run_fn *found,
-			 void *data)
+struct error *pages_find(struct pages *pages, enum page_choice choice, uint64_t start, uint64_t end,
+			 page_run_fn *found, void *data)
 {
 	if (!pages->cannot_scan) {
-		struct error *error =
-			scan(pages, choice, start, end, found, data);
+		struct error *error = scan(pages, choice, start, end, found, data);
 
 		if (error || !pages->cannot_scan)
 			return error;
@@ -168,6 +162,5 @@ bool pages_is_guard(const struct pages *pages, uint64_t address)
 {
 	uint64_t entries[ENTRIES];
 
-	return read_entries(pages, address, 1, entries) == 1 &&
-	       (entries[0] & ENTRY_GUARD);
+	return read_entries(pages, address, 1, entries) == 1 && (entries[0] & ENTRY_GUARD);
 }

@@ -1,6 +1,6 @@
 /*
- * Which pages of a process hold anything, without looking at them: to read a
- * page that was never touched would make the kernel provide one.
+ * Which pages of a process hold anything, without looking at them: to read a page that was never
+ * touched would make the kernel provide one.
  */
 #ifndef ANALYZER_CAPTURE_PAGES_H
 #define ANALYZER_CAPTURE_PAGES_H
@@ -30,9 +30,8 @@ DEFINE_DEINIT(pages_close, struct pages)
 enum page_choice { PAGES_ALL, PAGES_OWN };
 
 /* The pages of that choice in [start, end). */
-struct error *pages_find(struct pages *pages, enum page_choice choice,
-			 uint64_t start, uint64_t end, page_run_fn *found,
-			 void *data);
+struct error *pages_find(struct pages *pages, enum page_choice choice, uint64_t start, uint64_t end,
+			 page_run_fn *found, void *data);
 
 /* Whether pages are found in no time, however large the range is. */
 bool pages_can_scan(struct pages *pages);

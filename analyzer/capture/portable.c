@@ -13,15 +13,14 @@ struct finding_out {
 	bool *needed;
 };
 
-static bool has_path(const struct memory_area *area, const char *path,
-		     size_t size)
+static bool has_path(const struct memory_area *area, const char *path, size_t size)
 {
 	return area->path_size == size && memcmp(area->path, path, size) == 0;
 }
 
 /* Whether an ELF file begins there; *ret_apart: its code is apart. */
-static bool read_headers(const struct source *source,
-			 const struct memory_area *area, bool *ret_apart)
+static bool read_headers(const struct source *source, const struct memory_area *area,
+			 bool *ret_apart)
 {
 	enum { MOST = 64 };
 	Elf64_Phdr segments[MOST];
@@ -29,35 +28,30 @@ static bool read_headers(const struct source *source,
 	uint64_t size;
 
 	if (area->offset != 0 || !(area->rights & PF_R) ||
-	    source_read(source, area->start, &header, sizeof(header)) !=
-		    sizeof(header) ||
+	    source_read(source, area->start, &header, sizeof(header)) != sizeof(header) ||
 	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
 		return false;
-	size = sizeof(*segments) *
-	       (header.e_phnum < MOST ? header.e_phnum : MOST);
+	size = sizeof(*segments) * (header.e_phnum < MOST ? header.e_phnum : MOST);
 	*ret_apart = false;
 	if (header.e_phentsize != sizeof(*segments) ||
-	    source_read(source, area->start + header.e_phoff, segments, size) !=
-		    size)
+	    source_read(source, area->start + header.e_phoff, segments, size) != size)
 		return true;
 	for (size_t i = 0; i < size / sizeof(*segments); i++)
-		if (segments[i].p_type == PT_LOAD &&
-		    segments[i].p_flags == PF_R)
+		if (segments[i].p_type == PT_LOAD && segments[i].p_flags == PF_R)
 			*ret_apart = true;
 	return true;
 }
 
 /* Whether the area's memory holds the text. */
-static bool holds(const struct source *source, const struct memory_area *area,
-		  const char *text, char *buffer, size_t size)
+static bool holds(const struct source *source, const struct memory_area *area, const char *text,
+		  char *buffer, size_t size)
 {
 	size_t length = strlen(text);
 	uint64_t at = area->start;
 
 	while (area->end - at >= length) {
 		uint64_t left = area->end - at;
-		uint64_t taken = source_read(source, at, buffer,
-					     left < size ? left : size);
+		uint64_t taken = source_read(source, at, buffer, left < size ? left : size);
 
 		if (taken < length)
 			return false;
@@ -72,16 +66,14 @@ static bool is_collector(const struct memory_area *area)
 {
 	static const char library[] = "libgc.so";
 	const char *slash = memrchr(area->path, '/', area->path_size);
-	size_t rest =
-		slash ? area->path_size - (size_t)(slash + 1 - area->path) : 0;
+	size_t rest = slash ? area->path_size - (size_t)(slash + 1 - area->path) : 0;
 
-	return rest >= strlen(library) &&
-	       memcmp(slash + 1, library, strlen(library)) == 0;
+	return rest >= strlen(library) && memcmp(slash + 1, library, strlen(library)) == 0;
 }
 
 /*
- * Whether Boehm's collector is loaded or linked into the program: then it has
- * the name of a variable of the environment that this asks for.
+ * Whether Boehm's collector is loaded or linked into the program: then it has the name of a
+ * variable of the environment that this asks for.
  */
 static bool has_collector(const struct finding_out *finding)
 {
@@ -96,8 +88,7 @@ static bool has_collector(const struct finding_out *finding)
 			continue;
 		if (is_collector(area))
 			return true;
-		if (finding->needed[i] &&
-		    has_path(area, finding->program, finding->program_size) &&
+		if (finding->needed[i] && has_path(area, finding->program, finding->program_size) &&
 		    holds(finding->source, area, variable, buffer, AT_ONCE))
 			return true;
 	}
@@ -117,13 +108,10 @@ static void find_constants(struct finding_out *finding)
 			base = NULL;
 			continue;
 		}
-		if (!base || area->offset == 0 ||
-		    !has_path(area, base->path, base->path_size))
-			base = read_headers(finding->source, area, &apart)
-				       ? area
-				       : NULL;
-		finding->needed[i] = base && (area->rights & PF_R) &&
-				     !(apart && (area->rights & PF_X));
+		if (!base || area->offset == 0 || !has_path(area, base->path, base->path_size))
+			base = read_headers(finding->source, area, &apart) ? area : NULL;
+		finding->needed[i] =
+			base && (area->rights & PF_R) && !(apart && (area->rights & PF_X));
 	}
 }
 
@@ -138,8 +126,7 @@ static void find_code(struct finding_out *finding)
 	}
 }
 
-struct error *portable_find(const struct source *source,
-			    const struct memory_map *map, bool **ret)
+struct error *portable_find(const struct source *source, const struct memory_map *map, bool **ret)
 {
 	struct finding_out finding = { .source = source, .map = map };
 	char link[64];

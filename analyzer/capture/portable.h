@@ -1,12 +1,11 @@
 /*
- * What of the files that a process has mapped must be in a core that is to be
- * read where these files are not.
+ * What of the files that a process has mapped must be in a core that is to be read where these
+ * files are not.
  *
- * It is what names need and what never changes: type names, vtables, dynamic
- * symbols, unwinding tables. All of it is in the segments of programs and
- * libraries without code; only old linkers put it beside code. The classes of
- * Crystal are known by code alone, so where Boehm's collector is about, the
- * program's own code is needed, too.
+ * It is what names need and what never changes: type names, vtables, dynamic symbols, unwinding
+ * tables. All of it is in the segments of programs and libraries without code; only old linkers put
+ * it beside code. The classes of Crystal are known by code alone, so where Boehm's collector is
+ * about, the program's own code is needed, too.
  */
 #ifndef ANALYZER_CAPTURE_PORTABLE_H
 #define ANALYZER_CAPTURE_PORTABLE_H
@@ -14,7 +13,6 @@
 #include "analyzer/capture/source.h"
 
 /* Whether each area of the map is needed, an array to be freed. */
-struct error *portable_find(const struct source *source,
-			    const struct memory_map *map, bool **ret);
+struct error *portable_find(const struct source *source, const struct memory_map *map, bool **ret);
 
 #endif

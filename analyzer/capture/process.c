@@ -52,8 +52,7 @@ struct error *process_read_file(const char *path, char **ret, size_t *ret_size)
 	return NULL;
 }
 
-struct error *process_read(pid_t process, const char *name, char **ret,
-			   size_t *ret_size)
+struct error *process_read(pid_t process, const char *name, char **ret, size_t *ret_size)
 {
 	struct error *error;
 	char path[64];
@@ -76,8 +75,7 @@ struct error *process_read_thread(pid_t thread, const char *name, char **ret)
 	return process_read(thread, path, ret, &size);
 }
 
-uint64_t process_status_field(const char *text, const char *field, int base,
-			      uint64_t fallback)
+uint64_t process_status_field(const char *text, const char *field, int base, uint64_t fallback)
 {
 	size_t length = strlen(field);
 
@@ -89,8 +87,7 @@ uint64_t process_status_field(const char *text, const char *field, int base,
 	return fallback;
 }
 
-uint64_t process_status(pid_t process, const char *field, int base,
-			uint64_t fallback)
+uint64_t process_status(pid_t process, const char *field, int base, uint64_t fallback)
 {
 	_cleanup_(free) char *text = NULL;
 	size_t size;
@@ -126,16 +123,14 @@ enum program_kind process_kind(pid_t process)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || read(fd, &header, sizeof(header)) != sizeof(header))
 		return PROGRAM_UNKNOWN;
-	return header.e_ident[EI_CLASS] == ELFCLASS64 &&
-			       header.e_machine == EM_X86_64
+	return header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_machine == EM_X86_64
 		       ? PROGRAM_X86_64
 		       : PROGRAM_OTHER;
 }
 
 static uint8_t parse_rights(const char *letters)
 {
-	return (uint8_t)((letters[0] == 'r' ? PF_R : 0) |
-			 (letters[1] == 'w' ? PF_W : 0) |
+	return (uint8_t)((letters[0] == 'r' ? PF_R : 0) | (letters[1] == 'w' ? PF_W : 0) |
 			 (letters[2] == 'x' ? PF_X : 0));
 }
 
@@ -143,8 +138,7 @@ static uint8_t parse_rights(const char *letters)
  * "7f00-7f01 r-xp 00001000 fe:00 1234   /path". Not by sscanf(), which looks
  * for the end of all the text each time.
  */
-static void parse_head(const char *line, size_t length,
-		       struct memory_area *area)
+static void parse_head(const char *line, size_t length, struct memory_area *area)
 {
 	char *next;
 
@@ -165,27 +159,22 @@ static void parse_head(const char *line, size_t length,
 	area->path_size = (size_t)(line + length - next);
 }
 
-static void parse_flags(const char *flags, size_t length,
-			struct memory_area *area)
+static void parse_flags(const char *flags, size_t length, struct memory_area *area)
 {
 	for (size_t i = 0; i + 3 <= length; i += 3) {
 		const char *flag = flags + i + 1;
 
 		area->excluded |= memcmp(flag, "dd", 2) == 0;
-		area->device |= memcmp(flag, "io", 2) == 0 ||
-				memcmp(flag, "pf", 2) == 0;
+		area->device |= memcmp(flag, "io", 2) == 0 || memcmp(flag, "pf", 2) == 0;
 		area->huge |= memcmp(flag, "ht", 2) == 0;
-		area->unforked |= memcmp(flag, "dc", 2) == 0 ||
-				  memcmp(flag, "wf", 2) == 0;
-		area->watched |= memcmp(flag, "um", 2) == 0 ||
-				 memcmp(flag, "uw", 2) == 0 ||
+		area->unforked |= memcmp(flag, "dc", 2) == 0 || memcmp(flag, "wf", 2) == 0;
+		area->watched |= memcmp(flag, "um", 2) == 0 || memcmp(flag, "uw", 2) == 0 ||
 				 memcmp(flag, "ui", 2) == 0;
 	}
 }
 
 /* A line below the head: "Rss:   12 kB" or "VmFlags: rd wr dd". */
-static void parse_detail(const char *line, size_t length,
-			 struct memory_area *area)
+static void parse_detail(const char *line, size_t length, struct memory_area *area)
 {
 	size_t name = strcspn(line, ":\n");
 	const char *value = line + name + (line[name] == ':');
@@ -210,8 +199,7 @@ static struct error *parse_areas(const char *text, struct memory_map *map)
 		/* Details begin with a capital, addresses never do. */
 		if (*line >= 'A' && *line <= 'Z') {
 			if (map->count > 0)
-				parse_detail(line, length,
-					     &map->areas[map->count - 1]);
+				parse_detail(line, length, &map->areas[map->count - 1]);
 		} else {
 			if (!LIST_GROW(map->areas, map->count))
 				return &error_no_memory;
@@ -225,34 +213,32 @@ static struct error *parse_areas(const char *text, struct memory_map *map)
 struct error *memory_map_read(pid_t process, struct memory_map *ret)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
-	struct error *error =
-		process_read(process, "smaps", &map.text, &map.text_size);
+	struct error *error = process_read(process, "smaps", &map.text, &map.text_size);
 
 	if (!error)
 		error = parse_areas(map.text, &map);
 	if (error)
 		return error;
 	if (map.count == 0)
-		return error_create(ERROR_NOT_SUPPORTED,
-				    "process %d has no memory: it is about to "
-				    "end, or is a part of the kernel",
-				    process);
+		return error_create(
+			ERROR_NOT_SUPPORTED,
+			"process %d has no memory: it is about to end, or is a part of the kernel",
+			process);
 	*ret = map;
 	map = (struct memory_map){ 0 };
 	return NULL;
 }
 
 /* Take over what the old areas, by address, tell of the one. */
-static bool know_area(const struct memory_map *old, size_t *next,
-		      struct memory_area *area)
+static bool know_area(const struct memory_map *old, size_t *next, struct memory_area *area)
 {
 	const struct memory_area *known;
 
 	while (*next < old->count && old->areas[*next].end <= area->start)
 		++*next;
 	known = *next < old->count ? &old->areas[*next] : NULL;
-	if (!known || known->start >= area->end ||
-	    known->of_file != area->of_file || known->shared != area->shared)
+	if (!known || known->start >= area->end || known->of_file != area->of_file ||
+	    known->shared != area->shared)
 		return false;
 	area->device = known->device;
 	area->excluded = known->excluded;
@@ -264,13 +250,11 @@ static bool know_area(const struct memory_map *old, size_t *next,
 	return true;
 }
 
-struct error *memory_map_renew(pid_t process, struct memory_map *map,
-			       bool *ret_known)
+struct error *memory_map_renew(pid_t process, struct memory_map *map, bool *ret_known)
 {
 	_cleanup_(memory_map_deinit) struct memory_map renewed = { 0 };
 	size_t size, next = 0;
-	struct error *error =
-		process_read(process, "maps", &renewed.renewed, &size);
+	struct error *error = process_read(process, "maps", &renewed.renewed, &size);
 
 	if (!error)
 		error = parse_areas(renewed.renewed, &renewed);
@@ -298,8 +282,7 @@ void memory_map_deinit(struct memory_map *map)
 
 bool memory_area_has_path(const struct memory_area *area, const char *path)
 {
-	return area->path_size == strlen(path) &&
-	       memcmp(area->path, path, area->path_size) == 0;
+	return area->path_size == strlen(path) && memcmp(area->path, path, area->path_size) == 0;
 }
 
 bool memory_area_is_nameless(const struct memory_area *area)

@@ -1,8 +1,7 @@
 /*
  * A living process, as the kernel tells of it in /proc.
  *
- * All that is read here is of the moment. It holds together only while the
- * process stands still.
+ * All that is read here is of the moment. It holds together only while the process stands still.
  */
 #ifndef ANALYZER_CAPTURE_PROCESS_H
 #define ANALYZER_CAPTURE_PROCESS_H
@@ -44,12 +43,10 @@ struct memory_map {
 struct error *memory_map_read(pid_t process, struct memory_map *ret);
 
 /*
- * Read again where the mappings are, which is much quicker; all else that is
- * known of them stays. *ret_known is false if there are new mappings of which
- * nothing is known.
+ * Read again where the mappings are, which is much quicker; all else that is known of them stays.
+ * *ret_known is false if there are new mappings of which nothing is known.
  */
-struct error *memory_map_renew(pid_t process, struct memory_map *map,
-			       bool *ret_known);
+struct error *memory_map_renew(pid_t process, struct memory_map *map, bool *ret_known);
 void memory_map_deinit(struct memory_map *map);
 DEFINE_DEINIT(memory_map_deinit, struct memory_map)
 
@@ -61,29 +58,23 @@ bool memory_area_is_nameless(const struct memory_area *area);
 /* The whole of a file of /proc, with a NUL behind, to be freed. */
 struct error *process_read_file(const char *path, char **ret, size_t *ret_size);
 
-/*
- * The whole of /proc/PROCESS/NAME, the same way. That there is no such
- * process is ERROR_USAGE.
- */
-struct error *process_read(pid_t process, const char *name, char **ret,
-			   size_t *ret_size);
+/* The whole of /proc/PROCESS/NAME, the same way. That there is no such process is ERROR_USAGE. */
+struct error *process_read(pid_t process, const char *name, char **ret, size_t *ret_size);
 
 /*
- * The same of one thread alone, a text. /proc/THREAD/stat would be about the
- * whole process, and the kernel would visit all of its threads for it.
+ * The same of one thread alone, a text. /proc/THREAD/stat would be about the whole process, and the
+ * kernel would visit all of its threads for it.
  */
 struct error *process_read_thread(pid_t thread, const char *name, char **ret);
 
 /*
- * A field of the text of /proc/PROCESS/status, as "TracerPid", in base 10 or
- * 16; fallback if it is not there, or the text is NULL.
+ * A field of the text of /proc/PROCESS/status, as "TracerPid", in base 10 or 16; fallback if it is
+ * not there, or the text is NULL.
  */
-uint64_t process_status_field(const char *text, const char *field, int base,
-			      uint64_t fallback);
+uint64_t process_status_field(const char *text, const char *field, int base, uint64_t fallback);
 
 /* The same, of the file as it is now. */
-uint64_t process_status(pid_t process, const char *field, int base,
-			uint64_t fallback);
+uint64_t process_status(pid_t process, const char *field, int base, uint64_t fallback);
 
 /* The name of the process, as ps shows it. */
 enum { PROCESS_NAME_SIZE = 16 };

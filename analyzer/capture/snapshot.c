@@ -37,8 +37,8 @@ static void *hold_and_copy(void *data)
 }
 
 /*
- * By a thread of its own: with its end, the kernel lets go also of threads that
- * could not be stopped, and would stop later, for ever.
+ * By a thread of its own: with its end, the kernel lets go also of threads that could not be
+ * stopped, and would stop later, for ever.
  */
 static struct error *hold_in_thread(struct task *task)
 {
@@ -55,12 +55,9 @@ static struct error *hold_in_thread(struct task *task)
 
 /* With the process standing still until all of its memory is copied. */
 static struct error *take_plain(pid_t process, struct core_writer *core,
-				const struct progress *progress,
-				struct snapshot *ret)
+				const struct progress *progress, struct snapshot *ret)
 {
-	struct task task = { .process = process,
-			     .core = core,
-			     .progress = progress };
+	struct task task = { .process = process, .core = core, .progress = progress };
 	struct error *error = core_provide(core, false);
 
 	if (!error)
@@ -71,8 +68,7 @@ static struct error *take_plain(pid_t process, struct core_writer *core,
 
 /* *ret_obstacle: why it is not cloned, which leaves nothing behind, or NULL. */
 static struct error *take_cloned(pid_t process, struct core_writer *core,
-				 const struct progress *progress,
-				 struct snapshot *ret,
+				 const struct progress *progress, struct snapshot *ret,
 				 struct error **ret_obstacle)
 {
 	uint64_t size;
@@ -111,21 +107,18 @@ struct error *snapshot_take(pid_t process, const struct core_options *options,
 
 	if (error)
 		return error;
-	if (choice == CLONE_NEVER || (choice == CLONE_BY_NEED &&
-				      core_expected_stop(core) <= LONGEST_STOP))
+	if (choice == CLONE_NEVER ||
+	    (choice == CLONE_BY_NEED && core_expected_stop(core) <= LONGEST_STOP))
 		return take_plain(process, core, options->progress, ret);
 	error = take_cloned(process, core, options->progress, ret, &obstacle);
 	ret->cloned = !error && !obstacle;
 	if (error || !obstacle)
 		return error;
 	if (choice == CLONE_ALWAYS)
-		return error_wrap(obstacle, "process %d cannot be cloned",
-				  process);
-	snprintf(ret->not_cloned, sizeof(ret->not_cloned), "%s",
-		 error_message(obstacle));
+		return error_wrap(obstacle, "process %d cannot be cloned", process);
+	snprintf(ret->not_cloned, sizeof(ret->not_cloned), "%s", error_message(obstacle));
 	error_destroy(obstacle);
 	/* What was planned for a clone does not do for the process. */
 	error = begin(process, options, &again);
-	return error ? error
-		     : take_plain(process, again, options->progress, ret);
+	return error ? error : take_plain(process, again, options->progress, ret);
 }

@@ -28,8 +28,7 @@ void source_close(struct source *source)
 	pages_close(&source->pages);
 }
 
-uint64_t source_read(const struct source *source, uint64_t address, void *ret,
-		     uint64_t size)
+uint64_t source_read(const struct source *source, uint64_t address, void *ret, uint64_t size)
 {
 	struct iovec here = { ret, size };
 	struct iovec there = { (void *)(uintptr_t)address, size };
@@ -37,16 +36,14 @@ uint64_t source_read(const struct source *source, uint64_t address, void *ret,
 
 	/* It pins pages, and the kernel copies those that are shared. */
 	if (!source->is_clone)
-		taken = process_vm_readv(source->process, &here, 1, &there, 1,
-					 0);
+		taken = process_vm_readv(source->process, &here, 1, &there, 1, 0);
 	/* Some sandboxes forbid the quicker way. */
 	if (taken <= 0)
 		taken = pread(source->memory, ret, size, (off_t)address);
 	return taken < 0 ? 0 : (uint64_t)taken;
 }
 
-uint64_t source_copy(const struct source *source, uint64_t address,
-		     uint8_t *ret, uint64_t size)
+uint64_t source_copy(const struct source *source, uint64_t address, uint8_t *ret, uint64_t size)
 {
 	uint64_t unreadable = 0;
 
@@ -66,12 +63,11 @@ uint64_t source_copy(const struct source *source, uint64_t address,
 	return unreadable;
 }
 
-int source_open_mapped(const struct source *source,
-		       const struct memory_area *area)
+int source_open_mapped(const struct source *source, const struct memory_area *area)
 {
 	char path[96];
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
-		 source->process, area->start, area->end);
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, source->process,
+		 area->start, area->end);
 	return open(path, O_RDONLY | O_CLOEXEC);
 }

@@ -34,18 +34,15 @@ static bool add_process(struct tasks *tasks, pid_t id)
 		return true;
 	if (!LIST_GROW(tasks->processes, tasks->process_count))
 		return false;
-	tasks->processes[tasks->process_count++] =
-		(struct traced_process){ .id = id };
+	tasks->processes[tasks->process_count++] = (struct traced_process){ .id = id };
 	return true;
 }
 
 static struct task *add(struct tasks *tasks, pid_t id, pid_t process)
 {
-	if (process == 0 || !add_process(tasks, process) ||
-	    !LIST_GROW(tasks->tasks, tasks->count))
+	if (process == 0 || !add_process(tasks, process) || !LIST_GROW(tasks->tasks, tasks->count))
 		return NULL;
-	tasks->tasks[tasks->count] =
-		(struct task){ .id = id, .process = process };
+	tasks->tasks[tasks->count] = (struct task){ .id = id, .process = process };
 	return &tasks->tasks[tasks->count++];
 }
 
@@ -53,8 +50,7 @@ struct task *tasks_add(struct tasks *tasks, pid_t id)
 {
 	struct task *known = tasks_find(tasks, id);
 
-	return known ? known
-		     : add(tasks, id, (pid_t)process_status(id, "Tgid", 10, 0));
+	return known ? known : add(tasks, id, (pid_t)process_status(id, "Tgid", 10, 0));
 }
 
 struct task *tasks_add_process(struct tasks *tasks, pid_t id)

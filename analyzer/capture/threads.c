@@ -20,8 +20,7 @@ enum { PATIENCE_SECONDS = 2, FIRST_WAIT = 10000, LONGEST_WAIT = 5000000 };
 
 static bool holds_back_other_processes(int *ret_scope)
 {
-	_cleanup_(close) int fd = open("/proc/sys/kernel/yama/ptrace_scope",
-				       O_RDONLY | O_CLOEXEC);
+	_cleanup_(close) int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
 	char digit;
 
 	if (fd < 0 || read(fd, &digit, 1) != 1)
@@ -37,36 +36,31 @@ struct error *process_refusal(pid_t process)
 	uint64_t owner = process_status(process, "Uid", 10, geteuid());
 
 	if (failure == ESRCH)
-		return error_create(ERROR_USAGE, "there is no process %d",
-				    process);
+		return error_create(ERROR_USAGE, "there is no process %d", process);
 	if (tracer)
-		return error_create(ERROR_NOT_SUPPORTED,
-				    "process %d is being traced by process %d "
-				    "already, and two cannot",
-				    process, tracer);
-	if (geteuid() != 0 && owner != geteuid())
 		return error_create(
 			ERROR_NOT_SUPPORTED,
-			"process %d belongs to another user (%" PRIu64
-			"): only root may look into it",
-			process, owner);
-	if (failure == EPERM && holds_back_other_processes(&scope))
+			"process %d is being traced by process %d already, and two cannot", process,
+			tracer);
+	if (geteuid() != 0 && owner != geteuid())
 		return error_create(ERROR_NOT_SUPPORTED,
-				    "process %d may not be looked into: "
-				    "/proc/sys/kernel/yama/ptrace_scope is "
-				    "%d%s",
-				    process, scope,
-				    scope < 3 ? ", so only root may" : "");
-	return error_create(ERROR_NOT_SUPPORTED,
-			    "process %d may not be looked into: ptrace(2) is "
-			    "refused (%s); in a container, allow it by "
-			    "--cap-add=SYS_PTRACE",
-			    process, strerror(failure));
+				    "process %d belongs to another user (%" PRIu64
+				    "): only root may look into it",
+				    process, owner);
+	if (failure == EPERM && holds_back_other_processes(&scope))
+		return error_create(
+			ERROR_NOT_SUPPORTED,
+			"process %d may not be looked into: /proc/sys/kernel/yama/ptrace_scope is %d%s",
+			process, scope, scope < 3 ? ", so only root may" : "");
+	return error_create(
+		ERROR_NOT_SUPPORTED,
+		"process %d may not be looked into: ptrace(2) is refused (%s); in a container, allow it by --cap-add=SYS_PTRACE",
+		process, strerror(failure));
 }
 
 /*
- * Threads are listed in the order of their creation, so those held come in the
- * order in which they were held: expected is the number of the next of them.
+ * Threads are listed in the order of their creation, so those held come in the order in which they
+ * were held: expected is the number of the next of them.
  */
 static bool is_held(const struct held_process *held, pid_t id, size_t *expected)
 {
@@ -139,8 +133,7 @@ static struct error *seize_new(struct held_process *held, bool *ret_found)
 	snprintf(path, sizeof(path), "/proc/%d/task", held->id);
 	folder = opendir(path);
 	if (!folder)
-		return error_create(ERROR_USAGE, "there is no process %d",
-				    held->id);
+		return error_create(ERROR_USAGE, "there is no process %d", held->id);
 	while (!error && (entry = readdir(folder))) {
 		size_t before = held->count;
 		pid_t id = (pid_t)strtol(entry->d_name, NULL, 10);
@@ -190,15 +183,12 @@ static struct error *await_stops(struct held_process *held, size_t first,
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 		if (found == 0 && clock_now() < deadline) {
 			nanosleep(&(struct timespec){ .tv_nsec = wait }, NULL);
-			wait = wait * 2 < LONGEST_WAIT ? wait * 2
-						       : LONGEST_WAIT;
-		} else if (found == 0 ||
-			   (found > 0 && take_stop(thread, status))) {
+			wait = wait * 2 < LONGEST_WAIT ? wait * 2 : LONGEST_WAIT;
+		} else if (found == 0 || (found > 0 && take_stop(thread, status))) {
 			i++;
 		} else if (found > 0 || errno != EINTR) {
 			held->count--;
-			memmove(thread, thread + 1,
-				(held->count - i) * sizeof(*thread));
+			memmove(thread, thread + 1, (held->count - i) * sizeof(*thread));
 		}
 	}
 	return NULL;
@@ -217,8 +207,7 @@ static void put_leader_first(struct held_process *held)
 	}
 }
 
-struct error *process_hold(pid_t process, const struct progress *progress,
-			   struct held_process *ret)
+struct error *process_hold(pid_t process, const struct progress *progress, struct held_process *ret)
 {
 	_cleanup_(process_release) struct held_process held = { .id = process };
 	bool found = true;
@@ -233,8 +222,7 @@ struct error *process_hold(pid_t process, const struct progress *progress,
 			return error;
 	}
 	if (held.count == 0)
-		return error_create(ERROR_USAGE, "process %d has ended",
-				    process);
+		return error_create(ERROR_USAGE, "process %d has ended", process);
 	put_leader_first(&held);
 	*ret = held;
 	held = (struct held_process){ 0 };

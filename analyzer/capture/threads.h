@@ -1,8 +1,8 @@
 /*
  * The threads of a process that stand still, held by ptrace(2).
  *
- * Only the thread that took hold of them can read their registers and let them
- * go. Should heapcore die, the kernel lets them go.
+ * Only the thread that took hold of them can read their registers and let them go. Should heapcore
+ * die, the kernel lets them go.
  */
 #ifndef ANALYZER_CAPTURE_THREADS_H
 #define ANALYZER_CAPTURE_THREADS_H
@@ -16,9 +16,9 @@
 
 struct held_thread {
 	pid_t id;
-	bool stopped;	  /* else it is in a system call that cannot be left */
-	bool interrupted; /* by us alone: no signal, no Ctrl-Z stopped it */
-	int signal;	  /* that it was about to get, or 0 */
+	bool stopped;	       /* else it is in a system call that cannot be left */
+	bool interrupted;      /* by us alone: no signal, no Ctrl-Z stopped it */
+	int signal;	       /* that it was about to get, or 0 */
 	uint64_t signal_stack; /* 0: none, or not known */
 };
 
@@ -30,8 +30,8 @@ struct held_process {
 };
 
 /*
- * Stop all threads of the process, also those that come up meanwhile. What the
- * caller may not do is ERROR_NOT_SUPPORTED, with the reason.
+ * Stop all threads of the process, also those that come up meanwhile. What the caller may not do is
+ * ERROR_NOT_SUPPORTED, with the reason.
  */
 struct error *process_hold(pid_t process, const struct progress *progress,
 			   struct held_process *ret);

@@ -31,16 +31,14 @@ struct tracer {
 
 /* Stops without which a filtered process cannot live; and all others. */
 enum {
-	STOPS_NEEDED = PTRACE_O_TRACESECCOMP | PTRACE_O_TRACECLONE |
-		       PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
-		       PTRACE_O_EXITKILL,
+	STOPS_NEEDED = PTRACE_O_TRACESECCOMP | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |
+		       PTRACE_O_TRACEVFORK | PTRACE_O_EXITKILL,
 	STOPS_TOLD = STOPS_NEEDED | PTRACE_O_TRACEEXIT | PTRACE_O_TRACEEXEC,
 };
 
 struct error *tracer_seize(const struct tracer_options *options)
 {
-	if (ptrace(PTRACE_SEIZE, options->program, NULL,
-		   (void *)(intptr_t)STOPS_TOLD) < 0)
+	if (ptrace(PTRACE_SEIZE, options->program, NULL, (void *)(intptr_t)STOPS_TOLD) < 0)
 		return process_refusal(options->program);
 	return NULL;
 }
@@ -52,8 +50,7 @@ static int stop_event(int status)
 
 static bool stops_the_process(int signal)
 {
-	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN ||
-	       signal == SIGTTOU;
+	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
 
 /* Let a task go on from its stop as if nobody had looked. */
@@ -69,8 +66,7 @@ static void resume(struct task *task)
 	if (event == PTRACE_EVENT_STOP && stops_the_process(signal))
 		ptrace(PTRACE_LISTEN, task->id, NULL, NULL);
 	else
-		ptrace(PTRACE_CONT, task->id, NULL,
-		       (void *)(intptr_t)(event ? 0 : signal));
+		ptrace(PTRACE_CONT, task->id, NULL, (void *)(intptr_t)(event ? 0 : signal));
 }
 
 static bool is_default(pid_t thread, int signal)
@@ -84,15 +80,15 @@ static bool is_default(pid_t thread, int signal)
 /* Whether the signal, about to be delivered, ends the process. */
 static bool is_fatal(pid_t thread, int signal)
 {
-	if (stops_the_process(signal) || signal == SIGCHLD ||
-	    signal == SIGCONT || signal == SIGURG || signal == SIGWINCH)
+	if (stops_the_process(signal) || signal == SIGCHLD || signal == SIGCONT ||
+	    signal == SIGURG || signal == SIGWINCH)
 		return false;
 	return is_default(thread, signal);
 }
 
 /*
- * Whether the process uses the memory of its parent, as between vfork() and
- * exec(): that is the parent's business.
+ * Whether the process uses the memory of its parent, as between vfork() and exec(): that is the
+ * parent's business.
  */
 static bool borrows_memory(pid_t process)
 {
@@ -108,26 +104,21 @@ static bool is_let_through(const struct tracer *tracer, pid_t process)
 	return process != tracer->options->program && !tracer->options->follow;
 }
 
-static bool is_of_interest(const struct tracer *tracer,
-			   const struct traced_process *process)
+static bool is_of_interest(const struct tracer *tracer, const struct traced_process *process)
 {
-	if (process->state != PROCESS_RUNNING ||
-	    is_let_through(tracer, process->id))
+	if (process->state != PROCESS_RUNNING || is_let_through(tracer, process->id))
 		return false;
-	if (process->id != tracer->options->program &&
-	    borrows_memory(process->id))
+	if (process->id != tracer->options->program && borrows_memory(process->id))
 		return false;
 	return process_kind(process->id) != PROGRAM_OTHER;
 }
 
 /* The stopped threads of a process; the one that ends it comes first. */
-static struct error *collect(const struct tracer *tracer,
-			     const struct traced_process *process,
+static struct error *collect(const struct tracer *tracer, const struct traced_process *process,
 			     struct held_process *ret)
 {
 	const struct tasks *tasks = &tracer->tasks;
-	struct held_process held = { .id = process->id,
-				     .knows_signal_stacks = true };
+	struct held_process held = { .id = process->id, .knows_signal_stacks = true };
 	pid_t first = process->signal ? process->taker : process->id;
 
 	for (size_t i = 0; i < tasks->count; i++) {
@@ -159,8 +150,7 @@ static struct error *collect(const struct tracer *tracer,
 }
 
 /* All its threads are stopped, or cannot be: have it captured, let it go. */
-static void finish_gathering(struct tracer *tracer,
-			     struct traced_process *process)
+static void finish_gathering(struct tracer *tracer, struct traced_process *process)
 {
 	pid_t id = process->id;
 	struct held_process held;
@@ -172,8 +162,7 @@ static void finish_gathering(struct tracer *tracer,
 	}
 	process->state = PROCESS_ENDING;
 	if (held.count > 0)
-		tracer->events->ending(tracer->events->data, &held,
-				       process->signal);
+		tracer->events->ending(tracer->events->data, &held, process->signal);
 	free(held.threads);
 	for (size_t i = 0; i < tracer->tasks.count; i++) {
 		struct task *task = &tracer->tasks.tasks[i];
@@ -183,19 +172,16 @@ static void finish_gathering(struct tracer *tracer,
 	}
 }
 
-static void finish_if_gathered(struct tracer *tracer,
-			       struct traced_process *process)
+static void finish_if_gathered(struct tracer *tracer, struct traced_process *process)
 {
 	if (process->state == PROCESS_GATHERING &&
-	    (tasks_on_the_run(&tracer->tasks, process->id) == 0 ||
-	     clock_now() > process->deadline))
+	    (tasks_on_the_run(&tracer->tasks, process->id) == 0 || clock_now() > process->deadline))
 		finish_gathering(tracer, process);
 }
 
 /* The thread, which is kept stopped, is about to end its process. */
-static void begin_gathering(struct tracer *tracer,
-			    struct traced_process *process, struct task *task,
-			    int signal)
+static void begin_gathering(struct tracer *tracer, struct traced_process *process,
+			    struct task *task, int signal)
 {
 	process->state = PROCESS_GATHERING;
 	process->signal = signal;
@@ -204,8 +190,7 @@ static void begin_gathering(struct tracer *tracer,
 	for (size_t i = 0; i < tracer->tasks.count; i++) {
 		const struct task *other = &tracer->tasks.tasks[i];
 
-		if (other->process == process->id && !other->stopped &&
-		    !other->exiting)
+		if (other->process == process->id && !other->stopped && !other->exiting)
 			ptrace(PTRACE_INTERRUPT, other->id, NULL, NULL);
 	}
 }
@@ -219,8 +204,8 @@ static unsigned long event_message(pid_t thread)
 }
 
 /*
- * The task is about to call sigaltstack(). What the kernel will refuse is left
- * out: stacks that are too small, and a new one while the old one is in use.
+ * The task is about to call sigaltstack(). What the kernel will refuse is left out: stacks that are
+ * too small, and a new one while the old one is in use.
  */
 static void note_signal_stack(struct task *task)
 {
@@ -228,13 +213,11 @@ static void note_signal_stack(struct task *task)
 	struct iovec place = { &registers, sizeof(registers) }, here, there;
 	stack_t stack;
 
-	if (ptrace(PTRACE_GETREGSET, task->id, NT_PRSTATUS, &place) < 0 ||
-	    registers.rdi == 0)
+	if (ptrace(PTRACE_GETREGSET, task->id, NT_PRSTATUS, &place) < 0 || registers.rdi == 0)
 		return;
 	here = (struct iovec){ &stack, sizeof(stack) };
 	there = (struct iovec){ (void *)registers.rdi, sizeof(stack) };
-	if (process_vm_readv(task->id, &here, 1, &there, 1, 0) !=
-		    sizeof(stack) ||
+	if (process_vm_readv(task->id, &here, 1, &there, 1, 0) != sizeof(stack) ||
 	    registers.rsp - task->signal_stack < task->signal_stack_size)
 		return;
 	if (stack.ss_flags & SS_DISABLE)
@@ -246,8 +229,8 @@ static void note_signal_stack(struct task *task)
 }
 
 /*
- * What a thread at its exit event ends of, or 0 if it ends by itself. A thread
- * that has to go because another calls exec() says 0, too.
+ * What a thread at its exit event ends of, or 0 if it ends by itself. A thread that has to go
+ * because another calls exec() says 0, too.
  */
 static int killed_by(const struct task *task)
 {
@@ -255,8 +238,7 @@ static int killed_by(const struct task *task)
 }
 
 /* Whether the stopped task ends its process, and by which signal. */
-static bool ends_process(const struct tracer *tracer, const struct task *task,
-			 int *ret_signal)
+static bool ends_process(const struct tracer *tracer, const struct task *task, int *ret_signal)
 {
 	int event = stop_event(task->status);
 
@@ -265,8 +247,7 @@ static bool ends_process(const struct tracer *tracer, const struct task *task,
 		return event_message(task->id) == FILTER_EXIT;
 	if (event == PTRACE_EVENT_EXIT) {
 		*ret_signal = killed_by(task);
-		return *ret_signal != 0 ||
-		       tasks_alive(&tracer->tasks, task->process) == 1;
+		return *ret_signal != 0 || tasks_alive(&tracer->tasks, task->process) == 1;
 	}
 	if (event != 0)
 		return false;
@@ -275,8 +256,8 @@ static bool ends_process(const struct tracer *tracer, const struct task *task,
 }
 
 /*
- * A new thread or process, before any of its own stops is seen, or after. A
- * process has the stack for signals of the thread that made it.
+ * A new thread or process, before any of its own stops is seen, or after. A process has the stack
+ * for signals of the thread that made it.
  */
 static void meet_child(struct tracer *tracer, pid_t parent, int event)
 {
@@ -300,14 +281,14 @@ static void meet_child(struct tracer *tracer, pid_t parent, int event)
 }
 
 /*
- * The first stop of a thread or process, which has inherited what its parent is
- * asked for. One that is let through stops for as little as possible, but a
- * thread that calls exec() gets another number, which must be known.
+ * The first stop of a thread or process, which has inherited what its parent is asked for. One that
+ * is let through stops for as little as possible, but a thread that calls exec() gets another
+ * number, which must be known.
  */
 static void choose_stops(const struct tracer *tracer, struct task *task)
 {
-	bool few = is_let_through(tracer, task->process) &&
-		   task->id == task->process && !tracer->options->all_programs;
+	bool few = is_let_through(tracer, task->process) && task->id == task->process &&
+		   !tracer->options->all_programs;
 
 	task->met = true;
 	ptrace(PTRACE_SETOPTIONS, task->id, NULL,
@@ -315,8 +296,8 @@ static void choose_stops(const struct tracer *tracer, struct task *task)
 }
 
 /*
- * A new program in the process. Of its threads there is one left, which has
- * the number of the process now.
+ * A new program in the process. Of its threads there is one left, which has the number of the
+ * process now.
  */
 static void meet_program(struct tracer *tracer, struct task *task)
 {
@@ -350,21 +331,18 @@ static void handle_stop(struct tracer *tracer, pid_t id, int status)
 	else if (event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK ||
 		 event == PTRACE_EVENT_VFORK)
 		meet_child(tracer, id, event);
-	else if (event == PTRACE_EVENT_SECCOMP &&
-		 event_message(id) == FILTER_SIGNAL_STACK)
+	else if (event == PTRACE_EVENT_SECCOMP && event_message(id) == FILTER_SIGNAL_STACK)
 		note_signal_stack(task);
 	/* The lists may have moved. */
 	task = tasks_find(&tracer->tasks, id);
-	process =
-		task ? tasks_find_process(&tracer->tasks, task->process) : NULL;
+	process = task ? tasks_find_process(&tracer->tasks, task->process) : NULL;
 	if (!process)
 		return;
 	task->status = status;
 	task->stopped = true;
 	if (!task->met)
 		choose_stops(tracer, task);
-	if (process->state == PROCESS_RUNNING &&
-	    ends_process(tracer, task, &signal)) {
+	if (process->state == PROCESS_RUNNING && ends_process(tracer, task, &signal)) {
 		if (is_of_interest(tracer, process))
 			begin_gathering(tracer, process, task, signal);
 		else
@@ -388,8 +366,7 @@ static void handle_end(struct tracer *tracer, pid_t id, int status)
 	if (process)
 		finish_if_gathered(tracer, process);
 	if (id == tracer->options->program)
-		tracer->events->ended(tracer->events->data, status,
-				      tracer->tasks.process_count,
+		tracer->events->ended(tracer->events->data, status, tracer->tasks.process_count,
 				      tracer->unseen);
 }
 
@@ -415,8 +392,7 @@ static void await_stops(struct tracer *tracer)
 		finish_if_gathered(tracer, &tracer->tasks.processes[i]);
 }
 
-struct error *tracer_run(const struct tracer_options *options,
-			 const struct tracer_events *events)
+struct error *tracer_run(const struct tracer_options *options, const struct tracer_events *events)
 {
 	struct tracer tracer = { .options = options, .events = events };
 

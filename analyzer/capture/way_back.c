@@ -55,8 +55,8 @@ struct frames {
 	struct frame leave, collect, home;
 };
 
-static uint64_t find_bytes(pid_t process, const struct memory_area *area,
-			   const uint8_t *bytes, size_t size)
+static uint64_t find_bytes(pid_t process, const struct memory_area *area, const uint8_t *bytes,
+			   size_t size)
 {
 	uint64_t length = area->end - area->start;
 	struct iovec here, there;
@@ -74,11 +74,9 @@ static uint64_t find_bytes(pid_t process, const struct memory_area *area,
 }
 
 static const uint8_t CALL_CODE[] = { 0x0f, 0x05, 0xc3 };
-static const uint8_t RESUME_CODE[] = { 0x48, 0xc7, 0xc0, 0x0f, 0,
-				       0,    0,	   0x0f, 0x05 };
+static const uint8_t RESUME_CODE[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
 
-void way_back_find(pid_t process, const struct memory_map *map,
-		   struct way_back_code *ret)
+void way_back_find(pid_t process, const struct memory_map *map, struct way_back_code *ret)
 {
 	*ret = (struct way_back_code){ 0 };
 	for (size_t i = 0; i < map->count; i++) {
@@ -87,44 +85,36 @@ void way_back_find(pid_t process, const struct memory_map *map,
 		if (!(area->rights & PF_X) || area->device || area->start >> 63)
 			continue;
 		if (!ret->resume)
-			ret->resume = find_bytes(process, area, RESUME_CODE,
-						 sizeof(RESUME_CODE));
+			ret->resume = find_bytes(process, area, RESUME_CODE, sizeof(RESUME_CODE));
 		if (!ret->call)
-			ret->call = find_bytes(process, area, CALL_CODE,
-					       sizeof(CALL_CODE));
+			ret->call = find_bytes(process, area, CALL_CODE, sizeof(CALL_CODE));
 	}
 }
 
-static bool has_bytes(pid_t process, uint64_t address, const uint8_t *bytes,
-		      size_t size)
+static bool has_bytes(pid_t process, uint64_t address, const uint8_t *bytes, size_t size)
 {
 	uint8_t code[sizeof(RESUME_CODE)];
 	struct iovec here = { code, size }, there = { (void *)address, size };
 
-	return process_vm_readv(process, &here, 1, &there, 1, 0) ==
-		       (ssize_t)size &&
+	return process_vm_readv(process, &here, 1, &there, 1, 0) == (ssize_t)size &&
 	       memcmp(code, bytes, size) == 0;
 }
 
 /*
- * What of the mapping is below the stack pointer, if that is of a thread's
- * stack by the C library, which has the thread's own data at its end, or of the
- * main stack: coroutines may have stacks with other data right below.
+ * What of the mapping is below the stack pointer, if that is of a thread's stack by the C library,
+ * which has the thread's own data at its end, or of the main stack: coroutines may have stacks with
+ * other data right below.
  */
-static uint64_t room_below(const struct memory_map *map,
-			   const struct user_regs_struct *registers)
+static uint64_t room_below(const struct memory_map *map, const struct user_regs_struct *registers)
 {
 	for (size_t i = 0; i < map->count; i++) {
 		const struct memory_area *area = &map->areas[i];
 
-		if (registers->rsp <= area->start ||
-		    registers->rsp >= area->end)
+		if (registers->rsp <= area->start || registers->rsp >= area->end)
 			continue;
-		if (area->shared || area->of_file || area->unforked ||
-		    !(area->rights & PF_W) ||
+		if (area->shared || area->of_file || area->unforked || !(area->rights & PF_W) ||
 		    (!memory_area_has_path(area, "[stack]") &&
-		     (registers->fs_base <= registers->rsp ||
-		      registers->fs_base >= area->end)))
+		     (registers->fs_base <= registers->rsp || registers->fs_base >= area->end)))
 			return 0;
 		return registers->rsp - area->start;
 	}
@@ -132,8 +122,7 @@ static uint64_t room_below(const struct memory_map *map,
 }
 
 static struct frame make_frame(const struct way_back_code *code,
-			       const struct user_regs_struct *from,
-			       uint64_t mask)
+			       const struct user_regs_struct *from, uint64_t mask)
 {
 	return (struct frame){
 		.resume = code->resume,
@@ -164,27 +153,23 @@ static struct frame make_frame(const struct way_back_code *code,
 }
 
 /* The thread's own; its call, if it was in one that is to begin anew, again. */
-static struct frame make_home(const struct way_back_code *code,
-			      const struct injection *injection)
+static struct frame make_home(const struct way_back_code *code, const struct injection *injection)
 {
 	struct user_regs_struct own = injection->registers;
 	long result = (long)own.rax;
 
 	if ((long)own.orig_rax >= 0 &&
-	    ((result >= RESTART_FIRST && result <= RESTART_LAST) ||
-	     result == RESTART_BLOCK)) {
+	    ((result >= RESTART_FIRST && result <= RESTART_LAST) || result == RESTART_BLOCK)) {
 		own.rax = own.orig_rax;
 		own.rip -= sizeof(CALL_CODE) - 1;
 	}
 	return make_frame(code, &own, injection->mask);
 }
 
-static struct frame make_call(const struct way_back_code *code,
-			      const struct injection *injection, long number,
-			      uint64_t stack)
+static struct frame make_call(const struct way_back_code *code, const struct injection *injection,
+			      long number, uint64_t stack)
 {
-	struct frame frame =
-		make_frame(code, &injection->registers, UINT64_MAX);
+	struct frame frame = make_frame(code, &injection->registers, UINT64_MAX);
 
 	frame.rip = code->call;
 	frame.rax = (uint64_t)number;
@@ -211,21 +196,18 @@ static uint64_t read_vectors(pid_t thread, uint8_t *ret, size_t room)
 	return head.whole_size;
 }
 
-static bool move(pid_t process, uint64_t place, const uint8_t *bytes,
-		 uint64_t size, bool write)
+static bool move(pid_t process, uint64_t place, const uint8_t *bytes, uint64_t size, bool write)
 {
 	struct iovec here = { (void *)bytes, size };
 	struct iovec there = { (void *)place, size };
 
 	return (write ? process_vm_writev(process, &here, 1, &there, 1, 0)
-		      : process_vm_readv(process, &here, 1, &there, 1, 0)) ==
-	       (ssize_t)size;
+		      : process_vm_readv(process, &here, 1, &there, 1, 0)) == (ssize_t)size;
 }
 
 /* The frames, for a stack pointer, in bytes; the vector state is there. */
-static void fill_frames(const struct way_back_code *code,
-			const struct injection *injection, uint64_t vectors,
-			struct way_back *way, struct frames *frames)
+static void fill_frames(const struct way_back_code *code, const struct injection *injection,
+			uint64_t vectors, struct way_back *way, struct frames *frames)
 {
 	uint64_t base = way->start;
 
@@ -245,27 +227,23 @@ static void fill_frames(const struct way_back_code *code,
 static bool has_code(const struct way_back_code *code, pid_t thread)
 {
 	return has_bytes(thread, code->call, CALL_CODE, sizeof(CALL_CODE)) &&
-	       has_bytes(thread, code->resume, RESUME_CODE,
-			 sizeof(RESUME_CODE));
+	       has_bytes(thread, code->resume, RESUME_CODE, sizeof(RESUME_CODE));
 }
 
-void way_back_lay(const struct way_back_code *code,
-		  const struct memory_map *map, struct injection *injection,
-		  struct way_back *ret)
+void way_back_lay(const struct way_back_code *code, const struct memory_map *map,
+		  struct injection *injection, struct way_back *ret)
 {
 	enum { ALIGNMENT = 64, FRAMES = (sizeof(struct frames) + 63) & ~63 };
 	pid_t thread = injection->thread;
 	uint64_t vectors, size;
 
 	*ret = (struct way_back){ 0 };
-	size = read_vectors(thread, ret->laid + FRAMES,
-			    sizeof(ret->laid) - FRAMES);
+	size = read_vectors(thread, ret->laid + FRAMES, sizeof(ret->laid) - FRAMES);
 	if (!size || !has_code(code, thread) ||
 	    room_below(map, &injection->registers) <
 		    RED_ZONE + ALIGNMENT + WAY_BACK_SIZE + HANDLER_ROOM)
 		return;
-	vectors = (injection->registers.rsp - RED_ZONE - size) &
-		  ~(uint64_t)(ALIGNMENT - 1);
+	vectors = (injection->registers.rsp - RED_ZONE - size) & ~(uint64_t)(ALIGNMENT - 1);
 	ret->start = vectors - FRAMES;
 	if (!move(thread, ret->start, ret->former, FRAMES + size, false))
 		return;

@@ -1,11 +1,10 @@
 /*
  * How a thread that makes a call for its tracer finds back without it.
  *
- * Should the tracer be killed amid the call, the kernel lets the thread go with
- * the registers it has. So these lead back: the call is made where a `ret`
- * follows, with a stack of frames as the kernel makes for signal handlers,
- * below all that the thread has in use of its own. `ret` leads to sigreturn(),
- * which loads what such a frame holds:
+ * Should the tracer be killed amid the call, the kernel lets the thread go with the registers it
+ * has. So these lead back: the call is made where a `ret` follows, with a stack of frames as the
+ * kernel makes for signal handlers, below all that the thread has in use of its own. `ret` leads to
+ * sigreturn(), which loads what such a frame holds:
  *
  * - home: the thread's own registers, and its mask of signals; the call that it
  *   waited in begins anew
@@ -37,17 +36,15 @@ struct way_back {
 };
 
 /* Look for the code, while the process runs. */
-void way_back_find(pid_t process, const struct memory_map *map,
-		   struct way_back_code *ret);
+void way_back_find(pid_t process, const struct memory_map *map, struct way_back_code *ret);
 
 /*
- * Lay the frames for the thread of the injection, whose registers are known,
- * and have it call where the way begins. Only on a stack of the C library's can
- * that be done; elsewhere there is no way. Allocates nothing.
+ * Lay the frames for the thread of the injection, whose registers are known, and have it call where
+ * the way begins. Only on a stack of the C library's can that be done; elsewhere there is no way.
+ * Allocates nothing.
  */
-void way_back_lay(const struct way_back_code *code,
-		  const struct memory_map *map, struct injection *injection,
-		  struct way_back *ret);
+void way_back_lay(const struct way_back_code *code, const struct memory_map *map,
+		  struct injection *injection, struct way_back *ret);
 
 /* Put back what was there, when the thread has its own registers. */
 void way_back_remove(const struct way_back *way, pid_t process);

@@ -12,8 +12,8 @@ enum {
 };
 
 /*
- * What a note can hold, in Intel's layout, and the size that gdb expects of a
- * state with that part. APX, which gdb does not know yet, is where MPX was.
+ * What a note can hold, in Intel's layout, and the size that gdb expects of a state with that part.
+ * APX, which gdb does not know yet, is where MPX was.
  */
 static const struct part {
 	unsigned number;
@@ -37,8 +37,7 @@ struct xstate_layout xstate_layout_here(void)
 	for (unsigned number = 2; number < XSTATE_PARTS; number++) {
 		unsigned size, offset, c, d;
 
-		if (!__get_cpuid_count(XSTATE_LEAF, number, &size, &offset, &c,
-				       &d))
+		if (!__get_cpuid_count(XSTATE_LEAF, number, &size, &offset, &c, &d))
 			break;
 		layout.parts[number].size = size;
 		layout.parts[number].offset = offset;
@@ -56,8 +55,7 @@ static void keep_parts(uint8_t *state, size_t offset, uint64_t kept)
 	memcpy(state + offset, &parts, sizeof(parts));
 }
 
-size_t xstate_write_note(const struct xstate_layout *layout,
-			 const uint8_t *state, size_t size,
+size_t xstate_write_note(const struct xstate_layout *layout, const uint8_t *state, size_t size,
 			 uint8_t ret[XSTATE_NOTE_SIZE])
 {
 	uint64_t enabled, kept = X87_AND_SSE;
@@ -75,8 +73,8 @@ size_t xstate_write_note(const struct xstate_layout *layout,
 		uint32_t offset = layout->parts[part->number].offset;
 
 		if (!(enabled >> part->number & 1) ||
-		    layout->parts[part->number].size != part->size ||
-		    offset > size || size - offset < part->size)
+		    layout->parts[part->number].size != part->size || offset > size ||
+		    size - offset < part->size)
 			continue;
 		if (part->whole > whole)
 			whole = part->whole;

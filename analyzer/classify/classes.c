@@ -45,14 +45,13 @@ struct classes {
 };
 
 /*
- * Names are read once, bases for each search. Both take less than all of a
- * large program's, and hardly longer than reading the dump a few times.
+ * Names are read once, bases for each search. Both take less than all of a large program's, and
+ * hardly longer than reading the dump a few times.
  */
 enum { LEAST_PATIENCE = 16 << 20, DEMANGLING_COST = 16 };
 
-struct error *classes_create(const struct image *image,
-			     const struct program *program, struct debug *debug,
-			     struct memory_account *account,
+struct error *classes_create(const struct image *image, const struct program *program,
+			     struct debug *debug, struct memory_account *account,
 			     struct classes **ret)
 {
 	struct classes *classes = calloc(1, sizeof(*classes));
@@ -83,13 +82,11 @@ static bool is_crystal(const struct classes *classes, uint64_t signature)
 	       crystal_type_find(classes->crystal, (uint32_t)signature);
 }
 
-static const char *crystal_name(const struct classes *classes,
-				uint64_t signature)
+static const char *crystal_name(const struct classes *classes, uint64_t signature)
 {
 	bool certain;
 
-	return crystal_type_name(classes->crystal, (uint32_t)signature,
-				 &certain);
+	return crystal_type_name(classes->crystal, (uint32_t)signature, &certain);
 }
 
 static void names_deinit(struct names *names)
@@ -117,12 +114,12 @@ void classes_destroy(struct classes *classes)
 }
 
 /*
- * The entry of address in a list of entries of that size, added if it is not
- * there yet; NULL if memory is short. Entries begin with their address. It
- * stays where it is until the next one is added.
+ * The entry of address in a list of entries of that size, added if it is not there yet; NULL if
+ * memory is short. Entries begin with their address. It stays where it is until the next one is
+ * added.
  */
-static void *find_entry(struct address_map *map, struct memory *list,
-			size_t *count, size_t size, uint64_t address)
+static void *find_entry(struct address_map *map, struct memory *list, size_t *count, size_t size,
+			uint64_t address)
 {
 	uint32_t number = address_map_find(map, address);
 	struct error *error;
@@ -145,21 +142,19 @@ static void *find_entry(struct address_map *map, struct memory *list,
 	return entry;
 }
 
-static struct signature *find_signature(struct classes *classes,
-					uint64_t address)
+static struct signature *find_signature(struct classes *classes, uint64_t address)
 {
-	struct signature *signature = find_entry(
-		&classes->signature_map, &classes->signatures,
-		&classes->signature_count, sizeof(*signature), address);
+	struct signature *signature =
+		find_entry(&classes->signature_map, &classes->signatures, &classes->signature_count,
+			   sizeof(*signature), address);
 
 	return signature;
 }
 
 static struct type *find_type(struct classes *classes, uint64_t address)
 {
-	struct type *type =
-		find_entry(&classes->type_map, &classes->types,
-			   &classes->type_count, sizeof(*type), address);
+	struct type *type = find_entry(&classes->type_map, &classes->types, &classes->type_count,
+				       sizeof(*type), address);
 
 	return type;
 }
@@ -183,8 +178,7 @@ static char *demangle(struct classes *classes, const char *mangled)
 	full = demangle_type(mangled);
 	if (full)
 		cost += DEMANGLING_COST * strlen(full);
-	classes->names_patience -=
-		cost < classes->names_patience ? cost : classes->names_patience;
+	classes->names_patience -= cost < classes->names_patience ? cost : classes->names_patience;
 	return full;
 }
 
@@ -211,11 +205,9 @@ static struct names type_names(struct classes *classes, uint64_t address)
 	if (!type)
 		return (struct names){ 0 };
 	if (!type->names.known) {
-		_cleanup_(free) char *mangled = rtti_name(
-			classes->image, address, &classes->names_patience);
-		char *full = mangled ? name_shared(mangled,
-						   demangle(classes, mangled))
-				     : NULL;
+		_cleanup_(free) char *mangled =
+			rtti_name(classes->image, address, &classes->names_patience);
+		char *full = mangled ? name_shared(mangled, demangle(classes, mangled)) : NULL;
 
 		/* What nobody can read is still better than nothing. */
 		names_set(&type->names, full ? full : take(mangled));
@@ -224,9 +216,8 @@ static struct names type_names(struct classes *classes, uint64_t address)
 }
 
 /*
- * Where a class has no type_info, its vtable has a symbol with its name. That
- * of a class without virtual functions ends where objects point to, behind the
- * empty place of the type_info.
+ * Where a class has no type_info, its vtable has a symbol with its name. That of a class without
+ * virtual functions ends where objects point to, behind the empty place of the type_info.
  */
 static const char *class_by_symbol(struct classes *classes, uint64_t address)
 {
@@ -237,8 +228,7 @@ static const char *class_by_symbol(struct classes *classes, uint64_t address)
 	if (!debug_symbol(classes->debug, address - 1, &symbol) ||
 	    strncmp(symbol.name, prefix, sizeof(prefix) - 1) != 0 ||
 	    (address - symbol.start == symbol.size &&
-	     (!image_read_u64(classes->image, address - sizeof(type), &type) ||
-	      type != 0)))
+	     (!image_read_u64(classes->image, address - sizeof(type), &type) || type != 0)))
 		return NULL;
 	return symbol.name + sizeof(prefix) - 1;
 }
@@ -250,8 +240,7 @@ static char *symbol_text(const struct symbol *symbol, uint64_t address)
 
 	if (address == symbol->start)
 		return strdup(symbol->name);
-	if (asprintf(&text, "%s+0x%" PRIx64, symbol->name,
-		     address - symbol->start) < 0)
+	if (asprintf(&text, "%s+0x%" PRIx64, symbol->name, address - symbol->start) < 0)
 		return NULL;
 	return text;
 }
@@ -267,10 +256,9 @@ static bool is_functional(const struct image *image, uint64_t address)
 
 		if (region && (region->rights & RIGHT_EXECUTE))
 			return true;
-		region =
-			image_read_u64(image, address + i * sizeof(word), &word)
-				? image_find(image, word)
-				: NULL;
+		region = image_read_u64(image, address + i * sizeof(word), &word)
+				 ? image_find(image, word)
+				 : NULL;
 	}
 	return region && (region->rights & RIGHT_EXECUTE);
 }
@@ -278,8 +266,7 @@ static bool is_functional(const struct image *image, uint64_t address)
 /* "strings of libfoo.so", "libfoo.so+0x4018": better than nothing. */
 static char *place_text(const struct classes *classes, uint64_t address)
 {
-	const struct module *module =
-		program_find_module(classes->program, address);
+	const struct module *module = program_find_module(classes->program, address);
 	uint64_t available;
 	size_t length;
 	char *text;
@@ -312,14 +299,12 @@ static void name_by_symbol(struct classes *classes, struct signature *signature)
 	}
 	if (!debug_symbol(classes->debug, signature->address, &symbol)) {
 		debug_miss_names(classes->debug, signature->address);
-		names_set(&signature->names,
-			  place_text(classes, signature->address));
+		names_set(&signature->names, place_text(classes, signature->address));
 		return;
 	}
 	if (!signature->type)
-		signature->kind = symbol.kind == SYMBOL_FUNCTION
-					  ? SIGNATURE_FUNCTION
-					  : SIGNATURE_DATA;
+		signature->kind =
+			symbol.kind == SYMBOL_FUNCTION ? SIGNATURE_FUNCTION : SIGNATURE_DATA;
 	names_set(&signature->names, symbol_text(&symbol, signature->address));
 }
 
@@ -331,8 +316,7 @@ static struct signature *look_at(struct classes *classes, uint64_t address)
 	if (!signature || signature->type_known)
 		return signature;
 	signature->type_known = true;
-	signature->type =
-		rtti_type(classes->image, address, &classes->names_patience);
+	signature->type = rtti_type(classes->image, address, &classes->names_patience);
 	if (signature->type)
 		signature->kind = SIGNATURE_CLASS;
 	return signature;
@@ -353,12 +337,10 @@ uint32_t classes_control_block(struct classes *classes, uint64_t vtable)
 		return NO_CONTROL_BLOCK;
 	if (!signature->control_block_known) {
 		_cleanup_(free) char *mangled =
-			rtti_name(classes->image, signature->type,
-				  &classes->names_patience);
+			rtti_name(classes->image, signature->type, &classes->names_patience);
 
 		signature->control_block =
-			mangled ? control_block_object(mangled)
-				: NO_CONTROL_BLOCK;
+			mangled ? control_block_object(mangled) : NO_CONTROL_BLOCK;
 		signature->control_block_known = true;
 	}
 	return signature->control_block;
@@ -377,9 +359,8 @@ static void name_slab(struct signature *signature, const char *first)
 /* Symbols are asked where the type does not tell the name: it takes longer. */
 static struct names find_names(struct classes *classes, uint64_t address)
 {
-	const char *first = classes_is_slab(classes, address)
-				    ? classes_full_name(classes, address - 1)
-				    : NULL;
+	const char *first =
+		classes_is_slab(classes, address) ? classes_full_name(classes, address - 1) : NULL;
 	struct signature *signature = look_at(classes, address);
 	struct names names = { 0 };
 
@@ -448,9 +429,8 @@ const char *classes_literal_name(struct classes *classes, uint64_t signature)
 		       ? literal_find(classes->image, signature, &length)
 		       : NULL;
 	cut = text && length > SHOWN;
-	if (text &&
-	    asprintf(&known->literal_name, "%s: \"%.*s\"%s", known->names.brief,
-		     cut ? SHOWN : (int)length, text, cut ? "..." : "") < 0)
+	if (text && asprintf(&known->literal_name, "%s: \"%.*s\"%s", known->names.brief,
+			     cut ? SHOWN : (int)length, text, cut ? "..." : "") < 0)
 		known->literal_name = NULL;
 	return known ? known->literal_name : NULL;
 }
@@ -459,8 +439,7 @@ void classes_begin_search(struct classes *classes)
 {
 	enum { SHARE = 8 };
 
-	classes->bases_patience =
-		LEAST_PATIENCE + image_size(classes->image) / SHARE;
+	classes->bases_patience = LEAST_PATIENCE + image_size(classes->image) / SHARE;
 }
 
 struct visit {
@@ -478,8 +457,7 @@ static bool visit_base(void *data, uint64_t base)
 }
 
 bool classes_visit_names(struct classes *classes, uint64_t signature,
-			 bool (*visit)(void *data, const char *name),
-			 void *data)
+			 bool (*visit)(void *data, const char *name), void *data)
 {
 	struct visit bases = { classes, visit, data };
 	const char *name = classes_name(classes, signature);
@@ -488,8 +466,7 @@ bool classes_visit_names(struct classes *classes, uint64_t signature,
 	if (name && visit(data, name))
 		return true;
 	if (is_crystal(classes, signature))
-		return crystal_type_visit_bases(
-			classes->crystal, (uint32_t)signature, visit, data);
+		return crystal_type_visit_bases(classes->crystal, (uint32_t)signature, visit, data);
 	known = look_at(classes, signature);
 	return known && known->type &&
 	       rtti_find_base(classes->image, known->type, visit_base, &bases,

@@ -1,13 +1,13 @@
 /*
- * Whose signature an allocation bears: C++ classes by their run-time type
- * information, other read-only addresses by symbol.
+ * Whose signature an allocation bears: C++ classes by their run-time type information, other
+ * read-only addresses by symbol.
  *
- * A vtable's address is preceded by that of its type_info, whose own vtable
- * tells how the class is derived, and which names the class and its bases. All
- * that is read from the core first, else from the binaries.
+ * A vtable's address is preceded by that of its type_info, whose own vtable tells how the class is
+ * derived, and which names the class and its bases. All that is read from the core first, else from
+ * the binaries.
  *
- * What is found out of a signature is kept, so that each is looked at once.
- * Names live as long as struct classes. Not for several threads at a time.
+ * What is found out of a signature is kept, so that each is looked at once. Names live as long as
+ * struct classes. Not for several threads at a time.
  */
 #ifndef ANALYZER_CLASSIFY_CLASSES_H
 #define ANALYZER_CLASSIFY_CLASSES_H
@@ -18,29 +18,28 @@
 
 struct classes;
 
-struct error *classes_create(const struct image *image,
-			     const struct program *program, struct debug *debug,
-			     struct memory_account *account,
+struct error *classes_create(const struct image *image, const struct program *program,
+			     struct debug *debug, struct memory_account *account,
 			     struct classes **ret);
 void classes_destroy(struct classes *classes);
 DEFINE_CLEANUP(classes_destroy, struct classes *)
 
 /*
- * Signatures below MOST_TYPES are numbers of these types, which are borrowed
- * and outlive the classes.
+ * Signatures below MOST_TYPES are numbers of these types, which are borrowed and outlive the
+ * classes.
  */
 void classes_set_crystal(struct classes *classes, struct crystal_types *types);
 
 /*
- * Whether address is that of a vtable with a type_info, with which an object
- * may begin. No symbols are needed.
+ * Whether address is that of a vtable with a type_info, with which an object may begin. No symbols
+ * are needed.
  */
 bool classes_is_vtable(struct classes *classes, uint64_t address);
 
 /*
- * The signature of a slab, a block that an allocator of the program's own cuts
- * objects out of, of which the first is of that class. Its name is "slab,
- * beginning with app::Session"; it is of no class.
+ * The signature of a slab, a block that an allocator of the program's own cuts objects out of, of
+ * which the first is of that class. Its name is "slab, beginning with app::Session"; it is of no
+ * class.
  */
 static inline uint64_t slab_signature(uint64_t vtable)
 {
@@ -64,11 +63,10 @@ enum signature_kind {
 enum signature_kind classes_kind(struct classes *classes, uint64_t signature);
 
 /*
- * The name of a signature, a class or a symbol, in the form of short_name(). If
- * there is nothing better, "libfoo.so+0x4018" of functions and of tables of
- * them, else "strings of libfoo.so" or "data of libfoo.so"; NULL if it is in no
- * module. The control block that std::make_shared() makes has the name of the
- * class of the object in it.
+ * The name of a signature, a class or a symbol, in the form of short_name(). If there is nothing
+ * better, "libfoo.so+0x4018" of functions and of tables of them, else "strings of libfoo.so" or
+ * "data of libfoo.so"; NULL if it is in no module. The control block that std::make_shared() makes
+ * has the name of the class of the object in it.
  */
 const char *classes_name(struct classes *classes, uint64_t signature);
 
@@ -76,31 +74,29 @@ const char *classes_name(struct classes *classes, uint64_t signature);
 const char *classes_full_name(struct classes *classes, uint64_t signature);
 
 /*
- * "strings of libfoo.so: "text"" where the signature is the address of a string
- * and has no other name; else NULL.
+ * "strings of libfoo.so: "text"" where the signature is the address of a string and has no other
+ * name; else NULL.
  */
 const char *classes_literal_name(struct classes *classes, uint64_t signature);
 
 /*
- * Of a dump in which bases never end, or are those of any number of classes, so
- * many are looked at from here on.
+ * Of a dump in which bases never end, or are those of any number of classes, so many are looked at
+ * from here on.
  */
 void classes_begin_search(struct classes *classes);
 
 /*
- * Whether the signature is that of the class called name, or of a derived one.
- * The name is in the form of short_name().
+ * Whether the signature is that of the class called name, or of a derived one. The name is in the
+ * form of short_name().
  */
-bool classes_is_a(struct classes *classes, uint64_t signature,
-		  const char *name);
+bool classes_is_a(struct classes *classes, uint64_t signature, const char *name);
 
 /*
- * Call visit with the name of the signature's class and of all that it is
- * derived from, some perhaps twice, until it returns true. Returns whether it
- * did. Of what is no class there is the symbol's name.
+ * Call visit with the name of the signature's class and of all that it is derived from, some
+ * perhaps twice, until it returns true. Returns whether it did. Of what is no class there is the
+ * symbol's name.
  */
 bool classes_visit_names(struct classes *classes, uint64_t signature,
-			 bool (*visit)(void *data, const char *name),
-			 void *data);
+			 bool (*visit)(void *data, const char *name), void *data);
 
 #endif

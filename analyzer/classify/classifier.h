@@ -1,15 +1,14 @@
 /*
  * The contract of a classifier, which knows one kind of allocation by shape.
  *
- * All classifiers share one pass over the used allocations and the roots. A
- * classifier may look at each allocation (inspect), at each reference to a
- * certain offset of one (match), or, once the pass is over, at what can only
- * be told then (finish). What it recognises it claims. Of several claims to an
- * allocation the strongest counts, and so the order in which the memory is
- * looked at does not matter: a classifier must not depend on it, either.
+ * All classifiers share one pass over the used allocations and the roots. A classifier may look at
+ * each allocation (inspect), at each reference to a certain offset of one (match), or, once the
+ * pass is over, at what can only be told then (finish). What it recognises it claims. Of several
+ * claims to an allocation the strongest counts, and so the order in which the memory is looked at
+ * does not matter: a classifier must not depend on it, either.
  *
- * Being strict is worth more than finding all: cheap tests of the words beside
- * the reference come first, then those that read what it leads to.
+ * Being strict is worth more than finding all: cheap tests of the words beside the reference come
+ * first, then those that read what it leads to.
  */
 #ifndef ANALYZER_CLASSIFY_CLASSIFIER_H
 #define ANALYZER_CLASSIFY_CLASSIFIER_H
@@ -32,9 +31,9 @@ struct classifier {
 	const char *summary;
 	const char *role; /* as "the body of a std::string" */
 	enum strength strength;
-	bool for_cxx;	   /* only where a C++ library is loaded */
-	bool holds_object; /* an object, perhaps, whose class says more */
-	bool for_crystal;  /* only where the reader knows objects of Crystal */
+	bool for_cxx;		 /* only where a C++ library is loaded */
+	bool holds_object;	 /* an object, perhaps, whose class says more */
+	bool for_crystal;	 /* only where the reader knows objects of Crystal */
 	const char *for_library; /* only where one is loaded whose name so
 				    begins, as "libecl."; of several, with |
 				    between them; NULL: anywhere */
@@ -47,17 +46,16 @@ struct classifier {
 	uint64_t offset; /* at most MOST_OFFSET, a multiple of 8 */
 
 	/*
-	 * Which of the words that mask names match() may do anything for, by
-	 * what stands beside them alone: bit 0 is first, each further one the
-	 * next word; targets are not known yet. What nobody suspects is not
-	 * looked up. NULL: all may be; else see references_filter().
+	 * Which of the words that mask names match() may do anything for, by what stands beside
+	 * them alone: bit 0 is first, each further one the next word; targets are not known yet.
+	 * What nobody suspects is not looked up. NULL: all may be; else see references_filter().
 	 */
-	uint64_t (*suspect)(const struct reader *reader,
-			    const struct reference *first, uint64_t mask);
+	uint64_t (*suspect)(const struct reader *reader, const struct reference *first,
+			    uint64_t mask);
 
 	/*
-	 * Look at a used allocation of which at least a word is known, and
-	 * least_size bytes in a row.
+	 * Look at a used allocation of which at least a word is known, and least_size bytes in a
+	 * row.
 	 */
 	void (*inspect)(struct reader *reader, const struct subject *subject);
 	uint64_t least_size;
@@ -66,32 +64,31 @@ struct classifier {
 	void (*finish)(struct reader *reader, struct overview *overview);
 
 	/*
-	 * Tell more of an allocation of the classifier's, whose owner, as
-	 * claimed, is facts->owner. NULL: there is nothing more to tell.
+	 * Tell more of an allocation of the classifier's, whose owner, as claimed, is facts->owner.
+	 * NULL: there is nothing more to tell.
 	 */
-	void (*tell)(struct reader *reader, struct memory_range range,
-		     struct pattern_facts *facts);
+	void (*tell)(struct reader *reader, struct memory_range range, struct pattern_facts *facts);
 
 	/*
-	 * Say how much of an allocation of the classifier's is in use; owner
-	 * is its owner, as claimed. False: that cannot be told. It is called
-	 * by several threads at once. NULL: it can never be told.
+	 * Say how much of an allocation of the classifier's is in use; owner is its owner, as
+	 * claimed. False: that cannot be told. It is called by several threads at once. NULL: it
+	 * can never be told.
 	 */
-	bool (*measure)(struct reader *reader, struct memory_range range,
-			uint64_t owner, struct pattern_extent *ret);
+	bool (*measure)(struct reader *reader, struct memory_range range, uint64_t owner,
+			struct pattern_extent *ret);
 
 	/*
-	 * Whether the reference at address, which leads into the allocation, is
-	 * the one by which its owner holds it; of an iterator or a link back
-	 * it is not. NULL: any reference is as good.
+	 * Whether the reference at address, which leads into the allocation, is the one by which
+	 * its owner holds it; of an iterator or a link back it is not. NULL: any reference is as
+	 * good.
 	 */
-	bool (*favors)(struct reader *reader, struct memory_range range,
-		       uint64_t owner, uint64_t address);
+	bool (*favors)(struct reader *reader, struct memory_range range, uint64_t owner,
+		       uint64_t address);
 };
 
 /* A favors() for what the first word of the owner leads to. */
-bool favors_first_word(struct reader *reader, struct memory_range range,
-		       uint64_t owner, uint64_t address);
+bool favors_first_word(struct reader *reader, struct memory_range range, uint64_t owner,
+		       uint64_t address);
 
 extern const struct classifier *const classifiers[]; /* NULL at the end */
 

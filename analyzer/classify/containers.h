@@ -1,9 +1,9 @@
 /*
- * The containers of C++ that more than one classifier knows: read from where
- * the container stands, and checked against themselves.
+ * The containers of C++ that more than one classifier knows: read from where the container stands,
+ * and checked against themselves.
  *
- * Each _read() says whether what is there is such a container, as strictly as
- * its parts can be checked against each other.
+ * Each _read() says whether what is there is such a container, as strictly as its parts can be
+ * checked against each other.
  */
 #ifndef ANALYZER_CLASSIFY_CONTAINERS_H
 #define ANALYZER_CLASSIFY_CONTAINERS_H
@@ -21,8 +21,7 @@ struct hash_table {
 };
 
 /* The table at the address of its pointer to its buckets, or false. */
-bool hash_table_read(struct reader *reader, uint64_t address,
-		     struct hash_table *ret);
+bool hash_table_read(struct reader *reader, uint64_t address, struct hash_table *ret);
 
 /* std::deque: a map of blocks, of which those from first to last are in use. */
 struct deque {
@@ -35,14 +34,14 @@ struct deque {
 };
 
 /* The deque at address, whose map is the allocation. */
-bool deque_read(struct reader *reader, uint64_t address,
-		struct memory_range map, struct deque *ret);
+bool deque_read(struct reader *reader, uint64_t address, struct memory_range map,
+		struct deque *ret);
 
 /*
- * The same where it tells where its elements are. That takes a few steps, how
- * many blocks there ever are, so it may be asked for each.
+ * The same where it tells where its elements are. That takes a few steps, how many blocks there
+ * ever are, so it may be asked for each.
  */
-bool deque_read_elements(struct reader *reader, uint64_t address,
-			 struct memory_range map, struct deque *ret);
+bool deque_read_elements(struct reader *reader, uint64_t address, struct memory_range map,
+			 struct deque *ret);
 
 #endif

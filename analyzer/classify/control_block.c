@@ -10,8 +10,8 @@ static bool is_class(const char *mangled)
 }
 
 /*
- * libstdc++, <bits/shared_ptr_base.h>; libc++, <__memory/shared_ptr.h>. The
- * counts, of which libc++ has two of 64 bits, come first.
+ * libstdc++, <bits/shared_ptr_base.h>; libc++, <__memory/shared_ptr.h>. The counts, of which libc++
+ * has two of 64 bits, come first.
  */
 uint32_t control_block_object(const char *mangled)
 {
@@ -19,10 +19,8 @@ uint32_t control_block_object(const char *mangled)
 		const char *name;
 		uint32_t object;
 	} known[] = {
-		{ "St23_Sp_counted_ptr_inplaceI", 16 },
-		{ "St19_Sp_counted_deleterI", 0 },
-		{ "St15_Sp_counted_ptrI", 0 },
-		{ "NSt3__120__shared_ptr_emplaceI", 24 },
+		{ "St23_Sp_counted_ptr_inplaceI", 16 },	 { "St19_Sp_counted_deleterI", 0 },
+		{ "St15_Sp_counted_ptrI", 0 },		 { "NSt3__120__shared_ptr_emplaceI", 24 },
 		{ "NSt3__120__shared_ptr_pointerI", 0 },
 	};
 
@@ -64,8 +62,7 @@ char *control_block_shared(const char *full)
 		length -= strlen("const ");
 	}
 	if (length > strlen(" const") &&
-	    strncmp(start + length - strlen(" const"), " const",
-		    strlen(" const")) == 0)
+	    strncmp(start + length - strlen(" const"), " const", strlen(" const")) == 0)
 		length -= strlen(" const");
 	return strndup(start, length);
 }

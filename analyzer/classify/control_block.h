@@ -13,9 +13,8 @@ enum {
 };
 
 /*
- * Where the object begins that std::make_shared() put into the control block of
- * that class; 0: it holds none, or one of no class. The name is as in
- * a type_info, with or without the * in front.
+ * Where the object begins that std::make_shared() put into the control block of that class; 0: it
+ * holds none, or one of no class. The name is as in a type_info, with or without the * in front.
  */
 uint32_t control_block_object(const char *mangled);
 

@@ -30,43 +30,39 @@ static unsigned int find_loaded(const struct program *program)
 }
 
 /*
- * Which libraries of C++ are loaded, or linked into the program. In the latter
- * case they are told by names of types: what every type_info is made of, and
- * the namespace of libc++. Where the dump does not show that there is none, it
- * may be either.
+ * Which libraries of C++ are loaded, or linked into the program. In the latter case they are told
+ * by names of types: what every type_info is made of, and the namespace of libc++. Where the dump
+ * does not show that there is none, it may be either.
  */
 unsigned int cxx_find(const struct image *image, const struct program *program)
 {
 	static const char type_info[] = "N10__cxxabiv117__class_type_infoE";
 	static const char libcxx[] = "NSt3__1";
-	const struct module *main = program_find_module(
-		program, image_auxiliary(image, AT_ENTRY, 0));
+	const struct module *main =
+		program_find_module(program, image_auxiliary(image, AT_ENTRY, 0));
 	unsigned int found = find_loaded(program);
 
 	if (found)
 		return found;
 	if (!main && program_module_count(program) > 0)
 		main = program_module(program, 0);
-	if (!main || !program_knows_modules(program) ||
-	    !module_has_constants(image, main))
+	if (!main || !program_knows_modules(program) || !module_has_constants(image, main))
 		return LIBSTDCXX | LIBCXX;
 	if (!module_holds(image, main, type_info, strlen(type_info)))
 		return 0;
-	return module_holds(image, main, libcxx, strlen(libcxx)) ? LIBCXX
-								 : LIBSTDCXX;
+	return module_holds(image, main, libcxx, strlen(libcxx)) ? LIBCXX : LIBSTDCXX;
 }
 
 /*
- * libstdc++, <bits/basic_string.h>: up to 15 bytes are kept in the string
- * itself, where the capacity stands otherwise.
+ * libstdc++, <bits/basic_string.h>: up to 15 bytes are kept in the string itself, where the
+ * capacity stands otherwise.
  *
  *	| pointer | length | capacity | unused |
  *	| pointer | length | text ...          |
  */
 enum { INLINE_CAPACITY = 15, INLINE_TEXT = 16 };
 
-static bool read_short(uint64_t address, const uint64_t *words,
-		       struct cxx_string *ret)
+static bool read_short(uint64_t address, const uint64_t *words, struct cxx_string *ret)
 {
 	if (words[0] != address + INLINE_TEXT || words[1] > INLINE_CAPACITY ||
 	    ((const char *)&words[2])[words[1]] != 0)
@@ -91,12 +87,11 @@ static bool ends_at(struct reader *reader, uint64_t address)
 	return end && *end == 0;
 }
 
-bool cxx_is_libcxx_body(struct reader *reader, struct memory_range body,
-			uint64_t length, uint64_t capacity)
+bool cxx_is_libcxx_body(struct reader *reader, struct memory_range body, uint64_t length,
+			uint64_t capacity)
 {
 	return length <= capacity && capacity < range_size(body) &&
-	       size_fits(range_size(body), capacity + 1) &&
-	       ends_at(reader, body.start + length);
+	       size_fits(range_size(body), capacity + 1) && ends_at(reader, body.start + length);
 }
 
 /* Whether eight bytes are all of ASCII, but for control characters. */
@@ -144,28 +139,25 @@ static bool is_grown(uint64_t capacity)
 }
 
 /* struct v8::internal::BackingStore: | buffer | length | capacity, twice | */
-static bool is_buffer_of_v8(struct reader *reader, uint64_t address,
-			    const uint64_t *words)
+static bool is_buffer_of_v8(struct reader *reader, uint64_t address, const uint64_t *words)
 {
 	struct memory_range range;
 
-	return words[2] == words[1] &&
-	       reader_start(reader, address, &range) != NO_ALLOCATION;
+	return words[2] == words[1] && reader_start(reader, address, &range) != NO_ALLOCATION;
 }
 
-bool cxx_is_body(struct reader *reader, uint64_t address,
-		 struct memory_range body, const uint64_t *words)
+bool cxx_is_body(struct reader *reader, uint64_t address, struct memory_range body,
+		 const uint64_t *words)
 {
 	uint64_t length = words[0], capacity = words[1];
 
-	return capacity > INLINE_CAPACITY &&
-	       cxx_is_libcxx_body(reader, body, length, capacity) &&
+	return capacity > INLINE_CAPACITY && cxx_is_libcxx_body(reader, body, length, capacity) &&
 	       (is_grown(capacity) || is_text(reader, body.start, length)) &&
 	       !is_buffer_of_v8(reader, address, words);
 }
 
-static bool read_long(struct reader *reader, uint64_t address,
-		      const uint64_t *words, struct cxx_string *ret)
+static bool read_long(struct reader *reader, uint64_t address, const uint64_t *words,
+		      struct cxx_string *ret)
 {
 	struct memory_range range;
 
@@ -177,14 +169,13 @@ static bool read_long(struct reader *reader, uint64_t address,
 		.capacity = words[2],
 	};
 	ret->body = reader_start(reader, ret->text, &range);
-	return ret->body != NO_ALLOCATION &&
-	       cxx_is_body(reader, address, range, words + 1);
+	return ret->body != NO_ALLOCATION && cxx_is_body(reader, address, range, words + 1);
 }
 
 /*
- * libc++, <string>: the lowest bit of the size of the buffer says that there
- * is one. The size is a multiple of 8, but for text just too long to be kept
- * inside, whose buffer has 26 bytes from LLVM 18 on.
+ * libc++, <string>: the lowest bit of the size of the buffer says that there is one. The size is a
+ * multiple of 8, but for text just too long to be kept inside, whose buffer has 26 bytes from LLVM
+ * 18 on.
  *
  *	| size, 1 | length | pointer |
  */
@@ -195,8 +186,7 @@ bool cxx_is_libcxx_size(uint64_t word)
 	return word == LEAST || (word % 8 == 1 && word > INLINE);
 }
 
-static bool read_libcxx(struct reader *reader, const uint64_t *words,
-			struct cxx_string *ret)
+static bool read_libcxx(struct reader *reader, const uint64_t *words, struct cxx_string *ret)
 {
 	struct memory_range range;
 
@@ -215,13 +205,12 @@ static bool read_libcxx(struct reader *reader, const uint64_t *words,
 }
 
 /*
- * libstdc++ with _GLIBCXX_USE_CXX11_ABI=0, <bits/cow_string.h>: a string is a
- * pointer to its text, in front of which stands
+ * libstdc++ with _GLIBCXX_USE_CXX11_ABI=0, <bits/cow_string.h>: a string is a pointer to its text,
+ * in front of which stands
  *
  *	| length | capacity | references less 1, or -1 | text ... 0
  */
-static bool read_shared(struct reader *reader, uint64_t text,
-			struct cxx_string *ret)
+static bool read_shared(struct reader *reader, uint64_t text, struct cxx_string *ret)
 {
 	enum { TEXT = 24, MOST_REFERENCES = 1 << 24 };
 	struct memory_range range;
@@ -242,25 +231,21 @@ static bool read_shared(struct reader *reader, uint64_t text,
 	references = (int32_t)words[2];
 	return ret->length <= ret->capacity && ret->capacity != 0 &&
 	       ret->capacity < range_size(range) - TEXT &&
-	       size_fits(range_size(range), ret->capacity + TEXT + 1) &&
-	       references >= -1 && references <= MOST_REFERENCES &&
-	       ends_at(reader, text + ret->length);
+	       size_fits(range_size(range), ret->capacity + TEXT + 1) && references >= -1 &&
+	       references <= MOST_REFERENCES && ends_at(reader, text + ret->length);
 }
 
-bool cxx_string_read(struct reader *reader, uint64_t address,
-		     const uint64_t *words, size_t count,
+bool cxx_string_read(struct reader *reader, uint64_t address, const uint64_t *words, size_t count,
 		     struct cxx_string *ret)
 {
 	if (reader->cxx & LIBSTDCXX) {
 		if (count >= 4 && read_short(address, words, ret))
 			return true;
 		if (heap_bounds_hold(&reader->bounds, words[0])) {
-			if (count >= 4 &&
-			    read_long(reader, address, words, ret))
+			if (count >= 4 && read_long(reader, address, words, ret))
 				return true;
 			return read_shared(reader, words[0], ret);
 		}
 	}
-	return (reader->cxx & LIBCXX) && count >= 3 &&
-	       read_libcxx(reader, words, ret);
+	return (reader->cxx & LIBCXX) && count >= 3 && read_libcxx(reader, words, ret);
 }

@@ -1,6 +1,6 @@
 /*
- * What of C++ can be told without debug information: which library of it the
- * program uses, and where a std::string stands.
+ * What of C++ can be told without debug information: which library of it the program uses, and
+ * where a std::string stands.
  */
 #ifndef ANALYZER_CLASSIFY_CXX_H
 #define ANALYZER_CLASSIFY_CXX_H
@@ -27,29 +27,28 @@ struct cxx_string {
 enum { STRING_WORDS = 4 };
 
 /*
- * Whether body, an allocation, is one that a std::string of libstdc++ at
- * address has its text in, if these are the words behind the pointer to it: its
- * length, its capacity, and one that means nothing. C programs keep buffers in
- * the same way: so there must be text, or a capacity as strings grow to.
+ * Whether body, an allocation, is one that a std::string of libstdc++ at address has its text in,
+ * if these are the words behind the pointer to it: its length, its capacity, and one that means
+ * nothing. C programs keep buffers in the same way: so there must be text, or a capacity as strings
+ * grow to.
  */
 enum { STRING_WORDS_BEHIND = 3 };
 
-bool cxx_is_body(struct reader *reader, uint64_t address,
-		 struct memory_range body, const uint64_t *words);
+bool cxx_is_body(struct reader *reader, uint64_t address, struct memory_range body,
+		 const uint64_t *words);
 
 /* Whether libc++ has this word in a string that has a buffer, for its size. */
 bool cxx_is_libcxx_size(uint64_t word);
 
 /* The same for libc++, whose strings say more by themselves. */
-bool cxx_is_libcxx_body(struct reader *reader, struct memory_range body,
-			uint64_t length, uint64_t capacity);
+bool cxx_is_libcxx_body(struct reader *reader, struct memory_range body, uint64_t length,
+			uint64_t capacity);
 
 /*
- * Whether a std::string stands at address, where count words are, at most
- * STRING_WORDS. Short ones of libc++ look like anything, and are not found.
+ * Whether a std::string stands at address, where count words are, at most STRING_WORDS. Short ones
+ * of libc++ look like anything, and are not found.
  */
-bool cxx_string_read(struct reader *reader, uint64_t address,
-		     const uint64_t *words, size_t count,
+bool cxx_string_read(struct reader *reader, uint64_t address, const uint64_t *words, size_t count,
 		     struct cxx_string *ret);
 
 #endif

@@ -21,19 +21,14 @@ static bool is_iterator(struct reader *reader, const struct memory_range *map,
 	struct memory_range block = { 0 };
 	uint64_t first;
 
-	return iterator->node % 8 == 0 &&
-	       iterator->node - map->start < range_size(*map) &&
-	       iterator->current >= iterator->first &&
-	       iterator->current < iterator->last &&
-	       reader_word(reader, iterator->node, &first) &&
-	       first == iterator->first &&
+	return iterator->node % 8 == 0 && iterator->node - map->start < range_size(*map) &&
+	       iterator->current >= iterator->first && iterator->current < iterator->last &&
+	       reader_word(reader, iterator->node, &first) && first == iterator->first &&
 	       reader_start(reader, first, &block) != NO_ALLOCATION &&
-	       iterator->last <= block.end &&
-	       size_fits(range_size(block), iterator->last - first);
+	       iterator->last <= block.end && size_fits(range_size(block), iterator->last - first);
 }
 
-static bool read_libstdcxx(struct reader *reader, const uint64_t *words,
-			   struct deque *deque)
+static bool read_libstdcxx(struct reader *reader, const uint64_t *words, struct deque *deque)
 {
 	struct iterator start, finish;
 
@@ -73,14 +68,12 @@ static bool are_blocks(struct reader *reader, uint64_t begin, uint64_t end)
 	return size != 0;
 }
 
-static bool read_libcxx(struct reader *reader, const uint64_t *words,
-			struct deque *deque)
+static bool read_libcxx(struct reader *reader, const uint64_t *words, struct deque *deque)
 {
 	const struct memory_range *map = &deque->map;
 
-	if (words[1] % 8 || words[2] % 8 || words[1] < map->start ||
-	    words[2] <= words[1] || words[3] < words[2] ||
-	    words[3] > map->end ||
+	if (words[1] % 8 || words[2] % 8 || words[1] < map->start || words[2] <= words[1] ||
+	    words[3] < words[2] || words[3] > map->end ||
 	    !size_fits(range_size(*map), words[3] - map->start) ||
 	    !are_blocks(reader, words[1], words[2]))
 		return false;
@@ -91,30 +84,27 @@ static bool read_libcxx(struct reader *reader, const uint64_t *words,
 	return words[4] + words[5] <= (words[2] - words[1]) / 8 * 4096;
 }
 
-bool deque_read_elements(struct reader *reader, uint64_t address,
-			 struct memory_range map, struct deque *ret)
+bool deque_read_elements(struct reader *reader, uint64_t address, struct memory_range map,
+			 struct deque *ret)
 {
 	struct deque deque = { .address = address, .map = map };
 	uint64_t words[WORDS];
 
-	if (!(reader->cxx & LIBSTDCXX) ||
-	    !reader_words(reader, address, WORDS, words) ||
+	if (!(reader->cxx & LIBSTDCXX) || !reader_words(reader, address, WORDS, words) ||
 	    words[0] != map.start || !read_libstdcxx(reader, words, &deque))
 		return false;
 	*ret = deque;
 	return true;
 }
 
-bool deque_read(struct reader *reader, uint64_t address,
-		struct memory_range map, struct deque *ret)
+bool deque_read(struct reader *reader, uint64_t address, struct memory_range map, struct deque *ret)
 {
 	struct deque deque = { .address = address, .map = map };
 	uint64_t words[LIBCXX_WORDS];
 
 	if (deque_read_elements(reader, address, map, ret))
 		return true;
-	if (!(reader->cxx & LIBCXX) ||
-	    !reader_words(reader, address, LIBCXX_WORDS, words) ||
+	if (!(reader->cxx & LIBCXX) || !reader_words(reader, address, LIBCXX_WORDS, words) ||
 	    words[0] != map.start || !read_libcxx(reader, words, &deque))
 		return false;
 	*ret = deque;

@@ -28,8 +28,7 @@ static bool reads_type(struct reader *reader, uint64_t address, uint8_t *ret)
 {
 	uint64_t word;
 
-	if (!lisp_is_address(reader, address) ||
-	    !reader_word(reader, address, &word))
+	if (!lisp_is_address(reader, address) || !reader_word(reader, address, &word))
 		return false;
 	*ret = (uint8_t)word;
 	return true;
@@ -67,13 +66,11 @@ static bool is_string_at(struct reader *reader, uint64_t address)
 	       (type == TYPE_STRING || type == TYPE_BASE_STRING);
 }
 
-static bool is_of_type(struct reader *reader, uint64_t address,
-		       enum ecl_type wanted)
+static bool is_of_type(struct reader *reader, uint64_t address, enum ecl_type wanted)
 {
 	uint8_t type;
 
-	return address % WORD == 0 && reads_type(reader, address, &type) &&
-	       type == wanted;
+	return address % WORD == 0 && reads_type(reader, address, &type) && type == wanted;
 }
 
 /* A small number, or a large one. */
@@ -97,8 +94,7 @@ static bool is_bignum(struct reader *reader, const struct subject *subject)
 }
 
 /* The bytes that so many elements of the type of a vector take; 0: none may. */
-static uint64_t bytes_of(const struct subject *subject, enum ecl_type type,
-			 uint64_t count)
+static uint64_t bytes_of(const struct subject *subject, enum ecl_type type, uint64_t count)
 {
 	/* Of objects, floats, integers from 8 bits, characters and bits. */
 	static const uint8_t sizes[] = { 8, 4, 8, 16, 8, 16, 32, 1, 8, 8,
@@ -120,12 +116,10 @@ static uint64_t bytes_of(const struct subject *subject, enum ecl_type type,
 enum { ELEMENTS = 4 };
 
 /*
- * Whether an array of any kind has room for what it says. An array of no
- * elements may have any address, and bits take less than what is asked for
- * here.
+ * Whether an array of any kind has room for what it says. An array of no elements may have any
+ * address, and bits take less than what is asked for here.
  */
-static bool has_elements(struct reader *reader, const struct subject *subject,
-			 enum ecl_type type)
+static bool has_elements(struct reader *reader, const struct subject *subject, enum ecl_type type)
 {
 	uint64_t elements = lisp_word(subject, ELEMENTS);
 	uint64_t count = lisp_word(subject, 2);
@@ -147,13 +141,11 @@ static bool has_elements(struct reader *reader, const struct subject *subject,
 	return range_size(range) >= bytes - (bytes == count + 1);
 }
 
-static bool is_vector(struct reader *reader, const struct subject *subject,
-		      enum ecl_type type)
+static bool is_vector(struct reader *reader, const struct subject *subject, enum ecl_type type)
 {
 	enum { LEAST = 40 };
 
-	return subject->size >= LEAST &&
-	       is_value(reader, lisp_word(subject, 1)) &&
+	return subject->size >= LEAST && is_value(reader, lisp_word(subject, 1)) &&
 	       lisp_word(subject, 3) <= lisp_word(subject, 2) &&
 	       has_elements(reader, subject, type);
 }
@@ -168,9 +160,8 @@ static bool is_array(struct reader *reader, const struct subject *subject)
 	return rank != 1 && rank <= MOST_RANK &&
 	       lisp_size_fits(range_size(subject->range), 6 * WORD) &&
 	       is_value(reader, lisp_word(subject, 1)) &&
-	       (rank == 0 ||
-		(reader_start(reader, dimensions, &range) != NO_ALLOCATION &&
-		 range_size(range) >= rank * WORD)) &&
+	       (rank == 0 || (reader_start(reader, dimensions, &range) != NO_ALLOCATION &&
+			      range_size(range) >= rank * WORD)) &&
 	       has_elements(reader, subject, TYPE_ARRAY);
 }
 
@@ -198,13 +189,11 @@ static bool is_hash_table(struct reader *reader, const struct subject *subject)
 
 	return lisp_size_fits(range_size(subject->range), 17 * WORD) &&
 	       subject->size >= WORDS * WORD && lisp_word(subject, 5) <= room &&
-	       reader_start(reader, lisp_word(subject, 1), &range) !=
-		       NO_ALLOCATION &&
+	       reader_start(reader, lisp_word(subject, 1), &range) != NO_ALLOCATION &&
 	       room <= range_size(range) / ENTRY_SIZE;
 }
 
-static bool is_function(struct reader *reader, const struct subject *subject,
-			enum ecl_type type)
+static bool is_function(struct reader *reader, const struct subject *subject, enum ecl_type type)
 {
 	/* Where the address of its code is. */
 	uint64_t entry = lisp_word(subject, 3);
@@ -215,8 +204,7 @@ static bool is_function(struct reader *reader, const struct subject *subject,
 		return false;
 	if (type == TYPE_BYTECODE_CLOSURE)
 		return is_of_type(reader, first, TYPE_BYTECODES);
-	return is_value(reader, first) &&
-	       is_value(reader, lisp_word(subject, 2));
+	return is_value(reader, first) && is_value(reader, lisp_word(subject, 2));
 }
 
 static bool is_instance(struct reader *reader, const struct subject *subject)
@@ -227,22 +215,20 @@ static bool is_instance(struct reader *reader, const struct subject *subject)
 	if (!lisp_size_fits(range_size(subject->range), 8 * WORD) ||
 	    !is_of_type(reader, lisp_word(subject, 2), TYPE_INSTANCE))
 		return false;
-	return length == 0 || (reader_start(reader, lisp_word(subject, 5),
-					    &range) != NO_ALLOCATION &&
-			       length <= range_size(range) / WORD);
+	return length == 0 ||
+	       (reader_start(reader, lisp_word(subject, 5), &range) != NO_ALLOCATION &&
+		length <= range_size(range) / WORD);
 }
 
 static bool is_cons(struct reader *reader, const struct subject *subject)
 {
-	return range_size(subject->range) == CONS_SIZE &&
-	       subject->size == CONS_SIZE &&
-	       is_value(reader, lisp_word(subject, 0)) &&
-	       is_value(reader, lisp_word(subject, 1));
+	return range_size(subject->range) == CONS_SIZE && subject->size == CONS_SIZE &&
+	       is_value(reader, lisp_word(subject, 0)) && is_value(reader, lisp_word(subject, 1));
 }
 
 /* Whether it is of the kind, the type being right. */
-static bool agrees(struct reader *reader, const struct subject *subject,
-		   enum ecl_kind kind, enum ecl_type type)
+static bool agrees(struct reader *reader, const struct subject *subject, enum ecl_kind kind,
+		   enum ecl_type type)
 {
 	uint64_t size = range_size(subject->range);
 
@@ -311,8 +297,7 @@ static bool is_plain_kind(enum ecl_kind kind)
 	return kind == ECL_SINGLE_FLOAT || kind == ECL_DOUBLE_FLOAT;
 }
 
-static bool is_of_kind(struct reader *reader, const struct subject *subject,
-		       enum ecl_kind kind)
+static bool is_of_kind(struct reader *reader, const struct subject *subject, enum ecl_kind kind)
 {
 	uint8_t type = subject->bytes[0];
 	bool plain;
@@ -323,31 +308,25 @@ static bool is_of_kind(struct reader *reader, const struct subject *subject,
 		return false;
 	plain = lisp_is_plain(reader, subject->id);
 	/* A bignum with its digits, and a short string, may be either. */
-	if (kind != ECL_BIGNUM && kind != ECL_STRING &&
-	    plain != is_plain_kind(kind))
+	if (kind != ECL_BIGNUM && kind != ECL_STRING && plain != is_plain_kind(kind))
 		return false;
 	return agrees(reader, subject, kind, (enum ecl_type)type);
 }
 
-void ecl_claim(struct reader *reader, const struct subject *subject,
-	       enum ecl_kind kind)
+void ecl_claim(struct reader *reader, const struct subject *subject, enum ecl_kind kind)
 {
 	if (is_of_kind(reader, subject, kind))
 		reader_claim(reader, subject->id, 0);
 }
 
-void ecl_claim_contents(struct reader *reader, const struct subject *subject,
-			enum ecl_kind kind)
+void ecl_claim_contents(struct reader *reader, const struct subject *subject, enum ecl_kind kind)
 {
-	size_t place = kind == ECL_HASH_TABLE ? 1
-		       : kind == ECL_INSTANCE ? 5
-					      : ELEMENTS;
+	size_t place = kind == ECL_HASH_TABLE ? 1 : kind == ECL_INSTANCE ? 5 : ELEMENTS;
 	uint64_t contents = lisp_word(subject, place);
 	struct memory_range range;
 	allocation_id id;
 
-	if (!is_of_kind(reader, subject, kind) ||
-	    contents == subject->range.start)
+	if (!is_of_kind(reader, subject, kind) || contents == subject->range.start)
 		return;
 	id = reader_start(reader, contents, &range);
 	if (id != NO_ALLOCATION)

@@ -23,20 +23,17 @@ struct reader {
 	uint32_t last_number;
 };
 
-static struct error *add_signature(struct first_words *words,
-				   uint64_t signature)
+static struct error *add_signature(struct first_words *words, uint64_t signature)
 {
-	struct error *error = memory_reserve(
-		&words->signatures, (words->count + 1) * sizeof(signature));
+	struct error *error =
+		memory_reserve(&words->signatures, (words->count + 1) * sizeof(signature));
 
 	if (!error)
-		((uint64_t *)words->signatures.bytes)[words->count++] =
-			signature;
+		((uint64_t *)words->signatures.bytes)[words->count++] = signature;
 	return error;
 }
 
-static struct error *find_number(struct reader *reader, uint64_t signature,
-				 uint32_t *ret)
+static struct error *find_number(struct reader *reader, uint64_t signature, uint32_t *ret)
 {
 	struct error *error = NULL;
 
@@ -58,8 +55,8 @@ static struct error *find_number(struct reader *reader, uint64_t signature,
 /* Let the first words of an allocation that comes soon be fetched. */
 static struct memory_range fetch(struct reader *reader, size_t id)
 {
-	struct memory_range range = allocation_range_near(
-		reader->signatures.index, (allocation_id)id, &reader->hint);
+	struct memory_range range =
+		allocation_range_near(reader->signatures.index, (allocation_id)id, &reader->hint);
 
 	view_fetch(&reader->signatures.view, range.start);
 	view_fetch(&reader->signatures.view, range.start + 63);
@@ -67,8 +64,7 @@ static struct memory_range fetch(struct reader *reader, size_t id)
 }
 
 /* Not whether it has one, which depends on the debug information at hand. */
-static bool may_have_identity(struct reader *reader, size_t id,
-			      struct memory_range range)
+static bool may_have_identity(struct reader *reader, size_t id, struct memory_range range)
 {
 	struct signature_reader *signatures = &reader->signatures;
 
@@ -78,12 +74,10 @@ static bool may_have_identity(struct reader *reader, size_t id,
 	       identity_possible(reader->identities, &signatures->view, range);
 }
 
-static struct error *read_one(struct reader *reader, size_t id,
-			      struct memory_range range)
+static struct error *read_one(struct reader *reader, size_t id, struct memory_range range)
 {
 	uint32_t *numbers = reader->words->numbers.bytes;
-	uint64_t signature = signature_candidate(&reader->signatures,
-						 (allocation_id)id, range);
+	uint64_t signature = signature_candidate(&reader->signatures, (allocation_id)id, range);
 
 	if (signature)
 		return find_number(reader, signature, &numbers[id]);
@@ -110,8 +104,7 @@ static struct error *read_all(struct reader *reader, struct progress *progress)
 		if (next < AHEAD)
 			continue;
 		error = read_one(reader, next - AHEAD, range);
-		if (!error && !allocations_step(image, index, progress,
-						next - AHEAD, &told))
+		if (!error && !allocations_step(image, index, progress, next - AHEAD, &told))
 			error = error_create(ERROR_INTERRUPTED, "interrupted");
 		if (error)
 			return error;
@@ -120,8 +113,7 @@ static struct error *read_all(struct reader *reader, struct progress *progress)
 }
 
 /* Which of the candidates are signatures. */
-static struct error *judge_all(struct first_words *words,
-			       const struct signature_reader *reader,
+static struct error *judge_all(struct first_words *words, const struct signature_reader *reader,
 			       struct memory_account *account)
 {
 	const uint64_t *signatures = words->signatures.bytes;
@@ -134,18 +126,15 @@ static struct error *judge_all(struct first_words *words,
 		return error;
 	shown = words->shown.bytes;
 	for (size_t i = 0; i < words->count; i++)
-		shown[i] = signatures[i] && signature_is_right(reader,
-							       signatures[i])
+		shown[i] = signatures[i] && signature_is_right(reader, signatures[i])
 				   ? signatures[i]
 				   : 0;
 	return NULL;
 }
 
-struct error *first_words_create(const struct first_words_input *input,
-				 struct first_words **ret)
+struct error *first_words_create(const struct first_words_input *input, struct first_words **ret)
 {
-	_cleanup_(first_words_destroy) struct first_words *words =
-		calloc(1, sizeof(*words));
+	_cleanup_(first_words_destroy) struct first_words *words = calloc(1, sizeof(*words));
 	struct reader reader = { .signatures = input->signatures,
 				 .identities = input->identities,
 				 .words = words };
@@ -182,27 +171,23 @@ void first_words_destroy(struct first_words *words)
 	free(words);
 }
 
-struct error *first_words_save(const struct first_words *words,
-			       struct side_writer *writer)
+struct error *first_words_save(const struct first_words *words, struct side_writer *writer)
 {
 	size_t count = words->identities.count;
-	struct error *error = side_writer_array(
-		writer, SIDE_SIGNATURES, words->signatures.bytes,
-		words->count * sizeof(uint64_t));
+	struct error *error = side_writer_array(writer, SIDE_SIGNATURES, words->signatures.bytes,
+						words->count * sizeof(uint64_t));
 
 	if (!error)
-		error = side_writer_array(writer, SIDE_SIGNATURE_NUMBERS,
-					  words->numbers.bytes,
+		error = side_writer_array(writer, SIDE_SIGNATURE_NUMBERS, words->numbers.bytes,
 					  count * sizeof(uint32_t));
 	if (!error)
-		error = allocation_set_save(&words->identities, writer,
-					    SIDE_IDENTITIES);
+		error = allocation_set_save(&words->identities, writer, SIDE_IDENTITIES);
 	return error;
 }
 
 /* Whether each number is one of a signature; the first stands for none. */
-static bool check_numbers(const struct side_array *signatures,
-			  const uint32_t *numbers, size_t count)
+static bool check_numbers(const struct side_array *signatures, const uint32_t *numbers,
+			  size_t count)
 {
 	uint32_t highest = 0;
 
@@ -215,11 +200,9 @@ static bool check_numbers(const struct side_array *signatures,
 
 struct error *first_words_load(struct side_file *file, size_t count,
 			       const struct signature_reader *reader,
-			       struct memory_account *account,
-			       struct first_words **ret)
+			       struct memory_account *account, struct first_words **ret)
 {
-	_cleanup_(first_words_destroy) struct first_words *words =
-		calloc(1, sizeof(*words));
+	_cleanup_(first_words_destroy) struct first_words *words = calloc(1, sizeof(*words));
 	struct side_array signatures;
 	const void *numbers;
 	struct error *error = words ? NULL : &error_no_memory;
@@ -227,11 +210,10 @@ struct error *first_words_load(struct side_file *file, size_t count,
 	if (!error)
 		error = side_file_find(file, SIDE_SIGNATURES, &signatures);
 	if (!error)
-		error = side_file_take(file, SIDE_SIGNATURE_NUMBERS, count,
-				       sizeof(uint32_t), &numbers);
+		error = side_file_take(file, SIDE_SIGNATURE_NUMBERS, count, sizeof(uint32_t),
+				       &numbers);
 	if (!error)
-		error = allocation_set_load(file, SIDE_IDENTITIES, count,
-					    &words->identities);
+		error = allocation_set_load(file, SIDE_IDENTITIES, count, &words->identities);
 	if (!error && !check_numbers(&signatures, numbers, count))
 		error = error_create(ERROR_BAD_DUMP, "it is damaged");
 	if (error)
@@ -258,12 +240,10 @@ uint64_t first_words_at(const struct first_words *words, allocation_id id)
 	return shown[((uint32_t *)words->numbers.bytes)[id]];
 }
 
-bool first_words_may_have_identity(const struct first_words *words,
-				   allocation_id id)
+bool first_words_may_have_identity(const struct first_words *words, allocation_id id)
 {
 	uint32_t number = ((const uint32_t *)words->numbers.bytes)[id];
 
 	/* A candidate that turned out to be none refers to something. */
-	return bitmap_get(&words->identities, id) ||
-	       (number && first_words_at(words, id) == 0);
+	return bitmap_get(&words->identities, id) || (number && first_words_at(words, id) == 0);
 }

@@ -60,13 +60,12 @@ static bool is_value(struct reader *reader, uint64_t word)
 }
 
 /* Whether an object of that kind is at address. */
-static bool leads_to(struct reader *reader, uint64_t address,
-		     enum guile_kind kind)
+static bool leads_to(struct reader *reader, uint64_t address, enum guile_kind kind)
 {
 	uint64_t word;
 
-	return lisp_is_address(reader, address) &&
-	       reader_word(reader, address, &word) && kind_told(word) == kind;
+	return lisp_is_address(reader, address) && reader_word(reader, address, &word) &&
+	       kind_told(word) == kind;
 }
 
 /* A part of a text, or of what shares it with others. */
@@ -75,8 +74,7 @@ static bool is_string(struct reader *reader, const struct subject *subject)
 	uint64_t text = lisp_word(subject, 1);
 
 	return lisp_size_fits(range_size(subject->range), 4 * WORD) &&
-	       (leads_to(reader, text, GUILE_TEXT) ||
-		leads_to(reader, text, GUILE_STRING));
+	       (leads_to(reader, text, GUILE_TEXT) || leads_to(reader, text, GUILE_STRING));
 }
 
 /* One byte for a character, or four; and a 0 behind them. */
@@ -87,8 +85,7 @@ static bool is_text(const struct subject *subject)
 	uint64_t size = range_size(subject->range);
 	uint64_t each = lisp_word(subject, 0) & WIDE ? 4 : 1;
 
-	return length < size / each &&
-	       lisp_size_fits(size, 2 * WORD + (length + 1) * each);
+	return length < size / each && lisp_size_fits(size, 2 * WORD + (length + 1) * each);
 }
 
 static bool is_bytevector(const struct subject *subject)
@@ -109,16 +106,14 @@ static bool is_bignum(const struct subject *subject)
 
 	/* Its digits follow, and all that there is room for. */
 	return lisp_word(subject, 2) == subject->range.start + 3 * WORD
-		       ? room < size &&
-				 lisp_size_fits(size, 3 * WORD + room * WORD)
+		       ? room < size && lisp_size_fits(size, 3 * WORD + room * WORD)
 		       : lisp_size_fits(size, 3 * WORD);
 }
 
 static bool is_struct(struct reader *reader, const struct subject *subject)
 {
 	return range_size(subject->range) >= 2 * WORD &&
-	       leads_to(reader, lisp_word(subject, 0) & ~UINT64_C(7),
-			GUILE_STRUCT);
+	       leads_to(reader, lisp_word(subject, 0) & ~UINT64_C(7), GUILE_STRUCT);
 }
 
 static bool is_procedure(struct reader *reader, const struct subject *subject)
@@ -131,8 +126,8 @@ static bool is_procedure(struct reader *reader, const struct subject *subject)
 }
 
 /* Cells and others with nothing but values in them. */
-static bool are_values(struct reader *reader, const struct subject *subject,
-		       size_t first, size_t end)
+static bool are_values(struct reader *reader, const struct subject *subject, size_t first,
+		       size_t end)
 {
 	if (!lisp_size_fits(range_size(subject->range), end * WORD))
 		return false;
@@ -147,14 +142,12 @@ static bool is_vector(struct reader *reader, const struct subject *subject)
 	uint64_t length = lisp_word(subject, 0) >> 8;
 	uint64_t size = range_size(subject->range);
 
-	return length < size / WORD &&
-	       lisp_size_fits(size, (1 + length) * WORD) &&
+	return length < size / WORD && lisp_size_fits(size, (1 + length) * WORD) &&
 	       (length == 0 || is_value(reader, lisp_word(subject, 1)));
 }
 
 /* The tag is right; is the rest of it? */
-static bool agrees(struct reader *reader, const struct subject *subject,
-		   enum guile_kind kind)
+static bool agrees(struct reader *reader, const struct subject *subject, enum guile_kind kind)
 {
 	uint64_t size = range_size(subject->range);
 
@@ -186,8 +179,7 @@ static bool agrees(struct reader *reader, const struct subject *subject,
 	case GUILE_TEXT:
 		return is_text(subject);
 	case GUILE_KEYWORD:
-		return size == PAIR_SIZE &&
-		       leads_to(reader, lisp_word(subject, 1), GUILE_SYMBOL);
+		return size == PAIR_SIZE && leads_to(reader, lisp_word(subject, 1), GUILE_SYMBOL);
 	case GUILE_PROCEDURE:
 		return is_procedure(reader, subject);
 	case GUILE_BYTEVECTOR:
@@ -201,16 +193,13 @@ static bool agrees(struct reader *reader, const struct subject *subject,
 /* Of which kinds there are some without pointers. */
 static bool may_be_plain(enum guile_kind kind)
 {
-	return kind == GUILE_FLONUM || kind == GUILE_COMPLEX ||
-	       kind == GUILE_BIGNUM || kind == GUILE_TEXT ||
-	       kind == GUILE_BYTEVECTOR;
+	return kind == GUILE_FLONUM || kind == GUILE_COMPLEX || kind == GUILE_BIGNUM ||
+	       kind == GUILE_TEXT || kind == GUILE_BYTEVECTOR;
 }
 
-void guile_claim(struct reader *reader, const struct subject *subject,
-		 enum guile_kind kind)
+void guile_claim(struct reader *reader, const struct subject *subject, enum guile_kind kind)
 {
-	if (kind_told(lisp_word(subject, 0)) == kind &&
-	    lisp_is_object(reader, subject->id) &&
+	if (kind_told(lisp_word(subject, 0)) == kind && lisp_is_object(reader, subject->id) &&
 	    (may_be_plain(kind) || !lisp_is_plain(reader, subject->id)) &&
 	    agrees(reader, subject, kind))
 		reader_claim(reader, subject->id, 0);

@@ -1,8 +1,7 @@
 /*
- * Objects of Guile, which are known by their first word: its lowest bits are a
- * tag that no other word begins with which may stand first in a pair. The
- * layouts are those of Guile 2.2 and 3.0, libguile/scm.h and the headers of the
- * types.
+ * Objects of Guile, which are known by their first word: its lowest bits are a tag that no other
+ * word begins with which may stand first in a pair. The layouts are those of Guile 2.2 and 3.0,
+ * libguile/scm.h and the headers of the types.
  *
  *	pair      | value | value |
  *	struct    | its vtable + 1 | fields ...
@@ -20,8 +19,7 @@
  *	procedure | 45, captured << 16 | code | captured ...
  *	bytes     | 4d | length | first byte | owner | bytes ...
  *
- * A value is an object's address, which ends in 000, a small number in 10, or a
- * constant in 100.
+ * A value is an object's address, which ends in 000, a small number in 10, or a constant in 100.
  */
 #ifndef ANALYZER_CLASSIFY_GUILE_H
 #define ANALYZER_CLASSIFY_GUILE_H
@@ -48,7 +46,6 @@ enum guile_kind {
 };
 
 /* Claim the allocation if it is of that kind. */
-void guile_claim(struct reader *reader, const struct subject *subject,
-		 enum guile_kind kind);
+void guile_claim(struct reader *reader, const struct subject *subject, enum guile_kind kind);
 
 #endif

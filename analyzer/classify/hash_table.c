@@ -6,7 +6,7 @@
  * libstdc++, <bits/hashtable.h>:
  *
  *	| buckets | bucket count | first node | size | load | next resize | one
- *|
+ * |
  *
  * A table of one bucket keeps it in itself, as its last word.
  *
@@ -14,8 +14,8 @@
  *
  *	| buckets | bucket count | first node | size | load |
  *
- * In both a bucket points at what points at its first node, which for one of
- * them is the table itself.
+ * In both a bucket points at what points at its first node, which for one of them is the table
+ * itself.
  */
 enum { COMMON_WORDS = 5, WORD_ONE = 6 };
 
@@ -33,8 +33,7 @@ static bool has_bucket(struct reader *reader, const struct hash_table *table)
 	uint64_t word;
 
 	for (uint64_t i = 0; i < table->bucket_count; i++) {
-		if (!reader_step(reader) ||
-		    !reader_word(reader, table->buckets + 8 * i, &word))
+		if (!reader_step(reader) || !reader_word(reader, table->buckets + 8 * i, &word))
 			return false;
 		if (word == table->link)
 			return true;
@@ -51,26 +50,23 @@ static bool is_consistent(struct reader *reader, const struct hash_table *table)
 	if ((table->first == 0) != (table->size == 0))
 		return false;
 	if (table->first)
-		return reader_start(reader, table->first, &range) !=
-			       NO_ALLOCATION &&
+		return reader_start(reader, table->first, &range) != NO_ALLOCATION &&
 		       has_bucket(reader, table);
 	for (uint64_t i = 0; i < table->bucket_count; i++)
-		if (!reader_step(reader) ||
-		    !reader_word(reader, table->buckets + 8 * i, &word) || word)
+		if (!reader_step(reader) || !reader_word(reader, table->buckets + 8 * i, &word) ||
+		    word)
 			return false;
 	return true;
 }
 
-bool hash_table_read(struct reader *reader, uint64_t address,
-		     struct hash_table *ret)
+bool hash_table_read(struct reader *reader, uint64_t address, struct hash_table *ret)
 {
 	struct hash_table table = { .address = address, .link = address + 16 };
 	struct memory_range range = { 0 };
 	uint64_t words[COMMON_WORDS];
 
 	if (!reader_words(reader, address, COMMON_WORDS, words) ||
-	    !is_load(words[4], &table.load) || words[1] == 0 ||
-	    words[1] > UINT64_MAX / 8 ||
+	    !is_load(words[4], &table.load) || words[1] == 0 || words[1] > UINT64_MAX / 8 ||
 	    words[3] > allocation_count(reader->index))
 		return false;
 	table.buckets = words[0];
@@ -80,8 +76,7 @@ bool hash_table_read(struct reader *reader, uint64_t address,
 	if (table.buckets == address + 8 * WORD_ONE) {
 		if (!(reader->cxx & LIBSTDCXX) || table.bucket_count != 1)
 			return false;
-	} else if (reader_start(reader, table.buckets, &range) ==
-			   NO_ALLOCATION ||
+	} else if (reader_start(reader, table.buckets, &range) == NO_ALLOCATION ||
 		   !size_fits(range_size(range), 8 * table.bucket_count)) {
 		return false;
 	}

@@ -41,8 +41,7 @@ struct identities {
 };
 
 /* The modules up to the widest gap between two, and those behind it. */
-static void find_bounds(const struct program *program,
-			struct memory_range bounds[static 2])
+static void find_bounds(const struct program *program, struct memory_range bounds[static 2])
 {
 	size_t count = program_module_count(program), first_behind = count;
 	uint64_t widest = 0;
@@ -66,11 +65,9 @@ static void find_bounds(const struct program *program,
 	bounds[1].end = program_module(program, count - 1)->end;
 }
 
-struct error *identities_create(const struct image *image,
-				const struct program *program,
+struct error *identities_create(const struct image *image, const struct program *program,
 				struct debug *debug, struct classes *classes,
-				struct memory_account *account,
-				struct identities **ret)
+				struct memory_account *account, struct identities **ret)
 {
 	struct identities *identities = calloc(1, sizeof(*identities));
 
@@ -111,19 +108,16 @@ static bool is_in_bounds(const struct identities *identities, uint64_t address)
 }
 
 /* By what the object's first words refer to. */
-static enum rank rank_contents(const struct identities *identities,
-			       const struct symbol *symbol)
+static enum rank rank_contents(const struct identities *identities, const struct symbol *symbol)
 {
-	uint64_t end =
-		symbol->size < SEARCHED_TABLE ? symbol->size : SEARCHED_TABLE;
+	uint64_t end = symbol->size < SEARCHED_TABLE ? symbol->size : SEARCHED_TABLE;
 	enum rank rank = RANK_NONE;
 
 	for (uint64_t offset = 0; offset + WORD <= end; offset += WORD) {
 		const struct region *region;
 		uint64_t word;
 
-		if (!image_read_u64(identities->image, symbol->start + offset,
-				    &word))
+		if (!image_read_u64(identities->image, symbol->start + offset, &word))
 			break;
 		if (!is_in_bounds(identities, word))
 			continue;
@@ -135,11 +129,9 @@ static enum rank rank_contents(const struct identities *identities,
 	return rank;
 }
 
-static enum rank rank_data(const struct identities *identities,
-			   const struct symbol *symbol)
+static enum rank rank_data(const struct identities *identities, const struct symbol *symbol)
 {
-	const struct region *region =
-		image_find(identities->image, symbol->start);
+	const struct region *region = image_find(identities->image, symbol->start);
 	enum rank rank;
 
 	if (!region || symbol->size < SMALLEST_TABLE)
@@ -162,8 +154,7 @@ static struct target judge(struct identities *identities, uint64_t address)
 		target.name = name ? strdup(name) : NULL;
 		return target.name ? target : none;
 	}
-	if (!debug_symbol(identities->debug, address, &symbol) ||
-	    symbol.start != address)
+	if (!debug_symbol(identities->debug, address, &symbol) || symbol.start != address)
 		return none;
 	if (symbol.kind == SYMBOL_FUNCTION)
 		target.rank = RANK_FUNCTION;
@@ -175,8 +166,7 @@ static struct target judge(struct identities *identities, uint64_t address)
 }
 
 /* NULL: memory is short. It stays until the next call. */
-static const struct target *find_target(struct identities *identities,
-					uint64_t address)
+static const struct target *find_target(struct identities *identities, uint64_t address)
 {
 	uint32_t number = address_map_find(&identities->map, address);
 	struct target *targets;
@@ -184,11 +174,9 @@ static const struct target *find_target(struct identities *identities,
 
 	if (number != NOT_IN_MAP)
 		return (struct target *)identities->targets.bytes + number;
-	error = memory_reserve(&identities->targets,
-			       (identities->count + 1) * sizeof(*targets));
+	error = memory_reserve(&identities->targets, (identities->count + 1) * sizeof(*targets));
 	if (!error)
-		error = address_map_add(&identities->map, address,
-					(uint32_t)identities->count);
+		error = address_map_add(&identities->map, address, (uint32_t)identities->count);
 	if (error) {
 		error_destroy(error);
 		return NULL;
@@ -208,8 +196,8 @@ static size_t read_words(struct view *view, struct memory_range range,
 	return view_read(view, range.start, words, count * WORD) ? count : 0;
 }
 
-bool identity_find(struct identities *identities, struct view *view,
-		   struct memory_range range, struct identity *ret)
+bool identity_find(struct identities *identities, struct view *view, struct memory_range range,
+		   struct identity *ret)
 {
 	enum rank best = RANK_NONE;
 	uint64_t words[MOST_WORDS];
@@ -244,8 +232,7 @@ bool identity_possible(const struct identities *identities, struct view *view,
 static const char *add_maker(struct identities *identities, uint64_t key,
 			     const struct debug_header *header)
 {
-	_cleanup_(free) char *place =
-		debug_header_text(identities->image, header);
+	_cleanup_(free) char *place = debug_header_text(identities->image, header);
 	char *name = NULL;
 	struct error *error;
 
@@ -253,8 +240,7 @@ static const char *add_maker(struct identities *identities, uint64_t key,
 	    !LIST_GROW(identities->makers, identities->maker_count) ||
 	    asprintf(&name, "made at %s", place) < 0)
 		return NULL;
-	error = address_map_add(&identities->maker_map, key,
-				(uint32_t)identities->maker_count);
+	error = address_map_add(&identities->maker_map, key, (uint32_t)identities->maker_count);
 	if (error) {
 		error_destroy(error);
 		free(name);
@@ -264,8 +250,7 @@ static const char *add_maker(struct identities *identities, uint64_t key,
 	return name;
 }
 
-bool identity_find_maker(struct identities *identities, uint64_t address,
-			 struct identity *ret)
+bool identity_find_maker(struct identities *identities, uint64_t address, struct identity *ret)
 {
 	struct debug_header header;
 	const char *name;

@@ -1,15 +1,13 @@
 /*
- * What an allocation without a signature may be known by: a word near its
- * start that refers to what all of its kind refer to.
+ * What an allocation without a signature may be known by: a word near its start that refers to what
+ * all of its kind refer to.
  *
- * Such an identity word points exactly at a vtable, at a function, or at a
- * data object with a name: a table of operations, the type object of an
- * interpreter. It tells the kind, not the place that allocated it. Among the
- * words a vtable says most; then comes data that refers to code, as tables of
- * operations do, then constants that refer to anything, then functions. What
- * is smaller is more often a value than a kind, an empty string that many
- * share; and variables count only if they refer to code: the last node of a
- * list may well point at its head.
+ * Such an identity word points exactly at a vtable, at a function, or at a data object with a name:
+ * a table of operations, the type object of an interpreter. It tells the kind, not the place that
+ * allocated it. Among the words a vtable says most; then comes data that refers to code, as tables
+ * of operations do, then constants that refer to anything, then functions. What is smaller is more
+ * often a value than a kind, an empty string that many share; and variables count only if they
+ * refer to code: the last node of a list may well point at its head.
  */
 #ifndef ANALYZER_CLASSIFY_IDENTITY_H
 #define ANALYZER_CLASSIFY_IDENTITY_H
@@ -27,36 +25,32 @@ struct identity {
 struct identities;
 
 /* All that is given is borrowed, and outlives the identities. */
-struct error *identities_create(const struct image *image,
-				const struct program *program,
+struct error *identities_create(const struct image *image, const struct program *program,
 				struct debug *debug, struct classes *classes,
-				struct memory_account *account,
-				struct identities **ret);
+				struct memory_account *account, struct identities **ret);
 void identities_destroy(struct identities *identities);
 DEFINE_CLEANUP(identities_destroy, struct identities *)
 
 /*
- * The identity of the allocation that has that range; false if it has
- * none. That an address leads nowhere is remembered, too.
+ * The identity of the allocation that has that range; false if it has none. That an address leads
+ * nowhere is remembered, too.
  */
-bool identity_find(struct identities *identities, struct view *view,
-		   struct memory_range range, struct identity *ret);
+bool identity_find(struct identities *identities, struct view *view, struct memory_range range,
+		   struct identity *ret);
 
 /* Whether it may have one, by its words alone: quicker, and for all time. */
 bool identity_possible(const struct identities *identities, struct view *view,
 		       struct memory_range range);
 
 /*
- * The same of an object that tells by its header who made it. The identity's
- * address is a number below MOST_MAKERS then, one for each place in a program.
+ * The same of an object that tells by its header who made it. The identity's address is a number
+ * below MOST_MAKERS then, one for each place in a program.
  */
 enum { MOST_MAKERS = 1 << 16 };
 
-bool identity_find_maker(struct identities *identities, uint64_t address,
-			 struct identity *ret);
+bool identity_find_maker(struct identities *identities, uint64_t address, struct identity *ret);
 
 /* The name of an address or number that was found so, or NULL. */
-const char *identity_name(const struct identities *identities,
-			  uint64_t address);
+const char *identity_name(const struct identities *identities, uint64_t address);
 
 #endif

@@ -2,16 +2,14 @@
 
 bool lisp_is_object(const struct reader *reader, allocation_id id)
 {
-	const struct bitmap *collectable =
-		allocation_having(reader->index, TRAIT_MANAGED);
+	const struct bitmap *collectable = allocation_having(reader->index, TRAIT_MANAGED);
 
 	return collectable && bitmap_get(collectable, id);
 }
 
 bool lisp_is_plain(const struct reader *reader, allocation_id id)
 {
-	const struct bitmap *plain =
-		allocation_having(reader->index, TRAIT_POINTERLESS);
+	const struct bitmap *plain = allocation_having(reader->index, TRAIT_POINTERLESS);
 
 	return plain && bitmap_get(plain, id);
 }

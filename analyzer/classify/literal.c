@@ -4,8 +4,7 @@
 
 static bool is_plain(uint8_t byte)
 {
-	return (byte >= ' ' && byte < 0x7f) || (byte >= '\t' && byte <= '\r') ||
-	       byte == 0x1b;
+	return (byte >= ' ' && byte < 0x7f) || (byte >= '\t' && byte <= '\r') || byte == 0x1b;
 }
 
 size_t literal_character(const uint8_t *bytes, size_t size)
@@ -23,8 +22,7 @@ size_t literal_character(const uint8_t *bytes, size_t size)
 	return length;
 }
 
-const char *literal_find(const struct image *image, uint64_t address,
-			 size_t *ret_length)
+const char *literal_find(const struct image *image, uint64_t address, size_t *ret_length)
 {
 	/* Shorter ones are numbers as well. */
 	enum { SHORTEST = 3, LONGEST = 1 << 12 };
@@ -33,8 +31,7 @@ const char *literal_find(const struct image *image, uint64_t address,
 	size_t length = 0, step = 1;
 	uint8_t before;
 
-	if (!bytes ||
-	    (image_read(image, address - 1, &before, 1) && before != 0))
+	if (!bytes || (image_read(image, address - 1, &before, 1) && before != 0))
 		return NULL;
 	if (available > LONGEST)
 		available = LONGEST;

@@ -10,15 +10,14 @@
 size_t literal_character(const uint8_t *bytes, size_t size);
 
 /*
- * The text that begins at address, behind a 0 and up to the next one; NULL:
- * there is none. *ret_length is that of the text, which is not empty.
+ * The text that begins at address, behind a 0 and up to the next one; NULL: there is none.
+ * *ret_length is that of the text, which is not empty.
  */
-const char *literal_find(const struct image *image, uint64_t address,
-			 size_t *ret_length);
+const char *literal_find(const struct image *image, uint64_t address, size_t *ret_length);
 
 /*
- * Whether the first bytes of the word are a text of one to three characters and
- * its end, as a short string leaves them in a pointer that was there before.
+ * Whether the first bytes of the word are a text of one to three characters and its end, as a short
+ * string leaves them in a pointer that was there before.
  */
 bool literal_overwrote(uint64_t word);
 

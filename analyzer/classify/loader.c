@@ -10,8 +10,8 @@ enum {
 	WORDS,
 };
 
-bool is_link_map(const struct reader *reader, struct memory_range range,
-		 const uint8_t *bytes, uint64_t size)
+bool is_link_map(const struct reader *reader, struct memory_range range, const uint8_t *bytes,
+		 uint64_t size)
 {
 	uint64_t words[WORDS], real;
 
@@ -21,8 +21,7 @@ bool is_link_map(const struct reader *reader, struct memory_range range,
 	if (real != range.start)
 		return false;
 	memcpy(words, bytes, sizeof(words));
-	return words[WORD_NAME] && words[WORD_PREVIOUS] % 8 == 0 &&
-	       words[WORD_NEXT] % 8 == 0 &&
+	return words[WORD_NAME] && words[WORD_PREVIOUS] % 8 == 0 && words[WORD_NEXT] % 8 == 0 &&
 	       reader_in_module(reader, words[WORD_DYNAMIC]) &&
 	       words[WORD_DYNAMIC] > words[WORD_ADDRESS];
 }

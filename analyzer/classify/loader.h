@@ -10,14 +10,14 @@
 enum { LINK_MAP_LEAST_SIZE = 0x300 };
 
 /*
- * Whether an allocation is a struct link_map, of which size bytes are at hand.
- * glibc, include/link.h:
+ * Whether an allocation is a struct link_map, of which size bytes are at hand. glibc,
+ * include/link.h:
  *
  *	| address | name | dynamic section | next | previous | real | ...
  *
  * where real is the link map itself.
  */
-bool is_link_map(const struct reader *reader, struct memory_range range,
-		 const uint8_t *bytes, uint64_t size);
+bool is_link_map(const struct reader *reader, struct memory_range range, const uint8_t *bytes,
+		 uint64_t size);
 
 #endif

@@ -7,11 +7,9 @@ static bool is_owner(const struct object_items *layout, struct reader *reader,
 {
 	uint64_t capacity = words[layout->capacity];
 
-	return words[layout->items] == range.start &&
-	       words[layout->length] <= capacity &&
+	return words[layout->items] == range.start && words[layout->length] <= capacity &&
 	       capacity <= range_size(range) / WORD &&
-	       size_fits(range_size(range), WORD * capacity) &&
-	       layout->is_owner(reader, words);
+	       size_fits(range_size(range), WORD * capacity) && layout->is_owner(reader, words);
 }
 
 static bool read_owner(const struct object_items *layout, struct reader *reader,
@@ -22,22 +20,18 @@ static bool read_owner(const struct object_items *layout, struct reader *reader,
 	       is_owner(layout, reader, range, words);
 }
 
-void object_items_match(const struct object_items *layout,
-			struct reader *reader,
+void object_items_match(const struct object_items *layout, struct reader *reader,
 			const struct reference *reference)
 {
 	uint64_t words[OBJECT_ITEMS_WORDS];
 
-	if (reference_words(reference, -(int)layout->items, OBJECT_ITEMS_WORDS,
-			    words) &&
+	if (reference_words(reference, -(int)layout->items, OBJECT_ITEMS_WORDS, words) &&
 	    is_owner(layout, reader, reference->range, words))
-		reader_claim(reader, reference->target,
-			     reference->address - WORD * layout->items);
+		reader_claim(reader, reference->target, reference->address - WORD * layout->items);
 }
 
-bool object_items_measure(const struct object_items *layout,
-			  struct reader *reader, struct memory_range range,
-			  uint64_t owner, struct pattern_extent *ret)
+bool object_items_measure(const struct object_items *layout, struct reader *reader,
+			  struct memory_range range, uint64_t owner, struct pattern_extent *ret)
 {
 	uint64_t words[OBJECT_ITEMS_WORDS];
 

@@ -1,6 +1,6 @@
 /*
- * Memory that an object of an interpreter has for its items, a word each: a
- * list of Python, an Array of Ruby.
+ * Memory that an object of an interpreter has for its items, a word each: a list of Python, an
+ * Array of Ruby.
  *
  *	object | ... | length, capacity, items, in any order |
  *	items                                    | item | item | spare |
@@ -21,12 +21,10 @@ struct object_items {
 };
 
 /* The functions of a classifier, of items so laid out. */
-void object_items_match(const struct object_items *layout,
-			struct reader *reader,
+void object_items_match(const struct object_items *layout, struct reader *reader,
 			const struct reference *reference);
-bool object_items_measure(const struct object_items *layout,
-			  struct reader *reader, struct memory_range range,
-			  uint64_t owner, struct pattern_extent *ret);
+bool object_items_measure(const struct object_items *layout, struct reader *reader,
+			  struct memory_range range, uint64_t owner, struct pattern_extent *ret);
 void object_items_tell(const struct object_items *layout, struct reader *reader,
 		       struct memory_range range, struct pattern_facts *facts);
 

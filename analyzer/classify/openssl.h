@@ -7,8 +7,8 @@
 #include "analyzer/classify/reader.h"
 
 /*
- * Whether an SSL_METHOD is at address: in a module, of the protocol versions
- * that there are, with functions of the same module one after the other.
+ * Whether an SSL_METHOD is at address: in a module, of the protocol versions that there are, with
+ * functions of the same module one after the other.
  */
 bool is_ssl_method(struct reader *reader, uint64_t address);
 

@@ -10,14 +10,11 @@ struct patterns {
 	struct memory owners;	 /* uint64_t, by allocation; once asked for */
 };
 
-struct error *patterns_create(const struct image *image,
-			      const struct program *program,
-			      const struct allocation_index *index,
-			      const struct roots *roots,
-			      const struct bitmap *only,
-			      struct crystal *crystal,
-			      struct memory_account *account,
-			      struct progress *progress, struct patterns **ret)
+struct error *patterns_create(const struct image *image, const struct program *program,
+			      const struct allocation_index *index, const struct roots *roots,
+			      const struct bitmap *only, struct crystal *crystal,
+			      struct memory_account *account, struct progress *progress,
+			      struct patterns **ret)
 {
 	struct patterns *patterns = calloc(1, sizeof(*patterns));
 
@@ -40,8 +37,7 @@ struct error *patterns_create(const struct image *image,
 	return NULL;
 }
 
-static struct error *make_room(struct patterns *patterns, struct memory *memory,
-			       size_t size)
+static struct error *make_room(struct patterns *patterns, struct memory *memory, size_t size)
 {
 	size_t count = allocation_count(patterns->input.index);
 
@@ -85,8 +81,7 @@ struct error *patterns_find_owners(struct patterns *patterns)
 		return NULL;
 	error = make_room(patterns, &patterns->owners, sizeof(uint64_t));
 	if (!error && !known)
-		error = make_room(patterns, &patterns->numbers,
-				  sizeof(pattern_number));
+		error = make_room(patterns, &patterns->numbers, sizeof(pattern_number));
 	if (!error)
 		error = scan(patterns, known ? SCAN_OWNERS : SCAN_BOTH);
 	if (!error && !known)
@@ -102,11 +97,9 @@ struct error *patterns_find_owners(struct patterns *patterns)
 	return error;
 }
 
-struct error *patterns_save(const struct patterns *patterns,
-			    struct side_writer *writer)
+struct error *patterns_save(const struct patterns *patterns, struct side_writer *writer)
 {
-	return side_writer_array(writer, SIDE_LEAKED_PATTERNS,
-				 patterns->input.patterns,
+	return side_writer_array(writer, SIDE_LEAKED_PATTERNS, patterns->input.patterns,
 				 allocation_count(patterns->input.index));
 }
 
@@ -124,24 +117,22 @@ static bool check_numbers(const pattern_number *numbers, size_t count)
 }
 
 struct error *patterns_load(struct side_file *file, const struct image *image,
-			    const struct program *program,
-			    const struct allocation_index *index,
-			    const struct roots *roots,
-			    const struct bitmap *only, struct crystal *crystal,
-			    struct memory_account *account,
+			    const struct program *program, const struct allocation_index *index,
+			    const struct roots *roots, const struct bitmap *only,
+			    struct crystal *crystal, struct memory_account *account,
 			    struct progress *progress, struct patterns **ret)
 {
 	_cleanup_(patterns_destroy) struct patterns *patterns = NULL;
 	size_t count = allocation_count(index);
 	const void *numbers;
-	struct error *error = side_file_take(file, SIDE_LEAKED_PATTERNS, count,
-					     sizeof(pattern_number), &numbers);
+	struct error *error =
+		side_file_take(file, SIDE_LEAKED_PATTERNS, count, sizeof(pattern_number), &numbers);
 
 	if (!error && !check_numbers(numbers, count))
 		error = error_create(ERROR_BAD_DUMP, "it is damaged");
 	if (!error)
-		error = patterns_create(image, program, index, roots, only,
-					crystal, account, progress, &patterns);
+		error = patterns_create(image, program, index, roots, only, crystal, account,
+					progress, &patterns);
 	if (error)
 		return error;
 	patterns->numbers = side_memory(numbers, count);
@@ -190,8 +181,7 @@ pattern_number pattern_find(const char *name)
 	return NO_PATTERN;
 }
 
-void patterns_init_reader(const struct patterns *patterns,
-			  struct reader *reader)
+void patterns_init_reader(const struct patterns *patterns, struct reader *reader)
 {
 	const struct scan_input *input = &patterns->input;
 
@@ -201,14 +191,11 @@ void patterns_init_reader(const struct patterns *patterns,
 	reader->steps = allocation_count(input->index);
 }
 
-static struct memory_range range_of(const struct patterns *patterns,
-				    allocation_id id)
+static struct memory_range range_of(const struct patterns *patterns, allocation_id id)
 {
 	uint64_t start = allocation_start(patterns->input.index, id);
 
-	return (struct memory_range){
-		start, start + allocation_size(patterns->input.index, id)
-	};
+	return (struct memory_range){ start, start + allocation_size(patterns->input.index, id) };
 }
 
 uint64_t patterns_owner(const struct patterns *patterns, allocation_id id)
@@ -216,8 +203,8 @@ uint64_t patterns_owner(const struct patterns *patterns, allocation_id id)
 	return patterns->input.owners ? patterns->input.owners[id] : 0;
 }
 
-bool patterns_tell(const struct patterns *patterns, struct reader *reader,
-		   allocation_id id, struct pattern_facts *ret)
+bool patterns_tell(const struct patterns *patterns, struct reader *reader, allocation_id id,
+		   struct pattern_facts *ret)
 {
 	pattern_number number = patterns_of(patterns, id);
 	const struct classifier *classifier;
@@ -239,13 +226,12 @@ static bool makes_sense(const struct pattern_extent *extent, uint64_t size)
 {
 	uint64_t most = extent->asked ? extent->asked : size;
 
-	return most <= size && extent->spare <= most &&
-	       extent->live_start <= extent->live_end &&
+	return most <= size && extent->spare <= most && extent->live_start <= extent->live_end &&
 	       extent->live_end <= most;
 }
 
-bool patterns_measure(const struct patterns *patterns, struct reader *reader,
-		      allocation_id id, struct pattern_extent *ret)
+bool patterns_measure(const struct patterns *patterns, struct reader *reader, allocation_id id,
+		      struct pattern_extent *ret)
 {
 	pattern_number number = patterns_of(patterns, id);
 	struct pattern_extent extent = { 0 };

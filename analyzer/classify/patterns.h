@@ -1,11 +1,10 @@
 /*
- * What allocations without a signature are: buffers and nodes of containers,
- * known by the shape of what refers to them.
+ * What allocations without a signature are: buffers and nodes of containers, known by the shape of
+ * what refers to them.
  *
- * Each kind is a classifier, one file of classifiers/. All of them look at
- * each reference to the start of an allocation in one pass over the memory;
- * what they find is one byte for each allocation, and who owns it is found
- * again when asked for.
+ * Each kind is a classifier, one file of classifiers/. All of them look at each reference to the
+ * start of an allocation in one pass over the memory; what they find is one byte for each
+ * allocation, and who owns it is found again when asked for.
  */
 #ifndef ANALYZER_CLASSIFY_PATTERNS_H
 #define ANALYZER_CLASSIFY_PATTERNS_H
@@ -22,36 +21,30 @@ enum { NO_PATTERN = 0 };
 struct patterns;
 
 /*
- * Patterns yet to be found: of each allocation, or with only, a set of used
- * ones to which no others refer, of these: that costs so much less. Of crystal,
- * see classifier.h. All parts are borrowed, and outlive the patterns.
+ * Patterns yet to be found: of each allocation, or with only, a set of used ones to which no others
+ * refer, of these: that costs so much less. Of crystal, see classifier.h. All parts are borrowed,
+ * and outlive the patterns.
  */
-struct error *patterns_create(const struct image *image,
-			      const struct program *program,
-			      const struct allocation_index *index,
-			      const struct roots *roots,
-			      const struct bitmap *only,
-			      struct crystal *crystal,
-			      struct memory_account *account,
-			      struct progress *progress, struct patterns **ret);
+struct error *patterns_create(const struct image *image, const struct program *program,
+			      const struct allocation_index *index, const struct roots *roots,
+			      const struct bitmap *only, struct crystal *crystal,
+			      struct memory_account *account, struct progress *progress,
+			      struct patterns **ret);
 
 /*
- * Find the patterns, or the owners of all that have one, too, unless they are
- * known. Each takes a pass over the memory, but both together hardly more than
- * one. What follows needs patterns, and where it says so, owners.
+ * Find the patterns, or the owners of all that have one, too, unless they are known. Each takes a
+ * pass over the memory, but both together hardly more than one. What follows needs patterns, and
+ * where it says so, owners.
  */
 struct error *patterns_find(struct patterns *patterns);
 struct error *patterns_find_owners(struct patterns *patterns);
 
 /* The numbers alone are kept in a side file; they refer to nothing else. */
-struct error *patterns_save(const struct patterns *patterns,
-			    struct side_writer *writer);
+struct error *patterns_save(const struct patterns *patterns, struct side_writer *writer);
 struct error *patterns_load(struct side_file *file, const struct image *image,
-			    const struct program *program,
-			    const struct allocation_index *index,
-			    const struct roots *roots,
-			    const struct bitmap *only, struct crystal *crystal,
-			    struct memory_account *account,
+			    const struct program *program, const struct allocation_index *index,
+			    const struct roots *roots, const struct bitmap *only,
+			    struct crystal *crystal, struct memory_account *account,
 			    struct progress *progress, struct patterns **ret);
 void patterns_destroy(struct patterns *patterns);
 DEFINE_CLEANUP(patterns_destroy, struct patterns *)
@@ -82,26 +75,25 @@ struct pattern_facts {
 	uint64_t length;
 	bool has_capacity;
 	uint64_t capacity;
-	const char *dead; /* what is outside of [live_start, live_end) */
+	const char *dead;	       /* what is outside of [live_start, live_end) */
 	uint64_t live_start, live_end; /* offsets, if dead is not NULL */
 };
 
 struct reader;
 
 /* Prepare to read by what the patterns were found with. */
-void patterns_init_reader(const struct patterns *patterns,
-			  struct reader *reader);
+void patterns_init_reader(const struct patterns *patterns, struct reader *reader);
 
 /*
- * False if the allocation has no pattern. Several threads may ask at once, each
- * by a reader of its own. Needs owners, as all that follows.
+ * False if the allocation has no pattern. Several threads may ask at once, each by a reader of its
+ * own. Needs owners, as all that follows.
  */
-bool patterns_tell(const struct patterns *patterns, struct reader *reader,
-		   allocation_id id, struct pattern_facts *ret);
+bool patterns_tell(const struct patterns *patterns, struct reader *reader, allocation_id id,
+		   struct pattern_facts *ret);
 
 /*
- * How much of an allocation its owner uses, in bytes. What it asked for begins
- * where the allocation does.
+ * How much of an allocation its owner uses, in bytes. What it asked for begins where the allocation
+ * does.
  */
 struct pattern_extent {
 	uint64_t asked; /* of the allocator; 0: not known */
@@ -112,27 +104,22 @@ struct pattern_extent {
 };
 
 /*
- * The allocation's extent, which makes sense: what is kept is within what was
- * asked for, if that is known, and this within the allocation. By a reader as
- * above. False if nothing is known.
+ * The allocation's extent, which makes sense: what is kept is within what was asked for, if that is
+ * known, and this within the allocation. By a reader as above. False if nothing is known.
  */
-bool patterns_measure(const struct patterns *patterns, struct reader *reader,
-		      allocation_id id, struct pattern_extent *ret);
+bool patterns_measure(const struct patterns *patterns, struct reader *reader, allocation_id id,
+		      struct pattern_extent *ret);
 
 /*
- * Whether the word at that offset of the allocation is a tainted reference: in
- * a part that holds nothing any more, as a vector's spare capacity. *ret_part
- * says which, if it is not NULL.
+ * Whether the word at that offset of the allocation is a tainted reference: in a part that holds
+ * nothing any more, as a vector's spare capacity. *ret_part says which, if it is not NULL.
  */
-bool patterns_is_tainted(const struct patterns *patterns, allocation_id source,
-			 uint64_t offset, const char **ret_part);
+bool patterns_is_tainted(const struct patterns *patterns, allocation_id source, uint64_t offset,
+			 const char **ret_part);
 
-/*
- * In what part of source all its references to target are tainted; NULL if
- * there is a sound one.
- */
-const char *patterns_find_taint(const struct patterns *patterns,
-				allocation_id source, allocation_id target);
+/* In what part of source all its references to target are tainted; NULL if there is a sound one. */
+const char *patterns_find_taint(const struct patterns *patterns, allocation_id source,
+				allocation_id target);
 
 /* The owner's address; 0: unknown. */
 uint64_t patterns_owner(const struct patterns *patterns, allocation_id id);

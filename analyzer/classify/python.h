@@ -1,8 +1,8 @@
 /*
  * What the classifiers of memory that objects of CPython hold have in common.
  *
- * Include/object.h and cpython/object.h, 3.8 to 3.13: an object begins by its
- * count of references and its type; what a type inherits is told by its flags.
+ * Include/object.h and cpython/object.h, 3.8 to 3.13: an object begins by its count of references
+ * and its type; what a type inherits is told by its flags.
  */
 #ifndef ANALYZER_CLASSIFY_PYTHON_H
 #define ANALYZER_CLASSIFY_PYTHON_H

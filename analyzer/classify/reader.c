@@ -2,8 +2,7 @@
 
 #include "analyzer/classify/classifier.h"
 
-void reader_init(struct reader *reader, const struct image *image,
-		 const struct program *program,
+void reader_init(struct reader *reader, const struct image *image, const struct program *program,
 		 const struct allocation_index *index)
 {
 	size_t count = program_module_count(program);
@@ -22,8 +21,7 @@ void reader_init(struct reader *reader, const struct image *image,
 	reader->modules.end = program_module(program, count - 1)->end;
 }
 
-allocation_id reader_start(struct reader *reader, uint64_t address,
-			   struct memory_range *ret)
+allocation_id reader_start(struct reader *reader, uint64_t address, struct memory_range *ret)
 {
 	struct memory_range range;
 	allocation_id id;
@@ -56,8 +54,7 @@ bool reader_draw_steps(struct reader *reader)
 		return false;
 	do
 		drawn = left < AT_ONCE ? left : AT_ONCE;
-	while (drawn > 0 && !atomic_compare_exchange_weak(reader->stock, &left,
-							  left - drawn));
+	while (drawn > 0 && !atomic_compare_exchange_weak(reader->stock, &left, left - drawn));
 	reader->steps = drawn;
 	return drawn > 0;
 }
@@ -71,14 +68,14 @@ static void note_owner(struct reader *reader, allocation_id id, uint64_t owner)
 	if (reader->patterns[id] != reader->number)
 		return;
 	while ((before == 0 || owner < before) &&
-	       !__atomic_compare_exchange_n(place, &before, owner, true,
-					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	       !__atomic_compare_exchange_n(place, &before, owner, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
 		;
 }
 
 /*
- * The strongest claim is the highest number: strength, plus 1, above the
- * pattern, which counts down, above the owner, which does so, too.
+ * The strongest claim is the highest number: strength, plus 1, above the pattern, which counts
+ * down, above the owner, which does so, too.
  */
 enum { OWNER_BITS = 54, NUMBER_BITS = 7 };
 
@@ -91,16 +88,12 @@ static uint64_t make_claim(uint8_t number, uint64_t owner)
 	/* Nothing is up there, whatever a dump says. */
 	uint64_t rest = owner && owner < OWNER_END ? OWNER_END - owner : 0;
 
-	return ((strength << NUMBER_BITS) | (NUMBER_MASK - number))
-		       << OWNER_BITS |
-	       rest;
+	return ((strength << NUMBER_BITS) | (NUMBER_MASK - number)) << OWNER_BITS | rest;
 }
 
 static uint8_t claimed_number(uint64_t claim)
 {
-	return claim ? (uint8_t)(NUMBER_MASK -
-				 (claim >> OWNER_BITS & NUMBER_MASK))
-		     : NO_PATTERN;
+	return claim ? (uint8_t)(NUMBER_MASK - (claim >> OWNER_BITS & NUMBER_MASK)) : NO_PATTERN;
 }
 
 static void note_claim(struct reader *reader, allocation_id id, uint64_t owner)
@@ -109,9 +102,8 @@ static void note_claim(struct reader *reader, allocation_id id, uint64_t owner)
 	uint64_t before = __atomic_load_n(place, __ATOMIC_RELAXED);
 	uint64_t claim = make_claim(reader->number, owner);
 
-	while (claim > before &&
-	       !__atomic_compare_exchange_n(place, &before, claim, true,
-					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	while (claim > before && !__atomic_compare_exchange_n(place, &before, claim, true,
+							      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 }
 
@@ -127,8 +119,8 @@ void reader_take_claims(uint64_t *claims, size_t count, uint8_t *patterns)
 
 bool reader_has_claim(const struct reader *reader, allocation_id id)
 {
-	return (reader->claims ? claimed_number(reader->claims[id])
-			       : reader->patterns[id]) == reader->number;
+	return (reader->claims ? claimed_number(reader->claims[id]) : reader->patterns[id]) ==
+	       reader->number;
 }
 
 static bool is_stronger(uint8_t number, uint8_t other)
@@ -155,8 +147,7 @@ void reader_claim(struct reader *reader, allocation_id id, uint64_t owner)
 	}
 	before = __atomic_load_n(place, __ATOMIC_RELAXED);
 	while (is_stronger(reader->number, before) &&
-	       !__atomic_compare_exchange_n(place, &before, reader->number,
-					    true, __ATOMIC_RELAXED,
+	       !__atomic_compare_exchange_n(place, &before, reader->number, true, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED))
 		;
 }

@@ -1,10 +1,9 @@
 /*
  * What classifiers look at, and what they read further memory by.
  *
- * A reader remembers where it read last, so each thread has one of its own.
- * Walks along links take steps of it, which end: that way no dump can make a
- * walk endless, or many walks too long together. Readers of several threads
- * share a stock of steps.
+ * A reader remembers where it read last, so each thread has one of its own. Walks along links take
+ * steps of it, which end: that way no dump can make a walk endless, or many walks too long
+ * together. Readers of several threads share a stock of steps.
  */
 #ifndef ANALYZER_CLASSIFY_READER_H
 #define ANALYZER_CLASSIFY_READER_H
@@ -41,14 +40,14 @@ struct reader {
 	struct crystal *crystal;     /* NULL: another language */
 	size_t hint;		     /* of the index */
 	struct view view;
-	uint64_t steps; /* that walks may still take, before more are drawn */
+	uint64_t steps;		 /* that walks may still take, before more are drawn */
 	_Atomic uint64_t *stock; /* where from; NULL: nowhere */
 	struct verdict verdicts[VERDICTS];
 	const struct module *library; /* asked for last: has it operator new? */
 	bool library_has_new;
 	/*
-	 * Where claims go, by allocation: at most one of the first two. Without
-	 * any, nothing can be claimed.
+	 * Where claims go, by allocation: at most one of the first two. Without any, nothing can be
+	 * claimed.
 	 */
 	uint64_t *claims;  /* see reader_take_claims() */
 	uint64_t *owners;  /* of those whose patterns are known */
@@ -59,8 +58,7 @@ struct reader {
 };
 
 /* Start on memory of the index; the modules' extent is found. */
-void reader_init(struct reader *reader, const struct image *image,
-		 const struct program *program,
+void reader_init(struct reader *reader, const struct image *image, const struct program *program,
 		 const struct allocation_index *index);
 
 /* A word that points at an allocation in use. */
@@ -94,29 +92,27 @@ struct overview {
 };
 
 /* The bytes at address, *ret_size of them in a row; NULL if absent. */
-static inline const uint8_t *reader_bytes(struct reader *reader,
-					  uint64_t address, uint64_t *ret_size)
+static inline const uint8_t *reader_bytes(struct reader *reader, uint64_t address,
+					  uint64_t *ret_size)
 {
 	return view_bytes(&reader->view, address, ret_size);
 }
 
 /* The word at address. */
-static inline bool reader_word(struct reader *reader, uint64_t address,
-			       uint64_t *ret)
+static inline bool reader_word(struct reader *reader, uint64_t address, uint64_t *ret)
 {
 	return view_word(&reader->view, address, ret);
 }
 
 /* count words from address on. */
-static inline bool reader_words(struct reader *reader, uint64_t address,
-				unsigned int count, uint64_t *ret)
+static inline bool reader_words(struct reader *reader, uint64_t address, unsigned int count,
+				uint64_t *ret)
 {
 	return view_read(&reader->view, address, ret, count * sizeof(*ret));
 }
 
 /* The used allocation that starts at address, or NO_ALLOCATION. */
-allocation_id reader_start(struct reader *reader, uint64_t address,
-			   struct memory_range *ret);
+allocation_id reader_start(struct reader *reader, uint64_t address, struct memory_range *ret);
 
 /* Whether address is in a module, or right behind it in its data. */
 bool reader_in_module(const struct reader *reader, uint64_t address);
@@ -133,48 +129,41 @@ static inline bool reader_step(struct reader *reader)
 	return true;
 }
 
-/*
- * The classifier knows the allocation, which belongs to what is at owner; 0:
- * that is not known.
- */
+/* The classifier knows the allocation, which belongs to what is at owner; 0: that is not known. */
 void reader_claim(struct reader *reader, allocation_id id, uint64_t owner);
 
 /* Whether the allocation is the classifier's, by the claims so far. */
 bool reader_has_claim(const struct reader *reader, allocation_id id);
 
 /*
- * A pattern and its owner in one number, so that threads can claim both at
- * once. Make count of these owners, in place, and put the patterns, if any,
- * where they belong.
+ * A pattern and its owner in one number, so that threads can claim both at once. Make count of
+ * these owners, in place, and put the patterns, if any, where they belong.
  */
 void reader_take_claims(uint64_t *claims, size_t count, uint8_t *patterns);
 
 /* count words from the first-th behind the reference on; 0 is itself. */
-static inline bool reference_words(const struct reference *reference, int first,
-				   unsigned int count, uint64_t *ret)
+static inline bool reference_words(const struct reference *reference, int first, unsigned int count,
+				   uint64_t *ret)
 {
 	uint64_t before = reference->address - reference->holder.start;
 	uint64_t behind = reference->holder.end - reference->address;
 
 	if (first < 0 && before < 8 * (uint64_t)-first)
 		return false;
-	if (first + (int)count > 0 &&
-	    behind < 8 * (uint64_t)(first + (int)count))
+	if (first + (int)count > 0 && behind < 8 * (uint64_t)(first + (int)count))
 		return false;
-	memcpy(ret, reference->bytes + (int64_t)8 * first,
-	       count * sizeof(uint64_t));
+	memcpy(ret, reference->bytes + (int64_t)8 * first, count * sizeof(uint64_t));
 	return true;
 }
 
 /*
- * Of the words that mask names, those which may is true of: see suspect() of
- * classifier.h. It is here so that may becomes part of the loop.
+ * Of the words that mask names, those which may is true of: see suspect() of classifier.h. It is
+ * here so that may becomes part of the loop.
  */
-static inline uint64_t references_filter(
-	const struct reader *reader, const struct reference *first,
-	uint64_t mask,
-	bool (*may)(const struct reader *reader,
-		    const struct reference *reference))
+static inline uint64_t references_filter(const struct reader *reader, const struct reference *first,
+					 uint64_t mask,
+					 bool (*may)(const struct reader *reader,
+						     const struct reference *reference))
 {
 	struct reference reference = *first;
 	uint64_t kept = 0;
@@ -191,14 +180,13 @@ static inline uint64_t references_filter(
 }
 
 /*
- * Whether an allocation of that size was made for wanted bytes: malloc rounds
- * up to 16 bytes, keeps at least 24, gives up to 16 more where they would not
- * make a chunk, and gives whole pages for large ones.
+ * Whether an allocation of that size was made for wanted bytes: malloc rounds up to 16 bytes, keeps
+ * at least 24, gives up to 16 more where they would not make a chunk, and gives whole pages for
+ * large ones.
  */
 static inline bool size_fits(uint64_t size, uint64_t wanted)
 {
-	return wanted <= size &&
-	       size - wanted < (wanted < 0x8000 ? 40 : 0x1020);
+	return wanted <= size && size - wanted < (wanted < 0x8000 ? 40 : 0x1020);
 }
 
 static inline uint64_t range_size(struct memory_range range)

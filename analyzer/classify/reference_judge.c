@@ -2,53 +2,43 @@
 
 #include "analyzer/classify/classifier.h"
 
-void reference_judge_init(struct reference_judge *judge,
-			  const struct patterns *patterns)
+void reference_judge_init(struct reference_judge *judge, const struct patterns *patterns)
 {
 	judge->patterns = patterns;
 	patterns_init_reader(patterns, &judge->reader);
 }
 
-void reference_judge_set_source(struct reference_judge *judge,
-				allocation_id source)
+void reference_judge_set_source(struct reference_judge *judge, allocation_id source)
 {
 	const struct allocation_index *index = judge->reader.index;
 	uint64_t start = allocation_start(index, source);
 
-	judge->source =
-		(struct memory_range){ start,
-				       start + allocation_size(index, source) };
-	judge->has_facts = patterns_tell(judge->patterns, &judge->reader,
-					 source, &judge->facts);
+	judge->source = (struct memory_range){ start, start + allocation_size(index, source) };
+	judge->has_facts = patterns_tell(judge->patterns, &judge->reader, source, &judge->facts);
 }
 
 /* A short string keeps its text in itself, 16 bytes that it points at. */
-static bool is_behind_short_text(struct reader *reader,
-				 struct memory_range range, uint64_t address)
+static bool is_behind_short_text(struct reader *reader, struct memory_range range, uint64_t address)
 {
 	uint64_t words[2]; /* the pointer to the text, and its length */
 
-	return address - range.start >= 24 &&
-	       reader_words(reader, address - 24, 2, words) &&
+	return address - range.start >= 24 && reader_words(reader, address - 24, 2, words) &&
 	       words[0] == address - 8 && words[1] < 8;
 }
 
-const char *reference_judge_taint(struct reference_judge *judge,
-				  uint64_t offset)
+const char *reference_judge_taint(struct reference_judge *judge, uint64_t offset)
 {
 	const struct pattern_facts *facts = &judge->facts;
 
 	if (judge->has_facts && facts->dead &&
 	    (offset < facts->live_start || offset >= facts->live_end))
 		return facts->dead;
-	if (is_behind_short_text(&judge->reader, judge->source,
-				 judge->source.start + offset))
+	if (is_behind_short_text(&judge->reader, judge->source, judge->source.start + offset))
 		return "unused buffer of a short string";
 	return NULL;
 }
 
-bool reference_judge_favors(struct reference_judge *judge, uint64_t offset,
-			    allocation_id target)
+bool reference_judge_favors(struct reference_judge *judge, uint64_t offset, allocation_id target)
 {
 	pattern_number number = patterns_of(judge->patterns, target);
 	uint64_t owner = patterns_owner(judge->patterns, target);
@@ -60,19 +50,18 @@ bool reference_judge_favors(struct reference_judge *judge, uint64_t offset,
 	start = allocation_start(index, target);
 	return classifiers[number - 1]->favors(
 		&judge->reader,
-		(struct memory_range){ start,
-				       start + allocation_size(index, target) },
-		owner, judge->source.start + offset);
+		(struct memory_range){ start, start + allocation_size(index, target) }, owner,
+		judge->source.start + offset);
 }
 
-bool favors_first_word(struct reader *reader, struct memory_range range,
-		       uint64_t owner, uint64_t address)
+bool favors_first_word(struct reader *reader, struct memory_range range, uint64_t owner,
+		       uint64_t address)
 {
 	return address == owner;
 }
 
-bool patterns_is_tainted(const struct patterns *patterns, allocation_id source,
-			 uint64_t offset, const char **ret_part)
+bool patterns_is_tainted(const struct patterns *patterns, allocation_id source, uint64_t offset,
+			 const char **ret_part)
 {
 	struct reference_judge judge;
 	const char *part;
@@ -85,8 +74,8 @@ bool patterns_is_tainted(const struct patterns *patterns, allocation_id source,
 	return part != NULL;
 }
 
-const char *patterns_find_taint(const struct patterns *patterns,
-				allocation_id source, allocation_id target)
+const char *patterns_find_taint(const struct patterns *patterns, allocation_id source,
+				allocation_id target)
 {
 	struct reference_judge judge;
 
@@ -95,18 +84,15 @@ const char *patterns_find_taint(const struct patterns *patterns,
 	return reference_judge_find_taint(&judge, target);
 }
 
-const char *reference_judge_find_taint(struct reference_judge *judge,
-				       allocation_id target)
+const char *reference_judge_find_taint(struct reference_judge *judge, allocation_id target)
 {
 	const struct allocation_index *index = judge->reader.index;
 	uint64_t start = allocation_start(index, target);
 	uint64_t size = allocation_size(index, target), word;
 	const char *found = NULL;
 
-	for (uint64_t at = judge->source.start; judge->source.end - at >= 8;
-	     at += 8) {
-		if (!reader_word(&judge->reader, at, &word) ||
-		    word - start >= size)
+	for (uint64_t at = judge->source.start; judge->source.end - at >= 8; at += 8) {
+		if (!reader_word(&judge->reader, at, &word) || word - start >= size)
 			continue;
 		found = reference_judge_taint(judge, at - judge->source.start);
 		if (!found)
@@ -116,8 +102,7 @@ const char *reference_judge_find_taint(struct reference_judge *judge,
 }
 
 /* The offset of the next word, from there on, that may be a reference. */
-static bool next_word(struct reference_judge *judge, uint64_t *offset,
-		      uint64_t *ret)
+static bool next_word(struct reference_judge *judge, uint64_t *offset, uint64_t *ret)
 {
 	struct reader *reader = &judge->reader;
 	uint64_t size = range_size(judge->source);
@@ -145,8 +130,7 @@ struct words {
 	size_t count;
 };
 
-static bool collect(struct reference_judge *judge, uint64_t *offset,
-		    struct words *ret)
+static bool collect(struct reference_judge *judge, uint64_t *offset, struct words *ret)
 {
 	ret->count = 0;
 	while (ret->count < MOST_ADDRESSES &&
@@ -157,9 +141,9 @@ static bool collect(struct reference_judge *judge, uint64_t *offset,
 	return ret->count > 0;
 }
 
-struct error *reference_judge_visit_sound(
-	struct reference_judge *judge,
-	struct error *(*visit)(void *data, allocation_id target), void *data)
+struct error *reference_judge_visit_sound(struct reference_judge *judge,
+					  struct error *(*visit)(void *data, allocation_id target),
+					  void *data)
 {
 	struct reader *reader = &judge->reader;
 	allocation_id targets[MOST_ADDRESSES];
@@ -168,11 +152,10 @@ struct error *reference_judge_visit_sound(
 	struct words words;
 
 	while (!error && collect(judge, &offset, &words)) {
-		allocation_find_many(reader->index, words.addresses,
-				     words.count, &reader->hint, targets);
+		allocation_find_many(reader->index, words.addresses, words.count, &reader->hint,
+				     targets);
 		for (size_t i = 0; i < words.count && !error; i++)
-			if (targets[i] != NO_ALLOCATION &&
-			    bitmap_get(reader->used, targets[i]) &&
+			if (targets[i] != NO_ALLOCATION && bitmap_get(reader->used, targets[i]) &&
 			    !reference_judge_taint(judge, words.offsets[i]))
 				error = visit(data, targets[i]);
 	}

@@ -1,12 +1,11 @@
 /*
- * What a reference between two allocations is worth, by where it stands in the
- * one and what the other one is.
+ * What a reference between two allocations is worth, by where it stands in the one and what the
+ * other one is.
  *
- * It is tainted if it stands in a part that holds nothing any more: spare room
- * of a vector, what a short string does not use of its buffer. It is favored
- * unless it leads into part of a container, and is not the one by which that
- * is held: iterators are not, nor are links back. A judge is set on one
- * source at a time, and what is known of that is looked up once.
+ * It is tainted if it stands in a part that holds nothing any more: spare room of a vector, what a
+ * short string does not use of its buffer. It is favored unless it leads into part of a container,
+ * and is not the one by which that is held: iterators are not, nor are links back. A judge is set
+ * on one source at a time, and what is known of that is looked up once.
  */
 #ifndef ANALYZER_CLASSIFY_REFERENCE_JUDGE_H
 #define ANALYZER_CLASSIFY_REFERENCE_JUDGE_H
@@ -23,35 +22,30 @@ struct reference_judge {
 };
 
 /* Owners are known by the patterns, unless a source's part does not matter. */
-void reference_judge_init(struct reference_judge *judge,
-			  const struct patterns *patterns);
-void reference_judge_set_source(struct reference_judge *judge,
-				allocation_id source);
+void reference_judge_init(struct reference_judge *judge, const struct patterns *patterns);
+void reference_judge_set_source(struct reference_judge *judge, allocation_id source);
 
 /* The word at that offset of the source; NULL if it is not tainted. */
-const char *reference_judge_taint(struct reference_judge *judge,
-				  uint64_t offset);
+const char *reference_judge_taint(struct reference_judge *judge, uint64_t offset);
 
 /* The same leads to target. The patterns know the owners. */
-bool reference_judge_favors(struct reference_judge *judge, uint64_t offset,
-			    allocation_id target);
+bool reference_judge_favors(struct reference_judge *judge, uint64_t offset, allocation_id target);
 
 /*
- * In what part of the source all its references to target are tainted; NULL if
- * there is a sound one.
+ * In what part of the source all its references to target are tainted; NULL if there is a sound
+ * one.
  */
-const char *reference_judge_find_taint(struct reference_judge *judge,
-				       allocation_id target);
+const char *reference_judge_find_taint(struct reference_judge *judge, allocation_id target);
 
 /* Whether any word of the source that may be a reference is tainted. */
 bool reference_judge_finds_taint(struct reference_judge *judge);
 
 /*
- * Call visit for the used allocation that each word leads to, unless it is
- * tainted. Ends with the first error of visit.
+ * Call visit for the used allocation that each word leads to, unless it is tainted. Ends with the
+ * first error of visit.
  */
-struct error *reference_judge_visit_sound(
-	struct reference_judge *judge,
-	struct error *(*visit)(void *data, allocation_id target), void *data);
+struct error *reference_judge_visit_sound(struct reference_judge *judge,
+					  struct error *(*visit)(void *data, allocation_id target),
+					  void *data);
 
 #endif

@@ -25,8 +25,7 @@ static bool spend(uint64_t *patience, uint64_t cost)
 	return enough;
 }
 
-static bool read_word(const struct image *image, uint64_t address,
-		      uint64_t *ret)
+static bool read_word(const struct image *image, uint64_t address, uint64_t *ret)
 {
 	return address % WORD == 0 && image_read_u64(image, address, ret);
 }
@@ -49,16 +48,15 @@ static bool is_letter(char letter)
 	unsigned char byte = (unsigned char)letter;
 
 	return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
-	       (byte >= 'A' && byte <= 'Z') || strchr("_.$", byte) ||
-	       byte >= 0x80;
+	       (byte >= 'A' && byte <= 'Z') || strchr("_.$", byte) || byte >= 0x80;
 }
 
 /*
- * Read the mangled name of a class, without the '*' in front of those whose
- * address alone counts. Sets *ret_known to whether it can be read at all.
+ * Read the mangled name of a class, without the '*' in front of those whose address alone counts.
+ * Sets *ret_known to whether it can be read at all.
  */
-static char *read_name(const struct image *image, uint64_t type,
-		       uint64_t *patience, bool *ret_known)
+static char *read_name(const struct image *image, uint64_t type, uint64_t *patience,
+		       bool *ret_known)
 {
 	uint64_t address, available;
 	const uint8_t *bytes;
@@ -77,10 +75,9 @@ static char *read_name(const struct image *image, uint64_t type,
 		name++;
 		available--;
 	}
-	length = available ? strnlen(name, available < LONGEST_MANGLED
-						   ? available
-						   : LONGEST_MANGLED)
-			   : 0;
+	length = available
+			 ? strnlen(name, available < LONGEST_MANGLED ? available : LONGEST_MANGLED)
+			 : 0;
 	if (!spend(patience, length) || length == 0 || length == available ||
 	    length == LONGEST_MANGLED || !strchr("0123456789NSZ", *name))
 		return NULL;
@@ -91,8 +88,8 @@ static char *read_name(const struct image *image, uint64_t type,
 }
 
 /* Whether the type has that name; true also if its name is not at hand. */
-static bool may_be_named(const struct image *image, uint64_t type,
-			 const char *wanted, uint64_t *patience)
+static bool may_be_named(const struct image *image, uint64_t type, const char *wanted,
+			 uint64_t *patience)
 {
 	bool known;
 	_cleanup_(free) char *name = read_name(image, type, patience, &known);
@@ -107,11 +104,10 @@ struct kinds {
 };
 
 /*
- * Find them from any of the three: the type_info of "single" has the vptr that
- * it stands for, and that of "class" is its base.
+ * Find them from any of the three: the type_info of "single" has the vptr that it stands for, and
+ * that of "class" is its base.
  */
-static bool find_kinds(const struct image *image, uint64_t kind,
-		       struct kinds *ret)
+static bool find_kinds(const struct image *image, uint64_t kind, struct kinds *ret)
 {
 	return read_word(image, kind, &ret->single_vptr) &&
 	       read_type(image, ret->single_vptr, &ret->single) &&
@@ -121,8 +117,7 @@ static bool find_kinds(const struct image *image, uint64_t kind,
 }
 
 /* The kind of class that a type_info tells of. */
-static enum type_kind find_kind(const struct image *image, uint64_t type,
-				uint64_t *patience)
+static enum type_kind find_kind(const struct image *image, uint64_t type, uint64_t *patience)
 {
 	static const char *const names[] = {
 		[TYPE_CLASS] = "N10__cxxabiv117__class_type_infoE",
@@ -142,13 +137,10 @@ static enum type_kind find_kind(const struct image *image, uint64_t type,
 		found = TYPE_CLASS;
 	else if (holds(image, kind + 2 * WORD, kinds.class))
 		found = TYPE_MULTIPLE;
-	return found && may_be_named(image, kind, names[found], patience)
-		       ? found
-		       : TYPE_NONE;
+	return found && may_be_named(image, kind, names[found], patience) ? found : TYPE_NONE;
 }
 
-uint64_t rtti_type(const struct image *image, uint64_t vtable,
-		   uint64_t *patience)
+uint64_t rtti_type(const struct image *image, uint64_t vtable, uint64_t *patience)
 {
 	uint64_t type, word;
 	int64_t offset_to_top;
@@ -159,8 +151,7 @@ uint64_t rtti_type(const struct image *image, uint64_t vtable,
 		return 0;
 	/* That of a vtable for a base inside of the object is negative. */
 	offset_to_top = (int64_t)word;
-	if (offset_to_top > 0 || offset_to_top < -LARGEST_OBJECT ||
-	    offset_to_top % WORD != 0 ||
+	if (offset_to_top > 0 || offset_to_top < -LARGEST_OBJECT || offset_to_top % WORD != 0 ||
 	    find_kind(image, type, patience) == TYPE_NONE)
 		return 0;
 	_cleanup_(free) char *name = read_name(image, type, patience, &known);
@@ -176,8 +167,8 @@ char *rtti_name(const struct image *image, uint64_t type, uint64_t *patience)
 }
 
 /* The addresses of the type's bases, count of them, WORD * step apart. */
-static uint64_t find_bases(const struct image *image, uint64_t type,
-			   uint64_t *patience, uint64_t *ret_address)
+static uint64_t find_bases(const struct image *image, uint64_t type, uint64_t *patience,
+			   uint64_t *ret_address)
 {
 	uint32_t count;
 
@@ -204,31 +195,26 @@ struct search {
 	uint64_t *patience;
 };
 
-static bool search_bases(struct search *search, uint64_t type,
-			 unsigned int depth)
+static bool search_bases(struct search *search, uint64_t type, unsigned int depth)
 {
 	/* A base and what kind of base it is. */
 	enum { STEP = 2 * WORD };
 	uint64_t address = 0, base;
-	uint64_t count =
-		find_bases(search->image, type, search->patience, &address);
+	uint64_t count = find_bases(search->image, type, search->patience, &address);
 
-	for (uint64_t i = 0;
-	     i < count && search->left > 0 && *search->patience > 0; i++) {
+	for (uint64_t i = 0; i < count && search->left > 0 && *search->patience > 0; i++) {
 		search->left--;
 		if (!read_word(search->image, address + i * STEP, &base))
 			continue;
 		if (search->visit(search->data, base) ||
-		    (depth < DEEPEST_BASE &&
-		     search_bases(search, base, depth + 1)))
+		    (depth < DEEPEST_BASE && search_bases(search, base, depth + 1)))
 			return true;
 	}
 	return false;
 }
 
 bool rtti_find_base(const struct image *image, uint64_t type,
-		    bool (*visit)(void *data, uint64_t base), void *data,
-		    uint64_t *patience)
+		    bool (*visit)(void *data, uint64_t base), void *data, uint64_t *patience)
 {
 	struct search search = { image, visit, data, MOST_ANCESTORS, patience };
 

@@ -10,17 +10,14 @@ static bool is_class(struct reader *reader, uint64_t address)
 {
 	uint64_t flags;
 
-	return address % sizeof(flags) == 0 &&
-	       reader_word(reader, address, &flags) &&
+	return address % sizeof(flags) == 0 && reader_word(reader, address, &flags) &&
 	       (flags & TYPE_BITS) == RUBY_CLASS;
 }
 
-bool ruby_holds(struct reader *reader, const uint64_t *words,
-		enum ruby_type type)
+bool ruby_holds(struct reader *reader, const uint64_t *words, enum ruby_type type)
 {
 	uint64_t wanted = type == RUBY_STRING ? FLAG_1 : 0;
 
 	return (words[0] & TYPE_BITS) == (uint64_t)type &&
-	       (words[0] & (FLAG_1 | FLAG_2)) == wanted &&
-	       is_class(reader, words[1]);
+	       (words[0] & (FLAG_1 | FLAG_2)) == wanted && is_class(reader, words[1]);
 }

@@ -1,8 +1,8 @@
 /*
  * What the classifiers of memory that objects of Ruby hold have in common.
  *
- * include/ruby/internal of MRI, 2.x to 3.4: an object begins by its flags, with
- * its type in the lowest bits, and its class.
+ * include/ruby/internal of MRI, 2.x to 3.4: an object begins by its flags, with its type in the
+ * lowest bits, and its class.
  */
 #ifndef ANALYZER_CLASSIFY_RUBY_H
 #define ANALYZER_CLASSIFY_RUBY_H
@@ -16,10 +16,9 @@ enum ruby_type {
 };
 
 /*
- * Whether an object whose first words are these is of that type, and holds
- * memory of its own: neither in itself nor in another object.
+ * Whether an object whose first words are these is of that type, and holds memory of its own:
+ * neither in itself nor in another object.
  */
-bool ruby_holds(struct reader *reader, const uint64_t *words,
-		enum ruby_type type);
+bool ruby_holds(struct reader *reader, const uint64_t *words, enum ruby_type type);
 
 #endif

@@ -30,12 +30,10 @@ static void add_matcher(struct matchers *matchers, uint8_t number)
 	matchers->numbers[matchers->count++] = number;
 }
 
-static bool begins_module(const struct program *program, const char *name,
-			  size_t length)
+static bool begins_module(const struct program *program, const char *name, size_t length)
 {
 	for (size_t i = 0; i < program_module_count(program); i++)
-		if (strncmp(module_name(program_module(program, i)), name,
-			    length) == 0)
+		if (strncmp(module_name(program_module(program, i)), name, length) == 0)
 			return true;
 	return false;
 }
@@ -54,8 +52,7 @@ static bool is_loaded(const struct program *program, const char *libraries)
 	return false;
 }
 
-static bool is_meant(const struct scan *scan,
-		     const struct classifier *classifier)
+static bool is_meant(const struct scan *scan, const struct classifier *classifier)
 {
 	const char *library = classifier->for_library;
 
@@ -71,14 +68,13 @@ static bool finds_patterns(const struct scan *scan)
 }
 
 /*
- * The numbers of classifiers that may find anything: if only owners are looked
- * for, that of a pattern which some allocation has.
+ * The numbers of classifiers that may find anything: if only owners are looked for, that of a
+ * pattern which some allocation has.
  */
 static void find_present(const struct scan *scan, bool *ret)
 {
 	const struct scan_input *input = scan->input;
-	size_t count =
-		finds_patterns(scan) ? 0 : allocation_count(input->index);
+	size_t count = finds_patterns(scan) ? 0 : allocation_count(input->index);
 
 	memset(ret, finds_patterns(scan), MOST_CLASSIFIERS + 1);
 	for (size_t id = 0; id < count; id++)
@@ -95,8 +91,7 @@ static void choose_classifiers(struct scan *scan)
 		uint8_t number = (uint8_t)(i + 1);
 
 		if (!present[number] || !is_meant(scan, classifier) ||
-		    (scan->aim == SCAN_LATE_OWNERS &&
-		     !classifier->owners_later))
+		    (scan->aim == SCAN_LATE_OWNERS && !classifier->owners_later))
 			continue;
 		scan->is_needed = true;
 		if (classifier->match)
@@ -124,9 +119,8 @@ static void inspect(const uint8_t *inspectors, struct scanner *scanner,
 }
 
 /* Scan all of the holder, part of an allocation, but holes of the dump. */
-static void scan_holder(struct scan *scan, struct scanner *scanner,
-			struct memory_range holder, const uint8_t *bytes,
-			allocation_id id)
+static void scan_holder(struct scan *scan, struct scanner *scanner, struct memory_range holder,
+			const uint8_t *bytes, allocation_id id)
 {
 	uint64_t start = holder.start;
 
@@ -135,25 +129,23 @@ static void scan_holder(struct scan *scan, struct scanner *scanner,
 
 		if (size > PIECE)
 			size = PIECE;
-		scan_words(scan, scanner, holder, start,
-			   bytes + (start - holder.start), size, id, true);
+		scan_words(scan, scanner, holder, start, bytes + (start - holder.start), size, id,
+			   true);
 		start += size;
 		if (start < holder.end)
 			start = image_next_data(scan->input->image, start);
 	}
 }
 
-static void scan_allocation(struct scan *scan, struct scanner *scanner,
-			    allocation_id id)
+static void scan_allocation(struct scan *scan, struct scanner *scanner, allocation_id id)
 {
-	struct memory_range range = allocation_range_near(
-		scan->input->index, id, &scanner->source_hint);
+	struct memory_range range =
+		allocation_range_near(scan->input->index, id, &scanner->source_hint);
 	uint64_t start = range.start;
 
 	while (start < range.end) {
 		uint64_t size;
-		const uint8_t *bytes =
-			view_bytes(&scanner->sources, start, &size);
+		const uint8_t *bytes = view_bytes(&scanner->sources, start, &size);
 		struct memory_range holder;
 
 		if (!bytes)
@@ -170,14 +162,12 @@ static void scan_allocation(struct scan *scan, struct scanner *scanner,
 }
 
 /* Its words are no references. */
-static void inspect_pointerless(struct scan *scan, struct scanner *scanner,
-				allocation_id id)
+static void inspect_pointerless(struct scan *scan, struct scanner *scanner, allocation_id id)
 {
-	struct memory_range range = allocation_range_near(
-		scan->input->index, id, &scanner->source_hint);
+	struct memory_range range =
+		allocation_range_near(scan->input->index, id, &scanner->source_hint);
 	uint64_t size = 0;
-	const uint8_t *bytes =
-		view_bytes(&scanner->sources, range.start, &size);
+	const uint8_t *bytes = view_bytes(&scanner->sources, range.start, &size);
 
 	if (size > range_size(range))
 		size = range_size(range);
@@ -187,11 +177,11 @@ static void inspect_pointerless(struct scan *scan, struct scanner *scanner,
 }
 
 /* Scan part of an allocation, all of it in one region. */
-static void scan_part(struct scan *scan, struct scanner *scanner,
-		      allocation_id id, struct memory_range part)
+static void scan_part(struct scan *scan, struct scanner *scanner, allocation_id id,
+		      struct memory_range part)
 {
-	struct memory_range range = allocation_range_near(
-		scan->input->index, id, &scanner->source_hint);
+	struct memory_range range =
+		allocation_range_near(scan->input->index, id, &scanner->source_hint);
 	const struct view *view = &scanner->sources;
 	struct memory_range holder = range;
 	const uint8_t *bytes;
@@ -205,34 +195,28 @@ static void scan_part(struct scan *scan, struct scanner *scanner,
 	bytes = view->bytes + (holder.start - view->start);
 	if (part.start == range.start)
 		inspect(scan->inspectors, scanner,
-			&(struct subject){ id, range, bytes,
-					   range_size(holder) });
-	scan_words(scan, scanner, holder, part.start,
-		   bytes + (part.start - holder.start), range_size(part), id,
-		   true);
+			&(struct subject){ id, range, bytes, range_size(holder) });
+	scan_words(scan, scanner, holder, part.start, bytes + (part.start - holder.start),
+		   range_size(part), id, true);
 }
 
-static void scan_run(struct scan *scan, struct scanner *scanner,
-		     const struct allocation_turn *turn, uint64_t *ret_bytes)
+static void scan_run(struct scan *scan, struct scanner *scanner, const struct allocation_turn *turn,
+		     uint64_t *ret_bytes)
 {
 	for (size_t id = bitmap_next(scan->sources, turn->first);
-	     id < turn->end && id < scan->sources->count;
-	     id = bitmap_next(scan->sources, id + 1)) {
+	     id < turn->end && id < scan->sources->count; id = bitmap_next(scan->sources, id + 1)) {
 		if (scan->pointerless && bitmap_get(scan->pointerless, id)) {
 			if (*scan->plain_inspectors)
-				inspect_pointerless(scan, scanner,
-						    (allocation_id)id);
+				inspect_pointerless(scan, scanner, (allocation_id)id);
 			continue;
 		}
 		scan_allocation(scan, scanner, (allocation_id)id);
-		*ret_bytes +=
-			allocation_size(scan->input->index, (allocation_id)id);
+		*ret_bytes += allocation_size(scan->input->index, (allocation_id)id);
 	}
 }
 
 static void scan_allocations(struct scan *scan, struct scanner *scanner,
-			     const struct allocation_turn *turn,
-			     uint64_t *ret_bytes)
+			     const struct allocation_turn *turn, uint64_t *ret_bytes)
 {
 	if (range_size(turn->part) == 0) {
 		scan_run(scan, scanner, turn, ret_bytes);
@@ -242,24 +226,22 @@ static void scan_allocations(struct scan *scan, struct scanner *scanner,
 	*ret_bytes += range_size(turn->part);
 }
 
-static void scan_piece(struct scan *scan, struct scanner *scanner,
-		       const struct piece *piece, uint64_t *ret_bytes)
+static void scan_piece(struct scan *scan, struct scanner *scanner, const struct piece *piece,
+		       uint64_t *ret_bytes)
 {
 	uint64_t size;
-	const uint8_t *bytes =
-		view_bytes(&scanner->sources, piece->start, &size);
+	const uint8_t *bytes = view_bytes(&scanner->sources, piece->start, &size);
 
 	if (bytes)
 		scan_words(scan, scanner, piece->range, piece->start, bytes,
-			   piece->end - piece->start, NO_ALLOCATION,
-			   piece->kind == ROOT_STATIC);
+			   piece->end - piece->start, NO_ALLOCATION, piece->kind == ROOT_STATIC);
 	*ret_bytes += piece->end - piece->start;
 }
 
 /*
- * Walks of all turns together may go over all allocations a few times, and
- * over tables. No program comes near that, so what is found does not depend on
- * which thread is faster; but any number of hostile headers can share a table.
+ * Walks of all turns together may go over all allocations a few times, and over tables. No program
+ * comes near that, so what is found does not depend on which thread is faster; but any number of
+ * hostile headers can share a table.
  */
 static uint64_t most_steps(const struct scan *scan)
 {
@@ -268,12 +250,11 @@ static uint64_t most_steps(const struct scan *scan)
 }
 
 /*
- * The allocations whose turn it is; NULL: it is that of a piece of a root. What
- * is leaked was told by the references, for which the first allocations were
- * read last, and are still there: then they are the first here.
+ * The allocations whose turn it is; NULL: it is that of a piece of a root. What is leaked was told
+ * by the references, for which the first allocations were read last, and are still there: then they
+ * are the first here.
  */
-static const struct allocation_turn *find_turn(const struct scan *scan,
-					       size_t turn)
+static const struct allocation_turn *find_turn(const struct scan *scan, size_t turn)
 {
 	size_t count = scan->turns.count;
 
@@ -292,46 +273,39 @@ static struct error *scan_turn(void *data, size_t turn, unsigned int thread)
 	if (allocations)
 		scan_allocations(scan, scanner, allocations, &bytes);
 	else
-		scan_piece(scan, scanner,
-			   &scan->pieces[turn - scan->turns.count], &bytes);
+		scan_piece(scan, scanner, &scan->pieces[turn - scan->turns.count], &bytes);
 	scan_look_up(scan, scanner);
 	if (allocations)
-		allocation_turn_pass(allocations, scan->input->image,
-				     scan->input->index);
-	if (!split_work_step(&scan->work, turn, thread, scan->input->progress,
-			     bytes))
+		allocation_turn_pass(allocations, scan->input->image, scan->input->index);
+	if (!split_work_step(&scan->work, turn, thread, scan->input->progress, bytes))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
 }
 
 /*
- * Cut what is known of a root into pieces, holes of the dump left out; only
- * counted if pieces is NULL.
+ * Cut what is known of a root into pieces, holes of the dump left out; only counted if pieces is
+ * NULL.
  */
-static size_t cut_range(const struct scan *scan, struct root_range root,
-			struct piece *pieces)
+static size_t cut_range(const struct scan *scan, struct root_range root, struct piece *pieces)
 {
 	uint64_t start = (root.start + 7) & ~UINT64_C(7);
 	size_t count = 0;
 
 	while (start < root.end) {
-		const struct region *region =
-			image_find(scan->input->image, start);
+		const struct region *region = image_find(scan->input->image, start);
 		uint64_t end, stop;
 
 		if (!region)
 			break;
 		stop = region->end < root.end ? region->end : root.end;
-		for (uint64_t at = start; region->bytes && at < stop;
-		     at = end) {
+		for (uint64_t at = start; region->bytes && at < stop; at = end) {
 			at = image_next_data(scan->input->image, at);
 			if (at >= stop)
 				break;
 			end = stop - at > PIECE ? at + PIECE : stop;
 			if (pieces)
-				pieces[count] = (struct piece){
-					{ start, stop }, at, end, root.kind
-				};
+				pieces[count] =
+					(struct piece){ { start, stop }, at, end, root.kind };
 			count++;
 		}
 		start = stop;
@@ -344,10 +318,8 @@ static size_t cut_roots(const struct scan *scan, struct piece *pieces)
 	const struct roots *roots = scan->input->roots;
 	size_t count = 0;
 
-	for (size_t i = 0; !scan->input->only && i < root_range_count(roots);
-	     i++)
-		count += cut_range(scan, root_range(roots, i),
-				   pieces ? pieces + count : NULL);
+	for (size_t i = 0; !scan->input->only && i < root_range_count(roots); i++)
+		count += cut_range(scan, root_range(roots, i), pieces ? pieces + count : NULL);
 	return count;
 }
 
@@ -355,9 +327,8 @@ static struct error *init_overview(struct scan *scan)
 {
 	struct overview *overview = &scan->overview;
 	struct bitmap *bitmaps[] = {
-		&overview->referred, &overview->referred_twice,
-		&overview->held,     &overview->walked,
-		&overview->noted,    &overview->ringed,
+		&overview->referred, &overview->referred_twice, &overview->held,
+		&overview->walked,   &overview->noted,		&overview->ringed,
 		&overview->foreign,
 	};
 	struct error *error = NULL;
@@ -365,10 +336,8 @@ static struct error *init_overview(struct scan *scan)
 	overview->program = scan->input->program;
 	if (!scan->input->cxx)
 		return NULL;
-	for (size_t i = 0; !error && i < sizeof(bitmaps) / sizeof(*bitmaps);
-	     i++)
-		error = bitmap_init(bitmaps[i],
-				    allocation_count(scan->input->index),
+	for (size_t i = 0; !error && i < sizeof(bitmaps) / sizeof(*bitmaps); i++)
+		error = bitmap_init(bitmaps[i], allocation_count(scan->input->index),
 				    scan->input->account);
 	return error;
 }
@@ -401,9 +370,9 @@ static struct error *run(struct scan *scan)
 	const struct scan_input *input = scan->input;
 	unsigned int threads = parallel_threads_for(input->progress);
 	size_t turns;
-	struct error *error = allocation_turns_init(
-		&scan->turns, input->image, input->index, scan->sources,
-		scan->pointerless, input->account);
+	struct error *error =
+		allocation_turns_init(&scan->turns, input->image, input->index, scan->sources,
+				      scan->pointerless, input->account);
 
 	if (error)
 		return error;
@@ -439,9 +408,7 @@ static struct error *run(struct scan *scan)
 	if (!error)
 		finish(scan);
 	if (!error && scan->aim == SCAN_BOTH)
-		reader_take_claims(input->owners,
-				   allocation_count(input->index),
-				   input->patterns);
+		reader_take_claims(input->owners, allocation_count(input->index), input->patterns);
 	return error;
 }
 
@@ -452,10 +419,8 @@ struct error *scan_memory(const struct scan_input *input, enum scan_aim aim)
 		.aim = aim,
 		.filter = word_filter_for(allocation_bounds(input->index)),
 		.used = allocation_used(input->index),
-		.sources = input->only ? input->only
-				       : allocation_used(input->index),
-		.pointerless =
-			allocation_having(input->index, TRAIT_POINTERLESS),
+		.sources = input->only ? input->only : allocation_used(input->index),
+		.pointerless = allocation_having(input->index, TRAIT_POINTERLESS),
 	};
 	struct error *error;
 
@@ -465,8 +430,7 @@ struct error *scan_memory(const struct scan_input *input, enum scan_aim aim)
 	choose_classifiers(&scan);
 	if (!scan.is_needed)
 		return NULL;
-	progress_begin(input->progress, "recognizing containers",
-		       image_size(input->image));
+	progress_begin(input->progress, "recognizing containers", image_size(input->image));
 	error = run(&scan);
 	deinit_overview(&scan.overview);
 	allocation_turns_deinit(&scan.turns);

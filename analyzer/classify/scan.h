@@ -1,7 +1,6 @@
 /*
- * The pass over all memory that can own something: the used allocations and
- * the roots. Every word that points into a used allocation is shown to the
- * classifiers that care for such.
+ * The pass over all memory that can own something: the used allocations and the roots. Every word
+ * that points into a used allocation is shown to the classifiers that care for such.
  */
 #ifndef ANALYZER_CLASSIFY_SCAN_H
 #define ANALYZER_CLASSIFY_SCAN_H

@@ -1,6 +1,6 @@
 /*
- * The parts of a scan: scan.c says what is looked at, and by whom; scan_words.c
- * finds the references among its words.
+ * The parts of a scan: scan.c says what is looked at, and by whom; scan_words.c finds the
+ * references among its words.
  */
 #ifndef ANALYZER_CLASSIFY_SCAN_PARTS_H
 #define ANALYZER_CLASSIFY_SCAN_PARTS_H
@@ -23,10 +23,7 @@ struct piece {
 	enum root_kind kind;
 };
 
-/*
- * The filtered words of a row of memory. Small allocations beside each other
- * share it.
- */
+/* The filtered words of a row of memory. Small allocations beside each other share it. */
 struct row {
 	uint64_t start; /* a multiple of FILTER_BYTES */
 	uint64_t mask;
@@ -60,7 +57,7 @@ struct scan {
 	struct overview overview;
 	struct word_filter filter;
 	const struct bitmap *used;
-	const struct bitmap *sources; /* of the used ones, those looked at */
+	const struct bitmap *sources;	  /* of the used ones, those looked at */
 	const struct bitmap *pointerless; /* they refer to nothing; or NULL */
 	struct scanner *scanners;	  /* one for each thread */
 	_Atomic uint64_t steps;		  /* the stock of their readers */
@@ -76,13 +73,11 @@ struct scan {
 };
 
 /*
- * Collect the words of [start, start + size) that may be references. bytes is
- * at start, in the region of the scanner's sources read last, and all of the
- * holder is in a row with it.
+ * Collect the words of [start, start + size) that may be references. bytes is at start, in the
+ * region of the scanner's sources read last, and all of the holder is in a row with it.
  */
-void scan_words(struct scan *scan, struct scanner *scanner,
-		struct memory_range holder, uint64_t start,
-		const uint8_t *bytes, uint64_t size, allocation_id source,
+void scan_words(struct scan *scan, struct scanner *scanner, struct memory_range holder,
+		uint64_t start, const uint8_t *bytes, uint64_t size, allocation_id source,
 		bool counted);
 
 /* Look up the words collected so far, and show them to those who care. */

@@ -12,11 +12,10 @@
 enum { DEEPEST_TEMPLATE = 64, KNOWN_ARGUMENTS = 5, LONGEST = 1000 };
 
 /*
- * A template whose last arguments have defaults. In these A and B stand for
- * the first and second argument.
+ * A template whose last arguments have defaults. In these A and B stand for the first and second
+ * argument.
  */
-struct template
-{
+struct known_template {
 	const char *name;
 	size_t required;
 	const char *defaults[3];
@@ -25,7 +24,7 @@ struct template
 #define ALLOCATOR      "std::allocator<A>"
 #define PAIR_ALLOCATOR "std::allocator<std::pair<A const, B>>"
 
-static const struct template templates[] = {
+static const struct known_template templates[] = {
 	{ "std::basic_string", 1, { "std::char_traits<A>", ALLOCATOR } },
 	{ "std::basic_string_view", 1, { "std::char_traits<A>" } },
 	{ "std::vector", 1, { ALLOCATOR } },
@@ -36,18 +35,10 @@ static const struct template templates[] = {
 	{ "std::multiset", 1, { "std::less<A>", ALLOCATOR } },
 	{ "std::map", 2, { "std::less<A>", PAIR_ALLOCATOR } },
 	{ "std::multimap", 2, { "std::less<A>", PAIR_ALLOCATOR } },
-	{ "std::unordered_set",
-	  1,
-	  { "std::hash<A>", "std::equal_to<A>", ALLOCATOR } },
-	{ "std::unordered_multiset",
-	  1,
-	  { "std::hash<A>", "std::equal_to<A>", ALLOCATOR } },
-	{ "std::unordered_map",
-	  2,
-	  { "std::hash<A>", "std::equal_to<A>", PAIR_ALLOCATOR } },
-	{ "std::unordered_multimap",
-	  2,
-	  { "std::hash<A>", "std::equal_to<A>", PAIR_ALLOCATOR } },
+	{ "std::unordered_set", 1, { "std::hash<A>", "std::equal_to<A>", ALLOCATOR } },
+	{ "std::unordered_multiset", 1, { "std::hash<A>", "std::equal_to<A>", ALLOCATOR } },
+	{ "std::unordered_map", 2, { "std::hash<A>", "std::equal_to<A>", PAIR_ALLOCATOR } },
+	{ "std::unordered_multimap", 2, { "std::hash<A>", "std::equal_to<A>", PAIR_ALLOCATOR } },
 	{ "std::stack", 1, { "std::deque<A>" } },
 	{ "std::queue", 1, { "std::deque<A>" } },
 	{ "std::priority_queue", 1, { "std::vector<A>", "std::less<A>" } },
@@ -73,9 +64,8 @@ static const struct character {
 	const char *type, *prefix;
 	bool strings_only;
 } characters[] = {
-	{ "char", "", false },	     { "wchar_t", "w", false },
-	{ "char8_t", "u8", true },   { "char16_t", "u16", true },
-	{ "char32_t", "u32", true },
+	{ "char", "", false },	     { "wchar_t", "w", false },	  { "char8_t", "u8", true },
+	{ "char16_t", "u16", true }, { "char32_t", "u32", true },
 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(*(array)))
@@ -87,8 +77,7 @@ struct shortener {
 	size_t length;
 };
 
-static bool shorten(struct shortener *shortener, char closing,
-		    unsigned int depth);
+static bool shorten(struct shortener *shortener, char closing, unsigned int depth);
 
 static void put(struct shortener *shortener, const char *text, size_t length)
 {
@@ -119,8 +108,7 @@ static bool is_inline_namespace(const char *name, size_t length)
 	static const char *const names[] = { "__cxx11", "__1", "_V2" };
 
 	for (size_t i = 0; i < COUNT_OF(names); i++)
-		if (strlen(names[i]) == length &&
-		    memcmp(names[i], name, length) == 0)
+		if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0)
 			return true;
 	return false;
 }
@@ -128,9 +116,8 @@ static bool is_inline_namespace(const char *name, size_t length)
 /* Copy the name of an operator, whose letters are no brackets. */
 static void take_operator(struct shortener *shortener)
 {
-	static const char *const operators[] = { "<=>", "<<=", ">>=", "->*",
-						 "<<",	">>",  "<=",  ">=",
-						 "->",	"()",  "<",   ">" };
+	static const char *const operators[] = { "<=>", "<<=", ">>=", "->*", "<<", ">>",
+						 "<=",	">=",  "->",  "()",  "<",  ">" };
 
 	for (size_t i = 0; i < COUNT_OF(operators); i++) {
 		size_t length = strlen(operators[i]);
@@ -151,10 +138,8 @@ static void take_identifier(struct shortener *shortener)
 	while (is_name_letter(name[length]))
 		length++;
 	shortener->text += length;
-	if (is_inline_namespace(name, length) &&
-	    strncmp(name + length, "::", 2) == 0 &&
-	    shortener->length - start >= 5 &&
-	    memcmp(shortener->output + start, "std::", 5) == 0) {
+	if (is_inline_namespace(name, length) && strncmp(name + length, "::", 2) == 0 &&
+	    shortener->length - start >= 5 && memcmp(shortener->output + start, "std::", 5) == 0) {
 		shortener->text += 2;
 		return;
 	}
@@ -177,9 +162,8 @@ static size_t argument_start(const struct arguments *arguments, size_t number)
 }
 
 /* Whether the output from start to end is pattern, A and B filled in. */
-static bool is_default(const struct shortener *shortener,
-		       const struct arguments *arguments, size_t number,
-		       const char *pattern)
+static bool is_default(const struct shortener *shortener, const struct arguments *arguments,
+		       size_t number, const char *pattern)
 {
 	size_t place = argument_start(arguments, number);
 	size_t end = arguments->end[number];
@@ -188,8 +172,7 @@ static bool is_default(const struct shortener *shortener,
 		size_t start = 0, length = 1;
 		const char *expected = pattern;
 
-		if ((*pattern == 'A' || *pattern == 'B') &&
-		    !is_name_letter(pattern[1])) {
+		if ((*pattern == 'A' || *pattern == 'B') && !is_name_letter(pattern[1])) {
 			start = argument_start(arguments, *pattern - 'A');
 			length = arguments->end[*pattern - 'A'] - start;
 			expected = shortener->output + start;
@@ -202,7 +185,7 @@ static bool is_default(const struct shortener *shortener,
 	return place == end;
 }
 
-static const struct template *find_template(const char *name, size_t length)
+static const struct known_template *find_template(const char *name, size_t length)
 {
 	for (size_t i = 0; i < COUNT_OF(templates); i++)
 		if (strlen(templates[i].name) == length &&
@@ -212,9 +195,8 @@ static const struct template *find_template(const char *name, size_t length)
 }
 
 /* Put a name in place of a "basic_" template of characters, if it has one. */
-static bool rename_basic(struct shortener *shortener, size_t name,
-			 size_t name_length, const char *argument,
-			 size_t argument_length)
+static bool rename_basic(struct shortener *shortener, size_t name, size_t name_length,
+			 const char *argument, size_t argument_length)
 {
 	static const char basic[] = "std::basic_";
 	const char *rest = shortener->output + name + sizeof(basic) - 1;
@@ -229,12 +211,10 @@ static bool rename_basic(struct shortener *shortener, size_t name,
 
 		if (strlen(character->type) != argument_length ||
 		    memcmp(character->type, argument, argument_length) != 0 ||
-		    (character->strings_only &&
-		     strncmp(rest, "string<", 7) != 0 &&
+		    (character->strings_only && strncmp(rest, "string<", 7) != 0 &&
 		     strncmp(rest, "string_view<", 12) != 0))
 			continue;
-		length = snprintf(renamed, sizeof(renamed), "std::%s%.*s",
-				  character->prefix,
+		length = snprintf(renamed, sizeof(renamed), "std::%s%.*s", character->prefix,
 				  (int)(name_length - sizeof(basic) + 1), rest);
 		shortener->length = name;
 		put(shortener, renamed, (size_t)length);
@@ -244,26 +224,23 @@ static bool rename_basic(struct shortener *shortener, size_t name,
 }
 
 /* Leave out what are defaults, and end the argument list. */
-static void end_arguments(struct shortener *shortener,
-			  struct arguments *arguments)
+static void end_arguments(struct shortener *shortener, struct arguments *arguments)
 {
 	size_t name_length = arguments->start - 1 - arguments->name;
-	const struct template *template =
+	const struct known_template *known =
 		find_template(shortener->output + arguments->name, name_length);
 
-	while (template && arguments->count > template->required) {
+	while (known && arguments->count > known->required) {
 		size_t last = arguments->count - 1;
-		size_t number = last - template->required;
+		size_t number = last - known->required;
 
-		if (number >= COUNT_OF(template->defaults) ||
-		    !template->defaults[number] ||
-		    !is_default(shortener, arguments, last,
-				template->defaults[number]))
+		if (number >= COUNT_OF(known->defaults) || !known->defaults[number] ||
+		    !is_default(shortener, arguments, last, known->defaults[number]))
 			break;
 		arguments->count = last;
 		shortener->length = arguments->end[last - 1];
 	}
-	if (template && arguments->count == 1 &&
+	if (known && arguments->count == 1 &&
 	    rename_basic(shortener, arguments->name, name_length,
 			 shortener->output + arguments->start,
 			 arguments->end[0] - arguments->start))
@@ -303,9 +280,7 @@ static bool take_arguments(struct shortener *shortener, unsigned int depth)
 /* What stands in brackets other than a template's, up to the closing one. */
 static bool take_brackets(struct shortener *shortener, unsigned int depth)
 {
-	char closing = *shortener->text == '('	 ? ')'
-		       : *shortener->text == '[' ? ']'
-						 : '}';
+	char closing = *shortener->text == '(' ? ')' : *shortener->text == '[' ? ']' : '}';
 
 	put(shortener, shortener->text++, 1);
 	for (;;) {
@@ -320,27 +295,24 @@ static bool take_brackets(struct shortener *shortener, unsigned int depth)
 
 static bool follows_name(const struct shortener *shortener)
 {
-	return shortener->length > 0 &&
-	       is_name_letter(shortener->output[shortener->length - 1]);
+	return shortener->length > 0 && is_name_letter(shortener->output[shortener->length - 1]);
 }
 
 /* Blanks are needed between words only. */
 static void take_blanks(struct shortener *shortener)
 {
 	shortener->text += strspn(shortener->text, " ");
-	if (shortener->length == 0 || !*shortener->text ||
-	    strchr(">,)]", *shortener->text) ||
+	if (shortener->length == 0 || !*shortener->text || strchr(">,)]", *shortener->text) ||
 	    strchr("<([ ", shortener->output[shortener->length - 1]))
 		return;
 	put(shortener, " ", 1);
 }
 
 /*
- * Shorten up to a comma or the closing bracket, which stay in the text; '\0'
- * closes the whole. False if brackets do not match.
+ * Shorten up to a comma or the closing bracket, which stay in the text; '\0' closes the whole.
+ * False if brackets do not match.
  */
-static bool shorten(struct shortener *shortener, char closing,
-		    unsigned int depth)
+static bool shorten(struct shortener *shortener, char closing, unsigned int depth)
 {
 	if (depth > DEEPEST_TEMPLATE)
 		return false;
@@ -372,17 +344,16 @@ static bool shorten(struct shortener *shortener, char closing,
 }
 
 /*
- * Leave the beginning of what nobody reads to its end, and a hash of all of it,
- * for those of others may begin the same. A name is shown with each of its
- * objects, of which a dump can have any number.
+ * Leave the beginning of what nobody reads to its end, and a hash of all of it, for those of others
+ * may begin the same. A name is shown with each of its objects, of which a dump can have any
+ * number.
  */
 static void cut(char *name, size_t length)
 {
 	enum { HASH_SIZE = sizeof("...#0123456789abcdef") };
 	uint64_t hash = XXH3_64bits(name, length);
 
-	snprintf(name + LONGEST + 1 - HASH_SIZE, HASH_SIZE, "...#%016" PRIx64,
-		 hash);
+	snprintf(name + LONGEST + 1 - HASH_SIZE, HASH_SIZE, "...#%016" PRIx64, hash);
 }
 
 char *short_name(const char *name)

@@ -3,8 +3,7 @@
 #include "analyzer/classify/control_block.h"
 #include "analyzer/heap/debug_header.h"
 
-uint64_t signature_object(const struct signature_reader *reader,
-			  allocation_id id, uint64_t start)
+uint64_t signature_object(const struct signature_reader *reader, allocation_id id, uint64_t start)
 {
 	struct debug_header header;
 
@@ -15,8 +14,7 @@ uint64_t signature_object(const struct signature_reader *reader,
 }
 
 /* The region that the word leads to, or NULL: most lead to the same heap. */
-static const struct region *find_target(struct signature_reader *reader,
-					uint64_t word)
+static const struct region *find_target(struct signature_reader *reader, uint64_t word)
 {
 	const struct region *region = reader->target;
 
@@ -36,16 +34,13 @@ static bool is_constant(struct signature_reader *reader, uint64_t word)
 	if (!region || !(region->rights & RIGHT_READ))
 		return false;
 	return !(region->rights & RIGHT_WRITE) ||
-	       (region->mapping && reader->classes &&
-		classes_is_vtable(reader->classes, word));
+	       (region->mapping && reader->classes && classes_is_vtable(reader->classes, word));
 }
 
 /* Most allocations begin with the same few words. */
-static const struct known_signature *look_at(struct signature_reader *reader,
-					     uint64_t word)
+static const struct known_signature *look_at(struct signature_reader *reader, uint64_t word)
 {
-	struct known_signature *known =
-		&reader->known[word / 16 % KNOWN_SIGNATURES];
+	struct known_signature *known = &reader->known[word / 16 % KNOWN_SIGNATURES];
 
 	if (known->word == word)
 		return known;
@@ -60,8 +55,7 @@ static const struct known_signature *look_at(struct signature_reader *reader,
 }
 
 /* The vtable of the object inside of a control block, or that of the block. */
-static uint64_t object_vtable(struct signature_reader *reader,
-			      const struct known_signature *known,
+static uint64_t object_vtable(struct signature_reader *reader, const struct known_signature *known,
 			      uint64_t start, uint64_t size)
 {
 	uint64_t word;
@@ -79,17 +73,16 @@ static bool is_whole(struct signature_reader *reader, uint64_t word)
 	uint64_t to_top;
 
 	return is_constant(reader, word) &&
-	       image_read_u64(reader->view.image, word - 16, &to_top) &&
-	       to_top == 0 && classes_is_class(reader->classes, word);
+	       image_read_u64(reader->view.image, word - 16, &to_top) && to_top == 0 &&
+	       classes_is_class(reader->classes, word);
 }
 
 /*
- * Whether the block, which begins with an object of that class, holds others
- * that no object can be made of: twice its own class; or two classes, if blocks
- * of this size begin with so many that it is none's.
+ * Whether the block, which begins with an object of that class, holds others that no object can be
+ * made of: twice its own class; or two classes, if blocks of this size begin with so many that it
+ * is none's.
  */
-static bool is_slab(struct signature_reader *reader, uint64_t vtable,
-		    uint64_t start, uint64_t size)
+static bool is_slab(struct signature_reader *reader, uint64_t vtable, uint64_t start, uint64_t size)
 {
 	enum { WORD = sizeof(uint64_t), SEARCHED = 1 << 16, NEAR_BITS = 32 };
 	uint64_t end = size < SEARCHED ? size : SEARCHED, other = 0, word;
@@ -103,14 +96,12 @@ static bool is_slab(struct signature_reader *reader, uint64_t vtable,
 			return false;
 		alike += word == vtable;
 		if (several || word == vtable || word % WORD != 0 ||
-		    (word ^ vtable) >> NEAR_BITS != 0 ||
-		    !is_whole(reader, word))
+		    (word ^ vtable) >> NEAR_BITS != 0 || !is_whole(reader, word))
 			continue;
 		several = other && word != other;
 		other = word;
 	}
-	return alike >= 2 || (several && signature_judge_is_size_of_many(
-						 reader->judge, size));
+	return alike >= 2 || (several && signature_judge_is_size_of_many(reader->judge, size));
 }
 
 uint64_t signature_candidate(struct signature_reader *reader, allocation_id id,
@@ -135,14 +126,12 @@ uint64_t signature_candidate(struct signature_reader *reader, allocation_id id,
 		return 0;
 	if (known->object != 0 && known->object != NO_CONTROL_BLOCK)
 		return object_vtable(reader, known, start, range.end - start);
-	return range.end - start >= LEAST_SLAB &&
-			       is_slab(reader, word, start, range.end - start)
+	return range.end - start >= LEAST_SLAB && is_slab(reader, word, start, range.end - start)
 		       ? slab_signature(word)
 		       : word;
 }
 
-bool signature_is_right(const struct signature_reader *reader,
-			uint64_t candidate)
+bool signature_is_right(const struct signature_reader *reader, uint64_t candidate)
 {
 	return !reader->judge || (reader->crystal && candidate < MOST_TYPES) ||
 	       signature_judge_accepts(reader->judge, candidate);
@@ -153,6 +142,5 @@ uint64_t signature_read(struct signature_reader *reader, allocation_id id,
 {
 	uint64_t candidate = signature_candidate(reader, id, range);
 
-	return candidate && signature_is_right(reader, candidate) ? candidate
-								  : 0;
+	return candidate && signature_is_right(reader, candidate) ? candidate : 0;
 }

@@ -66,8 +66,7 @@ void signature_judge_destroy(struct signature_judge *judge)
 }
 
 /* Whether one of the words from start on is an address in a module. */
-static bool refers(const struct signature_judge *judge, uint64_t start,
-		   uint64_t size)
+static bool refers(const struct signature_judge *judge, uint64_t start, uint64_t size)
 {
 	for (uint64_t offset = 0; offset + WORD <= size; offset += WORD) {
 		uint64_t word;
@@ -80,34 +79,27 @@ static bool refers(const struct signature_judge *judge, uint64_t start,
 	return false;
 }
 
-/*
- * A link of a free list of which one or two bytes were written over still leads
- * near the arena.
- */
+/* A link of a free list of which one or two bytes were written over still leads near the arena. */
 static bool may_be_link(const struct signature_judge *judge, uint64_t word)
 {
 	enum { OVERWRITTEN_BITS = 16 };
 	uint64_t links = judge->input.links;
 
-	return literal_overwrote(word) ||
-	       (links && (word ^ links) >> OVERWRITTEN_BITS == 0);
+	return literal_overwrote(word) || (links && (word ^ links) >> OVERWRITTEN_BITS == 0);
 }
 
-static enum verdict judge_named(const struct signature_judge *judge,
-				uint64_t word, const struct region *region,
-				const struct symbol *symbol)
+static enum verdict judge_named(const struct signature_judge *judge, uint64_t word,
+				const struct region *region, const struct symbol *symbol)
 {
 	uint64_t left = symbol->start + symbol->size - word;
 
 	if (region->rights & RIGHT_EXECUTE)
 		return symbol->start == word ? ACCEPTED : REFUSED;
-	if (symbol->start != word &&
-	    (word % NUMBER_ALIGNMENT != 0 || may_be_link(judge, word)))
+	if (symbol->start != word && (word % NUMBER_ALIGNMENT != 0 || may_be_link(judge, word)))
 		return REFUSED;
 	if (symbol->size == 0)
 		return ACCEPTED;
-	return refers(judge, word, left < SEARCHED ? left : SEARCHED) ? ACCEPTED
-								      : UNSURE;
+	return refers(judge, word, left < SEARCHED ? left : SEARCHED) ? ACCEPTED : UNSURE;
 }
 
 /* Without symbols, a table is known by what it refers to. */
@@ -117,8 +109,7 @@ static bool judge_unnamed(const struct signature_judge *judge, uint64_t word,
 	struct debug *debug = judge->input.debug;
 	uint64_t available;
 
-	if (may_be_link(judge, word) ||
-	    !program_find_module(judge->input.program, word))
+	if (may_be_link(judge, word) || !program_find_module(judge->input.program, word))
 		return false;
 	if (debug_has_all_symbols(debug, word))
 		return false;
@@ -150,8 +141,8 @@ static enum verdict find_verdict(struct signature_judge *judge, uint64_t word)
 }
 
 /* The entry for the key, all 0 if it is new, of a list of such. */
-static struct error *find_entry(struct address_map *map, struct memory *list,
-				size_t size, uint64_t key, void **ret)
+static struct error *find_entry(struct address_map *map, struct memory *list, size_t size,
+				uint64_t key, void **ret)
 {
 	uint32_t number = address_map_find(map, key);
 	struct error *error;
@@ -170,22 +161,20 @@ static struct error *find_entry(struct address_map *map, struct memory *list,
 }
 
 /* Add a size to those of objects that begin with the word. */
-static struct error *add_size(struct signature_judge *judge, uint64_t word,
-			      uint64_t size)
+static struct error *add_size(struct signature_judge *judge, uint64_t word, uint64_t size)
 {
 	struct beginnings *beginnings;
 	struct error *error;
 	uint64_t *sizes;
 
-	error = find_entry(&judge->map, &judge->sizes, sizeof(*sizes), word,
-			   (void **)&sizes);
+	error = find_entry(&judge->map, &judge->sizes, sizeof(*sizes), word, (void **)&sizes);
 	if (error)
 		return error;
 	*sizes |= UINT64_C(1) << (size / 16 % 64);
 	if (size < LEAST_SLAB)
 		return NULL;
-	error = find_entry(&judge->blocks, &judge->beginnings,
-			   sizeof(*beginnings), size, (void **)&beginnings);
+	error = find_entry(&judge->blocks, &judge->beginnings, sizeof(*beginnings), size,
+			   (void **)&beginnings);
 	for (size_t i = 0; !error && i < MANY_CLASSES; i++) {
 		if (beginnings->words[i] == word)
 			break;
@@ -198,8 +187,8 @@ static struct error *add_size(struct signature_judge *judge, uint64_t word,
 	return error;
 }
 /*
- * The sizes of the first allocations, by what they begin with: enough to see
- * whether there are many.
+ * The sizes of the first allocations, by what they begin with: enough to see whether there are
+ * many.
  */
 static void count_sizes(struct signature_judge *judge)
 {
@@ -210,8 +199,7 @@ static void count_sizes(struct signature_judge *judge)
 
 	judge->counted = true;
 	bitmap_for_each(id, allocation_used(index)) {
-		struct memory_range range =
-			allocation_range_near(index, (allocation_id)id, &hint);
+		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
 		struct error *error = NULL;
 		uint64_t word;
 
@@ -235,12 +223,10 @@ static bool has_many_sizes(struct signature_judge *judge, uint64_t word)
 		count_sizes(judge);
 	number = address_map_find(&judge->map, word);
 	return number != NOT_IN_MAP &&
-	       bits_count(((uint64_t *)judge->sizes.bytes)[number]) >=
-		       MANY_SIZES;
+	       bits_count(((uint64_t *)judge->sizes.bytes)[number]) >= MANY_SIZES;
 }
 
-bool signature_judge_is_size_of_many(struct signature_judge *judge,
-				     uint64_t size)
+bool signature_judge_is_size_of_many(struct signature_judge *judge, uint64_t size)
 {
 	uint32_t number;
 
@@ -248,8 +234,7 @@ bool signature_judge_is_size_of_many(struct signature_judge *judge,
 		count_sizes(judge);
 	number = address_map_find(&judge->blocks, size);
 	return number != NOT_IN_MAP &&
-	       ((struct beginnings *)judge->beginnings.bytes)[number]
-			       .words[MANY_CLASSES - 1] != 0;
+	       ((struct beginnings *)judge->beginnings.bytes)[number].words[MANY_CLASSES - 1] != 0;
 }
 
 bool signature_judge_accepts(struct signature_judge *judge, uint64_t word)

@@ -1,11 +1,10 @@
 /*
  * Whether the address in an object's first word tells what the object is.
  *
- * A vtable does, a function, and data with a name, or that refers to something,
- * as tables of functions and descriptions of types do; a string of the program
- * tells a little. What points into the middle of code does not, nor a link of a
- * free list that a short string was written over, nor a constant that objects
- * of many sizes begin with, as an empty container that all share.
+ * A vtable does, a function, and data with a name, or that refers to something, as tables of
+ * functions and descriptions of types do; a string of the program tells a little. What points into
+ * the middle of code does not, nor a link of a free list that a short string was written over, nor
+ * a constant that objects of many sizes begin with, as an empty container that all share.
  */
 #ifndef ANALYZER_CLASSIFY_SIGNATURE_JUDGE_H
 #define ANALYZER_CLASSIFY_SIGNATURE_JUDGE_H
@@ -34,8 +33,7 @@ void signature_judge_destroy(struct signature_judge *judge);
 DEFINE_CLEANUP(signature_judge_destroy, struct signature_judge *)
 
 /* Whether blocks of that size begin with objects of several classes. */
-bool signature_judge_is_size_of_many(struct signature_judge *judge,
-				     uint64_t size);
+bool signature_judge_is_size_of_many(struct signature_judge *judge, uint64_t size);
 
 /* Each address is looked at once. Not for several threads at a time. */
 bool signature_judge_accepts(struct signature_judge *judge, uint64_t word);

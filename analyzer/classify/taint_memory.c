@@ -21,12 +21,10 @@ struct taint_memory {
 	size_t oldest;
 };
 
-struct error *taint_memory_create(const struct patterns *patterns,
-				  struct memory_account *account,
+struct error *taint_memory_create(const struct patterns *patterns, struct memory_account *account,
 				  struct taint_memory **ret)
 {
-	_cleanup_(taint_memory_destroy) struct taint_memory *memory =
-		calloc(1, sizeof(*memory));
+	_cleanup_(taint_memory_destroy) struct taint_memory *memory = calloc(1, sizeof(*memory));
 
 	if (!memory)
 		return &error_no_memory;
@@ -34,8 +32,7 @@ struct error *taint_memory_create(const struct patterns *patterns,
 	for (size_t i = 0; i < KEPT_SOURCES; i++) {
 		struct kept_source *kept = &memory->kept[i];
 		struct error *error = bitmap_init(
-			&kept->sound,
-			allocation_count(memory->judge.reader.index), account);
+			&kept->sound, allocation_count(memory->judge.reader.index), account);
 
 		if (error)
 			return error;
@@ -65,8 +62,7 @@ static struct error *remove_target(void *data, allocation_id target)
 }
 
 /* Both end with errors of visit only, which has none. */
-static void keep(struct kept_source *kept, struct reference_judge *judge,
-		 allocation_id source)
+static void keep(struct kept_source *kept, struct reference_judge *judge, allocation_id source)
 {
 	if (kept->id != NO_ALLOCATION) {
 		reference_judge_set_source(judge, kept->id);
@@ -77,8 +73,7 @@ static void keep(struct kept_source *kept, struct reference_judge *judge,
 	kept->id = source;
 }
 
-static const struct bitmap *sound_targets(struct taint_memory *memory,
-					  allocation_id source)
+static const struct bitmap *sound_targets(struct taint_memory *memory, allocation_id source)
 {
 	struct kept_source *kept;
 

@@ -36,13 +36,11 @@ void census_deinit(struct census *census)
 	free(census->holders);
 }
 
-struct error *census_add(struct census *census, allocation_id id, uint64_t key,
-			 uint64_t bytes)
+struct error *census_add(struct census *census, allocation_id id, uint64_t key, uint64_t bytes)
 {
 	struct tally tally = { .key = key, .count = 1, .bytes = bytes };
 	uint32_t *numbers = census->numbers.bytes;
-	struct error *error =
-		tally_add_numbered(&census->keys, tally, &numbers[id]);
+	struct error *error = tally_add_numbered(&census->keys, tally, &numbers[id]);
 
 	if (!error)
 		numbers[id]++;
@@ -59,17 +57,14 @@ static uint64_t signature_key(const struct analysis *analysis, allocation_id id)
 {
 	uint64_t signature = analysis_signature(analysis, id);
 
-	return signature && fits_key(signature)
-		       ? census_key(TAG_SIGNATURE, signature)
-		       : 0;
+	return signature && fits_key(signature) ? census_key(TAG_SIGNATURE, signature) : 0;
 }
 
 static uint64_t identity_key(const struct analysis *analysis, allocation_id id)
 {
 	struct identity identity;
 
-	return analysis_identity(analysis, id, &identity) &&
-			       fits_key(identity.address)
+	return analysis_identity(analysis, id, &identity) && fits_key(identity.address)
 		       ? census_key(TAG_IDENTITY, identity.address)
 		       : 0;
 }
@@ -81,22 +76,19 @@ uint64_t census_type_key(const struct analysis *analysis, allocation_id id)
 
 	if (!signature)
 		return identity_key(analysis, id);
-	return fits_key(signature) && classes_kind(classes, signature) !=
-					      SIGNATURE_UNKNOWN
+	return fits_key(signature) && classes_kind(classes, signature) != SIGNATURE_UNKNOWN
 		       ? census_key(TAG_SIGNATURE, signature)
 		       : 0;
 }
 
 static uint64_t pattern_key(const struct analysis *analysis, allocation_id id)
 {
-	pattern_number pattern = analysis_pattern_shown(
-		analysis, analysis_patterns(analysis), id);
+	pattern_number pattern = analysis_pattern_shown(analysis, analysis_patterns(analysis), id);
 
 	return pattern == NO_PATTERN ? 0 : census_key(TAG_PATTERN, pattern);
 }
 
-static uint64_t find_key(const struct census *census, allocation_id id,
-			 uint64_t size)
+static uint64_t find_key(const struct census *census, allocation_id id, uint64_t size)
 {
 	const struct analysis *analysis = census->analysis;
 	uint64_t key = 0;
@@ -134,12 +126,10 @@ static struct error *count_all(struct census *census)
 
 	progress_begin(progress, "counting what there is", used->count);
 	bitmap_for_each(id, used) {
-		struct memory_range range =
-			allocation_range_near(index, (allocation_id)id, &hint);
+		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
 		uint64_t size = range.end - range.start;
-		struct error *error = census_add(
-			census, (allocation_id)id,
-			find_key(census, (allocation_id)id, size), size);
+		struct error *error = census_add(census, (allocation_id)id,
+						 find_key(census, (allocation_id)id, size), size);
 
 		if (error)
 			return error;
@@ -151,16 +141,14 @@ static struct error *count_all(struct census *census)
 
 static struct error *count_leaks(struct census *census)
 {
-	struct error *error =
-		leak_kinds_find(census->analysis, false, &census->leaks);
+	struct error *error = leak_kinds_find(census->analysis, false, &census->leaks);
 	const struct leak_side *side = &census->leaks.certain;
 	const uint32_t *kinds = side->kinds.bytes;
 
 	for (size_t i = 0; !error && i < leak_root_count(side->leaks); i++) {
 		const struct leak_root *root = leak_root(side->leaks, i);
 
-		error = census_add(census, root->id,
-				   census_key(TAG_LEAK, kinds[i]),
+		error = census_add(census, root->id, census_key(TAG_LEAK, kinds[i]),
 				   root->owned_bytes);
 	}
 	return error;
@@ -179,8 +167,7 @@ static struct error *build_needed(struct analysis *analysis, enum aspect aspect)
 	return error;
 }
 
-struct error *census_take(struct analysis *analysis, enum aspect aspect,
-			  struct census *ret)
+struct error *census_take(struct analysis *analysis, enum aspect aspect, struct census *ret)
 {
 	struct memory_account *account = analysis_account(analysis);
 	struct error *error;
@@ -193,10 +180,8 @@ struct error *census_take(struct analysis *analysis, enum aspect aspect,
 	tally_table_init(&ret->keys, account);
 	error = build_needed(analysis, aspect);
 	if (!error)
-		error = memory_resize(
-			&ret->numbers,
-			allocation_count(analysis_index(analysis)) *
-				sizeof(uint32_t));
+		error = memory_resize(&ret->numbers, allocation_count(analysis_index(analysis)) *
+							     sizeof(uint32_t));
 	if (error)
 		return error;
 	if (aspect == ASPECT_FINGERPRINT)
@@ -224,19 +209,16 @@ static const char *name_other(enum aspect aspect, enum census_other other)
 	return other == OTHER_NONE ? without[aspect] : others[other];
 }
 
-static const char *name_signature(const struct census *census,
-				  uint64_t signature)
+static const char *name_signature(const struct census *census, uint64_t signature)
 {
-	const char *name =
-		classes_name(analysis_classes(census->analysis), signature);
+	const char *name = classes_name(analysis_classes(census->analysis), signature);
 
 	return name ? name : "signature outside of modules";
 }
 
 static void name_leak(const struct leak_kind *kind, struct census_name *name)
 {
-	snprintf(name->prefix, sizeof(name->prefix), "%016" PRIx64 " ",
-		 kind->fingerprint);
+	snprintf(name->prefix, sizeof(name->prefix), "%016" PRIx64 " ", kind->fingerprint);
 	name->text = kind->name;
 }
 
@@ -250,21 +232,18 @@ struct census_name census_name(const struct census *census, uint64_t key)
 		name.text = name_signature(census, value);
 		break;
 	case TAG_IDENTITY:
-		name.text = identity_name(analysis_identities(census->analysis),
-					  value);
+		name.text = identity_name(analysis_identities(census->analysis), value);
 		break;
 	case TAG_PATTERN:
 		strcpy(name.prefix, "%");
 		name.text = pattern_name((pattern_number)value);
 		break;
 	case TAG_SIZE:
-		name.text = census->aspect == ASPECT_SIZE ? "allocations"
-							  : "unrecognized";
+		name.text = census->aspect == ASPECT_SIZE ? "allocations" : "unrecognized";
 		name.size = value;
 		break;
 	case TAG_OTHER:
-		name.text =
-			name_other(census->aspect, (enum census_other)value);
+		name.text = name_other(census->aspect, (enum census_other)value);
 		break;
 	case TAG_LEAK:
 		name_leak(&census->leaks.list[value], &name);

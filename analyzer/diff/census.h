@@ -1,8 +1,8 @@
 /*
  * The used allocations of a core, each counted in a group by one aspect of it.
  *
- * What groups are called is the same in each run of a program: nothing of it
- * is an address, but for a signature outside of all modules.
+ * What groups are called is the same in each run of a program: nothing of it is an address, but for
+ * a signature outside of all modules.
  */
 #ifndef ANALYZER_DIFF_CENSUS_H
 #define ANALYZER_DIFF_CENSUS_H
@@ -31,23 +31,21 @@ struct census {
 	struct tally_table keys; /* counts and bytes by key */
 	struct memory numbers;	 /* uint32_t by id: that of its key, plus 1 */
 	struct leak_kinds leaks; /* of ASPECT_FINGERPRINT */
-	char **holders; /* names of variables, of ASPECT_OWNER; owned */
+	char **holders;		 /* names of variables, of ASPECT_OWNER; owned */
 	size_t holder_count;
 };
 
 /* Build what is needed, and count. ret is to be deinitialised in any case. */
-struct error *census_take(struct analysis *analysis, enum aspect aspect,
-			  struct census *ret);
+struct error *census_take(struct analysis *analysis, enum aspect aspect, struct census *ret);
 void census_deinit(struct census *census);
 DEFINE_DEINIT(census_deinit, struct census)
 
 /* Count an allocation, or what hangs on it, under the key. */
-struct error *census_add(struct census *census, allocation_id id, uint64_t key,
-			 uint64_t bytes);
+struct error *census_add(struct census *census, allocation_id id, uint64_t key, uint64_t bytes);
 
 /*
- * The name of a group in two parts, and the size of its members where that is
- * part of the name, else 0.
+ * The name of a group in two parts, and the size of its members where that is part of the name,
+ * else 0.
  */
 struct census_name {
 	char prefix[32];
@@ -79,13 +77,12 @@ enum census_other {
 
 static inline uint64_t census_key(enum census_tag tag, uint64_t value)
 {
-	return (uint64_t)tag << TAG_SHIFT |
-	       (value & ((UINT64_C(1) << TAG_SHIFT) - 1));
+	return (uint64_t)tag << TAG_SHIFT | (value & ((UINT64_C(1) << TAG_SHIFT) - 1));
 }
 
 /*
- * The key of the class or identity that an allocation is of; 0: none. In all
- * cores of a process it is the same. Needs STAGE_CLASSES.
+ * The key of the class or identity that an allocation is of; 0: none. In all cores of a process it
+ * is the same. Needs STAGE_CLASSES.
  */
 uint64_t census_type_key(const struct analysis *analysis, allocation_id id);
 

@@ -25,24 +25,22 @@ static void doubt(struct analysis *newest, const struct analysis *older)
 		analysis_doubt(newest, path);
 }
 
-static struct error *add_core(
-	struct diff *diff, struct analysis *newest, const char *path,
-	struct error *(*visit)(void *data, struct analysis *older), void *data)
+static struct error *add_core(struct diff *diff, struct analysis *newest, const char *path,
+			      struct error *(*visit)(void *data, struct analysis *older),
+			      void *data)
 {
 	_cleanup_(analysis_destroy) struct analysis *older = NULL;
 	struct error *error;
 
 	if (access(path, R_OK) < 0)
-		return error_create(ERROR_USAGE, "%s: %s", path,
-				    strerror(errno));
+		return error_create(ERROR_USAGE, "%s: %s", path, strerror(errno));
 	error = analysis_open_beside(newest, path, &older);
 	if (!error)
 		error = diff_add(diff, older);
 	if (!error && visit)
 		error = visit(data, older);
 	if (error)
-		return analysis_explain_shortage(older ? older : newest, path,
-						 error);
+		return analysis_explain_shortage(older ? older : newest, path, error);
 	doubt(newest, older);
 	return NULL;
 }
@@ -57,22 +55,20 @@ static void check_order(struct analysis *newest, const struct diff *diff)
 		if (old->source == TIME_UNKNOWN || old->source != now->source ||
 		    old->time <= now->time)
 			continue;
-		analysis_note(newest,
-			      "the cores are not in the order of their times; "
-			      "the oldest is to come first");
+		analysis_note(
+			newest,
+			"the cores are not in the order of their times; the oldest is to come first");
 		return;
 	}
 }
 
-struct error *compare_cores(struct analysis *newest, const char *const *paths,
-			    size_t count, enum aspect aspect,
-			    struct error *(*visit)(void *data,
-						   struct analysis *older),
-			    void *data, struct diff **ret)
+struct error *compare_cores(struct analysis *newest, const char *const *paths, size_t count,
+			    enum aspect aspect,
+			    struct error *(*visit)(void *data, struct analysis *older), void *data,
+			    struct diff **ret)
 {
 	_cleanup_(diff_destroy) struct diff *diff = NULL;
-	struct error *error =
-		diff_create(aspect, analysis_account(newest), &diff);
+	struct error *error = diff_create(aspect, analysis_account(newest), &diff);
 
 	for (size_t i = 0; !error && i < count; i++)
 		error = add_core(diff, newest, paths[i], visit, data);

@@ -15,8 +15,7 @@ struct diff {
 	struct oldest oldest; /* of the oldest core */
 };
 
-struct error *diff_create(enum aspect aspect, struct memory_account *account,
-			  struct diff **ret)
+struct error *diff_create(enum aspect aspect, struct memory_account *account, struct diff **ret)
 {
 	struct diff *diff = calloc(1, sizeof(*diff));
 
@@ -39,15 +38,13 @@ void diff_destroy(struct diff *diff)
 	free(diff);
 }
 
-static struct error *add_core(struct diff *diff,
-			      const struct analysis *analysis)
+static struct error *add_core(struct diff *diff, const struct analysis *analysis)
 {
 	const struct image *image = analysis_image(analysis);
 	struct diff_core *core = &diff->cores[diff->core_count];
 
 	if (diff->core_count == MOST_CORES)
-		return error_create(ERROR_USAGE,
-				    "more than %d cores cannot be compared",
+		return error_create(ERROR_USAGE, "more than %d cores cannot be compared",
 				    MOST_CORES);
 	core->path = strdup(image_path(image));
 	if (!core->path)
@@ -55,8 +52,7 @@ static struct error *add_core(struct diff *diff,
 	core->lineage = lineage_of(image);
 	diff->core_count++;
 	if (diff->kinship == KIN_SAME_PROCESS && diff->core_count > 1)
-		diff->kinship = lineage_compare(&diff->cores[0].lineage,
-						&core->lineage);
+		diff->kinship = lineage_compare(&diff->cores[0].lineage, &core->lineage);
 	/* What it costs is of no use any more. */
 	if (diff->kinship != KIN_SAME_PROCESS)
 		oldest_deinit(&diff->oldest);
@@ -64,8 +60,7 @@ static struct error *add_core(struct diff *diff,
 }
 
 /* Put the group of each key of the census into ret, by the key's number. */
-static struct error *add_groups(struct diff *diff, const struct census *census,
-				struct memory *ret)
+static struct error *add_groups(struct diff *diff, const struct census *census, struct memory *ret)
 {
 	size_t core = diff->core_count - 1;
 	size_t count = census->keys.count;
@@ -83,10 +78,9 @@ static struct error *add_groups(struct diff *diff, const struct census *census,
 		const struct tally *tally = &census->keys.slots[slots[i]];
 		const struct census_name name = census_name(census, tally->key);
 
-		error = group_table_add(
-			&diff->groups, &name, core,
-			(struct set_total){ tally->count, tally->bytes },
-			(uint32_t *)ret->bytes + i);
+		error = group_table_add(&diff->groups, &name, core,
+					(struct set_total){ tally->count, tally->bytes },
+					(uint32_t *)ret->bytes + i);
 	}
 	return error;
 }
@@ -101,16 +95,10 @@ static void renumber(struct memory *numbers, const uint32_t *groups)
 			list[i] = groups[list[i] - 1] + 1;
 }
 
-/*
- * Count the core, and put the group of each allocation, plus 1, into the
- * census's numbers.
- */
-static struct error *count_core(struct diff *diff, struct analysis *analysis,
-				struct census *census)
+/* Count the core, and put the group of each allocation, plus 1, into the census's numbers. */
+static struct error *count_core(struct diff *diff, struct analysis *analysis, struct census *census)
 {
-	_cleanup_(memory_release) struct memory groups = {
-		.account = analysis_account(analysis)
-	};
+	_cleanup_(memory_release) struct memory groups = { .account = analysis_account(analysis) };
 	struct diff_core *core;
 	struct error *error = add_core(diff, analysis);
 
@@ -122,9 +110,8 @@ static struct error *count_core(struct diff *diff, struct analysis *analysis,
 		return error;
 	renumber(&census->numbers, groups.bytes);
 	core = &diff->cores[diff->core_count - 1];
-	core->total =
-		allocations_total(analysis_index(analysis),
-				  allocation_used(analysis_index(analysis)));
+	core->total = allocations_total(analysis_index(analysis),
+					allocation_used(analysis_index(analysis)));
 	core->is_complete = !findings_incomplete(analysis_findings(analysis));
 	return NULL;
 }
@@ -143,8 +130,7 @@ struct error *diff_add(struct diff *diff, struct analysis *analysis)
 
 	if (error || diff->kinship != KIN_SAME_PROCESS)
 		return error;
-	return diff->core_count == 1 ? oldest_keep(&matching)
-				     : oldest_narrow(&matching);
+	return diff->core_count == 1 ? oldest_keep(&matching) : oldest_narrow(&matching);
 }
 
 static struct error *make_sets(struct diff *diff, struct analysis *newest,
@@ -160,12 +146,11 @@ static struct error *make_sets(struct diff *diff, struct analysis *newest,
 		.progress = analysis_progress(newest),
 	};
 	struct bitmap added = { 0 }, survived = { 0 };
-	struct error *error = bitmap_init(&added, allocation_count(index),
-					  analysis_account(newest));
+	struct error *error =
+		bitmap_init(&added, allocation_count(index), analysis_account(newest));
 
 	if (!error)
-		error = bitmap_init(&survived, allocation_count(index),
-				    analysis_account(newest));
+		error = bitmap_init(&survived, allocation_count(index), analysis_account(newest));
 	if (!error)
 		error = oldest_finish(&matching, &added, &survived);
 	if (error) {
@@ -233,8 +218,7 @@ bool diff_only_grows(const struct diff *diff, const struct diff_group *group)
 	return diff->core_count > 2 && group->steps == diff->core_count - 1;
 }
 
-struct set_total diff_total(const struct diff *diff,
-			    const struct diff_group *group, size_t core)
+struct set_total diff_total(const struct diff *diff, const struct diff_group *group, size_t core)
 {
 	return group_total(&diff->groups, group, core);
 }
@@ -244,8 +228,7 @@ uint64_t diff_elapsed(const struct diff *diff)
 	const struct lineage *old = &diff->cores[0].lineage;
 	const struct lineage *now = &diff->cores[diff->core_count - 1].lineage;
 
-	if (old->source == TIME_UNKNOWN || now->source == TIME_UNKNOWN ||
-	    now->time < old->time)
+	if (old->source == TIME_UNKNOWN || now->source == TIME_UNKNOWN || now->time < old->time)
 		return 0;
 	return now->time - old->time;
 }

@@ -1,11 +1,10 @@
 /*
  * What grew between cores, the oldest first.
  *
- * All are counted in groups that keep their names from core to core (census.h).
- * Where the cores are of one process (lineage.h), allocations are compared one
- * by one, too: one survives if an allocation of the same start and size, and of
- * the same class where both are of one, is in use in each core. An address that
- * was freed and given out again for the same looks like that.
+ * All are counted in groups that keep their names from core to core (census.h). Where the cores are
+ * of one process (lineage.h), allocations are compared one by one, too: one survives if an
+ * allocation of the same start and size, and of the same class where both are of one, is in use in
+ * each core. An address that was freed and given out again for the same looks like that.
  *
  *	oldest core    a  b  c
  *	core           a  b     d
@@ -13,9 +12,8 @@
  *
  * There, a survived; d and e are new: not in the oldest; b is gone.
  *
- * Only what has to be known of the oldest core is kept while the next ones are
- * analysed, 16 bytes an allocation, so that a core's analysis can be destroyed
- * before the next one is made.
+ * Only what has to be known of the oldest core is kept while the next ones are analysed, 16 bytes
+ * an allocation, so that a core's analysis can be destroyed before the next one is made.
  */
 #ifndef ANALYZER_DIFF_DIFF_H
 #define ANALYZER_DIFF_DIFF_H
@@ -47,20 +45,18 @@ struct diff_group {
 
 struct diff;
 
-struct error *diff_create(enum aspect aspect, struct memory_account *account,
-			  struct diff **ret);
+struct error *diff_create(enum aspect aspect, struct memory_account *account, struct diff **ret);
 void diff_destroy(struct diff *diff);
 DEFINE_CLEANUP(diff_destroy, struct diff *)
 
 /*
- * Add a core, newer than those before. Builds what is needed; the analysis may
- * be destroyed then.
+ * Add a core, newer than those before. Builds what is needed; the analysis may be destroyed then.
  */
 struct error *diff_add(struct diff *diff, struct analysis *analysis);
 
 /*
- * The same with the newest one. Makes its sets NEW_SET and SURVIVED_SET, or
- * forgets them if the cores are of different runs. What follows needs that.
+ * The same with the newest one. Makes its sets NEW_SET and SURVIVED_SET, or forgets them if the
+ * cores are of different runs. What follows needs that.
  */
 struct error *diff_finish(struct diff *diff, struct analysis *newest);
 
@@ -71,8 +67,8 @@ const struct diff_core *diff_core(const struct diff *diff, size_t number);
 enum kinship diff_kinship(const struct diff *diff);
 
 /*
- * The groups: those first that grew at each of two or more steps, then by
- * growth in bytes, most first; what shrank last.
+ * The groups: those first that grew at each of two or more steps, then by growth in bytes, most
+ * first; what shrank last.
  */
 size_t diff_group_count(const struct diff *diff);
 const struct diff_group *diff_group(const struct diff *diff, size_t number);
@@ -82,8 +78,7 @@ const char *diff_name(const struct diff *diff, const struct diff_group *group);
 bool diff_only_grows(const struct diff *diff, const struct diff_group *group);
 
 /* What there was of it in a core. */
-struct set_total diff_total(const struct diff *diff,
-			    const struct diff_group *group, size_t core);
+struct set_total diff_total(const struct diff *diff, const struct diff_group *group, size_t core);
 
 /* ns from the oldest core to the newest; 0: not known. */
 uint64_t diff_elapsed(const struct diff *diff);

@@ -33,14 +33,13 @@ struct diff_group *group_at(const struct group_table *table, size_t number)
 	return (struct diff_group *)table->groups.bytes + number;
 }
 
-const char *group_name(const struct group_table *table,
-		       const struct diff_group *group)
+const char *group_name(const struct group_table *table, const struct diff_group *group)
 {
 	return (const char *)table->names.bytes + group->name;
 }
 
-struct set_total group_total(const struct group_table *table,
-			     const struct diff_group *group, size_t core)
+struct set_total group_total(const struct group_table *table, const struct diff_group *group,
+			     size_t core)
 {
 	const struct memory *totals = &table->totals[core];
 
@@ -49,20 +48,17 @@ struct set_total group_total(const struct group_table *table,
 	return ((const struct set_total *)totals->bytes)[group->number];
 }
 
-static bool is_named(const struct group_table *table,
-		     const struct diff_group *group,
+static bool is_named(const struct group_table *table, const struct diff_group *group,
 		     const struct census_name *name)
 {
 	const char *known = group_name(table, group);
 	size_t length = strlen(name->prefix);
 
-	return group->size == name->size &&
-	       strncmp(known, name->prefix, length) == 0 &&
+	return group->size == name->size && strncmp(known, name->prefix, length) == 0 &&
 	       strcmp(known + length, name->text) == 0;
 }
 
-static uint64_t hash_name(const struct group_table *table,
-			  const struct census_name *name)
+static uint64_t hash_name(const struct group_table *table, const struct census_name *name)
 {
 	uint64_t hash = hash_add(table->factor, name->size);
 
@@ -87,8 +83,7 @@ static uint32_t *find_slot(const struct group_table *table, uint64_t hash,
 	size_t mask = slot_count(table) - 1, slot = hash & mask;
 
 	while (slots[slot]) {
-		const struct diff_group *group =
-			group_at(table, slots[slot] - 1);
+		const struct diff_group *group = group_at(table, slots[slot] - 1);
 
 		if (name && group->hash == hash && is_named(table, group, name))
 			break;
@@ -108,17 +103,14 @@ static struct error *grow_slots(struct group_table *table)
 	memory_release(&table->slots);
 	table->slots = slots;
 	for (size_t i = 0; i < table->count; i++)
-		*find_slot(table, group_at(table, i)->hash, NULL) =
-			(uint32_t)i + 1;
+		*find_slot(table, group_at(table, i)->hash, NULL) = (uint32_t)i + 1;
 	return NULL;
 }
 
-static struct error *add_name(struct group_table *table,
-			      const struct census_name *name)
+static struct error *add_name(struct group_table *table, const struct census_name *name)
 {
 	size_t prefix = strlen(name->prefix), text = strlen(name->text);
-	struct error *error = memory_reserve(
-		&table->names, table->name_bytes + prefix + text + 1);
+	struct error *error = memory_reserve(&table->names, table->name_bytes + prefix + text + 1);
 	char *place = (char *)table->names.bytes + table->name_bytes;
 
 	if (error)
@@ -129,8 +121,8 @@ static struct error *add_name(struct group_table *table,
 	return NULL;
 }
 
-static struct error *add_group(struct group_table *table,
-			       const struct census_name *name, uint64_t hash)
+static struct error *add_group(struct group_table *table, const struct census_name *name,
+			       uint64_t hash)
 {
 	struct diff_group group = {
 		.name = table->name_bytes,
@@ -138,8 +130,7 @@ static struct error *add_group(struct group_table *table,
 		.hash = hash,
 		.number = (uint32_t)table->count,
 	};
-	struct error *error = memory_reserve(
-		&table->groups, (table->count + 1) * sizeof(group));
+	struct error *error = memory_reserve(&table->groups, (table->count + 1) * sizeof(group));
 
 	if (!error)
 		error = add_name(table, name);
@@ -148,8 +139,8 @@ static struct error *add_group(struct group_table *table,
 	return error;
 }
 
-static struct error *find_group(struct group_table *table,
-				const struct census_name *name, uint32_t *ret)
+static struct error *find_group(struct group_table *table, const struct census_name *name,
+				uint32_t *ret)
 {
 	uint64_t hash = hash_name(table, name);
 	struct error *error = NULL;
@@ -170,17 +161,15 @@ static struct error *find_group(struct group_table *table,
 	return NULL;
 }
 
-struct error *group_table_add(struct group_table *table,
-			      const struct census_name *name, size_t core,
-			      struct set_total total, uint32_t *ret)
+struct error *group_table_add(struct group_table *table, const struct census_name *name,
+			      size_t core, struct set_total total, uint32_t *ret)
 {
 	struct memory *totals = &table->totals[core];
 	struct set_total *place;
 	struct error *error = find_group(table, name, ret);
 
 	if (!error)
-		error = memory_reserve(totals,
-				       (*ret + (size_t)1) * sizeof(total));
+		error = memory_reserve(totals, (*ret + (size_t)1) * sizeof(total));
 	if (error)
 		return error;
 	place = (struct set_total *)totals->bytes + *ret;
@@ -189,19 +178,17 @@ struct error *group_table_add(struct group_table *table,
 	return NULL;
 }
 
-static void compare_cores(const struct group_table *table,
-			  struct diff_group *group, size_t cores)
+static void compare_cores(const struct group_table *table, struct diff_group *group, size_t cores)
 {
 	group->old = group_total(table, group, 0);
 	group->now = group_total(table, group, cores - 1);
 	for (size_t i = 0; i + 1 < cores; i++)
-		group->steps += group_total(table, group, i + 1).bytes >
-				group_total(table, group, i).bytes;
+		group->steps +=
+			group_total(table, group, i + 1).bytes > group_total(table, group, i).bytes;
 }
 
 /* By growth; amounts are far below the half of what fits. */
-static int compare_growth(struct set_total old, struct set_total now,
-			  struct set_total other_old,
+static int compare_growth(struct set_total old, struct set_total now, struct set_total other_old,
 			  struct set_total other_now)
 {
 	int64_t bytes = (int64_t)(now.bytes - old.bytes);
@@ -232,8 +219,7 @@ static int compare(const void *a, const void *b, void *data)
 	growth = compare_growth(left->old, left->now, right->old, right->now);
 	if (growth)
 		return growth;
-	growth = strcmp(group_name(order->table, left),
-			group_name(order->table, right));
+	growth = strcmp(group_name(order->table, left), group_name(order->table, right));
 	if (growth)
 		return growth;
 	return (left->size > right->size) - (left->size < right->size);
@@ -246,6 +232,6 @@ void group_table_sort(struct group_table *table, size_t cores)
 	for (size_t i = 0; i < table->count; i++)
 		compare_cores(table, group_at(table, i), cores);
 	if (table->count)
-		qsort_r(table->groups.bytes, table->count,
-			sizeof(struct diff_group), compare, &order);
+		qsort_r(table->groups.bytes, table->count, sizeof(struct diff_group), compare,
+			&order);
 }

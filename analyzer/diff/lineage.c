@@ -11,11 +11,9 @@ static void find_time(const struct image *image, struct lineage *lineage)
 	lineage->time = image_origin(image).time;
 	if (lineage->time) {
 		lineage->source = TIME_CORE;
-	} else if (stat(image_path(image), &status) == 0 &&
-		   status.st_mtim.tv_sec > 0) {
-		lineage->time =
-			(uint64_t)status.st_mtim.tv_sec * UINT64_C(1000000000) +
-			(uint64_t)status.st_mtim.tv_nsec;
+	} else if (stat(image_path(image), &status) == 0 && status.st_mtim.tv_sec > 0) {
+		lineage->time = (uint64_t)status.st_mtim.tv_sec * UINT64_C(1000000000) +
+				(uint64_t)status.st_mtim.tv_nsec;
 		lineage->source = TIME_FILE;
 	}
 }
@@ -29,14 +27,12 @@ struct lineage lineage_of(const struct image *image)
 	};
 	uint64_t random = image_auxiliary(image, AT_RANDOM, 0);
 
-	lineage.has_random = random && image_read(image, random, lineage.random,
-						  RANDOM_BYTES);
+	lineage.has_random = random && image_read(image, random, lineage.random, RANDOM_BYTES);
 	find_time(image, &lineage);
 	return lineage;
 }
 
-enum kinship lineage_compare(const struct lineage *one,
-			     const struct lineage *other)
+enum kinship lineage_compare(const struct lineage *one, const struct lineage *other)
 {
 	if (!one->has_random || !other->has_random)
 		return KIN_UNKNOWN;
@@ -52,8 +48,7 @@ enum kinship lineage_compare(const struct lineage *one,
 const char *kinship_reason(enum kinship kinship)
 {
 	static const char *const reasons[] = {
-		[KIN_SAME_PROCESS] =
-			"the same AT_RANDOM, program and process id",
+		[KIN_SAME_PROCESS] = "the same AT_RANDOM, program and process id",
 		[KIN_OTHER_RANDOM] = "the random bytes of AT_RANDOM differ",
 		[KIN_OTHER_ID] = "the ids of the processes differ",
 		[KIN_OTHER_PLACE] = "the program is mapped elsewhere",

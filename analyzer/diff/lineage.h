@@ -1,10 +1,9 @@
 /*
  * Whether cores are of one process, and when each was taken.
  *
- * The kernel gives each process that executes a program 16 random bytes, whose
- * place AT_RANDOM tells. A process has the same in all of its cores; what it
- * forks has them too, but another id. Where the kernel put the program and the
- * vdso is random as well.
+ * The kernel gives each process that executes a program 16 random bytes, whose place AT_RANDOM
+ * tells. A process has the same in all of its cores; what it forks has them too, but another id.
+ * Where the kernel put the program and the vdso is random as well.
  */
 #ifndef ANALYZER_DIFF_LINEAGE_H
 #define ANALYZER_DIFF_LINEAGE_H
@@ -39,8 +38,7 @@ enum kinship {
 	KIN_UNKNOWN, /* the random bytes are in neither, or in one only */
 };
 
-enum kinship lineage_compare(const struct lineage *one,
-			     const struct lineage *other);
+enum kinship lineage_compare(const struct lineage *one, const struct lineage *other);
 
 /* What that was told by, as "the random bytes of AT_RANDOM differ". */
 const char *kinship_reason(enum kinship kinship);

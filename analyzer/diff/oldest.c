@@ -3,8 +3,8 @@
 #include "analyzer/gate/label.h"
 
 /*
- * Of the start, its lower 48 bits, which is all that programs get; of the size,
- * its lower 32 bits; of the type, a hash, 0 if there is none.
+ * Of the start, its lower 48 bits, which is all that programs get; of the size, its lower 32 bits;
+ * of the type, a hash, 0 if there is none.
  */
 struct entry {
 	uint64_t start : 48;
@@ -13,8 +13,8 @@ struct entry {
 	uint32_t group; /* plus 1; 0: of none */
 };
 
-static struct entry make_entry(const struct matching *matching,
-			       allocation_id id, struct memory_range range)
+static struct entry make_entry(const struct matching *matching, allocation_id id,
+			       struct memory_range range)
 {
 	uint64_t key = census_type_key(matching->analysis, id);
 
@@ -41,41 +41,34 @@ void oldest_deinit(struct oldest *oldest)
 struct error *oldest_keep(struct matching *matching)
 {
 	struct oldest *oldest = matching->oldest;
-	const struct allocation_index *index =
-		analysis_index(matching->analysis);
+	const struct allocation_index *index = analysis_index(matching->analysis);
 	const struct bitmap *used = allocation_used(index);
 	size_t count = bitmap_weight(used), hint = 0;
-	struct error *error =
-		memory_resize(&oldest->list, count * sizeof(struct entry));
+	struct error *error = memory_resize(&oldest->list, count * sizeof(struct entry));
 
 	if (!error)
-		error = bitmap_init(&oldest->everywhere, count,
-				    oldest->list.account);
+		error = bitmap_init(&oldest->everywhere, count, oldest->list.account);
 	if (error)
 		return error;
 	bitmap_for_each(id, used) {
-		struct memory_range range =
-			allocation_range_near(index, (allocation_id)id, &hint);
+		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
 
-		*entry_at(oldest, oldest->count++) =
-			make_entry(matching, (allocation_id)id, range);
+		*entry_at(oldest, oldest->count++) = make_entry(matching, (allocation_id)id, range);
 	}
 	bitmap_fill(&oldest->everywhere);
 	return NULL;
 }
 
 /*
- * The number of the entry that the allocation is, or the count of all; *next is
- * the first entry at or above it. Allocations come by address. Of another type,
- * what was freed there was given out again.
+ * The number of the entry that the allocation is, or the count of all; *next is the first entry at
+ * or above it. Allocations come by address. Of another type, what was freed there was given out
+ * again.
  */
-static size_t find_entry(const struct oldest *oldest, struct entry wanted,
-			 size_t *next)
+static size_t find_entry(const struct oldest *oldest, struct entry wanted, size_t *next)
 {
 	const struct entry *entry;
 
-	while (*next < oldest->count &&
-	       entry_at(oldest, *next)->start < wanted.start)
+	while (*next < oldest->count && entry_at(oldest, *next)->start < wanted.start)
 		++*next;
 	if (*next == oldest->count)
 		return oldest->count;
@@ -88,24 +81,19 @@ static size_t find_entry(const struct oldest *oldest, struct entry wanted,
 
 /* Call found with each allocation in use, and the entry that it is. */
 static struct error *match(struct matching *matching,
-			   void (*found)(void *data, allocation_id id,
-					 size_t entry),
-			   void *data)
+			   void (*found)(void *data, allocation_id id, size_t entry), void *data)
 {
-	const struct allocation_index *index =
-		analysis_index(matching->analysis);
+	const struct allocation_index *index = analysis_index(matching->analysis);
 	const struct bitmap *used = allocation_used(index);
 	size_t next = 0, hint = 0;
 	uint64_t told = 0;
 
 	progress_begin(matching->progress, "comparing", used->count);
 	bitmap_for_each(id, used) {
-		struct memory_range range =
-			allocation_range_near(index, (allocation_id)id, &hint);
+		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
 
 		found(data, (allocation_id)id,
-		      find_entry(matching->oldest,
-				 make_entry(matching, (allocation_id)id, range),
+		      find_entry(matching->oldest, make_entry(matching, (allocation_id)id, range),
 				 &next));
 		if (!progress_pass(matching->progress, id, &told))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
@@ -125,8 +113,7 @@ struct error *oldest_narrow(struct matching *matching)
 {
 	struct oldest *oldest = matching->oldest;
 	_cleanup_(bitmap_deinit) struct bitmap seen = { 0 };
-	struct error *error =
-		bitmap_init(&seen, oldest->count, oldest->list.account);
+	struct error *error = bitmap_init(&seen, oldest->count, oldest->list.account);
 
 	if (!error)
 		error = match(matching, note_found, &seen);
@@ -179,8 +166,7 @@ struct error *oldest_finish(struct matching *matching, struct bitmap *added,
 {
 	struct outcome outcome = { matching, added, survived, { 0 } };
 	struct error *error =
-		bitmap_init(&outcome.seen, matching->oldest->count,
-			    matching->oldest->list.account);
+		bitmap_init(&outcome.seen, matching->oldest->count, matching->oldest->list.account);
 
 	if (!error)
 		error = match(matching, sort_out, &outcome);

@@ -1,6 +1,5 @@
 /*
- * The allocations of the oldest core, to be found again in others of the same
- * process.
+ * The allocations of the oldest core, to be found again in others of the same process.
  */
 #ifndef ANALYZER_DIFF_OLDEST_H
 #define ANALYZER_DIFF_OLDEST_H
@@ -31,8 +30,8 @@ struct error *oldest_keep(struct matching *matching);
 struct error *oldest_narrow(struct matching *matching);
 
 /*
- * The core is the newest: set what is not in the oldest in added, what is in
- * all in survived, and count both and what is gone by group.
+ * The core is the newest: set what is not in the oldest in added, what is in all in survived, and
+ * count both and what is gone by group.
  */
 struct error *oldest_finish(struct matching *matching, struct bitmap *added,
 			    struct bitmap *survived);

@@ -32,9 +32,9 @@ static void finder_deinit(struct finder *finder)
 DEFINE_DEINIT(finder_deinit, struct finder)
 
 /*
- * "cache.entries[3] (libfoo.so)", "cache+0x18 (libfoo.so)" and "errno_buffer of
- * thread 4711 (libfoo.so)" without what differs between parts of a variable, or
- * between threads. To be freed; NULL if memory is short.
+ * "cache.entries[3] (libfoo.so)", "cache+0x18 (libfoo.so)" and "errno_buffer of thread 4711
+ * (libfoo.so)" without what differs between parts of a variable, or between threads. To be freed;
+ * NULL if memory is short.
  */
 static char *whole_variable(const char *name)
 {
@@ -53,9 +53,7 @@ static char *whole_variable(const char *name)
 		length = (size_t)(thread - name);
 	if (length > (size_t)(module - name))
 		length = (size_t)(module - name);
-	return asprintf(&whole, "%.*s%s", (int)length, name, module) < 0
-		       ? NULL
-		       : whole;
+	return asprintf(&whole, "%.*s%s", (int)length, name, module) < 0 ? NULL : whole;
 }
 
 static uint64_t hash_name(const char *name)
@@ -64,8 +62,7 @@ static uint64_t hash_name(const char *name)
 }
 
 /* The key of the variable, whose name is taken over. */
-static struct error *add_holder(struct finder *finder, char *name,
-				uint64_t *ret)
+static struct error *add_holder(struct finder *finder, char *name, uint64_t *ret)
 {
 	_cleanup_(free) char *owned = name;
 	struct census *census = finder->census;
@@ -103,9 +100,8 @@ static char *name_static(const struct analysis *analysis, uint64_t address)
 		name = debug_name(debug, address);
 	if (name)
 		return whole_variable(name);
-	return strdup(place.region && place.region->mapping
-			      ? place.region->mapping->path
-			      : "anonymous memory");
+	return strdup(place.region && place.region->mapping ? place.region->mapping->path
+							    : "anonymous memory");
 }
 
 static bool visit_anchor(void *data, const struct anchor *anchor)
@@ -124,9 +120,7 @@ static bool visit_anchor(void *data, const struct anchor *anchor)
 		*key = census_key(TAG_OTHER, OTHER_KERNEL);
 	else
 		finder->error = add_holder(
-			finder,
-			name_static(finder->census->analysis, anchor->address),
-			key);
+			finder, name_static(finder->census->analysis, anchor->address), key);
 	return !finder->error;
 }
 
@@ -135,9 +129,8 @@ static struct error *find_tops(struct finder *finder, struct bitmap *ret)
 {
 	const struct analysis *analysis = finder->census->analysis;
 	size_t count = dominators_count(finder->tree);
-	struct error *error =
-		bitmap_init(ret, allocation_count(analysis_index(analysis)),
-			    finder->anchors.account);
+	struct error *error = bitmap_init(ret, allocation_count(analysis_index(analysis)),
+					  finder->anchors.account);
 
 	for (size_t i = 0; !error && i < count;) {
 		bitmap_set(ret, dominators_at(finder->tree, i));
@@ -153,8 +146,7 @@ static struct error *find_anchors(struct finder *finder)
 	struct error *error = find_tops(finder, &tops);
 
 	if (!error)
-		error = memory_resize(&finder->anchors,
-				      tops.count * sizeof(uint64_t));
+		error = memory_resize(&finder->anchors, tops.count * sizeof(uint64_t));
 	if (error)
 		return error;
 	roots_visit(analysis_roots(analysis), &tops, visit_anchor, finder);
@@ -173,15 +165,14 @@ static uint64_t top_key(const struct finder *finder, allocation_id id)
 
 	if (key)
 		return key;
-	return census_key(TAG_OTHER, bitmap_get(analysis_anchored(analysis), id)
-					     ? OTHER_SEVERAL
-					     : OTHER_NONE);
+	return census_key(TAG_OTHER,
+			  bitmap_get(analysis_anchored(analysis), id) ? OTHER_SEVERAL : OTHER_NONE);
 }
 
 static struct error *push(struct finder *finder, size_t end, uint64_t key)
 {
-	struct error *error = memory_reserve(
-		&finder->levels, (finder->depth + 1) * sizeof(struct level));
+	struct error *error =
+		memory_reserve(&finder->levels, (finder->depth + 1) * sizeof(struct level));
 
 	if (!error)
 		levels(finder)[finder->depth++] = (struct level){ end, key };
@@ -196,13 +187,10 @@ static struct error *count_position(struct finder *finder, size_t position)
 	struct error *error;
 	uint64_t key, own;
 
-	while (finder->depth &&
-	       levels(finder)[finder->depth - 1].end <= position)
+	while (finder->depth && levels(finder)[finder->depth - 1].end <= position)
 		finder->depth--;
-	key = finder->depth ? levels(finder)[finder->depth - 1].key
-			    : top_key(finder, id);
-	error = census_add(finder->census, id, key,
-			   allocation_size(analysis_index(analysis), id));
+	key = finder->depth ? levels(finder)[finder->depth - 1].key : top_key(finder, id);
+	error = census_add(finder->census, id, key, allocation_size(analysis_index(analysis), id));
 	if (error || end == position + 1)
 		return error;
 	own = census_type_key(analysis, id);

@@ -1,6 +1,6 @@
 /*
- * Who alone holds each allocation: the next class above it in the dominator
- * tree, or else the variable, stack or register that the tree hangs on there.
+ * Who alone holds each allocation: the next class above it in the dominator tree, or else the
+ * variable, stack or register that the tree hangs on there.
  */
 #ifndef ANALYZER_DIFF_OWNERS_H
 #define ANALYZER_DIFF_OWNERS_H

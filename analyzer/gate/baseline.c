@@ -24,45 +24,36 @@ static int compare(const void *a, const void *b)
 {
 	const struct baseline_entry *left = a, *right = b;
 
-	return (left->fingerprint > right->fingerprint) -
-	       (left->fingerprint < right->fingerprint);
+	return (left->fingerprint > right->fingerprint) - (left->fingerprint < right->fingerprint);
 }
 
 static void sort(struct baseline *baseline)
 {
 	if (baseline->count > 1)
-		qsort(baseline->list, baseline->count, sizeof(*baseline->list),
-		      compare);
+		qsort(baseline->list, baseline->count, sizeof(*baseline->list), compare);
 }
 
-struct baseline_entry *baseline_find(const struct baseline *baseline,
-				     uint64_t fingerprint)
+struct baseline_entry *baseline_find(const struct baseline *baseline, uint64_t fingerprint)
 {
 	struct baseline_entry key = { .fingerprint = fingerprint };
 
 	if (baseline->count == 0)
 		return NULL;
-	return bsearch(&key, baseline->list, baseline->count,
-		       sizeof(*baseline->list), compare);
+	return bsearch(&key, baseline->list, baseline->count, sizeof(*baseline->list), compare);
 }
 
 /* The same fingerprint twice would leave open which one counts. */
-static struct error *check_unique(const struct baseline *baseline,
-				  const char *name)
+static struct error *check_unique(const struct baseline *baseline, const char *name)
 {
 	for (size_t i = 1; i < baseline->count; i++)
-		if (baseline->list[i].fingerprint ==
-		    baseline->list[i - 1].fingerprint)
+		if (baseline->list[i].fingerprint == baseline->list[i - 1].fingerprint)
 			return error_create(ERROR_USAGE,
-					    "%s: the fingerprint %016" PRIx64
-					    " is there twice",
-					    name,
-					    baseline->list[i].fingerprint);
+					    "%s: the fingerprint %016" PRIx64 " is there twice",
+					    name, baseline->list[i].fingerprint);
 	return NULL;
 }
 
-struct error *baseline_parse(const char *text, size_t size, const char *name,
-			     struct baseline *ret)
+struct error *baseline_parse(const char *text, size_t size, const char *name, struct baseline *ret)
 {
 	struct error *error = baseline_parse_json(text, size, name, ret);
 
@@ -81,12 +72,10 @@ struct error *baseline_read(const char *path, struct baseline *ret)
 	return error ? error : baseline_parse(text, size, path, ret);
 }
 
-static struct error *accept_kind(const struct baseline *old,
-				 const struct leak_kind *kind,
+static struct error *accept_kind(const struct baseline *old, const struct leak_kind *kind,
 				 struct baseline *ret)
 {
-	const struct baseline_entry *former =
-		baseline_find(old, kind->fingerprint);
+	const struct baseline_entry *former = baseline_find(old, kind->fingerprint);
 	struct baseline_entry entry = {
 		.fingerprint = kind->fingerprint,
 		.kind = strdup(kind->name),
@@ -107,8 +96,7 @@ static struct error *accept_kind(const struct baseline *old,
 	return NULL;
 }
 
-struct error *baseline_accept(const struct baseline *old,
-			      const struct leak_kinds *kinds,
+struct error *baseline_accept(const struct baseline *old, const struct leak_kinds *kinds,
 			      struct baseline *ret)
 {
 	struct error *error = NULL;
@@ -122,11 +110,9 @@ struct error *baseline_accept(const struct baseline *old,
 
 static bool lower(struct baseline *baseline, const struct leak_kind *kind)
 {
-	struct baseline_entry *entry =
-		baseline_find(baseline, kind->fingerprint);
+	struct baseline_entry *entry = baseline_find(baseline, kind->fingerprint);
 
-	if (!entry || kind->state == LEAK_SUPPRESSED ||
-	    kind->roots >= entry->roots)
+	if (!entry || kind->state == LEAK_SUPPRESSED || kind->roots >= entry->roots)
 		return false;
 	entry->roots = kind->roots;
 	entry->bytes = kind->bytes;

@@ -1,6 +1,5 @@
 /*
- * Leaks that were accepted, by fingerprint: a file that is kept with the
- * program's source.
+ * Leaks that were accepted, by fingerprint: a file that is kept with the program's source.
  *
  *	{
  *	  "heapcore-baseline": 1,
@@ -11,9 +10,9 @@
  *	  ]
  *	}
  *
- * Each leak is one line in the file, and they are in the order of their
- * fingerprints, so that a change shows as the lines that it is. A leak may
- * have a "reason", which people write and which is kept.
+ * Each leak is one line in the file, and they are in the order of their fingerprints, so that a
+ * change shows as the lines that it is. A leak may have a "reason", which people write and which is
+ * kept.
  */
 #ifndef ANALYZER_GATE_BASELINE_H
 #define ANALYZER_GATE_BASELINE_H
@@ -41,27 +40,22 @@ void baseline_deinit(struct baseline *baseline);
 DEFINE_DEINIT(baseline_deinit, struct baseline)
 
 /* The same of text; name is that of the file, for messages. */
-struct error *baseline_parse(const char *text, size_t size, const char *name,
-			     struct baseline *ret);
+struct error *baseline_parse(const char *text, size_t size, const char *name, struct baseline *ret);
 
-struct baseline_entry *baseline_find(const struct baseline *baseline,
-				     uint64_t fingerprint);
+struct baseline_entry *baseline_find(const struct baseline *baseline, uint64_t fingerprint);
 
 /*
- * What accepts just the leaks that are not suppressed, with the reasons of the
- * old one. ret is zeroed.
+ * What accepts just the leaks that are not suppressed, with the reasons of the old one. ret is
+ * zeroed.
  */
-struct error *baseline_accept(const struct baseline *old,
-			      const struct leak_kinds *kinds,
+struct error *baseline_accept(const struct baseline *old, const struct leak_kinds *kinds,
 			      struct baseline *ret);
 
 /*
- * Lower what got better: entries without a leak are dropped, others allow no
- * more roots than there are. Suppressed leaks change nothing. Returns whether
- * something was lowered.
+ * Lower what got better: entries without a leak are dropped, others allow no more roots than there
+ * are. Suppressed leaks change nothing. Returns whether something was lowered.
  */
-bool baseline_ratchet(struct baseline *baseline,
-		      const struct leak_kinds *kinds);
+bool baseline_ratchet(struct baseline *baseline, const struct leak_kinds *kinds);
 
 /* Replace the file, or leave it as it is. */
 struct error *baseline_write(const struct baseline *baseline, const char *path);

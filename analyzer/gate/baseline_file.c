@@ -29,8 +29,8 @@ static const char *skip_string(const char *text, const char *end)
 }
 
 /*
- * The line that the number-th leak of a file begins in. The parser says it of
- * what is no JSON only, so the file is JSON: { "leaks": [ leak, leak ] }.
+ * The line that the number-th leak of a file begins in. The parser says it of what is no JSON only,
+ * so the file is JSON: { "leaks": [ leak, leak ] }.
  */
 static size_t line_of_leak(const char *text, size_t size, size_t number)
 {
@@ -67,8 +67,7 @@ static char *copy_text(const json_t *object, const char *key)
 	return text ? strdup(text) : NULL;
 }
 
-static const char *take_number(const json_t *object, const char *key,
-			       uint64_t *ret)
+static const char *take_number(const json_t *object, const char *key, uint64_t *ret)
 {
 	const json_t *value = json_object_get(object, key);
 
@@ -80,14 +79,11 @@ static const char *take_number(const json_t *object, const char *key,
 
 static const char *take_fingerprint(const json_t *object, uint64_t *ret)
 {
-	static const char wrong[] =
-		"its \"fingerprint\" is text of 16 hexadecimal digits";
-	const char *text =
-		json_string_value(json_object_get(object, "fingerprint"));
+	static const char wrong[] = "its \"fingerprint\" is text of 16 hexadecimal digits";
+	const char *text = json_string_value(json_object_get(object, "fingerprint"));
 	char *end;
 
-	if (!text || strlen(text) != 16 ||
-	    strspn(text, "0123456789abcdefABCDEF") != 16)
+	if (!text || strlen(text) != 16 || strspn(text, "0123456789abcdefABCDEF") != 16)
 		return wrong;
 	*ret = strtoull(text, &end, 16);
 	return NULL;
@@ -116,8 +112,7 @@ static const char *check_keys(json_t *object)
 static const char *parse_leak(json_t *json, struct baseline_entry *ret)
 {
 	const json_t *reason = json_object_get(json, "reason");
-	const char *wrong =
-		json_is_object(json) ? check_keys(json) : "it is not an object";
+	const char *wrong = json_is_object(json) ? check_keys(json) : "it is not an object";
 
 	if (!wrong)
 		wrong = take_fingerprint(json, &ret->fingerprint);
@@ -147,8 +142,8 @@ static struct error *add_leak(json_t *json, struct baseline *baseline)
 	return NULL;
 }
 
-static struct error *parse_leaks(json_t *leaks, const char *text, size_t size,
-				 const char *name, struct baseline *ret)
+static struct error *parse_leaks(json_t *leaks, const char *text, size_t size, const char *name,
+				 struct baseline *ret)
 {
 	struct error *error = NULL;
 	const char *wrong;
@@ -162,10 +157,8 @@ static struct error *parse_leaks(json_t *leaks, const char *text, size_t size,
 		wrong = parse_leak(leak, &ret->list[ret->count]);
 		if (wrong)
 			return error_create(ERROR_USAGE,
-					    "%s:%zu: this is no leak of a "
-					    "baseline: %s",
-					    name, line_of_leak(text, size, i),
-					    wrong);
+					    "%s:%zu: this is no leak of a baseline: %s", name,
+					    line_of_leak(text, size, i), wrong);
 		error = add_leak(leak, ret);
 	}
 	return error;
@@ -183,13 +176,12 @@ static const char *check_file(const json_t *root)
 	if (!json_is_array(json_object_get(root, "leaks")))
 		return "there is no list of \"leaks\"";
 	if (json_object_size(root) != 2)
-		return "there are keys other than \"" VERSION_KEY
-		       "\" and \"leaks\"";
+		return "there are keys other than \"" VERSION_KEY "\" and \"leaks\"";
 	return NULL;
 }
 
-struct error *baseline_parse_json(const char *text, size_t size,
-				  const char *name, struct baseline *ret)
+struct error *baseline_parse_json(const char *text, size_t size, const char *name,
+				  struct baseline *ret)
 {
 	json_error_t problem;
 	_cleanup_(release_json) json_t *root =
@@ -198,13 +190,11 @@ struct error *baseline_parse_json(const char *text, size_t size,
 
 	if (!root)
 		return error_create(ERROR_USAGE, "%s:%d: %s", name,
-				    problem.line > 0 ? problem.line : 1,
-				    problem.text);
+				    problem.line > 0 ? problem.line : 1, problem.text);
 	wrong = check_file(root);
 	if (wrong)
 		return error_create(ERROR_USAGE, "%s:1: %s", name, wrong);
-	return parse_leaks(json_object_get(root, "leaks"), text, size, name,
-			   ret);
+	return parse_leaks(json_object_get(root, "leaks"), text, size, name, ret);
 }
 
 static void put_text(json_t *object, const char *key, const char *text)
@@ -217,28 +207,23 @@ static void put_text(json_t *object, const char *key, const char *text)
 static void put_number(json_t *object, const char *key, uint64_t number)
 {
 	json_object_set_new(object, key,
-			    json_integer(number > INT64_MAX
-						 ? INT64_MAX
-						 : (json_int_t)number));
+			    json_integer(number > INT64_MAX ? INT64_MAX : (json_int_t)number));
 }
 
-static struct error *print_leak(const struct baseline_entry *entry, FILE *file,
-				bool last)
+static struct error *print_leak(const struct baseline_entry *entry, FILE *file, bool last)
 {
 	_cleanup_(release_json) json_t *object = json_object();
 	_cleanup_(free) char *line = NULL;
 	char fingerprint[17];
 
-	snprintf(fingerprint, sizeof(fingerprint), "%016" PRIx64,
-		 entry->fingerprint);
+	snprintf(fingerprint, sizeof(fingerprint), "%016" PRIx64, entry->fingerprint);
 	put_text(object, "fingerprint", fingerprint);
 	put_text(object, "kind", entry->kind);
 	put_number(object, "size", entry->size);
 	put_number(object, "roots", entry->roots);
 	put_number(object, "bytes", entry->bytes);
 	if (entry->reason)
-		json_object_set_new(object, "reason",
-				    json_string(entry->reason));
+		json_object_set_new(object, "reason", json_string(entry->reason));
 	line = json_dumps(object, 0);
 	if (!line)
 		return &error_no_memory;
@@ -246,8 +231,7 @@ static struct error *print_leak(const struct baseline_entry *entry, FILE *file,
 	return NULL;
 }
 
-struct error *baseline_print_json(const struct baseline *baseline, char **ret,
-				  size_t *ret_size)
+struct error *baseline_print_json(const struct baseline *baseline, char **ret, size_t *ret_size)
 {
 	_cleanup_(free) char *text = NULL;
 	size_t size = 0;
@@ -256,11 +240,9 @@ struct error *baseline_print_json(const struct baseline *baseline, char **ret,
 
 	if (!file)
 		return &error_no_memory;
-	fprintf(file, "{\n  \"" VERSION_KEY "\": %d,\n  \"leaks\": [",
-		THIS_VERSION);
+	fprintf(file, "{\n  \"" VERSION_KEY "\": %d,\n  \"leaks\": [", THIS_VERSION);
 	for (size_t i = 0; !error && i < baseline->count; i++)
-		error = print_leak(&baseline->list[i], file,
-				   i + 1 == baseline->count);
+		error = print_leak(&baseline->list[i], file, i + 1 == baseline->count);
 	fputs("]\n}\n", file);
 	if (fclose(file) != 0 && !error)
 		error = &error_no_memory;
@@ -333,11 +315,9 @@ struct error *replace_file(const char *path, const char *text, size_t size)
 		new_path = NULL;
 		return &error_no_memory;
 	}
-	fd = open(new_path,
-		  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	fd = open(new_path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (fd < 0)
-		return error_create(ERROR_USAGE, "%s: %s", new_path,
-				    strerror(errno));
+		return error_create(ERROR_USAGE, "%s: %s", new_path, strerror(errno));
 	if (lstat(path, &former) == 0 && S_ISREG(former.st_mode) &&
 	    fchmod(fd, former.st_mode & 0777) < 0)
 		error = error_system("%s", new_path);

@@ -4,11 +4,10 @@
 
 #include <inttypes.h>
 
-static struct error *describe(struct analysis *analysis, allocation_id holder,
-			      const char *part, struct leak_kind *kind)
+static struct error *describe(struct analysis *analysis, allocation_id holder, const char *part,
+			      struct leak_kind *kind)
 {
-	struct label label =
-		label_of(analysis, analysis_patterns(analysis), holder);
+	struct label label = label_of(analysis, analysis_patterns(analysis), holder);
 	uint64_t address = allocation_start(analysis_index(analysis), holder);
 
 	kind->holder = label_name(label);
@@ -32,8 +31,7 @@ static struct error *look_around(struct analysis *analysis, allocation_id id,
 	struct edges edges = graph_outgoing(analysis_incoming(analysis), id);
 	struct error *error = NULL;
 
-	for (size_t i = 0; !error && i < edges.count && i < MOST_LOOKED_AT;
-	     i++) {
+	for (size_t i = 0; !error && i < edges.count && i < MOST_LOOKED_AT; i++) {
 		allocation_id holder = edges.targets[i];
 		const char *part;
 

@@ -11,8 +11,7 @@ void judge_suppress(struct leak_kinds *kinds, struct suppressions *suppressions)
 	}
 }
 
-static enum leak_state compare(const struct leak_kind *kind,
-			       const struct baseline_entry *entry)
+static enum leak_state compare(const struct leak_kind *kind, const struct baseline_entry *entry)
 {
 	if (kind->rule)
 		return LEAK_SUPPRESSED;
@@ -25,8 +24,7 @@ void judge_compare(struct leak_kinds *kinds, struct baseline *baseline)
 {
 	for (size_t i = 0; i < kinds->count; i++) {
 		struct leak_kind *kind = &kinds->list[i];
-		struct baseline_entry *entry =
-			baseline_find(baseline, kind->fingerprint);
+		struct baseline_entry *entry = baseline_find(baseline, kind->fingerprint);
 
 		kind->state = compare(kind, entry);
 		kind->is_allowed = entry != NULL;
@@ -56,8 +54,7 @@ bool leak_counts(const struct leak_kind *kind)
 /* amount * part / whole, rounded up; part is not more than whole. */
 static uint64_t share(uint64_t amount, uint64_t part, uint64_t whole)
 {
-	return (uint64_t)(((unsigned __int128)amount * part + whole - 1) /
-			  whole);
+	return (uint64_t)(((unsigned __int128)amount * part + whole - 1) / whole);
 }
 
 struct leak_total leak_counted(const struct leak_kind *kind)
@@ -79,13 +76,11 @@ struct leak_total leak_counted(const struct leak_kind *kind)
 	return (struct leak_total){ kind->allocations, kind->bytes };
 }
 
-struct error *judge_total(struct analysis *analysis,
-			  const struct leak_kinds *kinds,
+struct error *judge_total(struct analysis *analysis, const struct leak_kinds *kinds,
 			  struct leak_total *ret)
 {
 	struct leak_total total;
-	struct error *error =
-		leak_kinds_count_shared(analysis, kinds, leak_counts, &total);
+	struct error *error = leak_kinds_count_shared(analysis, kinds, leak_counts, &total);
 
 	if (error)
 		return error;

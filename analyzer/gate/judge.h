@@ -8,8 +8,7 @@
 #include "analyzer/gate/suppressions.h"
 
 /* Fill in the states, and which entries and rules matched. */
-void judge_suppress(struct leak_kinds *kinds,
-		    struct suppressions *suppressions);
+void judge_suppress(struct leak_kinds *kinds, struct suppressions *suppressions);
 void judge_compare(struct leak_kinds *kinds, struct baseline *baseline);
 
 /* "new", "known", "more" or "suppressed". */
@@ -19,14 +18,13 @@ const char *leak_state_name(enum leak_state state);
 bool leak_counts(const struct leak_kind *kind);
 
 /*
- * How much of a kind counts: all of what is new, and of what there is more of
- * than is known, the share of the roots that are too many.
+ * How much of a kind counts: all of what is new, and of what there is more of than is known, the
+ * share of the roots that are too many.
  */
 struct leak_total leak_counted(const struct leak_kind *kind);
 
 /* What counts of all, shared allocations included. */
-struct error *judge_total(struct analysis *analysis,
-			  const struct leak_kinds *kinds,
+struct error *judge_total(struct analysis *analysis, const struct leak_kinds *kinds,
 			  struct leak_total *ret);
 
 #endif

@@ -5,18 +5,16 @@
 /* The file of the address, without its folders. */
 static const char *module_of(const struct analysis *analysis, uint64_t address)
 {
-	const struct module *module =
-		program_find_module(analysis_program(analysis), address);
+	const struct module *module = program_find_module(analysis_program(analysis), address);
 
 	return module ? module_name(module) : NULL;
 }
 
 /*
- * A signature without a name of its own is that of its module, but where in
- * it differs from build to build.
+ * A signature without a name of its own is that of its module, but where in it differs from build
+ * to build.
  */
-static struct label label_of_signature(const struct analysis *analysis,
-				       uint64_t signature)
+static struct label label_of_signature(const struct analysis *analysis, uint64_t signature)
 {
 	struct classes *classes = analysis_classes(analysis);
 	struct label label = { .module = module_of(analysis, signature) };
@@ -28,8 +26,7 @@ static struct label label_of_signature(const struct analysis *analysis,
 	return label;
 }
 
-static struct label label_of_identity(const struct analysis *analysis,
-				      allocation_id id)
+static struct label label_of_identity(const struct analysis *analysis, allocation_id id)
 {
 	struct identity identity;
 
@@ -52,10 +49,10 @@ static bool is_in_conversion_cache(const struct image *image, uint64_t address)
 }
 
 /*
- * Steps of a conversion of characters (struct __gconv_step of glibc's
- * iconv/gconv.h, the same in 2.31 to 2.43), one or two of them, are known by
- * the name of a character set: it is in the mapped list of all of these. What
- * functions they refer to has a name only where libc's symbols are at hand.
+ * Steps of a conversion of characters (struct __gconv_step of glibc's iconv/gconv.h, the same in
+ * 2.31 to 2.43), one or two of them, are known by the name of a character set: it is in the mapped
+ * list of all of these. What functions they refer to has a name only where libc's symbols are at
+ * hand.
  */
 static bool is_conversion(const struct analysis *analysis, allocation_id id)
 {
@@ -68,20 +65,18 @@ static bool is_conversion(const struct analysis *analysis, allocation_id id)
 	return (size == ONE_STEP || size == TWO_STEPS) &&
 	       image_read_u64(image, start + FROM_NAME, &from) &&
 	       image_read_u64(image, start + TO_NAME, &to) &&
-	       (is_in_conversion_cache(image, from) ||
-		is_in_conversion_cache(image, to));
+	       (is_in_conversion_cache(image, from) || is_in_conversion_cache(image, to));
 }
 
-struct label label_of(const struct analysis *analysis,
-		      const struct patterns *patterns, allocation_id id)
+struct label label_of(const struct analysis *analysis, const struct patterns *patterns,
+		      allocation_id id)
 {
 	pattern_number pattern = analysis_pattern_shown(analysis, patterns, id);
 	uint64_t signature;
 	struct label label;
 
 	if (pattern != NO_PATTERN)
-		return (struct label){ .text = pattern_name(pattern),
-				       .is_pattern = true };
+		return (struct label){ .text = pattern_name(pattern), .is_pattern = true };
 	if (is_conversion(analysis, id))
 		return (struct label){ .text = CONVERSION };
 	signature = analysis_signature(analysis, id);

@@ -1,8 +1,8 @@
 /*
  * What an allocation is, in a word that is the same in each run and build.
  *
- * A class, a pattern, an identity: never an address. What is known by nothing
- * of that is "unrecognized allocation".
+ * A class, a pattern, an identity: never an address. What is known by nothing of that is
+ * "unrecognized allocation".
  */
 #ifndef ANALYZER_GATE_LABEL_H
 #define ANALYZER_GATE_LABEL_H
@@ -20,11 +20,10 @@ struct label {
 };
 
 /*
- * Needs STAGE_CLASSES; the patterns are those to be asked. All text lives as
- * long as the analysis.
+ * Needs STAGE_CLASSES; the patterns are those to be asked. All text lives as long as the analysis.
  */
-struct label label_of(const struct analysis *analysis,
-		      const struct patterns *patterns, allocation_id id);
+struct label label_of(const struct analysis *analysis, const struct patterns *patterns,
+		      allocation_id id);
 
 uint64_t label_hash(struct label label);
 

@@ -28,8 +28,7 @@ char *label_name(struct label label)
 {
 	char *name;
 
-	if (asprintf(&name, "%s%s", label.is_pattern ? "%" : "", label.text) <
-	    0)
+	if (asprintf(&name, "%s%s", label.is_pattern ? "%" : "", label.text) < 0)
 		return NULL;
 	return name;
 }

@@ -37,13 +37,12 @@ struct collector {
 };
 
 /* What the kind's example is, and of likely ones what holds it. */
-static struct error *describe(const struct collector *collector,
-			      const struct shape *shape, struct leak_kind *kind)
+static struct error *describe(const struct collector *collector, const struct shape *shape,
+			      struct leak_kind *kind)
 {
 	struct analysis *analysis = collector->shape.analysis;
 	const struct allocation_index *index = analysis_index(analysis);
-	struct label label = label_of(analysis, collector->shape.patterns,
-				      shape->name_giver);
+	struct label label = label_of(analysis, collector->shape.patterns, shape->name_giver);
 	uint64_t size = allocation_size(index, shape->name_giver);
 
 	*kind = (struct leak_kind){
@@ -61,8 +60,7 @@ static struct error *describe(const struct collector *collector,
 	return collector->likely ? holder_find(analysis, shape, kind) : NULL;
 }
 
-static struct error *add_kind(struct collector *collector,
-			      const struct shape *shape)
+static struct error *add_kind(struct collector *collector, const struct shape *shape)
 {
 	struct leak_kinds *kinds = collector->kinds;
 	struct leak_kind kind = { 0 };
@@ -81,8 +79,7 @@ static struct error *add_kind(struct collector *collector,
 }
 
 /* The number of the root's kind, which may be a new one. */
-static struct error *find_kind(struct collector *collector,
-			       const struct shape *shape, size_t *ret)
+static struct error *find_kind(struct collector *collector, const struct shape *shape, size_t *ret)
 {
 	struct tally one = { .key = shape->fingerprint, .count = 1 };
 	struct error *error = tally_add(collector->numbers, one);
@@ -90,15 +87,13 @@ static struct error *find_kind(struct collector *collector,
 	if (error)
 		return error;
 	*ret = tally_find(collector->numbers, shape->fingerprint)->number;
-	return *ret == collector->kinds->count ? add_kind(collector, shape)
-					       : NULL;
+	return *ret == collector->kinds->count ? add_kind(collector, shape) : NULL;
 }
 
-static struct error *add_root(struct collector *collector,
-			      const struct leak_root *root, uint32_t *ret_kind)
+static struct error *add_root(struct collector *collector, const struct leak_root *root,
+			      uint32_t *ret_kind)
 {
-	const struct allocation_index *index =
-		analysis_index(collector->shape.analysis);
+	const struct allocation_index *index = analysis_index(collector->shape.analysis);
 	struct leak_kind *kind;
 	struct shape shape;
 	struct error *error;
@@ -123,15 +118,12 @@ static struct error *add_root(struct collector *collector,
 	return NULL;
 }
 
-static struct error *add_roots(struct collector *collector,
-			       struct leak_side *side)
+static struct error *add_roots(struct collector *collector, struct leak_side *side)
 {
 	enum { BETWEEN_LOOKS = 256 };
-	struct progress *progress =
-		analysis_progress(collector->shape.analysis);
+	struct progress *progress = analysis_progress(collector->shape.analysis);
 	size_t count = leak_root_count(side->leaks);
-	struct error *error =
-		memory_resize(&side->kinds, count * sizeof(uint32_t));
+	struct error *error = memory_resize(&side->kinds, count * sizeof(uint32_t));
 
 	progress_begin(progress, "telling leaks apart", count);
 	for (size_t i = 0; !error && i < count; i++) {
@@ -144,18 +136,16 @@ static struct error *add_roots(struct collector *collector,
 	return error;
 }
 
-static struct error *add_side(struct analysis *analysis,
-			      const struct patterns *patterns,
-			      struct tally_table *numbers,
-			      struct leak_kinds *kinds, struct leak_side *side)
+static struct error *add_side(struct analysis *analysis, const struct patterns *patterns,
+			      struct tally_table *numbers, struct leak_kinds *kinds,
+			      struct leak_side *side)
 {
 	struct collector collector = {
 		.kinds = kinds,
 		.numbers = numbers,
 		.likely = side == &kinds->likely,
 	};
-	struct error *error = shape_context_init(&collector.shape, analysis,
-						 patterns, side->lost);
+	struct error *error = shape_context_init(&collector.shape, analysis, patterns, side->lost);
 
 	side->kinds.account = analysis_account(analysis);
 	if (!error)
@@ -164,8 +154,7 @@ static struct error *add_side(struct analysis *analysis,
 	return error;
 }
 
-static struct error *add_certain(struct analysis *analysis,
-				 struct tally_table *numbers,
+static struct error *add_certain(struct analysis *analysis, struct tally_table *numbers,
 				 struct leak_kinds *kinds)
 {
 	struct error *error = analysis_need(analysis, STAGE_LEAKS);
@@ -178,27 +167,24 @@ static struct error *add_certain(struct analysis *analysis,
 		return error;
 	kinds->certain.leaks = analysis_leaks(analysis);
 	kinds->certain.lost = analysis_leaked(analysis);
-	return add_side(analysis, analysis_leaked_patterns(analysis), numbers,
-			kinds, &kinds->certain);
+	return add_side(analysis, analysis_leaked_patterns(analysis), numbers, kinds,
+			&kinds->certain);
 }
 
-static struct error *add_likely(struct analysis *analysis,
-				struct tally_table *numbers,
+static struct error *add_likely(struct analysis *analysis, struct tally_table *numbers,
 				struct leak_kinds *kinds)
 {
 	struct error *error = likely_leaked(analysis, &kinds->likely_lost);
 
 	if (!error)
-		error = leaks_create(
-			analysis_graph(analysis), analysis_index(analysis),
-			&kinds->likely_lost, analysis_account(analysis),
-			analysis_progress(analysis), &kinds->likely_leaks);
+		error = leaks_create(analysis_graph(analysis), analysis_index(analysis),
+				     &kinds->likely_lost, analysis_account(analysis),
+				     analysis_progress(analysis), &kinds->likely_leaks);
 	if (error)
 		return error;
 	kinds->likely.leaks = kinds->likely_leaks;
 	kinds->likely.lost = &kinds->likely_lost;
-	return add_side(analysis, analysis_patterns(analysis), numbers, kinds,
-			&kinds->likely);
+	return add_side(analysis, analysis_patterns(analysis), numbers, kinds, &kinds->likely);
 }
 
 /* A kind and its number as it was found. */
@@ -216,8 +202,7 @@ static int compare(const void *a, const void *b)
 		return left->likely - right->likely;
 	if (left->bytes != right->bytes)
 		return left->bytes < right->bytes ? 1 : -1;
-	return (left->fingerprint > right->fingerprint) -
-	       (left->fingerprint < right->fingerprint);
+	return (left->fingerprint > right->fingerprint) - (left->fingerprint < right->fingerprint);
 }
 
 /* The roots of a side know their kinds by new numbers now. */
@@ -232,10 +217,8 @@ static void renumber(struct leak_side *side, const uint32_t *numbers)
 
 static struct error *sort(struct leak_kinds *kinds)
 {
-	_cleanup_(free) struct place *places =
-		calloc(kinds->count, sizeof(*places));
-	_cleanup_(free) uint32_t *numbers =
-		calloc(kinds->count, sizeof(*numbers));
+	_cleanup_(free) struct place *places = calloc(kinds->count, sizeof(*places));
+	_cleanup_(free) uint32_t *numbers = calloc(kinds->count, sizeof(*numbers));
 
 	if (!places || !numbers)
 		return &error_no_memory;
@@ -251,8 +234,7 @@ static struct error *sort(struct leak_kinds *kinds)
 	return NULL;
 }
 
-struct error *leak_kinds_find(struct analysis *analysis, bool likely,
-			      struct leak_kinds *ret)
+struct error *leak_kinds_find(struct analysis *analysis, bool likely, struct leak_kinds *ret)
 {
 	_cleanup_(tally_table_deinit) struct tally_table numbers;
 	struct error *error;
@@ -266,8 +248,7 @@ struct error *leak_kinds_find(struct analysis *analysis, bool likely,
 
 struct leak_total leak_kinds_shared(const struct leak_kinds *kinds)
 {
-	const struct leaks *sides[] = { kinds->certain.leaks,
-					kinds->likely.leaks };
+	const struct leaks *sides[] = { kinds->certain.leaks, kinds->likely.leaks };
 	struct leak_total total = { 0 };
 
 	for (size_t i = 0; i < 2; i++) {
@@ -278,11 +259,9 @@ struct leak_total leak_kinds_shared(const struct leak_kinds *kinds)
 }
 
 /* All that the roots reach, less what each of them owns. */
-static struct error *count_side(struct analysis *analysis,
-				const struct leak_kinds *kinds,
+static struct error *count_side(struct analysis *analysis, const struct leak_kinds *kinds,
 				const struct leak_side *side,
-				bool (*counts)(const struct leak_kind *),
-				struct leak_total *total)
+				bool (*counts)(const struct leak_kind *), struct leak_total *total)
 {
 	const struct allocation_index *index = analysis_index(analysis);
 	struct memory_account *account = analysis_account(analysis);
@@ -303,8 +282,7 @@ static struct error *count_side(struct analysis *analysis,
 		total->count -= root->owned_count;
 		total->bytes -= root->owned_bytes;
 	}
-	error = graph_mark_within(analysis_graph(analysis), side->lost, &from,
-				  &reached, account,
+	error = graph_mark_within(analysis_graph(analysis), side->lost, &from, &reached, account,
 				  analysis_progress(analysis));
 	if (error)
 		return error;
@@ -315,8 +293,7 @@ static struct error *count_side(struct analysis *analysis,
 	return NULL;
 }
 
-struct error *leak_kinds_count_shared(struct analysis *analysis,
-				      const struct leak_kinds *kinds,
+struct error *leak_kinds_count_shared(struct analysis *analysis, const struct leak_kinds *kinds,
 				      bool (*counts)(const struct leak_kind *),
 				      struct leak_total *ret)
 {
@@ -326,8 +303,7 @@ struct error *leak_kinds_count_shared(struct analysis *analysis,
 
 	for (size_t i = 0; !error && i < 2; i++)
 		if (sides[i]->leaks && leaks_shared_count(sides[i]->leaks) > 0)
-			error = count_side(analysis, kinds, sides[i], counts,
-					   &total);
+			error = count_side(analysis, kinds, sides[i], counts, &total);
 	if (!error)
 		*ret = total;
 	return error;

@@ -6,13 +6,11 @@
  *	the kinds and sizes of the root; of a ring, those of its members
  *	the kinds of what it leads to, each once, less those of the root
  *
- * How many there are of each does not count, nor do the sizes of buffers.
- * Allocations of which nothing is known count only as roots: whether a note was
- * attached to an order is up to the data, and what a buffer leads to may be
- * left over from what was in its memory before. Addresses, the order of
- * allocations and the machine do not count either. So the same leak of another
- * run has the same fingerprint, and so it has in another build, unless the
- * classes changed.
+ * How many there are of each does not count, nor do the sizes of buffers. Allocations of which
+ * nothing is known count only as roots: whether a note was attached to an order is up to the data,
+ * and what a buffer leads to may be left over from what was in its memory before. Addresses, the
+ * order of allocations and the machine do not count either. So the same leak of another run has the
+ * same fingerprint, and so it has in another build, unless the classes changed.
  */
 #ifndef ANALYZER_GATE_LEAK_KINDS_H
 #define ANALYZER_GATE_LEAK_KINDS_H
@@ -35,9 +33,9 @@ struct leak_kind {
 	/* Of the roots, those not lost for certain: stale words lead to them.
 	 */
 	uint64_t likely_roots;
-	bool likely;  /* none is certain */
-	char *held;   /* of a likely one: where the words are; owned, or NULL */
-	char *holder; /* what they are in, owned, or NULL */
+	bool likely;		   /* none is certain */
+	char *held;		   /* of a likely one: where the words are; owned, or NULL */
+	char *holder;		   /* what they are in, owned, or NULL */
 	const char *holder_module; /* what that is of */
 
 	enum leak_state state;
@@ -65,11 +63,10 @@ void leak_kinds_deinit(struct leak_kinds *kinds);
 DEFINE_DEINIT(leak_kinds_deinit, struct leak_kinds)
 
 /*
- * Find the kinds of certain leaks, and with likely those of likely ones, too
- * (see likely.h), the most bytes first. ret is zeroed. Builds what it needs.
+ * Find the kinds of certain leaks, and with likely those of likely ones, too (see likely.h), the
+ * most bytes first. ret is zeroed. Builds what it needs.
  */
-struct error *leak_kinds_find(struct analysis *analysis, bool likely,
-			      struct leak_kinds *ret);
+struct error *leak_kinds_find(struct analysis *analysis, bool likely, struct leak_kinds *ret);
 
 struct leak_total {
 	uint64_t count, bytes;
@@ -79,11 +76,10 @@ struct leak_total {
 struct leak_total leak_kinds_shared(const struct leak_kinds *kinds);
 
 /*
- * As much of it as is reached by roots whose kind is counted by counts(). The
- * kinds are as they were found, in their order.
+ * As much of it as is reached by roots whose kind is counted by counts(). The kinds are as they
+ * were found, in their order.
  */
-struct error *leak_kinds_count_shared(struct analysis *analysis,
-				      const struct leak_kinds *kinds,
+struct error *leak_kinds_count_shared(struct analysis *analysis, const struct leak_kinds *kinds,
 				      bool (*counts)(const struct leak_kind *),
 				      struct leak_total *ret);
 

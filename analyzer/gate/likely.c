@@ -19,8 +19,7 @@ static struct error *reach(void *data, allocation_id id)
 
 	if (bitmap_get(marking->reached, id))
 		return NULL;
-	error = memory_reserve(&marking->stack,
-			       (marking->count + 1) * sizeof(*stack));
+	error = memory_reserve(&marking->stack, (marking->count + 1) * sizeof(*stack));
 	if (error)
 		return error;
 	bitmap_set(marking->reached, id);
@@ -33,21 +32,18 @@ static struct error *reach(void *data, allocation_id id)
 static struct error *follow(struct marking *marking, allocation_id id)
 {
 	struct reference_judge *judge = &marking->judge;
-	struct edges edges =
-		graph_outgoing(analysis_graph(marking->analysis), id);
+	struct edges edges = graph_outgoing(analysis_graph(marking->analysis), id);
 	struct error *error = NULL;
 	size_t i = 0;
 
-	while (i < edges.count &&
-	       bitmap_get(marking->reached, edges.targets[i]))
+	while (i < edges.count && bitmap_get(marking->reached, edges.targets[i]))
 		i++;
 	if (i == edges.count)
 		return NULL;
 	if (patterns_of(judge->patterns, id) != NO_PATTERN) {
 		reference_judge_set_source(judge, id);
 		if (reference_judge_finds_taint(judge))
-			return reference_judge_visit_sound(judge, reach,
-							   marking);
+			return reference_judge_visit_sound(judge, reach, marking);
 	}
 	for (; i < edges.count && !error; i++)
 		error = reach(marking, edges.targets[i]);
@@ -67,8 +63,7 @@ static struct error *mark(struct marking *marking)
 	while (!error && marking->count > 0) {
 		const allocation_id *stack = marking->stack.bytes;
 
-		if (atomic_load_explicit(&progress->interrupted,
-					 memory_order_relaxed))
+		if (atomic_load_explicit(&progress->interrupted, memory_order_relaxed))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 		error = follow(marking, stack[--marking->count]);
 	}

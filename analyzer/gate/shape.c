@@ -21,10 +21,8 @@ struct search {
 	bool counts[MOST_SHAPE_NODES]; /* for the fingerprint */
 };
 
-struct error *shape_context_init(struct shape_context *context,
-				 struct analysis *analysis,
-				 const struct patterns *patterns,
-				 const struct bitmap *leaked)
+struct error *shape_context_init(struct shape_context *context, struct analysis *analysis,
+				 const struct patterns *patterns, const struct bitmap *leaked)
 {
 	*context = (struct shape_context){
 		.analysis = analysis,
@@ -32,8 +30,7 @@ struct error *shape_context_init(struct shape_context *context,
 		.leaked = leaked,
 		.hashes.account = analysis_account(analysis),
 	};
-	return memory_resize(&context->hashes,
-			     leaked->count * sizeof(uint64_t));
+	return memory_resize(&context->hashes, leaked->count * sizeof(uint64_t));
 }
 
 void shape_context_deinit(struct shape_context *context)
@@ -67,8 +64,7 @@ static uint64_t sized_hash(struct shape_context *context, allocation_id id)
 
 	if (word & IS_PATTERN)
 		return word;
-	return hash_add(word,
-			allocation_size(analysis_index(context->analysis), id));
+	return hash_add(word, allocation_size(analysis_index(context->analysis), id));
 }
 
 /* The place of id in the table, or where it belongs. */
@@ -76,8 +72,7 @@ static uint16_t *find_slot(struct search *search, allocation_id id)
 {
 	size_t slot = hash_add(0, id) % SHAPE_SLOTS;
 
-	while (search->slots[slot] &&
-	       search->shape->ids[search->slots[slot] - 1] != id)
+	while (search->slots[slot] && search->shape->ids[search->slots[slot] - 1] != id)
 		slot = (slot + 1) % SHAPE_SLOTS;
 	return &search->slots[slot];
 }
@@ -99,8 +94,8 @@ static void add_target(struct search *search, size_t source, allocation_id id)
 	};
 }
 
-static void add_list(struct search *search, size_t source,
-		     const allocation_id *targets, size_t count)
+static void add_list(struct search *search, size_t source, const allocation_id *targets,
+		     size_t count)
 {
 	for (size_t i = 0; i < count && search->looks < MOST_SHAPE_STEPS; i++) {
 		search->looks++;
@@ -110,10 +105,9 @@ static void add_list(struct search *search, size_t source,
 }
 
 /*
- * What is not recognized may be a buffer that was written to in part, and of
- * old contents else: only a root is trusted that far, and only where it refers
- * to the start of others. But in a ring words are hardly stale, and it may well
- * be one by means of links within its members.
+ * What is not recognized may be a buffer that was written to in part, and of old contents else:
+ * only a root is trusted that far, and only where it refers to the start of others. But in a ring
+ * words are hardly stale, and it may well be one by means of links within its members.
  */
 static void add_targets(struct search *search, size_t source, bool is_ring)
 {
@@ -126,8 +120,7 @@ static void add_targets(struct search *search, size_t source, bool is_ring)
 		edges = graph_outgoing(analysis_graph(context->analysis), id);
 		add_list(search, source, edges.targets, edges.count);
 	} else if (source == 0) {
-		add_list(search, source, starts,
-			 starts_find(context->analysis, id, starts));
+		add_list(search, source, starts, starts_find(context->analysis, id, starts));
 	}
 }
 
@@ -145,8 +138,7 @@ static void turn_steps(const struct search *search, uint16_t *sources,
 		places[i] = starts[i];
 	}
 	for (size_t i = 0; i < search->step_count; i++)
-		sources[places[search->steps[i].target]++] =
-			search->steps[i].source;
+		sources[places[search->steps[i].target]++] = search->steps[i].source;
 }
 
 /* What leads to the root, for nothing outside of its ring does. */
@@ -178,13 +170,12 @@ static bool leads_on(const struct search *search, size_t number)
 	const struct shape *shape = search->shape;
 
 	return shape->in_ring[number] ||
-	       !(label_word(search->context, shape->ids[number]) &
-		 IS_UNRECOGNIZED);
+	       !(label_word(search->context, shape->ids[number]) & IS_UNRECOGNIZED);
 }
 
 /*
- * To find a ring, all references were followed. What was found by means of
- * buffers that are not in it does not count.
+ * To find a ring, all references were followed. What was found by means of buffers that are not in
+ * it does not count.
  */
 static void find_counted(struct search *search)
 {
@@ -197,8 +188,7 @@ static void find_counted(struct search *search)
 		for (size_t i = 0; i < search->step_count; i++) {
 			struct step step = search->steps[i];
 
-			if (search->counts[step.target] ||
-			    !search->counts[step.source] ||
+			if (search->counts[step.target] || !search->counts[step.source] ||
 			    !leads_on(search, step.source))
 				continue;
 			search->counts[step.target] = true;
@@ -208,14 +198,12 @@ static void find_counted(struct search *search)
 }
 
 /*
- * The first of the ring: a class rather than a pattern, and that rather than
- * what is not recognized; the larger; and then either, but always the same.
+ * The first of the ring: a class rather than a pattern, and that rather than what is not
+ * recognized; the larger; and then either, but always the same.
  */
-static bool gives_name_before(struct shape_context *context, allocation_id one,
-			      allocation_id other)
+static bool gives_name_before(struct shape_context *context, allocation_id one, allocation_id other)
 {
-	const struct allocation_index *index =
-		analysis_index(context->analysis);
+	const struct allocation_index *index = analysis_index(context->analysis);
 	uint64_t word = label_word(context, one);
 	uint64_t other_word = label_word(context, other);
 	uint64_t size = allocation_size(index, one);
@@ -264,20 +252,18 @@ static size_t hash_ring(const struct search *search, uint64_t *ret)
 		if (!shape->in_ring[i])
 			continue;
 		ret[count++] = sized_hash(search->context, shape->ids[i]);
-		if (gives_name_before(search->context, shape->ids[i],
-				      shape->name_giver))
+		if (gives_name_before(search->context, shape->ids[i], shape->name_giver))
 			shape->name_giver = shape->ids[i];
 	}
 	return make_set(ret, count);
 }
 
 /*
- * What is like a member of the ring does not count, so that a list is the same
- * whether it has one node or many; nor does what may be a buffer, which is
- * there or not as the data wants it.
+ * What is like a member of the ring does not count, so that a list is the same whether it has one
+ * node or many; nor does what may be a buffer, which is there or not as the data wants it.
  */
-static size_t hash_rest(const struct search *search, const uint64_t *ring,
-			size_t ring_count, uint64_t *ret)
+static size_t hash_rest(const struct search *search, const uint64_t *ring, size_t ring_count,
+			uint64_t *ret)
 {
 	const struct shape *shape = search->shape;
 	size_t count = 0;
@@ -286,8 +272,7 @@ static size_t hash_rest(const struct search *search, const uint64_t *ring,
 		uint64_t hash = sized_hash(search->context, shape->ids[i]);
 
 		if (shape->in_ring[i] || !search->counts[i] ||
-		    label_word(search->context, shape->ids[i]) &
-			    IS_UNRECOGNIZED ||
+		    label_word(search->context, shape->ids[i]) & IS_UNRECOGNIZED ||
 		    bsearch(&hash, ring, ring_count, sizeof(*ring), compare))
 			continue;
 		ret[count++] = hash;
@@ -304,8 +289,7 @@ static uint64_t find_fingerprint(const struct search *search)
 	return add_set(add_set(0, ring, ring_count), rest, rest_count);
 }
 
-void shape_find(struct shape_context *context, const struct leak_root *root,
-		struct shape *ret)
+void shape_find(struct shape_context *context, const struct leak_root *root, struct shape *ret)
 {
 	struct search search = { .context = context, .shape = ret };
 

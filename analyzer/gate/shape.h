@@ -7,9 +7,9 @@
 #include "analyzer/analysis.h"
 
 /*
- * Of what a root leads to, only so many allocations are looked at, and so many
- * references: a structure of a million has no more kinds near its root than
- * one of hundreds, and many roots may lead to the same one.
+ * Of what a root leads to, only so many allocations are looked at, and so many references: a
+ * structure of a million has no more kinds near its root than one of hundreds, and many roots may
+ * lead to the same one.
  */
 enum { MOST_SHAPE_NODES = 256, MOST_SHAPE_STEPS = 4096, SHAPE_SLOTS = 512 };
 
@@ -21,10 +21,8 @@ struct shape_context {
 	struct memory hashes; /* uint64_t by allocation, 0: not looked at */
 };
 
-struct error *shape_context_init(struct shape_context *context,
-				 struct analysis *analysis,
-				 const struct patterns *patterns,
-				 const struct bitmap *leaked);
+struct error *shape_context_init(struct shape_context *context, struct analysis *analysis,
+				 const struct patterns *patterns, const struct bitmap *leaked);
 void shape_context_deinit(struct shape_context *context);
 DEFINE_DEINIT(shape_context_deinit, struct shape_context)
 
@@ -34,14 +32,13 @@ struct shape {
 	bool in_ring[MOST_SHAPE_NODES]; /* the root itself is */
 	size_t count;
 	/*
-	 * The member of the ring that the leak is named by: that is the same
-	 * one wherever it lies, unlike that of the lowest address.
+	 * The member of the ring that the leak is named by: that is the same one wherever it lies,
+	 * unlike that of the lowest address.
 	 */
 	allocation_id name_giver;
 	uint64_t fingerprint;
 };
 
-void shape_find(struct shape_context *context, const struct leak_root *root,
-		struct shape *ret);
+void shape_find(struct shape_context *context, const struct leak_root *root, struct shape *ret);
 
 #endif

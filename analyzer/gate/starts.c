@@ -8,8 +8,7 @@ size_t starts_find(const struct analysis *analysis, allocation_id source,
 	const struct allocation_index *index = analysis_index(analysis);
 	uint64_t start = allocation_start(index, source), there;
 	uint64_t size = allocation_size(index, source);
-	const uint8_t *bytes =
-		image_bytes(analysis_image(analysis), start, &there);
+	const uint8_t *bytes = image_bytes(analysis_image(analysis), start, &there);
 	size_t words, count = 0;
 
 	if (!bytes)

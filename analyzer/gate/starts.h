@@ -1,8 +1,8 @@
 /*
- * References to the start of allocations, for sources of which nothing is
- * known: memory that was never written since malloc() gave it out holds what
- * was there before, and that are links of malloc's lists above all, which lead
- * into the tail of whatever is there now. A program refers to starts, mostly.
+ * References to the start of allocations, for sources of which nothing is known: memory that was
+ * never written since malloc() gave it out holds what was there before, and that are links of
+ * malloc's lists above all, which lead into the tail of whatever is there now. A program refers to
+ * starts, mostly.
  */
 #ifndef ANALYZER_GATE_STARTS_H
 #define ANALYZER_GATE_STARTS_H

@@ -12,8 +12,7 @@ struct suppression_kind {
 	const char *name;
 	/* Prepare the rule; NULL: there is nothing to prepare. */
 	struct error *(*parse)(struct suppression *rule);
-	bool (*matches)(const struct suppression *rule,
-			const struct leak_kind *leak);
+	bool (*matches)(const struct suppression *rule, const struct leak_kind *leak);
 };
 
 /* A decimal number. */
@@ -39,16 +38,14 @@ static struct error *parse_sizes(struct suppression *rule)
 	if (right && *end == '-')
 		right = parse_number(end + 1, &end, &rule->most);
 	if (!right || *end || rule->most < rule->least)
-		return error_not(rule->pattern,
-				 "a size, as 72, or 64-128: decimal bytes");
+		return error_not(rule->pattern, "a size, as 72, or 64-128: decimal bytes");
 	return NULL;
 }
 
 static struct error *parse_fingerprint(struct suppression *rule)
 {
 	if (strlen(rule->pattern) != 16 || !is_address(rule->pattern))
-		return error_not(rule->pattern,
-				 "a fingerprint: 16 hexadecimal digits");
+		return error_not(rule->pattern, "a fingerprint: 16 hexadecimal digits");
 	return parse_address(rule->pattern, &rule->least);
 }
 
@@ -57,13 +54,10 @@ static bool is_within(const char *pattern, const char *text)
 	return text && wildcard_found(pattern, text);
 }
 
-static bool leak_matches(const struct suppression *rule,
-			 const struct leak_kind *leak)
+static bool leak_matches(const struct suppression *rule, const struct leak_kind *leak)
 {
-	return is_within(rule->pattern, leak->name) ||
-	       is_within(rule->pattern, leak->full_name) ||
-	       is_within(rule->pattern, leak->module) ||
-	       is_within(rule->pattern, leak->holder) ||
+	return is_within(rule->pattern, leak->name) || is_within(rule->pattern, leak->full_name) ||
+	       is_within(rule->pattern, leak->module) || is_within(rule->pattern, leak->holder) ||
 	       is_within(rule->pattern, leak->holder_module);
 }
 
@@ -72,38 +66,32 @@ static bool is_named(const char *pattern, const char *name)
 	return name && wildcard_matches(pattern, name);
 }
 
-static bool class_matches(const struct suppression *rule,
-			  const struct leak_kind *leak)
+static bool class_matches(const struct suppression *rule, const struct leak_kind *leak)
 {
 	if (leak->name[0] == '%' || strcmp(leak->name, UNRECOGNIZED) == 0)
 		return false;
-	return is_named(rule->pattern, leak->name) ||
-	       is_named(rule->pattern, leak->full_name);
+	return is_named(rule->pattern, leak->name) || is_named(rule->pattern, leak->full_name);
 }
 
-static bool pattern_matches(const struct suppression *rule,
-			    const struct leak_kind *leak)
+static bool pattern_matches(const struct suppression *rule, const struct leak_kind *leak)
 {
 	const char *pattern = rule->pattern + (rule->pattern[0] == '%');
 
 	return leak->name[0] == '%' && is_named(pattern, leak->name + 1);
 }
 
-static bool size_matches(const struct suppression *rule,
-			 const struct leak_kind *leak)
+static bool size_matches(const struct suppression *rule, const struct leak_kind *leak)
 {
 	return leak->smallest_size >= rule->least && leak->size <= rule->most;
 }
 
-static bool module_matches(const struct suppression *rule,
-			   const struct leak_kind *leak)
+static bool module_matches(const struct suppression *rule, const struct leak_kind *leak)
 {
 	return is_named(rule->pattern, leak->module) ||
 	       is_named(rule->pattern, leak->holder_module);
 }
 
-static bool fingerprint_matches(const struct suppression *rule,
-				const struct leak_kind *leak)
+static bool fingerprint_matches(const struct suppression *rule, const struct leak_kind *leak)
 {
 	return leak->fingerprint == rule->least;
 }
@@ -120,8 +108,7 @@ static const struct suppression_kind kinds[] = {
 static const struct suppression_kind *find_kind(const char *word, size_t size)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (strlen(kinds[i].name) == size &&
-		    memcmp(kinds[i].name, word, size) == 0)
+		if (strlen(kinds[i].name) == size && memcmp(kinds[i].name, word, size) == 0)
 			return &kinds[i];
 	return NULL;
 }
@@ -138,21 +125,19 @@ static struct error *understand(struct suppression *rule)
 {
 	const char *colon = strchr(rule->text, ':');
 
-	rule->kind = colon ? find_kind(rule->text, (size_t)(colon - rule->text))
-			   : NULL;
+	rule->kind = colon ? find_kind(rule->text, (size_t)(colon - rule->text)) : NULL;
 	if (!rule->kind)
-		return error_not(rule->text,
-				 "a rule: leak:, class:, pattern:, size:, "
-				 "module: or fingerprint: begins one");
+		return error_not(
+			rule->text,
+			"a rule: leak:, class:, pattern:, size:, module: or fingerprint: begins one");
 	rule->pattern = colon + 1;
 	if (!*rule->pattern)
-		return error_not(rule->text,
-				 "a rule: nothing is behind the colon");
+		return error_not(rule->text, "a rule: nothing is behind the colon");
 	return rule->kind->parse ? rule->kind->parse(rule) : NULL;
 }
 
-static struct error *add_rule(struct suppressions *suppressions,
-			      const char *text, const char *path, size_t line)
+static struct error *add_rule(struct suppressions *suppressions, const char *text, const char *path,
+			      size_t line)
 {
 	struct suppression rule = {
 		.text = strdup(text),
@@ -183,8 +168,7 @@ static char *trim(char *text)
 	return text;
 }
 
-struct error *suppressions_parse(struct suppressions *suppressions, char *text,
-				 const char *path)
+struct error *suppressions_parse(struct suppressions *suppressions, char *text, const char *path)
 {
 	struct error *error = NULL;
 	size_t line = 0;
@@ -199,8 +183,7 @@ struct error *suppressions_parse(struct suppressions *suppressions, char *text,
 	return error;
 }
 
-struct error *suppressions_read(struct suppressions *suppressions,
-				const char *path)
+struct error *suppressions_read(struct suppressions *suppressions, const char *path)
 {
 	_cleanup_(free) char *text = NULL;
 	size_t size;
@@ -212,18 +195,16 @@ struct error *suppressions_read(struct suppressions *suppressions,
 }
 
 /*
- * What the C library does not give back, and no program can do anything about.
- * All else that it keeps, it keeps reachable: under glibc 2.36, 2.41 and 2.43
- * nothing else was found unreachable after locale, iconv, NSS, resolver,
- * dlopen, dlmopen, threads, timers, aio, gettext, stdio and time zones were
- * used.
+ * What the C library does not give back, and no program can do anything about. All else that it
+ * keeps, it keeps reachable: under glibc 2.36, 2.41 and 2.43 nothing else was found unreachable
+ * after locale, iconv, NSS, resolver, dlopen, dlmopen, threads, timers, aio, gettext, stdio and
+ * time zones were used.
  */
 static const struct known_leak {
 	const char *name;
 	const char *text;
 } known_leaks[] = {
-	{ CONVERSION,
-	  "heapcore: libc loses the conversion of fopen() with ccs=" },
+	{ CONVERSION, "heapcore: libc loses the conversion of fopen() with ccs=" },
 };
 
 static const char *find_known(const struct leak_kind *leak)
@@ -234,8 +215,7 @@ static const char *find_known(const struct leak_kind *leak)
 	return NULL;
 }
 
-const char *suppressions_find(struct suppressions *suppressions,
-			      const struct leak_kind *leak)
+const char *suppressions_find(struct suppressions *suppressions, const struct leak_kind *leak)
 {
 	const char *found = NULL;
 

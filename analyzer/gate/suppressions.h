@@ -8,11 +8,10 @@
  *	module:GLOB		the file that the class is of, or the holder
  *	fingerprint:HEX
  *
- * One a line; behind a # at its start it is a comment. In GLOB and TEXT *
- * stands for any text. A core does not tell who allocated something, which is
- * what LeakSanitizer matches leak: against. So here that is matched against
- * the names of the leak root and of what holds a likely one, and those of the
- * modules that these are of.
+ * One a line; behind a # at its start it is a comment. In GLOB and TEXT * stands for any text. A
+ * core does not tell who allocated something, which is what LeakSanitizer matches leak: against. So
+ * here that is matched against the names of the leak root and of what holds a likely one, and those
+ * of the modules that these are of.
  *
  * Besides, heapcore has rules of its own for what the C library loses.
  */
@@ -37,12 +36,10 @@ struct suppressions {
 };
 
 /* Add the rules of the file, whose path is kept. */
-struct error *suppressions_read(struct suppressions *suppressions,
-				const char *path);
+struct error *suppressions_read(struct suppressions *suppressions, const char *path);
 
 /* The same of text that ends with a NUL. */
-struct error *suppressions_parse(struct suppressions *suppressions, char *text,
-				 const char *path);
+struct error *suppressions_parse(struct suppressions *suppressions, char *text, const char *path);
 
 void suppressions_deinit(struct suppressions *suppressions);
 DEFINE_DEINIT(suppressions_deinit, struct suppressions)
@@ -52,7 +49,6 @@ DEFINE_DEINIT(suppressions_deinit, struct suppressions)
  * of ours, or NULL. All others
  * that name it are no longer without use, either.
  */
-const char *suppressions_find(struct suppressions *suppressions,
-			      const struct leak_kind *leak);
+const char *suppressions_find(struct suppressions *suppressions, const struct leak_kind *leak);
 
 #endif

@@ -4,11 +4,10 @@
 #include <string.h>
 
 /*
- * Each * first takes nothing; where what is behind it does not fit, it takes
- * one letter more. Only the last * need be tried again.
+ * Each * first takes nothing; where what is behind it does not fit, it takes one letter more. Only
+ * the last * need be tried again.
  */
-static bool matches(const char *pattern, size_t size, const char *text,
-		    bool open_end)
+static bool matches(const char *pattern, size_t size, const char *text, bool open_end)
 {
 	const char *end = pattern + size, *star = NULL, *retry = NULL;
 

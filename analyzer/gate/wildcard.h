@@ -10,8 +10,7 @@
 bool wildcard_matches(const char *pattern, const char *text);
 
 /*
- * The same as LeakSanitizer has it: somewhere in the text, unless ^ begins or
- * $ ends the pattern.
+ * The same as LeakSanitizer has it: somewhere in the text, unless ^ begins or $ ends the pattern.
  */
 bool wildcard_found(const char *pattern, const char *text);
 

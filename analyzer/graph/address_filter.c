@@ -6,11 +6,9 @@
 
 enum { FIRST_BYTE = ADDRESS_BYTES - UPPER_BYTES };
 
-static uint8_t groups_with(const struct address_filter *filter, size_t number,
-			   uint8_t byte)
+static uint8_t groups_with(const struct address_filter *filter, size_t number, uint8_t byte)
 {
-	return filter->nibbles[number][0][byte & 15] &
-	       filter->nibbles[number][1][byte >> 4];
+	return filter->nibbles[number][0][byte & 15] & filter->nibbles[number][1][byte >> 4];
 }
 
 static bool passes(const struct address_filter *filter, const uint8_t *bytes)
@@ -22,9 +20,8 @@ static bool passes(const struct address_filter *filter, const uint8_t *bytes)
 	return groups;
 }
 
-void address_filter_look_plainly(const struct address_filter *filter,
-				 const uint8_t *bytes, size_t count,
-				 uint64_t *ret)
+void address_filter_look_plainly(const struct address_filter *filter, const uint8_t *bytes,
+				 size_t count, uint64_t *ret)
 {
 	for (size_t i = 0; i < count; i++, bytes += FILTERED) {
 		ret[i] = 0;
@@ -47,18 +44,16 @@ __attribute__((target("avx2"))) static inline __m256i twice(const uint8_t *row)
 }
 
 /* Which of 32 places in a row fail. */
-__attribute__((target("avx2"))) static inline uint32_t find_failing(
-	const struct tables *tables, const uint8_t *bytes)
+__attribute__((target("avx2"))) static inline uint32_t find_failing(const struct tables *tables,
+								    const uint8_t *bytes)
 {
 	const __m256i nibble = _mm256_set1_epi8(15);
 	__m256i groups = _mm256_set1_epi8(-1), zero = _mm256_setzero_si256();
 
 	for (size_t i = 0; i < UPPER_BYTES; i++) {
-		__m256i row = _mm256_loadu_si256(
-			(const void *)(bytes + FIRST_BYTE + i));
+		__m256i row = _mm256_loadu_si256((const void *)(bytes + FIRST_BYTE + i));
 		__m256i low = _mm256_and_si256(row, nibble);
-		__m256i high =
-			_mm256_and_si256(_mm256_srli_epi16(row, 4), nibble);
+		__m256i high = _mm256_and_si256(_mm256_srli_epi16(row, 4), nibble);
 
 		low = _mm256_shuffle_epi8(tables->low[i], low);
 		high = _mm256_shuffle_epi8(tables->high[i], high);
@@ -67,9 +62,9 @@ __attribute__((target("avx2"))) static inline uint32_t find_failing(
 	return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(groups, zero));
 }
 
-__attribute__((target("avx2"))) static void look_by_vectors(
-	const struct address_filter *filter, const uint8_t *bytes, size_t count,
-	uint64_t *ret)
+__attribute__((target("avx2"))) static void look_by_vectors(const struct address_filter *filter,
+							    const uint8_t *bytes, size_t count,
+							    uint64_t *ret)
 {
 	struct tables tables;
 

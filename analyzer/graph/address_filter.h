@@ -1,10 +1,9 @@
 /*
  * Which bytes of memory may be one of many addresses.
  *
- * Nearly all that is looked at is none of them, and fails by three of its
- * bytes, the upper ones of an address. These are compared for 32 places at
- * once: their nibbles are looked up in tables, which tell of eight groups of
- * addresses which have such a nibble there.
+ * Nearly all that is looked at is none of them, and fails by three of its bytes, the upper ones of
+ * an address. These are compared for 32 places at once: their nibbles are looked up in tables,
+ * which tell of eight groups of addresses which have such a nibble there.
  *
  *	byte    0    1    2    3    4    5
  *	        .    .    .    in   in   in	some group of addresses
@@ -32,8 +31,8 @@ struct address_filter {
 	unsigned int shift;   /* of a hash */
 	/* Groups, as bits, that have the nibble there: the low, the high. */
 	uint8_t nibbles[UPPER_BYTES][2][16];
-	void (*look)(const struct address_filter *filter, const uint8_t *bytes,
-		     size_t count, uint64_t *ret);
+	void (*look)(const struct address_filter *filter, const uint8_t *bytes, size_t count,
+		     uint64_t *ret);
 };
 
 /* An empty filter, for up to count addresses. */
@@ -46,16 +45,13 @@ void address_filter_add(struct address_filter *filter, uint64_t address);
 /* Let what stands near an address pass the first test, too. */
 void address_filter_pass(struct address_filter *filter, uint64_t address);
 
-static inline size_t address_filter_slot(const struct address_filter *filter,
-					 uint64_t address)
+static inline size_t address_filter_slot(const struct address_filter *filter, uint64_t address)
 {
-	return (size_t)((address * UINT64_C(0x9e3779b97f4a7c15)) >>
-			filter->shift);
+	return (size_t)((address * UINT64_C(0x9e3779b97f4a7c15)) >> filter->shift);
 }
 
 /* False if it is certain that the address is none of them. */
-static inline bool address_filter_may_have(const struct address_filter *filter,
-					   uint64_t address)
+static inline bool address_filter_may_have(const struct address_filter *filter, uint64_t address)
 {
 	const uint64_t *words = filter->bits.bytes;
 	size_t slot;
@@ -67,20 +63,17 @@ static inline bool address_filter_may_have(const struct address_filter *filter,
 }
 
 /*
- * For each of count times FILTERED places in a row whether the six bytes there
- * may be an address that was let pass, as masks. FILTER_AHEAD bytes behind the
- * places are read as well.
+ * For each of count times FILTERED places in a row whether the six bytes there may be an address
+ * that was let pass, as masks. FILTER_AHEAD bytes behind the places are read as well.
  */
-static inline void address_filter_look(const struct address_filter *filter,
-				       const uint8_t *bytes, size_t count,
-				       uint64_t *ret)
+static inline void address_filter_look(const struct address_filter *filter, const uint8_t *bytes,
+				       size_t count, uint64_t *ret)
 {
 	filter->look(filter, bytes, count, ret);
 }
 
 /* The same without vectors, for processors that have none. */
-void address_filter_look_plainly(const struct address_filter *filter,
-				 const uint8_t *bytes, size_t count,
-				 uint64_t *ret);
+void address_filter_look_plainly(const struct address_filter *filter, const uint8_t *bytes,
+				 size_t count, uint64_t *ret);
 
 #endif

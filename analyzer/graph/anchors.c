@@ -19,11 +19,10 @@ static struct kept *kept_at(const struct anchors *anchors, uint32_t number)
 }
 
 /*
- * Count the anchor, among those that its target has so far. Returns false if
- * enough of its kind are kept.
+ * Count the anchor, among those that its target has so far. Returns false if enough of its kind are
+ * kept.
  */
-static bool count_anchor(struct anchors *anchors, const struct anchor *anchor,
-			 uint32_t *ret_last)
+static bool count_anchor(struct anchors *anchors, const struct anchor *anchor, uint32_t *ret_last)
 {
 	uint32_t number = ((uint32_t *)anchors->firsts.bytes)[anchor->target];
 	size_t same = 0;
@@ -48,8 +47,7 @@ static bool keep(void *data, const struct anchor *anchor)
 
 	if (!count_anchor(anchors, anchor, &last))
 		return true;
-	anchors->error = memory_reserve(
-		&anchors->kept, (anchors->count + 1) * sizeof(struct kept));
+	anchors->error = memory_reserve(&anchors->kept, (anchors->count + 1) * sizeof(struct kept));
 	if (anchors->error)
 		return false;
 	*kept_at(anchors, number) = (struct kept){ *anchor, 1, 0 };
@@ -61,11 +59,9 @@ static bool keep(void *data, const struct anchor *anchor)
 }
 
 struct error *anchors_create(const struct roots *roots, size_t count,
-			     struct memory_account *account,
-			     struct anchors **ret)
+			     struct memory_account *account, struct anchors **ret)
 {
-	_cleanup_(anchors_destroy) struct anchors *anchors =
-		calloc(1, sizeof(*anchors));
+	_cleanup_(anchors_destroy) struct anchors *anchors = calloc(1, sizeof(*anchors));
 	_cleanup_(bitmap_deinit) struct bitmap all = { 0 };
 	struct error *error;
 
@@ -94,8 +90,7 @@ void anchors_destroy(struct anchors *anchors)
 	free(anchors);
 }
 
-uint64_t anchors_find(const struct anchors *anchors, allocation_id target,
-		      enum root_kind kind,
+uint64_t anchors_find(const struct anchors *anchors, allocation_id target, enum root_kind kind,
 		      struct anchor ret[static KEPT_ANCHORS])
 {
 	uint32_t number = ((uint32_t *)anchors->firsts.bytes)[target];

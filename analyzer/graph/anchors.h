@@ -1,9 +1,9 @@
 /*
- * The first anchors of each allocation, for when those of many are asked for:
- * one go over the roots finds them all.
+ * The first anchors of each allocation, for when those of many are asked for: one go over the roots
+ * finds them all.
  *
- * It costs 4 bytes for an allocation, where one of its neighbours has an
- * anchor, and 48 for each of the first anchors.
+ * It costs 4 bytes for an allocation, where one of its neighbours has an anchor, and 48 for each of
+ * the first anchors.
  */
 #ifndef ANALYZER_GRAPH_ANCHORS_H
 #define ANALYZER_GRAPH_ANCHORS_H
@@ -17,17 +17,15 @@ struct anchors;
 
 /* For so many allocations. */
 struct error *anchors_create(const struct roots *roots, size_t count,
-			     struct memory_account *account,
-			     struct anchors **ret);
+			     struct memory_account *account, struct anchors **ret);
 void anchors_destroy(struct anchors *anchors);
 DEFINE_CLEANUP(anchors_destroy, struct anchors *)
 
 /*
- * Put the first anchors of that kind, or of all with ROOT_KINDS, in order of
- * kind and address into ret. Returns how many there are, which may be more.
+ * Put the first anchors of that kind, or of all with ROOT_KINDS, in order of kind and address into
+ * ret. Returns how many there are, which may be more.
  */
-uint64_t anchors_find(const struct anchors *anchors, allocation_id target,
-		      enum root_kind kind,
+uint64_t anchors_find(const struct anchors *anchors, allocation_id target, enum root_kind kind,
 		      struct anchor ret[static KEPT_ANCHORS]);
 
 #endif

@@ -1,11 +1,9 @@
 #include "analyzer/graph/collector.h"
 
 /* The range is the data of a module as far as that goes, or nothing. */
-static bool cut_to_module(const struct program *program,
-			  struct root_range *range)
+static bool cut_to_module(const struct program *program, struct root_range *range)
 {
-	const struct module *module =
-		program_find_module(program, range->start);
+	const struct module *module = program_find_module(program, range->start);
 
 	if (!module)
 		return false;
@@ -15,12 +13,10 @@ static bool cut_to_module(const struct program *program,
 }
 
 /* The range is what a thread has in use of a stack that the program made. */
-static bool cut_to_stack(const struct program *program,
-			 struct root_range *range)
+static bool cut_to_stack(const struct program *program, struct root_range *range)
 {
 	for (size_t i = 0; i < program_thread_count(program); i++) {
-		uint64_t live =
-			program_thread(program, i)->stack_pointer - RED_ZONE;
+		uint64_t live = program_thread(program, i)->stack_pointer - RED_ZONE;
 
 		if (live - range->start >= range->end - range->start)
 			continue;
@@ -43,12 +39,10 @@ static bool is_scanned(const void *data, struct root_range *range)
 
 /* Used objects of the collector that it never frees by itself. */
 static struct error *add_uncollectable(const struct allocation_index *index,
-				       const struct bitmap *within,
-				       struct memory_account *account,
+				       const struct bitmap *within, struct memory_account *account,
 				       struct bitmap *from)
 {
-	const struct bitmap *collectable =
-		allocation_having(index, TRAIT_COLLECTABLE);
+	const struct bitmap *collectable = allocation_having(index, TRAIT_COLLECTABLE);
 	_cleanup_(bitmap_deinit) struct bitmap kept = { 0 };
 	struct error *error = bitmap_init(&kept, within->count, account);
 
@@ -61,12 +55,10 @@ static struct error *add_uncollectable(const struct allocation_index *index,
 	return NULL;
 }
 
-static struct error *find_starts(const struct collector_input *input,
-				 const struct bitmap *within,
+static struct error *find_starts(const struct collector_input *input, const struct bitmap *within,
 				 struct bitmap *from)
 {
-	struct error *error = roots_find_targets(input->roots, is_scanned,
-						 input->program, from);
+	struct error *error = roots_find_targets(input->roots, is_scanned, input->program, from);
 
 	if (error)
 		return error;
@@ -76,12 +68,10 @@ static struct error *find_starts(const struct collector_input *input,
 	return add_uncollectable(input->index, within, input->account, from);
 }
 
-static struct error *mark(const struct collector_input *input,
-			  struct bitmap *within, struct bitmap *from,
-			  struct bitmap *reached)
+static struct error *mark(const struct collector_input *input, struct bitmap *within,
+			  struct bitmap *from, struct bitmap *reached)
 {
-	const struct bitmap *managed =
-		allocation_having(input->index, TRAIT_MANAGED);
+	const struct bitmap *managed = allocation_having(input->index, TRAIT_MANAGED);
 	struct error *error;
 
 	if (!managed)
@@ -91,12 +81,11 @@ static struct error *mark(const struct collector_input *input,
 	error = find_starts(input, within, from);
 	if (error)
 		return error;
-	return graph_mark_within(input->graph, within, from, reached,
-				 input->account, input->progress);
+	return graph_mark_within(input->graph, within, from, reached, input->account,
+				 input->progress);
 }
 
-struct error *collector_mark(const struct collector_input *input,
-			     struct bitmap *ret)
+struct error *collector_mark(const struct collector_input *input, struct bitmap *ret)
 {
 	size_t count = allocation_count(input->index);
 	_cleanup_(bitmap_deinit) struct bitmap within = { 0 };

@@ -1,18 +1,15 @@
 /*
- * What a garbage collector takes for reachable, which may be less than what
- * the program can reach.
+ * What a garbage collector takes for reachable, which may be less than what the program can reach.
  *
- * It starts from the writable data of modules, from the used parts of stacks,
- * from registers and from the objects that it never collects, and goes on only
- * over objects of its own. Blocks of malloc() are nothing to it, nor is any
- * other memory: anonymous mappings, and the thread-local variables of the main
- * thread, which the loader allocates. What only such memory leads to may be
+ * It starts from the writable data of modules, from the used parts of stacks, from registers and
+ * from the objects that it never collects, and goes on only over objects of its own. Blocks of
+ * malloc() are nothing to it, nor is any other memory: anonymous mappings, and the thread-local
+ * variables of the main thread, which the loader allocates. What only such memory leads to may be
  * freed while it is in use.
  *
- * Where a collector looks at less than is assumed here, as one that was told
- * to ignore pointers into the middle of an object, or that does not know of a
- * thread, more is at risk than is found. It never is less, unless the program
- * shows the collector memory by a callback.
+ * Where a collector looks at less than is assumed here, as one that was told to ignore pointers
+ * into the middle of an object, or that does not know of a thread, more is at risk than is found.
+ * It never is less, unless the program shows the collector memory by a callback.
  */
 #ifndef ANALYZER_GRAPH_COLLECTOR_H
 #define ANALYZER_GRAPH_COLLECTOR_H
@@ -30,7 +27,6 @@ struct collector_input {
 };
 
 /* Mark in ret, which is not initialized, what it would not free. */
-struct error *collector_mark(const struct collector_input *input,
-			     struct bitmap *ret);
+struct error *collector_mark(const struct collector_input *input, struct bitmap *ret);
 
 #endif

@@ -1,8 +1,8 @@
 #include "analyzer/graph/components.h"
 
 /*
- * Components are found by Tarjan's algorithm in Pearce's form, which needs one
- * number for each vertex, without recursion.
+ * Components are found by Tarjan's algorithm in Pearce's form, which needs one number for each
+ * vertex, without recursion.
  */
 struct frame {
 	uint32_t vertex;
@@ -50,8 +50,7 @@ static uint32_t vertex_of(const struct components *components, allocation_id id)
 
 static struct error *reserve_vertices(struct components *components)
 {
-	struct memory *const arrays[] = { &components->ids,
-					  &components->component,
+	struct memory *const arrays[] = { &components->ids, &components->component,
 					  &components->order };
 	size_t size = (components->vertices + (size_t)1) * sizeof(uint32_t);
 	struct error *error = NULL;
@@ -64,8 +63,7 @@ static struct error *reserve_vertices(struct components *components)
 static struct error *number_vertices(struct components *components)
 {
 	size_t words = bitmap_word_count(components->members);
-	struct error *error = memory_resize(&components->before,
-					    (words + 1) * sizeof(uint32_t));
+	struct error *error = memory_resize(&components->before, (words + 1) * sizeof(uint32_t));
 	uint32_t count = 0;
 
 	if (error)
@@ -88,8 +86,8 @@ static struct error *enter(struct finder *finder, uint32_t vertex)
 {
 	enum { PROGRESS_STEP = 1 << 14 };
 	struct frame *frames;
-	struct error *error = memory_reserve(
-		&finder->frames, (finder->frame_count + 1) * sizeof(*frames));
+	struct error *error =
+		memory_reserve(&finder->frames, (finder->frame_count + 1) * sizeof(*frames));
 
 	if (error)
 		return error;
@@ -99,8 +97,7 @@ static struct error *enter(struct finder *finder, uint32_t vertex)
 	u32(&finder->visit)[vertex] = ++finder->visits;
 	u32(&finder->found->component)[vertex] = finder->visits;
 	/* Here, as the first one may lead to all others. */
-	if (finder->visits % PROGRESS_STEP == 1 &&
-	    !progress_step(finder->progress, PROGRESS_STEP))
+	if (finder->visits % PROGRESS_STEP == 1 && !progress_step(finder->progress, PROGRESS_STEP))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
 }
@@ -144,8 +141,7 @@ static struct error *leave(struct finder *finder, uint32_t vertex)
 		complete(finder, vertex);
 		return NULL;
 	}
-	error = memory_reserve(&finder->stack,
-			       (finder->stack_count + 1) * sizeof(uint32_t));
+	error = memory_reserve(&finder->stack, (finder->stack_count + 1) * sizeof(uint32_t));
 	if (error)
 		return error;
 	u32(&finder->stack)[finder->stack_count++] = vertex;
@@ -165,8 +161,7 @@ static struct error *advance(struct finder *finder)
 	uint32_t *lowest = u32(&found->component);
 	const uint32_t *visit = u32(&finder->visit);
 	uint32_t vertex = frame->vertex;
-	struct edges edges =
-		graph_outgoing(found->graph, u32(&found->ids)[vertex]);
+	struct edges edges = graph_outgoing(found->graph, u32(&found->ids)[vertex]);
 
 	while (frame->edge < edges.count) {
 		allocation_id id = edges.targets[frame->edge++];
@@ -199,8 +194,7 @@ static struct error *find_components(struct finder *finder)
 	return NULL;
 }
 
-static struct error *fill(struct components *components,
-			  struct memory_account *account,
+static struct error *fill(struct components *components, struct memory_account *account,
 			  struct progress *progress)
 {
 	_cleanup_(memory_release) struct memory visit = { .account = account };
@@ -212,12 +206,10 @@ static struct error *fill(struct components *components,
 
 	if (!error)
 		error = memory_resize(&visit,
-				      (components->vertices + (size_t)1) *
-					      sizeof(uint32_t));
+				      (components->vertices + (size_t)1) * sizeof(uint32_t));
 	if (error)
 		return error;
-	progress_begin(progress, "finding what leads to each other",
-		       components->vertices);
+	progress_begin(progress, "finding what leads to each other", components->vertices);
 	finder.visit = visit;
 	error = find_components(&finder);
 	memory_release(&finder.stack);
@@ -225,10 +217,8 @@ static struct error *fill(struct components *components,
 	return error;
 }
 
-struct error *components_create(const struct graph *graph,
-				const struct bitmap *members,
-				struct memory_account *account,
-				struct progress *progress,
+struct error *components_create(const struct graph *graph, const struct bitmap *members,
+				struct memory_account *account, struct progress *progress,
 				struct components **ret)
 {
 	_cleanup_(components_destroy) struct components *components =
@@ -274,14 +264,12 @@ size_t component_member_count(const struct components *components)
 	return components->vertices;
 }
 
-allocation_id component_member(const struct components *components,
-			       size_t place)
+allocation_id component_member(const struct components *components, size_t place)
 {
 	return u32(&components->ids)[u32(&components->order)[place]];
 }
 
-uint32_t component_before(const struct components *components, size_t end,
-			  size_t *ret_begin)
+uint32_t component_before(const struct components *components, size_t end, size_t *ret_begin)
 {
 	const uint32_t *order = u32(&components->order);
 	const uint32_t *component = u32(&components->component);

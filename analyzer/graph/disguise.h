@@ -1,6 +1,5 @@
 /*
- * A word that stands for the address of an allocation without being it; see
- * disguises.h.
+ * A word that stands for the address of an allocation without being it; see disguises.h.
  */
 #ifndef ANALYZER_GRAPH_DISGUISE_H
 #define ANALYZER_GRAPH_DISGUISE_H
@@ -21,9 +20,8 @@ enum disguise {
 };
 
 enum {
-	DISGUISED_POINTERS = 1 << DISGUISE_TAGGED | 1 << DISGUISE_SHIFTED |
-			     1 << DISGUISE_PACKED | 1 << DISGUISE_PAST_END |
-			     1 << DISGUISE_BEFORE | 1 << DISGUISE_XOR_LINK,
+	DISGUISED_POINTERS = 1 << DISGUISE_TAGGED | 1 << DISGUISE_SHIFTED | 1 << DISGUISE_PACKED |
+			     1 << DISGUISE_PAST_END | 1 << DISGUISE_BEFORE | 1 << DISGUISE_XOR_LINK,
 };
 
 /* "Python int", "a tagged pointer" */

@@ -12,32 +12,26 @@ struct decoding {
 	const char *name;
 	bool is_end; /* the address is that of the last byte, not the first */
 	/* Whether what is around the word at place says so, too. */
-	bool (*check)(struct disguise_scanner *scanner, uint64_t place,
-		      uint64_t address);
+	bool (*check)(struct disguise_scanner *scanner, uint64_t place, uint64_t address);
 };
 
 static const struct decoding decodings[DISGUISES];
 
-static bool check_nothing(struct disguise_scanner *scanner, uint64_t place,
-			  uint64_t address)
+static bool check_nothing(struct disguise_scanner *scanner, uint64_t place, uint64_t address)
 {
 	return true;
 }
 
 /* With zeros behind it, it is a whole pointer, packed. */
-static bool check_shifted(struct disguise_scanner *scanner, uint64_t place,
-			  uint64_t address)
+static bool check_shifted(struct disguise_scanner *scanner, uint64_t place, uint64_t address)
 {
 	uint16_t behind;
 
-	return !view_read(&scanner->view, place + WORD, &behind,
-			  sizeof(behind)) ||
-	       behind != 0;
+	return !view_read(&scanner->view, place + WORD, &behind, sizeof(behind)) || behind != 0;
 }
 
 /* A pointer to what is in use there means that. */
-static bool check_nowhere(struct disguise_scanner *scanner, uint64_t place,
-			  uint64_t address)
+static bool check_nowhere(struct disguise_scanner *scanner, uint64_t place, uint64_t address)
 {
 	uint64_t word;
 
@@ -51,8 +45,7 @@ static uint64_t decode_before(uint64_t word)
 	enum { ALIGNMENT = 16 };
 	uint64_t before = ALIGNMENT - word % ALIGNMENT;
 
-	return before <= WORD && (before & (before - 1)) == 0 ? word + before
-							      : 0;
+	return before <= WORD && (before & (before - 1)) == 0 ? word + before : 0;
 }
 
 /*
@@ -60,8 +53,8 @@ static uint64_t decode_before(uint64_t word)
  *
  *	u64 references, type *, u64 size, u32 digits[] of 30 bits each
  *
- * size is the number of digits, from 3.12 on shifted left by 3 beside the sign.
- * Of one digit, what is behind it means nothing.
+ * size is the number of digits, from 3.12 on shifted left by 3 beside the sign. Of one digit, what
+ * is behind it means nothing.
  */
 enum {
 	DIGIT = 30,
@@ -88,12 +81,10 @@ static bool is_int_type(struct view *view, uint64_t type)
 {
 	uint64_t flags;
 
-	return type % WORD == 0 && view_word(view, type + TYPE_FLAGS, &flags) &&
-	       (flags & INT_TYPE);
+	return type % WORD == 0 && view_word(view, type + TYPE_FLAGS, &flags) && (flags & INT_TYPE);
 }
 
-static bool check_python(struct disguise_scanner *scanner, uint64_t place,
-			 uint64_t address)
+static bool check_python(struct disguise_scanner *scanner, uint64_t place, uint64_t address)
 {
 	struct view *view = &scanner->view;
 	uint64_t object = place - PYTHON_DIGITS, references, type, size;
@@ -115,8 +106,8 @@ static uint64_t decode_ruby(uint64_t word)
 }
 
 /*
- * Ruby's objects are in slots of pages of 16 or 64 KiB, which begin with the
- * address of their struct heap_page (gc.c, 2.x to 3.4):
+ * Ruby's objects are in slots of pages of 16 or 64 KiB, which begin with the address of their
+ * struct heap_page (gc.c, 2.x to 3.4):
  *
  *	u16 slot_size (from 3.1 on), u16 total, ... , slot *start, ...
  */
@@ -124,8 +115,7 @@ struct ruby_page {
 	uint64_t start, end, slot_size;
 };
 
-static bool read_ruby_page(struct view *view, uint64_t page,
-			   struct ruby_page *ret)
+static bool read_ruby_page(struct view *view, uint64_t page, struct ruby_page *ret)
 {
 	enum { FIELDS = 12, MOST_HEAD = 0x200, BASE_SLOT = 40 };
 	uint64_t heap_page, fields[FIELDS], total;
@@ -169,18 +159,15 @@ static bool is_in_valueless_slot(struct view *view, uint64_t place)
 	for (unsigned int i = LEAST_LOG; i <= MOST_LOG; i += 2) {
 		uint64_t start = place >> i << i;
 
-		if (!read_ruby_page(view, start, &page) || place < page.start ||
-		    place >= page.end)
+		if (!read_ruby_page(view, start, &page) || place < page.start || place >= page.end)
 			continue;
 		place -= (place - page.start) % page.slot_size;
-		return view_word(view, place, &flags) &&
-		       valueless >> (flags & TYPE) & 1;
+		return view_word(view, place, &flags) && valueless >> (flags & TYPE) & 1;
 	}
 	return false;
 }
 
-static bool check_ruby(struct disguise_scanner *scanner, uint64_t place,
-		       uint64_t address)
+static bool check_ruby(struct disguise_scanner *scanner, uint64_t place, uint64_t address)
 {
 	return !is_in_valueless_slot(&scanner->view, place);
 }
@@ -189,14 +176,10 @@ static const struct decoding decodings[DISGUISES] = {
 	[DISGUISE_PYTHON_INT] = { "Python int", false, check_python },
 	[DISGUISE_RUBY_INTEGER] = { "Ruby Integer", false, check_ruby },
 	[DISGUISE_TAGGED] = { "a tagged pointer", false, check_nothing },
-	[DISGUISE_SHIFTED] = { "a pointer above a tag of 16 bits", false,
-			       check_shifted },
-	[DISGUISE_PACKED] = { "a pointer packed at an odd address", false,
-			      check_nothing },
-	[DISGUISE_PAST_END] = { "a pointer one past its end", true,
-				check_nowhere },
-	[DISGUISE_BEFORE] = { "a pointer just before its start", false,
-			      check_nowhere },
+	[DISGUISE_SHIFTED] = { "a pointer above a tag of 16 bits", false, check_shifted },
+	[DISGUISE_PACKED] = { "a pointer packed at an odd address", false, check_nothing },
+	[DISGUISE_PAST_END] = { "a pointer one past its end", true, check_nowhere },
+	[DISGUISE_BEFORE] = { "a pointer just before its start", false, check_nowhere },
 	[DISGUISE_XOR_LINK] = { "a link of a list, the XOR of two addresses" },
 };
 
@@ -205,10 +188,8 @@ const char *disguise_name(enum disguise disguise)
 	return decodings[disguise].name;
 }
 
-void disguise_scanner_init(struct disguise_scanner *scanner,
-			   const struct disguises_input *input,
-			   const struct address_filter *filter,
-			   const struct bitmap *wanted,
+void disguise_scanner_init(struct disguise_scanner *scanner, const struct disguises_input *input,
+			   const struct address_filter *filter, const struct bitmap *wanted,
 			   const struct wanted_ends *ends)
 {
 	enum { LEAST = 1 << 16 };
@@ -243,18 +224,14 @@ static int compare_order(const void *a, const void *b)
 	if (order == 0)
 		order = compare_numbers(left->piece, right->piece);
 	if (order == 0)
-		order = compare_numbers(left->disguised.disguise,
-					right->disguised.disguise);
-	return order ? order
-		     : compare_numbers(left->disguised.place,
-				       right->disguised.place);
+		order = compare_numbers(left->disguised.disguise, right->disguised.disguise);
+	return order ? order : compare_numbers(left->disguised.place, right->disguised.place);
 }
 
 static int compare_targets(const void *a, const void *b)
 {
 	const struct found_disguise *left = a, *right = b;
-	int order = compare_numbers(left->disguised.target,
-				    right->disguised.target);
+	int order = compare_numbers(left->disguised.target, right->disguised.target);
 
 	return order ? order : compare_order(a, b);
 }
@@ -262,8 +239,8 @@ static int compare_targets(const void *a, const void *b)
 void disguise_scanner_sort(struct disguise_scanner *scanner)
 {
 	if (scanner->count > 0)
-		qsort(scanner->list.bytes, scanner->count,
-		      sizeof(struct found_disguise), compare_order);
+		qsort(scanner->list.bytes, scanner->count, sizeof(struct found_disguise),
+		      compare_order);
 }
 
 /* Of each target the first is enough, so no list is longer than they are. */
@@ -274,26 +251,22 @@ static void drop_repeated(struct disguise_scanner *scanner)
 
 	qsort(list, scanner->count, sizeof(*list), compare_targets);
 	for (size_t i = 0; i < scanner->count; i++)
-		if (left == 0 ||
-		    list[i].disguised.target != list[left - 1].disguised.target)
+		if (left == 0 || list[i].disguised.target != list[left - 1].disguised.target)
 			list[left++] = list[i];
 	scanner->count = left;
 	if (scanner->limit < 2 * left)
 		scanner->limit = 2 * left;
 }
 
-static struct error *keep(struct disguise_scanner *scanner,
-			  const struct found_disguise *found)
+static struct error *keep(struct disguise_scanner *scanner, const struct found_disguise *found)
 {
 	struct error *error;
 
 	if (scanner->count == scanner->limit)
 		drop_repeated(scanner);
-	error = memory_reserve(&scanner->list,
-			       (scanner->count + 1) * sizeof(*found));
+	error = memory_reserve(&scanner->list, (scanner->count + 1) * sizeof(*found));
 	if (!error)
-		((struct found_disguise *)
-			 scanner->list.bytes)[scanner->count++] = *found;
+		((struct found_disguise *)scanner->list.bytes)[scanner->count++] = *found;
 	return error;
 }
 
@@ -332,8 +305,8 @@ static bool find_range(const struct disguise_scanner *scanner, uint64_t place,
 
 /* The word at place may be the address in disguise. */
 static __attribute__((noinline)) void consider(struct disguise_scanner *scanner,
-					       enum disguise disguise,
-					       uint64_t place, uint64_t address)
+					       enum disguise disguise, uint64_t place,
+					       uint64_t address)
 {
 	const struct allocation_index *index = scanner->input->index;
 	allocation_id id = allocation_find(index, address);
@@ -346,14 +319,13 @@ static __attribute__((noinline)) void consider(struct disguise_scanner *scanner,
 	edge = allocation_start(index, id);
 	if (decodings[disguise].is_end)
 		edge += allocation_size(index, id) - 1;
-	if (edge == address &&
-	    decodings[disguise].check(scanner, place, address) &&
+	if (edge == address && decodings[disguise].check(scanner, place, address) &&
 	    !scanner->error)
 		scanner->error = keep(scanner, &found);
 }
 
-static inline void try(struct disguise_scanner *scanner, enum disguise disguise,
-		       uint64_t place, uint64_t address)
+static inline void try(struct disguise_scanner *scanner, enum disguise disguise, uint64_t place,
+		       uint64_t address)
 {
 	if (address_filter_may_have(scanner->filter, address) &&
 	    scanner->input->disguises & 1U << disguise)
@@ -361,10 +333,10 @@ static inline void try(struct disguise_scanner *scanner, enum disguise disguise,
 }
 
 /* Made for each decoding, as it is called for every word there is. */
-static inline __attribute__((always_inline)) void scan(
-	struct disguise_scanner *scanner, const uint8_t *bytes, size_t size,
-	uint64_t place, enum disguise disguise,
-	uint64_t (*decode)(uint64_t word))
+static inline __attribute__((always_inline)) void scan(struct disguise_scanner *scanner,
+						       const uint8_t *bytes, size_t size,
+						       uint64_t place, enum disguise disguise,
+						       uint64_t (*decode)(uint64_t word))
 {
 	for (size_t i = 0; i + WORD <= size; i += WORD) {
 		uint64_t word;
@@ -375,8 +347,7 @@ static inline __attribute__((always_inline)) void scan(
 }
 
 /* An aligned word that may be near a wanted one. */
-static inline void try_near(struct disguise_scanner *scanner, uint64_t place,
-			    uint64_t word)
+static inline void try_near(struct disguise_scanner *scanner, uint64_t place, uint64_t word)
 {
 	const struct wanted_ends *ends = scanner->ends;
 
@@ -386,8 +357,7 @@ static inline void try_near(struct disguise_scanner *scanner, uint64_t place,
 }
 
 /* Six bytes at place may be an address: they are the lowest of word. */
-static inline void try_place(struct disguise_scanner *scanner, uint64_t place,
-			     uint64_t word)
+static inline void try_place(struct disguise_scanner *scanner, uint64_t place, uint64_t word)
 {
 	uint64_t address = word & ((UINT64_C(1) << 8 * ADDRESS_BYTES) - 1);
 
@@ -401,9 +371,8 @@ static inline void try_place(struct disguise_scanner *scanner, uint64_t place,
 		try(scanner, DISGUISE_PACKED, place, word);
 }
 
-static inline void try_places(struct disguise_scanner *scanner,
-			      const uint8_t *bytes, uint64_t place,
-			      uint64_t mask)
+static inline void try_places(struct disguise_scanner *scanner, const uint8_t *bytes,
+			      uint64_t place, uint64_t mask)
 {
 	for (; mask; mask &= mask - 1) {
 		size_t i = (size_t)__builtin_ctzll(mask);
@@ -418,8 +387,8 @@ static inline void try_places(struct disguise_scanner *scanner,
 enum { BEHIND = WORD - 1 };
 
 /* The bytes end within so many places: words that go beyond do not count. */
-static void scan_end(struct disguise_scanner *scanner, const uint8_t *bytes,
-		     size_t size, uint64_t place)
+static void scan_end(struct disguise_scanner *scanner, const uint8_t *bytes, size_t size,
+		     uint64_t place)
 {
 	uint8_t padded[FILTERED + BEHIND] = { 0 };
 	size_t places = size - WORD + 1, last = size - size % WORD - WORD;
@@ -427,16 +396,15 @@ static void scan_end(struct disguise_scanner *scanner, const uint8_t *bytes,
 
 	memcpy(padded, bytes, size);
 	address_filter_look(scanner->filter, padded, 1, &mask);
-	try_places(scanner, padded, place,
-		   mask & ((UINT64_C(1) << places) - 1));
+	try_places(scanner, padded, place, mask & ((UINT64_C(1) << places) - 1));
 	/* Of the last aligned word, the upper part reaches up to its end. */
 	memcpy(&word, padded + last, sizeof(word));
 	if (last + WORD - ADDRESS_BYTES >= places)
 		try(scanner, DISGUISE_SHIFTED, place + last, word >> 16);
 }
 
-static void scan_pointers(struct disguise_scanner *scanner,
-			  const uint8_t *bytes, size_t size, uint64_t place)
+static void scan_pointers(struct disguise_scanner *scanner, const uint8_t *bytes, size_t size,
+			  uint64_t place)
 {
 	enum { BLOCKS = 64 };
 	uint64_t masks[BLOCKS];
@@ -448,8 +416,7 @@ static void scan_pointers(struct disguise_scanner *scanner,
 			blocks = BLOCKS;
 		address_filter_look(scanner->filter, bytes, blocks, masks);
 		for (size_t i = 0; i < blocks; i++)
-			try_places(scanner, bytes + i * FILTERED,
-				   place + i * FILTERED, masks[i]);
+			try_places(scanner, bytes + i * FILTERED, place + i * FILTERED, masks[i]);
 		bytes += blocks * FILTERED;
 		place += blocks * FILTERED;
 		size -= blocks * FILTERED;
@@ -458,21 +425,18 @@ static void scan_pointers(struct disguise_scanner *scanner,
 		scan_end(scanner, bytes, size, place);
 }
 
-struct error *disguise_scan(struct disguise_scanner *scanner,
-			    const uint8_t *bytes, size_t size, uint64_t place)
+struct error *disguise_scan(struct disguise_scanner *scanner, const uint8_t *bytes, size_t size,
+			    uint64_t place)
 {
 	unsigned int disguises = scanner->input->disguises;
 
 	if (disguises & DISGUISED_POINTERS)
 		scan_pointers(scanner, bytes, size, place);
 	if (disguises & 1U << DISGUISE_PYTHON_INT) {
-		scan(scanner, bytes, size, place, DISGUISE_PYTHON_INT,
-		     decode_digit);
-		scan(scanner, bytes, size, place, DISGUISE_PYTHON_INT,
-		     decode_digits);
+		scan(scanner, bytes, size, place, DISGUISE_PYTHON_INT, decode_digit);
+		scan(scanner, bytes, size, place, DISGUISE_PYTHON_INT, decode_digits);
 	}
 	if (disguises & 1U << DISGUISE_RUBY_INTEGER)
-		scan(scanner, bytes, size, place, DISGUISE_RUBY_INTEGER,
-		     decode_ruby);
+		scan(scanner, bytes, size, place, DISGUISE_RUBY_INTEGER, decode_ruby);
 	return take(scanner->error);
 }

@@ -1,8 +1,8 @@
 /*
  * Looks for addresses in disguise in bytes: the ways to decode a word.
  *
- * Each thread has a scanner of its own. What it finds it keeps with its place
- * in the order of all, which does not depend on who looked when.
+ * Each thread has a scanner of its own. What it finds it keeps with its place in the order of all,
+ * which does not depend on who looked when.
  */
 #ifndef ANALYZER_GRAPH_DISGUISE_SCAN_H
 #define ANALYZER_GRAPH_DISGUISE_SCAN_H
@@ -19,8 +19,8 @@ struct found_disguise {
 };
 
 /*
- * Where wanted ones end, of those whose end is so many bytes behind a multiple
- * of 16: malloc's large ones are elsewhere than the others.
+ * Where wanted ones end, of those whose end is so many bytes behind a multiple of 16: malloc's
+ * large ones are elsewhere than the others.
  */
 struct wanted_ends {
 	uint64_t first[16], last[16];
@@ -34,25 +34,23 @@ struct disguise_scanner {
 	struct view view;
 	const struct root_range *root; /* NULL: what is looked at is no root */
 	size_t root_number;	       /* its own, or their count */
-	const struct bitmap *only; /* allocations; NULL: all that is shown */
-	struct memory list;	   /* struct found_disguise */
+	const struct bitmap *only;     /* allocations; NULL: all that is shown */
+	struct memory list;	       /* struct found_disguise */
 	size_t count, limit;
 	struct error *error;
 };
 
-void disguise_scanner_init(struct disguise_scanner *scanner,
-			   const struct disguises_input *input,
-			   const struct address_filter *filter,
-			   const struct bitmap *wanted,
+void disguise_scanner_init(struct disguise_scanner *scanner, const struct disguises_input *input,
+			   const struct address_filter *filter, const struct bitmap *wanted,
 			   const struct wanted_ends *ends);
 void disguise_scanner_deinit(struct disguise_scanner *scanner);
 
 /*
- * Look at each word of the bytes, which stand at place, a multiple of 8. Where
- * there is no root, they are allocations, and what lies between them.
+ * Look at each word of the bytes, which stand at place, a multiple of 8. Where there is no root,
+ * they are allocations, and what lies between them.
  */
-struct error *disguise_scan(struct disguise_scanner *scanner,
-			    const uint8_t *bytes, size_t size, uint64_t place);
+struct error *disguise_scan(struct disguise_scanner *scanner, const uint8_t *bytes, size_t size,
+			    uint64_t place);
 
 /* Add what another found. */
 struct error *disguise_scanner_join(struct disguise_scanner *scanner,
@@ -61,8 +59,8 @@ struct error *disguise_scanner_join(struct disguise_scanner *scanner,
 /* Put what was found into its order. */
 void disguise_scanner_sort(struct disguise_scanner *scanner);
 
-static inline const struct found_disguise *disguise_found(
-	const struct disguise_scanner *scanner, size_t number)
+static inline const struct found_disguise *disguise_found(const struct disguise_scanner *scanner,
+							  size_t number)
 {
 	return (const struct found_disguise *)scanner->list.bytes + number;
 }

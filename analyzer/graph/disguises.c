@@ -39,9 +39,8 @@ struct finder {
 
 static struct error *push(struct finder *finder, allocation_id id)
 {
-	struct error *error =
-		memory_reserve(&finder->pending, (finder->pending_count + 1) *
-							 sizeof(allocation_id));
+	struct error *error = memory_reserve(&finder->pending,
+					     (finder->pending_count + 1) * sizeof(allocation_id));
 
 	if (error)
 		return error;
@@ -59,8 +58,7 @@ static struct error *keep(struct finder *finder, struct disguised disguised)
 
 	if (!bitmap_get(&finder->wanted, disguised.target))
 		return NULL;
-	error = memory_reserve(&result->list,
-			       (result->count + 1) * sizeof(disguised));
+	error = memory_reserve(&result->list, (result->count + 1) * sizeof(disguised));
 	if (error)
 		return error;
 	((struct disguised *)result->list.bytes)[result->count++] = disguised;
@@ -87,8 +85,7 @@ unsigned int disguises_of_interpreters(const struct program *program)
 
 		name = name ? name + 1 : path;
 		for (size_t j = 0; j < INTERPRETERS; j++)
-			if (strncmp(name, interpreters[j].file,
-				    strlen(interpreters[j].file)) == 0)
+			if (strncmp(name, interpreters[j].file, strlen(interpreters[j].file)) == 0)
 				disguises |= 1U << interpreters[j].disguise;
 	}
 	return disguises;
@@ -100,8 +97,7 @@ static uint64_t align(uint64_t address)
 }
 
 /* Look at all that the dump has of a range. */
-static struct error *look_at_range(struct looker *looker, uint64_t place,
-				   uint64_t end)
+static struct error *look_at_range(struct looker *looker, uint64_t place, uint64_t end)
 {
 	bool is_large = end - place >= LARGE;
 	struct error *error = NULL;
@@ -113,8 +109,7 @@ static struct error *look_at_range(struct looker *looker, uint64_t place,
 
 		if (is_large)
 			place = image_next_data(looker->view.image, place);
-		bytes = place < end ? view_bytes(&looker->view, place, &size)
-				    : NULL;
+		bytes = place < end ? view_bytes(&looker->view, place, &size) : NULL;
 		if (!bytes)
 			break;
 		if (size > end - place)
@@ -127,14 +122,14 @@ static struct error *look_at_range(struct looker *looker, uint64_t place,
 }
 
 /* Allocations one by one, as the dump does not have them in one piece. */
-static struct error *look_at_each(struct finder *finder, struct looker *looker,
-				  allocation_id first, allocation_id end)
+static struct error *look_at_each(struct finder *finder, struct looker *looker, allocation_id first,
+				  allocation_id end)
 {
 	struct error *error = NULL;
 
 	for (allocation_id id = first; id < end && !error; id++) {
-		struct memory_range range = allocation_range_near(
-			finder->input->index, id, &looker->hint);
+		struct memory_range range =
+			allocation_range_near(finder->input->index, id, &looker->hint);
 
 		if (bitmap_get(finder->input->in_use, id))
 			error = look_at_range(looker, range.start, range.end);
@@ -161,13 +156,12 @@ static struct error *look_at_run(struct finder *finder, struct looker *looker,
 	if (!bytes || size < run->range.end - start)
 		return look_at_each(finder, looker, run->first, run->end);
 	looker->words += run->words;
-	return disguise_scan(&looker->scanner, bytes, run->range.end - start,
-			     start);
+	return disguise_scan(&looker->scanner, bytes, run->range.end - start, start);
 }
 
 /* Its first words are what is read next, anyway. */
-static void note_node(struct finder *finder, struct looker *looker,
-		      allocation_id id, struct memory_range range)
+static void note_node(struct finder *finder, struct looker *looker, allocation_id id,
+		      struct memory_range range)
 {
 	uint64_t size = range.end - range.start, known;
 	const uint8_t *bytes;
@@ -176,14 +170,12 @@ static void note_node(struct finder *finder, struct looker *looker,
 		return;
 	bytes = view_bytes(&looker->view, range.start, &known);
 	/* Across a gap of the dump, it may be one. */
-	if (bytes &&
-	    (known < size || xor_nodes_may_be(&finder->xor_nodes, bytes, size)))
+	if (bytes && (known < size || xor_nodes_may_be(&finder->xor_nodes, bytes, size)))
 		bitmap_set_atomic(&finder->nodes, id);
 }
 
 /* In runs: what lies between is hardly more than the allocator's own. */
-static struct error *look_at_allocations(struct finder *finder,
-					 struct looker *looker,
+static struct error *look_at_allocations(struct finder *finder, struct looker *looker,
 					 allocation_id first, allocation_id end)
 {
 	enum { MOST_GAP = 256 };
@@ -211,30 +203,27 @@ static struct error *look_at_allocations(struct finder *finder,
 }
 
 /* A word may reach from the part into the next. */
-static struct error *look_at_part_of(struct finder *finder,
-				     struct looker *looker,
+static struct error *look_at_part_of(struct finder *finder, struct looker *looker,
 				     const struct allocation_turn *turn)
 {
-	struct memory_range range = allocation_range_near(
-		finder->input->index, turn->first, &looker->hint);
+	struct memory_range range =
+		allocation_range_near(finder->input->index, turn->first, &looker->hint);
 	uint64_t left = range.end - turn->part.end;
 
 	return look_at_range(looker, turn->part.start,
 			     turn->part.end + (left < WORD ? left : WORD - 1));
 }
 
-static struct error *count_turn(struct finder *finder, size_t turn,
-				unsigned int thread, uint64_t words)
+static struct error *count_turn(struct finder *finder, size_t turn, unsigned int thread,
+				uint64_t words)
 {
-	if (split_work_step(&finder->work, turn, thread,
-			    finder->input->progress,
+	if (split_work_step(&finder->work, turn, thread, finder->input->progress,
 			    (finder->lookers[thread].words - words) * WORD))
 		return NULL;
 	return error_create(ERROR_INTERRUPTED, "interrupted");
 }
 
-static struct error *look_at_turn(void *data, size_t number,
-				  unsigned int thread)
+static struct error *look_at_turn(void *data, size_t number, unsigned int thread)
 {
 	struct finder *finder = data;
 	struct looker *looker = &finder->lookers[thread];
@@ -246,8 +235,7 @@ static struct error *look_at_turn(void *data, size_t number,
 	if (turn->part.start < turn->part.end)
 		error = look_at_part_of(finder, looker, turn);
 	else
-		error = look_at_allocations(finder, looker, turn->first,
-					    turn->end);
+		error = look_at_allocations(finder, looker, turn->first, turn->end);
 	allocation_turn_pass(turn, input->image, input->index);
 	return error ? error : count_turn(finder, number, thread, words);
 }
@@ -255,21 +243,18 @@ static struct error *look_at_turn(void *data, size_t number,
 static struct error *look_at_allocations_in_use(struct finder *finder)
 {
 	const struct disguises_input *input = finder->input;
-	struct error *error = allocation_turns_init(
-		&finder->turns, input->image, input->index, input->in_use, NULL,
-		input->account);
+	struct error *error = allocation_turns_init(&finder->turns, input->image, input->index,
+						    input->in_use, NULL, input->account);
 
 	if (error)
 		return error;
 	for (unsigned int i = 0; i < finder->threads; i++) {
 		finder->lookers[i].scanner.root = NULL;
-		finder->lookers[i].scanner.root_number =
-			root_range_count(input->roots);
+		finder->lookers[i].scanner.root_number = root_range_count(input->roots);
 		finder->lookers[i].scanner.only = input->in_use;
 	}
 	split_work_begin(&finder->work, input->progress, finder->turns.count);
-	error = parallel_for(finder->turns.count, finder->threads, look_at_turn,
-			     finder);
+	error = parallel_for(finder->turns.count, finder->threads, look_at_turn, finder);
 	split_work_keep(&finder->work, finder->threads, input->progress);
 	return error;
 }
@@ -289,12 +274,10 @@ struct root_parts {
 
 static struct error *add_part(struct root_parts *parts, struct root_part part)
 {
-	struct error *error = memory_reserve(&parts->memory,
-					     (parts->count + 1) * sizeof(part));
+	struct error *error = memory_reserve(&parts->memory, (parts->count + 1) * sizeof(part));
 
 	if (!error)
-		((struct root_part *)parts->memory.bytes)[parts->count++] =
-			part;
+		((struct root_part *)parts->memory.bytes)[parts->count++] = part;
 	return error;
 }
 
@@ -337,12 +320,10 @@ static struct error *cut_roots(struct root_parts *parts)
 	return error;
 }
 
-static struct error *look_at_part(void *data, size_t number,
-				  unsigned int thread)
+static struct error *look_at_part(void *data, size_t number, unsigned int thread)
 {
 	const struct root_parts *parts = data;
-	const struct root_part *part =
-		(const struct root_part *)parts->memory.bytes + number;
+	const struct root_part *part = (const struct root_part *)parts->memory.bytes + number;
 	struct finder *finder = parts->finder;
 	struct looker *looker = &finder->lookers[thread];
 	uint64_t words = looker->words;
@@ -358,15 +339,12 @@ static struct error *look_at_part(void *data, size_t number,
 static struct error *look_at_roots(struct finder *finder)
 {
 	struct progress *progress = finder->input->progress;
-	struct root_parts parts = { finder,
-				    { .account = finder->input->account },
-				    0 };
+	struct root_parts parts = { finder, { .account = finder->input->account }, 0 };
 	struct error *error = cut_roots(&parts);
 
 	if (!error) {
 		split_work_begin(&finder->work, progress, parts.count);
-		error = parallel_for(parts.count, finder->threads, look_at_part,
-				     &parts);
+		error = parallel_for(parts.count, finder->threads, look_at_part, &parts);
 		split_work_keep(&finder->work, finder->threads, progress);
 	}
 	memory_release(&parts.memory);
@@ -409,8 +387,7 @@ static struct error *look_everywhere(struct finder *finder)
 	if (!finder->lookers)
 		return &error_no_memory;
 	for (unsigned int i = 0; i < finder->threads; i++) {
-		disguise_scanner_init(&finder->lookers[i].scanner,
-				      finder->input, &finder->filter,
+		disguise_scanner_init(&finder->lookers[i].scanner, finder->input, &finder->filter,
 				      &finder->wanted, &finder->ends);
 		finder->lookers[i].view.image = finder->input->image;
 	}
@@ -423,12 +400,10 @@ static struct error *look_everywhere(struct finder *finder)
 }
 
 /* Look at one that was reached, all that may be left at once. */
-static struct error *look_at_reached(struct finder *finder,
-				     struct looker *looker, allocation_id id)
+static struct error *look_at_reached(struct finder *finder, struct looker *looker, allocation_id id)
 {
 	struct disguise_scanner *scanner = &looker->scanner;
-	struct memory_range range =
-		allocation_range_near(finder->input->index, id, &looker->hint);
+	struct memory_range range = allocation_range_near(finder->input->index, id, &looker->hint);
 	struct error *error = look_at_range(looker, range.start, range.end);
 
 	disguise_scanner_sort(scanner);
@@ -457,8 +432,8 @@ static struct error *look_at_all_reached(struct finder *finder)
 	struct looker looker = { .view = { finder->input->image } };
 	struct error *error = NULL;
 
-	disguise_scanner_init(&looker.scanner, finder->input, &finder->filter,
-			      &finder->wanted, &finder->ends);
+	disguise_scanner_init(&looker.scanner, finder->input, &finder->filter, &finder->wanted,
+			      &finder->ends);
 	while (finder->pending_count > 0 && !error)
 		error = follow(finder, &looker);
 	finder->result->words += looker.words;
@@ -468,8 +443,7 @@ static struct error *look_at_all_reached(struct finder *finder)
 
 static struct error *keep_link(void *data, uint64_t place, allocation_id target)
 {
-	return keep(data,
-		    (struct disguised){ place, target, DISGUISE_XOR_LINK });
+	return keep(data, (struct disguised){ place, target, DISGUISE_XOR_LINK });
 }
 
 static void note_end(struct wanted_ends *ends, uint64_t end)
@@ -489,14 +463,14 @@ static struct error *fill_filter(struct finder *finder)
 	const struct disguises_input *input = finder->input;
 	const struct bitmap *wanted = &finder->wanted;
 	size_t hint = 0;
-	struct error *error = address_filter_init(
-		&finder->filter, 2 * bitmap_weight(wanted), input->account);
+	struct error *error =
+		address_filter_init(&finder->filter, 2 * bitmap_weight(wanted), input->account);
 
 	if (error)
 		return error;
 	bitmap_for_each(id, wanted) {
-		struct memory_range range = allocation_range_near(
-			input->index, (allocation_id)id, &hint);
+		struct memory_range range =
+			allocation_range_near(input->index, (allocation_id)id, &hint);
 
 		address_filter_add(&finder->filter, range.start);
 		address_filter_add(&finder->filter, range.end - 1);
@@ -512,14 +486,11 @@ static struct error *find(struct finder *finder)
 {
 	const struct disguises_input *input = finder->input;
 	size_t count = input->wanted->count;
-	struct error *error =
-		bitmap_init(&finder->wanted, count, input->account);
+	struct error *error = bitmap_init(&finder->wanted, count, input->account);
 
 	if (!error)
-		error = bitmap_init(&finder->result->reached, count,
-				    input->account);
-	if (error || input->disguises == 0 ||
-	    bitmap_next(input->wanted, 0) == count)
+		error = bitmap_init(&finder->result->reached, count, input->account);
+	if (error || input->disguises == 0 || bitmap_next(input->wanted, 0) == count)
 		return error;
 	bitmap_copy(&finder->wanted, input->wanted);
 	error = fill_filter(finder);
@@ -533,13 +504,11 @@ static struct error *find(struct finder *finder)
 		       image_size(input->image));
 	error = look_everywhere(finder);
 	if (!error && finder->nodes.words)
-		error = xor_links_find(input, &finder->nodes, &finder->filter,
-				       keep_link, finder);
+		error = xor_links_find(input, &finder->nodes, &finder->filter, keep_link, finder);
 	return error ? error : look_at_all_reached(finder);
 }
 
-struct error *disguises_find(const struct disguises_input *input,
-			     struct disguises *ret)
+struct error *disguises_find(const struct disguises_input *input, struct disguises *ret)
 {
 	struct disguises result = { .list.account = input->account };
 	struct finder finder = {
@@ -570,19 +539,17 @@ static int compare_targets(const void *a, const void *b)
 void disguises_sort(struct disguises *disguises)
 {
 	if (disguises->count > 0)
-		qsort(disguises->list.bytes, disguises->count,
-		      sizeof(struct disguised), compare_targets);
+		qsort(disguises->list.bytes, disguises->count, sizeof(struct disguised),
+		      compare_targets);
 }
 
-const struct disguised *disguises_of(const struct disguises *disguises,
-				     allocation_id target)
+const struct disguised *disguises_of(const struct disguises *disguises, allocation_id target)
 {
 	const struct disguised key = { .target = target };
 
-	return disguises->count == 0
-		       ? NULL
-		       : bsearch(&key, disguises->list.bytes, disguises->count,
-				 sizeof(key), compare_targets);
+	return disguises->count == 0 ? NULL
+				     : bsearch(&key, disguises->list.bytes, disguises->count,
+					       sizeof(key), compare_targets);
 }
 
 void disguises_deinit(struct disguises *disguises)

@@ -1,13 +1,13 @@
 /*
- * Words that stand for the address of an allocation without being it, such as
- * an interpreter's integer, or a pointer with a tag in its highest bits.
+ * Words that stand for the address of an allocation without being it, such as an interpreter's
+ * integer, or a pointer with a tag in its highest bits.
  *
- * No reference is made of such a word. Of allocations that nothing refers to,
- * one go over the memory in use finds those that a disguised address leads to.
- * What these refer to is in use as well, then, and is looked at in turn.
+ * No reference is made of such a word. Of allocations that nothing refers to, one go over the
+ * memory in use finds those that a disguised address leads to. What these refer to is in use as
+ * well, then, and is looked at in turn.
  *
- * The address must be exactly where an allocation begins (or ends, for one past
- * the end), so a word that means something else is hardly ever taken for one.
+ * The address must be exactly where an allocation begins (or ends, for one past the end), so a word
+ * that means something else is hardly ever taken for one.
  */
 #ifndef ANALYZER_GRAPH_DISGUISES_H
 #define ANALYZER_GRAPH_DISGUISES_H
@@ -36,25 +36,21 @@ struct disguises_input {
 struct disguises {
 	struct memory list; /* struct disguised, in the order they were found */
 	size_t count;
-	struct bitmap
-		reached; /* of those wanted: they, and what they lead to */
-	uint64_t words;	 /* that were looked at */
+	struct bitmap reached; /* of those wanted: they, and what they lead to */
+	uint64_t words;	       /* that were looked at */
 };
 
-struct error *disguises_find(const struct disguises_input *input,
-			     struct disguises *ret);
+struct error *disguises_find(const struct disguises_input *input, struct disguises *ret);
 
 /* Put them in order of target, for disguises_of(). */
 void disguises_sort(struct disguises *disguises);
 
 /* The one that leads to the allocation, or NULL. */
-const struct disguised *disguises_of(const struct disguises *disguises,
-				     allocation_id target);
+const struct disguised *disguises_of(const struct disguises *disguises, allocation_id target);
 void disguises_deinit(struct disguises *disguises);
 DEFINE_DEINIT(disguises_deinit, struct disguises)
 
-static inline const struct disguised *disguised_at(
-	const struct disguises *disguises, size_t number)
+static inline const struct disguised *disguised_at(const struct disguises *disguises, size_t number)
 {
 	return (const struct disguised *)disguises->list.bytes + number;
 }

@@ -3,29 +3,25 @@
 #include <assert.h>
 
 /*
- * The algorithm is that of Lengauer and Tarjan, in its simple form, whose time
- * grows with the references and the logarithm of the allocations, whatever the
- * heap looks like.
+ * The algorithm is that of Lengauer and Tarjan, in its simple form, whose time grows with the
+ * references and the logarithm of the allocations, whatever the heap looks like.
  *
- * Allocations are numbered from 1 on as a search in depth comes upon them; 0 is
- * the virtual root that refers to all entries. The semidominator of a vertex is
- * the lowest one from which a way leads to it over none but higher ones. Going
- * down from the highest number, what was looked at forms a forest, in which
- * the least semidominator on the way up is asked for, and the ways are
- * shortened as they are gone. A vertex whose semidominator is not its parent
- * waits on the list of that semidominator until the forest has grown up to it.
+ * Allocations are numbered from 1 on as a search in depth comes upon them; 0 is the virtual root
+ * that refers to all entries. The semidominator of a vertex is the lowest one from which a way
+ * leads to it over none but higher ones. Going down from the highest number, what was looked at
+ * forms a forest, in which the least semidominator on the way up is asked for, and the ways are
+ * shortened as they are gone. A vertex whose semidominator is not its parent waits on the list of
+ * that semidominator until the forest has grown up to it.
  *
- * What refers to nothing and is referred to by one only, as most texts and
- * buffers, hangs on that one, and leads nowhere: it is left out of the search,
- * and gets its number behind all others.
+ * What refers to nothing and is referred to by one only, as most texts and buffers, hangs on that
+ * one, and leads nowhere: it is left out of the search, and gets its number behind all others.
  */
 struct vertex {
 	uint32_t ancestor; /* at first, the parent in the search */
 	uint32_t label;	   /* with the least semi from here to the ancestor */
 	/*
-	 * While it is searched for: the next edge to follow. Until it is looked
-	 * at: the first that waits for it, or 0. Then the semidominator. At the
-	 * end: how many it dominates.
+	 * While it is searched for: the next edge to follow. Until it is looked at: the first that
+	 * waits for it, or 0. Then the semidominator. At the end: how many it dominates.
 	 */
 	uint32_t semi;
 	uint32_t dominator; /* while it waits: the next on the list, or 0 */
@@ -74,16 +70,14 @@ static struct vertex *vertices(const struct finder *finder)
 
 static struct error *step(const struct finder *finder, size_t turn)
 {
-	if (turn % PROGRESS_STEP == 0 &&
-	    !progress_step(finder->input->progress, PROGRESS_STEP))
+	if (turn % PROGRESS_STEP == 0 && !progress_step(finder->input->progress, PROGRESS_STEP))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
 }
 
 static bool is_left_out(const struct dominators_input *input, allocation_id id)
 {
-	return !bitmap_get(input->entries, id) &&
-	       graph_outgoing(input->graph, id).count == 0 &&
+	return !bitmap_get(input->entries, id) && graph_outgoing(input->graph, id).count == 0 &&
 	       graph_outgoing(input->incoming, id).count == 1;
 }
 
@@ -91,15 +85,12 @@ static struct error *finder_init(struct finder *finder)
 {
 	const struct bitmap *used = allocation_used(finder->input->index);
 	size_t count = bitmap_weight(used);
-	struct error *error =
-		memory_resize(&finder->numbers, used->count * sizeof(uint32_t));
+	struct error *error = memory_resize(&finder->numbers, used->count * sizeof(uint32_t));
 
 	if (!error)
-		error = memory_resize(&finder->ids,
-				      (count + 1) * sizeof(uint32_t));
+		error = memory_resize(&finder->ids, (count + 1) * sizeof(uint32_t));
 	if (!error)
-		error = memory_resize(&finder->vertices,
-				      (count + 1) * sizeof(struct vertex));
+		error = memory_resize(&finder->vertices, (count + 1) * sizeof(struct vertex));
 	if (error)
 		return error;
 	for (size_t id = 0; id < used->count; id++) {
@@ -144,8 +135,7 @@ static void fetch_targets(const struct finder *finder, struct edges edges)
 }
 
 /* The place of the next edge, from place on, to what has no number yet. */
-static size_t skip_numbered(const struct finder *finder, struct edges edges,
-			    size_t place)
+static size_t skip_numbered(const struct finder *finder, struct edges edges, size_t place)
 {
 	const uint32_t *numbers = u32(&finder->numbers);
 
@@ -155,9 +145,9 @@ static size_t skip_numbered(const struct finder *finder, struct edges edges,
 }
 
 /*
- * The next that the vertex refers to and that has no number yet. It is looked
- * ahead for another one: on the way back, most vertices are done, and their
- * rows, which the processor does not hold any more, need not be read again.
+ * The next that the vertex refers to and that has no number yet. It is looked ahead for another
+ * one: on the way back, most vertices are done, and their rows, which the processor does not hold
+ * any more, need not be read again.
  */
 static allocation_id find_next(const struct finder *finder, uint32_t number)
 {
@@ -203,8 +193,7 @@ static struct error *number_from(struct finder *finder, allocation_id entry)
 	return NULL;
 }
 
-static bool is_of_rank(const struct dominators_input *input, allocation_id id,
-		       enum rank rank)
+static bool is_of_rank(const struct dominators_input *input, allocation_id id, enum rank rank)
 {
 	switch (rank) {
 	case RANK_ANCHORED:
@@ -216,16 +205,14 @@ static bool is_of_rank(const struct dominators_input *input, allocation_id id,
 	}
 }
 
-static struct error *number_rank(struct finder *finder, enum rank rank,
-				 const struct bitmap *from)
+static struct error *number_rank(struct finder *finder, enum rank rank, const struct bitmap *from)
 {
 	const uint32_t *numbers = u32(&finder->numbers);
 
 	bitmap_for_each(id, from) {
 		struct error *error;
 
-		if (numbers[id] != 0 ||
-		    !is_of_rank(finder->input, (allocation_id)id, rank))
+		if (numbers[id] != 0 || !is_of_rank(finder->input, (allocation_id)id, rank))
 			continue;
 		error = number_from(finder, (allocation_id)id);
 		if (error)
@@ -243,17 +230,16 @@ static struct error *number_all(struct finder *finder)
 	for (enum rank rank = 0; !error && rank < RANKS; rank++) {
 		error = number_rank(finder, rank, input->entries);
 		if (!error)
-			error = number_rank(finder, rank,
-					    allocation_used(input->index));
+			error = number_rank(finder, rank, allocation_used(input->index));
 		finder->ends[rank] = finder->count;
 	}
 	return error;
 }
 
 /*
- * The vertex with the least semidominator from number up to where the forest
- * ends, below first. On the way up the ancestors are turned to lead back; on
- * the way back down they are made to lead to the end.
+ * The vertex with the least semidominator from number up to where the forest ends, below first. On
+ * the way up the ancestors are turned to lead back; on the way back down they are made to lead to
+ * the end.
  */
 static uint32_t find_least(struct vertex *all, uint32_t number, uint32_t first)
 {
@@ -282,13 +268,11 @@ static uint32_t find_least(struct vertex *all, uint32_t number, uint32_t first)
 }
 
 /* Sources behind last are of later ranks. */
-static uint32_t find_semidominator(const struct finder *finder, uint32_t number,
-				   uint32_t last)
+static uint32_t find_semidominator(const struct finder *finder, uint32_t number, uint32_t last)
 {
 	struct vertex *all = vertices(finder);
 	uint32_t semi = all[number].ancestor;
-	struct edges edges = graph_outgoing(finder->input->incoming,
-					    u32(&finder->ids)[number]);
+	struct edges edges = graph_outgoing(finder->input->incoming, u32(&finder->ids)[number]);
 
 	for (size_t i = 0; i < edges.count && semi != ROOT; i++) {
 		uint32_t source = u32(&finder->numbers)[edges.targets[i]];
@@ -314,8 +298,7 @@ static void tell_waiting(struct vertex *all, uint32_t number)
 		uint32_t least = find_least(all, waiting, number);
 
 		/* If it is another, they have the same dominator. */
-		all[waiting].dominator =
-			all[least].semi < parent ? least : parent;
+		all[waiting].dominator = all[least].semi < parent ? least : parent;
 		waiting = next;
 	}
 	if (parent != ROOT)
@@ -343,8 +326,7 @@ enum { FETCHED_SOURCES = 4 };
 
 static void fetch_numbers(const struct finder *finder, uint32_t number)
 {
-	struct edges edges = graph_outgoing(finder->input->incoming,
-					    u32(&finder->ids)[number]);
+	struct edges edges = graph_outgoing(finder->input->incoming, u32(&finder->ids)[number]);
 
 	for (size_t i = 0; i < edges.count && i < FETCHED_SOURCES; i++)
 		__builtin_prefetch(u32(&finder->numbers) + edges.targets[i]);
@@ -352,12 +334,10 @@ static void fetch_numbers(const struct finder *finder, uint32_t number)
 
 static void fetch_vertices(const struct finder *finder, uint32_t number)
 {
-	struct edges edges = graph_outgoing(finder->input->incoming,
-					    u32(&finder->ids)[number]);
+	struct edges edges = graph_outgoing(finder->input->incoming, u32(&finder->ids)[number]);
 
 	for (size_t i = 0; i < edges.count && i < FETCHED_SOURCES; i++)
-		__builtin_prefetch(vertices(finder) +
-				   u32(&finder->numbers)[edges.targets[i]]);
+		__builtin_prefetch(vertices(finder) + u32(&finder->numbers)[edges.targets[i]]);
 }
 
 /* Let what is needed to look at lower numbers be fetched in the meantime. */
@@ -371,8 +351,7 @@ static void fetch_ahead(const struct finder *finder, uint32_t number)
 		return;
 	graph_fetch_offset(incoming, ids[number - 4 * STEP]);
 	graph_fetch_row(incoming, ids[number - 3 * STEP]);
-	__builtin_prefetch(
-		&finder->input->entries->words[ids[number - 2 * STEP] / 64]);
+	__builtin_prefetch(&finder->input->entries->words[ids[number - 2 * STEP] / 64]);
 	fetch_numbers(finder, number - 2 * STEP);
 	fetch_vertices(finder, number - STEP);
 }
@@ -394,8 +373,7 @@ static struct error *find_dominators(struct finder *finder)
 	}
 	for (uint32_t number = 1; number <= finder->count; number++)
 		if (all[number].dominator != all[number].semi)
-			all[number].dominator =
-				all[all[number].dominator].dominator;
+			all[number].dominator = all[all[number].dominator].dominator;
 	return NULL;
 }
 
@@ -410,10 +388,9 @@ static void add_left_out(struct finder *finder)
 
 		if (numbers[id] != LEFT_OUT)
 			continue;
-		edges = graph_outgoing(finder->input->incoming,
-				       (allocation_id)id);
-		vertices(finder)[enter(finder, (allocation_id)id, ROOT)]
-			.dominator = numbers[edges.targets[0]];
+		edges = graph_outgoing(finder->input->incoming, (allocation_id)id);
+		vertices(finder)[enter(finder, (allocation_id)id, ROOT)].dominator =
+			numbers[edges.targets[0]];
 	}
 }
 
@@ -439,8 +416,8 @@ static void place_vertices(struct finder *finder)
 }
 
 /*
- * The numbers by id become the positions. By position, the id goes into
- * ancestor and the end into dominator; all else of a vertex is done with.
+ * The numbers by id become the positions. By position, the id goes into ancestor and the end into
+ * dominator; all else of a vertex is done with.
  */
 static void move_to_positions(struct finder *finder)
 {
@@ -458,8 +435,8 @@ static void move_to_positions(struct finder *finder)
 }
 
 /*
- * A vertex takes as much as a place and a sum. So the places move together in
- * the first half of the memory, and the second is for the sums.
+ * A vertex takes as much as a place and a sum. So the places move together in the first half of the
+ * memory, and the second is for the sums.
  */
 static void lay_out(struct finder *finder, struct dominators *dominators)
 {
@@ -485,8 +462,7 @@ static void lay_out(struct finder *finder, struct dominators *dominators)
 	finder->numbers = finder->vertices = (struct memory){ 0 };
 }
 
-static struct error *find_tree(const struct dominators_input *input,
-			       struct dominators *dominators)
+static struct error *find_tree(const struct dominators_input *input, struct dominators *dominators)
 {
 	_cleanup_(finder_deinit) struct finder finder = {
 		.input = input,
@@ -509,8 +485,7 @@ static struct error *find_tree(const struct dominators_input *input,
 	return NULL;
 }
 
-struct error *dominators_create(const struct dominators_input *input,
-				struct dominators **ret)
+struct error *dominators_create(const struct dominators_input *input, struct dominators **ret)
 {
 	_cleanup_(dominators_destroy) struct dominators *dominators =
 		calloc(1, sizeof(*dominators));
@@ -539,8 +514,7 @@ size_t dominators_count(const struct dominators *dominators)
 	return dominators->count;
 }
 
-allocation_id dominators_at(const struct dominators *dominators,
-			    size_t position)
+allocation_id dominators_at(const struct dominators *dominators, size_t position)
 {
 	return dominators->places[position].id;
 }
@@ -550,8 +524,7 @@ size_t dominators_end(const struct dominators *dominators, size_t position)
 	return dominators->places[position].end;
 }
 
-bool dominators_position(const struct dominators *dominators, allocation_id id,
-			 size_t *ret)
+bool dominators_position(const struct dominators *dominators, allocation_id id, size_t *ret)
 {
 	uint32_t position = u32(&dominators->positions)[id];
 
@@ -561,19 +534,16 @@ bool dominators_position(const struct dominators *dominators, allocation_id id,
 	return true;
 }
 
-uint64_t dominators_bytes(const struct dominators *dominators, size_t begin,
-			  size_t end)
+uint64_t dominators_bytes(const struct dominators *dominators, size_t begin, size_t end)
 {
 	return dominators->sums[end] - dominators->sums[begin];
 }
 
-uint64_t dominators_retained(const struct dominators *dominators,
-			     allocation_id id)
+uint64_t dominators_retained(const struct dominators *dominators, allocation_id id)
 {
 	size_t position;
 
 	if (!dominators_position(dominators, id, &position))
 		return 0;
-	return dominators_bytes(dominators, position,
-				dominators_end(dominators, position));
+	return dominators_bytes(dominators, position, dominators_end(dominators, position));
 }

@@ -1,23 +1,21 @@
 /*
  * Who alone holds what: the dominator tree of the used allocations.
  *
- * An allocation dominates those to which every way leads over it, itself
- * included: without it, they would not be held. Ways begin at the entries,
- * which are what roots refer to, and the leak roots. What an allocation
- * retains is what it dominates.
+ * An allocation dominates those to which every way leads over it, itself included: without it, they
+ * would not be held. Ways begin at the entries, which are what roots refer to, and the leak roots.
+ * What an allocation retains is what it dominates.
  *
- * Nothing that is lost holds what is alive: references from leaked memory to
- * anchored memory, as from a stale word, do not count. Nor do those from leaked
- * memory to garbage, which its collector frees regardless of them.
+ * Nothing that is lost holds what is alive: references from leaked memory to anchored memory, as
+ * from a stale word, do not count. Nor do those from leaked memory to garbage, which its collector
+ * frees regardless of them.
  *
  *	entry                        the tree
  *	  a ──→ b ──→ d ──→ e        a ┬─ b
  *	  └───→ c ────┘                ├─ c      to d, two ways lead
  *	                               └─ d ── e
  *
- * The tree is kept as a row in which what an allocation dominates follows it
- * without a gap: a, b, c, d, e. So it is a stretch of the row, and what is
- * retained is the difference of two sums.
+ * The tree is kept as a row in which what an allocation dominates follows it without a gap: a, b,
+ * c, d, e. So it is a stretch of the row, and what is retained is the difference of two sums.
  *
  * It costs 20 bytes for an allocation, and 24 while it is made.
  */
@@ -39,32 +37,27 @@ struct dominators_input {
 };
 
 /*
- * The incoming rows are those of graph_transpose(). Used allocations to which
- * no entry leads are taken for entries, too, where nothing else holds them.
+ * The incoming rows are those of graph_transpose(). Used allocations to which no entry leads are
+ * taken for entries, too, where nothing else holds them.
  */
-struct error *dominators_create(const struct dominators_input *input,
-				struct dominators **ret);
+struct error *dominators_create(const struct dominators_input *input, struct dominators **ret);
 void dominators_destroy(struct dominators *dominators);
 DEFINE_CLEANUP(dominators_destroy, struct dominators *)
 
 /* All used allocations, in the order of the row. */
 size_t dominators_count(const struct dominators *dominators);
-allocation_id dominators_at(const struct dominators *dominators,
-			    size_t position);
+allocation_id dominators_at(const struct dominators *dominators, size_t position);
 
 /* Behind the last of those that the one at position dominates. */
 size_t dominators_end(const struct dominators *dominators, size_t position);
 
 /* Where in the row it stands; only a used allocation does. */
-bool dominators_position(const struct dominators *dominators, allocation_id id,
-			 size_t *ret);
+bool dominators_position(const struct dominators *dominators, allocation_id id, size_t *ret);
 
 /* The bytes that stand in the row at or behind begin, and before end. */
-uint64_t dominators_bytes(const struct dominators *dominators, size_t begin,
-			  size_t end);
+uint64_t dominators_bytes(const struct dominators *dominators, size_t begin, size_t end);
 
 /* The bytes that it retains, its own included; 0 if it is free. */
-uint64_t dominators_retained(const struct dominators *dominators,
-			     allocation_id id);
+uint64_t dominators_retained(const struct dominators *dominators, allocation_id id);
 
 #endif

@@ -6,8 +6,7 @@ static void add_leak_roots(const struct leaks *leaks, struct bitmap *ret)
 		bitmap_set(ret, leak_root(leaks, i)->id);
 }
 
-static struct error *add_garbage_roots(const struct entries_input *input,
-				       struct bitmap *ret)
+static struct error *add_garbage_roots(const struct entries_input *input, struct bitmap *ret)
 {
 	_cleanup_(leaks_destroy) struct leaks *roots = NULL;
 	_cleanup_(bitmap_deinit) struct bitmap lost = { 0 };
@@ -20,19 +19,17 @@ static struct error *add_garbage_roots(const struct entries_input *input,
 		return error;
 	bitmap_or(&lost, &input->fates->garbage);
 	bitmap_or(&lost, &input->fates->held);
-	error = leaks_create(input->graph, input->index, &lost, input->account,
-			     input->progress, &roots);
+	error = leaks_create(input->graph, input->index, &lost, input->account, input->progress,
+			     &roots);
 	if (!error)
 		add_leak_roots(roots, ret);
 	return error;
 }
 
-struct error *entries_collect(const struct entries_input *input,
-			      struct bitmap *ret)
+struct error *entries_collect(const struct entries_input *input, struct bitmap *ret)
 {
 	struct bitmap entries = { 0 };
-	struct error *error = bitmap_init(
-		&entries, allocation_count(input->index), input->account);
+	struct error *error = bitmap_init(&entries, allocation_count(input->index), input->account);
 
 	if (error)
 		return error;

@@ -1,7 +1,7 @@
 /*
- * Where what is in use hangs in the dominator tree: what roots refer to; for
- * what leaked, the leak roots; and for what a collector will free, and what
- * only that leads to, the same found among these.
+ * Where what is in use hangs in the dominator tree: what roots refer to; for what leaked, the leak
+ * roots; and for what a collector will free, and what only that leads to, the same found among
+ * these.
  */
 #ifndef ANALYZER_GRAPH_ENTRIES_H
 #define ANALYZER_GRAPH_ENTRIES_H
@@ -21,7 +21,6 @@ struct entries_input {
 };
 
 /* Into ret, which is not initialized. */
-struct error *entries_collect(const struct entries_input *input,
-			      struct bitmap *ret);
+struct error *entries_collect(const struct entries_input *input, struct bitmap *ret);
 
 #endif

@@ -21,10 +21,8 @@ void fates_deinit(struct fates *fates)
 /* The lost objects that the collector itself takes for roots. */
 static struct error *find_keepers(const struct judge *judge, struct bitmap *ret)
 {
-	const struct bitmap *managed =
-		allocation_having(judge->index, TRAIT_MANAGED);
-	struct error *error =
-		bitmap_init(ret, judge->fates->leaked.count, judge->account);
+	const struct bitmap *managed = allocation_having(judge->index, TRAIT_MANAGED);
+	struct error *error = bitmap_init(ret, judge->fates->leaked.count, judge->account);
 
 	if (error || !managed)
 		return error;
@@ -52,8 +50,8 @@ static struct error *spare_kept(const struct judge *judge)
 		return error;
 	bitmap_copy(&within, &fates->garbage);
 	bitmap_or(&within, &keepers);
-	error = graph_mark_within(judge->graph, &within, &keepers, &kept,
-				  judge->account, judge->progress);
+	error = graph_mark_within(judge->graph, &within, &keepers, &kept, judge->account,
+				  judge->progress);
 	if (!error)
 		bitmap_minus(&fates->garbage, &kept);
 	return error;
@@ -63,14 +61,12 @@ static struct error *spare_kept(const struct judge *judge)
 static struct error *find_held(const struct judge *judge)
 {
 	struct fates *fates = judge->fates;
-	struct error *error =
-		bitmap_init(&fates->held, fates->leaked.count, judge->account);
+	struct error *error = bitmap_init(&fates->held, fates->leaked.count, judge->account);
 
 	if (error)
 		return error;
-	error = graph_mark_within(judge->graph, &fates->leaked, &fates->garbage,
-				  &fates->held, judge->account,
-				  judge->progress);
+	error = graph_mark_within(judge->graph, &fates->leaked, &fates->garbage, &fates->held,
+				  judge->account, judge->progress);
 	bitmap_minus(&fates->leaked, &fates->garbage);
 	bitmap_minus(&fates->held, &fates->garbage);
 	bitmap_minus(&fates->leaked, &fates->held);
@@ -82,8 +78,7 @@ static struct error *tell_apart(const struct judge *judge)
 {
 	struct fates *fates = judge->fates;
 	size_t count = fates->leaked.count;
-	struct error *error =
-		bitmap_init(&fates->garbage, count, judge->account);
+	struct error *error = bitmap_init(&fates->garbage, count, judge->account);
 
 	if (!error)
 		error = bitmap_init(&fates->all, count, judge->account);
@@ -97,10 +92,8 @@ static struct error *tell_apart(const struct judge *judge)
 }
 
 struct error *fates_init(struct fates *fates, const struct graph *graph,
-			 const struct allocation_index *index,
-			 const struct bitmap *anchored,
-			 struct memory_account *account,
-			 struct progress *progress)
+			 const struct allocation_index *index, const struct bitmap *anchored,
+			 struct memory_account *account, struct progress *progress)
 {
 	struct fates found = { 0 };
 	struct judge judge = {
@@ -111,8 +104,7 @@ struct error *fates_init(struct fates *fates, const struct graph *graph,
 		.progress = progress,
 		.fates = &found,
 	};
-	struct error *error =
-		bitmap_init(&found.leaked, allocation_count(index), account);
+	struct error *error = bitmap_init(&found.leaked, allocation_count(index), account);
 
 	if (error)
 		return error;

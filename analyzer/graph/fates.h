@@ -1,19 +1,17 @@
 /*
- * What becomes of the used allocations to which no root leads, where a garbage
- * collector may have a heap beside malloc's.
+ * What becomes of the used allocations to which no root leads, where a garbage collector may have a
+ * heap beside malloc's.
  *
  *	garbage    the collector will free it
  *	held       garbage leads to it: once that is freed, nobody can free it
  *	           but a finalizer that runs before
  *	leaked     nobody can free it any more
  *
- * Each is in one of the three. What no collector frees, blocks of malloc() and
- * uncollectable objects alike, is never garbage; it is held or leaked.
- * Collectable objects are garbage, unless an uncollectable one leads to them
- * over memory that the collector scans: to it they are in use, and share the
- * fate of what keeps them. Of what both garbage and a leaked allocation lead
- * to it is not certain that it is lost, so it is held. Therefore only leaked
- * allocations refer to leaked ones.
+ * Each is in one of the three. What no collector frees, blocks of malloc() and uncollectable
+ * objects alike, is never garbage; it is held or leaked. Collectable objects are garbage, unless an
+ * uncollectable one leads to them over memory that the collector scans: to it they are in use, and
+ * share the fate of what keeps them. Of what both garbage and a leaked allocation lead to it is not
+ * certain that it is lost, so it is held. Therefore only leaked allocations refer to leaked ones.
  *
  * Without a collector all of it is leaked, and there are no further bitmaps.
  */
@@ -25,15 +23,13 @@
 struct fates {
 	struct bitmap leaked;
 	struct bitmap garbage, held; /* no words: there are none */
-	struct bitmap all; /* of the three; no words: all are leaked */
+	struct bitmap all;	     /* of the three; no words: all are leaked */
 };
 
 /* anchored: the used allocations to which a root leads. */
 struct error *fates_init(struct fates *fates, const struct graph *graph,
-			 const struct allocation_index *index,
-			 const struct bitmap *anchored,
-			 struct memory_account *account,
-			 struct progress *progress);
+			 const struct allocation_index *index, const struct bitmap *anchored,
+			 struct memory_account *account, struct progress *progress);
 void fates_deinit(struct fates *fates);
 DEFINE_DEINIT(fates_deinit, struct fates)
 

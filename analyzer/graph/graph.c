@@ -3,12 +3,10 @@
 #include <assert.h>
 #include <string.h>
 
-struct error *graph_create_empty(size_t count, unsigned int arrays,
-				 struct memory_account *account,
+struct error *graph_create_empty(size_t count, unsigned int arrays, struct memory_account *account,
 				 struct graph **ret)
 {
-	_cleanup_(graph_destroy) struct graph *graph =
-		calloc(1, sizeof(*graph));
+	_cleanup_(graph_destroy) struct graph *graph = calloc(1, sizeof(*graph));
 
 	if (!graph)
 		return &error_no_memory;
@@ -27,17 +25,14 @@ struct error *graph_create_empty(size_t count, unsigned int arrays,
 	return NULL;
 }
 
-struct error *graph_create_rows(size_t count, unsigned int arrays,
-				struct memory_account *account,
+struct error *graph_create_rows(size_t count, unsigned int arrays, struct memory_account *account,
 				struct graph **ret)
 {
 	_cleanup_(graph_destroy) struct graph *graph = NULL;
-	struct error *error =
-		graph_create_empty(count, arrays, account, &graph);
+	struct error *error = graph_create_empty(count, arrays, account, &graph);
 
 	if (!error)
-		error = memory_resize(&graph->words,
-				      (count + 1) * sizeof(uint32_t));
+		error = memory_resize(&graph->words, (count + 1) * sizeof(uint32_t));
 	if (error)
 		return error;
 	*ret = take(graph);
@@ -68,10 +63,10 @@ struct error *graph_lay_out_share(struct graph *graph, size_t number)
 		total += length;
 	}
 	if (total > UINT32_MAX)
-		return error_create(ERROR_NOT_SUPPORTED,
-				    "more than 4,294,967,295 references "
-				    "between %d allocations and others",
-				    SHARE);
+		return error_create(
+			ERROR_NOT_SUPPORTED,
+			"more than 4,294,967,295 references between %d allocations and others",
+			SHARE);
 	share->count = (uint32_t)total;
 	return NULL;
 }
@@ -86,9 +81,8 @@ static bool has_short_rows(const uint32_t *lengths, size_t count)
 	return all >> ROW_LENGTH_BITS == 0;
 }
 
-bool graph_compact_share(struct graph *graph, size_t number,
-			 const allocation_id *from, size_t count,
-			 allocation_id *to, size_t *ret)
+bool graph_compact_share(struct graph *graph, size_t number, const allocation_id *from,
+			 size_t count, allocation_id *to, size_t *ret)
 {
 	size_t first = number << SHARE_BITS, rows = graph->count - first;
 	uint32_t *words = (uint32_t *)graph->words.bytes + first;
@@ -96,8 +90,7 @@ bool graph_compact_share(struct graph *graph, size_t number,
 
 	if (rows > SHARE)
 		rows = SHARE;
-	if (graph->count > ROW_APART || count >> ROW_BEGIN_BITS ||
-	    !has_short_rows(words, rows))
+	if (graph->count > ROW_APART || count >> ROW_BEGIN_BITS || !has_short_rows(words, rows))
 		return false;
 	/* How long the next one is cannot be foretold: no branches for that. */
 	for (size_t i = 0; i < rows; i++) {
@@ -107,9 +100,7 @@ bool graph_compact_share(struct graph *graph, size_t number,
 		memcpy(to + left, from, ROW_ROOM * sizeof(*to));
 		if (length > ROW_ROOM)
 			memcpy(to + left, from, length * sizeof(*to));
-		words[i] = is_apart ? ROW_APART | length << ROW_BEGIN_BITS |
-					      (uint32_t)left
-				    : *from;
+		words[i] = is_apart ? ROW_APART | length << ROW_BEGIN_BITS | (uint32_t)left : *from;
 		left += is_apart ? length : 0;
 		from += length;
 	}
@@ -122,8 +113,8 @@ bool graph_compact_share(struct graph *graph, size_t number,
 struct error *graph_place_shares(struct graph *graph, const size_t *counts)
 {
 	for (unsigned int i = 0; i < graph->array_count; i++) {
-		struct error *error = memory_resize(
-			&graph->arrays[i], counts[i] * sizeof(allocation_id));
+		struct error *error =
+			memory_resize(&graph->arrays[i], counts[i] * sizeof(allocation_id));
 
 		if (error)
 			return error;
@@ -162,8 +153,7 @@ void graph_fetch_row(const struct graph *graph, allocation_id id)
 struct narrowing {
 	const struct graph *from;
 	struct graph *to;
-	size_t (*narrow)(void *data, allocation_id source,
-			 allocation_id *targets, size_t count);
+	size_t (*narrow)(void *data, allocation_id source, allocation_id *targets, size_t count);
 	void *data;
 	size_t edge_count; /* so far */
 };
@@ -179,8 +169,7 @@ static struct error *narrow_row(struct narrowing *narrowing, allocation_id id)
 
 	if (edges.count == 0)
 		return NULL;
-	error = memory_reserve(array, (narrowing->edge_count + edges.count) *
-					      sizeof(*row));
+	error = memory_reserve(array, (narrowing->edge_count + edges.count) * sizeof(*row));
 	if (error)
 		return error;
 	row = (allocation_id *)array->bytes + narrowing->edge_count;
@@ -205,15 +194,12 @@ static struct error *narrow_share(struct narrowing *narrowing, size_t number)
 
 struct error *graph_narrow(const struct graph *graph,
 			   size_t (*narrow)(void *data, allocation_id source,
-					    allocation_id *targets,
-					    size_t count),
-			   void *data, struct memory_account *account,
-			   struct progress *progress, struct graph **ret)
+					    allocation_id *targets, size_t count),
+			   void *data, struct memory_account *account, struct progress *progress,
+			   struct graph **ret)
 {
 	_cleanup_(graph_destroy) struct graph *to = NULL;
-	struct narrowing narrowing = { .from = graph,
-				       .narrow = narrow,
-				       .data = data };
+	struct narrowing narrowing = { .from = graph, .narrow = narrow, .data = data };
 	struct error *error = graph_create_rows(graph->count, 1, account, &to);
 
 	narrowing.to = to;

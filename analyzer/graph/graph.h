@@ -1,11 +1,10 @@
 /*
  * Who refers to whom among the allocations.
  *
- * One pass over the used allocations in order of address turns every aligned
- * word into an edge to an allocation, used or free, or into nothing. What is
- * pointerless has no edges, and a reference of an allocation to itself is none.
- * The edges of an allocation are a row of ids in the order of the words; the
- * same target may stand in it more than once, though not twice in a row.
+ * One pass over the used allocations in order of address turns every aligned word into an edge to
+ * an allocation, used or free, or into nothing. What is pointerless has no edges, and a reference
+ * of an allocation to itself is none. The edges of an allocation are a row of ids in the order of
+ * the words; the same target may stand in it more than once, though not twice in a row.
  */
 #ifndef ANALYZER_GRAPH_GRAPH_H
 #define ANALYZER_GRAPH_GRAPH_H
@@ -22,10 +21,9 @@ struct edges {
 	size_t count;
 };
 
-struct error *graph_create(const struct image *image,
-			   const struct allocation_index *index,
-			   struct memory_account *account,
-			   struct progress *progress, struct graph **ret);
+struct error *graph_create(const struct image *image, const struct allocation_index *index,
+			   struct memory_account *account, struct progress *progress,
+			   struct graph **ret);
 void graph_destroy(struct graph *graph);
 DEFINE_CLEANUP(graph_destroy, struct graph *)
 
@@ -36,48 +34,37 @@ uint64_t graph_edge_count(const struct graph *graph);
 struct edges graph_outgoing(const struct graph *graph, allocation_id id);
 
 /*
- * Let the processor fetch what graph_outgoing() will need: first where the row
- * is, and some turns later the row itself.
+ * Let the processor fetch what graph_outgoing() will need: first where the row is, and some turns
+ * later the row itself.
  */
 void graph_fetch_offset(const struct graph *graph, allocation_id id);
 void graph_fetch_row(const struct graph *graph, allocation_id id);
 
-/*
- * Make reached the set of what those in from lead to, themselves included,
- * free ones as well.
- */
+/* Make reached the set of what those in from lead to, themselves included, free ones as well. */
 struct error *graph_mark(const struct graph *graph, const struct bitmap *from,
 			 struct bitmap *reached, struct memory_account *account,
 			 struct progress *progress);
 
-/*
- * The same where nothing outside of within leads on. What is in from is within.
- */
-struct error *graph_mark_within(const struct graph *graph,
-				const struct bitmap *within,
-				const struct bitmap *from,
-				struct bitmap *reached,
-				struct memory_account *account,
-				struct progress *progress);
+/* The same where nothing outside of within leads on. What is in from is within. */
+struct error *graph_mark_within(const struct graph *graph, const struct bitmap *within,
+				const struct bitmap *from, struct bitmap *reached,
+				struct memory_account *account, struct progress *progress);
 
 /*
- * The same graph with all edges turned: outgoing there is incoming here, free
- * allocations included; each row is in order of address, without repeats.
+ * The same graph with all edges turned: outgoing there is incoming here, free allocations included;
+ * each row is in order of address, without repeats.
  */
-struct error *graph_transpose(const struct graph *graph,
-			      struct memory_account *account,
+struct error *graph_transpose(const struct graph *graph, struct memory_account *account,
 			      struct progress *progress, struct graph **ret);
 
 /*
- * The same graph with some edges only: narrow is shown a copy of each row that
- * is not empty, puts those that are to stay to its front, and returns their
- * number.
+ * The same graph with some edges only: narrow is shown a copy of each row that is not empty, puts
+ * those that are to stay to its front, and returns their number.
  */
 struct error *graph_narrow(const struct graph *graph,
 			   size_t (*narrow)(void *data, allocation_id source,
-					    allocation_id *targets,
-					    size_t count),
-			   void *data, struct memory_account *account,
-			   struct progress *progress, struct graph **ret);
+					    allocation_id *targets, size_t count),
+			   void *data, struct memory_account *account, struct progress *progress,
+			   struct graph **ret);
 
 #endif

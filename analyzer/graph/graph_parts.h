@@ -8,15 +8,14 @@
 #include "analyzer/heap/turns.h"
 
 /*
- * Rows are kept by shares of allocations. Most shares are what one thread scans
- * in one go: their rows follow each other in the thread's array, so that
- * nothing has to be joined or copied when all are done. Shares that are cut are
- * in an array of their own.
+ * Rows are kept by shares of allocations. Most shares are what one thread scans in one go: their
+ * rows follow each other in the thread's array, so that nothing has to be joined or copied when all
+ * are done. Shares that are cut are in an array of their own.
  *
- * Of each allocation there is a word. In a plain share this is where in the
- * share its row begins; it ends where the next one does. In a compact one it is
- * the target if that is the only one, which then is nowhere else, or where the
- * row is and how long: most allocations refer to one other, or to none.
+ * Of each allocation there is a word. In a plain share this is where in the share its row begins;
+ * it ends where the next one does. In a compact one it is the target if that is the only one, which
+ * then is nowhere else, or where the row is and how long: most allocations refer to one other, or
+ * to none.
  *
  *	compact | 0 | target: 31                   |
  *		| 1 | length: 11 | begin: 20       |
@@ -45,38 +44,31 @@ struct graph {
 };
 
 /* A graph to be given rows and their edges, in so many arrays. */
-struct error *graph_create_empty(size_t count, unsigned int arrays,
-				 struct memory_account *account,
+struct error *graph_create_empty(size_t count, unsigned int arrays, struct memory_account *account,
 				 struct graph **ret);
 
 /* The same, with room for the rows' words. */
-struct error *graph_create_rows(size_t count, unsigned int arrays,
-				struct memory_account *account,
+struct error *graph_create_rows(size_t count, unsigned int arrays, struct memory_account *account,
 				struct graph **ret);
 
 /* Make the lengths of a share's rows into their beginnings: it is plain. */
 struct error *graph_lay_out_share(struct graph *graph, size_t number);
 
 /*
- * Make the share compact: the words of its rows are their lengths, and from has
- * its edges, of which there are count, and room for ROW_ROOM more, as has to.
- * *ret is how many are left in to. False: it must be plain.
+ * Make the share compact: the words of its rows are their lengths, and from has its edges, of which
+ * there are count, and room for ROW_ROOM more, as has to. *ret is how many are left in to. False:
+ * it must be plain.
  */
 enum { ROW_ROOM = 4 };
 
-bool graph_compact_share(struct graph *graph, size_t number,
-			 const allocation_id *from, size_t count,
-			 allocation_id *to, size_t *ret);
+bool graph_compact_share(struct graph *graph, size_t number, const allocation_id *from,
+			 size_t count, allocation_id *to, size_t *ret);
 
-/*
- * Now that the arrays no longer move, and have so many edges, let the shares
- * point into them.
- */
+/* Now that the arrays no longer move, and have so many edges, let the shares point into them. */
 struct error *graph_place_shares(struct graph *graph, const size_t *counts);
 
 /* See graph_outgoing(). */
-static inline struct edges graph_row(const struct graph *graph,
-				     allocation_id id)
+static inline struct edges graph_row(const struct graph *graph, allocation_id id)
 {
 	const struct share *share = &graph->shares[id >> SHARE_BITS];
 	const uint32_t *words = graph->words.bytes;

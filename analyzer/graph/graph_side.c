@@ -27,15 +27,13 @@ static struct error *save_begins(const struct graph *graph, size_t share,
 
 	for (size_t i = 0; i < count; i++) {
 		begins[i] = begin;
-		begin += (uint32_t)graph_row(graph, (allocation_id)(first + i))
-				 .count;
+		begin += (uint32_t)graph_row(graph, (allocation_id)(first + i)).count;
 	}
 	return side_writer_add(writer, begins, count * sizeof(*begins));
 }
 
 /* The share's rows one after the other, of which edges has room for all. */
-static struct error *save_edges(const struct graph *graph, size_t share,
-				allocation_id *edges,
+static struct error *save_edges(const struct graph *graph, size_t share, allocation_id *edges,
 				struct side_writer *writer)
 {
 	size_t first = share << SHARE_BITS, filled = 0;
@@ -44,15 +42,13 @@ static struct error *save_edges(const struct graph *graph, size_t share,
 		struct edges row = graph_row(graph, (allocation_id)(first + i));
 
 		if (row.count)
-			memcpy(edges + filled, row.targets,
-			       row.count * sizeof(*edges));
+			memcpy(edges + filled, row.targets, row.count * sizeof(*edges));
 		filled += row.count;
 	}
 	return side_writer_add(writer, edges, filled * sizeof(*edges));
 }
 
-static struct error *save_share(const struct graph *graph, size_t number,
-				struct memory *buffer,
+static struct error *save_share(const struct graph *graph, size_t number, struct memory *buffer,
 				struct side_writer *writer)
 {
 	const struct share *share = &graph->shares[number];
@@ -96,8 +92,8 @@ static bool check_offsets(const uint32_t *offsets, size_t count, uint32_t end)
 }
 
 /*
- * Whether only what is in use refers to anything, of a share's allocations
- * from first on: what goes by references relies on it.
+ * Whether only what is in use refers to anything, of a share's allocations from first on: what goes
+ * by references relies on it.
  */
 static bool check_sources(const uint32_t *offsets, size_t count, uint32_t end,
 			  const struct bitmap *used, size_t first)
@@ -109,8 +105,7 @@ static bool check_sources(const uint32_t *offsets, size_t count, uint32_t end,
 	return true;
 }
 
-static bool check_targets(const allocation_id *targets, size_t count,
-			  size_t allocations)
+static bool check_targets(const allocation_id *targets, size_t count, size_t allocations)
 {
 	allocation_id highest = 0;
 
@@ -122,8 +117,7 @@ static bool check_targets(const allocation_id *targets, size_t count,
 
 /* Point the shares into the edges of the file. */
 static struct error *load_shares(struct graph *graph, const uint32_t *counts,
-				 const struct side_array *edges,
-				 const struct bitmap *used)
+				 const struct side_array *edges, const struct bitmap *used)
 {
 	const uint32_t *offsets = graph->words.bytes;
 	const allocation_id *targets = edges->bytes;
@@ -135,10 +129,8 @@ static struct error *load_shares(struct graph *graph, const uint32_t *counts,
 
 		if (count > SHARE)
 			count = SHARE;
-		if (counts[i] > left - begin ||
-		    !check_offsets(offsets + first, count, counts[i]) ||
-		    !check_sources(offsets + first, count, counts[i], used,
-				   first))
+		if (counts[i] > left - begin || !check_offsets(offsets + first, count, counts[i]) ||
+		    !check_sources(offsets + first, count, counts[i], used, first))
 			return damaged();
 		graph->shares[i] = (struct share){
 			.targets = counts[i] ? targets + begin : NULL,
@@ -161,12 +153,10 @@ struct error *graph_load(struct side_file *file, const struct bitmap *used,
 	_cleanup_(graph_destroy) struct graph *graph = NULL;
 	struct side_array edges;
 	const void *offsets, *counts;
-	struct error *error = side_file_take(file, SIDE_OFFSETS, count,
-					     sizeof(uint32_t), &offsets);
+	struct error *error = side_file_take(file, SIDE_OFFSETS, count, sizeof(uint32_t), &offsets);
 
 	if (!error)
-		error = side_file_take(file, SIDE_SHARES,
-				       (count + SHARE - 1) / SHARE,
+		error = side_file_take(file, SIDE_SHARES, (count + SHARE - 1) / SHARE,
 				       sizeof(uint32_t), &counts);
 	if (!error)
 		error = side_file_find(file, SIDE_EDGES, &edges);
@@ -185,25 +175,18 @@ struct error *graph_load(struct side_file *file, const struct bitmap *used,
 
 struct error *fates_save(const struct fates *fates, struct side_writer *writer)
 {
-	struct error *error =
-		allocation_set_save(&fates->leaked, writer, SIDE_LEAKED);
+	struct error *error = allocation_set_save(&fates->leaked, writer, SIDE_LEAKED);
 
 	if (!error)
-		error = allocation_set_save_some(&fates->garbage, writer,
-						 SIDE_GARBAGE);
+		error = allocation_set_save_some(&fates->garbage, writer, SIDE_GARBAGE);
 	if (!error)
-		error = allocation_set_save_some(&fates->held, writer,
-						 SIDE_LOST_HELD);
+		error = allocation_set_save_some(&fates->held, writer, SIDE_LOST_HELD);
 	if (!error)
-		error = allocation_set_save_some(&fates->all, writer,
-						 SIDE_LOST);
+		error = allocation_set_save_some(&fates->all, writer, SIDE_LOST);
 	return error;
 }
 
-/*
- * Whether what is lost is what is used and not anchored, and each of it of one
- * fate.
- */
+/* Whether what is lost is what is used and not anchored, and each of it of one fate. */
 static bool check_fates(const struct fates *fates, const struct bitmap *used,
 			const struct bitmap *anchored)
 {
@@ -218,8 +201,7 @@ static bool check_fates(const struct fates *fates, const struct bitmap *used,
 		uint64_t freed = collected ? garbage->words[i] : 0;
 		uint64_t kept = collected ? held->words[i] : 0;
 
-		if (anchored->words[i] & ~used->words[i] ||
-		    (leaked ^ freed ^ kept) != lost ||
+		if (anchored->words[i] & ~used->words[i] || (leaked ^ freed ^ kept) != lost ||
 		    (leaked | freed | kept) != lost || leaked & freed ||
 		    (collected && fates->all.words[i] != lost))
 			return false;
@@ -231,18 +213,14 @@ struct error *fates_load(struct side_file *file, const struct bitmap *used,
 			 const struct bitmap *anchored, struct fates *ret)
 {
 	struct fates fates = { 0 };
-	struct error *error = allocation_set_load(file, SIDE_LEAKED,
-						  used->count, &fates.leaked);
+	struct error *error = allocation_set_load(file, SIDE_LEAKED, used->count, &fates.leaked);
 
 	if (!error)
-		error = allocation_set_load_some(file, SIDE_GARBAGE,
-						 used->count, &fates.garbage);
+		error = allocation_set_load_some(file, SIDE_GARBAGE, used->count, &fates.garbage);
 	if (!error)
-		error = allocation_set_load_some(file, SIDE_LOST_HELD,
-						 used->count, &fates.held);
+		error = allocation_set_load_some(file, SIDE_LOST_HELD, used->count, &fates.held);
 	if (!error)
-		error = allocation_set_load_some(file, SIDE_LOST, used->count,
-						 &fates.all);
+		error = allocation_set_load_some(file, SIDE_LOST, used->count, &fates.all);
 	if (!error && !check_fates(&fates, used, anchored))
 		error = damaged();
 	if (error)

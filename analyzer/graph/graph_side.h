@@ -1,7 +1,7 @@
 /*
- * The graph, roots, fates and leak roots in a side file. What is large stays
- * there: it is mapped. What is loaded is checked, so that no id is one of no
- * allocation, whoever wrote the file; that it is true is not checked.
+ * The graph, roots, fates and leak roots in a side file. What is large stays there: it is mapped.
+ * What is loaded is checked, so that no id is one of no allocation, whoever wrote the file; that it
+ * is true is not checked.
  */
 #ifndef ANALYZER_GRAPH_GRAPH_SIDE_H
 #define ANALYZER_GRAPH_GRAPH_SIDE_H
@@ -22,7 +22,6 @@ struct error *fates_load(struct side_file *file, const struct bitmap *used,
 			 const struct bitmap *anchored, struct fates *ret);
 
 struct error *leaks_save(const struct leaks *leaks, struct side_writer *writer);
-struct error *leaks_load(struct side_file *file, const struct bitmap *leaked,
-			 struct leaks **ret);
+struct error *leaks_load(struct side_file *file, const struct bitmap *leaked, struct leaks **ret);
 
 #endif

@@ -3,8 +3,7 @@
 #include "analyzer/image/held.h"
 
 /* The number of the thread that the value is of. */
-static uint32_t find_holder(const struct program *program,
-			    struct held_value value)
+static uint32_t find_holder(const struct program *program, struct held_value value)
 {
 	if (value.kind != HELD_SIGNAL_STACK && value.kind != HELD_SIGNAL)
 		return NO_THREAD;
@@ -14,24 +13,18 @@ static uint32_t find_holder(const struct program *program,
 	return NO_THREAD;
 }
 
-static allocation_id find_target(const struct allocation_index *index,
-				 struct held_value value)
+static allocation_id find_target(const struct allocation_index *index, struct held_value value)
 {
-	return value.kind < HELD_KINDS ? allocation_find(index, value.value)
-				       : NO_ALLOCATION;
+	return value.kind < HELD_KINDS ? allocation_find(index, value.value) : NO_ALLOCATION;
 }
 
 /* What is held, and the core does not say so, are assumed stacks. */
 static void visit_assumed(const struct held_anchors *held,
-			  bool (*visit)(void *data,
-					const struct anchor *anchor),
-			  void *data)
+			  bool (*visit)(void *data, const struct anchor *anchor), void *data)
 {
 	const struct image *image = held->image;
 	_cleanup_(bitmap_deinit) struct bitmap rest = { 0 };
-	struct anchor anchor = { .kind = ROOT_KERNEL,
-				 .thread = NO_THREAD,
-				 .held = ASSUMED_STACK };
+	struct anchor anchor = { .kind = ROOT_KERNEL, .thread = NO_THREAD, .held = ASSUMED_STACK };
 	struct error *error;
 
 	if (image_held_sought(image, HELD_SIGNAL_STACK) ||
@@ -44,8 +37,7 @@ static void visit_assumed(const struct held_anchors *held,
 	}
 	bitmap_copy(&rest, held->all);
 	for (size_t i = 0; i < image_held_count(image); i++) {
-		allocation_id id =
-			find_target(held->index, image_held(image, i));
+		allocation_id id = find_target(held->index, image_held(image, i));
 
 		if (id != NO_ALLOCATION)
 			bitmap_clear(&rest, id);
@@ -58,8 +50,7 @@ static void visit_assumed(const struct held_anchors *held,
 }
 
 void held_anchors_visit(const struct held_anchors *held,
-			bool (*visit)(void *data, const struct anchor *anchor),
-			void *data)
+			bool (*visit)(void *data, const struct anchor *anchor), void *data)
 {
 	for (size_t i = 0; i < image_held_count(held->image); i++) {
 		struct held_value value = image_held(held->image, i);
@@ -80,9 +71,7 @@ void held_anchors_visit(const struct held_anchors *held,
 }
 
 void malloc_anchors_visit(const struct allocation_index *index,
-			  bool (*visit)(void *data,
-					const struct anchor *anchor),
-			  void *data)
+			  bool (*visit)(void *data, const struct anchor *anchor), void *data)
 {
 	for (size_t i = 0; i < allocation_held_count(index); i++) {
 		struct anchor anchor = {

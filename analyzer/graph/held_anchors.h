@@ -1,6 +1,6 @@
 /*
- * The anchors of what the kernel holds for the program (analyzer/image/held.h),
- * and of what threads at work inside of malloc do.
+ * The anchors of what the kernel holds for the program (analyzer/image/held.h), and of what threads
+ * at work inside of malloc do.
  */
 #ifndef ANALYZER_GRAPH_HELD_ANCHORS_H
 #define ANALYZER_GRAPH_HELD_ANCHORS_H
@@ -17,13 +17,10 @@ struct held_anchors {
 
 /* Call visit for each anchor until it returns false. */
 void held_anchors_visit(const struct held_anchors *held,
-			bool (*visit)(void *data, const struct anchor *anchor),
-			void *data);
+			bool (*visit)(void *data, const struct anchor *anchor), void *data);
 
 /* The same of blocks that malloc has in hand. */
 void malloc_anchors_visit(const struct allocation_index *index,
-			  bool (*visit)(void *data,
-					const struct anchor *anchor),
-			  void *data);
+			  bool (*visit)(void *data, const struct anchor *anchor), void *data);
 
 #endif

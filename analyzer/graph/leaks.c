@@ -7,9 +7,9 @@
 #include <assert.h>
 
 /*
- * Going through the components of the leaked part backwards meets each before
- * all that it refers to. That is how ownership comes down from the roots: a
- * component belongs to a root if all that refer to it do.
+ * Going through the components of the leaked part backwards meets each before all that it refers
+ * to. That is how ownership comes down from the roots: a component belongs to a root if all that
+ * refer to it do.
  */
 
 /* Ownership of a component. */
@@ -29,8 +29,7 @@ struct leaks {
 };
 
 /* Note that the owner refers to each component that the member refers to. */
-static void hand_down(const struct finder *finder, allocation_id id,
-		      uint32_t *owner)
+static void hand_down(const struct finder *finder, allocation_id id, uint32_t *owner)
 {
 	uint32_t number = component_of(finder->components, id);
 	uint32_t own = owner[number];
@@ -51,8 +50,8 @@ static void hand_down(const struct finder *finder, allocation_id id,
 	}
 }
 
-static struct error *add_root(struct leaks *leaks, const struct finder *finder,
-			      size_t begin, size_t end)
+static struct error *add_root(struct leaks *leaks, const struct finder *finder, size_t begin,
+			      size_t end)
 {
 	allocation_id lowest = NO_ALLOCATION;
 
@@ -72,12 +71,12 @@ static struct error *add_root(struct leaks *leaks, const struct finder *finder,
 }
 
 /* Count the component's allocations for its owner. */
-static void add_owned(struct leaks *leaks, const struct finder *finder,
-		      uint32_t owner, size_t begin, size_t end)
+static void add_owned(struct leaks *leaks, const struct finder *finder, uint32_t owner,
+		      size_t begin, size_t end)
 {
 	for (size_t i = begin; i < end; i++) {
-		uint64_t size = allocation_size(
-			finder->index, component_member(finder->components, i));
+		uint64_t size =
+			allocation_size(finder->index, component_member(finder->components, i));
 
 		if (owner == SHARED) {
 			leaks->shared_count++;
@@ -90,21 +89,19 @@ static void add_owned(struct leaks *leaks, const struct finder *finder,
 	}
 }
 
-static struct error *find_owners(const struct finder *finder,
-				 struct leaks *leaks, struct memory *owners)
+static struct error *find_owners(const struct finder *finder, struct leaks *leaks,
+				 struct memory *owners)
 {
 	const struct components *components = finder->components;
 	uint32_t count = component_count(components), *owner;
-	struct error *error =
-		memory_resize(owners, (count + (size_t)1) * sizeof(*owner));
+	struct error *error = memory_resize(owners, (count + (size_t)1) * sizeof(*owner));
 
 	if (error)
 		return error;
 	owner = owners->bytes;
 	for (uint32_t i = 0; i < count; i++)
 		owner[i] = UNOWNED;
-	for (size_t end = component_member_count(components), begin; end > 0;
-	     end = begin) {
+	for (size_t end = component_member_count(components), begin; end > 0; end = begin) {
 		uint32_t number = component_before(components, end, &begin);
 
 		if (owner[number] == UNOWNED) {
@@ -115,8 +112,7 @@ static struct error *find_owners(const struct finder *finder,
 		}
 		add_owned(leaks, finder, owner[number], begin, end);
 		for (size_t i = begin; i < end; i++)
-			hand_down(finder, component_member(components, i),
-				  owner);
+			hand_down(finder, component_member(components, i), owner);
 	}
 	return NULL;
 }
@@ -128,34 +124,28 @@ static int compare_roots(const void *a, const void *b)
 	return left->id < right->id ? -1 : left->id > right->id;
 }
 
-struct error *leaks_create(const struct graph *graph,
-			   const struct allocation_index *index,
-			   const struct bitmap *leaked,
-			   struct memory_account *account,
+struct error *leaks_create(const struct graph *graph, const struct allocation_index *index,
+			   const struct bitmap *leaked, struct memory_account *account,
 			   struct progress *progress, struct leaks **ret)
 {
-	_cleanup_(leaks_destroy) struct leaks *leaks =
-		calloc(1, sizeof(*leaks));
+	_cleanup_(leaks_destroy) struct leaks *leaks = calloc(1, sizeof(*leaks));
 	_cleanup_(components_destroy) struct components *components = NULL;
 	_cleanup_(memory_release) struct memory owners = { .account = account };
 	struct error *error;
 
 	if (!leaks)
 		return &error_no_memory;
-	error = components_create(graph, leaked, account, progress,
-				  &components);
+	error = components_create(graph, leaked, account, progress, &components);
 	if (!error)
-		error = find_owners(
-			&(struct finder){ .graph = graph,
-					  .index = index,
-					  .leaked = leaked,
-					  .components = components },
-			leaks, &owners);
+		error = find_owners(&(struct finder){ .graph = graph,
+						      .index = index,
+						      .leaked = leaked,
+						      .components = components },
+				    leaks, &owners);
 	if (error)
 		return error;
 	if (leaks->count > 0)
-		qsort(leaks->roots, leaks->count, sizeof(*leaks->roots),
-		      compare_roots);
+		qsort(leaks->roots, leaks->count, sizeof(*leaks->roots), compare_roots);
 	*ret = take(leaks);
 	return NULL;
 }
@@ -176,15 +166,13 @@ const struct leak_root *leak_root(const struct leaks *leaks, size_t number)
 	return &leaks->roots[number];
 }
 
-const struct leak_root *leak_root_find(const struct leaks *leaks,
-				       allocation_id id)
+const struct leak_root *leak_root_find(const struct leaks *leaks, allocation_id id)
 {
 	struct leak_root key = { .id = id };
 
 	if (leaks->count == 0)
 		return NULL;
-	return bsearch(&key, leaks->roots, leaks->count, sizeof(key),
-		       compare_roots);
+	return bsearch(&key, leaks->roots, leaks->count, sizeof(key), compare_roots);
 }
 
 uint64_t leaks_shared_count(const struct leaks *leaks)
@@ -208,16 +196,13 @@ struct kept_shared {
 
 struct error *leaks_save(const struct leaks *leaks, struct side_writer *writer)
 {
-	const struct kept_shared shared = { leaks->shared_count,
-					    leaks->shared_bytes };
-	struct error *error =
-		side_writer_array(writer, SIDE_LEAKS, &shared, sizeof(shared));
+	const struct kept_shared shared = { leaks->shared_count, leaks->shared_bytes };
+	struct error *error = side_writer_array(writer, SIDE_LEAKS, &shared, sizeof(shared));
 
 	side_writer_begin(writer, SIDE_LEAK_ROOTS);
 	for (size_t i = 0; i < leaks->count && !error; i++) {
 		const struct leak_root *root = &leaks->roots[i];
-		const struct kept_root kept = { root->id, root->members,
-						root->owned_count,
+		const struct kept_root kept = { root->id, root->members, root->owned_count,
 						root->owned_bytes };
 
 		error = side_writer_add(writer, &kept, sizeof(kept));
@@ -231,31 +216,26 @@ static bool check_root(const struct leaks *leaks, const struct kept_root *kept,
 {
 	return kept->id < leaked->count && bitmap_get(leaked, kept->id) &&
 	       kept->members <= leaked->count &&
-	       (leaks->count == 0 ||
-		kept->id > leaks->roots[leaks->count - 1].id);
+	       (leaks->count == 0 || kept->id > leaks->roots[leaks->count - 1].id);
 }
 
-struct error *leaks_load(struct side_file *file, const struct bitmap *leaked,
-			 struct leaks **ret)
+struct error *leaks_load(struct side_file *file, const struct bitmap *leaked, struct leaks **ret)
 {
-	_cleanup_(leaks_destroy) struct leaks *leaks =
-		calloc(1, sizeof(*leaks));
+	_cleanup_(leaks_destroy) struct leaks *leaks = calloc(1, sizeof(*leaks));
 	struct side_array array;
 	const struct kept_root *kept;
 	const void *shared;
 	struct error *error = leaks ? NULL : &error_no_memory;
 
 	if (!error)
-		error = side_file_take(file, SIDE_LEAKS, 1,
-				       sizeof(struct kept_shared), &shared);
+		error = side_file_take(file, SIDE_LEAKS, 1, sizeof(struct kept_shared), &shared);
 	if (!error)
 		error = side_file_find(file, SIDE_LEAK_ROOTS, &array);
 	if (error)
 		return error;
 	leaks->shared_count = ((const struct kept_shared *)shared)->count;
 	leaks->shared_bytes = ((const struct kept_shared *)shared)->bytes;
-	leaks->roots =
-		calloc(array.size / sizeof(*kept) + 1, sizeof(*leaks->roots));
+	leaks->roots = calloc(array.size / sizeof(*kept) + 1, sizeof(*leaks->roots));
 	if (!leaks->roots)
 		return &error_no_memory;
 	kept = array.bytes;

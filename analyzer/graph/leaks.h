@@ -1,10 +1,9 @@
 /*
  * Leak roots: where to look first among the leaked allocations.
  *
- * The leaked part of the graph, its strongly connected components taken as
- * one, has components that no other refers to. Each is a leak root, also a
- * ring. It owns what can be reached from it alone; what several leak roots
- * reach is shared, and counted once.
+ * The leaked part of the graph, its strongly connected components taken as one, has components that
+ * no other refers to. Each is a leak root, also a ring. It owns what can be reached from it alone;
+ * what several leak roots reach is shared, and counted once.
  */
 #ifndef ANALYZER_GRAPH_LEAKS_H
 #define ANALYZER_GRAPH_LEAKS_H
@@ -21,10 +20,8 @@ struct leak_root {
 struct leaks;
 
 /* leaked: a set of used allocations; no others that are lost refer to them. */
-struct error *leaks_create(const struct graph *graph,
-			   const struct allocation_index *index,
-			   const struct bitmap *leaked,
-			   struct memory_account *account,
+struct error *leaks_create(const struct graph *graph, const struct allocation_index *index,
+			   const struct bitmap *leaked, struct memory_account *account,
 			   struct progress *progress, struct leaks **ret);
 void leaks_destroy(struct leaks *leaks);
 DEFINE_CLEANUP(leaks_destroy, struct leaks *)
@@ -34,8 +31,7 @@ size_t leak_root_count(const struct leaks *leaks);
 const struct leak_root *leak_root(const struct leaks *leaks, size_t number);
 
 /* The leak root whose lowest member id is, or NULL. */
-const struct leak_root *leak_root_find(const struct leaks *leaks,
-				       allocation_id id);
+const struct leak_root *leak_root_find(const struct leaks *leaks, allocation_id id);
 
 /* What several leak roots reach. */
 uint64_t leaks_shared_count(const struct leaks *leaks);

@@ -23,11 +23,10 @@ static inline struct error *step(struct marking *marking)
 }
 
 /*
- * Follow these edges; what is new becomes pending. It cannot be foretold which
- * is: so there is no branch.
+ * Follow these edges; what is new becomes pending. It cannot be foretold which is: so there is no
+ * branch.
  */
-static inline struct error *follow_edges(struct marking *marking,
-					 struct edges edges)
+static inline struct error *follow_edges(struct marking *marking, struct edges edges)
 {
 	struct pending *pending = &marking->pending;
 	uint64_t *reached = marking->reached->words;
@@ -51,23 +50,20 @@ static inline struct error *follow_edges(struct marking *marking,
 }
 
 /* Of a large array, not all is new: there need not be room for all of it. */
-static inline struct error *follow_row(struct marking *marking,
-				       struct edges row)
+static inline struct error *follow_row(struct marking *marking, struct edges row)
 {
 	enum { MOST = 1 << 12 };
 	struct error *error = NULL;
 
-	for (; row.count > MOST && !error;
-	     row.targets += MOST, row.count -= MOST)
-		error = follow_edges(marking,
-				     (struct edges){ row.targets, MOST });
+	for (; row.count > MOST && !error; row.targets += MOST, row.count -= MOST)
+		error = follow_edges(marking, (struct edges){ row.targets, MOST });
 	return error ? error : follow_edges(marking, row);
 }
 
 /*
- * Allocations on their way from being pending to being followed, while what
- * they need is fetched: where the row is, then the row, then the bits that it
- * leads to. Where nothing else is pending, as along a list, none waits.
+ * Allocations on their way from being pending to being followed, while what they need is fetched:
+ * where the row is, then the row, then the bits that it leads to. Where nothing else is pending, as
+ * along a list, none waits.
  */
 enum { QUEUE = 32 };
 
@@ -82,22 +78,19 @@ static inline allocation_id queued(const struct queue *queue, size_t number)
 }
 
 /*
- * Fetch for those who are half way, and for those who are there soon. Without
- * the attribute, GCC finds that this has no effect, and leaves it out.
+ * Fetch for those who are half way, and for those who are there soon. Without the attribute, GCC
+ * finds that this has no effect, and leaves it out.
  */
-static inline __attribute__((always_inline)) void fetch_ahead(
-	const struct marking *marking, const struct queue *queue)
+static inline __attribute__((always_inline)) void fetch_ahead(const struct marking *marking,
+							      const struct queue *queue)
 {
 	enum { ROW_PART = 2, BITS_PART = 4, MOST_BITS = 4 };
-	struct edges row = graph_row(marking->graph,
-				     queued(queue, queue->count / ROW_PART));
-	struct edges edges = graph_row(marking->graph,
-				       queued(queue, queue->count / BITS_PART));
+	struct edges row = graph_row(marking->graph, queued(queue, queue->count / ROW_PART));
+	struct edges edges = graph_row(marking->graph, queued(queue, queue->count / BITS_PART));
 
 	__builtin_prefetch(row.targets);
 	for (size_t i = 0; i < edges.count && i < MOST_BITS; i++)
-		__builtin_prefetch(
-			&marking->reached->words[edges.targets[i] / 64], 1);
+		__builtin_prefetch(&marking->reached->words[edges.targets[i] / 64], 1);
 }
 
 /* Let what is pending in, as long as there is room. */
@@ -115,8 +108,7 @@ static inline void fill_queue(struct marking *marking, struct queue *queue)
 	}
 }
 
-static inline struct error *follow_first(struct marking *marking,
-					 struct queue *queue)
+static inline struct error *follow_first(struct marking *marking, struct queue *queue)
 {
 	allocation_id id = queue->ids[queue->head];
 	struct error *error;
@@ -130,8 +122,7 @@ static inline struct error *follow_first(struct marking *marking,
 }
 
 /* Follow what is pending, and all that becomes so, but keep some in flight. */
-static struct error *follow_pending(struct marking *marking,
-				    struct queue *queue, size_t keep)
+static struct error *follow_pending(struct marking *marking, struct queue *queue, size_t keep)
 {
 	struct error *error = NULL;
 
@@ -143,14 +134,12 @@ static struct error *follow_pending(struct marking *marking,
 	return error;
 }
 
-static struct error *follow_all(struct marking *marking,
-				const struct bitmap *from)
+static struct error *follow_all(struct marking *marking, const struct bitmap *from)
 {
 	struct queue queue = { .count = 0 };
 
 	bitmap_for_each(id, from) {
-		struct error *error =
-			pending_push(&marking->pending, (allocation_id)id);
+		struct error *error = pending_push(&marking->pending, (allocation_id)id);
 
 		if (!error)
 			error = follow_pending(marking, &queue, QUEUE - 1);
@@ -161,11 +150,10 @@ static struct error *follow_all(struct marking *marking,
 }
 
 /*
- * What threads share costs half as much time again, which two or three of them
- * hardly win back; nor do more, below so many allocations for each.
+ * What threads share costs half as much time again, which two or three of them hardly win back; nor
+ * do more, below so many allocations for each.
  */
-static unsigned int threads_for(const struct bitmap *reached,
-				const struct progress *progress)
+static unsigned int threads_for(const struct bitmap *reached, const struct progress *progress)
 {
 	enum { LEAST = 1 << 13, FEWEST = 4 };
 	unsigned int threads = parallel_threads_for(progress);
@@ -178,8 +166,7 @@ static unsigned int threads_for(const struct bitmap *reached,
 
 /* What is in reached already counts as followed. */
 static struct error *mark(const struct graph *graph, const struct bitmap *from,
-			  struct bitmap *reached,
-			  struct memory_account *account,
+			  struct bitmap *reached, struct memory_account *account,
 			  struct progress *progress)
 {
 	unsigned int threads = threads_for(reached, progress);
@@ -191,8 +178,7 @@ static struct error *mark(const struct graph *graph, const struct bitmap *from,
 
 	progress_begin(progress, "finding what is reachable", reached->count);
 	if (threads > 1)
-		return graph_mark_jointly(graph, from, reached, threads,
-					  account, progress);
+		return graph_mark_jointly(graph, from, reached, threads, account, progress);
 	error = follow_all(&marking, from);
 	memory_release(&marking.pending.memory);
 	return error;
@@ -206,12 +192,9 @@ struct error *graph_mark(const struct graph *graph, const struct bitmap *from,
 	return mark(graph, from, reached, account, progress);
 }
 
-struct error *graph_mark_within(const struct graph *graph,
-				const struct bitmap *within,
-				const struct bitmap *from,
-				struct bitmap *reached,
-				struct memory_account *account,
-				struct progress *progress)
+struct error *graph_mark_within(const struct graph *graph, const struct bitmap *within,
+				const struct bitmap *from, struct bitmap *reached,
+				struct memory_account *account, struct progress *progress)
 {
 	struct error *error;
 

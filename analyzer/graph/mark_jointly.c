@@ -1,9 +1,9 @@
 /*
  * Marking by several threads.
  *
- * Each takes slices of what is to be marked from, and follows what it reaches.
- * Whoever has plenty gives half of it to those who have nothing left, which is
- * looked at now and then only. The bits are shared: whoever sets one follows.
+ * Each takes slices of what is to be marked from, and follows what it reaches. Whoever has plenty
+ * gives half of it to those who have nothing left, which is looked at now and then only. The bits
+ * are shared: whoever sets one follows.
  */
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/work_pool.h"
@@ -59,8 +59,7 @@ static void fetch_bits(const struct marking *marking, allocation_id id)
 	struct edges edges = graph_outgoing(marking->graph, id);
 
 	for (size_t i = 0; i < edges.count && i < MOST; i++)
-		__builtin_prefetch(
-			&marking->reached->words[edges.targets[i] / 64], 1);
+		__builtin_prefetch(&marking->reached->words[edges.targets[i] / 64], 1);
 }
 
 /* The allocation that is so many steps from taking off, or NO_ALLOCATION. */
@@ -115,8 +114,7 @@ static struct error *tell(struct worker *worker)
 	size_t followed = worker->followed;
 
 	worker->followed = 0;
-	if (split_work_step(&marking->work, 0, worker->thread,
-			    marking->progress, followed))
+	if (split_work_step(&marking->work, 0, worker->thread, marking->progress, followed))
 		return NULL;
 	return error_create(ERROR_INTERRUPTED, "interrupted");
 }
@@ -129,8 +127,7 @@ static struct error *follow_all(struct worker *worker, size_t keep)
 
 	while (pending->count > 0 || worker->flight.count > keep) {
 		const allocation_id *ids = pending->memory.bytes;
-		allocation_id id = pending->count > 0 ? ids[--pending->count]
-						      : NO_ALLOCATION;
+		allocation_id id = pending->count > 0 ? ids[--pending->count] : NO_ALLOCATION;
 		struct error *error = fly(worker, id);
 
 		worker->steps++;
@@ -152,8 +149,7 @@ static struct error *follow_slice(struct worker *worker, size_t first)
 	for (size_t i = first; i < end && i < words; i++)
 		for (uint64_t word = from->words[i]; word; word &= word - 1) {
 			size_t id = 64 * i + (size_t)__builtin_ctzll(word);
-			struct error *error = pending_push(&worker->pending,
-							   (allocation_id)id);
+			struct error *error = pending_push(&worker->pending, (allocation_id)id);
 
 			if (!error)
 				error = follow_all(worker, IN_FLIGHT);
@@ -185,12 +181,11 @@ static struct error *follow_slices(struct worker *worker)
 static struct error *take_more(struct worker *worker)
 {
 	struct pending *pending = &worker->pending;
-	struct error *error = memory_reserve(
-		&pending->memory, WORK_POOL_ITEMS * sizeof(allocation_id));
+	struct error *error =
+		memory_reserve(&pending->memory, WORK_POOL_ITEMS * sizeof(allocation_id));
 
 	if (!error)
-		pending->count = work_pool_take(worker->marking->pool,
-						pending->memory.bytes);
+		pending->count = work_pool_take(worker->marking->pool, pending->memory.bytes);
 	return error;
 }
 
@@ -220,11 +215,9 @@ static struct error *work(void *data, size_t turn, unsigned int thread)
 	return error;
 }
 
-struct error *graph_mark_jointly(const struct graph *graph,
-				 const struct bitmap *from,
+struct error *graph_mark_jointly(const struct graph *graph, const struct bitmap *from,
 				 struct bitmap *reached, unsigned int threads,
-				 struct memory_account *account,
-				 struct progress *progress)
+				 struct memory_account *account, struct progress *progress)
 {
 	_cleanup_(work_pool_destroy) struct work_pool *pool = NULL;
 	struct marking marking = {

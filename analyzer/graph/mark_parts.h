@@ -22,8 +22,7 @@ static inline struct error *pending_room(struct pending *pending, size_t more)
 	return memory_reserve(&pending->memory, size);
 }
 
-static inline struct error *pending_push(struct pending *pending,
-					 allocation_id id)
+static inline struct error *pending_push(struct pending *pending, allocation_id id)
 {
 	struct error *error = pending_room(pending, 1);
 
@@ -33,9 +32,8 @@ static inline struct error *pending_push(struct pending *pending,
 }
 
 /*
- * Allocations on their way from being pending to being followed. Each step of
- * one turn fetches what the next needs, while others are at other steps: where
- * its row is, then the row.
+ * Allocations on their way from being pending to being followed. Each step of one turn fetches what
+ * the next needs, while others are at other steps: where its row is, then the row.
  */
 enum { IN_FLIGHT = 16 };
 
@@ -52,13 +50,11 @@ static inline void flight_init(struct flight *flight)
 }
 
 /*
- * Mark all that those in from lead to, by so many threads. What is in reached
- * already counts as followed.
+ * Mark all that those in from lead to, by so many threads. What is in reached already counts as
+ * followed.
  */
-struct error *graph_mark_jointly(const struct graph *graph,
-				 const struct bitmap *from,
+struct error *graph_mark_jointly(const struct graph *graph, const struct bitmap *from,
 				 struct bitmap *reached, unsigned int threads,
-				 struct memory_account *account,
-				 struct progress *progress);
+				 struct memory_account *account, struct progress *progress);
 
 #endif

@@ -35,20 +35,17 @@ static struct error *reach(struct search *search, allocation_id id, size_t next)
 
 	if (bitmap_get(&search->seen, id))
 		return NULL;
-	error = memory_reserve(&search->memory,
-			       (search->count + 1) * sizeof(struct reached));
+	error = memory_reserve(&search->memory, (search->count + 1) * sizeof(struct reached));
 	if (error)
 		return error;
 	bitmap_set(&search->seen, id);
 	search->reached = search->memory.bytes;
-	search->reached[search->count++] =
-		(struct reached){ id, (uint32_t)next };
+	search->reached[search->count++] = (struct reached){ id, (uint32_t)next };
 	return NULL;
 }
 
 /* The way from the place in the search to the target, which is at 0. */
-static struct error *trace(const struct search *search, size_t place,
-			   struct path *ret)
+static struct error *trace(const struct search *search, size_t place, struct path *ret)
 {
 	size_t count = 1, i = 0;
 	allocation_id *ids;
@@ -65,8 +62,7 @@ static struct error *trace(const struct search *search, size_t place,
 }
 
 static struct error *run(struct search *search, const struct graph *incoming,
-			 const struct bitmap *sources,
-			 struct progress *progress, struct path *ret)
+			 const struct bitmap *sources, struct progress *progress, struct path *ret)
 {
 	for (size_t place = 0; place < search->count; place++) {
 		allocation_id id = search->reached[place].id;
@@ -75,8 +71,7 @@ static struct error *run(struct search *search, const struct graph *incoming,
 
 		if (bitmap_get(sources, id))
 			return trace(search, place, ret);
-		if (atomic_load_explicit(&progress->interrupted,
-					 memory_order_relaxed))
+		if (atomic_load_explicit(&progress->interrupted, memory_order_relaxed))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 		for (size_t i = 0; !error && i < edges.count; i++)
 			error = reach(search, edges.targets[i], place);
@@ -87,16 +82,14 @@ static struct error *run(struct search *search, const struct graph *incoming,
 	return NULL;
 }
 
-struct error *path_find(const struct graph *incoming,
-			const struct bitmap *sources, allocation_id target,
-			struct memory_account *account,
+struct error *path_find(const struct graph *incoming, const struct bitmap *sources,
+			allocation_id target, struct memory_account *account,
 			struct progress *progress, struct path *ret)
 {
 	_cleanup_(search_deinit) struct search search = {
 		.memory = { .account = account },
 	};
-	struct error *error =
-		bitmap_init(&search.seen, sources->count, account);
+	struct error *error = bitmap_init(&search.seen, sources->count, account);
 
 	if (!error)
 		error = reach(&search, target, 0);
@@ -107,10 +100,7 @@ struct error *path_find(const struct graph *incoming,
 
 struct distances {
 	struct memory steps; /* uint32_t by id: 1 for a source; 0: no way */
-	/*
-	 * By id, allocation_id: on the way to it, the PATH_END-th, plus 1; 0:
-	 * not known yet.
-	 */
+	/* By id, allocation_id: on the way to it, the PATH_END-th, plus 1; 0: not known yet. */
 	struct memory heads;
 };
 
@@ -122,8 +112,7 @@ struct queue {
 
 static struct error *enqueue(struct queue *queue, allocation_id id)
 {
-	struct error *error =
-		memory_reserve(&queue->ids, (queue->count + 1) * sizeof(id));
+	struct error *error = memory_reserve(&queue->ids, (queue->count + 1) * sizeof(id));
 
 	if (!error)
 		((allocation_id *)queue->ids.bytes)[queue->count++] = id;
@@ -131,8 +120,7 @@ static struct error *enqueue(struct queue *queue, allocation_id id)
 }
 
 /* Let the rows of those that come soon be fetched in the meantime. */
-static void fetch_ahead(const struct graph *graph, const struct queue *queue,
-			size_t place)
+static void fetch_ahead(const struct graph *graph, const struct queue *queue, size_t place)
 {
 	enum { STEP = 8 };
 	const allocation_id *ids = queue->ids.bytes;
@@ -143,9 +131,8 @@ static void fetch_ahead(const struct graph *graph, const struct queue *queue,
 		graph_fetch_row(graph, ids[place + STEP]);
 }
 
-static struct error *spread(struct distances *distances,
-			    const struct graph *graph, struct queue *queue,
-			    struct progress *progress)
+static struct error *spread(struct distances *distances, const struct graph *graph,
+			    struct queue *queue, struct progress *progress)
 {
 	enum { PROGRESS_STEP = 1 << 16 };
 	uint32_t *steps = distances->steps.bytes;
@@ -162,8 +149,7 @@ static struct error *spread(struct distances *distances,
 			steps[edges.targets[i]] = steps[id] + 1;
 			error = enqueue(queue, edges.targets[i]);
 		}
-		if (!error && place % PROGRESS_STEP == 0 &&
-		    !progress_step(progress, PROGRESS_STEP))
+		if (!error && place % PROGRESS_STEP == 0 && !progress_step(progress, PROGRESS_STEP))
 			error = error_create(ERROR_INTERRUPTED, "interrupted");
 		if (error)
 			return error;
@@ -171,14 +157,11 @@ static struct error *spread(struct distances *distances,
 	return NULL;
 }
 
-static struct error *find_distances(struct distances *distances,
-				    const struct graph *graph,
-				    const struct bitmap *sources,
-				    struct queue *queue,
+static struct error *find_distances(struct distances *distances, const struct graph *graph,
+				    const struct bitmap *sources, struct queue *queue,
 				    struct progress *progress)
 {
-	struct error *error = memory_resize(&distances->steps,
-					    sources->count * sizeof(uint32_t));
+	struct error *error = memory_resize(&distances->steps, sources->count * sizeof(uint32_t));
 
 	if (error)
 		return error;
@@ -191,14 +174,11 @@ static struct error *find_distances(struct distances *distances,
 	return spread(distances, graph, queue, progress);
 }
 
-struct error *distances_create(const struct graph *graph,
-			       const struct bitmap *sources,
-			       struct memory_account *account,
-			       struct progress *progress,
+struct error *distances_create(const struct graph *graph, const struct bitmap *sources,
+			       struct memory_account *account, struct progress *progress,
 			       struct distances **ret)
 {
-	_cleanup_(distances_destroy) struct distances *distances =
-		calloc(1, sizeof(*distances));
+	_cleanup_(distances_destroy) struct distances *distances = calloc(1, sizeof(*distances));
 	struct queue queue = { .ids.account = account };
 	struct error *error;
 
@@ -228,8 +208,8 @@ static uint32_t steps_to(const struct distances *distances, allocation_id id)
 }
 
 /* What refers to the allocation and is one step nearer to the sources. */
-static allocation_id find_nearer(const struct distances *distances,
-				 const struct graph *incoming, allocation_id id)
+static allocation_id find_nearer(const struct distances *distances, const struct graph *incoming,
+				 allocation_id id)
 {
 	struct edges edges = graph_outgoing(incoming, id);
 	uint32_t step = steps_to(distances, id) - 1;
@@ -242,12 +222,10 @@ static allocation_id find_nearer(const struct distances *distances,
 }
 
 /* On the way to the allocation, the one that is PATH_END steps away. */
-static struct error *find_head(struct distances *distances,
-			       const struct graph *incoming, allocation_id id,
-			       allocation_id *ret)
+static struct error *find_head(struct distances *distances, const struct graph *incoming,
+			       allocation_id id, allocation_id *ret)
 {
-	struct error *error =
-		memory_resize(&distances->heads, distances->steps.size);
+	struct error *error = memory_resize(&distances->heads, distances->steps.size);
 	allocation_id *heads = distances->heads.bytes;
 	allocation_id at = id;
 
@@ -264,9 +242,8 @@ static struct error *find_head(struct distances *distances,
 }
 
 /* Put count of the way to an allocation, which is the last, into ids. */
-static allocation_id trace_back(const struct distances *distances,
-				const struct graph *incoming, allocation_id id,
-				allocation_id *ids, size_t count)
+static allocation_id trace_back(const struct distances *distances, const struct graph *incoming,
+				allocation_id id, allocation_id *ids, size_t count)
 {
 	for (size_t i = count; i > 0; i--) {
 		ids[i - 1] = id;
@@ -276,9 +253,8 @@ static allocation_id trace_back(const struct distances *distances,
 	return id;
 }
 
-struct error *distances_path(struct distances *distances,
-			     const struct graph *incoming, allocation_id target,
-			     struct path *ret)
+struct error *distances_path(struct distances *distances, const struct graph *incoming,
+			     allocation_id target, struct path *ret)
 {
 	size_t count = steps_to(distances, target);
 	_cleanup_(path_deinit) struct path path = { .count = count };
@@ -297,12 +273,10 @@ struct error *distances_path(struct distances *distances,
 	if (!path.gap) {
 		trace_back(distances, incoming, target, path.ids, count);
 	} else {
-		head = trace_back(distances, incoming, target,
-				  path.ids + PATH_END, PATH_END);
+		head = trace_back(distances, incoming, target, path.ids + PATH_END, PATH_END);
 		error = find_head(distances, incoming, head, &head);
 		if (!error)
-			trace_back(distances, incoming, head, path.ids,
-				   PATH_END);
+			trace_back(distances, incoming, head, path.ids, PATH_END);
 	}
 	if (error)
 		return error;

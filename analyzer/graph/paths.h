@@ -1,14 +1,13 @@
 /*
- * The shortest way along references from one of a set of allocations to a
- * given one.
+ * The shortest way along references from one of a set of allocations to a given one.
  *
- * It is searched backwards, breadth first, over the incoming references. Each
- * allocation is looked at once, and takes 8 bytes only when it is: a way from
- * an anchor is short as a rule, however large the heap.
+ * It is searched backwards, breadth first, over the incoming references. Each allocation is looked
+ * at once, and takes 8 bytes only when it is: a way from an anchor is short as a rule, however
+ * large the heap.
  *
- * For many targets it is quicker to find out once how far everything is from
- * the set. Going back from a target, the first referrer that is one step nearer
- * is the next on the same way that the search finds.
+ * For many targets it is quicker to find out once how far everything is from the set. Going back
+ * from a target, the first referrer that is one step nearer is the next on the same way that the
+ * search finds.
  */
 #ifndef ANALYZER_GRAPH_PATHS_H
 #define ANALYZER_GRAPH_PATHS_H
@@ -30,34 +29,30 @@ void path_deinit(struct path *path);
 DEFINE_DEINIT(path_deinit, struct path)
 
 /*
- * Find a shortest path from a member of sources to target. incoming is the
- * transposed graph, of as many allocations as sources has bits.
+ * Find a shortest path from a member of sources to target. incoming is the transposed graph, of as
+ * many allocations as sources has bits.
  */
-struct error *path_find(const struct graph *incoming,
-			const struct bitmap *sources, allocation_id target,
-			struct memory_account *account,
+struct error *path_find(const struct graph *incoming, const struct bitmap *sources,
+			allocation_id target, struct memory_account *account,
 			struct progress *progress, struct path *ret);
 
 /*
- * How far every allocation is from a set of them; 4 bytes for each, and 4 more
- * once a long path was asked for.
+ * How far every allocation is from a set of them; 4 bytes for each, and 4 more once a long path was
+ * asked for.
  */
 struct distances;
 
-struct error *distances_create(const struct graph *graph,
-			       const struct bitmap *sources,
-			       struct memory_account *account,
-			       struct progress *progress,
+struct error *distances_create(const struct graph *graph, const struct bitmap *sources,
+			       struct memory_account *account, struct progress *progress,
 			       struct distances **ret);
 void distances_destroy(struct distances *distances);
 DEFINE_CLEANUP(distances_destroy, struct distances *)
 
 /*
- * The path that path_find() finds; of a long one, its ends. So those of all
- * members of a list do not take the square of its length.
+ * The path that path_find() finds; of a long one, its ends. So those of all members of a list do
+ * not take the square of its length.
  */
-struct error *distances_path(struct distances *distances,
-			     const struct graph *incoming, allocation_id target,
-			     struct path *ret);
+struct error *distances_path(struct distances *distances, const struct graph *incoming,
+			     allocation_id target, struct path *ret);
 
 #endif

@@ -1,11 +1,10 @@
 /*
  * The pass that finds references.
  *
- * Turns of bytes (analyzer/heap/turns.h) are handed out to threads. A share
- * that is one turn gets its rows from that, in the array of the thread. A share
- * that is cut gets them from several threads, in order: what a turn has found,
- * still in the processor's cache, is put behind what the turns before it have.
- * All of these are in one array, which does not move while it grows.
+ * Turns of bytes (analyzer/heap/turns.h) are handed out to threads. A share that is one turn gets
+ * its rows from that, in the array of the thread. A share that is cut gets them from several
+ * threads, in order: what a turn has found, still in the processor's cache, is put behind what the
+ * turns before it have. All of these are in one array, which does not move while it grows.
  */
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/relay.h"
@@ -33,7 +32,7 @@ struct scanner {
 	size_t source_hint;
 	struct reference_words words;		/* to be looked up together */
 	allocation_id last_source, last_target; /* of the edge added last */
-	allocation_id judged; /* whose leftovers are known; or none's */
+	allocation_id judged;			/* whose leftovers are known; or none's */
 	unsigned int leftovers;
 	struct view view;
 };
@@ -60,12 +59,11 @@ struct scan {
 };
 
 /*
- * Add edges, but none to itself, nor one that is the same as the one before.
- * Until its share is done, a row's word counts its edges. Which words
- * are edges cannot be foretold, so there is no branch for that.
+ * Add edges, but none to itself, nor one that is the same as the one before. Until its share is
+ * done, a row's word counts its edges. Which words are edges cannot be foretold, so there is no
+ * branch for that.
  */
-static void add_edges(struct scanner *scanner, uint32_t *lengths,
-		      const allocation_id *sources,
+static void add_edges(struct scanner *scanner, uint32_t *lengths, const allocation_id *sources,
 		      const allocation_id *targets, size_t count)
 {
 	allocation_id *edges = scanner->edges.memory->bytes;
@@ -76,8 +74,7 @@ static void add_edges(struct scanner *scanner, uint32_t *lengths,
 	for (size_t i = 0; i < count; i++) {
 		allocation_id source = sources[i], target = targets[i];
 		bool is_new = (target != last_target) | (source != last_source);
-		bool is_edge =
-			(target != NO_ALLOCATION) & (target != source) & is_new;
+		bool is_edge = (target != NO_ALLOCATION) & (target != source) & is_new;
 
 		edges[edge_count] = target;
 		edge_count += is_edge;
@@ -93,8 +90,8 @@ static void add_edges(struct scanner *scanner, uint32_t *lengths,
 }
 
 /* Which of the first words of the allocation are links of the allocator's. */
-static unsigned int judge(const struct scan *scan, struct scanner *scanner,
-			  allocation_id id, struct memory_range range)
+static unsigned int judge(const struct scan *scan, struct scanner *scanner, allocation_id id,
+			  struct memory_range range)
 {
 	uint64_t words[FIRST_WORDS] = { 0 }, size;
 	const uint8_t *bytes = view_bytes(&scanner->view, range.start, &size);
@@ -103,18 +100,15 @@ static unsigned int judge(const struct scan *scan, struct scanner *scanner,
 		return 0;
 	if (size > range.end - range.start)
 		size = range.end - range.start;
-	memcpy(words, bytes,
-	       size < sizeof(words) ? size & ~UINT64_C(7) : sizeof(words));
+	memcpy(words, bytes, size < sizeof(words) ? size & ~UINT64_C(7) : sizeof(words));
 	return allocation_leftovers(scan->index, range.start, words);
 }
 
 /* Whether the word in the slot is such a link. */
-static bool is_leftover(const struct scan *scan, struct scanner *scanner,
-			size_t slot)
+static bool is_leftover(const struct scan *scan, struct scanner *scanner, size_t slot)
 {
 	allocation_id id = scanner->words.sources[slot];
-	struct memory_range range =
-		allocation_range_near(scan->index, id, &scanner->source_hint);
+	struct memory_range range = allocation_range_near(scan->index, id, &scanner->source_hint);
 	uint64_t word = (scanner->words.places[slot] - range.start) / 8;
 
 	if (word >= FIRST_WORDS)
@@ -126,38 +120,34 @@ static bool is_leftover(const struct scan *scan, struct scanner *scanner,
 }
 
 /* Look up words if there are enough, or all, and add edges for references. */
-static struct error *look_up(const struct scan *scan, struct scanner *scanner,
-			     bool all)
+static struct error *look_up(const struct scan *scan, struct scanner *scanner, bool all)
 {
 	struct reference_words *words = &scanner->words;
 	allocation_id targets[MOST_ADDRESSES];
 	uint64_t headers;
 	size_t count, first;
 
-	while ((count = reference_words_look_up(words, all, &first, targets,
-						&headers))) {
+	while ((count = reference_words_look_up(words, all, &first, targets, &headers))) {
 		size_t edges = scanner->edges.count + count;
-		struct error *error = memory_reserve(scanner->edges.memory,
-						     edges * sizeof(*targets));
+		struct error *error =
+			memory_reserve(scanner->edges.memory, edges * sizeof(*targets));
 
 		if (error)
 			return error;
 		for (; headers; headers &= headers - 1) {
 			size_t i = (size_t)__builtin_ctzll(headers);
 
-			if (targets[i] != NO_ALLOCATION &&
-			    is_leftover(scan, scanner, first + i))
+			if (targets[i] != NO_ALLOCATION && is_leftover(scan, scanner, first + i))
 				targets[i] = NO_ALLOCATION;
 		}
-		add_edges(scanner, scan->graph->words.bytes,
-			  words->sources + first, targets, count);
+		add_edges(scanner, scan->graph->words.bytes, words->sources + first, targets,
+			  count);
 	}
 	return NULL;
 }
 
 /* Where in the range the dump has something again, at the earliest. */
-static uint64_t end_of_absence(const struct scan *scan,
-			       struct memory_range range)
+static uint64_t end_of_absence(const struct scan *scan, struct memory_range range)
 {
 	const struct region *region = image_find(scan->image, range.start);
 	uint64_t end = region ? region->end : range.end;
@@ -166,18 +156,16 @@ static uint64_t end_of_absence(const struct scan *scan,
 }
 
 /* Collect the words that may be references. */
-static struct error *scan_words(const struct scan *scan,
-				struct scanner *scanner, allocation_id source,
-				uint64_t address, const uint8_t *bytes,
+static struct error *scan_words(const struct scan *scan, struct scanner *scanner,
+				allocation_id source, uint64_t address, const uint8_t *bytes,
 				uint64_t size)
 {
 	for (uint64_t i = 0; i + 8 <= size; i += FILTER_BYTES) {
 		size_t left = (size - i) / 8;
 		struct error *error;
 
-		reference_words_add_of(
-			&scanner->words, source, address + i, bytes + i,
-			left < FILTER_WORDS ? left : FILTER_WORDS);
+		reference_words_add_of(&scanner->words, source, address + i, bytes + i,
+				       left < FILTER_WORDS ? left : FILTER_WORDS);
 		error = look_up(scan, scanner, false);
 		if (error)
 			return error;
@@ -186,16 +174,13 @@ static struct error *scan_words(const struct scan *scan,
 }
 
 /* Scan the range of the allocation. */
-static struct error *scan_allocation(const struct scan *scan,
-				     struct scanner *scanner,
-				     struct memory_range range,
-				     allocation_id source)
+static struct error *scan_allocation(const struct scan *scan, struct scanner *scanner,
+				     struct memory_range range, allocation_id source)
 {
 	while (range.start < range.end) {
 		struct error *error;
 		uint64_t size;
-		const uint8_t *bytes =
-			view_bytes(&scanner->view, range.start, &size);
+		const uint8_t *bytes = view_bytes(&scanner->view, range.start, &size);
 
 		/* What is absent refers to nothing; findings tell of it. */
 		if (!bytes) {
@@ -206,8 +191,7 @@ static struct error *scan_allocation(const struct scan *scan,
 			size = range.end - range.start;
 		if (size > PIECE)
 			size = PIECE;
-		error = scan_words(scan, scanner, source, range.start, bytes,
-				   size);
+		error = scan_words(scan, scanner, source, range.start, bytes, size);
 		if (error)
 			return error;
 		range.start += size;
@@ -218,8 +202,7 @@ static struct error *scan_allocation(const struct scan *scan,
 	return NULL;
 }
 
-static struct error *scan_stretch(const struct scan *scan,
-				  struct scanner *scanner,
+static struct error *scan_stretch(const struct scan *scan, struct scanner *scanner,
 				  const struct stretch *stretch)
 {
 	uint64_t address = stretch->range.start;
@@ -236,15 +219,14 @@ static struct error *scan_stretch(const struct scan *scan,
 }
 
 /* Scan from id on, below end, as much as goes at once; *id is what is next. */
-static struct error *scan_some(const struct scan *scan, struct scanner *scanner,
-			       allocation_id end, allocation_id *id,
-			       uint64_t *bytes)
+static struct error *scan_some(const struct scan *scan, struct scanner *scanner, allocation_id end,
+			       allocation_id *id, uint64_t *bytes)
 {
 	struct memory_range range;
 	struct stretch stretch;
 
-	if (stretch_find(&scanner->words, &scanner->view, *id, end,
-			 &scanner->source_hint, &stretch)) {
+	if (stretch_find(&scanner->words, &scanner->view, *id, end, &scanner->source_hint,
+			 &stretch)) {
 		*id = stretch.end;
 		*bytes += stretch.range.end - stretch.range.start;
 		return scan_stretch(scan, scanner, &stretch);
@@ -256,8 +238,7 @@ static struct error *scan_some(const struct scan *scan, struct scanner *scanner,
 
 /* Scan all of the turn; *bytes counts up what that was. */
 static struct error *scan_turn(const struct scan *scan, struct scanner *scanner,
-			       const struct allocation_turn *turn,
-			       uint64_t *bytes)
+			       const struct allocation_turn *turn, uint64_t *bytes)
 {
 	size_t next = bitmap_next(scan->sources, turn->first);
 	struct error *error = NULL;
@@ -277,33 +258,28 @@ static struct error *scan_turn(const struct scan *scan, struct scanner *scanner,
 }
 
 /* The rows of a share begin behind so many edges of an array. */
-static void begin_share(struct graph *graph, size_t number, unsigned int array,
-			size_t begin)
+static void begin_share(struct graph *graph, size_t number, unsigned int array, size_t begin)
 {
 	graph->shares[number].array = array;
 	graph->shares[number].begin = begin;
 }
 
 /* Put the rows of the share, which are all there, behind those before. */
-static struct error *add_share(struct graph *graph, size_t number,
-			       struct scanner *scanner, size_t count)
+static struct error *add_share(struct graph *graph, size_t number, struct scanner *scanner,
+			       size_t count)
 {
 	struct edge_list *edges = &scanner->edges;
 	size_t room = edges->count + count + ROW_ROOM;
-	struct error *error =
-		memory_reserve(edges->memory, room * sizeof(allocation_id));
+	struct error *error = memory_reserve(edges->memory, room * sizeof(allocation_id));
 	allocation_id *end;
 
 	/* It reads on behind them. */
 	if (!error)
-		error = memory_reserve(&scanner->found,
-				       (count + ROW_ROOM) *
-					       sizeof(allocation_id));
+		error = memory_reserve(&scanner->found, (count + ROW_ROOM) * sizeof(allocation_id));
 	if (error)
 		return error;
 	end = (allocation_id *)edges->memory->bytes + edges->count;
-	if (graph_compact_share(graph, number, scanner->found.bytes, count, end,
-				&count)) {
+	if (graph_compact_share(graph, number, scanner->found.bytes, count, end, &count)) {
 		edges->count += count;
 		return NULL;
 	}
@@ -314,8 +290,8 @@ static struct error *add_share(struct graph *graph, size_t number,
 }
 
 /* The share is one turn. */
-static struct error *scan_share(struct scan *scan, size_t number,
-				unsigned int thread, uint64_t *bytes)
+static struct error *scan_share(struct scan *scan, size_t number, unsigned int thread,
+				uint64_t *bytes)
 {
 	const struct allocation_turn *turn = &scan->turns.turns[number];
 	struct scanner *scanner = &scan->scanners[thread];
@@ -334,8 +310,8 @@ static struct error *scan_share(struct scan *scan, size_t number,
 }
 
 /* All turns of the share, which is cut, fall to this thread. */
-static struct error *scan_alone(struct scan *scan, size_t number,
-				unsigned int thread, uint64_t *bytes)
+static struct error *scan_alone(struct scan *scan, size_t number, unsigned int thread,
+				uint64_t *bytes)
 {
 	const struct allocation_turn *turn = &scan->turns.turns[number];
 	struct scanner *scanner = &scan->scanners[thread];
@@ -353,38 +329,34 @@ static struct error *scan_alone(struct scan *scan, size_t number,
 }
 
 /* A place behind what was joined already. */
-static struct error *find_place(struct scan *scan, struct scanner *scanner,
-				size_t number, size_t count, size_t *ret_place)
+static struct error *find_place(struct scan *scan, struct scanner *scanner, size_t number,
+				size_t count, size_t *ret_place)
 {
 	const struct allocation_turn *turn = &scan->turns.turns[number];
 	struct joint *joint = &scan->joint;
 	struct graph *graph = scan->graph;
 	size_t share = allocation_turn_share(turn);
 	struct error *error = memory_fill_room(&graph->arrays[joint->array],
-					       (joint->count + count) *
-						       sizeof(allocation_id));
+					       (joint->count + count) * sizeof(allocation_id));
 
 	if (error)
 		return error;
 	if (allocation_turn_begins(&scan->turns, number))
 		begin_share(graph, share, joint->array, joint->count);
 	if (scanner->is_part)
-		((uint32_t *)graph->words.bytes)[turn->first] +=
-			(uint32_t)count;
+		((uint32_t *)graph->words.bytes)[turn->first] += (uint32_t)count;
 	if (count > 0) {
 		joint->last_source = scanner->last_source;
 		joint->last_target = scanner->last_target;
 	}
 	*ret_place = joint->count;
 	joint->count += count;
-	return allocation_turn_ends(&scan->turns, number)
-		       ? graph_lay_out_share(graph, share)
-		       : NULL;
+	return allocation_turn_ends(&scan->turns, number) ? graph_lay_out_share(graph, share)
+							  : NULL;
 }
 
 /* Put the edges that a turn has found behind those of the turns before. */
-static struct error *join(struct scan *scan, struct scanner *scanner,
-			  size_t number, size_t count)
+static struct error *join(struct scan *scan, struct scanner *scanner, size_t number, size_t count)
 {
 	const struct allocation_turn *turn = &scan->turns.turns[number];
 	const allocation_id *found = scanner->found.bytes;
@@ -397,8 +369,7 @@ static struct error *join(struct scan *scan, struct scanner *scanner,
 	if (!relay_take(&joint->relay, turn->number))
 		return NULL;
 	/* The same target may stand at both sides of a seam. */
-	if (count > 0 && joint->last_source == turn->first &&
-	    joint->last_target == *found) {
+	if (count > 0 && joint->last_source == turn->first && joint->last_target == *found) {
 		found++;
 		count--;
 	}
@@ -413,8 +384,8 @@ static struct error *join(struct scan *scan, struct scanner *scanner,
 }
 
 /* Others scan other turns of the share. */
-static struct error *scan_jointly(struct scan *scan, size_t number,
-				  unsigned int thread, uint64_t *bytes)
+static struct error *scan_jointly(struct scan *scan, size_t number, unsigned int thread,
+				  uint64_t *bytes)
 {
 	const struct allocation_turn *turn = &scan->turns.turns[number];
 	struct scanner *scanner = &scan->scanners[thread];
@@ -443,13 +414,10 @@ static struct error *take_turn(void *data, size_t number, unsigned int thread)
 	uint64_t bytes = 0;
 	struct error *error = (!is_cut		   ? scan_share
 			       : scan->threads > 1 ? scan_jointly
-						   : scan_alone)(
-		scan, number, thread, &bytes);
+						   : scan_alone)(scan, number, thread, &bytes);
 
-	allocation_turn_pass(&scan->turns.turns[number], scan->image,
-			     scan->index);
-	if (!error && !split_work_step(&scan->work, number, thread,
-				       scan->progress, bytes))
+	allocation_turn_pass(&scan->turns.turns[number], scan->image, scan->index);
+	if (!error && !split_work_step(&scan->work, number, thread, scan->progress, bytes))
 		error = error_create(ERROR_INTERRUPTED, "interrupted");
 	return error;
 }
@@ -457,8 +425,7 @@ static struct error *take_turn(void *data, size_t number, unsigned int thread)
 static struct error *run(struct scan *scan)
 {
 	struct graph *graph = scan->graph;
-	_cleanup_(free) size_t *counts =
-		calloc(graph->array_count, sizeof(*counts));
+	_cleanup_(free) size_t *counts = calloc(graph->array_count, sizeof(*counts));
 	struct error *error;
 
 	if (!counts)
@@ -466,8 +433,7 @@ static struct error *run(struct scan *scan)
 	for (unsigned int i = 0; i < scan->threads; i++) {
 		scan->scanners[i].view.image = scan->image;
 		scan->scanners[i].judged = NO_ALLOCATION;
-		reference_words_init(&scan->scanners[i].words, scan->index,
-				     scan->sources);
+		reference_words_init(&scan->scanners[i].words, scan->index, scan->sources);
 		scan->scanners[i].edges.memory = &graph->arrays[i];
 		scan->scanners[i].found.account = graph->account;
 	}
@@ -516,8 +482,7 @@ static struct error *find_sources(struct scan *scan, struct bitmap *own,
 				  struct memory_account *account)
 {
 	const struct bitmap *used = allocation_used(scan->index);
-	const struct bitmap *pointerless =
-		allocation_having(scan->index, TRAIT_POINTERLESS);
+	const struct bitmap *pointerless = allocation_having(scan->index, TRAIT_POINTERLESS);
 	struct error *error;
 
 	scan->sources = used;
@@ -532,10 +497,9 @@ static struct error *find_sources(struct scan *scan, struct bitmap *own,
 	return NULL;
 }
 
-struct error *graph_create(const struct image *image,
-			   const struct allocation_index *index,
-			   struct memory_account *account,
-			   struct progress *progress, struct graph **ret)
+struct error *graph_create(const struct image *image, const struct allocation_index *index,
+			   struct memory_account *account, struct progress *progress,
+			   struct graph **ret)
 {
 	_cleanup_(graph_destroy) struct graph *graph = NULL;
 	_cleanup_(bitmap_deinit) struct bitmap sources = { 0 };
@@ -546,8 +510,8 @@ struct error *graph_create(const struct image *image,
 		.threads = parallel_threads_for(progress),
 		.joint.last_source = NO_ALLOCATION,
 	};
-	struct error *error = graph_create_rows(
-		allocation_count(index), scan.threads + 1, account, &graph);
+	struct error *error =
+		graph_create_rows(allocation_count(index), scan.threads + 1, account, &graph);
 
 	if (!error)
 		error = find_sources(&scan, &sources, account);
@@ -556,8 +520,7 @@ struct error *graph_create(const struct image *image,
 	progress_begin(progress, "scanning for references", image_size(image));
 	scan.graph = graph;
 	scan.joint.array = scan.threads;
-	error = allocation_turns_init(&scan.turns, image, index, scan.sources,
-				      NULL, account);
+	error = allocation_turns_init(&scan.turns, image, index, scan.sources, NULL, account);
 	if (!error)
 		error = scan_all(&scan);
 	allocation_turns_deinit(&scan.turns);

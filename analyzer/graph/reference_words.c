@@ -5,12 +5,9 @@ enum {
 	FETCH_AHEAD = 1536,  /* bytes */
 };
 
-/*
- * Up to where allocations follow each other with no more than that between two
- * owners.
- */
-static allocation_id find_end(const struct reference_words *words,
-			      allocation_id first, allocation_id end)
+/* Up to where allocations follow each other with no more than that between two owners. */
+static allocation_id find_end(const struct reference_words *words, allocation_id first,
+			      allocation_id end)
 {
 	const struct extent *extents = words->index->extents;
 	size_t gap = bitmap_next_clear(words->owners, first);
@@ -18,8 +15,8 @@ static allocation_id find_end(const struct reference_words *words,
 	while (gap < end) {
 		size_t next = bitmap_next(words->owners, gap);
 
-		if (next >= end || extents[next].start - extents[gap].start >
-					   MOST_BETWEEN / GRANULE)
+		if (next >= end ||
+		    extents[next].start - extents[gap].start > MOST_BETWEEN / GRANULE)
 			return (allocation_id)gap;
 		gap = bitmap_next_clear(words->owners, next);
 	}
@@ -27,8 +24,8 @@ static allocation_id find_end(const struct reference_words *words,
 }
 
 /* The end of the last allocation below end that ends at or below limit. */
-static allocation_id cut(const struct allocation_index *index,
-			 const struct stretch *stretch, uint64_t limit)
+static allocation_id cut(const struct allocation_index *index, const struct stretch *stretch,
+			 uint64_t limit)
 {
 	allocation_id low = stretch->first, high = stretch->end;
 	size_t hint = stretch->region;
@@ -44,9 +41,8 @@ static allocation_id cut(const struct allocation_index *index,
 	return low;
 }
 
-bool stretch_find(const struct reference_words *words, struct view *view,
-		  allocation_id first, allocation_id end, size_t *hint,
-		  struct stretch *ret)
+bool stretch_find(const struct reference_words *words, struct view *view, allocation_id first,
+		  allocation_id end, size_t *hint, struct stretch *ret)
 {
 	const struct allocation_index *index = words->index;
 	struct memory_range range = allocation_range_near(index, first, hint);
@@ -80,23 +76,20 @@ static inline bool is_inside(const struct extent *extent, uint64_t offset)
 }
 
 /* Collect the words of the mask in the window. */
-static inline __attribute__((always_inline)) void collect(
-	struct reference_words *words, const struct stretch *stretch,
-	uint64_t granule, const uint8_t *bytes, uint64_t mask,
-	bool by_instruction)
+static inline __attribute__((always_inline)) void collect(struct reference_words *words,
+							  const struct stretch *stretch,
+							  uint64_t granule, const uint8_t *bytes,
+							  uint64_t mask, bool by_instruction)
 {
 	const struct allocation_index *index = words->index;
 	const struct heap_region *region = &index->regions[stretch->region];
-	const struct region_layout *layout =
-		region_layout(index, stretch->region);
-	const struct window window =
-		index_window(index, layout, granule, by_instruction);
+	const struct region_layout *layout = region_layout(index, stretch->region);
+	const struct window window = index_window(index, layout, granule, by_instruction);
 	/* Which words of the granule below a start are in no allocation. */
 	unsigned int between = layout->gap > 8 ? 3 : layout->gap > 0 ? 2 : 0;
 	uint64_t address = region->start + granule * GRANULE;
 	/* That of the last start below the window. */
-	allocation_id before =
-		(allocation_id)(region->first + window.next_rank - 1);
+	allocation_id before = (allocation_id)(region->first + window.next_rank - 1);
 	size_t tail = words->tail;
 
 	for (; mask; mask &= mask - 1) {
@@ -104,14 +97,12 @@ static inline __attribute__((always_inline)) void collect(
 		unsigned int at = word / 2;
 		size_t slot = tail % WORDS_AROUND;
 		uint64_t starts = window.starts & ((UINT64_C(2) << at) - 1);
-		allocation_id source =
-			before + count_bits(starts, by_instruction);
-		bool is_between =
-			window.starts >> (at + 1) & between >> (word % 2) & 1;
+		allocation_id source = before + count_bits(starts, by_instruction);
+		bool is_between = window.starts >> (at + 1) & between >> (word % 2) & 1;
 
 		if (layout->gap == GAPS_VARY)
-			is_between = !is_inside(&index->extents[source],
-						GRANULE * granule + 8 * word);
+			is_between =
+				!is_inside(&index->extents[source], GRANULE * granule + 8 * word);
 		memcpy(&words->words[slot], bytes + 8 * (size_t)word, 8);
 		words->places[slot] = address + 8 * word;
 		words->sources[slot] = source;
@@ -131,38 +122,33 @@ static void fetch(struct reference_words *words)
 			count = MOST_ADDRESSES;
 		if (count > WORDS_AROUND - slot)
 			count = WORDS_AROUND - slot;
-		lookups_begin(words->index, words->words + slot, count,
-			      &words->hint, words->lookups + slot);
+		lookups_begin(words->index, words->words + slot, count, &words->hint,
+			      words->lookups + slot);
 		words->begun += count;
 	}
 }
 
-/*
- * Fetch what is read next, and once only: what lookups need is to stay in the
- * cache.
- */
+/* Fetch what is read next, and once only: what lookups need is to stay in the cache. */
 static inline void fetch_ahead(const uint8_t *bytes)
 {
 	for (unsigned int i = 0; i < WINDOW_BYTES; i += 64)
 		__builtin_prefetch(bytes + FETCH_AHEAD + i, 0, 0);
 }
 
-static inline __attribute__((always_inline)) void add(
-	struct reference_words *words, const struct stretch *stretch,
-	uint64_t *address, bool by_instruction)
+static inline __attribute__((always_inline)) void add(struct reference_words *words,
+						      const struct stretch *stretch,
+						      uint64_t *address, bool by_instruction)
 {
 	uint64_t start = words->index->regions[stretch->region].start;
 	uint64_t granule = (*address - start) / WINDOW_BYTES * WINDOW;
 	uint64_t begin = start + granule * GRANULE;
 	uint64_t skipped = *address - begin, size = WINDOW_BYTES - skipped;
-	const uint8_t *bytes =
-		stretch->bytes + (*address - stretch->range.start);
+	const uint8_t *bytes = stretch->bytes + (*address - stretch->range.start);
 	uint64_t mask;
 
 	if (size > stretch->range.end - *address)
 		size = stretch->range.end - *address;
-	mask = word_filter_mask(&words->filter, bytes, size / 8)
-	       << (skipped / 8);
+	mask = word_filter_mask(&words->filter, bytes, size / 8) << (skipped / 8);
 	*address += size;
 	fetch_ahead(bytes);
 	if (!mask)
@@ -172,23 +158,22 @@ static inline __attribute__((always_inline)) void add(
 	fetch(words);
 }
 
-static void add_plainly(struct reference_words *words,
-			const struct stretch *stretch, uint64_t *address)
+static void add_plainly(struct reference_words *words, const struct stretch *stretch,
+			uint64_t *address)
 {
 	add(words, stretch, address, false);
 }
 
 #ifdef __x86_64__
-__attribute__((target("popcnt"))) static void add_by_counting(
-	struct reference_words *words, const struct stretch *stretch,
-	uint64_t *address)
+__attribute__((target("popcnt"))) static void add_by_counting(struct reference_words *words,
+							      const struct stretch *stretch,
+							      uint64_t *address)
 {
 	add(words, stretch, address, true);
 }
 #endif
 
-void reference_words_init_plain(struct reference_words *words,
-				const struct allocation_index *index,
+void reference_words_init_plain(struct reference_words *words, const struct allocation_index *index,
 				const struct bitmap *owners)
 {
 	*words = (struct reference_words){
@@ -199,8 +184,7 @@ void reference_words_init_plain(struct reference_words *words,
 	};
 }
 
-void reference_words_init(struct reference_words *words,
-			  const struct allocation_index *index,
+void reference_words_init(struct reference_words *words, const struct allocation_index *index,
 			  const struct bitmap *owners)
 {
 	reference_words_init_plain(words, index, owners);
@@ -210,9 +194,8 @@ void reference_words_init(struct reference_words *words,
 #endif
 }
 
-size_t reference_words_look_up(struct reference_words *words, bool is_end,
-			       size_t *ret_first, allocation_id *ret_targets,
-			       uint64_t *ret_headers)
+size_t reference_words_look_up(struct reference_words *words, bool is_end, size_t *ret_first,
+			       allocation_id *ret_targets, uint64_t *ret_headers)
 {
 	size_t slot = words->head % WORDS_AROUND;
 	size_t count = words->tail - words->head;
@@ -224,8 +207,8 @@ size_t reference_words_look_up(struct reference_words *words, bool is_end,
 	if (count > MOST_ADDRESSES)
 		count = MOST_ADDRESSES;
 	*ret_first = slot;
-	*ret_headers = words->index->lookups_end(
-		words->index, words->lookups + slot, count, false, ret_targets);
+	*ret_headers = words->index->lookups_end(words->index, words->lookups + slot, count, false,
+						 ret_targets);
 	words->head += count;
 	/* Batches begin where none goes beyond the last slot. */
 	if (words->head == words->tail)

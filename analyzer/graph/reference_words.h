@@ -1,10 +1,9 @@
 /*
  * Collects the words of allocations that may be references.
  *
- * Allocations that are near each other are read in one go, as a stretch: its
- * words are filtered 64 at a time, and whose each of the few that are left is,
- * the index tells by counting bits. Where it does not know from these where
- * allocations end, it is asked for their sizes.
+ * Allocations that are near each other are read in one go, as a stretch: its words are filtered 64
+ * at a time, and whose each of the few that are left is, the index tells by counting bits. Where it
+ * does not know from these where allocations end, it is asked for their sizes.
  */
 #ifndef ANALYZER_GRAPH_REFERENCE_WORDS_H
 #define ANALYZER_GRAPH_REFERENCE_WORDS_H
@@ -14,8 +13,8 @@
 #include "analyzer/image/view.h"
 
 /*
- * Words that are collected and looked up go around: while some are collected,
- * what the lookups of MOST_ADDRESSES before them need is fetched.
+ * Words that are collected and looked up go around: while some are collected, what the lookups of
+ * MOST_ADDRESSES before them need is fetched.
  */
 enum { WORDS_AROUND = 4 * MOST_ADDRESSES };
 
@@ -26,11 +25,11 @@ struct reference_words {
 	const struct bitmap *owners; /* whose words may be references */
 	struct word_filter filter;
 	/*
-	 * Collect from the stretch's 64 words or fewer at *address, which goes
-	 * on behind them. There must be room for FILTER_WORDS more.
+	 * Collect from the stretch's 64 words or fewer at *address, which goes on behind them.
+	 * There must be room for FILTER_WORDS more.
 	 */
-	void (*add)(struct reference_words *words,
-		    const struct stretch *stretch, uint64_t *address);
+	void (*add)(struct reference_words *words, const struct stretch *stretch,
+		    uint64_t *address);
 	/* Words in the heap, where they stand, and in which allocation. */
 	uint64_t words[WORDS_AROUND], places[WORDS_AROUND];
 	allocation_id sources[WORDS_AROUND];
@@ -49,29 +48,23 @@ struct stretch {
 };
 
 /* None yet. Both are borrowed. */
-void reference_words_init(struct reference_words *words,
-			  const struct allocation_index *index,
+void reference_words_init(struct reference_words *words, const struct allocation_index *index,
 			  const struct bitmap *owners);
 
 /* The same without what newer processors have. */
-void reference_words_init_plain(struct reference_words *words,
-				const struct allocation_index *index,
+void reference_words_init_plain(struct reference_words *words, const struct allocation_index *index,
 				const struct bitmap *owners);
 
 /*
- * The stretch from first on, an owner, with as much below end as can be read
- * together. False: first must be read by itself. *hint is as for
- * allocation_range_near().
+ * The stretch from first on, an owner, with as much below end as can be read together. False: first
+ * must be read by itself. *hint is as for allocation_range_near().
  */
-bool stretch_find(const struct reference_words *words, struct view *view,
-		  allocation_id first, allocation_id end, size_t *hint,
-		  struct stretch *ret);
+bool stretch_find(const struct reference_words *words, struct view *view, allocation_id first,
+		  allocation_id end, size_t *hint, struct stretch *ret);
 
 /* Collect from up to 64 words of one allocation; the room is the same. */
-static inline void reference_words_add_of(struct reference_words *words,
-					  allocation_id source,
-					  uint64_t address,
-					  const uint8_t *bytes, size_t count)
+static inline void reference_words_add_of(struct reference_words *words, allocation_id source,
+					  uint64_t address, const uint8_t *bytes, size_t count)
 {
 	uint64_t mask = word_filter_mask(&words->filter, bytes, count);
 
@@ -86,12 +79,10 @@ static inline void reference_words_add_of(struct reference_words *words,
 }
 
 /*
- * Look up MOST_ADDRESSES words if there are so many more, or with is_end what
- * there is. Returns how many these are, *ret_first being the slot of the first;
- * 0: not yet, or no more.
+ * Look up MOST_ADDRESSES words if there are so many more, or with is_end what there is. Returns how
+ * many these are, *ret_first being the slot of the first; 0: not yet, or no more.
  */
-size_t reference_words_look_up(struct reference_words *words, bool is_end,
-			       size_t *ret_first, allocation_id *ret_targets,
-			       uint64_t *ret_headers);
+size_t reference_words_look_up(struct reference_words *words, bool is_end, size_t *ret_first,
+			       allocation_id *ret_targets, uint64_t *ret_headers);
 
 #endif

@@ -19,11 +19,7 @@ struct root_scan {
 	size_t count, hint;
 };
 
-/*
- * Call found for each word of the range that is a reference: aligned ones, and
- * in code all.
- */
-void root_scan_range(struct root_scan *scan, struct memory_range range,
-		     bool is_code);
+/* Call found for each word of the range that is a reference: aligned ones, and in code all. */
+void root_scan_range(struct root_scan *scan, struct memory_range range, bool is_code);
 
 #endif

@@ -18,13 +18,11 @@ struct roots {
 	struct memory_account *account;
 	struct progress *progress;
 	struct word_filter filter;
-	struct memory
-		stacks; /* struct stack: those of fibers, too; by address */
+	struct memory stacks; /* struct stack: those of fibers, too; by address */
 	size_t stack_count;
 	struct memory ranges; /* struct root_range */
 	size_t range_count;
-	struct memory
-		turns; /* struct root_range: what a thread scans at once */
+	struct memory turns; /* struct root_range: what a thread scans at once */
 	size_t turn_count;
 	struct memory integers; /* struct disguised */
 	size_t integer_count;
@@ -35,16 +33,14 @@ struct roots {
 
 /* How registers are called, as they stand in struct user_regs_struct. */
 static const char *const register_names[] = {
-	"r15",	   "r14",      "r13", "r12", "rbp",    "rbx", "r11",
-	"r10",	   "r9",       "r8",  "rax", "rcx",    "rdx", "rsi",
-	"rdi",	   "orig_rax", "rip", "cs",  "eflags", "rsp", "ss",
-	"fs_base", "gs_base",  "ds",  "es",  "fs",     "gs",
+	"r15",	  "r14", "r13", "r12",	   "rbp",     "rbx", "r11",	 "r10", "r9",
+	"r8",	  "rax", "rcx", "rdx",	   "rsi",     "rdi", "orig_rax", "rip", "cs",
+	"eflags", "rsp", "ss",	"fs_base", "gs_base", "ds",  "es",	 "fs",	"gs",
 };
 
 enum { REGISTERS = sizeof(register_names) / sizeof(register_names[0]) };
 
-static_assert(sizeof(struct user_regs_struct) == REGISTERS * 8,
-	      "every register has a name");
+static_assert(sizeof(struct user_regs_struct) == REGISTERS * 8, "every register has a name");
 
 static struct error *add_range(struct roots *roots, struct root_range range)
 {
@@ -53,8 +49,7 @@ static struct error *add_range(struct roots *roots, struct root_range range)
 
 	if (range.start >= range.end)
 		return NULL;
-	error = memory_reserve(&roots->ranges,
-			       (roots->range_count + 1) * sizeof(*ranges));
+	error = memory_reserve(&roots->ranges, (roots->range_count + 1) * sizeof(*ranges));
 	if (error)
 		return error;
 	ranges = roots->ranges.bytes;
@@ -84,10 +79,7 @@ static struct error *add_unclaimed(struct roots *roots, struct root_range range)
 	return add_range(roots, range);
 }
 
-/*
- * Code that no file has: the program made it while it ran. The kernel's vdso is
- * a module.
- */
+/* Code that no file has: the program made it while it ran. The kernel's vdso is a module. */
 static bool is_made_code(const struct roots *roots, const struct region *region)
 {
 	return (region->rights & RIGHT_EXECUTE) && !region->mapping &&
@@ -103,8 +95,7 @@ static size_t first_stack(const struct roots *roots, uint64_t address)
 }
 
 /* Add the region, the dead parts of stacks in it left out. */
-static struct error *add_memory(struct roots *roots,
-				const struct region *region)
+static struct error *add_memory(struct roots *roots, const struct region *region)
 {
 	const struct stack *stacks = roots->stacks.bytes;
 	struct root_range rest = {
@@ -120,10 +111,8 @@ static struct error *add_memory(struct roots *roots,
 	     i < roots->stack_count && stacks[i].start < region->end; i++) {
 		const struct stack *stack = &stacks[i];
 		struct root_range below = rest, live = {
-			.start = stack->live > rest.start ? stack->live
-							  : rest.start,
-			.end = stack->live_end < rest.end ? stack->live_end
-							  : rest.end,
+			.start = stack->live > rest.start ? stack->live : rest.start,
+			.end = stack->live_end < rest.end ? stack->live_end : rest.end,
 			.kind = ROOT_STACK,
 			.thread = stack->thread,
 			.is_writable = rest.is_writable,
@@ -154,15 +143,14 @@ static bool is_root(const struct roots *roots, const struct region *region)
 	if (region->rights & RIGHT_WRITE)
 		return true;
 	return region->origin == REGION_CORE &&
-	       (!(region->rights & RIGHT_EXECUTE) ||
-		is_made_code(roots, region));
+	       (!(region->rights & RIGHT_EXECUTE) || is_made_code(roots, region));
 }
 
 static struct error *add_stack(struct roots *roots, struct stack stack)
 {
 	struct stack *stacks;
-	struct error *error = memory_reserve(
-		&roots->stacks, (roots->stack_count + 1) * sizeof(*stacks));
+	struct error *error =
+		memory_reserve(&roots->stacks, (roots->stack_count + 1) * sizeof(*stacks));
 
 	if (error)
 		return error;
@@ -172,8 +160,7 @@ static struct error *add_stack(struct roots *roots, struct stack stack)
 }
 
 /* Whether the fiber runs on a thread's own stack, as the first one does. */
-static bool is_on_thread_stack(const struct program *program,
-			       const struct fiber *fiber)
+static bool is_on_thread_stack(const struct program *program, const struct fiber *fiber)
 {
 	for (size_t i = 0; i < program_stack_count(program); i++) {
 		const struct stack *stack = program_stack(program, i);
@@ -191,8 +178,7 @@ static int compare_stacks(const void *a, const void *b)
 	return left->start < right->start ? -1 : left->start > right->start;
 }
 
-static struct error *find_stacks(struct roots *roots,
-				 const struct fibers *fibers)
+static struct error *find_stacks(struct roots *roots, const struct fibers *fibers)
 {
 	const struct program *program = roots->program;
 	struct error *error = NULL;
@@ -200,8 +186,7 @@ static struct error *find_stacks(struct roots *roots,
 	for (size_t i = 0; i < program_stack_count(program) && !error; i++)
 		error = add_stack(roots, *program_stack(program, i));
 	/* One alone may be something else that looks like it. */
-	for (size_t i = 0; fibers && fiber_count(fibers) > 1 &&
-			   i < fiber_count(fibers) && !error;
+	for (size_t i = 0; fibers && fiber_count(fibers) > 1 && i < fiber_count(fibers) && !error;
 	     i++) {
 		const struct fiber *fiber = fiber_at(fibers, i);
 		struct stack stack = { .kind = STACK_THREAD,
@@ -215,8 +200,8 @@ static struct error *find_stacks(struct roots *roots,
 			error = add_stack(roots, stack);
 	}
 	if (!error && roots->stack_count > 0)
-		qsort(roots->stacks.bytes, roots->stack_count,
-		      sizeof(struct stack), compare_stacks);
+		qsort(roots->stacks.bytes, roots->stack_count, sizeof(struct stack),
+		      compare_stacks);
 	return error;
 }
 
@@ -238,9 +223,7 @@ static struct error *find_ranges(struct roots *roots)
 }
 
 static void scan(const struct roots *roots, struct root_range range,
-		 bool (*found)(void *data, uint64_t where,
-			       allocation_id target),
-		 void *data)
+		 bool (*found)(void *data, uint64_t where, allocation_id target), void *data)
 {
 	struct root_scan scan = {
 		.image = roots->image,
@@ -250,15 +233,14 @@ static void scan(const struct roots *roots, struct root_range range,
 		.data = data,
 	};
 
-	root_scan_range(&scan, (struct memory_range){ range.start, range.end },
-			range.is_code);
+	root_scan_range(&scan, (struct memory_range){ range.start, range.end }, range.is_code);
 }
 
 static struct error *add_turn(struct roots *roots, struct root_range turn)
 {
 	struct root_range *turns;
-	struct error *error = memory_reserve(
-		&roots->turns, (roots->turn_count + 1) * sizeof(*turns));
+	struct error *error =
+		memory_reserve(&roots->turns, (roots->turn_count + 1) * sizeof(*turns));
 
 	if (error)
 		return error;
@@ -313,8 +295,7 @@ static bool mark(void *data, uint64_t where, allocation_id target)
 	struct marking *marking = data;
 
 	/* Most targets are referred to more than once. */
-	if (bitmap_get(marking->used, target) &&
-	    !bitmap_get(marking->targets, target))
+	if (bitmap_get(marking->used, target) && !bitmap_get(marking->targets, target))
 		bitmap_set_atomic(marking->targets, target);
 	return true;
 }
@@ -322,24 +303,21 @@ static bool mark(void *data, uint64_t where, allocation_id target)
 static struct error *scan_turn(void *data, size_t number, unsigned int thread)
 {
 	struct roots *roots = data;
-	struct root_range turn =
-		((const struct root_range *)roots->turns.bytes)[number];
+	struct root_range turn = ((const struct root_range *)roots->turns.bytes)[number];
 	struct marking marking = {
 		.used = allocation_used(roots->index),
 		.targets = &roots->targets[turn.kind],
 	};
 
 	scan(roots, turn, mark, &marking);
-	if (!split_work_step(&roots->work, number, thread, roots->progress,
-			     turn.end - turn.start))
+	if (!split_work_step(&roots->work, number, thread, roots->progress, turn.end - turn.start))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
 }
 
 /*
- * Where the extended state of x86-64 keeps the upper parts of vector registers
- * (Intel SDM, volume 1, chapter 13). Those of AVX-512 depend on the processor
- * and follow from the size of the whole.
+ * Where the extended state of x86-64 keeps the upper parts of vector registers (Intel SDM, volume
+ * 1, chapter 13). Those of AVX-512 depend on the processor and follow from the size of the whole.
  */
 struct vector_layout {
 	size_t least_size;
@@ -359,15 +337,13 @@ static const struct vector_layout vector_layouts[] = {
 };
 
 /* The vector register as a whole, of which *ret_size bytes are known. */
-static bool read_vector(const struct image_thread *state, size_t number,
-			uint8_t ret[64], size_t *ret_size)
+static bool read_vector(const struct image_thread *state, size_t number, uint8_t ret[64],
+			size_t *ret_size)
 {
 	const uint8_t *bytes = state->vectors;
-	size_t i = 0,
-	       layouts = sizeof(vector_layouts) / sizeof(*vector_layouts);
+	size_t i = 0, layouts = sizeof(vector_layouts) / sizeof(*vector_layouts);
 
-	while (i < layouts &&
-	       state->vectors_size < vector_layouts[i].least_size)
+	while (i < layouts && state->vectors_size < vector_layouts[i].least_size)
 		i++;
 	if (i == layouts)
 		return false;
@@ -375,18 +351,16 @@ static bool read_vector(const struct image_thread *state, size_t number,
 	memcpy(ret + 16, bytes + VECTOR_HIGH + 16 * number, 16);
 	*ret_size = 32;
 	if (vector_layouts[i].high_256) {
-		memcpy(ret + 32,
-		       bytes + vector_layouts[i].high_256 + 32 * number, 32);
+		memcpy(ret + 32, bytes + vector_layouts[i].high_256 + 32 * number, 32);
 		*ret_size = 64;
 	}
 	return true;
 }
 
 /* Visits what is at any byte of the state, or of a register, in anchor. */
-static bool visit_bytes(const struct roots *roots, const uint8_t *bytes,
-			size_t size, struct anchor *anchor,
-			bool (*visit)(void *data, const struct anchor *anchor),
-			void *data)
+static bool visit_bytes(const struct roots *roots, const uint8_t *bytes, size_t size,
+			struct anchor *anchor,
+			bool (*visit)(void *data, const struct anchor *anchor), void *data)
 {
 	for (size_t i = 0; i + 8 <= size; i++) {
 		uint64_t word;
@@ -403,9 +377,7 @@ static bool visit_bytes(const struct roots *roots, const uint8_t *bytes,
 
 /* Visits the registers that a thread uses, the vector ones at every byte. */
 static bool visit_registers(const struct roots *roots, uint32_t number,
-			    bool (*visit)(void *data,
-					  const struct anchor *anchor),
-			    void *data)
+			    bool (*visit)(void *data, const struct anchor *anchor), void *data)
 {
 	const struct thread *thread = program_thread(roots->program, number);
 	const struct image_thread *state = thread->state;
@@ -425,11 +397,9 @@ static bool visit_registers(const struct roots *roots, uint32_t number,
 		return true;
 	anchor.register_name = VECTOR_REGISTER;
 	/* The state as it is, then what its layout tears apart. */
-	if (!visit_bytes(roots, state->vectors, state->vectors_size, &anchor,
-			 visit, data))
+	if (!visit_bytes(roots, state->vectors, state->vectors_size, &anchor, visit, data))
 		return false;
-	for (size_t i = 0; i < VECTORS && read_vector(state, i, vector, &size);
-	     i++)
+	for (size_t i = 0; i < VECTORS && read_vector(state, i, vector, &size); i++)
 		if (!visit_bytes(roots, vector, size, &anchor, visit, data))
 			return false;
 	return true;
@@ -450,15 +420,13 @@ static struct error *find_targets(struct roots *roots)
 	struct error *error = NULL;
 
 	for (size_t i = 0; i < ROOT_KINDS && !error; i++)
-		error = bitmap_init(&roots->targets[i],
-				    allocation_count(roots->index),
+		error = bitmap_init(&roots->targets[i], allocation_count(roots->index),
 				    roots->account);
 	if (!error)
 		error = add_turns(roots);
 	if (error)
 		return error;
-	progress_begin(roots->progress, "scanning the roots",
-		       image_size(roots->image));
+	progress_begin(roots->progress, "scanning the roots", image_size(roots->image));
 	split_work_begin(&roots->work, roots->progress, roots->turn_count);
 	error = parallel_for(roots->turn_count, threads, scan_turn, roots);
 	split_work_keep(&roots->work, threads, roots->progress);
@@ -472,15 +440,12 @@ static struct error *find_targets(struct roots *roots)
 }
 
 /* All of the roots but what they refer to. */
-static struct error *create(const struct image *image,
-			    const struct program *program,
-			    const struct allocation_index *index,
-			    const struct fibers *fibers,
-			    struct memory_account *account,
-			    struct progress *progress, struct roots **ret)
+static struct error *create(const struct image *image, const struct program *program,
+			    const struct allocation_index *index, const struct fibers *fibers,
+			    struct memory_account *account, struct progress *progress,
+			    struct roots **ret)
 {
-	_cleanup_(roots_destroy) struct roots *roots =
-		calloc(1, sizeof(*roots));
+	_cleanup_(roots_destroy) struct roots *roots = calloc(1, sizeof(*roots));
 	struct error *error;
 
 	if (!roots)
@@ -491,9 +456,8 @@ static struct error *create(const struct image *image,
 	roots->account = account;
 	roots->progress = progress;
 	roots->filter = word_filter_for(allocation_bounds(index));
-	roots->held =
-		(struct held_anchors){ image, program, index,
-				       &roots->targets[ROOT_KERNEL], account };
+	roots->held = (struct held_anchors){ image, program, index, &roots->targets[ROOT_KERNEL],
+					     account };
 	roots->stacks.account = account;
 	roots->ranges.account = account;
 	roots->turns.account = account;
@@ -507,16 +471,13 @@ static struct error *create(const struct image *image,
 	return NULL;
 }
 
-struct error *roots_create(const struct image *image,
-			   const struct program *program,
-			   const struct allocation_index *index,
-			   const struct fibers *fibers,
-			   struct memory_account *account,
-			   struct progress *progress, struct roots **ret)
+struct error *roots_create(const struct image *image, const struct program *program,
+			   const struct allocation_index *index, const struct fibers *fibers,
+			   struct memory_account *account, struct progress *progress,
+			   struct roots **ret)
 {
 	_cleanup_(roots_destroy) struct roots *roots = NULL;
-	struct error *error = create(image, program, index, fibers, account,
-				     progress, &roots);
+	struct error *error = create(image, program, index, fibers, account, progress, &roots);
 
 	if (!error)
 		error = find_targets(roots);
@@ -531,13 +492,11 @@ struct error *roots_save(const struct roots *roots, struct side_writer *writer)
 	struct error *error = NULL;
 
 	for (unsigned int i = 0; i < ROOT_KINDS && !error; i++)
-		error = allocation_set_save(&roots->targets[i], writer,
-					    SIDE_TARGETS + i);
+		error = allocation_set_save(&roots->targets[i], writer, SIDE_TARGETS + i);
 	if (error)
 		return error;
 	return side_writer_array(writer, SIDE_INTEGERS, roots->integers.bytes,
-				 roots->integer_count *
-					 sizeof(struct disguised));
+				 roots->integer_count * sizeof(struct disguised));
 }
 
 /* Each is there once, as a target, and stands for one. */
@@ -547,38 +506,32 @@ static struct error *load_integers(struct roots *roots, struct side_file *file)
 	size_t count = bitmap_weight(targets);
 	const void *bytes;
 	const struct disguised *integers;
-	struct error *error = side_file_take(file, SIDE_INTEGERS, count,
-					     sizeof(*integers), &bytes);
+	struct error *error = side_file_take(file, SIDE_INTEGERS, count, sizeof(*integers), &bytes);
 
 	if (error)
 		return error;
 	integers = bytes;
 	for (size_t i = 0; i < count; i++)
 		if (integers[i].target >= targets->count ||
-		    !bitmap_get(targets, integers[i].target) ||
-		    integers[i].disguise >= DISGUISES)
+		    !bitmap_get(targets, integers[i].target) || integers[i].disguise >= DISGUISES)
 			return error_create(ERROR_BAD_DUMP, "it is damaged");
 	error = memory_resize(&roots->integers, count * sizeof(*integers));
 	if (error)
 		return error;
 	if (count > 0)
-		memcpy(roots->integers.bytes, integers,
-		       count * sizeof(*integers));
+		memcpy(roots->integers.bytes, integers, count * sizeof(*integers));
 	roots->integer_count = count;
 	return NULL;
 }
 
 struct error *roots_load(struct side_file *file, const struct image *image,
-			 const struct program *program,
-			 const struct allocation_index *index,
-			 const struct fibers *fibers,
-			 struct memory_account *account,
+			 const struct program *program, const struct allocation_index *index,
+			 const struct fibers *fibers, struct memory_account *account,
 			 struct progress *progress, struct roots **ret)
 {
 	_cleanup_(roots_destroy) struct roots *roots = NULL;
 	const struct bitmap *used = allocation_used(index);
-	struct error *error = create(image, program, index, fibers, account,
-				     progress, &roots);
+	struct error *error = create(image, program, index, fibers, account, progress, &roots);
 
 	for (unsigned int i = 0; i < ROOT_KINDS && !error; i++) {
 		error = allocation_set_load(file, SIDE_TARGETS + i, used->count,
@@ -610,8 +563,8 @@ void roots_assume_stacks(struct roots *roots, const struct bitmap *stacks)
 	bitmap_or(&roots->targets[ROOT_KERNEL], stacks);
 }
 
-struct error *roots_add_integers(struct roots *roots,
-				 const struct disguised *integers, size_t count)
+struct error *roots_add_integers(struct roots *roots, const struct disguised *integers,
+				 size_t count)
 {
 	struct bitmap *targets = &roots->targets[ROOT_INTEGER];
 
@@ -624,9 +577,7 @@ struct error *roots_add_integers(struct roots *roots,
 		error = memory_reserve(&roots->integers, size);
 		if (error)
 			return error;
-		((struct disguised *)
-			 roots->integers.bytes)[roots->integer_count++] =
-			integers[i];
+		((struct disguised *)roots->integers.bytes)[roots->integer_count++] = integers[i];
 		bitmap_set(targets, integers[i].target);
 	}
 	return NULL;
@@ -642,15 +593,13 @@ struct root_range root_range(const struct roots *roots, size_t number)
 	return ((const struct root_range *)roots->ranges.bytes)[number];
 }
 
-const struct bitmap *root_targets(const struct roots *roots,
-				  enum root_kind kind)
+const struct bitmap *root_targets(const struct roots *roots, enum root_kind kind)
 {
 	return &roots->targets[kind];
 }
 
 struct error *roots_find_targets(const struct roots *roots,
-				 bool (*narrow)(const void *data,
-						struct root_range *range),
+				 bool (*narrow)(const void *data, struct root_range *range),
 				 const void *data, struct bitmap *ret)
 {
 	struct marking marking = { allocation_used(roots->index), ret };
@@ -713,8 +662,7 @@ static void visit_integers(const struct roots *roots, struct visiting *visiting)
 }
 
 void roots_visit(const struct roots *roots, const struct bitmap *targets,
-		 bool (*visit)(void *data, const struct anchor *anchor),
-		 void *data)
+		 bool (*visit)(void *data, const struct anchor *anchor), void *data)
 {
 	struct visiting visiting = { targets, visit, data };
 
@@ -724,16 +672,13 @@ void roots_visit(const struct roots *roots, const struct bitmap *targets,
 
 			if (range.kind != kind)
 				continue;
-			visiting.anchor =
-				(struct anchor){ .kind = kind,
-						 .thread = range.thread };
+			visiting.anchor = (struct anchor){ .kind = kind, .thread = range.thread };
 			scan(roots, range, visit_word, &visiting);
 			if (visiting.ended)
 				return;
 		}
 	}
-	for (uint32_t i = 0;
-	     i < program_thread_count(roots->program) && !visiting.ended; i++)
+	for (uint32_t i = 0; i < program_thread_count(roots->program) && !visiting.ended; i++)
 		visit_registers(roots, i, visit_anchor, &visiting);
 	if (!visiting.ended)
 		malloc_anchors_visit(roots->index, visit_anchor, &visiting);

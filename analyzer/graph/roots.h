@@ -1,12 +1,11 @@
 /*
- * The roots: the memory outside of all heaps from which the program can reach
- * an allocation, the registers, and what the kernel holds for the program.
+ * The roots: the memory outside of all heaps from which the program can reach an allocation, the
+ * registers, and what the kernel holds for the program.
  *
- * A root range is writable (or was, as relocated data, or memory without any
- * rights that the dump has) and no allocator claims it. The dead part of a
- * stack, be it a thread's or a fiber's, is left out. Code that the program made
- * itself is a root, too, with pointers in its instructions. Ranges are sorted
- * by address.
+ * A root range is writable (or was, as relocated data, or memory without any rights that the dump
+ * has) and no allocator claims it. The dead part of a stack, be it a thread's or a fiber's, is left
+ * out. Code that the program made itself is a root, too, with pointers in its instructions. Ranges
+ * are sorted by address.
  */
 #ifndef ANALYZER_GRAPH_ROOTS_H
 #define ANALYZER_GRAPH_ROOTS_H
@@ -41,17 +40,17 @@ struct root_range {
 #define INSIDE_MALLOC	"malloc"
 
 /*
- * A place outside of the heaps that refers to an allocation, or an integer
- * anywhere that is its address.
+ * A place outside of the heaps that refers to an allocation, or an integer anywhere that is its
+ * address.
  */
 struct anchor {
 	enum root_kind kind;
-	uint32_t thread;  /* of a stack, a register or the kernel's value; else
-			   * NO_THREAD */
-	uint64_t address; /* where the reference stands; 0: not in memory */
+	uint32_t thread;	   /* of a stack, a register or the kernel's value; else
+				    * NO_THREAD */
+	uint64_t address;	   /* where the reference stands; 0: not in memory */
 	const char *register_name; /* NULL: none */
 	const char *integer;	   /* "Python int"; NULL: it is none */
-	uint32_t held; /* number of the kernel's value, or ASSUMED_STACK */
+	uint32_t held;		   /* number of the kernel's value, or ASSUMED_STACK */
 	allocation_id target;
 };
 
@@ -61,12 +60,10 @@ enum { ASSUMED_STACK = INT32_MAX };
 struct roots;
 
 /* fibers: NULL for none. */
-struct error *roots_create(const struct image *image,
-			   const struct program *program,
-			   const struct allocation_index *index,
-			   const struct fibers *fibers,
-			   struct memory_account *account,
-			   struct progress *progress, struct roots **ret);
+struct error *roots_create(const struct image *image, const struct program *program,
+			   const struct allocation_index *index, const struct fibers *fibers,
+			   struct memory_account *account, struct progress *progress,
+			   struct roots **ret);
 
 /* What all of them refer to, which takes the time. */
 struct error *roots_save(const struct roots *roots, struct side_writer *writer);
@@ -74,10 +71,8 @@ struct error *roots_save(const struct roots *roots, struct side_writer *writer);
 /* The same roots; what they refer to is that of the file, which outlives them.
  */
 struct error *roots_load(struct side_file *file, const struct image *image,
-			 const struct program *program,
-			 const struct allocation_index *index,
-			 const struct fibers *fibers,
-			 struct memory_account *account,
+			 const struct program *program, const struct allocation_index *index,
+			 const struct fibers *fibers, struct memory_account *account,
 			 struct progress *progress, struct roots **ret);
 void roots_destroy(struct roots *roots);
 DEFINE_CLEANUP(roots_destroy, struct roots *)
@@ -86,36 +81,31 @@ DEFINE_CLEANUP(roots_destroy, struct roots *)
 void roots_assume_stacks(struct roots *roots, const struct bitmap *stacks);
 
 /*
- * Add integers by which reachability found their targets held, unless they are
- * there already. Until then there are none.
+ * Add integers by which reachability found their targets held, unless they are there already. Until
+ * then there are none.
  */
-struct error *roots_add_integers(struct roots *roots,
-				 const struct disguised *integers,
+struct error *roots_add_integers(struct roots *roots, const struct disguised *integers,
 				 size_t count);
 
 size_t root_range_count(const struct roots *roots);
 struct root_range root_range(const struct roots *roots, size_t number);
 
 /* The used allocations that a root of that kind refers to directly. */
-const struct bitmap *root_targets(const struct roots *roots,
-				  enum root_kind kind);
+const struct bitmap *root_targets(const struct roots *roots, enum root_kind kind);
 
 /*
- * Add to ret the used allocations that the ranges refer to directly which
- * narrow leaves, in order of address: it may make a range smaller, and returns
- * false if nothing of it is wanted.
+ * Add to ret the used allocations that the ranges refer to directly which narrow leaves, in order
+ * of address: it may make a range smaller, and returns false if nothing of it is wanted.
  */
 struct error *roots_find_targets(const struct roots *roots,
-				 bool (*narrow)(const void *data,
-						struct root_range *range),
+				 bool (*narrow)(const void *data, struct root_range *range),
 				 const void *data, struct bitmap *ret);
 
 /*
- * Call visit for each anchor whose target is in targets (used and free ones
- * alike), in order of kind and address, until it returns false.
+ * Call visit for each anchor whose target is in targets (used and free ones alike), in order of
+ * kind and address, until it returns false.
  */
 void roots_visit(const struct roots *roots, const struct bitmap *targets,
-		 bool (*visit)(void *data, const struct anchor *anchor),
-		 void *data);
+		 bool (*visit)(void *data, const struct anchor *anchor), void *data);
 
 #endif

@@ -19,8 +19,7 @@ static uint64_t common_size(const struct image *image)
 {
 	uint64_t least = image_auxiliary(image, AT_MINSIGSTKSZ, 0);
 
-	return least > SIGNAL_STACK / 4 && least < UINT32_MAX ? 4 * least
-							      : SIGNAL_STACK;
+	return least > SIGNAL_STACK / 4 && least < UINT32_MAX ? 4 * least : SIGNAL_STACK;
 }
 
 /* A program without shared libraries has the function in it, if it calls it. */
@@ -33,20 +32,17 @@ static bool calls_it(const struct program *program)
 		const struct module *module = program_module(program, i);
 
 		if (module_needs(module, name) ||
-		    (module_defines(module, name) &&
-		     module_defines(module, start)))
+		    (module_defines(module, name) && module_defines(module, start)))
 			return true;
 	}
 	return false;
 }
 
 /* Take away what an unreachable block refers to. */
-static void leave_unreferenced(const struct signal_stacks_input *input,
-			       struct bitmap *stacks)
+static void leave_unreferenced(const struct signal_stacks_input *input, struct bitmap *stacks)
 {
 	bitmap_for_each(id, input->unreachable) {
-		struct edges edges =
-			graph_outgoing(input->graph, (allocation_id)id);
+		struct edges edges = graph_outgoing(input->graph, (allocation_id)id);
 
 		for (size_t i = 0; i < edges.count; i++)
 			if (edges.targets[i] != id)
@@ -54,25 +50,20 @@ static void leave_unreferenced(const struct signal_stacks_input *input,
 	}
 }
 
-static struct error *find_sized(const struct signal_stacks_input *input,
-				struct bitmap *ret)
+static struct error *find_sized(const struct signal_stacks_input *input, struct bitmap *ret)
 {
-	const struct bitmap *collectable =
-		allocation_having(input->index, TRAIT_COLLECTABLE);
+	const struct bitmap *collectable = allocation_having(input->index, TRAIT_COLLECTABLE);
 	uint64_t common = common_size(input->image);
 
 	bitmap_for_each(id, input->unreachable) {
-		uint64_t size =
-			allocation_size(input->index, (allocation_id)id);
+		uint64_t size = allocation_size(input->index, (allocation_id)id);
 		struct error *error;
 
-		if ((size - SIGNAL_STACK > ROUNDED &&
-		     size - common > ROUNDED) ||
+		if ((size - SIGNAL_STACK > ROUNDED && size - common > ROUNDED) ||
 		    (collectable && bitmap_get(collectable, id)))
 			continue;
 		error = ret->words ? NULL
-				   : bitmap_init(ret, input->unreachable->count,
-						 input->account);
+				   : bitmap_init(ret, input->unreachable->count, input->account);
 		if (error)
 			return error;
 		bitmap_set(ret, id);
@@ -80,8 +71,7 @@ static struct error *find_sized(const struct signal_stacks_input *input,
 	return NULL;
 }
 
-struct error *signal_stacks_guess(const struct signal_stacks_input *input,
-				  struct bitmap *ret)
+struct error *signal_stacks_guess(const struct signal_stacks_input *input, struct bitmap *ret)
 {
 	_cleanup_(bitmap_deinit) struct bitmap stacks = { 0 };
 	struct error *error;

@@ -1,10 +1,10 @@
 /*
- * Which blocks are taken for alternate signal stacks, in cores that do not tell
- * where these are: the kernel alone may have the pointer.
+ * Which blocks are taken for alternate signal stacks, in cores that do not tell where these are:
+ * the kernel alone may have the pointer.
  *
- * It is blocks that nothing leads to and nothing refers to, not even other lost
- * ones, of the size that <signal.h> calls SIGSTKSZ or sysconf() says, no more
- * of them than there are threads, in a program that calls sigaltstack().
+ * It is blocks that nothing leads to and nothing refers to, not even other lost ones, of the size
+ * that <signal.h> calls SIGSTKSZ or sysconf() says, no more of them than there are threads, in a
+ * program that calls sigaltstack().
  */
 #ifndef ANALYZER_GRAPH_SIGNAL_STACKS_H
 #define ANALYZER_GRAPH_SIGNAL_STACKS_H
@@ -22,7 +22,6 @@ struct signal_stacks_input {
 };
 
 /* Put them into ret, which has no words if there are none. */
-struct error *signal_stacks_guess(const struct signal_stacks_input *input,
-				  struct bitmap *ret);
+struct error *signal_stacks_guess(const struct signal_stacks_input *input, struct bitmap *ret);
 
 #endif

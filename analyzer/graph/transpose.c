@@ -1,24 +1,22 @@
 /*
  * To turn all edges of a graph.
  *
- * To visit them by source and write each to its target would touch memory all
- * over for each. So they are sorted by bucket of targets first, then a bucket
- * after the other is made into rows, within the processor's cache:
+ * To visit them by source and write each to its target would touch memory all over for each. So
+ * they are sorted by bucket of targets first, then a bucket after the other is made into rows,
+ * within the processor's cache:
  *
  *	edges by source   | unit | unit | unit | ...     counted, then sorted:
  *	                      \  /\ | \/ |
  *	edges by bucket   | bucket | bucket | bucket |   each by source, too
  *
- * A unit is so many edges, a bucket so many targets. How many of a unit go
- * into which bucket is counted first, so each has a place of its own there:
- * units, and then buckets, are handed out to threads, and nothing is
- * shared. The order of sources stays as it was, so the result does not
+ * A unit is so many edges, a bucket so many targets. How many of a unit go into which bucket is
+ * counted first, so each has a place of its own there: units, and then buckets, are handed out to
+ * threads, and nothing is shared. The order of sources stays as it was, so the result does not
  * depend on threads.
  *
- * What a long row has twice is left out when it is counted, so that a table
- * which refers to the same few all over takes no memory. Threads share what
- * they saw, and overwrite it: some repeats are missed, and found in the
- * bucket.
+ * What a long row has twice is left out when it is counted, so that a table which refers to the
+ * same few all over takes no memory. Threads share what they saw, and overwrite it: some repeats
+ * are missed, and found in the bucket.
  */
 #include "analyzer/base/parallel.h"
 #include "analyzer/graph/graph_parts.h"
@@ -47,7 +45,7 @@ struct turning {
 	struct turner *turners; /* one for each thread */
 	size_t edge_count;
 	size_t unit, unit_count;
-	struct memory seen; /* by target: 1 + the source of a long row, or 0 */
+	struct memory seen;    /* by target: 1 + the source of a long row, or 0 */
 	struct bitmap repeats; /* edges to be left out */
 	unsigned int bucket_bits;
 	size_t bucket_count;
@@ -81,15 +79,13 @@ static size_t find_share(const struct turning *turning, size_t edge)
 
 /* Call visit for each stretch of the unit; how many edges it has. */
 static size_t visit_unit(struct turning *turning, size_t unit,
-			 void (*visit)(struct turning *turning,
-				       struct stretch stretch, size_t *places))
+			 void (*visit)(struct turning *turning, struct stretch stretch,
+				       size_t *places))
 {
 	size_t edge = unit * turning->unit, first = edge;
-	size_t end = turning->edge_count - edge < turning->unit
-			     ? turning->edge_count
-			     : edge + turning->unit;
-	size_t *places =
-		(size_t *)turning->places.bytes + unit * turning->bucket_count;
+	size_t end = turning->edge_count - edge < turning->unit ? turning->edge_count
+								: edge + turning->unit;
+	size_t *places = (size_t *)turning->places.bytes + unit * turning->bucket_count;
 
 	for (size_t share = find_share(turning, edge); edge < end; share++) {
 		size_t begin = turning->share_begins[share];
@@ -98,8 +94,7 @@ static size_t visit_unit(struct turning *turning, size_t unit,
 		if (stop > end)
 			stop = end;
 		visit(turning,
-		      (struct stretch){ share, (uint32_t)(edge - begin),
-					(uint32_t)(stop - begin) },
+		      (struct stretch){ share, (uint32_t)(edge - begin), (uint32_t)(stop - begin) },
 		      places);
 		edge = stop;
 	}
@@ -115,8 +110,7 @@ struct row_part {
 };
 
 /* The allocation of the plain share whose row has the edge. */
-static size_t search_source(const struct graph *graph, size_t share,
-			    uint32_t edge)
+static size_t search_source(const struct graph *graph, size_t share, uint32_t edge)
 {
 	const uint32_t *begins = graph->words.bytes;
 	size_t low = share << SHARE_BITS, high = low + SHARE;
@@ -135,8 +129,7 @@ static size_t search_source(const struct graph *graph, size_t share,
 }
 
 /* The row that has the edge, of which no part was visited yet. */
-static struct row_part find_row(const struct graph *graph,
-				struct stretch stretch)
+static struct row_part find_row(const struct graph *graph, struct stretch stretch)
 {
 	struct row_part row = { .id = stretch.share << SHARE_BITS };
 	uint32_t count;
@@ -155,8 +148,7 @@ static struct row_part find_row(const struct graph *graph,
 }
 
 /* The part of the row in the stretch, which then goes on behind it. */
-static void take_part(const struct graph *graph, struct row_part *row,
-		      struct stretch *stretch)
+static void take_part(const struct graph *graph, struct row_part *row, struct stretch *stretch)
 {
 	struct edges edges = graph_row(graph, (allocation_id)row->id);
 	uint32_t skipped = stretch->begin - row->begin;
@@ -170,8 +162,7 @@ static void take_part(const struct graph *graph, struct row_part *row,
 }
 
 /* Whether a row of the source had the target already, as far as is known. */
-static bool was_seen(const struct turning *turning, size_t source,
-		     allocation_id target)
+static bool was_seen(const struct turning *turning, size_t source, allocation_id target)
 {
 	uint32_t *seen = (uint32_t *)turning->seen.bytes + target;
 
@@ -181,8 +172,7 @@ static bool was_seen(const struct turning *turning, size_t source,
 	return false;
 }
 
-static void count_stretch(struct turning *turning, struct stretch stretch,
-			  size_t *places)
+static void count_stretch(struct turning *turning, struct stretch stretch, size_t *places)
 {
 	enum { SHORT = 16 };
 	const struct graph *from = turning->from;
@@ -195,8 +185,7 @@ static void count_stretch(struct turning *turning, struct stretch stretch,
 		for (uint32_t i = 0; i < row.count; i++, edge++) {
 			allocation_id target = row.targets[i];
 
-			if (row.count > SHORT &&
-			    was_seen(turning, row.id, target))
+			if (row.count > SHORT && was_seen(turning, row.id, target))
 				bitmap_set(&turning->repeats, edge);
 			else
 				places[target >> bits]++;
@@ -204,8 +193,7 @@ static void count_stretch(struct turning *turning, struct stretch stretch,
 	}
 }
 
-static void sort_stretch(struct turning *turning, struct stretch stretch,
-			 size_t *places)
+static void sort_stretch(struct turning *turning, struct stretch stretch, size_t *places)
 {
 	const struct graph *from = turning->from;
 	allocation_id *sources = turning->to->arrays[0].bytes;
@@ -229,16 +217,13 @@ static void sort_stretch(struct turning *turning, struct stretch stretch,
 	}
 }
 
-static struct error *take_unit(struct turning *turning, size_t unit,
-			       unsigned int thread,
-			       void (*visit)(struct turning *turning,
-					     struct stretch stretch,
+static struct error *take_unit(struct turning *turning, size_t unit, unsigned int thread,
+			       void (*visit)(struct turning *turning, struct stretch stretch,
 					     size_t *places))
 {
 	size_t edges = visit_unit(turning, unit, visit);
 
-	if (!split_work_step(&turning->work, unit, thread, turning->progress,
-			     edges))
+	if (!split_work_step(&turning->work, unit, thread, turning->progress, edges))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
 }
@@ -261,8 +246,7 @@ static void find_places(struct turning *turning)
 	for (size_t bucket = 0; bucket < turning->bucket_count; bucket++) {
 		turning->bucket_begins[bucket] = edges;
 		for (size_t unit = 0; unit < turning->unit_count; unit++) {
-			size_t *place =
-				&places[unit * turning->bucket_count + bucket];
+			size_t *place = &places[unit * turning->bucket_count + bucket];
 			size_t count = *place;
 
 			*place = edges;
@@ -273,11 +257,11 @@ static void find_places(struct turning *turning)
 }
 
 /*
- * Count each target's sources. Those of one follow each other upwards, so the
- * same one twice comes twice in a row: it becomes NO_ALLOCATION.
+ * Count each target's sources. Those of one follow each other upwards, so the same one twice comes
+ * twice in a row: it becomes NO_ALLOCATION.
  */
-static void count_sources(allocation_id *sources, const uint16_t *lows,
-			  size_t count, allocation_id *last, uint32_t *lengths)
+static void count_sources(allocation_id *sources, const uint16_t *lows, size_t count,
+			  allocation_id *last, uint32_t *lengths)
 {
 	for (size_t i = 0; i < count; i++) {
 		allocation_id source = sources[i];
@@ -312,8 +296,7 @@ static struct error *lay_out(struct turning *turning, size_t bucket)
 	unsigned int bits = turning->bucket_bits - SHARE_BITS;
 	size_t begin = turning->bucket_begins[bucket];
 
-	for (size_t i = bucket << bits;
-	     i < (bucket + 1) << bits && i < to->share_count; i++) {
+	for (size_t i = bucket << bits; i < (bucket + 1) << bits && i < to->share_count; i++) {
 		struct error *error = graph_lay_out_share(to, i);
 
 		if (error)
@@ -325,8 +308,7 @@ static struct error *lay_out(struct turning *turning, size_t bucket)
 }
 
 /* offsets[] counts up from the row's beginning as the row fills. */
-static void fill_rows(struct turning *turning, const allocation_id *sources,
-		      size_t bucket)
+static void fill_rows(struct turning *turning, const allocation_id *sources, size_t bucket)
 {
 	struct graph *to = turning->to;
 	size_t begin = turning->bucket_begins[bucket];
@@ -339,33 +321,27 @@ static void fill_rows(struct turning *turning, const allocation_id *sources,
 
 	for (size_t i = 0; i < count; i++)
 		if (sources[i] != NO_ALLOCATION)
-			edges[shares[lows[i] >> SHARE_BITS].begin +
-			      offsets[lows[i]]++] = sources[i];
-	for (size_t i = 0; i < (size_t)1 << (turning->bucket_bits - SHARE_BITS);
-	     i++)
+			edges[shares[lows[i] >> SHARE_BITS].begin + offsets[lows[i]]++] =
+				sources[i];
+	for (size_t i = 0; i < (size_t)1 << (turning->bucket_bits - SHARE_BITS); i++)
 		shift_share(to, (first >> SHARE_BITS) + i);
 }
 
 /* The bucket has count edges from begin on, more than none. */
-static struct error *make_rows(struct turning *turning, struct turner *turner,
-			       size_t bucket, size_t begin, size_t count)
+static struct error *make_rows(struct turning *turning, struct turner *turner, size_t bucket,
+			       size_t begin, size_t count)
 {
 	size_t targets = (size_t)1 << turning->bucket_bits;
-	allocation_id *sources =
-		(allocation_id *)turning->to->arrays[0].bytes + begin;
-	struct error *error =
-		memory_reserve(&turner->sources, count * sizeof(*sources));
+	allocation_id *sources = (allocation_id *)turning->to->arrays[0].bytes + begin;
+	struct error *error = memory_reserve(&turner->sources, count * sizeof(*sources));
 
 	if (!error)
-		error = memory_reserve(&turner->last,
-				       targets * sizeof(*sources));
+		error = memory_reserve(&turner->last, targets * sizeof(*sources));
 	if (error)
 		return error;
 	memset(turner->last.bytes, 0xff, targets * sizeof(*sources));
-	count_sources(sources, (uint16_t *)turning->lows.bytes + begin, count,
-		      turner->last.bytes,
-		      (uint32_t *)turning->to->words.bytes +
-			      (bucket << turning->bucket_bits));
+	count_sources(sources, (uint16_t *)turning->lows.bytes + begin, count, turner->last.bytes,
+		      (uint32_t *)turning->to->words.bytes + (bucket << turning->bucket_bits));
 	error = lay_out(turning, bucket);
 	if (error)
 		return error;
@@ -380,14 +356,11 @@ static struct error *turn_bucket(void *data, size_t bucket, unsigned int thread)
 	size_t begin = turning->bucket_begins[bucket];
 	size_t count = turning->bucket_begins[bucket + 1] - begin;
 	struct error *error =
-		count ? make_rows(turning, &turning->turners[thread], bucket,
-				  begin, count)
-		      : NULL;
+		count ? make_rows(turning, &turning->turners[thread], bucket, begin, count) : NULL;
 
 	if (error)
 		return error;
-	if (!split_work_step(&turning->work, bucket, thread, turning->progress,
-			     count))
+	if (!split_work_step(&turning->work, bucket, thread, turning->progress, count))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
 }
@@ -421,10 +394,8 @@ static struct error *close_gaps(struct turning *turning)
 	return error;
 }
 
-static struct error *run(struct turning *turning, const char *task,
-			 size_t turns,
-			 struct error *(*work)(void *data, size_t turn,
-					       unsigned int thread))
+static struct error *run(struct turning *turning, const char *task, size_t turns,
+			 struct error *(*work)(void *data, size_t turn, unsigned int thread))
 {
 	struct error *error;
 
@@ -446,10 +417,8 @@ static struct error *cut(struct turning *turning)
 	       from->count >> turning->bucket_bits > FEW_BUCKETS)
 		turning->bucket_bits++;
 	turning->bucket_count = (from->count >> turning->bucket_bits) + 1;
-	turning->share_begins =
-		calloc(from->share_count + 1, sizeof(*turning->share_begins));
-	turning->bucket_begins = calloc(turning->bucket_count + 1,
-					sizeof(*turning->bucket_begins));
+	turning->share_begins = calloc(from->share_count + 1, sizeof(*turning->share_begins));
+	turning->bucket_begins = calloc(turning->bucket_count + 1, sizeof(*turning->bucket_begins));
 	if (!turning->share_begins || !turning->bucket_begins)
 		return &error_no_memory;
 	for (size_t i = 0; i < from->share_count; i++) {
@@ -458,8 +427,7 @@ static struct error *cut(struct turning *turning)
 	}
 	turning->share_begins[from->share_count] = turning->edge_count = edges;
 	turning->unit = edges / MOST_UNITS + 1;
-	turning->unit =
-		(turning->unit + LEAST_UNIT - 1) / LEAST_UNIT * LEAST_UNIT;
+	turning->unit = (turning->unit + LEAST_UNIT - 1) / LEAST_UNIT * LEAST_UNIT;
 	turning->unit_count = (edges + turning->unit - 1) / turning->unit;
 	/* Below so many edges for each, threads take more than they save. */
 	most = turning->unit_count + 1;
@@ -474,18 +442,15 @@ static struct error *count_edges(struct turning *turning)
 {
 	struct memory_account *account = turning->places.account;
 	struct error *error = memory_resize(
-		&turning->places,
-		turning->unit_count * turning->bucket_count * sizeof(size_t));
+		&turning->places, turning->unit_count * turning->bucket_count * sizeof(size_t));
 
 	if (!error)
-		error = memory_resize(&turning->seen,
-				      turning->from->count * sizeof(uint32_t));
+		error = memory_resize(&turning->seen, turning->from->count * sizeof(uint32_t));
 	if (!error)
-		error = bitmap_init(&turning->repeats, turning->edge_count,
-				    account);
+		error = bitmap_init(&turning->repeats, turning->edge_count, account);
 	if (!error)
-		error = run(turning, "counting who is referred to",
-			    turning->unit_count, count_unit);
+		error = run(turning, "counting who is referred to", turning->unit_count,
+			    count_unit);
 	memory_release(&turning->seen);
 	return error;
 }
@@ -497,13 +462,11 @@ static struct error *sort_edges(struct turning *turning)
 
 	find_places(turning);
 	left = turning->bucket_begins[turning->bucket_count];
-	error = memory_resize(&turning->to->arrays[0],
-			      left * sizeof(allocation_id));
+	error = memory_resize(&turning->to->arrays[0], left * sizeof(allocation_id));
 	if (!error)
 		error = memory_resize(&turning->lows, left * sizeof(uint16_t));
 	if (!error)
-		error = run(turning, "sorting references", turning->unit_count,
-			    sort_unit);
+		error = run(turning, "sorting references", turning->unit_count, sort_unit);
 	memory_release(&turning->places);
 	bitmap_deinit(&turning->repeats);
 	return error;
@@ -521,8 +484,7 @@ static struct error *turn_buckets(struct turning *turning)
 			.sources.account = turning->places.account,
 			.last.account = turning->places.account,
 		};
-	error = run(turning, "finding who refers to whom",
-		    turning->bucket_count, turn_bucket);
+	error = run(turning, "finding who refers to whom", turning->bucket_count, turn_bucket);
 	for (unsigned int i = 0; i < turning->threads; i++) {
 		memory_release(&turning->turners[i].sources);
 		memory_release(&turning->turners[i].last);
@@ -532,8 +494,7 @@ static struct error *turn_buckets(struct turning *turning)
 	return error;
 }
 
-struct error *graph_transpose(const struct graph *graph,
-			      struct memory_account *account,
+struct error *graph_transpose(const struct graph *graph, struct memory_account *account,
 			      struct progress *progress, struct graph **ret)
 {
 	_cleanup_(graph_destroy) struct graph *to = NULL;

@@ -14,8 +14,7 @@ enum {
 struct xor_finder {
 	const struct disguises_input *input;
 	const struct address_filter *filter;
-	struct error *(*found)(void *data, uint64_t place,
-			       allocation_id target);
+	struct error *(*found)(void *data, uint64_t place, allocation_id target);
 	void *data;
 	struct view view;
 	size_t hint;
@@ -34,16 +33,14 @@ static bool are_alike(uint64_t size, uint64_t other)
 }
 
 /* The node behind the pair, NO_ALLOCATION if there is none. */
-static allocation_id find_next(struct xor_finder *finder,
-			       const struct pair *pair, uint64_t size)
+static allocation_id find_next(struct xor_finder *finder, const struct pair *pair, uint64_t size)
 {
 	const struct allocation_index *index = finder->input->index;
 	allocation_id id;
 	uint64_t link;
 
 	/* Of 0, the nodes before and behind would be the same. */
-	if (!view_word(&finder->view, pair->node + pair->offset, &link) ||
-	    link == 0)
+	if (!view_word(&finder->view, pair->node + pair->offset, &link) || link == 0)
 		return NO_ALLOCATION;
 	id = allocation_find(index, link ^ pair->before);
 	if (id == NO_ALLOCATION || !bitmap_get(allocation_used(index), id) ||
@@ -57,20 +54,18 @@ static bool is_end(struct xor_finder *finder, const struct pair *pair)
 {
 	uint64_t link;
 
-	return view_word(&finder->view, pair->node + pair->offset, &link) &&
-	       link == pair->before;
+	return view_word(&finder->view, pair->node + pair->offset, &link) && link == pair->before;
 }
 
-static void advance(const struct xor_finder *finder, struct pair *pair,
-		    allocation_id next)
+static void advance(const struct xor_finder *finder, struct pair *pair, allocation_id next)
 {
 	pair->before = pair->node;
 	pair->node = allocation_start(finder->input->index, next);
 }
 
 /*
- * Whether the list goes on from the pair up to an end. Each pair has but one
- * before it, so who goes in a circle comes by where it began.
+ * Whether the list goes on from the pair up to an end. Each pair has but one before it, so who goes
+ * in a circle comes by where it began.
  */
 static bool is_list(struct xor_finder *finder, struct pair pair, uint64_t size)
 {
@@ -92,8 +87,7 @@ static bool is_list(struct xor_finder *finder, struct pair pair, uint64_t size)
 	return false;
 }
 
-static struct error *keep_list(struct xor_finder *finder, struct pair pair,
-			       uint64_t size)
+static struct error *keep_list(struct xor_finder *finder, struct pair pair, uint64_t size)
 {
 	struct error *error = NULL;
 
@@ -103,8 +97,7 @@ static struct error *keep_list(struct xor_finder *finder, struct pair pair,
 		if (next == NO_ALLOCATION)
 			return NULL;
 		if (bitmap_get(finder->input->wanted, next))
-			error = finder->found(finder->data,
-					      pair.node + pair.offset, next);
+			error = finder->found(finder->data, pair.node + pair.offset, next);
 		advance(finder, &pair, next);
 	}
 	return error;
@@ -115,13 +108,12 @@ static bool is_first(struct xor_finder *finder, const struct pair *pair)
 {
 	uint64_t link;
 
-	return view_word(&finder->view, pair->before + pair->offset, &link) &&
-	       link == pair->node;
+	return view_word(&finder->view, pair->before + pair->offset, &link) && link == pair->node;
 }
 
 /* Whether the pair begins a list, and its link is that to a wanted one. */
-static bool is_wanted(struct xor_finder *finder, const struct pair *pair,
-		      uint64_t link, uint64_t size)
+static bool is_wanted(struct xor_finder *finder, const struct pair *pair, uint64_t link,
+		      uint64_t size)
 {
 	allocation_id next;
 
@@ -133,8 +125,7 @@ static bool is_wanted(struct xor_finder *finder, const struct pair *pair,
 }
 
 /* The node in use, and the one before, which refers to it. */
-typedef struct error *(*pair_visitor)(struct xor_finder *finder,
-				      struct pair pair, uint64_t size);
+typedef struct error *(*pair_visitor)(struct xor_finder *finder, struct pair pair, uint64_t size);
 
 /* Show each pair whose link is that to a wanted one. */
 static struct error *visit_behind(struct xor_finder *finder, uint64_t before,
@@ -154,53 +145,45 @@ static struct error *visit_behind(struct xor_finder *finder, uint64_t before,
 	return error;
 }
 
-static struct error *visit_pairs(struct xor_finder *finder, allocation_id id,
-				 pair_visitor visit)
+static struct error *visit_pairs(struct xor_finder *finder, allocation_id id, pair_visitor visit)
 {
 	const struct disguises_input *input = finder->input;
 	struct edges referrers = graph_outgoing(input->incoming, id);
-	struct memory_range node =
-		allocation_range_near(input->index, id, &finder->hint);
+	struct memory_range node = allocation_range_near(input->index, id, &finder->hint);
 	struct error *error = NULL;
 
-	for (size_t i = 0; i < referrers.count && i < MOST_REFERRERS && !error;
-	     i++) {
+	for (size_t i = 0; i < referrers.count && i < MOST_REFERRERS && !error; i++) {
 		allocation_id before = referrers.targets[i];
 		struct memory_range range;
 
 		if (!bitmap_get(input->in_use, before))
 			continue;
-		range = allocation_range_near(input->index, before,
-					      &finder->hint);
+		range = allocation_range_near(input->index, before, &finder->hint);
 		if (are_alike(range.end - range.start, node.end - node.start))
 			error = visit_behind(finder, range.start, node, visit);
 	}
 	return error;
 }
 
-static struct error *follow_pair(struct xor_finder *finder, struct pair pair,
-				 uint64_t size)
+static struct error *follow_pair(struct xor_finder *finder, struct pair pair, uint64_t size)
 {
-	return is_list(finder, pair, size) ? keep_list(finder, pair, size)
-					   : NULL;
+	return is_list(finder, pair, size) ? keep_list(finder, pair, size) : NULL;
 }
 
-static struct error *note_pair(struct xor_finder *finder, struct pair pair,
-			       uint64_t size)
+static struct error *note_pair(struct xor_finder *finder, struct pair pair, uint64_t size)
 {
 	finder->has_pair = true;
 	return NULL;
 }
 
 /* Only nodes of about the size of a wanted one can be before it. */
-static void note_sizes(struct xor_nodes *nodes,
-		       const struct disguises_input *input)
+static void note_sizes(struct xor_nodes *nodes, const struct disguises_input *input)
 {
 	size_t hint = 0;
 
 	bitmap_for_each(id, input->wanted) {
-		struct memory_range range = allocation_range_near(
-			input->index, (allocation_id)id, &hint);
+		struct memory_range range =
+			allocation_range_near(input->index, (allocation_id)id, &hint);
 		uint64_t size = range.end - range.start;
 		size_t class = size / XOR_SIZE_STEP;
 
@@ -235,8 +218,7 @@ static size_t find_uppers(const struct allocation_index *index, uint64_t *ret)
 }
 
 /* The XOR of two addresses has but few values in its upper bits. */
-static void note_uppers(struct xor_nodes *nodes,
-			const struct allocation_index *index)
+static void note_uppers(struct xor_nodes *nodes, const struct allocation_index *index)
 {
 	enum { MOST = 1 << 16 };
 	uint64_t uppers[MOST_UPPERS];
@@ -255,19 +237,16 @@ static void note_uppers(struct xor_nodes *nodes,
 }
 
 /* All starts of a region have the same lowest bits. */
-static void note_lowest(struct xor_nodes *nodes,
-			const struct allocation_index *index)
+static void note_lowest(struct xor_nodes *nodes, const struct allocation_index *index)
 {
 	enum { GRANULE = 16 };
 
 	nodes->no_bits = GRANULE - 1;
 	for (size_t i = 1; i < heap_region_count(index); i++)
-		nodes->no_bits &= ~(heap_region(index, i)->start ^
-				    heap_region(index, 0)->start);
+		nodes->no_bits &= ~(heap_region(index, i)->start ^ heap_region(index, 0)->start);
 }
 
-void xor_nodes_init(struct xor_nodes *nodes,
-		    const struct disguises_input *input)
+void xor_nodes_init(struct xor_nodes *nodes, const struct disguises_input *input)
 {
 	*nodes = (struct xor_nodes){ .sizes = { false } };
 	note_sizes(nodes, input);
@@ -275,8 +254,7 @@ void xor_nodes_init(struct xor_nodes *nodes,
 	note_lowest(nodes, input->index);
 }
 
-bool xor_nodes_may_be(const struct xor_nodes *nodes, const uint8_t *bytes,
-		      uint64_t size)
+bool xor_nodes_may_be(const struct xor_nodes *nodes, const uint8_t *bytes, uint64_t size)
 {
 	if (size >= XOR_MOST_SIZE || !nodes->sizes[size / XOR_SIZE_STEP])
 		return false;
@@ -305,8 +283,8 @@ static struct error *sift_share(void *data, size_t share, unsigned int thread)
 	struct bitmap *nodes = sifting->nodes;
 	size_t end = (share + 1) << SHARE_BITS;
 
-	for (size_t id = bitmap_next(nodes, share << SHARE_BITS);
-	     id < end && id < nodes->count; id = bitmap_next(nodes, id + 1)) {
+	for (size_t id = bitmap_next(nodes, share << SHARE_BITS); id < end && id < nodes->count;
+	     id = bitmap_next(nodes, id + 1)) {
 		finder.has_pair = false;
 		visit_pairs(&finder, (allocation_id)id, note_pair);
 		if (!finder.has_pair)
@@ -322,12 +300,10 @@ static struct error *sift(const struct xor_finder *finder, struct bitmap *nodes)
 	struct sifting sifting = { *finder, nodes };
 
 	return parallel_for((nodes->count + SHARE - 1) >> SHARE_BITS,
-			    parallel_threads_for(finder->input->progress),
-			    sift_share, &sifting);
+			    parallel_threads_for(finder->input->progress), sift_share, &sifting);
 }
 
-struct error *xor_links_find(const struct disguises_input *input,
-			     struct bitmap *nodes,
+struct error *xor_links_find(const struct disguises_input *input, struct bitmap *nodes,
 			     const struct address_filter *filter,
 			     struct error *(*found)(void *data, uint64_t place,
 						    allocation_id target),

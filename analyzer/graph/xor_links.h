@@ -1,17 +1,16 @@
 /*
- * Lists whose nodes have one link for both ways: the XOR of the addresses of
- * the node before and the node behind.
+ * Lists whose nodes have one link for both ways: the XOR of the addresses of the node before and
+ * the node behind.
  *
  *	first           second            third             last
  *	| 0 ^ second |  | first ^ third | | second ^ last | | third ^ 0 |
  *
- * The first link is an address as it is, so of a list that is held by its
- * first node the second is known. From there on, a link is followed if it leads
- * to where a block of about that size begins. Numbers that are small do so by
- * chance; therefore a list counts only if it begins and ends as it must, by
- * links that are exactly the address of the node behind, and of the one before,
- * and has two others in between: of one, the nodes before and behind may be any
- * two that refer to it, as children do to a parent.
+ * The first link is an address as it is, so of a list that is held by its first node the second is
+ * known. From there on, a link is followed if it leads to where a block of about that size begins.
+ * Numbers that are small do so by chance; therefore a list counts only if it begins and ends as it
+ * must, by links that are exactly the address of the node behind, and of the one before, and has
+ * two others in between: of one, the nodes before and behind may be any two that refer to it, as
+ * children do to a parent.
  */
 #ifndef ANALYZER_GRAPH_XOR_LINKS_H
 #define ANALYZER_GRAPH_XOR_LINKS_H
@@ -21,8 +20,8 @@
 
 enum {
 	XOR_MOST_SIZE = 1 << 12, /* of a node */
-	XOR_SIZE_STEP = 16, /* malloc may give as much more than to others */
-	XOR_UPPER = 32,	    /* bits of an address; 16 are left */
+	XOR_SIZE_STEP = 16,	 /* malloc may give as much more than to others */
+	XOR_UPPER = 32,		 /* bits of an address; 16 are left */
 };
 
 /* What nodes look like that are in use and before a wanted one. */
@@ -32,20 +31,16 @@ struct xor_nodes {
 	uint64_t uppers[(1 << 16) / 64]; /* of links: the upper bits */
 };
 
-void xor_nodes_init(struct xor_nodes *nodes,
-		    const struct disguises_input *input);
+void xor_nodes_init(struct xor_nodes *nodes, const struct disguises_input *input);
 
 /* Whether a word of an allocation may be such a link; most have none. */
-bool xor_nodes_may_be(const struct xor_nodes *nodes, const uint8_t *bytes,
-		      uint64_t size);
+bool xor_nodes_may_be(const struct xor_nodes *nodes, const uint8_t *bytes, uint64_t size);
 
 /*
- * Call found with each link that leads to a wanted one, and where it stands. Of
- * those in use, nodes has all that may be such nodes, and is left with fewer;
- * filter has the starts of all wanted ones.
+ * Call found with each link that leads to a wanted one, and where it stands. Of those in use, nodes
+ * has all that may be such nodes, and is left with fewer; filter has the starts of all wanted ones.
  */
-struct error *xor_links_find(const struct disguises_input *input,
-			     struct bitmap *nodes,
+struct error *xor_links_find(const struct disguises_input *input, struct bitmap *nodes,
 			     const struct address_filter *filter,
 			     struct error *(*found)(void *data, uint64_t place,
 						    allocation_id target),

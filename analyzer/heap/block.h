@@ -1,10 +1,9 @@
 /*
  * Blocks: the pieces of memory that an allocator hands out or keeps free.
  *
- * A walker reports each of its regions in turn, and the blocks of a region by
- * address. Regions may come in any order. A claim is memory that is the
- * allocator's own without being a block: arenas, headers of mapped heaps. What
- * is in a region or a claim is never a root.
+ * A walker reports each of its regions in turn, and the blocks of a region by address. Regions may
+ * come in any order. A claim is memory that is the allocator's own without being a block: arenas,
+ * headers of mapped heaps. What is in a region or a claim is never a root.
  */
 #ifndef ANALYZER_HEAP_BLOCK_H
 #define ANALYZER_HEAP_BLOCK_H
@@ -44,8 +43,8 @@ enum block_trait {
 	/* A collector scans it for pointers to blocks of its own, or could. */
 	TRAIT_MANAGED = 1 << 2,
 	/*
-	 * Free, as its collector knows: nothing referred to it at the last
-	 * collection. Its memory cannot be used again yet.
+	 * Free, as its collector knows: nothing referred to it at the last collection. Its memory
+	 * cannot be used again yet.
 	 */
 	TRAIT_DEAD = 1 << 3,
 };
@@ -66,8 +65,8 @@ typedef uint32_t arena_number;
 struct block_sink;
 
 /* A region [start, end) of an arena begins; its blocks follow. */
-struct error *block_sink_region(struct block_sink *sink, uint64_t start,
-				uint64_t end, arena_number arena);
+struct error *block_sink_region(struct block_sink *sink, uint64_t start, uint64_t end,
+				arena_number arena);
 
 /* A block of that region, behind all blocks that it has so far. */
 struct error *block_sink_add(struct block_sink *sink, struct block block);
@@ -79,36 +78,31 @@ void block_sink_cut(struct block_sink *sink, uint64_t end);
 size_t block_sink_count(const struct block_sink *sink);
 
 /* The block that starts at address is in that state after all. */
-bool block_sink_restate(struct block_sink *sink, uint64_t address,
-			enum block_state state);
+bool block_sink_restate(struct block_sink *sink, uint64_t address, enum block_state state);
 
 /*
- * Sort what is needed to look many blocks up by their start. Until a region is
- * added, that takes no more than a step for each of all regions then.
+ * Sort what is needed to look many blocks up by their start. Until a region is added, that takes no
+ * more than a step for each of all regions then.
  */
 struct error *block_sink_order(struct block_sink *sink);
 
 /* The block that starts there; false if none does. */
-bool block_sink_find(const struct block_sink *sink, uint64_t start,
-		     struct block *ret);
+bool block_sink_find(const struct block_sink *sink, uint64_t start, struct block *ret);
 
 /* The allocator itself was working on the block there for a thread. */
 struct error *block_sink_hold(struct block_sink *sink, uint64_t start);
 
 /* The block that starts last below address; false if there is none. */
-bool block_sink_below(const struct block_sink *sink, uint64_t address,
-		      struct block *ret);
+bool block_sink_below(const struct block_sink *sink, uint64_t address, struct block *ret);
 
 /*
- * Call visit for the used blocks below 4 GB, from the first-th block on, until
- * it returns false. It may restate blocks.
+ * Call visit for the used blocks below 4 GB, from the first-th block on, until it returns false. It
+ * may restate blocks.
  */
 void block_sink_visit_used(struct block_sink *sink, size_t first,
-			   bool (*visit)(void *data, struct block block),
-			   void *data);
+			   bool (*visit)(void *data, struct block block), void *data);
 
 /* [start, end) is bookkeeping of the allocator. */
-struct error *block_sink_claim(struct block_sink *sink, uint64_t start,
-			       uint64_t end);
+struct error *block_sink_claim(struct block_sink *sink, uint64_t start, uint64_t end);
 
 #endif

@@ -3,8 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-bool debug_header_read(const struct image *image, uint64_t address,
-		       struct debug_header *ret)
+bool debug_header_read(const struct image *image, uint64_t address, struct debug_header *ret)
 {
 	static const uint64_t MARK = 0xFEDCEDCBFEDCEDCB;
 	uint64_t words[DEBUG_HEADER_SIZE / sizeof(uint64_t)];
@@ -16,8 +15,7 @@ bool debug_header_read(const struct image *image, uint64_t address,
 	return true;
 }
 
-char *debug_header_text(const struct image *image,
-			const struct debug_header *header)
+char *debug_header_text(const struct image *image, const struct debug_header *header)
 {
 	enum { LONGEST_NAME = 4096 };
 	uint64_t size;
@@ -29,8 +27,7 @@ char *debug_header_text(const struct image *image,
 	if (size > LONGEST_NAME)
 		size = LONGEST_NAME;
 	size = strnlen((const char *)name, size);
-	if (size == 0 ||
-	    asprintf(&text, "%.*s:%" PRIu32, (int)size, name, header->line) < 0)
+	if (size == 0 || asprintf(&text, "%.*s:%" PRIu32, (int)size, name, header->line) < 0)
 		return NULL;
 	return text;
 }

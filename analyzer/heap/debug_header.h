@@ -1,11 +1,11 @@
 /*
- * What GC_debug_malloc() of the Boehm collector puts before an object: who made
- * it. Programs compiled with -DGC_DEBUG allocate all their objects so.
+ * What GC_debug_malloc() of the Boehm collector puts before an object: who made it. Programs
+ * compiled with -DGC_DEBUG allocate all their objects so.
  *
  *	| file | line | size | mark | object ...
  *
- * The mark is a constant combined with the object's own address (struct oh in
- * bdwgc's include/private/dbg_mlc.h, the same from 7.2 on).
+ * The mark is a constant combined with the object's own address (struct oh in bdwgc's
+ * include/private/dbg_mlc.h, the same from 7.2 on).
  */
 #ifndef ANALYZER_HEAP_DEBUG_HEADER_H
 #define ANALYZER_HEAP_DEBUG_HEADER_H
@@ -21,11 +21,9 @@ struct debug_header {
 };
 
 /* The header of the allocation at address; false if it has none. */
-bool debug_header_read(const struct image *image, uint64_t address,
-		       struct debug_header *ret);
+bool debug_header_read(const struct image *image, uint64_t address, struct debug_header *ret);
 
 /* "app.c:12", to be freed; NULL if the name is not there. */
-char *debug_header_text(const struct image *image,
-			const struct debug_header *header);
+char *debug_header_text(const struct image *image, const struct debug_header *header);
 
 #endif

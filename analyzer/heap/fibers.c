@@ -69,8 +69,8 @@ static bool is_code(const struct image *image, uint64_t address)
 }
 
 /*
- * How many words of the object there are; 0: it is too small for a fiber. Ids
- * grow from call to call, but for a new start.
+ * How many words of the object there are; 0: it is too small for a fiber. Ids grow from call to
+ * call, but for a new start.
  */
 static unsigned int read_object(struct search *search, allocation_id id,
 				uint64_t words[static MOST_WORDS])
@@ -79,37 +79,30 @@ static unsigned int read_object(struct search *search, allocation_id id,
 	uint64_t count = allocation_size(search->index, id) / WORD;
 
 	if (id - search->passed >= PASS_STEP) {
-		allocations_pass(search->image, search->index, search->passed,
-				 id);
+		allocations_pass(search->image, search->index, search->passed, id);
 		search->passed = id;
 	}
 	if (count <= FIRST_UNKNOWN || count > 2 * MOST_WORDS)
 		return 0;
 	if (count > MOST_WORDS)
 		count = MOST_WORDS;
-	return image_read(search->image, start, words, count * WORD)
-		       ? (unsigned int)count
-		       : 0;
+	return image_read(search->image, start, words, count * WORD) ? (unsigned int)count : 0;
 }
 
 static bool may_wait(const struct image *image, const uint64_t *words)
 {
 	uint64_t address;
 
-	return words[0] > 0 && words[0] < MOST_TYPES && words[RESUMABLE] == 1 &&
-	       words[STACK] > 0 && words[STACK] % PAGE == 0 &&
-	       words[STACK_TOP] % WORD == 0 &&
-	       words[STACK_TOP] > words[STACK] &&
-	       words[STACK_TOP] - words[STACK] < LARGEST_STACK &&
-	       image_read_u64(image, words[STACK_TOP] + RETURN_ADDRESS * WORD,
-			      &address) &&
+	return words[0] > 0 && words[0] < MOST_TYPES && words[RESUMABLE] == 1 && words[STACK] > 0 &&
+	       words[STACK] % PAGE == 0 && words[STACK_TOP] % WORD == 0 &&
+	       words[STACK_TOP] > words[STACK] && words[STACK_TOP] - words[STACK] < LARGEST_STACK &&
+	       image_read_u64(image, words[STACK_TOP] + RETURN_ADDRESS * WORD, &address) &&
 	       is_code(image, address);
 }
 
 static bool is_bottom(const uint64_t *words, uint64_t bottom)
 {
-	return bottom > words[STACK_TOP] &&
-	       bottom - words[STACK] < LARGEST_STACK;
+	return bottom > words[STACK_TOP] && bottom - words[STACK] < LARGEST_STACK;
 }
 
 static void vote(struct search *search, struct layout layout)
@@ -130,26 +123,23 @@ static void vote(struct search *search, struct layout layout)
 }
 
 /* Of all that look as fibers that wait: what they agree on. */
-static const struct layout *find_layout(struct search *search,
-					const struct bitmap *managed)
+static const struct layout *find_layout(struct search *search, const struct bitmap *managed)
 {
 	const struct layout *best = NULL;
 	uint64_t words[MOST_WORDS];
 
 	bitmap_for_each(id, managed) {
-		unsigned int count =
-			read_object(search, (allocation_id)id, words);
+		unsigned int count = read_object(search, (allocation_id)id, words);
 
 		if (count == 0 || !may_wait(search->image, words))
 			continue;
 		for (unsigned int i = FIRST_UNKNOWN; i < count; i++)
 			if (words[i] % PAGE == 0 && is_bottom(words, words[i]))
-				vote(search, (struct layout){
-						     .type = words[0],
-						     .size = allocation_size(
-							     search->index,
-							     (allocation_id)id),
-						     .bottom = i });
+				vote(search,
+				     (struct layout){ .type = words[0],
+						      .size = allocation_size(search->index,
+									      (allocation_id)id),
+						      .bottom = i });
 	}
 	for (size_t i = 0; i < search->layout_count; i++)
 		if (!best || search->layouts[i].votes > best->votes)
@@ -161,15 +151,13 @@ static bool is_fiber(const uint64_t *words, const struct layout *layout)
 {
 	uint64_t bottom = words[layout->bottom];
 
-	return words[0] == layout->type && words[RESUMABLE] <= 1 &&
-	       words[STACK] > 0 && bottom > words[STACK] &&
-	       bottom - words[STACK] < LARGEST_STACK &&
-	       (words[RESUMABLE] == 0 || (words[STACK_TOP] >= words[STACK] &&
-					  words[STACK_TOP] < bottom));
+	return words[0] == layout->type && words[RESUMABLE] <= 1 && words[STACK] > 0 &&
+	       bottom > words[STACK] && bottom - words[STACK] < LARGEST_STACK &&
+	       (words[RESUMABLE] == 0 ||
+		(words[STACK_TOP] >= words[STACK] && words[STACK_TOP] < bottom));
 }
 
-static struct error *collect(struct search *search,
-			     const struct bitmap *managed,
+static struct error *collect(struct search *search, const struct bitmap *managed,
 			     const struct layout *layout)
 {
 	struct candidate candidate = { 0 };
@@ -179,16 +167,12 @@ static struct error *collect(struct search *search,
 		struct error *error;
 
 		if (!bitmap_get(allocation_used(search->index), id) ||
-		    allocation_size(search->index, (allocation_id)id) !=
-			    layout->size ||
-		    read_object(search, (allocation_id)id, candidate.words) <=
-			    layout->bottom ||
+		    allocation_size(search->index, (allocation_id)id) != layout->size ||
+		    read_object(search, (allocation_id)id, candidate.words) <= layout->bottom ||
 		    !is_fiber(candidate.words, layout))
 			continue;
-		candidate.address =
-			allocation_start(search->index, (allocation_id)id);
-		error = memory_reserve(&search->candidates,
-				       (search->count + 1) * sizeof(*list));
+		candidate.address = allocation_start(search->index, (allocation_id)id);
+		error = memory_reserve(&search->candidates, (search->count + 1) * sizeof(*list));
 		if (error)
 			return error;
 		list = search->candidates.bytes;
@@ -201,17 +185,15 @@ static int compare_candidates(const void *a, const void *b)
 {
 	const struct candidate *left = a, *right = b;
 
-	return left->address < right->address ? -1
-					      : left->address > right->address;
+	return left->address < right->address ? -1 : left->address > right->address;
 }
 
-static const struct candidate *find_candidate(const struct search *search,
-					      uint64_t address)
+static const struct candidate *find_candidate(const struct search *search, uint64_t address)
 {
 	struct candidate key = { .address = address };
 
-	return address ? bsearch(&key, search->candidates.bytes, search->count,
-				 sizeof(key), compare_candidates)
+	return address ? bsearch(&key, search->candidates.bytes, search->count, sizeof(key),
+				 compare_candidates)
 		       : NULL;
 }
 
@@ -228,16 +210,12 @@ static struct links find_links(const struct search *search)
 
 	for (size_t i = 0; i < search->count; i++)
 		for (unsigned int n = FIRST_UNKNOWN; n < MOST_WORDS; n++) {
-			const struct candidate *next =
-				find_candidate(search, list[i].words[n]);
+			const struct candidate *next = find_candidate(search, list[i].words[n]);
 
 			if (!next || next == &list[i])
 				continue;
-			for (unsigned int p = FIRST_UNKNOWN; p < MOST_WORDS;
-			     p++)
-				votes[n][p] +=
-					p != n &&
-					next->words[p] == list[i].address;
+			for (unsigned int p = FIRST_UNKNOWN; p < MOST_WORDS; p++)
+				votes[n][p] += p != n && next->words[p] == list[i].address;
 		}
 	for (unsigned int n = FIRST_UNKNOWN; n < MOST_WORDS; n++)
 		for (unsigned int p = FIRST_UNKNOWN; p < MOST_WORDS; p++)
@@ -257,8 +235,7 @@ static unsigned int find_names(const struct search *search)
 	for (size_t i = 0; i < search->count; i++)
 		for (unsigned int n = FIRST_UNKNOWN; n < MOST_WORDS; n++) {
 			uint64_t size;
-			const char *text = crystal_string(
-				search->image, list[i].words[n], &size);
+			const char *text = crystal_string(search->image, list[i].words[n], &size);
 
 			if (text && size == sizeof(main_name) - 1 &&
 			    memcmp(text, main_name, size) == 0)
@@ -274,12 +251,10 @@ static char *copy_name(const struct image *image, uint64_t address)
 	uint64_t size;
 	const char *text = crystal_string(image, address, &size);
 
-	return text ? strndup(text, size < LONGEST_NAME ? size : LONGEST_NAME)
-		    : NULL;
+	return text ? strndup(text, size < LONGEST_NAME ? size : LONGEST_NAME) : NULL;
 }
 
-static struct fiber make_fiber(const struct candidate *candidate,
-			       const struct layout *layout,
+static struct fiber make_fiber(const struct candidate *candidate, const struct layout *layout,
 			       const struct program *program)
 {
 	struct fiber fiber = {
@@ -300,9 +275,7 @@ static struct fiber make_fiber(const struct candidate *candidate,
 		if (pointer < fiber.start || pointer >= fiber.end)
 			continue;
 		fiber.thread = (uint32_t)i;
-		fiber.live = pointer - fiber.start > RED_ZONE
-				     ? pointer - RED_ZONE
-				     : fiber.start;
+		fiber.live = pointer - fiber.start > RED_ZONE ? pointer - RED_ZONE : fiber.start;
 	}
 	return fiber;
 }
@@ -328,16 +301,13 @@ static void drop_overlapping(struct fibers *fibers)
 	fibers->count = kept;
 }
 
-static struct error *take_fibers(struct fibers *fibers,
-				 const struct search *search,
-				 const struct layout *layout,
-				 const struct program *program)
+static struct error *take_fibers(struct fibers *fibers, const struct search *search,
+				 const struct layout *layout, const struct program *program)
 {
 	const struct candidate *candidates = search->candidates.bytes;
 	struct links links = find_links(search);
 	unsigned int name = find_names(search);
-	struct error *error = memory_resize(
-		&fibers->list, search->count * sizeof(struct fiber));
+	struct error *error = memory_resize(&fibers->list, search->count * sizeof(struct fiber));
 	struct fiber *list = fibers->list.bytes;
 
 	if (error || search->count == 0)
@@ -348,20 +318,17 @@ static struct error *take_fibers(struct fibers *fibers,
 
 		if (links.next && !words[links.next] && !words[links.previous])
 			continue;
-		list[fibers->count++] =
-			make_fiber(&candidates[i], layout, program);
+		list[fibers->count++] = make_fiber(&candidates[i], layout, program);
 	}
 	qsort(list, fibers->count, sizeof(*list), compare_fibers);
 	drop_overlapping(fibers);
 	for (size_t i = 0; name && i < fibers->count; i++)
-		list[i].name = copy_name(
-			fibers->image,
-			find_candidate(search, list[i].object)->words[name]);
+		list[i].name = copy_name(fibers->image,
+					 find_candidate(search, list[i].object)->words[name]);
 	return NULL;
 }
 
-static struct error *find_fibers(struct fibers *fibers,
-				 const struct program *program,
+static struct error *find_fibers(struct fibers *fibers, const struct program *program,
 				 struct memory_account *account)
 {
 	_cleanup_(search_deinit) struct search search = {
@@ -369,10 +336,8 @@ static struct error *find_fibers(struct fibers *fibers,
 		.index = fibers->index,
 		.candidates.account = account,
 	};
-	const struct bitmap *managed =
-		allocation_having(fibers->index, TRAIT_COLLECTABLE);
-	const struct layout *layout =
-		managed ? find_layout(&search, managed) : NULL;
+	const struct bitmap *managed = allocation_having(fibers->index, TRAIT_COLLECTABLE);
+	const struct layout *layout = managed ? find_layout(&search, managed) : NULL;
 	struct error *error;
 
 	if (!layout)
@@ -381,13 +346,11 @@ static struct error *find_fibers(struct fibers *fibers,
 	return error ? error : take_fibers(fibers, &search, layout, program);
 }
 
-struct error *fibers_create(const struct image *image,
-			    const struct program *program,
-			    const struct allocation_index *index,
-			    struct memory_account *account, struct fibers **ret)
+struct error *fibers_create(const struct image *image, const struct program *program,
+			    const struct allocation_index *index, struct memory_account *account,
+			    struct fibers **ret)
 {
-	_cleanup_(fibers_destroy) struct fibers *fibers =
-		calloc(1, sizeof(*fibers));
+	_cleanup_(fibers_destroy) struct fibers *fibers = calloc(1, sizeof(*fibers));
 	struct error *error;
 
 	if (!fibers)
@@ -440,8 +403,7 @@ bool fiber_registers(const struct image *image, const struct fiber *fiber,
 {
 	uint64_t saved[SAVED_WORDS];
 
-	if (fiber->running ||
-	    !image_read(image, fiber->live, saved, sizeof(saved)))
+	if (fiber->running || !image_read(image, fiber->live, saved, sizeof(saved)))
 		return false;
 	*ret = (struct saved_registers){
 		.r15 = saved[0],
@@ -456,18 +418,15 @@ bool fiber_registers(const struct image *image, const struct fiber *fiber,
 	return true;
 }
 
-const char *crystal_string(const struct image *image, uint64_t address,
-			   uint64_t *ret_size)
+const char *crystal_string(const struct image *image, uint64_t address, uint64_t *ret_size)
 {
 	enum { STRING_TYPE = 1, HEADER = 12 };
 	uint32_t header[3]; /* type id, bytes, characters or 0 */
 	uint64_t size;
 	const uint8_t *bytes;
 
-	if (address % 4 != 0 ||
-	    !image_read(image, address, header, sizeof(header)) ||
-	    header[0] != STRING_TYPE || header[1] > INT32_MAX ||
-	    header[2] > header[1])
+	if (address % 4 != 0 || !image_read(image, address, header, sizeof(header)) ||
+	    header[0] != STRING_TYPE || header[1] > INT32_MAX || header[2] > header[1])
 		return NULL;
 	bytes = image_bytes(image, address + HEADER, &size);
 	if (!bytes || size <= header[1] || bytes[header[1]] != 0)

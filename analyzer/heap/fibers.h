@@ -1,19 +1,18 @@
 /*
- * Fibers: threads of control that a program switches between by itself, each
- * with a stack that it mapped.
+ * Fibers: threads of control that a program switches between by itself, each with a stack that it
+ * mapped.
  *
- * Those of Crystal are known by shape; no symbols are needed. A class Fiber
- * begins as below, in all versions from 1.0 to 1.21; where the rest of it is
- * differs between versions, and is found by what most such objects agree on.
+ * Those of Crystal are known by shape; no symbols are needed. A class Fiber begins as below, in all
+ * versions from 1.0 to 1.21; where the rest of it is differs between versions, and is found by what
+ * most such objects agree on.
  *
  *	| type id | stack top | resumable | stack | ... | stack bottom |
  *
  *	stack          stack top               stack bottom
  *	| not in use   | saved registers | frames ... |
  *
- * A fiber that waits has all its registers saved at the stack top. One that has
- * ended is no longer on the list of all fibers, and its stack may be used by
- * another: it is left out here.
+ * A fiber that waits has all its registers saved at the stack top. One that has ended is no longer
+ * on the list of all fibers, and its stack may be used by another: it is left out here.
  */
 #ifndef ANALYZER_HEAP_FIBERS_H
 #define ANALYZER_HEAP_FIBERS_H
@@ -33,10 +32,8 @@ struct fiber {
 struct fibers;
 
 /* Fails only for want of memory. What is given is borrowed. */
-struct error *fibers_create(const struct image *image,
-			    const struct program *program,
-			    const struct allocation_index *index,
-			    struct memory_account *account,
+struct error *fibers_create(const struct image *image, const struct program *program,
+			    const struct allocation_index *index, struct memory_account *account,
 			    struct fibers **ret);
 void fibers_destroy(struct fibers *fibers);
 DEFINE_CLEANUP(fibers_destroy, struct fibers *)
@@ -56,7 +53,6 @@ bool fiber_registers(const struct image *image, const struct fiber *fiber,
 		     struct saved_registers *ret);
 
 /* A Crystal String's text, of which size bytes are there; NULL: it is none. */
-const char *crystal_string(const struct image *image, uint64_t address,
-			   uint64_t *ret_size);
+const char *crystal_string(const struct image *image, uint64_t address, uint64_t *ret_size);
 
 #endif

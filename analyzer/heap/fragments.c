@@ -26,8 +26,7 @@ void fragments_destroy(struct fragments *fragments)
 	free(fragments);
 }
 
-const struct arena_fragments *fragments_of(const struct fragments *fragments,
-					   arena_number arena)
+const struct arena_fragments *fragments_of(const struct fragments *fragments, arena_number arena)
 {
 	return &fragments->arenas[arena];
 }
@@ -40,8 +39,7 @@ static void add_block(struct block_sum *amount, uint64_t bytes)
 
 static unsigned int size_class(uint64_t size)
 {
-	unsigned int class =
-		size ? 63 - (unsigned int)__builtin_clzll(size) : 0;
+	unsigned int class = size ? 63 - (unsigned int)__builtin_clzll(size) : 0;
 
 	return class < SIZE_CLASSES ? class : SIZE_CLASSES - 1;
 }
@@ -57,15 +55,13 @@ static void add_free(struct arena_fragments *arena, uint64_t size, bool cached)
 }
 
 /* Add [start, end), counted from the arena's begin, to the cells it is in. */
-static void add_to_map(struct arena_fragments *arena, uint64_t start,
-		       uint64_t end, size_t *cell)
+static void add_to_map(struct arena_fragments *arena, uint64_t start, uint64_t end, size_t *cell)
 {
 	while (*cell + 1 < MAP_CELLS && start >= (*cell + 1) * arena->cell_size)
 		(*cell)++;
 	while (start < end) {
 		uint64_t border = (*cell + 1) * arena->cell_size;
-		uint64_t stop =
-			end < border || *cell + 1 == MAP_CELLS ? end : border;
+		uint64_t stop = end < border || *cell + 1 == MAP_CELLS ? end : border;
 
 		arena->map[*cell] += stop - start;
 		start = stop;
@@ -75,20 +71,18 @@ static void add_to_map(struct arena_fragments *arena, uint64_t start,
 }
 
 /* Count the region's blocks, which begins *offset bytes into the arena. */
-static struct error *count_region(const struct survey *survey,
-				  const struct heap_region *region,
+static struct error *count_region(const struct survey *survey, const struct heap_region *region,
 				  uint64_t offset)
 {
-	struct arena_fragments *arena =
-		&survey->fragments->arenas[region->arena];
+	struct arena_fragments *arena = &survey->fragments->arenas[region->arena];
 	const struct bitmap *used = allocation_used(survey->index);
 	const struct bitmap *cached = allocation_cached(survey->index);
 	size_t end = region->first + (size_t)region->count, hint = 0, cell = 0;
 	uint64_t told = region->first;
 
 	for (size_t id = region->first; id < end; id++) {
-		struct memory_range range = allocation_range_near(
-			survey->index, (allocation_id)id, &hint);
+		struct memory_range range =
+			allocation_range_near(survey->index, (allocation_id)id, &hint);
 		uint64_t size = range.end - range.start;
 		uint64_t start = offset + (range.start - region->start);
 
@@ -108,27 +102,21 @@ static struct error *count_region(const struct survey *survey,
 static struct error *count_blocks(const struct survey *survey)
 {
 	struct arena_fragments *arenas = survey->fragments->arenas;
-	_cleanup_(free) uint64_t *offsets =
-		calloc(survey->fragments->count + 1, sizeof(*offsets));
+	_cleanup_(free) uint64_t *offsets = calloc(survey->fragments->count + 1, sizeof(*offsets));
 	struct error *error = NULL;
 
 	if (!offsets)
 		return &error_no_memory;
 	for (size_t i = 0; i < heap_region_count(survey->index); i++) {
-		const struct heap_region *region =
-			heap_region(survey->index, i);
+		const struct heap_region *region = heap_region(survey->index, i);
 
 		arenas[region->arena].size += region->end - region->start;
 	}
 	for (size_t i = 0; i < survey->fragments->count; i++)
-		arenas[i].cell_size =
-			(arenas[i].size + MAP_CELLS - 1) / MAP_CELLS;
-	progress_begin(survey->progress, "counting blocks",
-		       allocation_count(survey->index));
-	for (size_t i = 0; i < heap_region_count(survey->index) && !error;
-	     i++) {
-		const struct heap_region *region =
-			heap_region(survey->index, i);
+		arenas[i].cell_size = (arenas[i].size + MAP_CELLS - 1) / MAP_CELLS;
+	progress_begin(survey->progress, "counting blocks", allocation_count(survey->index));
+	for (size_t i = 0; i < heap_region_count(survey->index) && !error; i++) {
+		const struct heap_region *region = heap_region(survey->index, i);
 
 		error = count_region(survey, region, offsets[region->arena]);
 		offsets[region->arena] += region->end - region->start;
@@ -155,16 +143,14 @@ static bool is_blank(const struct image *image, uint64_t page)
 	uint64_t available;
 	const uint8_t *bytes = image_bytes(image, page, &available);
 
-	return bytes && available >= HEAP_PAGE &&
-	       bytes_are_zero(bytes, HEAP_PAGE);
+	return bytes && available >= HEAP_PAGE && bytes_are_zero(bytes, HEAP_PAGE);
 }
 
 /*
- * Where the run of bytes that the dump's file does not have ends, if page
- * begins one; else the end of the page.
+ * Where the run of bytes that the dump's file does not have ends, if page begins one; else the end
+ * of the page.
  */
-static uint64_t end_of_hole(const struct survey *survey, uint64_t page,
-			    bool *ret_hole)
+static uint64_t end_of_hole(const struct survey *survey, uint64_t page, bool *ret_hole)
 {
 	const struct region *region = image_find(survey->image, page);
 	uint64_t next = region ? region->end : UINT64_MAX;
@@ -177,28 +163,24 @@ static uint64_t end_of_hole(const struct survey *survey, uint64_t page,
 }
 
 /* What became of pages that are zeros, in a hole of the dump's file or not. */
-static uint64_t *fate_of_zeros(const struct survey *survey, bool hole,
-			       struct page_bytes *pages)
+static uint64_t *fate_of_zeros(const struct survey *survey, bool hole, struct page_bytes *pages)
 {
 	if (survey->told_by == RESIDENCY_ZEROS)
 		return &pages->blank;
 	/* Cores by heapcore leave out all zeros. */
-	return hole || survey->told_by == RESIDENCY_SMAPS ? &pages->absent
-							  : &pages->resident;
+	return hole || survey->told_by == RESIDENCY_SMAPS ? &pages->absent : &pages->resident;
 }
 
 /*
- * A page that was never touched or was given back is a hole of the dump's file,
- * as the kernel writes it. Others write zeros there, or make holes of zeros.
+ * A page that was never touched or was given back is a hole of the dump's file, as the kernel
+ * writes it. Others write zeros there, or make holes of zeros.
  */
-static struct page_bytes count_pages(struct survey *survey, uint64_t start,
-				     uint64_t end)
+static struct page_bytes count_pages(struct survey *survey, uint64_t start, uint64_t end)
 {
 	struct page_bytes pages = { 0 };
 	uint64_t told = start, next;
 
-	for (uint64_t page = start; page < end && !survey->interrupted;
-	     page = next) {
+	for (uint64_t page = start; page < end && !survey->interrupted; page = next) {
 		bool missing = !image_bytes(survey->image, page, &next);
 		bool hole = false;
 		uint64_t *fate = &pages.absent;
@@ -214,8 +196,7 @@ static struct page_bytes count_pages(struct survey *survey, uint64_t start,
 		}
 		next = next < end ? next : end;
 		*fate += next - page;
-		survey->interrupted =
-			!progress_pass(survey->progress, next, &told);
+		survey->interrupted = !progress_pass(survey->progress, next, &told);
 	}
 	return pages;
 }
@@ -230,8 +211,7 @@ static void add_pages(struct page_bytes *total, struct page_bytes pages)
 static void count_spare(void *data, const struct spare *spare)
 {
 	struct survey *survey = data;
-	struct arena_fragments *arena =
-		&survey->fragments->arenas[spare->arena];
+	struct arena_fragments *arena = &survey->fragments->arenas[spare->arena];
 	uint64_t size = spare->end - spare->start;
 	struct page_bytes *const kinds[] = {
 		[SPARE_INSIDE] = &arena->inside,
@@ -239,8 +219,7 @@ static void count_spare(void *data, const struct spare *spare)
 		[SPARE_KEPT] = &arena->top,
 	};
 
-	add_pages(kinds[spare->kind],
-		  count_pages(survey, spare->start, spare->end));
+	add_pages(kinds[spare->kind], count_pages(survey, spare->start, spare->end));
 	if (spare->kind != SPARE_KEPT)
 		arena->kept -= size < arena->kept ? size : arena->kept;
 }
@@ -251,8 +230,7 @@ static void add_sums(struct block_sum *total, struct block_sum amount)
 	total->bytes += amount.bytes;
 }
 
-void fragments_add(struct arena_fragments *total,
-		   const struct arena_fragments *arena)
+void fragments_add(struct arena_fragments *total, const struct arena_fragments *arena)
 {
 	add_sums(&total->used, arena->used);
 	add_sums(&total->free, arena->free);
@@ -270,14 +248,12 @@ void fragments_add(struct arena_fragments *total,
 	total->size += arena->size;
 }
 
-struct error *fragments_create(
-	const struct heaps *heaps, const struct image *image,
-	struct progress *progress,
-	struct error *(*visit)(void *data, const struct heap_page *page),
-	void *data, struct fragments **ret)
+struct error *fragments_create(const struct heaps *heaps, const struct image *image,
+			       struct progress *progress,
+			       struct error *(*visit)(void *data, const struct heap_page *page),
+			       void *data, struct fragments **ret)
 {
-	_cleanup_(fragments_destroy) struct fragments *fragments =
-		calloc(1, sizeof(*fragments));
+	_cleanup_(fragments_destroy) struct fragments *fragments = calloc(1, sizeof(*fragments));
 	struct survey survey = {
 		.fragments = fragments,
 		.index = heaps_index(heaps),
@@ -292,16 +268,14 @@ struct error *fragments_create(
 	if (!fragments)
 		return &error_no_memory;
 	fragments->count = heaps_arena_count(heaps);
-	fragments->arenas =
-		calloc(fragments->count + 1, sizeof(*fragments->arenas));
+	fragments->arenas = calloc(fragments->count + 1, sizeof(*fragments->arenas));
 	if (!fragments->arenas)
 		return &error_no_memory;
 	error = heaps_wake(heaps);
 	if (!error)
 		error = count_blocks(&survey);
 	if (!error)
-		error = heap_pages_visit(survey.index, progress, count_page,
-					 &survey);
+		error = heap_pages_visit(survey.index, progress, count_page, &survey);
 	if (error)
 		return error;
 	progress_begin(progress, "looking at free pages", 0);

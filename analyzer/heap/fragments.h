@@ -1,10 +1,10 @@
 /*
- * How the free memory of each arena lies: in what sizes, on which pages, and
- * how much of it would go back to the system.
+ * How the free memory of each arena lies: in what sizes, on which pages, and how much of it would
+ * go back to the system.
  *
- * Every free byte is of one of three kinds: its page is in use otherwise
- * (pinned); its page is free, and is given back when the allocator is asked to
- * (see struct spare); or its page is free and kept all the same.
+ * Every free byte is of one of three kinds: its page is in use otherwise (pinned); its page is
+ * free, and is given back when the allocator is asked to (see struct spare); or its page is free
+ * and kept all the same.
  */
 #ifndef ANALYZER_HEAP_FRAGMENTS_H
 #define ANALYZER_HEAP_FRAGMENTS_H
@@ -30,40 +30,37 @@ struct page_bytes {
 
 struct arena_fragments {
 	struct block_sum used, free;
-	struct block_sum cached; /* of those free, in threads' caches */
-	uint64_t largest;	 /* size of the largest free block */
+	struct block_sum cached;		/* of those free, in threads' caches */
+	uint64_t largest;			/* size of the largest free block */
 	struct block_sum classes[SIZE_CLASSES]; /* of free blocks */
 	uint64_t pinned;			/* free bytes on pages in use */
 	uint64_t pinned_pages;			/* bytes of those pages */
-	uint64_t kept; /* free bytes on pages that are free, but kept */
-	struct page_bytes inside, end; /* given back; see enum spare_kind */
-	struct page_bytes top;	       /* kept at the ends of heaps */
-	uint64_t size;		       /* of its regions */
-	uint64_t map[MAP_CELLS];       /* used bytes, of cell_size each */
+	uint64_t kept;				/* free bytes on pages that are free, but kept */
+	struct page_bytes inside, end;		/* given back; see enum spare_kind */
+	struct page_bytes top;			/* kept at the ends of heaps */
+	uint64_t size;				/* of its regions */
+	uint64_t map[MAP_CELLS];		/* used bytes, of cell_size each */
 	uint64_t cell_size;
 };
 
 struct fragments;
 
 /*
- * Look at all arenas. Each page with free memory is also shown to visit, which
- * may be NULL. heaps and image are borrowed for the call.
+ * Look at all arenas. Each page with free memory is also shown to visit, which may be NULL. heaps
+ * and image are borrowed for the call.
  */
-struct error *fragments_create(
-	const struct heaps *heaps, const struct image *image,
-	struct progress *progress,
-	struct error *(*visit)(void *data, const struct heap_page *page),
-	void *data, struct fragments **ret);
+struct error *fragments_create(const struct heaps *heaps, const struct image *image,
+			       struct progress *progress,
+			       struct error *(*visit)(void *data, const struct heap_page *page),
+			       void *data, struct fragments **ret);
 void fragments_destroy(struct fragments *fragments);
 DEFINE_CLEANUP(fragments_destroy, struct fragments *)
 
 /* Numbered as those of the heaps. */
-const struct arena_fragments *fragments_of(const struct fragments *fragments,
-					   arena_number arena);
+const struct arena_fragments *fragments_of(const struct fragments *fragments, arena_number arena);
 
 /* Add the numbers of an arena to those of several; their map is not drawn. */
-void fragments_add(struct arena_fragments *total,
-		   const struct arena_fragments *arena);
+void fragments_add(struct arena_fragments *total, const struct arena_fragments *arena);
 
 /* What is given back of it, as far as it is there for certain. */
 static inline uint64_t fragments_given_back(const struct arena_fragments *arena)

@@ -38,8 +38,8 @@ const char *heap_account_name(enum heap_account account)
 }
 
 /* The heap that the arena is one of, and which of that. */
-static size_t find_heap(const struct heaps *heaps, arena_number arena,
-			const struct heap **ret, size_t *ret_arena)
+static size_t find_heap(const struct heaps *heaps, arena_number arena, const struct heap **ret,
+			size_t *ret_arena)
 {
 	size_t i = heaps_count(heaps);
 	arena_number first = 0;
@@ -52,8 +52,7 @@ static size_t find_heap(const struct heaps *heaps, arena_number arena,
 }
 
 /* What follows, up to end, belongs to the account. */
-static void count_to(struct counting *counting, enum heap_account account,
-		     uint64_t end)
+static void count_to(struct counting *counting, enum heap_account account, uint64_t end)
 {
 	struct amount *amount = &counting->arena_accounts->amounts[account];
 	struct extent_sum sum;
@@ -62,21 +61,18 @@ static void count_to(struct counting *counting, enum heap_account account,
 		end = counting->end;
 	if (end <= counting->at)
 		return;
-	sum = residency_sum(counting->residency, counting->at, end,
-			    &counting->hint);
+	sum = residency_sum(counting->residency, counting->at, end, &counting->hint);
 	amount->mapped += sum.mapped;
 	amount->resident += sum.resident;
 	counting->at = end;
 }
 
-static enum heap_account account_of(struct counting *counting, allocation_id id,
-				    struct block block)
+static enum heap_account account_of(struct counting *counting, allocation_id id, struct block block)
 {
 	const struct allocator *allocator = counting->heap->allocator;
 
 	if (block.state != BLOCK_USED)
-		return ACCOUNT_FREE + heaps_free_kind(counting->heaps, id,
-						      &counting->kind_hint);
+		return ACCOUNT_FREE + heaps_free_kind(counting->heaps, id, &counting->kind_hint);
 	if (counting->garbage && bitmap_get(counting->garbage, id))
 		return ACCOUNT_GARBAGE;
 	if (allocator->keeps && allocator->keeps(counting->heap, block))
@@ -84,19 +80,17 @@ static enum heap_account account_of(struct counting *counting, allocation_id id,
 	return ACCOUNT_USED;
 }
 
-static void count_block(struct counting *counting, allocation_id id,
-			struct block block)
+static void count_block(struct counting *counting, allocation_id id, struct block block)
 {
 	const struct allocator *allocator = counting->heap->allocator;
 	enum heap_account account = account_of(counting, id, block);
 	struct memory_range extent = { block.start, block.start + block.size };
 
 	if (allocator->extent)
-		extent = allocator->extent(
-			counting->heap, counting->arena, block,
-			account < ACCOUNT_FREE || account >= ACCOUNT_HEADERS
-				? FREE_KINDS
-				: (enum free_kind)(account - ACCOUNT_FREE));
+		extent = allocator->extent(counting->heap, counting->arena, block,
+					   account < ACCOUNT_FREE || account >= ACCOUNT_HEADERS
+						   ? FREE_KINDS
+						   : (enum free_kind)(account - ACCOUNT_FREE));
 	if (extent.end > counting->end)
 		extent.end = counting->end;
 	count_to(counting, ACCOUNT_BOOKKEEPING, extent.start);
@@ -109,32 +103,26 @@ static void count_block(struct counting *counting, allocation_id id,
 }
 
 /* A piece of the region of that number: all of it, unless two overlap. */
-static struct error *count_region(void *data, row_number number, uint64_t start,
-				  uint64_t end)
+static struct error *count_region(void *data, row_number number, uint64_t start, uint64_t end)
 {
 	struct counting *counting = data;
 	const struct allocation_index *index = counting->index;
 	const struct heap_region *region = heap_region(index, number);
 	size_t hint = number;
 
-	find_heap(counting->heaps, region->arena, &counting->heap,
-		  &counting->arena);
+	find_heap(counting->heaps, region->arena, &counting->heap, &counting->arena);
 	counting->arena_accounts = &counting->accounts->arenas[region->arena];
 	counting->at = start;
 	counting->end = end;
-	for (allocation_id id = region->first;
-	     id < region->first + region->count; id++) {
-		struct memory_range range =
-			allocation_range_near(index, id, &hint);
+	for (allocation_id id = region->first; id < region->first + region->count; id++) {
+		struct memory_range range = allocation_range_near(index, id, &hint);
 
 		if (range.start >= end)
 			break;
 		if (range.start >= counting->at)
-			count_block(
-				counting, id,
-				(struct block){ range.start,
-						range.end - range.start,
-						allocation_state(index, id) });
+			count_block(counting, id,
+				    (struct block){ range.start, range.end - range.start,
+						    allocation_state(index, id) });
 		if (!progress_pass(counting->progress, id, &counting->told))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 	}
@@ -142,18 +130,14 @@ static struct error *count_region(void *data, row_number number, uint64_t start,
 	return NULL;
 }
 
-static struct error *count_regions(struct counting *counting,
-				   struct ledger *ledger)
+static struct error *count_regions(struct counting *counting, struct ledger *ledger)
 {
 	struct error *error = NULL;
 
-	for (size_t i = 0; i < heap_region_count(counting->index) && !error;
-	     i++) {
-		const struct heap_region *region =
-			heap_region(counting->index, i);
+	for (size_t i = 0; i < heap_region_count(counting->index) && !error; i++) {
+		const struct heap_region *region = heap_region(counting->index, i);
 
-		error = ledger_claim(ledger, region->start, region->end,
-				     (row_number)i);
+		error = ledger_claim(ledger, region->start, region->end, (row_number)i);
 	}
 	return error ? error : ledger_settle(ledger, count_region, counting);
 }
@@ -165,21 +149,18 @@ struct claiming {
 	size_t heap;
 };
 
-static struct error *count_claim(void *data, row_number row, uint64_t start,
-				 uint64_t end)
+static struct error *count_claim(void *data, row_number row, uint64_t start, uint64_t end)
 {
 	const struct claiming *claiming = data;
 	struct counting *counting = claiming->counting;
 	arena_number first;
-	const struct heap *heap =
-		heaps_heap(counting->heaps, claiming->heap, &first);
+	const struct heap *heap = heaps_heap(counting->heaps, claiming->heap, &first);
 	size_t arena = NO_ARENA;
 
 	if (heap->allocator->holds)
 		arena = heap->allocator->holds(heap, start);
-	counting->arena_accounts =
-		arena == NO_ARENA ? &counting->accounts->outside[claiming->heap]
-				  : &counting->accounts->arenas[first + arena];
+	counting->arena_accounts = arena == NO_ARENA ? &counting->accounts->outside[claiming->heap]
+						     : &counting->accounts->arenas[first + arena];
 	counting->at = start;
 	counting->end = end;
 	counting->arena_accounts->amounts[claiming->account].count++;
@@ -187,22 +168,20 @@ static struct error *count_claim(void *data, row_number row, uint64_t start,
 	return NULL;
 }
 
-static struct error *count_bookkeeping(struct counting *counting,
-				       struct ledger *ledger, size_t number)
+static struct error *count_bookkeeping(struct counting *counting, struct ledger *ledger,
+				       size_t number)
 {
 	struct claiming claiming = { counting, ACCOUNT_BOOKKEEPING, number };
 	struct error *error = NULL;
 	size_t count;
-	const struct memory_range *ranges =
-		heaps_bookkeeping(counting->heaps, number, &count);
+	const struct memory_range *ranges = heaps_bookkeeping(counting->heaps, number, &count);
 
 	for (size_t i = 0; i < count && !error; i++)
 		error = ledger_claim(ledger, ranges[i].start, ranges[i].end, 0);
 	return error ? error : ledger_settle(ledger, count_claim, &claiming);
 }
 
-static struct error *count_reserved(struct counting *counting,
-				    struct ledger *ledger, size_t number)
+static struct error *count_reserved(struct counting *counting, struct ledger *ledger, size_t number)
 {
 	struct claiming claiming = { counting, ACCOUNT_RESERVED, number };
 	arena_number first;
@@ -210,17 +189,14 @@ static struct error *count_reserved(struct counting *counting,
 	struct memory_range range;
 	struct error *error = NULL;
 
-	for (size_t i = 0; heap->allocator->reserved && !error &&
-			   heap->allocator->reserved(heap, i, &range);
-	     i++)
+	for (size_t i = 0;
+	     heap->allocator->reserved && !error && heap->allocator->reserved(heap, i, &range); i++)
 		error = ledger_claim(ledger, range.start, range.end, 0);
 	return error ? error : ledger_settle(ledger, count_claim, &claiming);
 }
 
-struct error *heap_accounts_init(struct heap_accounts *accounts,
-				 const struct heaps *heaps,
-				 struct ledger *ledger,
-				 const struct bitmap *garbage,
+struct error *heap_accounts_init(struct heap_accounts *accounts, const struct heaps *heaps,
+				 struct ledger *ledger, const struct bitmap *garbage,
 				 struct progress *progress)
 {
 	struct counting counting = {
@@ -236,15 +212,12 @@ struct error *heap_accounts_init(struct heap_accounts *accounts,
 	if (error)
 		return error;
 	*accounts = (struct heap_accounts){
-		.arenas = calloc(heaps_arena_count(heaps) + 1,
-				 sizeof(*accounts->arenas)),
-		.outside = calloc(heaps_count(heaps) + 1,
-				  sizeof(*accounts->outside)),
+		.arenas = calloc(heaps_arena_count(heaps) + 1, sizeof(*accounts->arenas)),
+		.outside = calloc(heaps_count(heaps) + 1, sizeof(*accounts->outside)),
 	};
 	if (!accounts->arenas || !accounts->outside)
 		return &error_no_memory;
-	progress_begin(progress, "adding up memory",
-		       allocation_count(counting.index));
+	progress_begin(progress, "adding up memory", allocation_count(counting.index));
 	error = count_regions(&counting, ledger);
 	for (size_t i = 0; i < heaps_count(heaps) && !error; i++)
 		error = count_bookkeeping(&counting, ledger, i);
@@ -260,8 +233,7 @@ void heap_accounts_deinit(struct heap_accounts *accounts)
 	*accounts = (struct heap_accounts){ 0 };
 }
 
-void arena_accounts_add(struct arena_accounts *accounts,
-			const struct arena_accounts *more)
+void arena_accounts_add(struct arena_accounts *accounts, const struct arena_accounts *more)
 {
 	for (size_t i = 0; i < HEAP_ACCOUNTS; i++)
 		amount_add(&accounts->amounts[i], more->amounts[i]);

@@ -1,9 +1,9 @@
 /*
- * What the memory of each arena is used for: by blocks, their headers, lists of
- * free ones, and what else there is of it.
+ * What the memory of each arena is used for: by blocks, their headers, lists of free ones, and what
+ * else there is of it.
  *
- * Blocks are counted with their headers, as malloc counts them itself. What is
- * between them, or behind the last one, is bookkeeping.
+ * Blocks are counted with their headers, as malloc counts them itself. What is between them, or
+ * behind the last one, is bookkeeping.
  */
 #ifndef ANALYZER_HEAP_HEAP_ACCOUNTS_H
 #define ANALYZER_HEAP_HEAP_ACCOUNTS_H
@@ -36,19 +36,16 @@ struct heap_accounts {
 };
 
 /*
- * Count all memory of heaps, which becomes taken in the ledger, in accounts.
- * garbage may be NULL: used allocations that their collector will free.
+ * Count all memory of heaps, which becomes taken in the ledger, in accounts. garbage may be NULL:
+ * used allocations that their collector will free.
  */
-struct error *heap_accounts_init(struct heap_accounts *accounts,
-				 const struct heaps *heaps,
-				 struct ledger *ledger,
-				 const struct bitmap *garbage,
+struct error *heap_accounts_init(struct heap_accounts *accounts, const struct heaps *heaps,
+				 struct ledger *ledger, const struct bitmap *garbage,
 				 struct progress *progress);
 void heap_accounts_deinit(struct heap_accounts *accounts);
 DEFINE_DEINIT(heap_accounts_deinit, struct heap_accounts)
 
 /* Add all that the arena has. */
-void arena_accounts_add(struct arena_accounts *accounts,
-			const struct arena_accounts *more);
+void arena_accounts_add(struct arena_accounts *accounts, const struct arena_accounts *more);
 
 #endif

@@ -26,8 +26,7 @@ static struct error *end_page(struct page_walk *walk)
 }
 
 /* Go to the page of address, of that arena. */
-static struct error *turn_page(struct page_walk *walk, uint64_t address,
-			       arena_number arena)
+static struct error *turn_page(struct page_walk *walk, uint64_t address, arena_number arena)
 {
 	uint64_t start = address & ~(uint64_t)(HEAP_PAGE - 1);
 	struct error *error;
@@ -35,9 +34,7 @@ static struct error *turn_page(struct page_walk *walk, uint64_t address,
 	if (walk->page.start == start && walk->page.arena == arena)
 		return NULL;
 	error = end_page(walk);
-	walk->page = (struct heap_page){ .start = start,
-					 .end = start + HEAP_PAGE,
-					 .arena = arena };
+	walk->page = (struct heap_page){ .start = start, .end = start + HEAP_PAGE, .arena = arena };
 	walk->pinner_count = 0;
 	return error;
 }
@@ -48,8 +45,8 @@ static bool is_cached(const struct page_walk *walk, allocation_id id)
 }
 
 /* [start, end), part of a page, is of the allocation. */
-static struct error *add_part(struct page_walk *walk, arena_number arena,
-			      allocation_id id, uint64_t start, uint64_t end)
+static struct error *add_part(struct page_walk *walk, arena_number arena, allocation_id id,
+			      uint64_t start, uint64_t end)
 {
 	struct error *error = turn_page(walk, start, arena);
 
@@ -65,8 +62,8 @@ static struct error *add_part(struct page_walk *walk, arena_number arena,
 }
 
 /* [start, end), whole pages, is of the allocation. */
-static struct error *add_pages(struct page_walk *walk, arena_number arena,
-			       allocation_id id, uint64_t start, uint64_t end)
+static struct error *add_pages(struct page_walk *walk, arena_number arena, allocation_id id,
+			       uint64_t start, uint64_t end)
 {
 	const struct heap_page page = {
 		.start = start,
@@ -83,8 +80,8 @@ static struct error *add_pages(struct page_walk *walk, arena_number arena,
 	return walk->visit(walk->data, &page);
 }
 
-static struct error *add_block(struct page_walk *walk, arena_number arena,
-			       allocation_id id, struct memory_range range)
+static struct error *add_block(struct page_walk *walk, arena_number arena, allocation_id id,
+			       struct memory_range range)
 {
 	const uint64_t mask = HEAP_PAGE - 1;
 	uint64_t first = (range.start + mask) & ~mask, last = range.end & ~mask;
@@ -102,8 +99,7 @@ static struct error *add_block(struct page_walk *walk, arena_number arena,
 }
 
 /* Where the region ends or begins within a page, that is not all its own. */
-static struct error *mark_border(struct page_walk *walk,
-				 const struct heap_region *region,
+static struct error *mark_border(struct page_walk *walk, const struct heap_region *region,
 				 uint64_t border)
 {
 	struct error *error;
@@ -115,8 +111,7 @@ static struct error *mark_border(struct page_walk *walk,
 	return error;
 }
 
-static struct error *visit_region(struct page_walk *walk,
-				  const struct heap_region *region,
+static struct error *visit_region(struct page_walk *walk, const struct heap_region *region,
 				  struct progress *progress)
 {
 	struct error *error = mark_border(walk, region, region->start);
@@ -124,21 +119,19 @@ static struct error *visit_region(struct page_walk *walk,
 	uint64_t told = region->first;
 
 	for (size_t id = region->first; id < end && !error; id++) {
-		struct memory_range range = allocation_range_near(
-			walk->index, (allocation_id)id, &hint);
+		struct memory_range range =
+			allocation_range_near(walk->index, (allocation_id)id, &hint);
 
-		error = add_block(walk, region->arena, (allocation_id)id,
-				  range);
+		error = add_block(walk, region->arena, (allocation_id)id, range);
 		if (!error && !progress_pass(progress, id, &told))
 			error = error_create(ERROR_INTERRUPTED, "interrupted");
 	}
 	return error ? error : mark_border(walk, region, region->end);
 }
 
-struct error *heap_pages_visit(
-	const struct allocation_index *index, struct progress *progress,
-	struct error *(*visit)(void *data, const struct heap_page *page),
-	void *data)
+struct error *heap_pages_visit(const struct allocation_index *index, struct progress *progress,
+			       struct error *(*visit)(void *data, const struct heap_page *page),
+			       void *data)
 {
 	struct page_walk walk = {
 		.index = index,

@@ -5,9 +5,8 @@
  *	blocks      ... used | free | used | used | free ...
  *	                pinner        pinner  pinner
  *
- * A page can go back to the system only if nothing on it is in use: what is
- * used on a page with free memory pins that. Allocators' headers between blocks
- * count for neither.
+ * A page can go back to the system only if nothing on it is in use: what is used on a page with
+ * free memory pins that. Allocators' headers between blocks count for neither.
  */
 #ifndef ANALYZER_HEAP_HEAP_PAGES_H
 #define ANALYZER_HEAP_HEAP_PAGES_H
@@ -35,9 +34,8 @@ struct heap_page {
 };
 
 /* Visit each by address, regions one after the other; visit may fail. */
-struct error *heap_pages_visit(
-	const struct allocation_index *index, struct progress *progress,
-	struct error *(*visit)(void *data, const struct heap_page *page),
-	void *data);
+struct error *heap_pages_visit(const struct allocation_index *index, struct progress *progress,
+			       struct error *(*visit)(void *data, const struct heap_page *page),
+			       void *data);
 
 #endif

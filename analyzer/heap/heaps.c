@@ -40,20 +40,16 @@ struct heaps {
 };
 
 /*
- * Allocators that are not understood: by a part of their library's path, or by
- * functions that only they have, when linked into a program.
+ * Allocators that are not understood: by a part of their library's path, or by functions that only
+ * they have, when linked into a program.
  */
 static const struct {
 	const char *name;
 	const char *libraries[2];
 	const char *functions[4];
 } strangers[] = {
-	{ "jemalloc",
-	  { "/libjemalloc" },
-	  { "mallctl", "je_mallctl", "_rjem_mallctl" } },
-	{ "tcmalloc",
-	  { "/libtcmalloc" },
-	  { "tc_malloc", "TCMallocInternalMalloc" } },
+	{ "jemalloc", { "/libjemalloc" }, { "mallctl", "je_mallctl", "_rjem_mallctl" } },
+	{ "tcmalloc", { "/libtcmalloc" }, { "tc_malloc", "TCMallocInternalMalloc" } },
 	{ "mimalloc", { "/libmimalloc" }, { "mi_malloc" } },
 	{ "musl's malloc",
 	  { "/ld-musl-", "-musl/libc.so" },
@@ -100,11 +96,10 @@ static bool is_library_of(const struct module *module, size_t stranger)
 }
 
 /*
- * Which allocator a module has: a stranger's number, STRANGERS for one that
- * has no name here, or -1.
+ * Which allocator a module has: a stranger's number, STRANGERS for one that has no name here, or
+ * -1.
  */
-static int allocator_of(const struct module *module,
-			const struct stranger_names *list)
+static int allocator_of(const struct module *module, const struct stranger_names *list)
 {
 	uint64_t defined;
 
@@ -124,8 +119,7 @@ static bool is_home(const struct slots *slots, const struct module *module)
 	const char *name = module_name(module);
 
 	if (module_is_libc(module) || strncmp(name, "ld-linux", 8) == 0 ||
-	    strncmp(name, "ld-2.", 5) == 0 ||
-	    strcmp(module->path, "[vdso]") == 0)
+	    strncmp(name, "ld-2.", 5) == 0 || strcmp(module->path, "[vdso]") == 0)
 		return true;
 	for (size_t i = 0; i < slots->count; i++) {
 		const struct heap *heap = slots->list[i].heap;
@@ -136,10 +130,7 @@ static bool is_home(const struct slots *slots, const struct module *module)
 	return false;
 }
 
-/*
- * Whether a malloc without a name may only pass on to the one in libc, as
- * profilers do.
- */
+/* Whether a malloc without a name may only pass on to the one in libc, as profilers do. */
 static bool may_pass_on(const struct module *module)
 {
 	static const char *const names[] = { "__libc_malloc", "dlsym", NULL };
@@ -147,33 +138,30 @@ static bool may_pass_on(const struct module *module)
 	return module_needs(module, names) != 0;
 }
 
-static void report_stranger(const struct heap_context *context,
-			    const struct module *module, int number)
+static void report_stranger(const struct heap_context *context, const struct module *module,
+			    int number)
 {
 	if (number == STRANGERS && may_pass_on(module))
-		findings_add(context->findings, FINDING_NOTE,
-			     "%s defines malloc: if it does not pass on to "
-			     "libc's, what it allocated is not counted",
-			     module->path);
+		findings_add(
+			context->findings, FINDING_NOTE,
+			"%s defines malloc: if it does not pass on to libc's, what it allocated is not counted",
+			module->path);
 	else
-		findings_add(context->findings, FINDING_INCOMPLETE,
-			     "%s is loaded (%s), and its heap is not "
-			     "understood: what it allocated is not counted",
-			     number < STRANGERS ? strangers[number].name
-						: "another malloc",
-			     module->path);
+		findings_add(
+			context->findings, FINDING_INCOMPLETE,
+			"%s is loaded (%s), and its heap is not understood: what it allocated is not counted",
+			number < STRANGERS ? strangers[number].name : "another malloc",
+			module->path);
 }
 
 /* Say which allocators are loaded that nobody here understands. */
-static bool report_strangers(const struct slots *slots,
-			     const struct heap_context *context)
+static bool report_strangers(const struct slots *slots, const struct heap_context *context)
 {
 	struct stranger_names list = list_names();
 	bool found = false;
 
 	for (size_t i = 0; i < program_module_count(context->program); i++) {
-		const struct module *module =
-			program_module(context->program, i);
+		const struct module *module = program_module(context->program, i);
 		int number = -1;
 
 		if (!is_home(slots, module))
@@ -187,8 +175,7 @@ static bool report_strangers(const struct slots *slots,
 }
 
 /* A count of 0 must not hide that the heap may be elsewhere. */
-static void report_heaps(const struct slots *slots,
-			 const struct heap_context *context)
+static void report_heaps(const struct slots *slots, const struct heap_context *context)
 {
 	bool strangers_found = report_strangers(slots, context);
 	bool used = false, libc = false;
@@ -196,20 +183,17 @@ static void report_heaps(const struct slots *slots,
 	for (size_t i = 0; i < program_module_count(context->program); i++)
 		libc |= module_is_libc(program_module(context->program, i));
 	for (size_t i = 0; i < slots->count; i++)
-		used |= slots->list[i].heap->allocator->is_used(
-			slots->list[i].heap);
+		used |= slots->list[i].heap->allocator->is_used(slots->list[i].heap);
 	if (slots->count == 0 && !strangers_found)
 		findings_add(
 			context->findings, FINDING_INCOMPLETE,
 			"no heap was found: %s. Counts of 0 mean nothing",
-			libc ? "libc is loaded, but its data (main_arena) "
-			       "is not in the core"
-			     : "neither glibc's malloc nor any other known "
-			       "allocator is seen in the core");
+			libc ? "libc is loaded, but its data (main_arena) is not in the core"
+			     : "neither glibc's malloc nor any other known allocator is seen in the core");
 	else if (!used && !strangers_found)
-		findings_add(context->findings, FINDING_NOTE,
-			     "malloc was never called in this process: it "
-			     "allocated nothing, or by means of its own");
+		findings_add(
+			context->findings, FINDING_NOTE,
+			"malloc was never called in this process: it allocated nothing, or by means of its own");
 }
 
 /* Whether the block that starts there is of the heap in that slot. */
@@ -222,16 +206,14 @@ static bool is_block_of(const struct slots *slots, size_t slot,
 		return true;
 	region = heap_region_find(index, start);
 	return region && region->arena >= slots->list[slot].first &&
-	       (slot + 1 == slots->count ||
-		region->arena < slots->list[slot + 1].first);
+	       (slot + 1 == slots->count || region->arena < slots->list[slot + 1].first);
 }
 
 /*
- * Links that allocators left in used blocks; see the contract. What looks like
- * one in the block of another allocator is a reference.
+ * Links that allocators left in used blocks; see the contract. What looks like one in the block of
+ * another allocator is a reference.
  */
-static unsigned int find_leftovers(const void *data,
-				   const struct allocation_index *index,
+static unsigned int find_leftovers(const void *data, const struct allocation_index *index,
 				   uint64_t start, const uint64_t words[4])
 {
 	const struct slots *slots = data;
@@ -242,8 +224,7 @@ static unsigned int find_leftovers(const void *data,
 		unsigned int own = 0;
 
 		if (heap->allocator->leftovers)
-			own = heap->allocator->leftovers(heap, index, start,
-							 words);
+			own = heap->allocator->leftovers(heap, index, start, words);
 		if (own && is_block_of(slots, i, index, start))
 			mask |= own;
 	}
@@ -281,8 +262,7 @@ static struct error *open_each(struct slots *slots)
 		if (error)
 			return error_code(error) == ERROR_INTERRUPTED
 				       ? error
-				       : error_wrap(error, "%s",
-						    allocators[i]->name);
+				       : error_wrap(error, "%s", allocators[i]->name);
 		if (!heap)
 			continue;
 		heap->allocator = allocators[i];
@@ -305,8 +285,8 @@ static struct error *open_heaps(struct slots *slots)
 }
 
 /* Keep the claims that the allocator added to the sink, from first on. */
-static struct error *keep_claims(struct heap_slot *slot,
-				 const struct block_sink *sink, size_t first)
+static struct error *keep_claims(struct heap_slot *slot, const struct block_sink *sink,
+				 size_t first)
 {
 	const struct memory_range *claims = sink->claims.bytes;
 	size_t count = sink->claim_count - first;
@@ -334,17 +314,14 @@ static struct error *walk_heaps(struct slots *slots, struct block_sink *sink)
 		error = heap->allocator->walk(heap, slots->arena_count, sink);
 		if (!error)
 			error = keep_claims(&slots->list[i], sink, claims);
-		slots->arena_count +=
-			(arena_number)heap->allocator->arena_count(heap);
+		slots->arena_count += (arena_number)heap->allocator->arena_count(heap);
 	}
 	return error;
 }
 
-static struct error *create(const struct heap_context *context,
-			    struct heaps **ret)
+static struct error *create(const struct heap_context *context, struct heaps **ret)
 {
-	_cleanup_(heaps_destroy) struct heaps *heaps =
-		calloc(1, sizeof(*heaps));
+	_cleanup_(heaps_destroy) struct heaps *heaps = calloc(1, sizeof(*heaps));
 
 	if (heaps)
 		heaps->slots = calloc(1, sizeof(*heaps->slots));
@@ -365,8 +342,7 @@ static struct error *open_and_walk(struct slots *slots, struct block_sink *sink)
 	return error ? error : walk_heaps(slots, sink);
 }
 
-struct error *heaps_create(const struct heap_context *context,
-			   struct heaps **ret)
+struct error *heaps_create(const struct heap_context *context, struct heaps **ret)
 {
 	_cleanup_(heaps_destroy) struct heaps *heaps = NULL;
 	_cleanup_(block_sink_destroy) struct block_sink *sink = NULL;
@@ -393,8 +369,7 @@ struct error *heaps_save(const struct heaps *heaps, struct side_writer *writer)
 	side_writer_begin(writer, SIDE_ARENAS);
 	for (arena_number i = 0; i < heaps_arena_count(heaps) && !error; i++) {
 		struct arena arena = heaps_arena(heaps, i);
-		struct kept_arena kept = { arena.address, arena.size,
-					   arena.stated_size };
+		struct kept_arena kept = { arena.address, arena.size, arena.stated_size };
 
 		snprintf(kept.kind, sizeof(kept.kind), "%s", arena.kind);
 		snprintf(kept.allocator, sizeof(kept.allocator), "%s",
@@ -418,8 +393,8 @@ static bool is_word(const char *word, size_t size)
 {
 	size_t length = 0;
 
-	while (length < size && ((word[length] >= 'a' && word[length] <= 'z') ||
-				 word[length] == ' '))
+	while (length < size &&
+	       ((word[length] >= 'a' && word[length] <= 'z') || word[length] == ' '))
 		length++;
 	return length > 0 && length < size && word[length] == '\0';
 }
@@ -444,19 +419,17 @@ static struct error *load_arenas(struct heaps *heaps, struct side_file *file)
 	for (size_t i = 0; i < heap_region_count(heaps->index); i++)
 		if (heap_region(heaps->index, i)->arena >= heaps->arena_count)
 			return error_create(ERROR_BAD_DUMP, "it is damaged");
-	return array.bytes ? NULL
-			   : error_create(ERROR_BAD_DUMP, "it is damaged");
+	return array.bytes ? NULL : error_create(ERROR_BAD_DUMP, "it is damaged");
 }
 
-struct error *heaps_load(const struct heap_context *context,
-			 struct side_file *file, struct heaps **ret)
+struct error *heaps_load(const struct heap_context *context, struct side_file *file,
+			 struct heaps **ret)
 {
 	_cleanup_(heaps_destroy) struct heaps *heaps = NULL;
 	struct error *error = create(context, &heaps);
 
 	if (!error)
-		error = allocation_index_load(file, context->account,
-					      &heaps->index);
+		error = allocation_index_load(file, context->account, &heaps->index);
 	if (!error)
 		error = load_arenas(heaps, file);
 	if (error)
@@ -510,8 +483,7 @@ struct error *heaps_wake(const struct heaps *heaps)
 	/* Arenas are numbers, by which others have made room for them. */
 	if (!error && slots->arena_count != heaps->arena_count)
 		error = error_create(ERROR_BAD_DUMP,
-				     "the side file tells of other arenas than "
-				     "the core");
+				     "the side file tells of other arenas than the core");
 	if (error) {
 		close_heaps(slots);
 		return error;
@@ -521,8 +493,8 @@ struct error *heaps_wake(const struct heaps *heaps)
 }
 
 /*
- * The allocators, which are there as a rule. If they cannot be had, for want of
- * memory or as nobody wants to wait for them, there are none.
+ * The allocators, which are there as a rule. If they cannot be had, for want of memory or as nobody
+ * wants to wait for them, there are none.
  */
 static const struct slots *awake(const struct heaps *heaps)
 {
@@ -538,8 +510,7 @@ const struct allocation_index *heaps_index(const struct heaps *heaps)
 	return heaps->index;
 }
 
-bool heaps_tell(const struct heaps *heaps, uint64_t address, char *ret,
-		size_t size)
+bool heaps_tell(const struct heaps *heaps, uint64_t address, char *ret, size_t size)
 {
 	const struct slots *slots = awake(heaps);
 
@@ -559,10 +530,9 @@ enum more_roots heaps_more_roots(const struct heaps *heaps)
 
 	for (size_t i = 0; i < slots->count; i++) {
 		const struct heap *heap = slots->list[i].heap;
-		enum more_roots more =
-			heap->allocator->more_roots
-				? heap->allocator->more_roots(heap)
-				: MORE_ROOTS_NONE;
+		enum more_roots more = heap->allocator->more_roots
+					       ? heap->allocator->more_roots(heap)
+					       : MORE_ROOTS_NONE;
 
 		if (more > most)
 			most = more;
@@ -570,8 +540,7 @@ enum more_roots heaps_more_roots(const struct heaps *heaps)
 	return most;
 }
 
-bool heaps_tell_used(const struct heaps *heaps, uint64_t start, char *ret,
-		     size_t size)
+bool heaps_tell_used(const struct heaps *heaps, uint64_t start, char *ret, size_t size)
 {
 	const struct slots *slots = awake(heaps);
 
@@ -586,8 +555,7 @@ bool heaps_tell_used(const struct heaps *heaps, uint64_t start, char *ret,
 }
 
 void heaps_visit_spare(const struct heaps *heaps,
-		       void (*visit)(void *data, const struct spare *spare),
-		       void *data)
+		       void (*visit)(void *data, const struct spare *spare), void *data)
 {
 	const struct slots *slots = awake(heaps);
 
@@ -600,8 +568,7 @@ void heaps_visit_spare(const struct heaps *heaps,
 }
 
 /* The heap that the arena is one of. */
-static const struct heap_slot *find_slot(const struct slots *slots,
-					 arena_number number)
+static const struct heap_slot *find_slot(const struct slots *slots, arena_number number)
 {
 	size_t i = slots->count - 1;
 
@@ -640,8 +607,7 @@ struct error *heaps_sort_free(const struct heaps *heaps)
 	return error;
 }
 
-enum free_kind heaps_free_kind(const struct heaps *heaps, allocation_id id,
-			       size_t *hint)
+enum free_kind heaps_free_kind(const struct heaps *heaps, allocation_id id, size_t *hint)
 {
 	const struct allocation_index *index = heaps->index;
 	const struct bitmap *dead = allocation_having(index, TRAIT_DEAD);
@@ -661,8 +627,7 @@ enum free_kind heaps_free_kind(const struct heaps *heaps, allocation_id id,
 		return FREE_LIST;
 	return slot->heap->allocator->free_kind(
 		slot->heap, arena - slot->first, id,
-		(struct block){ range.start, range.end - range.start,
-				BLOCK_FREE });
+		(struct block){ range.start, range.end - range.start, BLOCK_FREE });
 }
 
 size_t heaps_arena_count(const struct heaps *heaps)
@@ -677,15 +642,13 @@ struct arena heaps_arena(const struct heaps *heaps, arena_number number)
 	if (heaps->arenas) {
 		const struct kept_arena *kept = &heaps->arenas[number];
 
-		return (struct arena){ kept->kind, kept->address, kept->size,
-				       kept->stated_size };
+		return (struct arena){ kept->kind, kept->address, kept->size, kept->stated_size };
 	}
 	slot = find_slot(heaps->slots, number);
 	return slot->heap->allocator->arena(slot->heap, number - slot->first);
 }
 
-const struct allocator *heaps_arena_allocator(const struct heaps *heaps,
-					      arena_number number)
+const struct allocator *heaps_arena_allocator(const struct heaps *heaps, arena_number number)
 {
 	if (heaps->arenas)
 		return find_allocator(heaps->arenas[number].allocator);
@@ -705,8 +668,7 @@ static const struct heap_slot *slot_at(const struct heaps *heaps, size_t number)
 	return &slots->list[number];
 }
 
-const struct heap *heaps_heap(const struct heaps *heaps, size_t number,
-			      arena_number *ret_first)
+const struct heap *heaps_heap(const struct heaps *heaps, size_t number, arena_number *ret_first)
 {
 	const struct heap_slot *slot = slot_at(heaps, number);
 
@@ -714,8 +676,8 @@ const struct heap *heaps_heap(const struct heaps *heaps, size_t number,
 	return slot->heap;
 }
 
-const struct memory_range *heaps_bookkeeping(const struct heaps *heaps,
-					     size_t number, size_t *ret_count)
+const struct memory_range *heaps_bookkeeping(const struct heaps *heaps, size_t number,
+					     size_t *ret_count)
 {
 	const struct heap_slot *slot = slot_at(heaps, number);
 

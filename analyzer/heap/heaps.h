@@ -11,11 +11,10 @@
 struct heaps;
 
 /*
- * Open and walk what is there. That no allocator was understood, or that one
- * is loaded which nobody here understands, goes to the findings.
+ * Open and walk what is there. That no allocator was understood, or that one is loaded which nobody
+ * here understands, goes to the findings.
  */
-struct error *heaps_create(const struct heap_context *context,
-			   struct heaps **ret);
+struct error *heaps_create(const struct heap_context *context, struct heaps **ret);
 void heaps_destroy(struct heaps *heaps);
 DEFINE_CLEANUP(heaps_destroy, struct heaps *)
 
@@ -27,12 +26,12 @@ struct error *heaps_save(const struct heaps *heaps, struct side_writer *writer);
  * allocators are opened and walk when first something is asked that only they
  * know. The context is kept but for its findings, which are not added again.
  */
-struct error *heaps_load(const struct heap_context *context,
-			 struct side_file *file, struct heaps **ret);
+struct error *heaps_load(const struct heap_context *context, struct side_file *file,
+			 struct heaps **ret);
 
 /*
- * Open and walk them now, if they were not: for who asks from several threads,
- * and what allocation_leftovers() needs.
+ * Open and walk them now, if they were not: for who asks from several threads, and what
+ * allocation_leftovers() needs.
  */
 struct error *heaps_wake(const struct heaps *heaps);
 
@@ -40,54 +39,47 @@ struct error *heaps_wake(const struct heaps *heaps);
 const struct allocation_index *heaps_index(const struct heaps *heaps);
 
 /*
- * What an allocator uses an address for: one of its bookkeeping, or the start
- * of a free block, as what follows "it is". False if there is nothing to say.
+ * What an allocator uses an address for: one of its bookkeeping, or the start of a free block, as
+ * what follows "it is". False if there is nothing to say.
  */
-bool heaps_tell(const struct heaps *heaps, uint64_t address, char *ret,
-		size_t size);
+bool heaps_tell(const struct heaps *heaps, uint64_t address, char *ret, size_t size);
 
 /* Whether a collector in the process may mark more than it finds by itself. */
 enum more_roots heaps_more_roots(const struct heaps *heaps);
 
 /* What an allocator knows of the used block at start, in the same way. */
-bool heaps_tell_used(const struct heaps *heaps, uint64_t start, char *ret,
-		     size_t size);
+bool heaps_tell_used(const struct heaps *heaps, uint64_t start, char *ret, size_t size);
 
 /* "tcache", "fast bin" or the like. */
 const char *free_kind_name(enum free_kind kind);
 
 /*
- * Where the free allocation is kept by its allocator. What is unsorted is told
- * as large or small unless heaps_sort_free() comes first. Quick for going over
- * all in order: *hint is 0 at first.
+ * Where the free allocation is kept by its allocator. What is unsorted is told as large or small
+ * unless heaps_sort_free() comes first. Quick for going over all in order: *hint is 0 at first.
  */
 struct error *heaps_sort_free(const struct heaps *heaps);
-enum free_kind heaps_free_kind(const struct heaps *heaps, allocation_id id,
-			       size_t *hint);
+enum free_kind heaps_free_kind(const struct heaps *heaps, allocation_id id, size_t *hint);
 
 /*
- * Visit the whole pages of free memory that allocators give back when asked to,
- * and those at the ends of heaps that they keep; see the contract.
+ * Visit the whole pages of free memory that allocators give back when asked to, and those at the
+ * ends of heaps that they keep; see the contract.
  */
 void heaps_visit_spare(const struct heaps *heaps,
-		       void (*visit)(void *data, const struct spare *spare),
-		       void *data);
+		       void (*visit)(void *data, const struct spare *spare), void *data);
 
 /* The heaps, one for each allocator, and the number of the first arena. */
 size_t heaps_count(const struct heaps *heaps);
-const struct heap *heaps_heap(const struct heaps *heaps, size_t number,
-			      arena_number *ret_first);
+const struct heap *heaps_heap(const struct heaps *heaps, size_t number, arena_number *ret_first);
 
 /*
- * What the heap's allocator claims for itself, in any order; ranges may overlap
- * with each other and with regions.
+ * What the heap's allocator claims for itself, in any order; ranges may overlap with each other and
+ * with regions.
  */
-const struct memory_range *heaps_bookkeeping(const struct heaps *heaps,
-					     size_t number, size_t *ret_count);
+const struct memory_range *heaps_bookkeeping(const struct heaps *heaps, size_t number,
+					     size_t *ret_count);
 
 size_t heaps_arena_count(const struct heaps *heaps);
 struct arena heaps_arena(const struct heaps *heaps, arena_number number);
-const struct allocator *heaps_arena_allocator(const struct heaps *heaps,
-					      arena_number number);
+const struct allocator *heaps_arena_allocator(const struct heaps *heaps, arena_number number);
 
 #endif

@@ -31,8 +31,8 @@ static int compare_large(const void *a, const void *b)
 }
 
 /* Copy count bits, from number from on to number to; those are 0 yet. */
-static void copy_bits(uint64_t *to, size_t to_bit, const uint64_t *from,
-		      size_t from_bit, size_t count)
+static void copy_bits(uint64_t *to, size_t to_bit, const uint64_t *from, size_t from_bit,
+		      size_t count)
 {
 	while (count > 0) {
 		size_t room = 64 - to_bit % 64, left = 64 - from_bit % 64;
@@ -51,8 +51,8 @@ static void copy_bits(uint64_t *to, size_t to_bit, const uint64_t *from,
 }
 
 /* Move the bits of count blocks, as far as from has any. */
-static struct error *move_bits(const struct memory *from, size_t from_bit,
-			       struct memory *to, size_t to_bit, size_t count)
+static struct error *move_bits(const struct memory *from, size_t from_bit, struct memory *to,
+			       size_t to_bit, size_t count)
 {
 	size_t bits = from->size / sizeof(uint64_t) * 64;
 	struct error *error;
@@ -61,15 +61,13 @@ static struct error *move_bits(const struct memory *from, size_t from_bit,
 		return NULL;
 	if (count > bits - from_bit)
 		count = bits - from_bit;
-	error = memory_reserve(to,
-			       ((to_bit + count) / 64 + 1) * sizeof(uint64_t));
+	error = memory_reserve(to, ((to_bit + count) / 64 + 1) * sizeof(uint64_t));
 	if (!error)
 		copy_bits(to->bytes, to_bit, from->bytes, from_bit, count);
 	return error;
 }
 
-static struct error *move_large(const struct block_sink *from,
-				struct block_sink *to,
+static struct error *move_large(const struct block_sink *from, struct block_sink *to,
 				const struct heap_region *region)
 {
 	const struct large_size *large = from->large.bytes;
@@ -80,14 +78,12 @@ static struct error *move_large(const struct block_sink *from,
 
 		if (large[i].id - region->first >= region->count)
 			continue;
-		error = memory_reserve(&to->large,
-				       (to->large_count + 1) * sizeof(*moved));
+		error = memory_reserve(&to->large, (to->large_count + 1) * sizeof(*moved));
 		if (error)
 			return error;
 		moved = to->large.bytes;
 		moved[to->large_count++] = (struct large_size){
-			(allocation_id)(to->count + large[i].id -
-					region->first),
+			(allocation_id)(to->count + large[i].id - region->first),
 			large[i].size,
 		};
 	}
@@ -95,43 +91,34 @@ static struct error *move_large(const struct block_sink *from,
 }
 
 /* Move the blocks of a region behind those in to. */
-static struct error *move_region(const struct block_sink *from,
-				 struct block_sink *to,
+static struct error *move_region(const struct block_sink *from, struct block_sink *to,
 				 const struct heap_region *region)
 {
 	size_t first = region->first, count = region->count;
-	struct error *error = block_sink_region(to, region->start, region->end,
-						region->arena);
+	struct error *error = block_sink_region(to, region->start, region->end, region->arena);
 
 	if (!error)
-		error = memory_reserve(&to->extents,
-				       (to->count + count) *
-					       sizeof(struct extent));
+		error = memory_reserve(&to->extents, (to->count + count) * sizeof(struct extent));
 	if (!error)
-		error = move_bits(&from->used, first, &to->used, to->count,
-				  count);
+		error = move_bits(&from->used, first, &to->used, to->count, count);
 	if (!error)
-		error = move_bits(&from->cached, first, &to->cached, to->count,
-				  count);
+		error = move_bits(&from->cached, first, &to->cached, to->count, count);
 	for (size_t i = 0; i < BLOCK_TRAITS && !error; i++)
-		error = move_bits(&from->traits[i], first, &to->traits[i],
-				  to->count, count);
+		error = move_bits(&from->traits[i], first, &to->traits[i], to->count, count);
 	if (!error)
 		error = move_large(from, to, region);
 	if (error || count == 0)
 		return error;
 	memcpy((struct extent *)to->extents.bytes + to->count,
-	       (const struct extent *)from->extents.bytes + first,
-	       count * sizeof(struct extent));
+	       (const struct extent *)from->extents.bytes + first, count * sizeof(struct extent));
 	to->count += count;
-	((struct heap_region *)to->regions.bytes)[to->region_count - 1].count =
-		(uint32_t)count;
+	((struct heap_region *)to->regions.bytes)[to->region_count - 1].count = (uint32_t)count;
 	return NULL;
 }
 
 /*
- * Bring the regions in order of address. Walkers that report them in that
- * order, as they should, spare this copy.
+ * Bring the regions in order of address. Walkers that report them in that order, as they should,
+ * spare this copy.
  */
 static struct error *sort_sink(struct block_sink *sink)
 {
@@ -175,16 +162,14 @@ static struct error *join_claims(struct block_sink *sink)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < sink->region_count; i++) {
-		struct error *error = block_sink_claim(sink, regions[i].start,
-						       regions[i].end);
+		struct error *error = block_sink_claim(sink, regions[i].start, regions[i].end);
 
 		if (error)
 			return error;
 	}
 	claims = sink->claims.bytes;
 	if (sink->claim_count > 0)
-		qsort(claims, sink->claim_count, sizeof(*claims),
-		      compare_ranges);
+		qsort(claims, sink->claim_count, sizeof(*claims), compare_ranges);
 	for (size_t i = 0; i < sink->claim_count; i++) {
 		if (kept > 0 && claims[i].start <= claims[kept - 1].end) {
 			if (claims[i].end > claims[kept - 1].end)
@@ -198,22 +183,19 @@ static struct error *join_claims(struct block_sink *sink)
 }
 
 /* Up to the start of the region's last allocation; one alone needs none. */
-static size_t count_lines(const struct allocation_index *index,
-			  const struct heap_region *region)
+static size_t count_lines(const struct allocation_index *index, const struct heap_region *region)
 {
 	if (region->count < 2)
 		return 0;
-	return index->extents[region->first + region->count - 1].start /
-		       LINE_BITS +
-	       1;
+	return index->extents[region->first + region->count - 1].start / LINE_BITS + 1;
 }
 
 static struct error *reserve_lines(struct allocation_index *index)
 {
 	struct region_layout *layouts;
 	size_t total = 0;
-	struct error *error = memory_resize(
-		&index->layouts, (index->region_count + 1) * sizeof(*layouts));
+	struct error *error =
+		memory_resize(&index->layouts, (index->region_count + 1) * sizeof(*layouts));
 
 	if (error)
 		return error;
@@ -228,13 +210,9 @@ static struct error *reserve_lines(struct allocation_index *index)
 	return memory_resize(&index->lines, (total + 1) * sizeof(struct line));
 }
 
-/*
- * Set the bits of the region's allocations; returns what is between any two of
- * them.
- */
+/* Set the bits of the region's allocations; returns what is between any two of them. */
 static unsigned int mark_starts(const struct allocation_index *index,
-				const struct heap_region *region,
-				struct line *lines)
+				const struct heap_region *region, struct line *lines)
 {
 	const struct extent *extents = index->extents + region->first;
 	uint64_t end = 0, gap = 0, differences = 0;
@@ -243,16 +221,14 @@ static unsigned int mark_starts(const struct allocation_index *index,
 		uint32_t start = extents[i].start, bit = start % LINE_BITS;
 		uint64_t between = UINT64_C(16) * start - end;
 
-		lines[start / LINE_BITS].bits[bit / 64] |= UINT64_C(1)
-							   << (bit % 64);
+		lines[start / LINE_BITS].bits[bit / 64] |= UINT64_C(1) << (bit % 64);
 		if (i == 1)
 			gap = between;
 		if (i > 0)
 			differences |= between ^ gap;
 		end = UINT64_C(16) * start + extents[i].size;
 	}
-	return differences == 0 && gap <= GRANULE ? (unsigned int)gap
-						  : GAPS_VARY;
+	return differences == 0 && gap <= GRANULE ? (unsigned int)gap : GAPS_VARY;
 }
 
 /* Add up the bits of the line; returns how many there are up to its end. */
@@ -272,8 +248,7 @@ static uint64_t sum_line(struct line *line, uint64_t before)
 static void fill_lines(const struct allocation_index *index, size_t number)
 {
 	const struct heap_region *region = &index->regions[number];
-	struct region_layout *layout =
-		(struct region_layout *)index->layouts.bytes + number;
+	struct region_layout *layout = (struct region_layout *)index->layouts.bytes + number;
 	struct line *lines = (struct line *)index->lines.bytes;
 	uint64_t before = 0;
 
@@ -304,18 +279,15 @@ static void find_bounds(struct allocation_index *index)
 	}
 	index->bounds.start[0] = regions[0].start;
 	index->bounds.size[0] =
-		(split ? regions[split - 1].end : regions[count - 1].end) -
-		regions[0].start;
+		(split ? regions[split - 1].end : regions[count - 1].end) - regions[0].start;
 	index->bounds.start[1] = regions[split].start;
 	index->bounds.size[1] = regions[count - 1].end - regions[split].start;
 }
 
 /* Take over the sink's bits, giving back what was reserved too much. */
-static struct error *take_bits(struct memory *memory, size_t count,
-			       struct bitmap *ret)
+static struct error *take_bits(struct memory *memory, size_t count, struct bitmap *ret)
 {
-	struct error *error =
-		memory_resize(memory, (count / 64 + 1) * sizeof(uint64_t));
+	struct error *error = memory_resize(memory, (count / 64 + 1) * sizeof(uint64_t));
 
 	if (error)
 		return error;
@@ -331,8 +303,7 @@ static struct error *take_traits(struct allocation_index *index)
 
 	for (size_t i = 0; i < BLOCK_TRAITS && !error; i++)
 		if (index->sink->traits[i].bytes)
-			error = take_bits(&index->sink->traits[i], index->count,
-					  &index->traits[i]);
+			error = take_bits(&index->sink->traits[i], index->count, &index->traits[i]);
 	return error;
 }
 
@@ -344,8 +315,7 @@ static struct error *build(struct allocation_index *index)
 	if (!error)
 		error = join_claims(sink);
 	if (!error)
-		error = memory_resize(&sink->extents,
-				      sink->count * sizeof(struct extent));
+		error = memory_resize(&sink->extents, sink->count * sizeof(struct extent));
 	if (!error)
 		error = take_bits(&sink->used, sink->count, &index->used);
 	if (!error)
@@ -353,8 +323,8 @@ static struct error *build(struct allocation_index *index)
 	if (error)
 		return error;
 	if (sink->large_count > 0)
-		qsort(sink->large.bytes, sink->large_count,
-		      sizeof(struct large_size), compare_large);
+		qsort(sink->large.bytes, sink->large_count, sizeof(struct large_size),
+		      compare_large);
 	index->extents = sink->extents.bytes;
 	index->count = sink->count;
 	index->regions = sink->regions.bytes;
@@ -368,8 +338,7 @@ static struct error *build(struct allocation_index *index)
 	return error;
 }
 
-struct error *allocation_index_create(struct block_sink *sink,
-				      struct allocation_index **ret)
+struct error *allocation_index_create(struct block_sink *sink, struct allocation_index **ret)
 {
 	_cleanup_(allocation_index_destroy) struct allocation_index *index =
 		calloc(1, sizeof(*index));
@@ -410,8 +379,7 @@ void allocation_index_destroy(struct allocation_index *index)
 	free(index);
 }
 
-const struct block_sink *allocation_index_sink(
-	const struct allocation_index *index)
+const struct block_sink *allocation_index_sink(const struct allocation_index *index)
 {
 	return index->sink;
 }
@@ -422,8 +390,7 @@ size_t allocation_count(const struct allocation_index *index)
 }
 
 /* The region that allocation id is in. */
-static const struct heap_region *region_of(const struct allocation_index *index,
-					   allocation_id id)
+static const struct heap_region *region_of(const struct allocation_index *index, allocation_id id)
 {
 	size_t low = LIST_ABOVE(index->regions, index->region_count, first, id);
 
@@ -433,11 +400,9 @@ static const struct heap_region *region_of(const struct allocation_index *index,
 	return &index->regions[low - 1];
 }
 
-uint64_t allocation_start(const struct allocation_index *index,
-			  allocation_id id)
+uint64_t allocation_start(const struct allocation_index *index, allocation_id id)
 {
-	return region_of(index, id)->start +
-	       UINT64_C(16) * index->extents[id].start;
+	return region_of(index, id)->start + UINT64_C(16) * index->extents[id].start;
 }
 
 uint64_t allocation_size(const struct allocation_index *index, allocation_id id)
@@ -447,14 +412,14 @@ uint64_t allocation_size(const struct allocation_index *index, allocation_id id)
 
 	if (size != LARGE_SIZE)
 		return size;
-	large = bsearch(&key, index->sink->large.bytes,
-			index->sink->large_count, sizeof(key), compare_large);
+	large = bsearch(&key, index->sink->large.bytes, index->sink->large_count, sizeof(key),
+			compare_large);
 	assert(large);
 	return large->size;
 }
 
-struct memory_range allocation_range_near(const struct allocation_index *index,
-					  allocation_id id, size_t *hint)
+struct memory_range allocation_range_near(const struct allocation_index *index, allocation_id id,
+					  size_t *hint)
 {
 	const struct heap_region *region = &index->regions[*hint];
 	uint64_t start;
@@ -464,12 +429,10 @@ struct memory_range allocation_range_near(const struct allocation_index *index,
 		*hint = (size_t)(region - index->regions);
 	}
 	start = region->start + UINT64_C(16) * index->extents[id].start;
-	return (struct memory_range){ start,
-				      start + allocation_size(index, id) };
+	return (struct memory_range){ start, start + allocation_size(index, id) };
 }
 
-enum block_state allocation_state(const struct allocation_index *index,
-				  allocation_id id)
+enum block_state allocation_state(const struct allocation_index *index, allocation_id id)
 {
 	return bitmap_get(&index->used, id)	? BLOCK_USED
 	       : bitmap_get(&index->cached, id) ? BLOCK_CACHED
@@ -481,8 +444,7 @@ struct heap_bounds allocation_bounds(const struct allocation_index *index)
 	return index->bounds;
 }
 
-allocation_id allocation_find(const struct allocation_index *index,
-			      uint64_t address)
+allocation_id allocation_find(const struct allocation_index *index, uint64_t address)
 {
 	allocation_id id;
 	size_t hint = 0;
@@ -503,8 +465,7 @@ const struct bitmap *allocation_cached(const struct allocation_index *index)
 	return &index->cached;
 }
 
-const struct bitmap *allocation_having(const struct allocation_index *index,
-				       enum block_trait trait)
+const struct bitmap *allocation_having(const struct allocation_index *index, enum block_trait trait)
 {
 	for (size_t i = 0; i < BLOCK_TRAITS; i++)
 		if (trait == trait_mask(i) && index->traits[i].words)
@@ -512,15 +473,14 @@ const struct bitmap *allocation_having(const struct allocation_index *index,
 	return NULL;
 }
 
-void allocation_set_leftovers(struct allocation_index *index,
-			      leftover_test test, const void *data)
+void allocation_set_leftovers(struct allocation_index *index, leftover_test test, const void *data)
 {
 	index->leftovers = test;
 	index->leftover_data = data;
 }
 
-unsigned int allocation_leftovers(const struct allocation_index *index,
-				  uint64_t start, const uint64_t words[4])
+unsigned int allocation_leftovers(const struct allocation_index *index, uint64_t start,
+				  const uint64_t words[4])
 {
 	if (!index->leftovers)
 		return 0;
@@ -532,8 +492,7 @@ size_t allocation_held_count(const struct allocation_index *index)
 	return index->sink->held_count;
 }
 
-allocation_id allocation_held(const struct allocation_index *index,
-			      size_t number)
+allocation_id allocation_held(const struct allocation_index *index, size_t number)
 {
 	const uint64_t *held = index->sink->held.bytes;
 
@@ -545,19 +504,16 @@ size_t heap_region_count(const struct allocation_index *index)
 	return index->region_count;
 }
 
-const struct heap_region *heap_region(const struct allocation_index *index,
-				      size_t number)
+const struct heap_region *heap_region(const struct allocation_index *index, size_t number)
 {
 	return &index->regions[number];
 }
 
-const struct heap_region *heap_region_find(const struct allocation_index *index,
-					   uint64_t address)
+const struct heap_region *heap_region_find(const struct allocation_index *index, uint64_t address)
 {
 	size_t number = find_region(index, address);
 
-	if (index->region_count == 0 ||
-	    !region_holds(&index->regions[number], address))
+	if (index->region_count == 0 || !region_holds(&index->regions[number], address))
 		return NULL;
 	return &index->regions[number];
 }
@@ -567,8 +523,7 @@ size_t heap_claim_count(const struct allocation_index *index)
 	return index->sink->claim_count;
 }
 
-struct memory_range heap_claim(const struct allocation_index *index,
-			       size_t number)
+struct memory_range heap_claim(const struct allocation_index *index, size_t number)
 {
 	const struct memory_range *claims = index->sink->claims.bytes;
 

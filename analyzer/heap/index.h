@@ -1,22 +1,20 @@
 /*
  * Every allocation of the dump, used and free, in order of address.
  *
- * An allocation is named by its rank in that order. So a set of allocations is
- * a bitmap, a property of all of them is an array, and a pointer is resolved
- * by counting: for each region one bit per 16 bytes marks where an allocation
- * starts, and the allocation that may hold an address is the number of bits at
- * or below it, less one. 448 bits and the count of all before them share a
- * cache line. Most allocators leave as much between any two allocations of a
- * region: then the bits tell where these end, too.
+ * An allocation is named by its rank in that order. So a set of allocations is a bitmap, a property
+ * of all of them is an array, and a pointer is resolved by counting: for each region one bit per 16
+ * bytes marks where an allocation starts, and the allocation that may hold an address is the number
+ * of bits at or below it, less one. 448 bits and the count of all before them share a cache line.
+ * Most allocators leave as much between any two allocations of a region: then the bits tell where
+ * these end, too.
  *
  *	region     |16|16|16|16|16|16|16|...
  *	starts       1  0  0  1  0  1  0       bits up to the fifth: 2,
  *	                                       so it is the second allocation
  *
- * It costs 8 bytes an allocation and 1/112 of the heap. There are no bits
- * behind the last start of a region, nor in one of a single allocation, and a
- * new region begins behind each wide gap: large allocations cost nothing. The
- * index never changes once created.
+ * It costs 8 bytes an allocation and 1/112 of the heap. There are no bits behind the last start of
+ * a region, nor in one of a single allocation, and a new region begins behind each wide gap: large
+ * allocations cost nothing. The index never changes once created.
  */
 #ifndef ANALYZER_HEAP_INDEX_H
 #define ANALYZER_HEAP_INDEX_H
@@ -42,44 +40,34 @@ struct memory_range {
 struct allocation_index;
 
 /* A sink to walk heaps into, then to be made an index. */
-struct error *block_sink_create(struct memory_account *account,
-				struct block_sink **ret);
+struct error *block_sink_create(struct memory_account *account, struct block_sink **ret);
 void block_sink_destroy(struct block_sink *sink);
 DEFINE_CLEANUP(block_sink_destroy, struct block_sink *)
 
 /* Make the index of all in the sink, which is left empty. */
-struct error *allocation_index_create(struct block_sink *sink,
-				      struct allocation_index **ret);
+struct error *allocation_index_create(struct block_sink *sink, struct allocation_index **ret);
 void allocation_index_destroy(struct allocation_index *index);
 DEFINE_CLEANUP(allocation_index_destroy, struct allocation_index *)
 
 /* What it was made of, as it stands in the index. */
-const struct block_sink *allocation_index_sink(
-	const struct allocation_index *index);
+const struct block_sink *allocation_index_sink(const struct allocation_index *index);
 
 size_t allocation_count(const struct allocation_index *index);
 
-uint64_t allocation_start(const struct allocation_index *index,
-			  allocation_id id);
-uint64_t allocation_size(const struct allocation_index *index,
-			 allocation_id id);
-enum block_state allocation_state(const struct allocation_index *index,
-				  allocation_id id);
+uint64_t allocation_start(const struct allocation_index *index, allocation_id id);
+uint64_t allocation_size(const struct allocation_index *index, allocation_id id);
+enum block_state allocation_state(const struct allocation_index *index, allocation_id id);
 
-/*
- * Start and size at once, quicker for ids one after the other: *hint is 0 at
- * first.
- */
-struct memory_range allocation_range_near(const struct allocation_index *index,
-					  allocation_id id, size_t *hint);
+/* Start and size at once, quicker for ids one after the other: *hint is 0 at first. */
+struct memory_range allocation_range_near(const struct allocation_index *index, allocation_id id,
+					  size_t *hint);
 
 /* The allocation, used or free, that holds address, or NO_ALLOCATION. */
-allocation_id allocation_find(const struct allocation_index *index,
-			      uint64_t address);
+allocation_id allocation_find(const struct allocation_index *index, uint64_t address);
 
 /*
- * Where heaps are at all: nearly every word that is no pointer fails here. Two
- * ranges, as heaps lie near the program and near the libraries, far apart.
+ * Where heaps are at all: nearly every word that is no pointer fails here. Two ranges, as heaps lie
+ * near the program and near the libraries, far apart.
  */
 struct heap_bounds {
 	uint64_t start[2], size[2];
@@ -87,23 +75,20 @@ struct heap_bounds {
 
 struct heap_bounds allocation_bounds(const struct allocation_index *index);
 
-static inline bool heap_bounds_hold(const struct heap_bounds *bounds,
-				    uint64_t address)
+static inline bool heap_bounds_hold(const struct heap_bounds *bounds, uint64_t address)
 {
 	return address - bounds->start[0] < bounds->size[0] ||
 	       address - bounds->start[1] < bounds->size[1];
 }
 
 /*
- * The same as allocation_find() for each of up to MOST_ADDRESSES addresses,
- * quicker together, as the memory that each needs is fetched while the others
- * are worked on. *hint is 0 at first.
+ * The same as allocation_find() for each of up to MOST_ADDRESSES addresses, quicker together, as
+ * the memory that each needs is fetched while the others are worked on. *hint is 0 at first.
  */
 enum { MOST_ADDRESSES = 64 };
 
-void allocation_find_many(const struct allocation_index *index,
-			  const uint64_t *addresses, size_t count, size_t *hint,
-			  allocation_id *ret);
+void allocation_find_many(const struct allocation_index *index, const uint64_t *addresses,
+			  size_t count, size_t *hint, allocation_id *ret);
 
 /* Those in use, and those free in a thread's cache. */
 const struct bitmap *allocation_used(const struct allocation_index *index);
@@ -114,40 +99,33 @@ const struct bitmap *allocation_having(const struct allocation_index *index,
 				       enum block_trait trait);
 
 /*
- * Which of the first words of a used block its allocator left there when the
- * block was free, and its user has not written since: they refer to nothing. A
- * mask, bit 0 for the first word. Those that are in an allocation at all are in
- * the 16 bytes below another, where its header is.
+ * Which of the first words of a used block its allocator left there when the block was free, and
+ * its user has not written since: they refer to nothing. A mask, bit 0 for the first word. Those
+ * that are in an allocation at all are in the 16 bytes below another, where its header is.
  */
-typedef unsigned int (*leftover_test)(const void *data,
-				      const struct allocation_index *index,
+typedef unsigned int (*leftover_test)(const void *data, const struct allocation_index *index,
 				      uint64_t start, const uint64_t words[4]);
 
 /* Set once, before the index is used; data is borrowed. */
-void allocation_set_leftovers(struct allocation_index *index,
-			      leftover_test test, const void *data);
-unsigned int allocation_leftovers(const struct allocation_index *index,
-				  uint64_t start, const uint64_t words[4]);
+void allocation_set_leftovers(struct allocation_index *index, leftover_test test, const void *data);
+unsigned int allocation_leftovers(const struct allocation_index *index, uint64_t start,
+				  const uint64_t words[4]);
 
 /*
- * Used allocations that the allocator itself was working on for a thread. They
- * are as good as in that thread's registers.
+ * Used allocations that the allocator itself was working on for a thread. They are as good as in
+ * that thread's registers.
  */
 size_t allocation_held_count(const struct allocation_index *index);
-allocation_id allocation_held(const struct allocation_index *index,
-			      size_t number);
+allocation_id allocation_held(const struct allocation_index *index, size_t number);
 
 /* Regions by address. */
 size_t heap_region_count(const struct allocation_index *index);
-const struct heap_region *heap_region(const struct allocation_index *index,
-				      size_t number);
-const struct heap_region *heap_region_find(const struct allocation_index *index,
-					   uint64_t address);
+const struct heap_region *heap_region(const struct allocation_index *index, size_t number);
+const struct heap_region *heap_region_find(const struct allocation_index *index, uint64_t address);
 
 /* What allocators claim, regions included: by address, apart, not touching. */
 size_t heap_claim_count(const struct allocation_index *index);
-struct memory_range heap_claim(const struct allocation_index *index,
-			       size_t number);
+struct memory_range heap_claim(const struct allocation_index *index, size_t number);
 
 /* The number of the first claim that ends above address; else their count. */
 size_t heap_claim_above(const struct allocation_index *index, uint64_t address);

@@ -1,13 +1,13 @@
 /*
- * Lookups of many addresses at once. It is compiled for processors that count
- * bits, as all of x86-64 since 2008, and for those that do not.
+ * Lookups of many addresses at once. It is compiled for processors that count bits, as all of
+ * x86-64 since 2008, and for those that do not.
  */
 #include "analyzer/heap/index_parts.h"
 
 #include <assert.h>
 
-static inline struct lookup find_line(const struct allocation_index *index,
-				      uint64_t address, size_t *hint)
+static inline struct lookup find_line(const struct allocation_index *index, uint64_t address,
+				      size_t *hint)
 {
 	const struct heap_region *region = &index->regions[*hint];
 	const struct region_layout *layout;
@@ -27,8 +27,7 @@ static inline struct lookup find_line(const struct allocation_index *index,
 	lookup.gap = layout->gap;
 	/* Behind the last start there are no bits: it is the last one. */
 	if (lookup.offset / GRANULE / LINE_BITS < layout->lines)
-		lookup.line = (const struct line *)index->lines.bytes +
-			      layout->first_line +
+		lookup.line = (const struct line *)index->lines.bytes + layout->first_line +
 			      lookup.offset / GRANULE / LINE_BITS;
 	return lookup;
 }
@@ -40,8 +39,8 @@ struct answer {
 	bool may_be_header;
 };
 
-static inline __attribute__((always_inline)) struct answer ask_bits(
-	const struct lookup *lookup, bool by_instruction)
+static inline __attribute__((always_inline)) struct answer ask_bits(const struct lookup *lookup,
+								    bool by_instruction)
 {
 	unsigned int bit = lookup->offset / GRANULE % LINE_BITS;
 	const struct heap_region *region = lookup->region;
@@ -50,27 +49,22 @@ static inline __attribute__((always_inline)) struct answer ask_bits(
 	if (!region || region->count == 0)
 		return (struct answer){ NO_ALLOCATION, true, false };
 	if (!lookup->line)
-		return (struct answer){ region->first + region->count - 1,
-					false, true };
+		return (struct answer){ region->first + region->count - 1, false, true };
 	number = line_rank(lookup->line, bit, by_instruction);
 	if (number == 0)
 		return (struct answer){ NO_ALLOCATION, true, false };
 	if (number == region->count || lookup->gap == GAPS_VARY)
-		return (struct answer){
-			(allocation_id)(region->first + number - 1), false, true
-		};
+		return (struct answer){ (allocation_id)(region->first + number - 1), false, true };
 	next = line_next_bit(lookup->line, bit);
-	return (struct answer){
-		next && lookup->offset % GRANULE >= GRANULE - lookup->gap
-			? NO_ALLOCATION
-			: (allocation_id)(region->first + number - 1),
-		true, next
-	};
+	return (struct answer){ next && lookup->offset % GRANULE >= GRANULE - lookup->gap
+					? NO_ALLOCATION
+					: (allocation_id)(region->first + number - 1),
+				true, next };
 }
 
 /* That allocation if it reaches up to the address. */
-static allocation_id check_end(const struct allocation_index *index,
-			       const struct lookup *lookup, allocation_id id)
+static allocation_id check_end(const struct allocation_index *index, const struct lookup *lookup,
+			       allocation_id id)
 {
 	const struct extent *extent = &index->extents[id];
 	uint64_t offset = lookup->offset - UINT64_C(16) * extent->start;
@@ -81,9 +75,8 @@ static allocation_id check_end(const struct allocation_index *index,
 	return NO_ALLOCATION;
 }
 
-void lookups_begin(const struct allocation_index *index,
-		   const uint64_t *addresses, size_t count, size_t *hint,
-		   struct lookup *ret)
+void lookups_begin(const struct allocation_index *index, const uint64_t *addresses, size_t count,
+		   size_t *hint, struct lookup *ret)
 {
 	assert(count <= MOST_ADDRESSES);
 	for (size_t i = 0; i < count; i++) {
@@ -93,8 +86,8 @@ void lookups_begin(const struct allocation_index *index,
 }
 
 static inline __attribute__((always_inline)) uint64_t end_lookups(
-	const struct allocation_index *index, const struct lookup *lookups,
-	size_t count, bool fetch, allocation_id *ret, bool by_instruction)
+	const struct allocation_index *index, const struct lookup *lookups, size_t count,
+	bool fetch, allocation_id *ret, bool by_instruction)
 {
 	uint64_t uncertain = 0, headers = 0;
 
@@ -115,17 +108,16 @@ static inline __attribute__((always_inline)) uint64_t end_lookups(
 	return headers;
 }
 
-static uint64_t end_plainly(const struct allocation_index *index,
-			    const struct lookup *lookups, size_t count,
-			    bool fetch, allocation_id *ret)
+static uint64_t end_plainly(const struct allocation_index *index, const struct lookup *lookups,
+			    size_t count, bool fetch, allocation_id *ret)
 {
 	return end_lookups(index, lookups, count, fetch, ret, false);
 }
 
 #ifdef __x86_64__
 __attribute__((target("popcnt"))) static uint64_t end_by_counting(
-	const struct allocation_index *index, const struct lookup *lookups,
-	size_t count, bool fetch, allocation_id *ret)
+	const struct allocation_index *index, const struct lookup *lookups, size_t count,
+	bool fetch, allocation_id *ret)
 {
 	return end_lookups(index, lookups, count, fetch, ret, true);
 }
@@ -142,9 +134,8 @@ lookups_end_function lookups_end_kind(unsigned int number)
 	return NULL;
 }
 
-void allocation_find_many(const struct allocation_index *index,
-			  const uint64_t *addresses, size_t count, size_t *hint,
-			  allocation_id *ret)
+void allocation_find_many(const struct allocation_index *index, const uint64_t *addresses,
+			  size_t count, size_t *hint, allocation_id *ret)
 {
 	struct lookup lookups[MOST_ADDRESSES];
 

@@ -12,9 +12,9 @@ enum { GRANULE = 16 };
 enum { LINE_WORDS = 7, LINE_BITS = LINE_WORDS * 64 };
 
 /*
- * A cache line of bits, one for each granule. sums has, in its lower half, the
- * number of all bits in the lines before, and above it those in the first two,
- * four and six words of this one, SUM_BITS for each.
+ * A cache line of bits, one for each granule. sums has, in its lower half, the number of all bits
+ * in the lines before, and above it those in the first two, four and six words of this one,
+ * SUM_BITS for each.
  */
 struct line {
 	uint64_t bits[LINE_WORDS];
@@ -27,9 +27,9 @@ enum { SUM_BITS = 10 };
 struct region_layout {
 	size_t first_line, lines; /* no lines: it has one allocation at most */
 	/*
-	 * The bytes between the end of each allocation and the start of the
-	 * next one, if these are the same, and no more than a granule, between
-	 * all: then ends are known from the bits. Else GAPS_VARY.
+	 * The bytes between the end of each allocation and the start of the next one, if these are
+	 * the same, and no more than a granule, between all: then ends are known from the bits.
+	 * Else GAPS_VARY.
 	 */
 	unsigned int gap;
 };
@@ -37,8 +37,8 @@ struct region_layout {
 enum { GAPS_VARY = GRANULE + 1 };
 
 /*
- * A lookup in steps, so that several can be under way at once. Each step needs
- * memory that the one before it named.
+ * A lookup in steps, so that several can be under way at once. Each step needs memory that the one
+ * before it named.
  */
 struct lookup {
 	const struct heap_region *region; /* NULL: in none */
@@ -47,22 +47,17 @@ struct lookup {
 	unsigned int gap;		  /* of the region */
 };
 
-/*
- * Begin with up to MOST_ADDRESSES lookups: what they need next is fetched.
- * *hint is 0 at first.
- */
-void lookups_begin(const struct allocation_index *index,
-		   const uint64_t *addresses, size_t count, size_t *hint,
-		   struct lookup *ret);
+/* Begin with up to MOST_ADDRESSES lookups: what they need next is fetched. *hint is 0 at first. */
+void lookups_begin(const struct allocation_index *index, const uint64_t *addresses, size_t count,
+		   size_t *hint, struct lookup *ret);
 
 /*
- * End them, as allocation_find_many() does if fetch, so that extents are at
- * hand. The result has a bit for each address that is in the 16 bytes below an
- * allocation, or may be: see allocation_leftovers().
+ * End them, as allocation_find_many() does if fetch, so that extents are at hand. The result has a
+ * bit for each address that is in the 16 bytes below an allocation, or may be: see
+ * allocation_leftovers().
  */
 typedef uint64_t (*lookups_end_function)(const struct allocation_index *index,
-					 const struct lookup *lookups,
-					 size_t count, bool fetch,
+					 const struct lookup *lookups, size_t count, bool fetch,
 					 allocation_id *ret);
 
 /* Number 0 runs anywhere, 1 counts bits; NULL: not on this processor. */
@@ -75,24 +70,23 @@ struct allocation_index {
 	size_t region_count, count;
 	struct bitmap used, cached;
 	struct bitmap traits[BLOCK_TRAITS]; /* without words: none has it */
-	struct memory lines;   /* struct line, of all regions, and one more */
-	struct memory layouts; /* struct region_layout */
+	struct memory lines;		    /* struct line, of all regions, and one more */
+	struct memory layouts;		    /* struct region_layout */
 	struct heap_bounds bounds;
 	leftover_test leftovers; /* may be NULL */
 	const void *leftover_data;
 	lookups_end_function lookups_end; /* for the processor at hand */
 };
 
-static inline const struct region_layout *region_layout(
-	const struct allocation_index *index, size_t region)
+static inline const struct region_layout *region_layout(const struct allocation_index *index,
+							size_t region)
 {
 	return (const struct region_layout *)index->layouts.bytes + region;
 }
 
 /* The number of the last region that starts at or below address, or the
  * first. */
-static inline size_t find_region(const struct allocation_index *index,
-				 uint64_t address)
+static inline size_t find_region(const struct allocation_index *index, uint64_t address)
 {
 	size_t low = 0, high = index->region_count;
 
@@ -107,8 +101,7 @@ static inline size_t find_region(const struct allocation_index *index,
 	return low;
 }
 
-static inline bool region_holds(const struct heap_region *region,
-				uint64_t address)
+static inline bool region_holds(const struct heap_region *region, uint64_t address)
 {
 	return address - region->start < region->end - region->start;
 }
@@ -119,31 +112,29 @@ static inline uint64_t line_sum(const struct line *line, unsigned int bit)
 	/* Of the first word's pair there is nothing to add. */
 	uint64_t sums = line->sums >> 32 << SUM_BITS;
 
-	return (uint32_t)line->sums +
-	       (sums >> (bit / 128 * SUM_BITS) & ((1 << SUM_BITS) - 1));
+	return (uint32_t)line->sums + (sums >> (bit / 128 * SUM_BITS) & ((1 << SUM_BITS) - 1));
 }
 
 /*
- * How many bits are set: by the instruction for that, in functions that are
- * compiled for processors that have it, and else without.
+ * How many bits are set: by the instruction for that, in functions that are compiled for processors
+ * that have it, and else without.
  */
-static inline __attribute__((always_inline)) unsigned int count_bits(
-	uint64_t word, bool by_instruction)
+static inline __attribute__((always_inline)) unsigned int count_bits(uint64_t word,
+								     bool by_instruction)
 {
-	return by_instruction ? (unsigned int)__builtin_popcountll(word)
-			      : bits_count(word);
+	return by_instruction ? (unsigned int)__builtin_popcountll(word) : bits_count(word);
 }
 
 /* How many bits there are up to that one, in the line and those before. */
-static inline __attribute__((always_inline)) uint64_t line_rank(
-	const struct line *line, unsigned int bit, bool by_instruction)
+static inline __attribute__((always_inline)) uint64_t line_rank(const struct line *line,
+								unsigned int bit,
+								bool by_instruction)
 {
 	unsigned int word = bit / 64;
 	/* The first word of the pair counts in full if this is the second. */
 	uint64_t second = -(uint64_t)(word & 1);
 
-	return line_sum(line, bit) +
-	       count_bits(line->bits[word & ~1U] & second, by_instruction) +
+	return line_sum(line, bit) + count_bits(line->bits[word & ~1U] & second, by_instruction) +
 	       count_bits(line->bits[word] << (63 - bit % 64), by_instruction);
 }
 
@@ -164,17 +155,13 @@ struct window {
 	uint64_t next_rank; /* within the region, of the first of them */
 };
 
-/*
- * Of the granules from that one of the region on, a multiple of WINDOW. The
- * lines reach as far.
- */
+/* Of the granules from that one of the region on, a multiple of WINDOW. The lines reach as far. */
 static inline __attribute__((always_inline)) struct window index_window(
-	const struct allocation_index *index,
-	const struct region_layout *layout, uint64_t granule,
+	const struct allocation_index *index, const struct region_layout *layout, uint64_t granule,
 	bool by_instruction)
 {
-	const struct line *line = (const struct line *)index->lines.bytes +
-				  layout->first_line + granule / LINE_BITS;
+	const struct line *line =
+		(const struct line *)index->lines.bytes + layout->first_line + granule / LINE_BITS;
 	unsigned int bit = granule % LINE_BITS, shift = bit % 64;
 	uint64_t bits = line->bits[bit / 64] >> shift;
 	uint64_t behind = line_next_bit(line, bit + WINDOW - 1);

@@ -27,41 +27,34 @@ static size_t set_bytes(size_t count)
 	return (count / 64 + 1) * sizeof(uint64_t);
 }
 
-struct error *allocation_set_save(const struct bitmap *set,
-				  struct side_writer *writer,
+struct error *allocation_set_save(const struct bitmap *set, struct side_writer *writer,
 				  unsigned int number)
 {
-	return side_writer_array(writer, number, set->words,
-				 set_bytes(set->count));
+	return side_writer_array(writer, number, set->words, set_bytes(set->count));
 }
 
-struct error *allocation_set_load(struct side_file *file, unsigned int number,
-				  size_t count, struct bitmap *ret)
+struct error *allocation_set_load(struct side_file *file, unsigned int number, size_t count,
+				  struct bitmap *ret)
 {
 	const void *bytes;
-	struct error *error =
-		side_file_take(file, number, set_bytes(count), 1, &bytes);
+	struct error *error = side_file_take(file, number, set_bytes(count), 1, &bytes);
 
 	if (error)
 		return error;
 	/* No bit stands for what does not exist. */
 	if (((const uint64_t *)bytes)[count / 64] >> (count % 64))
 		return damaged();
-	*ret = (struct bitmap){ (uint64_t *)bytes, count,
-				side_memory(bytes, set_bytes(count)) };
+	*ret = (struct bitmap){ (uint64_t *)bytes, count, side_memory(bytes, set_bytes(count)) };
 	return NULL;
 }
 
-struct error *allocation_set_save_some(const struct bitmap *set,
-				       struct side_writer *writer,
+struct error *allocation_set_save_some(const struct bitmap *set, struct side_writer *writer,
 				       unsigned int number)
 {
-	return set && set->words ? allocation_set_save(set, writer, number)
-				 : NULL;
+	return set && set->words ? allocation_set_save(set, writer, number) : NULL;
 }
 
-struct error *allocation_set_load_some(struct side_file *file,
-				       unsigned int number, size_t count,
+struct error *allocation_set_load_some(struct side_file *file, unsigned int number, size_t count,
 				       struct bitmap *ret)
 {
 	struct side_array array;
@@ -72,16 +65,14 @@ struct error *allocation_set_load_some(struct side_file *file,
 	return allocation_set_load(file, number, count, ret);
 }
 
-static struct error *save_regions(const struct block_sink *sink,
-				  struct side_writer *writer)
+static struct error *save_regions(const struct block_sink *sink, struct side_writer *writer)
 {
 	const struct heap_region *regions = sink->regions.bytes;
 	struct error *error = NULL;
 
 	side_writer_begin(writer, SIDE_REGIONS);
 	for (size_t i = 0; i < sink->region_count && !error; i++) {
-		struct kept_region kept = { regions[i].start, regions[i].end,
-					    regions[i].count,
+		struct kept_region kept = { regions[i].start, regions[i].end, regions[i].count,
 					    regions[i].arena };
 
 		error = side_writer_add(writer, &kept, sizeof(kept));
@@ -89,8 +80,7 @@ static struct error *save_regions(const struct block_sink *sink,
 	return error;
 }
 
-static struct error *save_large(const struct block_sink *sink,
-				struct side_writer *writer)
+static struct error *save_large(const struct block_sink *sink, struct side_writer *writer)
 {
 	const struct large_size *large = sink->large.bytes;
 	struct error *error = NULL;
@@ -104,19 +94,15 @@ static struct error *save_large(const struct block_sink *sink,
 	return error;
 }
 
-static struct error *save_sets(const struct allocation_index *index,
-			       struct side_writer *writer)
+static struct error *save_sets(const struct allocation_index *index, struct side_writer *writer)
 {
-	struct error *error =
-		allocation_set_save(allocation_used(index), writer, SIDE_USED);
+	struct error *error = allocation_set_save(allocation_used(index), writer, SIDE_USED);
 
 	if (!error)
-		error = allocation_set_save(allocation_cached(index), writer,
-					    SIDE_CACHED);
+		error = allocation_set_save(allocation_cached(index), writer, SIDE_CACHED);
 	for (unsigned int i = 0; i < BLOCK_TRAITS && !error; i++)
-		error = allocation_set_save_some(
-			allocation_having(index, trait_mask(i)), writer,
-			SIDE_TRAITS + i);
+		error = allocation_set_save_some(allocation_having(index, trait_mask(i)), writer,
+						 SIDE_TRAITS + i);
 	return error;
 }
 
@@ -128,23 +114,20 @@ struct error *allocation_index_save(const struct allocation_index *index,
 		sink->count,	   sink->region_count, sink->claim_count,
 		sink->large_count, sink->held_count,
 	};
-	struct error *error =
-		side_writer_array(writer, SIDE_INDEX, &counts, sizeof(counts));
+	struct error *error = side_writer_array(writer, SIDE_INDEX, &counts, sizeof(counts));
 
 	if (!error)
 		error = save_regions(sink, writer);
 	if (!error)
-		error = side_writer_array(
-			writer, SIDE_CLAIMS, sink->claims.bytes,
-			sink->claim_count * sizeof(struct memory_range));
+		error = side_writer_array(writer, SIDE_CLAIMS, sink->claims.bytes,
+					  sink->claim_count * sizeof(struct memory_range));
 	if (!error)
 		error = save_large(sink, writer);
 	if (!error)
 		error = side_writer_array(writer, SIDE_HELD, sink->held.bytes,
 					  sink->held_count * sizeof(uint64_t));
 	if (!error)
-		error = side_writer_array(writer, SIDE_EXTENTS,
-					  sink->extents.bytes,
+		error = side_writer_array(writer, SIDE_EXTENTS, sink->extents.bytes,
 					  sink->count * sizeof(struct extent));
 	return error ? error : save_sets(index, writer);
 }
@@ -158,13 +141,11 @@ struct loading {
 };
 
 /* Memory of the sink's own, with a copy of an array of the file. */
-static struct error *copy_array(const struct loading *loading,
-				unsigned int number, size_t count,
+static struct error *copy_array(const struct loading *loading, unsigned int number, size_t count,
 				size_t element, struct memory *ret)
 {
 	const void *bytes;
-	struct error *error =
-		side_file_take(loading->file, number, count, element, &bytes);
+	struct error *error = side_file_take(loading->file, number, count, element, &bytes);
 
 	if (!error)
 		error = memory_reserve(ret, count * element);
@@ -174,12 +155,12 @@ static struct error *copy_array(const struct loading *loading,
 }
 
 /* What is large stays where it is. */
-static struct error *borrow_set(const struct loading *loading,
-				unsigned int number, struct memory *ret)
+static struct error *borrow_set(const struct loading *loading, unsigned int number,
+				struct memory *ret)
 {
 	struct bitmap set = { 0 };
-	struct error *error = allocation_set_load_some(
-		loading->file, number, loading->counts.blocks, &set);
+	struct error *error =
+		allocation_set_load_some(loading->file, number, loading->counts.blocks, &set);
 
 	if (!error && set.words)
 		*ret = set.memory;
@@ -205,8 +186,8 @@ static struct error *load_large(struct loading *loading)
 	struct block_sink *sink = loading->sink;
 	size_t count = loading->counts.large;
 	const void *bytes;
-	struct error *error = side_file_take(loading->file, SIDE_LARGE, count,
-					     sizeof(struct kept_large), &bytes);
+	struct error *error =
+		side_file_take(loading->file, SIDE_LARGE, count, sizeof(struct kept_large), &bytes);
 	const struct kept_large *kept = bytes;
 	struct large_size *large;
 
@@ -216,11 +197,9 @@ static struct error *load_large(struct loading *loading)
 		return error;
 	large = sink->large.bytes;
 	for (size_t i = 0; i < count; i++) {
-		if (kept[i].id >= loading->counts.blocks ||
-		    kept[i].size < LARGE_SIZE)
+		if (kept[i].id >= loading->counts.blocks || kept[i].size < LARGE_SIZE)
 			return damaged();
-		large[i] = (struct large_size){ (allocation_id)kept[i].id,
-						kept[i].size };
+		large[i] = (struct large_size){ (allocation_id)kept[i].id, kept[i].size };
 	}
 	sink->large_count = count;
 	return NULL;
@@ -232,19 +211,16 @@ static struct error *load_arrays(struct loading *loading)
 	struct block_sink *sink = loading->sink;
 	size_t size = counts->blocks * sizeof(struct extent);
 	const void *bytes;
-	struct error *error =
-		copy_array(loading, SIDE_CLAIMS, counts->claims,
-			   sizeof(struct memory_range), &sink->claims);
+	struct error *error = copy_array(loading, SIDE_CLAIMS, counts->claims,
+					 sizeof(struct memory_range), &sink->claims);
 
 	if (!error)
-		error = copy_array(loading, SIDE_HELD, counts->held,
-				   sizeof(uint64_t), &sink->held);
+		error = copy_array(loading, SIDE_HELD, counts->held, sizeof(uint64_t), &sink->held);
 	if (!error)
 		error = load_large(loading);
 	if (!error)
-		error = side_file_take(loading->file, SIDE_EXTENTS,
-				       counts->blocks, sizeof(struct extent),
-				       &bytes);
+		error = side_file_take(loading->file, SIDE_EXTENTS, counts->blocks,
+				       sizeof(struct extent), &bytes);
 	if (!error && size > 0)
 		sink->extents = side_memory(bytes, size);
 	if (!error)
@@ -261,8 +237,7 @@ static struct error *load_arrays(struct loading *loading)
 }
 
 /* Whether the blocks of the region, the next ones, are apart and inside. */
-static bool check_blocks(struct loading *loading,
-			 const struct heap_region *region)
+static bool check_blocks(struct loading *loading, const struct heap_region *region)
 {
 	const struct extent *extents = loading->sink->extents.bytes;
 	const struct large_size *large = loading->sink->large.bytes;
@@ -294,20 +269,16 @@ static struct error *load_regions(struct loading *loading)
 	size_t count = loading->counts.regions;
 	uint64_t end = 0;
 	const void *bytes;
-	struct error *error =
-		side_file_take(loading->file, SIDE_REGIONS, count,
-			       sizeof(struct kept_region), &bytes);
+	struct error *error = side_file_take(loading->file, SIDE_REGIONS, count,
+					     sizeof(struct kept_region), &bytes);
 	const struct kept_region *kept = bytes;
 
 	if (!error)
-		error = memory_reserve(&sink->regions,
-				       count * sizeof(struct heap_region));
+		error = memory_reserve(&sink->regions, count * sizeof(struct heap_region));
 	for (size_t i = 0; i < count && !error; i++) {
-		struct heap_region *region =
-			(struct heap_region *)sink->regions.bytes + i;
+		struct heap_region *region = (struct heap_region *)sink->regions.bytes + i;
 
-		if (kept[i].start % 16 != 0 || kept[i].start < end ||
-		    kept[i].end < kept[i].start ||
+		if (kept[i].start % 16 != 0 || kept[i].start < end || kept[i].end < kept[i].start ||
 		    kept[i].count > loading->counts.blocks - sink->count ||
 		    kept[i].arena > UINT32_MAX)
 			return damaged();
@@ -324,21 +295,19 @@ static struct error *load_regions(struct loading *loading)
 		sink->region_count++;
 		end = kept[i].end;
 	}
-	if (!error && (sink->count != loading->counts.blocks ||
-		       loading->large != loading->counts.large))
+	if (!error &&
+	    (sink->count != loading->counts.blocks || loading->large != loading->counts.large))
 		return damaged();
 	return error;
 }
 
-struct error *allocation_index_load(struct side_file *file,
-				    struct memory_account *account,
+struct error *allocation_index_load(struct side_file *file, struct memory_account *account,
 				    struct allocation_index **ret)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sink = NULL;
 	struct loading loading = { .file = file };
 	const void *bytes;
-	struct error *error = side_file_take(file, SIDE_INDEX, 1,
-					     sizeof(loading.counts), &bytes);
+	struct error *error = side_file_take(file, SIDE_INDEX, 1, sizeof(loading.counts), &bytes);
 
 	if (error)
 		return error;

@@ -1,6 +1,6 @@
 /*
- * The index of allocations in a side file. What is large stays in the file;
- * the bits by which addresses are found are made anew.
+ * The index of allocations in a side file. What is large stays in the file; the bits by which
+ * addresses are found are made anew.
  */
 #ifndef ANALYZER_HEAP_INDEX_SIDE_H
 #define ANALYZER_HEAP_INDEX_SIDE_H
@@ -12,26 +12,22 @@ struct error *allocation_index_save(const struct allocation_index *index,
 				    struct side_writer *writer);
 
 /*
- * Load what was saved, after checking that it is an index: its regions apart
- * and in order, with their blocks apart and in order. The file outlives it.
+ * Load what was saved, after checking that it is an index: its regions apart and in order, with
+ * their blocks apart and in order. The file outlives it.
  */
-struct error *allocation_index_load(struct side_file *file,
-				    struct memory_account *account,
+struct error *allocation_index_load(struct side_file *file, struct memory_account *account,
 				    struct allocation_index **ret);
 
 /* A set of allocations. */
-struct error *allocation_set_save(const struct bitmap *set,
-				  struct side_writer *writer,
+struct error *allocation_set_save(const struct bitmap *set, struct side_writer *writer,
 				  unsigned int number);
-struct error *allocation_set_load(struct side_file *file, unsigned int number,
-				  size_t count, struct bitmap *ret);
+struct error *allocation_set_load(struct side_file *file, unsigned int number, size_t count,
+				  struct bitmap *ret);
 
 /* The same if it has any words. */
-struct error *allocation_set_save_some(const struct bitmap *set,
-				       struct side_writer *writer,
+struct error *allocation_set_save_some(const struct bitmap *set, struct side_writer *writer,
 				       unsigned int number);
-struct error *allocation_set_load_some(struct side_file *file,
-				       unsigned int number, size_t count,
+struct error *allocation_set_load_some(struct side_file *file, unsigned int number, size_t count,
 				       struct bitmap *ret);
 
 #endif

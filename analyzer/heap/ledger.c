@@ -23,8 +23,7 @@ struct ledger {
 	size_t hint; /* for counting */
 };
 
-struct error *ledger_create(const struct image *image,
-			    const struct residency *residency,
+struct error *ledger_create(const struct image *image, const struct residency *residency,
 			    struct memory_account *account, struct ledger **ret)
 {
 	struct ledger *ledger = calloc(1, sizeof(*ledger));
@@ -54,8 +53,8 @@ const struct residency *ledger_residency(const struct ledger *ledger)
 	return ledger->residency;
 }
 
-struct error *ledger_add_row(struct ledger *ledger, const char *group,
-			     const char *name, row_number *ret)
+struct error *ledger_add_row(struct ledger *ledger, const char *group, const char *name,
+			     row_number *ret)
 {
 	struct ledger_row row = { .group = group, .name = strdup(name) };
 
@@ -73,34 +72,29 @@ size_t ledger_row_count(const struct ledger *ledger)
 	return ledger->row_count;
 }
 
-const struct ledger_row *ledger_row(const struct ledger *ledger,
-				    row_number number)
+const struct ledger_row *ledger_row(const struct ledger *ledger, row_number number)
 {
 	return &ledger->rows[number];
 }
 
-void ledger_add_amount(struct ledger *ledger, row_number row,
-		       struct amount amount)
+void ledger_add_amount(struct ledger *ledger, row_number row, struct amount amount)
 {
 	amount_add(&ledger->rows[row].amount, amount);
 }
 
-struct error *ledger_claim(struct ledger *ledger, uint64_t start, uint64_t end,
-			   row_number row)
+struct error *ledger_claim(struct ledger *ledger, uint64_t start, uint64_t end, row_number row)
 {
 	struct claim *claims;
 	struct error *error;
 
 	if (start >= end)
 		return NULL;
-	error = memory_reserve(&ledger->claims,
-			       (ledger->claim_count + 1) * sizeof(*claims));
+	error = memory_reserve(&ledger->claims, (ledger->claim_count + 1) * sizeof(*claims));
 	if (error)
 		return error;
 	claims = ledger->claims.bytes;
 	claims[ledger->claim_count] =
-		(struct claim){ start, end, row,
-				(uint32_t)ledger->claim_count };
+		(struct claim){ start, end, row, (uint32_t)ledger->claim_count };
 	ledger->claim_count++;
 	return NULL;
 }
@@ -122,8 +116,7 @@ static void clip_claims(struct ledger *ledger)
 	uint64_t end = 0;
 
 	if (ledger->claim_count > 0)
-		qsort(claims, ledger->claim_count, sizeof(*claims),
-		      compare_claims);
+		qsort(claims, ledger->claim_count, sizeof(*claims), compare_claims);
 	for (size_t i = 0; i < ledger->claim_count; i++) {
 		if (claims[i].end <= end)
 			continue;
@@ -135,29 +128,23 @@ static void clip_claims(struct ledger *ledger)
 	ledger->claim_count = kept;
 }
 
-void ledger_count(struct ledger *ledger, row_number row, uint64_t start,
-		  uint64_t end)
+void ledger_count(struct ledger *ledger, row_number row, uint64_t start, uint64_t end)
 {
-	struct extent_sum sum =
-		residency_sum(ledger->residency, start, end, &ledger->hint);
+	struct extent_sum sum = residency_sum(ledger->residency, start, end, &ledger->hint);
 
 	if (sum.mapped)
-		ledger_add_amount(
-			ledger, row,
-			(struct amount){ 1, sum.mapped, sum.resident });
+		ledger_add_amount(ledger, row, (struct amount){ 1, sum.mapped, sum.resident });
 }
 
-static struct error *count_piece(void *data, row_number row, uint64_t start,
-				 uint64_t end)
+static struct error *count_piece(void *data, row_number row, uint64_t start, uint64_t end)
 {
 	ledger_count(data, row, start, end);
 	return NULL;
 }
 
 /* Tell of what is not taken of [start, end); *next is in those taken. */
-static struct error *tell_pieces(const struct ledger *ledger, uint64_t start,
-				 uint64_t end, row_number row, size_t *next,
-				 ledger_piece_fn *found, void *data)
+static struct error *tell_pieces(const struct ledger *ledger, uint64_t start, uint64_t end,
+				 row_number row, size_t *next, ledger_piece_fn *found, void *data)
 {
 	const struct memory_range *taken = ledger->taken.bytes;
 	struct error *error = NULL;
@@ -179,8 +166,7 @@ static struct error *tell_pieces(const struct ledger *ledger, uint64_t start,
 }
 
 /* Append a range to those merged, joined to the last if they touch. */
-static void append(struct memory_range *merged, size_t *count,
-		   struct memory_range range)
+static void append(struct memory_range *merged, size_t *count, struct memory_range range)
 {
 	if (*count > 0 && range.start <= merged[*count - 1].end) {
 		if (range.end > merged[*count - 1].end)
@@ -199,21 +185,18 @@ static struct error *take_claims(struct ledger *ledger)
 	struct memory_range *merged;
 	size_t i = 0, j = 0, count = 0;
 	struct error *error = memory_resize(
-		&memory, (ledger->claim_count + ledger->taken_count + 1) *
-				 sizeof(*merged));
+		&memory, (ledger->claim_count + ledger->taken_count + 1) * sizeof(*merged));
 
 	if (error)
 		return error;
 	merged = memory.bytes;
 	while (i < ledger->claim_count || j < ledger->taken_count) {
 		bool is_claim = j == ledger->taken_count ||
-				(i < ledger->claim_count &&
-				 claims[i].start < taken[j].start);
+				(i < ledger->claim_count && claims[i].start < taken[j].start);
 
 		if (is_claim)
 			append(merged, &count,
-			       (struct memory_range){ claims[i].start,
-						      claims[i].end });
+			       (struct memory_range){ claims[i].start, claims[i].end });
 		else
 			append(merged, &count, taken[j]);
 		i += is_claim;
@@ -225,8 +208,7 @@ static struct error *take_claims(struct ledger *ledger)
 	return NULL;
 }
 
-struct error *ledger_settle(struct ledger *ledger, ledger_piece_fn *found,
-			    void *data)
+struct error *ledger_settle(struct ledger *ledger, ledger_piece_fn *found, void *data)
 {
 	const struct claim *claims;
 	struct error *error = NULL;
@@ -235,10 +217,8 @@ struct error *ledger_settle(struct ledger *ledger, ledger_piece_fn *found,
 	clip_claims(ledger);
 	claims = ledger->claims.bytes;
 	for (size_t i = 0; i < ledger->claim_count && !error; i++)
-		error = tell_pieces(ledger, claims[i].start, claims[i].end,
-				    claims[i].row, &next,
-				    found ? found : count_piece,
-				    found ? data : ledger);
+		error = tell_pieces(ledger, claims[i].start, claims[i].end, claims[i].row, &next,
+				    found ? found : count_piece, found ? data : ledger);
 	if (!error)
 		error = take_claims(ledger);
 	ledger->claim_count = 0;
@@ -252,27 +232,23 @@ struct rest {
 	const struct region *region;
 };
 
-static struct error *tell_rest(void *data, row_number row, uint64_t start,
-			       uint64_t end)
+static struct error *tell_rest(void *data, row_number row, uint64_t start, uint64_t end)
 {
 	const struct rest *rest = data;
 
 	return rest->found(rest->data, rest->region, start, end);
 }
 
-struct error *ledger_rest(const struct ledger *ledger, ledger_rest_fn *found,
-			  void *data)
+struct error *ledger_rest(const struct ledger *ledger, ledger_rest_fn *found, void *data)
 {
 	struct rest rest = { found, data, NULL };
 	struct error *error = NULL;
 	size_t next = 0;
 
-	for (size_t i = 0; i < image_region_count(ledger->image) && !error;
-	     i++) {
+	for (size_t i = 0; i < image_region_count(ledger->image) && !error; i++) {
 		rest.region = image_region(ledger->image, i);
-		error = tell_pieces(ledger, rest.region->start,
-				    rest.region->end, 0, &next, tell_rest,
-				    &rest);
+		error = tell_pieces(ledger, rest.region->start, rest.region->end, 0, &next,
+				    tell_rest, &rest);
 	}
 	return error;
 }

@@ -42,8 +42,7 @@ static struct named_set *find(const struct named_sets *sets, const char *name)
 	return NULL;
 }
 
-struct error *named_sets_assign(struct named_sets *sets, const char *name,
-				struct bitmap *members)
+struct error *named_sets_assign(struct named_sets *sets, const char *name, struct bitmap *members)
 {
 	struct named_set *set = find(sets, name);
 	char *copy;
@@ -76,8 +75,7 @@ void named_sets_forget(struct named_sets *sets, const char *name)
 		set[0] = set[1];
 }
 
-const struct bitmap *named_sets_find(const struct named_sets *sets,
-				     const char *name)
+const struct bitmap *named_sets_find(const struct named_sets *sets, const char *name)
 {
 	const struct named_set *set = find(sets, name);
 

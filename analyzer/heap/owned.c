@@ -31,12 +31,11 @@ static void join(struct owned_memory *owned)
 	owned->count = kept;
 }
 
-struct error *owned_memory_add(struct owned_memory *owned,
-			       const struct memory_range *ranges, size_t count)
+struct error *owned_memory_add(struct owned_memory *owned, const struct memory_range *ranges,
+			       size_t count)
 {
 	struct memory_range *all;
-	struct error *error = memory_reserve(
-		&owned->ranges, (owned->count + count) * sizeof(*all));
+	struct error *error = memory_reserve(&owned->ranges, (owned->count + count) * sizeof(*all));
 
 	if (error || count == 0)
 		return error;
@@ -47,8 +46,7 @@ struct error *owned_memory_add(struct owned_memory *owned,
 	return NULL;
 }
 
-const struct memory_range *owned_memory_find(const struct owned_memory *owned,
-					     uint64_t address)
+const struct memory_range *owned_memory_find(const struct owned_memory *owned, uint64_t address)
 {
 	const struct memory_range *all;
 	size_t number;

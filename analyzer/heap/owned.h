@@ -1,6 +1,6 @@
 /*
- * The memory that allocators got from the system, so that one does not take
- * another's for its own: several may use sbrk(), and mappings are merged.
+ * The memory that allocators got from the system, so that one does not take another's for its own:
+ * several may use sbrk(), and mappings are merged.
  */
 #ifndef ANALYZER_HEAP_OWNED_H
 #define ANALYZER_HEAP_OWNED_H
@@ -13,11 +13,10 @@ struct owned_memory {
 };
 
 /* Add count ranges, in any order. */
-struct error *owned_memory_add(struct owned_memory *owned,
-			       const struct memory_range *ranges, size_t count);
+struct error *owned_memory_add(struct owned_memory *owned, const struct memory_range *ranges,
+			       size_t count);
 
 /* The first range that ends above address, or NULL. */
-const struct memory_range *owned_memory_find(const struct owned_memory *owned,
-					     uint64_t address);
+const struct memory_range *owned_memory_find(const struct owned_memory *owned, uint64_t address);
 
 #endif

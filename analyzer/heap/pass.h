@@ -9,8 +9,7 @@
 #include "analyzer/image/image.h"
 
 /* From the allocation first on, below end; both may be their count. */
-static inline void allocations_pass(const struct image *image,
-				    const struct allocation_index *index,
+static inline void allocations_pass(const struct image *image, const struct allocation_index *index,
 				    size_t first, size_t end)
 {
 	size_t hint = 0;
@@ -18,15 +17,12 @@ static inline void allocations_pass(const struct image *image,
 	if (first >= end)
 		return;
 	image_pass(image, allocation_start(index, (allocation_id)first),
-		   allocation_range_near(index, (allocation_id)(end - 1), &hint)
-			   .end);
+		   allocation_range_near(index, (allocation_id)(end - 1), &hint).end);
 }
 
 /* The same now and then, for a loop over ids: see progress_pass(). */
-static inline bool allocations_step(const struct image *image,
-				    const struct allocation_index *index,
-				    struct progress *progress, size_t id,
-				    uint64_t *told)
+static inline bool allocations_step(const struct image *image, const struct allocation_index *index,
+				    struct progress *progress, size_t id, uint64_t *told)
 {
 	uint64_t before = *told;
 	bool wanted = progress_pass(progress, id, told);

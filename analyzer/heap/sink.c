@@ -8,8 +8,7 @@
 static const uint64_t REGION_REACH = UINT64_C(16) << 32;
 static const uint64_t WIDE_GAP = UINT64_C(16) << 20;
 
-struct error *block_sink_create(struct memory_account *account,
-				struct block_sink **ret)
+struct error *block_sink_create(struct memory_account *account, struct block_sink **ret)
 {
 	struct block_sink *sink = calloc(1, sizeof(*sink));
 
@@ -45,12 +44,12 @@ void block_sink_destroy(struct block_sink *sink)
 	free(sink);
 }
 
-struct error *block_sink_region(struct block_sink *sink, uint64_t start,
-				uint64_t end, arena_number arena)
+struct error *block_sink_region(struct block_sink *sink, uint64_t start, uint64_t end,
+				arena_number arena)
 {
 	struct heap_region *regions;
-	struct error *error = memory_reserve(
-		&sink->regions, (sink->region_count + 1) * sizeof(*regions));
+	struct error *error =
+		memory_reserve(&sink->regions, (sink->region_count + 1) * sizeof(*regions));
 
 	if (error)
 		return error;
@@ -80,10 +79,8 @@ static struct error *reserve(struct block_sink *sink, size_t more)
 	struct error *error;
 
 	if (sink->count + more >= NO_ALLOCATION)
-		return error_create(ERROR_NOT_SUPPORTED,
-				    "more than 4,294,967,293 allocations");
-	error = memory_reserve(&sink->extents,
-			       (sink->count + more) * sizeof(struct extent));
+		return error_create(ERROR_NOT_SUPPORTED, "more than 4,294,967,293 allocations");
+	error = memory_reserve(&sink->extents, (sink->count + more) * sizeof(struct extent));
 	if (!error)
 		error = memory_reserve(&sink->used, words * sizeof(uint64_t));
 	if (!error)
@@ -91,23 +88,20 @@ static struct error *reserve(struct block_sink *sink, size_t more)
 	return error;
 }
 
-static struct error *add_large(struct block_sink *sink, size_t number,
-			       uint64_t size)
+static struct error *add_large(struct block_sink *sink, size_t number, uint64_t size)
 {
 	struct large_size *large;
-	struct error *error = memory_reserve(
-		&sink->large, (sink->large_count + 1) * sizeof(*large));
+	struct error *error =
+		memory_reserve(&sink->large, (sink->large_count + 1) * sizeof(*large));
 
 	if (error)
 		return error;
 	large = sink->large.bytes;
-	large[sink->large_count++] =
-		(struct large_size){ (allocation_id)number, size };
+	large[sink->large_count++] = (struct large_size){ (allocation_id)number, size };
 	return NULL;
 }
 
-static void set_state(struct block_sink *sink, size_t number,
-		      enum block_state state)
+static void set_state(struct block_sink *sink, size_t number, enum block_state state)
 {
 	uint64_t *used = sink->used.bytes, *cached = sink->cached.bytes;
 	uint64_t bit = UINT64_C(1) << (number % 64);
@@ -121,8 +115,7 @@ static void set_state(struct block_sink *sink, size_t number,
 }
 
 /* A trait that no block has takes no memory. */
-static struct error *set_traits(struct block_sink *sink, size_t number,
-				unsigned int traits)
+static struct error *set_traits(struct block_sink *sink, size_t number, unsigned int traits)
 {
 	struct error *error = NULL;
 
@@ -131,11 +124,9 @@ static struct error *set_traits(struct block_sink *sink, size_t number,
 
 		if (!(traits & trait_mask(i)))
 			continue;
-		error = memory_reserve(bits,
-				       (number / 64 + 1) * sizeof(uint64_t));
+		error = memory_reserve(bits, (number / 64 + 1) * sizeof(uint64_t));
 		if (!error)
-			((uint64_t *)bits->bytes)[number / 64] |=
-				UINT64_C(1) << (number % 64);
+			((uint64_t *)bits->bytes)[number / 64] |= UINT64_C(1) << (number % 64);
 	}
 	return error;
 }
@@ -155,11 +146,11 @@ unsigned int block_sink_traits(const struct block_sink *sink, size_t number)
 }
 
 /*
- * Whether a new region must begin at start: an extent cannot tell of it from
- * here, or so much is in between that bits for it were a waste.
+ * Whether a new region must begin at start: an extent cannot tell of it from here, or so much is in
+ * between that bits for it were a waste.
  */
-static bool needs_region(const struct block_sink *sink,
-			 const struct heap_region *region, uint64_t start)
+static bool needs_region(const struct block_sink *sink, const struct heap_region *region,
+			 uint64_t start)
 {
 	const struct extent *extents = sink->extents.bytes;
 	uint64_t distance = start - region->start;
@@ -167,8 +158,7 @@ static bool needs_region(const struct block_sink *sink,
 	if (distance >= REGION_REACH)
 		return true;
 	return region->count > 0 &&
-	       distance - UINT64_C(16) * extents[sink->count - 1].start >
-		       WIDE_GAP;
+	       distance - UINT64_C(16) * extents[sink->count - 1].start > WIDE_GAP;
 }
 
 /* Begin a region with the block at start if it cannot go without. */
@@ -201,18 +191,15 @@ struct error *block_sink_add(struct block_sink *sink, struct block block)
 	assert(block.start % 16 == 0 && block.start < region->end &&
 	       block.size <= region->end - block.start);
 	extents = sink->extents.bytes;
-	extents[sink->count].start =
-		(uint32_t)((block.start - region->start) / 16);
-	extents[sink->count].size =
-		block.size >= LARGE_SIZE ? LARGE_SIZE : (uint32_t)block.size;
+	extents[sink->count].start = (uint32_t)((block.start - region->start) / 16);
+	extents[sink->count].size = block.size >= LARGE_SIZE ? LARGE_SIZE : (uint32_t)block.size;
 	set_state(sink, sink->count, block.state);
 	sink->count++;
 	region->count++;
 	return NULL;
 }
 
-bool block_sink_base(const struct block_sink *sink, uint64_t start,
-		     uint64_t *ret)
+bool block_sink_base(const struct block_sink *sink, uint64_t start, uint64_t *ret)
 {
 	const struct heap_region *region = last_region(sink);
 
@@ -225,8 +212,7 @@ bool block_sink_base(const struct block_sink *sink, uint64_t start,
 }
 
 /* Or count bits into a bitmap that has none from the first-th on. */
-static void put_bits(struct memory *bitmap, size_t first, const uint64_t *bits,
-		     size_t count)
+static void put_bits(struct memory *bitmap, size_t first, const uint64_t *bits, size_t count)
 {
 	uint64_t *words = (uint64_t *)bitmap->bytes + first / 64;
 	size_t shift = first % 64;
@@ -240,8 +226,7 @@ static void put_bits(struct memory *bitmap, size_t first, const uint64_t *bits,
 	}
 }
 
-struct error *block_sink_add_many(struct block_sink *sink,
-				  const struct extent *extents,
+struct error *block_sink_add_many(struct block_sink *sink, const struct extent *extents,
 				  const uint64_t *used, size_t count)
 {
 	struct error *error = reserve(sink, count);
@@ -276,12 +261,11 @@ void block_sink_cut(struct block_sink *sink, uint64_t end)
 	last_region(sink)->end = end;
 }
 
-struct error *block_sink_claim(struct block_sink *sink, uint64_t start,
-			       uint64_t end)
+struct error *block_sink_claim(struct block_sink *sink, uint64_t start, uint64_t end)
 {
 	struct memory_range *claims;
-	struct error *error = memory_reserve(
-		&sink->claims, (sink->claim_count + 1) * sizeof(*claims));
+	struct error *error =
+		memory_reserve(&sink->claims, (sink->claim_count + 1) * sizeof(*claims));
 
 	if (error)
 		return error;
@@ -290,12 +274,9 @@ struct error *block_sink_claim(struct block_sink *sink, uint64_t start,
 	return NULL;
 }
 
-/*
- * The number of the last block of the region that starts at or below address,
- * or sink->count.
- */
-static size_t find_in_region(const struct block_sink *sink,
-			     const struct heap_region *region, uint64_t address)
+/* The number of the last block of the region that starts at or below address, or sink->count. */
+static size_t find_in_region(const struct block_sink *sink, const struct heap_region *region,
+			     uint64_t address)
 {
 	const struct extent *extents = sink->extents.bytes;
 	size_t low = region->first, high = low + region->count;
@@ -312,8 +293,8 @@ static size_t find_in_region(const struct block_sink *sink,
 	return low > region->first ? low - 1 : sink->count;
 }
 
-static uint64_t start_of(const struct block_sink *sink,
-			 const struct heap_region *region, size_t number)
+static uint64_t start_of(const struct block_sink *sink, const struct heap_region *region,
+			 size_t number)
 {
 	const struct extent *extents = sink->extents.bytes;
 
@@ -325,8 +306,7 @@ static uint64_t size_of(const struct block_sink *sink, size_t number)
 	const struct extent *extents = sink->extents.bytes;
 	const struct large_size *large = sink->large.bytes;
 
-	for (size_t i = 0;
-	     extents[number].size == LARGE_SIZE && i < sink->large_count; i++)
+	for (size_t i = 0; extents[number].size == LARGE_SIZE && i < sink->large_count; i++)
 		if (large[i].id == number)
 			return large[i].size;
 	return extents[number].size;
@@ -344,8 +324,7 @@ struct error *block_sink_order(struct block_sink *sink)
 	const struct heap_region *regions = sink->regions.bytes;
 	size_t count = sink->region_count;
 	struct region_place *places;
-	struct error *error =
-		memory_reserve(&sink->order, count * sizeof(*places));
+	struct error *error = memory_reserve(&sink->order, count * sizeof(*places));
 	uint64_t reach = 0;
 
 	if (error || count == 0)
@@ -366,8 +345,7 @@ struct error *block_sink_order(struct block_sink *sink)
 }
 
 /* The block that starts there, if the region has it; else sink->count. */
-static size_t find_start_in(const struct block_sink *sink, size_t region,
-			    uint64_t address)
+static size_t find_start_in(const struct block_sink *sink, size_t region, uint64_t address)
 {
 	const struct heap_region *regions = sink->regions.bytes;
 	size_t number;
@@ -375,8 +353,7 @@ static size_t find_start_in(const struct block_sink *sink, size_t region,
 	if (address < regions[region].start || address >= regions[region].end)
 		return sink->count;
 	number = find_in_region(sink, &regions[region], address);
-	return number != sink->count && start_of(sink, &regions[region],
-						 number) == address
+	return number != sink->count && start_of(sink, &regions[region], number) == address
 		       ? number
 		       : sink->count;
 }
@@ -390,8 +367,7 @@ static size_t find_ordered(const struct block_sink *sink, uint64_t address)
 
 	for (; i > 0 && places[i - 1].reach > address; i--)
 		if (places[i - 1].number < first &&
-		    find_start_in(sink, places[i - 1].number, address) !=
-			    sink->count)
+		    find_start_in(sink, places[i - 1].number, address) != sink->count)
 			first = places[i - 1].number;
 	return first;
 }
@@ -400,8 +376,7 @@ static size_t find_one_by_one(const struct block_sink *sink, uint64_t address)
 {
 	size_t region = 0;
 
-	while (region < sink->region_count &&
-	       find_start_in(sink, region, address) == sink->count)
+	while (region < sink->region_count && find_start_in(sink, region, address) == sink->count)
 		region++;
 	return region;
 }
@@ -411,8 +386,8 @@ static size_t find_start(const struct block_sink *sink, uint64_t address,
 			 const struct heap_region **ret_region)
 {
 	const struct heap_region *regions = sink->regions.bytes;
-	size_t region = sink->ordered ? find_ordered(sink, address)
-				      : find_one_by_one(sink, address);
+	size_t region =
+		sink->ordered ? find_ordered(sink, address) : find_one_by_one(sink, address);
 
 	if (region == sink->region_count)
 		return sink->count;
@@ -420,8 +395,7 @@ static size_t find_start(const struct block_sink *sink, uint64_t address,
 	return find_start_in(sink, region, address);
 }
 
-bool block_sink_below(const struct block_sink *sink, uint64_t address,
-		      struct block *ret)
+bool block_sink_below(const struct block_sink *sink, uint64_t address, struct block *ret)
 {
 	const struct heap_region *regions = sink->regions.bytes;
 	bool found = false;
@@ -447,8 +421,7 @@ bool block_sink_below(const struct block_sink *sink, uint64_t address,
 struct error *block_sink_hold(struct block_sink *sink, uint64_t start)
 {
 	uint64_t *held;
-	struct error *error = memory_reserve(
-		&sink->held, (sink->held_count + 1) * sizeof(*held));
+	struct error *error = memory_reserve(&sink->held, (sink->held_count + 1) * sizeof(*held));
 
 	if (error)
 		return error;
@@ -457,24 +430,22 @@ struct error *block_sink_hold(struct block_sink *sink, uint64_t start)
 	return NULL;
 }
 
-static struct block block_at(const struct block_sink *sink,
-			     const struct heap_region *region, size_t number)
+static struct block block_at(const struct block_sink *sink, const struct heap_region *region,
+			     size_t number)
 {
 	const uint64_t *used = sink->used.bytes, *cached = sink->cached.bytes;
 
 	return (struct block){
 		.start = start_of(sink, region, number),
 		.size = size_of(sink, number),
-		.state = used[number / 64] >> (number % 64) & 1 ? BLOCK_USED
-			 : cached[number / 64] >> (number % 64) & 1
-				 ? BLOCK_CACHED
-				 : BLOCK_FREE,
+		.state = used[number / 64] >> (number % 64) & 1	    ? BLOCK_USED
+			 : cached[number / 64] >> (number % 64) & 1 ? BLOCK_CACHED
+								    : BLOCK_FREE,
 		.traits = block_sink_traits(sink, number),
 	};
 }
 
-bool block_sink_find(const struct block_sink *sink, uint64_t start,
-		     struct block *ret)
+bool block_sink_find(const struct block_sink *sink, uint64_t start, struct block *ret)
 {
 	const struct heap_region *region;
 	size_t number = find_start(sink, start, &region);
@@ -485,31 +456,27 @@ bool block_sink_find(const struct block_sink *sink, uint64_t start,
 	return true;
 }
 
-static struct error *join_large(struct block_sink *sink,
-				const struct block_sink *piece)
+static struct error *join_large(struct block_sink *sink, const struct block_sink *piece)
 {
 	const struct large_size *large = piece->large.bytes;
 	struct error *error = NULL;
 
 	for (size_t i = 0; i < piece->large_count && !error; i++)
-		error = add_large(sink, sink->count + large[i].id,
-				  large[i].size);
+		error = add_large(sink, sink->count + large[i].id, large[i].size);
 	return error;
 }
 
 /*
- * The piece begins so far from the region, in the units of extents; or one
- * before it, modulo 2^32, where the region begins with its first block.
+ * The piece begins so far from the region, in the units of extents; or one before it, modulo 2^32,
+ * where the region begins with its first block.
  */
-static void join_blocks(struct block_sink *sink, const struct block_sink *piece,
-			uint32_t distance)
+static void join_blocks(struct block_sink *sink, const struct block_sink *piece, uint32_t distance)
 {
 	const struct extent *from = piece->extents.bytes;
 	struct extent *to = (struct extent *)sink->extents.bytes + sink->count;
 
 	for (size_t i = 0; i < piece->count; i++)
-		to[i] = (struct extent){ from[i].start + distance,
-					 from[i].size };
+		to[i] = (struct extent){ from[i].start + distance, from[i].size };
 	put_bits(&sink->used, sink->count, piece->used.bytes, piece->count);
 	put_bits(&sink->cached, sink->count, piece->cached.bytes, piece->count);
 	sink->count += piece->count;
@@ -517,19 +484,16 @@ static void join_blocks(struct block_sink *sink, const struct block_sink *piece,
 }
 
 /* Rare: within the piece, extents come to their end. */
-static struct error *join_one_by_one(struct block_sink *sink,
-				     const struct block_sink *piece)
+static struct error *join_one_by_one(struct block_sink *sink, const struct block_sink *piece)
 {
 	struct error *error = NULL;
 
 	for (size_t i = 0; i < piece->count && !error; i++)
-		error = block_sink_add(
-			sink, block_at(piece, piece->regions.bytes, i));
+		error = block_sink_add(sink, block_at(piece, piece->regions.bytes, i));
 	return error;
 }
 
-struct error *block_sink_join(struct block_sink *sink,
-			      const struct block_sink *piece)
+struct error *block_sink_join(struct block_sink *sink, const struct block_sink *piece)
 {
 	const struct heap_region *region = piece->regions.bytes;
 	struct error *error;
@@ -551,8 +515,7 @@ struct error *block_sink_join(struct block_sink *sink,
 	return error;
 }
 
-bool block_sink_restate(struct block_sink *sink, uint64_t address,
-			enum block_state state)
+bool block_sink_restate(struct block_sink *sink, uint64_t address, enum block_state state)
 {
 	const struct heap_region *region;
 	size_t number = find_start(sink, address, &region);
@@ -564,8 +527,7 @@ bool block_sink_restate(struct block_sink *sink, uint64_t address,
 }
 
 void block_sink_visit_used(struct block_sink *sink, size_t first,
-			   bool (*visit)(void *data, struct block block),
-			   void *data)
+			   bool (*visit)(void *data, struct block block), void *data)
 {
 	const struct heap_region *regions = sink->regions.bytes;
 	const struct extent *extents = sink->extents.bytes;
@@ -576,8 +538,7 @@ void block_sink_visit_used(struct block_sink *sink, size_t first,
 
 		for (size_t j = regions[i].first; j < end; j++) {
 			struct block block = {
-				.start = regions[i].start +
-					 UINT64_C(16) * extents[j].start,
+				.start = regions[i].start + UINT64_C(16) * extents[j].start,
 				.size = extents[j].size,
 				.state = BLOCK_USED,
 			};

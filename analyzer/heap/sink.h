@@ -7,8 +7,8 @@
 #include "analyzer/heap/index.h"
 
 /*
- * Where an allocation is, in 8 bytes: its start in units of 16 bytes from its
- * region's, and its size in bytes. A larger size is kept on a list of its own.
+ * Where an allocation is, in 8 bytes: its start in units of 16 bytes from its region's, and its
+ * size in bytes. A larger size is kept on a list of its own.
  */
 struct extent {
 	uint32_t start;
@@ -58,31 +58,27 @@ struct region_place {
 enum { BLOCK_BATCH = 1024, BLOCK_BATCH_GAP = 1 << 20 };
 
 /*
- * The address from which extents of a batch tell their starts, whose first
- * block begins at start. False: that one is for block_sink_add(), as a region
- * may have to begin with it.
+ * The address from which extents of a batch tell their starts, whose first block begins at start.
+ * False: that one is for block_sink_add(), as a region may have to begin with it.
  */
-bool block_sink_base(const struct block_sink *sink, uint64_t start,
-		     uint64_t *ret);
+bool block_sink_base(const struct block_sink *sink, uint64_t start, uint64_t *ret);
 
 /*
- * Add a batch to the region begun last, none of LARGE_SIZE; count bits tell
- * which are used, and the others are free.
+ * Add a batch to the region begun last, none of LARGE_SIZE; count bits tell which are used, and the
+ * others are free.
  */
-struct error *block_sink_add_many(struct block_sink *sink,
-				  const struct extent *extents,
+struct error *block_sink_add_many(struct block_sink *sink, const struct extent *extents,
 				  const uint64_t *used, size_t count);
 
 /* Empty the sink but for its claims, and keep its memory. */
 void block_sink_clear(struct block_sink *sink);
 
 /*
- * Add the blocks of the piece to the region begun last, as if they had come one
- * by one. The piece has some, without traits, in one region that begins at or
- * above the start of that one; it stays as it is.
+ * Add the blocks of the piece to the region begun last, as if they had come one by one. The piece
+ * has some, without traits, in one region that begins at or above the start of that one; it stays
+ * as it is.
  */
-struct error *block_sink_join(struct block_sink *sink,
-			      const struct block_sink *piece);
+struct error *block_sink_join(struct block_sink *sink, const struct block_sink *piece);
 
 /* The traits of the number-th block. */
 unsigned int block_sink_traits(const struct block_sink *sink, size_t number);

@@ -12,12 +12,10 @@ struct cutter {
 	uint64_t run_bytes;
 };
 
-static struct error *add_turn(struct cutter *cutter,
-			      struct allocation_turn turn)
+static struct error *add_turn(struct cutter *cutter, struct allocation_turn turn)
 {
 	struct allocation_turns *turns = cutter->turns;
-	struct error *error = memory_reserve(&turns->memory,
-					     (turns->count + 1) * sizeof(turn));
+	struct error *error = memory_reserve(&turns->memory, (turns->count + 1) * sizeof(turn));
 
 	if (error)
 		return error;
@@ -25,14 +23,11 @@ static struct error *add_turn(struct cutter *cutter,
 	return NULL;
 }
 
-static struct error *add_cut(struct cutter *cutter, allocation_id first,
-			     allocation_id end, struct memory_range part,
-			     uint64_t bytes)
+static struct error *add_cut(struct cutter *cutter, allocation_id first, allocation_id end,
+			     struct memory_range part, uint64_t bytes)
 {
 	cutter->turns->cut_bytes += bytes;
-	return add_turn(cutter,
-			(struct allocation_turn){ first, end, part,
-						  cutter->cut_count++ });
+	return add_turn(cutter, (struct allocation_turn){ first, end, part, cutter->cut_count++ });
 }
 
 /* The run of whole allocations ends below this one. */
@@ -41,8 +36,7 @@ static struct error *end_run(struct cutter *cutter, allocation_id end)
 	struct error *error = NULL;
 
 	if (cutter->run_first < end)
-		error = add_cut(cutter, cutter->run_first, end,
-				(struct memory_range){ 0, 0 },
+		error = add_cut(cutter, cutter->run_first, end, (struct memory_range){ 0, 0 },
 				cutter->run_bytes);
 	cutter->run_first = end;
 	cutter->run_bytes = 0;
@@ -50,23 +44,20 @@ static struct error *end_run(struct cutter *cutter, allocation_id end)
 }
 
 /* The next part at or above start that the dump has; empty if there is none. */
-static struct memory_range find_part(const struct cutter *cutter,
-				     struct memory_range range, uint64_t start)
+static struct memory_range find_part(const struct cutter *cutter, struct memory_range range,
+				     uint64_t start)
 {
 	while (start < range.end) {
 		const struct region *region = image_find(cutter->image, start);
-		uint64_t end = region && region->end < range.end ? region->end
-								 : range.end;
+		uint64_t end = region && region->end < range.end ? region->end : range.end;
 
 		/* The first is read even if it is a hole of the dump's file. */
 		if (region && region->bytes && start != range.start)
 			start = image_next_data(cutter->image, start);
 		if (region && region->bytes && start < end)
-			return (struct memory_range){
-				start, end - start > MOST_TURN_BYTES
-					       ? start + MOST_TURN_BYTES
-					       : end
-			};
+			return (struct memory_range){ start, end - start > MOST_TURN_BYTES
+								     ? start + MOST_TURN_BYTES
+								     : end };
 		start = end;
 	}
 	return (struct memory_range){ range.end, range.end };
@@ -79,8 +70,7 @@ static struct error *cut_allocation(struct cutter *cutter, allocation_id id,
 	struct error *error = end_run(cutter, id);
 
 	while (!error && part.start < part.end) {
-		error = add_cut(cutter, id, id + 1, part,
-				part.end - part.start);
+		error = add_cut(cutter, id, id + 1, part, part.end - part.start);
 		part = find_part(cutter, range, part.end);
 	}
 	cutter->run_first = id + 1;
@@ -94,8 +84,7 @@ static bool is_read(const struct cutter *cutter, allocation_id id)
 	       !(cutter->pointerless && bitmap_get(cutter->pointerless, id));
 }
 
-static struct error *cut_share(struct cutter *cutter, allocation_id first,
-			       allocation_id end)
+static struct error *cut_share(struct cutter *cutter, allocation_id first, allocation_id end)
 {
 	struct error *error = NULL;
 
@@ -121,30 +110,24 @@ static struct error *cut_share(struct cutter *cutter, allocation_id first,
 }
 
 /* From the first allocation of the share to the end of its last. */
-static uint64_t share_span(struct cutter *cutter, allocation_id first,
-			   allocation_id end)
+static uint64_t share_span(struct cutter *cutter, allocation_id first, allocation_id end)
 {
-	struct memory_range last =
-		allocation_range_near(cutter->index, end - 1, &cutter->hint);
+	struct memory_range last = allocation_range_near(cutter->index, end - 1, &cutter->hint);
 
 	return last.end - allocation_start(cutter->index, first);
 }
 
 /* Make turns of the share. */
-static struct error *take_share(struct cutter *cutter, allocation_id first,
-				allocation_id end)
+static struct error *take_share(struct cutter *cutter, allocation_id first, allocation_id end)
 {
 	if (share_span(cutter, first, end) > MOST_SHARE_BYTES)
 		return cut_share(cutter, first, end);
-	return add_turn(cutter, (struct allocation_turn){
-					first, end, { 0, 0 }, NOT_CUT });
+	return add_turn(cutter, (struct allocation_turn){ first, end, { 0, 0 }, NOT_CUT });
 }
 
-struct error *allocation_turns_init(struct allocation_turns *turns,
-				    const struct image *image,
+struct error *allocation_turns_init(struct allocation_turns *turns, const struct image *image,
 				    const struct allocation_index *index,
-				    const struct bitmap *sources,
-				    const struct bitmap *pointerless,
+				    const struct bitmap *sources, const struct bitmap *pointerless,
 				    struct memory_account *account)
 {
 	struct cutter cutter = {
@@ -158,12 +141,9 @@ struct error *allocation_turns_init(struct allocation_turns *turns,
 	struct error *error = NULL;
 
 	*turns = (struct allocation_turns){ .memory.account = account };
-	for (size_t end = count; end > 0 && !error;
-	     end = (end - 1) & ~((size_t)SHARE - 1))
-		error = take_share(
-			&cutter,
-			(allocation_id)((end - 1) & ~((size_t)SHARE - 1)),
-			(allocation_id)end);
+	for (size_t end = count; end > 0 && !error; end = (end - 1) & ~((size_t)SHARE - 1))
+		error = take_share(&cutter, (allocation_id)((end - 1) & ~((size_t)SHARE - 1)),
+				   (allocation_id)end);
 	turns->turns = turns->memory.bytes;
 	return error;
 }

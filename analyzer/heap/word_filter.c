@@ -10,8 +10,7 @@ static bool runs_anywhere(void)
 }
 
 /* Without branches: of pointers mixed with other words none can be foretold. */
-static uint64_t filter_plain(const uint8_t *bytes,
-			     const struct heap_bounds *bounds)
+static uint64_t filter_plain(const uint8_t *bytes, const struct heap_bounds *bounds)
 {
 	uint64_t mask = 0;
 
@@ -28,37 +27,33 @@ static uint64_t filter_plain(const uint8_t *bytes,
 
 #ifdef __x86_64__
 /*
- * SSE2 and AVX2 cannot compare unsigned words, and SSE2 no words at all. But as
- * the bounds are below 2^63 bytes, a word is within them if, and only if, it is
- * not negative less their start, and negative less their end.
+ * SSE2 and AVX2 cannot compare unsigned words, and SSE2 no words at all. But as the bounds are
+ * below 2^63 bytes, a word is within them if, and only if, it is not negative less their start, and
+ * negative less their end.
  */
 
-static __m128i both_sse2(const uint8_t *bytes, const __m128i starts[2],
-			 const __m128i ends[2])
+static __m128i both_sse2(const uint8_t *bytes, const __m128i starts[2], const __m128i ends[2])
 {
 	__m128i words = _mm_loadu_si128((const __m128i *)bytes);
-	__m128i low = _mm_andnot_si128(_mm_sub_epi64(words, starts[0]),
-				       _mm_sub_epi64(words, ends[0]));
-	__m128i high = _mm_andnot_si128(_mm_sub_epi64(words, starts[1]),
-					_mm_sub_epi64(words, ends[1]));
+	__m128i low =
+		_mm_andnot_si128(_mm_sub_epi64(words, starts[0]), _mm_sub_epi64(words, ends[0]));
+	__m128i high =
+		_mm_andnot_si128(_mm_sub_epi64(words, starts[1]), _mm_sub_epi64(words, ends[1]));
 
 	return _mm_or_si128(low, high);
 }
 
 /* The upper halves of four words' results, whose signs they have. */
-static __m128i four_sse2(const uint8_t *bytes, const __m128i starts[2],
-			 const __m128i ends[2])
+static __m128i four_sse2(const uint8_t *bytes, const __m128i starts[2], const __m128i ends[2])
 {
 	__m128i low = both_sse2(bytes, starts, ends);
 	__m128i high = both_sse2(bytes + 16, starts, ends);
 
-	return _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(low),
-					       _mm_castsi128_ps(high),
+	return _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(low), _mm_castsi128_ps(high),
 					       _MM_SHUFFLE(3, 1, 3, 1)));
 }
 
-static uint64_t filter_sse2(const uint8_t *bytes,
-			    const struct heap_bounds *bounds)
+static uint64_t filter_sse2(const uint8_t *bytes, const struct heap_bounds *bounds)
 {
 	__m128i starts[2], ends[2];
 	uint64_t mask = 0;
@@ -73,19 +68,16 @@ static uint64_t filter_sse2(const uint8_t *bytes,
 		const uint8_t *at = bytes + 8 * (size_t)i;
 		__m128i low = _mm_packs_epi32(four_sse2(at, starts, ends),
 					      four_sse2(at + 32, starts, ends));
-		__m128i high =
-			_mm_packs_epi32(four_sse2(at + 64, starts, ends),
-					four_sse2(at + 96, starts, ends));
+		__m128i high = _mm_packs_epi32(four_sse2(at + 64, starts, ends),
+					       four_sse2(at + 96, starts, ends));
 
-		mask |= (uint64_t)(unsigned int)_mm_movemask_epi8(
-				_mm_packs_epi16(low, high))
-			<< i;
+		mask |= (uint64_t)(unsigned int)_mm_movemask_epi8(_mm_packs_epi16(low, high)) << i;
 	}
 	return mask;
 }
 
-__attribute__((target("avx2"))) static uint64_t filter_avx2(
-	const uint8_t *bytes, const struct heap_bounds *bounds)
+__attribute__((target("avx2"))) static uint64_t filter_avx2(const uint8_t *bytes,
+							    const struct heap_bounds *bounds)
 {
 	__m256i starts[2], ends[2];
 	uint64_t mask = 0;
@@ -98,25 +90,20 @@ __attribute__((target("avx2"))) static uint64_t filter_avx2(
 	}
 #pragma GCC unroll 16
 	for (unsigned int i = 0; i < FILTER_WORDS; i += 4) {
-		__m256i words = _mm256_loadu_si256(
-			(const __m256i *)(bytes + 8 * (size_t)i));
-		__m256i low =
-			_mm256_andnot_si256(_mm256_sub_epi64(words, starts[0]),
-					    _mm256_sub_epi64(words, ends[0]));
-		__m256i high =
-			_mm256_andnot_si256(_mm256_sub_epi64(words, starts[1]),
-					    _mm256_sub_epi64(words, ends[1]));
+		__m256i words = _mm256_loadu_si256((const __m256i *)(bytes + 8 * (size_t)i));
+		__m256i low = _mm256_andnot_si256(_mm256_sub_epi64(words, starts[0]),
+						  _mm256_sub_epi64(words, ends[0]));
+		__m256i high = _mm256_andnot_si256(_mm256_sub_epi64(words, starts[1]),
+						   _mm256_sub_epi64(words, ends[1]));
 		__m256i in = _mm256_or_si256(low, high);
 
-		mask |= (uint64_t)(unsigned int)_mm256_movemask_pd(
-				_mm256_castsi256_pd(in))
-			<< i;
+		mask |= (uint64_t)(unsigned int)_mm256_movemask_pd(_mm256_castsi256_pd(in)) << i;
 	}
 	return mask;
 }
 
-__attribute__((target("avx512f"))) static uint64_t filter_avx512(
-	const uint8_t *bytes, const struct heap_bounds *bounds)
+__attribute__((target("avx512f"))) static uint64_t filter_avx512(const uint8_t *bytes,
+								 const struct heap_bounds *bounds)
 {
 	__m512i starts[2], sizes[2];
 	uint64_t mask = 0;
@@ -128,10 +115,10 @@ __attribute__((target("avx512f"))) static uint64_t filter_avx512(
 #pragma GCC unroll 8
 	for (unsigned int i = 0; i < FILTER_WORDS; i += 8) {
 		__m512i words = _mm512_loadu_si512(bytes + 8 * (size_t)i);
-		unsigned int low = _mm512_cmplt_epu64_mask(
-			_mm512_sub_epi64(words, starts[0]), sizes[0]);
-		unsigned int high = _mm512_cmplt_epu64_mask(
-			_mm512_sub_epi64(words, starts[1]), sizes[1]);
+		unsigned int low =
+			_mm512_cmplt_epu64_mask(_mm512_sub_epi64(words, starts[0]), sizes[0]);
+		unsigned int high =
+			_mm512_cmplt_epu64_mask(_mm512_sub_epi64(words, starts[1]), sizes[1]);
 
 		mask |= (uint64_t)(low | high) << i;
 	}
@@ -146,8 +133,7 @@ static bool has_avx2(void)
 /* Processors before those with VBMI2 run slower for a while after AVX-512. */
 static bool has_avx512(void)
 {
-	return __builtin_cpu_supports("avx512f") &&
-	       __builtin_cpu_supports("avx512vbmi2");
+	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vbmi2");
 }
 #endif
 

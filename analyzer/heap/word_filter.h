@@ -1,8 +1,8 @@
 /*
  * Which of 64 words in a row may be addresses of heaps.
  *
- * Nearly no word of a dump is one. What goes over all of them looks at 64 at
- * once, by the widest vectors that pay and that the processor at hand has.
+ * Nearly no word of a dump is one. What goes over all of them looks at 64 at once, by the widest
+ * vectors that pay and that the processor at hand has.
  */
 #ifndef ANALYZER_HEAP_WORD_FILTER_H
 #define ANALYZER_HEAP_WORD_FILTER_H
@@ -14,8 +14,7 @@
 enum { FILTER_WORDS = 64, FILTER_BYTES = FILTER_WORDS * 8 };
 
 /* A bit for each of the 64 words, aligned or not, that is within the bounds. */
-typedef uint64_t (*word_filter_function)(const uint8_t *bytes,
-					 const struct heap_bounds *bounds);
+typedef uint64_t (*word_filter_function)(const uint8_t *bytes, const struct heap_bounds *bounds);
 
 /* One way to filter; all give the same. */
 struct word_filter_kind {
@@ -37,8 +36,8 @@ struct word_filter {
 struct word_filter word_filter_for(struct heap_bounds bounds);
 
 /* A bit for each of the words, of which there are up to 64, in the bounds. */
-static inline uint64_t word_filter_mask(const struct word_filter *filter,
-					const uint8_t *bytes, size_t words)
+static inline uint64_t word_filter_mask(const struct word_filter *filter, const uint8_t *bytes,
+					size_t words)
 {
 	uint64_t mask = 0;
 

@@ -24,9 +24,9 @@ struct absence {
 };
 
 /*
- * Whether the core has private memory at all; coredump_filter may leave it
- * out. If it has, the kernel leaves out only what was never written (and what
- * the program excluded by MADV_DONTDUMP, which looks the same).
+ * Whether the core has private memory at all; coredump_filter may leave it out. If it has, the
+ * kernel leaves out only what was never written (and what the program excluded by MADV_DONTDUMP,
+ * which looks the same).
  */
 static bool has_private_memory(const struct image *image)
 {
@@ -40,11 +40,9 @@ static bool has_private_memory(const struct image *image)
 	return false;
 }
 
-static bool starts_behind_module(const struct image *image,
-				 const struct region *region)
+static bool starts_behind_module(const struct image *image, const struct region *region)
 {
-	const struct mapping *below =
-		image_find_mapping(image, region->start - 1);
+	const struct mapping *below = image_find_mapping(image, region->start - 1);
 
 	return below && image_module_base(image, below);
 }
@@ -61,42 +59,34 @@ static bool begins_with(const char *path, const char *const *starts)
 static bool is_device(const char *path)
 {
 	static const char *const devices[] = { "/dev/", "/sys/", NULL };
-	static const char *const memory[] = { "/dev/shm/", "/dev/hugepages/",
-					      "/dev/zero", NULL };
+	static const char *const memory[] = { "/dev/shm/", "/dev/hugepages/", "/dev/zero", NULL };
 
-	return path[0] != '/' ||
-	       (begins_with(path, devices) && !begins_with(path, memory));
+	return path[0] != '/' || (begins_with(path, devices) && !begins_with(path, memory));
 }
 
 /* Whether it is in a folder whose files programs only read. */
 static bool is_installed(const char *path)
 {
-	static const char *const folders[] = { "/usr/",	 "/lib",  "/bin/",
-					       "/sbin/", "/etc/", "/opt/",
-					       "/nix/",	 "/gnu/", "/var/cache/",
-					       NULL };
+	static const char *const folders[] = { "/usr/", "/lib",	 "/bin/", "/sbin/",	 "/etc/",
+					       "/opt/", "/nix/", "/gnu/", "/var/cache/", NULL };
 
 	return begins_with(path, folders);
 }
 
 /*
- * Whether the mappings [first, end), of one file, are a program or library.
- * Where its header is not in the dump, code tells, or what there is of its
- * data.
+ * Whether the mappings [first, end), of one file, are a program or library. Where its header is not
+ * in the dump, code tells, or what there is of its data.
  */
 static bool is_module(const struct image *image, size_t first, size_t end)
 {
 	char magic[SELFMAG];
 
-	if (image_read(image, image_mapping(image, first)->start, magic,
-		       SELFMAG))
+	if (image_read(image, image_mapping(image, first)->start, magic, SELFMAG))
 		return memcmp(magic, ELFMAG, SELFMAG) == 0;
 	for (size_t i = first; i < end; i++) {
-		const struct region *region =
-			image_find(image, image_mapping(image, i)->start);
+		const struct region *region = image_find(image, image_mapping(image, i)->start);
 
-		if (region &&
-		    (region->bytes || (region->rights & RIGHT_EXECUTE)))
+		if (region && (region->bytes || (region->rights & RIGHT_EXECUTE)))
 			return true;
 	}
 	return false;
@@ -110,15 +100,13 @@ static void weigh_file(const struct image *image, const struct smaps *smaps,
 	const struct smaps_area *area = smaps_find(smaps, mapping->start);
 	struct lack *lack = NULL;
 
-	if (!region || region->bytes ||
-	    !(region->is_gap || (region->rights & RIGHT_WRITE)))
+	if (!region || region->bytes || !(region->is_gap || (region->rights & RIGHT_WRITE)))
 		return;
 	/* Private and never written: its contents are the file's. */
 	if (area && !area->shared)
 		return;
 	if (strcmp(mapping->path, "anon_inode:[io_uring]") == 0)
-		lack = image_held_sought(image, HELD_RING) ? NULL
-							   : &absence->rings;
+		lack = image_held_sought(image, HELD_RING) ? NULL : &absence->rings;
 	else if (is_device(mapping->path))
 		lack = &absence->devices;
 	else if (!region->is_gap)
@@ -140,14 +128,12 @@ static void weigh_files(const struct image *image, const struct smaps *smaps,
 		const char *path = image_mapping(image, first)->path;
 
 		end = first + 1;
-		while (end < count &&
-		       strcmp(image_mapping(image, end)->path, path) == 0)
+		while (end < count && strcmp(image_mapping(image, end)->path, path) == 0)
 			end++;
 		if (is_module(image, first, end))
 			continue;
 		for (size_t i = first; i < end; i++)
-			weigh_file(image, smaps, image_mapping(image, i),
-				   absence);
+			weigh_file(image, smaps, image_mapping(image, i), absence);
 	}
 }
 
@@ -159,8 +145,8 @@ static bool is_hidden(const struct smaps *smaps, const struct region *region)
 	return !region->rights && area && area->resident > 0;
 }
 
-static void weigh_absent(const struct image *image, const struct region *region,
-			 bool private, struct absence *absence)
+static void weigh_absent(const struct image *image, const struct region *region, bool private,
+			 struct absence *absence)
 {
 	const struct mapping *mapping = region->mapping;
 	uint64_t size = region->end - region->start;
@@ -178,35 +164,28 @@ static void weigh_absent(const struct image *image, const struct region *region,
 	}
 }
 
-static void report_lack(const struct lack *lack, const char *what,
-			enum finding_weight weight, const char *what_follows,
-			struct findings *findings)
+static void report_lack(const struct lack *lack, const char *what, enum finding_weight weight,
+			const char *what_follows, struct findings *findings)
 {
 	char size[NUMBER_SIZE];
 
 	if (lack->size > 0)
-		findings_add(findings, weight,
-			     "%s bytes of %s, such as %s, are not in the "
-			     "core%s",
-			     grouped(lack->size, size), what, lack->path,
-			     what_follows);
+		findings_add(findings, weight, "%s bytes of %s, such as %s, are not in the core%s",
+			     grouped(lack->size, size), what, lack->path, what_follows);
 }
 
-static void report_files(const struct absence *absence,
-			 struct findings *findings)
+static void report_files(const struct absence *absence, struct findings *findings)
 {
-	report_lack(&absence->shared, "writable shared file mappings",
-		    FINDING_INCOMPLETE,
+	report_lack(&absence->shared, "writable shared file mappings", FINDING_INCOMPLETE,
 		    ": what only they refer to looks leaked", findings);
-	report_lack(&absence->omitted, "mapped files", FINDING_INCOMPLETE,
-		    ", which does not say whether they were writable: what "
-		    "only they refer to looks leaked",
-		    findings);
+	report_lack(
+		&absence->omitted, "mapped files", FINDING_INCOMPLETE,
+		", which does not say whether they were writable: what only they refer to looks leaked",
+		findings);
 	if (absence->rings.size > 0)
-		findings_add(findings, FINDING_INCOMPLETE,
-			     "the program uses io_uring, whose requests are "
-			     "not in the core: what only they refer to looks "
-			     "leaked");
+		findings_add(
+			findings, FINDING_INCOMPLETE,
+			"the program uses io_uring, whose requests are not in the core: what only they refer to looks leaked");
 	report_lack(&absence->devices, "mapped devices", FINDING_NOTE,
 		    " and were not searched for references", findings);
 }
@@ -218,26 +197,16 @@ static void report(const struct image *image, const struct absence *absence,
 
 	if (absence->unknown > 0)
 		findings_add(findings, FINDING_INCOMPLETE,
-			     "%s bytes of writable memory, first at "
-			     "%#" PRIx64
-			     ", are not in the core%s: what only they refer "
-			     "to looks leaked",
-			     grouped(absence->unknown, size),
-			     absence->first_unknown,
-			     image_missing(image)
-				     ? ""
-				     : " (see coredump_filter in core(5)"
-				       ")");
+			     "%s bytes of writable memory, first at %#" PRIx64
+			     ", are not in the core%s: what only they refer to looks leaked",
+			     grouped(absence->unknown, size), absence->first_unknown,
+			     image_missing(image) ? "" : " (see coredump_filter in core(5))");
 	if (absence->untouched > 0)
-		findings_add(findings, FINDING_NOTE,
-			     "%s bytes of writable memory, first at "
-			     "%#" PRIx64
-			     ", are not in the core: they were never written, "
-			     "or the program keeps them out of cores "
-			     "(MADV_DONTDUMP); then what only they refer to "
-			     "looks leaked",
-			     grouped(absence->untouched, size),
-			     absence->first_untouched);
+		findings_add(
+			findings, FINDING_NOTE,
+			"%s bytes of writable memory, first at %#" PRIx64
+			", are not in the core: they were never written, or the program keeps them out of cores (MADV_DONTDUMP); then what only they refer to looks leaked",
+			grouped(absence->untouched, size), absence->first_untouched);
 	report_files(absence, findings);
 }
 
@@ -248,18 +217,16 @@ static void report_untold(const struct image *image, struct findings *findings)
 		struct held_value value = image_held(image, i);
 
 		if (value.kind == HELD_UNTOLD)
-			findings_add(findings, FINDING_INCOMPLETE,
-				     "io_uring %" PRIu32
-				     " has requests in flight of which the "
-				     "kernel does not tell: what only they "
-				     "refer to looks leaked",
-				     value.holder);
+			findings_add(
+				findings, FINDING_INCOMPLETE,
+				"io_uring %" PRIu32
+				" has requests in flight of which the kernel does not tell: what only they refer to looks leaked",
+				value.holder);
 	}
 }
 
 /* What does not come from the clone of the process that the rest is of. */
-static void report_unshared(const struct image *image,
-			    struct findings *findings)
+static void report_unshared(const struct image *image, struct findings *findings)
 {
 	struct own_note note = image_note(image, NOTE_UNSHARED);
 	char text[NUMBER_SIZE];
@@ -273,20 +240,17 @@ static void report_unshared(const struct image *image,
 		size += range.end - range.start;
 	}
 	if (size > 0)
-		findings_add(findings, FINDING_NOTE,
-			     "the core is of a clone of the process: %s bytes "
-			     "of memory that a clone lacks, such as shared "
-			     "memory, were copied while the process stood "
-			     "still",
-			     grouped(size, text));
+		findings_add(
+			findings, FINDING_NOTE,
+			"the core is of a clone of the process: %s bytes of memory that a clone lacks, such as shared memory, were copied while the process stood still",
+			grouped(size, text));
 }
 
 /*
- * Writable memory that nobody can read may hold the only pointer to what then
- * looks leaked. A module's data that was never written holds none to a heap.
+ * Writable memory that nobody can read may hold the only pointer to what then looks leaked. A
+ * module's data that was never written holds none to a heap.
  */
-struct error *image_report_absence(const struct image *image,
-				   struct findings *findings)
+struct error *image_report_absence(const struct image *image, struct findings *findings)
 {
 	bool private = has_private_memory(image);
 	_cleanup_(smaps_deinit) struct smaps smaps = { 0 };
@@ -299,8 +263,7 @@ struct error *image_report_absence(const struct image *image,
 		const struct region *region = image_region(image, i);
 
 		if (region->origin == REGION_ABSENT &&
-		    ((region->rights & RIGHT_WRITE) ||
-		     is_hidden(&smaps, region)))
+		    ((region->rights & RIGHT_WRITE) || is_hidden(&smaps, region)))
 			weigh_absent(image, region, private, &absence);
 	}
 	weigh_files(image, &smaps, &absence);

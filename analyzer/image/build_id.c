@@ -8,8 +8,7 @@ enum { MAXIMUM_HEADERS = 256, MAXIMUM_NOTES = 64 * 1024 };
 
 /* Where the bytes of an ELF file come from. */
 struct source {
-	bool (*read)(const struct source *source, uint64_t offset, void *ret,
-		     size_t size);
+	bool (*read)(const struct source *source, uint64_t offset, void *ret, size_t size);
 	/* Either the process's memory, or a file. */
 	const struct image *image;
 	uint64_t base;
@@ -17,15 +16,13 @@ struct source {
 	uint64_t size; /* of either */
 };
 
-static bool read_image(const struct source *source, uint64_t offset, void *ret,
-		       size_t size)
+static bool read_image(const struct source *source, uint64_t offset, void *ret, size_t size)
 {
 	return offset <= source->size && size <= source->size - offset &&
 	       image_read(source->image, source->base + offset, ret, size);
 }
 
-static bool read_file(const struct source *source, uint64_t offset, void *ret,
-		      size_t size)
+static bool read_file(const struct source *source, uint64_t offset, void *ret, size_t size)
 {
 	if (offset > source->size || size > source->size - offset)
 		return false;
@@ -34,27 +31,21 @@ static bool read_file(const struct source *source, uint64_t offset, void *ret,
 }
 
 /* Look for the build-id among the notes at [offset, offset + size). */
-static struct build_id find_note(const struct source *source, uint64_t offset,
-				 uint64_t size)
+static struct build_id find_note(const struct source *source, uint64_t offset, uint64_t size)
 {
 	struct build_id id = { .size = 0 };
 	Elf64_Nhdr note;
 
-	while (size >= sizeof(note) &&
-	       source->read(source, offset, &note, sizeof(note))) {
+	while (size >= sizeof(note) && source->read(source, offset, &note, sizeof(note))) {
 		uint64_t name = (note.n_namesz + UINT64_C(3)) & ~UINT64_C(3);
-		uint64_t all = sizeof(note) + name +
-			       ((note.n_descsz + UINT64_C(3)) & ~UINT64_C(3));
+		uint64_t all = sizeof(note) + name + ((note.n_descsz + UINT64_C(3)) & ~UINT64_C(3));
 		char owner[4];
 
-		if (note.n_type == NT_GNU_BUILD_ID &&
-		    note.n_namesz == sizeof(owner) &&
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(owner) &&
 		    note.n_descsz <= sizeof(id.bytes) &&
-		    source->read(source, offset + sizeof(note), owner,
-				 sizeof(owner)) &&
+		    source->read(source, offset + sizeof(note), owner, sizeof(owner)) &&
 		    memcmp(owner, "GNU", sizeof(owner)) == 0 &&
-		    source->read(source, offset + sizeof(note) + name, id.bytes,
-				 note.n_descsz)) {
+		    source->read(source, offset + sizeof(note) + name, id.bytes, note.n_descsz)) {
 			id.size = note.n_descsz;
 			return id;
 		}
@@ -67,8 +58,8 @@ static struct build_id find_note(const struct source *source, uint64_t offset,
 }
 
 /*
- * The notes stand in the first mapped bytes of the file, so their offset in
- * the file is also their distance from its base in memory.
+ * The notes stand in the first mapped bytes of the file, so their offset in the file is also their
+ * distance from its base in memory.
  */
 static struct build_id find(const struct source *source)
 {
@@ -78,15 +69,14 @@ static struct build_id find(const struct source *source)
 
 	if (!source->read(source, 0, &header, sizeof(header)) ||
 	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    header.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    header.e_phentsize != sizeof(Elf64_Phdr) ||
+	    header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr) ||
 	    header.e_phnum > MAXIMUM_HEADERS)
 		return id;
 	for (unsigned int i = 0; i < header.e_phnum && id.size == 0; i++) {
 		Elf64_Phdr segment;
 
-		if (!source->read(source, header.e_phoff + i * sizeof(segment),
-				  &segment, sizeof(segment)))
+		if (!source->read(source, header.e_phoff + i * sizeof(segment), &segment,
+				  sizeof(segment)))
 			break;
 		if (segment.p_type != PT_NOTE || segment.p_filesz > left)
 			continue;
@@ -96,8 +86,7 @@ static struct build_id find(const struct source *source)
 	return id;
 }
 
-struct build_id build_id_of_image(const struct image *image, uint64_t base,
-				  uint64_t end)
+struct build_id build_id_of_image(const struct image *image, uint64_t base, uint64_t end)
 {
 	struct source source = {
 		read_image,
@@ -118,6 +107,5 @@ struct build_id build_id_of_file(const uint8_t *bytes, size_t size)
 
 bool build_id_equal(const struct build_id *a, const struct build_id *b)
 {
-	return a->size > 0 && a->size == b->size &&
-	       memcmp(a->bytes, b->bytes, a->size) == 0;
+	return a->size > 0 && a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
 }

@@ -12,11 +12,10 @@ struct build_id {
 };
 
 /*
- * Of the ELF file that the process has mapped from base to end, its first byte
- * at base. What lies elsewhere is not looked at.
+ * Of the ELF file that the process has mapped from base to end, its first byte at base. What lies
+ * elsewhere is not looked at.
  */
-struct build_id build_id_of_image(const struct image *image, uint64_t base,
-				  uint64_t end);
+struct build_id build_id_of_image(const struct image *image, uint64_t base, uint64_t end);
 
 /* Of an ELF file of size bytes. */
 struct build_id build_id_of_file(const uint8_t *bytes, size_t size);

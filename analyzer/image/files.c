@@ -84,9 +84,8 @@ static int open_handle(const char *sysroot, const char *path)
 }
 
 /*
- * It is looked at through O_PATH first: opening a device or a FIFO can already
- * have effects. What the kernel makes up as it is read, as /proc/kmsg, passes
- * for a regular file, but has no size.
+ * It is looked at through O_PATH first: opening a device or a FIFO can already have effects. What
+ * the kernel makes up as it is read, as /proc/kmsg, passes for a regular file, but has no size.
  */
 int file_open_below(const char *sysroot, const char *path)
 {
@@ -94,8 +93,8 @@ int file_open_below(const char *sysroot, const char *path)
 	char self[64];
 	struct stat status;
 
-	if (handle < 0 || fstat(handle, &status) < 0 ||
-	    !S_ISREG(status.st_mode) || status.st_size <= 0)
+	if (handle < 0 || fstat(handle, &status) < 0 || !S_ISREG(status.st_mode) ||
+	    status.st_size <= 0)
 		return -1;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", handle);
 	return open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -110,8 +109,7 @@ static struct error *map_file(struct image_file *file, const char *sysroot)
 
 	if (fd < 0 || fstat(fd, &status) < 0 || status.st_size <= 0)
 		return NULL;
-	bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd,
-		     0);
+	bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (bytes == MAP_FAILED)
 		return errno == ENOMEM ? &error_no_memory : NULL;
 	file->bytes = bytes;
@@ -119,14 +117,11 @@ static struct error *map_file(struct image_file *file, const char *sysroot)
 	return NULL;
 }
 
-static struct error *add_file(struct file_table *table, const char *path,
-			      struct image_file **ret)
+static struct error *add_file(struct file_table *table, const char *path, struct image_file **ret)
 {
-	_cleanup_(file_destroy) struct image_file *file =
-		calloc(1, sizeof(*file));
+	_cleanup_(file_destroy) struct image_file *file = calloc(1, sizeof(*file));
 
-	if (!file || !(file->path = strdup(path)) ||
-	    !LIST_GROW(table->files, table->count))
+	if (!file || !(file->path = strdup(path)) || !LIST_GROW(table->files, table->count))
 		return &error_no_memory;
 	if (path[0] == '/') {
 		struct error *error = map_file(file, table->sysroot);
@@ -157,20 +152,16 @@ uint8_t mapping_rights(const struct mapping *mapping, uint64_t address)
 		if (place > file->size || file->size - place < sizeof(segment))
 			break;
 		memcpy(&segment, file->bytes + place, sizeof(segment));
-		if (segment.p_type == PT_LOAD &&
-		    offset - (segment.p_offset & ~UINT64_C(4095)) <
-			    segment.p_filesz + segment.p_offset % 4096)
-			return segment.p_flags &
-			       (RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE);
+		if (segment.p_type == PT_LOAD && offset - (segment.p_offset & ~UINT64_C(4095)) <
+							 segment.p_filesz + segment.p_offset % 4096)
+			return segment.p_flags & (RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE);
 	}
 	return RIGHT_READ;
 }
 
-static struct error *find_file(struct file_table *table,
-			       const struct image *image, const char *path,
-			       uint64_t base, uint64_t end,
-			       const struct image_file **ret,
-			       enum file_state *ret_state)
+static struct error *find_file(struct file_table *table, const struct image *image,
+			       const char *path, uint64_t base, uint64_t end,
+			       const struct image_file **ret, enum file_state *ret_state)
 {
 	struct build_id in_dump = build_id_of_image(image, base, end), in_file;
 	const struct image_file key = { .path = (char *)path };
@@ -205,18 +196,15 @@ static struct error *find_file(struct file_table *table,
 }
 
 /* What the dump has of the module's file, if that is enough; else NULL. */
-static struct error *add_mapped(struct file_table *table,
-				const struct image *image, const char *path,
-				uint64_t base, uint64_t end,
+static struct error *add_mapped(struct file_table *table, const struct image *image,
+				const char *path, uint64_t base, uint64_t end,
 				const struct image_file **ret)
 {
-	_cleanup_(file_destroy) struct image_file *file =
-		calloc(1, sizeof(*file));
+	_cleanup_(file_destroy) struct image_file *file = calloc(1, sizeof(*file));
 	uint8_t *bytes = NULL;
 	struct error *error;
 
-	if (!file || !(file->path = strdup(path)) ||
-	    !LIST_GROW(table->files, table->count))
+	if (!file || !(file->path = strdup(path)) || !LIST_GROW(table->files, table->count))
 		return &error_no_memory;
 	file->partial = true;
 	error = mapped_file_create(image, base, end, &bytes, &file->size);
@@ -227,14 +215,11 @@ static struct error *add_mapped(struct file_table *table,
 	return NULL;
 }
 
-struct error *file_table_find(struct file_table *table,
-			      const struct image *image, const char *path,
-			      uint64_t base, uint64_t end,
-			      const struct image_file **ret,
+struct error *file_table_find(struct file_table *table, const struct image *image, const char *path,
+			      uint64_t base, uint64_t end, const struct image_file **ret,
 			      enum file_state *ret_state)
 {
-	struct error *error =
-		find_file(table, image, path, base, end, ret, ret_state);
+	struct error *error = find_file(table, image, path, base, end, ret, ret_state);
 
 	if (!error && !*ret)
 		error = add_mapped(table, image, path, base, end, ret);

@@ -53,8 +53,7 @@ static void add_regions(XXH3_state_t *state, const struct image *image)
 	}
 }
 
-struct error *image_identify(const struct image *image,
-			     struct side_identity *ret)
+struct error *image_identify(const struct image *image, struct side_identity *ret)
 {
 	XXH3_state_t *state;
 	struct stat status;

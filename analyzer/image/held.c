@@ -8,9 +8,7 @@ size_t image_held_count(const struct image *image)
 {
 	struct own_note note = image_note(image, NOTE_HELD);
 
-	return note.size < HEAD
-		       ? 0
-		       : (note.size - HEAD) / sizeof(struct held_value);
+	return note.size < HEAD ? 0 : (note.size - HEAD) / sizeof(struct held_value);
 }
 
 struct held_value image_held(const struct image *image, size_t number)
@@ -18,8 +16,7 @@ struct held_value image_held(const struct image *image, size_t number)
 	struct own_note note = image_note(image, NOTE_HELD);
 	struct held_value value;
 
-	memcpy(&value, note.bytes + HEAD + number * sizeof(value),
-	       sizeof(value));
+	memcpy(&value, note.bytes + HEAD + number * sizeof(value), sizeof(value));
 	return value;
 }
 

@@ -63,9 +63,8 @@ static struct error *add_region(struct image *image, struct region region)
 	return NULL;
 }
 
-struct error *image_add_segment(struct image_builder *builder, uint64_t start,
-				uint64_t end, uint8_t rights,
-				enum region_origin origin, const uint8_t *bytes,
+struct error *image_add_segment(struct image_builder *builder, uint64_t start, uint64_t end,
+				uint8_t rights, enum region_origin origin, const uint8_t *bytes,
 				uint64_t present, uint64_t lost)
 {
 	struct image *image = builder->image;
@@ -95,20 +94,17 @@ struct error *image_add_segment(struct image_builder *builder, uint64_t start,
 	return add_region(image, rest);
 }
 
-struct error *image_add_cut(struct image_builder *builder, uint64_t start,
-			    uint64_t end)
+struct error *image_add_cut(struct image_builder *builder, uint64_t start, uint64_t end)
 {
 	return untouched_add(&builder->image->untouched, start, end);
 }
 
-struct error *image_add_mapping(struct image_builder *builder,
-				struct mapping mapping)
+struct error *image_add_mapping(struct image_builder *builder, struct mapping mapping)
 {
 	struct image *image = builder->image;
 
 	/* The kernel's name for anonymous memory in huge pages. */
-	if (mapping.start >= mapping.end ||
-	    strncmp(mapping.path, "/anon_hugepage", 14) == 0)
+	if (mapping.start >= mapping.end || strncmp(mapping.path, "/anon_hugepage", 14) == 0)
 		return NULL;
 	if (!LIST_GROW(image->mappings, image->mapping_count))
 		return &error_no_memory;
@@ -116,8 +112,7 @@ struct error *image_add_mapping(struct image_builder *builder,
 	return NULL;
 }
 
-struct error *image_add_thread(struct image_builder *builder,
-			       struct image_thread thread)
+struct error *image_add_thread(struct image_builder *builder, struct image_thread thread)
 {
 	struct image *image = builder->image;
 
@@ -127,8 +122,7 @@ struct error *image_add_thread(struct image_builder *builder,
 	return NULL;
 }
 
-struct error *image_add_auxiliary(struct image_builder *builder, uint64_t type,
-				  uint64_t value)
+struct error *image_add_auxiliary(struct image_builder *builder, uint64_t type, uint64_t value)
 {
 	struct image *image = builder->image;
 
@@ -174,8 +168,7 @@ static int compare_regions(const void *a, const void *b)
 
 	if (left->start != right->start)
 		return left->start < right->start ? -1 : 1;
-	return left->segment < right->segment ? -1
-					      : left->segment > right->segment;
+	return left->segment < right->segment ? -1 : left->segment > right->segment;
 }
 
 static int compare_mappings(const void *a, const void *b)
@@ -191,8 +184,7 @@ static void sort_regions(struct image *image)
 	size_t kept = 0;
 	uint64_t end = 0;
 
-	qsort(image->regions, image->region_count, sizeof(struct region),
-	      compare_regions);
+	qsort(image->regions, image->region_count, sizeof(struct region), compare_regions);
 	for (size_t i = 0; i < image->region_count; i++) {
 		struct region region = image->regions[i];
 
@@ -215,19 +207,16 @@ static void sort_regions(struct image *image)
 	image->region_count = kept;
 }
 
-const struct mapping *image_find_mapping(const struct image *image,
-					 uint64_t address)
+const struct mapping *image_find_mapping(const struct image *image, uint64_t address)
 {
-	size_t low = LIST_ABOVE(image->mappings, image->mapping_count, start,
-				address);
+	size_t low = LIST_ABOVE(image->mappings, image->mapping_count, start, address);
 
 	if (low == 0 || image->mappings[low - 1].end <= address)
 		return NULL;
 	return &image->mappings[low - 1];
 }
 
-const struct mapping *image_module_base(const struct image *image,
-					const struct mapping *mapping)
+const struct mapping *image_module_base(const struct image *image, const struct mapping *mapping)
 {
 	return mapping->base;
 }
@@ -239,8 +228,8 @@ static void sort_mappings(struct image *image)
 	uint64_t end = 0;
 
 	if (image->mapping_count > 0)
-		qsort(image->mappings, image->mapping_count,
-		      sizeof(struct mapping), compare_mappings);
+		qsort(image->mappings, image->mapping_count, sizeof(struct mapping),
+		      compare_mappings);
 	for (size_t i = 0; i < image->mapping_count; i++) {
 		const struct mapping *mapping = &image->mappings[i];
 
@@ -276,8 +265,7 @@ static uint64_t end_of_module(const struct image *image, size_t base)
 	const struct mapping *mapping = &image->mappings[base];
 	size_t last = base;
 
-	while (last + 1 < image->mapping_count &&
-	       image->mappings[last + 1].base == mapping)
+	while (last + 1 < image->mapping_count && image->mappings[last + 1].base == mapping)
 		last++;
 	return image->mappings[last].end;
 }
@@ -297,27 +285,25 @@ static struct error *find_files(struct image *image)
 			mapping->file = base->file;
 			continue;
 		}
-		error = file_table_find(&image->files, image, mapping->path,
-					mapping->start, end_of_module(image, i),
-					&mapping->file, &mapping->state);
+		error = file_table_find(&image->files, image, mapping->path, mapping->start,
+					end_of_module(image, i), &mapping->file, &mapping->state);
 		if (error)
 			return error;
 	}
 	return NULL;
 }
 
-static struct error *add_gap(struct image *image, const struct mapping *mapping,
-			     uint64_t start, uint64_t end)
+static struct error *add_gap(struct image *image, const struct mapping *mapping, uint64_t start,
+			     uint64_t end)
 {
-	return add_region(image,
-			  (struct region){
-				  .start = start,
-				  .end = end,
-				  .rights = mapping_rights(mapping, start),
-				  .is_gap = true,
-				  .origin = REGION_ABSENT,
-				  .segment = image->segment_count++,
-			  });
+	return add_region(image, (struct region){
+					 .start = start,
+					 .end = end,
+					 .rights = mapping_rights(mapping, start),
+					 .is_gap = true,
+					 .origin = REGION_ABSENT,
+					 .segment = image->segment_count++,
+				 });
 }
 
 /* Add the parts of file mappings that no segment of the dump covers. */
@@ -335,8 +321,7 @@ static struct error *add_gaps(struct image *image)
 		while (start < mapping->end && !error) {
 			uint64_t end = mapping->end;
 
-			while (next < count &&
-			       image->regions[next].end <= start)
+			while (next < count && image->regions[next].end <= start)
 				next++;
 			if (next < count && image->regions[next].start < end)
 				end = image->regions[next].start;
@@ -351,8 +336,8 @@ static struct error *add_gaps(struct image *image)
 }
 
 /*
- * Whether so many more bytes may be read from files. A program maps each about
- * once, but a small dump could have a file stand for endless memory.
+ * Whether so many more bytes may be read from files. A program maps each about once, but a small
+ * dump could have a file stand for endless memory.
  */
 static bool may_fill(struct image *image, uint64_t size)
 {
@@ -371,13 +356,10 @@ static struct error *fill_from_file(struct image *image, size_t number)
 	const struct mapping *mapping = region->mapping;
 	uint64_t offset, size;
 
-	if (region->origin != REGION_ABSENT || !mapping || !mapping->file ||
-	    mapping->file->partial)
+	if (region->origin != REGION_ABSENT || !mapping || !mapping->file || mapping->file->partial)
 		return NULL;
-	size = (region->end < mapping->end ? region->end : mapping->end) -
-	       region->start;
-	if (__builtin_add_overflow(mapping->offset,
-				   region->start - mapping->start, &offset) ||
+	size = (region->end < mapping->end ? region->end : mapping->end) - region->start;
+	if (__builtin_add_overflow(mapping->offset, region->start - mapping->start, &offset) ||
 	    offset >= mapping->file->size)
 		return NULL;
 	if (size > mapping->file->size - offset)
@@ -396,30 +378,26 @@ static struct error *attach_files(struct image *image)
 	size_t count;
 
 	if (!error)
-		error = loaded_list_add_mappings(
-			&image->loaded, image,
-			&(struct image_builder){ image });
+		error = loaded_list_add_mappings(&image->loaded, image,
+						 &(struct image_builder){ image });
 	if (!error)
 		error = find_files(image);
 	if (!error)
 		error = add_gaps(image);
 	count = image->region_count;
 	for (size_t i = 0; i < count && !error; i++) {
-		image->regions[i].mapping =
-			image_find_mapping(image, image->regions[i].start);
+		image->regions[i].mapping = image_find_mapping(image, image->regions[i].start);
 		error = fill_from_file(image, i);
 	}
-	qsort(image->regions, image->region_count, sizeof(struct region),
-	      compare_regions);
+	qsort(image->regions, image->region_count, sizeof(struct region), compare_regions);
 	return error;
 }
 
 /* Without waiting: a FIFO may never be written to, and is no dump. */
 static int open_path(const char *path)
 {
-	int fd = strcmp(path, "-") == 0
-			 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-			 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+					: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd >= 0 && unpack_is_stream(fd))
 		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
@@ -427,20 +405,17 @@ static int open_path(const char *path)
 }
 
 /* The file to be mapped: that at path, or what was packed in it. */
-static struct error *open_dump(struct image *image,
-			       const struct image_options *options, int *ret)
+static struct error *open_dump(struct image *image, const struct image_options *options, int *ret)
 {
 	_cleanup_(close) int fd = open_path(image->path);
 	struct error *error;
 	struct stat status;
 
 	if (fd < 0 || fstat(fd, &status) < 0)
-		return error_create(errno == ENOMEM ? ERROR_NO_MEMORY
-						    : ERROR_SYSTEM,
-				    "%s", strerror(errno));
+		return error_create(errno == ENOMEM ? ERROR_NO_MEMORY : ERROR_SYSTEM, "%s",
+				    strerror(errno));
 	if (!S_ISREG(status.st_mode) && !unpack_is_stream(fd))
-		return error_create(ERROR_NOT_SUPPORTED,
-				    "is not a regular file");
+		return error_create(ERROR_NOT_SUPPORTED, "is not a regular file");
 	if (S_ISREG(status.st_mode) && status.st_size == 0)
 		return error_create(ERROR_BAD_DUMP, "is empty");
 	error = unpack(fd, options, image->findings, ret);
@@ -454,8 +429,7 @@ static struct error *open_dump(struct image *image,
 	return NULL;
 }
 
-static struct error *map_dump(struct image *image,
-			      const struct image_options *options)
+static struct error *map_dump(struct image *image, const struct image_options *options)
 {
 	struct error *error = open_dump(image, options, &image->fd);
 	struct stat status;
@@ -472,8 +446,7 @@ static struct error *map_dump(struct image *image,
 		return error_system("cannot be mapped");
 	image->bytes = bytes;
 	image->size = (size_t)status.st_size;
-	image->fits =
-		options->memory == 0 || image->size < options->memory / 4 * 3;
+	image->fits = options->memory == 0 || image->size < options->memory / 4 * 3;
 	return NULL;
 }
 
@@ -485,15 +458,12 @@ static struct error *read_dump(struct image *image)
 		const struct image_format *format = image_formats[i];
 
 		if (format->recognise(image->bytes, image->size))
-			return format->read(image->bytes, image->size,
-					    &builder);
+			return format->read(image->bytes, image->size, &builder);
 	}
-	return error_create(ERROR_NOT_SUPPORTED,
-			    "is not a core dump: it has no ELF header");
+	return error_create(ERROR_NOT_SUPPORTED, "is not a core dump: it has no ELF header");
 }
 
-static struct error *build(struct image *image,
-			   const struct image_options *options)
+static struct error *build(struct image *image, const struct image_options *options)
 {
 	struct error *error = map_dump(image, options);
 	char missing[NUMBER_SIZE], all[NUMBER_SIZE];
@@ -503,19 +473,16 @@ static struct error *build(struct image *image,
 	if (error)
 		return error;
 	if (image->missing > 0)
-		findings_add(image->findings, FINDING_INCOMPLETE,
-			     "the core is truncated: %s of %s bytes are "
-			     "missing at its end; what they held is unknown",
-			     grouped(image->missing, missing),
-			     grouped(image->size + image->missing, all));
+		findings_add(
+			image->findings, FINDING_INCOMPLETE,
+			"the core is truncated: %s of %s bytes are missing at its end; what they held is unknown",
+			grouped(image->missing, missing),
+			grouped(image->size + image->missing, all));
 	if (image->region_count == 0)
-		return error_create(ERROR_BAD_DUMP,
-				    image->missing ? "is cut off before any "
-						     "memory"
-						   : "holds no memory");
+		return error_create(ERROR_BAD_DUMP, image->missing ? "is cut off before any memory"
+								   : "holds no memory");
 	sort_regions(image);
-	untouched_provide(&image->untouched, image->regions,
-			  image->region_count, image->findings);
+	untouched_provide(&image->untouched, image->regions, image->region_count, image->findings);
 	error = attach_files(image);
 	if (!error)
 		error = image_report_absence(image, image->findings);
@@ -525,15 +492,12 @@ static struct error *build(struct image *image,
 	return NULL;
 }
 
-struct error *image_open(const char *path, struct findings *findings,
-			 struct image **ret)
+struct error *image_open(const char *path, struct findings *findings, struct image **ret)
 {
-	return image_open_with(path, &(struct image_options){ 0 }, findings,
-			       ret);
+	return image_open_with(path, &(struct image_options){ 0 }, findings, ret);
 }
 
-struct error *image_open_with(const char *path,
-			      const struct image_options *options,
+struct error *image_open_with(const char *path, const struct image_options *options,
 			      struct findings *findings, struct image **ret)
 {
 	_cleanup_(image_close) struct image *image = calloc(1, sizeof(*image));
@@ -549,9 +513,7 @@ struct error *image_open_with(const char *path,
 		return &error_no_memory;
 	error = build(image, options);
 	if (error)
-		return error_wrap(error, "%s",
-				  strcmp(path, "-") == 0 ? "standard input"
-							 : path);
+		return error_wrap(error, "%s", strcmp(path, "-") == 0 ? "standard input" : path);
 	*ret = take(image);
 	return NULL;
 }
@@ -607,8 +569,8 @@ void image_read_scattered(const struct image *image, bool scattered)
 		scattered ? MADV_RANDOM : MADV_NORMAL);
 }
 
-static void let_go(const struct image *image, const struct region *region,
-		   uint64_t start, uint64_t end)
+static void let_go(const struct image *image, const struct region *region, uint64_t start,
+		   uint64_t end)
 {
 	const uintptr_t page = ~(uintptr_t)(PAGE - 1);
 	uintptr_t first, last;
@@ -653,16 +615,14 @@ const struct region *image_region(const struct image *image, size_t number)
 
 const struct region *image_find(const struct image *image, uint64_t address)
 {
-	size_t low =
-		LIST_ABOVE(image->regions, image->region_count, start, address);
+	size_t low = LIST_ABOVE(image->regions, image->region_count, start, address);
 
 	if (low == 0 || image->regions[low - 1].end <= address)
 		return NULL;
 	return &image->regions[low - 1];
 }
 
-const uint8_t *image_bytes(const struct image *image, uint64_t address,
-			   uint64_t *ret_size)
+const uint8_t *image_bytes(const struct image *image, uint64_t address, uint64_t *ret_size)
 {
 	const struct region *region = image_find(image, address);
 
@@ -682,8 +642,7 @@ uint64_t image_next_data(const struct image *image, uint64_t address)
 		return address;
 	if (region->untouched)
 		return region->end;
-	offset = (uint64_t)(region->bytes - image->bytes) +
-		 (address - region->start);
+	offset = (uint64_t)(region->bytes - image->bytes) + (address - region->start);
 	data = lseek(image->fd, (off_t)offset, SEEK_DATA);
 	/* ENXIO: nothing but a hole up to the end of the file. */
 	if (data < 0)
@@ -703,8 +662,7 @@ uint64_t image_next_hole(const struct image *image, uint64_t address)
 		return region ? region->end : address;
 	if (region->untouched)
 		return address;
-	offset = (uint64_t)(region->bytes - image->bytes) +
-		 (address - region->start);
+	offset = (uint64_t)(region->bytes - image->bytes) + (address - region->start);
 	hole = lseek(image->fd, (off_t)offset, SEEK_HOLE);
 	if (hole < 0 || (uint64_t)hole - offset >= region->end - address)
 		return region->end;
@@ -719,8 +677,7 @@ struct own_note image_note(const struct image *image, uint32_t type)
 	return (struct own_note){ .type = type };
 }
 
-bool image_read(const struct image *image, uint64_t address, void *ret,
-		size_t size)
+bool image_read(const struct image *image, uint64_t address, void *ret, size_t size)
 {
 	uint8_t *to = ret;
 
@@ -770,21 +727,18 @@ size_t image_thread_count(const struct image *image)
 	return image->thread_count;
 }
 
-const struct image_thread *image_thread(const struct image *image,
-					size_t number)
+const struct image_thread *image_thread(const struct image *image, size_t number)
 {
 	return &image->threads[number];
 }
 
-bool image_signal_is_foreign(const struct image *image,
-			     const struct image_thread *thread)
+bool image_signal_is_foreign(const struct image *image, const struct image_thread *thread)
 {
 	return thread->signal_sent && image->origin.process &&
 	       thread->signal_sender != image->origin.process;
 }
 
-uint64_t image_auxiliary(const struct image *image, uint64_t type,
-			 uint64_t fallback)
+uint64_t image_auxiliary(const struct image *image, uint64_t type, uint64_t fallback)
 {
 	for (size_t i = 0; i < image->auxiliary_count; i++)
 		if (image->auxiliary[i].type == type)

@@ -1,17 +1,16 @@
 /*
  * The dump as memory: what bytes the process had at which address.
  *
- * The dump is mapped, never copied, unless it must be unpacked first; see
- * unpack.h. The address space is cut into regions,
- * sorted, not overlapping, each of one origin throughout: in the dump, taken
- * from the file that was mapped there (only when its build-id is the one in
- * the dump), or absent. Absent is not zero: nobody knows what was there.
+ * The dump is mapped, never copied, unless it must be unpacked first; see unpack.h. The address
+ * space is cut into regions, sorted, not overlapping, each of one origin throughout: in the dump,
+ * taken from the file that was mapped there (only when its build-id is the one in the dump), or
+ * absent. Absent is not zero: nobody knows what was there.
  *
  *	segment         |-------- rw- --------|     one mapping of the process
  *	regions         |-- core --|- absent -|
  *
- * Everything here is for hostile dumps: all reads are checked, and an image
- * opens even if parts of the dump make no sense; those end up in the findings.
+ * Everything here is for hostile dumps: all reads are checked, and an image opens even if parts of
+ * the dump make no sense; those end up in the findings.
  */
 #ifndef ANALYZER_IMAGE_IMAGE_H
 #define ANALYZER_IMAGE_IMAGE_H
@@ -64,8 +63,8 @@ struct region {
 };
 
 /*
- * A file that the dump names, mapped read-only, with the right build-id; or
- * what the dump has of it, the rest being zeros: see mapped_file.h.
+ * A file that the dump names, mapped read-only, with the right build-id; or what the dump has of
+ * it, the rest being zeros: see mapped_file.h.
  */
 struct image_file {
 	bool partial;
@@ -108,14 +107,11 @@ struct image_options {
 };
 
 /*
- * Open the dump at path, packed or not; "-" is standard input. A pipe is read
- * to its end. What limits the trust in it goes to findings, which must outlive
- * the image.
+ * Open the dump at path, packed or not; "-" is standard input. A pipe is read to its end. What
+ * limits the trust in it goes to findings, which must outlive the image.
  */
-struct error *image_open(const char *path, struct findings *findings,
-			 struct image **ret);
-struct error *image_open_with(const char *path,
-			      const struct image_options *options,
+struct error *image_open(const char *path, struct findings *findings, struct image **ret);
+struct error *image_open_with(const char *path, const struct image_options *options,
 			      struct findings *findings, struct image **ret);
 void image_close(struct image *image);
 DEFINE_CLEANUP(image_close, struct image *)
@@ -134,23 +130,22 @@ struct image_origin image_origin(const struct image *image);
 const uint8_t *image_file_bytes(const struct image *image);
 
 /*
- * Whether the dump fits into the memory of the machine. If it does not, what is
- * read all over it is read from the disk again and again.
+ * Whether the dump fits into the memory of the machine. If it does not, what is read all over it is
+ * read from the disk again and again.
  */
 bool image_fits(const struct image *image);
 
 /*
- * Whether what is read next stands scattered over the dump, not in order, as it
- * is taken to be at first. Of a dump that does not fit into memory, nothing is
- * read ahead then: it could be megabytes for each word, and displace what is
- * needed.
+ * Whether what is read next stands scattered over the dump, not in order, as it is taken to be at
+ * first. Of a dump that does not fit into memory, nothing is read ahead then: it could be megabytes
+ * for each word, and displace what is needed.
  */
 void image_read_scattered(const struct image *image, bool scattered);
 
 /*
- * What stands in [start, end) was read, and is not needed for a while. A dump
- * that does not fit into memory lets go of it: it is then far cheaper for the
- * kernel to take the memory back than once it has run out.
+ * What stands in [start, end) was read, and is not needed for a while. A dump that does not fit
+ * into memory lets go of it: it is then far cheaper for the kernel to take the memory back than
+ * once it has run out.
  */
 void image_pass(const struct image *image, uint64_t start, uint64_t end);
 
@@ -161,19 +156,18 @@ const struct region *image_region(const struct image *image, size_t number);
 const struct region *image_find(const struct image *image, uint64_t address);
 
 /* The bytes at address, *ret_size of them in a row; NULL if absent. */
-const uint8_t *image_bytes(const struct image *image, uint64_t address,
-			   uint64_t *ret_size);
+const uint8_t *image_bytes(const struct image *image, uint64_t address, uint64_t *ret_size);
 
 /*
- * The next address at or above this one, in its region, where the dump does not
- * just have a hole of its file, which reads as zeros; the region's end if there
- * is none. Reserved and never touched, terabytes of holes are common.
+ * The next address at or above this one, in its region, where the dump does not just have a hole of
+ * its file, which reads as zeros; the region's end if there is none. Reserved and never touched,
+ * terabytes of holes are common.
  */
 uint64_t image_next_data(const struct image *image, uint64_t address);
 
 /*
- * The next address at or above this one, in its region, where the dump has a
- * hole of its file; the region's end if there is none.
+ * The next address at or above this one, in its region, where the dump has a hole of its file; the
+ * region's end if there is none.
  */
 uint64_t image_next_hole(const struct image *image, uint64_t address);
 
@@ -181,8 +175,7 @@ uint64_t image_next_hole(const struct image *image, uint64_t address);
 struct own_note image_note(const struct image *image, uint32_t type);
 
 /* Copy size bytes at address, across regions. False if any is absent. */
-bool image_read(const struct image *image, uint64_t address, void *ret,
-		size_t size);
+bool image_read(const struct image *image, uint64_t address, void *ret, size_t size);
 bool image_read_u64(const struct image *image, uint64_t address, uint64_t *ret);
 bool image_read_u32(const struct image *image, uint64_t address, uint32_t *ret);
 
@@ -193,27 +186,21 @@ const struct mapping *image_mapping(const struct image *image, size_t number);
 const struct loaded_list *image_loaded(const struct image *image);
 
 /* The file mapping at address, or NULL. */
-const struct mapping *image_find_mapping(const struct image *image,
-					 uint64_t address);
+const struct mapping *image_find_mapping(const struct image *image, uint64_t address);
 
 /*
- * The mapping of the file's beginning that belongs to this one: that of the
- * same path, nearest at or below it. NULL: the file is mapped without it, and
- * so is no module.
+ * The mapping of the file's beginning that belongs to this one: that of the same path, nearest at
+ * or below it. NULL: the file is mapped without it, and so is no module.
  */
-const struct mapping *image_module_base(const struct image *image,
-					const struct mapping *mapping);
+const struct mapping *image_module_base(const struct image *image, const struct mapping *mapping);
 
 size_t image_thread_count(const struct image *image);
-const struct image_thread *image_thread(const struct image *image,
-					size_t number);
+const struct image_thread *image_thread(const struct image *image, size_t number);
 
 /* Whether the signal of the thread came from another process. */
-bool image_signal_is_foreign(const struct image *image,
-			     const struct image_thread *thread);
+bool image_signal_is_foreign(const struct image *image, const struct image_thread *thread);
 
 /* The auxiliary vector's value for type (AT_...), or fallback. */
-uint64_t image_auxiliary(const struct image *image, uint64_t type,
-			 uint64_t fallback);
+uint64_t image_auxiliary(const struct image *image, uint64_t type, uint64_t fallback);
 
 #endif

@@ -14,14 +14,7 @@ enum {
 };
 
 /* struct r_debug of <link.h>, in words */
-enum {
-	DEBUG_VERSION,
-	DEBUG_MAP,
-	DEBUG_BREAK,
-	DEBUG_STATE,
-	DEBUG_BASE,
-	DEBUG_WORDS
-};
+enum { DEBUG_VERSION, DEBUG_MAP, DEBUG_BREAK, DEBUG_STATE, DEBUG_BASE, DEBUG_WORDS };
 
 /* struct link_map of <link.h>, in words */
 enum { MAP_BIAS, MAP_NAME, MAP_DYNAMIC, MAP_NEXT, MAP_PREVIOUS, MAP_WORDS };
@@ -51,20 +44,17 @@ static const char *name_of(const struct image *image, const uint64_t *words)
 		return name;
 	if (words[MAP_PREVIOUS] == 0)
 		return program_path(image);
-	return words[MAP_BIAS] == image_auxiliary(image, AT_BASE, 0)
-		       ? "ld-linux-x86-64.so.2"
-		       : "[unknown]";
+	return words[MAP_BIAS] == image_auxiliary(image, AT_BASE, 0) ? "ld-linux-x86-64.so.2"
+								     : "[unknown]";
 }
 
 /* Add the list that begins there: each entry has the one before it. */
-static struct error *read_maps(struct loaded_list *list,
-			       const struct image *image, uint64_t map)
+static struct error *read_maps(struct loaded_list *list, const struct image *image, uint64_t map)
 {
 	uint64_t words[MAP_WORDS], previous = 0;
 
 	while (map != 0 && list->count < MOST_LOADED &&
-	       image_read(image, map, words, sizeof(words)) &&
-	       words[MAP_PREVIOUS] == previous) {
+	       image_read(image, map, words, sizeof(words)) && words[MAP_PREVIOUS] == previous) {
 		const char *path = name_of(image, words);
 
 		if (!LIST_GROW(list->list, list->count))
@@ -82,11 +72,10 @@ static struct error *read_maps(struct loaded_list *list,
 }
 
 /*
- * The loader's struct r_debug is in its data, and ends with the loader's own
- * address. There is one for each namespace; the first is the program's.
+ * The loader's struct r_debug is in its data, and ends with the loader's own address. There is one
+ * for each namespace; the first is the program's.
  */
-static struct error *scan_for_lists(struct loaded_list *list,
-				    const struct image *image,
+static struct error *scan_for_lists(struct loaded_list *list, const struct image *image,
 				    const struct region *region, uint64_t base)
 {
 	uint64_t size = region->end - region->start, words[DEBUG_WORDS];
@@ -94,29 +83,25 @@ static struct error *scan_for_lists(struct loaded_list *list,
 
 	if (size > LOADER_REACH)
 		size = LOADER_REACH;
-	for (uint64_t i = 0; i + sizeof(words) <= size && !error;
-	     i += sizeof(*words)) {
+	for (uint64_t i = 0; i + sizeof(words) <= size && !error; i += sizeof(*words)) {
 		memcpy(words, region->bytes + i, sizeof(words));
-		if (words[DEBUG_BASE] == base &&
-		    (uint32_t)words[DEBUG_VERSION] - 1 < 2)
+		if (words[DEBUG_BASE] == base && (uint32_t)words[DEBUG_VERSION] - 1 < 2)
 			error = read_maps(list, image, words[DEBUG_MAP]);
 	}
 	return error;
 }
 
-struct error *loaded_list_init(struct loaded_list *list,
-			       const struct image *image)
+struct error *loaded_list_init(struct loaded_list *list, const struct image *image)
 {
 	uint64_t base = image_auxiliary(image, AT_BASE, 0);
 	struct error *error = NULL;
 
 	*list = (struct loaded_list){ 0 };
-	for (size_t i = 0; base && i < image_region_count(image) && !error;
-	     i++) {
+	for (size_t i = 0; base && i < image_region_count(image) && !error; i++) {
 		const struct region *region = image_region(image, i);
 
-		if (region->end > base && region->start < base + LOADER_REACH &&
-		    region->bytes && (region->rights & RIGHT_WRITE))
+		if (region->end > base && region->start < base + LOADER_REACH && region->bytes &&
+		    (region->rights & RIGHT_WRITE))
 			error = scan_for_lists(list, image, region, base);
 	}
 	return error;
@@ -129,8 +114,7 @@ void loaded_list_deinit(struct loaded_list *list)
 }
 
 /* One mapping for each segment. False if the headers are not there. */
-static bool add_segments(const struct image *image,
-			 struct image_builder *builder, uint64_t base,
+static bool add_segments(const struct image *image, struct image_builder *builder, uint64_t base,
 			 const char *path, struct error **ret_error)
 {
 	struct mapping mapping = { .path = path };
@@ -140,14 +124,12 @@ static bool add_segments(const struct image *image,
 	Elf64_Phdr segment;
 
 	if (!image_read(image, base, &header, sizeof(header)) ||
-	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    header.e_phentsize != sizeof(segment) ||
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(segment) ||
 	    header.e_phnum > MOST_SEGMENTS)
 		return false;
 	for (unsigned int i = 0; i < header.e_phnum && !*ret_error; i++) {
-		if (!image_read(image,
-				base + header.e_phoff + i * sizeof(segment),
-				&segment, sizeof(segment)))
+		if (!image_read(image, base + header.e_phoff + i * sizeof(segment), &segment,
+				sizeof(segment)))
 			break;
 		if (segment.p_type != PT_LOAD)
 			continue;
@@ -164,11 +146,10 @@ static bool add_segments(const struct image *image,
 }
 
 /*
- * All that follows the start without a gap, up to what is writable first from
- * within on: that is the last mapping of the file.
+ * All that follows the start without a gap, up to what is writable first from within on: that is
+ * the last mapping of the file.
  */
-static uint64_t end_of_whole(const struct image *image, uint64_t within,
-			     uint64_t limit)
+static uint64_t end_of_whole(const struct image *image, uint64_t within, uint64_t limit)
 {
 	const struct region *region = image_find(image, within);
 	uint64_t end = region ? region->end : within;
@@ -181,16 +162,14 @@ static uint64_t end_of_whole(const struct image *image, uint64_t within,
 	return end < limit ? end : limit;
 }
 
-static struct error *add_module(const struct image *image,
-				struct image_builder *builder, uint64_t base,
-				uint64_t within, uint64_t limit,
-				const char *path)
+static struct error *add_module(const struct image *image, struct image_builder *builder,
+				uint64_t base, uint64_t within, uint64_t limit, const char *path)
 {
 	struct mapping whole = { .path = path, .start = base };
 	struct error *error = NULL;
 
-	if (base == 0 || add_segments(image, builder, base, path, &error) ||
-	    within < base || within - base > UINT32_MAX)
+	if (base == 0 || add_segments(image, builder, base, path, &error) || within < base ||
+	    within - base > UINT32_MAX)
 		return error;
 	whole.end = end_of_whole(image, within, limit);
 	return image_add_mapping(builder, whole);
@@ -215,8 +194,7 @@ static uint64_t find_limit(const struct loaded_list *list, uint64_t base)
 	return limit;
 }
 
-struct error *loaded_list_add_mappings(const struct loaded_list *list,
-				       const struct image *image,
+struct error *loaded_list_add_mappings(const struct loaded_list *list, const struct image *image,
 				       struct image_builder *builder)
 {
 	enum { MOST_NAMED = 1 << 12 }; /* each costs as much as all */
@@ -228,16 +206,15 @@ struct error *loaded_list_add_mappings(const struct loaded_list *list,
 		return NULL;
 	if (list->count == 0)
 		error = add_module(image, builder, base_of(image, &program),
-				   image_auxiliary(image, AT_ENTRY, 0),
-				   UINT64_MAX, program_path(image));
+				   image_auxiliary(image, AT_ENTRY, 0), UINT64_MAX,
+				   program_path(image));
 	for (size_t i = 0; i < list->count && i < MOST_NAMED && !error; i++) {
 		const struct loaded *loaded = &list->list[i];
 		uint64_t base = base_of(image, loaded);
 
 		if (base != vdso)
-			error = add_module(
-				image, builder, base, loaded->dynamic,
-				find_limit(list, base), loaded->path);
+			error = add_module(image, builder, base, loaded->dynamic,
+					   find_limit(list, base), loaded->path);
 	}
 	return error;
 }

@@ -1,9 +1,9 @@
 /*
  * What the dynamic loader has loaded, by the list that it keeps for debuggers.
  *
- * The list says less than the dump's note of mapped files: no sizes, and for
- * the program no name. But it is in writable memory, which every dump has, and
- * its entries lead to what the loader knows of each module.
+ * The list says less than the dump's note of mapped files: no sizes, and for the program no name.
+ * But it is in writable memory, which every dump has, and its entries lead to what the loader knows
+ * of each module.
  */
 #ifndef ANALYZER_IMAGE_LINK_MAP_H
 #define ANALYZER_IMAGE_LINK_MAP_H
@@ -25,19 +25,17 @@ struct loaded_list {
 };
 
 /* Empty where there is no loader, or its list is not found. */
-struct error *loaded_list_init(struct loaded_list *list,
-			       const struct image *image);
+struct error *loaded_list_init(struct loaded_list *list, const struct image *image);
 void loaded_list_deinit(struct loaded_list *list);
 
 struct image_builder;
 
 /*
- * Add each mapping of a file that the list tells of, as the program headers in
- * memory have it; or, where these are absent, all of a module as one. Of a
- * program without a loader, the auxiliary vector tells.
+ * Add each mapping of a file that the list tells of, as the program headers in memory have it; or,
+ * where these are absent, all of a module as one. Of a program without a loader, the auxiliary
+ * vector tells.
  */
-struct error *loaded_list_add_mappings(const struct loaded_list *list,
-				       const struct image *image,
+struct error *loaded_list_add_mappings(const struct loaded_list *list, const struct image *image,
 				       struct image_builder *builder);
 
 #endif

@@ -22,8 +22,7 @@ enum section {
 	SECTIONS,
 };
 
-static const char NAMES[] =
-	"\0.dynsym\0.dynstr\0.eh_frame_hdr\0.eh_frame\0.shstrtab";
+static const char NAMES[] = "\0.dynsym\0.dynstr\0.eh_frame_hdr\0.eh_frame\0.shstrtab";
 static const unsigned char NAME_PLACES[SECTIONS] = { 0, 1, 9, 17, 31, 41 };
 
 struct module_headers {
@@ -40,13 +39,11 @@ static bool read_headers(struct module_headers *module)
 {
 	bool found = false;
 
-	if (!image_read(module->image, module->base, &module->header,
-			sizeof(module->header)) ||
+	if (!image_read(module->image, module->base, &module->header, sizeof(module->header)) ||
 	    memcmp(module->header.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    module->header.e_phentsize != sizeof(Elf64_Phdr) ||
 	    module->header.e_phnum > MOST_SEGMENTS ||
-	    !image_read(module->image, module->base + module->header.e_phoff,
-			module->segments,
+	    !image_read(module->image, module->base + module->header.e_phoff, module->segments,
 			module->header.e_phnum * sizeof(Elf64_Phdr)))
 		return false;
 	for (unsigned int i = 0; i < module->header.e_phnum; i++) {
@@ -55,13 +52,11 @@ static bool read_headers(struct module_headers *module)
 		if (segment->p_type != PT_LOAD)
 			continue;
 		if (!found)
-			module->bias = module->base -
-				       (segment->p_vaddr & ~UINT64_C(4095));
+			module->bias = module->base - (segment->p_vaddr & ~UINT64_C(4095));
 		found = true;
 		/* Addresses are no nearer to each other than in the file. */
 		if (segment->p_filesz > module->end - module->base ||
-		    segment->p_offset >
-			    module->end - module->base - segment->p_filesz)
+		    segment->p_offset > module->end - module->base - segment->p_filesz)
 			return false;
 		if (segment->p_offset + segment->p_filesz > module->size)
 			module->size = segment->p_offset + segment->p_filesz;
@@ -70,21 +65,18 @@ static bool read_headers(struct module_headers *module)
 }
 
 /* The segment that holds the virtual address in the file, or NULL. */
-static const Elf64_Phdr *find_segment(const struct module_headers *module,
-				      uint64_t value)
+static const Elf64_Phdr *find_segment(const struct module_headers *module, uint64_t value)
 {
 	for (unsigned int i = 0; i < module->header.e_phnum; i++) {
 		const Elf64_Phdr *segment = &module->segments[i];
 
-		if (segment->p_type == PT_LOAD &&
-		    value - segment->p_vaddr < segment->p_filesz)
+		if (segment->p_type == PT_LOAD && value - segment->p_vaddr < segment->p_filesz)
 			return segment;
 	}
 	return NULL;
 }
 
-static const Elf64_Phdr *find_header(const struct module_headers *module,
-				     uint32_t type)
+static const Elf64_Phdr *find_header(const struct module_headers *module, uint32_t type)
 {
 	for (unsigned int i = 0; i < module->header.e_phnum; i++)
 		if (module->segments[i].p_type == type)
@@ -111,8 +103,8 @@ static bool is_held(const struct image *image, uint64_t address, uint64_t size)
 }
 
 /* Note the section, if the dump has all of it. */
-static bool set_section(struct module_headers *module, enum section number,
-			uint32_t type, uint64_t value, uint64_t size)
+static bool set_section(struct module_headers *module, enum section number, uint32_t type,
+			uint64_t value, uint64_t size)
 {
 	const Elf64_Phdr *segment = find_segment(module, value);
 	uint64_t place = module->bias + value - module->base;
@@ -137,21 +129,19 @@ static bool set_section(struct module_headers *module, enum section number,
 }
 
 /* The loader replaces what is a virtual address by an address, or does not. */
-static uint64_t virtual_address(const struct module_headers *module,
-				uint64_t value)
+static uint64_t virtual_address(const struct module_headers *module, uint64_t value)
 {
 	return find_segment(module, value) ? value : value - module->bias;
 }
 
 /* How many symbols the table of hashes tells of: all up to the last of them. */
-static uint64_t count_by_hashes(const struct module_headers *module,
-				uint64_t table)
+static uint64_t count_by_hashes(const struct module_headers *module, uint64_t table)
 {
 	uint64_t address = module->bias + table, buckets, chains, last = 0;
 	uint32_t head[4], word;
 
-	if (!image_read(module->image, address, head, sizeof(head)) ||
-	    head[0] > MOST_SYMBOLS || head[2] > MOST_SYMBOLS)
+	if (!image_read(module->image, address, head, sizeof(head)) || head[0] > MOST_SYMBOLS ||
+	    head[2] > MOST_SYMBOLS)
 		return 0;
 	buckets = address + sizeof(head) + head[2] * UINT64_C(8);
 	chains = buckets + head[0] * UINT64_C(4);
@@ -164,8 +154,7 @@ static uint64_t count_by_hashes(const struct module_headers *module,
 	if (last < head[1])
 		return head[1];
 	while (last < MOST_SYMBOLS &&
-	       image_read_u32(module->image, chains + 4 * (last - head[1]),
-			      &word)) {
+	       image_read_u32(module->image, chains + 4 * (last - head[1]), &word)) {
 		last++;
 		if (word & 1)
 			return last;
@@ -181,9 +170,7 @@ static void find_symbols(struct module_headers *module)
 	Elf64_Dyn tag;
 
 	for (uint64_t i = 0; dynamic && i < MOST_TAGS; i++) {
-		if (!image_read(module->image,
-				module->bias + dynamic->p_vaddr +
-					i * sizeof(tag),
+		if (!image_read(module->image, module->bias + dynamic->p_vaddr + i * sizeof(tag),
 				&tag, sizeof(tag)) ||
 		    tag.d_tag == DT_NULL)
 			break;
@@ -193,22 +180,17 @@ static void find_symbols(struct module_headers *module)
 			hashes = tag.d_un.d_ptr;
 	}
 	if (hashes)
-		count = count_by_hashes(module,
-					virtual_address(module, hashes));
+		count = count_by_hashes(module, virtual_address(module, hashes));
 	else if (values[DT_HASH] &&
-		 image_read_u32(
-			 module->image,
-			 module->bias +
-				 virtual_address(module, values[DT_HASH]) + 4,
-			 &chains))
+		 image_read_u32(module->image,
+				module->bias + virtual_address(module, values[DT_HASH]) + 4,
+				&chains))
 		count = chains;
 	if (count <= 1 || count > MOST_SYMBOLS ||
 	    !set_section(module, SECTION_STRINGS, SHT_STRTAB,
-			 virtual_address(module, values[DT_STRTAB]),
-			 values[DT_STRSZ]) ||
+			 virtual_address(module, values[DT_STRTAB]), values[DT_STRSZ]) ||
 	    !set_section(module, SECTION_SYMBOLS, SHT_DYNSYM,
-			 virtual_address(module, values[DT_SYMTAB]),
-			 count * sizeof(Elf64_Sym)))
+			 virtual_address(module, values[DT_SYMTAB]), count * sizeof(Elf64_Sym)))
 		return;
 	module->sections[SECTION_SYMBOLS].sh_link = SECTION_STRINGS;
 	module->sections[SECTION_SYMBOLS].sh_info = 1;
@@ -226,39 +208,32 @@ static void set_frames(struct module_headers *module, uint64_t frames)
 }
 
 /* Where the frames begin, as a distance from the place that tells it. */
-static void find_indexed_frames(struct module_headers *module,
-				const Elf64_Phdr *index)
+static void find_indexed_frames(struct module_headers *module, const Elf64_Phdr *index)
 {
 	enum { DISTANCE_32 = 0x1b, PLACE = 4 };
 	uint8_t head[PLACE];
 	uint32_t distance;
 
-	if (set_section(module, SECTION_FRAME_INDEX, SHT_PROGBITS,
-			index->p_vaddr, index->p_filesz) &&
-	    image_read(module->image, module->bias + index->p_vaddr, head,
-		       sizeof(head)) &&
+	if (set_section(module, SECTION_FRAME_INDEX, SHT_PROGBITS, index->p_vaddr,
+			index->p_filesz) &&
+	    image_read(module->image, module->bias + index->p_vaddr, head, sizeof(head)) &&
 	    head[0] == 1 && head[1] == DISTANCE_32 &&
-	    image_read_u32(module->image, module->bias + index->p_vaddr + PLACE,
-			   &distance))
-		set_frames(module,
-			   index->p_vaddr + PLACE +
-				   (uint64_t)(int64_t)(int32_t)distance);
+	    image_read_u32(module->image, module->bias + index->p_vaddr + PLACE, &distance))
+		set_frames(module, index->p_vaddr + PLACE + (uint64_t)(int64_t)(int32_t)distance);
 }
 
 /*
- * Whether frames begin at address and end with a length of 0: each is behind
- * the last, and refers back to one that is common to several.
+ * Whether frames begin at address and end with a length of 0: each is behind the last, and refers
+ * back to one that is common to several.
  */
-static bool are_frames(struct module_headers *module, uint64_t address,
-		       uint64_t end)
+static bool are_frames(struct module_headers *module, uint64_t address, uint64_t end)
 {
 	enum { SHORTEST = 8 };
 	uint64_t at = address, count = 0;
 	uint32_t words[2] = { 0 };
 
 	for (; end - at > sizeof(words); count++) {
-		if (module->patience == 0 ||
-		    !image_read(module->image, at, words, sizeof(words)))
+		if (module->patience == 0 || !image_read(module->image, at, words, sizeof(words)))
 			return false;
 		module->patience--;
 		if (words[0] == 0)
@@ -272,8 +247,7 @@ static bool are_frames(struct module_headers *module, uint64_t address,
 }
 
 /* Static programs have no index: their frames are known by their shape. */
-static void search_frames(struct module_headers *module,
-			  const Elf64_Phdr *segment)
+static void search_frames(struct module_headers *module, const Elf64_Phdr *segment)
 {
 	enum { MOST = 64 << 20, LONGEST = 64, VERSION = 1 };
 	uint64_t start = module->bias + segment->p_vaddr;
@@ -283,14 +257,11 @@ static void search_frames(struct module_headers *module,
 		uint8_t version, letter;
 	} first;
 
-	if (segment->p_filesz > MOST ||
-	    !is_held(module->image, start, segment->p_filesz))
+	if (segment->p_filesz > MOST || !is_held(module->image, start, segment->p_filesz))
 		return;
-	for (uint64_t at = (start + 7) & ~UINT64_C(7);
-	     at < end && end - at >= LONGEST; at += 8)
-		if (image_read(module->image, at, &first, sizeof(first)) &&
-		    first.mark == 0 && first.version == VERSION &&
-		    first.letter == 'z' && first.length < LONGEST &&
+	for (uint64_t at = (start + 7) & ~UINT64_C(7); at < end && end - at >= LONGEST; at += 8)
+		if (image_read(module->image, at, &first, sizeof(first)) && first.mark == 0 &&
+		    first.version == VERSION && first.letter == 'z' && first.length < LONGEST &&
 		    are_frames(module, at, end)) {
 			set_frames(module, at - module->bias);
 			return;
@@ -306,22 +277,19 @@ static void find_frames(struct module_headers *module)
 		return;
 	}
 	for (unsigned int i = 0; i < module->header.e_phnum; i++)
-		if (module->segments[i].p_type == PT_LOAD &&
-		    module->segments[i].p_flags == PF_R)
+		if (module->segments[i].p_type == PT_LOAD && module->segments[i].p_flags == PF_R)
 			search_frames(module, &module->segments[i]);
 }
 
 /* Sections are copied one by one: all else, as code, costs nothing. */
-static struct error *assemble(struct module_headers *module, uint8_t **ret,
-			      size_t *ret_size)
+static struct error *assemble(struct module_headers *module, uint8_t **ret, size_t *ret_size)
 {
 	uint64_t names = (module->size + 7) & ~UINT64_C(7);
 	uint64_t place = (names + sizeof(NAMES) + 7) & ~UINT64_C(7);
 	size_t size = place + sizeof(module->sections);
 	uint64_t phdrs = module->header.e_phnum * sizeof(Elf64_Phdr);
-	uint8_t *bytes =
-		mmap(NULL, size, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (bytes == MAP_FAILED)
 		return &error_no_memory;
@@ -345,8 +313,7 @@ static struct error *assemble(struct module_headers *module, uint8_t **ret,
 	module->header.e_shstrndx = SECTION_NAMES;
 	memcpy(bytes + names, NAMES, sizeof(NAMES));
 	memcpy(bytes + place, module->sections, sizeof(module->sections));
-	if (module->header.e_phoff <= names &&
-	    phdrs <= names - module->header.e_phoff)
+	if (module->header.e_phoff <= names && phdrs <= names - module->header.e_phoff)
 		memcpy(bytes + module->header.e_phoff, module->segments, phdrs);
 	memcpy(bytes, &module->header, sizeof(module->header));
 	mprotect(bytes, size, PROT_READ);
@@ -355,13 +322,12 @@ static struct error *assemble(struct module_headers *module, uint8_t **ret,
 	return NULL;
 }
 
-struct error *mapped_file_create(const struct image *image, uint64_t base,
-				 uint64_t end, uint8_t **ret, size_t *ret_size)
+struct error *mapped_file_create(const struct image *image, uint64_t base, uint64_t end,
+				 uint8_t **ret, size_t *ret_size)
 {
-	struct module_headers module = { .image = image,
-					 .base = base,
-					 .end = end,
-					 .patience = MOST_FRAMES };
+	struct module_headers module = {
+		.image = image, .base = base, .end = end, .patience = MOST_FRAMES
+	};
 
 	*ret = NULL;
 	if (!read_headers(&module) || module.size < sizeof(module.header))

@@ -1,8 +1,7 @@
 /*
- * What heapcore itself adds to a core: notes named "HEAPCORE", of types that
- * nobody else gives to notes of a core, four letters each; and a flag of
- * segments, one of those that ELF leaves to systems, in whose memory is what
- * the mapped file has, as the process has not changed it.
+ * What heapcore itself adds to a core: notes named "HEAPCORE", of types that nobody else gives to
+ * notes of a core, four letters each; and a flag of segments, one of those that ELF leaves to
+ * systems, in whose memory is what the mapped file has, as the process has not changed it.
  */
 #ifndef ANALYZER_IMAGE_OWN_NOTES_H
 #define ANALYZER_IMAGE_OWN_NOTES_H
@@ -40,8 +39,8 @@ enum held_kind {
 };
 
 /*
- * One value of NOTE_HELD. The note begins with 8 bytes that have a bit for
- * each kind that was looked for; then there are as many of these as fit.
+ * One value of NOTE_HELD. The note begins with 8 bytes that have a bit for each kind that was
+ * looked for; then there are as many of these as fit.
  */
 struct held_value {
 	uint64_t value; /* mostly an address */
@@ -54,11 +53,10 @@ struct held_value {
 enum { HELD_UNTOLD = 0x100 };
 
 /*
- * A mapping. That of NOTE_CUTS has several segments, which leave parts of it
- * out: each ends before its p_memsz bytes. What is left out was never touched:
- * it is zeros. That of NOTE_UNSHARED is of a core whose other memory is of a
- * clone of the process: this was copied from the process itself, before it ran
- * on.
+ * A mapping. That of NOTE_CUTS has several segments, which leave parts of it out: each ends before
+ * its p_memsz bytes. What is left out was never touched: it is zeros. That of NOTE_UNSHARED is of a
+ * core whose other memory is of a clone of the process: this was copied from the process itself,
+ * before it ran on.
  */
 struct note_range {
 	uint64_t start, end;

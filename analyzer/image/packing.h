@@ -1,10 +1,10 @@
 /*
  * The contract of a packing: what a core may be compressed with.
  *
- * Each file of packings/ defines one struct packing; the build collects them. A
- * packed file is one member or several, one after another, each of which begins
- * with the packing's magic number. All of it may be hostile: a decoder may take
- * no more than MOST_DECODER_MEMORY, whatever the file asks for.
+ * Each file of packings/ defines one struct packing; the build collects them. A packed file is one
+ * member or several, one after another, each of which begins with the packing's magic number. All
+ * of it may be hostile: a decoder may take no more than MOST_DECODER_MEMORY, whatever the file asks
+ * for.
  */
 #ifndef ANALYZER_IMAGE_PACKING_H
 #define ANALYZER_IMAGE_PACKING_H

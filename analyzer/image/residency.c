@@ -23,8 +23,7 @@ static struct span *spans_of(const struct residency *residency)
 }
 
 /* Those in a row that are alike become one, unless they are cut there. */
-static struct error *add_span(struct residency *residency, struct span span,
-			      bool cut)
+static struct error *add_span(struct residency *residency, struct span span, bool cut)
 {
 	struct span *spans = spans_of(residency);
 	size_t count = residency->count;
@@ -33,8 +32,7 @@ static struct error *add_span(struct residency *residency, struct span span,
 	if (span.start >= span.end)
 		return NULL;
 	if (count > 0 && !cut && spans[count - 1].end == span.start &&
-	    spans[count - 1].resident == span.resident &&
-	    spans[count - 1].shared == span.shared) {
+	    spans[count - 1].resident == span.resident && spans[count - 1].shared == span.shared) {
 		spans[count - 1].end = span.end;
 		return NULL;
 	}
@@ -52,8 +50,8 @@ static bool is_anonymous(const struct region *region)
 }
 
 /*
- * Whether the dump has holes in anonymous memory, made by the kernel: gdb has
- * made some of zeros, as unpacking does.
+ * Whether the dump has holes in anonymous memory, made by the kernel: gdb has made some of zeros,
+ * as unpacking does.
  */
 static bool has_holes(const struct image *image)
 {
@@ -64,8 +62,7 @@ static bool has_holes(const struct image *image)
 	for (size_t i = 0; i < image_region_count(image); i++) {
 		const struct region *region = image_region(image, i);
 
-		if (region->origin == REGION_CORE && is_anonymous(region) &&
-		    !region->untouched &&
+		if (region->origin == REGION_CORE && is_anonymous(region) && !region->untouched &&
 		    image_next_hole(image, region->start) < region->end)
 			return true;
 	}
@@ -73,8 +70,8 @@ static bool has_holes(const struct image *image)
 }
 
 /* Where, at or behind address, the dump has pages that are in no hole. */
-static uint64_t end_of_hole(const struct image *image,
-			    const struct region *region, uint64_t address)
+static uint64_t end_of_hole(const struct image *image, const struct region *region,
+			    uint64_t address)
 {
 	uint64_t data;
 
@@ -88,8 +85,7 @@ static uint64_t end_of_hole(const struct image *image,
 }
 
 /* Add the region's pages by whether they are all zeros. */
-static struct error *add_by_contents(struct residency *residency,
-				     const struct region *region,
+static struct error *add_by_contents(struct residency *residency, const struct region *region,
 				     struct progress *progress, bool shared)
 {
 	uint64_t at = region->start, reported = at;
@@ -101,19 +97,16 @@ static struct error *add_by_contents(struct residency *residency,
 
 		if (end > region->end)
 			end = region->end;
-		zero = bytes_are_zero(region->bytes + (at - region->start),
-				      end - at);
+		zero = bytes_are_zero(region->bytes + (at - region->start), end - at);
 		if (zero)
 			end = end_of_hole(residency->image, region, end);
 		residency->doubt += zero ? end - at : 0;
-		error = add_span(residency,
-				 (struct span){ at, end, !zero, shared },
+		error = add_span(residency, (struct span){ at, end, !zero, shared },
 				 at == region->start);
 		at = end;
 		if (at - reported >= PROGRESS_STEP) {
 			if (!progress_step(progress, 0))
-				return error_create(ERROR_INTERRUPTED,
-						    "interrupted");
+				return error_create(ERROR_INTERRUPTED, "interrupted");
 			reported = at;
 		}
 	}
@@ -121,8 +114,8 @@ static struct error *add_by_contents(struct residency *residency,
 }
 
 /* Add the region's parts by whether the dump has holes there. */
-static struct error *add_by_holes(struct residency *residency,
-				  const struct region *region, bool shared)
+static struct error *add_by_holes(struct residency *residency, const struct region *region,
+				  bool shared)
 {
 	const struct image *image = residency->image;
 	uint64_t at = region->start;
@@ -133,39 +126,32 @@ static struct error *add_by_holes(struct residency *residency,
 
 		if (data > at) {
 			residency->doubt += data - at;
-			error = add_span(
-				residency,
-				(struct span){ at, data, false, shared },
-				at == region->start);
+			error = add_span(residency, (struct span){ at, data, false, shared },
+					 at == region->start);
 		}
 		if (error || data >= region->end)
 			break;
 		hole = image_next_hole(image, data);
 		if (hole <= data)
 			hole = region->end;
-		error = add_span(residency,
-				 (struct span){ data, hole, true, shared },
+		error = add_span(residency, (struct span){ data, hole, true, shared },
 				 data == region->start);
 		at = hole;
 	}
 	return error;
 }
 
-static struct error *add_region(struct residency *residency,
-				const struct region *region,
+static struct error *add_region(struct residency *residency, const struct region *region,
 				struct progress *progress)
 {
-	const struct smaps_area *area =
-		smaps_find(&residency->smaps, region->start);
+	const struct smaps_area *area = smaps_find(&residency->smaps, region->start);
 	bool shared = area && area->shared;
 	bool known = is_anonymous(region) || residency->smaps.count > 0;
-	struct span span = { region->start, region->end, !is_anonymous(region),
-			     shared };
+	struct span span = { region->start, region->end, !is_anonymous(region), shared };
 
 	if (region->origin != REGION_CORE && area)
 		span.resident = false; /* until smaps have their say */
-	if (region->origin == REGION_ABSENT && !area &&
-	    image_missing(residency->image) > 0)
+	if (region->origin == REGION_ABSENT && !area && image_missing(residency->image) > 0)
 		span.resident = true;
 	if (region->origin != REGION_CORE || !known) {
 		residency->assumed += span.resident ? span.end - span.start : 0;
@@ -185,8 +171,7 @@ struct fitting {
 
 static struct error *keep(struct fitting *fitting, struct span span)
 {
-	struct error *error = memory_reserve(
-		&fitting->spans, (fitting->count + 1) * sizeof(span));
+	struct error *error = memory_reserve(&fitting->spans, (fitting->count + 1) * sizeof(span));
 
 	if (!error && span.start < span.end)
 		((struct span *)fitting->spans.bytes)[fitting->count++] = span;
@@ -194,8 +179,7 @@ static struct error *keep(struct fitting *fitting, struct span span)
 }
 
 /* Turn up to *left bytes of the span over to resident, or back. */
-static struct error *turn(struct fitting *fitting, struct span span,
-			  uint64_t *left)
+static struct error *turn(struct fitting *fitting, struct span span, uint64_t *left)
 {
 	struct span rest = span;
 	uint64_t size = span.end - span.start;
@@ -211,20 +195,17 @@ static struct error *turn(struct fitting *fitting, struct span span,
 }
 
 /* Whether resident memory of the same range stands on both sides. */
-static bool is_enclosed(const struct span *spans, size_t first, size_t end,
-			size_t number)
+static bool is_enclosed(const struct span *spans, size_t first, size_t end, size_t number)
 {
-	return number > first && number + 1 < end &&
-	       spans[number - 1].resident && spans[number + 1].resident;
+	return number > first && number + 1 < end && spans[number - 1].resident &&
+	       spans[number + 1].resident;
 }
 
 /*
- * Bring the spans [first, end), of one mapping, to what smaps say of it. More
- * were resident than have contents: zeros, first those between others. Fewer:
- * some were swapped out.
+ * Bring the spans [first, end), of one mapping, to what smaps say of it. More were resident than
+ * have contents: zeros, first those between others. Fewer: some were swapped out.
  */
-static struct error *fit(struct fitting *fitting, size_t first, size_t end,
-			 uint64_t resident)
+static struct error *fit(struct fitting *fitting, size_t first, size_t end, uint64_t resident)
 {
 	const struct span *spans = spans_of(fitting->residency);
 	uint64_t have = 0, enclosed = 0, others;
@@ -250,8 +231,7 @@ static struct error *fit(struct fitting *fitting, size_t first, size_t end,
 		struct error *error =
 			spans[i].resident == more
 				? keep(fitting, spans[i])
-				: turn(fitting, spans[i],
-				       inside ? &enclosed : &others);
+				: turn(fitting, spans[i], inside ? &enclosed : &others);
 
 		if (error)
 			return error;
@@ -274,8 +254,7 @@ static struct error *fit_all(struct residency *residency)
 		const struct span *spans = spans_of(residency);
 		size_t first;
 
-		while (next < residency->count &&
-		       spans[next].start < area->start && !error)
+		while (next < residency->count && spans[next].start < area->start && !error)
 			error = keep(&fitting, spans[next++]);
 		first = next;
 		while (next < residency->count && spans[next].start < area->end)
@@ -304,13 +283,10 @@ enum residency_source residency_told_by(const struct image *image)
 	return has_holes(image) ? RESIDENCY_HOLES : RESIDENCY_ZEROS;
 }
 
-struct error *residency_create(const struct image *image,
-			       struct memory_account *account,
-			       struct progress *progress,
-			       struct residency **ret)
+struct error *residency_create(const struct image *image, struct memory_account *account,
+			       struct progress *progress, struct residency **ret)
 {
-	_cleanup_(residency_destroy) struct residency *residency =
-		calloc(1, sizeof(*residency));
+	_cleanup_(residency_destroy) struct residency *residency = calloc(1, sizeof(*residency));
 	struct error *error;
 
 	if (!residency)
@@ -318,8 +294,7 @@ struct error *residency_create(const struct image *image,
 	residency->image = image;
 	residency->spans.account = account;
 	error = smaps_read(image, &residency->smaps);
-	residency->source =
-		has_holes(image) ? RESIDENCY_HOLES : RESIDENCY_ZEROS;
+	residency->source = has_holes(image) ? RESIDENCY_HOLES : RESIDENCY_ZEROS;
 	for (size_t i = 0; i < image_region_count(image) && !error; i++)
 		error = add_region(residency, image_region(image, i), progress);
 	if (!error && residency->smaps.count > 0) {
@@ -371,15 +346,14 @@ size_t residency_above(const struct residency *residency, uint64_t address)
 	return LIST_ABOVE(spans, residency->count, end, address);
 }
 
-struct extent_sum residency_sum(const struct residency *residency,
-				uint64_t start, uint64_t end, size_t *hint)
+struct extent_sum residency_sum(const struct residency *residency, uint64_t start, uint64_t end,
+				size_t *hint)
 {
 	const struct span *spans = spans_of(residency);
 	struct extent_sum sum = { 0 };
 	size_t i = *hint;
 
-	if (i >= residency->count || spans[i].start > start ||
-	    spans[i].end <= start)
+	if (i >= residency->count || spans[i].start > start || spans[i].end <= start)
 		i = residency_above(residency, start);
 	for (; i < residency->count && spans[i].start < end; i++) {
 		uint64_t low = spans[i].start > start ? spans[i].start : start;

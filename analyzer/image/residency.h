@@ -1,13 +1,12 @@
 /*
  * Which of the process's memory was resident: in RAM, and so in its RSS.
  *
- * How well that is known depends on the core. One by `heapcore snap` has what
- * the kernel said of each mapping (smaps): its resident bytes are exact, and
- * which of its pages they are is known of all but pages of zeros and of files.
- * A core by the kernel has holes where anonymous memory was never touched;
- * once packed, it has lost them. Of files, and in a core that has no such
- * holes, nobody knows: there pages of files count as resident, so this is an
- * upper bound, and anonymous pages do unless they are all zeros.
+ * How well that is known depends on the core. One by `heapcore snap` has what the kernel said of
+ * each mapping (smaps): its resident bytes are exact, and which of its pages they are is known of
+ * all but pages of zeros and of files. A core by the kernel has holes where anonymous memory was
+ * never touched; once packed, it has lost them. Of files, and in a core that has no such holes,
+ * nobody knows: there pages of files count as resident, so this is an upper bound, and anonymous
+ * pages do unless they are all zeros.
  *
  *	mapping     |------- resident -------|-- not --|-- resident --|
  *	spans       one after the other, of all that is mapped
@@ -37,18 +36,16 @@ enum residency_source residency_told_by(const struct image *image);
 struct residency;
 
 /* Goes over the memory once where only its contents tell. */
-struct error *residency_create(const struct image *image,
-			       struct memory_account *account,
-			       struct progress *progress,
-			       struct residency **ret);
+struct error *residency_create(const struct image *image, struct memory_account *account,
+			       struct progress *progress, struct residency **ret);
 void residency_destroy(struct residency *residency);
 DEFINE_CLEANUP(residency_destroy, struct residency *)
 
 enum residency_source residency_source(const struct residency *residency);
 
 /*
- * Bytes of zeros in anonymous memory that are not counted as resident though
- * they may have been; 0 where smaps tell.
+ * Bytes of zeros in anonymous memory that are not counted as resident though they may have been; 0
+ * where smaps tell.
  */
 uint64_t residency_doubt(const struct residency *residency);
 
@@ -67,7 +64,7 @@ struct extent_sum {
 };
 
 /* How much of [start, end) is mapped, and resident. *hint is 0 at first. */
-struct extent_sum residency_sum(const struct residency *residency,
-				uint64_t start, uint64_t end, size_t *hint);
+struct extent_sum residency_sum(const struct residency *residency, uint64_t start, uint64_t end,
+				size_t *hint);
 
 #endif

@@ -25,13 +25,11 @@ static bool parse_head(const char *line, size_t length, struct smaps_area *ret)
 }
 
 /* "Rss:       12 kB" */
-static void parse_detail(const char *line, size_t length,
-			 struct smaps_area *area)
+static void parse_detail(const char *line, size_t length, struct smaps_area *area)
 {
 	char detail[HEAD_SIZE];
 
-	if (length < 4 || length >= sizeof(detail) ||
-	    memcmp(line, "Rss:", 4) != 0)
+	if (length < 4 || length >= sizeof(detail) || memcmp(line, "Rss:", 4) != 0)
 		return;
 	memcpy(detail, line, length);
 	detail[length] = '\0';
@@ -57,16 +55,14 @@ struct error *smaps_read(const struct image *image, struct smaps *ret)
 	while (text && size > 0) {
 		const char *end = memchr(text, '\n', size);
 		size_t length = end ? (size_t)(end - text) : size;
-		struct smaps_area *last =
-			smaps.count ? &smaps.areas[smaps.count - 1] : NULL;
+		struct smaps_area *last = smaps.count ? &smaps.areas[smaps.count - 1] : NULL;
 		struct smaps_area area;
 		struct error *error = NULL;
 
 		if (length > 0 && text[0] >= 'A' && text[0] <= 'Z') {
 			if (last)
 				parse_detail(text, length, last);
-		} else if (parse_head(text, length, &area) &&
-			   (!last || area.start >= last->end)) {
+		} else if (parse_head(text, length, &area) && (!last || area.start >= last->end)) {
 			error = add_area(&smaps, area);
 		}
 		if (error)
@@ -89,7 +85,5 @@ const struct smaps_area *smaps_find(const struct smaps *smaps, uint64_t address)
 {
 	size_t low = LIST_ABOVE(smaps->areas, smaps->count, end, address);
 
-	return low < smaps->count && smaps->areas[low].start <= address
-		       ? &smaps->areas[low]
-		       : NULL;
+	return low < smaps->count && smaps->areas[low].start <= address ? &smaps->areas[low] : NULL;
 }

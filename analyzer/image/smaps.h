@@ -1,6 +1,6 @@
 /*
- * The mappings of the process by the text of /proc/PID/smaps, which cores by
- * heapcore have. It is untrusted.
+ * The mappings of the process by the text of /proc/PID/smaps, which cores by heapcore have. It is
+ * untrusted.
  */
 #ifndef ANALYZER_IMAGE_SMAPS_H
 #define ANALYZER_IMAGE_SMAPS_H
@@ -23,7 +23,6 @@ void smaps_deinit(struct smaps *smaps);
 DEFINE_DEINIT(smaps_deinit, struct smaps)
 
 /* The area that holds address, or NULL. */
-const struct smaps_area *smaps_find(const struct smaps *smaps,
-				    uint64_t address);
+const struct smaps_area *smaps_find(const struct smaps *smaps, uint64_t address);
 
 #endif

@@ -60,8 +60,7 @@ static void *plain_open(void)
 
 static enum packing_state plain_step(void *decoder, struct packing_step *step)
 {
-	size_t size = step->input_size < step->output_size ? step->input_size
-							   : step->output_size;
+	size_t size = step->input_size < step->output_size ? step->input_size : step->output_size;
 
 	memcpy(step->output, step->input, size);
 	step->input += size;
@@ -133,15 +132,13 @@ static struct error *read_input(struct unpacking *unpacking, size_t size)
 	unpacking->end -= unpacking->start;
 	unpacking->start = 0;
 	while (unpacking->end < size && !unpacking->input_ended) {
-		ssize_t got =
-			read(unpacking->from, unpacking->input + unpacking->end,
-			     INPUT_ROOM - unpacking->end);
+		ssize_t got = read(unpacking->from, unpacking->input + unpacking->end,
+				   INPUT_ROOM - unpacking->end);
 
 		if (got < 0 && errno != EINTR)
 			return error_system("cannot be read");
 		unpacking->input_ended = got == 0;
-		if (!progress_step(unpacking->progress,
-				   got > 0 ? (uint64_t)got : 0))
+		if (!progress_step(unpacking->progress, got > 0 ? (uint64_t)got : 0))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 		if (got > 0)
 			unpacking->end += (size_t)got;
@@ -149,13 +146,12 @@ static struct error *read_input(struct unpacking *unpacking, size_t size)
 	return NULL;
 }
 
-static struct error *no_room(const struct unpacking *unpacking,
-			     const char *reason)
+static struct error *no_room(const struct unpacking *unpacking, const char *reason)
 {
-	return error_create(ERROR_SYSTEM,
-			    "there is no room to unpack it in %s: %s; set "
-			    "TMPDIR to a folder with more",
-			    unpacking->folder, reason);
+	return error_create(
+		ERROR_SYSTEM,
+		"there is no room to unpack it in %s: %s; set TMPDIR to a folder with more",
+		unpacking->folder, reason);
 }
 
 /* Whether others keep enough of the file system. */
@@ -178,13 +174,12 @@ static struct error *check_room(struct unpacking *unpacking)
 	return no_room(unpacking, "the file system is all but full");
 }
 
-static struct error *store(struct unpacking *unpacking, const uint8_t *bytes,
-			   size_t size, uint64_t position)
+static struct error *store(struct unpacking *unpacking, const uint8_t *bytes, size_t size,
+			   uint64_t position)
 {
 	unpacking->stored += size;
 	while (size > 0) {
-		ssize_t written =
-			pwrite(unpacking->to, bytes, size, (off_t)position);
+		ssize_t written = pwrite(unpacking->to, bytes, size, (off_t)position);
 
 		if (written < 0 && errno != EINTR)
 			return no_room(unpacking, strerror(errno));
@@ -217,8 +212,7 @@ static struct error *store_output(struct unpacking *unpacking)
 		for (end = start; end < size; end += block_at(end, size))
 			if (bytes_are_zero(bytes + end, block_at(end, size)))
 				break;
-		error = store(unpacking, bytes + start, end - start,
-			      unpacking->position + start);
+		error = store(unpacking, bytes + start, end - start, unpacking->position + start);
 		start = end;
 	}
 	unpacking->position += size;
@@ -232,21 +226,18 @@ static struct error *store_output(struct unpacking *unpacking)
 /* Ask the dump itself, as soon as its headers are there, how large it is. */
 static struct error *find_limit(struct unpacking *unpacking)
 {
-	void *bytes = mmap(NULL, unpacking->position, PROT_READ, MAP_PRIVATE,
-			   unpacking->to, 0);
+	void *bytes = mmap(NULL, unpacking->position, PROT_READ, MAP_PRIVATE, unpacking->to, 0);
 	uint64_t claimed = 0;
 
 	if (bytes == MAP_FAILED)
 		return error_system("cannot be mapped");
 	for (size_t i = 0; image_formats[i] && claimed == 0; i++)
 		if (image_formats[i]->recognise(bytes, unpacking->position))
-			claimed = image_formats[i]->claim(bytes,
-							  unpacking->position);
+			claimed = image_formats[i]->claim(bytes, unpacking->position);
 	munmap(bytes, unpacking->position);
 	if (claimed == 0 && unpacking->position >= MOST_HEADERS)
 		claimed = 1;
-	if (claimed &&
-	    __builtin_add_overflow(claimed, SLACK, &unpacking->limit))
+	if (claimed && __builtin_add_overflow(claimed, SLACK, &unpacking->limit))
 		unpacking->limit = UINT64_MAX;
 	return NULL;
 }
@@ -264,13 +255,12 @@ static struct error *check_kind(const struct unpacking *unpacking)
 				    "is not a core dump: it has no ELF header");
 	if (inner)
 		return error_create(ERROR_NOT_SUPPORTED,
-				    "is packed twice, with %s and within with "
-				    "%s: unpack it once",
+				    "is packed twice, with %s and within with %s: unpack it once",
 				    unpacking->packing->name, inner->name);
-	return error_create(ERROR_NOT_SUPPORTED,
-			    "is packed with %s, but what is in it is not a "
-			    "core dump: it has no ELF header",
-			    unpacking->packing->name);
+	return error_create(
+		ERROR_NOT_SUPPORTED,
+		"is packed with %s, but what is in it is not a core dump: it has no ELF header",
+		unpacking->packing->name);
 }
 
 static struct error *flush(struct unpacking *unpacking)
@@ -285,8 +275,7 @@ static struct error *flush(struct unpacking *unpacking)
 		error = store_output(unpacking);
 	if (!error && unpacking->limit == 0)
 		error = find_limit(unpacking);
-	unpacking->full =
-		unpacking->limit > 0 && unpacking->position > unpacking->limit;
+	unpacking->full = unpacking->limit > 0 && unpacking->position > unpacking->limit;
 	return error;
 }
 
@@ -321,14 +310,12 @@ static enum packing_state decode(struct unpacking *unpacking, bool *ret_moved)
 		.output_size = OUTPUT_ROOM - unpacking->used,
 	};
 	size_t input_size = step.input_size, output_size = step.output_size;
-	enum packing_state state =
-		unpacking->packing->step(unpacking->decoder, &step);
+	enum packing_state state = unpacking->packing->step(unpacking->decoder, &step);
 
 	unpacking->taken += input_size - step.input_size;
 	unpacking->start += input_size - step.input_size;
 	unpacking->used += output_size - step.output_size;
-	*ret_moved =
-		step.input_size < input_size || step.output_size < output_size;
+	*ret_moved = step.input_size < input_size || step.output_size < output_size;
 	return state;
 }
 
@@ -350,8 +337,7 @@ static struct error *step(struct unpacking *unpacking, bool *ret_more)
 	switch (state) {
 	case PACKING_NO_MEMORY:
 		return error_create(ERROR_NO_MEMORY,
-				    "takes more memory to unpack than there "
-				    "is, or more than %d MB",
+				    "takes more memory to unpack than there is, or more than %d MB",
 				    MOST_DECODER_MEMORY >> 20);
 	case PACKING_ENDED:
 		return next_member(unpacking, ret_more);
@@ -380,23 +366,20 @@ static struct error *finish(struct unpacking *unpacking)
 		return error_create(ERROR_BAD_DUMP, "%s",
 				    unpacking->packing == &plain
 					    ? "is empty"
-					    : "is packed, but nothing comes "
-					      "out of it");
+					    : "is packed, but nothing comes out of it");
 	if (unpacking->full) {
-		findings_add(unpacking->findings, FINDING_NOTE,
-			     "what is packed is larger than its headers tell: "
-			     "all behind %s bytes is left out",
-			     grouped(unpacking->limit, size));
+		findings_add(
+			unpacking->findings, FINDING_NOTE,
+			"what is packed is larger than its headers tell: all behind %s bytes is left out",
+			grouped(unpacking->limit, size));
 		if (ftruncate(unpacking->to, (off_t)unpacking->limit) < 0)
 			return error_system("cannot be cut");
 	}
 	if (unpacking->damage && unpacking->packing != &plain)
 		findings_add(unpacking->findings, FINDING_INCOMPLETE,
-			     "the core is packed with %s, and %s at byte "
-			     "%" PRIu64 " of the packed file: only the "
-			     "%s bytes before that are analysed",
-			     unpacking->packing->name, unpacking->damage,
-			     unpacking->taken,
+			     "the core is packed with %s, and %s at byte %" PRIu64
+			     " of the packed file: only the %s bytes before that are analysed",
+			     unpacking->packing->name, unpacking->damage, unpacking->taken,
 			     grouped(unpacking->position, size));
 	return NULL;
 }
@@ -414,8 +397,7 @@ static struct error *unpack_all(struct unpacking *unpacking)
 	return error ? error : finish(unpacking);
 }
 
-static struct error *begin(struct unpacking *unpacking, const char *folder,
-			   uint64_t size)
+static struct error *begin(struct unpacking *unpacking, const char *folder, uint64_t size)
 {
 	struct error *error;
 
@@ -423,8 +405,7 @@ static struct error *begin(struct unpacking *unpacking, const char *folder,
 	unpacking->output = malloc(OUTPUT_ROOM);
 	if (!unpacking->input || !unpacking->output)
 		return &error_no_memory;
-	progress_begin(unpacking->progress,
-		       size ? "unpacking the core" : "reading the core", size);
+	progress_begin(unpacking->progress, size ? "unpacking the core" : "reading the core", size);
 	error = read_input(unpacking, LONGEST_MAGIC);
 	if (error)
 		return error;
@@ -444,8 +425,8 @@ static bool is_packed(int fd)
 	return size > 0 && find_packing(magic, (size_t)size);
 }
 
-struct error *unpack(int from, const struct image_options *options,
-		     struct findings *findings, int *ret)
+struct error *unpack(int from, const struct image_options *options, struct findings *findings,
+		     int *ret)
 {
 	struct progress silent = { 0 };
 	_cleanup_(unpacking_deinit) struct unpacking unpacking = {

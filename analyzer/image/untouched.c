@@ -4,15 +4,12 @@
 
 #include <sys/mman.h>
 
-struct error *untouched_add(struct untouched *untouched, uint64_t start,
-			    uint64_t end)
+struct error *untouched_add(struct untouched *untouched, uint64_t start, uint64_t end)
 {
 	/* Out of order, they would take the square of their number. */
-	if (untouched->count > 0 &&
-	    start < untouched->cuts[untouched->count - 1].end)
+	if (untouched->count > 0 && start < untouched->cuts[untouched->count - 1].end)
 		return error_create(ERROR_BAD_DUMP,
-				    "the note of mappings that are cut makes "
-				    "no sense");
+				    "the note of mappings that are cut makes no sense");
 	if (!LIST_GROW(untouched->cuts, untouched->count))
 		return &error_no_memory;
 	untouched->cuts[untouched->count].start = start;
@@ -28,8 +25,7 @@ void untouched_deinit(struct untouched *untouched)
 }
 
 /* Returns the size of the largest. */
-static uint64_t mark(const struct untouched *untouched, struct region *regions,
-		     size_t count)
+static uint64_t mark(const struct untouched *untouched, struct region *regions, size_t count)
 {
 	uint64_t largest = 0;
 	size_t next = 0;
@@ -38,8 +34,7 @@ static uint64_t mark(const struct untouched *untouched, struct region *regions,
 		uint64_t end = untouched->cuts[i].end;
 		uint32_t segment;
 
-		while (next < count &&
-		       regions[next].start < untouched->cuts[i].start)
+		while (next < count && regions[next].start < untouched->cuts[i].start)
 			next++;
 		segment = next < count ? regions[next].segment : 0;
 		for (; next < count && regions[next].end <= end; next++) {
@@ -47,16 +42,15 @@ static uint64_t mark(const struct untouched *untouched, struct region *regions,
 
 			region->segment = segment;
 			region->untouched = region->left_out;
-			if (region->untouched &&
-			    region->end - region->start > largest)
+			if (region->untouched && region->end - region->start > largest)
 				largest = region->end - region->start;
 		}
 	}
 	return largest;
 }
 
-void untouched_provide(struct untouched *untouched, struct region *regions,
-		       size_t count, struct findings *findings)
+void untouched_provide(struct untouched *untouched, struct region *regions, size_t count,
+		       struct findings *findings)
 {
 	uint64_t size = mark(untouched, regions, count);
 	void *zeros;
@@ -64,12 +58,11 @@ void untouched_provide(struct untouched *untouched, struct region *regions,
 	if (size == 0)
 		return;
 	/* What is only read takes no memory. */
-	zeros = mmap(NULL, size, PROT_READ,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	zeros = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (zeros == MAP_FAILED) {
-		findings_add(findings, FINDING_INCOMPLETE,
-			     "there are not enough addresses for memory that "
-			     "was never touched: it is taken for missing");
+		findings_add(
+			findings, FINDING_INCOMPLETE,
+			"there are not enough addresses for memory that was never touched: it is taken for missing");
 	} else {
 		untouched->zeros = zeros;
 		untouched->zeros_size = size;

@@ -16,8 +16,7 @@ uint64_t view_reach(const struct view *view, uint64_t address, uint64_t end)
 {
 	const struct region *region;
 
-	while (address < end && (region = image_find(view->image, address)) &&
-	       !region->mapping)
+	while (address < end && (region = image_find(view->image, address)) && !region->mapping)
 		address = region->end;
 	return address < end ? address : end;
 }

@@ -1,6 +1,6 @@
 /*
- * Reads what is near each other in an image without searching for its region
- * each time. It remembers where it read last: each thread has one of its own.
+ * Reads what is near each other in an image without searching for its region each time. It
+ * remembers where it read last: each thread has one of its own.
  */
 #ifndef ANALYZER_IMAGE_VIEW_H
 #define ANALYZER_IMAGE_VIEW_H
@@ -20,8 +20,7 @@ struct view {
 bool view_move(struct view *view, uint64_t address);
 
 /* The bytes at address, *ret_size of them in a row; NULL if absent. */
-static inline const uint8_t *view_bytes(struct view *view, uint64_t address,
-					uint64_t *ret_size)
+static inline const uint8_t *view_bytes(struct view *view, uint64_t address, uint64_t *ret_size)
 {
 	if (address - view->start >= view->size && !view_move(view, address))
 		return NULL;
@@ -30,11 +29,10 @@ static inline const uint8_t *view_bytes(struct view *view, uint64_t address,
 }
 
 /*
- * Copy size bytes at address, across regions. False if any is absent. It is
- * here, as to copy a few is quick where the compiler knows how many.
+ * Copy size bytes at address, across regions. False if any is absent. It is here, as to copy a few
+ * is quick where the compiler knows how many.
  */
-static inline bool view_read(struct view *view, uint64_t address, void *ret,
-			     size_t size)
+static inline bool view_read(struct view *view, uint64_t address, void *ret, size_t size)
 {
 	uint64_t known;
 	const uint8_t *bytes = view_bytes(view, address, &known);
@@ -60,8 +58,8 @@ static inline void view_fetch(const struct view *view, uint64_t address)
 }
 
 /*
- * How far anonymous memory reaches without a gap, from address up to end at
- * most. A program that protects pages of its heap splits the mapping.
+ * How far anonymous memory reaches without a gap, from address up to end at most. A program that
+ * protects pages of its heap splits the mapping.
  */
 uint64_t view_reach(const struct view *view, uint64_t address, uint64_t end);
 

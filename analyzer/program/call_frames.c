@@ -42,11 +42,9 @@ static bool push(struct machine *machine, uint64_t value)
 	return true;
 }
 
-static bool push_register(struct machine *machine, uint64_t number,
-			  uint64_t offset)
+static bool push_register(struct machine *machine, uint64_t number, uint64_t offset)
 {
-	return number < CALL_REGISTERS &&
-	       push(machine, machine->frame->registers[number] + offset);
+	return number < CALL_REGISTERS && push(machine, machine->frame->registers[number] + offset);
 }
 
 /* Of all there are, those that compilers and glibc's sources use. */
@@ -55,11 +53,9 @@ static bool operate(struct machine *machine, const Dwarf_Op *operation)
 	uint64_t *top;
 
 	if (operation->atom >= DW_OP_breg0 && operation->atom <= DW_OP_breg31)
-		return push_register(machine, operation->atom - DW_OP_breg0,
-				     operation->number);
+		return push_register(machine, operation->atom - DW_OP_breg0, operation->number);
 	if (operation->atom == DW_OP_bregx)
-		return push_register(machine, operation->number,
-				     operation->number2);
+		return push_register(machine, operation->number, operation->number2);
 	if (operation->atom == DW_OP_call_frame_cfa)
 		return push(machine, machine->address);
 	if (machine->depth == 0)
@@ -69,13 +65,12 @@ static bool operate(struct machine *machine, const Dwarf_Op *operation)
 		*top += operation->number;
 		return true;
 	}
-	return operation->atom == DW_OP_deref &&
-	       image_read_u64(machine->image, *top, top);
+	return operation->atom == DW_OP_deref && image_read_u64(machine->image, *top, top);
 }
 
 /* A rule for a register tells where its value stands, or the value itself. */
-static bool compute(struct machine *machine, const Dwarf_Op *operations,
-		    size_t count, bool location, uint64_t *ret)
+static bool compute(struct machine *machine, const Dwarf_Op *operations, size_t count,
+		    bool location, uint64_t *ret)
 {
 	if (count > 0 && operations[count - 1].atom == DW_OP_stack_value) {
 		location = false;
@@ -92,11 +87,10 @@ static bool compute(struct machine *machine, const Dwarf_Op *operations,
 }
 
 /*
- * The caller's register. What no rule is for is as it was: libdw says so of all
- * that calls preserve but rbx. The outermost function returns nowhere.
+ * The caller's register. What no rule is for is as it was: libdw says so of all that calls preserve
+ * but rbx. The outermost function returns nowhere.
  */
-static bool restore(struct machine *machine, Dwarf_Frame *rules, int number,
-		    uint64_t *ret)
+static bool restore(struct machine *machine, Dwarf_Frame *rules, int number, uint64_t *ret)
 {
 	Dwarf_Op storage[3], *operations;
 	size_t count;
@@ -111,8 +105,7 @@ static bool restore(struct machine *machine, Dwarf_Frame *rules, int number,
 	return true;
 }
 
-static enum call_step apply(const struct image *image, Dwarf_Frame *rules,
-			    struct call_frame *frame)
+static enum call_step apply(const struct image *image, Dwarf_Frame *rules, struct call_frame *frame)
 {
 	static const int kept[] = { CALL_RBX, CALL_RBP, CALL_R12, CALL_R13,
 				    CALL_R14, CALL_R15, CALL_RIP };
@@ -125,23 +118,20 @@ static enum call_step apply(const struct image *image, Dwarf_Frame *rules,
 	    !compute(&machine, operations, count, false, &machine.address))
 		return CALL_UNKNOWN;
 	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
-		if (!restore(&machine, rules, kept[i],
-			     &caller.registers[kept[i]]))
+		if (!restore(&machine, rules, kept[i], &caller.registers[kept[i]]))
 			return CALL_UNKNOWN;
 	if (caller.registers[CALL_RIP] == 0)
 		return CALL_OUTERMOST;
 	caller.registers[CALL_RSP] = machine.address;
 	/* A signal's handler returns to the instruction itself. */
 	dwarf_frame_info(rules, NULL, NULL, &caller.exact);
-	if (caller.exact &&
-	    !restore(&machine, rules, CALL_RSP, &caller.registers[CALL_RSP]))
+	if (caller.exact && !restore(&machine, rules, CALL_RSP, &caller.registers[CALL_RSP]))
 		return CALL_UNKNOWN;
 	*frame = caller;
 	return CALL_RETURNS;
 }
 
-enum call_step call_frame_return(const struct image *image,
-				 const struct module *module,
+enum call_step call_frame_return(const struct image *image, const struct module *module,
 				 struct call_frame *frame)
 {
 	const struct image_file *file = module->file;
@@ -154,9 +144,7 @@ enum call_step call_frame_return(const struct image *image,
 		return CALL_UNKNOWN;
 	elf = elf_memory((char *)(uintptr_t)file->bytes, file->size);
 	cfi = elf ? dwarf_getcfi_elf(elf) : NULL;
-	if (cfi &&
-	    dwarf_cfi_addrframe(cfi, call_frame_place(frame) - module->bias,
-				&rules) == 0) {
+	if (cfi && dwarf_cfi_addrframe(cfi, call_frame_place(frame) - module->bias, &rules) == 0) {
 		step = apply(image, rules, frame);
 		free(rules);
 	}

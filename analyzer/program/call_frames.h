@@ -1,7 +1,6 @@
 /*
- * From a function to its caller, by the module's .eh_frame, which stripped
- * modules have, too. No names, no debug information, no session of libdwfl:
- * this is for what must be known of any dump.
+ * From a function to its caller, by the module's .eh_frame, which stripped modules have, too. No
+ * names, no debug information, no session of libdwfl: this is for what must be known of any dump.
  */
 #ifndef ANALYZER_PROGRAM_CALL_FRAMES_H
 #define ANALYZER_PROGRAM_CALL_FRAMES_H
@@ -39,8 +38,7 @@ struct call_frame call_frame_of(const struct user_regs_struct *registers);
 uint64_t call_frame_place(const struct call_frame *frame);
 
 /* The frame is of a function of module. */
-enum call_step call_frame_return(const struct image *image,
-				 const struct module *module,
+enum call_step call_frame_return(const struct image *image, const struct module *module,
 				 struct call_frame *frame);
 
 #endif

@@ -7,10 +7,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-struct error *debug_create(const struct image *image,
-			   const struct program *program,
-			   const struct debug_options *options,
-			   struct findings *findings, struct debug **ret)
+struct error *debug_create(const struct image *image, const struct program *program,
+			   const struct debug_options *options, struct findings *findings,
+			   struct debug **ret)
 {
 	struct debug *debug = calloc(1, sizeof(*debug));
 
@@ -53,8 +52,7 @@ static const char *shown_name(struct debug *debug, const char *name)
 
 	/* In names of Crystal, it precedes the class that has the method. */
 	if (version && version != name && name[0] != '*' && name[0] != '~')
-		plain = name_pool_print(&debug->names, "%.*s",
-					(int)(version - name), name);
+		plain = name_pool_print(&debug->names, "%.*s", (int)(version - name), name);
 	return name_demangle(&debug->names, plain ? plain : name);
 }
 
@@ -63,8 +61,7 @@ bool debug_symbol(struct debug *debug, uint64_t address, struct symbol *ret)
 	struct debug_module *module = debug_find_module(debug, address);
 	struct found_symbol found;
 
-	if (!module ||
-	    !symbol_tables_find(module, address - module->module->bias, &found))
+	if (!module || !symbol_tables_find(module, address - module->module->bias, &found))
 		return false;
 	*ret = (struct symbol){
 		.name = shown_name(debug, found.name),
@@ -107,11 +104,9 @@ static bool visit_symbol(void *data, const struct found_symbol *found)
 }
 
 void debug_visit_symbols(struct debug *debug, const struct module *module,
-			 bool (*visit)(void *data, const struct symbol *symbol),
-			 void *data)
+			 bool (*visit)(void *data, const struct symbol *symbol), void *data)
 {
-	struct visit inner = { debug_find_module(debug, module->start), visit,
-			       data };
+	struct visit inner = { debug_find_module(debug, module->start), visit, data };
 
 	if (inner.module)
 		symbol_tables_visit(inner.module, visit_symbol, &inner);
@@ -126,12 +121,10 @@ static const char *declared_at(struct debug *debug, Dwarf_Die *function)
 	if (!path || dwarf_decl_line(function, &line) != 0)
 		return NULL;
 	slash = strrchr(path, '/');
-	return name_pool_print(&debug->names, "%s:%d", slash ? slash + 1 : path,
-			       line);
+	return name_pool_print(&debug->names, "%s:%d", slash ? slash + 1 : path, line);
 }
 
-bool debug_find_inlined(struct debug *debug, uint64_t address,
-			bool (*takes)(const char *function),
+bool debug_find_inlined(struct debug *debug, uint64_t address, bool (*takes)(const char *function),
 			struct inlined *ret, bool *ret_known)
 {
 	Dwarf_Die scopes[MOST_SCOPES];
@@ -173,18 +166,15 @@ static const char *file_obstacle(const struct debug_module *module,
 {
 	switch (module->module->state) {
 	case FILE_OTHER_BUILD:
-		return options->sysroot
-			       ? "below the sysroot is another build of it"
-			       : "the file here is another build of it: use "
-				 "--sysroot";
+		return options->sysroot ? "below the sysroot is another build of it"
+					: "the file here is another build of it: use --sysroot";
 	case FILE_NOT_THERE:
 		if (module->module->path[0] != '/')
 			return "the core does not tell in which folder it is";
 		return options->sysroot ? "which is not below the sysroot"
 					: "which is not here: use --sysroot";
 	default:
-		return "its build-id is not in the core (see coredump_filter "
-		       "in core(5), bit 4), so no file can be known to be it";
+		return "its build-id is not in the core (see coredump_filter in core(5), bit 4), so no file can be known to be it";
 	}
 }
 
@@ -193,23 +183,19 @@ void debug_miss_names(struct debug *debug, uint64_t address)
 	struct debug_module *module = debug_find_module(debug, address);
 	char id[2 * sizeof(module->id.bytes) + 1] = "", *next = id;
 
-	if (!module || module->names_missed ||
-	    module->module->state == FILE_USED ||
-	    module->module->path[0] == '[' ||
-	    module_has_constants(debug->image, module->module))
+	if (!module || module->names_missed || module->module->state == FILE_USED ||
+	    module->module->path[0] == '[' || module_has_constants(debug->image, module->module))
 		return;
 	module->names_missed = true;
 	for (size_t i = 0; i < module->id.size; i++)
 		next += snprintf(next, 3, "%02x", module->id.bytes[i]);
-	findings_add(debug->findings, FINDING_NOTE,
-		     "names of classes need %s%s%s%s, %s", module->module->path,
-		     *id ? " (build-id " : "", id, *id ? ")" : "",
+	findings_add(debug->findings, FINDING_NOTE, "names of classes need %s%s%s%s, %s",
+		     module->module->path, *id ? " (build-id " : "", id, *id ? ")" : "",
 		     file_obstacle(module, &debug->options));
 }
 
 /* The way from the start of a variable to address, by its type; or NULL. */
-static const char *path_to(struct debug *debug, const struct symbol *symbol,
-			   uint64_t address)
+static const char *path_to(struct debug *debug, const struct symbol *symbol, uint64_t address)
 {
 	struct debug_module *module = debug_find_module(debug, address);
 	Dwarf_Die variable;
@@ -224,28 +210,23 @@ static const char *path_to(struct debug *debug, const struct symbol *symbol,
 
 const char *debug_name(struct debug *debug, uint64_t address)
 {
-	const struct module *module =
-		program_find_module(debug->program, address);
+	const struct module *module = program_find_module(debug->program, address);
 	struct symbol symbol;
 
 	if (!module)
 		return NULL;
 	if (!debug_symbol(debug, address, &symbol))
-		return name_pool_print(&debug->names, "%s+0x%" PRIx64,
-				       module_name(module),
+		return name_pool_print(&debug->names, "%s+0x%" PRIx64, module_name(module),
 				       address - module->start);
 	if (symbol.kind == SYMBOL_DATA) {
 		const char *path = path_to(debug, &symbol, address);
 
 		if (path)
-			return name_pool_print(&debug->names, "%s%s (%s)",
-					       symbol.name, path,
+			return name_pool_print(&debug->names, "%s%s (%s)", symbol.name, path,
 					       module_name(module));
 	}
 	if (address == symbol.start)
-		return name_pool_print(&debug->names, "%s (%s)", symbol.name,
-				       module_name(module));
-	return name_pool_print(&debug->names, "%s+0x%" PRIx64 " (%s)",
-			       symbol.name, address - symbol.start,
-			       module_name(module));
+		return name_pool_print(&debug->names, "%s (%s)", symbol.name, module_name(module));
+	return name_pool_print(&debug->names, "%s+0x%" PRIx64 " (%s)", symbol.name,
+			       address - symbol.start, module_name(module));
 }

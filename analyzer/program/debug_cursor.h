@@ -1,6 +1,6 @@
 /*
- * Reading the bytes of a section of debug information from one end to the
- * other. What is read behind the end is 0, and the cursor is at its end then.
+ * Reading the bytes of a section of debug information from one end to the other. What is read
+ * behind the end is 0, and the cursor is at its end then.
  */
 #ifndef ANALYZER_PROGRAM_DEBUG_CURSOR_H
 #define ANALYZER_PROGRAM_DEBUG_CURSOR_H
@@ -93,8 +93,7 @@ static inline int64_t cursor_signed(struct cursor *cursor)
 static inline const char *cursor_text(struct cursor *cursor)
 {
 	const uint8_t *start = cursor->at;
-	const uint8_t *end =
-		start ? memchr(start, 0, cursor_left(cursor)) : NULL;
+	const uint8_t *end = start ? memchr(start, 0, cursor_left(cursor)) : NULL;
 
 	if (!end) {
 		cursor->at = cursor->end;

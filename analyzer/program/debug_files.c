@@ -19,24 +19,20 @@ void debug_file_close(struct debug_file *file)
 static bool has_build_id(Elf *elf, const struct build_id *id)
 {
 	const void *bytes;
-	ssize_t size = elf_kind(elf) == ELF_K_ELF
-			       ? dwelf_elf_gnu_build_id(elf, &bytes)
-			       : -1;
+	ssize_t size = elf_kind(elf) == ELF_K_ELF ? dwelf_elf_gnu_build_id(elf, &bytes) : -1;
 
-	return size > 0 && (size_t)size == id->size &&
-	       memcmp(bytes, id->bytes, id->size) == 0;
+	return size > 0 && (size_t)size == id->size && memcmp(bytes, id->bytes, id->size) == 0;
 }
 
-bool debug_file_open(const char *sysroot, const char *path,
-		     const struct build_id *id, struct debug_file *ret)
+bool debug_file_open(const char *sysroot, const char *path, const struct build_id *id,
+		     struct debug_file *ret)
 {
 	if (id->size == 0 || path[0] != '/')
 		return false;
 	return debug_file_adopt(file_open_below(sysroot, path), path, id, ret);
 }
 
-bool debug_file_adopt(int fd, const char *path, const struct build_id *id,
-		      struct debug_file *ret)
+bool debug_file_adopt(int fd, const char *path, const struct build_id *id, struct debug_file *ret)
 {
 	struct debug_file file = { .fd = fd };
 
@@ -53,8 +49,8 @@ bool debug_file_adopt(int fd, const char *path, const struct build_id *id,
 }
 
 /* FOLDER/.build-id/ab/cdef.debug */
-static bool find_by_id(const char *sysroot, const char *folder,
-		       const struct build_id *id, struct debug_file *ret)
+static bool find_by_id(const char *sysroot, const char *folder, const struct build_id *id,
+		       struct debug_file *ret)
 {
 	_cleanup_(free) char *path = NULL;
 	char digits[2 * sizeof(id->bytes) + 1];
@@ -63,8 +59,7 @@ static bool find_by_id(const char *sysroot, const char *folder,
 		return false;
 	for (size_t i = 0; i < id->size; i++)
 		snprintf(digits + 2 * i, 3, "%02x", id->bytes[i]);
-	if (asprintf(&path, "%s/.build-id/%.2s/%s.debug", folder, digits,
-		     digits + 2) < 0) {
+	if (asprintf(&path, "%s/.build-id/%.2s/%s.debug", folder, digits, digits + 2) < 0) {
 		path = NULL;
 		return false;
 	}
@@ -72,9 +67,8 @@ static bool find_by_id(const char *sysroot, const char *folder,
 }
 
 /* FOLDER/PLACE/NAME, where place and name may be empty. */
-static bool find_by_name(const char *sysroot, const char *folder,
-			 const char *place, const char *name,
-			 const struct build_id *id, struct debug_file *ret)
+static bool find_by_name(const char *sysroot, const char *folder, const char *place,
+			 const char *name, const struct build_id *id, struct debug_file *ret)
 {
 	_cleanup_(free) char *path = NULL;
 
@@ -94,9 +88,8 @@ static char *folder_of(const char *path)
 }
 
 /* In one of the folders that hold nothing but such files. */
-static bool find_in(const char *sysroot, const char *folder, const char *place,
-		    const char *name, const struct build_id *id,
-		    struct debug_file *ret)
+static bool find_in(const char *sysroot, const char *folder, const char *place, const char *name,
+		    const struct build_id *id, struct debug_file *ret)
 {
 	if (find_by_id(sysroot, folder, id, ret))
 		return true;
@@ -104,9 +97,8 @@ static bool find_in(const char *sysroot, const char *folder, const char *place,
 			find_by_name(sysroot, folder, "", name, id, ret));
 }
 
-static bool find_beside(const char *sysroot, const char *place,
-			const char *name, const struct build_id *id,
-			struct debug_file *ret)
+static bool find_beside(const char *sysroot, const char *place, const char *name,
+			const struct build_id *id, struct debug_file *ret)
 {
 	return find_by_name(sysroot, place, "", name, id, ret) ||
 	       find_by_name(sysroot, place, ".debug", name, id, ret);
@@ -115,21 +107,16 @@ static bool find_beside(const char *sysroot, const char *place,
 /* The user's folder is one of this machine, whatever the sysroot. */
 static char *user_folder(const struct debug_options *options)
 {
-	return options->debug_directory
-		       ? realpath(options->debug_directory, NULL)
-		       : NULL;
+	return options->debug_directory ? realpath(options->debug_directory, NULL) : NULL;
 }
 
-bool debug_file_find_separate(const struct debug_options *options,
-			      const struct debug_file *main,
+bool debug_file_find_separate(const struct debug_options *options, const struct debug_file *main,
 			      const struct build_id *id, struct debug_file *ret)
 {
 	_cleanup_(free) char *place = main->path ? folder_of(main->path) : NULL;
 	_cleanup_(free) char *user = user_folder(options);
 	GElf_Word checksum;
-	const char *name =
-		main->elf ? dwelf_elf_gnu_debuglink(main->elf, &checksum)
-			  : NULL;
+	const char *name = main->elf ? dwelf_elf_gnu_debuglink(main->elf, &checksum) : NULL;
 
 	if (!place || (name && strchr(name, '/')))
 		name = NULL;
@@ -137,16 +124,14 @@ bool debug_file_find_separate(const struct debug_options *options,
 		return true;
 	if (name && find_beside(options->sysroot, place, name, id, ret))
 		return true;
-	return find_in(options->sysroot, SYSTEM_FOLDER, place ? place : "",
-		       name, id, ret);
+	return find_in(options->sysroot, SYSTEM_FOLDER, place ? place : "", name, id, ret);
 }
 
 /* What a section .gnu_debugaltlink says: a path, and behind it a build-id. */
 static const char *shared_link(Elf *elf, struct build_id *ret)
 {
 	GElf_Shdr header;
-	Elf_Scn *section =
-		debug_section_find(elf, ".gnu_debugaltlink", &header);
+	Elf_Scn *section = debug_section_find(elf, ".gnu_debugaltlink", &header);
 	Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
 	const char *path;
 	size_t length;
@@ -155,8 +140,7 @@ static const char *shared_link(Elf *elf, struct build_id *ret)
 		return NULL;
 	path = data->d_buf;
 	length = strnlen(path, data->d_size);
-	if (length + 1 >= data->d_size ||
-	    data->d_size - length - 1 > sizeof(ret->bytes))
+	if (length + 1 >= data->d_size || data->d_size - length - 1 > sizeof(ret->bytes))
 		return NULL;
 	ret->size = data->d_size - length - 1;
 	memcpy(ret->bytes, path + length + 1, ret->size);
@@ -171,8 +155,7 @@ bool debug_file_shares(const struct debug_file *file, const char *link)
 	return path && strcmp(path, link) == 0;
 }
 
-bool debug_file_find_shared(const struct debug_options *options,
-			    const struct debug_file *file,
+bool debug_file_find_shared(const struct debug_options *options, const struct debug_file *file,
 			    struct debug_file *ret)
 {
 	_cleanup_(free) char *place = file->path ? folder_of(file->path) : NULL;

@@ -1,8 +1,8 @@
 /*
  * Finding the files that tell of a module: its own, and separate debug files.
  *
- * Each is opened here and nowhere else, only if it is a regular file, and is
- * used only if it has the build-id that the module has in the dump.
+ * Each is opened here and nowhere else, only if it is a regular file, and is used only if it has
+ * the build-id that the module has in the dump.
  */
 #ifndef ANALYZER_PROGRAM_DEBUG_FILES_H
 #define ANALYZER_PROGRAM_DEBUG_FILES_H
@@ -22,31 +22,24 @@ struct debug_file {
 void debug_file_close(struct debug_file *file);
 
 /* The file of that absolute path, below the sysroot, if its id is right. */
-bool debug_file_open(const char *sysroot, const char *path,
-		     const struct build_id *id, struct debug_file *ret);
+bool debug_file_open(const char *sysroot, const char *path, const struct build_id *id,
+		     struct debug_file *ret);
 
 /* Take over a file opened elsewhere, if its id is right; else it is closed. */
-bool debug_file_adopt(int fd, const char *path, const struct build_id *id,
-		      struct debug_file *ret);
+bool debug_file_adopt(int fd, const char *path, const struct build_id *id, struct debug_file *ret);
 
 /*
- * The separate debug file for the main one: by build-id and by the name in
- * its .gnu_debuglink, in the folders for such files.
+ * The separate debug file for the main one: by build-id and by the name in its .gnu_debuglink, in
+ * the folders for such files.
  */
-bool debug_file_find_separate(const struct debug_options *options,
-			      const struct debug_file *main,
-			      const struct build_id *id,
-			      struct debug_file *ret);
+bool debug_file_find_separate(const struct debug_options *options, const struct debug_file *main,
+			      const struct build_id *id, struct debug_file *ret);
 
 /* Whether link names what the file shares with others. */
 bool debug_file_shares(const struct debug_file *file, const char *link);
 
-/*
- * The file that holds what file shares with others (.gnu_debugaltlink, made
- * by dwz).
- */
-bool debug_file_find_shared(const struct debug_options *options,
-			    const struct debug_file *file,
+/* The file that holds what file shares with others (.gnu_debugaltlink, made by dwz). */
+bool debug_file_find_shared(const struct debug_options *options, const struct debug_file *file,
 			    struct debug_file *ret);
 
 #endif

@@ -45,8 +45,7 @@ void unwinder_destroy(struct unwinder *unwinder)
 	free(unwinder);
 }
 
-static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret,
-			void *data)
+static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *data)
 {
 	const struct debug *debug = data;
 
@@ -54,8 +53,8 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret,
 }
 
 /*
- * To libdwfl, a thread is its number from 1 on: ids need not differ.
- * SAVED_THREAD is what the given registers are of.
+ * To libdwfl, a thread is its number from 1 on: ids need not differ. SAVED_THREAD is what the given
+ * registers are of.
  */
 static bool get_thread(Dwfl *dwfl, pid_t number, void *data, void **ret)
 {
@@ -64,17 +63,14 @@ static bool get_thread(Dwfl *dwfl, pid_t number, void *data, void **ret)
 	if (number == SAVED_THREAD)
 		*ret = (void *)debug->unwinder->saved;
 	else
-		*ret = (void *)program_thread(debug->program,
-					      (size_t)number - 1);
+		*ret = (void *)program_thread(debug->program, (size_t)number - 1);
 	return true;
 }
 
-static bool set_saved_registers(Dwfl_Thread *handle,
-				const struct saved_registers *from)
+static bool set_saved_registers(Dwfl_Thread *handle, const struct saved_registers *from)
 {
 	const Dwarf_Word stack[] = { from->rbp, from->rsp };
-	const Dwarf_Word others[] = { from->r12, from->r13, from->r14,
-				      from->r15, from->rip };
+	const Dwarf_Word others[] = { from->r12, from->r13, from->r14, from->r15, from->rip };
 
 	return dwfl_thread_state_registers(handle, 3, 1, &from->rbx) &&
 	       dwfl_thread_state_registers(handle, 6, 2, stack) &&
@@ -94,14 +90,13 @@ static bool set_registers(Dwfl_Thread *handle, void *data)
 		return set_saved_registers(handle, data);
 	const struct user_regs_struct *from = &thread->state->registers;
 	const Dwarf_Word registers[] = {
-		from->rax, from->rdx, from->rcx, from->rbx, from->rsi,
-		from->rdi, from->rbp, from->rsp, from->r8,  from->r9,
-		from->r10, from->r11, from->r12, from->r13, from->r14,
-		from->r15, from->rip,
+		from->rax, from->rdx, from->rcx, from->rbx, from->rsi, from->rdi,
+		from->rbp, from->rsp, from->r8,	 from->r9,  from->r10, from->r11,
+		from->r12, from->r13, from->r14, from->r15, from->rip,
 	};
 
-	return dwfl_thread_state_registers(
-		handle, 0, sizeof(registers) / sizeof(*registers), registers);
+	return dwfl_thread_state_registers(handle, 0, sizeof(registers) / sizeof(*registers),
+					   registers);
 }
 
 static struct unwinder *create(struct debug *debug)
@@ -115,27 +110,24 @@ static struct unwinder *create(struct debug *debug)
 	size_t count = program_thread_count(debug->program);
 	struct unwinder *unwinder = calloc(1, sizeof(*unwinder));
 
-	if (!unwinder ||
-	    !(unwinder->traces = calloc(count + 1, sizeof(struct trace)))) {
+	if (!unwinder || !(unwinder->traces = calloc(count + 1, sizeof(struct trace)))) {
 		debug_lacks_memory(debug);
 		free(unwinder);
 		return NULL;
 	}
 	unwinder->count = count;
 	unwinder->header = (Elf64_Ehdr){
-		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
-			     ELFDATA2LSB, EV_CURRENT },
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			     EV_CURRENT },
 		.e_type = ET_CORE,
 		.e_machine = EM_X86_64,
 		.e_version = EV_CURRENT,
 		.e_ehsize = sizeof(Elf64_Ehdr),
 	};
 	elf_version(EV_CURRENT);
-	unwinder->elf =
-		elf_memory((char *)&unwinder->header, sizeof(unwinder->header));
+	unwinder->elf = elf_memory((char *)&unwinder->header, sizeof(unwinder->header));
 	unwinder->attached = debug_session(debug) &&
-			     dwfl_attach_state(debug->dwfl, unwinder->elf, 1,
-					       &callbacks, debug);
+			     dwfl_attach_state(debug->dwfl, unwinder->elf, 1, &callbacks, debug);
 	return unwinder;
 }
 
@@ -170,28 +162,21 @@ static bool add_frame(struct trace *trace, const struct frame *frame,
 }
 
 /* Where in the function around it the inlined one was called. */
-static bool find_call(struct code_place *place, Dwarf_Die *inlined,
-		      struct source_line *ret)
+static bool find_call(struct code_place *place, Dwarf_Die *inlined, struct source_line *ret)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word file, line;
 
-	if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute),
-			    &file) != 0 ||
-	    dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute),
-			    &line) != 0)
+	if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &file) != 0 ||
+	    dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &line) != 0)
 		return false;
 	ret->line = line;
 	return source_file_find(&place->lines, file, ret);
 }
 
-/*
- * Add a frame for each function of the place: those inlined into others come
- * first.
- */
-static bool add_functions(struct debug *debug, struct trace *trace,
-			  struct code_place *place, struct frame frame,
-			  const struct frame_state *state)
+/* Add a frame for each function of the place: those inlined into others come first. */
+static bool add_functions(struct debug *debug, struct trace *trace, struct code_place *place,
+			  struct frame frame, const struct frame_state *state)
 {
 	Dwarf_Die scopes[MOST_SCOPES];
 	size_t count = code_scopes(place, scopes);
@@ -208,9 +193,8 @@ static bool add_functions(struct debug *debug, struct trace *trace,
 		inlined.function = debug_entry_name(debug, &scopes[i]);
 		if (!add_frame(trace, &inlined, state))
 			return false;
-		frame.source = find_call(place, &scopes[i], &line)
-				       ? source_line_text(debug, &line)
-				       : NULL;
+		frame.source =
+			find_call(place, &scopes[i], &line) ? source_line_text(debug, &line) : NULL;
 	}
 	if (count > 0 && !frame.function)
 		frame.function = debug_entry_name(debug, &scopes[count - 1]);
@@ -221,8 +205,8 @@ static bool add_functions(struct debug *debug, struct trace *trace,
 enum { MOST_REPEATED = 256 };
 
 /*
- * In a recursion, the same address comes again and again: what was found out
- * about it the last time is taken again. False if there was no such time.
+ * In a recursion, the same address comes again and again: what was found out about it the last time
+ * is taken again. False if there was no such time.
  */
 static bool repeat_frames(struct trace *trace, const struct frame *frame,
 			  const struct frame_state *state)
@@ -278,8 +262,8 @@ static void end_frames(struct trace *trace, uint64_t end)
 }
 
 /* Find out what the frame is of, and add it, those inlined into it first. */
-static bool name_frame(struct debug *debug, struct trace *trace,
-		       struct frame frame, const struct frame_state *state)
+static bool name_frame(struct debug *debug, struct trace *trace, struct frame frame,
+		       const struct frame_state *state)
 {
 	struct code_place place;
 	struct symbol symbol;
@@ -297,8 +281,7 @@ static int take_frame(Dwfl_Frame *handle, void *data)
 	struct walk *walk = data;
 	struct debug *debug = walk->debug;
 	struct frame_state state = read_state(handle);
-	struct frame frame = { .stack_pointer =
-				       state.registers[STACK_POINTER] };
+	struct frame frame = { .stack_pointer = state.registers[STACK_POINTER] };
 	bool exact = true;
 
 	if (!dwfl_frame_pc(handle, &frame.address, &exact))
@@ -315,8 +298,7 @@ static int take_frame(Dwfl_Frame *handle, void *data)
 }
 
 /* Without libdwfl, or where it knows nothing, there is still the first. */
-static void take_registers(struct debug *debug, uint32_t number,
-			   struct trace *trace)
+static void take_registers(struct debug *debug, uint32_t number, struct trace *trace)
 {
 	const struct thread *thread = program_thread(debug->program, number);
 	struct frame_state state = { .address = thread->state->registers.rip };
@@ -346,8 +328,7 @@ static struct trace *find_trace(struct debug *debug, uint32_t thread)
 		return walk.trace;
 	walk.trace->done = true;
 	if (debug->unwinder->attached && debug_session(debug))
-		dwfl_getthread_frames(debug->dwfl, (pid_t)thread + 1,
-				      take_frame, &walk);
+		dwfl_getthread_frames(debug->dwfl, (pid_t)thread + 1, take_frame, &walk);
 	if (walk.trace->trace.count == 0)
 		take_registers(debug, thread, walk.trace);
 	return walk.trace;
@@ -367,8 +348,7 @@ static void trace_deinit(struct trace *trace)
 	*trace = (struct trace){ .done = false };
 }
 
-static struct trace *find_saved_trace(struct debug *debug,
-				      const struct saved_registers *saved)
+static struct trace *find_saved_trace(struct debug *debug, const struct saved_registers *saved)
 {
 	struct walk walk = { .debug = debug };
 	struct unwinder *unwinder;
@@ -377,38 +357,34 @@ static struct trace *find_saved_trace(struct debug *debug,
 		return NULL;
 	unwinder = debug->unwinder;
 	walk.trace = &unwinder->saved_trace;
-	if (walk.trace->done &&
-	    memcmp(&unwinder->saved_last, saved, sizeof(*saved)) == 0)
+	if (walk.trace->done && memcmp(&unwinder->saved_last, saved, sizeof(*saved)) == 0)
 		return walk.trace;
 	trace_deinit(walk.trace);
 	walk.trace->done = true;
 	unwinder->saved_last = *saved;
 	unwinder->saved = saved;
 	if (unwinder->attached)
-		dwfl_getthread_frames(debug->dwfl, SAVED_THREAD, take_frame,
-				      &walk);
+		dwfl_getthread_frames(debug->dwfl, SAVED_THREAD, take_frame, &walk);
 	unwinder->saved = NULL;
 	return walk.trace;
 }
 
-const struct backtrace *debug_backtrace_of(struct debug *debug,
-					   const struct saved_registers *saved)
+const struct backtrace *debug_backtrace_of(struct debug *debug, const struct saved_registers *saved)
 {
 	struct trace *trace = find_saved_trace(debug, saved);
 
 	return trace ? &trace->trace : NULL;
 }
 
-const struct frame_state *debug_saved_frame_states(
-	struct debug *debug, const struct saved_registers *saved)
+const struct frame_state *debug_saved_frame_states(struct debug *debug,
+						   const struct saved_registers *saved)
 {
 	struct trace *trace = find_saved_trace(debug, saved);
 
 	return trace ? trace->states : NULL;
 }
 
-const struct frame_state *debug_frame_states(struct debug *debug,
-					     uint32_t thread)
+const struct frame_state *debug_frame_states(struct debug *debug, uint32_t thread)
 {
 	struct trace *trace = find_trace(debug, thread);
 

@@ -38,9 +38,8 @@ static const char *text_at(Dwarf *dwarf, const char *section, uint64_t offset)
 	return cursor_text(&cursor);
 }
 
-static void read_field(const struct line_program *program,
-		       struct cursor *cursor, uint64_t content, uint64_t form,
-		       struct file_entry *entry)
+static void read_field(const struct line_program *program, struct cursor *cursor, uint64_t content,
+		       uint64_t form, struct file_entry *entry)
 {
 	const char *text = NULL;
 	uint64_t number = 0;
@@ -99,8 +98,7 @@ static struct entry_format read_format(struct cursor *cursor)
 	return format;
 }
 
-static struct file_entry read_entry(const struct line_program *program,
-				    struct entry_format format,
+static struct file_entry read_entry(const struct line_program *program, struct entry_format format,
 				    struct cursor *cursor)
 {
 	struct file_entry entry = { 0 };
@@ -115,8 +113,8 @@ static struct file_entry read_entry(const struct line_program *program,
 }
 
 /* The number-th entry of a table; what is behind the table is left there. */
-static struct file_entry find_entry(const struct line_program *program,
-				    struct cursor *cursor, uint64_t number)
+static struct file_entry find_entry(const struct line_program *program, struct cursor *cursor,
+				    uint64_t number)
 {
 	struct entry_format format = read_format(cursor);
 	uint64_t count = cursor_unsigned(cursor);
@@ -161,8 +159,7 @@ static const char *find_old_folder(struct cursor cursor, uint64_t number)
 	return folder;
 }
 
-static bool find_file(const struct line_program *program, uint64_t number,
-		      struct source_line *ret)
+static bool find_file(const struct line_program *program, uint64_t number, struct source_line *ret)
 {
 	struct cursor folders = program->folders, files = program->files;
 	struct file_entry entry;
@@ -174,9 +171,8 @@ static bool find_file(const struct line_program *program, uint64_t number,
 	if (!entry.name)
 		return false;
 	ret->file = entry.name;
-	ret->folder = program->version >= 5
-			      ? find_entry(program, &folders, entry.folder).name
-			      : find_old_folder(folders, entry.folder);
+	ret->folder = program->version >= 5 ? find_entry(program, &folders, entry.folder).name
+					    : find_old_folder(folders, entry.folder);
 	return true;
 }
 
@@ -275,8 +271,7 @@ static void run_extended(struct line_program *program, struct line_state *state)
 	}
 }
 
-static void run_standard(struct line_program *program, uint64_t opcode,
-			 struct line_state *state)
+static void run_standard(struct line_program *program, uint64_t opcode, struct line_state *state)
 {
 	struct cursor *code = &program->code;
 
@@ -294,8 +289,7 @@ static void run_standard(struct line_program *program, uint64_t opcode,
 		break;
 	case DW_LNS_const_add_pc:
 		state->address +=
-			program->smallest *
-			((255 - program->first_opcode) / program->line_range);
+			program->smallest * ((255 - program->first_opcode) / program->line_range);
 		break;
 	case DW_LNS_fixed_advance_pc:
 		state->address += cursor_number(code, 2);
@@ -314,10 +308,8 @@ static bool run(struct line_program *program, struct line_state *state)
 
 		if (opcode >= program->first_opcode) {
 			step = opcode - program->first_opcode;
-			state->address += program->smallest *
-					  (step / program->line_range);
-			state->line += program->line_base +
-				       (int64_t)(step % program->line_range);
+			state->address += program->smallest * (step / program->line_range);
+			state->line += program->line_base + (int64_t)(step % program->line_range);
 			return true;
 		}
 		if (opcode == 0)
@@ -331,8 +323,7 @@ static bool run(struct line_program *program, struct line_state *state)
 }
 
 /* A row holds for the addresses up to that of the next one. */
-bool source_line_find(Dwarf_Die *unit, uint64_t address,
-		      struct source_line *ret)
+bool source_line_find(Dwarf_Die *unit, uint64_t address, struct source_line *ret)
 {
 	struct line_program program;
 	struct line_state row = FIRST_STATE, next = FIRST_STATE;
@@ -341,8 +332,7 @@ bool source_line_find(Dwarf_Die *unit, uint64_t address,
 	if (!read_program(unit, &program))
 		return false;
 	while (run(&program, &next)) {
-		if (started && row.address <= address &&
-		    address < next.address) {
+		if (started && row.address <= address && address < next.address) {
 			ret->line = row.line > 0 ? (uint64_t)row.line : 0;
 			return find_file(&program, row.file, ret);
 		}

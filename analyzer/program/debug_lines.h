@@ -1,9 +1,9 @@
 /*
  * Which line of which file an address was compiled from.
  *
- * libdw can tell, too, but keeps all lines of a unit in memory from the first
- * question on, which for 50 addresses is tens of megabytes. Here the program
- * that yields the lines (DWARF 5, section 6.2) is run up to the line asked for.
+ * libdw can tell, too, but keeps all lines of a unit in memory from the first question on, which
+ * for 50 addresses is tens of megabytes. Here the program that yields the lines (DWARF 5, section
+ * 6.2) is run up to the line asked for.
  */
 #ifndef ANALYZER_PROGRAM_DEBUG_LINES_H
 #define ANALYZER_PROGRAM_DEBUG_LINES_H
@@ -19,11 +19,9 @@ struct source_line {
 };
 
 /* The line of address, as it is in the file, in the unit. */
-bool source_line_find(Dwarf_Die *unit, uint64_t address,
-		      struct source_line *ret);
+bool source_line_find(Dwarf_Die *unit, uint64_t address, struct source_line *ret);
 
 /* The unit's file of that number. */
-bool source_file_find(Dwarf_Die *unit, uint64_t number,
-		      struct source_line *ret);
+bool source_file_find(Dwarf_Die *unit, uint64_t number, struct source_line *ret);
 
 #endif

@@ -26,8 +26,7 @@ static bool push(struct evaluation *evaluation, uint64_t value)
 	return true;
 }
 
-static bool push_register(struct evaluation *evaluation, uint64_t number,
-			  uint64_t offset)
+static bool push_register(struct evaluation *evaluation, uint64_t number, uint64_t offset)
 {
 	const struct frame_state *state = evaluation->state;
 
@@ -35,8 +34,7 @@ static bool push_register(struct evaluation *evaluation, uint64_t number,
 	       push(evaluation, state->registers[number] + offset);
 }
 
-static bool evaluate(struct evaluation *evaluation, Dwarf_Attribute *attribute,
-		     uint64_t *ret);
+static bool evaluate(struct evaluation *evaluation, Dwarf_Attribute *attribute, uint64_t *ret);
 
 static bool push_base(struct evaluation *evaluation, uint64_t offset)
 {
@@ -45,13 +43,11 @@ static bool push_base(struct evaluation *evaluation, uint64_t offset)
 	uint64_t base;
 
 	if (evaluation->in_base ||
-	    !dwarf_attr_integrate(evaluation->function, DW_AT_frame_base,
-				  &attribute))
+	    !dwarf_attr_integrate(evaluation->function, DW_AT_frame_base, &attribute))
 		return false;
 	inner.in_base = true;
 	inner.count = 0;
-	return evaluate(&inner, &attribute, &base) &&
-	       push(evaluation, base + offset);
+	return evaluate(&inner, &attribute, &base) && push(evaluation, base + offset);
 }
 
 /* Replace the two operands on top by what the operation makes of them. */
@@ -75,8 +71,7 @@ static bool dereference(struct evaluation *evaluation)
 {
 	uint64_t *top = &evaluation->operands[evaluation->count - 1];
 
-	return evaluation->count > 0 &&
-	       image_read_u64(evaluation->debug->image, *top, top);
+	return evaluation->count > 0 && image_read_u64(evaluation->debug->image, *top, top);
 }
 
 /* What is not in memory, or in pieces, is not to be found by its address. */
@@ -85,8 +80,7 @@ static bool execute(struct evaluation *evaluation, const Dwarf_Op *operation)
 	uint8_t atom = operation->atom;
 
 	if (atom >= DW_OP_breg0 && atom <= DW_OP_breg31)
-		return push_register(evaluation, atom - DW_OP_breg0,
-				     operation->number);
+		return push_register(evaluation, atom - DW_OP_breg0, operation->number);
 	if (atom >= DW_OP_lit0 && atom <= DW_OP_lit31)
 		return push(evaluation, atom - DW_OP_lit0);
 	/* A frame base may be said to be in a register: then it is its value */
@@ -96,13 +90,11 @@ static bool execute(struct evaluation *evaluation, const Dwarf_Op *operation)
 	case DW_OP_fbreg:
 		return push_base(evaluation, operation->number);
 	case DW_OP_call_frame_cfa:
-		return evaluation->frame_end &&
-		       push(evaluation, evaluation->frame_end);
+		return evaluation->frame_end && push(evaluation, evaluation->frame_end);
 	case DW_OP_const1u ... DW_OP_consts:
 		return push(evaluation, operation->number);
 	case DW_OP_plus_uconst:
-		return push(evaluation, operation->number) &&
-		       combine(evaluation, DW_OP_plus);
+		return push(evaluation, operation->number) && combine(evaluation, DW_OP_plus);
 	case DW_OP_plus:
 	case DW_OP_minus:
 	case DW_OP_and:
@@ -114,14 +106,12 @@ static bool execute(struct evaluation *evaluation, const Dwarf_Op *operation)
 	}
 }
 
-static bool evaluate(struct evaluation *evaluation, Dwarf_Attribute *attribute,
-		     uint64_t *ret)
+static bool evaluate(struct evaluation *evaluation, Dwarf_Attribute *attribute, uint64_t *ret)
 {
 	Dwarf_Op *operations;
 	size_t count;
 
-	if (dwarf_getlocation_addr(attribute, evaluation->address, &operations,
-				   &count, 1) != 1)
+	if (dwarf_getlocation_addr(attribute, evaluation->address, &operations, &count, 1) != 1)
 		return false;
 	for (size_t i = 0; i < count; i++)
 		if (!execute(evaluation, &operations[i]))
@@ -133,8 +123,7 @@ static bool evaluate(struct evaluation *evaluation, Dwarf_Attribute *attribute,
 }
 
 /* The way into the variable to the address, if it covers that. */
-static const char *cover(struct evaluation *evaluation, Dwarf_Die *variable,
-			 uint64_t address)
+static const char *cover(struct evaluation *evaluation, Dwarf_Die *variable, uint64_t address)
 {
 	struct type_path path = { .used = 0 };
 	Dwarf_Attribute attribute;
@@ -155,12 +144,11 @@ static const char *cover(struct evaluation *evaluation, Dwarf_Die *variable,
 	if (address - start >= size || !name)
 		return NULL;
 	type_path_add(&path, &type, address - start);
-	return name_pool_print(&evaluation->debug->names, "%s%s", name,
-			       path.text);
+	return name_pool_print(&evaluation->debug->names, "%s%s", name, path.text);
 }
 
-static bool find_in_scope(struct evaluation *evaluation, Dwarf_Die *scope,
-			  uint64_t address, struct local *ret)
+static bool find_in_scope(struct evaluation *evaluation, Dwarf_Die *scope, uint64_t address,
+			  struct local *ret)
 {
 	Dwarf_Die entry;
 	size_t looked = 0;
@@ -176,14 +164,12 @@ static bool find_in_scope(struct evaluation *evaluation, Dwarf_Die *scope,
 		ret->parameter = tag == DW_TAG_formal_parameter;
 		if (ret->path)
 			return true;
-	} while (++looked < MOST_VARIABLES &&
-		 dwarf_siblingof(&entry, &entry) == 0);
+	} while (++looked < MOST_VARIABLES && dwarf_siblingof(&entry, &entry) == 0);
 	return false;
 }
 
-bool local_find(struct debug *debug, const struct frame *frame,
-		const struct frame_state *state, uint64_t address,
-		struct local *ret)
+bool local_find(struct debug *debug, const struct frame *frame, const struct frame_state *state,
+		uint64_t address, struct local *ret)
 {
 	struct evaluation evaluation = {
 		.debug = debug,
@@ -207,8 +193,7 @@ bool local_find(struct debug *debug, const struct frame *frame,
 			*ret = local;
 			return true;
 		}
-		local.inlining +=
-			dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine;
+		local.inlining += dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine;
 	}
 	return false;
 }

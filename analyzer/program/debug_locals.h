@@ -14,12 +14,8 @@ struct local {
 			  */
 };
 
-/*
- * The variable at address in the function of the frame, or in one inlined into
- * it.
- */
-bool local_find(struct debug *debug, const struct frame *frame,
-		const struct frame_state *state, uint64_t address,
-		struct local *ret);
+/* The variable at address in the function of the frame, or in one inlined into it. */
+bool local_find(struct debug *debug, const struct frame *frame, const struct frame_state *state,
+		uint64_t address, struct local *ret);
 
 #endif

@@ -31,16 +31,13 @@ static bool find_in_unit(Dwarf_Die *unit, const char *name, Dwarf_Die *ret)
 	if (dwarf_child(unit, &entry) != 0)
 		return false;
 	do {
-		const char *found =
-			is_structure(&entry) ? dwarf_diename(&entry) : NULL;
+		const char *found = is_structure(&entry) ? dwarf_diename(&entry) : NULL;
 
-		if (found && strcmp(found, name) == 0 &&
-		    dwarf_haschildren(&entry) > 0) {
+		if (found && strcmp(found, name) == 0 && dwarf_haschildren(&entry) > 0) {
 			*ret = entry;
 			return true;
 		}
-	} while (++looked < MOST_ENTRIES &&
-		 dwarf_siblingof(&entry, &entry) == 0);
+	} while (++looked < MOST_ENTRIES && dwarf_siblingof(&entry, &entry) == 0);
 	return false;
 }
 
@@ -49,12 +46,10 @@ static bool find_structure(Dwarf *dwarf, const char *name, Dwarf_Die *ret)
 	Dwarf_Off offset = 0, next;
 	size_t header;
 
-	while (dwarf_nextcu(dwarf, offset, &next, &header, NULL, NULL, NULL) ==
-	       0) {
+	while (dwarf_nextcu(dwarf, offset, &next, &header, NULL, NULL, NULL) == 0) {
 		Dwarf_Die unit;
 
-		if (dwarf_offdie(dwarf, offset + header, &unit) &&
-		    find_in_unit(&unit, name, ret))
+		if (dwarf_offdie(dwarf, offset + header, &unit) && find_in_unit(&unit, name, ret))
 			return true;
 		if (next <= offset)
 			return false;
@@ -76,8 +71,8 @@ static bool place_of(Dwarf_Die *member, uint64_t *ret)
 }
 
 /* Returns false once there was enough. path is what it is in, or NULL. */
-static bool visit_members(struct members *members, Dwarf_Die *structure,
-			  uint64_t start, const char *path, unsigned int depth)
+static bool visit_members(struct members *members, Dwarf_Die *structure, uint64_t start,
+			  const char *path, unsigned int depth)
 {
 	Dwarf_Die member, type;
 
@@ -90,28 +85,22 @@ static bool visit_members(struct members *members, Dwarf_Die *structure,
 		if (members->left == 0)
 			return false;
 		members->left--;
-		if (dwarf_tag(&member) != DW_TAG_member || !name ||
-		    !place_of(&member, &offset))
+		if (dwarf_tag(&member) != DW_TAG_member || !name || !place_of(&member, &offset))
 			continue;
-		name = name_pool_print(&members->debug->names, "%s%s%s",
-				       path ? path : "", path ? "." : "", name);
-		if (!name ||
-		    !members->visit(members->data, start + offset, name))
+		name = name_pool_print(&members->debug->names, "%s%s%s", path ? path : "",
+				       path ? "." : "", name);
+		if (!name || !members->visit(members->data, start + offset, name))
 			return false;
-		if (entry_type(&member, &type) &&
-		    dwarf_peel_type(&type, &type) == 0 && is_structure(&type) &&
-		    !visit_members(members, &type, start + offset, name,
-				   depth + 1))
+		if (entry_type(&member, &type) && dwarf_peel_type(&type, &type) == 0 &&
+		    is_structure(&type) &&
+		    !visit_members(members, &type, start + offset, name, depth + 1))
 			return false;
 	} while (dwarf_siblingof(&member, &member) == 0);
 	return true;
 }
 
-void debug_visit_members(struct debug *debug, const struct module *module,
-			 const char *type,
-			 bool (*visit)(void *data, uint64_t offset,
-				       const char *name),
-			 void *data)
+void debug_visit_members(struct debug *debug, const struct module *module, const char *type,
+			 bool (*visit)(void *data, uint64_t offset, const char *name), void *data)
 {
 	struct members members = { debug, visit, data, MOST_MEMBERS };
 	struct debug_module *found = debug_find_module(debug, module->start);

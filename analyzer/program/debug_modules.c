@@ -10,16 +10,15 @@
 void debug_lacks_memory(struct debug *debug)
 {
 	if (!debug->lacks_memory)
-		findings_add(debug->findings, FINDING_INCOMPLETE,
-			     "there is too little memory to read debug "
-			     "information: names and calls are missing");
+		findings_add(
+			debug->findings, FINDING_INCOMPLETE,
+			"there is too little memory to read debug information: names and calls are missing");
 	debug->lacks_memory = true;
 }
 
 struct debug_module *debug_find_module(struct debug *debug, uint64_t address)
 {
-	const struct module *module =
-		program_find_module(debug->program, address);
+	const struct module *module = program_find_module(debug->program, address);
 	struct debug_module *found;
 
 	if (!module)
@@ -38,8 +37,7 @@ struct debug_module *debug_find_module(struct debug *debug, uint64_t address)
 	if (!found->debug) {
 		found->debug = debug;
 		found->module = module;
-		found->id = build_id_of_image(debug->image, module->start,
-					      module->end);
+		found->id = build_id_of_image(debug->image, module->start, module->end);
 		found->main.fd = found->separate.fd = found->shared.fd = -1;
 	}
 	return found;
@@ -56,34 +54,28 @@ static void read_from_memory(struct debug_module *module)
 		return;
 	module->memory = malloc(size);
 	if (!module->memory || elf_version(EV_CURRENT) == EV_NONE ||
-	    !image_read(module->debug->image, described->start, module->memory,
-			size))
+	    !image_read(module->debug->image, described->start, module->memory, size))
 		return;
 	module->main.elf = elf_memory((char *)module->memory, size);
 	module->main.path = strdup(described->path);
 }
 
 /* Opened for reading, it is not written to: the mapping is read-only. */
-static void read_from_dump(struct debug_module *module,
-			   const struct image_file *file)
+static void read_from_dump(struct debug_module *module, const struct image_file *file)
 {
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return;
-	module->main.elf =
-		elf_memory((char *)(uintptr_t)file->bytes, file->size);
+	module->main.elf = elf_memory((char *)(uintptr_t)file->bytes, file->size);
 	module->main.path = strdup(file->path);
 }
 
 /*
- * What libdwfl gets from a server, to which only the user can tell it to turn.
- * It also looks where we did, which finds nothing.
+ * What libdwfl gets from a server, to which only the user can tell it to turn. It also looks where
+ * we did, which finds nothing.
  */
-static void fetch(struct debug_module *module, bool separate,
-		  struct debug_file *ret)
+static void fetch(struct debug_module *module, bool separate, struct debug_file *ret)
 {
-	Dwfl_Module *dwfl = module->debug->options.debuginfod
-				    ? debug_module_dwfl(module)
-				    : NULL;
+	Dwfl_Module *dwfl = module->debug->options.debuginfod ? debug_module_dwfl(module) : NULL;
 	char *path = NULL;
 	void *data = NULL;
 	Elf *elf = NULL;
@@ -92,8 +84,7 @@ static void fetch(struct debug_module *module, bool separate,
 	if (!dwfl || module->id.size == 0)
 		return;
 	if (separate)
-		fd = dwfl_standard_find_debuginfo(dwfl, &data, NULL, 0, NULL,
-						  NULL, 0, &path);
+		fd = dwfl_standard_find_debuginfo(dwfl, &data, NULL, 0, NULL, NULL, 0, &path);
 	else
 		fd = dwfl_build_id_find_elf(dwfl, &data, NULL, 0, &path, &elf);
 	if (fd >= 0)
@@ -111,8 +102,7 @@ Elf *debug_module_main(struct debug_module *module)
 		return module->main.elf;
 	module->searched_main = true;
 	if (file && !file->partial)
-		debug_file_open(options->sysroot, file->path, &module->id,
-				&module->main);
+		debug_file_open(options->sysroot, file->path, &module->id, &module->main);
 	else if (!file)
 		read_from_memory(module);
 	if (!module->main.elf)
@@ -128,15 +118,15 @@ Elf *debug_module_separate(struct debug_module *module)
 		return module->separate.elf;
 	module->searched_separate = true;
 	debug_module_main(module);
-	debug_file_find_separate(&module->debug->options, &module->main,
-				 &module->id, &module->separate);
+	debug_file_find_separate(&module->debug->options, &module->main, &module->id,
+				 &module->separate);
 	if (!module->separate.elf)
 		fetch(module, true, &module->separate);
 	return module->separate.elf;
 }
 
-static int find_elf(Dwfl_Module *dwfl, void **data, const char *name,
-		    Dwarf_Addr base, char **ret_path, Elf **ret_elf)
+static int find_elf(Dwfl_Module *dwfl, void **data, const char *name, Dwarf_Addr base,
+		    char **ret_path, Elf **ret_elf)
 {
 	struct debug_module *module = *data;
 	Elf *elf = debug_module_main(module);
@@ -154,9 +144,8 @@ static int find_elf(Dwfl_Module *dwfl, void **data, const char *name,
 	}
 	unpacked = debug_file_unpack(&module->main);
 	/* Else one more reference to the same, which libdwfl ends. */
-	*ret_elf =
-		elf_begin(unpacked < 0 ? module->main.fd : unpacked,
-			  ELF_C_READ_MMAP_PRIVATE, unpacked < 0 ? elf : NULL);
+	*ret_elf = elf_begin(unpacked < 0 ? module->main.fd : unpacked, ELF_C_READ_MMAP_PRIVATE,
+			     unpacked < 0 ? elf : NULL);
 	return unpacked;
 }
 
@@ -170,24 +159,21 @@ static int hand_over(const struct debug_file *file, char **ret_path)
 }
 
 /*
- * libdwfl asks for a module's separate debug file, and for the one that it
- * shares with others; then it names that.
+ * libdwfl asks for a module's separate debug file, and for the one that it shares with others; then
+ * it names that.
  */
-static int find_debuginfo(Dwfl_Module *dwfl, void **data, const char *name,
-			  Dwarf_Addr base, const char *file_name,
-			  const char *link, GElf_Word checksum, char **ret_path)
+static int find_debuginfo(Dwfl_Module *dwfl, void **data, const char *name, Dwarf_Addr base,
+			  const char *file_name, const char *link, GElf_Word checksum,
+			  char **ret_path)
 {
 	struct debug_module *module = *data;
 	bool separate = debug_module_separate(module) != NULL;
-	const struct debug_file *holder =
-		separate ? &module->separate : &module->main;
+	const struct debug_file *holder = separate ? &module->separate : &module->main;
 
 	if (link && checksum == 0 && debug_file_shares(holder, link)) {
 		if (!module->shared.elf)
-			debug_file_find_shared(&module->debug->options, holder,
-					       &module->shared);
-		return module->shared.elf ? hand_over(&module->shared, ret_path)
-					  : -1;
+			debug_file_find_shared(&module->debug->options, holder, &module->shared);
+		return module->shared.elf ? hand_over(&module->shared, ret_path) : -1;
 	}
 	return separate ? hand_over(&module->separate, ret_path) : -1;
 }
@@ -202,34 +188,29 @@ static void report_modules(struct debug *debug)
 		count = MOST_REPORTED;
 	dwfl_report_begin(debug->dwfl);
 	for (size_t i = 0; i < count; i++) {
-		const struct module *described =
-			program_module(debug->program, i);
-		struct debug_module *module =
-			debug_find_module(debug, described->start);
+		const struct module *described = program_module(debug->program, i);
+		struct debug_module *module = debug_find_module(debug, described->start);
 		void **data;
 
 		if (!module || module->module != described)
 			continue;
-		module->dwfl =
-			dwfl_report_module(debug->dwfl, described->path,
-					   described->start, described->end);
+		module->dwfl = dwfl_report_module(debug->dwfl, described->path, described->start,
+						  described->end);
 		if (!module->dwfl)
 			continue;
-		dwfl_module_info(module->dwfl, &data, NULL, NULL, NULL, NULL,
-				 NULL, NULL);
+		dwfl_module_info(module->dwfl, &data, NULL, NULL, NULL, NULL, NULL, NULL);
 		*data = module;
 		/* By that it asks a server. */
 		if (debug->options.debuginfod && module->id.size > 0)
-			dwfl_module_report_build_id(module->dwfl,
-						    module->id.bytes,
-						    module->id.size, 0);
+			dwfl_module_report_build_id(module->dwfl, module->id.bytes, module->id.size,
+						    0);
 	}
 	dwfl_report_end(debug->dwfl, NULL, NULL);
 }
 
 /*
- * Some of libdw crashes where malloc() returns NULL. So it is asked only while
- * there is much more than it usually takes for a turn.
+ * Some of libdw crashes where malloc() returns NULL. So it is asked only while there is much more
+ * than it usually takes for a turn.
  */
 static bool has_room(struct debug *debug)
 {
@@ -238,8 +219,7 @@ static bool has_room(struct debug *debug)
 
 	if (debug->lacks_memory || debug->uses++ % TURN != 0)
 		return !debug->lacks_memory;
-	room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (room == MAP_FAILED)
 		debug_lacks_memory(debug);
 	else

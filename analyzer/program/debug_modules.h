@@ -1,10 +1,10 @@
 /*
- * What is behind struct debug: a libdwfl session of the modules of the dump,
- * and what was found out about each so far.
+ * What is behind struct debug: a libdwfl session of the modules of the dump, and what was found out
+ * about each so far.
  *
- * libdwfl asks for files when it first needs them. It gets only such that
- * debug_files.h let through; a module whose file is not at hand, but whose
- * memory is in the dump as a whole, as the vdso's, is read from there.
+ * libdwfl asks for files when it first needs them. It gets only such that debug_files.h let
+ * through; a module whose file is not at hand, but whose memory is in the dump as a whole, as the
+ * vdso's, is read from there.
  */
 #ifndef ANALYZER_PROGRAM_DEBUG_MODULES_H
 #define ANALYZER_PROGRAM_DEBUG_MODULES_H
@@ -65,9 +65,7 @@ Elf *debug_module_main(struct debug_module *module);
 /* Its separate debug file, or NULL. */
 Elf *debug_module_separate(struct debug_module *module);
 
-/*
- * libdwfl's side of it, or NULL. The session begins with the first call.
- */
+/* libdwfl's side of it, or NULL. The session begins with the first call. */
 Dwfl_Module *debug_module_dwfl(struct debug_module *module);
 
 /* Its debug information, and what to add to addresses in it; NULL: none. */

@@ -50,8 +50,7 @@ static bool grow(struct name_pool *pool)
 		return false;
 	for (size_t i = 0; i < pool->capacity; i++)
 		if (pool->slots[i])
-			*find_slot(slots, capacity, pool->slots[i]) =
-				pool->slots[i];
+			*find_slot(slots, capacity, pool->slots[i]) = pool->slots[i];
 	free(pool->slots);
 	pool->slots = slots;
 	pool->capacity = capacity;
@@ -93,8 +92,7 @@ static size_t method_length(const char *method)
 	for (size_t i = 0; i < sizeof(operators) / sizeof(*operators); i++) {
 		size_t length = strlen(operators[i]);
 
-		if (strncmp(method, operators[i], length) == 0 &&
-		    strchr("<:", method[length]))
+		if (strncmp(method, operators[i], length) == 0 && strchr("<:", method[length]))
 			return length;
 	}
 	return strcspn(method, "<:");
@@ -120,13 +118,12 @@ static const char *print_block(struct name_pool *pool, const char *name)
 
 	if (!place)
 		return NULL;
-	return name_pool_print(pool, "(block at %s)",
-			       slash > place ? slash + 1 : place + 1);
+	return name_pool_print(pool, "(block at %s)", slash > place ? slash + 1 : place + 1);
 }
 
 /*
- * Of Crystal's symbols, which tell also whose a method is, of what types its
- * arguments are, and what it returns:
+ * Of Crystal's symbols, which tell also whose a method is, of what types its arguments are, and
+ * what it returns:
  *
  *	*Cat@Animal::new<String, Int32>:Cat	Cat::new
  *	~procProc(Nil)@app.cr:301		(block at app.cr:301)
@@ -146,14 +143,12 @@ static const char *demangle_crystal(struct name_pool *pool, const char *name)
 		at = *at == '(' ? skip_parentheses(at) : at + 1;
 	}
 	if (*at != '#' && *at != ':')
-		return name_pool_print(pool, "%.*s",
-				       (int)method_length(name + 1), name + 1);
+		return name_pool_print(pool, "%.*s", (int)method_length(name + 1), name + 1);
 	method = at + (*at == '#' ? 1 : 2);
 	if (!type_end)
 		type_end = at;
-	return name_pool_print(pool, "%.*s%.*s%.*s", (int)(type_end - name - 1),
-			       name + 1, (int)(method - at), at,
-			       (int)method_length(method), method);
+	return name_pool_print(pool, "%.*s%.*s%.*s", (int)(type_end - name - 1), name + 1,
+			       (int)(method - at), at, (int)method_length(method), method);
 }
 
 static bool is_of_crystal(const char *name)

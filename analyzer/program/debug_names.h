@@ -25,8 +25,8 @@ const char *name_pool_print(struct name_pool *pool, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * The name as it was in the source: C++, Rust, D, Crystal. Falls back on the
- * name as it stands, which must live as long as the pool then.
+ * The name as it was in the source: C++, Rust, D, Crystal. Falls back on the name as it stands,
+ * which must live as long as the pool then.
  */
 const char *name_demangle(struct name_pool *pool, const char *name);
 

@@ -17,9 +17,7 @@ Elf_Scn *debug_section_find(Elf *elf, const char *wanted, GElf_Shdr *ret)
 		return NULL;
 	while ((section = elf_nextscn(elf, section)) != NULL) {
 		const char *name =
-			gelf_getshdr(section, ret)
-				? elf_strptr(elf, names, ret->sh_name)
-				: NULL;
+			gelf_getshdr(section, ret) ? elf_strptr(elf, names, ret->sh_name) : NULL;
 
 		if (name && is_called(name, wanted))
 			break;
@@ -30,14 +28,11 @@ Elf_Scn *debug_section_find(Elf *elf, const char *wanted, GElf_Shdr *ret)
 struct cursor debug_section(Dwarf *dwarf, const char *wanted)
 {
 	GElf_Shdr header;
-	Elf_Scn *section =
-		debug_section_find(dwarf_getelf(dwarf), wanted, &header);
-	Elf_Data *data = section && header.sh_type != SHT_NOBITS
-				 ? elf_rawdata(section, NULL)
-				 : NULL;
+	Elf_Scn *section = debug_section_find(dwarf_getelf(dwarf), wanted, &header);
+	Elf_Data *data =
+		section && header.sh_type != SHT_NOBITS ? elf_rawdata(section, NULL) : NULL;
 
 	if (!data || !data->d_buf)
 		return (struct cursor){ NULL, NULL };
-	return (struct cursor){ data->d_buf,
-				(const uint8_t *)data->d_buf + data->d_size };
+	return (struct cursor){ data->d_buf, (const uint8_t *)data->d_buf + data->d_size };
 }

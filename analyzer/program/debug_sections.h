@@ -1,6 +1,5 @@
 /*
- * The sections of debug information as they stand in their file, or
- * decompressed by libdw.
+ * The sections of debug information as they stand in their file, or decompressed by libdw.
  */
 #ifndef ANALYZER_PROGRAM_DEBUG_SECTIONS_H
 #define ANALYZER_PROGRAM_DEBUG_SECTIONS_H
@@ -11,8 +10,8 @@
 #include <gelf.h>
 
 /*
- * The section of that name, and by *ret its header, copied: in the file, it may
- * stand at any address. NULL: elf, which may be NULL, has none.
+ * The section of that name, and by *ret its header, copied: in the file, it may stand at any
+ * address. NULL: elf, which may be NULL, has none.
  */
 Elf_Scn *debug_section_find(Elf *elf, const char *name, GElf_Shdr *ret);
 

@@ -1,13 +1,12 @@
 /*
- * Finding the variable at an address of static memory, or at an offset in the
- * thread-local variables of a module.
+ * Finding the variable at an address of static memory, or at an offset in the thread-local
+ * variables of a module.
  *
- * DWARF has no index for that. But where a variable is stands in .debug_info
- * as a few bytes, of known form: their number, DW_OP_addr, the address. One
- * pass over the section for that form finds all candidates, and keeps 8 bytes
- * of each; only the entry around the right one is then read. Where compilers
- * write DW_OP_addrx, the number of the address in .debug_addr, that is looked
- * for in the one unit to which the number belongs.
+ * DWARF has no index for that. But where a variable is stands in .debug_info as a few bytes, of
+ * known form: their number, DW_OP_addr, the address. One pass over the section for that form finds
+ * all candidates, and keeps 8 bytes of each; only the entry around the right one is then read.
+ * Where compilers write DW_OP_addrx, the number of the address in .debug_addr, that is looked for
+ * in the one unit to which the number belongs.
  */
 #ifndef ANALYZER_PROGRAM_DEBUG_STATICS_H
 #define ANALYZER_PROGRAM_DEBUG_STATICS_H
@@ -34,11 +33,9 @@ struct debug_module;
 void static_index_deinit(struct static_index *index);
 
 /* The variable that begins at address (less the bias) in the module. */
-bool static_variable_find(struct debug_module *module, uint64_t address,
-			  Dwarf_Die *ret);
+bool static_variable_find(struct debug_module *module, uint64_t address, Dwarf_Die *ret);
 
 /* The thread-local variable that begins at offset in those of the module. */
-bool thread_local_variable_find(struct debug_module *module, uint64_t offset,
-				Dwarf_Die *ret);
+bool thread_local_variable_find(struct debug_module *module, uint64_t offset, Dwarf_Die *ret);
 
 #endif

@@ -34,8 +34,8 @@ static void find_sections_apart(struct symbol_table *table)
 		Elf_Scn *section = elf_getscn(table->elf, i);
 		GElf_Shdr header;
 
-		table->apart[i] = section && gelf_getshdr(section, &header) &&
-				  !(header.sh_flags & SHF_ALLOC);
+		table->apart[i] =
+			section && gelf_getshdr(section, &header) && !(header.sh_flags & SHF_ALLOC);
 	}
 }
 
@@ -77,8 +77,8 @@ static bool add_section(struct symbol_tables *tables, Elf *elf, uint32_t type)
 }
 
 /*
- * The table that is compressed in .gnu_debugdata, together with the dynamic
- * one. Only libdwfl can unpack it; in the copy, names are their numbers there.
+ * The table that is compressed in .gnu_debugdata, together with the dynamic one. Only libdwfl can
+ * unpack it; in the copy, names are their numbers there.
  */
 static bool add_packed(struct debug_module *module)
 {
@@ -97,8 +97,7 @@ static bool add_packed(struct debug_module *module)
 		GElf_Addr address;
 		GElf_Sym symbol;
 
-		if (!dwfl_module_getsym_info(dwfl, i, &symbol, &address,
-					     &section, NULL, NULL))
+		if (!dwfl_module_getsym_info(dwfl, i, &symbol, &address, &section, NULL, NULL))
 			continue;
 		symbols[i] = symbol;
 		symbols[i].st_name = (Elf64_Word)i;
@@ -121,12 +120,10 @@ static struct symbol_tables *open_tables(struct debug_module *module)
 		return tables;
 	tables->opened = true;
 	main = debug_module_main(module);
-	tables->whole =
-		add_section(tables, main, SHT_SYMTAB) ||
-		add_section(tables, debug_module_separate(module), SHT_SYMTAB);
+	tables->whole = add_section(tables, main, SHT_SYMTAB) ||
+			add_section(tables, debug_module_separate(module), SHT_SYMTAB);
 	if (tables->whole ||
-	    (debug_section_find(main, ".gnu_debugdata", &packed) &&
-	     add_packed(module)))
+	    (debug_section_find(main, ".gnu_debugdata", &packed) && add_packed(module)))
 		return tables;
 	add_section(tables, main, SHT_DYNSYM);
 	return tables;
@@ -137,29 +134,26 @@ bool symbol_tables_are_whole(struct debug_module *module)
 	return open_tables(module)->whole;
 }
 
-static const char *name_of(struct debug_module *module,
-			   const struct symbol_table *table, uint32_t number)
+static const char *name_of(struct debug_module *module, const struct symbol_table *table,
+			   uint32_t number)
 {
 	uint32_t name = table->symbols[number].st_name;
 	GElf_Addr address;
 	GElf_Sym symbol;
 
 	if (table->packed)
-		return dwfl_module_getsym_info(module->dwfl, (int)name, &symbol,
-					       &address, NULL, NULL, NULL);
+		return dwfl_module_getsym_info(module->dwfl, (int)name, &symbol, &address, NULL,
+					       NULL, NULL);
 	return elf_strptr(table->elf, table->strings, name);
 }
 
-static bool names_address(const struct symbol_table *table,
-			  const Elf64_Sym *symbol)
+static bool names_address(const struct symbol_table *table, const Elf64_Sym *symbol)
 {
 	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
 
-	if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx == SHN_ABS ||
-	    symbol->st_name == 0)
+	if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx == SHN_ABS || symbol->st_name == 0)
 		return false;
-	if (symbol->st_shndx < table->section_count &&
-	    table->apart[symbol->st_shndx])
+	if (symbol->st_shndx < table->section_count && table->apart[symbol->st_shndx])
 		return false;
 	return type == STT_NOTYPE || type == STT_OBJECT || type == STT_FUNC ||
 	       type == STT_GNU_IFUNC;
@@ -191,8 +185,7 @@ static int worth_of(const struct search *search, uint32_t number)
 	return worth - (int)(strnlen(name, 9));
 }
 
-static bool is_better(const struct search *search, uint32_t number,
-		      uint32_t other)
+static bool is_better(const struct search *search, uint32_t number, uint32_t other)
 {
 	const Elf64_Sym *symbols = search->table->symbols;
 
@@ -219,8 +212,7 @@ static inline void consider(struct search *search, uint32_t number)
 	if (symbol->st_size == 0) {
 		if (is_better(search, number, search->sizeless))
 			search->sizeless = number;
-	} else if (distance < symbol->st_size &&
-		   is_better(search, number, search->covering)) {
+	} else if (distance < symbol->st_size && is_better(search, number, search->covering)) {
 		search->covering = number;
 	}
 }
@@ -244,8 +236,7 @@ static void order_table(struct symbol_table *table)
 	for (size_t i = 0; i < table->count; i++)
 		if (names_address(table, &table->symbols[i]))
 			ordered[count++] = (uint32_t)i;
-	qsort_r(ordered, count, sizeof(*ordered), compare_values,
-		(void *)table->symbols);
+	qsort_r(ordered, count, sizeof(*ordered), compare_values, (void *)table->symbols);
 	table->ordered = ordered;
 	table->ordered_count = count;
 }
@@ -259,8 +250,7 @@ static void search_ordered(struct search *search)
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (table->symbols[table->ordered[middle]].st_value <=
-		    search->value)
+		if (table->symbols[table->ordered[middle]].st_value <= search->value)
 			low = middle + 1;
 		else
 			high = middle;
@@ -278,16 +268,15 @@ static bool is_in_segment(Elf *elf, uint64_t value, uint64_t other)
 	if (elf_getphdrnum(elf, &count) < 0)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		if (gelf_getphdr(elf, (int)i, &segment) &&
-		    segment.p_type == PT_LOAD &&
+		if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_LOAD &&
 		    value - segment.p_vaddr < segment.p_memsz)
 			return other - segment.p_vaddr < segment.p_memsz;
 	return false;
 }
 
 /*
- * A symbol without a size reaches to the next, but not out of its section; or
- * of its segment, where the dump has symbols, but not the table of sections.
+ * A symbol without a size reaches to the next, but not out of its section; or of its segment, where
+ * the dump has symbols, but not the table of sections.
  */
 static bool reaches(const struct search *search)
 {
@@ -299,15 +288,13 @@ static bool reaches(const struct search *search)
 	if (symbol->st_value < search->nearest || search->table->packed)
 		return false;
 	if (file && file->partial)
-		return is_in_segment(search->table->elf, symbol->st_value,
-				     search->value);
+		return is_in_segment(search->table->elf, symbol->st_value, search->value);
 	section = elf_getscn(search->table->elf, symbol->st_shndx);
 	return section && gelf_getshdr(section, &header) &&
 	       search->value - header.sh_addr < header.sh_size;
 }
 
-static bool take_symbol(const struct search *search, uint32_t number,
-			struct found_symbol *ret)
+static bool take_symbol(const struct search *search, uint32_t number, struct found_symbol *ret)
 {
 	const Elf64_Sym *symbol = &search->table->symbols[number];
 	const char *name = name_of(search->module, search->table, number);
@@ -323,16 +310,14 @@ static bool take_symbol(const struct search *search, uint32_t number,
 	return true;
 }
 
-static bool search_tables(struct debug_module *module, uint64_t value,
-			  struct found_symbol *ret)
+static bool search_tables(struct debug_module *module, uint64_t value, struct found_symbol *ret)
 {
 	struct symbol_tables *tables = open_tables(module);
 
 	tables->lookups++;
 	for (size_t i = 0; i < tables->count; i++) {
 		struct symbol_table *table = &tables->list[i];
-		struct search search = { module,    table,     value,
-					 NO_SYMBOL, NO_SYMBOL, 0 };
+		struct search search = { module, table, value, NO_SYMBOL, NO_SYMBOL, 0 };
 
 		if (!table->ordered && tables->lookups > PATIENCE)
 			order_table(table);
@@ -350,8 +335,7 @@ static bool search_tables(struct debug_module *module, uint64_t value,
 }
 
 /* The same address is asked for several times in a row. */
-bool symbol_tables_find(struct debug_module *module, uint64_t value,
-			struct found_symbol *ret)
+bool symbol_tables_find(struct debug_module *module, uint64_t value, struct found_symbol *ret)
 {
 	struct symbol_tables *tables = &module->symbols;
 
@@ -365,9 +349,7 @@ bool symbol_tables_find(struct debug_module *module, uint64_t value,
 }
 
 void symbol_tables_visit(struct debug_module *module,
-			 bool (*visit)(void *data,
-				       const struct found_symbol *symbol),
-			 void *data)
+			 bool (*visit)(void *data, const struct found_symbol *symbol), void *data)
 {
 	struct symbol_tables *tables = open_tables(module);
 
@@ -377,17 +359,15 @@ void symbol_tables_visit(struct debug_module *module,
 		for (size_t j = 1; j < search.table->count; j++) {
 			struct found_symbol found;
 
-			if (names_address(search.table,
-					  &search.table->symbols[j]) &&
-			    take_symbol(&search, (uint32_t)j, &found) &&
-			    !visit(data, &found))
+			if (names_address(search.table, &search.table->symbols[j]) &&
+			    take_symbol(&search, (uint32_t)j, &found) && !visit(data, &found))
 				return;
 		}
 	}
 }
 
-bool symbol_tables_find_thread_local(struct debug_module *module,
-				     uint64_t offset, struct found_symbol *ret)
+bool symbol_tables_find_thread_local(struct debug_module *module, uint64_t offset,
+				     struct found_symbol *ret)
 {
 	struct symbol_tables *tables = open_tables(module);
 

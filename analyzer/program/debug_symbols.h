@@ -1,8 +1,8 @@
 /*
  * The symbols of one module.
  *
- * A table is searched as it stands in the mapped file: a handful of addresses
- * costs no memory. When more are asked for, an index by address is made.
+ * A table is searched as it stands in the mapped file: a handful of addresses costs no memory. When
+ * more are asked for, an index by address is made.
  */
 #ifndef ANALYZER_PROGRAM_DEBUG_SYMBOLS_H
 #define ANALYZER_PROGRAM_DEBUG_SYMBOLS_H
@@ -22,7 +22,7 @@ struct symbol_table {
 	size_t strings;	   /* the number of the section with their names */
 	uint32_t *ordered; /* numbers of symbols by value; NULL: not yet */
 	size_t ordered_count;
-	bool *apart; /* sections that are not loaded: no address is in them */
+	bool *apart;	      /* sections that are not loaded: no address is in them */
 	size_t section_count; /* of those, 0 if it is not known */
 	bool packed;	      /* a copy of libdwfl's table */
 };
@@ -48,20 +48,17 @@ struct symbol_tables {
 void symbol_tables_deinit(struct symbol_tables *tables);
 
 /* The symbol that covers value. */
-bool symbol_tables_find(struct debug_module *module, uint64_t value,
-			struct found_symbol *ret);
+bool symbol_tables_find(struct debug_module *module, uint64_t value, struct found_symbol *ret);
 
 /* Whether a function or variable of the module without a symbol has no name. */
 bool symbol_tables_are_whole(struct debug_module *module);
 
 /* Call visit for each symbol of an address until it returns false. */
 void symbol_tables_visit(struct debug_module *module,
-			 bool (*visit)(void *data,
-				       const struct found_symbol *symbol),
-			 void *data);
+			 bool (*visit)(void *data, const struct found_symbol *symbol), void *data);
 
 /* The thread-local variable that covers offset in the module's TLS. */
-bool symbol_tables_find_thread_local(struct debug_module *module,
-				     uint64_t offset, struct found_symbol *ret);
+bool symbol_tables_find_thread_local(struct debug_module *module, uint64_t offset,
+				     struct found_symbol *ret);
 
 #endif

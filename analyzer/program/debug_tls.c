@@ -24,8 +24,8 @@ void tls_deinit(struct tls *tls)
 }
 
 /* The program header of that type of the module. */
-static bool find_header(const struct image *image, const struct module *module,
-			uint32_t type, Elf64_Phdr *ret)
+static bool find_header(const struct image *image, const struct module *module, uint32_t type,
+			Elf64_Phdr *ret)
 {
 	Elf64_Ehdr header;
 
@@ -33,10 +33,8 @@ static bool find_header(const struct image *image, const struct module *module,
 	    header.e_phentsize != sizeof(*ret))
 		return false;
 	for (uint64_t i = 0; i < header.e_phnum; i++) {
-		if (!image_read(image,
-				module->start + header.e_phoff +
-					i * sizeof(*ret),
-				ret, sizeof(*ret)))
+		if (!image_read(image, module->start + header.e_phoff + i * sizeof(*ret), ret,
+				sizeof(*ret)))
 			return false;
 		if (ret->p_type == type)
 			return true;
@@ -45,20 +43,18 @@ static bool find_header(const struct image *image, const struct module *module,
 }
 
 /*
- * In the link map, { image, image's size, block's size, alignment, offset of
- * the first byte, offset of the block, number } stand in a row.
+ * In the link map, { image, image's size, block's size, alignment, offset of the first byte, offset
+ * of the block, number } stand in a row.
  */
-static bool read_numbers(struct debug *debug, uint64_t map,
-			 struct tls_module *module)
+static bool read_numbers(struct debug *debug, uint64_t map, struct tls_module *module)
 {
 	uint64_t words[7];
 
 	for (uint64_t i = 0; i < LINK_MAP_SIZE; i += 8) {
 		if (!image_read(debug->image, map + i, words, sizeof(words)))
 			return false;
-		if (words[0] != module->image ||
-		    words[1] != module->file_size || words[2] != module->size ||
-		    words[6] == 0 || words[6] > MOST_MODULES)
+		if (words[0] != module->image || words[1] != module->file_size ||
+		    words[2] != module->size || words[6] == 0 || words[6] > MOST_MODULES)
 			continue;
 		module->number = words[6];
 		/* Small negative numbers say that there is none. */
@@ -75,10 +71,8 @@ static void number_modules(struct debug *debug)
 
 	for (size_t i = 0; i < loaded->count; i++)
 		for (size_t j = 0; j < tls->module_count; j++)
-			if (tls->modules[j].bias == loaded->list[i].bias &&
-			    !tls->modules[j].number)
-				read_numbers(debug, loaded->list[i].map,
-					     &tls->modules[j]);
+			if (tls->modules[j].bias == loaded->list[i].bias && !tls->modules[j].number)
+				read_numbers(debug, loaded->list[i].map, &tls->modules[j]);
 	/* A static program has no link map to be found, and no other module. */
 	if (tls->module_count == 1 && tls->modules[0].number == 0)
 		tls->modules[0].number = 1;
@@ -96,8 +90,7 @@ static void find_modules(struct debug *debug)
 		const struct module *module = program_module(debug->program, i);
 		Elf64_Phdr header;
 
-		if (!find_header(debug->image, module, PT_TLS, &header) ||
-		    header.p_memsz == 0)
+		if (!find_header(debug->image, module, PT_TLS, &header) || header.p_memsz == 0)
 			continue;
 		tls->modules[tls->module_count++] = (struct tls_module){
 			.module = module,
@@ -118,39 +111,33 @@ static uint64_t find_block(struct debug *debug, const struct thread *thread,
 
 	if (module->number > 0 &&
 	    image_read_u64(debug->image, thread->thread_pointer + 8, &table) &&
-	    image_read_u64(debug->image, table - TABLE_ENTRY, &size) &&
-	    module->number <= size &&
-	    image_read_u64(debug->image, table + module->number * TABLE_ENTRY,
-			   &block) &&
+	    image_read_u64(debug->image, table - TABLE_ENTRY, &size) && module->number <= size &&
+	    image_read_u64(debug->image, table + module->number * TABLE_ENTRY, &block) &&
 	    block + 1 > PAGE) /* -1: not allocated */
 		return block;
 	return module->offset ? thread->thread_pointer - module->offset : 0;
 }
 
 /* The thread's table, less the entry in front of it, which has its size. */
-static bool find_table(struct debug *debug, const struct thread *thread,
-		       uint64_t *ret, uint64_t *ret_size)
+static bool find_table(struct debug *debug, const struct thread *thread, uint64_t *ret,
+		       uint64_t *ret_size)
 {
 	uint64_t count;
 
 	if (!image_read_u64(debug->image, thread->thread_pointer + 8, ret) ||
-	    !image_read_u64(debug->image, *ret - TABLE_ENTRY, &count) ||
-	    count > MOST_MODULES)
+	    !image_read_u64(debug->image, *ret - TABLE_ENTRY, &count) || count > MOST_MODULES)
 		return false;
 	*ret -= TABLE_ENTRY;
 	*ret_size = (count + 2) * TABLE_ENTRY;
 	return true;
 }
 
-static void add_range(struct tls *tls, uint64_t start, uint64_t size,
-		      struct tls_place place)
+static void add_range(struct tls *tls, uint64_t start, uint64_t size, struct tls_place place)
 {
-	tls->ranges[tls->range_count++] =
-		(struct tls_range){ start, size, place };
+	tls->ranges[tls->range_count++] = (struct tls_range){ start, size, place };
 }
 
-static bool has_control_block(const struct debug *debug,
-			      const struct thread *thread)
+static bool has_control_block(const struct debug *debug, const struct thread *thread)
 {
 	uint64_t self;
 
@@ -200,8 +187,7 @@ static const struct tls *find_ranges(struct debug *debug)
 	tls->made = true;
 	find_modules(debug);
 	if (threads == 0 ||
-	    __builtin_mul_overflow(threads, tls->module_count + OWN_RANGES,
-				   &most) ||
+	    __builtin_mul_overflow(threads, tls->module_count + OWN_RANGES, &most) ||
 	    most > MOST_RANGES)
 		return tls;
 	tls->ranges = calloc(most, sizeof(*tls->ranges));
@@ -209,8 +195,7 @@ static const struct tls *find_ranges(struct debug *debug)
 		return tls;
 	for (size_t i = 0; i < threads; i++)
 		add_thread(debug, (uint32_t)i);
-	qsort(tls->ranges, tls->range_count, sizeof(*tls->ranges),
-	      compare_ranges);
+	qsort(tls->ranges, tls->range_count, sizeof(*tls->ranges), compare_ranges);
 	return tls;
 }
 
@@ -219,16 +204,14 @@ bool tls_find(struct debug *debug, uint64_t address, struct tls_place *ret)
 	const struct tls *tls = find_ranges(debug);
 	size_t low = LIST_ABOVE(tls->ranges, tls->range_count, start, address);
 
-	if (low == 0 ||
-	    address - tls->ranges[low - 1].start >= tls->ranges[low - 1].size)
+	if (low == 0 || address - tls->ranges[low - 1].start >= tls->ranges[low - 1].size)
 		return false;
 	*ret = tls->ranges[low - 1].place;
 	ret->offset = address - tls->ranges[low - 1].start;
 	return true;
 }
 
-bool debug_static_tls(struct debug *debug, uint32_t number, uint64_t *ret_start,
-		      uint64_t *ret_end)
+bool debug_static_tls(struct debug *debug, uint32_t number, uint64_t *ret_start, uint64_t *ret_end)
 {
 	enum { MOST_BETWEEN = 1 << 16 }; /* for alignment, and spare */
 	const struct thread *thread = program_thread(debug->program, number);

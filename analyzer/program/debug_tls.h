@@ -1,13 +1,12 @@
 /*
  * Which thread-local variable of which thread stands at an address.
  *
- * A thread's control block, at its thread pointer, begins with that pointer
- * itself and the address of its table of blocks (dtv). The table has, for each
- * module with thread-local variables, where their block is: below the control
- * block for modules there from the start, allocated for others. The numbers of
- * the modules stand in ld.so's link maps, behind the address and the sizes of
- * the initial image, which the program headers tell as well: by these they are
- * found, whatever the version of glibc.
+ * A thread's control block, at its thread pointer, begins with that pointer itself and the address
+ * of its table of blocks (dtv). The table has, for each module with thread-local variables, where
+ * their block is: below the control block for modules there from the start, allocated for others.
+ * The numbers of the modules stand in ld.so's link maps, behind the address and the sizes of the
+ * initial image, which the program headers tell as well: by these they are found, whatever the
+ * version of glibc.
  *
  *	blocks of modules | control block      table
  *	       1 |      0 | self | table --->  | size |  | 1: address | 2: ...
@@ -23,7 +22,7 @@ struct tls_module {
 	uint64_t bias;			 /* the module's */
 	uint64_t image, file_size, size; /* of the initial values */
 	uint64_t number;		 /* in the tables; 0: not known */
-	uint64_t offset; /* of a block below the thread pointer, or 0 */
+	uint64_t offset;		 /* of a block below the thread pointer, or 0 */
 };
 
 /* What is at an address. */

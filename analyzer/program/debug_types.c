@@ -18,8 +18,7 @@ static void add(struct type_path *path, const char *text)
 	path->text[path->used] = '\0';
 }
 
-static void add_number(struct type_path *path, const char *format,
-		       uint64_t number)
+static void add_number(struct type_path *path, const char *format, uint64_t number)
 {
 	char text[32];
 
@@ -50,25 +49,21 @@ static bool member_offset(Dwarf_Die *member, Dwarf_Word *ret)
 	return true;
 }
 
-static bool covers(Dwarf_Die *member, uint64_t offset, Dwarf_Die *ret_type,
-		   Dwarf_Word *ret_start)
+static bool covers(Dwarf_Die *member, uint64_t offset, Dwarf_Die *ret_type, Dwarf_Word *ret_start)
 {
 	Dwarf_Word size;
 
-	return !dwarf_hasattr(member, DW_AT_external) &&
-	       member_offset(member, ret_start) && *ret_start <= offset &&
-	       entry_type(member, ret_type) &&
-	       dwarf_aggregate_size(ret_type, &size) == 0 &&
-	       offset - *ret_start < size;
+	return !dwarf_hasattr(member, DW_AT_external) && member_offset(member, ret_start) &&
+	       *ret_start <= offset && entry_type(member, ret_type) &&
+	       dwarf_aggregate_size(ret_type, &size) == 0 && offset - *ret_start < size;
 }
 
 /*
- * The first member, or base class, that covers the offset. Of a union, all
- * may. An empty base class shares its place with a member, which is meant.
+ * The first member, or base class, that covers the offset. Of a union, all may. An empty base class
+ * shares its place with a member, which is meant.
  */
-static bool find_member(Dwarf_Die *type, int tag, uint64_t offset,
-			Dwarf_Die *ret, Dwarf_Die *ret_type,
-			Dwarf_Word *ret_start)
+static bool find_member(Dwarf_Die *type, int tag, uint64_t offset, Dwarf_Die *ret,
+			Dwarf_Die *ret_type, Dwarf_Word *ret_start)
 {
 	Dwarf_Die member;
 	size_t looked = 0;
@@ -76,32 +71,27 @@ static bool find_member(Dwarf_Die *type, int tag, uint64_t offset,
 	if (dwarf_child(type, &member) != 0)
 		return false;
 	do {
-		if (dwarf_tag(&member) == tag &&
-		    covers(&member, offset, ret_type, ret_start)) {
+		if (dwarf_tag(&member) == tag && covers(&member, offset, ret_type, ret_start)) {
 			*ret = member;
 			return true;
 		}
-	} while (++looked < MOST_MEMBERS &&
-		 dwarf_siblingof(&member, &member) == 0);
+	} while (++looked < MOST_MEMBERS && dwarf_siblingof(&member, &member) == 0);
 	return false;
 }
 
-static bool step_into_member(struct type_path *path, Dwarf_Die *type,
-			     uint64_t *offset)
+static bool step_into_member(struct type_path *path, Dwarf_Die *type, uint64_t *offset)
 {
 	Dwarf_Die member, member_type;
 	Dwarf_Word start;
 	const char *name;
 
-	if (find_member(type, DW_TAG_member, *offset, &member, &member_type,
-			&start)) {
+	if (find_member(type, DW_TAG_member, *offset, &member, &member_type, &start)) {
 		name = dwarf_diename(&member);
 		if (name) {
 			add(path, ".");
 			add(path, name);
 		}
-	} else if (!find_member(type, DW_TAG_inheritance, *offset, &member,
-				&member_type, &start)) {
+	} else if (!find_member(type, DW_TAG_inheritance, *offset, &member, &member_type, &start)) {
 		return false;
 	}
 	*offset -= start;
@@ -124,16 +114,14 @@ static Dwarf_Word dimension(Dwarf_Die *range)
 	return 0;
 }
 
-static bool step_into_element(struct type_path *path, Dwarf_Die *type,
-			      uint64_t *offset)
+static bool step_into_element(struct type_path *path, Dwarf_Die *type, uint64_t *offset)
 {
 	Dwarf_Word counts[MOST_DIMENSIONS], size, within = 1, index;
 	Dwarf_Die element, range;
 	size_t dimensions = 0;
 
-	if (!entry_type(type, &element) ||
-	    dwarf_aggregate_size(&element, &size) != 0 || size == 0 ||
-	    dwarf_child(type, &range) != 0)
+	if (!entry_type(type, &element) || dwarf_aggregate_size(&element, &size) != 0 ||
+	    size == 0 || dwarf_child(type, &range) != 0)
 		return false;
 	do {
 		if (dimensions == MOST_DIMENSIONS)

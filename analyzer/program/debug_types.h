@@ -1,6 +1,5 @@
 /*
- * The way into a variable to the member that covers an offset, by its type:
- * ".entries[3].key".
+ * The way into a variable to the member that covers an offset, by its type: ".entries[3].key".
  */
 #ifndef ANALYZER_PROGRAM_DEBUG_TYPES_H
 #define ANALYZER_PROGRAM_DEBUG_TYPES_H

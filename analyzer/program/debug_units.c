@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 
 /*
- * The offset of the unit that .debug_aranges names for the address. libdw
- * would keep all ranges of the program in memory.
+ * The offset of the unit that .debug_aranges names for the address. libdw would keep all ranges of
+ * the program in memory.
  */
 static bool find_in_ranges(Dwarf *dwarf, uint64_t address, uint64_t *ret)
 {
@@ -32,8 +32,7 @@ static bool find_in_ranges(Dwarf *dwarf, uint64_t address, uint64_t *ret)
 		if (size != 4 && size != 8)
 			continue;
 		if ((size_t)(set.at - start) % (2 * size))
-			cursor_skip(&set, 2 * size - (size_t)(set.at - start) %
-							     (2 * size));
+			cursor_skip(&set, 2 * size - (size_t)(set.at - start) % (2 * size));
 		while (cursor_left(&set)) {
 			uint64_t from = cursor_number(&set, size);
 			uint64_t reach = cursor_number(&set, size);
@@ -52,8 +51,8 @@ static bool unit_at(Dwarf *dwarf, uint64_t offset, Dwarf_Die *ret)
 	Dwarf_Off next;
 	size_t header;
 
-	return dwarf_next_unit(dwarf, offset, &next, &header, NULL, NULL, NULL,
-			       NULL, NULL, NULL) == 0 &&
+	return dwarf_next_unit(dwarf, offset, &next, &header, NULL, NULL, NULL, NULL, NULL, NULL) ==
+		       0 &&
 	       dwarf_offdie(dwarf, offset + header, ret);
 }
 
@@ -64,8 +63,7 @@ static bool find_in_units(Dwarf *dwarf, uint64_t address, Dwarf_Die *ret)
 	Dwarf_Die die;
 	uint8_t type;
 
-	while (dwarf_get_units(dwarf, unit, &unit, NULL, &type, &die, NULL) ==
-	       0) {
+	while (dwarf_get_units(dwarf, unit, &unit, NULL, &type, &die, NULL) == 0) {
 		if (type != DW_UT_compile && type != DW_UT_skeleton)
 			continue;
 		if (dwarf_haspc(&die, address) == 1) {
@@ -80,8 +78,7 @@ static const char *text_of(Dwarf_Die *unit, unsigned int attribute)
 {
 	Dwarf_Attribute found;
 
-	return dwarf_attr(unit, attribute, &found) ? dwarf_formstring(&found)
-						   : NULL;
+	return dwarf_attr(unit, attribute, &found) ? dwarf_formstring(&found) : NULL;
 }
 
 /* Whether it is harmless to open the file FOLDER/NAME, or it is not there. */
@@ -104,13 +101,12 @@ static bool is_harmless_beside(const struct debug_file *file, const char *name)
 {
 	const char *slash = file->path ? strrchr(file->path, '/') : NULL;
 
-	return !slash ||
-	       is_harmless(file->path, (size_t)(slash - file->path), name);
+	return !slash || is_harmless(file->path, (size_t)(slash - file->path), name);
 }
 
 /*
- * libdw opens what the unit names, beside the file or where it was compiled,
- * whatever that is: it may be a FIFO, and it knows of no sysroot.
+ * libdw opens what the unit names, beside the file or where it was compiled, whatever that is: it
+ * may be a FIFO, and it knows of no sysroot.
  */
 static bool may_open_split(const struct debug_module *module, Dwarf_Die *unit)
 {
@@ -119,8 +115,7 @@ static bool may_open_split(const struct debug_module *module, Dwarf_Die *unit)
 
 	if (!name)
 		name = text_of(unit, DW_AT_GNU_dwo_name);
-	return name && !module->debug->options.sysroot &&
-	       is_harmless_beside(&module->main, name) &&
+	return name && !module->debug->options.sysroot && is_harmless_beside(&module->main, name) &&
 	       is_harmless_beside(&module->separate, name) &&
 	       (!folder || is_harmless(folder, strlen(folder), name));
 }
@@ -131,18 +126,15 @@ static void go_to_split(const struct debug_module *module, Dwarf_Die *unit)
 	Dwarf_Die die, split;
 	uint8_t type;
 
-	if (dwarf_cu_info(unit->cu, NULL, &type, &die, NULL, NULL, NULL,
-			  NULL) != 0 ||
+	if (dwarf_cu_info(unit->cu, NULL, &type, &die, NULL, NULL, NULL, NULL) != 0 ||
 	    type != DW_UT_skeleton || !may_open_split(module, &die))
 		return;
-	if (dwarf_cu_info(unit->cu, NULL, &type, &die, &split, NULL, NULL,
-			  NULL) == 0 &&
+	if (dwarf_cu_info(unit->cu, NULL, &type, &die, &split, NULL, NULL, NULL) == 0 &&
 	    type == DW_UT_skeleton && split.addr)
 		*unit = split;
 }
 
-bool code_place_find(struct debug *debug, uint64_t address,
-		     struct code_place *ret)
+bool code_place_find(struct debug *debug, uint64_t address, struct code_place *ret)
 {
 	const struct region *region = image_find(debug->image, address);
 	struct debug_module *module = NULL;
@@ -177,13 +169,11 @@ const char *debug_entry_name(struct debug *debug, Dwarf_Die *entry)
 		name = dwarf_formstring(&attribute);
 	if (name)
 		return name_demangle(&debug->names, name);
-	return dwarf_attr_integrate(entry, DW_AT_name, &attribute)
-		       ? dwarf_formstring(&attribute)
-		       : NULL;
+	return dwarf_attr_integrate(entry, DW_AT_name, &attribute) ? dwarf_formstring(&attribute)
+								   : NULL;
 }
 
-const char *debug_path_into(struct debug *debug, Dwarf_Die *variable,
-			    uint64_t offset)
+const char *debug_path_into(struct debug *debug, Dwarf_Die *variable, uint64_t offset)
 {
 	struct type_path path = { .used = 0 };
 	Dwarf_Die type;
@@ -194,14 +184,12 @@ const char *debug_path_into(struct debug *debug, Dwarf_Die *variable,
 	return name_pool_print(&debug->names, "%s", path.text);
 }
 
-const char *source_line_text(struct debug *debug,
-			     const struct source_line *line)
+const char *source_line_text(struct debug *debug, const struct source_line *line)
 {
 	if (!line->folder || line->file[0] == '/')
-		return name_pool_print(&debug->names, "%s:%" PRIu64, line->file,
-				       line->line);
-	return name_pool_print(&debug->names, "%s/%s:%" PRIu64, line->folder,
-			       line->file, line->line);
+		return name_pool_print(&debug->names, "%s:%" PRIu64, line->file, line->line);
+	return name_pool_print(&debug->names, "%s/%s:%" PRIu64, line->folder, line->file,
+			       line->line);
 }
 
 /* Whether such an entry can hold the address, or others that do. */
@@ -240,8 +228,8 @@ static bool find_below(Dwarf_Die *entry, uint64_t address, Dwarf_Die *ret)
 }
 
 /*
- * dwarf_getscopes() recurses, and a file can have entries in each other so deep
- * that no stack is large enough for it.
+ * dwarf_getscopes() recurses, and a file can have entries in each other so deep that no stack is
+ * large enough for it.
  */
 size_t code_scopes(const struct code_place *place, Dwarf_Die *scopes)
 {
@@ -249,8 +237,7 @@ size_t code_scopes(const struct code_place *place, Dwarf_Die *scopes)
 	Dwarf_Die path[DEEPEST], entry = place->unit;
 	size_t depth = 0, found = 0;
 
-	while (depth < DEEPEST &&
-	       find_below(&entry, place->address, &path[depth]))
+	while (depth < DEEPEST && find_below(&entry, place->address, &path[depth]))
 		entry = path[depth++];
 	while (depth-- > 0 && found < MOST_SCOPES) {
 		scopes[found++] = path[depth];

@@ -20,14 +20,13 @@ struct unpacking {
 	size_t count;
 };
 
-static bool write_at(const struct unpacking *unpacking, const void *bytes,
-		     size_t size, uint64_t offset)
+static bool write_at(const struct unpacking *unpacking, const void *bytes, size_t size,
+		     uint64_t offset)
 {
 	const uint8_t *from = bytes;
 
 	while (size > 0) {
-		ssize_t written =
-			pwrite(unpacking->fd, from, size, (off_t)offset);
+		ssize_t written = pwrite(unpacking->fd, from, size, (off_t)offset);
 
 		if (written <= 0)
 			return false;
@@ -38,15 +37,14 @@ static bool write_at(const struct unpacking *unpacking, const void *bytes,
 	return true;
 }
 
-static bool is_in_file(const struct unpacking *unpacking, uint64_t offset,
-		       uint64_t size)
+static bool is_in_file(const struct unpacking *unpacking, uint64_t offset, uint64_t size)
 {
 	return offset <= unpacking->size && size <= unpacking->size - offset;
 }
 
 /*
- * No two sections share bytes of a sound file. Where they may, all of them
- * together could become far larger than the file.
+ * No two sections share bytes of a sound file. Where they may, all of them together could become
+ * far larger than the file.
  */
 static bool take_bytes(struct unpacking *unpacking, uint64_t size)
 {
@@ -56,13 +54,11 @@ static bool take_bytes(struct unpacking *unpacking, uint64_t size)
 	return true;
 }
 
-static bool is_packed(const struct unpacking *unpacking,
-		      const Elf64_Shdr *section)
+static bool is_packed(const struct unpacking *unpacking, const Elf64_Shdr *section)
 {
 	Elf64_Chdr header;
 
-	if (!(section->sh_flags & SHF_COMPRESSED) ||
-	    section->sh_type == SHT_NOBITS ||
+	if (!(section->sh_flags & SHF_COMPRESSED) || section->sh_type == SHT_NOBITS ||
 	    section->sh_size < sizeof(header) ||
 	    !is_in_file(unpacking, section->sh_offset, section->sh_size))
 		return false;
@@ -71,8 +67,7 @@ static bool is_packed(const struct unpacking *unpacking,
 }
 
 /* Write what the stream yields, exactly size bytes, to the end of the file. */
-static bool inflate_to_end(struct unpacking *unpacking, z_stream *stream,
-			   uint64_t size)
+static bool inflate_to_end(struct unpacking *unpacking, z_stream *stream, uint64_t size)
 {
 	_cleanup_(free) uint8_t *piece = malloc(PIECE);
 	int status = Z_OK;
@@ -84,8 +79,7 @@ static bool inflate_to_end(struct unpacking *unpacking, z_stream *stream,
 		stream->avail_out = PIECE;
 		status = inflate(stream, Z_NO_FLUSH);
 		got = PIECE - stream->avail_out;
-		if ((status != Z_OK && status != Z_STREAM_END) || got > size ||
-		    got == 0 ||
+		if ((status != Z_OK && status != Z_STREAM_END) || got > size || got == 0 ||
 		    !write_at(unpacking, piece, got, unpacking->end))
 			return false;
 		unpacking->end += got;
@@ -103,8 +97,7 @@ static bool unpack_section(struct unpacking *unpacking, Elf64_Shdr *section)
 
 	memcpy(&header, bytes, sizeof(header));
 	if (section->sh_size - sizeof(header) > UINT32_MAX ||
-	    !take_bytes(unpacking, section->sh_size) ||
-	    inflateInit(&stream) != Z_OK)
+	    !take_bytes(unpacking, section->sh_size) || inflateInit(&stream) != Z_OK)
 		return false;
 	/* zlib does not write to what it reads. */
 	stream.next_in = (uint8_t *)(uintptr_t)bytes + sizeof(header);
@@ -125,17 +118,15 @@ static bool copy_section(struct unpacking *unpacking, const Elf64_Shdr *section)
 	    !is_in_file(unpacking, section->sh_offset, section->sh_size))
 		return true;
 	return take_bytes(unpacking, section->sh_size) &&
-	       write_at(unpacking, unpacking->bytes + section->sh_offset,
-			section->sh_size, section->sh_offset);
+	       write_at(unpacking, unpacking->bytes + section->sh_offset, section->sh_size,
+			section->sh_offset);
 }
 
-static bool read_sections(struct unpacking *unpacking, const Elf64_Ehdr *header,
-			  Elf *elf)
+static bool read_sections(struct unpacking *unpacking, const Elf64_Ehdr *header, Elf *elf)
 {
 	size_t size;
 
-	if (elf_getshdrnum(elf, &unpacking->count) < 0 ||
-	    unpacking->count > MOST_SECTIONS ||
+	if (elf_getshdrnum(elf, &unpacking->count) < 0 || unpacking->count > MOST_SECTIONS ||
 	    header->e_shentsize != sizeof(Elf64_Shdr))
 		return false;
 	size = unpacking->count * sizeof(Elf64_Shdr);
@@ -157,21 +148,18 @@ static bool write_file(struct unpacking *unpacking, Elf64_Ehdr header)
 	size_t size = (size_t)header.e_phnum * sizeof(Elf64_Phdr);
 
 	if (is_in_file(unpacking, header.e_phoff, size) &&
-	    !write_at(unpacking, unpacking->bytes + header.e_phoff, size,
-		      header.e_phoff))
+	    !write_at(unpacking, unpacking->bytes + header.e_phoff, size, header.e_phoff))
 		return false;
 	unpacking->end = unpacking->left = unpacking->size;
 	for (size_t i = 0; i < unpacking->count; i++) {
 		Elf64_Shdr *section = &unpacking->sections[i];
 
-		if (!(is_packed(unpacking, section)
-			      ? unpack_section(unpacking, section)
-			      : copy_section(unpacking, section)))
+		if (!(is_packed(unpacking, section) ? unpack_section(unpacking, section)
+						    : copy_section(unpacking, section)))
 			return false;
 	}
 	header.e_shoff = (unpacking->end + 15) & ~UINT64_C(15);
-	return write_at(unpacking, unpacking->sections,
-			unpacking->count * sizeof(Elf64_Shdr),
+	return write_at(unpacking, unpacking->sections, unpacking->count * sizeof(Elf64_Shdr),
 			header.e_shoff) &&
 	       write_at(unpacking, &header, sizeof(header), 0);
 }
@@ -185,8 +173,7 @@ int debug_file_unpack(const struct debug_file *file)
 	Elf64_Ehdr header;
 	int ready;
 
-	unpacking.bytes =
-		(const uint8_t *)elf_rawfile(file->elf, &unpacking.size);
+	unpacking.bytes = (const uint8_t *)elf_rawfile(file->elf, &unpacking.size);
 	if (!unpacking.bytes || unpacking.size < sizeof(header))
 		return -1;
 	memcpy(&header, unpacking.bytes, sizeof(header));
@@ -205,8 +192,7 @@ int debug_file_unpack(const struct debug_file *file)
 	if (!write_file(&unpacking, header))
 		return -1;
 	/* Nobody will look at the compressed bytes again. */
-	madvise((void *)(uintptr_t)unpacking.bytes, unpacking.size,
-		MADV_DONTNEED);
+	madvise((void *)(uintptr_t)unpacking.bytes, unpacking.size, MADV_DONTNEED);
 	ready = fd;
 	fd = -1;
 	return ready;

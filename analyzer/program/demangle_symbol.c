@@ -15,8 +15,8 @@ struct output {
 };
 
 /*
- * The demanglers cannot be told to stop, but own nothing when they call this
- * (their parts are on the stack), so they can be left from here.
+ * The demanglers cannot be told to stop, but own nothing when they call this (their parts are on
+ * the stack), so they can be left from here.
  */
 static void take_output(const char *text, size_t length, void *data)
 {

@@ -16,16 +16,14 @@ enum {
 #define PATIENCE (UINT64_C(1) << 32)
 
 /*
- * Where what the stack pointer points into ends: its stack, if it is known,
- * else the thread control block, if it lies above, as on a stack that glibc
- * made; else the memory as a whole, such as a coroutine's stack.
+ * Where what the stack pointer points into ends: its stack, if it is known, else the thread control
+ * block, if it lies above, as on a stack that glibc made; else the memory as a whole, such as a
+ * coroutine's stack.
  */
-static uint64_t find_stack_end(const struct program *program,
-			       const struct thread *thread,
+static uint64_t find_stack_end(const struct program *program, const struct thread *thread,
 			       const struct region *region)
 {
-	const struct stack *stack =
-		program_find_stack(program, thread->stack_pointer);
+	const struct stack *stack = program_find_stack(program, thread->stack_pointer);
 	uint64_t block = thread->thread_pointer;
 
 	if (stack)
@@ -37,13 +35,11 @@ static uint64_t find_stack_end(const struct program *program,
 }
 
 /*
- * Whether all above a thread's stack pointer is zero. It cannot be: frames may
- * hold a large array of zeros, but at the upper end stand the arguments and the
- * environment, or the thread control block, which names itself. Ends once the
- * patience for all stacks is used up.
+ * Whether all above a thread's stack pointer is zero. It cannot be: frames may hold a large array
+ * of zeros, but at the upper end stand the arguments and the environment, or the thread control
+ * block, which names itself. Ends once the patience for all stacks is used up.
  */
-static bool is_stack_empty(const struct image *image,
-			   const struct program *program,
+static bool is_stack_empty(const struct image *image, const struct program *program,
 			   const struct thread *thread, uint64_t *patience)
 {
 	const struct region *region = image_find(image, thread->stack_pointer);
@@ -58,8 +54,7 @@ static bool is_stack_empty(const struct image *image,
 
 		if (size > PIECE)
 			size = PIECE;
-		if (!bytes_are_zero(region->bytes + (place - region->start),
-				    size))
+		if (!bytes_are_zero(region->bytes + (place - region->start), size))
 			return false;
 		place += size;
 		if (*patience < size)
@@ -70,22 +65,19 @@ static bool is_stack_empty(const struct image *image,
 }
 
 /* A stack pointer may be nonsense; one into absent memory is not. */
-static bool is_stack_absent(const struct image *image,
-			    const struct thread *thread)
+static bool is_stack_absent(const struct image *image, const struct thread *thread)
 {
 	const struct region *region = image_find(image, thread->stack_pointer);
 
-	return region && (region->rights & RIGHT_WRITE) &&
-	       region->origin == REGION_ABSENT;
+	return region && (region->rights & RIGHT_WRITE) && region->origin == REGION_ABSENT;
 }
 
 /*
- * The first word of the thread control block is its own address: the ABI for
- * x86-64 says so (ELF Handling For Thread-Local Storage, 3.4.6). Go without C
- * has no such block; then there is something else on the page.
+ * The first word of the thread control block is its own address: the ABI for x86-64 says so (ELF
+ * Handling For Thread-Local Storage, 3.4.6). Go without C has no such block; then there is
+ * something else on the page.
  */
-static bool is_local_storage_missing(const struct image *image,
-				     const struct thread *thread)
+static bool is_local_storage_missing(const struct image *image, const struct thread *thread)
 {
 	enum { PAGE = 4096 };
 	uint64_t pointer = thread->thread_pointer, size;
@@ -98,16 +90,14 @@ static bool is_local_storage_missing(const struct image *image,
 }
 
 /* Whether fs_base can never have been the address of a control block. */
-static bool is_pointer_rubbish(const struct image *image,
-			       const struct thread *thread)
+static bool is_pointer_rubbish(const struct image *image, const struct thread *thread)
 {
 	enum { LOWEST = 1 << 16, ALIGNMENT = 8 };
 	uint64_t told = thread->state->registers.fs_base;
 	const struct region *region = image_find(image, told);
 
-	return told != 0 &&
-	       (told < LOWEST || told >> 47 || told % ALIGNMENT != 0 ||
-		(region && !(region->rights & RIGHT_WRITE)));
+	return told != 0 && (told < LOWEST || told >> 47 || told % ALIGNMENT != 0 ||
+			     (region && !(region->rights & RIGHT_WRITE)));
 }
 
 enum { OTHERS_SIZE = 48 };
@@ -119,8 +109,8 @@ struct missing {
 	size_t count;
 };
 
-static void note_missing(struct missing *missing, const char *what,
-			 uint64_t thread, uint64_t address)
+static void note_missing(struct missing *missing, const char *what, uint64_t thread,
+			 uint64_t address)
 {
 	if (missing->count++ == 0) {
 		missing->what = what;
@@ -130,8 +120,7 @@ static void note_missing(struct missing *missing, const char *what,
 }
 
 /* " (and 3 more)" */
-static const char *name_others(const struct missing *missing,
-			       char buffer[static OTHERS_SIZE])
+static const char *name_others(const struct missing *missing, char buffer[static OTHERS_SIZE])
 {
 	if (missing->count < 2)
 		return "";
@@ -141,25 +130,20 @@ static const char *name_others(const struct missing *missing,
 
 static void report_zeros(const struct thread *thread, struct findings *findings)
 {
-	findings_add(findings, FINDING_INCOMPLETE,
-		     "the stack of thread %u is all zeros in "
-		     "the core: whoever wrote the core could "
-		     "not read it (gdb before 15 cannot where "
-		     "glibc 2.42 or later made it). What only "
-		     "it refers to looks leaked",
-		     thread->id);
+	findings_add(
+		findings, FINDING_INCOMPLETE,
+		"the stack of thread %u is all zeros in the core: whoever wrote the core could not read it (gdb before 15 cannot where glibc 2.42 or later made it). What only it refers to looks leaked",
+		thread->id);
 }
 
 /* Who wrote the core knew no better; what is in its memory is not lost. */
-static void report_pointers(const struct image *image,
-			    const struct program *program,
+static void report_pointers(const struct image *image, const struct program *program,
 			    struct findings *findings)
 {
 	struct missing rubbish[POINTER_LIKELY + 1] = { 0 };
 	static const char *const consequences[] = {
 		[POINTER_UNKNOWN] =
-			"no control block was found for it, so thread-local "
-			"variables have no names",
+			"no control block was found for it, so thread-local variables have no names",
 		[POINTER_FOUND] = "its control block was found by its number",
 		[POINTER_LIKELY] = "what is likely its control block was found",
 	};
@@ -168,25 +152,20 @@ static void report_pointers(const struct image *image,
 	for (size_t i = 0; i < program_thread_count(program); i++) {
 		const struct thread *thread = program_thread(program, i);
 
-		if (thread->pointer_source != POINTER_TOLD &&
-		    is_pointer_rubbish(image, thread))
-			note_missing(&rubbish[thread->pointer_source], NULL,
-				     thread->id,
+		if (thread->pointer_source != POINTER_TOLD && is_pointer_rubbish(image, thread))
+			note_missing(&rubbish[thread->pointer_source], NULL, thread->id,
 				     thread->state->registers.fs_base);
 	}
 	for (size_t i = 0; i <= POINTER_LIKELY; i++)
 		if (rubbish[i].count > 0)
 			findings_add(findings, FINDING_NOTE,
 				     "the thread pointer of thread %" PRIu64
-				     "%s in the core, %#" PRIx64
-				     ", cannot be right; %s",
-				     rubbish[i].thread,
-				     name_others(&rubbish[i], others),
+				     "%s in the core, %#" PRIx64 ", cannot be right; %s",
+				     rubbish[i].thread, name_others(&rubbish[i], others),
 				     rubbish[i].address, consequences[i]);
 }
 
-static void report_threads(const struct image *image,
-			   const struct program *program,
+static void report_threads(const struct image *image, const struct program *program,
 			   struct findings *findings)
 {
 	struct missing stacks = { 0 }, storage = { 0 };
@@ -199,72 +178,57 @@ static void report_threads(const struct image *image,
 		if (is_stack_empty(image, program, thread, &patience))
 			report_zeros(thread, findings);
 		else if (is_stack_absent(image, thread))
-			note_missing(&stacks, NULL, thread->id,
-				     thread->stack_pointer);
-		if (is_local_storage_missing(image, thread) &&
-		    !is_pointer_rubbish(image, thread))
-			note_missing(&storage, NULL, thread->id,
-				     thread->thread_pointer);
+			note_missing(&stacks, NULL, thread->id, thread->stack_pointer);
+		if (is_local_storage_missing(image, thread) && !is_pointer_rubbish(image, thread))
+			note_missing(&storage, NULL, thread->id, thread->thread_pointer);
 	}
 	if (stacks.count > 0)
 		findings_add(findings, FINDING_INCOMPLETE,
 			     "the stack of thread %" PRIu64 " at %#" PRIx64
-			     "%s is not in the core: what only it refers to "
-			     "looks leaked",
-			     stacks.thread, stacks.address,
-			     name_others(&stacks, others));
+			     "%s is not in the core: what only it refers to looks leaked",
+			     stacks.thread, stacks.address, name_others(&stacks, others));
 	if (storage.count > 0)
 		findings_add(
 			findings, FINDING_INCOMPLETE,
-			"the thread-local storage of thread %" PRIu64
-			" at %#" PRIx64
-			"%s is not in the core, or zeros: what only it, or "
-			"a stack beside it, refers to looks leaked",
-			storage.thread, storage.address,
-			name_others(&storage, others));
+			"the thread-local storage of thread %" PRIu64 " at %#" PRIx64
+			"%s is not in the core, or zeros: what only it, or a stack beside it, refers to looks leaked",
+			storage.thread, storage.address, name_others(&storage, others));
 }
 
 /* The kernel put these random bytes onto the main stack. */
-static void report_main_stack(const struct image *image,
-			      struct findings *findings)
+static void report_main_stack(const struct image *image, struct findings *findings)
 {
 	uint64_t address = image_auxiliary(image, AT_RANDOM, 0), word;
 
 	if (address != 0 && !image_read_u64(image, address, &word))
 		findings_add(findings, FINDING_INCOMPLETE,
 			     "the main stack at %#" PRIx64
-			     " is not in the core: what only it refers to "
-			     "looks leaked",
+			     " is not in the core: what only it refers to looks leaked",
 			     address);
 }
 
 /*
- * The mapping of the module's data whose last page the loader wrote to: the
- * rest of the page, behind what the file has, begins as zeros. NULL: the
- * segment is none such, or lies elsewhere.
+ * The mapping of the module's data whose last page the loader wrote to: the rest of the page,
+ * behind what the file has, begins as zeros. NULL: the segment is none such, or lies elsewhere.
  */
-static const struct mapping *find_data(const struct image *image,
-				       const struct module *module,
+static const struct mapping *find_data(const struct image *image, const struct module *module,
 				       const Elf64_Phdr *segment)
 {
 	uint64_t end = module->bias + segment->p_vaddr + segment->p_filesz;
 	const struct mapping *mapping;
 
-	if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_W) ||
-	    segment->p_filesz == 0 || segment->p_memsz <= segment->p_filesz ||
-	    end % 4096 == 0)
+	if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_W) || segment->p_filesz == 0 ||
+	    segment->p_memsz <= segment->p_filesz || end % 4096 == 0)
 		return NULL;
 	mapping = image_find_mapping(image, end);
 	if (!mapping || strcmp(mapping->path, module->path) != 0 ||
-	    mapping->offset + (end - mapping->start) !=
-		    segment->p_offset + segment->p_filesz)
+	    mapping->offset + (end - mapping->start) != segment->p_offset + segment->p_filesz)
 		return NULL;
 	return mapping;
 }
 
 /* Whether the file has more than zeros where the core has nothing else. */
-static bool is_data_zeroed(const struct image *image,
-			   const struct module *module,
+static bool is_data_zeroed(const struct image *image, const struct module *module,
 			   const struct mapping *mapping)
 {
 	const struct image_file *file = module->file;
@@ -277,13 +241,11 @@ static bool is_data_zeroed(const struct image *image,
 		size = mapping->end - mapping->start;
 	left = file->size - mapping->offset;
 	return bytes_are_zero(bytes, size) &&
-	       !bytes_are_zero(file->bytes + mapping->offset,
-			       left < size ? left : size);
+	       !bytes_are_zero(file->bytes + mapping->offset, left < size ? left : size);
 }
 
 /* The start of the module's data if they are missing, or 0. */
-static uint64_t find_missing_data(const struct image *image,
-				  const struct module *module)
+static uint64_t find_missing_data(const struct image *image, const struct module *module)
 {
 	enum { MOST_SEGMENTS = 64 };
 	Elf64_Ehdr header;
@@ -295,9 +257,7 @@ static uint64_t find_missing_data(const struct image *image,
 		const struct mapping *mapping;
 		const struct region *region;
 
-		if (!image_read(image,
-				module->start + header.e_phoff +
-					i * sizeof(segment),
+		if (!image_read(image, module->start + header.e_phoff + i * sizeof(segment),
 				&segment, sizeof(segment)))
 			return 0;
 		mapping = find_data(image, module, &segment);
@@ -311,8 +271,7 @@ static uint64_t find_missing_data(const struct image *image,
 	return 0;
 }
 
-static void report_data(const struct image *image,
-			const struct program *program,
+static void report_data(const struct image *image, const struct program *program,
 			struct findings *findings)
 {
 	struct missing data = { 0 };
@@ -326,22 +285,20 @@ static void report_data(const struct image *image,
 			note_missing(&data, module->path, 0, start);
 	}
 	if (data.count > 0)
-		findings_add(findings, FINDING_INCOMPLETE,
-			     "the data of %s at %#" PRIx64
-			     "%s are not in the core, or zeros: what only they "
-			     "refer to looks leaked",
-			     data.what, data.address,
-			     name_others(&data, others));
+		findings_add(
+			findings, FINDING_INCOMPLETE,
+			"the data of %s at %#" PRIx64
+			"%s are not in the core, or zeros: what only they refer to looks leaked",
+			data.what, data.address, name_others(&data, others));
 }
 
 void missing_report(const struct image *image, const struct program *program,
 		    struct findings *findings)
 {
 	if (program_thread_count(program) == 0)
-		findings_add(findings, FINDING_INCOMPLETE,
-			     "the core tells of no thread: what only registers "
-			     "refer to looks leaked, and all of the stacks "
-			     "counts as in use");
+		findings_add(
+			findings, FINDING_INCOMPLETE,
+			"the core tells of no thread: what only registers refer to looks leaked, and all of the stacks counts as in use");
 	report_main_stack(image, findings);
 	report_threads(image, program, findings);
 	report_pointers(image, program, findings);

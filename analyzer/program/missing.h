@@ -1,6 +1,6 @@
 /*
- * Memory that a program cannot have been without, and that the dump lacks: what
- * only it refers to looks leaked.
+ * Memory that a program cannot have been without, and that the dump lacks: what only it refers to
+ * looks leaked.
  */
 #ifndef ANALYZER_PROGRAM_MISSING_H
 #define ANALYZER_PROGRAM_MISSING_H

@@ -17,23 +17,20 @@ bool module_is_libc(const struct module *module)
 {
 	const char *name = module_name(module);
 
-	return strcmp(name, "libc.so.6") == 0 ||
-	       strncmp(name, "libc-2.", 7) == 0;
+	return strcmp(name, "libc.so.6") == 0 || strncmp(name, "libc-2.", 7) == 0;
 }
 
 enum { MOST_SEGMENTS = 256 };
 
-static bool read_header(const struct image *image, uint64_t base,
-			Elf64_Ehdr *ret)
+static bool read_header(const struct image *image, uint64_t base, Elf64_Ehdr *ret)
 {
 	return image_read(image, base, ret, sizeof(*ret)) &&
 	       memcmp(ret->e_ident, ELFMAG, SELFMAG) == 0 &&
-	       ret->e_phentsize == sizeof(Elf64_Phdr) &&
-	       ret->e_phnum <= MOST_SEGMENTS;
+	       ret->e_phentsize == sizeof(Elf64_Phdr) && ret->e_phnum <= MOST_SEGMENTS;
 }
 
-bool module_holds(const struct image *image, const struct module *module,
-		  const void *wanted, size_t wanted_size)
+bool module_holds(const struct image *image, const struct module *module, const void *wanted,
+		  size_t wanted_size)
 {
 	uint64_t address = module->start, size;
 
@@ -53,12 +50,10 @@ bool module_holds(const struct image *image, const struct module *module,
 }
 
 /* The number-th of the module's program headers. */
-static bool read_segment(const struct image *image, uint64_t base,
-			 const Elf64_Ehdr *header, uint64_t number,
-			 Elf64_Phdr *ret)
+static bool read_segment(const struct image *image, uint64_t base, const Elf64_Ehdr *header,
+			 uint64_t number, Elf64_Phdr *ret)
 {
-	return image_read(image, base + header->e_phoff + number * sizeof(*ret),
-			  ret, sizeof(*ret));
+	return image_read(image, base + header->e_phoff + number * sizeof(*ret), ret, sizeof(*ret));
 }
 
 /* Linkers put constants into segments of their own, or else beside code. */
@@ -70,14 +65,13 @@ static bool has_segment_of_constants(const struct image *image, uint64_t base)
 	if (!read_header(image, base, &header))
 		return false;
 	for (unsigned int i = 0; i < header.e_phnum; i++)
-		if (read_segment(image, base, &header, i, &segment) &&
-		    segment.p_type == PT_LOAD && segment.p_flags == PF_R)
+		if (read_segment(image, base, &header, i, &segment) && segment.p_type == PT_LOAD &&
+		    segment.p_flags == PF_R)
 			return true;
 	return false;
 }
 
-bool module_has_constants(const struct image *image,
-			  const struct module *module)
+bool module_has_constants(const struct image *image, const struct module *module)
 {
 	uint64_t address = module->start;
 	bool whole = true;
@@ -90,8 +84,7 @@ bool module_has_constants(const struct image *image,
 		address = region->end;
 		/* Variables that nothing touched, which the kernel leaves out,
 		 * are no constants. */
-		if (region->origin != REGION_ABSENT ||
-		    (region->rights & RIGHT_WRITE))
+		if (region->origin != REGION_ABSENT || (region->rights & RIGHT_WRITE))
 			continue;
 		if (!(region->rights & RIGHT_EXECUTE))
 			return false;
@@ -101,12 +94,12 @@ bool module_has_constants(const struct image *image,
 }
 
 /*
- * The address less the virtual address of the module whose header is at base,
- * and the end of its data. That what is zero at first stands behind the last
- * mapping, in anonymous memory, only its headers tell.
+ * The address less the virtual address of the module whose header is at base, and the end of its
+ * data. That what is zero at first stands behind the last mapping, in anonymous memory, only its
+ * headers tell.
  */
-static bool read_extent(const struct image *image, uint64_t base,
-			uint64_t *ret_bias, uint64_t *ret_end)
+static bool read_extent(const struct image *image, uint64_t base, uint64_t *ret_bias,
+			uint64_t *ret_end)
 {
 	uint64_t end = base;
 	bool found = false;
@@ -131,8 +124,7 @@ static bool read_extent(const struct image *image, uint64_t base,
 
 static struct error *add_module(struct module_list *list, struct module module)
 {
-	struct module *modules =
-		reallocarray(list->modules, list->count + 1, sizeof(*modules));
+	struct module *modules = reallocarray(list->modules, list->count + 1, sizeof(*modules));
 
 	if (!modules)
 		return &error_no_memory;
@@ -142,8 +134,7 @@ static struct error *add_module(struct module_list *list, struct module module)
 }
 
 /* The vdso is mapped from no file. */
-static struct error *add_vdso(struct module_list *list,
-			      const struct image *image)
+static struct error *add_vdso(struct module_list *list, const struct image *image)
 {
 	uint64_t base = image_auxiliary(image, AT_SYSINFO_EHDR, 0);
 	const struct region *region = image_find(image, base);
@@ -164,11 +155,10 @@ static int compare_modules(const void *a, const void *b)
 }
 
 /*
- * The module's end, with the anonymous memory right behind its mappings as far
- * as its headers claim it.
+ * The module's end, with the anonymous memory right behind its mappings as far as its headers claim
+ * it.
  */
-static uint64_t end_of_data(const struct image *image, uint64_t end,
-			    uint64_t claimed)
+static uint64_t end_of_data(const struct image *image, uint64_t end, uint64_t claimed)
 {
 	const struct region *behind = image_find(image, end);
 
@@ -194,9 +184,8 @@ static bool has_code(const struct image *image, const struct module *module)
 }
 
 /*
- * Whether the mapped file is a module though its header is not in the core.
- * The loader knows by how much its addresses are moved; a program of fixed
- * ones, by nothing.
+ * Whether the mapped file is a module though its header is not in the core. The loader knows by how
+ * much its addresses are moved; a program of fixed ones, by nothing.
  */
 static bool is_module(const struct image *image, struct module *module)
 {
@@ -214,25 +203,21 @@ static bool is_module(const struct image *image, struct module *module)
 }
 
 /*
- * Whether the mapping is of the module that reaches up to end so far. What a
- * program maps of a file again, as Node.js does with its own code, lies behind
- * what the headers claim.
+ * Whether the mapping is of the module that reaches up to end so far. What a program maps of a file
+ * again, as Node.js does with its own code, lies behind what the headers claim.
  */
-static bool is_next_of(const struct mapping *first,
-		       const struct mapping *mapping, uint64_t end,
+static bool is_next_of(const struct mapping *first, const struct mapping *mapping, uint64_t end,
 		       uint64_t claimed)
 {
-	return strcmp(mapping->path, first->path) == 0 &&
-	       mapping->offset != 0 &&
+	return strcmp(mapping->path, first->path) == 0 && mapping->offset != 0 &&
 	       (mapping->start == end || mapping->start < claimed);
 }
 
 /*
- * The loader maps the whole of a module at once, so its mappings follow each
- * other and begin with that of the ELF header.
+ * The loader maps the whole of a module at once, so its mappings follow each other and begin with
+ * that of the ELF header.
  */
-static struct error *add_files(struct module_list *list,
-			       const struct image *image)
+static struct error *add_files(struct module_list *list, const struct image *image)
 {
 	enum { LARGEST_MODULE = 1 << 30 }; /* where its headers are absent */
 	size_t count = image_mapping_count(image), next;
@@ -257,14 +242,12 @@ static struct error *add_files(struct module_list *list,
 		else
 			reach = claimed;
 		while (next < count &&
-		       is_next_of(first, image_mapping(image, next), module.end,
-				  reach))
+		       is_next_of(first, image_mapping(image, next), module.end, reach))
 			module.end = image_mapping(image, next++)->end;
 		if (claimed == 0 && !is_module(image, &module))
 			continue;
 		module.end = end_of_data(image, module.end, claimed);
-		if (next < count &&
-		    module.end > image_mapping(image, next)->start)
+		if (next < count && module.end > image_mapping(image, next)->start)
 			module.end = image_mapping(image, next)->start;
 		error = add_module(list, module);
 		if (error)
@@ -279,17 +262,14 @@ static void sort_modules(struct module_list *list)
 	size_t kept = 0;
 
 	if (list->count > 0)
-		qsort(list->modules, list->count, sizeof(struct module),
-		      compare_modules);
+		qsort(list->modules, list->count, sizeof(struct module), compare_modules);
 	for (size_t i = 0; i < list->count; i++)
-		if (kept == 0 ||
-		    list->modules[i].start >= list->modules[kept - 1].end)
+		if (kept == 0 || list->modules[i].start >= list->modules[kept - 1].end)
 			list->modules[kept++] = list->modules[i];
 	list->count = kept;
 }
 
-struct error *module_list_init(struct module_list *list,
-			       const struct image *image)
+struct error *module_list_init(struct module_list *list, const struct image *image)
 {
 	struct error *error;
 
@@ -307,12 +287,10 @@ void module_list_deinit(struct module_list *list)
 	*list = (struct module_list){ 0 };
 }
 
-const struct module *module_list_find(const struct module_list *list,
-				      uint64_t address)
+const struct module *module_list_find(const struct module_list *list, uint64_t address)
 {
 	size_t above = LIST_ABOVE(list->modules, list->count, start, address);
 
-	return above > 0 && address < list->modules[above - 1].end
-		       ? &list->modules[above - 1]
-		       : NULL;
+	return above > 0 && address < list->modules[above - 1].end ? &list->modules[above - 1]
+								   : NULL;
 }

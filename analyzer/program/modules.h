@@ -11,12 +11,10 @@ struct module_list {
 	size_t count;
 };
 
-struct error *module_list_init(struct module_list *list,
-			       const struct image *image);
+struct error *module_list_init(struct module_list *list, const struct image *image);
 void module_list_deinit(struct module_list *list);
 
 /* The module that has address in one of its mappings, or NULL. */
-const struct module *module_list_find(const struct module_list *list,
-				      uint64_t address);
+const struct module *module_list_find(const struct module_list *list, uint64_t address);
 
 #endif

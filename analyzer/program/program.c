@@ -25,8 +25,7 @@ static struct error *read_threads(struct program *program)
 	if (!program->threads)
 		return &error_no_memory;
 	for (size_t i = 0; i < count; i++) {
-		const struct image_thread *state =
-			image_thread(program->image, i);
+		const struct image_thread *state = image_thread(program->image, i);
 
 		program->threads[i] = (struct thread){
 			.id = state->id,
@@ -35,19 +34,17 @@ static struct error *read_threads(struct program *program)
 			.stack = NO_STACK,
 			.state = state,
 		};
-		thread_find_use(program->image, &program->modules,
-				&program->threads[i]);
+		thread_find_use(program->image, &program->modules, &program->threads[i]);
 	}
 	program->thread_count = count;
 	thread_pointers_check(program->image, program->threads, count);
 	return NULL;
 }
 
-struct error *program_create(const struct image *image,
-			     struct findings *findings, struct program **ret)
+struct error *program_create(const struct image *image, struct findings *findings,
+			     struct program **ret)
 {
-	_cleanup_(program_destroy) struct program *program =
-		calloc(1, sizeof(*program));
+	_cleanup_(program_destroy) struct program *program = calloc(1, sizeof(*program));
 	struct error *error;
 
 	if (!program)
@@ -57,9 +54,8 @@ struct error *program_create(const struct image *image,
 	if (!error)
 		error = read_threads(program);
 	if (!error)
-		error = stack_list_init(&program->stacks, image,
-					&program->modules, program->threads,
-					program->thread_count);
+		error = stack_list_init(&program->stacks, image, &program->modules,
+					program->threads, program->thread_count);
 	if (error)
 		return error;
 	missing_report(image, program, findings);
@@ -80,14 +76,12 @@ size_t program_module_count(const struct program *program)
 	return program->modules.count;
 }
 
-const struct module *program_module(const struct program *program,
-				    size_t number)
+const struct module *program_module(const struct program *program, size_t number)
 {
 	return &program->modules.modules[number];
 }
 
-const struct module *program_find_module(const struct program *program,
-					 uint64_t address)
+const struct module *program_find_module(const struct program *program, uint64_t address)
 {
 	return module_list_find(&program->modules, address);
 }
@@ -97,8 +91,7 @@ bool program_knows_modules(const struct program *program)
 	const struct image *image = program->image;
 
 	return image_mapping_count(image) > 0 ||
-	       (image_auxiliary(image, AT_PHDR, 0) != 0 &&
-		image_auxiliary(image, AT_BASE, 0) == 0);
+	       (image_auxiliary(image, AT_PHDR, 0) != 0 && image_auxiliary(image, AT_BASE, 0) == 0);
 }
 
 size_t program_thread_count(const struct program *program)
@@ -106,8 +99,7 @@ size_t program_thread_count(const struct program *program)
 	return program->thread_count;
 }
 
-const struct thread *program_thread(const struct program *program,
-				    size_t number)
+const struct thread *program_thread(const struct program *program, size_t number)
 {
 	return &program->threads[number];
 }
@@ -122,15 +114,12 @@ const struct stack *program_stack(const struct program *program, size_t number)
 	return &program->stacks.stacks[number];
 }
 
-const struct stack *program_find_stack(const struct program *program,
-				       uint64_t address)
+const struct stack *program_find_stack(const struct program *program, uint64_t address)
 {
 	const struct stack *stacks = program->stacks.stacks;
-	size_t above =
-		LIST_ABOVE(stacks, program->stacks.count, start, address);
+	size_t above = LIST_ABOVE(stacks, program->stacks.count, start, address);
 
-	return above > 0 && address < stacks[above - 1].end ? &stacks[above - 1]
-							    : NULL;
+	return above > 0 && address < stacks[above - 1].end ? &stacks[above - 1] : NULL;
 }
 
 const char *stack_kind_name(enum stack_kind kind)

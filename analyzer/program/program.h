@@ -1,9 +1,9 @@
 /*
  * What runs in the dump: modules and threads.
  *
- * A module is an ELF file that is mapped: the program, its libraries, the
- * loader, the vdso. A thread has registers and, where it can be told for
- * certain, a stack: the part of it below the stack pointer's red zone is dead.
+ * A module is an ELF file that is mapped: the program, its libraries, the loader, the vdso. A
+ * thread has registers and, where it can be told for certain, a stack: the part of it below the
+ * stack pointer's red zone is dead.
  */
 #ifndef ANALYZER_PROGRAM_PROGRAM_H
 #define ANALYZER_PROGRAM_PROGRAM_H
@@ -11,9 +11,9 @@
 #include "analyzer/image/image.h"
 
 struct module {
-	const char *path;    /* as the dump names it (untrusted) */
-	uint64_t start, end; /* from its header to the end of its data */
-	uint64_t bias;	     /* address less the file's virtual address */
+	const char *path;	       /* as the dump names it (untrusted) */
+	uint64_t start, end;	       /* from its header to the end of its data */
+	uint64_t bias;		       /* address less the file's virtual address */
 	const struct image_file *file; /* NULL: see the state */
 	enum file_state state;
 };
@@ -63,19 +63,17 @@ enum { RED_ZONE = 128 };
 
 struct program;
 
-struct error *program_create(const struct image *image,
-			     struct findings *findings, struct program **ret);
+struct error *program_create(const struct image *image, struct findings *findings,
+			     struct program **ret);
 void program_destroy(struct program *program);
 DEFINE_CLEANUP(program_destroy, struct program *)
 
 /* Modules by address. */
 size_t program_module_count(const struct program *program);
-const struct module *program_module(const struct program *program,
-				    size_t number);
+const struct module *program_module(const struct program *program, size_t number);
 
 /* The module that has address in one of its mappings, or NULL. */
-const struct module *program_find_module(const struct program *program,
-					 uint64_t address);
+const struct module *program_find_module(const struct program *program, uint64_t address);
 
 /* The last part of its path. */
 const char *module_name(const struct module *module);
@@ -84,29 +82,26 @@ const char *module_name(const struct module *module);
 bool module_is_libc(const struct module *module);
 
 /* Whether the bytes stand in the module, in code or data. */
-bool module_holds(const struct image *image, const struct module *module,
-		  const void *wanted, size_t wanted_size);
+bool module_holds(const struct image *image, const struct module *module, const void *wanted,
+		  size_t wanted_size);
 
 /*
- * Whether all of the module's constants are at hand, its type names among
- * them: what is absent of it are variables, or code that is apart from them.
+ * Whether all of the module's constants are at hand, its type names among them: what is absent of
+ * it are variables, or code that is apart from them.
  */
-bool module_has_constants(const struct image *image,
-			  const struct module *module);
+bool module_has_constants(const struct image *image, const struct module *module);
 
 /* Whether the dump tells which modules there are; a static program has one. */
 bool program_knows_modules(const struct program *program);
 
 /* Threads in the order of the dump. */
 size_t program_thread_count(const struct program *program);
-const struct thread *program_thread(const struct program *program,
-				    size_t number);
+const struct thread *program_thread(const struct program *program, size_t number);
 
 /* Stacks by address. */
 size_t program_stack_count(const struct program *program);
 const struct stack *program_stack(const struct program *program, size_t number);
-const struct stack *program_find_stack(const struct program *program,
-				       uint64_t address);
+const struct stack *program_find_stack(const struct program *program, uint64_t address);
 
 /* "main", "thread", "finished thread" or "vanished thread". */
 const char *stack_kind_name(enum stack_kind kind);

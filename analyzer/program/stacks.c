@@ -7,11 +7,11 @@
 
 /* struct pthread on x86-64 (glibc, nptl/descr.h and tls.h) */
 enum {
-	PTHREAD_SELF = 16,	/* header.self: the struct's own address */
-	PTHREAD_LIST = 704,	/* { next, prev } of its list of stacks */
-	PTHREAD_ALIGNMENT = 64, /* of it, and so of that */
-	PTHREAD_TID = 720,    /* 0: not running; -1: joined, but not in 2.43 */
-	PTHREAD_CANCEL = 776, /* cancelhandling */
+	PTHREAD_SELF = 16,	  /* header.self: the struct's own address */
+	PTHREAD_LIST = 704,	  /* { next, prev } of its list of stacks */
+	PTHREAD_ALIGNMENT = 64,	  /* of it, and so of that */
+	PTHREAD_TID = 720,	  /* 0: not running; -1: joined, but not in 2.43 */
+	PTHREAD_CANCEL = 776,	  /* cancelhandling */
 	PTHREAD_EXITING = 0x30,	  /* in it: a thread has ended by itself */
 	PTHREAD_FREED = 0x20,	  /* and was joined, or was detached */
 	PTHREAD_SIZE = 2304,	  /* at most about this much, in all versions */
@@ -31,11 +31,9 @@ static uint64_t word(const uint8_t *bytes, size_t offset)
 }
 
 /*
- * stackblock, stackblock_size and guardsize stand in a row: the descriptor
- * itself is in that block.
+ * stackblock, stackblock_size and guardsize stand in a row: the descriptor itself is in that block.
  */
-static bool find_block(const uint8_t *bytes, size_t size,
-		       struct descriptor *descriptor)
+static bool find_block(const uint8_t *bytes, size_t size, struct descriptor *descriptor)
 {
 	for (size_t i = PTHREAD_TID; i + 24 <= size; i += 8) {
 		uint64_t block = word(bytes, i), length = word(bytes, i + 8),
@@ -44,8 +42,8 @@ static bool find_block(const uint8_t *bytes, size_t size,
 		if (block == 0 || block > descriptor->address ||
 		    length <= descriptor->address - block ||
 		    length - (descriptor->address - block) > PTHREAD_REACH ||
-		    length > UINT64_MAX - block || length < SMALLEST_STACK ||
-		    guard >= length || guard % 4096 != 0)
+		    length > UINT64_MAX - block || length < SMALLEST_STACK || guard >= length ||
+		    guard % 4096 != 0)
 			continue;
 		descriptor->start = block;
 		descriptor->end = block + length;
@@ -61,8 +59,7 @@ uint32_t descriptor_tid(const struct image *image, uint64_t address)
 	return image_read_u32(image, address + PTHREAD_TID, &tid) ? tid : 0;
 }
 
-bool descriptor_read(const struct image *image, uint64_t address,
-		     struct descriptor *ret)
+bool descriptor_read(const struct image *image, uint64_t address, struct descriptor *ret)
 {
 	struct descriptor descriptor = { .address = address };
 	uint8_t bytes[PTHREAD_SIZE];
@@ -76,8 +73,7 @@ bool descriptor_read(const struct image *image, uint64_t address,
 	if (size > available)
 		size = available;
 	if (size <= PTHREAD_CANCEL || size < PTHREAD_TID + 24 ||
-	    !image_read(image, address, bytes, size) ||
-	    word(bytes, PTHREAD_SELF) != address ||
+	    !image_read(image, address, bytes, size) || word(bytes, PTHREAD_SELF) != address ||
 	    !find_block(bytes, size, &descriptor))
 		return false;
 	memcpy(&descriptor.tid, bytes + PTHREAD_TID, sizeof(int32_t));
@@ -93,8 +89,7 @@ bool descriptor_read(const struct image *image, uint64_t address,
 
 static struct error *add_stack(struct stack_list *list, struct stack stack)
 {
-	struct stack *stacks =
-		reallocarray(list->stacks, list->count + 1, sizeof(*stacks));
+	struct stack *stacks = reallocarray(list->stacks, list->count + 1, sizeof(*stacks));
 
 	if (!stacks)
 		return &error_no_memory;
@@ -104,11 +99,10 @@ static struct error *add_stack(struct stack_list *list, struct stack stack)
 }
 
 /*
- * The live part of a stack that thread runs on. One whose stack pointer is
- * elsewhere, on a signal stack or a coroutine's, may return to any of it.
+ * The live part of a stack that thread runs on. One whose stack pointer is elsewhere, on a signal
+ * stack or a coroutine's, may return to any of it.
  */
-static uint64_t live_part(const struct thread *thread, uint64_t start,
-			  uint64_t end)
+static uint64_t live_part(const struct thread *thread, uint64_t start, uint64_t end)
 {
 	uint64_t pointer = thread->stack_pointer;
 
@@ -120,14 +114,12 @@ static uint64_t live_part(const struct thread *thread, uint64_t start,
 }
 
 /*
- * Where the frames of a main thread began that has ended by itself: nothing of
- * the program's stands below, only its arguments above. The process goes on by
- * its other threads; its number is that of the main one.
+ * Where the frames of a main thread began that has ended by itself: nothing of the program's stands
+ * below, only its arguments above. The process goes on by its other threads; its number is that of
+ * the main one.
  */
-static uint64_t find_end_of_frames(const struct image *image,
-				   const struct module_list *modules,
-				   const struct thread *threads,
-				   size_t thread_count)
+static uint64_t find_end_of_frames(const struct image *image, const struct module_list *modules,
+				   const struct thread *threads, size_t thread_count)
 {
 	uint32_t process = image_origin(image).process;
 	uint64_t place, end;
@@ -139,21 +131,17 @@ static uint64_t find_end_of_frames(const struct image *image,
 		return 0;
 	for (size_t i = 0; i < modules->count; i++)
 		if (strncmp(module_name(&modules->modules[i]), "ld-", 3) == 0 &&
-		    module_find_variable(&modules->modules[i],
-					 "__libc_stack_end", &place) &&
+		    module_find_variable(&modules->modules[i], "__libc_stack_end", &place) &&
 		    image_read_u64(image, place, &end))
 			return end;
 	return 0;
 }
 
-static struct error *add_main_stack(struct stack_list *list,
-				    const struct image *image,
-				    const struct module_list *modules,
-				    const struct thread *threads,
+static struct error *add_main_stack(struct stack_list *list, const struct image *image,
+				    const struct module_list *modules, const struct thread *threads,
 				    size_t thread_count)
 {
-	const struct region *region =
-		image_find(image, image_auxiliary(image, AT_RANDOM, 0));
+	const struct region *region = image_find(image, image_auxiliary(image, AT_RANDOM, 0));
 	struct stack stack = { .kind = STACK_MAIN, .thread = NO_THREAD };
 	uint64_t above;
 
@@ -170,35 +158,29 @@ static struct error *add_main_stack(struct stack_list *list,
 		stack.live = live_part(&threads[i], stack.start, stack.end);
 	}
 	above = find_end_of_frames(image, modules, threads, thread_count);
-	if (stack.thread == NO_THREAD && above > stack.start &&
-	    above < stack.end)
+	if (stack.thread == NO_THREAD && above > stack.start && above < stack.end)
 		stack.live = above;
 	return add_stack(list, stack);
 }
 
-static struct error *add_thread_stacks(struct stack_list *list,
-				       const struct image *image,
-				       const struct thread *threads,
-				       size_t thread_count)
+static struct error *add_thread_stacks(struct stack_list *list, const struct image *image,
+				       const struct thread *threads, size_t thread_count)
 {
 	for (size_t i = 0; i < thread_count; i++) {
 		struct descriptor descriptor;
 		struct error *error;
 
-		if (!descriptor_read(image, threads[i].thread_pointer,
-				     &descriptor))
+		if (!descriptor_read(image, threads[i].thread_pointer, &descriptor))
 			continue;
-		error = add_stack(
-			list,
-			(struct stack){
-				.kind = STACK_THREAD,
-				.start = descriptor.start,
-				.live = live_part(&threads[i], descriptor.start,
-						  descriptor.end),
-				.live_end = descriptor.end,
-				.end = descriptor.end,
-				.thread = (uint32_t)i,
-			});
+		error = add_stack(list, (struct stack){
+						.kind = STACK_THREAD,
+						.start = descriptor.start,
+						.live = live_part(&threads[i], descriptor.start,
+								  descriptor.end),
+						.live_end = descriptor.end,
+						.end = descriptor.end,
+						.thread = (uint32_t)i,
+					});
 		if (error)
 			return error;
 	}
@@ -206,25 +188,22 @@ static struct error *add_thread_stacks(struct stack_list *list,
 }
 
 /*
- * What is live in the stack of a thread that has ended. Once nobody can join
- * it any more, glibc keeps the stack for another thread, and with it only the
- * table of its TLS (dtv); before, the descriptor holds the thread's result.
+ * What is live in the stack of a thread that has ended. Once nobody can join it any more, glibc
+ * keeps the stack for another thread, and with it only the table of its TLS (dtv); before, the
+ * descriptor holds the thread's result.
  *
- * A thread that has not ended by itself vanished in a fork, which leaves the
- * child all stacks and one thread. glibc counts the stack as free, but what
- * stands there is as the thread left it, and nobody knows where it was.
+ * A thread that has not ended by itself vanished in a fork, which leaves the child all stacks and
+ * one thread. glibc counts the stack as free, but what stands there is as the thread left it, and
+ * nobody knows where it was.
  */
-static struct error *add_finished(struct stack_list *list,
-				  const struct descriptor *descriptor)
+static struct error *add_finished(struct stack_list *list, const struct descriptor *descriptor)
 {
-	bool over = descriptor->tid < 0 || descriptor->detached ||
-		    descriptor->freed;
+	bool over = descriptor->tid < 0 || descriptor->detached || descriptor->freed;
 	struct stack stack = {
 		.kind = STACK_FINISHED,
 		.start = descriptor->start,
 		.live = descriptor->address,
-		.live_end = over ? descriptor->address + PTHREAD_DTV + 8
-				 : descriptor->end,
+		.live_end = over ? descriptor->address + PTHREAD_DTV + 8 : descriptor->end,
 		.end = descriptor->end,
 		.thread = NO_THREAD,
 	};
@@ -238,8 +217,7 @@ static struct error *add_finished(struct stack_list *list,
 }
 
 /* Walk the list of stacks whose head stands at address, if there is one. */
-static struct error *walk_list(struct stack_list *list,
-			       const struct image *image, uint64_t head,
+static struct error *walk_list(struct stack_list *list, const struct image *image, uint64_t head,
 			       uint64_t next)
 {
 	uint64_t previous = head, back;
@@ -248,8 +226,7 @@ static struct error *walk_list(struct stack_list *list,
 		struct descriptor descriptor;
 		struct error *error;
 
-		if (!image_read_u64(image, next + 8, &back) ||
-		    back != previous ||
+		if (!image_read_u64(image, next + 8, &back) || back != previous ||
 		    !descriptor_read(image, next - PTHREAD_LIST, &descriptor))
 			return NULL;
 		if (descriptor.tid <= 0) {
@@ -265,16 +242,14 @@ static struct error *walk_list(struct stack_list *list,
 }
 
 /*
- * The heads of the lists of stacks are in the data of the loader, of the C
- * library or of a static program. A head is known by its first member, which
- * points back, and is no member itself. So no list is walked twice.
+ * The heads of the lists of stacks are in the data of the loader, of the C library or of a static
+ * program. A head is known by its first member, which points back, and is no member itself. So no
+ * list is walked twice.
  *
- * If there is a loader, the heads are in data that is small: where more words
- * could be pointers of a head, they are those of a table, into a heap that may
- * be larger than memory.
+ * If there is a loader, the heads are in data that is small: where more words could be pointers of
+ * a head, they are those of a table, into a heap that may be larger than memory.
  */
-static struct error *scan_for_lists(struct stack_list *list,
-				    const struct image *image,
+static struct error *scan_for_lists(struct stack_list *list, const struct image *image,
 				    const struct region *region)
 {
 	enum { MOST = 64 << 20 };
@@ -290,11 +265,10 @@ static struct error *scan_for_lists(struct stack_list *list,
 		struct error *error;
 
 		/*
-		 * An empty list's head points at itself. What next leads to
-		 * may have to be read from the disk: it comes last.
+		 * An empty list's head points at itself. What next leads to may have to be read
+		 * from the disk: it comes last.
 		 */
-		if (next < 4096 || next % PTHREAD_ALIGNMENT != 0 ||
-		    next == head ||
+		if (next < 4096 || next % PTHREAD_ALIGNMENT != 0 || next == head ||
 		    word(region->bytes, i + 8) % PTHREAD_ALIGNMENT != 0)
 			continue;
 		looks--;
@@ -308,23 +282,20 @@ static struct error *scan_for_lists(struct stack_list *list,
 	return NULL;
 }
 
-static struct error *add_finished_stacks(struct stack_list *list,
-					 const struct image *image,
+static struct error *add_finished_stacks(struct stack_list *list, const struct image *image,
 					 const struct module_list *modules)
 {
 	uint64_t scanned = 0; /* several modules may be in one region */
 
 	for (size_t i = 0; i < modules->count; i++) {
 		const struct module *module = &modules->modules[i];
-		const struct region *region = image_find(
-			image,
-			module->start > scanned ? module->start : scanned);
+		const struct region *region =
+			image_find(image, module->start > scanned ? module->start : scanned);
 		struct error *error = NULL;
 
 		/* Its mappings, and what is zero at first right behind them. */
 		while (region && region->start <= module->end && !error) {
-			if ((region->rights & RIGHT_READ) &&
-			    !(region->rights & RIGHT_EXECUTE) &&
+			if ((region->rights & RIGHT_READ) && !(region->rights & RIGHT_EXECUTE) &&
 			    region->origin == REGION_CORE)
 				error = scan_for_lists(list, image, region);
 			scanned = region->end;
@@ -351,23 +322,18 @@ static void sort_stacks(struct stack_list *list)
 	size_t kept = 0;
 
 	if (list->count > 0)
-		qsort(list->stacks, list->count, sizeof(struct stack),
-		      compare_stacks);
+		qsort(list->stacks, list->count, sizeof(struct stack), compare_stacks);
 	for (size_t i = 0; i < list->count; i++)
-		if (kept == 0 ||
-		    list->stacks[i].start >= list->stacks[kept - 1].end)
+		if (kept == 0 || list->stacks[i].start >= list->stacks[kept - 1].end)
 			list->stacks[kept++] = list->stacks[i];
 	list->count = kept;
 }
 
-static struct error *find_stacks(struct stack_list *list,
-				 const struct image *image,
-				 const struct module_list *modules,
-				 const struct thread *threads,
+static struct error *find_stacks(struct stack_list *list, const struct image *image,
+				 const struct module_list *modules, const struct thread *threads,
 				 size_t thread_count)
 {
-	struct error *error =
-		add_main_stack(list, image, modules, threads, thread_count);
+	struct error *error = add_main_stack(list, image, modules, threads, thread_count);
 
 	if (!error)
 		error = add_thread_stacks(list, image, threads, thread_count);
@@ -377,10 +343,9 @@ static struct error *find_stacks(struct stack_list *list,
 	return error;
 }
 
-struct error *stack_list_init(struct stack_list *list,
-			      const struct image *image,
-			      const struct module_list *modules,
-			      struct thread *threads, size_t thread_count)
+struct error *stack_list_init(struct stack_list *list, const struct image *image,
+			      const struct module_list *modules, struct thread *threads,
+			      size_t thread_count)
 {
 	struct error *error;
 

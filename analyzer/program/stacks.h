@@ -1,18 +1,16 @@
 /*
  * Finding the stacks of a dump, and which part of each is in use.
  *
- * Only what is certain to be a stack becomes one. The kernel's stack of the
- * main thread holds the bytes that AT_RANDOM points at. glibc keeps the stacks
- * that it makes on lists, and its struct pthread, at the upper end of a stack,
- * tells where the stack begins. Anything else that a stack pointer points into
- * stays ordinary memory, all of it a root.
+ * Only what is certain to be a stack becomes one. The kernel's stack of the main thread holds the
+ * bytes that AT_RANDOM points at. glibc keeps the stacks that it makes on lists, and its struct
+ * pthread, at the upper end of a stack, tells where the stack begins. Anything else that a stack
+ * pointer points into stays ordinary memory, all of it a root.
  *
  *	block         stack pointer       struct pthread     block + size
  *	| guard | dead | red zone | frames | TLS | pthread |
  *
- * The offsets within struct pthread are those of glibc's nptl/descr.h for
- * x86-64; they have not changed since 2.4. Where the block is told differs
- * between versions and is found by what it says.
+ * The offsets within struct pthread are those of glibc's nptl/descr.h for x86-64; they have not
+ * changed since 2.4. Where the block is told differs between versions and is found by what it says.
  */
 #ifndef ANALYZER_PROGRAM_STACKS_H
 #define ANALYZER_PROGRAM_STACKS_H
@@ -29,8 +27,7 @@ struct descriptor {
 };
 
 /* False if there is none, or it tells of no stack that it is in. */
-bool descriptor_read(const struct image *image, uint64_t address,
-		     struct descriptor *ret);
+bool descriptor_read(const struct image *image, uint64_t address, struct descriptor *ret);
 
 /* The number of the thread, by its struct pthread; 0: it tells of none. */
 uint32_t descriptor_tid(const struct image *image, uint64_t address);
@@ -41,10 +38,9 @@ struct stack_list {
 };
 
 /* Fills in the threads' stack numbers, too. */
-struct error *stack_list_init(struct stack_list *list,
-			      const struct image *image,
-			      const struct module_list *modules,
-			      struct thread *threads, size_t thread_count);
+struct error *stack_list_init(struct stack_list *list, const struct image *image,
+			      const struct module_list *modules, struct thread *threads,
+			      size_t thread_count);
 void stack_list_deinit(struct stack_list *list);
 
 #endif

@@ -12,22 +12,19 @@ struct entry {
 
 static const char *name_of(const struct entry *entry)
 {
-	const char *name =
-		elf_strptr(entry->elf, entry->names, entry->symbol.st_name);
+	const char *name = elf_strptr(entry->elf, entry->names, entry->symbol.st_name);
 
 	return name ? name : "";
 }
 
 typedef bool (*entry_visitor)(void *data, const struct entry *entry);
 
-static bool visit_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
-			entry_visitor visit, void *data)
+static bool visit_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, entry_visitor visit,
+			void *data)
 {
 	struct entry entry = { elf, header->sh_link };
 	Elf_Data *bytes = elf_getdata(section, NULL);
-	size_t count = header->sh_entsize && bytes
-			       ? bytes->d_size / header->sh_entsize
-			       : 0;
+	size_t count = header->sh_entsize && bytes ? bytes->d_size / header->sh_entsize : 0;
 
 	for (size_t i = 1; i < count; i++) {
 		if (!gelf_getsym(bytes, (int)i, &entry.symbol))
@@ -39,8 +36,7 @@ static bool visit_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 }
 
 /* Call visit for each symbol of the module's file, until it returns false. */
-static void visit_symbols(const struct module *module, entry_visitor visit,
-			  void *data)
+static void visit_symbols(const struct module *module, entry_visitor visit, void *data)
 {
 	const struct image_file *file = module->file;
 	Elf_Scn *section = NULL;
@@ -55,8 +51,7 @@ static void visit_symbols(const struct module *module, entry_visitor visit,
 		GElf_Shdr header;
 
 		if (gelf_getshdr(section, &header) &&
-		    (header.sh_type == SHT_SYMTAB ||
-		     header.sh_type == SHT_DYNSYM) &&
+		    (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) &&
 		    !visit_table(elf, section, &header, visit, data))
 			break;
 	}
@@ -87,8 +82,7 @@ static bool search_entry(void *data, const struct entry *entry)
 
 	if ((symbol->st_shndx != SHN_UNDEF) == search->defined &&
 	    GELF_ST_TYPE(symbol->st_info) == STT_FUNC &&
-	    (search->anywhere ||
-	     search->value - symbol->st_value < symbol->st_size))
+	    (search->anywhere || search->value - symbol->st_value < symbol->st_size))
 		search->found |= match(name_of(entry), search->names);
 	return true;
 }
@@ -112,8 +106,7 @@ uint64_t module_needs(const struct module *module, const char *const names[])
 uint64_t module_functions_at(const struct module *module, uint64_t address,
 			     const char *const names[])
 {
-	struct search search = { names, .defined = true,
-				 .value = address - module->bias };
+	struct search search = { names, .defined = true, .value = address - module->bias };
 
 	visit_symbols(module, search_entry, &search);
 	return search.found;
@@ -139,8 +132,8 @@ static bool find_entry(void *data, const struct entry *entry)
 	return false;
 }
 
-static bool find(const struct module *module, unsigned int type,
-		 const char *name, uint64_t *ret_address)
+static bool find(const struct module *module, unsigned int type, const char *name,
+		 uint64_t *ret_address)
 {
 	struct find find = { name, type };
 
@@ -150,14 +143,12 @@ static bool find(const struct module *module, unsigned int type,
 	return find.found;
 }
 
-bool module_find_variable(const struct module *module, const char *name,
-			  uint64_t *ret_address)
+bool module_find_variable(const struct module *module, const char *name, uint64_t *ret_address)
 {
 	return find(module, STT_OBJECT, name, ret_address);
 }
 
-bool module_find_function(const struct module *module, const char *name,
-			  uint64_t *ret_address)
+bool module_find_function(const struct module *module, const char *name, uint64_t *ret_address)
 {
 	return find(module, STT_FUNC, name, ret_address);
 }

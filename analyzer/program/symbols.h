@@ -7,8 +7,8 @@
 #include "analyzer/program/program.h"
 
 /*
- * Which functions called so (at most 64 names, NULL at the end) the module
- * defines: bit 0 for the first. One whose file is not at hand defines nothing.
+ * Which functions called so (at most 64 names, NULL at the end) the module defines: bit 0 for the
+ * first. One whose file is not at hand defines nothing.
  */
 uint64_t module_defines(const struct module *module, const char *const names[]);
 
@@ -19,13 +19,8 @@ uint64_t module_needs(const struct module *module, const char *const names[]);
 uint64_t module_functions_at(const struct module *module, uint64_t address,
 			     const char *const names[]);
 
-/*
- * Where the module has the variable or function called so; false if that is
- * not known.
- */
-bool module_find_variable(const struct module *module, const char *name,
-			  uint64_t *ret_address);
-bool module_find_function(const struct module *module, const char *name,
-			  uint64_t *ret_address);
+/* Where the module has the variable or function called so; false if that is not known. */
+bool module_find_variable(const struct module *module, const char *name, uint64_t *ret_address);
+bool module_find_function(const struct module *module, const char *name, uint64_t *ret_address);
 
 #endif

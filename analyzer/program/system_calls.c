@@ -12,17 +12,16 @@ enum { MOST_FRAMES = 64 };
 /* The C library, in two files before 2.34. */
 static bool is_c_library(const struct module *module)
 {
-	return module && (module_is_libc(module) ||
-			  strncmp(module_name(module), "libpthread", 10) == 0);
+	return module &&
+	       (module_is_libc(module) || strncmp(module_name(module), "libpthread", 10) == 0);
 }
 
 /*
- * Whether the instruction before address is a system call of the C library. A
- * core that is to be read elsewhere has no code, but is heapcore's own: the
- * number of the call is enough, which others may not have written.
+ * Whether the instruction before address is a system call of the C library. A core that is to be
+ * read elsewhere has no code, but is heapcore's own: the number of the call is enough, which others
+ * may not have written.
  */
-static bool follows_system_call(const struct image *image,
-				const struct module_list *modules,
+static bool follows_system_call(const struct image *image, const struct module_list *modules,
 				uint64_t address)
 {
 	const struct module *module = module_list_find(modules, address);
@@ -49,15 +48,14 @@ static struct user_regs_struct preserved(const struct call_frame *frame)
 }
 
 /*
- * Leave the C library's frames up to the outermost that never returns. Others
- * may be between them and the program's, as those of error().
+ * Leave the C library's frames up to the outermost that never returns. Others may be between them
+ * and the program's, as those of error().
  */
 static void leave(const struct image *image, const struct module_list *modules,
 		  struct thread *thread)
 {
 	enum { STARTS_MAIN = 1, EXITS = 2 | 4 };
-	static const char *const names[] = { "__libc_start_main", "exit",
-					     "quick_exit", NULL };
+	static const char *const names[] = { "__libc_start_main", "exit", "quick_exit", NULL };
 	struct call_frame frame = call_frame_of(&thread->state->registers);
 
 	for (size_t i = 0; i < MOST_FRAMES; i++) {
@@ -74,9 +72,7 @@ static void leave(const struct image *image, const struct module_list *modules,
 			return;
 		if (step == CALL_OUTERMOST || function & STARTS_MAIN) {
 			thread->registers = (struct user_regs_struct){ 0 };
-			thread->live = step == CALL_OUTERMOST
-					       ? bottom
-					       : frame.registers[CALL_RSP];
+			thread->live = step == CALL_OUTERMOST ? bottom : frame.registers[CALL_RSP];
 			return;
 		}
 		/* The first one asked the system itself. */
@@ -87,13 +83,12 @@ static void leave(const struct image *image, const struct module_list *modules,
 	}
 }
 
-void thread_find_use(const struct image *image,
-		     const struct module_list *modules, struct thread *thread)
+void thread_find_use(const struct image *image, const struct module_list *modules,
+		     struct thread *thread)
 {
 	const struct user_regs_struct *registers = &thread->state->registers;
 	unsigned long long call = registers->orig_rax;
-	bool waits = (int64_t)call >= 0 &&
-		     follows_system_call(image, modules, registers->rip);
+	bool waits = (int64_t)call >= 0 && follows_system_call(image, modules, registers->rip);
 
 	thread->vectors_used = !waits;
 	thread->registers = *registers;

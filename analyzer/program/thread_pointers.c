@@ -27,8 +27,7 @@ static bool names_itself(const struct image *image, uint64_t address)
 {
 	uint64_t first, self;
 
-	return address != 0 && image_read_u64(image, address, &first) &&
-	       first == address &&
+	return address != 0 && image_read_u64(image, address, &first) && first == address &&
 	       image_read_u64(image, address + SELF, &self) && self == address;
 }
 
@@ -55,8 +54,7 @@ static uint64_t next_block(struct search *search, uint64_t start, uint64_t end)
 	return end;
 }
 
-static void set(struct thread *thread, uint64_t address,
-		enum pointer_source source)
+static void set(struct thread *thread, uint64_t address, enum pointer_source source)
 {
 	thread->thread_pointer = address;
 	thread->pointer_source = source;
@@ -65,8 +63,7 @@ static void set(struct thread *thread, uint64_t address,
 /* glibc puts the block at the upper end of a stack that it makes. */
 static void search_stack(struct search *search, struct thread *thread)
 {
-	const struct region *region =
-		image_find(search->image, thread->stack_pointer);
+	const struct region *region = image_find(search->image, thread->stack_pointer);
 	uint64_t at = thread->stack_pointer;
 	struct descriptor descriptor;
 
@@ -74,12 +71,10 @@ static void search_stack(struct search *search, struct thread *thread)
 		return;
 	while ((at = next_block(search, at, region->end)) < region->end) {
 		if (descriptor_read(search->image, at, &descriptor) &&
-		    thread->stack_pointer - descriptor.start <
-			    descriptor.end - descriptor.start) {
+		    thread->stack_pointer - descriptor.start < descriptor.end - descriptor.start) {
 			set(thread, at,
-			    (uint32_t)descriptor.tid == thread->id
-				    ? POINTER_FOUND
-				    : POINTER_LIKELY);
+			    (uint32_t)descriptor.tid == thread->id ? POINTER_FOUND
+								   : POINTER_LIKELY);
 			return;
 		}
 		at += ALIGNMENT;
@@ -97,8 +92,7 @@ static void assign(struct search *search, uint64_t address)
 	for (size_t i = 0; i < search->count; i++) {
 		struct thread *thread = &search->threads[i];
 
-		if (thread->pointer_source == POINTER_UNKNOWN &&
-		    thread->id == id) {
+		if (thread->pointer_source == POINTER_UNKNOWN && thread->id == id) {
 			set(thread, address, POINTER_FOUND);
 			return;
 		}
@@ -122,8 +116,7 @@ static void search_memory(struct search *search)
 	for (size_t i = 0; i < image_region_count(search->image); i++) {
 		const struct region *region = image_region(search->image, i);
 
-		if (region->origin != REGION_CORE ||
-		    !(region->rights & RIGHT_WRITE))
+		if (region->origin != REGION_CORE || !(region->rights & RIGHT_WRITE))
 			continue;
 		if (region->end - region->start <= 2 * ENDS) {
 			search_range(search, region->start, region->end);
@@ -134,8 +127,7 @@ static void search_memory(struct search *search)
 	}
 }
 
-static size_t count_unknown(const struct search *search,
-			    struct thread **ret_last)
+static size_t count_unknown(const struct search *search, struct thread **ret_last)
 {
 	size_t count = 0;
 
@@ -147,17 +139,15 @@ static size_t count_unknown(const struct search *search,
 	return count;
 }
 
-void thread_pointers_check(const struct image *image, struct thread *threads,
-			   size_t count)
+void thread_pointers_check(const struct image *image, struct thread *threads, size_t count)
 {
 	struct search search = { image, threads, count, BUDGET, 0, 0 };
 	struct thread *last = NULL;
 
 	for (size_t i = 0; i < count; i++)
-		threads[i].pointer_source =
-			names_itself(image, threads[i].thread_pointer)
-				? POINTER_TOLD
-				: POINTER_UNKNOWN;
+		threads[i].pointer_source = names_itself(image, threads[i].thread_pointer)
+						    ? POINTER_TOLD
+						    : POINTER_UNKNOWN;
 	if (count_unknown(&search, &last) == 0)
 		return;
 	for (size_t i = 0; i < count; i++)

@@ -47,16 +47,14 @@ static struct error *unknown_annotator(const char *word)
 	if (!out)
 		return &error_no_memory;
 	for (size_t i = 0; annotator_name(i); i++)
-		fprintf(out, "%s%s", i ? ", " : "an annotator: *, ",
-			annotator_name(i));
+		fprintf(out, "%s%s", i ? ", " : "an annotator: *, ", annotator_name(i));
 	if (fclose(out) != 0)
 		return &error_no_memory;
 	error = error_not(word, known);
 	return error;
 }
 
-static struct error *find_annotator(const char *word,
-				    const struct annotator **ret)
+static struct error *find_annotator(const char *word, const struct annotator **ret)
 {
 	const struct annotator *annotator;
 
@@ -91,8 +89,7 @@ static struct error *parse_rule(const char *word, struct annotation_rule *rule)
 	struct kind kind;
 
 	if (!dot || dot == word)
-		return error_not(word, "an annotation: WHAT.ANNOTATOR or "
-				       "WHAT@OFFSET.ANNOTATOR");
+		return error_not(word, "an annotation: WHAT.ANNOTATOR or WHAT@OFFSET.ANNOTATOR");
 	rule->what = strndup(word, (size_t)(dot - word));
 	if (!rule->what)
 		return &error_no_memory;
@@ -106,8 +103,7 @@ static struct error *parse_rule(const char *word, struct annotation_rule *rule)
 	return kind_parse(rule->what, &kind);
 }
 
-struct error *annotation_rules_take(struct annotation_rules *rules,
-				    const char *word)
+struct error *annotation_rules_take(struct annotation_rules *rules, const char *word)
 {
 	struct annotation_rule rule = { 0 };
 	struct error *error = parse_rule(word, &rule);
@@ -143,8 +139,7 @@ static bool find_state(const struct extension_rules *states, const char *name,
 	return false;
 }
 
-static struct error *prepare(struct annotating *annotating,
-			     const struct extension_rules *states,
+static struct error *prepare(struct annotating *annotating, const struct extension_rules *states,
 			     bool allow_missing, size_t number)
 {
 	const struct annotation_rule *rule = &annotating->rules->list[number];
@@ -156,16 +151,13 @@ static struct error *prepare(struct annotating *annotating,
 		return NULL;
 	error = kind_parse(rule->what, &kind);
 	if (!error)
-		error = kind_test_init(&test->kind, annotating->analysis, &kind,
-				       allow_missing);
+		error = kind_test_init(&test->kind, annotating->analysis, &kind, allow_missing);
 	return error;
 }
 
-struct error *annotating_init(struct annotating *annotating,
-			      struct analysis *analysis,
+struct error *annotating_init(struct annotating *annotating, struct analysis *analysis,
 			      const struct annotation_rules *rules,
-			      const struct extension_rules *states,
-			      bool allow_missing)
+			      const struct extension_rules *states, bool allow_missing)
 {
 	struct error *error;
 
@@ -180,10 +172,9 @@ struct error *annotating_init(struct annotating *annotating,
 		return &error_no_memory;
 	annotating->rules = rules;
 	error = writer_init(&annotating->text, NULL);
-	reader_init(&annotating->reader, analysis_image(analysis),
-		    analysis_program(analysis), analysis_index(analysis));
-	annotating->reader.cxx =
-		cxx_find(analysis_image(analysis), analysis_program(analysis));
+	reader_init(&annotating->reader, analysis_image(analysis), analysis_program(analysis),
+		    analysis_index(analysis));
+	annotating->reader.cxx = cxx_find(analysis_image(analysis), analysis_program(analysis));
 	for (size_t i = 0; !error && i < rules->count; i++)
 		error = prepare(annotating, states, allow_missing, i);
 	return error;
@@ -191,8 +182,7 @@ struct error *annotating_init(struct annotating *annotating,
 
 void annotating_deinit(struct annotating *annotating)
 {
-	for (size_t i = 0; annotating->tests && i < annotating->rules->count;
-	     i++)
+	for (size_t i = 0; annotating->tests && i < annotating->rules->count; i++)
 		kind_test_deinit(&annotating->tests[i].kind);
 	free(annotating->tests);
 	if (annotating->rules)
@@ -201,8 +191,7 @@ void annotating_deinit(struct annotating *annotating)
 }
 
 /* Find out which rules apply to the allocation; returns whether any does. */
-static struct error *judge(struct annotating *annotating, allocation_id id,
-			   bool *ret_any)
+static struct error *judge(struct annotating *annotating, allocation_id id, bool *ret_any)
 {
 	const struct members *members = annotating->members;
 
@@ -212,11 +201,9 @@ static struct error *judge(struct annotating *annotating, allocation_id id,
 		struct error *error = NULL;
 
 		if (test->is_state)
-			test->applies = members && members_state(members, id) ==
-							   test->state;
+			test->applies = members && members_state(members, id) == test->state;
 		else
-			error = kind_test_judge(&test->kind, id,
-						&test->applies);
+			error = kind_test_judge(&test->kind, id, &test->applies);
 		if (error)
 			return error;
 		*ret_any |= test->applies;
@@ -224,12 +211,11 @@ static struct error *judge(struct annotating *annotating, allocation_id id,
 	return NULL;
 }
 
-static bool wants(const struct annotating *annotating,
-		  const struct annotator *annotator, uint64_t offset)
+static bool wants(const struct annotating *annotating, const struct annotator *annotator,
+		  uint64_t offset)
 {
 	for (size_t i = 0; i < annotating->rules->count; i++) {
-		const struct annotation_rule *rule =
-			&annotating->rules->list[i];
+		const struct annotation_rule *rule = &annotating->rules->list[i];
 
 		if (annotating->tests[i].applies &&
 		    (!rule->annotator || rule->annotator == annotator) &&
@@ -248,9 +234,8 @@ struct finding_annotations {
 /* Ask the annotators in turn; *ret_size: how much the first that knew told of.
  */
 static struct error *annotate_place(const struct finding_annotations *finding,
-				    const struct annotated_place *place,
-				    uint64_t offset, uint64_t *ret_size,
-				    bool *ret_more)
+				    const struct annotated_place *place, uint64_t offset,
+				    uint64_t *ret_size, bool *ret_more)
 {
 	struct writer *text = &finding->annotating->text;
 	const struct annotator *annotator;
@@ -266,17 +251,15 @@ static struct error *annotate_place(const struct finding_annotations *finding,
 		writer_put(text, '\0');
 		if (text->failed)
 			return &error_no_memory;
-		*ret_more = finding->found(
-			finding->data,
-			&(struct annotation){ offset, offset + *ret_size,
-					      annotator->name, text->buffer,
-					      annotator->tells_content });
+		*ret_more = finding->found(finding->data,
+					   &(struct annotation){ offset, offset + *ret_size,
+								 annotator->name, text->buffer,
+								 annotator->tells_content });
 	}
 	return NULL;
 }
 
-static struct error *annotate_words(const struct finding_annotations *finding,
-				    allocation_id id)
+static struct error *annotate_words(const struct finding_annotations *finding, allocation_id id)
 {
 	struct annotating *annotating = finding->annotating;
 	struct reader *reader = &annotating->reader;
@@ -295,8 +278,7 @@ static struct error *annotate_words(const struct finding_annotations *finding,
 	for (uint64_t offset = 0; !error && more && size - offset >= 8;) {
 		uint64_t told;
 
-		if (atomic_load_explicit(&progress->interrupted,
-					 memory_order_relaxed))
+		if (atomic_load_explicit(&progress->interrupted, memory_order_relaxed))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 		place.address = start + offset;
 		place.count = (size - offset) / 8;
@@ -310,9 +292,7 @@ static struct error *annotate_words(const struct finding_annotations *finding,
 }
 
 struct error *annotate(struct annotating *annotating, allocation_id id,
-		       bool (*found)(void *data,
-				     const struct annotation *annotation),
-		       void *data)
+		       bool (*found)(void *data, const struct annotation *annotation), void *data)
 {
 	struct finding_annotations finding = { annotating, found, data };
 	struct error *error;

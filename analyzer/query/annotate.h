@@ -1,12 +1,10 @@
 /*
- * Annotations: what parts of an allocation are, as far as that can be told of
- * them by themselves.
+ * Annotations: what parts of an allocation are, as far as that can be told of them by themselves.
  *
  *	WHAT[@OFFSET].ANNOTATOR
  *
- * WHAT is a kind, the name of a state in which an extension came upon the
- * allocation, or `*`, which is any; so may be ANNOTATOR. Without an offset,
- * each part of the allocation is looked at.
+ * WHAT is a kind, the name of a state in which an extension came upon the allocation, or `*`, which
+ * is any; so may be ANNOTATOR. Without an offset, each part of the allocation is looked at.
  *
  * An annotator is a row of a table: adding one adds a row and a function.
  */
@@ -41,8 +39,7 @@ void annotation_rules_deinit(struct annotation_rules *rules);
 DEFINE_DEINIT(annotation_rules_deinit, struct annotation_rules)
 
 /* Take one more rule; no dump is needed to say what is wrong with it. */
-struct error *annotation_rules_take(struct annotation_rules *rules,
-				    const char *word);
+struct error *annotation_rules_take(struct annotation_rules *rules, const char *word);
 
 /* What the bytes of an allocation from offset start up to end are. */
 struct annotation {
@@ -60,27 +57,22 @@ struct annotating {
 	const struct annotation_rules *rules;
 	struct rule_test *tests; /* of each rule */
 	struct reader reader;
-	struct writer text; /* of the annotation that is being told */
+	struct writer text;	       /* of the annotation that is being told */
 	const struct members *members; /* for their states; borrowed; or NULL */
 };
 
 /*
- * Prepare the rules, which are borrowed, as are the states of an extension.
- * Builds what is needed. That nothing is of a kind is an error, unless missing
- * ones are allowed.
+ * Prepare the rules, which are borrowed, as are the states of an extension. Builds what is needed.
+ * That nothing is of a kind is an error, unless missing ones are allowed.
  */
-struct error *annotating_init(struct annotating *annotating,
-			      struct analysis *analysis,
+struct error *annotating_init(struct annotating *annotating, struct analysis *analysis,
 			      const struct annotation_rules *rules,
-			      const struct extension_rules *states,
-			      bool allow_missing);
+			      const struct extension_rules *states, bool allow_missing);
 void annotating_deinit(struct annotating *annotating);
 DEFINE_DEINIT(annotating_deinit, struct annotating)
 
 /* Call found for each annotation of the allocation, by offset. */
 struct error *annotate(struct annotating *annotating, allocation_id id,
-		       bool (*found)(void *data,
-				     const struct annotation *annotation),
-		       void *data);
+		       bool (*found)(void *data, const struct annotation *annotation), void *data);
 
 #endif

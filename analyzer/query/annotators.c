@@ -6,8 +6,8 @@ static void put(struct writer *out, const char *text)
 }
 
 /* The first characters of a text. */
-static void write_text(const struct annotated_place *place, uint64_t address,
-		       uint64_t length, struct writer *out)
+static void write_text(const struct annotated_place *place, uint64_t address, uint64_t length,
+		       struct writer *out)
 {
 	enum { SHOWN = 64 };
 	char text[SHOWN];
@@ -22,13 +22,11 @@ static void write_text(const struct annotated_place *place, uint64_t address,
 	put(out, cut ? "\"..." : "\"");
 }
 
-static uint64_t tell_string(const struct annotated_place *place, bool is_short,
-			    struct writer *out)
+static uint64_t tell_string(const struct annotated_place *place, bool is_short, struct writer *out)
 {
 	struct cxx_string string;
 
-	if (!cxx_string_read(place->reader, place->address, place->words,
-			     place->count, &string) ||
+	if (!cxx_string_read(place->reader, place->address, place->words, place->count, &string) ||
 	    (string.kind == STRING_SHORT) != is_short)
 		return 0;
 	put(out, "length ");
@@ -43,20 +41,17 @@ static uint64_t tell_string(const struct annotated_place *place, bool is_short,
 	return string.size;
 }
 
-static uint64_t tell_short_string(const struct annotated_place *place,
-				  struct writer *out)
+static uint64_t tell_short_string(const struct annotated_place *place, struct writer *out)
 {
 	return tell_string(place, true, out);
 }
 
-static uint64_t tell_long_string(const struct annotated_place *place,
-				 struct writer *out)
+static uint64_t tell_long_string(const struct annotated_place *place, struct writer *out)
 {
 	return tell_string(place, false, out);
 }
 
-static uint64_t tell_module(const struct annotated_place *place,
-			    struct writer *out)
+static uint64_t tell_module(const struct annotated_place *place, struct writer *out)
 {
 	uint64_t address = place->words[0];
 	const struct module *module;
@@ -90,12 +85,10 @@ static const char *name_of(struct analysis *analysis, allocation_id id)
 
 	if (signature)
 		return classes_name(analysis_classes(analysis), signature);
-	return analysis_identity(analysis, id, &identity) ? identity.name
-							  : NULL;
+	return analysis_identity(analysis, id, &identity) ? identity.name : NULL;
 }
 
-static uint64_t tell_allocation(const struct annotated_place *place,
-				struct writer *out)
+static uint64_t tell_allocation(const struct annotated_place *place, struct writer *out)
 {
 	struct reader *reader = place->reader;
 	uint64_t address = place->words[0], start;
@@ -126,20 +119,14 @@ static uint64_t tell_allocation(const struct annotated_place *place,
 }
 
 static const struct annotator annotators[] = {
-	{ "SSOString", "a std::string with its text in itself",
-	  tell_short_string, true },
-	{ "LongString", "a std::string with its text elsewhere",
-	  tell_long_string, true },
-	{ "ModuleAddress",
-	  "an address in the program or a library, and what is there",
+	{ "SSOString", "a std::string with its text in itself", tell_short_string, true },
+	{ "LongString", "a std::string with its text elsewhere", tell_long_string, true },
+	{ "ModuleAddress", "an address in the program or a library, and what is there",
 	  tell_module },
-	{ "AllocationAddress", "an address in an allocation, and in which",
-	  tell_allocation },
+	{ "AllocationAddress", "an address in an allocation, and in which", tell_allocation },
 };
 
 const struct annotator *annotator_at(size_t number)
 {
-	return number < sizeof(annotators) / sizeof(*annotators)
-		       ? &annotators[number]
-		       : NULL;
+	return number < sizeof(annotators) / sizeof(*annotators) ? &annotators[number] : NULL;
 }

@@ -20,12 +20,8 @@ struct annotated_place {
 struct annotator {
 	const char *name;
 	const char *summary;
-	/*
-	 * Returns how many bytes it has something to tell of, which it writes
-	 * to out; 0: none.
-	 */
-	uint64_t (*tell)(const struct annotated_place *place,
-			 struct writer *out);
+	/* Returns how many bytes it has something to tell of, which it writes to out; 0: none. */
+	uint64_t (*tell)(const struct annotated_place *place, struct writer *out);
 	bool tells_content; /* what it writes quotes memory */
 };
 

@@ -20,12 +20,10 @@ static struct error *add_accounts(struct bill *bill, const char *group,
 
 		if (accounts->amounts[i].mapped == 0)
 			continue;
-		error = ledger_add_row(bill->ledger, group,
-				       heap_account_name((enum heap_account)i),
+		error = ledger_add_row(bill->ledger, group, heap_account_name((enum heap_account)i),
 				       &row);
 		if (!error)
-			ledger_add_amount(bill->ledger, row,
-					  accounts->amounts[i]);
+			ledger_add_amount(bill->ledger, row, accounts->amounts[i]);
 	}
 	return error;
 }
@@ -36,8 +34,7 @@ static size_t arenas_of(const struct heap *heap)
 }
 
 /* Rows for each arena of the heap. */
-static struct error *add_arenas(struct bill *bill, const struct heap *heap,
-				arena_number first)
+static struct error *add_arenas(struct bill *bill, const struct heap *heap, arena_number first)
 {
 	struct error *error = NULL;
 
@@ -45,21 +42,18 @@ static struct error *add_arenas(struct bill *bill, const struct heap *heap,
 		struct arena arena = heap->allocator->arena(heap, i);
 		struct named_arena *named = &bill->arenas[bill->arena_count++];
 
-		snprintf(named->name, sizeof(named->name), "%s %s",
-			 heap->allocator->name, arena.kind);
+		snprintf(named->name, sizeof(named->name), "%s %s", heap->allocator->name,
+			 arena.kind);
 		if (arena.address)
-			snprintf(named->name, sizeof(named->name),
-				 "%s %#" PRIx64, heap->allocator->name,
-				 arena.address);
-		error = add_accounts(bill, named->name,
-				     &bill->heaps.arenas[first + i]);
+			snprintf(named->name, sizeof(named->name), "%s %#" PRIx64,
+				 heap->allocator->name, arena.address);
+		error = add_accounts(bill, named->name, &bill->heaps.arenas[first + i]);
 	}
 	return error;
 }
 
 /* Chunks with mappings of their own stand apart from arenas. */
-static struct error *add_heap(struct bill *bill, const struct heap *heap,
-			      arena_number first,
+static struct error *add_heap(struct bill *bill, const struct heap *heap, arena_number first,
 			      const struct arena_accounts *outside)
 {
 	struct arena_accounts sum = *outside;
@@ -80,15 +74,13 @@ static struct error *add_heap(struct bill *bill, const struct heap *heap,
 	error = add_accounts(bill, heap->allocator->name, &sum);
 	if (error || mapped.mapped == 0)
 		return error;
-	error = ledger_add_row(bill->ledger, heap->allocator->name,
-			       "used, mmapped", &row);
+	error = ledger_add_row(bill->ledger, heap->allocator->name, "used, mmapped", &row);
 	if (!error)
 		ledger_add_amount(bill->ledger, row, mapped);
 	return error;
 }
 
-static struct error *add_heaps(struct bill *bill, struct analysis *analysis,
-			       bool by_arena)
+static struct error *add_heaps(struct bill *bill, struct analysis *analysis, bool by_arena)
 {
 	const struct heaps *heaps = analysis_heaps(analysis);
 	struct error *error;
@@ -98,28 +90,24 @@ static struct error *add_heaps(struct bill *bill, struct analysis *analysis,
 		if (error)
 			return error;
 	}
-	error = heap_accounts_init(&bill->heaps, heaps, bill->ledger,
-				   analysis_garbage(analysis),
+	error = heap_accounts_init(&bill->heaps, heaps, bill->ledger, analysis_garbage(analysis),
 				   analysis_progress(analysis));
 	for (size_t i = 0; i < heaps_count(heaps) && !error; i++) {
 		arena_number first;
 		const struct heap *heap = heaps_heap(heaps, i, &first);
 
 		if (!by_arena) {
-			error = add_heap(bill, heap, first,
-					 &bill->heaps.outside[i]);
+			error = add_heap(bill, heap, first, &bill->heaps.outside[i]);
 			continue;
 		}
 		error = add_arenas(bill, heap, first);
 		if (!error)
-			error = add_accounts(bill, heap->allocator->name,
-					     &bill->heaps.outside[i]);
+			error = add_accounts(bill, heap->allocator->name, &bill->heaps.outside[i]);
 	}
 	return error;
 }
 
-struct error *bill_create(struct analysis *analysis, bool by_arena,
-			  struct bill **ret)
+struct error *bill_create(struct analysis *analysis, bool by_arena, struct bill **ret)
 {
 	_cleanup_(bill_destroy) struct bill *bill = calloc(1, sizeof(*bill));
 	struct memory_account *account = analysis_account(analysis);
@@ -127,15 +115,15 @@ struct error *bill_create(struct analysis *analysis, bool by_arena,
 
 	if (!bill)
 		return &error_no_memory;
-	bill->arenas = calloc(heaps_arena_count(analysis_heaps(analysis)) + 1,
-			      sizeof(*bill->arenas));
+	bill->arenas =
+		calloc(heaps_arena_count(analysis_heaps(analysis)) + 1, sizeof(*bill->arenas));
 	if (!bill->arenas)
 		return &error_no_memory;
-	error = residency_create(analysis_image(analysis), account,
-				 analysis_progress(analysis), &bill->residency);
+	error = residency_create(analysis_image(analysis), account, analysis_progress(analysis),
+				 &bill->residency);
 	if (!error)
-		error = ledger_create(analysis_image(analysis), bill->residency,
-				      account, &bill->ledger);
+		error = ledger_create(analysis_image(analysis), bill->residency, account,
+				      &bill->ledger);
 	if (!error)
 		error = add_heaps(bill, analysis, by_arena);
 	if (!error)

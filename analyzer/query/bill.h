@@ -1,11 +1,9 @@
 /*
- * Where the memory of the process is: a row for each use, in which every mapped
- * byte stands once.
+ * Where the memory of the process is: a row for each use, in which every mapped byte stands once.
  *
- * What is known for certain is taken first: heaps block by block, what
- * allocators keep for themselves, stacks, modules. What is left is anonymous
- * memory: whose that may be is guessed by what is in it and by who refers to
- * it, and said as a guess. What remains then is unexplained.
+ * What is known for certain is taken first: heaps block by block, what allocators keep for
+ * themselves, stacks, modules. What is left is anonymous memory: whose that may be is guessed by
+ * what is in it and by who refers to it, and said as a guess. What remains then is unexplained.
  */
 #ifndef ANALYZER_QUERY_BILL_H
 #define ANALYZER_QUERY_BILL_H
@@ -36,11 +34,10 @@ struct bill {
 };
 
 /*
- * Make the bill; arenas have rows of their own if told so. Needs STAGE_HEAP,
- * and builds what collectors need.
+ * Make the bill; arenas have rows of their own if told so. Needs STAGE_HEAP, and builds what
+ * collectors need.
  */
-struct error *bill_create(struct analysis *analysis, bool by_arena,
-			  struct bill **ret);
+struct error *bill_create(struct analysis *analysis, bool by_arena, struct bill **ret);
 void bill_destroy(struct bill *bill);
 DEFINE_CLEANUP(bill_destroy, struct bill *)
 

@@ -21,8 +21,7 @@ static void set_guess(struct unknown *unknown, const char *guess)
 
 /* Call judge for each that has no guess yet. */
 static void guess_each(struct guessing *guessing,
-		       void (*judge)(struct guessing *guessing,
-				     struct unknown *unknown))
+		       void (*judge)(struct guessing *guessing, struct unknown *unknown))
 {
 	for (size_t i = 0; i < guessing->unknowns->count; i++)
 		if (!*guessing->unknowns->list[i].guess)
@@ -35,9 +34,8 @@ static void judge_rights(struct guessing *guessing, struct unknown *unknown)
 	uint8_t rights = unknown->region->rights;
 
 	if (rights & RIGHT_EXECUTE)
-		set_guess(unknown, rights & RIGHT_WRITE
-					   ? "code, writable (JIT?)"
-					   : "code, in no file (JIT?)");
+		set_guess(unknown, rights & RIGHT_WRITE ? "code, writable (JIT?)"
+							: "code, in no file (JIT?)");
 	else if (!(rights & (RIGHT_READ | RIGHT_WRITE)))
 		set_guess(unknown, "no access: reserved");
 }
@@ -53,8 +51,8 @@ static bool has_module(const struct guessing *guessing, const char *part)
 }
 
 /*
- * Whether a pool of Python's obmalloc is at address: struct pool_header of
- * Objects/obmalloc.c, the same from 3.3 to 3.13.
+ * Whether a pool of Python's obmalloc is at address: struct pool_header of Objects/obmalloc.c, the
+ * same from 3.3 to 3.13.
  */
 static bool is_python_pool(const struct image *image, uint64_t address)
 {
@@ -68,21 +66,14 @@ static bool is_python_pool(const struct image *image, uint64_t address)
 	if (!image_read(image, address, &pool, sizeof(pool)))
 		return false;
 	size = 16 * (UINT64_C(1) + pool.size_class);
-	return pool.size_class < SIZE_CLASSES &&
-	       (uint32_t)pool.count <= MOST_BYTES / 16 &&
-	       (pool.free == 0 || pool.free - address < MOST_BYTES) &&
-	       pool.next_offset >= HEADER &&
-	       pool.next_offset <= MOST_BYTES + size &&
-	       pool.last_offset + size <= MOST_BYTES &&
+	return pool.size_class < SIZE_CLASSES && (uint32_t)pool.count <= MOST_BYTES / 16 &&
+	       (pool.free == 0 || pool.free - address < MOST_BYTES) && pool.next_offset >= HEADER &&
+	       pool.next_offset <= MOST_BYTES + size && pool.last_offset + size <= MOST_BYTES &&
 	       pool.last_offset + 2 * size > 4096;
 }
 
-/*
- * Whether most of the places in it, so far apart, that are not empty are of a
- * kind.
- */
-static bool is_made_of(const struct image *image, const struct unknown *unknown,
-		       uint64_t distance,
+/* Whether most of the places in it, so far apart, that are not empty are of a kind. */
+static bool is_made_of(const struct image *image, const struct unknown *unknown, uint64_t distance,
 		       bool (*is)(const struct image *image, uint64_t address))
 {
 	uint64_t first = (unknown->start + distance - 1) & ~(distance - 1);
@@ -91,8 +82,7 @@ static bool is_made_of(const struct image *image, const struct unknown *unknown,
 	/* It may be larger than any file. */
 	if (!unknown->region->bytes)
 		return false;
-	for (uint64_t at = first; at < unknown->end && seen < PIECES_LOOKED_AT;
-	     at += distance) {
+	for (uint64_t at = first; at < unknown->end && seen < PIECES_LOOKED_AT; at += distance) {
 		uint64_t data = image_next_data(image, at), word = 0;
 
 		if (data - at >= distance) {
@@ -115,8 +105,7 @@ static void judge_python(struct guessing *guessing, struct unknown *unknown)
 }
 
 /* The one without a guess that holds address, or NULL. */
-static struct unknown *find_unknown(const struct unknowns *unknowns,
-				    uint64_t address)
+static struct unknown *find_unknown(const struct unknowns *unknowns, uint64_t address)
 {
 	size_t low = LIST_ABOVE(unknowns->list, unknowns->count, end, address);
 
@@ -143,8 +132,8 @@ static bool find_bounds(struct guessing *guessing)
 }
 
 /* What [start, end) refers to is guess's. */
-static struct error *scan(struct guessing *guessing, uint64_t start,
-			  uint64_t end, const char *guess)
+static struct error *scan(struct guessing *guessing, uint64_t start, uint64_t end,
+			  const char *guess)
 {
 	enum { STEP = 1 << 20 };
 	struct progress *progress = analysis_progress(guessing->analysis);
@@ -190,23 +179,19 @@ static struct error *guess_by_modules(struct guessing *guessing)
 	const struct program *program = analysis_program(guessing->analysis);
 	struct error *error = NULL;
 
-	for (size_t i = 0; i < image_region_count(guessing->image) && !error;
-	     i++) {
+	for (size_t i = 0; i < image_region_count(guessing->image) && !error; i++) {
 		const struct region *region = image_region(guessing->image, i);
-		const struct module *module =
-			program_find_module(program, region->start);
+		const struct module *module = program_find_module(program, region->start);
 		uint64_t end = region->end;
 		char guess[GUESS_SIZE];
 		const char *slash;
 
-		if (!module || !(region->rights & RIGHT_WRITE) ||
-		    !region->bytes)
+		if (!module || !(region->rights & RIGHT_WRITE) || !region->bytes)
 			continue;
 		if (end > module->end)
 			end = module->end;
 		slash = strrchr(module->path, '/');
-		snprintf(guess, sizeof(guess), "of %.20s",
-			 slash ? slash + 1 : module->path);
+		snprintf(guess, sizeof(guess), "of %.20s", slash ? slash + 1 : module->path);
 		error = scan(guessing, region->start, end, guess);
 	}
 	return error;
@@ -220,35 +205,31 @@ static struct error *guess_by_stacks(struct guessing *guessing)
 	for (size_t i = 0; i < program_stack_count(program) && !error; i++) {
 		const struct stack *stack = program_stack(program, i);
 
-		error = scan(guessing, stack->live, stack->live_end,
-			     "held by a stack");
+		error = scan(guessing, stack->live, stack->live_end, "held by a stack");
 	}
 	return error;
 }
 
 static struct error *guess_by_heap(struct guessing *guessing)
 {
-	const struct allocation_index *index =
-		analysis_index(guessing->analysis);
+	const struct allocation_index *index = analysis_index(guessing->analysis);
 	struct error *error = NULL;
 	uint64_t total = 0;
 
 	for (size_t i = 0; i < heap_claim_count(index); i++)
 		total += heap_claim(index, i).end - heap_claim(index, i).start;
-	progress_begin(analysis_progress(guessing->analysis),
-		       "guessing whose memory is", total);
+	progress_begin(analysis_progress(guessing->analysis), "guessing whose memory is", total);
 	for (size_t i = 0; i < heap_claim_count(index) && !error; i++) {
 		struct memory_range claim = heap_claim(index, i);
 
-		error = scan(guessing, claim.start, claim.end,
-			     "held by the heap");
+		error = scan(guessing, claim.start, claim.end, "held by the heap");
 	}
 	return error;
 }
 
 /*
- * A few pages that nobody may access, which catch what overflows. gdb says of
- * such that they can be read, and writes zeros.
+ * A few pages that nobody may access, which catch what overflows. gdb says of such that they can be
+ * read, and writes zeros.
  */
 static bool is_guard(const struct image *image, const struct region *region)
 {
@@ -256,9 +237,8 @@ static bool is_guard(const struct image *image, const struct region *region)
 
 	if (region->mapping || size > MOST_GUARD)
 		return false;
-	return region->rights == 0 ||
-	       (region->rights == RIGHT_READ && region->bytes &&
-		bytes_are_zero(region->bytes, size));
+	return region->rights == 0 || (region->rights == RIGHT_READ && region->bytes &&
+				       bytes_are_zero(region->bytes, size));
 }
 
 static void judge_guard(struct guessing *guessing, struct unknown *unknown)
@@ -271,11 +251,9 @@ static void judge_guard(struct guessing *guessing, struct unknown *unknown)
 static void judge_guarded(struct guessing *guessing, struct unknown *unknown)
 {
 	const struct region *region = unknown->region;
-	const struct region *below =
-		image_find(guessing->image, unknown->start - 1);
+	const struct region *below = image_find(guessing->image, unknown->start - 1);
 
-	if (unknown->start == region->start && below &&
-	    is_guard(guessing->image, below) &&
+	if (unknown->start == region->start && below && is_guard(guessing->image, below) &&
 	    below->end - below->start < unknown->end - unknown->start)
 		set_guess(unknown, "stacks, by guard pages");
 }

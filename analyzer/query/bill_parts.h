@@ -1,6 +1,5 @@
 /*
- * The parts that a bill is made of, each of which takes what the ones before it
- * left over.
+ * The parts that a bill is made of, each of which takes what the ones before it left over.
  */
 #ifndef ANALYZER_QUERY_BILL_PARTS_H
 #define ANALYZER_QUERY_BILL_PARTS_H

@@ -3,8 +3,8 @@
 #include <string.h>
 
 /*
- * The head of a page of Ruby's objects leads to its struct heap_page (gc.c),
- * one of whose first words leads back to where objects begin:
+ * The head of a page of Ruby's objects leads to its struct heap_page (gc.c), one of whose first
+ * words leads back to where objects begin:
  *
  *	page (16 or 64 KiB)          struct heap_page
  *	| *heap_page | objects |     | u16 slot size, slots | .. start .. |
@@ -30,8 +30,7 @@ struct ruby {
 
 static bool is_slot_size(unsigned int size)
 {
-	return size >= SMALLEST_SLOT && size <= LARGEST_SLOT &&
-	       size % SMALLEST_SLOT == 0;
+	return size >= SMALLEST_SLOT && size <= LARGEST_SLOT && size % SMALLEST_SLOT == 0;
 }
 
 /* How large the page at address is, by its slots; 0: it is none. */
@@ -52,9 +51,7 @@ static uint64_t page_size(uint64_t address, const uint64_t *head)
 		return 0;
 	if (bytes <= SMALL_PAGE)
 		return bytes + MOST_UNUSED > SMALL_PAGE ? SMALL_PAGE : 0;
-	return bytes <= LARGE_PAGE && bytes + MOST_UNUSED > LARGE_PAGE
-		       ? LARGE_PAGE
-		       : 0;
+	return bytes <= LARGE_PAGE && bytes + MOST_UNUSED > LARGE_PAGE ? LARGE_PAGE : 0;
 }
 
 static uint64_t find_page(const struct image *image, uint64_t address)
@@ -62,14 +59,13 @@ static uint64_t find_page(const struct image *image, uint64_t address)
 	uint64_t page, head[HEAD_WORDS];
 
 	if (!image_read_u64(image, address, &page) || page % 8 != 0 ||
-	    page - address < LARGE_PAGE ||
-	    !image_read(image, page, head, sizeof(head)))
+	    page - address < LARGE_PAGE || !image_read(image, page, head, sizeof(head)))
 		return 0;
 	return page_size(address, head);
 }
 
-static struct error *claim_pages(void *data, const struct region *region,
-				 uint64_t start, uint64_t end)
+static struct error *claim_pages(void *data, const struct region *region, uint64_t start,
+				 uint64_t end)
 {
 	const struct ruby *ruby = data;
 	uint64_t at = (start + SMALL_PAGE - 1) & ~(uint64_t)(SMALL_PAGE - 1);
@@ -89,8 +85,7 @@ static struct error *claim_pages(void *data, const struct region *region,
 		if (size > end - at)
 			size = 0;
 		if (size)
-			error = ledger_claim(ruby->ledger, at, at + size,
-					     ruby->row);
+			error = ledger_claim(ruby->ledger, at, at + size, ruby->row);
 		at += size ? size : SMALL_PAGE;
 	}
 	return error;
@@ -114,8 +109,7 @@ struct error *bill_add_ruby(struct bill *bill, struct analysis *analysis)
 
 	if (!has_ruby(analysis_program(analysis)))
 		return NULL;
-	error = ledger_add_row(bill->ledger, "other memory", "Ruby's objects",
-			       &ruby.row);
+	error = ledger_add_row(bill->ledger, "other memory", "Ruby's objects", &ruby.row);
 	if (!error)
 		error = ledger_rest(bill->ledger, claim_pages, &ruby);
 	return error ? error : ledger_settle(bill->ledger, NULL, NULL);

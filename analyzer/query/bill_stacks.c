@@ -32,8 +32,7 @@ struct stacks {
 	row_number rows[STACK_ROWS];
 };
 
-static struct extent_sum sum_of(const struct stacks *stacks, uint64_t start,
-				uint64_t end)
+static struct extent_sum sum_of(const struct stacks *stacks, uint64_t start, uint64_t end)
 {
 	size_t hint = 0;
 
@@ -41,8 +40,8 @@ static struct extent_sum sum_of(const struct stacks *stacks, uint64_t start,
 }
 
 /* Count a part in a stack's account and in a row. */
-static void count(struct stacks *stacks, struct amount *amount,
-		  enum stack_row row, struct extent_sum sum)
+static void count(struct stacks *stacks, struct amount *amount, enum stack_row row,
+		  struct extent_sum sum)
 {
 	struct amount more = { 1, sum.mapped, sum.resident };
 
@@ -53,9 +52,8 @@ static void count(struct stacks *stacks, struct amount *amount,
 }
 
 /* What is below the stack pointer, by whether it was ever touched. */
-static void count_below(struct stacks *stacks, struct stack_account *account,
-			struct extent_sum sum, enum stack_row touched,
-			enum stack_row untouched)
+static void count_below(struct stacks *stacks, struct stack_account *account, struct extent_sum sum,
+			enum stack_row touched, enum stack_row untouched)
 {
 	count(stacks, &account->touched, touched,
 	      (struct extent_sum){ sum.resident, sum.resident });
@@ -63,14 +61,13 @@ static void count_below(struct stacks *stacks, struct stack_account *account,
 	      (struct extent_sum){ sum.mapped - sum.resident, 0 });
 }
 
-static struct error *count_stack(void *data, row_number number, uint64_t start,
-				 uint64_t end)
+static struct error *count_stack(void *data, row_number number, uint64_t start, uint64_t end)
 {
 	struct stacks *stacks = data;
 	struct stack_account *account = &stacks->bill->stacks[number / PARTS];
 	/* glibc keeps those that vanished for later threads as well. */
-	bool finished = account->stack->kind == STACK_FINISHED ||
-			account->stack->kind == STACK_VANISHED;
+	bool finished =
+		account->stack->kind == STACK_FINISHED || account->stack->kind == STACK_VANISHED;
 	struct extent_sum sum = sum_of(stacks, start, end);
 
 	if (number % PARTS == PART_GUARD)
@@ -85,28 +82,24 @@ static struct error *count_stack(void *data, row_number number, uint64_t start,
 }
 
 /* Where the memory begins that the stack's thread may use. */
-static uint64_t end_of_guard(const struct image *image,
-			     const struct stack *stack)
+static uint64_t end_of_guard(const struct image *image, const struct stack *stack)
 {
 	uint64_t address = stack->start;
 	const struct region *region;
 
-	while (address < stack->end && (region = image_find(image, address)) &&
-	       region->rights == 0)
+	while (address < stack->end && (region = image_find(image, address)) && region->rights == 0)
 		address = region->end;
 	return address < stack->end ? address : stack->start;
 }
 
-static struct error *claim_stack(struct stacks *stacks,
-				 const struct image *image, size_t number)
+static struct error *claim_stack(struct stacks *stacks, const struct image *image, size_t number)
 {
 	const struct stack *stack = stacks->bill->stacks[number].stack;
 	uint64_t guard = end_of_guard(image, stack);
 	uint64_t live = stack->live > guard ? stack->live : guard;
 	row_number row = (row_number)(number * PARTS);
 	struct ledger *ledger = stacks->bill->ledger;
-	struct error *error =
-		ledger_claim(ledger, stack->start, guard, row + PART_GUARD);
+	struct error *error = ledger_claim(ledger, stack->start, guard, row + PART_GUARD);
 
 	if (!error)
 		error = ledger_claim(ledger, guard, live, row + PART_BELOW);
@@ -115,8 +108,7 @@ static struct error *claim_stack(struct stacks *stacks,
 	return error;
 }
 
-static struct error *count_stacks(struct stacks *stacks,
-				  const struct analysis *analysis)
+static struct error *count_stacks(struct stacks *stacks, const struct analysis *analysis)
 {
 	const struct program *program = analysis_program(analysis);
 	size_t total = program_stack_count(program);
@@ -134,8 +126,7 @@ static struct error *count_stacks(struct stacks *stacks,
 	return error ? error : ledger_settle(bill->ledger, count_stack, stacks);
 }
 
-static struct error *count_fiber(void *data, row_number number, uint64_t start,
-				 uint64_t end)
+static struct error *count_fiber(void *data, row_number number, uint64_t start, uint64_t end)
 {
 	struct stacks *stacks = data;
 	struct stack_account account = { 0 };
@@ -144,13 +135,11 @@ static struct error *count_fiber(void *data, row_number number, uint64_t start,
 	if (number == PART_USED)
 		count(stacks, &account.used, ROW_FIBERS, sum);
 	else
-		count_below(stacks, &account, sum, ROW_FIBERS_TOUCHED,
-			    ROW_FIBERS_UNTOUCHED);
+		count_below(stacks, &account, sum, ROW_FIBERS_TOUCHED, ROW_FIBERS_UNTOUCHED);
 	return NULL;
 }
 
-static struct error *count_fibers(struct stacks *stacks,
-				  struct analysis *analysis)
+static struct error *count_fibers(struct stacks *stacks, struct analysis *analysis)
 {
 	struct ledger *ledger = stacks->bill->ledger;
 	const struct fibers *fibers;
@@ -165,11 +154,9 @@ static struct error *count_fibers(struct stacks *stacks,
 	for (size_t i = 0; i < fiber_count(fibers) && !error; i++) {
 		const struct fiber *fiber = fiber_at(fibers, i);
 
-		error = ledger_claim(ledger, fiber->start, fiber->live,
-				     PART_BELOW);
+		error = ledger_claim(ledger, fiber->start, fiber->live, PART_BELOW);
 		if (!error)
-			error = ledger_claim(ledger, fiber->live, fiber->end,
-					     PART_USED);
+			error = ledger_claim(ledger, fiber->live, fiber->end, PART_USED);
 	}
 	return error ? error : ledger_settle(ledger, count_fiber, stacks);
 }
@@ -180,8 +167,7 @@ struct error *bill_add_stacks(struct bill *bill, struct analysis *analysis)
 	struct error *error = NULL;
 
 	for (size_t i = 0; i < STACK_ROWS && !error; i++)
-		error = ledger_add_row(bill->ledger, "stacks", row_names[i],
-				       &stacks.rows[i]);
+		error = ledger_add_row(bill->ledger, "stacks", row_names[i], &stacks.rows[i]);
 	if (!error)
 		error = count_stacks(&stacks, analysis);
 	return error ? error : count_fibers(&stacks, analysis);

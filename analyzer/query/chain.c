@@ -11,11 +11,9 @@ struct step {
 };
 
 typedef struct step (*step_function)(struct analysis *analysis,
-				     const struct set_arguments *arguments,
-				     allocation_id from);
+				     const struct set_arguments *arguments, allocation_id from);
 
-static struct step step_on(struct analysis *analysis,
-			   const struct set_arguments *arguments,
+static struct step step_on(struct analysis *analysis, const struct set_arguments *arguments,
 			   allocation_id from)
 {
 	const struct allocation_index *index = analysis_index(analysis);
@@ -24,29 +22,24 @@ static struct step step_on(struct analysis *analysis,
 
 	if (word_of_allocation(analysis, from, arguments->values[1], &word))
 		step.next = allocation_find(index, word);
-	if (step.next != NO_ALLOCATION &&
-	    !bitmap_get(allocation_used(index), step.next))
+	if (step.next != NO_ALLOCATION && !bitmap_get(allocation_used(index), step.next))
 		step.next = NO_ALLOCATION;
 	return step;
 }
 
-static struct step step_back(struct analysis *analysis,
-			     const struct set_arguments *arguments,
+static struct step step_back(struct analysis *analysis, const struct set_arguments *arguments,
 			     allocation_id from)
 {
 	struct edges edges = graph_outgoing(analysis_incoming(analysis), from);
-	uint64_t wanted = allocation_start(analysis_index(analysis), from) +
-			  arguments->values[2];
+	uint64_t wanted = allocation_start(analysis_index(analysis), from) + arguments->values[2];
 	struct step step = { .next = NO_ALLOCATION };
 	uint64_t word;
 
 	/* References of an allocation to itself are no edges. */
-	if (word_of_allocation(analysis, from, arguments->values[1], &word) &&
-	    word == wanted)
+	if (word_of_allocation(analysis, from, arguments->values[1], &word) && word == wanted)
 		step.next = from;
 	for (size_t i = 0; i < edges.count; i++) {
-		if (!word_of_allocation(analysis, edges.targets[i],
-					arguments->values[1], &word) ||
+		if (!word_of_allocation(analysis, edges.targets[i], arguments->values[1], &word) ||
 		    word != wanted)
 			continue;
 		if (step.next != NO_ALLOCATION)
@@ -56,8 +49,7 @@ static struct step step_back(struct analysis *analysis,
 	return step;
 }
 
-static struct error *end_with(struct members *members, enum comment_kind kind,
-			      allocation_id id)
+static struct error *end_with(struct members *members, enum comment_kind kind, allocation_id id)
 {
 	return members_comment(members, (struct member_comment){
 						.kind = kind,
@@ -66,22 +58,18 @@ static struct error *end_with(struct members *members, enum comment_kind kind,
 					});
 }
 
-static struct error *walk(struct analysis *analysis,
-			  const struct set_arguments *arguments,
+static struct error *walk(struct analysis *analysis, const struct set_arguments *arguments,
 			  step_function next, struct members *ret)
 {
 	enum { BETWEEN_STEPS = 1 << 16 };
 	struct progress *progress = analysis_progress(analysis);
 	struct step step = { .next = NO_ALLOCATION };
-	struct error *error =
-		set_find_allocation(analysis, arguments->values[0], &step.next);
+	struct error *error = set_find_allocation(analysis, arguments->values[0], &step.next);
 	allocation_id last;
 
-	if (!error &&
-	    !bitmap_get(allocation_used(analysis_index(analysis)), step.next))
+	if (!error && !bitmap_get(allocation_used(analysis_index(analysis)), step.next))
 		error = error_create(ERROR_USAGE,
-				     "0x%" PRIx64 " is in a free allocation: "
-				     "no chain begins there",
+				     "0x%" PRIx64 " is in a free allocation: no chain begins there",
 				     arguments->values[0]);
 	if (error)
 		return error;
@@ -101,15 +89,13 @@ static struct error *walk(struct analysis *analysis,
 	return step.branches ? end_with(ret, COMMENT_BRANCHES, last) : NULL;
 }
 
-struct error *chain_walk(struct analysis *analysis,
-			 const struct set_arguments *arguments,
+struct error *chain_walk(struct analysis *analysis, const struct set_arguments *arguments,
 			 struct members *ret)
 {
 	return walk(analysis, arguments, step_on, ret);
 }
 
-struct error *reverse_chain_walk(struct analysis *analysis,
-				 const struct set_arguments *arguments,
+struct error *reverse_chain_walk(struct analysis *analysis, const struct set_arguments *arguments,
 				 struct members *ret)
 {
 	return walk(analysis, arguments, step_back, ret);

@@ -1,23 +1,20 @@
 #include "analyzer/query/collector_sets.h"
 
 /* The members, if there are any at all. */
-static struct error *take_members(struct bitmap *ret,
-				  const struct bitmap *members)
+static struct error *take_members(struct bitmap *ret, const struct bitmap *members)
 {
 	if (members)
 		bitmap_copy(ret, members);
 	return NULL;
 }
 
-static const struct bitmap *having(const struct analysis *analysis,
-				   enum block_trait trait)
+static const struct bitmap *having(const struct analysis *analysis, enum block_trait trait)
 {
 	return allocation_having(analysis_index(analysis), trait);
 }
 
 struct error *set_select_collectable(struct analysis *analysis,
-				     const struct set_arguments *arguments,
-				     struct bitmap *ret)
+				     const struct set_arguments *arguments, struct bitmap *ret)
 {
 	take_members(ret, having(analysis, TRAIT_COLLECTABLE));
 	bitmap_and(ret, allocation_used(analysis_index(analysis)));
@@ -25,8 +22,7 @@ struct error *set_select_collectable(struct analysis *analysis,
 }
 
 struct error *set_select_uncollectable(struct analysis *analysis,
-				       const struct set_arguments *arguments,
-				       struct bitmap *ret)
+				       const struct set_arguments *arguments, struct bitmap *ret)
 {
 	const struct bitmap *collectable = having(analysis, TRAIT_COLLECTABLE);
 
@@ -37,29 +33,25 @@ struct error *set_select_uncollectable(struct analysis *analysis,
 	return NULL;
 }
 
-struct error *set_select_unswept(struct analysis *analysis,
-				 const struct set_arguments *arguments,
+struct error *set_select_unswept(struct analysis *analysis, const struct set_arguments *arguments,
 				 struct bitmap *ret)
 {
 	return take_members(ret, having(analysis, TRAIT_DEAD));
 }
 
-struct error *set_select_garbage(struct analysis *analysis,
-				 const struct set_arguments *arguments,
+struct error *set_select_garbage(struct analysis *analysis, const struct set_arguments *arguments,
 				 struct bitmap *ret)
 {
 	return take_members(ret, analysis_garbage(analysis));
 }
 
 struct error *set_select_heldbygarbage(struct analysis *analysis,
-				       const struct set_arguments *arguments,
-				       struct bitmap *ret)
+				       const struct set_arguments *arguments, struct bitmap *ret)
 {
 	return take_members(ret, analysis_held(analysis));
 }
 
-struct error *set_select_atrisk(struct analysis *analysis,
-				const struct set_arguments *arguments,
+struct error *set_select_atrisk(struct analysis *analysis, const struct set_arguments *arguments,
 				struct bitmap *ret)
 {
 	take_members(ret, analysis_at_risk(analysis));

@@ -9,8 +9,8 @@
 enum { PIECE = 1 << 12, BETWEEN_HOLES = 1 << 20 };
 
 /* The bytes of a piece, put together in buffer where two regions meet. */
-static const uint8_t *read_piece(struct view *view, uint64_t address,
-				 uint64_t size, uint8_t buffer[static PIECE])
+static const uint8_t *read_piece(struct view *view, uint64_t address, uint64_t size,
+				 uint8_t buffer[static PIECE])
 {
 	uint64_t known;
 	const uint8_t *bytes = view_bytes(view, address, &known);
@@ -31,8 +31,7 @@ static uint64_t count_zeros(const uint8_t *bytes, uint64_t size)
 }
 
 /* How many whole pieces at address, of size bytes, are in a hole. */
-static uint64_t skip_hole(const struct view *view, uint64_t address,
-			  uint64_t size)
+static uint64_t skip_hole(const struct view *view, uint64_t address, uint64_t size)
 {
 	uint64_t hole = image_next_data(view->image, address) - address;
 
@@ -42,17 +41,14 @@ static uint64_t skip_hole(const struct view *view, uint64_t address,
 }
 
 /* Pieces of zeros do not count, but the place of the others does. */
-static uint64_t add_hash(uint64_t hash, uint64_t offset, const uint8_t *bytes,
-			 uint64_t size)
+static uint64_t add_hash(uint64_t hash, uint64_t offset, const uint8_t *bytes, uint64_t size)
 {
 	static const uint64_t odd = 0x9e3779b97f4a7c15;
 
-	return (hash << 31 ^ hash >> 33 ^ XXH3_64bits(bytes, size)) * odd +
-	       offset;
+	return (hash << 31 ^ hash >> 33 ^ XXH3_64bits(bytes, size)) * odd + offset;
 }
 
-bool contents_digest(struct view *view, uint64_t address, uint64_t size,
-		     struct digest *ret)
+bool contents_digest(struct view *view, uint64_t address, uint64_t size, struct digest *ret)
 {
 	struct digest digest = { .hash = size, .zeros = size };
 	uint8_t buffer[PIECE];
@@ -62,8 +58,7 @@ bool contents_digest(struct view *view, uint64_t address, uint64_t size,
 		const uint8_t *bytes;
 
 		if (offset % BETWEEN_HOLES == 0 && size > BETWEEN_HOLES) {
-			piece = skip_hole(view, address + offset,
-					  size - offset);
+			piece = skip_hole(view, address + offset, size - offset);
 			if (piece)
 				continue;
 		}
@@ -74,22 +69,20 @@ bool contents_digest(struct view *view, uint64_t address, uint64_t size,
 		if (bytes_are_zero(bytes, piece))
 			continue;
 		digest.hash = add_hash(digest.hash, offset, bytes, piece);
-		digest.zeros =
-			size - offset - piece + count_zeros(bytes, piece);
+		digest.zeros = size - offset - piece + count_zeros(bytes, piece);
 	}
 	*ret = digest;
 	return true;
 }
 
 /* How many whole pieces are in holes at both. */
-static uint64_t skip_holes(const struct view *view, uint64_t address,
-			   uint64_t other, uint64_t size)
+static uint64_t skip_holes(const struct view *view, uint64_t address, uint64_t other, uint64_t size)
 {
 	return skip_hole(view, address, skip_hole(view, other, size));
 }
 
-bool contents_equal(struct view *left, uint64_t address, struct view *right,
-		    uint64_t other, uint64_t size)
+bool contents_equal(struct view *left, uint64_t address, struct view *right, uint64_t other,
+		    uint64_t size)
 {
 	uint8_t buffers[2][PIECE];
 	uint64_t offset = 0, piece;
@@ -98,8 +91,7 @@ bool contents_equal(struct view *left, uint64_t address, struct view *right,
 		const uint8_t *first, *second;
 
 		if (offset % BETWEEN_HOLES == 0 && size > BETWEEN_HOLES) {
-			piece = skip_holes(left, address + offset,
-					   other + offset, size - offset);
+			piece = skip_holes(left, address + offset, other + offset, size - offset);
 			if (piece)
 				continue;
 		}
@@ -124,8 +116,7 @@ static unsigned int count_following(uint8_t byte)
 
 static bool is_plain(uint8_t byte)
 {
-	return (byte >= ' ' && byte < 0x7f) || byte == '\t' || byte == '\n' ||
-	       byte == '\r';
+	return (byte >= ' ' && byte < 0x7f) || byte == '\t' || byte == '\n' || byte == '\r';
 }
 
 uint64_t contents_text(const uint8_t *bytes, uint64_t size)

@@ -92,8 +92,7 @@ static void sort_from(uint64_t *numbers, size_t count, unsigned int shift)
 	}
 }
 
-static bool is_less(const struct duplicate_group *left,
-		    const struct duplicate_group *right)
+static bool is_less(const struct duplicate_group *left, const struct duplicate_group *right)
 {
 	uint64_t bytes = duplicate_bytes(left);
 	uint64_t other = duplicate_bytes(right);
@@ -107,14 +106,12 @@ static int compare_groups(const void *a, const void *b)
 }
 
 /* Put the group where the top was, or below it. */
-static void sink(struct duplicate_group *heap, size_t count,
-		 struct duplicate_group group)
+static void sink(struct duplicate_group *heap, size_t count, struct duplicate_group group)
 {
 	size_t at = 0, below;
 
 	for (; (below = 2 * at + 1) < count; at = below) {
-		if (below + 1 < count &&
-		    is_less(&heap[below + 1], &heap[below]))
+		if (below + 1 < count && is_less(&heap[below + 1], &heap[below]))
 			below++;
 		if (!is_less(&heap[below], &group))
 			break;
@@ -123,8 +120,7 @@ static void sink(struct duplicate_group *heap, size_t count,
 	heap[at] = group;
 }
 
-static void keep_group(struct worker *worker, size_t most,
-		       struct duplicate_group group)
+static void keep_group(struct worker *worker, size_t most, struct duplicate_group group)
 {
 	size_t at = worker->count;
 
@@ -139,8 +135,7 @@ static void keep_group(struct worker *worker, size_t most,
 		return;
 	}
 	worker->count++;
-	for (; at > 0 && is_less(&group, &worker->largest[(at - 1) / 2]);
-	     at = (at - 1) / 2)
+	for (; at > 0 && is_less(&group, &worker->largest[(at - 1) / 2]); at = (at - 1) / 2)
 		worker->largest[at] = worker->largest[(at - 1) / 2];
 	worker->largest[at] = group;
 }
@@ -158,16 +153,15 @@ struct contents_list {
 };
 
 /* Count it as a copy of the one that it is equal to, or as a new one. */
-static void add_contents(struct finder *finder, struct worker *worker,
-			 struct contents_list *list, allocation_id id)
+static void add_contents(struct finder *finder, struct worker *worker, struct contents_list *list,
+			 allocation_id id)
 {
 	struct extent extent = extent_of(&worker->right, id);
 
 	for (size_t i = 0; i < list->count; i++) {
 		if (list->groups[i].size != extent.size ||
-		    !contents_equal(&worker->left.view, list->starts[i],
-				    &worker->right.view, extent.start,
-				    extent.size))
+		    !contents_equal(&worker->left.view, list->starts[i], &worker->right.view,
+				    extent.start, extent.size))
 			continue;
 		list->groups[i].copies++;
 		bitmap_set_atomic(finder->copies, id);
@@ -176,13 +170,11 @@ static void add_contents(struct finder *finder, struct worker *worker,
 	if (list->count == MOST_COLLISIONS)
 		return;
 	list->starts[list->count] = extent.start;
-	list->groups[list->count++] =
-		(struct duplicate_group){ id, 1, extent.size };
+	list->groups[list->count++] = (struct duplicate_group){ id, 1, extent.size };
 }
 
 /* The numbers from start to end have one hash. */
-static void look_at_run(struct finder *finder, struct worker *worker,
-			size_t start, size_t end)
+static void look_at_run(struct finder *finder, struct worker *worker, size_t start, size_t end)
 {
 	struct contents_list list;
 
@@ -201,8 +193,7 @@ static struct error *look_at_part(void *data, size_t turn, unsigned int thread)
 	const uint64_t *numbers = finder->numbers;
 	size_t start = part.start, end;
 
-	sort_from((uint64_t *)numbers + start, part.end - start,
-		  TOP_SHIFT - BYTE);
+	sort_from((uint64_t *)numbers + start, part.end - start, TOP_SHIFT - BYTE);
 	for (; start < part.end; start = end) {
 		uint64_t hash = numbers[start] >> HASH_SHIFT;
 
@@ -241,8 +232,8 @@ static struct error *collect(const struct finder *finder, unsigned int threads,
 	return NULL;
 }
 
-static struct error *init_workers(struct analysis *analysis,
-				  unsigned int threads, struct finder *finder)
+static struct error *init_workers(struct analysis *analysis, unsigned int threads,
+				  struct finder *finder)
 {
 	finder->workers = calloc(threads, sizeof(*finder->workers));
 	if (!finder->workers)
@@ -252,8 +243,7 @@ static struct error *init_workers(struct analysis *analysis,
 
 		extents_init(&worker->left, analysis);
 		extents_init(&worker->right, analysis);
-		worker->largest =
-			calloc(finder->most + 1, sizeof(*worker->largest));
+		worker->largest = calloc(finder->most + 1, sizeof(*worker->largest));
 		if (!worker->largest)
 			return &error_no_memory;
 	}
@@ -267,8 +257,8 @@ static void free_workers(struct finder *finder, unsigned int threads)
 	free(finder->workers);
 }
 
-struct error *duplicates_find(struct analysis *analysis, uint64_t *numbers,
-			      size_t count, size_t most, struct duplicates *ret)
+struct error *duplicates_find(struct analysis *analysis, uint64_t *numbers, size_t count,
+			      size_t most, struct duplicates *ret)
 {
 	struct finder finder = { .numbers = numbers,
 				 .copies = &ret->copies,
@@ -276,9 +266,8 @@ struct error *duplicates_find(struct analysis *analysis, uint64_t *numbers,
 				 .most = most };
 	unsigned int threads = parallel_threads_for(finder.progress);
 	size_t ends[VALUES], start = 0;
-	struct error *error = bitmap_init(
-		&ret->copies, allocation_count(analysis_index(analysis)),
-		analysis_account(analysis));
+	struct error *error = bitmap_init(&ret->copies, allocation_count(analysis_index(analysis)),
+					  analysis_account(analysis));
 
 	if (!error)
 		error = init_workers(analysis, threads, &finder);

@@ -1,11 +1,10 @@
 /*
  * Which of many contents are equal.
  *
- * Each is known by a number made of part of its hash and of its allocation. So
- * many numbers sorted in place bring those together that may be equal, the one
- * at the lowest address first, and cost 8 bytes each. What the hashes say is
- * then checked byte by byte, and so what is found is never wrong; of more than
- * MOST_COLLISIONS different contents of one hash, as only a dump made for it
+ * Each is known by a number made of part of its hash and of its allocation. So many numbers sorted
+ * in place bring those together that may be equal, the one at the lowest address first, and cost 8
+ * bytes each. What the hashes say is then checked byte by byte, and so what is found is never
+ * wrong; of more than MOST_COLLISIONS different contents of one hash, as only a dump made for it
  * has, some are missed.
  */
 #ifndef ANALYZER_QUERY_DUPLICATES_H
@@ -42,12 +41,11 @@ struct duplicates {
 };
 
 /*
- * Find them among the contents by those numbers, which are sorted; most groups
- * are kept. ret is all zeros, and to be deinitialised even after an error.
+ * Find them among the contents by those numbers, which are sorted; most groups are kept. ret is all
+ * zeros, and to be deinitialised even after an error.
  */
-struct error *duplicates_find(struct analysis *analysis, uint64_t *numbers,
-			      size_t count, size_t most,
-			      struct duplicates *ret);
+struct error *duplicates_find(struct analysis *analysis, uint64_t *numbers, size_t count,
+			      size_t most, struct duplicates *ret);
 void duplicates_deinit(struct duplicates *duplicates);
 DEFINE_DEINIT(duplicates_deinit, struct duplicates)
 

@@ -9,8 +9,8 @@ struct rule_tests {
 };
 
 /*
- * An allocation of which candidates are still to be looked at: the last left of
- * those on the stack of candidates that no frame above it has.
+ * An allocation of which candidates are still to be looked at: the last left of those on the stack
+ * of candidates that no frame above it has.
  */
 struct pending {
 	allocation_id id;
@@ -59,11 +59,9 @@ static struct error *prepare_tests(struct engine *engine)
 		const struct extension_rule *rule = &engine->rules->list[i];
 		struct rule_tests *tests = &engine->tests[i];
 
-		error = kind_test_prepare(&tests->member, engine->analysis,
-					  &rule->member);
+		error = kind_test_prepare(&tests->member, engine->analysis, &rule->member);
 		if (!error)
-			error = kind_test_prepare(&tests->extension,
-						  engine->analysis,
+			error = kind_test_prepare(&tests->extension, engine->analysis,
 						  &rule->extension);
 	}
 	return error;
@@ -72,8 +70,8 @@ static struct error *prepare_tests(struct engine *engine)
 /* None is visited yet. What is free is not new, and one look tells both. */
 static struct error *init_members(struct engine *engine, size_t count)
 {
-	struct error *error = members_init(&engine->members, count,
-					   analysis_account(engine->analysis));
+	struct error *error =
+		members_init(&engine->members, count, analysis_account(engine->analysis));
 
 	if (!error)
 		bitmap_copy(&engine->members.set, &engine->free_ones);
@@ -82,19 +80,17 @@ static struct error *init_members(struct engine *engine, size_t count)
 
 static struct error *find_free(struct engine *engine, size_t count)
 {
-	struct error *error = bitmap_init(&engine->free_ones, count,
-					  analysis_account(engine->analysis));
+	struct error *error =
+		bitmap_init(&engine->free_ones, count, analysis_account(engine->analysis));
 
 	if (error)
 		return error;
 	bitmap_fill(&engine->free_ones);
-	bitmap_minus(&engine->free_ones,
-		     allocation_used(analysis_index(engine->analysis)));
+	bitmap_minus(&engine->free_ones, allocation_used(analysis_index(engine->analysis)));
 	return NULL;
 }
 
-static struct error *engine_init(struct engine *engine,
-				 const struct extension *extension,
+static struct error *engine_init(struct engine *engine, const struct extension *extension,
 				 size_t count)
 {
 	struct analysis *analysis = extension->choice->analysis;
@@ -112,13 +108,11 @@ static struct error *engine_init(struct engine *engine,
 	if (!error)
 		error = init_members(engine, count);
 	if (!error)
-		error = candidate_source_init(
-			&engine->source, extension->choice, extension->rules);
+		error = candidate_source_init(&engine->source, extension->choice, extension->rules);
 	if (!error)
 		error = prepare_tests(engine);
 	/* Comments also tell of what was visited before. */
-	engine->source.unwanted =
-		extension->comment ? &engine->free_ones : &engine->members.set;
+	engine->source.unwanted = extension->comment ? &engine->free_ones : &engine->members.set;
 	return error;
 }
 
@@ -128,8 +122,8 @@ static struct pending *top_frame(const struct engine *engine)
 }
 
 /* Leave those behind first that are of the rule's kind. */
-static struct error *narrow_candidates(struct engine *engine,
-				       struct rule_tests *tests, size_t first)
+static struct error *narrow_candidates(struct engine *engine, struct rule_tests *tests,
+				       size_t first)
 {
 	allocation_id *ids = engine->candidates.bytes;
 	size_t left = first;
@@ -138,8 +132,7 @@ static struct error *narrow_candidates(struct engine *engine,
 	if (tests->extension.kind.choice == KIND_ANY)
 		return NULL;
 	for (size_t i = first; i < engine->candidate_count; i++) {
-		struct error *error =
-			kind_test_judge(&tests->extension, ids[i], &taken);
+		struct error *error = kind_test_judge(&tests->extension, ids[i], &taken);
 
 		if (error)
 			return error;
@@ -152,8 +145,8 @@ static struct error *narrow_candidates(struct engine *engine,
 }
 
 /* Whether the rule is one for the frame's allocation. */
-static struct error *applies(struct engine *engine, const struct pending *frame,
-			     size_t number, bool *ret)
+static struct error *applies(struct engine *engine, const struct pending *frame, size_t number,
+			     bool *ret)
 {
 	struct rule_tests *tests = &engine->tests[number];
 	struct error *error;
@@ -172,11 +165,10 @@ static struct error *applies(struct engine *engine, const struct pending *frame,
 }
 
 /*
- * Find the candidates of the first rule from the frame's on that has any. None
- * are left if all rules are done.
+ * Find the candidates of the first rule from the frame's on that has any. None are left if all
+ * rules are done.
  */
-static struct error *find_candidates(struct engine *engine,
-				     struct pending *frame)
+static struct error *find_candidates(struct engine *engine, struct pending *frame)
 {
 	const struct extension_rules *rules = engine->rules;
 	size_t first = engine->candidate_count;
@@ -187,13 +179,11 @@ static struct error *find_candidates(struct engine *engine,
 
 		error = applies(engine, frame, frame->rule, &taken);
 		if (!error && taken)
-			error = candidates_find(&engine->source,
-						&rules->list[frame->rule],
+			error = candidates_find(&engine->source, &rules->list[frame->rule],
 						frame->id, &engine->candidates,
 						&engine->candidate_count);
 		if (!error && engine->candidate_count > first)
-			error = narrow_candidates(
-				engine, &engine->tests[frame->rule], first);
+			error = narrow_candidates(engine, &engine->tests[frame->rule], first);
 		if (error)
 			return error;
 		frame->left = (uint32_t)(engine->candidate_count - first);
@@ -204,8 +194,7 @@ static struct error *find_candidates(struct engine *engine,
 }
 
 /* Make it a member, and its candidates the next to be looked at. */
-static struct error *visit(struct engine *engine, allocation_id id,
-			   uint16_t state)
+static struct error *visit(struct engine *engine, allocation_id id, uint16_t state)
 {
 	struct pending frame = { .id = id, .state = state };
 	struct error *error = members_append(&engine->members, id);
@@ -216,8 +205,7 @@ static struct error *visit(struct engine *engine, allocation_id id,
 		error = find_candidates(engine, &frame);
 	if (error || frame.left == 0)
 		return error;
-	error = memory_reserve(&engine->frames,
-			       (engine->frame_count + 1) * sizeof(frame));
+	error = memory_reserve(&engine->frames, (engine->frame_count + 1) * sizeof(frame));
 	if (error)
 		return error;
 	engine->frame_count++;
@@ -225,8 +213,7 @@ static struct error *visit(struct engine *engine, allocation_id id,
 	return NULL;
 }
 
-static struct error *comment(struct engine *engine,
-			     struct member_comment comment)
+static struct error *comment(struct engine *engine, struct member_comment comment)
 {
 	if (!engine->extension->comment)
 		return NULL;
@@ -234,8 +221,7 @@ static struct error *comment(struct engine *engine,
 }
 
 /* Take the next candidate off the stacks, and the frame if it was the last. */
-static struct error *take_candidate(struct engine *engine,
-				    struct pending *ret_frame,
+static struct error *take_candidate(struct engine *engine, struct pending *ret_frame,
 				    allocation_id *ret)
 {
 	const allocation_id *ids = engine->candidates.bytes;
@@ -266,16 +252,14 @@ static struct error *step(struct engine *engine)
 		return error;
 	rule = &engine->rules->list[frame.rule];
 	visited = bitmap_get(&engine->members.set, id);
-	error = comment(engine,
-			(struct member_comment){
-				.state = extension_state_name(engine->rules,
-							      rule->next_state),
-				.kind = rule->arrow == ARROW_FROM
-						? COMMENT_REFERENCED
-						: COMMENT_REFERENCES,
-				.from = frame.id,
-				.to = id,
-				.was_visited = visited });
+	error = comment(
+		engine,
+		(struct member_comment){
+			.state = extension_state_name(engine->rules, rule->next_state),
+			.kind = rule->arrow == ARROW_FROM ? COMMENT_REFERENCED : COMMENT_REFERENCES,
+			.from = frame.id,
+			.to = id,
+			.was_visited = visited });
 	if (error || visited)
 		return error;
 	return visit(engine, id, rule->next_state);
@@ -301,12 +285,10 @@ static struct error *extend_member(struct engine *engine, allocation_id id)
 {
 	struct error *error;
 
-	if (bitmap_get(&engine->members.set, id) &&
-	    !bitmap_get(&engine->free_ones, id))
-		return comment(engine, (struct member_comment){
-					       .kind = COMMENT_BASE_VISITED,
-					       .from = NO_ALLOCATION,
-					       .to = id });
+	if (bitmap_get(&engine->members.set, id) && !bitmap_get(&engine->free_ones, id))
+		return comment(engine, (struct member_comment){ .kind = COMMENT_BASE_VISITED,
+								.from = NO_ALLOCATION,
+								.to = id });
 	error = visit(engine, id, BASE_STATE);
 	while (!error && engine->frame_count > 0) {
 		error = step(engine);
@@ -320,14 +302,14 @@ static bool needs_no_order(const struct engine *engine)
 {
 	const struct extension *extension = engine->extension;
 
-	return extension->any_order && !extension->comment &&
-	       !extension->note_states && engine->rules->state_count == 0;
+	return extension->any_order && !extension->comment && !extension->note_states &&
+	       engine->rules->state_count == 0;
 }
 
 /*
- * Allocations on their way from being found to being extended: where their
- * edges are, then the edges, are fetched while others are on theirs. What was
- * found waits on the stack of candidates, and is a member already.
+ * Allocations on their way from being found to being extended: where their edges are, then the
+ * edges, are fetched while others are on theirs. What was found waits on the stack of candidates,
+ * and is a member already.
  */
 enum { IN_FLIGHT = 16 };
 
@@ -338,8 +320,7 @@ struct flight {
 };
 
 static void fetch(const struct engine *engine, allocation_id id,
-		  void (*fetch_part)(const struct graph *graph,
-				     allocation_id id))
+		  void (*fetch_part)(const struct graph *graph, allocation_id id))
 {
 	if (id == NO_ALLOCATION)
 		return;
@@ -368,8 +349,7 @@ static struct error *extend_by_all(struct engine *engine, allocation_id id)
 }
 
 /* Let one more take off; the one that lands is extended. */
-static struct error *fly(struct engine *engine, struct flight *flight,
-			 allocation_id id)
+static struct error *fly(struct engine *engine, struct flight *flight, allocation_id id)
 {
 	size_t middle = (flight->head + IN_FLIGHT / 2) % IN_FLIGHT;
 	allocation_id landing = flight->ids[flight->head];
@@ -386,19 +366,16 @@ static struct error *fly(struct engine *engine, struct flight *flight,
 }
 
 /* Until no more than keep are on their way, and none waits. */
-static struct error *fly_all(struct engine *engine, struct flight *flight,
-			     size_t keep)
+static struct error *fly_all(struct engine *engine, struct flight *flight, size_t keep)
 {
 	struct error *error = NULL;
 
-	while (!error &&
-	       (engine->candidate_count > 0 || flight->count > keep)) {
+	while (!error && (engine->candidate_count > 0 || flight->count > keep)) {
 		const allocation_id *ids = engine->candidates.bytes;
 
 		error = fly(engine, flight,
-			    engine->candidate_count > 0
-				    ? ids[--engine->candidate_count]
-				    : NO_ALLOCATION);
+			    engine->candidate_count > 0 ? ids[--engine->candidate_count]
+							: NO_ALLOCATION);
 		if (!error)
 			error = look_up(engine, flight->landed);
 	}
@@ -424,18 +401,15 @@ static struct error *close_all(struct engine *engine, const struct bitmap *base)
 	return fly_all(engine, &flight, 0);
 }
 
-static struct error *extend_all(struct engine *engine,
-				const struct members *base)
+static struct error *extend_all(struct engine *engine, const struct members *base)
 {
 	const allocation_id *order = base->order.bytes;
 	struct error *error = NULL;
 
-	progress_begin(analysis_progress(engine->analysis), "extending the set",
-		       base->set.count);
+	progress_begin(analysis_progress(engine->analysis), "extending the set", base->set.count);
 	if (needs_no_order(engine))
 		return close_all(engine, &base->set);
-	for (size_t i = 0; !error && base->is_ordered && i < base->order_count;
-	     i++)
+	for (size_t i = 0; !error && base->is_ordered && i < base->order_count; i++)
 		if (bitmap_get(&base->set, order[i]))
 			error = extend_member(engine, order[i]);
 	if (error || base->is_ordered)
@@ -466,8 +440,8 @@ static void settle_members(struct engine *engine, const struct members *base)
 	bitmap_or(&engine->members.set, &engine->free_ones);
 }
 
-static struct error *check_test(struct kind_test *test, bool allow_missing,
-				bool *found, bool *again)
+static struct error *check_test(struct kind_test *test, bool allow_missing, bool *found,
+				bool *again)
 {
 	struct error *error;
 
@@ -480,8 +454,8 @@ static struct error *check_test(struct kind_test *test, bool allow_missing,
 }
 
 /*
- * Kinds that nothing was found to be of may be mistyped. Sets *ret_again if one
- * turned out to be another kind than it was taken for.
+ * Kinds that nothing was found to be of may be mistyped. Sets *ret_again if one turned out to be
+ * another kind than it was taken for.
  */
 static struct error *check_tests(struct engine *engine, bool *ret_again)
 {
@@ -492,8 +466,7 @@ static struct error *check_tests(struct engine *engine, bool *ret_again)
 	for (size_t i = 0; !error && i < engine->rules->count; i++) {
 		struct rule_tests *tests = &engine->tests[i];
 
-		error = check_test(&tests->member, allow_missing,
-				   &tests->member_found, ret_again);
+		error = check_test(&tests->member, allow_missing, &tests->member_found, ret_again);
 		if (!error)
 			error = check_test(&tests->extension, allow_missing,
 					   &tests->extension_found, ret_again);
@@ -502,8 +475,7 @@ static struct error *check_tests(struct engine *engine, bool *ret_again)
 }
 
 /* Whether a member is of a class of that name. */
-static struct error *has_class(struct engine *engine, const char *name,
-			       bool *ret)
+static struct error *has_class(struct engine *engine, const char *name, bool *ret)
 {
 	_cleanup_(class_filter_deinit) struct class_filter filter = { 0 };
 	struct error *error = analysis_need(engine->analysis, STAGE_CLASSES);
@@ -514,8 +486,7 @@ static struct error *has_class(struct engine *engine, const char *name,
 	if (error)
 		return error;
 	bitmap_for_each(id, &engine->members.set) {
-		uint64_t signature =
-			analysis_signature(engine->analysis, (allocation_id)id);
+		uint64_t signature = analysis_signature(engine->analysis, (allocation_id)id);
 
 		if (signature)
 			error = class_filter_judge(&filter, signature, ret);
@@ -525,8 +496,7 @@ static struct error *has_class(struct engine *engine, const char *name,
 	return NULL;
 }
 
-static struct error *note_words(struct engine *engine, enum comment_kind kind,
-				const char *words)
+static struct error *note_words(struct engine *engine, enum comment_kind kind, const char *words)
 {
 	return members_comment(&engine->members, (struct member_comment){
 							 .state = words,
@@ -570,16 +540,14 @@ static struct error *note_idle_rules(struct engine *engine)
 
 		if (rule->idle != RULE_APPLIES)
 			error = note_words(engine,
-					   rule->idle == RULE_REPEATED
-						   ? COMMENT_REPEATED
-						   : COMMENT_UNREACHED,
+					   rule->idle == RULE_REPEATED ? COMMENT_REPEATED
+								       : COMMENT_UNREACHED,
 					   rule->word);
 	}
 	return error;
 }
 
-struct error *extension_apply(const struct extension *extension,
-			      struct members *members)
+struct error *extension_apply(const struct extension *extension, struct members *members)
 {
 	_cleanup_(engine_deinit) struct engine engine = { 0 };
 	size_t count = members->set.count;

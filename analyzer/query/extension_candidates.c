@@ -20,11 +20,9 @@ struct error *candidate_source_init(struct candidate_source *source,
 		enum arrow arrow = rules->list[i].arrow;
 
 		if (arrow == ARROW_FROM)
-			error = reference_choice_incoming(choice,
-							  &source->incoming);
+			error = reference_choice_incoming(choice, &source->incoming);
 		else
-			error = reference_choice_outgoing(choice,
-							  &source->outgoing);
+			error = reference_choice_outgoing(choice, &source->outgoing);
 		if (!error && arrow == ARROW_TO_LEAKED)
 			error = analysis_need(analysis, STAGE_REACHABILITY);
 		if (!error && arrow == ARROW_TO_LEAKED)
@@ -48,8 +46,7 @@ static bool is_wanted(const struct search *search, allocation_id id)
 
 	if (bitmap_get(source->unwanted, id))
 		return false;
-	return search->rule->arrow != ARROW_TO_LEAKED ||
-	       bitmap_get(source->leaked, id);
+	return search->rule->arrow != ARROW_TO_LEAKED || bitmap_get(source->leaked, id);
 }
 
 static struct error *add(const struct search *search, allocation_id id)
@@ -67,30 +64,26 @@ static struct error *add(const struct search *search, allocation_id id)
 }
 
 /* Whether the word of source leads to where the rule wants it to in target. */
-static bool leads_to(const struct search *search, uint64_t word,
-		     allocation_id target, bool has_offset, uint64_t offset)
+static bool leads_to(const struct search *search, uint64_t word, allocation_id target,
+		     bool has_offset, uint64_t offset)
 {
-	const struct allocation_index *index =
-		analysis_index(search->source->analysis);
+	const struct allocation_index *index = analysis_index(search->source->analysis);
 	uint64_t distance = word - allocation_start(index, target);
 
-	return has_offset ? distance == offset
-			  : distance < allocation_size(index, target);
+	return has_offset ? distance == offset : distance < allocation_size(index, target);
 }
 
 /* The same, and the reference counts; at is where in source it stands. */
-static bool refers(const struct search *search, allocation_id source,
-		   uint64_t at, uint64_t word, allocation_id target,
-		   bool has_offset, uint64_t offset)
+static bool refers(const struct search *search, allocation_id source, uint64_t at, uint64_t word,
+		   allocation_id target, bool has_offset, uint64_t offset)
 {
 	return leads_to(search, word, target, has_offset, offset) &&
-	       reference_choice_takes(search->source->choice, source, at,
-				      target);
+	       reference_choice_takes(search->source->choice, source, at, target);
 }
 
 /* Whether an aligned word of source leads to that offset of target. */
-static bool scan_for(const struct search *search, allocation_id source,
-		     allocation_id target, uint64_t offset)
+static bool scan_for(const struct search *search, allocation_id source, allocation_id target,
+		     uint64_t offset)
 {
 	const struct analysis *analysis = search->source->analysis;
 	const struct allocation_index *index = analysis_index(analysis);
@@ -101,16 +94,15 @@ static bool scan_for(const struct search *search, allocation_id source,
 		       start + allocation_size(index, source));
 	while (word_scan_next(&scan, &address, &word)) {
 		search->source->work++;
-		if (refers(search, source, address - start, word, target, true,
-			   offset))
+		if (refers(search, source, address - start, word, target, true, offset))
 			return true;
 	}
 	return false;
 }
 
 /*
- * Whether the reference is one for the graph, too, which leaves out words that
- * an allocator forgot in the first words of a block.
+ * Whether the reference is one for the graph, too, which leaves out words that an allocator forgot
+ * in the first words of a block.
  */
 static bool is_edge(struct edges edges, uint64_t at, allocation_id target)
 {
@@ -125,28 +117,25 @@ static bool is_edge(struct edges edges, uint64_t at, allocation_id target)
 }
 
 /* What that word of the allocation refers to. */
-static struct error *follow_word(const struct search *search,
-				 struct edges edges, uint64_t at, uint64_t word)
+static struct error *follow_word(const struct search *search, struct edges edges, uint64_t at,
+				 uint64_t word)
 {
 	const struct extension_rule *rule = search->rule;
-	const struct allocation_index *index =
-		analysis_index(search->source->analysis);
+	const struct allocation_index *index = analysis_index(search->source->analysis);
 	allocation_id target;
 
 	if (!heap_bounds_hold(&search->source->bounds, word))
 		return NULL;
 	target = allocation_find(index, word);
-	if (target == NO_ALLOCATION || target == search->from ||
-	    !is_wanted(search, target) ||
-	    !refers(search, search->from, at, word, target,
-		    rule->has_extension_offset, rule->extension_offset))
+	if (target == NO_ALLOCATION || target == search->from || !is_wanted(search, target) ||
+	    !refers(search, search->from, at, word, target, rule->has_extension_offset,
+		    rule->extension_offset))
 		return NULL;
 	return is_edge(edges, at, target) ? add(search, target) : NULL;
 }
 
 /* `->B@10`: what any word refers to, at the offset. */
-static struct error *follow_words(const struct search *search,
-				  struct edges edges)
+static struct error *follow_words(const struct search *search, struct edges edges)
 {
 	const struct analysis *analysis = search->source->analysis;
 	const struct allocation_index *index = analysis_index(analysis);
@@ -166,8 +155,7 @@ static struct error *follow_words(const struct search *search,
 static struct error *find_targets(const struct search *search)
 {
 	const struct extension_rule *rule = search->rule;
-	struct edges edges =
-		graph_outgoing(search->source->outgoing, search->from);
+	struct edges edges = graph_outgoing(search->source->outgoing, search->from);
 	struct error *error = NULL;
 	uint64_t word;
 
@@ -175,11 +163,9 @@ static struct error *find_targets(const struct search *search)
 	if (edges.count == 0)
 		return NULL;
 	if (rule->has_member_offset)
-		return word_of_allocation(search->source->analysis,
-					  search->from, rule->member_offset,
-					  &word)
-			       ? follow_word(search, edges, rule->member_offset,
-					     word)
+		return word_of_allocation(search->source->analysis, search->from,
+					  rule->member_offset, &word)
+			       ? follow_word(search, edges, rule->member_offset, word)
 			       : NULL;
 	if (rule->has_extension_offset)
 		return follow_words(search, edges);
@@ -196,11 +182,10 @@ static bool is_referrer(const struct search *search, allocation_id id)
 	uint64_t word;
 
 	if (rule->has_extension_offset)
-		return word_of_allocation(search->source->analysis, id,
-					  rule->extension_offset, &word) &&
-		       refers(search, id, rule->extension_offset, word,
-			      search->from, rule->has_member_offset,
-			      rule->member_offset);
+		return word_of_allocation(search->source->analysis, id, rule->extension_offset,
+					  &word) &&
+		       refers(search, id, rule->extension_offset, word, search->from,
+			      rule->has_member_offset, rule->member_offset);
 	if (rule->has_member_offset)
 		return scan_for(search, id, search->from, rule->member_offset);
 	return true;
@@ -218,8 +203,7 @@ static struct error *check_interrupt(const struct search *search)
 
 static struct error *find_referrers(const struct search *search)
 {
-	struct edges edges =
-		graph_outgoing(search->source->incoming, search->from);
+	struct edges edges = graph_outgoing(search->source->incoming, search->from);
 	struct error *error = NULL;
 
 	search->source->work += edges.count;
@@ -275,16 +259,13 @@ static void put_in_order(allocation_id *ids, size_t first, size_t *count)
 	*count = left;
 }
 
-struct error *candidates_find(struct candidate_source *source,
-			      const struct extension_rule *rule,
-			      allocation_id from, struct memory *ids,
-			      size_t *count)
+struct error *candidates_find(struct candidate_source *source, const struct extension_rule *rule,
+			      allocation_id from, struct memory *ids, size_t *count)
 {
 	const struct search search = { source, rule, from, ids, count };
 	size_t first = *count;
-	struct error *error = rule->arrow == ARROW_FROM
-				      ? find_referrers(&search)
-				      : find_targets(&search);
+	struct error *error =
+		rule->arrow == ARROW_FROM ? find_referrers(&search) : find_targets(&search);
 
 	if (error)
 		return error;

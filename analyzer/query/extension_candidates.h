@@ -1,6 +1,6 @@
 /*
- * What a rule of an extension could bring in from one allocation: what it
- * refers to, or what refers to it, with the right words in the right places.
+ * What a rule of an extension could bring in from one allocation: what it refers to, or what refers
+ * to it, with the right words in the right places.
  */
 #ifndef ANALYZER_QUERY_EXTENSION_CANDIDATES_H
 #define ANALYZER_QUERY_EXTENSION_CANDIDATES_H
@@ -25,13 +25,10 @@ struct error *candidate_source_init(struct candidate_source *source,
 				    const struct extension_rules *rules);
 
 /*
- * Put behind the first *count of ids those that the arrow and the offsets lead
- * to from that allocation, each once, the last address first. Their kind is not
- * looked at.
+ * Put behind the first *count of ids those that the arrow and the offsets lead to from that
+ * allocation, each once, the last address first. Their kind is not looked at.
  */
-struct error *candidates_find(struct candidate_source *source,
-			      const struct extension_rule *rule,
-			      allocation_id from, struct memory *ids,
-			      size_t *count);
+struct error *candidates_find(struct candidate_source *source, const struct extension_rule *rule,
+			      allocation_id from, struct memory *ids, size_t *count);
 
 #endif

@@ -15,8 +15,7 @@ void extension_rules_deinit(struct extension_rules *rules)
 	*rules = (struct extension_rules){ 0 };
 }
 
-const char *extension_state_name(const struct extension_rules *rules,
-				 uint16_t state)
+const char *extension_state_name(const struct extension_rules *rules, uint16_t state)
 {
 	return state == BASE_STATE ? NULL : rules->state_names[state - 1];
 }
@@ -54,8 +53,8 @@ static bool is_balanced(const char *text, const char *end)
 }
 
 /*
- * The first arrow between two whole names: "Ring<-1>" has none in it. Where
- * none is, the first at all; NULL if there is no arrow.
+ * The first arrow between two whole names: "Ring<-1>" has none in it. Where none is, the first at
+ * all; NULL if there is no arrow.
  */
 static char *find_arrow(char *text)
 {
@@ -119,11 +118,9 @@ static struct error *cut_state(struct extension_rule *rule)
 	state += 2;
 	rule->state_word = state;
 	if (!*state)
-		return error_create(ERROR_USAGE,
-				    "a state is missing behind '=>'");
+		return error_create(ERROR_USAGE, "a state is missing behind '=>'");
 	if (!is_state(state))
-		return error_not(state, "a state: a word of letters, digits "
-					"and underscores");
+		return error_not(state, "a state: a word of letters, digits and underscores");
 	return NULL;
 }
 
@@ -136,34 +133,28 @@ static struct error *split(struct extension_rule *rule)
 		return error;
 	arrow = find_arrow(rule->parts);
 	if (!arrow)
-		return error_create(ERROR_USAGE,
-				    "there is no arrow in it: '->', '~>' or "
-				    "'<-'");
+		return error_create(ERROR_USAGE, "there is no arrow in it: '->', '~>' or '<-'");
 	rule->arrow = arrow_at(arrow);
 	*arrow = '\0';
 	rule->member_word = rule->parts;
 	rule->extension_word = arrow + 2;
-	error = cut_offset(rule->parts, &rule->has_member_offset,
-			   &rule->member_offset);
+	error = cut_offset(rule->parts, &rule->has_member_offset, &rule->member_offset);
 	if (!error)
-		error = cut_offset(arrow + 2, &rule->has_extension_offset,
-				   &rule->extension_offset);
+		error = cut_offset(arrow + 2, &rule->has_extension_offset, &rule->extension_offset);
 	if (!error)
 		error = kind_parse(rule->extension_word, &rule->extension);
 	return error;
 }
 
-struct error *extension_rules_take(struct extension_rules *rules,
-				   const char *word)
+struct error *extension_rules_take(struct extension_rules *rules, const char *word)
 {
 	struct extension_rule rule = { .word = word, .parts = strdup(word) };
 	struct error *error;
 
 	if (!rule.parts)
 		return &error_no_memory;
-	error = rules->count < MOST_RULES
-			? split(&rule)
-			: error_create(ERROR_USAGE, "there are too many rules");
+	error = rules->count < MOST_RULES ? split(&rule)
+					  : error_create(ERROR_USAGE, "there are too many rules");
 	if (error) {
 		free(rule.parts);
 		return in_rule(word, error);
@@ -177,8 +168,7 @@ struct error *extension_rules_take(struct extension_rules *rules,
 }
 
 /* The state of that name, or BASE_STATE. */
-static uint16_t find_state(const struct extension_rules *rules,
-			   const char *name)
+static uint16_t find_state(const struct extension_rules *rules, const char *name)
 {
 	for (size_t i = 0; i < rules->state_count; i++)
 		if (strcmp(rules->state_names[i], name) == 0)
@@ -187,8 +177,7 @@ static uint16_t find_state(const struct extension_rules *rules,
 }
 
 /* The number of the state that a rule leads to, which may be a new one. */
-static struct error *number_state(struct extension_rules *rules,
-				  struct extension_rule *rule)
+static struct error *number_state(struct extension_rules *rules, struct extension_rule *rule)
 {
 	if (!rule->state_word)
 		return NULL;
@@ -203,8 +192,7 @@ static struct error *number_state(struct extension_rules *rules,
 }
 
 /* What its MEMBER is: a state, or else a kind in the base state. */
-static struct error *place_rule(const struct extension_rules *rules,
-				struct extension_rule *rule)
+static struct error *place_rule(const struct extension_rules *rules, struct extension_rule *rule)
 {
 	struct error *error;
 
@@ -216,16 +204,13 @@ static struct error *place_rule(const struct extension_rules *rules,
 }
 
 /* Whether they try the same, whatever becomes of what they bring in. */
-static bool is_same(const struct extension_rule *a,
-		    const struct extension_rule *b)
+static bool is_same(const struct extension_rule *a, const struct extension_rule *b)
 {
-	return a->arrow == b->arrow &&
-	       strcmp(a->member_word, b->member_word) == 0 &&
+	return a->arrow == b->arrow && strcmp(a->member_word, b->member_word) == 0 &&
 	       strcmp(a->extension_word, b->extension_word) == 0 &&
 	       a->has_member_offset == b->has_member_offset &&
 	       a->has_extension_offset == b->has_extension_offset &&
-	       a->member_offset == b->member_offset &&
-	       a->extension_offset == b->extension_offset;
+	       a->member_offset == b->member_offset && a->extension_offset == b->extension_offset;
 }
 
 static bool is_repeated(const struct extension_rules *rules, size_t number)
@@ -256,8 +241,7 @@ static void find_reached(const struct extension_rules *rules, bool *reached)
 
 static struct error *find_idle(struct extension_rules *rules)
 {
-	_cleanup_(free) bool *reached =
-		calloc(rules->state_count + 1, sizeof(*reached));
+	_cleanup_(free) bool *reached = calloc(rules->state_count + 1, sizeof(*reached));
 
 	if (!reached)
 		return &error_no_memory;
@@ -278,9 +262,9 @@ static struct error *check_base(const struct extension_rules *rules)
 	for (size_t i = 0; i < rules->count; i++)
 		if (rules->list[i].state == BASE_STATE)
 			return NULL;
-	return error_create(ERROR_USAGE,
-			    "nothing can be extended: each rule is one of a "
-			    "state, and the set itself is in none");
+	return error_create(
+		ERROR_USAGE,
+		"nothing can be extended: each rule is one of a state, and the set itself is in none");
 }
 
 struct error *extension_rules_check(struct extension_rules *rules)

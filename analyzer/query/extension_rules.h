@@ -3,14 +3,13 @@
  *
  *	MEMBER@10->EXTENSION@0=>STATE
  *
- * MEMBER and EXTENSION are kinds; an empty one is any. `->` goes from a member
- * to what it refers to, `~>` to leaked ones only, `<-` from a member to what
- * refers to it. An offset says where the reference stands, in what refers, or
- * where it points, in what is referred to.
+ * MEMBER and EXTENSION are kinds; an empty one is any. `->` goes from a member to what it refers
+ * to, `~>` to leaked ones only, `<-` from a member to what refers to it. An offset says where the
+ * reference stands, in what refers, or where it points, in what is referred to.
  *
- * What a rule with a state brings in is extended by the rules of that state,
- * those whose MEMBER is its name: such a name is never a class. All else, the
- * set that is extended included, is in the base state.
+ * What a rule with a state brings in is extended by the rules of that state, those whose MEMBER is
+ * its name: such a name is never a class. All else, the set that is extended included, is in the
+ * base state.
  */
 #ifndef ANALYZER_QUERY_EXTENSION_RULES_H
 #define ANALYZER_QUERY_EXTENSION_RULES_H
@@ -55,17 +54,15 @@ void extension_rules_deinit(struct extension_rules *rules);
 DEFINE_DEINIT(extension_rules_deinit, struct extension_rules)
 
 /* Take one more rule; no dump is needed to say what is wrong with it. */
-struct error *extension_rules_take(struct extension_rules *rules,
-				   const char *word);
+struct error *extension_rules_take(struct extension_rules *rules, const char *word);
 
 /*
- * Find the states, once all rules were taken. Rules that bring nothing in are
- * no error, as scripts have them: they are marked, to be told of.
+ * Find the states, once all rules were taken. Rules that bring nothing in are no error, as scripts
+ * have them: they are marked, to be told of.
  */
 struct error *extension_rules_check(struct extension_rules *rules);
 
 /* The state's name; NULL: the base state. */
-const char *extension_state_name(const struct extension_rules *rules,
-				 uint16_t state);
+const char *extension_state_name(const struct extension_rules *rules, uint16_t state);
 
 #endif

@@ -29,16 +29,15 @@ void extents_init(struct extents *extents, const struct analysis *analysis)
 static uint64_t usable_size(uint64_t wanted)
 {
 	enum { LEAST = 24, HEADER = 8, ALIGNMENT = 16 };
-	uint64_t chunk =
-		(wanted + HEADER + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
+	uint64_t chunk = (wanted + HEADER + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
 
 	return chunk - HEADER < LEAST ? LEAST : chunk - HEADER;
 }
 
 /* Whether a whole word from offset on leads into the heap: it is a structure.
  */
-static bool has_pointer(const struct extents *extents, const uint8_t *bytes,
-			uint64_t offset, uint64_t size)
+static bool has_pointer(const struct extents *extents, const uint8_t *bytes, uint64_t offset,
+			uint64_t size)
 {
 	uint64_t word;
 
@@ -55,8 +54,7 @@ static void find_text(struct extents *extents, struct extent *extent)
 {
 	enum { MORE = 16 }; /* what is left of a chunk is no chunk */
 	uint64_t known, length, usable;
-	const uint8_t *bytes =
-		view_bytes(&extents->view, extent->start, &known);
+	const uint8_t *bytes = view_bytes(&extents->view, extent->start, &known);
 
 	if (!bytes || known < extent->given)
 		return;
@@ -73,8 +71,7 @@ static void find_text(struct extents *extents, struct extent *extent)
 	extent->is_text = true;
 }
 
-static void take_pattern(const struct pattern_extent *known,
-			 struct extent *extent)
+static void take_pattern(const struct pattern_extent *known, struct extent *extent)
 {
 	uint64_t live = known->live_end - known->live_start;
 
@@ -85,8 +82,7 @@ static void take_pattern(const struct pattern_extent *known,
 		extent->slack = extent->given - known->asked;
 	extent->start += known->live_start;
 	extent->size = live;
-	extent->is_mixed = known->spare > 0 &&
-			   live > extent->given - extent->slack - known->spare;
+	extent->is_mixed = known->spare > 0 && live > extent->given - extent->slack - known->spare;
 }
 
 /* The header is slack: nobody asked for it. */
@@ -106,8 +102,8 @@ static void take_header(struct extents *extents, struct extent *extent)
 
 struct extent extent_of(struct extents *extents, allocation_id id)
 {
-	struct memory_range range = allocation_range_near(
-		analysis_index(extents->analysis), id, &extents->hint);
+	struct memory_range range =
+		allocation_range_near(analysis_index(extents->analysis), id, &extents->hint);
 	struct extent extent = {
 		.given = range_size(range),
 		.start = range.start,

@@ -1,14 +1,12 @@
 /*
- * What allocations hold of what their users asked for and were given, as far as
- * it can be told.
+ * What allocations hold of what their users asked for and were given, as far as it can be told.
  *
  *	| contents                  | spare room     | slack      |
  *	start        asked for, if that is known ----^   given ---^
  *
- * A container's parts tell it by their owner (see patterns_measure()). Of other
- * allocations of malloc() that are a text up to their end, more than what
- * malloc() adds left out, just so much was asked for; GC_debug_malloc() notes
- * it. Of all others, everything is contents.
+ * A container's parts tell it by their owner (see patterns_measure()). Of other allocations of
+ * malloc() that are a text up to their end, more than what malloc() adds left out, just so much was
+ * asked for; GC_debug_malloc() notes it. Of all others, everything is contents.
  */
 #ifndef ANALYZER_QUERY_EXTENTS_H
 #define ANALYZER_QUERY_EXTENTS_H

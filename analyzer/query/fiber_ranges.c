@@ -5,8 +5,7 @@
 #include "analyzer/query/ranges.h"
 #include "analyzer/query/thread_value.h"
 
-static struct error *collect(struct analysis *analysis,
-			     const struct set_arguments *arguments,
+static struct error *collect(struct analysis *analysis, const struct set_arguments *arguments,
 			     struct ranges *ret)
 {
 	const struct fibers *fibers = analysis_fibers(analysis);
@@ -15,23 +14,19 @@ static struct error *collect(struct analysis *analysis,
 	for (size_t i = 0; !error && i < fiber_count(fibers); i++) {
 		const struct fiber *fiber = fiber_at(fibers, i);
 
-		error = ranges_add(
-			ret, (struct range){
-				     .start = fiber->start,
-				     .size = fiber->end - fiber->start,
-				     .group = fiber->running ? "Running fibers"
-							     : "Waiting fibers",
-				     .number = i });
+		error = ranges_add(ret, (struct range){ .start = fiber->start,
+							.size = fiber->end - fiber->start,
+							.group = fiber->running ? "Running fibers"
+										: "Waiting fibers",
+							.number = i });
 	}
 	return error;
 }
 
-static void write_fiber(const struct analysis *analysis,
-			const struct ranges *ranges, const struct range *range,
-			struct report *report)
+static void write_fiber(const struct analysis *analysis, const struct ranges *ranges,
+			const struct range *range, struct report *report)
 {
-	const struct fiber *fiber =
-		fiber_at(analysis_fibers(analysis), range->number);
+	const struct fiber *fiber = fiber_at(analysis_fibers(analysis), range->number);
 
 	report_number(report, fiber->object);
 	report_number(report, fiber->start);

@@ -21,16 +21,14 @@ struct search {
 	size_t count;
 };
 
-static struct error *add_held(struct search *search, allocation_id id,
-			      uint64_t level)
+static struct error *add_held(struct search *search, allocation_id id, uint64_t level)
 {
 	struct held *queue;
 	struct error *error;
 
 	if (bitmap_get(&search->reached, id))
 		return NULL;
-	error = memory_reserve(&search->queue,
-			       (search->count + 1) * sizeof(*queue));
+	error = memory_reserve(&search->queue, (search->count + 1) * sizeof(*queue));
 	if (error)
 		return error;
 	bitmap_set(&search->reached, id);
@@ -46,36 +44,28 @@ struct piece {
 };
 
 /*
- * Whether a word there holds nothing, as behind the end of a string. To a
- * collector, which does not know that, it does.
+ * Whether a word there holds nothing, as behind the end of a string. To a collector, which does not
+ * know that, it does.
  */
-static bool is_tainted(struct search *search, allocation_id from,
-		       uint64_t offset)
+static bool is_tainted(struct search *search, allocation_id from, uint64_t offset)
 {
-	return !(search->collectable &&
-		 bitmap_get(search->collectable, from)) &&
+	return !(search->collectable && bitmap_get(search->collectable, from)) &&
 	       reference_judge_taint(&search->judge, offset);
 }
 
-/*
- * Visit those words that hold what is held: *ret_holds. false: the visitor has
- * enough.
- */
-static bool visit_piece(struct search *search, struct piece piece,
-			allocation_id from, struct held held, bool *ret_holds)
+/* Visit those words that hold what is held: *ret_holds. false: the visitor has enough. */
+static bool visit_piece(struct search *search, struct piece piece, allocation_id from,
+			struct held held, bool *ret_holds)
 {
 	uint64_t target = allocation_start(search->index, held.id);
 	uint64_t size = allocation_size(search->index, held.id);
 
-	for (uint64_t i = 0; i + sizeof(uint64_t) <= piece.size;
-	     i += sizeof(uint64_t)) {
-		struct holding holding = { from, held.id, piece.offset + i,
-					   held.level };
+	for (uint64_t i = 0; i + sizeof(uint64_t) <= piece.size; i += sizeof(uint64_t)) {
+		struct holding holding = { from, held.id, piece.offset + i, held.level };
 		uint64_t word;
 
 		memcpy(&word, piece.bytes + i, sizeof(word));
-		if (word - target >= size ||
-		    is_tainted(search, from, holding.offset))
+		if (word - target >= size || is_tainted(search, from, holding.offset))
 			continue;
 		*ret_holds = true;
 		if (!search->input->visit(search->input->data, &holding))
@@ -84,8 +74,8 @@ static bool visit_piece(struct search *search, struct piece piece,
 	return true;
 }
 
-static bool visit_words(struct search *search, allocation_id from,
-			struct held held, bool *ret_holds)
+static bool visit_words(struct search *search, allocation_id from, struct held held,
+			bool *ret_holds)
 {
 	uint64_t start = allocation_start(search->index, from);
 	uint64_t end = start + allocation_size(search->index, from);
@@ -99,19 +89,16 @@ static bool visit_words(struct search *search, allocation_id from,
 		piece.size = size < end - at ? size : end - at;
 		if (region && region->bytes)
 			piece.bytes = region->bytes + (at - region->start);
-		if (piece.bytes &&
-		    !visit_piece(search, piece, from, held, ret_holds))
+		if (piece.bytes && !visit_piece(search, piece, from, held, ret_holds))
 			return false;
 		at += piece.size;
 	}
 	return true;
 }
 
-static struct error *visit_holders(struct search *search, struct held held,
-				   bool *ret_go_on)
+static struct error *visit_holders(struct search *search, struct held held, bool *ret_go_on)
 {
-	struct edges edges = graph_outgoing(
-		analysis_incoming(search->input->analysis), held.id);
+	struct edges edges = graph_outgoing(analysis_incoming(search->input->analysis), held.id);
 	struct error *error = NULL;
 
 	for (size_t i = 0; !error && *ret_go_on && i < edges.count; i++) {
@@ -156,12 +143,11 @@ struct error *holders_visit(const struct holders_input *input)
 		.input = input,
 		.image = analysis_image(input->analysis),
 		.index = analysis_index(input->analysis),
-		.collectable = allocation_having(
-			analysis_index(input->analysis), TRAIT_COLLECTABLE),
+		.collectable =
+			allocation_having(analysis_index(input->analysis), TRAIT_COLLECTABLE),
 		.queue.account = account,
 	};
-	struct error *error = bitmap_init(
-		&search.reached, allocation_count(search.index), account);
+	struct error *error = bitmap_init(&search.reached, allocation_count(search.index), account);
 
 	reference_judge_init(&search.judge, analysis_patterns(input->analysis));
 	for (size_t i = 0; !error && i < input->target_count; i++)

@@ -1,6 +1,6 @@
 /*
- * Who refers to some allocations, who refers to those, and so on: the way up
- * from objects to what holds them, level by level.
+ * Who refers to some allocations, who refers to those, and so on: the way up from objects to what
+ * holds them, level by level.
  *
  *	level   2           1           0
  *	     registry ──→ Hash ──→ Session    the targets
@@ -32,8 +32,8 @@ struct holders_input {
 };
 
 /*
- * Visit each reference once, the lowest levels first. Those that stand where
- * nothing is kept any more hold nothing.
+ * Visit each reference once, the lowest levels first. Those that stand where nothing is kept any
+ * more hold nothing.
  */
 struct error *holders_visit(const struct holders_input *input);
 

@@ -19,8 +19,7 @@ static struct error *parse_pattern(const char *name, struct kind *kind)
 	kind->pattern = pattern_find(name);
 	if (kind->pattern != NO_PATTERN)
 		return NULL;
-	return error_unknown("pattern", name,
-			     nearest_word(name, pattern_name_of, NULL));
+	return error_unknown("pattern", name, nearest_word(name, pattern_name_of, NULL));
 }
 
 struct error *kind_parse(const char *word, struct kind *ret)
@@ -47,13 +46,11 @@ struct error *kind_parse(const char *word, struct kind *ret)
 	return error;
 }
 
-static bool has_identity(const struct analysis *analysis, allocation_id id,
-			 const char *name)
+static bool has_identity(const struct analysis *analysis, allocation_id id, const char *name)
 {
 	struct identity identity;
 
-	return analysis_identity(analysis, id, &identity) &&
-	       strcmp(identity.name, name) == 0;
+	return analysis_identity(analysis, id, &identity) && strcmp(identity.name, name) == 0;
 }
 
 /* Whether a used allocation has that signature. */
@@ -62,8 +59,7 @@ static bool is_borne(const struct analysis *analysis, uint64_t signature)
 	const struct bitmap *used = allocation_used(analysis_index(analysis));
 
 	bitmap_for_each(id, used)
-		if (analysis_signature(analysis, (allocation_id)id) ==
-		    signature)
+		if (analysis_signature(analysis, (allocation_id)id) == signature)
 			return true;
 	return false;
 }
@@ -86,8 +82,8 @@ static bool may_be_name(const struct kind *kind)
 }
 
 /*
- * What a name means is asked of all used allocations only where none was found
- * to be of it: what is missing is mistyped, and 0 members would hide that.
+ * What a name means is asked of all used allocations only where none was found to be of it: what is
+ * missing is mistyped, and 0 members would hide that.
  */
 static struct error *check_name(struct kind_test *test)
 {
@@ -117,9 +113,7 @@ static struct error *check_signature(const struct kind_test *test)
 
 	if (is_borne(test->analysis, signature))
 		return NULL;
-	return error_create(ERROR_USAGE,
-			    "no allocation has the signature %" PRIx64,
-			    signature);
+	return error_create(ERROR_USAGE, "no allocation has the signature %" PRIx64, signature);
 }
 
 struct error *kind_test_check(struct kind_test *test, bool allow_missing)
@@ -137,8 +131,7 @@ struct error *kind_test_check(struct kind_test *test, bool allow_missing)
 	return error;
 }
 
-struct error *kind_test_prepare(struct kind_test *test,
-				struct analysis *analysis,
+struct error *kind_test_prepare(struct kind_test *test, struct analysis *analysis,
 				const struct kind *kind)
 {
 	struct error *error = NULL;
@@ -146,8 +139,7 @@ struct error *kind_test_prepare(struct kind_test *test,
 	*test = (struct kind_test){ .analysis = analysis, .kind = *kind };
 	if (kind->choice != KIND_ANY)
 		error = analysis_need(analysis, STAGE_CLASSES);
-	if (!error &&
-	    (kind->choice == KIND_PATTERN || kind->choice == KIND_NEITHER))
+	if (!error && (kind->choice == KIND_PATTERN || kind->choice == KIND_NEITHER))
 		error = analysis_need(analysis, STAGE_PATTERNS);
 	if (error)
 		return error;
@@ -180,8 +172,7 @@ void kind_test_deinit(struct kind_test *test)
 	*test = (struct kind_test){ 0 };
 }
 
-static struct error *judge(struct kind_test *test, allocation_id id,
-			   bool *ret_taken)
+static struct error *judge(struct kind_test *test, allocation_id id, bool *ret_taken)
 {
 	const struct analysis *analysis = test->analysis;
 	const struct kind *kind = &test->kind;
@@ -194,16 +185,13 @@ static struct error *judge(struct kind_test *test, allocation_id id,
 		*ret_taken = analysis_signature(analysis, id) == 0;
 		return NULL;
 	case KIND_SIGNATURE:
-		*ret_taken =
-			analysis_signature(analysis, id) == kind->signature;
+		*ret_taken = analysis_signature(analysis, id) == kind->signature;
 		return NULL;
 	case KIND_PATTERN:
-		*ret_taken = patterns_of(analysis_patterns(analysis), id) ==
-			     kind->pattern;
+		*ret_taken = patterns_of(analysis_patterns(analysis), id) == kind->pattern;
 		return NULL;
 	case KIND_NEITHER:
-		*ret_taken = patterns_of(analysis_patterns(analysis), id) ==
-				     NO_PATTERN &&
+		*ret_taken = patterns_of(analysis_patterns(analysis), id) == NO_PATTERN &&
 			     analysis_signature(analysis, id) == 0;
 		return NULL;
 	case KIND_NAMED:
@@ -211,8 +199,7 @@ static struct error *judge(struct kind_test *test, allocation_id id,
 			*ret_taken = has_identity(analysis, id, test->identity);
 			return NULL;
 		}
-		return class_filter_judge(&test->filter,
-					  analysis_signature(analysis, id),
+		return class_filter_judge(&test->filter, analysis_signature(analysis, id),
 					  ret_taken);
 	}
 	return NULL;
@@ -224,16 +211,14 @@ static struct error *find_all(struct kind_test *test)
 	struct progress *progress = analysis_progress(test->analysis);
 	size_t count = allocation_count(analysis_index(test->analysis));
 	_cleanup_(bitmap_deinit) struct bitmap known = { 0 };
-	struct error *error =
-		bitmap_init(&known, count, analysis_account(test->analysis));
+	struct error *error = bitmap_init(&known, count, analysis_account(test->analysis));
 	bool taken = false;
 
 	for (size_t id = 0; !error && id < count; id++) {
 		error = judge(test, (allocation_id)id, &taken);
 		if (taken)
 			bitmap_set(&known, id);
-		if (!error && atomic_load_explicit(&progress->interrupted,
-						   memory_order_relaxed))
+		if (!error && atomic_load_explicit(&progress->interrupted, memory_order_relaxed))
 			error = error_create(ERROR_INTERRUPTED, "interrupted");
 	}
 	if (error)
@@ -243,8 +228,7 @@ static struct error *find_all(struct kind_test *test)
 	return NULL;
 }
 
-struct error *kind_test_judge(struct kind_test *test, allocation_id id,
-			      bool *ret_taken)
+struct error *kind_test_judge(struct kind_test *test, allocation_id id, bool *ret_taken)
 {
 	enum { MOST_SINGLE_SHARE = 16, LEAST = 4096 };
 	size_t count;
@@ -266,8 +250,7 @@ struct error *kind_test_judge(struct kind_test *test, allocation_id id,
 }
 
 /* Returns in ret_any whether members of that kind are left. */
-static struct error *narrow(struct kind_test *test, struct bitmap *members,
-			    bool *ret_any)
+static struct error *narrow(struct kind_test *test, struct bitmap *members, bool *ret_any)
 {
 	bool taken = false;
 
@@ -286,8 +269,7 @@ static struct error *narrow(struct kind_test *test, struct bitmap *members,
 
 /* By an identity word, where the name turned out to be that of one. */
 static struct error *narrow_again(struct kind_test *test, bool allow_missing,
-				  const struct bitmap *all,
-				  struct bitmap *members)
+				  const struct bitmap *all, struct bitmap *members)
 {
 	struct error *error = kind_test_check(test, allow_missing);
 	bool any;
@@ -298,8 +280,8 @@ static struct error *narrow_again(struct kind_test *test, bool allow_missing,
 	return narrow(test, members, &any);
 }
 
-struct error *kind_narrow(struct analysis *analysis, const struct kind *kind,
-			  bool allow_missing, struct bitmap *members)
+struct error *kind_narrow(struct analysis *analysis, const struct kind *kind, bool allow_missing,
+			  struct bitmap *members)
 {
 	_cleanup_(kind_test_deinit) struct kind_test test = { 0 };
 	_cleanup_(bitmap_deinit) struct bitmap all = { 0 };
@@ -312,8 +294,7 @@ struct error *kind_narrow(struct analysis *analysis, const struct kind *kind,
 	if (!error && kind->choice != KIND_PATTERN)
 		error = signatures_need(analysis, members);
 	if (!error && test.kind.choice == KIND_NAMED)
-		error = bitmap_init(&all, members->count,
-				    analysis_account(analysis));
+		error = bitmap_init(&all, members->count, analysis_account(analysis));
 	if (error)
 		return error;
 	if (test.kind.choice == KIND_NAMED)

@@ -41,39 +41,36 @@ struct kind_test {
 	struct class_filter filter; /* of KIND_NAMED */
 	char *identity;		    /* the name of an identity word, or NULL */
 	uint64_t judged;	    /* allocations so far */
-	struct bitmap known; /* those of the kind; no words: not yet found */
+	struct bitmap known;	    /* those of the kind; no words: not yet found */
 };
 
 /*
- * Build what is needed, and find out what the word means. That no used
- * allocation is of that class or has that signature is an error, which names
- * the nearest one; unless missing ones are allowed: then nothing is of it.
+ * Build what is needed, and find out what the word means. That no used allocation is of that class
+ * or has that signature is an error, which names the nearest one; unless missing ones are allowed:
+ * then nothing is of it.
  */
 struct error *kind_test_init(struct kind_test *test, struct analysis *analysis,
 			     const struct kind *kind, bool allow_missing);
 void kind_test_deinit(struct kind_test *test);
 
 /*
- * The two halves of it, where nearly always something is of the kind: first
- * build what is needed; then, only if nothing was found to be of it, find out
- * whether it is a mistake. If test->identity was found, the name is that of an
- * identity word, and the test is to be made again.
+ * The two halves of it, where nearly always something is of the kind: first build what is needed;
+ * then, only if nothing was found to be of it, find out whether it is a mistake. If test->identity
+ * was found, the name is that of an identity word, and the test is to be made again.
  */
-struct error *kind_test_prepare(struct kind_test *test,
-				struct analysis *analysis,
+struct error *kind_test_prepare(struct kind_test *test, struct analysis *analysis,
 				const struct kind *kind);
 struct error *kind_test_check(struct kind_test *test, bool allow_missing);
 DEFINE_DEINIT(kind_test_deinit, struct kind_test)
 
 /*
- * To look at an allocation's first word costs a fetch from memory, and much
- * less if all are looked at in order: after some thousands that is done.
+ * To look at an allocation's first word costs a fetch from memory, and much less if all are looked
+ * at in order: after some thousands that is done.
  */
-struct error *kind_test_judge(struct kind_test *test, allocation_id id,
-			      bool *ret_taken);
+struct error *kind_test_judge(struct kind_test *test, allocation_id id, bool *ret_taken);
 
 /* Take away from members what is of another kind. */
-struct error *kind_narrow(struct analysis *analysis, const struct kind *kind,
-			  bool allow_missing, struct bitmap *members);
+struct error *kind_narrow(struct analysis *analysis, const struct kind *kind, bool allow_missing,
+			  struct bitmap *members);
 
 #endif

@@ -10,8 +10,7 @@ static struct entry *entries(const struct largest *largest)
 	return largest->memory.bytes;
 }
 
-void largest_init(struct largest *largest, size_t limit,
-		  struct memory_account *account)
+void largest_init(struct largest *largest, size_t limit, struct memory_account *account)
 {
 	*largest = (struct largest){
 		.memory.account = account,
@@ -40,8 +39,7 @@ static void sink(struct entry *heap, size_t count, struct entry entry)
 	while (2 * at + 1 < count) {
 		size_t below = 2 * at + 1;
 
-		if (below + 1 < count &&
-		    is_less(&heap[below + 1], &heap[below]))
+		if (below + 1 < count && is_less(&heap[below + 1], &heap[below]))
 			below++;
 		if (!is_less(&heap[below], &entry))
 			break;
@@ -60,8 +58,7 @@ static void rise(struct entry *heap, size_t at, struct entry entry)
 	heap[at] = entry;
 }
 
-struct error *largest_offer(struct largest *largest, allocation_id id,
-			    uint64_t value)
+struct error *largest_offer(struct largest *largest, allocation_id id, uint64_t value)
 {
 	const struct entry entry = { value, id };
 	struct error *error;
@@ -71,8 +68,7 @@ struct error *largest_offer(struct largest *largest, allocation_id id,
 			sink(entries(largest), largest->count, entry);
 		return NULL;
 	}
-	error = memory_reserve(&largest->memory,
-			       (largest->count + 1) * sizeof(entry));
+	error = memory_reserve(&largest->memory, (largest->count + 1) * sizeof(entry));
 	if (error)
 		return error;
 	rise(entries(largest), largest->count++, entry);

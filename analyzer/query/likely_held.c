@@ -14,13 +14,11 @@ uint64_t likely_held_odds(const struct analysis *analysis, allocation_id id)
 	return values / tries;
 }
 
-const struct disguised *likely_held_find(const struct analysis *analysis,
-					 allocation_id id)
+const struct disguised *likely_held_find(const struct analysis *analysis, allocation_id id)
 {
 	const struct disguises *disguised = analysis_disguised(analysis);
 
-	if (disguised->count == 0 ||
-	    likely_held_odds(analysis, id) < LEAST_ODDS)
+	if (disguised->count == 0 || likely_held_odds(analysis, id) < LEAST_ODDS)
 		return NULL;
 	return disguises_of(disguised, id);
 }

@@ -9,13 +9,11 @@ struct error *likeness_need(struct analysis *analysis)
 	return error ? error : analysis_need(analysis, STAGE_PATTERNS);
 }
 
-struct likeness likeness_of(const struct analysis *analysis,
-			    const struct patterns *patterns, allocation_id id,
-			    uint64_t size)
+struct likeness likeness_of(const struct analysis *analysis, const struct patterns *patterns,
+			    allocation_id id, uint64_t size)
 {
 	pattern_number pattern =
-		patterns ? analysis_pattern_shown(analysis, patterns, id)
-			 : NO_PATTERN;
+		patterns ? analysis_pattern_shown(analysis, patterns, id) : NO_PATTERN;
 	struct likeness likeness = { .kind = LIKE_SIGNATURE };
 	struct identity identity;
 
@@ -32,13 +30,11 @@ struct likeness likeness_of(const struct analysis *analysis,
 	}
 	likeness.kind = LIKE_SIZE;
 	/* No core holds more, but one may say so. */
-	likeness.key =
-		(uint64_t)pattern << LIKENESS_SIZE_BITS | likeness_size(size);
+	likeness.key = (uint64_t)pattern << LIKENESS_SIZE_BITS | likeness_size(size);
 	return likeness;
 }
 
-struct likeness_name likeness_name(const struct analysis *analysis,
-				   struct likeness likeness)
+struct likeness_name likeness_name(const struct analysis *analysis, struct likeness likeness)
 {
 	struct likeness_name name = { 0 };
 	pattern_number pattern;
@@ -46,8 +42,7 @@ struct likeness_name likeness_name(const struct analysis *analysis,
 	switch (likeness.kind) {
 	case LIKE_SIGNATURE:
 		name.signature = likeness.key;
-		name.class =
-			classes_name(analysis_classes(analysis), likeness.key);
+		name.class = classes_name(analysis_classes(analysis), likeness.key);
 		break;
 	case LIKE_IDENTITY:
 		name.class = identity_name(analysis_identities(analysis),

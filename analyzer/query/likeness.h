@@ -1,6 +1,6 @@
 /*
- * What is counted together, as being of one kind: allocations of a pattern and
- * size, else of a class, else of an identity, else of a size.
+ * What is counted together, as being of one kind: allocations of a pattern and size, else of a
+ * class, else of an identity, else of a size.
  */
 #ifndef ANALYZER_QUERY_LIKENESS_H
 #define ANALYZER_QUERY_LIKENESS_H
@@ -48,13 +48,9 @@ static inline uint64_t likeness_size(uint64_t key)
 /* Build what likeness_of() needs: names, and patterns of all. */
 struct error *likeness_need(struct analysis *analysis);
 
-/*
- * That of an allocation of that size. Patterns may be of a part of all, or
- * NULL: it has none.
- */
-struct likeness likeness_of(const struct analysis *analysis,
-			    const struct patterns *patterns, allocation_id id,
-			    uint64_t size);
+/* That of an allocation of that size. Patterns may be of a part of all, or NULL: it has none. */
+struct likeness likeness_of(const struct analysis *analysis, const struct patterns *patterns,
+			    allocation_id id, uint64_t size);
 
 /* Its parts; each 0 or NULL if it has none. */
 struct likeness_name {
@@ -65,7 +61,6 @@ struct likeness_name {
 };
 
 /* Names live as long as the analysis. */
-struct likeness_name likeness_name(const struct analysis *analysis,
-				   struct likeness likeness);
+struct likeness_name likeness_name(const struct analysis *analysis, struct likeness likeness);
 
 #endif

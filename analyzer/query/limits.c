@@ -22,20 +22,17 @@ static struct error *parse(struct reference_limit *limit, const char *word)
 	if (!limit->kind_word)
 		return &error_no_memory;
 	if (equals == word)
-		return error_create(ERROR_USAGE,
-				    "a signature is missing in front of '='");
+		return error_create(ERROR_USAGE, "a signature is missing in front of '='");
 	error = kind_parse(limit->kind_word, &limit->kind);
 	if (error)
 		return error;
 	return parse_count(equals ? equals + 1 : word, &limit->count);
 }
 
-struct error *reference_limits_take(struct reference_limits *limits,
-				    enum counted counted, bool is_maximum,
-				    const char *word)
+struct error *reference_limits_take(struct reference_limits *limits, enum counted counted,
+				    bool is_maximum, const char *word)
 {
-	struct reference_limit limit = { .counted = counted,
-					 .is_maximum = is_maximum };
+	struct reference_limit limit = { .counted = counted, .is_maximum = is_maximum };
 	struct error *error = parse(&limit, word);
 
 	if (!error && !LIST_GROW(limits->list, limits->count))
@@ -67,8 +64,7 @@ static void counting_deinit(struct counting *counting)
 DEFINE_DEINIT(counting_deinit, struct counting)
 
 /* Whether the allocation is counted, being referred to once more or less. */
-static struct error *judge(struct counting *counting, allocation_id id,
-			   bool *ret)
+static struct error *judge(struct counting *counting, allocation_id id, bool *ret)
 {
 	bool free_ones = counting->limit->counted == COUNTED_FREE_OUTGOING;
 
@@ -90,8 +86,7 @@ static bool is_settled(const struct reference_limit *limit, uint64_t count)
 }
 
 /* A repeated one in a row of few is found by looking at those before it. */
-static bool is_repeated(struct counting *counting, struct edges edges,
-			size_t number)
+static bool is_repeated(struct counting *counting, struct edges edges, size_t number)
 {
 	enum { FEW = 16 };
 	allocation_id id = edges.targets[number];
@@ -109,8 +104,7 @@ static bool is_repeated(struct counting *counting, struct edges edges,
 	return false;
 }
 
-static struct error *is_within(struct counting *counting, allocation_id id,
-			       bool *ret)
+static struct error *is_within(struct counting *counting, allocation_id id, bool *ret)
 {
 	const struct reference_limit *limit = counting->limit;
 	struct edges edges = graph_outgoing(counting->graph, id);
@@ -132,16 +126,15 @@ static struct error *is_within(struct counting *counting, allocation_id id,
 	return NULL;
 }
 
-static struct error *narrow(struct counting *counting,
-			    struct progress *progress, struct bitmap *members)
+static struct error *narrow(struct counting *counting, struct progress *progress,
+			    struct bitmap *members)
 {
 	uint64_t told = 0;
 	bool taken;
 
 	progress_begin(progress, "counting references", members->count);
 	bitmap_for_each(id, members) {
-		struct error *error =
-			is_within(counting, (allocation_id)id, &taken);
+		struct error *error = is_within(counting, (allocation_id)id, &taken);
 
 		if (error)
 			return error;
@@ -154,16 +147,14 @@ static struct error *narrow(struct counting *counting,
 }
 
 /*
- * If nothing was found to be of the kind, that may be a mistake, or the kind
- * another one than it was taken for: then all is done again.
+ * If nothing was found to be of the kind, that may be a mistake, or the kind another one than it
+ * was taken for: then all is done again.
  */
-static struct error *narrow_checked(struct counting *counting,
-				    struct analysis *analysis,
+static struct error *narrow_checked(struct counting *counting, struct analysis *analysis,
 				    bool allow_missing, struct bitmap *members)
 {
 	_cleanup_(bitmap_deinit) struct bitmap all = { 0 };
-	struct error *error =
-		bitmap_init(&all, members->count, analysis_account(analysis));
+	struct error *error = bitmap_init(&all, members->count, analysis_account(analysis));
 
 	if (error)
 		return error;
@@ -178,9 +169,8 @@ static struct error *narrow_checked(struct counting *counting,
 	return narrow(counting, analysis_progress(analysis), members);
 }
 
-static struct error *apply(const struct reference_limit *limit,
-			   struct reference_choice *choice, bool allow_missing,
-			   struct bitmap *members)
+static struct error *apply(const struct reference_limit *limit, struct reference_choice *choice,
+			   bool allow_missing, struct bitmap *members)
 {
 	struct analysis *analysis = choice->analysis;
 	_cleanup_(counting_deinit) struct counting counting = {
@@ -188,25 +178,21 @@ static struct error *apply(const struct reference_limit *limit,
 		.used = allocation_used(analysis_index(analysis)),
 		.seen.account = analysis_account(analysis),
 	};
-	struct error *error =
-		limit->counted == COUNTED_INCOMING
-			? reference_choice_incoming(choice, &counting.graph)
-			: reference_choice_outgoing(choice, &counting.graph);
+	struct error *error = limit->counted == COUNTED_INCOMING
+				      ? reference_choice_incoming(choice, &counting.graph)
+				      : reference_choice_outgoing(choice, &counting.graph);
 
 	if (!error)
-		error = kind_test_prepare(&counting.test, analysis,
-					  &limit->kind);
+		error = kind_test_prepare(&counting.test, analysis, &limit->kind);
 	if (!error)
-		error = memory_resize(&counting.seen,
-				      members->count * sizeof(uint32_t));
+		error = memory_resize(&counting.seen, members->count * sizeof(uint32_t));
 	if (error)
 		return error;
 	return narrow_checked(&counting, analysis, allow_missing, members);
 }
 
 struct error *reference_limits_narrow(const struct reference_limits *limits,
-				      struct reference_choice *choice,
-				      bool allow_missing,
+				      struct reference_choice *choice, bool allow_missing,
 				      struct bitmap *members)
 {
 	struct error *error = NULL;

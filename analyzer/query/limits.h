@@ -3,8 +3,8 @@
  *
  *	--min-incoming 2    --max-outgoing %LongString=10
  *
- * Each allocation counts once, by however many words it refers or is referred
- * to. Those of a kind count alone where one is named.
+ * Each allocation counts once, by however many words it refers or is referred to. Those of a kind
+ * count alone where one is named.
  */
 #ifndef ANALYZER_QUERY_LIMITS_H
 #define ANALYZER_QUERY_LIMITS_H
@@ -32,14 +32,12 @@ void reference_limits_deinit(struct reference_limits *limits);
 DEFINE_DEINIT(reference_limits_deinit, struct reference_limits)
 
 /* Take one more, "[KIND=]COUNT". */
-struct error *reference_limits_take(struct reference_limits *limits,
-				    enum counted counted, bool is_maximum,
-				    const char *word);
+struct error *reference_limits_take(struct reference_limits *limits, enum counted counted,
+				    bool is_maximum, const char *word);
 
 /* Take away from members those outside of a limit. */
 struct error *reference_limits_narrow(const struct reference_limits *limits,
-				      struct reference_choice *choice,
-				      bool allow_missing,
+				      struct reference_choice *choice, bool allow_missing,
 				      struct bitmap *members);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * The sets of mapped memory: all of it, and by rights.
  *
- * The image cuts a mapping into regions by where their bytes come from; here
- * its parts are put together again.
+ * The image cuts a mapping into regions by where their bytes come from; here its parts are put
+ * together again.
  */
 
 #include "analyzer/query/ranges.h"
@@ -14,8 +14,7 @@ struct mapped_part {
 	uint8_t rights;
 };
 
-static const char *group_of(const struct analysis *analysis,
-			    const struct region *region)
+static const char *group_of(const struct analysis *analysis, const struct region *region)
 {
 	const struct program *program = analysis_program(analysis);
 
@@ -29,16 +28,15 @@ static const char *group_of(const struct analysis *analysis,
 	return "Anonymous ranges";
 }
 
-static bool continues(const struct range *range, const struct mapped_part *part,
-		      uint32_t segment, const struct region *region)
+static bool continues(const struct range *range, const struct mapped_part *part, uint32_t segment,
+		      const struct region *region)
 {
-	return range->start + range->size == region->start &&
-	       segment == region->segment && part->mapping == region->mapping &&
-	       part->rights == region->rights;
+	return range->start + range->size == region->start && segment == region->segment &&
+	       part->mapping == region->mapping && part->rights == region->rights;
 }
 
-static struct error *collect(const struct analysis *analysis,
-			     bool (*takes)(uint8_t rights), struct ranges *ret)
+static struct error *collect(const struct analysis *analysis, bool (*takes)(uint8_t rights),
+			     struct ranges *ret)
 {
 	const struct image *image = analysis_image(analysis);
 	size_t count = image_region_count(image);
@@ -52,22 +50,19 @@ static struct error *collect(const struct analysis *analysis,
 	for (size_t i = 0; !error && i < count; i++) {
 		const struct region *region = image_region(image, i);
 		uint64_t size = region->end - region->start;
-		struct range *last =
-			ret->count ? &ret->list[ret->count - 1] : NULL;
+		struct range *last = ret->count ? &ret->list[ret->count - 1] : NULL;
 
 		if (!takes(region->rights))
 			continue;
-		if (last &&
-		    continues(last, &parts[last->number], segment, region)) {
+		if (last && continues(last, &parts[last->number], segment, region)) {
 			last->size += size;
 		} else {
 			parts[ret->count].mapping = region->mapping;
 			parts[ret->count].rights = region->rights;
 			segment = region->segment;
-			error = ranges_add(
-				ret, (struct range){ region->start, size,
-						     group_of(analysis, region),
-						     ret->count });
+			error = ranges_add(ret, (struct range){ region->start, size,
+								group_of(analysis, region),
+								ret->count });
 		}
 		if (!error && region->origin == REGION_CORE)
 			parts[ret->count - 1].from_core += size;
@@ -104,53 +99,45 @@ static bool is_mapped(uint8_t rights)
 }
 
 static struct error *writable_collect(struct analysis *analysis,
-				      const struct set_arguments *arguments,
-				      struct ranges *ret)
+				      const struct set_arguments *arguments, struct ranges *ret)
 {
 	return collect(analysis, is_writable, ret);
 }
 
 static struct error *readonly_collect(struct analysis *analysis,
-				      const struct set_arguments *arguments,
-				      struct ranges *ret)
+				      const struct set_arguments *arguments, struct ranges *ret)
 {
 	return collect(analysis, is_readonly, ret);
 }
 
 static struct error *rxonly_collect(struct analysis *analysis,
-				    const struct set_arguments *arguments,
-				    struct ranges *ret)
+				    const struct set_arguments *arguments, struct ranges *ret)
 {
 	return collect(analysis, is_rxonly, ret);
 }
 
 static struct error *inaccessible_collect(struct analysis *analysis,
-					  const struct set_arguments *arguments,
-					  struct ranges *ret)
+					  const struct set_arguments *arguments, struct ranges *ret)
 {
 	return collect(analysis, is_inaccessible, ret);
 }
 
-static struct error *maps_collect(struct analysis *analysis,
-				  const struct set_arguments *arguments,
+static struct error *maps_collect(struct analysis *analysis, const struct set_arguments *arguments,
 				  struct ranges *ret)
 {
 	return collect(analysis, is_mapped, ret);
 }
 
 /* By the bits of RIGHT_...: execute, write, read. */
-static const char *const rights[] = { "---", "--x", "-w-", "-wx",
-				      "r--", "r-x", "rw-", "rwx" };
+static const char *const rights[] = { "---", "--x", "-w-", "-wx", "r--", "r-x", "rw-", "rwx" };
 
 /* Or what else the range is known to be for. */
-static const char *path_of(const struct analysis *analysis,
-			   const struct range *range,
+static const char *path_of(const struct analysis *analysis, const struct range *range,
 			   const struct mapped_part *part)
 {
 	const struct program *program = analysis_program(analysis);
 	uint64_t last = range->start + range->size - 1;
-	const struct module *module =
-		program_find_module(program, range->start);
+	const struct module *module = program_find_module(program, range->start);
 	const struct stack *stack = program_find_stack(program, last);
 
 	if (part->mapping)
@@ -160,9 +147,8 @@ static const char *path_of(const struct analysis *analysis,
 	return stack && stack->kind == STACK_MAIN ? "[stack]" : NULL;
 }
 
-static void write_range(const struct analysis *analysis,
-			const struct ranges *ranges, const struct range *range,
-			struct report *report)
+static void write_range(const struct analysis *analysis, const struct ranges *ranges,
+			const struct range *range, struct report *report)
 {
 	const struct mapped_part *part =
 		(const struct mapped_part *)ranges->details + range->number;
@@ -176,15 +162,13 @@ static void write_range(const struct analysis *analysis,
 
 /* "known": the bytes that the dump, or the mapped file, has. */
 static const struct column columns[] = {
-	{ "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },
-	{ "size", VALUE_BYTES },    { "known", VALUE_BYTES },
-	{ "rights", VALUE_TEXT },   { "path", VALUE_TEXT },
+	{ "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS }, { "size", VALUE_BYTES },
+	{ "known", VALUE_BYTES },   { "rights", VALUE_TEXT }, { "path", VALUE_TEXT },
 };
 
 /* As the kernel writes them in /proc/PID/maps, but for what is shared. */
-static void write_map(const struct analysis *analysis,
-		      const struct ranges *ranges, const struct range *range,
-		      struct report *report)
+static void write_map(const struct analysis *analysis, const struct ranges *ranges,
+		      const struct range *range, struct report *report)
 {
 	const struct mapped_part *part =
 		(const struct mapped_part *)ranges->details + range->number;
@@ -200,9 +184,8 @@ static void write_map(const struct analysis *analysis,
 
 /* How many of the bytes the core has, and how many the mapped file. */
 static const struct column map_columns[] = {
-	{ "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },
-	{ "rights", VALUE_TEXT },   { "size", VALUE_BYTES },
-	{ "in core", VALUE_BYTES }, { "in file", VALUE_BYTES },
+	{ "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },	{ "rights", VALUE_TEXT },
+	{ "size", VALUE_BYTES },    { "in core", VALUE_BYTES }, { "in file", VALUE_BYTES },
 	{ "path", VALUE_TEXT },
 };
 

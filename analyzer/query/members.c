@@ -1,7 +1,6 @@
 #include "analyzer/query/members.h"
 
-struct error *members_init(struct members *members, size_t count,
-			   struct memory_account *account)
+struct error *members_init(struct members *members, size_t count, struct memory_account *account)
 {
 	*members = (struct members){
 		.order.account = account,
@@ -22,8 +21,8 @@ void members_deinit(struct members *members)
 struct error *members_append(struct members *members, allocation_id id)
 {
 	allocation_id *order;
-	struct error *error = memory_reserve(
-		&members->order, (members->order_count + 1) * sizeof(*order));
+	struct error *error =
+		memory_reserve(&members->order, (members->order_count + 1) * sizeof(*order));
 
 	if (error)
 		return error;
@@ -34,24 +33,20 @@ struct error *members_append(struct members *members, allocation_id id)
 	return NULL;
 }
 
-struct error *members_set_state(struct members *members, allocation_id id,
-				uint16_t state)
+struct error *members_set_state(struct members *members, allocation_id id, uint16_t state)
 {
-	struct error *error = memory_reserve(
-		&members->states, members->set.count * sizeof(state));
+	struct error *error = memory_reserve(&members->states, members->set.count * sizeof(state));
 
 	if (!error)
 		((uint16_t *)members->states.bytes)[id] = state;
 	return error;
 }
 
-struct error *members_comment(struct members *members,
-			      struct member_comment comment)
+struct error *members_comment(struct members *members, struct member_comment comment)
 {
 	struct member_comment *comments;
 	struct error *error = memory_reserve(&members->comments,
-					     (members->comment_count + 1) *
-						     sizeof(*comments));
+					     (members->comment_count + 1) * sizeof(*comments));
 
 	if (error)
 		return error;
@@ -89,8 +84,7 @@ void members_sample(struct members *members, uint64_t base)
 		sample_next(&sample, set, id);
 }
 
-struct error *members_add_comments(struct members *members,
-				   const struct members *others)
+struct error *members_add_comments(struct members *members, const struct members *others)
 {
 	const struct member_comment *comments = others->comments.bytes;
 	struct error *error = NULL;

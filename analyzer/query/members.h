@@ -1,10 +1,9 @@
 /*
- * The allocations that a query selects: a set, and the order in which they
- * were come upon, where that tells something: along a chain, or extending a
- * set from one allocation to the next.
+ * The allocations that a query selects: a set, and the order in which they were come upon, where
+ * that tells something: along a chain, or extending a set from one allocation to the next.
  *
- * Comments tell how an extension came upon them, or why a chain ended. Each
- * belongs in front of the member of the order that its position numbers.
+ * Comments tell how an extension came upon them, or why a chain ended. Each belongs in front of the
+ * member of the order that its position numbers.
  */
 #ifndef ANALYZER_QUERY_MEMBERS_H
 #define ANALYZER_QUERY_MEMBERS_H
@@ -33,10 +32,8 @@ struct member_comment {
 /* Whether it says what must be known, not just how members were come upon. */
 static inline bool comment_is_warning(const struct member_comment *comment)
 {
-	return comment->kind == COMMENT_CYCLE ||
-	       comment->kind == COMMENT_BRANCHES ||
-	       comment->kind == COMMENT_STATE ||
-	       comment->kind == COMMENT_REPEATED ||
+	return comment->kind == COMMENT_CYCLE || comment->kind == COMMENT_BRANCHES ||
+	       comment->kind == COMMENT_STATE || comment->kind == COMMENT_REPEATED ||
 	       comment->kind == COMMENT_UNREACHED;
 }
 
@@ -51,8 +48,7 @@ struct members {
 };
 
 /* For so many allocations; none is a member yet. */
-struct error *members_init(struct members *members, size_t count,
-			   struct memory_account *account);
+struct error *members_init(struct members *members, size_t count, struct memory_account *account);
 void members_deinit(struct members *members);
 DEFINE_DEINIT(members_deinit, struct members)
 
@@ -60,27 +56,21 @@ DEFINE_DEINIT(members_deinit, struct members)
 struct error *members_append(struct members *members, allocation_id id);
 
 /* Note the state, not 0, in which an extension came upon the member. */
-struct error *members_set_state(struct members *members, allocation_id id,
-				uint16_t state);
+struct error *members_set_state(struct members *members, allocation_id id, uint16_t state);
 
 /* That state; 0: the base state, or states are not noted. */
-static inline uint16_t members_state(const struct members *members,
-				     allocation_id id)
+static inline uint16_t members_state(const struct members *members, allocation_id id)
 {
-	return members->states.bytes
-		       ? ((const uint16_t *)members->states.bytes)[id]
-		       : 0;
+	return members->states.bytes ? ((const uint16_t *)members->states.bytes)[id] : 0;
 }
 
 /* Leave only members number 1, base, base * base and so on, in their order. */
 void members_sample(struct members *members, uint64_t base);
 
 /* What comes next is the comment, then the next member appended. */
-struct error *members_comment(struct members *members,
-			      struct member_comment comment);
+struct error *members_comment(struct members *members, struct member_comment comment);
 
 /* Add those of others, behind all members. */
-struct error *members_add_comments(struct members *members,
-				   const struct members *others);
+struct error *members_add_comments(struct members *members, const struct members *others);
 
 #endif

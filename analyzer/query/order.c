@@ -10,8 +10,7 @@ struct visit {
 	uint64_t limit; /* members to show at most */
 };
 
-static struct error *visit_next(const struct visit *visit, allocation_id id,
-				bool *ret_more)
+static struct error *visit_next(const struct visit *visit, allocation_id id, bool *ret_more)
 {
 	struct progress *progress = analysis_progress(visit->analysis);
 
@@ -38,15 +37,13 @@ static struct error *visit_by_address(const struct visit *visit)
 	return NULL;
 }
 
-static struct error *count_sizes(const struct visit *visit,
-				 struct tally_table *table)
+static struct error *count_sizes(const struct visit *visit, struct tally_table *table)
 {
 	const struct allocation_index *index = analysis_index(visit->analysis);
 
 	bitmap_for_each(id, visit->members) {
 		uint64_t size = allocation_size(index, (allocation_id)id);
-		struct error *error = tally_add(
-			table, (struct tally){ .key = size, .count = 1 });
+		struct error *error = tally_add(table, (struct tally){ .key = size, .count = 1 });
 
 		if (error)
 			return error;
@@ -55,11 +52,10 @@ static struct error *count_sizes(const struct visit *visit,
 }
 
 /*
- * Of each size, put where in the order its first member stands into bytes.
- * Returns how many members are to be shown.
+ * Of each size, put where in the order its first member stands into bytes. Returns how many members
+ * are to be shown.
  */
-static uint64_t place_sizes(struct tally_table *table,
-			    struct tally_table *sorted, uint64_t limit)
+static uint64_t place_sizes(struct tally_table *table, struct tally_table *sorted, uint64_t limit)
 {
 	uint64_t place = 0;
 
@@ -73,8 +69,8 @@ static uint64_t place_sizes(struct tally_table *table,
 	return place < limit ? place : limit;
 }
 
-static void place_members(const struct visit *visit, struct tally_table *table,
-			  uint64_t shown, allocation_id *ret)
+static void place_members(const struct visit *visit, struct tally_table *table, uint64_t shown,
+			  allocation_id *ret)
 {
 	const struct allocation_index *index = analysis_index(visit->analysis);
 
@@ -109,24 +105,20 @@ static struct error *visit_by_size(const struct visit *visit)
 		return error;
 	place_members(visit, &table, shown, ids.bytes);
 	for (uint64_t i = 0; !error && more && i < shown; i++)
-		error = visit_next(visit, ((allocation_id *)ids.bytes)[i],
-				   &more);
+		error = visit_next(visit, ((allocation_id *)ids.bytes)[i], &more);
 	return error;
 }
 
 /* In the order of the tree, which is much quicker than that of addresses. */
-static struct error *offer_retained(const struct visit *visit,
-				    struct largest *largest)
+static struct error *offer_retained(const struct visit *visit, struct largest *largest)
 {
 	const struct dominators *tree = analysis_dominators(visit->analysis);
-	const struct bitmap *used =
-		allocation_used(analysis_index(visit->analysis));
+	const struct bitmap *used = allocation_used(analysis_index(visit->analysis));
 	struct error *error = NULL;
 
 	for (size_t i = 0; !error && i < dominators_count(tree); i++) {
 		allocation_id id = dominators_at(tree, i);
-		uint64_t bytes =
-			dominators_bytes(tree, i, dominators_end(tree, i));
+		uint64_t bytes = dominators_bytes(tree, i, dominators_end(tree, i));
 
 		if (bitmap_get(visit->members, id))
 			error = largest_offer(largest, id, bytes);
@@ -161,11 +153,10 @@ static struct error *visit_by_retained(const struct visit *visit)
 }
 
 /*
- * Show the comments from *number on that belong in front of the member of that
- * number; only warnings once the limit is reached.
+ * Show the comments from *number on that belong in front of the member of that number; only
+ * warnings once the limit is reached.
  */
-static void show_comments(const struct visit *visit,
-			  const struct members *members, size_t *number,
+static void show_comments(const struct visit *visit, const struct members *members, size_t *number,
 			  size_t position, bool only_warnings)
 {
 	const struct member_comment *comments = members->comments.bytes;
@@ -176,15 +167,13 @@ static void show_comments(const struct visit *visit,
 
 		if (comment->position > position)
 			return;
-		if (visitor->comment &&
-		    (!only_warnings || comment_is_warning(comment)))
+		if (visitor->comment && (!only_warnings || comment_is_warning(comment)))
 			visitor->comment(visitor->data, comment);
 	}
 }
 
 /* What was taken away from the set since stays in the order. */
-static struct error *visit_in_order(const struct visit *visit,
-				    const struct members *members)
+static struct error *visit_in_order(const struct visit *visit, const struct members *members)
 {
 	const allocation_id *order = members->order.bytes;
 	uint64_t left = visit->limit;
@@ -207,10 +196,8 @@ static struct error *visit_in_order(const struct visit *visit,
 	return NULL;
 }
 
-struct error *query_visit(struct analysis *analysis,
-			  const struct set_query *query,
-			  const struct members *members,
-			  const struct member_visitor *visitor)
+struct error *query_visit(struct analysis *analysis, const struct set_query *query,
+			  const struct members *members, const struct member_visitor *visitor)
 {
 	const struct visit all = {
 		.analysis = analysis,
@@ -232,8 +219,7 @@ struct error *query_visit(struct analysis *analysis,
 	}
 }
 
-void query_visit_comments(const struct members *members,
-			  const struct member_visitor *visitor)
+void query_visit_comments(const struct members *members, const struct member_visitor *visitor)
 {
 	const struct visit all = { .visitor = visitor };
 	size_t commented = 0;

@@ -9,8 +9,8 @@ struct search {
 	const struct allocation_index *index;
 	const arena_number *only_arena;		   /* NULL: all */
 	struct tally_table tables[LIKENESS_KINDS]; /* of likenesses, by kind */
-	struct pinnings *pinnings; /* in the order in which they came */
-	struct bitmap counted;	   /* allocations that are */
+	struct pinnings *pinnings;		   /* in the order in which they came */
+	struct bitmap counted;			   /* allocations that are */
 };
 
 static void search_deinit(struct search *search)
@@ -27,24 +27,20 @@ void pinnings_deinit(struct pinnings *pinnings)
 	*pinnings = (struct pinnings){ 0 };
 }
 
-static struct error *add_pinning(struct pinnings *pinnings,
-				 struct likeness likeness)
+static struct error *add_pinning(struct pinnings *pinnings, struct likeness likeness)
 {
 	struct error *error =
-		memory_reserve(&pinnings->memory,
-			       (pinnings->count + 1) * sizeof(struct pinning));
+		memory_reserve(&pinnings->memory, (pinnings->count + 1) * sizeof(struct pinning));
 
 	if (error)
 		return error;
 	pinnings->list = pinnings->memory.bytes;
-	pinnings->list[pinnings->count++] =
-		(struct pinning){ .likeness = likeness };
+	pinnings->list[pinnings->count++] = (struct pinning){ .likeness = likeness };
 	return NULL;
 }
 
 /* The number of the pinning that allocations of that likeness count in. */
-static struct error *find_pinning(struct search *search,
-				  struct likeness likeness, size_t *ret)
+static struct error *find_pinning(struct search *search, struct likeness likeness, size_t *ret)
 {
 	struct tally_table *table = &search->tables[likeness.kind];
 	const struct tally *tally = tally_find(table, likeness.key);
@@ -58,21 +54,16 @@ static struct error *find_pinning(struct search *search,
 	error = add_pinning(search->pinnings, likeness);
 	if (error)
 		return error;
-	return tally_add(table, (struct tally){ .key = likeness.key,
-						.count = 1,
-						.owned = *ret });
+	return tally_add(table, (struct tally){ .key = likeness.key, .count = 1, .owned = *ret });
 }
 
 /* The pinning of the allocation, in which it is counted once. */
-static struct error *count_pinner(struct search *search, allocation_id id,
-				  size_t *ret)
+static struct error *count_pinner(struct search *search, allocation_id id, size_t *ret)
 {
 	uint64_t size = allocation_size(search->index, id);
 	struct error *error = find_pinning(
 		search,
-		likeness_of(search->analysis,
-			    analysis_patterns(search->analysis), id, size),
-		ret);
+		likeness_of(search->analysis, analysis_patterns(search->analysis), id, size), ret);
 
 	if (error || bitmap_get(&search->counted, id))
 		return error;
@@ -89,12 +80,10 @@ static struct error *pin_page(void *data, const struct heap_page *page)
 	size_t count = page->pinner_count;
 	bool alone = !page->foreign;
 
-	if (count == 0 ||
-	    (search->only_arena && *search->only_arena != page->arena))
+	if (count == 0 || (search->only_arena && *search->only_arena != page->arena))
 		return NULL;
 	for (size_t i = 0; i < count; i++) {
-		struct error *error =
-			count_pinner(search, page->pinners[i], &numbers[i]);
+		struct error *error = count_pinner(search, page->pinners[i], &numbers[i]);
 
 		if (error)
 			return error;
@@ -122,34 +111,29 @@ static int compare_pinnings(const void *a, const void *b)
 	       (left->likeness.key < right->likeness.key);
 }
 
-static struct error *find_pinnings(struct search *search,
-				   struct fragments **ret_fragments)
+static struct error *find_pinnings(struct search *search, struct fragments **ret_fragments)
 {
 	struct memory_account *account = analysis_account(search->analysis);
 	struct error *error = likeness_need(search->analysis);
 
 	if (!error)
-		error = bitmap_init(&search->counted,
-				    allocation_count(search->index), account);
+		error = bitmap_init(&search->counted, allocation_count(search->index), account);
 	if (error)
 		return error;
 	for (size_t i = 0; i < LIKENESS_KINDS; i++)
 		tally_table_init(&search->tables[i], account);
 	search->pinnings->memory.account = account;
-	error = fragments_create(analysis_heaps(search->analysis),
-				 analysis_image(search->analysis),
-				 analysis_progress(search->analysis), pin_page,
-				 search, ret_fragments);
+	error = fragments_create(analysis_heaps(search->analysis), analysis_image(search->analysis),
+				 analysis_progress(search->analysis), pin_page, search,
+				 ret_fragments);
 	if (!error && search->pinnings->count)
 		qsort(search->pinnings->list, search->pinnings->count,
 		      sizeof(*search->pinnings->list), compare_pinnings);
 	return error;
 }
 
-struct error *pinned_find(struct analysis *analysis,
-			  const arena_number *only_arena,
-			  struct pinnings *ret_pinnings,
-			  struct fragments **ret_fragments)
+struct error *pinned_find(struct analysis *analysis, const arena_number *only_arena,
+			  struct pinnings *ret_pinnings, struct fragments **ret_fragments)
 {
 	_cleanup_(search_deinit) struct search search = {
 		.analysis = analysis,
@@ -160,9 +144,8 @@ struct error *pinned_find(struct analysis *analysis,
 
 	if (ret_pinnings)
 		return find_pinnings(&search, ret_fragments);
-	return fragments_create(
-		analysis_heaps(analysis), analysis_image(analysis),
-		analysis_progress(analysis), NULL, NULL, ret_fragments);
+	return fragments_create(analysis_heaps(analysis), analysis_image(analysis),
+				analysis_progress(analysis), NULL, NULL, ret_fragments);
 }
 
 /* Sums over pages. */
@@ -186,13 +169,11 @@ static struct error *add_page(void *data, const struct heap_page *page)
 	return NULL;
 }
 
-struct error *pinned_total(struct analysis *analysis, uint64_t *ret_bytes,
-			   uint64_t *ret_pinners)
+struct error *pinned_total(struct analysis *analysis, uint64_t *ret_bytes, uint64_t *ret_pinners)
 {
 	struct total total = { .last = NO_ALLOCATION };
-	struct error *error =
-		heap_pages_visit(analysis_index(analysis),
-				 analysis_progress(analysis), add_page, &total);
+	struct error *error = heap_pages_visit(analysis_index(analysis),
+					       analysis_progress(analysis), add_page, &total);
 
 	if (error)
 		return error;

@@ -1,10 +1,9 @@
 /*
  * What pins free memory: the used allocations on pages that are free otherwise.
  *
- * The free bytes of a page are divided evenly among the allocations that are in
- * use on it, so what all pin together is what is pinned, each byte once. What
- * is on pages that only allocations of one kind keep is counted as theirs
- * alone: so much would be whole free pages if just they were gone.
+ * The free bytes of a page are divided evenly among the allocations that are in use on it, so what
+ * all pin together is what is pinned, each byte once. What is on pages that only allocations of one
+ * kind keep is counted as theirs alone: so much would be whole free pages if just they were gone.
  */
 #ifndef ANALYZER_QUERY_PINNED_H
 #define ANALYZER_QUERY_PINNED_H
@@ -30,16 +29,13 @@ void pinnings_deinit(struct pinnings *pinnings);
 DEFINE_DEINIT(pinnings_deinit, struct pinnings)
 
 /*
- * Find out how free memory lies (STAGE_HEAP), and unless ret_pinnings is NULL
- * what pins it; of all arenas, or of the one.
+ * Find out how free memory lies (STAGE_HEAP), and unless ret_pinnings is NULL what pins it; of all
+ * arenas, or of the one.
  */
-struct error *pinned_find(struct analysis *analysis,
-			  const arena_number *only_arena,
-			  struct pinnings *ret_pinnings,
-			  struct fragments **ret_fragments);
+struct error *pinned_find(struct analysis *analysis, const arena_number *only_arena,
+			  struct pinnings *ret_pinnings, struct fragments **ret_fragments);
 
 /* All pinned bytes, and how many are used on those pages (STAGE_HEAP). */
-struct error *pinned_total(struct analysis *analysis, uint64_t *ret_bytes,
-			   uint64_t *ret_pinners);
+struct error *pinned_total(struct analysis *analysis, uint64_t *ret_bytes, uint64_t *ret_pinners);
 
 #endif

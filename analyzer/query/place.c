@@ -1,7 +1,6 @@
 #include "analyzer/query/place.h"
 
-static bool find_allocation(const struct analysis *analysis, uint64_t address,
-			    struct place *place)
+static bool find_allocation(const struct analysis *analysis, uint64_t address, struct place *place)
 {
 	const struct allocation_index *index = analysis_index(analysis);
 
@@ -14,8 +13,7 @@ static bool find_allocation(const struct analysis *analysis, uint64_t address,
 	return true;
 }
 
-static bool find_stack(const struct analysis *analysis, uint64_t address,
-		       struct place *place)
+static bool find_stack(const struct analysis *analysis, uint64_t address, struct place *place)
 {
 	const struct program *program = analysis_program(analysis);
 
@@ -28,11 +26,9 @@ static bool find_stack(const struct analysis *analysis, uint64_t address,
 	return true;
 }
 
-static bool find_arena(const struct analysis *analysis, uint64_t address,
-		       struct place *place)
+static bool find_arena(const struct analysis *analysis, uint64_t address, struct place *place)
 {
-	const struct heap_region *region =
-		heap_region_find(analysis_index(analysis), address);
+	const struct heap_region *region = heap_region_find(analysis_index(analysis), address);
 	const struct heaps *heaps = analysis_heaps(analysis);
 
 	if (!region || region->arena >= heaps_arena_count(heaps))
@@ -45,14 +41,12 @@ static bool find_arena(const struct analysis *analysis, uint64_t address,
 	return true;
 }
 
-static bool find_claim(const struct analysis *analysis, uint64_t address,
-		       struct place *place)
+static bool find_claim(const struct analysis *analysis, uint64_t address, struct place *place)
 {
 	const struct allocation_index *index = analysis_index(analysis);
 	size_t number = heap_claim_above(index, address);
 
-	if (number == heap_claim_count(index) ||
-	    heap_claim(index, number).start > address)
+	if (number == heap_claim_count(index) || heap_claim(index, number).start > address)
 		return false;
 	place->kind = PLACE_BOOKKEEPING;
 	place->start = heap_claim(index, number).start;
@@ -60,8 +54,7 @@ static bool find_claim(const struct analysis *analysis, uint64_t address,
 	return true;
 }
 
-static bool find_module(const struct analysis *analysis, uint64_t address,
-			struct place *place)
+static bool find_module(const struct analysis *analysis, uint64_t address, struct place *place)
 {
 	const struct program *program = analysis_program(analysis);
 
@@ -82,10 +75,8 @@ struct place place_find(const struct analysis *analysis, uint64_t address)
 		.id = NO_ALLOCATION,
 	};
 
-	if (find_allocation(analysis, address, &place) ||
-	    find_stack(analysis, address, &place) ||
-	    find_arena(analysis, address, &place) ||
-	    find_claim(analysis, address, &place) ||
+	if (find_allocation(analysis, address, &place) || find_stack(analysis, address, &place) ||
+	    find_arena(analysis, address, &place) || find_claim(analysis, address, &place) ||
 	    find_module(analysis, address, &place) || !place.region)
 		return place;
 	place.kind = PLACE_MAPPING;

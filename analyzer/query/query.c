@@ -13,19 +13,16 @@ void set_query_deinit(struct set_query *query)
 	extension_rules_deinit(&query->extensions);
 }
 
-static struct error *add_term(struct set_query *query,
-			      enum set_operator operator)
+static struct error *add_term(struct set_query *query, enum set_operator operation)
 {
 	if (!LIST_GROW(query->terms, query->term_count))
 		return &error_no_memory;
-	query->terms[query->term_count++] =
-		(struct query_term){ .operator= operator};
+	query->terms[query->term_count++] = (struct query_term){ .operation = operation };
 	return NULL;
 }
 
 /* A name that is not known now may be one that `let` gave. */
-static void take_set(struct set_query *query, struct query_term *term,
-		     const char *word)
+static void take_set(struct set_query *query, struct query_term *term, const char *word)
 {
 	term->set = set_find(word);
 	if (!term->set)
@@ -39,24 +36,21 @@ static struct error *take_kind(struct query_term *term, const char *word)
 {
 	if (!*word)
 		return error_create(ERROR_USAGE,
-				    "a signature is an empty word; leave it "
-				    "out to take all");
+				    "a signature is an empty word; leave it out to take all");
 	if (term->set->ranges && query_is_operator(word))
 		return error_create(ERROR_USAGE,
-				    "'%s' is no set of allocations: it cannot "
-				    "be combined with one",
+				    "'%s' is no set of allocations: it cannot be combined with one",
 				    term->set->name);
 	if (term->set->ranges)
 		return error_create(ERROR_USAGE,
-				    "'%s' takes no signature: it is no set of "
-				    "allocations",
+				    "'%s' takes no signature: it is no set of allocations",
 				    term->set->name);
 	return kind_parse(word, &term->kind);
 }
 
 static const struct operator_name {
 	const char *name;
-	enum set_operator operator;
+	enum set_operator operation;
 } operator_names[] = {
 	{ "and", OPERATOR_AND },
 	{ "or", OPERATOR_OR },
@@ -89,8 +83,7 @@ static const char *operator_name(const void *data, size_t number)
 }
 
 /* Where an operator is mistyped, it or what follows it is one too many. */
-static struct error *one_word_too_many(const struct query_term *term,
-				       const char *word)
+static struct error *one_word_too_many(const struct query_term *term, const char *word)
 {
 	_cleanup_(free) char *escaped = escape_text(word);
 
@@ -101,12 +94,9 @@ static struct error *one_word_too_many(const struct query_term *term,
 		const char *nearest = nearest_word(typed, operator_name, NULL);
 
 		if (nearest)
-			return error_unknown("word between sets", typed,
-					     nearest);
+			return error_unknown("word between sets", typed, nearest);
 	}
-	return error_create(ERROR_USAGE,
-			    "'%s' is one word too many: a set takes one "
-			    "signature",
+	return error_create(ERROR_USAGE, "'%s' is one word too many: a set takes one signature",
 			    escaped);
 }
 
@@ -120,8 +110,7 @@ static bool is_offset(const struct set *set, size_t number)
 		name = strchr(name, ' ') + 1;
 	length = strcspn(name, " ");
 	return length >= strlen("OFFSET") &&
-	       strncmp(name + length - strlen("OFFSET"), "OFFSET",
-		       strlen("OFFSET")) == 0;
+	       strncmp(name + length - strlen("OFFSET"), "OFFSET", strlen("OFFSET")) == 0;
 }
 
 static struct error *take_argument(struct query_term *term, const char *word)
@@ -135,7 +124,7 @@ static struct error *take_argument(struct query_term *term, const char *word)
 
 struct error *query_take_word(struct set_query *query, const char *word)
 {
-	const struct operator_name *operator= find_operator(word);
+	const struct operator_name *operation = find_operator(word);
 	struct error *error = NULL;
 	struct query_term *term;
 
@@ -144,17 +133,16 @@ struct error *query_take_word(struct set_query *query, const char *word)
 	if (error)
 		return error;
 	term = &query->terms[query->term_count - 1];
-	if (!term->set && operator)
-		return error_create(ERROR_USAGE,
-				    "a set is missing in front of '%s'", word);
+	if (!term->set && operation)
+		return error_create(ERROR_USAGE, "a set is missing in front of '%s'", word);
 	if (!term->set) {
 		take_set(query, term, word);
 		return NULL;
 	}
 	if (term->argument_count < set_argument_count(term->set))
 		return take_argument(term, word);
-	if (operator&& !term->set->ranges)
-		return add_term(query, operator->operator);
+	if (operation && !term->set->ranges)
+		return add_term(query, operation->operation);
 	if (term->kind.choice == KIND_ANY)
 		return take_kind(term, word);
 	return one_word_too_many(term, word);
@@ -226,8 +214,7 @@ struct error *query_take_limit(struct set_query *query, const char *word)
 	struct error *error = parse_count(word, &query->limit);
 
 	if (!error && query->limit == 0)
-		return error_create(ERROR_USAGE,
-				    "a limit of 0 leaves nothing to show");
+		return error_create(ERROR_USAGE, "a limit of 0 leaves nothing to show");
 	return error;
 }
 
@@ -252,8 +239,7 @@ struct error *query_take_sample(struct set_query *query, const char *word)
 	struct error *error = parse_count(word, &query->sample);
 
 	if (!error && query->sample == 0)
-		return error_create(ERROR_USAGE,
-				    "the base of a sample is 1 or more");
+		return error_create(ERROR_USAGE, "the base of a sample is 1 or more");
 	return error;
 }
 
@@ -262,19 +248,17 @@ static struct error *check_term(const struct query_term *term, bool is_first)
 	size_t missing;
 
 	if (!term->set)
-		return error_create(ERROR_USAGE,
-				    is_first ? "a set is missing, as 'used' or "
-					       "'leaked'"
-					     : "a set is missing at the end");
+		return error_create(ERROR_USAGE, is_first
+							 ? "a set is missing, as 'used' or 'leaked'"
+							 : "a set is missing at the end");
 	missing = set_argument_count(term->set) - term->argument_count;
 	if (missing > 0)
 		return error_create(ERROR_USAGE, "%s missing in '%s %s'",
-				    missing == 1 ? "a word is" : "words are",
-				    term->set->name, term->set->arguments);
+				    missing == 1 ? "a word is" : "words are", term->set->name,
+				    term->set->arguments);
 	if (!is_first && term->set->ranges)
 		return error_create(ERROR_USAGE,
-				    "'%s' is no set of allocations: it cannot "
-				    "be combined with one",
+				    "'%s' is no set of allocations: it cannot be combined with one",
 				    term->set->name);
 	return NULL;
 }
@@ -294,8 +278,8 @@ static struct error *check_references(const struct set_query *query)
 		what = "has no references to skip";
 	if (!what || !query->set->ranges)
 		return NULL;
-	return error_create(ERROR_USAGE, "'%s' %s: it is no set of allocations",
-			    query->set->name, what);
+	return error_create(ERROR_USAGE, "'%s' %s: it is no set of allocations", query->set->name,
+			    what);
 }
 
 struct error *query_check(struct set_query *query)
@@ -309,35 +293,30 @@ struct error *query_check(struct set_query *query)
 		error = check_term(&query->terms[i], i == 0);
 	if (!error && query->operation != OPERATION_NONE && query->set->ranges)
 		return error_create(ERROR_USAGE,
-				    "'%s' is no set of allocations: it cannot "
-				    "become 'derived'",
+				    "'%s' is no set of allocations: it cannot become 'derived'",
 				    query->set->name);
 	if (!error && query->sort == SORT_RETAINED && query->set->ranges)
-		return error_create(ERROR_USAGE,
-				    "'%s' cannot be sorted by what they "
-				    "retain: only allocations retain any",
-				    query->terms[0].set->name);
+		return error_create(
+			ERROR_USAGE,
+			"'%s' cannot be sorted by what they retain: only allocations retain any",
+			query->terms[0].set->name);
 	if (!error && query->sort == SORT_RETAINED &&
 	    (query->skip_tainted || query->skip_unfavored))
-		error = error_create(ERROR_USAGE,
-				     "what allocations retain is computed from "
-				     "all references: --sort-by retained goes "
-				     "with neither --skip-tainted-references "
-				     "nor --skip-unfavored-references");
-	if (!error && query->skipped &&
-	    !(query->set->ranges && query->set->ranges->skips))
-		return error_create(ERROR_USAGE,
-				    "'%s' skips no places: --skip is for sets "
-				    "that search the memory, as 'pointers'",
-				    query->terms[0].arguments.name);
+		error = error_create(
+			ERROR_USAGE,
+			"what allocations retain is computed from all references: --sort-by retained goes with neither --skip-tainted-references nor --skip-unfavored-references");
+	if (!error && query->skipped && !(query->set->ranges && query->set->ranges->skips))
+		return error_create(
+			ERROR_USAGE,
+			"'%s' skips no places: --skip is for sets that search the memory, as 'pointers'",
+			query->terms[0].arguments.name);
 	if (!error)
 		error = extension_rules_check(&query->extensions);
 	return error ? error : check_references(query);
 }
 
 /* Before anything is built: mistyped words are told of at once. */
-static struct error *check_names(const struct analysis *analysis,
-				 const struct set_query *query)
+static struct error *check_names(const struct analysis *analysis, const struct set_query *query)
 {
 	for (size_t i = 0; i < query->term_count; i++) {
 		const char *name = query->terms[i].arguments.name;
@@ -349,8 +328,7 @@ static struct error *check_names(const struct analysis *analysis,
 	return NULL;
 }
 
-static void narrow_by_size(const struct analysis *analysis,
-			   const struct set_query *query,
+static void narrow_by_size(const struct analysis *analysis, const struct set_query *query,
 			   struct bitmap *members)
 {
 	const struct allocation_index *index = analysis_index(analysis);
@@ -358,38 +336,31 @@ static void narrow_by_size(const struct analysis *analysis,
 	if (query->minimum_size == 0 && !query->has_maximum)
 		return;
 	bitmap_for_each(id, members)
-		if (!query_takes_size(
-			    query, allocation_size(index, (allocation_id)id)))
+		if (!query_takes_size(query, allocation_size(index, (allocation_id)id)))
 			bitmap_clear(members, id);
 }
 
 /* What is no class may be a set, with no operator in front of it. */
-static struct error *narrow_by_kind(struct analysis *analysis,
-				    const struct set_query *query,
-				    const struct query_term *term,
-				    struct bitmap *members)
+static struct error *narrow_by_kind(struct analysis *analysis, const struct set_query *query,
+				    const struct query_term *term, struct bitmap *members)
 {
 	const struct named_sets *named = analysis_named_sets(analysis);
 	const struct kind *kind = &term->kind;
-	struct error *error =
-		kind_narrow(analysis, kind, query->allow_missing, members);
+	struct error *error = kind_narrow(analysis, kind, query->allow_missing, members);
 
-	if (!error || error_code(error) != ERROR_USAGE ||
-	    kind->choice != KIND_NAMED ||
+	if (!error || error_code(error) != ERROR_USAGE || kind->choice != KIND_NAMED ||
 	    (!set_find(kind->word) && !named_sets_find(named, kind->word)))
 		return error;
 	error_destroy(error);
-	return error_create(ERROR_USAGE,
-			    "'%s' is a set, not a class: between two sets "
-			    "stands 'and', 'or' or 'minus'",
-			    kind->word);
+	return error_create(
+		ERROR_USAGE,
+		"'%s' is a set, not a class: between two sets stands 'and', 'or' or 'minus'",
+		kind->word);
 }
 
 /* Add the term's members to ret, which has none yet. */
-static struct error *select_term(struct analysis *analysis,
-				 const struct set_query *query,
-				 const struct query_term *term,
-				 struct reference_choice *choice,
+static struct error *select_term(struct analysis *analysis, const struct set_query *query,
+				 const struct query_term *term, struct reference_choice *choice,
 				 struct members *ret)
 {
 	struct set_arguments arguments = term->arguments;
@@ -408,15 +379,12 @@ static struct error *select_term(struct analysis *analysis,
 	return narrow_by_kind(analysis, query, term, &ret->set);
 }
 
-static struct error *combine(struct analysis *analysis,
-			     const struct set_query *query,
-			     const struct query_term *term,
-			     struct reference_choice *choice,
+static struct error *combine(struct analysis *analysis, const struct set_query *query,
+			     const struct query_term *term, struct reference_choice *choice,
 			     struct members *members)
 {
 	_cleanup_(members_deinit) struct members others = { 0 };
-	struct error *error = members_init(&others, members->set.count,
-					   analysis_account(analysis));
+	struct error *error = members_init(&others, members->set.count, analysis_account(analysis));
 
 	if (!error)
 		error = select_term(analysis, query, term, choice, &others);
@@ -426,7 +394,7 @@ static struct error *combine(struct analysis *analysis,
 		return error;
 	/* Of several sets, none tells an order of all. */
 	members->is_ordered = false;
-	switch (term->operator) {
+	switch (term->operation) {
 	case OPERATOR_OR:
 		bitmap_or(&members->set, &others.set);
 		break;
@@ -440,24 +408,19 @@ static struct error *combine(struct analysis *analysis,
 	return NULL;
 }
 
-static struct error *select_terms(struct analysis *analysis,
-				  const struct set_query *query,
-				  struct reference_choice *choice,
-				  struct members *members)
+static struct error *select_terms(struct analysis *analysis, const struct set_query *query,
+				  struct reference_choice *choice, struct members *members)
 {
-	struct error *error =
-		select_term(analysis, query, &query->terms[0], choice, members);
+	struct error *error = select_term(analysis, query, &query->terms[0], choice, members);
 
 	for (size_t i = 1; !error && i < query->term_count; i++)
-		error = combine(analysis, query, &query->terms[i], choice,
-				members);
+		error = combine(analysis, query, &query->terms[i], choice, members);
 	return error;
 }
 
 /* By what refers to the members and what they refer to. */
 static struct error *follow_references(const struct set_query *query,
-				       struct reference_choice *choice,
-				       struct members *members)
+				       struct reference_choice *choice, struct members *members)
 {
 	const struct extension extension = {
 		.rules = &query->extensions,
@@ -467,33 +430,29 @@ static struct error *follow_references(const struct set_query *query,
 		.note_states = query->note_states,
 		.any_order = query->any_order || query->sort != SORT_DEFAULT,
 	};
-	struct error *error = reference_limits_narrow(
-		&query->limits, choice, query->allow_missing, &members->set);
+	struct error *error = reference_limits_narrow(&query->limits, choice, query->allow_missing,
+						      &members->set);
 
 	if (error)
 		return error;
 	if (query->sample)
 		members_sample(members, query->sample);
-	return query->extensions.count ? extension_apply(&extension, members)
-				       : NULL;
+	return query->extensions.count ? extension_apply(&extension, members) : NULL;
 }
 
-static struct error *select_members(struct analysis *analysis,
-				    const struct set_query *query,
+static struct error *select_members(struct analysis *analysis, const struct set_query *query,
 				    struct members *members)
 {
 	_cleanup_(reference_choice_deinit) struct reference_choice choice;
 	struct error *error;
 
-	reference_choice_init(&choice, analysis, query->skip_tainted,
-			      query->skip_unfavored);
+	reference_choice_init(&choice, analysis, query->skip_tainted, query->skip_unfavored);
 	error = select_terms(analysis, query, &choice, members);
 	return error ? error : follow_references(query, &choice, members);
 }
 
 /* What a set operation makes of the set `derived`. */
-static struct error *derive(struct analysis *analysis,
-			    const struct set_query *query,
+static struct error *derive(struct analysis *analysis, const struct set_query *query,
 			    const struct bitmap *members)
 {
 	struct named_sets *sets = analysis_named_sets(analysis);
@@ -515,8 +474,7 @@ static struct error *derive(struct analysis *analysis,
 	return named_sets_assign(sets, DERIVED_SET, &after);
 }
 
-static struct error *need_stages(struct analysis *analysis,
-				 const struct set_query *query)
+static struct error *need_stages(struct analysis *analysis, const struct set_query *query)
 {
 	struct error *error = check_names(analysis, query);
 
@@ -525,15 +483,14 @@ static struct error *need_stages(struct analysis *analysis,
 	return error;
 }
 
-struct error *query_select(struct analysis *analysis,
-			   const struct set_query *query, struct members *ret)
+struct error *query_select(struct analysis *analysis, const struct set_query *query,
+			   struct members *ret)
 {
 	_cleanup_(members_deinit) struct members members = { 0 };
 	struct error *error = need_stages(analysis, query);
 
 	if (!error)
-		error = members_init(&members,
-				     allocation_count(analysis_index(analysis)),
+		error = members_init(&members, allocation_count(analysis_index(analysis)),
 				     analysis_account(analysis));
 	if (!error)
 		error = select_members(analysis, query, &members);
@@ -569,11 +526,9 @@ static void sort_ranges(const struct set_query *query, struct ranges *ranges)
 	if (!ranges->list || !ranges->count)
 		return;
 	if (query->sort == SORT_BYTES)
-		qsort(ranges->list, ranges->count, sizeof(*ranges->list),
-		      compare_sizes);
+		qsort(ranges->list, ranges->count, sizeof(*ranges->list), compare_sizes);
 	else if (query->sort == SORT_ADDRESS)
-		qsort(ranges->list, ranges->count, sizeof(*ranges->list),
-		      compare_starts);
+		qsort(ranges->list, ranges->count, sizeof(*ranges->list), compare_starts);
 }
 
 /* Take away the ranges of other sizes. Hits are all of one size. */
@@ -592,8 +547,8 @@ static void narrow_ranges(const struct set_query *query, struct ranges *ranges)
 	ranges->count = count;
 }
 
-struct error *query_collect(struct analysis *analysis,
-			    const struct set_query *query, struct ranges *ret)
+struct error *query_collect(struct analysis *analysis, const struct set_query *query,
+			    struct ranges *ret)
 {
 	struct ranges ranges = { 0 };
 	struct set_arguments arguments = query->terms[0].arguments;
@@ -601,8 +556,7 @@ struct error *query_collect(struct analysis *analysis,
 
 	arguments.skipped = query->skipped;
 	if (!error)
-		error = query->set->ranges->collect(analysis, &arguments,
-						    &ranges);
+		error = query->set->ranges->collect(analysis, &arguments, &ranges);
 	if (error) {
 		ranges_deinit(&ranges);
 		return error;

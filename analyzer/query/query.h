@@ -4,9 +4,9 @@
  *	incoming 55d0c0ffee10 app::Session minus big --min-size 20
  *	set      argument     kind         next term size
  *
- * A term is a set with its arguments and a kind. Terms are combined from left
- * to right by `and`, `or` and `minus`. What comes of that is narrowed by size,
- * by counts of references and by a sample, and then extended, in this order.
+ * A term is a set with its arguments and a kind. Terms are combined from left to right by `and`,
+ * `or` and `minus`. What comes of that is narrowed by size, by counts of references and by a
+ * sample, and then extended, in this order.
  */
 #ifndef ANALYZER_QUERY_QUERY_H
 #define ANALYZER_QUERY_QUERY_H
@@ -19,20 +19,14 @@
 enum set_operator { OPERATOR_OR, OPERATOR_AND, OPERATOR_MINUS };
 
 struct query_term {
-	enum set_operator operator; /* with what is left of it */
+	enum set_operator operation; /* with what is left of it */
 	const struct set *set;
 	struct set_arguments arguments;
 	size_t argument_count; /* of those given */
 	struct kind kind;
 };
 
-enum sort_key {
-	SORT_DEFAULT,
-	SORT_ADDRESS,
-	SORT_COUNT,
-	SORT_BYTES,
-	SORT_RETAINED
-};
+enum sort_key { SORT_DEFAULT, SORT_ADDRESS, SORT_COUNT, SORT_BYTES, SORT_RETAINED };
 
 /* What becomes of the set `derived` with the members. */
 enum set_operation { OPERATION_NONE, OPERATION_ASSIGN, OPERATION_SUBTRACT };
@@ -81,23 +75,21 @@ const char *query_operator_name(size_t number);
 /* Complain about what is missing, once all words were taken. */
 struct error *query_check(struct set_query *query);
 
-static inline bool query_takes_size(const struct set_query *query,
-				    uint64_t size)
+static inline bool query_takes_size(const struct set_query *query, uint64_t size)
 {
-	return size >= query->minimum_size &&
-	       (!query->has_maximum || size <= query->maximum_size);
+	return size >= query->minimum_size && (!query->has_maximum || size <= query->maximum_size);
 }
 
 /*
- * The allocations asked for, in ret, which is initialised. Builds what the sets
- * need. The limit is left to those who show them.
+ * The allocations asked for, in ret, which is initialised. Builds what the sets need. The limit is
+ * left to those who show them.
  */
-struct error *query_select(struct analysis *analysis,
-			   const struct set_query *query, struct members *ret);
+struct error *query_select(struct analysis *analysis, const struct set_query *query,
+			   struct members *ret);
 
 /* The ranges asked for, in their order, the limit not applied. */
-struct error *query_collect(struct analysis *analysis,
-			    const struct set_query *query, struct ranges *ret);
+struct error *query_collect(struct analysis *analysis, const struct set_query *query,
+			    struct ranges *ret);
 
 struct set_total {
 	uint64_t count, bytes;

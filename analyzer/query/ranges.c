@@ -38,8 +38,7 @@ void ranges_deinit(struct ranges *ranges)
 }
 
 static struct error *stacks_collect(struct analysis *analysis,
-				    const struct set_arguments *arguments,
-				    struct ranges *ret)
+				    const struct set_arguments *arguments, struct ranges *ret)
 {
 	static const char *const groups[] = {
 		[STACK_MAIN] = "Main stacks",
@@ -53,18 +52,16 @@ static struct error *stacks_collect(struct analysis *analysis,
 	for (size_t i = 0; !error && i < program_stack_count(program); i++) {
 		const struct stack *stack = program_stack(program, i);
 
-		error = ranges_add(
-			ret, (struct range){ .start = stack->start,
-					     .size = stack->end - stack->start,
-					     .group = groups[stack->kind],
-					     .number = i });
+		error = ranges_add(ret, (struct range){ .start = stack->start,
+							.size = stack->end - stack->start,
+							.group = groups[stack->kind],
+							.number = i });
 	}
 	return error;
 }
 
-static void stacks_write(const struct analysis *analysis,
-			 const struct ranges *ranges, const struct range *range,
-			 struct report *report)
+static void stacks_write(const struct analysis *analysis, const struct ranges *ranges,
+			 const struct range *range, struct report *report)
 {
 	const struct program *program = analysis_program(analysis);
 	const struct stack *stack = program_stack(program, range->number);
@@ -78,9 +75,8 @@ static void stacks_write(const struct analysis *analysis,
 }
 
 static const struct column stack_columns[] = {
-	{ "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },
-	{ "size", VALUE_BYTES },    { "live", VALUE_BYTES },
-	{ "thread", VALUE_NUMBER }, { "kind", VALUE_TEXT },
+	{ "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },	{ "size", VALUE_BYTES },
+	{ "live", VALUE_BYTES },    { "thread", VALUE_NUMBER }, { "kind", VALUE_TEXT },
 };
 
 const struct range_kind range_kind_stacks = {
@@ -92,8 +88,7 @@ const struct range_kind range_kind_stacks = {
 };
 
 static struct error *threads_collect(struct analysis *analysis,
-				     const struct set_arguments *arguments,
-				     struct ranges *ret)
+				     const struct set_arguments *arguments, struct ranges *ret)
 {
 	const struct program *program = analysis_program(analysis);
 	struct error *error = NULL;
@@ -107,8 +102,7 @@ static struct error *threads_collect(struct analysis *analysis,
 		};
 
 		if (thread->stack != NO_STACK) {
-			const struct stack *stack =
-				program_stack(program, thread->stack);
+			const struct stack *stack = program_stack(program, thread->stack);
 
 			range.start = stack->start;
 			range.size = stack->end - stack->start;
@@ -119,8 +113,7 @@ static struct error *threads_collect(struct analysis *analysis,
 	return error;
 }
 
-static void threads_write(const struct analysis *analysis,
-			  const struct ranges *ranges,
+static void threads_write(const struct analysis *analysis, const struct ranges *ranges,
 			  const struct range *range, struct report *report)
 {
 	const struct program *program = analysis_program(analysis);
@@ -141,9 +134,7 @@ static void threads_write(const struct analysis *analysis,
 	}
 	report_number(report, instruction);
 	report_text(report, module ? module_name(module) : NULL);
-	report_text(report, debug_symbol(debug, instruction, &symbol)
-				    ? symbol.name
-				    : NULL);
+	report_text(report, debug_symbol(debug, instruction, &symbol) ? symbol.name : NULL);
 }
 
 static const struct column thread_columns[] = {
@@ -162,8 +153,7 @@ const struct range_kind range_kind_threads = {
 };
 
 static struct error *modules_collect(struct analysis *analysis,
-				     const struct set_arguments *arguments,
-				     struct ranges *ret)
+				     const struct set_arguments *arguments, struct ranges *ret)
 {
 	const struct program *program = analysis_program(analysis);
 	struct error *error = NULL;
@@ -171,21 +161,18 @@ static struct error *modules_collect(struct analysis *analysis,
 	for (size_t i = 0; !error && i < program_module_count(program); i++) {
 		const struct module *module = program_module(program, i);
 
-		error = ranges_add(
-			ret,
-			(struct range){
-				.start = module->start,
-				.size = module->end - module->start,
-				.group = module->state == FILE_USED
-						 ? "Modules with their file"
-						 : "Modules without their file",
-				.number = i });
+		error = ranges_add(ret,
+				   (struct range){ .start = module->start,
+						   .size = module->end - module->start,
+						   .group = module->state == FILE_USED
+								    ? "Modules with their file"
+								    : "Modules without their file",
+						   .number = i });
 	}
 	return error;
 }
 
-static void modules_write(const struct analysis *analysis,
-			  const struct ranges *ranges,
+static void modules_write(const struct analysis *analysis, const struct ranges *ranges,
 			  const struct range *range, struct report *report)
 {
 	static const char *const states[] = {
@@ -194,23 +181,20 @@ static void modules_write(const struct analysis *analysis,
 		[FILE_OTHER_BUILD] = "other build",
 		[FILE_USED] = "used",
 	};
-	const struct module *module =
-		program_module(analysis_program(analysis), range->number);
+	const struct module *module = program_module(analysis_program(analysis), range->number);
 
 	report_number(report, module->start);
 	report_number(report, module->end);
 	report_number(report, range->size);
 	/* The vdso has none. */
-	report_text(report,
-		    module->path[0] == '[' ? NULL : states[module->state]);
+	report_text(report, module->path[0] == '[' ? NULL : states[module->state]);
 	report_text(report, module->path);
 }
 
 /* "file": whether the module's file could be used, or why not. */
 static const struct column module_columns[] = {
-	{ "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },
-	{ "size", VALUE_BYTES },    { "file", VALUE_TEXT },
-	{ "path", VALUE_TEXT },
+	{ "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS }, { "size", VALUE_BYTES },
+	{ "file", VALUE_TEXT },	    { "path", VALUE_TEXT },
 };
 
 const struct range_kind range_kind_modules = {
@@ -227,8 +211,7 @@ struct arena_use {
 	uint64_t free_count, free_bytes;
 };
 
-static void count_region(const struct allocation_index *index,
-			 const struct heap_region *region,
+static void count_region(const struct allocation_index *index, const struct heap_region *region,
 			 struct arena_use *use)
 {
 	for (uint32_t i = 0; i < region->count; i++) {
@@ -263,8 +246,7 @@ static const char *arena_group(const char *kind)
 }
 
 static struct error *arenas_collect(struct analysis *analysis,
-				    const struct set_arguments *arguments,
-				    struct ranges *ret)
+				    const struct set_arguments *arguments, struct ranges *ret)
 {
 	const struct allocation_index *index = analysis_index(analysis);
 	const struct heaps *heaps = analysis_heaps(analysis);
@@ -284,21 +266,18 @@ static struct error *arenas_collect(struct analysis *analysis,
 	for (size_t i = 0; !error && i < count; i++) {
 		struct arena arena = heaps_arena(heaps, (arena_number)i);
 
-		error = ranges_add(
-			ret, (struct range){ .start = arena.address,
-					     .size = arena.size,
-					     .group = arena_group(arena.kind),
-					     .number = i });
+		error = ranges_add(ret, (struct range){ .start = arena.address,
+							.size = arena.size,
+							.group = arena_group(arena.kind),
+							.number = i });
 	}
 	return error;
 }
 
-static void arenas_write(const struct analysis *analysis,
-			 const struct ranges *ranges, const struct range *range,
-			 struct report *report)
+static void arenas_write(const struct analysis *analysis, const struct ranges *ranges,
+			 const struct range *range, struct report *report)
 {
-	const struct arena_use *use =
-		(const struct arena_use *)ranges->details + range->number;
+	const struct arena_use *use = (const struct arena_use *)ranges->details + range->number;
 	arena_number number = (arena_number)range->number;
 	const struct heaps *heaps = analysis_heaps(analysis);
 
@@ -316,10 +295,9 @@ static void arenas_write(const struct analysis *analysis,
 }
 
 static const struct column arena_columns[] = {
-	{ "arena", VALUE_ADDRESS },  { "size", VALUE_BYTES },
-	{ "used", VALUE_COUNT },     { "used bytes", VALUE_BYTES },
-	{ "free", VALUE_COUNT },     { "free bytes", VALUE_BYTES },
-	{ "allocator", VALUE_TEXT }, { "kind", VALUE_TEXT },
+	{ "arena", VALUE_ADDRESS },    { "size", VALUE_BYTES }, { "used", VALUE_COUNT },
+	{ "used bytes", VALUE_BYTES }, { "free", VALUE_COUNT }, { "free bytes", VALUE_BYTES },
+	{ "allocator", VALUE_TEXT },   { "kind", VALUE_TEXT },
 };
 
 const struct range_kind range_kind_arenas = {

@@ -1,8 +1,8 @@
 /*
  * Sets of ranges of memory that are not allocations: stacks, modules, arenas.
  *
- * There are few of them next to allocations, so they are collected in a list.
- * Only hits of a search are many: they are kept as their addresses.
+ * There are few of them next to allocations, so they are collected in a list. Only hits of a search
+ * are many: they are kept as their addresses.
  */
 #ifndef ANALYZER_QUERY_RANGES_H
 #define ANALYZER_QUERY_RANGES_H
@@ -22,10 +22,10 @@ struct reference_choice;
 
 /* What stands behind the name of a set. */
 struct set_arguments {
-	const char *name;     /* as typed, of a set that the user named */
-	uint64_t values[3];   /* as many as the set takes */
-	unsigned int skipped; /* a mask of enum skipped_place */
-	uint32_t roots;	      /* those of the set */
+	const char *name;		     /* as typed, of a set that the user named */
+	uint64_t values[3];		     /* as many as the set takes */
+	unsigned int skipped;		     /* a mask of enum skipped_place */
+	uint32_t roots;			     /* those of the set */
 	struct reference_choice *references; /* those that count */
 };
 
@@ -49,24 +49,19 @@ struct range_kind {
 	bool contiguous;    /* size bytes from start on are it, and all of it */
 	bool skips;	    /* what its arguments say is to be skipped */
 	enum stage needs;   /* to write a row, besides what the set needs */
-	struct error *(*collect)(struct analysis *analysis,
-				 const struct set_arguments *arguments,
+	struct error *(*collect)(struct analysis *analysis, const struct set_arguments *arguments,
 				 struct ranges *ret);
 	/* Write the values of a row for table. */
-	void (*write)(const struct analysis *analysis,
-		      const struct ranges *ranges, const struct range *range,
-		      struct report *report);
+	void (*write)(const struct analysis *analysis, const struct ranges *ranges,
+		      const struct range *range, struct report *report);
 	/* The range's group, where it has none itself; needs STAGE_HEAP. */
-	const char *(*group)(const struct analysis *analysis,
-			     const struct range *range);
+	const char *(*group)(const struct analysis *analysis, const struct range *range);
 };
 
-extern const struct range_kind range_kind_arenas, range_kind_fibers,
-	range_kind_inaccessible, range_kind_maps, range_kind_modules,
-	range_kind_pointers, range_kind_rangerefs, range_kind_readonly,
-	range_kind_relrefs, range_kind_roots, range_kind_rxonly,
-	range_kind_signatures, range_kind_stacks, range_kind_threads,
-	range_kind_writable;
+extern const struct range_kind range_kind_arenas, range_kind_fibers, range_kind_inaccessible,
+	range_kind_maps, range_kind_modules, range_kind_pointers, range_kind_rangerefs,
+	range_kind_readonly, range_kind_relrefs, range_kind_roots, range_kind_rxonly,
+	range_kind_signatures, range_kind_stacks, range_kind_threads, range_kind_writable;
 
 /* Add a range to a list that is being collected. */
 struct error *ranges_add(struct ranges *ranges, struct range range);

@@ -33,8 +33,7 @@ static struct error *reserve(struct reach *reach)
 {
 	size_t members = component_member_count(reach->components);
 	size_t count = component_count(reach->components) + (size_t)1;
-	struct error *error =
-		memory_resize(&reach->groups, (members + 1) * sizeof(uint32_t));
+	struct error *error = memory_resize(&reach->groups, (members + 1) * sizeof(uint32_t));
 
 	if (!error)
 		error = memory_resize(&reach->begins, count * sizeof(uint32_t));
@@ -42,8 +41,7 @@ static struct error *reserve(struct reach *reach)
 		error = memory_resize(&reach->sizes, count * sizeof(uint64_t));
 	if (error)
 		return error;
-	reach->bytes = calloc(reach->input->group_count + TOGETHER,
-			      sizeof(*reach->bytes));
+	reach->bytes = calloc(reach->input->group_count + TOGETHER, sizeof(*reach->bytes));
 	return reach->bytes ? NULL : &error_no_memory;
 }
 
@@ -64,8 +62,7 @@ static struct error *lay_out(struct reach *reach)
 			allocation_id id = component_member(components, i);
 
 			groups[i] = reach->input->groups[id];
-			sizes[number] +=
-				allocation_size(reach->input->index, id);
+			sizes[number] += allocation_size(reach->input->index, id);
 		}
 	}
 	return progress_step(reach->input->progress, count)
@@ -74,8 +71,7 @@ static struct error *lay_out(struct reach *reach)
 }
 
 /* The bits of the groups from first on that the members at places are of. */
-static uint64_t own_mask(const struct reach *reach, uint32_t first,
-			 uint32_t begin, uint32_t end)
+static uint64_t own_mask(const struct reach *reach, uint32_t first, uint32_t begin, uint32_t end)
 {
 	const uint32_t *groups = reach->groups.bytes;
 	uint64_t mask = 0;
@@ -86,17 +82,14 @@ static uint64_t own_mask(const struct reach *reach, uint32_t first,
 	return mask;
 }
 
-static void hand_on(const struct reach *reach, size_t place, uint64_t mask,
-		    uint64_t *masks)
+static void hand_on(const struct reach *reach, size_t place, uint64_t mask, uint64_t *masks)
 {
 	struct edges edges =
-		graph_outgoing(reach->input->graph,
-			       component_member(reach->components, place));
+		graph_outgoing(reach->input->graph, component_member(reach->components, place));
 
 	for (size_t i = 0; i < edges.count; i++)
 		if (bitmap_get(reach->input->members, edges.targets[i]))
-			masks[component_of(reach->components,
-					   edges.targets[i])] |= mask;
+			masks[component_of(reach->components, edges.targets[i])] |= mask;
 }
 
 static struct error *go_over(void *data, size_t turn, unsigned int thread)
@@ -113,13 +106,11 @@ static struct error *go_over(void *data, size_t turn, unsigned int thread)
 		uint64_t mask = masks[i] | own_mask(reach, first, begin, end);
 
 		for (uint64_t bits = mask; bits; bits &= bits - 1)
-			reach->bytes[first + (unsigned)__builtin_ctzll(bits)] +=
-				sizes[i];
+			reach->bytes[first + (unsigned)__builtin_ctzll(bits)] += sizes[i];
 		for (uint32_t place = begin; mask && place < end; place++)
 			hand_on(reach, place, mask, masks);
 	}
-	return progress_step(reach->input->progress,
-			     component_member_count(reach->components))
+	return progress_step(reach->input->progress, component_member_count(reach->components))
 		       ? NULL
 		       : error_create(ERROR_INTERRUPTED, "interrupted");
 }
@@ -140,10 +131,9 @@ static struct error *go_over_all(struct reach *reach)
 		       (turns + 1) * component_member_count(reach->components));
 	for (unsigned int i = 0; !error && i < threads; i++) {
 		reach->masks[i].account = reach->input->account;
-		error = memory_resize(
-			&reach->masks[i],
-			(component_count(reach->components) + (size_t)1) *
-				sizeof(uint64_t));
+		error = memory_resize(&reach->masks[i],
+				      (component_count(reach->components) + (size_t)1) *
+					      sizeof(uint64_t));
 	}
 	if (!error)
 		error = lay_out(reach);
@@ -157,18 +147,14 @@ static struct error *go_over_all(struct reach *reach)
 
 size_t reach_most_groups(const struct reach_input *input, uint64_t bytes)
 {
-	uint64_t steps =
-		input->members->count + graph_edge_count(input->graph) + 1;
-	uint64_t turns =
-		(bytes / 2 > FEWEST_STEPS ? bytes / 2 : FEWEST_STEPS) / steps +
-		1;
+	uint64_t steps = input->members->count + graph_edge_count(input->graph) + 1;
+	uint64_t turns = (bytes / 2 > FEWEST_STEPS ? bytes / 2 : FEWEST_STEPS) / steps + 1;
 
 	return input->group_count / TOGETHER < turns ? input->group_count
 						     : (size_t)turns * TOGETHER;
 }
 
-struct error *reach_by_group(const struct reach_input *input,
-			     uint64_t *ret_bytes)
+struct error *reach_by_group(const struct reach_input *input, uint64_t *ret_bytes)
 {
 	_cleanup_(components_destroy) struct components *components = NULL;
 	_cleanup_(reach_deinit) struct reach reach = {
@@ -177,9 +163,8 @@ struct error *reach_by_group(const struct reach_input *input,
 		.begins.account = input->account,
 		.sizes.account = input->account,
 	};
-	struct error *error =
-		components_create(input->graph, input->members, input->account,
-				  input->progress, &components);
+	struct error *error = components_create(input->graph, input->members, input->account,
+						input->progress, &components);
 
 	reach.components = components;
 	if (!error)
@@ -187,27 +172,23 @@ struct error *reach_by_group(const struct reach_input *input,
 	if (!error)
 		error = go_over_all(&reach);
 	if (!error && input->group_count > 0)
-		memcpy(ret_bytes, reach.bytes,
-		       input->group_count * sizeof(*ret_bytes));
+		memcpy(ret_bytes, reach.bytes, input->group_count * sizeof(*ret_bytes));
 	return error;
 }
 
-struct error *reach_of(const struct reach_input *input, allocation_id id,
-		       uint64_t *ret_bytes)
+struct error *reach_of(const struct reach_input *input, allocation_id id, uint64_t *ret_bytes)
 {
 	_cleanup_(bitmap_deinit) struct bitmap from = { 0 }, reached = { 0 };
-	struct error *error =
-		bitmap_init(&from, input->members->count, input->account);
+	struct error *error = bitmap_init(&from, input->members->count, input->account);
 	uint64_t bytes = 0;
 
 	if (!error)
-		error = bitmap_init(&reached, input->members->count,
-				    input->account);
+		error = bitmap_init(&reached, input->members->count, input->account);
 	if (error)
 		return error;
 	bitmap_set(&from, id);
-	error = graph_mark_within(input->graph, input->members, &from, &reached,
-				  input->account, input->progress);
+	error = graph_mark_within(input->graph, input->members, &from, &reached, input->account,
+				  input->progress);
 	if (error)
 		return error;
 	bitmap_for_each(member, &reached)

@@ -2,9 +2,8 @@
 
 #include "analyzer/query/word_scan.h"
 
-void reference_choice_init(struct reference_choice *choice,
-			   struct analysis *analysis, bool skip_tainted,
-			   bool skip_unfavored)
+void reference_choice_init(struct reference_choice *choice, struct analysis *analysis,
+			   bool skip_tainted, bool skip_unfavored)
 {
 	*choice = (struct reference_choice){
 		.analysis = analysis,
@@ -29,8 +28,7 @@ static bool takes_all(const struct reference_choice *choice)
 	return !choice->skip_tainted && !choice->skip_unfavored;
 }
 
-bool reference_choice_takes(struct reference_choice *choice,
-			    allocation_id source, uint64_t offset,
+bool reference_choice_takes(struct reference_choice *choice, allocation_id source, uint64_t offset,
 			    allocation_id target)
 {
 	struct reference_judge *judge = choice->judge;
@@ -42,17 +40,15 @@ bool reference_choice_takes(struct reference_choice *choice,
 	choice->source = source;
 	if (choice->skip_tainted && reference_judge_taint(judge, offset))
 		return false;
-	return !choice->skip_unfavored ||
-	       reference_judge_favors(judge, offset, target);
+	return !choice->skip_unfavored || reference_judge_favors(judge, offset, target);
 }
 
 /*
- * Put what is led to by a word that counts to the front of the row. Each entry
- * of it stands for one word, or several that follow each other and lead to the
- * same; words that the graph left out are in no entry.
+ * Put what is led to by a word that counts to the front of the row. Each entry of it stands for one
+ * word, or several that follow each other and lead to the same; words that the graph left out are
+ * in no entry.
  */
-static size_t narrow_row(void *data, allocation_id source,
-			 allocation_id *targets, size_t count)
+static size_t narrow_row(void *data, allocation_id source, allocation_id *targets, size_t count)
 {
 	struct reference_choice *choice = data;
 	const struct allocation_index *index = analysis_index(choice->analysis);
@@ -64,21 +60,18 @@ static size_t narrow_row(void *data, allocation_id source,
 
 	word_scan_init(&scan, analysis_image(choice->analysis), start,
 		       start + allocation_size(index, source));
-	while ((next < count || !taken) &&
-	       word_scan_next(&scan, &address, &word)) {
+	while ((next < count || !taken) && word_scan_next(&scan, &address, &word)) {
 		allocation_id target = allocation_find(index, word);
 
 		if (target == NO_ALLOCATION || target == source)
 			continue;
-		if (target != current && next < count &&
-		    target == targets[next]) {
+		if (target != current && next < count && target == targets[next]) {
 			current = targets[next++];
 			taken = false;
 		}
 		if (target != current || taken)
 			continue;
-		taken = reference_choice_takes(choice, source, address - start,
-					       target);
+		taken = reference_choice_takes(choice, source, address - start, target);
 		if (taken)
 			targets[left++] = target;
 	}
@@ -108,15 +101,12 @@ static struct error *narrow(struct reference_choice *choice)
 
 	if (error)
 		return error;
-	progress_begin(progress, "judging references",
-		       allocation_count(analysis_index(analysis)));
-	return graph_narrow(graph, narrow_row, choice,
-			    analysis_account(analysis), progress,
+	progress_begin(progress, "judging references", allocation_count(analysis_index(analysis)));
+	return graph_narrow(graph, narrow_row, choice, analysis_account(analysis), progress,
 			    &choice->outgoing);
 }
 
-struct error *reference_choice_outgoing(struct reference_choice *choice,
-					const struct graph **ret)
+struct error *reference_choice_outgoing(struct reference_choice *choice, const struct graph **ret)
 {
 	struct error *error = analysis_need(choice->analysis, STAGE_GRAPH);
 
@@ -124,13 +114,11 @@ struct error *reference_choice_outgoing(struct reference_choice *choice,
 		error = narrow(choice);
 	if (error)
 		return error;
-	*ret = takes_all(choice) ? analysis_graph(choice->analysis)
-				 : choice->outgoing;
+	*ret = takes_all(choice) ? analysis_graph(choice->analysis) : choice->outgoing;
 	return NULL;
 }
 
-struct error *reference_choice_incoming(struct reference_choice *choice,
-					const struct graph **ret)
+struct error *reference_choice_incoming(struct reference_choice *choice, const struct graph **ret)
 {
 	const struct graph *outgoing;
 	struct error *error;
@@ -143,9 +131,8 @@ struct error *reference_choice_incoming(struct reference_choice *choice,
 	}
 	error = reference_choice_outgoing(choice, &outgoing);
 	if (!error && !choice->incoming)
-		error = graph_transpose(
-			outgoing, analysis_account(choice->analysis),
-			analysis_progress(choice->analysis), &choice->incoming);
+		error = graph_transpose(outgoing, analysis_account(choice->analysis),
+					analysis_progress(choice->analysis), &choice->incoming);
 	if (!error)
 		*ret = choice->incoming;
 	return error;

@@ -1,9 +1,9 @@
 /*
- * Which references count in a query: all, or none that are tainted, or only
- * favored ones (see analyzer/classify/reference_judge.h).
+ * Which references count in a query: all, or none that are tainted, or only favored ones (see
+ * analyzer/classify/reference_judge.h).
  *
- * All are those of the analysis. Else the memory is looked at once more when
- * references are first asked for, and a graph is made of those that count.
+ * All are those of the analysis. Else the memory is looked at once more when references are first
+ * asked for, and a graph is made of those that count.
  */
 #ifndef ANALYZER_QUERY_REFERENCE_CHOICE_H
 #define ANALYZER_QUERY_REFERENCE_CHOICE_H
@@ -20,24 +20,20 @@ struct reference_choice {
 };
 
 /* Nothing is built yet. */
-void reference_choice_init(struct reference_choice *choice,
-			   struct analysis *analysis, bool skip_tainted,
-			   bool skip_unfavored);
+void reference_choice_init(struct reference_choice *choice, struct analysis *analysis,
+			   bool skip_tainted, bool skip_unfavored);
 void reference_choice_deinit(struct reference_choice *choice);
 DEFINE_DEINIT(reference_choice_deinit, struct reference_choice)
 
 /* Who refers to whom by references that count, and by whom. */
-struct error *reference_choice_outgoing(struct reference_choice *choice,
-					const struct graph **ret);
-struct error *reference_choice_incoming(struct reference_choice *choice,
-					const struct graph **ret);
+struct error *reference_choice_outgoing(struct reference_choice *choice, const struct graph **ret);
+struct error *reference_choice_incoming(struct reference_choice *choice, const struct graph **ret);
 
 /*
- * Whether the word at that offset of source, which leads to target, counts.
- * Outgoing or incoming references were asked for before.
+ * Whether the word at that offset of source, which leads to target, counts. Outgoing or incoming
+ * references were asked for before.
  */
-bool reference_choice_takes(struct reference_choice *choice,
-			    allocation_id source, uint64_t offset,
+bool reference_choice_takes(struct reference_choice *choice, allocation_id source, uint64_t offset,
 			    allocation_id target);
 
 #endif

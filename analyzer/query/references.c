@@ -35,8 +35,7 @@ struct error *skipped_parse(const char *word, unsigned int *skipped)
 	}
 	if (nearest)
 		return error_unknown("place to skip", word, nearest);
-	return error_not(word, "a place to skip: used, free, allocations or "
-			       "stacks");
+	return error_not(word, "a place to skip: used, free, allocations or stacks");
 }
 
 /* What a search is to leave out. */
@@ -60,20 +59,18 @@ static bool is_skipped(const void *data, uint64_t address)
 	id = allocation_find(index, address);
 	if (id == NO_ALLOCATION)
 		return false;
-	return skipping->places &
-	       (bitmap_get(allocation_used(index), id) ? SKIP_USED : SKIP_FREE);
+	return skipping->places & (bitmap_get(allocation_used(index), id) ? SKIP_USED : SKIP_FREE);
 }
 
-struct error *references_find(struct analysis *analysis, struct search search,
-			      unsigned int skipped, struct ranges *ret)
+struct error *references_find(struct analysis *analysis, struct search search, unsigned int skipped,
+			      struct ranges *ret)
 {
 	struct skipping skipping = { analysis, skipped };
 	struct error *error;
 
 	search.skips = skipped ? is_skipped : NULL;
 	search.data = &skipping;
-	error = search_memory(analysis_image(analysis), &search,
-			      analysis_account(analysis),
+	error = search_memory(analysis_image(analysis), &search, analysis_account(analysis),
 			      analysis_progress(analysis), &ret->hits);
 	if (!error)
 		ret->count = ret->hits.kept;
@@ -81,51 +78,40 @@ struct error *references_find(struct analysis *analysis, struct search search,
 }
 
 static struct error *pointers_collect(struct analysis *analysis,
-				      const struct set_arguments *arguments,
-				      struct ranges *ret)
+				      const struct set_arguments *arguments, struct ranges *ret)
 {
-	struct search search = { .kind = SEARCH_WORDS,
-				 .first = arguments->values[0],
-				 .span = 1 };
+	struct search search = { .kind = SEARCH_WORDS, .first = arguments->values[0], .span = 1 };
 
 	return references_find(analysis, search, arguments->skipped, ret);
 }
 
 static struct error *rangerefs_collect(struct analysis *analysis,
-				       const struct set_arguments *arguments,
-				       struct ranges *ret)
+				       const struct set_arguments *arguments, struct ranges *ret)
 {
 	uint64_t start = arguments->values[0], end = arguments->values[1];
-	struct search search = { .kind = SEARCH_WORDS,
-				 .first = start,
-				 .span = end - start };
+	struct search search = { .kind = SEARCH_WORDS, .first = start, .span = end - start };
 
 	if (start >= end)
 		return error_create(ERROR_USAGE,
-				    "the range from 0x%" PRIx64
-				    " up to 0x%" PRIx64
+				    "the range from 0x%" PRIx64 " up to 0x%" PRIx64
 				    ", its excluded end, is empty",
 				    start, end);
 	return references_find(analysis, search, arguments->skipped, ret);
 }
 
 static struct error *relrefs_collect(struct analysis *analysis,
-				     const struct set_arguments *arguments,
-				     struct ranges *ret)
+				     const struct set_arguments *arguments, struct ranges *ret)
 {
-	struct search search = { .kind = SEARCH_RELATIVE,
-				 .first = arguments->values[0] };
+	struct search search = { .kind = SEARCH_RELATIVE, .first = arguments->values[0] };
 
 	return references_find(analysis, search, arguments->skipped, ret);
 }
 
-static const char *place_name(const struct analysis *analysis,
-			      const struct place *place)
+static const char *place_name(const struct analysis *analysis, const struct place *place)
 {
 	switch (place->kind) {
 	case PLACE_ALLOCATION:
-		return bitmap_get(allocation_used(analysis_index(analysis)),
-				  place->id)
+		return bitmap_get(allocation_used(analysis_index(analysis)), place->id)
 			       ? "used allocation"
 			       : "free allocation";
 	case PLACE_STACK:
@@ -136,27 +122,24 @@ static const char *place_name(const struct analysis *analysis,
 	case PLACE_MODULE:
 		return "module";
 	default:
-		return place->region && place->region->mapping
-			       ? "mapped file"
-			       : "anonymous memory";
+		return place->region && place->region->mapping ? "mapped file" : "anonymous memory";
 	}
 }
 
 /* What of a call stands there, or else whose stack it is. */
-static const char *stack_name(const struct analysis *analysis,
-			      const struct stack *stack, uint64_t address)
+static const char *stack_name(const struct analysis *analysis, const struct stack *stack,
+			      uint64_t address)
 {
 	const char *name = NULL;
 
 	if (stack->thread != NO_THREAD && address >= stack->live)
-		name = debug_stack_place(analysis_debug(analysis),
-					 stack->thread, address);
+		name = debug_stack_place(analysis_debug(analysis), stack->thread, address);
 	return name ? name : stack_kind_name(stack->kind);
 }
 
 /* The name of what stands there, or of what it is part of; or NULL. */
-static const char *what_name(const struct analysis *analysis,
-			     const struct place *place, uint64_t address)
+static const char *what_name(const struct analysis *analysis, const struct place *place,
+			     uint64_t address)
 {
 	struct identity identity;
 	uint64_t signature;
@@ -165,11 +148,8 @@ static const char *what_name(const struct analysis *analysis,
 	case PLACE_ALLOCATION:
 		signature = analysis_signature(analysis, place->id);
 		if (signature)
-			return classes_name(analysis_classes(analysis),
-					    signature);
-		return analysis_identity(analysis, place->id, &identity)
-			       ? identity.name
-			       : NULL;
+			return classes_name(analysis_classes(analysis), signature);
+		return analysis_identity(analysis, place->id, &identity) ? identity.name : NULL;
 	case PLACE_STACK:
 		return stack_name(analysis, place->stack, address);
 	case PLACE_ARENA:
@@ -177,15 +157,13 @@ static const char *what_name(const struct analysis *analysis,
 	case PLACE_MODULE:
 		return debug_name(analysis_debug(analysis), address);
 	default:
-		return place->region && place->region->mapping
-			       ? place->region->mapping->path
-			       : NULL;
+		return place->region && place->region->mapping ? place->region->mapping->path
+							       : NULL;
 	}
 }
 
-static void write_hit(const struct analysis *analysis,
-		      const struct ranges *ranges, const struct range *range,
-		      struct report *report)
+static void write_hit(const struct analysis *analysis, const struct ranges *ranges,
+		      const struct range *range, struct report *report)
 {
 	struct place place = place_find(analysis, range->start);
 
@@ -196,15 +174,13 @@ static void write_hit(const struct analysis *analysis,
 	report_text(report, what_name(analysis, &place, range->start));
 }
 
-static const char *group_of(const struct analysis *analysis,
-			    const struct range *range)
+static const char *group_of(const struct analysis *analysis, const struct range *range)
 {
 	struct place place = place_find(analysis, range->start);
 
 	switch (place.kind) {
 	case PLACE_ALLOCATION:
-		return bitmap_get(allocation_used(analysis_index(analysis)),
-				  place.id)
+		return bitmap_get(allocation_used(analysis_index(analysis)), place.id)
 			       ? "Those in used allocations"
 			       : "Those in free allocations";
 	case PLACE_STACK:
@@ -215,16 +191,14 @@ static const char *group_of(const struct analysis *analysis,
 	case PLACE_MODULE:
 		return "Those in modules";
 	default:
-		return place.region && place.region->mapping
-			       ? "Those in other mapped files"
-			       : "Those in other anonymous memory";
+		return place.region && place.region->mapping ? "Those in other mapped files"
+							     : "Those in other anonymous memory";
 	}
 }
 
 static const struct column columns[] = {
-	{ "address", VALUE_ADDRESS }, { "in", VALUE_TEXT },
-	{ "start", VALUE_ADDRESS },   { "at offset", VALUE_ADDRESS },
-	{ "name", VALUE_TEXT },
+	{ "address", VALUE_ADDRESS },	{ "in", VALUE_TEXT },	{ "start", VALUE_ADDRESS },
+	{ "at offset", VALUE_ADDRESS }, { "name", VALUE_TEXT },
 };
 
 const struct range_kind range_kind_pointers = {

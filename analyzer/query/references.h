@@ -10,10 +10,10 @@
 extern const struct range_kind range_kind_matches;
 
 /*
- * Search the memory; skipped is a mask of enum skipped_place. ret, which is
- * empty, gets the hits. Needs STAGE_HEAP.
+ * Search the memory; skipped is a mask of enum skipped_place. ret, which is empty, gets the hits.
+ * Needs STAGE_HEAP.
  */
-struct error *references_find(struct analysis *analysis, struct search search,
-			      unsigned int skipped, struct ranges *ret);
+struct error *references_find(struct analysis *analysis, struct search search, unsigned int skipped,
+			      struct ranges *ret);
 
 #endif

@@ -1,8 +1,7 @@
 #include "analyzer/query/retained.h"
 
-struct error *retained_by_group(const struct dominators *tree,
-				const uint32_t *groups, const uint32_t *merged,
-				size_t group_count, uint64_t *ret_bytes)
+struct error *retained_by_group(const struct dominators *tree, const uint32_t *groups,
+				const uint32_t *merged, size_t group_count, uint64_t *ret_bytes)
 {
 	enum { AHEAD = 16 }; /* what is fetched in the meantime */
 	size_t count = dominators_count(tree);
@@ -16,8 +15,7 @@ struct error *retained_by_group(const struct dominators *tree,
 		size_t end;
 
 		if (i + AHEAD < count)
-			__builtin_prefetch(
-				&groups[dominators_at(tree, i + AHEAD)]);
+			__builtin_prefetch(&groups[dominators_at(tree, i + AHEAD)]);
 		if (group == NO_GROUP)
 			continue;
 		if (merged)

@@ -1,6 +1,6 @@
 /*
- * The set of roots: the ranges of memory from which allocations are reached.
- * Registers are roots, too, but no ranges.
+ * The set of roots: the ranges of memory from which allocations are reached. Registers are roots,
+ * too, but no ranges.
  */
 
 #include "analyzer/query/ranges.h"
@@ -15,11 +15,9 @@ struct root_counts {
 	uint64_t counts[]; /* used allocations, by range */
 };
 
-static const char *group_of(const struct analysis *analysis,
-			    const struct root_range *root)
+static const char *group_of(const struct analysis *analysis, const struct root_range *root)
 {
-	const struct region *region =
-		image_find(analysis_image(analysis), root->start);
+	const struct region *region = image_find(analysis_image(analysis), root->start);
 
 	if (root->kind == ROOT_STACK)
 		return "Stack roots";
@@ -31,14 +29,12 @@ static const char *group_of(const struct analysis *analysis,
 					 : "Static roots in anonymous memory";
 }
 
-static struct error *collect(struct analysis *analysis,
-			     const struct set_arguments *arguments,
+static struct error *collect(struct analysis *analysis, const struct set_arguments *arguments,
 			     struct ranges *ret)
 {
 	const struct roots *roots = analysis_roots(analysis);
 	size_t count = root_range_count(roots);
-	struct root_counts *counts =
-		calloc(1, sizeof(*counts) + count * sizeof(*counts->counts));
+	struct root_counts *counts = calloc(1, sizeof(*counts) + count * sizeof(*counts->counts));
 	struct error *error = NULL;
 
 	if (!counts)
@@ -48,11 +44,10 @@ static struct error *collect(struct analysis *analysis,
 	for (size_t i = 0; !error && i < count; i++) {
 		struct root_range root = root_range(roots, i);
 
-		error = ranges_add(
-			ret, (struct range){ .start = root.start,
-					     .size = root.end - root.start,
-					     .group = group_of(analysis, &root),
-					     .number = i });
+		error = ranges_add(ret, (struct range){ .start = root.start,
+							.size = root.end - root.start,
+							.group = group_of(analysis, &root),
+							.number = i });
 	}
 	return error;
 }
@@ -78,9 +73,8 @@ static bool count_anchor(void *data, const struct anchor *anchor)
 	struct root_counts *counts = data;
 	const struct roots *roots = analysis_roots(counts->analysis);
 
-	if (atomic_load_explicit(
-		    &analysis_progress(counts->analysis)->interrupted,
-		    memory_order_relaxed))
+	if (atomic_load_explicit(&analysis_progress(counts->analysis)->interrupted,
+				 memory_order_relaxed))
 		return false;
 	if (anchor->kind > ROOT_STACK || anchor->address == 0)
 		return true;
@@ -99,19 +93,16 @@ static bool count_anchor(void *data, const struct anchor *anchor)
 }
 
 /* Without memory for that, nothing is told. */
-static void count_targets(const struct analysis *analysis,
-			  struct root_counts *counts)
+static void count_targets(const struct analysis *analysis, struct root_counts *counts)
 {
 	const struct allocation_index *index = analysis_index(analysis);
 
 	counts->tried = true;
-	counts->last =
-		calloc(allocation_count(index) + 1, sizeof(*counts->last));
+	counts->last = calloc(allocation_count(index) + 1, sizeof(*counts->last));
 	if (!counts->last)
 		return;
 	if (root_range_count(analysis_roots(analysis)) > 0)
-		roots_visit(analysis_roots(analysis), allocation_used(index),
-			    count_anchor, counts);
+		roots_visit(analysis_roots(analysis), allocation_used(index), count_anchor, counts);
 	counts->known = true;
 	free(counts->last);
 	counts->last = NULL;
@@ -126,15 +117,12 @@ static const char *kind_name(const struct root_range *root)
 	return root->is_writable ? "static" : "static, read-only";
 }
 
-static void write_root(const struct analysis *analysis,
-		       const struct ranges *ranges, const struct range *range,
-		       struct report *report)
+static void write_root(const struct analysis *analysis, const struct ranges *ranges,
+		       const struct range *range, struct report *report)
 {
 	struct root_counts *counts = ranges->details;
-	struct root_range root =
-		root_range(analysis_roots(analysis), range->number);
-	const struct mapping *mapping =
-		image_find_mapping(analysis_image(analysis), root.start);
+	struct root_range root = root_range(analysis_roots(analysis), range->number);
+	const struct mapping *mapping = image_find_mapping(analysis_image(analysis), root.start);
 
 	if (!counts->tried)
 		count_targets(analysis, counts);
@@ -152,9 +140,8 @@ static void write_root(const struct analysis *analysis,
 
 /* "allocations": used ones that the range refers to directly. */
 static const struct column columns[] = {
-	{ "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },
-	{ "size", VALUE_BYTES },    { "allocations", VALUE_COUNT },
-	{ "kind", VALUE_TEXT },	    { "thread", VALUE_NUMBER },
+	{ "start", VALUE_ADDRESS },	{ "end", VALUE_ADDRESS }, { "size", VALUE_BYTES },
+	{ "allocations", VALUE_COUNT }, { "kind", VALUE_TEXT },	  { "thread", VALUE_NUMBER },
 	{ "path", VALUE_TEXT },
 };
 

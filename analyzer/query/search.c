@@ -77,14 +77,12 @@ static void scan_words_32(const struct turn *turn, struct sink *sink)
 	}
 }
 
-static inline bool leads_to(const uint8_t *bytes, uint64_t address,
-			    uint64_t wanted)
+static inline bool leads_to(const uint8_t *bytes, uint64_t address, uint64_t wanted)
 {
 	int32_t distance;
 
 	memcpy(&distance, bytes, sizeof(distance));
-	return address + sizeof(distance) + (uint64_t)(int64_t)distance ==
-	       wanted;
+	return address + sizeof(distance) + (uint64_t)(int64_t)distance == wanted;
 }
 
 static void scan_relative(const struct turn *turn, struct sink *sink)
@@ -104,8 +102,7 @@ static void scan_bytes(const struct turn *turn, struct sink *sink)
 	const uint8_t *end = at + reach(turn, search->size);
 
 	for (;;) {
-		at = memmem(at, (size_t)(end - at), search->bytes,
-			    search->size);
+		at = memmem(at, (size_t)(end - at), search->bytes, search->size);
 		if (!at)
 			return;
 		add_hit(sink, turn->start + (uint64_t)(at - turn->bytes));
@@ -126,8 +123,7 @@ static uint64_t hit_size(const struct search *search)
 	}
 }
 
-static bool is_hit(const struct search *search, const uint8_t *bytes,
-		   uint64_t address)
+static bool is_hit(const struct search *search, const uint8_t *bytes, uint64_t address)
 {
 	if (search->kind == SEARCH_RELATIVE)
 		return leads_to(bytes, address, search->first);
@@ -193,10 +189,8 @@ static struct error *count_turn(void *data, size_t number, unsigned int thread)
 static struct error *keep_turn(void *data, size_t number, unsigned int thread)
 {
 	struct searcher *searcher = data;
-	const struct turn *turn =
-		(const struct turn *)searcher->turns.bytes + number;
-	struct sink sink = { .searcher = searcher,
-			     .next = (size_t)turn->first };
+	const struct turn *turn = (const struct turn *)searcher->turns.bytes + number;
+	struct sink sink = { .searcher = searcher, .next = (size_t)turn->first };
 
 	if (turn->count == 0 || turn->first >= searcher->kept)
 		return NULL;
@@ -208,8 +202,8 @@ static struct error *keep_turn(void *data, size_t number, unsigned int thread)
 static struct error *add_turn(struct searcher *searcher, struct turn turn)
 {
 	struct turn *turns;
-	struct error *error = memory_reserve(
-		&searcher->turns, (searcher->turn_count + 1) * sizeof(*turns));
+	struct error *error =
+		memory_reserve(&searcher->turns, (searcher->turn_count + 1) * sizeof(*turns));
 
 	if (error)
 		return error;
@@ -219,8 +213,7 @@ static struct error *add_turn(struct searcher *searcher, struct turn turn)
 }
 
 /* Where in the region a hit may begin. */
-static struct turn whole_region(const struct search *search,
-				const struct region *region)
+static struct turn whole_region(const struct search *search, const struct region *region)
 {
 	struct turn turn = {
 		.start = region->start,
@@ -235,26 +228,23 @@ static struct turn whole_region(const struct search *search,
 		return turn;
 	if (turn.start < lowest)
 		turn.start = lowest;
-	if (UINT64_MAX - search->first > reach &&
-	    turn.end > search->first + reach)
+	if (UINT64_MAX - search->first > reach && turn.end > search->first + reach)
 		turn.end = search->first + reach;
 	return turn;
 }
 
 /*
- * Cut what is known of the region into turns, holes left out. What is not
- * aligned may begin in the zeros of a hole.
+ * Cut what is known of the region into turns, holes left out. What is not aligned may begin in the
+ * zeros of a hole.
  */
-static struct error *cut_region(struct searcher *searcher,
-				const struct region *region)
+static struct error *cut_region(struct searcher *searcher, const struct region *region)
 {
 	const struct search *search = searcher->search;
 	struct turn whole = whole_region(search, region);
 	uint64_t done = whole.start;
-	uint64_t before =
-		search->kind == SEARCH_BYTES || search->kind == SEARCH_RELATIVE
-			? hit_size(search) - 1
-			: 0;
+	uint64_t before = search->kind == SEARCH_BYTES || search->kind == SEARCH_RELATIVE
+				  ? hit_size(search) - 1
+				  : 0;
 
 	while (done < whole.end) {
 		uint64_t data = image_next_data(searcher->image, done);
@@ -280,8 +270,7 @@ static struct error *cut(struct searcher *searcher)
 {
 	struct error *error = NULL;
 
-	for (size_t i = 0; !error && i < image_region_count(searcher->image);
-	     i++) {
+	for (size_t i = 0; !error && i < image_region_count(searcher->image); i++) {
 		const struct region *region = image_region(searcher->image, i);
 
 		if (region->bytes)
@@ -315,15 +304,13 @@ static struct error *keep(struct searcher *searcher, struct hits *hits)
 		return error;
 	searcher->addresses = hits->addresses.bytes;
 	searcher->kept = hits->kept;
-	return parallel_for(searcher->turn_count,
-			    parallel_threads_for(searcher->progress), keep_turn,
-			    searcher);
+	return parallel_for(searcher->turn_count, parallel_threads_for(searcher->progress),
+			    keep_turn, searcher);
 }
 
-struct error *search_memory(const struct image *image,
-			    const struct search *search,
-			    struct memory_account *account,
-			    struct progress *progress, struct hits *ret)
+struct error *search_memory(const struct image *image, const struct search *search,
+			    struct memory_account *account, struct progress *progress,
+			    struct hits *ret)
 {
 	struct searcher searcher = {
 		.image = image,
@@ -331,16 +318,14 @@ struct error *search_memory(const struct image *image,
 		.progress = progress,
 		.turns.account = account,
 	};
-	struct hits hits = { .addresses.account = account,
-			     .size = hit_size(search) };
+	struct hits hits = { .addresses.account = account, .size = hit_size(search) };
 	struct error *error;
 
 	progress_begin(progress, "searching memory", 0);
 	error = cut(&searcher);
 	if (!error)
-		error = parallel_for(searcher.turn_count,
-				     parallel_threads_for(progress), count_turn,
-				     &searcher);
+		error = parallel_for(searcher.turn_count, parallel_threads_for(progress),
+				     count_turn, &searcher);
 	if (!error) {
 		hits.count = place_turns(&searcher);
 		error = keep(&searcher, &hits);

@@ -1,12 +1,10 @@
 /*
- * Searching all memory whose contents are known, from the dump or from the
- * files that were mapped.
+ * Searching all memory whose contents are known, from the dump or from the files that were mapped.
  *
- * Memory is cut into turns. Threads side by side first count the hits of each;
- * then those turns that have some are searched once more, and as the counts say
- * where in the list its hits belong, it is in order of address without being
- * sorted. All hits are counted, but only MOST_HITS are kept: a search for zeros
- * would otherwise fill the memory.
+ * Memory is cut into turns. Threads side by side first count the hits of each; then those turns
+ * that have some are searched once more, and as the counts say where in the list its hits belong,
+ * it is in order of address without being sorted. All hits are counted, but only MOST_HITS are
+ * kept: a search for zeros would otherwise fill the memory.
  *
  *	turns    | 4 MB | 4 MB | ...   holes of the dump's file are left out
  *	counts       2      0
@@ -32,8 +30,8 @@ enum search_kind {
 
 struct search {
 	enum search_kind kind;
-	uint64_t first; /* of the wanted values, or the wanted address */
-	uint64_t span;	/* how many values, from the first on, are wanted */
+	uint64_t first;	      /* of the wanted values, or the wanted address */
+	uint64_t span;	      /* how many values, from the first on, are wanted */
 	const uint8_t *bytes; /* of SEARCH_BYTES; borrowed */
 	size_t size;	      /* of them, at least 1 */
 
@@ -50,10 +48,9 @@ struct hits {
 	uint64_t size;	/* of each */
 };
 
-struct error *search_memory(const struct image *image,
-			    const struct search *search,
-			    struct memory_account *account,
-			    struct progress *progress, struct hits *ret);
+struct error *search_memory(const struct image *image, const struct search *search,
+			    struct memory_account *account, struct progress *progress,
+			    struct hits *ret);
 void hits_deinit(struct hits *hits);
 DEFINE_DEINIT(hits_deinit, struct hits)
 

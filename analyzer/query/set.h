@@ -1,8 +1,8 @@
 /*
  * The named sets that commands work on.
  *
- * A set is a row of a table: of allocations, as `leaked` or `incoming A`, or
- * of other ranges of memory, as `stacks`. Adding one adds a row and a function.
+ * A set is a row of a table: of allocations, as `leaked` or `incoming A`, or of other ranges of
+ * memory, as `stacks`. Adding one adds a row and a function.
  */
 #ifndef ANALYZER_QUERY_SET_H
 #define ANALYZER_QUERY_SET_H
@@ -18,19 +18,17 @@ struct set {
 	enum stage needs;
 
 	/*
-	 * Add the members to ret, which is empty. NULL: a set of ranges, or
-	 * one with an order. What it needs is built.
+	 * Add the members to ret, which is empty. NULL: a set of ranges, or one with an order. What
+	 * it needs is built.
 	 */
-	struct error *(*select)(struct analysis *analysis,
-				const struct set_arguments *arguments,
+	struct error *(*select)(struct analysis *analysis, const struct set_arguments *arguments,
 				struct bitmap *ret);
 
 	/* Of a set of ranges; else NULL. */
 	const struct range_kind *ranges;
 
 	/* Instead of select: append the members in an order of their own. */
-	struct error *(*walk)(struct analysis *analysis,
-			      const struct set_arguments *arguments,
+	struct error *(*walk)(struct analysis *analysis, const struct set_arguments *arguments,
 			      struct members *ret);
 
 	/* A bit for each kind of roots that select is to ask about. */
@@ -48,8 +46,8 @@ size_t set_argument_count(const struct set *set);
 const struct set *set_at(size_t number);
 
 /*
- * The set of that name. One that is not known may be named by the user: the
- * set then is set_named, whose arguments' name is to be that name.
+ * The set of that name. One that is not known may be named by the user: the set then is set_named,
+ * whose arguments' name is to be that name.
  */
 const struct set *set_find(const char *name);
 extern const struct set set_named;
@@ -58,15 +56,13 @@ extern const struct set set_named;
 struct error *set_unknown(const struct analysis *analysis, const char *name);
 
 /* Of the sets `leakroots` and `unreferenced`. */
-struct error *set_select_leakroots(struct analysis *analysis,
-				   const struct set_arguments *arguments,
+struct error *set_select_leakroots(struct analysis *analysis, const struct set_arguments *arguments,
 				   struct bitmap *ret);
 struct error *set_select_unreferenced(struct analysis *analysis,
-				      const struct set_arguments *arguments,
-				      struct bitmap *ret);
+				      const struct set_arguments *arguments, struct bitmap *ret);
 
 /* The allocation that address is in; that it is in none is an error. */
-struct error *set_find_allocation(const struct analysis *analysis,
-				  uint64_t address, allocation_id *ret);
+struct error *set_find_allocation(const struct analysis *analysis, uint64_t address,
+				  allocation_id *ret);
 
 #endif

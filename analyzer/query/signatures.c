@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-struct error *signatures_need(struct analysis *analysis,
-			      const struct bitmap *members)
+struct error *signatures_need(struct analysis *analysis, const struct bitmap *members)
 {
 	enum { ONE_IN = 6 };
 
@@ -16,8 +15,7 @@ struct error *signatures_need(struct analysis *analysis,
 	return analysis_need(analysis, STAGE_SIGNATURES);
 }
 
-struct error *signatures_count(struct analysis *analysis,
-			       struct tally_table *ret)
+struct error *signatures_count(struct analysis *analysis, struct tally_table *ret)
 {
 	const struct allocation_index *index = analysis_index(analysis);
 	const struct bitmap *used = allocation_used(index);
@@ -30,8 +28,7 @@ struct error *signatures_count(struct analysis *analysis,
 		return error;
 	progress_begin(progress, "counting signatures", used->count);
 	bitmap_for_each(id, used) {
-		uint64_t signature =
-			analysis_signature(analysis, (allocation_id)id);
+		uint64_t signature = analysis_signature(analysis, (allocation_id)id);
 		struct tally tally = {
 			.key = signature,
 			.count = 1,
@@ -49,8 +46,8 @@ struct error *signatures_count(struct analysis *analysis,
 	return NULL;
 }
 
-struct error *class_filter_init(struct class_filter *filter,
-				struct analysis *analysis, const char *name)
+struct error *class_filter_init(struct class_filter *filter, struct analysis *analysis,
+				const char *name)
 {
 	*filter = (struct class_filter){
 		.classes = analysis_classes(analysis),
@@ -67,8 +64,7 @@ void class_filter_deinit(struct class_filter *filter)
 	tally_table_deinit(&filter->judged);
 }
 
-struct error *class_filter_judge(struct class_filter *filter,
-				 uint64_t signature, bool *ret_taken)
+struct error *class_filter_judge(struct class_filter *filter, uint64_t signature, bool *ret_taken)
 {
 	const struct tally *known = tally_find(&filter->judged, signature);
 	bool taken;
@@ -77,12 +73,10 @@ struct error *class_filter_judge(struct class_filter *filter,
 		*ret_taken = known->owned != 0;
 		return NULL;
 	}
-	taken = signature &&
-		classes_is_a(filter->classes, signature, filter->name);
+	taken = signature && classes_is_a(filter->classes, signature, filter->name);
 	*ret_taken = taken;
-	return tally_add(
-		&filter->judged,
-		(struct tally){ .key = signature, .count = 1, .owned = taken });
+	return tally_add(&filter->judged,
+			 (struct tally){ .key = signature, .count = 1, .owned = taken });
 }
 
 /* Names of classes, borrowed. */
@@ -106,8 +100,7 @@ static bool add_name(void *data, const char *name)
 {
 	struct name_list *list = data;
 
-	list->error = memory_reserve(&list->memory,
-				     (list->count + 1) * sizeof(*list->names));
+	list->error = memory_reserve(&list->memory, (list->count + 1) * sizeof(*list->names));
 	if (list->error)
 		return true;
 	list->names = list->memory.bytes;
@@ -122,8 +115,7 @@ static const char *listed_name(const void *data, size_t number)
 	return number < list->count ? list->names[number] : NULL;
 }
 
-struct error *class_filter_check(struct class_filter *filter,
-				 struct analysis *analysis)
+struct error *class_filter_check(struct class_filter *filter, struct analysis *analysis)
 {
 	_cleanup_(name_list_deinit) struct name_list list = {
 		.memory = { .account = analysis_account(analysis) }
@@ -138,8 +130,7 @@ struct error *class_filter_check(struct class_filter *filter,
 
 		if (classes_is_a(filter->classes, signature, filter->name))
 			return NULL;
-		if (classes_visit_names(filter->classes, signature, add_name,
-					&list))
+		if (classes_visit_names(filter->classes, signature, add_name, &list))
 			return take(list.error);
 	}
 	return error_unknown("class or signature", filter->name,
@@ -159,8 +150,7 @@ static const char *kind_group(enum signature_kind kind)
 }
 
 /* Moves the tallies over into ret, in their order. */
-static struct error *add_ranges(struct classes *classes,
-				const struct tally_table *signatures,
+static struct error *add_ranges(struct classes *classes, const struct tally_table *signatures,
 				struct ranges *ret)
 {
 	struct tally *tallies = calloc(signatures->count + 1, sizeof(*tallies));
@@ -176,16 +166,14 @@ static struct error *add_ranges(struct classes *classes,
 		error = ranges_add(
 			ret, (struct range){ .start = signature,
 					     .size = tallies[i].bytes,
-					     .group = kind_group(classes_kind(
-						     classes, signature)),
+					     .group = kind_group(classes_kind(classes, signature)),
 					     .number = i });
 	}
 	return error;
 }
 
 static struct error *signatures_collect(struct analysis *analysis,
-					const struct set_arguments *arguments,
-					struct ranges *ret)
+					const struct set_arguments *arguments, struct ranges *ret)
 {
 	_cleanup_(tally_table_deinit) struct tally_table signatures = { 0 };
 	struct error *error = signatures_count(analysis, &signatures);
@@ -195,8 +183,7 @@ static struct error *signatures_collect(struct analysis *analysis,
 	return add_ranges(analysis_classes(analysis), &signatures, ret);
 }
 
-static void signatures_write(const struct analysis *analysis,
-			     const struct ranges *ranges,
+static void signatures_write(const struct analysis *analysis, const struct ranges *ranges,
 			     const struct range *range, struct report *report)
 {
 	static const char *const kinds[] = {
@@ -205,8 +192,7 @@ static void signatures_write(const struct analysis *analysis,
 		[SIGNATURE_FUNCTION] = "function",
 		[SIGNATURE_DATA] = "data",
 	};
-	const struct tally *tally =
-		(const struct tally *)ranges->details + range->number;
+	const struct tally *tally = (const struct tally *)ranges->details + range->number;
 	struct classes *classes = analysis_classes(analysis);
 	const char *name;
 
@@ -219,9 +205,8 @@ static void signatures_write(const struct analysis *analysis,
 }
 
 static const struct column signature_columns[] = {
-	{ "signature", VALUE_ADDRESS }, { "instances", VALUE_COUNT },
-	{ "bytes", VALUE_BYTES },	{ "kind", VALUE_TEXT },
-	{ "name", VALUE_TEXT },
+	{ "signature", VALUE_ADDRESS }, { "instances", VALUE_COUNT }, { "bytes", VALUE_BYTES },
+	{ "kind", VALUE_TEXT },		{ "name", VALUE_TEXT },
 };
 
 const struct range_kind range_kind_signatures = {

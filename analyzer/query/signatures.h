@@ -8,18 +8,15 @@
 #include "analyzer/query/tally.h"
 
 /*
- * Build STAGE_SIGNATURES if those members are so many that it pays to read the
- * signatures of all.
+ * Build STAGE_SIGNATURES if those members are so many that it pays to read the signatures of all.
  */
-struct error *signatures_need(struct analysis *analysis,
-			      const struct bitmap *members);
+struct error *signatures_need(struct analysis *analysis, const struct bitmap *members);
 
 /*
- * Count the used allocations and their bytes by signature into ret, the most
- * frequent first. To be deinitialised, even after an error.
+ * Count the used allocations and their bytes by signature into ret, the most frequent first. To be
+ * deinitialised, even after an error.
  */
-struct error *signatures_count(struct analysis *analysis,
-			       struct tally_table *ret);
+struct error *signatures_count(struct analysis *analysis, struct tally_table *ret);
 
 /* Which signatures are those of a class by name, or of one derived from it. */
 struct class_filter {
@@ -29,20 +26,15 @@ struct class_filter {
 };
 
 /* The name may be spelled in full or short. */
-struct error *class_filter_init(struct class_filter *filter,
-				struct analysis *analysis, const char *name);
+struct error *class_filter_init(struct class_filter *filter, struct analysis *analysis,
+				const char *name);
 void class_filter_deinit(struct class_filter *filter);
 DEFINE_DEINIT(class_filter_deinit, struct class_filter)
 
 /* Each signature is judged once; 0 is of no class. */
-struct error *class_filter_judge(struct class_filter *filter,
-				 uint64_t signature, bool *ret_taken);
+struct error *class_filter_judge(struct class_filter *filter, uint64_t signature, bool *ret_taken);
 
-/*
- * Complain if no allocation is of that class, naming the nearest one that some
- * allocation is of.
- */
-struct error *class_filter_check(struct class_filter *filter,
-				 struct analysis *analysis);
+/* Complain if no allocation is of that class, naming the nearest one that some allocation is of. */
+struct error *class_filter_check(struct class_filter *filter, struct analysis *analysis);
 
 #endif

@@ -8,8 +8,7 @@
 
 enum { IDS_PER_TURN = 1 << 14 /* a multiple of 64 */ };
 
-static void start_reading(struct analysis *analysis, unsigned int cxx,
-			  struct reader *ret)
+static void start_reading(struct analysis *analysis, unsigned int cxx, struct reader *ret)
 {
 	reader_init(ret, analysis_image(analysis), analysis_program(analysis),
 		    analysis_index(analysis));
@@ -38,8 +37,7 @@ static void visit_strings(struct reader *reader, allocation_id id,
 		if (count > STRING_WORDS)
 			count = STRING_WORDS;
 		memcpy(words, bytes + at, count * sizeof(*words));
-		if (!cxx_string_read(reader, start + at, words, count,
-				     &string)) {
+		if (!cxx_string_read(reader, start + at, words, count, &string)) {
 			at += 8;
 			continue;
 		}
@@ -55,8 +53,7 @@ struct selecting {
 	struct bitmap *ret;
 };
 
-static bool stop_at_first(void *data, uint64_t offset,
-			  const struct cxx_string *string)
+static bool stop_at_first(void *data, uint64_t offset, const struct cxx_string *string)
 {
 	bool *found = data;
 
@@ -67,35 +64,30 @@ static bool stop_at_first(void *data, uint64_t offset,
 static struct error *select_turn(void *data, size_t turn, unsigned int thread)
 {
 	struct selecting *selecting = data;
-	const struct bitmap *used =
-		allocation_used(analysis_index(selecting->analysis));
+	const struct bitmap *used = allocation_used(analysis_index(selecting->analysis));
 	size_t end = (turn + 1) * IDS_PER_TURN;
 	struct reader reader;
 
 	start_reading(selecting->analysis, selecting->cxx, &reader);
-	for (size_t id = bitmap_next(used, turn * IDS_PER_TURN);
-	     id < used->count && id < end; id = bitmap_next(used, id + 1)) {
+	for (size_t id = bitmap_next(used, turn * IDS_PER_TURN); id < used->count && id < end;
+	     id = bitmap_next(used, id + 1)) {
 		bool found = false;
 
-		visit_strings(&reader, (allocation_id)id, stop_at_first,
-			      &found);
+		visit_strings(&reader, (allocation_id)id, stop_at_first, &found);
 		if (found)
 			bitmap_set(selecting->ret, id);
 	}
-	if (!progress_step(analysis_progress(selecting->analysis),
-			   IDS_PER_TURN))
+	if (!progress_step(analysis_progress(selecting->analysis), IDS_PER_TURN))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
 }
 
 struct error *set_select_stringusers(struct analysis *analysis,
-				     const struct set_arguments *arguments,
-				     struct bitmap *ret)
+				     const struct set_arguments *arguments, struct bitmap *ret)
 {
 	struct selecting selecting = {
 		.analysis = analysis,
-		.cxx = cxx_find(analysis_image(analysis),
-				analysis_program(analysis)),
+		.cxx = cxx_find(analysis_image(analysis), analysis_program(analysis)),
 		.ret = ret,
 	};
 	size_t count = allocation_count(analysis_index(analysis));
@@ -104,8 +96,8 @@ struct error *set_select_stringusers(struct analysis *analysis,
 		return NULL;
 	progress_begin(analysis_progress(analysis), "finding strings", count);
 	return parallel_for((count + IDS_PER_TURN - 1) / IDS_PER_TURN,
-			    parallel_threads_for(analysis_progress(analysis)),
-			    select_turn, &selecting);
+			    parallel_threads_for(analysis_progress(analysis)), select_turn,
+			    &selecting);
 }
 
 void string_uses_deinit(struct string_uses *uses)
@@ -116,13 +108,12 @@ void string_uses_deinit(struct string_uses *uses)
 
 static bool is_same(const struct string_use *use, const struct string_use *key)
 {
-	return use->pattern == key->pattern &&
-	       use->signature == key->signature && use->offset == key->offset;
+	return use->pattern == key->pattern && use->signature == key->signature &&
+	       use->offset == key->offset;
 }
 
 /* The slot of the key, or the empty one where it belongs. */
-static struct string_use *find_slot(const struct string_uses *uses,
-				    const struct string_use *key)
+static struct string_use *find_slot(const struct string_uses *uses, const struct string_use *key)
 {
 	uint64_t factor = secret_factor();
 	uint64_t hash = (key->signature * factor + key->offset) * factor;
@@ -172,8 +163,7 @@ static void add_body(struct counting *counting, struct string_use *use,
 	use->bytes += allocation_size(counting->index, string->body);
 }
 
-static bool count_string(void *data, uint64_t offset,
-			 const struct cxx_string *string)
+static bool count_string(void *data, uint64_t offset, const struct cxx_string *string)
 {
 	/* Classes are not that large. */
 	enum { FAR = 0x1000 };
@@ -184,8 +174,7 @@ static bool count_string(void *data, uint64_t offset,
 	if (counting->key.pattern != NO_PATTERN &&
 	    patterns_is_tainted(counting->patterns, counting->id, offset, NULL))
 		return true;
-	counting->key.offset =
-		counting->is_array || offset >= FAR ? ANY_OFFSET : offset;
+	counting->key.offset = counting->is_array || offset >= FAR ? ANY_OFFSET : offset;
 	if (2 * counting->uses.count >= counting->uses.capacity) {
 		counting->error = grow(&counting->uses);
 		if (counting->error)
@@ -206,8 +195,7 @@ static bool count_string(void *data, uint64_t offset,
 	return true;
 }
 
-static void begin_allocation(struct counting *counting,
-			     struct analysis *analysis, allocation_id id)
+static void begin_allocation(struct counting *counting, struct analysis *analysis, allocation_id id)
 {
 	pattern_number pattern = patterns_of(analysis_patterns(analysis), id);
 
@@ -215,13 +203,11 @@ static void begin_allocation(struct counting *counting,
 	counting->key = (struct string_use){ .pattern = pattern };
 	if (pattern == NO_PATTERN)
 		counting->key.signature = analysis_signature(analysis, id);
-	counting->is_array =
-		pattern != NO_PATTERN && (pattern == counting->arrays[0] ||
-					  pattern == counting->arrays[1]);
+	counting->is_array = pattern != NO_PATTERN &&
+			     (pattern == counting->arrays[0] || pattern == counting->arrays[1]);
 }
 
-static struct error *count_members(struct analysis *analysis,
-				   const struct bitmap *members,
+static struct error *count_members(struct analysis *analysis, const struct bitmap *members,
 				   struct counting *counting)
 {
 	enum { BETWEEN_LOOKS = 1 << 14 };
@@ -229,19 +215,15 @@ static struct error *count_members(struct analysis *analysis,
 	struct reader reader;
 	size_t done = 0;
 
-	start_reading(
-		analysis,
-		cxx_find(analysis_image(analysis), analysis_program(analysis)),
-		&reader);
+	start_reading(analysis, cxx_find(analysis_image(analysis), analysis_program(analysis)),
+		      &reader);
 	progress_begin(progress, "counting strings", bitmap_weight(members));
 	bitmap_for_each(id, members) {
 		begin_allocation(counting, analysis, (allocation_id)id);
-		visit_strings(&reader, (allocation_id)id, count_string,
-			      counting);
+		visit_strings(&reader, (allocation_id)id, count_string, counting);
 		if (counting->error)
 			return counting->error;
-		if (++done % BETWEEN_LOOKS == 0 &&
-		    !progress_step(progress, BETWEEN_LOOKS))
+		if (++done % BETWEEN_LOOKS == 0 && !progress_step(progress, BETWEEN_LOOKS))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 	}
 	return NULL;
@@ -258,13 +240,11 @@ static void close_table(struct string_uses *uses)
 	uses->capacity = 0;
 }
 
-struct error *string_uses_count(struct analysis *analysis,
-				const struct bitmap *members,
+struct error *string_uses_count(struct analysis *analysis, const struct bitmap *members,
 				struct string_uses *ret)
 {
 	struct counting counting = {
-		.arrays = { pattern_find("VectorBody"),
-			    pattern_find("DequeBlock") },
+		.arrays = { pattern_find("VectorBody"), pattern_find("DequeBlock") },
 	};
 	struct error *error = analysis_need(analysis, STAGE_CLASSES);
 
@@ -274,8 +254,7 @@ struct error *string_uses_count(struct analysis *analysis,
 		return error;
 	counting.index = analysis_index(analysis);
 	counting.patterns = analysis_patterns(analysis);
-	error = bitmap_init(&counting.bodies, members->count,
-			    analysis_account(analysis));
+	error = bitmap_init(&counting.bodies, members->count, analysis_account(analysis));
 	if (!error)
 		error = count_members(analysis, members, &counting);
 	bitmap_deinit(&counting.bodies);

@@ -1,9 +1,9 @@
 /*
  * Which used allocations have a std::string in them, and where in them.
  *
- * The strings are counted by what the allocation is, its pattern or signature,
- * and by their offset in it: a row for each member variable. In arrays, as the
- * body of a vector, and far behind the start the offset tells nothing.
+ * The strings are counted by what the allocation is, its pattern or signature, and by their offset
+ * in it: a row for each member variable. In arrays, as the body of a vector, and far behind the
+ * start the offset tells nothing.
  */
 #ifndef ANALYZER_QUERY_STRING_USERS_H
 #define ANALYZER_QUERY_STRING_USERS_H
@@ -20,7 +20,7 @@ struct string_use {
 	uint64_t count; /* of strings; 0: not in use */
 	uint64_t empty_count, short_count, long_count, shared_count;
 	uint64_t length, capacity; /* of the texts outside of their strings */
-	uint64_t bytes; /* of the allocations that these are in, each once */
+	uint64_t bytes;		   /* of the allocations that these are in, each once */
 };
 
 struct string_uses {
@@ -34,12 +34,10 @@ DEFINE_DEINIT(string_uses_deinit, struct string_uses)
 
 /* The set `stringusers`. */
 struct error *set_select_stringusers(struct analysis *analysis,
-				     const struct set_arguments *arguments,
-				     struct bitmap *ret);
+				     const struct set_arguments *arguments, struct bitmap *ret);
 
 /* Count the strings in the members. Builds what it needs. */
-struct error *string_uses_count(struct analysis *analysis,
-				const struct bitmap *members,
+struct error *string_uses_count(struct analysis *analysis, const struct bitmap *members,
 				struct string_uses *ret);
 
 /* Sort them: most strings first, most bytes, or by what they are in. */

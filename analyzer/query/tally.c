@@ -19,8 +19,7 @@ void tally_table_deinit(struct tally_table *table)
 }
 
 /* The slot of the key, or the empty one where it belongs. */
-static struct tally *find_slot(struct tally *slots, size_t capacity,
-			       uint64_t factor, uint64_t key)
+static struct tally *find_slot(struct tally *slots, size_t capacity, uint64_t factor, uint64_t key)
 {
 	size_t slot = secret_slot(key, factor, capacity);
 
@@ -31,18 +30,16 @@ static struct tally *find_slot(struct tally *slots, size_t capacity,
 
 static struct error *grow(struct tally_table *table)
 {
-	size_t capacity =
-		table->capacity ? table->capacity * 2 : FIRST_CAPACITY;
+	size_t capacity = table->capacity ? table->capacity * 2 : FIRST_CAPACITY;
 	struct memory memory = { .account = table->memory.account };
-	struct error *error =
-		memory_resize(&memory, capacity * sizeof(struct tally));
+	struct error *error = memory_resize(&memory, capacity * sizeof(struct tally));
 
 	if (error)
 		return error;
 	for (size_t i = 0; i < table->capacity; i++)
 		if (table->slots[i].count)
-			*find_slot(memory.bytes, capacity, table->factor,
-				   table->slots[i].key) = table->slots[i];
+			*find_slot(memory.bytes, capacity, table->factor, table->slots[i].key) =
+				table->slots[i];
 	memory_release(&table->memory);
 	table->memory = memory;
 	table->slots = memory.bytes;
@@ -50,8 +47,7 @@ static struct error *grow(struct tally_table *table)
 	return NULL;
 }
 
-struct error *tally_add_numbered(struct tally_table *table, struct tally tally,
-				 uint32_t *ret)
+struct error *tally_add_numbered(struct tally_table *table, struct tally tally, uint32_t *ret)
 {
 	struct tally *slot;
 	struct error *error;
@@ -61,8 +57,7 @@ struct error *tally_add_numbered(struct tally_table *table, struct tally tally,
 		if (error)
 			return error;
 	}
-	slot = find_slot(table->slots, table->capacity, table->factor,
-			 tally.key);
+	slot = find_slot(table->slots, table->capacity, table->factor, tally.key);
 	if (!slot->count)
 		slot->number = (uint32_t)table->count++;
 	slot->key = tally.key;
@@ -133,8 +128,7 @@ int tally_compare_keys_down(const void *a, const void *b)
 	return compare(right->key, left->key);
 }
 
-void tally_table_sort(struct tally_table *table,
-		      int (*order)(const void *a, const void *b))
+void tally_table_sort(struct tally_table *table, int (*order)(const void *a, const void *b))
 {
 	size_t count = 0;
 

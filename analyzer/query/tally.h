@@ -1,8 +1,8 @@
 /*
  * Counts and bytes, by a number: a signature, or a size.
  *
- * A hash table of open addressing, at most half full. It grows with the kinds
- * of allocations, not with the allocations.
+ * A hash table of open addressing, at most half full. It grows with the kinds of allocations, not
+ * with the allocations.
  */
 #ifndef ANALYZER_QUERY_TALLY_H
 #define ANALYZER_QUERY_TALLY_H
@@ -27,8 +27,7 @@ struct tally_table {
 	struct memory memory;
 };
 
-void tally_table_init(struct tally_table *table,
-		      struct memory_account *account);
+void tally_table_init(struct tally_table *table, struct memory_account *account);
 void tally_table_deinit(struct tally_table *table);
 DEFINE_DEINIT(tally_table_deinit, struct tally_table)
 
@@ -36,8 +35,7 @@ DEFINE_DEINIT(tally_table_deinit, struct tally_table)
 struct error *tally_add(struct tally_table *table, struct tally tally);
 
 /* The same of at least one; *ret is the number of the key. */
-struct error *tally_add_numbered(struct tally_table *table, struct tally tally,
-				 uint32_t *ret);
+struct error *tally_add_numbered(struct tally_table *table, struct tally tally, uint32_t *ret);
 
 /* The tally of the key, or NULL. */
 struct tally *tally_find(const struct tally_table *table, uint64_t key);
@@ -50,10 +48,9 @@ int tally_compare_keys(const void *a, const void *b);
 int tally_compare_keys_down(const void *a, const void *b);
 
 /*
- * Move all tallies to the front of slots, in the order of compare. The table
- * can only be read through slots and count then, and released.
+ * Move all tallies to the front of slots, in the order of compare. The table can only be read
+ * through slots and count then, and released.
  */
-void tally_table_sort(struct tally_table *table,
-		      int (*compare)(const void *a, const void *b));
+void tally_table_sort(struct tally_table *table, int (*compare)(const void *a, const void *b));
 
 #endif

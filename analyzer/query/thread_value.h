@@ -8,8 +8,8 @@
 #include "analyzer/report/report.h"
 
 /* Absent, if thread is NO_THREAD. */
-static inline void report_thread(struct report *report,
-				 const struct program *program, uint32_t thread)
+static inline void report_thread(struct report *report, const struct program *program,
+				 uint32_t thread)
 {
 	if (thread == NO_THREAD)
 		report_absent(report);

@@ -18,15 +18,13 @@ static uint64_t make_key(enum key_kind kind, uint64_t number)
 /* Whether it is told by its type's number, as an object of Crystal. */
 static bool is_type_number(const struct analysis *analysis, uint64_t signature)
 {
-	return signature && signature < MOST_TYPES &&
-	       analysis_crystal(analysis);
+	return signature && signature < MOST_TYPES && analysis_crystal(analysis);
 }
 
-uint64_t type_key(const struct analysis *analysis,
-		  const struct patterns *patterns, allocation_id id)
+uint64_t type_key(const struct analysis *analysis, const struct patterns *patterns,
+		  allocation_id id)
 {
-	pattern_number pattern =
-		patterns ? analysis_pattern_shown(analysis, patterns, id) : 0;
+	pattern_number pattern = patterns ? analysis_pattern_shown(analysis, patterns, id) : 0;
 	struct identity identity;
 	uint64_t signature;
 
@@ -53,8 +51,7 @@ static char *name_class(const struct analysis *analysis, uint64_t number)
 	struct crystal *crystal = analysis_crystal(analysis);
 	char unknown[CLASS_NAME_SIZE];
 	bool certain;
-	const char *name = crystal_type_name(crystal_types_of(crystal),
-					     (uint32_t)number, &certain);
+	const char *name = crystal_type_name(crystal_types_of(crystal), (uint32_t)number, &certain);
 
 	/* Its constructor's place says more than a number. */
 	if (name && (certain || strchr(name, '@')))
@@ -76,10 +73,8 @@ char *type_key_name(const struct analysis *analysis, uint64_t key)
 		name = classes_name(analysis_classes(analysis), number);
 		break;
 	case KEY_PATTERN:
-		return asprintf(&made, "%%%s",
-				pattern_name((pattern_number)number)) < 0
-			       ? NULL
-			       : made;
+		return asprintf(&made, "%%%s", pattern_name((pattern_number)number)) < 0 ? NULL
+											 : made;
 	case KEY_IDENTITY:
 		name = identity_name(analysis_identities(analysis), number);
 		break;
@@ -88,6 +83,5 @@ char *type_key_name(const struct analysis *analysis, uint64_t key)
 	}
 	if (name)
 		return strdup(name);
-	return asprintf(&made, "(signature %" PRIx64 ")", number) < 0 ? NULL
-								      : made;
+	return asprintf(&made, "(signature %" PRIx64 ")", number) < 0 ? NULL : made;
 }

@@ -1,6 +1,6 @@
 /*
- * What an allocation is, as one number: its pattern; else its signature, or its
- * class in a program of Crystal; else its identity.
+ * What an allocation is, as one number: its pattern; else its signature, or its class in a program
+ * of Crystal; else its identity.
  */
 #ifndef ANALYZER_QUERY_TYPE_KEY_H
 #define ANALYZER_QUERY_TYPE_KEY_H
@@ -10,21 +10,21 @@
 enum { NO_TYPE_KEY = 0 }; /* nothing is known of it */
 
 /*
- * The key of a used allocation. Without patterns, which may be NULL, only
- * objects of Crystal have any. Needs STAGE_CLASSES.
+ * The key of a used allocation. Without patterns, which may be NULL, only objects of Crystal have
+ * any. Needs STAGE_CLASSES.
  */
-uint64_t type_key(const struct analysis *analysis,
-		  const struct patterns *patterns, allocation_id id);
+uint64_t type_key(const struct analysis *analysis, const struct patterns *patterns,
+		  allocation_id id);
 
 /*
- * Keys of those of which nothing is known are below this: others can be put
- * there to tell them apart.
+ * Keys of those of which nothing is known are below this: others can be put there to tell them
+ * apart.
  */
 #define FIRST_TYPE_KEY (UINT64_C(1) << 60)
 
 /*
- * "Session", "%LongString" or "(signature 55d0c0ffee10)", to be freed; NULL if
- * memory is short. Several keys may have the same name, as those of a class.
+ * "Session", "%LongString" or "(signature 55d0c0ffee10)", to be freed; NULL if memory is short.
+ * Several keys may have the same name, as those of a class.
  */
 char *type_key_name(const struct analysis *analysis, uint64_t key);
 

@@ -22,11 +22,9 @@ static struct error *count_all(struct finder *finder)
 	uint32_t *groups = finder->found->groups.bytes;
 	uint64_t told = 0;
 
-	progress_begin(progress, "telling what things are",
-		       finder->found->live.count);
+	progress_begin(progress, "telling what things are", finder->found->live.count);
 	bitmap_for_each(id, &finder->found->live) {
-		uint64_t key = type_key(finder->analysis, finder->patterns,
-					(allocation_id)id);
+		uint64_t key = type_key(finder->analysis, finder->patterns, (allocation_id)id);
 		struct tally tally = {
 			.key = key,
 			.count = 1,
@@ -106,8 +104,8 @@ static struct error *name_all(const struct finder *finder, struct named **ret)
 }
 
 /*
- * Several signatures may be of a class: make one of those with the same name.
- * Notes in merged, by number, the number of the one that is left.
+ * Several signatures may be of a class: make one of those with the same name. Notes in merged, by
+ * number, the number of the one that is left.
  */
 static size_t merge(struct named *named, size_t count, uint32_t *merged)
 {
@@ -130,8 +128,8 @@ static size_t merge(struct named *named, size_t count, uint32_t *merged)
 }
 
 /* Replace the numbers of tallies by places in the list. */
-static struct error *place_all(struct finder *finder, const struct named *named,
-			       size_t count, const uint32_t *merged)
+static struct error *place_all(struct finder *finder, const struct named *named, size_t count,
+			       const uint32_t *merged)
 {
 	struct types *found = finder->found;
 	size_t tallies = finder->tallies.count;
@@ -149,8 +147,7 @@ static struct error *place_all(struct finder *finder, const struct named *named,
 }
 
 /* Hand the names over to the list. */
-static struct error *list_all(struct finder *finder, struct named *named,
-			      size_t count)
+static struct error *list_all(struct finder *finder, struct named *named, size_t count)
 {
 	struct types *found = finder->found;
 
@@ -171,8 +168,7 @@ static struct error *make_list(struct finder *finder)
 	size_t count = finder->tallies.count;
 	_cleanup_(free) uint32_t *merged = calloc(count + 1, sizeof(*merged));
 	struct named *named = NULL;
-	struct error *error =
-		merged ? name_all(finder, &named) : &error_no_memory;
+	struct error *error = merged ? name_all(finder, &named) : &error_no_memory;
 
 	if (error)
 		return error;
@@ -214,8 +210,7 @@ static struct error *build_needs(struct finder *finder)
 		error = analysis_need(analysis, STAGE_REACHABILITY);
 	if (!error)
 		error = find_live(analysis, finder->found);
-	if (error ||
-	    (finder->choice == TYPES_OBJECTS && analysis_crystal(analysis)))
+	if (error || (finder->choice == TYPES_OBJECTS && analysis_crystal(analysis)))
 		return error;
 	error = signatures_need(analysis, &finder->found->live);
 	if (!error)
@@ -225,12 +220,9 @@ static struct error *build_needs(struct finder *finder)
 	return error;
 }
 
-struct error *types_find(struct analysis *analysis, enum types_choice choice,
-			 struct types *ret)
+struct error *types_find(struct analysis *analysis, enum types_choice choice, struct types *ret)
 {
-	struct finder finder = { .analysis = analysis,
-				 .choice = choice,
-				 .found = ret };
+	struct finder finder = { .analysis = analysis, .choice = choice, .found = ret };
 	struct error *error;
 
 	tally_table_init(&finder.tallies, analysis_account(analysis));
@@ -259,8 +251,7 @@ static const char *type_name(const void *data, size_t number)
 	return number < types->count ? types->list[number].name : NULL;
 }
 
-struct error *types_find_name(const struct types *types, const char *name,
-			      uint32_t *ret)
+struct error *types_find_name(const struct types *types, const char *name, uint32_t *ret)
 {
 	for (size_t i = 0; i < types->count; i++) {
 		if (strcmp(types->list[i].name, name) != 0)
@@ -268,6 +259,5 @@ struct error *types_find_name(const struct types *types, const char *name,
 		*ret = (uint32_t)i;
 		return NULL;
 	}
-	return error_unknown("type", name,
-			     nearest_word(name, type_name, types));
+	return error_unknown("type", name, nearest_word(name, type_name, types));
 }

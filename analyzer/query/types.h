@@ -1,9 +1,9 @@
 /*
  * What live allocations are, by type: how many there are of each, and which.
  *
- * Live is what is in use and no garbage: what a collector would leave. The
- * types of a program in Crystal are its classes. Those of others are whatever
- * 'summarize' counts by: patterns, classes and other signatures, identities.
+ * Live is what is in use and no garbage: what a collector would leave. The types of a program in
+ * Crystal are its classes. Those of others are whatever 'summarize' counts by: patterns, classes
+ * and other signatures, identities.
  */
 #ifndef ANALYZER_QUERY_TYPES_H
 #define ANALYZER_QUERY_TYPES_H
@@ -30,8 +30,7 @@ enum types_choice {
 };
 
 /* ret is all zeros. Builds what is needed. */
-struct error *types_find(struct analysis *analysis, enum types_choice choice,
-			 struct types *ret);
+struct error *types_find(struct analysis *analysis, enum types_choice choice, struct types *ret);
 void types_deinit(struct types *types);
 DEFINE_DEINIT(types_deinit, struct types)
 
@@ -41,11 +40,7 @@ static inline uint32_t types_of(const struct types *types, allocation_id id)
 	return ((const uint32_t *)types->groups.bytes)[id];
 }
 
-/*
- * The place of the type of that name; an error that says which may be meant if
- * there is none.
- */
-struct error *types_find_name(const struct types *types, const char *name,
-			      uint32_t *ret);
+/* The place of the type of that name; an error that says which may be meant if there is none. */
+struct error *types_find_name(const struct types *types, const char *name, uint32_t *ret);
 
 #endif

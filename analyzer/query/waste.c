@@ -30,8 +30,8 @@ struct search {
 	unsigned int threads;
 	struct memory numbers; /* of contents; see duplicates.h */
 	size_t number_count;
-	size_t *firsts;	       /* the place of each share's first number */
-	struct bitmap partial; /* those with spare room or slack */
+	size_t *firsts;				 /* the place of each share's first number */
+	struct bitmap partial;			 /* those with spare room or slack */
 	struct tally_table tallies[WASTE_KINDS]; /* by type */
 	struct waste *found;
 };
@@ -68,15 +68,13 @@ static uint64_t whole_pages(const struct extent *extent, uint64_t zeros)
 	return end - start <= zeros && end - start >= PAGE ? end - start : 0;
 }
 
-static struct error *add_tail(struct looker *looker, allocation_id id,
-			      uint64_t bytes)
+static struct error *add_tail(struct looker *looker, allocation_id id, uint64_t bytes)
 {
 	struct error *error;
 
 	if (bytes == 0)
 		return NULL;
-	error = memory_reserve(&looker->tails,
-			       (looker->tail_count + 1) * sizeof(struct tail));
+	error = memory_reserve(&looker->tails, (looker->tail_count + 1) * sizeof(struct tail));
 	if (!error)
 		((struct tail *)looker->tails.bytes)[looker->tail_count++] =
 			(struct tail){ id, bytes };
@@ -85,16 +83,14 @@ static struct error *add_tail(struct looker *looker, allocation_id id,
 
 /* Look at the contents; their number goes to ret if they may have a duplicate.
  */
-static struct error *read_contents(struct search *search, struct looker *looker,
-				   allocation_id id,
+static struct error *read_contents(struct search *search, struct looker *looker, allocation_id id,
 				   const struct extent *extent, uint64_t *ret)
 {
 	struct digest digest;
 
 	if (extent->size == 0 || extent->is_mixed)
 		return NULL;
-	if (!contents_digest(&looker->extents.view, extent->start, extent->size,
-			     &digest)) {
+	if (!contents_digest(&looker->extents.view, extent->start, extent->size, &digest)) {
 		add_sum(&looker->absent, extent->given);
 		return NULL;
 	}
@@ -107,8 +103,8 @@ static struct error *read_contents(struct search *search, struct looker *looker,
 	return add_tail(looker, id, whole_pages(extent, digest.zeros));
 }
 
-static struct error *look_at(struct search *search, struct looker *looker,
-			     allocation_id id, uint64_t *ret_number)
+static struct error *look_at(struct search *search, struct looker *looker, allocation_id id,
+			     uint64_t *ret_number)
 {
 	struct extent extent = extent_of(&looker->extents, id);
 
@@ -126,13 +122,11 @@ static struct error *look_at_share(void *data, size_t turn, unsigned int thread)
 	struct search *search = data;
 	struct looker *looker = &search->lookers[thread];
 	const struct bitmap *members = &search->members;
-	uint64_t *number =
-		(uint64_t *)search->numbers.bytes + search->firsts[turn];
+	uint64_t *number = (uint64_t *)search->numbers.bytes + search->firsts[turn];
 	size_t end = (turn + 1) * SHARE;
 	uint64_t bytes = 0;
 
-	for (size_t id = bitmap_next(members, turn * SHARE);
-	     id < end && id < members->count;
+	for (size_t id = bitmap_next(members, turn * SHARE); id < end && id < members->count;
 	     id = bitmap_next(members, id + 1)) {
 		struct error *error;
 
@@ -140,8 +134,7 @@ static struct error *look_at_share(void *data, size_t turn, unsigned int thread)
 		error = look_at(search, looker, (allocation_id)id, number++);
 		if (error)
 			return error;
-		bytes += allocation_size(analysis_index(search->analysis),
-					 (allocation_id)id);
+		bytes += allocation_size(analysis_index(search->analysis), (allocation_id)id);
 	}
 	if (!progress_step(analysis_progress(search->analysis), bytes))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
@@ -164,8 +157,7 @@ static struct error *init_lookers(struct search *search)
 {
 	struct memory_account *account = analysis_account(search->analysis);
 
-	search->threads =
-		parallel_threads_for(analysis_progress(search->analysis));
+	search->threads = parallel_threads_for(analysis_progress(search->analysis));
 	search->lookers = calloc(search->threads, sizeof(*search->lookers));
 	if (!search->lookers)
 		return &error_no_memory;
@@ -214,8 +206,7 @@ static struct error *look_at_all(struct search *search)
 	return error;
 }
 
-static struct error *init_search(struct search *search,
-				 const struct bitmap *members)
+static struct error *init_search(struct search *search, const struct bitmap *members)
 {
 	struct analysis *analysis = search->analysis;
 	struct memory_account *account = analysis_account(analysis);
@@ -234,8 +225,7 @@ static struct error *init_search(struct search *search,
 	for (size_t i = 0; i < WASTE_KINDS; i++)
 		tally_table_init(&search->tallies[i], account);
 	bitmap_for_each(id, &search->members) {
-		struct memory_range range =
-			allocation_range_near(index, (allocation_id)id, &hint);
+		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
 
 		add_sum(&search->found->looked_at, range.end - range.start);
 	}
@@ -253,19 +243,17 @@ static uint64_t size_key(uint64_t size)
 	return (size < most ? size : most) << SIZE_SHIFT;
 }
 
-static uint64_t find_key(const struct search *search, allocation_id id,
-			 const struct extent *extent)
+static uint64_t find_key(const struct search *search, allocation_id id, const struct extent *extent)
 {
-	uint64_t key = type_key(search->analysis,
-				analysis_patterns(search->analysis), id);
+	uint64_t key = type_key(search->analysis, analysis_patterns(search->analysis), id);
 
 	if (key != NO_TYPE_KEY)
 		return key;
 	return extent->is_text ? TEXT_KEY : size_key(extent->given);
 }
 
-static struct error *count_waste(struct search *search, enum waste_kind kind,
-				 uint64_t key, uint64_t bytes)
+static struct error *count_waste(struct search *search, enum waste_kind kind, uint64_t key,
+				 uint64_t bytes)
 {
 	struct tally tally = { .key = key, .count = 1, .bytes = bytes };
 
@@ -279,8 +267,7 @@ static struct error *count_allocation(struct search *search, allocation_id id)
 {
 	struct extent extent = extent_of(&search->lookers[0].extents, id);
 	uint64_t key = find_key(search, id, &extent);
-	struct error *error =
-		count_waste(search, WASTE_SPARE, key, extent.spare);
+	struct error *error = count_waste(search, WASTE_SPARE, key, extent.spare);
 
 	if (!error)
 		error = count_waste(search, WASTE_SLACK, key, extent.slack);
@@ -292,8 +279,7 @@ static struct error *count_allocation(struct search *search, allocation_id id)
 }
 
 /* Of a duplicate, all is counted already. */
-static struct error *count_tails(struct search *search,
-				 const struct looker *looker)
+static struct error *count_tails(struct search *search, const struct looker *looker)
 {
 	const struct tail *tails = looker->tails.bytes;
 	struct error *error = NULL;
@@ -305,8 +291,7 @@ static struct error *count_tails(struct search *search,
 		if (bitmap_get(&search->found->duplicates.copies, id))
 			continue;
 		extent = extent_of(&search->lookers[0].extents, id);
-		error = count_waste(search, WASTE_ZEROS,
-				    find_key(search, id, &extent),
+		error = count_waste(search, WASTE_ZEROS, find_key(search, id, &extent),
 				    tails[i].bytes);
 	}
 	return error;
@@ -351,8 +336,7 @@ static void add_sums(struct search *search)
 }
 
 /* Those without a name by size. */
-static int compare_names(const struct waste_row *left,
-			 const struct waste_row *right)
+static int compare_names(const struct waste_row *left, const struct waste_row *right)
 {
 	if (left->name && right->name)
 		return strcmp(left->name, right->name);
@@ -400,8 +384,7 @@ static void merge_rows(struct waste *waste)
 {
 	size_t kept = 0;
 
-	qsort(waste->rows, waste->row_count, sizeof(*waste->rows),
-	      compare_types);
+	qsort(waste->rows, waste->row_count, sizeof(*waste->rows), compare_types);
 	for (size_t i = 0; i < waste->row_count; i++) {
 		struct waste_row *last = kept ? &waste->rows[kept - 1] : NULL;
 		struct waste_row row = waste->rows[i];
@@ -443,14 +426,12 @@ static struct error *make_rows(struct search *search)
 		}
 	}
 	merge_rows(found);
-	qsort(found->rows, found->row_count, sizeof(*found->rows),
-	      compare_bytes);
+	qsort(found->rows, found->row_count, sizeof(*found->rows), compare_bytes);
 	return NULL;
 }
 
-struct error *waste_find(struct analysis *analysis,
-			 const struct bitmap *members, enum waste_depth depth,
-			 size_t most, struct waste *ret)
+struct error *waste_find(struct analysis *analysis, const struct bitmap *members,
+			 enum waste_depth depth, size_t most, struct waste *ret)
 {
 	_cleanup_(search_deinit) struct search search = {
 		.analysis = analysis,
@@ -467,8 +448,7 @@ struct error *waste_find(struct analysis *analysis,
 	if (!error)
 		error = look_at_all(&search);
 	if (!error)
-		error = duplicates_find(analysis, search.numbers.bytes,
-					search.number_count, most,
+		error = duplicates_find(analysis, search.numbers.bytes, search.number_count, most,
 					&ret->duplicates);
 	if (error)
 		return error;

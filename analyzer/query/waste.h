@@ -1,11 +1,10 @@
 /*
  * Where used memory holds nothing of worth.
  *
- * No byte of an allocation counts twice. Its slack and spare room lie behind or
- * around its contents, or, if spare room is in between, these do not count at
- * all. The contents are zeros, if all of them are; else they are a duplicate,
- * if an allocation before it holds the same; else pages at their end may be
- * zeros.
+ * No byte of an allocation counts twice. Its slack and spare room lie behind or around its
+ * contents, or, if spare room is in between, these do not count at all. The contents are zeros, if
+ * all of them are; else they are a duplicate, if an allocation before it holds the same; else pages
+ * at their end may be zeros.
  */
 #ifndef ANALYZER_QUERY_WASTE_H
 #define ANALYZER_QUERY_WASTE_H
@@ -15,9 +14,9 @@
 
 enum waste_kind {
 	WASTE_DUPLICATES, /* equal contents beyond the first */
-	WASTE_ZEROS, /* contents that are all zero, or pages at their end */
-	WASTE_SPARE, /* capacity of containers that is not in use */
-	WASTE_SLACK, /* what an allocation has beyond what was asked for */
+	WASTE_ZEROS,	  /* contents that are all zero, or pages at their end */
+	WASTE_SPARE,	  /* capacity of containers that is not in use */
+	WASTE_SLACK,	  /* what an allocation has beyond what was asked for */
 	WASTE_KINDS,
 };
 
@@ -54,12 +53,11 @@ enum waste_depth {
 };
 
 /*
- * Look at the members that are used; most groups of duplicates are kept. ret is
- * all zeros, and to be deinitialised even after an error. Builds what it needs.
+ * Look at the members that are used; most groups of duplicates are kept. ret is all zeros, and to
+ * be deinitialised even after an error. Builds what it needs.
  */
-struct error *waste_find(struct analysis *analysis,
-			 const struct bitmap *members, enum waste_depth depth,
-			 size_t most, struct waste *ret);
+struct error *waste_find(struct analysis *analysis, const struct bitmap *members,
+			 enum waste_depth depth, size_t most, struct waste *ret);
 void waste_deinit(struct waste *waste);
 DEFINE_DEINIT(waste_deinit, struct waste)
 

@@ -4,8 +4,7 @@
 
 enum { PIECE = 1 << 20 /* bytes between looks for holes */ };
 
-void word_scan_init(struct word_scan *scan, const struct image *image,
-		    uint64_t start, uint64_t end)
+void word_scan_init(struct word_scan *scan, const struct image *image, uint64_t start, uint64_t end)
 {
 	*scan = (struct word_scan){ .image = image, .at = start, .end = end };
 }
@@ -44,8 +43,7 @@ static void skip_hole(struct word_scan *scan)
 		scan->at = (next + 7) & ~UINT64_C(7);
 }
 
-bool word_scan_next(struct word_scan *scan, uint64_t *ret_address,
-		    uint64_t *ret_word)
+bool word_scan_next(struct word_scan *scan, uint64_t *ret_address, uint64_t *ret_word)
 {
 	if (scan->end - scan->at < sizeof(*ret_word))
 		return false;
@@ -61,14 +59,13 @@ bool word_scan_next(struct word_scan *scan, uint64_t *ret_address,
 	return true;
 }
 
-bool word_of_allocation(const struct analysis *analysis, allocation_id id,
-			uint64_t offset, uint64_t *ret)
+bool word_of_allocation(const struct analysis *analysis, allocation_id id, uint64_t offset,
+			uint64_t *ret)
 {
 	const struct allocation_index *index = analysis_index(analysis);
 	uint64_t size = allocation_size(index, id);
 
 	if (size < sizeof(*ret) || offset > size - sizeof(*ret))
 		return false;
-	return image_read_u64(analysis_image(analysis),
-			      allocation_start(index, id) + offset, ret);
+	return image_read_u64(analysis_image(analysis), allocation_start(index, id) + offset, ret);
 }

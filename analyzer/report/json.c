@@ -12,10 +12,7 @@ static void write_unit(struct writer *writer, unsigned int unit)
 	writer_bytes(writer, buffer, 6);
 }
 
-/*
- * A character of several bytes, which are known to be right; the unsafe ones
- * all fit one unit.
- */
+/* A character of several bytes, which are known to be right; the unsafe ones all fit one unit. */
 static void write_unsafe(struct writer *writer, const char *text, size_t size)
 {
 	const unsigned char *bytes = (const unsigned char *)text;
@@ -27,8 +24,7 @@ static void write_unsafe(struct writer *writer, const char *text, size_t size)
 }
 
 /* The escaped form tells what is harmless, and what is no UTF-8 at all. */
-static size_t write_character(struct writer *writer, const char *text,
-			      size_t size)
+static size_t write_character(struct writer *writer, const char *text, size_t size)
 {
 	char buffer[ESCAPED_SIZE];
 	size_t length;
@@ -105,8 +101,7 @@ void json_finding(struct writer *writer, const struct finding *finding)
 	json_text(writer, finding->message);
 }
 
-void json_value(struct writer *writer, enum value_kind kind,
-		const struct value *value)
+void json_value(struct writer *writer, enum value_kind kind, const struct value *value)
 {
 	bool quoted = kind == VALUE_ADDRESS || kind == VALUE_MEMORY;
 

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void kept_row_take(struct kept_row *row, const struct report *report,
-		   const struct value *value)
+void kept_row_take(struct kept_row *row, const struct report *report, const struct value *value)
 {
 	size_t column = report->column;
 
@@ -37,8 +36,7 @@ const char *kept_row_text(const struct kept_row *row, const char *column)
 {
 	size_t number = find(row, column);
 
-	return number == NO_COLUMN || !row->texts[number] ? ""
-							  : row->texts[number];
+	return number == NO_COLUMN || !row->texts[number] ? "" : row->texts[number];
 }
 
 uint64_t kept_row_number(const struct kept_row *row, const char *column)

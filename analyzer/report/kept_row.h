@@ -1,8 +1,8 @@
 /*
  * The values of a row, kept until its end and found by the names of columns.
  *
- * For formats that are about certain tables, as those of the gate: they make
- * something of a whole row, not of its values one by one.
+ * For formats that are about certain tables, as those of the gate: they make something of a whole
+ * row, not of its values one by one.
  */
 #ifndef ANALYZER_REPORT_KEPT_ROW_H
 #define ANALYZER_REPORT_KEPT_ROW_H
@@ -17,8 +17,7 @@ struct kept_row {
 };
 
 /* Take the report's next value. */
-void kept_row_take(struct kept_row *row, const struct report *report,
-		   const struct value *value);
+void kept_row_take(struct kept_row *row, const struct report *report, const struct value *value);
 
 /* Forget all values. */
 void kept_row_clear(struct kept_row *row);

@@ -57,8 +57,7 @@ void plain_contents(struct writer *writer, const struct memory_view *view)
 	}
 }
 
-void plain_value(struct writer *writer, enum value_kind kind,
-		 const struct value *value,
+void plain_value(struct writer *writer, enum value_kind kind, const struct value *value,
 		 void (*write_text)(struct writer *writer, const char *text))
 {
 	char buffer[NUMBER_SIZE];
@@ -72,9 +71,7 @@ void plain_value(struct writer *writer, enum value_kind kind,
 	case VALUE_CHANGE:
 		if ((int64_t)value->number < 0)
 			writer_put(writer, '-');
-		writer_decimal(writer, (int64_t)value->number < 0
-					       ? -value->number
-					       : value->number);
+		writer_decimal(writer, (int64_t)value->number < 0 ? -value->number : value->number);
 		break;
 	case VALUE_ADDRESS:
 		writer_bytes(writer, "0x", 2);

@@ -1,6 +1,6 @@
 /*
- * What the formats for programs have in common: all they keep is a writer, and
- * values are written as they are, without separators between thousands.
+ * What the formats for programs have in common: all they keep is a writer, and values are written
+ * as they are, without separators between thousands.
  */
 #ifndef ANALYZER_REPORT_PLAIN_H
 #define ANALYZER_REPORT_PLAIN_H
@@ -19,8 +19,7 @@ void plain_end_table(struct report *report);
 void plain_contents(struct writer *writer, const struct memory_view *view);
 
 /* Amounts are decimal, addresses hexadecimal with 0x; text is write_text's. */
-void plain_value(struct writer *writer, enum value_kind kind,
-		 const struct value *value,
+void plain_value(struct writer *writer, enum value_kind kind, const struct value *value,
 		 void (*write_text)(struct writer *writer, const char *text));
 
 #endif

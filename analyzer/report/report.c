@@ -11,8 +11,7 @@ static const char *format_name(const void *data, size_t number)
 	return report_formats[number] ? report_formats[number]->name : NULL;
 }
 
-struct error *report_format_find(const char *name,
-				 const struct report_format **ret)
+struct error *report_format_find(const char *name, const struct report_format **ret)
 {
 	for (size_t i = 0; report_formats[i]; i++) {
 		if (strcmp(report_formats[i]->name, name) == 0) {
@@ -20,16 +19,13 @@ struct error *report_format_find(const char *name,
 			return NULL;
 		}
 	}
-	return error_unknown("format", name,
-			     nearest_word(name, format_name, NULL));
+	return error_unknown("format", name, nearest_word(name, format_name, NULL));
 }
 
-struct error *report_open(const struct report_format *format, FILE *out,
-			  bool colour, struct report *ret)
+struct error *report_open(const struct report_format *format, FILE *out, bool colour,
+			  struct report *ret)
 {
-	struct report report = { .format = format,
-				 .out = out,
-				 .colour = colour };
+	struct report report = { .format = format, .out = out, .colour = colour };
 	struct error *error = format->open ? format->open(&report) : NULL;
 
 	if (error)
@@ -103,12 +99,10 @@ void report_text(struct report *report, const char *text)
 	add(report, &(struct value){ .text = text, .absent = !text });
 }
 
-const uint8_t *memory_view_run(const struct memory_view *view, uint64_t done,
-			       uint64_t *ret_run)
+const uint8_t *memory_view_run(const struct memory_view *view, uint64_t done, uint64_t *ret_run)
 {
 	uint64_t left = view->size - done, absent = 0, size;
-	const uint8_t *bytes =
-		view->bytes(view->source, view->address + done, &size);
+	const uint8_t *bytes = view->bytes(view->source, view->address + done, &size);
 
 	if (bytes) {
 		*ret_run = size < left ? size : left;
@@ -117,9 +111,7 @@ const uint8_t *memory_view_run(const struct memory_view *view, uint64_t done,
 	while (!bytes && size > 0 && absent < left) {
 		absent += size < left - absent ? size : left - absent;
 		if (absent < left)
-			bytes = view->bytes(view->source,
-					    view->address + done + absent,
-					    &size);
+			bytes = view->bytes(view->source, view->address + done + absent, &size);
 	}
 	*ret_run = absent;
 	return NULL;
@@ -129,17 +121,14 @@ void report_memory(struct report *report, const struct memory_view *memory)
 {
 	report->memory = *memory;
 	report->memory.blank = report->chap;
-	add(report,
-	    &(struct value){ .memory = report->no_content ? NULL
-							  : &report->memory });
+	add(report, &(struct value){ .memory = report->no_content ? NULL : &report->memory });
 }
 
 const char report_left_out[] = "(content left out)";
 
 void report_content(struct report *report, const char *text)
 {
-	report_text(report,
-		    text && report->no_content ? report_left_out : text);
+	report_text(report, text && report->no_content ? report_left_out : text);
 }
 
 void report_absent(struct report *report)

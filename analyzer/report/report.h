@@ -1,19 +1,18 @@
 /*
  * Rows of typed values, on their way to a reader.
  *
- * A command writes rows; a format makes text, or anything else, of them. A
- * table may carry a sentence, as people know it from older tools, which the
- * text format fills in for each row instead of drawing columns:
+ * A command writes rows; a format makes text, or anything else, of them. A table may carry a
+ * sentence, as people know it from older tools, which the text format fills in for each row instead
+ * of drawing columns:
  *
  *	"{count} allocations use 0x{bytes} ({bytes,}) bytes."
  *
- * {name} is the column's value, bytes and addresses in hexadecimal without 0x;
- * {name,} is it in decimal with thousands separators. A part in [brackets] is
- * left out where a value in it is absent, so one sentence can serve rows of
- * several kinds; the parts within such a part count for themselves. A bracket
- * that is meant to be seen is written {[} or {]}. "\n" ends a line within the
- * sentence; one is added at its end. Memory is several lines, so it stands
- * alone between two ends of lines.
+ * {name} is the column's value, bytes and addresses in hexadecimal without 0x; {name,} is it in
+ * decimal with thousands separators. A part in [brackets] is left out where a value in it is
+ * absent, so one sentence can serve rows of several kinds; the parts within such a part count for
+ * themselves. A bracket that is meant to be seen is written {[} or {]}. "\n" ends a line within the
+ * sentence; one is added at its end. Memory is several lines, so it stands alone between two ends
+ * of lines.
  */
 #ifndef ANALYZER_REPORT_REPORT_H
 #define ANALYZER_REPORT_REPORT_H
@@ -58,20 +57,18 @@ struct memory_view {
 	bool ascii;	 /* show characters, too */
 	bool blank;	 /* behind the last word of a line that is not full */
 	/*
-	 * The bytes at address, *ret_size of them in a row; NULL if these
-	 * *ret_size bytes are absent. No bytes at all end it early.
+	 * The bytes at address, *ret_size of them in a row; NULL if these *ret_size bytes are
+	 * absent. No bytes at all end it early.
 	 */
-	const uint8_t *(*bytes)(const void *source, uint64_t address,
-				uint64_t *ret_size);
+	const uint8_t *(*bytes)(const void *source, uint64_t address, uint64_t *ret_size);
 	const void *source;
 };
 
 /*
- * The bytes that stand done bytes behind the view's address, *ret_run of them
- * in a row; NULL if so many are absent: all there are in a row.
+ * The bytes that stand done bytes behind the view's address, *ret_run of them in a row; NULL if so
+ * many are absent: all there are in a row.
  */
-const uint8_t *memory_view_run(const struct memory_view *view, uint64_t done,
-			       uint64_t *ret_run);
+const uint8_t *memory_view_run(const struct memory_view *view, uint64_t done, uint64_t *ret_run);
 
 /* A value of a row; which member counts is told by the column's kind. */
 struct value {
@@ -97,8 +94,8 @@ struct report {
 	const struct report_subject *subject; /* borrowed; may be NULL */
 	FILE *out;			      /* borrowed */
 	bool colour;
-	bool no_content; /* the contents of memory are left out */
-	bool chap;	 /* they are as chap has them, to the letter */
+	bool no_content;	   /* the contents of memory are left out */
+	bool chap;		   /* they are as chap has them, to the letter */
 	struct memory_view memory; /* of the row that is being written */
 	const struct table *table;
 	size_t column; /* of the next value */
@@ -114,7 +111,7 @@ struct report {
 struct report_format {
 	const char *name;
 	const char *summary;
-	const char *command; /* the only one that it is for; NULL: any */
+	const char *command;			      /* the only one that it is for; NULL: any */
 	struct error *(*open)(struct report *report); /* may be NULL */
 	void (*begin_table)(struct report *report);
 	void (*value)(struct report *report, const struct value *value);
@@ -126,11 +123,10 @@ struct report_format {
 extern const struct report_format *const report_formats[]; /* NULL at end */
 
 /* An unknown name is an error that says which may be meant. */
-struct error *report_format_find(const char *name,
-				 const struct report_format **ret);
+struct error *report_format_find(const char *name, const struct report_format **ret);
 
-struct error *report_open(const struct report_format *format, FILE *out,
-			  bool colour, struct report *ret);
+struct error *report_open(const struct report_format *format, FILE *out, bool colour,
+			  struct report *ret);
 
 /* Close it, not those next to it, and say whether all that was written got out.
  */

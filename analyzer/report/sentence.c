@@ -13,8 +13,7 @@ static struct part *add_part(struct sentence *sentence, enum part_kind kind)
 	return part;
 }
 
-static size_t find_column(const struct table *table, const char *name,
-			  size_t length)
+static size_t find_column(const struct table *table, const char *name, size_t length)
 {
 	for (size_t i = 0; i < table->column_count; i++) {
 		const char *column = table->columns[i].name;
@@ -44,8 +43,7 @@ static const char *compile_value(const struct table *table, const char *text,
 	const char *end = strchr(text, '}');
 	size_t length = (size_t)(end - text);
 	bool grouped = end[-1] == ',';
-	struct part *part =
-		add_part(sentence, grouped ? PART_GROUPED : PART_VALUE);
+	struct part *part = add_part(sentence, grouped ? PART_GROUPED : PART_VALUE);
 
 	part->column = find_column(table, text, length - grouped);
 	part->value_kind = table->columns[part->column].kind;
@@ -179,8 +177,7 @@ void sentence_write(const struct sentence *sentence, struct writer *writer,
 			writer_bytes(writer, part->text, part->length);
 		} else if (part->kind != PART_OPTIONAL) {
 			if (!values[part->column].absent)
-				value_write(writer, part->value_kind,
-					    part->kind == PART_GROUPED,
+				value_write(writer, part->value_kind, part->kind == PART_GROUPED,
 					    &values[part->column]);
 		} else if (any_absent(part->needed, values)) {
 			i = part->end - 1;

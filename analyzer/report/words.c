@@ -19,17 +19,14 @@ static void write_word(struct writer *writer, const uint8_t *bytes, size_t size)
 	writer_hexadecimal(writer, word);
 }
 
-static void write_ascii(struct writer *writer, const uint8_t *bytes,
-			size_t size)
+static void write_ascii(struct writer *writer, const uint8_t *bytes, size_t size)
 {
 	size_t words = (size + WORD_SIZE - 1) / WORD_SIZE;
 
 	writer_pad(writer, (LINE_SIZE / WORD_SIZE - words) * (WORD_WIDTH + 1));
 	writer_pad(writer, 3);
 	for (size_t i = 0; i < size; i++)
-		writer_put(writer, bytes[i] < ' ' || bytes[i] > '~'
-					   ? '.'
-					   : (char)bytes[i]);
+		writer_put(writer, bytes[i] < ' ' || bytes[i] > '~' ? '.' : (char)bytes[i]);
 }
 
 static void write_line(struct writer *writer, const uint8_t *bytes, size_t size,
@@ -47,8 +44,7 @@ static void write_line(struct writer *writer, const uint8_t *bytes, size_t size,
 }
 
 /* Begin a line. Width is that of the widest label, 0 for none. */
-static void begin_line(struct writer *writer, bool first, uint64_t label,
-		       size_t width)
+static void begin_line(struct writer *writer, bool first, uint64_t label, size_t width)
 {
 	if (!first)
 		writer_put(writer, '\n');
@@ -71,9 +67,8 @@ static void write_absent(struct writer *writer, uint64_t size)
 void words_write(struct writer *writer, const struct memory_view *view)
 {
 	uint64_t done = 0, shift = view->address - view->origin;
-	size_t width = view->size > LINE_SIZE || shift
-			       ? hexadecimal_width(shift + view->size - 1)
-			       : 0;
+	size_t width =
+		view->size > LINE_SIZE || shift ? hexadecimal_width(shift + view->size - 1) : 0;
 
 	while (done < view->size && !(writer->out && ferror(writer->out))) {
 		uint64_t run = 0;
@@ -87,8 +82,7 @@ void words_write(struct writer *writer, const struct memory_view *view)
 			done += run;
 			continue;
 		}
-		for (uint64_t end = done + run, size; done < end;
-		     done += size, bytes += size) {
+		for (uint64_t end = done + run, size; done < end; done += size, bytes += size) {
 			/* Behind a gap, lines get in step with offsets again.
 			 */
 			size = LINE_SIZE - done % LINE_SIZE;

@@ -6,9 +6,7 @@ struct error *writer_init(struct writer *writer, FILE *out)
 
 	if (!buffer)
 		return &error_no_memory;
-	*writer = (struct writer){ .out = out,
-				   .buffer = buffer,
-				   .capacity = WRITER_CAPACITY };
+	*writer = (struct writer){ .out = out, .buffer = buffer, .capacity = WRITER_CAPACITY };
 	return NULL;
 }
 
@@ -49,8 +47,7 @@ bool writer_make_room(struct writer *writer, size_t size)
 void writer_bytes(struct writer *writer, const char *bytes, size_t size)
 {
 	while (size) {
-		size_t piece =
-			size < WRITER_CAPACITY / 2 ? size : WRITER_CAPACITY / 2;
+		size_t piece = size < WRITER_CAPACITY / 2 ? size : WRITER_CAPACITY / 2;
 
 		if (!writer_reserve(writer, piece))
 			return;
@@ -75,8 +72,7 @@ void writer_escaped(struct writer *writer, const char *text)
 	text += plain;
 	size = strlen(text);
 	while (size && writer_reserve(writer, ESCAPED_SIZE)) {
-		size_t taken = escape_character(
-			text, size, writer->buffer + writer->used, &length);
+		size_t taken = escape_character(text, size, writer->buffer + writer->used, &length);
 
 		writer->used += length;
 		text += taken;

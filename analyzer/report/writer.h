@@ -1,9 +1,9 @@
 /*
  * Text on its way to a file, or kept in memory when there is none.
  *
- * What formats write goes through one buffer of their own: a list of ten
- * million rows is a few hundred million bytes, and stdio costs several times
- * what it takes to make them. Failures to write are left to report_close().
+ * What formats write goes through one buffer of their own: a list of ten million rows is a few
+ * hundred million bytes, and stdio costs several times what it takes to make them. Failures to
+ * write are left to report_close().
  */
 #ifndef ANALYZER_REPORT_WRITER_H
 #define ANALYZER_REPORT_WRITER_H
@@ -46,22 +46,19 @@ static inline void writer_put(struct writer *writer, char character)
 static inline void writer_hexadecimal(struct writer *writer, uint64_t number)
 {
 	if (writer_reserve(writer, NUMBER_SIZE))
-		writer->used += format_hexadecimal(
-			number, writer->buffer + writer->used);
+		writer->used += format_hexadecimal(number, writer->buffer + writer->used);
 }
 
 static inline void writer_decimal(struct writer *writer, uint64_t number)
 {
 	if (writer_reserve(writer, NUMBER_SIZE))
-		writer->used +=
-			format_decimal(number, writer->buffer + writer->used);
+		writer->used += format_decimal(number, writer->buffer + writer->used);
 }
 
 static inline void writer_grouped(struct writer *writer, uint64_t number)
 {
 	if (writer_reserve(writer, NUMBER_SIZE))
-		writer->used +=
-			format_grouped(number, writer->buffer + writer->used);
+		writer->used += format_grouped(number, writer->buffer + writer->used);
 }
 
 void writer_bytes(struct writer *writer, const char *bytes, size_t size);

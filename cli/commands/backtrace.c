@@ -29,19 +29,17 @@ static struct error *backtrace_parse(int key, const char *value, void *output)
 	if (key == ARGP_KEY_END)
 		return NULL;
 	if (arguments->has_thread)
-		return error_create(ERROR_USAGE,
-				    "'%s' is one word too many behind a thread",
+		return error_create(ERROR_USAGE, "'%s' is one word too many behind a thread",
 				    value);
 	arguments->has_thread = true;
 	return parse_count(value, &arguments->thread);
 }
 
-static void write_thread(struct analysis *analysis, uint32_t number,
-			 uint64_t limit, struct report *report)
+static void write_thread(struct analysis *analysis, uint32_t number, uint64_t limit,
+			 struct report *report)
 {
 	static const struct column columns[] = { { "thread", VALUE_NUMBER } };
-	static const struct table table = { "thread", columns, 1,
-					    "Thread {thread}:" };
+	static const struct table table = { "thread", columns, 1, "Thread {thread}:" };
 	const struct program *program = analysis_program(analysis);
 
 	report_begin_table(report, &table);
@@ -51,8 +49,7 @@ static void write_thread(struct analysis *analysis, uint32_t number,
 	thread_write_calls(analysis, number, limit, report);
 }
 
-static struct error *write_fibers(struct analysis *analysis, uint64_t limit,
-				  struct report *report)
+static struct error *write_fibers(struct analysis *analysis, uint64_t limit, struct report *report)
 {
 	struct error *error = analysis_need(analysis, STAGE_FIBERS);
 	size_t count = error ? 0 : fiber_count(analysis_fibers(analysis));
@@ -72,17 +69,14 @@ static struct error *backtrace_run(struct analysis *analysis, const void *input,
 	if (arguments->fibers)
 		return write_fibers(analysis, arguments->limit, report);
 	for (size_t i = 0; i < program_thread_count(program); i++) {
-		if (arguments->has_thread &&
-		    program_thread(program, i)->id != arguments->thread)
+		if (arguments->has_thread && program_thread(program, i)->id != arguments->thread)
 			continue;
 		found = true;
 		write_thread(analysis, (uint32_t)i, arguments->limit, report);
 	}
 	if (arguments->has_thread && !found)
-		return error_create(
-			ERROR_USAGE,
-			"there is no thread %ju; see 'list threads'",
-			(uintmax_t)arguments->thread);
+		return error_create(ERROR_USAGE, "there is no thread %ju; see 'list threads'",
+				    (uintmax_t)arguments->thread);
 	return NULL;
 }
 
@@ -92,8 +86,7 @@ const struct command command_backtrace = {
 	.words = "[THREAD]",
 	.example = "backtrace 4711 --limit 20",
 	.description =
-		"The innermost call comes first. A function that was inlined "
-		"into the one around it is marked.",
+		"The innermost call comes first. A function that was inlined into the one around it is marked.",
 	.word = WORD_NUMBER,
 	.options = options,
 	.parse = backtrace_parse,

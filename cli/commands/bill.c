@@ -19,15 +19,12 @@ static struct error *bill_parse(int key, const char *value, void *arguments)
 	if (key == 'a')
 		bill->all = true;
 	else if (key == 0)
-		return error_create(ERROR_USAGE,
-				    "'bill' takes no word, but was given '%s'",
-				    value);
+		return error_create(ERROR_USAGE, "'bill' takes no word, but was given '%s'", value);
 	return NULL;
 }
 
-static void write_row(struct report *report, const char *group,
-		      const char *name, struct amount amount,
-		      struct amount total)
+static void write_row(struct report *report, const char *group, const char *name,
+		      struct amount amount, struct amount total)
 {
 	report_text(report, group);
 	report_text(report, name);
@@ -53,13 +50,10 @@ static void write_uses(const struct bill *bill, struct report *report)
 
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < ledger_row_count(bill->ledger); i++) {
-		const struct ledger_row *row =
-			ledger_row(bill->ledger, (row_number)i);
+		const struct ledger_row *row = ledger_row(bill->ledger, (row_number)i);
 
-		if (row->amount.mapped ||
-		    strcmp(row->group, BILL_UNEXPLAINED) == 0)
-			write_row(report, row->group, row->name, row->amount,
-				  total);
+		if (row->amount.mapped || strcmp(row->group, BILL_UNEXPLAINED) == 0)
+			write_row(report, row->group, row->name, row->amount, total);
 	}
 	total.count = 0;
 	write_row(report, "total", "", total, total);
@@ -67,8 +61,7 @@ static void write_uses(const struct bill *bill, struct report *report)
 }
 
 /* Why so much more is resident than is in use, in one sentence. */
-static void write_heaps(const struct bill *bill, const struct heaps *heaps,
-			struct report *report)
+static void write_heaps(const struct bill *bill, const struct heaps *heaps, struct report *report)
 {
 	static const struct column columns[] = {
 		{ "resident", VALUE_BYTES }, { "used", VALUE_BYTES },
@@ -77,9 +70,7 @@ static void write_heaps(const struct bill *bill, const struct heaps *heaps,
 	};
 	static const struct table table = {
 		"heaps", columns, 5,
-		"\nOf {resident,} resident bytes, allocations in use have "
-		"{used,}[, garbage {garbage,}];\nwhat is free in heaps has "
-		"{free,}, their overhead {overhead,}."
+		"\nOf {resident,} resident bytes, allocations in use have {used,}[, garbage {garbage,}];\nwhat is free in heaps has {free,}, their overhead {overhead,}."
 	};
 	struct arena_accounts sum = { 0 };
 	const struct amount *amounts = sum.amounts;
@@ -99,8 +90,8 @@ static void write_heaps(const struct bill *bill, const struct heaps *heaps,
 	else
 		report_absent(report);
 	report_number(report, free);
-	report_number(report, amounts[ACCOUNT_HEADERS].resident +
-				      amounts[ACCOUNT_BOOKKEEPING].resident);
+	report_number(report,
+		      amounts[ACCOUNT_HEADERS].resident + amounts[ACCOUNT_BOOKKEEPING].resident);
 	report_end_row(report);
 	report_end_table(report);
 }
@@ -118,30 +109,20 @@ static void write_residency(const struct bill *bill, const struct image *image,
 			    struct report *report)
 {
 	static const struct column columns[] = {
-		{ "told by", VALUE_TEXT },   { "resident", VALUE_BYTES },
-		{ "zeros", VALUE_BYTES },    { "most", VALUE_BYTES },
-		{ "of files", VALUE_BYTES },
+		{ "told by", VALUE_TEXT }, { "resident", VALUE_BYTES }, { "zeros", VALUE_BYTES },
+		{ "most", VALUE_BYTES },   { "of files", VALUE_BYTES },
 	};
 	static const struct table tables[] = {
 		[RESIDENCY_SMAPS] = { "residency", columns, 5,
-				      "Resident is what the kernel said of "
-				      "each mapping when the core was made." },
+				      "Resident is what the kernel said of each mapping when the core was made." },
 		[RESIDENCY_HOLES] = { "residency", columns, 5,
-				      "Resident is told by the holes of the "
-				      "core, but for {of files,} bytes of "
-				      "files: "
-				      "at most those." },
+				      "Resident is told by the holes of the core, but for {of files,} bytes of files: at most those." },
 		[RESIDENCY_ZEROS] = { "residency", columns, 5,
-				      "The core does not tell what was "
-				      "resident: at most {most,} bytes. Pages "
-				      "of zeros\nare taken as not, those of "
-				      "files as resident." },
+				      "The core does not tell what was resident: at most {most,} bytes. Pages of zeros\nare taken as not, those of files as resident." },
 	};
 	static const struct table lost = {
 		"residency", columns, 5,
-		"A core that is packed, or comes through a pipe, does not tell "
-		"what was resident: at most\n{most,} bytes. Pages of zeros are "
-		"taken as not, those of files as resident."
+		"A core that is packed, or comes through a pipe, does not tell what was resident: at most\n{most,} bytes. Pages of zeros are taken as not, those of files as resident."
 	};
 	static const char *const names[] = {
 		[RESIDENCY_SMAPS] = "smaps",
@@ -152,14 +133,12 @@ static void write_residency(const struct bill *bill, const struct image *image,
 	uint64_t resident = ledger_total(bill->ledger).resident;
 	uint64_t zeros = residency_doubt(bill->residency);
 
-	report_begin_table(report, source == RESIDENCY_ZEROS && is_lost(image)
-					   ? &lost
-					   : &tables[source]);
+	report_begin_table(report,
+			   source == RESIDENCY_ZEROS && is_lost(image) ? &lost : &tables[source]);
 	report_text(report, names[source]);
 	report_number(report, resident);
 	report_number(report, zeros);
-	report_number(report,
-		      source == RESIDENCY_ZEROS ? resident + zeros : resident);
+	report_number(report, source == RESIDENCY_ZEROS ? resident + zeros : resident);
 	report_number(report, residency_assumed(bill->residency));
 	report_end_row(report);
 	report_end_table(report);
@@ -193,8 +172,7 @@ static struct arena_sums sum_arena(const struct arena_accounts *accounts)
 	struct arena_sums sums = { 0 };
 
 	for (size_t i = 0; i < ACCOUNT_RESERVED; i++) {
-		bool overhead =
-			i == ACCOUNT_HEADERS || i == ACCOUNT_BOOKKEEPING;
+		bool overhead = i == ACCOUNT_HEADERS || i == ACCOUNT_BOOKKEEPING;
 
 		amount_add(&sums.all, accounts->amounts[i]);
 		amount_add(overhead		 ? &sums.overhead
@@ -205,8 +183,8 @@ static struct arena_sums sum_arena(const struct arena_accounts *accounts)
 	return sums;
 }
 
-static void write_sums(struct report *report, const char *kind,
-		       uint64_t address, struct arena_sums sums)
+static void write_sums(struct report *report, const char *kind, uint64_t address,
+		       struct arena_sums sums)
 {
 	report_text(report, kind);
 	if (address)
@@ -230,14 +208,12 @@ static void add_sums(struct arena_sums *sums, struct arena_sums more)
 }
 
 /* The largest arenas, and what the others have together. */
-static struct error *write_arenas(const struct bill *bill,
-				  const struct heaps *heaps, size_t most,
+static struct error *write_arenas(const struct bill *bill, const struct heaps *heaps, size_t most,
 				  struct report *report)
 {
 	static const struct column columns[] = {
-		{ "arena", VALUE_TEXT },     { "address", VALUE_ADDRESS },
-		{ "bytes", VALUE_BYTES },    { "resident", VALUE_BYTES },
-		{ "used", VALUE_BYTES },     { "free", VALUE_BYTES },
+		{ "arena", VALUE_TEXT },     { "address", VALUE_ADDRESS }, { "bytes", VALUE_BYTES },
+		{ "resident", VALUE_BYTES }, { "used", VALUE_BYTES },	   { "free", VALUE_BYTES },
 		{ "overhead", VALUE_BYTES },
 	};
 	static const struct table table = { "arena", columns, 7, NULL };
@@ -252,18 +228,15 @@ static struct error *write_arenas(const struct bill *bill,
 		struct arena_sums sums = sum_arena(&bill->heaps.arenas[i]);
 
 		if (sums.all.mapped)
-			parts[count++] = (struct part){ sums.all.resident,
-							sums.all.mapped, i };
+			parts[count++] = (struct part){ sums.all.resident, sums.all.mapped, i };
 	}
 	if (count < 2)
 		return NULL;
 	qsort(parts, count, sizeof(*parts), compare_parts);
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < count; i++) {
-		struct arena arena =
-			heaps_arena(heaps, (arena_number)parts[i].number);
-		struct arena_sums sums =
-			sum_arena(&bill->heaps.arenas[parts[i].number]);
+		struct arena arena = heaps_arena(heaps, (arena_number)parts[i].number);
+		struct arena_sums sums = sum_arena(&bill->heaps.arenas[parts[i].number]);
 
 		if (i < most)
 			write_sums(report, arena.kind, arena.address, sums);
@@ -288,8 +261,7 @@ static struct amount sum_stack(const struct stack_account *account)
 	return sum;
 }
 
-static void write_stack(struct report *report, const char *kind,
-			const struct thread *thread,
+static void write_stack(struct report *report, const char *kind, const struct thread *thread,
 			const struct stack_account *account)
 {
 	struct amount sum = sum_stack(account);
@@ -307,8 +279,7 @@ static void write_stack(struct report *report, const char *kind,
 	report_end_row(report);
 }
 
-static void add_stack(struct stack_account *sum,
-		      const struct stack_account *more)
+static void add_stack(struct stack_account *sum, const struct stack_account *more)
 {
 	amount_add(&sum->used, more->used);
 	amount_add(&sum->touched, more->touched);
@@ -316,9 +287,8 @@ static void add_stack(struct stack_account *sum,
 	amount_add(&sum->guard, more->guard);
 }
 
-static struct error *write_stacks(const struct bill *bill,
-				  const struct program *program, size_t most,
-				  struct report *report)
+static struct error *write_stacks(const struct bill *bill, const struct program *program,
+				  size_t most, struct report *report)
 {
 	static const struct column columns[] = {
 		{ "stack", VALUE_TEXT },      { "thread", VALUE_NUMBER },
@@ -344,16 +314,14 @@ static struct error *write_stacks(const struct bill *bill,
 	qsort(parts, count, sizeof(*parts), compare_parts);
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < count; i++) {
-		const struct stack_account *account =
-			&bill->stacks[parts[i].number];
+		const struct stack_account *account = &bill->stacks[parts[i].number];
 		const struct stack *stack = account->stack;
 
 		if (i < most)
 			write_stack(report, stack_kind_name(stack->kind),
 				    stack->thread == NO_THREAD
 					    ? NULL
-					    : program_thread(program,
-							     stack->thread),
+					    : program_thread(program, stack->thread),
 				    account);
 		else
 			add_stack(&others, account);
@@ -367,8 +335,7 @@ static struct error *write_stacks(const struct bill *bill,
 }
 
 /* Free memory that cannot go back, for what is in use beside it. */
-static struct error *write_pinned(struct analysis *analysis,
-				  struct report *report)
+static struct error *write_pinned(struct analysis *analysis, struct report *report)
 {
 	static const struct column columns[] = {
 		{ "pinned", VALUE_BYTES },
@@ -376,8 +343,7 @@ static struct error *write_pinned(struct analysis *analysis,
 	};
 	static const struct table table = {
 		"pinned", columns, 2,
-		"Of what is free in heaps, {pinned,} bytes are pinned, on "
-		"pages of {allocations,} allocations in use:\n"
+		"Of what is free in heaps, {pinned,} bytes are pinned, on pages of {allocations,} allocations in use:\n"
 		"see 'fragmentation'."
 	};
 	uint64_t bytes, pinners;
@@ -393,8 +359,7 @@ static struct error *write_pinned(struct analysis *analysis,
 	return NULL;
 }
 
-static struct error *bill_run(struct analysis *analysis, const void *input,
-			      struct report *report)
+static struct error *bill_run(struct analysis *analysis, const void *input, struct report *report)
 {
 	const struct bill_arguments *arguments = input;
 	_cleanup_(bill_destroy) struct bill *bill = NULL;
@@ -408,11 +373,8 @@ static struct error *bill_run(struct analysis *analysis, const void *input,
 	write_residency(bill, analysis_image(analysis), report);
 	error = write_pinned(analysis, report);
 	if (!error)
-		error = write_arenas(bill, analysis_heaps(analysis), most,
-				     report);
-	return error ? error
-		     : write_stacks(bill, analysis_program(analysis), most,
-				    report);
+		error = write_arenas(bill, analysis_heaps(analysis), most, report);
+	return error ? error : write_stacks(bill, analysis_program(analysis), most, report);
 }
 
 static const struct argp_option options[] = {
@@ -426,13 +388,8 @@ const struct command command_bill = {
 	.example = "bill\n"
 		   "bill --all   # every arena and stack by itself",
 	.description =
-		"Each mapped byte stands in one row, so the last row is all "
-		"that the process has mapped. Resident is what of that was in "
-		"memory, and so in its RSS; the bar is the share of it. What "
-		"is free in a heap, and what was reserved for it to grow "
-		"into, is not in use, but nobody else can have it.\n\n"
-		"Whose other anonymous memory is, is a guess: by what is in "
-		"it, or by whose variables refer to it.",
+		"Each mapped byte stands in one row, so the last row is all that the process has mapped. Resident is what of that was in memory, and so in its RSS; the bar is the share of it. What is free in a heap, and what was reserved for it to grow into, is not in use, but nobody else can have it.\n\n"
+		"Whose other anonymous memory is, is a guess: by what is in it, or by whose variables refer to it.",
 	.options = options,
 	.parse = bill_parse,
 	.arguments_size = sizeof(struct bill_arguments),

@@ -1,8 +1,7 @@
 #include "cli/comment_row.h"
 #include "cli/rows.h"
 
-static struct error *count_ranges(struct analysis *analysis,
-				  const struct set_query *query,
+static struct error *count_ranges(struct analysis *analysis, const struct set_query *query,
 				  struct report *report)
 {
 	_cleanup_(ranges_deinit) struct ranges ranges = { 0 };
@@ -41,8 +40,7 @@ const struct command command_count = {
 		   "count used --min-size 1K   # 1,024 bytes or more\n"
 		   "count used %LongString\n"
 		   "count used minus leaked",
-	.description = "Bytes are those that the program may use, in "
-		       "hexadecimal and decimal.",
+	.description = "Bytes are those that the program may use, in hexadecimal and decimal.",
 	.word = WORD_SET,
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = selection_parse,

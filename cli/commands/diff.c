@@ -18,34 +18,27 @@ struct diff_arguments {
 };
 
 static const struct argp_option options[] = {
-	{ "by", KEY_BY, "kind|class|signature|pattern|size|fingerprint|owner",
-	  0,
-	  "Compare by that instead of by kind, which is the pattern, else the "
-	  "class or signature, else the identity, else the size; fingerprint: "
-	  "leaks only",
+	{ "by", KEY_BY, "kind|class|signature|pattern|size|fingerprint|owner", 0,
+	  "Compare by that instead of by kind, which is the pattern, else the class or signature, else the identity, else the size; fingerprint: leaks only",
 	  0 },
 	{ "elapsed", KEY_ELAPSED, "TIME", 0,
-	  "So long it is from the oldest core to this one, as 90s, 30m, 12h or "
-	  "7d",
-	  0 },
+	  "So long it is from the oldest core to this one, as 90s, 30m, 12h or 7d", 0 },
 	{ "limit", KEY_LIMIT, "COUNT", 0,
 	  "Show that many kinds at most; 20 unless it is given, 0 for all", 0 },
 	{ 0 },
 };
 
-static struct error *take_aspect(struct diff_arguments *arguments,
-				 const char *value)
+static struct error *take_aspect(struct diff_arguments *arguments, const char *value)
 {
 	arguments->aspect = aspect_find(value);
 	if (arguments->aspect == ASPECTS)
-		return error_not(value, "what cores are compared by: kind, "
-					"class, signature, pattern, size, "
-					"fingerprint or owner");
+		return error_not(
+			value,
+			"what cores are compared by: kind, class, signature, pattern, size, fingerprint or owner");
 	return NULL;
 }
 
-static struct error *take_elapsed(struct diff_arguments *arguments,
-				  const char *value)
+static struct error *take_elapsed(struct diff_arguments *arguments, const char *value)
 {
 	static const char units[] = "smhd";
 	static const uint64_t seconds[] = { 1, 60, 3600, 86400 };
@@ -59,8 +52,7 @@ static struct error *take_elapsed(struct diff_arguments *arguments,
 	if (!digits)
 		return &error_no_memory;
 	if (!length || !unit || value[length + 1])
-		return error_not(value,
-				 "a time: a number and s, m, h or d, as 90s");
+		return error_not(value, "a time: a number and s, m, h or d, as 90s");
 	error = parse_count(digits, &number);
 	if (error)
 		return error;
@@ -70,8 +62,7 @@ static struct error *take_elapsed(struct diff_arguments *arguments,
 	return NULL;
 }
 
-static struct error *add_path(struct diff_arguments *arguments,
-			      const char *value)
+static struct error *add_path(struct diff_arguments *arguments, const char *value)
 {
 	if (!LIST_GROW(arguments->paths, arguments->path_count))
 		return &error_no_memory;
@@ -94,8 +85,7 @@ static struct error *diff_parse(int key, const char *value, void *output)
 	case ARGP_KEY_END:
 		if (arguments->path_count)
 			return NULL;
-		return error_create(ERROR_USAGE,
-				    "'diff' needs the file of an older core");
+		return error_create(ERROR_USAGE, "'diff' needs the file of an older core");
 	default:
 		return add_path(arguments, value);
 	}
@@ -108,19 +98,16 @@ static void diff_release(void *output)
 	free(arguments->paths);
 }
 
-static struct error *diff_run(struct analysis *analysis, const void *input,
-			      struct report *report)
+static struct error *diff_run(struct analysis *analysis, const void *input, struct report *report)
 {
 	const struct diff_arguments *arguments = input;
 	_cleanup_(diff_destroy) struct diff *diff = NULL;
 	struct diff_view view = {
 		.elapsed = arguments->elapsed,
-		.limit =
-			arguments->has_limit ? arguments->limit : DEFAULT_LIMIT,
+		.limit = arguments->has_limit ? arguments->limit : DEFAULT_LIMIT,
 	};
-	struct error *error =
-		compare_cores(analysis, arguments->paths, arguments->path_count,
-			      arguments->aspect, NULL, NULL, &diff);
+	struct error *error = compare_cores(analysis, arguments->paths, arguments->path_count,
+					    arguments->aspect, NULL, NULL, &diff);
 
 	if (error)
 		return error;
@@ -138,14 +125,7 @@ const struct command command_diff = {
 		   "diff older.core --by owner --limit 5\n"
 		   "diff older.core --elapsed 12h",
 	.description =
-		"The oldest core comes first; the one that is looked into is "
-		"the newest. What grew most comes first, and with three cores "
-		"or more, what grew from each to the next comes before that. "
-		"Where the cores are of one process, allocations are compared "
-		"one by one as well, by start, size and class, and the sets "
-		"'new' and 'survived' can be used then. Else they are counted "
-		"only: nothing of what kinds are called is an address. On the "
-		"command line, 'heapcore diff OLD NEW' does the same.",
+		"The oldest core comes first; the one that is looked into is the newest. What grew most comes first, and with three cores or more, what grew from each to the next comes before that. Where the cores are of one process, allocations are compared one by one as well, by start, size and class, and the sets 'new' and 'survived' can be used then. Else they are counted only: nothing of what kinds are called is an address. On the command line, 'heapcore diff OLD NEW' does the same.",
 	.word = WORD_FILE,
 	.options = options,
 	.parse = diff_parse,

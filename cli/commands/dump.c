@@ -15,8 +15,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static struct error *take_word(struct dump_arguments *arguments,
-			       const char *word)
+static struct error *take_word(struct dump_arguments *arguments, const char *word)
 {
 	switch (arguments->words++) {
 	case 0:
@@ -25,8 +24,7 @@ static struct error *take_word(struct dump_arguments *arguments,
 		return parse_size(word, &arguments->size);
 	default:
 		return error_create(ERROR_USAGE,
-				    "'%s' is one word too many behind an "
-				    "address and a length",
+				    "'%s' is one word too many behind an address and a length",
 				    word);
 	}
 }
@@ -42,8 +40,7 @@ static struct error *dump_parse(int key, const char *value, void *output)
 	if (key != ARGP_KEY_END)
 		return take_word(arguments, value);
 	if (arguments->words < 2)
-		return error_create(ERROR_USAGE,
-				    "'dump' takes an address and a length");
+		return error_create(ERROR_USAGE, "'dump' takes an address and a length");
 	if (arguments->size > UINT64_MAX - arguments->address)
 		return error_create(ERROR_USAGE,
 				    "0x%" PRIx64 " bytes from 0x%" PRIx64
@@ -52,20 +49,17 @@ static struct error *dump_parse(int key, const char *value, void *output)
 	return NULL;
 }
 
-static struct error *dump_run(struct analysis *analysis, const void *input,
-			      struct report *report)
+static struct error *dump_run(struct analysis *analysis, const void *input, struct report *report)
 {
 	static const struct column columns[] = {
 		{ "address", VALUE_ADDRESS },
 		{ "size", VALUE_BYTES },
 		{ "contents", VALUE_MEMORY },
 	};
-	static const struct table table = { "memory", columns, 3,
-					    "{contents}" };
+	static const struct table table = { "memory", columns, 3, "{contents}" };
 	const struct dump_arguments *arguments = input;
 	struct memory_view view =
-		rows_view(analysis, arguments->address, arguments->size,
-			  &arguments->selection);
+		rows_view(analysis, arguments->address, arguments->size, &arguments->selection);
 
 	view.origin = 0;
 	report_begin_table(report, &table);
@@ -82,8 +76,8 @@ const struct command command_dump = {
 	.summary = "Show memory, whatever it is part of",
 	.words = "ADDRESS LENGTH",
 	.example = "dump 7ffd1c0a2000 100 --ascii",
-	.description = "Memory is shown as 8-byte words, four to a line, "
-		       "behind the address of the line.",
+	.description =
+		"Memory is shown as 8-byte words, four to a line, behind the address of the line.",
 	.word = WORD_ADDRESS,
 	.options = options,
 	.parse = dump_parse,

@@ -22,9 +22,8 @@ static bool write_address(void *data, allocation_id id)
 	if (enumeration->between)
 		report_begin_table(enumeration->report, &table);
 	enumeration->between = false;
-	report_number(
-		enumeration->report,
-		allocation_start(analysis_index(enumeration->analysis), id));
+	report_number(enumeration->report,
+		      allocation_start(analysis_index(enumeration->analysis), id));
 	report_end_row(enumeration->report);
 	return !report_broken(enumeration->report);
 }
@@ -35,8 +34,7 @@ static void write_comment(void *data, const struct member_comment *comment)
 
 	if (!enumeration->comments) {
 		if (!enumeration->error)
-			enumeration->error =
-				comment_note(enumeration->analysis, comment);
+			enumeration->error = comment_note(enumeration->analysis, comment);
 		return;
 	}
 	if (!enumeration->between)
@@ -46,11 +44,9 @@ static void write_comment(void *data, const struct member_comment *comment)
 }
 
 /*
- * Nothing but addresses, unless comments are asked for. What must be known all
- * the same is a note.
+ * Nothing but addresses, unless comments are asked for. What must be known all the same is a note.
  */
-static struct error *enumerate_allocations(struct analysis *analysis,
-					   const struct set_query *query,
+static struct error *enumerate_allocations(struct analysis *analysis, const struct set_query *query,
 					   struct report *report)
 {
 	_cleanup_(members_deinit) struct members members = { 0 };
@@ -78,8 +74,7 @@ static struct error *enumerate_allocations(struct analysis *analysis,
 	return error;
 }
 
-static struct error *enumerate_ranges(struct analysis *analysis,
-				      const struct set_query *query,
+static struct error *enumerate_ranges(struct analysis *analysis, const struct set_query *query,
 				      struct report *report)
 {
 	_cleanup_(ranges_deinit) struct ranges ranges = { 0 };
@@ -88,13 +83,12 @@ static struct error *enumerate_ranges(struct analysis *analysis,
 	if (error)
 		return error;
 	/* There is no other way to say so here. */
-	if (ranges_found(&ranges) > ranges.count &&
-	    (!query->limit || query->limit > ranges.count))
-		return error_create(ERROR_USAGE,
-				    "%" PRIu64 " %s are too many to enumerate: "
-				    "take fewer, with --limit %zu at most",
-				    ranges_found(&ranges), rows_noun(query),
-				    ranges.count);
+	if (ranges_found(&ranges) > ranges.count && (!query->limit || query->limit > ranges.count))
+		return error_create(
+			ERROR_USAGE,
+			"%" PRIu64
+			" %s are too many to enumerate: take fewer, with --limit %zu at most",
+			ranges_found(&ranges), rows_noun(query), ranges.count);
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < ranges.count && !report_broken(report); i++) {
 		uint64_t start = ranges_at(&ranges, i).start;
@@ -110,8 +104,8 @@ static struct error *enumerate_ranges(struct analysis *analysis,
 	return NULL;
 }
 
-static struct error *enumerate_run(struct analysis *analysis,
-				   const void *arguments, struct report *report)
+static struct error *enumerate_run(struct analysis *analysis, const void *arguments,
+				   struct report *report)
 {
 	const struct selection *selection = arguments;
 

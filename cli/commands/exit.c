@@ -1,8 +1,8 @@
 #include "cli/command.h"
 #include "cli/session.h"
 
-static struct error *exit_control(struct session *session,
-				  const void *arguments, struct report *report)
+static struct error *exit_control(struct session *session, const void *arguments,
+				  struct report *report)
 {
 	session->leaving = true;
 	return NULL;

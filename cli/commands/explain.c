@@ -10,8 +10,8 @@ static bool explain_member(void *data, allocation_id id)
 	return !describer->error && !report_broken(describer->report);
 }
 
-static struct error *explain_run(struct analysis *analysis,
-				 const void *arguments, struct report *report)
+static struct error *explain_run(struct analysis *analysis, const void *arguments,
+				 struct report *report)
 {
 	const struct selection *selection = arguments;
 	_cleanup_(describer_deinit) struct describer describer = { 0 };
@@ -35,17 +35,10 @@ const struct command command_explain = {
 	.name = "explain",
 	.summary = "Say why an address, or each member of a set, is in memory",
 	.words = "ADDRESS | SET [KIND]",
-	.example =
-		"explain 55d0c0ffee10   # what holds it, or how it was lost\n"
-		"explain leakroots --sort-by bytes --limit 3",
+	.example = "explain 55d0c0ffee10   # what holds it, or how it was lost\n"
+		   "explain leakroots --sort-by bytes --limit 3",
 	.description =
-		"For an allocation in use, the nearest root of each kind that "
-		"holds it, and the chain of references from there. For a "
-		"leaked one, the leak root that it hangs on, and whether it "
-		"is likely held by its address in disguise: with a tag in the "
-		"high bits, packed, one past the end, just before the start, "
-		"or as the XOR of two in the links of a list. For a free one, "
-		"what still refers to it.",
+		"For an allocation in use, the nearest root of each kind that holds it, and the chain of references from there. For a leaked one, the leak root that it hangs on, and whether it is likely held by its address in disguise: with a tag in the high bits, packed, one past the end, just before the start, or as the XOR of two in the links of a list. For a free one, what still refers to it.",
 	.word = WORD_SET,
 	.options = contents_options,
 	.parse = selection_or_address_parse,

@@ -12,15 +12,13 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static struct error *take_word(struct find32_arguments *arguments,
-			       const char *word)
+static struct error *take_word(struct find32_arguments *arguments, const char *word)
 {
 	struct error *error;
 
 	if (arguments->given)
 		return error_create(ERROR_USAGE,
-				    "'%s' is one word too many: find32 looks "
-				    "for one at a time",
+				    "'%s' is one word too many: find32 looks for one at a time",
 				    word);
 	if (!is_address(word))
 		return error_not(word, "a word in hexadecimal");
@@ -28,10 +26,9 @@ static struct error *take_word(struct find32_arguments *arguments,
 	if (error)
 		return error;
 	if (arguments->word > UINT32_MAX)
-		return error_create(ERROR_USAGE,
-				    "'%s' has more than 32 bits; see 'help "
-				    "pointers' for words of 64",
-				    word);
+		return error_create(
+			ERROR_USAGE,
+			"'%s' has more than 32 bits; see 'help pointers' for words of 64", word);
 	arguments->given = true;
 	return NULL;
 }
@@ -45,19 +42,15 @@ static struct error *find32_parse(int key, const char *value, void *output)
 		return error;
 	if (key != ARGP_KEY_END)
 		return take_word(arguments, value);
-	return arguments->given
-		       ? NULL
-		       : error_create(ERROR_USAGE, "'find32' takes a word of "
-						   "32 bits, in hexadecimal");
+	return arguments->given ? NULL
+				: error_create(ERROR_USAGE,
+					       "'find32' takes a word of 32 bits, in hexadecimal");
 }
 
-static struct error *find32_run(struct analysis *analysis, const void *input,
-				struct report *report)
+static struct error *find32_run(struct analysis *analysis, const void *input, struct report *report)
 {
 	const struct find32_arguments *arguments = input;
-	struct search search = { .kind = SEARCH_WORDS_32,
-				 .first = arguments->word,
-				 .span = 1 };
+	struct search search = { .kind = SEARCH_WORDS_32, .first = arguments->word, .span = 1 };
 
 	return matches_write(analysis, search, &arguments->switches, report);
 }
@@ -68,11 +61,7 @@ const struct command command_find32 = {
 	.words = "WORD",
 	.example = "find32 cafe --skip free --limit 20",
 	.description =
-		"The word is hexadecimal, and looked for at addresses that are "
-		"multiples of 4, in all memory whose contents are known: in "
-		"the core, or in the files that were mapped. Each match is "
-		"shown with what it is in. For words of 64 bits, see "
-		"'help pointers'.",
+		"The word is hexadecimal, and looked for at addresses that are multiples of 4, in all memory whose contents are known: in the core, or in the files that were mapped. Each match is shown with what it is in. For words of 64 bits, see 'help pointers'.",
 	.word = WORD_NUMBER,
 	.options = options,
 	.parse = find32_parse,

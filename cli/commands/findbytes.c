@@ -18,8 +18,8 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static struct error *add_bytes(struct findbytes_arguments *arguments,
-			       const void *bytes, size_t size)
+static struct error *add_bytes(struct findbytes_arguments *arguments, const void *bytes,
+			       size_t size)
 {
 	uint8_t *longer = realloc(arguments->bytes, arguments->size + size + 1);
 
@@ -35,13 +35,11 @@ static unsigned int digit_value(char digit)
 {
 	return isdigit((unsigned char)digit)
 		       ? (unsigned int)(digit - '0')
-		       : (unsigned int)(tolower((unsigned char)digit) - 'a') +
-				 10;
+		       : (unsigned int)(tolower((unsigned char)digit) - 'a') + 10;
 }
 
 /* "dead" and "de ad" alike. */
-static struct error *add_hexadecimal(struct findbytes_arguments *arguments,
-				     const char *word)
+static struct error *add_hexadecimal(struct findbytes_arguments *arguments, const char *word)
 {
 	const char *at = word;
 	struct error *error = NULL;
@@ -55,11 +53,10 @@ static struct error *add_hexadecimal(struct findbytes_arguments *arguments,
 			at++;
 			continue;
 		}
-		if (!isxdigit((unsigned char)at[0]) ||
-		    !isxdigit((unsigned char)at[1]))
-			return error_not(word,
-					 "bytes in hexadecimal, two digits "
-					 "each; --text looks for characters");
+		if (!isxdigit((unsigned char)at[0]) || !isxdigit((unsigned char)at[1]))
+			return error_not(
+				word,
+				"bytes in hexadecimal, two digits each; --text looks for characters");
 		byte = (uint8_t)(digit_value(at[0]) << 4 | digit_value(at[1]));
 		error = add_bytes(arguments, &byte, 1);
 		at += 2;
@@ -72,8 +69,7 @@ static bool is_quoted(const char *word)
 {
 	size_t length = strlen(word);
 
-	return length >= 2 && (*word == '"' || *word == '\'') &&
-	       word[length - 1] == *word;
+	return length >= 2 && (*word == '"' || *word == '\'') && word[length - 1] == *word;
 }
 
 static struct error *findbytes_parse(int key, const char *value, void *output)
@@ -89,8 +85,7 @@ static struct error *findbytes_parse(int key, const char *value, void *output)
 		return arguments->size > 0
 			       ? NULL
 			       : error_create(ERROR_USAGE,
-					      "'findbytes' takes bytes in "
-					      "hexadecimal, or --text");
+					      "'findbytes' takes bytes in hexadecimal, or --text");
 	if (is_quoted(value))
 		return add_bytes(arguments, value + 1, strlen(value) - 2);
 	return add_hexadecimal(arguments, value);
@@ -120,12 +115,7 @@ const struct command command_findbytes = {
 	.words = "BYTES...",
 	.example = "findbytes --text password --skip stacks",
 	.description =
-		"Bytes are written as pairs of hexadecimal digits, with or "
-		"without blanks between them: 'findbytes de ad be ef' and "
-		"'findbytes deadbeef' are the same. They may stand at any "
-		"address, in all memory whose contents are known: in the core, "
-		"or in the files that were mapped. Each match is shown with "
-		"what it is in.",
+		"Bytes are written as pairs of hexadecimal digits, with or without blanks between them: 'findbytes de ad be ef' and 'findbytes deadbeef' are the same. They may stand at any address, in all memory whose contents are known: in the core, or in the files that were mapped. Each match is shown with what it is in.",
 	.word = WORD_NUMBER,
 	.options = options,
 	.parse = findbytes_parse,

@@ -18,7 +18,7 @@ struct gate {
 	struct baseline baseline;
 	struct leak_total leaked; /* what counts */
 	struct diff *diff;	  /* with the older core, or NULL */
-	uint64_t *old; /* what its checks would say of that, by limit */
+	uint64_t *old;		  /* what its checks would say of that, by limit */
 	struct gate_check *checks;
 	size_t check_count;
 };
@@ -48,8 +48,7 @@ static struct error *read_files(struct gate *gate)
 	struct stat status;
 
 	for (size_t i = 0; !error && i < options->suppress_count; i++)
-		error = suppressions_read(&gate->suppressions,
-					  options->suppress[i]);
+		error = suppressions_read(&gate->suppressions, options->suppress[i]);
 	if (error || !options->baseline)
 		return error;
 	/* The first one is yet to be written. */
@@ -75,13 +74,11 @@ static uint64_t used_bytes(const struct analysis *analysis)
 	return bytes;
 }
 
-static struct error *count_class(struct analysis *analysis,
-				 const struct kind *kind, uint64_t *ret)
+static struct error *count_class(struct analysis *analysis, const struct kind *kind, uint64_t *ret)
 {
 	const struct bitmap *used = allocation_used(analysis_index(analysis));
 	_cleanup_(bitmap_deinit) struct bitmap members = { 0 };
-	struct error *error =
-		bitmap_init(&members, used->count, analysis_account(analysis));
+	struct error *error = bitmap_init(&members, used->count, analysis_account(analysis));
 
 	if (error)
 		return error;
@@ -93,8 +90,8 @@ static struct error *count_class(struct analysis *analysis,
 }
 
 /* What there is in a core of which growth is limited. */
-static struct error *measure_size(struct analysis *analysis,
-				  const struct gate_limit *limit, uint64_t *ret)
+static struct error *measure_size(struct analysis *analysis, const struct gate_limit *limit,
+				  uint64_t *ret)
 {
 	struct error *error = analysis_need(analysis, STAGE_HEAP);
 
@@ -113,8 +110,7 @@ static struct error *measure_older(void *data, struct analysis *older)
 
 	for (size_t i = 0; !error && i < options->limit_count; i++)
 		if (gate_measures_growth(options->limits[i].measure))
-			error = measure_size(older, &options->limits[i],
-					     &gate->old[i]);
+			error = measure_size(older, &options->limits[i], &gate->old[i]);
 	return error;
 }
 
@@ -127,8 +123,8 @@ static struct error *compare(struct gate *gate)
 	gate->old = calloc(options->limit_count, sizeof(*gate->old));
 	if (!gate->old)
 		return &error_no_memory;
-	return compare_cores(gate->analysis, &options->compared, 1, ASPECT_KIND,
-			     measure_older, gate, &gate->diff);
+	return compare_cores(gate->analysis, &options->compared, 1, ASPECT_KIND, measure_older,
+			     gate, &gate->diff);
 }
 
 static struct error *measure_growth(struct gate *gate, struct gate_check *check)
@@ -143,8 +139,7 @@ static struct error *measure_growth(struct gate *gate, struct gate_check *check)
 
 static struct error *measure_class(struct gate *gate, struct gate_check *check)
 {
-	struct error *error =
-		count_class(gate->analysis, &check->limit->kind, &check->value);
+	struct error *error = count_class(gate->analysis, &check->limit->kind, &check->value);
 
 	check->is_nothing = check->value == 0;
 	return error;
@@ -191,8 +186,7 @@ static struct error *check_limits(struct gate *gate)
 
 static struct error *look(struct gate *gate)
 {
-	struct error *error = leak_kinds_find(
-		gate->analysis, gate->options->likely, &gate->kinds);
+	struct error *error = leak_kinds_find(gate->analysis, gate->options->likely, &gate->kinds);
 
 	if (error)
 		return error;
@@ -203,21 +197,16 @@ static struct error *look(struct gate *gate)
 
 static struct error *judge(struct gate *gate)
 {
-	struct error *error =
-		judge_total(gate->analysis, &gate->kinds, &gate->leaked);
+	struct error *error = judge_total(gate->analysis, &gate->kinds, &gate->leaked);
 
 	return error ? error : check_limits(gate);
 }
 
-/*
- * Make all that leaked the baseline, and judge by that. What is gone is told of
- * by the old one.
- */
+/* Make all that leaked the baseline, and judge by that. What is gone is told of by the old one. */
 static struct error *update(struct gate *gate)
 {
 	_cleanup_(baseline_deinit) struct baseline accepted = { 0 };
-	struct error *error =
-		baseline_accept(&gate->baseline, &gate->kinds, &accepted);
+	struct error *error = baseline_accept(&gate->baseline, &gate->kinds, &accepted);
 
 	if (!error)
 		error = baseline_write(&accepted, gate->options->baseline);
@@ -249,8 +238,7 @@ static struct gate_outcome outcome_of(const struct gate *gate)
 		if (kind->state == LEAK_SUPPRESSED)
 			outcome.suppressed += kind->allocations;
 		else
-			outcome.known +=
-				kind->allocations - leak_counted(kind).count;
+			outcome.known += kind->allocations - leak_counted(kind).count;
 	}
 	return outcome;
 }
@@ -268,8 +256,7 @@ static void write_growth(const struct gate *gate, struct report *report)
 
 static bool fails_for_certain(const struct leak_kind *kind)
 {
-	return !kind->likely &&
-	       (kind->state == LEAK_NEW || kind->state == LEAK_MORE);
+	return !kind->likely && (kind->state == LEAK_NEW || kind->state == LEAK_MORE);
 }
 
 /* Whether the pass that tells what is likely held is worth its time. */
@@ -298,15 +285,13 @@ static void write_likely_held(const struct gate *gate, struct report *report)
 	for (size_t i = 0; i < gate->kinds.count; i++) {
 		const struct leak_kind *kind = &gate->kinds.list[i];
 		allocation_id id = allocation_find(index, kind->address);
-		const struct disguised *disguised =
-			fails_for_certain(kind) && id != NO_ALLOCATION
-				? likely_held_find(gate->analysis, id)
-				: NULL;
+		const struct disguised *disguised = fails_for_certain(kind) && id != NO_ALLOCATION
+							    ? likely_held_find(gate->analysis, id)
+							    : NULL;
 
 		if (disguised)
-			anchor_write_likely(
-				gate->analysis, disguised,
-				likely_held_odds(gate->analysis, id), report);
+			anchor_write_likely(gate->analysis, disguised,
+					    likely_held_odds(gate->analysis, id), report);
 	}
 }
 
@@ -338,11 +323,9 @@ static struct error *cannot_tell(const struct gate *gate)
 
 	if (options->update || options->ratchet)
 		return error_create(ERROR_NOT_SUPPORTED,
-				    "the gate cannot tell, and %s is left as "
-				    "it is: %s",
+				    "the gate cannot tell, and %s is left as it is: %s",
 				    options->baseline, why);
-	return error_create(ERROR_NOT_SUPPORTED, "the gate cannot tell: %s",
-			    why);
+	return error_create(ERROR_NOT_SUPPORTED, "the gate cannot tell: %s", why);
 }
 
 static struct error *conclude(const struct gate *gate)
@@ -359,8 +342,7 @@ static struct error *conclude(const struct gate *gate)
 	if (!rule || !what)
 		return &error_no_memory;
 	return error_create(ERROR_FOUND,
-			    "the gate failed: %" PRIu64 " %s, %" PRIu64
-			    " allowed (%s)",
+			    "the gate failed: %" PRIu64 " %s, %" PRIu64 " allowed (%s)",
 			    failed->value, what, failed->limit->limit, rule);
 }
 
@@ -412,17 +394,7 @@ const struct command command_gate = {
 		   "gate --max-used 512M --max-class app::Session=100\n"
 		   "gate --compare older.core --max-growth 16M",
 	.description =
-		"Each kind of leak is told, most bytes first, with a "
-		"fingerprint by which it is known again in other runs and "
-		"builds: it is made of what the leak root is and what hangs on "
-		"it. Then come the checks, and whether the gate passed. What "
-		"counts are all allocations that leaked, also those that "
-		"only leaked ones lead to, less what is suppressed or in the "
-		"baseline. With --compare, what grew is told as well, as "
-		"'diff' has it. Exit status: 0 if it passed, 1 if it failed, 2 "
-		"if "
-		"something was wrongly asked, 3 if the dump does not tell "
-		"enough to know.",
+		"Each kind of leak is told, most bytes first, with a fingerprint by which it is known again in other runs and builds: it is made of what the leak root is and what hangs on it. Then come the checks, and whether the gate passed. What counts are all allocations that leaked, also those that only leaked ones lead to, less what is suppressed or in the baseline. With --compare, what grew is told as well, as 'diff' has it. Exit status: 0 if it passed, 1 if it failed, 2 if something was wrongly asked, 3 if the dump does not tell enough to know.",
 	.options = gate_switches,
 	.parse = gate_options_parse,
 	.arguments_size = sizeof(struct gate_options),

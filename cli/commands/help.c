@@ -26,9 +26,7 @@ static struct error *help_parse(int key, const char *value, void *output)
 		return NULL;
 	if (arguments->count == MAXIMUM_WORDS)
 		return error_create(ERROR_USAGE,
-				    "'help' explains a command and a set, not "
-				    "'%s' too",
-				    value);
+				    "'help' explains a command and a set, not '%s' too", value);
 	arguments->words[arguments->count++] = value;
 	return NULL;
 }
@@ -74,8 +72,7 @@ static bool explain_word(struct document *document, const char *word)
 	const char *bare = word + strspn(word, "-/");
 	const struct command *command = command_find(word);
 	const struct set *set = set_find(word);
-	const struct topic *topic =
-		topic_find(query_is_operator(word) ? "sets" : bare);
+	const struct topic *topic = topic_find(query_is_operator(word) ? "sets" : bare);
 	const struct argp_option *option = find_switch(word);
 
 	if (command)
@@ -91,8 +88,7 @@ static bool explain_word(struct document *document, const char *word)
 	return command || set || topic || option;
 }
 
-static struct error *explain_pattern(struct document *document,
-				     const char *name)
+static struct error *explain_pattern(struct document *document, const char *name)
 {
 	const struct classifier *classifier = NULL;
 	struct kind kind;
@@ -107,19 +103,16 @@ static struct error *explain_pattern(struct document *document,
 }
 
 /* What `let` gave a name to, if there is a dump. */
-static bool explain_named(struct session *session, struct document *document,
-			  const char *word)
+static bool explain_named(struct session *session, struct document *document, const char *word)
 {
 	if (!session->analysis || set_find(word) ||
 	    !named_sets_find(analysis_named_sets(session->analysis), word))
 		return false;
-	document_text(document, "It is a set that you named: 'let' says how "
-				"many are in it.");
+	document_text(document, "It is a set that you named: 'let' says how many are in it.");
 	return true;
 }
 
-static struct error *explain(struct session *session, struct document *document,
-			     const char *word)
+static struct error *explain(struct session *session, struct document *document, const char *word)
 {
 	if (word[0] == '%')
 		return explain_pattern(document, word);
@@ -127,13 +120,11 @@ static struct error *explain(struct session *session, struct document *document,
 		return NULL;
 	if (explain_word(document, word))
 		return NULL;
-	return error_unknown(
-		"word", word,
-		nearest_word(word + strspn(word, "-/"), known_word, NULL));
+	return error_unknown("word", word,
+			     nearest_word(word + strspn(word, "-/"), known_word, NULL));
 }
 
-static struct error *help_control(struct session *session, const void *input,
-				  struct report *report)
+static struct error *help_control(struct session *session, const void *input, struct report *report)
 {
 	static const struct column columns[] = { { "line", VALUE_TEXT } };
 	static const struct table table = {
@@ -157,8 +148,7 @@ static struct error *help_control(struct session *session, const void *input,
 
 const struct command command_help = {
 	.name = "help",
-	.summary = "Say what can be typed, or explain a command, a set, a "
-		   "switch or a topic",
+	.summary = "Say what can be typed, or explain a command, a set, a switch or a topic",
 	.words = "[WORD [SET]]",
 	.example = "help               # what to type first, and all commands\n"
 		   "help summarize     # a command, with all its switches\n"

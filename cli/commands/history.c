@@ -2,8 +2,7 @@
 
 #include "cli/command.h"
 
-static struct error *history_control(struct session *session,
-				     const void *arguments,
+static struct error *history_control(struct session *session, const void *arguments,
 				     struct report *report)
 {
 	static const struct column columns[] = {

@@ -18,8 +18,7 @@ static bool is_name(const char *word)
 	if (!isalpha((unsigned char)word[0]))
 		return false;
 	for (; *word; word++)
-		if (!isalnum((unsigned char)*word) && *word != '-' &&
-		    *word != '_')
+		if (!isalnum((unsigned char)*word) && *word != '-' && *word != '_')
 			return false;
 	return true;
 }
@@ -27,36 +26,28 @@ static bool is_name(const char *word)
 static struct error *check_name(const char *name)
 {
 	if (!is_name(name))
-		return error_not(name, "a name for a set: a letter, then "
-				       "letters, digits, - and _");
+		return error_not(name, "a name for a set: a letter, then letters, digits, - and _");
 	if (set_find(name))
-		return error_create(ERROR_USAGE,
-				    "'%s' is a set already; choose another "
-				    "name",
+		return error_create(ERROR_USAGE, "'%s' is a set already; choose another name",
 				    name);
 	if (query_is_operator(name))
-		return error_create(ERROR_USAGE,
-				    "'%s' stands between sets; choose another "
-				    "name",
+		return error_create(ERROR_USAGE, "'%s' stands between sets; choose another name",
 				    name);
 	if (is_address(name))
 		return error_create(ERROR_USAGE,
-				    "'%s' is an address, in hexadecimal; "
-				    "choose another name",
+				    "'%s' is an address, in hexadecimal; choose another name",
 				    name);
 	return NULL;
 }
 
-static struct error *take_name(struct let_arguments *arguments,
-			       const char *word, size_t length)
+static struct error *take_name(struct let_arguments *arguments, const char *word, size_t length)
 {
 	arguments->name = strndup(word, length);
 	return arguments->name ? check_name(arguments->name) : &error_no_memory;
 }
 
 /* Up to the = and the first word behind it. */
-static struct error *take_front(struct let_arguments *arguments,
-				const char *word)
+static struct error *take_front(struct let_arguments *arguments, const char *word)
 {
 	size_t length = strcspn(word, "=");
 	struct error *error = NULL;
@@ -65,16 +56,13 @@ static struct error *take_front(struct let_arguments *arguments,
 		error = take_name(arguments, word, length);
 	else if (length > 0)
 		error = error_create(ERROR_USAGE,
-				     "between '%s' and its members stands '=', "
-				     "not '%s'",
+				     "between '%s' and its members stands '=', not '%s'",
 				     arguments->name, word);
 	if (error || !word[length])
 		return error;
 	arguments->has_equals = true;
 	word += length + 1;
-	return *word ? selection_parse(ARGP_KEY_ARG, word,
-				       &arguments->selection)
-		     : NULL;
+	return *word ? selection_parse(ARGP_KEY_ARG, word, &arguments->selection) : NULL;
 }
 
 static struct error *check(struct let_arguments *arguments)
@@ -86,13 +74,12 @@ static struct error *check(struct let_arguments *arguments)
 		return error;
 	if (query->set->ranges)
 		return error_create(ERROR_USAGE,
-				    "only sets of allocations take a name, and "
-				    "'%s' is none",
+				    "only sets of allocations take a name, and '%s' is none",
 				    query->set->name);
 	if (query->sort != SORT_DEFAULT && !query->limit)
-		return error_create(ERROR_USAGE,
-				    "a set is kept without an order: "
-				    "'--sort-by' needs '--limit' here");
+		return error_create(
+			ERROR_USAGE,
+			"a set is kept without an order: '--sort-by' needs '--limit' here");
 	return NULL;
 }
 
@@ -109,11 +96,9 @@ static struct error *let_parse(int key, const char *value, void *output)
 	if (!arguments->name && !arguments->has_switch)
 		return NULL;
 	if (!arguments->name)
-		return error_create(ERROR_USAGE,
-				    "a name is missing: 'let NAME = SET'");
+		return error_create(ERROR_USAGE, "a name is missing: 'let NAME = SET'");
 	if (!arguments->has_equals)
-		return error_create(ERROR_USAGE,
-				    "what is '%s' to be? Write 'let %s = SET'",
+		return error_create(ERROR_USAGE, "what is '%s' to be? Write 'let %s = SET'",
 				    arguments->name, arguments->name);
 	return check(arguments);
 }
@@ -133,19 +118,16 @@ static bool keep(void *data, allocation_id id)
 }
 
 /* The first ones, as the query orders them. */
-static struct error *keep_first(struct analysis *analysis,
-				const struct set_query *query,
+static struct error *keep_first(struct analysis *analysis, const struct set_query *query,
 				struct members *members)
 {
 	struct bitmap kept;
-	struct error *error = bitmap_init(&kept, members->set.count,
-					  analysis_account(analysis));
+	struct error *error = bitmap_init(&kept, members->set.count, analysis_account(analysis));
 
 	if (error)
 		return error;
-	error = query_visit(
-		analysis, query, members,
-		&(struct member_visitor){ .member = keep, .data = &kept });
+	error = query_visit(analysis, query, members,
+			    &(struct member_visitor){ .member = keep, .data = &kept });
 	if (error) {
 		bitmap_deinit(&kept);
 		return error;
@@ -155,8 +137,7 @@ static struct error *keep_first(struct analysis *analysis,
 	return NULL;
 }
 
-static struct error *name_members(struct analysis *analysis,
-				  const struct let_arguments *arguments,
+static struct error *name_members(struct analysis *analysis, const struct let_arguments *arguments,
 				  struct report *report)
 {
 	const struct set_query *query = &arguments->selection.query;
@@ -172,8 +153,7 @@ static struct error *name_members(struct analysis *analysis,
 		   allocations_total(analysis_index(analysis), &members.set));
 	kept = members.set;
 	members.set = (struct bitmap){ 0 };
-	return named_sets_assign(analysis_named_sets(analysis), arguments->name,
-				 &kept);
+	return named_sets_assign(analysis_named_sets(analysis), arguments->name, &kept);
 }
 
 static void write_named(struct analysis *analysis, struct report *report)
@@ -183,16 +163,16 @@ static void write_named(struct analysis *analysis, struct report *report)
 		{ "count", VALUE_COUNT },
 		{ "bytes", VALUE_BYTES },
 	};
-	static const struct table table = { "set", columns, 3,
-					    "{set}: {count} allocations use "
-					    "0x{bytes} ({bytes,}) bytes." };
+	static const struct table table = {
+		"set", columns, 3, "{set}: {count} allocations use 0x{bytes} ({bytes,}) bytes."
+	};
 	const struct named_sets *sets = analysis_named_sets(analysis);
 	const char *name;
 
 	report_begin_table(report, &table);
 	for (size_t i = 0; (name = named_sets_name(sets, i)) != NULL; i++) {
-		struct set_total total = allocations_total(
-			analysis_index(analysis), named_sets_find(sets, name));
+		struct set_total total =
+			allocations_total(analysis_index(analysis), named_sets_find(sets, name));
 
 		report_text(report, name);
 		report_number(report, total.count);
@@ -213,8 +193,7 @@ static void write_nothing_named(struct report *report)
 	report_end_table(report);
 }
 
-static struct error *let_run(struct analysis *analysis, const void *input,
-			     struct report *report)
+static struct error *let_run(struct analysis *analysis, const void *input, struct report *report)
 {
 	const struct let_arguments *arguments = input;
 
@@ -231,21 +210,13 @@ const struct command command_let = {
 	.name = "let",
 	.summary = "Give the members of a set a name, or list such names",
 	.words = "[NAME = SET [KIND]]",
-	.example =
-		"let big = used --min-size 64K   # now 'big' is a set, too\n"
-		"let lost = leaked minus unreferenced\n"
-		"let top = leaked --sort-by bytes --limit 10   # the largest\n"
-		"let                             # which names there are",
+	.example = "let big = used --min-size 64K   # now 'big' is a set, too\n"
+		   "let lost = leaked minus unreferenced\n"
+		   "let top = leaked --sort-by bytes --limit 10   # the largest\n"
+		   "let                             # which names there are",
 	.description =
-		"The set is looked up at once, and the name then stands for "
-		"these members wherever a set can stand: 'summarize big', "
-		"'count used minus big'. All switches that narrow and extend "
-		"are allowed; with '--limit', only the first ones are kept. "
-		"The answer is how many got the name.\n"
-		"A name is a letter, then letters, digits, - and _. It can be "
-		"given again, also by means of itself: 'let big = big minus "
-		"derived'. Only sets of allocations take names, and they last "
-		"until heapcore ends.",
+		"The set is looked up at once, and the name then stands for these members wherever a set can stand: 'summarize big', 'count used minus big'. All switches that narrow and extend are allowed; with '--limit', only the first ones are kept. The answer is how many got the name.\n"
+		"A name is a letter, then letters, digits, - and _. It can be given again, also by means of itself: 'let big = big minus derived'. Only sets of allocations take names, and they last until heapcore ends.",
 	.word = WORD_NAMING,
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = let_parse,

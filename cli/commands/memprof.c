@@ -19,15 +19,11 @@ enum { QUESTIONS = sizeof(questions) / sizeof(*questions) };
 
 static const struct argp_option options[] = {
 	{ "levels", 'L', "N", 0,
-	  "Of 'graph': follow references over N levels, 0 for all; 5 otherwise",
-	  0 },
-	{ "objects", 'O', "N", 0,
-	  "Of 'graph': begin with N objects, 0 for all; 10 otherwise", 0 },
-	{ "pretty", 'P', NULL, 0, "Of 'allocations': write a Markdown table",
-	  0 },
+	  "Of 'graph': follow references over N levels, 0 for all; 5 otherwise", 0 },
+	{ "objects", 'O', "N", 0, "Of 'graph': begin with N objects, 0 for all; 10 otherwise", 0 },
+	{ "pretty", 'P', NULL, 0, "Of 'allocations': write a Markdown table", 0 },
 	{ "min-bytes", 'b', "N", 0,
-	  "Of 'allocations': leave out lines of less than N bytes, in decimal",
-	  0 },
+	  "Of 'allocations': leave out lines of less than N bytes, in decimal", 0 },
 	{ 0 },
 };
 
@@ -36,8 +32,7 @@ static const char *question_word(const void *data, size_t number)
 	return number < QUESTIONS ? questions[number].word : NULL;
 }
 
-static struct error *take_question(struct memprof_arguments *arguments,
-				   const char *word)
+static struct error *take_question(struct memprof_arguments *arguments, const char *word)
 {
 	for (size_t i = 0; i < QUESTIONS; i++) {
 		if (strcmp(questions[i].word, word) != 0)
@@ -45,21 +40,17 @@ static struct error *take_question(struct memprof_arguments *arguments,
 		arguments->question = &questions[i];
 		return NULL;
 	}
-	return error_unknown("question to memprof", word,
-			     nearest_word(word, question_word, NULL));
+	return error_unknown("question to memprof", word, nearest_word(word, question_word, NULL));
 }
 
-static struct error *take_word(struct memprof_arguments *arguments,
-			       const char *word)
+static struct error *take_word(struct memprof_arguments *arguments, const char *word)
 {
 	const struct memprof_question *question = arguments->question;
 
 	if (!question)
 		return take_question(arguments, word);
 	if (!question->operand || arguments->has_operand)
-		return error_create(ERROR_USAGE,
-				    "'%s' is one word too many behind "
-				    "'memprof %s'",
+		return error_create(ERROR_USAGE, "'%s' is one word too many behind 'memprof %s'",
 				    word, question->word);
 	arguments->has_operand = true;
 	if (question->run == memprof_size)
@@ -74,13 +65,10 @@ static struct error *check_switches(const struct memprof_arguments *arguments)
 	const struct memprof_question *question = arguments->question;
 	const char *wanted = NULL;
 
-	if ((arguments->has_levels || arguments->has_objects) &&
-	    question->run != memprof_graph)
+	if ((arguments->has_levels || arguments->has_objects) && question->run != memprof_graph)
 		wanted = "'--levels' and '--objects' are for 'memprof graph'";
-	if ((arguments->pretty || arguments->has_least) &&
-	    question->run != memprof_allocations)
-		wanted = "'--pretty' and '--min-bytes' are for 'memprof "
-			 "allocations'";
+	if ((arguments->pretty || arguments->has_least) && question->run != memprof_allocations)
+		wanted = "'--pretty' and '--min-bytes' are for 'memprof allocations'";
 	return wanted ? error_create(ERROR_USAGE, "%s", wanted) : NULL;
 }
 
@@ -89,12 +77,12 @@ static struct error *check(struct memprof_arguments *arguments)
 	const struct memprof_question *question = arguments->question;
 
 	if (!question)
-		return error_create(ERROR_USAGE,
-				    "'memprof' takes what to show: counts, "
-				    "sizes, graph, size or allocations");
+		return error_create(
+			ERROR_USAGE,
+			"'memprof' takes what to show: counts, sizes, graph, size or allocations");
 	if (question->operand && !arguments->has_operand)
-		return error_create(ERROR_USAGE, "'memprof %s' takes %s",
-				    question->word, question->operand);
+		return error_create(ERROR_USAGE, "'memprof %s' takes %s", question->word,
+				    question->operand);
 	return check_switches(arguments);
 }
 
@@ -125,8 +113,7 @@ static struct error *memprof_parse(int key, const char *value, void *output)
 static struct error *memprof_run(struct analysis *analysis, const void *input,
 				 struct report *report)
 {
-	struct memprof_arguments arguments =
-		*(const struct memprof_arguments *)input;
+	struct memprof_arguments arguments = *(const struct memprof_arguments *)input;
 
 	if (!arguments.has_levels)
 		arguments.levels = USUAL_LEVELS;
@@ -145,38 +132,12 @@ const struct command command_memprof = {
 		   "memprof size 55d0c0ffee10\n"
 		   "memprof allocations --pretty --min-bytes 1024",
 	.description =
-		"What PerfTools::MemProf prints within a program of Crystal, "
-		"of a core and at no cost for the program, so that what reads "
-		"its output reads this. In front of the lines of 'counts', "
-		"'sizes' and 'allocations' stands how many there are, and a "
-		"tab is between their columns. All sizes are decimal, and are "
-		"those of the memory that was handed out: a collector rounds "
-		"them up to 16 bytes.\n"
-		"'counts' shows how many live objects there are of each type. "
-		"Live is all that is in use and no garbage, as it is behind "
-		"GC.collect.\n"
-		"'sizes' shows the bytes that the objects of each type take "
-		"together with all that they refer to, directly or not. What "
-		"several of them refer to is counted once for the type, and "
-		"again for each other type that leads to it. If there are "
-		"thousands of types in a large heap, those with the fewest "
-		"objects are left out, and a note says so. 'size' shows the "
-		"same of one allocation.\n"
-		"'graph' shows what holds the objects of a type, for "
-		"https://mermaid.live to draw: first the objects, then each "
-		"reference with the field that it is in and its level, which "
-		"is 0 for references to these objects. Fields have names "
-		"where debug information tells them, else offsets.\n"
-		"'allocations' shows counts and bytes of all that is live. A "
-		"core does not tell which calls allocated it, so the type "
-		"stands there instead, and behind it the place in the "
-		"source where the program was compiled with GC_DEBUG; of "
-		"what has no type, the size.\n"
-		"In a program of Crystal, 'counts' and 'sizes' list classes, "
-		"strings among them; one whose name is not known is shown as "
-		"'(class 12)'. In other programs, they list what 'summarize' "
-		"tells apart: classes, patterns and identities, but not what "
-		"has only a size.",
+		"What PerfTools::MemProf prints within a program of Crystal, of a core and at no cost for the program, so that what reads its output reads this. In front of the lines of 'counts', 'sizes' and 'allocations' stands how many there are, and a tab is between their columns. All sizes are decimal, and are those of the memory that was handed out: a collector rounds them up to 16 bytes.\n"
+		"'counts' shows how many live objects there are of each type. Live is all that is in use and no garbage, as it is behind GC.collect.\n"
+		"'sizes' shows the bytes that the objects of each type take together with all that they refer to, directly or not. What several of them refer to is counted once for the type, and again for each other type that leads to it. If there are thousands of types in a large heap, those with the fewest objects are left out, and a note says so. 'size' shows the same of one allocation.\n"
+		"'graph' shows what holds the objects of a type, for https://mermaid.live to draw: first the objects, then each reference with the field that it is in and its level, which is 0 for references to these objects. Fields have names where debug information tells them, else offsets.\n"
+		"'allocations' shows counts and bytes of all that is live. A core does not tell which calls allocated it, so the type stands there instead, and behind it the place in the source where the program was compiled with GC_DEBUG; of what has no type, the size.\n"
+		"In a program of Crystal, 'counts' and 'sizes' list classes, strings among them; one whose name is not known is shown as '(class 12)'. In other programs, they list what 'summarize' tells apart: classes, patterns and identities, but not what has only a size.",
 	.word = WORD_CHOICE,
 	.choices = "counts|sizes|graph|size|allocations",
 	.options = options,

@@ -13,8 +13,7 @@ const struct command command_show = {
 	.example = "show leaked --limit 3 --ascii\n"
 		   "show allocation 55d0c0ffee10\n"
 		   "show stacks --show-up-to 80 --limit 1",
-	.description = "Contents are 8-byte words, four to a line, behind the "
-		       "offset of the line.",
+	.description = "Contents are 8-byte words, four to a line, behind the offset of the line.",
 	.word = WORD_SET,
 	.options = contents_options,
 	.parse = selection_parse,

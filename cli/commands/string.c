@@ -16,8 +16,7 @@ struct string_arguments {
 
 static const struct argp_option options[] = {
 	{ "show-up-to", 'u', "SIZE", 0,
-	  "Show that much of it: hexadecimal, or decimal with K, M or G "
-	  "behind it; 64K otherwise",
+	  "Show that much of it: hexadecimal, or decimal with K, M or G behind it; 64K otherwise",
 	  0 },
 	{ 0 },
 };
@@ -32,13 +31,9 @@ static struct error *string_parse(int key, const char *value, void *output)
 	}
 	if (key == ARGP_KEY_END)
 		return arguments->given ? NULL
-					: error_create(ERROR_USAGE, "'string' "
-								    "takes an "
-								    "address");
+					: error_create(ERROR_USAGE, "'string' takes an address");
 	if (arguments->given)
-		return error_create(ERROR_USAGE,
-				    "'%s' is one word too many behind an "
-				    "address",
+		return error_create(ERROR_USAGE, "'%s' is one word too many behind an address",
 				    value);
 	arguments->given = true;
 	return parse_address(value, &arguments->address);
@@ -50,8 +45,7 @@ struct string_found {
 	bool ends; /* else memory does, first */
 };
 
-static struct error *find_end(struct analysis *analysis, uint64_t address,
-			      struct string_found *ret)
+static struct error *find_end(struct analysis *analysis, uint64_t address, struct string_found *ret)
 {
 	enum { PIECE = 1 << 24 };
 	const struct image *image = analysis_image(analysis);
@@ -60,8 +54,7 @@ static struct error *find_end(struct analysis *analysis, uint64_t address,
 	progress_begin(analysis_progress(analysis), "reading a string", 0);
 	while (!found.ends) {
 		uint64_t size;
-		const uint8_t *bytes =
-			image_bytes(image, address + found.length, &size);
+		const uint8_t *bytes = image_bytes(image, address + found.length, &size);
 		const uint8_t *end;
 
 		if (!bytes)
@@ -79,8 +72,8 @@ static struct error *find_end(struct analysis *analysis, uint64_t address,
 }
 
 /* A copy of the first size bytes, which are known. */
-static struct error *copy_text(const struct image *image, uint64_t address,
-			       uint64_t size, char **ret)
+static struct error *copy_text(const struct image *image, uint64_t address, uint64_t size,
+			       char **ret)
 {
 	char *text = malloc(size + 1);
 
@@ -93,21 +86,18 @@ static struct error *copy_text(const struct image *image, uint64_t address,
 	return NULL;
 }
 
-static void write_string(const struct string_arguments *arguments,
-			 const struct string_found *found, uint64_t shown,
-			 const char *text, struct report *report)
+static void write_string(const struct string_arguments *arguments, const struct string_found *found,
+			 uint64_t shown, const char *text, struct report *report)
 {
 	static const struct column columns[] = {
-		{ "address", VALUE_ADDRESS }, { "text", VALUE_TEXT },
-		{ "length", VALUE_BYTES },    { "shown", VALUE_BYTES },
-		{ "end", VALUE_ADDRESS },
+		{ "address", VALUE_ADDRESS }, { "text", VALUE_TEXT },	{ "length", VALUE_BYTES },
+		{ "shown", VALUE_BYTES },     { "end", VALUE_ADDRESS },
 	};
 	static const struct table table = {
 		"string", columns, 5,
 		"{address}: \"{text}\"\n"
 		"... of 0x{length} ({length,}) bytes"
-		"[, of which the first 0x{shown} ({shown,}) are shown]"
-		"[\n... which has no end: what is at {end} is not known]"
+		"[, of which the first 0x{shown} ({shown,}) are shown][\n... which has no end: what is at {end} is not known]"
 	};
 
 	report_begin_table(report, &table);
@@ -126,25 +116,22 @@ static void write_string(const struct string_arguments *arguments,
 	report_end_table(report);
 }
 
-static struct error *string_run(struct analysis *analysis, const void *input,
-				struct report *report)
+static struct error *string_run(struct analysis *analysis, const void *input, struct report *report)
 {
 	const struct string_arguments *arguments = input;
 	const struct image *image = analysis_image(analysis);
 	_cleanup_(free) char *text = NULL;
 	struct string_found found = { 0 };
-	uint64_t size, shown = arguments->has_show_up_to ? arguments->show_up_to
-							 : SHOWN;
+	uint64_t size, shown = arguments->has_show_up_to ? arguments->show_up_to : SHOWN;
 	struct error *error;
 
 	if (!image_bytes(image, arguments->address, &size))
-		return error_create(
-			ERROR_USAGE,
-			image_find(image, arguments->address)
-				? "the contents of the memory at 0x%" PRIx64
-				  " are not known"
-				: "0x%" PRIx64 " is not mapped",
-			arguments->address);
+		return error_create(ERROR_USAGE,
+				    image_find(image, arguments->address)
+					    ? "the contents of the memory at 0x%" PRIx64
+					      " are not known"
+					    : "0x%" PRIx64 " is not mapped",
+				    arguments->address);
 	error = find_end(analysis, arguments->address, &found);
 	if (error)
 		return error;
@@ -162,8 +149,7 @@ const struct command command_string = {
 	.words = "ADDRESS",
 	.example = "string 55d0c0ffee40",
 	.description =
-		"The characters up to the first that is 0. Those that a "
-		"terminal would not show are written as \\n, \\t or \\x1b.",
+		"The characters up to the first that is 0. Those that a terminal would not show are written as \\n, \\t or \\x1b.",
 	.word = WORD_ADDRESS,
 	.options = options,
 	.parse = string_parse,

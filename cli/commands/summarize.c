@@ -41,8 +41,7 @@ static void range_groups_deinit(struct range_groups *groups)
 }
 DEFINE_DEINIT(range_groups_deinit, struct range_groups)
 
-static struct error *add_to_group(struct range_groups *groups, const char *name,
-				  uint64_t size)
+static struct error *add_to_group(struct range_groups *groups, const char *name, uint64_t size)
 {
 	size_t i;
 
@@ -52,18 +51,15 @@ static struct error *add_to_group(struct range_groups *groups, const char *name,
 	if (i == groups->count) {
 		if (!LIST_GROW(groups->list, groups->count))
 			return &error_no_memory;
-		groups->list[groups->count++] =
-			(struct range_group){ .name = name };
+		groups->list[groups->count++] = (struct range_group){ .name = name };
 	}
 	groups->list[i].tally.count++;
 	groups->list[i].tally.bytes += size;
 	return NULL;
 }
 
-static struct error *find_groups(struct analysis *analysis,
-				 const struct range_kind *kind,
-				 const struct ranges *ranges,
-				 struct range_groups *groups)
+static struct error *find_groups(struct analysis *analysis, const struct range_kind *kind,
+				 const struct ranges *ranges, struct range_groups *groups)
 {
 	enum { BETWEEN_LOOKS = 1 << 16 };
 	struct progress *progress = analysis_progress(analysis);
@@ -83,8 +79,7 @@ static struct error *find_groups(struct analysis *analysis,
 	return error;
 }
 
-static void write_groups(const struct range_group *groups, size_t count,
-			 struct report *report)
+static void write_groups(const struct range_group *groups, size_t count, struct report *report)
 {
 	static const struct column columns[] = {
 		{ "group", VALUE_TEXT },
@@ -93,8 +88,7 @@ static void write_groups(const struct range_group *groups, size_t count,
 	};
 	static const struct table table = {
 		"group", columns, 3,
-		"{group} have {count} instances taking 0x{bytes}({bytes,}) "
-		"bytes."
+		"{group} have {count} instances taking 0x{bytes}({bytes,}) bytes."
 	};
 
 	report_begin_table(report, &table);
@@ -107,8 +101,7 @@ static void write_groups(const struct range_group *groups, size_t count,
 	report_end_table(report);
 }
 
-static struct error *summarize_ranges(struct analysis *analysis,
-				      const struct set_query *query,
+static struct error *summarize_ranges(struct analysis *analysis, const struct set_query *query,
 				      struct report *report)
 {
 	_cleanup_(ranges_deinit) struct ranges ranges = { 0 };
@@ -116,17 +109,14 @@ static struct error *summarize_ranges(struct analysis *analysis,
 	struct error *error = query_collect(analysis, query, &ranges);
 
 	if (!error)
-		error = find_groups(analysis, query->set->ranges, &ranges,
-				    &groups);
+		error = find_groups(analysis, query->set->ranges, &ranges, &groups);
 	if (error)
 		return error;
 	if (query->sort != SORT_ADDRESS && groups.count)
 		qsort(groups.list, groups.count, sizeof(*groups.list),
-		      query->sort == SORT_BYTES ? compare_bytes
-						: compare_counts);
+		      query->sort == SORT_BYTES ? compare_bytes : compare_counts);
 	write_groups(groups.list,
-		     query->limit && query->limit < groups.count ? query->limit
-								 : groups.count,
+		     query->limit && query->limit < groups.count ? query->limit : groups.count,
 		     report);
 	rows_left_out(report, "lines", groups.count, query->limit);
 	rows_not_looked_at(report, rows_noun(query), &ranges);
@@ -134,8 +124,8 @@ static struct error *summarize_ranges(struct analysis *analysis,
 	return NULL;
 }
 
-static struct error *summarize_run(struct analysis *analysis,
-				   const void *arguments, struct report *report)
+static struct error *summarize_run(struct analysis *analysis, const void *arguments,
+				   struct report *report)
 {
 	const struct selection *selection = arguments;
 	const struct set_query *query = &selection->query;
@@ -143,8 +133,7 @@ static struct error *summarize_run(struct analysis *analysis,
 	if (query->term_count == 1 && query->extensions.count == 0 &&
 	    query->set->select == set_select_leakroots)
 		return summarize_leak_roots(analysis, query, report);
-	if (query->term_count == 1 &&
-	    query->set->select == set_select_stringusers)
+	if (query->term_count == 1 && query->set->select == set_select_stringusers)
 		return summarize_string_users(analysis, query, report);
 	if (query->set->ranges)
 		return summarize_ranges(analysis, query, report);
@@ -160,12 +149,8 @@ const struct command command_summarize = {
 		   "summarize leakroots   # where to look first\n"
 		   "summarize used app::Session --extend ->   # and what "
 		   "belongs to it",
-	.description = "Each allocation is counted once: by its pattern; else "
-		       "by its signature, those of a class together; else by "
-		       "an identity ('help signatures'); else by its size. The "
-		       "most frequent come first, or those of most bytes with "
-		       "'--sort-by bytes'. 'summarize leakroots' says how much "
-		       "hangs on which kind of leak root: where to look first.",
+	.description =
+		"Each allocation is counted once: by its pattern; else by its signature, those of a class together; else by an identity ('help signatures'); else by its size. The most frequent come first, or those of most bytes with '--sort-by bytes'. 'summarize leakroots' says how much hangs on which kind of leak root: where to look first.",
 	.word = WORD_SET,
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = selection_parse,

@@ -35,15 +35,11 @@ static struct error *check(struct waste_arguments *arguments)
 	if (!query->set)
 		error = query_take_word(query, "used");
 	if (!error)
-		error = selection_parse(ARGP_KEY_END, NULL,
-					&arguments->selection);
+		error = selection_parse(ARGP_KEY_END, NULL, &arguments->selection);
 	if (!error && query->set->ranges)
-		return error_create(ERROR_USAGE,
-				    "'%s' is no set of allocations",
-				    query->set->name);
+		return error_create(ERROR_USAGE, "'%s' is no set of allocations", query->set->name);
 	if (!error && query->sort != SORT_DEFAULT && query->sort != SORT_BYTES)
-		return error_create(ERROR_USAGE,
-				    "'waste' can only be sorted by bytes");
+		return error_create(ERROR_USAGE, "'waste' can only be sorted by bytes");
 	return error;
 }
 
@@ -65,13 +61,10 @@ static void waste_release(void *output)
 	selection_release(&arguments->selection);
 }
 
-static struct error *write_waste(struct analysis *analysis,
-				 const struct waste_arguments *arguments,
-				 const struct waste *waste, uint64_t rows,
-				 struct report *report)
+static struct error *write_waste(struct analysis *analysis, const struct waste_arguments *arguments,
+				 const struct waste *waste, uint64_t rows, struct report *report)
 {
-	enum waste_kind only =
-		arguments->has_kind ? arguments->kind : WASTE_KINDS;
+	enum waste_kind only = arguments->has_kind ? arguments->kind : WASTE_KINDS;
 	struct error *error = NULL;
 
 	if (!arguments->has_kind)
@@ -84,8 +77,7 @@ static struct error *write_waste(struct analysis *analysis,
 	return error;
 }
 
-static struct error *waste_run(struct analysis *analysis, const void *input,
-			       struct report *report)
+static struct error *waste_run(struct analysis *analysis, const void *input, struct report *report)
 {
 	const struct waste_arguments *arguments = input;
 	const struct set_query *query = &arguments->selection.query;
@@ -102,10 +94,8 @@ static struct error *waste_run(struct analysis *analysis, const void *input,
 	unordered.any_order = true;
 	error = query_select(analysis, &unordered, &members);
 	if (!error)
-		error = waste_find(analysis, &members.set, WASTE_ROWS, contents,
-				   &waste);
-	return error ? error
-		     : write_waste(analysis, arguments, &waste, rows, report);
+		error = waste_find(analysis, &members.set, WASTE_ROWS, contents, &waste);
+	return error ? error : write_waste(analysis, arguments, &waste, rows, report);
 }
 
 const struct command command_waste = {
@@ -118,18 +108,14 @@ const struct command command_waste = {
 		   "waste slack used %VectorBody\n"
 		   "waste leaked",
 	.description =
-		"Each byte of the set, which is 'used' unless another is "
-		"named, counts as one kind of waste at most:\n"
-		"'slack' is what an allocation has beyond what was asked for, "
-		"'spare' is room that containers keep for what may come. Both "
+		"Each byte of the set, which is 'used' unless another is named, counts as one kind of waste at most:\n"
+		"'slack' is what an allocation has beyond what was asked for, 'spare' is room that containers keep for what may come. Both "
 		"are told of allocations only of which they are known.\n"
 		"'zeros' are contents that are all zero, and whole pages of "
 		"zeros at the end of others.\n"
 		"'duplicates' are contents that are the same, byte by byte, as "
-		"those of an allocation at a lower address. Contents of less "
-		"than 16 bytes are left out.\n"
-		"Behind one of these words, only it is shown, with more lines. "
-		"The sets 'duplicates' and 'zeros' are the allocations: "
+		"those of an allocation at a lower address. Contents of less than 16 bytes are left out.\n"
+		"Behind one of these words, only it is shown, with more lines. The sets 'duplicates' and 'zeros' are the allocations: "
 		"'list duplicates', 'explain zeros --limit 1'.",
 	.word = WORD_SET,
 	.options = &contents_options[SELECTION_OPTIONS],

@@ -12,8 +12,7 @@ enum { SOURCE_WIDTH = 50 }; /* from there on, a blank ends a line */
 static void write_typed(FILE *out, const char *text, size_t length)
 {
 	static const char SPECIAL[] = "\\-'`^~";
-	static const char *const escaped[] = { "\\e",	"\\-",	 "\\(aq",
-					       "\\(ga", "\\(ha", "\\(ti" };
+	static const char *const escaped[] = { "\\e", "\\-", "\\(aq", "\\(ga", "\\(ha", "\\(ti" };
 
 	if (length > 0 && *text == '.')
 		fputs("\\&", out);
@@ -68,8 +67,7 @@ static void write_prose(FILE *out, const char *text, size_t length)
 	fputc('\n', out);
 }
 
-static void man_heading(struct document *document, enum heading_level level,
-			const char *text)
+static void man_heading(struct document *document, enum heading_level level, const char *text)
 {
 	FILE *out = document->out;
 
@@ -91,16 +89,14 @@ static void man_heading(struct document *document, enum heading_level level,
 	fputc('\n', out);
 }
 
-static void man_paragraph(struct document *document, const char *text,
-			  size_t length)
+static void man_paragraph(struct document *document, const char *text, size_t length)
 {
 	if (document->last != PIECE_HEADING)
 		fputs(".PP\n", document->out);
 	write_prose(document->out, text, length);
 }
 
-static void man_verbatim(struct document *document, const char *text,
-			 size_t length)
+static void man_verbatim(struct document *document, const char *text, size_t length)
 {
 	const char *end = text + length;
 	FILE *out = document->out;
@@ -118,8 +114,7 @@ static void man_verbatim(struct document *document, const char *text,
 	fputs(".fi\n.RE\n", out);
 }
 
-static void man_entry(struct document *document, const char *term,
-		      const char *text)
+static void man_entry(struct document *document, const char *term, const char *text)
 {
 	fputs(".TP\n\\fB", document->out);
 	write_typed(document->out, term, strlen(term));

@@ -25,8 +25,7 @@ static void write_prose(FILE *out, const char *text, size_t length)
 	}
 }
 
-static void markdown_heading(struct document *document,
-			     enum heading_level level, const char *text)
+static void markdown_heading(struct document *document, enum heading_level level, const char *text)
 {
 	FILE *out = document->out;
 
@@ -38,24 +37,21 @@ static void markdown_heading(struct document *document,
 	fputs(level == LEVEL_PART ? ":\n" : "\n", out);
 }
 
-static void markdown_paragraph(struct document *document, const char *text,
-			       size_t length)
+static void markdown_paragraph(struct document *document, const char *text, size_t length)
 {
 	fputc('\n', document->out);
 	write_prose(document->out, text, length);
 	fputc('\n', document->out);
 }
 
-static void markdown_verbatim(struct document *document, const char *text,
-			      size_t length)
+static void markdown_verbatim(struct document *document, const char *text, size_t length)
 {
 	fprintf(document->out, "\n%.*s", (int)length, text);
 	if (length && text[length - 1] != '\n')
 		fputc('\n', document->out);
 }
 
-static void markdown_entry(struct document *document, const char *term,
-			   const char *text)
+static void markdown_entry(struct document *document, const char *term, const char *text)
 {
 	if (document->last != PIECE_ENTRY)
 		fputc('\n', document->out);

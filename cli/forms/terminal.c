@@ -40,14 +40,13 @@ static size_t fitting(const char *text, size_t length, size_t width)
 }
 
 /* Fill lines with text; the first begins with name, all are indented alike. */
-static void write_filled(struct document *document, const char *name,
-			 size_t indent, const char *text, size_t length)
+static void write_filled(struct document *document, const char *name, size_t indent,
+			 const char *text, size_t length)
 {
 	do {
 		size_t fits = fitting(text, length, LINE_WIDTH - indent);
 
-		write_line(document, "%-*s%.*s", (int)indent, name, (int)fits,
-			   text);
+		write_line(document, "%-*s%.*s", (int)indent, name, (int)fits, text);
 		name = "";
 		while (fits < length && text[fits] == ' ')
 			fits++;
@@ -62,23 +61,20 @@ static void separate(struct document *document)
 		write_line(document, "%s", "");
 }
 
-static void terminal_heading(struct document *document,
-			     enum heading_level level, const char *text)
+static void terminal_heading(struct document *document, enum heading_level level, const char *text)
 {
 	if (document->last != PIECE_NONE)
 		write_line(document, "%s", "");
 	write_line(document, "%s%s", text, level == LEVEL_PART ? ":" : "");
 }
 
-static void terminal_paragraph(struct document *document, const char *text,
-			       size_t length)
+static void terminal_paragraph(struct document *document, const char *text, size_t length)
 {
 	separate(document);
 	write_filled(document, "", 0, text, length);
 }
 
-static void terminal_verbatim(struct document *document, const char *text,
-			      size_t length)
+static void terminal_verbatim(struct document *document, const char *text, size_t length)
 {
 	const char *end = text + length;
 
@@ -91,8 +87,7 @@ static void terminal_verbatim(struct document *document, const char *text,
 	}
 }
 
-static void terminal_entry(struct document *document, const char *term,
-			   const char *text)
+static void terminal_entry(struct document *document, const char *term, const char *text)
 {
 	size_t width = document->term_width ? document->term_width : TERM_WIDTH;
 	_cleanup_(free) char *indented = NULL;

@@ -24,8 +24,7 @@ static bool is_to_be(const char *accident)
 ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
 {
 	ssize_t (*next)(int, const void *, size_t, off_t) =
-		(ssize_t(*)(int, const void *, size_t, off_t))dlsym(RTLD_NEXT,
-								    "pwrite");
+		(ssize_t(*)(int, const void *, size_t, off_t))dlsym(RTLD_NEXT, "pwrite");
 	ssize_t written = next(fd, bytes, size, offset);
 
 	if (is_to_be("killed"))

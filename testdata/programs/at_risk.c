@@ -1,9 +1,8 @@
 /*
- * Two heaps, malloc's and that of the Boehm collector, whose blocks refer to
- * each other in every way that makes a difference to what becomes of them.
- * A hundred objects are referred to by blocks of malloc() alone, directly or
- * over other such objects: the next collection would free them, so after the
- * first there is none any more.
+ * Two heaps, malloc's and that of the Boehm collector, whose blocks refer to each other in every
+ * way that makes a difference to what becomes of them. A hundred objects are referred to by blocks
+ * of malloc() alone, directly or over other such objects: the next collection would free them, so
+ * after the first there is none any more.
  */
 
 #define GC_THREADS
@@ -115,8 +114,7 @@ static OUT_OF_LINE void populate_at_risk(void)
 	table = truth_block(direct * sizeof(void *));
 	truth_kept((void *)table);
 	for (size_t i = 0; i < direct; i++) {
-		char *object = i % 2 ? pointerless_create("risk")
-				     : object_create("risk", SIZE);
+		char *object = i % 2 ? pointerless_create("risk") : object_create("risk", SIZE);
 
 		/* Every other by its middle. */
 		table[i] = object + (i % 4 < 2 ? 0 : 16);
@@ -148,8 +146,8 @@ static OUT_OF_LINE void populate_kept(void)
 }
 
 /*
- * Small objects side by side, of which each word refers to one: in a block of
- * malloc(), they could be links of its own.
+ * Small objects side by side, of which each word refers to one: in a block of malloc(), they could
+ * be links of its own.
  */
 static OUT_OF_LINE void populate_pairs(void)
 {

@@ -1,11 +1,10 @@
 /*
  * What a program with a collector knows of its objects.
  *
- * Four threads make objects of all kinds and sizes. Some are kept, half of them
- * by a pointer into their middle, some are freed, and the rest are dropped:
- * that those are collected is told by disappearing links, which the collector
- * clears. In the end this is written to the file named by HEAPCORE_TRUTH, a
- * line an object, the size being that of GC_size():
+ * Four threads make objects of all kinds and sizes. Some are kept, half of them by a pointer into
+ * their middle, some are freed, and the rest are dropped: that those are collected is told by
+ * disappearing links, which the collector clears. In the end this is written to the file named by
+ * HEAPCORE_TRUTH, a line an object, the size being that of GC_size():
  *
  *	live ADDRESS SIZE KIND		the program uses it
  *	freed ADDRESS SIZE KIND		the program freed it
@@ -15,9 +14,9 @@
  *	cycle NUMBER			GC_get_gc_no()
  *	ready
  *
- * Addresses that were handed out again are left out. The argument says when the
- * core is taken: before any collection ("early"), right after one
- * ("collected"), or after objects were made again behind it ("reused").
+ * Addresses that were handed out again are left out. The argument says when the core is taken:
+ * before any collection ("early"), right after one ("collected"), or after objects were made again
+ * behind it ("reused").
  */
 #define GC_THREADS
 #define GC_DEBUG /* for GC_MALLOC(); the functions are as they are */
@@ -59,9 +58,8 @@ enum kind {
 };
 
 static const char *const kind_names[] = {
-	"normal", "atomic", "uncollectable", "atomic-uncollectable",
-	"normal", "atomic", "own",	     "own",
-	"normal",
+	"normal", "atomic", "uncollectable", "atomic-uncollectable", "normal", "atomic",
+	"own",	  "own",    "normal",
 };
 
 enum fate { KEPT, FREED, DROPPED };
@@ -93,8 +91,8 @@ static bool collects, reuses;
 
 #ifdef WITH_SBRK
 /*
- * The collector's memory comes from sbrk(), as before 8.0: linked with
- * --wrap=GC_unix_get_mem, this takes the place of its own function.
+ * The collector's memory comes from sbrk(), as before 8.0: linked with --wrap=GC_unix_get_mem, this
+ * takes the place of its own function.
  */
 void *__wrap_GC_unix_get_mem(size_t size);
 
@@ -103,9 +101,7 @@ void *__wrap_GC_unix_get_mem(size_t size)
 	uintptr_t end = (uintptr_t)sbrk(0), page = 4096;
 	uintptr_t start = (end + page - 1) & ~(page - 1);
 
-	return sbrk((intptr_t)(start - end + size)) == (void *)-1
-		       ? NULL
-		       : (void *)start;
+	return sbrk((intptr_t)(start - end + size)) == (void *)-1 ? NULL : (void *)start;
 }
 #endif
 
@@ -145,11 +141,9 @@ static void *make(enum kind kind, size_t size, struct record *record)
 	case LARGE_ATOMIC:
 		return GC_malloc_atomic_ignore_off_page(size);
 	case TYPED:
-		return GC_malloc_explicitly_typed(
-			size + TYPED_WORDS * sizeof(void *), descriptor);
+		return GC_malloc_explicitly_typed(size + TYPED_WORDS * sizeof(void *), descriptor);
 	case OWN:
-		return GC_generic_malloc(size + OWN_WORDS * sizeof(void *),
-					 (int)own_kind);
+		return GC_generic_malloc(size + OWN_WORDS * sizeof(void *), (int)own_kind);
 	case DEBUG:
 		record->line = __LINE__ + 1;
 		return GC_MALLOC(size);
@@ -194,8 +188,8 @@ static void finalize(void *object, void *data)
 }
 
 /* Make one object and record it. The stack holds nothing of it afterwards. */
-static __attribute__((noinline)) void make_one(struct record *record,
-					       void **holder, uint32_t *state)
+static __attribute__((noinline)) void make_one(struct record *record, void **holder,
+					       uint32_t *state)
 {
 	enum kind kind = (enum kind)next_random(state, KINDS);
 	size_t size = choose_size(state);
@@ -212,20 +206,17 @@ static __attribute__((noinline)) void make_one(struct record *record,
 	record->size = GC_size(base);
 	if (record->fate == KEPT) {
 		/* One that ignores pointers behind its first page has none. */
-		bool middle =
-			size > 1 && size < 2000 && next_random(state, 2) == 0;
+		bool middle = size > 1 && size < 2000 && next_random(state, 2) == 0;
 
 		*holder = (char *)object + (middle ? size / 2 : 0);
 	} else if (record->fate == FREED) {
 		release(kind, object);
 	} else {
 		record->link = object;
-		if (GC_general_register_disappearing_link(&record->link,
-							  object))
+		if (GC_general_register_disappearing_link(&record->link, object))
 			abort();
 		if (next_random(state, 10) == 0 && kind != DEBUG)
-			GC_register_finalizer_no_order(object, finalize,
-						       &finalized, NULL, NULL);
+			GC_register_finalizer_no_order(object, finalize, &finalized, NULL, NULL);
 	}
 }
 
@@ -240,8 +231,7 @@ static __attribute__((noinline)) void scrub(void)
 static void make_many(size_t thread, size_t from, size_t to, uint32_t *state)
 {
 	for (size_t i = from; i < to; i++)
-		make_one(&records[thread * OBJECTS + i], &kept[thread][i],
-			 state);
+		make_one(&records[thread * OBJECTS + i], &kept[thread][i], state);
 	scrub();
 }
 
@@ -264,8 +254,8 @@ static void *work(void *argument)
 }
 
 /*
- * Have malloc() get memory from the system in turns with the collector: where
- * both use sbrk(), their memory is mixed.
+ * Have malloc() get memory from the system in turns with the collector: where both use sbrk(),
+ * their memory is mixed.
  */
 static void make_blocks(void)
 {
@@ -278,13 +268,12 @@ static void make_blocks(void)
 	/* The collector's tables are never empty, and so can be recognised. */
 	if (GC_general_register_disappearing_link(&lasting_link, beside[0]))
 		abort();
-	GC_register_finalizer_no_order(beside[1], finalize, &finalized, NULL,
-				       NULL);
+	GC_register_finalizer_no_order(beside[1], finalize, &finalized, NULL, NULL);
 }
 
 /*
- * After a finalizer, 8.0 may still see the object where its own stack frames
- * were, and keep it once more, although the link is cleared.
+ * After a finalizer, 8.0 may still see the object where its own stack frames were, and keep it once
+ * more, although the link is cleared.
  */
 static void note_held(void)
 {
@@ -292,8 +281,7 @@ static void note_held(void)
 		struct record *record = &records[i];
 		void *object = (void *)record->address;
 
-		record->held = object && record->fate == DROPPED &&
-			       GC_base(object) == object &&
+		record->held = object && record->fate == DROPPED && GC_base(object) == object &&
 			       GC_is_marked(object);
 	}
 }
@@ -302,8 +290,7 @@ static int compare(const void *a, const void *b)
 {
 	const struct record *left = a, *right = b;
 
-	return left->address < right->address ? -1
-					      : left->address > right->address;
+	return left->address < right->address ? -1 : left->address > right->address;
 }
 
 /* Nobody knows of a dropped one whether it is in use, before it is gone. */
@@ -349,12 +336,10 @@ static bool is_reused(size_t number, size_t count)
 
 static void print(FILE *file, const struct record *record)
 {
-	fprintf(file, "%s %lx %zu %s\n", words[word_of(record)],
-		(unsigned long)record->address, (size_t)record->size,
-		kind_names[record->kind]);
+	fprintf(file, "%s %lx %zu %s\n", words[word_of(record)], (unsigned long)record->address,
+		(size_t)record->size, kind_names[record->kind]);
 	if (record->fate == KEPT && record->line)
-		fprintf(file, "debug %lx %d\n", (unsigned long)record->address,
-			record->line);
+		fprintf(file, "debug %lx %d\n", (unsigned long)record->address, record->line);
 }
 
 static void write_truth(void)
@@ -393,8 +378,7 @@ int main(int argument_count, char **arguments)
 	/* Nothing is collected but when it is asked for. */
 	GC_set_free_space_divisor(1);
 	GC_disable();
-	own_kind = GC_new_kind(GC_new_free_list(),
-			       OWN_WORDS * sizeof(void *) | GC_DS_LENGTH, 0, 1);
+	own_kind = GC_new_kind(GC_new_free_list(), OWN_WORDS * sizeof(void *) | GC_DS_LENGTH, 0, 1);
 	descriptor = GC_make_descriptor(&bitmap, TYPED_WORDS);
 	records = calloc((size_t)THREADS * OBJECTS, sizeof(*records));
 	pthread_barrier_init(&barrier, NULL, THREADS + 1);

@@ -1,7 +1,7 @@
 /*
- * Coroutines on stacks of malloc(): one that is suspended and kept, one that is
- * suspended and lost with all it holds, and one that the main thread is in
- * when the core is taken, so that no thread owns the process's first stack.
+ * Coroutines on stacks of malloc(): one that is suspended and kept, one that is suspended and lost
+ * with all it holds, and one that the main thread is in when the core is taken, so that no thread
+ * owns the process's first stack.
  */
 
 #include "truth.h"
@@ -19,8 +19,7 @@ static ucontext_t running_context;
 /* What makecontext() cannot pass on: it takes int only. */
 static ucontext_t *starting_context;
 
-static OUT_OF_LINE void populate_frame(void *volatile *frame,
-				       verdict_function verdict)
+static OUT_OF_LINE void populate_frame(void *volatile *frame, verdict_function verdict)
 {
 	for (size_t i = 0; i < ON_STACK; i++) {
 		frame[i] = truth_block(100 + i);
@@ -66,8 +65,7 @@ static void running_coroutine(void)
 	truth_ready();
 }
 
-static void prepare(ucontext_t *context, void (*run)(void),
-		    verdict_function verdict)
+static void prepare(ucontext_t *context, void (*run)(void), verdict_function verdict)
 {
 	void *stack = truth_zeroed_block(STACK_SIZE);
 

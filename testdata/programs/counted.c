@@ -1,7 +1,7 @@
 /*
- * Free blocks of every kind, in several arenas, and what malloc itself says of
- * them: mallinfo2() and malloc_info(), written down when all threads rest, to
- * the file of the truth with ".malloc" behind its name.
+ * Free blocks of every kind, in several arenas, and what malloc itself says of them: mallinfo2()
+ * and malloc_info(), written down when all threads rest, to the file of the truth with ".malloc"
+ * behind its name.
  */
 
 #include "truth.h"
@@ -50,16 +50,14 @@ static void write_report(void)
 	fprintf(report,
 		"arena %zu\nsmblks %zu\nordblks %zu\nhblks %zu\nhblkhd %zu\n"
 		"fsmblks %zu\nuordblks %zu\nfordblks %zu\nkeepcost %zu\n",
-		(size_t)info.arena, (size_t)info.smblks, (size_t)info.ordblks,
-		(size_t)info.hblks, (size_t)info.hblkhd, (size_t)info.fsmblks,
-		(size_t)info.uordblks, (size_t)info.fordblks,
-		(size_t)info.keepcost);
+		(size_t)info.arena, (size_t)info.smblks, (size_t)info.ordblks, (size_t)info.hblks,
+		(size_t)info.hblkhd, (size_t)info.fsmblks, (size_t)info.uordblks,
+		(size_t)info.fordblks, (size_t)info.keepcost);
 	fflush(report);
 }
 
 /* Free some of those from first on: the blocks between them stay. */
-static void free_some(void *volatile *blocks, size_t first, size_t end,
-		      size_t step)
+static void free_some(void *volatile *blocks, size_t first, size_t end, size_t step)
 {
 	for (size_t i = first; i < end; i += step) {
 		truth_free(blocks[i]);
@@ -73,9 +71,8 @@ static OUT_OF_LINE void populate(size_t thread)
 	uint32_t random = (uint32_t)thread + 1;
 
 	for (size_t i = 0; i < BLOCKS; i++)
-		blocks[i] =
-			truth_block(i % 3 ? 24 + 16 * truth_random(&random, 6)
-					  : 200 + truth_random(&random, 3000));
+		blocks[i] = truth_block(i % 3 ? 24 + 16 * truth_random(&random, 6)
+					      : 200 + truth_random(&random, 3000));
 	for (size_t i = BLOCKS; i < BLOCKS + LARGE; i++)
 		blocks[i] = truth_block(1500 + 40 * i);
 	/* Into caches, until they are full, then bins. */

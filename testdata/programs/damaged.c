@@ -1,6 +1,5 @@
 /*
- * A heap that the program damaged, in the way that its argument names, just
- * before it waits:
+ * A heap that the program damaged, in the way that its argument names, just before it waits:
  *
  *	size	a block's overrun leaves nonsense in the next one's size
  *	zero	the same with zeros
@@ -80,8 +79,8 @@ static void destroy(void *block)
 }
 
 /*
- * Overrun a block amid a row of neighbours by size bytes. They are of a size
- * that nothing free has, and so come from the end of the heap, one by one.
+ * Overrun a block amid a row of neighbours by size bytes. They are of a size that nothing free has,
+ * and so come from the end of the heap, one by one.
  */
 static void overrun(size_t size)
 {
@@ -89,8 +88,7 @@ static void overrun(size_t size)
 
 	for (size_t i = 0; i < ROW; i++) {
 		row[i] = truth_block(1704);
-		if (i > 0 &&
-		    (char *)row[i] != (char *)end_of(row[i - 1]) + WORD)
+		if (i > 0 && (char *)row[i] != (char *)end_of(row[i - 1]) + WORD)
 			truth_fail("allocate neighbours");
 		if (i % 4 == 1) {
 			truth_lost(row[i]);
@@ -192,11 +190,11 @@ static void add_spacer(void *block)
 }
 
 /*
- * Free blocks of one size and break the links of one. From the first_lost on,
- * only this one's led to those freed before it.
+ * Free blocks of one size and break the links of one. From the first_lost on, only this one's led
+ * to those freed before it.
  */
-static void free_and_break(size_t size, size_t count, size_t broken,
-			   size_t first_lost, size_t link_count)
+static void free_and_break(size_t size, size_t count, size_t broken, size_t first_lost,
+			   size_t link_count)
 {
 	void *blocks[100];
 
@@ -209,8 +207,7 @@ static void free_and_break(size_t size, size_t count, size_t broken,
 		if (i >= first_lost && i < broken)
 			destroy(blocks[i]);
 		else
-			truth_freed((uintptr_t)blocks[i],
-				    malloc_usable_size(blocks[i]));
+			truth_freed((uintptr_t)blocks[i], malloc_usable_size(blocks[i]));
 		free(blocks[i]);
 	}
 	truth_damaged((uintptr_t)blocks[broken]);
@@ -249,16 +246,11 @@ static void nothing(void)
 }
 
 static const struct kind kinds[] = {
-	{ "size", nothing, finish_size },
-	{ "zero", nothing, finish_zero },
-	{ "run", nothing, finish_run },
-	{ "arena", start_thread, nothing },
-	{ "mapped", nothing, finish_mapped },
-	{ "top", nothing, finish_top },
-	{ "tcache", nothing, finish_tcache },
-	{ "fastbin", nothing, finish_fastbin },
-	{ "unsorted", nothing, finish_unsorted },
-	{ "large", nothing, finish_large },
+	{ "size", nothing, finish_size },	  { "zero", nothing, finish_zero },
+	{ "run", nothing, finish_run },		  { "arena", start_thread, nothing },
+	{ "mapped", nothing, finish_mapped },	  { "top", nothing, finish_top },
+	{ "tcache", nothing, finish_tcache },	  { "fastbin", nothing, finish_fastbin },
+	{ "unsorted", nothing, finish_unsorted }, { "large", nothing, finish_large },
 };
 
 static const struct kind *find_kind(const char *name)
@@ -277,8 +269,7 @@ static OUT_OF_LINE void damage(void)
 
 int main(int argument_count, char **arguments)
 {
-	const struct kind *kind =
-		find_kind(argument_count > 1 ? arguments[1] : NULL);
+	const struct kind *kind = find_kind(argument_count > 1 ? arguments[1] : NULL);
 
 	truth_open();
 	truth_warm_up();

@@ -1,7 +1,6 @@
 /*
- * A server in miniature that leaks. It answers orders until it is stopped,
- * keeps the last answer for each customer in a cache, and forgets to free the
- * orders that it turns down.
+ * A server in miniature that leaks. It answers orders until it is stopped, keeps the last answer
+ * for each customer in a cache, and forgets to free the orders that it turns down.
  */
 
 #include <stdio.h>

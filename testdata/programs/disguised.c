@@ -1,7 +1,7 @@
 /*
- * Blocks whose address is kept only in disguise: with a tag in its high bits
- * or below it, packed, one past the end, before the start, and in the links of
- * a list that are the XOR of two addresses. And blocks that are lost.
+ * Blocks whose address is kept only in disguise: with a tag in its high bits or below it, packed,
+ * one past the end, before the start, and in the links of a list that are the XOR of two addresses.
+ * And blocks that are lost.
  *
  * Writes "HOW ADDRESS" for each, and waits.
  */
@@ -47,10 +47,8 @@ static OUT_OF_LINE void make_blocks(void)
 	enum { SIZE = 72 }; /* all that malloc() gives is asked for */
 
 	for (int i = 0; i < COUNT; i++) {
-		tagged[i] = (uintptr_t)make("tagged", SIZE) |
-			    (uint64_t)(0x8001 + i) << 48;
-		shifted[i] = (uintptr_t)make("shifted", SIZE) << 16 |
-			     (unsigned int)i;
+		tagged[i] = (uintptr_t)make("tagged", SIZE) | (uint64_t)(0x8001 + i) << 48;
+		shifted[i] = (uintptr_t)make("shifted", SIZE) << 16 | (unsigned int)i;
 		past_end[i] = (char *)make("past", SIZE) + SIZE;
 		before[i] = (char *)make("before", SIZE) - (1 << i % 4);
 		packed[i].block = make("packed", SIZE);
@@ -64,8 +62,7 @@ static OUT_OF_LINE void make_list(void)
 
 	head = node;
 	for (int i = 0; node; i++) {
-		struct node *next =
-			i + 1 < COUNT ? make("linked", sizeof(*next)) : NULL;
+		struct node *next = i + 1 < COUNT ? make("linked", sizeof(*next)) : NULL;
 
 		node->link = (uintptr_t)previous ^ (uintptr_t)next;
 		node->number = 32 * i;

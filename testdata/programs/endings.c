@@ -1,9 +1,8 @@
 /*
  * Every way in which a program can end. The first argument says which.
  *
- * Whatever the way, three blocks of 100 bytes are lost. Other threads hold one
- * block each in nothing but a register, so who has not their registers takes
- * these for lost, too.
+ * Whatever the way, three blocks of 100 bytes are lost. Other threads hold one block each in
+ * nothing but a register, so who has not their registers takes these for lost, too.
  */
 #include "settle.h"
 
@@ -59,10 +58,8 @@ static void *hold(void *nothing)
 	void *block = malloc(HELD_SIZE);
 
 	sem_post(&holding);
-	__asm__ volatile("mov %0, %%r12\n\t"
-			 "xor %0, %0\n"
-			 "1:\tmov %1, %%eax\n\t"
-			 "syscall\n\t"
+	__asm__ volatile("mov %0, %%r12\n\txor %0, %0\n"
+			 "1:\tmov %1, %%eax\n\tsyscall\n\t"
 			 "jmp 1b"
 			 : "+r"(block)
 			 : "i"(SYS_pause)
@@ -199,8 +196,7 @@ static int wait_for_signal(int number, int what)
 	puts("ready");
 	fflush(stdout);
 	/* The signal must find it, however late. */
-	for (int i = 0;
-	     i < (what == 'h' || what == 'd' ? 60000 : 1000) && !caught; i++)
+	for (int i = 0; i < (what == 'h' || what == 'd' ? 60000 : 1000) && !caught; i++)
 		usleep(1000);
 	return caught ? 20 : 21;
 }
@@ -210,8 +206,7 @@ static int many_threads(void)
 	for (int i = 0; i < 2000; i++) {
 		pthread_t thread;
 
-		if (pthread_create(&thread, NULL, (void *(*)(void *))wipe,
-				   NULL) != 0)
+		if (pthread_create(&thread, NULL, (void *(*)(void *))wipe, NULL) != 0)
 			return 60;
 		pthread_join(thread, NULL);
 	}
@@ -232,8 +227,7 @@ static int copy_input(void)
 /* Private memory that is kept out of cores, and holds a block. */
 static int hide(void)
 {
-	void **page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void **page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	madvise(page, 4096, MADV_DONTDUMP);
 	*page = malloc(LOST_SIZE);

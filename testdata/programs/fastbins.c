@@ -1,6 +1,6 @@
 /*
- * Free blocks in every list that malloc has: the thread's cache, fast bins,
- * small bins, large bins and the list of the unsorted.
+ * Free blocks in every list that malloc has: the thread's cache, fast bins, small bins, large bins
+ * and the list of the unsorted.
  */
 
 #include "truth.h"

@@ -1,6 +1,6 @@
 /*
- * A program that moves the break itself, between malloc's own moves: its
- * memory lies amid the heap, fenced off, and is a root.
+ * A program that moves the break itself, between malloc's own moves: its memory lies amid the heap,
+ * fenced off, and is a root.
  */
 
 #include "truth.h"

@@ -1,10 +1,9 @@
 /*
  * A heap full of holes, in several arenas, which is trimmed on SIGUSR1.
  *
- * Blocks of all sizes are allocated, most of them freed, trimmed, and half of
- * it done again; so of the free pages some are in memory and some are not. On
- * the signal malloc_trim(0) is called, and what that took off the resident
- * anonymous memory is written down: "trimmed BYTES".
+ * Blocks of all sizes are allocated, most of them freed, trimmed, and half of it done again; so of
+ * the free pages some are in memory and some are not. On the signal malloc_trim(0) is called, and
+ * what that took off the resident anonymous memory is written down: "trimmed BYTES".
  */
 
 #include "truth.h"
@@ -90,8 +89,7 @@ struct reader {
 static int next_byte(struct reader *reader)
 {
 	if (reader->next == reader->size) {
-		ssize_t size = read(reader->file, reader->bytes,
-				    sizeof(reader->bytes));
+		ssize_t size = read(reader->file, reader->bytes, sizeof(reader->bytes));
 
 		if (size <= 0)
 			return -1;
@@ -126,11 +124,8 @@ static uint64_t resident(void)
 	if (reader.file < 0)
 		truth_fail("open smaps");
 	while (next_line(&reader, line, sizeof(line))) {
-		if (strncmp(line, "Rss:", 4) == 0 ||
-		    strncmp(line, "Swap:", 5) == 0)
-			sum += anonymous ? strtoul(strchr(line, ':') + 1, NULL,
-						   10)
-					 : 0;
+		if (strncmp(line, "Rss:", 4) == 0 || strncmp(line, "Swap:", 5) == 0)
+			sum += anonymous ? strtoul(strchr(line, ':') + 1, NULL, 10) : 0;
 		else if (line[0] < 'A' || line[0] > 'Z')
 			anonymous = strchr(line, '/') == NULL;
 	}

@@ -1,6 +1,6 @@
 /*
- * A busy life that ends with everything freed: whatever is said to be leaked
- * is free in truth. The table of dangling pointers stays in place.
+ * A busy life that ends with everything freed: whatever is said to be leaked is free in truth. The
+ * table of dangling pointers stays in place.
  */
 
 #include "truth.h"

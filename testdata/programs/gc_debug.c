@@ -1,6 +1,6 @@
 /*
- * Allocates from the Boehm collector in debug mode, in which each object is
- * preceded by who made it, prints "ready", and waits.
+ * Allocates from the Boehm collector in debug mode, in which each object is preceded by who made
+ * it, prints "ready", and waits.
  */
 #define GC_DEBUG
 #include <gc/gc.h>

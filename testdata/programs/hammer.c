@@ -1,15 +1,14 @@
 /*
  * Threads that allocate and free all the time, to be caught in the act.
  *
- * Each has a row of slots. What it allocates it puts into a slot at once, and
- * what it frees it takes out of the slot right before. So in a core the slots
- * hold all that is in use, but for what a thread is just busy with. Once all
- * are filled, the program writes where they are, and "ready":
+ * Each has a row of slots. What it allocates it puts into a slot at once, and what it frees it
+ * takes out of the slot right before. So in a core the slots hold all that is in use, but for what
+ * a thread is just busy with. Once all are filled, the program writes where they are, and "ready":
  *
  *	slots ADDRESS COUNT
  *
- * With "crash" as argument, one more thread then waits for a signal and, at
- * SIGUSR1, follows a null pointer.
+ * With "crash" as argument, one more thread then waits for a signal and, at SIGUSR1, follows a null
+ * pointer.
  */
 
 #include "truth.h"
@@ -64,8 +63,7 @@ static _Noreturn void hammer(void *volatile *row, uint32_t random)
 			continue;
 		}
 		free(block);
-		row[slot] = truth_random(&random, 4) ? malloc(size)
-						     : calloc(1, size);
+		row[slot] = truth_random(&random, 4) ? malloc(size) : calloc(1, size);
 	}
 }
 
@@ -110,8 +108,7 @@ int main(int argument_count, char **arguments)
 	fill(slots[0], &random);
 	while (atomic_load(&filled) < THREADS)
 		sched_yield();
-	fprintf(file, "slots %" PRIxPTR " %d\nready\n", (uintptr_t)slots,
-		THREADS * SLOTS);
+	fprintf(file, "slots %" PRIxPTR " %d\nready\n", (uintptr_t)slots, THREADS * SLOTS);
 	fclose(file);
 	hammer(slots[0], random);
 }

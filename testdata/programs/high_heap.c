@@ -1,8 +1,8 @@
 /*
- * An entry point for programs that are linked to a fixed address. Their heap
- * follows them, so low that mere numbers look like pointers into it, and hide
- * leaks by chance. This moves the end of the heap up before anything else is
- * done, and begins the program then. Link with -Wl,-e,high_heap_start.
+ * An entry point for programs that are linked to a fixed address. Their heap follows them, so low
+ * that mere numbers look like pointers into it, and hide leaks by chance. This moves the end of the
+ * heap up before anything else is done, and begins the program then. Link with
+ * -Wl,-e,high_heap_start.
  *
  * Nothing of libc can be used here: it has not begun yet.
  */
@@ -32,8 +32,7 @@ __attribute__((used, no_stack_protector)) static void move_heap(void)
 {
 	uintptr_t start = (ask_kernel(SYS_brk, 0, 0) + PAGE - 1) & -PAGE;
 
-	while (start < HIGH_HEAP &&
-	       ask_kernel(SYS_brk, start + STEP, 0) == start + STEP) {
+	while (start < HIGH_HEAP && ask_kernel(SYS_brk, start + STEP, 0) == start + STEP) {
 		ask_kernel(SYS_munmap, start, STEP);
 		start += STEP;
 	}
@@ -42,7 +41,4 @@ __attribute__((used, no_stack_protector)) static void move_heap(void)
 /* rdx is for the program: what the loader wants to be called in the end. */
 __asm__(".globl high_heap_start\n"
 	"high_heap_start:\n\t"
-	"push %rdx\n\tpush %rdx\n\t"
-	"call move_heap\n\t"
-	"pop %rdx\n\tpop %rdx\n\t"
-	"jmp _start\n");
+	"push %rdx\n\tpush %rdx\n\tcall move_heap\n\tpop %rdx\n\tpop %rdx\n\tjmp _start\n");

@@ -1,7 +1,6 @@
 /*
- * Blocks held by nothing but a register: general ones, MMX, and vector ones as
- * far as the processor has them, where an address need not be aligned and may
- * lie across the halves of one.
+ * Blocks held by nothing but a register: general ones, MMX, and vector ones as far as the processor
+ * has them, where an address need not be aligned and may lie across the halves of one.
  *
  * Two threads hold such blocks, the main one and another; a third says when.
  */
@@ -35,8 +34,8 @@ static uint64_t find_features(void)
 	__asm__("xgetbv" : "=a"(enabled), "=d"(enabled_high) : "c"(0));
 	if ((ecx & bit_AVX) && (enabled & 0x06) == 0x06)
 		found |= AVX;
-	if (found && __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) &&
-	    (ebx & bit_AVX512F) && (enabled & 0xe6) == 0xe6)
+	if (found && __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (ebx & bit_AVX512F) &&
+	    (enabled & 0xe6) == 0xe6)
 		found |= AVX512;
 	return found;
 }
@@ -71,29 +70,18 @@ static OUT_OF_LINE _Noreturn void hold(const uint64_t *masked)
 		LOAD(4) "movq %%rax, %%xmm5;"
 		LOAD(5) "movq %%rax, %%xmm6; pslldq $8, %%xmm6;"
 		LOAD(6) "movq %%rax, %%xmm7; pslldq $3, %%xmm7;"
-		LOAD(7) "movq %%rax, %%xmm15; pslldq $5, %%xmm15;"
-		"testq $1, %%rsi; jz 1f;"
+		LOAD(7) "movq %%rax, %%xmm15; pslldq $5, %%xmm15;testq $1, %%rsi; jz 1f;"
 
 		/* At the start of the upper half, inside it, and across. */
-		LOAD(8) "vmovq %%rax, %%xmm0;"
-		"vinsertf128 $1, %%xmm0, %%ymm8, %%ymm8;"
-		LOAD(9) "vmovq %%rax, %%xmm0; vpslldq $7, %%xmm0, %%xmm0;"
-		"vinsertf128 $1, %%xmm0, %%ymm9, %%ymm9;"
-		LOAD(10) "vmovq %%rax, %%xmm0; vpslldq $12, %%xmm0, %%xmm10;"
-		"vpsrldq $4, %%xmm0, %%xmm0;"
-		"vinsertf128 $1, %%xmm0, %%ymm10, %%ymm10;"
-		"vxorps %%xmm0, %%xmm0, %%xmm0;"
-		"testq $2, %%rsi; jz 1f;"
+		LOAD(8) "vmovq %%rax, %%xmm0;vinsertf128 $1, %%xmm0, %%ymm8, %%ymm8;"
+		LOAD(9) "vmovq %%rax, %%xmm0; vpslldq $7, %%xmm0, %%xmm0;vinsertf128 $1, %%xmm0, %%ymm9, %%ymm9;"
+		LOAD(10) "vmovq %%rax, %%xmm0; vpslldq $12, %%xmm0, %%xmm10;vpsrldq $4, %%xmm0, %%xmm0;vinsertf128 $1, %%xmm0, %%ymm10, %%ymm10;vxorps %%xmm0, %%xmm0, %%xmm0;testq $2, %%rsi; jz 1f;"
 
 		/* In the highest quarter, and in a register of AVX-512 only. */
-		LOAD(11) "vmovq %%rax, %%xmm0; vpslldq $3, %%xmm0, %%xmm0;"
-		"vinserti32x4 $3, %%xmm0, %%zmm11, %%zmm11;"
-		LOAD(12) "vmovq %%rax, %%xmm0; vpslldq $6, %%xmm0, %%xmm0;"
-		"vinserti32x4 $2, %%xmm0, %%zmm20, %%zmm20;"
-		"vpxord %%zmm0, %%zmm0, %%zmm0;"
+		LOAD(11) "vmovq %%rax, %%xmm0; vpslldq $3, %%xmm0, %%xmm0;vinserti32x4 $3, %%xmm0, %%zmm11, %%zmm11;"
+		LOAD(12) "vmovq %%rax, %%xmm0; vpslldq $6, %%xmm0, %%xmm0;vinserti32x4 $2, %%xmm0, %%zmm20, %%zmm20;vpxord %%zmm0, %%zmm0, %%zmm0;"
 
-		"1: xorl %%edi, %%edi; xorl %%esi, %%esi; lock incl (%%rdx);"
-		"2: movl $34, %%eax; syscall; jmp 2b" /* pause */
+		"1: xorl %%edi, %%edi; xorl %%esi, %%esi; lock incl (%%rdx);2: movl $34, %%eax; syscall; jmp 2b" /* pause */
 		:
 		: "D"(masked), "S"(features), "d"(&holding), "c"(MASK)
 		: "memory");

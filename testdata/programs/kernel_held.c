@@ -57,8 +57,7 @@ static OUT_OF_LINE void hold_in_file(const char *path)
 
 	if (!file || ftruncate(fileno(file), 16 * PAGE))
 		truth_fail("make the file");
-	words = mmap(NULL, 16 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED,
-		     fileno(file), 0);
+	words = mmap(NULL, 16 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
 	if (words == MAP_FAILED)
 		truth_fail("map the file");
 	fclose(file);
@@ -72,16 +71,15 @@ static OUT_OF_LINE void read_file(const char *path)
 	void *words = MAP_FAILED;
 
 	if (file)
-		words = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fileno(file),
-			     0);
+		words = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fileno(file), 0);
 	if (words == MAP_FAILED || *(char *)words)
 		truth_fail("read the file");
 }
 
 static OUT_OF_LINE void hold_without_rights(void)
 {
-	void **words = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void **words =
+		mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (words == MAP_FAILED)
 		truth_fail("map memory");
@@ -107,8 +105,7 @@ static OUT_OF_LINE void hold_by_timers(void)
 {
 	for (int i = 0; i < BLOCKS; i++) {
 		struct itimerspec hour = { .it_value.tv_sec = 3600 };
-		struct sigevent event = { .sigev_notify = SIGEV_SIGNAL,
-					  .sigev_signo = SIGUSR1 };
+		struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
 		timer_t timer;
 
 		event.sigev_value.sival_ptr = keep();
@@ -126,8 +123,7 @@ static OUT_OF_LINE void hold_by_signals(void)
 	sigaddset(&blocked, SIGRTMIN);
 	sigprocmask(SIG_BLOCK, &blocked, NULL);
 	for (int i = 0; i < BLOCKS; i++)
-		sigqueue(getpid(), SIGRTMIN,
-			 (union sigval){ .sival_ptr = keep() });
+		sigqueue(getpid(), SIGRTMIN, (union sigval){ .sival_ptr = keep() });
 }
 
 /* A ring, and where its parts are. */
@@ -149,10 +145,10 @@ static void ring_open(struct ring *ring)
 	ring->file = (int)syscall(SYS_io_uring_setup, RINGS, &ring->layout);
 	if (ring->file < 0)
 		exit(SKIPPED);
-	ring->head = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED,
-			  ring->file, IORING_OFF_SQ_RING);
-	ring->requests = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED,
-			      ring->file, IORING_OFF_SQES);
+	ring->head = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, ring->file,
+			  IORING_OFF_SQ_RING);
+	ring->requests =
+		mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, ring->file, IORING_OFF_SQES);
 	if (ring->head == MAP_FAILED || ring->requests == MAP_FAILED)
 		exit(SKIPPED);
 }
@@ -164,8 +160,7 @@ static void ring_submit(struct ring *ring, struct io_uring_sqe request)
 
 	ring->requests[slot] = request;
 	ring_word(ring, ring->layout.sq_off.array)[slot] = slot;
-	__atomic_store_n(ring_word(ring, ring->layout.sq_off.tail), tail + 1,
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(ring_word(ring, ring->layout.sq_off.tail), tail + 1, __ATOMIC_RELEASE);
 	if (syscall(SYS_io_uring_enter, ring->file, 1, 0, 0, NULL, 0) != 1)
 		truth_fail("submit a request");
 }
@@ -173,8 +168,7 @@ static void ring_submit(struct ring *ring, struct io_uring_sqe request)
 /* Take what is done from the ring. */
 static void ring_drain(struct ring *ring)
 {
-	*ring_word(ring, ring->layout.cq_off.head) =
-		*ring_word(ring, ring->layout.cq_off.tail);
+	*ring_word(ring, ring->layout.cq_off.head) = *ring_word(ring, ring->layout.cq_off.tail);
 }
 
 /* Requests that end at once, of a block that is then lost. */
@@ -184,9 +178,8 @@ static void ring_end(struct ring *ring, int count)
 
 	truth_lost(block);
 	for (int i = 0; i < count; i++)
-		ring_submit(ring, (struct io_uring_sqe){
-					  .opcode = IORING_OP_NOP,
-					  .user_data = (uint64_t)block });
+		ring_submit(ring, (struct io_uring_sqe){ .opcode = IORING_OP_NOP,
+							 .user_data = (uint64_t)block });
 	ring_drain(ring);
 }
 
@@ -204,12 +197,11 @@ static OUT_OF_LINE void hold_by_ring(void)
 		uint64_t block = (uint64_t)keep();
 
 		/* It reads into a part of the block that it stands for. */
-		ring_submit(&busy, (struct io_uring_sqe){
-					   .opcode = IORING_OP_READ,
-					   .fd = ends[0],
-					   .addr = i % 2 ? block + 16 : 0,
-					   .len = i % 2 ? 16 : 0,
-					   .user_data = i % 2 ? 1 : block });
+		ring_submit(&busy, (struct io_uring_sqe){ .opcode = IORING_OP_READ,
+							  .fd = ends[0],
+							  .addr = i % 2 ? block + 16 : 0,
+							  .len = i % 2 ? 16 : 0,
+							  .user_data = i % 2 ? 1 : block });
 	}
 }
 
@@ -229,8 +221,7 @@ static OUT_OF_LINE void hold_by_full_ring(void)
 		ring_submit(&ring, request);
 	}
 	for (int i = 0; i < 2 * RINGS; i++)
-		ring_submit(&ring,
-			    (struct io_uring_sqe){ .opcode = IORING_OP_NOP });
+		ring_submit(&ring, (struct io_uring_sqe){ .opcode = IORING_OP_NOP });
 	ring_drain(&ring);
 }
 
@@ -273,8 +264,8 @@ static OUT_OF_LINE void start_thread(void)
 }
 
 /*
- * The child has the first stack, as the kernel copies it; the parent has taken
- * a second one, which is refused for its size, and then none.
+ * The child has the first stack, as the kernel copies it; the parent has taken a second one, which
+ * is refused for its size, and then none.
  */
 static OUT_OF_LINE void change_stacks(void)
 {

@@ -1,6 +1,6 @@
 /*
- * Threads that free nothing until late: from 2.43 on, malloc allocates a
- * thread's cache only then, and so amid the heap rather than at its start.
+ * Threads that free nothing until late: from 2.43 on, malloc allocates a thread's cache only then,
+ * and so amid the heap rather than at its start.
  */
 
 #include "truth.h"

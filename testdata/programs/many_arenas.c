@@ -1,6 +1,6 @@
 /*
- * More arenas than processors, some of them several heaps long, one of which
- * shrank again, and one that a second thread took over from a first.
+ * More arenas than processors, some of them several heaps long, one of which shrank again, and one
+ * that a second thread took over from a first.
  */
 
 #include "truth.h"
@@ -117,12 +117,10 @@ static OUT_OF_LINE void run_threads(void)
 			truth_fail("create a thread");
 	truth_await(THREADS);
 
-	if (pthread_create(&thread, NULL, finishing_thread,
-			   (void *)(size_t)THREADS))
+	if (pthread_create(&thread, NULL, finishing_thread, (void *)(size_t)THREADS))
 		truth_fail("create a thread");
 	pthread_join(thread, NULL);
-	if (pthread_create(&thread, NULL, heir_thread,
-			   (void *)(size_t)(THREADS + 1)))
+	if (pthread_create(&thread, NULL, heir_thread, (void *)(size_t)(THREADS + 1)))
 		truth_fail("create a thread");
 	truth_await(THREADS + 1);
 }

@@ -1,7 +1,6 @@
 /*
- * Memory of every kind, to be found in a core. For each, a line says where it
- * is and what must be there: a text, "zeros", or "nothing" if a core is not to
- * have it. Then the program waits.
+ * Memory of every kind, to be found in a core. For each, a line says where it is and what must be
+ * there: a text, "zeros", or "nothing" if a core is not to have it. Then the program waits.
  */
 #include "settle.h"
 
@@ -34,8 +33,7 @@ static char *map(size_t size, int rights, int flags, int file)
 
 static char *map_private(size_t size)
 {
-	return map(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		   -1);
+	return map(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 }
 
 static void anonymous(void)
@@ -67,8 +65,8 @@ static void anonymous(void)
 static void reserved(void)
 {
 	size_t size = (size_t)1 << 38;
-	char *place = map(size, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+	char *place =
+		map(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
 
 	strcpy(place + size / 2, "in the middle of nowhere");
 	tell("reserved", place + size / 2, "in the middle of nowhere");
@@ -77,8 +75,7 @@ static void reserved(void)
 
 static void shared(void)
 {
-	char *place = map(8 * PAGE, PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_ANONYMOUS, -1);
+	char *place = map(8 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1);
 
 	/* Not in the page table of this process. */
 	if (fork() == 0) {
@@ -98,27 +95,22 @@ static void files(const char *path)
 	for (int i = 0; i < 4; i++)
 		fprintf(file, "%-4095s\n", "of the file");
 	fflush(file);
-	place = map(4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE,
-		    fileno(file));
+	place = map(4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(file));
 	strcpy(place + PAGE, "changed in memory");
 	tell("file-unchanged", place, "of the file");
 	tell("file-changed", place + PAGE, "changed in memory");
-	tell("file-clean", map(4 * PAGE, PROT_READ, MAP_PRIVATE, fileno(file)),
-	     "nothing");
-	tell("file-shared", map(4 * PAGE, PROT_READ, MAP_SHARED, fileno(file)),
-	     "nothing");
+	tell("file-clean", map(4 * PAGE, PROT_READ, MAP_PRIVATE, fileno(file)), "nothing");
+	tell("file-shared", map(4 * PAGE, PROT_READ, MAP_SHARED, fileno(file)), "nothing");
 }
 
 static void deleted(void)
 {
 	int file = memfd_create("deleted", 0);
 
-	if (ftruncate(file, PAGE) < 0 ||
-	    pwrite(file, "of no file", 10, 0) != 10)
+	if (ftruncate(file, PAGE) < 0 || pwrite(file, "of no file", 10, 0) != 10)
 		exit(1);
 	tell("nameless", map(PAGE, PROT_READ, MAP_PRIVATE, file), "of no file");
-	tell("nameless-shared", map(PAGE, PROT_READ, MAP_SHARED, file),
-	     "of no file");
+	tell("nameless-shared", map(PAGE, PROT_READ, MAP_SHARED, file), "of no file");
 }
 
 static void *wait_here(void *text)

@@ -1,7 +1,6 @@
 /*
- * Aligned blocks: what precedes and follows them in the memory that malloc
- * took for them is freed in parts, and those that have a mapping of their own
- * do not start at its beginning.
+ * Aligned blocks: what precedes and follows them in the memory that malloc took for them is freed
+ * in parts, and those that have a mapping of their own do not start at its beginning.
  */
 
 #include "truth.h"
@@ -11,12 +10,9 @@
 
 enum { ALIGNMENTS = 14, SIZES = 9, ROUNDS = 3 };
 
-static const size_t alignments[ALIGNMENTS] = { 16,    32,     64,    128,
-					       256,   512,    1024,  2048,
-					       4096,  8192,   16384, 32768,
-					       65536, 2 << 20 };
-static const size_t sizes[SIZES] = { 0,	   1,	 24,	100,   1000,
-				     1033, 5000, 40000, 150000 };
+static const size_t alignments[ALIGNMENTS] = { 16,   32,   64,	 128,	256,   512,   1024,
+					       2048, 4096, 8192, 16384, 32768, 65536, 2 << 20 };
+static const size_t sizes[SIZES] = { 0, 1, 24, 100, 1000, 1033, 5000, 40000, 150000 };
 
 static void *volatile held[2 * ROUNDS][ALIGNMENTS][SIZES];
 static void *volatile others[4];
@@ -34,8 +30,7 @@ static OUT_OF_LINE void populate(size_t round)
 
 	for (size_t i = 0; i < ALIGNMENTS; i++) {
 		for (size_t j = 0; j < SIZES; j++) {
-			void *block =
-				truth_aligned_block(alignments[i], sizes[j]);
+			void *block = truth_aligned_block(alignments[i], sizes[j]);
 
 			switch (truth_random(&random, 3)) {
 			case 0:

@@ -1,7 +1,6 @@
 /*
- * Blocks with mappings of their own beside the program's own mappings: the
- * kernel merges neighbours into one. What malloc mapped is a block, what the
- * program mapped is a root.
+ * Blocks with mappings of their own beside the program's own mappings: the kernel merges neighbours
+ * into one. What malloc mapped is a block, what the program mapped is a root.
  */
 
 #include "truth.h"
@@ -18,8 +17,7 @@ static char *volatile huge;
 
 static void *map(size_t size)
 {
-	void *region = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *region = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (region == MAP_FAILED)
 		truth_fail("map a region");
@@ -43,8 +41,7 @@ static OUT_OF_LINE void populate_group(size_t group)
 	truth_kept(blocks[0]);
 	held[group] = (char *)blocks[0] + size / 2;
 	truth_kept(blocks[1]);
-	region[group % 2 ? 0 : region_size / sizeof(*region) - 1] =
-		(char *)blocks[1] + group;
+	region[group % 2 ? 0 : region_size / sizeof(*region) - 1] = (char *)blocks[1] + group;
 	truth_lost(blocks[2]);
 	*truth_last_word(blocks[2]) = blocks[0];
 	*(void **)blocks[3] = blocks[2];
@@ -82,8 +79,7 @@ static OUT_OF_LINE void populate_huge(void)
 /* A file's pages changed in private, and memory shared with children. */
 static OUT_OF_LINE void populate_other_mappings(void)
 {
-	void **shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void **shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	void **no_longer_writable = map(PAGE);
 
 	if (shared == MAP_FAILED)

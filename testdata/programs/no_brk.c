@@ -1,7 +1,7 @@
 /*
- * A heap that cannot grow at the break, as something is mapped above it, and
- * goes on in pieces that malloc maps. With the argument "early" it is so from
- * the start; else a heap at the break comes first.
+ * A heap that cannot grow at the break, as something is mapped above it, and goes on in pieces that
+ * malloc maps. With the argument "early" it is so from the start; else a heap at the break comes
+ * first.
  */
 
 #include "truth.h"
@@ -22,16 +22,14 @@ static OUT_OF_LINE void stop_break(void)
 	uintptr_t end = ((uintptr_t)sbrk(0) + PAGE - 1) & -(uintptr_t)PAGE;
 
 	if (mmap((void *)end, PAGE, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
-		 0) == MAP_FAILED)
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED)
 		truth_fail("map the page above the break");
 }
 
 /* The program's own mappings come to lie between the pieces. */
 static OUT_OF_LINE void map_region(size_t round)
 {
-	void **words = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void **words = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (words == MAP_FAILED)
 		truth_fail("map a region");
@@ -47,8 +45,7 @@ static OUT_OF_LINE void populate(size_t round)
 	void *lost = NULL;
 
 	for (size_t i = 0; i < BLOCKS; i++) {
-		void *block = truth_block(i % 500 ? truth_random(&random, 1500)
-						  : 100000);
+		void *block = truth_block(i % 500 ? truth_random(&random, 1500) : 100000);
 
 		switch (truth_random(&random, 3)) {
 		case 0:

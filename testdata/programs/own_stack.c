@@ -1,6 +1,6 @@
 /*
- * Threads on stacks that the program supplies: in the middle of a mapping
- * whose other parts hold data, in a block of malloc(), and in static memory.
+ * Threads on stacks that the program supplies: in the middle of a mapping whose other parts hold
+ * data, in a block of malloc(), and in static memory.
  */
 
 #include "truth.h"
@@ -56,9 +56,8 @@ static void populate_data(void **words)
 /* Data below and above the stack are no part of it. */
 static OUT_OF_LINE void start_in_mapping(void)
 {
-	char *region = mmap(NULL, DATA_SIZE + STACK_SIZE + DATA_SIZE,
-			    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			    -1, 0);
+	char *region = mmap(NULL, DATA_SIZE + STACK_SIZE + DATA_SIZE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (region == MAP_FAILED)
 		truth_fail("map a region");

@@ -1,8 +1,7 @@
 /*
- * Every small size and a few large ones, held in every plain way: by static,
- * stack and thread-local variables, from the start, the middle and the last
- * byte, and by the last word of other blocks. Near misses, dangling pointers
- * and pointers in free memory hold nothing.
+ * Every small size and a few large ones, held in every plain way: by static, stack and thread-local
+ * variables, from the start, the middle and the last byte, and by the last word of other blocks.
+ * Near misses, dangling pointers and pointers in free memory hold nothing.
  */
 
 #include "truth.h"
@@ -46,8 +45,7 @@ static void lose(void *block, void *previous, size_t way)
 	if (way % 4 == 0)
 		*truth_last_word(block) = previous;
 	/* One past the end, and the size that malloc keeps before the start. */
-	near_misses[way] =
-		way % 2 ? start + malloc_usable_size(block) : start - 8;
+	near_misses[way] = way % 2 ? start + malloc_usable_size(block) : start - 8;
 }
 
 static OUT_OF_LINE void populate_small(void)

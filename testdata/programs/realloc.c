@@ -1,6 +1,6 @@
 /*
- * Blocks that grow, in place or by moving, that shrink, that move between the
- * heap and mappings of their own, and that end as nothing.
+ * Blocks that grow, in place or by moving, that shrink, that move between the heap and mappings of
+ * their own, and that end as nothing.
  */
 
 #include "truth.h"
@@ -74,8 +74,7 @@ static OUT_OF_LINE void populate(void)
 		blocks[chain] = truth_block(chain);
 	for (size_t step = 0; step < STEPS; step++)
 		for (size_t chain = 0; chain < CHAINS; chain++)
-			blocks[chain] = resize(blocks[chain],
-					       next_size(step, chain, &random));
+			blocks[chain] = resize(blocks[chain], next_size(step, chain, &random));
 	for (size_t chain = 0; chain < CHAINS; chain++)
 		settle(blocks[chain], chain);
 }

@@ -1,7 +1,7 @@
 /*
- * A program that reserves 20 TB, as sanitizers and databases do, and touches
- * two pages of it, in the middle and at the end. Each has the only pointer to a
- * block; a third block is lost. Says where the reservation is.
+ * A program that reserves 20 TB, as sanitizers and databases do, and touches two pages of it, in
+ * the middle and at the end. Each has the only pointer to a block; a third block is lost. Says
+ * where the reservation is.
  */
 #include <stdio.h>
 #include <stdlib.h>

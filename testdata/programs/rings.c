@@ -1,7 +1,6 @@
 /*
- * Shapes that reference counts or a look at direct references get wrong: rings,
- * self-references, trees and lists of lost blocks, beside the same shapes
- * kept by one pointer.
+ * Shapes that reference counts or a look at direct references get wrong: rings, self-references,
+ * trees and lists of lost blocks, beside the same shapes kept by one pointer.
  */
 
 #include "truth.h"
@@ -33,8 +32,7 @@ static struct node *node_create(size_t payload_size, verdict_function verdict)
 }
 
 /* Returns one node of the ring, each of which points at or into the next. */
-static struct node *ring_create(size_t count, size_t offset,
-				verdict_function verdict)
+static struct node *ring_create(size_t count, size_t offset, verdict_function verdict)
 {
 	struct node *first = node_create(count, verdict);
 	struct node *last = first;
@@ -61,8 +59,7 @@ static struct node *tree_create(int depth, verdict_function verdict)
 	return node;
 }
 
-static struct node *list_create(size_t count, bool doubly,
-				verdict_function verdict)
+static struct node *list_create(size_t count, bool doubly, verdict_function verdict)
 {
 	struct node *head = NULL;
 

@@ -1,6 +1,6 @@
 /*
- * When the other threads of a program wait, as of the kernel: so a test need
- * not hope that some time is enough. Nothing is allocated.
+ * When the other threads of a program wait, as of the kernel: so a test need not hope that some
+ * time is enough. Nothing is allocated.
  */
 #ifndef TESTDATA_PROGRAMS_SETTLE_H
 #define TESTDATA_PROGRAMS_SETTLE_H
@@ -44,8 +44,7 @@ static inline bool settle_all_wait(int folder)
 	long own = syscall(SYS_gettid);
 
 	for (long at = 0; at < size;) {
-		const struct settle_entry *entry =
-			(const struct settle_entry *)(entries + at);
+		const struct settle_entry *entry = (const struct settle_entry *)(entries + at);
 
 		if (entry->name[0] != '.' && atol(entry->name) != own &&
 		    !settle_waits(folder, entry->name))

@@ -22,8 +22,7 @@ static OUT_OF_LINE void populate(size_t thread)
 	void *freed[BLOCKS] = { NULL };
 
 	for (size_t i = 0; i < BLOCKS; i++) {
-		void *block = i % 10 ? truth_block(i * i / 2)
-				     : truth_aligned_block(128, 10 * i);
+		void *block = i % 10 ? truth_block(i * i / 2) : truth_aligned_block(128, 10 * i);
 
 		switch (i % 3) {
 		case 0:

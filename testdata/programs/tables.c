@@ -1,8 +1,7 @@
 /*
- * Large tables of pointers to small blocks: one of 40 MB, which is kept, one of
- * 16 MB, which is lost, and a hundred of 200 KB of each kind. Nothing else
- * refers to the blocks. Whoever scans tables in parts must lose nothing where
- * two parts meet.
+ * Large tables of pointers to small blocks: one of 40 MB, which is kept, one of 16 MB, which is
+ * lost, and a hundred of 200 KB of each kind. Nothing else refers to the blocks. Whoever scans
+ * tables in parts must lose nothing where two parts meet.
  */
 
 #include "truth.h"
@@ -18,15 +17,14 @@ enum {
 static void **volatile kept;
 
 /* Some of those in the table, in any order, some of them twice. */
-static OUT_OF_LINE void copy_some(void **table, size_t begin, size_t end,
-				  void **from, size_t count, uint32_t *random)
+static OUT_OF_LINE void copy_some(void **table, size_t begin, size_t end, void **from, size_t count,
+				  uint32_t *random)
 {
 	for (size_t i = begin; i < end; i++)
 		table[i] = from[truth_random(random, (uint32_t)count)];
 }
 
-static OUT_OF_LINE void **make_tables(size_t words,
-				      void (*tell)(const void *block))
+static OUT_OF_LINE void **make_tables(size_t words, void (*tell)(const void *block))
 {
 	void **table = truth_block(words * sizeof(*table));
 	uint32_t random = (uint32_t)words;
@@ -43,8 +41,7 @@ static OUT_OF_LINE void **make_tables(size_t words,
 		copy_some(small, 0, TABLE_WORDS, table, BLOCKS, &random);
 		table[BLOCKS + i] = small;
 	}
-	copy_some(table, BLOCKS + TABLES, words, table, BLOCKS + TABLES,
-		  &random);
+	copy_some(table, BLOCKS + TABLES, words, table, BLOCKS + TABLES, &random);
 	return table;
 }
 

@@ -1,17 +1,15 @@
 /*
- * Threads that live, each holding blocks by its stack, its thread-local
- * storage and static variables, with its thread cache full of freed blocks;
- * and threads that have finished, joined and detached, whose blocks stay
- * behind in their arenas.
+ * Threads that live, each holding blocks by its stack, its thread-local storage and static
+ * variables, with its thread cache full of freed blocks; and threads that have finished, joined and
+ * detached, whose blocks stay behind in their arenas.
  *
- * All threads are started before any block is freed, as pthread_create()
- * allocates too, and take turns, as blocks move between them. None finishes
- * before all blocks are handed out: what libc frees then leaves traces in the
- * thread's stack, which stays mapped. The stacks are small, as libc unmaps the
- * oldest when they are too many.
+ * All threads are started before any block is freed, as pthread_create() allocates too, and take
+ * turns, as blocks move between them. None finishes before all blocks are handed out: what libc
+ * frees then leaves traces in the thread's stack, which stays mapped. The stacks are small, as libc
+ * unmaps the oldest when they are too many.
  *
- * With an argument, the process forks, and the child tells what became of all
- * this: it has the memory of all threads, and one thread.
+ * With an argument, the process forks, and the child tells what became of all this: it has the
+ * memory of all threads, and one thread.
  */
 
 #include "truth.h"
@@ -155,8 +153,7 @@ static void *finishing_thread(void *argument)
 /* For a detached thread there is no other way to wait. */
 static OUT_OF_LINE void await_end(size_t thread)
 {
-	while (syscall(SYS_tgkill, getpid(), system_ids[thread], 0) == 0 ||
-	       errno != ESRCH)
+	while (syscall(SYS_tgkill, getpid(), system_ids[thread], 0) == 0 || errno != ESRCH)
 		sched_yield();
 }
 
@@ -169,9 +166,7 @@ static OUT_OF_LINE void run_threads(void)
 	pthread_attr_setstacksize(&attributes, STACK_SIZE);
 	for (size_t i = 0; i < ALL; i++)
 		if (pthread_create(&threads[i], &attributes,
-				   i < LIVING ? living_thread
-					      : finishing_thread,
-				   (void *)i))
+				   i < LIVING ? living_thread : finishing_thread, (void *)i))
 			truth_fail("create a thread");
 	for (size_t i = LIVING + JOINED; i < ALL; i++)
 		pthread_detach(threads[i]);

@@ -1,12 +1,12 @@
 /*
- * A program that ends as malloc has written the first of several words that
- * belong together: its parent steps it there.
+ * A program that ends as malloc has written the first of several words that belong together: its
+ * parent steps it there.
  *
  *	torn top|bin  kill|fault
  *
- * top: the arena's top is set, and not yet the sizes of the two chunks that the
- * old one becomes. bin: one link of the unsorted bin is set, and not yet the
- * other. It is killed there, or runs into an instruction that is none.
+ * top: the arena's top is set, and not yet the sizes of the two chunks that the old one becomes.
+ * bin: one link of the unsorted bin is set, and not yet the other. It is killed there, or runs into
+ * an instruction that is none.
  */
 
 #include <signal.h>
@@ -49,10 +49,8 @@ static uintptr_t *find_top(void)
 	top = (uintptr_t)allocate_some() + SMALL - 8;
 	while (fgets(line, sizeof(line), maps))
 		if (strstr(line, "/libc") &&
-		    sscanf(line, "%lx-%lx %4s", &start, &end, rights) == 3 &&
-		    rights[1] == 'w')
-			for (uintptr_t *at = (uintptr_t *)start;
-			     at < (uintptr_t *)end; at++)
+		    sscanf(line, "%lx-%lx %4s", &start, &end, rights) == 3 && rights[1] == 'w')
+			for (uintptr_t *at = (uintptr_t *)start; at < (uintptr_t *)end; at++)
 				if (*at == top)
 					return at;
 	abort();
@@ -69,11 +67,9 @@ static void step_until_changed(pid_t child, const uintptr_t *words)
 	uintptr_t first = peek(child, words), second = peek(child, words + 1);
 
 	for (int i = 0; i < MOST_STEPS; i++) {
-		if (ptrace(PTRACE_SINGLESTEP, child, 0, 0) < 0 ||
-		    waitpid(child, NULL, 0) < 0)
+		if (ptrace(PTRACE_SINGLESTEP, child, 0, 0) < 0 || waitpid(child, NULL, 0) < 0)
 			abort();
-		if (peek(child, words) != first ||
-		    peek(child, words + 1) != second)
+		if (peek(child, words) != first || peek(child, words + 1) != second)
 			return;
 	}
 	abort();
@@ -113,8 +109,7 @@ int main(int count, char **words)
 		abort();
 	}
 	waitpid(child, NULL, 0);
-	step_until_changed(child,
-			   strcmp(words[1], "top") == 0 ? top : top + UNSORTED);
+	step_until_changed(child, strcmp(words[1], "top") == 0 ? top : top + UNSORTED);
 	if (strcmp(words[2], "kill") == 0)
 		ptrace(PTRACE_DETACH, child, 0, SIGSEGV);
 	else

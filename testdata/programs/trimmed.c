@@ -1,6 +1,6 @@
 /*
- * A heap that gave back what it could: malloc_trim() leaves free blocks whose
- * pages are zero but for their ends, in the main arena and in a thread's.
+ * A heap that gave back what it could: malloc_trim() leaves free blocks whose pages are zero but
+ * for their ends, in the main arena and in a thread's.
  */
 
 #include "truth.h"

@@ -20,9 +20,8 @@ static void *const TABLE_HINT = (void *)0x10000000000;
 enum { MAX_DAMAGED = 16, FILLER = 0x5a };
 
 enum state { LOST, KEPT, FREED, DESTROYED };
-static const char *const STATE_NAMES[] = { "lost",	"kept",	   "freed",
-					   "destroyed", "garbage", "held",
-					   "risk",	"dead" };
+static const char *const STATE_NAMES[] = { "lost",    "kept", "freed", "destroyed",
+					   "garbage", "held", "risk",  "dead" };
 enum { STATES = sizeof(STATE_NAMES) / sizeof(STATE_NAMES[0]) };
 
 /* Rank is the order in which the program spoke. */
@@ -49,13 +48,10 @@ void truth_open(void)
 	const char *path = getenv("HEAPCORE_TRUTH");
 
 	exits = getenv("HEAPCORE_TRUTH_EXIT") != NULL;
-	output = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-			     0644)
-		      : STDOUT_FILENO;
+	output = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : STDOUT_FILENO;
 	if (output < 0)
 		truth_fail("open the truth file");
-	table = mmap(TABLE_HINT, MAX_ENTRIES * sizeof(*table),
-		     PROT_READ | PROT_WRITE,
+	table = mmap(TABLE_HINT, MAX_ENTRIES * sizeof(*table), PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (table == MAP_FAILED)
 		truth_fail("map the table");
@@ -71,8 +67,7 @@ void truth_warm_up(void)
 void *truth_block(size_t size)
 {
 	/* Valgrind's blocks have no more room than was asked for. */
-	void *block =
-		malloc(exits && size < sizeof(block) ? sizeof(block) : size);
+	void *block = malloc(exits && size < sizeof(block) ? sizeof(block) : size);
 
 	if (!block)
 		truth_fail("malloc");
@@ -101,8 +96,7 @@ void *truth_zeroed_block(size_t size)
 
 void truth_fill(void *block, size_t offset)
 {
-	memset((char *)block + offset, FILLER,
-	       malloc_usable_size(block) - offset);
+	memset((char *)block + offset, FILLER, malloc_usable_size(block) - offset);
 }
 
 static void add(uintptr_t address, size_t size, enum state state)
@@ -221,8 +215,7 @@ _Noreturn void truth_fail(const char *what)
 	static const char sorry[] = "cannot ";
 
 	if (write(STDERR_FILENO, sorry, sizeof(sorry) - 1) < 0 ||
-	    write(STDERR_FILENO, what, strlen(what)) < 0 ||
-	    write(STDERR_FILENO, "\n", 1) < 0)
+	    write(STDERR_FILENO, what, strlen(what)) < 0 || write(STDERR_FILENO, "\n", 1) < 0)
 		_exit(2);
 	_exit(1);
 }
@@ -244,8 +237,7 @@ static void sift_down(size_t parent, size_t count)
 
 		if (child >= count)
 			return;
-		if (child + 1 < count &&
-		    comes_before(&table[child], &table[child + 1]))
+		if (child + 1 < count && comes_before(&table[child], &table[child + 1]))
 			child++;
 		if (!comes_before(&table[parent], &table[child]))
 			return;
@@ -281,8 +273,7 @@ void truth_write(void)
 	for (size_t i = 0; i < count; i++) {
 		uint64_t address = table[i].masked_address ^ MASK;
 
-		if (i + 1 < count &&
-		    table[i + 1].masked_address == table[i].masked_address)
+		if (i + 1 < count && table[i + 1].masked_address == table[i].masked_address)
 			continue;
 		if (table[i].state != FREED)
 			used_end = address + table[i].size;
@@ -303,8 +294,8 @@ void truth_write(void)
 }
 
 /*
- * Put x87, SSE, AVX and AVX-512 registers into their first state, by loading
- * a state that says of each of them that it is in its first.
+ * Put x87, SSE, AVX and AVX-512 registers into their first state, by loading a state that says of
+ * each of them that it is in its first.
  */
 static OUT_OF_LINE void clear_vector_registers(void)
 {
@@ -323,28 +314,17 @@ static OUT_OF_LINE void clear_vector_registers(void)
 				 : "memory");
 		return;
 	}
-	__asm__ volatile("fninit\n\t"
-			 "pxor %xmm0, %xmm0\n\tpxor %xmm1, %xmm1\n\t"
-			 "pxor %xmm2, %xmm2\n\tpxor %xmm3, %xmm3\n\t"
-			 "pxor %xmm4, %xmm4\n\tpxor %xmm5, %xmm5\n\t"
-			 "pxor %xmm6, %xmm6\n\tpxor %xmm7, %xmm7\n\t"
-			 "pxor %xmm8, %xmm8\n\tpxor %xmm9, %xmm9\n\t"
-			 "pxor %xmm10, %xmm10\n\tpxor %xmm11, %xmm11\n\t"
-			 "pxor %xmm12, %xmm12\n\tpxor %xmm13, %xmm13\n\t"
-			 "pxor %xmm14, %xmm14\n\tpxor %xmm15, %xmm15");
+	__asm__ volatile(
+		"fninit\n\tpxor %xmm0, %xmm0\n\tpxor %xmm1, %xmm1\n\tpxor %xmm2, %xmm2\n\tpxor %xmm3, %xmm3\n\tpxor %xmm4, %xmm4\n\tpxor %xmm5, %xmm5\n\tpxor %xmm6, %xmm6\n\tpxor %xmm7, %xmm7\n\tpxor %xmm8, %xmm8\n\tpxor %xmm9, %xmm9\n\tpxor %xmm10, %xmm10\n\tpxor %xmm11, %xmm11\n\tpxor %xmm12, %xmm12\n\tpxor %xmm13, %xmm13\n\tpxor %xmm14, %xmm14\n\tpxor %xmm15, %xmm15");
 }
 
 static inline void clear_general_registers(void)
 {
-	__asm__ volatile("xor %%eax, %%eax\n\txor %%ecx, %%ecx\n\t"
-			 "xor %%edx, %%edx\n\txor %%esi, %%esi\n\t"
-			 "xor %%edi, %%edi\n\txor %%r8d, %%r8d\n\t"
-			 "xor %%r9d, %%r9d\n\txor %%r10d, %%r10d\n\t"
-			 "xor %%r11d, %%r11d"
-			 :
-			 :
-			 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10",
-			   "r11", "cc");
+	__asm__ volatile(
+		"xor %%eax, %%eax\n\txor %%ecx, %%ecx\n\txor %%edx, %%edx\n\txor %%esi, %%esi\n\txor %%edi, %%edi\n\txor %%r8d, %%r8d\n\txor %%r9d, %%r9d\n\txor %%r10d, %%r10d\n\txor %%r11d, %%r11d"
+		:
+		:
+		: "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "cc");
 }
 
 OUT_OF_LINE void truth_scrub(void)
@@ -359,8 +339,7 @@ OUT_OF_LINE void truth_scrub(void)
 }
 
 /* Without libc: its wrapper would leave traces in the stack. */
-static inline long system_call(long number, long first, const void *second,
-			       long third)
+static inline long system_call(long number, long first, const void *second, long third)
 {
 	long result;
 

@@ -3,10 +3,9 @@
 /*
  * What a test program knows of its own heap.
  *
- * A program says of each block, while it still holds the pointer, what will
- * have become of it when the core is taken. The last word on an address
- * counts, and a freed one that was handed out again is left out. In the end
- * this is written to the file named by HEAPCORE_TRUTH, or to the standard
+ * A program says of each block, while it still holds the pointer, what will have become of it when
+ * the core is taken. The last word on an address counts, and a freed one that was handed out again
+ * is left out. In the end this is written to the file named by HEAPCORE_TRUTH, or to the standard
  * output, a line a block, the size being that of malloc_usable_size():
  *
  *	lost ADDRESS SIZE	used, and no root leads to it
@@ -16,24 +15,23 @@
  *	damaged ADDRESS		the block where the damage came from
  *	ready
  *
- * Programs with a garbage collector also know these; only for them lost and
- * kept ones may be the collector's:
+ * Programs with a garbage collector also know these; only for them lost and kept ones may be the
+ * collector's:
  *
  *	garbage ADDRESS SIZE	the collector will free it
  *	held ADDRESS SIZE	no root leads to it, but garbage does
  *	risk ADDRESS SIZE	kept, but the collector sees nothing lead to it
  *	dead ADDRESS SIZE	the collector knows that nothing leads to it
  *
- * After "ready" the program waits for ever. With HEAPCORE_TRUTH_EXIT in the
- * environment it exits instead, for checkers that look at the end of a run.
+ * After "ready" the program waits for ever. With HEAPCORE_TRUTH_EXIT in the environment it exits
+ * instead, for checkers that look at the end of a run.
  *
- * A copy of a lost pointer in a live stack frame, a register or a static
- * variable would make the truth a lie. So the work is done in functions marked
- * OUT_OF_LINE and called by the function that then waits: truth_ready() and
- * truth_rest() overwrite the dead stack below their caller, and the registers
- * that calls do not preserve. Blocks are filled when they are handed out, lest
- * they hold what their memory was used for before. And as nobody reads the
- * variables that keep blocks, compilers would do without: they are volatile.
+ * A copy of a lost pointer in a live stack frame, a register or a static variable would make the
+ * truth a lie. So the work is done in functions marked OUT_OF_LINE and called by the function that
+ * then waits: truth_ready() and truth_rest() overwrite the dead stack below their caller, and the
+ * registers that calls do not preserve. Blocks are filled when they are handed out, lest they hold
+ * what their memory was used for before. And as nobody reads the variables that keep blocks,
+ * compilers would do without: they are volatile.
  */
 
 #include <stdbool.h>
@@ -46,9 +44,8 @@
 void truth_open(void);
 
 /*
- * Have malloc allocate the calling thread's cache: from 2.43 on, it does so
- * when the thread first frees something, and may put the cache where something
- * was that the program says is freed.
+ * Have malloc allocate the calling thread's cache: from 2.43 on, it does so when the thread first
+ * frees something, and may put the cache where something was that the program says is freed.
  */
 void truth_warm_up(void);
 

@@ -1,7 +1,7 @@
 /*
- * A program whose heap is mostly free, and yet does not shrink, for
- * docs/tutorial.md. It reads a large table, and notes down some of the rows
- * while it does; then it frees the table. The notes stand all over the heap.
+ * A program whose heap is mostly free, and yet does not shrink, for docs/tutorial.md. It reads a
+ * large table, and notes down some of the rows while it does; then it frees the table. The notes
+ * stand all over the heap.
  */
 #include <stdio.h>
 #include <stdlib.h>

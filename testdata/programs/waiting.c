@@ -1,13 +1,12 @@
 /*
- * Threads that wait in system calls which the kernel ends with EINTR when
- * somebody stops the thread.
+ * Threads that wait in system calls which the kernel ends with EINTR when somebody stops the
+ * thread.
  *
- * When all wait, the program says "ready". At the end of its input it lets
- * happen what each waits for, and each tells what its call gave: "epoll_wait
- * done", "epoll_wait EINTR" or "epoll_wait unavailable".
+ * When all wait, the program says "ready". At the end of its input it lets happen what each waits
+ * for, and each tells what its call gave: "epoll_wait done", "epoll_wait EINTR" or "epoll_wait
+ * unavailable".
  *
- * Before, the main thread computes for a third of a second, which no other
- * does.
+ * Before, the main thread computes for a third of a second, which no other does.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -167,15 +166,14 @@ static bool prepare_ring(struct waiter *waiter)
 
 static long call_io_uring_enter(struct waiter *waiter)
 {
-	return syscall(SYS_io_uring_enter, waiter->fd, 0, 1,
-		       IORING_ENTER_GETEVENTS, NULL, 0);
+	return syscall(SYS_io_uring_enter, waiter->fd, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0);
 }
 
 /* A request to do nothing: number 0, and zeros throughout. */
 static void submit_nothing(struct waiter *waiter)
 {
-	char *queue = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED,
-			   waiter->fd, IORING_OFF_SQ_RING);
+	char *queue = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, waiter->fd,
+			   IORING_OFF_SQ_RING);
 
 	if (queue == MAP_FAILED)
 		exit(1);
@@ -187,8 +185,7 @@ static bool set_limit(int socket)
 {
 	struct timeval time = { .tv_sec = LONG };
 
-	return setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &time,
-			  sizeof(time)) == 0;
+	return setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)) == 0;
 }
 
 static bool prepare_sockets(struct waiter *waiter)
@@ -243,20 +240,13 @@ static void connect_to(struct waiter *waiter)
 }
 
 static struct waiter waiters[] = {
-	{ "epoll_wait", SYS_epoll_wait, prepare_epoll, call_epoll_wait,
-	  write_byte },
-	{ "epoll_pwait", SYS_epoll_pwait, prepare_epoll, call_epoll_pwait,
-	  write_byte },
-	{ "semtimedop", SYS_semtimedop, prepare_semaphore, call_semtimedop,
-	  raise_semaphore },
-	{ "sigwaitinfo", SYS_rt_sigtimedwait, prepare_signals, call_sigwaitinfo,
-	  send_signal },
-	{ "sigtimedwait", SYS_rt_sigtimedwait, prepare_signals,
-	  call_sigtimedwait, send_signal },
-	{ "io_getevents", SYS_io_getevents, prepare_io, call_io_getevents,
-	  submit_read },
-	{ "io_uring_enter", SYS_io_uring_enter, prepare_ring,
-	  call_io_uring_enter, submit_nothing },
+	{ "epoll_wait", SYS_epoll_wait, prepare_epoll, call_epoll_wait, write_byte },
+	{ "epoll_pwait", SYS_epoll_pwait, prepare_epoll, call_epoll_pwait, write_byte },
+	{ "semtimedop", SYS_semtimedop, prepare_semaphore, call_semtimedop, raise_semaphore },
+	{ "sigwaitinfo", SYS_rt_sigtimedwait, prepare_signals, call_sigwaitinfo, send_signal },
+	{ "sigtimedwait", SYS_rt_sigtimedwait, prepare_signals, call_sigtimedwait, send_signal },
+	{ "io_getevents", SYS_io_getevents, prepare_io, call_io_getevents, submit_read },
+	{ "io_uring_enter", SYS_io_uring_enter, prepare_ring, call_io_uring_enter, submit_nothing },
 	{ "recv", SYS_recvfrom, prepare_sockets, call_recv, write_byte },
 	{ "read", SYS_read, prepare_sockets, call_read, write_byte },
 	{ "accept", SYS_accept, prepare_listener, call_accept, connect_to },
@@ -307,8 +297,7 @@ int main(void)
 	for (size_t i = 0; i < WAITERS; i++) {
 		waiters[i].unavailable = !waiters[i].prepare(&waiters[i]);
 		if (!waiters[i].unavailable)
-			pthread_create(&waiters[i].thread, NULL, wait_in_call,
-				       &waiters[i]);
+			pthread_create(&waiters[i].thread, NULL, wait_in_call, &waiters[i]);
 	}
 	for (size_t i = 0; i < WAITERS; i++)
 		while (!waiters[i].unavailable && !is_in_call(&waiters[i]))

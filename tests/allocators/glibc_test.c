@@ -23,18 +23,17 @@ static void test_each_chunk_has_its_size_and_state(void **state)
 		process_cache(&process, other);
 		process_finish(&process);
 		process_open(&process, STAGE_HEAP);
-		assert_block(&process, process.cache,
-			     versions[i]->counts ? 0x288 : 0x2f8, BLOCK_USED);
+		assert_block(&process, process.cache, versions[i]->counts ? 0x288 : 0x2f8,
+			     BLOCK_USED);
 		assert_block(&process, small, 0x18, BLOCK_USED);
 		assert_block(&process, freed, 0x108, BLOCK_FREE);
 		assert_block(&process, cached, 0x38, BLOCK_CACHED);
 		assert_block(&process, other, 0x38, BLOCK_CACHED);
 		assert_block(&process, large, 0xff8, BLOCK_USED);
 		/* Top, of which the last word lends nothing to a next one. */
-		assert_block(&process, process.next + 16,
-			     HEAP + HEAP_SIZE - process.next - 16, BLOCK_FREE);
-		assert_int_equal(
-			allocation_count(analysis_index(process.analysis)), 7);
+		assert_block(&process, process.next + 16, HEAP + HEAP_SIZE - process.next - 16,
+			     BLOCK_FREE);
+		assert_int_equal(allocation_count(analysis_index(process.analysis)), 7);
 		assert_sound(&process);
 	}
 }
@@ -47,31 +46,26 @@ static void test_chunks_in_fast_bins_are_free(void **state)
 
 		process_init(&process, versions[i]);
 		for (int j = 0; j < 6; j++)
-			chunks[j] = process_allocate(&process,
-						     0x20 + 0x10 * (j / 3));
+			chunks[j] = process_allocate(&process, 0x20 + 0x10 * (j / 3));
 		for (int j = 0; j < 5; j++)
 			process_free_fast(&process, chunks[j]);
 		process_finish(&process);
 		process_open(&process, STAGE_HEAP);
 		for (int j = 0; j < 5; j++)
-			assert_block(&process, chunks[j], 0x18 + 0x10 * (j / 3),
-				     BLOCK_FREE);
+			assert_block(&process, chunks[j], 0x18 + 0x10 * (j / 3), BLOCK_FREE);
 		assert_block(&process, chunks[5], 0x28, BLOCK_USED);
 		assert_sound(&process);
 	}
 }
 
-static void assert_kind(const struct process *process, uint64_t user,
-			enum free_kind kind)
+static void assert_kind(const struct process *process, uint64_t user, enum free_kind kind)
 {
 	allocation_id id = process_find(process, user);
 	size_t hint = 0;
 
 	assert_int_not_equal(id, NO_ALLOCATION);
 	assert_null(heaps_sort_free(analysis_heaps(process->analysis)));
-	assert_int_equal(
-		heaps_free_kind(analysis_heaps(process->analysis), id, &hint),
-		kind);
+	assert_int_equal(heaps_free_kind(analysis_heaps(process->analysis), id, &hint), kind);
 }
 
 static void test_free_chunks_are_of_the_kind_of_their_list(void **state)
@@ -82,8 +76,7 @@ static void test_free_chunks_are_of_the_kind_of_their_list(void **state)
 
 		process_init(&process, versions[i]);
 		for (int j = 0; j < 5; j++) {
-			chunks[j] = process_allocate(&process,
-						     j < 3 ? 0x80 : 0x400);
+			chunks[j] = process_allocate(&process, j < 3 ? 0x80 : 0x400);
 			fast = process_allocate(&process, 0x20);
 		}
 		process_cache(&process, chunks[0]);
@@ -121,8 +114,7 @@ static void test_allocations_reach_into_the_next_chunk_s_header(void **state)
 	process_open(&process, STAGE_HEAP);
 	index = analysis_index(process.analysis);
 	assert_int_equal(second, first + 0x20);
-	assert_int_equal(allocation_find(index, first + 0x17),
-			 process_find(&process, first));
+	assert_int_equal(allocation_find(index, first + 0x17), process_find(&process, first));
 	assert_int_equal(allocation_find(index, first + 0x18), NO_ALLOCATION);
 	assert_int_equal(allocation_find(index, second - 1), NO_ALLOCATION);
 }
@@ -141,10 +133,8 @@ static void test_heap_and_arena_are_claimed(void **state)
 	assert_int_equal(heap_claim(index, 0).end, HEAP + HEAP_SIZE);
 	assert_int_equal(heap_claim(index, 1).start, ARENA);
 	assert_int_equal(heap_claim(index, 1).end, ARENA + GLIBC_2_36.size);
-	assert_int_equal(heaps_arena_count(analysis_heaps(process.analysis)),
-			 2);
-	assert_int_equal(heaps_arena(analysis_heaps(process.analysis), 0).size,
-			 HEAP_SIZE);
+	assert_int_equal(heaps_arena_count(analysis_heaps(process.analysis)), 2);
+	assert_int_equal(heaps_arena(analysis_heaps(process.analysis), 0).size, HEAP_SIZE);
 }
 
 /* What refers to a chunk on a list is never a reason to keep it. */
@@ -159,24 +149,20 @@ static void test_bookkeeping_anchors_nothing(void **state)
 		lost = process_allocate(&process, 0x30);
 		process_cache(&process, process_allocate(&process, 0x50));
 		/* A pointer that was left in free memory. */
-		core_set(&process.core, process_allocate(&process, 0x50) + 0x20,
-			 lost);
+		core_set(&process.core, process_allocate(&process, 0x50) + 0x20, lost);
 		process_cache(&process, process.next - 0x50 + 16);
 		core_set(&process.core, DATA + 8, kept);
 		process_finish(&process);
 		process_open(&process, STAGE_LEAKS);
-		assert_int_equal(
-			bitmap_weight(analysis_leaked(process.analysis)), 1);
+		assert_int_equal(bitmap_weight(analysis_leaked(process.analysis)), 1);
 		assert_true(bitmap_get(analysis_leaked(process.analysis),
 				       process_find(&process, lost)));
-		assert_int_equal(
-			leak_root_count(analysis_leaks(process.analysis)), 1);
+		assert_int_equal(leak_root_count(analysis_leaks(process.analysis)), 1);
 		assert_sound(&process);
 	}
 }
 
-static void test_program_that_never_called_malloc_has_an_empty_heap(
-	void **state)
+static void test_program_that_never_called_malloc_has_an_empty_heap(void **state)
 {
 	for (size_t i = 0; i < VERSIONS; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -187,12 +173,9 @@ static void test_program_that_never_called_malloc_has_an_empty_heap(
 		core_set(&process.core, ARENA + versions[i]->next, ARENA);
 		core_set(&process.core, ARENA + versions[i]->next + 16, 1);
 		process_open(&process, STAGE_LEAKS);
-		assert_int_equal(
-			allocation_count(analysis_index(process.analysis)), 0);
-		assert_false(findings_incomplete(
-			analysis_findings(process.analysis)));
-		assert_finding(analysis_findings(process.analysis),
-			       FINDING_NOTE,
+		assert_int_equal(allocation_count(analysis_index(process.analysis)), 0);
+		assert_false(findings_incomplete(analysis_findings(process.analysis)));
+		assert_finding(analysis_findings(process.analysis), FINDING_NOTE,
 			       "malloc was never called in this process");
 	}
 }
@@ -251,20 +234,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_chunk_has_its_size_and_state),
-		cmocka_unit_test(
-			test_free_chunks_are_of_the_kind_of_their_list),
+		cmocka_unit_test(test_free_chunks_are_of_the_kind_of_their_list),
 		cmocka_unit_test(test_chunks_in_fast_bins_are_free),
-		cmocka_unit_test(
-			test_allocations_reach_into_the_next_chunk_s_header),
+		cmocka_unit_test(test_allocations_reach_into_the_next_chunk_s_header),
 		cmocka_unit_test(test_heap_and_arena_are_claimed),
 		cmocka_unit_test(test_bookkeeping_anchors_nothing),
-		cmocka_unit_test(
-			test_program_that_never_called_malloc_has_an_empty_heap),
+		cmocka_unit_test(test_program_that_never_called_malloc_has_an_empty_heap),
 		cmocka_unit_test(test_process_without_malloc_says_so),
-		cmocka_unit_test(
-			test_heap_without_its_arena_is_found_by_its_shape),
-		cmocka_unit_test(
-			test_heap_is_found_without_malloc_s_parameters),
+		cmocka_unit_test(test_heap_without_its_arena_is_found_by_its_shape),
+		cmocka_unit_test(test_heap_is_found_without_malloc_s_parameters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,8 +6,8 @@
 #include <xxhash.h>
 
 /*
- * A side file whose checksums fit, whatever is in it: whoever can write to it
- * can make such a one. It may tell what is false; it must not do harm.
+ * A side file whose checksums fit, whatever is in it: whoever can write to it can make such a one.
+ * It may tell what is false; it must not do harm.
  */
 static const char PACKED[] = "testdata/cores/forky-late_cache.core.xz";
 
@@ -76,15 +76,13 @@ static uint64_t next_number(uint64_t *state)
 static void seal(struct file *file, uint64_t *section)
 {
 	section[2] = XXH3_64bits(file->bytes + section[0], section[1]);
-	*(uint64_t *)(file->bytes + HASH_AT) =
-		XXH3_64bits(file->bytes, HASH_AT);
+	*(uint64_t *)(file->bytes + HASH_AT) = XXH3_64bits(file->bytes, HASH_AT);
 }
 
 /* Change a word somewhere in an array. */
 static void damage(struct file *file, uint64_t *chance)
 {
-	static const uint64_t values[] = { 0, 1, UINT32_MAX, UINT64_MAX,
-					   UINT64_C(1) << 63 };
+	static const uint64_t values[] = { 0, 1, UINT32_MAX, UINT64_MAX, UINT64_C(1) << 63 };
 	uint64_t *section, kind, place, value;
 
 	do
@@ -99,8 +97,7 @@ static void damage(struct file *file, uint64_t *chance)
 		value += next_number(chance) % 3 - 1;
 	else
 		value = values[next_number(chance) % 5];
-	memcpy(file->bytes + place, &value,
-	       next_number(chance) % 2 ? sizeof(value) : 4);
+	memcpy(file->bytes + place, &value, next_number(chance) % 2 ? sizeof(value) : 4);
 	seal(file, section);
 }
 
@@ -110,23 +107,19 @@ static void look_at_all(struct analysis *analysis)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < heaps_arena_count(analysis_heaps(analysis)); i++)
-		sum += strlen(
-			heaps_arena(analysis_heaps(analysis), (arena_number)i)
-				.kind);
+		sum += strlen(heaps_arena(analysis_heaps(analysis), (arena_number)i).kind);
 	for (allocation_id id = 0; id < allocation_count(index); id++) {
 		uint64_t start = allocation_start(index, id);
 		struct identity identity;
 
 		assert_int_equal(allocation_find(index, start),
-				 allocation_size(index, id) ? id
-							    : NO_ALLOCATION);
+				 allocation_size(index, id) ? id : NO_ALLOCATION);
 		sum += analysis_signature(analysis, id);
 		sum += analysis_identity(analysis, id, &identity);
 		sum += dominators_retained(analysis_dominators(analysis), id);
 	}
 	for (size_t i = 0; i < leak_root_count(analysis_leaks(analysis)); i++)
-		sum += allocation_size(
-			index, leak_root(analysis_leaks(analysis), i)->id);
+		sum += allocation_size(index, leak_root(analysis_leaks(analysis), i)->id);
 	assert_true(sum > 0);
 }
 
@@ -207,8 +200,7 @@ static void test_arenas_are_those_of_the_core(void **state)
 	assert_true(arenas[1] > ARENA);
 	arenas[1] = ARENA;
 	for (size_t i = 0; i < regions[1] / REGION; i++)
-		memset(whole.bytes + regions[0] + i * REGION + REGION_ARENA, 0,
-		       sizeof(uint64_t));
+		memset(whole.bytes + regions[0] + i * REGION + REGION_ARENA, 0, sizeof(uint64_t));
 	seal(&whole, regions);
 	seal(&whole, arenas);
 	write_bytes(path, whole.bytes, whole.size);

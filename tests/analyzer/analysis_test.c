@@ -6,8 +6,8 @@
 #include <errno.h>
 
 /*
- * How many allocations succeed before one fails; negative: all do. The
- * sanitizers need what they allocate for a new thread, in that thread.
+ * How many allocations succeed before one fails; negative: all do. The sanitizers need what they
+ * allocate for a new thread, in that thread.
  */
 static _Thread_local long countdown = -1;
 
@@ -53,19 +53,15 @@ char *strdup(const char *text)
 	return is_short() ? NULL : NEXT(strdup)(text);
 }
 
-void *mmap(void *address, size_t size, int rights, int flags, int fd,
-	   off_t offset)
+void *mmap(void *address, size_t size, int rights, int flags, int fd, off_t offset)
 {
-	return is_short()
-		       ? MAP_FAILED
-		       : NEXT(mmap)(address, size, rights, flags, fd, offset);
+	return is_short() ? MAP_FAILED : NEXT(mmap)(address, size, rights, flags, fd, offset);
 }
 
 /* All of its callers let the mapping move. */
 void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
 {
-	return is_short() ? MAP_FAILED
-			  : NEXT(mremap)(old, old_size, size, flags);
+	return is_short() ? MAP_FAILED : NEXT(mremap)(old, old_size, size, flags);
 }
 
 /* A heap with two leak roots: one of a ring and of what hangs on it. */
@@ -96,8 +92,7 @@ static void assert_right(struct analysis *analysis)
 {
 	assert_int_equal(bitmap_weight(analysis_leaked(analysis)), 4);
 	assert_int_equal(leak_root_count(analysis_leaks(analysis)), 2);
-	assert_int_equal(leak_root(analysis_leaks(analysis), 0)->owned_count,
-			 3);
+	assert_int_equal(leak_root(analysis_leaks(analysis), 0)->owned_count, 3);
 }
 
 /* Returns false when fewer allocations were made than it takes to fail. */
@@ -115,8 +110,7 @@ static bool analyse(const char *path, long allocations)
 	left = countdown;
 	countdown = -1;
 	if (error && error_code(error) != ERROR_NO_MEMORY)
-		fail_msg("allocation %ld: %s", allocations,
-			 error_message(error));
+		fail_msg("allocation %ld: %s", allocations, error_message(error));
 	error_destroy(error);
 	if (!error) {
 		assert_right(analysis);
@@ -146,8 +140,7 @@ static void test_dump_larger_than_memory_has_the_same_answers(void **state)
 	struct progress progress = { 0 };
 
 	make_core(&process);
-	assert_no_error(analysis_create(process.core.path, &options, &progress,
-					&analysis));
+	assert_no_error(analysis_create(process.core.path, &options, &progress, &analysis));
 	for (enum stage stage = 0; stage < STAGES; stage++) {
 		assert_no_error(analysis_need(process.analysis, stage));
 		assert_no_error(analysis_need(analysis, stage));
@@ -159,8 +152,7 @@ static void test_dump_larger_than_memory_has_the_same_answers(void **state)
 }
 
 /* Build the stage within the limit. Returns whether it could be. */
-static bool build_within(struct analysis *analysis, enum stage stage,
-			 size_t limit)
+static bool build_within(struct analysis *analysis, enum stage stage, size_t limit)
 {
 	struct error *error;
 
@@ -169,8 +161,7 @@ static bool build_within(struct analysis *analysis, enum stage stage,
 	if (!error)
 		return true;
 	assert_int_equal(error_code(error), ERROR_NO_MEMORY);
-	assert_non_null(strstr(error_message(error), "out of memory in the "
-						     "stage '"));
+	assert_non_null(strstr(error_message(error), "out of memory in the stage '"));
 	assert_non_null(strstr(error_message(error), " bytes more "));
 	error_destroy(error);
 	return false;
@@ -190,8 +181,7 @@ static void test_stage_beyond_the_limit_releases_what_it_had(void **state)
 		while (!build_within(process.analysis, stage, limit)) {
 			used = account->used;
 			assert_true(used <= limit);
-			assert_false(
-				build_within(process.analysis, stage, limit));
+			assert_false(build_within(process.analysis, stage, limit));
 			assert_int_equal(account->used, used);
 			limit += 1024;
 		}
@@ -243,12 +233,9 @@ static void test_anchors_are_told_apart_by_kind(void **state)
 
 	make_core(&process);
 	assert_no_error(analysis_need(process.analysis, STAGE_REACHABILITY));
-	assert_no_error(analysis_anchored_by(process.analysis, ROOT_STATIC,
-					     &static_ones));
-	assert_no_error(
-		analysis_anchored_by(process.analysis, ROOT_STACK, &stacks));
-	assert_no_error(analysis_anchored_by(process.analysis, ROOT_REGISTER,
-					     &registers));
+	assert_no_error(analysis_anchored_by(process.analysis, ROOT_STATIC, &static_ones));
+	assert_no_error(analysis_anchored_by(process.analysis, ROOT_STACK, &stacks));
+	assert_no_error(analysis_anchored_by(process.analysis, ROOT_REGISTER, &registers));
 	/* The thread's cache and kept; the last used one; none. */
 	assert_int_equal(bitmap_weight(static_ones), 2);
 	assert_int_equal(bitmap_weight(stacks), 1);
@@ -258,15 +245,11 @@ static void test_anchors_are_told_apart_by_kind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_dump_larger_than_memory_has_the_same_answers),
+		cmocka_unit_test(test_dump_larger_than_memory_has_the_same_answers),
 		cmocka_unit_test(test_lack_of_memory_at_any_time_is_told),
-		cmocka_unit_test(
-			test_stage_beyond_the_limit_releases_what_it_had),
-		cmocka_unit_test(
-			test_stage_can_be_asked_for_again_after_an_interrupt),
-		cmocka_unit_test(
-			test_stage_is_built_once_and_only_with_those_below),
+		cmocka_unit_test(test_stage_beyond_the_limit_releases_what_it_had),
+		cmocka_unit_test(test_stage_can_be_asked_for_again_after_an_interrupt),
+		cmocka_unit_test(test_stage_is_built_once_and_only_with_those_below),
 		cmocka_unit_test(test_anchors_are_told_apart_by_kind),
 	};
 

@@ -1,6 +1,6 @@
 /*
- * A little world: a process whose memory is made up word by word, with the
- * blocks that an allocator would report, and what the analyzer makes of it.
+ * A little world: a process whose memory is made up word by word, with the blocks that an allocator
+ * would report, and what the analyzer makes of it.
  *
  *	world_init(&world);
  *	world_add_blocks(&world, &heap, 4);
@@ -8,8 +8,8 @@
  *	world_open(&world);		from here on, nothing is added
  *	world_find_graph(&world);	and whatever else is needed
  *
- * world_deinit() destroys what there is, in reverse order, and checks that no
- * memory stays accounted for; so what is built on top goes first.
+ * world_deinit() destroys what there is, in reverse order, and checks that no memory stays
+ * accounted for; so what is built on top goes first.
  */
 #ifndef TESTS_ANALYZER_WORLD_H
 #define TESTS_ANALYZER_WORLD_H
@@ -67,35 +67,30 @@ static inline void world_deinit(struct world *world)
 DEFINE_DEINIT(world_deinit, struct world)
 
 /* Memory for blocks, at [start, start + size). */
-static inline void world_add_heap(struct world *world, uint64_t start,
-				  uint64_t size)
+static inline void world_add_heap(struct world *world, uint64_t start, uint64_t size)
 {
 	core_add(&world->core, start, size, RIGHTS_RW);
 	assert_no_error(block_sink_region(world->sink, start, start + size, 0));
 }
 
 /* In the heap added last, behind its other blocks. */
-static inline allocation_id world_add_block(struct world *world,
-					    struct block block)
+static inline allocation_id world_add_block(struct world *world, struct block block)
 {
 	assert_no_error(block_sink_add(world->sink, block));
 	return world->count++;
 }
 
 /* A heap of count used blocks of size bytes each, one every stride bytes. */
-static inline void world_add_blocks(struct world *world, size_t count,
-				    uint64_t start, uint64_t stride,
-				    uint64_t size)
+static inline void world_add_blocks(struct world *world, size_t count, uint64_t start,
+				    uint64_t stride, uint64_t size)
 {
 	world_add_heap(world, start, stride * count);
 	for (size_t i = 0; i < count; i++)
-		world_add_block(world, (struct block){ start + stride * i, size,
-						       BLOCK_USED });
+		world_add_block(world, (struct block){ start + stride * i, size, BLOCK_USED });
 }
 
 /* The main stack is at [start, start + size), in use from rsp on. */
-static inline void world_add_stack(struct world *world, uint64_t start,
-				   uint64_t size, uint64_t rsp)
+static inline void world_add_stack(struct world *world, uint64_t start, uint64_t size, uint64_t rsp)
 {
 	core_add(&world->core, start, size, RIGHTS_RW);
 	core_add_auxiliary(&world->core, AT_RANDOM, start + size - 0x100);
@@ -103,21 +98,18 @@ static inline void world_add_stack(struct world *world, uint64_t start,
 }
 
 /* The first header of a module's file, with a single segment at its start. */
-static inline void world_add_elf(struct world *world, uint64_t start,
-				 uint64_t size)
+static inline void world_add_elf(struct world *world, uint64_t start, uint64_t size)
 {
 	const Elf64_Ehdr header = {
-		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
-			     ELFDATA2LSB, EV_CURRENT },
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			     EV_CURRENT },
 		.e_type = ET_DYN,
 		.e_machine = EM_X86_64,
 		.e_phoff = sizeof(header),
 		.e_phentsize = sizeof(Elf64_Phdr),
 		.e_phnum = 1,
 	};
-	const Elf64_Phdr segment = { .p_type = PT_LOAD,
-				     .p_filesz = size,
-				     .p_memsz = size };
+	const Elf64_Phdr segment = { .p_type = PT_LOAD, .p_filesz = size, .p_memsz = size };
 	uint8_t *bytes = core_add(&world->core, start, size, RIGHT_READ);
 
 	memcpy(bytes, &header, sizeof(header));
@@ -134,37 +126,33 @@ static inline void world_open(struct world *world)
 	if (world->vectors_size)
 		core_add_vectors(core, world->vectors, world->vectors_size);
 	core_write_file(core);
-	assert_no_error(
-		image_open(core->path, &world->findings, &world->image));
+	assert_no_error(image_open(core->path, &world->findings, &world->image));
 	assert_no_error(allocation_index_create(world->sink, &world->index));
 }
 
 static inline void world_find_program(struct world *world)
 {
-	assert_no_error(program_create(world->image, &world->findings,
-				       &world->program));
+	assert_no_error(program_create(world->image, &world->findings, &world->program));
 }
 
 /* The program is found before. */
 static inline void world_find_roots(struct world *world)
 {
-	assert_no_error(roots_create(world->image, world->program, world->index,
-				     NULL, &world->account, &world->progress,
-				     &world->roots));
+	assert_no_error(roots_create(world->image, world->program, world->index, NULL,
+				     &world->account, &world->progress, &world->roots));
 }
 
 static inline void world_find_graph(struct world *world)
 {
-	assert_no_error(graph_create(world->image, world->index,
-				     &world->account, &world->progress,
+	assert_no_error(graph_create(world->image, world->index, &world->account, &world->progress,
 				     &world->graph));
 }
 
 /* The graph is found before. */
 static inline void world_find_incoming(struct world *world)
 {
-	assert_no_error(graph_transpose(world->graph, &world->account,
-					&world->progress, &world->incoming));
+	assert_no_error(
+		graph_transpose(world->graph, &world->account, &world->progress, &world->incoming));
 }
 
 #endif

@@ -80,10 +80,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_man_shows_what_is_typed_as_it_is),
-		cmocka_unit_test(
-			test_markdown_escapes_what_it_would_take_for_its_own),
-		cmocka_unit_test(
-			test_quotes_begin_at_words_and_end_behind_them),
+		cmocka_unit_test(test_markdown_escapes_what_it_would_take_for_its_own),
+		cmocka_unit_test(test_quotes_begin_at_words_and_end_behind_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

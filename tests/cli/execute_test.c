@@ -51,8 +51,7 @@ static const struct command file_taker = {
 	.arguments_size = sizeof(struct taken),
 };
 
-static struct error *parse(const struct command *command, const char *text,
-			   struct taken *ret)
+static struct error *parse(const struct command *command, const char *text, struct taken *ret)
 {
 	struct line line = { 0 };
 	struct error *error = line_split(text, &line);
@@ -65,8 +64,7 @@ static struct error *parse(const struct command *command, const char *text,
 	return error;
 }
 
-static void check(const struct command *command, const char *text,
-		  const char *expected)
+static void check(const struct command *command, const char *text, const char *expected)
 {
 	struct taken taken;
 
@@ -96,31 +94,25 @@ static void test_flags_take_a_value_only_in_the_older_spelling(void **state)
 	check(&taker, "--show-ascii used", "a used .");
 	check(&taker, "/showAscii true used", "a used .");
 	check(&taker, "/showAscii false used", "used .");
-	check_error("/showAscii used",
-		    "'/showAscii' is 'true' or 'false', not 'used'");
+	check_error("/showAscii used", "'/showAscii' is 'true' or 'false', not 'used'");
 	check_error("--show-ascii=true", "'--show-ascii' takes no value");
 }
 
 static void test_value_is_the_next_word_whatever_it_is(void **state)
 {
 	check(&taker, "/showupto -> --sort-by --x", "n=-> s=--x .");
-	check_error("used --sort-by",
-		    "'--sort-by' needs a value (count|bytes)");
+	check_error("used --sort-by", "'--sort-by' needs a value (count|bytes)");
 	check_error("used /sortby", "'/sortby' needs a value (count|bytes)");
-	check_error("used /showascii",
-		    "'/showascii' needs a value (true or false)");
+	check_error("used /showascii", "'/showascii' needs a value (true or false)");
 }
 
 static void test_unknown_switch_names_the_nearest(void **state)
 {
-	check_error("--sort-bi x", "'take' has no switch '--sort-bi'; did you "
-				   "mean '--sort-by'?");
-	check_error("/showUptoo 1", "'take' has no switch '/showUptoo'; did "
-				    "you mean '/showupto'?");
+	check_error("--sort-bi x", "'take' has no switch '--sort-bi'; did you mean '--sort-by'?");
+	check_error("/showUptoo 1", "'take' has no switch '/showUptoo'; did you mean '/showupto'?");
 	check_error("--zzz", "'take' has no switch '--zzz'");
 	check_error("/", "'take' has no switch '/'");
-	check_error("/sortby=bytes", "'/sortby' takes its value as the next "
-				     "word, without '='");
+	check_error("/sortby=bytes", "'/sortby' takes its value as the next word, without '='");
 }
 
 static void test_two_dashes_end_the_switches(void **state)
@@ -211,8 +203,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_switches_have_either_spelling),
-		cmocka_unit_test(
-			test_flags_take_a_value_only_in_the_older_spelling),
+		cmocka_unit_test(test_flags_take_a_value_only_in_the_older_spelling),
 		cmocka_unit_test(test_value_is_the_next_word_whatever_it_is),
 		cmocka_unit_test(test_unknown_switch_names_the_nearest),
 		cmocka_unit_test(test_two_dashes_end_the_switches),
@@ -220,10 +211,8 @@ int main(void)
 		cmocka_unit_test(test_command_without_parse_stands_alone),
 		cmocka_unit_test(test_places_of_a_switch_include_its_value),
 		cmocka_unit_test(test_redirected_output_is_named_by_the_words),
-		cmocka_unit_test(
-			test_suffix_ends_the_name_of_redirected_output),
-		cmocka_unit_test(
-			test_redirected_output_has_a_name_of_bounded_length),
+		cmocka_unit_test(test_suffix_ends_the_name_of_redirected_output),
+		cmocka_unit_test(test_redirected_output_has_a_name_of_bounded_length),
 		cmocka_unit_test(test_commands_are_found_by_name),
 	};
 

@@ -1,7 +1,7 @@
 /*
- * Where an allocation fails, what was allocated before is given back: each
- * allocation of a command fails once, all in one process, and as many are there
- * after as before. tests/cli/shortage_test.py looks at what is said.
+ * Where an allocation fails, what was allocated before is given back: each allocation of a command
+ * fails once, all in one process, and as many are there after as before. tests/cli/shortage_test.py
+ * looks at what is said.
  */
 #include "cli/execute.h"
 #include "tests/assertions.h"
@@ -66,9 +66,7 @@ void *reallocarray(void *old, size_t count, size_t size)
 {
 	size_t bytes;
 
-	return __builtin_mul_overflow(count, size, &bytes)
-		       ? NULL
-		       : realloc(old, bytes);
+	return __builtin_mul_overflow(count, size, &bytes) ? NULL : realloc(old, bytes);
 }
 
 void free(void *place)
@@ -165,8 +163,7 @@ static void test_all_is_given_back_where_memory_is_short(void **state)
 	dup2(output, STDOUT_FILENO);
 	dup2(errors, STDERR_FILENO);
 	if (leaked)
-		fail_msg("%s, allocation %ld: %ld are not given back", where,
-			 place, leaked);
+		fail_msg("%s, allocation %ld: %ld are not given back", where, place, leaked);
 	assert_true(count > 300);
 }
 

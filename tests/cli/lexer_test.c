@@ -18,8 +18,8 @@ static void check_words(const char *text, const char *words)
 	assert_string_equal(joined, words);
 }
 
-static void check_target(const char *text, const char *words,
-			 enum destination destination, const char *target)
+static void check_target(const char *text, const char *words, enum destination destination,
+			 const char *target)
 {
 	_cleanup_(line_deinit) struct line line = { 0 };
 
@@ -56,8 +56,7 @@ static void test_comment_begins_only_where_a_word_would(void **state)
 static void test_quotes_group_and_hide(void **state)
 {
 	check_words("count \"a b\" 'c \"d'", "count/a b/c \"d");
-	check_words("--extend->\"map<int, int>\"->x",
-		    "--extend->map<int, int>->x");
+	check_words("--extend->\"map<int, int>\"->x", "--extend->map<int, int>->x");
 	check_words("count ''", "count/");
 	check_words("count '> x' '| y'", "count/> x/| y");
 }
@@ -71,29 +70,24 @@ static void test_open_quote_is_an_error(void **state)
 static void test_arrows_within_words_are_no_redirection(void **state)
 {
 	check_words("count used /extend a->b=>c", "count/used//extend/a->b=>c");
-	check_words("count used /extend ->%Map=>M",
-		    "count/used//extend/->%Map=>M");
+	check_words("count used /extend ->%Map=>M", "count/used//extend/->%Map=>M");
 }
 
 static void test_output_goes_to_a_file(void **state)
 {
 	check_target("count used > out", "count/used", TO_FILE, "out");
 	check_target("count used >out # why", "count/used", TO_FILE, "out");
-	check_target("count used >> 'my file' ", "count/used", TO_APPEND,
-		     "my file");
+	check_target("count used >> 'my file' ", "count/used", TO_APPEND, "my file");
 }
 
 static void test_file_must_be_there_and_last(void **state)
 {
 	check_error("count used >", "the name of a file is missing behind '>'");
-	check_error("count used > # x",
-		    "the name of a file is missing behind '>'");
+	check_error("count used > # x", "the name of a file is missing behind '>'");
 	check_error("count used > a b",
-		    "'b' follows the file of '>', which must be the last on "
-		    "the line");
+		    "'b' follows the file of '>', which must be the last on the line");
 	check_error("count used > a | cat",
-		    "'| cat' follows the file of '>', which must be the last "
-		    "on the line");
+		    "'| cat' follows the file of '>', which must be the last on the line");
 	check_error(" > a", "there is no command in front of '>'");
 }
 

@@ -18,8 +18,7 @@ static const volatile uint32_t *map_file(int fd)
 
 	assert_int_equal(ftruncate(fd, (off_t)COUNT * PAGE), 0);
 	for (uint32_t i = 0; i < KEPT; i++)
-		assert_int_equal(pwrite(fd, &i, sizeof(i), (off_t)i * PAGE),
-				 sizeof(i));
+		assert_int_equal(pwrite(fd, &i, sizeof(i), (off_t)i * PAGE), sizeof(i));
 	bytes = mmap(NULL, (size_t)COUNT * PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
 	assert_ptr_not_equal(bytes, MAP_FAILED);
 	return bytes;

@@ -26,8 +26,7 @@ void core_target_init(struct core_target *target, const char *const *names)
 	}
 }
 
-void core_target_run(struct core_target *target, const uint8_t *bytes,
-		     size_t size,
+void core_target_run(struct core_target *target, const uint8_t *bytes, size_t size,
 		     void (*look)(const char *path, unsigned int choice))
 {
 	struct edited_file *file;
@@ -36,8 +35,7 @@ void core_target_run(struct core_target *target, const uint8_t *bytes,
 		return;
 	file = &target->files[bytes[0] % target->count];
 	edits_make(file, bytes + CORE_TARGET_HEAD, size - CORE_TARGET_HEAD);
-	look(file->path, bytes[1] | (unsigned int)bytes[2] << 8 |
-				 (unsigned int)bytes[3] << 16);
+	look(file->path, bytes[1] | (unsigned int)bytes[2] << 8 | (unsigned int)bytes[3] << 16);
 	edits_undo(file);
 }
 
@@ -46,8 +44,7 @@ void core_target_need(const char *path, enum stage stage)
 	const struct debug_options options = { .sysroot = "/nonexistent" };
 	struct progress progress = { .task = NULL };
 	_cleanup_(analysis_destroy) struct analysis *analysis = NULL;
-	struct error *error =
-		analysis_create(path, &options, &progress, &analysis);
+	struct error *error = analysis_create(path, &options, &progress, &analysis);
 
 	if (!error)
 		error = analysis_need(analysis, stage);
@@ -60,8 +57,7 @@ void core_target_ask(const char *path, const char *const *lines)
 	core_target_ask_in(path, "/nonexistent", lines);
 }
 
-void core_target_ask_in(const char *path, const char *root,
-			const char *const *lines)
+void core_target_ask_in(const char *path, const char *root, const char *const *lines)
 {
 	const struct debug_options options = { .sysroot = root };
 	_cleanup_(session_deinit) struct session session;

@@ -1,6 +1,6 @@
 /*
- * Targets that look into cores: an input is the number of a core, that of what
- * is asked of it, and edits.
+ * Targets that look into cores: an input is the number of a core, that of what is asked of it, and
+ * edits.
  */
 #ifndef TESTS_FUZZ_CORE_TARGET_H
 #define TESTS_FUZZ_CORE_TARGET_H
@@ -19,12 +19,8 @@ struct core_target {
 /* names ends with NULL; they are those of cores, see edits.h. */
 void core_target_init(struct core_target *target, const char *const *names);
 
-/*
- * Call look with the path of the core that the input stands for and the rest of
- * its head.
- */
-void core_target_run(struct core_target *target, const uint8_t *bytes,
-		     size_t size,
+/* Call look with the path of the core that the input stands for and the rest of its head. */
+void core_target_run(struct core_target *target, const uint8_t *bytes, size_t size,
 		     void (*look)(const char *path, unsigned int choice));
 
 /* Build the stage of the core's analysis, and those below. */
@@ -34,8 +30,7 @@ void core_target_need(const char *path, enum stage stage);
 void core_target_ask(const char *path, const char *const *lines);
 
 /* The same with the files of the core's machine below root. */
-void core_target_ask_in(const char *path, const char *root,
-			const char *const *lines);
+void core_target_ask_in(const char *path, const char *root, const char *const *lines);
 
 /* One thread, wherever the program runs: what happens is the same each time. */
 void core_target_settle(void);

@@ -3,10 +3,10 @@
  *
  *	fuzz_TARGET [-runs=N] [-seed=N] [-slow=N] PATH...
  *
- * first with each file that is named or is in a folder that is named, then
- * with N mutations of these, which depend on nothing but the seed. An input
- * that crashes, or takes ten seconds, is left in crash-TARGET in the current
- * folder. Files that take N milliseconds of processor time are named, if told.
+ * first with each file that is named or is in a folder that is named, then with N mutations of
+ * these, which depend on nothing but the seed. An input that crashes, or takes ten seconds, is left
+ * in crash-TARGET in the current folder. Files that take N milliseconds of processor time are
+ * named, if told.
  */
 #include "tests/fuzz/target.h"
 
@@ -50,8 +50,7 @@ __attribute__((weak)) int LLVMFuzzerInitialize(int *count, char ***arguments)
 	return 0;
 }
 
-__attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t *bytes,
-						     size_t size, size_t most,
+__attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most,
 						     unsigned int seed)
 {
 	return LLVMFuzzerMutate(bytes, size, most);
@@ -116,8 +115,7 @@ size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t most)
 /* Only what may be called from a handler of signals. */
 static void keep_input(void)
 {
-	int fd = open(crash_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-		      0600);
+	int fd = open(crash_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	if (fd < 0 || write(fd, current, current_size) < 0)
 		return;
@@ -127,8 +125,7 @@ static void keep_input(void)
 
 static void handle(int number)
 {
-	dprintf(messages, "%s\n",
-		number == SIGPROF ? "this takes too long" : "this crashes");
+	dprintf(messages, "%s\n", number == SIGPROF ? "this takes too long" : "this crashes");
 	keep_input();
 	signal(number, SIG_DFL);
 	raise(number);
@@ -136,8 +133,7 @@ static void handle(int number)
 
 static void watch_for_crashes(const char *name)
 {
-	static const int deadly[] = { SIGPROF, SIGABRT, SIGSEGV, SIGBUS,
-				      SIGFPE };
+	static const int deadly[] = { SIGPROF, SIGABRT, SIGSEGV, SIGBUS, SIGFPE };
 	char folder[PATH_MAX - 256];
 
 	if (!getcwd(folder, sizeof(folder)))
@@ -147,8 +143,7 @@ static void watch_for_crashes(const char *name)
 	if (__sanitizer_set_death_callback)
 		__sanitizer_set_death_callback(keep_input);
 	for (size_t i = 0; i < sizeof(deadly) / sizeof(*deadly); i++)
-		if (deadly[i] == SIGPROF || deadly[i] == SIGABRT ||
-		    !__sanitizer_set_death_callback)
+		if (deadly[i] == SIGPROF || deadly[i] == SIGABRT || !__sanitizer_set_death_callback)
 			signal(deadly[i], handle);
 }
 
@@ -232,9 +227,8 @@ static void mutate(const struct inputs *inputs)
 	else
 		current_size = 0;
 	for (uint64_t i = draw(8) + 1; i > 0; i--)
-		current_size = LLVMFuzzerCustomMutator(
-			current, current_size, sizeof(current),
-			(unsigned int)draw(UINT32_MAX));
+		current_size = LLVMFuzzerCustomMutator(current, current_size, sizeof(current),
+						       (unsigned int)draw(UINT32_MAX));
 }
 
 static void run_each(const struct inputs *inputs, unsigned long slow)
@@ -245,8 +239,7 @@ static void run_each(const struct inputs *inputs, unsigned long slow)
 		load(&inputs->list[i]);
 		took = run();
 		if (slow > 0 && took >= slow)
-			dprintf(messages, "%lu ms: %s\n", took,
-				inputs->list[i].name);
+			dprintf(messages, "%lu ms: %s\n", took, inputs->list[i].name);
 	}
 }
 
@@ -281,8 +274,7 @@ int main(int count, char **arguments)
 		mutate(&inputs);
 		run();
 	}
-	dprintf(messages, "%zu inputs and %lu mutations passed\n", inputs.count,
-		runs);
+	dprintf(messages, "%zu inputs and %lu mutations passed\n", inputs.count, runs);
 	inputs_deinit(&inputs);
 	return 0;
 }

@@ -28,8 +28,7 @@ static void read_all(struct edited_file *file, int fd, const char *name)
 		give_up(name);
 	file->size = file->headers = (size_t)status.st_size;
 	file->bytes = malloc(file->size);
-	if (!file->bytes ||
-	    pread(fd, file->bytes, file->size, 0) != (ssize_t)file->size)
+	if (!file->bytes || pread(fd, file->bytes, file->size, 0) != (ssize_t)file->size)
 		give_up(name);
 }
 
@@ -63,14 +62,12 @@ void places_add(struct places *places, uint64_t place)
 }
 
 /* None if it is no ELF file. */
-static const Elf64_Phdr *program_headers(const struct edited_file *file,
-					 size_t *ret_count)
+static const Elf64_Phdr *program_headers(const struct edited_file *file, size_t *ret_count)
 {
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)file->bytes;
 
 	*ret_count = 0;
-	if (file->size < sizeof(*header) ||
-	    memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+	if (file->size < sizeof(*header) || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
 		return NULL;
 	*ret_count = header->e_phnum;
 	return (const Elf64_Phdr *)(file->bytes + header->e_phoff);
@@ -84,8 +81,7 @@ static uint64_t offset_of(const struct edited_file *file, uint64_t address)
 
 	for (size_t i = 0; i < count; i++)
 		if (address - headers[i].p_vaddr < headers[i].p_filesz)
-			return headers[i].p_offset + address -
-			       headers[i].p_vaddr;
+			return headers[i].p_offset + address - headers[i].p_vaddr;
 	return 0;
 }
 
@@ -97,8 +93,7 @@ static uint64_t address_of(const struct edited_file *file, uint64_t offset)
 	for (size_t i = 0; i < count; i++)
 		if (headers[i].p_type == PT_LOAD &&
 		    offset - headers[i].p_offset < headers[i].p_filesz)
-			return headers[i].p_vaddr + offset -
-			       headers[i].p_offset;
+			return headers[i].p_vaddr + offset - headers[i].p_offset;
 	return offset;
 }
 
@@ -154,8 +149,7 @@ void edited_core_open(struct edited_file *file, const char *name)
 	headers = program_headers(file, &count);
 	for (size_t i = 0; i < count; i++)
 		if (headers[i].p_type == PT_NOTE)
-			file->headers =
-				headers[i].p_offset + headers[i].p_filesz;
+			file->headers = headers[i].p_offset + headers[i].p_filesz;
 	for (size_t i = 0; i < count; i++)
 		if (headers[i].p_type == PT_LOAD && headers[i].p_flags & PF_W)
 			find_words(file, &headers[i]);
@@ -167,8 +161,7 @@ static uint64_t pick(const struct places *places, uint64_t index)
 	return places->count ? places->list[index % places->count] : 0;
 }
 
-static uint64_t find_place(const struct edited_file *file,
-			   const struct edit *edit)
+static uint64_t find_place(const struct edited_file *file, const struct edit *edit)
 {
 	uint64_t further = WORD * (edit->width / 4 % 4);
 
@@ -211,8 +204,7 @@ static uint64_t extreme(uint64_t number)
 	return extremes[number % (sizeof(extremes) / sizeof(*extremes))];
 }
 
-static uint64_t new_value(const struct edited_file *file,
-			  const struct edit *edit, uint64_t place)
+static uint64_t new_value(const struct edited_file *file, const struct edit *edit, uint64_t place)
 {
 	uint64_t old = word_at(file, place);
 
@@ -224,12 +216,10 @@ static uint64_t new_value(const struct edited_file *file,
 	case CHANGE_POINTER:
 		return word_at(file, pick(&file->pointers, edit->value));
 	case CHANGE_BLOCK:
-		return address_of(file,
-				  pick(&file->first, edit->value & 65535)) +
+		return address_of(file, pick(&file->first, edit->value & 65535)) +
 		       (uint64_t)(int64_t)(int8_t)(edit->value >> 16);
 	case CHANGE_SELF:
-		return address_of(file, place) +
-		       (uint64_t)(int64_t)(int8_t)edit->value;
+		return address_of(file, place) + (uint64_t)(int64_t)(int8_t)edit->value;
 	case CHANGE_EXTREME:
 		return extreme(edit->value) + (uint64_t)(int8_t)edit->index % 2;
 	default:
@@ -237,8 +227,8 @@ static uint64_t new_value(const struct edited_file *file,
 	}
 }
 
-static void write_at(const struct edited_file *file, uint64_t offset,
-		     const void *bytes, uint64_t size)
+static void write_at(const struct edited_file *file, uint64_t offset, const void *bytes,
+		     uint64_t size)
 {
 	if (offset >= file->size)
 		return;
@@ -318,8 +308,7 @@ static void randomize(struct edit *edit, uint64_t *state)
 		edit->place = (*state >> 50) % 2 ? PLACE_CUT : PLACE_BLANK;
 }
 
-size_t edits_mutate(uint8_t *bytes, size_t size, size_t most, size_t head,
-		    unsigned int seed)
+size_t edits_mutate(uint8_t *bytes, size_t size, size_t most, size_t head, unsigned int seed)
 {
 	uint64_t state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
 	size_t count, number;

@@ -1,13 +1,13 @@
 /*
  * Files with a structure, changed in places that matter.
  *
- * Mutating the bytes of a core as such would mostly change what nobody reads.
- * So the input of a target is a list of edits, 16 bytes each, to one of a few
- * files: "the size in the header of the 12th allocation becomes what it was,
- * less 64". Whatever the bytes of an input are, they are such a list.
+ * Mutating the bytes of a core as such would mostly change what nobody reads. So the input of a
+ * target is a list of edits, 16 bytes each, to one of a few files: "the size in the header of the
+ * 12th allocation becomes what it was, less 64". Whatever the bytes of an input are, they are such
+ * a list.
  *
- * A file is kept as a memory file; an edit is taken back once the target has
- * seen it. So an input costs what the target does with it, no more.
+ * A file is kept as a memory file; an edit is taken back once the target has seen it. So an input
+ * costs what the target does with it, no more.
  */
 #ifndef TESTS_FUZZ_EDITS_H
 #define TESTS_FUZZ_EDITS_H
@@ -60,14 +60,14 @@ struct edited_file {
 };
 
 /*
- * Read the file of that name, which the build unpacked. Whoever calls fills in
- * the places; exits if it is not there.
+ * Read the file of that name, which the build unpacked. Whoever calls fills in the places; exits if
+ * it is not there.
  */
 void edited_file_open(struct edited_file *file, const char *name);
 
 /*
- * The same with what is in fd, which is open for reading and writing and
- * becomes the file's. name is for messages.
+ * The same with what is in fd, which is open for reading and writing and becomes the file's. name
+ * is for messages.
  */
 void edited_file_adopt(struct edited_file *file, int fd, const char *name);
 
@@ -82,7 +82,6 @@ void edits_make(struct edited_file *file, const uint8_t *bytes, size_t size);
 void edits_undo(struct edited_file *file);
 
 /* As LLVMFuzzerCustomMutator(): edits behind a head of so many bytes. */
-size_t edits_mutate(uint8_t *bytes, size_t size, size_t most, size_t head,
-		    unsigned int seed);
+size_t edits_mutate(uint8_t *bytes, size_t size, size_t most, size_t head, unsigned int seed);
 
 #endif

@@ -12,8 +12,7 @@ static void put(int fd, const void *bytes, size_t size, uint64_t offset)
 		abort();
 }
 
-struct image *memory_open(const struct memory_part *parts, size_t count,
-			  struct findings *findings)
+struct image *memory_open(const struct memory_part *parts, size_t count, struct findings *findings)
 {
 	struct {
 		Elf64_Ehdr header;

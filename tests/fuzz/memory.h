@@ -14,7 +14,6 @@ struct memory_part {
 };
 
 /* findings outlive the image. */
-struct image *memory_open(const struct memory_part *parts, size_t count,
-			  struct findings *findings);
+struct image *memory_open(const struct memory_part *parts, size_t count, struct findings *findings);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * What a fuzz target is made of: libFuzzer's interface.
  *
- * Each file of targets/ is a program. With -DFUZZ=ON libFuzzer drives it, which
- * looks for inputs that reach new code; else driver.c does, which runs what
- * is in the corpus, and mutations of it that are the same each time.
+ * Each file of targets/ is a program. With -DFUZZ=ON libFuzzer drives it, which looks for inputs
+ * that reach new code; else driver.c does, which runs what is in the corpus, and mutations of it
+ * that are the same each time.
  */
 #ifndef TESTS_FUZZ_TARGET_H
 #define TESTS_FUZZ_TARGET_H
@@ -18,8 +18,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 /* Change the input in place; returns its new size, at most most. */
-size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most,
-			       unsigned int seed);
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most, unsigned int seed);
 
 /* The driver's mutation of plain bytes, of the same kind. */
 size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t most);

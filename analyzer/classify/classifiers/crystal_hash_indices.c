@@ -5,11 +5,9 @@ static void inspect(struct reader *reader, const struct subject *subject)
 	crystal_claim_buffers(reader, subject, ROLE_HASH_INDICES);
 }
 
-static void tell(struct reader *reader, struct memory_range range,
-		 struct pattern_facts *facts)
+static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
-	crystal_tell_buffer(reader, range, ROLE_HASH_INDICES, "the index",
-			    "places", facts);
+	crystal_tell_buffer(reader, range, ROLE_HASH_INDICES, "the index", "places", facts);
 }
 
 const struct classifier classifier_crystal_hash_indices = {

@@ -28,8 +28,7 @@ static bool holds(struct memory_range range, uint64_t address)
 }
 
 /* The deque at owner, if it tells where its elements are. */
-static bool read_elements(struct reader *reader, uint64_t owner,
-			  struct deque *ret)
+static bool read_elements(struct reader *reader, uint64_t owner, struct deque *ret)
 {
 	struct memory_range map;
 	uint64_t word;
@@ -39,8 +38,7 @@ static bool read_elements(struct reader *reader, uint64_t owner,
 	       deque_read_elements(reader, owner, map, ret);
 }
 
-static void tell(struct reader *reader, struct memory_range range,
-		 struct pattern_facts *facts)
+static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
 	struct deque deque;
 
@@ -54,8 +52,8 @@ static void tell(struct reader *reader, struct memory_range range,
 		facts->live_end = deque.end - range.start;
 }
 
-static bool measure(struct reader *reader, struct memory_range range,
-		    uint64_t owner, struct pattern_extent *ret)
+static bool measure(struct reader *reader, struct memory_range range, uint64_t owner,
+		    struct pattern_extent *ret)
 {
 	struct deque deque;
 
@@ -72,8 +70,8 @@ static bool measure(struct reader *reader, struct memory_range range,
 }
 
 /* By the map, which is where the first word of the deque leads. */
-static bool favors(struct reader *reader, struct memory_range range,
-		   uint64_t owner, uint64_t address)
+static bool favors(struct reader *reader, struct memory_range range, uint64_t owner,
+		   uint64_t address)
 {
 	struct memory_range map = { 0 };
 	uint64_t word;

@@ -13,8 +13,7 @@ static void match(struct reader *reader, const struct reference *reference)
 }
 
 /* Blocks beyond those in use are gone, but not the pointers to them. */
-static void tell(struct reader *reader, struct memory_range range,
-		 struct pattern_facts *facts)
+static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
 	struct deque deque;
 
@@ -27,8 +26,8 @@ static void tell(struct reader *reader, struct memory_range range,
 	facts->live_end = deque.last + 8 - range.start;
 }
 
-static bool measure(struct reader *reader, struct memory_range range,
-		    uint64_t owner, struct pattern_extent *ret)
+static bool measure(struct reader *reader, struct memory_range range, uint64_t owner,
+		    struct pattern_extent *ret)
 {
 	struct deque deque;
 

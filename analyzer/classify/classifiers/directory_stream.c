@@ -16,9 +16,8 @@ static void inspect(struct reader *reader, const struct subject *subject)
 	memcpy(words, subject->bytes, sizeof(words));
 	memcpy(&descriptor, subject->bytes, sizeof(descriptor));
 	memcpy(&lock, subject->bytes + 4, sizeof(lock));
-	if (descriptor < 0 || descriptor > MOST_DESCRIPTOR || lock < 0 ||
-	    lock > 2 || words[1] < LEAST_DATA || words[1] % 4096 ||
-	    words[2] > words[1] || words[3] > words[2])
+	if (descriptor < 0 || descriptor > MOST_DESCRIPTOR || lock < 0 || lock > 2 ||
+	    words[1] < LEAST_DATA || words[1] % 4096 || words[2] > words[1] || words[3] > words[2])
 		return;
 	if (words[1] <= range_size(subject->range) - HEADER &&
 	    size_fits(range_size(subject->range), HEADER + words[1]))

@@ -7,8 +7,7 @@ static void inspect(struct reader *reader, const struct subject *subject)
 
 const struct classifier classifier_ecl_array = {
 	.name = "EclArray",
-	.summary =
-		"an array of ECL of several dimensions, without its elements",
+	.summary = "an array of ECL of several dimensions, without its elements",
 	.role = "an array of ECL",
 	.strength = STRENGTH_MARKED,
 	.for_library = "libecl.",

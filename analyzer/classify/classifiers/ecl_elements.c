@@ -9,8 +9,7 @@ static void inspect(struct reader *reader, const struct subject *subject)
 
 const struct classifier classifier_ecl_elements = {
 	.name = "EclElements",
-	.summary = "the elements of a vector or array of ECL, or the "
-		   "characters of a string",
+	.summary = "the elements of a vector or array of ECL, or the characters of a string",
 	.role = "the elements of the vector or string of ECL",
 	.strength = STRENGTH_BUFFER,
 	.for_library = "libecl.",

@@ -7,8 +7,7 @@ static void inspect(struct reader *reader, const struct subject *subject)
 
 const struct classifier classifier_ecl_instance = {
 	.name = "EclInstance",
-	.summary =
-		"an instance of a class or structure of ECL, without its slots",
+	.summary = "an instance of a class or structure of ECL, without its slots",
 	.role = "an instance of ECL",
 	.strength = STRENGTH_MARKED,
 	.for_library = "libecl.",

@@ -1,8 +1,8 @@
 #include "analyzer/classify/classifier.h"
 
 /*
- * libstdc++, libsupc++/eh_alloc.cc: memory kept for exceptions that are thrown
- * when there is no other. The library's variable is
+ * libstdc++, libsupc++/eh_alloc.cc: memory kept for exceptions that are thrown when there is no
+ * other. The library's variable is
  *
  *	mutex | first free entry | pool | size |
  *
@@ -16,11 +16,9 @@ static void match(struct reader *reader, const struct reference *reference)
 	uint64_t words[3]; /* first entry, pool, size */
 	uint64_t entry;
 
-	if (reference->source == NO_ALLOCATION &&
-	    reference_words(reference, -1, 3, words) &&
-	    words[0] - range.start < range_size(range) &&
-	    words[2] >= LEAST_SIZE && size_fits(range_size(range), words[2]) &&
-	    reader_word(reader, words[0], &entry) &&
+	if (reference->source == NO_ALLOCATION && reference_words(reference, -1, 3, words) &&
+	    words[0] - range.start < range_size(range) && words[2] >= LEAST_SIZE &&
+	    size_fits(range_size(range), words[2]) && reader_word(reader, words[0], &entry) &&
 	    entry <= range.start + words[2] - words[0] &&
 	    reader_in_module(reader, reference->address))
 		reader_claim(reader, reference->target, reference->address - 8);

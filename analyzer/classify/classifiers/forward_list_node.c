@@ -6,11 +6,10 @@
  *
  *	| next | element ...
  *
- * Other chains look the same, so it takes at least three nodes of one size,
- * most referred to by nothing but the one before or the container, and ended
- * by a null pointer; a second link in them makes them something else, and
- * larger ones are more often a program's own than of the library. What a
- * variable of a library without C++ refers to is a chain of that library.
+ * Other chains look the same, so it takes at least three nodes of one size, most referred to by
+ * nothing but the one before or the container, and ended by a null pointer; a second link in them
+ * makes them something else, and larger ones are more often a program's own than of the library.
+ * What a variable of a library without C++ refers to is a chain of that library.
  */
 enum { LEAST_NODES = 3, MOST_SIZE = 96 };
 
@@ -25,35 +24,31 @@ static bool has_second(struct reader *reader, uint64_t second, uint64_t size)
 	struct memory_range range, other;
 	uint64_t next;
 
-	return reader_start(reader, second, &range) != NO_ALLOCATION &&
-	       range_size(range) == size &&
+	return reader_start(reader, second, &range) != NO_ALLOCATION && range_size(range) == size &&
 	       reader_word(reader, second, &next) &&
-	       (next == 0 ||
-		reader_start(reader, next, &other) != NO_ALLOCATION);
+	       (next == 0 || reader_start(reader, next, &other) != NO_ALLOCATION);
 }
 
-static bool is_node(struct reader *reader, uint64_t address, uint64_t size,
-		    allocation_id *ret, uint64_t *ret_next)
+static bool is_node(struct reader *reader, uint64_t address, uint64_t size, allocation_id *ret,
+		    uint64_t *ret_next)
 {
 	struct memory_range range;
 	uint64_t words[2];
 
 	*ret = reader_start(reader, address, &range);
 	if (*ret == NO_ALLOCATION || !is_like(range, size) ||
-	    !reader_words(reader, address, 2, words) ||
-	    has_second(reader, words[1], size))
+	    !reader_words(reader, address, 2, words) || has_second(reader, words[1], size))
 		return false;
 	*ret_next = words[0];
 	return true;
 }
 
 /*
- * Follow the chain to its end, or to nodes that were found to be a chain
- * before. Returns how many nodes are new, or 0 if it is none. What is left
- * over in memory may refer to a few nodes once more.
+ * Follow the chain to its end, or to nodes that were found to be a chain before. Returns how many
+ * nodes are new, or 0 if it is none. What is left over in memory may refer to a few nodes once
+ * more.
  */
-static uint64_t measure(struct reader *reader, struct overview *overview,
-			allocation_id first)
+static uint64_t measure(struct reader *reader, struct overview *overview, allocation_id first)
 {
 	uint64_t node = allocation_start(reader->index, first);
 	uint64_t size = allocation_size(reader->index, first);
@@ -61,8 +56,7 @@ static uint64_t measure(struct reader *reader, struct overview *overview,
 	allocation_id id;
 
 	for (; node; count++) {
-		if (!is_node(reader, node, size, &id, &node) ||
-		    !reader_step(reader))
+		if (!is_node(reader, node, size, &id, &node) || !reader_step(reader))
 			return 0;
 		if (bitmap_get(&overview->walked, id))
 			return reader_has_claim(reader, id) ? count : 0;
@@ -93,28 +87,26 @@ static bool starts_chain(struct reader *reader, allocation_id id)
 
 	return allocation_size(reader->index, id) >= 2 * sizeof(next) &&
 	       allocation_size(reader->index, id) <= MOST_SIZE &&
-	       reader_word(reader, allocation_start(reader->index, id),
-			   &next) &&
+	       reader_word(reader, allocation_start(reader->index, id), &next) &&
 	       reader_start(reader, next, &range) != NO_ALLOCATION &&
 	       is_like(range, allocation_size(reader->index, id));
 }
 
 /*
- * Whether address is in the data of a library that allocates nothing as C++
- * does: it needs no operator new. The first module is the program.
+ * Whether address is in the data of a library that allocates nothing as C++ does: it needs no
+ * operator new. The first module is the program.
  */
 static bool is_in_c_library(struct reader *reader, uint64_t address)
 {
-	static const char *const news[] = { "_Znwm", "_ZnwmSt11align_val_t",
-					    "_ZnwmRKSt9nothrow_t", NULL };
-	const struct module *module =
-		program_find_module(reader->program, address);
+	static const char *const news[] = { "_Znwm", "_ZnwmSt11align_val_t", "_ZnwmRKSt9nothrow_t",
+					    NULL };
+	const struct module *module = program_find_module(reader->program, address);
 
 	if (!module || module == program_module(reader->program, 0))
 		return false;
 	if (reader->library != module)
-		reader->library_has_new = module_needs(module, news) ||
-					  module_defines(module, news);
+		reader->library_has_new =
+			module_needs(module, news) || module_defines(module, news);
 	reader->library = module;
 	return !reader->library_has_new;
 }
@@ -122,17 +114,12 @@ static bool is_in_c_library(struct reader *reader, uint64_t address)
 /* Who refers to it is its owner if it proves to be a chain's. */
 static void match(struct reader *reader, const struct reference *reference)
 {
-	if (reference->source == NO_ALLOCATION &&
-	    reader_in_module(reader, reference->address) &&
-	    starts_chain(reader, reference->target) &&
-	    is_in_c_library(reader, reference->address))
-		bitmap_set_atomic(&reader->overview->foreign,
-				  reference->target);
+	if (reference->source == NO_ALLOCATION && reader_in_module(reader, reference->address) &&
+	    starts_chain(reader, reference->target) && is_in_c_library(reader, reference->address))
+		bitmap_set_atomic(&reader->overview->foreign, reference->target);
 	if (reader->owners &&
-	    (reference->source == NO_ALLOCATION ||
-	     reference->address != reference->holder.start ||
-	     range_size(reference->range) + 16 - range_size(reference->holder) >
-		     32))
+	    (reference->source == NO_ALLOCATION || reference->address != reference->holder.start ||
+	     range_size(reference->range) + 16 - range_size(reference->holder) > 32))
 		reader_claim(reader, reference->target, reference->address);
 }
 
@@ -142,8 +129,7 @@ static void finish(struct reader *reader, struct overview *overview)
 	bitmap_for_each(id, &overview->foreign)
 		measure(reader, overview, (allocation_id)id);
 	bitmap_for_each(id, &overview->held)
-		if (!bitmap_get(&overview->walked, id) &&
-		    starts_chain(reader, (allocation_id)id))
+		if (!bitmap_get(&overview->walked, id) && starts_chain(reader, (allocation_id)id))
 			claim(reader, (allocation_id)id,
 			      measure(reader, overview, (allocation_id)id));
 }

@@ -1,9 +1,8 @@
 #include "analyzer/classify/classifier.h"
 
 /*
- * glibc, libio/iogetdelim.c: getline() and getdelim() allocate 120 bytes at
- * first, and double that. The caller keeps pointer and size, mostly beside
- * each other; what was read ends by a newline.
+ * glibc, libio/iogetdelim.c: getline() and getdelim() allocate 120 bytes at first, and double that.
+ * The caller keeps pointer and size, mostly beside each other; what was read ends by a newline.
  */
 enum { FIRST_SIZE = 120, DOUBLINGS = 24, NEAR = 2 };
 
@@ -35,20 +34,17 @@ static bool may_be_size(uint64_t word)
 	return word >> 31 == 0 && word % FIRST_SIZE == 0 && word;
 }
 
-static bool may_match(const struct reader *reader,
-		      const struct reference *reference)
+static bool may_match(const struct reader *reader, const struct reference *reference)
 {
 	uint64_t word;
 
 	for (int at = -NEAR; at <= NEAR; at++)
-		if (at && reference_words(reference, at, 1, &word) &&
-		    may_be_size(word))
+		if (at && reference_words(reference, at, 1, &word) && may_be_size(word))
 			return true;
 	return false;
 }
 
-static uint64_t suspect(const struct reader *reader,
-			const struct reference *first, uint64_t mask)
+static uint64_t suspect(const struct reader *reader, const struct reference *first, uint64_t mask)
 {
 	return references_filter(reader, first, mask, may_match);
 }
@@ -61,10 +57,8 @@ static void match(struct reader *reader, const struct reference *reference)
 		return;
 	for (int at = -NEAR; at <= NEAR; at++)
 		if (at && reference_words(reference, at, 1, &word) &&
-		    is_size(reference->range, word) &&
-		    is_line(reader, reference->range))
-			reader_claim(reader, reference->target,
-				     reference->address);
+		    is_size(reference->range, word) && is_line(reader, reference->range))
+			reader_claim(reader, reference->target, reference->address);
 }
 
 const struct classifier classifier_getdelim_line = {

@@ -7,8 +7,7 @@ static void inspect(struct reader *reader, const struct subject *subject)
 
 const struct classifier classifier_guile_variable = {
 	.name = "GuileVariable",
-	.summary = "a variable of a module of Guile, or one that is shared by "
-		   "procedures",
+	.summary = "a variable of a module of Guile, or one that is shared by procedures",
 	.role = "a variable of Guile",
 	.strength = STRENGTH_MARKED,
 	.for_library = "libguile-",

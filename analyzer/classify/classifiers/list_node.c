@@ -6,8 +6,8 @@
  *	container  | next | previous | size |
  *	node	   | next | previous | element ...
  *
- * In libc++ next and previous are the other way round, which makes no
- * difference to who points at whom.
+ * In libc++ next and previous are the other way round, which makes no difference to who points at
+ * whom.
  */
 struct list {
 	uint64_t address;
@@ -37,10 +37,10 @@ static bool visit(struct reader *reader, const struct list *list, bool claim)
 }
 
 /*
- * A node looks like a container whose size is the element. To follow the ring
- * from each would take forever, so what begins an allocation is only noted: a
- * container that does has a ring of nothing but beginnings of allocations.
- * Any other ends the ring of all others, and may be followed at once.
+ * A node looks like a container whose size is the element. To follow the ring from each would take
+ * forever, so what begins an allocation is only noted: a container that does has a ring of nothing
+ * but beginnings of allocations. Any other ends the ring of all others, and may be followed at
+ * once.
  */
 static void match(struct reader *reader, const struct reference *reference)
 {
@@ -50,24 +50,22 @@ static void match(struct reader *reader, const struct reference *reference)
 	if (!reference_words(reference, 0, 3, words) || words[2] == 0 ||
 	    words[2] > allocation_count(reader->index) ||
 	    !heap_bounds_hold(&reader->bounds, words[1]) ||
-	    !reader_word(reader, words[0] + 8, &back) ||
-	    back != reference->address)
+	    !reader_word(reader, words[0] + 8, &back) || back != reference->address)
 		return;
 	list.first = words[0];
 	list.size = words[2];
-	if (reference->source != NO_ALLOCATION &&
-	    reference->address == reference->holder.start)
+	if (reference->source != NO_ALLOCATION && reference->address == reference->holder.start)
 		bitmap_set_atomic(&reader->overview->noted, reference->source);
 	else if (visit(reader, &list, false))
 		visit(reader, &list, true);
 }
 
 /*
- * Go around a ring of allocations, once for all of its members, and find the
- * only one that counts the others.
+ * Go around a ring of allocations, once for all of its members, and find the only one that counts
+ * the others.
  */
-static bool find_container(struct reader *reader, struct overview *overview,
-			   allocation_id start, struct list *ret)
+static bool find_container(struct reader *reader, struct overview *overview, allocation_id start,
+			   struct list *ret)
 {
 	uint64_t first = allocation_start(reader->index, start), node = first;
 	uint64_t members = 0, words[3];
@@ -78,8 +76,7 @@ static bool find_container(struct reader *reader, struct overview *overview,
 		allocation_id id = reader_start(reader, node, &range);
 
 		if (id == NO_ALLOCATION || bitmap_get(&overview->ringed, id) ||
-		    !reader_step(reader) ||
-		    !reader_words(reader, node, 2, words))
+		    !reader_step(reader) || !reader_words(reader, node, 2, words))
 			return false;
 		bitmap_set(&overview->ringed, id);
 		members++;
@@ -103,30 +100,26 @@ static void finish(struct reader *reader, struct overview *overview)
 		struct list list;
 
 		if (!bitmap_get(&overview->ringed, id) &&
-		    (reader->owners ||
-		     !reader_has_claim(reader, (allocation_id)id)) &&
-		    find_container(reader, overview, (allocation_id)id,
-				   &list) &&
+		    (reader->owners || !reader_has_claim(reader, (allocation_id)id)) &&
+		    find_container(reader, overview, (allocation_id)id, &list) &&
 		    visit(reader, &list, false))
 			visit(reader, &list, true);
 	}
 }
 
-static void tell(struct reader *reader, struct memory_range range,
-		 struct pattern_facts *facts)
+static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
 	facts->unit = "elements";
 	reader_word(reader, facts->owner + 16, &facts->length);
 }
 
 /* By the link that its second word tells to be where it comes from. */
-static bool favors(struct reader *reader, struct memory_range range,
-		   uint64_t owner, uint64_t address)
+static bool favors(struct reader *reader, struct memory_range range, uint64_t owner,
+		   uint64_t address)
 {
 	uint64_t words[2];
 
-	return reader_words(reader, range.start, 2, words) &&
-	       words[1] == address;
+	return reader_words(reader, range.start, 2, words) && words[1] == address;
 }
 
 const struct classifier classifier_list_node = {

@@ -2,20 +2,17 @@
 #include "analyzer/classify/loader.h"
 
 /* Names, lists of dependencies and of scopes, versions: all of a link map. */
-static bool may_match(const struct reader *reader,
-		      const struct reference *reference)
+static bool may_match(const struct reader *reader, const struct reference *reference)
 {
 	uint64_t before = reference->address - reference->holder.start;
 	uint64_t size = range_size(reference->holder);
 
 	return reference->source != NO_ALLOCATION &&
-	       is_link_map(reader, reference->holder, reference->bytes - before,
-			   size);
+	       is_link_map(reader, reference->holder, reference->bytes - before, size);
 }
 
 /* All of a link map, or nothing. */
-static uint64_t suspect(const struct reader *reader,
-			const struct reference *first, uint64_t mask)
+static uint64_t suspect(const struct reader *reader, const struct reference *first, uint64_t mask)
 {
 	return may_match(reader, first) ? mask : 0;
 }
@@ -23,13 +20,12 @@ static uint64_t suspect(const struct reader *reader,
 static void match(struct reader *reader, const struct reference *reference)
 {
 	if (may_match(reader, reference))
-		reader_claim(reader, reference->target,
-			     reference->holder.start);
+		reader_claim(reader, reference->target, reference->holder.start);
 }
 
 /*
- * glibc, elf/dl-find_object.c: a table of mappings of libraries, somewhere in
- * the first 64 bytes, knows what to free in the end:
+ * glibc, elf/dl-find_object.c: a table of mappings of libraries, somewhere in the first 64 bytes,
+ * knows what to free in the end:
  *
  *	| previous | to free | size | allocated | 32 bytes for each ... |
  */
@@ -42,9 +38,8 @@ static bool is_mapping_table(const struct subject *subject, uint64_t gap)
 		return false;
 	memcpy(words, subject->bytes + gap, sizeof(words));
 	rest = range_size(subject->range) - gap - sizeof(words);
-	return words[1] == subject->range.start && words[2] <= words[3] &&
-	       words[3] > 0 && words[3] <= rest / ENTRY &&
-	       rest - words[3] * ENTRY <= SLACK;
+	return words[1] == subject->range.start && words[2] <= words[3] && words[3] > 0 &&
+	       words[3] <= rest / ENTRY && rest - words[3] * ENTRY <= SLACK;
 }
 
 static void inspect(struct reader *reader, const struct subject *subject)

@@ -1,16 +1,15 @@
 #include "analyzer/classify/classifier.h"
 
 /*
- * glibc, locale/setlocale.c: libc's variable has the name of the locale for
- * each category, 13 of them, and after setlocale(LC_ALL) all the same.
+ * glibc, locale/setlocale.c: libc's variable has the name of the locale for each category, 13 of
+ * them, and after setlocale(LC_ALL) all the same.
  */
 enum { LONGEST_NAME = 256 };
 
 static bool is_name(struct reader *reader, struct memory_range range)
 {
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
-				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				      "0123456789_.-@/;=+:";
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-@/;=+:";
 	uint64_t size;
 	const uint8_t *bytes = reader_bytes(reader, range.start, &size);
 	const uint8_t *end;
@@ -25,17 +24,15 @@ static bool is_name(struct reader *reader, struct memory_range range)
 	       size_fits(range_size(range), (uint64_t)(end - bytes) + 1);
 }
 
-static bool may_match(const struct reader *reader,
-		      const struct reference *reference)
+static bool may_match(const struct reader *reader, const struct reference *reference)
 {
 	uint64_t words[3];
 
-	return reference_words(reference, -1, 3, words) &&
-	       words[0] == words[1] && words[1] == words[2];
+	return reference_words(reference, -1, 3, words) && words[0] == words[1] &&
+	       words[1] == words[2];
 }
 
-static uint64_t suspect(const struct reader *reader,
-			const struct reference *first, uint64_t mask)
+static uint64_t suspect(const struct reader *reader, const struct reference *first, uint64_t mask)
 {
 	if (first->source != NO_ALLOCATION)
 		return 0;
@@ -44,9 +41,8 @@ static uint64_t suspect(const struct reader *reader,
 
 static void match(struct reader *reader, const struct reference *reference)
 {
-	if (reference->source == NO_ALLOCATION &&
-	    may_match(reader, reference) && is_name(reader, reference->range) &&
-	    reader_in_module(reader, reference->address))
+	if (reference->source == NO_ALLOCATION && may_match(reader, reference) &&
+	    is_name(reader, reference->range) && reader_in_module(reader, reference->address))
 		reader_claim(reader, reference->target, reference->address);
 }
 

@@ -2,8 +2,8 @@
 #include "analyzer/classify/cxx.h"
 
 /*
- * libstdc++, <bits/basic_string.h>: up to 15 bytes are kept in the string
- * itself, where the capacity stands otherwise.
+ * libstdc++, <bits/basic_string.h>: up to 15 bytes are kept in the string itself, where the
+ * capacity stands otherwise.
  *
  *	| pointer | length | capacity | unused |
  *
@@ -19,17 +19,13 @@ static void match(struct reader *reader, const struct reference *reference)
 	    reference_words(reference, 1, STRING_WORDS_BEHIND, words) &&
 	    cxx_is_body(reader, reference->address, reference->range, words))
 		reader_claim(reader, reference->target, reference->address);
-	else if ((reader->cxx & LIBCXX) &&
-		 reference_words(reference, -2, 2, words) &&
+	else if ((reader->cxx & LIBCXX) && reference_words(reference, -2, 2, words) &&
 		 cxx_is_libcxx_size(words[0]) &&
-		 cxx_is_libcxx_body(reader, reference->range, words[1],
-				    words[0] - 2))
-		reader_claim(reader, reference->target,
-			     reference->address - 16);
+		 cxx_is_libcxx_body(reader, reference->range, words[1], words[0] - 2))
+		reader_claim(reader, reference->target, reference->address - 16);
 }
 
-static void tell(struct reader *reader, struct memory_range range,
-		 struct pattern_facts *facts)
+static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
 	uint64_t words[3];
 
@@ -44,8 +40,8 @@ static void tell(struct reader *reader, struct memory_range range,
 }
 
 /* One byte more ends the text. */
-static bool measure(struct reader *reader, struct memory_range range,
-		    uint64_t owner, struct pattern_extent *ret)
+static bool measure(struct reader *reader, struct memory_range range, uint64_t owner,
+		    struct pattern_extent *ret)
 {
 	uint64_t words[3];
 	uint64_t capacity;
@@ -62,8 +58,8 @@ static bool measure(struct reader *reader, struct memory_range range,
 }
 
 /* The pointer is the first word in libstdc++, the third in libc++. */
-static bool favors(struct reader *reader, struct memory_range range,
-		   uint64_t owner, uint64_t address)
+static bool favors(struct reader *reader, struct memory_range range, uint64_t owner,
+		   uint64_t address)
 {
 	return address == owner || address == owner + 16;
 }

@@ -1,8 +1,8 @@
 #include "analyzer/classify/classifier.h"
 
 /*
- * A red-black tree, whose topmost node's parent is the container. libstdc++,
- * <bits/stl_tree.h>; the header is part of the container:
+ * A red-black tree, whose topmost node's parent is the container. libstdc++, <bits/stl_tree.h>; the
+ * header is part of the container:
  *
  *	header	| colour | root | leftmost | rightmost | size |
  *	node	| colour | parent | left | right | element ...
@@ -34,16 +34,14 @@ static uint64_t link_of(struct reader *reader, uint64_t node, uint64_t offset)
 }
 
 /* The child, if it is a node whose parent node is. */
-static uint64_t child_of(struct reader *reader, const struct tree *tree,
-			 uint64_t node, uint64_t offset)
+static uint64_t child_of(struct reader *reader, const struct tree *tree, uint64_t node,
+			 uint64_t offset)
 {
 	uint64_t child = link_of(reader, node, offset);
 	struct memory_range range;
 
-	if (child == 0 ||
-	    reader_start(reader, child, &range) == NO_ALLOCATION ||
-	    range_size(range) <= 32 - 8 ||
-	    link_of(reader, child, tree->layout->parent) != node)
+	if (child == 0 || reader_start(reader, child, &range) == NO_ALLOCATION ||
+	    range_size(range) <= 32 - 8 || link_of(reader, child, tree->layout->parent) != node)
 		return 0;
 	return child;
 }
@@ -58,8 +56,8 @@ static void claim(struct reader *reader, const struct tree *tree, uint64_t node)
 }
 
 /*
- * Go around the whole tree, down by links that agree in both directions, and
- * up the same way: no node is come upon from two sides.
+ * Go around the whole tree, down by links that agree in both directions, and up the same way: no
+ * node is come upon from two sides.
  */
 static void claim_all(struct reader *reader, const struct tree *tree)
 {
@@ -84,8 +82,8 @@ static void claim_all(struct reader *reader, const struct tree *tree)
 }
 
 /* Whether the root is black and the container's, as its ends are the tree's. */
-static bool is_tree(struct reader *reader, const struct tree *tree,
-		    uint64_t leftmost, uint64_t rightmost)
+static bool is_tree(struct reader *reader, const struct tree *tree, uint64_t leftmost,
+		    uint64_t rightmost)
 {
 	const struct layout *layout = tree->layout;
 	struct memory_range range;
@@ -95,10 +93,8 @@ static bool is_tree(struct reader *reader, const struct tree *tree,
 	       reader_start(reader, leftmost, &range) != NO_ALLOCATION &&
 	       link_of(reader, leftmost, layout->left) == 0 &&
 	       reader_start(reader, rightmost, &range) != NO_ALLOCATION &&
-	       (tree->layout == &libcxx ||
-		link_of(reader, rightmost, layout->right) == 0) &&
-	       (tree->size > 1 ||
-		(leftmost == tree->root && rightmost == tree->root));
+	       (tree->layout == &libcxx || link_of(reader, rightmost, layout->right) == 0) &&
+	       (tree->size > 1 || (leftmost == tree->root && rightmost == tree->root));
 }
 
 static bool has_size(const struct reader *reader, uint64_t size)
@@ -111,8 +107,7 @@ static void match(struct reader *reader, const struct reference *reference)
 	uint64_t words[5]; /* from the word before the reference on */
 	struct tree tree;
 
-	if (!reference_words(reference, -1, 3, words) ||
-	    range_size(reference->range) <= 24)
+	if (!reference_words(reference, -1, 3, words) || range_size(reference->range) <= 24)
 		return;
 	tree.root = words[1];
 	if ((reader->cxx & LIBCXX) && has_size(reader, words[2]) &&
@@ -122,8 +117,7 @@ static void match(struct reader *reader, const struct reference *reference)
 		tree.size = words[2];
 		if (is_tree(reader, &tree, words[0], tree.root))
 			claim_all(reader, &tree);
-	} else if ((reader->cxx & LIBSTDCXX) &&
-		   reference_words(reference, -1, 5, words) &&
+	} else if ((reader->cxx & LIBSTDCXX) && reference_words(reference, -1, 5, words) &&
 		   has_size(reader, words[4]) && (words[0] & 0xff) == 0 &&
 		   heap_bounds_hold(&reader->bounds, words[2]) &&
 		   heap_bounds_hold(&reader->bounds, words[3])) {
@@ -136,8 +130,7 @@ static void match(struct reader *reader, const struct reference *reference)
 }
 
 /* The owner is the header: libstdc++'s has the tree's root behind it. */
-static void tell(struct reader *reader, struct memory_range range,
-		 struct pattern_facts *facts)
+static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
 	uint64_t words[5];
 	uint64_t header = facts->owner;
@@ -155,23 +148,21 @@ static void tell(struct reader *reader, struct memory_range range,
 }
 
 /* Whether the reference is one of its parent's links down to it. */
-static bool is_link_down(struct reader *reader, const struct layout *layout,
-			 uint64_t node, uint64_t owner, uint64_t address)
+static bool is_link_down(struct reader *reader, const struct layout *layout, uint64_t node,
+			 uint64_t owner, uint64_t address)
 {
 	uint64_t parent = link_of(reader, node, layout->parent);
 
 	if (parent == owner)
 		return address == owner + 8 * (uint64_t)layout->header;
-	return address == parent + layout->left ||
-	       address == parent + layout->right;
+	return address == parent + layout->left || address == parent + layout->right;
 }
 
-static bool favors(struct reader *reader, struct memory_range range,
-		   uint64_t owner, uint64_t address)
+static bool favors(struct reader *reader, struct memory_range range, uint64_t owner,
+		   uint64_t address)
 {
 	return ((reader->cxx & LIBSTDCXX) &&
-		is_link_down(reader, &libstdcxx, range.start, owner,
-			     address)) ||
+		is_link_down(reader, &libstdcxx, range.start, owner, address)) ||
 	       ((reader->cxx & LIBCXX) &&
 		is_link_down(reader, &libcxx, range.start, owner, address));
 }

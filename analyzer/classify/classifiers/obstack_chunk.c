@@ -1,8 +1,8 @@
 #include "analyzer/classify/classifier.h"
 
 /*
- * glibc, <obstack.h>: a program takes objects from the chunk in order, and
- * gives all of a chunk back at once.
+ * glibc, <obstack.h>: a program takes objects from the chunk in order, and gives all of a chunk
+ * back at once.
  *
  *	| limit: the chunk's end | the chunk before, or null | objects ...
  */
@@ -11,8 +11,7 @@ enum { LEAST_SIZE = 64 };
 /* Whether the first word of the allocation at range says where it ends. */
 static bool names_its_end(struct memory_range range, uint64_t limit)
 {
-	return limit > range.start &&
-	       size_fits(range_size(range), limit - range.start);
+	return limit > range.start && size_fits(range_size(range), limit - range.start);
 }
 
 static void inspect(struct reader *reader, const struct subject *subject)
@@ -25,8 +24,7 @@ static void inspect(struct reader *reader, const struct subject *subject)
 		return;
 	if (words[1] != 0 &&
 	    (reader_start(reader, words[1], &before) == NO_ALLOCATION ||
-	     !reader_word(reader, words[1], &limit) ||
-	     !names_its_end(before, limit)))
+	     !reader_word(reader, words[1], &limit) || !names_its_end(before, limit)))
 		return;
 	reader_claim(reader, subject->id, 0);
 }

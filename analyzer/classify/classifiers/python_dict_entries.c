@@ -8,8 +8,8 @@
  *	keys: | references | powers of sizes, kind, version | free | entries |
  *	      | indices ... | entries in order ... | free ones |
  *
- * The second byte of the powers is that of the indices' size in bytes; of kind
- * 0, entries have a hash besides.
+ * The second byte of the powers is that of the indices' size in bytes; of kind 0, entries have a
+ * hash besides.
  */
 enum {
 	OWNER_WORDS = 5,
@@ -28,8 +28,7 @@ struct keys {
 	uint64_t used, capacity;    /* entries */
 };
 
-static bool read_keys(struct reader *reader, struct memory_range range,
-		      struct keys *ret)
+static bool read_keys(struct reader *reader, struct memory_range range, struct keys *ret)
 {
 	uint64_t words[KEYS_WORDS];
 	uint64_t size = range_size(range), power, kind;
@@ -38,8 +37,7 @@ static bool read_keys(struct reader *reader, struct memory_range range,
 		return false;
 	power = words[1] >> 8 & UINT8_MAX;
 	kind = words[1] >> 16 & UINT8_MAX;
-	if (words[0] == 0 || power > MOST_POWER || kind > 2 ||
-	    words[2] > size || words[3] > size)
+	if (words[0] == 0 || power > MOST_POWER || kind > 2 || words[2] > size || words[3] > size)
 		return false;
 	ret->entry_size = kind == 0 ? GENERAL_ENTRY : ENTRY;
 	ret->start = HEADER + (UINT64_C(1) << power);
@@ -49,12 +47,11 @@ static bool read_keys(struct reader *reader, struct memory_range range,
 	       size_fits(size, ret->start + ret->entry_size * ret->capacity);
 }
 
-static bool is_dict(struct reader *reader, struct memory_range range,
-		    const uint64_t *words, struct keys *ret)
+static bool is_dict(struct reader *reader, struct memory_range range, const uint64_t *words,
+		    struct keys *ret)
 {
 	return words[KEYS] == range.start && read_keys(reader, range, ret) &&
-	       words[LENGTH] <= ret->capacity &&
-	       python_is(reader, words, PYTHON_DICT);
+	       words[LENGTH] <= ret->capacity && python_is(reader, words, PYTHON_DICT);
 }
 
 static void match(struct reader *reader, const struct reference *reference)
@@ -64,12 +61,11 @@ static void match(struct reader *reader, const struct reference *reference)
 
 	if (reference_words(reference, -KEYS, OWNER_WORDS, words) &&
 	    is_dict(reader, reference->range, words, &keys))
-		reader_claim(reader, reference->target,
-			     reference->address - WORD * KEYS);
+		reader_claim(reader, reference->target, reference->address - WORD * KEYS);
 }
 
-static bool measure(struct reader *reader, struct memory_range range,
-		    uint64_t owner, struct pattern_extent *ret)
+static bool measure(struct reader *reader, struct memory_range range, uint64_t owner,
+		    struct pattern_extent *ret)
 {
 	uint64_t words[OWNER_WORDS];
 	struct keys keys;
@@ -83,8 +79,7 @@ static bool measure(struct reader *reader, struct memory_range range,
 	return true;
 }
 
-static void tell(struct reader *reader, struct memory_range range,
-		 struct pattern_facts *facts)
+static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
 	uint64_t words[OWNER_WORDS];
 	struct keys keys;

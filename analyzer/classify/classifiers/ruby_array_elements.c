@@ -21,14 +21,13 @@ static void match(struct reader *reader, const struct reference *reference)
 	object_items_match(&layout, reader, reference);
 }
 
-static bool measure(struct reader *reader, struct memory_range range,
-		    uint64_t owner, struct pattern_extent *ret)
+static bool measure(struct reader *reader, struct memory_range range, uint64_t owner,
+		    struct pattern_extent *ret)
 {
 	return object_items_measure(&layout, reader, range, owner, ret);
 }
 
-static void tell(struct reader *reader, struct memory_range range,
-		 struct pattern_facts *facts)
+static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
 	object_items_tell(&layout, reader, range, facts);
 }

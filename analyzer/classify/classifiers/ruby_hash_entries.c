@@ -6,8 +6,7 @@
  *	| powers of entries and bins, ... | type | entries in use | bins |
  *	| first entry | behind the last | entries |
  *
- * The type is constant memory of the interpreter. Entries in between may have
- * been deleted.
+ * The type is constant memory of the interpreter. Entries in between may have been deleted.
  */
 enum {
 	WORDS = 7,
@@ -26,12 +25,10 @@ static uint64_t capacity_of(const uint64_t *words)
 	return UINT64_C(1) << (words[0] & UINT8_MAX);
 }
 
-static bool is_table(struct reader *reader, struct memory_range range,
-		     const uint64_t *words)
+static bool is_table(struct reader *reader, struct memory_range range, const uint64_t *words)
 {
-	return (words[0] & UINT8_MAX) <= MOST_POWER &&
-	       words[ENTRIES] == range.start && words[FIRST] <= words[BOUND] &&
-	       words[BOUND] <= capacity_of(words) &&
+	return (words[0] & UINT8_MAX) <= MOST_POWER && words[ENTRIES] == range.start &&
+	       words[FIRST] <= words[BOUND] && words[BOUND] <= capacity_of(words) &&
 	       words[COUNT] <= words[BOUND] - words[FIRST] &&
 	       size_fits(range_size(range), ENTRY * capacity_of(words)) &&
 	       reader_in_module(reader, words[TYPE]);
@@ -43,17 +40,15 @@ static void match(struct reader *reader, const struct reference *reference)
 
 	if (reference_words(reference, -ENTRIES, WORDS, words) &&
 	    is_table(reader, reference->range, words))
-		reader_claim(reader, reference->target,
-			     reference->address - WORD * ENTRIES);
+		reader_claim(reader, reference->target, reference->address - WORD * ENTRIES);
 }
 
-static bool measure(struct reader *reader, struct memory_range range,
-		    uint64_t owner, struct pattern_extent *ret)
+static bool measure(struct reader *reader, struct memory_range range, uint64_t owner,
+		    struct pattern_extent *ret)
 {
 	uint64_t words[WORDS];
 
-	if (!reader_words(reader, owner, WORDS, words) ||
-	    !is_table(reader, range, words))
+	if (!reader_words(reader, owner, WORDS, words) || !is_table(reader, range, words))
 		return false;
 	ret->asked = ENTRY * capacity_of(words);
 	ret->live_start = ENTRY * words[FIRST];
@@ -62,13 +57,11 @@ static bool measure(struct reader *reader, struct memory_range range,
 	return true;
 }
 
-static void tell(struct reader *reader, struct memory_range range,
-		 struct pattern_facts *facts)
+static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
 	uint64_t words[WORDS];
 
-	if (!reader_words(reader, facts->owner, WORDS, words) ||
-	    !is_table(reader, range, words))
+	if (!reader_words(reader, facts->owner, WORDS, words) || !is_table(reader, range, words))
 		return;
 	facts->unit = "entries";
 	facts->length = words[COUNT];

@@ -5,8 +5,8 @@
  *
  *	| type, 32 bits; number of words, 32 bits | instructions | ...
  *
- * An instruction is its operation's address in the interpreter's code, followed
- * by its operands, a word each.
+ * An instruction is its operation's address in the interpreter's code, followed by its operands, a
+ * word each.
  */
 enum { MOST_TYPE = 9, WORD = 8 };
 
@@ -15,21 +15,18 @@ static bool is_operation(struct reader *reader, uint64_t start)
 	const struct region *region;
 	uint64_t word;
 
-	if (!reader_word(reader, start, &word) ||
-	    !reader_in_module(reader, word))
+	if (!reader_word(reader, start, &word) || !reader_in_module(reader, word))
 		return false;
 	region = image_find(reader->image, word);
 	return region && (region->rights & RIGHT_EXECUTE);
 }
 
 /* How many words of code the body says it has; 0: these are not its. */
-static uint64_t count_words(struct reader *reader, struct memory_range range,
-			    uint64_t head)
+static uint64_t count_words(struct reader *reader, struct memory_range range, uint64_t head)
 {
 	uint64_t count = head >> 32;
 
-	return (uint32_t)head <= MOST_TYPE && count &&
-			       size_fits(range_size(range), count * WORD) &&
+	return (uint32_t)head <= MOST_TYPE && count && size_fits(range_size(range), count * WORD) &&
 			       is_operation(reader, range.start)
 		       ? count
 		       : 0;
@@ -39,24 +36,18 @@ static void match(struct reader *reader, const struct reference *reference)
 {
 	uint64_t head;
 
-	if (reference_words(reference, -1, 1, &head) &&
-	    count_words(reader, reference->range, head))
-		reader_claim(reader, reference->target,
-			     reference->address - WORD);
+	if (reference_words(reference, -1, 1, &head) && count_words(reader, reference->range, head))
+		reader_claim(reader, reference->target, reference->address - WORD);
 }
 
-static uint64_t words_of(struct reader *reader, struct memory_range range,
-			 uint64_t owner)
+static uint64_t words_of(struct reader *reader, struct memory_range range, uint64_t owner)
 {
 	uint64_t head;
 
-	return reader_word(reader, owner, &head)
-		       ? count_words(reader, range, head)
-		       : 0;
+	return reader_word(reader, owner, &head) ? count_words(reader, range, head) : 0;
 }
 
-static void tell(struct reader *reader, struct memory_range range,
-		 struct pattern_facts *facts)
+static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
 	uint64_t count = words_of(reader, range, facts->owner);
 
@@ -66,8 +57,8 @@ static void tell(struct reader *reader, struct memory_range range,
 	facts->length = count;
 }
 
-static bool measure(struct reader *reader, struct memory_range range,
-		    uint64_t owner, struct pattern_extent *ret)
+static bool measure(struct reader *reader, struct memory_range range, uint64_t owner,
+		    struct pattern_extent *ret)
 {
 	uint64_t size = WORD * words_of(reader, range, owner);
 

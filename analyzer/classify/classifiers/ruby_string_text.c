@@ -3,8 +3,7 @@
 /* struct RString: | flags | class | length | text | capacity | */
 enum { WORDS = 5, LENGTH = 2, TEXT = 3, CAPACITY = 4, WORD = 8 };
 
-static bool is_string(struct reader *reader, struct memory_range range,
-		      const uint64_t *words)
+static bool is_string(struct reader *reader, struct memory_range range, const uint64_t *words)
 {
 	return words[TEXT] == range.start && words[LENGTH] <= words[CAPACITY] &&
 	       words[CAPACITY] < range_size(range) &&
@@ -18,18 +17,16 @@ static void match(struct reader *reader, const struct reference *reference)
 
 	if (reference_words(reference, -TEXT, WORDS, words) &&
 	    is_string(reader, reference->range, words))
-		reader_claim(reader, reference->target,
-			     reference->address - WORD * TEXT);
+		reader_claim(reader, reference->target, reference->address - WORD * TEXT);
 }
 
 /* One byte more ends the text, or a few in encodings of wider characters. */
-static bool measure(struct reader *reader, struct memory_range range,
-		    uint64_t owner, struct pattern_extent *ret)
+static bool measure(struct reader *reader, struct memory_range range, uint64_t owner,
+		    struct pattern_extent *ret)
 {
 	uint64_t words[WORDS];
 
-	if (!reader_words(reader, owner, WORDS, words) ||
-	    !is_string(reader, range, words))
+	if (!reader_words(reader, owner, WORDS, words) || !is_string(reader, range, words))
 		return false;
 	ret->asked = words[CAPACITY] + 1;
 	ret->spare = words[CAPACITY] - words[LENGTH];
@@ -37,13 +34,11 @@ static bool measure(struct reader *reader, struct memory_range range,
 	return true;
 }
 
-static void tell(struct reader *reader, struct memory_range range,
-		 struct pattern_facts *facts)
+static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
 	uint64_t words[WORDS];
 
-	if (!reader_words(reader, facts->owner, WORDS, words) ||
-	    !is_string(reader, range, words))
+	if (!reader_words(reader, facts->owner, WORDS, words) || !is_string(reader, range, words))
 		return;
 	facts->unit = "bytes";
 	facts->length = words[LENGTH];

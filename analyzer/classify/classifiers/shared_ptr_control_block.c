@@ -4,9 +4,9 @@
 /*
  * | vtable | counts | ...
  *
- * What it is tells the type's name: before the vtable stands the address of
- * the type_info, whose second word is that of the name. libstdc++ counts in 32
- * bits each, the weak references one too many; libc++ in 64 bits, less one.
+ * What it is tells the type's name: before the vtable stands the address of the type_info, whose
+ * second word is that of the name. libstdc++ counts in 32 bits each, the weak references one too
+ * many; libc++ in 64 bits, less one.
  */
 enum { MOST_REFERENCES = 1 << 30 };
 
@@ -15,8 +15,7 @@ static bool is_named(struct reader *reader, uint64_t vtable)
 	char name[LONGEST_CONTROL_BLOCK + 1] = "";
 	uint64_t type, address;
 
-	if (!reader_in_module(reader, vtable) ||
-	    !reader_word(reader, vtable - 8, &type) ||
+	if (!reader_in_module(reader, vtable) || !reader_word(reader, vtable - 8, &type) ||
 	    !reader_word(reader, type + 8, &address) ||
 	    !image_read(reader->image, address, name, LONGEST_CONTROL_BLOCK))
 		return false;
@@ -50,8 +49,7 @@ static void inspect(struct reader *reader, const struct subject *subject)
 	memcpy(&long_count, words + 1, sizeof(long_count));
 	if (words[0] % 8 == 0 && words[0] > 8 &&
 	    words[0] - reader->modules.start < range_size(reader->modules) &&
-	    (is_count(long_count) ||
-	     (is_count(counts[0]) && is_count(counts[1]))) &&
+	    (is_count(long_count) || (is_count(counts[0]) && is_count(counts[1]))) &&
 	    is_control_vtable(reader, words[0]))
 		reader_claim(reader, subject->id, 0);
 }

@@ -23,8 +23,7 @@ static void inspect(struct reader *reader, const struct subject *subject)
 			return;
 	} else if ((uint32_t)words[0] > 2 ||
 		   reader_start(reader, words[1], &range) == NO_ALLOCATION ||
-		   !is_ssl_method(reader, words[2]) ||
-		   !is_ssl_method(reader, words[3])) {
+		   !is_ssl_method(reader, words[2]) || !is_ssl_method(reader, words[3])) {
 		return;
 	}
 	reader_claim(reader, subject->id, 0);

@@ -2,8 +2,8 @@
 #include "analyzer/classify/openssl.h"
 
 /*
- * OpenSSL, ssl/ssl_local.h; from 3.0 on the library context stands first,
- * which is 0 for the default one:
+ * OpenSSL, ssl/ssl_local.h; from 3.0 on the library context stands first, which is 0 for the
+ * default one:
  *
  *	| context | method | ciphers: three lists | ...
  */
@@ -20,8 +20,7 @@ static void inspect(struct reader *reader, const struct subject *subject)
 	if (!is_ssl_method(reader, words[method]))
 		return;
 	for (size_t i = method + 1; i < method + 3; i++)
-		if (words[i] &&
-		    reader_start(reader, words[i], &range) == NO_ALLOCATION)
+		if (words[i] && reader_start(reader, words[i], &range) == NO_ALLOCATION)
 			return;
 	reader_claim(reader, subject->id, 0);
 }

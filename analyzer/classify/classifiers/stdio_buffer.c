@@ -8,17 +8,14 @@
  */
 enum { MAGIC = 0xfbad, WORD_BASE = 7, WORD_END = 8 };
 
-static bool may_match(const struct reader *reader,
-		      const struct reference *reference)
+static bool may_match(const struct reader *reader, const struct reference *reference)
 {
 	uint64_t flags;
 
-	return reference_words(reference, -WORD_BASE, 1, &flags) &&
-	       (uint32_t)flags >> 16 == MAGIC;
+	return reference_words(reference, -WORD_BASE, 1, &flags) && (uint32_t)flags >> 16 == MAGIC;
 }
 
-static uint64_t suspect(const struct reader *reader,
-			const struct reference *first, uint64_t mask)
+static uint64_t suspect(const struct reader *reader, const struct reference *first, uint64_t mask)
 {
 	return references_filter(reader, first, mask, may_match);
 }
@@ -28,17 +25,14 @@ static void match(struct reader *reader, const struct reference *reference)
 	uint64_t words[2]; /* base, end */
 	uint64_t size;
 
-	if (!may_match(reader, reference) ||
-	    !reference_words(reference, 0, 2, words))
+	if (!may_match(reader, reference) || !reference_words(reference, 0, 2, words))
 		return;
 	size = words[1] - words[0];
 	if (size > 0 && size_fits(range_size(reference->range), size))
-		reader_claim(reader, reference->target,
-			     reference->address - 8 * WORD_BASE);
+		reader_claim(reader, reference->target, reference->address - 8 * WORD_BASE);
 }
 
-static void tell(struct reader *reader, struct memory_range range,
-		 struct pattern_facts *facts)
+static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
 	uint64_t words[2];
 
@@ -49,13 +43,13 @@ static void tell(struct reader *reader, struct memory_range range,
 }
 
 /* What is in it, is there only until it is read or written. */
-static bool measure(struct reader *reader, struct memory_range range,
-		    uint64_t owner, struct pattern_extent *ret)
+static bool measure(struct reader *reader, struct memory_range range, uint64_t owner,
+		    struct pattern_extent *ret)
 {
 	uint64_t words[2];
 
-	if (!reader_words(reader, owner + 8 * WORD_BASE, 2, words) ||
-	    words[0] != range.start || words[1] <= words[0])
+	if (!reader_words(reader, owner + 8 * WORD_BASE, 2, words) || words[0] != range.start ||
+	    words[1] <= words[0])
 		return false;
 	ret->asked = words[1] - words[0];
 	ret->live_end = ret->asked;

@@ -1,8 +1,8 @@
 #include "analyzer/classify/classifier.h"
 
 /*
- * glibc, libio/bits/types/struct_FILE.h: the upper half of the flags is a
- * magic number, and the table of methods stands behind the FILE.
+ * glibc, libio/bits/types/struct_FILE.h: the upper half of the flags is a magic number, and the
+ * table of methods stands behind the FILE.
  */
 enum { MAGIC = 0xfbad, METHODS = 0xd8 };
 

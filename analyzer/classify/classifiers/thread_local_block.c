@@ -2,9 +2,8 @@
 #include "analyzer/classify/thread_block.h"
 
 /*
- * The thread-local variables of a library loaded later: an entry of the
- * thread's vector is what they begin at, and what was allocated for them.
- * For the layout see thread_block.h.
+ * The thread-local variables of a library loaded later: an entry of the thread's vector is what
+ * they begin at, and what was allocated for them. For the layout see thread_block.h.
  */
 enum { ENTRY = THREAD_VECTOR_ENTRY, MOST_ENTRIES = 1 << 16 };
 
@@ -13,24 +12,20 @@ static void claim_all(struct reader *reader, uint64_t vector, uint64_t owner)
 	uint64_t length, entry[2];
 	struct memory_range range;
 
-	if (!reader_word(reader, vector - ENTRY, &length) ||
-	    length > MOST_ENTRIES)
+	if (!reader_word(reader, vector - ENTRY, &length) || length > MOST_ENTRIES)
 		return;
 	for (uint64_t i = 1; i <= length; i++) {
 		allocation_id id;
 
-		if (!reader_step(reader) ||
-		    !reader_words(reader, vector + i * ENTRY, 2, entry))
+		if (!reader_step(reader) || !reader_words(reader, vector + i * ENTRY, 2, entry))
 			return;
 		id = reader_start(reader, entry[1], &range);
-		if (id != NO_ALLOCATION && entry[0] >= range.start &&
-		    entry[0] < range.end)
+		if (id != NO_ALLOCATION && entry[0] >= range.start && entry[0] < range.end)
 			reader_claim(reader, id, owner);
 	}
 }
 
-static uint64_t suspect(const struct reader *reader,
-			const struct reference *first, uint64_t mask)
+static uint64_t suspect(const struct reader *reader, const struct reference *first, uint64_t mask)
 {
 	return references_filter(reader, first, mask, is_vector_reference);
 }
@@ -40,8 +35,7 @@ static void match(struct reader *reader, const struct reference *reference)
 {
 	uint64_t vector;
 
-	if (is_vector_reference(reader, reference) &&
-	    reference_words(reference, 0, 1, &vector))
+	if (is_vector_reference(reader, reference) && reference_words(reference, 0, 1, &vector))
 		claim_all(reader, vector, reference->address - 8);
 }
 
@@ -49,12 +43,10 @@ static void match(struct reader *reader, const struct reference *reference)
 static void finish(struct reader *reader, struct overview *overview)
 {
 	for (size_t i = 0; i < program_thread_count(overview->program); i++) {
-		uint64_t block =
-			program_thread(overview->program, i)->thread_pointer;
+		uint64_t block = program_thread(overview->program, i)->thread_pointer;
 		uint64_t words[3];
 
-		if (reader_words(reader, block, 3, words) &&
-		    words[0] == block && words[2] == block)
+		if (reader_words(reader, block, 3, words) && words[0] == block && words[2] == block)
 			claim_all(reader, words[1], block);
 	}
 }

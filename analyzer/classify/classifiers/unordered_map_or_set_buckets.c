@@ -13,8 +13,7 @@ static void match(struct reader *reader, const struct reference *reference)
 		reader_claim(reader, reference->target, table.address);
 }
 
-static void tell(struct reader *reader, struct memory_range range,
-		 struct pattern_facts *facts)
+static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
 	struct hash_table table;
 
@@ -25,15 +24,14 @@ static void tell(struct reader *reader, struct memory_range range,
 }
 
 /* Buckets beyond those that so many nodes need; which, cannot be said. */
-static bool measure(struct reader *reader, struct memory_range range,
-		    uint64_t owner, struct pattern_extent *ret)
+static bool measure(struct reader *reader, struct memory_range range, uint64_t owner,
+		    struct pattern_extent *ret)
 {
 	struct hash_table table;
 	double buckets;
 	uint64_t needed;
 
-	if (!hash_table_read(reader, owner, &table) ||
-	    table.buckets != range.start)
+	if (!hash_table_read(reader, owner, &table) || table.buckets != range.start)
 		return false;
 	buckets = (double)table.size / (double)table.load;
 	needed = (uint64_t)buckets;

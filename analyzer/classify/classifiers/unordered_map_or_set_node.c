@@ -24,27 +24,24 @@ static void match(struct reader *reader, const struct reference *reference)
 	uint64_t words[5]; /* buckets, bucket count, first node, size, load */
 	struct hash_table table;
 
-	if (reference_words(reference, -2, 5, words) && words[0] % 8 == 0 &&
-	    words[1] > 0 && words[3] > 0 &&
-	    words[3] <= allocation_count(reader->index) &&
+	if (reference_words(reference, -2, 5, words) && words[0] % 8 == 0 && words[1] > 0 &&
+	    words[3] > 0 && words[3] <= allocation_count(reader->index) &&
 	    hash_table_read(reader, reference->address - 16, &table))
 		claim_all(reader, &table);
 }
 
-static void tell(struct reader *reader, struct memory_range range,
-		 struct pattern_facts *facts)
+static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
 	facts->unit = "elements";
 	reader_word(reader, facts->owner + 24, &facts->length);
 }
 
 /*
- * By the table's link to the first node, or by that of the node in front of it.
- * Nodes begin with their link, as the buckets do, and are of one size, of which
- * malloc may give 16 bytes more.
+ * By the table's link to the first node, or by that of the node in front of it. Nodes begin with
+ * their link, as the buckets do, and are of one size, of which malloc may give 16 bytes more.
  */
-static bool favors(struct reader *reader, struct memory_range range,
-		   uint64_t owner, uint64_t address)
+static bool favors(struct reader *reader, struct memory_range range, uint64_t owner,
+		   uint64_t address)
 {
 	struct memory_range node = { 0 };
 	uint64_t buckets, word;

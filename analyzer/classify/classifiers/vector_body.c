@@ -5,27 +5,23 @@
  *
  *	| begin | end | end of capacity |
  *
- * libstdc++'s std::vector<bool> has the number of a bit behind both of the
- * first pointers:
+ * libstdc++'s std::vector<bool> has the number of a bit behind both of the first pointers:
  *
  *	| begin | 0 | end | bit | end of capacity |
  *
- * libc++'s is a pointer and two small numbers, as many other things are, and
- * left alone.
+ * libc++'s is a pointer and two small numbers, as many other things are, and left alone.
  */
-static bool is_span(const struct memory_range *range, uint64_t end,
-		    uint64_t capacity_end)
+static bool is_span(const struct memory_range *range, uint64_t end, uint64_t capacity_end)
 {
-	return end >= range->start && end <= capacity_end &&
-	       capacity_end > range->start && capacity_end <= range->end &&
+	return end >= range->start && end <= capacity_end && capacity_end > range->start &&
+	       capacity_end <= range->end &&
 	       size_fits(range_size(*range), capacity_end - range->start);
 }
 
 static bool is_bits(const struct memory_range *range, const uint64_t *words)
 {
-	return (uint32_t)words[0] == 0 && (uint32_t)words[2] < 64 &&
-	       words[1] % 8 == 0 && words[3] % 8 == 0 &&
-	       is_span(range, words[1], words[3]);
+	return (uint32_t)words[0] == 0 && (uint32_t)words[2] < 64 && words[1] % 8 == 0 &&
+	       words[3] % 8 == 0 && is_span(range, words[1], words[3]);
 }
 
 static void match(struct reader *reader, const struct reference *reference)
@@ -36,15 +32,14 @@ static void match(struct reader *reader, const struct reference *reference)
 	if (!reference_words(reference, 1, 2, words))
 		return;
 	if (is_span(range, words[0], words[1]) ||
-	    ((reader->cxx & LIBSTDCXX) &&
-	     reference_words(reference, 1, 4, words) && is_bits(range, words)))
+	    ((reader->cxx & LIBSTDCXX) && reference_words(reference, 1, 4, words) &&
+	     is_bits(range, words)))
 		reader_claim(reader, reference->target, reference->address);
 }
 
 /* Where the elements and the capacity end. */
-static bool read_ends(struct reader *reader, struct memory_range range,
-		      uint64_t owner, uint64_t *ret_end,
-		      uint64_t *ret_capacity_end)
+static bool read_ends(struct reader *reader, struct memory_range range, uint64_t owner,
+		      uint64_t *ret_end, uint64_t *ret_capacity_end)
 {
 	uint64_t words[4]; /* behind the reference */
 
@@ -61,8 +56,7 @@ static bool read_ends(struct reader *reader, struct memory_range range,
 	return true;
 }
 
-static void tell(struct reader *reader, struct memory_range range,
-		 struct pattern_facts *facts)
+static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
 	uint64_t end, capacity_end;
 
@@ -76,8 +70,8 @@ static void tell(struct reader *reader, struct memory_range range,
 	facts->live_end = facts->length;
 }
 
-static bool measure(struct reader *reader, struct memory_range range,
-		    uint64_t owner, struct pattern_extent *ret)
+static bool measure(struct reader *reader, struct memory_range range, uint64_t owner,
+		    struct pattern_extent *ret)
 {
 	uint64_t end, capacity_end;
 

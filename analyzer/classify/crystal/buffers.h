@@ -12,13 +12,11 @@ void crystal_claim_buffers(struct reader *reader, const struct subject *subject,
 			   enum crystal_role role);
 
 /* Tell of one; part is "the elements", unit what it is made of. */
-void crystal_tell_buffer(struct reader *reader, struct memory_range range,
-			 enum crystal_role role, const char *part,
-			 const char *unit, struct pattern_facts *facts);
+void crystal_tell_buffer(struct reader *reader, struct memory_range range, enum crystal_role role,
+			 const char *part, const char *unit, struct pattern_facts *facts);
 
 /* Its spare room, which may be anywhere in it. */
-bool crystal_measure_buffer(struct reader *reader, struct memory_range range,
-			    uint64_t owner, enum crystal_role role,
-			    struct pattern_extent *ret);
+bool crystal_measure_buffer(struct reader *reader, struct memory_range range, uint64_t owner,
+			    enum crystal_role role, struct pattern_extent *ret);
 
 #endif

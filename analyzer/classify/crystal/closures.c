@@ -40,16 +40,13 @@ static bool may_refer(uint64_t word)
 }
 
 /* Remember what the address refers to, if that looks like an object. */
-static void take_pair(struct search *search, allocation_id holder,
-		      uint64_t address)
+static void take_pair(struct search *search, allocation_id holder, uint64_t address)
 {
 	allocation_id id = allocation_find(search->index, address);
 
 	/* A String is told by more than its number. */
-	if (id == NO_ALLOCATION || id == holder ||
-	    !bitmap_get(search->objects, id) ||
-	    bitmap_get(&search->paired, id) ||
-	    allocation_start(search->index, id) != address ||
+	if (id == NO_ALLOCATION || id == holder || !bitmap_get(search->objects, id) ||
+	    bitmap_get(&search->paired, id) || allocation_start(search->index, id) != address ||
 	    crystal_is_string(search->image, search->index, id))
 		return;
 	bitmap_set(&search->paired, id);
@@ -59,15 +56,12 @@ static void take_pair(struct search *search, allocation_id holder,
 /* C's memory has functions that are called back with objects. */
 static void take_pairs(struct search *search, const struct words *words)
 {
-	const struct bitmap *collectable =
-		allocation_having(search->index, TRAIT_COLLECTABLE);
+	const struct bitmap *collectable = allocation_having(search->index, TRAIT_COLLECTABLE);
 
-	if (words->holder != NO_ALLOCATION &&
-	    !bitmap_get(collectable, words->holder))
+	if (words->holder != NO_ALLOCATION && !bitmap_get(collectable, words->holder))
 		return;
 	for (size_t i = 1; i < words->count && !search->error; i++)
-		if (crystal_types_may_be_block(search->types,
-					       word_at(words, i - 1)) &&
+		if (crystal_types_may_be_block(search->types, word_at(words, i - 1)) &&
 		    may_refer(word_at(words, i)))
 			take_pair(search, words->holder, word_at(words, i));
 }
@@ -75,26 +69,20 @@ static void take_pairs(struct search *search, const struct words *words)
 /* What a block within a block captured refers to the outer one's. */
 static void take_others(struct search *search, const struct words *words)
 {
-	if (words->holder != NO_ALLOCATION &&
-	    bitmap_get(&search->paired, words->holder))
+	if (words->holder != NO_ALLOCATION && bitmap_get(&search->paired, words->holder))
 		return;
 	for (size_t i = 0; i < words->count; i++) {
 		uint64_t word = word_at(words, i);
-		uint32_t id = may_refer(word)
-				      ? address_map_find(&search->found, word)
-				      : NOT_IN_MAP;
+		uint32_t id = may_refer(word) ? address_map_find(&search->found, word) : NOT_IN_MAP;
 
 		if (id != NOT_IN_MAP && id != words->holder &&
-		    (i == 0 || !crystal_types_may_be_block(
-				       search->types, word_at(words, i - 1))))
+		    (i == 0 || !crystal_types_may_be_block(search->types, word_at(words, i - 1))))
 			bitmap_set(&search->held, id);
 	}
 }
 
-static void read_range(struct search *search, allocation_id holder,
-		       uint64_t start, uint64_t size,
-		       void (*take_words)(struct search *search,
-					  const struct words *words))
+static void read_range(struct search *search, allocation_id holder, uint64_t start, uint64_t size,
+		       void (*take_words)(struct search *search, const struct words *words))
 {
 	uint64_t available;
 	const uint8_t *bytes = image_bytes(search->image, start, &available);
@@ -108,19 +96,16 @@ static void read_range(struct search *search, allocation_id holder,
 
 /* What the program's own variables and the memory with pointers hold. */
 static void read_all(struct search *search,
-		     void (*take_words)(struct search *search,
-					const struct words *words))
+		     void (*take_words)(struct search *search, const struct words *words))
 {
 	const struct allocation_index *index = search->index;
-	const struct bitmap *atomic =
-		allocation_having(index, TRAIT_POINTERLESS);
+	const struct bitmap *atomic = allocation_having(index, TRAIT_POINTERLESS);
 	const struct module *module = crystal_types_module(search->types);
 
 	for (size_t i = 0; i < image_region_count(search->image); i++) {
 		const struct region *region = image_region(search->image, i);
 
-		if (region->start >= module->start &&
-		    region->end <= module->end &&
+		if (region->start >= module->start && region->end <= module->end &&
 		    (region->rights & RIGHT_WRITE))
 			read_range(search, NO_ALLOCATION, region->start,
 				   region->end - region->start, take_words);
@@ -129,19 +114,15 @@ static void read_all(struct search *search,
 		if (!atomic || !bitmap_get(atomic, id))
 			read_range(search, (allocation_id)id,
 				   allocation_start(index, (allocation_id)id),
-				   allocation_size(index, (allocation_id)id),
-				   take_words);
+				   allocation_size(index, (allocation_id)id), take_words);
 }
 
-struct error *crystal_drop_closures(const struct image *image,
-				    const struct allocation_index *index,
+struct error *crystal_drop_closures(const struct image *image, const struct allocation_index *index,
 				    const struct crystal_types *types,
-				    struct memory_account *account,
-				    struct bitmap *objects)
+				    struct memory_account *account, struct bitmap *objects)
 {
 	struct search search = { image, index, types, objects };
-	struct error *error =
-		bitmap_init(&search.paired, objects->count, account);
+	struct error *error = bitmap_init(&search.paired, objects->count, account);
 
 	address_map_init(&search.found, account);
 	if (!error)

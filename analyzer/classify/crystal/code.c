@@ -13,8 +13,8 @@ enum {
 	MOST_TARGETS = 4096,
 	LONGEST_FUNCTION = 1 << 20,
 	/*
-	 * Where paths meet, so many are followed side by side for so many
-	 * instructions; then what they have in common.
+	 * Where paths meet, so many are followed side by side for so many instructions; then what
+	 * they have in common.
 	 */
 	MOST_PATHS = 4,
 	PATH_LENGTH = 16,
@@ -46,12 +46,10 @@ struct code_reader {
 };
 
 struct error *code_reader_create(const struct image *image,
-				 bool (*allocates)(const void *data,
-						   uint64_t function),
+				 bool (*allocates)(const void *data, uint64_t function),
 				 const void *data, struct code_reader **ret)
 {
-	_cleanup_(code_reader_destroy) struct code_reader *reader =
-		calloc(1, sizeof(*reader));
+	_cleanup_(code_reader_destroy) struct code_reader *reader = calloc(1, sizeof(*reader));
 	struct error *error;
 
 	if (!reader)
@@ -129,52 +127,44 @@ static void forget_volatile(struct code_reader *reader)
 }
 
 /* Whether the operand is a place of the stack. */
-static bool find_place(const struct code_reader *reader,
-		       const cs_x86_op *operand, struct slot *ret)
+static bool find_place(const struct code_reader *reader, const cs_x86_op *operand, struct slot *ret)
 {
 	unsigned int base;
 
-	if (operand->type != X86_OP_MEM ||
-	    operand->mem.index != X86_REG_INVALID ||
+	if (operand->type != X86_OP_MEM || operand->mem.index != X86_REG_INVALID ||
 	    operand->mem.segment != X86_REG_INVALID)
 		return false;
 	base = register_number(operand->mem.base);
 	if (base != STACK_POINTER && base != FRAME_POINTER)
 		return false;
 	ret->by_frame = base == FRAME_POINTER;
-	ret->place =
-		operand->mem.disp + (ret->by_frame ? 0 : reader->state->depth);
+	ret->place = operand->mem.disp + (ret->by_frame ? 0 : reader->state->depth);
 	return true;
 }
 
 /* The address that the operand of memory means, if that is known. */
-static bool find_address(const struct code_reader *reader,
-			 const cs_x86_op *operand, uint64_t *ret)
+static bool find_address(const struct code_reader *reader, const cs_x86_op *operand, uint64_t *ret)
 {
 	const cs_insn *instruction = reader->instruction;
 	unsigned int base;
 
-	if (operand->type != X86_OP_MEM ||
-	    operand->mem.index != X86_REG_INVALID ||
+	if (operand->type != X86_OP_MEM || operand->mem.index != X86_REG_INVALID ||
 	    operand->mem.segment != X86_REG_INVALID)
 		return false;
 	if (operand->mem.base == X86_REG_RIP) {
-		*ret = instruction->address + instruction->size +
-		       (uint64_t)operand->mem.disp;
+		*ret = instruction->address + instruction->size + (uint64_t)operand->mem.disp;
 		return true;
 	}
 	base = register_number(operand->mem.base);
-	if (base == NO_REGISTER ||
-	    reader->state->registers[base].kind != NUMBER)
+	if (base == NO_REGISTER || reader->state->registers[base].kind != NUMBER)
 		return false;
-	*ret = reader->state->registers[base].number +
-	       (uint64_t)operand->mem.disp;
+	*ret = reader->state->registers[base].number + (uint64_t)operand->mem.disp;
 	return true;
 }
 
 /* A constant of the program. */
-static struct value read_constant(const struct code_reader *reader,
-				  uint64_t address, unsigned int size)
+static struct value read_constant(const struct code_reader *reader, uint64_t address,
+				  unsigned int size)
 {
 	const struct region *region = image_find(reader->image, address);
 	struct value value = { NUMBER, 0 };
@@ -187,8 +177,7 @@ static struct value read_constant(const struct code_reader *reader,
 	return value;
 }
 
-static struct value read_operand(struct code_reader *reader,
-				 const cs_x86_op *operand)
+static struct value read_operand(struct code_reader *reader, const cs_x86_op *operand)
 {
 	const struct value unknown = { UNKNOWN, 0 };
 	struct slot place = { 0 };
@@ -218,15 +207,13 @@ static struct value read_operand(struct code_reader *reader,
 }
 
 /* Whether the operand is the start of an object made, and of which. */
-static bool find_made(struct code_reader *reader, const cs_x86_op *operand,
-		      size_t *ret)
+static bool find_made(struct code_reader *reader, const cs_x86_op *operand, size_t *ret)
 {
 	const struct value *value;
 	unsigned int base;
 
 	if (operand->type != X86_OP_MEM || operand->mem.disp != 0 ||
-	    operand->mem.index != X86_REG_INVALID ||
-	    operand->mem.segment != X86_REG_INVALID)
+	    operand->mem.index != X86_REG_INVALID || operand->mem.segment != X86_REG_INVALID)
 		return false;
 	base = register_number(operand->mem.base);
 	if (base == NO_REGISTER)
@@ -248,8 +235,8 @@ static struct made_object *split_made(struct code_reader *reader, size_t number)
 }
 
 /* Zeros come first: the whole object is cleared. */
-static void store_type(struct code_reader *reader, size_t number,
-		       struct value value, unsigned int size)
+static void store_type(struct code_reader *reader, size_t number, struct value value,
+		       unsigned int size)
 {
 	struct made_object *made = &reader->made[number];
 	uint32_t type = value.kind == NUMBER ? (uint32_t)value.number : 0;
@@ -265,8 +252,7 @@ static void store_type(struct code_reader *reader, size_t number,
 	made->type = type;
 }
 
-static void write_operand(struct code_reader *reader, const cs_x86_op *operand,
-			  struct value value)
+static void write_operand(struct code_reader *reader, const cs_x86_op *operand, struct value value)
 {
 	struct slot place = { 0 };
 	unsigned int number;
@@ -304,13 +290,11 @@ static void move_stack(struct code_reader *reader, int64_t by)
 	reader->state->depth += by;
 }
 
-static void read_sum(struct code_reader *reader, const cs_x86 *x86,
-		     bool subtract)
+static void read_sum(struct code_reader *reader, const cs_x86 *x86, bool subtract)
 {
 	const cs_x86_op *to = &x86->operands[0], *by = &x86->operands[1];
 
-	if (to->type == X86_OP_REG &&
-	    register_number(to->reg) == STACK_POINTER) {
+	if (to->type == X86_OP_REG && register_number(to->reg) == STACK_POINTER) {
 		if (by->type == X86_OP_IMM)
 			move_stack(reader, subtract ? -by->imm : by->imm);
 		else
@@ -318,8 +302,7 @@ static void read_sum(struct code_reader *reader, const cs_x86 *x86,
 		return;
 	}
 	write_operand(reader, to,
-		      add(read_operand(reader, to), read_operand(reader, by),
-			  subtract));
+		      add(read_operand(reader, to), read_operand(reader, by), subtract));
 }
 
 /* It is the same object on all paths, if it is as large. */
@@ -332,8 +315,7 @@ static void add_made(struct code_reader *reader, uint64_t maker, uint64_t size)
 	};
 	size_t number = reader->made_count;
 
-	for (size_t i = number; i > 0 && reader->made[i - 1].call == made.call;
-	     i--)
+	for (size_t i = number; i > 0 && reader->made[i - 1].call == made.call; i--)
 		if (reader->made[i - 1].size == size)
 			number = i - 1;
 	if (number == MOST_MADE)
@@ -347,8 +329,7 @@ static void read_call(struct code_reader *reader, const cs_x86 *x86)
 {
 	const cs_x86_op *operand = &x86->operands[0];
 	struct value argument = reader->state->registers[ARGUMENT];
-	uint64_t target =
-		operand->type == X86_OP_IMM ? (uint64_t)operand->imm : 0;
+	uint64_t target = operand->type == X86_OP_IMM ? (uint64_t)operand->imm : 0;
 	bool allocates = target && reader->allocates(reader->data, target);
 
 	forget_volatile(reader);
@@ -360,8 +341,7 @@ static void read_call(struct code_reader *reader, const cs_x86 *x86)
 			made->user = target;
 	}
 	if (allocates)
-		add_made(reader, target,
-			 argument.kind == NUMBER ? argument.number : 0);
+		add_made(reader, target, argument.kind == NUMBER ? argument.number : 0);
 }
 
 static void read_return(struct code_reader *reader)
@@ -378,8 +358,7 @@ static void read_other(struct code_reader *reader)
 	uint8_t written_count;
 	cs_regs written;
 
-	if (!disassembler_written(reader->disassembler, written,
-				  &written_count)) {
+	if (!disassembler_written(reader->disassembler, written, &written_count)) {
 		code_state_forget(reader->state);
 		return;
 	}
@@ -391,37 +370,31 @@ static void read_other(struct code_reader *reader)
 		else if (number != NO_REGISTER)
 			reader->state->registers[number].kind = UNKNOWN;
 	}
-	for (uint8_t i = 0; i < reader->instruction->detail->x86.op_count;
-	     i++) {
-		const cs_x86_op *operand =
-			&reader->instruction->detail->x86.operands[i];
+	for (uint8_t i = 0; i < reader->instruction->detail->x86.op_count; i++) {
+		const cs_x86_op *operand = &reader->instruction->detail->x86.operands[i];
 
-		if (operand->type == X86_OP_MEM &&
-		    (operand->access & CS_AC_WRITE))
-			write_operand(reader, operand,
-				      (struct value){ UNKNOWN, 0 });
+		if (operand->type == X86_OP_MEM && (operand->access & CS_AC_WRITE))
+			write_operand(reader, operand, (struct value){ UNKNOWN, 0 });
 	}
 }
 
 static bool is_cleared(const cs_x86 *x86)
 {
 	return x86->op_count >= 2 && x86->operands[0].type == X86_OP_REG &&
-	       x86->operands[1].type == X86_OP_REG &&
-	       x86->operands[0].reg == x86->operands[1].reg;
+	       x86->operands[1].type == X86_OP_REG && x86->operands[0].reg == x86->operands[1].reg;
 }
 
 static void read_xor(struct code_reader *reader, const cs_x86 *x86)
 {
 	if (is_cleared(x86))
-		write_operand(reader, &x86->operands[0],
-			      (struct value){ NUMBER, 0 });
+		write_operand(reader, &x86->operands[0], (struct value){ NUMBER, 0 });
 	else
 		read_other(reader);
 }
 
 /* The operand is the one on this path, the other on a new one. */
-static void fork_path(struct code_reader *reader, const cs_x86_op *operand,
-		      struct value value, struct value other)
+static void fork_path(struct code_reader *reader, const cs_x86_op *operand, struct value value,
+		      struct value other)
 {
 	struct code_state *state = reader->state;
 
@@ -466,8 +439,7 @@ static void read_extension(struct code_reader *reader, const cs_x86 *x86)
 				      ? register_number(from->reg)
 				      : NO_REGISTER;
 
-	if (number != NO_REGISTER &&
-	    reader->state->registers[number].kind == FLAG)
+	if (number != NO_REGISTER && reader->state->registers[number].kind == FLAG)
 		fork_path(reader, &x86->operands[0], zero, one);
 	else
 		read_other(reader);
@@ -479,8 +451,7 @@ static void read_choice(struct code_reader *reader, const cs_x86 *x86)
 	struct value other = read_operand(reader, &x86->operands[1]);
 
 	if (value.kind == UNKNOWN || other.kind == UNKNOWN)
-		write_operand(reader, &x86->operands[0],
-			      (struct value){ UNKNOWN, 0 });
+		write_operand(reader, &x86->operands[0], (struct value){ UNKNOWN, 0 });
 	else
 		fork_path(reader, &x86->operands[0], value, other);
 }
@@ -515,15 +486,13 @@ static void read_stack(struct code_reader *reader, const cs_x86 *x86, bool push)
 	}
 	place.place = reader->state->depth;
 	slot = code_state_find(reader->state, &place);
-	write_operand(reader, operand,
-		      slot ? slot->value : (struct value){ UNKNOWN, 0 });
+	write_operand(reader, operand, slot ? slot->value : (struct value){ UNKNOWN, 0 });
 	move_stack(reader, 8);
 }
 
 static bool is_called(const struct code_reader *reader, const char *prefix)
 {
-	return strncmp(reader->instruction->mnemonic, prefix, strlen(prefix)) ==
-	       0;
+	return strncmp(reader->instruction->mnemonic, prefix, strlen(prefix)) == 0;
 }
 
 static void read_instruction(struct code_reader *reader)
@@ -541,8 +510,7 @@ static void read_instruction(struct code_reader *reader)
 	case X86_INS_MOVDQU:
 	case X86_INS_MOVD:
 	case X86_INS_MOVQ:
-		write_operand(reader, &x86->operands[0],
-			      read_operand(reader, &x86->operands[1]));
+		write_operand(reader, &x86->operands[0], read_operand(reader, &x86->operands[1]));
 		break;
 	case X86_INS_LEA:
 		read_lea(reader, x86);
@@ -599,26 +567,22 @@ static int compare_addresses(const void *a, const void *b)
 /* Where the instruction jumps to; 0: that is not told, or it does not. */
 static uint64_t jump_target(const struct code_reader *reader)
 {
-	const cs_x86_op *operand =
-		&reader->instruction->detail->x86.operands[0];
+	const cs_x86_op *operand = &reader->instruction->detail->x86.operands[0];
 
-	return is_jump(reader) && operand->type == X86_OP_IMM
-		       ? (uint64_t)operand->imm
-		       : 0;
+	return is_jump(reader) && operand->type == X86_OP_IMM ? (uint64_t)operand->imm : 0;
 }
 
 /*
- * Where jumps within the function lead, the lowest bit telling those back from
- * those ahead; false if there are too many.
+ * Where jumps within the function lead, the lowest bit telling those back from those ahead; false
+ * if there are too many.
  */
-static bool find_targets(struct code_reader *reader, const uint8_t *code,
-			 size_t size, uint64_t start)
+static bool find_targets(struct code_reader *reader, const uint8_t *code, size_t size,
+			 uint64_t start)
 {
 	uint64_t address = start, end = start + size;
 
 	reader->target_count = 0;
-	while (disassembler_next(reader->disassembler, &code, &size,
-				 &address)) {
+	while (disassembler_next(reader->disassembler, &code, &size, &address)) {
 		uint64_t target = jump_target(reader);
 
 		if (target < start || target >= end)
@@ -628,8 +592,7 @@ static bool find_targets(struct code_reader *reader, const uint8_t *code,
 		reader->targets[reader->target_count++] =
 			target << 1 | (target <= reader->instruction->address);
 	}
-	qsort(reader->targets, reader->target_count, sizeof(uint64_t),
-	      compare_addresses);
+	qsort(reader->targets, reader->target_count, sizeof(uint64_t), compare_addresses);
 	return true;
 }
 
@@ -648,8 +611,7 @@ static void add_pending(struct code_reader *reader, uint64_t target)
 	enum { NEAR = 512 };
 	size_t alike = 0, last = 0;
 
-	if (target <= reader->instruction->address ||
-	    target - reader->instruction->address > NEAR)
+	if (target <= reader->instruction->address || target - reader->instruction->address > NEAR)
 		return;
 	merge_paths(reader);
 	for (size_t i = 0; i < reader->pending_count; i++) {
@@ -659,8 +621,7 @@ static void add_pending(struct code_reader *reader, uint64_t target)
 		last = i;
 	}
 	if (alike == MOST_PATHS)
-		code_state_intersect(&reader->pending[last].state,
-				     &reader->paths[0]);
+		code_state_intersect(&reader->pending[last].state, &reader->paths[0]);
 	else if (reader->pending_count < MOST_PENDING)
 		reader->pending[reader->pending_count++] =
 			(struct pending){ target, reader->paths[0] };
@@ -690,9 +651,7 @@ static void enter(struct code_reader *reader, size_t *next)
 	uint64_t at = reader->instruction->address;
 	bool joined = false, again = false;
 
-	for (;
-	     *next < reader->target_count && reader->targets[*next] >> 1 <= at;
-	     ++*next) {
+	for (; *next < reader->target_count && reader->targets[*next] >> 1 <= at; ++*next) {
 		joined |= reader->targets[*next] >> 1 == at;
 		again |= reader->targets[*next] == (at << 1 | 1);
 	}
@@ -723,8 +682,8 @@ static void read_paths(struct code_reader *reader)
 		reader->path_count = 0;
 }
 
-size_t code_find_objects(struct code_reader *reader, uint64_t start,
-			 uint64_t end, const struct made_object **ret)
+size_t code_find_objects(struct code_reader *reader, uint64_t start, uint64_t end,
+			 const struct made_object **ret)
 {
 	uint64_t available, address = start;
 	const uint8_t *code = image_bytes(reader->image, start, &available);
@@ -732,8 +691,7 @@ size_t code_find_objects(struct code_reader *reader, uint64_t start,
 
 	reader->made_count = 0;
 	*ret = reader->made;
-	if (!code || end <= start || end - start > LONGEST_FUNCTION ||
-	    available < end - start)
+	if (!code || end <= start || end - start > LONGEST_FUNCTION || available < end - start)
 		return 0;
 	size = end - start;
 	if (!find_targets(reader, code, size, start))
@@ -741,8 +699,7 @@ size_t code_find_objects(struct code_reader *reader, uint64_t start,
 	reader->paths[0] = (struct code_state){ 0 };
 	reader->path_count = 0;
 	reader->pending_count = 0;
-	while (disassembler_next(reader->disassembler, &code, &size,
-				 &address)) {
+	while (disassembler_next(reader->disassembler, &code, &size, &address)) {
 		enter(reader, &next);
 		read_paths(reader);
 	}

@@ -1,20 +1,18 @@
 /*
- * What objects a function makes, read from its machine code by capstone, which
- * stays behind this header.
+ * What objects a function makes, read from its machine code by capstone, which stays behind this
+ * header.
  *
- * An object of Crystal begins with the number of its type, a constant that is
- * stored where the object is made:
+ * An object of Crystal begins with the number of its type, a constant that is stored where the
+ * object is made:
  *
  *	mov  edi, 16			size
  *	call GC_malloc_atomic
  *	mov  dword ptr [rax], 204	type
  *
- * The function is read once from one end to the other. What registers and
- * places of the stack hold is followed as far as it is a number or such a new
- * object. Where paths of the program meet, each is followed for some
- * instructions, so that an object whose class is chosen before is known to be
- * of either; then only what is the same on all. So optimised code tells less,
- * but nothing wrong.
+ * The function is read once from one end to the other. What registers and places of the stack hold
+ * is followed as far as it is a number or such a new object. Where paths of the program meet, each
+ * is followed for some instructions, so that an object whose class is chosen before is known to be
+ * of either; then only what is the same on all. So optimised code tells less, but nothing wrong.
  */
 #ifndef ANALYZER_CLASSIFY_CRYSTAL_CODE_H
 #define ANALYZER_CLASSIFY_CRYSTAL_CODE_H
@@ -47,17 +45,16 @@ struct code_reader;
 
 /* Which functions allocate; data is borrowed. */
 struct error *code_reader_create(const struct image *image,
-				 bool (*allocates)(const void *data,
-						   uint64_t function),
+				 bool (*allocates)(const void *data, uint64_t function),
 				 const void *data, struct code_reader **ret);
 void code_reader_destroy(struct code_reader *reader);
 DEFINE_CLEANUP(code_reader_destroy, struct code_reader *)
 
 /*
- * The objects made by the function at [start, end), of which the reader keeps
- * the list until the next call. Returns how many.
+ * The objects made by the function at [start, end), of which the reader keeps the list until the
+ * next call. Returns how many.
  */
-size_t code_find_objects(struct code_reader *reader, uint64_t start,
-			 uint64_t end, const struct made_object **ret);
+size_t code_find_objects(struct code_reader *reader, uint64_t start, uint64_t end,
+			 const struct made_object **ret);
 
 #endif

@@ -17,8 +17,7 @@ struct slot *code_state_find(struct code_state *state, const struct slot *place)
 	return NULL;
 }
 
-void code_state_set(struct code_state *state, const struct slot *place,
-		    struct value value)
+void code_state_set(struct code_state *state, const struct slot *place, struct value value)
 {
 	struct slot *slot = code_state_find(state, place);
 
@@ -38,8 +37,7 @@ static bool is_same(struct value value, struct value other)
 	return value.kind == other.kind && value.number == other.number;
 }
 
-void code_state_intersect(struct code_state *state,
-			  const struct code_state *other)
+void code_state_intersect(struct code_state *state, const struct code_state *other)
 {
 	struct code_state copy = *other;
 
@@ -49,8 +47,7 @@ void code_state_intersect(struct code_state *state,
 	if (state->depth != other->depth)
 		state->slot_count = 0;
 	for (size_t i = 0; i < state->slot_count; i++) {
-		const struct slot *slot =
-			code_state_find(&copy, &state->slots[i]);
+		const struct slot *slot = code_state_find(&copy, &state->slots[i]);
 
 		if (!slot || !is_same(slot->value, state->slots[i].value))
 			state->slots[i].value.kind = UNKNOWN;

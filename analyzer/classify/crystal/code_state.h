@@ -42,14 +42,11 @@ struct code_state {
 void code_state_forget(struct code_state *state);
 
 /* What is known of the place; NULL: nothing. */
-struct slot *code_state_find(struct code_state *state,
-			     const struct slot *place);
-void code_state_set(struct code_state *state, const struct slot *place,
-		    struct value value);
+struct slot *code_state_find(struct code_state *state, const struct slot *place);
+void code_state_set(struct code_state *state, const struct slot *place, struct value value);
 
 /* Keep what is known in both. */
-void code_state_intersect(struct code_state *state,
-			  const struct code_state *other);
+void code_state_intersect(struct code_state *state, const struct code_state *other);
 
 /* The object was found to be another one. */
 void code_state_rename(struct code_state *state, size_t made, size_t other);

@@ -41,15 +41,14 @@ static struct error *load(struct disassembler *disassembler)
 
 	disassembler->library = dlopen(CAPSTONE_LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	if (!disassembler->library)
-		return error_create(ERROR_NOT_SUPPORTED,
-				    "machine code cannot be read: %s",
+		return error_create(ERROR_NOT_SUPPORTED, "machine code cannot be read: %s",
 				    dlerror());
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
 		void *address = dlsym(disassembler->library, wanted[i].name);
 
 		if (!address)
-			return error_create(ERROR_NOT_SUPPORTED, "%s has no %s",
-					    CAPSTONE_LIBRARY, wanted[i].name);
+			return error_create(ERROR_NOT_SUPPORTED, "%s has no %s", CAPSTONE_LIBRARY,
+					    wanted[i].name);
 		*(void **)wanted[i].function = address;
 	}
 	return NULL;
@@ -70,8 +69,7 @@ struct error *disassembler_create(struct disassembler **ret)
 	functions = &disassembler->functions;
 	/* Or load() had failed. */
 	assert(functions->open && functions->option && functions->malloc);
-	if (functions->open(CS_ARCH_X86, CS_MODE_64, &disassembler->handle) !=
-	    CS_ERR_OK)
+	if (functions->open(CS_ARCH_X86, CS_MODE_64, &disassembler->handle) != CS_ERR_OK)
 		return &error_no_memory;
 	functions->option(disassembler->handle, CS_OPT_DETAIL, CS_OPT_ON);
 	disassembler->instruction = functions->malloc(disassembler->handle);
@@ -94,11 +92,10 @@ void disassembler_destroy(struct disassembler *disassembler)
 	free(disassembler);
 }
 
-bool disassembler_next(struct disassembler *disassembler, const uint8_t **code,
-		       size_t *size, uint64_t *address)
+bool disassembler_next(struct disassembler *disassembler, const uint8_t **code, size_t *size,
+		       uint64_t *address)
 {
-	return disassembler->functions.disasm_iter(disassembler->handle, code,
-						   size, address,
+	return disassembler->functions.disasm_iter(disassembler->handle, code, size, address,
 						   disassembler->instruction);
 }
 
@@ -107,20 +104,17 @@ const cs_insn *disassembler_instruction(const struct disassembler *disassembler)
 	return disassembler->instruction;
 }
 
-bool disassembler_is(const struct disassembler *disassembler,
-		     unsigned int group)
+bool disassembler_is(const struct disassembler *disassembler, unsigned int group)
 {
-	return disassembler->functions.insn_group(
-		disassembler->handle, disassembler->instruction, group);
+	return disassembler->functions.insn_group(disassembler->handle, disassembler->instruction,
+						  group);
 }
 
-bool disassembler_written(const struct disassembler *disassembler, cs_regs ret,
-			  uint8_t *ret_count)
+bool disassembler_written(const struct disassembler *disassembler, cs_regs ret, uint8_t *ret_count)
 {
 	uint8_t read_count;
 	cs_regs read;
 
-	return disassembler->functions.regs_access(
-		       disassembler->handle, disassembler->instruction, read,
-		       &read_count, ret, ret_count) == CS_ERR_OK;
+	return disassembler->functions.regs_access(disassembler->handle, disassembler->instruction,
+						   read, &read_count, ret, ret_count) == CS_ERR_OK;
 }

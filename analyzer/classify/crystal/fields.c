@@ -4,13 +4,10 @@
 
 enum { OFFSET_BITS = 32 };
 
-void field_table_init(struct field_table *table, struct debug *debug,
-		      const struct module *module,
+void field_table_init(struct field_table *table, struct debug *debug, const struct module *module,
 		      struct memory_account *account)
 {
-	*table = (struct field_table){ .debug = debug,
-				       .module = module,
-				       .names.account = account };
+	*table = (struct field_table){ .debug = debug, .module = module, .names.account = account };
 	address_map_init(&table->known, account);
 	address_map_init(&table->numbers, account);
 }
@@ -40,35 +37,30 @@ static bool add_field(void *data, uint64_t offset, const char *name)
 	struct field_table *table = reading->table;
 	uint64_t key = key_of(reading->type, offset);
 
-	if (offset >> OFFSET_BITS ||
-	    address_map_find(&table->numbers, key) != NOT_IN_MAP)
+	if (offset >> OFFSET_BITS || address_map_find(&table->numbers, key) != NOT_IN_MAP)
 		return true;
-	reading->error = memory_reserve(&table->names,
-					(table->count + 1) * sizeof(name));
+	reading->error = memory_reserve(&table->names, (table->count + 1) * sizeof(name));
 	if (!reading->error)
-		reading->error = address_map_add(&table->numbers, key,
-						 (uint32_t)table->count);
+		reading->error = address_map_add(&table->numbers, key, (uint32_t)table->count);
 	if (reading->error)
 		return false;
 	((const char **)table->names.bytes)[table->count++] = name;
 	return true;
 }
 
-static struct error *read_fields(struct field_table *table, uint32_t number,
-				 const char *name)
+static struct error *read_fields(struct field_table *table, uint32_t number, const char *name)
 {
 	struct reading reading = { .table = table, .type = number };
 	struct error *error = address_map_add(&table->known, number, 1);
 
 	if (error)
 		return error;
-	debug_visit_members(table->debug, table->module, name, add_field,
-			    &reading);
+	debug_visit_members(table->debug, table->module, name, add_field, &reading);
 	return reading.error;
 }
 
-const char *field_table_find(struct field_table *table, uint32_t number,
-			     const char *name, uint64_t offset)
+const char *field_table_find(struct field_table *table, uint32_t number, const char *name,
+			     uint64_t offset)
 {
 	struct error *error = NULL;
 	uint32_t place;
@@ -81,7 +73,5 @@ const char *field_table_find(struct field_table *table, uint32_t number,
 	if (error)
 		error_destroy(error);
 	place = address_map_find(&table->numbers, key_of(number, offset));
-	return place == NOT_IN_MAP
-		       ? NULL
-		       : ((const char *const *)table->names.bytes)[place];
+	return place == NOT_IN_MAP ? NULL : ((const char *const *)table->names.bytes)[place];
 }

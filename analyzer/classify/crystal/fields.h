@@ -1,6 +1,5 @@
 /*
- * The fields of classes by offset, read from debug information when first
- * asked for, and kept.
+ * The fields of classes by offset, read from debug information when first asked for, and kept.
  */
 #ifndef ANALYZER_CLASSIFY_CRYSTAL_FIELDS_H
 #define ANALYZER_CLASSIFY_CRYSTAL_FIELDS_H
@@ -17,13 +16,12 @@ struct field_table {
 	size_t count;
 };
 
-void field_table_init(struct field_table *table, struct debug *debug,
-		      const struct module *module,
+void field_table_init(struct field_table *table, struct debug *debug, const struct module *module,
 		      struct memory_account *account);
 void field_table_deinit(struct field_table *table);
 
 /* The field at that offset of the type of that name and number, or NULL. */
-const char *field_table_find(struct field_table *table, uint32_t number,
-			     const char *name, uint64_t offset);
+const char *field_table_find(struct field_table *table, uint32_t number, const char *name,
+			     uint64_t offset);
 
 #endif

@@ -18,21 +18,17 @@ enum {
 };
 
 /* Where the program header of that type leads, of the module in memory. */
-static uint64_t find_segment(const struct image *image,
-			     const struct module *module, uint32_t type,
+static uint64_t find_segment(const struct image *image, const struct module *module, uint32_t type,
 			     uint64_t *ret_size)
 {
 	Elf64_Ehdr header;
 	Elf64_Phdr segment;
 
 	if (!image_read(image, module->start, &header, sizeof(header)) ||
-	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    header.e_phentsize != sizeof(segment))
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(segment))
 		return 0;
 	for (unsigned int i = 0; i < header.e_phnum && i < MOST_HEADERS; i++) {
-		if (!image_read(image,
-				module->start + header.e_phoff +
-					i * sizeof(segment),
+		if (!image_read(image, module->start + header.e_phoff + i * sizeof(segment),
 				&segment, sizeof(segment)))
 			return 0;
 		if (segment.p_type != type)
@@ -44,14 +40,12 @@ static uint64_t find_segment(const struct image *image,
 }
 
 /* How many entries the table at address has; 0: it is of another kind. */
-static uint32_t count_entries(const struct image *image, uint64_t table,
-			      uint64_t size)
+static uint32_t count_entries(const struct image *image, uint64_t table, uint64_t size)
 {
 	uint8_t header[TABLE_HEADER];
 	uint32_t count;
 
-	if (size < sizeof(header) ||
-	    !image_read(image, table, header, sizeof(header)) ||
+	if (size < sizeof(header) || !image_read(image, table, header, sizeof(header)) ||
 	    header[0] != TABLE_VERSION || header[2] != COUNT_ENCODING ||
 	    header[3] != TABLE_ENCODING)
 		return 0;
@@ -68,24 +62,22 @@ static uint64_t end_of_code(const struct image *image, uint64_t address)
 	return region && (region->rights & RIGHT_EXECUTE) ? region->end : 0;
 }
 
-static struct error *add_function(struct function_list *list,
-				  const struct image *image, uint64_t start)
+static struct error *add_function(struct function_list *list, const struct image *image,
+				  uint64_t start)
 {
 	uint64_t end = end_of_code(image, start);
 	struct error *error;
 
 	if (!end)
 		return NULL;
-	error = memory_reserve(&list->memory,
-			       (list->count + 1) * sizeof(struct memory_range));
+	error = memory_reserve(&list->memory, (list->count + 1) * sizeof(struct memory_range));
 	if (!error)
 		((struct memory_range *)list->memory.bytes)[list->count++] =
 			(struct memory_range){ start, end };
 	return error;
 }
 
-static struct error *read_table(struct function_list *list,
-				const struct image *image,
+static struct error *read_table(struct function_list *list, const struct image *image,
 				const struct module *module)
 {
 	uint64_t size = 0;
@@ -95,12 +87,9 @@ static struct error *read_table(struct function_list *list,
 	uint32_t offset;
 
 	for (uint32_t i = 0; !error && i < count; i++) {
-		if (!image_read_u32(image, table + TABLE_HEADER + 8 * i,
-				    &offset))
+		if (!image_read_u32(image, table + TABLE_HEADER + 8 * i, &offset))
 			break;
-		error = add_function(
-			list, image,
-			table + (uint64_t)(int64_t)(int32_t)offset);
+		error = add_function(list, image, table + (uint64_t)(int64_t)(int32_t)offset);
 	}
 	return error;
 }
@@ -115,27 +104,22 @@ static bool find_section(const struct module *module, Elf64_Shdr *ret)
 	if (!file || file->size < sizeof(header))
 		return false;
 	memcpy(&header, file->bytes, sizeof(header));
-	if (header.e_shentsize != sizeof(*ret) ||
-	    header.e_shstrndx >= header.e_shnum ||
+	if (header.e_shentsize != sizeof(*ret) || header.e_shstrndx >= header.e_shnum ||
 	    header.e_shnum > MOST_SECTIONS || header.e_shoff > file->size ||
 	    file->size - header.e_shoff < header.e_shnum * sizeof(*ret))
 		return false;
-	memcpy(&names,
-	       file->bytes + header.e_shoff + header.e_shstrndx * sizeof(names),
+	memcpy(&names, file->bytes + header.e_shoff + header.e_shstrndx * sizeof(names),
 	       sizeof(names));
-	if (names.sh_offset > file->size ||
-	    names.sh_size > file->size - names.sh_offset)
+	if (names.sh_offset > file->size || names.sh_size > file->size - names.sh_offset)
 		return false;
 	for (unsigned int i = 0; i < header.e_shnum; i++) {
 		static const char wanted[] = ".eh_frame";
 
-		memcpy(ret, file->bytes + header.e_shoff + i * sizeof(*ret),
-		       sizeof(*ret));
-		if (ret->sh_type == SHT_PROGBITS &&
-		    names.sh_size > sizeof(wanted) &&
+		memcpy(ret, file->bytes + header.e_shoff + i * sizeof(*ret), sizeof(*ret));
+		if (ret->sh_type == SHT_PROGBITS && names.sh_size > sizeof(wanted) &&
 		    ret->sh_name < names.sh_size - sizeof(wanted) &&
-		    memcmp(file->bytes + names.sh_offset + ret->sh_name, wanted,
-			   sizeof(wanted)) == 0)
+		    memcmp(file->bytes + names.sh_offset + ret->sh_name, wanted, sizeof(wanted)) ==
+			    0)
 			return ret->sh_offset <= file->size &&
 			       ret->sh_size <= file->size - ret->sh_offset;
 	}
@@ -174,8 +158,7 @@ static uint8_t read_encoding(struct cursor cursor)
 	return 0;
 }
 
-static struct error *read_frames(struct function_list *list,
-				 const struct image *image,
+static struct error *read_frames(struct function_list *list, const struct image *image,
 				 const struct module *module)
 {
 	struct error *error = NULL;
@@ -201,8 +184,7 @@ static struct error *read_frames(struct function_list *list,
 		cursor_skip(&common, place - back);
 		if (read_encoding(common) != FRAME_ENCODING)
 			continue;
-		address = module->bias + section.sh_addr +
-			  (uint64_t)(entry.at - start);
+		address = module->bias + section.sh_addr + (uint64_t)(entry.at - start);
 		address += (uint64_t)(int64_t)(int32_t)cursor_number(&entry, 4);
 		error = add_function(list, image, address);
 	}
@@ -223,11 +205,9 @@ static void tidy(struct function_list *list)
 	size_t kept = 0;
 
 	if (list->count > 0)
-		qsort(functions, list->count, sizeof(*functions),
-		      compare_functions);
+		qsort(functions, list->count, sizeof(*functions), compare_functions);
 	for (size_t i = 0; i < list->count; i++) {
-		struct memory_range *before =
-			kept ? &functions[kept - 1] : NULL;
+		struct memory_range *before = kept ? &functions[kept - 1] : NULL;
 
 		if (before && before->start == functions[i].start)
 			continue;
@@ -238,10 +218,8 @@ static void tidy(struct function_list *list)
 	list->count = kept;
 }
 
-struct error *function_list_init(struct function_list *list,
-				 const struct image *image,
-				 const struct module *module,
-				 struct memory_account *account)
+struct error *function_list_init(struct function_list *list, const struct image *image,
+				 const struct module *module, struct memory_account *account)
 {
 	struct error *error;
 
@@ -260,8 +238,7 @@ void function_list_deinit(struct function_list *list)
 	memory_release(&list->memory);
 }
 
-const struct memory_range *function_at(const struct function_list *list,
-				       size_t number)
+const struct memory_range *function_at(const struct function_list *list, size_t number)
 {
 	return (const struct memory_range *)list->memory.bytes + number;
 }

@@ -31,28 +31,22 @@ static int compare_guesses(const void *a, const void *b)
 {
 	const struct guess *left = a, *right = b;
 
-	return left->count > right->count   ? -1
-	       : left->count < right->count ? 1
-					    : 0;
+	return left->count > right->count ? -1 : left->count < right->count ? 1 : 0;
 }
 
-struct error *guess_makers(struct makers *makers,
-			   const struct function_list *list)
+struct error *guess_makers(struct makers *makers, const struct function_list *list)
 {
 	_cleanup_(code_reader_destroy) struct code_reader *reader = NULL;
-	_cleanup_(free) struct guess *guesses =
-		calloc(MOST_GUESSES, sizeof(*guesses));
+	_cleanup_(free) struct guess *guesses = calloc(MOST_GUESSES, sizeof(*guesses));
 	struct error *error =
-		guesses ? code_reader_create(makers->image, is_anything, NULL,
-					     &reader)
+		guesses ? code_reader_create(makers->image, is_anything, NULL, &reader)
 			: &error_no_memory;
 	size_t count = 0;
 
 	for (size_t i = 0; !error && i < list->count; i++) {
 		const struct made_object *made;
-		size_t found =
-			code_find_objects(reader, function_at(list, i)->start,
-					  function_at(list, i)->end, &made);
+		size_t found = code_find_objects(reader, function_at(list, i)->start,
+						 function_at(list, i)->end, &made);
 
 		for (size_t j = 0; j < found; j++)
 			if (made[j].store && made_object_has_type(&made[j]))

@@ -1,7 +1,6 @@
 /*
- * Which functions allocate objects, where no symbols tell: in a static program
- * that was stripped. They are the two into whose results most numbers of types
- * are stored.
+ * Which functions allocate objects, where no symbols tell: in a static program that was stripped.
+ * They are the two into whose results most numbers of types are stored.
  */
 #ifndef ANALYZER_CLASSIFY_CRYSTAL_GUESS_H
 #define ANALYZER_CLASSIFY_CRYSTAL_GUESS_H
@@ -9,7 +8,6 @@
 #include "analyzer/classify/crystal/functions.h"
 #include "analyzer/classify/crystal/makers.h"
 
-struct error *guess_makers(struct makers *makers,
-			   const struct function_list *list);
+struct error *guess_makers(struct makers *makers, const struct function_list *list);
 
 #endif

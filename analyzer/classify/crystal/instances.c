@@ -20,20 +20,17 @@ void crystal_destroy(struct crystal *crystal)
 	free(crystal);
 }
 
-static bool read_number(const struct crystal *crystal, allocation_id id,
-			uint32_t *ret)
+static bool read_number(const struct crystal *crystal, allocation_id id, uint32_t *ret)
 {
 	return allocation_size(crystal->index, id) >= sizeof(*ret) &&
-	       image_read_u32(crystal->image,
-			      allocation_start(crystal->index, id), ret);
+	       image_read_u32(crystal->image, allocation_start(crystal->index, id), ret);
 }
 
 /*
- * Whether nothing is behind the first size bytes: the collector clears all of
- * what may hold pointers, and objects never write there.
+ * Whether nothing is behind the first size bytes: the collector clears all of what may hold
+ * pointers, and objects never write there.
  */
-static bool is_clear_behind(const struct crystal *crystal, allocation_id id,
-			    uint64_t size)
+static bool is_clear_behind(const struct crystal *crystal, allocation_id id, uint64_t size)
 {
 	uint64_t start = allocation_start(crystal->index, id), available;
 	uint64_t end = allocation_size(crystal->index, id);
@@ -48,34 +45,26 @@ static bool is_clear_behind(const struct crystal *crystal, allocation_id id,
 }
 
 /* Whether the allocation is one that the type's objects get. */
-static bool is_object(const struct crystal *crystal, allocation_id id,
-		      const struct bitmap *atomic)
+static bool is_object(const struct crystal *crystal, allocation_id id, const struct bitmap *atomic)
 {
 	const struct crystal_type *type;
 	uint32_t number;
 
-	if (!read_number(crystal, id, &number) || number == 0 ||
-	    number >= MOST_TYPES)
+	if (!read_number(crystal, id, &number) || number == 0 || number >= MOST_TYPES)
 		return false;
 	if (number == STRING_TYPE)
 		return crystal_is_string(crystal->image, crystal->index, id);
 	type = crystal_type_find(crystal->types, number);
-	return type &&
-	       (type->guessed ||
-		type->atomic == (atomic && bitmap_get(atomic, id))) &&
-	       crystal_size_fits(allocation_size(crystal->index, id),
-				 type->size) &&
-	       (type->guessed || type->atomic ||
-		is_clear_behind(crystal, id, type->size));
+	return type && (type->guessed || type->atomic == (atomic && bitmap_get(atomic, id))) &&
+	       crystal_size_fits(allocation_size(crystal->index, id), type->size) &&
+	       (type->guessed || type->atomic || is_clear_behind(crystal, id, type->size));
 }
 
 static void find_objects(struct crystal *crystal)
 {
 	const struct allocation_index *index = crystal->index;
-	const struct bitmap *collectable =
-		allocation_having(index, TRAIT_COLLECTABLE);
-	const struct bitmap *atomic =
-		allocation_having(index, TRAIT_POINTERLESS);
+	const struct bitmap *collectable = allocation_having(index, TRAIT_COLLECTABLE);
+	const struct bitmap *atomic = allocation_having(index, TRAIT_POINTERLESS);
 
 	if (!collectable)
 		return;
@@ -112,19 +101,17 @@ static enum crystal_container container_called(const char *name, bool certain)
 	if (!name)
 		return CONTAINER_NONE;
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		if (certain ? begins_with(name, known[i].name)
-			    : ends_in(name, known[i].file))
+		if (certain ? begins_with(name, known[i].name) : ends_in(name, known[i].file))
 			return known[i].container;
-	return certain || strchr(name, '@') ? CONTAINER_NONE
-					    : CONTAINER_UNKNOWN;
+	return certain || strchr(name, '@') ? CONTAINER_NONE : CONTAINER_UNKNOWN;
 }
 
 /* What is known of the objects of a type. */
 struct kind {
-	uint8_t container;    /* enum crystal_container */
-	bool known;	      /* that is looked up */
-	bool certain;	      /* what its objects refer to are buffers */
-	uint32_t held, plain; /* buffers, and those that look like no object */
+	uint8_t container;	  /* enum crystal_container */
+	bool known;		  /* that is looked up */
+	bool certain;		  /* what its objects refer to are buffers */
+	uint32_t held, plain;	  /* buffers, and those that look like no object */
 	uint32_t atomic, scanned; /* objects, of a type that is guessed */
 	uint64_t capacities;	  /* of buffers: a bit for each, modulo 64 */
 	uint64_t least, most;	  /* sizes that elements of all may have */
@@ -138,28 +125,23 @@ static struct kind *kind_of(struct crystal *crystal, allocation_id id)
 	const char *name;
 	bool certain;
 
-	if (number <= STRING_TYPE ||
-	    index == crystal_type_count(crystal->types))
+	if (number <= STRING_TYPE || index == crystal_type_count(crystal->types))
 		return NULL;
 	if (!kinds[index].known) {
 		name = crystal_type_name(crystal->types, number, &certain);
 		kinds[index].known = true;
 		kinds[index].container = container_called(name, certain);
-		kinds[index].certain =
-			kinds[index].container != CONTAINER_UNKNOWN;
+		kinds[index].certain = kinds[index].container != CONTAINER_UNKNOWN;
 	}
 	return &kinds[index];
 }
 
-size_t crystal_buffers_of(struct crystal *crystal, allocation_id id,
-			  struct crystal_buffer *ret)
+size_t crystal_buffers_of(struct crystal *crystal, allocation_id id, struct crystal_buffer *ret)
 {
 	const struct kind *kind = kind_of(crystal, id);
-	size_t count =
-		kind ? crystal_find_buffers(
-			       crystal->image, crystal->index, id,
-			       (enum crystal_container)kind->container, ret)
-		     : 0;
+	size_t count = kind ? crystal_find_buffers(crystal->image, crystal->index, id,
+						   (enum crystal_container)kind->container, ret)
+			    : 0;
 	size_t kept = 0;
 
 	/* A guess does not make a buffer of what looks like an object. */
@@ -180,9 +162,8 @@ static void measure(const struct crystal *crystal, struct kind *kind,
 
 	if (buffer->role != ROLE_ARRAY_ELEMENTS || most == 0 || size > LARGEST)
 		return;
-	while (least > 1 &&
-	       (crystal_size_fits(size, (least - 1) * buffer->capacity) ||
-		!crystal_size_fits(size, least * buffer->capacity)))
+	while (least > 1 && (crystal_size_fits(size, (least - 1) * buffer->capacity) ||
+			     !crystal_size_fits(size, least * buffer->capacity)))
 		least--;
 	if (!kind->capacities || most < kind->most)
 		kind->most = most;
@@ -196,14 +177,12 @@ static bool is_measured(const struct kind *kind)
 {
 	enum { ENOUGH = 3 };
 
-	return bits_count(kind->capacities) >= ENOUGH &&
-	       kind->least <= kind->most;
+	return bits_count(kind->capacities) >= ENOUGH && kind->least <= kind->most;
 }
 
 /*
- * A type without a name is a container if what its objects refer to, as a
- * container does, looks like no object, but for a few of them, or is as large
- * as their capacities say.
+ * A type without a name is a container if what its objects refer to, as a container does, looks
+ * like no object, but for a few of them, or is as large as their capacities say.
  */
 static void judge_unknown(struct crystal *crystal)
 {
@@ -214,31 +193,27 @@ static void judge_unknown(struct crystal *crystal)
 		struct kind *kind = kind_of(crystal, (allocation_id)id);
 		struct crystal_buffer buffers[CRYSTAL_BUFFERS];
 		size_t count = kind && kind->container == CONTAINER_UNKNOWN
-				       ? crystal_find_buffers(
-						 crystal->image, crystal->index,
-						 (allocation_id)id,
-						 CONTAINER_UNKNOWN, buffers)
+				       ? crystal_find_buffers(crystal->image, crystal->index,
+							      (allocation_id)id, CONTAINER_UNKNOWN,
+							      buffers)
 				       : 0;
 
 		for (size_t i = 0; i < count; i++) {
 			measure(crystal, kind, &buffers[i]);
 			kind->held++;
-			kind->plain +=
-				!bitmap_get(&crystal->objects, buffers[i].id);
+			kind->plain += !bitmap_get(&crystal->objects, buffers[i].id);
 		}
 	}
 	for (size_t i = 0; i < crystal_type_count(crystal->types); i++)
-		if (kinds[i].held > 0 &&
-		    (is_measured(&kinds[i]) ||
-		     kinds[i].held - kinds[i].plain <= kinds[i].held / FEW))
+		if (kinds[i].held > 0 && (is_measured(&kinds[i]) ||
+					  kinds[i].held - kinds[i].plain <= kinds[i].held / FEW))
 			kinds[i].certain = true;
 }
 
 /* All objects of a type are of one kind; of a guessed one, that of the most. */
 static void drop_minorities(struct crystal *crystal)
 {
-	const struct bitmap *atomic =
-		allocation_having(crystal->index, TRAIT_POINTERLESS);
+	const struct bitmap *atomic = allocation_having(crystal->index, TRAIT_POINTERLESS);
 
 	bitmap_for_each(id, &crystal->objects) {
 		struct kind *kind = kind_of(crystal, (allocation_id)id);
@@ -251,8 +226,7 @@ static void drop_minorities(struct crystal *crystal)
 	bitmap_for_each(id, &crystal->objects) {
 		const struct kind *kind = kind_of(crystal, (allocation_id)id);
 
-		if (kind && (atomic && bitmap_get(atomic, id)) !=
-				    (kind->atomic > kind->scanned))
+		if (kind && (atomic && bitmap_get(atomic, id)) != (kind->atomic > kind->scanned))
 			bitmap_clear(&crystal->objects, id);
 	}
 }
@@ -264,8 +238,7 @@ static void drop_implausible(struct crystal *crystal)
 		const struct kind *kind = kind_of(crystal, (allocation_id)id);
 
 		if (kind && kind->certain &&
-		    !crystal_may_be(crystal->image, crystal->index,
-				    (allocation_id)id,
+		    !crystal_may_be(crystal->image, crystal->index, (allocation_id)id,
 				    (enum crystal_container)kind->container))
 			bitmap_clear(&crystal->objects, id);
 	}
@@ -277,19 +250,16 @@ static void drop_buffers(struct crystal *crystal)
 	judge_unknown(crystal);
 	bitmap_for_each(id, &crystal->objects) {
 		struct crystal_buffer buffers[CRYSTAL_BUFFERS];
-		size_t count =
-			crystal_buffers_of(crystal, (allocation_id)id, buffers);
+		size_t count = crystal_buffers_of(crystal, (allocation_id)id, buffers);
 
 		for (size_t i = 0; i < count; i++)
 			bitmap_clear(&crystal->objects, buffers[i].id);
 	}
 }
 
-struct error *crystal_create(const struct image *image,
-			     const struct program *program, struct debug *debug,
-			     const struct allocation_index *index,
-			     struct memory_account *account,
-			     struct crystal **ret)
+struct error *crystal_create(const struct image *image, const struct program *program,
+			     struct debug *debug, const struct allocation_index *index,
+			     struct memory_account *account, struct crystal **ret)
 {
 	_cleanup_(crystal_destroy) struct crystal *crystal = NULL;
 	struct error *error;
@@ -302,23 +272,19 @@ struct error *crystal_create(const struct image *image,
 		return &error_no_memory;
 	crystal->image = image;
 	crystal->index = index;
-	error = crystal_types_create(image, program, debug, account,
-				     &crystal->types);
+	error = crystal_types_create(image, program, debug, account, &crystal->types);
 	if (error || !crystal->types)
 		return error;
 	crystal->kinds.account = account;
 	error = memory_resize(&crystal->kinds,
-			      (crystal_type_count(crystal->types) + 1) *
-				      sizeof(struct kind));
+			      (crystal_type_count(crystal->types) + 1) * sizeof(struct kind));
 	if (!error)
-		error = bitmap_init(&crystal->objects, allocation_count(index),
-				    account);
+		error = bitmap_init(&crystal->objects, allocation_count(index), account);
 	if (error)
 		return error;
 	find_objects(crystal);
 	drop_implausible(crystal);
-	error = crystal_drop_closures(image, index, crystal->types, account,
-				      &crystal->objects);
+	error = crystal_drop_closures(image, index, crystal->types, account, &crystal->objects);
 	if (error)
 		return error;
 	drop_minorities(crystal);
@@ -336,15 +302,12 @@ uint32_t crystal_type_of(const struct crystal *crystal, allocation_id id)
 	return number;
 }
 
-const char *crystal_phrase(struct crystal *crystal, const char *part,
-			   uint64_t object)
+const char *crystal_phrase(struct crystal *crystal, const char *part, uint64_t object)
 {
 	allocation_id id = allocation_find(crystal->index, object);
-	uint32_t number =
-		id == NO_ALLOCATION ? 0 : crystal_type_of(crystal, id);
+	uint32_t number = id == NO_ALLOCATION ? 0 : crystal_type_of(crystal, id);
 
-	return number ? crystal_type_phrase(crystal->types, part, number)
-		      : NULL;
+	return number ? crystal_type_phrase(crystal->types, part, number) : NULL;
 }
 
 bool crystal_is_function(const struct crystal *crystal, uint64_t address)

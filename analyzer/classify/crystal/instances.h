@@ -1,10 +1,9 @@
 /*
  * Which allocations are objects of a program written in Crystal.
  *
- * An object begins with the number of its type, and was allocated for the
- * type's size, with or without pointers. Other memory may look so by chance, as
- * the elements of an array of numbers; what an object holds as its buffer is no
- * object.
+ * An object begins with the number of its type, and was allocated for the type's size, with or
+ * without pointers. Other memory may look so by chance, as the elements of an array of numbers;
+ * what an object holds as its buffer is no object.
  */
 #ifndef ANALYZER_CLASSIFY_CRYSTAL_INSTANCES_H
 #define ANALYZER_CLASSIFY_CRYSTAL_INSTANCES_H
@@ -14,15 +13,10 @@
 
 struct crystal;
 
-/*
- * NULL in *ret and no error: the program is not written in Crystal. What is
- * given is borrowed.
- */
-struct error *crystal_create(const struct image *image,
-			     const struct program *program, struct debug *debug,
-			     const struct allocation_index *index,
-			     struct memory_account *account,
-			     struct crystal **ret);
+/* NULL in *ret and no error: the program is not written in Crystal. What is given is borrowed. */
+struct error *crystal_create(const struct image *image, const struct program *program,
+			     struct debug *debug, const struct allocation_index *index,
+			     struct memory_account *account, struct crystal **ret);
 void crystal_destroy(struct crystal *crystal);
 DEFINE_CLEANUP(crystal_destroy, struct crystal *)
 
@@ -31,12 +25,10 @@ uint32_t crystal_type_of(const struct crystal *crystal, allocation_id id);
 
 /* The buffers that the object holds; returns how many, CRYSTAL_BUFFERS at most.
  */
-size_t crystal_buffers_of(struct crystal *crystal, allocation_id id,
-			  struct crystal_buffer *ret);
+size_t crystal_buffers_of(struct crystal *crystal, allocation_id id, struct crystal_buffer *ret);
 
 /* "the elements of the Array(Foo)"; lives as long as crystal, or is NULL. */
-const char *crystal_phrase(struct crystal *crystal, const char *part,
-			   uint64_t object);
+const char *crystal_phrase(struct crystal *crystal, const char *part, uint64_t object);
 
 /* Whether a function of the program begins at address. */
 bool crystal_is_function(const struct crystal *crystal, uint64_t address);

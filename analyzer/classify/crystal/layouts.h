@@ -1,17 +1,15 @@
 /*
- * The layouts of the classes of Crystal's library that hold buffers: memory
- * without a type number.
+ * The layouts of the classes of Crystal's library that hold buffers: memory without a type number.
  *
  *	String  | id | bytes | characters | text ... 0 |
  *	Array   | id | size | capacity | offset | elements |
  *	Deque   | id | start | size | capacity | elements |
  *	Hash    | id | first | entries | indices | size | deleted | how indexed
- *|
+ * |
  *
- * The elements of an array that was shifted begin before where it points. A
- * hash has twice as many indices as it has room for entries; without any, it
- * is searched from end to end. A Set is a Hash. All are of Crystal 1.0 to
- * 1.21, src/{string,array,deque,hash}.cr.
+ * The elements of an array that was shifted begin before where it points. A hash has twice as many
+ * indices as it has room for entries; without any, it is searched from end to end. A Set is a Hash.
+ * All are of Crystal 1.0 to 1.21, src/{string,array,deque,hash}.cr.
  */
 #ifndef ANALYZER_CLASSIFY_CRYSTAL_LAYOUTS_H
 #define ANALYZER_CLASSIFY_CRYSTAL_LAYOUTS_H
@@ -47,25 +45,22 @@ enum { CRYSTAL_BUFFERS = 2 };
 bool crystal_size_fits(uint64_t size, uint64_t wanted);
 
 /* Whether the allocation is a String. */
-bool crystal_is_string(const struct image *image,
-		       const struct allocation_index *index, allocation_id id);
+bool crystal_is_string(const struct image *image, const struct allocation_index *index,
+		       allocation_id id);
 
 /*
- * The buffers of the object in the allocation that is said to be such a
- * container; returns how many there are.
+ * The buffers of the object in the allocation that is said to be such a container; returns how many
+ * there are.
  */
-size_t crystal_find_buffers(const struct image *image,
-			    const struct allocation_index *index,
-			    allocation_id object,
-			    enum crystal_container container,
+size_t crystal_find_buffers(const struct image *image, const struct allocation_index *index,
+			    allocation_id object, enum crystal_container container,
 			    struct crystal_buffer ret[static CRYSTAL_BUFFERS]);
 
 /*
- * Whether the object in the allocation may be such a container: as many
- * elements as it has room for at most, and a buffer with that room.
+ * Whether the object in the allocation may be such a container: as many elements as it has room for
+ * at most, and a buffer with that room.
  */
-bool crystal_may_be(const struct image *image,
-		    const struct allocation_index *index, allocation_id object,
-		    enum crystal_container container);
+bool crystal_may_be(const struct image *image, const struct allocation_index *index,
+		    allocation_id object, enum crystal_container container);
 
 #endif

@@ -25,8 +25,7 @@ static unsigned int maker_called(const char *name)
 	return MAKER_NONE;
 }
 
-static void remember(struct makers *makers, uint64_t address,
-		     unsigned int maker)
+static void remember(struct makers *makers, uint64_t address, unsigned int maker)
 {
 	struct error *error;
 
@@ -47,9 +46,8 @@ static bool take_symbol(void *data, const struct symbol *symbol)
 	return true;
 }
 
-struct error *makers_init(struct makers *makers, const struct image *image,
-			  struct debug *debug, const struct module *module,
-			  struct memory_account *account)
+struct error *makers_init(struct makers *makers, const struct image *image, struct debug *debug,
+			  const struct module *module, struct memory_account *account)
 {
 	*makers = (struct makers){ .image = image, .debug = debug };
 	address_map_init(&makers->known, account);
@@ -90,8 +88,7 @@ static uint64_t follow_entry(const struct image *image, uint64_t address)
 	if (at[0] != 0xff || at[1] != 0x25)
 		return 0;
 	memcpy(&displacement, at + 2, sizeof(displacement));
-	place = address + (uint64_t)(at - code) + JUMP_SIZE +
-		(uint64_t)(int64_t)displacement;
+	place = address + (uint64_t)(at - code) + JUMP_SIZE + (uint64_t)(int64_t)displacement;
 	return image_read_u64(image, place, &target) ? target : 0;
 }
 
@@ -105,8 +102,7 @@ unsigned int maker_at(struct makers *makers, uint64_t address)
 	if (known != NOT_IN_MAP)
 		return known;
 	target = follow_entry(makers->image, address);
-	if (target && debug_symbol(makers->debug, target, &symbol) &&
-	    symbol.start == target)
+	if (target && debug_symbol(makers->debug, target, &symbol) && symbol.start == target)
 		maker = maker_called(symbol.name);
 	remember(makers, address, maker);
 	return maker;

@@ -1,7 +1,6 @@
 /*
- * The functions by which a program of Crystal allocates its objects: those of
- * the collector, their entries in the program's linkage table, and the
- * compiler's own around them.
+ * The functions by which a program of Crystal allocates its objects: those of the collector, their
+ * entries in the program's linkage table, and the compiler's own around them.
  */
 #ifndef ANALYZER_CLASSIFY_CRYSTAL_MAKERS_H
 #define ANALYZER_CLASSIFY_CRYSTAL_MAKERS_H
@@ -13,7 +12,7 @@ enum maker {
 	MAKER_NONE,
 	MAKER_SCANNED = 1, /* what it allocates may hold pointers */
 	MAKER_ATOMIC = 2,
-	MAKER_PLAIN = 4, /* added: the compiler's, which optimisation removes */
+	MAKER_PLAIN = 4,   /* added: the compiler's, which optimisation removes */
 	MAKER_GUESSED = 8, /* which of the first two it is, is not known */
 };
 
@@ -25,9 +24,8 @@ struct makers {
 };
 
 /* Look for those that have symbols in the module. */
-struct error *makers_init(struct makers *makers, const struct image *image,
-			  struct debug *debug, const struct module *module,
-			  struct memory_account *account);
+struct error *makers_init(struct makers *makers, const struct image *image, struct debug *debug,
+			  const struct module *module, struct memory_account *account);
 void makers_deinit(struct makers *makers);
 DEFINE_DEINIT(makers_deinit, struct makers)
 

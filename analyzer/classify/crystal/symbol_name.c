@@ -30,8 +30,7 @@ static const char *skip_nested(const char *text)
 }
 
 /* Where the method's name begins, or NULL; *ret_at is the first @, or NULL. */
-static const char *find_method(const char *text, const char **ret_at,
-			       bool *ret_of_object)
+static const char *find_method(const char *text, const char **ret_at, bool *ret_of_object)
 {
 
 	*ret_at = NULL;
@@ -124,8 +123,7 @@ bool symbol_name_parse(const char *text, struct symbol_name *ret)
 	name.owner = copy_type(at ? at + 1 : text, end, &ignored);
 	name.method = strndup(method, method_length(method));
 	name.result = copy_type(result, result + strlen(result), &ignored);
-	if (!name.type || !name.owner || !name.method || !name.result ||
-	    !*name.type) {
+	if (!name.type || !name.owner || !name.method || !name.result || !*name.type) {
 		symbol_name_deinit(&name);
 		return false;
 	}

@@ -4,8 +4,8 @@
  *	*Cat@Animal::new<String, Int32>:Cat
  *	 type @ whose method :: name < arguments > : what it returns
  *
- * A + behind a type means that it may also be a derived one; it is no part of
- * the name, and left out here.
+ * A + behind a type means that it may also be a derived one; it is no part of the name, and left
+ * out here.
  */
 #ifndef ANALYZER_CLASSIFY_CRYSTAL_SYMBOL_NAME_H
 #define ANALYZER_CLASSIFY_CRYSTAL_SYMBOL_NAME_H
@@ -17,8 +17,8 @@ struct symbol_name {
 	char *type;
 	char *owner; /* the same as type if it is of the type itself */
 	char *method;
-	char *result;	/* "" if it is not told */
-	bool of_object; /* #: called with an object, else of the class itself */
+	char *result;	 /* "" if it is not told */
+	bool of_object;	 /* #: called with an object, else of the class itself */
 	bool is_virtual; /* the type may also be a derived one */
 };
 

@@ -72,8 +72,7 @@ static struct entry *entries_of(const struct crystal_types *types)
 
 static struct error *add_entry(struct crystal_types *types, struct entry entry)
 {
-	struct error *error = memory_reserve(
-		&types->entries, (types->count + 1) * sizeof(entry));
+	struct error *error = memory_reserve(&types->entries, (types->count + 1) * sizeof(entry));
 
 	if (!error)
 		entries_of(types)[types->count++] = entry;
@@ -88,8 +87,7 @@ static bool is_crystal(const struct image *image, const struct module *module)
 	return module_holds(image, module, text, sizeof(text));
 }
 
-static const struct module *find_module(const struct image *image,
-					const struct program *program)
+static const struct module *find_module(const struct image *image, const struct program *program)
 {
 	for (size_t i = 0; i < program_module_count(program); i++)
 		if (is_crystal(image, program_module(program, i)))
@@ -111,12 +109,10 @@ static bool allocates(const void *data, uint64_t function)
 }
 
 /* Whether the code may call what allocates: every byte may begin a call. */
-static bool calls_maker(struct search *search,
-			const struct memory_range *function)
+static bool calls_maker(struct search *search, const struct memory_range *function)
 {
 	uint64_t available, size = function->end - function->start;
-	const uint8_t *code =
-		image_bytes(search->types->image, function->start, &available);
+	const uint8_t *code = image_bytes(search->types->image, function->start, &available);
 
 	if (!code || available < size)
 		return false;
@@ -127,21 +123,18 @@ static bool calls_maker(struct search *search,
 			continue;
 		memcpy(&distance, code + i + 1, sizeof(distance));
 		if (maker_at(&search->makers,
-			     function->start + i + CALL_SIZE +
-				     (uint64_t)(int64_t)distance))
+			     function->start + i + CALL_SIZE + (uint64_t)(int64_t)distance))
 			return true;
 	}
 	return false;
 }
 
 /* The raw name of the function that begins there. */
-static bool find_name(struct search *search, uint64_t address,
-		      struct symbol_name *ret)
+static bool find_name(struct search *search, uint64_t address, struct symbol_name *ret)
 {
 	struct symbol symbol;
 
-	return address &&
-	       debug_symbol(search->types->debug, address, &symbol) &&
+	return address && debug_symbol(search->types->debug, address, &symbol) &&
 	       symbol.start == address && symbol_name_parse(symbol.raw, ret);
 }
 
@@ -151,8 +144,8 @@ static const char *keep_name(struct crystal_types *types, const char *name)
 }
 
 /*
- * Of what class the object is: that whose constructor returns it, or whose
- * initialize is called with it.
+ * Of what class the object is: that whose constructor returns it, or whose initialize is called
+ * with it.
  */
 static void name_object(struct search *search, const struct memory_range *in,
 			const struct made_object *made, struct entry *entry)
@@ -161,15 +154,13 @@ static void name_object(struct search *search, const struct memory_range *in,
 	struct symbol_name name;
 
 	if (find_name(search, made->user, &name)) {
-		if (name.of_object && !name.is_virtual &&
-		    strcmp(name.method, "initialize") == 0) {
+		if (name.of_object && !name.is_virtual && strcmp(name.method, "initialize") == 0) {
 			entry->name = keep_name(search->types, name.type);
 			entry->source = SOURCE_CODE;
 		}
 		symbol_name_deinit(&name);
 	}
-	if (entry->name || !made->returned ||
-	    !find_name(search, in->start, &name))
+	if (entry->name || !made->returned || !find_name(search, in->start, &name))
 		return;
 	if (!name.of_object && strcmp(name.method, "new") == 0 &&
 	    strcmp(name.type, name.result) == 0) {
@@ -179,23 +170,17 @@ static void name_object(struct search *search, const struct memory_range *in,
 	symbol_name_deinit(&name);
 }
 
-static struct error *search_function(struct search *search,
-				     const struct memory_range *function)
+static struct error *search_function(struct search *search, const struct memory_range *function)
 {
 	const struct made_object *made;
-	size_t count = code_find_objects(search->reader, function->start,
-					 function->end, &made);
+	size_t count = code_find_objects(search->reader, function->start, function->end, &made);
 
 	for (size_t i = 0; i < count; i++) {
 		struct entry entry = {
 			.type.number = made[i].type,
 			.type.size = (uint32_t)made[i].size,
-			.type.atomic =
-				maker_at(&search->makers, made[i].maker) &
-				MAKER_ATOMIC,
-			.type.guessed =
-				maker_at(&search->makers, made[i].maker) &
-				MAKER_GUESSED,
+			.type.atomic = maker_at(&search->makers, made[i].maker) & MAKER_ATOMIC,
+			.type.guessed = maker_at(&search->makers, made[i].maker) & MAKER_GUESSED,
 			.store = made[i].store,
 		};
 		struct error *error;
@@ -221,12 +206,11 @@ static bool is_static(const struct search *search)
 	return files == 1;
 }
 
-static struct error *search_functions(struct search *search,
-				      struct memory_account *account)
+static struct error *search_functions(struct search *search, struct memory_account *account)
 {
 	struct function_list *list = &search->types->functions;
-	struct error *error = function_list_init(
-		list, search->types->image, search->types->module, account);
+	struct error *error =
+		function_list_init(list, search->types->image, search->types->module, account);
 
 	if (!error && is_static(search) && !makers_found(&search->makers))
 		error = guess_makers(&search->makers, list);
@@ -247,8 +231,7 @@ static bool take_constant(void *data, const struct symbol *symbol)
 
 	if (length <= sizeof(suffix) - 1 ||
 	    strcmp(symbol->name + length - (sizeof(suffix) - 1), suffix) != 0 ||
-	    !image_read_u32(search->types->image, symbol->start,
-			    &entry.type.number) ||
+	    !image_read_u32(search->types->image, symbol->start, &entry.type.number) ||
 	    entry.type.number <= STRING_TYPE || entry.type.number >= MOST_TYPES)
 		return true;
 	name = strndup(symbol->name, length - (sizeof(suffix) - 1));
@@ -269,21 +252,18 @@ static int compare_entries(const void *a, const void *b)
 
 	if (left->type.number != right->type.number)
 		return left->type.number < right->type.number ? -1 : 1;
-	return left->source > right->source   ? -1
-	       : left->source < right->source ? 1
-					      : 0;
+	return left->source > right->source ? -1 : left->source < right->source ? 1 : 0;
 }
 
 /* Whether both say the same of how objects are allocated. */
-static bool is_made_alike(const struct crystal_type *type,
-			  const struct crystal_type *other)
+static bool is_made_alike(const struct crystal_type *type, const struct crystal_type *other)
 {
 	return type->size == other->size && type->atomic == other->atomic;
 }
 
 /*
- * How most of the count entries for one number allocate: what stores the same
- * number for another reason is in the minority, or else nothing is certain.
+ * How most of the count entries for one number allocate: what stores the same number for another
+ * reason is in the minority, or else nothing is certain.
  */
 static struct crystal_type find_majority(const struct entry *list, size_t count)
 {
@@ -336,8 +316,7 @@ static void merge_entries(struct crystal_types *types)
 		struct entry merged;
 
 		for (next = i + 1;
-		     next < types->count &&
-		     list[next].type.number == list[i].type.number;)
+		     next < types->count && list[next].type.number == list[i].type.number;)
 			next++;
 		merged = merge(&list[i], next - i);
 		/* What nothing makes, as an abstract class, has no objects. */
@@ -347,21 +326,18 @@ static void merge_entries(struct crystal_types *types)
 	types->count = kept;
 }
 
-static struct error *find_types(struct crystal_types *types,
-				struct memory_account *account)
+static struct error *find_types(struct crystal_types *types, struct memory_account *account)
 {
 	_cleanup_(code_reader_destroy) struct code_reader *reader = NULL;
 	struct search search = { .types = types };
-	struct error *error = makers_init(&search.makers, types->image,
-					  types->debug, types->module, account);
+	struct error *error =
+		makers_init(&search.makers, types->image, types->debug, types->module, account);
 
 	if (!error)
-		error = code_reader_create(types->image, allocates,
-					   &search.makers, &reader);
+		error = code_reader_create(types->image, allocates, &search.makers, &reader);
 	if (!error) {
 		search.reader = reader;
-		debug_visit_symbols(types->debug, types->module, take_constant,
-				    &search);
+		debug_visit_symbols(types->debug, types->module, take_constant, &search);
 		error = search.error;
 	}
 	if (!error)
@@ -372,10 +348,8 @@ static struct error *find_types(struct crystal_types *types,
 	return error;
 }
 
-struct error *crystal_types_create(const struct image *image,
-				   const struct program *program,
-				   struct debug *debug,
-				   struct memory_account *account,
+struct error *crystal_types_create(const struct image *image, const struct program *program,
+				   struct debug *debug, struct memory_account *account,
 				   struct crystal_types **ret)
 {
 	_cleanup_(crystal_types_destroy) struct crystal_types *types = NULL;
@@ -407,8 +381,7 @@ size_t crystal_type_count(const struct crystal_types *types)
 	return types->count;
 }
 
-const struct crystal_type *crystal_type_at(const struct crystal_types *types,
-					   size_t number)
+const struct crystal_type *crystal_type_at(const struct crystal_types *types, size_t number)
 {
 	return &entries_of(types)[number].type;
 }
@@ -426,13 +399,10 @@ size_t crystal_type_index(const struct crystal_types *types, uint32_t number)
 		else
 			high = middle;
 	}
-	return low < types->count && list[low].type.number == number
-		       ? low
-		       : types->count;
+	return low < types->count && list[low].type.number == number ? low : types->count;
 }
 
-static struct entry *find_entry(const struct crystal_types *types,
-				uint32_t number)
+static struct entry *find_entry(const struct crystal_types *types, uint32_t number)
 {
 	size_t index = crystal_type_index(types, number);
 
@@ -451,8 +421,7 @@ void crystal_types_set_fiber(struct crystal_types *types, uint32_t number)
 	entry->shown = NULL;
 }
 
-const struct crystal_type *crystal_type_find(const struct crystal_types *types,
-					     uint32_t number)
+const struct crystal_type *crystal_type_find(const struct crystal_types *types, uint32_t number)
 {
 	static const struct crystal_type string = { STRING_TYPE, 0, true };
 	const struct entry *entry = find_entry(types, number);
@@ -464,14 +433,12 @@ const struct crystal_type *crystal_type_find(const struct crystal_types *types,
 
 static bool is_constructor(const char *function)
 {
-	return strncmp(function, "new", 3) == 0 &&
-	       (function[3] == 0 || function[3] == ':');
+	return strncmp(function, "new", 3) == 0 && (function[3] == 0 || function[3] == ':');
 }
 
 /*
- * Classes of Crystal's library. A constructor of another name, in optimised
- * code without debug information, might be a struct's that returns an object it
- * holds.
+ * Classes of Crystal's library. A constructor of another name, in optimised code without debug
+ * information, might be a struct's that returns an object it holds.
  */
 static bool is_of_library(const char *name)
 {
@@ -488,16 +455,14 @@ static bool is_of_library(const char *name)
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
 		size_t size = strlen(suffixes[i]);
 
-		if (length >= size &&
-		    strcmp(name + length - size, suffixes[i]) == 0)
+		if (length >= size && strcmp(name + length - size, suffixes[i]) == 0)
 			return true;
 	}
 	return false;
 }
 
 /* Whether the entry's name is that of its class for certain. */
-static bool is_certain(const struct entry *entry, bool inlined,
-		       bool debug_known)
+static bool is_certain(const struct entry *entry, bool inlined, bool debug_known)
 {
 	if (!entry->name || entry->disputed)
 		return false;
@@ -519,25 +484,22 @@ static const char *find_shown(struct crystal_types *types, struct entry *entry)
 	struct inlined inlined = { NULL, NULL };
 	bool debug_known = false, is_inlined;
 
-	if (entry->source > SOURCE_OPTIMISED && entry->name &&
-	    !entry->disputed) {
+	if (entry->source > SOURCE_OPTIMISED && entry->name && !entry->disputed) {
 		entry->certain = true;
 		return entry->name;
 	}
-	is_inlined = debug_find_inlined(types->debug, entry->store,
-					is_constructor, &inlined, &debug_known);
+	is_inlined = debug_find_inlined(types->debug, entry->store, is_constructor, &inlined,
+					&debug_known);
 	entry->certain = is_certain(entry, is_inlined, debug_known);
 	if (entry->certain)
 		return entry->name;
 	if (inlined.source && !is_default(inlined.source))
-		return name_pool_print(&types->names, "type#%" PRIu32 "@%s",
-				       entry->type.number, inlined.source);
-	return name_pool_print(&types->names, "type#%" PRIu32,
-			       entry->type.number);
+		return name_pool_print(&types->names, "type#%" PRIu32 "@%s", entry->type.number,
+				       inlined.source);
+	return name_pool_print(&types->names, "type#%" PRIu32, entry->type.number);
 }
 
-const char *crystal_type_name(struct crystal_types *types, uint32_t number,
-			      bool *ret_certain)
+const char *crystal_type_name(struct crystal_types *types, uint32_t number, bool *ret_certain)
 {
 	struct entry *entry = find_entry(types, number);
 
@@ -552,29 +514,23 @@ const char *crystal_type_name(struct crystal_types *types, uint32_t number,
 	return entry->shown;
 }
 
-const char *crystal_type_field(struct crystal_types *types, uint32_t number,
-			       uint64_t offset)
+const char *crystal_type_field(struct crystal_types *types, uint32_t number, uint64_t offset)
 {
 	bool certain;
 	const char *name = crystal_type_name(types, number, &certain);
 
-	return name && certain
-		       ? field_table_find(&types->fields, number, name, offset)
-		       : NULL;
+	return name && certain ? field_table_find(&types->fields, number, name, offset) : NULL;
 }
 
-const char *crystal_type_phrase(struct crystal_types *types, const char *part,
-				uint32_t number)
+const char *crystal_type_phrase(struct crystal_types *types, const char *part, uint32_t number)
 {
 	bool certain;
 	const char *name = crystal_type_name(types, number, &certain);
 
-	return name ? name_pool_print(&types->names, "%s of the %s", part, name)
-		    : NULL;
+	return name ? name_pool_print(&types->names, "%s of the %s", part, name) : NULL;
 }
 
-bool crystal_types_have_function(const struct crystal_types *types,
-				 uint64_t address)
+bool crystal_types_have_function(const struct crystal_types *types, uint64_t address)
 {
 	const struct function_list *list = &types->functions;
 	size_t low = 0, high = list->count;
@@ -591,16 +547,15 @@ bool crystal_types_have_function(const struct crystal_types *types,
 }
 
 /* ~procProc(Int32, Nil)@file.cr:12 */
-bool crystal_types_may_be_block(const struct crystal_types *types,
-				uint64_t address)
+bool crystal_types_may_be_block(const struct crystal_types *types, uint64_t address)
 {
 	struct symbol symbol;
 
 	if (address < types->module->start || address >= types->module->end ||
 	    !crystal_types_have_function(types, address))
 		return false;
-	return !debug_symbol(types->debug, address, &symbol) ||
-	       symbol.start != address || symbol.raw[0] == '~';
+	return !debug_symbol(types->debug, address, &symbol) || symbol.start != address ||
+	       symbol.raw[0] == '~';
 }
 
 const struct module *crystal_types_module(const struct crystal_types *types)
@@ -615,8 +570,7 @@ static bool take_relation(void *data, const struct symbol *symbol)
 	struct symbol_name name;
 	struct relation *list, relation;
 
-	if (!strchr(symbol->name, '@') ||
-	    !symbol_name_parse(symbol->name, &name))
+	if (!strchr(symbol->name, '@') || !symbol_name_parse(symbol->name, &name))
 		return true;
 	relation.type = keep_name(types, name.type);
 	relation.owner = keep_name(types, name.owner);
@@ -624,8 +578,7 @@ static bool take_relation(void *data, const struct symbol *symbol)
 	if (!relation.type || !relation.owner)
 		return true;
 	search->error =
-		memory_reserve(&types->relations,
-			       (types->relation_count + 1) * sizeof(relation));
+		memory_reserve(&types->relations, (types->relation_count + 1) * sizeof(relation));
 	if (search->error)
 		return false;
 	list = types->relations.bytes;
@@ -650,24 +603,20 @@ static void find_relations(struct crystal_types *types)
 	size_t kept = 0;
 
 	types->relations_known = true;
-	debug_visit_symbols(types->debug, types->module, take_relation,
-			    &search);
+	debug_visit_symbols(types->debug, types->module, take_relation, &search);
 	if (search.error)
 		error_destroy(search.error);
 	list = types->relations.bytes;
 	if (types->relation_count > 0)
-		qsort(list, types->relation_count, sizeof(*list),
-		      compare_relations);
+		qsort(list, types->relation_count, sizeof(*list), compare_relations);
 	for (size_t i = 0; i < types->relation_count; i++)
-		if (kept == 0 ||
-		    compare_relations(&list[kept - 1], &list[i]) != 0)
+		if (kept == 0 || compare_relations(&list[kept - 1], &list[i]) != 0)
 			list[kept++] = list[i];
 	types->relation_count = kept;
 }
 
 /* The first relation of the type, or the count. */
-static size_t first_relation(const struct crystal_types *types,
-			     const char *type)
+static size_t first_relation(const struct crystal_types *types, const char *type)
 {
 	const struct relation *list = types->relations.bytes;
 	size_t low = 0, high = types->relation_count;
@@ -691,8 +640,7 @@ struct base_visit {
 };
 
 /* Bases in common are visited by each way, of which there can be very many. */
-static bool visit_bases(struct base_visit *visit, const char *type,
-			unsigned int depth)
+static bool visit_bases(struct base_visit *visit, const char *type, unsigned int depth)
 {
 	enum { DEEPEST = 32 };
 	const struct crystal_types *types = visit->types;
@@ -701,21 +649,17 @@ static bool visit_bases(struct base_visit *visit, const char *type,
 	if (depth > DEEPEST)
 		return false;
 	for (size_t i = first_relation(types, type);
-	     i < types->relation_count && list[i].type == type &&
-	     visit->left > 0;
-	     i++) {
+	     i < types->relation_count && list[i].type == type && visit->left > 0; i++) {
 		visit->left--;
 		if (visit->visit(visit->data, list[i].owner) ||
-		    (list[i].owner != type &&
-		     visit_bases(visit, list[i].owner, depth + 1)))
+		    (list[i].owner != type && visit_bases(visit, list[i].owner, depth + 1)))
 			return true;
 	}
 	return false;
 }
 
 bool crystal_type_visit_bases(struct crystal_types *types, uint32_t number,
-			      bool (*visit)(void *data, const char *name),
-			      void *data)
+			      bool (*visit)(void *data, const char *name), void *data)
 {
 	enum { MOST_BASES = 4096 };
 	struct base_visit inner = { types, visit, data, MOST_BASES };

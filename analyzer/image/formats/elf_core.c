@@ -61,31 +61,25 @@ static struct error *check_kind(const struct core *core)
 	const char *name;
 
 	if (core->size < sizeof(*header))
-		return error_create(ERROR_BAD_DUMP,
-				    "is cut off within its ELF header");
+		return error_create(ERROR_BAD_DUMP, "is cut off within its ELF header");
 	/* e_type and e_machine stand at the same place in 32-bit files. */
 	if (ident[EI_DATA] != ELFDATA2LSB)
-		return error_create(
-			ERROR_NOT_SUPPORTED,
-			"is of a big-endian machine; only x86-64 is supported");
+		return error_create(ERROR_NOT_SUPPORTED,
+				    "is of a big-endian machine; only x86-64 is supported");
 	if (header->e_type != ET_CORE)
-		return error_create(
-			ERROR_NOT_SUPPORTED, "is an ELF %s, not a core",
-			header->e_type == ET_REL    ? "object file"
-			: header->e_type == ET_EXEC ? "program"
-			: header->e_type == ET_DYN  ? "program or library"
-						    : "file of unknown type");
+		return error_create(ERROR_NOT_SUPPORTED, "is an ELF %s, not a core",
+				    header->e_type == ET_REL	? "object file"
+				    : header->e_type == ET_EXEC ? "program"
+				    : header->e_type == ET_DYN	? "program or library"
+								: "file of unknown type");
 	if (header->e_machine == EM_X86_64 && ident[EI_CLASS] == ELFCLASS64)
 		return NULL;
-	name = header->e_machine == EM_X86_64 ? "x32"
-					      : machine_name(header->e_machine);
+	name = header->e_machine == EM_X86_64 ? "x32" : machine_name(header->e_machine);
 	if (name)
 		return error_create(ERROR_NOT_SUPPORTED,
-				    "is a core of %s; only x86-64 is supported",
-				    name);
+				    "is a core of %s; only x86-64 is supported", name);
 	return error_create(ERROR_NOT_SUPPORTED,
-			    "is a core of machine %u; only x86-64 is supported",
-			    header->e_machine);
+			    "is a core of machine %u; only x86-64 is supported", header->e_machine);
 }
 
 /* Whether libelf failed for a lack of memory; its header has no code for it. */
@@ -115,9 +109,8 @@ static void need(struct core *core, uint64_t offset, uint64_t size)
 }
 
 /*
- * Take so many bytes of the file. No two segments share any in a core that
- * somebody wrote, so all together have no more than the file; else a small
- * file could stand for endless memory.
+ * Take so many bytes of the file. No two segments share any in a core that somebody wrote, so all
+ * together have no more than the file; else a small file could stand for endless memory.
  */
 static bool take_bytes(struct core *core, uint64_t count, const char *what)
 {
@@ -126,39 +119,29 @@ static bool take_bytes(struct core *core, uint64_t count, const char *what)
 	if (fits)
 		core->taken += count;
 	else
-		findings_add(image_builder_findings(core->builder),
-			     FINDING_INCOMPLETE,
-			     "segments have parts of the core in common: %s "
-			     "is left out",
-			     what);
+		findings_add(image_builder_findings(core->builder), FINDING_INCOMPLETE,
+			     "segments have parts of the core in common: %s is left out", what);
 	return fits;
 }
 
 /* How much of a segment a file that may be cut off holds. */
 static uint64_t bytes_present(const struct core *core, const GElf_Phdr *header)
 {
-	uint64_t rest = header->p_offset < core->size
-				? core->size - header->p_offset
-				: 0;
+	uint64_t rest = header->p_offset < core->size ? core->size - header->p_offset : 0;
 
 	return rest < header->p_filesz ? rest : header->p_filesz;
 }
 
-static struct error *add_segment(struct core *core, size_t number,
-				 const GElf_Phdr *header)
+static struct error *add_segment(struct core *core, size_t number, const GElf_Phdr *header)
 {
 	uint64_t end, present = bytes_present(core, header);
-	uint64_t held = header->p_filesz < header->p_memsz ? header->p_filesz
-							   : header->p_memsz;
-	bool as_in_file = !(header->p_flags & PF_W) &&
-			  (header->p_flags & SEGMENT_AS_IN_FILE);
+	uint64_t held = header->p_filesz < header->p_memsz ? header->p_filesz : header->p_memsz;
+	bool as_in_file = !(header->p_flags & PF_W) && (header->p_flags & SEGMENT_AS_IN_FILE);
 
 	if (__builtin_add_overflow(header->p_vaddr, header->p_memsz, &end)) {
-		findings_add(image_builder_findings(core->builder),
-			     FINDING_INCOMPLETE,
+		findings_add(image_builder_findings(core->builder), FINDING_INCOMPLETE,
 			     "segment %zu at %#" PRIx64
-			     " reaches past the end of the address space: "
-			     "it is left out",
+			     " reaches past the end of the address space: it is left out",
 			     number, (uint64_t)header->p_vaddr);
 		return NULL;
 	}
@@ -166,12 +149,11 @@ static struct error *add_segment(struct core *core, size_t number,
 		present = header->p_memsz;
 	if (!take_bytes(core, present, "memory"))
 		present = 0;
-	return image_add_segment(
-		core->builder, header->p_vaddr, end,
-		header->p_flags & (RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE),
-		as_in_file ? REGION_FILE : REGION_CORE,
-		core->bytes + (present ? header->p_offset : 0), present,
-		held - present);
+	return image_add_segment(core->builder, header->p_vaddr, end,
+				 header->p_flags & (RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE),
+				 as_in_file ? REGION_FILE : REGION_CORE,
+				 core->bytes + (present ? header->p_offset : 0), present,
+				 held - present);
 }
 
 /* The thread that was being read has all its notes. */
@@ -183,8 +165,7 @@ static struct error *finish_thread(struct core *core)
 	return image_add_thread(core->builder, core->thread);
 }
 
-static struct error *read_status(struct core *core, const uint8_t *note,
-				 size_t size)
+static struct error *read_status(struct core *core, const uint8_t *note, size_t size)
 {
 	struct elf_prstatus status;
 	struct error *error = finish_thread(core);
@@ -192,15 +173,13 @@ static struct error *read_status(struct core *core, const uint8_t *note,
 	if (error)
 		return error;
 	if (size < sizeof(status))
-		return error_create(ERROR_BAD_DUMP,
-				    "an NT_PRSTATUS note is too short");
+		return error_create(ERROR_BAD_DUMP, "an NT_PRSTATUS note is too short");
 	memcpy(&status, note, sizeof(status));
 	core->thread = (struct image_thread){
 		.id = (uint32_t)status.pr_pid,
 		.signal = status.pr_cursig,
 	};
-	memcpy(&core->thread.registers, &status.pr_reg,
-	       sizeof(core->thread.registers));
+	memcpy(&core->thread.registers, &status.pr_reg, sizeof(core->thread.registers));
 	core->has_thread = true;
 	return NULL;
 }
@@ -213,8 +192,7 @@ static void read_signal(struct core *core, const uint8_t *note, size_t size)
 	if (!core->has_thread || size < sizeof(signal))
 		return;
 	memcpy(&signal, note, sizeof(signal));
-	core->thread.signal_sent = signal.si_code == SI_USER ||
-				   signal.si_code == SI_TKILL ||
+	core->thread.signal_sent = signal.si_code == SI_USER || signal.si_code == SI_TKILL ||
 				   signal.si_code == SI_QUEUE;
 	if (core->thread.signal_sent)
 		core->thread.signal_sender = (uint32_t)signal.si_pid;
@@ -229,8 +207,7 @@ static void read_vectors(struct core *core, const uint8_t *note, size_t size)
 	core->thread.vectors_size = size;
 }
 
-static struct error *read_auxiliary(struct core *core, const uint8_t *note,
-				    size_t size)
+static struct error *read_auxiliary(struct core *core, const uint8_t *note, size_t size)
 {
 	Elf64_auxv_t entry;
 
@@ -240,8 +217,7 @@ static struct error *read_auxiliary(struct core *core, const uint8_t *note,
 		memcpy(&entry, note + i, sizeof(entry));
 		if (entry.a_type == AT_NULL)
 			break;
-		error = image_add_auxiliary(core->builder, entry.a_type,
-					    entry.a_un.a_val);
+		error = image_add_auxiliary(core->builder, entry.a_type, entry.a_un.a_val);
 		if (error)
 			return error;
 	}
@@ -249,11 +225,10 @@ static struct error *read_auxiliary(struct core *core, const uint8_t *note,
 }
 
 /*
- * NT_FILE: a count, a page size, then { start, end, offset in pages } for each
- * mapping, then their paths, each with its NUL.
+ * NT_FILE: a count, a page size, then { start, end, offset in pages } for each mapping, then their
+ * paths, each with its NUL.
  */
-static struct error *read_files(struct core *core, const uint8_t *note,
-				size_t size)
+static struct error *read_files(struct core *core, const uint8_t *note, size_t size)
 {
 	uint64_t head[2], entry[3];
 	const char *path, *end = (const char *)note + size;
@@ -272,17 +247,13 @@ static struct error *read_files(struct core *core, const uint8_t *note,
 		struct error *error;
 
 		if (path + length == end)
-			return error_create(
-				ERROR_BAD_DUMP,
-				"a path in the NT_FILE note is cut");
-		memcpy(entry, note + sizeof(head) + i * sizeof(entry),
-		       sizeof(entry));
-		error = image_add_mapping(
-			core->builder,
-			(struct mapping){ .start = entry[0],
-					  .end = entry[1],
-					  .offset = entry[2] * head[1],
-					  .path = path });
+			return error_create(ERROR_BAD_DUMP, "a path in the NT_FILE note is cut");
+		memcpy(entry, note + sizeof(head) + i * sizeof(entry), sizeof(entry));
+		error = image_add_mapping(core->builder,
+					  (struct mapping){ .start = entry[0],
+							    .end = entry[1],
+							    .offset = entry[2] * head[1],
+							    .path = path });
 		if (error)
 			return error;
 		path += length + 1;
@@ -297,9 +268,7 @@ static void read_process(struct core *core, const uint8_t *note, size_t size)
 	if (size < sizeof(info))
 		return;
 	memcpy(&info, note, sizeof(info));
-	image_set_origin(
-		core->builder,
-		(struct image_origin){ .process = (uint32_t)info.pr_pid });
+	image_set_origin(core->builder, (struct image_origin){ .process = (uint32_t)info.pr_pid });
 }
 
 static void read_time(struct core *core, const uint8_t *note, size_t size)
@@ -313,22 +282,20 @@ static void read_time(struct core *core, const uint8_t *note, size_t size)
 }
 
 /* Numbers of mappings that are cut are no more than fit into the note. */
-static struct error *read_cuts(struct core *core, const uint8_t *note,
-			       size_t size)
+static struct error *read_cuts(struct core *core, const uint8_t *note, size_t size)
 {
 	struct note_range cut;
 	struct error *error = NULL;
 
-	for (size_t i = 0; size - i >= sizeof(cut) && !error;
-	     i += sizeof(cut)) {
+	for (size_t i = 0; size - i >= sizeof(cut) && !error; i += sizeof(cut)) {
 		memcpy(&cut, note + i, sizeof(cut));
 		error = image_add_cut(core->builder, cut.start, cut.end);
 	}
 	return error;
 }
 
-static struct error *read_note(struct core *core, const GElf_Nhdr *note,
-			       const char *name, const uint8_t *description)
+static struct error *read_note(struct core *core, const GElf_Nhdr *note, const char *name,
+			       const uint8_t *description)
 {
 	if (strcmp(name, NOTE_OWNER) == 0 && note->n_type == NOTE_TIME)
 		read_time(core, description, note->n_descsz);
@@ -336,8 +303,7 @@ static struct error *read_note(struct core *core, const GElf_Nhdr *note,
 		return read_cuts(core, description, note->n_descsz);
 	else if (strcmp(name, NOTE_OWNER) == 0)
 		image_add_note(core->builder,
-			       (struct own_note){ note->n_type, description,
-						  note->n_descsz });
+			       (struct own_note){ note->n_type, description, note->n_descsz });
 	if (strcmp(name, "CORE") != 0 && strcmp(name, "LINUX") != 0)
 		return NULL;
 	switch (note->n_type) {
@@ -372,40 +338,35 @@ static struct error *read_notes(struct core *core, const GElf_Phdr *header)
 	GElf_Nhdr note;
 
 	if (present == 0 && header->p_filesz > 0)
-		findings_add(findings, FINDING_INCOMPLETE,
-			     "the core ends before its notes: threads and "
-			     "mapped files are not known");
+		findings_add(
+			findings, FINDING_INCOMPLETE,
+			"the core ends before its notes: threads and mapped files are not known");
 	if (present == 0 || !take_bytes(core, present, "a row of notes"))
 		return NULL;
-	data = elf_getdata_rawchunk(core->elf, (int64_t)header->p_offset,
-				    present, ELF_T_NHDR);
+	data = elf_getdata_rawchunk(core->elf, (int64_t)header->p_offset, present, ELF_T_NHDR);
 	if (!data) {
 		const char *message = elf_errmsg(-1);
 
 		if (elf_lacks_memory(message))
 			return &error_no_memory;
-		findings_add(findings, FINDING_INCOMPLETE,
-			     "the notes cannot be read (%s): threads and "
-			     "mapped files are not known",
-			     message);
+		findings_add(
+			findings, FINDING_INCOMPLETE,
+			"the notes cannot be read (%s): threads and mapped files are not known",
+			message);
 		return NULL;
 	}
-	while ((next = gelf_getnote(data, offset, &note, &name_offset,
-				    &description_offset)) > 0) {
+	while ((next = gelf_getnote(data, offset, &note, &name_offset, &description_offset)) > 0) {
 		/* libelf may have copied the chunk; threads borrow the dump. */
 		const uint8_t *bytes = core->bytes + header->p_offset;
 		struct error *error;
 
 		offset = next;
-		if (note.n_namesz == 0 ||
-		    bytes[name_offset + note.n_namesz - 1] != '\0')
+		if (note.n_namesz == 0 || bytes[name_offset + note.n_namesz - 1] != '\0')
 			continue;
-		error = read_note(core, &note,
-				  (const char *)bytes + name_offset,
+		error = read_note(core, &note, (const char *)bytes + name_offset,
 				  bytes + description_offset);
 		if (error && error_code(error) == ERROR_BAD_DUMP) {
-			findings_add(findings, FINDING_INCOMPLETE, "%s",
-				     error_message(error));
+			findings_add(findings, FINDING_INCOMPLETE, "%s", error_message(error));
 			error_destroy(error);
 			error = NULL;
 		}
@@ -414,11 +375,11 @@ static struct error *read_notes(struct core *core, const GElf_Phdr *header)
 	}
 	/* What is left is at most the padding of the segment. */
 	if (present - offset >= sizeof(Elf64_Nhdr))
-		findings_add(findings, FINDING_INCOMPLETE,
-			     "the note at offset %#" PRIx64
-			     " of the core is not whole: it and those behind "
-			     "it are lost, maybe threads",
-			     header->p_offset + offset);
+		findings_add(
+			findings, FINDING_INCOMPLETE,
+			"the note at offset %#" PRIx64
+			" of the core is not whole: it and those behind it are lost, maybe threads",
+			header->p_offset + offset);
 	return finish_thread(core);
 }
 
@@ -445,8 +406,7 @@ static struct error *read_headers(struct core *core, size_t count)
 	return NULL;
 }
 
-static struct error *elf_read(uint8_t *bytes, size_t size,
-			      struct image_builder *builder)
+static struct error *elf_read(uint8_t *bytes, size_t size, struct image_builder *builder)
 {
 	struct core core = { .bytes = bytes, .size = size, .builder = builder };
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)bytes;
@@ -457,10 +417,8 @@ static struct error *elf_read(uint8_t *bytes, size_t size,
 		return error;
 	if (header->e_phoff > size ||
 	    header->e_phnum > (size - header->e_phoff) / sizeof(Elf64_Phdr))
-		return error_create(ERROR_BAD_DUMP,
-				    "is cut off within its program headers");
-	if (elf_version(EV_CURRENT) == EV_NONE ||
-	    !(core.elf = elf_memory((char *)bytes, size)))
+		return error_create(ERROR_BAD_DUMP, "is cut off within its program headers");
+	if (elf_version(EV_CURRENT) == EV_NONE || !(core.elf = elf_memory((char *)bytes, size)))
 		return elf_failure("is no ELF file");
 	if (elf_getphdrnum(core.elf, &count) < 0) {
 		error = elf_failure("has unreadable program headers");
@@ -468,8 +426,7 @@ static struct error *elf_read(uint8_t *bytes, size_t size,
 		return error;
 	}
 	/* The kernel has one at most, for the number of program headers. */
-	image_set_origin(builder, (struct image_origin){
-					  .by_debugger = header->e_shnum > 1 });
+	image_set_origin(builder, (struct image_origin){ .by_debugger = header->e_shnum > 1 });
 	need(&core, header->e_phoff, count * sizeof(Elf64_Phdr));
 	error = read_headers(&core, count);
 	elf_end(core.elf);
@@ -483,15 +440,14 @@ static uint64_t end_of(uint64_t offset, uint64_t count, uint64_t size)
 {
 	uint64_t end;
 
-	if (__builtin_mul_overflow(count, size, &end) ||
-	    __builtin_add_overflow(offset, end, &end))
+	if (__builtin_mul_overflow(count, size, &end) || __builtin_add_overflow(offset, end, &end))
 		return UINT64_MAX;
 	return end;
 }
 
 /*
- * More program headers than fit the ELF header's field are counted at the end
- * of the file; they themselves stand in front of what the first one tells of.
+ * More program headers than fit the ELF header's field are counted at the end of the file; they
+ * themselves stand in front of what the first one tells of.
  */
 static uint64_t count_headers(const Elf64_Ehdr *header, const Elf64_Phdr *first)
 {
@@ -519,15 +475,12 @@ static uint64_t elf_claim(const uint8_t *bytes, size_t size)
 		return 0;
 	claimed = end_of(header.e_phoff, count, sizeof(segment));
 	if (header.e_shoff > 0 &&
-	    claimed < end_of(header.e_shoff, header.e_shnum + UINT64_C(1),
-			     sizeof(Elf64_Shdr)))
-		claimed = end_of(header.e_shoff, header.e_shnum + UINT64_C(1),
-				 sizeof(Elf64_Shdr));
+	    claimed < end_of(header.e_shoff, header.e_shnum + UINT64_C(1), sizeof(Elf64_Shdr)))
+		claimed = end_of(header.e_shoff, header.e_shnum + UINT64_C(1), sizeof(Elf64_Shdr));
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t end;
 
-		memcpy(&segment, bytes + header.e_phoff + i * sizeof(segment),
-		       sizeof(segment));
+		memcpy(&segment, bytes + header.e_phoff + i * sizeof(segment), sizeof(segment));
 		end = end_of(segment.p_offset, 1, segment.p_filesz);
 		if (end > claimed)
 			claimed = end;

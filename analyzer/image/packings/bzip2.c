@@ -9,8 +9,7 @@
 
 static bool bzip2_recognise(const uint8_t *bytes, size_t size)
 {
-	return size >= 4 && memcmp(bytes, "BZh", 3) == 0 && bytes[3] >= '1' &&
-	       bytes[3] <= '9';
+	return size >= 4 && memcmp(bytes, "BZh", 3) == 0 && bytes[3] >= '1' && bytes[3] <= '9';
 }
 
 static void *bzip2_open(void)

@@ -13,16 +13,14 @@ static bool gzip_recognise(const uint8_t *bytes, size_t size)
 {
 	static const uint8_t magic[] = { 0x1f, 0x8b, Z_DEFLATED };
 
-	return size >= sizeof(magic) &&
-	       memcmp(bytes, magic, sizeof(magic)) == 0;
+	return size >= sizeof(magic) && memcmp(bytes, magic, sizeof(magic)) == 0;
 }
 
 static void *gzip_open(void)
 {
 	z_stream *stream = calloc(1, sizeof(*stream));
 
-	if (stream &&
-	    inflateInit2(stream, LARGEST_WINDOW + GZIP_HEADER) != Z_OK) {
+	if (stream && inflateInit2(stream, LARGEST_WINDOW + GZIP_HEADER) != Z_OK) {
 		free(stream);
 		return NULL;
 	}

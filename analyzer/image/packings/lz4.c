@@ -1,6 +1,5 @@
 /*
- * lz4 in its frame format, as systemd-coredump packs where it has no zstd, by
- * liblz4.
+ * lz4 in its frame format, as systemd-coredump packs where it has no zstd, by liblz4.
  */
 #include "analyzer/image/packing.h"
 
@@ -11,25 +10,21 @@ static bool lz4_recognise(const uint8_t *bytes, size_t size)
 {
 	static const uint8_t magic[] = { 0x04, 0x22, 0x4d, 0x18 };
 
-	return size >= sizeof(magic) &&
-	       memcmp(bytes, magic, sizeof(magic)) == 0;
+	return size >= sizeof(magic) && memcmp(bytes, magic, sizeof(magic)) == 0;
 }
 
 static void *lz4_open(void)
 {
 	LZ4F_dctx *context;
 
-	return LZ4F_isError(
-		       LZ4F_createDecompressionContext(&context, LZ4F_VERSION))
-		       ? NULL
-		       : context;
+	return LZ4F_isError(LZ4F_createDecompressionContext(&context, LZ4F_VERSION)) ? NULL
+										     : context;
 }
 
 static enum packing_state lz4_step(void *decoder, struct packing_step *step)
 {
 	size_t taken = step->input_size, made = step->output_size;
-	size_t left = LZ4F_decompress(decoder, step->output, &made, step->input,
-				      &taken, NULL);
+	size_t left = LZ4F_decompress(decoder, step->output, &made, step->input, &taken, NULL);
 
 	if (LZ4F_isError(left))
 		return PACKING_DAMAGED;

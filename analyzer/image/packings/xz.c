@@ -11,16 +11,14 @@ static bool xz_recognise(const uint8_t *bytes, size_t size)
 {
 	static const uint8_t magic[] = { 0xfd, '7', 'z', 'X', 'Z', 0 };
 
-	return size >= sizeof(magic) &&
-	       memcmp(bytes, magic, sizeof(magic)) == 0;
+	return size >= sizeof(magic) && memcmp(bytes, magic, sizeof(magic)) == 0;
 }
 
 static void *xz_open(void)
 {
 	lzma_stream *stream = calloc(1, sizeof(*stream));
 
-	if (stream &&
-	    lzma_stream_decoder(stream, MOST_DECODER_MEMORY, 0) != LZMA_OK) {
+	if (stream && lzma_stream_decoder(stream, MOST_DECODER_MEMORY, 0) != LZMA_OK) {
 		free(stream);
 		return NULL;
 	}

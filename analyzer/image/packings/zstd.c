@@ -17,8 +17,7 @@ static bool zstd_recognise(const uint8_t *bytes, size_t size)
 		return false;
 	memcpy(&magic, bytes, sizeof(magic));
 	return magic == ZSTD_MAGICNUMBER ||
-	       (magic & ZSTD_MAGIC_SKIPPABLE_MASK) ==
-		       ZSTD_MAGIC_SKIPPABLE_START;
+	       (magic & ZSTD_MAGIC_SKIPPABLE_MASK) == ZSTD_MAGIC_SKIPPABLE_START;
 }
 
 /* Windows of more than 128 MB are refused by the library itself. */

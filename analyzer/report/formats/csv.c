@@ -1,11 +1,10 @@
 /*
  * Comma-separated values as RFC 4180 has them, for spreadsheets and scripts.
  *
- * Each table begins with a record of the names of its columns, the first being
- * "row". A record of a row begins with the name of what it is, so that the
- * tables of one command can be told apart. Addresses are hexadecimal with 0x,
- * all else is decimal; what is absent is empty. Control characters in the
- * dump's text are escaped here as well, so that no record ends within a value.
+ * Each table begins with a record of the names of its columns, the first being "row". A record of a
+ * row begins with the name of what it is, so that the tables of one command can be told apart.
+ * Addresses are hexadecimal with 0x, all else is decimal; what is absent is empty. Control
+ * characters in the dump's text are escaped here as well, so that no record ends within a value.
  * Text that a spreadsheet would take for a formula has a ' in front.
  */
 

@@ -43,8 +43,7 @@ static struct error *json_open(struct report *report)
 	return NULL;
 }
 
-static void write_member(struct writer *writer, const char *name,
-			 const char *text)
+static void write_member(struct writer *writer, const char *name, const char *text)
 {
 	writer_put(writer, ' ');
 	json_key(writer, name);
@@ -126,8 +125,7 @@ static void json_end_table(struct report *report)
 	writer_flush(&state->writer);
 }
 
-static void write_findings(struct writer *writer,
-			   const struct findings *findings)
+static void write_findings(struct writer *writer, const struct findings *findings)
 {
 	writer_put(writer, ' ');
 	json_key(writer, "findings");

@@ -1,10 +1,10 @@
 /*
- * JUnit's XML, as build servers read it: one test suite, with a test case for
- * each check of the gate and for each kind of leak.
+ * JUnit's XML, as build servers read it: one test suite, with a test case for each check of the
+ * gate and for each kind of leak.
  *
- * A check that failed, a leak that is new or has grown, is a failure; that the
- * dump could not be analysed well enough to tell is an error of the suite. Of
- * other commands than `gate` there is nothing to tell here.
+ * A check that failed, a leak that is new or has grown, is a failure; that the dump could not be
+ * analysed well enough to tell is an error of the suite. Of other commands than `gate` there is
+ * nothing to tell here.
  */
 
 #include "analyzer/report/kept_row.h"
@@ -63,8 +63,7 @@ static void put(struct writer *writer, const char *text)
 	writer_bytes(writer, text, strlen(text));
 }
 
-static void write_attribute(struct writer *writer, const char *name,
-			    const char *text)
+static void write_attribute(struct writer *writer, const char *name, const char *text)
 {
 	writer_put(writer, ' ');
 	put(writer, name);
@@ -73,8 +72,7 @@ static void write_attribute(struct writer *writer, const char *name,
 	writer_put(writer, '"');
 }
 
-static void begin_case(struct junit_state *state, const char *class_name,
-		       const char *name)
+static void begin_case(struct junit_state *state, const char *class_name, const char *name)
 {
 	put(&state->cases, "  <testcase");
 	write_attribute(&state->cases, "classname", class_name);
@@ -89,8 +87,8 @@ static void pass_case(struct junit_state *state)
 }
 
 /* With an element "failure" or "error". */
-static void fail_case(struct junit_state *state, const char *element,
-		      const char *type, const char *text)
+static void fail_case(struct junit_state *state, const char *element, const char *type,
+		      const char *text)
 {
 	struct writer *writer = &state->cases;
 
@@ -136,16 +134,13 @@ static void write_leak(struct junit_state *state)
 	const char *kind = kept_row_text(row, "kind");
 	_cleanup_(free) char *name = NULL, *text = NULL;
 
-	if (asprintf(&name, "%s %s", kept_row_text(row, "fingerprint"), kind) <
-	    0)
+	if (asprintf(&name, "%s %s", kept_row_text(row, "fingerprint"), kind) < 0)
 		name = NULL;
 	if (asprintf(&text,
-		     "%s leak, %" PRIu64 " x %s: %" PRIu64
-		     " allocations, %" PRIu64 " bytes, the first at 0x%" PRIx64,
-		     kept_row_text(row, "verdict"),
-		     kept_row_number(row, "roots"), kind,
-		     kept_row_number(row, "allocations"),
-		     kept_row_number(row, "bytes"),
+		     "%s leak, %" PRIu64 " x %s: %" PRIu64 " allocations, %" PRIu64
+		     " bytes, the first at 0x%" PRIx64,
+		     kept_row_text(row, "verdict"), kept_row_number(row, "roots"), kind,
+		     kept_row_number(row, "allocations"), kept_row_number(row, "bytes"),
 		     kept_row_number(row, "address")) < 0)
 		text = NULL;
 	state->row.failed |= !name || !text;
@@ -189,8 +184,7 @@ static void junit_end_table(struct report *report)
 }
 
 /* What keeps the gate from telling. */
-static void write_findings(struct writer *writer,
-			   const struct findings *findings)
+static void write_findings(struct writer *writer, const struct findings *findings)
 {
 	put(writer, "  <system-out/>\n  <system-err>");
 	for (size_t i = 0; findings && i < findings->count; i++) {
@@ -200,8 +194,7 @@ static void write_findings(struct writer *writer,
 	put(writer, "</system-err>\n </testsuite>\n</testsuites>\n");
 }
 
-static void write_property(struct writer *writer, const char *name,
-			   const char *value)
+static void write_property(struct writer *writer, const char *name, const char *value)
 {
 	put(writer, "   <property");
 	write_attribute(writer, "name", name);
@@ -209,8 +202,7 @@ static void write_property(struct writer *writer, const char *name,
 	put(writer, "/>\n");
 }
 
-static struct error *write_properties(const struct report_subject *subject,
-				      FILE *out)
+static struct error *write_properties(const struct report_subject *subject, FILE *out)
 {
 	struct writer writer;
 	struct error *error = writer_init(&writer, out);
@@ -226,26 +218,21 @@ static struct error *write_properties(const struct report_subject *subject,
 }
 
 /*
- * The schemas that are in use differ in what they require: it is all there.
- * The oldest does not know that tests may be skipped, so that is told only
- * where it is so.
+ * The schemas that are in use differ in what they require: it is all there. The oldest does not
+ * know that tests may be skipped, so that is told only where it is so.
  */
-static void write_suite(const struct junit_state *state, size_t errors,
-			FILE *out)
+static void write_suite(const struct junit_state *state, size_t errors, FILE *out)
 {
 	char timestamp[32] = "1970-01-01T00:00:00";
 	time_t now = time(NULL);
 	struct tm broken_down;
 
 	if (gmtime_r(&now, &broken_down))
-		strftime(timestamp, sizeof(timestamp), "%Y-%m-%dT%H:%M:%S",
-			 &broken_down);
+		strftime(timestamp, sizeof(timestamp), "%Y-%m-%dT%H:%M:%S", &broken_down);
 	fprintf(out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		"<testsuites>\n"
-		" <testsuite id=\"0\" package=\"heapcore\" name=\"heapcore\" "
-		"hostname=\"localhost\" timestamp=\"%s\" time=\"0\" "
-		"tests=\"%zu\" failures=\"%zu\" errors=\"%zu\"",
+		" <testsuite id=\"0\" package=\"heapcore\" name=\"heapcore\" hostname=\"localhost\" timestamp=\"%s\" time=\"0\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\"",
 		timestamp, state->tests, state->failures, errors);
 	if (state->skipped)
 		fprintf(out, " skipped=\"%zu\"", state->skipped);

@@ -1,17 +1,16 @@
 /*
  * Markdown tables, for issues and comments on changes.
  *
- * Names from the dump stand in backquotes only where they would be taken for
- * markup otherwise; a bar would end the cell, so it is escaped.
+ * Names from the dump stand in backquotes only where they would be taken for markup otherwise; a
+ * bar would end the cell, so it is escaped.
  */
 
 #include "analyzer/report/plain.h"
 
 static bool stands_right(enum value_kind kind)
 {
-	return kind == VALUE_COUNT || kind == VALUE_BYTES ||
-	       kind == VALUE_NUMBER || kind == VALUE_CHANGE ||
-	       kind == VALUE_SECONDS || kind == VALUE_SHARE;
+	return kind == VALUE_COUNT || kind == VALUE_BYTES || kind == VALUE_NUMBER ||
+	       kind == VALUE_CHANGE || kind == VALUE_SECONDS || kind == VALUE_SHARE;
 }
 
 static void markdown_begin_table(struct report *report)
@@ -28,10 +27,7 @@ static void write_head(struct writer *writer, const struct table *table)
 	}
 	writer_bytes(writer, "|\n", 2);
 	for (size_t i = 0; i < table->column_count; i++)
-		writer_bytes(writer,
-			     stands_right(table->columns[i].kind) ? "|--:"
-								  : "|---",
-			     4);
+		writer_bytes(writer, stands_right(table->columns[i].kind) ? "|--:" : "|---", 4);
 	writer_bytes(writer, "|\n", 2);
 }
 

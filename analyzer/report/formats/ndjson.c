@@ -4,8 +4,7 @@
  *	{"row":"allocation","address":"0x55d0c0ffee10","size":68,...}
  *	{"row":"end","complete":true}
  *
- * So ten million rows can be read one by one. Findings are rows, too, in front
- * of the end.
+ * So ten million rows can be read one by one. Findings are rows, too, in front of the end.
  */
 
 #include "analyzer/report/json.h"
@@ -34,8 +33,7 @@ static void ndjson_end_row(struct report *report)
 	writer_bytes(report->state, "}\n", 2);
 }
 
-static void write_findings(struct writer *writer,
-			   const struct findings *findings)
+static void write_findings(struct writer *writer, const struct findings *findings)
 {
 	for (size_t i = 0; i < findings->count; i++) {
 		writer_bytes(writer, "{\"row\":\"finding\",", 17);

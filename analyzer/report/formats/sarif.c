@@ -1,10 +1,9 @@
 /*
  * SARIF 2.1.0, for code scanning: a rule and a result for each kind of leak.
  *
- * A leak is known by its fingerprint, in all runs and on all machines, so that
- * is the rule's id. What is in the baseline is "unchanged", what it has but no
- * leak matches is "absent". Of other commands than `gate` there is nothing to
- * tell here.
+ * A leak is known by its fingerprint, in all runs and on all machines, so that is the rule's id.
+ * What is in the baseline is "unchanged", what it has but no leak matches is "absent". Of other
+ * commands than `gate` there is nothing to tell here.
  */
 
 #include "analyzer/report/json.h"
@@ -50,8 +49,7 @@ static void write_absent(struct writer *writer, struct kept_row *row)
 	if (asprintf(&text,
 		     "The leak of %s, %" PRIu64
 		     " of which the baseline accepts, is not there any more.",
-		     kept_row_text(row, "kind"),
-		     kept_row_number(row, "roots")) < 0)
+		     kept_row_text(row, "kind"), kept_row_number(row, "roots")) < 0)
 		text = NULL;
 	row->failed |= !text;
 	json_text(writer, text ? text : "");
@@ -63,15 +61,11 @@ static void write_message(struct writer *writer, struct kept_row *row)
 	_cleanup_(free) char *text = NULL;
 
 	if (asprintf(&text,
-		     "%s leak, %" PRIu64 " x %s: %" PRIu64
-		     " allocations of %" PRIu64
+		     "%s leak, %" PRIu64 " x %s: %" PRIu64 " allocations of %" PRIu64
 		     " bytes are lost in all; the first is at 0x%" PRIx64 ".",
-		     strcmp(kept_row_text(row, "verdict"), "likely") == 0
-			     ? "Likely"
-			     : "Certain",
+		     strcmp(kept_row_text(row, "verdict"), "likely") == 0 ? "Likely" : "Certain",
 		     kept_row_number(row, "roots"), kept_row_text(row, "kind"),
-		     kept_row_number(row, "allocations"),
-		     kept_row_number(row, "bytes"),
+		     kept_row_number(row, "allocations"), kept_row_number(row, "bytes"),
 		     kept_row_number(row, "address")) < 0)
 		text = NULL;
 	row->failed |= !text;
@@ -84,8 +78,7 @@ static void write_rule(struct sarif_state *state)
 	struct writer *writer = &state->rules;
 	_cleanup_(free) char *text = NULL;
 
-	if (asprintf(&text, "Leak of %s of %" PRIu64 " bytes",
-		     kept_row_text(row, "kind"),
+	if (asprintf(&text, "Leak of %s of %" PRIu64 " bytes", kept_row_text(row, "kind"),
 		     kept_row_number(row, "size")) < 0)
 		text = NULL;
 	row->failed |= !text;
@@ -101,8 +94,7 @@ static void write_rule(struct sarif_state *state)
 static void write_place(struct writer *writer, const char *kind,
 			const struct report_subject *subject)
 {
-	put(writer, ", \"locations\": [{\"physicalLocation\": "
-		    "{\"artifactLocation\": {\"uri\": ");
+	put(writer, ", \"locations\": [{\"physicalLocation\": {\"artifactLocation\": {\"uri\": ");
 	json_uri(writer, subject && subject->core ? subject->core : "core");
 	put(writer, "}}, \"logicalLocations\": [{\"fullyQualifiedName\": ");
 	json_text(writer, kind);
@@ -115,16 +107,13 @@ static void write_result(struct sarif_state *state, const char *baseline,
 	struct kept_row *row = &state->row;
 	struct writer *writer = &state->results;
 	const char *print = kept_row_text(row, "fingerprint");
-	bool failed = strcmp(baseline, "new") == 0 ||
-		      strcmp(baseline, "updated") == 0;
-	bool suppressed =
-		strcmp(kept_row_text(row, "state"), "suppressed") == 0;
+	bool failed = strcmp(baseline, "new") == 0 || strcmp(baseline, "updated") == 0;
+	bool suppressed = strcmp(kept_row_text(row, "state"), "suppressed") == 0;
 
 	put(writer, writer->used ? ",\n    {" : "\n    {");
 	put(writer, "\"ruleId\": ");
 	json_text(writer, print);
-	put(writer, failed && !suppressed ? ", \"level\": \"error\""
-					  : ", \"level\": \"note\"");
+	put(writer, failed && !suppressed ? ", \"level\": \"error\"" : ", \"level\": \"note\"");
 	put(writer, ", \"message\": {\"text\": ");
 	if (strcmp(baseline, "absent") == 0)
 		write_absent(writer, row);
@@ -137,8 +126,7 @@ static void write_result(struct sarif_state *state, const char *baseline,
 	put(writer, "}, \"baselineState\": ");
 	json_text(writer, baseline);
 	if (suppressed)
-		put(writer, ", \"suppressions\": [{\"kind\": "
-			    "\"external\"}]");
+		put(writer, ", \"suppressions\": [{\"kind\": \"external\"}]");
 	put(writer, "}");
 }
 
@@ -168,8 +156,7 @@ static void sarif_end_row(struct report *report)
 
 	if (strcmp(report->table->name, "leak") == 0) {
 		write_rule(state);
-		write_result(state, baseline_state(&state->row),
-			     report->subject);
+		write_result(state, baseline_state(&state->row), report->subject);
 		state->leaks++;
 	} else if (strcmp(report->table->name, "gone") == 0) {
 		write_rule(state);
@@ -187,8 +174,7 @@ static void sarif_end_table(struct report *report)
 }
 
 /* Whether the gate could tell, and what kept it from that. */
-static void write_invocation(struct writer *writer,
-			     const struct findings *findings)
+static void write_invocation(struct writer *writer, const struct findings *findings)
 {
 	bool complete = !findings || !findings_incomplete(findings);
 
@@ -199,8 +185,7 @@ static void write_invocation(struct writer *writer,
 		bool worse = findings->list[i].weight == FINDING_INCOMPLETE;
 
 		put(writer, i ? ",\n    {" : "\n    {");
-		put(writer,
-		    worse ? "\"level\": \"error\"" : "\"level\": \"note\"");
+		put(writer, worse ? "\"level\": \"error\"" : "\"level\": \"note\"");
 		put(writer, ", \"message\": {\"text\": ");
 		json_text(writer, findings->list[i].message);
 		put(writer, "}}");
@@ -226,8 +211,7 @@ static void sarif_close(struct report *report)
 	write_invocation(results, subject ? subject->findings : NULL);
 	put(results, " }]\n}\n");
 	fwrite(results->buffer, 1, results->used, report->out);
-	if ((state->row.failed || rules->failed || results->failed) &&
-	    !report->error)
+	if ((state->row.failed || rules->failed || results->failed) && !report->error)
 		report->error = &error_no_memory;
 	kept_row_clear(&state->row);
 	writer_deinit(rules);

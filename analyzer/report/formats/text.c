@@ -1,10 +1,9 @@
 /*
- * Text for people: the sentence of a table for each row, or else aligned
- * columns under their names.
+ * Text for people: the sentence of a table for each row, or else aligned columns under their names.
  *
- * Columns are as wide as the widest of the first BUFFERED_ROWS rows; what is
- * wider further down sticks out. So a table takes the same memory however long
- * it is. Numbers stand to the right, addresses and text to the left.
+ * Columns are as wide as the widest of the first BUFFERED_ROWS rows; what is wider further down
+ * sticks out. So a table takes the same memory however long it is. Numbers stand to the right,
+ * addresses and text to the left.
  */
 
 #include "analyzer/report/sentence.h"
@@ -89,14 +88,13 @@ static size_t count_characters(const char *text, size_t length)
 }
 
 /*
- * A bar of BAR_WIDTH for the whole: ':' is half a '#'. What is too small for
- * that is a '.', as long as it is not nothing.
+ * A bar of BAR_WIDTH for the whole: ':' is half a '#'. What is too small for that is a '.', as long
+ * as it is not nothing.
  */
 static void write_bar(struct writer *writer, double share)
 {
 	double halves = share > 0 ? share * 2 * BAR_WIDTH + 0.5 : 0;
-	unsigned int length =
-		halves < 2 * BAR_WIDTH ? (unsigned int)halves : 2 * BAR_WIDTH;
+	unsigned int length = halves < 2 * BAR_WIDTH ? (unsigned int)halves : 2 * BAR_WIDTH;
 
 	for (unsigned int i = 0; i < length / 2; i++)
 		writer_put(writer, '#');
@@ -106,8 +104,7 @@ static void write_bar(struct writer *writer, double share)
 		writer_put(writer, '.');
 }
 
-static void write_cell(struct writer *writer, enum value_kind kind,
-		       const struct value *value)
+static void write_cell(struct writer *writer, enum value_kind kind, const struct value *value)
 {
 	if (value->absent || kind == VALUE_MEMORY) {
 		writer_put(writer, '-');
@@ -119,8 +116,7 @@ static void write_cell(struct writer *writer, enum value_kind kind,
 	}
 	if (kind == VALUE_ADDRESS)
 		writer_bytes(writer, "0x", 2);
-	value_write(writer, kind, kind == VALUE_BYTES || kind == VALUE_COUNT,
-		    value);
+	value_write(writer, kind, kind == VALUE_BYTES || kind == VALUE_COUNT, value);
 }
 
 static void keep_row(struct text_state *state, const struct table *table)
@@ -129,23 +125,20 @@ static void keep_row(struct text_state *state, const struct table *table)
 		struct cell *cell = &state->cells[state->rows][i];
 
 		cell->start = state->text.used;
-		write_cell(&state->text, table->columns[i].kind,
-			   &state->values[i]);
+		write_cell(&state->text, table->columns[i].kind, &state->values[i]);
 		cell->length = state->text.used - cell->start;
-		cell->width = count_characters(state->text.buffer + cell->start,
-					       cell->length);
+		cell->width = count_characters(state->text.buffer + cell->start, cell->length);
 	}
 	state->rows++;
 }
 
 static bool stands_left(enum value_kind kind)
 {
-	return kind == VALUE_TEXT || kind == VALUE_ADDRESS ||
-	       kind == VALUE_SHARE;
+	return kind == VALUE_TEXT || kind == VALUE_ADDRESS || kind == VALUE_SHARE;
 }
 
-static void write_aligned(struct report *report, size_t column,
-			  const char *text, size_t length, size_t width)
+static void write_aligned(struct report *report, size_t column, const char *text, size_t length,
+			  size_t width)
 {
 	struct text_state *state = report->state;
 	struct writer *writer = &state->writer;
@@ -208,9 +201,8 @@ static void write_rows(struct report *report)
 		for (size_t i = 0; i < report->table->column_count; i++) {
 			const struct cell *cell = &state->cells[row][i];
 
-			write_aligned(report, i,
-				      state->text.buffer + cell->start,
-				      cell->length, cell->width);
+			write_aligned(report, i, state->text.buffer + cell->start, cell->length,
+				      cell->width);
 		}
 		writer_put(&state->writer, '\n');
 	}

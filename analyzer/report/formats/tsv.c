@@ -1,8 +1,8 @@
 /*
  * Values between tabs, for cut, awk and sort.
  *
- * As csv, but nothing is quoted: tabs and ends of lines within text are written
- * as \t and \n, so that each line is one row.
+ * As csv, but nothing is quoted: tabs and ends of lines within text are written as \t and \n, so
+ * that each line is one row.
  */
 
 #include "analyzer/report/plain.h"

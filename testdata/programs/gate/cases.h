@@ -1,13 +1,13 @@
 /*
- * What the programs of this directory have in common: main(), which runs the
- * case that its arguments name, and leaves nothing of it on the dead part of
- * the stack, where a pointer would keep alive what it points to.
+ * What the programs of this directory have in common: main(), which runs the case that its
+ * arguments name, and leaves nothing of it on the dead part of the stack, where a pointer would
+ * keep alive what it points to.
  *
  *	PROGRAM CASE leak|clean		one case
  *	PROGRAM all leak|clean		each in a process of its own
  *
- * With all, a line "CASE process PID" is written for each, and for what it
- * forks, and when it has ended "CASE status N", which a shell would see.
+ * With all, a line "CASE process PID" is written for each, and for what it forks, and when it has
+ * ended "CASE status N", which a shell would see.
  */
 #ifndef TESTDATA_PROGRAMS_GATE_CASES_H
 #define TESTDATA_PROGRAMS_GATE_CASES_H
@@ -56,8 +56,7 @@ __attribute__((unused)) static pid_t fork_noted(void)
 }
 
 /* So far down that forget() reaches all of it, wherever its own room begins. */
-__attribute__((noinline)) static void run_deep(const struct leak_case *one,
-					       bool leak)
+__attribute__((noinline)) static void run_deep(const struct leak_case *one, bool leak)
 {
 	char room[256];
 
@@ -76,8 +75,7 @@ static bool fork_each(void)
 			return true;
 		wait(&status);
 		dprintf(STDOUT_FILENO, "%s status %d\n", current->name,
-			WIFSIGNALED(status) ? 128 + WTERMSIG(status)
-					    : WEXITSTATUS(status));
+			WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
 	}
 	return false;
 }
@@ -91,8 +89,7 @@ int main(int count, char **arguments)
 			return 0;
 		found = current;
 	}
-	while (count == 3 && !current && found->name &&
-	       strcmp(found->name, arguments[1]))
+	while (count == 3 && !current && found->name && strcmp(found->name, arguments[1]))
 		found++;
 	if (count != 3 || !found->name) {
 		fprintf(stderr, "usage: %s CASE leak|clean\n", arguments[0]);

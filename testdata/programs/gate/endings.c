@@ -1,6 +1,5 @@
 /*
- * Memory that is lost by a child after fork(), and by a program that a signal
- * kills.
+ * Memory that is lost by a child after fork(), and by a program that a signal kills.
  *
  *	endings CASE leak|clean
  */

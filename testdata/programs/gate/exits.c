@@ -1,7 +1,6 @@
 /*
- * Ways to end a program while words that nobody uses lead to what it lost: they
- * were left where the frames of exit() are now. And the other way round: what
- * is in use by those that are still there.
+ * Ways to end a program while words that nobody uses lead to what it lost: they were left where the
+ * frames of exit() are now. And the other way round: what is in use by those that are still there.
  *
  *	exits CASE leak|clean
  */
@@ -220,8 +219,7 @@ static void on_signal_stack(bool leak)
 	const size_t size = 1 << 16;
 	stack_t stack = { .ss_size = size };
 
-	stack.ss_sp = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stack.ss_sp = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	sigaltstack(&stack, NULL);
 	lose(leak, 1);
 	forget();

@@ -1,6 +1,6 @@
 /*
- * Memory that a library loses: in its destructor when the program ends, and by
- * being closed while it has some.
+ * Memory that a library loses: in its destructor when the program ends, and by being closed while
+ * it has some.
  *
  *	libraries CASE leak|clean
  *

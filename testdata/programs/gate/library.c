@@ -1,6 +1,6 @@
 /*
- * A library that has memory of its own, and what becomes of it when it is
- * unloaded, or the program ends.
+ * A library that has memory of its own, and what becomes of it when it is unloaded, or the program
+ * ends.
  */
 #include <stdlib.h>
 #include <string.h>

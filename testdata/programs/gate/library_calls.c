@@ -27,8 +27,7 @@ static void nothing(bool leak)
 
 static void aligned(bool leak)
 {
-	void *volatile blocks[] = { aligned_alloc(64, 192), memalign(32, 104),
-				    valloc(120) };
+	void *volatile blocks[] = { aligned_alloc(64, 192), memalign(32, 104), valloc(120) };
 
 	for (int i = 0; i < 3; i++)
 		if (!leak)

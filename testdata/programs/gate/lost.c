@@ -3,8 +3,8 @@
  *
  *	lost CASE leak|clean
  *
- * Sizes are those that malloc() can use to the last byte, so that what it keeps
- * for each block is what was asked for.
+ * Sizes are those that malloc() can use to the last byte, so that what it keeps for each block is
+ * what was asked for.
  */
 #include "testdata/programs/gate/cases.h"
 
@@ -68,9 +68,7 @@ static void ring(bool leak)
 
 static struct node *make_tree(int depth)
 {
-	return depth == 0
-		       ? NULL
-		       : make_node(make_tree(depth - 1), make_tree(depth - 1));
+	return depth == 0 ? NULL : make_node(make_tree(depth - 1), make_tree(depth - 1));
 }
 
 static void free_tree(struct node *tree)
@@ -177,15 +175,8 @@ static void members(bool leak)
 }
 
 const struct leak_case cases[] = {
-	{ "plain", plain },
-	{ "chain", chain },
-	{ "ring", ring },
-	{ "tree", tree },
-	{ "realloc", grown },
-	{ "overwritten", overwritten },
-	{ "big", big },
-	{ "aligned", aligned },
-	{ "error-path", way_out },
-	{ "members", members },
-	{ NULL, NULL },
+	{ "plain", plain },	{ "chain", chain },	{ "ring", ring },
+	{ "tree", tree },	{ "realloc", grown },	{ "overwritten", overwritten },
+	{ "big", big },		{ "aligned", aligned }, { "error-path", way_out },
+	{ "members", members }, { NULL, NULL },
 };

@@ -1,6 +1,6 @@
 /*
- * Where the only pointer to a block stands, and how it is written: without one
- * that leads there, the block is lost.
+ * Where the only pointer to a block stands, and how it is written: without one that leads there,
+ * the block is lost.
  *
  *	pointers CASE leak|clean
  */
@@ -110,8 +110,7 @@ static void interior(bool leak)
 
 static void *map(int flags)
 {
-	return mmap(NULL, 4096, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS,
-		    -1, 0);
+	return mmap(NULL, 4096, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
 }
 
 /* Gone with the mapping. */
@@ -223,10 +222,7 @@ static void *wait_with_vector(void *leak)
 	block = ~block;
 	forget();
 	write(ready[1], &byte, 1);
-	__asm__ volatile("not %0\n\tmovq %0, %%xmm7\n\txor %0, %0"
-			 : "+r"(block)
-			 :
-			 : "xmm7");
+	__asm__ volatile("not %0\n\tmovq %0, %%xmm7\n\txor %0, %0" : "+r"(block) : : "xmm7");
 	read(never[0], &byte, 1);
 	return NULL;
 }

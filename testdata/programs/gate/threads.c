@@ -1,6 +1,6 @@
 /*
- * Memory that is lost by threads: by one that ends, and by its thread-local
- * variable, which is gone with it.
+ * Memory that is lost by threads: by one that ends, and by its thread-local variable, which is gone
+ * with it.
  *
  *	threads CASE leak|clean
  */

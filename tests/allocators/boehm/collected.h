@@ -1,12 +1,12 @@
 /*
- * A process with a Boehm collector, made in memory: the collector's library
- * with its data, its headers and its blocks.
+ * A process with a Boehm collector, made in memory: the collector's library with its data, its
+ * headers and its blocks.
  *
  *	DATA                     SCRATCH                HEAP
  *	| lists | size_map | ..| | index | headers ...| | block | block | ...
  *
- * Blocks are taken from the start of the heap upwards; what a test damages it
- * damages before collected_open().
+ * Blocks are taken from the start of the heap upwards; what a test damages it damages before
+ * collected_open().
  */
 #ifndef TESTS_ALLOCATORS_BOEHM_COLLECTED_H
 #define TESTS_ALLOCATORS_BOEHM_COLLECTED_H
@@ -15,12 +15,10 @@
 
 #include "tests/analyzer/image/core_builder.h"
 
-static const uint64_t PAGE = 4096, MODULE = 0x7f0000000000,
-		      DATA = MODULE + PAGE, DATA_SIZE = 0x10000,
-		      LISTS = DATA + 0x1000, SCRATCH = 0x7e0000000000,
-		      SCRATCH_SIZE = 0x200000, INDEX = SCRATCH,
-		      HEADERS = SCRATCH + 0x20000, HEAP = 0x7d0000000000,
-		      HEAP_SIZE = 0x400000, STACK = 0x7ffc00000000;
+static const uint64_t PAGE = 4096, MODULE = 0x7f0000000000, DATA = MODULE + PAGE,
+		      DATA_SIZE = 0x10000, LISTS = DATA + 0x1000, SCRATCH = 0x7e0000000000,
+		      SCRATCH_SIZE = 0x200000, INDEX = SCRATCH, HEADERS = SCRATCH + 0x20000,
+		      HEAP = 0x7d0000000000, HEAP_SIZE = 0x400000, STACK = 0x7ffc00000000;
 
 enum { ATOMIC, NORMAL, UNCOLLECTABLE, ATOMIC_UNCOLLECTABLE, OWN };
 enum { UNMAPPED = 2, FREE = 4 };
@@ -75,8 +73,7 @@ static inline uint64_t size_map_of(const struct build *build)
 }
 
 /* The head of the list of free objects of that kind and size. */
-static inline uint64_t list_head(const struct collected *collected, int kind,
-				 uint64_t size)
+static inline uint64_t list_head(const struct collected *collected, int kind, uint64_t size)
 {
 	static const uint64_t order[] = { 1, 0, 2, 3 };
 	uint64_t heads = block_size(collected) / 2 / 16 + 1;
@@ -105,8 +102,7 @@ static inline void collected_add_module(struct core *core)
 	core_add_file(core, DATA, DATA + DATA_SIZE, PAGE, "/lib/libgc.so.1");
 }
 
-static inline void collected_init(struct collected *collected,
-				  const struct build *build)
+static inline void collected_init(struct collected *collected, const struct build *build)
 {
 	struct core *core = &collected->core;
 	uint64_t map = size_map_of(build);
@@ -138,8 +134,7 @@ static inline void collected_deinit(struct collected *collected)
 }
 DEFINE_DEINIT(collected_deinit, struct collected)
 
-static inline void set_slot(struct collected *collected, uint64_t block,
-			    uint64_t value)
+static inline void set_slot(struct collected *collected, uint64_t block, uint64_t value)
 {
 	unsigned int log = collected->build->log_block;
 
@@ -147,16 +142,15 @@ static inline void set_slot(struct collected *collected, uint64_t block,
 }
 
 /* The header of the block, by its slot. */
-static inline uint64_t header_of(const struct collected *collected,
-				 uint64_t block)
+static inline uint64_t header_of(const struct collected *collected, uint64_t block)
 {
 	unsigned int log = collected->build->log_block;
 
 	return core_get(&collected->core, INDEX + 8 * ((block >> log) & 1023));
 }
 
-static inline void set_mark(struct collected *collected, uint64_t block,
-			    uint64_t size, uint64_t number)
+static inline void set_mark(struct collected *collected, uint64_t block, uint64_t size,
+			    uint64_t number)
 {
 	const struct build *build = collected->build;
 	uint64_t mark = build->by_object ? number : number * size / 16;
@@ -165,14 +159,12 @@ static inline void set_mark(struct collected *collected, uint64_t block,
 	if (build->byte_marks)
 		*core_at(&collected->core, marks + mark, 1) = 1;
 	else
-		*core_at(&collected->core, marks + mark / 8, 1) |=
-			(uint8_t)(1 << (mark % 8));
+		*core_at(&collected->core, marks + mark / 8, 1) |= (uint8_t)(1 << (mark % 8));
 }
 
 /* A header whose block, of bytes, begins at the next one. */
-static inline uint64_t add_header(struct collected *collected, uint64_t bytes,
-				  uint64_t size, unsigned int kind,
-				  unsigned int flags, unsigned int swept)
+static inline uint64_t add_header(struct collected *collected, uint64_t bytes, uint64_t size,
+				  unsigned int kind, unsigned int flags, unsigned int swept)
 {
 	const struct build *build = collected->build;
 	struct core *core = &collected->core;
@@ -183,17 +175,15 @@ static inline uint64_t add_header(struct collected *collected, uint64_t bytes,
 	core_set(core, header + 16, flags & FREE ? 0 : block);
 	core_set(core, header + 24, kind | flags << 8 | swept << 16);
 	core_set(core, header + 32, size);
-	core_set(core, header + 40,
-		 kind == ATOMIC || kind == ATOMIC_UNCOLLECTABLE ? 0 : size);
+	core_set(core, header + 40, kind == ATOMIC || kind == ATOMIC_UNCOLLECTABLE ? 0 : size);
 	if (build->map)
 		core_set(core, header + build->map, DATA + 0x800);
 	if (build->by_object)
-		core_set(core, header + 24,
-			 core_get(core, header + 24) |
-				 (size > step / 2
-					  ? UINT64_C(65536)
-					  : (UINT64_C(1) << 32) / size + 1)
-					 << 32);
+		core_set(
+			core, header + 24,
+			core_get(core, header + 24) |
+				(size > step / 2 ? UINT64_C(65536) : (UINT64_C(1) << 32) / size + 1)
+					<< 32);
 	set_slot(collected, block, header);
 	for (uint64_t i = step; i < bytes && !(flags & FREE); i += step)
 		set_slot(collected, block + i, i / step);
@@ -203,19 +193,18 @@ static inline uint64_t add_header(struct collected *collected, uint64_t bytes,
 }
 
 /* A block of objects of that size, the mark behind the last one set. */
-static inline uint64_t add_small(struct collected *collected, uint64_t size,
-				 unsigned int kind, unsigned int swept)
+static inline uint64_t add_small(struct collected *collected, uint64_t size, unsigned int kind,
+				 unsigned int swept)
 {
-	uint64_t block = add_header(collected, block_size(collected), size,
-				    kind, 0, swept);
+	uint64_t block = add_header(collected, block_size(collected), size, kind, 0, swept);
 
 	set_mark(collected, block, size, block_size(collected) / size);
 	return block;
 }
 
 /* Put the object on the list of free ones of its kind. */
-static inline void free_object(struct collected *collected, uint64_t object,
-			       int kind, uint64_t size)
+static inline void free_object(struct collected *collected, uint64_t object, int kind,
+			       uint64_t size)
 {
 	uint64_t head = list_head(collected, kind, size);
 
@@ -229,46 +218,37 @@ static inline void collected_open(struct collected *collected)
 
 	core_add_thread(&collected->core, 11, &registers);
 	core_write_file(&collected->core);
-	assert_no_error(
-		analysis_create(collected->core.path, &collected->options,
-				&collected->progress, &collected->analysis));
+	assert_no_error(analysis_create(collected->core.path, &collected->options,
+					&collected->progress, &collected->analysis));
 	assert_no_error(analysis_need(collected->analysis, STAGE_HEAP));
 }
 
 /* The object that starts there, or NO_ALLOCATION. */
-static inline allocation_id find_object(const struct collected *collected,
-					uint64_t address)
+static inline allocation_id find_object(const struct collected *collected, uint64_t address)
 {
-	const struct allocation_index *index =
-		analysis_index(collected->analysis);
+	const struct allocation_index *index = analysis_index(collected->analysis);
 	allocation_id id = allocation_find(index, address);
 
-	return id != NO_ALLOCATION && allocation_start(index, id) == address
-		       ? id
-		       : NO_ALLOCATION;
+	return id != NO_ALLOCATION && allocation_start(index, id) == address ? id : NO_ALLOCATION;
 }
 
-static inline bool has_trait(const struct collected *collected,
-			     uint64_t address, enum block_trait trait)
+static inline bool has_trait(const struct collected *collected, uint64_t address,
+			     enum block_trait trait)
 {
-	const struct bitmap *having =
-		allocation_having(analysis_index(collected->analysis), trait);
+	const struct bitmap *having = allocation_having(analysis_index(collected->analysis), trait);
 	allocation_id id = find_object(collected, address);
 
 	assert_int_not_equal(id, NO_ALLOCATION);
 	return having && bitmap_get(having, id);
 }
 
-static inline void assert_state(const struct collected *collected,
-				uint64_t address, enum block_state state,
-				bool dead)
+static inline void assert_state(const struct collected *collected, uint64_t address,
+				enum block_state state, bool dead)
 {
 	allocation_id id = find_object(collected, address);
 
 	assert_int_not_equal(id, NO_ALLOCATION);
-	assert_int_equal(
-		allocation_state(analysis_index(collected->analysis), id),
-		state);
+	assert_int_equal(allocation_state(analysis_index(collected->analysis), id), state);
 	assert_int_equal(has_trait(collected, address, TRAIT_DEAD), dead);
 }
 

@@ -1,8 +1,7 @@
 #include "tests/allocators/boehm/collected.h"
 
 static const struct build *const builds[] = {
-	&BUILD_7_2,	  &BUILD_8_2,	       &BUILD_SINGLE,
-	&BUILD_BY_OBJECT, &BUILD_LARGE_BLOCKS,
+	&BUILD_7_2, &BUILD_8_2, &BUILD_SINGLE, &BUILD_BY_OBJECT, &BUILD_LARGE_BLOCKS,
 };
 
 enum { BUILDS = sizeof(builds) / sizeof(builds[0]), CYCLE = 7 };
@@ -17,8 +16,7 @@ static size_t arenas_of_collector(const struct collected *collected)
 	size_t count = 0;
 
 	for (size_t i = 0; i < heaps_arena_count(heaps); i++)
-		count += strcmp(heaps_arena(heaps, (arena_number)i).kind,
-				"collected") == 0;
+		count += strcmp(heaps_arena(heaps, (arena_number)i).kind, "collected") == 0;
 	return count;
 }
 
@@ -63,12 +61,10 @@ static void test_kinds_become_traits(void **state)
 	collected_open(&collected);
 	for (size_t i = 0; i < 5; i++) {
 		assert_true(has_trait(&collected, blocks[i], TRAIT_MANAGED));
-		assert_int_equal(
-			has_trait(&collected, blocks[i], TRAIT_POINTERLESS),
-			kinds[i].pointerless);
-		assert_int_equal(
-			has_trait(&collected, blocks[i], TRAIT_COLLECTABLE),
-			kinds[i].collectable);
+		assert_int_equal(has_trait(&collected, blocks[i], TRAIT_POINTERLESS),
+				 kinds[i].pointerless);
+		assert_int_equal(has_trait(&collected, blocks[i], TRAIT_COLLECTABLE),
+				 kinds[i].collectable);
 	}
 }
 
@@ -89,22 +85,18 @@ static void test_large_objects_span_blocks(void **state)
 	assert_int_equal(allocation_find(index, small + 4095), 2);
 }
 
-static void test_free_runs_are_free_and_unmapped_ones_are_not_there(
-	void **state)
+static void test_free_runs_are_free_and_unmapped_ones_are_not_there(void **state)
 {
 	START(collected, &BUILD_8_2);
 	uint64_t run = add_header(&collected, 3 * PAGE, 3 * PAGE, 0, FREE, 3);
-	uint64_t gone = add_header(&collected, 5 * PAGE, 5 * PAGE, 0,
-				   FREE | UNMAPPED, 3);
+	uint64_t gone = add_header(&collected, 5 * PAGE, 5 * PAGE, 0, FREE | UNMAPPED, 3);
 	uint64_t small = add_small(&collected, 16, NORMAL, CYCLE);
 
 	collected_open(&collected);
 	assert_state(&collected, run, BLOCK_FREE, false);
 	assert_int_equal(find_object(&collected, gone), NO_ALLOCATION);
 	assert_state(&collected, small, BLOCK_USED, false);
-	assert_int_equal(
-		heaps_arena(analysis_heaps(collected.analysis), 0).size,
-		4 * PAGE);
+	assert_int_equal(heaps_arena(analysis_heaps(collected.analysis), 0).size, 4 * PAGE);
 }
 
 static void test_free_objects_of_threads_are_cached(void **state)
@@ -139,8 +131,7 @@ static void test_list_that_leads_astray_is_told(void **state)
 	collected_open(&collected);
 	assert_state(&collected, block, BLOCK_FREE, false);
 	assert_state(&collected, block + 64, BLOCK_FREE, false);
-	assert_finding(analysis_findings(collected.analysis),
-		       FINDING_INCOMPLETE, "where none is");
+	assert_finding(analysis_findings(collected.analysis), FINDING_INCOMPLETE, "where none is");
 }
 
 static void test_list_that_is_a_ring_ends(void **state)
@@ -157,22 +148,19 @@ static void test_list_that_is_a_ring_ends(void **state)
 }
 
 /*
- * Lists of two sizes lead up and down, over many blocks; one of them to where
- * no object is, behind its first ones. What is in use links as well.
+ * Lists of two sizes lead up and down, over many blocks; one of them to where no object is, behind
+ * its first ones. What is in use links as well.
  */
 static void add_lists(struct collected *collected, uint64_t blocks[static 24])
 {
 	for (int i = 0; i < 24; i++)
-		blocks[i] =
-			add_small(collected, i % 3 ? 32 : 48, NORMAL, CYCLE);
+		blocks[i] = add_small(collected, i % 3 ? 32 : 48, NORMAL, CYCLE);
 	free_object(collected, blocks[5], NORMAL, 32);
 	core_set(&collected->core, blocks[5], blocks[5] + 8);
 	for (int i = 0; i < 240; i++) {
 		uint64_t size = i * 7 % 24 % 3 ? 32 : 48;
 
-		free_object(collected,
-			    blocks[i * 7 % 24] + (3 * i + 1) % 80 * size,
-			    NORMAL, size);
+		free_object(collected, blocks[i * 7 % 24] + (3 * i + 1) % 80 * size, NORMAL, size);
 	}
 	core_set(&collected->core, blocks[4] + 32, blocks[4] + 64);
 }
@@ -193,11 +181,10 @@ static void test_lists_are_the_same_in_a_dump_larger_than_memory(void **state)
 		index = analysis_index(collected.analysis);
 		assert_in_range(allocation_count(index), 24 * 85, MOST);
 		for (size_t id = 0; id < allocation_count(index); id++)
-			states[i][id] =
-				allocation_state(index, (allocation_id)id);
+			states[i][id] = allocation_state(index, (allocation_id)id);
 		assert_state(&collected, blocks[7] + 4 * 32, BLOCK_FREE, false);
-		assert_finding(analysis_findings(collected.analysis),
-			       FINDING_INCOMPLETE, "where none is");
+		assert_finding(analysis_findings(collected.analysis), FINDING_INCOMPLETE,
+			       "where none is");
 	}
 	assert_memory_equal(states[0], states[1], sizeof(states[0]));
 }
@@ -215,8 +202,8 @@ static void test_damaged_header_costs_its_block_only(void **state)
 	assert_state(&collected, first, BLOCK_USED, false);
 	assert_int_equal(find_object(&collected, damaged), NO_ALLOCATION);
 	assert_state(&collected, damaged + PAGE, BLOCK_USED, false);
-	assert_finding(analysis_findings(collected.analysis),
-		       FINDING_INCOMPLETE, "with no sound header: ");
+	assert_finding(analysis_findings(collected.analysis), FINDING_INCOMPLETE,
+		       "with no sound header: ");
 }
 
 static void test_what_only_looks_like_an_index_is_none(void **state)
@@ -225,12 +212,10 @@ static void test_what_only_looks_like_an_index_is_none(void **state)
 	uint64_t block = add_small(&collected, 32, NORMAL, CYCLE);
 
 	/* Its header stands for another block. */
-	core_set(&collected.core, header_of(&collected, block) + 16,
-		 block + PAGE);
+	core_set(&collected.core, header_of(&collected, block) + 16, block + PAGE);
 	collected_open(&collected);
 	assert_int_equal(arenas_of_collector(&collected), 0);
-	assert_int_equal(allocation_count(analysis_index(collected.analysis)),
-			 0);
+	assert_int_equal(allocation_count(analysis_index(collected.analysis)), 0);
 }
 
 static void test_collector_is_found_behind_a_table(void **state)
@@ -272,13 +257,11 @@ int main(void)
 		cmocka_unit_test(test_states_are_told_in_each_build),
 		cmocka_unit_test(test_kinds_become_traits),
 		cmocka_unit_test(test_large_objects_span_blocks),
-		cmocka_unit_test(
-			test_free_runs_are_free_and_unmapped_ones_are_not_there),
+		cmocka_unit_test(test_free_runs_are_free_and_unmapped_ones_are_not_there),
 		cmocka_unit_test(test_free_objects_of_threads_are_cached),
 		cmocka_unit_test(test_list_that_leads_astray_is_told),
 		cmocka_unit_test(test_list_that_is_a_ring_ends),
-		cmocka_unit_test(
-			test_lists_are_the_same_in_a_dump_larger_than_memory),
+		cmocka_unit_test(test_lists_are_the_same_in_a_dump_larger_than_memory),
 		cmocka_unit_test(test_damaged_header_costs_its_block_only),
 		cmocka_unit_test(test_what_only_looks_like_an_index_is_none),
 		cmocka_unit_test(test_collector_is_found_behind_a_table),

@@ -11,8 +11,7 @@ static uint64_t place(size_t number)
 }
 
 /* Each place leads to the number-th. */
-static struct image *open_links(struct core *core, const size_t *next,
-				struct findings *findings)
+static struct image *open_links(struct core *core, const size_t *next, struct findings *findings)
 {
 	struct image *image;
 
@@ -52,8 +51,7 @@ static void assert_all(const size_t *next, size_t most)
 		size_t number = i * 7 % PLACES;
 		bool found;
 
-		assert_no_error(arena_rings_find(&rings, 0, NEXT, place(number),
-						 &found));
+		assert_no_error(arena_rings_find(&rings, 0, NEXT, place(number), &found));
 		assert_int_equal(found, closes(next, number, most));
 	}
 	arena_rings_deinit(&rings);

@@ -13,12 +13,10 @@ enum { VERSIONS = sizeof(versions) / sizeof(versions[0]) };
 
 /* Heaps of other arenas begin at multiples of 64 MiB. */
 static const uint64_t SUBHEAP = 0x7c0000000000, SUBHEAP_SIZE = 0x21000,
-		      SECOND = SUBHEAP + (64 << 20),
-		      MAPPING_WITH_BINS = 0x7d0000000800;
+		      SECOND = SUBHEAP + (64 << 20), MAPPING_WITH_BINS = 0x7d0000000800;
 
 /* The heap's head, which names its arena and the heap before it. */
-static void add_subheap(struct process *process, uint64_t start, uint64_t arena,
-			uint64_t previous)
+static void add_subheap(struct process *process, uint64_t start, uint64_t arena, uint64_t previous)
 {
 	core_add(&process->core, start, SUBHEAP_SIZE, RIGHTS_RW);
 	core_set(&process->core, start, arena);
@@ -27,8 +25,7 @@ static void add_subheap(struct process *process, uint64_t start, uint64_t arena,
 	core_set(&process->core, start + 24, SUBHEAP_SIZE);
 }
 
-static uint64_t add_chunk(struct process *process, uint64_t *next,
-			  uint64_t size)
+static uint64_t add_chunk(struct process *process, uint64_t *next, uint64_t size)
 {
 	uint64_t user = *next + 16;
 
@@ -38,18 +35,16 @@ static uint64_t add_chunk(struct process *process, uint64_t *next,
 }
 
 /* What is left of the arena's heap is top. */
-static void finish_subheap(struct process *process, uint64_t arena,
-			   uint64_t next, uint64_t end, uint64_t system_memory)
+static void finish_subheap(struct process *process, uint64_t arena, uint64_t next, uint64_t end,
+			   uint64_t system_memory)
 {
 	core_set(&process->core, arena + process->version->top, next);
-	core_set(&process->core, arena + process->version->system_memory,
-		 system_memory);
+	core_set(&process->core, arena + process->version->system_memory, system_memory);
 	core_set(&process->core, next + 8, (end - next) | IN_USE);
 }
 
 /* An arena in a heap of its own; *next is where its chunks begin. */
-static uint64_t add_arena(struct process *process, uint64_t start,
-			  uint64_t *next)
+static uint64_t add_arena(struct process *process, uint64_t start, uint64_t *next)
 {
 	uint64_t arena = start + process->version->subheap_head;
 
@@ -71,16 +66,12 @@ static void test_chunks_of_another_arena_are_walked(void **state)
 		arena = add_arena(&process, SUBHEAP, &next);
 		first = add_chunk(&process, &next, 0x30);
 		last = add_chunk(&process, &next, 0x1000);
-		finish_subheap(&process, arena, next, SUBHEAP + SUBHEAP_SIZE,
-			       SUBHEAP_SIZE);
+		finish_subheap(&process, arena, next, SUBHEAP + SUBHEAP_SIZE, SUBHEAP_SIZE);
 		process_open(&process, STAGE_HEAP);
 		assert_block(&process, first, 0x28, BLOCK_USED);
 		assert_block(&process, last, 0xff8, BLOCK_USED);
 		assert_int_equal(process_used(&process), 3);
-		assert_int_equal(
-			heaps_arena(analysis_heaps(process.analysis), 1)
-				.address,
-			arena);
+		assert_int_equal(heaps_arena(analysis_heaps(process.analysis), 1).address, arena);
 		assert_sound(&process);
 	}
 }
@@ -99,12 +90,10 @@ static void test_arena_s_heap_is_no_root(void **state)
 	/* The arena's mutex, and the rest of its free end. */
 	core_set(&process.core, arena + 8, first);
 	core_set(&process.core, next + 0x100, first);
-	finish_subheap(&process, arena, next, SUBHEAP + SUBHEAP_SIZE,
-		       SUBHEAP_SIZE);
+	finish_subheap(&process, arena, next, SUBHEAP + SUBHEAP_SIZE, SUBHEAP_SIZE);
 	process_open(&process, STAGE_LEAKS);
 	assert_int_equal(leak_root_count(analysis_leaks(process.analysis)), 1);
-	assert_int_equal(
-		leak_root(analysis_leaks(process.analysis), 0)->owned_count, 2);
+	assert_int_equal(leak_root(analysis_leaks(process.analysis), 0)->owned_count, 2);
 }
 
 /* A full heap ends with a fence, and the arena goes on in another one. */
@@ -124,8 +113,7 @@ static void test_arena_may_have_several_heaps(void **state)
 		add_subheap(&process, SECOND, arena, SUBHEAP);
 		next = SECOND + versions[i]->subheap_head;
 		user = add_chunk(&process, &next, 0x30);
-		finish_subheap(&process, arena, next, SECOND + SUBHEAP_SIZE,
-			       2 * SUBHEAP_SIZE);
+		finish_subheap(&process, arena, next, SECOND + SUBHEAP_SIZE, 2 * SUBHEAP_SIZE);
 		process_open(&process, STAGE_HEAP);
 		assert_block(&process, full, end - 32 - full + 8, BLOCK_USED);
 		assert_block(&process, user, 0x28, BLOCK_USED);
@@ -142,8 +130,7 @@ static void test_arena_without_its_heap_is_reported(void **state)
 	process_init(&process, &GLIBC_2_36);
 	process_finish(&process);
 	arena = add_arena(&process, SUBHEAP, &next);
-	finish_subheap(&process, arena, next, SUBHEAP + SUBHEAP_SIZE,
-		       SUBHEAP_SIZE);
+	finish_subheap(&process, arena, next, SUBHEAP + SUBHEAP_SIZE, SUBHEAP_SIZE);
 	/* The head is damaged. */
 	core_set(&process.core, SUBHEAP, 0);
 	core_set(&process.core, SUBHEAP + 16, 0);
@@ -160,8 +147,7 @@ static void test_ring_of_arenas_that_leads_nowhere_is_reported(void **state)
 		process_init(&process, versions[i]);
 		user = process_allocate(&process, 0x30);
 		process_finish(&process);
-		core_set(&process.core, ARENA + versions[i]->next,
-			 0x4141414141414140);
+		core_set(&process.core, ARENA + versions[i]->next, 0x4141414141414140);
 		process_open(&process, STAGE_HEAP);
 		assert_block(&process, user, 0x28, BLOCK_USED);
 		assert_incomplete(&process, "found by their shape");
@@ -179,16 +165,13 @@ static void test_ring_of_arenas_may_close_too_early(void **state)
 		process_allocate(&process, 0x30);
 		process_finish(&process);
 		first = add_arena(&process, SUBHEAP, &next);
-		finish_subheap(&process, first, next, SUBHEAP + SUBHEAP_SIZE,
-			       SUBHEAP_SIZE);
+		finish_subheap(&process, first, next, SUBHEAP + SUBHEAP_SIZE, SUBHEAP_SIZE);
 		second = add_arena(&process, SECOND, &next);
-		finish_subheap(&process, second, next, SECOND + SUBHEAP_SIZE,
-			       SUBHEAP_SIZE);
+		finish_subheap(&process, second, next, SECOND + SUBHEAP_SIZE, SUBHEAP_SIZE);
 		core_set(&process.core, second + versions[i]->next, first);
 		core_set(&process.core, first + versions[i]->next, second);
 		process_open(&process, STAGE_HEAP);
-		assert_true(findings_incomplete(
-			analysis_findings(process.analysis)));
+		assert_true(findings_incomplete(analysis_findings(process.analysis)));
 	}
 }
 
@@ -202,10 +185,8 @@ static void test_arena_may_begin_before_its_memory(void **state)
 		process_init(&process, &GLIBC_2_36);
 		process_finish(&process);
 		core_add(&process.core, start, PAGE, RIGHTS_RW);
-		core_add_file(&process.core, start, start + PAGE, PAGE,
-			      "/lib/libother.so");
-		process_add_arena(&process, MAPPING_WITH_BINS - 112,
-				  MAPPING_WITH_BINS - 112);
+		core_add_file(&process.core, start, start + PAGE, PAGE, "/lib/libother.so");
+		process_add_arena(&process, MAPPING_WITH_BINS - 112, MAPPING_WITH_BINS - 112);
 		process_open(&process, STAGE_HEAP);
 		assert_block(&process, process.cache, 0x288, BLOCK_USED);
 	}
@@ -218,8 +199,7 @@ int main(void)
 		cmocka_unit_test(test_arena_s_heap_is_no_root),
 		cmocka_unit_test(test_arena_may_have_several_heaps),
 		cmocka_unit_test(test_arena_without_its_heap_is_reported),
-		cmocka_unit_test(
-			test_ring_of_arenas_that_leads_nowhere_is_reported),
+		cmocka_unit_test(test_ring_of_arenas_that_leads_nowhere_is_reported),
 		cmocka_unit_test(test_ring_of_arenas_may_close_too_early),
 		cmocka_unit_test(test_arena_may_begin_before_its_memory),
 	};

@@ -14,15 +14,14 @@ static void make_row(struct process *process, uint64_t *user)
 }
 
 /* All but those from the first lost on, up to the next sound one, are used. */
-static void assert_row(const struct process *process, const uint64_t *user,
-		       int first_lost, int next)
+static void assert_row(const struct process *process, const uint64_t *user, int first_lost,
+		       int next)
 {
 	for (int i = 0; i < COUNT; i++)
 		if (i < first_lost || i >= next)
 			assert_block(process, user[i], SIZE - 8, BLOCK_USED);
 		else
-			assert_int_equal(process_find(process, user[i]),
-					 NO_ALLOCATION);
+			assert_int_equal(process_find(process, user[i]), NO_ALLOCATION);
 }
 
 static void test_chunk_with_a_bad_size_is_skipped(void **state)
@@ -42,10 +41,7 @@ static void test_chunk_with_a_bad_size_is_skipped(void **state)
 		assert_row(&process, user, 10, 11);
 		assert_incomplete(
 			&process,
-			"the heap is damaged at %#lx: that is no "
-			"header of a chunk. The allocation below it, "
-			"at %#lx of size 0x38, may have been overrun. "
-			"64 bytes are skipped",
+			"the heap is damaged at %#lx: that is no header of a chunk. The allocation below it, at %#lx of size 0x38, may have been overrun. 64 bytes are skipped",
 			(unsigned long)user[10] - 8, (unsigned long)user[9]);
 		/* Nothing is said but that. */
 		assert_int_equal(analysis_findings(process.analysis)->count, 1);
@@ -126,10 +122,10 @@ static void test_what_is_skipped_counts_as_a_reference(void **state)
 	core_set(&process.core, user[10] - 8, 0x4141414141414141);
 	process_finish(&process);
 	process_open(&process, STAGE_REACHABILITY);
-	assert_false(bitmap_get(analysis_leaked(process.analysis),
-				process_find(&process, user[20])));
-	assert_true(bitmap_get(analysis_leaked(process.analysis),
-			       process_find(&process, user[21])));
+	assert_false(
+		bitmap_get(analysis_leaked(process.analysis), process_find(&process, user[20])));
+	assert_true(
+		bitmap_get(analysis_leaked(process.analysis), process_find(&process, user[21])));
 }
 
 static void test_overrun_into_top_loses_nothing(void **state)
@@ -148,16 +144,13 @@ static void test_overrun_into_top_loses_nothing(void **state)
 		process_open(&process, STAGE_HEAP);
 		assert_row(&process, user, COUNT, COUNT);
 		assert_int_equal(process_used(&process), COUNT + 1);
-		assert_block(&process, process.next + 16,
-			     HEAP + HEAP_SIZE - process.next - 16, BLOCK_FREE);
-		assert_incomplete(&process,
-				  "the heap is damaged at %#lx: the size of "
-				  "its free end (top) is %#lx. The allocation "
-				  "below it, at %#lx of size 0x38, may have "
-				  "been overrun",
-				  (unsigned long)process.next + 8,
-				  (unsigned long)bad_sizes[i],
-				  (unsigned long)user[COUNT - 1]);
+		assert_block(&process, process.next + 16, HEAP + HEAP_SIZE - process.next - 16,
+			     BLOCK_FREE);
+		assert_incomplete(
+			&process,
+			"the heap is damaged at %#lx: the size of its free end (top) is %#lx. The allocation below it, at %#lx of size 0x38, may have been overrun",
+			(unsigned long)process.next + 8, (unsigned long)bad_sizes[i],
+			(unsigned long)user[COUNT - 1]);
 	}
 }
 
@@ -170,8 +163,7 @@ static void test_top_may_be_damaged_along_with_its_arena(void **state)
 	make_row(&process, user);
 	process_finish(&process);
 	core_set(&process.core, process.next + 8, 0x4141414141414141);
-	core_set(&process.core, ARENA + GLIBC_2_36.system_memory,
-		 process.next - HEAP + 0x20);
+	core_set(&process.core, ARENA + GLIBC_2_36.system_memory, process.next - HEAP + 0x20);
 	process_open(&process, STAGE_HEAP);
 	assert_row(&process, user, COUNT, COUNT);
 	assert_true(findings_incomplete(analysis_findings(process.analysis)));
@@ -205,16 +197,13 @@ static void test_somebody_else_s_sbrk_is_fenced_and_a_root(void **state)
 	above = process_allocate(&process, SIZE);
 	core_set(&process.core, foreign + 0x800, above);
 	process_finish(&process);
-	core_set(&process.core, ARENA + GLIBC_2_36.system_memory,
-		 HEAP_SIZE - 0x1000);
+	core_set(&process.core, ARENA + GLIBC_2_36.system_memory, HEAP_SIZE - 0x1000);
 	process_open(&process, STAGE_REACHABILITY);
 	assert_block(&process, below, SIZE - 8, BLOCK_USED);
 	assert_block(&process, above, SIZE - 8, BLOCK_USED);
 	assert_int_equal(process_used(&process), 3);
-	assert_null(heap_region_find(analysis_index(process.analysis),
-				     foreign + 0x800));
-	assert_true(bitmap_get(analysis_anchored(process.analysis),
-			       process_find(&process, above)));
+	assert_null(heap_region_find(analysis_index(process.analysis), foreign + 0x800));
+	assert_true(bitmap_get(analysis_anchored(process.analysis), process_find(&process, above)));
 	assert_sound(&process);
 }
 
@@ -296,18 +285,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_chunk_with_a_bad_size_is_skipped),
 		cmocka_unit_test(test_walk_goes_on_behind_a_long_overrun),
-		cmocka_unit_test(
-			test_size_that_leads_astray_costs_a_few_chunks),
+		cmocka_unit_test(test_size_that_leads_astray_costs_a_few_chunks),
 		cmocka_unit_test(test_first_chunk_of_the_heap_may_be_damaged),
 		cmocka_unit_test(test_chunk_on_a_list_vouches_for_itself),
 		cmocka_unit_test(test_what_is_skipped_counts_as_a_reference),
 		cmocka_unit_test(test_overrun_into_top_loses_nothing),
 		cmocka_unit_test(test_top_may_be_damaged_along_with_its_arena),
 		cmocka_unit_test(test_heap_without_its_top_is_walked),
-		cmocka_unit_test(
-			test_somebody_else_s_sbrk_is_fenced_and_a_root),
-		cmocka_unit_test(
-			test_protected_page_in_the_heap_does_not_end_it),
+		cmocka_unit_test(test_somebody_else_s_sbrk_is_fenced_and_a_root),
+		cmocka_unit_test(test_protected_page_in_the_heap_does_not_end_it),
 		cmocka_unit_test(test_states_are_told_in_any_mix),
 		cmocka_unit_test(test_progress_is_told_of_all_that_is_walked),
 	};

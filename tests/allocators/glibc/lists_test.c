@@ -1,6 +1,6 @@
 /*
- * Damage to the lists of free chunks: it is reported with what stands below,
- * and no list is followed for ever.
+ * Damage to the lists of free chunks: it is reported with what stands below, and no list is
+ * followed for ever.
  */
 #include "tests/allocators/glibc/process.h"
 
@@ -11,8 +11,7 @@ struct rows {
 	uint64_t used[COUNT], freed[COUNT];
 };
 
-static struct rows make_rows(struct process *process,
-			     const struct glibc_version *version)
+static struct rows make_rows(struct process *process, const struct glibc_version *version)
 {
 	struct rows rows;
 
@@ -25,8 +24,8 @@ static struct rows make_rows(struct process *process,
 	return rows;
 }
 
-static void assert_states(const struct process *process,
-			  const struct rows *rows, enum block_state state)
+static void assert_states(const struct process *process, const struct rows *rows,
+			  enum block_state state)
 {
 	for (int i = 0; i < COUNT; i++) {
 		assert_block(process, rows->used[i], 0x28, BLOCK_USED);
@@ -35,22 +34,19 @@ static void assert_states(const struct process *process,
 }
 
 /* A link of the list in the memory of freed[number] is wrong. */
-static void assert_culprit(const struct process *process,
-			   const struct rows *rows, const char *kind,
+static void assert_culprit(const struct process *process, const struct rows *rows, const char *kind,
 			   int number)
 {
-	assert_incomplete(process,
-			  "the heap is damaged at %#lx: a link of the %s",
+	assert_incomplete(process, "the heap is damaged at %#lx: a link of the %s",
 			  (unsigned long)rows->freed[number], kind);
-	assert_incomplete(process,
-			  "is wrong there. The allocation below it, at %#lx of "
-			  "size 0x28, may have been overrun",
-			  (unsigned long)rows->used[number]);
+	assert_incomplete(
+		process,
+		"is wrong there. The allocation below it, at %#lx of size 0x28, may have been overrun",
+		(unsigned long)rows->used[number]);
 }
 
 /* The list of chunks is: 5 4 3 2 1 0. */
-static struct rows make_cached(struct process *process,
-			       const struct glibc_version *version)
+static struct rows make_cached(struct process *process, const struct glibc_version *version)
 {
 	struct rows rows = make_rows(process, version);
 
@@ -60,8 +56,7 @@ static struct rows make_cached(struct process *process,
 	return rows;
 }
 
-static struct rows make_fast(struct process *process,
-			     const struct glibc_version *version)
+static struct rows make_fast(struct process *process, const struct glibc_version *version)
 {
 	struct rows rows = make_rows(process, version);
 
@@ -121,8 +116,7 @@ static void test_cache_may_stand_in_a_larger_chunk(void **state)
 
 		process_init(&process, versions[i]);
 		size = size_of_chunk(&process, process.cache);
-		core_set(&process.core, process.cache - 8,
-			 (size + 16) | IN_USE);
+		core_set(&process.core, process.cache - 8, (size + 16) | IN_USE);
 		process.next += 16;
 		user = process_allocate(&process, SIZE);
 		process_allocate(&process, 0x30);
@@ -168,8 +162,7 @@ static void test_overrun_link_of_a_fast_bin_is_reported(void **state)
 		core_set(&process.core, rows.freed[3], 0x4141414141414141);
 		process_open(&process, STAGE_HEAP);
 		for (int j = 3; j < COUNT; j++)
-			assert_block(&process, rows.freed[j], SIZE - 8,
-				     BLOCK_FREE);
+			assert_block(&process, rows.freed[j], SIZE - 8, BLOCK_FREE);
 		for (int j = 0; j < COUNT; j++)
 			assert_block(&process, rows.used[j], 0x28, BLOCK_USED);
 		assert_culprit(&process, &rows, "fast bin of size 0x40", 3);
@@ -206,24 +199,20 @@ static void test_head_of_a_fast_bin_may_be_wrong(void **state)
 	struct rows rows = make_rows(&process, &GLIBC_2_36);
 
 	process_finish(&process);
-	core_set(&process.core, process_fast_bin(&process, rows.freed[0]),
-		 0x4141414141414141);
+	core_set(&process.core, process_fast_bin(&process, rows.freed[0]), 0x4141414141414141);
 	process_open(&process, STAGE_HEAP);
 	assert_states(&process, &rows, BLOCK_USED);
-	assert_incomplete(&process,
-			  "the head of the fast bin of size 0x40 at %#lx is "
-			  "wrong",
+	assert_incomplete(&process, "the head of the fast bin of size 0x40 at %#lx is wrong",
 			  (unsigned long)ARENA);
 }
 
 /*
- * A fast bin of LONG chunks, which lead all over the heap, and some in use
- * between them, in a dump larger than memory.
+ * A fast bin of LONG chunks, which lead all over the heap, and some in use between them, in a dump
+ * larger than memory.
  */
 enum { LONG = 1500, APART = 7 };
 
-static void make_long(struct process *process,
-		      const struct glibc_version *version, uint64_t *freed)
+static void make_long(struct process *process, const struct glibc_version *version, uint64_t *freed)
 {
 	uint64_t kept = 0;
 
@@ -272,8 +261,7 @@ static void test_damage_to_a_long_fast_bin_is_reported(void **state)
 	for (int j = 0; j < LONG; j++)
 		assert_block(&process, freed[j], 0x18, BLOCK_FREE);
 	assert_incomplete(&process,
-			  "the heap is damaged at %#lx: a link of the fast bin "
-			  "of size 0x20",
+			  "the heap is damaged at %#lx: a link of the fast bin of size 0x20",
 			  (unsigned long)freed[wrong]);
 }
 
@@ -284,8 +272,7 @@ static void test_cycle_in_a_long_fast_bin_is_reported(void **state)
 	uint64_t freed[LONG];
 
 	make_long(&process, &GLIBC_2_31, freed);
-	process_link(&process, freed[0],
-		     chunk_of(freed[(LONG - 1) * APART % LONG]));
+	process_link(&process, freed[0], chunk_of(freed[(LONG - 1) * APART % LONG]));
 	process_open(&process, STAGE_HEAP);
 	for (int j = 0; j < LONG; j++)
 		assert_block(&process, freed[j], 0x18, BLOCK_FREE);
@@ -346,12 +333,10 @@ static void test_ring_beside_the_unsorted_bin_is_reported(void **state)
 }
 
 /* What the frames of a thread point at does not become its cache. */
-static void test_cache_is_that_of_the_thread_whose_variable_says_so(
-	void **state)
+static void test_cache_is_that_of_the_thread_whose_variable_says_so(void **state)
 {
 	const uint64_t other_tls = TLS - 0x10000, other = other_tls + 0x100;
-	const struct user_regs_struct registers = { .rsp = STACK + 0x800,
-						    .fs_base = other };
+	const struct user_regs_struct registers = { .rsp = STACK + 0x800, .fs_base = other };
 	_cleanup_(process_deinit) struct process process;
 	struct core *core = &process.core;
 	uint64_t user;
@@ -370,8 +355,7 @@ static void test_cache_is_that_of_the_thread_whose_variable_says_so(
 	process_finish(&process);
 	process_open(&process, STAGE_HEAP);
 	assert_block(&process, user, SIZE - 8, BLOCK_CACHED);
-	assert_true(heaps_tell(analysis_heaps(process.analysis), user, text,
-			       sizeof(text)));
+	assert_true(heaps_tell(analysis_heaps(process.analysis), user, text, sizeof(text)));
 	assert_non_null(strstr(text, "of thread 12"));
 	assert_sound(&process);
 }
@@ -410,14 +394,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cache_may_stand_in_a_larger_chunk),
-		cmocka_unit_test(
-			test_cache_is_that_of_the_thread_whose_variable_says_so),
-		cmocka_unit_test(
-			test_overrun_link_of_a_thread_cache_is_reported),
+		cmocka_unit_test(test_cache_is_that_of_the_thread_whose_variable_says_so),
+		cmocka_unit_test(test_overrun_link_of_a_thread_cache_is_reported),
 		cmocka_unit_test(test_cycle_in_a_thread_cache_is_reported),
 		cmocka_unit_test(test_chunk_that_follows_itself_is_reported),
-		cmocka_unit_test(
-			test_list_in_a_cache_may_be_shorter_than_its_count),
+		cmocka_unit_test(test_list_in_a_cache_may_be_shorter_than_its_count),
 		cmocka_unit_test(test_overrun_link_of_a_fast_bin_is_reported),
 		cmocka_unit_test(test_rest_of_a_broken_fast_bin_is_recognised),
 		cmocka_unit_test(test_cycle_in_a_fast_bin_is_reported),
@@ -425,8 +406,7 @@ int main(void)
 		cmocka_unit_test(test_long_fast_bin_of_a_large_dump_is_free),
 		cmocka_unit_test(test_damage_to_a_long_fast_bin_is_reported),
 		cmocka_unit_test(test_cycle_in_a_long_fast_bin_is_reported),
-		cmocka_unit_test(
-			test_overrun_link_of_the_unsorted_bin_is_reported),
+		cmocka_unit_test(test_overrun_link_of_the_unsorted_bin_is_reported),
 		cmocka_unit_test(test_overrun_of_both_links_is_reported),
 		cmocka_unit_test(test_cycle_in_the_unsorted_bin_is_reported),
 		cmocka_unit_test(test_ring_beside_the_unsorted_bin_is_reported),

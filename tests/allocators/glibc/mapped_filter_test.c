@@ -32,8 +32,7 @@ static void test_all_ways_to_filter_give_the_same(void **state)
 	size_t found = 0;
 
 	for (unsigned int round = 0; round < 2000; round++) {
-		uint64_t address = UINT64_C(0x7f0000000000) +
-				   FILTERED_BYTES * (uint64_t)round;
+		uint64_t address = UINT64_C(0x7f0000000000) + FILTERED_BYTES * (uint64_t)round;
 		const uint8_t *bytes = (const uint8_t *)words;
 		uint64_t expected = 0;
 
@@ -44,8 +43,7 @@ static void test_all_ways_to_filter_give_the_same(void **state)
 		found += (size_t)__builtin_popcountll(expected);
 		for (size_t i = 0; mapped_filter(i); i++)
 			if (mapped_filter(i)->runs())
-				assert_int_equal(mapped_filter(i)->filter(
-							 bytes, address),
+				assert_int_equal(mapped_filter(i)->filter(bytes, address),
 						 expected);
 	}
 	assert_in_range(found, 1000, 2000 * 32 - 1000);
@@ -59,18 +57,13 @@ static void test_what_is_no_chunk_s_header_is_not_found(void **state)
 		if (!mapped_filter(i)->runs())
 			continue;
 		words[1] = 0;
-		assert_int_equal(
-			mapped_filter(i)->filter((uint8_t *)words, PAGE), 0);
+		assert_int_equal(mapped_filter(i)->filter((uint8_t *)words, PAGE), 0);
 		words[1] = 0x2000 | IS_MMAPPED;
-		assert_int_equal(
-			mapped_filter(i)->filter((uint8_t *)words, PAGE), 1);
+		assert_int_equal(mapped_filter(i)->filter((uint8_t *)words, PAGE), 1);
 		/* It would not begin with a page. */
-		assert_int_equal(mapped_filter(i)->filter((uint8_t *)words,
-							  FILTERED_BYTES),
-				 0);
+		assert_int_equal(mapped_filter(i)->filter((uint8_t *)words, FILTERED_BYTES), 0);
 		words[1] |= PREV_INUSE;
-		assert_int_equal(
-			mapped_filter(i)->filter((uint8_t *)words, PAGE), 0);
+		assert_int_equal(mapped_filter(i)->filter((uint8_t *)words, PAGE), 0);
 	}
 }
 

@@ -4,8 +4,7 @@
 #include "tests/allocators/glibc/process.h"
 
 static const struct glibc_version *const versions[] = {
-	&GLIBC_2_31, &GLIBC_2_36,
-	&GLIBC_2_43, /* counts the mapping's last bytes differently */
+	&GLIBC_2_31, &GLIBC_2_36, &GLIBC_2_43, /* counts the mapping's last bytes differently */
 };
 
 enum { VERSIONS = sizeof(versions) / sizeof(versions[0]) };
@@ -35,8 +34,7 @@ static void test_mapping_that_is_a_chunk_is_one_allocation(void **state)
 		init(&process, versions[i]);
 		user = process_map(&process, MAPPING, LENGTH, 0);
 		process_open(&process, STAGE_HEAP);
-		assert_block(&process, user, usable(&process, LENGTH),
-			     BLOCK_USED);
+		assert_block(&process, user, usable(&process, LENGTH), BLOCK_USED);
 		assert_sound(&process);
 	}
 }
@@ -50,12 +48,10 @@ static void test_neighbours_in_one_mapping_are_told_apart(void **state)
 
 		init(&process, versions[i]);
 		for (uint64_t j = 0; j < 4; j++)
-			user[j] = process_map(&process, MAPPING + 0x10000 * j,
-					      0x10000, 0);
+			user[j] = process_map(&process, MAPPING + 0x10000 * j, 0x10000, 0);
 		process_open(&process, STAGE_HEAP);
 		for (int j = 0; j < 4; j++)
-			assert_block(&process, user[j],
-				     usable(&process, 0x10000), BLOCK_USED);
+			assert_block(&process, user[j], usable(&process, 0x10000), BLOCK_USED);
 		assert_sound(&process);
 	}
 }
@@ -77,8 +73,7 @@ static void test_memory_beside_a_chunk_is_a_root(void **state)
 		core_set(&process.core, MAPPING + 0x38000, kept);
 		process_open(&process, STAGE_REACHABILITY);
 		index = analysis_index(process.analysis);
-		assert_block(&process, user, usable(&process, 0x20000),
-			     BLOCK_USED);
+		assert_block(&process, user, usable(&process, 0x20000), BLOCK_USED);
 		assert_null(heap_region_find(index, MAPPING + 0xffff));
 		assert_null(heap_region_find(index, MAPPING + 0x30000));
 		assert_true(bitmap_get(analysis_anchored(process.analysis),
@@ -90,8 +85,7 @@ static void test_memory_beside_a_chunk_is_a_root(void **state)
 	}
 }
 
-static void test_aligned_chunk_begins_where_the_program_s_memory_does(
-	void **state)
+static void test_aligned_chunk_begins_where_the_program_s_memory_does(void **state)
 {
 	for (size_t i = 0; i < VERSIONS; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -99,19 +93,15 @@ static void test_aligned_chunk_begins_where_the_program_s_memory_does(
 
 		init(&process, versions[i]);
 		/* memalign() leaves the header where the mapping begins. */
-		core_set(&process.core, MAPPING + 8,
-			 (LENGTH - versions[i]->map_tail) | MMAPPED);
+		core_set(&process.core, MAPPING + 8, (LENGTH - versions[i]->map_tail) | MMAPPED);
 		user = process_map(&process, MAPPING, LENGTH, 0x10000 - 16);
 		assert_int_equal(user, MAPPING + 0x10000);
 		process_open(&process, STAGE_HEAP);
-		assert_block(&process, user,
-			     usable(&process, LENGTH - 0x10000 + 16),
-			     BLOCK_USED);
-		assert_int_equal(process_find(&process, MAPPING + 16),
-				 NO_ALLOCATION);
+		assert_block(&process, user, usable(&process, LENGTH - 0x10000 + 16), BLOCK_USED);
+		assert_int_equal(process_find(&process, MAPPING + 16), NO_ALLOCATION);
 		/* What it was moved up over is the allocator's. */
-		assert_non_null(heap_region_find(
-			analysis_index(process.analysis), MAPPING + 0x100));
+		assert_non_null(
+			heap_region_find(analysis_index(process.analysis), MAPPING + 0x100));
 		assert_sound(&process);
 	}
 }
@@ -133,8 +123,7 @@ static void test_numbers_that_look_like_a_header_are_not_one(void **state)
 	assert_sound(&process);
 }
 
-static void test_chunk_that_malloc_counts_but_nobody_finds_is_missed(
-	void **state)
+static void test_chunk_that_malloc_counts_but_nobody_finds_is_missed(void **state)
 {
 	_cleanup_(process_deinit) struct process process;
 
@@ -145,13 +134,10 @@ static void test_chunk_that_malloc_counts_but_nobody_finds_is_missed(
 	memset(core_at(&process.core, MAPPING + LENGTH / 2, 32), 'A', 32);
 	process_open(&process, STAGE_HEAP);
 	assert_block(&process, MAPPING + 16, LENGTH / 2 - 16, BLOCK_USED);
-	assert_incomplete(&process,
-			  "1 mmapped chunks of 131072 bytes, which malloc "
-			  "counts, were not found. The heap may be damaged at "
-			  "%#lx: the allocation below it, at %#lx of size "
-			  "0x1fff0, may have been overrun",
-			  (unsigned long)(MAPPING + LENGTH / 2 + 8),
-			  (unsigned long)MAPPING + 16);
+	assert_incomplete(
+		&process,
+		"1 mmapped chunks of 131072 bytes, which malloc counts, were not found. The heap may be damaged at %#lx: the allocation below it, at %#lx of size 0x1fff0, may have been overrun",
+		(unsigned long)(MAPPING + LENGTH / 2 + 8), (unsigned long)MAPPING + 16);
 }
 
 /* A program may take rights away from pages that it has from malloc. */
@@ -198,8 +184,8 @@ static void test_piece_of_the_main_arena_is_found_in_a_mapping(void **state)
 		process_open(&process, STAGE_HEAP);
 		assert_block(&process, low, 0x28, BLOCK_USED);
 		assert_block(&process, high, 0x28, BLOCK_USED);
-		assert_block(&process, process.next + 16,
-			     MAPPING + LENGTH - process.next - 16, BLOCK_FREE);
+		assert_block(&process, process.next + 16, MAPPING + LENGTH - process.next - 16,
+			     BLOCK_FREE);
 		assert_int_equal(process_used(&process), 5);
 		assert_sound(&process);
 	}
@@ -208,19 +194,14 @@ static void test_piece_of_the_main_arena_is_found_in_a_mapping(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_mapping_that_is_a_chunk_is_one_allocation),
+		cmocka_unit_test(test_mapping_that_is_a_chunk_is_one_allocation),
 		cmocka_unit_test(test_neighbours_in_one_mapping_are_told_apart),
 		cmocka_unit_test(test_memory_beside_a_chunk_is_a_root),
-		cmocka_unit_test(
-			test_aligned_chunk_begins_where_the_program_s_memory_does),
-		cmocka_unit_test(
-			test_numbers_that_look_like_a_header_are_not_one),
-		cmocka_unit_test(
-			test_chunk_that_malloc_counts_but_nobody_finds_is_missed),
+		cmocka_unit_test(test_aligned_chunk_begins_where_the_program_s_memory_does),
+		cmocka_unit_test(test_numbers_that_look_like_a_header_are_not_one),
+		cmocka_unit_test(test_chunk_that_malloc_counts_but_nobody_finds_is_missed),
 		cmocka_unit_test(test_protected_page_is_still_the_chunk_s),
-		cmocka_unit_test(
-			test_piece_of_the_main_arena_is_found_in_a_mapping),
+		cmocka_unit_test(test_piece_of_the_main_arena_is_found_in_a_mapping),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,8 +21,7 @@ DEFINE_DEINIT(large_deinit, struct large)
 static uint64_t add(struct large *heap, uint64_t size)
 {
 	assert_in_range(heap->count, 0, MOST_CHUNKS - 1);
-	return heap->user[heap->count++] =
-		       process_allocate(&heap->process, size);
+	return heap->user[heap->count++] = process_allocate(&heap->process, size);
 }
 
 /* Chunks of many sizes, until the next would begin at or above address. */
@@ -76,17 +75,13 @@ static void assert_same(struct analysis *one, struct analysis *many)
 	assert_int_equal(allocation_count(left), allocation_count(right));
 	assert_int_equal(heap_region_count(left), heap_region_count(right));
 	for (allocation_id i = 0; i < allocation_count(left); i++) {
-		assert_int_equal(allocation_start(left, i),
-				 allocation_start(right, i));
-		assert_int_equal(allocation_size(left, i),
-				 allocation_size(right, i));
-		assert_int_equal(allocation_state(left, i),
-				 allocation_state(right, i));
+		assert_int_equal(allocation_start(left, i), allocation_start(right, i));
+		assert_int_equal(allocation_size(left, i), allocation_size(right, i));
+		assert_int_equal(allocation_state(left, i), allocation_state(right, i));
 	}
 	assert_int_equal(said->count, also->count);
 	for (size_t i = 0; i < said->count; i++)
-		assert_string_equal(said->list[i].message,
-				    also->list[i].message);
+		assert_string_equal(said->list[i].message, also->list[i].message);
 }
 
 /* Ask one thread, and so many. */
@@ -98,8 +93,7 @@ static void compare(struct large *heap, unsigned int threads)
 
 	heap->process.progress.threads = 1;
 	process_open(&heap->process, STAGE_HEAP);
-	assert_no_error(analysis_create(heap->process.core.path,
-					&heap->process.options, &progress,
+	assert_no_error(analysis_create(heap->process.core.path, &heap->process.options, &progress,
 					&analysis));
 	assert_no_error(analysis_need(analysis, STAGE_HEAP));
 	assert_same(heap->process.analysis, analysis);
@@ -142,21 +136,17 @@ static void test_row_that_is_not_met_is_not_believed(void **state)
 
 static void test_damage_is_told_as_by_one_walk(void **state)
 {
-	static const uint64_t bad_sizes[] = { 0,	  0x38,	    0x43,
-					      UINT64_MAX, 0x100001, 0x21 };
+	static const uint64_t bad_sizes[] = { 0, 0x38, 0x43, UINT64_MAX, 0x100001, 0x21 };
 	static struct large heap;
 
 	begin(&heap);
 	finish(&heap);
 	free_some(&heap);
 	for (size_t i = 0; i < sizeof(bad_sizes) / sizeof(*bad_sizes); i++)
-		core_set(&heap.process.core,
-			 heap.user[heap.count * (i + 1) / 7] - 8, bad_sizes[i]);
-	memset(core_at(&heap.process.core, HEAP + (8 << 20) - 0x800, 0x1000),
-	       'A', 0x1000);
+		core_set(&heap.process.core, heap.user[heap.count * (i + 1) / 7] - 8, bad_sizes[i]);
+	memset(core_at(&heap.process.core, HEAP + (8 << 20) - 0x800, 0x1000), 'A', 0x1000);
 	compare(&heap, 3);
-	assert_true(
-		findings_incomplete(analysis_findings(heap.process.analysis)));
+	assert_true(findings_incomplete(analysis_findings(heap.process.analysis)));
 	large_deinit(&heap);
 }
 

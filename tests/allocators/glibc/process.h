@@ -1,13 +1,13 @@
 /*
- * A process with glibc's malloc, made in memory: libc's data with the main
- * arena and malloc's parameters, one thread with a cache, and a heap.
+ * A process with glibc's malloc, made in memory: libc's data with the main arena and malloc's
+ * parameters, one thread with a cache, and a heap.
  *
  *	HEAP                                            HEAP + HEAP_SIZE
  *	| cache | chunk | chunk | ...       | top                     |
  *
- * Chunks are taken from next upwards, and what is then done to them is what
- * malloc would have done. process_finish() lays top behind them; what a test
- * damages it damages after that, before process_open().
+ * Chunks are taken from next upwards, and what is then done to them is what malloc would have done.
+ * process_finish() lays top behind them; what a test damages it damages after that, before
+ * process_open().
  */
 #ifndef TESTS_ALLOCATORS_GLIBC_PROCESS_H
 #define TESTS_ALLOCATORS_GLIBC_PROCESS_H
@@ -16,11 +16,10 @@
 
 #include "tests/analyzer/image/core_builder.h"
 
-static const uint64_t PAGE = 4096, DATA = 0x7f0000001000, DATA_SIZE = 0x2000,
-		      ARENA = DATA + 0x800, SBRK_BASE = ARENA + 0xa40,
-		      TLS = 0x7e0000000000, THREAD_POINTER = TLS + 0x800,
-		      STACK = 0x7ffc00000000, HEAP = 0x555500000000,
-		      HEAP_SIZE = 0x10000, CACHE_KEY = 0x1234567890abcdef;
+static const uint64_t PAGE = 4096, DATA = 0x7f0000001000, DATA_SIZE = 0x2000, ARENA = DATA + 0x800,
+		      SBRK_BASE = ARENA + 0xa40, TLS = 0x7e0000000000, THREAD_POINTER = TLS + 0x800,
+		      STACK = 0x7ffc00000000, HEAP = 0x555500000000, HEAP_SIZE = 0x10000,
+		      CACHE_KEY = 0x1234567890abcdef;
 
 enum { IN_USE = 1, MMAPPED = 2, OTHER_ARENA = 4 };
 
@@ -63,15 +62,13 @@ static inline uint64_t chunk_of(uint64_t user)
 	return user - 16;
 }
 
-static inline uint64_t size_of_chunk(const struct process *process,
-				     uint64_t user)
+static inline uint64_t size_of_chunk(const struct process *process, uint64_t user)
 {
 	return core_get(&process->core, user - 8) & ~UINT64_C(7);
 }
 
 /* Make an arena with empty bins; next is that in the ring. */
-static inline void process_add_arena(struct process *process, uint64_t arena,
-				     uint64_t next)
+static inline void process_add_arena(struct process *process, uint64_t arena, uint64_t next)
 {
 	const struct glibc_version *version = process->version;
 	uint64_t bin = arena + version->bins - 16;
@@ -94,8 +91,7 @@ static inline uint64_t process_allocate(struct process *process, uint64_t size)
 	return user;
 }
 
-static inline void process_init(struct process *process,
-				const struct glibc_version *version)
+static inline void process_init(struct process *process, const struct glibc_version *version)
 {
 	struct core *core = &process->core;
 
@@ -109,12 +105,10 @@ static inline void process_init(struct process *process,
 	memset(core_add(core, STACK, PAGE, RIGHTS_RW), 0x11, PAGE);
 	core_add_auxiliary(core, AT_RANDOM, STACK + PAGE - 0x100);
 	process_add_arena(process, ARENA, ARENA);
-	process->cache =
-		process_allocate(process, version->counts ? 0x290 : 0x300);
+	process->cache = process_allocate(process, version->counts ? 0x290 : 0x300);
 	core_set(core, THREAD_POINTER - 0x40, process->cache);
 	core_set(core, THREAD_POINTER, THREAD_POINTER);
-	for (unsigned int i = 0; i < version->cache_bins && !version->counts;
-	     i++)
+	for (unsigned int i = 0; i < version->cache_bins && !version->counts; i++)
 		memcpy(core_at(core, process->cache + 2 * i, 2), "\x10", 2);
 }
 
@@ -127,8 +121,7 @@ static inline void process_deinit(struct process *process)
 DEFINE_DEINIT(process_deinit, struct process)
 
 /* A link to target, as it stands at address. */
-static inline void process_link(struct process *process, uint64_t address,
-				uint64_t target)
+static inline void process_link(struct process *process, uint64_t address, uint64_t target)
 {
 	if (process->version->mangled)
 		target ^= address >> 12;
@@ -136,8 +129,7 @@ static inline void process_link(struct process *process, uint64_t address,
 }
 
 /* The bin of the thread's cache for that memory. */
-static inline uint64_t process_cache_bin(const struct process *process,
-					 uint64_t user)
+static inline uint64_t process_cache_bin(const struct process *process, uint64_t user)
 {
 	return process->cache + 2 * process->version->cache_bins +
 	       8 * ((size_of_chunk(process, user) - 32) / 16);
@@ -148,8 +140,7 @@ static inline void process_cache(struct process *process, uint64_t user)
 {
 	uint64_t bin = process_cache_bin(process, user);
 	uint64_t number = (size_of_chunk(process, user) - 32) / 16;
-	uint8_t *counter =
-		core_at(&process->core, process->cache + 2 * number, 2);
+	uint8_t *counter = core_at(&process->core, process->cache + 2 * number, 2);
 
 	process_link(process, user, core_get(&process->core, bin));
 	core_set(&process->core, user + 8, CACHE_KEY);
@@ -157,11 +148,9 @@ static inline void process_cache(struct process *process, uint64_t user)
 	*counter = (uint8_t)(*counter + (process->version->counts ? 1 : -1));
 }
 
-static inline uint64_t process_fast_bin(const struct process *process,
-					uint64_t user)
+static inline uint64_t process_fast_bin(const struct process *process, uint64_t user)
 {
-	return ARENA + process->version->fastbins +
-	       8 * ((size_of_chunk(process, user) - 32) / 16);
+	return ARENA + process->version->fastbins + 8 * ((size_of_chunk(process, user) - 32) / 16);
 }
 
 /* Into the main arena's fast bin. */
@@ -174,8 +163,7 @@ static inline void process_free_fast(struct process *process, uint64_t user)
 }
 
 /* Into a bin of the main arena, from 1 on; there is a chunk behind it. */
-static inline void process_free_into(struct process *process, uint64_t user,
-				     uint64_t number)
+static inline void process_free_into(struct process *process, uint64_t user, uint64_t number)
 {
 	struct core *core = &process->core;
 	uint64_t bin = ARENA + process->version->bins + 16 * number - 32;
@@ -198,11 +186,11 @@ static inline void process_free(struct process *process, uint64_t user)
 }
 
 /*
- * A chunk with a mapping of its own, or at the end of one of which the first
- * bytes below are somebody else's; aligned moves the chunk up.
+ * A chunk with a mapping of its own, or at the end of one of which the first bytes below are
+ * somebody else's; aligned moves the chunk up.
  */
-static inline uint64_t process_map(struct process *process, uint64_t start,
-				   uint64_t size, uint64_t aligned)
+static inline uint64_t process_map(struct process *process, uint64_t start, uint64_t size,
+				   uint64_t aligned)
 {
 	struct core *core = &process->core;
 	uint64_t tail = process->version->map_tail;
@@ -222,19 +210,16 @@ static inline void process_finish(struct process *process)
 
 	core_set(core, ARENA + version->top, process->next);
 	core_set(core, ARENA + version->system_memory, HEAP_SIZE);
-	core_set(core, process->next + 8,
-		 (HEAP + HEAP_SIZE - process->next) | IN_USE);
+	core_set(core, process->next + 8, (HEAP + HEAP_SIZE - process->next) | IN_USE);
 }
 
 /* malloc's parameters, with its count of mmapped chunks. */
 static inline void process_add_parameters(struct process *process)
 {
 	struct core *core = &process->core;
-	const uint32_t counts[] = { process->mapped_count, 65536,
-				    process->mapped_count };
+	const uint32_t counts[] = { process->mapped_count, 65536, process->mapped_count };
 
-	memcpy(core_at(core, SBRK_BASE - 32 - process->version->flags, 12),
-	       counts, sizeof(counts));
+	memcpy(core_at(core, SBRK_BASE - 32 - process->version->flags, 12), counts, sizeof(counts));
 	core_set(core, SBRK_BASE - 16, process->mapped_size);
 	core_set(core, SBRK_BASE - 8, process->mapped_size);
 	core_set(core, SBRK_BASE, HEAP);
@@ -251,18 +236,15 @@ static inline void process_open(struct process *process, enum stage stage)
 	process_add_parameters(process);
 	core_add_thread(&process->core, 11, &registers);
 	core_write_file(&process->core);
-	assert_no_error(analysis_create(process->core.path, &process->options,
-					&process->progress,
+	assert_no_error(analysis_create(process->core.path, &process->options, &process->progress,
 					&process->analysis));
 	assert_no_error(analysis_need(process->analysis, stage));
 }
 
 /* The allocation that starts there, or NO_ALLOCATION. */
-static inline allocation_id process_find(const struct process *process,
-					 uint64_t user)
+static inline allocation_id process_find(const struct process *process, uint64_t user)
 {
-	const struct allocation_index *index =
-		analysis_index(process->analysis);
+	const struct allocation_index *index = analysis_index(process->analysis);
 	allocation_id id = allocation_find(index, user);
 
 	if (id != NO_ALLOCATION && allocation_start(index, id) != user)
@@ -270,11 +252,10 @@ static inline allocation_id process_find(const struct process *process,
 	return id;
 }
 
-static inline void assert_block(const struct process *process, uint64_t user,
-				uint64_t size, enum block_state state)
+static inline void assert_block(const struct process *process, uint64_t user, uint64_t size,
+				enum block_state state)
 {
-	const struct allocation_index *index =
-		analysis_index(process->analysis);
+	const struct allocation_index *index = analysis_index(process->analysis);
 	allocation_id id = process_find(process, user);
 
 	if (id == NO_ALLOCATION)
@@ -285,8 +266,7 @@ static inline void assert_block(const struct process *process, uint64_t user,
 
 static inline size_t process_used(const struct process *process)
 {
-	return bitmap_weight(
-		allocation_used(analysis_index(process->analysis)));
+	return bitmap_weight(allocation_used(analysis_index(process->analysis)));
 }
 
 /* There is nothing to say about the heap. */
@@ -295,11 +275,9 @@ static inline void assert_sound(const struct process *process)
 	assert_no_finding(analysis_findings(process->analysis));
 }
 
-static inline void assert_incomplete(const struct process *process,
-				     const char *format, ...)
+static inline void assert_incomplete(const struct process *process, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-static inline void assert_incomplete(const struct process *process,
-				     const char *format, ...)
+static inline void assert_incomplete(const struct process *process, const char *format, ...)
 {
 	char expected[512];
 	va_list arguments;
@@ -307,8 +285,7 @@ static inline void assert_incomplete(const struct process *process,
 	va_start(arguments, format);
 	vsnprintf(expected, sizeof(expected), format, arguments);
 	va_end(arguments);
-	assert_finding(analysis_findings(process->analysis), FINDING_INCOMPLETE,
-		       expected);
+	assert_finding(analysis_findings(process->analysis), FINDING_INCOMPLETE, expected);
 }
 
 #endif

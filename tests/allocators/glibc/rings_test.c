@@ -1,6 +1,6 @@
 /*
- * Rings of free chunks: what each leads to, and that asking for many of them
- * does not take many times as long.
+ * Rings of free chunks: what each leads to, and that asking for many of them does not take many
+ * times as long.
  */
 #include "allocators/glibc/rings.h"
 
@@ -10,9 +10,9 @@ enum {
 	CHUNK = 0x20,
 	COUNT = 20000,
 	/*
-	 * Three times around, and 64 or so for each but those asked before: a
-	 * secret number decides, so here are some ten times as many. Without
-	 * word it would take COUNT / 2 for each.
+	 * Three times around, and 64 or so for each but those asked before: a secret number
+	 * decides, so here are some ten times as many. Without word it would take COUNT / 2 for
+	 * each.
 	 */
 	MOST_LOOKS = 1000 * COUNT,
 };
@@ -69,9 +69,7 @@ static bool is_head(const struct glibc_heap *heap, uint64_t address)
 static void assert_all_lead_to(struct rings *rings, uint64_t head)
 {
 	for (uint64_t i = 0; i < COUNT; i++)
-		assert_int_equal(
-			glibc_ring_head(&rings->heap, chunk_at(i), is_head),
-			head);
+		assert_int_equal(glibc_ring_head(&rings->heap, chunk_at(i), is_head), head);
 	assert_true(rings->heap.mapped_count < MOST_LOOKS);
 }
 
@@ -113,8 +111,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ring_with_a_head_is_followed_once),
 		cmocka_unit_test(test_ring_without_a_head_is_followed_once),
-		cmocka_unit_test(
-			test_way_into_a_ring_without_a_head_is_gone_once),
+		cmocka_unit_test(test_way_into_a_ring_without_a_head_is_gone_once),
 		cmocka_unit_test(test_links_that_end_lead_to_no_head),
 	};
 

@@ -41,8 +41,8 @@ static struct spares find(struct process *process)
 	return spares;
 }
 
-static void assert_spare(const struct spare *spare, uint64_t start,
-			 uint64_t end, enum spare_kind kind)
+static void assert_spare(const struct spare *spare, uint64_t start, uint64_t end,
+			 enum spare_kind kind)
 {
 	assert_int_equal(spare->start - HEAP, start);
 	assert_int_equal(spare->end - HEAP, end);

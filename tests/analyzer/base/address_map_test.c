@@ -10,13 +10,10 @@ static void test_what_was_added_is_found_and_nothing_else(void **state)
 	address_map_init(&map, &account);
 	assert_int_equal(address_map_find(&map, 0), NOT_IN_MAP);
 	for (uint32_t i = 0; i < 10000; i++)
-		assert_no_error(
-			address_map_add(&map, (uint64_t)i * 4096, i * 7));
+		assert_no_error(address_map_add(&map, (uint64_t)i * 4096, i * 7));
 	for (uint32_t i = 0; i < 10000; i++) {
-		assert_int_equal(address_map_find(&map, (uint64_t)i * 4096),
-				 i * 7);
-		assert_int_equal(address_map_find(&map, (uint64_t)i * 4096 + 8),
-				 NOT_IN_MAP);
+		assert_int_equal(address_map_find(&map, (uint64_t)i * 4096), i * 7);
+		assert_int_equal(address_map_find(&map, (uint64_t)i * 4096 + 8), NOT_IN_MAP);
 	}
 }
 

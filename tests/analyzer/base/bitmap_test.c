@@ -26,8 +26,7 @@ static void assert_bits(const struct bitmap *bitmap, const size_t *bits)
 	assert_int_equal(*bits, COUNT);
 }
 
-#define ASSERT_BITS(bitmap, ...) \
-	assert_bits((bitmap), (const size_t[]){ __VA_ARGS__, COUNT })
+#define ASSERT_BITS(bitmap, ...) assert_bits((bitmap), (const size_t[]){ __VA_ARGS__, COUNT })
 
 static void test_new_bitmap_is_empty(void **state)
 {

@@ -37,16 +37,14 @@ static void test_list_is_bounded_but_all_are_counted(void **state)
 	assert_int_equal(findings.weighed[FINDING_NOTE], 3 * MAXIMUM_FINDINGS);
 	assert_int_equal(findings.weighed[FINDING_INCOMPLETE], 1);
 	assert_string_equal(findings.list[0].message, "note 0");
-	assert_string_equal(findings.list[MAXIMUM_FINDINGS].message,
-			    "the core is truncated");
+	assert_string_equal(findings.list[MAXIMUM_FINDINGS].message, "the core is truncated");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_found_is_complete),
-		cmocka_unit_test(
-			test_note_does_not_make_the_analysis_incomplete),
+		cmocka_unit_test(test_note_does_not_make_the_analysis_incomplete),
 		cmocka_unit_test(test_list_is_bounded_but_all_are_counted),
 	};
 

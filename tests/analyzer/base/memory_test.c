@@ -95,10 +95,8 @@ static void test_impossible_size_is_an_error_and_changes_nothing(void **state)
 
 	assert_no_error(memory_resize(&memory, 64));
 	memset(memory.bytes, 0xaa, 64);
-	assert_error(memory_resize(&memory, SIZE_MAX / 2), ERROR_NO_MEMORY,
-		     "out of memory");
-	assert_error(memory_reserve(&memory, SIZE_MAX / 2), ERROR_NO_MEMORY,
-		     "out of memory");
+	assert_error(memory_resize(&memory, SIZE_MAX / 2), ERROR_NO_MEMORY, "out of memory");
+	assert_error(memory_reserve(&memory, SIZE_MAX / 2), ERROR_NO_MEMORY, "out of memory");
 	assert_int_equal(memory.size, 64);
 	assert_int_equal(((unsigned char *)memory.bytes)[63], 0xaa);
 	assert_int_equal(account.used, 64);
@@ -113,8 +111,7 @@ static void test_nothing_goes_beyond_the_limit(void **state)
 
 	assert_no_error(memory_resize(&memory, 600));
 	assert_no_error(memory_resize(&other, 400));
-	assert_error(memory_resize(&other, 500), ERROR_NO_MEMORY,
-		     "out of memory");
+	assert_error(memory_resize(&other, 500), ERROR_NO_MEMORY, "out of memory");
 	assert_int_equal(account.refused, 100);
 	assert_int_equal(account.beside, 1000);
 	assert_int_equal(other.size, 400);
@@ -158,16 +155,14 @@ static void test_room_may_stay_empty(void **state)
 	struct memory memory = { .account = &account };
 
 	assert_no_error(memory_keep_room(&memory, 1 << 20));
-	assert_error(memory_fill_room(&memory, 1001), ERROR_NO_MEMORY,
-		     "out of memory");
+	assert_error(memory_fill_room(&memory, 1001), ERROR_NO_MEMORY, "out of memory");
 	assert_no_error(memory_fill_room(&memory, 0));
 	memory_release(&memory);
 	assert_no_error(memory_keep_room(&memory, 0));
 	assert_no_error(memory_keep_room(&memory, 1 << 20));
 	assert_no_error(memory_resize(&memory, 0));
 	assert_null(memory.bytes);
-	assert_error(memory_keep_room(&memory, SIZE_MAX / 2), ERROR_NO_MEMORY,
-		     "out of memory");
+	assert_error(memory_keep_room(&memory, SIZE_MAX / 2), ERROR_NO_MEMORY, "out of memory");
 	assert_int_equal(account.used, 0);
 }
 
@@ -175,16 +170,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_new_memory_is_zero),
-		cmocka_unit_test(
-			test_growing_keeps_the_contents_and_adds_zeros),
-		cmocka_unit_test(
-			test_what_was_given_up_is_zero_when_it_comes_back),
-		cmocka_unit_test(
-			test_reserving_gives_at_least_what_is_asked_for),
-		cmocka_unit_test(
-			test_account_knows_what_is_held_and_what_was_at_most),
-		cmocka_unit_test(
-			test_impossible_size_is_an_error_and_changes_nothing),
+		cmocka_unit_test(test_growing_keeps_the_contents_and_adds_zeros),
+		cmocka_unit_test(test_what_was_given_up_is_zero_when_it_comes_back),
+		cmocka_unit_test(test_reserving_gives_at_least_what_is_asked_for),
+		cmocka_unit_test(test_account_knows_what_is_held_and_what_was_at_most),
+		cmocka_unit_test(test_impossible_size_is_an_error_and_changes_nothing),
 		cmocka_unit_test(test_nothing_goes_beyond_the_limit),
 		cmocka_unit_test(test_room_is_filled_without_moving),
 		cmocka_unit_test(test_room_may_stay_empty),

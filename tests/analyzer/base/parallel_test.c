@@ -55,8 +55,7 @@ static void test_error_ends_the_loop(void **state)
 {
 	struct loop loop = { .bad_from = 10 };
 
-	assert_error(parallel_for(TURNS, THREADS, work, &loop), ERROR_BAD_DUMP,
-		     "turn is bad");
+	assert_error(parallel_for(TURNS, THREADS, work, &loop), ERROR_BAD_DUMP, "turn is bad");
 	assert_true(loop.turns >= 11);
 	assert_true(loop.turns <= 10 + THREADS);
 }
@@ -94,8 +93,7 @@ static void test_even_split_depends_on_the_turns_alone(void **state)
 
 	split_work_begin(&work, &progress, AMOUNT_COUNT);
 	for (size_t i = AMOUNT_COUNT; i-- > 0;)
-		assert_true(split_work_step(&work, i, i % 3 == 0, &progress,
-					    AMOUNTS[i]));
+		assert_true(split_work_step(&work, i, i % 3 == 0, &progress, AMOUNTS[i]));
 	split_work_keep(&work, 3, &progress);
 	assert_int_equal(progress.split_count, 1);
 	assert_int_equal(split.threads, 2);
@@ -113,8 +111,7 @@ int main(void)
 		cmocka_unit_test(test_loop_without_turns_does_nothing),
 		cmocka_unit_test(test_error_ends_the_loop),
 		cmocka_unit_test(test_more_threads_than_turns_are_harmless),
-		cmocka_unit_test(
-			test_process_that_may_use_one_processor_has_one_thread),
+		cmocka_unit_test(test_process_that_may_use_one_processor_has_one_thread),
 		cmocka_unit_test(test_even_split_depends_on_the_turns_alone),
 	};
 

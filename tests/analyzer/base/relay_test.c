@@ -47,8 +47,7 @@ static void test_nobody_waits_for_a_turn_that_failed(void **state)
 	struct race race = { .bad = TURNS / 2 };
 
 	relay_init(&race.relay);
-	assert_error(parallel_for(TURNS, THREADS, work, &race), ERROR_BAD_DUMP,
-		     "turn is bad");
+	assert_error(parallel_for(TURNS, THREADS, work, &race), ERROR_BAD_DUMP, "turn is bad");
 	assert_true(race.count <= TURNS / 2);
 	for (size_t i = 0; i < race.count; i++)
 		assert_int_equal(race.order[i], i);

@@ -35,14 +35,10 @@ static void test_what_is_no_address_is_named_in_the_error(void **state)
 {
 	uint64_t address = 7;
 
-	assert_error(parse_address("0x", &address), ERROR_USAGE,
-		     "'0x' is not an address");
-	assert_error(parse_address("", &address), ERROR_USAGE,
-		     "'' is not an address");
-	assert_error(parse_address("-1", &address), ERROR_USAGE,
-		     "'-1' is not an address");
-	assert_error(parse_address(" 1", &address), ERROR_USAGE,
-		     "' 1' is not an address");
+	assert_error(parse_address("0x", &address), ERROR_USAGE, "'0x' is not an address");
+	assert_error(parse_address("", &address), ERROR_USAGE, "'' is not an address");
+	assert_error(parse_address("-1", &address), ERROR_USAGE, "'-1' is not an address");
+	assert_error(parse_address(" 1", &address), ERROR_USAGE, "' 1' is not an address");
 	assert_error(parse_address("10000000000000000", &address), ERROR_USAGE,
 		     "'10000000000000000' is not an address");
 	assert_error(parse_address("1\033[m", &address), ERROR_USAGE,
@@ -70,8 +66,7 @@ static void test_what_is_no_size_is_named_in_the_error(void **state)
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		char message[64];
 
-		snprintf(message, sizeof(message), "'%s' is not a size",
-			 words[i]);
+		snprintf(message, sizeof(message), "'%s' is not a size", words[i]);
 		assert_error(parse_size(words[i], &size), ERROR_USAGE, message);
 	}
 	assert_int_equal(size, 7);
@@ -87,10 +82,8 @@ static void test_counts_are_decimal(void **state)
 	assert_int_equal(count, UINT64_MAX);
 	assert_error(parse_count("18446744073709551616", &count), ERROR_USAGE,
 		     "'18446744073709551616' is not a count");
-	assert_error(parse_count("1a", &count), ERROR_USAGE,
-		     "'1a' is not a count");
-	assert_error(parse_count("0x1", &count), ERROR_USAGE,
-		     "'0x1' is not a count");
+	assert_error(parse_count("1a", &count), ERROR_USAGE, "'1a' is not a count");
+	assert_error(parse_count("0x1", &count), ERROR_USAGE, "'0x1' is not a count");
 }
 
 static void test_numbers_are_written_in_full(void **state)
@@ -119,10 +112,8 @@ static void test_numbers_are_written_in_full(void **state)
 
 static const char *known_word(const void *data, size_t number)
 {
-	static const char *const words[] = { "leaked", "leakroots",
-					     "used",   "free",
-					     "stacks", "threadonlyanchored",
-					     NULL };
+	static const char *const words[] = { "leaked", "leakroots",	     "used", "free",
+					     "stacks", "threadonlyanchored", NULL };
 
 	return words[number];
 }
@@ -159,11 +150,9 @@ static void test_a_word_like_no_other_finds_none(void **state)
 
 static void test_an_unknown_word_is_escaped_and_another_offered(void **state)
 {
-	assert_error(error_unknown("set", "leakd", nearest("leakd")),
-		     ERROR_USAGE,
+	assert_error(error_unknown("set", "leakd", nearest("leakd")), ERROR_USAGE,
 		     "unknown set 'leakd'; did you mean 'leaked'?");
-	assert_error(error_unknown("set", "\a", nearest("\a")), ERROR_USAGE,
-		     "unknown set '\\x07'");
+	assert_error(error_unknown("set", "\a", nearest("\a")), ERROR_USAGE, "unknown set '\\x07'");
 }
 
 static void check_escaped(const char *text, const char *expected)
@@ -212,19 +201,15 @@ static void test_invalid_utf8_is_escaped_byte_by_byte(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_addresses_are_hexadecimal_with_or_without_prefix),
+		cmocka_unit_test(test_addresses_are_hexadecimal_with_or_without_prefix),
 		cmocka_unit_test(test_what_is_no_address_is_named_in_the_error),
-		cmocka_unit_test(
-			test_sizes_are_hexadecimal_unless_they_have_a_unit),
+		cmocka_unit_test(test_sizes_are_hexadecimal_unless_they_have_a_unit),
 		cmocka_unit_test(test_what_is_no_size_is_named_in_the_error),
 		cmocka_unit_test(test_counts_are_decimal),
 		cmocka_unit_test(test_numbers_are_written_in_full),
-		cmocka_unit_test(
-			test_a_mistyped_word_finds_the_one_that_was_meant),
+		cmocka_unit_test(test_a_mistyped_word_finds_the_one_that_was_meant),
 		cmocka_unit_test(test_a_word_like_no_other_finds_none),
-		cmocka_unit_test(
-			test_an_unknown_word_is_escaped_and_another_offered),
+		cmocka_unit_test(test_an_unknown_word_is_escaped_and_another_offered),
 		cmocka_unit_test(test_harmless_text_stays_as_it_is),
 		cmocka_unit_test(test_what_a_terminal_obeys_is_escaped),
 		cmocka_unit_test(test_invalid_utf8_is_escaped_byte_by_byte),

@@ -27,8 +27,7 @@ static struct error *follow(struct tree *tree, uint32_t *pending, size_t count)
 		pending[count++] = height - 1;
 		pending[count++] = height - 1;
 		if (work_pool_wants(tree->pool) &&
-		    work_pool_give(tree->pool, pending + count - count / 2,
-				   count / 2))
+		    work_pool_give(tree->pool, pending + count - count / 2, count / 2))
 			count -= count / 2;
 	}
 	return NULL;
@@ -87,15 +86,13 @@ static void test_error_of_one_thread_ends_all(void **state)
 
 	assert_no_error(work_pool_create(&pool));
 	tree.pool = pool;
-	assert_error(parallel_for(THREADS, THREADS, work, &tree),
-		     ERROR_BAD_DUMP, "node is bad");
+	assert_error(parallel_for(THREADS, THREADS, work, &tree), ERROR_BAD_DUMP, "node is bad");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_all_is_followed_once_on_any_number_of_threads),
+		cmocka_unit_test(test_all_is_followed_once_on_any_number_of_threads),
 		cmocka_unit_test(test_nothing_is_given_when_nobody_waits),
 		cmocka_unit_test(test_error_of_one_thread_ends_all),
 	};

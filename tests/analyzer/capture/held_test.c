@@ -11,12 +11,8 @@ static const uint64_t DATA = 0x7f0000000000;
 static void read_ring(const char *text, struct held_list *ret)
 {
 	static struct memory_area areas[] = {
-		{ .start = 0x7f0000000000,
-		  .end = 0x7f0000010000,
-		  .rights = PF_R | PF_W },
-		{ .start = 0x7f0000010000,
-		  .end = 0x7f0000020000,
-		  .rights = PF_R },
+		{ .start = 0x7f0000000000, .end = 0x7f0000010000, .rights = PF_R | PF_W },
+		{ .start = 0x7f0000010000, .end = 0x7f0000020000, .rights = PF_R },
 	};
 	static const struct memory_map map = { .areas = areas, .count = 2 };
 
@@ -24,8 +20,7 @@ static void read_ring(const char *text, struct held_list *ret)
 	assert_no_error(held_read_ring(ret, 5, text));
 }
 
-static void assert_value(const struct held_list *list, size_t number,
-			 uint64_t value, uint32_t kind)
+static void assert_value(const struct held_list *list, size_t number, uint64_t value, uint32_t kind)
 {
 	assert_true(number < list->values.count);
 	assert_int_equal(list->values.values[number].value, value);
@@ -39,9 +34,7 @@ static void test_what_waits_in_a_ring_is_held(void **state)
 	static const char text[] =
 		"pos:\t0\nino:\t230681\nSqMask:\t0x7\nSqHead:\t3\nSqTail:\t4\n"
 		"CachedSqHead:\t3\nCqMask:\t0xf\nCachedCqTail:\t3\nSQEs:\t1\n"
-		"    3: opcode:READ, fd:4, flags:0, off:0, "
-		"addr:0x7f0000000100, "
-		"rw_flags:0x0, buf_index:0 user_data:139637976727552\n"
+		"    3: opcode:READ, fd:4, flags:0, off:0, addr:0x7f0000000100, rw_flags:0x0, buf_index:0 user_data:139637976727552\n"
 		"CQEs:\t1\n    2: user_data:139637976728064, res:0, flags:0\n"
 		"UserBufs:\t2\n    0: 0x7f0000000400/4096\n"
 		"    1: 0x7f0000010000/4096\nPollList:\nCqOverflowList:\n"
@@ -85,8 +78,7 @@ static void test_ring_whose_requests_all_ended_holds_nothing(void **state)
 {
 	struct held_list list;
 
-	read_ring("SqMask:\t0x7\nCachedSqHead:\t90\nCachedCqTail:\t90\n",
-		  &list);
+	read_ring("SqMask:\t0x7\nCachedSqHead:\t90\nCachedCqTail:\t90\n", &list);
 	assert_int_equal(list.values.count, 0);
 	read_ring("SqMask:\t0x7\nCachedSqHead:\t8\nCachedCqTail:\t0\n", &list);
 	assert_int_equal(list.values.count, 0);
@@ -94,11 +86,9 @@ static void test_ring_whose_requests_all_ended_holds_nothing(void **state)
 
 static void test_text_that_makes_no_sense_does_no_harm(void **state)
 {
-	static const char text[] =
-		"SqMask:\nCachedSqHead:\t0\nCachedCqTail:\t0\n user_data:\n"
-		"user_data:99999999999999999999999\n 1: 0x\n : "
-		"0x7f\nop=\naddr:0x"
-		"\nSqMask:\t0xffffffffffffffff\n    ";
+	static const char text[] = "SqMask:\nCachedSqHead:\t0\nCachedCqTail:\t0\n user_data:\n"
+				   "user_data:99999999999999999999999\n 1: 0x\n : "
+				   "0x7f\nop=\naddr:0x\nSqMask:\t0xffffffffffffffff\n    ";
 
 	for (size_t size = 0; size < sizeof(text); size++) {
 		char cut[sizeof(text)] = "";
@@ -114,10 +104,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_waits_in_a_ring_is_held),
-		cmocka_unit_test(
-			test_requests_that_were_overwritten_are_untold),
-		cmocka_unit_test(
-			test_ring_whose_requests_all_ended_holds_nothing),
+		cmocka_unit_test(test_requests_that_were_overwritten_are_untold),
+		cmocka_unit_test(test_ring_whose_requests_all_ended_holds_nothing),
 		cmocka_unit_test(test_text_that_makes_no_sense_does_no_harm),
 	};
 

@@ -28,9 +28,8 @@ static struct error *add_run(void *data, uint64_t start, uint64_t end)
 /* Of so many pages, the 3rd, 4th, 60th and last were written to. */
 static char *map_pages(void)
 {
-	char *place =
-		mmap(NULL, (size_t)PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *place = mmap(NULL, (size_t)PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	static const size_t touched[] = { 3, 4, 60, PAGES - 1 };
 
 	assert_true(place != MAP_FAILED);
@@ -49,8 +48,7 @@ static void check_runs(bool cannot_scan)
 
 	assert_no_error(pages_open(getpid(), &pages));
 	pages.cannot_scan = cannot_scan;
-	assert_no_error(pages_find(&pages, PAGES_ALL, start,
-				   start + (uint64_t)PAGES * PAGE_BYTES,
+	assert_no_error(pages_find(&pages, PAGES_ALL, start, start + (uint64_t)PAGES * PAGE_BYTES,
 				   add_run, &runs));
 	assert_int_equal(runs.count, 3);
 	assert_int_equal(runs.starts[0], start + 3 * PAGE_BYTES);
@@ -83,16 +81,15 @@ static void check_own(bool cannot_scan)
 	volatile char *place;
 
 	assert_int_equal(ftruncate(fileno(file), (off_t)size), 0);
-	place = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE,
-		     fileno(file), 0);
+	place = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(file), 0);
 	assert_true(place != MAP_FAILED);
 	for (size_t i = 0; i < 8; i++)
 		assert_int_equal(place[i * PAGE_BYTES], 0);
 	place[5 * PAGE_BYTES] = 'x';
 	assert_no_error(pages_open(getpid(), &pages));
 	pages.cannot_scan = cannot_scan;
-	assert_no_error(pages_find(&pages, PAGES_OWN, (uintptr_t)place,
-				   (uintptr_t)place + size, add_run, &runs));
+	assert_no_error(pages_find(&pages, PAGES_OWN, (uintptr_t)place, (uintptr_t)place + size,
+				   add_run, &runs));
 	assert_int_equal(runs.count, 1);
 	assert_int_equal(runs.starts[0], (uintptr_t)place + 5 * PAGE_BYTES);
 	assert_int_equal(runs.ends[0], (uintptr_t)place + 6 * PAGE_BYTES);
@@ -107,12 +104,10 @@ static void test_pages_of_a_file_that_were_changed_are_told_apart(void **state)
 	check_own(true);
 }
 
-static const struct memory_area *find_area(const struct memory_map *map,
-					   const void *place)
+static const struct memory_area *find_area(const struct memory_map *map, const void *place)
 {
 	for (size_t i = 0; i < map->count; i++)
-		if (map->areas[i].start <= (uintptr_t)place &&
-		    (uintptr_t)place < map->areas[i].end)
+		if (map->areas[i].start <= (uintptr_t)place && (uintptr_t)place < map->areas[i].end)
 			return &map->areas[i];
 	return NULL;
 }
@@ -204,17 +199,15 @@ static void test_pages_that_cannot_be_read_become_zeros(void **state)
 {
 	static uint8_t copy[3 * PAGE_BYTES];
 	struct source source;
-	char *place = mmap(NULL, sizeof(copy), PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *place = mmap(NULL, sizeof(copy), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
 
 	assert_true(place != MAP_FAILED);
 	memset(place, 'x', sizeof(copy));
 	memset(copy, 'y', sizeof(copy));
 	munmap(place + PAGE_BYTES, PAGE_BYTES);
 	assert_no_error(source_open(getpid(), &source));
-	assert_int_equal(
-		source_copy(&source, (uintptr_t)place, copy, sizeof(copy)),
-		PAGE_BYTES);
+	assert_int_equal(source_copy(&source, (uintptr_t)place, copy, sizeof(copy)), PAGE_BYTES);
 	assert_int_equal(copy[PAGE_BYTES - 1], 'x');
 	assert_int_equal(copy[PAGE_BYTES], 0);
 	assert_int_equal(copy[2 * PAGE_BYTES - 1], 0);
@@ -228,15 +221,14 @@ static void test_memory_without_rights_can_be_read(void **state)
 {
 	static uint8_t copy[PAGE_BYTES];
 	struct source source;
-	char *place = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *place =
+		mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_true(place != MAP_FAILED);
 	memset(place, 'x', PAGE_BYTES);
 	mprotect(place, PAGE_BYTES, PROT_NONE);
 	assert_no_error(source_open(getpid(), &source));
-	assert_int_equal(
-		source_copy(&source, (uintptr_t)place, copy, PAGE_BYTES), 0);
+	assert_int_equal(source_copy(&source, (uintptr_t)place, copy, PAGE_BYTES), 0);
 	assert_int_equal(copy[7], 'x');
 	source_close(&source);
 	munmap(place, PAGE_BYTES);
@@ -277,10 +269,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_only_pages_that_were_touched_are_found),
 		cmocka_unit_test(test_a_kernel_that_cannot_scan_finds_the_same),
-		cmocka_unit_test(
-			test_pages_of_a_file_that_were_changed_are_told_apart),
-		cmocka_unit_test(
-			test_a_map_is_renewed_unless_there_is_something_new),
+		cmocka_unit_test(test_pages_of_a_file_that_were_changed_are_told_apart),
+		cmocka_unit_test(test_a_map_is_renewed_unless_there_is_something_new),
 		cmocka_unit_test(test_pages_that_cannot_be_read_become_zeros),
 		cmocka_unit_test(test_memory_without_rights_can_be_read),
 		cmocka_unit_test(test_mappings_are_told_with_rights_and_flags),

@@ -1,6 +1,5 @@
 /*
- * Calls of a thread that is held and let go: they wait on, unless a signal
- * came.
+ * Calls of a thread that is held and let go: they wait on, unless a signal came.
  */
 #include "analyzer/capture/threads.h"
 #include "tests/assertions.h"
@@ -69,8 +68,7 @@ static int child_end(struct child *child)
 	int result = -1;
 
 	assert_true(write(child->end_wait[1], "x", 1) == 1);
-	assert_int_equal(read(child->results[0], &result, sizeof(result)),
-			 sizeof(result));
+	assert_int_equal(read(child->results[0], &result, sizeof(result)), sizeof(result));
 	assert_int_equal(waitpid(child->id, NULL, 0), child->id);
 	for (size_t i = 0; i < 2; i++) {
 		close(child->end_wait[i]);

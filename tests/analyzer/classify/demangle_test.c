@@ -38,8 +38,8 @@ static void append_substitution(char *mangled, size_t number)
 }
 
 /*
- * Pairs of pairs: P<A, A>, then P of two of these, and so on. Each level takes
- * six letters, and doubles the name.
+ * Pairs of pairs: P<A, A>, then P of two of these, and so on. Each level takes six letters, and
+ * doubles the name.
  */
 static void make_pairs(size_t levels, char *ret)
 {

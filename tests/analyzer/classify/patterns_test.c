@@ -3,17 +3,15 @@
 #include "tests/analyzer/world.h"
 
 /*
- * A heap of blocks of SIZE bytes each, one every STRIDE bytes; containers
- * stand in DATA. A library that is loaded says which C++ there is.
+ * A heap of blocks of SIZE bytes each, one every STRIDE bytes; containers stand in DATA. A library
+ * that is loaded says which C++ there is.
  */
-static const uint64_t HEAP = 0x555500000000, STRIDE = 64, SIZE = 56,
-		      BLOCKS = 32, DATA = 0x7f0000000000,
-		      LIBRARY = 0x7f0000100000, LENGTH = 0x2000,
+static const uint64_t HEAP = 0x555500000000, STRIDE = 64, SIZE = 56, BLOCKS = 32,
+		      DATA = 0x7f0000000000, LIBRARY = 0x7f0000100000, LENGTH = 0x2000,
 		      STACK = 0x7ffc00000000;
 
 static const char LIBSTDCXX_PATH[] = "/usr/lib/libstdc++.so.6",
-		  LIBCXX_PATH[] = "/usr/lib/libc++.so.1",
-		  LIBC_PATH[] = "/usr/lib/libc.so.6";
+		  LIBCXX_PATH[] = "/usr/lib/libc++.so.1", LIBC_PATH[] = "/usr/lib/libc.so.6";
 
 struct classified {
 	struct world world;
@@ -33,9 +31,8 @@ static void put(struct classified *classified, uint64_t address, size_t count,
 		core_set(&classified->world.core, address + 8 * i, words[i]);
 }
 
-#define PUT(classified, address, ...)                               \
-	put(classified, address,                                    \
-	    sizeof((uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), \
+#define PUT(classified, address, ...)                                                    \
+	put(classified, address, sizeof((uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), \
 	    (uint64_t[]){ __VA_ARGS__ })
 
 static void classified_init(struct classified *classified, const char *library)
@@ -63,9 +60,8 @@ static struct patterns *create_patterns(struct world *world)
 {
 	struct patterns *patterns;
 
-	assert_no_error(patterns_create(
-		world->image, world->program, world->index, world->roots, NULL,
-		NULL, &world->account, &world->progress, &patterns));
+	assert_no_error(patterns_create(world->image, world->program, world->index, world->roots,
+					NULL, NULL, &world->account, &world->progress, &patterns));
 	return patterns;
 }
 
@@ -84,35 +80,30 @@ static void classify(struct classified *classified)
 	assert_no_error(patterns_find(slowly));
 	assert_no_error(patterns_find_owners(slowly));
 	for (allocation_id id = 0; id < allocation_count(world->index); id++) {
-		assert_int_equal(patterns_of(slowly, id),
-				 patterns_of(classified->patterns, id));
+		assert_int_equal(patterns_of(slowly, id), patterns_of(classified->patterns, id));
 		assert_int_equal(patterns_owner(slowly, id),
 				 patterns_owner(classified->patterns, id));
 	}
 }
 
 /* The blocks from first on have the patterns, and no other has any. */
-static void assert_patterns(const struct classified *classified,
-			    allocation_id first, size_t count,
+static void assert_patterns(const struct classified *classified, allocation_id first, size_t count,
 			    const char *const *names)
 {
 	for (allocation_id id = 0; id < BLOCKS; id++) {
 		pattern_number number = patterns_of(classified->patterns, id);
-		const char *name =
-			id - first < count ? names[id - first] : NULL;
+		const char *name = id - first < count ? names[id - first] : NULL;
 
 		if (name)
 			assert_int_not_equal(number, NO_PATTERN);
 		if (number != NO_PATTERN)
-			assert_string_equal(pattern_name(number),
-					    name ? name : "none");
+			assert_string_equal(pattern_name(number), name ? name : "none");
 	}
 }
 
-#define ASSERT_PATTERNS(classified, first, ...)                   \
-	assert_patterns(classified, first,                        \
-			sizeof((const char *[]){ __VA_ARGS__ }) / \
-				sizeof(const char *),             \
+#define ASSERT_PATTERNS(classified, first, ...)                                         \
+	assert_patterns(classified, first,                                              \
+			sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(const char *), \
 			(const char *[]){ __VA_ARGS__ })
 
 static void assert_nothing(const struct classified *classified)
@@ -120,8 +111,7 @@ static void assert_nothing(const struct classified *classified)
 	assert_patterns(classified, 0, 0, NULL);
 }
 
-static struct pattern_facts tell(const struct classified *classified,
-				 allocation_id id)
+static struct pattern_facts tell(const struct classified *classified, allocation_id id)
 {
 	struct pattern_facts facts;
 	struct reader reader;
@@ -209,8 +199,7 @@ static void test_string_holds_text_or_grew(void **state)
 	       20);
 	memset(core_at(&classified.world.core, at(6), 20), 1, 20);
 	classify(&classified);
-	ASSERT_PATTERNS(&classified, 4, "LongString", "LongString",
-			"LongString");
+	ASSERT_PATTERNS(&classified, 4, "LongString", "LongString", "LongString");
 }
 
 static void test_string_of_libcxx_begins_by_its_size(void **state)
@@ -302,8 +291,7 @@ static void test_forward_list_is_a_chain_of_three_at_least(void **state)
 	PUT(&classified, DATA + 0x100, at(8));
 	PUT(&classified, at(8), at(9));
 	classify(&classified);
-	ASSERT_PATTERNS(&classified, 4, "ForwardListNode", "ForwardListNode",
-			"ForwardListNode");
+	ASSERT_PATTERNS(&classified, 4, "ForwardListNode", "ForwardListNode", "ForwardListNode");
 }
 
 /* The first module stands for the program. */
@@ -315,9 +303,7 @@ static void test_chains_of_a_c_library_are_no_forward_list(void **state)
 
 	classified_init(&classified, LIBSTDCXX_PATH);
 	world_add_elf(&classified.world, OTHER, LENGTH);
-	core_set(core,
-		 OTHER + sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, p_memsz),
-		 2 * LENGTH);
+	core_set(core, OTHER + sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, p_memsz), 2 * LENGTH);
 	core_add(core, OTHER + LENGTH, LENGTH, RIGHTS_RW);
 	core_add_file(core, OTHER, OTHER + 2 * LENGTH, 0, LIBC_PATH);
 	PUT(&classified, OTHER + LENGTH + 0x100, at(4));
@@ -356,8 +342,7 @@ static void test_tree_is_linked_both_ways(void **state)
 	PUT(&classified, DATA + 0x100, 0, at(5), at(4), at(6), 3);
 	PUT(&classified, at(5), 1, DATA + 0x108, at(4), at(6));
 	classify(&classified);
-	ASSERT_PATTERNS(&classified, 0, "MapOrSetNode", "MapOrSetNode",
-			"MapOrSetNode");
+	ASSERT_PATTERNS(&classified, 0, "MapOrSetNode", "MapOrSetNode", "MapOrSetNode");
 	facts = tell(&classified, 2);
 	assert_int_equal(facts.owner, DATA);
 	assert_int_equal(facts.length, 3);
@@ -401,8 +386,8 @@ static void test_hash_table_has_buckets_and_nodes(void **state)
 	/* No bucket leads to the first node. */
 	PUT(&classified, DATA + 0x100, at(8), 7, at(9), 1, 0x3f800000, 7, 0);
 	classify(&classified);
-	ASSERT_PATTERNS(&classified, 4, "UnorderedMapOrSetBuckets",
-			"UnorderedMapOrSetNode", "UnorderedMapOrSetNode");
+	ASSERT_PATTERNS(&classified, 4, "UnorderedMapOrSetBuckets", "UnorderedMapOrSetNode",
+			"UnorderedMapOrSetNode");
 }
 
 static void test_deque_has_a_map_and_blocks(void **state)
@@ -411,8 +396,8 @@ static void test_deque_has_a_map_and_blocks(void **state)
 	uint64_t end = at(2) + 56;
 
 	classified_init(&classified, LIBSTDCXX_PATH);
-	PUT(&classified, DATA, at(1), 7, at(2) + 16, at(2), end, at(1) + 16,
-	    at(3) + 24, at(3), at(3) + 56, at(1) + 24);
+	PUT(&classified, DATA, at(1), 7, at(2) + 16, at(2), end, at(1) + 16, at(3) + 24, at(3),
+	    at(3) + 56, at(1) + 24);
 	PUT(&classified, at(1), 0, 0, at(2), at(3), at(9));
 	classify(&classified);
 	ASSERT_PATTERNS(&classified, 1, "DequeMap", "DequeBlock", "DequeBlock");
@@ -427,8 +412,8 @@ static void test_file_has_a_buffer_though_a_vector_looks_so(void **state)
 	_cleanup_(classified_deinit) struct classified classified;
 
 	classified_init(&classified, LIBSTDCXX_PATH);
-	PUT(&classified, DATA, 0xfbad2a84, at(0), at(0), at(0), at(0),
-	    at(0) + 8, at(0) + 48, at(0), at(0) + 48);
+	PUT(&classified, DATA, 0xfbad2a84, at(0), at(0), at(0), at(0), at(0) + 8, at(0) + 48, at(0),
+	    at(0) + 48);
 	classify(&classified);
 	ASSERT_PATTERNS(&classified, 0, "StdioBuffer");
 }
@@ -443,10 +428,8 @@ static void test_thread_vector_is_known_by_the_thread(void **state)
 	PUT(&classified, DATA + 0x100, DATA, at(1) + 16, DATA);
 	PUT(&classified, at(1), 2);
 	classify(&classified);
-	assert_string_equal(pattern_name(patterns_of(classified.patterns, 0)),
-			    "ThreadVector");
-	assert_string_equal(pattern_name(patterns_of(classified.patterns, 5)),
-			    "ThreadLocalBlock");
+	assert_string_equal(pattern_name(patterns_of(classified.patterns, 0)), "ThreadVector");
+	assert_string_equal(pattern_name(patterns_of(classified.patterns, 5)), "ThreadLocalBlock");
 	assert_int_equal(patterns_of(classified.patterns, 1), NO_PATTERN);
 }
 
@@ -458,16 +441,12 @@ static void test_matches_may_lie_across_rows_of_words(void **state)
 		uint64_t address = DATA + 8 * word;
 
 		classified_init(&classified, LIBSTDCXX_PATH);
-		PUT(&classified, address, 0xfbad2a84, 0, 0, 0, 0, 0, 0, at(2),
-		    at(2) + 48);
-		PUT(&classified, address + 0x400, at(3), at(3) + 40,
-		    at(3) + 56);
-		PUT(&classified, address + 0x800, address + 0x800, at(4) + 16,
-		    address + 0x800);
+		PUT(&classified, address, 0xfbad2a84, 0, 0, 0, 0, 0, 0, at(2), at(2) + 48);
+		PUT(&classified, address + 0x400, at(3), at(3) + 40, at(3) + 56);
+		PUT(&classified, address + 0x800, address + 0x800, at(4) + 16, address + 0x800);
 		PUT(&classified, at(4), 1);
 		classify(&classified);
-		ASSERT_PATTERNS(&classified, 2, "StdioBuffer", "VectorBody",
-				"ThreadVector");
+		ASSERT_PATTERNS(&classified, 2, "StdioBuffer", "VectorBody", "ThreadVector");
 	}
 }
 
@@ -496,8 +475,8 @@ static void test_each_name_is_found(void **state)
 }
 
 /* Whether the word at offset of source is the one by which target is held. */
-static bool favors(struct classified *classified, allocation_id source,
-		   uint64_t offset, allocation_id target)
+static bool favors(struct classified *classified, allocation_id source, uint64_t offset,
+		   allocation_id target)
 {
 	struct reference_judge judge;
 
@@ -541,8 +520,7 @@ static void test_tree_holds_a_node_by_the_link_down(void **state)
 	PUT(&classified, at(1), 1, at(7) + 8, at(0), at(2));
 	PUT(&classified, at(2), 0, at(1), 0, 0);
 	classify(&classified);
-	ASSERT_PATTERNS(&classified, 0, "MapOrSetNode", "MapOrSetNode",
-			"MapOrSetNode");
+	ASSERT_PATTERNS(&classified, 0, "MapOrSetNode", "MapOrSetNode", "MapOrSetNode");
 	assert_true(favors(&classified, 7, 16, 1));
 	assert_false(favors(&classified, 7, 24, 0));
 	assert_false(favors(&classified, 7, 32, 2));
@@ -574,28 +552,23 @@ int main(void)
 		cmocka_unit_test(test_string_of_libcxx_begins_by_its_size),
 		cmocka_unit_test(test_shortest_string_of_newer_libcxx),
 		cmocka_unit_test(test_short_string_taints_what_it_does_not_use),
-		cmocka_unit_test(
-			test_copied_string_is_pointed_at_behind_its_counts),
+		cmocka_unit_test(test_copied_string_is_pointed_at_behind_its_counts),
 		cmocka_unit_test(test_list_is_a_ring_of_as_many_as_it_says),
 		cmocka_unit_test(test_list_may_begin_an_allocation),
-		cmocka_unit_test(
-			test_forward_list_is_a_chain_of_three_at_least),
-		cmocka_unit_test(
-			test_chains_of_a_c_library_are_no_forward_list),
+		cmocka_unit_test(test_forward_list_is_a_chain_of_three_at_least),
+		cmocka_unit_test(test_chains_of_a_c_library_are_no_forward_list),
 		cmocka_unit_test(test_chain_without_end_is_no_list),
 		cmocka_unit_test(test_tree_is_linked_both_ways),
 		cmocka_unit_test(test_tree_with_rings_is_walked_once),
 		cmocka_unit_test(test_tree_of_libcxx),
 		cmocka_unit_test(test_hash_table_has_buckets_and_nodes),
 		cmocka_unit_test(test_deque_has_a_map_and_blocks),
-		cmocka_unit_test(
-			test_file_has_a_buffer_though_a_vector_looks_so),
+		cmocka_unit_test(test_file_has_a_buffer_though_a_vector_looks_so),
 		cmocka_unit_test(test_thread_vector_is_known_by_the_thread),
 		cmocka_unit_test(test_matches_may_lie_across_rows_of_words),
 		cmocka_unit_test(test_taint_of_all_references_is_found),
 		cmocka_unit_test(test_each_name_is_found),
-		cmocka_unit_test(
-			test_list_holds_a_node_by_the_link_from_in_front),
+		cmocka_unit_test(test_list_holds_a_node_by_the_link_from_in_front),
 		cmocka_unit_test(test_tree_holds_a_node_by_the_link_down),
 		cmocka_unit_test(test_vector_holds_its_body_by_its_first_word),
 	};

@@ -3,9 +3,8 @@
 #include "tests/analyzer/image/core_builder.h"
 
 /*
- * Type information as compilers lay it out, in a process of its own. Each
- * vtable has its address point at a multiple of 0x100 and 0x10 more, each
- * type_info is 0x80 behind that multiple.
+ * Type information as compilers lay it out, in a process of its own. Each vtable has its address
+ * point at a multiple of 0x100 and 0x10 more, each type_info is 0x80 behind that multiple.
  */
 enum {
 	START = 0x10000,
@@ -27,15 +26,12 @@ struct process {
 	uint64_t next_name;
 };
 
-static void set_type(struct process *process, uint64_t address, uint64_t kind,
-		     const char *name)
+static void set_type(struct process *process, uint64_t address, uint64_t kind, const char *name)
 {
 	core_set(&process->core, address + 8, address + TYPE);
 	core_set(&process->core, address + TYPE, kind + VTABLE);
 	core_set(&process->core, address + TYPE + 8, process->next_name);
-	strcpy((char *)core_at(&process->core, process->next_name,
-			       strlen(name) + 1),
-	       name);
+	strcpy((char *)core_at(&process->core, process->next_name, strlen(name) + 1), name);
 	process->next_name += strlen(name) + 1;
 }
 
@@ -50,10 +46,8 @@ static void process_init(struct process *process)
 	core_init(&process->core);
 	core_add(&process->core, START, SIZE, RIGHT_READ);
 	set_type(process, TYPE_INFO, LIBRARY_CLASS, "St9type_info");
-	set_type(process, LIBRARY_CLASS, LIBRARY_SINGLE,
-		 "N10__cxxabiv117__class_type_infoE");
-	set_type(process, LIBRARY_SINGLE, LIBRARY_SINGLE,
-		 "N10__cxxabiv120__si_class_type_infoE");
+	set_type(process, LIBRARY_CLASS, LIBRARY_SINGLE, "N10__cxxabiv117__class_type_infoE");
+	set_type(process, LIBRARY_SINGLE, LIBRARY_SINGLE, "N10__cxxabiv120__si_class_type_infoE");
 	set_type(process, LIBRARY_MULTIPLE, LIBRARY_SINGLE,
 		 "N10__cxxabiv121__vmi_class_type_infoE");
 	set_base(process, LIBRARY_CLASS, TYPE_INFO);
@@ -64,8 +58,7 @@ static void process_init(struct process *process)
 static void process_open(struct process *process)
 {
 	core_write_file(&process->core);
-	assert_no_error(image_open(process->core.path, &process->findings,
-				   &process->image));
+	assert_no_error(image_open(process->core.path, &process->findings, &process->image));
 }
 
 static void process_deinit(struct process *process)
@@ -77,14 +70,12 @@ static void process_deinit(struct process *process)
 }
 DEFINE_DEINIT(process_deinit, struct process)
 
-static void assert_class(const struct process *process, uint64_t address,
-			 const char *mangled)
+static void assert_class(const struct process *process, uint64_t address, const char *mangled)
 {
 	_cleanup_(free) char *name = NULL;
 	uint64_t patience = 1000;
 
-	assert_int_equal(rtti_type(process->image, address + VTABLE, &patience),
-			 address + TYPE);
+	assert_int_equal(rtti_type(process->image, address + VTABLE, &patience), address + TYPE);
 	name = rtti_name(process->image, address + TYPE, &patience);
 	assert_string_equal(name, mangled);
 }
@@ -93,8 +84,7 @@ static void assert_no_class(const struct process *process, uint64_t address)
 {
 	uint64_t patience = 1000;
 
-	assert_int_equal(rtti_type(process->image, address + VTABLE, &patience),
-			 0);
+	assert_int_equal(rtti_type(process->image, address + VTABLE, &patience), 0);
 }
 
 static void test_classes_are_known_without_symbols(void **state)
@@ -105,8 +95,7 @@ static void test_classes_are_known_without_symbols(void **state)
 	set_type(&process, OWN, LIBRARY_CLASS, "4Base");
 	set_type(&process, OWN + 0x100, LIBRARY_SINGLE, "7Derived");
 	set_base(&process, OWN + 0x100, OWN);
-	set_type(&process, OWN + 0x200, LIBRARY_CLASS,
-		 "*N12_GLOBAL__N_16HiddenE");
+	set_type(&process, OWN + 0x200, LIBRARY_CLASS, "*N12_GLOBAL__N_16HiddenE");
 	process_open(&process);
 	assert_class(&process, OWN, "4Base");
 	assert_class(&process, OWN + 0x100, "7Derived");
@@ -123,8 +112,7 @@ static void test_kinds_of_types_that_are_no_classes_are_told_apart(void **state)
 	_cleanup_(process_deinit) struct process process;
 
 	process_init(&process);
-	set_type(&process, LIBRARY_ENUM, LIBRARY_SINGLE,
-		 "N10__cxxabiv116__enum_type_infoE");
+	set_type(&process, LIBRARY_ENUM, LIBRARY_SINGLE, "N10__cxxabiv116__enum_type_infoE");
 	set_base(&process, LIBRARY_ENUM, TYPE_INFO);
 	set_type(&process, OWN, LIBRARY_ENUM, "6Colour");
 	process_open(&process);
@@ -154,8 +142,7 @@ static void test_a_name_that_is_not_there_leaves_the_shape(void **state)
 	core_set(&process.core, OWN + TYPE + 8, START + SIZE);
 	core_set(&process.core, LIBRARY_CLASS + TYPE + 8, START + SIZE);
 	process_open(&process);
-	assert_int_equal(rtti_type(process.image, OWN + VTABLE, &patience),
-			 OWN + TYPE);
+	assert_int_equal(rtti_type(process.image, OWN + VTABLE, &patience), OWN + TYPE);
 	assert_null(rtti_name(process.image, OWN + TYPE, &patience));
 }
 
@@ -164,24 +151,21 @@ static void test_bases_inside_of_an_object_come_before_its_top(void **state)
 	static const struct {
 		int64_t offset;
 		bool is_vtable;
-	} cases[] = { { 0, true },     { -8, true },
-		      { -4096, true }, { 8, false },
-		      { -4, false },   { INT64_MIN, false },
-		      { -1, false },   { -(1L << 40), false } };
+	} cases[] = {
+		{ 0, true },   { -8, true },	     { -4096, true }, { 8, false },
+		{ -4, false }, { INT64_MIN, false }, { -1, false },   { -(1L << 40), false }
+	};
 	_cleanup_(process_deinit) struct process process;
 	uint64_t patience = 10000;
 
 	process_init(&process);
 	for (uint64_t i = 0; i < 8; i++) {
 		set_type(&process, OWN + i * 0x100, LIBRARY_CLASS, "4Base");
-		core_set(&process.core, OWN + i * 0x100,
-			 (uint64_t)cases[i].offset);
+		core_set(&process.core, OWN + i * 0x100, (uint64_t)cases[i].offset);
 	}
 	process_open(&process);
 	for (uint64_t i = 0; i < 8; i++)
-		assert_int_equal(rtti_type(process.image,
-					   OWN + i * 0x100 + VTABLE,
-					   &patience) != 0,
+		assert_int_equal(rtti_type(process.image, OWN + i * 0x100 + VTABLE, &patience) != 0,
 				 cases[i].is_vtable);
 }
 
@@ -215,8 +199,7 @@ static void test_all_bases_are_found(void **state)
 	core_set(&process.core, multiple + TYPE + 24, OWN + 0x100 + TYPE);
 	core_set(&process.core, multiple + TYPE + 40, OWN + 0x200 + TYPE);
 	process_open(&process);
-	assert_false(rtti_find_base(process.image, multiple + TYPE, see_base,
-				    &seen, &patience));
+	assert_false(rtti_find_base(process.image, multiple + TYPE, see_base, &seen, &patience));
 	assert_int_equal(seen.count, 3);
 	assert_int_equal(seen.bases[0], OWN + 0x100 + TYPE);
 	assert_int_equal(seen.bases[1], OWN + TYPE);
@@ -236,13 +219,11 @@ static void test_the_search_for_bases_ends(void **state)
 	core_set(&process.core, OWN + TYPE + 24, OWN + TYPE);
 	core_set(&process.core, OWN + TYPE + 40, OWN + TYPE);
 	process_open(&process);
-	assert_false(rtti_find_base(process.image, OWN + TYPE, see_base, &seen,
-				    &patience));
+	assert_false(rtti_find_base(process.image, OWN + TYPE, see_base, &seen, &patience));
 	assert_int_equal(seen.count, 64);
 	patience = 1000;
 	seen.count = 0;
-	assert_false(rtti_find_base(process.image, OWN + TYPE, see_base, &seen,
-				    &patience));
+	assert_false(rtti_find_base(process.image, OWN + TYPE, see_base, &seen, &patience));
 	assert_in_range(seen.count, 1, 32);
 }
 
@@ -256,8 +237,7 @@ static void test_no_name_is_read_without_patience(void **state)
 	process_init(&process);
 	set_type(&process, OWN, LIBRARY_CLASS, "20ANameOfTwentyLetters");
 	process_open(&process);
-	while (times < 1000 &&
-	       rtti_type(process.image, OWN + VTABLE, &patience))
+	while (times < 1000 && rtti_type(process.image, OWN + VTABLE, &patience))
 		times++;
 	assert_in_range(times, 1, 1000 / 22);
 	assert_null(rtti_name(process.image, OWN + TYPE, &patience));
@@ -267,13 +247,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_classes_are_known_without_symbols),
-		cmocka_unit_test(
-			test_kinds_of_types_that_are_no_classes_are_told_apart),
+		cmocka_unit_test(test_kinds_of_types_that_are_no_classes_are_told_apart),
 		cmocka_unit_test(test_names_that_cannot_be_are_no_classes),
-		cmocka_unit_test(
-			test_a_name_that_is_not_there_leaves_the_shape),
-		cmocka_unit_test(
-			test_bases_inside_of_an_object_come_before_its_top),
+		cmocka_unit_test(test_a_name_that_is_not_there_leaves_the_shape),
+		cmocka_unit_test(test_bases_inside_of_an_object_come_before_its_top),
 		cmocka_unit_test(test_all_bases_are_found),
 		cmocka_unit_test(test_the_search_for_bases_ends),
 		cmocka_unit_test(test_no_name_is_read_without_patience),

@@ -22,14 +22,13 @@ static void assert_short(const char *name, const char *expected)
 static void test_strings_and_streams_have_their_usual_names(void **state)
 {
 	assert_short(STRING, "std::string");
-	assert_short("std::basic_string<wchar_t, std::char_traits<wchar_t>, "
-		     "std::allocator<wchar_t> >",
-		     "std::wstring");
-	assert_short("std::basic_string<char16_t, std::char_traits<char16_t>, "
-		     "std::allocator<char16_t> >",
-		     "std::u16string");
-	assert_short("std::basic_string<int, std::char_traits<int>, "
-		     "std::allocator<int> >",
+	assert_short(
+		"std::basic_string<wchar_t, std::char_traits<wchar_t>, std::allocator<wchar_t> >",
+		"std::wstring");
+	assert_short(
+		"std::basic_string<char16_t, std::char_traits<char16_t>, std::allocator<char16_t> >",
+		"std::u16string");
+	assert_short("std::basic_string<int, std::char_traits<int>, std::allocator<int> >",
 		     "std::basic_string<int>");
 	assert_short("std::__cxx11::basic_ostringstream<char, " CHARACTERS ">",
 		     "std::ostringstream");
@@ -39,49 +38,42 @@ static void test_strings_and_streams_have_their_usual_names(void **state)
 
 static void test_default_arguments_are_left_out(void **state)
 {
-	assert_short("std::map<int, Foo, std::less<int>, std::allocator<std::"
-		     "pair<int const, Foo> > >",
-		     "std::map<int, Foo>");
-	assert_short("std::set<Foo*, std::less<Foo*>, std::allocator<Foo*> >",
-		     "std::set<Foo*>");
+	assert_short(
+		"std::map<int, Foo, std::less<int>, std::allocator<std::pair<int const, Foo> > >",
+		"std::map<int, Foo>");
+	assert_short("std::set<Foo*, std::less<Foo*>, std::allocator<Foo*> >", "std::set<Foo*>");
 	assert_short("std::unordered_map<" STRING ", int, std::hash<" STRING
-		     " >, std::equal_to<" STRING " >, std::allocator<std::pair<"
-		     "" STRING " const, int> > >",
+		     " >, std::equal_to<" STRING " >, std::allocator<std::pair<" STRING
+		     " const, int> > >",
 		     "std::unordered_map<std::string, int>");
-	assert_short("std::vector<std::vector<int, std::allocator<int> >, std::"
-		     "allocator<std::vector<int, std::allocator<int> > > >",
-		     "std::vector<std::vector<int>>");
-	assert_short("std::unique_ptr<Foo, std::default_delete<Foo> >",
-		     "std::unique_ptr<Foo>");
-	assert_short("std::__1::list<int, std::__1::allocator<int> >",
-		     "std::list<int>");
+	assert_short(
+		"std::vector<std::vector<int, std::allocator<int> >, std::allocator<std::vector<int, std::allocator<int> > > >",
+		"std::vector<std::vector<int>>");
+	assert_short("std::unique_ptr<Foo, std::default_delete<Foo> >", "std::unique_ptr<Foo>");
+	assert_short("std::__1::list<int, std::__1::allocator<int> >", "std::list<int>");
 }
 
 static void test_other_arguments_stay(void **state)
 {
-	assert_short("std::map<int, Foo, std::greater<int>, std::allocator<std"
-		     "::pair<int const, Foo> > >",
-		     "std::map<int, Foo, std::greater<int>>");
-	assert_short("std::vector<int, pool<int> >",
-		     "std::vector<int, pool<int>>");
+	assert_short(
+		"std::map<int, Foo, std::greater<int>, std::allocator<std::pair<int const, Foo> > >",
+		"std::map<int, Foo, std::greater<int>>");
+	assert_short("std::vector<int, pool<int> >", "std::vector<int, pool<int>>");
 	assert_short("std::vector<int, std::allocator<long> >",
 		     "std::vector<int, std::allocator<long>>");
 	assert_short("mine::vector<int, std::allocator<int> >",
 		     "mine::vector<int, std::allocator<int>>");
 	assert_short("mine::__1::thing", "mine::__1::thing");
-	assert_short("std::_Sp_counted_ptr_inplace<Foo, std::allocator<void>, "
-		     "(__gnu_cxx::_Lock_policy)2>",
-		     "std::_Sp_counted_ptr_inplace<Foo, std::allocator<void>, "
-		     "(__gnu_cxx::_Lock_policy)2>");
+	assert_short(
+		"std::_Sp_counted_ptr_inplace<Foo, std::allocator<void>, (__gnu_cxx::_Lock_policy)2>",
+		"std::_Sp_counted_ptr_inplace<Foo, std::allocator<void>, (__gnu_cxx::_Lock_policy)2>");
 }
 
 static void test_names_within_names_are_shortened(void **state)
 {
 	assert_short("app::run(" STRING " const&,int)::{lambda(" STRING " )#1}",
-		     "app::run(std::string const&, int)::{lambda(std::string)"
-		     "#1}");
-	assert_short("std::function<void (" STRING ")>",
-		     "std::function<void (std::string)>");
+		     "app::run(std::string const&, int)::{lambda(std::string)#1}");
+	assert_short("std::function<void (" STRING ")>", "std::function<void (std::string)>");
 	assert_short("(anonymous namespace)::Holder<" STRING " >",
 		     "(anonymous namespace)::Holder<std::string>");
 }
@@ -135,8 +127,7 @@ static void test_of_long_names_the_beginning_is_left(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_strings_and_streams_have_their_usual_names),
+		cmocka_unit_test(test_strings_and_streams_have_their_usual_names),
 		cmocka_unit_test(test_default_arguments_are_left_out),
 		cmocka_unit_test(test_other_arguments_stay),
 		cmocka_unit_test(test_names_within_names_are_shortened),

@@ -3,12 +3,11 @@
 #include "tests/analyzer/world.h"
 
 /*
- * Large blocks; the first VECTORS of them are bodies of vectors in DATA, of
- * which the second half is spare room.
+ * Large blocks; the first VECTORS of them are bodies of vectors in DATA, of which the second half
+ * is spare room.
  */
-static const uint64_t HEAP = 0x555500000000, STRIDE = 8192, SIZE = 8184,
-		      BLOCKS = 24, VECTORS = 9, DATA = 0x7f0000000000,
-		      LIBRARY = 0x7f0000100000, LENGTH = 0x2000,
+static const uint64_t HEAP = 0x555500000000, STRIDE = 8192, SIZE = 8184, BLOCKS = 24, VECTORS = 9,
+		      DATA = 0x7f0000000000, LIBRARY = 0x7f0000100000, LENGTH = 0x2000,
 		      STACK = 0x7ffc00000000;
 
 static uint64_t at(uint64_t block)
@@ -43,16 +42,14 @@ static void test_it_says_what_the_patterns_do(void **state)
 	core_add(&world.core, DATA, LENGTH, RIGHTS_RW);
 	world_add_stack(&world, STACK, LENGTH, STACK + 0x1000);
 	world_add_elf(&world, LIBRARY, LENGTH);
-	core_add_file(&world.core, LIBRARY, LIBRARY + LENGTH, 0,
-		      "/usr/lib/libstdc++.so.6");
+	core_add_file(&world.core, LIBRARY, LIBRARY + LENGTH, 0, "/usr/lib/libstdc++.so.6");
 	for (uint64_t vector = 0; vector < VECTORS; vector++)
 		fill_vector(&world.core, vector);
 	world_open(&world);
 	world_find_program(&world);
 	world_find_roots(&world);
-	assert_no_error(patterns_create(world.image, world.program, world.index,
-					world.roots, NULL, NULL, &world.account,
-					&world.progress, &patterns));
+	assert_no_error(patterns_create(world.image, world.program, world.index, world.roots, NULL,
+					NULL, &world.account, &world.progress, &patterns));
 	assert_no_error(patterns_find_owners(patterns));
 	assert_no_error(taint_memory_create(patterns, &world.account, &memory));
 	for (size_t turn = 0; turn < 1000; turn++) {
@@ -60,8 +57,7 @@ static void test_it_says_what_the_patterns_do(void **state)
 		allocation_id target = (allocation_id)(turn * 5 % BLOCKS);
 		const char *part = taint_memory_find(memory, source, target);
 
-		assert_ptr_equal(part,
-				 patterns_find_taint(patterns, source, target));
+		assert_ptr_equal(part, patterns_find_taint(patterns, source, target));
 		assert_int_equal(part != NULL, target == VECTORS + source + 1);
 		tainted += part != NULL;
 	}

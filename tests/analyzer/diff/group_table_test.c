@@ -2,24 +2,22 @@
 
 #include "tests/assertions.h"
 
-static uint32_t add(struct group_table *table, const char *text, uint64_t size,
-		    size_t core, uint64_t bytes)
+static uint32_t add(struct group_table *table, const char *text, uint64_t size, size_t core,
+		    uint64_t bytes)
 {
 	const struct census_name name = { .text = text, .size = size };
 	uint32_t number;
 
-	assert_no_error(group_table_add(
-		table, &name, core, (struct set_total){ 1, bytes }, &number));
+	assert_no_error(
+		group_table_add(table, &name, core, (struct set_total){ 1, bytes }, &number));
 	return number;
 }
 
-static void assert_order(const struct group_table *table,
-			 const char *const *names, size_t count)
+static void assert_order(const struct group_table *table, const char *const *names, size_t count)
 {
 	assert_int_equal(table->count, count);
 	for (size_t i = 0; i < count; i++)
-		assert_string_equal(group_name(table, group_at(table, i)),
-				    names[i]);
+		assert_string_equal(group_name(table, group_at(table, i)), names[i]);
 }
 
 static void test_group_is_known_again_by_name_and_size(void **state)
@@ -94,8 +92,7 @@ int main(void)
 		cmocka_unit_test(test_group_is_known_again_by_name_and_size),
 		cmocka_unit_test(test_many_groups_are_found_again),
 		cmocka_unit_test(test_what_grew_most_comes_first),
-		cmocka_unit_test(
-			test_what_always_grew_comes_before_what_grew_more),
+		cmocka_unit_test(test_what_always_grew_comes_before_what_grew_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,8 +8,7 @@ enum { PAGE = 4096 };
 static const uint64_t STACK = 0x7ffc00000000, PROGRAM = 0x555500000040;
 
 /* A core of which everything that tells a process can be changed. */
-static struct lineage lineage_from(uint8_t random, int process,
-				   uint64_t program, uint64_t time)
+static struct lineage lineage_from(uint8_t random, int process, uint64_t program, uint64_t time)
 {
 	const struct elf_prpsinfo info = { .pr_pid = process };
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
@@ -22,8 +21,7 @@ static struct lineage lineage_from(uint8_t random, int process,
 	core_add_auxiliary(&core, AT_PHDR, program);
 	core_add_note(&core, "CORE", NT_PRPSINFO, &info, sizeof(info));
 	if (time)
-		core_add_note(&core, NOTE_OWNER, NOTE_TIME, &time,
-			      sizeof(time));
+		core_add_note(&core, NOTE_OWNER, NOTE_TIME, &time, sizeof(time));
 	core_write_file(&core);
 	assert_no_error(image_open(core.path, &findings, &image));
 	return lineage_of(image);
@@ -74,8 +72,7 @@ int main(void)
 		cmocka_unit_test(test_same_process_is_told),
 		cmocka_unit_test(test_other_run_is_told),
 		cmocka_unit_test(test_without_random_bytes_nothing_is_known),
-		cmocka_unit_test(
-			test_time_in_the_core_goes_before_that_of_the_file),
+		cmocka_unit_test(test_time_in_the_core_goes_before_that_of_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

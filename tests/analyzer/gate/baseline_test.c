@@ -24,8 +24,7 @@ static void test_leaks_are_read_and_found_by_fingerprint(void **state)
 {
 	_cleanup_(baseline_deinit) struct baseline baseline;
 
-	assert_no_error(parse(HEAD LEAK(TWO, "7") "," LEAK(ONE, "100") "]}",
-			      &baseline));
+	assert_no_error(parse(HEAD LEAK(TWO, "7") "," LEAK(ONE, "100") "]}", &baseline));
 	assert_int_equal(baseline.count, 2);
 	assert_int_equal(baseline.list[0].fingerprint, 1);
 	assert_int_equal(baseline_find(&baseline, 0xa2)->roots, 7);
@@ -42,31 +41,25 @@ static void test_what_is_wrong_is_said_with_its_line(void **state)
 		{ "[1]", "file:1: this is not a baseline of heapcore" },
 		{ "{\"heapcore-baseline\": 2, \"leaks\": []}",
 		  "file:1: this baseline is of another version of heapcore" },
-		{ "{\"heapcore-baseline\": 1}",
-		  "file:1: there is no list of \"leaks\"" },
-		{ HEAD "], \"x\": 1}", "file:1: there are keys other than "
-				       "\"heapcore-baseline\" and \"leaks\"" },
+		{ "{\"heapcore-baseline\": 1}", "file:1: there is no list of \"leaks\"" },
+		{ HEAD "], \"x\": 1}",
+		  "file:1: there are keys other than \"heapcore-baseline\" and \"leaks\"" },
 		{ HEAD LEAK(ONE, "1") ",\n\n 5]}",
-		  "file:4: this is no leak of a baseline: it is not an "
-		  "object" },
+		  "file:4: this is no leak of a baseline: it is not an object" },
 		{ HEAD LEAK(ONE, "1") ",\n" LEAK("xx", "1") "]}",
-		  "file:3: this is no leak of a baseline: its \"fingerprint\" "
-		  "is text of 16 hexadecimal digits" },
+		  "file:3: this is no leak of a baseline: its \"fingerprint\" is text of 16 hexadecimal digits" },
 		{ HEAD LEAK(ONE, "-1") "]}",
-		  "file:2: this is no leak of a baseline: its numbers are "
-		  "\"size\", \"roots\" and \"bytes\"" },
+		  "file:2: this is no leak of a baseline: its numbers are \"size\", \"roots\" and \"bytes\"" },
 		{ HEAD LEAK(ONE, "1") "," LEAK(ONE, "2") "]}",
 		  "file: the fingerprint 0000000000000001 is there twice" },
 		{ HEAD "{\"rots\": 1}]}",
-		  "file:2: this is no leak of a baseline: it has a key that is "
-		  "not known" },
+		  "file:2: this is no leak of a baseline: it has a key that is not known" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		_cleanup_(baseline_deinit) struct baseline baseline;
 
-		assert_error(parse(cases[i].text, &baseline), ERROR_USAGE,
-			     cases[i].message);
+		assert_error(parse(cases[i].text, &baseline), ERROR_USAGE, cases[i].message);
 	}
 }
 
@@ -81,8 +74,7 @@ static void test_what_is_no_json_is_wrong_usage(void **state)
 	for (size_t i = 0; i <= sizeof(texts) / sizeof(*texts); i++) {
 		_cleanup_(baseline_deinit) struct baseline baseline;
 		bool is_last = i == sizeof(texts) / sizeof(*texts);
-		struct error *error =
-			parse(is_last ? deep : texts[i], &baseline);
+		struct error *error = parse(is_last ? deep : texts[i], &baseline);
 
 		assert_non_null(error);
 		assert_int_equal(error_code(error), ERROR_USAGE);
@@ -92,8 +84,7 @@ static void test_what_is_no_json_is_wrong_usage(void **state)
 }
 
 /* Three kinds of leaks, of fingerprints 1 to 3 and so many roots. */
-static struct leak_kinds leaks_of(struct leak_kind list[static 3],
-				  uint64_t first, uint64_t second,
+static struct leak_kinds leaks_of(struct leak_kind list[static 3], uint64_t first, uint64_t second,
 				  uint64_t third)
 {
 	uint64_t roots[] = { first, second, third };
@@ -119,8 +110,7 @@ static void test_leaks_are_new_known_or_more(void **state)
 	struct leak_kinds leaks = leaks_of(list, 5, 4, 4);
 
 	assert_no_error(
-		parse(HEAD LEAK(ONE, "3") "," LEAK("0000000000000002",
-						   "4") "," LEAK(TWO, "1") "]}",
+		parse(HEAD LEAK(ONE, "3") "," LEAK("0000000000000002", "4") "," LEAK(TWO, "1") "]}",
 		      &baseline));
 	judge_compare(&leaks, &baseline);
 	assert_int_equal(list[0].state, LEAK_MORE);
@@ -141,8 +131,7 @@ static void test_the_ratchet_lowers_and_never_raises(void **state)
 	struct leak_kinds leaks = leaks_of(list, 2, 9, 0);
 
 	assert_no_error(
-		parse(HEAD LEAK(ONE, "3") "," LEAK("0000000000000002",
-						   "4") "," LEAK(TWO, "1") "]}",
+		parse(HEAD LEAK(ONE, "3") "," LEAK("0000000000000002", "4") "," LEAK(TWO, "1") "]}",
 		      &baseline));
 	judge_compare(&leaks, &baseline);
 	assert_true(baseline_ratchet(&baseline, &leaks));
@@ -156,8 +145,7 @@ static void test_the_ratchet_lowers_and_never_raises(void **state)
 static void test_what_is_written_is_read_again(void **state)
 {
 	char folder[] = "/tmp/heapcore-baseline-XXXXXX", path[64], link[64];
-	_cleanup_(baseline_deinit) struct baseline old, accepted = { 0 },
-							again = { 0 };
+	_cleanup_(baseline_deinit) struct baseline old, accepted = { 0 }, again = { 0 };
 	struct leak_kind list[3];
 	struct leak_kinds leaks = leaks_of(list, 3, 2, 1);
 	struct stat status;
@@ -167,11 +155,11 @@ static void test_what_is_written_is_read_again(void **state)
 	snprintf(link, sizeof(link), "%s/other", folder);
 	list[0].name = (char *)"odd \"name\" \x1b\xff";
 	list[1].state = LEAK_SUPPRESSED;
-	assert_no_error(parse(HEAD "{\"fingerprint\": \"" ONE
-				   "\", \"kind\": \"A\", \"size\": 1, "
-				   "\"roots\": 1, \"bytes\": 1, \"reason\": "
-				   "\"they live for ever\"}]}",
-			      &old));
+	assert_no_error(parse(
+		HEAD
+		"{\"fingerprint\": \"" ONE
+		"\", \"kind\": \"A\", \"size\": 1, \"roots\": 1, \"bytes\": 1, \"reason\": \"they live for ever\"}]}",
+		&old));
 	assert_no_error(baseline_accept(&old, &leaks, &accepted));
 	/* A link is not followed. */
 	assert_int_equal(symlink(link, path), 0);
@@ -194,17 +182,15 @@ static void test_each_leak_is_a_line(void **state)
 	_cleanup_(free) char *text = NULL;
 	size_t size;
 
-	assert_no_error(parse(HEAD LEAK(TWO, "7") "," LEAK(ONE, "100") "]}",
-			      &baseline));
+	assert_no_error(parse(HEAD LEAK(TWO, "7") "," LEAK(ONE, "100") "]}", &baseline));
 	assert_no_error(baseline_print_json(&baseline, &text, &size));
-	assert_string_equal(
-		text, "{\n"
-		      "  \"heapcore-baseline\": 1,\n"
-		      "  \"leaks\": [\n"
-		      "    " LEAK(ONE, "100") ",\n"
-					      "    " LEAK(TWO, "7") "\n"
-								    "  ]\n"
-								    "}\n");
+	assert_string_equal(text, "{\n"
+				  "  \"heapcore-baseline\": 1,\n"
+				  "  \"leaks\": [\n"
+				  "    " LEAK(ONE, "100") ",\n"
+							  "    " LEAK(TWO, "7") "\n"
+										"  ]\n"
+										"}\n");
 }
 
 static void test_only_regular_files_are_read(void **state)

@@ -1,6 +1,6 @@
 /*
- * The graph here is made up, and so is what the allocations are: this file
- * answers what a shape asks of the analysis.
+ * The graph here is made up, and so is what the allocations are: this file answers what a shape
+ * asks of the analysis.
  */
 #include "analyzer/gate/label.h"
 #include "analyzer/gate/shape.h"
@@ -74,8 +74,8 @@ struct memory_account *analysis_account(struct analysis *analysis)
 	return &world.account;
 }
 
-struct label label_of(const struct analysis *analysis,
-		      const struct patterns *patterns, allocation_id id)
+struct label label_of(const struct analysis *analysis, const struct patterns *patterns,
+		      allocation_id id)
 {
 	const struct node *node = &world.nodes[id];
 
@@ -91,23 +91,18 @@ static void build(void)
 	struct block_sink *sink;
 
 	assert_no_error(block_sink_create(&world.account, &sink));
-	assert_no_error(block_sink_region(
-		sink, STRIDE, STRIDE + world.node_count * STRIDE, 0));
-	assert_no_error(
-		bitmap_init(&world.leaked, world.node_count, &world.account));
+	assert_no_error(block_sink_region(sink, STRIDE, STRIDE + world.node_count * STRIDE, 0));
+	assert_no_error(bitmap_init(&world.leaked, world.node_count, &world.account));
 	bitmap_fill(&world.leaked);
 	for (size_t i = 0; i < world.node_count; i++)
-		assert_no_error(block_sink_add(
-			sink,
-			(struct block){ STRIDE + i * STRIDE,
-					world.nodes[i].size, BLOCK_USED }));
+		assert_no_error(
+			block_sink_add(sink, (struct block){ STRIDE + i * STRIDE,
+							     world.nodes[i].size, BLOCK_USED }));
 	assert_no_error(allocation_index_create(sink, &world.index));
 	block_sink_destroy(sink);
-	assert_no_error(leaks_create(NULL, world.index, &world.leaked,
-				     &world.account, &world.progress,
-				     &world.leaks));
-	assert_no_error(
-		shape_context_init(&world.context, NULL, NULL, &world.leaked));
+	assert_no_error(leaks_create(NULL, world.index, &world.leaked, &world.account,
+				     &world.progress, &world.leaks));
+	assert_no_error(shape_context_init(&world.context, NULL, NULL, &world.leaked));
 }
 
 static void tear_down(void)
@@ -186,9 +181,7 @@ static uint64_t tree_print(size_t count, const struct node *nodes)
 static void test_what_hangs_on_it_counts_by_kind_and_not_by_number(void **state)
 {
 	struct node one[] = { { "B", 40, false } };
-	struct node many[] = { { "B", 40, false },
-			       { "C", 8, false },
-			       { "B", 40, false } };
+	struct node many[] = { { "B", 40, false }, { "C", 8, false }, { "B", 40, false } };
 	struct node turned[] = { { "C", 8, false }, { "B", 40, false } };
 	struct node grown[] = { { "B", 56, false } };
 
@@ -280,8 +273,7 @@ static void test_a_list_is_the_same_however_long_it_is(void **state)
 }
 
 /* A ring that begins with that class at the lowest address. */
-static struct shape ring_shape(const char *const *classes, size_t count,
-			       size_t first)
+static struct shape ring_shape(const char *const *classes, size_t count, size_t first)
 {
 	for (size_t i = 0; i < count; i++)
 		add(classes[(first + i) % 3], 24);
@@ -312,8 +304,7 @@ static void test_a_ring_is_the_same_however_large_it_is(void **state)
 	assert_int_equal(ring_shape(classes, 699, 0).fingerprint, print);
 }
 
-static void test_a_ring_is_told_from_a_chain_and_from_what_it_holds(
-	void **state)
+static void test_a_ring_is_told_from_a_chain_and_from_what_it_holds(void **state)
 {
 	uint64_t chain, ring, holding;
 
@@ -337,8 +328,7 @@ static void test_a_ring_is_told_from_a_chain_and_from_what_it_holds(
 	assert_int_not_equal(ring, holding);
 }
 
-static void test_a_class_gives_its_name_rather_than_what_is_not_known(
-	void **state)
+static void test_a_class_gives_its_name_rather_than_what_is_not_known(void **state)
 {
 	struct shape shape;
 
@@ -353,24 +343,18 @@ static void test_a_class_gives_its_name_rather_than_what_is_not_known(
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_kind_and_size_of_the_root_make_the_fingerprint),
-		cmocka_unit_test(
-			test_buffers_of_a_pattern_are_alike_at_any_size),
-		cmocka_unit_test(
-			test_what_hangs_on_it_counts_by_kind_and_not_by_number),
-		cmocka_unit_test(
-			test_a_buffer_of_unknown_contents_makes_no_difference),
+		cmocka_unit_test(test_kind_and_size_of_the_root_make_the_fingerprint),
+		cmocka_unit_test(test_buffers_of_a_pattern_are_alike_at_any_size),
+		cmocka_unit_test(test_what_hangs_on_it_counts_by_kind_and_not_by_number),
+		cmocka_unit_test(test_a_buffer_of_unknown_contents_makes_no_difference),
 		cmocka_unit_test(test_stale_words_in_a_buffer_lead_nowhere),
 		cmocka_unit_test(test_nor_do_they_on_a_ring),
 		cmocka_unit_test(test_a_root_leads_where_it_refers_to_a_start),
 		cmocka_unit_test(test_a_list_is_the_same_however_long_it_is),
 		cmocka_unit_test(test_a_ring_is_the_same_wherever_it_begins),
 		cmocka_unit_test(test_a_ring_is_the_same_however_large_it_is),
-		cmocka_unit_test(
-			test_a_ring_is_told_from_a_chain_and_from_what_it_holds),
-		cmocka_unit_test(
-			test_a_class_gives_its_name_rather_than_what_is_not_known),
+		cmocka_unit_test(test_a_ring_is_told_from_a_chain_and_from_what_it_holds),
+		cmocka_unit_test(test_a_class_gives_its_name_rather_than_what_is_not_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,10 +54,9 @@ static void test_rules_name_leaks(void **state)
 		"leak:*",	    "fingerprint:00000000000012ab",
 	};
 	static const char *const wrong[] = {
-		"leak:order",  "leak:^Order",	 "leak:Order$",
-		"class:Order", "class:shop",	 "pattern:*",
-		"size:72",     "size:80-100",	 "size:97-200",
-		"module:shop", "module:libshop", "fingerprint:00000000000012ac",
+		"leak:order",  "leak:^Order", "leak:Order$",	"class:Order",
+		"class:shop",  "pattern:*",   "size:72",	"size:80-100",
+		"size:97-200", "module:shop", "module:libshop", "fingerprint:00000000000012ac",
 	};
 
 	for (size_t i = 0; i < sizeof(right) / sizeof(*right); i++)
@@ -66,8 +65,7 @@ static void test_rules_name_leaks(void **state)
 		assert_false(names(wrong[i], &leak));
 }
 
-static void test_patterns_and_what_is_not_recognized_are_no_classes(
-	void **state)
+static void test_patterns_and_what_is_not_recognized_are_no_classes(void **state)
 {
 	struct leak_kind body = { .name = (char *)"%LongString" };
 	struct leak_kind unknown = { .name = (char *)UNRECOGNIZED };
@@ -83,8 +81,7 @@ static void test_comments_and_empty_lines_are_no_rules(void **state)
 {
 	_cleanup_(suppressions_deinit) struct suppressions rules;
 
-	assert_no_error(
-		parse("# all of it\n\n  \t\r\n leak:a \r\nsize:5", &rules));
+	assert_no_error(parse("# all of it\n\n  \t\r\n leak:a \r\nsize:5", &rules));
 	assert_int_equal(rules.count, 2);
 	assert_string_equal(rules.list[0].text, "leak:a");
 	assert_int_equal(rules.list[0].line, 4);
@@ -108,28 +105,21 @@ static void test_wrong_rules_are_said_with_their_line(void **state)
 	static const struct {
 		const char *text, *message;
 	} cases[] = {
-		{ "\nrace:x", "file:2: 'race:x' is not a rule: leak:, class:, "
-			      "pattern:, size:, module: or fingerprint: begins "
-			      "one" },
-		{ "Order", "file:1: 'Order' is not a rule: leak:, class:, "
-			   "pattern:, size:, module: or fingerprint: begins "
-			   "one" },
-		{ "leak:", "file:1: 'leak:' is not a rule: nothing is behind "
-			   "the colon" },
-		{ "size:9-5", "file:1: '9-5' is not a size, as 72, or 64-128: "
-			      "decimal bytes" },
+		{ "\nrace:x",
+		  "file:2: 'race:x' is not a rule: leak:, class:, pattern:, size:, module: or fingerprint: begins one" },
+		{ "Order",
+		  "file:1: 'Order' is not a rule: leak:, class:, pattern:, size:, module: or fingerprint: begins one" },
+		{ "leak:", "file:1: 'leak:' is not a rule: nothing is behind the colon" },
+		{ "size:9-5", "file:1: '9-5' is not a size, as 72, or 64-128: decimal bytes" },
 		{ "size:99999999999999999999",
-		  "file:1: '99999999999999999999' is not a size, as 72, or "
-		  "64-128: decimal bytes" },
-		{ "fingerprint:12", "file:1: '12' is not a fingerprint: 16 "
-				    "hexadecimal digits" },
+		  "file:1: '99999999999999999999' is not a size, as 72, or 64-128: decimal bytes" },
+		{ "fingerprint:12", "file:1: '12' is not a fingerprint: 16 hexadecimal digits" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		_cleanup_(suppressions_deinit) struct suppressions rules;
 
-		assert_error(parse(cases[i].text, &rules), ERROR_USAGE,
-			     cases[i].message);
+		assert_error(parse(cases[i].text, &rules), ERROR_USAGE, cases[i].message);
 	}
 }
 
@@ -158,21 +148,18 @@ static void test_a_star_stands_for_any_text(void **state)
 	assert_false(wildcard_found("^b*d$", "abcd"));
 	assert_true(wildcard_found("^a*d$", "abcd"));
 	assert_true(wildcard_found("", "abc"));
-	assert_false(wildcard_found("a*a*a*a*a*a*a*a*x",
-				    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
+	assert_false(wildcard_found("a*a*a*a*a*a*a*a*x", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rules_name_leaks),
-		cmocka_unit_test(
-			test_patterns_and_what_is_not_recognized_are_no_classes),
+		cmocka_unit_test(test_patterns_and_what_is_not_recognized_are_no_classes),
 		cmocka_unit_test(test_comments_and_empty_lines_are_no_rules),
 		cmocka_unit_test(test_all_rules_that_name_a_leak_are_of_use),
 		cmocka_unit_test(test_wrong_rules_are_said_with_their_line),
-		cmocka_unit_test(
-			test_what_libc_loses_is_not_blamed_on_the_program),
+		cmocka_unit_test(test_what_libc_loses_is_not_blamed_on_the_program),
 		cmocka_unit_test(test_a_star_stands_for_any_text),
 	};
 

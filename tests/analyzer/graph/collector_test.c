@@ -3,15 +3,14 @@
 #include "tests/analyzer/world.h"
 
 /*
- * The blocks are of malloc() in the lower half of the heap, and collectable
- * objects in the upper. A module's data, a mapping of the program's own, a
- * stack that it made and the main stack refer to them.
+ * The blocks are of malloc() in the lower half of the heap, and collectable objects in the upper. A
+ * module's data, a mapping of the program's own, a stack that it made and the main stack refer to
+ * them.
  */
-static const uint64_t PAGE = 4096, HEAP = 0x555500000000, SIZE = 32,
-		      LIBRARY = 0x7f0000000000, DATA = LIBRARY + PAGE,
-		      CONSTANTS = DATA + PAGE, OWN = 0x7e0000000000,
-		      MADE = 0x7d0000000000, STACK = 0x7ffc00000000,
-		      RSP = STACK + 0x1000, LENGTH = 0x2000;
+static const uint64_t PAGE = 4096, HEAP = 0x555500000000, SIZE = 32, LIBRARY = 0x7f0000000000,
+		      DATA = LIBRARY + PAGE, CONSTANTS = DATA + PAGE, OWN = 0x7e0000000000,
+		      MADE = 0x7d0000000000, STACK = 0x7ffc00000000, RSP = STACK + 0x1000,
+		      LENGTH = 0x2000;
 
 enum { BLOCKS = 16, OBJECT = BLOCKS / 2, UNCOLLECTABLE = BLOCKS - 1 };
 
@@ -52,10 +51,7 @@ static void populate(struct world *world)
 	world_add_stack(world, STACK, LENGTH, RSP);
 }
 
-/*
- * The collector keeps those objects, as bits from OBJECT on, and the
- * uncollectable one.
- */
+/* The collector keeps those objects, as bits from OBJECT on, and the uncollectable one. */
 static void assert_kept(struct world *world, uint64_t objects)
 {
 	_cleanup_(bitmap_deinit) struct bitmap kept = { 0 };
@@ -74,12 +70,10 @@ static void assert_kept(struct world *world, uint64_t objects)
 		.progress = &world->progress,
 	};
 	assert_no_error(collector_mark(&input, &kept));
-	assert_int_equal(kept.words[0],
-			 objects << OBJECT | UINT64_C(1) << UNCOLLECTABLE);
+	assert_int_equal(kept.words[0], objects << OBJECT | UINT64_C(1) << UNCOLLECTABLE);
 }
 
-static void test_data_of_modules_stacks_and_registers_are_looked_at(
-	void **state)
+static void test_data_of_modules_stacks_and_registers_are_looked_at(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -142,14 +136,10 @@ static void test_stack_that_a_thread_runs_on_is_looked_at(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_data_of_modules_stacks_and_registers_are_looked_at),
-		cmocka_unit_test(
-			test_memory_of_the_programs_own_is_not_looked_at),
-		cmocka_unit_test(
-			test_objects_lead_on_and_blocks_of_malloc_do_not),
-		cmocka_unit_test(
-			test_uncollectable_object_leads_on_though_it_is_lost),
+		cmocka_unit_test(test_data_of_modules_stacks_and_registers_are_looked_at),
+		cmocka_unit_test(test_memory_of_the_programs_own_is_not_looked_at),
+		cmocka_unit_test(test_objects_lead_on_and_blocks_of_malloc_do_not),
+		cmocka_unit_test(test_uncollectable_object_leads_on_though_it_is_lost),
 		cmocka_unit_test(test_stack_that_a_thread_runs_on_is_looked_at),
 	};
 

@@ -3,11 +3,10 @@
 #include "tests/analyzer/world.h"
 
 /* A heap of blocks, and anonymous memory that holds addresses in disguise. */
-static const uint64_t HEAP = 0x7e5500000000, SIZE = 0x100, BLOCKS = 8,
-		      DATA = 0x7f0000000000, LENGTH = 0x20000,
-		      TYPE = DATA + 0x1000, TYPE_TYPE = DATA + 0x2000,
-		      PAGE = DATA + 0x10000, HEAP_PAGE = DATA + 0x3000,
-		      SLOT = PAGE + 40, INT_TYPE = 1 << 24;
+static const uint64_t HEAP = 0x7e5500000000, SIZE = 0x100, BLOCKS = 8, DATA = 0x7f0000000000,
+		      LENGTH = 0x20000, TYPE = DATA + 0x1000, TYPE_TYPE = DATA + 0x2000,
+		      PAGE = DATA + 0x10000, HEAP_PAGE = DATA + 0x3000, SLOT = PAGE + 40,
+		      INT_TYPE = 1 << 24;
 
 static uint64_t at(allocation_id id)
 {
@@ -28,8 +27,7 @@ static void populate(struct world *world)
 }
 
 /* An int of CPython at place, of so many digits. */
-static void put_int(struct world *world, uint64_t place, uint64_t number,
-		    uint64_t size)
+static void put_int(struct world *world, uint64_t place, uint64_t number, uint64_t size)
 {
 	struct core *core = &world->core;
 
@@ -40,8 +38,8 @@ static void put_int(struct world *world, uint64_t place, uint64_t number,
 }
 
 /* What is found from the anchored ones, both as bits by id. */
-static void assert_found(struct world *world, unsigned int disguises,
-			 uint64_t anchored, uint64_t found, uint64_t reached)
+static void assert_found(struct world *world, unsigned int disguises, uint64_t anchored,
+			 uint64_t found, uint64_t reached)
 {
 	_cleanup_(disguises_deinit) struct disguises result = { 0 };
 	_cleanup_(graph_destroy) struct graph *incoming = NULL;
@@ -55,8 +53,8 @@ static void assert_found(struct world *world, unsigned int disguises,
 	world_find_graph(world);
 	assert_no_error(bitmap_init(&in_use, BLOCKS, &world->account));
 	assert_no_error(bitmap_init(&wanted, BLOCKS, &world->account));
-	assert_no_error(graph_transpose(world->graph, &world->account,
-					&world->progress, &incoming));
+	assert_no_error(
+		graph_transpose(world->graph, &world->account, &world->progress, &incoming));
 	in_use.words[0] = anchored;
 	wanted.words[0] = allocation_used(world->index)->words[0] & ~anchored;
 	input = (struct disguises_input){
@@ -88,8 +86,7 @@ static void test_python_int_has_digits_of_thirty_bits(void **state)
 	put_int(&world, DATA + 0x300, at(3) + 8, 2);  /* no start */
 	put_int(&world, DATA + 0x400, at(4), 3);
 	put_int(&world, DATA + 0x500, at(5), 2 << 3 | 2); /* negative */
-	assert_found(&world, 1 << DISGUISE_PYTHON_INT, 0, 1 << 1 | 1 << 2,
-		     1 << 1 | 1 << 2);
+	assert_found(&world, 1 << DISGUISE_PYTHON_INT, 0, 1 << 1 | 1 << 2, 1 << 1 | 1 << 2);
 }
 
 static void test_freed_python_int_holds_nothing(void **state)
@@ -149,8 +146,8 @@ static void test_what_is_found_leads_on(void **state)
 	core_set(&world.core, at(2) + 8, 2 * at(3) + 1);
 	/* Nothing leads to that one, which does not count itself, then. */
 	core_set(&world.core, at(4) + 8, 2 * at(5) + 1);
-	assert_found(&world, 1 << DISGUISE_RUBY_INTEGER, 1 << 0,
-		     1 << 1 | 1 << 3, 1 << 1 | 1 << 2 | 1 << 3);
+	assert_found(&world, 1 << DISGUISE_RUBY_INTEGER, 1 << 0, 1 << 1 | 1 << 3,
+		     1 << 1 | 1 << 2 | 1 << 3);
 }
 
 static void test_pointers_are_found_above_and_below_tags(void **state)
@@ -161,10 +158,8 @@ static void test_pointers_are_found_above_and_below_tags(void **state)
 	core_set(&world.core, DATA + 0x100, at(1) | UINT64_C(0x8001) << 48);
 	core_set(&world.core, DATA + 0x108, at(2) << 16 | 7);
 	core_set(&world.core, DATA + 0x110, 1);
-	core_set(&world.core, DATA + 0x118,
-		 (at(3) + 16) | UINT64_C(0x8001) << 48);
-	assert_found(&world, DISGUISED_POINTERS, 0, 1 << 1 | 1 << 2,
-		     1 << 1 | 1 << 2);
+	core_set(&world.core, DATA + 0x118, (at(3) + 16) | UINT64_C(0x8001) << 48);
+	assert_found(&world, DISGUISED_POINTERS, 0, 1 << 1 | 1 << 2, 1 << 1 | 1 << 2);
 }
 
 static void test_pointer_is_found_at_any_byte(void **state)
@@ -175,15 +170,13 @@ static void test_pointer_is_found_at_any_byte(void **state)
 	for (allocation_id id = 0; id < 7; id++) {
 		uint64_t address = at(id);
 
-		memcpy(core_at(&world.core, DATA + 0x100 + 17 * id + 1, 8),
-		       &address, 8);
+		memcpy(core_at(&world.core, DATA + 0x100 + 17 * id + 1, 8), &address, 8);
 	}
 	assert_found(&world, DISGUISED_POINTERS, 0, 0x7f, 0x7f);
 }
 
 /* One that lies in what is in use is a reference to that. */
-static void test_pointer_may_be_one_past_the_end_or_before_the_start(
-	void **state)
+static void test_pointer_may_be_one_past_the_end_or_before_the_start(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -192,16 +185,15 @@ static void test_pointer_may_be_one_past_the_end_or_before_the_start(
 	core_set(&world.core, DATA + 0x108, at(0) - 4);
 	core_set(&world.core, DATA + 0x110, at(3));
 	core_set(&world.core, DATA + 0x118, at(5) - 4);
-	assert_found(&world, DISGUISED_POINTERS, 1 << 3 | 1 << 4,
-		     1 << 0 | 1 << (BLOCKS - 1), 1 << 0 | 1 << (BLOCKS - 1));
+	assert_found(&world, DISGUISED_POINTERS, 1 << 3 | 1 << 4, 1 << 0 | 1 << (BLOCKS - 1),
+		     1 << 0 | 1 << (BLOCKS - 1));
 }
 
 static void link_nodes(struct world *world, allocation_id count)
 {
 	for (allocation_id id = 0; id < count; id++)
 		core_set(&world->core, at(id) + 8,
-			 (id > 0 ? at(id - 1) : 0) ^
-				 (id + 1 < count ? at(id + 1) : 0));
+			 (id > 0 ? at(id - 1) : 0) ^ (id + 1 < count ? at(id + 1) : 0));
 }
 
 static void test_list_with_xor_links_is_followed_to_its_end(void **state)
@@ -232,15 +224,12 @@ static void test_circle_is_none_and_others_are_found(void **state)
 	/* Each number is that from the one before to the one behind. */
 	core_set(&world.core, at(0) + 16, at(1));
 	for (allocation_id id = 1; id < 4; id++)
-		core_set(&world.core, at(id) + 16,
-			 at((id + 3) % 4) ^ at((id + 1) % 4));
+		core_set(&world.core, at(id) + 16, at((id + 3) % 4) ^ at((id + 1) % 4));
 	core_set(&world.core, at(0) + 16, at(1));
 	for (allocation_id id = 4; id < BLOCKS; id++)
 		core_set(&world.core, at(id) + 8,
-			 (id > 4 ? at(id - 1) : 0) ^
-				 (id + 1 < BLOCKS ? at(id + 1) : 0));
-	assert_found(&world, DISGUISED_POINTERS,
-		     1 << 0 | 1 << 1 | 1 << 4 | 1 << 5, 3 << 6, 3 << 6);
+			 (id > 4 ? at(id - 1) : 0) ^ (id + 1 < BLOCKS ? at(id + 1) : 0));
+	assert_found(&world, DISGUISED_POINTERS, 1 << 0 | 1 << 1 | 1 << 4 | 1 << 5, 3 << 6, 3 << 6);
 }
 
 /* From there it would lead back to where it began, as if that were the end. */
@@ -294,18 +283,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_python_int_has_digits_of_thirty_bits),
 		cmocka_unit_test(test_freed_python_int_holds_nothing),
-		cmocka_unit_test(
-			test_what_looks_like_an_int_of_another_type_is_none),
+		cmocka_unit_test(test_what_looks_like_an_int_of_another_type_is_none),
 		cmocka_unit_test(test_ruby_integer_is_twice_the_number_and_one),
-		cmocka_unit_test(
-			test_free_slot_or_string_of_ruby_holds_no_integer),
+		cmocka_unit_test(test_free_slot_or_string_of_ruby_holds_no_integer),
 		cmocka_unit_test(test_what_is_found_leads_on),
 		cmocka_unit_test(test_pointers_are_found_above_and_below_tags),
 		cmocka_unit_test(test_pointer_is_found_at_any_byte),
-		cmocka_unit_test(
-			test_pointer_may_be_one_past_the_end_or_before_the_start),
-		cmocka_unit_test(
-			test_list_with_xor_links_is_followed_to_its_end),
+		cmocka_unit_test(test_pointer_may_be_one_past_the_end_or_before_the_start),
+		cmocka_unit_test(test_list_with_xor_links_is_followed_to_its_end),
 		cmocka_unit_test(test_list_that_does_not_end_is_none),
 		cmocka_unit_test(test_circle_is_none_and_others_are_found),
 		cmocka_unit_test(test_no_link_is_zero),

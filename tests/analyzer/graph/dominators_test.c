@@ -30,8 +30,8 @@ static void sort_edges(struct edge *edges, size_t count)
 }
 
 /* Of the blocks, those in is_free are; NULL: none. Edges are reordered. */
-static void world_init(struct world *world, size_t count, const bool *is_free,
-		       struct edge *edges, size_t edge_count)
+static void world_init(struct world *world, size_t count, const bool *is_free, struct edge *edges,
+		       size_t edge_count)
 {
 	*world = (struct world){ 0 };
 	world->index = index_make(&world->account, count, is_free);
@@ -77,15 +77,13 @@ static void world_deinit(struct world *world)
 }
 DEFINE_DEINIT(world_deinit, struct world)
 
-static bool dominates(const struct world *world, allocation_id holder,
-		      allocation_id id)
+static bool dominates(const struct world *world, allocation_id holder, allocation_id id)
 {
 	size_t above, below;
 
 	assert_true(dominators_position(world->dominators, holder, &above));
 	assert_true(dominators_position(world->dominators, id, &below));
-	return above <= below &&
-	       below < dominators_end(world->dominators, above);
+	return above <= below && below < dominators_end(world->dominators, above);
 }
 
 static uint64_t retained(const struct world *world, allocation_id id)
@@ -96,8 +94,7 @@ static uint64_t retained(const struct world *world, allocation_id id)
 static void test_what_two_ways_lead_to_is_retained_where_they_part(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
-	struct edge edges[] = { { 0, 1 }, { 0, 2 }, { 1, 3 },
-				{ 2, 3 }, { 3, 4 }, { 4, 0 } };
+	struct edge edges[] = { { 0, 1 }, { 0, 2 }, { 1, 3 }, { 2, 3 }, { 3, 4 }, { 4, 0 } };
 
 	world_init(&world, 5, NULL, edges, 6);
 	bitmap_set(&world.entries, 0);
@@ -134,9 +131,8 @@ static void test_what_an_entry_is_no_other_retains(void **state)
 static void test_what_is_lost_holds_nothing_that_is_not(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
-	struct edge edges[] = { { 0, 1 }, { 1, 2 }, { 3, 4 }, { 4, 5 },
-				{ 3, 1 }, { 6, 7 }, { 6, 1 }, { 6, 2 },
-				{ 7, 4 }, { 7, 5 } };
+	struct edge edges[] = { { 0, 1 }, { 1, 2 }, { 3, 4 }, { 4, 5 }, { 3, 1 },
+				{ 6, 7 }, { 6, 1 }, { 6, 2 }, { 7, 4 }, { 7, 5 } };
 
 	world_init(&world, 8, NULL, edges, 10);
 	for (size_t i = 3; i < 8; i++)
@@ -195,9 +191,8 @@ static void test_a_heap_without_used_allocations_has_an_empty_tree(void **state)
 }
 
 /*
- * A list of half of them, its last one an array of the other half, to which
- * an array that the list's head holds refers as well. To climb the list for
- * each of these would take hours.
+ * A list of half of them, its last one an array of the other half, to which an array that the
+ * list's head holds refers as well. To climb the list for each of these would take hours.
  */
 static void test_long_lists_cost_little(void **state)
 {
@@ -219,21 +214,18 @@ static void test_long_lists_cost_little(void **state)
 	assert_int_equal(dominators_end(world.dominators, 0), COUNT);
 	assert_int_equal(retained(&world, HALF), size_of(HALF));
 	assert_int_equal(retained(&world, HALF - 1), size_of(HALF - 1));
-	assert_int_equal(retained(&world, HALF - 2),
-			 size_of(HALF - 2) + size_of(HALF - 1));
+	assert_int_equal(retained(&world, HALF - 2), size_of(HALF - 2) + size_of(HALF - 1));
 	free(edges);
 }
 
 enum { MOST = 24 };
 
 /* Mark what is reached from the entries if one of the blocks is gone. */
-static void reach(const struct world *world, allocation_id from,
-		  allocation_id gone, bool *reached)
+static void reach(const struct world *world, allocation_id from, allocation_id gone, bool *reached)
 {
 	struct edges edges = graph_outgoing(&world->graph, from);
 
-	if (from == gone || reached[from] ||
-	    allocation_state(world->index, from) != BLOCK_USED)
+	if (from == gone || reached[from] || allocation_state(world->index, from) != BLOCK_USED)
 		return;
 	reached[from] = true;
 	for (size_t i = 0; i < edges.count; i++)
@@ -270,11 +262,9 @@ static void check_all(const struct world *world, size_t count)
 		uint64_t bytes = 0;
 
 		bitmap_for_each(id, &world->entries)
-			reach(world, (allocation_id)id, (allocation_id)gone,
-			      reached);
+			reach(world, (allocation_id)id, (allocation_id)gone, reached);
 		bitmap_for_each(id, allocation_used(world->index)) {
-			assert_int_equal(dominates(world, (allocation_id)gone,
-						   (allocation_id)id),
+			assert_int_equal(dominates(world, (allocation_id)gone, (allocation_id)id),
 					 !reached[id]);
 			if (!reached[id])
 				bytes += size_of(id);
@@ -330,17 +320,14 @@ static void test_an_interrupt_ends_the_search(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_what_two_ways_lead_to_is_retained_where_they_part),
+		cmocka_unit_test(test_what_two_ways_lead_to_is_retained_where_they_part),
 		cmocka_unit_test(test_what_an_entry_is_no_other_retains),
 		cmocka_unit_test(test_what_is_lost_holds_nothing_that_is_not),
 		cmocka_unit_test(test_free_allocations_take_no_part),
 		cmocka_unit_test(test_what_no_entry_leads_to_is_one),
-		cmocka_unit_test(
-			test_a_heap_without_used_allocations_has_an_empty_tree),
+		cmocka_unit_test(test_a_heap_without_used_allocations_has_an_empty_tree),
 		cmocka_unit_test(test_long_lists_cost_little),
-		cmocka_unit_test(
-			test_random_heaps_retain_what_is_lost_without_each),
+		cmocka_unit_test(test_random_heaps_retain_what_is_lost_without_each),
 		cmocka_unit_test(test_an_interrupt_ends_the_search),
 	};
 

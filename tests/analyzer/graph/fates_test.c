@@ -9,8 +9,7 @@
 static long countdown = -1;
 
 /* What analyzer/base/memory.c maps comes through here. */
-void *mmap(void *address, size_t size, int rights, int flags, int fd,
-	   off_t offset)
+void *mmap(void *address, size_t size, int rights, int flags, int fd, off_t offset)
 {
 	static __typeof__(&mmap) next;
 
@@ -24,8 +23,7 @@ void *mmap(void *address, size_t size, int rights, int flags, int fd,
 }
 
 /* A heap of blocks of SIZE bytes each, one every STRIDE bytes. */
-static const uint64_t HEAP = 0x100000, STRIDE = 64, SIZE = 56,
-		      MOST_BLOCKS = 100;
+static const uint64_t HEAP = 0x100000, STRIDE = 64, SIZE = 56, MOST_BLOCKS = 100;
 
 /* What allocates blocks: malloc(), and a collector in its ways. */
 enum {
@@ -49,13 +47,11 @@ static void begin(struct world *world)
 /* A block that refers to no other yet. */
 static void add(struct world *world, unsigned int traits)
 {
-	world_add_block(world, (struct block){ at(world->count), SIZE,
-					       BLOCK_USED, traits });
+	world_add_block(world, (struct block){ at(world->count), SIZE, BLOCK_USED, traits });
 }
 
 /* The word of that number in one block is the address of another. */
-static void refer(struct world *world, allocation_id from, size_t word,
-		  allocation_id to)
+static void refer(struct world *world, allocation_id from, size_t word, allocation_id to)
 {
 	core_set(&world->core, at(from) + 8 * word, at(to));
 }
@@ -73,23 +69,20 @@ static void judgement_deinit(struct judgement *judgement)
 DEFINE_DEINIT(judgement_deinit, struct judgement)
 
 /* Only that block, and what it leads to, is anchored; NO_ALLOCATION: none. */
-static void judge(struct world *world, allocation_id anchor,
-		  struct judgement *ret)
+static void judge(struct world *world, allocation_id anchor, struct judgement *ret)
 {
 	_cleanup_(bitmap_deinit) struct bitmap from = { 0 };
 
 	world_open(world);
 	world_find_graph(world);
 	assert_no_error(bitmap_init(&from, world->count, &world->account));
-	assert_no_error(
-		bitmap_init(&ret->anchored, world->count, &world->account));
+	assert_no_error(bitmap_init(&ret->anchored, world->count, &world->account));
 	if (anchor != NO_ALLOCATION)
 		bitmap_set(&from, anchor);
-	assert_no_error(graph_mark(world->graph, &from, &ret->anchored,
+	assert_no_error(
+		graph_mark(world->graph, &from, &ret->anchored, &world->account, &world->progress));
+	assert_no_error(fates_init(&ret->fates, world->graph, world->index, &ret->anchored,
 				   &world->account, &world->progress));
-	assert_no_error(fates_init(&ret->fates, world->graph, world->index,
-				   &ret->anchored, &world->account,
-				   &world->progress));
 }
 
 /* 'a' anchored, 'g' garbage, 'h' held, 'l' leaked. */
@@ -116,8 +109,7 @@ static char fate(const struct judgement *judgement, allocation_id id)
 }
 
 /* The fates of all blocks, in order of address. */
-static void assert_judgement(const struct judgement *judgement,
-			     const char *expected)
+static void assert_judgement(const struct judgement *judgement, const char *expected)
 {
 	char found[100] = "";
 
@@ -127,8 +119,7 @@ static void assert_judgement(const struct judgement *judgement,
 	assert_string_equal(found, expected);
 }
 
-static void assert_fates(struct world *world, allocation_id anchor,
-			 const char *expected)
+static void assert_fates(struct world *world, allocation_id anchor, const char *expected)
 {
 	_cleanup_(judgement_deinit) struct judgement judgement = { 0 };
 
@@ -298,9 +289,8 @@ static void test_lack_of_memory_at_any_time_is_told(void **state)
 		struct error *error;
 
 		countdown = mappings;
-		error = fates_init(&fates, world.graph, world.index,
-				   &judgement.anchored, &world.account,
-				   &world.progress);
+		error = fates_init(&fates, world.graph, world.index, &judgement.anchored,
+				   &world.account, &world.progress);
 		countdown = -1;
 		failed = error != NULL;
 		if (failed)
@@ -315,14 +305,11 @@ static void test_lack_of_memory_at_any_time_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_without_a_collector_all_that_is_lost_is_leaked),
+		cmocka_unit_test(test_without_a_collector_all_that_is_lost_is_leaked),
 		cmocka_unit_test(test_lost_objects_of_a_collector_are_garbage),
-		cmocka_unit_test(
-			test_what_garbage_alone_leads_to_is_held_by_it),
+		cmocka_unit_test(test_what_garbage_alone_leads_to_is_held_by_it),
 		cmocka_unit_test(test_what_leaked_and_garbage_lead_to_is_held),
-		cmocka_unit_test(
-			test_leaked_block_keeps_no_object_from_being_garbage),
+		cmocka_unit_test(test_leaked_block_keeps_no_object_from_being_garbage),
 		cmocka_unit_test(test_leaked_object_leaks_what_it_keeps),
 		cmocka_unit_test(test_what_a_held_object_keeps_is_held),
 		cmocka_unit_test(test_ring_over_both_heaps_is_garbage_and_held),

@@ -19,8 +19,7 @@ static void populate(struct world *world, size_t count)
 }
 
 /* The word of that number in the block is value. */
-static void set(struct world *world, allocation_id id, size_t word,
-		uint64_t value)
+static void set(struct world *world, allocation_id id, size_t word, uint64_t value)
 {
 	core_set(&world->core, at(id) + 8 * word, value);
 }
@@ -40,8 +39,7 @@ static void assert_edges(struct edges edges, const allocation_id *expected)
 }
 
 #define ASSERT_EDGES(edges, ...) \
-	assert_edges((edges),    \
-		     (const allocation_id[]){ __VA_ARGS__, NO_ALLOCATION })
+	assert_edges((edges), (const allocation_id[]){ __VA_ARGS__, NO_ALLOCATION })
 
 static void test_references_are_in_order_of_the_words(void **state)
 {
@@ -137,15 +135,13 @@ static void test_free_block_is_referred_to_but_refers_to_none(void **state)
 	ASSERT_EDGES(graph_outgoing(world.incoming, 3), NO_ALLOCATION);
 }
 
-static void test_pointerless_block_is_referred_to_but_refers_to_none(
-	void **state)
+static void test_pointerless_block_is_referred_to_but_refers_to_none(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
 	populate(&world, 2);
 	world_add_heap(&world, at(2), STRIDE);
-	world_add_block(&world, (struct block){ at(2), SIZE, BLOCK_USED,
-						TRAIT_POINTERLESS });
+	world_add_block(&world, (struct block){ at(2), SIZE, BLOCK_USED, TRAIT_POINTERLESS });
 	set(&world, 0, 0, at(2));
 	set(&world, 2, 0, at(1));
 	scan(&world);
@@ -156,8 +152,7 @@ static void test_pointerless_block_is_referred_to_but_refers_to_none(
 static void test_marking_within_a_set_goes_no_way_around(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
-	_cleanup_(bitmap_deinit) struct bitmap within = { 0 }, from = { 0 },
-					       reached = { 0 };
+	_cleanup_(bitmap_deinit) struct bitmap within = { 0 }, from = { 0 }, reached = { 0 };
 
 	populate(&world, 70);
 	set(&world, 0, 0, at(1));
@@ -171,8 +166,8 @@ static void test_marking_within_a_set_goes_no_way_around(void **state)
 	bitmap_fill(&within);
 	bitmap_clear(&within, 1);
 	bitmap_set(&from, 0);
-	assert_no_error(graph_mark_within(world.graph, &within, &from, &reached,
-					  &world.account, &world.progress));
+	assert_no_error(graph_mark_within(world.graph, &within, &from, &reached, &world.account,
+					  &world.progress));
 	assert_int_equal(bitmap_weight(&reached), 3);
 	assert_true(bitmap_get(&reached, 0));
 	assert_true(bitmap_get(&reached, 68));
@@ -206,8 +201,7 @@ static void test_allocation_may_be_in_several_segments(void **state)
 	populate(&world, 2);
 	core_add(&world.core, high, 0x1000, RIGHTS_RW);
 	core_add(&world.core, high + 0x1000, 0x1000, RIGHTS_RW);
-	assert_no_error(
-		block_sink_region(world.sink, high + 0xff0, high + 0x1010, 0));
+	assert_no_error(block_sink_region(world.sink, high + 0xff0, high + 0x1010, 0));
 	world_add_block(&world, (struct block){ high + 0xff0, 32, BLOCK_USED });
 	core_set(&world.core, high + 0xff8, at(1));
 	core_set(&world.core, high + 0x1000, at(0));
@@ -215,12 +209,10 @@ static void test_allocation_may_be_in_several_segments(void **state)
 	ASSERT_EDGES(graph_outgoing(world.graph, 2), 1, 0);
 }
 
-static void mark(struct world *world, struct bitmap *from,
-		 struct bitmap *reached)
+static void mark(struct world *world, struct bitmap *from, struct bitmap *reached)
 {
 	assert_no_error(bitmap_init(reached, world->count, &world->account));
-	assert_no_error(graph_mark(world->graph, from, reached, &world->account,
-				   &world->progress));
+	assert_no_error(graph_mark(world->graph, from, reached, &world->account, &world->progress));
 }
 
 static void test_marking_reaches_rings_and_free_blocks_but_no_more(void **state)
@@ -252,11 +244,10 @@ static void test_interrupt_ends_scan_and_transposition(void **state)
 	set(&world, 0, 0, at(1));
 	scan(&world);
 	world.progress.interrupted = true;
-	assert_error(graph_create(world.image, world.index, &world.account,
-				  &world.progress, &graph),
-		     ERROR_INTERRUPTED, "interrupted");
-	assert_error(graph_transpose(world.graph, &world.account,
-				     &world.progress, &graph),
+	assert_error(
+		graph_create(world.image, world.index, &world.account, &world.progress, &graph),
+		ERROR_INTERRUPTED, "interrupted");
+	assert_error(graph_transpose(world.graph, &world.account, &world.progress, &graph),
 		     ERROR_INTERRUPTED, "interrupted");
 }
 
@@ -280,8 +271,7 @@ static void fill(struct world *world, allocation_id (*targets)[WORDS])
 {
 	for (allocation_id id = 0; id < MANY; id++) {
 		for (size_t i = 0; i < WORDS; i++) {
-			allocation_id target =
-				(allocation_id)random_below(MANY);
+			allocation_id target = (allocation_id)random_below(MANY);
 
 			targets[id][i] = NO_ALLOCATION;
 			if (random_below(3) > 0 || target == id)
@@ -343,8 +333,7 @@ static bool row_has(struct edges row, allocation_id id)
 static void test_large_graph_agrees_with_its_references(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
-	_cleanup_(free) allocation_id(*targets)[WORDS] =
-		calloc(MANY, sizeof(*targets));
+	_cleanup_(free) allocation_id(*targets)[WORDS] = calloc(MANY, sizeof(*targets));
 	uint64_t pairs = 0;
 
 	assert_non_null(targets);
@@ -358,13 +347,9 @@ static void test_large_graph_agrees_with_its_references(void **state)
 		for (size_t i = 0; i < WORDS; i++) {
 			if (targets[id][i] == NO_ALLOCATION)
 				continue;
-			if (place == 0 ||
-			    row.targets[place - 1] != targets[id][i])
-				assert_int_equal(row.targets[place++],
-						 targets[id][i]);
-			assert_true(row_has(
-				graph_outgoing(world.incoming, targets[id][i]),
-				id));
+			if (place == 0 || row.targets[place - 1] != targets[id][i])
+				assert_int_equal(row.targets[place++], targets[id][i]);
+			assert_true(row_has(graph_outgoing(world.incoming, targets[id][i]), id));
 		}
 		assert_int_equal(place, row.count);
 		pairs += row.count;
@@ -378,8 +363,7 @@ static void test_large_graph_agrees_with_its_references(void **state)
 static const unsigned int THREADS[] = { 1, 2, 3, 16 };
 enum { THREAD_COUNTS = sizeof(THREADS) / sizeof(*THREADS) };
 
-static void assert_same_rows(const struct graph *graph,
-			     const struct graph *other, size_t count)
+static void assert_same_rows(const struct graph *graph, const struct graph *other, size_t count)
 {
 	assert_int_equal(graph_edge_count(graph), graph_edge_count(other));
 	for (size_t id = 0; id < count; id++) {
@@ -401,16 +385,14 @@ static allocation_id add_directory(struct world *world)
 	world_add_heap(world, start, 8 * ROW);
 	for (size_t i = 0; i < ROW; i++)
 		core_set(&world->core, start + 8 * i, at(random_below(MANY)));
-	return world_add_block(world,
-			       (struct block){ start, 8 * ROW, BLOCK_USED });
+	return world_add_block(world, (struct block){ start, 8 * ROW, BLOCK_USED });
 }
 
 static void test_marks_do_not_depend_on_threads(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(bitmap_deinit) struct bitmap from = { 0 }, first = { 0 };
-	_cleanup_(free) allocation_id(*targets)[WORDS] =
-		calloc(MANY, sizeof(*targets));
+	_cleanup_(free) allocation_id(*targets)[WORDS] = calloc(MANY, sizeof(*targets));
 	allocation_id directory;
 
 	assert_non_null(targets);
@@ -429,8 +411,7 @@ static void test_marks_do_not_depend_on_threads(void **state)
 			first = reached, reached = (struct bitmap){ 0 };
 		else
 			assert_memory_equal(reached.words, first.words,
-					    bitmap_word_count(&first) *
-						    sizeof(uint64_t));
+					    bitmap_word_count(&first) * sizeof(uint64_t));
 	}
 	assert_true(bitmap_weight(&first) > MANY / 2);
 	assert_true(bitmap_weight(&first) < MANY);
@@ -439,8 +420,7 @@ static void test_marks_do_not_depend_on_threads(void **state)
 static void test_incoming_references_do_not_depend_on_threads(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
-	_cleanup_(free) allocation_id(*targets)[WORDS] =
-		calloc(MANY, sizeof(*targets));
+	_cleanup_(free) allocation_id(*targets)[WORDS] = calloc(MANY, sizeof(*targets));
 	allocation_id directory;
 	struct edges row;
 
@@ -452,15 +432,13 @@ static void test_incoming_references_do_not_depend_on_threads(void **state)
 	scan(&world);
 	row = graph_outgoing(world.graph, directory);
 	for (size_t i = 0; i < row.count; i++)
-		assert_true(
-			row_has(graph_outgoing(world.incoming, row.targets[i]),
-				directory));
+		assert_true(row_has(graph_outgoing(world.incoming, row.targets[i]), directory));
 	for (int i = 1; i < THREAD_COUNTS; i++) {
 		_cleanup_(graph_destroy) struct graph *incoming = NULL;
 
 		world.progress.threads = THREADS[i];
-		assert_no_error(graph_transpose(world.graph, &world.account,
-						&world.progress, &incoming));
+		assert_no_error(
+			graph_transpose(world.graph, &world.account, &world.progress, &incoming));
 		assert_same_rows(incoming, world.incoming, world.count);
 	}
 }
@@ -474,17 +452,14 @@ static void add_medium_blocks(struct world *world, uint64_t start)
 	for (size_t i = 0; i < COUNT; i++) {
 		uint64_t block = start + i * BYTES;
 
-		world_add_block(world,
-				(struct block){ block, BYTES, BLOCK_USED });
+		world_add_block(world, (struct block){ block, BYTES, BLOCK_USED });
 		for (uint64_t word = 0; word < BYTES; word += 64)
-			core_set(&world->core, block + word,
-				 at(random_below(100)));
+			core_set(&world->core, block + word, at(random_below(100)));
 	}
 }
 
 /* It is cut into parts: rows must not show where. */
-static void test_rows_of_large_allocations_do_not_depend_on_threads(
-	void **state)
+static void test_rows_of_large_allocations_do_not_depend_on_threads(void **state)
 {
 	enum { LARGE_BYTES = 21 << 20, STEP = 4096, SEAM = 4 << 20 };
 	_cleanup_(world_deinit) struct world world;
@@ -494,10 +469,8 @@ static void test_rows_of_large_allocations_do_not_depend_on_threads(
 	populate(&world, 100);
 	set(&world, 3, 0, at(4));
 	world_add_heap(&world, start, LARGE_BYTES + 64);
-	large = world_add_block(
-		&world, (struct block){ start, LARGE_BYTES, BLOCK_USED });
-	world_add_block(&world,
-			(struct block){ start + LARGE_BYTES, 64, BLOCK_USED });
+	large = world_add_block(&world, (struct block){ start, LARGE_BYTES, BLOCK_USED });
+	world_add_block(&world, (struct block){ start + LARGE_BYTES, 64, BLOCK_USED });
 	for (uint64_t i = 0; i < LARGE_BYTES; i += STEP)
 		core_set(&world.core, start + i, at(i / STEP % 50));
 	/* The same at both sides of a seam, and one to itself between them. */
@@ -511,15 +484,13 @@ static void test_rows_of_large_allocations_do_not_depend_on_threads(
 	add_medium_blocks(&world, start + (UINT64_C(1) << 30));
 	world.progress.threads = 1;
 	scan(&world);
-	assert_int_equal(graph_outgoing(world.graph, large).count,
-			 LARGE_BYTES / STEP + 1);
+	assert_int_equal(graph_outgoing(world.graph, large).count, LARGE_BYTES / STEP + 1);
 	for (int i = 1; i < THREAD_COUNTS; i++) {
 		_cleanup_(graph_destroy) struct graph *graph = NULL;
 
 		world.progress.threads = THREADS[i];
-		assert_no_error(graph_create(world.image, world.index,
-					     &world.account, &world.progress,
-					     &graph));
+		assert_no_error(graph_create(world.image, world.index, &world.account,
+					     &world.progress, &graph));
 		assert_same_rows(graph, world.graph, world.count);
 	}
 }
@@ -536,8 +507,7 @@ static void test_only_references_take_no_memory_of_their_own(void **state)
 	world_open(&world);
 	before = world.account.used;
 	world_find_graph(&world);
-	assert_int_equal(world.account.used - before,
-			 (COUNT + 1) * sizeof(uint32_t));
+	assert_int_equal(world.account.used - before, (COUNT + 1) * sizeof(uint32_t));
 	assert_int_equal(graph_edge_count(world.graph), COUNT / 2);
 	for (allocation_id id = 0; id < COUNT; id++) {
 		struct edges row = graph_outgoing(world.graph, id);
@@ -549,8 +519,7 @@ static void test_only_references_take_no_memory_of_their_own(void **state)
 }
 
 /* What a word can tell of a row, and one more. */
-static void test_rows_may_be_of_any_length_beside_single_references(
-	void **state)
+static void test_rows_may_be_of_any_length_beside_single_references(void **state)
 {
 	for (size_t words = 2046; words <= 2049; words++) {
 		_cleanup_(world_deinit) struct world world;
@@ -562,8 +531,7 @@ static void test_rows_may_be_of_any_length_beside_single_references(
 		for (allocation_id id = 0; id < 99; id++)
 			set(&world, id, 1, at(id + 1));
 		world_add_heap(&world, start, 8 * words + 64);
-		large = world_add_block(
-			&world, (struct block){ start, 8 * words, BLOCK_USED });
+		large = world_add_block(&world, (struct block){ start, 8 * words, BLOCK_USED });
 		for (size_t i = 0; i < words; i++)
 			core_set(&world.core, start + 8 * i, at(i % 90));
 		scan(&world);
@@ -588,22 +556,20 @@ static void test_shortage_ends_a_scan_on_several_threads(void **state)
 
 	populate(&world, 100);
 	world_add_heap(&world, start, LARGE_BYTES);
-	world_add_block(&world,
-			(struct block){ start, LARGE_BYTES, BLOCK_USED });
+	world_add_block(&world, (struct block){ start, LARGE_BYTES, BLOCK_USED });
 	for (uint64_t i = 0; i < LARGE_BYTES; i += 8)
 		core_set(&world.core, start + i, at(i / 8 % 50));
 	world_open(&world);
 	world.progress.threads = 4;
 	world.account.limit = world.account.used + (10 << 20);
-	assert_ptr_equal(graph_create(world.image, world.index, &world.account,
-				      &world.progress, &graph),
-			 &error_no_memory);
+	assert_ptr_equal(
+		graph_create(world.image, world.index, &world.account, &world.progress, &graph),
+		&error_no_memory);
 	world.account.limit = 0;
 }
 
 /* Only those with an even number. */
-static size_t take_even(void *data, allocation_id source,
-			allocation_id *targets, size_t count)
+static size_t take_even(void *data, allocation_id source, allocation_id *targets, size_t count)
 {
 	size_t *rows = data, left = 0;
 
@@ -628,8 +594,7 @@ static void test_narrowed_graph_has_the_edges_that_are_to_stay(void **state)
 	set(&world, 1, 0, at(3));
 	set(&world, 3, 0, at(0));
 	scan(&world);
-	assert_no_error(graph_narrow(world.graph, take_even, &rows,
-				     &world.account, &world.progress,
+	assert_no_error(graph_narrow(world.graph, take_even, &rows, &world.account, &world.progress,
 				     &narrowed));
 	assert_int_equal(rows, 3);
 	assert_int_equal(graph_edge_count(narrowed), 3);
@@ -638,8 +603,8 @@ static void test_narrowed_graph_has_the_edges_that_are_to_stay(void **state)
 	ASSERT_EDGES(graph_outgoing(narrowed, 3), 0);
 	graph_destroy(take(narrowed));
 	world.progress.interrupted = true;
-	assert_error(graph_narrow(world.graph, take_even, &rows, &world.account,
-				  &world.progress, &narrowed),
+	assert_error(graph_narrow(world.graph, take_even, &rows, &world.account, &world.progress,
+				  &narrowed),
 		     ERROR_INTERRUPTED, "interrupted");
 }
 
@@ -648,35 +613,25 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_references_are_in_order_of_the_words),
 		cmocka_unit_test(test_reference_may_point_into_the_middle),
-		cmocka_unit_test(
-			test_only_aligned_words_of_the_allocation_count),
+		cmocka_unit_test(test_only_aligned_words_of_the_allocation_count),
 		cmocka_unit_test(test_reference_to_itself_is_none),
 		cmocka_unit_test(test_only_repeats_in_a_row_are_left_out),
-		cmocka_unit_test(
-			test_free_block_is_referred_to_but_refers_to_none),
-		cmocka_unit_test(
-			test_pointerless_block_is_referred_to_but_refers_to_none),
+		cmocka_unit_test(test_free_block_is_referred_to_but_refers_to_none),
+		cmocka_unit_test(test_pointerless_block_is_referred_to_but_refers_to_none),
 		cmocka_unit_test(test_marking_within_a_set_goes_no_way_around),
 		cmocka_unit_test(test_absent_memory_hides_only_what_is_in_it),
 		cmocka_unit_test(test_allocation_may_be_in_several_segments),
-		cmocka_unit_test(
-			test_marking_reaches_rings_and_free_blocks_but_no_more),
+		cmocka_unit_test(test_marking_reaches_rings_and_free_blocks_but_no_more),
 		cmocka_unit_test(test_interrupt_ends_scan_and_transposition),
-		cmocka_unit_test(
-			test_heap_without_allocations_has_an_empty_graph),
+		cmocka_unit_test(test_heap_without_allocations_has_an_empty_graph),
 		cmocka_unit_test(test_large_graph_agrees_with_its_references),
 		cmocka_unit_test(test_marks_do_not_depend_on_threads),
-		cmocka_unit_test(
-			test_incoming_references_do_not_depend_on_threads),
-		cmocka_unit_test(
-			test_rows_of_large_allocations_do_not_depend_on_threads),
-		cmocka_unit_test(
-			test_only_references_take_no_memory_of_their_own),
-		cmocka_unit_test(
-			test_rows_may_be_of_any_length_beside_single_references),
+		cmocka_unit_test(test_incoming_references_do_not_depend_on_threads),
+		cmocka_unit_test(test_rows_of_large_allocations_do_not_depend_on_threads),
+		cmocka_unit_test(test_only_references_take_no_memory_of_their_own),
+		cmocka_unit_test(test_rows_may_be_of_any_length_beside_single_references),
 		cmocka_unit_test(test_shortage_ends_a_scan_on_several_threads),
-		cmocka_unit_test(
-			test_narrowed_graph_has_the_edges_that_are_to_stay),
+		cmocka_unit_test(test_narrowed_graph_has_the_edges_that_are_to_stay),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,8 +16,8 @@ struct world {
 };
 
 /* Edges are sorted by source. */
-static void world_init(struct world *world, size_t count,
-		       const struct edge *edges, size_t edge_count)
+static void world_init(struct world *world, size_t count, const struct edge *edges,
+		       size_t edge_count)
 {
 	*world = (struct world){ 0 };
 	graph_init(&world->graph, count, edges, edge_count);
@@ -39,8 +39,7 @@ DEFINE_DEINIT(world_deinit, struct world)
 
 static void find_leaks(struct world *world)
 {
-	assert_no_error(leaks_create(&world->graph, world->index,
-				     &world->leaked, &world->account,
+	assert_no_error(leaks_create(&world->graph, world->index, &world->leaked, &world->account,
 				     &world->progress, &world->leaks));
 }
 
@@ -54,9 +53,8 @@ static uint64_t bytes_of(uint64_t first, uint64_t last)
 	return bytes;
 }
 
-static void assert_root(const struct world *world, size_t number,
-			allocation_id id, uint32_t members,
-			uint64_t owned_count, uint64_t owned_bytes)
+static void assert_root(const struct world *world, size_t number, allocation_id id,
+			uint32_t members, uint64_t owned_count, uint64_t owned_bytes)
 {
 	const struct leak_root *root = leak_root(world->leaks, number);
 
@@ -67,19 +65,17 @@ static void assert_root(const struct world *world, size_t number,
 	assert_ptr_equal(leak_root_find(world->leaks, id), root);
 }
 
-static void assert_shared(const struct world *world, uint64_t count,
-			  uint64_t bytes)
+static void assert_shared(const struct world *world, uint64_t count, uint64_t bytes)
 {
 	assert_int_equal(leaks_shared_count(world->leaks), count);
 	assert_int_equal(leaks_shared_bytes(world->leaks), bytes);
 }
 
-#define WORLD(world, count, ...)                              \
-	do {                                                  \
-		const struct edge edges_[] = { __VA_ARGS__ }; \
-		world_init((world), (count), edges_,          \
-			   sizeof(edges_) / sizeof(*edges_)); \
-		find_leaks(world);                            \
+#define WORLD(world, count, ...)                                                        \
+	do {                                                                            \
+		const struct edge edges_[] = { __VA_ARGS__ };                           \
+		world_init((world), (count), edges_, sizeof(edges_) / sizeof(*edges_)); \
+		find_leaks(world);                                                      \
 	} while (0)
 
 static void test_root_owns_what_hangs_on_it(void **state)
@@ -119,8 +115,8 @@ static void test_rings_with_common_members_are_one_ring(void **state)
 	_cleanup_(world_deinit) struct world world;
 
 	/* 0 -> 1 -> 2 -> 0 and 1 -> 3 -> 4 -> 1, and 4 -> 5 <-> 6 */
-	WORLD(&world, 7, { 0, 1 }, { 1, 2 }, { 1, 3 }, { 2, 0 }, { 3, 4 },
-	      { 4, 1 }, { 4, 5 }, { 5, 6 }, { 6, 5 });
+	WORLD(&world, 7, { 0, 1 }, { 1, 2 }, { 1, 3 }, { 2, 0 }, { 3, 4 }, { 4, 1 }, { 4, 5 },
+	      { 5, 6 }, { 6, 5 });
 	assert_int_equal(leak_root_count(world.leaks), 1);
 	assert_root(&world, 0, 0, 5, 7, bytes_of(0, 6));
 }
@@ -214,9 +210,8 @@ static void test_interrupt_ends_the_search(void **state)
 
 	world_init(&world, 10, NULL, 0);
 	world.progress.interrupted = true;
-	assert_error(leaks_create(&world.graph, world.index, &world.leaked,
-				  &world.account, &world.progress,
-				  &world.leaks),
+	assert_error(leaks_create(&world.graph, world.index, &world.leaked, &world.account,
+				  &world.progress, &world.leaks),
 		     ERROR_INTERRUPTED, "interrupted");
 }
 
@@ -243,13 +238,11 @@ static void test_interrupt_ends_the_search_within_a_chain(void **state)
 	free(edges);
 	world.progress.show = interrupt_at_second_step;
 	world.progress.show_data = &steps;
-	assert_error(leaks_create(&world.graph, world.index, &world.leaked,
-				  &world.account, &world.progress,
-				  &world.leaks),
+	assert_error(leaks_create(&world.graph, world.index, &world.leaked, &world.account,
+				  &world.progress, &world.leaks),
 		     ERROR_INTERRUPTED, "interrupted");
 	assert_int_equal(steps, 2);
-	assert_in_range(world.account.peak - world.account.used, 0,
-			(size_t)LENGTH * 20);
+	assert_in_range(world.account.peak - world.account.used, 0, (size_t)LENGTH * 20);
 }
 
 /* The model: who reaches whom, as a matrix. */
@@ -275,8 +268,7 @@ static size_t make_edges(struct edge *edges, const bool *leaked)
 	for (int middle = 0; middle < FEW; middle++)
 		for (int from = 0; from < FEW; from++)
 			for (int to = 0; to < FEW; to++)
-				if (reaches[from][middle] &&
-				    reaches[middle][to])
+				if (reaches[from][middle] && reaches[middle][to])
 					reaches[from][to] = true;
 	return count;
 }
@@ -297,8 +289,7 @@ static bool is_root(allocation_id id, uint32_t *ret_members)
 
 static void assert_as_in_model(const struct world *world)
 {
-	uint64_t owned[FEW] = { 0 }, bytes[FEW] = { 0 }, shared = 0,
-		 shared_bytes = 0;
+	uint64_t owned[FEW] = { 0 }, bytes[FEW] = { 0 }, shared = 0, shared_bytes = 0;
 	size_t roots = 0;
 	uint32_t members;
 
@@ -321,8 +312,7 @@ static void assert_as_in_model(const struct world *world)
 	}
 	for (uint32_t id = 0; id < FEW; id++)
 		if (is_root(id, &members))
-			assert_root(world, roots++, id, members, owned[id],
-				    bytes[id]);
+			assert_root(world, roots++, id, members, owned[id], bytes[id]);
 		else
 			assert_null(leak_root_find(world->leaks, id));
 	assert_int_equal(leak_root_count(world->leaks), roots);
@@ -351,14 +341,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_root_owns_what_hangs_on_it),
-		cmocka_unit_test(
-			test_what_refers_to_nothing_is_a_root_of_its_own),
+		cmocka_unit_test(test_what_refers_to_nothing_is_a_root_of_its_own),
 		cmocka_unit_test(test_ring_is_one_root),
 		cmocka_unit_test(test_rings_with_common_members_are_one_ring),
 		cmocka_unit_test(test_ring_that_another_refers_to_is_no_root),
 		cmocka_unit_test(test_what_several_roots_reach_is_counted_once),
-		cmocka_unit_test(
-			test_two_ways_from_the_same_root_share_nothing),
+		cmocka_unit_test(test_two_ways_from_the_same_root_share_nothing),
 		cmocka_unit_test(test_only_the_leaked_part_counts),
 		cmocka_unit_test(test_nothing_leaked_has_no_root),
 		cmocka_unit_test(test_chain_of_any_length_has_one_root),

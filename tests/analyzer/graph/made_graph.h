@@ -1,6 +1,6 @@
 /*
- * A graph that is made up of edges, in place of the one that is read from
- * memory: what includes this is linked without analyzer/graph/graph.c.
+ * A graph that is made up of edges, in place of the one that is read from memory: what includes
+ * this is linked without analyzer/graph/graph.c.
  */
 #ifndef TESTS_ANALYZER_GRAPH_MADE_GRAPH_H
 #define TESTS_ANALYZER_GRAPH_MADE_GRAPH_H
@@ -36,8 +36,8 @@ void graph_fetch_row(const struct graph *graph, allocation_id id)
 }
 
 /* Of count allocations; the edges are sorted by source. */
-static inline void graph_init(struct graph *graph, size_t count,
-			      const struct edge *edges, size_t edge_count)
+static inline void graph_init(struct graph *graph, size_t count, const struct edge *edges,
+			      size_t edge_count)
 {
 	size_t next = 0;
 

@@ -48,8 +48,8 @@ void graph_fetch_row(const struct graph *incoming, allocation_id id)
 }
 
 /* Check the path to target from the sources, which are bits. */
-static void check_path(unsigned int sources, allocation_id target,
-		       const allocation_id *expected, size_t count)
+static void check_path(unsigned int sources, allocation_id target, const allocation_id *expected,
+		       size_t count)
 {
 	_cleanup_(path_deinit) struct path path = { 0 };
 	struct memory_account account = { 0 };
@@ -58,8 +58,7 @@ static void check_path(unsigned int sources, allocation_id target,
 
 	assert_no_error(bitmap_init(&bitmap, COUNT, &account));
 	bitmap.words[0] = sources;
-	assert_no_error(
-		path_find(&graph, &bitmap, target, &account, &progress, &path));
+	assert_no_error(path_find(&graph, &bitmap, target, &account, &progress, &path));
 	bitmap_deinit(&bitmap);
 	assert_int_equal(account.used, 0);
 	assert_int_equal(path.count, count);
@@ -95,19 +94,15 @@ static void test_interrupt_ends_the_search(void **state)
 	struct bitmap sources;
 
 	assert_no_error(bitmap_init(&sources, COUNT, &account));
-	assert_error(path_find(&graph, &sources, 4, &account, &progress, &path),
-		     ERROR_INTERRUPTED, "interrupted");
+	assert_error(path_find(&graph, &sources, 4, &account, &progress, &path), ERROR_INTERRUPTED,
+		     "interrupted");
 	assert_null(path.ids);
 	bitmap_deinit(&sources);
 	assert_int_equal(account.used, 0);
 }
 
-/*
- * A random graph of edges that go forth so far at most, and the same with all
- * of them turned.
- */
-static void make_random(struct graph *outgoing, struct graph *incoming,
-			allocation_id forth)
+/* A random graph of edges that go forth so far at most, and the same with all of them turned. */
+static void make_random(struct graph *outgoing, struct graph *incoming, allocation_id forth)
 {
 	size_t ends[2][COUNT] = { 0 };
 
@@ -127,24 +122,21 @@ static void make_random(struct graph *outgoing, struct graph *incoming,
 }
 
 /* A long path is there without its middle. */
-static void check_same_path(struct distances *distances,
-			    const struct graph *incoming,
+static void check_same_path(struct distances *distances, const struct graph *incoming,
 			    const struct bitmap *sources, allocation_id target,
 			    struct memory_account *account)
 {
 	_cleanup_(path_deinit) struct path expected = { 0 }, path = { 0 };
 	struct progress progress = { 0 };
 
-	assert_no_error(path_find(incoming, sources, target, account, &progress,
-				  &expected));
+	assert_no_error(path_find(incoming, sources, target, account, &progress, &expected));
 	assert_no_error(distances_path(distances, incoming, target, &path));
 	assert_int_equal(expected.gap, 0);
 	assert_int_equal(path.count + path.gap, expected.count);
 	if (path.gap)
 		assert_int_equal(path.count, 2 * PATH_END);
 	for (size_t i = 0; i < path.count; i++)
-		assert_int_equal(path.ids[i],
-				 expected.ids[i < PATH_END ? i : i + path.gap]);
+		assert_int_equal(path.ids[i], expected.ids[i < PATH_END ? i : i + path.gap]);
 }
 
 static void test_distances_lead_the_way_that_a_search_finds(void **state)
@@ -157,16 +149,14 @@ static void test_distances_lead_the_way_that_a_search_finds(void **state)
 		struct bitmap sources;
 
 		srand(seed);
-		make_random(&outgoing, &incoming,
-			    seed % 2 ? COUNT : 1 + (unsigned int)rand() % 3);
+		make_random(&outgoing, &incoming, seed % 2 ? COUNT : 1 + (unsigned int)rand() % 3);
 		assert_no_error(bitmap_init(&sources, COUNT, &account));
 		for (int i = rand() % 3; i >= 0; i--)
 			bitmap_set(&sources, (size_t)rand() % COUNT);
-		assert_no_error(distances_create(&outgoing, &sources, &account,
-						 &progress, &distances));
+		assert_no_error(
+			distances_create(&outgoing, &sources, &account, &progress, &distances));
 		for (allocation_id target = 0; target < COUNT; target++)
-			check_same_path(distances, &incoming, &sources, target,
-					&account);
+			check_same_path(distances, &incoming, &sources, target, &account);
 		distances_destroy(distances);
 		bitmap_deinit(&sources);
 		assert_int_equal(account.used, 0);
@@ -176,14 +166,11 @@ static void test_distances_lead_the_way_that_a_search_finds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_path_leads_from_the_nearest_source_to_the_target),
-		cmocka_unit_test(
-			test_target_that_is_a_source_is_the_whole_path),
+		cmocka_unit_test(test_path_leads_from_the_nearest_source_to_the_target),
+		cmocka_unit_test(test_target_that_is_a_source_is_the_whole_path),
 		cmocka_unit_test(test_there_may_be_no_path),
 		cmocka_unit_test(test_interrupt_ends_the_search),
-		cmocka_unit_test(
-			test_distances_lead_the_way_that_a_search_finds),
+		cmocka_unit_test(test_distances_lead_the_way_that_a_search_finds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /*
- * The scan for references against a model that is too simple to be wrong: each
- * word of each block, looked for among all blocks. Blocks are of every size and
- * state, regions have gaps that are even or not, and the dump lacks parts.
+ * The scan for references against a model that is too simple to be wrong: each word of each block,
+ * looked for among all blocks. Blocks are of every size and state, regions have gaps that are even
+ * or not, and the dump lacks parts.
  */
 #include "analyzer/graph/reference_words.h"
 
@@ -48,9 +48,7 @@ static void add_blocks(struct world *world, size_t heap)
 			.start = start,
 			.size = is_even ? size : size - random_below(12),
 			.state = random_below(4) ? BLOCK_USED : BLOCK_FREE,
-			.traits = is_pointerless && random_below(4) == 0
-					  ? TRAIT_POINTERLESS
-					  : 0,
+			.traits = is_pointerless && random_below(4) == 0 ? TRAIT_POINTERLESS : 0,
 		};
 
 		start += size + gap;
@@ -72,8 +70,7 @@ static void add_memory(struct world *world, size_t heap)
 	}
 	core_add_part(&world->core, start, 0x1000 + seam,
 		      heap % 3 == 1 ? 0x1000 + seam : 0x800 + seam, RIGHTS_RW);
-	core_add(&world->core, start + 0x1000 + seam, HEAP_SIZE - 0x1000 - seam,
-		 RIGHTS_RW);
+	core_add(&world->core, start + 0x1000 + seam, HEAP_SIZE - 0x1000 - seam, RIGHTS_RW);
 }
 
 /* Near the ends of a block, in it, or nothing. */
@@ -103,8 +100,7 @@ static void fill(struct world *world)
 		const struct core_segment *segment = &world->core.segments[i];
 
 		for (uint64_t at = 0; at + 8 <= segment->present; at += 8)
-			core_set(&world->core, segment->start + at,
-				 random_word());
+			core_set(&world->core, segment->start + at, random_word());
 	}
 }
 
@@ -118,8 +114,7 @@ static allocation_id find_in_model(uint64_t address)
 }
 
 /* What an allocator might leave: links to headers, two of them in some. */
-static unsigned int find_leftovers(const void *data,
-				   const struct allocation_index *index,
+static unsigned int find_leftovers(const void *data, const struct allocation_index *index,
 				   uint64_t start, const uint64_t words[4])
 {
 	unsigned int mask = 0;
@@ -127,23 +122,20 @@ static unsigned int find_leftovers(const void *data,
 	for (unsigned int i = 0; i < 4; i++) {
 		allocation_id id = allocation_find(index, words[i] + 16);
 
-		if (id != NO_ALLOCATION &&
-		    allocation_start(index, id) == words[i] + 16)
+		if (id != NO_ALLOCATION && allocation_start(index, id) == words[i] + 16)
 			mask |= 1U << i;
 	}
 	return start / 16 % 3 ? mask : mask & 3;
 }
 
-static unsigned int model_leftovers(struct world *world, uint64_t start,
-				    uint64_t size)
+static unsigned int model_leftovers(struct world *world, uint64_t start, uint64_t size)
 {
 	uint64_t words[4] = { 0 }, known;
 	const uint8_t *bytes = image_bytes(world->image, start, &known);
 
 	if (!bytes)
 		return 0;
-	for (size_t i = 0; i < 4 && 8 * i + 8 <= size && 8 * i + 8 <= known;
-	     i++)
+	for (size_t i = 0; i < 4 && 8 * i + 8 <= size && 8 * i + 8 <= known; i++)
 		memcpy(&words[i], bytes + 8 * i, 8);
 	return find_leftovers(NULL, world->index, start, words);
 }
@@ -152,10 +144,8 @@ static void assert_row(struct world *world, allocation_id id)
 {
 	const struct block *block = &model.blocks[id];
 	struct edges row = graph_outgoing(world->graph, id);
-	bool is_source = block->state == BLOCK_USED &&
-			 !(block->traits & TRAIT_POINTERLESS);
-	unsigned int leftovers =
-		model_leftovers(world, block->start, block->size);
+	bool is_source = block->state == BLOCK_USED && !(block->traits & TRAIT_POINTERLESS);
+	unsigned int leftovers = model_leftovers(world, block->start, block->size);
 	allocation_id last = NO_ALLOCATION;
 	size_t place = 0;
 
@@ -205,8 +195,7 @@ static void test_rows_agree_with_a_look_at_each_word(void **state)
 }
 
 /* What both collect from the stretch is the same; nothing is left of it. */
-static void assert_same_words(struct reference_words *words,
-			      struct reference_words *others,
+static void assert_same_words(struct reference_words *words, struct reference_words *others,
 			      const struct stretch *stretch)
 {
 	uint64_t address = stretch->range.start, other = address;
@@ -243,8 +232,7 @@ static void test_processors_collect_the_same(void **state)
 	bitmap_for_each(id, used) {
 		allocation_id end = (allocation_id)model.count;
 
-		if (!stretch_find(&words, &view, (allocation_id)id, end, &hint,
-				  &stretch))
+		if (!stretch_find(&words, &view, (allocation_id)id, end, &hint, &stretch))
 			continue;
 		assert_same_words(&words, &others, &stretch);
 		found++;

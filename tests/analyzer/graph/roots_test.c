@@ -5,9 +5,8 @@
 #include <sys/syscall.h>
 
 /* The heap has blocks of SIZE bytes; what else there is refers to them. */
-static const uint64_t HEAP = 0x555500000000, SIZE = 32, BLOCKS = 8,
-		      DATA = 0x7f0000000000, STACK = 0x7ffc00000000,
-		      RSP = STACK + 0x1000, LENGTH = 0x2000;
+static const uint64_t HEAP = 0x555500000000, SIZE = 32, BLOCKS = 8, DATA = 0x7f0000000000,
+		      STACK = 0x7ffc00000000, RSP = STACK + 0x1000, LENGTH = 0x2000;
 
 static uint64_t at(allocation_id id)
 {
@@ -30,14 +29,13 @@ static void find_roots(struct world *world)
 }
 
 /* Each kind's targets, as bits by id. */
-static void assert_targets(const struct world *world, uint64_t static_ones,
-			   uint64_t stacks, uint64_t registers)
+static void assert_targets(const struct world *world, uint64_t static_ones, uint64_t stacks,
+			   uint64_t registers)
 {
 	const uint64_t expected[] = { static_ones, stacks, registers };
 
 	for (enum root_kind kind = 0; kind <= ROOT_REGISTER; kind++)
-		assert_int_equal(root_targets(world->roots, kind)->words[0],
-				 expected[kind]);
+		assert_int_equal(root_targets(world->roots, kind)->words[0], expected[kind]);
 }
 
 static void test_each_kind_of_root_has_its_targets(void **state)
@@ -52,8 +50,7 @@ static void test_each_kind_of_root_has_its_targets(void **state)
 	world.registers.r12 = at(3) + 5;
 	world.registers.rax = at(4) + SIZE; /* one past it: the next */
 	find_roots(&world);
-	assert_targets(&world, 1 << 0 | 1 << 1, 1 << 2 | 1 << 0,
-		       1 << 3 | 1 << 5);
+	assert_targets(&world, 1 << 0 | 1 << 1, 1 << 2 | 1 << 0, 1 << 3 | 1 << 5);
 }
 
 static void note_held(struct world *world, const void *note, size_t size)
@@ -89,8 +86,7 @@ static void test_what_the_kernel_holds_is_a_root(void **state)
 	note_held(&world, &note, sizeof(note));
 	find_roots(&world);
 	assert_targets(&world, 0, 0, 0);
-	assert_int_equal(root_targets(world.roots, ROOT_KERNEL)->words[0],
-			 1 << 0 | 1 << 3);
+	assert_int_equal(root_targets(world.roots, ROOT_KERNEL)->words[0], 1 << 0 | 1 << 3);
 	assert_no_error(bitmap_init(&all, BLOCKS, &world.account));
 	bitmap_fill(&all);
 	roots_visit(world.roots, &all, keep_anchor, &last);
@@ -110,8 +106,7 @@ static void test_cut_note_of_the_kernel_does_no_harm(void **state)
 		populate(&world);
 		note_held(&world, note, size);
 		find_roots(&world);
-		assert_int_equal(
-			root_targets(world.roots, ROOT_KERNEL)->words[0], 0);
+		assert_int_equal(root_targets(world.roots, ROOT_KERNEL)->words[0], 0);
 	}
 }
 
@@ -144,8 +139,7 @@ static void test_what_an_allocator_claims_is_no_root(void **state)
 	_cleanup_(world_deinit) struct world world;
 
 	populate(&world);
-	assert_no_error(
-		block_sink_claim(world.sink, DATA + 0x100, DATA + 0x200));
+	assert_no_error(block_sink_claim(world.sink, DATA + 0x100, DATA + 0x200));
 	core_set(&world.core, DATA + 0xf8, at(0));
 	core_set(&world.core, DATA + 0x100, at(1));
 	core_set(&world.core, DATA + 0x1f8, at(2));
@@ -164,10 +158,8 @@ static void test_mapping_is_a_root_around_the_heap_in_it(void **state)
 
 	populate(&world);
 	core_add(&world.core, mapping, LENGTH, RIGHTS_RW);
-	assert_no_error(block_sink_region(world.sink, mapping + 0x800,
-					  mapping + 0x900, 0));
-	world_add_block(&world,
-			(struct block){ mapping + 0x810, 0xf0, BLOCK_USED });
+	assert_no_error(block_sink_region(world.sink, mapping + 0x800, mapping + 0x900, 0));
+	world_add_block(&world, (struct block){ mapping + 0x810, 0xf0, BLOCK_USED });
 	core_set(&world.core, mapping, at(0));
 	core_set(&world.core, mapping + 0x7f8, at(1));
 	core_set(&world.core, mapping + 0x808, at(2));
@@ -229,14 +221,12 @@ static void test_registers_of_a_thread_that_ends_are_no_roots(void **state)
 enum { XMM = 160, YMM = 576, ZMM_INTEL = 1152, ZMM_AMD = 896 };
 
 /* Put value at that byte of vector register number, whose parts are torn. */
-static void set_vector(struct world *world, size_t zmm, size_t number,
-		       size_t byte, uint64_t value)
+static void set_vector(struct world *world, size_t zmm, size_t number, size_t byte, uint64_t value)
 {
 	for (size_t i = byte; i < byte + sizeof(value); i++, value >>= 8)
 		world->vectors[i < 16	? XMM + 16 * number + i
 			       : i < 32 ? YMM + 16 * number + i - 16
-					: zmm + 32 * number + i - 32] =
-			(uint8_t)value;
+					: zmm + 32 * number + i - 32] = (uint8_t)value;
 }
 
 static void test_vector_register_holds_references_at_any_byte(void **state)
@@ -313,8 +303,7 @@ static void test_vectors_are_dead_in_a_system_call_of_glibc(void **state)
 		wait_in(&world, cases[i].path, cases[i].last);
 		world.registers.orig_rax = (unsigned long long)cases[i].call;
 		find_roots(&world);
-		assert_targets(&world, 0, 0,
-			       1 << 2 | (cases[i].dead ? 0 : 1 << 1));
+		assert_targets(&world, 0, 0, 1 << 2 | (cases[i].dead ? 0 : 1 << 1));
 	}
 }
 
@@ -374,8 +363,7 @@ static void test_ranges_are_by_address_and_leave_the_dead_out(void **state)
 	struct root_range range;
 
 	populate(&world);
-	assert_no_error(
-		block_sink_claim(world.sink, DATA + 0x100, DATA + 0x200));
+	assert_no_error(block_sink_claim(world.sink, DATA + 0x100, DATA + 0x200));
 	find_roots(&world);
 	assert_int_equal(root_range_count(world.roots), 3);
 	range = root_range(world.roots, 0);
@@ -400,8 +388,8 @@ static void test_interrupt_ends_the_scan(void **state)
 	populate(&world);
 	find_roots(&world);
 	world.progress.interrupted = true;
-	assert_error(roots_create(world.image, world.program, world.index, NULL,
-				  &world.account, &world.progress, &roots),
+	assert_error(roots_create(world.image, world.program, world.index, NULL, &world.account,
+				  &world.progress, &roots),
 		     ERROR_INTERRUPTED, "interrupted");
 }
 
@@ -412,22 +400,17 @@ int main(void)
 		cmocka_unit_test(test_what_the_kernel_holds_is_a_root),
 		cmocka_unit_test(test_cut_note_of_the_kernel_does_no_harm),
 		cmocka_unit_test(test_unaligned_word_in_memory_is_no_reference),
-		cmocka_unit_test(
-			test_dead_stack_is_no_root_but_its_red_zone_is),
+		cmocka_unit_test(test_dead_stack_is_no_root_but_its_red_zone_is),
 		cmocka_unit_test(test_what_an_allocator_claims_is_no_root),
 		cmocka_unit_test(test_mapping_is_a_root_around_the_heap_in_it),
 		cmocka_unit_test(test_only_memory_that_was_written_is_a_root),
 		cmocka_unit_test(test_free_block_is_no_target),
-		cmocka_unit_test(
-			test_registers_of_a_thread_that_ends_are_no_roots),
-		cmocka_unit_test(
-			test_vector_register_holds_references_at_any_byte),
+		cmocka_unit_test(test_registers_of_a_thread_that_ends_are_no_roots),
+		cmocka_unit_test(test_vector_register_holds_references_at_any_byte),
 		cmocka_unit_test(test_wide_vector_register_is_torn_in_three),
-		cmocka_unit_test(
-			test_vectors_are_dead_in_a_system_call_of_glibc),
+		cmocka_unit_test(test_vectors_are_dead_in_a_system_call_of_glibc),
 		cmocka_unit_test(test_anchors_are_visited_by_kind_and_address),
-		cmocka_unit_test(
-			test_ranges_are_by_address_and_leave_the_dead_out),
+		cmocka_unit_test(test_ranges_are_by_address_and_leave_the_dead_out),
 		cmocka_unit_test(test_interrupt_ends_the_scan),
 	};
 

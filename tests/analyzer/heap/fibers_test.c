@@ -3,13 +3,12 @@
 #include "tests/analyzer/world.h"
 
 /*
- * Objects of SIZE bytes in HEAP, fibers among them, whose stacks are of LENGTH
- * bytes from STACKS on. Where a fiber's next and previous one, its name and the
- * end of its stack are is for fibers.c to find.
+ * Objects of SIZE bytes in HEAP, fibers among them, whose stacks are of LENGTH bytes from STACKS
+ * on. Where a fiber's next and previous one, its name and the end of its stack are is for fibers.c
+ * to find.
  */
-static const uint64_t HEAP = 0x7f0000000000, SIZE = 0xa0, OBJECTS = 16,
-		      STACKS = 0x7f1000000000, LENGTH = 0x4000, CODE = 0x400000,
-		      TYPE = 0x96;
+static const uint64_t HEAP = 0x7f0000000000, SIZE = 0xa0, OBJECTS = 16, STACKS = 0x7f1000000000,
+		      LENGTH = 0x4000, CODE = 0x400000, TYPE = 0x96;
 
 enum { END = 11, NAME = 12, NEXT = 14, PREVIOUS = 15, SAVED = 8 };
 
@@ -25,8 +24,7 @@ static uint64_t stack(uint64_t number)
 	return STACKS + LENGTH * number;
 }
 
-static void put(struct world *world, uint64_t number, unsigned int word,
-		uint64_t value)
+static void put(struct world *world, uint64_t number, unsigned int word, uint64_t value)
 {
 	core_set(&world->core, object(number) + 8 * word, value);
 }
@@ -58,8 +56,7 @@ static void populate(struct world *world, unsigned int traits)
 	world_init(world);
 	world_add_heap(world, HEAP, 0x1000);
 	for (uint64_t i = 0; i < OBJECTS; i++)
-		world_add_block(world, (struct block){ object(i), SIZE,
-						       BLOCK_USED, traits });
+		world_add_block(world, (struct block){ object(i), SIZE, BLOCK_USED, traits });
 	core_add(core, STACKS, LENGTH * OBJECTS, RIGHTS_RW);
 	core_add(core, CODE, 0x1000, RIGHT_READ | RIGHT_EXECUTE);
 	world->registers.rsp = 0x1000;
@@ -71,8 +68,8 @@ static struct fibers *find(struct world *world)
 
 	world_open(world);
 	world_find_program(world);
-	assert_no_error(fibers_create(world->image, world->program,
-				      world->index, &world->account, &fibers));
+	assert_no_error(fibers_create(world->image, world->program, world->index, &world->account,
+				      &fibers));
 	return fibers;
 }
 
@@ -88,8 +85,7 @@ static void test_waiting_fibers_are_found_with_their_stacks(void **state)
 	fibers = find(&world);
 	assert_int_equal(fiber_count(fibers), 3);
 	for (size_t i = 0; i < 3; i++) {
-		static const uint64_t numbers[] = { 3, 4, 9 },
-				      used[] = { 0x200, 0x400, 0x100 };
+		static const uint64_t numbers[] = { 3, 4, 9 }, used[] = { 0x200, 0x400, 0x100 };
 		const struct fiber *fiber = fiber_at(fibers, i);
 
 		assert_int_equal(fiber->object, object(numbers[i]));
@@ -190,13 +186,11 @@ static void test_heaps_without_a_collector_have_no_fibers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_waiting_fibers_are_found_with_their_stacks),
+		cmocka_unit_test(test_waiting_fibers_are_found_with_their_stacks),
 		cmocka_unit_test(test_fibers_that_have_ended_are_left_out),
 		cmocka_unit_test(test_running_fiber_is_one_of_the_same_type),
 		cmocka_unit_test(test_saved_registers_are_read),
-		cmocka_unit_test(
-			test_objects_that_only_resemble_fibers_are_none),
+		cmocka_unit_test(test_objects_that_only_resemble_fibers_are_none),
 		cmocka_unit_test(test_heaps_without_a_collector_have_no_fibers),
 	};
 

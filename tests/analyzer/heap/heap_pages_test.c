@@ -25,12 +25,10 @@ static struct error *keep(void *data, const struct heap_page *page)
 }
 
 /* Visit the pages of a region with those blocks. */
-static struct visits visit(uint64_t start, uint64_t end,
-			   const struct block *blocks, size_t count)
+static struct visits visit(uint64_t start, uint64_t end, const struct block *blocks, size_t count)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sink = NULL;
-	_cleanup_(allocation_index_destroy) struct allocation_index *index =
-		NULL;
+	_cleanup_(allocation_index_destroy) struct allocation_index *index = NULL;
 	struct memory_account account = { 0 };
 	struct progress progress = { 0 };
 	struct visits visits = { .count = 0 };
@@ -129,12 +127,10 @@ static void test_pages_that_are_all_used_are_not_visited(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_what_is_used_on_a_page_pins_its_free_memory),
+		cmocka_unit_test(test_what_is_used_on_a_page_pins_its_free_memory),
 		cmocka_unit_test(test_pages_within_a_free_block_come_together),
 		cmocka_unit_test(test_a_page_of_free_blocks_is_free),
-		cmocka_unit_test(
-			test_what_is_outside_of_a_region_holds_its_page),
+		cmocka_unit_test(test_what_is_outside_of_a_region_holds_its_page),
 		cmocka_unit_test(test_pages_that_are_all_used_are_not_visited),
 	};
 

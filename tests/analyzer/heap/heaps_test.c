@@ -33,10 +33,8 @@ static void find_heaps(const char *path, struct findings *findings)
 	core_write_file(&core);
 	assert_no_error(image_open(core.path, findings, &image));
 	assert_no_error(program_create(image, findings, &program));
-	assert_no_error(
-		heaps_create(&(struct heap_context){ image, program, findings,
-						     &account, &progress },
-			     &heaps));
+	assert_no_error(heaps_create(
+		&(struct heap_context){ image, program, findings, &account, &progress }, &heaps));
 	assert_int_equal(allocation_count(heaps_index(heaps)), 0);
 }
 
@@ -45,10 +43,9 @@ static void test_count_of_0_never_hides_that_no_heap_was_found(void **state)
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 
 	find_heaps("/usr/lib/libm.so.6", &findings);
-	assert_finding(&findings, FINDING_INCOMPLETE,
-		       "no heap was found: neither glibc's malloc nor any "
-		       "other known allocator is seen in the core. Counts of 0 "
-		       "mean nothing");
+	assert_finding(
+		&findings, FINDING_INCOMPLETE,
+		"no heap was found: neither glibc's malloc nor any other known allocator is seen in the core. Counts of 0 mean nothing");
 }
 
 static void test_allocator_that_is_not_understood_is_named(void **state)
@@ -67,8 +64,8 @@ static void test_allocator_that_is_not_understood_is_named(void **state)
 		char expected[256];
 
 		snprintf(expected, sizeof(expected),
-			 "%s is loaded (%s), and its heap is not understood",
-			 strangers[i].name, strangers[i].path);
+			 "%s is loaded (%s), and its heap is not understood", strangers[i].name,
+			 strangers[i].path);
 		find_heaps(strangers[i].path, &findings);
 		assert_finding(&findings, FINDING_INCOMPLETE, expected);
 	}
@@ -77,10 +74,8 @@ static void test_allocator_that_is_not_understood_is_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_count_of_0_never_hides_that_no_heap_was_found),
-		cmocka_unit_test(
-			test_allocator_that_is_not_understood_is_named),
+		cmocka_unit_test(test_count_of_0_never_hides_that_no_heap_was_found),
+		cmocka_unit_test(test_allocator_that_is_not_understood_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,12 +27,10 @@ static struct allocation_index *index_of(const struct piece *pieces)
 
 	assert_no_error(block_sink_create(&account, &sink));
 	for (; pieces->start; pieces++) {
-		struct block block = { pieces->start, pieces->size,
-				       BLOCK_USED };
+		struct block block = { pieces->start, pieces->size, BLOCK_USED };
 
 		if (pieces->end)
-			assert_no_error(block_sink_region(sink, pieces->start,
-							  pieces->end, 0));
+			assert_no_error(block_sink_region(sink, pieces->start, pieces->end, 0));
 		else
 			assert_no_error(block_sink_add(sink, block));
 	}
@@ -44,8 +42,8 @@ static struct allocation_index *index_of(const struct piece *pieces)
 static void test_address_is_found_only_inside_its_block(void **state)
 {
 	_cleanup_(allocation_index_destroy) struct allocation_index *index =
-		INDEX(REGION(0x2000, 0x2100), BLOCK(0x2000, 16),
-		      REGION(0x1000, 0x1100), BLOCK(0x1000, 32));
+		INDEX(REGION(0x2000, 0x2100), BLOCK(0x2000, 16), REGION(0x1000, 0x1100),
+		      BLOCK(0x1000, 32));
 
 	assert_int_equal(allocation_count(index), 2);
 	assert_int_equal(allocation_find(index, 0x0fff), NO_ALLOCATION);
@@ -63,17 +61,15 @@ static void test_address_is_found_only_inside_its_block(void **state)
 static void test_size_field_between_neighbours_belongs_to_nobody(void **state)
 {
 	_cleanup_(allocation_index_destroy) struct allocation_index *index =
-		INDEX(REGION(0x1000, 0x2000), BLOCK(0x1010, 24),
-		      BLOCK(0x1030, 24), BLOCK(0x1050, 0x1000 - 0x50));
+		INDEX(REGION(0x1000, 0x2000), BLOCK(0x1010, 24), BLOCK(0x1030, 24),
+		      BLOCK(0x1050, 0x1000 - 0x50));
 
 	for (uint64_t address = 0x1000; address < 0x1010; address++)
-		assert_int_equal(allocation_find(index, address),
-				 NO_ALLOCATION);
+		assert_int_equal(allocation_find(index, address), NO_ALLOCATION);
 	assert_int_equal(allocation_find(index, 0x1010), 0);
 	assert_int_equal(allocation_find(index, 0x1027), 0);
 	for (uint64_t address = 0x1028; address < 0x1030; address++)
-		assert_int_equal(allocation_find(index, address),
-				 NO_ALLOCATION);
+		assert_int_equal(allocation_find(index, address), NO_ALLOCATION);
 	assert_int_equal(allocation_find(index, 0x1030), 1);
 	assert_int_equal(allocation_find(index, 0x1048), NO_ALLOCATION);
 	assert_int_equal(allocation_find(index, 0x1fff), 2);
@@ -82,9 +78,8 @@ static void test_size_field_between_neighbours_belongs_to_nobody(void **state)
 static void test_allocations_are_numbered_by_address(void **state)
 {
 	_cleanup_(allocation_index_destroy) struct allocation_index *index =
-		INDEX(REGION(0x9000, 0xa000), BLOCK(0x9010, 24),
-		      BLOCK(0x9030, 40), REGION(0x1000, 0x2000),
-		      REGION(0x5000, 0x6000), BLOCK(0x5010, 8));
+		INDEX(REGION(0x9000, 0xa000), BLOCK(0x9010, 24), BLOCK(0x9030, 40),
+		      REGION(0x1000, 0x2000), REGION(0x5000, 0x6000), BLOCK(0x5010, 8));
 
 	assert_int_equal(allocation_count(index), 3);
 	assert_int_equal(allocation_start(index, 0), 0x5010);
@@ -121,18 +116,14 @@ static void test_region_may_reach_farther_than_64_gib(void **state)
 	_cleanup_(allocation_index_destroy) struct allocation_index *index =
 		INDEX(REGION(start, far + 0x1000), BLOCK(start + 16, 0x100),
 		      BLOCK(start + (64ull << 30) - 16, 0x100),
-		      BLOCK(start + (64ull << 30) + 0x100, 0x100),
-		      BLOCK(far + 16, 0x100),
-		      REGION(far + 0x1000, far + 0x2000),
-		      BLOCK(far + 0x1010, 8));
+		      BLOCK(start + (64ull << 30) + 0x100, 0x100), BLOCK(far + 16, 0x100),
+		      REGION(far + 0x1000, far + 0x2000), BLOCK(far + 0x1010, 8));
 
 	assert_int_equal(allocation_count(index), 5);
 	assert_int_equal(allocation_find(index, start + 16), 0);
 	assert_int_equal(allocation_find(index, start + (64ull << 30)), 1);
-	assert_int_equal(allocation_find(index, start + (64ull << 30) + 0xf0),
-			 NO_ALLOCATION);
-	assert_int_equal(allocation_find(index, start + (64ull << 30) + 0x100),
-			 2);
+	assert_int_equal(allocation_find(index, start + (64ull << 30) + 0xf0), NO_ALLOCATION);
+	assert_int_equal(allocation_find(index, start + (64ull << 30) + 0x100), 2);
 	assert_int_equal(allocation_find(index, far + 0x10f), 3);
 	assert_int_equal(allocation_start(index, 3), far + 16);
 	assert_int_equal(allocation_find(index, far + 0x110), NO_ALLOCATION);
@@ -143,75 +134,62 @@ static void test_region_may_reach_farther_than_64_gib(void **state)
 static void test_sizes_of_4_gib_and_more_are_exact(void **state)
 {
 	const uint64_t gib = 1ull << 30, start = 0x10000000000;
-	_cleanup_(allocation_index_destroy) struct allocation_index *index =
-		INDEX(REGION(start + 40 * gib, start + 50 * gib),
-		      BLOCK(start + 40 * gib, 4 * gib - 1),
-		      BLOCK(start + 45 * gib, 5 * gib),
-		      REGION(start, start + 16 * gib), BLOCK(start, 4 * gib),
-		      BLOCK(start + 8 * gib, 4 * gib + 24));
+	_cleanup_(allocation_index_destroy) struct allocation_index *index = INDEX(
+		REGION(start + 40 * gib, start + 50 * gib), BLOCK(start + 40 * gib, 4 * gib - 1),
+		BLOCK(start + 45 * gib, 5 * gib), REGION(start, start + 16 * gib),
+		BLOCK(start, 4 * gib), BLOCK(start + 8 * gib, 4 * gib + 24));
 	size_t hint = 0;
 
 	assert_int_equal(allocation_size(index, 0), 4 * gib);
 	assert_int_equal(allocation_size(index, 1), 4 * gib + 24);
 	assert_int_equal(allocation_size(index, 2), 4 * gib - 1);
 	assert_int_equal(allocation_size(index, 3), 5 * gib);
-	assert_int_equal(allocation_range_near(index, 1, &hint).end,
-			 start + 12 * gib + 24);
+	assert_int_equal(allocation_range_near(index, 1, &hint).end, start + 12 * gib + 24);
 	assert_int_equal(allocation_find(index, start + 4 * gib - 1), 0);
-	assert_int_equal(allocation_find(index, start + 4 * gib),
-			 NO_ALLOCATION);
+	assert_int_equal(allocation_find(index, start + 4 * gib), NO_ALLOCATION);
 	assert_int_equal(allocation_find(index, start + 12 * gib + 23), 1);
-	assert_int_equal(allocation_find(index, start + 12 * gib + 24),
-			 NO_ALLOCATION);
+	assert_int_equal(allocation_find(index, start + 12 * gib + 24), NO_ALLOCATION);
 	assert_int_equal(allocation_find(index, start + 50 * gib - 1), 3);
 }
 
 static void test_states_are_kept_apart(void **state)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sink = NULL;
-	_cleanup_(allocation_index_destroy) struct allocation_index *index =
-		NULL;
+	_cleanup_(allocation_index_destroy) struct allocation_index *index = NULL;
 
 	assert_no_error(block_sink_create(&account, &sink));
 	for (uint64_t start = 0x9000; start > 0x7000; start -= 0x1000) {
-		assert_no_error(
-			block_sink_region(sink, start, start + 0x1000, 0));
+		assert_no_error(block_sink_region(sink, start, start + 0x1000, 0));
 		for (uint64_t i = 0; i < 3; i++)
 			assert_no_error(block_sink_add(
-				sink, (struct block){ start + 0x20 * i, 24,
-						      (enum block_state)i }));
+				sink, (struct block){ start + 0x20 * i, 24, (enum block_state)i }));
 	}
 	assert_no_error(allocation_index_create(sink, &index));
 	for (allocation_id id = 0; id < 6; id++) {
 		assert_int_equal(allocation_state(index, id), id % 3);
-		assert_int_equal(bitmap_get(allocation_used(index), id),
-				 id % 3 == BLOCK_USED);
-		assert_int_equal(bitmap_get(allocation_cached(index), id),
-				 id % 3 == BLOCK_CACHED);
+		assert_int_equal(bitmap_get(allocation_used(index), id), id % 3 == BLOCK_USED);
+		assert_int_equal(bitmap_get(allocation_cached(index), id), id % 3 == BLOCK_CACHED);
 	}
 }
 
 static void test_traits_follow_their_blocks(void **state)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sink = NULL;
-	_cleanup_(allocation_index_destroy) struct allocation_index *index =
-		NULL;
+	_cleanup_(allocation_index_destroy) struct allocation_index *index = NULL;
 	const struct bitmap *dead, *managed;
 	struct block block;
 
 	assert_no_error(block_sink_create(&account, &sink));
 	assert_no_error(block_sink_region(sink, 0x100000, 0x200000, 0));
 	for (uint64_t i = 0; i < 100; i++) {
-		block = (struct block){ 0x100000 + 32 * i, 31, BLOCK_USED,
-					TRAIT_MANAGED };
+		block = (struct block){ 0x100000 + 32 * i, 31, BLOCK_USED, TRAIT_MANAGED };
 		if (i == 70) {
 			block.traits |= TRAIT_DEAD;
 			block.state = BLOCK_FREE;
 		}
 		assert_no_error(block_sink_add(sink, block));
 	}
-	assert_true(
-		block_sink_find(sink, 0x100000 + UINT64_C(32) * 70, &block));
+	assert_true(block_sink_find(sink, 0x100000 + UINT64_C(32) * 70, &block));
 	assert_int_equal(block.traits, TRAIT_MANAGED | TRAIT_DEAD);
 	/* A region below: all are numbered anew. */
 	assert_no_error(block_sink_region(sink, 0x1000, 0x2000, 0));
@@ -245,8 +223,7 @@ static void test_without_traits_there_are_no_bitmaps(void **state)
 static void test_claims_are_joined_with_each_other_and_the_regions(void **state)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sink = NULL;
-	_cleanup_(allocation_index_destroy) struct allocation_index *index =
-		NULL;
+	_cleanup_(allocation_index_destroy) struct allocation_index *index = NULL;
 
 	assert_no_error(block_sink_create(&account, &sink));
 	assert_no_error(block_sink_claim(sink, 0x9000, 0x9800));
@@ -284,8 +261,7 @@ static void test_region_of_an_address_is_found(void **state)
 
 static void test_index_of_nothing_finds_nothing(void **state)
 {
-	_cleanup_(allocation_index_destroy) struct allocation_index *index =
-		INDEX({ 0 });
+	_cleanup_(allocation_index_destroy) struct allocation_index *index = INDEX({ 0 });
 	struct heap_bounds bounds = allocation_bounds(index);
 
 	assert_int_equal(allocation_count(index), 0);
@@ -297,9 +273,8 @@ static void test_index_of_nothing_finds_nothing(void **state)
 
 static void test_its_memory_is_given_back(void **state)
 {
-	struct allocation_index *index =
-		INDEX(REGION(0x9000, 0xa000), BLOCK(0x9010, 24),
-		      BLOCK(0x9030, 40), REGION(0x1000, 0x2000));
+	struct allocation_index *index = INDEX(REGION(0x9000, 0xa000), BLOCK(0x9010, 24),
+					       BLOCK(0x9030, 40), REGION(0x1000, 0x2000));
 
 	assert_true(account.used > 0);
 	allocation_index_destroy(index);
@@ -310,8 +285,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_address_is_found_only_inside_its_block),
-		cmocka_unit_test(
-			test_size_field_between_neighbours_belongs_to_nobody),
+		cmocka_unit_test(test_size_field_between_neighbours_belongs_to_nobody),
 		cmocka_unit_test(test_allocations_are_numbered_by_address),
 		cmocka_unit_test(test_region_that_is_one_allocation_is_found),
 		cmocka_unit_test(test_region_may_reach_farther_than_64_gib),
@@ -319,8 +293,7 @@ int main(void)
 		cmocka_unit_test(test_states_are_kept_apart),
 		cmocka_unit_test(test_traits_follow_their_blocks),
 		cmocka_unit_test(test_without_traits_there_are_no_bitmaps),
-		cmocka_unit_test(
-			test_claims_are_joined_with_each_other_and_the_regions),
+		cmocka_unit_test(test_claims_are_joined_with_each_other_and_the_regions),
 		cmocka_unit_test(test_region_of_an_address_is_found),
 		cmocka_unit_test(test_index_of_nothing_finds_nothing),
 		cmocka_unit_test(test_its_memory_is_given_back),

@@ -29,16 +29,13 @@ static void mapped_init(struct mapped *mapped)
 static void mapped_open(struct mapped *mapped)
 {
 	core_write_file(&mapped->core);
-	assert_no_error(image_open(mapped->core.path, &mapped->findings,
-				   &mapped->image));
-	assert_no_error(residency_create(mapped->image, &mapped->account,
-					 &mapped->progress,
+	assert_no_error(image_open(mapped->core.path, &mapped->findings, &mapped->image));
+	assert_no_error(residency_create(mapped->image, &mapped->account, &mapped->progress,
 					 &mapped->residency));
-	assert_no_error(ledger_create(mapped->image, mapped->residency,
-				      &mapped->account, &mapped->ledger));
+	assert_no_error(
+		ledger_create(mapped->image, mapped->residency, &mapped->account, &mapped->ledger));
 	for (size_t i = 0; i < 3; i++)
-		assert_no_error(ledger_add_row(mapped->ledger, "group", "name",
-					       &mapped->rows[i]));
+		assert_no_error(ledger_add_row(mapped->ledger, "group", "name", &mapped->rows[i]));
 }
 
 static void mapped_deinit(struct mapped *mapped)
@@ -52,11 +49,9 @@ static void mapped_deinit(struct mapped *mapped)
 }
 DEFINE_DEINIT(mapped_deinit, struct mapped)
 
-static void claim(struct mapped *mapped, uint64_t start, uint64_t end,
-		  size_t row)
+static void claim(struct mapped *mapped, uint64_t start, uint64_t end, size_t row)
 {
-	assert_no_error(
-		ledger_claim(mapped->ledger, start, end, mapped->rows[row]));
+	assert_no_error(ledger_claim(mapped->ledger, start, end, mapped->rows[row]));
 }
 
 static void settle(struct mapped *mapped)
@@ -113,8 +108,7 @@ static void test_only_what_is_mapped_counts(void **state)
 	assert_int_equal(ledger_total(mapped.ledger).resident, 2 * PAGE);
 }
 
-static struct error *add_rest(void *data, const struct region *region,
-			      uint64_t start, uint64_t end)
+static struct error *add_rest(void *data, const struct region *region, uint64_t start, uint64_t end)
 {
 	*(uint64_t *)data += end - start;
 	assert_true(start >= region->start && end <= region->end);
@@ -139,8 +133,7 @@ static void test_rest_is_what_nobody_claimed(void **state)
 /* As heapcore notes it: "SMAP", by "HEAPCORE". */
 static void note_smaps(struct mapped *mapped, const char *text)
 {
-	core_add_note(&mapped->core, "HEAPCORE", 0x534d4150, text,
-		      strlen(text));
+	core_add_note(&mapped->core, "HEAPCORE", 0x534d4150, text, strlen(text));
 }
 
 static void test_smaps_tell_how_much_was_resident(void **state)
@@ -159,11 +152,8 @@ static void test_smaps_tell_how_much_was_resident(void **state)
 	claim(&mapped, LOW, HIGH, 0);
 	claim(&mapped, HIGH, HIGH + PAGE, 1);
 	settle(&mapped);
-	assert_int_equal(
-		ledger_row(mapped.ledger, mapped.rows[0])->amount.resident,
-		2 * PAGE);
-	assert_int_equal(
-		ledger_row(mapped.ledger, mapped.rows[1])->amount.resident, 0);
+	assert_int_equal(ledger_row(mapped.ledger, mapped.rows[0])->amount.resident, 2 * PAGE);
+	assert_int_equal(ledger_row(mapped.ledger, mapped.rows[1])->amount.resident, 0);
 }
 
 static void test_smaps_that_make_no_sense_do_no_harm(void **state)
@@ -171,8 +161,9 @@ static void test_smaps_that_make_no_sense_do_no_harm(void **state)
 	_cleanup_(mapped_deinit) struct mapped mapped;
 
 	mapped_init(&mapped);
-	note_smaps(&mapped, "00020000-00021000 rw-p\nRss: 18446744073709551615"
-			    "\n00010000-00012000\nzz-\n10-10\nRss:\n\n-");
+	note_smaps(
+		&mapped,
+		"00020000-00021000 rw-p\nRss: 18446744073709551615\n00010000-00012000\nzz-\n10-10\nRss:\n\n-");
 	mapped_open(&mapped);
 	claim(&mapped, 0, UINT64_MAX, 0);
 	settle(&mapped);
@@ -184,8 +175,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_a_layer_claims_is_gone_for_the_next),
-		cmocka_unit_test(
-			test_of_claims_that_overlap_the_lower_one_counts),
+		cmocka_unit_test(test_of_claims_that_overlap_the_lower_one_counts),
 		cmocka_unit_test(test_only_what_is_mapped_counts),
 		cmocka_unit_test(test_rest_is_what_nobody_claimed),
 		cmocka_unit_test(test_smaps_tell_how_much_was_resident),

@@ -6,12 +6,9 @@ static struct memory_account account;
 
 static void test_ranges_are_found_by_address(void **state)
 {
-	const struct memory_range some[] = { { 0x5000, 0x6000 },
-					     { 0x1000, 0x2000 } };
-	const struct memory_range more[] = { { 0x1800, 0x3000 },
-					     { 0x6000, 0x7000 } };
-	_cleanup_(memory_release) struct memory ranges = { .account =
-								   &account };
+	const struct memory_range some[] = { { 0x5000, 0x6000 }, { 0x1000, 0x2000 } };
+	const struct memory_range more[] = { { 0x1800, 0x3000 }, { 0x6000, 0x7000 } };
+	_cleanup_(memory_release) struct memory ranges = { .account = &account };
 	struct owned_memory owned = { .ranges = ranges };
 
 	assert_no_error(owned_memory_add(&owned, some, 2));

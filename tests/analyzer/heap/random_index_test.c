@@ -1,6 +1,6 @@
 /*
- * The index against a model that is too simple to be wrong: a list of all
- * blocks, looked through from its beginning.
+ * The index against a model that is too simple to be wrong: a list of all blocks, looked through
+ * from its beginning.
  */
 #include "analyzer/heap/index_parts.h"
 
@@ -72,9 +72,8 @@ static void fill_model(void)
 			address += 1ull << 40;
 		model.starts[i] = address;
 		model.firsts[i] = model.count;
-		address = random_below(3)
-				  ? fill_region(address, random_below(100) == 0)
-				  : fill_evenly(address);
+		address = random_below(3) ? fill_region(address, random_below(100) == 0)
+					  : fill_evenly(address);
 		model.ends[i] = address;
 	}
 	model.firsts[REGIONS] = model.count;
@@ -98,10 +97,9 @@ static struct allocation_index *make_index(bool shuffled)
 	for (size_t i = 0; i < REGIONS; i++) {
 		size_t region = order[i];
 
-		assert_no_error(block_sink_region(sink, model.starts[region],
-						  model.ends[region], 0));
-		for (size_t j = model.firsts[region];
-		     j < model.firsts[region + 1]; j++)
+		assert_no_error(
+			block_sink_region(sink, model.starts[region], model.ends[region], 0));
+		for (size_t j = model.firsts[region]; j < model.firsts[region + 1]; j++)
 			assert_no_error(block_sink_add(sink, model.blocks[j]));
 	}
 	assert_no_error(allocation_index_create(sink, &index));
@@ -169,9 +167,8 @@ static bool is_header(uint64_t address)
 	return id != NO_ALLOCATION && model.blocks[id].start == start;
 }
 
-static void assert_targets(const struct allocation_index *index,
-			   const uint64_t *addresses, size_t count,
-			   const allocation_id *expected)
+static void assert_targets(const struct allocation_index *index, const uint64_t *addresses,
+			   size_t count, const allocation_id *expected)
 {
 	struct lookup lookups[MOST_ADDRESSES];
 	allocation_id found[MOST_ADDRESSES];
@@ -205,11 +202,9 @@ static void assert_lookups(const struct allocation_index *index)
 			allocation_id expected = find_in_model(addresses[j]);
 
 			assert_int_equal(found[j], expected);
-			assert_int_equal(allocation_find(index, addresses[j]),
-					 expected);
+			assert_int_equal(allocation_find(index, addresses[j]), expected);
 			if (expected != NO_ALLOCATION)
-				assert_true(heap_bounds_hold(&bounds,
-							     addresses[j]));
+				assert_true(heap_bounds_hold(&bounds, addresses[j]));
 		}
 		assert_targets(index, addresses, count, found);
 	}

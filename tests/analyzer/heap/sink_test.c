@@ -20,15 +20,13 @@ static void begin(struct block_sink *sink, uint64_t start, uint64_t end)
 static void add(struct block_sink *sink, uint64_t start, uint64_t size,
 		enum block_state block_state)
 {
-	assert_no_error(block_sink_add(
-		sink, (struct block){ start, size, block_state }));
+	assert_no_error(block_sink_add(sink, (struct block){ start, size, block_state }));
 }
 
 static void test_state_can_be_put_right_afterwards(void **state)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
-	_cleanup_(allocation_index_destroy) struct allocation_index *index =
-		NULL;
+	_cleanup_(allocation_index_destroy) struct allocation_index *index = NULL;
 
 	begin(sink, 0x2000, 0x3000);
 	add(sink, 0x2010, 24, BLOCK_USED);
@@ -72,8 +70,7 @@ static void test_batch_is_as_one_block_after_the_other(void **state)
 	for (uint64_t i = 0; i < COUNT; i++) {
 		assert_true(block_sink_find(sink, 0x11000 + 0x20 * i, &block));
 		assert_int_equal(block.size, 24);
-		assert_int_equal(block.state,
-				 i % 3 != 1 ? BLOCK_USED : BLOCK_FREE);
+		assert_int_equal(block.state, i % 3 != 1 ? BLOCK_USED : BLOCK_FREE);
 	}
 	assert_true(block_sink_find(sink, 0x10050, &block));
 	assert_int_equal(block.state, BLOCK_CACHED);
@@ -94,8 +91,7 @@ static void add_row(struct block_sink *sink, uint64_t start)
 	add(sink, start + 0x20 * COUNT, UINT64_C(5) << 30, BLOCK_USED);
 }
 
-static void assert_same(const struct block_sink *left,
-			const struct block_sink *right)
+static void assert_same(const struct block_sink *left, const struct block_sink *right)
 {
 	size_t extents = left->count * sizeof(struct extent);
 	size_t bits = (left->count + 63) / 64 * sizeof(uint64_t);
@@ -109,20 +105,17 @@ static void assert_same(const struct block_sink *left,
 	assert_memory_equal(left->large.bytes, right->large.bytes, large);
 	assert_int_equal(left->region_count, right->region_count);
 	for (size_t i = 0; i < left->region_count; i++)
-		assert_memory_equal(
-			(struct heap_region *)left->regions.bytes + i,
-			(struct heap_region *)right->regions.bytes + i,
-			sizeof(struct heap_region));
+		assert_memory_equal((struct heap_region *)left->regions.bytes + i,
+				    (struct heap_region *)right->regions.bytes + i,
+				    sizeof(struct heap_region));
 }
 
 /* Near the region, behind a wide gap, and where extents come to their end. */
 static void test_piece_is_as_one_block_after_the_other(void **state)
 {
 	const uint64_t region = 0x10000, reach = UINT64_C(16) << 32;
-	const uint64_t starts[] = { region + 0x1010,
-				    region + (UINT64_C(1) << 33),
-				    region + (UINT64_C(1) << 33) + reach -
-					    0x100 };
+	const uint64_t starts[] = { region + 0x1010, region + (UINT64_C(1) << 33),
+				    region + (UINT64_C(1) << 33) + reach - 0x100 };
 	_cleanup_(block_sink_destroy) struct block_sink *whole = new_sink();
 	_cleanup_(block_sink_destroy) struct block_sink *joined = new_sink();
 	_cleanup_(block_sink_destroy) struct block_sink *piece = new_sink();
@@ -146,8 +139,7 @@ static void test_piece_is_as_one_block_after_the_other(void **state)
 /* Regions come in any order, and two may claim the same memory. */
 static void test_order_of_regions_changes_no_answer(void **state)
 {
-	static const uint64_t starts[] = { 0x9000, 0x2000, 0x5000,
-					   0x2000, 0x7000, 0x1000 };
+	static const uint64_t starts[] = { 0x9000, 0x2000, 0x5000, 0x2000, 0x7000, 0x1000 };
 	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
 	struct block block[0x1000];
 	bool found[0x1000];
@@ -164,8 +156,7 @@ static void test_order_of_regions_changes_no_answer(void **state)
 	for (uint64_t i = 0; i < 0x1000; i++) {
 		struct block again;
 
-		assert_int_equal(block_sink_find(sink, 16 * i, &again),
-				 found[i]);
+		assert_int_equal(block_sink_find(sink, 16 * i, &again), found[i]);
 		if (!found[i])
 			continue;
 		assert_int_equal(again.size, block[i].size);
@@ -266,8 +257,7 @@ static void test_visit_meets_only_what_is_used_from_the_first_on(void **state)
 static void test_region_that_was_cut_claims_no_more_than_is_left(void **state)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
-	_cleanup_(allocation_index_destroy) struct allocation_index *index =
-		NULL;
+	_cleanup_(allocation_index_destroy) struct allocation_index *index = NULL;
 
 	begin(sink, 0x1000, 0x9000);
 	add(sink, 0x1010, 24, BLOCK_USED);
@@ -286,13 +276,10 @@ int main(void)
 		cmocka_unit_test(test_order_of_regions_changes_no_answer),
 		cmocka_unit_test(test_piece_is_as_one_block_after_the_other),
 		cmocka_unit_test(test_state_can_be_put_right_afterwards),
-		cmocka_unit_test(
-			test_block_below_an_address_is_the_nearest_of_all),
+		cmocka_unit_test(test_block_below_an_address_is_the_nearest_of_all),
 		cmocka_unit_test(test_size_of_a_large_block_below_is_exact),
-		cmocka_unit_test(
-			test_visit_meets_only_what_is_used_from_the_first_on),
-		cmocka_unit_test(
-			test_region_that_was_cut_claims_no_more_than_is_left),
+		cmocka_unit_test(test_visit_meets_only_what_is_used_from_the_first_on),
+		cmocka_unit_test(test_region_that_was_cut_claims_no_more_than_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,8 +5,7 @@
 static const uint64_t HEAP = 0x100000, MB = 1 << 20;
 
 /* All that is in the turn; checks that it is in order and not too much. */
-static uint64_t turn_bytes(const struct world *world,
-			   const struct allocation_turn *turn)
+static uint64_t turn_bytes(const struct world *world, const struct allocation_turn *turn)
 {
 	uint64_t bytes = turn->part.end - turn->part.start;
 
@@ -15,14 +14,12 @@ static uint64_t turn_bytes(const struct world *world,
 		for (allocation_id id = turn->first; id < turn->end; id++)
 			if (bitmap_get(allocation_used(world->index), id))
 				bytes += allocation_size(world->index, id);
-	assert_true(bytes <= (turn->number == NOT_CUT ? MOST_SHARE_BYTES
-						      : MOST_TURN_BYTES));
+	assert_true(bytes <= (turn->number == NOT_CUT ? MOST_SHARE_BYTES : MOST_TURN_BYTES));
 	return bytes;
 }
 
 /* The bytes in all turns, which must follow each other. */
-static uint64_t check_turns(const struct world *world,
-			    const struct allocation_turns *turns)
+static uint64_t check_turns(const struct world *world, const struct allocation_turns *turns)
 {
 	uint64_t total = 0, cut = 0, last_end = 0;
 	size_t number = 0;
@@ -31,10 +28,8 @@ static uint64_t check_turns(const struct world *world,
 		const struct allocation_turn *turn = &turns->turns[i];
 		uint64_t bytes = turn_bytes(world, turn);
 
-		assert_true(i == 0 || turn[-1].end <= turn->first ||
-			    turn->part.start >= last_end);
-		assert_int_equal((turn->end - 1) >> SHARE_BITS,
-				 allocation_turn_share(turn));
+		assert_true(i == 0 || turn[-1].end <= turn->first || turn->part.start >= last_end);
+		assert_int_equal((turn->end - 1) >> SHARE_BITS, allocation_turn_share(turn));
 		if (turn->number != NOT_CUT) {
 			assert_int_equal(turn->number, number++);
 			cut += bytes;
@@ -50,8 +45,8 @@ static void cut(struct world *world, struct allocation_turns *ret)
 {
 	world_open(world);
 	assert_no_error(allocation_turns_init(ret, world->image, world->index,
-					      allocation_used(world->index),
-					      NULL, &world->account));
+					      allocation_used(world->index), NULL,
+					      &world->account));
 }
 
 static void test_small_allocations_make_a_turn_for_each_share(void **state)
@@ -72,9 +67,8 @@ static void test_small_allocations_make_a_turn_for_each_share(void **state)
 /* Blocks of many sizes: none of it is left out, none there twice. */
 static void test_large_allocations_are_cut_and_small_ones_gathered(void **state)
 {
-	static const uint64_t SIZES[] = { 16,	   100000,  3 * MB, 64,
-					  9000000, 1 << 20, 48,	    700000,
-					  MB + 16, 400000 };
+	static const uint64_t SIZES[] = { 16,	   100000, 3 * MB, 64,	    9000000,
+					  1 << 20, 48,	   700000, MB + 16, 400000 };
 	enum { SIZE_COUNT = sizeof(SIZES) / sizeof(*SIZES) };
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(allocation_turns_deinit) struct allocation_turns turns;
@@ -86,8 +80,7 @@ static void test_large_allocations_are_cut_and_small_ones_gathered(void **state)
 		bool is_used = i != 4;
 
 		world_add_block(&world, (struct block){ start, SIZES[i],
-							is_used ? BLOCK_USED
-								: BLOCK_FREE });
+							is_used ? BLOCK_USED : BLOCK_FREE });
 		total += is_used ? SIZES[i] : 0;
 		start += SIZES[i];
 	}
@@ -109,8 +102,7 @@ static void test_absent_memory_makes_no_turns(void **state)
 	world_init(&world);
 	core_add_part(&world.core, HEAP, size, 5 * MB, RIGHTS_RW);
 	core_add(&world.core, HEAP + size, 2 * MB, RIGHTS_RW);
-	assert_no_error(
-		block_sink_region(world.sink, HEAP, HEAP + size + 2 * MB, 0));
+	assert_no_error(block_sink_region(world.sink, HEAP, HEAP + size + 2 * MB, 0));
 	world_add_block(&world, (struct block){ HEAP + MB, size, BLOCK_USED });
 	cut(&world, &turns);
 	assert_int_equal(check_turns(&world, &turns), 5 * MB);
@@ -120,10 +112,8 @@ static void test_absent_memory_makes_no_turns(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_small_allocations_make_a_turn_for_each_share),
-		cmocka_unit_test(
-			test_large_allocations_are_cut_and_small_ones_gathered),
+		cmocka_unit_test(test_small_allocations_make_a_turn_for_each_share),
+		cmocka_unit_test(test_large_allocations_are_cut_and_small_ones_gathered),
 		cmocka_unit_test(test_absent_memory_makes_no_turns),
 	};
 

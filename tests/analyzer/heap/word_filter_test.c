@@ -11,8 +11,7 @@ static uint64_t random_word(void)
 }
 
 /* The bit that the word must have, word by word. */
-static uint64_t expected_mask(const uint8_t *bytes,
-			      const struct heap_bounds *bounds)
+static uint64_t expected_mask(const uint8_t *bytes, const struct heap_bounds *bounds)
 {
 	uint64_t mask = 0;
 
@@ -41,11 +40,9 @@ static uint64_t likely_word(const struct heap_bounds *bounds)
 	case 3: /* the same, as far off as a sign is */
 		return start + random_word() % 3 - 1 + (UINT64_C(1) << 63);
 	case 4:
-		return start + size + random_word() % 3 - 1 +
-		       (UINT64_C(1) << 63);
+		return start + size + random_word() % 3 - 1 + (UINT64_C(1) << 63);
 	case 5: /* halves that are alike */
-		return (start & ~UINT64_C(0xffffffff)) |
-		       (random_word() & 0xffffffff);
+		return (start & ~UINT64_C(0xffffffff)) | (random_word() & 0xffffffff);
 	case 6:
 		return random_word() % 3 - 1;
 	default:
@@ -71,15 +68,12 @@ static void assert_kinds_agree(struct heap_bounds bounds)
 		}
 		expected = expected_mask(at, &bounds);
 		for (size_t i = 0; word_filter_kind(i); i++) {
-			const struct word_filter_kind *kind =
-				word_filter_kind(i);
+			const struct word_filter_kind *kind = word_filter_kind(i);
 
 			if (kind->runs() && (kind->takes_all || !is_wide))
-				assert_int_equal(kind->filter(at, &bounds),
-						 expected);
+				assert_int_equal(kind->filter(at, &bounds), expected);
 		}
-		assert_int_equal(word_filter_mask(&filter, at, FILTER_WORDS),
-				 expected);
+		assert_int_equal(word_filter_mask(&filter, at, FILTER_WORDS), expected);
 		assert_int_equal(word_filter_mask(&filter, at, some),
 				 expected & ((UINT64_C(1) << some) - 1));
 	}
@@ -104,19 +98,14 @@ static void test_all_kinds_agree_at_bounds_of_programs(void **state)
 	const uint64_t half = UINT64_C(1) << 63;
 
 	assert_kinds_agree((struct heap_bounds){ { 0 }, { 0 } });
-	assert_kinds_agree(
-		(struct heap_bounds){ { low, high }, { 1 << 28, 1 << 20 } });
-	assert_kinds_agree(
-		(struct heap_bounds){ { low, low }, { 1 << 28, 1 << 28 } });
+	assert_kinds_agree((struct heap_bounds){ { low, high }, { 1 << 28, 1 << 20 } });
+	assert_kinds_agree((struct heap_bounds){ { low, low }, { 1 << 28, 1 << 28 } });
 	/* Bounds that a sign does not tell apart. */
-	assert_kinds_agree(
-		(struct heap_bounds){ { 0, half }, { half - 1, half - 1 } });
+	assert_kinds_agree((struct heap_bounds){ { 0, half }, { half - 1, half - 1 } });
 	assert_kinds_agree((struct heap_bounds){ { 0, 1 }, { half, half } });
-	assert_kinds_agree(
-		(struct heap_bounds){ { 1, 0 }, { UINT64_MAX, 16 } });
+	assert_kinds_agree((struct heap_bounds){ { 1, 0 }, { UINT64_MAX, 16 } });
 	assert_kinds_agree((struct heap_bounds){ { half - 8, 0 }, { 16, 16 } });
-	assert_kinds_agree(
-		(struct heap_bounds){ { UINT64_MAX - 7, 0 }, { 8, 16 } });
+	assert_kinds_agree((struct heap_bounds){ { UINT64_MAX - 7, 0 }, { 8, 16 } });
 }
 
 int main(void)

@@ -1,14 +1,13 @@
 /*
- * An ELF core, made in memory: what a process had at which address, its
- * threads, mapped files and auxiliary vector.
+ * An ELF core, made in memory: what a process had at which address, its threads, mapped files and
+ * auxiliary vector.
  *
- * core_write_file() lays it out as the kernel does and leaves it in a file
- * without a name, which path names as long as the core lives:
+ * core_write_file() lays it out as the kernel does and leaves it in a file without a name, which
+ * path names as long as the core lives:
  *
  *	| ELF header | program headers | notes | segments ... |
  *
- * With PN_XNUM or more program headers, their number stands in a section
- * header, as it should.
+ * With PN_XNUM or more program headers, their number stands in a section header, as it should.
  */
 #ifndef TESTS_ANALYZER_IMAGE_CORE_BUILDER_H
 #define TESTS_ANALYZER_IMAGE_CORE_BUILDER_H
@@ -84,17 +83,15 @@ static inline void core_deinit(struct core *core)
 DEFINE_DEINIT(core_deinit, struct core)
 
 /* Returns the present bytes, which are zero at first. */
-static inline uint8_t *core_add_part(struct core *core, uint64_t start,
-				     uint64_t size, uint64_t present,
-				     unsigned int rights)
+static inline uint8_t *core_add_part(struct core *core, uint64_t start, uint64_t size,
+				     uint64_t present, unsigned int rights)
 {
 	struct core_segment *segment;
 
 	if (core->segment_count == core->segment_capacity) {
 		core->segment_capacity = 2 * core->segment_capacity + 16;
 		core->segments =
-			reallocarray(core->segments, core->segment_capacity,
-				     sizeof(*segment));
+			reallocarray(core->segments, core->segment_capacity, sizeof(*segment));
 		assert_non_null(core->segments);
 	}
 	segment = &core->segments[core->segment_count++];
@@ -104,22 +101,20 @@ static inline uint8_t *core_add_part(struct core *core, uint64_t start,
 	return segment->bytes;
 }
 
-static inline uint8_t *core_add(struct core *core, uint64_t start,
-				uint64_t size, unsigned int rights)
+static inline uint8_t *core_add(struct core *core, uint64_t start, uint64_t size,
+				unsigned int rights)
 {
 	return core_add_part(core, start, size, size, rights);
 }
 
 /* The bytes at address, at least size of them. */
-static inline uint8_t *core_at(const struct core *core, uint64_t address,
-			       uint64_t size)
+static inline uint8_t *core_at(const struct core *core, uint64_t address, uint64_t size)
 {
 	for (size_t i = 0; i < core->segment_count; i++) {
 		const struct core_segment *segment = &core->segments[i];
 		uint64_t offset = address - segment->start;
 
-		if (offset < segment->present &&
-		    size <= segment->present - offset)
+		if (offset < segment->present && size <= segment->present - offset)
 			return segment->bytes + offset;
 	}
 	fail_msg("the core has no memory at %#lx", (unsigned long)address);
@@ -140,12 +135,10 @@ static inline uint64_t core_get(const struct core *core, uint64_t address)
 	return value;
 }
 
-static inline void core_add_note(struct core *core, const char *owner,
-				 unsigned int type, const void *description,
-				 size_t size)
+static inline void core_add_note(struct core *core, const char *owner, unsigned int type,
+				 const void *description, size_t size)
 {
-	Elf64_Nhdr note = { (Elf64_Word)strlen(owner) + 1, (Elf64_Word)size,
-			    type };
+	Elf64_Nhdr note = { (Elf64_Word)strlen(owner) + 1, (Elf64_Word)size, type };
 	size_t name_size = (note.n_namesz + 3) & ~3u;
 	size_t all = sizeof(note) + name_size + ((size + 3) & ~(size_t)3);
 	uint8_t *notes = realloc(core->notes, core->notes_size + all);
@@ -170,26 +163,21 @@ static inline void core_add_thread(struct core *core, uint32_t id,
 }
 
 /* Of the thread added last. */
-static inline void core_add_vectors(struct core *core, const void *state,
-				    size_t size)
+static inline void core_add_vectors(struct core *core, const void *state, size_t size)
 {
 	core_add_note(core, "LINUX", NT_X86_XSTATE, state, size);
 }
 
-static inline void core_add_auxiliary(struct core *core, uint64_t type,
-				      uint64_t value)
+static inline void core_add_auxiliary(struct core *core, uint64_t type, uint64_t value)
 {
-	core->auxiliary[core->auxiliary_count++] =
-		(Elf64_auxv_t){ type, { value } };
+	core->auxiliary[core->auxiliary_count++] = (Elf64_auxv_t){ type, { value } };
 }
 
 /* The file's bytes from offset on are mapped at [start, end). */
-static inline void core_add_file(struct core *core, uint64_t start,
-				 uint64_t end, uint64_t offset,
+static inline void core_add_file(struct core *core, uint64_t start, uint64_t end, uint64_t offset,
 				 const char *path)
 {
-	core->files[core->file_count++] =
-		(struct core_file){ start, end, offset, path };
+	core->files[core->file_count++] = (struct core_file){ start, end, offset, path };
 }
 
 static inline void core_note_files(struct core *core)
@@ -221,9 +209,9 @@ static inline void core_note_files(struct core *core)
 }
 
 /* Where it is inlined, GCC 14 takes a header for its first member. */
-__attribute__((noinline, unused)) static void core_write_at(
-	const struct core *core, const void *bytes, size_t size,
-	uint64_t offset)
+__attribute__((noinline, unused)) static void core_write_at(const struct core *core,
+							    const void *bytes, size_t size,
+							    uint64_t offset)
 {
 	assert_int_equal(pwrite(core->fd, bytes, size, (off_t)offset), size);
 }
@@ -233,8 +221,7 @@ static inline void core_write_header(struct core *core, size_t count)
 {
 	Elf64_Shdr section = { .sh_info = (Elf64_Word)count };
 
-	core->header.e_phnum =
-		count < PN_XNUM ? (Elf64_Half)count : (Elf64_Half)PN_XNUM;
+	core->header.e_phnum = count < PN_XNUM ? (Elf64_Half)count : (Elf64_Half)PN_XNUM;
 	if (count >= PN_XNUM) {
 		core->header.e_shoff = core->size;
 		core->header.e_shnum = 1;
@@ -253,8 +240,7 @@ static inline void core_write_file(struct core *core)
 
 	assert_non_null(headers);
 	core->auxiliary[core->auxiliary_count++] = end;
-	core_add_note(core, "CORE", NT_AUXV, core->auxiliary,
-		      core->auxiliary_count * sizeof(end));
+	core_add_note(core, "CORE", NT_AUXV, core->auxiliary, core->auxiliary_count * sizeof(end));
 	if (core->file_count > 0)
 		core_note_files(core);
 	core->notes_offset = sizeof(core->header) + count * sizeof(*headers);
@@ -272,18 +258,15 @@ static inline void core_write_file(struct core *core)
 					       .p_vaddr = segment->start,
 					       .p_filesz = segment->present,
 					       .p_memsz = segment->size };
-		core_write_at(core, segment->bytes, segment->present,
-			      core->size);
+		core_write_at(core, segment->bytes, segment->present, core->size);
 		core->size += segment->present;
 	}
-	core_write_at(core, headers, count * sizeof(*headers),
-		      sizeof(core->header));
+	core_write_at(core, headers, count * sizeof(*headers), sizeof(core->header));
 	core_write_header(core, count);
 }
 
 /* The finding whose message has that text in it, or NULL. */
-static inline const struct finding *find_finding(
-	const struct findings *findings, const char *text)
+static inline const struct finding *find_finding(const struct findings *findings, const char *text)
 {
 	for (size_t i = 0; i < findings->count; i++)
 		if (strstr(findings->list[i].message, text))
@@ -292,8 +275,8 @@ static inline const struct finding *find_finding(
 }
 
 /* There is such a finding. */
-static inline void assert_finding(const struct findings *findings,
-				  enum finding_weight weight, const char *text)
+static inline void assert_finding(const struct findings *findings, enum finding_weight weight,
+				  const char *text)
 {
 	const struct finding *finding = find_finding(findings, text);
 

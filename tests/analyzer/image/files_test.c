@@ -1,6 +1,6 @@
 /*
- * A library of two pages is mapped; the core has the first of them, with the
- * build-id, and the other has to come from the file.
+ * A library of two pages is mapped; the core has the first of them, with the build-id, and the
+ * other has to come from the file.
  */
 #include "analyzer/image/files.h"
 
@@ -28,16 +28,14 @@ static void make_library(struct library *library, uint8_t build_id)
 	const size_t note = offsetof(struct library, note);
 
 	*library = (struct library){
-		.header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3,
-					 ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+					 ELFDATA2LSB, EV_CURRENT },
 			    .e_type = ET_DYN,
 			    .e_machine = EM_X86_64,
 			    .e_phoff = offsetof(struct library, segment),
 			    .e_phentsize = sizeof(Elf64_Phdr),
 			    .e_phnum = 1 },
-		.segment = { .p_type = PT_NOTE,
-			     .p_offset = note,
-			     .p_filesz = 36 },
+		.segment = { .p_type = PT_NOTE, .p_offset = note, .p_filesz = 36 },
 		.note = { 4, 20, NT_GNU_BUILD_ID },
 		.owner = "GNU",
 	};
@@ -64,8 +62,7 @@ static void make_core(struct core *core, const char *file)
 
 	make_library(&library, 1);
 	core_init(core);
-	memcpy(core_add_part(core, BASE, PAGES * PAGE, PAGE, RIGHT_READ),
-	       &library, PAGE);
+	memcpy(core_add_part(core, BASE, PAGES * PAGE, PAGE, RIGHT_READ), &library, PAGE);
 	core_add_file(core, BASE, BASE + PAGES * PAGE, 0, file);
 	core_write_file(core);
 }
@@ -81,16 +78,14 @@ static size_t pages_read(const char *file)
 
 	make_core(&core, file);
 	assert_no_error(image_open(core.path, &findings, &image));
-	while (pages < PAGES &&
-	       image_read(image, BASE + pages * PAGE, bytes, PAGE)) {
+	while (pages < PAGES && image_read(image, BASE + pages * PAGE, bytes, PAGE)) {
 		memset(expected, (int)pages, PAGE);
 		if (pages > 0)
 			assert_memory_equal(bytes, expected, PAGE);
 		pages++;
 	}
 	if (pages > 1)
-		assert_int_equal(image_find(image, BASE + PAGE)->origin,
-				 REGION_FILE);
+		assert_int_equal(image_find(image, BASE + PAGE)->origin, REGION_FILE);
 	return pages;
 }
 
@@ -134,8 +129,7 @@ static void test_mapping_of_a_later_part_is_read_at_its_offset(void **state)
 	memcpy(core_add(&core, BASE, PAGE, RIGHT_READ), &library, PAGE);
 	core_add_part(&core, BASE + 0x10000, PAGE, 0, RIGHT_READ);
 	core_add_file(&core, BASE, BASE + PAGE, 0, path);
-	core_add_file(&core, BASE + 0x10000, BASE + 0x10000 + PAGE, 3 * PAGE,
-		      path);
+	core_add_file(&core, BASE + 0x10000, BASE + 0x10000 + PAGE, 3 * PAGE, path);
 	core_write_file(&core);
 	assert_no_error(image_open(core.path, &findings, &image));
 	assert_true(image_read(image, BASE + 0x10000, &byte, 1));
@@ -204,8 +198,7 @@ int main(void)
 		cmocka_unit_test(test_another_build_of_the_file_is_not_used),
 		cmocka_unit_test(test_file_without_a_build_id_is_not_used),
 		cmocka_unit_test(test_what_the_file_lacks_stays_absent),
-		cmocka_unit_test(
-			test_mapping_of_a_later_part_is_read_at_its_offset),
+		cmocka_unit_test(test_mapping_of_a_later_part_is_read_at_its_offset),
 		cmocka_unit_test(test_no_pipe_and_no_device_is_opened),
 		cmocka_unit_test(test_what_the_kernel_makes_up_is_not_opened),
 		cmocka_unit_test(test_relative_path_is_not_opened),

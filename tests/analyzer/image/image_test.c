@@ -111,8 +111,7 @@ static void test_what_was_let_go_of_can_be_read_again(void **state)
 		core_set(&core, 0x10008 + i * PAGE, i + 1);
 	core_set(&core, 0x20008, 4);
 	core_write_file(&core);
-	assert_no_error(
-		image_open_with(core.path, &options, &findings, &image));
+	assert_no_error(image_open_with(core.path, &options, &findings, &image));
 	for (int scattered = 0; scattered < 2; scattered++) {
 		image_read_scattered(image, scattered);
 		image_pass(image, 0x10010, 0x20010);
@@ -121,9 +120,7 @@ static void test_what_was_let_go_of_can_be_read_again(void **state)
 		for (uint64_t i = 0; i < 4; i++) {
 			uint64_t word = 0;
 
-			image_read_u64(image,
-				       i < 3 ? 0x10008 + i * PAGE : 0x20008,
-				       &word);
+			image_read_u64(image, i < 3 ? 0x10008 + i * PAGE : 0x20008, &word);
 			assert_int_equal(word, i + 1);
 		}
 	}
@@ -149,10 +146,8 @@ static void test_of_overlapping_segments_the_first_counts(void **state)
 	assert_true(image_read(image, 0x12000, &byte, 1));
 	assert_int_equal(byte, 2);
 	assert_int_equal(image_region_count(image), 2);
-	assert_finding(&findings, FINDING_INCOMPLETE,
-		       "two segments overlap at 0x11000");
-	assert_finding(&findings, FINDING_INCOMPLETE,
-		       "two segments overlap at 0x10800");
+	assert_finding(&findings, FINDING_INCOMPLETE, "two segments overlap at 0x11000");
+	assert_finding(&findings, FINDING_INCOMPLETE, "two segments overlap at 0x10800");
 }
 
 static void test_memory_may_reach_up_to_the_last_page(void **state)
@@ -189,8 +184,7 @@ static void test_segment_past_the_address_space_is_left_out(void **state)
 	assert_null(image_find(image, -(uint64_t)PAGE));
 	assert_null(image_find(image, 0));
 	assert_finding(&findings, FINDING_INCOMPLETE,
-		       "segment 2 at 0xfffffffffffff000 reaches past the end "
-		       "of the address space");
+		       "segment 2 at 0xfffffffffffff000 reaches past the end of the address space");
 }
 
 /* Memory that a core lacks is worth a different word for each reason. */
@@ -205,9 +199,9 @@ static void test_core_without_any_private_memory_is_incomplete(void **state)
 	core_add_part(&core, 0x20000, PAGE, 0, RIGHTS_RW);
 	core_write_file(&core);
 	assert_no_error(image_open(core.path, &findings, &image));
-	assert_finding(&findings, FINDING_INCOMPLETE,
-		       "4,096 bytes of writable memory, first at 0x20000, are "
-		       "not in the core (see coredump_filter in core(5))");
+	assert_finding(
+		&findings, FINDING_INCOMPLETE,
+		"4,096 bytes of writable memory, first at 0x20000, are not in the core (see coredump_filter in core(5))");
 }
 
 static void test_file_that_is_not_there_is_named(void **state)
@@ -215,8 +209,7 @@ static void test_file_that_is_not_there_is_named(void **state)
 	struct findings findings = { 0 };
 	struct image *image;
 
-	assert_error(image_open("/nonexistent/core", &findings, &image),
-		     ERROR_SYSTEM,
+	assert_error(image_open("/nonexistent/core", &findings, &image), ERROR_SYSTEM,
 		     "/nonexistent/core: No such file or directory");
 }
 
@@ -241,8 +234,7 @@ static void test_fifo_is_no_core(void **state)
 	snprintf(message, sizeof(message), "%s: is not a regular file", path);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	alarm(60);
-	assert_error(image_open(path, &findings, &image), ERROR_NOT_SUPPORTED,
-		     message);
+	assert_error(image_open(path, &findings, &image), ERROR_NOT_SUPPORTED, message);
 	alarm(0);
 	unlink(path);
 	rmdir(directory);
@@ -252,17 +244,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_word_is_where_the_process_had_it),
-		cmocka_unit_test(
-			test_rest_of_a_segment_partly_in_the_core_is_absent),
+		cmocka_unit_test(test_rest_of_a_segment_partly_in_the_core_is_absent),
 		cmocka_unit_test(test_absent_is_not_zero),
 		cmocka_unit_test(test_read_goes_on_in_the_next_region),
 		cmocka_unit_test(test_what_was_let_go_of_can_be_read_again),
 		cmocka_unit_test(test_of_overlapping_segments_the_first_counts),
 		cmocka_unit_test(test_memory_may_reach_up_to_the_last_page),
-		cmocka_unit_test(
-			test_segment_past_the_address_space_is_left_out),
-		cmocka_unit_test(
-			test_core_without_any_private_memory_is_incomplete),
+		cmocka_unit_test(test_segment_past_the_address_space_is_left_out),
+		cmocka_unit_test(test_core_without_any_private_memory_is_incomplete),
 		cmocka_unit_test(test_file_that_is_not_there_is_named),
 		cmocka_unit_test(test_directory_is_no_core),
 		cmocka_unit_test(test_fifo_is_no_core),

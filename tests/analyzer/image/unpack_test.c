@@ -24,8 +24,7 @@ static int pack(const struct core *core)
 	assert_int_equal(pread(core->fd, bytes, core->size, 0), core->size);
 	packed = gzdopen(dup(fd), "wb1");
 	assert_non_null(packed);
-	assert_int_equal(gzwrite(packed, bytes, (unsigned int)core->size),
-			 core->size);
+	assert_int_equal(gzwrite(packed, bytes, (unsigned int)core->size), core->size);
 	assert_int_equal(gzclose(packed), Z_OK);
 	fclose(file);
 	free(bytes);
@@ -68,8 +67,8 @@ static void test_unpacking_ends_when_interrupted(void **state)
 	core_add(&core, 0x100000, PAGE, RIGHTS_RW);
 	core_write_file(&core);
 	packed = pack(&core);
-	assert_error(unpack(packed, &options, &findings, &unpacked),
-		     ERROR_INTERRUPTED, "interrupted");
+	assert_error(unpack(packed, &options, &findings, &unpacked), ERROR_INTERRUPTED,
+		     "interrupted");
 	assert_int_equal(unpacked, -1);
 }
 

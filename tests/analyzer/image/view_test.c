@@ -27,8 +27,7 @@ static void place_open(struct place *place)
 	for (uint64_t i = 0; i < 2 * PAGE; i++)
 		*core_at(&place->core, FIRST + i, 1) = (uint8_t)(i % 251);
 	core_write_file(&place->core);
-	assert_no_error(
-		image_open(place->core.path, &place->findings, &place->image));
+	assert_no_error(image_open(place->core.path, &place->findings, &place->image));
 	place->view.image = place->image;
 }
 

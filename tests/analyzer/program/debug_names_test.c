@@ -16,14 +16,11 @@ static void test_methods_of_crystal_are_shown_as_in_the_source(void **state)
 {
 	assert_name("*Cat@Animal::new<String, Int32>:Cat", "Cat::new");
 	assert_name("*Fiber#resume:Nil", "Fiber#resume");
-	assert_name("*Channel(Mouse)@Channel(T)#receive:Mouse",
-		    "Channel(Mouse)#receive");
-	assert_name("*Hash(String, Array(Int32))@Hash(K, V)#[]?<String>:(Int32 "
-		    "| Nil)",
+	assert_name("*Channel(Mouse)@Channel(T)#receive:Mouse", "Channel(Mouse)#receive");
+	assert_name("*Hash(String, Array(Int32))@Hash(K, V)#[]?<String>:(Int32 | Nil)",
 		    "Hash(String, Array(Int32))#[]?");
 	assert_name("*wait_deep<Channel(Mouse), Int32>:Nil", "wait_deep");
-	assert_name("*Crystal::Scheduler::reschedule:Nil",
-		    "Crystal::Scheduler::reschedule");
+	assert_name("*Crystal::Scheduler::reschedule:Nil", "Crystal::Scheduler::reschedule");
 }
 
 static void test_operators_of_crystal_keep_their_names(void **state)
@@ -31,8 +28,7 @@ static void test_operators_of_crystal_keep_their_names(void **state)
 	assert_name("*IO+@IO#<<<String>:IO+", "IO+#<<");
 	assert_name("*Int32@Comparable(T)#<=><Int32>:Int32", "Int32#<=>");
 	assert_name("*Int32#<<Int32>:Bool", "Int32#<");
-	assert_name("*Array(Int32)@Array(T)#==<Array(Int32)>:Bool",
-		    "Array(Int32)#==");
+	assert_name("*Array(Int32)@Array(T)#==<Array(Int32)>:Bool", "Array(Int32)#==");
 }
 
 static void test_blocks_of_crystal_are_told_by_their_place(void **state)
@@ -76,11 +72,9 @@ static void test_a_name_beyond_measure_is_left_as_it_is(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_methods_of_crystal_are_shown_as_in_the_source),
+		cmocka_unit_test(test_methods_of_crystal_are_shown_as_in_the_source),
 		cmocka_unit_test(test_operators_of_crystal_keep_their_names),
-		cmocka_unit_test(
-			test_blocks_of_crystal_are_told_by_their_place),
+		cmocka_unit_test(test_blocks_of_crystal_are_told_by_their_place),
 		cmocka_unit_test(test_what_only_begins_so_is_left_as_it_is),
 		cmocka_unit_test(test_names_of_cxx_are_demangled),
 		cmocka_unit_test(test_names_of_rust_are_demangled),

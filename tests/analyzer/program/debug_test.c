@@ -1,6 +1,6 @@
 /*
- * A process that has this test program mapped, which so is the file that tells
- * of its own addresses.
+ * A process that has this test program mapped, which so is the file that tells of its own
+ * addresses.
  */
 #include "analyzer/program/debug.h"
 
@@ -57,10 +57,8 @@ static int map_program(struct dl_phdr_info *info, size_t size, void *data)
 
 		if (header->p_type == PT_LOAD)
 			core_add_file(&process->core, process->base + start,
-				      process->base +
-					      ((end + 4095) & ~UINT64_C(4095)),
-				      header->p_offset & ~UINT64_C(4095),
-				      process->path);
+				      process->base + ((end + 4095) & ~UINT64_C(4095)),
+				      header->p_offset & ~UINT64_C(4095), process->path);
 	}
 	return 1;
 }
@@ -75,8 +73,8 @@ static void process_init_from(struct process *process, const char *path)
 	snprintf(process->path, sizeof(process->path), "%s", path);
 	core_init(core);
 	dl_iterate_phdr(map_program, process);
-	memcpy(core_add(core, process->base, 0x1000, RIGHT_READ),
-	       (const void *)process->base, 0x1000);
+	memcpy(core_add(core, process->base, 0x1000, RIGHT_READ), (const void *)process->base,
+	       0x1000);
 	memset(core_add(core, STACK, STACK_SIZE, RIGHTS_RW), 0x11, STACK_SIZE);
 	core_add_auxiliary(core, AT_RANDOM, STACK + STACK_SIZE - 0x100);
 	registers.rip = (uint64_t)(uintptr_t)source_line_find;
@@ -104,18 +102,15 @@ static void process_deinit(struct process *process)
 }
 DEFINE_DEINIT(process_deinit, struct process)
 
-static void process_open(struct process *process,
-			 const struct debug_options *options)
+static void process_open(struct process *process, const struct debug_options *options)
 {
 	core_write_file(&process->core);
-	assert_no_error(image_open_with(
-		process->core.path,
-		&(struct image_options){ .sysroot = options->sysroot },
-		&process->findings, &process->image));
-	assert_no_error(program_create(process->image, &process->findings,
-				       &process->program));
-	assert_no_error(debug_create(process->image, process->program, options,
-				     &process->findings, &process->debug));
+	assert_no_error(image_open_with(process->core.path,
+					&(struct image_options){ .sysroot = options->sysroot },
+					&process->findings, &process->image));
+	assert_no_error(program_create(process->image, &process->findings, &process->program));
+	assert_no_error(debug_create(process->image, process->program, options, &process->findings,
+				     &process->debug));
 }
 
 static const struct debug_options NO_OPTIONS = { .debug_directory = NULL };
@@ -150,22 +145,20 @@ static void write_at_odd_offsets(int to)
 	assert_int_equal(pwrite(to, bytes, (size_t)size, 0), size);
 	memcpy(&header, bytes, sizeof(header));
 	for (size_t i = 0; i < header.e_shnum; i++) {
-		uint8_t *place =
-			bytes + header.e_shoff + i * sizeof(Elf64_Shdr);
+		uint8_t *place = bytes + header.e_shoff + i * sizeof(Elf64_Shdr);
 		Elf64_Shdr section;
 
 		memcpy(&section, place, sizeof(section));
 		if (section.sh_type != SHT_SYMTAB)
 			continue;
-		assert_int_equal(pwrite(to, bytes + section.sh_offset,
-					section.sh_size, end),
+		assert_int_equal(pwrite(to, bytes + section.sh_offset, section.sh_size, end),
 				 section.sh_size);
 		section.sh_offset = (uint64_t)end;
 		end += (off_t)section.sh_size;
 		memcpy(place, &section, sizeof(section));
 	}
-	assert_true(pwrite(to, bytes + header.e_shoff,
-			   header.e_shnum * sizeof(Elf64_Shdr), end) > 0);
+	assert_true(pwrite(to, bytes + header.e_shoff, header.e_shnum * sizeof(Elf64_Shdr), end) >
+		    0);
 	header.e_shoff = (uint64_t)end;
 	assert_true(pwrite(to, &header, sizeof(header), 0) > 0);
 }
@@ -182,12 +175,9 @@ static void test_sections_may_stand_at_any_offset(void **state)
 	write_at_odd_offsets(file);
 	process_init_from(&process, path);
 	process_open(&process, &NO_OPTIONS);
-	assert_true(debug_symbol(process.debug,
-				 (uint64_t)(uintptr_t)&shelf_of_the_test,
-				 &symbol));
+	assert_true(debug_symbol(process.debug, (uint64_t)(uintptr_t)&shelf_of_the_test, &symbol));
 	assert_string_equal(symbol.name, "shelf_of_the_test");
-	assert_non_null(
-		debug_source(process.debug, (uint64_t)(uintptr_t)process_open));
+	assert_non_null(debug_source(process.debug, (uint64_t)(uintptr_t)process_open));
 	unlink(path);
 }
 
@@ -210,8 +200,7 @@ static void test_symbols_are_the_same_with_an_index(void **state)
 
 static const char *name_at(struct process *process, const volatile void *place)
 {
-	const char *name =
-		debug_name(process->debug, (uint64_t)(uintptr_t)place);
+	const char *name = debug_name(process->debug, (uint64_t)(uintptr_t)place);
 
 	assert_non_null(name);
 	return name;
@@ -266,9 +255,8 @@ static void test_backtrace_has_the_first_call_whatever_the_stack(void **state)
 	calls = debug_backtrace(process.debug, 0);
 	assert_non_null(calls);
 	assert_true(calls->count >= 1);
-	assert_string_equal(
-		debug_frame_function(process.debug, &calls->frames[0]),
-		"source_line_find()");
+	assert_string_equal(debug_frame_function(process.debug, &calls->frames[0]),
+			    "source_line_find()");
 	assert_null(debug_backtrace(process.debug, 1));
 }
 
@@ -280,8 +268,8 @@ static void test_module_of_another_build_has_no_symbols(void **state)
 	struct symbol symbol;
 
 	process_init(&process);
-	note = memmem(process.core.segments[0].bytes, 0x1000,
-		      "\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU", 16);
+	note = memmem(process.core.segments[0].bytes, 0x1000, "\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU",
+		      16);
 	assert_non_null(note);
 	*(uint8_t *)(uintptr_t)((const uint8_t *)note + 16) ^= 1;
 	process_open(&process, &NO_OPTIONS);
@@ -298,8 +286,7 @@ static void test_files_are_looked_for_below_the_sysroot_only(void **state)
 
 	process_init(&process);
 	process_open(&process, &options);
-	assert_false(debug_symbol(
-		process.debug, (uint64_t)(uintptr_t)source_line_find, &symbol));
+	assert_false(debug_symbol(process.debug, (uint64_t)(uintptr_t)source_line_find, &symbol));
 }
 
 static void test_names_are_demangled(void **state)
@@ -308,10 +295,8 @@ static void test_names_are_demangled(void **state)
 		{ "serve", "serve" },
 		{ "_start", "_start" },
 		{ "_ZN3app5cacheE", "app::cache" },
-		{ "_ZN3app7Session5serveEPKci",
-		  "app::Session::serve(char const*, int)" },
-		{ "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE",
-		  "core::fmt::Formatter::pad" },
+		{ "_ZN3app7Session5serveEPKci", "app::Session::serve(char const*, int)" },
+		{ "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad" },
 		{ "_RNvCs1234_7mycrate3foo", "mycrate::foo" },
 		{ "_D3std5stdio7writelnFZv", "std.stdio.writeln()" },
 		{ "_Znonsense", "_Znonsense" },
@@ -319,8 +304,7 @@ static void test_names_are_demangled(void **state)
 	struct name_pool pool = { 0 };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		assert_string_equal(name_demangle(&pool, names[i][0]),
-				    names[i][1]);
+		assert_string_equal(name_demangle(&pool, names[i][0]), names[i][1]);
 	name_pool_deinit(&pool);
 }
 
@@ -344,11 +328,9 @@ int main(void)
 		cmocka_unit_test(test_symbols_are_the_same_with_an_index),
 		cmocka_unit_test(test_field_is_named_by_its_path),
 		cmocka_unit_test(test_code_is_named_by_its_line),
-		cmocka_unit_test(
-			test_backtrace_has_the_first_call_whatever_the_stack),
+		cmocka_unit_test(test_backtrace_has_the_first_call_whatever_the_stack),
 		cmocka_unit_test(test_module_of_another_build_has_no_symbols),
-		cmocka_unit_test(
-			test_files_are_looked_for_below_the_sysroot_only),
+		cmocka_unit_test(test_files_are_looked_for_below_the_sysroot_only),
 		cmocka_unit_test(test_names_are_demangled),
 		cmocka_unit_test(test_pool_keeps_a_name_once),
 	};

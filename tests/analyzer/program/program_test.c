@@ -10,12 +10,10 @@
 
 #include <sys/time.h>
 
-static const uint64_t PAGE = 4096, LIBRARY = 0x7f0000000000,
-		      DATA = 0x7f0000001000, DATA_SIZE = 0x2000,
-		      MAIN = 0x7ffc00000000, MAIN_SIZE = 0x8000,
-		      BLOCK = 0x7e0000000000, SIZE = 0x20000, GUARD = 0x1000,
-		      OWN = 0x7d0000000000, OWN_SIZE = 0x40000,
-		      DESCRIPTOR = BLOCK + SIZE - 0x940, LIST = DATA + 0x100;
+static const uint64_t PAGE = 4096, LIBRARY = 0x7f0000000000, DATA = 0x7f0000001000,
+		      DATA_SIZE = 0x2000, MAIN = 0x7ffc00000000, MAIN_SIZE = 0x8000,
+		      BLOCK = 0x7e0000000000, SIZE = 0x20000, GUARD = 0x1000, OWN = 0x7d0000000000,
+		      OWN_SIZE = 0x40000, DESCRIPTOR = BLOCK + SIZE - 0x940, LIST = DATA + 0x100;
 
 enum {
 	IN_PTHREAD_LIST = 704,
@@ -73,17 +71,13 @@ DEFINE_DEINIT(process_deinit, struct process)
 static void process_open(struct process *process)
 {
 	core_write_file(&process->core);
-	assert_no_error(image_open(process->core.path, &process->findings,
-				   &process->image));
-	assert_no_error(program_create(process->image, &process->findings,
-				       &process->program));
+	assert_no_error(image_open(process->core.path, &process->findings, &process->image));
+	assert_no_error(program_create(process->image, &process->findings, &process->program));
 }
 
-static void add_thread(struct process *process, uint32_t id, uint64_t rsp,
-		       uint64_t fs_base)
+static void add_thread(struct process *process, uint32_t id, uint64_t rsp, uint64_t fs_base)
 {
-	const struct user_regs_struct registers = { .rsp = rsp,
-						    .fs_base = fs_base };
+	const struct user_regs_struct registers = { .rsp = rsp, .fs_base = fs_base };
 
 	core_add_thread(&process->core, id, &registers);
 }
@@ -119,11 +113,10 @@ static void link_block(struct process *process, uint64_t block)
 	core_set(core, LIST, link);
 }
 
-static void assert_stack(const struct process *process, uint64_t address,
-			 enum stack_kind kind, uint64_t live, uint64_t live_end)
+static void assert_stack(const struct process *process, uint64_t address, enum stack_kind kind,
+			 uint64_t live, uint64_t live_end)
 {
-	const struct stack *stack =
-		program_find_stack(process->program, address);
+	const struct stack *stack = program_find_stack(process->program, address);
 
 	assert_non_null(stack);
 	assert_int_equal(stack->kind, kind);
@@ -166,8 +159,7 @@ static void test_memory_that_a_thread_cannot_be_without_is_missed(void **state)
 	assert_null(find_finding(&process.findings, "thread 10"));
 	assert_finding(&process.findings, FINDING_INCOMPLETE,
 		       "the thread-local storage of thread 11");
-	assert_finding(&process.findings, FINDING_INCOMPLETE,
-		       "(and 1 more) is not in the core");
+	assert_finding(&process.findings, FINDING_INCOMPLETE, "(and 1 more) is not in the core");
 	assert_finding(&process.findings, FINDING_NOTE,
 		       "thread 13 in the core, 0x30, cannot be right");
 }
@@ -181,10 +173,8 @@ static void test_thread_pointer_is_found_without_its_register(void **state)
 	core_set(&process.core, BLOCK + 0x4008, LIBRARY);
 	add_thread(&process, 12, BLOCK + 0x4000, 0x201);
 	process_open(&process);
-	assert_int_equal(program_thread(process.program, 0)->thread_pointer,
-			 DESCRIPTOR);
-	assert_int_equal(program_thread(process.program, 0)->pointer_source,
-			 POINTER_FOUND);
+	assert_int_equal(program_thread(process.program, 0)->thread_pointer, DESCRIPTOR);
+	assert_int_equal(program_thread(process.program, 0)->pointer_source, POINTER_FOUND);
 	assert_int_equal(process.findings.weighed[FINDING_INCOMPLETE], 0);
 }
 
@@ -207,8 +197,7 @@ static void test_dump_without_threads_is_incomplete(void **state)
 	process_init(&process);
 	process_open(&process);
 	assert_int_equal(program_thread_count(process.program), 0);
-	assert_finding(&process.findings, FINDING_INCOMPLETE,
-		       "the core tells of no thread");
+	assert_finding(&process.findings, FINDING_INCOMPLETE, "the core tells of no thread");
 	assert_stack(&process, MAIN, STACK_MAIN, MAIN, MAIN + MAIN_SIZE);
 }
 
@@ -221,8 +210,7 @@ static void test_main_stack_is_alive_from_its_red_zone_on(void **state)
 	add_thread(&process, 12, MAIN + 0x4000, 0);
 	process_open(&process);
 	assert_int_equal(program_stack_count(process.program), 1);
-	assert_stack(&process, MAIN, STACK_MAIN, MAIN + 0x4000 - RED_ZONE,
-		     MAIN + MAIN_SIZE);
+	assert_stack(&process, MAIN, STACK_MAIN, MAIN + 0x4000 - RED_ZONE, MAIN + MAIN_SIZE);
 	assert_int_equal(program_stack(process.program, 0)->thread, 1);
 	assert_null(program_find_stack(process.program, MAIN + MAIN_SIZE));
 }
@@ -262,8 +250,7 @@ static void test_descriptor_tells_where_a_thread_s_stack_is(void **state)
 	add_thread(&process, 12, BLOCK + 0x10000, DESCRIPTOR);
 	process_open(&process);
 	assert_int_equal(program_stack_count(process.program), 2);
-	assert_stack(&process, BLOCK, STACK_THREAD, BLOCK + 0x10000 - RED_ZONE,
-		     BLOCK + SIZE);
+	assert_stack(&process, BLOCK, STACK_THREAD, BLOCK + 0x10000 - RED_ZONE, BLOCK + SIZE);
 	stack = program_stack(process.program, 0);
 	assert_int_equal(stack->start, BLOCK);
 	assert_int_equal(stack->end, BLOCK + SIZE);
@@ -295,10 +282,8 @@ static void test_of_a_joined_thread_only_its_tls_table_is_alive(void **state)
 	add_block(&process, BLOCK, -1);
 	link_block(&process, BLOCK);
 	process_open(&process);
-	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR,
-		     DESCRIPTOR + 16);
-	assert_int_equal(program_find_stack(process.program, BLOCK)->thread,
-			 NO_THREAD);
+	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR, DESCRIPTOR + 16);
+	assert_int_equal(program_find_stack(process.program, BLOCK)->thread, NO_THREAD);
 }
 
 /* In glibc 2.43, of which the thread's number is the same as before. */
@@ -312,8 +297,7 @@ static void test_thread_whose_descriptor_was_freed_is_over(void **state)
 	core_set(&process.core, DESCRIPTOR + IN_PTHREAD_CANCEL, EXITING | 0x20);
 	link_block(&process, BLOCK);
 	process_open(&process);
-	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR,
-		     DESCRIPTOR + 16);
+	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR, DESCRIPTOR + 16);
 }
 
 static void test_thread_that_can_be_joined_keeps_its_descriptor(void **state)
@@ -338,8 +322,7 @@ static void test_detached_thread_that_has_ended_is_over(void **state)
 	core_set(&process.core, DESCRIPTOR + IN_PTHREAD_JOIN, DESCRIPTOR);
 	link_block(&process, BLOCK);
 	process_open(&process);
-	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR,
-		     DESCRIPTOR + 16);
+	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR, DESCRIPTOR + 16);
 }
 
 static void test_running_threads_on_the_list_are_not_finished(void **state)
@@ -349,8 +332,7 @@ static void test_running_threads_on_the_list_are_not_finished(void **state)
 
 	process_init(&process);
 	add_thread(&process, 11, MAIN + 0x4000, 0);
-	add_thread(&process, 12, second + 0x10000,
-		   second + (DESCRIPTOR - BLOCK));
+	add_thread(&process, 12, second + 0x10000, second + (DESCRIPTOR - BLOCK));
 	add_block(&process, BLOCK, -1);
 	add_block(&process, second, 12);
 	add_block(&process, third, 0);
@@ -359,12 +341,9 @@ static void test_running_threads_on_the_list_are_not_finished(void **state)
 	link_block(&process, third);
 	process_open(&process);
 	assert_int_equal(program_stack_count(process.program), 4);
-	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR,
-		     DESCRIPTOR + 16);
-	assert_stack(&process, second, STACK_THREAD,
-		     second + 0x10000 - RED_ZONE, second + SIZE);
-	assert_stack(&process, third, STACK_FINISHED,
-		     third + (DESCRIPTOR - BLOCK), third + SIZE);
+	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR, DESCRIPTOR + 16);
+	assert_stack(&process, second, STACK_THREAD, second + 0x10000 - RED_ZONE, second + SIZE);
+	assert_stack(&process, third, STACK_FINISHED, third + (DESCRIPTOR - BLOCK), third + SIZE);
 }
 
 /* In the child of a fork, which has one of the threads and all stacks. */
@@ -462,12 +441,9 @@ static void test_hostile_list_of_stacks_is_not_walked_from_each(void **state)
 
 		core_set(core, descriptor, descriptor);
 		core_set(core, descriptor + 16, descriptor);
-		core_set(core, descriptor + IN_PTHREAD_LIST,
-			 next + IN_PTHREAD_LIST);
-		core_set(core, next + IN_PTHREAD_LIST + 8,
-			 descriptor + IN_PTHREAD_LIST);
-		core_set(core, descriptor + IN_PTHREAD_TID + 8,
-			 descriptor - 0x4000);
+		core_set(core, descriptor + IN_PTHREAD_LIST, next + IN_PTHREAD_LIST);
+		core_set(core, next + IN_PTHREAD_LIST + 8, descriptor + IN_PTHREAD_LIST);
+		core_set(core, descriptor + IN_PTHREAD_TID + 8, descriptor - 0x4000);
 		core_set(core, descriptor + IN_PTHREAD_TID + 16, 0x8000);
 	}
 	setitimer(ITIMER_PROF, &limit, NULL);
@@ -496,8 +472,7 @@ static void test_list_of_stacks_is_found_behind_a_table(void **state)
 	core_set(core, link, head);
 	core_set(core, link + 8, head);
 	process_open(&process);
-	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR,
-		     DESCRIPTOR + 16);
+	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR, DESCRIPTOR + 16);
 }
 
 static void test_module_is_from_its_header_to_its_last_mapping(void **state)
@@ -527,8 +502,7 @@ static void test_module_ends_where_its_headers_say_it_does(void **state)
 	process_init(&process);
 	core_add(&process.core, DATA + 0x10000, PAGE, RIGHTS_RW);
 	core_add(&process.core, again, PAGE, RIGHT_READ);
-	core_add_file(&process.core, again, again + PAGE, PAGE,
-		      "/lib/libc.so.6");
+	core_add_file(&process.core, again, again + PAGE, PAGE, "/lib/libc.so.6");
 	process_open(&process);
 	assert_int_equal(program_module_count(process.program), 1);
 	assert_int_equal(program_module(process.program, 0)->end, DATA + PAGE);
@@ -548,11 +522,9 @@ static bool has_constants_without(unsigned int rights)
 	const struct module *module;
 
 	process_init(&process);
-	memcpy(core_at(&process.core, LIBRARY + sizeof(Elf64_Ehdr),
-		       sizeof(segment)),
-	       &segment, sizeof(segment));
-	core_add_file(&process.core, DATA + PAGE, DATA + DATA_SIZE, 2 * PAGE,
-		      "/lib/libc.so.6");
+	memcpy(core_at(&process.core, LIBRARY + sizeof(Elf64_Ehdr), sizeof(segment)), &segment,
+	       sizeof(segment));
+	core_add_file(&process.core, DATA + PAGE, DATA + DATA_SIZE, 2 * PAGE, "/lib/libc.so.6");
 	core_add_part(&process.core, DATA + DATA_SIZE, PAGE, 0, rights);
 	process_open(&process);
 	module = program_module(process.program, 0);
@@ -570,46 +542,30 @@ static void test_variables_that_nothing_touched_are_no_constants(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_threads_are_those_of_the_dump_in_its_order),
-		cmocka_unit_test(
-			test_variables_that_nothing_touched_are_no_constants),
-		cmocka_unit_test(
-			test_thread_without_a_control_block_misses_none),
+		cmocka_unit_test(test_threads_are_those_of_the_dump_in_its_order),
+		cmocka_unit_test(test_variables_that_nothing_touched_are_no_constants),
+		cmocka_unit_test(test_thread_without_a_control_block_misses_none),
 		cmocka_unit_test(test_dump_without_threads_is_incomplete),
 		cmocka_unit_test(test_main_stack_is_alive_from_its_red_zone_on),
 		cmocka_unit_test(test_red_zone_may_begin_below_the_stack),
 		cmocka_unit_test(test_stack_that_its_thread_has_left_is_alive),
-		cmocka_unit_test(
-			test_descriptor_tells_where_a_thread_s_stack_is),
+		cmocka_unit_test(test_descriptor_tells_where_a_thread_s_stack_is),
 		cmocka_unit_test(test_memory_without_a_descriptor_is_no_stack),
-		cmocka_unit_test(
-			test_of_a_joined_thread_only_its_tls_table_is_alive),
-		cmocka_unit_test(
-			test_thread_that_can_be_joined_keeps_its_descriptor),
+		cmocka_unit_test(test_of_a_joined_thread_only_its_tls_table_is_alive),
+		cmocka_unit_test(test_thread_that_can_be_joined_keeps_its_descriptor),
 		cmocka_unit_test(test_detached_thread_that_has_ended_is_over),
-		cmocka_unit_test(
-			test_thread_whose_descriptor_was_freed_is_over),
-		cmocka_unit_test(
-			test_running_threads_on_the_list_are_not_finished),
-		cmocka_unit_test(
-			test_broken_list_of_stacks_ends_where_it_is_broken),
+		cmocka_unit_test(test_thread_whose_descriptor_was_freed_is_over),
+		cmocka_unit_test(test_running_threads_on_the_list_are_not_finished),
+		cmocka_unit_test(test_broken_list_of_stacks_ends_where_it_is_broken),
 		cmocka_unit_test(test_stack_that_is_all_zeros_was_not_read),
 		cmocka_unit_test(test_stack_may_hold_a_large_array_of_zeros),
-		cmocka_unit_test(
-			test_stack_without_a_thread_control_block_was_not_read),
-		cmocka_unit_test(
-			test_stack_of_a_thread_that_never_ended_is_alive),
-		cmocka_unit_test(
-			test_memory_that_a_thread_cannot_be_without_is_missed),
-		cmocka_unit_test(
-			test_thread_pointer_is_found_without_its_register),
-		cmocka_unit_test(
-			test_module_is_from_its_header_to_its_last_mapping),
-		cmocka_unit_test(
-			test_hostile_list_of_stacks_is_not_walked_from_each),
-		cmocka_unit_test(
-			test_module_ends_where_its_headers_say_it_does),
+		cmocka_unit_test(test_stack_without_a_thread_control_block_was_not_read),
+		cmocka_unit_test(test_stack_of_a_thread_that_never_ended_is_alive),
+		cmocka_unit_test(test_memory_that_a_thread_cannot_be_without_is_missed),
+		cmocka_unit_test(test_thread_pointer_is_found_without_its_register),
+		cmocka_unit_test(test_module_is_from_its_header_to_its_last_mapping),
+		cmocka_unit_test(test_hostile_list_of_stacks_is_not_walked_from_each),
+		cmocka_unit_test(test_module_ends_where_its_headers_say_it_does),
 		cmocka_unit_test(test_list_of_stacks_is_found_behind_a_table),
 	};
 

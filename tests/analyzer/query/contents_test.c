@@ -3,8 +3,8 @@
 #include "tests/analyzer/image/core_builder.h"
 
 /*
- * Two mappings that touch, of which the second differs in its rights, and one
- * that is absent behind its first page.
+ * Two mappings that touch, of which the second differs in its rights, and one that is absent behind
+ * its first page.
  */
 enum {
 	PAGE = 0x1000,
@@ -25,8 +25,7 @@ struct place {
 static void place_open(struct place *place)
 {
 	core_write_file(&place->core);
-	assert_no_error(
-		image_open(place->core.path, &place->findings, &place->image));
+	assert_no_error(image_open(place->core.path, &place->findings, &place->image));
 	place->view.image = place->image;
 	place->other.image = place->image;
 }
@@ -55,8 +54,7 @@ static void fill(struct place *place, uint64_t address, uint64_t size)
 		*core_at(&place->core, address + i, 1) = (uint8_t)(1 + i % 255);
 }
 
-static struct digest digest_of(struct place *place, uint64_t address,
-			       uint64_t size)
+static struct digest digest_of(struct place *place, uint64_t address, uint64_t size)
 {
 	struct digest digest;
 
@@ -75,10 +73,8 @@ static void test_equal_contents_are_so_wherever_they_are(void **state)
 	place_open(&place);
 	assert_true(digest_of(&place, FIRST + 16, size).hash ==
 		    digest_of(&place, across, size).hash);
-	assert_true(contents_equal(&place.view, FIRST + 16, &place.other,
-				   across, size));
-	assert_false(contents_equal(&place.view, FIRST + 16, &place.other,
-				    across + 1, size));
+	assert_true(contents_equal(&place.view, FIRST + 16, &place.other, across, size));
+	assert_false(contents_equal(&place.view, FIRST + 16, &place.other, across + 1, size));
 	assert_false(digest_of(&place, FIRST + 16, size).hash ==
 		     digest_of(&place, FIRST + 16, size + 1).hash);
 }
@@ -106,8 +102,8 @@ static void test_what_the_core_lacks_has_no_contents(void **state)
 	place_open(&place);
 	assert_true(contents_digest(&place.view, PARTLY, PAGE, &digest));
 	assert_false(contents_digest(&place.view, PARTLY, PAGE + 1, &digest));
-	assert_false(contents_equal(&place.view, PARTLY + PAGE - 1,
-				    &place.other, PARTLY + PAGE - 1, 2));
+	assert_false(
+		contents_equal(&place.view, PARTLY + PAGE - 1, &place.other, PARTLY + PAGE - 1, 2));
 }
 
 static uint64_t text_length(const char *text, uint64_t size)

@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-static const struct extension_rule *take_one(struct extension_rules *rules,
-					     const char *word)
+static const struct extension_rule *take_one(struct extension_rules *rules, const char *word)
 {
 	assert_no_error(extension_rules_take(rules, word));
 	return &rules->list[rules->count - 1];
@@ -39,15 +38,14 @@ static void test_arrows_in_names_part_nothing(void **state)
 	assert_sides("Ring<-1>->", "Ring<-1>", ARROW_TO, "");
 	assert_sides("->Ring<-1>", "", ARROW_TO, "Ring<-1>");
 	assert_sides("Ring<-1><-Ring<-2>", "Ring<-1>", ARROW_FROM, "Ring<-2>");
-	assert_sides("Map<int, Set<long> >->Map<int, Set<-5> >",
-		     "Map<int, Set<long> >", ARROW_TO, "Map<int, Set<-5> >");
+	assert_sides("Map<int, Set<long> >->Map<int, Set<-5> >", "Map<int, Set<long> >", ARROW_TO,
+		     "Map<int, Set<-5> >");
 }
 
 static void test_offsets_and_a_state_are_cut_off(void **state)
 {
 	_cleanup_(extension_rules_deinit) struct extension_rules rules = { 0 };
-	const struct extension_rule *rule =
-		take_one(&rules, "A@18->B<int>@0x10=>Next_1");
+	const struct extension_rule *rule = take_one(&rules, "A@18->B<int>@0x10=>Next_1");
 
 	assert_string_equal(rule->member_word, "A");
 	assert_string_equal(rule->extension_word, "B<int>");
@@ -67,27 +65,22 @@ static void test_what_is_wrong_is_said_of_which_rule(void **state)
 	static const struct {
 		const char *word, *message;
 	} mistakes[] = {
-		{ "A", "rule 'A': there is no arrow in it: '->', '~>' or "
-		       "'<-'" },
-		{ "A=>B", "rule 'A=>B': there is no arrow in it: '->', '~>' "
-			  "or '<-'" },
-		{ "A@x->", "rule 'A@x->': 'x' is not an offset in "
-			   "hexadecimal" },
+		{ "A", "rule 'A': there is no arrow in it: '->', '~>' or '<-'" },
+		{ "A=>B", "rule 'A=>B': there is no arrow in it: '->', '~>' or '<-'" },
+		{ "A@x->", "rule 'A@x->': 'x' is not an offset in hexadecimal" },
 		{ "->@", "rule '->@': '' is not an offset in hexadecimal" },
-		{ "->B@1@2", "rule '->B@1@2': '1@2' is not an offset in "
-			     "hexadecimal" },
+		{ "->B@1@2", "rule '->B@1@2': '1@2' is not an offset in hexadecimal" },
 		{ "->B=>", "rule '->B=>': a state is missing behind '=>'" },
-		{ "->B=>1", "rule '->B=>1': '1' is not a state: a word of "
-			    "letters, digits and underscores" },
+		{ "->B=>1",
+		  "rule '->B=>1': '1' is not a state: a word of letters, digits and underscores" },
 		{ "->%Mop", "rule '->%Mop': unknown pattern 'Mop'" },
 	};
 
 	for (size_t i = 0; i < sizeof(mistakes) / sizeof(*mistakes); i++) {
-		_cleanup_(extension_rules_deinit) struct extension_rules
-			rules = { 0 };
+		_cleanup_(extension_rules_deinit) struct extension_rules rules = { 0 };
 
-		assert_error(extension_rules_take(&rules, mistakes[i].word),
-			     ERROR_USAGE, mistakes[i].message);
+		assert_error(extension_rules_take(&rules, mistakes[i].word), ERROR_USAGE,
+			     mistakes[i].message);
 		assert_int_equal(rules.count, 0);
 	}
 }
@@ -106,8 +99,7 @@ static void test_member_that_is_a_state_makes_it_a_rule_of_it(void **state)
 	assert_int_equal(rules.list[3].next_state, BASE_STATE);
 	assert_int_equal(rules.list[0].state, rules.list[1].next_state);
 	assert_int_equal(rules.list[2].state, rules.list[0].next_state);
-	assert_string_equal(extension_state_name(&rules, rules.list[2].state),
-			    "N");
+	assert_string_equal(extension_state_name(&rules, rules.list[2].state), "N");
 	assert_null(extension_state_name(&rules, BASE_STATE));
 	/* The kind of a state's members is any, that of others is not. */
 	assert_int_equal(rules.list[0].member.choice, KIND_ANY);
@@ -128,15 +120,13 @@ static void check_all(const char *const *words, const char *message)
 
 static void test_rules_of_no_use_are_mistakes(void **state)
 {
-	check_all((const char *const[]){ "M->A=>M", NULL },
-		  "nothing can be extended: each rule is one of a state, and "
-		  "the set itself is in none");
-	check_all((const char *const[]){ "%Mop->", NULL },
-		  "rule '%Mop->': unknown pattern 'Mop'");
+	check_all(
+		(const char *const[]){ "M->A=>M", NULL },
+		"nothing can be extended: each rule is one of a state, and the set itself is in none");
+	check_all((const char *const[]){ "%Mop->", NULL }, "rule '%Mop->': unknown pattern 'Mop'");
 }
 
-static void check_idle(const char *const *words, size_t idle,
-		       enum rule_idle expected)
+static void check_idle(const char *const *words, size_t idle, enum rule_idle expected)
 {
 	_cleanup_(extension_rules_deinit) struct extension_rules rules = { 0 };
 
@@ -144,16 +134,13 @@ static void check_idle(const char *const *words, size_t idle,
 		take_one(&rules, *words);
 	assert_no_error(extension_rules_check(&rules));
 	for (size_t i = 0; i < rules.count; i++)
-		assert_int_equal(rules.list[i].idle,
-				 i == idle ? expected : RULE_APPLIES);
+		assert_int_equal(rules.list[i].idle, i == idle ? expected : RULE_APPLIES);
 }
 
 static void test_rules_that_bring_nothing_in_are_marked(void **state)
 {
-	check_idle((const char *const[]){ "->", "M->A=>M", NULL }, 1,
-		   RULE_UNREACHED);
-	check_idle((const char *const[]){ "->A", "->B", "->A=>M", "M->", NULL },
-		   2, RULE_REPEATED);
+	check_idle((const char *const[]){ "->", "M->A=>M", NULL }, 1, RULE_UNREACHED);
+	check_idle((const char *const[]){ "->A", "->B", "->A=>M", "M->", NULL }, 2, RULE_REPEATED);
 	check_idle((const char *const[]){ "->", "->", NULL }, 1, RULE_REPEATED);
 }
 
@@ -176,8 +163,7 @@ int main(void)
 		cmocka_unit_test(test_arrows_in_names_part_nothing),
 		cmocka_unit_test(test_offsets_and_a_state_are_cut_off),
 		cmocka_unit_test(test_what_is_wrong_is_said_of_which_rule),
-		cmocka_unit_test(
-			test_member_that_is_a_state_makes_it_a_rule_of_it),
+		cmocka_unit_test(test_member_that_is_a_state_makes_it_a_rule_of_it),
 		cmocka_unit_test(test_rules_of_no_use_are_mistakes),
 		cmocka_unit_test(test_rules_that_bring_nothing_in_are_marked),
 		cmocka_unit_test(test_rules_that_differ_are_no_repetition),

@@ -1,6 +1,6 @@
 /*
- * A heap of blocks that is made up word by word. What extensions ask of the
- * analysis is answered by this file: only references and signatures are known.
+ * A heap of blocks that is made up word by word. What extensions ask of the analysis is answered by
+ * this file: only references and signatures are known.
  */
 
 #include "analyzer/query/extension.h"
@@ -64,8 +64,7 @@ uint64_t analysis_signature(const struct analysis *analysis, allocation_id id)
 	return analysis->signatures[id];
 }
 
-bool analysis_identity(const struct analysis *analysis, allocation_id id,
-		       struct identity *ret)
+bool analysis_identity(const struct analysis *analysis, allocation_id id, struct identity *ret)
 {
 	return false;
 }
@@ -90,8 +89,7 @@ bool classes_is_a(struct classes *classes, uint64_t signature, const char *name)
 }
 
 bool classes_visit_names(struct classes *classes, uint64_t signature,
-			 bool (*visit)(void *data, const char *name),
-			 void *data)
+			 bool (*visit)(void *data, const char *name), void *data)
 {
 	return visit(data, "pat");
 }
@@ -141,11 +139,8 @@ static void add_blocks(struct analysis *analysis, const char *names)
 	struct world *world = &analysis->world;
 
 	for (; *names; names++)
-		world_add_block(world,
-				(struct block){ HEAP + STRIDE * world->count,
-						SIZE,
-						*names < 'a' ? BLOCK_FREE
-							     : BLOCK_USED });
+		world_add_block(world, (struct block){ HEAP + STRIDE * world->count, SIZE,
+						       *names < 'a' ? BLOCK_FREE : BLOCK_USED });
 }
 
 /* The first words of a block are references, given by name; '-' is none. */
@@ -164,8 +159,7 @@ static void settle(struct analysis *analysis)
 	world_open(world);
 	world_find_graph(world);
 	world_find_incoming(world);
-	assert_no_error(
-		bitmap_init(&analysis->leaked, world->count, &world->account));
+	assert_no_error(bitmap_init(&analysis->leaked, world->count, &world->account));
 }
 
 /* A comment as a few letters: "a>b", "a<b", "=b", visited ones with a !. */
@@ -175,8 +169,7 @@ static size_t tell(const struct member_comment *comment, char *ret)
 
 	ret[length++] = ' ';
 	if (comment->kind == COMMENT_STATE)
-		return length +
-		       (size_t)sprintf(ret + length, "%s?", comment->state);
+		return length + (size_t)sprintf(ret + length, "%s?", comment->state);
 	if (comment->kind == COMMENT_BASE_VISITED) {
 		ret[length++] = '=';
 	} else {
@@ -200,8 +193,7 @@ static void tell_members(const struct members *members, char *ret)
 	size_t commented = 0;
 
 	for (size_t i = 0; i <= members->order_count; i++) {
-		for (; commented < members->comment_count &&
-		       comments[commented].position == i;
+		for (; commented < members->comment_count && comments[commented].position == i;
 		     commented++)
 			ret += tell(&comments[commented], ret);
 		if (i < members->order_count)
@@ -223,8 +215,7 @@ static void take_rules(const char *words, struct extension_rules *rules)
 	char *rest = NULL;
 
 	snprintf(copy, sizeof(copy), "%s", words);
-	for (char *word = strtok_r(copy, " ", &rest); word;
-	     word = strtok_r(NULL, " ", &rest))
+	for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
 		assert_no_error(extension_rules_take(rules, word));
 	assert_no_error(extension_rules_check(rules));
 }
@@ -232,8 +223,8 @@ static void take_rules(const char *words, struct extension_rules *rules)
 /* How a set is extended. */
 enum way { PLAINLY, COMMENTED, IN_ANY_ORDER };
 
-static struct error *extend(struct analysis *analysis, const char *base,
-			    const char *words, enum way way, char *ret)
+static struct error *extend(struct analysis *analysis, const char *base, const char *words,
+			    enum way way, char *ret)
 {
 	_cleanup_(extension_rules_deinit) struct extension_rules rules = { 0 };
 	_cleanup_(reference_choice_deinit) struct reference_choice choice;
@@ -246,16 +237,14 @@ static struct error *extend(struct analysis *analysis, const char *base,
 
 	take_rules(words, &rules);
 	reference_choice_init(&choice, analysis, false, false);
-	assert_no_error(members_init(&members, analysis->world.count,
-				     &analysis->world.account));
+	assert_no_error(members_init(&members, analysis->world.count, &analysis->world.account));
 	for (; *base; base++)
 		bitmap_set(&members.set, (size_t)(*base - 'a'));
 	error = extension_apply(&extension, &members);
 	if (error)
 		return error;
 	if (members.is_ordered)
-		assert_int_equal(bitmap_weight(&members.set),
-				 members.order_count);
+		assert_int_equal(bitmap_weight(&members.set), members.order_count);
 	else
 		add_all(&members);
 	tell_members(&members, ret);
@@ -268,8 +257,8 @@ static int compare_letters(const void *a, const void *b)
 }
 
 /* The same members come of it in any order. */
-static void assert_members(struct analysis *analysis, const char *base,
-			   const char *rules, const char *expected)
+static void assert_members(struct analysis *analysis, const char *base, const char *rules,
+			   const char *expected)
 {
 	char told[100], sorted[100];
 
@@ -281,8 +270,8 @@ static void assert_members(struct analysis *analysis, const char *base,
 }
 
 /* What the base is extended to, with and without comments. */
-static void assert_extended(struct analysis *analysis, const char *base,
-			    const char *rules, const char *expected)
+static void assert_extended(struct analysis *analysis, const char *base, const char *rules,
+			    const char *expected)
 {
 	char told[1000];
 	size_t left = 0;
@@ -302,8 +291,8 @@ static void assert_extended(struct analysis *analysis, const char *base,
 	assert_members(analysis, base, rules, expected);
 }
 
-static void assert_commented(struct analysis *analysis, const char *base,
-			     const char *rules, const char *expected)
+static void assert_commented(struct analysis *analysis, const char *base, const char *rules,
+			     const char *expected)
 {
 	char told[1000];
 
@@ -449,8 +438,7 @@ static void test_comments_tell_of_each_step(void **state)
 	refer(&analysis, 'c', "a");
 	settle(&analysis);
 	assert_commented(&analysis, "a", "->", "a a>b b b>c c c>a!  a>c! ");
-	assert_commented(&analysis, "ac", "->=>M M->=>N",
-			 "a a>bM b b>cN c a>c!M  =c ");
+	assert_commented(&analysis, "ac", "->=>M M->=>N", "a a>bM b b>cN c a>c!M  =c ");
 	assert_commented(&analysis, "c", "<-", "c c<a a a<c!  c<b b b<a! ");
 }
 
@@ -485,8 +473,7 @@ static void test_class_of_which_nothing_is_is_a_mistake(void **state)
 	settle(&analysis);
 	assert_extended(&analysis, "a", "->pat", "ab");
 	assert_extended(&analysis, "a", "pat->", "a");
-	assert_error(extend(&analysis, "a", "pat->put", PLAINLY, told),
-		     ERROR_USAGE,
+	assert_error(extend(&analysis, "a", "pat->put", PLAINLY, told), ERROR_USAGE,
 		     "unknown class or signature 'put'; did you mean 'pat'?");
 	assert_error(extend(&analysis, "", "pot->", PLAINLY, told), ERROR_USAGE,
 		     "unknown class or signature 'pot'; did you mean 'pat'?");
@@ -495,18 +482,14 @@ static void test_class_of_which_nothing_is_is_a_mistake(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_depth_comes_first_and_low_addresses_before_high),
+		cmocka_unit_test(test_depth_comes_first_and_low_addresses_before_high),
 		cmocka_unit_test(test_rules_come_one_after_the_other),
 		cmocka_unit_test(test_state_decides_by_which_rules_it_goes_on),
 		cmocka_unit_test(test_state_of_the_first_visit_counts),
-		cmocka_unit_test(
-			test_signatures_say_what_is_extended_and_taken_in),
+		cmocka_unit_test(test_signatures_say_what_is_extended_and_taken_in),
 		cmocka_unit_test(test_leaked_ones_alone_are_reached_by_a_wave),
-		cmocka_unit_test(
-			test_free_ones_are_not_reached_but_may_be_the_base),
-		cmocka_unit_test(
-			test_offsets_say_where_a_reference_stands_and_points),
+		cmocka_unit_test(test_free_ones_are_not_reached_but_may_be_the_base),
+		cmocka_unit_test(test_offsets_say_where_a_reference_stands_and_points),
 		cmocka_unit_test(test_comments_tell_of_each_step),
 		cmocka_unit_test(test_state_that_is_a_class_too_is_told_of),
 		cmocka_unit_test(test_class_of_which_nothing_is_is_a_mistake),

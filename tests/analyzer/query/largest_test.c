@@ -3,16 +3,15 @@
 #include "tests/assertions.h"
 
 /* Offer values, by id, and check which ids are kept, in their order. */
-static void check(const uint64_t *values, size_t count, size_t limit,
-		  const allocation_id *expected, size_t expected_count)
+static void check(const uint64_t *values, size_t count, size_t limit, const allocation_id *expected,
+		  size_t expected_count)
 {
 	struct memory_account account = { 0 };
 	struct largest largest;
 
 	largest_init(&largest, limit, &account);
 	for (size_t i = 0; i < count; i++)
-		assert_no_error(
-			largest_offer(&largest, (allocation_id)i, values[i]));
+		assert_no_error(largest_offer(&largest, (allocation_id)i, values[i]));
 	largest_sort(&largest);
 	assert_int_equal(largest.count, expected_count);
 	for (size_t i = 0; i < expected_count; i++)
@@ -45,8 +44,7 @@ static void test_nothing_offered_is_nothing_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_the_largest_come_first_and_equal_ones_by_address),
+		cmocka_unit_test(test_the_largest_come_first_and_equal_ones_by_address),
 		cmocka_unit_test(test_a_limit_keeps_the_largest),
 		cmocka_unit_test(test_nothing_offered_is_nothing_kept),
 	};

@@ -1,6 +1,6 @@
 /*
- * The heap here is made up: what the order asks of the analysis and its index
- * is answered by this file.
+ * The heap here is made up: what the order asks of the analysis and its index is answered by this
+ * file.
  */
 
 #include "analyzer/query/order.h"
@@ -51,8 +51,7 @@ size_t dominators_count(const struct dominators *dominators)
 	return 0;
 }
 
-allocation_id dominators_at(const struct dominators *dominators,
-			    size_t position)
+allocation_id dominators_at(const struct dominators *dominators, size_t position)
 {
 	return NO_ALLOCATION;
 }
@@ -62,8 +61,7 @@ size_t dominators_end(const struct dominators *dominators, size_t position)
 	return position;
 }
 
-uint64_t dominators_bytes(const struct dominators *dominators, size_t begin,
-			  size_t end)
+uint64_t dominators_bytes(const struct dominators *dominators, size_t begin, size_t end)
 {
 	return 0;
 }
@@ -145,8 +143,7 @@ static void test_limit_takes_the_first_of_the_order(void **state)
 	struct seen all = { 0 }, some = { 0 };
 
 	visit_with((struct set_query){ .sort = SORT_BYTES }, &all);
-	visit_with((struct set_query){ .sort = SORT_BYTES, .limit = 123 },
-		   &some);
+	visit_with((struct set_query){ .sort = SORT_BYTES, .limit = 123 }, &some);
 	assert_int_equal(some.count, 123);
 	assert_memory_equal(some.ids, all.ids, 123 * sizeof(*some.ids));
 	some.count = 0;
@@ -177,8 +174,8 @@ static void test_interrupt_ends_the_visit(void **state)
 	const struct member_visitor visitor = { .member = see, .data = &seen };
 
 	fill(&analysis, &members);
-	assert_error(query_visit(&analysis, &query, &members, &visitor),
-		     ERROR_INTERRUPTED, "interrupted");
+	assert_error(query_visit(&analysis, &query, &members, &visitor), ERROR_INTERRUPTED,
+		     "interrupted");
 	assert_int_equal(seen.count, 0);
 }
 
@@ -200,8 +197,7 @@ static void note_comment(void *data, const struct member_comment *comment)
 
 static void append(struct members *members, allocation_id id)
 {
-	const struct member_comment comment = { .kind = COMMENT_REFERENCES,
-						.to = id };
+	const struct member_comment comment = { .kind = COMMENT_REFERENCES, .to = id };
 
 	assert_no_error(members_comment(members, comment));
 	assert_no_error(members_append(members, id));
@@ -213,9 +209,7 @@ static void visit_chain(struct set_query query, bool comments, struct seen *ret)
 	_cleanup_(members_deinit) struct members members = { 0 };
 	const struct member_comment end = { .kind = COMMENT_CYCLE, .to = 30 };
 	struct analysis analysis = { 0 };
-	const struct member_visitor visitor = { note_member,
-						comments ? note_comment : NULL,
-						ret };
+	const struct member_visitor visitor = { note_member, comments ? note_comment : NULL, ret };
 
 	assert_no_error(members_init(&members, COUNT, &analysis.account));
 	append(&members, 30);
@@ -225,8 +219,7 @@ static void visit_chain(struct set_query query, bool comments, struct seen *ret)
 	assert_no_error(query_visit(&analysis, &query, &members, &visitor));
 }
 
-static void assert_seen(const struct seen *seen, size_t count,
-			const allocation_id *ids)
+static void assert_seen(const struct seen *seen, size_t count, const allocation_id *ids)
 {
 	assert_int_equal(seen->count, count);
 	assert_memory_equal(seen->ids, ids, count * sizeof(*ids));
@@ -270,9 +263,8 @@ static void test_sample_takes_powers_of_its_base(void **state)
 		uint64_t base;
 		size_t count;
 		allocation_id last;
-	} cases[] = { { 1, 1, 0 },	 { 2, 9, 2 * 255 },
-		      { 10, 3, 2 * 99 }, { 500, 2, 2 * 499 },
-		      { 501, 1, 0 },	 { UINT64_MAX, 1, 0 } };
+	} cases[] = { { 1, 1, 0 },	   { 2, 9, 2 * 255 }, { 10, 3, 2 * 99 },
+		      { 500, 2, 2 * 499 }, { 501, 1, 0 },     { UINT64_MAX, 1, 0 } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		_cleanup_(members_deinit) struct members members = { 0 };
@@ -307,16 +299,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_members_come_by_address),
-		cmocka_unit_test(
-			test_large_ones_come_first_and_equal_ones_by_address),
+		cmocka_unit_test(test_large_ones_come_first_and_equal_ones_by_address),
 		cmocka_unit_test(test_limit_takes_the_first_of_the_order),
 		cmocka_unit_test(test_visit_ends_when_told_to),
 		cmocka_unit_test(test_interrupt_ends_the_visit),
 		cmocka_unit_test(test_comments_stand_in_front_of_their_members),
-		cmocka_unit_test(
-			test_limit_leaves_warnings_of_the_comments_left_out),
-		cmocka_unit_test(
-			test_sorted_members_have_all_comments_in_front),
+		cmocka_unit_test(test_limit_leaves_warnings_of_the_comments_left_out),
+		cmocka_unit_test(test_sorted_members_have_all_comments_in_front),
 		cmocka_unit_test(test_sample_takes_powers_of_its_base),
 		cmocka_unit_test(test_sample_of_a_chain_follows_its_order),
 	};

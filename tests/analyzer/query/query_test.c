@@ -38,11 +38,9 @@ static void test_what_is_missing_is_said(void **state)
 {
 	_cleanup_(set_query_deinit) struct set_query query = { 0 };
 
-	assert_error(query_check(&query), ERROR_USAGE,
-		     "a set is missing, as 'used' or 'leaked'");
+	assert_error(query_check(&query), ERROR_USAGE, "a set is missing, as 'used' or 'leaked'");
 	take_word(&query, "outgoing");
-	assert_error(query_check(&query), ERROR_USAGE,
-		     "a word is missing in 'outgoing ADDRESS'");
+	assert_error(query_check(&query), ERROR_USAGE, "a word is missing in 'outgoing ADDRESS'");
 }
 
 static void test_sizes_narrow_further_each_time(void **state)
@@ -70,13 +68,10 @@ static void test_every_set_is_found_by_its_name(void **state)
 	for (size_t i = 0; set_at(i); i++) {
 		found = set_find(set_at(i)->name);
 		assert_ptr_equal(found, set_at(i));
-		assert_int_equal(!found->select + !found->ranges + !found->walk,
-				 2);
+		assert_int_equal(!found->select + !found->ranges + !found->walk, 2);
 		/* Or describe could not tell it from an address. */
-		assert_int_not_equal(
-			found->name[strspn(found->name, "0123456789abcdefABC"
-							"DEF")],
-			'\0');
+		assert_int_not_equal(found->name[strspn(found->name, "0123456789abcdefABCDEF")],
+				     '\0');
 	}
 	assert_null(set_find("leakrots"));
 	assert_error(set_unknown(NULL, "leakrots"), ERROR_USAGE,
@@ -86,8 +81,7 @@ static void test_every_set_is_found_by_its_name(void **state)
 static void test_operators_stand_between_terms(void **state)
 {
 	static const char *const words[] = {
-		"used",	    "%LongString", "minus", "big", "or",
-		"incoming", "10",	   "-",	    "and", "leaked",
+		"used", "%LongString", "minus", "big", "or", "incoming", "10", "-", "and", "leaked",
 	};
 	_cleanup_(set_query_deinit) struct set_query query = { 0 };
 
@@ -97,14 +91,14 @@ static void test_operators_stand_between_terms(void **state)
 	assert_int_equal(query.term_count, 4);
 	assert_string_equal(query.set->name, "used");
 	assert_int_equal(query.terms[0].kind.choice, KIND_PATTERN);
-	assert_int_equal(query.terms[1].operator, OPERATOR_MINUS);
+	assert_int_equal(query.terms[1].operation, OPERATOR_MINUS);
 	assert_ptr_equal(query.terms[1].set, &set_named);
 	assert_string_equal(query.terms[1].arguments.name, "big");
 	assert_int_equal(query.terms[1].kind.choice, KIND_ANY);
-	assert_int_equal(query.terms[2].operator, OPERATOR_OR);
+	assert_int_equal(query.terms[2].operation, OPERATOR_OR);
 	assert_int_equal(query.terms[2].arguments.values[0], 0x10);
 	assert_int_equal(query.terms[2].kind.choice, KIND_NONE);
-	assert_int_equal(query.terms[3].operator, OPERATOR_AND);
+	assert_int_equal(query.terms[3].operation, OPERATOR_AND);
 	assert_ptr_equal(query.terms[3].set, set_find("leaked"));
 }
 
@@ -115,16 +109,13 @@ static void test_behind_an_operator_stands_a_set(void **state)
 
 	take_word(&query, "used");
 	take_word(&query, "minus");
-	assert_error(query_check(&query), ERROR_USAGE,
-		     "a set is missing at the end");
+	assert_error(query_check(&query), ERROR_USAGE, "a set is missing at the end");
 	take_word(&query, "stacks");
 	assert_error(query_check(&query), ERROR_USAGE,
-		     "'stacks' is no set of allocations: it cannot be combined "
-		     "with one");
+		     "'stacks' is no set of allocations: it cannot be combined with one");
 	take_word(&places, "stacks");
 	assert_error(query_take_word(&places, "and"), ERROR_USAGE,
-		     "'stacks' is no set of allocations: it cannot be combined "
-		     "with one");
+		     "'stacks' is no set of allocations: it cannot be combined with one");
 }
 
 static void test_mistyped_operator_names_the_nearest(void **state)
@@ -145,8 +136,7 @@ static void test_set_of_ranges_does_not_become_derived(void **state)
 	assert_no_error(query_take_operation(&query, "subtract"));
 	assert_int_equal(query.operation, OPERATION_SUBTRACT);
 	assert_error(query_check(&query), ERROR_USAGE,
-		     "'stacks' is no set of allocations: it cannot become "
-		     "'derived'");
+		     "'stacks' is no set of allocations: it cannot become 'derived'");
 	assert_error(query_take_operation(&query, "add"), ERROR_USAGE,
 		     "'add' is not a set operation: assign or subtract");
 }
@@ -155,18 +145,15 @@ static void test_set_of_ranges_does_not_become_derived(void **state)
 static void test_every_set_has_an_example(void **state)
 {
 	for (size_t i = 0; set_at(i); i++)
-		if (!set_at(i)->example ||
-		    !strstr(set_at(i)->example, set_at(i)->name))
+		if (!set_at(i)->example || !strstr(set_at(i)->example, set_at(i)->name))
 			fail_msg("'%s' lacks one", set_at(i)->name);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_words_are_a_set_its_address_and_a_signature),
-		cmocka_unit_test(
-			test_dash_asks_for_allocations_without_signature),
+		cmocka_unit_test(test_words_are_a_set_its_address_and_a_signature),
+		cmocka_unit_test(test_dash_asks_for_allocations_without_signature),
 		cmocka_unit_test(test_what_is_missing_is_said),
 		cmocka_unit_test(test_sizes_narrow_further_each_time),
 		cmocka_unit_test(test_every_set_is_found_by_its_name),

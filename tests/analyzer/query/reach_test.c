@@ -29,8 +29,8 @@ uint64_t graph_edge_count(const struct graph *graph)
 	return count;
 }
 
-static void mark_from(const struct graph *graph, const struct bitmap *within,
-		      allocation_id id, struct bitmap *reached)
+static void mark_from(const struct graph *graph, const struct bitmap *within, allocation_id id,
+		      struct bitmap *reached)
 {
 	if (!bitmap_get(within, id) || bitmap_get(reached, id))
 		return;
@@ -39,12 +39,9 @@ static void mark_from(const struct graph *graph, const struct bitmap *within,
 		mark_from(graph, within, graph->targets[id][i], reached);
 }
 
-struct error *graph_mark_within(const struct graph *graph,
-				const struct bitmap *within,
-				const struct bitmap *from,
-				struct bitmap *reached,
-				struct memory_account *account,
-				struct progress *progress)
+struct error *graph_mark_within(const struct graph *graph, const struct bitmap *within,
+				const struct bitmap *from, struct bitmap *reached,
+				struct memory_account *account, struct progress *progress)
 {
 	bitmap_for_each(id, from)
 		mark_from(graph, within, (allocation_id)id, reached);
@@ -121,8 +118,7 @@ static void test_group_reaches_what_it_leads_to_once(void **state)
 	refer(&world, 3, 2);
 	refer(&world, 3, 4);
 	find(&world, bytes);
-	assert_int_equal(bytes[7], size_of(0) + size_of(1) + size_of(2) +
-					   size_of(3) + size_of(4));
+	assert_int_equal(bytes[7], size_of(0) + size_of(1) + size_of(2) + size_of(3) + size_of(4));
 	assert_int_equal(bytes[8], size_of(2) + size_of(3) + size_of(4));
 	assert_int_equal(bytes[9], 0);
 }
@@ -172,8 +168,7 @@ static uint64_t marked(struct world *world, uint32_t group)
 	assert_no_error(bitmap_init(&reached, COUNT, &world->account));
 	bitmap_for_each(id, &world->members)
 		if (world->groups[id] == group)
-			mark_from(&world->graph, &world->members,
-				  (allocation_id)id, &reached);
+			mark_from(&world->graph, &world->members, (allocation_id)id, &reached);
 	bitmap_for_each(id, &reached)
 		bytes += size_of(id);
 	return bytes;
@@ -221,10 +216,10 @@ static void test_groups_are_as_many_as_there_is_time_for(void **state)
 	input = input_of(&world);
 	assert_int_equal(reach_most_groups(&input, 0), GROUPS);
 	input.group_count = SIZE_MAX / 2;
-	assert_in_range(reach_most_groups(&input, 0),
-			64 * (fewest / (COUNT + 4)), 64 * fewest / COUNT);
-	assert_in_range(reach_most_groups(&input, bytes),
-			32 * (bytes / (COUNT + 4)), 32 * bytes / COUNT);
+	assert_in_range(reach_most_groups(&input, 0), 64 * (fewest / (COUNT + 4)),
+			64 * fewest / COUNT);
+	assert_in_range(reach_most_groups(&input, bytes), 32 * (bytes / (COUNT + 4)),
+			32 * bytes / COUNT);
 	input.group_count = 64 * 1000;
 	assert_int_equal(reach_most_groups(&input, 0), 64 * 1000);
 }
@@ -254,8 +249,7 @@ static void test_interrupt_ends_it(void **state)
 	world_init(&world);
 	atomic_store(&world.progress.interrupted, true);
 	input = input_of(&world);
-	assert_error(reach_by_group(&input, bytes), ERROR_INTERRUPTED,
-		     "interrupted");
+	assert_error(reach_by_group(&input, bytes), ERROR_INTERRUPTED, "interrupted");
 }
 
 int main(void)

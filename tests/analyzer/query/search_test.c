@@ -31,16 +31,14 @@ DEFINE_DEINIT(fixture_deinit, struct fixture)
 static void fixture_open(struct fixture *fixture)
 {
 	core_write_file(&fixture->core);
-	assert_no_error(image_open(fixture->core.path, &fixture->findings,
-				   &fixture->image));
+	assert_no_error(image_open(fixture->core.path, &fixture->findings, &fixture->image));
 }
 
 static void find(struct fixture *fixture, struct search search)
 {
 	hits_deinit(&fixture->hits);
-	assert_no_error(search_memory(fixture->image, &search,
-				      &fixture->account, &fixture->progress,
-				      &fixture->hits));
+	assert_no_error(search_memory(fixture->image, &search, &fixture->account,
+				      &fixture->progress, &fixture->hits));
 }
 
 static void find_bytes(struct fixture *fixture, const char *bytes, size_t size)
@@ -50,8 +48,7 @@ static void find_bytes(struct fixture *fixture, const char *bytes, size_t size)
 				       .size = size });
 }
 
-static void assert_hits(const struct fixture *fixture, size_t count,
-			const uint64_t *addresses)
+static void assert_hits(const struct fixture *fixture, size_t count, const uint64_t *addresses)
 {
 	const struct hits *hits = &fixture->hits;
 
@@ -61,9 +58,8 @@ static void assert_hits(const struct fixture *fixture, size_t count,
 		assert_int_equal(hits_at(hits, i), addresses[i]);
 }
 
-#define ASSERT_HITS(fixture, ...)                                           \
-	assert_hits(fixture,                                                \
-		    sizeof((uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), \
+#define ASSERT_HITS(fixture, ...)                                                    \
+	assert_hits(fixture, sizeof((uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), \
 		    (uint64_t[]){ __VA_ARGS__ })
 
 static void test_words_are_found_where_they_are_aligned(void **state)
@@ -80,8 +76,7 @@ static void test_words_are_found_where_they_are_aligned(void **state)
 	core_set(&fixture.core, 0x20010, word);
 	core_set(&fixture.core, 0x20018, word + 1);
 	fixture_open(&fixture);
-	find(&fixture,
-	     (struct search){ .kind = SEARCH_WORDS, .first = word, .span = 1 });
+	find(&fixture, (struct search){ .kind = SEARCH_WORDS, .first = word, .span = 1 });
 	ASSERT_HITS(&fixture, 0x10000, 0x10ff8, 0x20010);
 	assert_int_equal(fixture.hits.size, 8);
 }
@@ -97,9 +92,7 @@ static void test_end_of_a_range_of_words_is_excluded(void **state)
 	core_set(&fixture.core, 0x10018, 0x5fff);
 	core_set(&fixture.core, 0x10020, 0x6000);
 	fixture_open(&fixture);
-	find(&fixture, (struct search){ .kind = SEARCH_WORDS,
-					.first = 0x5000,
-					.span = 0x1000 });
+	find(&fixture, (struct search){ .kind = SEARCH_WORDS, .first = 0x5000, .span = 0x1000 });
 	ASSERT_HITS(&fixture, 0x10010, 0x10018);
 }
 
@@ -113,9 +106,7 @@ static void test_words_of_32_bits_stand_at_multiples_of_4(void **state)
 	memcpy(core_at(&fixture.core, 0x1000a, 4), "\xef\xbe\xad\xde", 4);
 	memcpy(core_at(&fixture.core, 0x10ffc, 4), "\xef\xbe\xad\xde", 4);
 	fixture_open(&fixture);
-	find(&fixture, (struct search){ .kind = SEARCH_WORDS_32,
-					.first = 0xdeadbeef,
-					.span = 1 });
+	find(&fixture, (struct search){ .kind = SEARCH_WORDS_32, .first = 0xdeadbeef, .span = 1 });
 	ASSERT_HITS(&fixture, 0x10004, 0x10ffc);
 }
 
@@ -139,12 +130,9 @@ static void test_hits_of_many_turns_are_in_order(void **state)
 	for (size_t i = 0; i < count; i++)
 		core_set(&fixture.core, expected[i], 0xabcdef);
 	fixture_open(&fixture);
-	find(&fixture, (struct search){ .kind = SEARCH_WORDS,
-					.first = 0xabcdef,
-					.span = 1 });
+	find(&fixture, (struct search){ .kind = SEARCH_WORDS, .first = 0xabcdef, .span = 1 });
 	assert_hits(&fixture, count, expected);
-	assert_int_equal(fixture.progress.total,
-			 atomic_load(&fixture.progress.done));
+	assert_int_equal(fixture.progress.total, atomic_load(&fixture.progress.done));
 }
 
 static void test_bytes_are_found_anywhere(void **state)
@@ -160,8 +148,7 @@ static void test_bytes_are_found_anywhere(void **state)
 	memcpy(core_at(&fixture.core, start + 2 * TURN - 3, 3), "aba", 3);
 	fixture_open(&fixture);
 	find_bytes(&fixture, "aba", 3);
-	ASSERT_HITS(&fixture, start + 3, start + 5, start + TURN - 1,
-		    start + 2 * TURN - 3);
+	ASSERT_HITS(&fixture, start + 3, start + 5, start + TURN - 1, start + 2 * TURN - 3);
 	assert_int_equal(fixture.hits.size, 3);
 }
 
@@ -184,8 +171,7 @@ static void test_bytes_may_begin_in_one_mapping_and_end_in_another(void **state)
 }
 
 /* The bytes of a call, or of what refers to data, at that address. */
-static void put_distance(struct fixture *fixture, uint64_t address,
-			 uint64_t target)
+static void put_distance(struct fixture *fixture, uint64_t address, uint64_t target)
 {
 	int32_t distance = (int32_t)(target - (address + 4));
 
@@ -211,10 +197,8 @@ static void test_relative_references_are_distances_from_behind(void **state)
 	/* The same 32 bits, but too far away to lead there. */
 	put_distance(&fixture, 0x7f0080001240, target);
 	fixture_open(&fixture);
-	find(&fixture,
-	     (struct search){ .kind = SEARCH_RELATIVE, .first = target });
-	ASSERT_HITS(&fixture, far, 0x7f0000001003, 0x7f0000002ff1,
-		    0x7f0080001230);
+	find(&fixture, (struct search){ .kind = SEARCH_RELATIVE, .first = target });
+	ASSERT_HITS(&fixture, far, 0x7f0000001003, 0x7f0000002ff1, 0x7f0080001230);
 }
 
 static bool skip_first_page(const void *data, uint64_t address)
@@ -288,8 +272,7 @@ static void test_all_hits_count_though_not_all_are_kept(void **state)
 	find(&fixture, (struct search){ .kind = SEARCH_WORDS_32, .span = 1 });
 	assert_int_equal(fixture.hits.count, ZEROS);
 	assert_int_equal(fixture.hits.kept, MOST_HITS);
-	assert_int_equal(hits_at(&fixture.hits, MOST_HITS - 1),
-			 start + 4ull * (MOST_HITS - 1));
+	assert_int_equal(hits_at(&fixture.hits, MOST_HITS - 1), start + 4ull * (MOST_HITS - 1));
 }
 
 static void test_search_ends_when_interrupted(void **state)
@@ -301,8 +284,8 @@ static void test_search_ends_when_interrupted(void **state)
 	core_add(&fixture.core, 0x10000, PAGE, RIGHTS_RW);
 	fixture_open(&fixture);
 	atomic_store(&fixture.progress.interrupted, true);
-	assert_error(search_memory(fixture.image, &search, &fixture.account,
-				   &fixture.progress, &fixture.hits),
+	assert_error(search_memory(fixture.image, &search, &fixture.account, &fixture.progress,
+				   &fixture.hits),
 		     ERROR_INTERRUPTED, "interrupted");
 }
 
@@ -314,13 +297,10 @@ int main(void)
 		cmocka_unit_test(test_words_of_32_bits_stand_at_multiples_of_4),
 		cmocka_unit_test(test_hits_of_many_turns_are_in_order),
 		cmocka_unit_test(test_bytes_are_found_anywhere),
-		cmocka_unit_test(
-			test_bytes_may_begin_in_one_mapping_and_end_in_another),
-		cmocka_unit_test(
-			test_relative_references_are_distances_from_behind),
+		cmocka_unit_test(test_bytes_may_begin_in_one_mapping_and_end_in_another),
+		cmocka_unit_test(test_relative_references_are_distances_from_behind),
 		cmocka_unit_test(test_what_is_skipped_does_not_count),
-		cmocka_unit_test(
-			test_holes_are_left_out_but_bytes_may_begin_in_them),
+		cmocka_unit_test(test_holes_are_left_out_but_bytes_may_begin_in_them),
 		cmocka_unit_test(test_all_hits_count_though_not_all_are_kept),
 		cmocka_unit_test(test_search_ends_when_interrupted),
 	};

@@ -13,9 +13,8 @@ static void test_counts_add_up_by_key(void **state)
 	for (int round = 0; round < 3; round++)
 		for (uint64_t key = 0; key < KEYS; key++)
 			assert_no_error(tally_add(
-				&table, (struct tally){ .key = key * 16,
-							.count = 1,
-							.bytes = key }));
+				&table,
+				(struct tally){ .key = key * 16, .count = 1, .bytes = key }));
 	assert_int_equal(table.count, KEYS);
 	assert_int_equal(tally_find(&table, 0)->count, 3);
 	assert_int_equal(tally_find(&table, 16 * 7)->bytes, 21);
@@ -53,8 +52,7 @@ static void test_nothing_is_no_key(void **state)
 	tally_table_deinit(&table);
 }
 
-static void check_order(int (*order)(const void *, const void *),
-			const uint64_t *keys)
+static void check_order(int (*order)(const void *, const void *), const uint64_t *keys)
 {
 	static const struct tally tallies[] = {
 		{ .key = 30, .count = 2, .bytes = 5 },
@@ -82,9 +80,8 @@ static void test_most_come_first_and_equal_ones_by_key(void **state)
 }
 
 /*
- * A hash that multiplies by the golden ratio, as everyone does, puts all of
- * these into one slot. That is no order which anybody who made a dump may
- * bring about.
+ * A hash that multiplies by the golden ratio, as everyone does, puts all of these into one slot.
+ * That is no order which anybody who made a dump may bring about.
  */
 static uint64_t awkward_key(uint64_t number)
 {
@@ -105,8 +102,7 @@ static void test_no_keys_are_known_to_share_a_slot(void **state)
 	tally_table_init(&table, &account);
 	for (uint64_t i = 0; i < KEYS; i++)
 		assert_no_error(
-			tally_add(&table, (struct tally){ .key = awkward_key(i),
-							  .count = 1 }));
+			tally_add(&table, (struct tally){ .key = awkward_key(i), .count = 1 }));
 	for (size_t i = 0; i < table.capacity; i++) {
 		row = table.slots[i].count ? row + 1 : 0;
 		longest = row > longest ? row : longest;

@@ -27,17 +27,14 @@ static inline const struct report_format *format_of(const char *name)
 	return report_formats[i];
 }
 
-static inline void reported_open(struct reported *reported, const char *format,
-				 bool colour)
+static inline void reported_open(struct reported *reported, const char *format, bool colour)
 {
 	reported->file = open_memstream(&reported->text, &reported->size);
 	assert_non_null(reported->file);
-	assert_no_error(report_open(format_of(format), reported->file, colour,
-				    &reported->report));
+	assert_no_error(report_open(format_of(format), reported->file, colour, &reported->report));
 }
 
-static inline void reported_close(struct reported *reported,
-				  const char *expected)
+static inline void reported_close(struct reported *reported, const char *expected)
 {
 	assert_no_error(report_close(&reported->report));
 	fclose(reported->file);
@@ -49,12 +46,10 @@ static inline void reported_close(struct reported *reported,
 static inline void report_row(struct report *report)
 {
 	static const struct column columns[] = {
-		{ "address", VALUE_ADDRESS }, { "size", VALUE_BYTES },
-		{ "the count", VALUE_COUNT }, { "seconds", VALUE_SECONDS },
-		{ "name", VALUE_TEXT },
+		{ "address", VALUE_ADDRESS }, { "size", VALUE_BYTES }, { "the count", VALUE_COUNT },
+		{ "seconds", VALUE_SECONDS }, { "name", VALUE_TEXT },
 	};
-	static const struct table table = { "allocation", columns, 5,
-					    "Only text has sentences." };
+	static const struct table table = { "allocation", columns, 5, "Only text has sentences." };
 
 	report_begin_table(report, &table);
 	report_number(report, 0x7f0010);

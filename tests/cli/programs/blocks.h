@@ -1,6 +1,6 @@
 /*
- * What programs share whose allocations are known by their sizes. Nothing of
- * libc that would allocate is used.
+ * What programs share whose allocations are known by their sizes. Nothing of libc that would
+ * allocate is used.
  */
 #ifndef TESTS_CLI_PROGRAMS_BLOCKS_H
 #define TESTS_CLI_PROGRAMS_BLOCKS_H
@@ -32,9 +32,9 @@ static OUT_OF_LINE void scrub(void)
 	__asm__ volatile(""
 			 :
 			 :
-			 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10",
-			   "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1",
-			   "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7");
+			 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",
+			   "r13", "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5",
+			   "xmm6", "xmm7");
 }
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A process of which two cores are taken: with "older" for the first, after
- * which it waits for a line, and "ready" for the second.
+ * A process of which two cores are taken: with "older" for the first, after which it waits for a
+ * line, and "ready" for the second.
  *
  *	kept	of 40 bytes: 6 before, 6 after
  *	more	of 100 bytes: 3 before, 10 after

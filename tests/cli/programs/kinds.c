@@ -25,8 +25,7 @@ static int no_operation(void)
 	return 0;
 }
 
-static const struct operations file_operations = { no_operation, no_operation,
-						   "file", 1 };
+static const struct operations file_operations = { no_operation, no_operation, "file", 1 };
 static const long table[4] = { 1, 2, 3, 4 };
 static const long empty_value[2] = { 0, -1 };
 

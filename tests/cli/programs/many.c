@@ -1,6 +1,5 @@
 /*
- * Allocations in numbers: 40,000 that are held, and 3 that are lost. Says so
- * and waits to be cored.
+ * Allocations in numbers: 40,000 that are held, and 3 that are lost. Says so and waits to be cored.
  */
 
 #include <stdio.h>

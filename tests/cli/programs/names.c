@@ -7,8 +7,8 @@
  *	of a call	0x168 local[1], 0x178 session.key, both of a thread,
  *			0x188 inlined_local of a function that is inlined
  *
- * and, where a library is given as an argument (names_library.c), 0x198 and
- * 0x1a8 in its static and its thread-local variables.
+ * and, where a library is given as an argument (names_library.c), 0x198 and 0x1a8 in its static and
+ * its thread-local variables.
  */
 #include <dlfcn.h>
 #include <malloc.h>

@@ -1,7 +1,6 @@
 /*
- * A program with children of unusual kinds: one that shares its memory and ends
- * by itself (clone3 with CLONE_VM), one that borrows it (vfork), and one that
- * it tries to trace. Says what each gave.
+ * A program with children of unusual kinds: one that shares its memory and ends by itself (clone3
+ * with CLONE_VM), one that borrows it (vfork), and one that it tries to trace. Says what each gave.
  */
 #include <errno.h>
 #include <linux/sched.h>
@@ -30,18 +29,12 @@ static pid_t clone_with_memory(char *stack)
 	};
 	long result = SYS_clone3;
 
-	__asm__ volatile("syscall\n\t"
-			 "test %%rax, %%rax\n\t"
-			 "jnz 1f\n\t"
-			 "movl $7, %[shared]\n\t"
-			 "mov %[exit], %%eax\n\t"
-			 "mov $3, %%edi\n\t"
-			 "syscall\n"
-			 "1:"
-			 : "+a"(result), [shared] "+m"(shared)
-			 : "D"(&arguments),
-			   "S"(sizeof(arguments)), [exit] "i"(SYS_exit_group)
-			 : "rcx", "r11", "memory");
+	__asm__ volatile(
+		"syscall\n\ttest %%rax, %%rax\n\tjnz 1f\n\tmovl $7, %[shared]\n\tmov %[exit], %%eax\n\tmov $3, %%edi\n\tsyscall\n"
+		"1:"
+		: "+a"(result), [shared] "+m"(shared)
+		: "D"(&arguments), "S"(sizeof(arguments)), [exit] "i"(SYS_exit_group)
+		: "rcx", "r11", "memory");
 	return (pid_t)result;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Reserves far more memory than there is, and uses a page of it, which alone
- * holds one of two blocks.
+ * Reserves far more memory than there is, and uses a page of it, which alone holds one of two
+ * blocks.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -19,9 +19,8 @@ static __attribute__((noinline)) void lose(void)
 
 int main(void)
 {
-	void *volatile *reserved =
-		mmap(NULL, RESERVED, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *volatile *reserved = mmap(NULL, RESERVED, PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if ((void *)reserved == MAP_FAILED)
 		return 1;

@@ -1,16 +1,15 @@
 /*
  * To be preloaded: has each allocation of a program fail, one at a time.
  *
- * Where the program allocates, it forks: in the child the allocation fails, and
- * the child runs to its end; then the parent goes on. Of allocations made by
- * the same chain of calls only the first is tried. For the n-th, the folder
- * SHORTAGE_FOLDER has n.out and n.err, all that the child and its parents wrote
- * to their standard output and error, which must be files; n.status, as of
- * waitpid(); and n.chain, the calls. With SHORTAGE_LASTS in the environment all
- * later allocations fail, too.
+ * Where the program allocates, it forks: in the child the allocation fails, and the child runs to
+ * its end; then the parent goes on. Of allocations made by the same chain of calls only the first
+ * is tried. For the n-th, the folder SHORTAGE_FOLDER has n.out and n.err, all that the child and
+ * its parents wrote to their standard output and error, which must be files; n.status, as of
+ * waitpid(); and n.chain, the calls. With SHORTAGE_LASTS in the environment all later allocations
+ * fail, too.
  *
- * The program runs on one processor, lest it makes threads: of them only one
- * would live on in the child.
+ * The program runs on one processor, lest it makes threads: of them only one would live on in the
+ * child.
  */
 
 #include <dlfcn.h>
@@ -193,16 +192,12 @@ void *reallocarray(void *old, size_t count, size_t size)
 	return is_short() ? NULL : NEXT(reallocarray)(old, count, size);
 }
 
-void *mmap(void *address, size_t size, int rights, int flags, int fd,
-	   off_t offset)
+void *mmap(void *address, size_t size, int rights, int flags, int fd, off_t offset)
 {
-	return is_short()
-		       ? MAP_FAILED
-		       : NEXT(mmap)(address, size, rights, flags, fd, offset);
+	return is_short() ? MAP_FAILED : NEXT(mmap)(address, size, rights, flags, fd, offset);
 }
 
 void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
 {
-	return is_short() ? MAP_FAILED
-			  : NEXT(mremap)(old, old_size, size, flags);
+	return is_short() ? MAP_FAILED : NEXT(mremap)(old, old_size, size, flags);
 }

@@ -1,6 +1,6 @@
 /*
- * A FILE and its buffer, held by static memory, two lines read from it, held by
- * a struct of two pointers each with its size, and an obstack of two chunks.
+ * A FILE and its buffer, held by static memory, two lines read from it, held by a struct of two
+ * pointers each with its size, and an obstack of two chunks.
  */
 #include <obstack.h>
 #include <stdio.h>
@@ -25,8 +25,7 @@ int main(void)
 {
 	stream = fopen("/proc/self/status", "r");
 	lines = calloc(1, sizeof(*lines));
-	if (!stream || !lines ||
-	    getline(&lines->first, &lines->first_size, stream) < 0 ||
+	if (!stream || !lines || getline(&lines->first, &lines->first_size, stream) < 0 ||
 	    getline(&lines->second, &lines->second_size, stream) < 0)
 		return 1;
 	obstack_init(&objects);

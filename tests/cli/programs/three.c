@@ -1,6 +1,6 @@
 /*
- * A few allocations of known sizes for sessions: each size stands for one
- * way of being held, or lost.
+ * A few allocations of known sizes for sessions: each size stands for one way of being held, or
+ * lost.
  *
  *	static	0x28 with a signature -> 0x38 -> 0x48
  *		0x30ff0, mapped
@@ -52,8 +52,7 @@ static OUT_OF_LINE void lose_chain(void)
 
 static OUT_OF_LINE void lose_ring(void)
 {
-	void **ring[] = { block(0x98, NULL), block(0x98, NULL),
-			  block(0x98, NULL) };
+	void **ring[] = { block(0x98, NULL), block(0x98, NULL), block(0x98, NULL) };
 	void **shared = block(0xa8, NULL), **other = block(0xb8, NULL);
 
 	for (int i = 0; i < 3; i++)
@@ -89,8 +88,7 @@ int main(void)
 	for (;;)
 		__asm__ volatile("syscall"
 				 :
-				 : "a"(SYS_pause), "b"(in_register), "D"(0),
-				   "S"(0), "d"(0)
+				 : "a"(SYS_pause), "b"(in_register), "D"(0), "S"(0), "d"(0)
 				 : "rcx", "r11", "memory");
 	return on_stack[0] == NULL;
 }

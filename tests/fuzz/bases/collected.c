@@ -1,6 +1,6 @@
 /*
- * A small heap of the Boehm collector: objects of each kind, of a few sizes,
- * some of them garbage, with finalizers and disappearing links.
+ * A small heap of the Boehm collector: objects of each kind, of a few sizes, some of them garbage,
+ * with finalizers and disappearing links.
  */
 #include <gc.h>
 #include <string.h>

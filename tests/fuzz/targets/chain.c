@@ -1,6 +1,6 @@
 /*
- * Cores that are damaged anywhere: every command on them, from the first byte
- * of the core to the last of the report.
+ * Cores that are damaged anywhere: every command on them, from the first byte of the core to the
+ * last of the report.
  */
 #include "tests/fuzz/core_target.h"
 
@@ -77,8 +77,7 @@ static void look(const char *path, unsigned int choice)
 		COUNT = sizeof(lines) / sizeof(*lines),
 		FURTHER = sizeof(further) / sizeof(*further)
 	};
-	const char *asked[4] = { lines[choice % COUNT],
-				 lines[choice / COUNT % COUNT],
+	const char *asked[4] = { lines[choice % COUNT], lines[choice / COUNT % COUNT],
 				 further[(choice >> 16) % FURTHER] };
 
 	core_target_ask(path, asked);
@@ -90,8 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	return 0;
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most,
-			       unsigned int seed)
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most, unsigned int seed)
 {
 	return edits_mutate(bytes, size, most, CORE_TARGET_HEAD, seed);
 }

@@ -20,8 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		{ DATA, RIGHT_READ, bytes, size },
 	};
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
-	_cleanup_(image_close) struct image *image =
-		memory_open(parts, 2, &findings);
+	_cleanup_(image_close) struct image *image = memory_open(parts, 2, &findings);
 	_cleanup_(code_reader_destroy) struct code_reader *reader = NULL;
 	const struct made_object *made;
 

@@ -19,8 +19,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 /* What writes files, runs programs or waits for input is not for a fuzzer. */
 static bool is_harmless(const struct line *line)
 {
-	static const char *const harmful[] = { "source", "redirect", "history",
-					       "diff" };
+	static const char *const harmful[] = { "source", "redirect", "history", "diff" };
 
 	if (line->count == 0 || line->destination != TO_OUTPUT)
 		return false;
@@ -32,8 +31,7 @@ static bool is_harmless(const struct line *line)
 		if (strstr(line->words[i], "..") ||
 		    strchr(line->words[i] + !!*line->words[i], '/') ||
 		    strcasestr(line->words[i], "baseline") ||
-		    strcasestr(line->words[i], "suppress") ||
-		    strcasestr(line->words[i], "update"))
+		    strcasestr(line->words[i], "suppress") || strcasestr(line->words[i], "update"))
 			return false;
 	return true;
 }

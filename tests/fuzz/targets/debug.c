@@ -1,6 +1,6 @@
 /*
- * A program whose file is damaged, with the right build-id still: symbols, call
- * frames, lines, variables and types, from plain and packed sections.
+ * A program whose file is damaged, with the right build-id still: symbols, call frames, lines,
+ * variables and types, from plain and packed sections.
  */
 #include "tests/fuzz/core_target.h"
 
@@ -36,10 +36,8 @@ static void remove_root(void)
 static void find_places(struct edited_file *file)
 {
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)file->bytes;
-	const Elf64_Shdr *sections =
-		(const Elf64_Shdr *)(file->bytes + header->e_shoff);
-	const char *names = (const char *)file->bytes +
-			    sections[header->e_shstrndx].sh_offset;
+	const Elf64_Shdr *sections = (const Elf64_Shdr *)(file->bytes + header->e_shoff);
+	const char *names = (const char *)file->bytes + sections[header->e_shstrndx].sh_offset;
 
 	file->headers = sizeof(*header) + header->e_phnum * sizeof(Elf64_Phdr);
 	for (size_t i = 0; i < header->e_shnum; i++) {
@@ -47,20 +45,16 @@ static void find_places(struct edited_file *file)
 		const char *name = names + section->sh_name;
 
 		for (size_t k = 0; k < sizeof(*section); k += 8)
-			places_add(&file->chunks,
-				   header->e_shoff + i * sizeof(*section) + k);
+			places_add(&file->chunks, header->e_shoff + i * sizeof(*section) + k);
 		if (section->sh_type == SHT_NOBITS)
 			continue;
 		for (size_t k = 0; k < section->sh_size; k++)
 			if (strncmp(name, ".debug", 6) == 0)
-				places_add(&file->words,
-					   section->sh_offset + k);
+				places_add(&file->words, section->sh_offset + k);
 			else if (strncmp(name, ".eh", 3) == 0)
-				places_add(&file->first,
-					   section->sh_offset + k);
+				places_add(&file->first, section->sh_offset + k);
 			else if (strstr(name, "sym") || strstr(name, "dyn"))
-				places_add(&file->pointers,
-					   section->sh_offset + k);
+				places_add(&file->pointers, section->sh_offset + k);
 	}
 }
 
@@ -85,8 +79,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 /* The edited program becomes the one that the core's machine had. */
 static void put_in_place(const struct edited_file *file)
 {
-	_cleanup_(close) int fd =
-		open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	_cleanup_(close) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	_cleanup_(free) uint8_t *bytes = malloc(file->size);
 	ssize_t size = bytes ? pread(file->fd, bytes, file->size, 0) : -1;
 
@@ -97,10 +90,8 @@ static void put_in_place(const struct edited_file *file)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	static const char *const lines[] = {
-		"backtrace",	   "describe threads",
-		"explain used",	   "summarize used",
-		"describe stacks", "list used --annotate *.*",
-		"gate --likely",   "describe used",
+		"backtrace",	   "describe threads",	       "explain used",	"summarize used",
+		"describe stacks", "list used --annotate *.*", "gate --likely", "describe used",
 	};
 	enum { COUNT = sizeof(lines) / sizeof(*lines) };
 	struct edited_file *file;
@@ -118,8 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	return 0;
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most,
-			       unsigned int seed)
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most, unsigned int seed)
 {
 	return edits_mutate(bytes, size, most, CORE_TARGET_HEAD, seed);
 }

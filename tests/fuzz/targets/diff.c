@@ -1,6 +1,6 @@
 /*
- * Two cores that are damaged, each in its own way: what grew between them. They
- * may be of one process, or of two.
+ * Two cores that are damaged, each in its own way: what grew between them. They may be of one
+ * process, or of two.
  */
 #include "tests/fuzz/core_target.h"
 
@@ -66,9 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	size -= CORE_TARGET_HEAD;
 	newer = &target.files[bytes[0] % pairs * 2];
 	/* More often than not they are of one process. */
-	older = &target.files[(bytes[1] & 3 ? bytes[0] : bytes[1] / 4) % pairs *
-				      2 +
-			      1];
+	older = &target.files[(bytes[1] & 3 ? bytes[0] : bytes[1] / 4) % pairs * 2 + 1];
 	first = bytes[3] % 8 * sizeof(struct edit);
 	if (first > size)
 		first = size;
@@ -80,8 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	return 0;
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most,
-			       unsigned int seed)
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most, unsigned int seed)
 {
 	return edits_mutate(bytes, size, most, CORE_TARGET_HEAD, seed);
 }

@@ -11,13 +11,11 @@
 static void read_baseline(const uint8_t *bytes, size_t size)
 {
 	_cleanup_(baseline_deinit) struct baseline baseline = { NULL };
-	struct error *error = baseline_parse((const char *)bytes, size,
-					     "baseline", &baseline);
+	struct error *error = baseline_parse((const char *)bytes, size, "baseline", &baseline);
 
 	if (error)
 		error_destroy(error);
-	else if (baseline.count > 0 &&
-		 !baseline_find(&baseline, baseline.list[0].fingerprint))
+	else if (baseline.count > 0 && !baseline_find(&baseline, baseline.list[0].fingerprint))
 		abort();
 }
 

@@ -1,6 +1,5 @@
 /*
- * Cores whose heaps are damaged: what the allocators and the graph make of
- * them.
+ * Cores whose heaps are damaged: what the allocators and the graph make of them.
  */
 #include "tests/fuzz/core_target.h"
 
@@ -9,15 +8,9 @@ static struct core_target target;
 int LLVMFuzzerInitialize(int *count, char ***arguments)
 {
 	static const char *const names[] = {
-		"bookworm-small.core",
-		"bullseye-small.core",
-		"forky-damaged-size.core",
-		"trixie-damaged-run.core",
-		"forky-small.core",
-		"bookworm-small-static.core",
-		"collected.core",
-		"containers.core",
-		NULL,
+		"bookworm-small.core",	   "bullseye-small.core", "forky-damaged-size.core",
+		"trixie-damaged-run.core", "forky-small.core",	  "bookworm-small-static.core",
+		"collected.core",	   "containers.core",	  NULL,
 	};
 
 	core_target_init(&target, names);
@@ -31,8 +24,7 @@ static void look(const char *path, unsigned int choice)
 		STAGE_LEAKS, STAGE_RETAINED, STAGE_PATTERNS, STAGE_SIGNATURES,
 	};
 
-	core_target_need(path,
-			 stages[choice % (sizeof(stages) / sizeof(*stages))]);
+	core_target_need(path, stages[choice % (sizeof(stages) / sizeof(*stages))]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -41,8 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	return 0;
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most,
-			       unsigned int seed)
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most, unsigned int seed)
 {
 	return edits_mutate(bytes, size, most, CORE_TARGET_HEAD, seed);
 }

@@ -1,6 +1,5 @@
 /*
- * Anything at all as a core: ELF headers, notes, packed files, and the program
- * in them.
+ * Anything at all as a core: ELF headers, notes, packed files, and the program in them.
  */
 #include "tests/fuzz/core_target.h"
 
@@ -16,8 +15,7 @@ static void look_at_regions(const struct image *image)
 		const struct region *region = image_region(image, i);
 		uint64_t size, value;
 
-		if (image_bytes(image, region->start, &size) &&
-		    size > region->end - region->start)
+		if (image_bytes(image, region->start, &size) && size > region->end - region->start)
 			abort();
 		image_next_data(image, region->start);
 		image_read_u64(image, region->end - 4, &value);

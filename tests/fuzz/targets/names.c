@@ -27,9 +27,7 @@ static void name(const char *text)
 
 static void take_rules(const struct line *line)
 {
-	_cleanup_(extension_rules_deinit) struct extension_rules rules = {
-		NULL
-	};
+	_cleanup_(extension_rules_deinit) struct extension_rules rules = { NULL };
 	struct error *error = NULL;
 
 	for (size_t i = 0; !error && i < line->count; i++)

@@ -1,6 +1,6 @@
 /*
- * Packed cores, damaged before they were packed or after it: in several
- * members, with more behind them, and with far more in them than is told.
+ * Packed cores, damaged before they were packed or after it: in several members, with more behind
+ * them, and with far more in them than is told.
  */
 #include "tests/fuzz/core_target.h"
 
@@ -30,59 +30,53 @@ struct buffer {
 static struct core_target target;
 static struct buffer zeros[PACKERS]; /* packed */
 
-static size_t pack_zstd(const uint8_t *bytes, size_t size, uint8_t *packed,
-			size_t room)
+static size_t pack_zstd(const uint8_t *bytes, size_t size, uint8_t *packed, size_t room)
 {
 	return ZSTD_compress(packed, room, bytes, size, 1);
 }
 
-static size_t pack_lz4(const uint8_t *bytes, size_t size, uint8_t *packed,
-		       size_t room)
+static size_t pack_lz4(const uint8_t *bytes, size_t size, uint8_t *packed, size_t room)
 {
 	return LZ4F_compressFrame(packed, room, bytes, size, NULL);
 }
 
-static size_t pack_gzip(const uint8_t *bytes, size_t size, uint8_t *packed,
-			size_t room)
+static size_t pack_gzip(const uint8_t *bytes, size_t size, uint8_t *packed, size_t room)
 {
 	z_stream stream = { .next_in = (uint8_t *)(uintptr_t)bytes,
 			    .avail_in = (uInt)size,
 			    .next_out = packed,
 			    .avail_out = (uInt)room };
 
-	if (deflateInit2(&stream, 1, Z_DEFLATED, GZIP_WINDOW, DEFLATE_MEMORY,
-			 Z_DEFAULT_STRATEGY) != Z_OK)
+	if (deflateInit2(&stream, 1, Z_DEFLATED, GZIP_WINDOW, DEFLATE_MEMORY, Z_DEFAULT_STRATEGY) !=
+	    Z_OK)
 		abort();
 	deflate(&stream, Z_FINISH);
 	deflateEnd(&stream);
 	return room - stream.avail_out;
 }
 
-static size_t pack_xz(const uint8_t *bytes, size_t size, uint8_t *packed,
-		      size_t room)
+static size_t pack_xz(const uint8_t *bytes, size_t size, uint8_t *packed, size_t room)
 {
 	size_t used = 0;
 
-	if (lzma_easy_buffer_encode(0, LZMA_CHECK_NONE, NULL, bytes, size,
-				    packed, &used, room) != LZMA_OK)
+	if (lzma_easy_buffer_encode(0, LZMA_CHECK_NONE, NULL, bytes, size, packed, &used, room) !=
+	    LZMA_OK)
 		abort();
 	return used;
 }
 
-static size_t pack_bzip2(const uint8_t *bytes, size_t size, uint8_t *packed,
-			 size_t room)
+static size_t pack_bzip2(const uint8_t *bytes, size_t size, uint8_t *packed, size_t room)
 {
 	unsigned int used = (unsigned int)room;
 
-	if (BZ2_bzBuffToBuffCompress((char *)packed, &used,
-				     (char *)(uintptr_t)bytes,
+	if (BZ2_bzBuffToBuffCompress((char *)packed, &used, (char *)(uintptr_t)bytes,
 				     (unsigned int)size, 1, 0, 0) != BZ_OK)
 		abort();
 	return used;
 }
 
-static size_t (*const packers[PACKERS])(const uint8_t *bytes, size_t size,
-					uint8_t *packed, size_t room) = {
+static size_t (*const packers[PACKERS])(const uint8_t *bytes, size_t size, uint8_t *packed,
+					size_t room) = {
 	pack_zstd, pack_lz4, pack_gzip, pack_xz, pack_bzip2,
 };
 
@@ -101,8 +95,7 @@ static void add(struct buffer *buffer, const uint8_t *bytes, size_t size)
 	buffer->size += size;
 }
 
-static void add_packed(struct buffer *buffer, size_t packer,
-		       const uint8_t *bytes, size_t size)
+static void add_packed(struct buffer *buffer, size_t packer, const uint8_t *bytes, size_t size)
 {
 	size_t room = size + size / 4 + ROOM_LEFT;
 	uint8_t *packed = malloc(room);
@@ -130,8 +123,8 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 }
 
 /* The core as it was edited, packed in one of the shapes. */
-static void pack(const struct edited_file *core, size_t packer,
-		 unsigned int shape, struct buffer *ret)
+static void pack(const struct edited_file *core, size_t packer, unsigned int shape,
+		 struct buffer *ret)
 {
 	off_t length = lseek(core->fd, 0, SEEK_END);
 	size_t size = (size_t)length, first = size;
@@ -151,15 +144,13 @@ static void pack(const struct edited_file *core, size_t packer,
 	free(bytes);
 }
 
-static void look_at_packed(const struct buffer *packed, const uint8_t *edits,
-			   size_t size)
+static void look_at_packed(const struct buffer *packed, const uint8_t *edits, size_t size)
 {
 	enum { HEADERS = 64 };
 	struct edited_file file;
 	int fd = memfd_create("packed", MFD_CLOEXEC);
 
-	if (fd < 0 ||
-	    write(fd, packed->bytes, packed->size) != (ssize_t)packed->size)
+	if (fd < 0 || write(fd, packed->bytes, packed->size) != (ssize_t)packed->size)
 		abort();
 	edited_file_adopt(&file, fd, "a packed core");
 	if (file.headers > HEADERS)
@@ -192,8 +183,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	return 0;
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most,
-			       unsigned int seed)
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most, unsigned int seed)
 {
 	return edits_mutate(bytes, size, most, CORE_TARGET_HEAD, seed);
 }

@@ -1,6 +1,6 @@
 /*
- * Run-time type information made of anything: the input is read-only memory,
- * in which every word may be a vtable.
+ * Run-time type information made of anything: the input is read-only memory, in which every word
+ * may be a vtable.
  */
 #include "tests/fuzz/memory.h"
 #include "tests/fuzz/target.h"
@@ -27,8 +27,7 @@ static void look(const struct image *image, size_t size)
 		free(rtti_name(image, START + i, &patience));
 		if (type)
 			free(rtti_name(image, type, &patience));
-		if (rtti_find_base(image, START + i, count_base, &bases,
-				   &patience))
+		if (rtti_find_base(image, START + i, count_base, &bases, &patience))
 			abort(); /* far more than there is room for */
 	}
 }
@@ -37,8 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	const struct memory_part part = { START, RIGHT_READ, bytes, size };
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
-	_cleanup_(image_close) struct image *image =
-		memory_open(&part, 1, &findings);
+	_cleanup_(image_close) struct image *image = memory_open(&part, 1, &findings);
 
 	look(image, size);
 	return 0;

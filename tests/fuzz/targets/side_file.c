@@ -1,6 +1,6 @@
 /*
- * Side files that tell what is false: edits to those of a few cores, their
- * checksums made to fit again, so that it is the contents that are looked at.
+ * Side files that tell what is false: edits to those of a few cores, their checksums made to fit
+ * again, so that it is the contents that are looked at.
  */
 #include "tests/fuzz/core_target.h"
 
@@ -46,8 +46,7 @@ static void remove_files(void)
 /* Words of the arrays: those of small ones, which are counts, once more. */
 static void find_places(struct edited_file *file)
 {
-	const struct section *sections =
-		(const struct section *)(file->bytes + SECTIONS_AT);
+	const struct section *sections = (const struct section *)(file->bytes + SECTIONS_AT);
 
 	file->headers = HEADER_SIZE;
 	for (size_t i = 0; i < SIDE_SECTIONS; i++) {
@@ -63,8 +62,7 @@ static void find_places(struct edited_file *file)
 		for (uint64_t k = 0; k < section->size; k += 4) {
 			places_add(&file->words, section->offset + k);
 			if (section->size <= SMALL)
-				places_add(&file->pointers,
-					   section->offset + k);
+				places_add(&file->pointers, section->offset + k);
 		}
 	}
 }
@@ -100,10 +98,9 @@ static void make_hashes_fit(uint8_t *bytes, uint64_t size)
 	uint64_t hash;
 
 	for (size_t i = 0; i < SIDE_SECTIONS; i++)
-		if (sections[i].offset <= size &&
-		    sections[i].size <= size - sections[i].offset)
-			sections[i].hash = XXH3_64bits(
-				bytes + sections[i].offset, sections[i].size);
+		if (sections[i].offset <= size && sections[i].size <= size - sections[i].offset)
+			sections[i].hash =
+				XXH3_64bits(bytes + sections[i].offset, sections[i].size);
 	hash = XXH3_64bits(bytes, HASH_AT);
 	memcpy(bytes + HASH_AT, &hash, sizeof(hash));
 }
@@ -186,8 +183,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	return 0;
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most,
-			       unsigned int seed)
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most, unsigned int seed)
 {
 	return edits_mutate(bytes, size, most, CORE_TARGET_HEAD, seed);
 }

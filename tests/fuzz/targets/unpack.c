@@ -15,8 +15,7 @@ static void check_size(int fd, size_t size)
 	enum { MOST_OF_ONE = 1100, SLACK = 1 << 16 };
 	struct stat status;
 
-	if (fstat(fd, &status) < 0 ||
-	    (size_t)status.st_size > size * MOST_OF_ONE + SLACK)
+	if (fstat(fd, &status) < 0 || (size_t)status.st_size > size * MOST_OF_ONE + SLACK)
 		abort();
 }
 

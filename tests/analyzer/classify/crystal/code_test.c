@@ -3,8 +3,8 @@
 #include "tests/analyzer/image/core_builder.h"
 
 /* Code stands at CODE; what allocates, at MAKER; constants, at DATA. */
-static const uint64_t CODE = 0x400000, MAKER = 0x400800, OTHER = 0x400900,
-		      DATA = 0x402000, LENGTH = 0x1000;
+static const uint64_t CODE = 0x400000, MAKER = 0x400800, OTHER = 0x400900, DATA = 0x402000,
+		      LENGTH = 0x1000;
 
 struct world {
 	struct core core;
@@ -25,8 +25,7 @@ static void world_init(struct world *world)
 {
 	*world = (struct world){ 0 };
 	core_init(&world->core);
-	world->code = core_add(&world->core, CODE, LENGTH,
-			       RIGHT_READ | RIGHT_EXECUTE);
+	world->code = core_add(&world->core, CODE, LENGTH, RIGHT_READ | RIGHT_EXECUTE);
 	world->data = core_add(&world->core, DATA, LENGTH, RIGHT_READ);
 }
 
@@ -47,9 +46,7 @@ static void add(struct world *world, size_t size, const uint8_t *bytes)
 	world->size += size;
 }
 
-#define ADD(world, ...)                                \
-	add(world, sizeof((uint8_t[]){ __VA_ARGS__ }), \
-	    (uint8_t[]){ __VA_ARGS__ })
+#define ADD(world, ...) add(world, sizeof((uint8_t[]){ __VA_ARGS__ }), (uint8_t[]){ __VA_ARGS__ })
 
 static void add_call(struct world *world, uint64_t target)
 {
@@ -63,10 +60,8 @@ static void add_call(struct world *world, uint64_t target)
 static size_t find(struct world *world, const struct made_object **ret)
 {
 	core_write_file(&world->core);
-	assert_no_error(
-		image_open(world->core.path, &world->findings, &world->image));
-	assert_no_error(code_reader_create(world->image, allocates, NULL,
-					   &world->reader));
+	assert_no_error(image_open(world->core.path, &world->findings, &world->image));
+	assert_no_error(code_reader_create(world->image, allocates, NULL, &world->reader));
 	return code_find_objects(world->reader, CODE, CODE + world->size, ret);
 }
 
@@ -237,29 +232,21 @@ static void test_code_that_is_not_there_makes_nothing(void **state)
 	world_init(&world);
 	ADD(&world, 0xc3);
 	find(&world, &made);
-	assert_int_equal(code_find_objects(world.reader, CODE + LENGTH,
-					   CODE + 2 * LENGTH, &made),
+	assert_int_equal(code_find_objects(world.reader, CODE + LENGTH, CODE + 2 * LENGTH, &made),
 			 0);
 	assert_int_equal(code_find_objects(world.reader, CODE, CODE, &made), 0);
-	assert_int_equal(code_find_objects(world.reader, CODE + 0x800,
-					   CODE + 0x1800, &made),
-			 0);
+	assert_int_equal(code_find_objects(world.reader, CODE + 0x800, CODE + 0x1800, &made), 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_size_and_type_of_a_made_object_are_read),
-		cmocka_unit_test(
-			test_unoptimised_code_is_followed_through_the_stack),
-		cmocka_unit_test(
-			test_type_that_is_a_constant_in_memory_is_read),
-		cmocka_unit_test(
-			test_object_is_followed_along_the_path_that_makes_it),
-		cmocka_unit_test(
-			test_nothing_is_known_of_what_comes_around_again),
-		cmocka_unit_test(
-			test_object_of_one_of_two_classes_is_of_either),
+		cmocka_unit_test(test_unoptimised_code_is_followed_through_the_stack),
+		cmocka_unit_test(test_type_that_is_a_constant_in_memory_is_read),
+		cmocka_unit_test(test_object_is_followed_along_the_path_that_makes_it),
+		cmocka_unit_test(test_nothing_is_known_of_what_comes_around_again),
+		cmocka_unit_test(test_object_of_one_of_two_classes_is_of_either),
 		cmocka_unit_test(test_what_was_overwritten_is_not_the_object),
 		cmocka_unit_test(test_code_that_is_not_there_makes_nothing),
 	};

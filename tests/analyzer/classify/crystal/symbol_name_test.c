@@ -2,8 +2,8 @@
 
 #include "tests/assertions.h"
 
-static void assert_parts(const char *text, const char *type, const char *owner,
-			 const char *method, const char *result)
+static void assert_parts(const char *text, const char *type, const char *owner, const char *method,
+			 const char *result)
 {
 	struct symbol_name name;
 
@@ -18,33 +18,27 @@ static void assert_parts(const char *text, const char *type, const char *owner,
 static void test_constructors_tell_what_they_make(void **state)
 {
 	assert_parts("*Coin::new<Float64>:Coin", "Coin", "Coin", "new", "Coin");
-	assert_parts("*Cat@Animal::new<String, Int32>:Cat", "Cat", "Animal",
-		     "new", "Cat");
-	assert_parts("*Channel::UseDefault::new:Channel::UseDefault",
-		     "Channel::UseDefault", "Channel::UseDefault", "new",
-		     "Channel::UseDefault");
-	assert_parts("*Char::Reader::new:pos<String, Int32>:Char::Reader",
-		     "Char::Reader", "Char::Reader", "new", "Char::Reader");
+	assert_parts("*Cat@Animal::new<String, Int32>:Cat", "Cat", "Animal", "new", "Cat");
+	assert_parts("*Channel::UseDefault::new:Channel::UseDefault", "Channel::UseDefault",
+		     "Channel::UseDefault", "new", "Channel::UseDefault");
+	assert_parts("*Char::Reader::new:pos<String, Int32>:Char::Reader", "Char::Reader",
+		     "Char::Reader", "new", "Char::Reader");
 }
 
 static void test_generic_types_keep_their_arguments(void **state)
 {
-	assert_parts("*Hash(String, Int32)@Hash(K, V)::new:block<Nil>:"
-		     "Hash(String, Int32)",
-		     "Hash(String, Int32)", "Hash(K, V)", "new",
-		     "Hash(String, Int32)");
-	assert_parts("*Array(Proc(Int32, Nil))@Array(T)::new<Int32>:"
-		     "Array(Proc(Int32, Nil))",
-		     "Array(Proc(Int32, Nil))", "Array(T)", "new",
-		     "Array(Proc(Int32, Nil))");
+	assert_parts("*Hash(String, Int32)@Hash(K, V)::new:block<Nil>:Hash(String, Int32)",
+		     "Hash(String, Int32)", "Hash(K, V)", "new", "Hash(String, Int32)");
+	assert_parts("*Array(Proc(Int32, Nil))@Array(T)::new<Int32>:Array(Proc(Int32, Nil))",
+		     "Array(Proc(Int32, Nil))", "Array(T)", "new", "Array(Proc(Int32, Nil))");
 }
 
 static void test_marks_of_derived_types_are_no_part_of_a_name(void **state)
 {
 	struct symbol_name name;
 
-	assert_parts("*Array(Animal+)@Array(T)::new:Array(Animal+)",
-		     "Array(Animal)", "Array(T)", "new", "Array(Animal)");
+	assert_parts("*Array(Animal+)@Array(T)::new:Array(Animal+)", "Array(Animal)", "Array(T)",
+		     "new", "Array(Animal)");
 	assert_true(symbol_name_parse("*Animal+@Animal#name:String", &name));
 	assert_true(name.is_virtual);
 	assert_true(name.of_object);
@@ -54,10 +48,9 @@ static void test_marks_of_derived_types_are_no_part_of_a_name(void **state)
 
 static void test_operators_and_what_returns_a_union_are_read(void **state)
 {
-	assert_parts("*Foo#get<(Int32 | Nil)>:(Foo | Nil)", "Foo", "Foo", "get",
-		     "(Foo | Nil)");
-	assert_parts("*Foo::open<Tuple(Int32, Foo::Bar)>:Foo::Bar", "Foo",
-		     "Foo", "open", "Foo::Bar");
+	assert_parts("*Foo#get<(Int32 | Nil)>:(Foo | Nil)", "Foo", "Foo", "get", "(Foo | Nil)");
+	assert_parts("*Foo::open<Tuple(Int32, Foo::Bar)>:Foo::Bar", "Foo", "Foo", "open",
+		     "Foo::Bar");
 }
 
 static void test_other_symbols_are_no_methods(void **state)
@@ -77,10 +70,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_constructors_tell_what_they_make),
 		cmocka_unit_test(test_generic_types_keep_their_arguments),
-		cmocka_unit_test(
-			test_marks_of_derived_types_are_no_part_of_a_name),
-		cmocka_unit_test(
-			test_operators_and_what_returns_a_union_are_read),
+		cmocka_unit_test(test_marks_of_derived_types_are_no_part_of_a_name),
+		cmocka_unit_test(test_operators_and_what_returns_a_union_are_read),
 		cmocka_unit_test(test_other_symbols_are_no_methods),
 	};
 

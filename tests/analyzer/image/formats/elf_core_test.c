@@ -7,8 +7,7 @@
 enum { PAGE = 4096 };
 
 /* The core cannot be opened; message is what is said behind its path. */
-static void assert_refused(const struct core *core, enum error_code code,
-			   const char *message)
+static void assert_refused(const struct core *core, enum error_code code, const char *message)
 {
 	struct findings findings = { 0 };
 	struct image *image;
@@ -33,8 +32,7 @@ static void test_text_is_no_core(void **state)
 
 	core_init(&core);
 	core_write_at(&core, "#!/bin/sh\n", 10, 0);
-	assert_refused(&core, ERROR_NOT_SUPPORTED,
-		       "is not a core dump: it has no ELF header");
+	assert_refused(&core, ERROR_NOT_SUPPORTED, "is not a core dump: it has no ELF header");
 }
 
 static void test_program_is_no_core(void **state)
@@ -46,12 +44,9 @@ static void test_program_is_no_core(void **state)
 	core_init(&core);
 	core.header.e_type = ET_EXEC;
 	core_write_file(&core);
-	assert_refused(&core, ERROR_NOT_SUPPORTED,
-		       "is an ELF program, not a core");
-	assert_error(image_open("/proc/self/exe", &findings, &image),
-		     ERROR_NOT_SUPPORTED,
-		     "/proc/self/exe: is an ELF program or library, not a "
-		     "core");
+	assert_refused(&core, ERROR_NOT_SUPPORTED, "is an ELF program, not a core");
+	assert_error(image_open("/proc/self/exe", &findings, &image), ERROR_NOT_SUPPORTED,
+		     "/proc/self/exe: is an ELF program or library, not a core");
 }
 
 static void test_core_of_another_machine_is_named(void **state)
@@ -61,8 +56,7 @@ static void test_core_of_another_machine_is_named(void **state)
 		Elf64_Half machine;
 		const char *message;
 	} cases[] = {
-		{ ELFCLASS32, ELFDATA2LSB, EM_386,
-		  "is a core of i386; only x86-64 is supported" },
+		{ ELFCLASS32, ELFDATA2LSB, EM_386, "is a core of i386; only x86-64 is supported" },
 		{ ELFCLASS32, ELFDATA2LSB, EM_X86_64,
 		  "is a core of x32; only x86-64 is supported" },
 		{ ELFCLASS64, ELFDATA2LSB, EM_AARCH64,
@@ -122,8 +116,7 @@ static void test_missing_bytes_are_counted_and_the_rest_is_there(void **state)
 	assert_int_equal(ftruncate(core.fd, (off_t)core.size - 4000), 0);
 	assert_no_error(image_open(core.path, &findings, &image));
 	assert_int_equal(image_missing(image), 4000);
-	snprintf(expected, sizeof(expected),
-		 "the core is truncated: 4,000 of %s bytes are missing",
+	snprintf(expected, sizeof(expected), "the core is truncated: 4,000 of %s bytes are missing",
 		 grouped(core.size, size));
 	assert_finding(&findings, FINDING_INCOMPLETE, expected);
 	assert_true(image_read_u64(image, 0x20000, &word));
@@ -196,11 +189,9 @@ static void test_no_truncation_goes_unnoticed(void **state)
 			error_destroy(error);
 			continue;
 		}
-		assert_finding(&findings, FINDING_INCOMPLETE,
-			       "the core is truncated");
+		assert_finding(&findings, FINDING_INCOMPLETE, "the core is truncated");
 		if (size >= core.notes_offset)
-			assert_int_equal(image_missing(image),
-					 core.size - size);
+			assert_int_equal(image_missing(image), core.size - size);
 	}
 }
 
@@ -214,8 +205,7 @@ static void test_more_segments_than_the_header_can_count_are_read(void **state)
 
 	core_init(&core);
 	for (uint64_t i = 0; i < SEGMENTS; i++)
-		memcpy(core_add(&core, (i + 1) * PAGE, SIZE, RIGHTS_RW), &i,
-		       sizeof(i));
+		memcpy(core_add(&core, (i + 1) * PAGE, SIZE, RIGHTS_RW), &i, sizeof(i));
 	core_write_file(&core);
 	assert_no_error(image_open(core.path, &findings, &image));
 	assert_int_equal(image_region_count(image), SEGMENTS);
@@ -262,9 +252,8 @@ static void test_signals_of_other_processes_are_told_from_faults(void **state)
 	core_write_file(&core);
 	assert_no_error(image_open(core.path, &findings, &image));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		assert_int_equal(
-			image_signal_is_foreign(image, image_thread(image, i)),
-			cases[i].foreign);
+		assert_int_equal(image_signal_is_foreign(image, image_thread(image, i)),
+				 cases[i].foreign);
 }
 
 static void test_threads_have_their_registers_and_vectors(void **state)
@@ -279,8 +268,7 @@ static void test_threads_have_their_registers_and_vectors(void **state)
 	core_init(&core);
 	core_add(&core, 0x10000, PAGE, RIGHTS_RW);
 	core_add_thread(&core, 11, &registers);
-	core_add_note(&core, "CORE", NT_FPREGSET, short_state,
-		      sizeof(short_state));
+	core_add_note(&core, "CORE", NT_FPREGSET, short_state, sizeof(short_state));
 	core_add_vectors(&core, state_bytes, sizeof(state_bytes));
 	registers.rsp = 0x2222;
 	core_add_thread(&core, 12, &registers);
@@ -326,8 +314,7 @@ static void test_mapped_files_and_auxiliary_values_are_told(void **state)
 }
 
 /* Open a core whose first note is that; its one thread must be there. */
-static void check_note(unsigned int type, const void *note, size_t size,
-		       const char *expected)
+static void check_note(unsigned int type, const void *note, size_t size, const char *expected)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
@@ -350,8 +337,7 @@ static void test_list_of_files_that_lies_costs_no_more_than_itself(void **state)
 	uint64_t words[5] = { UINT64_MAX, 4096 };
 
 	check_note(NT_FILE, words, sizeof(words),
-		   "the NT_FILE note claims 18446744073709551615 mappings, "
-		   "more than fit into it");
+		   "the NT_FILE note claims 18446744073709551615 mappings, more than fit into it");
 	/* As many as make the size of the list wrap around. */
 	words[0] = UINT64_MAX / 24 + 1;
 	check_note(NT_FILE, words, sizeof(words), "more than fit into it");
@@ -360,16 +346,14 @@ static void test_list_of_files_that_lies_costs_no_more_than_itself(void **state)
 	words[0] = 1;
 	words[2] = 0x10000;
 	words[3] = 0x11000;
-	check_note(NT_FILE, words, sizeof(words),
-		   "a path in the NT_FILE note is cut");
+	check_note(NT_FILE, words, sizeof(words), "a path in the NT_FILE note is cut");
 }
 
 static void test_status_that_is_too_short_is_no_thread(void **state)
 {
 	const struct elf_prstatus status = { .pr_pid = 10 };
 
-	check_note(NT_PRSTATUS, &status, sizeof(status) - 1,
-		   "an NT_PRSTATUS note is too short");
+	check_note(NT_PRSTATUS, &status, sizeof(status) - 1, "an NT_PRSTATUS note is too short");
 }
 
 static void test_process_and_time_are_told_by_notes(void **state)
@@ -403,8 +387,7 @@ static void test_what_was_cut_is_zeros_and_of_one_mapping(void **state)
 
 	core_init(&core);
 	core_add_part(&core, cut.start, middle - cut.start, 0, RIGHTS_RW);
-	core_add_part(&core, middle, cut.end - middle, 0x1000, RIGHTS_RW)[8] =
-		7;
+	core_add_part(&core, middle, cut.end - middle, 0x1000, RIGHTS_RW)[8] = 7;
 	core_add_part(&core, cut.end, 0x2000, 0x1000, RIGHTS_RW);
 	core_add_note(&core, NOTE_OWNER, NOTE_CUTS, &cut, sizeof(cut));
 	core_write_file(&core);
@@ -416,8 +399,7 @@ static void test_what_was_cut_is_zeros_and_of_one_mapping(void **state)
 	assert_true(image_read_u64(image, cut.end - 8, &value));
 	assert_int_equal(value, 0);
 	assert_int_equal(image_next_data(image, cut.start), middle);
-	assert_int_equal(image_next_hole(image, middle + 0x1000),
-			 middle + 0x1000);
+	assert_int_equal(image_next_hole(image, middle + 0x1000), middle + 0x1000);
 	assert_int_equal(image_find(image, cut.start)->segment,
 			 image_find(image, cut.end - 8)->segment);
 	/* Of another mapping: nobody knows. */
@@ -429,16 +411,14 @@ static void test_cuts_out_of_order_are_refused(void **state)
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
 	_cleanup_(image_close) struct image *image = NULL;
-	struct note_range cuts[] = { { 0x9000, UINT64_MAX },
-				     { 0x1000, 0x3000 } };
+	struct note_range cuts[] = { { 0x9000, UINT64_MAX }, { 0x1000, 0x3000 } };
 
 	core_init(&core);
 	core_add(&core, 0x10000, PAGE, RIGHTS_RW);
 	core_add_note(&core, NOTE_OWNER, NOTE_CUTS, cuts, sizeof(cuts));
 	core_write_file(&core);
 	assert_no_error(image_open(core.path, &findings, &image));
-	assert_finding(&findings, FINDING_INCOMPLETE,
-		       "mappings that are cut makes no sense");
+	assert_finding(&findings, FINDING_INCOMPLETE, "mappings that are cut makes no sense");
 }
 
 static void test_note_that_ends_nowhere_is_reported(void **state)
@@ -452,8 +432,7 @@ static void test_note_that_ends_nowhere_is_reported(void **state)
 	core_init(&core);
 	core_add(&core, 0x10000, PAGE, RIGHTS_RW);
 	core_add_thread(&core, 11, &registers);
-	memcpy(core.notes + offsetof(Elf64_Nhdr, n_descsz), &size,
-	       sizeof(size));
+	memcpy(core.notes + offsetof(Elf64_Nhdr, n_descsz), &size, sizeof(size));
 	core_add_thread(&core, 12, &registers);
 	core_write_file(&core);
 	assert_no_error(image_open(core.path, &findings, &image));
@@ -469,19 +448,14 @@ int main(void)
 		cmocka_unit_test(test_program_is_no_core),
 		cmocka_unit_test(test_core_of_another_machine_is_named),
 		cmocka_unit_test(test_core_without_memory_is_refused),
-		cmocka_unit_test(
-			test_missing_bytes_are_counted_and_the_rest_is_there),
+		cmocka_unit_test(test_missing_bytes_are_counted_and_the_rest_is_there),
 		cmocka_unit_test(test_notes_that_are_cut_off_cost_no_memory),
 		cmocka_unit_test(test_no_truncation_goes_unnoticed),
-		cmocka_unit_test(
-			test_more_segments_than_the_header_can_count_are_read),
-		cmocka_unit_test(
-			test_signals_of_other_processes_are_told_from_faults),
+		cmocka_unit_test(test_more_segments_than_the_header_can_count_are_read),
+		cmocka_unit_test(test_signals_of_other_processes_are_told_from_faults),
 		cmocka_unit_test(test_threads_have_their_registers_and_vectors),
-		cmocka_unit_test(
-			test_mapped_files_and_auxiliary_values_are_told),
-		cmocka_unit_test(
-			test_list_of_files_that_lies_costs_no_more_than_itself),
+		cmocka_unit_test(test_mapped_files_and_auxiliary_values_are_told),
+		cmocka_unit_test(test_list_of_files_that_lies_costs_no_more_than_itself),
 		cmocka_unit_test(test_status_that_is_too_short_is_no_thread),
 		cmocka_unit_test(test_process_and_time_are_told_by_notes),
 		cmocka_unit_test(test_what_was_cut_is_zeros_and_of_one_mapping),

@@ -1,7 +1,6 @@
 #include "tests/analyzer/report/reported.h"
 
-static const uint8_t *two_bytes_then_none(const void *source, uint64_t address,
-					  uint64_t *ret_size)
+static const uint8_t *two_bytes_then_none(const void *source, uint64_t address, uint64_t *ret_size)
 {
 	*ret_size = 2;
 	return address < 0x1002 ? source : NULL;
@@ -15,12 +14,10 @@ static void test_each_table_has_its_names_and_each_row_its_kind(void **state)
 		{ "count", VALUE_COUNT },
 		{ "contents", VALUE_MEMORY },
 	};
-	static const struct table table = { "allocation", columns, 4,
-					    "Only text has sentences." };
-	const struct memory_view view = { .address = 0x1000,
-					  .size = 4,
-					  .bytes = two_bytes_then_none,
-					  .source = "\x0a\xb0" };
+	static const struct table table = { "allocation", columns, 4, "Only text has sentences." };
+	const struct memory_view view = {
+		.address = 0x1000, .size = 4, .bytes = two_bytes_then_none, .source = "\x0a\xb0"
+	};
 	struct reported reported;
 
 	reported_open(&reported, "csv", false);
@@ -38,8 +35,7 @@ static void test_each_table_has_its_names_and_each_row_its_kind(void **state)
 
 static void test_separators_are_quoted_and_control_is_escaped(void **state)
 {
-	static const struct column columns[] = { { "a, b", VALUE_TEXT },
-						 { "c", VALUE_TEXT } };
+	static const struct column columns[] = { { "a, b", VALUE_TEXT }, { "c", VALUE_TEXT } };
 	static const struct table table = { "thing", columns, 2, NULL };
 	struct reported reported;
 
@@ -49,9 +45,8 @@ static void test_separators_are_quoted_and_control_is_escaped(void **state)
 	report_text(&reported.report, "a\r\nb\033");
 	report_end_row(&reported.report);
 	report_end_table(&reported.report);
-	reported_close(&reported,
-		       "row,\"a, b\",c\r\n"
-		       "thing,\"map<int, \"\"x\"\">\",a\\x0d\\nb\\x1b\r\n");
+	reported_close(&reported, "row,\"a, b\",c\r\n"
+				  "thing,\"map<int, \"\"x\"\">\",a\\x0d\\nb\\x1b\r\n");
 }
 
 static void test_text_is_no_formula(void **state)
@@ -90,10 +85,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text_is_no_formula),
 		cmocka_unit_test(test_share_is_a_number),
-		cmocka_unit_test(
-			test_each_table_has_its_names_and_each_row_its_kind),
-		cmocka_unit_test(
-			test_separators_are_quoted_and_control_is_escaped),
+		cmocka_unit_test(test_each_table_has_its_names_and_each_row_its_kind),
+		cmocka_unit_test(test_separators_are_quoted_and_control_is_escaped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

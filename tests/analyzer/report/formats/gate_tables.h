@@ -6,8 +6,7 @@
 
 #include "tests/analyzer/report/reported.h"
 
-static inline void report_leak(struct report *report, const char *state,
-			       const char *kind)
+static inline void report_leak(struct report *report, const char *state, const char *kind)
 {
 	static const struct column columns[] = {
 		{ "fingerprint", VALUE_TEXT },	{ "verdict", VALUE_TEXT },
@@ -54,9 +53,8 @@ static inline void report_gone(struct report *report)
 static inline void report_check(struct report *report, const char *outcome)
 {
 	static const struct column columns[] = {
-		{ "rule", VALUE_TEXT },	   { "what", VALUE_TEXT },
-		{ "limit", VALUE_COUNT },  { "value", VALUE_COUNT },
-		{ "outcome", VALUE_TEXT },
+		{ "rule", VALUE_TEXT },	  { "what", VALUE_TEXT },    { "limit", VALUE_COUNT },
+		{ "value", VALUE_COUNT }, { "outcome", VALUE_TEXT },
 	};
 	static const struct table table = { "check", columns, 5, NULL };
 

@@ -3,22 +3,19 @@
 static void test_command_is_a_document(void **state)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
-	const struct report_subject subject = { "core", "count \"a b\"",
-						&findings };
+	const struct report_subject subject = { "core", "count \"a b\"", &findings };
 	struct reported reported;
 
 	reported_open(&reported, "json", false);
 	reported.report.subject = &subject;
 	report_row(&reported.report);
-	reported_close(
-		&reported,
-		"{\n \"heapcore\": 1,\n \"core\": \"core\",\n"
-		" \"command\": \"count \\\"a b\\\"\",\n \"tables\": [\n"
-		"  {\"name\": \"allocation\", \"rows\": [\n"
-		"   {\"address\":\"0x7f0010\",\"size\":1640,"
-		"\"the_count\":null,\"seconds\":0.250000,\"name\":"
-		"\"map<\\\"a|b\\\">\\u0009\\u000a\\u001b\\\\xff \xc3\xa4\"}\n"
-		"  ]}\n ],\n \"findings\": [],\n \"complete\": true\n}\n");
+	reported_close(&reported, "{\n \"heapcore\": 1,\n \"core\": \"core\",\n"
+				  " \"command\": \"count \\\"a b\\\"\",\n \"tables\": [\n"
+				  "  {\"name\": \"allocation\", \"rows\": [\n"
+				  "   {\"address\":\"0x7f0010\",\"size\":1640,"
+				  "\"the_count\":null,\"seconds\":0.250000,\"name\":"
+				  "\"map<\\\"a|b\\\">\\u0009\\u000a\\u001b\\\\xff \xc3\xa4\"}\n"
+				  "  ]}\n ],\n \"findings\": [],\n \"complete\": true\n}\n");
 }
 
 static void test_nothing_is_written_of_a_command_without_a_report(void **state)
@@ -67,8 +64,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_command_is_a_document),
-		cmocka_unit_test(
-			test_nothing_is_written_of_a_command_without_a_report),
+		cmocka_unit_test(test_nothing_is_written_of_a_command_without_a_report),
 		cmocka_unit_test(test_unsafe_characters_are_escaped),
 		cmocka_unit_test(test_rows_go_to_all_reports_of_a_chain),
 	};

@@ -10,13 +10,12 @@ static void test_new_leaks_and_failed_checks_are_failures(void **state)
 	report_check(&reported.report, "failed");
 	text = reported_end(&reported);
 	assert_has(text, " tests=\"2\" failures=\"2\" errors=\"0\">");
-	assert_has(text,
-		   "<testcase classname=\"heapcore.leaks\" "
-		   "name=\"00000000000000ab map&lt;&quot;a&quot;&gt;\\x1b\" "
-		   "time=\"0\">\n"
-		   "    <failure message=\"certain leak, 2 x "
-		   "map&lt;&quot;a&quot;&gt;\\x1b: 3 allocations, 168 bytes, "
-		   "the first at 0x7f0010\" type=\"leak\"/>");
+	assert_has(
+		text,
+		"<testcase classname=\"heapcore.leaks\" name=\"00000000000000ab map&lt;&quot;a&quot;&gt;\\x1b\" time=\"0\">\n"
+		"    <failure message=\"certain leak, 2 x "
+		"map&lt;&quot;a&quot;&gt;\\x1b: 3 allocations, 168 bytes, "
+		"the first at 0x7f0010\" type=\"leak\"/>");
 	assert_has(text, "name=\"--max-leaked 1\" time=\"0\">\n"
 			 "    <failure message=\"3 of at most 1\" "
 			 "type=\"gate\"/>");

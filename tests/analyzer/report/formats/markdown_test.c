@@ -6,12 +6,11 @@ static void test_markup_in_names_is_escaped(void **state)
 
 	reported_open(&reported, "markdown", false);
 	report_row(&reported.report);
-	reported_close(&reported,
-		       "| address | size | the count | seconds | name |\n"
-		       "|---|--:|--:|--:|---|\n"
-		       "| 0x7f0010 | 1,640 |  | 0.250000 | "
-		       "map\\<\"a\\|b\"\\>\\\\t\\\\n\\\\x1b\\\\xff "
-		       "\xc3\xa4 |\n\n");
+	reported_close(
+		&reported,
+		"| address | size | the count | seconds | name |\n"
+		"|---|--:|--:|--:|---|\n"
+		"| 0x7f0010 | 1,640 |  | 0.250000 | map\\<\"a\\|b\"\\>\\\\t\\\\n\\\\x1b\\\\xff \xc3\xa4 |\n\n");
 }
 
 static void test_table_without_rows_is_left_out(void **state)

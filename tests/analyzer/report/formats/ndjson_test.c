@@ -6,19 +6,15 @@ static void test_each_line_is_an_object(void **state)
 
 	reported_open(&reported, "ndjson", false);
 	report_row(&reported.report);
-	reported_close(&reported,
-		       "{\"row\":\"allocation\",\"address\":\"0x7f0010\","
-		       "\"size\":1640,\"the_count\":null,"
-		       "\"seconds\":0.250000,\"name\":"
-		       "\"map<\\\"a|b\\\">\\u0009\\u000a\\u001b\\\\xff "
-		       "\xc3\xa4\"}\n");
+	reported_close(
+		&reported,
+		"{\"row\":\"allocation\",\"address\":\"0x7f0010\",\"size\":1640,\"the_count\":null,\"seconds\":0.250000,\"name\":\"map<\\\"a|b\\\">\\u0009\\u000a\\u001b\\\\xff \xc3\xa4\"}\n");
 }
 
 static void test_end_says_whether_all_could_be_analysed(void **state)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
-	const struct report_subject subject = { "core", "count used",
-						&findings };
+	const struct report_subject subject = { "core", "count used", &findings };
 	struct reported reported;
 
 	findings_add(&findings, FINDING_INCOMPLETE, "the core is truncated");
@@ -27,10 +23,10 @@ static void test_end_says_whether_all_could_be_analysed(void **state)
 	report_row(&reported.report);
 	assert_no_error(report_close(&reported.report));
 	fclose(reported.file);
-	assert_non_null(strstr(reported.text,
-			       "{\"row\":\"finding\",\"incomplete\":true,"
-			       "\"message\":\"the core is truncated\"}\n"
-			       "{\"row\":\"end\",\"complete\":false}\n"));
+	assert_non_null(strstr(
+		reported.text,
+		"{\"row\":\"finding\",\"incomplete\":true,\"message\":\"the core is truncated\"}\n"
+		"{\"row\":\"end\",\"complete\":false}\n"));
 	free(reported.text);
 }
 

@@ -2,8 +2,7 @@
 
 static char *report_one(const char *state, const struct findings *findings)
 {
-	const struct report_subject subject = { "/tmp/my core", "gate",
-						findings };
+	const struct report_subject subject = { "/tmp/my core", "gate", findings };
 	struct reported reported;
 
 	reported_open(&reported, "sarif", false);
@@ -17,16 +16,16 @@ static void test_leak_is_a_rule_and_a_result(void **state)
 {
 	_cleanup_(free) char *text = report_one("new", NULL);
 
-	assert_has(text, "{\"id\": \"00000000000000ab\", \"shortDescription\": "
-			 "{\"text\": \"Leak of map<\\\"a\\\"> of 56 bytes\"}}");
-	assert_has(text,
-		   "\"ruleId\": \"00000000000000ab\", \"level\": "
-		   "\"error\", \"message\": {\"text\": \"Certain leak, 2 "
-		   "x map<\\\"a\\\">: 3 allocations of 168 bytes are lost "
-		   "in all; the first is at 0x7f0010.\"}");
+	assert_has(
+		text,
+		"{\"id\": \"00000000000000ab\", \"shortDescription\": {\"text\": \"Leak of map<\\\"a\\\"> of 56 bytes\"}}");
+	assert_has(
+		text,
+		"\"ruleId\": \"00000000000000ab\", \"level\": \"error\", \"message\": {\"text\": \"Certain leak, 2 x map<\\\"a\\\">: 3 allocations of 168 bytes are lost in all; the first is at 0x7f0010.\"}");
 	assert_has(text, "{\"uri\": \"file:///tmp/my%20core\"}");
-	assert_has(text, "\"partialFingerprints\": {\"heapcoreLeak/v1\": "
-			 "\"00000000000000ab\"}, \"baselineState\": \"new\"}");
+	assert_has(
+		text,
+		"\"partialFingerprints\": {\"heapcoreLeak/v1\": \"00000000000000ab\"}, \"baselineState\": \"new\"}");
 	assert_has(text, "\"executionSuccessful\": true");
 }
 
@@ -38,8 +37,7 @@ static void test_baseline_tells_the_state(void **state)
 		{ "new", "\"baselineState\": \"new\"}" },
 		{ "more", "\"baselineState\": \"updated\"}" },
 		{ "known", "\"baselineState\": \"unchanged\"}" },
-		{ "suppressed",
-		  "\"suppressions\": [{\"kind\": \"external\"}]" },
+		{ "suppressed", "\"suppressions\": [{\"kind\": \"external\"}]" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -53,10 +51,9 @@ static void test_what_is_gone_is_absent(void **state)
 {
 	_cleanup_(free) char *text = report_one("known", NULL);
 
-	assert_has(text, "\"ruleId\": \"00000000000000cd\", \"level\": "
-			 "\"note\", \"message\": {\"text\": \"The leak of "
-			 "app::Order, 5 of which the baseline accepts, is not "
-			 "there any more.\"}");
+	assert_has(
+		text,
+		"\"ruleId\": \"00000000000000cd\", \"level\": \"note\", \"message\": {\"text\": \"The leak of app::Order, 5 of which the baseline accepts, is not there any more.\"}");
 	assert_has(text, "\"baselineState\": \"absent\"}");
 	assert_has_not(text, "\"error\"");
 }
@@ -69,8 +66,7 @@ static void test_incomplete_analysis_is_no_success(void **state)
 	findings_add(&findings, FINDING_INCOMPLETE, "cut short");
 	text = report_one("new", &findings);
 	assert_has(text, "\"executionSuccessful\": false");
-	assert_has(text, "{\"level\": \"error\", \"message\": {\"text\": "
-			 "\"cut short\"}}");
+	assert_has(text, "{\"level\": \"error\", \"message\": {\"text\": \"cut short\"}}");
 }
 
 int main(void)

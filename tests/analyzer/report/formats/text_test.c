@@ -6,10 +6,8 @@ static const struct column count_columns[] = {
 	{ "bytes", VALUE_BYTES },
 };
 
-static const struct table count_table = {
-	"total", count_columns, 3,
-	"{count} {what} use 0x{bytes} ({bytes,}) bytes."
-};
+static const struct table count_table = { "total", count_columns, 3,
+					  "{count} {what} use 0x{bytes} ({bytes,}) bytes." };
 
 static void test_sentence_is_filled_in_for_each_row(void **state)
 {
@@ -24,9 +22,8 @@ static void test_sentence_is_filled_in_for_each_row(void **state)
 		report_end_row(&reported.report);
 	}
 	report_end_table(&reported.report);
-	reported_close(&reported,
-		       "0 allocations use 0x0 (0) bytes.\n"
-		       "1000 allocations use 0x668 (1,640) bytes.\n");
+	reported_close(&reported, "0 allocations use 0x0 (0) bytes.\n"
+				  "1000 allocations use 0x668 (1,640) bytes.\n");
 }
 
 static void test_share_is_a_bar(void **state)
@@ -45,8 +42,7 @@ static void test_share_is_a_bar(void **state)
 static void test_share_in_a_sentence_is_a_percentage(void **state)
 {
 	static const struct column columns[] = { { "share", VALUE_SHARE } };
-	static const struct table table = { "part", columns, 1,
-					    "That is {share} of it." };
+	static const struct table table = { "part", columns, 1, "That is {share} of it." };
 	struct reported reported;
 
 	reported_open(&reported, "text", false);
@@ -94,8 +90,7 @@ static void test_part_within_a_part_counts_for_itself(void **state)
 	};
 	static const struct table table = {
 		"thing", columns, 3,
-		"[Signature {signature}[ ({name})] has]"
-		"[ just[ {name}]] {count} things."
+		"[Signature {signature}[ ({name})] has][ just[ {name}]] {count} things."
 	};
 	struct reported reported;
 
@@ -114,10 +109,9 @@ static void test_part_within_a_part_counts_for_itself(void **state)
 	report_number(&reported.report, 3);
 	report_end_row(&reported.report);
 	report_end_table(&reported.report);
-	reported_close(&reported,
-		       "Signature 1000 (Foo) has just Foo 1 things.\n"
-		       "Signature 2000 has just 2 things.\n"
-		       " just Foo 3 things.\n");
+	reported_close(&reported, "Signature 1000 (Foo) has just Foo 1 things.\n"
+				  "Signature 2000 has just 2 things.\n"
+				  " just Foo 3 things.\n");
 }
 
 static void test_brackets_may_be_meant_to_be_seen(void **state)
@@ -126,8 +120,7 @@ static void test_brackets_may_be_meant_to_be_seen(void **state)
 		{ "address", VALUE_ADDRESS },
 		{ "note", VALUE_TEXT },
 	};
-	static const struct table table = { "node", columns, 2,
-					    "{[}{address}[ {[}{note}{]}]{]}" };
+	static const struct table table = { "node", columns, 2, "{[}{address}[ {[}{note}{]}]{]}" };
 	struct reported reported;
 
 	reported_open(&reported, "text", false);
@@ -217,8 +210,7 @@ static void test_empty_table_has_no_header(void **state)
 static void test_widths_are_those_of_the_first_rows(void **state)
 {
 	enum { ROWS = 1000 };
-	static const struct column columns[] = { { "n", VALUE_COUNT },
-						 { "t", VALUE_TEXT } };
+	static const struct column columns[] = { { "n", VALUE_COUNT }, { "t", VALUE_TEXT } };
 	static const struct table table = { "row", columns, 2, NULL };
 	_cleanup_(free) char *expected = NULL;
 	struct reported reported;
@@ -243,8 +235,7 @@ static void test_widths_are_those_of_the_first_rows(void **state)
 static void test_text_of_the_dump_is_escaped(void **state)
 {
 	static const struct table columns = { "thing", count_columns, 1, NULL };
-	static const struct table sentence = { "thing", count_columns, 1,
-					       "It is {what}." };
+	static const struct table sentence = { "thing", count_columns, 1, "It is {what}." };
 	struct reported reported;
 
 	reported_open(&reported, "text", false);
@@ -260,17 +251,14 @@ static void test_text_of_the_dump_is_escaped(void **state)
 }
 
 /* Memory from 0x1000 on, in which 0x1040 to 0x1060 is absent. */
-static const uint8_t *bytes_with_gap(const void *source, uint64_t address,
-				     uint64_t *ret_size)
+static const uint8_t *bytes_with_gap(const void *source, uint64_t address, uint64_t *ret_size)
 {
 	const uint8_t *memory = source;
 
 	*ret_size = address < 0x1040   ? 0x1040 - address
 		    : address < 0x1060 ? 0x1060 - address
 				       : 0x1080 - address;
-	return address >= 0x1040 && address < 0x1060
-		       ? NULL
-		       : memory + (address - 0x1000);
+	return address >= 0x1040 && address < 0x1060 ? NULL : memory + (address - 0x1000);
 }
 
 static void check_memory(struct memory_view view, const char *expected)
@@ -295,31 +283,27 @@ static void test_one_line_of_memory_has_no_offset(void **state)
 {
 	check_memory((struct memory_view){ 0x1000, 0x18, 0x1000, false },
 		     "fedcba9876543210 77202c6f6c6c6548       21646c726f\n");
-	check_memory((struct memory_view){ 0x1000, 0x4, 0x1000, false },
-		     "        76543210\n");
+	check_memory((struct memory_view){ 0x1000, 0x4, 0x1000, false }, "        76543210\n");
 }
 
 static void test_lines_of_memory_begin_with_their_offset(void **state)
 {
 	check_memory((struct memory_view){ 0x1000, 0x30, 0x1000, false },
-		     " 0: fedcba9876543210 77202c6f6c6c6548       21646c726f"
-		     "                0\n"
+		     " 0: fedcba9876543210 77202c6f6c6c6548       21646c726f                0\n"
 		     "20:                0                7\n");
 }
 
 static void test_memory_by_address_always_begins_with_it(void **state)
 {
-	check_memory((struct memory_view){ 0x1028, 0x8, 0, false },
-		     "1028:                7\n");
+	check_memory((struct memory_view){ 0x1028, 0x8, 0, false }, "1028:                7\n");
 }
 
 static void test_memory_is_shown_as_characters_on_demand(void **state)
 {
-	check_memory((struct memory_view){ 0x1000, 0x28, 0x1000, true },
-		     " 0: fedcba9876543210 77202c6f6c6c6548       21646c726f"
-		     "                0   .2Tv....Hello, world!...........\n"
-		     "20:                0                                  "
-		     "                    ........\n");
+	check_memory(
+		(struct memory_view){ 0x1000, 0x28, 0x1000, true },
+		" 0: fedcba9876543210 77202c6f6c6c6548       21646c726f                0   .2Tv....Hello, world!...........\n"
+		"20:                0                                                      ........\n");
 }
 
 static void test_absent_memory_is_said(void **state)
@@ -339,8 +323,7 @@ static void test_failure_to_write_is_told_in_the_end(void **state)
 	assert_no_error(report_open(format_of("text"), full, false, &report));
 	assert_false(report_broken(&report));
 	write_columns(&report);
-	assert_error(report_close(&report), ERROR_SYSTEM,
-		     "output: No space left on device");
+	assert_error(report_close(&report), ERROR_SYSTEM, "output: No space left on device");
 	fclose(full);
 }
 
