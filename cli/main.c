@@ -3,19 +3,19 @@
  */
 #include "analyzer/base/text.h"
 #include "analyzer/diff/compare.h"
-#include "cli/coredumpctl.h"
-#include "cli/execute.h"
-#include "cli/gate_self_check.h"
-#include "cli/interrupt.h"
-#include "cli/machine.h"
-#include "cli/manual.h"
+#include "cli/help/manual.h"
+#include "cli/live/coredumpctl.h"
+#include "cli/live/gate_self_check.h"
+#include "cli/live/run.h"
+#include "cli/live/snap.h"
 #include "cli/options.h"
-#include "cli/prompt.h"
-#include "cli/run.h"
-#include "cli/script.h"
-#include "cli/side_file.h"
-#include "cli/snap.h"
-#include "cli/vanished.h"
+#include "cli/prompt/execute.h"
+#include "cli/prompt/interrupt.h"
+#include "cli/prompt/machine.h"
+#include "cli/prompt/prompt.h"
+#include "cli/prompt/script.h"
+#include "cli/prompt/side_file.h"
+#include "cli/prompt/vanished.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -242,7 +242,7 @@ static int look_into_core(int count, char **arguments)
 	options.debug.memory = machine_memory();
 	session.maximum_memory =
 		options.maximum_memory ? options.maximum_memory : options.debug.memory;
-	/* A pipe that breaks is an error like others; see cli/output.c. So is
+	/* A pipe that breaks is an error like others; see cli/prompt/output.c. So is
 	 * a file that becomes too large. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);

@@ -1,8 +1,8 @@
 #include "cli/options.h"
 
 #include "analyzer/base/list.h"
-#include "cli/execute.h"
-#include "cli/switches.h"
+#include "cli/prompt/execute.h"
+#include "cli/prompt/switches.h"
 
 #include "analyzer/base/text.h"
 

@@ -11,7 +11,7 @@
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
-#include "cli/reports.h"
+#include "cli/prompt/reports.h"
 
 #include <argp.h>
 

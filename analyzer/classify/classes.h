@@ -14,7 +14,7 @@
 
 #include "analyzer/classify/crystal/types.h"
 #include "analyzer/heap/index.h"
-#include "analyzer/program/debug.h"
+#include "analyzer/program/debug/debug.h"
 
 struct classes;
 

@@ -2,7 +2,7 @@
 
 #include "analyzer/classify/classifier.h"
 #include "analyzer/classify/scan_parts.h"
-#include "analyzer/program/debug.h"
+#include "analyzer/program/debug/debug.h"
 
 #include <assert.h>
 

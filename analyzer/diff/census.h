@@ -8,7 +8,7 @@
 #define ANALYZER_DIFF_CENSUS_H
 
 #include "analyzer/gate/leak_kinds.h"
-#include "analyzer/query/tally.h"
+#include "analyzer/kinds/tally.h"
 
 enum aspect {
 	ASPECT_KIND, /* pattern, else class or signature, identity, or size */

@@ -7,7 +7,7 @@
 #ifndef ANALYZER_GATE_LABEL_H
 #define ANALYZER_GATE_LABEL_H
 
-#include "analyzer/analysis.h"
+#include "analyzer/analysis/analysis.h"
 
 #define UNRECOGNIZED "unrecognized allocation"
 #define CONVERSION   "__gconv_step" /* libc's; see label.c */

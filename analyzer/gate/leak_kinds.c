@@ -5,7 +5,7 @@
 #include "analyzer/gate/label.h"
 #include "analyzer/gate/likely.h"
 #include "analyzer/gate/shape.h"
-#include "analyzer/query/tally.h"
+#include "analyzer/kinds/tally.h"
 
 #include <string.h>
 

@@ -15,7 +15,7 @@
 #ifndef ANALYZER_GATE_LEAK_KINDS_H
 #define ANALYZER_GATE_LEAK_KINDS_H
 
-#include "analyzer/analysis.h"
+#include "analyzer/analysis/analysis.h"
 
 /* What a gate makes of a leak; see judge.h. */
 enum leak_state { LEAK_NEW, LEAK_KNOWN, LEAK_MORE, LEAK_SUPPRESSED };

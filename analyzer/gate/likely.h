@@ -8,7 +8,7 @@
 #ifndef ANALYZER_GATE_LIKELY_H
 #define ANALYZER_GATE_LIKELY_H
 
-#include "analyzer/analysis.h"
+#include "analyzer/analysis/analysis.h"
 
 /* *ret becomes the set, to be released. Builds what it needs. */
 struct error *likely_leaked(struct analysis *analysis, struct bitmap *ret);

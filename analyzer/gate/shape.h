@@ -4,7 +4,7 @@
 #ifndef ANALYZER_GATE_SHAPE_H
 #define ANALYZER_GATE_SHAPE_H
 
-#include "analyzer/analysis.h"
+#include "analyzer/analysis/analysis.h"
 
 /*
  * Of what a root leads to, only so many allocations are looked at, and so many references: a

@@ -7,7 +7,7 @@
 #ifndef ANALYZER_GATE_STARTS_H
 #define ANALYZER_GATE_STARTS_H
 
-#include "analyzer/analysis.h"
+#include "analyzer/analysis/analysis.h"
 
 /* So many words of an allocation are looked at. */
 enum { MOST_START_WORDS = 512 };

@@ -18,7 +18,7 @@
 #define ANALYZER_HEAP_FIBERS_H
 
 #include "analyzer/heap/index.h"
-#include "analyzer/program/debug.h"
+#include "analyzer/program/debug/debug.h"
 
 struct fiber {
 	uint64_t object;     /* its address */

@@ -4,7 +4,7 @@
 #ifndef ANALYZER_QUERY_ANNOTATORS_H
 #define ANALYZER_QUERY_ANNOTATORS_H
 
-#include "analyzer/analysis.h"
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/classify/cxx.h"
 #include "analyzer/report/writer.h"
 

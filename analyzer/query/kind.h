@@ -12,7 +12,7 @@
 #ifndef ANALYZER_QUERY_KIND_H
 #define ANALYZER_QUERY_KIND_H
 
-#include "analyzer/query/signatures.h"
+#include "analyzer/kinds/signatures.h"
 
 enum kind_choice {
 	KIND_ANY, /* whatever it is */

@@ -1,7 +1,7 @@
 #include "analyzer/query/order.h"
 
+#include "analyzer/kinds/tally.h"
 #include "analyzer/query/largest.h"
-#include "analyzer/query/tally.h"
 
 struct visit {
 	struct analysis *analysis;

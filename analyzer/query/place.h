@@ -4,7 +4,7 @@
 #ifndef ANALYZER_QUERY_PLACE_H
 #define ANALYZER_QUERY_PLACE_H
 
-#include "analyzer/analysis.h"
+#include "analyzer/analysis/analysis.h"
 
 enum place_kind {
 	PLACE_ALLOCATION,

@@ -7,7 +7,7 @@
 #ifndef ANALYZER_QUERY_RANGES_H
 #define ANALYZER_QUERY_RANGES_H
 
-#include "analyzer/analysis.h"
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/query/search.h"
 #include "analyzer/report/report.h"
 

@@ -8,7 +8,7 @@
 #ifndef ANALYZER_QUERY_REFERENCE_CHOICE_H
 #define ANALYZER_QUERY_REFERENCE_CHOICE_H
 
-#include "analyzer/analysis.h"
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/classify/reference_judge.h"
 
 struct reference_choice {

@@ -1,11 +1,11 @@
 #include "analyzer/query/set.h"
 
+#include "analyzer/account/waste.h"
 #include "analyzer/base/text.h"
 #include "analyzer/query/chain.h"
 #include "analyzer/query/collector_sets.h"
 #include "analyzer/query/reference_choice.h"
 #include "analyzer/query/string_users.h"
-#include "analyzer/query/waste.h"
 #include "analyzer/query/word_scan.h"
 
 #include <inttypes.h>

@@ -7,7 +7,7 @@
 #ifndef ANALYZER_QUERY_SET_H
 #define ANALYZER_QUERY_SET_H
 
-#include "analyzer/analysis.h"
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/query/members.h"
 #include "analyzer/query/ranges.h"
 

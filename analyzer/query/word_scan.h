@@ -5,7 +5,7 @@
 #ifndef ANALYZER_QUERY_WORD_SCAN_H
 #define ANALYZER_QUERY_WORD_SCAN_H
 
-#include "analyzer/analysis.h"
+#include "analyzer/analysis/analysis.h"
 
 struct word_scan {
 	const struct image *image;

@@ -1,7 +1,7 @@
 #include "analyzer/base/text.h"
 #include "cli/command.h"
-#include "cli/fiber_description.h"
-#include "cli/thread_description.h"
+#include "cli/views/fiber_description.h"
+#include "cli/views/thread_description.h"
 
 struct backtrace_arguments {
 	bool has_thread;

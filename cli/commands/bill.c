@@ -1,7 +1,7 @@
-#include "analyzer/query/bill.h"
-#include "analyzer/query/pinned.h"
+#include "analyzer/account/bill.h"
+#include "analyzer/account/pinned.h"
 #include "cli/command.h"
-#include "cli/rows.h"
+#include "cli/views/rows.h"
 
 #include <inttypes.h>
 #include <string.h>

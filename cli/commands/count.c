@@ -1,5 +1,5 @@
-#include "cli/comment_row.h"
-#include "cli/rows.h"
+#include "cli/views/comment_row.h"
+#include "cli/views/rows.h"
 
 static struct error *count_ranges(struct analysis *analysis, const struct set_query *query,
 				  struct report *report)

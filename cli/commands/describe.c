@@ -1,4 +1,4 @@
-#include "cli/description.h"
+#include "cli/views/description.h"
 
 static bool describe_member(void *data, allocation_id id)
 {

@@ -2,7 +2,7 @@
 #include "analyzer/base/text.h"
 #include "analyzer/diff/compare.h"
 #include "cli/command.h"
-#include "cli/diff_rows.h"
+#include "cli/views/diff_rows.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 #include "analyzer/base/text.h"
-#include "cli/rows.h"
+#include "cli/views/rows.h"
 
 #include <inttypes.h>
 

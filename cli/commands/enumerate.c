@@ -1,6 +1,6 @@
 #include "analyzer/query/order.h"
-#include "cli/comment_row.h"
-#include "cli/rows.h"
+#include "cli/views/comment_row.h"
+#include "cli/views/rows.h"
 
 #include <inttypes.h>
 

@@ -1,5 +1,5 @@
 #include "cli/command.h"
-#include "cli/session.h"
+#include "cli/prompt/session.h"
 
 static struct error *exit_control(struct session *session, const void *arguments,
 				  struct report *report)

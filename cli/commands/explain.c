@@ -1,4 +1,4 @@
-#include "cli/explanation.h"
+#include "cli/views/explanation.h"
 
 static bool explain_member(void *data, allocation_id id)
 {

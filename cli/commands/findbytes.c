@@ -1,5 +1,5 @@
 #include "analyzer/base/text.h"
-#include "cli/matches.h"
+#include "cli/views/matches.h"
 
 #include <ctype.h>
 #include <string.h>

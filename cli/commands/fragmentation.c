@@ -1,6 +1,6 @@
 #include "analyzer/base/text.h"
 #include "cli/command.h"
-#include "cli/fragmentation_rows.h"
+#include "cli/views/fragmentation_rows.h"
 
 #include <string.h>
 

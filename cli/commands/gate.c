@@ -1,10 +1,10 @@
+#include "analyzer/account/likely_held.h"
 #include "analyzer/diff/compare.h"
-#include "analyzer/query/likely_held.h"
-#include "cli/anchor_row.h"
 #include "cli/command.h"
-#include "cli/diff_rows.h"
-#include "cli/gate_rows.h"
-#include "cli/gate_self_check.h"
+#include "cli/live/gate_self_check.h"
+#include "cli/views/anchor_row.h"
+#include "cli/views/diff_rows.h"
+#include "cli/views/gate_rows.h"
 
 #include <inttypes.h>
 #include <sys/stat.h>

@@ -4,10 +4,10 @@
 #include "analyzer/base/text.h"
 #include "analyzer/classify/classifier.h"
 #include "analyzer/query/query.h"
-#include "cli/execute.h"
-#include "cli/manual.h"
-#include "cli/selection.h"
-#include "cli/switches.h"
+#include "cli/help/manual.h"
+#include "cli/prompt/execute.h"
+#include "cli/prompt/switches.h"
+#include "cli/views/selection.h"
 
 #include <string.h>
 

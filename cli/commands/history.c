@@ -1,4 +1,4 @@
-#include "cli/history.h"
+#include "cli/prompt/history.h"
 
 #include "cli/command.h"
 

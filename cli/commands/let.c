@@ -1,6 +1,6 @@
 #include "analyzer/base/text.h"
 #include "analyzer/query/order.h"
-#include "cli/rows.h"
+#include "cli/views/rows.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "cli/memprof.h"
+#include "cli/views/memprof.h"
 
 #include "analyzer/base/text.h"
 

@@ -1,5 +1,5 @@
 #include "cli/command.h"
-#include "cli/session.h"
+#include "cli/prompt/session.h"
 
 #include <string.h>
 

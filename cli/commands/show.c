@@ -1,4 +1,4 @@
-#include "cli/listing.h"
+#include "cli/views/listing.h"
 
 static struct error *show_run(struct analysis *analysis, const void *arguments,
 			      struct report *report)

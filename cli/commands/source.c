@@ -1,5 +1,5 @@
 #include "cli/command.h"
-#include "cli/script.h"
+#include "cli/prompt/script.h"
 
 struct source_arguments {
 	const char *path;

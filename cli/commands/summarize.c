@@ -1,10 +1,10 @@
 #include "analyzer/base/list.h"
+#include "analyzer/kinds/tally.h"
 #include "analyzer/query/string_users.h"
-#include "analyzer/query/tally.h"
-#include "cli/allocation_summary.h"
-#include "cli/leak_root_summary.h"
-#include "cli/rows.h"
-#include "cli/string_summary.h"
+#include "cli/views/allocation_summary.h"
+#include "cli/views/leak_root_summary.h"
+#include "cli/views/rows.h"
+#include "cli/views/string_summary.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-#include "cli/rows.h"
-#include "cli/waste_rows.h"
+#include "cli/views/rows.h"
+#include "cli/views/waste_rows.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * fails once, all in one process, and as many are there after as before. tests/cli/shortage_test.py
  * looks at what is said.
  */
-#include "cli/execute.h"
+#include "cli/prompt/execute.h"
 #include "tests/assertions.h"
 
 #include <fcntl.h>

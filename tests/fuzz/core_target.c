@@ -1,7 +1,7 @@
 #include "tests/fuzz/core_target.h"
 
 #include "analyzer/base/list.h"
-#include "cli/execute.h"
+#include "cli/prompt/execute.h"
 
 #include <sched.h>
 #include <string.h>

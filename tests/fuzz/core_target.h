@@ -5,7 +5,7 @@
 #ifndef TESTS_FUZZ_CORE_TARGET_H
 #define TESTS_FUZZ_CORE_TARGET_H
 
-#include "analyzer/analysis.h"
+#include "analyzer/analysis/analysis.h"
 #include "tests/fuzz/edits.h"
 #include "tests/fuzz/target.h"
 

@@ -1,6 +1,6 @@
 #include "tests/fuzz/edits.h"
 
-#include "analyzer/analysis.h"
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/base/list.h"
 #include "tests/fuzz/target.h"
 

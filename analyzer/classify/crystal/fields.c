@@ -1,6 +1,6 @@
 #include "analyzer/classify/crystal/fields.h"
 
-#include "analyzer/program/debug_members.h"
+#include "analyzer/program/debug/members.h"
 
 enum { OFFSET_BITS = 32 };
 

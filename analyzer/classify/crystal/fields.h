@@ -5,7 +5,7 @@
 #define ANALYZER_CLASSIFY_CRYSTAL_FIELDS_H
 
 #include "analyzer/base/address_map.h"
-#include "analyzer/program/debug.h"
+#include "analyzer/program/debug/debug.h"
 
 struct field_table {
 	struct debug *debug;	     /* borrowed, as is the module */

@@ -1,6 +1,6 @@
 #include "analyzer/classify/crystal/functions.h"
 
-#include "analyzer/program/debug_cursor.h"
+#include "analyzer/program/debug/cursor.h"
 
 #include <elf.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #define ANALYZER_CLASSIFY_CRYSTAL_MAKERS_H
 
 #include "analyzer/base/address_map.h"
-#include "analyzer/program/debug.h"
+#include "analyzer/program/debug/debug.h"
 
 enum maker {
 	MAKER_NONE,

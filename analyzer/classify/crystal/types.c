@@ -6,7 +6,7 @@
 #include "analyzer/classify/crystal/guess.h"
 #include "analyzer/classify/crystal/makers.h"
 #include "analyzer/classify/crystal/symbol_name.h"
-#include "analyzer/program/debug_names.h"
+#include "analyzer/program/debug/names.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -19,7 +19,7 @@
 
 #include "analyzer/classify/crystal/code.h"
 #include "analyzer/heap/index.h"
-#include "analyzer/program/debug.h"
+#include "analyzer/program/debug/debug.h"
 
 struct crystal_type {
 	uint32_t number;

@@ -11,7 +11,7 @@
 #ifndef TESTS_ALLOCATORS_BOEHM_COLLECTED_H
 #define TESTS_ALLOCATORS_BOEHM_COLLECTED_H
 
-#include "analyzer/analysis.h"
+#include "analyzer/analysis/analysis.h"
 
 #include "tests/analyzer/image/core_builder.h"
 

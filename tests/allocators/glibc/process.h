@@ -12,7 +12,7 @@
 #ifndef TESTS_ALLOCATORS_GLIBC_PROCESS_H
 #define TESTS_ALLOCATORS_GLIBC_PROCESS_H
 
-#include "analyzer/analysis.h"
+#include "analyzer/analysis/analysis.h"
 
 #include "tests/analyzer/image/core_builder.h"
 

@@ -4,8 +4,8 @@
 #include "tests/fuzz/core_target.h"
 
 #include "analyzer/base/cleanup.h"
-#include "cli/completion.h"
-#include "cli/execute.h"
+#include "cli/prompt/completion.h"
+#include "cli/prompt/execute.h"
 
 #include <string.h>
 #include <strings.h>

@@ -5,7 +5,7 @@
 #include "tests/fuzz/core_target.h"
 
 #include "analyzer/base/cleanup.h"
-#include "cli/execute.h"
+#include "cli/prompt/execute.h"
 
 #include <elf.h>
 #include <fcntl.h>

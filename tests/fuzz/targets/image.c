@@ -3,7 +3,7 @@
  */
 #include "tests/fuzz/core_target.h"
 
-#include "analyzer/analysis.h"
+#include "analyzer/analysis/analysis.h"
 
 #include <string.h>
 #include <sys/mman.h>

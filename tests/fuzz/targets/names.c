@@ -9,7 +9,7 @@
 #include "analyzer/classify/short_name.h"
 #include "analyzer/gate/suppressions.h"
 #include "analyzer/query/extension_rules.h"
-#include "cli/lexer.h"
+#include "cli/prompt/lexer.h"
 
 #include <string.h>
 

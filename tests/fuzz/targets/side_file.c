@@ -4,8 +4,8 @@
  */
 #include "tests/fuzz/core_target.h"
 
-#include "analyzer/analysis.h"
-#include "cli/execute.h"
+#include "analyzer/analysis/analysis.h"
+#include "cli/prompt/execute.h"
 
 #include <fcntl.h>
 #include <string.h>

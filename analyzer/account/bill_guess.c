@@ -1,0 +1,319 @@
+#include "analyzer/account/bill_parts.h"
+
+#include "analyzer/base/bytes.h"
+#include "analyzer/base/list.h"
+
+#include <string.h>
+
+enum { PIECES_LOOKED_AT = 1 << 10, MOST_GUARD = 1 << 16 };
+
+struct guessing {
+	struct unknowns *unknowns;
+	struct analysis *analysis;
+	const struct image *image;
+	uint64_t start, end; /* of all that has no guess yet */
+};
+
+static void set_guess(struct unknown *unknown, const char *guess)
+{
+	snprintf(unknown->guess, sizeof(unknown->guess), "%s", guess);
+}
+
+/* Call judge for each that has no guess yet. */
+static void guess_each(struct guessing *guessing,
+		       void (*judge)(struct guessing *guessing, struct unknown *unknown))
+{
+	for (size_t i = 0; i < guessing->unknowns->count; i++)
+		if (!*guessing->unknowns->list[i].guess)
+			judge(guessing, &guessing->unknowns->list[i]);
+}
+
+/* By its rights. */
+static void judge_rights(struct guessing *guessing, struct unknown *unknown)
+{
+	uint8_t rights = unknown->region->rights;
+
+	if (rights & RIGHT_EXECUTE)
+		set_guess(unknown, rights & RIGHT_WRITE ? "code, writable (JIT?)"
+							: "code, in no file (JIT?)");
+	else if (!(rights & (RIGHT_READ | RIGHT_WRITE)))
+		set_guess(unknown, "no access: reserved");
+}
+
+static bool has_module(const struct guessing *guessing, const char *part)
+{
+	const struct program *program = analysis_program(guessing->analysis);
+
+	for (size_t i = 0; i < program_module_count(program); i++)
+		if (strstr(program_module(program, i)->path, part))
+			return true;
+	return false;
+}
+
+/*
+ * Whether a pool of Python's obmalloc is at address: struct pool_header of Objects/obmalloc.c, the
+ * same from 3.3 to 3.13.
+ */
+static bool is_python_pool(const struct image *image, uint64_t address)
+{
+	enum { MOST_BYTES = 16 << 10, SIZE_CLASSES = 64, HEADER = 48 };
+	struct {
+		uint64_t count, free, next, previous;
+		uint32_t arena, size_class, next_offset, last_offset;
+	} pool;
+	uint64_t size;
+
+	if (!image_read(image, address, &pool, sizeof(pool)))
+		return false;
+	size = 16 * (UINT64_C(1) + pool.size_class);
+	return pool.size_class < SIZE_CLASSES && (uint32_t)pool.count <= MOST_BYTES / 16 &&
+	       (pool.free == 0 || pool.free - address < MOST_BYTES) && pool.next_offset >= HEADER &&
+	       pool.next_offset <= MOST_BYTES + size && pool.last_offset + size <= MOST_BYTES &&
+	       pool.last_offset + 2 * size > 4096;
+}
+
+/* Whether most of the places in it, so far apart, that are not empty are of a kind. */
+static bool is_made_of(const struct image *image, const struct unknown *unknown, uint64_t distance,
+		       bool (*is)(const struct image *image, uint64_t address))
+{
+	uint64_t first = (unknown->start + distance - 1) & ~(distance - 1);
+	size_t seen = 0, found = 0;
+
+	/* It may be larger than any file. */
+	if (!unknown->region->bytes)
+		return false;
+	for (uint64_t at = first; at < unknown->end && seen < PIECES_LOOKED_AT; at += distance) {
+		uint64_t data = image_next_data(image, at), word = 0;
+
+		if (data - at >= distance) {
+			at = (data - distance) & ~(distance - 1);
+			continue;
+		}
+		for (uint64_t i = 0; i < 6 && word == 0; i++)
+			image_read_u64(image, at + 8 * i, &word);
+		seen += word != 0;
+		found += word != 0 && is(image, at);
+	}
+	return found > 0 && found >= seen / 2;
+}
+
+static void judge_python(struct guessing *guessing, struct unknown *unknown)
+{
+	if (is_made_of(guessing->image, unknown, 16 << 10, is_python_pool) ||
+	    is_made_of(guessing->image, unknown, 4 << 10, is_python_pool))
+		set_guess(unknown, "Python's objects");
+}
+
+/* The one without a guess that holds address, or NULL. */
+static struct unknown *find_unknown(const struct unknowns *unknowns, uint64_t address)
+{
+	size_t low = LIST_ABOVE(unknowns->list, unknowns->count, end, address);
+
+	return low < unknowns->count && unknowns->list[low].start <= address &&
+			       !*unknowns->list[low].guess
+		       ? &unknowns->list[low]
+		       : NULL;
+}
+
+/* The range of all that is still without a guess; false if none is. */
+static bool find_bounds(struct guessing *guessing)
+{
+	guessing->start = guessing->end = 0;
+	for (size_t i = 0; i < guessing->unknowns->count; i++) {
+		const struct unknown *unknown = &guessing->unknowns->list[i];
+
+		if (*unknown->guess)
+			continue;
+		if (guessing->end == 0)
+			guessing->start = unknown->start;
+		guessing->end = unknown->end;
+	}
+	return guessing->end != 0;
+}
+
+/* What [start, end) refers to is guess's. */
+static struct error *scan(struct guessing *guessing, uint64_t start, uint64_t end,
+			  const char *guess)
+{
+	enum { STEP = 1 << 20 };
+	struct progress *progress = analysis_progress(guessing->analysis);
+	uint64_t bounds = guessing->end - guessing->start;
+
+	while (start < end) {
+		uint64_t size, next = image_next_data(guessing->image, start);
+		const uint8_t *bytes;
+
+		if (next > start) {
+			start = next;
+			continue;
+		}
+		bytes = image_bytes(guessing->image, start, &size);
+		if (!bytes)
+			return NULL;
+		if (size > end - start)
+			size = end - start;
+		if (size > STEP)
+			size = STEP;
+		for (uint64_t i = 0; i + 8 <= size; i += 8) {
+			struct unknown *unknown;
+			uint64_t word;
+
+			memcpy(&word, bytes + i, sizeof(word));
+			if (word - guessing->start >= bounds)
+				continue;
+			unknown = find_unknown(guessing->unknowns, word);
+			if (unknown)
+				set_guess(unknown, guess);
+		}
+		image_pass(guessing->image, start, start + size);
+		start += size;
+		if (!progress_step(progress, size))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+	}
+	return NULL;
+}
+
+/* Variables of modules: the module has what they refer to. */
+static struct error *guess_by_modules(struct guessing *guessing)
+{
+	const struct program *program = analysis_program(guessing->analysis);
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < image_region_count(guessing->image) && !error; i++) {
+		const struct region *region = image_region(guessing->image, i);
+		const struct module *module = program_find_module(program, region->start);
+		uint64_t end = region->end;
+		char guess[GUESS_SIZE];
+		const char *slash;
+
+		if (!module || !(region->rights & RIGHT_WRITE) || !region->bytes)
+			continue;
+		if (end > module->end)
+			end = module->end;
+		slash = strrchr(module->path, '/');
+		snprintf(guess, sizeof(guess), "of %.20s", slash ? slash + 1 : module->path);
+		error = scan(guessing, region->start, end, guess);
+	}
+	return error;
+}
+
+static struct error *guess_by_stacks(struct guessing *guessing)
+{
+	const struct program *program = analysis_program(guessing->analysis);
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < program_stack_count(program) && !error; i++) {
+		const struct stack *stack = program_stack(program, i);
+
+		error = scan(guessing, stack->live, stack->live_end, "held by a stack");
+	}
+	return error;
+}
+
+static struct error *guess_by_heap(struct guessing *guessing)
+{
+	const struct allocation_index *index = analysis_index(guessing->analysis);
+	struct error *error = NULL;
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < heap_claim_count(index); i++)
+		total += heap_claim(index, i).end - heap_claim(index, i).start;
+	progress_begin(analysis_progress(guessing->analysis), "guessing whose memory is", total);
+	for (size_t i = 0; i < heap_claim_count(index) && !error; i++) {
+		struct memory_range claim = heap_claim(index, i);
+
+		error = scan(guessing, claim.start, claim.end, "held by the heap");
+	}
+	return error;
+}
+
+/*
+ * A few pages that nobody may access, which catch what overflows. gdb says of such that they can be
+ * read, and writes zeros.
+ */
+static bool is_guard(const struct image *image, const struct region *region)
+{
+	uint64_t size = region->end - region->start;
+
+	if (region->mapping || size > MOST_GUARD)
+		return false;
+	return region->rights == 0 || (region->rights == RIGHT_READ && region->bytes &&
+				       bytes_are_zero(region->bytes, size));
+}
+
+static void judge_guard(struct guessing *guessing, struct unknown *unknown)
+{
+	if (is_guard(guessing->image, unknown->region))
+		set_guess(unknown, "no access: reserved");
+}
+
+/* Above such pages: a stack that a program made, in use or not. */
+static void judge_guarded(struct guessing *guessing, struct unknown *unknown)
+{
+	const struct region *region = unknown->region;
+	const struct region *below = image_find(guessing->image, unknown->start - 1);
+
+	if (unknown->start == region->start && below && is_guard(guessing->image, below) &&
+	    below->end - below->start < unknown->end - unknown->start)
+		set_guess(unknown, "stacks, by guard pages");
+}
+
+/* Memory that is not in the core counts as such. */
+static bool is_zero(const struct image *image, const struct unknown *unknown)
+{
+	enum { STEP = 1 << 20 };
+	uint64_t at = unknown->start;
+
+	while (at < unknown->end) {
+		uint64_t size, next = image_next_data(image, at);
+		const uint8_t *bytes;
+
+		if (next > at) {
+			at = next;
+			continue;
+		}
+		bytes = image_bytes(image, at, &size);
+		if (!bytes)
+			break;
+		if (size > unknown->end - at)
+			size = unknown->end - at;
+		if (size > STEP)
+			size = STEP;
+		if (!bytes_are_zero(bytes, size))
+			return false;
+		at += size;
+	}
+	return true;
+}
+
+/* What was never written, and so refers to nothing. */
+static void judge_untouched(struct guessing *guessing, struct unknown *unknown)
+{
+	if (is_zero(guessing->image, unknown))
+		set_guess(unknown, "all zeros");
+}
+
+struct error *bill_guess(struct unknowns *unknowns, struct analysis *analysis)
+{
+	struct guessing guessing = {
+		.unknowns = unknowns,
+		.analysis = analysis,
+		.image = analysis_image(analysis),
+	};
+	struct error *error = NULL;
+
+	guess_each(&guessing, judge_rights);
+	if (has_module(&guessing, "python"))
+		guess_each(&guessing, judge_python);
+	if (find_bounds(&guessing))
+		error = guess_by_modules(&guessing);
+	guess_each(&guessing, judge_guard);
+	guess_each(&guessing, judge_guarded);
+	if (!error && find_bounds(&guessing))
+		error = guess_by_stacks(&guessing);
+	/* That reads all of the heap: there may be nothing left to guess. */
+	if (!error && find_bounds(&guessing))
+		error = guess_by_heap(&guessing);
+	guess_each(&guessing, judge_untouched);
+	return error;
+}

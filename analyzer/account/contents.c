@@ -1,0 +1,137 @@
+#include "analyzer/account/contents.h"
+
+#include "analyzer/base/bytes.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+/* What is hashed at once, and how often it is looked for holes. */
+enum { PIECE = 1 << 12, BETWEEN_HOLES = 1 << 20 };
+
+/* The bytes of a piece, put together in buffer where two regions meet. */
+static const uint8_t *read_piece(struct view *view, uint64_t address, uint64_t size,
+				 uint8_t buffer[static PIECE])
+{
+	uint64_t known;
+	const uint8_t *bytes = view_bytes(view, address, &known);
+
+	if (!bytes || known >= size)
+		return bytes;
+	return image_read(view->image, address, buffer, size) ? buffer : NULL;
+}
+
+/* How many zeros there are at the end of a piece that has others. */
+static uint64_t count_zeros(const uint8_t *bytes, uint64_t size)
+{
+	uint64_t count = 0;
+
+	while (bytes[size - 1 - count] == 0)
+		count++;
+	return count;
+}
+
+/* How many whole pieces at address, of size bytes, are in a hole. */
+static uint64_t skip_hole(const struct view *view, uint64_t address, uint64_t size)
+{
+	uint64_t hole = image_next_data(view->image, address) - address;
+
+	if (hole > size)
+		hole = size;
+	return hole - hole % PIECE;
+}
+
+/* Pieces of zeros do not count, but the place of the others does. */
+static uint64_t add_hash(uint64_t hash, uint64_t offset, const uint8_t *bytes, uint64_t size)
+{
+	static const uint64_t odd = 0x9e3779b97f4a7c15;
+
+	return (hash << 31 ^ hash >> 33 ^ XXH3_64bits(bytes, size)) * odd + offset;
+}
+
+bool contents_digest(struct view *view, uint64_t address, uint64_t size, struct digest *ret)
+{
+	struct digest digest = { .hash = size, .zeros = size };
+	uint8_t buffer[PIECE];
+	uint64_t offset = 0, piece;
+
+	for (; offset < size; offset += piece) {
+		const uint8_t *bytes;
+
+		if (offset % BETWEEN_HOLES == 0 && size > BETWEEN_HOLES) {
+			piece = skip_hole(view, address + offset, size - offset);
+			if (piece)
+				continue;
+		}
+		piece = size - offset < PIECE ? size - offset : PIECE;
+		bytes = read_piece(view, address + offset, piece, buffer);
+		if (!bytes)
+			return false;
+		if (bytes_are_zero(bytes, piece))
+			continue;
+		digest.hash = add_hash(digest.hash, offset, bytes, piece);
+		digest.zeros = size - offset - piece + count_zeros(bytes, piece);
+	}
+	*ret = digest;
+	return true;
+}
+
+/* How many whole pieces are in holes at both. */
+static uint64_t skip_holes(const struct view *view, uint64_t address, uint64_t other, uint64_t size)
+{
+	return skip_hole(view, address, skip_hole(view, other, size));
+}
+
+bool contents_equal(struct view *left, uint64_t address, struct view *right, uint64_t other,
+		    uint64_t size)
+{
+	uint8_t buffers[2][PIECE];
+	uint64_t offset = 0, piece;
+
+	for (; offset < size; offset += piece) {
+		const uint8_t *first, *second;
+
+		if (offset % BETWEEN_HOLES == 0 && size > BETWEEN_HOLES) {
+			piece = skip_holes(left, address + offset, other + offset, size - offset);
+			if (piece)
+				continue;
+		}
+		piece = size - offset < PIECE ? size - offset : PIECE;
+		first = read_piece(left, address + offset, piece, buffers[0]);
+		second = read_piece(right, other + offset, piece, buffers[1]);
+		if (!first || !second || memcmp(first, second, piece) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* How many bytes of UTF-8 follow the first one; none: it is no first one. */
+static unsigned int count_following(uint8_t byte)
+{
+	if (byte >= 0xc2 && byte < 0xe0)
+		return 1;
+	if (byte >= 0xe0 && byte < 0xf0)
+		return 2;
+	return byte >= 0xf0 && byte < 0xf5 ? 3 : 0;
+}
+
+static bool is_plain(uint8_t byte)
+{
+	return (byte >= ' ' && byte < 0x7f) || byte == '\t' || byte == '\n' || byte == '\r';
+}
+
+uint64_t contents_text(const uint8_t *bytes, uint64_t size)
+{
+	uint64_t at = 0;
+
+	while (at < size && bytes[at]) {
+		unsigned int following = count_following(bytes[at]);
+
+		if (!following && !is_plain(bytes[at]))
+			return 0;
+		at++;
+		for (; following; following--, at++)
+			if (at == size || bytes[at] >> 6 != 2)
+				return 0;
+	}
+	return at < size ? at : 0;
+}

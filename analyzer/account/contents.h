@@ -1,0 +1,34 @@
+/*
+ * What stretches of memory hold: whether they are all zero, what they hash to, whether two are
+ * equal.
+ *
+ * Long ones are read piece by piece, and holes of the dump, which are zero, not at all: a stretch
+ * may be terabytes that were reserved and never touched.
+ */
+#ifndef ANALYZER_ACCOUNT_CONTENTS_H
+#define ANALYZER_ACCOUNT_CONTENTS_H
+
+#include "analyzer/base/progress.h"
+#include "analyzer/image/view.h"
+
+struct digest {
+	uint64_t hash; /* the same for equal contents of equal size */
+	/* All behind the last byte that is not zero; the size: all are. */
+	uint64_t zeros;
+};
+
+/* False if any of the size bytes at address, at least one, is absent. */
+bool contents_digest(struct view *view, uint64_t address, uint64_t size, struct digest *ret);
+
+/* Whether the size bytes at both, each by its view, are there and equal. */
+bool contents_equal(struct view *left, uint64_t address, struct view *right, uint64_t other,
+		    uint64_t size);
+
+/*
+ * The length of the text at bytes, an end by 0 not counted: characters that can be shown, spaces
+ * and ends of lines; other than ASCII if they are UTF-8. 0 if there is none, or no end of it among
+ * the size bytes.
+ */
+uint64_t contents_text(const uint8_t *bytes, uint64_t size);
+
+#endif

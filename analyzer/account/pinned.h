@@ -1,0 +1,41 @@
+/*
+ * What pins free memory: the used allocations on pages that are free otherwise.
+ *
+ * The free bytes of a page are divided evenly among the allocations that are in use on it, so what
+ * all pin together is what is pinned, each byte once. What is on pages that only allocations of one
+ * kind keep is counted as theirs alone: so much would be whole free pages if just they were gone.
+ */
+#ifndef ANALYZER_ACCOUNT_PINNED_H
+#define ANALYZER_ACCOUNT_PINNED_H
+
+#include "analyzer/heap/fragments.h"
+#include "analyzer/kinds/likeness.h"
+
+/* Allocations of one kind. */
+struct pinning {
+	struct likeness likeness;
+	uint64_t count, bytes; /* of those that pin something */
+	uint64_t pinned;       /* free bytes: their share */
+	uint64_t alone;	       /* free bytes on pages that they alone keep */
+};
+
+struct pinnings {
+	struct pinning *list; /* most pinned first */
+	size_t count;
+	struct memory memory;
+};
+
+void pinnings_deinit(struct pinnings *pinnings);
+DEFINE_DEINIT(pinnings_deinit, struct pinnings)
+
+/*
+ * Find out how free memory lies (STAGE_HEAP), and unless ret_pinnings is NULL what pins it; of all
+ * arenas, or of the one.
+ */
+struct error *pinned_find(struct analysis *analysis, const arena_number *only_arena,
+			  struct pinnings *ret_pinnings, struct fragments **ret_fragments);
+
+/* All pinned bytes, and how many are used on those pages (STAGE_HEAP). */
+struct error *pinned_total(struct analysis *analysis, uint64_t *ret_bytes, uint64_t *ret_pinners);
+
+#endif

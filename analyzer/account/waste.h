@@ -1,0 +1,64 @@
+/*
+ * Where used memory holds nothing of worth.
+ *
+ * No byte of an allocation counts twice. Its slack and spare room lie behind or around its
+ * contents, or, if spare room is in between, these do not count at all. The contents are zeros, if
+ * all of them are; else they are a duplicate, if an allocation before it holds the same; else pages
+ * at their end may be zeros.
+ */
+#ifndef ANALYZER_ACCOUNT_WASTE_H
+#define ANALYZER_ACCOUNT_WASTE_H
+
+#include "analyzer/account/duplicates.h"
+#include "analyzer/kinds/tally.h"
+
+enum waste_kind {
+	WASTE_DUPLICATES, /* equal contents beyond the first */
+	WASTE_ZEROS,	  /* contents that are all zero, or pages at their end */
+	WASTE_SPARE,	  /* capacity of containers that is not in use */
+	WASTE_SLACK,	  /* what an allocation has beyond what was asked for */
+	WASTE_KINDS,
+};
+
+/* Contents of fewer bytes are no duplicates: most are so by chance. */
+enum { LEAST_DUPLICATE = 16 };
+
+struct waste_sum {
+	uint64_t count, bytes; /* of allocations */
+};
+
+/* What one kind of waste takes in allocations of one type. */
+struct waste_row {
+	char *name;    /* of the type; NULL: nothing is known of it */
+	uint64_t size; /* of the allocations then, else 0 */
+	enum waste_kind kind;
+	struct waste_sum sum;
+};
+
+struct waste {
+	struct waste_sum looked_at; /* the allocations, in all */
+	struct waste_sum sums[WASTE_KINDS];
+	struct waste_sum absent;      /* whose contents the core lacks */
+	struct waste_sum known_spare; /* of which spare room is known */
+	struct waste_sum known_slack; /* of which it is known what was asked */
+	struct duplicates duplicates;
+	struct bitmap zeros;	/* allocations whose contents are all zero */
+	struct waste_row *rows; /* most bytes first */
+	size_t row_count;
+};
+
+enum waste_depth {
+	WASTE_SETS, /* only what is a duplicate, or zero */
+	WASTE_ROWS,
+};
+
+/*
+ * Look at the members that are used; most groups of duplicates are kept. ret is all zeros, and to
+ * be deinitialised even after an error. Builds what it needs.
+ */
+struct error *waste_find(struct analysis *analysis, const struct bitmap *members,
+			 enum waste_depth depth, size_t most, struct waste *ret);
+void waste_deinit(struct waste *waste);
+DEFINE_DEINIT(waste_deinit, struct waste)
+
+#endif

@@ -1,0 +1,457 @@
+#include "analyzer/analysis/parts.h"
+
+#include "analyzer/base/text.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
+
+static double seconds(struct timeval time)
+{
+	return (double)time.tv_sec + (double)time.tv_usec / 1e6;
+}
+
+static double processor_seconds(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+static double wall_seconds(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+void analysis_limit_memory(struct analysis *analysis, size_t bytes)
+{
+	analysis->account.limit = bytes;
+}
+
+struct error *analysis_explain_shortage(struct analysis *analysis, const char *who,
+					struct error *error)
+{
+	static const char WHAT_FOLLOWS[] = "commands that need less still work";
+	struct memory_account *account = &analysis->account;
+	size_t refused = atomic_exchange(&account->refused, 0);
+	char asked[NUMBER_SIZE], used[NUMBER_SIZE], limit[NUMBER_SIZE];
+
+	if (error != &error_no_memory)
+		return error;
+	if (!refused)
+		return error_create(ERROR_NO_MEMORY, "out of memory in %s; %s", who, WHAT_FOLLOWS);
+	format_grouped(refused, asked);
+	format_grouped(atomic_load(&account->beside), used);
+	format_grouped(account->limit, limit);
+	return error_create(
+		ERROR_NO_MEMORY,
+		"out of memory in %s: %s bytes more were needed beside the %s in use%s%s%s; %s",
+		who, asked, used, account->limit ? "; the limit is " : "",
+		account->limit ? limit : "", account->limit ? " (--max-memory)" : "", WHAT_FOLLOWS);
+}
+
+static struct error *explain_stage(struct analysis *analysis, enum stage stage, struct error *error)
+{
+	char who[80];
+
+	snprintf(who, sizeof(who), "the stage '%s'", stage_name(stage));
+	return analysis_explain_shortage(analysis, who, error);
+}
+
+/* What was added to those known before. */
+static void note_findings(const struct findings *before, const struct findings *after,
+			  struct stage_findings *ret)
+{
+	ret->first = before->count;
+	ret->count = after->count - before->count;
+	for (size_t i = 0; i < FINDING_WEIGHTS; i++)
+		ret->weighed[i] = after->weighed[i] - before->weighed[i];
+}
+
+/* Build one stage, those below it being there, and note what it took. */
+static struct error *build(struct analysis *analysis, enum stage stage)
+{
+	struct stage_cost *cost = &analysis->costs[stage];
+	double wall = wall_seconds(), processor = processor_seconds();
+	size_t before = atomic_load(&analysis->account.used), after;
+	const struct findings known = analysis->findings;
+	bool is_loaded;
+	struct error *error = analysis_load_stage(analysis, stage, &cost->count, &is_loaded);
+
+	if (!error && !is_loaded)
+		error = analysis_recipes[stage].build(analysis, &cost->count);
+	if (error)
+		return explain_stage(analysis, stage, error);
+	note_findings(&known, &analysis->findings, &analysis->found[stage]);
+	cost->is_loaded = is_loaded;
+	after = atomic_load(&analysis->account.used);
+	cost->built = true;
+	cost->wall += wall_seconds() - wall;
+	cost->processor += processor_seconds() - processor;
+	cost->memory = after > before ? after - before : 0;
+	cost->peak = atomic_load(&analysis->account.peak);
+	cost->unit = analysis_recipes[stage].unit;
+	return NULL;
+}
+
+struct error *analysis_need(struct analysis *analysis, enum stage stage)
+{
+	struct error *error;
+
+	if (analysis->costs[stage].built)
+		return NULL;
+	for (size_t i = 0; i < 2; i++) {
+		enum stage below = analysis_recipes[stage].needs[i];
+
+		error = below == stage ? NULL : analysis_need(analysis, below);
+		if (error)
+			return error;
+	}
+	error = build(analysis, stage);
+	/* Where they are kept, no first words are read from the core. */
+	if (!error && stage == STAGE_CLASSES && analysis_keeps_stage(analysis, STAGE_SIGNATURES))
+		error = build(analysis, STAGE_SIGNATURES);
+	return error;
+}
+
+static struct error *open_image(struct analysis *analysis, const char *path)
+{
+	const struct debug_options *given = analysis->options;
+	struct image_options options = { .progress = analysis->progress };
+
+	if (given) {
+		options.sysroot = given->sysroot;
+		options.temporary_folder = given->temporary_folder;
+		options.memory = given->memory;
+	}
+	return image_open_with(path, &options, &analysis->findings, &analysis->image);
+}
+
+struct error *analysis_create(const char *path, const struct debug_options *options,
+			      struct progress *progress, struct analysis **ret)
+{
+	_cleanup_(analysis_destroy) struct analysis *analysis = calloc(1, sizeof(*analysis));
+	double wall = wall_seconds(), processor = processor_seconds();
+	struct error *error;
+
+	if (!analysis)
+		return &error_no_memory;
+	analysis->options = options;
+	analysis->progress = progress;
+	error = named_sets_create(&analysis->named_sets);
+	if (!error)
+		error = open_image(analysis, path);
+	if (!error)
+		error = analysis_need(analysis, STAGE_IMAGE);
+	if (error)
+		return error;
+	analysis->costs[STAGE_IMAGE].wall = wall_seconds() - wall;
+	analysis->costs[STAGE_IMAGE].processor = processor_seconds() - processor;
+	*ret = take(analysis);
+	return NULL;
+}
+
+struct error *analysis_open_beside(struct analysis *analysis, const char *path,
+				   struct analysis **ret)
+{
+	const struct memory_account *account = &analysis->account;
+	size_t used = atomic_load(&account->used);
+	struct error *error = analysis_create(path, analysis->options, analysis->progress, ret);
+
+	if (!error && account->limit)
+		analysis_limit_memory(*ret, used < account->limit ? account->limit - used : 1);
+	return error;
+}
+
+void analysis_destroy(struct analysis *analysis)
+{
+	if (analysis->leaked_patterns)
+		patterns_destroy(analysis->leaked_patterns);
+	if (analysis->patterns)
+		patterns_destroy(analysis->patterns);
+	if (analysis->identities)
+		identities_destroy(analysis->identities);
+	if (analysis->signature_judge)
+		signature_judge_destroy(analysis->signature_judge);
+	if (analysis->classes)
+		classes_destroy(analysis->classes);
+	if (analysis->crystal)
+		crystal_destroy(analysis->crystal);
+	if (analysis->first_words)
+		first_words_destroy(analysis->first_words);
+	if (analysis->debug)
+		debug_destroy(analysis->debug);
+	if (analysis->dominators)
+		dominators_destroy(analysis->dominators);
+	disguises_deinit(&analysis->disguised);
+	if (analysis->incoming)
+		graph_destroy(analysis->incoming);
+	if (analysis->leaks)
+		leaks_destroy(analysis->leaks);
+	for (size_t i = 0; i < ROOT_KINDS; i++)
+		bitmap_deinit(&analysis->anchored_by[i]);
+	bitmap_deinit(&analysis->at_risk);
+	fates_deinit(&analysis->fates);
+	bitmap_deinit(&analysis->anchored);
+	if (analysis->graph)
+		graph_destroy(analysis->graph);
+	if (analysis->roots)
+		roots_destroy(analysis->roots);
+	if (analysis->fibers)
+		fibers_destroy(analysis->fibers);
+	if (analysis->heaps)
+		heaps_destroy(analysis->heaps);
+	if (analysis->program)
+		program_destroy(analysis->program);
+	if (analysis->image)
+		image_close(analysis->image);
+	if (analysis->named_sets)
+		named_sets_destroy(analysis->named_sets);
+	findings_deinit(&analysis->findings);
+	if (analysis->side_file)
+		side_file_close(analysis->side_file);
+	free(analysis);
+}
+
+const char *stage_name(enum stage stage)
+{
+	return analysis_recipes[stage].name;
+}
+
+struct stage_cost analysis_cost(const struct analysis *analysis, enum stage stage)
+{
+	return analysis->costs[stage];
+}
+
+struct named_sets *analysis_named_sets(const struct analysis *analysis)
+{
+	return analysis->named_sets;
+}
+
+struct memory_account *analysis_account(struct analysis *analysis)
+{
+	return &analysis->account;
+}
+
+struct progress *analysis_progress(struct analysis *analysis)
+{
+	return analysis->progress;
+}
+
+const struct findings *analysis_findings(const struct analysis *analysis)
+{
+	return &analysis->findings;
+}
+
+void analysis_note(struct analysis *analysis, const char *text)
+{
+	findings_add(&analysis->findings, FINDING_NOTE, "%s", text);
+}
+
+void analysis_doubt(struct analysis *analysis, const char *text)
+{
+	findings_add(&analysis->findings, FINDING_INCOMPLETE, "%s", text);
+}
+
+const struct image *analysis_image(const struct analysis *analysis)
+{
+	return analysis->image;
+}
+
+const struct program *analysis_program(const struct analysis *analysis)
+{
+	return analysis->program;
+}
+
+const struct heaps *analysis_heaps(const struct analysis *analysis)
+{
+	return analysis->heaps;
+}
+
+const struct allocation_index *analysis_index(const struct analysis *analysis)
+{
+	return analysis->index;
+}
+
+const struct fibers *analysis_fibers(const struct analysis *analysis)
+{
+	return analysis->fibers;
+}
+
+const struct roots *analysis_roots(const struct analysis *analysis)
+{
+	return analysis->roots;
+}
+
+const struct graph *analysis_graph(const struct analysis *analysis)
+{
+	return analysis->graph;
+}
+
+const struct graph *analysis_incoming(const struct analysis *analysis)
+{
+	return analysis->incoming;
+}
+
+const struct leaks *analysis_leaks(const struct analysis *analysis)
+{
+	return analysis->leaks;
+}
+
+const struct dominators *analysis_dominators(const struct analysis *analysis)
+{
+	return analysis->dominators;
+}
+
+const struct disguises *analysis_disguised(const struct analysis *analysis)
+{
+	return &analysis->disguised;
+}
+
+struct debug *analysis_debug(const struct analysis *analysis)
+{
+	return analysis->debug;
+}
+
+struct classes *analysis_classes(const struct analysis *analysis)
+{
+	return analysis->classes;
+}
+
+struct crystal *analysis_crystal(const struct analysis *analysis)
+{
+	return analysis->crystal;
+}
+
+struct patterns *analysis_patterns(const struct analysis *analysis)
+{
+	return analysis->patterns;
+}
+
+struct patterns *analysis_leaked_patterns(const struct analysis *analysis)
+{
+	return analysis->patterns ? analysis->patterns : analysis->leaked_patterns;
+}
+
+const struct bitmap *analysis_anchored(const struct analysis *analysis)
+{
+	return &analysis->anchored;
+}
+
+const struct bitmap *analysis_leaked(const struct analysis *analysis)
+{
+	return &analysis->fates.leaked;
+}
+
+const struct bitmap *analysis_garbage(const struct analysis *analysis)
+{
+	const struct bitmap *garbage = &analysis->fates.garbage;
+
+	return garbage->words ? garbage : NULL;
+}
+
+const struct bitmap *analysis_held(const struct analysis *analysis)
+{
+	const struct bitmap *held = &analysis->fates.held;
+
+	return held->words ? held : NULL;
+}
+
+const struct bitmap *analysis_unreachable(const struct analysis *analysis)
+{
+	const struct fates *fates = &analysis->fates;
+
+	return fates->all.words ? &fates->all : &fates->leaked;
+}
+
+const struct bitmap *analysis_at_risk(const struct analysis *analysis)
+{
+	return analysis->at_risk.words ? &analysis->at_risk : NULL;
+}
+
+struct error *analysis_anchored_by(struct analysis *analysis, enum root_kind kind,
+				   const struct bitmap **ret)
+{
+	struct bitmap *anchored = &analysis->anchored_by[kind];
+
+	if (!anchored->words) {
+		struct error *error = analysis_mark(analysis, kind, kind, anchored);
+
+		if (error)
+			return error;
+	}
+	*ret = anchored;
+	return NULL;
+}
+
+struct signature_reader analysis_signatures(const struct analysis *analysis)
+{
+	return (struct signature_reader){
+		.index = analysis->index,
+		.managed = allocation_having(analysis->index, TRAIT_MANAGED),
+		.crystal = analysis->crystal,
+		.classes = analysis->classes,
+		.judge = analysis->signature_judge,
+		.view = { analysis->image },
+	};
+}
+
+/* An allocation's extent, for who asks of one only. */
+static struct memory_range range_of(const struct analysis *analysis, allocation_id id)
+{
+	size_t hint = 0;
+
+	return allocation_range_near(analysis->index, id, &hint);
+}
+
+uint64_t analysis_signature(const struct analysis *analysis, allocation_id id)
+{
+	struct signature_reader reader;
+
+	if (analysis->first_words)
+		return first_words_at(analysis->first_words, id);
+	reader = analysis_signatures(analysis);
+	return signature_read(&reader, id, range_of(analysis, id));
+}
+
+pattern_number analysis_pattern_shown(const struct analysis *analysis,
+				      const struct patterns *patterns, allocation_id id)
+{
+	pattern_number number = patterns_of(patterns, id);
+	uint64_t signature;
+
+	if (number == NO_PATTERN || !pattern_holds_object(number))
+		return number;
+	signature = analysis_signature(analysis, id);
+	return signature && classes_control_block(analysis->classes, signature) != 0 ? NO_PATTERN
+										     : number;
+}
+
+bool analysis_identity(const struct analysis *analysis, allocation_id id, struct identity *ret)
+{
+	const struct first_words *words = analysis->first_words;
+	struct signature_reader reader;
+	struct memory_range range;
+
+	/* First what is quick, and true of most. */
+	if (!bitmap_get(allocation_used(analysis->index), id) ||
+	    (words &&
+	     (!first_words_may_have_identity(words, id) || first_words_at(words, id) != 0)))
+		return false;
+	reader = analysis_signatures(analysis);
+	range = range_of(analysis, id);
+	if (!words && signature_read(&reader, id, range) != 0)
+		return false;
+	if (signature_object(&reader, id, range.start) != range.start)
+		return identity_find_maker(analysis->identities, range.start, ret);
+	return identity_find(analysis->identities, &reader.view, range, ret);
+}
+
+const struct identities *analysis_identities(const struct analysis *analysis)
+{
+	return analysis->identities;
+}

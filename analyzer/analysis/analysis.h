@@ -1,0 +1,213 @@
+/*
+ * One dump and all that is known of it.
+ *
+ * What is known is built in stages, each on top of others, when first asked for: a command that
+ * needs no graph does not pay for one.
+ *
+ *	image ── program ── heap ─┬─ graph ─┬─ reachability ─┬─ leaks
+ *	            │             │         │                ├─ collector
+ *	            │             │         │                ├─ retained
+ *	            │             │         │                └─ disguised
+ *	            │             │         ├─ incoming    ╲
+ *	            │             ├─ roots ─┴─ patterns     patterns of leaked
+ *	            │             └─ fibers       └─ owners
+ *	            └─ debug ─── classes
+ */
+#ifndef ANALYZER_ANALYSIS_ANALYSIS_H
+#define ANALYZER_ANALYSIS_ANALYSIS_H
+
+#include "analyzer/classify/classes.h"
+#include "analyzer/classify/crystal/instances.h"
+#include "analyzer/classify/first_words.h"
+#include "analyzer/classify/identity.h"
+#include "analyzer/classify/patterns.h"
+#include "analyzer/graph/collector.h"
+#include "analyzer/graph/disguises.h"
+#include "analyzer/graph/dominators.h"
+#include "analyzer/graph/entries.h"
+#include "analyzer/graph/fates.h"
+#include "analyzer/graph/graph.h"
+#include "analyzer/graph/leaks.h"
+#include "analyzer/graph/roots.h"
+#include "analyzer/heap/fibers.h"
+#include "analyzer/heap/heaps.h"
+#include "analyzer/heap/named_sets.h"
+#include "analyzer/image/image.h"
+#include "analyzer/program/program.h"
+
+enum stage {
+	STAGE_IMAGE,	       /* the dump as memory */
+	STAGE_PROGRAM,	       /* modules and threads */
+	STAGE_HEAP,	       /* every allocation */
+	STAGE_FIBERS,	       /* fibers and their stacks */
+	STAGE_ROOTS,	       /* what roots refer to */
+	STAGE_GRAPH,	       /* who refers to whom */
+	STAGE_REACHABILITY,    /* anchored and leaked */
+	STAGE_LEAKS,	       /* leak roots */
+	STAGE_COLLECTOR,       /* what a garbage collector keeps */
+	STAGE_INCOMING,	       /* who is referred to by whom */
+	STAGE_RETAINED,	       /* who alone holds what */
+	STAGE_DISGUISED,       /* leaked, but likely held */
+	STAGE_DEBUG,	       /* symbols and debug information, read lazily */
+	STAGE_OBJECTS,	       /* objects of a language with type numbers */
+	STAGE_CLASSES,	       /* names of signatures, read lazily */
+	STAGE_SIGNATURES,      /* signatures of all, for going over many */
+	STAGE_PATTERNS,	       /* what allocations without signature are */
+	STAGE_OWNERS,	       /* the same, and what they are parts of */
+	STAGE_LEAKED_PATTERNS, /* the same for unreachable ones only, sooner */
+	STAGES,
+};
+
+/* What building a stage took, for `heapcore -v`. */
+struct stage_cost {
+	bool built;
+	bool is_loaded;		/* from the side file */
+	double wall, processor; /* seconds */
+	size_t memory;		/* bytes held by it when done */
+	size_t peak;		/* bytes held by all stages at most by then */
+	uint64_t count;		/* of what it is made of */
+	const char *unit;	/* as "allocations" */
+};
+
+struct analysis;
+
+/* Open the dump. Options, which may be NULL, and progress are borrowed and outlive the analysis. */
+struct error *analysis_create(const char *path, const struct debug_options *options,
+			      struct progress *progress, struct analysis **ret);
+
+/*
+ * Open another dump with the same options and progress, which may take as much memory as this one
+ * leaves.
+ */
+struct error *analysis_open_beside(struct analysis *analysis, const char *path,
+				   struct analysis **ret);
+void analysis_destroy(struct analysis *analysis);
+DEFINE_CLEANUP(analysis_destroy, struct analysis *)
+
+/*
+ * Build the stage and those below it, if they are not there. After an interrupt the stage can be
+ * asked for again, and after a lack of memory, too: what it had is released, what was there before
+ * stays.
+ */
+struct error *analysis_need(struct analysis *analysis, enum stage stage);
+
+/*
+ * Let the arrays of all stages take at most so many bytes, 0: any number. The dump itself, which is
+ * mapped, and debug information are not counted.
+ */
+void analysis_limit_memory(struct analysis *analysis, size_t bytes);
+
+/*
+ * Tell of a bare lack of memory who had it, how much was asked for and what follows; any other
+ * error is handed back as it is. Consumes the error, which may be NULL.
+ */
+struct error *analysis_explain_shortage(struct analysis *analysis, const char *who,
+					struct error *error);
+
+/*
+ * A side file keeps what takes the time: allocations, roots, references, what leaked, and the
+ * findings about these. Stages that are built later are loaded from the one at path. It is an error
+ * if it is not that of this dump as it is, or of this heapcore; of code ERROR_BAD_DUMP if it can be
+ * made anew.
+ */
+struct error *analysis_use_side_file(struct analysis *analysis, const char *path);
+
+/* Build all that a side file keeps, unless it is there, and write it to path. */
+struct error *analysis_write_side_file(struct analysis *analysis, const char *path);
+
+/*
+ * Build all of it anew, without the side file at path, and compare: an error of code ERROR_BAD_DUMP
+ * says that the file tells something else. Nothing must have been loaded from one.
+ */
+struct error *analysis_verify_side_file(struct analysis *analysis, const char *path);
+
+const char *stage_name(enum stage stage);
+struct stage_cost analysis_cost(const struct analysis *analysis, enum stage stage);
+
+struct memory_account *analysis_account(struct analysis *analysis);
+struct progress *analysis_progress(struct analysis *analysis);
+
+/* Sets of allocations that the user gave names to. */
+struct named_sets *analysis_named_sets(const struct analysis *analysis);
+
+/* What limits the trust, as far as the stages built so far could tell. */
+const struct findings *analysis_findings(const struct analysis *analysis);
+
+/* Add a note to them: what a command's own output has no room for. */
+void analysis_note(struct analysis *analysis, const char *text);
+
+/* The same for what makes answers unreliable. */
+void analysis_doubt(struct analysis *analysis, const char *text);
+
+/* Each needs its stage built. */
+const struct image *analysis_image(const struct analysis *analysis);
+const struct program *analysis_program(const struct analysis *analysis);
+const struct heaps *analysis_heaps(const struct analysis *analysis);
+const struct allocation_index *analysis_index(const struct analysis *analysis);
+const struct fibers *analysis_fibers(const struct analysis *analysis);
+const struct roots *analysis_roots(const struct analysis *analysis);
+const struct graph *analysis_graph(const struct analysis *analysis);
+const struct graph *analysis_incoming(const struct analysis *analysis);
+const struct leaks *analysis_leaks(const struct analysis *analysis);
+const struct dominators *analysis_dominators(const struct analysis *analysis);
+/* What stands in disguise of what is leaked, by target. */
+const struct disguises *analysis_disguised(const struct analysis *analysis);
+
+/* Not const: they remember what they read when first asked. */
+struct debug *analysis_debug(const struct analysis *analysis);
+struct classes *analysis_classes(const struct analysis *analysis);
+/* NULL: the program is not written in Crystal (STAGE_OBJECTS). */
+struct crystal *analysis_crystal(const struct analysis *analysis);
+struct patterns *analysis_patterns(const struct analysis *analysis);
+struct patterns *analysis_leaked_patterns(const struct analysis *analysis);
+
+/* Used and reachable from a root; used, not reachable and lost for ever (STAGE_REACHABILITY). */
+const struct bitmap *analysis_anchored(const struct analysis *analysis);
+const struct bitmap *analysis_leaked(const struct analysis *analysis);
+
+/*
+ * Used and not reachable, and what a collector will free, and what only that leads to; see fates.h.
+ * NULL where no allocation is collectable (STAGE_REACHABILITY).
+ */
+const struct bitmap *analysis_garbage(const struct analysis *analysis);
+const struct bitmap *analysis_held(const struct analysis *analysis);
+
+/* Used and not reachable, whatever becomes of it (STAGE_REACHABILITY). */
+const struct bitmap *analysis_unreachable(const struct analysis *analysis);
+
+/*
+ * Anchored, but a collector does not see by what and may free it. NULL where no allocation is
+ * collectable (STAGE_COLLECTOR).
+ */
+const struct bitmap *analysis_at_risk(const struct analysis *analysis);
+
+/*
+ * Add what may make those safe after all to the findings, once: for whoever tells of them
+ * (STAGE_COLLECTOR).
+ */
+void analysis_doubt_risk(struct analysis *analysis);
+
+/*
+ * Used and reachable from roots of that kind. Computed when first asked for; needs
+ * STAGE_REACHABILITY.
+ */
+struct error *analysis_anchored_by(struct analysis *analysis, enum root_kind kind,
+				   const struct bitmap **ret);
+
+/*
+ * The number of the type of an object of Crystal; else the first word of a used allocation if it is
+ * the address of something that cannot be written, or of a vtable, else 0 (STAGE_CLASSES).
+ */
+uint64_t analysis_signature(const struct analysis *analysis, allocation_id id);
+
+/*
+ * The pattern by which the allocation is called: none if it holds an object whose class says more.
+ */
+pattern_number analysis_pattern_shown(const struct analysis *analysis,
+				      const struct patterns *patterns, allocation_id id);
+
+/* What a used allocation without a signature is known by (STAGE_CLASSES). */
+bool analysis_identity(const struct analysis *analysis, allocation_id id, struct identity *ret);
+const struct identities *analysis_identities(const struct analysis *analysis);
+
+#endif

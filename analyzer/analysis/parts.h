@@ -1,0 +1,84 @@
+/*
+ * What an analysis is made of, for the files that make it up: how the stages are built, how they
+ * are kept, and what is known once they are there.
+ */
+#ifndef ANALYZER_ANALYSIS_PARTS_H
+#define ANALYZER_ANALYSIS_PARTS_H
+
+#include "analyzer/analysis/analysis.h"
+#include "analyzer/base/side_file.h"
+
+/* What building a stage added to the findings. */
+struct stage_findings {
+	size_t first, count;		 /* in the list */
+	size_t weighed[FINDING_WEIGHTS]; /* those left out, too */
+};
+
+struct analysis {
+	struct findings findings;
+	struct memory_account account;
+	struct progress *progress;
+	struct image *image;
+	struct program *program;
+	struct heaps *heaps;
+	const struct allocation_index *index;
+	struct fibers *fibers;
+	struct roots *roots;
+	struct graph *graph;
+	struct bitmap anchored;
+	struct fates fates;    /* of what is not */
+	struct bitmap at_risk; /* no words: nothing is collectable */
+	bool risk_doubted;
+	struct bitmap anchored_by[ROOT_KINDS];
+	struct leaks *leaks;
+	struct graph *incoming;
+	struct dominators *dominators;
+	struct disguises disguised; /* by target */
+	const struct debug_options *options;
+	struct debug *debug;
+	struct crystal *crystal; /* NULL: it is of another language */
+	struct classes *classes;
+	struct signature_judge *signature_judge;
+	struct first_words *first_words;
+	struct identities *identities;
+	struct patterns *patterns, *leaked_patterns;
+	struct named_sets *named_sets;
+	struct stage_cost costs[STAGES];
+	struct stage_findings found[STAGES];
+	/* NULL: none is used. What was loaded from it, points into it. */
+	struct side_file *side_file;
+	bool side_file_spoilt; /* load nothing more from it */
+};
+
+/* What a stage is made of, and how. */
+struct recipe {
+	const char *name;
+	const char *unit;
+	enum stage needs[2]; /* its own number: none */
+	struct error *(*build)(struct analysis *analysis, uint64_t *ret_count);
+	/* To a side file, and from one; NULL: it is not kept. */
+	struct error *(*save)(const struct analysis *analysis, struct side_writer *writer);
+	struct error *(*load)(struct analysis *analysis, struct side_file *file,
+			      uint64_t *ret_count);
+};
+
+extern const struct recipe analysis_recipes[STAGES];
+
+/*
+ * Build the stage from the side file, if that has it: *ret_loaded. A side file that turns out to be
+ * damaged is given up, with a note.
+ */
+struct error *analysis_load_stage(struct analysis *analysis, enum stage stage, uint64_t *ret_count,
+				  bool *ret_loaded);
+
+/* Whether the stage can be had from the side file. */
+bool analysis_keeps_stage(const struct analysis *analysis, enum stage stage);
+
+/* A reader that has not read anything yet. */
+struct signature_reader analysis_signatures(const struct analysis *analysis);
+
+/* Mark what is used and reachable from the targets of those kinds of roots. */
+struct error *analysis_mark(struct analysis *analysis, enum root_kind first, enum root_kind last,
+			    struct bitmap *ret);
+
+#endif

@@ -1,0 +1,557 @@
+#include "analyzer/analysis/parts.h"
+#include "analyzer/analysis/side.h"
+#include "analyzer/base/text.h"
+#include "analyzer/graph/disguises.h"
+#include "analyzer/graph/signal_stacks.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static struct error *build_image(struct analysis *analysis, uint64_t *ret_count)
+{
+	/* Opened along with the analysis. */
+	*ret_count = image_region_count(analysis->image);
+	return NULL;
+}
+
+static struct error *build_program(struct analysis *analysis, uint64_t *ret_count)
+{
+	struct error *error;
+
+	image_read_scattered(analysis->image, true);
+	error = program_create(analysis->image, &analysis->findings, &analysis->program);
+	image_read_scattered(analysis->image, false);
+	if (!error)
+		*ret_count = program_thread_count(analysis->program);
+	return error;
+}
+
+static struct error *build_heap(struct analysis *analysis, uint64_t *ret_count)
+{
+	struct heap_context context = {
+		.image = analysis->image,
+		.program = analysis->program,
+		.findings = &analysis->findings,
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+	struct error *error = heaps_create(&context, &analysis->heaps);
+
+	if (error)
+		return error;
+	analysis->index = heaps_index(analysis->heaps);
+	*ret_count = allocation_count(analysis->index);
+	return NULL;
+}
+
+static struct error *build_fibers(struct analysis *analysis, uint64_t *ret_count)
+{
+	struct error *error = fibers_create(analysis->image, analysis->program, analysis->index,
+					    &analysis->account, &analysis->fibers);
+
+	if (!error)
+		*ret_count = fiber_count(analysis->fibers);
+	return error;
+}
+
+static struct error *build_roots(struct analysis *analysis, uint64_t *ret_count)
+{
+	struct error *error =
+		roots_create(analysis->image, analysis->program, analysis->index, analysis->fibers,
+			     &analysis->account, analysis->progress, &analysis->roots);
+
+	if (!error)
+		*ret_count = root_range_count(analysis->roots);
+	return error;
+}
+
+static struct error *build_graph(struct analysis *analysis, uint64_t *ret_count)
+{
+	/* Threads ask the allocators for what they left in blocks. */
+	struct error *error = heaps_wake(analysis->heaps);
+
+	if (!error)
+		error = graph_create(analysis->image, analysis->index, &analysis->account,
+				     analysis->progress, &analysis->graph);
+
+	if (!error)
+		*ret_count = graph_edge_count(analysis->graph);
+	return error;
+}
+
+struct error *analysis_mark(struct analysis *analysis, enum root_kind first, enum root_kind last,
+			    struct bitmap *ret)
+{
+	_cleanup_(bitmap_deinit) struct bitmap from = { 0 };
+	size_t count = allocation_count(analysis->index);
+	struct bitmap reached = { 0 };
+	struct error *error = bitmap_init(&from, count, &analysis->account);
+
+	if (!error)
+		error = bitmap_init(&reached, count, &analysis->account);
+	if (error)
+		return error;
+	for (enum root_kind kind = first; kind <= last; kind++)
+		bitmap_or(&from, root_targets(analysis->roots, kind));
+	error = graph_mark(analysis->graph, &from, &reached, &analysis->account,
+			   analysis->progress);
+	if (error) {
+		bitmap_deinit(&reached);
+		return error;
+	}
+	bitmap_and(&reached, allocation_used(analysis->index));
+	*ret = reached;
+	return NULL;
+}
+
+/* Add what integers of interpreters hold, where something would be lost. */
+static struct error *add_integers(struct analysis *analysis, struct bitmap *anchored)
+{
+	_cleanup_(bitmap_deinit) struct bitmap wanted = { 0 };
+	_cleanup_(disguises_deinit) struct disguises integers = { 0 };
+	const struct disguises_input input = {
+		.image = analysis->image,
+		.index = analysis->index,
+		.roots = analysis->roots,
+		.graph = analysis->graph,
+		.in_use = anchored,
+		.wanted = &wanted,
+		.disguises = disguises_of_interpreters(analysis->program),
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+	struct error *error;
+
+	if (input.disguises == 0)
+		return NULL;
+	error = bitmap_init(&wanted, anchored->count, &analysis->account);
+	if (error)
+		return error;
+	bitmap_copy(&wanted, allocation_used(analysis->index));
+	bitmap_minus(&wanted, anchored);
+	error = disguises_find(&input, &integers);
+	if (error)
+		return error;
+	bitmap_or(anchored, &integers.reached);
+	return roots_add_integers(analysis->roots, integers.list.bytes, integers.count);
+}
+
+static void note_stacks(struct analysis *analysis, const struct bitmap *stacks)
+{
+	allocation_id first = (allocation_id)bitmap_next(stacks, 0);
+	size_t count = bitmap_weight(stacks);
+	char size[NUMBER_SIZE];
+
+	findings_add(
+		&analysis->findings, FINDING_NOTE,
+		"the program calls sigaltstack(), and the core does not tell with what: %zu block%s of %s bytes to which nothing refers, %s 0x%" PRIx64
+		", %s taken for alternate signal stacks ('heapcore run' sees them being set)",
+		count, count == 1 ? "" : "s",
+		grouped(allocation_size(analysis->index, first), size),
+		count == 1 ? "at" : "first at", allocation_start(analysis->index, first),
+		count == 1 ? "is" : "are");
+}
+
+/* Add what the kernel alone may hold, though the core does not say so. */
+static struct error *add_signal_stacks(struct analysis *analysis, struct bitmap *anchored)
+{
+	_cleanup_(bitmap_deinit) struct bitmap unreachable = { 0 };
+	_cleanup_(bitmap_deinit) struct bitmap stacks = { 0 };
+	_cleanup_(bitmap_deinit) struct bitmap reached = { 0 };
+	const struct signal_stacks_input input = {
+		analysis->image, analysis->program, analysis->index,
+		analysis->graph, &unreachable,	    &analysis->account,
+	};
+	struct error *error = bitmap_init(&unreachable, anchored->count, &analysis->account);
+
+	if (error)
+		return error;
+	bitmap_copy(&unreachable, allocation_used(analysis->index));
+	bitmap_minus(&unreachable, anchored);
+	error = signal_stacks_guess(&input, &stacks);
+	if (error || !stacks.words)
+		return error;
+	note_stacks(analysis, &stacks);
+	roots_assume_stacks(analysis->roots, &stacks);
+	error = bitmap_init(&reached, anchored->count, &analysis->account);
+	if (!error)
+		error = graph_mark(analysis->graph, &stacks, &reached, &analysis->account,
+				   analysis->progress);
+	if (error)
+		return error;
+	bitmap_and(&reached, &unreachable);
+	bitmap_or(anchored, &reached);
+	return NULL;
+}
+
+/* Perl counts references, and frees no cycle, to which its arenas lead still.
+ */
+static void doubt_perl(struct analysis *analysis)
+{
+	const struct program *program = analysis->program;
+
+	for (size_t i = 0; i < program_module_count(program); i++) {
+		const char *name = module_name(program_module(program, i));
+
+		if (strncmp(name, "libperl.so", 10) != 0 && strcmp(name, "perl") != 0 &&
+		    strncmp(name, "perl5", 5) != 0)
+			continue;
+		findings_add(
+			&analysis->findings, FINDING_NOTE,
+			"Perl is loaded: its arenas lead to all of its values, so cycles of references that it never frees are not among what is leaked");
+		return;
+	}
+}
+
+static struct error *build_reachability(struct analysis *analysis, uint64_t *ret_count)
+{
+	struct bitmap anchored = { 0 };
+	struct error *error = analysis_mark(analysis, ROOT_STATIC, ROOT_KERNEL, &anchored);
+
+	if (error)
+		return error;
+	error = add_integers(analysis, &anchored);
+	if (!error)
+		error = add_signal_stacks(analysis, &anchored);
+	if (!error)
+		error = fates_init(&analysis->fates, analysis->graph, analysis->index, &anchored,
+				   &analysis->account, analysis->progress);
+	if (error) {
+		bitmap_deinit(&anchored);
+		return error;
+	}
+	analysis->anchored = anchored;
+	doubt_perl(analysis);
+	*ret_count = bitmap_weight(&analysis->fates.leaked);
+	return NULL;
+}
+
+/* What a function of the program marks, nobody else knows of. */
+void analysis_doubt_risk(struct analysis *analysis)
+{
+	if (analysis->risk_doubted)
+		return;
+	analysis->risk_doubted = true;
+	switch (heaps_more_roots(analysis->heaps)) {
+	case MORE_ROOTS_CALLBACK:
+		findings_add(
+			&analysis->findings, FINDING_CAVEAT,
+			"the program marks memory for its collector by functions of its own: what is said to be at risk may be safe by that");
+		break;
+	case MORE_ROOTS_UNKNOWN:
+		findings_add(
+			&analysis->findings, FINDING_CAVEAT,
+			"it cannot be told whether the program marks memory for its collector by functions of its own: if so, what is said to be at risk may be safe by that");
+		break;
+	default:
+		break;
+	}
+}
+
+static struct error *build_collector(struct analysis *analysis, uint64_t *ret_count)
+{
+	const struct collector_input input = {
+		.program = analysis->program,
+		.index = analysis->index,
+		.roots = analysis->roots,
+		.graph = analysis->graph,
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+	const struct bitmap *collectable = allocation_having(analysis->index, TRAIT_COLLECTABLE);
+	_cleanup_(bitmap_deinit) struct bitmap kept = { 0 };
+	struct bitmap at_risk = { 0 };
+	struct error *error;
+
+	*ret_count = 0;
+	if (!collectable)
+		return NULL;
+	error = collector_mark(&input, &kept);
+	if (!error)
+		error = bitmap_init(&at_risk, kept.count, &analysis->account);
+	if (error)
+		return error;
+	bitmap_copy(&at_risk, &analysis->anchored);
+	bitmap_and(&at_risk, collectable);
+	bitmap_minus(&at_risk, &kept);
+	analysis->at_risk = at_risk;
+	*ret_count = bitmap_weight(&at_risk);
+	return NULL;
+}
+
+static struct error *build_leaks(struct analysis *analysis, uint64_t *ret_count)
+{
+	struct error *error =
+		leaks_create(analysis->graph, analysis->index, &analysis->fates.leaked,
+			     &analysis->account, analysis->progress, &analysis->leaks);
+
+	if (!error)
+		*ret_count = leak_root_count(analysis->leaks);
+	return error;
+}
+
+static struct error *build_incoming(struct analysis *analysis, uint64_t *ret_count)
+{
+	struct error *error = graph_transpose(analysis->graph, &analysis->account,
+					      analysis->progress, &analysis->incoming);
+
+	if (!error)
+		*ret_count = graph_edge_count(analysis->incoming);
+	return error;
+}
+
+static struct error *build_retained(struct analysis *analysis, uint64_t *ret_count)
+{
+	_cleanup_(bitmap_deinit) struct bitmap entries = { 0 };
+	const struct entries_input where = {
+		analysis->graph,  analysis->index,    analysis->roots,	  analysis->leaks,
+		&analysis->fates, &analysis->account, analysis->progress,
+	};
+	const struct dominators_input input = {
+		.graph = analysis->graph,
+		.incoming = analysis->incoming,
+		.index = analysis->index,
+		.entries = &entries,
+		.anchored = &analysis->anchored,
+		.leaked = &analysis->fates.leaked,
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+	struct error *error = entries_collect(&where, &entries);
+
+	if (!error)
+		error = dominators_create(&input, &analysis->dominators);
+	if (!error)
+		*ret_count = dominators_count(analysis->dominators);
+	return error;
+}
+
+/* What programs do to pointers: one pass finds all that is held so. */
+static struct error *build_disguised(struct analysis *analysis, uint64_t *ret_count)
+{
+	const struct disguises_input input = {
+		.image = analysis->image,
+		.index = analysis->index,
+		.roots = analysis->roots,
+		.graph = analysis->graph,
+		.incoming = analysis->incoming,
+		.in_use = &analysis->anchored,
+		.wanted = &analysis->fates.leaked,
+		.disguises = DISGUISED_POINTERS,
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+	struct error *error = disguises_find(&input, &analysis->disguised);
+
+	if (error)
+		return error;
+	disguises_sort(&analysis->disguised);
+	*ret_count = analysis->disguised.count;
+	return NULL;
+}
+
+static struct error *build_debug(struct analysis *analysis, uint64_t *ret_count)
+{
+	static const struct debug_options none = { NULL };
+	const struct debug_options *options = analysis->options ? analysis->options : &none;
+
+	*ret_count = program_module_count(analysis->program);
+	return debug_create(analysis->image, analysis->program, options, &analysis->findings,
+			    &analysis->debug);
+}
+
+static struct error *build_objects(struct analysis *analysis, uint64_t *ret_count)
+{
+	struct error *error =
+		crystal_create(analysis->image, analysis->program, analysis->debug, analysis->index,
+			       &analysis->account, &analysis->crystal);
+
+	if (!error && analysis->crystal)
+		crystal_types_set_fiber(crystal_types_of(analysis->crystal),
+					fibers_type(analysis->fibers));
+	*ret_count =
+		analysis->crystal ? crystal_type_count(crystal_types_of(analysis->crystal)) : 0;
+	return error;
+}
+
+/* Where links of glibc's free lists lead that end in no block. */
+static uint64_t find_links(const struct analysis *analysis)
+{
+	for (size_t i = 0; i < heaps_arena_count(analysis->heaps); i++) {
+		struct arena arena = heaps_arena(analysis->heaps, (arena_number)i);
+
+		if (arena.address && program_find_module(analysis->program, arena.address))
+			return arena.address;
+	}
+	return 0;
+}
+
+static struct error *build_signature_judge(struct analysis *analysis)
+{
+	const struct signature_judge_input input = {
+		.image = analysis->image,
+		.program = analysis->program,
+		.debug = analysis->debug,
+		.classes = analysis->classes,
+		.index = analysis->index,
+		.links = find_links(analysis),
+		.account = &analysis->account,
+	};
+
+	return signature_judge_create(&input, &analysis->signature_judge);
+}
+
+static struct error *build_classes(struct analysis *analysis, uint64_t *ret_count)
+{
+	struct error *error = classes_create(analysis->image, analysis->program, analysis->debug,
+					     &analysis->account, &analysis->classes);
+
+	if (error)
+		return error;
+	if (analysis->crystal)
+		classes_set_crystal(analysis->classes, crystal_types_of(analysis->crystal));
+	error = identities_create(analysis->image, analysis->program, analysis->debug,
+				  analysis->classes, &analysis->account, &analysis->identities);
+	if (!error)
+		error = build_signature_judge(analysis);
+	if (error) {
+		if (analysis->identities)
+			identities_destroy(take(analysis->identities));
+		classes_destroy(take(analysis->classes));
+		return error;
+	}
+	*ret_count = program_module_count(analysis->program);
+	return NULL;
+}
+
+static struct error *build_signatures(struct analysis *analysis, uint64_t *ret_count)
+{
+	const struct first_words_input input = {
+		.signatures = analysis_signatures(analysis),
+		.identities = analysis->identities,
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+	struct error *error = first_words_create(&input, &analysis->first_words);
+
+	if (!error)
+		*ret_count = first_words_count(analysis->first_words);
+	return error;
+}
+
+/* Of those in only, or of all if it is NULL. */
+static struct error *find_patterns(struct analysis *analysis, const struct bitmap *only,
+				   struct error *(*find)(struct patterns *), struct patterns **ret)
+{
+	_cleanup_(patterns_destroy) struct patterns *patterns = NULL;
+	struct error *error = patterns_create(analysis->image, analysis->program, analysis->index,
+					      analysis->roots, only, analysis->crystal,
+					      &analysis->account, analysis->progress, &patterns);
+
+	if (!error)
+		error = find(patterns);
+	if (!error)
+		*ret = take(patterns);
+	return error;
+}
+
+static struct error *build_patterns(struct analysis *analysis, uint64_t *ret_count)
+{
+	*ret_count = allocation_count(analysis->index);
+	/* They may have been found along with their owners. */
+	return analysis->patterns
+		       ? NULL
+		       : find_patterns(analysis, NULL, patterns_find, &analysis->patterns);
+}
+
+static struct error *build_owners(struct analysis *analysis, uint64_t *ret_count)
+{
+	*ret_count = allocation_count(analysis->index);
+	return analysis->patterns
+		       ? patterns_find_owners(analysis->patterns)
+		       : find_patterns(analysis, NULL, patterns_find_owners, &analysis->patterns);
+}
+
+/* Only unreachable allocations refer to unreachable ones. */
+static struct error *build_leaked_patterns(struct analysis *analysis, uint64_t *ret_count)
+{
+	const struct bitmap *unreachable = analysis_unreachable(analysis);
+
+	*ret_count = bitmap_weight(unreachable);
+	/* Those of all are there: theirs are among them. */
+	if (analysis->patterns)
+		return NULL;
+	return find_patterns(analysis, unreachable, patterns_find, &analysis->leaked_patterns);
+}
+
+const struct recipe analysis_recipes[STAGES] = {
+	[STAGE_IMAGE] = { "image", "regions", { STAGE_IMAGE, STAGE_IMAGE }, build_image },
+	[STAGE_PROGRAM] = { "program", "threads", { STAGE_IMAGE, STAGE_PROGRAM }, build_program },
+	[STAGE_HEAP] = { "heap",
+			 "allocations",
+			 { STAGE_PROGRAM, STAGE_HEAP },
+			 build_heap,
+			 analysis_save_heap,
+			 analysis_load_heap },
+	[STAGE_FIBERS] = { "fibers", "fibers", { STAGE_HEAP, STAGE_FIBERS }, build_fibers },
+	[STAGE_ROOTS] = { "roots",
+			  "ranges",
+			  { STAGE_FIBERS, STAGE_ROOTS },
+			  build_roots,
+			  analysis_save_roots,
+			  analysis_load_roots },
+	[STAGE_GRAPH] = { "graph",
+			  "references",
+			  { STAGE_HEAP, STAGE_GRAPH },
+			  build_graph,
+			  analysis_save_graph,
+			  analysis_load_graph },
+	[STAGE_REACHABILITY] = { "reachability",
+				 "leaked",
+				 { STAGE_ROOTS, STAGE_GRAPH },
+				 build_reachability,
+				 analysis_save_reachability,
+				 analysis_load_reachability },
+	[STAGE_LEAKS] = { "leaks",
+			  "leak roots",
+			  { STAGE_REACHABILITY, STAGE_LEAKS },
+			  build_leaks,
+			  analysis_save_leaks,
+			  analysis_load_leaks },
+	[STAGE_COLLECTOR] = { "collector",
+			      "at risk",
+			      { STAGE_REACHABILITY, STAGE_COLLECTOR },
+			      build_collector },
+	[STAGE_INCOMING] = { "incoming",
+			     "references",
+			     { STAGE_GRAPH, STAGE_INCOMING },
+			     build_incoming },
+	[STAGE_RETAINED] = { "retained",
+			     "allocations",
+			     { STAGE_LEAKS, STAGE_INCOMING },
+			     build_retained },
+	[STAGE_DISGUISED] = { "disguised",
+			      "allocations",
+			      { STAGE_REACHABILITY, STAGE_INCOMING },
+			      build_disguised },
+	[STAGE_DEBUG] = { "debug", "modules", { STAGE_PROGRAM, STAGE_DEBUG }, build_debug },
+	[STAGE_OBJECTS] = { "objects", "types", { STAGE_FIBERS, STAGE_DEBUG }, build_objects },
+	[STAGE_CLASSES] = { "classes", "modules", { STAGE_OBJECTS, STAGE_DEBUG }, build_classes },
+	[STAGE_SIGNATURES] = { "signatures",
+			       "signatures",
+			       { STAGE_CLASSES, STAGE_SIGNATURES },
+			       build_signatures,
+			       analysis_save_signatures,
+			       analysis_load_signatures },
+	[STAGE_PATTERNS] = { "patterns",
+			     "allocations",
+			     { STAGE_ROOTS, STAGE_OBJECTS },
+			     build_patterns },
+	[STAGE_OWNERS] = { "owners", "allocations", { STAGE_ROOTS, STAGE_OBJECTS }, build_owners },
+	[STAGE_LEAKED_PATTERNS] = { "patterns of leaked",
+				    "allocations",
+				    { STAGE_REACHABILITY, STAGE_OBJECTS },
+				    build_leaked_patterns,
+				    analysis_save_leaked_patterns,
+				    analysis_load_leaked_patterns },
+};

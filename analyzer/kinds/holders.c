@@ -1,0 +1,160 @@
+#include "analyzer/kinds/holders.h"
+
+#include "analyzer/classify/reference_judge.h"
+
+#include <string.h>
+
+/* One whose holders are to be looked for. */
+struct held {
+	allocation_id id;
+	uint64_t level;
+};
+
+struct search {
+	const struct holders_input *input;
+	const struct image *image;
+	const struct allocation_index *index;
+	const struct bitmap *collectable; /* or NULL */
+	struct reference_judge judge;
+	struct bitmap reached;
+	struct memory queue; /* struct held, in order of level */
+	size_t count;
+};
+
+static struct error *add_held(struct search *search, allocation_id id, uint64_t level)
+{
+	struct held *queue;
+	struct error *error;
+
+	if (bitmap_get(&search->reached, id))
+		return NULL;
+	error = memory_reserve(&search->queue, (search->count + 1) * sizeof(*queue));
+	if (error)
+		return error;
+	bitmap_set(&search->reached, id);
+	queue = search->queue.bytes;
+	queue[search->count++] = (struct held){ id, level };
+	return NULL;
+}
+
+/* What a holder has of its words in a row. */
+struct piece {
+	const uint8_t *bytes;
+	uint64_t offset, size;
+};
+
+/*
+ * Whether a word there holds nothing, as behind the end of a string. To a collector, which does not
+ * know that, it does.
+ */
+static bool is_tainted(struct search *search, allocation_id from, uint64_t offset)
+{
+	return !(search->collectable && bitmap_get(search->collectable, from)) &&
+	       reference_judge_taint(&search->judge, offset);
+}
+
+/* Visit those words that hold what is held: *ret_holds. false: the visitor has enough. */
+static bool visit_piece(struct search *search, struct piece piece, allocation_id from,
+			struct held held, bool *ret_holds)
+{
+	uint64_t target = allocation_start(search->index, held.id);
+	uint64_t size = allocation_size(search->index, held.id);
+
+	for (uint64_t i = 0; i + sizeof(uint64_t) <= piece.size; i += sizeof(uint64_t)) {
+		struct holding holding = { from, held.id, piece.offset + i, held.level };
+		uint64_t word;
+
+		memcpy(&word, piece.bytes + i, sizeof(word));
+		if (word - target >= size || is_tainted(search, from, holding.offset))
+			continue;
+		*ret_holds = true;
+		if (!search->input->visit(search->input->data, &holding))
+			return false;
+	}
+	return true;
+}
+
+static bool visit_words(struct search *search, allocation_id from, struct held held,
+			bool *ret_holds)
+{
+	uint64_t start = allocation_start(search->index, from);
+	uint64_t end = start + allocation_size(search->index, from);
+
+	reference_judge_set_source(&search->judge, from);
+	for (uint64_t at = start; at < end;) {
+		const struct region *region = image_find(search->image, at);
+		uint64_t size = region ? region->end - at : end - at;
+		struct piece piece = { .offset = at - start };
+
+		piece.size = size < end - at ? size : end - at;
+		if (region && region->bytes)
+			piece.bytes = region->bytes + (at - region->start);
+		if (piece.bytes && !visit_piece(search, piece, from, held, ret_holds))
+			return false;
+		at += piece.size;
+	}
+	return true;
+}
+
+static struct error *visit_holders(struct search *search, struct held held, bool *ret_go_on)
+{
+	struct edges edges = graph_outgoing(analysis_incoming(search->input->analysis), held.id);
+	struct error *error = NULL;
+
+	for (size_t i = 0; !error && *ret_go_on && i < edges.count; i++) {
+		allocation_id from = edges.targets[i];
+		bool holds = false;
+
+		if (!bitmap_get(search->input->live, from))
+			continue;
+		*ret_go_on = visit_words(search, from, held, &holds);
+		if (holds)
+			error = add_held(search, from, held.level + 1);
+	}
+	return error;
+}
+
+static struct error *visit_all(struct search *search)
+{
+	struct progress *progress = analysis_progress(search->input->analysis);
+	uint64_t levels = search->input->levels;
+	bool go_on = true;
+
+	progress_begin(progress, "finding who holds them", 0);
+	for (size_t i = 0; go_on && i < search->count; i++) {
+		struct held held = ((struct held *)search->queue.bytes)[i];
+		struct error *error;
+
+		if (levels && held.level >= levels)
+			return NULL;
+		error = visit_holders(search, held, &go_on);
+		if (error)
+			return error;
+		if (!progress_step(progress, 1))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+	}
+	return NULL;
+}
+
+struct error *holders_visit(const struct holders_input *input)
+{
+	struct memory_account *account = analysis_account(input->analysis);
+	struct search search = {
+		.input = input,
+		.image = analysis_image(input->analysis),
+		.index = analysis_index(input->analysis),
+		.collectable =
+			allocation_having(analysis_index(input->analysis), TRAIT_COLLECTABLE),
+		.queue.account = account,
+	};
+	struct error *error = bitmap_init(&search.reached, allocation_count(search.index), account);
+
+	reference_judge_init(&search.judge, analysis_patterns(input->analysis));
+	for (size_t i = 0; !error && i < input->target_count; i++)
+		error = add_held(&search, input->targets[i], 0);
+	if (!error)
+		error = visit_all(&search);
+	bitmap_deinit(&search.reached);
+	memory_release(&search.queue);
+	return error;
+}

@@ -1,0 +1,137 @@
+#include "analyzer/kinds/signatures.h"
+
+#include "analyzer/base/text.h"
+#include "analyzer/classify/short_name.h"
+
+#include <string.h>
+
+struct error *signatures_need(struct analysis *analysis, const struct bitmap *members)
+{
+	enum { ONE_IN = 6 };
+
+	if (bitmap_weight(members) < members->count / ONE_IN)
+		return NULL;
+	return analysis_need(analysis, STAGE_SIGNATURES);
+}
+
+struct error *signatures_count(struct analysis *analysis, struct tally_table *ret)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+	const struct bitmap *used = allocation_used(index);
+	struct progress *progress = analysis_progress(analysis);
+	struct error *error = analysis_need(analysis, STAGE_SIGNATURES);
+	uint64_t told = 0;
+
+	tally_table_init(ret, analysis_account(analysis));
+	if (error)
+		return error;
+	progress_begin(progress, "counting signatures", used->count);
+	bitmap_for_each(id, used) {
+		uint64_t signature = analysis_signature(analysis, (allocation_id)id);
+		struct tally tally = {
+			.key = signature,
+			.count = 1,
+			.bytes = allocation_size(index, (allocation_id)id),
+		};
+
+		if (signature)
+			error = tally_add(ret, tally);
+		if (error)
+			return error;
+		if (!progress_pass(progress, id, &told))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+	}
+	tally_table_sort(ret, tally_compare_counts);
+	return NULL;
+}
+
+struct error *class_filter_init(struct class_filter *filter, struct analysis *analysis,
+				const char *name)
+{
+	*filter = (struct class_filter){
+		.classes = analysis_classes(analysis),
+		.name = short_name(name),
+	};
+	classes_begin_search(filter->classes);
+	tally_table_init(&filter->judged, analysis_account(analysis));
+	return filter->name ? NULL : &error_no_memory;
+}
+
+void class_filter_deinit(struct class_filter *filter)
+{
+	free(filter->name);
+	tally_table_deinit(&filter->judged);
+}
+
+struct error *class_filter_judge(struct class_filter *filter, uint64_t signature, bool *ret_taken)
+{
+	const struct tally *known = tally_find(&filter->judged, signature);
+	bool taken;
+
+	if (known) {
+		*ret_taken = known->owned != 0;
+		return NULL;
+	}
+	taken = signature && classes_is_a(filter->classes, signature, filter->name);
+	*ret_taken = taken;
+	return tally_add(&filter->judged,
+			 (struct tally){ .key = signature, .count = 1, .owned = taken });
+}
+
+/* Names of classes, borrowed. */
+struct name_list {
+	const char **names;
+	size_t count, capacity;
+	struct memory memory;
+	struct error *error;
+};
+
+static void name_list_deinit(struct name_list *list)
+{
+	memory_release(&list->memory);
+	if (list->error)
+		error_destroy(list->error);
+}
+DEFINE_DEINIT(name_list_deinit, struct name_list)
+
+/* Ends the visit only if there is no memory for more. */
+static bool add_name(void *data, const char *name)
+{
+	struct name_list *list = data;
+
+	list->error = memory_reserve(&list->memory, (list->count + 1) * sizeof(*list->names));
+	if (list->error)
+		return true;
+	list->names = list->memory.bytes;
+	list->names[list->count++] = name;
+	return false;
+}
+
+static const char *listed_name(const void *data, size_t number)
+{
+	const struct name_list *list = data;
+
+	return number < list->count ? list->names[number] : NULL;
+}
+
+struct error *class_filter_check(struct class_filter *filter, struct analysis *analysis)
+{
+	_cleanup_(name_list_deinit) struct name_list list = {
+		.memory = { .account = analysis_account(analysis) }
+	};
+	_cleanup_(tally_table_deinit) struct tally_table signatures = { 0 };
+	struct error *error = signatures_count(analysis, &signatures);
+
+	if (error)
+		return error;
+	for (size_t i = 0; i < signatures.count; i++) {
+		uint64_t signature = signatures.slots[i].key;
+
+		if (classes_is_a(filter->classes, signature, filter->name))
+			return NULL;
+		if (classes_visit_names(filter->classes, signature, add_name, &list))
+			return take(list.error);
+	}
+	return error_unknown("class or signature", filter->name,
+			     nearest_word(filter->name, listed_name, &list));
+}

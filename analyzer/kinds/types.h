@@ -1,0 +1,46 @@
+/*
+ * What live allocations are, by type: how many there are of each, and which.
+ *
+ * Live is what is in use and no garbage: what a collector would leave. The types of a program in
+ * Crystal are its classes. Those of others are whatever 'summarize' counts by: patterns, classes
+ * and other signatures, identities.
+ */
+#ifndef ANALYZER_KINDS_TYPES_H
+#define ANALYZER_KINDS_TYPES_H
+
+#include "analyzer/analysis/analysis.h"
+#include "analyzer/kinds/retained.h"
+
+struct type {
+	char *name; /* "Session", "%LongString"; "(class 12)": it has none */
+	uint64_t count, bytes;
+};
+
+struct types {
+	struct type *list; /* most of them first, equal ones by name */
+	size_t count;
+	struct bitmap live;
+	struct memory groups; /* uint32_t by allocation: its type's place in
+				 the list, or NO_GROUP */
+};
+
+enum types_choice {
+	TYPES_OBJECTS, /* of a program in Crystal: only its objects */
+	TYPES_ALL,     /* what is known of anything */
+};
+
+/* ret is all zeros. Builds what is needed. */
+struct error *types_find(struct analysis *analysis, enum types_choice choice, struct types *ret);
+void types_deinit(struct types *types);
+DEFINE_DEINIT(types_deinit, struct types)
+
+/* The type's place in the list, or NO_GROUP. */
+static inline uint32_t types_of(const struct types *types, allocation_id id)
+{
+	return ((const uint32_t *)types->groups.bytes)[id];
+}
+
+/* The place of the type of that name; an error that says which may be meant if there is none. */
+struct error *types_find_name(const struct types *types, const char *name, uint32_t *ret);
+
+#endif

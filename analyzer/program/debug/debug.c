@@ -1,0 +1,232 @@
+#include "analyzer/program/debug/debug.h"
+
+#include "analyzer/program/debug/frames.h"
+#include "analyzer/program/debug/units.h"
+
+#include <dwarf.h>
+#include <inttypes.h>
+#include <string.h>
+
+struct error *debug_create(const struct image *image, const struct program *program,
+			   const struct debug_options *options, struct findings *findings,
+			   struct debug **ret)
+{
+	struct debug *debug = calloc(1, sizeof(*debug));
+
+	if (!debug)
+		return &error_no_memory;
+	debug->image = image;
+	debug->program = program;
+	debug->options = *options;
+	debug->findings = findings;
+	*ret = debug;
+	return NULL;
+}
+
+void debug_destroy(struct debug *debug)
+{
+	tls_deinit(&debug->tls);
+	unwinder_destroy(debug->unwinder);
+	debug_modules_deinit(debug);
+	name_pool_deinit(&debug->names);
+	free(debug);
+}
+
+static enum symbol_kind kind_of(unsigned int type)
+{
+	switch (type) {
+	case STT_FUNC:
+	case STT_GNU_IFUNC:
+		return SYMBOL_FUNCTION;
+	case STT_OBJECT:
+		return SYMBOL_DATA;
+	default:
+		return SYMBOL_OTHER;
+	}
+}
+
+/* As in the source; the version that a symbol may bear is none of it. */
+static const char *shown_name(struct debug *debug, const char *name)
+{
+	const char *version = strchr(name, '@'), *plain = NULL;
+
+	/* In names of Crystal, it precedes the class that has the method. */
+	if (version && version != name && name[0] != '*' && name[0] != '~')
+		plain = name_pool_print(&debug->names, "%.*s", (int)(version - name), name);
+	return name_demangle(&debug->names, plain ? plain : name);
+}
+
+bool debug_symbol(struct debug *debug, uint64_t address, struct symbol *ret)
+{
+	struct debug_module *module = debug_find_module(debug, address);
+	struct found_symbol found;
+
+	if (!module || !symbol_tables_find(module, address - module->module->bias, &found))
+		return false;
+	*ret = (struct symbol){
+		.name = shown_name(debug, found.name),
+		.raw = found.name,
+		.kind = kind_of(found.type),
+		.start = module->module->bias + found.value,
+		.size = found.size,
+		.module = module->module,
+	};
+	return true;
+}
+
+bool debug_has_all_symbols(struct debug *debug, uint64_t address)
+{
+	struct debug_module *module = debug_find_module(debug, address);
+
+	return module && symbol_tables_are_whole(module);
+}
+
+struct visit {
+	struct debug_module *module;
+	bool (*visit)(void *data, const struct symbol *symbol);
+	void *data;
+};
+
+static bool visit_symbol(void *data, const struct found_symbol *found)
+{
+	const struct visit *visit = data;
+	const struct module *module = visit->module->module;
+	struct symbol symbol = {
+		.name = found->name,
+		.raw = found->name,
+		.kind = kind_of(found->type),
+		.start = module->bias + found->value,
+		.size = found->size,
+		.module = module,
+	};
+
+	return visit->visit(visit->data, &symbol);
+}
+
+void debug_visit_symbols(struct debug *debug, const struct module *module,
+			 bool (*visit)(void *data, const struct symbol *symbol), void *data)
+{
+	struct visit inner = { debug_find_module(debug, module->start), visit, data };
+
+	if (inner.module)
+		symbol_tables_visit(inner.module, visit_symbol, &inner);
+}
+
+/* "app.cr:8": without the folders, which depend on who compiled it. */
+static const char *declared_at(struct debug *debug, Dwarf_Die *function)
+{
+	const char *path = dwarf_decl_file(function), *slash;
+	int line;
+
+	if (!path || dwarf_decl_line(function, &line) != 0)
+		return NULL;
+	slash = strrchr(path, '/');
+	return name_pool_print(&debug->names, "%s:%d", slash ? slash + 1 : path, line);
+}
+
+bool debug_find_inlined(struct debug *debug, uint64_t address, bool (*takes)(const char *function),
+			struct inlined *ret, bool *ret_known)
+{
+	Dwarf_Die scopes[MOST_SCOPES];
+	struct code_place place;
+	size_t count = 0;
+
+	if (code_place_find(debug, address, &place))
+		count = code_scopes(&place, scopes);
+	*ret_known = count > 0;
+	for (size_t i = 0; i < count; i++) {
+		const char *name;
+
+		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)
+			continue;
+		name = debug_entry_name(debug, &scopes[i]);
+		if (!name || !takes(name))
+			continue;
+		ret->function = name;
+		ret->source = declared_at(debug, &scopes[i]);
+		return true;
+	}
+	return false;
+}
+
+const char *debug_source(struct debug *debug, uint64_t address)
+{
+	struct source_line line;
+	struct code_place place;
+
+	if (!code_place_find(debug, address, &place) ||
+	    !source_line_find(&place.lines, place.address, &line))
+		return NULL;
+	return source_line_text(debug, &line);
+}
+
+/* What is wrong with the file that would have the names. */
+static const char *file_obstacle(const struct debug_module *module,
+				 const struct debug_options *options)
+{
+	switch (module->module->state) {
+	case FILE_OTHER_BUILD:
+		return options->sysroot ? "below the sysroot is another build of it"
+					: "the file here is another build of it: use --sysroot";
+	case FILE_NOT_THERE:
+		if (module->module->path[0] != '/')
+			return "the core does not tell in which folder it is";
+		return options->sysroot ? "which is not below the sysroot"
+					: "which is not here: use --sysroot";
+	default:
+		return "its build-id is not in the core (see coredump_filter in core(5), bit 4), so no file can be known to be it";
+	}
+}
+
+void debug_miss_names(struct debug *debug, uint64_t address)
+{
+	struct debug_module *module = debug_find_module(debug, address);
+	char id[2 * sizeof(module->id.bytes) + 1] = "", *next = id;
+
+	if (!module || module->names_missed || module->module->state == FILE_USED ||
+	    module->module->path[0] == '[' || module_has_constants(debug->image, module->module))
+		return;
+	module->names_missed = true;
+	for (size_t i = 0; i < module->id.size; i++)
+		next += snprintf(next, 3, "%02x", module->id.bytes[i]);
+	findings_add(debug->findings, FINDING_NOTE, "names of classes need %s%s%s%s, %s",
+		     module->module->path, *id ? " (build-id " : "", id, *id ? ")" : "",
+		     file_obstacle(module, &debug->options));
+}
+
+/* The way from the start of a variable to address, by its type; or NULL. */
+static const char *path_to(struct debug *debug, const struct symbol *symbol, uint64_t address)
+{
+	struct debug_module *module = debug_find_module(debug, address);
+	Dwarf_Die variable;
+	uint64_t bias;
+
+	/* Of a number or a pointer, the name says all. */
+	if (symbol->size <= 8 || !debug_module_dwarf(module, &bias) ||
+	    !static_variable_find(module, symbol->start - bias, &variable))
+		return NULL;
+	return debug_path_into(debug, &variable, address - symbol->start);
+}
+
+const char *debug_name(struct debug *debug, uint64_t address)
+{
+	const struct module *module = program_find_module(debug->program, address);
+	struct symbol symbol;
+
+	if (!module)
+		return NULL;
+	if (!debug_symbol(debug, address, &symbol))
+		return name_pool_print(&debug->names, "%s+0x%" PRIx64, module_name(module),
+				       address - module->start);
+	if (symbol.kind == SYMBOL_DATA) {
+		const char *path = path_to(debug, &symbol, address);
+
+		if (path)
+			return name_pool_print(&debug->names, "%s%s (%s)", symbol.name, path,
+					       module_name(module));
+	}
+	if (address == symbol.start)
+		return name_pool_print(&debug->names, "%s (%s)", symbol.name, module_name(module));
+	return name_pool_print(&debug->names, "%s+0x%" PRIx64 " (%s)", symbol.name,
+			       address - symbol.start, module_name(module));
+}

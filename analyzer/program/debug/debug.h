@@ -1,0 +1,156 @@
+/*
+ * What the binaries and their debug files tell of addresses: symbols, source lines, call frames,
+ * variables.
+ *
+ * All of it is read when first asked for, one module and one unit at a time: naming an address in a
+ * program with hundreds of megabytes of debug information costs what that address costs. libdw
+ * stays behind this header. Names are demangled. Strings live as long as struct debug.
+ */
+#ifndef ANALYZER_PROGRAM_DEBUG_DEBUG_H
+#define ANALYZER_PROGRAM_DEBUG_DEBUG_H
+
+#include "analyzer/program/program.h"
+
+/* Borrowed, outliving struct debug; all NULL or false by default. */
+struct debug_options {
+	const char *debug_directory;  /* where separate debug files are, too */
+	const char *sysroot;	      /* where the files of the core's machine are */
+	const char *temporary_folder; /* for what is unpacked; see temporary.h */
+	bool debuginfod;	      /* ask the servers of $DEBUGINFOD_URLS */
+	size_t memory;		      /* that the machine has; 0: not known */
+	/*
+	 * What libdw is to do where it lacks memory, which it can tell nobody of: end the program.
+	 * NULL: it does so by itself, with status 1.
+	 */
+	void (*give_up)(void) __attribute__((noreturn));
+};
+
+struct debug;
+
+/*
+ * A call of a function that has not returned. The innermost is the first; one that was inlined into
+ * the next has the same stack.
+ */
+struct frame {
+	uint64_t address;	     /* of the instruction, or where it returns to */
+	uint64_t stack_pointer;	     /* its stack is [stack_pointer, end) */
+	uint64_t end;		     /* 0: not known */
+	const char *function;	     /* NULL: it has no name */
+	const char *source;	     /* as "session.c:88", or NULL */
+	const struct module *module; /* or NULL */
+	bool inlined;
+};
+
+struct backtrace {
+	struct frame *frames;
+	size_t count;
+	bool cut; /* there are more than are kept */
+};
+
+struct error *debug_create(const struct image *image, const struct program *program,
+			   const struct debug_options *options, struct findings *findings,
+			   struct debug **ret);
+void debug_destroy(struct debug *debug);
+DEFINE_CLEANUP(debug_destroy, struct debug *)
+
+enum symbol_kind { SYMBOL_FUNCTION, SYMBOL_DATA, SYMBOL_OTHER };
+
+struct symbol {
+	const char *name;
+	const char *raw; /* the same as the file has it */
+	enum symbol_kind kind;
+	uint64_t start, size; /* size 0: not told, up to the next symbol */
+	const struct module *module;
+};
+
+/* The symbol that covers address. */
+bool debug_symbol(struct debug *debug, uint64_t address, struct symbol *ret);
+
+/*
+ * Whether all of the module that holds address have their symbols still, so that what has none is
+ * no function and no variable.
+ */
+bool debug_has_all_symbols(struct debug *debug, uint64_t address);
+
+/*
+ * Call visit for each symbol of code or data of the module, in no order, its name as the file has
+ * it, until it returns false.
+ */
+void debug_visit_symbols(struct debug *debug, const struct module *module,
+			 bool (*visit)(void *data, const struct symbol *symbol), void *data);
+
+/* A function that was inlined. */
+struct inlined {
+	const char *function;
+	const char *source; /* where it is declared, as "session.c:88" */
+};
+
+/*
+ * The innermost function inlined at address that the test takes. *ret_known says whether the module
+ * has debug information of the address at all.
+ */
+bool debug_find_inlined(struct debug *debug, uint64_t address, bool (*takes)(const char *function),
+			struct inlined *ret, bool *ret_known);
+
+/* Where the code at address comes from, as "session.c:88"; NULL: not told. */
+const char *debug_source(struct debug *debug, uint64_t address);
+
+/*
+ * Say, once for each module, that the names of its classes need its file, if that is why there are
+ * none, and why it is not used.
+ */
+void debug_miss_names(struct debug *debug, uint64_t address);
+
+/*
+ * An address in a module, as "cache+0x18 (libfoo.so)" or, by its debug information, "cache.entries
+ * (libfoo.so)"; as "libfoo.so+0x4018" where nothing has a name. NULL: it is in no module.
+ */
+const char *debug_name(struct debug *debug, uint64_t address);
+
+/* The calls that a thread is in; NULL only if memory is short. */
+const struct backtrace *debug_backtrace(struct debug *debug, uint32_t thread);
+
+/* Registers that calls preserve, of what waits on a stack of its own. */
+struct saved_registers {
+	uint64_t rbx, rbp, rsp, r12, r13, r14, r15, rip;
+};
+
+/*
+ * The calls of what saved these registers; NULL if memory is short. They are kept until those of
+ * other ones are asked for.
+ */
+const struct backtrace *debug_backtrace_of(struct debug *debug,
+					   const struct saved_registers *saved);
+
+/*
+ * Where on the thread's stack the address is, as "variable session.user of serve(), frame 3 of
+ * thread 4711". NULL: in no frame.
+ */
+const char *debug_stack_place(struct debug *debug, uint32_t thread, uint64_t address);
+
+/*
+ * The same on the stack of what saved these registers, which is called whose: "variable
+ * session.user of serve(), frame 3 of WHOSE".
+ */
+const char *debug_saved_place(struct debug *debug, const struct saved_registers *saved,
+			      const char *whose, uint64_t address);
+
+/*
+ * The thread-local variable at address, as "errno_buffer of thread 4711 (libfoo.so)". NULL: there
+ * is none.
+ */
+const char *debug_thread_local(struct debug *debug, uint64_t address);
+
+/*
+ * The thread's variables below its thread pointer, and its control block above. false: it has no
+ * control block, as in Go without C.
+ */
+bool debug_static_tls(struct debug *debug, uint32_t thread, uint64_t *ret_start, uint64_t *ret_end);
+
+/*
+ * The function as it is shown, as "serve()"; without a name, "libfoo.so+0x18". NULL: it is in no
+ * module.
+ */
+const char *debug_frame_function(struct debug *debug, const struct frame *frame);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * Finding the files that tell of a module: its own, and separate debug files.
+ *
+ * Each is opened here and nowhere else, only if it is a regular file, and is used only if it has
+ * the build-id that the module has in the dump.
+ */
+#ifndef ANALYZER_PROGRAM_DEBUG_FILES_H
+#define ANALYZER_PROGRAM_DEBUG_FILES_H
+
+#include "analyzer/image/build_id.h"
+#include "analyzer/program/debug/debug.h"
+
+#include <libelf.h>
+
+/* An ELF file that was opened; { -1, NULL, NULL } is none. */
+struct debug_file {
+	int fd;
+	Elf *elf;
+	char *path; /* as it was looked up, below the sysroot */
+};
+
+void debug_file_close(struct debug_file *file);
+
+/* The file of that absolute path, below the sysroot, if its id is right. */
+bool debug_file_open(const char *sysroot, const char *path, const struct build_id *id,
+		     struct debug_file *ret);
+
+/* Take over a file opened elsewhere, if its id is right; else it is closed. */
+bool debug_file_adopt(int fd, const char *path, const struct build_id *id, struct debug_file *ret);
+
+/*
+ * The separate debug file for the main one: by build-id and by the name in its .gnu_debuglink, in
+ * the folders for such files.
+ */
+bool debug_file_find_separate(const struct debug_options *options, const struct debug_file *main,
+			      const struct build_id *id, struct debug_file *ret);
+
+/* Whether link names what the file shares with others. */
+bool debug_file_shares(const struct debug_file *file, const char *link);
+
+/* The file that holds what file shares with others (.gnu_debugaltlink, made by dwz). */
+bool debug_file_find_shared(const struct debug_options *options, const struct debug_file *file,
+			    struct debug_file *ret);
+
+#endif

@@ -1,0 +1,401 @@
+#include "analyzer/program/debug/frames.h"
+
+#include <dwarf.h>
+#include <elf.h>
+#include <limits.h>
+#include <string.h>
+
+/* Endless recursion is what a stack of more frames shows. */
+enum { MOST_FRAMES = 1 << 14, STACK_POINTER = 7, RETURN_ADDRESS = 16 };
+
+/* No thread has this number: there are fewer. */
+static const pid_t SAVED_THREAD = INT_MAX;
+
+struct trace {
+	bool done;
+	struct backtrace trace;
+	struct frame_state *states;
+	size_t capacity;
+};
+
+struct unwinder {
+	Elf64_Ehdr header; /* tells libdwfl of what machine all is */
+	Elf *elf;
+	bool attached;
+	struct trace *traces; /* of each thread */
+	size_t count;
+	/* Of what is asked for, or NULL; what was last, and its calls. */
+	const struct saved_registers *saved;
+	struct saved_registers saved_last;
+	struct trace saved_trace;
+};
+
+void unwinder_destroy(struct unwinder *unwinder)
+{
+	if (!unwinder)
+		return;
+	for (size_t i = 0; i < unwinder->count; i++) {
+		free(unwinder->traces[i].trace.frames);
+		free(unwinder->traces[i].states);
+	}
+	free(unwinder->saved_trace.trace.frames);
+	free(unwinder->saved_trace.states);
+	free(unwinder->traces);
+	elf_end(unwinder->elf);
+	free(unwinder);
+}
+
+static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *data)
+{
+	const struct debug *debug = data;
+
+	return image_read_u64(debug->image, address, ret);
+}
+
+/*
+ * To libdwfl, a thread is its number from 1 on: ids need not differ. SAVED_THREAD is what the given
+ * registers are of.
+ */
+static bool get_thread(Dwfl *dwfl, pid_t number, void *data, void **ret)
+{
+	struct debug *debug = data;
+
+	if (number == SAVED_THREAD)
+		*ret = (void *)debug->unwinder->saved;
+	else
+		*ret = (void *)program_thread(debug->program, (size_t)number - 1);
+	return true;
+}
+
+static bool set_saved_registers(Dwfl_Thread *handle, const struct saved_registers *from)
+{
+	const Dwarf_Word stack[] = { from->rbp, from->rsp };
+	const Dwarf_Word others[] = { from->r12, from->r13, from->r14, from->r15, from->rip };
+
+	return dwfl_thread_state_registers(handle, 3, 1, &from->rbx) &&
+	       dwfl_thread_state_registers(handle, 6, 2, stack) &&
+	       dwfl_thread_state_registers(handle, 12, 5, others);
+}
+
+static pid_t next_thread(Dwfl *dwfl, void *data, void **thread)
+{
+	return 0;
+}
+
+static bool set_registers(Dwfl_Thread *handle, void *data)
+{
+	const struct thread *thread = data;
+
+	if (dwfl_thread_tid(handle) == SAVED_THREAD)
+		return set_saved_registers(handle, data);
+	const struct user_regs_struct *from = &thread->state->registers;
+	const Dwarf_Word registers[] = {
+		from->rax, from->rdx, from->rcx, from->rbx, from->rsi, from->rdi,
+		from->rbp, from->rsp, from->r8,	 from->r9,  from->r10, from->r11,
+		from->r12, from->r13, from->r14, from->r15, from->rip,
+	};
+
+	return dwfl_thread_state_registers(handle, 0, sizeof(registers) / sizeof(*registers),
+					   registers);
+}
+
+static struct unwinder *create(struct debug *debug)
+{
+	static const Dwfl_Thread_Callbacks callbacks = {
+		.next_thread = next_thread,
+		.get_thread = get_thread,
+		.memory_read = read_memory,
+		.set_initial_registers = set_registers,
+	};
+	size_t count = program_thread_count(debug->program);
+	struct unwinder *unwinder = calloc(1, sizeof(*unwinder));
+
+	if (!unwinder || !(unwinder->traces = calloc(count + 1, sizeof(struct trace)))) {
+		debug_lacks_memory(debug);
+		free(unwinder);
+		return NULL;
+	}
+	unwinder->count = count;
+	unwinder->header = (Elf64_Ehdr){
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			     EV_CURRENT },
+		.e_type = ET_CORE,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_ehsize = sizeof(Elf64_Ehdr),
+	};
+	elf_version(EV_CURRENT);
+	unwinder->elf = elf_memory((char *)&unwinder->header, sizeof(unwinder->header));
+	unwinder->attached = debug_session(debug) &&
+			     dwfl_attach_state(debug->dwfl, unwinder->elf, 1, &callbacks, debug);
+	return unwinder;
+}
+
+static bool make_room(struct trace *trace)
+{
+	size_t capacity = trace->capacity ? 2 * trace->capacity : 16;
+	struct frame *frames;
+	struct frame_state *states;
+
+	if (trace->trace.count < trace->capacity)
+		return true;
+	frames = reallocarray(trace->trace.frames, capacity, sizeof(*frames));
+	if (frames)
+		trace->trace.frames = frames;
+	states = reallocarray(trace->states, capacity, sizeof(*states));
+	if (states)
+		trace->states = states;
+	if (!frames || !states)
+		return false;
+	trace->capacity = capacity;
+	return true;
+}
+
+static bool add_frame(struct trace *trace, const struct frame *frame,
+		      const struct frame_state *state)
+{
+	if (!make_room(trace))
+		return false;
+	trace->trace.frames[trace->trace.count] = *frame;
+	trace->states[trace->trace.count++] = *state;
+	return true;
+}
+
+/* Where in the function around it the inlined one was called. */
+static bool find_call(struct code_place *place, Dwarf_Die *inlined, struct source_line *ret)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word file, line;
+
+	if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &file) != 0 ||
+	    dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &line) != 0)
+		return false;
+	ret->line = line;
+	return source_file_find(&place->lines, file, ret);
+}
+
+/* Add a frame for each function of the place: those inlined into others come first. */
+static bool add_functions(struct debug *debug, struct trace *trace, struct code_place *place,
+			  struct frame frame, const struct frame_state *state)
+{
+	Dwarf_Die scopes[MOST_SCOPES];
+	size_t count = code_scopes(place, scopes);
+	struct source_line line = { 0 };
+
+	if (source_line_find(&place->lines, place->address, &line))
+		frame.source = source_line_text(debug, &line);
+	for (size_t i = 0; i < count; i++) {
+		struct frame inlined = frame;
+
+		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)
+			continue;
+		inlined.inlined = true;
+		inlined.function = debug_entry_name(debug, &scopes[i]);
+		if (!add_frame(trace, &inlined, state))
+			return false;
+		frame.source =
+			find_call(place, &scopes[i], &line) ? source_line_text(debug, &line) : NULL;
+	}
+	if (count > 0 && !frame.function)
+		frame.function = debug_entry_name(debug, &scopes[count - 1]);
+	return add_frame(trace, &frame, state);
+}
+
+/* So far back a frame at the same address is looked for. */
+enum { MOST_REPEATED = 256 };
+
+/*
+ * In a recursion, the same address comes again and again: what was found out about it the last time
+ * is taken again. False if there was no such time.
+ */
+static bool repeat_frames(struct trace *trace, const struct frame *frame,
+			  const struct frame_state *state)
+{
+	size_t last = trace->trace.count, first;
+
+	while (last > 0 && trace->trace.count - last < MOST_REPEATED &&
+	       (trace->states[last - 1].address != state->address ||
+		trace->trace.frames[last - 1].inlined))
+		last--;
+	if (last == 0 || trace->trace.count - last == MOST_REPEATED)
+		return false;
+	first = last - 1;
+	while (first > 0 && trace->trace.frames[first - 1].inlined)
+		first--;
+	for (size_t i = first; i < last; i++) {
+		struct frame copy = trace->trace.frames[i];
+
+		copy.stack_pointer = frame->stack_pointer;
+		copy.end = 0;
+		if (!add_frame(trace, &copy, state))
+			return true;
+	}
+	return true;
+}
+
+struct walk {
+	struct debug *debug;
+	struct trace *trace;
+	size_t physical;
+};
+
+static struct frame_state read_state(Dwfl_Frame *handle)
+{
+	struct frame_state state = { .known = 0 };
+
+	for (unsigned int i = 0; i < FRAME_REGISTERS; i++)
+		if (dwfl_frame_reg(handle, i, &state.registers[i]) == 0)
+			state.known |= UINT32_C(1) << i;
+	return state;
+}
+
+/* The frames so far that have no end yet end where the next one begins. */
+static void end_frames(struct trace *trace, uint64_t end)
+{
+	for (size_t i = trace->trace.count; i-- > 0;) {
+		struct frame *frame = &trace->trace.frames[i];
+
+		if (frame->end)
+			break;
+		frame->end = end;
+	}
+}
+
+/* Find out what the frame is of, and add it, those inlined into it first. */
+static bool name_frame(struct debug *debug, struct trace *trace, struct frame frame,
+		       const struct frame_state *state)
+{
+	struct code_place place;
+	struct symbol symbol;
+
+	frame.module = program_find_module(debug->program, state->address);
+	if (debug_symbol(debug, state->address, &symbol))
+		frame.function = symbol.name;
+	if (!code_place_find(debug, state->address, &place))
+		return add_frame(trace, &frame, state);
+	return add_functions(debug, trace, &place, frame, state);
+}
+
+static int take_frame(Dwfl_Frame *handle, void *data)
+{
+	struct walk *walk = data;
+	struct debug *debug = walk->debug;
+	struct frame_state state = read_state(handle);
+	struct frame frame = { .stack_pointer = state.registers[STACK_POINTER] };
+	bool exact = true;
+
+	if (!dwfl_frame_pc(handle, &frame.address, &exact))
+		return DWARF_CB_ABORT;
+	/* The return address can be behind the end of a function. */
+	state.address = exact ? frame.address : frame.address - 1;
+	if (state.known >> STACK_POINTER & 1)
+		end_frames(walk->trace, frame.stack_pointer);
+	if (!repeat_frames(walk->trace, &frame, &state) &&
+	    !name_frame(debug, walk->trace, frame, &state))
+		return DWARF_CB_ABORT;
+	walk->trace->trace.cut = ++walk->physical == MOST_FRAMES;
+	return walk->trace->trace.cut ? DWARF_CB_ABORT : DWARF_CB_OK;
+}
+
+/* Without libdwfl, or where it knows nothing, there is still the first. */
+static void take_registers(struct debug *debug, uint32_t number, struct trace *trace)
+{
+	const struct thread *thread = program_thread(debug->program, number);
+	struct frame_state state = { .address = thread->state->registers.rip };
+	struct frame frame = {
+		.address = state.address,
+		.stack_pointer = thread->stack_pointer,
+	};
+
+	name_frame(debug, trace, frame, &state);
+}
+
+static bool open_unwinder(struct debug *debug)
+{
+	if (!debug->unwinder)
+		debug->unwinder = create(debug);
+	return debug->unwinder != NULL;
+}
+
+static struct trace *find_trace(struct debug *debug, uint32_t thread)
+{
+	struct walk walk = { .debug = debug };
+
+	if (!open_unwinder(debug) || thread >= debug->unwinder->count)
+		return NULL;
+	walk.trace = &debug->unwinder->traces[thread];
+	if (walk.trace->done)
+		return walk.trace;
+	walk.trace->done = true;
+	if (debug->unwinder->attached && debug_session(debug))
+		dwfl_getthread_frames(debug->dwfl, (pid_t)thread + 1, take_frame, &walk);
+	if (walk.trace->trace.count == 0)
+		take_registers(debug, thread, walk.trace);
+	return walk.trace;
+}
+
+const struct backtrace *debug_backtrace(struct debug *debug, uint32_t thread)
+{
+	struct trace *trace = find_trace(debug, thread);
+
+	return trace ? &trace->trace : NULL;
+}
+
+static void trace_deinit(struct trace *trace)
+{
+	free(trace->trace.frames);
+	free(trace->states);
+	*trace = (struct trace){ .done = false };
+}
+
+static struct trace *find_saved_trace(struct debug *debug, const struct saved_registers *saved)
+{
+	struct walk walk = { .debug = debug };
+	struct unwinder *unwinder;
+
+	if (!open_unwinder(debug))
+		return NULL;
+	unwinder = debug->unwinder;
+	walk.trace = &unwinder->saved_trace;
+	if (walk.trace->done && memcmp(&unwinder->saved_last, saved, sizeof(*saved)) == 0)
+		return walk.trace;
+	trace_deinit(walk.trace);
+	walk.trace->done = true;
+	unwinder->saved_last = *saved;
+	unwinder->saved = saved;
+	if (unwinder->attached)
+		dwfl_getthread_frames(debug->dwfl, SAVED_THREAD, take_frame, &walk);
+	unwinder->saved = NULL;
+	return walk.trace;
+}
+
+const struct backtrace *debug_backtrace_of(struct debug *debug, const struct saved_registers *saved)
+{
+	struct trace *trace = find_saved_trace(debug, saved);
+
+	return trace ? &trace->trace : NULL;
+}
+
+const struct frame_state *debug_saved_frame_states(struct debug *debug,
+						   const struct saved_registers *saved)
+{
+	struct trace *trace = find_saved_trace(debug, saved);
+
+	return trace ? trace->states : NULL;
+}
+
+const struct frame_state *debug_frame_states(struct debug *debug, uint32_t thread)
+{
+	struct trace *trace = find_trace(debug, thread);
+
+	return trace ? trace->states : NULL;
+}
+
+const char *debug_frame_function(struct debug *debug, const struct frame *frame)
+{
+	if (!frame->function)
+		return debug_name(debug, frame->address);
+	if (strchr(frame->function, '('))
+		return frame->function;
+	return name_pool_print(&debug->names, "%s()", frame->function);
+}

@@ -1,0 +1,30 @@
+/*
+ * Backtraces, from call frame information by libdwfl.
+ */
+#ifndef ANALYZER_PROGRAM_DEBUG_FRAMES_H
+#define ANALYZER_PROGRAM_DEBUG_FRAMES_H
+
+#include "analyzer/program/debug/units.h"
+
+/* What the registers were when the frame was left, by their DWARF numbers. */
+enum { FRAME_REGISTERS = 16 };
+
+struct frame_state {
+	uint64_t registers[FRAME_REGISTERS];
+	uint32_t known; /* a bit for each */
+	/* In the instruction that the frame is in; not where it returns to. */
+	uint64_t address;
+};
+
+struct unwinder;
+
+void unwinder_destroy(struct unwinder *unwinder);
+
+/* The state of each frame of the thread's backtrace, or NULL. */
+const struct frame_state *debug_frame_states(struct debug *debug, uint32_t thread);
+
+/* The same of the calls that debug_backtrace_of() gives. */
+const struct frame_state *debug_saved_frame_states(struct debug *debug,
+						   const struct saved_registers *saved);
+
+#endif

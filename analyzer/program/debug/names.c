@@ -1,0 +1,178 @@
+#include "analyzer/program/debug/names.h"
+
+#include "analyzer/program/debug/demangle_symbol.h"
+
+#include <ctype.h>
+#include <libiberty/demangle.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+/* A name may be as long as its file wants; nobody reads that. */
+enum { LONGEST_NAME = 1 << 14 };
+
+void name_pool_deinit(struct name_pool *pool)
+{
+	for (size_t i = 0; i < pool->capacity; i++)
+		free(pool->slots[i]);
+	free(pool->slots);
+	*pool = (struct name_pool){ 0 };
+}
+
+/* FNV-1a */
+static uint64_t hash_of(const char *text)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (; *text; text++)
+		hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+static char **find_slot(char **slots, size_t capacity, const char *text)
+{
+	size_t slot = hash_of(text) & (capacity - 1);
+
+	while (slots[slot] && strcmp(slots[slot], text) != 0)
+		slot = (slot + 1) & (capacity - 1);
+	return &slots[slot];
+}
+
+static bool grow(struct name_pool *pool)
+{
+	size_t capacity = pool->capacity ? 2 * pool->capacity : 64;
+	char **slots;
+
+	if (2 * (pool->count + 1) <= pool->capacity)
+		return true;
+	slots = calloc(capacity, sizeof(*slots));
+	if (!slots)
+		return false;
+	for (size_t i = 0; i < pool->capacity; i++)
+		if (pool->slots[i])
+			*find_slot(slots, capacity, pool->slots[i]) = pool->slots[i];
+	free(pool->slots);
+	pool->slots = slots;
+	pool->capacity = capacity;
+	return true;
+}
+
+const char *name_pool_keep(struct name_pool *pool, char *text)
+{
+	_cleanup_(free) char *owned = text;
+	char **slot;
+
+	if (!owned || !grow(pool))
+		return NULL;
+	slot = find_slot(pool->slots, pool->capacity, owned);
+	if (!*slot) {
+		*slot = take(owned);
+		pool->count++;
+	}
+	return *slot;
+}
+
+const char *name_pool_print(struct name_pool *pool, const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	return length < 0 ? NULL : name_pool_keep(pool, text);
+}
+
+/* How long the name of a method is that begins there. */
+static size_t method_length(const char *method)
+{
+	static const char *const operators[] = { "<=>", "<<", "<=", "<" };
+
+	for (size_t i = 0; i < sizeof(operators) / sizeof(*operators); i++) {
+		size_t length = strlen(operators[i]);
+
+		if (strncmp(method, operators[i], length) == 0 && strchr("<:", method[length]))
+			return length;
+	}
+	return strcspn(method, "<:");
+}
+
+/* Behind the parentheses that text may begin with. */
+static const char *skip_parentheses(const char *text)
+{
+	size_t depth = 0;
+
+	do {
+		depth += *text == '(';
+		depth -= *text == ')';
+		text++;
+	} while (depth > 0 && *text);
+	return text;
+}
+
+/* The last part of the path of the file that a block is in. */
+static const char *print_block(struct name_pool *pool, const char *name)
+{
+	const char *place = strrchr(name, '@'), *slash = strrchr(name, '/');
+
+	if (!place)
+		return NULL;
+	return name_pool_print(pool, "(block at %s)", slash > place ? slash + 1 : place + 1);
+}
+
+/*
+ * Of Crystal's symbols, which tell also whose a method is, of what types its arguments are, and
+ * what it returns:
+ *
+ *	*Cat@Animal::new<String, Int32>:Cat	Cat::new
+ *	~procProc(Nil)@app.cr:301		(block at app.cr:301)
+ */
+static const char *demangle_crystal(struct name_pool *pool, const char *name)
+{
+	const char *type_end = NULL, *at = name + 1, *method;
+
+	if (name[0] == '~')
+		return print_block(pool, name);
+	if (!name[1])
+		return NULL;
+	while (*at && *at != '#' && *at != '<' &&
+	       !(at[0] == ':' && at[1] == ':' && islower(at[2]))) {
+		if (*at == '@' && !type_end)
+			type_end = at;
+		at = *at == '(' ? skip_parentheses(at) : at + 1;
+	}
+	if (*at != '#' && *at != ':')
+		return name_pool_print(pool, "%.*s", (int)method_length(name + 1), name + 1);
+	method = at + (*at == '#' ? 1 : 2);
+	if (!type_end)
+		type_end = at;
+	return name_pool_print(pool, "%.*s%.*s%.*s", (int)(type_end - name - 1), name + 1,
+			       (int)(method - at), at, (int)method_length(method), method);
+}
+
+static bool is_of_crystal(const char *name)
+{
+	static const char block[] = "~proc";
+
+	return name[0] == '*' || strncmp(name, block, sizeof(block) - 1) == 0;
+}
+
+const char *name_demangle(struct name_pool *pool, const char *name)
+{
+	char *text = NULL;
+	const char *kept;
+
+	if (is_of_crystal(name) && strnlen(name, LONGEST_NAME) < LONGEST_NAME) {
+		kept = demangle_crystal(pool, name);
+		return kept ? kept : name;
+	}
+	if (name[0] != '_' || strnlen(name, LONGEST_NAME) == LONGEST_NAME)
+		return name;
+	if (name[1] == 'D')
+		text = dlang_demangle(name, DMGL_PARAMS);
+	if (!text)
+		text = demangle_symbol(name);
+	kept = text ? name_pool_keep(pool, text) : NULL;
+	return kept ? kept : name;
+}

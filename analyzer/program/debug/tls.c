@@ -1,0 +1,236 @@
+#include "analyzer/program/debug/modules.h"
+
+#include "analyzer/base/list.h"
+#include "analyzer/image/link_map.h"
+
+#include <elf.h>
+#include <string.h>
+
+enum {
+	MOST_MODULES = 1 << 16,
+	MOST_RANGES = 1 << 22,
+	OWN_RANGES = 2,	      /* control block and table */
+	LINK_MAP_SIZE = 2048, /* more than it has in any version */
+	CONTROL_BLOCK = 2304, /* struct pthread */
+	PAGE = 4096,
+	TABLE_ENTRY = 16,
+};
+
+void tls_deinit(struct tls *tls)
+{
+	free(tls->modules);
+	free(tls->ranges);
+	*tls = (struct tls){ 0 };
+}
+
+/* The program header of that type of the module. */
+static bool find_header(const struct image *image, const struct module *module, uint32_t type,
+			Elf64_Phdr *ret)
+{
+	Elf64_Ehdr header;
+
+	if (!image_read(image, module->start, &header, sizeof(header)) ||
+	    header.e_phentsize != sizeof(*ret))
+		return false;
+	for (uint64_t i = 0; i < header.e_phnum; i++) {
+		if (!image_read(image, module->start + header.e_phoff + i * sizeof(*ret), ret,
+				sizeof(*ret)))
+			return false;
+		if (ret->p_type == type)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * In the link map, { image, image's size, block's size, alignment, offset of the first byte, offset
+ * of the block, number } stand in a row.
+ */
+static bool read_numbers(struct debug *debug, uint64_t map, struct tls_module *module)
+{
+	uint64_t words[7];
+
+	for (uint64_t i = 0; i < LINK_MAP_SIZE; i += 8) {
+		if (!image_read(debug->image, map + i, words, sizeof(words)))
+			return false;
+		if (words[0] != module->image || words[1] != module->file_size ||
+		    words[2] != module->size || words[6] == 0 || words[6] > MOST_MODULES)
+			continue;
+		module->number = words[6];
+		/* Small negative numbers say that there is none. */
+		module->offset = words[5] < UINT32_MAX ? words[5] : 0;
+		return true;
+	}
+	return false;
+}
+
+static void number_modules(struct debug *debug)
+{
+	struct tls *tls = &debug->tls;
+	const struct loaded_list *loaded = image_loaded(debug->image);
+
+	for (size_t i = 0; i < loaded->count; i++)
+		for (size_t j = 0; j < tls->module_count; j++)
+			if (tls->modules[j].bias == loaded->list[i].bias && !tls->modules[j].number)
+				read_numbers(debug, loaded->list[i].map, &tls->modules[j]);
+	/* A static program has no link map to be found, and no other module. */
+	if (tls->module_count == 1 && tls->modules[0].number == 0)
+		tls->modules[0].number = 1;
+}
+
+static void find_modules(struct debug *debug)
+{
+	size_t count = program_module_count(debug->program);
+	struct tls *tls = &debug->tls;
+
+	tls->modules = calloc(count + 1, sizeof(*tls->modules));
+	if (!tls->modules)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		const struct module *module = program_module(debug->program, i);
+		Elf64_Phdr header;
+
+		if (!find_header(debug->image, module, PT_TLS, &header) || header.p_memsz == 0)
+			continue;
+		tls->modules[tls->module_count++] = (struct tls_module){
+			.module = module,
+			.bias = module->bias,
+			.image = module->bias + header.p_vaddr,
+			.file_size = header.p_filesz,
+			.size = header.p_memsz,
+		};
+	}
+	number_modules(debug);
+}
+
+/* Where the thread has the module's variables; 0: nowhere yet. */
+static uint64_t find_block(struct debug *debug, const struct thread *thread,
+			   const struct tls_module *module)
+{
+	uint64_t table, size, block;
+
+	if (module->number > 0 &&
+	    image_read_u64(debug->image, thread->thread_pointer + 8, &table) &&
+	    image_read_u64(debug->image, table - TABLE_ENTRY, &size) && module->number <= size &&
+	    image_read_u64(debug->image, table + module->number * TABLE_ENTRY, &block) &&
+	    block + 1 > PAGE) /* -1: not allocated */
+		return block;
+	return module->offset ? thread->thread_pointer - module->offset : 0;
+}
+
+/* The thread's table, less the entry in front of it, which has its size. */
+static bool find_table(struct debug *debug, const struct thread *thread, uint64_t *ret,
+		       uint64_t *ret_size)
+{
+	uint64_t count;
+
+	if (!image_read_u64(debug->image, thread->thread_pointer + 8, ret) ||
+	    !image_read_u64(debug->image, *ret - TABLE_ENTRY, &count) || count > MOST_MODULES)
+		return false;
+	*ret -= TABLE_ENTRY;
+	*ret_size = (count + 2) * TABLE_ENTRY;
+	return true;
+}
+
+static void add_range(struct tls *tls, uint64_t start, uint64_t size, struct tls_place place)
+{
+	tls->ranges[tls->range_count++] = (struct tls_range){ start, size, place };
+}
+
+static bool has_control_block(const struct debug *debug, const struct thread *thread)
+{
+	uint64_t self;
+
+	return image_read_u64(debug->image, thread->thread_pointer, &self) &&
+	       self == thread->thread_pointer;
+}
+
+/* At most module_count + OWN_RANGES of them. */
+static void add_thread(struct debug *debug, uint32_t number)
+{
+	const struct thread *thread = program_thread(debug->program, number);
+	struct tls_place place = { .thread = number };
+	struct tls *tls = &debug->tls;
+	uint64_t table, size;
+
+	if (!has_control_block(debug, thread))
+		return;
+	add_range(tls, thread->thread_pointer, CONTROL_BLOCK, place);
+	place.in_table = true;
+	if (find_table(debug, thread, &table, &size))
+		add_range(tls, table, size, place);
+	place.in_table = false;
+	for (size_t i = 0; i < tls->module_count; i++) {
+		const struct tls_module *module = &tls->modules[i];
+		uint64_t block = find_block(debug, thread, module);
+
+		place.module = module->module;
+		if (block)
+			add_range(tls, block, module->size, place);
+	}
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct tls_range *left = a, *right = b;
+
+	return left->start < right->start ? -1 : left->start > right->start;
+}
+
+static const struct tls *find_ranges(struct debug *debug)
+{
+	size_t threads = program_thread_count(debug->program), most;
+	struct tls *tls = &debug->tls;
+
+	if (tls->made)
+		return tls;
+	tls->made = true;
+	find_modules(debug);
+	if (threads == 0 ||
+	    __builtin_mul_overflow(threads, tls->module_count + OWN_RANGES, &most) ||
+	    most > MOST_RANGES)
+		return tls;
+	tls->ranges = calloc(most, sizeof(*tls->ranges));
+	if (!tls->ranges)
+		return tls;
+	for (size_t i = 0; i < threads; i++)
+		add_thread(debug, (uint32_t)i);
+	qsort(tls->ranges, tls->range_count, sizeof(*tls->ranges), compare_ranges);
+	return tls;
+}
+
+bool tls_find(struct debug *debug, uint64_t address, struct tls_place *ret)
+{
+	const struct tls *tls = find_ranges(debug);
+	size_t low = LIST_ABOVE(tls->ranges, tls->range_count, start, address);
+
+	if (low == 0 || address - tls->ranges[low - 1].start >= tls->ranges[low - 1].size)
+		return false;
+	*ret = tls->ranges[low - 1].place;
+	ret->offset = address - tls->ranges[low - 1].start;
+	return true;
+}
+
+bool debug_static_tls(struct debug *debug, uint32_t number, uint64_t *ret_start, uint64_t *ret_end)
+{
+	enum { MOST_BETWEEN = 1 << 16 }; /* for alignment, and spare */
+	const struct thread *thread = program_thread(debug->program, number);
+	uint64_t pointer = thread->thread_pointer, most = MOST_BETWEEN;
+	const struct tls *tls = find_ranges(debug);
+
+	if (!has_control_block(debug, thread))
+		return false;
+	*ret_start = pointer;
+	*ret_end = pointer + CONTROL_BLOCK;
+	for (size_t i = 0; i < tls->module_count; i++)
+		if (tls->modules[i].size <= UINT32_MAX)
+			most += tls->modules[i].size;
+	/* Others are elsewhere, where there is room for them. */
+	for (size_t i = 0; i < tls->module_count; i++) {
+		uint64_t block = find_block(debug, thread, &tls->modules[i]);
+
+		if (block < *ret_start && pointer - block <= most)
+			*ret_start = block;
+	}
+	return true;
+}

@@ -1,0 +1,38 @@
+/*
+ * What is told of commands, sets and topics: by `help`, in the manual page and in docs/commands.md,
+ * from the same structs.
+ */
+#ifndef CLI_HELP_MANUAL_H
+#define CLI_HELP_MANUAL_H
+
+#include "analyzer/query/set.h"
+#include "cli/command.h"
+#include "cli/help/document.h"
+#include "cli/help/topic.h"
+
+/* What to type first, and the names of all there is help on. */
+void manual_write_start(struct document *document);
+
+/*
+ * A command. The switches that many commands share are told here, or, in the whole manual, by the
+ * topic `switches`.
+ */
+void manual_write_command(struct document *document, const struct command *command,
+			  bool with_shared);
+void manual_write_set(struct document *document, const struct set *set);
+void manual_write_topic(struct document *document, const struct topic *topic);
+
+/* Entries for all sets: of allocations, or of other memory. */
+void manual_write_sets(struct document *document, bool of_allocations);
+
+/* Entries for the options, below headings if there are some. */
+void manual_write_switches(struct document *document, const struct argp_option *options);
+void manual_write_switch(struct document *document, const struct argp_option *option);
+
+/* The whole manual, as "man" or "markdown". */
+struct error *manual_write(const char *form, FILE *out);
+
+/* The topic of that name, or NULL. */
+const struct topic *topic_find(const char *name);
+
+#endif

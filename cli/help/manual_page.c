@@ -1,0 +1,230 @@
+/*
+ * The manual as a whole: heapcore.1 and docs/commands.md.
+ */
+#include "cli/help/manual.h"
+#include "cli/live/run_options.h"
+#include "cli/live/snap.h"
+#include "cli/options.h"
+#include "cli/prompt/switches.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <string.h>
+
+struct part {
+	const char *term, *text;
+};
+
+static const char DESCRIPTION[] =
+	"heapcore reads the core of a process, as the kernel or 'gcore PID' writes it, and says what is in its memory, who holds it, and what leaked. The program needs no rebuild and no debug information, but where there is some, more has a name.\n"
+	"Words behind CORE are one command, which is run. '-c' and '-f' give more of them, which are run in their order. Without any, there is a prompt, or else commands are read from standard input.\n"
+	"    heapcore core.4711\n"
+	"    heapcore core.4711 summarize leaked\n"
+	"    heapcore -c 'count used' -c 'summarize leaked' core.4711\n"
+	"    heapcore -f SCRIPT core.4711\n"
+	"A command is a verb and a set of allocations, or of other memory, which switches narrow and extend. 'heapcore help' needs no core and says what this manual does, a word at a time.";
+
+static const struct part statuses[] = {
+	{ "0", "All is well." },
+	{ "1", "The gate found what it looks for." },
+	{ "2",
+	  "Something was asked for that does not exist: a file, an option, a command, a set, a switch." },
+	{ "3",
+	  "CORE is none, or could not be analysed well enough to rely on the answers: it is truncated, the heap is damaged or not understood. The messages say what is wrong." },
+	{ "130", "It was interrupted, by Ctrl-C." },
+};
+
+static const struct part files[] = {
+	{ "~/.local/state/heapcore/history",
+	  "The last thousand lines typed at the prompt; below $XDG_STATE_HOME where that is set." },
+	{ "/usr/lib/debug",
+	  "Where separate debug information is looked for, by build-id and by name; '--debug-dir' adds other places." },
+	{ "~/.inputrc", "Keys at the prompt: see readline(3)." },
+};
+
+static const struct part environment[] = {
+	{ "DEBUGINFOD_URLS", "Servers of debug information; asked only with '--debuginfod'." },
+	{ "NO_COLOR", "If set, colours are not used by themselves." },
+	{ "TERM", "The kind of terminal; none has colours that is 'dumb'." },
+	{ "XDG_STATE_HOME, HOME", "Where the history is kept." },
+};
+
+static void write_parts(struct document *document, const char *title, const struct part *parts,
+			size_t count)
+{
+	document_heading(document, LEVEL_SECTION, title);
+	for (size_t i = 0; i < count; i++)
+		document_entry(document, parts[i].term, parts[i].text);
+}
+
+/* `-c, --command COMMAND` */
+static void write_option(struct document *document, const struct argp_option *option)
+{
+	char letter[] = { '-', (char)option->key, ',', ' ', '\0' };
+	_cleanup_(free) char *usage = NULL;
+
+	if (option->key > CHAR_MAX) /* it has none */
+		letter[0] = '\0';
+	if (asprintf(&usage, "%s--%s%s%s", letter, option->name, option->arg ? "=" : "",
+		     option->arg ? option->arg : "") < 0) {
+		usage = NULL;
+		return;
+	}
+	document_entry(document, usage, option->doc);
+}
+
+static void write_options(struct document *document, const struct argp_option *option)
+{
+	for (; option->name; option++)
+		if (switch_is_shown(option))
+			write_option(document, option);
+}
+
+/*
+ * Part of what `--help` says: a paragraph is followed by an empty line there, and a `word' is in
+ * other quotes.
+ */
+static void write_help(struct document *document, const char *text, size_t length)
+{
+	_cleanup_(free) char *plain = strndup(text, length);
+	char *end = plain;
+
+	if (!plain)
+		return;
+	for (const char *at = plain; *at; at++)
+		if (*at == '`')
+			*end++ = '\'';
+		else if (at[0] != '\n' || at[1] != '\n')
+			*end++ = *at;
+	*end = '\0';
+	document_text(document, plain);
+}
+
+/* What `heapcore NAME` does instead of looking into a core. */
+static void write_mode(struct document *document, const char *name, const struct argp *parser)
+{
+	size_t front = strcspn(parser->doc, "\v");
+
+	document_heading(document, LEVEL_SECTION, name);
+	write_help(document, parser->doc, front);
+	write_options(document, parser->options);
+	if (parser->doc[front])
+		write_help(document, parser->doc + front + 1, strlen(parser->doc + front + 1));
+}
+
+static void write_commands(struct document *document)
+{
+	document_heading(document, LEVEL_SECTION, "Commands");
+	document_text(
+		document,
+		"SET, KIND and SWITCHES are explained below. Addresses in examples are made up: take yours from 'list' or 'enumerate'.");
+	for (size_t i = 0; commands[i]; i++)
+		manual_write_command(document, commands[i], false);
+}
+
+static void write_topics(struct document *document)
+{
+	for (size_t i = 0; topics[i]; i++) {
+		_cleanup_(free) char *title = strdup(topics[i]->name);
+
+		if (!title)
+			return;
+		title[0] = (char)toupper((unsigned char)title[0]);
+		document_heading(document, LEVEL_SECTION, title);
+		manual_write_topic(document, topics[i]);
+	}
+}
+
+static void write_usage(FILE *out, const char *usage, size_t length, bool is_man)
+{
+	bool tells_options = memmem(usage, length, "OPTIONS", 7) != NULL;
+
+	fputs(is_man ? "" : "    ", out);
+	fputs(tells_options ? "heapcore " : "heapcore [OPTIONS] ", out);
+	for (size_t i = 0; i < length; i++) {
+		if (is_man && usage[i] == '-') /* or it is a hyphen */
+			fputc('\\', out);
+		fputc(usage[i], out);
+	}
+	fputs(is_man ? "\n.br\n" : "\n", out);
+}
+
+/* A line for each way to call it. */
+static void write_usages(FILE *out, bool is_man)
+{
+	const char *usage = program_usages;
+
+	while (*usage) {
+		size_t length = strcspn(usage, "\n");
+
+		write_usage(out, usage, length, is_man);
+		usage += length + (usage[length] == '\n');
+	}
+	fprintf(out, "%sheapcore help [WORD]\n", is_man ? "" : "    ");
+}
+
+static void write_front(FILE *out, bool is_man)
+{
+	if (is_man)
+		fputs(".\\\" Written by heapcore --manual man; do not edit.\n"
+		      ".TH HEAPCORE 1 \"\" \"heapcore " VERSION "\" "
+		      "\"User Commands\"\n"
+		      ".SH NAME\n"
+		      "heapcore \\- what the memory of a process is, from its core\n"
+		      ".SH SYNOPSIS\n",
+		      out);
+	else
+		fputs("<!-- Written by scripts/docs; do not edit. -->\n"
+		      "# The commands of heapcore\n\n",
+		      out);
+	write_usages(out, is_man);
+}
+
+/* Links to the sections of commands and topics. */
+static void write_contents(FILE *out)
+{
+	fputs("\n[commands](#commands)", out);
+	for (size_t i = 0; topics[i]; i++)
+		fprintf(out, " | [%s](#%s)", topics[i]->name, topics[i]->name);
+	fputs("\n", out);
+}
+
+static void write_end(struct document *document, bool is_man)
+{
+	if (!is_man)
+		return;
+	document_heading(document, LEVEL_SECTION, "See also");
+	document_text(document, "gcore(1), gdb(1), core(5), debuginfod(8)");
+}
+
+struct error *manual_write(const char *form, FILE *out)
+{
+	bool is_man = strcmp(form, "man") == 0;
+	struct document document = {
+		.form = is_man ? &form_man : &form_markdown,
+		.out = out,
+		.last = PIECE_PARAGRAPH,
+	};
+
+	if (!is_man && strcmp(form, "markdown") != 0)
+		return error_create(ERROR_USAGE, "the manual is 'man' or 'markdown', not '%s'",
+				    form);
+	write_front(out, is_man);
+	if (!is_man)
+		write_contents(out);
+	document_heading(&document, LEVEL_SECTION, "Description");
+	document_text(&document, DESCRIPTION);
+	document_heading(&document, LEVEL_SECTION, "Options");
+	document_text(&document, "They stand in front of CORE.");
+	write_options(&document, program_options);
+	write_mode(&document, "Heapcore run", &run_parser);
+	write_mode(&document, "Heapcore snap", &snap_parser);
+	write_commands(&document);
+	write_topics(&document);
+	write_parts(&document, "Exit status", statuses, sizeof(statuses) / sizeof(*statuses));
+	write_parts(&document, "Files", files, sizeof(files) / sizeof(*files));
+	write_parts(&document, "Environment", environment,
+		    sizeof(environment) / sizeof(*environment));
+	write_end(&document, is_man);
+	return fflush(out) == 0 ? NULL : error_system("the manual");
+}

@@ -1,0 +1,439 @@
+#include "cli/live/run.h"
+
+#include "analyzer/base/clock.h"
+#include "analyzer/base/list.h"
+#include "analyzer/base/text.h"
+#include "cli/live/run_options.h"
+#include "cli/live/snap.h"
+#include "cli/live/watch.h"
+#include "cli/prompt/execute.h"
+#include "cli/prompt/interrupt.h"
+#include "cli/prompt/output_file.h"
+#include "cli/prompt/reports.h"
+#include "cli/prompt/vanished.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+/* As timeout(1) and shells have them. */
+enum {
+	EXIT_TIMED_OUT = 124,
+	EXIT_NOT_EXECUTABLE = 126,
+	EXIT_NOT_FOUND = 127,
+	EXIT_KILLED = 128,
+};
+
+/* What the program has from SIGTERM to SIGKILL, in seconds. */
+enum { GRACE = 10 };
+
+/* A process that ended, and its core. */
+struct corpse {
+	struct watch_message message;
+	char *path;
+};
+
+struct run {
+	const struct run_options *options;
+	struct session session; /* for messages */
+	int socket;
+	double start;
+	int kills; /* signals sent because of the time */
+	struct corpse *corpses;
+	size_t count;
+	bool ended;
+	bool not_run; /* it could not be started, or not be traced */
+	int status;   /* what the program itself gives */
+	bool lost;    /* a process could not be looked into */
+};
+
+/* A signal handler gets no argument. */
+static volatile sig_atomic_t program_id, early_signal;
+
+/* What is to end heapcore is to end the program, so that it can be seen. */
+static void forward(int number)
+{
+	if (program_id > 0)
+		kill((pid_t)program_id, number);
+	else
+		early_signal = number;
+}
+
+/* The terminal sends it to the program as well, which knows best. */
+static void leave_to_program(int number)
+{
+}
+
+/*
+ * Not by SIG_IGN, which the program would inherit. What is ignored already stays so, as nohup(1)
+ * wants it.
+ */
+static void handle(int number, void (*handler)(int))
+{
+	struct sigaction action = { .sa_handler = handler }, former;
+
+	if (sigaction(number, NULL, &former) == 0 && former.sa_handler != SIG_IGN)
+		sigaction(number, &action, NULL);
+}
+
+static void hand_on_signals(void)
+{
+	handle(SIGTERM, forward);
+	handle(SIGHUP, forward);
+	handle(SIGINT, leave_to_program);
+	handle(SIGQUIT, leave_to_program);
+}
+
+static void take_signals_back(void)
+{
+	handle(SIGTERM, SIG_DFL);
+	handle(SIGHUP, SIG_DFL);
+	handle(SIGINT, SIG_DFL);
+	handle(SIGQUIT, SIG_DFL);
+}
+
+/* From now on signals reach it. */
+static void meet_program(pid_t program)
+{
+	program_id = program;
+	if (early_signal)
+		forward(early_signal);
+}
+
+static void tell(struct run *run, const char *text)
+{
+	session_complain(&run->session, error_create(ERROR_NOT_SUPPORTED, "%s", text));
+}
+
+static void take_core(struct run *run, const struct watch_message *message)
+{
+	bool is_program = message->process == (pid_t)program_id;
+	struct corpse corpse = { .message = *message };
+
+	if (run->options->core_path)
+		corpse.path =
+			watch_core_path(run->options->core_path, message->process, is_program);
+	else if (asprintf(&corpse.path, "/proc/self/fd/%d", message->fd) < 0)
+		corpse.path = NULL;
+	if (!corpse.path || !LIST_GROW(run->corpses, run->count)) {
+		session_complain(&run->session, &error_no_memory);
+		run->lost = true;
+		free(corpse.path);
+		return;
+	}
+	run->corpses[run->count++] = corpse;
+}
+
+static int status_of_program(int status)
+{
+	return WIFSIGNALED(status) ? EXIT_KILLED + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void tell_rest(struct run *run, size_t others)
+{
+	if (others > 0)
+		session_note(
+			&run->session,
+			"note: %zu process%s of the program still run%s and %s not looked into",
+			others, others == 1 ? "" : "es", others == 1 ? "s" : "",
+			others == 1 ? "is" : "are");
+}
+
+static void tell_unseen(struct run *run, size_t unseen)
+{
+	if (unseen > 0)
+		session_note(
+			&run->session,
+			"note: %zu other process%s ended unseen: --follow-forks looks into them, too",
+			unseen, unseen == 1 ? "" : "es");
+}
+
+static void heed(struct run *run, const struct watch_message *message)
+{
+	char text[WATCH_TEXT_SIZE + 64];
+
+	switch (message->kind) {
+	case WATCH_STARTED:
+		meet_program(message->process);
+		return;
+	case WATCH_NOTE:
+		session_note(&run->session, "note: %s", message->text);
+		return;
+	case WATCH_CAPTURED:
+		take_core(run, message);
+		return;
+	case WATCH_LOST:
+		snprintf(text, sizeof(text), "no core of process %d: %s", message->process,
+			 message->text);
+		tell(run, text);
+		run->lost = true;
+		return;
+	case WATCH_REFUSED:
+		tell(run, message->text);
+		run->status = EXIT_NOT_ANALYSED;
+		run->not_run = true;
+		break;
+	case WATCH_NOT_RUN:
+		snprintf(text, sizeof(text), "%s: %s", run->options->program[0],
+			 strerror(message->status));
+		tell(run, text);
+		run->status = message->status == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+		run->not_run = true;
+		break;
+	case WATCH_ENDED:
+		run->status = status_of_program(message->status);
+		tell_rest(run, message->others);
+		tell_unseen(run, message->unseen);
+		break;
+	}
+	run->ended = true;
+}
+
+/* Milliseconds until the program is to be killed (again), or -1. */
+static int time_left(const struct run *run)
+{
+	double limit = (double)run->options->timeout + run->kills * GRACE;
+	double left = limit - (clock_now() - run->start);
+
+	if (!run->options->timeout || run->kills > 1)
+		return -1;
+	return left <= 0 ? 0 : (int)(left * 1000) + 1;
+}
+
+static void time_is_up(struct run *run)
+{
+	session_note(&run->session, "%s after %ju s: sending %s", run->options->program[0],
+		     (uintmax_t)(run->options->timeout + (uintmax_t)(run->kills * GRACE)),
+		     run->kills ? "SIGKILL" : "SIGTERM");
+	forward(run->kills ? SIGKILL : SIGTERM);
+	run->kills++;
+}
+
+/* Listen until the program has ended, one way or the other. */
+static void wait_for_end(struct run *run)
+{
+	while (!run->ended) {
+		struct pollfd waiting = { run->socket, POLLIN, 0 };
+		int ready = poll(&waiting, 1, time_left(run));
+		struct watch_message message;
+
+		if (ready == 0)
+			time_is_up(run);
+		if (ready <= 0)
+			continue;
+		if (watch_receive(run->socket, &message)) {
+			heed(run, &message);
+		} else if (errno != EINTR) {
+			tell(run, "the process that watches the program was killed");
+			run->lost = true;
+			return;
+		}
+	}
+}
+
+static void run_commands(struct session *session, const struct run_options *options)
+{
+	if (options->command_count == 0)
+		execute_words(session, options->gate, options->gate_count);
+	for (size_t i = 0; i < options->command_count; i++)
+		if (!session->leaving && !session_interrupted(session))
+			execute_line(session, options->commands[i]);
+	if (!session_interrupted(session))
+		session_doubt(session);
+}
+
+static void introduce(struct session *session, const struct corpse *corpse)
+{
+	const struct watch_message *message = &corpse->message;
+
+	if (message->signal)
+		session_note(session,
+			     "process %d (%s), killed by signal %d (%s):", message->process,
+			     message->name, message->signal, strsignal(message->signal));
+	else
+		session_note(session, "process %d (%s):", message->process, message->name);
+}
+
+/*
+ * Where output goes, and what it calls the process. The files of -o tell of the program, and not of
+ * its children.
+ */
+static struct error *open_reports(struct session *session, const struct run_options *options,
+				  const struct corpse *corpse)
+{
+	bool is_program = corpse->message.process == (pid_t)program_id;
+	struct error *error = NULL;
+
+	if (!options->core_path)
+		session->subject = is_program ? options->program[0] : corpse->message.name;
+	if (options->format)
+		error = report_format_find(options->format, &session->format);
+	if (error || !is_program)
+		return error;
+	return report_files_open(session, &options->files, corpse->path);
+}
+
+/* Returns the exit status that the analysis gives. */
+static int analyse(const struct run *run, const struct corpse *corpse)
+{
+	const struct run_options *options = run->options;
+	_cleanup_(session_deinit) struct session session;
+	struct error *error;
+
+	session_init(&session, options->quiet);
+	session.colour = options->colour;
+	session.debug = &options->debug;
+	session.no_content = options->no_content;
+	vanished_catch();
+	interrupt_catch(&session.progress.progress, true);
+	if (run->count > 1 || options->follow || corpse->message.signal)
+		introduce(&session, corpse);
+	snap_tell_gaps(&session, &corpse->message.sizes);
+	error = open_reports(&session, options, corpse);
+	if (!error)
+		error = session_open(&session, corpse->path);
+	if (error) {
+		session_complain(&session, error);
+		return session_status(&session);
+	}
+	session_show_findings(&session);
+	run_commands(&session, options);
+	error = report_files_close(&session);
+	if (error)
+		session_complain(&session, error);
+	fflush(stdout);
+	return session_interrupted(&session) ? EXIT_INTERRUPTED : session_status(&session);
+}
+
+/* What is to be told first: interrupted, wrong, not sure, found. */
+static int graver(int one, int other)
+{
+	static const int order[] = {
+		EXIT_INTERRUPTED,
+		EXIT_WRONG_USAGE,
+		EXIT_NOT_ANALYSED,
+		EXIT_FOUND,
+	};
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
+		if (one == order[i] || other == order[i])
+			return order[i];
+	return EXIT_FINE;
+}
+
+static int analyse_all(const struct run *run)
+{
+	int status = run->lost ? EXIT_NOT_ANALYSED : EXIT_FINE;
+
+	for (size_t i = 0; i < run->count; i++) {
+		status = graver(status, analyse(run, &run->corpses[i]));
+		if (status == EXIT_INTERRUPTED)
+			break;
+	}
+	if (status == EXIT_FOUND && run->options->error_status)
+		return run->options->error_status;
+	return status;
+}
+
+/* Where what is to be said goes; -1: to standard error. */
+static struct error *open_log(const struct run_options *options, int *ret)
+{
+	*ret = -1;
+	if (!options->log_path)
+		return NULL;
+	*ret = output_file_open(options->log_path, 0);
+	/* What is no regular file has no length. */
+	if (*ret < 0 || (ftruncate(*ret, 0) < 0 && errno != EINVAL))
+		return error_create(ERROR_USAGE, "%s: %s", options->log_path, strerror(errno));
+	return NULL;
+}
+
+/* Standard output is the program's. What is to be read by a machine stands alone in its file. */
+static void divert_output(const struct run_options *options, int log)
+{
+	if (log >= 0 && options->format && strcmp(options->format, "text") != 0) {
+		dup2(log, STDOUT_FILENO);
+		return;
+	}
+	if (log >= 0)
+		dup2(log, STDERR_FILENO);
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
+/* Whether the program's own end could be looked into. */
+static bool has_program(const struct run *run)
+{
+	for (size_t i = 0; i < run->count; i++)
+		if (run->corpses[i].message.process == (pid_t)program_id)
+			return true;
+	return false;
+}
+
+static int conclude(struct run *run)
+{
+	int status;
+
+	if (run->ended && !has_program(run) && !run->lost) {
+		tell(run, "the end of the program was not seen: nothing is known of its memory");
+		run->lost = true;
+	}
+	status = analyse_all(run);
+	if (status != EXIT_FINE)
+		return status;
+	return run->kills > 0 ? EXIT_TIMED_OUT : run->status;
+}
+
+static void run_deinit(struct run *run)
+{
+	for (size_t i = 0; i < run->count; i++) {
+		close(run->corpses[i].message.fd);
+		free(run->corpses[i].path);
+	}
+	free(run->corpses);
+	if (run->socket >= 0)
+		close(run->socket);
+	session_deinit(&run->session);
+}
+DEFINE_DEINIT(run_deinit, struct run)
+
+static int start_and_analyse(struct run *run)
+{
+	const struct watch_options watch = {
+		.arguments = run->options->program,
+		.core_path = run->options->core_path,
+		.portable = run->options->portable,
+		.follow = run->options->follow,
+	};
+	_cleanup_(close) int log = -1;
+	struct error *error = open_log(run->options, &log);
+
+	hand_on_signals();
+	if (!error)
+		error = watch_start(&watch, &run->socket);
+	if (error) {
+		session_complain(&run->session, error);
+		return session_status(&run->session);
+	}
+	divert_output(run->options, log);
+	wait_for_end(run);
+	take_signals_back();
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	return run->not_run ? run->status : conclude(run);
+}
+
+int run_main(int count, char **arguments)
+{
+	_cleanup_(run_options_deinit) struct run_options options = { 0 };
+	_cleanup_(run_deinit) struct run run = { .socket = -1 };
+
+	run_options_parse(count, arguments, &options);
+	run.options = &options;
+	run.start = clock_now();
+	session_init(&run.session, options.quiet);
+	return start_and_analyse(&run);
+}

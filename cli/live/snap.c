@@ -1,0 +1,289 @@
+#include "cli/live/snap.h"
+
+#include "analyzer/base/temporary.h"
+#include "analyzer/base/text.h"
+#include "analyzer/capture/pack.h"
+#include "analyzer/capture/snapshot.h"
+#include "cli/prompt/interrupt.h"
+#include "cli/prompt/output_file.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { KEY_ZSTD = 256, KEY_PORTABLE, KEY_FORK, KEY_NO_FORK };
+
+static const char DOCUMENTATION[] =
+	"Write a core of a running process, which stands still only while its memory is copied, or cloned.\vThe core has what an analysis needs, like one by the kernel, and is read by heapcore, gdb and others. Memory that the program keeps out of cores (MADV_DONTDUMP) stays out.\n"
+	"\n"
+	"Exit status: 0 if the core was written; 2 if there is no such process; 3 if it may not be looked into, or the core could not be written.";
+
+static const struct argp_option OPTIONS[] = {
+	{ "output", 'o', "FILE", 0, "Write to FILE instead of core.PID", 0 },
+	{ "zstd", KEY_ZSTD, NULL, 0, "Pack it with zstd: core.PID.zst", 0 },
+	{ "portable", KEY_PORTABLE, NULL, 0,
+	  "Include what names need of the binaries, so that the core can be read where these are not",
+	  0 },
+	{ "fork", KEY_FORK, NULL, 0,
+	  "Clone the process, and write the core from the clone: the process stands still for about 10 ms for each GB. Without the option, this is done where it would stand still for more than a second",
+	  0 },
+	{ "no-fork", KEY_NO_FORK, NULL, 0, "Never clone it, however long it stands still", 0 },
+	{ "quiet", 'q', NULL, 0, "Say nothing but what went wrong", 0 },
+	{ 0 },
+};
+
+struct snap_options {
+	const char *process;
+	const char *output;
+	bool zstd;
+	bool portable;
+	enum clone_choice clone;
+	bool quiet;
+};
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+	struct snap_options *options = state->input;
+
+	switch (key) {
+	case 'o':
+		options->output = argument;
+		return 0;
+	case 'q':
+		options->quiet = true;
+		return 0;
+	case KEY_ZSTD:
+		options->zstd = true;
+		return 0;
+	case KEY_FORK:
+		options->clone = CLONE_ALWAYS;
+		return 0;
+	case KEY_NO_FORK:
+		options->clone = CLONE_NEVER;
+		return 0;
+	case KEY_PORTABLE:
+		options->portable = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (options->process)
+			argp_error(state, "only one PID can be given");
+		options->process = argument;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "no PID is given");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+struct error *parse_process(const char *word, pid_t *ret)
+{
+	uint64_t number;
+	struct error *error = parse_count(word, &number);
+
+	if (error)
+		error_destroy(error);
+	if (error || number == 0 || number > INT32_MAX)
+		return error_not(word, "the number of a process");
+	*ret = (pid_t)number;
+	return NULL;
+}
+
+static const char *copies_folder(void)
+{
+	const char *folder = getenv("TMPDIR");
+
+	return folder && *folder ? folder : "/tmp";
+}
+
+struct error *open_temporary(int *ret)
+{
+	return temporary_open(copies_folder(), ret);
+}
+
+static struct error *take_snapshot(struct session *session, pid_t process,
+				   struct core_options options, enum clone_choice clone,
+				   struct snapshot *ret)
+{
+	struct error *error;
+
+	options.progress = &session->progress.progress;
+	progress_line_begin(&session->progress);
+	error = snapshot_take(process, &options, clone, ret);
+	progress_line_stop(&session->progress);
+	return error;
+}
+
+/* What the user may miss in the core. */
+void snap_tell_gaps(struct session *session, const struct core_sizes *sizes)
+{
+	char size[NUMBER_SIZE];
+
+	if (sizes->unstoppable > 0)
+		session_note(
+			session,
+			"note: %zu of %zu threads could not be stopped: of their registers only the stack pointer is known",
+			sizes->unstoppable, sizes->threads);
+	if (sizes->unreadable > 0) {
+		format_grouped(sizes->unreadable, size);
+		session_note(session, "note: %s bytes could not be read and are taken for zeros",
+			     size);
+	}
+	if (sizes->excluded > 0) {
+		format_grouped(sizes->excluded, size);
+		session_note(
+			session,
+			"note: %s bytes are left out that the program keeps out of cores (MADV_DONTDUMP)",
+			size);
+	}
+	if (sizes->not_resident > 0) {
+		format_grouped(sizes->not_resident, size);
+		session_note(
+			session,
+			"note: up to %s bytes of writable shared files are left out, as they are not in memory: what only they refer to looks leaked",
+			size);
+	}
+}
+
+static void tell_not_cloned(struct session *session, const struct snapshot *snapshot)
+{
+	if (*snapshot->not_cloned)
+		session_note(
+			session,
+			"note: the process stood still while its memory was copied, as it cannot be cloned: %s",
+			snapshot->not_cloned);
+}
+
+struct error *snap_to_analyse(struct session *session, pid_t process, char **ret)
+{
+	struct snapshot snapshot = { 0 };
+	int fd = -1;
+	struct error *error = open_temporary(&fd);
+
+	if (!error)
+		error = take_snapshot(session, process,
+				      (struct core_options){ .fd = fd, .complete = true },
+				      CLONE_BY_NEED, &snapshot);
+	if (error && error_code(error) == ERROR_SYSTEM)
+		return error_wrap(error, "copying process %d into %s", process, copies_folder());
+	if (error)
+		return error;
+	snap_tell_gaps(session, &snapshot.sizes);
+	tell_not_cloned(session, &snapshot);
+	session_note(session, "process %d stood still for %.2f s", process, snapshot.stopped);
+	/* The file goes with the last of its handles. */
+	if (asprintf(ret, "/proc/self/fd/%d", fd) < 0)
+		return &error_no_memory;
+	return NULL;
+}
+
+static struct error *begin_output(const char *path, struct output_file *ret)
+{
+	if (output_file_begin(path, ret) == 0)
+		return NULL;
+	if (errno == EEXIST)
+		return error_create(ERROR_USAGE, "%s is not a regular file", path);
+	return error_system("%s", path);
+}
+
+static void tell(struct session *session, const char *path, pid_t process,
+		 const struct snapshot *snapshot, uint64_t packed)
+{
+	char copied[NUMBER_SIZE], size[NUMBER_SIZE];
+
+	format_grouped(snapshot->sizes.copied, copied);
+	format_grouped(packed, size);
+	snap_tell_gaps(session, &snapshot->sizes);
+	tell_not_cloned(session, snapshot);
+	session_note(
+		session,
+		"%s: %s bytes of memory and %zu thread%s of process %d, which stood still for %.3f s%s%s",
+		path, copied, snapshot->sizes.threads, snapshot->sizes.threads == 1 ? "" : "s",
+		process, snapshot->stopped, packed ? "; packed, bytes: " : "", packed ? size : "");
+}
+
+static struct error *snap_packed(struct session *session, pid_t process, int output,
+				 struct core_options options, enum clone_choice clone,
+				 struct snapshot *ret, uint64_t *ret_packed)
+{
+	_cleanup_(close) int fd = -1;
+	struct error *error = open_temporary(&fd);
+
+	options.fd = fd;
+	if (!error)
+		error = take_snapshot(session, process, options, clone, ret);
+	if (error)
+		return error;
+	progress_line_begin(&session->progress);
+	error = pack_zstd(fd, output, &session->progress.progress, ret_packed);
+	progress_line_stop(&session->progress);
+	return error;
+}
+
+static struct error *snap(struct session *session, const struct snap_options *options)
+{
+	_cleanup_(free) char *path = NULL;
+	_cleanup_(output_file_deinit) struct output_file file = { .fd = -1 };
+	_cleanup_(close) int fd = -1;
+	struct core_options core = { .portable = options->portable };
+	struct snapshot snapshot = { 0 };
+	uint64_t packed = 0;
+	pid_t process = 0;
+	struct error *error = parse_process(options->process, &process);
+
+	if (error)
+		return error;
+	if (options->output && strcmp(options->output, "-") == 0)
+		return error_create(ERROR_USAGE,
+				    "a core is written to a file, not to standard output");
+	if (options->output)
+		path = strdup(options->output);
+	else if (asprintf(&path, "core.%d%s", process, options->zstd ? ".zst" : "") < 0)
+		path = NULL;
+	if (!path)
+		return &error_no_memory;
+	error = begin_output(path, &file);
+	if (error)
+		return error;
+	core.fd = file.fd;
+	if (options->zstd)
+		error = snap_packed(session, process, file.fd, core, options->clone, &snapshot,
+				    &packed);
+	else
+		error = take_snapshot(session, process, core, options->clone, &snapshot);
+	if (!error && (fd = output_file_complete(&file)) < 0)
+		error = error_system("the core cannot get its name");
+	if (error)
+		return error_code(error) == ERROR_SYSTEM ? error_wrap(error, "%s", path) : error;
+	tell(session, path, process, &snapshot, packed);
+	return NULL;
+}
+
+const struct argp snap_parser = {
+	.options = OPTIONS,
+	.parser = parse_option,
+	.args_doc = "PID",
+	.doc = DOCUMENTATION,
+};
+
+int snap_main(int count, char **arguments)
+{
+	_cleanup_(session_deinit) struct session session;
+	struct snap_options options = { 0 };
+	struct error *error;
+
+	argp_err_exit_status = EXIT_WRONG_USAGE;
+	if (argp_parse(&snap_parser, count, arguments, 0, NULL, &options))
+		return EXIT_NOT_ANALYSED;
+	session_init(&session, options.quiet);
+	signal(SIGXFSZ, SIG_IGN); /* writing fails */
+	interrupt_catch(&session.progress.progress, true);
+	error = snap(&session, &options);
+	if (error)
+		session_complain(&session, error);
+	return session_interrupted(&session) ? EXIT_INTERRUPTED : session_status(&session);
+}

@@ -1,0 +1,31 @@
+/*
+ * Running one command.
+ */
+#ifndef CLI_PROMPT_EXECUTE_H
+#define CLI_PROMPT_EXECUTE_H
+
+#include "cli/command.h"
+#include "cli/prompt/lexer.h"
+#include "cli/prompt/session.h"
+
+/* Run a line of the command language, and complain about what goes wrong. */
+void execute_line(struct session *session, const char *text);
+
+/* Run a command that is taken apart already. words is not empty. */
+void execute_words(struct session *session, char *const *words, size_t count);
+
+/* The command of that name, or NULL. */
+const struct command *command_find(const char *name);
+
+/* That there is none, and which may be meant. */
+struct error *command_unknown(const char *name);
+
+/*
+ * The file that takes the output while redirect is on: as the dump is called, and the command
+ * without its switches; behind that a dot and suffix, unless that is NULL. To be freed; NULL if
+ * memory is short.
+ */
+char *redirect_name(const char *dump, const struct command *command, const struct line *line,
+		    const char *suffix);
+
+#endif

@@ -1,0 +1,174 @@
+#include "cli/prompt/lexer.h"
+
+#include "analyzer/base/list.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char BLANKS[] = " \t\r\n\v\f";
+
+static bool is_blank(char character)
+{
+	return character && strchr(BLANKS, character);
+}
+
+static bool is_quote(char character)
+{
+	return character == '"' || character == '\'';
+}
+
+static struct error *add_word(struct line *line, char *word)
+{
+	if (!LIST_GROW(line->words, line->count)) {
+		free(word);
+		return &error_no_memory;
+	}
+	line->words[line->count++] = word;
+	return NULL;
+}
+
+/* The end of the quoted piece that begins at quote, or NULL. */
+static const char *end_of_quotes(const char *quote)
+{
+	return strchr(quote + 1, *quote);
+}
+
+/* Read the word at *text, which has one; *text ends up behind it. */
+static struct error *read_word(const char **text, char **ret)
+{
+	_cleanup_(free) char *word = malloc(strlen(*text) + 1);
+	const char *at = *text;
+	size_t length = 0;
+
+	if (!word)
+		return &error_no_memory;
+	while (*at && *at != '|' && !is_blank(*at)) {
+		const char *end;
+
+		if (!is_quote(*at)) {
+			word[length++] = *at++;
+			continue;
+		}
+		end = end_of_quotes(at);
+		if (!end)
+			return error_create(ERROR_USAGE, "the quote in %.40s is not closed", at);
+		memcpy(word + length, at + 1, (size_t)(end - at - 1));
+		length += (size_t)(end - at - 1);
+		at = end + 1;
+	}
+	word[length] = '\0';
+	*text = at;
+	*ret = take(word);
+	return NULL;
+}
+
+/* text begins with `>`: nothing but a file's name may follow. */
+static struct error *read_file_target(const char *text, struct line *line)
+{
+	struct error *error;
+
+	line->destination = text[1] == '>' ? TO_APPEND : TO_FILE;
+	text += line->destination == TO_APPEND ? 2 : 1;
+	text += strspn(text, BLANKS);
+	if (!*text || *text == '#' || *text == '|')
+		return error_create(ERROR_USAGE, "the name of a file is missing behind '>'");
+	error = read_word(&text, &line->target);
+	if (error)
+		return error;
+	text += strspn(text, BLANKS);
+	if (*text && *text != '#')
+		return error_create(
+			ERROR_USAGE,
+			"'%.40s' follows the file of '>', which must be the last on the line",
+			text);
+	return NULL;
+}
+
+/* text begins with `|`: the rest belongs to the shell, quotes and all. */
+static struct error *read_shell_target(const char *text, struct line *line)
+{
+	size_t length;
+
+	text++;
+	text += strspn(text, BLANKS);
+	length = strlen(text);
+	while (length > 0 && is_blank(text[length - 1]))
+		length--;
+	if (!length)
+		return error_create(ERROR_USAGE, "a shell command is missing behind '|'");
+	line->destination = TO_SHELL;
+	line->target = strndup(text, length);
+	return line->target ? NULL : &error_no_memory;
+}
+
+static struct error *read_words(const char **text, struct line *line)
+{
+	for (;;) {
+		struct error *error;
+		char *word = NULL;
+
+		*text += strspn(*text, BLANKS);
+		if (!**text || strchr("#|>", **text))
+			return NULL;
+		error = read_word(text, &word);
+		if (!error)
+			error = add_word(line, word);
+		if (error)
+			return error;
+	}
+}
+
+struct error *line_split(const char *text, struct line *ret)
+{
+	_cleanup_(line_deinit) struct line line = { 0 };
+	struct error *error = read_words(&text, &line);
+
+	if (!error && *text == '>')
+		error = read_file_target(text, &line);
+	else if (!error && *text == '|')
+		error = read_shell_target(text, &line);
+	if (!error && line.target && !line.count)
+		error = error_create(ERROR_USAGE, "there is no command in front of '%c'", *text);
+	if (error)
+		return error;
+	*ret = line;
+	line = (struct line){ 0 };
+	return NULL;
+}
+
+void line_deinit(struct line *line)
+{
+	for (size_t i = 0; i < line->count; i++)
+		free(line->words[i]);
+	free(line->words);
+	free(line->target);
+	*line = (struct line){ 0 };
+}
+
+/* Whether text has a comment: what follows it is not looked at at all. */
+static bool has_comment(const char *text)
+{
+	bool begins = true; /* a word could begin here */
+
+	for (; *text; text++) {
+		const char *end;
+
+		if (*text == '#' && begins)
+			return true;
+		begins = is_blank(*text);
+		if (!is_quote(*text))
+			continue;
+		end = end_of_quotes(text);
+		if (!end)
+			return false;
+		text = end;
+	}
+	return false;
+}
+
+bool line_continues(const char *text)
+{
+	size_t length = strlen(text);
+
+	return length > 0 && text[length - 1] == '\\' && !has_comment(text);
+}

@@ -1,0 +1,44 @@
+/*
+ * A line of the command language, taken apart.
+ *
+ *	count used "app::Map<int, int>" --min-size 4K > out   # for later
+ *
+ * Words are split at blanks; quotes of either kind group, anywhere in a word, and hide what else is
+ * special: `#` where a word would begin comments out the rest, `>` and `>>` there send the output
+ * to a file, and `|` anywhere gives the rest of the line to the shell. So `->` and `=>` within a
+ * word are nothing special. A `\` at the end of a line continues it.
+ */
+#ifndef CLI_PROMPT_LEXER_H
+#define CLI_PROMPT_LEXER_H
+
+#include "analyzer/base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum destination {
+	TO_OUTPUT, /* wherever output goes otherwise */
+	TO_FILE,   /* `> target` */
+	TO_APPEND, /* `>> target` */
+	TO_SHELL,  /* `| target` */
+};
+
+struct line {
+	char **words;
+	size_t count;
+	enum destination destination;
+	char *target; /* a file's name or a shell command; NULL: neither */
+};
+
+/* Take text apart. A line without words is fine, and has no destination. */
+struct error *line_split(const char *text, struct line *ret);
+void line_deinit(struct line *line);
+DEFINE_DEINIT(line_deinit, struct line)
+
+/*
+ * Whether the line goes on in the next one. The `\` that says so, its last character, is to be
+ * replaced by a blank and the next line.
+ */
+bool line_continues(const char *text);
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * Where the output of one command goes: standard output, a file, or the standard input of a shell
+ * command.
+ *
+ * The shell command is started by the first thing that is written, so that a pager does not take
+ * the terminal while there is nothing to see yet.
+ */
+#ifndef CLI_PROMPT_OUTPUT_H
+#define CLI_PROMPT_OUTPUT_H
+
+#include "cli/prompt/lexer.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+struct output {
+	FILE *stream; /* to write to */
+	enum destination destination;
+	const char *target;   /* borrowed */
+	struct output *outer; /* that of the script around it, or NULL */
+	int fd;		      /* -1: the shell was not started yet */
+	pid_t shell;
+	/* Called before each write; may write to standard error. */
+	void (*before)(void *data);
+	void *data;
+	atomic_bool *interrupted; /* once set, what is written is dropped */
+	int failure;		  /* errno of the first write that failed */
+	bool within_line;	  /* the last write ended so */
+	bool dropped;		  /* there is nothing to write: start no shell for it */
+};
+
+/*
+ * A file is made for its owner only, for memory holds secrets; one that exists is overwritten, but
+ * not through a symbolic link, nor if it is the file named by never (the dump; may be NULL).
+ * Destination, target, outer, before, data and interrupted are set by the caller. The struct must
+ * stay where it is.
+ */
+struct error *output_open(struct output *output, const char *never);
+
+/*
+ * Whether the reader of the output went away. There is no use in going on, so interrupted was set;
+ * whoever opened the output that broke resets it.
+ */
+bool output_unwanted(const struct output *output);
+
+/* Write what is left, wait for the shell, and say what could not be written. */
+struct error *output_close(struct output *output);
+
+/* Whether what is written ends up on a terminal. */
+bool output_is_terminal(const struct output *output);
+
+#endif

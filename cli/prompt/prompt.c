@@ -1,0 +1,175 @@
+#include "cli/prompt/prompt.h"
+
+#include "analyzer/base/text.h"
+#include "cli/prompt/completion.h"
+#include "cli/prompt/execute.h"
+#include "cli/prompt/history.h"
+#include "cli/prompt/interrupt.h"
+#include "cli/prompt/lexer.h"
+
+#include <elf.h>
+#include <poll.h>
+#include <string.h>
+
+#include <readline/readline.h>
+
+enum reading {
+	READING, /* the line is not complete yet */
+	READ_LINE,
+	READ_NOTHING, /* the line was given up */
+	READ_END,     /* of input */
+};
+
+/* readline's callback gets only the line: this is where it leaves it. */
+static struct {
+	enum reading state;
+	char *line;
+} answer;
+
+static void take_line(char *line)
+{
+	rl_callback_handler_remove();
+	answer.line = line;
+	answer.state = line ? READ_LINE : READ_END;
+}
+
+static void give_up_line(struct session *session)
+{
+	atomic_store(&session->progress.progress.interrupted, false);
+	rl_callback_sigcleanup();
+	rl_free_line_state();
+	rl_callback_handler_remove();
+	answer.state = READ_NOTHING;
+}
+
+/* Where it switches bracketed paste off, readline leaves the line, too. */
+static bool ends_line_itself(void)
+{
+	const char *value = rl_variable_value("enable-bracketed-paste");
+
+	return value && strcmp(value, "on") == 0;
+}
+
+/* Have the user edit a line, to be freed, until it is complete. */
+static enum reading read_line(struct session *session, const char *prompt, char **ret)
+{
+	answer.state = READING;
+	rl_callback_handler_install(prompt, take_line);
+	while (answer.state == READING) {
+		struct pollfd input = { STDIN_FILENO, POLLIN, 0 };
+
+		if (rl_pending_signal())
+			rl_check_signals();
+		if (session_interrupted(session))
+			give_up_line(session);
+		else if (poll(&input, 1, -1) > 0 && !rl_pending_signal())
+			rl_callback_read_char();
+	}
+	if (answer.state == READ_LINE)
+		*ret = answer.line;
+	else if (answer.state == READ_NOTHING || !ends_line_itself())
+		fputc('\n', rl_outstream);
+	return answer.state;
+}
+
+/* Append the next line in place of the `\` that ends *line. */
+static bool append_line(char **line, const char *next)
+{
+	size_t length = strlen(*line);
+	char *longer = realloc(*line, length + strlen(next) + 1);
+
+	if (!longer)
+		return false;
+	longer[length - 1] = ' ';
+	memcpy(longer + length, next, strlen(next) + 1);
+	*line = longer;
+	return true;
+}
+
+/* Read a line with those that it continues in. */
+static enum reading read_lines(struct session *session, char **ret)
+{
+	_cleanup_(free) char *line = NULL;
+	enum reading state = read_line(session, "heapcore> ", &line);
+
+	while (state == READ_LINE && line_continues(line)) {
+		_cleanup_(free) char *next = NULL;
+
+		state = read_line(session, "> ", &next);
+		if (state == READ_LINE && !append_line(&line, next))
+			state = READ_NOTHING;
+	}
+	if (state == READ_LINE)
+		*ret = take(line);
+	return state;
+}
+
+/* The file that was executed: it holds the first instruction. */
+static const char *program_path(const struct image *image)
+{
+	uint64_t entry = image_auxiliary(image, AT_ENTRY, 0);
+
+	for (size_t i = 0; i < image_mapping_count(image); i++) {
+		const struct mapping *mapping = image_mapping(image, i);
+
+		if (entry >= mapping->start && entry < mapping->end)
+			return mapping->path;
+	}
+	return "a process";
+}
+
+static void greet(const struct session *session)
+{
+	const struct image *image = analysis_image(session->analysis);
+	_cleanup_(free) char *core = escape_text(image_path(image));
+	_cleanup_(free) char *program = escape_text(program_path(image));
+	size_t threads = image_thread_count(image);
+	char size[NUMBER_SIZE];
+
+	if (session->quiet || !core || !program)
+		return;
+	format_grouped(image_size(image), size);
+	printf("%s: %s bytes, of %s with %zu %s.\n"
+	       "Try 'summarize leaked'. 'help' lists the commands, Tab "
+	       "completes them.\n",
+	       core, size, program, threads, threads == 1 ? "thread" : "threads");
+	fflush(stdout);
+}
+
+static void set_up_readline(void)
+{
+	rl_readline_name = "heapcore";
+	rl_attempted_completion_function = complete_word;
+	rl_basic_word_break_characters = " \t\"'>|";
+	rl_completer_word_break_characters = " \t\"'>|";
+	rl_completer_quote_characters = "\"'";
+	/* Signals that come between two keys are readline's, too. */
+	rl_persistent_signal_handlers = 1;
+	if (!isatty(STDOUT_FILENO))
+		rl_outstream = stderr;
+}
+
+void prompt_run(struct session *session)
+{
+	enum reading state = READ_NOTHING;
+
+	session->at_prompt = true;
+	interrupt_catch(&session->progress.progress, false);
+	set_up_readline();
+	completion_use(analysis_named_sets(session->analysis));
+	history_open(session);
+	greet(session);
+	while (state != READ_END && !session->leaving) {
+		_cleanup_(free) char *line = NULL;
+
+		state = read_lines(session, &line);
+		if (state != READ_LINE)
+			continue;
+		history_remember(line);
+		/* Ctrl-C was pressed before this line, or not in time. */
+		atomic_store(&session->progress.progress.interrupted, false);
+		execute_line(session, line);
+		atomic_store(&session->progress.progress.interrupted, false);
+	}
+	history_close();
+}

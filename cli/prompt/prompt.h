@@ -1,0 +1,16 @@
+/*
+ * The prompt: a line editor with completion and a history that is kept.
+ *
+ * Ctrl-C ends the command, or drops the line; Ctrl-D leaves. The history is in
+ * $XDG_STATE_HOME/heapcore/history, ~/.local/state without it, for nobody else's eyes; each line
+ * goes there at once.
+ */
+#ifndef CLI_PROMPT_PROMPT_H
+#define CLI_PROMPT_PROMPT_H
+
+#include "cli/prompt/session.h"
+
+/* Run what is typed until the user leaves. */
+void prompt_run(struct session *session);
+
+#endif

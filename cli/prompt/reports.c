@@ -1,0 +1,205 @@
+#include "cli/prompt/reports.h"
+
+#include "analyzer/base/text.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* What the endings of files are taken for. */
+static const struct ending {
+	const char *ending, *format;
+} endings[] = {
+	{ ".txt", "text" },  { ".log", "text" },     { ".md", "markdown" },
+	{ ".json", "json" }, { ".jsonl", "ndjson" }, { ".xml", "junit" },
+};
+
+static struct error *find_by_ending(const char *path, const struct report_format **ret)
+{
+	const char *dot = strrchr(path, '.');
+
+	if (!dot || strchr(dot, '/'))
+		return report_format_find("text", ret);
+	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
+		if (strcmp(dot, endings[i].ending) == 0)
+			return report_format_find(endings[i].format, ret);
+	return report_format_find(dot + 1, ret);
+}
+
+/* "FORMAT:" in front of the file's name, or else its ending. */
+static struct error *find_format(const char *value, const char **ret_path,
+				 const struct report_format **ret)
+{
+	const char *colon = strchr(value, ':');
+	_cleanup_(free) char *name = NULL;
+	struct error *error;
+
+	*ret_path = value;
+	if (colon && !memchr(value, '/', (size_t)(colon - value))) {
+		name = strndup(value, (size_t)(colon - value));
+		if (!name)
+			return &error_no_memory;
+		*ret_path = colon + 1;
+		return report_format_find(name, ret);
+	}
+	error = find_by_ending(value, ret);
+	if (!error || error_code(error) != ERROR_USAGE)
+		return error;
+	return error_wrap(error, "%s (FORMAT:FILE names one)", value);
+}
+
+static void do_nothing(void *data)
+{
+}
+
+error_t report_file_names_add(struct report_file_names *names, struct argp_state *state,
+			      const char *value)
+{
+	if (names->count == MOST_REPORT_FILES) {
+		argp_error(state, "there are more than %d files of -o", MOST_REPORT_FILES);
+		return EINVAL;
+	}
+	names->list[names->count++] = value;
+	return 0;
+}
+
+static struct error *open_file(struct session *session, const char *value, const char *dump)
+{
+	struct report_file *file = calloc(1, sizeof(*file));
+	struct error *error;
+
+	if (!file)
+		return &error_no_memory;
+	error = find_format(value, &file->output.target, &file->format);
+	file->output.before = do_nothing;
+	file->output.destination = TO_FILE;
+	file->output.interrupted = &session->progress.progress.interrupted;
+	if (!error)
+		error = output_open(&file->output, dump);
+	if (error) {
+		free(file);
+		return error;
+	}
+	session->files[session->file_count++] = file;
+	return NULL;
+}
+
+struct error *report_files_open(struct session *session, const struct report_file_names *names,
+				const char *dump)
+{
+	struct error *error = NULL;
+
+	for (size_t i = 0; !error && i < names->count; i++)
+		error = open_file(session, names->list[i], dump);
+	return error;
+}
+
+struct error *report_files_close(struct session *session)
+{
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < session->file_count; i++) {
+		struct error *other = output_close(&session->files[i]->output);
+
+		free(session->files[i]);
+		if (error && other)
+			error_destroy(other);
+		else if (other)
+			error = other;
+	}
+	session->file_count = 0;
+	return error;
+}
+
+/* As it was typed, nearly: with single blanks, and quotes where needed. */
+static char *join_words(const struct line *line)
+{
+	size_t size = 1, length = 0;
+	char *text;
+
+	for (size_t i = 0; i < line->count; i++)
+		size += strlen(line->words[i]) + 3;
+	text = malloc(size);
+	if (!text)
+		return NULL;
+	text[0] = '\0';
+	for (size_t i = 0; i < line->count; i++) {
+		const char *word = line->words[i];
+		const char *quote = strpbrk(word, " \t") ? "\"" : "";
+
+		length += (size_t)snprintf(text + length, size - length, "%s%s%s%s", i ? " " : "",
+					   quote, word, quote);
+	}
+	return text;
+}
+
+/* A format that is for another command has nothing to say. */
+static bool is_for(const struct report_format *format, const struct line *line)
+{
+	return !format->command || strcmp(format->command, line->words[0]) == 0;
+}
+
+static struct error *open_next(struct reports *reports, const struct report_format *format,
+			       FILE *stream, bool colour)
+{
+	struct report *report = &reports->list[reports->count];
+	struct error *error = report_open(format, stream, colour, report);
+
+	if (error)
+		return error;
+	report->subject = &reports->subject;
+	report->no_content = reports->no_content;
+	report->chap = reports->chap;
+	if (reports->count > 0)
+		reports->list[reports->count - 1].next = report;
+	reports->count++;
+	return NULL;
+}
+
+struct error *reports_open(struct reports *reports, struct session *session,
+			   const struct report_format *format, const struct line *line,
+			   FILE *stream, bool colour)
+{
+	struct error *error;
+
+	*reports = (struct reports){ .command = join_words(line),
+				     .no_content = session->no_content,
+				     .chap = session->chap };
+	if (!reports->command)
+		return &error_no_memory;
+	reports->subject.command = reports->command;
+	if (session->analysis) {
+		reports->subject.core = session->subject
+						? session->subject
+						: image_path(analysis_image(session->analysis));
+		reports->subject.findings = analysis_findings(session->analysis);
+	}
+	if (is_for(format, line))
+		error = open_next(reports, format, stream, colour);
+	else
+		error = error_create(ERROR_USAGE, "the format '%s' is for '%s' only", format->name,
+				     format->command);
+	for (size_t i = 0; !error && i < session->file_count; i++)
+		if (is_for(session->files[i]->format, line))
+			error = open_next(reports, session->files[i]->format,
+					  session->files[i]->output.stream, false);
+	if (!error)
+		return NULL;
+	error_destroy(reports_close(reports));
+	return error;
+}
+
+struct error *reports_close(struct reports *reports)
+{
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < reports->count; i++) {
+		struct error *other = report_close(&reports->list[i]);
+
+		if (error && other)
+			error_destroy(other);
+		else if (other)
+			error = other;
+	}
+	free(reports->command);
+	return error;
+}

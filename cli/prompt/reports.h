@@ -1,0 +1,58 @@
+/*
+ * The reports of one command: one to where its output goes, and one to each file that was named by
+ * -o, in a format of its own.
+ */
+#ifndef CLI_PROMPT_REPORTS_H
+#define CLI_PROMPT_REPORTS_H
+
+#include "cli/prompt/output.h"
+#include "cli/prompt/session.h"
+
+#include <argp.h>
+
+/* A file of -o, open for as long as the session is. */
+struct report_file {
+	const struct report_format *format;
+	struct output output;
+};
+
+enum { MOST_REPORT_FILES = 8 };
+
+/* The values of -o: "FILE", in the format that its ending tells, or "FORMAT:FILE". */
+struct report_file_names {
+	const char *list[MOST_REPORT_FILES]; /* borrowed */
+	size_t count;
+};
+
+/* Add one while options are parsed; more than there may be are wrong usage. */
+error_t report_file_names_add(struct report_file_names *names, struct argp_state *state,
+			      const char *value);
+
+/* Open all of them. None must be the dump. */
+struct error *report_files_open(struct session *session, const struct report_file_names *names,
+				const char *dump);
+
+/* Write what is left of all files, and say what could not be written. */
+struct error *report_files_close(struct session *session);
+
+/* A command's reports; the first is what it writes to. */
+struct reports {
+	struct report list[MOST_REPORT_FILES + 1];
+	size_t count;
+	struct report_subject subject;
+	char *command;	 /* of the subject; owned */
+	bool no_content; /* they leave out the contents of memory */
+	bool chap;	 /* see struct report */
+};
+
+/*
+ * Open them: of the format, to stream, and to the session's files if the words are not run by
+ * another command. The struct must stay where it is.
+ */
+struct error *reports_open(struct reports *reports, struct session *session,
+			   const struct report_format *format, const struct line *line,
+			   FILE *stream, bool colour);
+
+struct error *reports_close(struct reports *reports);
+
+#endif

@@ -1,0 +1,278 @@
+#include "cli/prompt/session.h"
+
+#include "analyzer/base/text.h"
+#include "cli/prompt/script.h"
+#include "cli/prompt/vanished.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+/* What people read, unless told otherwise. */
+extern const struct report_format report_format_text;
+
+void session_init(struct session *session, bool quiet)
+{
+	*session = (struct session){
+		.quiet = quiet,
+		.format = &report_format_text,
+	};
+	progress_line_init(&session->progress, quiet ? NULL : stderr);
+}
+
+void session_deinit(struct session *session)
+{
+	if (session->analysis)
+		analysis_destroy(session->analysis);
+}
+
+struct error *session_open(struct session *session, const char *path)
+{
+	struct error *error;
+
+	progress_line_begin(&session->progress);
+	error = analysis_create(path, session->debug, &session->progress.progress,
+				&session->analysis);
+	progress_line_stop(&session->progress);
+	if (!error)
+		analysis_limit_memory(session->analysis, session->maximum_memory);
+	return error;
+}
+
+/* Messages escape what they quote, so a backslash is left as it is. */
+static void write_escaped(const char *text)
+{
+	size_t size = strlen(text);
+
+	while (size) {
+		char buffer[ESCAPED_SIZE];
+		size_t length;
+		size_t taken = escape_character(text, size, buffer, &length);
+
+		fwrite(buffer, 1, *text == '\\' ? 1 : length, stderr);
+		text += taken;
+		size -= taken;
+	}
+}
+
+/* One message, a line of its own. */
+static void say(struct session *session, const char *kind, const char *text)
+{
+	progress_line_clear(&session->progress);
+	fputs("heapcore: ", stderr);
+	fputs(kind, stderr);
+	write_escaped(text);
+	fputc('\n', stderr);
+}
+
+void session_complain(struct session *session, struct error *error)
+{
+	_cleanup_(error_destroy) struct error *owned = error;
+	enum error_code code = error_code(error);
+
+	if (code == ERROR_USAGE)
+		session->wrong_usage = true;
+	else if (code == ERROR_FOUND)
+		session->found = true;
+	else if (code != ERROR_INTERRUPTED)
+		session->failed = true;
+	/* Where it was interrupted is nobody's fault. */
+	if (session->script && code != ERROR_INTERRUPTED)
+		owned = error_wrap(take(owned), "%s:%zu", session->script->name,
+				   session->script->line);
+	say(session, "", error_message(owned));
+}
+
+void session_note(struct session *session, const char *format, ...)
+{
+	_cleanup_(free) char *text = NULL;
+	va_list arguments;
+
+	if (session->quiet)
+		return;
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
+	va_end(arguments);
+	if (text)
+		say(session, "", text);
+}
+
+/* More were counted than kept: say how many, when that changed. */
+static void show_left_out(struct session *session, const struct findings *findings,
+			  enum finding_weight weight, const char *kind)
+{
+	size_t left_out = findings->weighed[weight];
+	char text[80];
+
+	for (size_t i = 0; i < findings->count; i++)
+		left_out -= findings->list[i].weight == weight;
+	if (left_out == session->findings_left_out[weight])
+		return;
+	session->findings_left_out[weight] = left_out;
+	snprintf(text, sizeof(text), "and %zu more that are not shown", left_out);
+	say(session, kind, text);
+}
+
+void session_check_files(struct session *session)
+{
+	if (session->told_vanished || !session->analysis || !vanished_any())
+		return;
+	session->told_vanished = true;
+	analysis_doubt(
+		session->analysis,
+		"the core, or a file of the process, became shorter while it was read: what is gone was taken for zeros");
+}
+
+void session_show_findings(struct session *session)
+{
+	static const char *const kinds[] = {
+		[FINDING_NOTE] = "note: ",
+		[FINDING_INCOMPLETE] = "warning: ",
+		[FINDING_CAVEAT] = "note: ",
+	};
+	const struct findings *findings;
+
+	if (!session->analysis)
+		return;
+	session_check_files(session);
+	findings = analysis_findings(session->analysis);
+	while (session->findings_shown < findings->count) {
+		const struct finding *finding = &findings->list[session->findings_shown++];
+
+		if (finding->weight != FINDING_NOTE || !session->quiet)
+			say(session, kinds[finding->weight], finding->message);
+	}
+	for (enum finding_weight weight = 0; weight < FINDING_WEIGHTS; weight++)
+		if (weight != FINDING_NOTE || !session->quiet)
+			show_left_out(session, findings, weight, kinds[weight]);
+}
+
+void session_doubt(struct session *session)
+{
+	if (session->doubted || !session->analysis ||
+	    !findings_incomplete(analysis_findings(session->analysis)))
+		return;
+	session->doubted = true;
+	say(session, "warning: ", "answers may be wrong, for the reasons given above");
+}
+
+bool session_interrupted(const struct session *session)
+{
+	return atomic_load(&session->progress.progress.interrupted);
+}
+
+static void report_cost(struct report *report, const char *name, const struct stage_cost *cost)
+{
+	report_text(report, name);
+	if (cost->built)
+		report_text(report, cost->is_loaded ? "side file" : "core");
+	else
+		report_absent(report); /* the sum of all */
+	report_real(report, cost->wall);
+	report_real(report, cost->processor);
+	report_number(report, cost->memory);
+	report_number(report, cost->peak);
+	if (cost->unit) {
+		report_number(report, cost->count);
+		report_text(report, cost->unit);
+	} else {
+		report_absent(report);
+		report_absent(report);
+	}
+	report_end_row(report);
+}
+
+static void report_costs(struct report *report, const struct analysis *analysis)
+{
+	static const struct column columns[] = {
+		{ "stage", VALUE_TEXT },     { "from", VALUE_TEXT },
+		{ "wall s", VALUE_SECONDS }, { "processor s", VALUE_SECONDS },
+		{ "memory", VALUE_BYTES },   { "peak memory", VALUE_BYTES },
+		{ "count", VALUE_COUNT },    { "of", VALUE_TEXT },
+	};
+	static const struct table table = {
+		.name = "stage",
+		.columns = columns,
+		.column_count = sizeof(columns) / sizeof(*columns),
+	};
+	struct stage_cost total = { 0 };
+
+	report_begin_table(report, &table);
+	for (enum stage stage = 0; stage < STAGES; stage++) {
+		struct stage_cost cost = analysis_cost(analysis, stage);
+
+		if (!cost.built)
+			continue;
+		report_cost(report, stage_name(stage), &cost);
+		total.wall += cost.wall;
+		total.processor += cost.processor;
+		total.memory += cost.memory;
+		if (cost.peak > total.peak)
+			total.peak = cost.peak;
+	}
+	report_cost(report, "total", &total);
+	report_end_table(report);
+}
+
+/* How loops were split among threads. */
+static void report_splits(struct report *report, const struct progress *progress)
+{
+	static const struct column columns[] = {
+		{ "task", VALUE_TEXT },	    { "threads", VALUE_COUNT },
+		{ "work", VALUE_COUNT },    { "of one at most", VALUE_COUNT },
+		{ "if even", VALUE_COUNT }, { "at once", VALUE_COUNT },
+	};
+	static const struct table table = {
+		.name = "split",
+		.columns = columns,
+		.column_count = sizeof(columns) / sizeof(*columns),
+	};
+
+	if (progress->split_count == 0)
+		return;
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < progress->split_count; i++) {
+		const struct work_split *split = &progress->splits[i];
+
+		report_text(report, split->task);
+		report_number(report, split->threads);
+		report_number(report, split->total);
+		report_number(report, split->most);
+		if (split->even)
+			report_number(report, split->even);
+		else
+			report_absent(report);
+		report_number(report, split->largest);
+		report_end_row(report);
+	}
+	report_end_table(report);
+}
+
+void session_show_costs(struct session *session)
+{
+	struct report report;
+	struct error *error;
+
+	if (!session->analysis)
+		return;
+	error = report_open(session->format, stderr, false, &report);
+	if (!error) {
+		report_costs(&report, session->analysis);
+		report_splits(&report, &session->progress.progress);
+		error = report_close(&report);
+	}
+	if (error)
+		session_complain(session, error);
+}
+
+int session_status(const struct session *session)
+{
+	if (session->wrong_usage)
+		return EXIT_WRONG_USAGE;
+	if (session->failed || vanished_any())
+		return EXIT_NOT_ANALYSED;
+	if (session->analysis && findings_incomplete(analysis_findings(session->analysis)))
+		return EXIT_NOT_ANALYSED;
+	return session->found ? EXIT_FOUND : EXIT_FINE;
+}

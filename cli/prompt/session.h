@@ -1,0 +1,94 @@
+/*
+ * One run of heapcore: a dump, the commands given on it, what was said.
+ *
+ * Messages go to standard error, escaped, for a dump may have put anything into them. Findings are
+ * shown once each, before the output of the command that first needed the stage in which they were
+ * found.
+ */
+#ifndef CLI_PROMPT_SESSION_H
+#define CLI_PROMPT_SESSION_H
+
+#include "analyzer/analysis/analysis.h"
+#include "analyzer/report/report.h"
+#include "cli/prompt/progress.h"
+
+/* What heapcore exits with. */
+enum {
+	EXIT_FINE = 0,
+	EXIT_FOUND = 1,
+	EXIT_WRONG_USAGE = 2,
+	EXIT_NOT_ANALYSED = 3,
+	EXIT_INTERRUPTED = 130,
+};
+
+enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
+
+struct output;
+struct report_file;
+struct script;
+
+struct session {
+	struct analysis *analysis; /* owned; NULL: there is no dump */
+	const char *subject;	   /* what reports call it; NULL: its path */
+	struct progress_line progress;
+	const struct report_format *format;
+	struct report_file *files[8]; /* of -o; owned; see cli/prompt/reports.h */
+	size_t file_count;
+	enum colour colour;
+	const struct debug_options *debug; /* borrowed; or NULL */
+	size_t maximum_memory;		   /* bytes; 0: no limit */
+	bool quiet;
+	bool no_content; /* reports leave out the contents of memory */
+	bool chap;	 /* or show them as chap does, to the letter */
+	bool at_prompt;
+
+	bool redirected;       /* `redirect on` */
+	bool leaving;	       /* `quit` */
+	struct script *script; /* that is being read, the innermost */
+	struct output *output; /* of the command being run, the innermost */
+
+	struct work_split splits[MOST_SPLITS]; /* for session_show_costs() */
+
+	bool wrong_usage; /* what the exit status tells */
+	bool failed;
+	bool found; /* a gate found what it looks for */
+	bool told_vanished;
+	bool doubted; /* it was said that answers may be wrong */
+	size_t findings_shown;
+	size_t findings_left_out[FINDING_WEIGHTS]; /* told of */
+};
+
+/* Progress is shown on standard error unless quiet. */
+void session_init(struct session *session, bool quiet);
+void session_deinit(struct session *session);
+DEFINE_DEINIT(session_deinit, struct session)
+
+/* Open the dump at path. */
+struct error *session_open(struct session *session, const char *path);
+
+/* Show what went wrong, and remember it for the exit status. */
+void session_complain(struct session *session, struct error *error);
+
+/* Tell something that a user may want to know, unless quiet. */
+void session_note(struct session *session, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Have it among the findings if a file was cut while it was read. */
+void session_check_files(struct session *session);
+
+/* Show the findings that were not shown yet. */
+void session_show_findings(struct session *session);
+
+/* Say, once, that answers may be wrong, if that is so. */
+void session_doubt(struct session *session);
+
+/* Whether the user pressed Ctrl-C. */
+bool session_interrupted(const struct session *session);
+
+/* What each stage took, to standard error. */
+void session_show_costs(struct session *session);
+
+/* The exit status that the commands so far add up to. */
+int session_status(const struct session *session);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * The switches of a command, in either spelling.
+ *
+ *	--show-up-to 16    --show-up-to=16    /showUpTo 16
+ *	--show-ascii                          /showAscii true
+ *
+ * A command's argp_option table names them; one without the name of a value is a flag. Names are
+ * compared without regard to case and dashes. Behind a `--` there are only words.
+ */
+#ifndef CLI_PROMPT_SWITCHES_H
+#define CLI_PROMPT_SWITCHES_H
+
+#include "cli/command.h"
+
+/* Switches that every command that looks at a dump has. */
+extern const struct argp_option common_options[];
+
+/* What was said by them; NULL: nothing. Borrowed from the words. */
+struct common_switches {
+	const char *format; /* of the output */
+	const char *suffix; /* of the file's name while `redirect` is on */
+};
+
+/*
+ * Hand the count words behind the command's name to its parse(). arguments are the command's own,
+ * zeroed; they are to be released also after an error.
+ */
+struct error *switches_parse(const struct command *command, char *const *words, size_t count,
+			     void *arguments, struct common_switches *common);
+
+/* The option that word, with its `--` or `/`, stands for, or NULL. */
+const struct argp_option *switch_find(const struct command *command, const char *word);
+
+/*
+ * How many words the switch takes up that begins with word: 2 if its value is the next one, else 1;
+ * 0 if word is no switch of the command.
+ */
+size_t switch_places(const struct command *command, const char *word);
+
+/* Whether the option is a switch at all, not a heading or hidden. */
+bool switch_is_shown(const struct argp_option *option);
+
+/* An option's name as older tools spell it: "/showupto". */
+enum { SLASHED_SIZE = 64 };
+void switch_spell_slashed(const char *name, char ret[static SLASHED_SIZE]);
+
+#endif

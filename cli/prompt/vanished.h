@@ -1,0 +1,19 @@
+/*
+ * Files that become shorter while they are mapped: the core, while it is still written or already
+ * removed, or a program that is replaced in place.
+ *
+ * To read what is gone raises SIGBUS. It reads as zeros then, and whoever asks later is told, so
+ * that answers are not relied on.
+ */
+#ifndef CLI_PROMPT_VANISHED_H
+#define CLI_PROMPT_VANISHED_H
+
+#include <stdbool.h>
+
+/* From now on that does not end the program. */
+void vanished_catch(void);
+
+/* Whether it happened. */
+bool vanished_any(void);
+
+#endif

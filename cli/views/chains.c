@@ -1,0 +1,165 @@
+#include "cli/views/chains.h"
+
+/* The anchors of so many are searched for one by one. */
+enum { FEW = 4 };
+
+struct chains {
+	struct analysis *analysis;
+	struct bitmap sources[CHAIN_SOURCES]; /* no words: not collected yet */
+	struct distances *distances[CHAIN_SOURCES];
+	size_t reached[CHAIN_SOURCES]; /* by all searches */
+	struct anchors *anchors;
+	unsigned int anchor_searches;
+};
+
+struct error *chains_create(struct analysis *analysis, struct chains **ret)
+{
+	struct chains *chains = calloc(1, sizeof(*chains));
+
+	if (!chains)
+		return &error_no_memory;
+	chains->analysis = analysis;
+	*ret = chains;
+	return NULL;
+}
+
+void chains_destroy(struct chains *chains)
+{
+	for (size_t i = 0; i < CHAIN_SOURCES; i++) {
+		bitmap_deinit(&chains->sources[i]);
+		if (chains->distances[i])
+			distances_destroy(chains->distances[i]);
+	}
+	if (chains->anchors)
+		anchors_destroy(chains->anchors);
+	free(chains);
+}
+
+static void add_leak_roots(const struct leaks *leaks, struct bitmap *ret)
+{
+	for (size_t i = 0; i < leak_root_count(leaks); i++)
+		bitmap_set(ret, leak_root(leaks, i)->id);
+}
+
+static void add_unseen(const struct analysis *analysis, struct bitmap *ret)
+{
+	const struct bitmap *managed = allocation_having(analysis_index(analysis), TRAIT_MANAGED);
+
+	bitmap_or(ret, analysis_anchored(analysis));
+	if (managed)
+		bitmap_minus(ret, managed);
+}
+
+static struct error *collect_sources(struct chains *chains, enum chain_source source)
+{
+	struct analysis *analysis = chains->analysis;
+	struct bitmap *sources = &chains->sources[source];
+	struct error *error = bitmap_init(sources, allocation_count(analysis_index(analysis)),
+					  analysis_account(analysis));
+
+	if (error)
+		return error;
+	switch (source) {
+	case CHAIN_LEAK_ROOT:
+		add_leak_roots(analysis_leaks(analysis), sources);
+		break;
+	case CHAIN_GARBAGE:
+		if (analysis_garbage(analysis))
+			bitmap_or(sources, analysis_garbage(analysis));
+		break;
+	case CHAIN_UNSEEN:
+		add_unseen(analysis, sources);
+		break;
+	default:
+		bitmap_or(sources, root_targets(analysis_roots(analysis), (enum root_kind)source));
+	}
+	return NULL;
+}
+
+/* Search for a single one, as long as all searches together are short. */
+static struct error *search(struct chains *chains, enum chain_source source, allocation_id target,
+			    struct path *ret)
+{
+	struct analysis *analysis = chains->analysis;
+	struct error *error =
+		path_find(analysis_incoming(analysis), &chains->sources[source], target,
+			  analysis_account(analysis), analysis_progress(analysis), ret);
+
+	if (!error)
+		chains->reached[source] += ret->reached;
+	return error;
+}
+
+/* Whether the searches cost as much as one that looks at all. */
+static bool are_many(const struct chains *chains, enum chain_source source)
+{
+	enum { PART = 8 };
+
+	return chains->reached[source] > chains->sources[source].count / PART;
+}
+
+struct error *chains_find(struct chains *chains, enum chain_source source, allocation_id target,
+			  struct path *ret)
+{
+	struct analysis *analysis = chains->analysis;
+	const struct bitmap *sources = &chains->sources[source];
+	struct distances **distances = &chains->distances[source];
+	struct error *error = sources->words ? NULL : collect_sources(chains, source);
+
+	if (error)
+		return error;
+	if (!*distances && !are_many(chains, source))
+		return search(chains, source, target, ret);
+	if (!*distances)
+		error = distances_create(analysis_graph(analysis), sources,
+					 analysis_account(analysis), analysis_progress(analysis),
+					 distances);
+	if (error)
+		return error;
+	return distances_path(*distances, analysis_incoming(analysis), target, ret);
+}
+
+static bool take_anchor(void *data, const struct anchor *anchor)
+{
+	struct found_anchors *found = data;
+
+	if (found->kind != ROOT_KINDS && anchor->kind != found->kind)
+		return true;
+	if (found->count < KEPT_ANCHORS)
+		found->list[found->count] = *anchor;
+	found->count++;
+	return true;
+}
+
+/* In the roots, without the help of what was found for all. */
+static struct error *search_anchors(struct analysis *analysis, allocation_id target,
+				    struct found_anchors *ret)
+{
+	_cleanup_(bitmap_deinit) struct bitmap targets = { 0 };
+	struct error *error = bitmap_init(&targets, allocation_count(analysis_index(analysis)),
+					  analysis_account(analysis));
+
+	if (error)
+		return error;
+	bitmap_set(&targets, target);
+	roots_visit(analysis_roots(analysis), &targets, take_anchor, ret);
+	return NULL;
+}
+
+struct error *chains_find_anchors(struct chains *chains, allocation_id target, enum root_kind kind,
+				  struct found_anchors *ret)
+{
+	struct analysis *analysis = chains->analysis;
+	struct error *error = NULL;
+
+	*ret = (struct found_anchors){ .kind = kind };
+	if (!chains->anchors && ++chains->anchor_searches <= FEW)
+		return search_anchors(analysis, target, ret);
+	if (!chains->anchors)
+		error = anchors_create(analysis_roots(analysis),
+				       allocation_count(analysis_index(analysis)),
+				       analysis_account(analysis), &chains->anchors);
+	if (!error)
+		ret->count = anchors_find(chains->anchors, target, kind, ret->list);
+	return error;
+}

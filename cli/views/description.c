@@ -1,0 +1,536 @@
+#include "cli/views/description.h"
+
+#include "analyzer/query/order.h"
+#include "analyzer/query/thread_value.h"
+#include "cli/views/anchor_row.h"
+#include "cli/views/annotation_rows.h"
+#include "cli/views/chains.h"
+#include "cli/views/comment_row.h"
+#include "cli/views/fiber_description.h"
+#include "cli/views/pattern_text.h"
+#include "cli/views/rows.h"
+#include "cli/views/thread_description.h"
+
+#include <inttypes.h>
+
+/* All of them, unless who refers to whom is known: then each is looked up. */
+static struct error *find_unreferenced(struct analysis *analysis, struct bitmap *ret)
+{
+	struct error *error;
+
+	if (analysis_cost(analysis, STAGE_INCOMING).built)
+		return NULL;
+	error = bitmap_init(ret, allocation_count(analysis_index(analysis)),
+			    analysis_account(analysis));
+	return error ? error : set_select_unreferenced(analysis, 0, ret);
+}
+
+/* Whether a leaked allocation is one that no other leaked one refers to. */
+static bool is_unreferenced(const struct describer *describer, allocation_id id)
+{
+	const struct bitmap *leaked = analysis_leaked(describer->analysis);
+	struct edges edges;
+
+	if (describer->unreferenced.words)
+		return bitmap_get(&describer->unreferenced, id);
+	edges = graph_outgoing(analysis_incoming(describer->analysis), id);
+	for (size_t i = 0; i < edges.count; i++)
+		if (bitmap_get(leaked, edges.targets[i]))
+			return false;
+	return bitmap_get(leaked, id);
+}
+
+struct error *describer_init(struct describer *describer, struct analysis *analysis,
+			     const struct selection *selection, struct report *report)
+{
+	struct bitmap unreferenced = { 0 };
+	struct error *error = analysis_need(analysis, STAGE_COLLECTOR);
+
+	if (!error)
+		error = analysis_need(analysis, STAGE_CLASSES);
+	if (error)
+		return error;
+	error = find_unreferenced(analysis, &unreferenced);
+	if (error)
+		return error;
+	*describer = (struct describer){ .analysis = analysis,
+					 .selection = selection,
+					 .report = report,
+					 .unreferenced = unreferenced };
+	return annotation_rows_init(&describer->annotating, analysis, selection);
+}
+
+void describer_deinit(struct describer *describer)
+{
+	bitmap_deinit(&describer->unreferenced);
+	if (describer->chains)
+		chains_destroy(describer->chains);
+	if (describer->taints)
+		taint_memory_destroy(describer->taints);
+	annotating_deinit(&describer->annotating);
+	error_destroy(describer->error);
+}
+
+/* Whether it is in a set that a process without collector does not have. */
+static bool is_in(const struct bitmap *set, allocation_id id)
+{
+	return set && bitmap_get(set, id);
+}
+
+enum described_state describer_state(const struct describer *describer, allocation_id id)
+{
+	const struct analysis *analysis = describer->analysis;
+	const struct allocation_index *index = analysis_index(analysis);
+
+	if (is_in(analysis_at_risk(analysis), id))
+		return STATE_AT_RISK;
+	if (bitmap_get(analysis_anchored(analysis), id))
+		return STATE_ANCHORED;
+	if (is_unreferenced(describer, id))
+		return STATE_UNREFERENCED;
+	if (is_in(analysis_garbage(analysis), id))
+		return STATE_GARBAGE;
+	if (is_in(analysis_held(analysis), id))
+		return STATE_HELD;
+	if (bitmap_get(allocation_used(index), id))
+		return STATE_LEAKED;
+	if (is_in(allocation_having(index, TRAIT_DEAD), id))
+		return STATE_UNSWEPT;
+	return bitmap_get(allocation_cached(index), id) ? STATE_CACHED : STATE_FREE;
+}
+
+/* The contents, if the selection says how much of them to show. */
+static void report_contents(struct describer *describer, uint64_t start, uint64_t size,
+			    struct memory_view *view)
+{
+	if (!describer->selection->has_show_up_to) {
+		report_absent(describer->report);
+		return;
+	}
+	*view = rows_view(describer->analysis, start, size, describer->selection);
+	report_memory(describer->report, view);
+}
+
+/* The pattern's name and what the allocation is part of, if it has one. */
+static void note_pattern(struct describer *describer, allocation_id id, struct pattern_text *ret)
+{
+	struct error *error = pattern_text_init(ret, describer->analysis, id);
+
+	if (!error)
+		return;
+	error_destroy(describer->error);
+	describer->error = error;
+}
+
+static void write_annotations(struct describer *describer, allocation_id id)
+{
+	if (!describer->annotating.rules || describer->error)
+		return;
+	describer->error = annotation_rows_write(&describer->annotating, id, describer->report);
+}
+
+static const struct column allocation_columns[] = {
+	ALLOCATION_COLUMNS,
+	{ "pattern", VALUE_TEXT },
+	{ "part", VALUE_TEXT },
+	{ "contents", VALUE_MEMORY },
+};
+
+#define DESCRIPTION                                      \
+	ALLOCATION_SENTENCE                              \
+	"[\nThis allocation matches pattern {pattern}.]" \
+	"[\nIt is {part}.]"                              \
+	"[\n{contents}]"
+
+static const struct table allocation_table = { "allocation", allocation_columns, 11,
+					       DESCRIPTION "\n" };
+
+/* Where annotations come in front of the empty line. */
+static const struct table annotated_table = { "allocation", allocation_columns, 11, DESCRIPTION };
+
+void describe_allocation(struct describer *describer, allocation_id id)
+{
+	static const char *const states[] = {
+		[STATE_ANCHORED] = "Anchored",
+		[STATE_AT_RISK] = "At-risk",
+		[STATE_LEAKED] = "Leaked",
+		[STATE_UNREFERENCED] = "Unreferenced",
+		[STATE_GARBAGE] = "Garbage",
+		[STATE_HELD] = "Garbage-held",
+		[STATE_UNSWEPT] = "Unswept",
+		[STATE_FREE] = "Free",
+		[STATE_CACHED] = "Thread cached free",
+	};
+	const struct allocation_index *index = analysis_index(describer->analysis);
+	uint64_t start = allocation_start(index, id);
+	uint64_t size = allocation_size(index, id);
+	struct report *report = describer->report;
+	_cleanup_(pattern_text_deinit) struct pattern_text text = { NULL };
+	struct memory_view view;
+
+	note_pattern(describer, id, &text);
+	report_begin_table(report,
+			   describer->annotating.rules ? &annotated_table : &allocation_table);
+	rows_allocation(report, describer->analysis, &describer->selection->query, id,
+			states[describer_state(describer, id)]);
+	report_text(report, text.name);
+	report_text(report, text.part);
+	report_contents(describer, start, size, &view);
+	report_end_row(report);
+	report_end_table(report);
+	write_annotations(describer, id);
+}
+
+static const char *allocation_phrase(enum described_state state)
+{
+	static const char *const phrases[] = {
+		[STATE_ANCHORED] = "an anchored allocation",
+		[STATE_AT_RISK] = "an at-risk allocation",
+		[STATE_LEAKED] = "a leaked allocation",
+		[STATE_UNREFERENCED] = "an unreferenced allocation",
+		[STATE_GARBAGE] = "a garbage allocation",
+		[STATE_HELD] = "an allocation held by garbage",
+		[STATE_UNSWEPT] = "an unswept allocation",
+		[STATE_FREE] = "a free allocation",
+		[STATE_CACHED] = "a thread cached free allocation",
+	};
+
+	return phrases[state];
+}
+
+static const char *mapping_phrase(const struct region *region)
+{
+	if (region->rights & RIGHT_EXECUTE)
+		return region->mapping ? "executable memory of a mapped file"
+				       : "executable anonymous memory";
+	if (region->rights & RIGHT_WRITE)
+		return region->mapping ? "writable memory of a mapped file"
+				       : "writable anonymous memory";
+	if (region->rights & RIGHT_READ)
+		return region->mapping ? "read-only memory of a mapped file"
+				       : "read-only anonymous memory";
+	return "memory without any rights";
+}
+
+static const char *stack_phrase(enum stack_kind kind)
+{
+	static const char *const phrases[] = {
+		[STACK_MAIN] = "the main thread's stack",
+		[STACK_THREAD] = "a thread's stack",
+		[STACK_FINISHED] = "the stack of a thread that has ended",
+		[STACK_VANISHED] = "the stack of a thread that vanished in a fork",
+	};
+
+	return phrases[kind];
+}
+
+static const char *place_phrase(const struct describer *describer, const struct place *place)
+{
+	switch (place->kind) {
+	case PLACE_ALLOCATION:
+		return allocation_phrase(describer_state(describer, place->id));
+	case PLACE_STACK:
+		return stack_phrase(place->stack->kind);
+	case PLACE_ARENA:
+		return "heap memory";
+	case PLACE_BOOKKEEPING:
+		return "the allocator's bookkeeping";
+	case PLACE_MODULE:
+		return "a module";
+	default:
+		return fiber_find(analysis_fibers(describer->analysis), place->start)
+			       ? "a fiber's stack"
+			       : mapping_phrase(place->region);
+	}
+}
+
+/* Of an arena, its kind and its allocator. */
+static void report_arena(struct report *report, const struct place *place)
+{
+	bool is_arena = place->kind == PLACE_ARENA;
+
+	report_text(report, is_arena ? place->arena.kind : NULL);
+	report_text(report, is_arena ? place->allocator->name : NULL);
+}
+
+/* Of a stack, whose it is, and whether the address is in use. */
+static void report_stack(struct report *report, const struct analysis *analysis,
+			 const struct place *place, uint64_t address)
+{
+	const struct stack *stack = place->stack;
+
+	report_thread(report, analysis_program(analysis), stack ? stack->thread : NO_THREAD);
+	report_text(report, stack && (address < stack->live || address >= stack->live_end)
+				    ? "not in use"
+				    : NULL);
+}
+
+static void report_path(struct report *report, const struct place *place)
+{
+	if (place->kind == PLACE_MODULE)
+		report_text(report, place->module->path);
+	else if (place->kind == PLACE_MAPPING && place->region->mapping)
+		report_text(report, place->region->mapping->path);
+	else
+		report_absent(report);
+}
+
+/* What stands at the address: a thread's variable, a call's, a symbol. */
+static const char *name_address(const struct analysis *analysis, const struct place *place,
+				uint64_t address)
+{
+	struct debug *debug = analysis_debug(analysis);
+	const char *name = debug_thread_local(debug, address);
+	const struct stack *stack = place->stack;
+	struct symbol symbol;
+
+	if (name)
+		return name;
+	if (place->kind == PLACE_STACK && stack->thread != NO_THREAD && address >= stack->live)
+		return debug_stack_place(debug, stack->thread, address);
+	if (place->kind == PLACE_MODULE && debug_symbol(debug, address, &symbol))
+		return debug_name(debug, address);
+	if (place->kind == PLACE_MAPPING)
+		return fiber_place(analysis, address);
+	return NULL;
+}
+
+/*
+ * What the allocator uses the address for, or knows of the allocation in use there. An address in
+ * none may be in the header of the one above.
+ */
+static bool tell_use(const struct analysis *analysis, const struct place *place, uint64_t address,
+		     char *ret, size_t size)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+	uint64_t above = (address + 15) & ~UINT64_C(15);
+	allocation_id id;
+
+	if (place->kind == PLACE_ALLOCATION)
+		return allocation_state(index, place->id) != BLOCK_USED
+			       ? heaps_tell(analysis_heaps(analysis), place->start, ret, size)
+			       : heaps_tell_used(analysis_heaps(analysis), place->start, ret, size);
+	if (place->kind != PLACE_ARENA && place->kind != PLACE_BOOKKEEPING)
+		return false;
+	if (heaps_tell(analysis_heaps(analysis), address, ret, size))
+		return true;
+	id = allocation_find(index, above);
+	if (id == NO_ALLOCATION || allocation_start(index, id) != above)
+		return false;
+	snprintf(ret, size, "the header of the allocation at %#" PRIx64, above);
+	return true;
+}
+
+static void report_name(struct report *report, const struct analysis *analysis,
+			const struct place *place, uint64_t address, const char *use)
+{
+	struct debug *debug = analysis_debug(analysis);
+
+	report_text(report, use ? use : name_address(analysis, place, address));
+	report_text(report, place->kind == PLACE_MODULE ? debug_source(debug, address) : NULL);
+}
+
+static void describe_nowhere(struct report *report, uint64_t address)
+{
+	static const struct column columns[] = { { "address", VALUE_ADDRESS } };
+	static const struct table table = { "address", columns, 1,
+					    "Address {address} is not mapped.\n" };
+
+	report_begin_table(report, &table);
+	report_number(report, address);
+	report_end_row(report);
+	report_end_table(report);
+}
+
+static const struct column address_columns[] = {
+	{ "address", VALUE_ADDRESS }, { "offset", VALUE_ADDRESS },  { "what", VALUE_TEXT },
+	{ "start", VALUE_ADDRESS },   { "size", VALUE_BYTES },	    { "signature", VALUE_ADDRESS },
+	{ "class", VALUE_TEXT },      { "identity", VALUE_TEXT },   { "at offset", VALUE_ADDRESS },
+	{ "pattern", VALUE_TEXT },    { "part", VALUE_TEXT },	    { "arena", VALUE_TEXT },
+	{ "allocator", VALUE_TEXT },  { "thread", VALUE_NUMBER },   { "in use", VALUE_TEXT },
+	{ "path", VALUE_TEXT },	      { "name", VALUE_TEXT },	    { "source", VALUE_TEXT },
+	{ "known", VALUE_TEXT },      { "contents", VALUE_MEMORY },
+};
+
+#define ADDRESS_SENTENCE                                                    \
+	"Address {address} is at offset {offset} of\n"                      \
+	"{what} at {start} of size {size}"                                  \
+	"[\n... with signature {signature}][({class})]"                     \
+	"[\n... with identity {identity} at offset {at offset}]"            \
+	"[\n... in the {arena} arena of {allocator}, but in no allocation]" \
+	"[\n... of thread {thread}]"                                        \
+	"[\n... {in use}]"                                                  \
+	"[\n... mapped from {path}]"                                        \
+	"[\n... which is {name}]"                                           \
+	"[\n... compiled from {source}]"                                    \
+	"[\n... {known}]"                                                   \
+	"[\nThis allocation matches pattern {pattern}.]"                    \
+	"[\nIt is {part}.]"                                                 \
+	"[\n{contents}]"
+
+static const struct table address_table = { "address", address_columns, 20, ADDRESS_SENTENCE "\n" };
+
+static const struct table annotated_address_table = { "address", address_columns, 20,
+						      ADDRESS_SENTENCE };
+
+/* Signature, identity word and pattern of an allocation. */
+static void report_kind(struct describer *describer, const struct place *place,
+			const struct pattern_text *text)
+{
+	struct report *report = describer->report;
+
+	if (place->kind == PLACE_ALLOCATION) {
+		rows_signature(report, describer->analysis, &describer->selection->query,
+			       place->id);
+		rows_identity(report, describer->analysis, place->id);
+		report_text(report, text->name);
+		report_text(report, text->part);
+		return;
+	}
+	for (size_t i = 0; i < 6; i++)
+		report_absent(report);
+}
+
+void describe_address(struct describer *describer, uint64_t address, const struct place *place)
+{
+	struct report *report = describer->report;
+	_cleanup_(pattern_text_deinit) struct pattern_text text = { NULL };
+	struct memory_view view;
+	bool is_annotated = describer->annotating.rules && place->kind == PLACE_ALLOCATION;
+	char use[160];
+	bool told;
+
+	if (place->kind == PLACE_NOWHERE) {
+		describe_nowhere(report, address);
+		return;
+	}
+	if (place->kind == PLACE_ALLOCATION)
+		note_pattern(describer, place->id, &text);
+	told = tell_use(describer->analysis, place, address, use, sizeof(use));
+	report_begin_table(report, is_annotated ? &annotated_address_table : &address_table);
+	report_number(report, address);
+	report_number(report, address - place->start);
+	report_text(report, place_phrase(describer, place));
+	report_number(report, place->start);
+	report_number(report, place->size);
+	report_kind(describer, place, &text);
+	report_arena(report, place);
+	report_stack(report, describer->analysis, place, address);
+	report_path(report, place);
+	report_name(report, describer->analysis, place, address, told ? use : NULL);
+	report_text(report, place->region && place->region->bytes
+				    ? NULL
+				    : "whose contents at that address are not known");
+	report_contents(describer, place->start, place->size, &view);
+	report_end_row(report);
+	report_end_table(report);
+	if (is_annotated)
+		write_annotations(describer, place->id);
+}
+
+void describe_text(struct report *report, const char *text)
+{
+	static const struct column columns[] = { { "text", VALUE_TEXT } };
+	static const struct table table = { "note", columns, 1, "{text}" };
+
+	report_begin_table(report, &table);
+	report_text(report, text);
+	report_end_row(report);
+	report_end_table(report);
+}
+
+bool describe_likely(struct describer *describer, allocation_id id)
+{
+	struct analysis *analysis = describer->analysis;
+	const struct disguised *disguised;
+
+	if (describer->error || !bitmap_get(analysis_leaked(analysis), id))
+		return false;
+	describer->error = analysis_need(analysis, STAGE_DISGUISED);
+	if (describer->error)
+		return false;
+	disguised = likely_held_find(analysis, id);
+	if (disguised)
+		anchor_write_likely(analysis, disguised, likely_held_odds(analysis, id),
+				    describer->report);
+	return disguised;
+}
+
+static void write_comment(void *data, const struct member_comment *comment)
+{
+	struct describer *describer = data;
+
+	comment_row(describer->report, describer->analysis, comment);
+}
+
+static struct error *describe_allocations(struct describer *describer,
+					  bool (*visit)(void *data, allocation_id id))
+{
+	const struct set_query *query = &describer->selection->query;
+	_cleanup_(members_deinit) struct members members = { 0 };
+	const struct member_visitor visitor = { visit, write_comment, describer };
+	struct set_total total;
+	struct error *error = query_select(describer->analysis, query, &members);
+
+	describer->annotating.members = &members;
+	if (!error)
+		error = query_visit(describer->analysis, query, &members, &visitor);
+	describer->annotating.members = NULL;
+	if (error)
+		return error;
+	if (describer->error)
+		return take(describer->error);
+	total = allocations_total(analysis_index(describer->analysis), &members.set);
+	rows_left_out(describer->report, "allocations", total.count, query->limit);
+	rows_total(describer->report, "allocations", total);
+	return NULL;
+}
+
+static void describe_range(struct describer *describer, struct range range)
+{
+	struct analysis *analysis = describer->analysis;
+	struct place place;
+
+	if (describer->selection->query.set->ranges == &range_kind_threads) {
+		thread_describe(analysis, (uint32_t)range.number, describer->report);
+		return;
+	}
+	if (describer->selection->query.set->ranges == &range_kind_fibers) {
+		fiber_describe(analysis, range.number, SHOWN_CALLS, describer->report);
+		return;
+	}
+	if (range.start == 0)
+		return; /* an arena without a place of its own */
+	place = place_find(analysis, range.start);
+	describe_address(describer, range.start, &place);
+}
+
+static struct error *describe_ranges(struct describer *describer)
+{
+	const struct set_query *query = &describer->selection->query;
+	_cleanup_(ranges_deinit) struct ranges ranges = { 0 };
+	struct error *error = query_collect(describer->analysis, query, &ranges);
+
+	size_t count = ranges.count;
+
+	if (query->limit && count > query->limit)
+		count = query->limit;
+	for (size_t i = 0; !error && i < count; i++) {
+		describe_range(describer, ranges_at(&ranges, i));
+		if (report_broken(describer->report))
+			break;
+		error = take(describer->error);
+	}
+	if (error)
+		return error;
+	rows_left_out(describer->report, rows_noun(query), ranges_found(&ranges), count);
+	rows_total(describer->report, rows_noun(query), ranges_total(&ranges));
+	return NULL;
+}
+
+struct error *describe_set(struct describer *describer, bool (*visit)(void *data, allocation_id id))
+{
+	if (describer->selection->query.set->ranges)
+		return describe_ranges(describer);
+	return describe_allocations(describer, visit);
+}

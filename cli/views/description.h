@@ -1,0 +1,67 @@
+/*
+ * What something in memory is, in a few lines: what `describe` writes, and what `explain` begins
+ * with.
+ */
+#ifndef CLI_VIEWS_DESCRIPTION_H
+#define CLI_VIEWS_DESCRIPTION_H
+
+#include "analyzer/account/likely_held.h"
+#include "analyzer/classify/taint_memory.h"
+#include "analyzer/query/place.h"
+#include "cli/views/selection.h"
+
+struct describer {
+	struct analysis *analysis;
+	const struct selection *selection;
+	struct report *report;
+	struct bitmap unreferenced; /* no words: see STAGE_INCOMING */
+	/* Of explanations; NULL: there is none yet. */
+	struct chains *chains;
+	struct taint_memory *taints;
+	struct annotating annotating;
+	struct error *error; /* that ended a visit; owned */
+};
+
+/* Builds what is needed to tell what is leaked, garbage or at risk. */
+struct error *describer_init(struct describer *describer, struct analysis *analysis,
+			     const struct selection *selection, struct report *report);
+void describer_deinit(struct describer *describer);
+DEFINE_DEINIT(describer_deinit, struct describer)
+
+enum described_state {
+	STATE_ANCHORED,
+	STATE_AT_RISK, /* anchored, but nothing that a collector sees */
+	STATE_LEAKED,
+	STATE_UNREFERENCED,
+	STATE_GARBAGE,
+	STATE_HELD, /* by garbage */
+	STATE_UNSWEPT,
+	STATE_FREE,
+	STATE_CACHED,
+};
+
+enum described_state describer_state(const struct describer *describer, allocation_id id);
+
+/* "Leaked allocation at 55d0c0ffee10 of size 28" and so on. */
+void describe_allocation(struct describer *describer, allocation_id id);
+
+/* "Address 55d0c0ffee18 is at offset 8 of" and so on. */
+void describe_address(struct describer *describer, uint64_t address, const struct place *place);
+
+/* Write a sentence that stands alone, or an empty line. */
+void describe_text(struct report *report, const char *text);
+
+/*
+ * Of a leaked allocation, say so if it is likely held. Returns whether it is; an error becomes the
+ * describer's.
+ */
+bool describe_likely(struct describer *describer, allocation_id id);
+
+/*
+ * Describe the query's set: each allocation by visit, whose data is the describer, each range as
+ * its first address; then the total.
+ */
+struct error *describe_set(struct describer *describer,
+			   bool (*visit)(void *data, allocation_id id));
+
+#endif

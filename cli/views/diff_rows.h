@@ -1,0 +1,26 @@
+/*
+ * The tables of the command `diff`.
+ */
+#ifndef CLI_VIEWS_DIFF_ROWS_H
+#define CLI_VIEWS_DIFF_ROWS_H
+
+#include "analyzer/diff/diff.h"
+#include "analyzer/report/report.h"
+
+/* What is to be shown of a comparison. */
+struct diff_view {
+	const struct diff *diff;
+	uint64_t elapsed; /* ns, as the user says; 0: as the cores tell */
+	uint64_t limit;	  /* of groups; 0: none */
+};
+
+/* How the cores are related, the time between them, and what each has. */
+void diff_write_cores(struct report *report, const struct diff_view *view);
+
+/* What grew and shrank, and at which rate. */
+void diff_write_kinds(struct report *report, const struct diff_view *view);
+
+/* What grew and shrank, at which rate, and what became of the allocations. */
+void diff_write_growth(struct report *report, const struct diff_view *view);
+
+#endif

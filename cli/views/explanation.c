@@ -1,0 +1,441 @@
+#include "cli/views/explanation.h"
+
+#include "cli/views/anchor_row.h"
+#include "cli/views/chains.h"
+#include "cli/views/rows.h"
+
+/* A chain is shown in full up to twice SHOWN_LINKS, else its two ends. */
+enum { SHOWN_REFERRERS = 4, SHOWN_LINKS = PATH_END - 1 };
+
+/* What a chain is made of: a reference to an allocation. */
+static const struct column link_columns[] = {
+	{ "address", VALUE_ADDRESS }, { "size", VALUE_BYTES },	  { "signature", VALUE_ADDRESS },
+	{ "name", VALUE_TEXT },	      { "identity", VALUE_TEXT }, { "at offset", VALUE_ADDRESS },
+	{ "pattern", VALUE_TEXT },    { "tainted", VALUE_TEXT },
+};
+
+enum { LINK_COLUMNS = sizeof(link_columns) / sizeof(*link_columns) };
+
+/*
+ * In what part of source, which holds nothing any more, all that refers to target stands; mostly
+ * NULL.
+ */
+static const char *find_taint(struct describer *describer, allocation_id source,
+			      allocation_id target)
+{
+	return taint_memory_find(describer->taints, source, target);
+}
+
+static void report_pattern(struct describer *describer, allocation_id id)
+{
+	const struct patterns *patterns = analysis_patterns(describer->analysis);
+	pattern_number number = patterns_of(patterns, id);
+
+	report_text(describer->report, number == NO_PATTERN ? NULL : pattern_name(number));
+}
+
+static void write_allocation(struct describer *describer, const struct table *table,
+			     allocation_id id, const char *taint)
+{
+	const struct allocation_index *index = analysis_index(describer->analysis);
+
+	report_begin_table(describer->report, table);
+	report_number(describer->report, allocation_start(index, id));
+	report_number(describer->report, allocation_size(index, id));
+	rows_signature(describer->report, describer->analysis, &describer->selection->query, id);
+	rows_identity(describer->report, describer->analysis, id);
+	report_pattern(describer, id);
+	report_text(describer->report, taint);
+	report_end_row(describer->report);
+	report_end_table(describer->report);
+}
+
+/* That there are links between those shown. */
+static void write_gap(struct report *report, size_t count)
+{
+	static const struct column columns[] = { { "count", VALUE_COUNT } };
+	static const struct table table = { "gap", columns, 1,
+					    "... {count} more allocations in between" };
+
+	report_begin_table(report, &table);
+	report_number(report, count);
+	report_end_row(report);
+	report_end_table(report);
+}
+
+/* The path's allocations behind the first. */
+static void write_chain(struct describer *describer, const struct path *path)
+{
+	static const struct table table = {
+		"link", link_columns, LINK_COLUMNS,
+		"which references 0x{address} of size 0x{size}[ with signature {signature}][({name})][ with identity {identity} at offset {at offset}][ matching %{pattern}][ by a tainted reference ({tainted})]"
+	};
+	size_t links = path->count + path->gap - 1;
+
+	for (size_t i = 1; i < path->count; i++) {
+		if (links > 2 * SHOWN_LINKS && i == SHOWN_LINKS + 1) {
+			write_gap(describer->report, links - 2 * SHOWN_LINKS);
+			i = path->count - SHOWN_LINKS;
+		}
+		write_allocation(describer, &table, path->ids[i],
+				 find_taint(describer, path->ids[i - 1], path->ids[i]));
+	}
+}
+
+static void write_anchors(struct describer *describer, const struct found_anchors *anchors)
+{
+	for (size_t i = 0; i < anchors->count && i < KEPT_ANCHORS; i++)
+		anchor_write(describer->analysis, &anchors->list[i], describer->report);
+	rows_left_out(describer->report, "such references", anchors->count, KEPT_ANCHORS);
+}
+
+static void write_anchor_head(struct describer *describer, enum root_kind kind,
+			      const struct path *path)
+{
+	static const struct column columns[] = {
+		{ "address", VALUE_ADDRESS },	{ "how", VALUE_TEXT },
+		{ "kind", VALUE_TEXT },		{ "point", VALUE_ADDRESS },
+		{ "size", VALUE_BYTES },	{ "signature", VALUE_ADDRESS },
+		{ "name", VALUE_TEXT },		{ "identity", VALUE_TEXT },
+		{ "at offset", VALUE_ADDRESS }, { "pattern", VALUE_TEXT },
+	};
+	static const struct table table = {
+		"anchored", columns, 10,
+		"The allocation at 0x{address} appears to be {how} {kind} anchored[\nvia anchor point 0x{point} of size 0x{size}][ with signature {signature}][({name})][ with identity {identity} at offset {at offset}][ matching %{pattern}]"
+	};
+	static const char *const kinds[ROOT_KINDS] = {
+		[ROOT_STATIC] = "statically", [ROOT_STACK] = "stack",
+		[ROOT_REGISTER] = "register", [ROOT_KERNEL] = "kernel",
+		[ROOT_INTEGER] = "integer",
+	};
+	const struct allocation_index *index = analysis_index(describer->analysis);
+	struct report *report = describer->report;
+	bool direct = path->count == 1;
+
+	report_begin_table(report, &table);
+	report_number(report, allocation_start(index, path->ids[path->count - 1]));
+	report_text(report, direct ? "directly" : "indirectly");
+	report_text(report, kinds[kind]);
+	if (direct) {
+		for (size_t i = 0; i < 7; i++)
+			report_absent(report);
+	} else {
+		report_number(report, allocation_start(index, path->ids[0]));
+		report_number(report, allocation_size(index, path->ids[0]));
+		rows_signature(report, describer->analysis, &describer->selection->query,
+			       path->ids[0]);
+		rows_identity(report, describer->analysis, path->ids[0]);
+		report_pattern(describer, path->ids[0]);
+	}
+	report_end_row(report);
+	report_end_table(report);
+}
+
+/* The nearest anchor of a kind, and the chain from it, if there is any. */
+static struct error *explain_anchor(struct describer *describer, enum root_kind kind,
+				    allocation_id id)
+{
+	_cleanup_(path_deinit) struct path path = { 0 };
+	struct found_anchors anchors;
+	const struct bitmap *anchored;
+	struct error *error = analysis_anchored_by(describer->analysis, kind, &anchored);
+
+	if (error || !bitmap_get(anchored, id))
+		return error;
+	error = chains_find(describer->chains, (enum chain_source)kind, id, &path);
+	if (!error && path.count)
+		error = chains_find_anchors(describer->chains, path.ids[0], kind, &anchors);
+	if (error || !path.count)
+		return error;
+	write_anchor_head(describer, kind, &path);
+	write_anchors(describer, &anchors);
+	write_chain(describer, &path);
+	describe_text(describer->report, "");
+	return NULL;
+}
+
+static void explain_leak_root(struct describer *describer, const struct leak_root *root)
+{
+	static const struct column columns[] = {
+		{ "address", VALUE_ADDRESS }, { "why", VALUE_TEXT },	{ "ring", VALUE_COUNT },
+		{ "owned", VALUE_COUNT },     { "bytes", VALUE_BYTES }, { "alone", VALUE_TEXT },
+	};
+	static const struct table table = {
+		"leak root", columns, 6,
+		"The allocation at 0x{address} is[ in a ring of {ring} leaked allocations, to which nothing else leads][ {why}]\n"
+		"[It is a leak root: {owned} allocations, which use 0x{bytes} ({bytes,}) bytes, were lost with it][It is a leak root, {alone}]"
+	};
+	struct report *report = describer->report;
+	bool owner = root->owned_count > root->members;
+
+	report_begin_table(report, &table);
+	report_number(report, allocation_start(analysis_index(describer->analysis), root->id));
+	if (root->members > 1) {
+		report_absent(report);
+		report_number(report, root->members);
+	} else {
+		report_text(report, "unreferenced: nothing in use refers to it");
+		report_absent(report);
+	}
+	if (owner)
+		report_number(report, root->owned_count);
+	else
+		report_absent(report);
+	report_number(report, root->owned_bytes);
+	report_text(report, owner ? NULL : "and nothing but its own memory was lost with it");
+	report_end_row(report);
+	report_end_table(report);
+}
+
+static struct error *explain_dependent(struct describer *describer, allocation_id id)
+{
+	static const struct column address_column[] = { { "address", VALUE_ADDRESS } };
+	static const struct table head = {
+		"leaked", address_column, 1,
+		"The allocation at 0x{address} is leaked: only leaked allocations lead to it"
+	};
+	static const struct table root_table = {
+		"leak root", link_columns, LINK_COLUMNS,
+		"The nearest leak root is 0x{address} of size 0x{size}[ with signature {signature}][({name})][ with identity {identity} at offset {at offset}][ matching %{pattern}]"
+	};
+	const struct allocation_index *index = analysis_index(describer->analysis);
+	_cleanup_(path_deinit) struct path path = { 0 };
+	struct error *error = chains_find(describer->chains, CHAIN_LEAK_ROOT, id, &path);
+
+	if (error)
+		return error;
+	report_begin_table(describer->report, &head);
+	report_number(describer->report, allocation_start(index, id));
+	report_end_row(describer->report);
+	report_end_table(describer->report);
+	if (path.count) {
+		write_allocation(describer, &root_table, path.ids[0], NULL);
+		write_chain(describer, &path);
+	}
+	for (size_t i = path.count; i-- > 0;)
+		if (describe_likely(describer, path.ids[i]))
+			break;
+	return NULL;
+}
+
+static struct error *explain_leaked(struct describer *describer, allocation_id id)
+{
+	const struct leak_root *root = leak_root_find(analysis_leaks(describer->analysis), id);
+	struct error *error = NULL;
+
+	if (root) {
+		explain_leak_root(describer, root);
+		describe_likely(describer, id);
+	} else {
+		error = explain_dependent(describer, id);
+	}
+	describe_text(describer->report, "");
+	return error;
+}
+
+/* A sentence of an allocation, which says its address. */
+static void write_sentence(struct describer *describer, const char *format, allocation_id id)
+{
+	static const struct column columns[] = { { "address", VALUE_ADDRESS } };
+	const struct table table = { "explanation", columns, 1, format };
+	const struct allocation_index *index = analysis_index(describer->analysis);
+
+	report_begin_table(describer->report, &table);
+	report_number(describer->report, allocation_start(index, id));
+	report_end_row(describer->report);
+	report_end_table(describer->report);
+}
+
+/* The used allocations that refer to it. */
+static void write_referrers(struct describer *describer, allocation_id id)
+{
+	static const struct table table = {
+		"referrer", link_columns, LINK_COLUMNS,
+		"The allocation at 0x{address} of size 0x{size}[ with signature {signature}][({name})][ with identity {identity} at offset {at offset}][ matching %{pattern}] references it[ by a tainted reference ({tainted})]"
+	};
+	struct edges referrers = graph_outgoing(analysis_incoming(describer->analysis), id);
+
+	if (referrers.count == 0)
+		describe_text(describer->report, "Nothing in use refers to it");
+	for (size_t i = 0; i < referrers.count && i < SHOWN_REFERRERS; i++)
+		write_allocation(describer, &table, referrers.targets[i],
+				 find_taint(describer, referrers.targets[i], id));
+	rows_left_out(describer->report, "such allocations", referrers.count, SHOWN_REFERRERS);
+}
+
+static struct error *explain_garbage(struct describer *describer, allocation_id id)
+{
+	write_sentence(
+		describer,
+		"The allocation at 0x{address} is garbage: no root leads to it, so the collector will free it",
+		id);
+	write_referrers(describer, id);
+	describe_text(describer->report, "");
+	return NULL;
+}
+
+static struct error *explain_held(struct describer *describer, allocation_id id)
+{
+	static const struct table table = {
+		"garbage", link_columns, LINK_COLUMNS,
+		"The nearest garbage is 0x{address} of size 0x{size}[ with signature {signature}][({name})][ with identity {identity} at offset {at offset}][ matching %{pattern}]"
+	};
+	_cleanup_(path_deinit) struct path path = { 0 };
+	struct error *error = chains_find(describer->chains, CHAIN_GARBAGE, id, &path);
+
+	if (error)
+		return error;
+	write_sentence(
+		describer,
+		"The allocation at 0x{address} is held by garbage: once the collector has freed that, it is leaked,\n"
+		"unless a finalizer frees it",
+		id);
+	if (path.count) {
+		write_allocation(describer, &table, path.ids[0], NULL);
+		write_chain(describer, &path);
+	}
+	describe_text(describer->report, "");
+	return NULL;
+}
+
+/* Through which block of malloc() the program reaches it, if by one. */
+static struct error *explain_block(struct describer *describer, allocation_id id, bool *ret_found)
+{
+	static const struct table table = {
+		"unseen", link_columns, LINK_COLUMNS,
+		"It does not look at the allocation at 0x{address} of size 0x{size}[ with signature {signature}][({name})][ with identity {identity} at offset {at offset}][ matching %{pattern}],"
+	};
+	_cleanup_(path_deinit) struct path path = { 0 };
+	struct error *error = chains_find(describer->chains, CHAIN_UNSEEN, id, &path);
+
+	if (error)
+		return error;
+	*ret_found = path.count > 0;
+	if (path.count) {
+		write_allocation(describer, &table, path.ids[0], NULL);
+		write_chain(describer, &path);
+	}
+	return NULL;
+}
+
+/* Why the collector may free what is in use. How it is used is told behind. */
+static struct error *explain_risk(struct describer *describer, allocation_id id)
+{
+	struct error *error;
+	bool found = false;
+
+	analysis_doubt_risk(describer->analysis);
+	write_sentence(
+		describer,
+		"The collector may free the allocation at 0x{address} while it is in use: nothing that it looks at leads there",
+		id);
+	error = explain_block(describer, id, &found);
+	if (error)
+		return error;
+	if (!found)
+		describe_text(
+			describer->report,
+			"Memory outside of the heaps does, but the collector does not look at that");
+	describe_text(describer->report, "");
+	return NULL;
+}
+
+/* Where the allocator keeps the free allocation. */
+static void write_free(struct describer *describer, allocation_id id)
+{
+	static const struct column columns[] = { { "how", VALUE_TEXT },
+						 { "where", VALUE_TEXT },
+						 { "who", VALUE_TEXT } };
+	static const struct table table = {
+		"free", columns, 3, "It {how}[, and is {where}]: {who} may hand it out again"
+	};
+	const struct analysis *analysis = describer->analysis;
+	const struct allocation_index *index = analysis_index(analysis);
+	const struct bitmap *managed = allocation_having(index, TRAIT_MANAGED);
+	bool unswept = describer_state(describer, id) == STATE_UNSWEPT;
+	uint64_t start = allocation_start(index, id);
+	char where[160];
+
+	report_begin_table(describer->report, &table);
+	report_text(describer->report,
+		    unswept ? "was not reachable at the last collection" : "was freed");
+	report_text(describer->report,
+		    heaps_tell(analysis_heaps(analysis), start, where, sizeof(where)) ? where
+										      : NULL);
+	report_text(describer->report,
+		    managed && bitmap_get(managed, id) ? "the collector" : "malloc");
+	report_end_row(describer->report);
+	report_end_table(describer->report);
+}
+
+/* References to free memory: what a use after free begins with. */
+static struct error *explain_free(struct describer *describer, allocation_id id)
+{
+	static const struct table table = {
+		"referrer", link_columns, LINK_COLUMNS,
+		"The used allocation at 0x{address} of size 0x{size}[ with signature {signature}][({name})][ with identity {identity} at offset {at offset}][ matching %{pattern}] still references it[ by a tainted reference ({tainted})]"
+	};
+	struct edges referrers = graph_outgoing(analysis_incoming(describer->analysis), id);
+	struct found_anchors anchors;
+	struct error *error = chains_find_anchors(describer->chains, id, ROOT_KINDS, &anchors);
+
+	if (error)
+		return error;
+	write_free(describer, id);
+	for (size_t i = 0; i < referrers.count && i < SHOWN_REFERRERS; i++)
+		write_allocation(describer, &table, referrers.targets[i],
+				 find_taint(describer, referrers.targets[i], id));
+	rows_left_out(describer->report, "such allocations", referrers.count, SHOWN_REFERRERS);
+	write_anchors(describer, &anchors);
+	describe_text(describer->report, "");
+	return NULL;
+}
+
+static struct error *explain_anchored(struct describer *describer, allocation_id id)
+{
+	struct error *error = NULL;
+
+	for (enum root_kind kind = 0; !error && kind < ROOT_KINDS; kind++)
+		error = explain_anchor(describer, kind, id);
+	return error;
+}
+
+static struct error *explain_state(struct describer *describer, allocation_id id)
+{
+	struct error *error;
+
+	switch (describer_state(describer, id)) {
+	case STATE_AT_RISK:
+		error = explain_risk(describer, id);
+		return error ? error : explain_anchored(describer, id);
+	case STATE_ANCHORED:
+		return explain_anchored(describer, id);
+	case STATE_GARBAGE:
+		return explain_garbage(describer, id);
+	case STATE_HELD:
+		return explain_held(describer, id);
+	case STATE_LEAKED:
+	case STATE_UNREFERENCED:
+		return explain_leaked(describer, id);
+	default:
+		return explain_free(describer, id);
+	}
+}
+
+struct error *explain_allocation(struct describer *describer, allocation_id id)
+{
+	struct error *error = NULL;
+
+	if (!describer->chains)
+		error = chains_create(describer->analysis, &describer->chains);
+	if (!error && !describer->taints)
+		error = taint_memory_create(analysis_patterns(describer->analysis),
+					    analysis_account(describer->analysis),
+					    &describer->taints);
+	if (!error)
+		error = explain_state(describer, id);
+	if (!error)
+		return take(describer->error);
+	error_destroy(take(describer->error));
+	return error;
+}

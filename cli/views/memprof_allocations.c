@@ -1,0 +1,298 @@
+#include "analyzer/base/text.h"
+#include "analyzer/heap/debug_header.h"
+#include "analyzer/kinds/tally.h"
+#include "analyzer/kinds/type_key.h"
+#include "analyzer/kinds/types.h"
+#include "cli/views/memprof.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+/*
+ * A group's key: its type in the lower half, who made it in the upper one; or, of those of which
+ * neither is known, their size with the upper bit.
+ */
+static const uint64_t SIZE_BIT = UINT64_C(1) << 63;
+enum { MAKER_SHIFT = 32, FILE_SHIFT = 17, MOST_LINES = 1 << FILE_SHIFT };
+
+struct grouping {
+	struct analysis *analysis;
+	const struct types *types;
+	struct tally_table makers; /* by file and line */
+	struct tally_table groups; /* by key */
+};
+
+/* The number of who made it, from 1 on; 0: that is not known. */
+static struct error *find_maker(struct grouping *grouping, allocation_id id, uint64_t *ret)
+{
+	const struct allocation_index *index = analysis_index(grouping->analysis);
+	struct debug_header header;
+	struct tally tally = { .count = 1 };
+	struct error *error;
+
+	*ret = 0;
+	if (!debug_header_read(analysis_image(grouping->analysis), allocation_start(index, id),
+			       &header))
+		return NULL;
+	/* Addresses have 47 bits, and files fewer lines than fit beside. */
+	tally.key = header.file << FILE_SHIFT | header.line % MOST_LINES;
+	error = tally_add(&grouping->makers, tally);
+	if (!error)
+		*ret = 1 + (uint64_t)tally_find(&grouping->makers, tally.key)->number;
+	return error;
+}
+
+static struct error *add_member(struct grouping *grouping, allocation_id id,
+				const struct bitmap *collectable)
+{
+	uint64_t size = allocation_size(analysis_index(grouping->analysis), id);
+	uint32_t type = types_of(grouping->types, id);
+	struct tally tally = { .count = 1, .bytes = size };
+	uint64_t maker = 0;
+	struct error *error = NULL;
+
+	if (collectable && bitmap_get(collectable, id))
+		error = find_maker(grouping, id, &maker);
+	if (error)
+		return error;
+	tally.key = maker << MAKER_SHIFT | type;
+	if (type == NO_GROUP && maker == 0)
+		tally.key = SIZE_BIT | size;
+	return tally_add(&grouping->groups, tally);
+}
+
+static struct error *add_members(struct grouping *grouping)
+{
+	struct progress *progress = analysis_progress(grouping->analysis);
+	const struct bitmap *collectable =
+		allocation_having(analysis_index(grouping->analysis), TRAIT_MANAGED);
+	uint64_t told = 0;
+
+	progress_begin(progress, "grouping", grouping->types->live.count);
+	bitmap_for_each(id, &grouping->types->live) {
+		struct error *error = add_member(grouping, (allocation_id)id, collectable);
+
+		if (error)
+			return error;
+		if (!progress_pass(progress, id, &told))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+	}
+	return NULL;
+}
+
+/* A line: the context is what stands there instead of the calls. */
+struct line {
+	uint64_t count, bytes;
+	char *frames[2]; /* owned; the second may be NULL */
+};
+
+struct lines {
+	struct line *list;
+	size_t count;
+};
+
+static void lines_deinit(struct lines *lines)
+{
+	for (size_t i = 0; i < lines->count; i++) {
+		free(lines->list[i].frames[0]);
+		free(lines->list[i].frames[1]);
+	}
+	free(lines->list);
+}
+DEFINE_DEINIT(lines_deinit, struct lines)
+
+/* The keys of the makers, by number from 0 on. NULL: memory is short. */
+static uint64_t *list_makers(const struct grouping *grouping)
+{
+	const struct tally_table *makers = &grouping->makers;
+	uint64_t *list = calloc(makers->count + 1, sizeof(*list));
+
+	for (size_t i = 0; list && i < makers->capacity; i++)
+		if (makers->slots[i].count)
+			list[makers->slots[i].number] = makers->slots[i].key;
+	return list;
+}
+
+/* Where the call that made it is in the source; to be freed. */
+static char *name_maker(const struct grouping *grouping, uint64_t key)
+{
+	const struct debug_header header = {
+		.file = key >> FILE_SHIFT,
+		.line = (uint32_t)(key % MOST_LINES),
+	};
+
+	return debug_header_text(analysis_image(grouping->analysis), &header);
+}
+
+static struct error *name_line(const struct grouping *grouping, uint64_t key,
+			       const uint64_t *makers, struct line *line)
+{
+	uint32_t type = (uint32_t)key;
+	uint64_t maker = key >> MAKER_SHIFT;
+	char unknown[CLASS_NAME_SIZE];
+
+	type_number_name(0, unknown);
+	if (key & SIZE_BIT) {
+		line->frames[0] = strdup(unknown);
+		if (asprintf(&line->frames[1], "%" PRIu64 " bytes each", key & ~SIZE_BIT) < 0)
+			line->frames[1] = NULL;
+		return line->frames[0] && line->frames[1] ? NULL : &error_no_memory;
+	}
+	line->frames[0] = strdup(type == NO_GROUP ? unknown : grouping->types->list[type].name);
+	/* The file's name may be absent: then that is all. */
+	if (maker)
+		line->frames[1] = name_maker(grouping, makers[maker - 1]);
+	return line->frames[0] ? NULL : &error_no_memory;
+}
+
+/* More bytes first, then more of them, then by what they are. */
+static int compare_lines(const void *a, const void *b)
+{
+	const struct line *left = a, *right = b;
+	int order;
+
+	if (left->bytes != right->bytes)
+		return left->bytes > right->bytes ? -1 : 1;
+	if (left->count != right->count)
+		return left->count > right->count ? -1 : 1;
+	order = strcmp(left->frames[0], right->frames[0]);
+	return order || !left->frames[1] || !right->frames[1]
+		       ? order
+		       : strcmp(left->frames[1], right->frames[1]);
+}
+
+static struct error *make_lines(const struct grouping *grouping, uint64_t least,
+				struct lines *lines)
+{
+	_cleanup_(free) uint64_t *makers = list_makers(grouping);
+	struct error *error = NULL;
+
+	lines->list = calloc(grouping->groups.count + 1, sizeof(*lines->list));
+	if (!lines->list || !makers)
+		return &error_no_memory;
+	for (size_t i = 0; !error && i < grouping->groups.capacity; i++) {
+		const struct tally *tally = &grouping->groups.slots[i];
+		struct line *line = &lines->list[lines->count];
+
+		if (!tally->count || tally->bytes < least)
+			continue;
+		lines->count++;
+		line->count = tally->count;
+		line->bytes = tally->bytes;
+		error = name_line(grouping, tally->key, makers, line);
+	}
+	if (!error)
+		qsort(lines->list, lines->count, sizeof(*lines->list), compare_lines);
+	return error;
+}
+
+static void write_lines(const struct lines *lines, struct report *report)
+{
+	static const struct column columns[] = {
+		{ "count", VALUE_COUNT },
+		{ "bytes", VALUE_COUNT }, /* decimal, as scripts expect it */
+		{ "type", VALUE_TEXT },
+		{ "detail", VALUE_TEXT },
+	};
+	static const struct table table = { "allocations", columns, 4,
+					    "{count}\t{bytes}\t{type}[\t{detail}]" };
+
+	memprof_write_lines(report, lines->count);
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < lines->count; i++) {
+		const struct line *line = &lines->list[i];
+
+		report_number(report, line->count);
+		report_number(report, line->bytes);
+		report_text(report, line->frames[0]);
+		report_text(report, line->frames[1]);
+		report_end_row(report);
+	}
+	report_end_table(report);
+}
+
+static void write_pretty_head(struct report *report)
+{
+	static const struct column columns[] = { { "line", VALUE_TEXT } };
+	static const struct table table = { "heading", columns, 1, "{line}" };
+
+	report_begin_table(report, &table);
+	report_text(report, "| Allocations | Total size | Context |");
+	report_end_row(report);
+	report_text(report, "|------------:|-----------:|---------|");
+	report_end_row(report);
+	report_end_table(report);
+}
+
+/* As many blanks as the number has characters less than the widest one. */
+static void write_blanks(struct report *report, size_t widest, uint64_t number)
+{
+	static const char blanks[] = "                                ";
+	char buffer[NUMBER_SIZE];
+	size_t count = widest - format_grouped(number, buffer);
+
+	static_assert(sizeof(blanks) > NUMBER_SIZE, "no number is as wide");
+	report_text(report, blanks + sizeof(blanks) - 1 - count);
+}
+
+static void write_pretty(const struct lines *lines, struct report *report)
+{
+	static const struct column columns[] = {
+		{ "count indent", VALUE_TEXT }, { "count", VALUE_COUNT },
+		{ "bytes indent", VALUE_TEXT }, { "bytes", VALUE_BYTES },
+		{ "type", VALUE_TEXT },		{ "detail", VALUE_TEXT },
+	};
+	static const struct table table = {
+		"allocations", columns, 6,
+		"| {count indent}{count,} | {bytes indent}{bytes,} | `{type}`[<br>`{detail}`] |"
+	};
+	size_t counts = 0, sizes = 0;
+	char buffer[NUMBER_SIZE];
+
+	for (size_t i = 0; i < lines->count; i++) {
+		size_t count = format_grouped(lines->list[i].count, buffer);
+		size_t size = format_grouped(lines->list[i].bytes, buffer);
+
+		counts = count > counts ? count : counts;
+		sizes = size > sizes ? size : sizes;
+	}
+	write_pretty_head(report);
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < lines->count; i++) {
+		const struct line *line = &lines->list[i];
+
+		write_blanks(report, counts, line->count);
+		report_number(report, line->count);
+		write_blanks(report, sizes, line->bytes);
+		report_number(report, line->bytes);
+		report_text(report, line->frames[0]);
+		report_text(report, line->frames[1]);
+		report_end_row(report);
+	}
+	report_end_table(report);
+}
+
+struct error *memprof_allocations(struct analysis *analysis,
+				  const struct memprof_arguments *arguments, struct report *report)
+{
+	_cleanup_(types_deinit) struct types types = { 0 };
+	_cleanup_(lines_deinit) struct lines lines = { 0 };
+	struct grouping grouping = { .analysis = analysis, .types = &types };
+	struct error *error = types_find(analysis, TYPES_ALL, &types);
+
+	if (error)
+		return error;
+	tally_table_init(&grouping.makers, analysis_account(analysis));
+	tally_table_init(&grouping.groups, analysis_account(analysis));
+	error = add_members(&grouping);
+	if (!error)
+		error = make_lines(&grouping, arguments->least, &lines);
+	tally_table_deinit(&grouping.makers);
+	tally_table_deinit(&grouping.groups);
+	if (!error && arguments->pretty)
+		write_pretty(&lines, report);
+	else if (!error)
+		write_lines(&lines, report);
+	return error;
+}

@@ -1,0 +1,65 @@
+/*
+ * The rows that several commands write.
+ */
+#ifndef CLI_VIEWS_ROWS_H
+#define CLI_VIEWS_ROWS_H
+
+#include "analyzer/query/place.h"
+#include "analyzer/query/query.h"
+#include "cli/views/selection.h"
+
+/* "25 allocations use 0x668 (1,640) bytes." */
+void rows_total(struct report *report, const char *noun, struct set_total total);
+
+/* That a limit left some out, if it did. */
+void rows_left_out(struct report *report, const char *noun, uint64_t total, uint64_t limit);
+
+/* What share of the whole the part is, from 0 to 1; 0 of nothing. */
+double rows_share(uint64_t part, uint64_t whole);
+
+/* That not all hits of a search were kept, if that is so. */
+void rows_not_looked_at(struct report *report, const char *noun, const struct ranges *ranges);
+
+/* What the members of the query's set are, in the plural. */
+const char *rows_noun(const struct set_query *query);
+
+/* The columns of the signature and of its name, absent if there is none. */
+void rows_signature(struct report *report, const struct analysis *analysis,
+		    const struct set_query *query, allocation_id id);
+
+/* The columns of an identity word, "name" and offset; mostly absent. */
+void rows_identity(struct report *report, const struct analysis *analysis, allocation_id id);
+
+/*
+ * What the row of an allocation begins with, written by rows_allocation(), and the sentence of it.
+ * What a used one retains is absent unless the query sorts by it.
+ */
+#define ALLOCATION_COLUMNS                                                              \
+	{ "state", VALUE_TEXT }, { "address", VALUE_ADDRESS }, { "size", VALUE_BYTES }, \
+		{ "signature", VALUE_ADDRESS }, { "name", VALUE_TEXT },                 \
+		{ "identity", VALUE_TEXT }, { "at offset", VALUE_ADDRESS },             \
+	{                                                                               \
+		"retained", VALUE_BYTES                                                 \
+	}
+
+#define ALLOCATION_SENTENCE                                      \
+	"{state} allocation at {address} of size {size}"         \
+	"[\n... with signature {signature}][({name})]"           \
+	"[\n... with identity {identity} at offset {at offset}]" \
+	"[\n... retaining 0x{retained} ({retained,}) bytes]"
+
+void rows_allocation(struct report *report, const struct analysis *analysis,
+		     const struct set_query *query, allocation_id id, const char *state);
+
+/* A signature's name, as long as the query wants it; NULL if it has none. */
+const char *rows_signature_name(const struct analysis *analysis, const struct set_query *query,
+				uint64_t signature);
+
+/*
+ * What is to be shown of the contents of [start, start + size); all of it unless the selection says
+ * how much.
+ */
+struct memory_view rows_view(struct analysis *analysis, uint64_t start, uint64_t size,
+			     const struct selection *selection);
+
+#endif

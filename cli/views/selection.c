@@ -1,0 +1,236 @@
+#include "cli/views/selection.h"
+
+#include "analyzer/base/text.h"
+
+enum {
+	KEY_SIZE = 's',
+	KEY_MINIMUM = 'm',
+	KEY_MAXIMUM = 'M',
+	KEY_SORT = 'o',
+	KEY_LIMIT = 'n',
+	KEY_ASCII = 'a',
+	KEY_SHOW_UP_TO = 'u',
+	KEY_FULL_NAMES = 'F',
+	KEY_OPERATION = 'O',
+	KEY_ALLOW_MISSING = 'A',
+	KEY_EXTEND = 'x',
+	KEY_COMMENT = 'c',
+	KEY_MINIMUM_INCOMING = 'i',
+	KEY_MAXIMUM_INCOMING = 'I',
+	KEY_MINIMUM_OUTGOING = 'g',
+	KEY_MAXIMUM_OUTGOING = 'G',
+	KEY_MINIMUM_FREE_OUTGOING = 'f',
+	KEY_MAXIMUM_FREE_OUTGOING = 'Q',
+	KEY_SKIP_TAINTED = 't',
+	KEY_SKIP_UNFAVORED = 'v',
+	KEY_SAMPLE = 'b',
+	KEY_SKIP = 'k',
+	KEY_ANNOTATE = 'e',
+};
+
+const struct argp_option contents_options[] = {
+	{ NULL, 0, NULL, 0, "Switches that show contents", 0 },
+	{ "ascii", KEY_ASCII, NULL, 0, "Show contents as characters, too", 0 },
+	{ "show-ascii", KEY_ASCII, NULL, OPTION_HIDDEN, NULL, 0 },
+	{ "show-up-to", KEY_SHOW_UP_TO, "SIZE", 0, "Show that much of each one's contents", 0 },
+	[ANNOTATION_OPTIONS] = { NULL, 0, NULL, 0, "Switches that tell more", 0 },
+	{ "annotate", KEY_ANNOTATE, "WHAT[@OFFSET].ANNOTATOR", 0,
+	  "Say behind each allocation of the kind or state WHAT, or each at all (*), what parts of it are: SSOString, LongString, ModuleAddress, AllocationAddress, or all that is known (*); may be repeated",
+	  0 },
+	[SELECTION_OPTIONS] = { NULL, 0, NULL, 0, "Switches that narrow the set", 0 },
+	{ "size", KEY_SIZE, "SIZE", 0,
+	  "Take only those of this size: hexadecimal, or decimal with K, M or G behind it", 0 },
+	{ "min-size", KEY_MINIMUM, "SIZE", 0, "Leave out smaller ones", 0 },
+	{ "max-size", KEY_MAXIMUM, "SIZE", 0, "Leave out larger ones", 0 },
+	{ "allow-missing-signatures", KEY_ALLOW_MISSING, NULL, 0,
+	  "Do not complain about a class or signature that nothing has", 0 },
+	{ "skip", KEY_SKIP, "used|free|allocations|stacks", 0,
+	  "Of 'pointers', 'rangerefs' and 'relrefs': leave out what stands there; may be repeated",
+	  0 },
+	{ NULL, 0, NULL, 0, "Switches that look at references", 0 },
+	{ "min-incoming", KEY_MINIMUM_INCOMING, "[KIND=]COUNT", 0,
+	  "Take only those that at least so many allocations in use refer to; with a kind (a class, a signature, %Pattern, - or ?), so many of that kind",
+	  0 },
+	{ "max-incoming", KEY_MAXIMUM_INCOMING, "[KIND=]COUNT", 0, "The same for at most so many",
+	  0 },
+	{ "min-outgoing", KEY_MINIMUM_OUTGOING, "[KIND=]COUNT", 0,
+	  "Take only those that refer to at least so many allocations in use", 0 },
+	{ "max-outgoing", KEY_MAXIMUM_OUTGOING, "[KIND=]COUNT", 0, "The same for at most so many",
+	  0 },
+	{ "min-free-outgoing", KEY_MINIMUM_FREE_OUTGOING, "[KIND=]COUNT", 0,
+	  "Take only those that refer to at least so many free allocations", 0 },
+	{ "max-free-outgoing", KEY_MAXIMUM_FREE_OUTGOING, "[KIND=]COUNT", 0,
+	  "The same for at most so many", 0 },
+	{ "skip-tainted-references", KEY_SKIP_TAINTED, NULL, 0,
+	  "Take no notice of references that stand where nothing is kept any more, as in the spare room of a vector",
+	  0 },
+	{ "skip-unfavored-references", KEY_SKIP_UNFAVORED, NULL, 0,
+	  "Take no notice of references to parts of containers other than the one by which each is held",
+	  0 },
+	{ NULL, 0, NULL, 0, "Switches that take a sample, or extend the set", 0 },
+	{ "geometric-sample", KEY_SAMPLE, "BASE", 0,
+	  "Take only members number 1, BASE, BASE * BASE and so on", 0 },
+	{ "extend", KEY_EXTEND, "RULE", 0,
+	  "Take in what members refer to (MEMBER->EXTENSION, leaked ones only with ~>) or what refers to them (MEMBER<-EXTENSION), and go on from there",
+	  0 },
+	{ "comment-extensions", KEY_COMMENT, NULL, 0,
+	  "Say of each allocation that a rule brings in what led there", 0 },
+	{ NULL, 0, NULL, 0, "Switches for order and number", 0 },
+	{ "sort-by", KEY_SORT, "count|bytes|address|retained", 0,
+	  "What to put first: most instances, most bytes, lowest address, most bytes that only it holds",
+	  0 },
+	{ "limit", KEY_LIMIT, "COUNT", 0, "Show that many at most", 0 },
+	{ "full-names", KEY_FULL_NAMES, NULL, 0, "Show names with all default template arguments",
+	  0 },
+	{ NULL, 0, NULL, 0, "Switches that keep the set", 0 },
+	{ "set-operation", KEY_OPERATION, "assign|subtract", 0,
+	  "Make the members the set 'derived', or take them away from it", 0 },
+	{ 0 },
+};
+
+/* The limits of numbers of references. */
+static const struct limit_key {
+	int key;
+	enum counted counted;
+	bool is_maximum;
+} limit_keys[] = {
+	{ KEY_MINIMUM_INCOMING, COUNTED_INCOMING, false },
+	{ KEY_MAXIMUM_INCOMING, COUNTED_INCOMING, true },
+	{ KEY_MINIMUM_OUTGOING, COUNTED_OUTGOING, false },
+	{ KEY_MAXIMUM_OUTGOING, COUNTED_OUTGOING, true },
+	{ KEY_MINIMUM_FREE_OUTGOING, COUNTED_FREE_OUTGOING, false },
+	{ KEY_MAXIMUM_FREE_OUTGOING, COUNTED_FREE_OUTGOING, true },
+};
+
+/* What is about references; *ret_taken: it was such a switch. */
+static struct error *take_reference_switch(int key, const char *value, struct set_query *query,
+					   bool *ret_taken)
+{
+	*ret_taken = true;
+	for (size_t i = 0; i < sizeof(limit_keys) / sizeof(*limit_keys); i++)
+		if (key == limit_keys[i].key)
+			return reference_limits_take(&query->limits, limit_keys[i].counted,
+						     limit_keys[i].is_maximum, value);
+	switch (key) {
+	case KEY_SKIP_TAINTED:
+		query->skip_tainted = true;
+		return NULL;
+	case KEY_SKIP_UNFAVORED:
+		query->skip_unfavored = true;
+		return NULL;
+	case KEY_SAMPLE:
+		return query_take_sample(query, value);
+	case KEY_EXTEND:
+		return extension_rules_take(&query->extensions, value);
+	case KEY_COMMENT:
+		query->comment_extensions = true;
+		return NULL;
+	default:
+		*ret_taken = false;
+		return NULL;
+	}
+}
+
+static struct error *check_selection(struct selection *selection)
+{
+	struct set_query *query = &selection->query;
+	struct error *error = query_check(query);
+
+	if (!error && selection->annotations.count && query->set->ranges)
+		return error_create(ERROR_USAGE,
+				    "'%s' is no set of allocations: there is nothing to annotate",
+				    query->set->name);
+	return error;
+}
+
+struct error *selection_parse(int key, const char *value, void *arguments)
+{
+	struct selection *selection = arguments;
+	struct set_query *query = &selection->query;
+	bool taken;
+	struct error *error = take_reference_switch(key, value, query, &taken);
+
+	if (error || taken)
+		return error;
+	switch (key) {
+	case KEY_SIZE:
+		return query_take_size(query, value);
+	case KEY_MINIMUM:
+		return query_take_minimum(query, value);
+	case KEY_MAXIMUM:
+		return query_take_maximum(query, value);
+	case KEY_SORT:
+		return query_take_sort(query, value);
+	case KEY_LIMIT:
+		return query_take_limit(query, value);
+	case KEY_OPERATION:
+		return query_take_operation(query, value);
+	case KEY_SKIP:
+		return query_take_skip(query, value);
+	case KEY_ALLOW_MISSING:
+		query->allow_missing = true;
+		return NULL;
+	case KEY_FULL_NAMES:
+		query->full_names = true;
+		return NULL;
+	case KEY_ASCII:
+		selection->ascii = true;
+		return NULL;
+	case KEY_SHOW_UP_TO:
+		selection->has_show_up_to = true;
+		return parse_size(value, &selection->show_up_to);
+	case KEY_ANNOTATE:
+		query->note_states = true;
+		return annotation_rules_take(&selection->annotations, value);
+	case ARGP_KEY_END:
+		return check_selection(selection);
+	default:
+		return query_take_word(query, value);
+	}
+}
+
+/* Nothing that only a set has is said of an address. */
+static struct error *check_address(const struct set_query *query)
+{
+	bool narrows = query->limits.count || query->sample || query->minimum_size ||
+		       query->has_maximum || query->skip_tainted || query->skip_unfavored ||
+		       query->skipped || query->limit;
+
+	if (!narrows && !query->extensions.count && !query->comment_extensions &&
+	    query->sort == SORT_DEFAULT && query->operation == OPERATION_NONE)
+		return NULL;
+	return error_create(
+		ERROR_USAGE,
+		"an address is no set to narrow, sort, keep or extend; the set 'allocation ADDRESS' is");
+}
+
+/* No set has a name that is a hexadecimal number. */
+struct error *selection_or_address_parse(int key, const char *value, void *arguments)
+{
+	struct selection *selection = arguments;
+
+	if (key == ARGP_KEY_ARG && !selection->query.set && !selection->is_address &&
+	    is_address(value)) {
+		selection->is_address = true;
+		return parse_address(value, &selection->address);
+	}
+	if (!selection->is_address && key == ARGP_KEY_END && !selection->query.set)
+		return error_create(ERROR_USAGE,
+				    "an address or a set is missing, as 'used' or 'leaked'");
+	if (!selection->is_address)
+		return selection_parse(key, value, arguments);
+	if (key == ARGP_KEY_END)
+		return check_address(&selection->query);
+	if (key == ARGP_KEY_ARG)
+		return error_create(ERROR_USAGE, "'%s' is one word too many behind an address",
+				    value);
+	return selection_parse(key, value, arguments);
+}
+
+void selection_release(void *arguments)
+{
+	struct selection *selection = arguments;
+
+	set_query_deinit(&selection->query);
+	annotation_rules_deinit(&selection->annotations);
+}

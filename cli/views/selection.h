@@ -1,0 +1,40 @@
+/*
+ * The words and switches of the commands that take a set.
+ */
+#ifndef CLI_VIEWS_SELECTION_H
+#define CLI_VIEWS_SELECTION_H
+
+#include "analyzer/query/annotate.h"
+#include "analyzer/query/query.h"
+#include "cli/command.h"
+
+/* Zeroed, as a command's arguments are; those of commands may embed it. */
+struct selection {
+	struct set_query query;
+	bool is_address; /* describe and explain take one instead of a set */
+	uint64_t address;
+	bool ascii;
+	bool has_show_up_to;
+	uint64_t show_up_to; /* bytes of contents */
+	struct annotation_rules annotations;
+};
+
+/*
+ * The switches of commands that show contents. From ANNOTATION_OPTIONS on, they are those of
+ * commands that show members one by one; from SELECTION_OPTIONS on, those of all commands that take
+ * a set: to narrow, order and limit it.
+ */
+enum { ANNOTATION_OPTIONS = 4, SELECTION_OPTIONS = 6 };
+extern const struct argp_option contents_options[];
+
+/* A command's parse(): arguments are a struct selection. */
+struct error *selection_parse(int key, const char *value, void *arguments);
+
+/* Its release(). */
+void selection_release(void *arguments);
+
+/* The same as selection_parse(), for commands that take an address instead of a
+ * set, too. */
+struct error *selection_or_address_parse(int key, const char *value, void *arguments);
+
+#endif

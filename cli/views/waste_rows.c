@@ -1,0 +1,173 @@
+#include "cli/views/waste_rows.h"
+
+#include "analyzer/kinds/type_key.h"
+#include "cli/views/contents_text.h"
+#include "cli/views/rows.h"
+
+#include <inttypes.h>
+
+const char *waste_kind_name(enum waste_kind kind)
+{
+	static const char *const names[WASTE_KINDS] = {
+		[WASTE_DUPLICATES] = "duplicates",
+		[WASTE_ZEROS] = "zeros",
+		[WASTE_SPARE] = "spare",
+		[WASTE_SLACK] = "slack",
+	};
+
+	return names[kind];
+}
+
+static bool is_meant(enum waste_kind kind, enum waste_kind only)
+{
+	return only == WASTE_KINDS || only == kind;
+}
+
+static void write_sum(struct report *report, const struct waste *waste, const struct waste_sum *sum)
+{
+	report_number(report, sum->count);
+	report_number(report, sum->bytes);
+	report_real(report, rows_share(sum->bytes, waste->looked_at.bytes));
+}
+
+void waste_write_sums(struct report *report, const struct waste *waste, enum waste_kind only)
+{
+	static const struct column columns[] = {
+		{ "waste", VALUE_TEXT },
+		{ "allocations", VALUE_COUNT },
+		{ "bytes", VALUE_BYTES },
+		{ "share", VALUE_SHARE },
+	};
+	static const struct table table = { "waste", columns, 4, NULL };
+
+	report_begin_table(report, &table);
+	for (enum waste_kind kind = 0; kind < WASTE_KINDS; kind++) {
+		if (!is_meant(kind, only))
+			continue;
+		report_text(report, waste_kind_name(kind));
+		write_sum(report, waste, &waste->sums[kind]);
+		report_end_row(report);
+	}
+	report_end_table(report);
+}
+
+static void write_row(struct report *report, const struct waste *waste, const struct waste_row *row)
+{
+	report_text(report, waste_kind_name(row->kind));
+	write_sum(report, waste, &row->sum);
+	if (row->size)
+		report_number(report, row->size);
+	else
+		report_absent(report);
+	report_text(report, row->name ? row->name : "unrecognized");
+	report_end_row(report);
+}
+
+void waste_write_rows(struct report *report, const struct waste *waste, enum waste_kind only,
+		      uint64_t limit)
+{
+	static const struct column columns[] = {
+		{ "waste", VALUE_TEXT },  { "allocations", VALUE_COUNT }, { "bytes", VALUE_BYTES },
+		{ "share", VALUE_SHARE }, { "size", VALUE_BYTES },	  { "kind", VALUE_TEXT },
+	};
+	static const struct table table = { "waste by type", columns, 6, NULL };
+	uint64_t count = 0;
+
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < waste->row_count; i++) {
+		const struct waste_row *row = &waste->rows[i];
+
+		if (is_meant(row->kind, only) && count++ < limit)
+			write_row(report, waste, row);
+	}
+	report_end_table(report);
+	rows_left_out(report, "lines", count, limit);
+}
+
+static struct error *write_group(struct report *report, const struct analysis *analysis,
+				 const struct extent *extent, const struct duplicate_group *group)
+{
+	_cleanup_(free) char *name = NULL;
+	char text[CONTENTS_TEXT_SIZE];
+	uint64_t key = type_key(analysis, analysis_patterns(analysis), group->first);
+
+	if (key != NO_TYPE_KEY) {
+		name = type_key_name(analysis, key);
+		if (!name)
+			return &error_no_memory;
+	}
+	report_number(report, group->copies);
+	report_number(report, group->size);
+	report_number(report, duplicate_bytes(group));
+	report_number(report, extent->start);
+	report_content(report, contents_text_write(analysis_image(analysis), extent->start,
+						   group->size, text));
+	report_text(report, name ? name : extent->is_text ? "text" : "unrecognized");
+	report_end_row(report);
+	return NULL;
+}
+
+struct error *waste_write_contents(struct report *report, const struct analysis *analysis,
+				   const struct waste *waste)
+{
+	static const struct column columns[] = {
+		{ "copies", VALUE_COUNT },  { "of size", VALUE_BYTES }, { "waste", VALUE_BYTES },
+		{ "first", VALUE_ADDRESS }, { "contents", VALUE_TEXT }, { "kind", VALUE_TEXT },
+	};
+	static const struct table table = { "content", columns, 6, NULL };
+	const struct duplicates *duplicates = &waste->duplicates;
+	struct error *error = NULL;
+	struct extents extents;
+
+	extents_init(&extents, analysis);
+	report_begin_table(report, &table);
+	for (size_t i = 0; !error && i < duplicates->largest_count; i++) {
+		const struct duplicate_group *group = &duplicates->largest[i];
+		struct extent extent = extent_of(&extents, group->first);
+
+		error = write_group(report, analysis, &extent, group);
+	}
+	report_end_table(report);
+	if (!error)
+		rows_left_out(report, "contents", duplicates->group_count,
+			      duplicates->largest_count);
+	return error;
+}
+
+/* Absent unless it is of that kind of waste. */
+static void write_known(struct report *report, const struct waste_sum *sum, bool is_asked)
+{
+	if (is_asked)
+		report_number(report, sum->bytes);
+	else
+		report_absent(report);
+}
+
+void waste_write_total(struct report *report, const struct waste *waste, enum waste_kind only)
+{
+	static const struct column columns[] = {
+		{ "bytes", VALUE_BYTES },	   { "share", VALUE_SHARE },
+		{ "allocations", VALUE_COUNT },	   { "of bytes", VALUE_BYTES },
+		{ "capacity known", VALUE_BYTES }, { "request known", VALUE_BYTES },
+		{ "absent", VALUE_BYTES },
+	};
+	static const struct table table = {
+		"total waste", columns, 7,
+		"{bytes,} bytes are waste, {share} of the {of bytes,} bytes that {allocations,} allocations use.[\nSpare room is known of {capacity known,} bytes of these.][\nWhat was asked for is known of {request known,} bytes of these.][\nThe core lacks contents of {absent,} bytes of these.]"
+	};
+	uint64_t bytes = 0;
+
+	for (enum waste_kind kind = 0; kind < WASTE_KINDS; kind++)
+		if (is_meant(kind, only))
+			bytes += waste->sums[kind].bytes;
+	report_begin_table(report, &table);
+	report_number(report, bytes);
+	report_real(report, rows_share(bytes, waste->looked_at.bytes));
+	report_number(report, waste->looked_at.count);
+	report_number(report, waste->looked_at.bytes);
+	write_known(report, &waste->known_spare, is_meant(WASTE_SPARE, only));
+	write_known(report, &waste->known_slack, is_meant(WASTE_SLACK, only));
+	write_known(report, &waste->absent, waste->absent.count > 0);
+	report_end_row(report);
+	report_end_table(report);
+}

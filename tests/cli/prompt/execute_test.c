@@ -1,0 +1,220 @@
+#include "cli/prompt/execute.h"
+#include "cli/prompt/switches.h"
+
+#include "tests/assertions.h"
+
+#include <string.h>
+
+/* What a command was given, as text: "word key=value flag end". */
+struct taken {
+	char text[256];
+};
+
+static struct error *take_all(int key, const char *value, void *arguments)
+{
+	struct taken *taken = arguments;
+	size_t length = strlen(taken->text);
+	char *end = taken->text + length;
+	size_t size = sizeof(taken->text) - length;
+
+	if (key == ARGP_KEY_END)
+		snprintf(end, size, ".");
+	else if (key == ARGP_KEY_ARG)
+		snprintf(end, size, "%s ", value);
+	else if (value)
+		snprintf(end, size, "%c=%s ", key, value);
+	else
+		snprintf(end, size, "%c ", key);
+	return NULL;
+}
+
+static const struct argp_option options[] = {
+	{ "show-up-to", 'n', "COUNT", 0, "Show only so much", 0 },
+	{ "show-ascii", 'a', NULL, 0, "Show characters, too", 0 },
+	{ "sort-by", 's', "count|bytes", 0, "Sort", 0 },
+	{ 0 },
+};
+
+static const struct command taker = {
+	.name = "take",
+	.word = WORD_SET,
+	.options = options,
+	.parse = take_all,
+	.arguments_size = sizeof(struct taken),
+};
+
+static const struct command file_taker = {
+	.name = "open",
+	.word = WORD_FILE,
+	.options = options,
+	.parse = take_all,
+	.arguments_size = sizeof(struct taken),
+};
+
+static struct error *parse(const struct command *command, const char *text, struct taken *ret)
+{
+	struct line line = { 0 };
+	struct error *error = line_split(text, &line);
+
+	*ret = (struct taken){ 0 };
+	if (!error)
+		error = switches_parse(command, line.words, line.count, ret,
+				       &(struct common_switches){ 0 });
+	line_deinit(&line);
+	return error;
+}
+
+static void check(const struct command *command, const char *text, const char *expected)
+{
+	struct taken taken;
+
+	assert_no_error(parse(command, text, &taken));
+	assert_string_equal(taken.text, expected);
+}
+
+static void check_error(const char *text, const char *message)
+{
+	struct taken taken;
+
+	assert_error(parse(&taker, text, &taken), ERROR_USAGE, message);
+}
+
+static void test_switches_have_either_spelling(void **state)
+{
+	check(&taker, "used --show-up-to 16 x", "used n=16 x .");
+	check(&taker, "used --show-up-to=16", "used n=16 .");
+	check(&taker, "used /showUpTo 16", "used n=16 .");
+	check(&taker, "used /showupto 16 /SORTBY bytes", "used n=16 s=bytes .");
+	check(&taker, "--sort-by= used", "s= used .");
+	check(&taker, "", ".");
+}
+
+static void test_flags_take_a_value_only_in_the_older_spelling(void **state)
+{
+	check(&taker, "--show-ascii used", "a used .");
+	check(&taker, "/showAscii true used", "a used .");
+	check(&taker, "/showAscii false used", "used .");
+	check_error("/showAscii used", "'/showAscii' is 'true' or 'false', not 'used'");
+	check_error("--show-ascii=true", "'--show-ascii' takes no value");
+}
+
+static void test_value_is_the_next_word_whatever_it_is(void **state)
+{
+	check(&taker, "/showupto -> --sort-by --x", "n=-> s=--x .");
+	check_error("used --sort-by", "'--sort-by' needs a value (count|bytes)");
+	check_error("used /sortby", "'/sortby' needs a value (count|bytes)");
+	check_error("used /showascii", "'/showascii' needs a value (true or false)");
+}
+
+static void test_unknown_switch_names_the_nearest(void **state)
+{
+	check_error("--sort-bi x", "'take' has no switch '--sort-bi'; did you mean '--sort-by'?");
+	check_error("/showUptoo 1", "'take' has no switch '/showUptoo'; did you mean '/showupto'?");
+	check_error("--zzz", "'take' has no switch '--zzz'");
+	check_error("/", "'take' has no switch '/'");
+	check_error("/sortby=bytes", "'/sortby' takes its value as the next word, without '='");
+}
+
+static void test_two_dashes_end_the_switches(void **state)
+{
+	check(&taker, "-- --sort-by /x --", "--sort-by /x -- .");
+	check(&taker, "- -x -", "- -x - .");
+}
+
+static void test_path_is_no_switch_of_a_command_for_files(void **state)
+{
+	check(&file_taker, "/tmp/script /sortby x", "/tmp/script s=x .");
+	check_error("/tmp/script", "'take' has no switch '/tmp/script'");
+}
+
+static void test_command_without_parse_stands_alone(void **state)
+{
+	static const struct command alone = { .name = "quit" };
+	char *words[] = { "now" };
+
+	assert_no_error(switches_parse(&alone, NULL, 0, NULL, NULL));
+	assert_error(switches_parse(&alone, words, 1, NULL, NULL), ERROR_USAGE,
+		     "'quit' stands alone, without 'now'");
+}
+
+static void test_places_of_a_switch_include_its_value(void **state)
+{
+	assert_int_equal(switch_places(&taker, "--sort-by"), 2);
+	assert_int_equal(switch_places(&taker, "--sort-by=x"), 1);
+	assert_int_equal(switch_places(&taker, "--show-ascii"), 1);
+	assert_int_equal(switch_places(&taker, "/showascii"), 2);
+	assert_int_equal(switch_places(&taker, "used"), 0);
+	assert_int_equal(switch_places(&taker, "--zzz"), 0);
+}
+
+static void check_redirect_name(const char *text, const char *expected)
+{
+	_cleanup_(line_deinit) struct line line = { 0 };
+	_cleanup_(free) char *name = NULL;
+
+	assert_no_error(line_split(text, &line));
+	name = redirect_name("/var/cores/core.123", &taker, &line, NULL);
+	assert_string_equal(name, expected);
+}
+
+static void test_redirected_output_is_named_by_the_words(void **state)
+{
+	check_redirect_name("count used", "core.123.count_used");
+	check_redirect_name("count used /sortby bytes 'std::map<int, x/y>'",
+			    "core.123.count_used_std__map_int__x_y_");
+	check_redirect_name("count ../x", "core.123.count_.._x");
+}
+
+static void test_suffix_ends_the_name_of_redirected_output(void **state)
+{
+	_cleanup_(line_deinit) struct line line = { 0 };
+	_cleanup_(free) char *name = NULL;
+
+	struct command dump_taker = taker;
+
+	dump_taker.needs_analysis = true;
+	assert_no_error(line_split("count used /redirectSuffix a/b", &line));
+	name = redirect_name("core.123", &dump_taker, &line, "a/b");
+	assert_string_equal(name, "core.123.count_used.a_b");
+}
+
+static void test_redirected_output_has_a_name_of_bounded_length(void **state)
+{
+	_cleanup_(line_deinit) struct line line = { 0 };
+	_cleanup_(free) char *name = NULL;
+	char text[5000];
+
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	assert_no_error(line_split(text, &line));
+	name = redirect_name(text, &taker, &line, NULL);
+	assert_int_equal(strlen(name), 255);
+}
+
+static void test_commands_are_found_by_name(void **state)
+{
+	assert_string_equal(command_find("help")->name, "help");
+	assert_null(command_find("helper"));
+	assert_error(command_unknown("hlep"), ERROR_USAGE,
+		     "unknown command 'hlep'; did you mean 'help'?");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_switches_have_either_spelling),
+		cmocka_unit_test(test_flags_take_a_value_only_in_the_older_spelling),
+		cmocka_unit_test(test_value_is_the_next_word_whatever_it_is),
+		cmocka_unit_test(test_unknown_switch_names_the_nearest),
+		cmocka_unit_test(test_two_dashes_end_the_switches),
+		cmocka_unit_test(test_path_is_no_switch_of_a_command_for_files),
+		cmocka_unit_test(test_command_without_parse_stands_alone),
+		cmocka_unit_test(test_places_of_a_switch_include_its_value),
+		cmocka_unit_test(test_redirected_output_is_named_by_the_words),
+		cmocka_unit_test(test_suffix_ends_the_name_of_redirected_output),
+		cmocka_unit_test(test_redirected_output_has_a_name_of_bounded_length),
+		cmocka_unit_test(test_commands_are_found_by_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
