@@ -68,10 +68,10 @@ static struct error *boehm_open(const struct heap_context *context, struct heap 
 	heap->context = *context;
 	heap->owned.account = context->account;
 	error = boehm_search(heap);
-	image_read_scattered(context->image, false);
+	image_advise_random(context->image, false);
 	for (size_t i = 0; i < heap->collector_count && !error; i++)
 		error = read_collector(heap, &heap->collectors[i]);
-	image_read_scattered(context->image, true);
+	image_advise_random(context->image, true);
 	if (error)
 		return error;
 	*ret = heap->collector_count > 0 ? &take(heap)->heap : NULL;

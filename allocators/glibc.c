@@ -9,12 +9,12 @@
 #include "allocators/glibc/bins.h"
 #include "allocators/glibc/extents.h"
 #include "allocators/glibc/fast_links.h"
-#include "allocators/glibc/leftovers.h"
 #include "allocators/glibc/lists.h"
 #include "allocators/glibc/mapped.h"
 #include "allocators/glibc/pieces.h"
 #include "allocators/glibc/rings.h"
 #include "allocators/glibc/spare.h"
+#include "allocators/glibc/stale_links.h"
 #include "allocators/glibc/tell.h"
 #include "allocators/glibc/transit.h"
 
@@ -181,7 +181,7 @@ static struct error *settle(struct glibc_heap *heap, struct block_sink *sink)
 {
 	struct error *error = block_sink_order(sink);
 
-	image_read_scattered(heap->context.image, true);
+	image_advise_random(heap->context.image, true);
 	if (!error)
 		error = glibc_follow_fast(heap, sink);
 	if (!error)
@@ -190,7 +190,7 @@ static struct error *settle(struct glibc_heap *heap, struct block_sink *sink)
 		error = glibc_hold_transit(heap, sink);
 	if (!error)
 		error = glibc_check_lists(heap, sink);
-	image_read_scattered(heap->context.image, false);
+	image_advise_random(heap->context.image, false);
 	if (!error)
 		check_counts(heap, sink);
 	return error;
@@ -255,11 +255,11 @@ static struct arena glibc_arena(const struct heap *base, size_t number)
 	return mapped;
 }
 
-static unsigned int glibc_find_leftovers(const struct heap *heap,
-					 const struct allocation_index *index, uint64_t start,
-					 const uint64_t words[4])
+static unsigned int glibc_find_stale_links(const struct heap *heap,
+					   const struct allocation_index *index, uint64_t start,
+					   const uint64_t words[4])
 {
-	return glibc_leftovers((const struct glibc_heap *)heap, index, start, words);
+	return glibc_stale_links((const struct glibc_heap *)heap, index, start, words);
 }
 
 static bool glibc_tell(const struct heap *heap, uint64_t address, char *ret, size_t size)
@@ -315,7 +315,7 @@ const struct allocator allocator_glibc = {
 	.walk = glibc_walk,
 	.arena_count = glibc_arena_count,
 	.arena = glibc_arena,
-	.leftovers = glibc_find_leftovers,
+	.stale_links = glibc_find_stale_links,
 	.tell = glibc_tell,
 	.free_kind = glibc_free_kind,
 	.sort_free = glibc_sort_free,

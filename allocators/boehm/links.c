@@ -43,8 +43,8 @@ static struct error *note_all(const struct collector *collector, const struct he
 		for (size_t i = start; i < end; i++)
 			if (is_small(collector, &blocks[i]))
 				note_block(collector, &blocks[i], &view, links);
-		image_pass(context->image, blocks[start].start,
-			   block_end(collector, &blocks[end - 1]));
+		image_release(context->image, blocks[start].start,
+			      block_end(collector, &blocks[end - 1]));
 		if (!progress_step(context->progress, 0))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 	}

@@ -127,9 +127,9 @@ static struct error *add_collector(struct search *search, const struct boehm_geo
 		.index = index,
 	};
 	account(collector, heap->context.account);
-	image_read_scattered(heap->context.image, false);
+	image_advise_random(heap->context.image, false);
 	error = boehm_read_blocks(collector, &heap->context, &sound);
-	image_read_scattered(heap->context.image, true);
+	image_advise_random(heap->context.image, true);
 	if (error || !sound) {
 		memory_release(&collector->blocks);
 		memory_release(&collector->indexes);
@@ -186,9 +186,9 @@ static struct error *find_size_map(struct search *search)
 	size_t cursor = 0;
 	struct error *error;
 
-	image_read_scattered(image, false);
+	image_advise_random(image, false);
 	error = boehm_visit_data(module->start, module->end, image, &cursor, look_for_map, search);
-	image_read_scattered(image, true);
+	image_advise_random(image, true);
 	return error;
 }
 

@@ -469,7 +469,7 @@ static struct error *check_subheaps(struct glibc_heap *heap)
 	return NULL;
 }
 
-/* What leftovers are compared with. */
+/* What stale_links are compared with. */
 static struct error *list_addresses(struct glibc_heap *heap)
 {
 	struct number_list *list = &heap->arena_addresses;

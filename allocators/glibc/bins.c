@@ -1,7 +1,7 @@
 #include "allocators/glibc/bins.h"
 
 #include "allocators/glibc/transit.h"
-#include "analyzer/heap/pass.h"
+#include "analyzer/heap/release.h"
 
 #include <inttypes.h>
 #include <xxhash.h>
@@ -229,7 +229,7 @@ static struct error *chain_region(struct chain *chain, const struct heap_region 
 		size_t start = end - first > STEP ? end - STEP : first;
 
 		chain_some(chain, start, end);
-		allocations_pass(context->image, chain->index, start, end);
+		allocations_release(context->image, chain->index, start, end);
 		if (!progress_step(context->progress, end - start))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 		end = start;

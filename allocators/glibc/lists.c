@@ -455,7 +455,7 @@ struct error *glibc_collect_lists(struct glibc_heap *heap)
 	struct view view = { heap->context.image };
 	struct error *error;
 
-	image_read_scattered(heap->context.image, true);
+	image_advise_random(heap->context.image, true);
 	error = find_tcaches(heap);
 	decide_mangling(heap);
 	for (size_t i = 0; i < heap->tcaches.count && !error; i++) {
@@ -466,7 +466,7 @@ struct error *glibc_collect_lists(struct glibc_heap *heap)
 	}
 	if (!error)
 		error = collect_fastbins(heap);
-	image_read_scattered(heap->context.image, false);
+	image_advise_random(heap->context.image, false);
 	number_list_sort(&heap->cached);
 	number_list_sort(&heap->fast);
 	return error;

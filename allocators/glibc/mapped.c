@@ -291,7 +291,7 @@ static struct error *pass(struct scan *scan, uint64_t start, uint64_t end)
 {
 	if (!progress_step(scan->heap->context.progress, end - start))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
-	image_pass(scan->heap->context.image, start, end);
+	image_release(scan->heap->context.image, start, end);
 	return NULL;
 }
 

@@ -18,7 +18,7 @@ static int compare_numbers(const void *a, const void *b)
 }
 
 /* The other way round, if they fall from one to the next. */
-static bool turn_falling(uint64_t *all, size_t count)
+static bool chunk_falling(uint64_t *all, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
 		if (all[i] >= all[i - 1])
@@ -46,7 +46,7 @@ void number_list_sort(struct number_list *list)
 	uint64_t *all = list->memory.bytes;
 	size_t kept = 0;
 
-	if (list->count == 0 || is_rising(all, list->count) || turn_falling(all, list->count))
+	if (list->count == 0 || is_rising(all, list->count) || chunk_falling(all, list->count))
 		return;
 	qsort(all, list->count, sizeof(*all), compare_numbers);
 	for (size_t i = 0; i < list->count; i++)

@@ -211,7 +211,7 @@ static struct error *walk_middle(struct pieces *pieces, const struct piece *piec
 	return error ? error : glibc_walk_on(&middle->walk, &middle->end, stop);
 }
 
-static struct error *take_turn(void *data, size_t number, unsigned int thread)
+static struct error *take_chunk(void *data, size_t number, unsigned int thread)
 {
 	struct pieces *pieces = data;
 	const struct piece *piece = &pieces_list(pieces)[number];
@@ -267,7 +267,7 @@ static struct error *walk_jointly(struct pieces *pieces)
 	relay_init(&pieces->relay);
 	if (!error) {
 		split_work_begin(&pieces->work, progress, pieces->count);
-		error = parallel_for(pieces->count, pieces->threads, take_turn, pieces);
+		error = parallel_for(pieces->count, pieces->threads, take_chunk, pieces);
 		split_work_keep(&pieces->work, pieces->threads, progress);
 	}
 	relay_deinit(&pieces->relay);

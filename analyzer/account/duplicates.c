@@ -185,11 +185,11 @@ static void look_at_run(struct finder *finder, struct worker *worker, size_t sta
 		keep_group(worker, finder->most, list.groups[i]);
 }
 
-static struct error *look_at_part(void *data, size_t turn, unsigned int thread)
+static struct error *look_at_part(void *data, size_t chunk, unsigned int thread)
 {
 	struct finder *finder = data;
 	struct worker *worker = &finder->workers[thread];
-	const struct part part = finder->parts[turn];
+	const struct part part = finder->parts[chunk];
 	const uint64_t *numbers = finder->numbers;
 	size_t start = part.start, end;
 

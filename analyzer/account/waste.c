@@ -117,16 +117,16 @@ static struct error *look_at(struct search *search, struct looker *looker, alloc
 	return read_contents(search, looker, id, &extent, ret_number);
 }
 
-static struct error *look_at_share(void *data, size_t turn, unsigned int thread)
+static struct error *look_at_share(void *data, size_t chunk, unsigned int thread)
 {
 	struct search *search = data;
 	struct looker *looker = &search->lookers[thread];
 	const struct bitmap *members = &search->members;
-	uint64_t *number = (uint64_t *)search->numbers.bytes + search->firsts[turn];
-	size_t end = (turn + 1) * SHARE;
+	uint64_t *number = (uint64_t *)search->numbers.bytes + search->firsts[chunk];
+	size_t end = (chunk + 1) * SHARE;
 	uint64_t bytes = 0;
 
-	for (size_t id = bitmap_next(members, turn * SHARE); id < end && id < members->count;
+	for (size_t id = bitmap_next(members, chunk * SHARE); id < end && id < members->count;
 	     id = bitmap_next(members, id + 1)) {
 		struct error *error;
 

@@ -18,9 +18,9 @@ static struct error *build_program(struct analysis *analysis, uint64_t *ret_coun
 {
 	struct error *error;
 
-	image_read_scattered(analysis->image, true);
+	image_advise_random(analysis->image, true);
 	error = program_create(analysis->image, &analysis->findings, &analysis->program);
-	image_read_scattered(analysis->image, false);
+	image_advise_random(analysis->image, false);
 	if (!error)
 		*ret_count = program_thread_count(analysis->program);
 	return error;

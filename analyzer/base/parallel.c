@@ -5,10 +5,10 @@
 #include <stdatomic.h>
 
 struct loop {
-	size_t turns;
-	struct error *(*work)(void *data, size_t turn, unsigned int thread);
+	size_t chunks;
+	struct error *(*work)(void *data, size_t chunk, unsigned int thread);
 	void *data;
-	atomic_size_t next_turn;
+	atomic_size_t next_chunk;
 	atomic_uint next_thread;
 	struct error *_Atomic error;
 };
@@ -31,25 +31,25 @@ unsigned int parallel_threads_for(const struct progress *progress)
 	return progress->threads < MOST_LOOP_THREADS ? progress->threads : MOST_LOOP_THREADS;
 }
 
-void split_work_begin(struct split_work *work, const struct progress *progress, size_t turns)
+void split_work_begin(struct split_work *work, const struct progress *progress, size_t chunks)
 {
-	*work = (struct split_work){ .turns = turns };
+	*work = (struct split_work){ .chunks = chunks };
 	if (progress->splits && progress->split_count < MOST_SPLITS)
-		work->amounts = calloc(turns + 1, sizeof(*work->amounts));
+		work->amounts = calloc(chunks + 1, sizeof(*work->amounts));
 }
 
-/* The most of one of so many threads, each turn going to who has done least. */
+/* The most of one of so many threads, each chunk going to who has done least. */
 static uint64_t divide_evenly(const struct split_work *work, unsigned int threads)
 {
 	uint64_t done[MOST_LOOP_THREADS] = { 0 }, most = 0;
 
-	for (size_t turn = 0; turn < work->turns; turn++) {
+	for (size_t chunk = 0; chunk < work->chunks; chunk++) {
 		unsigned int least = 0;
 
 		for (unsigned int i = 1; i < threads; i++)
 			if (done[i] < done[least])
 				least = i;
-		done[least] += work->amounts[turn];
+		done[least] += work->amounts[chunk];
 		if (done[least] > most)
 			most = done[least];
 	}
@@ -84,28 +84,28 @@ static void *run(void *argument)
 	unsigned int thread = atomic_fetch_add(&loop->next_thread, 1);
 
 	while (!atomic_load(&loop->error)) {
-		size_t turn = atomic_fetch_add(&loop->next_turn, 1);
+		size_t chunk = atomic_fetch_add(&loop->next_chunk, 1);
 		struct error *error, *none = NULL;
 
-		if (turn >= loop->turns)
+		if (chunk >= loop->chunks)
 			break;
-		error = loop->work(loop->data, turn, thread);
+		error = loop->work(loop->data, chunk, thread);
 		if (error && !atomic_compare_exchange_strong(&loop->error, &none, error))
 			error_destroy(error);
 	}
 	return NULL;
 }
 
-struct error *parallel_for(size_t turns, unsigned int threads,
-			   struct error *(*work)(void *data, size_t turn, unsigned int thread),
+struct error *parallel_for(size_t chunks, unsigned int threads,
+			   struct error *(*work)(void *data, size_t chunk, unsigned int thread),
 			   void *data)
 {
-	struct loop loop = { .turns = turns, .work = work, .data = data };
+	struct loop loop = { .chunks = chunks, .work = work, .data = data };
 	pthread_t others[MOST_LOOP_THREADS];
 	unsigned int started = 0;
 
-	/* A thread that cannot be had leaves its turns to the others. */
-	while (started + 1 < threads && started < MOST_LOOP_THREADS && started + 1 < turns &&
+	/* A thread that cannot be had leaves its chunks to the others. */
+	while (started + 1 < threads && started < MOST_LOOP_THREADS && started + 1 < chunks &&
 	       pthread_create(&others[started], NULL, run, &loop) == 0)
 		started++;
 	run(&loop);

@@ -20,8 +20,8 @@ struct work_split {
 	unsigned int threads; /* that did any of it */
 	uint64_t total, most; /* all, and that of the thread that did most */
 	uint64_t largest;     /* what was handed out at once */
-	/* What would be the most of one if all were equally fast: turns go to
-	   whoever has done least. 0: there were no turns. */
+	/* What would be the most of one if all were equally fast: chunks go to
+	   whoever has done least. 0: there were no chunks. */
 	uint64_t even;
 };
 

@@ -1,9 +1,9 @@
 /*
- * A baton that the turns of a parallel loop hand on in order, so that what each has found is put
- * behind what the turns before it have.
+ * A baton that the chunks of a parallel loop hand on in order, so that what each has found is put
+ * behind what the chunks before it have.
  *
- * Turns are worked on side by side, and end in any order. For what has to go in order, each waits
- * until the one before has passed the baton on. No turn waits for one that is handed out later, so
+ * Chunks are worked on side by side, and end in any order. For what has to go in order, each waits
+ * until the one before has passed the baton on. No chunk waits for one that is handed out later, so
  * one is always going on.
  */
 #ifndef ANALYZER_BASE_RELAY_H
@@ -27,7 +27,7 @@ void relay_deinit(struct relay *relay);
 DEFINE_DEINIT(relay_deinit, struct relay)
 
 /*
- * Wait until all turns below number have passed the baton on; false if one has ended it instead.
+ * Wait until all chunks below number have passed the baton on; false if one has ended it instead.
  * Numbers begin with 0, and each is taken once.
  */
 bool relay_take(struct relay *relay, size_t number);
@@ -35,7 +35,7 @@ bool relay_take(struct relay *relay, size_t number);
 /* Let the next one take it. */
 void relay_pass(struct relay *relay);
 
-/* A turn failed, whether or not it has the baton: nobody else gets it. */
+/* A chunk failed, whether or not it has the baton: nobody else gets it. */
 void relay_end(struct relay *relay);
 
 #endif

@@ -244,11 +244,11 @@ static bool collect_by(struct process_clone *clone, pid_t thread)
 /* Before, it could not be collected: one stop of the process is to do. */
 static void await_end(pid_t id)
 {
-	enum { PATIENCE = 1000 /* milliseconds */ };
+	enum { BUDGET = 1000 /* milliseconds */ };
 	_cleanup_(close) int end = (int)syscall(SYS_pidfd_open, id, 0);
 
 	if (end >= 0)
-		poll(&(struct pollfd){ end, POLLIN, 0 }, 1, PATIENCE);
+		poll(&(struct pollfd){ end, POLLIN, 0 }, 1, BUDGET);
 }
 
 /*

@@ -36,7 +36,7 @@ static void hand_over(int event)
 		continue;
 }
 
-static void await_turn(int event)
+static void await_chunk(int event)
 {
 	uint64_t count;
 
@@ -54,7 +54,7 @@ static bool await_heapcore(const struct cloning *cloning)
 		continue;
 	if (!(files[0].revents & POLLIN))
 		return false;
-	await_turn(cloning->to_keeper);
+	await_chunk(cloning->to_keeper);
 	return true;
 }
 
@@ -131,12 +131,12 @@ static struct error *copy_and_write(struct cloning *cloning, struct snapshot *re
 {
 	struct error *error = NULL;
 
-	await_turn(cloning->to_heapcore);
+	await_chunk(cloning->to_heapcore);
 	if (cloning->error || cloning->obstacle)
 		return NULL;
 	error = core_copy(cloning->core);
 	hand_over(cloning->to_keeper);
-	await_turn(cloning->to_heapcore);
+	await_chunk(cloning->to_heapcore);
 	if (!error && !cloning->error)
 		error = core_take_clone(cloning->core, cloning->clone.id);
 	if (!error && !cloning->error)

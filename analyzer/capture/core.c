@@ -129,10 +129,10 @@ static uint64_t expected(const struct core_writer *core, const struct memory_are
 }
 
 /* Have the kernel provide the memory now, in large pages. */
-static struct error *touch(void *data, size_t turn, unsigned int thread)
+static struct error *touch(void *data, size_t chunk, unsigned int thread)
 {
 	struct core_writer *core = data;
-	uint64_t start = (uint64_t)turn * PIECE_BYTES;
+	uint64_t start = (uint64_t)chunk * PIECE_BYTES;
 
 	for (uint64_t i = 0; i < PIECE_BYTES; i += PAGE_BYTES)
 		core->stage[start + i] = 0;
@@ -608,18 +608,18 @@ static unsigned int threads_for(const struct core_writer *core)
 	return core->pieces_size + core->late_size > FEW_BYTES ? core->threads : 1;
 }
 
-static struct error *copy_piece(void *data, size_t turn, unsigned int thread)
+static struct error *copy_piece(void *data, size_t chunk, unsigned int thread)
 {
 	struct core_writer *core = data;
-	const struct piece *piece = &core->pieces[turn];
+	const struct piece *piece = &core->pieces[chunk];
 
 	return piece->late ? NULL : move_piece(core, piece, thread);
 }
 
-static struct error *write_piece(void *data, size_t turn, unsigned int thread)
+static struct error *write_piece(void *data, size_t chunk, unsigned int thread)
 {
 	struct core_writer *core = data;
-	const struct piece *piece = &core->pieces[turn];
+	const struct piece *piece = &core->pieces[chunk];
 	uint8_t *place = staged(core, piece);
 
 	if (piece->late)

@@ -16,7 +16,7 @@
 #include <time.h>
 
 /* How long a thread may take to stop; waits between looks, in nanoseconds. */
-enum { PATIENCE_SECONDS = 2, FIRST_WAIT = 10000, LONGEST_WAIT = 5000000 };
+enum { BUDGET_SECONDS = 2, FIRST_WAIT = 10000, LONGEST_WAIT = 5000000 };
 
 static bool holds_back_other_processes(int *ret_scope)
 {
@@ -171,7 +171,7 @@ static bool take_stop(struct held_thread *thread, int status)
 static struct error *await_stops(struct held_process *held, size_t first,
 				 const struct progress *progress)
 {
-	double deadline = clock_now() + PATIENCE_SECONDS;
+	double deadline = clock_now() + BUDGET_SECONDS;
 	long wait = FIRST_WAIT;
 
 	for (size_t i = first; i < held->count;) {

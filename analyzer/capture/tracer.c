@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 
 enum {
-	PATIENCE_SECONDS = 2,	   /* for other threads of a process to stop */
+	BUDGET_SECONDS = 2,	   /* for other threads of a process to stop */
 	LEAST_SIGNAL_STACK = 2048, /* of sigaltstack() on x86-64 */
 };
 
@@ -186,7 +186,7 @@ static void begin_gathering(struct tracer *tracer, struct traced_process *proces
 	process->state = PROCESS_GATHERING;
 	process->signal = signal;
 	process->taker = task->id;
-	process->deadline = clock_now() + PATIENCE_SECONDS;
+	process->deadline = clock_now() + BUDGET_SECONDS;
 	for (size_t i = 0; i < tracer->tasks.count; i++) {
 		const struct task *other = &tracer->tasks.tasks[i];
 
@@ -382,12 +382,12 @@ static bool is_gathering(const struct tracer *tracer)
 /* Wait for news, but no longer than threads may be late. */
 static void await_stops(struct tracer *tracer)
 {
-	struct timespec patience = { .tv_nsec = 100000000 };
+	struct timespec budget = { .tv_nsec = 100000000 };
 	sigset_t signals;
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGCHLD);
-	sigtimedwait(&signals, NULL, &patience);
+	sigtimedwait(&signals, NULL, &budget);
 	for (size_t i = tracer->tasks.process_count; i-- > 0;)
 		finish_if_gathered(tracer, &tracer->tasks.processes[i]);
 }

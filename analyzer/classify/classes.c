@@ -41,14 +41,14 @@ struct classes {
 	struct memory signatures, types; /* of those structs */
 	size_t signature_count, type_count;
 	/* What may still be spent on names, and on bases of those asked for. */
-	uint64_t names_patience, bases_patience;
+	uint64_t names_budget, bases_budget;
 };
 
 /*
  * Names are read once, bases for each search. Both take less than all of a large program's, and
  * hardly longer than reading the dump a few times.
  */
-enum { LEAST_PATIENCE = 16 << 20, DEMANGLING_COST = 16 };
+enum { LEAST_BUDGET = 16 << 20, DEMANGLING_COST = 16 };
 
 struct error *classes_create(const struct image *image, const struct program *program,
 			     struct debug *debug, struct memory_account *account,
@@ -63,7 +63,7 @@ struct error *classes_create(const struct image *image, const struct program *pr
 	classes->debug = debug;
 	address_map_init(&classes->signature_map, account);
 	address_map_init(&classes->type_map, account);
-	classes->names_patience = LEAST_PATIENCE + image_size(image);
+	classes->names_budget = LEAST_BUDGET + image_size(image);
 	classes->signatures.account = account;
 	classes->types.account = account;
 	*ret = classes;
@@ -173,12 +173,12 @@ static char *demangle(struct classes *classes, const char *mangled)
 	uint64_t cost = DEMANGLING_COST * strlen(mangled);
 	char *full;
 
-	if (classes->names_patience < cost)
+	if (classes->names_budget < cost)
 		return NULL;
 	full = demangle_type(mangled);
 	if (full)
 		cost += DEMANGLING_COST * strlen(full);
-	classes->names_patience -= cost < classes->names_patience ? cost : classes->names_patience;
+	classes->names_budget -= cost < classes->names_budget ? cost : classes->names_budget;
 	return full;
 }
 
@@ -206,7 +206,7 @@ static struct names type_names(struct classes *classes, uint64_t address)
 		return (struct names){ 0 };
 	if (!type->names.known) {
 		_cleanup_(free) char *mangled =
-			rtti_name(classes->image, address, &classes->names_patience);
+			rtti_name(classes->image, address, &classes->names_budget);
 		char *full = mangled ? name_shared(mangled, demangle(classes, mangled)) : NULL;
 
 		/* What nobody can read is still better than nothing. */
@@ -316,7 +316,7 @@ static struct signature *look_at(struct classes *classes, uint64_t address)
 	if (!signature || signature->type_known)
 		return signature;
 	signature->type_known = true;
-	signature->type = rtti_type(classes->image, address, &classes->names_patience);
+	signature->type = rtti_type(classes->image, address, &classes->names_budget);
 	if (signature->type)
 		signature->kind = SIGNATURE_CLASS;
 	return signature;
@@ -337,7 +337,7 @@ uint32_t classes_control_block(struct classes *classes, uint64_t vtable)
 		return NO_CONTROL_BLOCK;
 	if (!signature->control_block_known) {
 		_cleanup_(free) char *mangled =
-			rtti_name(classes->image, signature->type, &classes->names_patience);
+			rtti_name(classes->image, signature->type, &classes->names_budget);
 
 		signature->control_block =
 			mangled ? control_block_object(mangled) : NO_CONTROL_BLOCK;
@@ -439,7 +439,7 @@ void classes_begin_search(struct classes *classes)
 {
 	enum { SHARE = 8 };
 
-	classes->bases_patience = LEAST_PATIENCE + image_size(classes->image) / SHARE;
+	classes->bases_budget = LEAST_BUDGET + image_size(classes->image) / SHARE;
 }
 
 struct visit {
@@ -470,7 +470,7 @@ bool classes_visit_names(struct classes *classes, uint64_t signature,
 	known = look_at(classes, signature);
 	return known && known->type &&
 	       rtti_find_base(classes->image, known->type, visit_base, &bases,
-			      &classes->bases_patience);
+			      &classes->bases_budget);
 }
 
 static bool is_name(void *data, const char *name)

@@ -2,7 +2,7 @@
 
 #include "analyzer/base/address_map.h"
 #include "analyzer/heap/index_side.h"
-#include "analyzer/heap/pass.h"
+#include "analyzer/heap/release.h"
 
 struct first_words {
 	struct memory numbers;	  /* uint32_t by id; 0: no signature */

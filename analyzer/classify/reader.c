@@ -47,14 +47,14 @@ bool reader_in_module(const struct reader *reader, uint64_t address)
 bool reader_draw_steps(struct reader *reader)
 {
 	enum { AT_ONCE = 1 << 16 };
-	uint64_t left = reader->stock ? atomic_load(reader->stock) : 0;
+	uint64_t left = reader->budget ? atomic_load(reader->budget) : 0;
 	uint64_t drawn;
 
 	if (reader->progress && atomic_load(&reader->progress->interrupted))
 		return false;
 	do
 		drawn = left < AT_ONCE ? left : AT_ONCE;
-	while (drawn > 0 && !atomic_compare_exchange_weak(reader->stock, &left, left - drawn));
+	while (drawn > 0 && !atomic_compare_exchange_weak(reader->budget, &left, left - drawn));
 	reader->steps = drawn;
 	return drawn > 0;
 }

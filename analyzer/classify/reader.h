@@ -3,7 +3,7 @@
  *
  * A reader remembers where it read last, so each thread has one of its own. Walks along links take
  * steps of it, which end: that way no dump can make a walk endless, or many walks too long
- * together. Readers of several threads share a stock of steps.
+ * together. Readers of several threads share a budget of steps.
  */
 #ifndef ANALYZER_CLASSIFY_READER_H
 #define ANALYZER_CLASSIFY_READER_H
@@ -40,8 +40,8 @@ struct reader {
 	struct crystal *crystal;     /* NULL: another language */
 	size_t hint;		     /* of the index */
 	struct view view;
-	uint64_t steps;		 /* that walks may still take, before more are drawn */
-	_Atomic uint64_t *stock; /* where from; NULL: nowhere */
+	uint64_t steps;		  /* that walks may still take, before more are drawn */
+	_Atomic uint64_t *budget; /* where from; NULL: nowhere */
 	struct verdict verdicts[VERDICTS];
 	const struct module *library; /* asked for last: has it operator new? */
 	bool library_has_new;
@@ -117,7 +117,7 @@ allocation_id reader_start(struct reader *reader, uint64_t address, struct memor
 /* Whether address is in a module, or right behind it in its data. */
 bool reader_in_module(const struct reader *reader, uint64_t address);
 
-/* Draw steps from the stock, unless it is empty or the user interrupts. */
+/* Draw steps from the budget, unless it is empty or the user interrupts. */
 bool reader_draw_steps(struct reader *reader);
 
 /* Take a step of a walk; false if there were too many. */

@@ -13,15 +13,15 @@ enum {
 	MOST_BASES = 256,      /* of one class */
 	MOST_ANCESTORS = 4096, /* looked at for a class */
 	DEEPEST_BASE = 64,
-	/* What looking at a type, but its name, costs of the patience. */
+	/* What looking at a type, but its name, costs of the budget. */
 	TYPE_COST = 64,
 };
 
-static bool spend(uint64_t *patience, uint64_t cost)
+static bool spend(uint64_t *budget, uint64_t cost)
 {
-	bool enough = cost <= *patience;
+	bool enough = cost <= *budget;
 
-	*patience = enough ? *patience - cost : 0;
+	*budget = enough ? *budget - cost : 0;
 	return enough;
 }
 
@@ -55,8 +55,7 @@ static bool is_letter(char letter)
  * Read the mangled name of a class, without the '*' in front of those whose address alone counts.
  * Sets *ret_known to whether it can be read at all.
  */
-static char *read_name(const struct image *image, uint64_t type, uint64_t *patience,
-		       bool *ret_known)
+static char *read_name(const struct image *image, uint64_t type, uint64_t *budget, bool *ret_known)
 {
 	uint64_t address, available;
 	const uint8_t *bytes;
@@ -78,7 +77,7 @@ static char *read_name(const struct image *image, uint64_t type, uint64_t *patie
 	length = available
 			 ? strnlen(name, available < LONGEST_MANGLED ? available : LONGEST_MANGLED)
 			 : 0;
-	if (!spend(patience, length) || length == 0 || length == available ||
+	if (!spend(budget, length) || length == 0 || length == available ||
 	    length == LONGEST_MANGLED || !strchr("0123456789NSZ", *name))
 		return NULL;
 	for (size_t i = 0; i < length; i++)
@@ -89,10 +88,10 @@ static char *read_name(const struct image *image, uint64_t type, uint64_t *patie
 
 /* Whether the type has that name; true also if its name is not at hand. */
 static bool may_be_named(const struct image *image, uint64_t type, const char *wanted,
-			 uint64_t *patience)
+			 uint64_t *budget)
 {
 	bool known;
-	_cleanup_(free) char *name = read_name(image, type, patience, &known);
+	_cleanup_(free) char *name = read_name(image, type, budget, &known);
 
 	return !known || (name && strcmp(name, wanted) == 0);
 }
@@ -117,7 +116,7 @@ static bool find_kinds(const struct image *image, uint64_t kind, struct kinds *r
 }
 
 /* The kind of class that a type_info tells of. */
-static enum type_kind find_kind(const struct image *image, uint64_t type, uint64_t *patience)
+static enum type_kind find_kind(const struct image *image, uint64_t type, uint64_t *budget)
 {
 	static const char *const names[] = {
 		[TYPE_CLASS] = "N10__cxxabiv117__class_type_infoE",
@@ -128,7 +127,7 @@ static enum type_kind find_kind(const struct image *image, uint64_t type, uint64
 	struct kinds kinds;
 	uint64_t vptr, kind;
 
-	if (!spend(patience, TYPE_COST) || !read_word(image, type, &vptr) ||
+	if (!spend(budget, TYPE_COST) || !read_word(image, type, &vptr) ||
 	    !read_type(image, vptr, &kind) || !find_kinds(image, kind, &kinds))
 		return TYPE_NONE;
 	if (kind == kinds.single)
@@ -137,10 +136,10 @@ static enum type_kind find_kind(const struct image *image, uint64_t type, uint64
 		found = TYPE_CLASS;
 	else if (holds(image, kind + 2 * WORD, kinds.class))
 		found = TYPE_MULTIPLE;
-	return found && may_be_named(image, kind, names[found], patience) ? found : TYPE_NONE;
+	return found && may_be_named(image, kind, names[found], budget) ? found : TYPE_NONE;
 }
 
-uint64_t rtti_type(const struct image *image, uint64_t vtable, uint64_t *patience)
+uint64_t rtti_type(const struct image *image, uint64_t vtable, uint64_t *budget)
 {
 	uint64_t type, word;
 	int64_t offset_to_top;
@@ -152,27 +151,27 @@ uint64_t rtti_type(const struct image *image, uint64_t vtable, uint64_t *patienc
 	/* That of a vtable for a base inside of the object is negative. */
 	offset_to_top = (int64_t)word;
 	if (offset_to_top > 0 || offset_to_top < -LARGEST_OBJECT || offset_to_top % WORD != 0 ||
-	    find_kind(image, type, patience) == TYPE_NONE)
+	    find_kind(image, type, budget) == TYPE_NONE)
 		return 0;
-	_cleanup_(free) char *name = read_name(image, type, patience, &known);
+	_cleanup_(free) char *name = read_name(image, type, budget, &known);
 
 	return known && !name ? 0 : type;
 }
 
-char *rtti_name(const struct image *image, uint64_t type, uint64_t *patience)
+char *rtti_name(const struct image *image, uint64_t type, uint64_t *budget)
 {
 	bool known;
 
-	return read_name(image, type, patience, &known);
+	return read_name(image, type, budget, &known);
 }
 
 /* The addresses of the type's bases, count of them, WORD * step apart. */
-static uint64_t find_bases(const struct image *image, uint64_t type, uint64_t *patience,
+static uint64_t find_bases(const struct image *image, uint64_t type, uint64_t *budget,
 			   uint64_t *ret_address)
 {
 	uint32_t count;
 
-	switch (find_kind(image, type, patience)) {
+	switch (find_kind(image, type, budget)) {
 	case TYPE_SINGLE:
 		*ret_address = type + 2 * WORD;
 		return 1;
@@ -192,7 +191,7 @@ struct search {
 	bool (*visit)(void *data, uint64_t base);
 	void *data;
 	unsigned int left; /* that may still be looked at */
-	uint64_t *patience;
+	uint64_t *budget;
 };
 
 static bool search_bases(struct search *search, uint64_t type, unsigned int depth)
@@ -200,9 +199,9 @@ static bool search_bases(struct search *search, uint64_t type, unsigned int dept
 	/* A base and what kind of base it is. */
 	enum { STEP = 2 * WORD };
 	uint64_t address = 0, base;
-	uint64_t count = find_bases(search->image, type, search->patience, &address);
+	uint64_t count = find_bases(search->image, type, search->budget, &address);
 
-	for (uint64_t i = 0; i < count && search->left > 0 && *search->patience > 0; i++) {
+	for (uint64_t i = 0; i < count && search->left > 0 && *search->budget > 0; i++) {
 		search->left--;
 		if (!read_word(search->image, address + i * STEP, &base))
 			continue;
@@ -214,9 +213,9 @@ static bool search_bases(struct search *search, uint64_t type, unsigned int dept
 }
 
 bool rtti_find_base(const struct image *image, uint64_t type,
-		    bool (*visit)(void *data, uint64_t base), void *data, uint64_t *patience)
+		    bool (*visit)(void *data, uint64_t base), void *data, uint64_t *budget)
 {
-	struct search search = { image, visit, data, MOST_ANCESTORS, patience };
+	struct search search = { image, visit, data, MOST_ANCESTORS, budget };
 
 	return search_bases(&search, type, 0);
 }

@@ -27,21 +27,21 @@
 
 /*
  * Any number of vtables and types can share a long name, or bases, in a hostile dump. So what is
- * looked at is taken from the caller's patience, about one for each character of a name; without
- * patience nothing is found.
+ * looked at is taken from the caller's budget, about one for each character of a name; without
+ * budget nothing is found.
  */
 
 /* The address of the type_info of the vtable's class; 0: it is no vtable. */
-uint64_t rtti_type(const struct image *image, uint64_t vtable, uint64_t *patience);
+uint64_t rtti_type(const struct image *image, uint64_t vtable, uint64_t *budget);
 
 /* Its mangled name, to be freed; NULL: not in the dump, nor in a binary. */
-char *rtti_name(const struct image *image, uint64_t type, uint64_t *patience);
+char *rtti_name(const struct image *image, uint64_t type, uint64_t *budget);
 
 /*
  * Call visit for each class that the type is derived from, directly or not, until it returns true.
  * A class may come more than once. Returns whether one returned true.
  */
 bool rtti_find_base(const struct image *image, uint64_t type,
-		    bool (*visit)(void *data, uint64_t base), void *data, uint64_t *patience);
+		    bool (*visit)(void *data, uint64_t base), void *data, uint64_t *budget);
 
 #endif

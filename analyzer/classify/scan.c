@@ -200,11 +200,12 @@ static void scan_part(struct scan *scan, struct scanner *scanner, allocation_id 
 		   range_size(part), id, true);
 }
 
-static void scan_run(struct scan *scan, struct scanner *scanner, const struct allocation_turn *turn,
+static void scan_run(struct scan *scan, struct scanner *scanner, const struct work_chunk *chunk,
 		     uint64_t *ret_bytes)
 {
-	for (size_t id = bitmap_next(scan->sources, turn->first);
-	     id < turn->end && id < scan->sources->count; id = bitmap_next(scan->sources, id + 1)) {
+	for (size_t id = bitmap_next(scan->sources, chunk->first);
+	     id < chunk->end && id < scan->sources->count;
+	     id = bitmap_next(scan->sources, id + 1)) {
 		if (scan->pointerless && bitmap_get(scan->pointerless, id)) {
 			if (*scan->plain_inspectors)
 				inspect_pointerless(scan, scanner, (allocation_id)id);
@@ -216,14 +217,14 @@ static void scan_run(struct scan *scan, struct scanner *scanner, const struct al
 }
 
 static void scan_allocations(struct scan *scan, struct scanner *scanner,
-			     const struct allocation_turn *turn, uint64_t *ret_bytes)
+			     const struct work_chunk *chunk, uint64_t *ret_bytes)
 {
-	if (range_size(turn->part) == 0) {
-		scan_run(scan, scanner, turn, ret_bytes);
+	if (range_size(chunk->part) == 0) {
+		scan_run(scan, scanner, chunk, ret_bytes);
 		return;
 	}
-	scan_part(scan, scanner, turn->first, turn->part);
-	*ret_bytes += range_size(turn->part);
+	scan_part(scan, scanner, chunk->first, chunk->part);
+	*ret_bytes += range_size(chunk->part);
 }
 
 static void scan_piece(struct scan *scan, struct scanner *scanner, const struct piece *piece,
@@ -239,7 +240,7 @@ static void scan_piece(struct scan *scan, struct scanner *scanner, const struct 
 }
 
 /*
- * Walks of all turns together may go over all allocations a few times, and over tables. No program
+ * Walks of all chunks together may go over all allocations a few times, and over tables. No program
  * comes near that, so what is found does not depend on which thread is faster; but any number of
  * hostile headers can share a table.
  */
@@ -254,30 +255,30 @@ static uint64_t most_steps(const struct scan *scan)
  * by the references, for which the first allocations were read last, and are still there: then they
  * are the first here.
  */
-static const struct allocation_turn *find_turn(const struct scan *scan, size_t turn)
+static const struct work_chunk *find_chunk(const struct scan *scan, size_t chunk)
 {
-	size_t count = scan->turns.count;
+	size_t count = scan->chunks.count;
 
-	if (turn >= count)
+	if (chunk >= count)
 		return NULL;
-	return &scan->turns.turns[scan->input->only ? count - 1 - turn : turn];
+	return &scan->chunks.chunks[scan->input->only ? count - 1 - chunk : chunk];
 }
 
-static struct error *scan_turn(void *data, size_t turn, unsigned int thread)
+static struct error *scan_chunk(void *data, size_t chunk, unsigned int thread)
 {
 	struct scan *scan = data;
 	struct scanner *scanner = &scan->scanners[thread];
-	const struct allocation_turn *allocations = find_turn(scan, turn);
+	const struct work_chunk *allocations = find_chunk(scan, chunk);
 	uint64_t bytes = 0;
 
 	if (allocations)
 		scan_allocations(scan, scanner, allocations, &bytes);
 	else
-		scan_piece(scan, scanner, &scan->pieces[turn - scan->turns.count], &bytes);
+		scan_piece(scan, scanner, &scan->pieces[chunk - scan->chunks.count], &bytes);
 	scan_look_up(scan, scanner);
 	if (allocations)
-		allocation_turn_pass(allocations, scan->input->image, scan->input->index);
-	if (!split_work_step(&scan->work, turn, thread, scan->input->progress, bytes))
+		work_chunk_release(allocations, scan->input->image, scan->input->index);
+	if (!split_work_step(&scan->work, chunk, thread, scan->input->progress, bytes))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
 }
@@ -369,10 +370,9 @@ static struct error *run(struct scan *scan)
 {
 	const struct scan_input *input = scan->input;
 	unsigned int threads = parallel_threads_for(input->progress);
-	size_t turns;
-	struct error *error =
-		allocation_turns_init(&scan->turns, input->image, input->index, scan->sources,
-				      scan->pointerless, input->account);
+	size_t chunks;
+	struct error *error = work_chunks_init(&scan->chunks, input->image, input->index,
+					       scan->sources, scan->pointerless, input->account);
 
 	if (error)
 		return error;
@@ -392,7 +392,7 @@ static struct error *run(struct scan *scan)
 		reader->crystal = input->crystal;
 		reader->overview = &scan->overview;
 		reader->progress = input->progress;
-		reader->stock = &scan->steps;
+		reader->budget = &scan->steps;
 		reader->patterns = input->patterns;
 		if (scan->aim == SCAN_BOTH)
 			reader->claims = input->owners;
@@ -400,10 +400,10 @@ static struct error *run(struct scan *scan)
 			reader->owners = input->owners;
 	}
 	error = init_overview(scan);
-	turns = scan->turns.count + scan->piece_count;
-	split_work_begin(&scan->work, input->progress, turns);
+	chunks = scan->chunks.count + scan->piece_count;
+	split_work_begin(&scan->work, input->progress, chunks);
 	if (!error)
-		error = parallel_for(turns, threads, scan_turn, scan);
+		error = parallel_for(chunks, threads, scan_chunk, scan);
 	split_work_keep(&scan->work, threads, input->progress);
 	if (!error)
 		finish(scan);
@@ -433,7 +433,7 @@ struct error *scan_memory(const struct scan_input *input, enum scan_aim aim)
 	progress_begin(input->progress, "recognizing containers", image_size(input->image));
 	error = run(&scan);
 	deinit_overview(&scan.overview);
-	allocation_turns_deinit(&scan.turns);
+	work_chunks_deinit(&scan.chunks);
 	free(scan.scanners);
 	free(scan.pieces);
 	return error;

@@ -7,8 +7,8 @@
 
 #include "analyzer/base/parallel.h"
 #include "analyzer/classify/scan.h"
-#include "analyzer/heap/turns.h"
 #include "analyzer/heap/word_filter.h"
+#include "analyzer/heap/work_chunks.h"
 
 enum {
 	OFFSETS = MOST_OFFSET / 8 + 1,
@@ -60,10 +60,10 @@ struct scan {
 	const struct bitmap *sources;	  /* of the used ones, those looked at */
 	const struct bitmap *pointerless; /* they refer to nothing; or NULL */
 	struct scanner *scanners;	  /* one for each thread */
-	_Atomic uint64_t steps;		  /* the stock of their readers */
+	_Atomic uint64_t steps;		  /* the budget of their readers */
 	struct piece *pieces;
 	size_t piece_count;
-	struct allocation_turns turns;
+	struct work_chunks chunks;
 	bool is_needed;
 	struct matchers matchers;
 	/* Numbers of classifiers, 0 at the end; who wants least bytes first. */

@@ -125,8 +125,8 @@ static void add_targets(struct search *search, size_t source, bool is_ring)
 }
 
 /* Put the sources of the steps behind each other, by target. */
-static void turn_steps(const struct search *search, uint16_t *sources,
-		       size_t starts[static MOST_SHAPE_NODES + 1])
+static void chunk_steps(const struct search *search, uint16_t *sources,
+			size_t starts[static MOST_SHAPE_NODES + 1])
 {
 	size_t places[MOST_SHAPE_NODES];
 
@@ -148,7 +148,7 @@ static size_t find_ring(struct search *search)
 	uint16_t sources[MOST_SHAPE_STEPS], stack[MOST_SHAPE_NODES];
 	size_t starts[MOST_SHAPE_NODES + 1], depth = 1, found = 1;
 
-	turn_steps(search, sources, starts);
+	chunk_steps(search, sources, starts);
 	stack[0] = 0;
 	while (depth > 0) {
 		uint16_t target = stack[--depth];

@@ -3,7 +3,7 @@
 #include "analyzer/base/parallel.h"
 #include "analyzer/graph/disguise_scan.h"
 #include "analyzer/graph/xor_links.h"
-#include "analyzer/heap/turns.h"
+#include "analyzer/heap/work_chunks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ struct finder {
 	struct bitmap nodes;   /* of those in use; no words: not looked for */
 	struct memory pending; /* allocation_id: reached, to be looked at */
 	size_t pending_count;
-	struct allocation_turns turns;
+	struct work_chunks chunks;
 	struct looker *lookers; /* by thread */
 	unsigned int threads;
 	struct split_work work; /* in bytes */
@@ -204,47 +204,47 @@ static struct error *look_at_allocations(struct finder *finder, struct looker *l
 
 /* A word may reach from the part into the next. */
 static struct error *look_at_part_of(struct finder *finder, struct looker *looker,
-				     const struct allocation_turn *turn)
+				     const struct work_chunk *chunk)
 {
 	struct memory_range range =
-		allocation_range_near(finder->input->index, turn->first, &looker->hint);
-	uint64_t left = range.end - turn->part.end;
+		allocation_range_near(finder->input->index, chunk->first, &looker->hint);
+	uint64_t left = range.end - chunk->part.end;
 
-	return look_at_range(looker, turn->part.start,
-			     turn->part.end + (left < WORD ? left : WORD - 1));
+	return look_at_range(looker, chunk->part.start,
+			     chunk->part.end + (left < WORD ? left : WORD - 1));
 }
 
-static struct error *count_turn(struct finder *finder, size_t turn, unsigned int thread,
-				uint64_t words)
+static struct error *count_chunk(struct finder *finder, size_t chunk, unsigned int thread,
+				 uint64_t words)
 {
-	if (split_work_step(&finder->work, turn, thread, finder->input->progress,
+	if (split_work_step(&finder->work, chunk, thread, finder->input->progress,
 			    (finder->lookers[thread].words - words) * WORD))
 		return NULL;
 	return error_create(ERROR_INTERRUPTED, "interrupted");
 }
 
-static struct error *look_at_turn(void *data, size_t number, unsigned int thread)
+static struct error *look_at_chunk(void *data, size_t number, unsigned int thread)
 {
 	struct finder *finder = data;
 	struct looker *looker = &finder->lookers[thread];
 	const struct disguises_input *input = finder->input;
-	const struct allocation_turn *turn = &finder->turns.turns[number];
+	const struct work_chunk *chunk = &finder->chunks.chunks[number];
 	uint64_t words = looker->words;
 	struct error *error;
 
-	if (turn->part.start < turn->part.end)
-		error = look_at_part_of(finder, looker, turn);
+	if (chunk->part.start < chunk->part.end)
+		error = look_at_part_of(finder, looker, chunk);
 	else
-		error = look_at_allocations(finder, looker, turn->first, turn->end);
-	allocation_turn_pass(turn, input->image, input->index);
-	return error ? error : count_turn(finder, number, thread, words);
+		error = look_at_allocations(finder, looker, chunk->first, chunk->end);
+	work_chunk_release(chunk, input->image, input->index);
+	return error ? error : count_chunk(finder, number, thread, words);
 }
 
 static struct error *look_at_allocations_in_use(struct finder *finder)
 {
 	const struct disguises_input *input = finder->input;
-	struct error *error = allocation_turns_init(&finder->turns, input->image, input->index,
-						    input->in_use, NULL, input->account);
+	struct error *error = work_chunks_init(&finder->chunks, input->image, input->index,
+					       input->in_use, NULL, input->account);
 
 	if (error)
 		return error;
@@ -253,13 +253,13 @@ static struct error *look_at_allocations_in_use(struct finder *finder)
 		finder->lookers[i].scanner.root_number = root_range_count(input->roots);
 		finder->lookers[i].scanner.only = input->in_use;
 	}
-	split_work_begin(&finder->work, input->progress, finder->turns.count);
-	error = parallel_for(finder->turns.count, finder->threads, look_at_turn, finder);
+	split_work_begin(&finder->work, input->progress, finder->chunks.count);
+	error = parallel_for(finder->chunks.count, finder->threads, look_at_chunk, finder);
 	split_work_keep(&finder->work, finder->threads, input->progress);
 	return error;
 }
 
-/* What of a root is looked at in one turn. */
+/* What of a root is looked at in one chunk. */
 struct root_part {
 	size_t number;
 	struct root_range root;
@@ -332,8 +332,8 @@ static struct error *look_at_part(void *data, size_t number, unsigned int thread
 	looker->scanner.root = &part->root;
 	looker->scanner.root_number = part->number;
 	error = look_at_range(looker, part->range.start, part->range.end);
-	image_pass(finder->input->image, part->range.start, part->range.end);
-	return error ? error : count_turn(finder, number, thread, words);
+	image_release(finder->input->image, part->range.start, part->range.end);
+	return error ? error : count_chunk(finder, number, thread, words);
 }
 
 static struct error *look_at_roots(struct finder *finder)
@@ -395,7 +395,7 @@ static struct error *look_everywhere(struct finder *finder)
 	for (unsigned int i = 0; i < finder->threads; i++)
 		disguise_scanner_deinit(&finder->lookers[i].scanner);
 	free(finder->lookers);
-	allocation_turns_deinit(&finder->turns);
+	work_chunks_deinit(&finder->chunks);
 	return error;
 }
 

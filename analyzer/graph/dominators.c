@@ -68,9 +68,9 @@ static struct vertex *vertices(const struct finder *finder)
 	return finder->vertices.bytes;
 }
 
-static struct error *step(const struct finder *finder, size_t turn)
+static struct error *step(const struct finder *finder, size_t chunk)
 {
-	if (turn % PROGRESS_STEP == 0 && !progress_step(finder->input->progress, PROGRESS_STEP))
+	if (chunk % PROGRESS_STEP == 0 && !progress_step(finder->input->progress, PROGRESS_STEP))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
 }

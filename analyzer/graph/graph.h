@@ -34,7 +34,7 @@ uint64_t graph_edge_count(const struct graph *graph);
 struct edges graph_outgoing(const struct graph *graph, allocation_id id);
 
 /*
- * Let the processor fetch what graph_outgoing() will need: first where the row is, and some turns
+ * Let the processor fetch what graph_outgoing() will need: first where the row is, and some steps
  * later the row itself.
  */
 void graph_fetch_offset(const struct graph *graph, allocation_id id);

@@ -5,7 +5,7 @@
 #define ANALYZER_GRAPH_GRAPH_PARTS_H
 
 #include "analyzer/graph/graph.h"
-#include "analyzer/heap/turns.h"
+#include "analyzer/heap/work_chunks.h"
 
 /*
  * Rows are kept by shares of allocations. Most shares are what one thread scans in one go: their

@@ -190,7 +190,7 @@ static struct error *take_more(struct worker *worker)
 }
 
 /* What one thread does. */
-static struct error *work(void *data, size_t turn, unsigned int thread)
+static struct error *work(void *data, size_t chunk, unsigned int thread)
 {
 	struct marking *marking = data;
 	struct worker worker = {

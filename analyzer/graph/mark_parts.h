@@ -32,8 +32,8 @@ static inline struct error *pending_push(struct pending *pending, allocation_id 
 }
 
 /*
- * Allocations on their way from being pending to being followed. Each step of one turn fetches what
- * the next needs, while others are at other steps: where its row is, then the row.
+ * Allocations on their way from being pending to being followed. Each step of one round fetches
+ * what the next needs, while others are at other steps: where its row is, then the row.
  */
 enum { IN_FLIGHT = 16 };
 

@@ -1,10 +1,11 @@
 /*
  * The pass that finds references.
  *
- * Turns of bytes (analyzer/heap/turns.h) are handed out to threads. A share that is one turn gets
- * its rows from that, in the array of the thread. A share that is cut gets them from several
- * threads, in order: what a turn has found, still in the processor's cache, is put behind what the
- * turns before it have. All of these are in one array, which does not move while it grows.
+ * Chunks of bytes (analyzer/heap/work_chunks.h) are handed out to threads. A share that is one
+ * chunk gets its rows from that, in the array of the thread. A share that is cut gets them from
+ * several threads, in order: what a chunk has found, still in the processor's cache, is put behind
+ * what the chunks before it have. All of these are in one array, which does not move while it
+ * grows.
  */
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/relay.h"
@@ -26,14 +27,14 @@ struct edge_list {
 /* What a thread needs to scan. */
 struct scanner {
 	struct edge_list edges;
-	/* Of a turn, to be joined to what others found; or of a share. */
+	/* Of a chunk, to be joined to what others found; or of a share. */
 	struct memory found;
 	bool is_part; /* of an allocation, whose edges are counted later */
 	size_t source_hint;
 	struct reference_words words;		/* to be looked up together */
 	allocation_id last_source, last_target; /* of the edge added last */
-	allocation_id judged;			/* whose leftovers are known; or none's */
-	unsigned int leftovers;
+	allocation_id judged;			/* whose stale_links are known; or none's */
+	unsigned int stale_links;
 	struct view view;
 };
 
@@ -51,7 +52,7 @@ struct scan {
 	const struct bitmap *sources; /* that may refer to anything */
 	struct progress *progress;
 	struct graph *graph;
-	struct allocation_turns turns;
+	struct work_chunks chunks;
 	struct scanner *scanners; /* one for each thread */
 	unsigned int threads;
 	struct joint joint;
@@ -101,11 +102,11 @@ static unsigned int judge(const struct scan *scan, struct scanner *scanner, allo
 	if (size > range.end - range.start)
 		size = range.end - range.start;
 	memcpy(words, bytes, size < sizeof(words) ? size & ~UINT64_C(7) : sizeof(words));
-	return allocation_leftovers(scan->index, range.start, words);
+	return allocation_stale_links(scan->index, range.start, words);
 }
 
 /* Whether the word in the slot is such a link. */
-static bool is_leftover(const struct scan *scan, struct scanner *scanner, size_t slot)
+static bool is_stale_link(const struct scan *scan, struct scanner *scanner, size_t slot)
 {
 	allocation_id id = scanner->words.sources[slot];
 	struct memory_range range = allocation_range_near(scan->index, id, &scanner->source_hint);
@@ -114,9 +115,9 @@ static bool is_leftover(const struct scan *scan, struct scanner *scanner, size_t
 	if (word >= FIRST_WORDS)
 		return false;
 	if (scanner->judged != id)
-		scanner->leftovers = judge(scan, scanner, id, range);
+		scanner->stale_links = judge(scan, scanner, id, range);
 	scanner->judged = id;
-	return scanner->leftovers >> word & 1;
+	return scanner->stale_links >> word & 1;
 }
 
 /* Look up words if there are enough, or all, and add edges for references. */
@@ -137,7 +138,7 @@ static struct error *look_up(const struct scan *scan, struct scanner *scanner, b
 		for (; headers; headers &= headers - 1) {
 			size_t i = (size_t)__builtin_ctzll(headers);
 
-			if (targets[i] != NO_ALLOCATION && is_leftover(scan, scanner, first + i))
+			if (targets[i] != NO_ALLOCATION && is_stale_link(scan, scanner, first + i))
 				targets[i] = NO_ALLOCATION;
 		}
 		add_edges(scanner, scan->graph->words.bytes, words->sources + first, targets,
@@ -236,22 +237,22 @@ static struct error *scan_some(const struct scan *scan, struct scanner *scanner,
 	return scan_allocation(scan, scanner, range, (*id)++);
 }
 
-/* Scan all of the turn; *bytes counts up what that was. */
-static struct error *scan_turn(const struct scan *scan, struct scanner *scanner,
-			       const struct allocation_turn *turn, uint64_t *bytes)
+/* Scan all of the chunk; *bytes counts up what that was. */
+static struct error *scan_chunk(const struct scan *scan, struct scanner *scanner,
+				const struct work_chunk *chunk, uint64_t *bytes)
 {
-	size_t next = bitmap_next(scan->sources, turn->first);
+	size_t next = bitmap_next(scan->sources, chunk->first);
 	struct error *error = NULL;
 
-	if (turn->part.start < turn->part.end) {
-		*bytes += turn->part.end - turn->part.start;
-		error = scan_allocation(scan, scanner, turn->part, turn->first);
-		next = turn->end;
+	if (chunk->part.start < chunk->part.end) {
+		*bytes += chunk->part.end - chunk->part.start;
+		error = scan_allocation(scan, scanner, chunk->part, chunk->first);
+		next = chunk->end;
 	}
-	while (next < turn->end && !error) {
+	while (next < chunk->end && !error) {
 		allocation_id id = (allocation_id)next;
 
-		error = scan_some(scan, scanner, turn->end, &id, bytes);
+		error = scan_some(scan, scanner, chunk->end, &id, bytes);
 		next = bitmap_next(scan->sources, id);
 	}
 	return error ? error : look_up(scan, scanner, true);
@@ -289,13 +290,13 @@ static struct error *add_share(struct graph *graph, size_t number, struct scanne
 	return graph_lay_out_share(graph, number);
 }
 
-/* The share is one turn. */
+/* The share is one chunk. */
 static struct error *scan_share(struct scan *scan, size_t number, unsigned int thread,
 				uint64_t *bytes)
 {
-	const struct allocation_turn *turn = &scan->turns.turns[number];
+	const struct work_chunk *chunk = &scan->chunks.chunks[number];
 	struct scanner *scanner = &scan->scanners[thread];
-	size_t share = allocation_turn_share(turn);
+	size_t share = work_chunk_share(chunk);
 	struct edge_list own = scanner->edges;
 	struct error *error;
 	size_t count;
@@ -303,27 +304,27 @@ static struct error *scan_share(struct scan *scan, size_t number, unsigned int t
 	begin_share(scan->graph, share, thread, own.count);
 	scanner->last_source = NO_ALLOCATION;
 	scanner->edges = (struct edge_list){ .memory = &scanner->found };
-	error = scan_turn(scan, scanner, turn, bytes);
+	error = scan_chunk(scan, scanner, chunk, bytes);
 	count = scanner->edges.count;
 	scanner->edges = own;
 	return error ? error : add_share(scan->graph, share, scanner, count);
 }
 
-/* All turns of the share, which is cut, fall to this thread. */
+/* All chunks of the share, which is cut, fall to this thread. */
 static struct error *scan_alone(struct scan *scan, size_t number, unsigned int thread,
 				uint64_t *bytes)
 {
-	const struct allocation_turn *turn = &scan->turns.turns[number];
+	const struct work_chunk *chunk = &scan->chunks.chunks[number];
 	struct scanner *scanner = &scan->scanners[thread];
-	size_t share = allocation_turn_share(turn);
+	size_t share = work_chunk_share(chunk);
 	struct error *error;
 
-	if (allocation_turn_begins(&scan->turns, number)) {
+	if (work_chunk_begins(&scan->chunks, number)) {
 		begin_share(scan->graph, share, thread, scanner->edges.count);
 		scanner->last_source = NO_ALLOCATION;
 	}
-	error = scan_turn(scan, scanner, turn, bytes);
-	if (!error && allocation_turn_ends(&scan->turns, number))
+	error = scan_chunk(scan, scanner, chunk, bytes);
+	if (!error && work_chunk_ends(&scan->chunks, number))
 		error = graph_lay_out_share(scan->graph, share);
 	return error;
 }
@@ -332,33 +333,32 @@ static struct error *scan_alone(struct scan *scan, size_t number, unsigned int t
 static struct error *find_place(struct scan *scan, struct scanner *scanner, size_t number,
 				size_t count, size_t *ret_place)
 {
-	const struct allocation_turn *turn = &scan->turns.turns[number];
+	const struct work_chunk *chunk = &scan->chunks.chunks[number];
 	struct joint *joint = &scan->joint;
 	struct graph *graph = scan->graph;
-	size_t share = allocation_turn_share(turn);
+	size_t share = work_chunk_share(chunk);
 	struct error *error = memory_fill_room(&graph->arrays[joint->array],
 					       (joint->count + count) * sizeof(allocation_id));
 
 	if (error)
 		return error;
-	if (allocation_turn_begins(&scan->turns, number))
+	if (work_chunk_begins(&scan->chunks, number))
 		begin_share(graph, share, joint->array, joint->count);
 	if (scanner->is_part)
-		((uint32_t *)graph->words.bytes)[turn->first] += (uint32_t)count;
+		((uint32_t *)graph->words.bytes)[chunk->first] += (uint32_t)count;
 	if (count > 0) {
 		joint->last_source = scanner->last_source;
 		joint->last_target = scanner->last_target;
 	}
 	*ret_place = joint->count;
 	joint->count += count;
-	return allocation_turn_ends(&scan->turns, number) ? graph_lay_out_share(graph, share)
-							  : NULL;
+	return work_chunk_ends(&scan->chunks, number) ? graph_lay_out_share(graph, share) : NULL;
 }
 
-/* Put the edges that a turn has found behind those of the turns before. */
+/* Put the edges that a chunk has found behind those of the chunks before. */
 static struct error *join(struct scan *scan, struct scanner *scanner, size_t number, size_t count)
 {
-	const struct allocation_turn *turn = &scan->turns.turns[number];
+	const struct work_chunk *chunk = &scan->chunks.chunks[number];
 	const allocation_id *found = scanner->found.bytes;
 	struct joint *joint = &scan->joint;
 	allocation_id *edges;
@@ -366,10 +366,10 @@ static struct error *join(struct scan *scan, struct scanner *scanner, size_t num
 	size_t place;
 
 	/* Whoever ended it says why. */
-	if (!relay_take(&joint->relay, turn->number))
+	if (!relay_take(&joint->relay, chunk->number))
 		return NULL;
 	/* The same target may stand at both sides of a seam. */
-	if (count > 0 && joint->last_source == turn->first && joint->last_target == *found) {
+	if (count > 0 && joint->last_source == chunk->first && joint->last_target == *found) {
 		found++;
 		count--;
 	}
@@ -383,11 +383,11 @@ static struct error *join(struct scan *scan, struct scanner *scanner, size_t num
 	return NULL;
 }
 
-/* Others scan other turns of the share. */
+/* Others scan other chunks of the share. */
 static struct error *scan_jointly(struct scan *scan, size_t number, unsigned int thread,
 				  uint64_t *bytes)
 {
-	const struct allocation_turn *turn = &scan->turns.turns[number];
+	const struct work_chunk *chunk = &scan->chunks.chunks[number];
 	struct scanner *scanner = &scan->scanners[thread];
 	struct edge_list own = scanner->edges;
 	struct error *error;
@@ -395,8 +395,8 @@ static struct error *scan_jointly(struct scan *scan, size_t number, unsigned int
 
 	scanner->edges = (struct edge_list){ .memory = &scanner->found };
 	scanner->last_source = NO_ALLOCATION;
-	scanner->is_part = turn->part.start < turn->part.end;
-	error = scan_turn(scan, scanner, turn, bytes);
+	scanner->is_part = chunk->part.start < chunk->part.end;
+	error = scan_chunk(scan, scanner, chunk, bytes);
 	count = scanner->edges.count;
 	scanner->edges = own;
 	if (!error)
@@ -407,16 +407,16 @@ static struct error *scan_jointly(struct scan *scan, size_t number, unsigned int
 	return error;
 }
 
-static struct error *take_turn(void *data, size_t number, unsigned int thread)
+static struct error *take_chunk(void *data, size_t number, unsigned int thread)
 {
 	struct scan *scan = data;
-	bool is_cut = scan->turns.turns[number].number != NOT_CUT;
+	bool is_cut = scan->chunks.chunks[number].number != NOT_CUT;
 	uint64_t bytes = 0;
 	struct error *error = (!is_cut		   ? scan_share
 			       : scan->threads > 1 ? scan_jointly
 						   : scan_alone)(scan, number, thread, &bytes);
 
-	allocation_turn_pass(&scan->turns.turns[number], scan->image, scan->index);
+	work_chunk_release(&scan->chunks.chunks[number], scan->image, scan->index);
 	if (!error && !split_work_step(&scan->work, number, thread, scan->progress, bytes))
 		error = error_create(ERROR_INTERRUPTED, "interrupted");
 	return error;
@@ -437,8 +437,8 @@ static struct error *run(struct scan *scan)
 		scan->scanners[i].edges.memory = &graph->arrays[i];
 		scan->scanners[i].found.account = graph->account;
 	}
-	split_work_begin(&scan->work, scan->progress, scan->turns.count);
-	error = parallel_for(scan->turns.count, scan->threads, take_turn, scan);
+	split_work_begin(&scan->work, scan->progress, scan->chunks.count);
+	error = parallel_for(scan->chunks.count, scan->threads, take_chunk, scan);
 	for (unsigned int i = 0; i < scan->threads; i++) {
 		counts[i] = scan->scanners[i].edges.count;
 		memory_release(&scan->scanners[i].found);
@@ -451,7 +451,7 @@ static struct error *run(struct scan *scan)
 /* Where the system has no addresses to join in, one thread scans. */
 static void keep_room(struct scan *scan)
 {
-	uint64_t most = scan->turns.cut_bytes / sizeof(uint64_t);
+	uint64_t most = scan->chunks.cut_bytes / sizeof(uint64_t);
 	struct error *error;
 
 	if (scan->threads == 1)
@@ -520,10 +520,10 @@ struct error *graph_create(const struct image *image, const struct allocation_in
 	progress_begin(progress, "scanning for references", image_size(image));
 	scan.graph = graph;
 	scan.joint.array = scan.threads;
-	error = allocation_turns_init(&scan.turns, image, index, scan.sources, NULL, account);
+	error = work_chunks_init(&scan.chunks, image, index, scan.sources, NULL, account);
 	if (!error)
 		error = scan_all(&scan);
-	allocation_turns_deinit(&scan.turns);
+	work_chunks_deinit(&scan.chunks);
 	if (error)
 		return error;
 	*ret = take(graph);

@@ -22,8 +22,8 @@ struct roots {
 	size_t stack_count;
 	struct memory ranges; /* struct root_range */
 	size_t range_count;
-	struct memory turns; /* struct root_range: what a thread scans at once */
-	size_t turn_count;
+	struct memory chunks; /* struct root_range: what a thread scans at once */
+	size_t chunk_count;
 	struct memory integers; /* struct disguised */
 	size_t integer_count;
 	struct bitmap targets[ROOT_KINDS];
@@ -80,7 +80,7 @@ static struct error *add_unclaimed(struct roots *roots, struct root_range range)
 }
 
 /* Code that no file has: the program made it while it ran. The kernel's vdso is a module. */
-static bool is_made_code(const struct roots *roots, const struct region *region)
+static bool is_jit_code(const struct roots *roots, const struct region *region)
 {
 	return (region->rights & RIGHT_EXECUTE) && !region->mapping &&
 	       !program_find_module(roots->program, region->start);
@@ -103,7 +103,7 @@ static struct error *add_memory(struct roots *roots, const struct region *region
 		.end = region->end,
 		.kind = ROOT_STATIC,
 		.thread = NO_THREAD,
-		.is_code = is_made_code(roots, region),
+		.is_code = is_jit_code(roots, region),
 		.is_writable = region->rights & RIGHT_WRITE,
 	};
 
@@ -143,7 +143,7 @@ static bool is_root(const struct roots *roots, const struct region *region)
 	if (region->rights & RIGHT_WRITE)
 		return true;
 	return region->origin == REGION_CORE &&
-	       (!(region->rights & RIGHT_EXECUTE) || is_made_code(roots, region));
+	       (!(region->rights & RIGHT_EXECUTE) || is_jit_code(roots, region));
 }
 
 static struct error *add_stack(struct roots *roots, struct stack stack)
@@ -236,46 +236,46 @@ static void scan(const struct roots *roots, struct root_range range,
 	root_scan_range(&scan, (struct memory_range){ range.start, range.end }, range.is_code);
 }
 
-static struct error *add_turn(struct roots *roots, struct root_range turn)
+static struct error *add_chunk(struct roots *roots, struct root_range chunk)
 {
-	struct root_range *turns;
+	struct root_range *chunks;
 	struct error *error =
-		memory_reserve(&roots->turns, (roots->turn_count + 1) * sizeof(*turns));
+		memory_reserve(&roots->chunks, (roots->chunk_count + 1) * sizeof(*chunks));
 
 	if (error)
 		return error;
-	turns = roots->turns.bytes;
-	turns[roots->turn_count++] = turn;
+	chunks = roots->chunks.bytes;
+	chunks[roots->chunk_count++] = chunk;
 	return NULL;
 }
 
-/* Cut the range into turns; holes of the dump are left out. */
+/* Cut the range into chunks; holes of the dump are left out. */
 static struct error *cut_range(struct roots *roots, struct root_range range)
 {
-	struct root_range turn = range;
+	struct root_range chunk = range;
 
-	while (turn.start < range.end) {
+	while (chunk.start < range.end) {
 		struct error *error;
-		uint64_t data = image_next_data(roots->image, turn.start);
+		uint64_t data = image_next_data(roots->image, chunk.start);
 
 		if (data >= range.end)
 			break;
-		turn.start = data;
-		turn.end = range.end;
-		/* A word in code may reach into the next turn. */
-		if (turn.end - turn.start > TURN + 7)
-			turn.end = turn.start + TURN + (range.is_code ? 7 : 0);
-		error = add_turn(roots, turn);
+		chunk.start = data;
+		chunk.end = range.end;
+		/* A word in code may reach into the next chunk. */
+		if (chunk.end - chunk.start > TURN + 7)
+			chunk.end = chunk.start + TURN + (range.is_code ? 7 : 0);
+		error = add_chunk(roots, chunk);
 		if (error)
 			return error;
-		if (range.end - turn.start <= TURN)
+		if (range.end - chunk.start <= TURN)
 			break;
-		turn.start += TURN;
+		chunk.start += TURN;
 	}
 	return NULL;
 }
 
-static struct error *add_turns(struct roots *roots)
+static struct error *add_chunks(struct roots *roots)
 {
 	struct error *error = NULL;
 
@@ -300,17 +300,18 @@ static bool mark(void *data, uint64_t where, allocation_id target)
 	return true;
 }
 
-static struct error *scan_turn(void *data, size_t number, unsigned int thread)
+static struct error *scan_chunk(void *data, size_t number, unsigned int thread)
 {
 	struct roots *roots = data;
-	struct root_range turn = ((const struct root_range *)roots->turns.bytes)[number];
+	struct root_range chunk = ((const struct root_range *)roots->chunks.bytes)[number];
 	struct marking marking = {
 		.used = allocation_used(roots->index),
-		.targets = &roots->targets[turn.kind],
+		.targets = &roots->targets[chunk.kind],
 	};
 
-	scan(roots, turn, mark, &marking);
-	if (!split_work_step(&roots->work, number, thread, roots->progress, turn.end - turn.start))
+	scan(roots, chunk, mark, &marking);
+	if (!split_work_step(&roots->work, number, thread, roots->progress,
+			     chunk.end - chunk.start))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
 }
@@ -423,14 +424,14 @@ static struct error *find_targets(struct roots *roots)
 		error = bitmap_init(&roots->targets[i], allocation_count(roots->index),
 				    roots->account);
 	if (!error)
-		error = add_turns(roots);
+		error = add_chunks(roots);
 	if (error)
 		return error;
 	progress_begin(roots->progress, "scanning the roots", image_size(roots->image));
-	split_work_begin(&roots->work, roots->progress, roots->turn_count);
-	error = parallel_for(roots->turn_count, threads, scan_turn, roots);
+	split_work_begin(&roots->work, roots->progress, roots->chunk_count);
+	error = parallel_for(roots->chunk_count, threads, scan_chunk, roots);
 	split_work_keep(&roots->work, threads, roots->progress);
-	memory_release(&roots->turns);
+	memory_release(&roots->chunks);
 	for (uint32_t i = 0; i < program_thread_count(roots->program); i++)
 		visit_registers(roots, i, mark_anchor, &marking);
 	malloc_anchors_visit(roots->index, mark_anchor, &marking);
@@ -460,7 +461,7 @@ static struct error *create(const struct image *image, const struct program *pro
 					     account };
 	roots->stacks.account = account;
 	roots->ranges.account = account;
-	roots->turns.account = account;
+	roots->chunks.account = account;
 	roots->integers.account = account;
 	error = find_stacks(roots, fibers);
 	if (!error)
@@ -551,7 +552,7 @@ void roots_destroy(struct roots *roots)
 {
 	memory_release(&roots->stacks);
 	memory_release(&roots->ranges);
-	memory_release(&roots->turns);
+	memory_release(&roots->chunks);
 	memory_release(&roots->integers);
 	for (size_t i = 0; i < ROOT_KINDS; i++)
 		bitmap_deinit(&roots->targets[i]);

@@ -350,7 +350,7 @@ static struct error *make_rows(struct turning *turning, struct turner *turner, s
 	return NULL;
 }
 
-static struct error *turn_bucket(void *data, size_t bucket, unsigned int thread)
+static struct error *transpose_bucket(void *data, size_t bucket, unsigned int thread)
 {
 	struct turning *turning = data;
 	size_t begin = turning->bucket_begins[bucket];
@@ -394,14 +394,14 @@ static struct error *close_gaps(struct turning *turning)
 	return error;
 }
 
-static struct error *run(struct turning *turning, const char *task, size_t turns,
-			 struct error *(*work)(void *data, size_t turn, unsigned int thread))
+static struct error *run(struct turning *turning, const char *task, size_t chunks,
+			 struct error *(*work)(void *data, size_t chunk, unsigned int thread))
 {
 	struct error *error;
 
 	progress_begin(turning->progress, task, turning->edge_count);
-	split_work_begin(&turning->work, turning->progress, turns);
-	error = parallel_for(turns, turning->threads, work, turning);
+	split_work_begin(&turning->work, turning->progress, chunks);
+	error = parallel_for(chunks, turning->threads, work, turning);
 	split_work_keep(&turning->work, turning->threads, turning->progress);
 	return error;
 }
@@ -472,7 +472,7 @@ static struct error *sort_edges(struct turning *turning)
 	return error;
 }
 
-static struct error *turn_buckets(struct turning *turning)
+static struct error *transpose_buckets(struct turning *turning)
 {
 	struct error *error = NULL;
 
@@ -484,7 +484,7 @@ static struct error *turn_buckets(struct turning *turning)
 			.sources.account = turning->places.account,
 			.last.account = turning->places.account,
 		};
-	error = run(turning, "finding who refers to whom", turning->bucket_count, turn_bucket);
+	error = run(turning, "finding who refers to whom", turning->bucket_count, transpose_bucket);
 	for (unsigned int i = 0; i < turning->threads; i++) {
 		memory_release(&turning->turners[i].sources);
 		memory_release(&turning->turners[i].last);
@@ -516,7 +516,7 @@ struct error *graph_transpose(const struct graph *graph, struct memory_account *
 	if (!error)
 		error = sort_edges(&turning);
 	if (!error)
-		error = turn_buckets(&turning);
+		error = transpose_buckets(&turning);
 	if (!error)
 		error = close_gaps(&turning);
 	memory_release(&turning.places);

@@ -1,7 +1,7 @@
 #include "analyzer/graph/xor_links.h"
 
 #include "analyzer/base/parallel.h"
-#include "analyzer/heap/turns.h"
+#include "analyzer/heap/work_chunks.h"
 #include "analyzer/image/view.h"
 
 enum {
@@ -19,7 +19,7 @@ struct xor_finder {
 	struct view view;
 	size_t hint;
 	bool has_pair;
-	uint64_t patience; /* links that may be followed yet */
+	uint64_t budget; /* links that may be followed yet */
 };
 
 /* Two neighbours in a list, and the offset of their links. */
@@ -71,7 +71,7 @@ static bool is_list(struct xor_finder *finder, struct pair pair, uint64_t size)
 {
 	const struct pair first = pair;
 
-	for (size_t links = 0; finder->patience > 0; links++) {
+	for (size_t links = 0; finder->budget > 0; links++) {
 		allocation_id next;
 
 		if (is_end(finder, &pair))
@@ -80,7 +80,7 @@ static bool is_list(struct xor_finder *finder, struct pair pair, uint64_t size)
 		if (next == NO_ALLOCATION)
 			return false;
 		advance(finder, &pair, next);
-		finder->patience--;
+		finder->budget--;
 		if (pair.before == first.before && pair.node == first.node)
 			return false;
 	}
@@ -316,7 +316,7 @@ struct error *xor_links_find(const struct disguises_input *input, struct bitmap 
 		.found = found,
 		.data = data,
 		.view = { input->image },
-		.patience = FOLLOWED * (uint64_t)input->in_use->count,
+		.budget = FOLLOWED * (uint64_t)input->in_use->count,
 	};
 	uint64_t told = 0;
 	struct error *error = sift(&finder, nodes);

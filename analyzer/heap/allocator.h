@@ -71,11 +71,11 @@ struct allocator {
 	struct arena (*arena)(const struct heap *heap, size_t number);
 	/*
 	 * Which of the first words of a used block are links that it left there, as a mask (see
-	 * allocation_leftovers()). They are in no block, or in the 16 bytes below one: nobody else
-	 * need ask. NULL: it leaves none.
+	 * allocation_stale_links()). They are in no block, or in the 16 bytes below one: nobody
+	 * else need ask. NULL: it leaves none.
 	 */
-	unsigned int (*leftovers)(const struct heap *heap, const struct allocation_index *index,
-				  uint64_t start, const uint64_t words[4]);
+	unsigned int (*stale_links)(const struct heap *heap, const struct allocation_index *index,
+				    uint64_t start, const uint64_t words[4]);
 	/*
 	 * What it uses an address for: one of its bookkeeping, or the start of
 	 * a free block, as what follows "it is".

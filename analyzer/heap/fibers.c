@@ -1,7 +1,7 @@
 #include "analyzer/heap/fibers.h"
 
 #include "analyzer/base/list.h"
-#include "analyzer/heap/pass.h"
+#include "analyzer/heap/release.h"
 
 #include <string.h>
 
@@ -79,7 +79,7 @@ static unsigned int read_object(struct search *search, allocation_id id,
 	uint64_t count = allocation_size(search->index, id) / WORD;
 
 	if (id - search->passed >= PASS_STEP) {
-		allocations_pass(search->image, search->index, search->passed, id);
+		allocations_release(search->image, search->index, search->passed, id);
 		search->passed = id;
 	}
 	if (count <= FIRST_UNKNOWN || count > 2 * MOST_WORDS)

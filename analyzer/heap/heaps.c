@@ -213,8 +213,8 @@ static bool is_block_of(const struct slots *slots, size_t slot,
  * Links that allocators left in used blocks; see the contract. What looks like one in the block of
  * another allocator is a reference.
  */
-static unsigned int find_leftovers(const void *data, const struct allocation_index *index,
-				   uint64_t start, const uint64_t words[4])
+static unsigned int find_stale_links(const void *data, const struct allocation_index *index,
+				     uint64_t start, const uint64_t words[4])
 {
 	const struct slots *slots = data;
 	unsigned int mask = 0;
@@ -223,8 +223,8 @@ static unsigned int find_leftovers(const void *data, const struct allocation_ind
 		const struct heap *heap = slots->list[i].heap;
 		unsigned int own = 0;
 
-		if (heap->allocator->leftovers)
-			own = heap->allocator->leftovers(heap, index, start, words);
+		if (heap->allocator->stale_links)
+			own = heap->allocator->stale_links(heap, index, start, words);
 		if (own && is_block_of(slots, i, index, start))
 			mask |= own;
 	}
@@ -278,9 +278,9 @@ static struct error *open_heaps(struct slots *slots)
 {
 	struct error *error;
 
-	image_read_scattered(slots->context.image, true);
+	image_advise_random(slots->context.image, true);
 	error = open_each(slots);
-	image_read_scattered(slots->context.image, false);
+	image_advise_random(slots->context.image, false);
 	return error;
 }
 
@@ -357,7 +357,7 @@ struct error *heaps_create(const struct heap_context *context, struct heaps **re
 	if (error)
 		return error;
 	report_heaps(heaps->slots, context);
-	allocation_set_leftovers(heaps->index, find_leftovers, heaps->slots);
+	allocation_set_stale_links(heaps->index, find_stale_links, heaps->slots);
 	*ret = take(heaps);
 	return NULL;
 }
@@ -435,7 +435,7 @@ struct error *heaps_load(const struct heap_context *context, struct side_file *f
 	if (error)
 		return error;
 	heaps->slots->asleep = true;
-	allocation_set_leftovers(heaps->index, find_leftovers, heaps->slots);
+	allocation_set_stale_links(heaps->index, find_stale_links, heaps->slots);
 	*ret = take(heaps);
 	return NULL;
 }

@@ -31,7 +31,7 @@ struct error *heaps_load(const struct heap_context *context, struct side_file *f
 
 /*
  * Open and walk them now, if they were not: for who asks from several threads, and what
- * allocation_leftovers() needs.
+ * allocation_stale_links() needs.
  */
 struct error *heaps_wake(const struct heaps *heaps);
 

@@ -473,18 +473,19 @@ const struct bitmap *allocation_having(const struct allocation_index *index, enu
 	return NULL;
 }
 
-void allocation_set_leftovers(struct allocation_index *index, leftover_test test, const void *data)
+void allocation_set_stale_links(struct allocation_index *index, stale_link_test test,
+				const void *data)
 {
-	index->leftovers = test;
-	index->leftover_data = data;
+	index->stale_links = test;
+	index->stale_link_data = data;
 }
 
-unsigned int allocation_leftovers(const struct allocation_index *index, uint64_t start,
-				  const uint64_t words[4])
+unsigned int allocation_stale_links(const struct allocation_index *index, uint64_t start,
+				    const uint64_t words[4])
 {
-	if (!index->leftovers)
+	if (!index->stale_links)
 		return 0;
-	return index->leftovers(index->leftover_data, index, start, words);
+	return index->stale_links(index->stale_link_data, index, start, words);
 }
 
 size_t allocation_held_count(const struct allocation_index *index)

@@ -103,13 +103,14 @@ const struct bitmap *allocation_having(const struct allocation_index *index,
  * its user has not written since: they refer to nothing. A mask, bit 0 for the first word. Those
  * that are in an allocation at all are in the 16 bytes below another, where its header is.
  */
-typedef unsigned int (*leftover_test)(const void *data, const struct allocation_index *index,
-				      uint64_t start, const uint64_t words[4]);
+typedef unsigned int (*stale_link_test)(const void *data, const struct allocation_index *index,
+					uint64_t start, const uint64_t words[4]);
 
 /* Set once, before the index is used; data is borrowed. */
-void allocation_set_leftovers(struct allocation_index *index, leftover_test test, const void *data);
-unsigned int allocation_leftovers(const struct allocation_index *index, uint64_t start,
-				  const uint64_t words[4]);
+void allocation_set_stale_links(struct allocation_index *index, stale_link_test test,
+				const void *data);
+unsigned int allocation_stale_links(const struct allocation_index *index, uint64_t start,
+				    const uint64_t words[4]);
 
 /*
  * Used allocations that the allocator itself was working on for a thread. They are as good as in

@@ -54,7 +54,7 @@ void lookups_begin(const struct allocation_index *index, const uint64_t *address
 /*
  * End them, as allocation_find_many() does if fetch, so that extents are at hand. The result has a
  * bit for each address that is in the 16 bytes below an allocation, or may be: see
- * allocation_leftovers().
+ * allocation_stale_links().
  */
 typedef uint64_t (*lookups_end_function)(const struct allocation_index *index,
 					 const struct lookup *lookups, size_t count, bool fetch,
@@ -73,8 +73,8 @@ struct allocation_index {
 	struct memory lines;		    /* struct line, of all regions, and one more */
 	struct memory layouts;		    /* struct region_layout */
 	struct heap_bounds bounds;
-	leftover_test leftovers; /* may be NULL */
-	const void *leftover_data;
+	stale_link_test stale_links; /* may be NULL */
+	const void *stale_link_data;
 	lookups_end_function lookups_end; /* for the processor at hand */
 };
 

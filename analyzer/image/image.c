@@ -560,7 +560,7 @@ bool image_fits(const struct image *image)
 	return image->fits;
 }
 
-void image_read_scattered(const struct image *image, bool scattered)
+void image_advise_random(const struct image *image, bool scattered)
 {
 	if (image->fits)
 		return;
@@ -587,7 +587,7 @@ static void let_go(const struct image *image, const struct region *region, uint6
 		madvise((void *)first, last - first, MADV_DONTNEED);
 }
 
-void image_pass(const struct image *image, uint64_t start, uint64_t end)
+void image_release(const struct image *image, uint64_t start, uint64_t end)
 {
 	size_t i = LIST_ABOVE(image->regions, image->region_count, end, start);
 

@@ -140,14 +140,14 @@ bool image_fits(const struct image *image);
  * first. Of a dump that does not fit into memory, nothing is read ahead then: it could be megabytes
  * for each word, and displace what is needed.
  */
-void image_read_scattered(const struct image *image, bool scattered);
+void image_advise_random(const struct image *image, bool scattered);
 
 /*
  * What stands in [start, end) was read, and is not needed for a while. A dump that does not fit
  * into memory lets go of it: it is then far cheaper for the kernel to take the memory back than
  * once it has run out.
  */
-void image_pass(const struct image *image, uint64_t start, uint64_t end);
+void image_release(const struct image *image, uint64_t start, uint64_t end);
 
 size_t image_region_count(const struct image *image);
 const struct region *image_region(const struct image *image, size_t number);

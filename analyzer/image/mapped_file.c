@@ -31,8 +31,8 @@ struct module_headers {
 	Elf64_Ehdr header;
 	Elf64_Phdr segments[MOST_SEGMENTS];
 	Elf64_Shdr sections[SECTIONS];
-	uint64_t size;	   /* of the file, up to the end of the last segment */
-	uint64_t patience; /* with what looks like frames */
+	uint64_t size;	 /* of the file, up to the end of the last segment */
+	uint64_t budget; /* with what looks like frames */
 };
 
 static bool read_headers(struct module_headers *module)
@@ -233,9 +233,9 @@ static bool are_frames(struct module_headers *module, uint64_t address, uint64_t
 	uint32_t words[2] = { 0 };
 
 	for (; end - at > sizeof(words); count++) {
-		if (module->patience == 0 || !image_read(module->image, at, words, sizeof(words)))
+		if (module->budget == 0 || !image_read(module->image, at, words, sizeof(words)))
 			return false;
-		module->patience--;
+		module->budget--;
 		if (words[0] == 0)
 			return count > 1;
 		if (words[0] < SHORTEST || words[0] > end - at ||
@@ -326,7 +326,7 @@ struct error *mapped_file_create(const struct image *image, uint64_t base, uint6
 				 uint8_t **ret, size_t *ret_size)
 {
 	struct module_headers module = {
-		.image = image, .base = base, .end = end, .patience = MOST_FRAMES
+		.image = image, .base = base, .end = end, .budget = MOST_FRAMES
 	};
 
 	*ret = NULL;

@@ -179,7 +179,7 @@ static struct error *keep(struct fitting *fitting, struct span span)
 }
 
 /* Turn up to *left bytes of the span over to resident, or back. */
-static struct error *turn(struct fitting *fitting, struct span span, uint64_t *left)
+static struct error *chunk(struct fitting *fitting, struct span span, uint64_t *left)
 {
 	struct span rest = span;
 	uint64_t size = span.end - span.start;
@@ -231,7 +231,7 @@ static struct error *fit(struct fitting *fitting, size_t first, size_t end, uint
 		struct error *error =
 			spans[i].resident == more
 				? keep(fitting, spans[i])
-				: turn(fitting, spans[i], inside ? &enclosed : &others);
+				: chunk(fitting, spans[i], inside ? &enclosed : &others);
 
 		if (error)
 			return error;

@@ -45,7 +45,7 @@ static struct error *reserve(struct reach *reach)
 	return reach->bytes ? NULL : &error_no_memory;
 }
 
-/* Put what each turn needs where it is read from one end to the other. */
+/* Put what each chunk needs where it is read from one end to the other. */
 static struct error *lay_out(struct reach *reach)
 {
 	const struct components *components = reach->components;
@@ -92,13 +92,13 @@ static void hand_on(const struct reach *reach, size_t place, uint64_t mask, uint
 			masks[component_of(reach->components, edges.targets[i])] |= mask;
 }
 
-static struct error *go_over(void *data, size_t turn, unsigned int thread)
+static struct error *go_over(void *data, size_t chunk, unsigned int thread)
 {
 	const struct reach *reach = data;
 	const uint64_t *sizes = reach->sizes.bytes;
 	const uint32_t *begins = reach->begins.bytes;
 	uint64_t *masks = reach->masks[thread].bytes;
-	uint32_t first = (uint32_t)turn * TOGETHER;
+	uint32_t first = (uint32_t)chunk * TOGETHER;
 
 	memset(masks, 0, reach->masks[thread].size);
 	for (uint32_t i = component_count(reach->components); i-- > 0;) {
@@ -118,17 +118,17 @@ static struct error *go_over(void *data, size_t turn, unsigned int thread)
 /* Go over the graph once for each 64 groups. */
 static struct error *go_over_all(struct reach *reach)
 {
-	size_t turns = (reach->input->group_count + TOGETHER - 1) / TOGETHER;
+	size_t chunks = (reach->input->group_count + TOGETHER - 1) / TOGETHER;
 	unsigned int threads = parallel_threads_for(reach->input->progress);
 	struct error *error = NULL;
 
-	if (threads > turns)
-		threads = turns ? (unsigned int)turns : 1;
+	if (threads > chunks)
+		threads = chunks ? (unsigned int)chunks : 1;
 	reach->masks = calloc(threads, sizeof(*reach->masks));
 	if (!reach->masks)
 		return &error_no_memory;
 	progress_begin(reach->input->progress, "finding what types reach",
-		       (turns + 1) * component_member_count(reach->components));
+		       (chunks + 1) * component_member_count(reach->components));
 	for (unsigned int i = 0; !error && i < threads; i++) {
 		reach->masks[i].account = reach->input->account;
 		error = memory_resize(&reach->masks[i],
@@ -138,7 +138,7 @@ static struct error *go_over_all(struct reach *reach)
 	if (!error)
 		error = lay_out(reach);
 	if (!error)
-		error = parallel_for(turns, threads, go_over, reach);
+		error = parallel_for(chunks, threads, go_over, reach);
 	for (unsigned int i = 0; i < threads; i++)
 		memory_release(&reach->masks[i]);
 	free(reach->masks);
@@ -148,10 +148,10 @@ static struct error *go_over_all(struct reach *reach)
 size_t reach_most_groups(const struct reach_input *input, uint64_t bytes)
 {
 	uint64_t steps = input->members->count + graph_edge_count(input->graph) + 1;
-	uint64_t turns = (bytes / 2 > FEWEST_STEPS ? bytes / 2 : FEWEST_STEPS) / steps + 1;
+	uint64_t chunks = (bytes / 2 > FEWEST_STEPS ? bytes / 2 : FEWEST_STEPS) / steps + 1;
 
-	return input->group_count / TOGETHER < turns ? input->group_count
-						     : (size_t)turns * TOGETHER;
+	return input->group_count / TOGETHER < chunks ? input->group_count
+						      : (size_t)chunks * TOGETHER;
 }
 
 struct error *reach_by_group(const struct reach_input *input, uint64_t *ret_bytes)

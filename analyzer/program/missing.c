@@ -13,7 +13,7 @@ enum {
 };
 
 /* Bytes of stacks that are looked at: thousands could be in one memory. */
-#define PATIENCE (UINT64_C(1) << 32)
+#define BUDGET (UINT64_C(1) << 32)
 
 /*
  * Where what the stack pointer points into ends: its stack, if it is known, else the thread control
@@ -37,10 +37,10 @@ static uint64_t find_stack_end(const struct program *program, const struct threa
 /*
  * Whether all above a thread's stack pointer is zero. It cannot be: frames may hold a large array
  * of zeros, but at the upper end stand the arguments and the environment, or the thread control
- * block, which names itself. Ends once the patience for all stacks is used up.
+ * block, which names itself. Ends once the budget for all stacks is used up.
  */
 static bool is_stack_empty(const struct image *image, const struct program *program,
-			   const struct thread *thread, uint64_t *patience)
+			   const struct thread *thread, uint64_t *budget)
 {
 	const struct region *region = image_find(image, thread->stack_pointer);
 	uint64_t place = thread->stack_pointer, end;
@@ -57,9 +57,9 @@ static bool is_stack_empty(const struct image *image, const struct program *prog
 		if (!bytes_are_zero(region->bytes + (place - region->start), size))
 			return false;
 		place += size;
-		if (*patience < size)
+		if (*budget < size)
 			break;
-		*patience -= size;
+		*budget -= size;
 	}
 	return true;
 }
@@ -169,13 +169,13 @@ static void report_threads(const struct image *image, const struct program *prog
 			   struct findings *findings)
 {
 	struct missing stacks = { 0 }, storage = { 0 };
-	uint64_t patience = PATIENCE;
+	uint64_t budget = BUDGET;
 	char others[OTHERS_SIZE];
 
 	for (size_t i = 0; i < program_thread_count(program); i++) {
 		const struct thread *thread = program_thread(program, i);
 
-		if (is_stack_empty(image, program, thread, &patience))
+		if (is_stack_empty(image, program, thread, &budget))
 			report_zeros(thread, findings);
 		else if (is_stack_absent(image, thread))
 			note_missing(&stacks, NULL, thread->id, thread->stack_pointer);

@@ -52,7 +52,7 @@ struct counting {
 	const struct bitmap *used;
 	struct kind_test test;
 	struct memory seen; /* uint32_t by allocation: by whom it was counted */
-	uint32_t turn;	    /* who counts now; 0: nobody yet */
+	uint32_t chunk;	    /* who counts now; 0: nobody yet */
 	bool found;	    /* one of the kind */
 };
 
@@ -93,9 +93,9 @@ static bool is_repeated(struct counting *counting, struct edges edges, size_t nu
 	uint32_t *seen = counting->seen.bytes;
 
 	if (edges.count > FEW) {
-		bool before = seen[id] == counting->turn;
+		bool before = seen[id] == counting->chunk;
 
-		seen[id] = counting->turn;
+		seen[id] = counting->chunk;
 		return before;
 	}
 	for (size_t i = 0; i < number; i++)
@@ -111,7 +111,7 @@ static struct error *is_within(struct counting *counting, allocation_id id, bool
 	uint64_t count = 0;
 	bool counts;
 
-	counting->turn++;
+	counting->chunk++;
 	for (size_t i = 0; i < edges.count && !is_settled(limit, count); i++) {
 		struct error *error;
 

@@ -113,7 +113,7 @@ static const char *kind_name(const struct root_range *root)
 	if (root->kind == ROOT_STACK)
 		return "stack";
 	if (root->is_code)
-		return "static, made code";
+		return "static, JIT code";
 	return root->is_writable ? "static" : "static, read-only";
 }
 

@@ -7,7 +7,7 @@
 enum { TURN = 4 << 20 };
 
 /* Where a hit may begin: [start, end), in one region. */
-struct turn {
+struct chunk {
 	uint64_t start, end;
 	uint64_t known;	       /* the end of the region */
 	const uint8_t *bytes;  /* from start to known */
@@ -18,13 +18,13 @@ struct searcher {
 	const struct image *image;
 	const struct search *search;
 	struct progress *progress;
-	struct memory turns; /* struct turn */
-	size_t turn_count;
+	struct memory chunks; /* struct chunk */
+	size_t chunk_count;
 	uint64_t *addresses; /* of the hits that are kept; NULL: just count */
 	size_t kept;
 };
 
-/* What a turn's hits are put into. */
+/* What a chunk's hits are put into. */
 struct sink {
 	const struct searcher *searcher;
 	uint64_t count;
@@ -42,38 +42,38 @@ static inline void add_hit(struct sink *sink, uint64_t address)
 		sink->searcher->addresses[sink->next++] = address;
 }
 
-/* How many bytes hits of that size may take that begin in the turn. */
-static uint64_t reach(const struct turn *turn, uint64_t size)
+/* How many bytes hits of that size may take that begin in the chunk. */
+static uint64_t reach(const struct chunk *chunk, uint64_t size)
 {
-	uint64_t known = turn->known - turn->start;
-	uint64_t wanted = turn->end - turn->start + size - 1;
+	uint64_t known = chunk->known - chunk->start;
+	uint64_t wanted = chunk->end - chunk->start + size - 1;
 
 	return known < wanted ? known : wanted;
 }
 
-static void scan_words(const struct turn *turn, struct sink *sink)
+static void scan_words(const struct chunk *chunk, struct sink *sink)
 {
 	const struct search *search = sink->searcher->search;
 	uint64_t first = search->first, span = search->span, word;
-	uint64_t size = reach(turn, sizeof(word));
+	uint64_t size = reach(chunk, sizeof(word));
 
-	for (uint64_t i = -turn->start % 8; i + 8 <= size; i += 8) {
-		memcpy(&word, turn->bytes + i, sizeof(word));
+	for (uint64_t i = -chunk->start % 8; i + 8 <= size; i += 8) {
+		memcpy(&word, chunk->bytes + i, sizeof(word));
 		if (word - first < span)
-			add_hit(sink, turn->start + i);
+			add_hit(sink, chunk->start + i);
 	}
 }
 
-static void scan_words_32(const struct turn *turn, struct sink *sink)
+static void scan_words_32(const struct chunk *chunk, struct sink *sink)
 {
 	const struct search *search = sink->searcher->search;
 	uint32_t word;
-	uint64_t size = reach(turn, sizeof(word));
+	uint64_t size = reach(chunk, sizeof(word));
 
-	for (uint64_t i = -turn->start % 4; i + 4 <= size; i += 4) {
-		memcpy(&word, turn->bytes + i, sizeof(word));
+	for (uint64_t i = -chunk->start % 4; i + 4 <= size; i += 4) {
+		memcpy(&word, chunk->bytes + i, sizeof(word));
 		if (word - search->first < search->span)
-			add_hit(sink, turn->start + i);
+			add_hit(sink, chunk->start + i);
 	}
 }
 
@@ -85,27 +85,27 @@ static inline bool leads_to(const uint8_t *bytes, uint64_t address, uint64_t wan
 	return address + sizeof(distance) + (uint64_t)(int64_t)distance == wanted;
 }
 
-static void scan_relative(const struct turn *turn, struct sink *sink)
+static void scan_relative(const struct chunk *chunk, struct sink *sink)
 {
 	uint64_t wanted = sink->searcher->search->first;
-	uint64_t size = reach(turn, sizeof(int32_t));
+	uint64_t size = reach(chunk, sizeof(int32_t));
 
 	for (uint64_t i = 0; i + 4 <= size; i++)
-		if (leads_to(turn->bytes + i, turn->start + i, wanted))
-			add_hit(sink, turn->start + i);
+		if (leads_to(chunk->bytes + i, chunk->start + i, wanted))
+			add_hit(sink, chunk->start + i);
 }
 
-static void scan_bytes(const struct turn *turn, struct sink *sink)
+static void scan_bytes(const struct chunk *chunk, struct sink *sink)
 {
 	const struct search *search = sink->searcher->search;
-	const uint8_t *at = turn->bytes;
-	const uint8_t *end = at + reach(turn, search->size);
+	const uint8_t *at = chunk->bytes;
+	const uint8_t *end = at + reach(chunk, search->size);
 
 	for (;;) {
 		at = memmem(at, (size_t)(end - at), search->bytes, search->size);
 		if (!at)
 			return;
-		add_hit(sink, turn->start + (uint64_t)(at - turn->bytes));
+		add_hit(sink, chunk->start + (uint64_t)(at - chunk->bytes));
 		at++;
 	}
 }
@@ -131,91 +131,91 @@ static bool is_hit(const struct search *search, const uint8_t *bytes, uint64_t a
 }
 
 /* What is not aligned may begin in one region and end in the next. */
-static struct error *scan_seam(const struct turn *turn, struct sink *sink)
+static struct error *scan_seam(const struct chunk *chunk, struct sink *sink)
 {
 	const struct search *search = sink->searcher->search;
-	uint64_t size = hit_size(search), start = turn->start;
+	uint64_t size = hit_size(search), start = chunk->start;
 	_cleanup_(free) uint8_t *bytes = NULL;
 
-	if (turn->end != turn->known || size == 1 ||
-	    !image_find(sink->searcher->image, turn->known))
+	if (chunk->end != chunk->known || size == 1 ||
+	    !image_find(sink->searcher->image, chunk->known))
 		return NULL;
 	bytes = malloc(size);
 	if (!bytes)
 		return &error_no_memory;
-	if (turn->known - start > size - 1)
-		start = turn->known - (size - 1);
-	for (; start < turn->known; start++)
+	if (chunk->known - start > size - 1)
+		start = chunk->known - (size - 1);
+	for (; start < chunk->known; start++)
 		if (image_read(sink->searcher->image, start, bytes, size) &&
 		    is_hit(search, bytes, start))
 			add_hit(sink, start);
 	return NULL;
 }
 
-static struct error *scan_turn(const struct turn *turn, struct sink *sink)
+static struct error *scan_chunk(const struct chunk *chunk, struct sink *sink)
 {
 	switch (sink->searcher->search->kind) {
 	case SEARCH_WORDS:
-		scan_words(turn, sink);
+		scan_words(chunk, sink);
 		return NULL;
 	case SEARCH_WORDS_32:
-		scan_words_32(turn, sink);
+		scan_words_32(chunk, sink);
 		return NULL;
 	case SEARCH_RELATIVE:
-		scan_relative(turn, sink);
+		scan_relative(chunk, sink);
 		break;
 	case SEARCH_BYTES:
-		scan_bytes(turn, sink);
+		scan_bytes(chunk, sink);
 		break;
 	}
-	return scan_seam(turn, sink);
+	return scan_seam(chunk, sink);
 }
 
-static struct error *count_turn(void *data, size_t number, unsigned int thread)
+static struct error *count_chunk(void *data, size_t number, unsigned int thread)
 {
 	struct searcher *searcher = data;
-	struct turn *turn = (struct turn *)searcher->turns.bytes + number;
+	struct chunk *chunk = (struct chunk *)searcher->chunks.bytes + number;
 	struct sink sink = { .searcher = searcher };
-	struct error *error = scan_turn(turn, &sink);
+	struct error *error = scan_chunk(chunk, &sink);
 
 	if (error)
 		return error;
-	turn->count = sink.count;
-	if (!progress_step(searcher->progress, turn->end - turn->start))
+	chunk->count = sink.count;
+	if (!progress_step(searcher->progress, chunk->end - chunk->start))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
 }
 
-static struct error *keep_turn(void *data, size_t number, unsigned int thread)
+static struct error *keep_chunk(void *data, size_t number, unsigned int thread)
 {
 	struct searcher *searcher = data;
-	const struct turn *turn = (const struct turn *)searcher->turns.bytes + number;
-	struct sink sink = { .searcher = searcher, .next = (size_t)turn->first };
+	const struct chunk *chunk = (const struct chunk *)searcher->chunks.bytes + number;
+	struct sink sink = { .searcher = searcher, .next = (size_t)chunk->first };
 
-	if (turn->count == 0 || turn->first >= searcher->kept)
+	if (chunk->count == 0 || chunk->first >= searcher->kept)
 		return NULL;
 	if (!progress_step(searcher->progress, 0))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
-	return scan_turn(turn, &sink);
+	return scan_chunk(chunk, &sink);
 }
 
-static struct error *add_turn(struct searcher *searcher, struct turn turn)
+static struct error *add_chunk(struct searcher *searcher, struct chunk chunk)
 {
-	struct turn *turns;
+	struct chunk *chunks;
 	struct error *error =
-		memory_reserve(&searcher->turns, (searcher->turn_count + 1) * sizeof(*turns));
+		memory_reserve(&searcher->chunks, (searcher->chunk_count + 1) * sizeof(*chunks));
 
 	if (error)
 		return error;
-	turns = searcher->turns.bytes;
-	turns[searcher->turn_count++] = turn;
+	chunks = searcher->chunks.bytes;
+	chunks[searcher->chunk_count++] = chunk;
 	return NULL;
 }
 
 /* Where in the region a hit may begin. */
-static struct turn whole_region(const struct search *search, const struct region *region)
+static struct chunk whole_region(const struct search *search, const struct region *region)
 {
-	struct turn turn = {
+	struct chunk chunk = {
 		.start = region->start,
 		.end = region->end,
 		.known = region->end,
@@ -225,22 +225,22 @@ static struct turn whole_region(const struct search *search, const struct region
 	uint64_t lowest = search->first < reach ? 0 : search->first - reach;
 
 	if (search->kind != SEARCH_RELATIVE)
-		return turn;
-	if (turn.start < lowest)
-		turn.start = lowest;
-	if (UINT64_MAX - search->first > reach && turn.end > search->first + reach)
-		turn.end = search->first + reach;
-	return turn;
+		return chunk;
+	if (chunk.start < lowest)
+		chunk.start = lowest;
+	if (UINT64_MAX - search->first > reach && chunk.end > search->first + reach)
+		chunk.end = search->first + reach;
+	return chunk;
 }
 
 /*
- * Cut what is known of the region into turns, holes left out. What is not aligned may begin in the
+ * Cut what is known of the region into chunks, holes left out. What is not aligned may begin in the
  * zeros of a hole.
  */
 static struct error *cut_region(struct searcher *searcher, const struct region *region)
 {
 	const struct search *search = searcher->search;
-	struct turn whole = whole_region(search, region);
+	struct chunk whole = whole_region(search, region);
 	uint64_t done = whole.start;
 	uint64_t before = search->kind == SEARCH_BYTES || search->kind == SEARCH_RELATIVE
 				  ? hit_size(search) - 1
@@ -248,20 +248,20 @@ static struct error *cut_region(struct searcher *searcher, const struct region *
 
 	while (done < whole.end) {
 		uint64_t data = image_next_data(searcher->image, done);
-		struct turn turn = whole;
+		struct chunk chunk = whole;
 		struct error *error;
 
 		if (data >= whole.end)
 			break;
-		turn.start = data - done > before ? data - before : done;
+		chunk.start = data - done > before ? data - before : done;
 		if (whole.end - data > TURN)
-			turn.end = data + TURN;
-		turn.bytes = region->bytes + (turn.start - region->start);
-		error = add_turn(searcher, turn);
+			chunk.end = data + TURN;
+		chunk.bytes = region->bytes + (chunk.start - region->start);
+		error = add_chunk(searcher, chunk);
 		if (error)
 			return error;
-		searcher->progress->total += turn.end - turn.start;
-		done = turn.end;
+		searcher->progress->total += chunk.end - chunk.start;
+		done = chunk.end;
 	}
 	return NULL;
 }
@@ -279,15 +279,15 @@ static struct error *cut(struct searcher *searcher)
 	return error;
 }
 
-/* Where the hits of each turn go; returns how many there are. */
-static uint64_t place_turns(struct searcher *searcher)
+/* Where the hits of each chunk go; returns how many there are. */
+static uint64_t place_chunks(struct searcher *searcher)
 {
-	struct turn *turns = searcher->turns.bytes;
+	struct chunk *chunks = searcher->chunks.bytes;
 	uint64_t count = 0;
 
-	for (size_t i = 0; i < searcher->turn_count; i++) {
-		turns[i].first = count;
-		count += turns[i].count;
+	for (size_t i = 0; i < searcher->chunk_count; i++) {
+		chunks[i].first = count;
+		count += chunks[i].count;
 	}
 	return count;
 }
@@ -304,8 +304,8 @@ static struct error *keep(struct searcher *searcher, struct hits *hits)
 		return error;
 	searcher->addresses = hits->addresses.bytes;
 	searcher->kept = hits->kept;
-	return parallel_for(searcher->turn_count, parallel_threads_for(searcher->progress),
-			    keep_turn, searcher);
+	return parallel_for(searcher->chunk_count, parallel_threads_for(searcher->progress),
+			    keep_chunk, searcher);
 }
 
 struct error *search_memory(const struct image *image, const struct search *search,
@@ -316,7 +316,7 @@ struct error *search_memory(const struct image *image, const struct search *sear
 		.image = image,
 		.search = search,
 		.progress = progress,
-		.turns.account = account,
+		.chunks.account = account,
 	};
 	struct hits hits = { .addresses.account = account, .size = hit_size(search) };
 	struct error *error;
@@ -324,13 +324,13 @@ struct error *search_memory(const struct image *image, const struct search *sear
 	progress_begin(progress, "searching memory", 0);
 	error = cut(&searcher);
 	if (!error)
-		error = parallel_for(searcher.turn_count, parallel_threads_for(progress),
-				     count_turn, &searcher);
+		error = parallel_for(searcher.chunk_count, parallel_threads_for(progress),
+				     count_chunk, &searcher);
 	if (!error) {
-		hits.count = place_turns(&searcher);
+		hits.count = place_chunks(&searcher);
 		error = keep(&searcher, &hits);
 	}
-	memory_release(&searcher.turns);
+	memory_release(&searcher.chunks);
 	if (error) {
 		hits_deinit(&hits);
 		return error;

@@ -1,12 +1,12 @@
 /*
  * Searching all memory whose contents are known, from the dump or from the files that were mapped.
  *
- * Memory is cut into turns. Threads side by side first count the hits of each; then those turns
+ * Memory is cut into chunks. Threads side by side first count the hits of each; then those chunks
  * that have some are searched once more, and as the counts say where in the list its hits belong,
  * it is in order of address without being sorted. All hits are counted, but only MOST_HITS are
  * kept: a search for zeros would otherwise fill the memory.
  *
- *	turns    | 4 MB | 4 MB | ...   holes of the dump's file are left out
+ *	chunks    | 4 MB | 4 MB | ...   holes of the dump's file are left out
  *	counts       2      0
  *	hits      a1 a2            ...
  */

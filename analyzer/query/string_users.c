@@ -61,15 +61,15 @@ static bool stop_at_first(void *data, uint64_t offset, const struct cxx_string *
 	return false;
 }
 
-static struct error *select_turn(void *data, size_t turn, unsigned int thread)
+static struct error *select_chunk(void *data, size_t chunk, unsigned int thread)
 {
 	struct selecting *selecting = data;
 	const struct bitmap *used = allocation_used(analysis_index(selecting->analysis));
-	size_t end = (turn + 1) * IDS_PER_TURN;
+	size_t end = (chunk + 1) * IDS_PER_TURN;
 	struct reader reader;
 
 	start_reading(selecting->analysis, selecting->cxx, &reader);
-	for (size_t id = bitmap_next(used, turn * IDS_PER_TURN); id < used->count && id < end;
+	for (size_t id = bitmap_next(used, chunk * IDS_PER_TURN); id < used->count && id < end;
 	     id = bitmap_next(used, id + 1)) {
 		bool found = false;
 
@@ -96,7 +96,7 @@ struct error *set_select_stringusers(struct analysis *analysis,
 		return NULL;
 	progress_begin(analysis_progress(analysis), "finding strings", count);
 	return parallel_for((count + IDS_PER_TURN - 1) / IDS_PER_TURN,
-			    parallel_threads_for(analysis_progress(analysis)), select_turn,
+			    parallel_threads_for(analysis_progress(analysis)), select_chunk,
 			    &selecting);
 }
 

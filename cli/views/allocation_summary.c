@@ -1,6 +1,6 @@
 #include "cli/views/allocation_summary.h"
 
-#include "analyzer/heap/pass.h"
+#include "analyzer/heap/release.h"
 #include "analyzer/kinds/likeness.h"
 #include "analyzer/kinds/retained.h"
 #include "analyzer/kinds/signatures.h"
@@ -150,8 +150,8 @@ static struct error *add_stretch(struct summary *summary, const struct bitmap *m
 	for (size_t id = bitmap_next(members, first); !error && id < end;
 	     id = bitmap_next(members, id + 1))
 		error = add_member(summary, (allocation_id)id);
-	allocations_pass(analysis_image(summary->analysis), analysis_index(summary->analysis),
-			 first, end);
+	allocations_release(analysis_image(summary->analysis), analysis_index(summary->analysis),
+			    first, end);
 	return error;
 }
 

@@ -210,7 +210,7 @@ static void report_modules(struct debug *debug)
 
 /*
  * Some of libdw crashes where malloc() returns NULL. So it is asked only while there is much more
- * than it usually takes for a turn.
+ * than it usually takes for a step.
  */
 static bool has_room(struct debug *debug)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* So many lookups are done without an index. */
-enum { PATIENCE = 128, MOST_STEPS = 64 };
+enum { BUDGET = 128, MOST_STEPS = 64 };
 
 void symbol_tables_deinit(struct symbol_tables *tables)
 {
@@ -319,7 +319,7 @@ static bool search_tables(struct debug_module *module, uint64_t value, struct fo
 		struct symbol_table *table = &tables->list[i];
 		struct search search = { module, table, value, NO_SYMBOL, NO_SYMBOL, 0 };
 
-		if (!table->ordered && tables->lookups > PATIENCE)
+		if (!table->ordered && tables->lookups > BUDGET)
 			order_table(table);
 		if (table->ordered)
 			search_ordered(&search);

@@ -5,49 +5,49 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-enum { TURNS = 1000, THREADS = 4 };
+enum { CHUNKS = 1000, THREADS = 4 };
 
 struct loop {
-	atomic_uint seen[TURNS];
-	atomic_uint inside[THREADS]; /* how often a thread is in a turn */
-	atomic_uint turns;
-	size_t bad_from; /* turns from this one on fail */
+	atomic_uint seen[CHUNKS];
+	atomic_uint inside[THREADS]; /* how often a thread is in a chunk */
+	atomic_uint chunks;
+	size_t bad_from; /* chunks from this one on fail */
 };
 
-static struct error *work(void *data, size_t turn, unsigned int thread)
+static struct error *work(void *data, size_t chunk, unsigned int thread)
 {
 	struct loop *loop = data;
 
-	if (turn >= TURNS || thread >= THREADS)
+	if (chunk >= CHUNKS || thread >= THREADS)
 		return error_create(ERROR_USAGE, "out of range");
 	if (atomic_fetch_add(&loop->inside[thread], 1) != 0)
 		return error_create(ERROR_USAGE, "a thread is there twice");
-	atomic_fetch_add(&loop->seen[turn], 1);
-	atomic_fetch_add(&loop->turns, 1);
+	atomic_fetch_add(&loop->seen[chunk], 1);
+	atomic_fetch_add(&loop->chunks, 1);
 	sched_yield();
 	atomic_fetch_sub(&loop->inside[thread], 1);
-	if (turn >= loop->bad_from)
-		return error_create(ERROR_BAD_DUMP, "turn is bad");
+	if (chunk >= loop->bad_from)
+		return error_create(ERROR_BAD_DUMP, "chunk is bad");
 	return NULL;
 }
 
-static void test_every_turn_is_taken_once(void **state)
+static void test_every_chunk_is_taken_once(void **state)
 {
 	for (unsigned int threads = 1; threads <= THREADS; threads++) {
-		struct loop loop = { .bad_from = TURNS };
+		struct loop loop = { .bad_from = CHUNKS };
 
-		assert_no_error(parallel_for(TURNS, threads, work, &loop));
-		for (size_t i = 0; i < TURNS; i++)
+		assert_no_error(parallel_for(CHUNKS, threads, work, &loop));
+		for (size_t i = 0; i < CHUNKS; i++)
 			assert_int_equal(loop.seen[i], 1);
 	}
 }
 
-static void test_loop_without_turns_does_nothing(void **state)
+static void test_loop_without_chunks_does_nothing(void **state)
 {
 	struct loop loop = { .bad_from = 0 };
 
 	assert_no_error(parallel_for(0, THREADS, work, &loop));
-	assert_int_equal(loop.turns, 0);
+	assert_int_equal(loop.chunks, 0);
 }
 
 /* Of many errors one is returned; the others must not leak. */
@@ -55,17 +55,17 @@ static void test_error_ends_the_loop(void **state)
 {
 	struct loop loop = { .bad_from = 10 };
 
-	assert_error(parallel_for(TURNS, THREADS, work, &loop), ERROR_BAD_DUMP, "turn is bad");
-	assert_true(loop.turns >= 11);
-	assert_true(loop.turns <= 10 + THREADS);
+	assert_error(parallel_for(CHUNKS, THREADS, work, &loop), ERROR_BAD_DUMP, "chunk is bad");
+	assert_true(loop.chunks >= 11);
+	assert_true(loop.chunks <= 10 + THREADS);
 }
 
-static void test_more_threads_than_turns_are_harmless(void **state)
+static void test_more_threads_than_chunks_are_harmless(void **state)
 {
-	struct loop loop = { .bad_from = TURNS };
+	struct loop loop = { .bad_from = CHUNKS };
 
 	assert_no_error(parallel_for(1, THREADS, work, &loop));
-	assert_int_equal(loop.turns, 1);
+	assert_int_equal(loop.chunks, 1);
 }
 
 static void test_process_that_may_use_one_processor_has_one_thread(void **state)
@@ -83,7 +83,7 @@ static void test_process_that_may_use_one_processor_has_one_thread(void **state)
 	sched_setaffinity(0, sizeof(before), &before);
 }
 
-static void test_even_split_depends_on_the_turns_alone(void **state)
+static void test_even_split_depends_on_the_chunks_alone(void **state)
 {
 	static const uint64_t AMOUNTS[] = { 5, 1, 1, 1, 4, 1, 9 };
 	enum { AMOUNT_COUNT = sizeof(AMOUNTS) / sizeof(*AMOUNTS) };
@@ -107,12 +107,12 @@ static void test_even_split_depends_on_the_turns_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_turn_is_taken_once),
-		cmocka_unit_test(test_loop_without_turns_does_nothing),
+		cmocka_unit_test(test_every_chunk_is_taken_once),
+		cmocka_unit_test(test_loop_without_chunks_does_nothing),
 		cmocka_unit_test(test_error_ends_the_loop),
-		cmocka_unit_test(test_more_threads_than_turns_are_harmless),
+		cmocka_unit_test(test_more_threads_than_chunks_are_harmless),
 		cmocka_unit_test(test_process_that_may_use_one_processor_has_one_thread),
-		cmocka_unit_test(test_even_split_depends_on_the_turns_alone),
+		cmocka_unit_test(test_even_split_depends_on_the_chunks_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,50 +5,50 @@
 
 #include <sched.h>
 
-enum { TURNS = 1000, THREADS = 8 };
+enum { CHUNKS = 1000, THREADS = 8 };
 
 struct race {
 	struct relay relay;
-	size_t order[TURNS], count; /* of turns that had the baton */
-	size_t bad;		    /* this turn fails */
+	size_t order[CHUNKS], count; /* of chunks that had the baton */
+	size_t bad;		     /* this chunk fails */
 };
 
-static struct error *work(void *data, size_t turn, unsigned int thread)
+static struct error *work(void *data, size_t chunk, unsigned int thread)
 {
 	struct race *race = data;
 
-	for (size_t i = 0; i < turn * 7 % 5; i++)
+	for (size_t i = 0; i < chunk * 7 % 5; i++)
 		sched_yield();
-	if (turn == race->bad) {
+	if (chunk == race->bad) {
 		relay_end(&race->relay);
-		return error_create(ERROR_BAD_DUMP, "turn is bad");
+		return error_create(ERROR_BAD_DUMP, "chunk is bad");
 	}
-	if (!relay_take(&race->relay, turn))
+	if (!relay_take(&race->relay, chunk))
 		return NULL;
-	race->order[race->count++] = turn;
+	race->order[race->count++] = chunk;
 	relay_pass(&race->relay);
 	return NULL;
 }
 
-static void test_baton_goes_from_turn_to_turn_in_order(void **state)
+static void test_baton_goes_from_chunk_to_turn_in_order(void **state)
 {
-	struct race race = { .bad = TURNS };
+	struct race race = { .bad = CHUNKS };
 
 	relay_init(&race.relay);
-	assert_no_error(parallel_for(TURNS, THREADS, work, &race));
-	assert_int_equal(race.count, TURNS);
-	for (size_t i = 0; i < TURNS; i++)
+	assert_no_error(parallel_for(CHUNKS, THREADS, work, &race));
+	assert_int_equal(race.count, CHUNKS);
+	for (size_t i = 0; i < CHUNKS; i++)
 		assert_int_equal(race.order[i], i);
 	relay_deinit(&race.relay);
 }
 
-static void test_nobody_waits_for_a_turn_that_failed(void **state)
+static void test_nobody_waits_for_a_chunk_that_failed(void **state)
 {
-	struct race race = { .bad = TURNS / 2 };
+	struct race race = { .bad = CHUNKS / 2 };
 
 	relay_init(&race.relay);
-	assert_error(parallel_for(TURNS, THREADS, work, &race), ERROR_BAD_DUMP, "turn is bad");
-	assert_true(race.count <= TURNS / 2);
+	assert_error(parallel_for(CHUNKS, THREADS, work, &race), ERROR_BAD_DUMP, "chunk is bad");
+	assert_true(race.count <= CHUNKS / 2);
 	for (size_t i = 0; i < race.count; i++)
 		assert_int_equal(race.order[i], i);
 	relay_deinit(&race.relay);
@@ -57,8 +57,8 @@ static void test_nobody_waits_for_a_turn_that_failed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_baton_goes_from_turn_to_turn_in_order),
-		cmocka_unit_test(test_nobody_waits_for_a_turn_that_failed),
+		cmocka_unit_test(test_baton_goes_from_chunk_to_turn_in_order),
+		cmocka_unit_test(test_nobody_waits_for_a_chunk_that_failed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

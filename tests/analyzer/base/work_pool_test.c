@@ -33,12 +33,12 @@ static struct error *follow(struct tree *tree, uint32_t *pending, size_t count)
 	return NULL;
 }
 
-static struct error *work(void *data, size_t turn, unsigned int thread)
+static struct error *work(void *data, size_t chunk, unsigned int thread)
 {
 	struct tree *tree = data;
 	_cleanup_(free) uint32_t *pending = calloc(ROOM, sizeof(*pending));
 	struct error *error;
-	size_t count = turn == 0;
+	size_t count = chunk == 0;
 
 	assert_non_null(pending);
 	pending[0] = DEPTH;

@@ -73,18 +73,18 @@ DEFINE_DEINIT(process_deinit, struct process)
 static void assert_class(const struct process *process, uint64_t address, const char *mangled)
 {
 	_cleanup_(free) char *name = NULL;
-	uint64_t patience = 1000;
+	uint64_t budget = 1000;
 
-	assert_int_equal(rtti_type(process->image, address + VTABLE, &patience), address + TYPE);
-	name = rtti_name(process->image, address + TYPE, &patience);
+	assert_int_equal(rtti_type(process->image, address + VTABLE, &budget), address + TYPE);
+	name = rtti_name(process->image, address + TYPE, &budget);
 	assert_string_equal(name, mangled);
 }
 
 static void assert_no_class(const struct process *process, uint64_t address)
 {
-	uint64_t patience = 1000;
+	uint64_t budget = 1000;
 
-	assert_int_equal(rtti_type(process->image, address + VTABLE, &patience), 0);
+	assert_int_equal(rtti_type(process->image, address + VTABLE, &budget), 0);
 }
 
 static void test_classes_are_known_without_symbols(void **state)
@@ -135,15 +135,15 @@ static void test_names_that_cannot_be_are_no_classes(void **state)
 static void test_a_name_that_is_not_there_leaves_the_shape(void **state)
 {
 	_cleanup_(process_deinit) struct process process;
-	uint64_t patience = 1000;
+	uint64_t budget = 1000;
 
 	process_init(&process);
 	set_type(&process, OWN, LIBRARY_CLASS, "4Base");
 	core_set(&process.core, OWN + TYPE + 8, START + SIZE);
 	core_set(&process.core, LIBRARY_CLASS + TYPE + 8, START + SIZE);
 	process_open(&process);
-	assert_int_equal(rtti_type(process.image, OWN + VTABLE, &patience), OWN + TYPE);
-	assert_null(rtti_name(process.image, OWN + TYPE, &patience));
+	assert_int_equal(rtti_type(process.image, OWN + VTABLE, &budget), OWN + TYPE);
+	assert_null(rtti_name(process.image, OWN + TYPE, &budget));
 }
 
 static void test_bases_inside_of_an_object_come_before_its_top(void **state)
@@ -156,7 +156,7 @@ static void test_bases_inside_of_an_object_come_before_its_top(void **state)
 		{ -4, false }, { INT64_MIN, false }, { -1, false },   { -(1L << 40), false }
 	};
 	_cleanup_(process_deinit) struct process process;
-	uint64_t patience = 10000;
+	uint64_t budget = 10000;
 
 	process_init(&process);
 	for (uint64_t i = 0; i < 8; i++) {
@@ -165,7 +165,7 @@ static void test_bases_inside_of_an_object_come_before_its_top(void **state)
 	}
 	process_open(&process);
 	for (uint64_t i = 0; i < 8; i++)
-		assert_int_equal(rtti_type(process.image, OWN + i * 0x100 + VTABLE, &patience) != 0,
+		assert_int_equal(rtti_type(process.image, OWN + i * 0x100 + VTABLE, &budget) != 0,
 				 cases[i].is_vtable);
 }
 
@@ -187,7 +187,7 @@ static void test_all_bases_are_found(void **state)
 {
 	_cleanup_(process_deinit) struct process process;
 	struct seen seen = { 0 };
-	uint64_t multiple = OWN + 0x300, patience = 1000;
+	uint64_t multiple = OWN + 0x300, budget = 1000;
 
 	process_init(&process);
 	set_type(&process, OWN, LIBRARY_CLASS, "4Base");
@@ -199,7 +199,7 @@ static void test_all_bases_are_found(void **state)
 	core_set(&process.core, multiple + TYPE + 24, OWN + 0x100 + TYPE);
 	core_set(&process.core, multiple + TYPE + 40, OWN + 0x200 + TYPE);
 	process_open(&process);
-	assert_false(rtti_find_base(process.image, multiple + TYPE, see_base, &seen, &patience));
+	assert_false(rtti_find_base(process.image, multiple + TYPE, see_base, &seen, &budget));
 	assert_int_equal(seen.count, 3);
 	assert_int_equal(seen.bases[0], OWN + 0x100 + TYPE);
 	assert_int_equal(seen.bases[1], OWN + TYPE);
@@ -211,7 +211,7 @@ static void test_the_search_for_bases_ends(void **state)
 {
 	_cleanup_(process_deinit) struct process process;
 	struct seen seen = { 0 };
-	uint64_t patience = UINT64_MAX;
+	uint64_t budget = UINT64_MAX;
 
 	process_init(&process);
 	set_type(&process, OWN, LIBRARY_MULTIPLE, "4Ring");
@@ -219,28 +219,28 @@ static void test_the_search_for_bases_ends(void **state)
 	core_set(&process.core, OWN + TYPE + 24, OWN + TYPE);
 	core_set(&process.core, OWN + TYPE + 40, OWN + TYPE);
 	process_open(&process);
-	assert_false(rtti_find_base(process.image, OWN + TYPE, see_base, &seen, &patience));
+	assert_false(rtti_find_base(process.image, OWN + TYPE, see_base, &seen, &budget));
 	assert_int_equal(seen.count, 64);
-	patience = 1000;
+	budget = 1000;
 	seen.count = 0;
-	assert_false(rtti_find_base(process.image, OWN + TYPE, see_base, &seen, &patience));
+	assert_false(rtti_find_base(process.image, OWN + TYPE, see_base, &seen, &budget));
 	assert_in_range(seen.count, 1, 32);
 }
 
 /* So any number of types may have one long name. */
-static void test_no_name_is_read_without_patience(void **state)
+static void test_no_name_is_read_without_budget(void **state)
 {
 	_cleanup_(process_deinit) struct process process;
-	uint64_t patience = 1000;
+	uint64_t budget = 1000;
 	size_t times = 0;
 
 	process_init(&process);
 	set_type(&process, OWN, LIBRARY_CLASS, "20ANameOfTwentyLetters");
 	process_open(&process);
-	while (times < 1000 && rtti_type(process.image, OWN + VTABLE, &patience))
+	while (times < 1000 && rtti_type(process.image, OWN + VTABLE, &budget))
 		times++;
 	assert_in_range(times, 1, 1000 / 22);
-	assert_null(rtti_name(process.image, OWN + TYPE, &patience));
+	assert_null(rtti_name(process.image, OWN + TYPE, &budget));
 }
 
 int main(void)
@@ -253,7 +253,7 @@ int main(void)
 		cmocka_unit_test(test_bases_inside_of_an_object_come_before_its_top),
 		cmocka_unit_test(test_all_bases_are_found),
 		cmocka_unit_test(test_the_search_for_bases_ends),
-		cmocka_unit_test(test_no_name_is_read_without_patience),
+		cmocka_unit_test(test_no_name_is_read_without_budget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

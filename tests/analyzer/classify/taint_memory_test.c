@@ -52,9 +52,9 @@ static void test_it_says_what_the_patterns_do(void **state)
 					NULL, &world.account, &world.progress, &patterns));
 	assert_no_error(patterns_find_owners(patterns));
 	assert_no_error(taint_memory_create(patterns, &world.account, &memory));
-	for (size_t turn = 0; turn < 1000; turn++) {
-		allocation_id source = (allocation_id)(turn * 7 % VECTORS);
-		allocation_id target = (allocation_id)(turn * 5 % BLOCKS);
+	for (size_t chunk = 0; chunk < 1000; chunk++) {
+		allocation_id source = (allocation_id)(chunk * 7 % VECTORS);
+		allocation_id target = (allocation_id)(chunk * 5 % BLOCKS);
 		const char *part = taint_memory_find(memory, source, target);
 
 		assert_ptr_equal(part, patterns_find_taint(patterns, source, target));

@@ -215,7 +215,7 @@ static void test_list_that_does_not_end_is_none(void **state)
 	assert_found(&world, DISGUISED_POINTERS, 1 << 0 | 1 << 1, 0, 0);
 }
 
-/* A list that goes in a circle must not use up the patience for others. */
+/* A list that goes in a circle must not use up the budget for others. */
 static void test_circle_is_none_and_others_are_found(void **state)
 {
 	_cleanup_(world_deinit) struct world world;

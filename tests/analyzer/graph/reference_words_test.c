@@ -114,8 +114,8 @@ static allocation_id find_in_model(uint64_t address)
 }
 
 /* What an allocator might leave: links to headers, two of them in some. */
-static unsigned int find_leftovers(const void *data, const struct allocation_index *index,
-				   uint64_t start, const uint64_t words[4])
+static unsigned int find_stale_links(const void *data, const struct allocation_index *index,
+				     uint64_t start, const uint64_t words[4])
 {
 	unsigned int mask = 0;
 
@@ -128,7 +128,7 @@ static unsigned int find_leftovers(const void *data, const struct allocation_ind
 	return start / 16 % 3 ? mask : mask & 3;
 }
 
-static unsigned int model_leftovers(struct world *world, uint64_t start, uint64_t size)
+static unsigned int model_stale_links(struct world *world, uint64_t start, uint64_t size)
 {
 	uint64_t words[4] = { 0 }, known;
 	const uint8_t *bytes = image_bytes(world->image, start, &known);
@@ -137,7 +137,7 @@ static unsigned int model_leftovers(struct world *world, uint64_t start, uint64_
 		return 0;
 	for (size_t i = 0; i < 4 && 8 * i + 8 <= size && 8 * i + 8 <= known; i++)
 		memcpy(&words[i], bytes + 8 * i, 8);
-	return find_leftovers(NULL, world->index, start, words);
+	return find_stale_links(NULL, world->index, start, words);
 }
 
 static void assert_row(struct world *world, allocation_id id)
@@ -145,7 +145,7 @@ static void assert_row(struct world *world, allocation_id id)
 	const struct block *block = &model.blocks[id];
 	struct edges row = graph_outgoing(world->graph, id);
 	bool is_source = block->state == BLOCK_USED && !(block->traits & TRAIT_POINTERLESS);
-	unsigned int leftovers = model_leftovers(world, block->start, block->size);
+	unsigned int stale_links = model_stale_links(world, block->start, block->size);
 	allocation_id last = NO_ALLOCATION;
 	size_t place = 0;
 
@@ -153,7 +153,7 @@ static void assert_row(struct world *world, allocation_id id)
 		allocation_id target;
 		uint64_t word;
 
-		if ((at < 32 && leftovers >> (at / 8) & 1) ||
+		if ((at < 32 && stale_links >> (at / 8) & 1) ||
 		    !image_read_u64(world->image, block->start + at, &word))
 			continue;
 		target = find_in_model(word);
@@ -180,13 +180,13 @@ static void make_world(struct world *world)
 
 static void test_rows_agree_with_a_look_at_each_word(void **state)
 {
-	for (uint64_t turn = 0; turn < 12; turn++) {
+	for (uint64_t chunk = 0; chunk < 12; chunk++) {
 		_cleanup_(world_deinit) struct world world;
 
-		seed = turn;
+		seed = chunk;
 		make_world(&world);
-		allocation_set_leftovers(world.index, find_leftovers, NULL);
-		world.progress.threads = turn % 3;
+		allocation_set_stale_links(world.index, find_stale_links, NULL);
+		world.progress.threads = chunk % 3;
 		world_find_graph(&world);
 		assert_true(graph_edge_count(world.graph) > 1000);
 		for (allocation_id id = 0; id < model.count; id++)

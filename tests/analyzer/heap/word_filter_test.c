@@ -56,10 +56,10 @@ static void assert_kinds_agree(struct heap_bounds bounds)
 	struct word_filter filter = word_filter_for(bounds);
 	uint8_t bytes[FILTER_BYTES + 8];
 
-	for (unsigned int turn = 0; turn < 200; turn++) {
-		uint8_t *at = bytes + turn % 8;
+	for (unsigned int chunk = 0; chunk < 200; chunk++) {
+		uint8_t *at = bytes + chunk % 8;
 		uint64_t expected;
-		size_t some = turn % FILTER_WORDS;
+		size_t some = chunk % FILTER_WORDS;
 
 		for (unsigned int i = 0; i < FILTER_WORDS; i++) {
 			uint64_t word = likely_word(&bounds);

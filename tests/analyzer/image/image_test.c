@@ -113,10 +113,10 @@ static void test_what_was_let_go_of_can_be_read_again(void **state)
 	core_write_file(&core);
 	assert_no_error(image_open_with(core.path, &options, &findings, &image));
 	for (int scattered = 0; scattered < 2; scattered++) {
-		image_read_scattered(image, scattered);
-		image_pass(image, 0x10010, 0x20010);
-		image_pass(image, 0, UINT64_MAX);
-		image_pass(image, 0x30000, 0x20000);
+		image_advise_random(image, scattered);
+		image_release(image, 0x10010, 0x20010);
+		image_release(image, 0, UINT64_MAX);
+		image_release(image, 0x30000, 0x20000);
 		for (uint64_t i = 0; i < 4; i++) {
 			uint64_t word = 0;
 

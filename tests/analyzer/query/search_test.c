@@ -110,7 +110,7 @@ static void test_words_of_32_bits_stand_at_multiples_of_4(void **state)
 	ASSERT_HITS(&fixture, 0x10004, 0x10ffc);
 }
 
-static void test_hits_of_many_turns_are_in_order(void **state)
+static void test_hits_of_many_chunks_are_in_order(void **state)
 {
 	_cleanup_(fixture_deinit) struct fixture fixture = { 0 };
 	const uint64_t start = 0x10000000;
@@ -143,7 +143,7 @@ static void test_bytes_are_found_anywhere(void **state)
 	core_init(&fixture.core);
 	core_add(&fixture.core, start, 2 * TURN, RIGHTS_RW);
 	memcpy(core_at(&fixture.core, start + 3, 5), "ababa", 5);
-	/* From one turn into the next. */
+	/* From one chunk into the next. */
 	memcpy(core_at(&fixture.core, start + TURN - 1, 3), "aba", 3);
 	memcpy(core_at(&fixture.core, start + 2 * TURN - 3, 3), "aba", 3);
 	fixture_open(&fixture);
@@ -295,7 +295,7 @@ int main(void)
 		cmocka_unit_test(test_words_are_found_where_they_are_aligned),
 		cmocka_unit_test(test_end_of_a_range_of_words_is_excluded),
 		cmocka_unit_test(test_words_of_32_bits_stand_at_multiples_of_4),
-		cmocka_unit_test(test_hits_of_many_turns_are_in_order),
+		cmocka_unit_test(test_hits_of_many_chunks_are_in_order),
 		cmocka_unit_test(test_bytes_are_found_anywhere),
 		cmocka_unit_test(test_bytes_may_begin_in_one_mapping_and_end_in_another),
 		cmocka_unit_test(test_relative_references_are_distances_from_behind),

@@ -18,16 +18,16 @@ static bool count_base(void *data, uint64_t base)
 
 static void look(const struct image *image, size_t size)
 {
-	uint64_t patience = UINT64_MAX;
+	uint64_t budget = UINT64_MAX;
 
 	for (uint64_t i = 0; i < size; i += 8) {
-		uint64_t type = rtti_type(image, START + i, &patience);
+		uint64_t type = rtti_type(image, START + i, &budget);
 		unsigned int bases = 0;
 
-		free(rtti_name(image, START + i, &patience));
+		free(rtti_name(image, START + i, &budget));
 		if (type)
-			free(rtti_name(image, type, &patience));
-		if (rtti_find_base(image, START + i, count_base, &bases, &patience))
+			free(rtti_name(image, type, &budget));
+		if (rtti_find_base(image, START + i, count_base, &bases, &budget))
 			abort(); /* far more than there is room for */
 	}
 }

@@ -1,4 +1,4 @@
-#include "allocators/glibc/leftovers.h"
+#include "allocators/glibc/stale_links.h"
 
 /* Whether word is the address of a bin, or of anything else in an arena. */
 static bool is_in_arena(const struct glibc_heap *heap, uint64_t word)
@@ -33,8 +33,8 @@ static bool is_chunk(const struct allocation_index *index, uint64_t word)
  * fd and bk, then fd_nextsize and bk_nextsize of a large chunk. No program points at chunks: they
  * begin in the end of the allocation below.
  */
-unsigned int glibc_leftovers(const struct glibc_heap *heap, const struct allocation_index *index,
-			     uint64_t start, const uint64_t words[4])
+unsigned int glibc_stale_links(const struct glibc_heap *heap, const struct allocation_index *index,
+			       uint64_t start, const uint64_t words[4])
 {
 	uint64_t chunk = start - HEADER;
 	bool in_arena[2];

@@ -1,33 +1,33 @@
-#include "analyzer/heap/turns.h"
+#include "analyzer/heap/work_chunks.h"
 
-/* What is needed while turns are made. */
+/* What is needed while chunks are made. */
 struct cutter {
-	struct allocation_turns *turns;
+	struct work_chunks *chunks;
 	const struct image *image;
 	const struct allocation_index *index;
 	const struct bitmap *sources, *pointerless;
 	size_t hint;
-	size_t cut_count; /* turns of shares that are cut */
+	size_t cut_count; /* chunks of shares that are cut */
 	allocation_id run_first;
 	uint64_t run_bytes;
 };
 
-static struct error *add_turn(struct cutter *cutter, struct allocation_turn turn)
+static struct error *add_chunk(struct cutter *cutter, struct work_chunk chunk)
 {
-	struct allocation_turns *turns = cutter->turns;
-	struct error *error = memory_reserve(&turns->memory, (turns->count + 1) * sizeof(turn));
+	struct work_chunks *chunks = cutter->chunks;
+	struct error *error = memory_reserve(&chunks->memory, (chunks->count + 1) * sizeof(chunk));
 
 	if (error)
 		return error;
-	((struct allocation_turn *)turns->memory.bytes)[turns->count++] = turn;
+	((struct work_chunk *)chunks->memory.bytes)[chunks->count++] = chunk;
 	return NULL;
 }
 
 static struct error *add_cut(struct cutter *cutter, allocation_id first, allocation_id end,
 			     struct memory_range part, uint64_t bytes)
 {
-	cutter->turns->cut_bytes += bytes;
-	return add_turn(cutter, (struct allocation_turn){ first, end, part, cutter->cut_count++ });
+	cutter->chunks->cut_bytes += bytes;
+	return add_chunk(cutter, (struct work_chunk){ first, end, part, cutter->cut_count++ });
 }
 
 /* The run of whole allocations ends below this one. */
@@ -55,8 +55,8 @@ static struct memory_range find_part(const struct cutter *cutter, struct memory_
 		if (region && region->bytes && start != range.start)
 			start = image_next_data(cutter->image, start);
 		if (region && region->bytes && start < end)
-			return (struct memory_range){ start, end - start > MOST_TURN_BYTES
-								     ? start + MOST_TURN_BYTES
+			return (struct memory_range){ start, end - start > MOST_CHUNK_BYTES
+								     ? start + MOST_CHUNK_BYTES
 								     : end };
 		start = end;
 	}
@@ -98,11 +98,11 @@ static struct error *cut_share(struct cutter *cutter, allocation_id first, alloc
 			continue;
 		range = allocation_range_near(cutter->index, id, &cutter->hint);
 		size = range.end - range.start;
-		if (size > MOST_TURN_BYTES) {
+		if (size > MOST_CHUNK_BYTES) {
 			error = cut_allocation(cutter, id, range);
 			continue;
 		}
-		if (cutter->run_bytes + size > MOST_TURN_BYTES)
+		if (cutter->run_bytes + size > MOST_CHUNK_BYTES)
 			error = end_run(cutter, id);
 		cutter->run_bytes += size;
 	}
@@ -117,21 +117,20 @@ static uint64_t share_span(struct cutter *cutter, allocation_id first, allocatio
 	return last.end - allocation_start(cutter->index, first);
 }
 
-/* Make turns of the share. */
+/* Make chunks of the share. */
 static struct error *take_share(struct cutter *cutter, allocation_id first, allocation_id end)
 {
 	if (share_span(cutter, first, end) > MOST_SHARE_BYTES)
 		return cut_share(cutter, first, end);
-	return add_turn(cutter, (struct allocation_turn){ first, end, { 0, 0 }, NOT_CUT });
+	return add_chunk(cutter, (struct work_chunk){ first, end, { 0, 0 }, NOT_CUT });
 }
 
-struct error *allocation_turns_init(struct allocation_turns *turns, const struct image *image,
-				    const struct allocation_index *index,
-				    const struct bitmap *sources, const struct bitmap *pointerless,
-				    struct memory_account *account)
+struct error *work_chunks_init(struct work_chunks *chunks, const struct image *image,
+			       const struct allocation_index *index, const struct bitmap *sources,
+			       const struct bitmap *pointerless, struct memory_account *account)
 {
 	struct cutter cutter = {
-		.turns = turns,
+		.chunks = chunks,
 		.image = image,
 		.index = index,
 		.sources = sources,
@@ -140,15 +139,15 @@ struct error *allocation_turns_init(struct allocation_turns *turns, const struct
 	size_t count = allocation_count(index);
 	struct error *error = NULL;
 
-	*turns = (struct allocation_turns){ .memory.account = account };
+	*chunks = (struct work_chunks){ .memory.account = account };
 	for (size_t end = count; end > 0 && !error; end = (end - 1) & ~((size_t)SHARE - 1))
 		error = take_share(&cutter, (allocation_id)((end - 1) & ~((size_t)SHARE - 1)),
 				   (allocation_id)end);
-	turns->turns = turns->memory.bytes;
+	chunks->chunks = chunks->memory.bytes;
 	return error;
 }
 
-void allocation_turns_deinit(struct allocation_turns *turns)
+void work_chunks_deinit(struct work_chunks *chunks)
 {
-	memory_release(&turns->memory);
+	memory_release(&chunks->memory);
 }

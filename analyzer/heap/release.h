@@ -1,23 +1,24 @@
 /*
- * Goes on from what was read of allocations in order: see image_pass().
+ * Goes on from what was read of allocations in order: see image_release().
  */
-#ifndef ANALYZER_HEAP_PASS_H
-#define ANALYZER_HEAP_PASS_H
+#ifndef ANALYZER_HEAP_RELEASE_H
+#define ANALYZER_HEAP_RELEASE_H
 
 #include "analyzer/base/progress.h"
 #include "analyzer/heap/index.h"
 #include "analyzer/image/image.h"
 
 /* From the allocation first on, below end; both may be their count. */
-static inline void allocations_pass(const struct image *image, const struct allocation_index *index,
-				    size_t first, size_t end)
+static inline void allocations_release(const struct image *image,
+				       const struct allocation_index *index, size_t first,
+				       size_t end)
 {
 	size_t hint = 0;
 
 	if (first >= end)
 		return;
-	image_pass(image, allocation_start(index, (allocation_id)first),
-		   allocation_range_near(index, (allocation_id)(end - 1), &hint).end);
+	image_release(image, allocation_start(index, (allocation_id)first),
+		      allocation_range_near(index, (allocation_id)(end - 1), &hint).end);
 }
 
 /* The same now and then, for a loop over ids: see progress_pass(). */
@@ -27,7 +28,7 @@ static inline bool allocations_step(const struct image *image, const struct allo
 	uint64_t before = *told;
 	bool wanted = progress_pass(progress, id, told);
 
-	allocations_pass(image, index, before, *told);
+	allocations_release(image, index, before, *told);
 	return wanted;
 }
 
