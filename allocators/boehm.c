@@ -115,6 +115,21 @@ static struct error *boehm_walk(struct heap *base, arena_number first, struct bl
 	return error;
 }
 
+static const struct arena_kind boehm_arena_kinds[] = {
+	{ .name = "collected", .group = "Arenas of collectors" },
+	{ NULL },
+};
+
+enum { FREE_CACHED, FREE_LIST, FREE_PAGES, FREE_DEAD };
+
+static const struct free_kind boehm_free_kinds[] = {
+	[FREE_CACHED] = { "tcache" },	     /* a thread's list */
+	[FREE_LIST] = { "free list" },	     /* of one size */
+	[FREE_PAGES] = { "free pages" },     /* whole ones, for any size */
+	[FREE_DEAD] = { "dead, not swept" }, /* the collector has still to sweep it */
+	{ NULL },
+};
+
 static size_t boehm_arena_count(const struct heap *base)
 {
 	return ((const struct boehm_heap *)base)->collector_count;
@@ -126,20 +141,24 @@ static struct arena boehm_arena(const struct heap *base, size_t number)
 	const struct collector *collector = &heap->collectors[number];
 
 	return (struct arena){
-		.kind = "collected",
+		.kind = &boehm_arena_kinds[0],
 		.address = collector->freelists ? collector->freelists : collector->arrays,
 		.size = collector->size,
 	};
 }
 
-static enum free_kind boehm_free_kind(const struct heap *base, size_t number, allocation_id id,
-				      struct block block)
+static unsigned int boehm_free_kind(const struct heap *base, size_t number, allocation_id id,
+				    struct block block)
 {
 	const struct boehm_heap *heap = (const struct boehm_heap *)base;
 	const struct collector *collector = &heap->collectors[number];
 	const struct boehm_block *found;
 	size_t hint = 0;
 
+	if (block.traits & TRAIT_DEAD)
+		return FREE_DEAD;
+	if (block.state == BLOCK_CACHED)
+		return FREE_CACHED;
 	if (block.size < block_bytes(collector))
 		return FREE_LIST;
 	found = boehm_find_block(collector, block.start, &hint);
@@ -236,6 +255,8 @@ const struct allocator allocator_boehm = {
 	.arena_count = boehm_arena_count,
 	.arena = boehm_arena,
 	.tell = boehm_tell,
+	.arena_kinds = boehm_arena_kinds,
+	.free_kinds = boehm_free_kinds,
 	.free_kind = boehm_free_kind,
 	.spare = boehm_visit_spare,
 	.reserved = boehm_reserved,

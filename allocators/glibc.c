@@ -231,6 +231,27 @@ static struct error *glibc_walk(struct heap *base, arena_number first, struct bl
 	return error;
 }
 
+enum { ARENA_MAIN, ARENA_THREAD, ARENA_MAPPED };
+
+static const struct arena_kind glibc_arena_kinds[] = {
+	[ARENA_MAIN] = { .name = "main", .group = "Main arenas" },
+	[ARENA_THREAD] = { .name = "thread", .group = "Arenas of threads", .is_extra = true },
+	[ARENA_MAPPED] = { .name = "mmapped",
+			   .group = "Arenas of single mappings",
+			   .used = "used, mmapped" },
+	{ NULL },
+};
+
+static const struct free_kind glibc_free_kinds[] = {
+	[FREE_TCACHE] = { "tcache" },
+	[FREE_FAST] = { "fast bin" },
+	[FREE_UNSORTED] = { "unsorted bin" },
+	[FREE_SMALL] = { "small bin" },
+	[FREE_LARGE] = { "large bin" },
+	[FREE_TOP] = { "top", .ends_heap = true },
+	{ NULL },
+};
+
 /* The last one stands for the chunks with mappings of their own. */
 static size_t glibc_arena_count(const struct heap *base)
 {
@@ -241,11 +262,12 @@ static struct arena glibc_arena(const struct heap *base, size_t number)
 {
 	const struct glibc_heap *heap = (const struct glibc_heap *)base;
 	const struct glibc_arena *arena = &heap->arenas[number];
-	struct arena mapped = { .kind = "mmapped", .size = heap->mapped_size };
+	struct arena mapped = { .kind = &glibc_arena_kinds[ARENA_MAPPED],
+				.size = heap->mapped_size };
 
 	if (number < heap->arena_count)
 		return (struct arena){
-			.kind = arena->main ? "main" : "thread",
+			.kind = &glibc_arena_kinds[arena->main ? ARENA_MAIN : ARENA_THREAD],
 			.address = arena->address,
 			.size = arena->size,
 			.stated_size = arena->stated_size,
@@ -272,12 +294,14 @@ static struct error *glibc_sort_free(struct heap *base, const struct allocation_
 	return glibc_find_unsorted((struct glibc_heap *)base, index);
 }
 
-static enum free_kind glibc_free_kind(const struct heap *base, size_t number, allocation_id id,
-				      struct block block)
+static unsigned int glibc_free_kind(const struct heap *base, size_t number, allocation_id id,
+				    struct block block)
 {
 	const struct glibc_heap *heap = (const struct glibc_heap *)base;
 	uint64_t chunk = block.start - HEADER, size = block.size + 8;
 
+	if (block.state == BLOCK_CACHED)
+		return FREE_TCACHE;
 	if (number < heap->arena_count && heap->arenas[number].top == chunk)
 		return FREE_TOP;
 	if (size <= LARGEST_FAST && number_list_has(&heap->fast, chunk))
@@ -317,6 +341,8 @@ const struct allocator allocator_glibc = {
 	.arena = glibc_arena,
 	.stale_links = glibc_find_stale_links,
 	.tell = glibc_tell,
+	.arena_kinds = glibc_arena_kinds,
+	.free_kinds = glibc_free_kinds,
 	.free_kind = glibc_free_kind,
 	.sort_free = glibc_sort_free,
 	.spare = glibc_visit_spare,

@@ -11,14 +11,14 @@ static const struct glibc_heap *of(const struct heap *heap)
 }
 
 struct memory_range glibc_extent(const struct heap *heap, size_t number, struct block block,
-				 enum free_kind kind)
+				 const struct free_kind *kind)
 {
 	uint64_t chunk = block.start - HEADER, end = block.start + block.size;
 
 	if (number == of(heap)->arena_count)
 		return (struct memory_range){ 0, UINT64_MAX };
 	/* Top lends nothing of a next one. */
-	if (block.state != BLOCK_FREE || kind != FREE_TOP)
+	if (!kind || !kind->ends_heap)
 		end -= 8;
 	return (struct memory_range){ chunk, end };
 }

@@ -11,7 +11,7 @@
  * of its own is all of that.
  */
 struct memory_range glibc_extent(const struct heap *heap, size_t number, struct block block,
-				 enum free_kind kind);
+				 const struct free_kind *kind);
 
 /* Whether the used block is a thread's cache. */
 bool glibc_keeps(const struct heap *heap, struct block block);

@@ -36,6 +36,16 @@ enum {
 	PAGE = 4096,
 };
 
+/* Where free chunks are kept, by number in glibc_free_kinds. */
+enum {
+	FREE_TCACHE,   /* a thread's cache */
+	FREE_FAST,     /* a fast bin */
+	FREE_UNSORTED, /* the unsorted bin */
+	FREE_SMALL,    /* a bin of one size */
+	FREE_LARGE,    /* a bin of a range of sizes */
+	FREE_TOP,      /* the end of a heap, from which it grows */
+};
+
 /* Where malloc_state has its fields. */
 struct arena_layout {
 	uint64_t fastbins; /* 0: there are none */

@@ -10,7 +10,7 @@ struct named_arena {
 };
 
 /* Rows of what there is any of, in order. */
-static struct error *add_accounts(struct bill *bill, const char *group,
+static struct error *add_accounts(struct bill *bill, const struct heap *heap, const char *group,
 				  const struct arena_accounts *accounts)
 {
 	struct error *error = NULL;
@@ -20,7 +20,8 @@ static struct error *add_accounts(struct bill *bill, const char *group,
 
 		if (accounts->amounts[i].mapped == 0)
 			continue;
-		error = ledger_add_row(bill->ledger, group, heap_account_name((enum heap_account)i),
+		error = ledger_add_row(bill->ledger, group,
+				       heap_account_name(heap->allocator, (enum heap_account)i),
 				       &row);
 		if (!error)
 			ledger_add_amount(bill->ledger, row, accounts->amounts[i]);
@@ -43,21 +44,22 @@ static struct error *add_arenas(struct bill *bill, const struct heap *heap, aren
 		struct named_arena *named = &bill->arenas[bill->arena_count++];
 
 		snprintf(named->name, sizeof(named->name), "%s %s", heap->allocator->name,
-			 arena.kind);
+			 arena.kind->name);
 		if (arena.address)
 			snprintf(named->name, sizeof(named->name), "%s %#" PRIx64,
 				 heap->allocator->name, arena.address);
-		error = add_accounts(bill, named->name, &bill->heaps.arenas[first + i]);
+		error = add_accounts(bill, heap, named->name, &bill->heaps.arenas[first + i]);
 	}
 	return error;
 }
 
-/* Chunks with mappings of their own stand apart from arenas. */
+/* What an arena calls its used blocks stands apart: it is the last one, if any. */
 static struct error *add_heap(struct bill *bill, const struct heap *heap, arena_number first,
 			      const struct arena_accounts *outside)
 {
 	struct arena_accounts sum = *outside;
-	struct amount mapped = { 0 };
+	struct amount apart = { 0 };
+	const char *name = NULL;
 	struct error *error;
 	row_number row;
 
@@ -65,18 +67,19 @@ static struct error *add_heap(struct bill *bill, const struct heap *heap, arena_
 		struct arena arena = heap->allocator->arena(heap, i);
 		struct arena_accounts accounts = bill->heaps.arenas[first + i];
 
-		if (arena.address == 0 && i + 1 == arenas_of(heap) && i > 0) {
-			mapped = accounts.amounts[ACCOUNT_USED];
+		if (arena.kind->used) {
+			name = arena.kind->used;
+			apart = accounts.amounts[ACCOUNT_USED];
 			accounts.amounts[ACCOUNT_USED] = (struct amount){ 0 };
 		}
 		arena_accounts_add(&sum, &accounts);
 	}
-	error = add_accounts(bill, heap->allocator->name, &sum);
-	if (error || mapped.mapped == 0)
+	error = add_accounts(bill, heap, heap->allocator->name, &sum);
+	if (error || apart.mapped == 0)
 		return error;
-	error = ledger_add_row(bill->ledger, heap->allocator->name, "used, mmapped", &row);
+	error = ledger_add_row(bill->ledger, heap->allocator->name, name, &row);
 	if (!error)
-		ledger_add_amount(bill->ledger, row, mapped);
+		ledger_add_amount(bill->ledger, row, apart);
 	return error;
 }
 
@@ -102,7 +105,8 @@ static struct error *add_heaps(struct bill *bill, struct analysis *analysis, boo
 		}
 		error = add_arenas(bill, heap, first);
 		if (!error)
-			error = add_accounts(bill, heap->allocator->name, &bill->heaps.outside[i]);
+			error = add_accounts(bill, heap, heap->allocator->name,
+					     &bill->heaps.outside[i]);
 	}
 	return error;
 }

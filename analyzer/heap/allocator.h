@@ -31,9 +31,25 @@ struct heap_context {
 
 static const size_t NO_ARENA = SIZE_MAX;
 
-/* An arena, as told to the user. */
+/* A kind of arena. */
+struct arena_kind {
+	const char *name;  /* "main" */
+	const char *group; /* heading above a list of them: "Main arenas" */
+	const char *used;  /* row of the bill for its used blocks; NULL: as other arenas */
+	bool is_extra;	   /* made for speed: a single arena would have done */
+};
+
+/* A kind of free memory. */
+struct free_kind {
+	const char *name; /* "fast bin" */
+	bool ends_heap;	  /* the end of a heap, from which it grows */
+};
+
+enum { MOST_FREE_KINDS = 8 };
+
+/* An arena, as shown to the user. */
 struct arena {
-	const char *kind;     /* "main", "thread" or "mmapped" */
+	const struct arena_kind *kind;
 	uint64_t address;     /* of its control structure, or 0 */
 	uint64_t size;	      /* bytes that it holds from the system */
 	uint64_t stated_size; /* what its own bookkeeping says, or 0 */
@@ -82,12 +98,13 @@ struct allocator {
 	 * False if there is nothing to say.
 	 */
 	bool (*tell)(const struct heap *heap, uint64_t address, char *ret, size_t size);
-	/*
-	 * Where the free block, of its number-th arena, is kept. NULL: all are in threads' caches,
-	 * on a list or dead.
+	/* The kinds of its arenas and of its free memory, in the bill's order; no name ends each.
 	 */
-	enum free_kind (*free_kind)(const struct heap *heap, size_t number, allocation_id id,
-				    struct block block);
+	const struct arena_kind *arena_kinds;
+	const struct free_kind *free_kinds;
+	/* Which of free_kinds the free block of the number-th arena is. NULL: always the first. */
+	unsigned int (*free_kind)(const struct heap *heap, size_t number, allocation_id id,
+				  struct block block);
 	/*
 	 * Find out what of that takes a pass over all; free_kind may be asked without. NULL: it is
 	 * known from the walk.
@@ -102,10 +119,10 @@ struct allocator {
 		      void (*visit)(void *data, const struct spare *spare), void *data);
 	/*
 	 * The memory that the block of its number-th arena takes, with its header. NULL: what its
-	 * user has. kind is that of a free one.
+	 * user has. kind: of a free one, else NULL.
 	 */
 	struct memory_range (*extent)(const struct heap *heap, size_t number, struct block block,
-				      enum free_kind kind);
+				      const struct free_kind *kind);
 	/* Whether it uses the used block itself. NULL: none. */
 	bool (*keeps)(const struct heap *heap, struct block block);
 	/*

@@ -20,20 +20,6 @@ enum block_state {
 	BLOCK_CACHED, /* free, in a thread's cache */
 };
 
-/* Where its allocator keeps a block that is free. */
-enum free_kind {
-	FREE_TCACHE,   /* a thread's cache */
-	FREE_FAST,     /* a fast bin */
-	FREE_UNSORTED, /* the unsorted bin */
-	FREE_SMALL,    /* a bin of one size */
-	FREE_LARGE,    /* a bin of a range of sizes */
-	FREE_TOP,      /* the end of a heap, from which it grows */
-	FREE_LIST,     /* a list of a collector */
-	FREE_PAGES,    /* whole pages that a collector has for any size */
-	FREE_DEAD,     /* not yet: its collector has still to sweep it */
-	FREE_KINDS,
-};
-
 /* What sets blocks apart from those of malloc(); bits of a mask. */
 enum block_trait {
 	/* Its contents are no pointers, and so refer to nothing. */

@@ -19,7 +19,7 @@ struct counting {
 	uint64_t at, end;
 };
 
-const char *heap_account_name(enum heap_account account)
+const char *heap_account_name(const struct allocator *allocator, enum heap_account account)
 {
 	switch (account) {
 	case ACCOUNT_USED:
@@ -33,7 +33,7 @@ const char *heap_account_name(enum heap_account account)
 	case ACCOUNT_RESERVED:
 		return "reserved";
 	default:
-		return free_kind_name((enum free_kind)(account - ACCOUNT_FREE));
+		return allocator->free_kinds[account - ACCOUNT_FREE].name;
 	}
 }
 
@@ -67,12 +67,16 @@ static void count_to(struct counting *counting, enum heap_account account, uint6
 	counting->at = end;
 }
 
-static enum heap_account account_of(struct counting *counting, allocation_id id, struct block block)
+/* *ret_free: the kind of a free one. */
+static enum heap_account account_of(struct counting *counting, allocation_id id, struct block block,
+				    const struct free_kind **ret_free)
 {
 	const struct allocator *allocator = counting->heap->allocator;
 
-	if (block.state != BLOCK_USED)
-		return ACCOUNT_FREE + heaps_free_kind(counting->heaps, id, &counting->kind_hint);
+	if (block.state != BLOCK_USED) {
+		*ret_free = heaps_free_kind(counting->heaps, id, &counting->kind_hint);
+		return ACCOUNT_FREE + (enum heap_account)(*ret_free - allocator->free_kinds);
+	}
 	if (counting->garbage && bitmap_get(counting->garbage, id))
 		return ACCOUNT_GARBAGE;
 	if (allocator->keeps && allocator->keeps(counting->heap, block))
@@ -83,14 +87,12 @@ static enum heap_account account_of(struct counting *counting, allocation_id id,
 static void count_block(struct counting *counting, allocation_id id, struct block block)
 {
 	const struct allocator *allocator = counting->heap->allocator;
-	enum heap_account account = account_of(counting, id, block);
+	const struct free_kind *kind = NULL;
+	enum heap_account account = account_of(counting, id, block, &kind);
 	struct memory_range extent = { block.start, block.start + block.size };
 
 	if (allocator->extent)
-		extent = allocator->extent(counting->heap, counting->arena, block,
-					   account < ACCOUNT_FREE || account >= ACCOUNT_HEADERS
-						   ? FREE_KINDS
-						   : (enum free_kind)(account - ACCOUNT_FREE));
+		extent = allocator->extent(counting->heap, counting->arena, block, kind);
 	if (extent.end > counting->end)
 		extent.end = counting->end;
 	count_to(counting, ACCOUNT_BOOKKEEPING, extent.start);

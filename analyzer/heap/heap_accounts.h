@@ -14,15 +14,15 @@
 enum heap_account {
 	ACCOUNT_USED,	 /* what the program may use of used blocks */
 	ACCOUNT_GARBAGE, /* the same of those that a collector will free */
-	ACCOUNT_FREE,	 /* and the kinds of free blocks from there on */
-	ACCOUNT_HEADERS = ACCOUNT_FREE + FREE_KINDS, /* and padding */
+	ACCOUNT_FREE,	 /* and the allocator's kinds of free memory from there on */
+	ACCOUNT_HEADERS = ACCOUNT_FREE + MOST_FREE_KINDS, /* and padding */
 	ACCOUNT_BOOKKEEPING,
 	ACCOUNT_RESERVED, /* not in use yet, for the heap to grow into */
 	HEAP_ACCOUNTS,
 };
 
 /* "used", "unsorted bin" or the like. */
-const char *heap_account_name(enum heap_account account);
+const char *heap_account_name(const struct allocator *allocator, enum heap_account account);
 
 /* Of one arena. */
 struct arena_accounts {

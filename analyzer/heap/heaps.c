@@ -2,7 +2,7 @@
 
 #include "analyzer/heap/index_side.h"
 #include "analyzer/heap/sink.h"
-#include "analyzer/program/symbols.h"
+#include "analyzer/heap/unsupported.h"
 
 #include <assert.h>
 #include <string.h>
@@ -29,7 +29,8 @@ struct slots {
 /* An arena in a side file. */
 struct kept_arena {
 	uint64_t address, size, stated_size;
-	char kind[16], allocator[16];
+	uint64_t kind; /* of the allocator's */
+	char allocator[16];
 };
 
 struct heaps {
@@ -39,88 +40,11 @@ struct heaps {
 	struct allocation_index *index;
 };
 
-/*
- * Allocators that are not understood: by a part of their library's path, or by functions that only
- * they have, when linked into a program.
- */
-static const struct {
-	const char *name;
-	const char *libraries[2];
-	const char *functions[4];
-} strangers[] = {
-	{ "jemalloc", { "/libjemalloc" }, { "mallctl", "je_mallctl", "_rjem_mallctl" } },
-	{ "tcmalloc", { "/libtcmalloc" }, { "tc_malloc", "TCMallocInternalMalloc" } },
-	{ "mimalloc", { "/libmimalloc" }, { "mi_malloc" } },
-	{ "musl's malloc",
-	  { "/ld-musl-", "-musl/libc.so" },
-	  { "__libc_malloc_impl", "__malloc_donate" } },
-	{ "snmalloc", { "/libsnmalloc" }, { "sn_rust_alloc" } },
-	{ "Hoard", { "/libhoard" }, { NULL } },
-	{ "AddressSanitizer", { "/libasan" }, { "__asan_init" } },
-	{ "ThreadSanitizer", { "/libtsan" }, { "__tsan_init" } },
-	{ "LeakSanitizer", { "/liblsan" }, { "__lsan_init" } },
-	{ "HWAddressSanitizer", { "/libhwasan" }, { "__hwasan_init" } },
-	{ "Scudo", { "scudo" }, { "__scudo_print_stats" } },
-	{ "the TBB allocator", { "/libtbbmalloc" }, { "scalable_malloc" } },
-};
-
-enum { STRANGERS = sizeof(strangers) / sizeof(strangers[0]), NAMES = 64 };
-
-/* All functions of strangers, for one pass over the symbols of a module. */
-struct stranger_names {
-	const char *names[NAMES];
-	size_t owners[NAMES]; /* STRANGERS: the function malloc itself */
-	size_t count;
-};
-
-static struct stranger_names list_names(void)
+/* Whether a heap that was found is the module's. */
+static bool is_understood(const void *data, const struct module *module)
 {
-	struct stranger_names list = { .count = 0 };
+	const struct slots *slots = data;
 
-	for (size_t i = 0; i < STRANGERS; i++)
-		for (size_t j = 0; j < 4 && strangers[i].functions[j]; j++) {
-			list.owners[list.count] = i;
-			list.names[list.count++] = strangers[i].functions[j];
-		}
-	list.owners[list.count] = STRANGERS;
-	list.names[list.count++] = "malloc";
-	return list;
-}
-
-static bool is_library_of(const struct module *module, size_t stranger)
-{
-	for (size_t i = 0; i < 2 && strangers[stranger].libraries[i]; i++)
-		if (strstr(module->path, strangers[stranger].libraries[i]))
-			return true;
-	return false;
-}
-
-/*
- * Which allocator a module has: a stranger's number, STRANGERS for one that has no name here, or
- * -1.
- */
-static int allocator_of(const struct module *module, const struct stranger_names *list)
-{
-	uint64_t defined;
-
-	for (size_t i = 0; i < STRANGERS; i++)
-		if (is_library_of(module, i))
-			return (int)i;
-	defined = module_defines(module, list->names);
-	for (size_t i = 0; i < list->count; i++)
-		if (defined >> i & 1)
-			return (int)list->owners[i];
-	return -1;
-}
-
-/* glibc's loader has a malloc for itself, and a heap that is understood. */
-static bool is_home(const struct slots *slots, const struct module *module)
-{
-	const char *name = module_name(module);
-
-	if (module_is_libc(module) || strncmp(name, "ld-linux", 8) == 0 ||
-	    strncmp(name, "ld-2.", 5) == 0 || strcmp(module->path, "[vdso]") == 0)
-		return true;
 	for (size_t i = 0; i < slots->count; i++) {
 		const struct heap *heap = slots->list[i].heap;
 
@@ -130,67 +54,18 @@ static bool is_home(const struct slots *slots, const struct module *module)
 	return false;
 }
 
-/* Whether a malloc without a name may only pass on to the one in libc, as profilers do. */
-static bool may_pass_on(const struct module *module)
-{
-	static const char *const names[] = { "__libc_malloc", "dlsym", NULL };
-
-	return module_needs(module, names) != 0;
-}
-
-static void report_stranger(const struct heap_context *context, const struct module *module,
-			    int number)
-{
-	if (number == STRANGERS && may_pass_on(module))
-		findings_add(
-			context->findings, FINDING_NOTE,
-			"%s defines malloc: if it does not pass on to libc's, what it allocated is not counted",
-			module->path);
-	else
-		findings_add(
-			context->findings, FINDING_INCOMPLETE,
-			"%s is loaded (%s), and its heap is not understood: what it allocated is not counted",
-			number < STRANGERS ? strangers[number].name : "another malloc",
-			module->path);
-}
-
-/* Say which allocators are loaded that nobody here understands. */
-static bool report_strangers(const struct slots *slots, const struct heap_context *context)
-{
-	struct stranger_names list = list_names();
-	bool found = false;
-
-	for (size_t i = 0; i < program_module_count(context->program); i++) {
-		const struct module *module = program_module(context->program, i);
-		int number = -1;
-
-		if (!is_home(slots, module))
-			number = allocator_of(module, &list);
-		if (number < 0)
-			continue;
-		report_stranger(context, module, number);
-		found = true;
-	}
-	return found;
-}
-
 /* A count of 0 must not hide that the heap may be elsewhere. */
 static void report_heaps(const struct slots *slots, const struct heap_context *context)
 {
-	bool strangers_found = report_strangers(slots, context);
-	bool used = false, libc = false;
+	bool used = false;
 
-	for (size_t i = 0; i < program_module_count(context->program); i++)
-		libc |= module_is_libc(program_module(context->program, i));
+	if (report_unsupported(context, is_understood, slots))
+		return;
 	for (size_t i = 0; i < slots->count; i++)
 		used |= slots->list[i].heap->allocator->is_used(slots->list[i].heap);
-	if (slots->count == 0 && !strangers_found)
-		findings_add(
-			context->findings, FINDING_INCOMPLETE,
-			"no heap was found: %s. Counts of 0 mean nothing",
-			libc ? "libc is loaded, but its data (main_arena) is not in the core"
-			     : "neither glibc's malloc nor any other known allocator is seen in the core");
-	else if (!used && !strangers_found)
+	if (slots->count == 0)
+		report_no_heap(context);
+	else if (!used)
 		findings_add(
 			context->findings, FINDING_NOTE,
 			"malloc was never called in this process: it allocated nothing, or by means of its own");
@@ -369,34 +244,35 @@ struct error *heaps_save(const struct heaps *heaps, struct side_writer *writer)
 	side_writer_begin(writer, SIDE_ARENAS);
 	for (arena_number i = 0; i < heaps_arena_count(heaps) && !error; i++) {
 		struct arena arena = heaps_arena(heaps, i);
-		struct kept_arena kept = { arena.address, arena.size, arena.stated_size };
+		const struct allocator *allocator = heaps_arena_allocator(heaps, i);
+		struct kept_arena kept = { arena.address, arena.size, arena.stated_size,
+					   (uint64_t)(arena.kind - allocator->arena_kinds) };
 
-		snprintf(kept.kind, sizeof(kept.kind), "%s", arena.kind);
-		snprintf(kept.allocator, sizeof(kept.allocator), "%s",
-			 heaps_arena_allocator(heaps, i)->name);
+		snprintf(kept.allocator, sizeof(kept.allocator), "%s", allocator->name);
 		error = side_writer_add(writer, &kept, sizeof(kept));
 	}
 	return error;
 }
 
-static const struct allocator *find_allocator(const char *name)
+/* The name may not end. */
+static const struct allocator *find_allocator(const struct kept_arena *arena)
 {
 	size_t i = 0;
 
-	while (allocators[i] && strcmp(allocators[i]->name, name) != 0)
+	while (allocators[i] &&
+	       strncmp(allocators[i]->name, arena->allocator, sizeof(arena->allocator)) != 0)
 		i++;
 	return allocators[i];
 }
 
-/* A word of letters, as it will be shown, that ends. */
-static bool is_word(const char *word, size_t size)
+static bool is_sound(const struct kept_arena *arena)
 {
-	size_t length = 0;
+	const struct allocator *allocator = find_allocator(arena);
+	uint64_t kinds = 0;
 
-	while (length < size &&
-	       ((word[length] >= 'a' && word[length] <= 'z') || word[length] == ' '))
-		length++;
-	return length > 0 && length < size && word[length] == '\0';
+	while (allocator && allocator->arena_kinds[kinds].name)
+		kinds++;
+	return arena->kind < kinds;
 }
 
 static struct error *load_arenas(struct heaps *heaps, struct side_file *file)
@@ -408,14 +284,9 @@ static struct error *load_arenas(struct heaps *heaps, struct side_file *file)
 		return error;
 	heaps->arenas = array.bytes;
 	heaps->arena_count = array.size / sizeof(*heaps->arenas);
-	for (size_t i = 0; i < heaps->arena_count; i++) {
-		const struct kept_arena *arena = &heaps->arenas[i];
-
-		if (!is_word(arena->kind, sizeof(arena->kind)) ||
-		    !is_word(arena->allocator, sizeof(arena->allocator)) ||
-		    !find_allocator(arena->allocator))
+	for (size_t i = 0; i < heaps->arena_count; i++)
+		if (!is_sound(&heaps->arenas[i]))
 			return error_create(ERROR_BAD_DUMP, "it is damaged");
-	}
 	for (size_t i = 0; i < heap_region_count(heaps->index); i++)
 		if (heap_region(heaps->index, i)->arena >= heaps->arena_count)
 			return error_create(ERROR_BAD_DUMP, "it is damaged");
@@ -577,19 +448,6 @@ static const struct heap_slot *find_slot(const struct slots *slots, arena_number
 	return &slots->list[i];
 }
 
-const char *free_kind_name(enum free_kind kind)
-{
-	static const char *const names[] = {
-		[FREE_TCACHE] = "tcache",	  [FREE_FAST] = "fast bin",
-		[FREE_UNSORTED] = "unsorted bin", [FREE_SMALL] = "small bin",
-		[FREE_LARGE] = "large bin",	  [FREE_TOP] = "top",
-		[FREE_LIST] = "free list",	  [FREE_PAGES] = "free pages",
-		[FREE_DEAD] = "dead, not swept",
-	};
-
-	return names[kind];
-}
-
 struct error *heaps_sort_free(const struct heaps *heaps)
 {
 	struct error *error = heaps_wake(heaps);
@@ -607,27 +465,25 @@ struct error *heaps_sort_free(const struct heaps *heaps)
 	return error;
 }
 
-enum free_kind heaps_free_kind(const struct heaps *heaps, allocation_id id, size_t *hint)
+const struct free_kind *heaps_free_kind(const struct heaps *heaps, allocation_id id, size_t *hint)
 {
 	const struct allocation_index *index = heaps->index;
 	const struct bitmap *dead = allocation_having(index, TRAIT_DEAD);
 	struct memory_range range = allocation_range_near(index, id, hint);
 	arena_number arena = heap_region(index, *hint)->arena;
+	const struct allocator *allocator = heaps_arena_allocator(heaps, arena);
 	const struct slots *slots = awake(heaps);
 	const struct heap_slot *slot;
+	struct block block = { range.start, range.end - range.start, allocation_state(index, id) };
 
+	/* Asleep, for lack of memory: any kind will do. */
+	if (arena >= slots->arena_count || !allocator->free_kind)
+		return &allocator->free_kinds[0];
 	if (dead && bitmap_get(dead, id))
-		return FREE_DEAD;
-	if (bitmap_get(allocation_cached(index), id))
-		return FREE_TCACHE;
-	if (arena >= slots->arena_count)
-		return FREE_LIST;
+		block.traits = TRAIT_DEAD;
 	slot = find_slot(slots, arena);
-	if (!slot->heap->allocator->free_kind)
-		return FREE_LIST;
-	return slot->heap->allocator->free_kind(
-		slot->heap, arena - slot->first, id,
-		(struct block){ range.start, range.end - range.start, BLOCK_FREE });
+	return &allocator->free_kinds[allocator->free_kind(slot->heap, arena - slot->first, id,
+							   block)];
 }
 
 size_t heaps_arena_count(const struct heaps *heaps)
@@ -642,7 +498,8 @@ struct arena heaps_arena(const struct heaps *heaps, arena_number number)
 	if (heaps->arenas) {
 		const struct kept_arena *kept = &heaps->arenas[number];
 
-		return (struct arena){ kept->kind, kept->address, kept->size, kept->stated_size };
+		return (struct arena){ &find_allocator(kept)->arena_kinds[kept->kind],
+				       kept->address, kept->size, kept->stated_size };
 	}
 	slot = find_slot(heaps->slots, number);
 	return slot->heap->allocator->arena(slot->heap, number - slot->first);
@@ -651,7 +508,7 @@ struct arena heaps_arena(const struct heaps *heaps, arena_number number)
 const struct allocator *heaps_arena_allocator(const struct heaps *heaps, arena_number number)
 {
 	if (heaps->arenas)
-		return find_allocator(heaps->arenas[number].allocator);
+		return find_allocator(&heaps->arenas[number]);
 	return find_slot(heaps->slots, number)->heap->allocator;
 }
 

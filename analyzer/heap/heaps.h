@@ -50,15 +50,12 @@ enum more_roots heaps_more_roots(const struct heaps *heaps);
 /* What an allocator knows of the used block at start, in the same way. */
 bool heaps_tell_used(const struct heaps *heaps, uint64_t start, char *ret, size_t size);
 
-/* "tcache", "fast bin" or the like. */
-const char *free_kind_name(enum free_kind kind);
-
 /*
  * Where the free allocation is kept by its allocator. What is unsorted is told as large or small
  * unless heaps_sort_free() comes first. Quick for going over all in order: *hint is 0 at first.
  */
 struct error *heaps_sort_free(const struct heaps *heaps);
-enum free_kind heaps_free_kind(const struct heaps *heaps, allocation_id id, size_t *hint);
+const struct free_kind *heaps_free_kind(const struct heaps *heaps, allocation_id id, size_t *hint);
 
 /*
  * Visit the whole pages of free memory that allocators give back when asked to, and those at the

@@ -228,23 +228,6 @@ static void count_region(const struct allocation_index *index, const struct heap
 	}
 }
 
-static const char *arena_group(const char *kind)
-{
-	static const struct {
-		const char *kind, *group;
-	} groups[] = {
-		{ "main", "Main arenas" },
-		{ "thread", "Arenas of threads" },
-		{ "mmapped", "Arenas of single mappings" },
-		{ "collected", "Arenas of collectors" },
-	};
-
-	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++)
-		if (strcmp(groups[i].kind, kind) == 0)
-			return groups[i].group;
-	return kind;
-}
-
 static struct error *arenas_collect(struct analysis *analysis,
 				    const struct set_arguments *arguments, struct ranges *ret)
 {
@@ -268,7 +251,7 @@ static struct error *arenas_collect(struct analysis *analysis,
 
 		error = ranges_add(ret, (struct range){ .start = arena.address,
 							.size = arena.size,
-							.group = arena_group(arena.kind),
+							.group = arena.kind->group,
 							.number = i });
 	}
 	return error;
@@ -291,7 +274,7 @@ static void arenas_write(const struct analysis *analysis, const struct ranges *r
 	report_number(report, use->free_count);
 	report_number(report, use->free_bytes);
 	report_text(report, heaps_arena_allocator(heaps, number)->name);
-	report_text(report, heaps_arena(heaps, number).kind);
+	report_text(report, heaps_arena(heaps, number).kind->name);
 }
 
 static const struct column arena_columns[] = {

@@ -153,7 +153,7 @@ static const char *what_name(const struct analysis *analysis, const struct place
 	case PLACE_STACK:
 		return stack_name(analysis, place->stack, address);
 	case PLACE_ARENA:
-		return place->arena.kind;
+		return place->arena.kind->name;
 	case PLACE_MODULE:
 		return debug_name(analysis_debug(analysis), address);
 	default:

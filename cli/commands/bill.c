@@ -80,7 +80,7 @@ static void write_heaps(const struct bill *bill, const struct heaps *heaps, stru
 		arena_accounts_add(&sum, &bill->heaps.arenas[i]);
 	for (size_t i = 0; i < heaps_count(heaps); i++)
 		arena_accounts_add(&sum, &bill->heaps.outside[i]);
-	for (size_t i = 0; i < FREE_KINDS; i++)
+	for (size_t i = 0; i < MOST_FREE_KINDS; i++)
 		free += amounts[ACCOUNT_FREE + i].resident;
 	report_begin_table(report, &table);
 	report_number(report, ledger_total(bill->ledger).resident);
@@ -239,7 +239,7 @@ static struct error *write_arenas(const struct bill *bill, const struct heaps *h
 		struct arena_sums sums = sum_arena(&bill->heaps.arenas[parts[i].number]);
 
 		if (i < most)
-			write_sums(report, arena.kind, arena.address, sums);
+			write_sums(report, arena.kind->name, arena.address, sums);
 		else
 			add_sums(&others, sums);
 	}

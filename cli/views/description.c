@@ -249,7 +249,7 @@ static void report_arena(struct report *report, const struct place *place)
 {
 	bool is_arena = place->kind == PLACE_ARENA;
 
-	report_text(report, is_arena ? place->arena.kind : NULL);
+	report_text(report, is_arena ? place->arena.kind->name : NULL);
 	report_text(report, is_arena ? place->allocator->name : NULL);
 }
 

@@ -18,7 +18,7 @@ static const struct arena_fragments *numbers_of(const struct fragmentation *frag
 
 static void report_arena(struct report *report, struct arena arena)
 {
-	report_text(report, arena.kind);
+	report_text(report, arena.kind->name);
 	if (arena.address)
 		report_number(report, arena.address);
 	else
@@ -273,7 +273,7 @@ static bool find_end(const struct analysis *analysis, const struct heap_region *
 	size_t hint = 0;
 
 	if (region->count < 2 || !is_free_chunk(index, last) ||
-	    heaps_free_kind(analysis_heaps(analysis), last, &hint) != FREE_TOP)
+	    !heaps_free_kind(analysis_heaps(analysis), last, &hint)->ends_heap)
 		return false;
 	*ret = (struct heap_end){ .arena = region->arena };
 	while (last > region->first && is_free_chunk(index, last))
@@ -404,7 +404,7 @@ void fragmentation_write_estimate(const struct fragmentation *fragmentation, str
 	for (size_t i = 0; i < fragmentation->arena_count; i++) {
 		const struct arena arena = arena_of(fragmentation, i);
 
-		if (strcmp(arena.kind, "thread") != 0)
+		if (!arena.kind->is_extra)
 			continue;
 		count++;
 		bytes += free_in_memory(numbers_of(fragmentation, i));

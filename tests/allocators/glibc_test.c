@@ -58,14 +58,15 @@ static void test_chunks_in_fast_bins_are_free(void **state)
 	}
 }
 
-static void assert_kind(const struct process *process, uint64_t user, enum free_kind kind)
+static void assert_kind(const struct process *process, uint64_t user, const char *kind)
 {
 	allocation_id id = process_find(process, user);
 	size_t hint = 0;
 
 	assert_int_not_equal(id, NO_ALLOCATION);
 	assert_null(heaps_sort_free(analysis_heaps(process->analysis)));
-	assert_int_equal(heaps_free_kind(analysis_heaps(process->analysis), id, &hint), kind);
+	assert_string_equal(heaps_free_kind(analysis_heaps(process->analysis), id, &hint)->name,
+			    kind);
 }
 
 static void test_free_chunks_are_of_the_kind_of_their_list(void **state)
@@ -88,14 +89,14 @@ static void test_free_chunks_are_of_the_kind_of_their_list(void **state)
 			process_free_fast(&process, fast);
 		process_finish(&process);
 		process_open(&process, STAGE_HEAP);
-		assert_kind(&process, chunks[0], FREE_TCACHE);
-		assert_kind(&process, chunks[1], FREE_UNSORTED);
-		assert_kind(&process, chunks[2], FREE_SMALL);
-		assert_kind(&process, chunks[3], FREE_UNSORTED);
-		assert_kind(&process, chunks[4], FREE_LARGE);
+		assert_kind(&process, chunks[0], "tcache");
+		assert_kind(&process, chunks[1], "unsorted bin");
+		assert_kind(&process, chunks[2], "small bin");
+		assert_kind(&process, chunks[3], "unsorted bin");
+		assert_kind(&process, chunks[4], "large bin");
 		if (versions[i]->fastbins)
-			assert_kind(&process, fast, FREE_FAST);
-		assert_kind(&process, process.next + 16, FREE_TOP);
+			assert_kind(&process, fast, "fast bin");
+		assert_kind(&process, process.next + 16, "top");
 		assert_sound(&process);
 	}
 }

@@ -16,7 +16,7 @@ static size_t arenas_of_collector(const struct collected *collected)
 	size_t count = 0;
 
 	for (size_t i = 0; i < heaps_arena_count(heaps); i++)
-		count += strcmp(heaps_arena(heaps, (arena_number)i).kind, "collected") == 0;
+		count += strcmp(heaps_arena(heaps, (arena_number)i).kind->name, "collected") == 0;
 	return count;
 }
 

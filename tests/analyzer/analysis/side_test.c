@@ -107,7 +107,7 @@ static void look_at_all(struct analysis *analysis)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < heaps_arena_count(analysis_heaps(analysis)); i++)
-		sum += strlen(heaps_arena(analysis_heaps(analysis), (arena_number)i).kind);
+		sum += strlen(heaps_arena(analysis_heaps(analysis), (arena_number)i).kind->name);
 	for (allocation_id id = 0; id < allocation_count(index); id++) {
 		uint64_t start = allocation_start(index, id);
 		struct identity identity;

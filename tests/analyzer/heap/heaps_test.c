@@ -52,21 +52,21 @@ static void test_allocator_that_is_not_understood_is_named(void **state)
 {
 	static const struct {
 		const char *path, *name;
-	} strangers[] = {
+	} unsupported[] = {
 		{ "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2", "jemalloc" },
 		{ "/usr/lib/libtcmalloc_minimal.so.4", "tcmalloc" },
 		{ "/opt/lib/libmimalloc.so.2.0", "mimalloc" },
 		{ "/lib/ld-musl-x86_64.so.1", "musl's malloc" },
 	};
 
-	for (size_t i = 0; i < sizeof(strangers) / sizeof(*strangers); i++) {
+	for (size_t i = 0; i < sizeof(unsupported) / sizeof(*unsupported); i++) {
 		_cleanup_(findings_deinit) struct findings findings = { 0 };
 		char expected[256];
 
 		snprintf(expected, sizeof(expected),
-			 "%s is loaded (%s), and its heap is not understood", strangers[i].name,
-			 strangers[i].path);
-		find_heaps(strangers[i].path, &findings);
+			 "%s is loaded (%s), and its heap is not understood", unsupported[i].name,
+			 unsupported[i].path);
+		find_heaps(unsupported[i].path, &findings);
 		assert_finding(&findings, FINDING_INCOMPLETE, expected);
 	}
 }

@@ -1,0 +1,139 @@
+#include "analyzer/heap/unsupported.h"
+
+#include "analyzer/program/symbols.h"
+
+#include <string.h>
+
+/* By a part of their library's path, or by functions that only they have, linked into a program. */
+static const struct {
+	const char *name;
+	const char *libraries[2];
+	const char *functions[4];
+} unsupported[] = {
+	{ "jemalloc", { "/libjemalloc" }, { "mallctl", "je_mallctl", "_rjem_mallctl" } },
+	{ "tcmalloc", { "/libtcmalloc" }, { "tc_malloc", "TCMallocInternalMalloc" } },
+	{ "mimalloc", { "/libmimalloc" }, { "mi_malloc" } },
+	{ "musl's malloc",
+	  { "/ld-musl-", "-musl/libc.so" },
+	  { "__libc_malloc_impl", "__malloc_donate" } },
+	{ "snmalloc", { "/libsnmalloc" }, { "sn_rust_alloc" } },
+	{ "Hoard", { "/libhoard" }, { NULL } },
+	{ "AddressSanitizer", { "/libasan" }, { "__asan_init" } },
+	{ "ThreadSanitizer", { "/libtsan" }, { "__tsan_init" } },
+	{ "LeakSanitizer", { "/liblsan" }, { "__lsan_init" } },
+	{ "HWAddressSanitizer", { "/libhwasan" }, { "__hwasan_init" } },
+	{ "Scudo", { "scudo" }, { "__scudo_print_stats" } },
+	{ "the TBB allocator", { "/libtbbmalloc" }, { "scalable_malloc" } },
+};
+
+enum { UNSUPPORTED = sizeof(unsupported) / sizeof(unsupported[0]), NAMES = 64 };
+
+/* The functions of all, for one pass over the symbols of a module. */
+struct function_names {
+	const char *names[NAMES];
+	size_t owners[NAMES]; /* UNSUPPORTED: the function malloc itself */
+	size_t count;
+};
+
+static struct function_names list_names(void)
+{
+	struct function_names list = { .count = 0 };
+
+	for (size_t i = 0; i < UNSUPPORTED; i++)
+		for (size_t j = 0; j < 4 && unsupported[i].functions[j]; j++) {
+			list.owners[list.count] = i;
+			list.names[list.count++] = unsupported[i].functions[j];
+		}
+	list.owners[list.count] = UNSUPPORTED;
+	list.names[list.count++] = "malloc";
+	return list;
+}
+
+static bool is_library_of(const struct module *module, size_t number)
+{
+	for (size_t i = 0; i < 2 && unsupported[number].libraries[i]; i++)
+		if (strstr(module->path, unsupported[number].libraries[i]))
+			return true;
+	return false;
+}
+
+/* Which one a module has: its number, UNSUPPORTED for a malloc without a name here, or -1. */
+static int allocator_of(const struct module *module, const struct function_names *list)
+{
+	uint64_t defined;
+
+	for (size_t i = 0; i < UNSUPPORTED; i++)
+		if (is_library_of(module, i))
+			return (int)i;
+	defined = module_defines(module, list->names);
+	for (size_t i = 0; i < list->count; i++)
+		if (defined >> i & 1)
+			return (int)list->owners[i];
+	return -1;
+}
+
+/* libc, and glibc's loader, which has a malloc for itself. */
+static bool is_libc(const struct module *module)
+{
+	const char *name = module_name(module);
+
+	return module_is_libc(module) || strncmp(name, "ld-linux", 8) == 0 ||
+	       strncmp(name, "ld-2.", 5) == 0 || strcmp(module->path, "[vdso]") == 0;
+}
+
+/* Whether a malloc without a name may only pass on to the one in libc, as profilers do. */
+static bool may_pass_on(const struct module *module)
+{
+	static const char *const names[] = { "__libc_malloc", "dlsym", NULL };
+
+	return module_needs(module, names) != 0;
+}
+
+static void report(const struct heap_context *context, const struct module *module, int number)
+{
+	if (number == UNSUPPORTED && may_pass_on(module))
+		findings_add(
+			context->findings, FINDING_NOTE,
+			"%s defines malloc: if it does not pass on to libc's, what it allocated is not counted",
+			module->path);
+	else
+		findings_add(
+			context->findings, FINDING_INCOMPLETE,
+			"%s is loaded (%s), and its heap is not understood: what it allocated is not counted",
+			number < UNSUPPORTED ? unsupported[number].name : "another malloc",
+			module->path);
+}
+
+bool report_unsupported(const struct heap_context *context,
+			bool (*is_understood)(const void *data, const struct module *module),
+			const void *data)
+{
+	struct function_names list = list_names();
+	bool found = false;
+
+	for (size_t i = 0; i < program_module_count(context->program); i++) {
+		const struct module *module = program_module(context->program, i);
+		int number = -1;
+
+		if (!is_libc(module) && !is_understood(data, module))
+			number = allocator_of(module, &list);
+		if (number < 0)
+			continue;
+		report(context, module, number);
+		found = true;
+	}
+	return found;
+}
+
+void report_no_heap(const struct heap_context *context)
+{
+	bool libc = false;
+
+	for (size_t i = 0; i < program_module_count(context->program); i++)
+		libc |= module_is_libc(program_module(context->program, i));
+	findings_add(
+		context->findings, FINDING_INCOMPLETE,
+		"no heap was found: %s. Counts of 0 mean nothing",
+		libc ? "libc is loaded, but its data (main_arena) is not in the core"
+		     : "neither glibc's malloc nor any other known allocator is seen in the core");
+}
