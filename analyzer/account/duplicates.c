@@ -4,21 +4,14 @@
 
 #include <string.h>
 
-/* Numbers are sorted by a byte at a time, from the highest on. */
-enum { BYTE = 8, VALUES = 1 << BYTE, TOP_SHIFT = 64 - BYTE, HASH_SHIFT = 32 };
+enum { BYTE = 8, VALUES = 1 << BYTE, BLOCK_NUMBERS = 127 };
 
-/* The numbers whose highest byte is the same are a part. */
-struct part {
-	size_t start, end;
-};
+/* A few numbers are sorted sooner than filtered. */
+enum { FILTER_SHIFT = 19, FILTER_WORDS = 1 << FILTER_SHIFT >> 6, LEAST_FILTERED = 1 << 10 };
 
-struct finder {
-	const uint64_t *numbers;
-	struct part parts[VALUES];
-	struct worker *workers;
-	struct bitmap *copies;
-	struct progress *progress;
-	size_t most;
+struct number_block {
+	struct number_block *next; /* which is full */
+	uint64_t numbers[BLOCK_NUMBERS];
 };
 
 /* One for each thread. */
@@ -27,69 +20,28 @@ struct worker {
 	struct duplicate_group *largest; /* a heap, the least on top */
 	size_t count;
 	uint64_t group_count;
+	struct number_block *blocks[VALUES]; /* by the highest byte of their numbers */
+	size_t counts[VALUES];
+	uint64_t once[FILTER_WORDS], twice[FILTER_WORDS];
+	struct memory candidates; /* uint64_t */
+	size_t candidate_count;
 };
 
-static uint8_t byte_of(uint64_t number, unsigned int shift)
+struct duplicate_finder {
+	struct memory blocks;
+	atomic_size_t block_count;
+	struct worker *workers;
+	unsigned int threads;
+	struct bitmap *copies;
+	struct progress *progress;
+	size_t most;
+};
+
+static int compare_numbers(const void *a, const void *b)
 {
-	return (uint8_t)(number >> shift);
-}
+	const uint64_t *left = a, *right = b;
 
-static void sort_few(uint64_t *numbers, size_t count)
-{
-	for (size_t i = 1; i < count; i++) {
-		uint64_t number = numbers[i];
-		size_t at = i;
-
-		for (; at > 0 && numbers[at - 1] > number; at--)
-			numbers[at] = numbers[at - 1];
-		numbers[at] = number;
-	}
-}
-
-/* Put each where numbers with its byte belong; their ends go to ret_ends. */
-static void distribute(uint64_t *numbers, size_t count, unsigned int shift,
-		       size_t ret_ends[static VALUES])
-{
-	size_t next[VALUES], sum = 0;
-
-	memset(ret_ends, 0, VALUES * sizeof(*ret_ends));
-	for (size_t i = 0; i < count; i++)
-		ret_ends[byte_of(numbers[i], shift)]++;
-	for (size_t i = 0; i < VALUES; i++) {
-		next[i] = sum;
-		sum += ret_ends[i];
-		ret_ends[i] = sum;
-	}
-	for (size_t i = 0; i < VALUES; i++) {
-		while (next[i] < ret_ends[i]) {
-			uint64_t number = numbers[next[i]];
-			uint8_t byte = byte_of(number, shift);
-
-			if (byte == i) {
-				next[i]++;
-				continue;
-			}
-			numbers[next[i]] = numbers[next[byte]];
-			numbers[next[byte]++] = number;
-		}
-	}
-}
-
-/* It goes no deeper than a number has bytes. */
-static void sort_from(uint64_t *numbers, size_t count, unsigned int shift)
-{
-	enum { FEW = 24 };
-	size_t ends[VALUES], start = 0;
-
-	if (count <= FEW) {
-		sort_few(numbers, count);
-		return;
-	}
-	distribute(numbers, count, shift, ends);
-	for (size_t i = 0; shift > 0 && i < VALUES; i++) {
-		sort_from(numbers + start, ends[i] - start, shift - BYTE);
-		start = ends[i];
-	}
+	return (*left > *right) - (*left < *right);
 }
 
 static bool is_less(const struct duplicate_group *left, const struct duplicate_group *right)
@@ -140,11 +92,6 @@ static void keep_group(struct worker *worker, size_t most, struct duplicate_grou
 	worker->largest[at] = group;
 }
 
-static allocation_id id_of(uint64_t number)
-{
-	return (allocation_id)number;
-}
-
 /* The different contents of one hash. */
 struct contents_list {
 	struct duplicate_group groups[MOST_COLLISIONS];
@@ -153,8 +100,8 @@ struct contents_list {
 };
 
 /* Count it as a copy of the one that it is equal to, or as a new one. */
-static void add_contents(struct finder *finder, struct worker *worker, struct contents_list *list,
-			 allocation_id id)
+static void add_contents(struct duplicate_finder *finder, struct worker *worker,
+			 struct contents_list *list, allocation_id id)
 {
 	struct extent extent = extent_of(&worker->right, id);
 
@@ -173,53 +120,126 @@ static void add_contents(struct finder *finder, struct worker *worker, struct co
 	list->groups[list->count++] = (struct duplicate_group){ id, 1, extent.size };
 }
 
-/* The numbers from start to end have one hash. */
-static void look_at_run(struct finder *finder, struct worker *worker, size_t start, size_t end)
+/* The count numbers have one hash. */
+static void compare_run(struct duplicate_finder *finder, struct worker *worker,
+			const uint64_t *numbers, size_t count)
 {
 	struct contents_list list;
 
 	list.count = 0;
-	for (size_t i = start; i < end; i++)
-		add_contents(finder, worker, &list, id_of(finder->numbers[i]));
+	for (size_t i = 0; i < count; i++)
+		add_contents(finder, worker, &list, (allocation_id)numbers[i]);
 	for (size_t i = 0; i < list.count; i++)
 		keep_group(worker, finder->most, list.groups[i]);
 }
 
-static struct error *look_at_part(void *data, size_t chunk, unsigned int thread)
+/* Visit the numbers whose highest byte is value. */
+static inline __attribute__((always_inline)) void visit_numbers(
+	const struct duplicate_finder *finder, size_t value, struct worker *worker,
+	void (*visit)(struct worker *worker, uint64_t number))
 {
-	struct finder *finder = data;
-	struct worker *worker = &finder->workers[thread];
-	const struct part part = finder->parts[chunk];
-	const uint64_t *numbers = finder->numbers;
-	size_t start = part.start, end;
+	for (unsigned int i = 0; i < finder->threads; i++) {
+		const struct number_block *block = finder->workers[i].blocks[value];
+		size_t left = finder->workers[i].counts[value];
 
-	sort_from((uint64_t *)numbers + start, part.end - start, TOP_SHIFT - BYTE);
-	for (; start < part.end; start = end) {
-		uint64_t hash = numbers[start] >> HASH_SHIFT;
+		for (; left; block = block->next) {
+			size_t first = (left - 1) / BLOCK_NUMBERS * BLOCK_NUMBERS;
+
+			__builtin_prefetch(block->next);
+			for (size_t j = 0; j < left - first; j++)
+				visit(worker, block->numbers[j]);
+			left = first;
+		}
+	}
+}
+
+static size_t filter_bit(uint64_t number)
+{
+	return number << BYTE >> (64 - FILTER_SHIFT);
+}
+
+static void note_number(struct worker *worker, uint64_t number)
+{
+	size_t bit = filter_bit(number);
+	uint64_t mask = UINT64_C(1) << bit % 64;
+
+	worker->twice[bit / 64] |= worker->once[bit / 64] & mask;
+	worker->once[bit / 64] |= mask;
+}
+
+static void add_candidate(struct worker *worker, uint64_t number)
+{
+	((uint64_t *)worker->candidates.bytes)[worker->candidate_count++] = number;
+}
+
+static void add_if_twice(struct worker *worker, uint64_t number)
+{
+	size_t bit = filter_bit(number);
+
+	if (worker->twice[bit / 64] >> bit % 64 & 1)
+		add_candidate(worker, number);
+}
+
+/* Collect the numbers whose hash another one may share. */
+static struct error *find_candidates(const struct duplicate_finder *finder, size_t value,
+				     struct worker *worker, size_t count)
+{
+	struct error *error = memory_reserve(&worker->candidates, count * sizeof(uint64_t));
+
+	worker->candidate_count = 0;
+	if (error)
+		return error;
+	if (count < LEAST_FILTERED) {
+		visit_numbers(finder, value, worker, add_candidate);
+		return NULL;
+	}
+	memset(worker->once, 0, sizeof(worker->once));
+	memset(worker->twice, 0, sizeof(worker->twice));
+	visit_numbers(finder, value, worker, note_number);
+	visit_numbers(finder, value, worker, add_if_twice);
+	return NULL;
+}
+
+static struct error *compare_value(void *data, size_t value, unsigned int thread)
+{
+	struct duplicate_finder *finder = data;
+	struct worker *worker = &finder->workers[thread];
+	size_t count = 0, end;
+	struct error *error;
+	uint64_t *numbers;
+
+	for (unsigned int i = 0; i < finder->threads; i++)
+		count += finder->workers[i].counts[value];
+	error = find_candidates(finder, value, worker, count);
+	if (error)
+		return error;
+	numbers = worker->candidates.bytes;
+	qsort(numbers, worker->candidate_count, sizeof(*numbers), compare_numbers);
+	for (size_t start = 0; start < worker->candidate_count; start = end) {
+		uint64_t hash = numbers[start] >> 32;
 
 		end = start + 1;
-		while (end < part.end && numbers[end] >> HASH_SHIFT == hash)
+		while (end < worker->candidate_count && numbers[end] >> 32 == hash)
 			end++;
 		if (end - start > 1)
-			look_at_run(finder, worker, start, end);
+			compare_run(finder, worker, numbers + start, end - start);
 	}
-	if (!progress_step(finder->progress, part.end - part.start))
+	if (!progress_step(finder->progress, count))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
 }
 
 /* The largest of all workers' groups. */
-static struct error *collect(const struct finder *finder, unsigned int threads,
-			     struct duplicates *ret)
+static struct error *collect(const struct duplicate_finder *finder, struct duplicates *ret)
 {
 	size_t count = 0;
 
-	for (unsigned int i = 0; i < threads; i++)
+	for (unsigned int i = 0; i < finder->threads; i++)
 		count += finder->workers[i].count;
 	ret->largest = calloc(count + 1, sizeof(*ret->largest));
 	if (!ret->largest)
 		return &error_no_memory;
-	for (unsigned int i = 0; i < threads; i++) {
+	for (unsigned int i = 0; i < finder->threads; i++) {
 		const struct worker *worker = &finder->workers[i];
 
 		ret->group_count += worker->group_count;
@@ -232,17 +252,17 @@ static struct error *collect(const struct finder *finder, unsigned int threads,
 	return NULL;
 }
 
-static struct error *init_workers(struct analysis *analysis, unsigned int threads,
-				  struct finder *finder)
+static struct error *init_workers(struct duplicate_finder *finder, struct analysis *analysis)
 {
-	finder->workers = calloc(threads, sizeof(*finder->workers));
+	finder->workers = calloc(finder->threads, sizeof(*finder->workers));
 	if (!finder->workers)
 		return &error_no_memory;
-	for (unsigned int i = 0; i < threads; i++) {
+	for (unsigned int i = 0; i < finder->threads; i++) {
 		struct worker *worker = &finder->workers[i];
 
 		extents_init(&worker->left, analysis);
 		extents_init(&worker->right, analysis);
+		worker->candidates.account = analysis_account(analysis);
 		worker->largest = calloc(finder->most + 1, sizeof(*worker->largest));
 		if (!worker->largest)
 			return &error_no_memory;
@@ -250,40 +270,65 @@ static struct error *init_workers(struct analysis *analysis, unsigned int thread
 	return NULL;
 }
 
-static void free_workers(struct finder *finder, unsigned int threads)
+struct error *duplicate_finder_create(struct analysis *analysis, size_t count, unsigned int threads,
+				      size_t most, struct duplicate_finder **ret)
 {
-	for (unsigned int i = 0; finder->workers && i < threads; i++)
-		free(finder->workers[i].largest);
-	free(finder->workers);
+	_cleanup_(duplicate_finder_destroy) struct duplicate_finder *finder =
+		calloc(1, sizeof(*finder));
+	size_t blocks = count / BLOCK_NUMBERS + (size_t)threads * VALUES;
+	struct error *error;
+
+	if (!finder)
+		return &error_no_memory;
+	finder->threads = threads;
+	finder->progress = analysis_progress(analysis);
+	finder->most = most;
+	finder->blocks.account = analysis_account(analysis);
+	error = memory_resize(&finder->blocks,
+			      (blocks < count ? blocks : count) * sizeof(struct number_block));
+	if (!error)
+		error = init_workers(finder, analysis);
+	if (!error)
+		*ret = take(finder);
+	return error;
 }
 
-struct error *duplicates_find(struct analysis *analysis, uint64_t *numbers, size_t count,
-			      size_t most, struct duplicates *ret)
+void duplicate_finder_destroy(struct duplicate_finder *finder)
 {
-	struct finder finder = { .numbers = numbers,
-				 .copies = &ret->copies,
-				 .progress = analysis_progress(analysis),
-				 .most = most };
-	unsigned int threads = parallel_threads_for(finder.progress);
-	size_t ends[VALUES], start = 0;
-	struct error *error = bitmap_init(&ret->copies, allocation_count(analysis_index(analysis)),
-					  analysis_account(analysis));
-
-	if (!error)
-		error = init_workers(analysis, threads, &finder);
-	if (!error) {
-		progress_begin(finder.progress, "comparing contents", count);
-		distribute(numbers, count, TOP_SHIFT, ends);
-		for (size_t i = 0; i < VALUES; i++) {
-			finder.parts[i] = (struct part){ start, ends[i] };
-			start = ends[i];
-		}
-		error = parallel_for(VALUES, threads, look_at_part, &finder);
+	for (unsigned int i = 0; finder->workers && i < finder->threads; i++) {
+		free(finder->workers[i].largest);
+		memory_release(&finder->workers[i].candidates);
 	}
-	if (!error)
-		error = collect(&finder, threads, ret);
-	free_workers(&finder, threads);
-	return error;
+	free(finder->workers);
+	memory_release(&finder->blocks);
+	free(finder);
+}
+
+void duplicate_finder_add(struct duplicate_finder *finder, unsigned int thread, uint64_t hash,
+			  allocation_id id)
+{
+	struct worker *worker = &finder->workers[thread];
+	uint8_t value = hash >> (64 - BYTE);
+	size_t place = worker->counts[value]++ % BLOCK_NUMBERS;
+	struct number_block *block = worker->blocks[value];
+
+	if (place == 0) {
+		block = (struct number_block *)finder->blocks.bytes +
+			atomic_fetch_add(&finder->block_count, 1);
+		block->next = worker->blocks[value];
+		worker->blocks[value] = block;
+	}
+	block->numbers[place] = (hash & ~(uint64_t)UINT32_MAX) | id;
+}
+
+struct error *duplicate_finder_finish(struct duplicate_finder *finder, struct duplicates *ret)
+{
+	struct error *error;
+
+	finder->copies = &ret->copies;
+	progress_begin(finder->progress, "comparing contents", ret->copies.count);
+	error = parallel_for(VALUES, finder->threads, compare_value, finder);
+	return error ? error : collect(finder, ret);
 }
 
 void duplicates_deinit(struct duplicates *duplicates)

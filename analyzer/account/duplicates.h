@@ -1,11 +1,12 @@
 /*
  * Which of many contents are equal.
  *
- * Each is known by a number made of part of its hash and of its allocation. So many numbers sorted
- * in place bring those together that may be equal, the one at the lowest address first, and cost 8
- * bytes each. What the hashes say is then checked byte by byte, and so what is found is never
- * wrong; of more than MOST_COLLISIONS different contents of one hash, as only a dump made for it
- * has, some are missed.
+ * Each allocation is a number of 8 bytes: the upper half of its contents' hash, then its id.
+ * Threads add numbers to blocks by the highest byte. Of each such part, a small bitmap of hashes
+ * leaves out the numbers whose hash no other one has; the rest are sorted, which brings equal
+ * hashes together, the lowest address first. Contents of equal hash are compared byte by byte, so a
+ * result is never wrong. Of more than MOST_COLLISIONS different contents with one hash, as only a
+ * forged dump has, some are missed.
  */
 #ifndef ANALYZER_ACCOUNT_DUPLICATES_H
 #define ANALYZER_ACCOUNT_DUPLICATES_H
@@ -27,11 +28,6 @@ static inline uint64_t duplicate_bytes(const struct duplicate_group *group)
 	return (group->copies - 1) * group->size;
 }
 
-static inline uint64_t content_number(uint64_t hash, allocation_id id)
-{
-	return (hash & ~(uint64_t)UINT32_MAX) | id;
-}
-
 struct duplicates {
 	struct bitmap copies; /* all but the first of each group */
 	uint64_t group_count;
@@ -40,12 +36,23 @@ struct duplicates {
 	size_t largest_count;
 };
 
+struct duplicate_finder;
+
 /*
- * Find them among the contents by those numbers, which are sorted; most groups are kept. ret is all
- * zeros, and to be deinitialised even after an error.
+ * Prepare for at most count contents, added by that many threads. Keep the most largest groups.
+ * Borrows the analysis.
  */
-struct error *duplicates_find(struct analysis *analysis, uint64_t *numbers, size_t count,
-			      size_t most, struct duplicates *ret);
+struct error *duplicate_finder_create(struct analysis *analysis, size_t count, unsigned int threads,
+				      size_t most, struct duplicate_finder **ret);
+void duplicate_finder_destroy(struct duplicate_finder *finder);
+DEFINE_CLEANUP(duplicate_finder_destroy, struct duplicate_finder *)
+
+/* Add the contents of an allocation; thread is below threads. */
+void duplicate_finder_add(struct duplicate_finder *finder, unsigned int thread, uint64_t hash,
+			  allocation_id id);
+
+/* Compare all that were added. ret->copies is empty at first; the rest of ret is zero. */
+struct error *duplicate_finder_finish(struct duplicate_finder *finder, struct duplicates *ret);
 void duplicates_deinit(struct duplicates *duplicates);
 DEFINE_DEINIT(duplicates_deinit, struct duplicates)
 

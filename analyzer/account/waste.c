@@ -20,7 +20,7 @@ struct looker {
 	struct extents extents;
 	struct memory tails;
 	size_t tail_count;
-	struct waste_sum absent, known_spare, known_slack;
+	struct waste_sum looked_at, absent, known_spare, known_slack;
 };
 
 struct search {
@@ -28,24 +28,19 @@ struct search {
 	struct bitmap members; /* the used ones */
 	struct looker *lookers;
 	unsigned int threads;
-	struct memory numbers; /* of contents; see duplicates.h */
-	size_t number_count;
-	size_t *firsts;				 /* the place of each share's first number */
+	struct duplicate_finder *duplicates;
 	struct bitmap partial;			 /* those with spare room or slack */
 	struct tally_table tallies[WASTE_KINDS]; /* by type */
 	struct waste *found;
 };
-
-/* No allocation has it. */
-static const uint64_t NO_NUMBER = UINT64_MAX;
 
 static void search_deinit(struct search *search)
 {
 	for (unsigned int i = 0; search->lookers && i < search->threads; i++)
 		memory_release(&search->lookers[i].tails);
 	free(search->lookers);
-	free(search->firsts);
-	memory_release(&search->numbers);
+	if (search->duplicates)
+		duplicate_finder_destroy(search->duplicates);
 	bitmap_deinit(&search->members);
 	bitmap_deinit(&search->partial);
 	for (size_t i = 0; i < WASTE_KINDS; i++)
@@ -81,11 +76,10 @@ static struct error *add_tail(struct looker *looker, allocation_id id, uint64_t 
 	return error;
 }
 
-/* Look at the contents; their number goes to ret if they may have a duplicate.
- */
-static struct error *read_contents(struct search *search, struct looker *looker, allocation_id id,
-				   const struct extent *extent, uint64_t *ret)
+static struct error *read_contents(struct search *search, unsigned int thread, allocation_id id,
+				   const struct extent *extent)
 {
+	struct looker *looker = &search->lookers[thread];
 	struct digest digest;
 
 	if (extent->size == 0 || extent->is_mixed)
@@ -99,65 +93,49 @@ static struct error *read_contents(struct search *search, struct looker *looker,
 		return NULL;
 	}
 	if (extent->size >= LEAST_DUPLICATE)
-		*ret = content_number(digest.hash, id);
+		duplicate_finder_add(search->duplicates, thread, digest.hash, id);
 	return add_tail(looker, id, whole_pages(extent, digest.zeros));
 }
 
-static struct error *look_at(struct search *search, struct looker *looker, allocation_id id,
-			     uint64_t *ret_number)
+static struct error *look_at(struct search *search, unsigned int thread, allocation_id id)
 {
+	struct looker *looker = &search->lookers[thread];
 	struct extent extent = extent_of(&looker->extents, id);
 
+	add_sum(&looker->looked_at, extent.given);
 	if (extent.knows_spare)
 		add_sum(&looker->known_spare, extent.given);
 	if (extent.knows_slack)
 		add_sum(&looker->known_slack, extent.given);
 	if (extent.spare || extent.slack)
 		bitmap_set(&search->partial, id);
-	return read_contents(search, looker, id, &extent, ret_number);
+	return read_contents(search, thread, id, &extent);
 }
 
-static struct error *look_at_share(void *data, size_t chunk, unsigned int thread)
+static struct error *look_at_share(void *data, size_t turn, unsigned int thread)
 {
 	struct search *search = data;
-	struct looker *looker = &search->lookers[thread];
 	const struct bitmap *members = &search->members;
-	uint64_t *number = (uint64_t *)search->numbers.bytes + search->firsts[chunk];
-	size_t end = (chunk + 1) * SHARE;
-	uint64_t bytes = 0;
+	size_t end = (turn + 1) * SHARE;
 
-	for (size_t id = bitmap_next(members, chunk * SHARE); id < end && id < members->count;
+	for (size_t id = bitmap_next(members, turn * SHARE); id < end && id < members->count;
 	     id = bitmap_next(members, id + 1)) {
-		struct error *error;
+		struct error *error = look_at(search, thread, (allocation_id)id);
 
-		*number = NO_NUMBER;
-		error = look_at(search, looker, (allocation_id)id, number++);
 		if (error)
 			return error;
-		bytes += allocation_size(analysis_index(search->analysis), (allocation_id)id);
 	}
-	if (!progress_step(analysis_progress(search->analysis), bytes))
+	if (!progress_step(analysis_progress(search->analysis), SHARE))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
 }
 
-static size_t count_in(const struct bitmap *bitmap, size_t share)
-{
-	size_t first = share * SHARE / 64, end = first + SHARE / 64;
-	size_t count = 0;
-
-	if (end > bitmap_word_count(bitmap))
-		end = bitmap_word_count(bitmap);
-	for (size_t i = first; i < end; i++)
-		count += bits_count(bitmap->words[i]);
-	return count;
-}
-
-static struct error *init_lookers(struct search *search)
+static struct error *look_at_all(struct search *search)
 {
 	struct memory_account *account = analysis_account(search->analysis);
+	struct progress *progress = analysis_progress(search->analysis);
+	size_t count = search->members.count;
 
-	search->threads = parallel_threads_for(analysis_progress(search->analysis));
 	search->lookers = calloc(search->threads, sizeof(*search->lookers));
 	if (!search->lookers)
 		return &error_no_memory;
@@ -165,71 +143,32 @@ static struct error *init_lookers(struct search *search)
 		extents_init(&search->lookers[i].extents, search->analysis);
 		search->lookers[i].tails.account = account;
 	}
-	return NULL;
+	progress_begin(progress, "reading contents", count);
+	return parallel_for((count + SHARE - 1) / SHARE, search->threads, look_at_share, search);
 }
 
-/* Close the gaps that contents leave which have no number. */
-static void close_gaps(struct search *search, size_t count)
+static struct error *init_search(struct search *search, const struct bitmap *members, size_t most)
 {
-	uint64_t *numbers = search->numbers.bytes;
-
-	for (size_t i = 0; i < count; i++)
-		if (numbers[i] != NO_NUMBER)
-			numbers[search->number_count++] = numbers[i];
-}
-
-static struct error *look_at_all(struct search *search)
-{
-	struct analysis *analysis = search->analysis;
-	size_t shares = (search->members.count + SHARE - 1) / SHARE;
-	size_t count = 0;
-	struct error *error = init_lookers(search);
-
-	if (error)
-		return error;
-	search->firsts = calloc(shares + 1, sizeof(*search->firsts));
-	if (!search->firsts)
-		return &error_no_memory;
-	for (size_t i = 0; i < shares; i++) {
-		search->firsts[i] = count;
-		count += count_in(&search->members, i);
-	}
-	search->numbers.account = analysis_account(analysis);
-	error = memory_resize(&search->numbers, (count + 1) * sizeof(uint64_t));
-	if (error)
-		return error;
-	progress_begin(analysis_progress(analysis), "reading contents",
-		       search->found->looked_at.bytes);
-	error = parallel_for(shares, search->threads, look_at_share, search);
-	if (!error)
-		close_gaps(search, count);
-	return error;
-}
-
-static struct error *init_search(struct search *search, const struct bitmap *members)
-{
-	struct analysis *analysis = search->analysis;
-	struct memory_account *account = analysis_account(analysis);
-	const struct allocation_index *index = analysis_index(analysis);
-	size_t count = allocation_count(index), hint = 0;
+	struct memory_account *account = analysis_account(search->analysis);
+	struct waste *found = search->found;
+	size_t count = members->count;
 	struct error *error = bitmap_init(&search->members, count, account);
 
 	if (!error)
 		error = bitmap_init(&search->partial, count, account);
 	if (!error)
-		error = bitmap_init(&search->found->zeros, count, account);
+		error = bitmap_init(&found->zeros, count, account);
+	if (!error)
+		error = bitmap_init(&found->duplicates.copies, count, account);
 	if (error)
 		return error;
 	bitmap_copy(&search->members, members);
-	bitmap_and(&search->members, allocation_used(index));
+	bitmap_and(&search->members, allocation_used(analysis_index(search->analysis)));
 	for (size_t i = 0; i < WASTE_KINDS; i++)
 		tally_table_init(&search->tallies[i], account);
-	bitmap_for_each(id, &search->members) {
-		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
-
-		add_sum(&search->found->looked_at, range.end - range.start);
-	}
-	return NULL;
+	search->threads = parallel_threads_for(analysis_progress(search->analysis));
+	return duplicate_finder_create(search->analysis, bitmap_weight(&search->members),
+				       search->threads, most, &search->duplicates);
 }
 
 /* What nothing else is known of goes by size, and texts together. */
@@ -306,6 +245,9 @@ static struct error *count_all(struct search *search)
 
 	bitmap_or(wasteful, &search->found->zeros);
 	bitmap_or(wasteful, &search->found->duplicates.copies);
+	error = signatures_need(search->analysis, wasteful);
+	if (error)
+		return error;
 	progress_begin(progress, "telling what things are", wasteful->count);
 	bitmap_for_each(id, wasteful) {
 		error = count_allocation(search, (allocation_id)id);
@@ -319,20 +261,10 @@ static struct error *count_all(struct search *search)
 	return error;
 }
 
-static void add_sums(struct search *search)
+static void add_sums(struct waste_sum *sum, struct waste_sum more)
 {
-	struct waste *found = search->found;
-
-	for (unsigned int i = 0; i < search->threads; i++) {
-		const struct looker *looker = &search->lookers[i];
-
-		found->absent.count += looker->absent.count;
-		found->absent.bytes += looker->absent.bytes;
-		found->known_spare.count += looker->known_spare.count;
-		found->known_spare.bytes += looker->known_spare.bytes;
-		found->known_slack.count += looker->known_slack.count;
-		found->known_slack.bytes += looker->known_slack.bytes;
-	}
+	sum->count += more.count;
+	sum->bytes += more.bytes;
 }
 
 /* Those without a name by size. */
@@ -441,19 +373,21 @@ struct error *waste_find(struct analysis *analysis, const struct bitmap *members
 
 	if (!error && depth == WASTE_ROWS)
 		error = analysis_need(analysis, STAGE_CLASSES);
-	if (!error && depth == WASTE_ROWS)
-		error = signatures_need(analysis, members);
 	if (!error)
-		error = init_search(&search, members);
+		error = init_search(&search, members, most);
 	if (!error)
 		error = look_at_all(&search);
 	if (!error)
-		error = duplicates_find(analysis, search.numbers.bytes, search.number_count, most,
-					&ret->duplicates);
+		error = duplicate_finder_finish(search.duplicates, &ret->duplicates);
 	if (error)
 		return error;
-	memory_release(&search.numbers);
-	add_sums(&search);
+	duplicate_finder_destroy(take(search.duplicates));
+	for (unsigned int i = 0; i < search.threads; i++) {
+		add_sums(&ret->looked_at, search.lookers[i].looked_at);
+		add_sums(&ret->absent, search.lookers[i].absent);
+		add_sums(&ret->known_spare, search.lookers[i].known_spare);
+		add_sums(&ret->known_slack, search.lookers[i].known_slack);
+	}
 	if (depth == WASTE_SETS)
 		return NULL;
 	error = count_all(&search);

@@ -112,6 +112,9 @@ void reader_take_claims(uint64_t *claims, size_t count, uint8_t *patterns)
 	for (size_t id = 0; id < count; id++) {
 		uint64_t rest = claims[id] & (OWNER_END - 1);
 
+		/* Untouched pages of either array stay so. */
+		if (!claims[id])
+			continue;
 		patterns[id] = claimed_number(claims[id]);
 		claims[id] = rest ? OWNER_END - rest : 0;
 	}
