@@ -1,20 +1,28 @@
-# Things that come in kinds: each file of a folder that defines a
-#	const struct KIND KIND_NAME
-# with NAME the file's, is put into the array
+# Things that come in kinds: each file of the folders that defines, at the start of a line,
+#	const struct KIND KIND_NAME =
+# adds to the array
 #	const struct KIND *const ARRAY[]
-# in order of name, NULL at the end. Adding one adds one file and edits none.
-# The generated source is left in COLLECTED_ARRAY.
-function(collect_kind kind array header folder)
-	file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.c)
+# which is in order of NAME, with NULL at the end. A folder may be a pattern. NAME is the file's, but
+# a file may define several classifiers. Adding one adds one file and edits none. The generated source
+# is left in COLLECTED_ARRAY.
+function(collect_kind kind array header)
+	set(names "")
+	foreach(folder IN LISTS ARGN)
+		file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.c)
+		foreach(file IN LISTS files)
+			file(STRINGS ${file} definitions
+				REGEX "^const struct ${kind} ${kind}_[a-z0-9_]+ = ")
+			foreach(definition IN LISTS definitions)
+				string(REGEX REPLACE "^const struct ${kind} ${kind}_([a-z0-9_]+) = .*"
+					"\\1" name "${definition}")
+				list(APPEND names ${name})
+			endforeach()
+		endforeach()
+	endforeach()
+	list(SORT names)
 	set(declarations "")
 	set(entries "")
-	foreach(file IN LISTS files)
-		file(STRINGS ${file} definition
-			REGEX "^const struct ${kind} ${kind}_[a-z0-9_]+ = ")
-		if(NOT definition)
-			continue()
-		endif()
-		get_filename_component(name ${file} NAME_WE)
+	foreach(name IN LISTS names)
 		string(APPEND declarations
 			"extern const struct ${kind} ${kind}_${name};\n")
 		string(APPEND entries "\t&${kind}_${name},\n")

@@ -17,8 +17,9 @@ import unittest
 SOURCE_DIR = os.environ.get("SOURCE_DIR", os.getcwd())
 BUILD_DIR = os.environ.get("BUILD_DIR")
 
-# From the bottom to the top. A layer is a folder, or a single header with the
-# source that belongs to it.
+# From the bottom to the top. A layer is what a path begins with; the first that
+# fits counts. So the contract of runtimes lies below the graph, and runtimes
+# themselves above classifiers.
 LAYERS = [
     "analyzer/base/",
     "analyzer/report/",
@@ -27,8 +28,10 @@ LAYERS = [
     "analyzer/program/",
     "analyzer/heap/",
     "allocators/",
+    ("analyzer/runtimes/runtime", "analyzer/runtimes/fibers."),
     "analyzer/graph/",
     "analyzer/classify/",
+    "analyzer/runtimes/",
     "analyzer/analysis/",
     "analyzer/kinds/",
     "analyzer/account/",
@@ -38,6 +41,12 @@ LAYERS = [
     "cli/",
     "tests/",
 ]
+
+# Which languages there are, only their runtimes know.
+LANGUAGE = re.compile(r"(?<![a-z])crystal(?![a-z])", re.IGNORECASE)
+NO_LANGUAGE = ("analyzer/account", "analyzer/analysis", "analyzer/classify",
+               "analyzer/diff", "analyzer/gate", "analyzer/graph",
+               "analyzer/heap", "analyzer/kinds")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*")', re.DOTALL)
@@ -116,6 +125,14 @@ class IncludesTest(unittest.TestCase):
             for path in source_files("analyzer", "allocators", "cli")
             if layer(path) is None
         ]
+        self.assertEqual(wrong, [])
+
+    def test_no_language_is_named_outside_of_its_runtime(self):
+        wrong = []
+        for path in source_files(*NO_LANGUAGE):
+            for line in read(path).splitlines():
+                if LANGUAGE.search(line):
+                    wrong.append(f"{path}: {line.strip()}")
         self.assertEqual(wrong, [])
 
     @staticmethod

@@ -179,10 +179,10 @@ void analysis_destroy(struct analysis *analysis)
 		signature_judge_destroy(analysis->signature_judge);
 	if (analysis->classes)
 		classes_destroy(analysis->classes);
-	if (analysis->crystal)
-		crystal_destroy(analysis->crystal);
 	if (analysis->first_words)
 		first_words_destroy(analysis->first_words);
+	if (analysis->runtimes)
+		runtimes_destroy(analysis->runtimes);
 	if (analysis->debug)
 		debug_destroy(analysis->debug);
 	if (analysis->dominators)
@@ -201,8 +201,6 @@ void analysis_destroy(struct analysis *analysis)
 		graph_destroy(analysis->graph);
 	if (analysis->roots)
 		roots_destroy(analysis->roots);
-	if (analysis->fibers)
-		fibers_destroy(analysis->fibers);
 	if (analysis->heaps)
 		heaps_destroy(analysis->heaps);
 	if (analysis->program)
@@ -279,7 +277,7 @@ const struct allocation_index *analysis_index(const struct analysis *analysis)
 
 const struct fibers *analysis_fibers(const struct analysis *analysis)
 {
-	return analysis->fibers;
+	return runtimes_fibers(analysis->runtimes);
 }
 
 const struct roots *analysis_roots(const struct analysis *analysis)
@@ -322,9 +320,9 @@ struct classes *analysis_classes(const struct analysis *analysis)
 	return analysis->classes;
 }
 
-struct crystal *analysis_crystal(const struct analysis *analysis)
+const struct runtimes *analysis_runtimes(const struct analysis *analysis)
 {
-	return analysis->crystal;
+	return analysis->runtimes;
 }
 
 struct patterns *analysis_patterns(const struct analysis *analysis)
@@ -393,7 +391,7 @@ struct signature_reader analysis_signatures(const struct analysis *analysis)
 	return (struct signature_reader){
 		.index = analysis->index,
 		.managed = allocation_having(analysis->index, TRAIT_MANAGED),
-		.crystal = analysis->crystal,
+		.runtimes = runtimes_have_objects(analysis->runtimes) ? analysis->runtimes : NULL,
 		.classes = analysis->classes,
 		.judge = analysis->signature_judge,
 		.view = { analysis->image },

@@ -17,7 +17,6 @@
 #define ANALYZER_ANALYSIS_ANALYSIS_H
 
 #include "analyzer/classify/classes.h"
-#include "analyzer/classify/crystal/instances.h"
 #include "analyzer/classify/first_words.h"
 #include "analyzer/classify/identity.h"
 #include "analyzer/classify/patterns.h"
@@ -29,17 +28,17 @@
 #include "analyzer/graph/graph.h"
 #include "analyzer/graph/leaks.h"
 #include "analyzer/graph/roots.h"
-#include "analyzer/heap/fibers.h"
 #include "analyzer/heap/heaps.h"
 #include "analyzer/heap/named_sets.h"
 #include "analyzer/image/image.h"
 #include "analyzer/program/program.h"
+#include "analyzer/runtimes/runtimes.h"
 
 enum stage {
 	STAGE_IMAGE,	       /* the dump as memory */
 	STAGE_PROGRAM,	       /* modules and threads */
 	STAGE_HEAP,	       /* every allocation */
-	STAGE_FIBERS,	       /* fibers and their stacks */
+	STAGE_FIBERS,	       /* runtimes, and the stacks of their fibers */
 	STAGE_ROOTS,	       /* what roots refer to */
 	STAGE_GRAPH,	       /* who refers to whom */
 	STAGE_REACHABILITY,    /* anchored and leaked */
@@ -49,7 +48,7 @@ enum stage {
 	STAGE_RETAINED,	       /* who alone holds what */
 	STAGE_DISGUISED,       /* leaked, but likely held */
 	STAGE_DEBUG,	       /* symbols and debug information, read lazily */
-	STAGE_OBJECTS,	       /* objects of a language with type numbers */
+	STAGE_OBJECTS,	       /* objects of runtimes, and their classes */
 	STAGE_CLASSES,	       /* names of signatures, read lazily */
 	STAGE_SIGNATURES,      /* signatures of all, for going over many */
 	STAGE_PATTERNS,	       /* what allocations without signature are */
@@ -156,8 +155,8 @@ const struct disguises *analysis_disguised(const struct analysis *analysis);
 /* Not const: they remember what they read when first asked. */
 struct debug *analysis_debug(const struct analysis *analysis);
 struct classes *analysis_classes(const struct analysis *analysis);
-/* NULL: the program is not written in Crystal (STAGE_OBJECTS). */
-struct crystal *analysis_crystal(const struct analysis *analysis);
+/* STAGE_FIBERS; their objects are known with STAGE_OBJECTS. */
+const struct runtimes *analysis_runtimes(const struct analysis *analysis);
 struct patterns *analysis_patterns(const struct analysis *analysis);
 struct patterns *analysis_leaked_patterns(const struct analysis *analysis);
 
@@ -195,7 +194,7 @@ struct error *analysis_anchored_by(struct analysis *analysis, enum root_kind kin
 				   const struct bitmap **ret);
 
 /*
- * The number of the type of an object of Crystal; else the first word of a used allocation if it is
+ * The number of the class of a runtime's object; else the first word of a used allocation if it is
  * the address of something that cannot be written, or of a vtable, else 0 (STAGE_CLASSES).
  */
 uint64_t analysis_signature(const struct analysis *analysis, allocation_id id);

@@ -22,7 +22,7 @@ struct analysis {
 	struct program *program;
 	struct heaps *heaps;
 	const struct allocation_index *index;
-	struct fibers *fibers;
+	struct runtimes *runtimes;
 	struct roots *roots;
 	struct graph *graph;
 	struct bitmap anchored;
@@ -36,7 +36,6 @@ struct analysis {
 	struct disguises disguised; /* by target */
 	const struct debug_options *options;
 	struct debug *debug;
-	struct crystal *crystal; /* NULL: it is of another language */
 	struct classes *classes;
 	struct signature_judge *signature_judge;
 	struct first_words *first_words;

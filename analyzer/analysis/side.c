@@ -192,7 +192,7 @@ static struct error *save_stages(const struct analysis *analysis, struct side_wr
 		error = save_findings(analysis, stage, writer, &kept[stage]);
 		size += kept[stage].size;
 	}
-	if (analysis->crystal)
+	if (runtimes_have_objects(analysis->runtimes))
 		kept[STAGE_LEAKED_PATTERNS].is_kept = kept[STAGE_SIGNATURES].is_kept = false;
 	if (!error)
 		error = side_writer_array(writer, SIDE_STAGES, kept, sizeof(kept));

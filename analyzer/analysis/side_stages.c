@@ -35,8 +35,8 @@ struct error *analysis_load_roots(struct analysis *analysis, struct side_file *f
 				  uint64_t *ret_count)
 {
 	struct error *error = roots_load(file, analysis->image, analysis->program, analysis->index,
-					 analysis->fibers, &analysis->account, analysis->progress,
-					 &analysis->roots);
+					 runtimes_fibers(analysis->runtimes), &analysis->account,
+					 analysis->progress, &analysis->roots);
 
 	if (!error)
 		*ret_count = root_range_count(analysis->roots);
@@ -103,7 +103,7 @@ struct error *analysis_save_leaked_patterns(const struct analysis *analysis,
 					    struct side_writer *writer)
 {
 	/* They depend on debug information that may come and go. */
-	if (analysis->crystal || !analysis->leaked_patterns)
+	if (runtimes_have_objects(analysis->runtimes) || !analysis->leaked_patterns)
 		return NULL;
 	return patterns_save(analysis->leaked_patterns, writer);
 }
@@ -117,13 +117,15 @@ struct error *analysis_load_leaked_patterns(struct analysis *analysis, struct si
 	if (analysis->patterns)
 		return NULL;
 	return patterns_load(file, analysis->image, analysis->program, analysis->index,
-			     analysis->roots, unreachable, analysis->crystal, &analysis->account,
+			     analysis->roots, unreachable, analysis->runtimes, &analysis->account,
 			     analysis->progress, &analysis->leaked_patterns);
 }
 
 struct error *analysis_save_signatures(const struct analysis *analysis, struct side_writer *writer)
 {
-	return analysis->crystal ? NULL : first_words_save(analysis->first_words, writer);
+	return runtimes_have_objects(analysis->runtimes)
+		       ? NULL
+		       : first_words_save(analysis->first_words, writer);
 }
 
 struct error *analysis_load_signatures(struct analysis *analysis, struct side_file *file,

@@ -46,19 +46,24 @@ static struct error *build_heap(struct analysis *analysis, uint64_t *ret_count)
 
 static struct error *build_fibers(struct analysis *analysis, uint64_t *ret_count)
 {
-	struct error *error = fibers_create(analysis->image, analysis->program, analysis->index,
-					    &analysis->account, &analysis->fibers);
+	const struct runtime_context context = {
+		.image = analysis->image,
+		.program = analysis->program,
+		.index = analysis->index,
+		.account = &analysis->account,
+	};
+	struct error *error = runtimes_create(runtime_kinds, &context, &analysis->runtimes);
 
 	if (!error)
-		*ret_count = fiber_count(analysis->fibers);
+		*ret_count = fiber_count(runtimes_fibers(analysis->runtimes));
 	return error;
 }
 
 static struct error *build_roots(struct analysis *analysis, uint64_t *ret_count)
 {
-	struct error *error =
-		roots_create(analysis->image, analysis->program, analysis->index, analysis->fibers,
-			     &analysis->account, analysis->progress, &analysis->roots);
+	struct error *error = roots_create(analysis->image, analysis->program, analysis->index,
+					   runtimes_fibers(analysis->runtimes), &analysis->account,
+					   analysis->progress, &analysis->roots);
 
 	if (!error)
 		*ret_count = root_range_count(analysis->roots);
@@ -362,15 +367,9 @@ static struct error *build_debug(struct analysis *analysis, uint64_t *ret_count)
 
 static struct error *build_objects(struct analysis *analysis, uint64_t *ret_count)
 {
-	struct error *error =
-		crystal_create(analysis->image, analysis->program, analysis->debug, analysis->index,
-			       &analysis->account, &analysis->crystal);
+	struct error *error = runtimes_find_objects(analysis->runtimes, analysis->debug);
 
-	if (!error && analysis->crystal)
-		crystal_types_set_fiber(crystal_types_of(analysis->crystal),
-					fibers_type(analysis->fibers));
-	*ret_count =
-		analysis->crystal ? crystal_type_count(crystal_types_of(analysis->crystal)) : 0;
+	*ret_count = error ? 0 : runtimes_class_count(analysis->runtimes);
 	return error;
 }
 
@@ -408,8 +407,7 @@ static struct error *build_classes(struct analysis *analysis, uint64_t *ret_coun
 
 	if (error)
 		return error;
-	if (analysis->crystal)
-		classes_set_crystal(analysis->classes, crystal_types_of(analysis->crystal));
+	classes_set_runtimes(analysis->classes, analysis->runtimes);
 	error = identities_create(analysis->image, analysis->program, analysis->debug,
 				  analysis->classes, &analysis->account, &analysis->identities);
 	if (!error)
@@ -445,7 +443,7 @@ static struct error *find_patterns(struct analysis *analysis, const struct bitma
 {
 	_cleanup_(patterns_destroy) struct patterns *patterns = NULL;
 	struct error *error = patterns_create(analysis->image, analysis->program, analysis->index,
-					      analysis->roots, only, analysis->crystal,
+					      analysis->roots, only, analysis->runtimes,
 					      &analysis->account, analysis->progress, &patterns);
 
 	if (!error)

@@ -36,7 +36,7 @@ struct classes {
 	const struct image *image;
 	const struct program *program;
 	struct debug *debug;
-	struct crystal_types *crystal; /* NULL: none */
+	const struct runtimes *runtimes; /* NULL: none */
 	struct address_map signature_map, type_map;
 	struct memory signatures, types; /* of those structs */
 	size_t signature_count, type_count;
@@ -70,23 +70,22 @@ struct error *classes_create(const struct image *image, const struct program *pr
 	return NULL;
 }
 
-void classes_set_crystal(struct classes *classes, struct crystal_types *types)
+void classes_set_runtimes(struct classes *classes, const struct runtimes *runtimes)
 {
-	classes->crystal = types;
+	classes->runtimes = runtimes;
 }
 
-/* Whether it is a type's number, not an address. */
-static bool is_crystal(const struct classes *classes, uint64_t signature)
+/* Whether it is the class of a runtime. */
+static bool is_of_runtime(const struct classes *classes, uint64_t signature)
 {
-	return classes->crystal && signature < MOST_TYPES &&
-	       crystal_type_find(classes->crystal, (uint32_t)signature);
+	return runtimes_have_class(classes->runtimes, signature);
 }
 
-static const char *crystal_name(const struct classes *classes, uint64_t signature)
+static const char *runtime_class_name(const struct classes *classes, uint64_t signature)
 {
-	bool certain;
+	enum class_name_kind kind;
 
-	return crystal_type_name(classes->crystal, (uint32_t)signature, &certain);
+	return runtimes_class_name(classes->runtimes, signature, &kind);
 }
 
 static void names_deinit(struct names *names)
@@ -381,7 +380,7 @@ enum signature_kind classes_kind(struct classes *classes, uint64_t signature)
 {
 	const struct signature *known;
 
-	if (is_crystal(classes, signature))
+	if (is_of_runtime(classes, signature))
 		return SIGNATURE_CLASS;
 	find_names(classes, signature);
 	known = look_at(classes, signature);
@@ -396,21 +395,21 @@ bool classes_is_class(struct classes *classes, uint64_t signature)
 
 bool classes_is_slab(struct classes *classes, uint64_t signature)
 {
-	return signature % sizeof(uint64_t) == 1 && signature > MOST_TYPES &&
-	       classes_is_class(classes, signature - 1);
+	return signature % sizeof(uint64_t) == 1 && !is_of_runtime(classes, signature) &&
+	       !is_of_runtime(classes, signature - 1) && classes_is_class(classes, signature - 1);
 }
 
 const char *classes_name(struct classes *classes, uint64_t signature)
 {
-	if (is_crystal(classes, signature))
-		return crystal_name(classes, signature);
+	if (is_of_runtime(classes, signature))
+		return runtime_class_name(classes, signature);
 	return find_names(classes, signature).brief;
 }
 
 const char *classes_full_name(struct classes *classes, uint64_t signature)
 {
-	if (is_crystal(classes, signature))
-		return crystal_name(classes, signature);
+	if (is_of_runtime(classes, signature))
+		return runtime_class_name(classes, signature);
 	return find_names(classes, signature).full;
 }
 
@@ -465,8 +464,8 @@ bool classes_visit_names(struct classes *classes, uint64_t signature,
 
 	if (name && visit(data, name))
 		return true;
-	if (is_crystal(classes, signature))
-		return crystal_type_visit_bases(classes->crystal, (uint32_t)signature, visit, data);
+	if (is_of_runtime(classes, signature))
+		return runtimes_visit_bases(classes->runtimes, signature, visit, data);
 	known = look_at(classes, signature);
 	return known && known->type &&
 	       rtti_find_base(classes->image, known->type, visit_base, &bases,

@@ -12,9 +12,9 @@
 #ifndef ANALYZER_CLASSIFY_CLASSES_H
 #define ANALYZER_CLASSIFY_CLASSES_H
 
-#include "analyzer/classify/crystal/types.h"
 #include "analyzer/heap/index.h"
 #include "analyzer/program/debug/debug.h"
+#include "analyzer/runtimes/runtimes.h"
 
 struct classes;
 
@@ -24,11 +24,8 @@ struct error *classes_create(const struct image *image, const struct program *pr
 void classes_destroy(struct classes *classes);
 DEFINE_CLEANUP(classes_destroy, struct classes *)
 
-/*
- * Signatures below MOST_TYPES are numbers of these types, which are borrowed and outlive the
- * classes.
- */
-void classes_set_crystal(struct classes *classes, struct crystal_types *types);
+/* Signatures may be numbers of these classes, too. They are borrowed and outlive the classes. */
+void classes_set_runtimes(struct classes *classes, const struct runtimes *runtimes);
 
 /*
  * Whether address is that of a vtable with a type_info, with which an object may begin. No symbols

@@ -15,6 +15,7 @@
 
 #include "analyzer/classify/patterns.h"
 #include "analyzer/classify/reader.h"
+#include "analyzer/runtimes/runtimes.h"
 
 /* Whose claim counts; of equal ones, that of the first by file name. */
 enum strength {
@@ -31,9 +32,11 @@ struct classifier {
 	const char *summary;
 	const char *role; /* as "the body of a std::string" */
 	enum strength strength;
-	bool for_cxx;		 /* only where a C++ library is loaded */
-	bool holds_object;	 /* an object, perhaps, whose class says more */
-	bool for_crystal;	 /* only where the reader knows objects of Crystal */
+	bool for_cxx;	   /* only where a C++ library is loaded */
+	bool holds_object; /* an object, perhaps, whose class says more */
+	/* Only where the runtime's objects are known, if it finds any, or else it is loaded. */
+	const struct runtime *runtime;
+	int kind;		 /* for its own functions, which may be shared: reader_kind() */
 	const char *for_library; /* only where one is loaded whose name so
 				    begins, as "libecl."; of several, with |
 				    between them; NULL: anywhere */
@@ -91,5 +94,11 @@ bool favors_first_word(struct reader *reader, struct memory_range range, uint64_
 		       uint64_t address);
 
 extern const struct classifier *const classifiers[]; /* NULL at the end */
+
+/* The kind of the classifier that is asked. */
+static inline int reader_kind(const struct reader *reader)
+{
+	return classifiers[reader->number - 1]->kind;
+}
 
 #endif

@@ -14,7 +14,7 @@ bool lisp_is_plain(const struct reader *reader, allocation_id id)
 	return plain && bitmap_get(plain, id);
 }
 
-/* See crystal_size_fits(): there, a byte more is asked for. */
+/* Without the byte more that some runtimes ask for. */
 bool lisp_size_fits(uint64_t size, uint64_t wanted)
 {
 	enum { GRANULE = 16, BLOCK = 4096, SMALL = BLOCK / 2 };

@@ -12,7 +12,7 @@ struct patterns {
 
 struct error *patterns_create(const struct image *image, const struct program *program,
 			      const struct allocation_index *index, const struct roots *roots,
-			      const struct bitmap *only, struct crystal *crystal,
+			      const struct bitmap *only, const struct runtimes *runtimes,
 			      struct memory_account *account, struct progress *progress,
 			      struct patterns **ret)
 {
@@ -28,7 +28,7 @@ struct error *patterns_create(const struct image *image, const struct program *p
 		.index = index,
 		.roots = roots,
 		.only = only,
-		.crystal = crystal,
+		.runtimes = runtimes,
 		.account = account,
 		.progress = progress,
 		.cxx = cxx_find(image, program),
@@ -119,7 +119,7 @@ static bool check_numbers(const pattern_number *numbers, size_t count)
 struct error *patterns_load(struct side_file *file, const struct image *image,
 			    const struct program *program, const struct allocation_index *index,
 			    const struct roots *roots, const struct bitmap *only,
-			    struct crystal *crystal, struct memory_account *account,
+			    const struct runtimes *runtimes, struct memory_account *account,
 			    struct progress *progress, struct patterns **ret)
 {
 	_cleanup_(patterns_destroy) struct patterns *patterns = NULL;
@@ -131,7 +131,7 @@ struct error *patterns_load(struct side_file *file, const struct image *image,
 	if (!error && !check_numbers(numbers, count))
 		error = error_create(ERROR_BAD_DUMP, "it is damaged");
 	if (!error)
-		error = patterns_create(image, program, index, roots, only, crystal, account,
+		error = patterns_create(image, program, index, roots, only, runtimes, account,
 					progress, &patterns);
 	if (error)
 		return error;
@@ -187,7 +187,7 @@ void patterns_init_reader(const struct patterns *patterns, struct reader *reader
 
 	reader_init(reader, input->image, input->program, input->index);
 	reader->cxx = input->cxx;
-	reader->crystal = input->crystal;
+	reader->runtimes = input->runtimes;
 	reader->steps = allocation_count(input->index);
 }
 
@@ -217,6 +217,7 @@ bool patterns_tell(const struct patterns *patterns, struct reader *reader, alloc
 		.owner = patterns_owner(patterns, id),
 	};
 	reader->steps = allocation_count(reader->index);
+	reader->number = number;
 	if (classifier->tell && ret->owner)
 		classifier->tell(reader, range_of(patterns, id), ret);
 	return true;
@@ -246,6 +247,7 @@ bool patterns_measure(const struct patterns *patterns, struct reader *reader, al
 		return false;
 	range = range_of(patterns, id);
 	reader->steps = allocation_count(reader->index);
+	reader->number = number;
 	if (!classifier->measure(reader, range, owner, &extent) ||
 	    !makes_sense(&extent, range_size(range)))
 		return false;

@@ -11,9 +11,9 @@
 
 #include "analyzer/base/side_file.h"
 #include "analyzer/classify/classes.h"
-#include "analyzer/classify/crystal/instances.h"
 #include "analyzer/graph/graph.h"
 #include "analyzer/graph/roots.h"
+#include "analyzer/runtimes/runtimes.h"
 
 typedef uint8_t pattern_number;
 enum { NO_PATTERN = 0 };
@@ -22,12 +22,12 @@ struct patterns;
 
 /*
  * Patterns yet to be found: of each allocation, or with only, a set of used ones to which no others
- * refer, of these: that costs so much less. Of crystal, see classifier.h. All parts are borrowed,
- * and outlive the patterns.
+ * refer, of these: that costs so much less. Without runtimes, which may be NULL,
+ * no objects are known. All parts are borrowed, and outlive the patterns.
  */
 struct error *patterns_create(const struct image *image, const struct program *program,
 			      const struct allocation_index *index, const struct roots *roots,
-			      const struct bitmap *only, struct crystal *crystal,
+			      const struct bitmap *only, const struct runtimes *runtimes,
 			      struct memory_account *account, struct progress *progress,
 			      struct patterns **ret);
 
@@ -44,7 +44,7 @@ struct error *patterns_save(const struct patterns *patterns, struct side_writer 
 struct error *patterns_load(struct side_file *file, const struct image *image,
 			    const struct program *program, const struct allocation_index *index,
 			    const struct roots *roots, const struct bitmap *only,
-			    struct crystal *crystal, struct memory_account *account,
+			    const struct runtimes *runtimes, struct memory_account *account,
 			    struct progress *progress, struct patterns **ret);
 void patterns_destroy(struct patterns *patterns);
 DEFINE_CLEANUP(patterns_destroy, struct patterns *)

@@ -26,8 +26,8 @@ struct verdict {
 	bool right;
 };
 
-struct crystal;
 struct overview;
+struct runtimes;
 
 struct reader {
 	const struct image *image;
@@ -35,10 +35,10 @@ struct reader {
 	const struct allocation_index *index;
 	const struct bitmap *used;
 	struct heap_bounds bounds;
-	struct memory_range modules; /* from the first to the last */
-	unsigned int cxx;	     /* enum cxx_library, added up */
-	struct crystal *crystal;     /* NULL: another language */
-	size_t hint;		     /* of the index */
+	struct memory_range modules;	 /* from the first to the last */
+	unsigned int cxx;		 /* enum cxx_library, added up */
+	const struct runtimes *runtimes; /* NULL: no objects are known */
+	size_t hint;			 /* of the index */
 	struct view view;
 	uint64_t steps;		  /* that walks may still take, before more are drawn */
 	_Atomic uint64_t *budget; /* where from; NULL: nowhere */

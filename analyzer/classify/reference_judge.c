@@ -48,6 +48,7 @@ bool reference_judge_favors(struct reference_judge *judge, uint64_t offset, allo
 	if (number == NO_PATTERN || !classifiers[number - 1]->favors || !owner)
 		return true;
 	start = allocation_start(index, target);
+	judge->reader.number = number;
 	return classifiers[number - 1]->favors(
 		&judge->reader,
 		(struct memory_range){ start, start + allocation_size(index, target) }, owner,

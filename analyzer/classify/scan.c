@@ -52,12 +52,23 @@ static bool is_loaded(const struct program *program, const char *libraries)
 	return false;
 }
 
+static bool is_meant_for(const struct scan *scan, const struct runtime *runtime)
+{
+	const struct program *program = scan->input->program;
+
+	if (!runtime)
+		return true;
+	if (runtime->find_objects)
+		return runtimes_space(scan->input->runtimes, runtime);
+	return runtime_is_loaded(runtime, program) || !program_knows_modules(program);
+}
+
 static bool is_meant(const struct scan *scan, const struct classifier *classifier)
 {
 	const char *library = classifier->for_library;
 
 	return (!classifier->for_cxx || scan->input->cxx) &&
-	       (!classifier->for_crystal || scan->input->crystal) &&
+	       is_meant_for(scan, classifier->runtime) &&
 	       (!library || is_loaded(scan->input->program, library) ||
 		!program_knows_modules(scan->input->program));
 }
@@ -389,7 +400,7 @@ static struct error *run(struct scan *scan)
 		scan->scanners[i].sources.image = input->image;
 		reader_init(reader, input->image, input->program, input->index);
 		reader->cxx = input->cxx;
-		reader->crystal = input->crystal;
+		reader->runtimes = input->runtimes;
 		reader->overview = &scan->overview;
 		reader->progress = input->progress;
 		reader->budget = &scan->steps;

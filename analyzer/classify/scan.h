@@ -5,9 +5,9 @@
 #ifndef ANALYZER_CLASSIFY_SCAN_H
 #define ANALYZER_CLASSIFY_SCAN_H
 
-#include "analyzer/classify/crystal/instances.h"
 #include "analyzer/classify/reader.h"
 #include "analyzer/graph/roots.h"
+#include "analyzer/runtimes/runtimes.h"
 
 /* What a pass fills in, by allocation. */
 enum scan_aim {
@@ -22,8 +22,8 @@ struct scan_input {
 	const struct program *program;
 	const struct allocation_index *index;
 	const struct roots *roots;
-	struct crystal *crystal;   /* NULL: another language */
-	const struct bitmap *only; /* look at these alone; NULL: at all */
+	const struct runtimes *runtimes; /* NULL: no objects are known */
+	const struct bitmap *only;	 /* look at these alone; NULL: at all */
 	struct memory_account *account;
 	struct progress *progress;
 	unsigned int cxx;  /* enum cxx_library; 0: only classifiers of C */

@@ -110,8 +110,8 @@ uint64_t signature_candidate(struct signature_reader *reader, allocation_id id,
 	const struct known_signature *known;
 	uint64_t word, start;
 
-	if (reader->crystal) {
-		word = crystal_type_of(reader->crystal, id);
+	if (reader->runtimes) {
+		word = runtimes_class_of(reader->runtimes, id);
 		if (word)
 			return word;
 	}
@@ -133,7 +133,7 @@ uint64_t signature_candidate(struct signature_reader *reader, allocation_id id,
 
 bool signature_is_right(const struct signature_reader *reader, uint64_t candidate)
 {
-	return !reader->judge || (reader->crystal && candidate < MOST_TYPES) ||
+	return !reader->judge || runtimes_have_class(reader->runtimes, candidate) ||
 	       signature_judge_accepts(reader->judge, candidate);
 }
 

@@ -2,8 +2,8 @@
  * Reads the signature of an allocation: what tells the class of the object in it, if anything does
  * (see classes.h).
  *
- * It is the number of the type of an object of Crystal; else the object's first word, if that is
- * the address of something that cannot be written, or of a vtable. Of an object that
+ * It is the number of the class that a runtime knows the object by; else the object's first word,
+ * if that is the address of something that cannot be written, or of a vtable. Of an object that
  * std::make_shared() put behind its counts it is the object's own, if it has a vtable. A block out
  * of which a program cuts objects of several classes is told from an object: see slab_signature().
  */
@@ -11,7 +11,6 @@
 #define ANALYZER_CLASSIFY_SIGNATURE_H
 
 #include "analyzer/classify/classes.h"
-#include "analyzer/classify/crystal/instances.h"
 #include "analyzer/classify/signature_judge.h"
 #include "analyzer/heap/index.h"
 #include "analyzer/image/view.h"
@@ -31,10 +30,10 @@ struct known_signature {
 
 struct signature_reader {
 	const struct allocation_index *index;
-	const struct bitmap *managed;  /* have TRAIT_MANAGED; NULL: none has */
-	const struct crystal *crystal; /* NULL: another language */
-	struct classes *classes;       /* NULL: no vtable is known */
-	struct signature_judge *judge; /* NULL: any address will do */
+	const struct bitmap *managed;	 /* have TRAIT_MANAGED; NULL: none has */
+	const struct runtimes *runtimes; /* NULL: none has objects */
+	struct classes *classes;	 /* NULL: no vtable is known */
+	struct signature_judge *judge;	 /* NULL: any address will do */
 	struct view view;
 	const struct region *target; /* NULL at first */
 	struct known_signature known[KNOWN_SIGNATURES];

@@ -14,9 +14,9 @@
 #include "analyzer/base/progress.h"
 #include "analyzer/base/side_file.h"
 #include "analyzer/graph/disguise.h"
-#include "analyzer/heap/fibers.h"
 #include "analyzer/heap/index.h"
 #include "analyzer/program/program.h"
+#include "analyzer/runtimes/fibers.h"
 
 enum root_kind {
 	ROOT_STATIC,

@@ -15,10 +15,10 @@ static uint64_t make_key(enum key_kind kind, uint64_t number)
 	return (uint64_t)kind << KIND_SHIFT | (number & NUMBER_MASK);
 }
 
-/* Whether it is told by its type's number, as an object of Crystal. */
-static bool is_type_number(const struct analysis *analysis, uint64_t signature)
+/* Whether it is the class of a runtime. */
+static bool is_class(const struct analysis *analysis, uint64_t signature)
 {
-	return signature && signature < MOST_TYPES && analysis_crystal(analysis);
+	return runtimes_have_class(analysis_runtimes(analysis), signature);
 }
 
 uint64_t type_key(const struct analysis *analysis, const struct patterns *patterns,
@@ -31,7 +31,7 @@ uint64_t type_key(const struct analysis *analysis, const struct patterns *patter
 	if (pattern)
 		return make_key(KEY_PATTERN, pattern);
 	signature = analysis_signature(analysis, id);
-	if (is_type_number(analysis, signature) || (signature && patterns))
+	if (is_class(analysis, signature) || (signature && patterns))
 		return make_key(KEY_SIGNATURE, signature);
 	/* Who made it is not what it is. */
 	if (patterns && analysis_identity(analysis, id, &identity) &&
@@ -45,16 +45,14 @@ void type_number_name(uint64_t number, char ret[static CLASS_NAME_SIZE])
 	snprintf(ret, CLASS_NAME_SIZE, "(class %" PRIu64 ")", number);
 }
 
-/* The name of a class of Crystal, or its number. */
+/* The name of a runtime's class, or its number. */
 static char *name_class(const struct analysis *analysis, uint64_t number)
 {
-	struct crystal *crystal = analysis_crystal(analysis);
 	char unknown[CLASS_NAME_SIZE];
-	bool certain;
-	const char *name = crystal_type_name(crystal_types_of(crystal), (uint32_t)number, &certain);
+	enum class_name_kind kind;
+	const char *name = runtimes_class_name(analysis_runtimes(analysis), number, &kind);
 
-	/* Its constructor's place says more than a number. */
-	if (name && (certain || strchr(name, '@')))
+	if (name && kind != CLASS_NUMBERED)
 		return strdup(name);
 	type_number_name(number, unknown);
 	return strdup(unknown);
@@ -68,7 +66,7 @@ char *type_key_name(const struct analysis *analysis, uint64_t key)
 
 	switch ((enum key_kind)(key >> KIND_SHIFT)) {
 	case KEY_SIGNATURE:
-		if (is_type_number(analysis, number))
+		if (is_class(analysis, number))
 			return name_class(analysis, number);
 		name = classes_name(analysis_classes(analysis), number);
 		break;

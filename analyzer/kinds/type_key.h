@@ -1,6 +1,6 @@
 /*
- * What an allocation is, as one number: its pattern; else its signature, or its class in a program
- * of Crystal; else its identity.
+ * What an allocation is, as one number: its pattern; else its signature, such as its class; else
+ * its identity.
  */
 #ifndef ANALYZER_KINDS_TYPE_KEY_H
 #define ANALYZER_KINDS_TYPE_KEY_H
@@ -10,7 +10,7 @@
 enum { NO_TYPE_KEY = 0 }; /* nothing is known of it */
 
 /*
- * The key of a used allocation. Without patterns, which may be NULL, only objects of Crystal have
+ * The key of a used allocation. Without patterns, which may be NULL, only objects of a runtime have
  * any. Needs STAGE_CLASSES.
  */
 uint64_t type_key(const struct analysis *analysis, const struct patterns *patterns,

@@ -210,7 +210,8 @@ static struct error *build_needs(struct finder *finder)
 		error = analysis_need(analysis, STAGE_REACHABILITY);
 	if (!error)
 		error = find_live(analysis, finder->found);
-	if (error || (finder->choice == TYPES_OBJECTS && analysis_crystal(analysis)))
+	if (error ||
+	    (finder->choice == TYPES_OBJECTS && runtimes_have_objects(analysis_runtimes(analysis))))
 		return error;
 	error = signatures_need(analysis, &finder->found->live);
 	if (!error)

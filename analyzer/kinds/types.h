@@ -1,9 +1,9 @@
 /*
  * What live allocations are, by type: how many there are of each, and which.
  *
- * Live is what is in use and no garbage: what a collector would leave. The types of a program in
- * Crystal are its classes. Those of others are whatever 'summarize' counts by: patterns, classes
- * and other signatures, identities.
+ * Live is what is in use and no garbage: what a collector would leave. Where a
+ * runtime knows its objects, types are their classes; elsewhere whatever 'summarize' counts by:
+ * patterns, classes and other signatures, identities.
  */
 #ifndef ANALYZER_KINDS_TYPES_H
 #define ANALYZER_KINDS_TYPES_H
@@ -25,7 +25,7 @@ struct types {
 };
 
 enum types_choice {
-	TYPES_OBJECTS, /* of a program in Crystal: only its objects */
+	TYPES_OBJECTS, /* only objects, where a runtime knows them */
 	TYPES_ALL,     /* what is known of anything */
 };
 

@@ -98,11 +98,8 @@ static void write_objects(struct chart *chart, const allocation_id *objects, siz
 /* The column of the field that a reference is in. */
 static void write_field(struct chart *chart, const struct holding *holding)
 {
-	struct crystal *crystal = analysis_crystal(chart->analysis);
-	uint32_t number = crystal ? crystal_type_of(crystal, holding->from) : 0;
-	const char *name =
-		number ? crystal_type_field(crystal_types_of(crystal), number, holding->offset)
-		       : NULL;
+	const char *name = runtimes_field_name(analysis_runtimes(chart->analysis), holding->from,
+					       holding->offset);
 
 	if (!name)
 		snprintf(chart->offset, sizeof(chart->offset), "(field %ju)",

@@ -4,7 +4,7 @@
 #include "tests/fuzz/memory.h"
 #include "tests/fuzz/target.h"
 
-#include "analyzer/classify/crystal/code.h"
+#include "analyzer/runtimes/crystal/code.h"
 
 static const uint64_t CODE = 0x400000, DATA = 0x600000;
 

@@ -4,11 +4,11 @@
 #include "tests/fuzz/target.h"
 
 #include "analyzer/base/text.h"
-#include "analyzer/classify/crystal/symbol_name.h"
 #include "analyzer/classify/demangle.h"
 #include "analyzer/classify/short_name.h"
 #include "analyzer/gate/suppressions.h"
 #include "analyzer/query/extension_rules.h"
+#include "analyzer/runtimes/crystal/symbol_name.h"
 #include "cli/prompt/lexer.h"
 
 #include <string.h>

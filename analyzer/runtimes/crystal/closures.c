@@ -1,0 +1,144 @@
+#include "analyzer/runtimes/crystal/closures.h"
+
+#include "analyzer/base/address_map.h"
+#include "analyzer/runtimes/crystal/layouts.h"
+
+#include <string.h>
+
+enum { WORD = 8 };
+
+struct search {
+	const struct image *image;
+	const struct allocation_index *index;
+	const struct crystal_types *types;
+	struct bitmap *objects;
+	struct address_map found; /* ids of those beside a function */
+	struct bitmap paired;	  /* the same */
+	struct bitmap held;	  /* those that others refer to as well */
+	struct error *error;
+};
+
+/* The words of a holder: an allocation, or NO_ALLOCATION. */
+struct words {
+	allocation_id holder;
+	const uint8_t *bytes;
+	size_t count;
+};
+
+static uint64_t word_at(const struct words *words, size_t number)
+{
+	uint64_t word;
+
+	memcpy(&word, words->bytes + number * sizeof(word), sizeof(word));
+	return word;
+}
+
+/* Whether it may be the address of an allocation. */
+static bool may_refer(uint64_t word)
+{
+	return word && word % WORD == 0;
+}
+
+/* Remember what the address refers to, if that looks like an object. */
+static void take_pair(struct search *search, allocation_id holder, uint64_t address)
+{
+	allocation_id id = allocation_find(search->index, address);
+
+	/* A String is told by more than its number. */
+	if (id == NO_ALLOCATION || id == holder || !bitmap_get(search->objects, id) ||
+	    bitmap_get(&search->paired, id) || allocation_start(search->index, id) != address ||
+	    crystal_is_string(search->image, search->index, id))
+		return;
+	bitmap_set(&search->paired, id);
+	search->error = address_map_add(&search->found, address, id);
+}
+
+/* C's memory has functions that are called back with objects. */
+static void take_pairs(struct search *search, const struct words *words)
+{
+	const struct bitmap *collectable = allocation_having(search->index, TRAIT_COLLECTABLE);
+
+	if (words->holder != NO_ALLOCATION && !bitmap_get(collectable, words->holder))
+		return;
+	for (size_t i = 1; i < words->count && !search->error; i++)
+		if (crystal_types_may_be_block(search->types, word_at(words, i - 1)) &&
+		    may_refer(word_at(words, i)))
+			take_pair(search, words->holder, word_at(words, i));
+}
+
+/* What a block within a block captured refers to the outer one's. */
+static void take_others(struct search *search, const struct words *words)
+{
+	if (words->holder != NO_ALLOCATION && bitmap_get(&search->paired, words->holder))
+		return;
+	for (size_t i = 0; i < words->count; i++) {
+		uint64_t word = word_at(words, i);
+		uint32_t id = may_refer(word) ? address_map_find(&search->found, word) : NOT_IN_MAP;
+
+		if (id != NOT_IN_MAP && id != words->holder &&
+		    (i == 0 || !crystal_types_may_be_block(search->types, word_at(words, i - 1))))
+			bitmap_set(&search->held, id);
+	}
+}
+
+static void read_range(struct search *search, allocation_id holder, uint64_t start, uint64_t size,
+		       void (*take_words)(struct search *search, const struct words *words))
+{
+	uint64_t available;
+	const uint8_t *bytes = image_bytes(search->image, start, &available);
+	struct words words = { holder, bytes };
+
+	if (!bytes || start % WORD != 0)
+		return;
+	words.count = (available < size ? available : size) / WORD;
+	take_words(search, &words);
+}
+
+/* What the program's own variables and the memory with pointers hold. */
+static void read_all(struct search *search,
+		     void (*take_words)(struct search *search, const struct words *words))
+{
+	const struct allocation_index *index = search->index;
+	const struct bitmap *atomic = allocation_having(index, TRAIT_POINTERLESS);
+	const struct module *module = crystal_types_module(search->types);
+
+	for (size_t i = 0; i < image_region_count(search->image); i++) {
+		const struct region *region = image_region(search->image, i);
+
+		if (region->start >= module->start && region->end <= module->end &&
+		    (region->rights & RIGHT_WRITE))
+			read_range(search, NO_ALLOCATION, region->start,
+				   region->end - region->start, take_words);
+	}
+	bitmap_for_each(id, allocation_used(index))
+		if (!atomic || !bitmap_get(atomic, id))
+			read_range(search, (allocation_id)id,
+				   allocation_start(index, (allocation_id)id),
+				   allocation_size(index, (allocation_id)id), take_words);
+}
+
+struct error *crystal_drop_closures(const struct image *image, const struct allocation_index *index,
+				    const struct crystal_types *types,
+				    struct memory_account *account, struct bitmap *objects)
+{
+	struct search search = { image, index, types, objects };
+	struct error *error = bitmap_init(&search.paired, objects->count, account);
+
+	address_map_init(&search.found, account);
+	if (!error)
+		error = bitmap_init(&search.held, objects->count, account);
+	if (!error) {
+		read_all(&search, take_pairs);
+		error = search.error;
+	}
+	if (!error) {
+		read_all(&search, take_others);
+		bitmap_for_each(id, &search.paired)
+			if (!bitmap_get(&search.held, id))
+				bitmap_clear(objects, id);
+	}
+	address_map_deinit(&search.found);
+	bitmap_deinit(&search.paired);
+	bitmap_deinit(&search.held);
+	return error;
+}

@@ -1,0 +1,707 @@
+#include "analyzer/runtimes/crystal/code.h"
+
+#include "analyzer/runtimes/crystal/code_state.h"
+#include "analyzer/runtimes/crystal/disassembler.h"
+#include <string.h>
+
+enum {
+	NO_REGISTER = REGISTERS,
+	STACK_POINTER = 4,
+	FRAME_POINTER = 5,
+	RESULT = 0,   /* rax */
+	ARGUMENT = 7, /* rdi */
+	MOST_TARGETS = 4096,
+	LONGEST_FUNCTION = 1 << 20,
+	/*
+	 * Where paths meet, so many are followed side by side for so many instructions; then what
+	 * they have in common.
+	 */
+	MOST_PATHS = 4,
+	PATH_LENGTH = 16,
+	MOST_PENDING = 64, /* jumps ahead whose targets were not reached yet */
+};
+
+/* A jump ahead, and what was known then. */
+struct pending {
+	uint64_t target;
+	struct code_state state;
+};
+
+struct code_reader {
+	const struct image *image;
+	bool (*allocates)(const void *data, uint64_t function);
+	const void *data;
+	struct disassembler *disassembler;
+	const cs_insn *instruction;	/* the disassembler's */
+	uint64_t targets[MOST_TARGETS]; /* of jumps within the function */
+	size_t target_count;
+	struct made_object made[MOST_MADE];
+	size_t made_count;
+	struct code_state paths[MOST_PATHS];
+	size_t path_count;
+	unsigned int path_left;	  /* instructions, until there is one */
+	struct code_state *state; /* of the path that is followed now */
+	struct pending pending[MOST_PENDING];
+	size_t pending_count;
+};
+
+struct error *code_reader_create(const struct image *image,
+				 bool (*allocates)(const void *data, uint64_t function),
+				 const void *data, struct code_reader **ret)
+{
+	_cleanup_(code_reader_destroy) struct code_reader *reader = calloc(1, sizeof(*reader));
+	struct error *error;
+
+	if (!reader)
+		return &error_no_memory;
+	reader->image = image;
+	reader->allocates = allocates;
+	reader->data = data;
+	error = disassembler_create(&reader->disassembler);
+	if (error)
+		return error;
+	reader->instruction = disassembler_instruction(reader->disassembler);
+	*ret = take(reader);
+	return NULL;
+}
+
+void code_reader_destroy(struct code_reader *reader)
+{
+	if (reader->disassembler)
+		disassembler_destroy(reader->disassembler);
+	free(reader);
+}
+
+/* Capstone's name of a register, of any width, as a number of ours. */
+static unsigned int register_number(unsigned int name)
+{
+	static const unsigned int names[][4] = {
+		{ X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL },
+		{ X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL },
+		{ X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL },
+		{ X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL },
+		{ X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL },
+		{ X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL },
+		{ X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL },
+		{ X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL },
+		{ X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B },
+		{ X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B },
+		{ X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B },
+		{ X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B },
+		{ X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B },
+		{ X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B },
+		{ X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B },
+		{ X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B },
+	};
+
+	if (name >= X86_REG_XMM0 && name <= X86_REG_XMM15)
+		return GENERAL + (name - X86_REG_XMM0);
+	for (unsigned int i = 0; i < GENERAL; i++)
+		for (unsigned int j = 0; j < 4; j++)
+			if (names[i][j] == name)
+				return i;
+	/* The second bytes of four registers. */
+	switch (name) {
+	case X86_REG_AH:
+		return 0;
+	case X86_REG_CH:
+		return 1;
+	case X86_REG_DH:
+		return 2;
+	case X86_REG_BH:
+		return 3;
+	default:
+		return NO_REGISTER;
+	}
+}
+
+/* What a call does not preserve. */
+static void forget_volatile(struct code_reader *reader)
+{
+	static const unsigned int kept[] = { 3, 4, 5, 12, 13, 14, 15 };
+	struct value values[REGISTERS] = { 0 };
+
+	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
+		values[kept[i]] = reader->state->registers[kept[i]];
+	memcpy(reader->state->registers, values, sizeof(values));
+}
+
+/* Whether the operand is a place of the stack. */
+static bool find_place(const struct code_reader *reader, const cs_x86_op *operand, struct slot *ret)
+{
+	unsigned int base;
+
+	if (operand->type != X86_OP_MEM || operand->mem.index != X86_REG_INVALID ||
+	    operand->mem.segment != X86_REG_INVALID)
+		return false;
+	base = register_number(operand->mem.base);
+	if (base != STACK_POINTER && base != FRAME_POINTER)
+		return false;
+	ret->by_frame = base == FRAME_POINTER;
+	ret->place = operand->mem.disp + (ret->by_frame ? 0 : reader->state->depth);
+	return true;
+}
+
+/* The address that the operand of memory means, if that is known. */
+static bool find_address(const struct code_reader *reader, const cs_x86_op *operand, uint64_t *ret)
+{
+	const cs_insn *instruction = reader->instruction;
+	unsigned int base;
+
+	if (operand->type != X86_OP_MEM || operand->mem.index != X86_REG_INVALID ||
+	    operand->mem.segment != X86_REG_INVALID)
+		return false;
+	if (operand->mem.base == X86_REG_RIP) {
+		*ret = instruction->address + instruction->size + (uint64_t)operand->mem.disp;
+		return true;
+	}
+	base = register_number(operand->mem.base);
+	if (base == NO_REGISTER || reader->state->registers[base].kind != NUMBER)
+		return false;
+	*ret = reader->state->registers[base].number + (uint64_t)operand->mem.disp;
+	return true;
+}
+
+/* A constant of the program. */
+static struct value read_constant(const struct code_reader *reader, uint64_t address,
+				  unsigned int size)
+{
+	const struct region *region = image_find(reader->image, address);
+	struct value value = { NUMBER, 0 };
+
+	if (size > sizeof(value.number))
+		size = sizeof(value.number);
+	if (!region || (region->rights & RIGHT_WRITE) ||
+	    !image_read(reader->image, address, &value.number, size))
+		return (struct value){ UNKNOWN, 0 };
+	return value;
+}
+
+static struct value read_operand(struct code_reader *reader, const cs_x86_op *operand)
+{
+	const struct value unknown = { UNKNOWN, 0 };
+	struct slot place = { 0 };
+	const struct slot *slot;
+	unsigned int number;
+	uint64_t address;
+
+	switch (operand->type) {
+	case X86_OP_IMM:
+		return (struct value){ NUMBER, (uint64_t)operand->imm };
+	case X86_OP_REG:
+		number = register_number(operand->reg);
+		if (number == NO_REGISTER || operand->size < 4)
+			return unknown;
+		return reader->state->registers[number];
+	case X86_OP_MEM:
+		if (find_place(reader, operand, &place)) {
+			slot = code_state_find(reader->state, &place);
+			return slot ? slot->value : unknown;
+		}
+		if (find_address(reader, operand, &address))
+			return read_constant(reader, address, operand->size);
+		return unknown;
+	default:
+		return unknown;
+	}
+}
+
+/* Whether the operand is the start of an object made, and of which. */
+static bool find_made(struct code_reader *reader, const cs_x86_op *operand, size_t *ret)
+{
+	const struct value *value;
+	unsigned int base;
+
+	if (operand->type != X86_OP_MEM || operand->mem.disp != 0 ||
+	    operand->mem.index != X86_REG_INVALID || operand->mem.segment != X86_REG_INVALID)
+		return false;
+	base = register_number(operand->mem.base);
+	if (base == NO_REGISTER)
+		return false;
+	value = &reader->state->registers[base];
+	*ret = value->number;
+	return value->kind == MADE;
+}
+
+/* The object of this path, which has another type than on the others. */
+static struct made_object *split_made(struct code_reader *reader, size_t number)
+{
+	if (reader->made_count == MOST_MADE)
+		return NULL;
+	reader->made[reader->made_count] = reader->made[number];
+	code_state_rename(reader->state, number, reader->made_count);
+	code_state_take_type(reader->state, reader->made_count);
+	return &reader->made[reader->made_count++];
+}
+
+/* Zeros come first: the whole object is cleared. */
+static void store_type(struct code_reader *reader, size_t number, struct value value,
+		       unsigned int size)
+{
+	struct made_object *made = &reader->made[number];
+	uint32_t type = value.kind == NUMBER ? (uint32_t)value.number : 0;
+
+	if (size < 4 || (value.kind == NUMBER && value.number == 0) ||
+	    !code_state_take_type(reader->state, number))
+		return;
+	if (made->store && made->type != type)
+		made = split_made(reader, number);
+	if (!made)
+		return;
+	made->store = reader->instruction->address;
+	made->type = type;
+}
+
+static void write_operand(struct code_reader *reader, const cs_x86_op *operand, struct value value)
+{
+	struct slot place = { 0 };
+	unsigned int number;
+	size_t made;
+
+	if (operand->type == X86_OP_REG) {
+		number = register_number(operand->reg);
+		if (number == NO_REGISTER)
+			return;
+		if (operand->size < 4)
+			value.kind = UNKNOWN;
+		if (operand->size == 4 && value.kind == NUMBER)
+			value.number = (uint32_t)value.number;
+		reader->state->registers[number] = value;
+	} else if (find_made(reader, operand, &made)) {
+		store_type(reader, made, value, operand->size);
+	} else if (find_place(reader, operand, &place)) {
+		if (operand->size < 4)
+			value.kind = UNKNOWN;
+		code_state_set(reader->state, &place, value);
+	}
+}
+
+/* Of x + c and x - c; objects are not followed into their middle. */
+static struct value add(struct value value, struct value other, bool subtract)
+{
+	if (value.kind != NUMBER || other.kind != NUMBER)
+		return (struct value){ UNKNOWN, 0 };
+	value.number += subtract ? -other.number : other.number;
+	return value;
+}
+
+static void move_stack(struct code_reader *reader, int64_t by)
+{
+	reader->state->depth += by;
+}
+
+static void read_sum(struct code_reader *reader, const cs_x86 *x86, bool subtract)
+{
+	const cs_x86_op *to = &x86->operands[0], *by = &x86->operands[1];
+
+	if (to->type == X86_OP_REG && register_number(to->reg) == STACK_POINTER) {
+		if (by->type == X86_OP_IMM)
+			move_stack(reader, subtract ? -by->imm : by->imm);
+		else
+			reader->state->slot_count = 0;
+		return;
+	}
+	write_operand(reader, to,
+		      add(read_operand(reader, to), read_operand(reader, by), subtract));
+}
+
+/* It is the same object on all paths, if it is as large. */
+static void add_made(struct code_reader *reader, uint64_t maker, uint64_t size)
+{
+	const struct made_object made = {
+		.call = reader->instruction->address,
+		.maker = maker,
+		.size = size,
+	};
+	size_t number = reader->made_count;
+
+	for (size_t i = number; i > 0 && reader->made[i - 1].call == made.call; i--)
+		if (reader->made[i - 1].size == size)
+			number = i - 1;
+	if (number == MOST_MADE)
+		return;
+	if (number == reader->made_count)
+		reader->made[reader->made_count++] = made;
+	reader->state->registers[RESULT] = (struct value){ MADE, number };
+}
+
+static void read_call(struct code_reader *reader, const cs_x86 *x86)
+{
+	const cs_x86_op *operand = &x86->operands[0];
+	struct value argument = reader->state->registers[ARGUMENT];
+	uint64_t target = operand->type == X86_OP_IMM ? (uint64_t)operand->imm : 0;
+	bool allocates = target && reader->allocates(reader->data, target);
+
+	forget_volatile(reader);
+	if (argument.kind == MADE) {
+		struct made_object *made = &reader->made[argument.number];
+
+		/* That clears it, before it has a type. */
+		if (made->store && !made->user)
+			made->user = target;
+	}
+	if (allocates)
+		add_made(reader, target, argument.kind == NUMBER ? argument.number : 0);
+}
+
+static void read_return(struct code_reader *reader)
+{
+	const struct value *result = &reader->state->registers[RESULT];
+
+	if (result->kind == MADE)
+		reader->made[result->number].returned = true;
+}
+
+/* Of anything else: what it writes is not known any more. */
+static void read_other(struct code_reader *reader)
+{
+	uint8_t written_count;
+	cs_regs written;
+
+	if (!disassembler_written(reader->disassembler, written, &written_count)) {
+		code_state_forget(reader->state);
+		return;
+	}
+	for (uint8_t i = 0; i < written_count; i++) {
+		unsigned int number = register_number(written[i]);
+
+		if (number == STACK_POINTER)
+			reader->state->slot_count = 0;
+		else if (number != NO_REGISTER)
+			reader->state->registers[number].kind = UNKNOWN;
+	}
+	for (uint8_t i = 0; i < reader->instruction->detail->x86.op_count; i++) {
+		const cs_x86_op *operand = &reader->instruction->detail->x86.operands[i];
+
+		if (operand->type == X86_OP_MEM && (operand->access & CS_AC_WRITE))
+			write_operand(reader, operand, (struct value){ UNKNOWN, 0 });
+	}
+}
+
+static bool is_cleared(const cs_x86 *x86)
+{
+	return x86->op_count >= 2 && x86->operands[0].type == X86_OP_REG &&
+	       x86->operands[1].type == X86_OP_REG && x86->operands[0].reg == x86->operands[1].reg;
+}
+
+static void read_xor(struct code_reader *reader, const cs_x86 *x86)
+{
+	if (is_cleared(x86))
+		write_operand(reader, &x86->operands[0], (struct value){ NUMBER, 0 });
+	else
+		read_other(reader);
+}
+
+/* The operand is the one on this path, the other on a new one. */
+static void fork_path(struct code_reader *reader, const cs_x86_op *operand, struct value value,
+		      struct value other)
+{
+	struct code_state *state = reader->state;
+
+	if (reader->path_count == MOST_PATHS) {
+		write_operand(reader, operand, (struct value){ UNKNOWN, 0 });
+		return;
+	}
+	reader->paths[reader->path_count] = *state;
+	reader->state = &reader->paths[reader->path_count++];
+	write_operand(reader, operand, other);
+	reader->state = state;
+	write_operand(reader, operand, value);
+	reader->path_left = PATH_LENGTH;
+}
+
+static const struct value zero = { NUMBER, 0 }, one = { NUMBER, 1 };
+
+/* A flag; on each path what it is, where the rest of the register is 0. */
+static void read_flag(struct code_reader *reader, const cs_x86 *x86)
+{
+	cs_x86_op whole = x86->operands[0];
+	struct value *value;
+	unsigned int number;
+
+	if (whole.type != X86_OP_REG)
+		return;
+	number = register_number(whole.reg);
+	if (number == NO_REGISTER)
+		return;
+	value = &reader->state->registers[number];
+	whole.size = sizeof(uint64_t);
+	if (value->kind == NUMBER && value->number <= UINT8_MAX)
+		fork_path(reader, &whole, zero, one);
+	else
+		*value = (struct value){ FLAG, 0 };
+}
+
+static void read_extension(struct code_reader *reader, const cs_x86 *x86)
+{
+	const cs_x86_op *from = &x86->operands[1];
+	unsigned int number = from->type == X86_OP_REG && from->size == 1
+				      ? register_number(from->reg)
+				      : NO_REGISTER;
+
+	if (number != NO_REGISTER && reader->state->registers[number].kind == FLAG)
+		fork_path(reader, &x86->operands[0], zero, one);
+	else
+		read_other(reader);
+}
+
+static void read_choice(struct code_reader *reader, const cs_x86 *x86)
+{
+	struct value value = read_operand(reader, &x86->operands[0]);
+	struct value other = read_operand(reader, &x86->operands[1]);
+
+	if (value.kind == UNKNOWN || other.kind == UNKNOWN)
+		write_operand(reader, &x86->operands[0], (struct value){ UNKNOWN, 0 });
+	else
+		fork_path(reader, &x86->operands[0], value, other);
+}
+
+static void read_lea(struct code_reader *reader, const cs_x86 *x86)
+{
+	struct value value = { UNKNOWN, 0 };
+	const cs_x86_op *from = &x86->operands[1];
+
+	if (find_address(reader, from, &value.number))
+		value.kind = NUMBER;
+	if (x86->operands[0].type == X86_OP_REG &&
+	    register_number(x86->operands[0].reg) == STACK_POINTER)
+		reader->state->slot_count = 0;
+	else
+		write_operand(reader, &x86->operands[0], value);
+}
+
+static void read_stack(struct code_reader *reader, const cs_x86 *x86, bool push)
+{
+	const cs_x86_op *operand = &x86->operands[0];
+	struct slot place = { 0 };
+	struct slot *slot;
+
+	if (push) {
+		struct value value = read_operand(reader, operand);
+
+		move_stack(reader, -8);
+		place.place = reader->state->depth;
+		code_state_set(reader->state, &place, value);
+		return;
+	}
+	place.place = reader->state->depth;
+	slot = code_state_find(reader->state, &place);
+	write_operand(reader, operand, slot ? slot->value : (struct value){ UNKNOWN, 0 });
+	move_stack(reader, 8);
+}
+
+static bool is_called(const struct code_reader *reader, const char *prefix)
+{
+	return strncmp(reader->instruction->mnemonic, prefix, strlen(prefix)) == 0;
+}
+
+static void read_instruction(struct code_reader *reader)
+{
+	const cs_x86 *x86 = &reader->instruction->detail->x86;
+
+	switch (reader->instruction->id) {
+	case X86_INS_MOV:
+	case X86_INS_MOVABS:
+	case X86_INS_MOVAPS:
+	case X86_INS_MOVUPS:
+	case X86_INS_MOVAPD:
+	case X86_INS_MOVUPD:
+	case X86_INS_MOVDQA:
+	case X86_INS_MOVDQU:
+	case X86_INS_MOVD:
+	case X86_INS_MOVQ:
+		write_operand(reader, &x86->operands[0], read_operand(reader, &x86->operands[1]));
+		break;
+	case X86_INS_LEA:
+		read_lea(reader, x86);
+		break;
+	case X86_INS_MOVZX:
+		read_extension(reader, x86);
+		break;
+	case X86_INS_XOR:
+	case X86_INS_XORPS:
+	case X86_INS_XORPD:
+	case X86_INS_PXOR:
+		read_xor(reader, x86);
+		break;
+	case X86_INS_ADD:
+		read_sum(reader, x86, false);
+		break;
+	case X86_INS_SUB:
+		read_sum(reader, x86, true);
+		break;
+	case X86_INS_PUSH:
+		read_stack(reader, x86, true);
+		break;
+	case X86_INS_POP:
+		read_stack(reader, x86, false);
+		break;
+	case X86_INS_CALL:
+		read_call(reader, x86);
+		break;
+	case X86_INS_RET:
+		read_return(reader);
+		break;
+	default:
+		if (is_called(reader, "cmov"))
+			read_choice(reader, x86);
+		else if (is_called(reader, "set"))
+			read_flag(reader, x86);
+		else
+			read_other(reader);
+	}
+}
+
+static bool is_jump(const struct code_reader *reader)
+{
+	return disassembler_is(reader->disassembler, X86_GRP_JUMP);
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return left < right ? -1 : left > right;
+}
+
+/* Where the instruction jumps to; 0: that is not told, or it does not. */
+static uint64_t jump_target(const struct code_reader *reader)
+{
+	const cs_x86_op *operand = &reader->instruction->detail->x86.operands[0];
+
+	return is_jump(reader) && operand->type == X86_OP_IMM ? (uint64_t)operand->imm : 0;
+}
+
+/*
+ * Where jumps within the function lead, the lowest bit telling those back from those ahead; false
+ * if there are too many.
+ */
+static bool find_targets(struct code_reader *reader, const uint8_t *code, size_t size,
+			 uint64_t start)
+{
+	uint64_t address = start, end = start + size;
+
+	reader->target_count = 0;
+	while (disassembler_next(reader->disassembler, &code, &size, &address)) {
+		uint64_t target = jump_target(reader);
+
+		if (target < start || target >= end)
+			continue;
+		if (reader->target_count == MOST_TARGETS)
+			return false;
+		reader->targets[reader->target_count++] =
+			target << 1 | (target <= reader->instruction->address);
+	}
+	qsort(reader->targets, reader->target_count, sizeof(uint64_t), compare_addresses);
+	return true;
+}
+
+/* Keep what is known on all paths. */
+static void merge_paths(struct code_reader *reader)
+{
+	for (size_t i = 1; i < reader->path_count; i++)
+		code_state_intersect(&reader->paths[0], &reader->paths[i]);
+	if (reader->path_count > 1)
+		reader->path_count = 1;
+}
+
+/* Note what is known at a jump ahead, for where it leads to. */
+static void add_pending(struct code_reader *reader, uint64_t target)
+{
+	enum { NEAR = 512 };
+	size_t alike = 0, last = 0;
+
+	if (target <= reader->instruction->address || target - reader->instruction->address > NEAR)
+		return;
+	merge_paths(reader);
+	for (size_t i = 0; i < reader->pending_count; i++) {
+		if (reader->pending[i].target != target)
+			continue;
+		alike++;
+		last = i;
+	}
+	if (alike == MOST_PATHS)
+		code_state_intersect(&reader->pending[last].state, &reader->paths[0]);
+	else if (reader->pending_count < MOST_PENDING)
+		reader->pending[reader->pending_count++] =
+			(struct pending){ target, reader->paths[0] };
+}
+
+/* Go on with the paths that meet here, the one from above included. */
+static void join_paths(struct code_reader *reader, uint64_t at)
+{
+	size_t kept = 0;
+
+	merge_paths(reader);
+	for (size_t i = 0; i < reader->pending_count; i++) {
+		const struct pending *pending = &reader->pending[i];
+
+		if (pending->target == at && reader->path_count < MOST_PATHS)
+			reader->paths[reader->path_count++] = pending->state;
+		else if (pending->target > at)
+			reader->pending[kept++] = *pending;
+	}
+	reader->pending_count = kept;
+	reader->path_left = PATH_LENGTH;
+}
+
+/* What comes around again is not known. */
+static void enter(struct code_reader *reader, size_t *next)
+{
+	uint64_t at = reader->instruction->address;
+	bool joined = false, again = false;
+
+	for (; *next < reader->target_count && reader->targets[*next] >> 1 <= at; ++*next) {
+		joined |= reader->targets[*next] >> 1 == at;
+		again |= reader->targets[*next] == (at << 1 | 1);
+	}
+	if (joined)
+		join_paths(reader, at);
+	if (reader->path_count == 0 || again) {
+		code_state_forget(&reader->paths[0]);
+		reader->path_count = 1;
+	} else if (reader->path_count > 1 && reader->path_left-- == 0) {
+		merge_paths(reader);
+	}
+}
+
+/* The instruction, on each path that leads to it. */
+static void read_paths(struct code_reader *reader)
+{
+	size_t count = reader->path_count;
+	uint64_t target = jump_target(reader);
+	unsigned int id = reader->instruction->id;
+
+	for (size_t i = 0; i < count; i++) {
+		reader->state = &reader->paths[i];
+		read_instruction(reader);
+	}
+	if (target)
+		add_pending(reader, target);
+	if (id == X86_INS_JMP || id == X86_INS_RET)
+		reader->path_count = 0;
+}
+
+size_t code_find_objects(struct code_reader *reader, uint64_t start, uint64_t end,
+			 const struct made_object **ret)
+{
+	uint64_t available, address = start;
+	const uint8_t *code = image_bytes(reader->image, start, &available);
+	size_t size, next = 0;
+
+	reader->made_count = 0;
+	*ret = reader->made;
+	if (!code || end <= start || end - start > LONGEST_FUNCTION || available < end - start)
+		return 0;
+	size = end - start;
+	if (!find_targets(reader, code, size, start))
+		return 0;
+	reader->paths[0] = (struct code_state){ 0 };
+	reader->path_count = 0;
+	reader->pending_count = 0;
+	while (disassembler_next(reader->disassembler, &code, &size, &address)) {
+		enter(reader, &next);
+		read_paths(reader);
+	}
+	return reader->made_count;
+}

@@ -1,0 +1,415 @@
+#include "analyzer/runtimes/crystal/crystal.h"
+
+#include "analyzer/runtimes/crystal/closures.h"
+#include "analyzer/runtimes/crystal/fibers.h"
+
+#include <string.h>
+
+struct crystal {
+	struct object_space space;
+	struct runtime_context context;
+	const struct image *image;
+	const struct allocation_index *index;
+	uint32_t fiber_type;	     /* 0: there are no fibers */
+	struct crystal_types *types; /* NULL: not known */
+	struct bitmap objects;
+	struct memory kinds; /* struct kind, by type */
+};
+
+static bool read_number(const struct crystal *crystal, allocation_id id, uint32_t *ret)
+{
+	return allocation_size(crystal->index, id) >= sizeof(*ret) &&
+	       image_read_u32(crystal->image, allocation_start(crystal->index, id), ret);
+}
+
+/*
+ * Whether nothing is behind the first size bytes: the collector clears all of what may hold
+ * pointers, and objects never write there.
+ */
+static bool is_clear_behind(const struct crystal *crystal, allocation_id id, uint64_t size)
+{
+	uint64_t start = allocation_start(crystal->index, id), available;
+	uint64_t end = allocation_size(crystal->index, id);
+	const uint8_t *bytes = image_bytes(crystal->image, start, &available);
+
+	if (!bytes || available < end)
+		return true;
+	for (uint64_t i = size; i < end; i++)
+		if (bytes[i])
+			return false;
+	return true;
+}
+
+/* Whether the allocation is one that the type's objects get. */
+static bool is_object(const struct crystal *crystal, allocation_id id, const struct bitmap *atomic)
+{
+	const struct crystal_type *type;
+	uint32_t number;
+
+	if (!read_number(crystal, id, &number) || number == 0 || number >= MOST_TYPES)
+		return false;
+	if (number == STRING_TYPE)
+		return crystal_is_string(crystal->image, crystal->index, id);
+	type = crystal_type_find(crystal->types, number);
+	return type && (type->guessed || type->atomic == (atomic && bitmap_get(atomic, id))) &&
+	       crystal_size_fits(allocation_size(crystal->index, id), type->size) &&
+	       (type->guessed || type->atomic || is_clear_behind(crystal, id, type->size));
+}
+
+static void find_objects(struct crystal *crystal)
+{
+	const struct allocation_index *index = crystal->index;
+	const struct bitmap *collectable = allocation_having(index, TRAIT_COLLECTABLE);
+	const struct bitmap *atomic = allocation_having(index, TRAIT_POINTERLESS);
+
+	if (!collectable)
+		return;
+	bitmap_for_each(id, collectable)
+		if (bitmap_get(allocation_used(index), id) &&
+		    is_object(crystal, (allocation_id)id, atomic))
+			bitmap_set(&crystal->objects, id);
+}
+
+static bool begins_with(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool ends_in(const char *text, const char *part)
+{
+	const char *place = strrchr(text, '@');
+
+	return place && begins_with(place + 1, part);
+}
+
+/* By the class's own name, or by the file of the library that makes it. */
+static enum crystal_container container_called(const char *name, bool certain)
+{
+	static const struct {
+		const char *name, *file;
+		enum crystal_container container;
+	} known[] = {
+		{ "Array(", "array.cr:", CONTAINER_ARRAY },
+		{ "Deque(", "deque.cr:", CONTAINER_DEQUE },
+		{ "Hash(", "hash.cr:", CONTAINER_HASH },
+	};
+
+	if (!name)
+		return CONTAINER_NONE;
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (certain ? begins_with(name, known[i].name) : ends_in(name, known[i].file))
+			return known[i].container;
+	return certain || strchr(name, '@') ? CONTAINER_NONE : CONTAINER_UNKNOWN;
+}
+
+/* What is known of the objects of a type. */
+struct kind {
+	uint8_t container;	  /* enum crystal_container */
+	bool known;		  /* that is looked up */
+	bool certain;		  /* what its objects refer to are buffers */
+	uint32_t held, plain;	  /* buffers, and those that look like no object */
+	uint32_t atomic, scanned; /* objects, of a type that is guessed */
+	uint64_t capacities;	  /* of buffers: a bit for each, modulo 64 */
+	uint64_t least, most;	  /* sizes that elements of all may have */
+};
+
+static struct kind *kind_of(struct crystal *crystal, allocation_id id)
+{
+	struct kind *kinds = crystal->kinds.bytes;
+	uint32_t number = crystal_type_of(crystal, id);
+	size_t index = crystal_type_index(crystal->types, number);
+	const char *name;
+	bool certain;
+
+	if (number <= STRING_TYPE || index == crystal_type_count(crystal->types))
+		return NULL;
+	if (!kinds[index].known) {
+		name = crystal_type_name(crystal->types, number, &certain);
+		kinds[index].known = true;
+		kinds[index].container = container_called(name, certain);
+		kinds[index].certain = kinds[index].container != CONTAINER_UNKNOWN;
+	}
+	return &kinds[index];
+}
+
+size_t crystal_buffers_of(struct crystal *crystal, allocation_id id, struct crystal_buffer *ret)
+{
+	const struct kind *kind = kind_of(crystal, id);
+	size_t count = kind ? crystal_find_buffers(crystal->image, crystal->index, id,
+						   (enum crystal_container)kind->container, ret)
+			    : 0;
+	size_t kept = 0;
+
+	/* A guess does not make a buffer of what looks like an object. */
+	for (size_t i = 0; i < count; i++)
+		if (kind->certain || !bitmap_get(&crystal->objects, ret[i].id))
+			ret[kept++] = ret[i];
+	return kept;
+}
+
+/* Narrow down what size elements have, if the buffer is of an Array. */
+static void measure(const struct crystal *crystal, struct kind *kind,
+		    const struct crystal_buffer *buffer)
+{
+	enum { LARGEST = 4096 }; /* others tell no more, and take time */
+	uint64_t size = allocation_size(crystal->index, buffer->id);
+	uint64_t most = buffer->capacity ? size / buffer->capacity : 0;
+	uint64_t least = most;
+
+	if (buffer->role != ROLE_ARRAY_ELEMENTS || most == 0 || size > LARGEST)
+		return;
+	while (least > 1 && (crystal_size_fits(size, (least - 1) * buffer->capacity) ||
+			     !crystal_size_fits(size, least * buffer->capacity)))
+		least--;
+	if (!kind->capacities || most < kind->most)
+		kind->most = most;
+	if (least > kind->least)
+		kind->least = least;
+	kind->capacities |= UINT64_C(1) << buffer->capacity % 64;
+}
+
+/* Whether the buffers have room as they say, for elements of one size. */
+static bool is_measured(const struct kind *kind)
+{
+	enum { ENOUGH = 3 };
+
+	return bits_count(kind->capacities) >= ENOUGH && kind->least <= kind->most;
+}
+
+/*
+ * A type without a name is a container if what its objects refer to, as a container does, looks
+ * like no object, but for a few of them, or is as large as their capacities say.
+ */
+static void judge_unknown(struct crystal *crystal)
+{
+	enum { FEW = 10 }; /* one in so many */
+	struct kind *kinds = crystal->kinds.bytes;
+
+	bitmap_for_each(id, &crystal->objects) {
+		struct kind *kind = kind_of(crystal, (allocation_id)id);
+		struct crystal_buffer buffers[CRYSTAL_BUFFERS];
+		size_t count = kind && kind->container == CONTAINER_UNKNOWN
+				       ? crystal_find_buffers(crystal->image, crystal->index,
+							      (allocation_id)id, CONTAINER_UNKNOWN,
+							      buffers)
+				       : 0;
+
+		for (size_t i = 0; i < count; i++) {
+			measure(crystal, kind, &buffers[i]);
+			kind->held++;
+			kind->plain += !bitmap_get(&crystal->objects, buffers[i].id);
+		}
+	}
+	for (size_t i = 0; i < crystal_type_count(crystal->types); i++)
+		if (kinds[i].held > 0 && (is_measured(&kinds[i]) ||
+					  kinds[i].held - kinds[i].plain <= kinds[i].held / FEW))
+			kinds[i].certain = true;
+}
+
+/* All objects of a type are of one kind; of a guessed one, that of the most. */
+static void drop_minorities(struct crystal *crystal)
+{
+	const struct bitmap *atomic = allocation_having(crystal->index, TRAIT_POINTERLESS);
+
+	bitmap_for_each(id, &crystal->objects) {
+		struct kind *kind = kind_of(crystal, (allocation_id)id);
+
+		if (kind && atomic && bitmap_get(atomic, id))
+			kind->atomic++;
+		else if (kind)
+			kind->scanned++;
+	}
+	bitmap_for_each(id, &crystal->objects) {
+		const struct kind *kind = kind_of(crystal, (allocation_id)id);
+
+		if (kind && (atomic && bitmap_get(atomic, id)) != (kind->atomic > kind->scanned))
+			bitmap_clear(&crystal->objects, id);
+	}
+}
+
+/* What is called a container by its class, and is not as one. */
+static void drop_implausible(struct crystal *crystal)
+{
+	bitmap_for_each(id, &crystal->objects) {
+		const struct kind *kind = kind_of(crystal, (allocation_id)id);
+
+		if (kind && kind->certain &&
+		    !crystal_may_be(crystal->image, crystal->index, (allocation_id)id,
+				    (enum crystal_container)kind->container))
+			bitmap_clear(&crystal->objects, id);
+	}
+}
+
+/* What an object holds as a buffer is none itself. */
+static void drop_buffers(struct crystal *crystal)
+{
+	judge_unknown(crystal);
+	bitmap_for_each(id, &crystal->objects) {
+		struct crystal_buffer buffers[CRYSTAL_BUFFERS];
+		size_t count = crystal_buffers_of(crystal, (allocation_id)id, buffers);
+
+		for (size_t i = 0; i < count; i++)
+			bitmap_clear(&crystal->objects, buffers[i].id);
+	}
+}
+
+struct crystal *crystal_of(const struct runtimes *runtimes)
+{
+	return (struct crystal *)runtimes_space(runtimes, &runtime_crystal);
+}
+
+static struct error *open_space(const struct runtime_context *context, struct object_space **ret)
+{
+	struct crystal *crystal;
+
+	if (!allocation_having(context->index, TRAIT_COLLECTABLE))
+		return NULL;
+	crystal = calloc(1, sizeof(*crystal));
+	if (!crystal)
+		return &error_no_memory;
+	crystal->context = *context;
+	crystal->image = context->image;
+	crystal->index = context->index;
+	*ret = &crystal->space;
+	return NULL;
+}
+
+static void forget_objects(struct crystal *crystal)
+{
+	if (crystal->types)
+		crystal_types_destroy(take(crystal->types));
+	bitmap_deinit(&crystal->objects);
+	memory_release(&crystal->kinds);
+}
+
+static void close_space(struct object_space *space)
+{
+	forget_objects((struct crystal *)space);
+	free(space);
+}
+
+static struct error *find_fibers(struct object_space *space, struct fibers *fibers)
+{
+	struct crystal *crystal = (struct crystal *)space;
+
+	return crystal_find_fibers(&crystal->context, fibers, &crystal->fiber_type);
+}
+
+/* The types are known. */
+static struct error *find_all_objects(struct crystal *crystal)
+{
+	struct memory_account *account = crystal->context.account;
+	struct error *error;
+
+	crystal->kinds.account = account;
+	error = memory_resize(&crystal->kinds,
+			      (crystal_type_count(crystal->types) + 1) * sizeof(struct kind));
+	if (!error)
+		error = bitmap_init(&crystal->objects, allocation_count(crystal->index), account);
+	if (error)
+		return error;
+	find_objects(crystal);
+	drop_implausible(crystal);
+	error = crystal_drop_closures(crystal->image, crystal->index, crystal->types, account,
+				      &crystal->objects);
+	if (error)
+		return error;
+	drop_minorities(crystal);
+	drop_buffers(crystal);
+	crystal_types_set_fiber(crystal->types, crystal->fiber_type);
+	return NULL;
+}
+
+static struct error *learn_objects(struct object_space *space, struct debug *debug)
+{
+	struct crystal *crystal = (struct crystal *)space;
+	const struct runtime_context *context = &crystal->context;
+	struct error *error = crystal_types_create(context->image, context->program, debug,
+						   context->account, &crystal->types);
+
+	if (!error && crystal->types) {
+		error = find_all_objects(crystal);
+		space->has_objects = !error;
+	}
+	if (error)
+		forget_objects(crystal);
+	return error;
+}
+
+static uint64_t class_of(const struct object_space *space, allocation_id id)
+{
+	return crystal_type_of((const struct crystal *)space, id);
+}
+
+static bool has_class(const struct object_space *space, uint64_t number)
+{
+	return number < MOST_TYPES &&
+	       crystal_type_find(((const struct crystal *)space)->types, (uint32_t)number);
+}
+
+static size_t class_count(const struct object_space *space)
+{
+	return crystal_type_count(((const struct crystal *)space)->types);
+}
+
+static const char *class_name(struct object_space *space, uint64_t number,
+			      enum class_name_kind *ret_kind)
+{
+	struct crystal_types *types = ((struct crystal *)space)->types;
+	bool certain;
+	const char *name = crystal_type_name(types, (uint32_t)number, &certain);
+
+	*ret_kind = certain			? CLASS_NAMED
+		    : name && strchr(name, '@') ? CLASS_PLACED
+						: CLASS_NUMBERED;
+	return name;
+}
+
+static bool visit_bases(struct object_space *space, uint64_t number,
+			bool (*visit)(void *data, const char *name), void *data)
+{
+	return crystal_type_visit_bases(((struct crystal *)space)->types, (uint32_t)number, visit,
+					data);
+}
+
+static const char *field_name(struct object_space *space, uint64_t number, uint64_t offset)
+{
+	return crystal_type_field(((struct crystal *)space)->types, (uint32_t)number, offset);
+}
+
+uint32_t crystal_type_of(const struct crystal *crystal, allocation_id id)
+{
+	uint32_t number = 0;
+
+	if (bitmap_get(&crystal->objects, id))
+		read_number(crystal, id, &number);
+	return number;
+}
+
+const char *crystal_phrase(struct crystal *crystal, const char *part, uint64_t object)
+{
+	allocation_id id = allocation_find(crystal->index, object);
+	uint32_t number = id == NO_ALLOCATION ? 0 : crystal_type_of(crystal, id);
+
+	return number ? crystal_type_phrase(crystal->types, part, number) : NULL;
+}
+
+bool crystal_is_function(const struct crystal *crystal, uint64_t address)
+{
+	return crystal_types_have_function(crystal->types, address);
+}
+
+const struct runtime runtime_crystal = {
+	.name = "crystal",
+	.open = open_space,
+	.close = close_space,
+	.find_fibers = find_fibers,
+	.fiber_registers = crystal_fiber_registers,
+	.find_objects = learn_objects,
+	.class_of = class_of,
+	.has_class = has_class,
+	.class_count = class_count,
+	.class_name = class_name,
+	.visit_bases = visit_bases,
+	.field_name = field_name,
+};

@@ -1,0 +1,39 @@
+/*
+ * Capstone, which tells what machine code does, loaded once it is needed.
+ *
+ * Its tables are addresses, which the dynamic linker has to write: that takes 1.3 MB of private
+ * memory and some milliseconds, more than all else that a program without Crystal's code needs to
+ * start.
+ */
+#ifndef ANALYZER_RUNTIMES_CRYSTAL_DISASSEMBLER_H
+#define ANALYZER_RUNTIMES_CRYSTAL_DISASSEMBLER_H
+
+#include "analyzer/base/error.h"
+
+#include <capstone/capstone.h>
+#include <stdbool.h>
+
+struct disassembler;
+
+/* For x86-64, with what each instruction reads and writes. */
+struct error *disassembler_create(struct disassembler **ret);
+void disassembler_destroy(struct disassembler *disassembler);
+DEFINE_CLEANUP(disassembler_destroy, struct disassembler *)
+
+/*
+ * Read the next instruction, and go on to what is behind it: all three move. False at the end, or
+ * if there is none.
+ */
+bool disassembler_next(struct disassembler *disassembler, const uint8_t **code, size_t *size,
+		       uint64_t *address);
+
+/* That instruction; valid until the next one is read. */
+const cs_insn *disassembler_instruction(const struct disassembler *disassembler);
+
+/* Whether it is of that group. */
+bool disassembler_is(const struct disassembler *disassembler, unsigned int group);
+
+/* The registers that it writes, into ret; false if that is not known. */
+bool disassembler_written(const struct disassembler *disassembler, cs_regs ret, uint8_t *ret_count);
+
+#endif

@@ -1,0 +1,357 @@
+#include "analyzer/runtimes/crystal/fibers.h"
+
+#include "analyzer/heap/release.h"
+#include "analyzer/runtimes/crystal/crystal.h"
+
+#include <string.h>
+
+enum {
+	WORD = 8,
+	PAGE = 4096,
+	MOST_WORDS = 32, /* of an object that are looked at */
+	/* In units of words; see the picture in the header. */
+	STACK_TOP = 1,
+	RESUMABLE = 2,
+	STACK = 3,
+	FIRST_UNKNOWN = 4,
+	/* What swapcontext() pushes: six registers, %rdi, where to return. */
+	SAVED_WORDS = 8,
+	RETURN_ADDRESS = 7,
+	MOST_LAYOUTS = 64,
+	MOST_TYPE = 1 << 24,
+	PASS_STEP = 1 << 16, /* allocations */
+};
+
+static const uint64_t LARGEST_STACK = UINT64_C(1) << 32;
+
+/* What a class Fiber seems to look like, and how many objects agree. */
+struct layout {
+	uint64_t type;
+	uint64_t size;
+	unsigned int bottom; /* in words */
+	size_t votes;
+};
+
+struct candidate {
+	uint64_t address;
+	uint64_t words[MOST_WORDS];
+};
+
+struct search {
+	const struct image *image;
+	const struct allocation_index *index;
+	allocation_id passed; /* those below are not needed any more */
+	struct layout layouts[MOST_LAYOUTS];
+	size_t layout_count;
+	struct memory candidates; /* struct candidate, by address */
+	size_t count;
+};
+
+static void search_deinit(struct search *search)
+{
+	memory_release(&search->candidates);
+}
+DEFINE_DEINIT(search_deinit, struct search)
+
+static bool is_code(const struct image *image, uint64_t address)
+{
+	const struct region *region = image_find(image, address);
+
+	return region && (region->rights & RIGHT_EXECUTE);
+}
+
+/*
+ * How many words of the object there are; 0: it is too small for a fiber. Ids grow from call to
+ * call, but for a new start.
+ */
+static unsigned int read_object(struct search *search, allocation_id id,
+				uint64_t words[static MOST_WORDS])
+{
+	uint64_t start = allocation_start(search->index, id);
+	uint64_t count = allocation_size(search->index, id) / WORD;
+
+	if (id - search->passed >= PASS_STEP) {
+		allocations_release(search->image, search->index, search->passed, id);
+		search->passed = id;
+	}
+	if (count <= FIRST_UNKNOWN || count > 2 * MOST_WORDS)
+		return 0;
+	if (count > MOST_WORDS)
+		count = MOST_WORDS;
+	return image_read(search->image, start, words, count * WORD) ? (unsigned int)count : 0;
+}
+
+static bool may_wait(const struct image *image, const uint64_t *words)
+{
+	uint64_t address;
+
+	return words[0] > 0 && words[0] < MOST_TYPE && words[RESUMABLE] == 1 && words[STACK] > 0 &&
+	       words[STACK] % PAGE == 0 && words[STACK_TOP] % WORD == 0 &&
+	       words[STACK_TOP] > words[STACK] && words[STACK_TOP] - words[STACK] < LARGEST_STACK &&
+	       image_read_u64(image, words[STACK_TOP] + RETURN_ADDRESS * WORD, &address) &&
+	       is_code(image, address);
+}
+
+static bool is_bottom(const uint64_t *words, uint64_t bottom)
+{
+	return bottom > words[STACK_TOP] && bottom - words[STACK] < LARGEST_STACK;
+}
+
+static void vote(struct search *search, struct layout layout)
+{
+	for (size_t i = 0; i < search->layout_count; i++) {
+		struct layout *known = &search->layouts[i];
+
+		if (known->type == layout.type && known->size == layout.size &&
+		    known->bottom == layout.bottom) {
+			known->votes++;
+			return;
+		}
+	}
+	if (search->layout_count < MOST_LAYOUTS) {
+		layout.votes = 1;
+		search->layouts[search->layout_count++] = layout;
+	}
+}
+
+/* Of all that look as fibers that wait: what they agree on. */
+static const struct layout *find_layout(struct search *search, const struct bitmap *managed)
+{
+	const struct layout *best = NULL;
+	uint64_t words[MOST_WORDS];
+
+	bitmap_for_each(id, managed) {
+		unsigned int count = read_object(search, (allocation_id)id, words);
+
+		if (count == 0 || !may_wait(search->image, words))
+			continue;
+		for (unsigned int i = FIRST_UNKNOWN; i < count; i++)
+			if (words[i] % PAGE == 0 && is_bottom(words, words[i]))
+				vote(search,
+				     (struct layout){ .type = words[0],
+						      .size = allocation_size(search->index,
+									      (allocation_id)id),
+						      .bottom = i });
+	}
+	for (size_t i = 0; i < search->layout_count; i++)
+		if (!best || search->layouts[i].votes > best->votes)
+			best = &search->layouts[i];
+	return best;
+}
+
+static bool is_fiber(const uint64_t *words, const struct layout *layout)
+{
+	uint64_t bottom = words[layout->bottom];
+
+	return words[0] == layout->type && words[RESUMABLE] <= 1 && words[STACK] > 0 &&
+	       bottom > words[STACK] && bottom - words[STACK] < LARGEST_STACK &&
+	       (words[RESUMABLE] == 0 ||
+		(words[STACK_TOP] >= words[STACK] && words[STACK_TOP] < bottom));
+}
+
+static struct error *collect(struct search *search, const struct bitmap *managed,
+			     const struct layout *layout)
+{
+	struct candidate candidate = { 0 };
+
+	bitmap_for_each(id, managed) {
+		struct candidate *list;
+		struct error *error;
+
+		if (!bitmap_get(allocation_used(search->index), id) ||
+		    allocation_size(search->index, (allocation_id)id) != layout->size ||
+		    read_object(search, (allocation_id)id, candidate.words) <= layout->bottom ||
+		    !is_fiber(candidate.words, layout))
+			continue;
+		candidate.address = allocation_start(search->index, (allocation_id)id);
+		error = memory_reserve(&search->candidates, (search->count + 1) * sizeof(*list));
+		if (error)
+			return error;
+		list = search->candidates.bytes;
+		list[search->count++] = candidate;
+	}
+	return NULL;
+}
+
+static int compare_candidates(const void *a, const void *b)
+{
+	const struct candidate *left = a, *right = b;
+
+	return left->address < right->address ? -1 : left->address > right->address;
+}
+
+static const struct candidate *find_candidate(const struct search *search, uint64_t address)
+{
+	struct candidate key = { .address = address };
+
+	return address ? bsearch(&key, search->candidates.bytes, search->count, sizeof(key),
+				 compare_candidates)
+		       : NULL;
+}
+
+/* Where in a fiber the next and the one before it on the list of all are. */
+struct links {
+	unsigned int next, previous; /* both 0: not known */
+};
+
+static struct links find_links(const struct search *search)
+{
+	const struct candidate *list = search->candidates.bytes;
+	size_t votes[MOST_WORDS][MOST_WORDS] = { 0 }, most = 0;
+	struct links best = { 0 };
+
+	for (size_t i = 0; i < search->count; i++)
+		for (unsigned int n = FIRST_UNKNOWN; n < MOST_WORDS; n++) {
+			const struct candidate *next = find_candidate(search, list[i].words[n]);
+
+			if (!next || next == &list[i])
+				continue;
+			for (unsigned int p = FIRST_UNKNOWN; p < MOST_WORDS; p++)
+				votes[n][p] += p != n && next->words[p] == list[i].address;
+		}
+	for (unsigned int n = FIRST_UNKNOWN; n < MOST_WORDS; n++)
+		for (unsigned int p = FIRST_UNKNOWN; p < MOST_WORDS; p++)
+			if (votes[n][p] > most) {
+				most = votes[n][p];
+				best = (struct links){ n, p };
+			}
+	return best;
+}
+
+/* A String's text, of which size bytes are there; NULL: it is none. */
+static const char *read_string(const struct image *image, uint64_t address, uint64_t *ret_size)
+{
+	enum { HEADER = 12 };
+	uint32_t header[3]; /* type id, bytes, characters or 0 */
+	uint64_t size;
+	const uint8_t *bytes;
+
+	if (address % 4 != 0 || !image_read(image, address, header, sizeof(header)) ||
+	    header[0] != STRING_TYPE || header[1] > INT32_MAX || header[2] > header[1])
+		return NULL;
+	bytes = image_bytes(image, address + HEADER, &size);
+	if (!bytes || size <= header[1] || bytes[header[1]] != 0)
+		return NULL;
+	*ret_size = header[1];
+	return (const char *)bytes;
+}
+
+/* The main fiber is called so, and that tells where names are. 0: nowhere. */
+static unsigned int find_names(const struct search *search)
+{
+	static const char main_name[] = "main";
+	const struct candidate *list = search->candidates.bytes;
+
+	for (size_t i = 0; i < search->count; i++)
+		for (unsigned int n = FIRST_UNKNOWN; n < MOST_WORDS; n++) {
+			uint64_t size;
+			const char *text = read_string(search->image, list[i].words[n], &size);
+
+			if (text && size == sizeof(main_name) - 1 &&
+			    memcmp(text, main_name, size) == 0)
+				return n;
+		}
+	return 0;
+}
+
+/* A copy of the String at address, or NULL. */
+static char *copy_name(const struct image *image, uint64_t address)
+{
+	enum { LONGEST_NAME = 256 };
+	uint64_t size;
+	const char *text = read_string(image, address, &size);
+
+	return text ? strndup(text, size < LONGEST_NAME ? size : LONGEST_NAME) : NULL;
+}
+
+static struct fiber make_fiber(const struct candidate *candidate, const struct layout *layout,
+			       const struct program *program)
+{
+	struct fiber fiber = {
+		.runtime = &runtime_crystal,
+		.object = candidate->address,
+		.start = candidate->words[STACK],
+		.end = candidate->words[layout->bottom],
+		.live = candidate->words[STACK_TOP],
+		.running = candidate->words[RESUMABLE] == 0,
+		.thread = NO_THREAD,
+	};
+
+	if (!fiber.running)
+		return fiber;
+	fiber.live = fiber.start;
+	for (size_t i = 0; i < program_thread_count(program); i++) {
+		uint64_t pointer = program_thread(program, i)->stack_pointer;
+
+		if (pointer < fiber.start || pointer >= fiber.end)
+			continue;
+		fiber.thread = (uint32_t)i;
+		fiber.live = pointer - fiber.start > RED_ZONE ? pointer - RED_ZONE : fiber.start;
+	}
+	return fiber;
+}
+
+static struct error *add_fibers(const struct search *search, const struct layout *layout,
+				const struct program *program, struct fibers *fibers)
+{
+	const struct candidate *candidates = search->candidates.bytes;
+	struct links links = find_links(search);
+	unsigned int name = find_names(search);
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < search->count && !error; i++) {
+		const uint64_t *words = candidates[i].words;
+		struct fiber fiber;
+
+		if (links.next && !words[links.next] && !words[links.previous])
+			continue;
+		fiber = make_fiber(&candidates[i], layout, program);
+		if (name)
+			fiber.name = copy_name(search->image, words[name]);
+		error = fibers_add(fibers, fiber);
+	}
+	return error;
+}
+
+struct error *crystal_find_fibers(const struct runtime_context *context, struct fibers *fibers,
+				  uint32_t *ret_type)
+{
+	_cleanup_(search_deinit) struct search search = {
+		.image = context->image,
+		.index = context->index,
+		.candidates.account = context->account,
+	};
+	const struct bitmap *managed = allocation_having(context->index, TRAIT_COLLECTABLE);
+	const struct layout *layout = managed ? find_layout(&search, managed) : NULL;
+	struct error *error;
+
+	*ret_type = 0;
+	if (!layout)
+		return NULL;
+	error = collect(&search, managed, layout);
+	if (error)
+		return error;
+	if (search.count > 0)
+		*ret_type = (uint32_t)layout->type;
+	return add_fibers(&search, layout, context->program, fibers);
+}
+
+bool crystal_fiber_registers(const struct image *image, const struct fiber *fiber,
+			     struct saved_registers *ret)
+{
+	uint64_t saved[SAVED_WORDS];
+
+	if (!image_read(image, fiber->live, saved, sizeof(saved)))
+		return false;
+	*ret = (struct saved_registers){
+		.r15 = saved[0],
+		.r14 = saved[1],
+		.r13 = saved[2],
+		.r12 = saved[3],
+		.rbp = saved[4],
+		.rbx = saved[5],
+		.rip = saved[RETURN_ADDRESS],
+		.rsp = fiber->live + sizeof(saved),
+	};
+	return true;
+}

@@ -1,0 +1,675 @@
+#include "analyzer/runtimes/crystal/types.h"
+
+#include "analyzer/program/debug/names.h"
+#include "analyzer/runtimes/crystal/code.h"
+#include "analyzer/runtimes/crystal/fields.h"
+#include "analyzer/runtimes/crystal/functions.h"
+#include "analyzer/runtimes/crystal/guess.h"
+#include "analyzer/runtimes/crystal/makers.h"
+#include "analyzer/runtimes/crystal/symbol_name.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+	CALL = 0xe8,
+	CALL_SIZE = 5,
+};
+
+/* How a type got its name; what is larger counts more. */
+enum source {
+	SOURCE_NONE,
+	SOURCE_OPTIMISED, /* a constructor that other ones may be inlined in */
+	SOURCE_CODE,
+	SOURCE_CONSTANT, /* a symbol */
+	SOURCE_LANGUAGE, /* String is always 1 */
+};
+
+struct entry {
+	struct crystal_type type;
+	enum source source;
+	bool disputed;	   /* two constructors claim it */
+	const char *name;  /* in the pool, or NULL */
+	const char *shown; /* what it is called; NULL: not asked for yet */
+	bool certain;
+	uint64_t store; /* of an instruction that makes one */
+};
+
+/* A method of type is owner's. */
+struct relation {
+	const char *type, *owner;
+};
+
+struct crystal_types {
+	const struct image *image;
+	const struct program *program;
+	struct debug *debug;
+	const struct module *module;
+	struct function_list functions;
+	struct name_pool names;
+	struct memory entries; /* struct entry, by number once made */
+	size_t count;
+	struct field_table fields;
+	struct memory relations; /* struct relation, by type */
+	size_t relation_count;
+	bool relations_known;
+};
+
+void crystal_types_destroy(struct crystal_types *types)
+{
+	function_list_deinit(&types->functions);
+	memory_release(&types->entries);
+	memory_release(&types->relations);
+	field_table_deinit(&types->fields);
+	name_pool_deinit(&types->names);
+	free(types);
+}
+
+static struct entry *entries_of(const struct crystal_types *types)
+{
+	return types->entries.bytes;
+}
+
+static struct error *add_entry(struct crystal_types *types, struct entry entry)
+{
+	struct error *error = memory_reserve(&types->entries, (types->count + 1) * sizeof(entry));
+
+	if (!error)
+		entries_of(types)[types->count++] = entry;
+	return error;
+}
+
+/* Whether a text that all programs of Crystal hold is in the module. */
+static bool is_crystal(const struct image *image, const struct module *module)
+{
+	static const char text[] = "CRYSTAL_LOAD_DEBUG_INFO";
+
+	return module_holds(image, module, text, sizeof(text));
+}
+
+static const struct module *find_module(const struct image *image, const struct program *program)
+{
+	for (size_t i = 0; i < program_module_count(program); i++)
+		if (is_crystal(image, program_module(program, i)))
+			return program_module(program, i);
+	return NULL;
+}
+
+/* What is looked for in one function after the other. */
+struct search {
+	struct crystal_types *types;
+	struct makers makers;
+	struct code_reader *reader;
+	struct error *error;
+};
+
+static bool allocates(const void *data, uint64_t function)
+{
+	return maker_at((struct makers *)data, function) != MAKER_NONE;
+}
+
+/* Whether the code may call what allocates: every byte may begin a call. */
+static bool calls_maker(struct search *search, const struct memory_range *function)
+{
+	uint64_t available, size = function->end - function->start;
+	const uint8_t *code = image_bytes(search->types->image, function->start, &available);
+
+	if (!code || available < size)
+		return false;
+	for (uint64_t i = 0; i + CALL_SIZE <= size; i++) {
+		int32_t distance;
+
+		if (code[i] != CALL)
+			continue;
+		memcpy(&distance, code + i + 1, sizeof(distance));
+		if (maker_at(&search->makers,
+			     function->start + i + CALL_SIZE + (uint64_t)(int64_t)distance))
+			return true;
+	}
+	return false;
+}
+
+/* The raw name of the function that begins there. */
+static bool find_name(struct search *search, uint64_t address, struct symbol_name *ret)
+{
+	struct symbol symbol;
+
+	return address && debug_symbol(search->types->debug, address, &symbol) &&
+	       symbol.start == address && symbol_name_parse(symbol.raw, ret);
+}
+
+static const char *keep_name(struct crystal_types *types, const char *name)
+{
+	return name_pool_keep(&types->names, strdup(name));
+}
+
+/*
+ * Of what class the object is: that whose constructor returns it, or whose initialize is called
+ * with it.
+ */
+static void name_object(struct search *search, const struct memory_range *in,
+			const struct made_object *made, struct entry *entry)
+{
+	bool plain = maker_at(&search->makers, made->maker) & MAKER_PLAIN;
+	struct symbol_name name;
+
+	if (find_name(search, made->user, &name)) {
+		if (name.of_object && !name.is_virtual && strcmp(name.method, "initialize") == 0) {
+			entry->name = keep_name(search->types, name.type);
+			entry->source = SOURCE_CODE;
+		}
+		symbol_name_deinit(&name);
+	}
+	if (entry->name || !made->returned || !find_name(search, in->start, &name))
+		return;
+	if (!name.of_object && strcmp(name.method, "new") == 0 &&
+	    strcmp(name.type, name.result) == 0) {
+		entry->name = keep_name(search->types, name.type);
+		entry->source = plain ? SOURCE_CODE : SOURCE_OPTIMISED;
+	}
+	symbol_name_deinit(&name);
+}
+
+static struct error *search_function(struct search *search, const struct memory_range *function)
+{
+	const struct made_object *made;
+	size_t count = code_find_objects(search->reader, function->start, function->end, &made);
+
+	for (size_t i = 0; i < count; i++) {
+		struct entry entry = {
+			.type.number = made[i].type,
+			.type.size = (uint32_t)made[i].size,
+			.type.atomic = maker_at(&search->makers, made[i].maker) & MAKER_ATOMIC,
+			.type.guessed = maker_at(&search->makers, made[i].maker) & MAKER_GUESSED,
+			.store = made[i].store,
+		};
+		struct error *error;
+
+		if (!made_object_has_type(&made[i]))
+			continue;
+		name_object(search, function, &made[i], &entry);
+		error = add_entry(search->types, entry);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/* Whether the program is all there is: no library, but for the vdso. */
+static bool is_static(const struct search *search)
+{
+	const struct program *program = search->types->program;
+	size_t files = 0;
+
+	for (size_t i = 0; i < program_module_count(program); i++)
+		files += program_module(program, i)->path[0] == '/';
+	return files == 1;
+}
+
+static struct error *search_functions(struct search *search, struct memory_account *account)
+{
+	struct function_list *list = &search->types->functions;
+	struct error *error =
+		function_list_init(list, search->types->image, search->types->module, account);
+
+	if (!error && is_static(search) && !makers_found(&search->makers))
+		error = guess_makers(&search->makers, list);
+	for (size_t i = 0; !error && i < list->count; i++)
+		if (calls_maker(search, function_at(list, i)))
+			error = search_function(search, function_at(list, i));
+	return error;
+}
+
+/* "Foo:type_id" */
+static bool take_constant(void *data, const struct symbol *symbol)
+{
+	static const char suffix[] = ":type_id";
+	size_t length = strlen(symbol->name);
+	struct search *search = data;
+	struct entry entry = { .source = SOURCE_CONSTANT };
+	char *name, *to;
+
+	if (length <= sizeof(suffix) - 1 ||
+	    strcmp(symbol->name + length - (sizeof(suffix) - 1), suffix) != 0 ||
+	    !image_read_u32(search->types->image, symbol->start, &entry.type.number) ||
+	    entry.type.number <= STRING_TYPE || entry.type.number >= MOST_TYPES)
+		return true;
+	name = strndup(symbol->name, length - (sizeof(suffix) - 1));
+	to = name;
+	for (const char *c = name; c && *c; c++)
+		if (*c != '+')
+			*to++ = *c;
+	if (name)
+		*to = 0;
+	entry.name = name_pool_keep(&search->types->names, name);
+	search->error = add_entry(search->types, entry);
+	return !search->error;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct entry *left = a, *right = b;
+
+	if (left->type.number != right->type.number)
+		return left->type.number < right->type.number ? -1 : 1;
+	return left->source > right->source ? -1 : left->source < right->source ? 1 : 0;
+}
+
+/* Whether both say the same of how objects are allocated. */
+static bool is_made_alike(const struct crystal_type *type, const struct crystal_type *other)
+{
+	return type->size == other->size && type->atomic == other->atomic;
+}
+
+/*
+ * How most of the count entries for one number allocate: what stores the same number for another
+ * reason is in the minority, or else nothing is certain.
+ */
+static struct crystal_type find_majority(const struct entry *list, size_t count)
+{
+	struct crystal_type best = { 0 };
+	size_t most = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t alike = 0;
+
+		if (list[i].type.size == 0)
+			continue;
+		/* A constructor knows. */
+		if (list[i].name && list[i].source == SOURCE_CODE)
+			return list[i].type;
+		for (size_t j = 0; j < count; j++)
+			alike += is_made_alike(&list[i].type, &list[j].type);
+		if (alike <= most)
+			continue;
+		most = alike;
+		best = list[i].type;
+	}
+	return best;
+}
+
+/* One entry of all for the same number, which is sorted by source. */
+static struct entry merge(const struct entry *list, size_t count)
+{
+	struct entry merged = list[0];
+
+	merged.type = find_majority(list, count);
+	merged.type.number = list[0].type.number;
+	for (size_t i = 0; i < count; i++) {
+		if (list[i].store && !merged.store)
+			merged.store = list[i].store;
+		if (list[i].source == merged.source && list[i].name &&
+		    strcmp(list[i].name, merged.name) != 0)
+			merged.disputed = true;
+	}
+	return merged;
+}
+
+static void merge_entries(struct crystal_types *types)
+{
+	struct entry *list = entries_of(types);
+	size_t kept = 0, next;
+
+	if (types->count > 0)
+		qsort(list, types->count, sizeof(*list), compare_entries);
+	for (size_t i = 0; i < types->count; i = next) {
+		struct entry merged;
+
+		for (next = i + 1;
+		     next < types->count && list[next].type.number == list[i].type.number;)
+			next++;
+		merged = merge(&list[i], next - i);
+		/* What nothing makes, as an abstract class, has no objects. */
+		if (merged.type.size)
+			list[kept++] = merged;
+	}
+	types->count = kept;
+}
+
+static struct error *find_types(struct crystal_types *types, struct memory_account *account)
+{
+	_cleanup_(code_reader_destroy) struct code_reader *reader = NULL;
+	struct search search = { .types = types };
+	struct error *error =
+		makers_init(&search.makers, types->image, types->debug, types->module, account);
+
+	if (!error)
+		error = code_reader_create(types->image, allocates, &search.makers, &reader);
+	if (!error) {
+		search.reader = reader;
+		debug_visit_symbols(types->debug, types->module, take_constant, &search);
+		error = search.error;
+	}
+	if (!error)
+		error = search_functions(&search, account);
+	if (!error)
+		merge_entries(types);
+	makers_deinit(&search.makers);
+	return error;
+}
+
+struct error *crystal_types_create(const struct image *image, const struct program *program,
+				   struct debug *debug, struct memory_account *account,
+				   struct crystal_types **ret)
+{
+	_cleanup_(crystal_types_destroy) struct crystal_types *types = NULL;
+	const struct module *module = find_module(image, program);
+	struct error *error;
+
+	*ret = NULL;
+	if (!module)
+		return NULL;
+	types = calloc(1, sizeof(*types));
+	if (!types)
+		return &error_no_memory;
+	types->image = image;
+	types->program = program;
+	types->debug = debug;
+	types->module = module;
+	types->entries.account = account;
+	types->relations.account = account;
+	field_table_init(&types->fields, debug, module, account);
+	error = find_types(types, account);
+	if (error)
+		return error;
+	*ret = take(types);
+	return NULL;
+}
+
+size_t crystal_type_count(const struct crystal_types *types)
+{
+	return types->count;
+}
+
+const struct crystal_type *crystal_type_at(const struct crystal_types *types, size_t number)
+{
+	return &entries_of(types)[number].type;
+}
+
+size_t crystal_type_index(const struct crystal_types *types, uint32_t number)
+{
+	const struct entry *list = entries_of(types);
+	size_t low = 0, high = types->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (list[middle].type.number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < types->count && list[low].type.number == number ? low : types->count;
+}
+
+static struct entry *find_entry(const struct crystal_types *types, uint32_t number)
+{
+	size_t index = crystal_type_index(types, number);
+
+	return index < types->count ? &entries_of(types)[index] : NULL;
+}
+
+void crystal_types_set_fiber(struct crystal_types *types, uint32_t number)
+{
+	struct entry *entry = find_entry(types, number);
+
+	if (!entry || entry->source > SOURCE_OPTIMISED)
+		return;
+	entry->name = keep_name(types, "Fiber");
+	entry->source = SOURCE_LANGUAGE;
+	entry->disputed = false;
+	entry->shown = NULL;
+}
+
+const struct crystal_type *crystal_type_find(const struct crystal_types *types, uint32_t number)
+{
+	static const struct crystal_type string = { STRING_TYPE, 0, true };
+	const struct entry *entry = find_entry(types, number);
+
+	if (number == STRING_TYPE)
+		return &string;
+	return entry ? &entry->type : NULL;
+}
+
+static bool is_constructor(const char *function)
+{
+	return strncmp(function, "new", 3) == 0 && (function[3] == 0 || function[3] == ':');
+}
+
+/*
+ * Classes of Crystal's library. A constructor of another name, in optimised code without debug
+ * information, might be a struct's that returns an object it holds.
+ */
+static bool is_of_library(const char *name)
+{
+	static const char *const known[] = {
+		"Array(",	   "Hash(",  "Deque(", "Channel(", "Fiber",
+		"String::Builder", "Thread", "Mutex",  "File",	   "IO::",
+	};
+	static const char *const suffixes[] = { "Error", "Exception" };
+	size_t length = strlen(name);
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (strncmp(name, known[i], strlen(known[i])) == 0)
+			return true;
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+		size_t size = strlen(suffixes[i]);
+
+		if (length >= size && strcmp(name + length - size, suffixes[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Whether the entry's name is that of its class for certain. */
+static bool is_certain(const struct entry *entry, bool inlined, bool debug_known)
+{
+	if (!entry->name || entry->disputed)
+		return false;
+	if (entry->source != SOURCE_OPTIMISED)
+		return true;
+	return debug_known ? !inlined : is_of_library(entry->name);
+}
+
+/* Where Crystal declares the constructor of what has no own one. */
+static bool is_default(const char *source)
+{
+	static const char file[] = "primitives.cr:";
+
+	return strncmp(source, file, sizeof(file) - 1) == 0;
+}
+
+static const char *find_shown(struct crystal_types *types, struct entry *entry)
+{
+	struct inlined inlined = { NULL, NULL };
+	bool debug_known = false, is_inlined;
+
+	if (entry->source > SOURCE_OPTIMISED && entry->name && !entry->disputed) {
+		entry->certain = true;
+		return entry->name;
+	}
+	is_inlined = debug_find_inlined(types->debug, entry->store, is_constructor, &inlined,
+					&debug_known);
+	entry->certain = is_certain(entry, is_inlined, debug_known);
+	if (entry->certain)
+		return entry->name;
+	if (inlined.source && !is_default(inlined.source))
+		return name_pool_print(&types->names, "type#%" PRIu32 "@%s", entry->type.number,
+				       inlined.source);
+	return name_pool_print(&types->names, "type#%" PRIu32, entry->type.number);
+}
+
+const char *crystal_type_name(struct crystal_types *types, uint32_t number, bool *ret_certain)
+{
+	struct entry *entry = find_entry(types, number);
+
+	*ret_certain = number == STRING_TYPE;
+	if (number == STRING_TYPE)
+		return "String";
+	if (!entry)
+		return name_pool_print(&types->names, "type#%" PRIu32, number);
+	if (!entry->shown)
+		entry->shown = find_shown(types, entry);
+	*ret_certain = entry->certain;
+	return entry->shown;
+}
+
+const char *crystal_type_field(struct crystal_types *types, uint32_t number, uint64_t offset)
+{
+	bool certain;
+	const char *name = crystal_type_name(types, number, &certain);
+
+	return name && certain ? field_table_find(&types->fields, number, name, offset) : NULL;
+}
+
+const char *crystal_type_phrase(struct crystal_types *types, const char *part, uint32_t number)
+{
+	bool certain;
+	const char *name = crystal_type_name(types, number, &certain);
+
+	return name ? name_pool_print(&types->names, "%s of the %s", part, name) : NULL;
+}
+
+bool crystal_types_have_function(const struct crystal_types *types, uint64_t address)
+{
+	const struct function_list *list = &types->functions;
+	size_t low = 0, high = list->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (function_at(list, middle)->start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 && function_at(list, low - 1)->start == address;
+}
+
+/* ~procProc(Int32, Nil)@file.cr:12 */
+bool crystal_types_may_be_block(const struct crystal_types *types, uint64_t address)
+{
+	struct symbol symbol;
+
+	if (address < types->module->start || address >= types->module->end ||
+	    !crystal_types_have_function(types, address))
+		return false;
+	return !debug_symbol(types->debug, address, &symbol) || symbol.start != address ||
+	       symbol.raw[0] == '~';
+}
+
+const struct module *crystal_types_module(const struct crystal_types *types)
+{
+	return types->module;
+}
+
+static bool take_relation(void *data, const struct symbol *symbol)
+{
+	struct search *search = data;
+	struct crystal_types *types = search->types;
+	struct symbol_name name;
+	struct relation *list, relation;
+
+	if (!strchr(symbol->name, '@') || !symbol_name_parse(symbol->name, &name))
+		return true;
+	relation.type = keep_name(types, name.type);
+	relation.owner = keep_name(types, name.owner);
+	symbol_name_deinit(&name);
+	if (!relation.type || !relation.owner)
+		return true;
+	search->error =
+		memory_reserve(&types->relations, (types->relation_count + 1) * sizeof(relation));
+	if (search->error)
+		return false;
+	list = types->relations.bytes;
+	list[types->relation_count++] = relation;
+	return true;
+}
+
+/* Names are kept once, so equal ones are at the same place. */
+static int compare_relations(const void *a, const void *b)
+{
+	const struct relation *left = a, *right = b;
+
+	if (left->type != right->type)
+		return left->type < right->type ? -1 : 1;
+	return left->owner < right->owner ? -1 : left->owner > right->owner;
+}
+
+static void find_relations(struct crystal_types *types)
+{
+	struct search search = { .types = types };
+	struct relation *list;
+	size_t kept = 0;
+
+	types->relations_known = true;
+	debug_visit_symbols(types->debug, types->module, take_relation, &search);
+	if (search.error)
+		error_destroy(search.error);
+	list = types->relations.bytes;
+	if (types->relation_count > 0)
+		qsort(list, types->relation_count, sizeof(*list), compare_relations);
+	for (size_t i = 0; i < types->relation_count; i++)
+		if (kept == 0 || compare_relations(&list[kept - 1], &list[i]) != 0)
+			list[kept++] = list[i];
+	types->relation_count = kept;
+}
+
+/* The first relation of the type, or the count. */
+static size_t first_relation(const struct crystal_types *types, const char *type)
+{
+	const struct relation *list = types->relations.bytes;
+	size_t low = 0, high = types->relation_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (list[middle].type < type)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct base_visit {
+	struct crystal_types *types;
+	bool (*visit)(void *data, const char *name);
+	void *data;
+	unsigned int left; /* that may still be looked at */
+};
+
+/* Bases in common are visited by each way, of which there can be very many. */
+static bool visit_bases(struct base_visit *visit, const char *type, unsigned int depth)
+{
+	enum { DEEPEST = 32 };
+	const struct crystal_types *types = visit->types;
+	const struct relation *list = types->relations.bytes;
+
+	if (depth > DEEPEST)
+		return false;
+	for (size_t i = first_relation(types, type);
+	     i < types->relation_count && list[i].type == type && visit->left > 0; i++) {
+		visit->left--;
+		if (visit->visit(visit->data, list[i].owner) ||
+		    (list[i].owner != type && visit_bases(visit, list[i].owner, depth + 1)))
+			return true;
+	}
+	return false;
+}
+
+bool crystal_type_visit_bases(struct crystal_types *types, uint32_t number,
+			      bool (*visit)(void *data, const char *name), void *data)
+{
+	enum { MOST_BASES = 4096 };
+	struct base_visit inner = { types, visit, data, MOST_BASES };
+	const char *name;
+	bool certain;
+
+	if (!types->relations_known)
+		find_relations(types);
+	name = crystal_type_name(types, number, &certain);
+	if (name)
+		name = keep_name(types, name);
+	return name && certain && visit_bases(&inner, name, 0);
+}

@@ -1,0 +1,84 @@
+#include "analyzer/runtimes/fibers.h"
+
+#include "analyzer/base/list.h"
+#include "analyzer/runtimes/runtime.h"
+
+struct error *fibers_add(struct fibers *fibers, struct fiber fiber)
+{
+	struct error *error = memory_reserve(&fibers->list, (fibers->count + 1) * sizeof(fiber));
+
+	if (error)
+		free((char *)fiber.name);
+	else
+		((struct fiber *)fibers->list.bytes)[fibers->count++] = fiber;
+	return error;
+}
+
+static int compare_fibers(const void *a, const void *b)
+{
+	const struct fiber *left = a, *right = b;
+
+	return left->start < right->start ? -1 : left->start > right->start;
+}
+
+/* Of two stacks that overlap, one is not what it seems; a thread's is. */
+static void drop_overlapping(struct fibers *fibers)
+{
+	struct fiber *list = fibers->list.bytes;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < fibers->count; i++) {
+		struct fiber *last = kept > 0 ? &list[kept - 1] : NULL;
+		const struct fiber fiber = list[i];
+
+		if (!last || fiber.start >= last->end) {
+			list[kept++] = fiber;
+			continue;
+		}
+		free((char *)(fiber.thread != NO_THREAD ? last->name : fiber.name));
+		if (fiber.thread != NO_THREAD)
+			*last = fiber;
+	}
+	fibers->count = kept;
+}
+
+void fibers_sort(struct fibers *fibers)
+{
+	if (fibers->count > 0)
+		qsort(fibers->list.bytes, fibers->count, sizeof(struct fiber), compare_fibers);
+	drop_overlapping(fibers);
+}
+
+void fibers_deinit(struct fibers *fibers)
+{
+	struct fiber *list = fibers->list.bytes;
+
+	for (size_t i = 0; i < fibers->count; i++)
+		free((char *)list[i].name);
+	memory_release(&fibers->list);
+	fibers->count = 0;
+}
+
+size_t fiber_count(const struct fibers *fibers)
+{
+	return fibers->count;
+}
+
+const struct fiber *fiber_at(const struct fibers *fibers, size_t number)
+{
+	return (const struct fiber *)fibers->list.bytes + number;
+}
+
+const struct fiber *fiber_find(const struct fibers *fibers, uint64_t address)
+{
+	const struct fiber *list = fibers->list.bytes;
+	size_t low = LIST_ABOVE(list, fibers->count, start, address);
+
+	return low > 0 && address < list[low - 1].end ? &list[low - 1] : NULL;
+}
+
+bool fiber_registers(const struct image *image, const struct fiber *fiber,
+		     struct saved_registers *ret)
+{
+	return !fiber->running && fiber->runtime->fiber_registers(image, fiber, ret);
+}

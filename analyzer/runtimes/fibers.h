@@ -1,0 +1,47 @@
+/*
+ * Fibers: threads of control that a program switches between by itself, each with a stack that it
+ * mapped. Runtimes find them; see runtime.h.
+ */
+#ifndef ANALYZER_RUNTIMES_FIBERS_H
+#define ANALYZER_RUNTIMES_FIBERS_H
+
+#include "analyzer/heap/index.h"
+#include "analyzer/program/debug/debug.h"
+
+struct runtime;
+
+struct fiber {
+	const struct runtime *runtime; /* whose it is */
+	uint64_t object;	       /* its address */
+	uint64_t start, end;	       /* its stack */
+	uint64_t live;		       /* [live, end) is in use */
+	bool running;		       /* on a thread; then that knows the registers */
+	uint32_t thread;	       /* which, or NO_THREAD */
+	const char *name;	       /* or NULL; owned by the fibers (untrusted) */
+};
+
+struct fibers {
+	struct memory list; /* struct fiber */
+	size_t count;
+};
+
+/* Fails only if memory is short; takes over the name in any case. */
+struct error *fibers_add(struct fibers *fibers, struct fiber fiber);
+
+/* Put all in order of their stacks, and drop those whose stacks overlap others'. */
+void fibers_sort(struct fibers *fibers);
+void fibers_deinit(struct fibers *fibers);
+DEFINE_DEINIT(fibers_deinit, struct fibers)
+
+/* By the address of the stack. */
+size_t fiber_count(const struct fibers *fibers);
+const struct fiber *fiber_at(const struct fibers *fibers, size_t number);
+
+/* The fiber whose stack holds address, or NULL. */
+const struct fiber *fiber_find(const struct fibers *fibers, uint64_t address);
+
+/* What a fiber that waits saved; false if that is not in the dump. */
+bool fiber_registers(const struct image *image, const struct fiber *fiber,
+		     struct saved_registers *ret);
+
+#endif

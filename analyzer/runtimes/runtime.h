@@ -1,0 +1,94 @@
+/*
+ * The contract of a language's runtime: what is known of a program's objects beyond what their
+ * allocator knows.
+ *
+ * A runtime is a folder of analyzer/runtimes/ with a file that defines a struct runtime named after
+ * the file; its classifiers are files of the same folder. The build collects both. Of each runtime
+ * that a process has there is one object_space, which a runtime that needs more embeds as the first
+ * member of its own.
+ *
+ * A class is a number that stands as the signature of its objects, beside addresses of vtables: the
+ * address of the class itself, or an index below all addresses. Index 0 is none.
+ */
+#ifndef ANALYZER_RUNTIMES_RUNTIME_H
+#define ANALYZER_RUNTIMES_RUNTIME_H
+
+#include "analyzer/image/view.h"
+#include "analyzer/program/debug/debug.h"
+#include "analyzer/runtimes/fibers.h"
+
+struct runtime;
+
+struct object_space {
+	const struct runtime *runtime;
+	bool has_objects; /* find_objects() found some */
+};
+
+/* What a runtime works on; all is borrowed and outlives the object space. */
+struct runtime_context {
+	const struct image *image;
+	const struct program *program;
+	const struct allocation_index *index;
+	struct memory_account *account;
+};
+
+/* How much the name of a class says. */
+enum class_name_kind {
+	CLASS_NUMBERED, /* it is made of the class's number alone */
+	CLASS_PLACED,	/* where the class is written */
+	CLASS_NAMED,	/* the class's own name */
+};
+
+struct runtime {
+	const char *name; /* Required. */
+
+	/*
+	 * Required, unless open() is there: what the name of a file that only its programs load, or
+	 * of a folder on the file's path, begins with, as "libruby"; of several, with | between
+	 * them. NULL: any program may have it.
+	 */
+	const char *modules;
+
+	/*
+	 * Required, unless modules is there: find it in the dump, soon. NULL in *ret and no error:
+	 * the process does not have it.
+	 */
+	struct error *(*open)(const struct runtime_context *context, struct object_space **ret);
+	void (*close)(struct object_space *space); /* Required with open(). */
+
+	/* Optional: add the stacks that it switches between, before there are roots. */
+	struct error *(*find_fibers)(struct object_space *space, struct fibers *fibers);
+	/* Required with find_fibers(): what a fiber that waits saved; false if that is not there.
+	 */
+	bool (*fiber_registers)(const struct image *image, const struct fiber *fiber,
+				struct saved_registers *ret);
+
+	/*
+	 * Optional: learn which allocations are objects, and of what class. Leaves has_objects
+	 * false if none are. After an error it may be called again.
+	 */
+	struct error *(*find_objects)(struct object_space *space, struct debug *debug);
+	/* Required with find_objects(); all are called only if has_objects. */
+	uint64_t (*class_of)(const struct object_space *space, allocation_id id); /* 0: no object */
+	bool (*has_class)(const struct object_space *space, uint64_t number);
+	size_t (*class_count)(const struct object_space *space);
+	/* NULL only if memory is short. Lives as long as the space. */
+	const char *(*class_name)(struct object_space *space, uint64_t number,
+				  enum class_name_kind *ret_kind);
+
+	/*
+	 * Optional: call visit for what the class is derived from and what it includes, some
+	 * perhaps twice, until it returns true; returns whether it did.
+	 */
+	bool (*visit_bases)(struct object_space *space, uint64_t number,
+			    bool (*visit)(void *data, const char *name), void *data);
+	/*
+	 * Optional: the member at that offset of the class's objects, "position.x" of one that is
+	 * within another; NULL: not known. Lives as long as the space.
+	 */
+	const char *(*field_name)(struct object_space *space, uint64_t number, uint64_t offset);
+};
+
+extern const struct runtime *const runtime_kinds[]; /* NULL at the end */
+
+#endif

@@ -1,0 +1,211 @@
+#include "analyzer/runtimes/runtimes.h"
+
+#include <string.h>
+
+struct runtimes {
+	struct object_space **spaces; /* of those that the process has */
+	size_t count;
+	bool has_objects;
+	struct fibers fibers;
+};
+
+/* Whether a part of the path begins with one of the names, with | between them. */
+static bool path_has(const char *path, const char *names)
+{
+	for (const char *part = path; part; part = strchr(part, '/')) {
+		part += *part == '/';
+		for (const char *name = names; *name; name += *name == '|') {
+			size_t length = strcspn(name, "|");
+
+			if (strncmp(part, name, length) == 0)
+				return true;
+			name += length;
+		}
+	}
+	return false;
+}
+
+bool runtime_is_loaded(const struct runtime *runtime, const struct program *program)
+{
+	for (size_t i = 0; runtime->modules && i < program_module_count(program); i++)
+		if (path_has(program_module(program, i)->path, runtime->modules))
+			return true;
+	return false;
+}
+
+static void close_space(struct object_space *space)
+{
+	if (space->runtime->close)
+		space->runtime->close(space);
+	else
+		free(space);
+}
+
+void runtimes_destroy(struct runtimes *list)
+{
+	fibers_deinit(&list->fibers);
+	while (list->count > 0)
+		close_space(list->spaces[--list->count]);
+	free(list->spaces);
+	free(list);
+}
+
+/* NULL in *ret and no error: the process does not have it. */
+static struct error *open_space(const struct runtime *runtime,
+				const struct runtime_context *context, struct object_space **ret)
+{
+	struct error *error = NULL;
+
+	*ret = NULL;
+	if (runtime->modules && !runtime_is_loaded(runtime, context->program))
+		return NULL;
+	if (runtime->open) {
+		error = runtime->open(context, ret);
+	} else {
+		*ret = calloc(1, sizeof(**ret));
+		if (!*ret)
+			return &error_no_memory;
+	}
+	if (!error && *ret)
+		(*ret)->runtime = runtime;
+	return error;
+}
+
+struct error *runtimes_create(const struct runtime *const *kinds,
+			      const struct runtime_context *context, struct runtimes **ret)
+{
+	_cleanup_(runtimes_destroy) struct runtimes *list = calloc(1, sizeof(*list));
+	struct error *error = NULL;
+	size_t count = 0;
+
+	while (kinds[count])
+		count++;
+	if (list)
+		list->spaces = calloc(count + 1, sizeof(*list->spaces));
+	if (!list || !list->spaces)
+		return &error_no_memory;
+	list->fibers.list.account = context->account;
+	for (size_t i = 0; i < count && !error; i++) {
+		struct object_space *space;
+
+		error = open_space(kinds[i], context, &space);
+		if (error || !space)
+			continue;
+		list->spaces[list->count++] = space;
+		if (kinds[i]->find_fibers)
+			error = kinds[i]->find_fibers(space, &list->fibers);
+	}
+	if (error)
+		return error;
+	fibers_sort(&list->fibers);
+	*ret = take(list);
+	return NULL;
+}
+
+size_t runtime_count(const struct runtimes *list)
+{
+	return list->count;
+}
+
+const struct runtime *runtime_at(const struct runtimes *list, size_t number)
+{
+	return list->spaces[number]->runtime;
+}
+
+struct object_space *runtimes_space(const struct runtimes *list, const struct runtime *runtime)
+{
+	for (size_t i = 0; list && i < list->count; i++)
+		if (list->spaces[i]->runtime == runtime)
+			return list->spaces[i]->has_objects ? list->spaces[i] : NULL;
+	return NULL;
+}
+
+const struct fibers *runtimes_fibers(const struct runtimes *list)
+{
+	return &list->fibers;
+}
+
+struct error *runtimes_find_objects(struct runtimes *list, struct debug *debug)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		struct object_space *space = list->spaces[i];
+		struct error *error;
+
+		if (!space->runtime->find_objects || space->has_objects)
+			continue;
+		error = space->runtime->find_objects(space, debug);
+		if (error)
+			return error;
+		list->has_objects |= space->has_objects;
+	}
+	return NULL;
+}
+
+bool runtimes_have_objects(const struct runtimes *list)
+{
+	return list && list->has_objects;
+}
+
+uint64_t runtimes_class_of(const struct runtimes *list, allocation_id id)
+{
+	uint64_t number = 0;
+
+	for (size_t i = 0; i < list->count && !number; i++)
+		if (list->spaces[i]->has_objects)
+			number = list->spaces[i]->runtime->class_of(list->spaces[i], id);
+	return number;
+}
+
+/* The one that has the class, or NULL. */
+static struct object_space *find_space(const struct runtimes *list, uint64_t number)
+{
+	for (size_t i = 0; number && runtimes_have_objects(list) && i < list->count; i++) {
+		struct object_space *space = list->spaces[i];
+
+		if (space->has_objects && space->runtime->has_class(space, number))
+			return space;
+	}
+	return NULL;
+}
+
+bool runtimes_have_class(const struct runtimes *list, uint64_t number)
+{
+	return find_space(list, number) != NULL;
+}
+
+size_t runtimes_class_count(const struct runtimes *list)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (list->spaces[i]->has_objects)
+			count += list->spaces[i]->runtime->class_count(list->spaces[i]);
+	return count;
+}
+
+const char *runtimes_class_name(const struct runtimes *list, uint64_t number,
+				enum class_name_kind *ret_kind)
+{
+	struct object_space *space = find_space(list, number);
+
+	return space ? space->runtime->class_name(space, number, ret_kind) : NULL;
+}
+
+bool runtimes_visit_bases(const struct runtimes *list, uint64_t number,
+			  bool (*visit)(void *data, const char *name), void *data)
+{
+	struct object_space *space = find_space(list, number);
+
+	return space && space->runtime->visit_bases &&
+	       space->runtime->visit_bases(space, number, visit, data);
+}
+
+const char *runtimes_field_name(const struct runtimes *list, allocation_id id, uint64_t offset)
+{
+	uint64_t number = runtimes_have_objects(list) ? runtimes_class_of(list, id) : 0;
+	struct object_space *space = find_space(list, number);
+
+	return space && space->runtime->field_name
+		       ? space->runtime->field_name(space, number, offset)
+		       : NULL;
+}

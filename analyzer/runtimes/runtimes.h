@@ -1,0 +1,46 @@
+/*
+ * The runtimes that a process has, and what they know together.
+ */
+#ifndef ANALYZER_RUNTIMES_RUNTIMES_H
+#define ANALYZER_RUNTIMES_RUNTIMES_H
+
+#include "analyzer/runtimes/runtime.h"
+
+struct runtimes;
+
+/* Find those of the kinds, an array with NULL at the end, and their fibers. */
+struct error *runtimes_create(const struct runtime *const *kinds,
+			      const struct runtime_context *context, struct runtimes **ret);
+void runtimes_destroy(struct runtimes *list);
+DEFINE_CLEANUP(runtimes_destroy, struct runtimes *)
+
+size_t runtime_count(const struct runtimes *list);
+const struct runtime *runtime_at(const struct runtimes *list, size_t number);
+
+/* Whether one of its modules is loaded. */
+bool runtime_is_loaded(const struct runtime *runtime, const struct program *program);
+
+/* Its objects; NULL: none are known. */
+struct object_space *runtimes_space(const struct runtimes *list, const struct runtime *runtime);
+
+const struct fibers *runtimes_fibers(const struct runtimes *list);
+
+/* Learn the objects of all: without, there are none. After an error it may be called again. */
+struct error *runtimes_find_objects(struct runtimes *list, struct debug *debug);
+
+/* Whether any has objects. */
+bool runtimes_have_objects(const struct runtimes *list);
+
+/* See the slots of those names. All numbers of classes are of one of the runtimes. */
+uint64_t runtimes_class_of(const struct runtimes *list, allocation_id id);
+bool runtimes_have_class(const struct runtimes *list, uint64_t number);
+size_t runtimes_class_count(const struct runtimes *list);
+const char *runtimes_class_name(const struct runtimes *list, uint64_t number,
+				enum class_name_kind *ret_kind);
+bool runtimes_visit_bases(const struct runtimes *list, uint64_t number,
+			  bool (*visit)(void *data, const char *name), void *data);
+
+/* The member of the object at that offset; NULL: not known. */
+const char *runtimes_field_name(const struct runtimes *list, allocation_id id, uint64_t offset);
+
+#endif

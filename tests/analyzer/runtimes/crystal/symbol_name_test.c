@@ -1,0 +1,79 @@
+#include "analyzer/runtimes/crystal/symbol_name.h"
+
+#include "tests/assertions.h"
+
+static void assert_parts(const char *text, const char *type, const char *owner, const char *method,
+			 const char *result)
+{
+	struct symbol_name name;
+
+	assert_true(symbol_name_parse(text, &name));
+	assert_string_equal(name.type, type);
+	assert_string_equal(name.owner, owner);
+	assert_string_equal(name.method, method);
+	assert_string_equal(name.result, result);
+	symbol_name_deinit(&name);
+}
+
+static void test_constructors_tell_what_they_make(void **state)
+{
+	assert_parts("*Coin::new<Float64>:Coin", "Coin", "Coin", "new", "Coin");
+	assert_parts("*Cat@Animal::new<String, Int32>:Cat", "Cat", "Animal", "new", "Cat");
+	assert_parts("*Channel::UseDefault::new:Channel::UseDefault", "Channel::UseDefault",
+		     "Channel::UseDefault", "new", "Channel::UseDefault");
+	assert_parts("*Char::Reader::new:pos<String, Int32>:Char::Reader", "Char::Reader",
+		     "Char::Reader", "new", "Char::Reader");
+}
+
+static void test_generic_types_keep_their_arguments(void **state)
+{
+	assert_parts("*Hash(String, Int32)@Hash(K, V)::new:block<Nil>:Hash(String, Int32)",
+		     "Hash(String, Int32)", "Hash(K, V)", "new", "Hash(String, Int32)");
+	assert_parts("*Array(Proc(Int32, Nil))@Array(T)::new<Int32>:Array(Proc(Int32, Nil))",
+		     "Array(Proc(Int32, Nil))", "Array(T)", "new", "Array(Proc(Int32, Nil))");
+}
+
+static void test_marks_of_derived_types_are_no_part_of_a_name(void **state)
+{
+	struct symbol_name name;
+
+	assert_parts("*Array(Animal+)@Array(T)::new:Array(Animal+)", "Array(Animal)", "Array(T)",
+		     "new", "Array(Animal)");
+	assert_true(symbol_name_parse("*Animal+@Animal#name:String", &name));
+	assert_true(name.is_virtual);
+	assert_true(name.of_object);
+	assert_string_equal(name.type, "Animal");
+	symbol_name_deinit(&name);
+}
+
+static void test_operators_and_what_returns_a_union_are_read(void **state)
+{
+	assert_parts("*Foo#get<(Int32 | Nil)>:(Foo | Nil)", "Foo", "Foo", "get", "(Foo | Nil)");
+	assert_parts("*Foo::open<Tuple(Int32, Foo::Bar)>:Foo::Bar", "Foo", "Foo", "open",
+		     "Foo::Bar");
+}
+
+static void test_other_symbols_are_no_methods(void **state)
+{
+	static const char *const others[] = {
+		"main",	     "",	 "*",	     "*puts<String>:Nil",
+		"~match<A>", "*::new:A", "*Foo(Bar", "*Foo(Bar::new",
+	};
+	struct symbol_name name;
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		assert_false(symbol_name_parse(others[i], &name));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_constructors_tell_what_they_make),
+		cmocka_unit_test(test_generic_types_keep_their_arguments),
+		cmocka_unit_test(test_marks_of_derived_types_are_no_part_of_a_name),
+		cmocka_unit_test(test_operators_and_what_returns_a_union_are_read),
+		cmocka_unit_test(test_other_symbols_are_no_methods),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
