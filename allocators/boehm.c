@@ -242,14 +242,10 @@ static bool boehm_lives_in(const struct heap *base, uint64_t start, uint64_t end
 	return false;
 }
 
-static bool boehm_is_used(const struct heap *heap)
-{
-	return true;
-}
-
 const struct allocator allocator_boehm = {
 	.name = "boehm",
 	.summary = "the Boehm-Demers-Weiser collector, 7.2 and later",
+	.alignment = GRANULE,
 	.open = boehm_open,
 	.walk = boehm_walk,
 	.arena_count = boehm_arena_count,
@@ -264,6 +260,5 @@ const struct allocator allocator_boehm = {
 	.owned = boehm_owned,
 	.tell_used = boehm_tell_used,
 	.more_roots = boehm_more_roots,
-	.is_used = boehm_is_used,
 	.close = boehm_close,
 };

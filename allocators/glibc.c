@@ -335,6 +335,7 @@ static bool glibc_is_used(const struct heap *heap)
 const struct allocator allocator_glibc = {
 	.name = "glibc",
 	.summary = "malloc of the GNU C library, 2.23 and later",
+	.alignment = 16,
 	.open = glibc_open,
 	.walk = glibc_walk,
 	.arena_count = glibc_arena_count,

@@ -26,7 +26,7 @@ allocation_id reader_start(struct reader *reader, uint64_t address, struct memor
 	struct memory_range range;
 	allocation_id id;
 
-	if (address % 16 != 0 || !heap_bounds_hold(&reader->bounds, address))
+	if (address % (1 << LEAST_SHIFT) != 0 || !heap_bounds_hold(&reader->bounds, address))
 		return NO_ALLOCATION;
 	allocation_find_many(reader->index, &address, 1, &reader->hint, &id);
 	if (id == NO_ALLOCATION || !bitmap_get(reader->used, id))

@@ -33,7 +33,7 @@ struct scanner {
 	size_t source_hint;
 	struct reference_words words;		/* to be looked up together */
 	allocation_id last_source, last_target; /* of the edge added last */
-	allocation_id judged;			/* whose stale_links are known; or none's */
+	allocation_id judged;			/* whose stale links are known; or none's */
 	unsigned int stale_links;
 	struct view view;
 };
@@ -135,6 +135,8 @@ static struct error *look_up(const struct scan *scan, struct scanner *scanner, b
 
 		if (error)
 			return error;
+		if (allocation_stale_links_lead_anywhere(scan->index))
+			headers = UINT64_MAX >> (64 - count);
 		for (; headers; headers &= headers - 1) {
 			size_t i = (size_t)__builtin_ctzll(headers);
 

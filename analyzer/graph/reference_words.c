@@ -50,6 +50,9 @@ bool stretch_find(const struct reference_words *words, struct view *view, alloca
 	struct stretch stretch = { *hint, first, end, range };
 	uint64_t known;
 
+	/* Windows have bits for 16 bytes each. */
+	if (region->shift != USUAL_SHIFT)
+		return false;
 	stretch.bytes = view_bytes(view, range.start, &known);
 	/* Of the last one, the bits do not tell how far it reaches. */
 	if (end > region->first + region->count - 1)

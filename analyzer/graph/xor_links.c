@@ -239,11 +239,13 @@ static void note_uppers(struct xor_nodes *nodes, const struct allocation_index *
 /* All starts of a region have the same lowest bits. */
 static void note_lowest(struct xor_nodes *nodes, const struct allocation_index *index)
 {
-	enum { GRANULE = 16 };
+	nodes->no_bits = (1 << USUAL_SHIFT) - 1;
+	for (size_t i = 0; i < heap_region_count(index); i++) {
+		const struct heap_region *region = heap_region(index, i);
 
-	nodes->no_bits = GRANULE - 1;
-	for (size_t i = 1; i < heap_region_count(index); i++)
-		nodes->no_bits &= ~(heap_region(index, i)->start ^ heap_region(index, 0)->start);
+		nodes->no_bits &= (1U << region->shift) - 1;
+		nodes->no_bits &= ~(region->start ^ heap_region(index, 0)->start);
+	}
 }
 
 void xor_nodes_init(struct xor_nodes *nodes, const struct disguises_input *input)

@@ -74,84 +74,83 @@ struct spare {
 	arena_number arena;
 };
 
+/* Slots without "required" may be NULL, false or 0; what that means is said of each. */
 struct allocator {
-	const char *name;
-	const char *summary;
-	/* Find the heap. NULL in *ret and no error: the process has none of this allocator. */
-	struct error *(*open)(const struct heap_context *context, struct heap **ret);
-	/* Report all blocks. Damage goes to the findings; the rest is walked.
-	 */
-	struct error *(*walk)(struct heap *heap, arena_number first, struct block_sink *sink);
-	/* The arenas, numbered from walk's first on; known after the walk. */
-	size_t (*arena_count)(const struct heap *heap);
-	struct arena (*arena)(const struct heap *heap, size_t number);
-	/*
-	 * Which of the first words of a used block are links that it left there, as a mask (see
-	 * allocation_stale_links()). They are in no block, or in the 16 bytes below one: nobody
-	 * else need ask. NULL: it leaves none.
-	 */
-	unsigned int (*stale_links)(const struct heap *heap, const struct allocation_index *index,
-				    uint64_t start, const uint64_t words[4]);
-	/*
-	 * What it uses an address for: one of its bookkeeping, or the start of
-	 * a free block, as what follows "it is".
-	 * False if there is nothing to say.
-	 */
-	bool (*tell)(const struct heap *heap, uint64_t address, char *ret, size_t size);
-	/* The kinds of its arenas and of its free memory, in the bill's order; no name ends each.
-	 */
+	const char *name;    /* required */
+	const char *summary; /* required */
+
+	/* Required: starts of blocks and regions are multiples of it; a power of two, 8 or more. */
+	unsigned int alignment;
+	/* Required: kinds of arenas and of free memory, in the bill's order; no name ends each. */
 	const struct arena_kind *arena_kinds;
 	const struct free_kind *free_kinds;
-	/* Which of free_kinds the free block of the number-th arena is. NULL: always the first. */
+
+	/* Required: find the heap. NULL in *ret and no error: the process has none. */
+	struct error *(*open)(const struct heap_context *context, struct heap **ret);
+	/* Required. */
+	void (*close)(struct heap *heap);
+	/*
+	 * Required: add all blocks. Damage goes to the findings, and the rest is walked.
+	 *
+	 * A heap may be nested, with regions inside a used block of another allocator, as pools
+	 * have them: that block then gives way to it, from its first region there to the end. So an
+	 * address leads to the innermost block, and each byte counts once.
+	 */
+	struct error *(*walk)(struct heap *heap, arena_number first, struct block_sink *sink);
+	/* Required: the arenas, numbered from walk's first on; known after the walk. */
+	size_t (*arena_count)(const struct heap *heap);
+	struct arena (*arena)(const struct heap *heap, size_t number);
+
+	/* The memory that it got from the system: *ret_count ranges, in any order. NULL: others
+	 * cannot mistake it for theirs. */
+	const struct memory_range *(*owned)(const struct heap *heap, size_t *ret_count);
+	/* Whether the module at [start, end) implements it. NULL: it has no module of its own. */
+	bool (*lives_in)(const struct heap *heap, uint64_t start, uint64_t end);
+	/* Whether the process ever used it. NULL: it did. */
+	bool (*is_used)(const struct heap *heap);
+
+	/* Which of free_kinds a free block of the number-th arena is. NULL: the first. */
 	unsigned int (*free_kind)(const struct heap *heap, size_t number, allocation_id id,
 				  struct block block);
-	/*
-	 * Find out what of that takes a pass over all; free_kind may be asked without. NULL: it is
-	 * known from the walk.
-	 */
+	/* Prepare what of that takes a pass over all; free_kind works without. */
 	struct error *(*sort_free)(struct heap *heap, const struct allocation_index *index);
 	/*
-	 * Visit the pages that it gives back to the system when the program asks for that, as by
-	 * malloc_trim(0), and those at the ends of its heaps that it keeps. They do not overlap.
-	 * NULL: nothing is known.
-	 */
-	void (*spare)(const struct heap *heap, const struct allocation_index *index,
-		      void (*visit)(void *data, const struct spare *spare), void *data);
-	/*
-	 * The memory that the block of its number-th arena takes, with its header. NULL: what its
-	 * user has. kind: of a free one, else NULL.
+	 * The memory that a block of the number-th arena takes, with its header; kind: of a free
+	 * one, else NULL. NULL: it has no header.
 	 */
 	struct memory_range (*extent)(const struct heap *heap, size_t number, struct block block,
 				      const struct free_kind *kind);
 	/* Whether it uses the used block itself. NULL: none. */
 	bool (*keeps)(const struct heap *heap, struct block block);
-	/*
-	 * The arena whose memory the bookkeeping at address is in, outside of its regions; or
-	 * NO_ARENA. NULL: in none.
-	 */
+	/* The arena that has the bookkeeping at address, outside of its regions, or NO_ARENA. */
 	size_t (*holds)(const struct heap *heap, uint64_t address);
-	/*
-	 * The number-th range that it reserved and does not use yet. False: no more. NULL: there
-	 * are none.
-	 */
+	/* The number-th range that it reserved and does not use yet; false: no more. */
 	bool (*reserved)(const struct heap *heap, size_t number, struct memory_range *ret);
-	/* Whether the module at [start, end) is what implements it. */
-	bool (*lives_in)(const struct heap *heap, uint64_t start, uint64_t end);
-	/* Of a collector; NULL: none. */
+	/*
+	 * Visit the pages that it gives back to the system when the program asks for that, as by
+	 * malloc_trim(0), and those at the ends of its heaps that it keeps. They do not overlap.
+	 * NULL: unknown.
+	 */
+	void (*spare)(const struct heap *heap, const struct allocation_index *index,
+		      void (*visit)(void *data, const struct spare *spare), void *data);
+
+	/*
+	 * Which of the first words of a used block are links that it left there, as a mask. NULL:
+	 * it leaves none. They lead to no block, or into the unit below one, where its header is,
+	 * unless links_lead_anywhere; that costs time.
+	 */
+	unsigned int (*stale_links)(const struct heap *heap, const struct allocation_index *index,
+				    uint64_t start, const uint64_t words[4]);
+	bool links_lead_anywhere;
+	/* Of a collector: whether more may be marked than it finds by itself. NULL: no. */
 	enum more_roots (*more_roots)(const struct heap *heap);
+
 	/*
-	 * The memory that it got from the system, if others should know that it is not theirs:
-	 * *ret_count ranges, in any order. NULL: no need.
+	 * What an address of its bookkeeping, or the start of a free block, is for, as what follows
+	 * "it is"; and the same of the used block at start. False: nothing to say.
 	 */
-	const struct memory_range *(*owned)(const struct heap *heap, size_t *ret_count);
-	/*
-	 * What it knows of the used block at start, as what follows "it is". NULL, or false:
-	 * nothing.
-	 */
+	bool (*tell)(const struct heap *heap, uint64_t address, char *ret, size_t size);
 	bool (*tell_used)(const struct heap *heap, uint64_t start, char *ret, size_t size);
-	/* Whether the process ever used it. */
-	bool (*is_used)(const struct heap *heap);
-	void (*close)(struct heap *heap);
 };
 
 extern const struct allocator *const allocators[]; /* NULL at the end */

@@ -50,6 +50,10 @@ typedef uint32_t arena_number;
 
 struct block_sink;
 
+/* Blocks of the regions to come start at multiples of that, a power of two, 8 or more; 16 at first.
+ */
+void block_sink_align(struct block_sink *sink, unsigned int alignment);
+
 /* A region [start, end) of an arena begins; its blocks follow. */
 struct error *block_sink_region(struct block_sink *sink, uint64_t start, uint64_t end,
 				arena_number arena);

@@ -16,8 +16,8 @@
 
 enum {
 	HEAP_PAGE = 4096,
-	/* Blocks start at multiples of 16, and one may reach in from below. */
-	MOST_PINNERS = HEAP_PAGE / 16 + 1,
+	/* One may reach in from below. */
+	MOST_PINNERS = HEAP_PAGE / (1 << LEAST_SHIFT) + 1,
 };
 
 /* A page, or several in a row within one free block. */

@@ -48,7 +48,8 @@ static bool is_understood(const void *data, const struct module *module)
 	for (size_t i = 0; i < slots->count; i++) {
 		const struct heap *heap = slots->list[i].heap;
 
-		if (heap->allocator->lives_in(heap, module->start, module->end))
+		if (heap->allocator->lives_in &&
+		    heap->allocator->lives_in(heap, module->start, module->end))
 			return true;
 	}
 	return false;
@@ -61,8 +62,11 @@ static void report_heaps(const struct slots *slots, const struct heap_context *c
 
 	if (report_unsupported(context, is_understood, slots))
 		return;
-	for (size_t i = 0; i < slots->count; i++)
-		used |= slots->list[i].heap->allocator->is_used(slots->list[i].heap);
+	for (size_t i = 0; i < slots->count; i++) {
+		const struct heap *heap = slots->list[i].heap;
+
+		used |= !heap->allocator->is_used || heap->allocator->is_used(heap);
+	}
 	if (slots->count == 0)
 		report_no_heap(context);
 	else if (!used)
@@ -104,6 +108,15 @@ static unsigned int find_stale_links(const void *data, const struct allocation_i
 			mask |= own;
 	}
 	return mask;
+}
+
+static void set_stale_links(const struct heaps *heaps)
+{
+	bool anywhere = false;
+
+	for (arena_number i = 0; i < heaps_arena_count(heaps); i++)
+		anywhere |= heaps_arena_allocator(heaps, i)->links_lead_anywhere;
+	allocation_set_stale_links(heaps->index, find_stale_links, heaps->slots, anywhere);
 }
 
 /* Let the next ones know what memory is the heap's. */
@@ -186,6 +199,7 @@ static struct error *walk_heaps(struct slots *slots, struct block_sink *sink)
 
 		assert(heap);
 		slots->list[i].first = slots->arena_count;
+		block_sink_align(sink, heap->allocator->alignment);
 		error = heap->allocator->walk(heap, slots->arena_count, sink);
 		if (!error)
 			error = keep_claims(&slots->list[i], sink, claims);
@@ -232,7 +246,7 @@ struct error *heaps_create(const struct heap_context *context, struct heaps **re
 	if (error)
 		return error;
 	report_heaps(heaps->slots, context);
-	allocation_set_stale_links(heaps->index, find_stale_links, heaps->slots);
+	set_stale_links(heaps);
 	*ret = take(heaps);
 	return NULL;
 }
@@ -306,7 +320,7 @@ struct error *heaps_load(const struct heap_context *context, struct side_file *f
 	if (error)
 		return error;
 	heaps->slots->asleep = true;
-	allocation_set_stale_links(heaps->index, find_stale_links, heaps->slots);
+	set_stale_links(heaps);
 	*ret = take(heaps);
 	return NULL;
 }
@@ -388,7 +402,7 @@ bool heaps_tell(const struct heaps *heaps, uint64_t address, char *ret, size_t s
 	for (size_t i = 0; i < slots->count; i++) {
 		const struct heap *heap = slots->list[i].heap;
 
-		if (heap->allocator->tell(heap, address, ret, size))
+		if (heap->allocator->tell && heap->allocator->tell(heap, address, ret, size))
 			return true;
 	}
 	return false;

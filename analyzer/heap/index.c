@@ -95,8 +95,10 @@ static struct error *move_region(const struct block_sink *from, struct block_sin
 				 const struct heap_region *region)
 {
 	size_t first = region->first, count = region->count;
-	struct error *error = block_sink_region(to, region->start, region->end, region->arena);
+	struct error *error;
 
+	to->shift = region->shift;
+	error = block_sink_region(to, region->start, region->end, region->arena);
 	if (!error)
 		error = memory_reserve(&to->extents, (to->count + count) * sizeof(struct extent));
 	if (!error)
@@ -219,16 +221,16 @@ static unsigned int mark_starts(const struct allocation_index *index,
 
 	for (size_t i = 0; i < region->count; i++) {
 		uint32_t start = extents[i].start, bit = start % LINE_BITS;
-		uint64_t between = UINT64_C(16) * start - end;
+		uint64_t offset = (uint64_t)start << region->shift, between = offset - end;
 
 		lines[start / LINE_BITS].bits[bit / 64] |= UINT64_C(1) << (bit % 64);
 		if (i == 1)
 			gap = between;
 		if (i > 0)
 			differences |= between ^ gap;
-		end = UINT64_C(16) * start + extents[i].size;
+		end = offset + extents[i].size;
 	}
-	return differences == 0 && gap <= GRANULE ? (unsigned int)gap : GAPS_VARY;
+	return differences == 0 && gap <= 1U << region->shift ? (unsigned int)gap : GAPS_VARY;
 }
 
 /* Add up the bits of the line; returns how many there are up to its end. */
@@ -402,7 +404,7 @@ static const struct heap_region *region_of(const struct allocation_index *index,
 
 uint64_t allocation_start(const struct allocation_index *index, allocation_id id)
 {
-	return region_of(index, id)->start + UINT64_C(16) * index->extents[id].start;
+	return extent_start(region_of(index, id), &index->extents[id]);
 }
 
 uint64_t allocation_size(const struct allocation_index *index, allocation_id id)
@@ -428,7 +430,7 @@ struct memory_range allocation_range_near(const struct allocation_index *index, 
 		region = region_of(index, id);
 		*hint = (size_t)(region - index->regions);
 	}
-	start = region->start + UINT64_C(16) * index->extents[id].start;
+	start = extent_start(region, &index->extents[id]);
 	return (struct memory_range){ start, start + allocation_size(index, id) };
 }
 
@@ -474,10 +476,16 @@ const struct bitmap *allocation_having(const struct allocation_index *index, enu
 }
 
 void allocation_set_stale_links(struct allocation_index *index, stale_link_test test,
-				const void *data)
+				const void *data, bool lead_anywhere)
 {
 	index->stale_links = test;
 	index->stale_link_data = data;
+	index->links_lead_anywhere = lead_anywhere;
+}
+
+bool allocation_stale_links_lead_anywhere(const struct allocation_index *index)
+{
+	return index->links_lead_anywhere;
 }
 
 unsigned int allocation_stale_links(const struct allocation_index *index, uint64_t start,

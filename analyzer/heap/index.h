@@ -2,11 +2,11 @@
  * Every allocation of the dump, used and free, in order of address.
  *
  * An allocation is named by its rank in that order. So a set of allocations is a bitmap, a property
- * of all of them is an array, and a pointer is resolved by counting: for each region one bit per 16
- * bytes marks where an allocation starts, and the allocation that may hold an address is the number
- * of bits at or below it, less one. 448 bits and the count of all before them share a cache line.
- * Most allocators leave as much between any two allocations of a region: then the bits tell where
- * these end, too.
+ * of all of them is an array, and a pointer is resolved by counting: for each region one bit per
+ * unit, 16 bytes as a rule, marks where an allocation starts, and the allocation that may hold an
+ * address is the number of bits at or below it, less one. 448 bits and the count of all before them
+ * share a cache line. Most allocators leave as much between any two allocations of a region: then
+ * the bits tell where these end, too.
  *
  *	region     |16|16|16|16|16|16|16|...
  *	starts       1  0  0  1  0  1  0       bits up to the fifth: 2,
@@ -25,12 +25,17 @@
 typedef uint32_t allocation_id;
 #define NO_ALLOCATION UINT32_MAX
 
+/* Starts of allocations are multiples of 1 << shift bytes: of 16, unless their allocator says so.
+ */
+enum { LEAST_SHIFT = 3, USUAL_SHIFT = 4, MOST_SHIFT = 12 };
+
 /* A stretch of memory of one arena, with count allocations from first on. */
 struct heap_region {
 	uint64_t start, end;
 	uint32_t count;
 	allocation_id first;
 	arena_number arena;
+	uint32_t shift;
 };
 
 struct memory_range {
@@ -101,14 +106,18 @@ const struct bitmap *allocation_having(const struct allocation_index *index,
 /*
  * Which of the first words of a used block its allocator left there when the block was free, and
  * its user has not written since: they refer to nothing. A mask, bit 0 for the first word. Those
- * that are in an allocation at all are in the 16 bytes below another, where its header is.
+ * that are in an allocation at all are in the unit below another, where its header is.
  */
 typedef unsigned int (*stale_link_test)(const void *data, const struct allocation_index *index,
 					uint64_t start, const uint64_t words[4]);
 
-/* Set once, before the index is used; data is borrowed. */
+/*
+ * Set once, before the index is used; data is borrowed. lead_anywhere: some may be in an allocation
+ * elsewhere, too.
+ */
 void allocation_set_stale_links(struct allocation_index *index, stale_link_test test,
-				const void *data);
+				const void *data, bool lead_anywhere);
+bool allocation_stale_links_lead_anywhere(const struct allocation_index *index);
 unsigned int allocation_stale_links(const struct allocation_index *index, uint64_t start,
 				    const uint64_t words[4]);
 

@@ -26,9 +26,9 @@ static inline struct lookup find_line(const struct allocation_index *index, uint
 	layout = region_layout(index, *hint);
 	lookup.gap = layout->gap;
 	/* Behind the last start there are no bits: it is the last one. */
-	if (lookup.offset / GRANULE / LINE_BITS < layout->lines)
+	if ((lookup.offset >> region->shift) / LINE_BITS < layout->lines)
 		lookup.line = (const struct line *)index->lines.bytes + layout->first_line +
-			      lookup.offset / GRANULE / LINE_BITS;
+			      (lookup.offset >> region->shift) / LINE_BITS;
 	return lookup;
 }
 
@@ -42,21 +42,23 @@ struct answer {
 static inline __attribute__((always_inline)) struct answer ask_bits(const struct lookup *lookup,
 								    bool by_instruction)
 {
-	unsigned int bit = lookup->offset / GRANULE % LINE_BITS;
 	const struct heap_region *region = lookup->region;
-	uint64_t number, next;
+	uint64_t number, next, unit;
+	unsigned int bit;
 
 	if (!region || region->count == 0)
 		return (struct answer){ NO_ALLOCATION, true, false };
 	if (!lookup->line)
 		return (struct answer){ region->first + region->count - 1, false, true };
+	bit = (lookup->offset >> region->shift) % LINE_BITS;
 	number = line_rank(lookup->line, bit, by_instruction);
 	if (number == 0)
 		return (struct answer){ NO_ALLOCATION, true, false };
 	if (number == region->count || lookup->gap == GAPS_VARY)
 		return (struct answer){ (allocation_id)(region->first + number - 1), false, true };
 	next = line_next_bit(lookup->line, bit);
-	return (struct answer){ next && lookup->offset % GRANULE >= GRANULE - lookup->gap
+	unit = UINT64_C(1) << region->shift;
+	return (struct answer){ next && (~lookup->offset & (unit - 1)) < lookup->gap
 					? NO_ALLOCATION
 					: (allocation_id)(region->first + number - 1),
 				true, next };
@@ -67,7 +69,7 @@ static allocation_id check_end(const struct allocation_index *index, const struc
 			       allocation_id id)
 {
 	const struct extent *extent = &index->extents[id];
-	uint64_t offset = lookup->offset - UINT64_C(16) * extent->start;
+	uint64_t offset = lookup->offset - ((uint64_t)extent->start << lookup->region->shift);
 
 	if (offset < extent->size ||
 	    (extent->size == LARGE_SIZE && offset < allocation_size(index, id)))

@@ -6,15 +6,15 @@
 
 #include "analyzer/heap/sink.h"
 
-/* What 16 bytes of a region are called here: an allocation starts at one. */
-enum { GRANULE = 16 };
+/* The unit of most regions, the only one that windows are for. */
+enum { GRANULE = 1 << USUAL_SHIFT };
 
 enum { LINE_WORDS = 7, LINE_BITS = LINE_WORDS * 64 };
 
 /*
- * A cache line of bits, one for each granule. sums has, in its lower half, the number of all bits
- * in the lines before, and above it those in the first two, four and six words of this one,
- * SUM_BITS for each.
+ * A cache line of bits, one for each unit of the region. sums has, in its lower half, the number of
+ * all bits in the lines before, and above it those in the first two, four and six words of this
+ * one, SUM_BITS for each.
  */
 struct line {
 	uint64_t bits[LINE_WORDS];
@@ -28,13 +28,13 @@ struct region_layout {
 	size_t first_line, lines; /* no lines: it has one allocation at most */
 	/*
 	 * The bytes between the end of each allocation and the start of the next one, if these are
-	 * the same, and no more than a granule, between all: then ends are known from the bits.
+	 * the same, and no more than a unit, between all: then ends are known from the bits.
 	 * Else GAPS_VARY.
 	 */
 	unsigned int gap;
 };
 
-enum { GAPS_VARY = GRANULE + 1 };
+enum { GAPS_VARY = (1 << MOST_SHIFT) + 1 };
 
 /*
  * A lookup in steps, so that several can be under way at once. Each step needs memory that the one
@@ -53,7 +53,7 @@ void lookups_begin(const struct allocation_index *index, const uint64_t *address
 
 /*
  * End them, as allocation_find_many() does if fetch, so that extents are at hand. The result has a
- * bit for each address that is in the 16 bytes below an allocation, or may be: see
+ * bit for each address that is in the unit below an allocation, or may be: see
  * allocation_stale_links().
  */
 typedef uint64_t (*lookups_end_function)(const struct allocation_index *index,
@@ -75,6 +75,7 @@ struct allocation_index {
 	struct heap_bounds bounds;
 	stale_link_test stale_links; /* may be NULL */
 	const void *stale_link_data;
+	bool links_lead_anywhere;
 	lookups_end_function lookups_end; /* for the processor at hand */
 };
 

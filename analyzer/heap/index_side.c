@@ -10,7 +10,7 @@ struct kept_counts {
 };
 
 struct kept_region {
-	uint64_t start, end, count, arena;
+	uint64_t start, end, count, arena, shift;
 };
 
 struct kept_large {
@@ -73,7 +73,7 @@ static struct error *save_regions(const struct block_sink *sink, struct side_wri
 	side_writer_begin(writer, SIDE_REGIONS);
 	for (size_t i = 0; i < sink->region_count && !error; i++) {
 		struct kept_region kept = { regions[i].start, regions[i].end, regions[i].count,
-					    regions[i].arena };
+					    regions[i].arena, regions[i].shift };
 
 		error = side_writer_add(writer, &kept, sizeof(kept));
 	}
@@ -244,7 +244,7 @@ static bool check_blocks(struct loading *loading, const struct heap_region *regi
 	uint64_t length = region->end - region->start, end = 0;
 
 	for (size_t i = region->first; i < region->first + region->count; i++) {
-		uint64_t start = UINT64_C(16) * extents[i].start;
+		uint64_t start = (uint64_t)extents[i].start << region->shift;
 		uint64_t size = extents[i].size;
 
 		if (size == LARGE_SIZE) {
@@ -278,7 +278,9 @@ static struct error *load_regions(struct loading *loading)
 	for (size_t i = 0; i < count && !error; i++) {
 		struct heap_region *region = (struct heap_region *)sink->regions.bytes + i;
 
-		if (kept[i].start % 16 != 0 || kept[i].start < end || kept[i].end < kept[i].start ||
+		if (kept[i].shift < LEAST_SHIFT || kept[i].shift > MOST_SHIFT ||
+		    kept[i].start % (1U << kept[i].shift) != 0 || kept[i].start < end ||
+		    kept[i].end < kept[i].start ||
 		    kept[i].count > loading->counts.blocks - sink->count ||
 		    kept[i].arena > UINT32_MAX)
 			return damaged();
@@ -288,6 +290,7 @@ static struct error *load_regions(struct loading *loading)
 			.count = (uint32_t)kept[i].count,
 			.first = (allocation_id)sink->count,
 			.arena = (arena_number)kept[i].arena,
+			.shift = (uint32_t)kept[i].shift,
 		};
 		if (!check_blocks(loading, region))
 			return damaged();

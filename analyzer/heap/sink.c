@@ -5,8 +5,13 @@
 #include <assert.h>
 #include <string.h>
 
-static const uint64_t REGION_REACH = UINT64_C(16) << 32;
 static const uint64_t WIDE_GAP = UINT64_C(16) << 20;
+
+/* How far from its start the extents of a region can tell. */
+static uint64_t reach_of(const struct heap_region *region)
+{
+	return UINT64_C(1) << (32 + region->shift);
+}
 
 struct error *block_sink_create(struct memory_account *account, struct block_sink **ret)
 {
@@ -15,6 +20,7 @@ struct error *block_sink_create(struct memory_account *account, struct block_sin
 	if (!sink)
 		return &error_no_memory;
 	sink->account = account;
+	sink->shift = USUAL_SHIFT;
 	sink->regions.account = account;
 	sink->extents.account = account;
 	sink->used.account = account;
@@ -44,6 +50,13 @@ void block_sink_destroy(struct block_sink *sink)
 	free(sink);
 }
 
+void block_sink_align(struct block_sink *sink, unsigned int alignment)
+{
+	sink->shift = (unsigned int)__builtin_ctz(alignment);
+	assert(alignment == 1U << sink->shift && sink->shift >= LEAST_SHIFT &&
+	       sink->shift <= MOST_SHIFT);
+}
+
 struct error *block_sink_region(struct block_sink *sink, uint64_t start, uint64_t end,
 				arena_number arena)
 {
@@ -53,7 +66,7 @@ struct error *block_sink_region(struct block_sink *sink, uint64_t start, uint64_
 
 	if (error)
 		return error;
-	assert(start % 16 == 0 && start < end);
+	assert(start % (1U << sink->shift) == 0 && start < end);
 	sink->ordered = 0;
 	regions = sink->regions.bytes;
 	regions[sink->region_count++] = (struct heap_region){
@@ -61,6 +74,7 @@ struct error *block_sink_region(struct block_sink *sink, uint64_t start, uint64_
 		.end = end,
 		.first = (allocation_id)sink->count,
 		.arena = arena,
+		.shift = sink->shift,
 	};
 	return NULL;
 }
@@ -155,10 +169,10 @@ static bool needs_region(const struct block_sink *sink, const struct heap_region
 	const struct extent *extents = sink->extents.bytes;
 	uint64_t distance = start - region->start;
 
-	if (distance >= REGION_REACH)
+	if (distance >= reach_of(region))
 		return true;
 	return region->count > 0 &&
-	       distance - UINT64_C(16) * extents[sink->count - 1].start > WIDE_GAP;
+	       start - extent_start(region, &extents[sink->count - 1]) > WIDE_GAP;
 }
 
 /* Begin a region with the block at start if it cannot go without. */
@@ -188,10 +202,10 @@ struct error *block_sink_add(struct block_sink *sink, struct block block)
 		error = set_traits(sink, sink->count, block.traits);
 	if (error)
 		return error;
-	assert(block.start % 16 == 0 && block.start < region->end &&
+	assert(block.start % (1U << region->shift) == 0 && block.start < region->end &&
 	       block.size <= region->end - block.start);
 	extents = sink->extents.bytes;
-	extents[sink->count].start = (uint32_t)((block.start - region->start) / 16);
+	extents[sink->count].start = (uint32_t)((block.start - region->start) >> region->shift);
 	extents[sink->count].size = block.size >= LARGE_SIZE ? LARGE_SIZE : (uint32_t)block.size;
 	set_state(sink, sink->count, block.state);
 	sink->count++;
@@ -205,7 +219,7 @@ bool block_sink_base(const struct block_sink *sink, uint64_t start, uint64_t *re
 
 	/* Nor does an extent of the blocks that follow need a region. */
 	if (needs_region(sink, region, start) ||
-	    start - region->start >= REGION_REACH - BLOCK_BATCH * WIDE_GAP)
+	    start - region->start >= reach_of(region) - BLOCK_BATCH * WIDE_GAP)
 		return false;
 	*ret = region->start;
 	return true;
@@ -280,7 +294,7 @@ static size_t find_in_region(const struct block_sink *sink, const struct heap_re
 {
 	const struct extent *extents = sink->extents.bytes;
 	size_t low = region->first, high = low + region->count;
-	uint64_t start = (address - region->start) / 16;
+	uint64_t start = (address - region->start) >> region->shift;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -296,9 +310,7 @@ static size_t find_in_region(const struct block_sink *sink, const struct heap_re
 static uint64_t start_of(const struct block_sink *sink, const struct heap_region *region,
 			 size_t number)
 {
-	const struct extent *extents = sink->extents.bytes;
-
-	return region->start + UINT64_C(16) * extents[number].start;
+	return extent_start(region, (const struct extent *)sink->extents.bytes + number);
 }
 
 static uint64_t size_of(const struct block_sink *sink, size_t number)
@@ -499,19 +511,20 @@ struct error *block_sink_join(struct block_sink *sink, const struct block_sink *
 	struct error *error;
 	uint64_t distance, last;
 
-	assert(piece->region_count == 1 && piece->count > 0);
+	assert(piece->region_count == 1 && piece->count > 0 &&
+	       region->shift == last_region(sink)->shift);
 	error = split_region(sink, start_of(piece, region, 0));
 	if (error)
 		return error;
 	distance = region->start - last_region(sink)->start;
 	last = start_of(piece, region, piece->count - 1);
-	if (last - last_region(sink)->start >= REGION_REACH)
+	if (last - last_region(sink)->start >= reach_of(region))
 		return join_one_by_one(sink, piece);
 	error = reserve(sink, piece->count);
 	if (!error)
 		error = join_large(sink, piece);
 	if (!error)
-		join_blocks(sink, piece, (uint32_t)(distance / 16));
+		join_blocks(sink, piece, (uint32_t)(distance >> region->shift));
 	return error;
 }
 
@@ -538,7 +551,7 @@ void block_sink_visit_used(struct block_sink *sink, size_t first,
 
 		for (size_t j = regions[i].first; j < end; j++) {
 			struct block block = {
-				.start = regions[i].start + UINT64_C(16) * extents[j].start,
+				.start = extent_start(&regions[i], &extents[j]),
 				.size = extents[j].size,
 				.state = BLOCK_USED,
 			};

@@ -7,8 +7,8 @@
 #include "analyzer/heap/index.h"
 
 /*
- * Where an allocation is, in 8 bytes: its start in units of 16 bytes from its region's, and its
- * size in bytes. A larger size is kept on a list of its own.
+ * Where an allocation is, in 8 bytes: its start in units of its region from that one's start, and
+ * its size in bytes. A larger size is kept on a list of its own.
  */
 struct extent {
 	uint32_t start;
@@ -22,6 +22,11 @@ struct large_size {
 	uint64_t size;
 };
 
+static inline uint64_t extent_start(const struct heap_region *region, const struct extent *extent)
+{
+	return region->start + ((uint64_t)extent->start << region->shift);
+}
+
 /* The bits of a trait are in a bitmap of its own. */
 static inline unsigned int trait_mask(size_t number)
 {
@@ -30,6 +35,7 @@ static inline unsigned int trait_mask(size_t number)
 
 struct block_sink {
 	struct memory_account *account;
+	unsigned int shift;    /* of regions to come */
 	struct memory regions; /* struct heap_region */
 	size_t region_count;
 	struct memory extents; /* struct extent */

@@ -190,7 +190,7 @@ static void test_false_side_files_do_no_harm(void **state)
 
 static void test_arenas_are_those_of_the_core(void **state)
 {
-	enum { ARENA = 56, REGION = 32, REGION_ARENA = 24 };
+	enum { ARENA = 48, REGION = 40, REGION_ARENA = 24 };
 	struct progress progress = { .total = 0 };
 	_cleanup_(analysis_destroy) struct analysis *analysis = NULL;
 	uint64_t *arenas = section_at(&whole, SIDE_ARENAS);

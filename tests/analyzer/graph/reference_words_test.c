@@ -185,7 +185,7 @@ static void test_rows_agree_with_a_look_at_each_word(void **state)
 
 		seed = chunk;
 		make_world(&world);
-		allocation_set_stale_links(world.index, find_stale_links, NULL);
+		allocation_set_stale_links(world.index, find_stale_links, NULL, false);
 		world.progress.threads = chunk % 3;
 		world_find_graph(&world);
 		assert_true(graph_edge_count(world.graph) > 1000);

@@ -13,36 +13,37 @@ struct model {
 	struct block blocks[MOST_BLOCKS]; /* by address */
 	size_t count;
 	uint64_t starts[REGIONS], ends[REGIONS];
-	size_t firsts[REGIONS + 1]; /* of the region's blocks */
+	unsigned int units[REGIONS]; /* blocks start at multiples */
+	size_t firsts[REGIONS + 1];  /* of the region's blocks */
 };
 
 static struct memory_account account;
 static struct model model;
 
-/* The size of a block that leaves gap bytes up to the next granule but some. */
-static uint64_t size_before_gap(uint64_t gap)
+/* The size of a block that leaves gap bytes up to the next unit but some. */
+static uint64_t size_before_gap(uint64_t gap, unsigned int unit)
 {
-	return 16 * (2 + random_below(random_below(8) ? 8 : 900)) - gap;
+	return unit * (2 + random_below(random_below(8) ? 8 : 900)) - gap;
 }
 
 /* Fill the region with blocks of one gap between any two of them. */
-static uint64_t fill_evenly(uint64_t start)
+static uint64_t fill_evenly(uint64_t start, unsigned int unit)
 {
-	uint64_t count = random_below(40), gap = random_below(17), end = start;
+	uint64_t count = random_below(40), gap = random_below(unit + 1), end = start;
 
 	for (uint64_t i = 0; i < count && model.count < MOST_BLOCKS; i++) {
 		struct block *block = &model.blocks[model.count++];
 
 		block->start = end;
-		block->size = size_before_gap(gap);
+		block->size = size_before_gap(gap, unit);
 		block->state = (enum block_state)random_below(3);
 		end = block->start + block->size + gap;
 	}
-	return end + 16 * (1 + random_below(3));
+	return end + unit * (1 + random_below(3));
 }
 
 /* Fill the region from start on; returns its end. */
-static uint64_t fill_region(uint64_t start, bool large)
+static uint64_t fill_region(uint64_t start, bool large, unsigned int unit)
 {
 	uint64_t count = random_below(random_below(4) ? 4 : 40), end = start;
 
@@ -51,14 +52,14 @@ static uint64_t fill_region(uint64_t start, bool large)
 	for (uint64_t i = 0; i < count && model.count < MOST_BLOCKS; i++) {
 		struct block *block = &model.blocks[model.count++];
 
-		block->start = end + 16 * random_below(4);
+		block->start = end + unit * random_below(4);
 		block->size = 1 + random_below(random_below(20) ? 100 : 20000);
 		if (large)
 			block->size += random_below(3) << 32;
 		block->state = (enum block_state)random_below(3);
-		end = (block->start + block->size + 15) & ~UINT64_C(15);
+		end = (block->start + block->size + unit - 1) / unit * unit;
 	}
-	return end + 16 * (1 + random_below(600));
+	return end + unit * (1 + random_below(600));
 }
 
 static void fill_model(void)
@@ -70,10 +71,13 @@ static void fill_model(void)
 		address += random_below(3) << 12;
 		if (random_below(200) == 0)
 			address += 1ull << 40;
+		model.units[i] = random_below(4) ? 16 : 8U << random_below(4);
+		address = (address + model.units[i] - 1) / model.units[i] * model.units[i];
 		model.starts[i] = address;
 		model.firsts[i] = model.count;
-		address = random_below(3) ? fill_region(address, random_below(100) == 0)
-					  : fill_evenly(address);
+		address = random_below(3)
+				  ? fill_region(address, random_below(100) == 0, model.units[i])
+				  : fill_evenly(address, model.units[i]);
 		model.ends[i] = address;
 	}
 	model.firsts[REGIONS] = model.count;
@@ -97,6 +101,7 @@ static struct allocation_index *make_index(bool shuffled)
 	for (size_t i = 0; i < REGIONS; i++) {
 		size_t region = order[i];
 
+		block_sink_align(sink, model.units[region]);
 		assert_no_error(
 			block_sink_region(sink, model.starts[region], model.ends[region], 0));
 		for (size_t j = model.firsts[region]; j < model.firsts[region + 1]; j++)
@@ -158,13 +163,15 @@ static void assert_allocations(const struct allocation_index *index)
 	}
 }
 
-/* Whether an allocation starts in the 16 bytes behind those of the address. */
-static bool is_header(uint64_t address)
+/* Whether an allocation starts in the unit behind that of the address. */
+static bool is_header(const struct allocation_index *index, uint64_t address)
 {
-	uint64_t start = (address & ~UINT64_C(15)) + 16;
+	uint64_t unit = UINT64_C(1) << heap_region_find(index, address)->shift;
+	uint64_t start = address / unit * unit + unit;
 	allocation_id id = find_in_model(start);
 
-	return id != NO_ALLOCATION && model.blocks[id].start == start;
+	return id != NO_ALLOCATION && model.blocks[id].start == start &&
+	       heap_region_find(index, start) == heap_region_find(index, address);
 }
 
 static void assert_targets(const struct allocation_index *index, const uint64_t *addresses,
@@ -180,7 +187,7 @@ static void assert_targets(const struct allocation_index *index, const uint64_t 
 
 	for (size_t i = 0; i < count; i++) {
 		assert_int_equal(found[i], expected[i]);
-		if (found[i] != NO_ALLOCATION && is_header(addresses[i]))
+		if (found[i] != NO_ALLOCATION && is_header(index, addresses[i]))
 			assert_true(headers >> i & 1);
 	}
 }
