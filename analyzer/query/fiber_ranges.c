@@ -28,26 +28,18 @@ static void write_fiber(const struct analysis *analysis, const struct ranges *ra
 {
 	const struct fiber *fiber = fiber_at(analysis_fibers(analysis), range->number);
 
-	report_number(report, fiber->object);
-	report_number(report, fiber->start);
-	report_number(report, fiber->end);
-	report_number(report, range->size);
-	report_number(report, fiber->end - fiber->live);
-	report_text(report, fiber->running ? "running" : "waiting");
+	report_add(report, fiber->object, fiber->start, fiber->end, range->size,
+		   fiber->end - fiber->live, fiber->running ? "running" : "waiting");
 	report_thread(report, analysis_program(analysis), fiber->thread);
-	report_text(report, fiber->name);
+	report_add(report, fiber->name);
 }
-
-static const struct column columns[] = {
-	{ "fiber", VALUE_ADDRESS },	{ "stack start", VALUE_ADDRESS },
-	{ "stack end", VALUE_ADDRESS }, { "size", VALUE_BYTES },
-	{ "live", VALUE_BYTES },	{ "state", VALUE_TEXT },
-	{ "thread", VALUE_NUMBER },	{ "name", VALUE_TEXT },
-};
 
 const struct range_kind range_kind_fibers = {
 	.noun = "fibers",
-	.table = { "fiber", columns, 8, NULL },
+	.table = TABLE("fiber", NULL, { "fiber", VALUE_ADDRESS }, { "stack start", VALUE_ADDRESS },
+		       { "stack end", VALUE_ADDRESS }, { "size", VALUE_BYTES },
+		       { "live", VALUE_BYTES }, { "state", VALUE_TEXT }, { "thread", VALUE_NUMBER },
+		       { "name", VALUE_TEXT }),
 	.contiguous = true,
 	.collect = collect,
 	.write = write_fiber,

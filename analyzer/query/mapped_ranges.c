@@ -152,19 +152,16 @@ static void write_range(const struct analysis *analysis, const struct ranges *ra
 {
 	const struct mapped_part *part =
 		(const struct mapped_part *)ranges->details + range->number;
-	report_number(report, range->start);
-	report_number(report, range->start + range->size);
-	report_number(report, range->size);
-	report_number(report, part->from_core + part->from_file);
-	report_text(report, rights[part->rights & 7]);
-	report_text(report, part->mapping ? part->mapping->path : NULL);
+	report_add(report, range->start, range->start + range->size, range->size,
+		   part->from_core + part->from_file, rights[part->rights & 7],
+		   part->mapping ? part->mapping->path : NULL);
 }
 
 /* "known": the bytes that the dump, or the mapped file, has. */
-static const struct column columns[] = {
-	{ "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS }, { "size", VALUE_BYTES },
-	{ "known", VALUE_BYTES },   { "rights", VALUE_TEXT }, { "path", VALUE_TEXT },
-};
+#define RANGE_TABLE(name, sentence)                                                        \
+	TABLE(name, sentence, { "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },        \
+	      { "size", VALUE_BYTES }, { "known", VALUE_BYTES }, { "rights", VALUE_TEXT }, \
+	      { "path", VALUE_TEXT })
 
 /* As the kernel writes them in /proc/PID/maps, but for what is shared. */
 static void write_map(const struct analysis *analysis, const struct ranges *ranges,
@@ -173,25 +170,17 @@ static void write_map(const struct analysis *analysis, const struct ranges *rang
 	const struct mapped_part *part =
 		(const struct mapped_part *)ranges->details + range->number;
 
-	report_number(report, range->start);
-	report_number(report, range->start + range->size);
-	report_text(report, rights[part->rights & 7]);
-	report_number(report, range->size);
-	report_number(report, part->from_core);
-	report_number(report, part->from_file);
-	report_text(report, path_of(analysis, range, part));
+	report_add(report, range->start, range->start + range->size, rights[part->rights & 7],
+		   range->size, part->from_core, part->from_file, path_of(analysis, range, part));
 }
 
 /* How many of the bytes the core has, and how many the mapped file. */
-static const struct column map_columns[] = {
-	{ "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },	{ "rights", VALUE_TEXT },
-	{ "size", VALUE_BYTES },    { "in core", VALUE_BYTES }, { "in file", VALUE_BYTES },
-	{ "path", VALUE_TEXT },
-};
-
 const struct range_kind range_kind_maps = {
 	.noun = "mapped ranges",
-	.table = { "mapping", map_columns, 7, NULL },
+	.table =
+		TABLE("mapping", NULL, { "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },
+		      { "rights", VALUE_TEXT }, { "size", VALUE_BYTES }, { "in core", VALUE_BYTES },
+		      { "in file", VALUE_BYTES }, { "path", VALUE_TEXT }),
 	.contiguous = true,
 	.collect = maps_collect,
 	.write = write_map,
@@ -199,7 +188,7 @@ const struct range_kind range_kind_maps = {
 
 const struct range_kind range_kind_rxonly = {
 	.noun = "executable ranges",
-	.table = { "range", columns, 6, NULL },
+	.table = RANGE_TABLE("range", NULL),
 	.contiguous = true,
 	.collect = rxonly_collect,
 	.write = write_range,
@@ -207,7 +196,7 @@ const struct range_kind range_kind_rxonly = {
 
 const struct range_kind range_kind_inaccessible = {
 	.noun = "inaccessible ranges",
-	.table = { "range", columns, 6, NULL },
+	.table = RANGE_TABLE("range", NULL),
 	.contiguous = true,
 	.collect = inaccessible_collect,
 	.write = write_range,
@@ -215,7 +204,7 @@ const struct range_kind range_kind_inaccessible = {
 
 const struct range_kind range_kind_writable = {
 	.noun = "writable ranges",
-	.table = { "range", columns, 6, NULL },
+	.table = RANGE_TABLE("range", NULL),
 	.contiguous = true,
 	.collect = writable_collect,
 	.write = write_range,
@@ -223,7 +212,7 @@ const struct range_kind range_kind_writable = {
 
 const struct range_kind range_kind_readonly = {
 	.noun = "read-only ranges",
-	.table = { "range", columns, 6, NULL },
+	.table = RANGE_TABLE("range", NULL),
 	.contiguous = true,
 	.collect = readonly_collect,
 	.write = write_range,

@@ -66,22 +66,16 @@ static void stacks_write(const struct analysis *analysis, const struct ranges *r
 	const struct program *program = analysis_program(analysis);
 	const struct stack *stack = program_stack(program, range->number);
 
-	report_number(report, stack->start);
-	report_number(report, stack->end);
-	report_number(report, range->size);
-	report_number(report, stack->live_end - stack->live);
+	report_add(report, stack->start, stack->end, range->size, stack->live_end - stack->live);
 	report_thread(report, program, stack->thread);
-	report_text(report, stack_kind_name(stack->kind));
+	report_add(report, stack_kind_name(stack->kind));
 }
-
-static const struct column stack_columns[] = {
-	{ "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },	{ "size", VALUE_BYTES },
-	{ "live", VALUE_BYTES },    { "thread", VALUE_NUMBER }, { "kind", VALUE_TEXT },
-};
 
 const struct range_kind range_kind_stacks = {
 	.noun = "stacks",
-	.table = { "stack", stack_columns, 6, NULL },
+	.table = TABLE("stack", NULL, { "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },
+		       { "size", VALUE_BYTES }, { "live", VALUE_BYTES }, { "thread", VALUE_NUMBER },
+		       { "kind", VALUE_TEXT }),
 	.contiguous = true,
 	.collect = stacks_collect,
 	.write = stacks_write,
@@ -123,30 +117,19 @@ static void threads_write(const struct analysis *analysis, const struct ranges *
 	struct debug *debug = analysis_debug(analysis);
 	struct symbol symbol;
 
-	report_number(report, thread->id);
-	report_number(report, thread->stack_pointer);
-	if (thread->stack == NO_STACK) {
-		report_absent(report);
-		report_absent(report);
-	} else {
-		report_number(report, range->start);
-		report_number(report, range->start + range->size);
-	}
-	report_number(report, instruction);
-	report_text(report, module ? module_name(module) : NULL);
-	report_text(report, debug_symbol(debug, instruction, &symbol) ? symbol.name : NULL);
+	report_add(report, thread->id, thread->stack_pointer,
+		   VALUE_IF(thread->stack != NO_STACK, range->start),
+		   VALUE_IF(thread->stack != NO_STACK, range->start + range->size), instruction,
+		   module ? module_name(module) : NULL,
+		   debug_symbol(debug, instruction, &symbol) ? symbol.name : NULL);
 }
-
-static const struct column thread_columns[] = {
-	{ "thread", VALUE_NUMBER },	     { "stack pointer", VALUE_ADDRESS },
-	{ "stack start", VALUE_ADDRESS },    { "stack end", VALUE_ADDRESS },
-	{ "instruction at", VALUE_ADDRESS }, { "in module", VALUE_TEXT },
-	{ "in function", VALUE_TEXT },
-};
 
 const struct range_kind range_kind_threads = {
 	.noun = "threads",
-	.table = { "thread", thread_columns, 7, NULL },
+	.table = TABLE("thread", NULL, { "thread", VALUE_NUMBER },
+		       { "stack pointer", VALUE_ADDRESS }, { "stack start", VALUE_ADDRESS },
+		       { "stack end", VALUE_ADDRESS }, { "instruction at", VALUE_ADDRESS },
+		       { "in module", VALUE_TEXT }, { "in function", VALUE_TEXT }),
 	.contiguous = true,
 	.collect = threads_collect,
 	.write = threads_write,
@@ -183,23 +166,16 @@ static void modules_write(const struct analysis *analysis, const struct ranges *
 	};
 	const struct module *module = program_module(analysis_program(analysis), range->number);
 
-	report_number(report, module->start);
-	report_number(report, module->end);
-	report_number(report, range->size);
+	report_add(report, module->start, module->end, range->size);
 	/* The vdso has none. */
-	report_text(report, module->path[0] == '[' ? NULL : states[module->state]);
-	report_text(report, module->path);
+	report_add(report, module->path[0] == '[' ? NULL : states[module->state], module->path);
 }
 
 /* "file": whether the module's file could be used, or why not. */
-static const struct column module_columns[] = {
-	{ "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS }, { "size", VALUE_BYTES },
-	{ "file", VALUE_TEXT },	    { "path", VALUE_TEXT },
-};
-
 const struct range_kind range_kind_modules = {
 	.noun = "modules",
-	.table = { "module", module_columns, 5, NULL },
+	.table = TABLE("module", NULL, { "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },
+		       { "size", VALUE_BYTES }, { "file", VALUE_TEXT }, { "path", VALUE_TEXT }),
 	.contiguous = true,
 	.collect = modules_collect,
 	.write = modules_write,
@@ -264,28 +240,18 @@ static void arenas_write(const struct analysis *analysis, const struct ranges *r
 	arena_number number = (arena_number)range->number;
 	const struct heaps *heaps = analysis_heaps(analysis);
 
-	if (range->start)
-		report_number(report, range->start);
-	else
-		report_absent(report);
-	report_number(report, range->size);
-	report_number(report, use->used_count);
-	report_number(report, use->used_bytes);
-	report_number(report, use->free_count);
-	report_number(report, use->free_bytes);
-	report_text(report, heaps_arena_allocator(heaps, number)->name);
-	report_text(report, heaps_arena(heaps, number).kind->name);
+	report_add(report, value_nonzero(range->start), range->size, use->used_count,
+		   use->used_bytes, use->free_count, use->free_bytes,
+		   heaps_arena_allocator(heaps, number)->name,
+		   heaps_arena(heaps, number).kind->name);
 }
-
-static const struct column arena_columns[] = {
-	{ "arena", VALUE_ADDRESS },    { "size", VALUE_BYTES }, { "used", VALUE_COUNT },
-	{ "used bytes", VALUE_BYTES }, { "free", VALUE_COUNT }, { "free bytes", VALUE_BYTES },
-	{ "allocator", VALUE_TEXT },   { "kind", VALUE_TEXT },
-};
 
 const struct range_kind range_kind_arenas = {
 	.noun = "arenas",
-	.table = { "arena", arena_columns, 8, NULL },
+	.table = TABLE("arena", NULL, { "arena", VALUE_ADDRESS }, { "size", VALUE_BYTES },
+		       { "used", VALUE_COUNT }, { "used bytes", VALUE_BYTES },
+		       { "free", VALUE_COUNT }, { "free bytes", VALUE_BYTES },
+		       { "allocator", VALUE_TEXT }, { "kind", VALUE_TEXT }),
 	.collect = arenas_collect,
 	.write = arenas_write,
 };

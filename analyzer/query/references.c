@@ -167,11 +167,8 @@ static void write_hit(const struct analysis *analysis, const struct ranges *rang
 {
 	struct place place = place_find(analysis, range->start);
 
-	report_number(report, range->start);
-	report_text(report, place_name(analysis, &place));
-	report_number(report, place.start);
-	report_number(report, range->start - place.start);
-	report_text(report, what_name(analysis, &place, range->start));
+	report_add(report, range->start, place_name(analysis, &place), place.start,
+		   range->start - place.start, what_name(analysis, &place, range->start));
 }
 
 static const char *group_of(const struct analysis *analysis, const struct range *range)
@@ -196,14 +193,13 @@ static const char *group_of(const struct analysis *analysis, const struct range 
 	}
 }
 
-static const struct column columns[] = {
-	{ "address", VALUE_ADDRESS },	{ "in", VALUE_TEXT },	{ "start", VALUE_ADDRESS },
-	{ "at offset", VALUE_ADDRESS }, { "name", VALUE_TEXT },
-};
+#define HIT_TABLE(name, sentence)                                                 \
+	TABLE(name, sentence, { "address", VALUE_ADDRESS }, { "in", VALUE_TEXT }, \
+	      { "start", VALUE_ADDRESS }, { "at offset", VALUE_ADDRESS }, { "name", VALUE_TEXT })
 
 const struct range_kind range_kind_pointers = {
 	.noun = "pointers",
-	.table = { "pointer", columns, 5, NULL },
+	.table = HIT_TABLE("pointer", NULL),
 	.contiguous = true,
 	.skips = true,
 	.needs = STAGE_CLASSES,
@@ -214,7 +210,7 @@ const struct range_kind range_kind_pointers = {
 
 const struct range_kind range_kind_rangerefs = {
 	.noun = "range references",
-	.table = { "reference", columns, 5, NULL },
+	.table = HIT_TABLE("reference", NULL),
 	.contiguous = true,
 	.skips = true,
 	.needs = STAGE_CLASSES,
@@ -225,7 +221,7 @@ const struct range_kind range_kind_rangerefs = {
 
 const struct range_kind range_kind_relrefs = {
 	.noun = "relative references",
-	.table = { "reference", columns, 5, NULL },
+	.table = HIT_TABLE("reference", NULL),
 	.contiguous = true,
 	.skips = true,
 	.needs = STAGE_CLASSES,
@@ -236,7 +232,7 @@ const struct range_kind range_kind_relrefs = {
 
 const struct range_kind range_kind_matches = {
 	.noun = "matches",
-	.table = { "match", columns, 5, NULL },
+	.table = HIT_TABLE("match", NULL),
 	.contiguous = true,
 	.skips = true,
 	.needs = STAGE_CLASSES,

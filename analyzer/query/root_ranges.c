@@ -126,28 +126,18 @@ static void write_root(const struct analysis *analysis, const struct ranges *ran
 
 	if (!counts->tried)
 		count_targets(analysis, counts);
-	report_number(report, root.start);
-	report_number(report, root.end);
-	report_number(report, range->size);
-	if (counts->known)
-		report_number(report, counts->counts[range->number]);
-	else
-		report_absent(report);
-	report_text(report, kind_name(&root));
+	report_add(report, root.start, root.end, range->size,
+		   VALUE_IF(counts->known, counts->counts[range->number]), kind_name(&root));
 	report_thread(report, analysis_program(analysis), root.thread);
-	report_text(report, mapping ? mapping->path : NULL);
+	report_add(report, mapping ? mapping->path : NULL);
 }
 
 /* "allocations": used ones that the range refers to directly. */
-static const struct column columns[] = {
-	{ "start", VALUE_ADDRESS },	{ "end", VALUE_ADDRESS }, { "size", VALUE_BYTES },
-	{ "allocations", VALUE_COUNT }, { "kind", VALUE_TEXT },	  { "thread", VALUE_NUMBER },
-	{ "path", VALUE_TEXT },
-};
-
 const struct range_kind range_kind_roots = {
 	.noun = "root ranges",
-	.table = { "root", columns, 7, NULL },
+	.table = TABLE("root", NULL, { "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },
+		       { "size", VALUE_BYTES }, { "allocations", VALUE_COUNT },
+		       { "kind", VALUE_TEXT }, { "thread", VALUE_NUMBER }, { "path", VALUE_TEXT }),
 	.contiguous = true,
 	.collect = collect,
 	.write = write_root,

@@ -62,22 +62,17 @@ static void signatures_write(const struct analysis *analysis, const struct range
 	struct classes *classes = analysis_classes(analysis);
 	const char *name;
 
-	report_number(report, range->start);
-	report_number(report, tally->count);
-	report_number(report, tally->bytes);
-	report_text(report, kinds[classes_kind(classes, range->start)]);
+	report_add(report, range->start, tally->count, tally->bytes,
+		   kinds[classes_kind(classes, range->start)]);
 	name = classes_literal_name(classes, range->start);
-	report_text(report, name ? name : classes_name(classes, range->start));
+	report_add(report, name ? name : classes_name(classes, range->start));
 }
-
-static const struct column signature_columns[] = {
-	{ "signature", VALUE_ADDRESS }, { "instances", VALUE_COUNT }, { "bytes", VALUE_BYTES },
-	{ "kind", VALUE_TEXT },		{ "name", VALUE_TEXT },
-};
 
 const struct range_kind range_kind_signatures = {
 	.noun = "signatures",
-	.table = { "signature", signature_columns, 5, NULL },
+	.table = TABLE("signature", NULL, { "signature", VALUE_ADDRESS },
+		       { "instances", VALUE_COUNT }, { "bytes", VALUE_BYTES },
+		       { "kind", VALUE_TEXT }, { "name", VALUE_TEXT }),
 	.collect = signatures_collect,
 	.write = signatures_write,
 };

@@ -11,10 +11,7 @@
 static inline void report_thread(struct report *report, const struct program *program,
 				 uint32_t thread)
 {
-	if (thread == NO_THREAD)
-		report_absent(report);
-	else
-		report_number(report, program_thread(program, thread)->id);
+	report_add(report, VALUE_IF(thread != NO_THREAD, program_thread(program, thread)->id));
 }
 
 #endif

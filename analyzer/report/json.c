@@ -105,7 +105,7 @@ void json_value(struct writer *writer, enum value_kind kind, const struct value 
 {
 	bool quoted = kind == VALUE_ADDRESS || kind == VALUE_MEMORY;
 
-	if (value->absent) {
+	if (!value->present) {
 		writer_bytes(writer, "null", 4);
 		return;
 	}

@@ -9,7 +9,7 @@ void kept_row_take(struct kept_row *row, const struct report *report, const stru
 
 	row->table = report->table;
 	row->values[column] = *value;
-	if (report->table->columns[column].kind != VALUE_TEXT || value->absent)
+	if (report->table->columns[column].kind != VALUE_TEXT || !value->present)
 		return;
 	row->texts[column] = strdup(value->text);
 	row->failed |= !row->texts[column];
@@ -28,7 +28,7 @@ static size_t find(const struct kept_row *row, const char *column)
 {
 	for (size_t i = 0; row->table && i < row->table->column_count; i++)
 		if (strcmp(row->table->columns[i].name, column) == 0)
-			return row->values[i].absent ? NO_COLUMN : i;
+			return !row->values[i].present ? NO_COLUMN : i;
 	return NO_COLUMN;
 }
 

@@ -61,7 +61,7 @@ bool report_broken(const struct report *report)
 
 void report_begin_table(struct report *report, const struct table *table)
 {
-	assert(!report->table && table->column_count <= MAXIMUM_COLUMNS);
+	assert(!report->table);
 	for (; report; report = report->next) {
 		report->table = table;
 		report->column = 0;
@@ -70,33 +70,33 @@ void report_begin_table(struct report *report, const struct table *table)
 	}
 }
 
-static void add(struct report *report, const struct value *value)
+/* Whether the value is of the column's kind, or a zero. */
+static bool fits(enum value_kind kind, const struct value *value)
 {
-	assert(report->table && report->column < report->table->column_count);
-	for (; report; report = report->next) {
-		report->format->value(report, value);
-		report->column++;
+	bool real = kind == VALUE_SECONDS || kind == VALUE_SHARE;
+
+	return (kind == VALUE_TEXT) == (value->text != NULL) && (real || value->real == 0) &&
+	       (value->number == 0 || !(real || kind == VALUE_MEMORY));
+}
+
+void report_values(struct report *report, const struct value *values, size_t count)
+{
+	assert(report->table && count <= report->table->column_count - report->column);
+	for (size_t i = 0; i < count; i++) {
+		const struct column *column = &report->table->columns[report->column];
+		struct value value = values[i];
+
+		assert(!value.present || fits(column->kind, &value));
+		if (value.memory) {
+			report->memory = *value.memory;
+			report->memory.blank = report->chap;
+			value.memory = report->no_content ? NULL : &report->memory;
+		}
+		for (struct report *each = report; each; each = each->next) {
+			each->format->value(each, &value);
+			each->column++;
+		}
 	}
-}
-
-void report_number(struct report *report, uint64_t number)
-{
-	add(report, &(struct value){ .number = number });
-}
-
-void report_change(struct report *report, int64_t change)
-{
-	report_number(report, (uint64_t)change);
-}
-
-void report_real(struct report *report, double real)
-{
-	add(report, &(struct value){ .real = real });
-}
-
-void report_text(struct report *report, const char *text)
-{
-	add(report, &(struct value){ .text = text, .absent = !text });
 }
 
 const uint8_t *memory_view_run(const struct memory_view *view, uint64_t done, uint64_t *ret_run)
@@ -117,23 +117,11 @@ const uint8_t *memory_view_run(const struct memory_view *view, uint64_t done, ui
 	return NULL;
 }
 
-void report_memory(struct report *report, const struct memory_view *memory)
-{
-	report->memory = *memory;
-	report->memory.blank = report->chap;
-	add(report, &(struct value){ .memory = report->no_content ? NULL : &report->memory });
-}
-
 const char report_left_out[] = "(content left out)";
 
-void report_content(struct report *report, const char *text)
+const char *report_content(const struct report *report, const char *text)
 {
-	report_text(report, text && report->no_content ? report_left_out : text);
-}
-
-void report_absent(struct report *report)
-{
-	add(report, &(struct value){ .absent = true });
+	return text && report->no_content ? report_left_out : text;
 }
 
 void report_end_row(struct report *report)

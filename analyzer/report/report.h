@@ -19,6 +19,7 @@
 
 #include "analyzer/base/error.h"
 #include "analyzer/base/findings.h"
+#include "analyzer/base/macros.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,11 +45,27 @@ struct column {
 };
 
 struct table {
-	const char *name; /* what a row is, as "allocation" */
-	const struct column *columns;
-	size_t column_count;
+	const char *name;     /* what a row is, as "allocation" */
 	const char *sentence; /* NULL: columns */
+	size_t column_count;
+	struct column columns[MAXIMUM_COLUMNS];
 };
+
+/* A column, where a macro lists some. */
+#define COLUMN(name, kind) \
+	{                  \
+		name, kind \
+	}
+
+/* The initializer of a table: TABLE("part", NULL, { "name", VALUE_TEXT }, { "size", VALUE_BYTES })
+ */
+#define TABLE(name, sentence, ...)                                            \
+	{                                                                     \
+		name, sentence, COUNT_OF(((struct column[]){ __VA_ARGS__ })), \
+		{                                                             \
+			__VA_ARGS__                                           \
+		}                                                             \
+	}
 
 /* Contents of memory, read piece by piece while they are written. */
 struct memory_view {
@@ -70,15 +87,62 @@ struct memory_view {
  */
 const uint8_t *memory_view_run(const struct memory_view *view, uint64_t done, uint64_t *ret_run);
 
-/* A value of a row; which member counts is told by the column's kind. */
+/* A value of a row; the column's kind says which member counts. All zeros is an absent value. */
 struct value {
+	bool present;
 	uint64_t number; /* count, bytes, address, number; an int64_t: change */
 	double real;
-	const char *text;		  /* may be hostile */
-	const struct memory_view *memory; /* this and text: until the row ends;
-					     NULL: it is left out */
-	bool absent;			  /* no value here */
+	const char *text; /* may be hostile; borrowed until the row ends, as memory is */
+	const struct memory_view *memory; /* NULL: its contents are left out */
 };
+
+#define ABSENT ((struct value){ 0 })
+
+static inline struct value value_number(uint64_t number)
+{
+	return (struct value){ .present = true, .number = number };
+}
+
+static inline struct value value_real(double real)
+{
+	return (struct value){ .present = true, .real = real };
+}
+
+/* NULL is an absent value. */
+static inline struct value value_text(const char *text)
+{
+	return (struct value){ .present = text, .text = text };
+}
+
+static inline struct value value_memory(const struct memory_view *memory)
+{
+	return (struct value){ .present = true, .memory = memory };
+}
+
+static inline struct value value_itself(struct value value)
+{
+	return value;
+}
+
+/* A number, a real number, text, a view of memory, or a struct value, as a value. */
+#define VALUE(x) \
+	_Generic((x),                                      \
+		 struct value: value_itself,               \
+		 double: value_real,                       \
+		 char *: value_text,                       \
+		 const char *: value_text,                 \
+		 struct memory_view *: value_memory,       \
+		 const struct memory_view *: value_memory, \
+		 default: value_number)(x)
+
+/* x is evaluated only if the condition holds; else the value is absent. */
+#define VALUE_IF(condition, x) ((condition) ? VALUE(x) : ABSENT)
+
+/* The number; 0 is an absent value. */
+static inline struct value value_nonzero(uint64_t number)
+{
+	return VALUE_IF(number != 0, number);
+}
 
 struct report_format;
 
@@ -136,19 +200,37 @@ struct error *report_close(struct report *report);
 bool report_broken(const struct report *report);
 
 void report_begin_table(struct report *report, const struct table *table);
-void report_number(struct report *report, uint64_t number);
-void report_change(struct report *report, int64_t change);
-void report_real(struct report *report, double real);
-void report_text(struct report *report, const char *text);
-void report_memory(struct report *report, const struct memory_view *memory);
+void report_values(struct report *report, const struct value *values, size_t count);
+void report_end_row(struct report *report);
+void report_end_table(struct report *report);
+
+/* The next values of the row: report_add(report, address, size, ABSENT, "name"). */
+#define report_add(report, ...)                                                             \
+	report_values(report, (const struct value[]){ FOR_EACH(VALUE_ITEM, __VA_ARGS__) },  \
+		      sizeof((const struct value[]){ FOR_EACH(VALUE_ITEM, __VA_ARGS__) }) / \
+			      sizeof(struct value))
+
+#define VALUE_ITEM(x) VALUE(x),
+
+/* The same, and end the row. */
+#define report_row(report, ...)                  \
+	do {                                     \
+		report_add(report, __VA_ARGS__); \
+		report_end_row(report);          \
+	} while (0)
+
+/* A table of this one row. */
+#define report_single(report, table, ...)          \
+	do {                                       \
+		report_begin_table(report, table); \
+		report_row(report, __VA_ARGS__);   \
+		report_end_table(report);          \
+	} while (0)
 
 /* Text that is the contents of memory, which may have to be left out. */
-void report_content(struct report *report, const char *text);
+const char *report_content(const struct report *report, const char *text);
 
 /* What stands in the place of contents that are left out. */
 extern const char report_left_out[];
-void report_absent(struct report *report);
-void report_end_row(struct report *report);
-void report_end_table(struct report *report);
 
 #endif

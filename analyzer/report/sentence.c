@@ -162,7 +162,7 @@ void value_write(struct writer *writer, enum value_kind kind, bool grouped,
 static bool any_absent(uint32_t columns, const struct value *values)
 {
 	for (; columns; columns &= columns - 1)
-		if (values[__builtin_ctz(columns)].absent)
+		if (!values[__builtin_ctz(columns)].present)
 			return true;
 	return false;
 }
@@ -176,7 +176,7 @@ void sentence_write(const struct sentence *sentence, struct writer *writer,
 		if (part->kind == PART_LITERAL) {
 			writer_bytes(writer, part->text, part->length);
 		} else if (part->kind != PART_OPTIONAL) {
-			if (!values[part->column].absent)
+			if (values[part->column].present)
 				value_write(writer, part->value_kind, part->kind == PART_GROUPED,
 					    &values[part->column]);
 		} else if (any_absent(part->needed, values)) {

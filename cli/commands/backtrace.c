@@ -38,14 +38,11 @@ static struct error *backtrace_parse(int key, const char *value, void *output)
 static void write_thread(struct analysis *analysis, uint32_t number, uint64_t limit,
 			 struct report *report)
 {
-	static const struct column columns[] = { { "thread", VALUE_NUMBER } };
-	static const struct table table = { "thread", columns, 1, "Thread {thread}:" };
+	static const struct table table =
+		TABLE("thread", "Thread {thread}:", { "thread", VALUE_NUMBER });
 	const struct program *program = analysis_program(analysis);
 
-	report_begin_table(report, &table);
-	report_number(report, program_thread(program, number)->id);
-	report_end_row(report);
-	report_end_table(report);
+	report_single(report, &table, program_thread(program, number)->id);
 	thread_write_calls(analysis, number, limit, report);
 }
 

@@ -26,26 +26,16 @@ static struct error *bill_parse(int key, const char *value, void *arguments)
 static void write_row(struct report *report, const char *group, const char *name,
 		      struct amount amount, struct amount total)
 {
-	report_text(report, group);
-	report_text(report, name);
-	if (amount.count)
-		report_number(report, amount.count);
-	else
-		report_absent(report);
-	report_number(report, amount.mapped);
-	report_number(report, amount.resident);
-	report_real(report, rows_share(amount.resident, total.resident));
-	report_end_row(report);
+	report_row(report, group, name, value_nonzero(amount.count), amount.mapped, amount.resident,
+		   rows_share(amount.resident, total.resident));
 }
 
 static void write_uses(const struct bill *bill, struct report *report)
 {
-	static const struct column columns[] = {
-		{ "memory", VALUE_TEXT },    { "use", VALUE_TEXT },
-		{ "count", VALUE_COUNT },    { "mapped", VALUE_BYTES },
-		{ "resident", VALUE_BYTES }, { "of resident", VALUE_SHARE },
-	};
-	static const struct table table = { "use", columns, 6, NULL };
+	static const struct table table =
+		TABLE("use", NULL, { "memory", VALUE_TEXT }, { "use", VALUE_TEXT },
+		      { "count", VALUE_COUNT }, { "mapped", VALUE_BYTES },
+		      { "resident", VALUE_BYTES }, { "of resident", VALUE_SHARE });
 	struct amount total = ledger_total(bill->ledger);
 
 	report_begin_table(report, &table);
@@ -63,15 +53,11 @@ static void write_uses(const struct bill *bill, struct report *report)
 /* Why so much more is resident than is in use, in one sentence. */
 static void write_heaps(const struct bill *bill, const struct heaps *heaps, struct report *report)
 {
-	static const struct column columns[] = {
-		{ "resident", VALUE_BYTES }, { "used", VALUE_BYTES },
-		{ "garbage", VALUE_BYTES },  { "free", VALUE_BYTES },
-		{ "overhead", VALUE_BYTES },
-	};
-	static const struct table table = {
-		"heaps", columns, 5,
-		"\nOf {resident,} resident bytes, allocations in use have {used,}[, garbage {garbage,}];\nwhat is free in heaps has {free,}, their overhead {overhead,}."
-	};
+	static const struct table table = TABLE(
+		"heaps",
+		"\nOf {resident,} resident bytes, allocations in use have {used,}[, garbage {garbage,}];\nwhat is free in heaps has {free,}, their overhead {overhead,}.",
+		{ "resident", VALUE_BYTES }, { "used", VALUE_BYTES }, { "garbage", VALUE_BYTES },
+		{ "free", VALUE_BYTES }, { "overhead", VALUE_BYTES });
 	struct arena_accounts sum = { 0 };
 	const struct amount *amounts = sum.amounts;
 	uint64_t free = 0;
@@ -82,18 +68,10 @@ static void write_heaps(const struct bill *bill, const struct heaps *heaps, stru
 		arena_accounts_add(&sum, &bill->heaps.outside[i]);
 	for (size_t i = 0; i < MOST_FREE_KINDS; i++)
 		free += amounts[ACCOUNT_FREE + i].resident;
-	report_begin_table(report, &table);
-	report_number(report, ledger_total(bill->ledger).resident);
-	report_number(report, amounts[ACCOUNT_USED].resident);
-	if (amounts[ACCOUNT_GARBAGE].resident)
-		report_number(report, amounts[ACCOUNT_GARBAGE].resident);
-	else
-		report_absent(report);
-	report_number(report, free);
-	report_number(report,
+	report_single(report, &table, ledger_total(bill->ledger).resident,
+		      amounts[ACCOUNT_USED].resident,
+		      value_nonzero(amounts[ACCOUNT_GARBAGE].resident), free,
 		      amounts[ACCOUNT_HEADERS].resident + amounts[ACCOUNT_BOOKKEEPING].resident);
-	report_end_row(report);
-	report_end_table(report);
 }
 
 /* Whether the core told what was resident before it was packed. */
@@ -104,26 +82,24 @@ static bool is_lost(const struct image *image)
 	return origin.unpacked && !origin.by_debugger;
 }
 
+#define RESIDENCY_TABLE(sentence)                                                            \
+	TABLE("residency", sentence, { "told by", VALUE_TEXT }, { "resident", VALUE_BYTES }, \
+	      { "zeros", VALUE_BYTES }, { "most", VALUE_BYTES }, { "of files", VALUE_BYTES })
+
 /* How it is known what was resident. */
 static void write_residency(const struct bill *bill, const struct image *image,
 			    struct report *report)
 {
-	static const struct column columns[] = {
-		{ "told by", VALUE_TEXT }, { "resident", VALUE_BYTES }, { "zeros", VALUE_BYTES },
-		{ "most", VALUE_BYTES },   { "of files", VALUE_BYTES },
-	};
 	static const struct table tables[] = {
-		[RESIDENCY_SMAPS] = { "residency", columns, 5,
-				      "Resident is what the kernel said of each mapping when the core was made." },
-		[RESIDENCY_HOLES] = { "residency", columns, 5,
-				      "Resident is told by the holes of the core, but for {of files,} bytes of files: at most those." },
-		[RESIDENCY_ZEROS] = { "residency", columns, 5,
-				      "The core does not tell what was resident: at most {most,} bytes. Pages of zeros\nare taken as not, those of files as resident." },
+		[RESIDENCY_SMAPS] = RESIDENCY_TABLE(
+			"Resident is what the kernel said of each mapping when the core was made."),
+		[RESIDENCY_HOLES] = RESIDENCY_TABLE(
+			"Resident is told by the holes of the core, but for {of files,} bytes of files: at most those."),
+		[RESIDENCY_ZEROS] = RESIDENCY_TABLE(
+			"The core does not tell what was resident: at most {most,} bytes. Pages of zeros\nare taken as not, those of files as resident."),
 	};
-	static const struct table lost = {
-		"residency", columns, 5,
-		"A core that is packed, or comes through a pipe, does not tell what was resident: at most\n{most,} bytes. Pages of zeros are taken as not, those of files as resident."
-	};
+	static const struct table lost = RESIDENCY_TABLE(
+		"A core that is packed, or comes through a pipe, does not tell what was resident: at most\n{most,} bytes. Pages of zeros are taken as not, those of files as resident.");
 	static const char *const names[] = {
 		[RESIDENCY_SMAPS] = "smaps",
 		[RESIDENCY_HOLES] = "holes",
@@ -135,12 +111,9 @@ static void write_residency(const struct bill *bill, const struct image *image,
 
 	report_begin_table(report,
 			   source == RESIDENCY_ZEROS && is_lost(image) ? &lost : &tables[source]);
-	report_text(report, names[source]);
-	report_number(report, resident);
-	report_number(report, zeros);
-	report_number(report, source == RESIDENCY_ZEROS ? resident + zeros : resident);
-	report_number(report, residency_assumed(bill->residency));
-	report_end_row(report);
+	report_row(report, names[source], resident, zeros,
+		   source == RESIDENCY_ZEROS ? resident + zeros : resident,
+		   residency_assumed(bill->residency));
 	report_end_table(report);
 }
 
@@ -186,17 +159,8 @@ static struct arena_sums sum_arena(const struct arena_accounts *accounts)
 static void write_sums(struct report *report, const char *kind, uint64_t address,
 		       struct arena_sums sums)
 {
-	report_text(report, kind);
-	if (address)
-		report_number(report, address);
-	else
-		report_absent(report);
-	report_number(report, sums.all.mapped);
-	report_number(report, sums.all.resident);
-	report_number(report, sums.used.mapped);
-	report_number(report, sums.free.mapped);
-	report_number(report, sums.overhead.mapped);
-	report_end_row(report);
+	report_row(report, kind, value_nonzero(address), sums.all.mapped, sums.all.resident,
+		   sums.used.mapped, sums.free.mapped, sums.overhead.mapped);
 }
 
 static void add_sums(struct arena_sums *sums, struct arena_sums more)
@@ -211,12 +175,10 @@ static void add_sums(struct arena_sums *sums, struct arena_sums more)
 static struct error *write_arenas(const struct bill *bill, const struct heaps *heaps, size_t most,
 				  struct report *report)
 {
-	static const struct column columns[] = {
-		{ "arena", VALUE_TEXT },     { "address", VALUE_ADDRESS }, { "bytes", VALUE_BYTES },
-		{ "resident", VALUE_BYTES }, { "used", VALUE_BYTES },	   { "free", VALUE_BYTES },
-		{ "overhead", VALUE_BYTES },
-	};
-	static const struct table table = { "arena", columns, 7, NULL };
+	static const struct table table = TABLE(
+		"arena", NULL, { "arena", VALUE_TEXT }, { "address", VALUE_ADDRESS },
+		{ "bytes", VALUE_BYTES }, { "resident", VALUE_BYTES }, { "used", VALUE_BYTES },
+		{ "free", VALUE_BYTES }, { "overhead", VALUE_BYTES });
 	size_t total = heaps_arena_count(heaps), count = 0;
 	_cleanup_(free) struct part *parts = calloc(total + 1, sizeof(*parts));
 	struct arena_sums others = { 0 };
@@ -266,17 +228,8 @@ static void write_stack(struct report *report, const char *kind, const struct th
 {
 	struct amount sum = sum_stack(account);
 
-	report_text(report, kind);
-	if (thread)
-		report_number(report, thread->id);
-	else
-		report_absent(report);
-	report_number(report, sum.mapped);
-	report_number(report, sum.resident);
-	report_number(report, account->used.mapped);
-	report_number(report, account->touched.mapped);
-	report_number(report, account->untouched.mapped);
-	report_end_row(report);
+	report_row(report, kind, VALUE_IF(thread, thread->id), sum.mapped, sum.resident,
+		   account->used.mapped, account->touched.mapped, account->untouched.mapped);
 }
 
 static void add_stack(struct stack_account *sum, const struct stack_account *more)
@@ -290,13 +243,10 @@ static void add_stack(struct stack_account *sum, const struct stack_account *mor
 static struct error *write_stacks(const struct bill *bill, const struct program *program,
 				  size_t most, struct report *report)
 {
-	static const struct column columns[] = {
-		{ "stack", VALUE_TEXT },      { "thread", VALUE_NUMBER },
-		{ "mapped", VALUE_BYTES },    { "resident", VALUE_BYTES },
-		{ "in use", VALUE_BYTES },    { "once used", VALUE_BYTES },
-		{ "untouched", VALUE_BYTES },
-	};
-	static const struct table table = { "stack", columns, 7, NULL };
+	static const struct table table = TABLE(
+		"stack", NULL, { "stack", VALUE_TEXT }, { "thread", VALUE_NUMBER },
+		{ "mapped", VALUE_BYTES }, { "resident", VALUE_BYTES }, { "in use", VALUE_BYTES },
+		{ "once used", VALUE_BYTES }, { "untouched", VALUE_BYTES });
 	size_t count = bill->stack_count;
 	_cleanup_(free) struct part *parts = calloc(count + 1, sizeof(*parts));
 	struct stack_account others = { 0 };
@@ -337,25 +287,17 @@ static struct error *write_stacks(const struct bill *bill, const struct program 
 /* Free memory that cannot go back, for what is in use beside it. */
 static struct error *write_pinned(struct analysis *analysis, struct report *report)
 {
-	static const struct column columns[] = {
-		{ "pinned", VALUE_BYTES },
-		{ "allocations", VALUE_COUNT },
-	};
-	static const struct table table = {
-		"pinned", columns, 2,
+	static const struct table table = TABLE(
+		"pinned",
 		"Of what is free in heaps, {pinned,} bytes are pinned, on pages of {allocations,} allocations in use:\n"
-		"see 'fragmentation'."
-	};
+		"see 'fragmentation'.",
+		{ "pinned", VALUE_BYTES }, { "allocations", VALUE_COUNT });
 	uint64_t bytes, pinners;
 	struct error *error = pinned_total(analysis, &bytes, &pinners);
 
 	if (error || bytes == 0)
 		return error;
-	report_begin_table(report, &table);
-	report_number(report, bytes);
-	report_number(report, pinners);
-	report_end_row(report);
-	report_end_table(report);
+	report_single(report, &table, bytes, pinners);
 	return NULL;
 }
 

@@ -51,23 +51,15 @@ static struct error *dump_parse(int key, const char *value, void *output)
 
 static struct error *dump_run(struct analysis *analysis, const void *input, struct report *report)
 {
-	static const struct column columns[] = {
-		{ "address", VALUE_ADDRESS },
-		{ "size", VALUE_BYTES },
-		{ "contents", VALUE_MEMORY },
-	};
-	static const struct table table = { "memory", columns, 3, "{contents}" };
+	static const struct table table =
+		TABLE("memory", "{contents}", { "address", VALUE_ADDRESS }, { "size", VALUE_BYTES },
+		      { "contents", VALUE_MEMORY });
 	const struct dump_arguments *arguments = input;
 	struct memory_view view =
 		rows_view(analysis, arguments->address, arguments->size, &arguments->selection);
 
 	view.origin = 0;
-	report_begin_table(report, &table);
-	report_number(report, arguments->address);
-	report_number(report, arguments->size);
-	report_memory(report, &view);
-	report_end_row(report);
-	report_end_table(report);
+	report_single(report, &table, arguments->address, arguments->size, &view);
 	return NULL;
 }
 

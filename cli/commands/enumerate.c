@@ -12,8 +12,7 @@ struct enumeration {
 	struct error *error; /* owned */
 };
 
-static const struct column columns[] = { { "address", VALUE_ADDRESS } };
-static const struct table table = { "address", columns, 1, "{address}" };
+static const struct table table = TABLE("address", "{address}", { "address", VALUE_ADDRESS });
 
 static bool write_address(void *data, allocation_id id)
 {
@@ -22,9 +21,8 @@ static bool write_address(void *data, allocation_id id)
 	if (enumeration->between)
 		report_begin_table(enumeration->report, &table);
 	enumeration->between = false;
-	report_number(enumeration->report,
-		      allocation_start(analysis_index(enumeration->analysis), id));
-	report_end_row(enumeration->report);
+	report_row(enumeration->report,
+		   allocation_start(analysis_index(enumeration->analysis), id));
 	return !report_broken(enumeration->report);
 }
 
@@ -97,8 +95,7 @@ static struct error *enumerate_ranges(struct analysis *analysis, const struct se
 			break;
 		if (start == 0)
 			continue; /* an arena without a place of its own */
-		report_number(report, start);
-		report_end_row(report);
+		report_row(report, start);
 	}
 	report_end_table(report);
 	return NULL;

@@ -77,26 +77,16 @@ static int compare_arenas(const void *a, const void *b, void *data)
 
 static void write_total(const struct fragmentation *fragmentation, struct report *report)
 {
-	static const struct column columns[] = {
-		{ "used", VALUE_BYTES },
-		{ "free", VALUE_BYTES },
-		{ "given back", VALUE_BYTES },
-		{ "pinned", VALUE_BYTES },
-	};
-	static const struct table table = {
-		"total free", columns, 4,
+	static const struct table table = TABLE(
+		"total free",
 		"{used,} bytes are used and {free,} are free. If asked to, as by malloc_trim(0), allocators\n"
-		"would give back {given back,} bytes; {pinned,} are pinned: on pages that are in use."
-	};
+		"would give back {given back,} bytes; {pinned,} are pinned: on pages that are in use.",
+		{ "used", VALUE_BYTES }, { "free", VALUE_BYTES }, { "given back", VALUE_BYTES },
+		{ "pinned", VALUE_BYTES });
 	const struct arena_fragments *total = fragmentation->total;
 
-	report_begin_table(report, &table);
-	report_number(report, total->used.bytes);
-	report_number(report, total->free.bytes);
-	report_number(report, fragments_given_back(total));
-	report_number(report, total->pinned);
-	report_end_row(report);
-	report_end_table(report);
+	report_single(report, &table, total->used.bytes, total->free.bytes,
+		      fragments_given_back(total), total->pinned);
 }
 
 static struct error *write_all(const struct fragmentation *fragmentation,

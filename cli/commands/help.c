@@ -126,13 +126,7 @@ static struct error *explain(struct session *session, struct document *document,
 
 static struct error *help_control(struct session *session, const void *input, struct report *report)
 {
-	static const struct column columns[] = { { "line", VALUE_TEXT } };
-	static const struct table table = {
-		.name = "line",
-		.columns = columns,
-		.column_count = 1,
-		.sentence = "{line}",
-	};
+	static const struct table table = TABLE("line", "{line}", { "line", VALUE_TEXT });
 	const struct help_arguments *arguments = input;
 	struct document document = { .form = &form_terminal, .report = report };
 	struct error *error = NULL;

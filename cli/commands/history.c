@@ -5,24 +5,13 @@
 static struct error *history_control(struct session *session, const void *arguments,
 				     struct report *report)
 {
-	static const struct column columns[] = {
-		{ "number", VALUE_COUNT },
-		{ "line", VALUE_TEXT },
-	};
-	static const struct table table = {
-		.name = "line",
-		.columns = columns,
-		.column_count = 2,
-		.sentence = "{number}  {line}",
-	};
+	static const struct table table = TABLE("line", "{number}  {line}",
+						{ "number", VALUE_COUNT }, { "line", VALUE_TEXT });
 	const char *line;
 
 	report_begin_table(report, &table);
-	for (size_t i = 0; (line = history_line(i)); i++) {
-		report_number(report, i + 1);
-		report_text(report, line);
-		report_end_row(report);
-	}
+	for (size_t i = 0; (line = history_line(i)); i++)
+		report_row(report, i + 1, line);
 	report_end_table(report);
 	return NULL;
 }

@@ -158,14 +158,9 @@ static struct error *name_members(struct analysis *analysis, const struct let_ar
 
 static void write_named(struct analysis *analysis, struct report *report)
 {
-	static const struct column columns[] = {
-		{ "set", VALUE_TEXT },
-		{ "count", VALUE_COUNT },
-		{ "bytes", VALUE_BYTES },
-	};
-	static const struct table table = {
-		"set", columns, 3, "{set}: {count} allocations use 0x{bytes} ({bytes,}) bytes."
-	};
+	static const struct table table =
+		TABLE("set", "{set}: {count} allocations use 0x{bytes} ({bytes,}) bytes.",
+		      { "set", VALUE_TEXT }, { "count", VALUE_COUNT }, { "bytes", VALUE_BYTES });
 	const struct named_sets *sets = analysis_named_sets(analysis);
 	const char *name;
 
@@ -174,23 +169,16 @@ static void write_named(struct analysis *analysis, struct report *report)
 		struct set_total total =
 			allocations_total(analysis_index(analysis), named_sets_find(sets, name));
 
-		report_text(report, name);
-		report_number(report, total.count);
-		report_number(report, total.bytes);
-		report_end_row(report);
+		report_row(report, name, total.count, total.bytes);
 	}
 	report_end_table(report);
 }
 
 static void write_nothing_named(struct report *report)
 {
-	static const struct column columns[] = { { "line", VALUE_TEXT } };
-	static const struct table table = { "line", columns, 1, "{line}" };
+	static const struct table table = TABLE("line", "{line}", { "line", VALUE_TEXT });
 
-	report_begin_table(report, &table);
-	report_text(report, "No set has been named yet; 'help let' says how.");
-	report_end_row(report);
-	report_end_table(report);
+	report_single(report, &table, "No set has been named yet; 'help let' says how.");
 }
 
 static struct error *let_run(struct analysis *analysis, const void *input, struct report *report)

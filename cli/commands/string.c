@@ -89,31 +89,17 @@ static struct error *copy_text(const struct image *image, uint64_t address, uint
 static void write_string(const struct string_arguments *arguments, const struct string_found *found,
 			 uint64_t shown, const char *text, struct report *report)
 {
-	static const struct column columns[] = {
-		{ "address", VALUE_ADDRESS }, { "text", VALUE_TEXT },	{ "length", VALUE_BYTES },
-		{ "shown", VALUE_BYTES },     { "end", VALUE_ADDRESS },
-	};
-	static const struct table table = {
-		"string", columns, 5,
+	static const struct table table = TABLE(
+		"string",
 		"{address}: \"{text}\"\n"
 		"... of 0x{length} ({length,}) bytes"
-		"[, of which the first 0x{shown} ({shown,}) are shown][\n... which has no end: what is at {end} is not known]"
-	};
+		"[, of which the first 0x{shown} ({shown,}) are shown][\n... which has no end: what is at {end} is not known]",
+		{ "address", VALUE_ADDRESS }, { "text", VALUE_TEXT }, { "length", VALUE_BYTES },
+		{ "shown", VALUE_BYTES }, { "end", VALUE_ADDRESS });
 
-	report_begin_table(report, &table);
-	report_number(report, arguments->address);
-	report_content(report, text);
-	report_number(report, found->length);
-	if (shown < found->length)
-		report_number(report, shown);
-	else
-		report_absent(report);
-	if (found->ends)
-		report_absent(report);
-	else
-		report_number(report, arguments->address + found->length);
-	report_end_row(report);
-	report_end_table(report);
+	report_single(report, &table, arguments->address, report_content(report, text),
+		      found->length, VALUE_IF(shown < found->length, shown),
+		      VALUE_IF(!found->ends, arguments->address + found->length));
 }
 
 static struct error *string_run(struct analysis *analysis, const void *input, struct report *report)

@@ -81,23 +81,13 @@ static struct error *find_groups(struct analysis *analysis, const struct range_k
 
 static void write_groups(const struct range_group *groups, size_t count, struct report *report)
 {
-	static const struct column columns[] = {
-		{ "group", VALUE_TEXT },
-		{ "count", VALUE_COUNT },
-		{ "bytes", VALUE_BYTES },
-	};
-	static const struct table table = {
-		"group", columns, 3,
-		"{group} have {count} instances taking 0x{bytes}({bytes,}) bytes."
-	};
+	static const struct table table =
+		TABLE("group", "{group} have {count} instances taking 0x{bytes}({bytes,}) bytes.",
+		      { "group", VALUE_TEXT }, { "count", VALUE_COUNT }, { "bytes", VALUE_BYTES });
 
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < count; i++) {
-		report_text(report, groups[i].name);
-		report_number(report, groups[i].tally.count);
-		report_number(report, groups[i].tally.bytes);
-		report_end_row(report);
-	}
+	for (size_t i = 0; i < count; i++)
+		report_row(report, groups[i].name, groups[i].tally.count, groups[i].tally.bytes);
 	report_end_table(report);
 }
 

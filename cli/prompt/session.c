@@ -164,38 +164,20 @@ bool session_interrupted(const struct session *session)
 
 static void report_cost(struct report *report, const char *name, const struct stage_cost *cost)
 {
-	report_text(report, name);
-	if (cost->built)
-		report_text(report, cost->is_loaded ? "side file" : "core");
-	else
-		report_absent(report); /* the sum of all */
-	report_real(report, cost->wall);
-	report_real(report, cost->processor);
-	report_number(report, cost->memory);
-	report_number(report, cost->peak);
-	if (cost->unit) {
-		report_number(report, cost->count);
-		report_text(report, cost->unit);
-	} else {
-		report_absent(report);
-		report_absent(report);
-	}
-	report_end_row(report);
+	/* The total is from nowhere. */
+	const char *from = cost->is_loaded ? "side file" : "core";
+
+	report_row(report, name, cost->built ? from : NULL, cost->wall, cost->processor,
+		   cost->memory, cost->peak, VALUE_IF(cost->unit, cost->count), cost->unit);
 }
 
 static void report_costs(struct report *report, const struct analysis *analysis)
 {
-	static const struct column columns[] = {
-		{ "stage", VALUE_TEXT },     { "from", VALUE_TEXT },
-		{ "wall s", VALUE_SECONDS }, { "processor s", VALUE_SECONDS },
-		{ "memory", VALUE_BYTES },   { "peak memory", VALUE_BYTES },
-		{ "count", VALUE_COUNT },    { "of", VALUE_TEXT },
-	};
-	static const struct table table = {
-		.name = "stage",
-		.columns = columns,
-		.column_count = sizeof(columns) / sizeof(*columns),
-	};
+	static const struct table table =
+		TABLE("stage", NULL, { "stage", VALUE_TEXT }, { "from", VALUE_TEXT },
+		      { "wall s", VALUE_SECONDS }, { "processor s", VALUE_SECONDS },
+		      { "memory", VALUE_BYTES }, { "peak memory", VALUE_BYTES },
+		      { "count", VALUE_COUNT }, { "of", VALUE_TEXT });
 	struct stage_cost total = { 0 };
 
 	report_begin_table(report, &table);
@@ -218,16 +200,10 @@ static void report_costs(struct report *report, const struct analysis *analysis)
 /* How loops were split among threads. */
 static void report_splits(struct report *report, const struct progress *progress)
 {
-	static const struct column columns[] = {
-		{ "task", VALUE_TEXT },	    { "threads", VALUE_COUNT },
-		{ "work", VALUE_COUNT },    { "of one at most", VALUE_COUNT },
-		{ "if even", VALUE_COUNT }, { "at once", VALUE_COUNT },
-	};
-	static const struct table table = {
-		.name = "split",
-		.columns = columns,
-		.column_count = sizeof(columns) / sizeof(*columns),
-	};
+	static const struct table table =
+		TABLE("split", NULL, { "task", VALUE_TEXT }, { "threads", VALUE_COUNT },
+		      { "work", VALUE_COUNT }, { "of one at most", VALUE_COUNT },
+		      { "if even", VALUE_COUNT }, { "at once", VALUE_COUNT });
 
 	if (progress->split_count == 0)
 		return;
@@ -235,16 +211,8 @@ static void report_splits(struct report *report, const struct progress *progress
 	for (size_t i = 0; i < progress->split_count; i++) {
 		const struct work_split *split = &progress->splits[i];
 
-		report_text(report, split->task);
-		report_number(report, split->threads);
-		report_number(report, split->total);
-		report_number(report, split->most);
-		if (split->even)
-			report_number(report, split->even);
-		else
-			report_absent(report);
-		report_number(report, split->largest);
-		report_end_row(report);
+		report_row(report, split->task, split->threads, split->total, split->most,
+			   value_nonzero(split->even), split->largest);
 	}
 	report_end_table(report);
 }

@@ -419,89 +419,66 @@ static int compare_groups(const void *a, const void *b, void *data)
 	return order ? order : tally_compare_keys(&left->total, &right->total);
 }
 
-static const struct column columns[] = {
-	{ "signature", VALUE_ADDRESS },	 { "name", VALUE_TEXT },
-	{ "several named", VALUE_TEXT }, { "one of several", VALUE_ADDRESS },
-	{ "pattern", VALUE_TEXT },	 { "match", VALUE_BYTES },
-	{ "identity", VALUE_TEXT },	 { "offset", VALUE_ADDRESS },
-	{ "group", VALUE_TEXT },	 { "size", VALUE_BYTES },
-	{ "count", VALUE_COUNT },	 { "bytes", VALUE_BYTES },
-	{ "retained", VALUE_BYTES },
+static const struct table table = TABLE(
+	"group",
+	"[Signature {signature}[ ({name})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity} at offset {offset} have][{group} have][   Unrecognized allocations of size 0x{size} have] {count} instances taking 0x{bytes}({bytes,}) bytes[, retaining 0x{retained}({retained,}) bytes].",
+	{ "signature", VALUE_ADDRESS }, { "name", VALUE_TEXT }, { "several named", VALUE_TEXT },
+	{ "one of several", VALUE_ADDRESS }, { "pattern", VALUE_TEXT }, { "match", VALUE_BYTES },
+	{ "identity", VALUE_TEXT }, { "offset", VALUE_ADDRESS }, { "group", VALUE_TEXT },
+	{ "size", VALUE_BYTES }, { "count", VALUE_COUNT }, { "bytes", VALUE_BYTES },
+	{ "retained", VALUE_BYTES });
+
+/* The columns that differ by the kind of row. */
+enum head_column {
+	HEAD_SIGNATURE,
+	HEAD_NAME,
+	HEAD_SEVERAL,
+	HEAD_ONE_OF_SEVERAL,
+	HEAD_PATTERN,
+	HEAD_MATCH,
+	HEAD_IDENTITY,
+	HEAD_OFFSET,
+	HEAD_GROUP,
+	HEAD_SIZE,
+	HEAD_COLUMNS
 };
 
-static const struct table table = {
-	"group", columns, 13,
-	"[Signature {signature}[ ({name})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity} at offset {offset} have][{group} have][   Unrecognized allocations of size 0x{size} have] {count} instances taking 0x{bytes}({bytes,}) bytes[, retaining 0x{retained}({retained,}) bytes]."
-};
-
-/* The first columns of a row; what is NULL is absent. */
-struct row {
-	const uint64_t *signature;
-	const char *name, *several;
-	const uint64_t *one_of_several;
-	const char *pattern;
-	const uint64_t *match;
-	const char *identity;
-	const uint64_t *offset;
-	const char *group;
-	const uint64_t *size;
-};
-
-static void report_optional(struct report *report, const uint64_t *number)
+static void write_row(struct summary *summary, const struct value head[static HEAD_COLUMNS],
+		      const struct tally *tally)
 {
-	if (number)
-		report_number(report, *number);
-	else
-		report_absent(report);
-}
-
-static void write_row(struct summary *summary, const struct row *row, const struct tally *tally)
-{
-	struct report *report = summary->report;
 	uint64_t limit = summary->query->limit;
 
 	if (limit && summary->written++ >= limit)
 		return;
-	report_optional(report, row->signature);
-	report_text(report, row->name);
-	report_text(report, row->several);
-	report_optional(report, row->one_of_several);
-	report_text(report, row->pattern);
-	report_optional(report, row->match);
-	report_text(report, row->identity);
-	report_optional(report, row->offset);
-	report_text(report, row->group);
-	report_optional(report, row->size);
-	report_number(report, tally->count);
-	report_number(report, tally->bytes);
-	report_optional(report, sorts_by_retained(summary) ? &tally->owned : NULL);
-	report_end_row(report);
+	report_values(summary->report, head, HEAD_COLUMNS);
+	report_row(summary->report, tally->count, tally->bytes,
+		   VALUE_IF(sorts_by_retained(summary), tally->owned));
 }
 
 static void write_head(struct summary *summary, const struct group *group)
 {
-	struct row row = { 0 };
+	struct value head[HEAD_COLUMNS] = { 0 };
 
 	switch (group->kind) {
 	case GROUP_SIGNATURES:
 		if (group->count > 1) {
-			row.several = group->name;
+			head[HEAD_SEVERAL] = VALUE(group->name);
 		} else {
-			row.signature = &group->total.key;
-			row.name = group->name;
+			head[HEAD_SIGNATURE] = VALUE(group->total.key);
+			head[HEAD_NAME] = VALUE(group->name);
 		}
 		break;
 	case GROUP_PATTERN:
-		row.pattern = group->name;
+		head[HEAD_PATTERN] = VALUE(group->name);
 		break;
 	case GROUP_IDENTITY:
-		row.identity = group->name;
-		row.offset = &group->offset;
+		head[HEAD_IDENTITY] = VALUE(group->name);
+		head[HEAD_OFFSET] = VALUE(group->offset);
 		break;
 	case GROUP_UNRECOGNIZED:
-		row.group = "Unrecognized allocations";
+		head[HEAD_GROUP] = VALUE("Unrecognized allocations");
 	}
-	write_row(summary, &row, &group->total);
+	write_row(summary, head, &group->total);
 }
 
 /* One of many addresses without a name of their own. */
@@ -520,17 +497,17 @@ static void write_group(struct summary *summary, const struct group *group)
 	for (size_t i = 0; i < group->count; i++) {
 		const struct tally *tally = &summary_line(summary, group->first + i)->tally;
 		uint64_t size = likeness_size(tally->key);
-		struct row row = { 0 };
+		struct value head[HEAD_COLUMNS] = { 0 };
 
 		if (says_nothing(summary, group, tally))
 			continue;
 		if (group->kind == GROUP_SIGNATURES)
-			row.one_of_several = &tally->key;
+			head[HEAD_ONE_OF_SEVERAL] = VALUE(tally->key);
 		else if (group->kind == GROUP_PATTERN)
-			row.match = &size;
+			head[HEAD_MATCH] = VALUE(size);
 		else
-			row.size = &size;
-		write_row(summary, &row, tally);
+			head[HEAD_SIZE] = VALUE(size);
+		write_row(summary, head, tally);
 	}
 }
 

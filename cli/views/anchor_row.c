@@ -75,17 +75,13 @@ static struct anchor_name name_anchor(const struct analysis *analysis, const str
 	return name;
 }
 
-static const struct column columns[] = {
-	{ "kind", VALUE_TEXT },	     { "address", VALUE_ADDRESS }, { "register", VALUE_TEXT },
-	{ "holder", VALUE_TEXT },    { "name", VALUE_TEXT },	   { "path", VALUE_TEXT },
-	{ "offset", VALUE_ADDRESS }, { "frame", VALUE_TEXT },	   { "thread", VALUE_NUMBER },
-	{ "target", VALUE_ADDRESS },
-};
-
-static const struct table table = {
-	"anchor", columns, 10,
-	"{kind}[ 0x{address}][ {register}][ ({holder})][ in {name}][ in {path} at offset 0x{offset}][ ({frame})][ of thread {thread}] references 0x{target}"
-};
+static const struct table table = TABLE(
+	"anchor",
+	"{kind}[ 0x{address}][ {register}][ ({holder})][ in {name}][ in {path} at offset 0x{offset}][ ({frame})][ of thread {thread}] references 0x{target}",
+	{ "kind", VALUE_TEXT }, { "address", VALUE_ADDRESS }, { "register", VALUE_TEXT },
+	{ "holder", VALUE_TEXT }, { "name", VALUE_TEXT }, { "path", VALUE_TEXT },
+	{ "offset", VALUE_ADDRESS }, { "frame", VALUE_TEXT }, { "thread", VALUE_NUMBER },
+	{ "target", VALUE_ADDRESS });
 
 static void write_thread(const struct analysis *analysis, const struct anchor *anchor,
 			 const struct anchor_name *name, struct report *report)
@@ -101,13 +97,7 @@ static void write_name(const struct analysis *analysis, const struct anchor *anc
 {
 	const char *path = name->allocation[0] ? name->allocation : name->path;
 
-	report_text(report, name->name);
-	report_text(report, path);
-	if (path)
-		report_number(report, name->offset);
-	else
-		report_absent(report);
-	report_text(report, name->frame);
+	report_add(report, name->name, path, VALUE_IF(path, name->offset), name->frame);
 	write_thread(analysis, anchor, name, report);
 }
 
@@ -175,16 +165,11 @@ void anchor_write(const struct analysis *analysis, const struct anchor *anchor,
 	char text[64], held[64];
 
 	report_begin_table(report, &table);
-	report_text(report, holder(anchor, text, sizeof(text)));
-	if (anchor->address == 0)
-		report_absent(report);
-	else
-		report_number(report, anchor->address);
-	report_text(report, has_name(anchor) ? anchor->register_name : NULL);
-	report_text(report, purpose(analysis, anchor, held, sizeof(held)));
+	report_add(report, holder(anchor, text, sizeof(text)), value_nonzero(anchor->address),
+		   has_name(anchor) ? anchor->register_name : NULL,
+		   purpose(analysis, anchor, held, sizeof(held)));
 	write_name(analysis, anchor, &name, report);
-	report_number(report, allocation_start(analysis_index(analysis), anchor->target));
-	report_end_row(report);
+	report_row(report, allocation_start(analysis_index(analysis), anchor->target));
 	report_end_table(report);
 }
 
@@ -205,27 +190,20 @@ static struct anchor anchor_of(const struct analysis *analysis, const struct dis
 void anchor_write_likely(const struct analysis *analysis, const struct disguised *disguised,
 			 uint64_t odds, struct report *report)
 {
-	static const struct column likely_columns[] = {
-		{ "target", VALUE_ADDRESS },  { "how", VALUE_TEXT },
-		{ "address", VALUE_ADDRESS }, { "name", VALUE_TEXT },
-		{ "path", VALUE_TEXT },	      { "offset", VALUE_ADDRESS },
-		{ "frame", VALUE_TEXT },      { "thread", VALUE_NUMBER },
-		{ "odds", VALUE_COUNT },
-	};
-	static const struct table likely_table = {
-		"likely held", likely_columns, 9,
+	static const struct table likely_table = TABLE(
+		"likely held",
 		"The allocation at 0x{target} is likely held: by {how} at 0x{address}[ in {name}][ in {path} at offset 0x{offset}][ ({frame})][ of thread {thread}]\n"
-		"(by chance, a word of such a core looks so once in {odds,})"
-	};
+		"(by chance, a word of such a core looks so once in {odds,})",
+		{ "target", VALUE_ADDRESS }, { "how", VALUE_TEXT }, { "address", VALUE_ADDRESS },
+		{ "name", VALUE_TEXT }, { "path", VALUE_TEXT }, { "offset", VALUE_ADDRESS },
+		{ "frame", VALUE_TEXT }, { "thread", VALUE_NUMBER }, { "odds", VALUE_COUNT });
 	struct anchor anchor = anchor_of(analysis, disguised);
 	struct anchor_name name = name_anchor(analysis, &anchor);
 
 	report_begin_table(report, &likely_table);
-	report_number(report, allocation_start(analysis_index(analysis), disguised->target));
-	report_text(report, disguise_name(disguised->disguise));
-	report_number(report, disguised->place);
+	report_add(report, allocation_start(analysis_index(analysis), disguised->target),
+		   disguise_name(disguised->disguise), disguised->place);
 	write_name(analysis, &anchor, &name, report);
-	report_number(report, odds);
-	report_end_row(report);
+	report_row(report, odds);
 	report_end_table(report);
 }

@@ -17,38 +17,26 @@ static bool write_row(void *data, const struct annotation *annotation)
 	const struct rows *rows = data;
 	struct report *report = rows->report;
 
-	report_number(report, rows->address);
-	report_number(report, annotation->start);
-	report_number(report, annotation->end);
-	report_text(report, annotation->annotator);
-	if (annotation->is_content)
-		report_content(report, annotation->text);
-	else
-		report_text(report, annotation->text);
-	report_end_row(report);
+	report_row(report, rows->address, annotation->start, annotation->end, annotation->annotator,
+		   annotation->is_content ? report_content(report, annotation->text)
+					  : annotation->text);
 	return !report_broken(report);
 }
 
 static void write_empty_line(struct report *report)
 {
-	static const struct column columns[] = { { "text", VALUE_TEXT } };
-	static const struct table table = { "note", columns, 1, "{text}" };
+	static const struct table table = TABLE("note", "{text}", { "text", VALUE_TEXT });
 
-	report_begin_table(report, &table);
-	report_text(report, "");
-	report_end_row(report);
-	report_end_table(report);
+	report_single(report, &table, "");
 }
 
 struct error *annotation_rows_write(struct annotating *annotating, allocation_id id,
 				    struct report *report)
 {
-	static const struct column columns[] = {
+	static const struct table table = TABLE(
+		"annotation", "... offsets {start} to {end}: {annotator}, {text}",
 		{ "address", VALUE_ADDRESS }, { "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },
-		{ "annotator", VALUE_TEXT },  { "text", VALUE_TEXT },
-	};
-	static const struct table table = { "annotation", columns, 5,
-					    "... offsets {start} to {end}: {annotator}, {text}" };
+		{ "annotator", VALUE_TEXT }, { "text", VALUE_TEXT });
 	struct rows rows = {
 		report,
 		allocation_start(analysis_index(annotating->analysis), id),

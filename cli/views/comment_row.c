@@ -7,44 +7,34 @@
 static void report_allocation(struct report *report, const struct analysis *analysis,
 			      allocation_id id)
 {
-	if (id == NO_ALLOCATION)
-		report_absent(report);
-	else
-		report_number(report, allocation_start(analysis_index(analysis), id));
+	report_add(report,
+		   VALUE_IF(id != NO_ALLOCATION, allocation_start(analysis_index(analysis), id)));
 }
 
 /* An empty line stands where the allocation would be, were it new. */
 static void write_reference(struct report *report, const struct analysis *analysis,
 			    const struct member_comment *comment)
 {
-	static const struct column columns[] = {
-		{ "from", VALUE_ADDRESS }, { "how", VALUE_TEXT },
-		{ "to", VALUE_ADDRESS },   { "state", VALUE_TEXT },
-		{ "visited", VALUE_TEXT }, { "unused state", VALUE_TEXT },
-	};
-	static const struct table table = {
-		"reference comment", columns, 6,
-		"# Allocation at 0x{from} {how} allocation at 0x{to}.[\n# Allocation at 0x{to} will be extended in state {state}.][\n# Allocation at 0x{to} was {visited} visited.[\n# Allocation at 0x{to} would have been extended in state {unused state}.]\n]"
-	};
+	static const struct table table = TABLE(
+		"reference comment",
+		"# Allocation at 0x{from} {how} allocation at 0x{to}.[\n# Allocation at 0x{to} will be extended in state {state}.][\n# Allocation at 0x{to} was {visited} visited.[\n# Allocation at 0x{to} would have been extended in state {unused state}.]\n]",
+		{ "from", VALUE_ADDRESS }, { "how", VALUE_TEXT }, { "to", VALUE_ADDRESS },
+		{ "state", VALUE_TEXT }, { "visited", VALUE_TEXT }, { "unused state", VALUE_TEXT });
 	bool refers = comment->kind == COMMENT_REFERENCES;
 	bool visited = comment->was_visited;
 
 	report_begin_table(report, &table);
 	report_allocation(report, analysis, comment->from);
-	report_text(report, refers ? "references" : "is referenced by");
+	report_add(report, refers ? "references" : "is referenced by");
 	report_allocation(report, analysis, comment->to);
-	report_text(report, visited ? NULL : comment->state);
-	report_text(report, visited ? "already" : NULL);
-	report_text(report, visited ? comment->state : NULL);
-	report_end_row(report);
+	report_row(report, visited ? NULL : comment->state, visited ? "already" : NULL,
+		   visited ? comment->state : NULL);
 	report_end_table(report);
 }
 
-static const struct column note_columns[] = {
-	{ "kind", VALUE_TEXT },
-	{ "address", VALUE_ADDRESS },
-	{ "state", VALUE_TEXT },
-};
+#define NOTE_TABLE(name, sentence)                                                  \
+	TABLE(name, sentence, { "kind", VALUE_TEXT }, { "address", VALUE_ADDRESS }, \
+	      { "state", VALUE_TEXT })
 
 /* By kind; those of references have a table of their own. */
 static const struct note {
@@ -53,33 +43,27 @@ static const struct note {
 } notes[] = {
 	[COMMENT_BASE_VISITED] = {
 		"already visited",
-		{ "comment", note_columns, 3,
-		  "# Base set member at 0x{address} was already visited via an extension rule.\n" },
+		NOTE_TABLE("comment", "# Base set member at 0x{address} was already visited via an extension rule.\n"),
 	},
 	[COMMENT_CYCLE] = {
 		"cycle",
-		{ "comment", note_columns, 3,
-		  "# The chain ends here: it comes back to the allocation at 0x{address}." },
+		NOTE_TABLE("comment", "# The chain ends here: it comes back to the allocation at 0x{address}."),
 	},
 	[COMMENT_BRANCHES] = {
 		"branches",
-		{ "comment", note_columns, 3,
-		  "# The chain ends here: several allocations lead to the one at 0x{address}." },
+		NOTE_TABLE("comment", "# The chain ends here: several allocations lead to the one at 0x{address}."),
 	},
 	[COMMENT_STATE] = {
 		"state and class",
-		{ "comment", note_columns, 3,
-		  "# In the rules '{state}' is the state, not the class of that name." },
+		NOTE_TABLE("comment", "# In the rules '{state}' is the state, not the class of that name."),
 	},
 	[COMMENT_REPEATED] = {
 		"repeated rule",
-		{ "comment", note_columns, 3,
-		  "# The rule '{state}' adds nothing: one in front of it takes all that it would." },
+		NOTE_TABLE("comment", "# The rule '{state}' adds nothing: one in front of it takes all that it would."),
 	},
 	[COMMENT_UNREACHED] = {
 		"unreached rule",
-		{ "comment", note_columns, 3,
-		  "# The rule '{state}' adds nothing: no other rule leads to its state." },
+		NOTE_TABLE("comment", "# The rule '{state}' adds nothing: no other rule leads to its state."),
 	},
 };
 
@@ -89,10 +73,9 @@ static void write_note(struct report *report, const struct analysis *analysis,
 	const struct note *note = &notes[comment->kind];
 
 	report_begin_table(report, &note->table);
-	report_text(report, note->kind);
+	report_add(report, note->kind);
 	report_allocation(report, analysis, comment->to);
-	report_text(report, comment->state);
-	report_end_row(report);
+	report_row(report, comment->state);
 	report_end_table(report);
 }
 

@@ -104,11 +104,11 @@ static void report_contents(struct describer *describer, uint64_t start, uint64_
 			    struct memory_view *view)
 {
 	if (!describer->selection->has_show_up_to) {
-		report_absent(describer->report);
+		report_add(describer->report, ABSENT);
 		return;
 	}
 	*view = rows_view(describer->analysis, start, size, describer->selection);
-	report_memory(describer->report, view);
+	report_add(describer->report, view);
 }
 
 /* The pattern's name and what the allocation is part of, if it has one. */
@@ -129,12 +129,9 @@ static void write_annotations(struct describer *describer, allocation_id id)
 	describer->error = annotation_rows_write(&describer->annotating, id, describer->report);
 }
 
-static const struct column allocation_columns[] = {
-	ALLOCATION_COLUMNS,
-	{ "pattern", VALUE_TEXT },
-	{ "part", VALUE_TEXT },
-	{ "contents", VALUE_MEMORY },
-};
+#define DESCRIBED_TABLE(name, sentence)                                      \
+	TABLE(name, sentence, ALLOCATION_COLUMNS, { "pattern", VALUE_TEXT }, \
+	      { "part", VALUE_TEXT }, { "contents", VALUE_MEMORY })
 
 #define DESCRIPTION                                      \
 	ALLOCATION_SENTENCE                              \
@@ -142,11 +139,10 @@ static const struct column allocation_columns[] = {
 	"[\nIt is {part}.]"                              \
 	"[\n{contents}]"
 
-static const struct table allocation_table = { "allocation", allocation_columns, 11,
-					       DESCRIPTION "\n" };
+static const struct table allocation_table = DESCRIBED_TABLE("allocation", DESCRIPTION "\n");
 
 /* Where annotations come in front of the empty line. */
-static const struct table annotated_table = { "allocation", allocation_columns, 11, DESCRIPTION };
+static const struct table annotated_table = DESCRIBED_TABLE("allocation", DESCRIPTION);
 
 void describe_allocation(struct describer *describer, allocation_id id)
 {
@@ -173,8 +169,7 @@ void describe_allocation(struct describer *describer, allocation_id id)
 			   describer->annotating.rules ? &annotated_table : &allocation_table);
 	rows_allocation(report, describer->analysis, &describer->selection->query, id,
 			states[describer_state(describer, id)]);
-	report_text(report, text.name);
-	report_text(report, text.part);
+	report_add(report, text.name, text.part);
 	report_contents(describer, start, size, &view);
 	report_end_row(report);
 	report_end_table(report);
@@ -249,8 +244,8 @@ static void report_arena(struct report *report, const struct place *place)
 {
 	bool is_arena = place->kind == PLACE_ARENA;
 
-	report_text(report, is_arena ? place->arena.kind->name : NULL);
-	report_text(report, is_arena ? place->allocator->name : NULL);
+	report_add(report, is_arena ? place->arena.kind->name : NULL,
+		   is_arena ? place->allocator->name : NULL);
 }
 
 /* Of a stack, whose it is, and whether the address is in use. */
@@ -260,19 +255,17 @@ static void report_stack(struct report *report, const struct analysis *analysis,
 	const struct stack *stack = place->stack;
 
 	report_thread(report, analysis_program(analysis), stack ? stack->thread : NO_THREAD);
-	report_text(report, stack && (address < stack->live || address >= stack->live_end)
-				    ? "not in use"
-				    : NULL);
+	report_add(report, stack && (address < stack->live || address >= stack->live_end)
+				   ? "not in use"
+				   : NULL);
 }
 
-static void report_path(struct report *report, const struct place *place)
+static const char *path_of(const struct place *place)
 {
 	if (place->kind == PLACE_MODULE)
-		report_text(report, place->module->path);
-	else if (place->kind == PLACE_MAPPING && place->region->mapping)
-		report_text(report, place->region->mapping->path);
-	else
-		report_absent(report);
+		return place->module->path;
+	return place->kind == PLACE_MAPPING && place->region->mapping ? place->region->mapping->path
+								      : NULL;
 }
 
 /* What stands at the address: a thread's variable, a call's, a symbol. */
@@ -326,31 +319,26 @@ static void report_name(struct report *report, const struct analysis *analysis,
 {
 	struct debug *debug = analysis_debug(analysis);
 
-	report_text(report, use ? use : name_address(analysis, place, address));
-	report_text(report, place->kind == PLACE_MODULE ? debug_source(debug, address) : NULL);
+	report_add(report, use ? use : name_address(analysis, place, address),
+		   place->kind == PLACE_MODULE ? debug_source(debug, address) : NULL);
 }
 
 static void describe_nowhere(struct report *report, uint64_t address)
 {
-	static const struct column columns[] = { { "address", VALUE_ADDRESS } };
-	static const struct table table = { "address", columns, 1,
-					    "Address {address} is not mapped.\n" };
+	static const struct table table = TABLE("address", "Address {address} is not mapped.\n",
+						{ "address", VALUE_ADDRESS });
 
-	report_begin_table(report, &table);
-	report_number(report, address);
-	report_end_row(report);
-	report_end_table(report);
+	report_single(report, &table, address);
 }
 
-static const struct column address_columns[] = {
-	{ "address", VALUE_ADDRESS }, { "offset", VALUE_ADDRESS },  { "what", VALUE_TEXT },
-	{ "start", VALUE_ADDRESS },   { "size", VALUE_BYTES },	    { "signature", VALUE_ADDRESS },
-	{ "class", VALUE_TEXT },      { "identity", VALUE_TEXT },   { "at offset", VALUE_ADDRESS },
-	{ "pattern", VALUE_TEXT },    { "part", VALUE_TEXT },	    { "arena", VALUE_TEXT },
-	{ "allocator", VALUE_TEXT },  { "thread", VALUE_NUMBER },   { "in use", VALUE_TEXT },
-	{ "path", VALUE_TEXT },	      { "name", VALUE_TEXT },	    { "source", VALUE_TEXT },
-	{ "known", VALUE_TEXT },      { "contents", VALUE_MEMORY },
-};
+#define ADDRESS_TABLE(name, sentence)                                                              \
+	TABLE(name, sentence, { "address", VALUE_ADDRESS }, { "offset", VALUE_ADDRESS },           \
+	      { "what", VALUE_TEXT }, { "start", VALUE_ADDRESS }, { "size", VALUE_BYTES },         \
+	      { "signature", VALUE_ADDRESS }, { "class", VALUE_TEXT }, { "identity", VALUE_TEXT }, \
+	      { "at offset", VALUE_ADDRESS }, { "pattern", VALUE_TEXT }, { "part", VALUE_TEXT },   \
+	      { "arena", VALUE_TEXT }, { "allocator", VALUE_TEXT }, { "thread", VALUE_NUMBER },    \
+	      { "in use", VALUE_TEXT }, { "path", VALUE_TEXT }, { "name", VALUE_TEXT },            \
+	      { "source", VALUE_TEXT }, { "known", VALUE_TEXT }, { "contents", VALUE_MEMORY })
 
 #define ADDRESS_SENTENCE                                                    \
 	"Address {address} is at offset {offset} of\n"                      \
@@ -368,10 +356,9 @@ static const struct column address_columns[] = {
 	"[\nIt is {part}.]"                                                 \
 	"[\n{contents}]"
 
-static const struct table address_table = { "address", address_columns, 20, ADDRESS_SENTENCE "\n" };
+static const struct table address_table = ADDRESS_TABLE("address", ADDRESS_SENTENCE "\n");
 
-static const struct table annotated_address_table = { "address", address_columns, 20,
-						      ADDRESS_SENTENCE };
+static const struct table annotated_address_table = ADDRESS_TABLE("address", ADDRESS_SENTENCE);
 
 /* Signature, identity word and pattern of an allocation. */
 static void report_kind(struct describer *describer, const struct place *place,
@@ -380,15 +367,11 @@ static void report_kind(struct describer *describer, const struct place *place,
 	struct report *report = describer->report;
 
 	if (place->kind == PLACE_ALLOCATION) {
-		rows_signature(report, describer->analysis, &describer->selection->query,
-			       place->id);
-		rows_identity(report, describer->analysis, place->id);
-		report_text(report, text->name);
-		report_text(report, text->part);
-		return;
+		rows_kind(report, describer->analysis, &describer->selection->query, place->id);
+		report_add(report, text->name, text->part);
+	} else {
+		report_add(report, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT);
 	}
-	for (size_t i = 0; i < 6; i++)
-		report_absent(report);
 }
 
 void describe_address(struct describer *describer, uint64_t address, const struct place *place)
@@ -408,19 +391,16 @@ void describe_address(struct describer *describer, uint64_t address, const struc
 		note_pattern(describer, place->id, &text);
 	told = tell_use(describer->analysis, place, address, use, sizeof(use));
 	report_begin_table(report, is_annotated ? &annotated_address_table : &address_table);
-	report_number(report, address);
-	report_number(report, address - place->start);
-	report_text(report, place_phrase(describer, place));
-	report_number(report, place->start);
-	report_number(report, place->size);
+	report_add(report, address, address - place->start, place_phrase(describer, place),
+		   place->start, place->size);
 	report_kind(describer, place, &text);
 	report_arena(report, place);
 	report_stack(report, describer->analysis, place, address);
-	report_path(report, place);
+	report_add(report, path_of(place));
 	report_name(report, describer->analysis, place, address, told ? use : NULL);
-	report_text(report, place->region && place->region->bytes
-				    ? NULL
-				    : "whose contents at that address are not known");
+	report_add(report, place->region && place->region->bytes
+				   ? NULL
+				   : "whose contents at that address are not known");
 	report_contents(describer, place->start, place->size, &view);
 	report_end_row(report);
 	report_end_table(report);
@@ -430,13 +410,9 @@ void describe_address(struct describer *describer, uint64_t address, const struc
 
 void describe_text(struct report *report, const char *text)
 {
-	static const struct column columns[] = { { "text", VALUE_TEXT } };
-	static const struct table table = { "note", columns, 1, "{text}" };
+	static const struct table table = TABLE("note", "{text}", { "text", VALUE_TEXT });
 
-	report_begin_table(report, &table);
-	report_text(report, text);
-	report_end_row(report);
-	report_end_table(report);
+	report_single(report, &table, text);
 }
 
 bool describe_likely(struct describer *describer, allocation_id id)

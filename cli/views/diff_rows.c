@@ -34,31 +34,20 @@ static const char *clock_name(const struct diff_view *view)
 
 static void write_relation(struct report *report, const struct diff_view *view)
 {
-	static const struct column columns[] = {
-		{ "relation", VALUE_TEXT },   { "reason", VALUE_TEXT }, { "process", VALUE_NUMBER },
-		{ "seconds", VALUE_SECONDS }, { "clock", VALUE_TEXT },
-	};
-	static const struct table table = { "comparison", columns, 5,
-					    "{relation}: {reason}[ ({process})].[\n"
-					    "{seconds} seconds passed, {clock}.]" };
+	static const struct table table = TABLE(
+		"comparison",
+		"{relation}: {reason}[ ({process})].[\n"
+		"{seconds} seconds passed, {clock}.]",
+		{ "relation", VALUE_TEXT }, { "reason", VALUE_TEXT }, { "process", VALUE_NUMBER },
+		{ "seconds", VALUE_SECONDS }, { "clock", VALUE_TEXT });
 	enum kinship kinship = diff_kinship(view->diff);
 	uint32_t process = diff_core(view->diff, 0)->lineage.process;
 	const char *clock = clock_name(view);
 
-	report_begin_table(report, &table);
-	report_text(report, kinship == KIN_SAME_PROCESS ? "One process" : "Different runs");
-	report_text(report, kinship_reason(kinship));
-	if (kinship == KIN_SAME_PROCESS && process)
-		report_number(report, process);
-	else
-		report_absent(report);
-	if (clock)
-		report_real(report, (double)elapsed(view) / SECOND);
-	else
-		report_absent(report);
-	report_text(report, clock);
-	report_end_row(report);
-	report_end_table(report);
+	report_single(
+		report, &table, kinship == KIN_SAME_PROCESS ? "One process" : "Different runs",
+		kinship_reason(kinship), VALUE_IF(kinship == KIN_SAME_PROCESS && process, process),
+		VALUE_IF(clock, (double)elapsed(view) / SECOND), clock);
 }
 
 /* In UTC, into the buffer; NULL if it is not known. */
@@ -74,13 +63,9 @@ static const char *format_time(const struct lineage *lineage, char buffer[static
 
 void diff_write_cores(struct report *report, const struct diff_view *view)
 {
-	static const struct column columns[] = {
-		{ "allocations", VALUE_COUNT },
-		{ "bytes", VALUE_BYTES },
-		{ "taken", VALUE_TEXT },
-		{ "core", VALUE_TEXT },
-	};
-	static const struct table table = { "core", columns, 4, NULL };
+	static const struct table table =
+		TABLE("core", NULL, { "allocations", VALUE_COUNT }, { "bytes", VALUE_BYTES },
+		      { "taken", VALUE_TEXT }, { "core", VALUE_TEXT });
 
 	write_relation(report, view);
 	report_begin_table(report, &table);
@@ -88,11 +73,8 @@ void diff_write_cores(struct report *report, const struct diff_view *view)
 		const struct diff_core *core = diff_core(view->diff, i);
 		char buffer[TIME_SIZE];
 
-		report_number(report, core->total.count);
-		report_number(report, core->total.bytes);
-		report_text(report, format_time(&core->lineage, buffer));
-		report_text(report, core->path);
-		report_end_row(report);
+		report_row(report, core->total.count, core->total.bytes,
+			   format_time(&core->lineage, buffer), core->path);
 	}
 	report_end_table(report);
 }
@@ -105,10 +87,7 @@ static void report_rate(struct report *report, const struct diff_view *view, int
 	double rate = hours > 0 ? (double)bytes / hours : 0;
 
 	/* Between two moments that are next to each other it tells nothing. */
-	if (hours > 0 && rate > -most && rate < most)
-		report_change(report, (int64_t)rate);
-	else
-		report_absent(report);
+	report_add(report, VALUE_IF(hours > 0 && rate > -most && rate < most, (int64_t)rate));
 }
 
 static int64_t grown_bytes(const struct diff_group *group)
@@ -154,7 +133,7 @@ static char *write_name(struct report *report, const struct diff_view *view,
 
 	if (!group->size || asprintf(&sized, "%s of size 0x%" PRIx64, name, group->size) < 0)
 		sized = NULL;
-	report_text(report, sized ? sized : name);
+	report_add(report, sized ? sized : name);
 	return sized;
 }
 
@@ -193,11 +172,10 @@ static void write_growth_row(struct report *report, const struct diff_view *view
 	int64_t bytes = grown_bytes(group);
 	_cleanup_(free) char *name = NULL;
 
-	report_change(report, bytes);
-	report_change(report, grown_count(group));
+	report_add(report, bytes, grown_count(group));
 	report_rate(report, view, bytes);
-	report_real(report, bytes > 0 && growth->all ? (double)bytes / (double)growth->all : 0);
-	report_text(report, how_often(view, group));
+	report_add(report, bytes > 0 && growth->all ? (double)bytes / (double)growth->all : 0,
+		   how_often(view, group));
 	name = write_name(report, view, group);
 	report_end_row(report);
 }
@@ -213,12 +191,10 @@ static uint64_t count_changed(const struct diff *diff)
 
 void diff_write_kinds(struct report *report, const struct diff_view *view)
 {
-	static const struct column columns[] = {
-		{ "growth", VALUE_CHANGE },   { "growth count", VALUE_CHANGE },
-		{ "per hour", VALUE_CHANGE }, { "share", VALUE_SHARE },
-		{ "grew", VALUE_TEXT },	      { "kind", VALUE_TEXT },
-	};
-	static const struct table table = { "growth", columns, 6, NULL };
+	static const struct table table =
+		TABLE("growth", NULL, { "growth", VALUE_CHANGE }, { "growth count", VALUE_CHANGE },
+		      { "per hour", VALUE_CHANGE }, { "share", VALUE_SHARE },
+		      { "grew", VALUE_TEXT }, { "kind", VALUE_TEXT });
 	struct growth_view growth = { *view, all_growth(view->diff) };
 
 	report_begin_table(report, &table);
@@ -233,22 +209,18 @@ static void write_turnover_row(struct report *report, const struct diff_view *vi
 {
 	_cleanup_(free) char *name = NULL;
 
-	report_number(report, group->now.count);
-	report_number(report, group->now.bytes);
-	report_number(report, group->added);
-	report_number(report, group->gone);
-	report_number(report, group->survived);
+	report_add(report, group->now.count, group->now.bytes, group->added, group->gone,
+		   group->survived);
 	name = write_name(report, view, group);
 	report_end_row(report);
 }
 
 static void write_turnover(struct report *report, const struct diff_view *view)
 {
-	static const struct column columns[] = {
-		{ "now", VALUE_COUNT },	 { "bytes", VALUE_BYTES },    { "new", VALUE_COUNT },
-		{ "gone", VALUE_COUNT }, { "survived", VALUE_COUNT }, { "kind", VALUE_TEXT },
-	};
-	static const struct table table = { "turnover", columns, 6, NULL };
+	static const struct table table =
+		TABLE("turnover", NULL, { "now", VALUE_COUNT }, { "bytes", VALUE_BYTES },
+		      { "new", VALUE_COUNT }, { "gone", VALUE_COUNT }, { "survived", VALUE_COUNT },
+		      { "kind", VALUE_TEXT });
 
 	report_begin_table(report, &table);
 	for_each_changed(view, write_turnover_row, report);
@@ -268,9 +240,8 @@ static void write_step_rows(struct report *report, const struct diff_view *view,
 		struct set_total now = diff_total(diff, group, i + 1);
 		_cleanup_(free) char *name = NULL;
 
-		report_number(report, i + 1);
-		report_change(report, (int64_t)(now.bytes - old.bytes));
-		report_change(report, (int64_t)(now.count - old.count));
+		report_add(report, i + 1, (int64_t)(now.bytes - old.bytes),
+			   (int64_t)(now.count - old.count));
 		name = write_name(report, view, group);
 		report_end_row(report);
 	}
@@ -278,13 +249,9 @@ static void write_step_rows(struct report *report, const struct diff_view *view,
 
 static void write_steps(struct report *report, const struct diff_view *view)
 {
-	static const struct column columns[] = {
-		{ "step", VALUE_NUMBER },
-		{ "growth", VALUE_CHANGE },
-		{ "growth count", VALUE_CHANGE },
-		{ "kind", VALUE_TEXT },
-	};
-	static const struct table table = { "step", columns, 4, NULL };
+	static const struct table table =
+		TABLE("step", NULL, { "step", VALUE_NUMBER }, { "growth", VALUE_CHANGE },
+		      { "growth count", VALUE_CHANGE }, { "kind", VALUE_TEXT });
 
 	report_begin_table(report, &table);
 	for_each_changed(view, write_step_rows, report);
@@ -293,23 +260,17 @@ static void write_steps(struct report *report, const struct diff_view *view)
 
 static void write_total(struct report *report, const struct diff_view *view)
 {
-	static const struct column columns[] = {
-		{ "bytes", VALUE_CHANGE },
-		{ "count", VALUE_CHANGE },
-		{ "per hour", VALUE_CHANGE },
-	};
-	static const struct table table = {
-		"total growth", columns, 3,
-		"In all, {count} allocations and {bytes} bytes[, {per hour} bytes an hour]."
-	};
+	static const struct table table = TABLE(
+		"total growth",
+		"In all, {count} allocations and {bytes} bytes[, {per hour} bytes an hour].",
+		{ "bytes", VALUE_CHANGE }, { "count", VALUE_CHANGE }, { "per hour", VALUE_CHANGE });
 	const struct diff *diff = view->diff;
 	struct set_total old = diff_core(diff, 0)->total;
 	struct set_total now = diff_core(diff, diff_core_count(diff) - 1)->total;
 	int64_t bytes = (int64_t)(now.bytes - old.bytes);
 
 	report_begin_table(report, &table);
-	report_change(report, bytes);
-	report_change(report, (int64_t)(now.count - old.count));
+	report_add(report, bytes, (int64_t)(now.count - old.count));
 	report_rate(report, view, bytes);
 	report_end_row(report);
 	report_end_table(report);

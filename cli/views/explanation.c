@@ -8,13 +8,15 @@
 enum { SHOWN_REFERRERS = 4, SHOWN_LINKS = PATH_END - 1 };
 
 /* What a chain is made of: a reference to an allocation. */
-static const struct column link_columns[] = {
-	{ "address", VALUE_ADDRESS }, { "size", VALUE_BYTES },	  { "signature", VALUE_ADDRESS },
-	{ "name", VALUE_TEXT },	      { "identity", VALUE_TEXT }, { "at offset", VALUE_ADDRESS },
-	{ "pattern", VALUE_TEXT },    { "tainted", VALUE_TEXT },
-};
+#define LINK_COLUMNS(address)                                                      \
+	COLUMN(address, VALUE_ADDRESS), COLUMN("size", VALUE_BYTES), KIND_COLUMNS, \
+		COLUMN("pattern", VALUE_TEXT)
 
-enum { LINK_COLUMNS = sizeof(link_columns) / sizeof(*link_columns) };
+#define LINK_TABLE(name, sentence) \
+	TABLE(name, sentence, LINK_COLUMNS("address"), { "tainted", VALUE_TEXT })
+
+#define LINK_SENTENCE \
+	"[ with signature {signature}][({name})][ with identity {identity} at offset {at offset}][ matching %{pattern}]"
 
 /*
  * In what part of source, which holds nothing any more, all that refers to target stands; mostly
@@ -26,50 +28,41 @@ static const char *find_taint(struct describer *describer, allocation_id source,
 	return taint_memory_find(describer->taints, source, target);
 }
 
-static void report_pattern(struct describer *describer, allocation_id id)
+/* The columns of LINK_COLUMNS. */
+static void report_link(struct describer *describer, allocation_id id)
 {
-	const struct patterns *patterns = analysis_patterns(describer->analysis);
-	pattern_number number = patterns_of(patterns, id);
+	const struct allocation_index *index = analysis_index(describer->analysis);
+	pattern_number pattern = patterns_of(analysis_patterns(describer->analysis), id);
 
-	report_text(describer->report, number == NO_PATTERN ? NULL : pattern_name(number));
+	report_add(describer->report, allocation_start(index, id), allocation_size(index, id));
+	rows_kind(describer->report, describer->analysis, &describer->selection->query, id);
+	report_add(describer->report, pattern == NO_PATTERN ? NULL : pattern_name(pattern));
 }
 
 static void write_allocation(struct describer *describer, const struct table *table,
 			     allocation_id id, const char *taint)
 {
-	const struct allocation_index *index = analysis_index(describer->analysis);
-
 	report_begin_table(describer->report, table);
-	report_number(describer->report, allocation_start(index, id));
-	report_number(describer->report, allocation_size(index, id));
-	rows_signature(describer->report, describer->analysis, &describer->selection->query, id);
-	rows_identity(describer->report, describer->analysis, id);
-	report_pattern(describer, id);
-	report_text(describer->report, taint);
-	report_end_row(describer->report);
+	report_link(describer, id);
+	report_row(describer->report, taint);
 	report_end_table(describer->report);
 }
 
 /* That there are links between those shown. */
 static void write_gap(struct report *report, size_t count)
 {
-	static const struct column columns[] = { { "count", VALUE_COUNT } };
-	static const struct table table = { "gap", columns, 1,
-					    "... {count} more allocations in between" };
+	static const struct table table =
+		TABLE("gap", "... {count} more allocations in between", { "count", VALUE_COUNT });
 
-	report_begin_table(report, &table);
-	report_number(report, count);
-	report_end_row(report);
-	report_end_table(report);
+	report_single(report, &table, count);
 }
 
 /* The path's allocations behind the first. */
 static void write_chain(struct describer *describer, const struct path *path)
 {
-	static const struct table table = {
-		"link", link_columns, LINK_COLUMNS,
-		"which references 0x{address} of size 0x{size}[ with signature {signature}][({name})][ with identity {identity} at offset {at offset}][ matching %{pattern}][ by a tainted reference ({tainted})]"
-	};
+	static const struct table table =
+		LINK_TABLE("link", "which references 0x{address} of size 0x{size}" LINK_SENTENCE
+				   "[ by a tainted reference ({tainted})]");
 	size_t links = path->count + path->gap - 1;
 
 	for (size_t i = 1; i < path->count; i++) {
@@ -92,17 +85,11 @@ static void write_anchors(struct describer *describer, const struct found_anchor
 static void write_anchor_head(struct describer *describer, enum root_kind kind,
 			      const struct path *path)
 {
-	static const struct column columns[] = {
-		{ "address", VALUE_ADDRESS },	{ "how", VALUE_TEXT },
-		{ "kind", VALUE_TEXT },		{ "point", VALUE_ADDRESS },
-		{ "size", VALUE_BYTES },	{ "signature", VALUE_ADDRESS },
-		{ "name", VALUE_TEXT },		{ "identity", VALUE_TEXT },
-		{ "at offset", VALUE_ADDRESS }, { "pattern", VALUE_TEXT },
-	};
-	static const struct table table = {
-		"anchored", columns, 10,
-		"The allocation at 0x{address} appears to be {how} {kind} anchored[\nvia anchor point 0x{point} of size 0x{size}][ with signature {signature}][({name})][ with identity {identity} at offset {at offset}][ matching %{pattern}]"
-	};
+	static const struct table table = TABLE(
+		"anchored",
+		"The allocation at 0x{address} appears to be {how} {kind} anchored[\nvia anchor point 0x{point} of size 0x{size}]" LINK_SENTENCE,
+		{ "address", VALUE_ADDRESS }, { "how", VALUE_TEXT }, { "kind", VALUE_TEXT },
+		LINK_COLUMNS("point"));
 	static const char *const kinds[ROOT_KINDS] = {
 		[ROOT_STATIC] = "statically", [ROOT_STACK] = "stack",
 		[ROOT_REGISTER] = "register", [ROOT_KERNEL] = "kernel",
@@ -113,20 +100,12 @@ static void write_anchor_head(struct describer *describer, enum root_kind kind,
 	bool direct = path->count == 1;
 
 	report_begin_table(report, &table);
-	report_number(report, allocation_start(index, path->ids[path->count - 1]));
-	report_text(report, direct ? "directly" : "indirectly");
-	report_text(report, kinds[kind]);
-	if (direct) {
-		for (size_t i = 0; i < 7; i++)
-			report_absent(report);
-	} else {
-		report_number(report, allocation_start(index, path->ids[0]));
-		report_number(report, allocation_size(index, path->ids[0]));
-		rows_signature(report, describer->analysis, &describer->selection->query,
-			       path->ids[0]);
-		rows_identity(report, describer->analysis, path->ids[0]);
-		report_pattern(describer, path->ids[0]);
-	}
+	report_add(report, allocation_start(index, path->ids[path->count - 1]),
+		   direct ? "directly" : "indirectly", kinds[kind]);
+	if (direct)
+		report_add(report, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT);
+	else
+		report_link(describer, path->ids[0]);
 	report_end_row(report);
 	report_end_table(report);
 }
@@ -156,58 +135,38 @@ static struct error *explain_anchor(struct describer *describer, enum root_kind 
 
 static void explain_leak_root(struct describer *describer, const struct leak_root *root)
 {
-	static const struct column columns[] = {
-		{ "address", VALUE_ADDRESS }, { "why", VALUE_TEXT },	{ "ring", VALUE_COUNT },
-		{ "owned", VALUE_COUNT },     { "bytes", VALUE_BYTES }, { "alone", VALUE_TEXT },
-	};
-	static const struct table table = {
-		"leak root", columns, 6,
+	static const struct table table = TABLE(
+		"leak root",
 		"The allocation at 0x{address} is[ in a ring of {ring} leaked allocations, to which nothing else leads][ {why}]\n"
-		"[It is a leak root: {owned} allocations, which use 0x{bytes} ({bytes,}) bytes, were lost with it][It is a leak root, {alone}]"
-	};
+		"[It is a leak root: {owned} allocations, which use 0x{bytes} ({bytes,}) bytes, were lost with it][It is a leak root, {alone}]",
+		{ "address", VALUE_ADDRESS }, { "why", VALUE_TEXT }, { "ring", VALUE_COUNT },
+		{ "owned", VALUE_COUNT }, { "bytes", VALUE_BYTES }, { "alone", VALUE_TEXT });
 	struct report *report = describer->report;
 	bool owner = root->owned_count > root->members;
 
-	report_begin_table(report, &table);
-	report_number(report, allocation_start(analysis_index(describer->analysis), root->id));
-	if (root->members > 1) {
-		report_absent(report);
-		report_number(report, root->members);
-	} else {
-		report_text(report, "unreferenced: nothing in use refers to it");
-		report_absent(report);
-	}
-	if (owner)
-		report_number(report, root->owned_count);
-	else
-		report_absent(report);
-	report_number(report, root->owned_bytes);
-	report_text(report, owner ? NULL : "and nothing but its own memory was lost with it");
-	report_end_row(report);
-	report_end_table(report);
+	report_single(report, &table,
+		      allocation_start(analysis_index(describer->analysis), root->id),
+		      root->members > 1 ? NULL : "unreferenced: nothing in use refers to it",
+		      VALUE_IF(root->members > 1, root->members),
+		      VALUE_IF(owner, root->owned_count), root->owned_bytes,
+		      owner ? NULL : "and nothing but its own memory was lost with it");
 }
 
 static struct error *explain_dependent(struct describer *describer, allocation_id id)
 {
-	static const struct column address_column[] = { { "address", VALUE_ADDRESS } };
-	static const struct table head = {
-		"leaked", address_column, 1,
-		"The allocation at 0x{address} is leaked: only leaked allocations lead to it"
-	};
-	static const struct table root_table = {
-		"leak root", link_columns, LINK_COLUMNS,
-		"The nearest leak root is 0x{address} of size 0x{size}[ with signature {signature}][({name})][ with identity {identity} at offset {at offset}][ matching %{pattern}]"
-	};
+	static const struct table head =
+		TABLE("leaked",
+		      "The allocation at 0x{address} is leaked: only leaked allocations lead to it",
+		      { "address", VALUE_ADDRESS });
+	static const struct table root_table = LINK_TABLE(
+		"leak root", "The nearest leak root is 0x{address} of size 0x{size}" LINK_SENTENCE);
 	const struct allocation_index *index = analysis_index(describer->analysis);
 	_cleanup_(path_deinit) struct path path = { 0 };
 	struct error *error = chains_find(describer->chains, CHAIN_LEAK_ROOT, id, &path);
 
 	if (error)
 		return error;
-	report_begin_table(describer->report, &head);
-	report_number(describer->report, allocation_start(index, id));
-	report_end_row(describer->report);
-	report_end_table(describer->report);
+	report_single(describer->report, &head, allocation_start(index, id));
 	if (path.count) {
 		write_allocation(describer, &root_table, path.ids[0], NULL);
 		write_chain(describer, &path);
@@ -236,23 +195,18 @@ static struct error *explain_leaked(struct describer *describer, allocation_id i
 /* A sentence of an allocation, which says its address. */
 static void write_sentence(struct describer *describer, const char *format, allocation_id id)
 {
-	static const struct column columns[] = { { "address", VALUE_ADDRESS } };
-	const struct table table = { "explanation", columns, 1, format };
+	const struct table table = TABLE("explanation", format, { "address", VALUE_ADDRESS });
 	const struct allocation_index *index = analysis_index(describer->analysis);
 
-	report_begin_table(describer->report, &table);
-	report_number(describer->report, allocation_start(index, id));
-	report_end_row(describer->report);
-	report_end_table(describer->report);
+	report_single(describer->report, &table, allocation_start(index, id));
 }
 
 /* The used allocations that refer to it. */
 static void write_referrers(struct describer *describer, allocation_id id)
 {
-	static const struct table table = {
-		"referrer", link_columns, LINK_COLUMNS,
-		"The allocation at 0x{address} of size 0x{size}[ with signature {signature}][({name})][ with identity {identity} at offset {at offset}][ matching %{pattern}] references it[ by a tainted reference ({tainted})]"
-	};
+	static const struct table table = LINK_TABLE(
+		"referrer", "The allocation at 0x{address} of size 0x{size}" LINK_SENTENCE
+			    " references it[ by a tainted reference ({tainted})]");
 	struct edges referrers = graph_outgoing(analysis_incoming(describer->analysis), id);
 
 	if (referrers.count == 0)
@@ -276,10 +230,8 @@ static struct error *explain_garbage(struct describer *describer, allocation_id 
 
 static struct error *explain_held(struct describer *describer, allocation_id id)
 {
-	static const struct table table = {
-		"garbage", link_columns, LINK_COLUMNS,
-		"The nearest garbage is 0x{address} of size 0x{size}[ with signature {signature}][({name})][ with identity {identity} at offset {at offset}][ matching %{pattern}]"
-	};
+	static const struct table table = LINK_TABLE(
+		"garbage", "The nearest garbage is 0x{address} of size 0x{size}" LINK_SENTENCE);
 	_cleanup_(path_deinit) struct path path = { 0 };
 	struct error *error = chains_find(describer->chains, CHAIN_GARBAGE, id, &path);
 
@@ -301,10 +253,10 @@ static struct error *explain_held(struct describer *describer, allocation_id id)
 /* Through which block of malloc() the program reaches it, if by one. */
 static struct error *explain_block(struct describer *describer, allocation_id id, bool *ret_found)
 {
-	static const struct table table = {
-		"unseen", link_columns, LINK_COLUMNS,
-		"It does not look at the allocation at 0x{address} of size 0x{size}[ with signature {signature}][({name})][ with identity {identity} at offset {at offset}][ matching %{pattern}],"
-	};
+	static const struct table table = LINK_TABLE(
+		"unseen",
+		"It does not look at the allocation at 0x{address} of size 0x{size}" LINK_SENTENCE
+		",");
 	_cleanup_(path_deinit) struct path path = { 0 };
 	struct error *error = chains_find(describer->chains, CHAIN_UNSEEN, id, &path);
 
@@ -343,12 +295,9 @@ static struct error *explain_risk(struct describer *describer, allocation_id id)
 /* Where the allocator keeps the free allocation. */
 static void write_free(struct describer *describer, allocation_id id)
 {
-	static const struct column columns[] = { { "how", VALUE_TEXT },
-						 { "where", VALUE_TEXT },
-						 { "who", VALUE_TEXT } };
-	static const struct table table = {
-		"free", columns, 3, "It {how}[, and is {where}]: {who} may hand it out again"
-	};
+	static const struct table table =
+		TABLE("free", "It {how}[, and is {where}]: {who} may hand it out again",
+		      { "how", VALUE_TEXT }, { "where", VALUE_TEXT }, { "who", VALUE_TEXT });
 	const struct analysis *analysis = describer->analysis;
 	const struct allocation_index *index = analysis_index(analysis);
 	const struct bitmap *managed = allocation_having(index, TRAIT_MANAGED);
@@ -356,25 +305,19 @@ static void write_free(struct describer *describer, allocation_id id)
 	uint64_t start = allocation_start(index, id);
 	char where[160];
 
-	report_begin_table(describer->report, &table);
-	report_text(describer->report,
-		    unswept ? "was not reachable at the last collection" : "was freed");
-	report_text(describer->report,
-		    heaps_tell(analysis_heaps(analysis), start, where, sizeof(where)) ? where
-										      : NULL);
-	report_text(describer->report,
-		    managed && bitmap_get(managed, id) ? "the collector" : "malloc");
-	report_end_row(describer->report);
-	report_end_table(describer->report);
+	report_single(describer->report, &table,
+		      unswept ? "was not reachable at the last collection" : "was freed",
+		      heaps_tell(analysis_heaps(analysis), start, where, sizeof(where)) ? where
+											: NULL,
+		      managed && bitmap_get(managed, id) ? "the collector" : "malloc");
 }
 
 /* References to free memory: what a use after free begins with. */
 static struct error *explain_free(struct describer *describer, allocation_id id)
 {
-	static const struct table table = {
-		"referrer", link_columns, LINK_COLUMNS,
-		"The used allocation at 0x{address} of size 0x{size}[ with signature {signature}][({name})][ with identity {identity} at offset {at offset}][ matching %{pattern}] still references it[ by a tainted reference ({tainted})]"
-	};
+	static const struct table table = LINK_TABLE(
+		"referrer", "The used allocation at 0x{address} of size 0x{size}" LINK_SENTENCE
+			    " still references it[ by a tainted reference ({tainted})]");
 	struct edges referrers = graph_outgoing(analysis_incoming(describer->analysis), id);
 	struct found_anchors anchors;
 	struct error *error = chains_find_anchors(describer->chains, id, ROOT_KINDS, &anchors);

@@ -7,24 +7,18 @@
 
 static void write_head(struct analysis *analysis, const struct fiber *fiber, struct report *report)
 {
-	static const struct column columns[] = {
-		{ "fiber", VALUE_ADDRESS },	  { "name", VALUE_TEXT },
-		{ "state", VALUE_TEXT },	  { "thread", VALUE_NUMBER },
-		{ "stack start", VALUE_ADDRESS }, { "stack end", VALUE_ADDRESS },
-	};
-	static const struct table table = {
-		"fiber", columns, 6,
-		"Fiber {fiber}[ '{name}'], {state}[ on thread {thread}], on the stack from {stack start} to {stack end}"
-	};
+	static const struct table table = TABLE(
+		"fiber",
+		"Fiber {fiber}[ '{name}'], {state}[ on thread {thread}], on the stack from {stack start} to {stack end}",
+		{ "fiber", VALUE_ADDRESS }, { "name", VALUE_TEXT }, { "state", VALUE_TEXT },
+		{ "thread", VALUE_NUMBER }, { "stack start", VALUE_ADDRESS },
+		{ "stack end", VALUE_ADDRESS });
 
 	report_begin_table(report, &table);
-	report_number(report, fiber->object);
-	report_content(report, fiber->name);
-	report_text(report, fiber->running ? "running" : "waiting");
+	report_add(report, fiber->object, report_content(report, fiber->name),
+		   fiber->running ? "running" : "waiting");
 	report_thread(report, analysis_program(analysis), fiber->thread);
-	report_number(report, fiber->start);
-	report_number(report, fiber->end);
-	report_end_row(report);
+	report_row(report, fiber->start, fiber->end);
 	report_end_table(report);
 }
 

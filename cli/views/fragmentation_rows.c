@@ -18,11 +18,7 @@ static const struct arena_fragments *numbers_of(const struct fragmentation *frag
 
 static void report_arena(struct report *report, struct arena arena)
 {
-	report_text(report, arena.kind->name);
-	if (arena.address)
-		report_number(report, arena.address);
-	else
-		report_absent(report);
+	report_add(report, arena.kind->name, value_nonzero(arena.address));
 }
 
 static bool is_within(const struct fragmentation *fragmentation, size_t number)
@@ -32,13 +28,10 @@ static bool is_within(const struct fragmentation *fragmentation, size_t number)
 
 void fragmentation_write_arenas(const struct fragmentation *fragmentation, struct report *report)
 {
-	static const struct column columns[] = {
-		{ "arena", VALUE_TEXT },       { "address", VALUE_ADDRESS },
-		{ "used", VALUE_BYTES },       { "free", VALUE_BYTES },
-		{ "free share", VALUE_SHARE }, { "largest free", VALUE_BYTES },
-		{ "given back", VALUE_BYTES },
-	};
-	static const struct table table = { "arena", columns, 7, NULL };
+	static const struct table table = TABLE(
+		"arena", NULL, { "arena", VALUE_TEXT }, { "address", VALUE_ADDRESS },
+		{ "used", VALUE_BYTES }, { "free", VALUE_BYTES }, { "free share", VALUE_SHARE },
+		{ "largest free", VALUE_BYTES }, { "given back", VALUE_BYTES });
 
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < fragmentation->arena_count; i++) {
@@ -47,13 +40,10 @@ void fragmentation_write_arenas(const struct fragmentation *fragmentation, struc
 		if (!is_within(fragmentation, i))
 			break;
 		report_arena(report, arena_of(fragmentation, i));
-		report_number(report, numbers->used.bytes);
-		report_number(report, numbers->free.bytes);
-		report_real(report, rows_share(numbers->free.bytes,
-					       numbers->used.bytes + numbers->free.bytes));
-		report_number(report, numbers->largest);
-		report_number(report, fragments_given_back(numbers));
-		report_end_row(report);
+		report_row(
+			report, numbers->used.bytes, numbers->free.bytes,
+			rows_share(numbers->free.bytes, numbers->used.bytes + numbers->free.bytes),
+			numbers->largest, fragments_given_back(numbers));
 	}
 	report_end_table(report);
 	rows_left_out(report, "arenas", fragmentation->arena_count, fragmentation->limit);
@@ -83,12 +73,9 @@ static void draw_map(const struct arena_fragments *numbers, char map[static MAP_
 
 void fragmentation_write_maps(const struct fragmentation *fragmentation, struct report *report)
 {
-	static const struct column columns[] = {
-		{ "arena", VALUE_TEXT },
-		{ "address", VALUE_ADDRESS },
-		{ "occupancy", VALUE_TEXT },
-	};
-	static const struct table table = { "map", columns, 3, NULL };
+	static const struct table table =
+		TABLE("map", NULL, { "arena", VALUE_TEXT }, { "address", VALUE_ADDRESS },
+		      { "occupancy", VALUE_TEXT });
 	enum { MOST_MAPS = 8 };
 
 	report_begin_table(report, &table);
@@ -101,8 +88,7 @@ void fragmentation_write_maps(const struct fragmentation *fragmentation, struct 
 			continue;
 		draw_map(numbers, map);
 		report_arena(report, arena_of(fragmentation, i));
-		report_text(report, map);
-		report_end_row(report);
+		report_row(report, map);
 	}
 	report_end_table(report);
 }
@@ -112,20 +98,13 @@ static void write_fate(const struct fragmentation *fragmentation, const char *wh
 {
 	if (!bytes)
 		return;
-	report_text(report, what);
-	report_number(report, bytes);
-	report_real(report, rows_share(bytes, fragmentation->total->free.bytes));
-	report_end_row(report);
+	report_row(report, what, bytes, rows_share(bytes, fragmentation->total->free.bytes));
 }
 
 void fragmentation_write_fates(const struct fragmentation *fragmentation, struct report *report)
 {
-	static const struct column columns[] = {
-		{ "free memory", VALUE_TEXT },
-		{ "bytes", VALUE_BYTES },
-		{ "share", VALUE_SHARE },
-	};
-	static const struct table table = { "fate", columns, 3, NULL };
+	static const struct table table = TABLE("fate", NULL, { "free memory", VALUE_TEXT },
+						{ "bytes", VALUE_BYTES }, { "share", VALUE_SHARE });
 	const struct arena_fragments *total = fragmentation->total;
 	uint64_t top = total->top.resident + total->top.absent + total->top.blank;
 
@@ -148,7 +127,10 @@ void fragmentation_write_fates(const struct fragmentation *fragmentation, struct
 	report_end_table(report);
 }
 
-enum { SIZE_COLUMNS = 7 };
+#define SIZE_COLUMNS                                                        \
+	COLUMN("free from", VALUE_BYTES), COLUMN("below", VALUE_BYTES),     \
+		COLUMN("count", VALUE_COUNT), COLUMN("bytes", VALUE_BYTES), \
+		COLUMN("share", VALUE_SHARE)
 
 static void write_size_classes(const struct arena_fragments *numbers, const struct arena *arena,
 			       uint64_t whole, struct report *report)
@@ -158,26 +140,18 @@ static void write_size_classes(const struct arena_fragments *numbers, const stru
 			continue;
 		if (arena)
 			report_arena(report, *arena);
-		report_number(report, UINT64_C(1) << i);
-		report_number(report, UINT64_C(1) << (i + 1));
-		report_number(report, numbers->classes[i].count);
-		report_number(report, numbers->classes[i].bytes);
-		report_real(report, rows_share(numbers->classes[i].bytes, whole));
-		report_end_row(report);
+		report_row(report, UINT64_C(1) << i, UINT64_C(1) << (i + 1),
+			   numbers->classes[i].count, numbers->classes[i].bytes,
+			   rows_share(numbers->classes[i].bytes, whole));
 	}
 }
 
 void fragmentation_write_sizes(const struct fragmentation *fragmentation, bool by_arena,
 			       struct report *report)
 {
-	static const struct column columns[SIZE_COLUMNS] = {
-		{ "arena", VALUE_TEXT },      { "address", VALUE_ADDRESS },
-		{ "free from", VALUE_BYTES }, { "below", VALUE_BYTES },
-		{ "count", VALUE_COUNT },     { "bytes", VALUE_BYTES },
-		{ "share", VALUE_SHARE },
-	};
-	static const struct table each = { "free size", columns, SIZE_COLUMNS, NULL };
-	static const struct table all = { "free size", &columns[2], SIZE_COLUMNS - 2, NULL };
+	static const struct table each = TABLE("free size", NULL, { "arena", VALUE_TEXT },
+					       { "address", VALUE_ADDRESS }, SIZE_COLUMNS);
+	static const struct table all = TABLE("free size", NULL, SIZE_COLUMNS);
 	uint64_t whole = fragmentation->total->free.bytes;
 
 	report_begin_table(report, by_arena ? &each : &all);
@@ -217,27 +191,19 @@ static struct error *write_pinning(const struct fragmentation *fragmentation,
 
 	if (!text)
 		return &error_no_memory;
-	report_number(report, pinning->pinned);
-	report_real(report, rows_share(pinning->pinned, fragmentation->total->pinned));
-	report_number(report, pinning->alone);
-	report_number(report, pinning->count);
-	if (name.size)
-		report_number(report, name.size);
-	else
-		report_absent(report);
-	report_text(report, text);
-	report_end_row(report);
+	report_row(report, pinning->pinned,
+		   rows_share(pinning->pinned, fragmentation->total->pinned), pinning->alone,
+		   pinning->count, value_nonzero(name.size), text);
 	return NULL;
 }
 
 struct error *fragmentation_write_pinnings(const struct fragmentation *fragmentation,
 					   const struct pinnings *pinnings, struct report *report)
 {
-	static const struct column columns[] = {
-		{ "pinned", VALUE_BYTES },	{ "share", VALUE_SHARE }, { "alone", VALUE_BYTES },
-		{ "allocations", VALUE_COUNT }, { "size", VALUE_BYTES },  { "kind", VALUE_TEXT },
-	};
-	static const struct table table = { "pinning", columns, 6, NULL };
+	static const struct table table =
+		TABLE("pinning", NULL, { "pinned", VALUE_BYTES }, { "share", VALUE_SHARE },
+		      { "alone", VALUE_BYTES }, { "allocations", VALUE_COUNT },
+		      { "size", VALUE_BYTES }, { "kind", VALUE_TEXT });
 	struct error *error = NULL;
 
 	report_begin_table(report, &table);
@@ -331,12 +297,7 @@ static struct error *write_end(const struct fragmentation *fragmentation,
 	if (named && !text)
 		return &error_no_memory;
 	report_arena(report, heaps_arena(analysis_heaps(analysis), end->arena));
-	report_number(report, end->size);
-	report_number(report, end->freed);
-	report_number(report, allocation_start(index, end->holder));
-	report_number(report, size);
-	report_text(report, text);
-	report_end_row(report);
+	report_row(report, end->size, end->freed, allocation_start(index, end->holder), size, text);
 	return NULL;
 }
 
@@ -352,13 +313,10 @@ static int compare_ends(const void *a, const void *b)
 struct error *fragmentation_write_ends(const struct fragmentation *fragmentation, bool named,
 				       struct report *report)
 {
-	static const struct column columns[] = {
-		{ "arena", VALUE_TEXT },	 { "address", VALUE_ADDRESS },
-		{ "free at end", VALUE_BYTES },	 { "held back", VALUE_BYTES },
-		{ "allocation", VALUE_ADDRESS }, { "size", VALUE_BYTES },
-		{ "kind", VALUE_TEXT },
-	};
-	static const struct table table = { "heap end", columns, 7, NULL };
+	static const struct table table = TABLE(
+		"heap end", NULL, { "arena", VALUE_TEXT }, { "address", VALUE_ADDRESS },
+		{ "free at end", VALUE_BYTES }, { "held back", VALUE_BYTES },
+		{ "allocation", VALUE_ADDRESS }, { "size", VALUE_BYTES }, { "kind", VALUE_TEXT });
 	_cleanup_(free) struct heap_end *ends = calloc(
 		heaps_arena_count(analysis_heaps(fragmentation->analysis)) + 1, sizeof(*ends));
 	struct error *error = &error_no_memory;
@@ -390,15 +348,11 @@ static uint64_t free_in_memory(const struct arena_fragments *numbers)
 
 void fragmentation_write_estimate(const struct fragmentation *fragmentation, struct report *report)
 {
-	static const struct column columns[] = {
-		{ "arenas", VALUE_COUNT },
-		{ "bytes", VALUE_BYTES },
-	};
-	static const struct table table = {
-		"fewer arenas", columns, 2,
+	static const struct table table = TABLE(
+		"fewer arenas",
 		"Arenas beyond the first, {arenas} of them, have {bytes,} bytes free and in memory: about so much\n"
-		"a single one might have saved; an estimate."
-	};
+		"a single one might have saved; an estimate.",
+		{ "arenas", VALUE_COUNT }, { "bytes", VALUE_BYTES });
 	uint64_t count = 0, bytes = 0;
 
 	for (size_t i = 0; i < fragmentation->arena_count; i++) {
@@ -410,10 +364,7 @@ void fragmentation_write_estimate(const struct fragmentation *fragmentation, str
 		bytes += free_in_memory(numbers_of(fragmentation, i));
 	}
 	report_begin_table(report, &table);
-	if (count) {
-		report_number(report, count);
-		report_number(report, bytes);
-		report_end_row(report);
-	}
+	if (count)
+		report_row(report, count, bytes);
 	report_end_table(report);
 }

@@ -9,7 +9,7 @@ static void write_fingerprint(struct report *report, uint64_t fingerprint,
 			      char buffer[static FINGERPRINT_SIZE])
 {
 	snprintf(buffer, FINGERPRINT_SIZE, "%016" PRIx64, fingerprint);
-	report_text(report, buffer);
+	report_add(report, buffer);
 }
 
 static void write_leak(struct report *report, const struct leak_kind *kind)
@@ -17,43 +17,23 @@ static void write_leak(struct report *report, const struct leak_kind *kind)
 	char buffer[FINGERPRINT_SIZE];
 
 	write_fingerprint(report, kind->fingerprint, buffer);
-	report_text(report, kind->likely ? "likely" : "certain");
-	report_text(report, leak_state_name(kind->state));
-	report_text(report, kind->name);
-	report_number(report, kind->size);
-	report_number(report, kind->roots);
-	report_number(report, kind->allocations);
-	report_number(report, kind->bytes);
-	report_number(report, kind->address);
-	report_text(report, kind->held);
-	if (kind->is_allowed)
-		report_number(report, kind->allowed);
-	else
-		report_absent(report);
-	report_text(report, kind->rule);
-	if (kind->likely_roots > 0 && !kind->likely)
-		report_number(report, kind->likely_roots);
-	else
-		report_absent(report);
-	report_end_row(report);
+	report_row(report, kind->likely ? "likely" : "certain", leak_state_name(kind->state),
+		   kind->name, kind->size, kind->roots, kind->allocations, kind->bytes,
+		   kind->address, kind->held, VALUE_IF(kind->is_allowed, kind->allowed), kind->rule,
+		   VALUE_IF(kind->likely_roots > 0 && !kind->likely, kind->likely_roots));
 }
 
 void gate_write_leaks(struct report *report, const struct leak_kinds *kinds)
 {
-	static const struct column columns[] = {
-		{ "fingerprint", VALUE_TEXT },	{ "verdict", VALUE_TEXT },
-		{ "state", VALUE_TEXT },	{ "kind", VALUE_TEXT },
-		{ "size", VALUE_BYTES },	{ "roots", VALUE_COUNT },
-		{ "allocations", VALUE_COUNT }, { "bytes", VALUE_BYTES },
-		{ "address", VALUE_ADDRESS },	{ "held", VALUE_TEXT },
-		{ "allowed", VALUE_COUNT },	{ "rule", VALUE_TEXT },
-		{ "likely", VALUE_COUNT },
-	};
-	static const struct table table = {
-		"leak", columns, sizeof(columns) / sizeof(*columns),
+	static const struct table table = TABLE(
+		"leak",
 		"Leak {fingerprint} ({verdict}, {state}): {roots,} x {kind} of {size,} bytes[, {likely,} of them only likely][, {allowed,} allowed by the baseline][, held by {held}][, suppressed by {rule}];\n"
-		"    {allocations,} allocations of {bytes,} bytes are lost in all; for example see 0x{address}"
-	};
+		"    {allocations,} allocations of {bytes,} bytes are lost in all; for example see 0x{address}",
+		{ "fingerprint", VALUE_TEXT }, { "verdict", VALUE_TEXT }, { "state", VALUE_TEXT },
+		{ "kind", VALUE_TEXT }, { "size", VALUE_BYTES }, { "roots", VALUE_COUNT },
+		{ "allocations", VALUE_COUNT }, { "bytes", VALUE_BYTES },
+		{ "address", VALUE_ADDRESS }, { "held", VALUE_TEXT }, { "allowed", VALUE_COUNT },
+		{ "rule", VALUE_TEXT }, { "likely", VALUE_COUNT });
 
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < kinds->count; i++)
@@ -63,40 +43,24 @@ void gate_write_leaks(struct report *report, const struct leak_kinds *kinds)
 
 void gate_write_shared(struct report *report, struct leak_total shared, struct leak_total counted)
 {
-	static const struct column columns[] = {
-		{ "count", VALUE_COUNT },
-		{ "bytes", VALUE_BYTES },
-		{ "counted", VALUE_COUNT },
-		{ "counted bytes", VALUE_BYTES },
-	};
-	static const struct table table = {
-		"shared", columns, 4,
-		"Several leaks lead to {count,} further allocations of {bytes,} bytes; {counted,} of them, of {counted bytes,} bytes, are reached by leaks that count, and count with them."
-	};
+	static const struct table table = TABLE(
+		"shared",
+		"Several leaks lead to {count,} further allocations of {bytes,} bytes; {counted,} of them, of {counted bytes,} bytes, are reached by leaks that count, and count with them.",
+		{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES }, { "counted", VALUE_COUNT },
+		{ "counted bytes", VALUE_BYTES });
 
 	if (shared.count == 0)
 		return;
-	report_begin_table(report, &table);
-	report_number(report, shared.count);
-	report_number(report, shared.bytes);
-	report_number(report, counted.count);
-	report_number(report, counted.bytes);
-	report_end_row(report);
-	report_end_table(report);
+	report_single(report, &table, shared.count, shared.bytes, counted.count, counted.bytes);
 }
 
 void gate_write_gone(struct report *report, const struct baseline *baseline)
 {
-	static const struct column columns[] = {
-		{ "fingerprint", VALUE_TEXT },
-		{ "kind", VALUE_TEXT },
-		{ "size", VALUE_BYTES },
-		{ "roots", VALUE_COUNT },
-	};
-	static const struct table table = {
-		"gone", columns, 4,
-		"Gone: leak {fingerprint} of {kind}, {roots,} of which the baseline accepts, is not there any more."
-	};
+	static const struct table table = TABLE(
+		"gone",
+		"Gone: leak {fingerprint} of {kind}, {roots,} of which the baseline accepts, is not there any more.",
+		{ "fingerprint", VALUE_TEXT }, { "kind", VALUE_TEXT }, { "size", VALUE_BYTES },
+		{ "roots", VALUE_COUNT });
 
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < baseline->count; i++) {
@@ -106,25 +70,16 @@ void gate_write_gone(struct report *report, const struct baseline *baseline)
 		if (entry->matched)
 			continue;
 		write_fingerprint(report, entry->fingerprint, buffer);
-		report_text(report, entry->kind);
-		report_number(report, entry->size);
-		report_number(report, entry->roots);
-		report_end_row(report);
+		report_row(report, entry->kind, entry->size, entry->roots);
 	}
 	report_end_table(report);
 }
 
 void gate_write_unused(struct report *report, const struct suppressions *suppressions)
 {
-	static const struct column columns[] = {
-		{ "rule", VALUE_TEXT },
-		{ "file", VALUE_TEXT },
-		{ "line", VALUE_NUMBER },
-	};
-	static const struct table table = {
-		"unused rule", columns, 3,
-		"Warning: the rule {rule} matches no leak ({file}:{line})."
-	};
+	static const struct table table =
+		TABLE("unused rule", "Warning: the rule {rule} matches no leak ({file}:{line}).",
+		      { "rule", VALUE_TEXT }, { "file", VALUE_TEXT }, { "line", VALUE_NUMBER });
 
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < suppressions->count; i++) {
@@ -132,10 +87,7 @@ void gate_write_unused(struct report *report, const struct suppressions *suppres
 
 		if (rule->matched)
 			continue;
-		report_text(report, rule->text);
-		report_text(report, rule->path);
-		report_number(report, rule->line);
-		report_end_row(report);
+		report_row(report, rule->text, rule->path, rule->line);
 	}
 	report_end_table(report);
 }
@@ -172,13 +124,10 @@ char *gate_check_what(const struct gate_check *check)
 
 void gate_write_checks(struct report *report, const struct gate_check *checks, size_t count)
 {
-	static const struct column columns[] = {
-		{ "rule", VALUE_TEXT },	  { "what", VALUE_TEXT },    { "limit", VALUE_COUNT },
-		{ "value", VALUE_COUNT }, { "outcome", VALUE_TEXT },
-	};
-	static const struct table table = {
-		"check", columns, 5, "Check {outcome} ({rule}): {value,} {what}, {limit,} allowed"
-	};
+	static const struct table table =
+		TABLE("check", "Check {outcome} ({rule}): {value,} {what}, {limit,} allowed",
+		      { "rule", VALUE_TEXT }, { "what", VALUE_TEXT }, { "limit", VALUE_COUNT },
+		      { "value", VALUE_COUNT }, { "outcome", VALUE_TEXT });
 
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < count; i++) {
@@ -187,33 +136,20 @@ void gate_write_checks(struct report *report, const struct gate_check *checks, s
 
 		if (!rule || !what)
 			report->error = &error_no_memory;
-		report_text(report, rule ? rule : "");
-		report_text(report, what ? what : "");
-		report_number(report, checks[i].limit->limit);
-		report_number(report, checks[i].value);
-		report_text(report, gate_check_failed(&checks[i]) ? "failed" : "passed");
-		report_end_row(report);
+		report_row(report, rule ? rule : "", what ? what : "", checks[i].limit->limit,
+			   checks[i].value, gate_check_failed(&checks[i]) ? "failed" : "passed");
 	}
 	report_end_table(report);
 }
 
 void gate_write_outcome(struct report *report, const struct gate_outcome *outcome)
 {
-	static const struct column columns[] = {
-		{ "outcome", VALUE_TEXT },     { "leaks", VALUE_COUNT }, { "bytes", VALUE_BYTES },
-		{ "suppressed", VALUE_COUNT }, { "known", VALUE_COUNT },
-	};
-	static const struct table table = {
-		"gate", columns, 5,
-		"Gate {outcome}: {leaks,} leaked allocations of {bytes,} bytes count, {suppressed,} are suppressed, {known,} are known by the baseline."
-	};
+	static const struct table table = TABLE(
+		"gate",
+		"Gate {outcome}: {leaks,} leaked allocations of {bytes,} bytes count, {suppressed,} are suppressed, {known,} are known by the baseline.",
+		{ "outcome", VALUE_TEXT }, { "leaks", VALUE_COUNT }, { "bytes", VALUE_BYTES },
+		{ "suppressed", VALUE_COUNT }, { "known", VALUE_COUNT });
 
-	report_begin_table(report, &table);
-	report_text(report, outcome->name);
-	report_number(report, outcome->leaked.count);
-	report_number(report, outcome->leaked.bytes);
-	report_number(report, outcome->suppressed);
-	report_number(report, outcome->known);
-	report_end_row(report);
-	report_end_table(report);
+	report_single(report, &table, outcome->name, outcome->leaked.count, outcome->leaked.bytes,
+		      outcome->suppressed, outcome->known);
 }

@@ -50,24 +50,17 @@ static void add_region(struct heap_total *total, const struct allocation_index *
 
 static void write_totals(struct report *report, const struct heap_totals *totals)
 {
-	static const struct column columns[] = {
-		{ "count", VALUE_COUNT },
-		{ "bytes", VALUE_BYTES },
-		{ "allocator", VALUE_TEXT },
-	};
-	static const struct table table = {
-		"heap", columns, 3,
-		"Of these, {count} allocations taking 0x{bytes} ({bytes,}) bytes are in the heap of {allocator}."
-	};
+	static const struct table table = TABLE(
+		"heap",
+		"Of these, {count} allocations taking 0x{bytes} ({bytes,}) bytes are in the heap of {allocator}.",
+		{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES }, { "allocator", VALUE_TEXT });
 
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < totals->count; i++) {
 		if (totals->list[i].count == 0)
 			continue;
-		report_number(report, totals->list[i].count);
-		report_number(report, totals->list[i].bytes);
-		report_text(report, totals->list[i].allocator->name);
-		report_end_row(report);
+		report_row(report, totals->list[i].count, totals->list[i].bytes,
+			   totals->list[i].allocator->name);
 	}
 	report_end_table(report);
 }

@@ -125,22 +125,15 @@ static void write_group(struct root_summary *summary, const struct tally *tally)
 	if (summary->query->limit && summary->lines++ >= summary->query->limit)
 		return;
 	text = group_text(summary, tally->key);
-	report_number(report, tally->count);
-	report_number(report, tally->owned);
-	report_number(report, tally->bytes);
-	report_text(report, text);
-	report_end_row(report);
+	report_row(report, tally->count, tally->owned, tally->bytes, text);
 }
 
 static void write_groups(struct root_summary *summary)
 {
-	static const struct column columns[] = {
-		{ "leak roots", VALUE_COUNT },
-		{ "allocations lost", VALUE_COUNT },
-		{ "bytes lost", VALUE_BYTES },
-		{ "what the roots are", VALUE_TEXT },
-	};
-	static const struct table table = { "leak roots", columns, 4, NULL };
+	static const struct table table =
+		TABLE("leak roots", NULL, { "leak roots", VALUE_COUNT },
+		      { "allocations lost", VALUE_COUNT }, { "bytes lost", VALUE_BYTES },
+		      { "what the roots are", VALUE_TEXT });
 	int (*order)(const void *, const void *) =
 		summary->query->sort == SORT_COUNT     ? tally_compare_counts
 		: summary->query->sort == SORT_ADDRESS ? tally_compare_keys
@@ -158,45 +151,30 @@ static void write_groups(struct root_summary *summary)
 /* What belongs to no single root, if all of them are looked at. */
 static void write_shared(struct root_summary *summary)
 {
-	static const struct column columns[] = {
-		{ "count", VALUE_COUNT },
-		{ "bytes", VALUE_BYTES },
-	};
-	static const struct table table = {
-		"shared", columns, 2,
-		"Several leak roots share {count} allocations taking 0x{bytes}({bytes,}) bytes, which are in no line above."
-	};
+	static const struct table table = TABLE(
+		"shared",
+		"Several leak roots share {count} allocations taking 0x{bytes}({bytes,}) bytes, which are in no line above.",
+		{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES });
 	const struct leaks *leaks = analysis_leaks(summary->analysis);
 
 	if (summary->roots != leak_root_count(leaks) || leaks_shared_count(leaks) == 0)
 		return;
-	report_begin_table(summary->report, &table);
-	report_number(summary->report, leaks_shared_count(leaks));
-	report_number(summary->report, leaks_shared_bytes(leaks));
-	report_end_row(summary->report);
-	report_end_table(summary->report);
+	report_single(summary->report, &table, leaks_shared_count(leaks),
+		      leaks_shared_bytes(leaks));
 	summary->owned.count += leaks_shared_count(leaks);
 	summary->owned.bytes += leaks_shared_bytes(leaks);
 }
 
 static void write_total(struct root_summary *summary)
 {
-	static const struct column columns[] = {
-		{ "count", VALUE_COUNT },
-		{ "allocations lost", VALUE_COUNT },
-		{ "bytes", VALUE_BYTES },
-	};
-	static const struct table table = {
-		"total", columns, 3,
-		"{count} leak roots hold {allocations lost} allocations, which use 0x{bytes} ({bytes,}) bytes."
-	};
+	static const struct table table = TABLE(
+		"total",
+		"{count} leak roots hold {allocations lost} allocations, which use 0x{bytes} ({bytes,}) bytes.",
+		{ "count", VALUE_COUNT }, { "allocations lost", VALUE_COUNT },
+		{ "bytes", VALUE_BYTES });
 
-	report_begin_table(summary->report, &table);
-	report_number(summary->report, summary->roots);
-	report_number(summary->report, summary->owned.count);
-	report_number(summary->report, summary->owned.bytes);
-	report_end_row(summary->report);
-	report_end_table(summary->report);
+	report_single(summary->report, &table, summary->roots, summary->owned.count,
+		      summary->owned.bytes);
 }
 
 struct error *summarize_leak_roots(struct analysis *analysis, const struct set_query *query,

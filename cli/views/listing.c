@@ -58,30 +58,23 @@ static bool write_allocation(void *data, allocation_id id)
 	enter_table(listing);
 	rows_allocation(report, listing->analysis, &listing->selection->query, id,
 			state_of(index, id));
-	if (listing->contents) {
-		view = rows_view(listing->analysis, start, size, listing->selection);
-		report_memory(report, &view);
-	} else {
-		report_absent(report);
-	}
-	report_end_row(report);
+	view = rows_view(listing->analysis, start, size, listing->selection);
+	report_row(report, VALUE_IF(listing->contents, &view));
 	if (listing->annotating.rules)
 		write_annotations(listing, id);
 	return !listing->error && !report_broken(report);
 }
 
 /* The empty line behind each is part of the format that scripts know. */
-static const struct column allocation_columns[] = {
-	ALLOCATION_COLUMNS,
-	{ "contents", VALUE_MEMORY },
-};
+#define LISTED_TABLE(name, sentence) \
+	TABLE(name, sentence, ALLOCATION_COLUMNS, { "contents", VALUE_MEMORY })
 
 #define LISTED ALLOCATION_SENTENCE "[\n{contents}]"
 
-static const struct table allocation_table = { "allocation", allocation_columns, 9, LISTED "\n" };
+static const struct table allocation_table = LISTED_TABLE("allocation", LISTED "\n");
 
 /* Where annotations come in front of the empty line. */
-static const struct table annotated_table = { "allocation", allocation_columns, 9, LISTED };
+static const struct table annotated_table = LISTED_TABLE("allocation", LISTED);
 
 static void write_comment(void *data, const struct member_comment *comment)
 {
@@ -138,13 +131,10 @@ static void write_range_rows(struct listing *listing, const struct ranges *range
 
 static void write_range_contents(struct listing *listing, const struct ranges *ranges, size_t count)
 {
-	static const struct column columns[] = {
-		{ "address", VALUE_ADDRESS },
-		{ "size", VALUE_BYTES },
-		{ "contents", VALUE_MEMORY },
-	};
-	static const struct table table = { "range", columns, 3,
-					    "Range at {address} of size {size}\n{contents}\n" };
+	static const struct table table =
+		TABLE("range", "Range at {address} of size {size}\n{contents}\n",
+		      { "address", VALUE_ADDRESS }, { "size", VALUE_BYTES },
+		      { "contents", VALUE_MEMORY });
 	struct report *report = listing->report;
 
 	report_begin_table(report, &table);
@@ -153,10 +143,7 @@ static void write_range_contents(struct listing *listing, const struct ranges *r
 		struct memory_view view =
 			rows_view(listing->analysis, range.start, range.size, listing->selection);
 
-		report_number(report, range.start);
-		report_number(report, range.size);
-		report_memory(report, &view);
-		report_end_row(report);
+		report_row(report, range.start, range.size, &view);
 	}
 	report_end_table(report);
 }

@@ -189,39 +189,28 @@ static struct error *make_lines(const struct grouping *grouping, uint64_t least,
 
 static void write_lines(const struct lines *lines, struct report *report)
 {
-	static const struct column columns[] = {
-		{ "count", VALUE_COUNT },
-		{ "bytes", VALUE_COUNT }, /* decimal, as scripts expect it */
-		{ "type", VALUE_TEXT },
-		{ "detail", VALUE_TEXT },
-	};
-	static const struct table table = { "allocations", columns, 4,
-					    "{count}\t{bytes}\t{type}[\t{detail}]" };
+	/* Bytes are a count: decimal, as scripts expect it. */
+	static const struct table table = TABLE(
+		"allocations", "{count}\t{bytes}\t{type}[\t{detail}]", { "count", VALUE_COUNT },
+		{ "bytes", VALUE_COUNT }, { "type", VALUE_TEXT }, { "detail", VALUE_TEXT });
 
 	memprof_write_lines(report, lines->count);
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < lines->count; i++) {
 		const struct line *line = &lines->list[i];
 
-		report_number(report, line->count);
-		report_number(report, line->bytes);
-		report_text(report, line->frames[0]);
-		report_text(report, line->frames[1]);
-		report_end_row(report);
+		report_row(report, line->count, line->bytes, line->frames[0], line->frames[1]);
 	}
 	report_end_table(report);
 }
 
 static void write_pretty_head(struct report *report)
 {
-	static const struct column columns[] = { { "line", VALUE_TEXT } };
-	static const struct table table = { "heading", columns, 1, "{line}" };
+	static const struct table table = TABLE("heading", "{line}", { "line", VALUE_TEXT });
 
 	report_begin_table(report, &table);
-	report_text(report, "| Allocations | Total size | Context |");
-	report_end_row(report);
-	report_text(report, "|------------:|-----------:|---------|");
-	report_end_row(report);
+	report_row(report, "| Allocations | Total size | Context |");
+	report_row(report, "|------------:|-----------:|---------|");
 	report_end_table(report);
 }
 
@@ -233,20 +222,17 @@ static void write_blanks(struct report *report, size_t widest, uint64_t number)
 	size_t count = widest - format_grouped(number, buffer);
 
 	static_assert(sizeof(blanks) > NUMBER_SIZE, "no number is as wide");
-	report_text(report, blanks + sizeof(blanks) - 1 - count);
+	report_add(report, blanks + sizeof(blanks) - 1 - count);
 }
 
 static void write_pretty(const struct lines *lines, struct report *report)
 {
-	static const struct column columns[] = {
+	static const struct table table = TABLE(
+		"allocations",
+		"| {count indent}{count,} | {bytes indent}{bytes,} | `{type}`[<br>`{detail}`] |",
 		{ "count indent", VALUE_TEXT }, { "count", VALUE_COUNT },
-		{ "bytes indent", VALUE_TEXT }, { "bytes", VALUE_BYTES },
-		{ "type", VALUE_TEXT },		{ "detail", VALUE_TEXT },
-	};
-	static const struct table table = {
-		"allocations", columns, 6,
-		"| {count indent}{count,} | {bytes indent}{bytes,} | `{type}`[<br>`{detail}`] |"
-	};
+		{ "bytes indent", VALUE_TEXT }, { "bytes", VALUE_BYTES }, { "type", VALUE_TEXT },
+		{ "detail", VALUE_TEXT });
 	size_t counts = 0, sizes = 0;
 	char buffer[NUMBER_SIZE];
 
@@ -263,12 +249,9 @@ static void write_pretty(const struct lines *lines, struct report *report)
 		const struct line *line = &lines->list[i];
 
 		write_blanks(report, counts, line->count);
-		report_number(report, line->count);
+		report_add(report, line->count);
 		write_blanks(report, sizes, line->bytes);
-		report_number(report, line->bytes);
-		report_text(report, line->frames[0]);
-		report_text(report, line->frames[1]);
-		report_end_row(report);
+		report_row(report, line->bytes, line->frames[0], line->frames[1]);
 	}
 	report_end_table(report);
 }

@@ -62,33 +62,26 @@ static void write_type(struct chart *chart, allocation_id id)
 {
 	uint32_t type = types_of(chart->types, id);
 
-	report_text(chart->report, type == NO_GROUP ? chart->unknown : chart->names[type]);
+	report_add(chart->report, type == NO_GROUP ? chart->unknown : chart->names[type]);
 }
 
 static void write_head(struct report *report)
 {
-	static const struct column columns[] = { { "graph", VALUE_TEXT } };
-	static const struct table table = { "graph", columns, 1, "{graph}" };
+	static const struct table table = TABLE("graph", "{graph}", { "graph", VALUE_TEXT });
 
-	report_begin_table(report, &table);
-	report_text(report, "graph LR");
-	report_end_row(report);
-	report_end_table(report);
+	report_single(report, &table, "graph LR");
 }
 
 static void write_objects(struct chart *chart, const allocation_id *objects, size_t count)
 {
-	static const struct column columns[] = {
-		{ "address", VALUE_ADDRESS },
-		{ "type", VALUE_TEXT },
-	};
-	static const struct table table = { "object", columns, 2,
-					    "  0x{address}{[}\"0x{address} {type}\"{]}" };
+	static const struct table table =
+		TABLE("object", "  0x{address}{[}\"0x{address} {type}\"{]}",
+		      { "address", VALUE_ADDRESS }, { "type", VALUE_TEXT });
 	const struct allocation_index *index = analysis_index(chart->analysis);
 
 	report_begin_table(chart->report, &table);
 	for (size_t i = 0; i < count; i++) {
-		report_number(chart->report, allocation_start(index, objects[i]));
+		report_add(chart->report, allocation_start(index, objects[i]));
 		write_type(chart, objects[i]);
 		report_end_row(chart->report);
 	}
@@ -104,7 +97,7 @@ static void write_field(struct chart *chart, const struct holding *holding)
 	if (!name)
 		snprintf(chart->offset, sizeof(chart->offset), "(field %ju)",
 			 (uintmax_t)holding->offset);
-	report_text(chart->report, name ? name : chart->offset);
+	report_add(chart->report, name ? name : chart->offset);
 }
 
 static bool write_holding(void *data, const struct holding *holding)
@@ -113,26 +106,21 @@ static bool write_holding(void *data, const struct holding *holding)
 	struct report *report = chart->report;
 	const struct allocation_index *index = analysis_index(chart->analysis);
 
-	report_number(report, allocation_start(index, holding->from));
+	report_add(report, allocation_start(index, holding->from));
 	write_type(chart, holding->from);
 	write_field(chart, holding);
-	report_number(report, holding->level);
-	report_number(report, allocation_start(index, holding->to));
-	report_end_row(report);
+	report_row(report, holding->level, allocation_start(index, holding->to));
 	return !report_broken(report);
 }
 
 static struct error *write_holders(struct chart *chart, uint64_t levels,
 				   const allocation_id *objects, size_t count)
 {
-	static const struct column columns[] = {
-		{ "from", VALUE_ADDRESS }, { "from type", VALUE_TEXT }, { "field", VALUE_TEXT },
-		{ "level", VALUE_NUMBER }, { "to", VALUE_ADDRESS },
-	};
-	static const struct table table = {
-		"reference", columns, 5,
-		"  0x{from}{[}\"0x{from} {from type}\"{]} --@{field},{level}--> 0x{to}"
-	};
+	static const struct table table =
+		TABLE("reference",
+		      "  0x{from}{[}\"0x{from} {from type}\"{]} --@{field},{level}--> 0x{to}",
+		      { "from", VALUE_ADDRESS }, { "from type", VALUE_TEXT },
+		      { "field", VALUE_TEXT }, { "level", VALUE_NUMBER }, { "to", VALUE_ADDRESS });
 	struct error *error;
 
 	report_begin_table(chart->report, &table);

@@ -10,23 +10,16 @@ enum { NOTE_SIZE = 160 };
 
 void memprof_write_lines(struct report *report, uint64_t lines)
 {
-	static const struct column columns[] = { { "lines", VALUE_COUNT } };
-	static const struct table table = { "lines", columns, 1, "{lines}" };
+	static const struct table table = TABLE("lines", "{lines}", { "lines", VALUE_COUNT });
 
-	report_begin_table(report, &table);
-	report_number(report, lines);
-	report_end_row(report);
-	report_end_table(report);
+	report_single(report, &table, lines);
 }
 
 struct error *memprof_counts(struct analysis *analysis, const struct memprof_arguments *arguments,
 			     struct report *report)
 {
-	static const struct column columns[] = {
-		{ "count", VALUE_COUNT },
-		{ "type", VALUE_TEXT },
-	};
-	static const struct table table = { "type", columns, 2, "{count}\t{type}" };
+	static const struct table table =
+		TABLE("type", "{count}\t{type}", { "count", VALUE_COUNT }, { "type", VALUE_TEXT });
 	_cleanup_(types_deinit) struct types types = { 0 };
 	struct error *error = types_find(analysis, TYPES_OBJECTS, &types);
 
@@ -34,11 +27,8 @@ struct error *memprof_counts(struct analysis *analysis, const struct memprof_arg
 		return error;
 	memprof_write_lines(report, types.count);
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < types.count; i++) {
-		report_number(report, types.list[i].count);
-		report_text(report, types.list[i].name);
-		report_end_row(report);
-	}
+	for (size_t i = 0; i < types.count; i++)
+		report_row(report, types.list[i].count, types.list[i].name);
 	report_end_table(report);
 	return NULL;
 }
@@ -73,19 +63,14 @@ static int compare_reaching(const void *a, const void *b)
 
 static void write_reaching(const struct reaching *list, size_t count, struct report *report)
 {
-	static const struct column columns[] = {
-		{ "bytes", VALUE_COUNT }, /* decimal, as scripts expect it */
-		{ "type", VALUE_TEXT },
-	};
-	static const struct table table = { "type", columns, 2, "{bytes}\t{type}" };
+	/* Bytes are a count: decimal, as scripts expect it. */
+	static const struct table table =
+		TABLE("type", "{bytes}\t{type}", { "bytes", VALUE_COUNT }, { "type", VALUE_TEXT });
 
 	memprof_write_lines(report, count);
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < count; i++) {
-		report_number(report, list[i].bytes);
-		report_text(report, list[i].name);
-		report_end_row(report);
-	}
+	for (size_t i = 0; i < count; i++)
+		report_row(report, list[i].bytes, list[i].name);
 	report_end_table(report);
 }
 
@@ -135,8 +120,7 @@ struct error *memprof_sizes(struct analysis *analysis, const struct memprof_argu
 struct error *memprof_size(struct analysis *analysis, const struct memprof_arguments *arguments,
 			   struct report *report)
 {
-	static const struct column columns[] = { { "bytes", VALUE_COUNT } };
-	static const struct table table = { "size", columns, 1, "{bytes}" };
+	static const struct table table = TABLE("size", "{bytes}", { "bytes", VALUE_COUNT });
 	const struct allocation_index *index = analysis_index(analysis);
 	const struct reach_input input = {
 		.graph = analysis_graph(analysis),
@@ -156,9 +140,6 @@ struct error *memprof_size(struct analysis *analysis, const struct memprof_argum
 		error = reach_of(&input, id, &bytes);
 	if (error)
 		return error;
-	report_begin_table(report, &table);
-	report_number(report, bytes);
-	report_end_row(report);
-	report_end_table(report);
+	report_single(report, &table, bytes);
 	return NULL;
 }

@@ -2,20 +2,11 @@
 
 void rows_total(struct report *report, const char *noun, struct set_total total)
 {
-	static const struct column columns[] = {
-		{ "what", VALUE_TEXT },
-		{ "count", VALUE_COUNT },
-		{ "bytes", VALUE_BYTES },
-	};
-	static const struct table table = { "total", columns, 3,
-					    "{count} {what} use 0x{bytes} ({bytes,}) bytes." };
+	static const struct table table =
+		TABLE("total", "{count} {what} use 0x{bytes} ({bytes,}) bytes.",
+		      { "what", VALUE_TEXT }, { "count", VALUE_COUNT }, { "bytes", VALUE_BYTES });
 
-	report_begin_table(report, &table);
-	report_text(report, noun);
-	report_number(report, total.count);
-	report_number(report, total.bytes);
-	report_end_row(report);
-	report_end_table(report);
+	report_single(report, &table, noun, total.count, total.bytes);
 }
 
 double rows_share(uint64_t part, uint64_t whole)
@@ -25,40 +16,24 @@ double rows_share(uint64_t part, uint64_t whole)
 
 void rows_left_out(struct report *report, const char *noun, uint64_t total, uint64_t limit)
 {
-	static const struct column columns[] = {
-		{ "count", VALUE_COUNT },
-		{ "what", VALUE_TEXT },
-	};
-	static const struct table table = { "left out", columns, 2,
-					    "... and {count} more {what} not shown." };
+	static const struct table table =
+		TABLE("left out", "... and {count} more {what} not shown.",
+		      { "count", VALUE_COUNT }, { "what", VALUE_TEXT });
 
 	if (limit == 0 || total <= limit)
 		return;
-	report_begin_table(report, &table);
-	report_number(report, total - limit);
-	report_text(report, noun);
-	report_end_row(report);
-	report_end_table(report);
+	report_single(report, &table, total - limit, noun);
 }
 
 void rows_not_looked_at(struct report *report, const char *noun, const struct ranges *ranges)
 {
-	static const struct column columns[] = {
-		{ "count", VALUE_COUNT },
-		{ "what", VALUE_TEXT },
-	};
-	static const struct table table = {
-		"left out", columns, 2,
-		"... and {count} more {what}: what they are in was not looked at."
-	};
+	static const struct table table = TABLE(
+		"left out", "... and {count} more {what}: what they are in was not looked at.",
+		{ "count", VALUE_COUNT }, { "what", VALUE_TEXT });
 
 	if (ranges_found(ranges) == ranges->count)
 		return;
-	report_begin_table(report, &table);
-	report_number(report, ranges_found(ranges) - ranges->count);
-	report_text(report, noun);
-	report_end_row(report);
-	report_end_table(report);
+	report_single(report, &table, ranges_found(ranges) - ranges->count, noun);
 }
 
 const char *rows_noun(const struct set_query *query)
@@ -75,56 +50,34 @@ const char *rows_signature_name(const struct analysis *analysis, const struct se
 				 : classes_name(classes, signature);
 }
 
-void rows_signature(struct report *report, const struct analysis *analysis,
-		    const struct set_query *query, allocation_id id)
+void rows_kind(struct report *report, const struct analysis *analysis,
+	       const struct set_query *query, allocation_id id)
 {
 	uint64_t signature = analysis_signature(analysis, id);
-	const char *name;
+	struct identity identity = { .name = NULL };
+	const char *name = NULL;
 
 	if (signature) {
-		report_number(report, signature);
 		name = classes_literal_name(analysis_classes(analysis), signature);
-		report_text(report, name ? name : rows_signature_name(analysis, query, signature));
-	} else {
-		report_absent(report);
-		report_absent(report);
+		if (!name)
+			name = rows_signature_name(analysis, query, signature);
 	}
-}
-
-void rows_identity(struct report *report, const struct analysis *analysis, allocation_id id)
-{
-	struct identity identity;
-
-	if (analysis_identity(analysis, id, &identity)) {
-		report_text(report, identity.name);
-		report_number(report, identity.offset);
-	} else {
-		report_absent(report);
-		report_absent(report);
-	}
-}
-
-static void write_retained(struct report *report, const struct analysis *analysis,
-			   const struct set_query *query, allocation_id id)
-{
-	if (query->sort == SORT_RETAINED &&
-	    bitmap_get(allocation_used(analysis_index(analysis)), id))
-		report_number(report, dominators_retained(analysis_dominators(analysis), id));
-	else
-		report_absent(report);
+	if (!analysis_identity(analysis, id, &identity))
+		identity.name = NULL;
+	report_add(report, value_nonzero(signature), name, identity.name,
+		   VALUE_IF(identity.name, identity.offset));
 }
 
 void rows_allocation(struct report *report, const struct analysis *analysis,
 		     const struct set_query *query, allocation_id id, const char *state)
 {
 	const struct allocation_index *index = analysis_index(analysis);
+	bool retains = query->sort == SORT_RETAINED && bitmap_get(allocation_used(index), id);
 
-	report_text(report, state);
-	report_number(report, allocation_start(index, id));
-	report_number(report, allocation_size(index, id));
-	rows_signature(report, analysis, query, id);
-	rows_identity(report, analysis, id);
-	write_retained(report, analysis, query, id);
+	report_add(report, state, allocation_start(index, id), allocation_size(index, id));
+	rows_kind(report, analysis, query, id);
+	report_add(report,
+		   VALUE_IF(retains, dominators_retained(analysis_dominators(analysis), id)));
 }
 
 /* How far from address on nothing is known. */

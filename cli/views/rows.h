@@ -23,24 +23,22 @@ void rows_not_looked_at(struct report *report, const char *noun, const struct ra
 /* What the members of the query's set are, in the plural. */
 const char *rows_noun(const struct set_query *query);
 
-/* The columns of the signature and of its name, absent if there is none. */
-void rows_signature(struct report *report, const struct analysis *analysis,
-		    const struct set_query *query, allocation_id id);
+/* The signature with its name, and the identity word with its offset; absent if there is none. */
+#define KIND_COLUMNS                                                    \
+	COLUMN("signature", VALUE_ADDRESS), COLUMN("name", VALUE_TEXT), \
+		COLUMN("identity", VALUE_TEXT), COLUMN("at offset", VALUE_ADDRESS)
 
-/* The columns of an identity word, "name" and offset; mostly absent. */
-void rows_identity(struct report *report, const struct analysis *analysis, allocation_id id);
+/* Write the values of KIND_COLUMNS. */
+void rows_kind(struct report *report, const struct analysis *analysis,
+	       const struct set_query *query, allocation_id id);
 
 /*
  * What the row of an allocation begins with, written by rows_allocation(), and the sentence of it.
  * What a used one retains is absent unless the query sorts by it.
  */
-#define ALLOCATION_COLUMNS                                                              \
-	{ "state", VALUE_TEXT }, { "address", VALUE_ADDRESS }, { "size", VALUE_BYTES }, \
-		{ "signature", VALUE_ADDRESS }, { "name", VALUE_TEXT },                 \
-		{ "identity", VALUE_TEXT }, { "at offset", VALUE_ADDRESS },             \
-	{                                                                               \
-		"retained", VALUE_BYTES                                                 \
-	}
+#define ALLOCATION_COLUMNS                                             \
+	COLUMN("state", VALUE_TEXT), COLUMN("address", VALUE_ADDRESS), \
+		COLUMN("size", VALUE_BYTES), KIND_COLUMNS, COLUMN("retained", VALUE_BYTES)
 
 #define ALLOCATION_SENTENCE                                      \
 	"{state} allocation at {address} of size {size}"         \

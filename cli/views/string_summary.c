@@ -8,26 +8,16 @@
  * "length", "capacity" and "bytes" are of texts that are not within their strings: what they have,
  * what there is room for, and what malloc gave.
  */
-static const struct column columns[] = {
-	{ "signature", VALUE_ADDRESS }, { "name", VALUE_TEXT },	   { "at offset", VALUE_ADDRESS },
-	{ "strings", VALUE_COUNT },	{ "empty", VALUE_COUNT },  { "short", VALUE_COUNT },
-	{ "long", VALUE_COUNT },	{ "shared", VALUE_COUNT }, { "length", VALUE_BYTES },
-	{ "capacity", VALUE_BYTES },	{ "bytes", VALUE_BYTES },
-};
-
-static const struct table table = { "string use", columns, 11, NULL };
+static const struct table table =
+	TABLE("string use", NULL, { "signature", VALUE_ADDRESS }, { "name", VALUE_TEXT },
+	      { "at offset", VALUE_ADDRESS }, { "strings", VALUE_COUNT }, { "empty", VALUE_COUNT },
+	      { "short", VALUE_COUNT }, { "long", VALUE_COUNT }, { "shared", VALUE_COUNT },
+	      { "length", VALUE_BYTES }, { "capacity", VALUE_BYTES }, { "bytes", VALUE_BYTES });
 
 static void report_numbers(struct report *report, const struct string_use *use)
 {
-	report_number(report, use->count);
-	report_number(report, use->empty_count);
-	report_number(report, use->short_count);
-	report_number(report, use->long_count);
-	report_number(report, use->shared_count);
-	report_number(report, use->length);
-	report_number(report, use->capacity);
-	report_number(report, use->bytes);
-	report_end_row(report);
+	report_row(report, use->count, use->empty_count, use->short_count, use->long_count,
+		   use->shared_count, use->length, use->capacity, use->bytes);
 }
 
 static void write_use(const struct analysis *analysis, const struct set_query *query,
@@ -35,22 +25,16 @@ static void write_use(const struct analysis *analysis, const struct set_query *q
 {
 	char pattern[64];
 
-	if (use->signature)
-		report_number(report, use->signature);
-	else
-		report_absent(report);
+	report_add(report, value_nonzero(use->signature));
 	if (use->pattern != NO_PATTERN) {
 		snprintf(pattern, sizeof(pattern), "%%%s", pattern_name(use->pattern));
-		report_text(report, pattern);
+		report_add(report, pattern);
 	} else {
-		report_text(report, use->signature
-					    ? rows_signature_name(analysis, query, use->signature)
-					    : "unrecognized");
+		report_add(report, use->signature
+					   ? rows_signature_name(analysis, query, use->signature)
+					   : "unrecognized");
 	}
-	if (use->offset == ANY_OFFSET)
-		report_absent(report);
-	else
-		report_number(report, use->offset);
+	report_add(report, VALUE_IF(use->offset != ANY_OFFSET, use->offset));
 	report_numbers(report, use);
 }
 
@@ -70,9 +54,7 @@ static void write_total(const struct string_uses *uses, struct report *report)
 		total.capacity += use->capacity;
 		total.bytes += use->bytes;
 	}
-	report_absent(report);
-	report_text(report, "all");
-	report_absent(report);
+	report_add(report, ABSENT, "all", ABSENT);
 	report_numbers(report, &total);
 }
 
@@ -96,18 +78,15 @@ static void write_uses(const struct analysis *analysis, const struct set_query *
 /* What the numbers leave out. */
 static void write_caveat(const struct analysis *analysis, struct report *report)
 {
-	static const struct column caveat_columns[] = { { "text", VALUE_TEXT } };
-	static const struct table caveat = { "note", caveat_columns, 1, "{text}" };
+	static const struct table caveat = TABLE("note", "{text}", { "text", VALUE_TEXT });
 	unsigned int cxx = cxx_find(analysis_image(analysis), analysis_program(analysis));
 
 	if (cxx && !(cxx & LIBCXX))
 		return;
-	report_begin_table(report, &caveat);
-	report_text(report,
-		    cxx ? "Short strings of libc++ look like any other data: they are not counted."
-			: "The program does not use a known library of C++.");
-	report_end_row(report);
-	report_end_table(report);
+	report_single(
+		report, &caveat,
+		cxx ? "Short strings of libc++ look like any other data: they are not counted."
+		    : "The program does not use a known library of C++.");
 }
 
 struct error *summarize_string_users(struct analysis *analysis, const struct set_query *query,

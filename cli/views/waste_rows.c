@@ -25,26 +25,20 @@ static bool is_meant(enum waste_kind kind, enum waste_kind only)
 
 static void write_sum(struct report *report, const struct waste *waste, const struct waste_sum *sum)
 {
-	report_number(report, sum->count);
-	report_number(report, sum->bytes);
-	report_real(report, rows_share(sum->bytes, waste->looked_at.bytes));
+	report_add(report, sum->count, sum->bytes, rows_share(sum->bytes, waste->looked_at.bytes));
 }
 
 void waste_write_sums(struct report *report, const struct waste *waste, enum waste_kind only)
 {
-	static const struct column columns[] = {
-		{ "waste", VALUE_TEXT },
-		{ "allocations", VALUE_COUNT },
-		{ "bytes", VALUE_BYTES },
-		{ "share", VALUE_SHARE },
-	};
-	static const struct table table = { "waste", columns, 4, NULL };
+	static const struct table table =
+		TABLE("waste", NULL, { "waste", VALUE_TEXT }, { "allocations", VALUE_COUNT },
+		      { "bytes", VALUE_BYTES }, { "share", VALUE_SHARE });
 
 	report_begin_table(report, &table);
 	for (enum waste_kind kind = 0; kind < WASTE_KINDS; kind++) {
 		if (!is_meant(kind, only))
 			continue;
-		report_text(report, waste_kind_name(kind));
+		report_add(report, waste_kind_name(kind));
 		write_sum(report, waste, &waste->sums[kind]);
 		report_end_row(report);
 	}
@@ -53,24 +47,18 @@ void waste_write_sums(struct report *report, const struct waste *waste, enum was
 
 static void write_row(struct report *report, const struct waste *waste, const struct waste_row *row)
 {
-	report_text(report, waste_kind_name(row->kind));
+	report_add(report, waste_kind_name(row->kind));
 	write_sum(report, waste, &row->sum);
-	if (row->size)
-		report_number(report, row->size);
-	else
-		report_absent(report);
-	report_text(report, row->name ? row->name : "unrecognized");
-	report_end_row(report);
+	report_row(report, value_nonzero(row->size), row->name ? row->name : "unrecognized");
 }
 
 void waste_write_rows(struct report *report, const struct waste *waste, enum waste_kind only,
 		      uint64_t limit)
 {
-	static const struct column columns[] = {
-		{ "waste", VALUE_TEXT },  { "allocations", VALUE_COUNT }, { "bytes", VALUE_BYTES },
-		{ "share", VALUE_SHARE }, { "size", VALUE_BYTES },	  { "kind", VALUE_TEXT },
-	};
-	static const struct table table = { "waste by type", columns, 6, NULL };
+	static const struct table table =
+		TABLE("waste by type", NULL, { "waste", VALUE_TEXT },
+		      { "allocations", VALUE_COUNT }, { "bytes", VALUE_BYTES },
+		      { "share", VALUE_SHARE }, { "size", VALUE_BYTES }, { "kind", VALUE_TEXT });
 	uint64_t count = 0;
 
 	report_begin_table(report, &table);
@@ -96,25 +84,22 @@ static struct error *write_group(struct report *report, const struct analysis *a
 		if (!name)
 			return &error_no_memory;
 	}
-	report_number(report, group->copies);
-	report_number(report, group->size);
-	report_number(report, duplicate_bytes(group));
-	report_number(report, extent->start);
-	report_content(report, contents_text_write(analysis_image(analysis), extent->start,
-						   group->size, text));
-	report_text(report, name ? name : extent->is_text ? "text" : "unrecognized");
-	report_end_row(report);
+	report_row(report, group->copies, group->size, duplicate_bytes(group), extent->start,
+		   report_content(report, contents_text_write(analysis_image(analysis),
+							      extent->start, group->size, text)),
+		   name		     ? name
+		   : extent->is_text ? "text"
+				     : "unrecognized");
 	return NULL;
 }
 
 struct error *waste_write_contents(struct report *report, const struct analysis *analysis,
 				   const struct waste *waste)
 {
-	static const struct column columns[] = {
-		{ "copies", VALUE_COUNT },  { "of size", VALUE_BYTES }, { "waste", VALUE_BYTES },
-		{ "first", VALUE_ADDRESS }, { "contents", VALUE_TEXT }, { "kind", VALUE_TEXT },
-	};
-	static const struct table table = { "content", columns, 6, NULL };
+	static const struct table table =
+		TABLE("content", NULL, { "copies", VALUE_COUNT }, { "of size", VALUE_BYTES },
+		      { "waste", VALUE_BYTES }, { "first", VALUE_ADDRESS },
+		      { "contents", VALUE_TEXT }, { "kind", VALUE_TEXT });
 	const struct duplicates *duplicates = &waste->duplicates;
 	struct error *error = NULL;
 	struct extents extents;
@@ -137,34 +122,25 @@ struct error *waste_write_contents(struct report *report, const struct analysis 
 /* Absent unless it is of that kind of waste. */
 static void write_known(struct report *report, const struct waste_sum *sum, bool is_asked)
 {
-	if (is_asked)
-		report_number(report, sum->bytes);
-	else
-		report_absent(report);
+	report_add(report, VALUE_IF(is_asked, sum->bytes));
 }
 
 void waste_write_total(struct report *report, const struct waste *waste, enum waste_kind only)
 {
-	static const struct column columns[] = {
-		{ "bytes", VALUE_BYTES },	   { "share", VALUE_SHARE },
-		{ "allocations", VALUE_COUNT },	   { "of bytes", VALUE_BYTES },
-		{ "capacity known", VALUE_BYTES }, { "request known", VALUE_BYTES },
-		{ "absent", VALUE_BYTES },
-	};
-	static const struct table table = {
-		"total waste", columns, 7,
-		"{bytes,} bytes are waste, {share} of the {of bytes,} bytes that {allocations,} allocations use.[\nSpare room is known of {capacity known,} bytes of these.][\nWhat was asked for is known of {request known,} bytes of these.][\nThe core lacks contents of {absent,} bytes of these.]"
-	};
+	static const struct table table = TABLE(
+		"total waste",
+		"{bytes,} bytes are waste, {share} of the {of bytes,} bytes that {allocations,} allocations use.[\nSpare room is known of {capacity known,} bytes of these.][\nWhat was asked for is known of {request known,} bytes of these.][\nThe core lacks contents of {absent,} bytes of these.]",
+		{ "bytes", VALUE_BYTES }, { "share", VALUE_SHARE }, { "allocations", VALUE_COUNT },
+		{ "of bytes", VALUE_BYTES }, { "capacity known", VALUE_BYTES },
+		{ "request known", VALUE_BYTES }, { "absent", VALUE_BYTES });
 	uint64_t bytes = 0;
 
 	for (enum waste_kind kind = 0; kind < WASTE_KINDS; kind++)
 		if (is_meant(kind, only))
 			bytes += waste->sums[kind].bytes;
 	report_begin_table(report, &table);
-	report_number(report, bytes);
-	report_real(report, rows_share(bytes, waste->looked_at.bytes));
-	report_number(report, waste->looked_at.count);
-	report_number(report, waste->looked_at.bytes);
+	report_add(report, bytes, rows_share(bytes, waste->looked_at.bytes), waste->looked_at.count,
+		   waste->looked_at.bytes);
 	write_known(report, &waste->known_spare, is_meant(WASTE_SPARE, only));
 	write_known(report, &waste->known_slack, is_meant(WASTE_SLACK, only));
 	write_known(report, &waste->absent, waste->absent.count > 0);

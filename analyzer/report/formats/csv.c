@@ -64,7 +64,7 @@ static void csv_value(struct report *report, const struct value *value)
 	if (report->column == 0)
 		write_text(writer, report->table->name);
 	writer_put(writer, ',');
-	if (!value->absent)
+	if (value->present)
 		plain_value(writer, column->kind, value, write_text);
 }
 

@@ -60,7 +60,7 @@ static void markdown_value(struct report *report, const struct value *value)
 	if (report->row == 0 && report->column == 0)
 		write_head(writer, report->table);
 	writer_bytes(writer, "| ", 2);
-	if (value->absent) {
+	if (!value->present) {
 		/* An empty cell. */
 	} else if (kind == VALUE_COUNT || kind == VALUE_BYTES) {
 		writer_grouped(writer, value->number);

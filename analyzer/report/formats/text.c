@@ -106,7 +106,7 @@ static void write_bar(struct writer *writer, double share)
 
 static void write_cell(struct writer *writer, enum value_kind kind, const struct value *value)
 {
-	if (value->absent || kind == VALUE_MEMORY) {
+	if (!value->present || kind == VALUE_MEMORY) {
 		writer_put(writer, '-');
 		return;
 	}

@@ -27,7 +27,7 @@ static void tsv_value(struct report *report, const struct value *value)
 	if (report->column == 0)
 		writer_escaped(writer, report->table->name);
 	writer_put(writer, '\t');
-	if (!value->absent)
+	if (value->present)
 		plain_value(writer, column->kind, value, writer_escaped);
 }
 

@@ -23,8 +23,7 @@ static void write_line(struct document *document, const char *format, ...)
 	if (vasprintf(&text, format, arguments) < 0)
 		text = NULL;
 	va_end(arguments);
-	report_text(document->report, text ? text : "");
-	report_end_row(document->report);
+	report_row(document->report, text ? text : "");
 }
 
 /* How many bytes of text go on a line of that width. */

@@ -43,40 +43,27 @@ static inline void reported_close(struct reported *reported, const char *expecte
 }
 
 /* A row with a value of each kind, the text hostile, the count absent. */
-static inline void report_row(struct report *report)
+static inline void report_sample(struct report *report)
 {
-	static const struct column columns[] = {
-		{ "address", VALUE_ADDRESS }, { "size", VALUE_BYTES }, { "the count", VALUE_COUNT },
-		{ "seconds", VALUE_SECONDS }, { "name", VALUE_TEXT },
-	};
-	static const struct table table = { "allocation", columns, 5, "Only text has sentences." };
+	static const struct table table =
+		TABLE("allocation", "Only text has sentences.", { "address", VALUE_ADDRESS },
+		      { "size", VALUE_BYTES }, { "the count", VALUE_COUNT },
+		      { "seconds", VALUE_SECONDS }, { "name", VALUE_TEXT });
 
-	report_begin_table(report, &table);
-	report_number(report, 0x7f0010);
-	report_number(report, 1640);
-	report_absent(report);
-	report_real(report, 0.25);
-	report_text(report, "map<\"a|b\">\t\n\x1b\xff \xc3\xa4");
-	report_end_row(report);
-	report_end_table(report);
+	report_single(report, &table, 0x7f0010, 1640, ABSENT, 0.25,
+		      "map<\"a|b\">\t\n\x1b\xff \xc3\xa4");
 }
 
 /* Rows with a share of a whole each: half, a little, next to nothing, none. */
 static inline void report_shares(struct report *report)
 {
 	static const double shares[] = { 0.5, 0.025, 0.001, 0 };
-	static const struct column columns[] = {
-		{ "share", VALUE_SHARE },
-		{ "count", VALUE_COUNT },
-	};
-	static const struct table table = { "part", columns, 2, NULL };
+	static const struct table table =
+		TABLE("part", NULL, { "share", VALUE_SHARE }, { "count", VALUE_COUNT });
 
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
-		report_real(report, shares[i]);
-		report_number(report, i);
-		report_end_row(report);
-	}
+	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++)
+		report_row(report, shares[i], i);
 	report_end_table(report);
 }
 

@@ -8,26 +8,16 @@ static const uint8_t *two_bytes_then_none(const void *source, uint64_t address, 
 
 static void test_each_table_has_its_names_and_each_row_its_kind(void **state)
 {
-	static const struct column columns[] = {
-		{ "address", VALUE_ADDRESS },
-		{ "size", VALUE_BYTES },
-		{ "count", VALUE_COUNT },
-		{ "contents", VALUE_MEMORY },
-	};
-	static const struct table table = { "allocation", columns, 4, "Only text has sentences." };
+	static const struct table table = TABLE(
+		"allocation", "Only text has sentences.", { "address", VALUE_ADDRESS },
+		{ "size", VALUE_BYTES }, { "count", VALUE_COUNT }, { "contents", VALUE_MEMORY });
 	const struct memory_view view = {
 		.address = 0x1000, .size = 4, .bytes = two_bytes_then_none, .source = "\x0a\xb0"
 	};
 	struct reported reported;
 
 	reported_open(&reported, "csv", false);
-	report_begin_table(&reported.report, &table);
-	report_number(&reported.report, 0x7f0010);
-	report_number(&reported.report, 1640);
-	report_absent(&reported.report);
-	report_memory(&reported.report, &view);
-	report_end_row(&reported.report);
-	report_end_table(&reported.report);
+	report_single(&reported.report, &table, 0x7f0010, 1640, ABSENT, &view);
 	reported_close(&reported, "row,address,size,count,contents\r\n"
 				  "allocation,0x7f0010,1640,,0ab0(2 bytes that "
 				  "are not in the dump)\r\n");
@@ -35,32 +25,25 @@ static void test_each_table_has_its_names_and_each_row_its_kind(void **state)
 
 static void test_separators_are_quoted_and_control_is_escaped(void **state)
 {
-	static const struct column columns[] = { { "a, b", VALUE_TEXT }, { "c", VALUE_TEXT } };
-	static const struct table table = { "thing", columns, 2, NULL };
+	static const struct table table =
+		TABLE("thing", NULL, { "a, b", VALUE_TEXT }, { "c", VALUE_TEXT });
 	struct reported reported;
 
 	reported_open(&reported, "csv", false);
-	report_begin_table(&reported.report, &table);
-	report_text(&reported.report, "map<int, \"x\">");
-	report_text(&reported.report, "a\r\nb\033");
-	report_end_row(&reported.report);
-	report_end_table(&reported.report);
+	report_single(&reported.report, &table, "map<int, \"x\">", "a\r\nb\033");
 	reported_close(&reported, "row,\"a, b\",c\r\n"
 				  "thing,\"map<int, \"\"x\"\">\",a\\x0d\\nb\\x1b\r\n");
 }
 
 static void test_text_is_no_formula(void **state)
 {
-	static const struct column columns[] = { { "name", VALUE_TEXT } };
-	static const struct table table = { "class", columns, 1, NULL };
+	static const struct table table = TABLE("class", NULL, { "name", VALUE_TEXT });
 	struct reported reported;
 
 	reported_open(&reported, "csv", false);
 	report_begin_table(&reported.report, &table);
-	report_text(&reported.report, "=HYPERLINK(\"x\")");
-	report_end_row(&reported.report);
-	report_text(&reported.report, "a=b");
-	report_end_row(&reported.report);
+	report_row(&reported.report, "=HYPERLINK(\"x\")");
+	report_row(&reported.report, "a=b");
 	report_end_table(&reported.report);
 	reported_close(&reported, "row,name\r\n"
 				  "class,\"'=HYPERLINK(\"\"x\"\")\"\r\n"

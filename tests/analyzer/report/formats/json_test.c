@@ -8,7 +8,7 @@ static void test_command_is_a_document(void **state)
 
 	reported_open(&reported, "json", false);
 	reported.report.subject = &subject;
-	report_row(&reported.report);
+	report_sample(&reported.report);
 	reported_close(&reported, "{\n \"heapcore\": 1,\n \"core\": \"core\",\n"
 				  " \"command\": \"count \\\"a b\\\"\",\n \"tables\": [\n"
 				  "  {\"name\": \"allocation\", \"rows\": [\n"
@@ -29,15 +29,11 @@ static void test_nothing_is_written_of_a_command_without_a_report(void **state)
 /* A right-to-left override. */
 static void test_unsafe_characters_are_escaped(void **state)
 {
-	static const struct column columns[] = { { "t", VALUE_TEXT } };
-	static const struct table table = { "r", columns, 1, NULL };
+	static const struct table table = TABLE("r", NULL, { "t", VALUE_TEXT });
 	struct reported reported;
 
 	reported_open(&reported, "ndjson", false);
-	report_begin_table(&reported.report, &table);
-	report_text(&reported.report, "\xe2\x80\xae");
-	report_end_row(&reported.report);
-	report_end_table(&reported.report);
+	report_single(&reported.report, &table, "\xe2\x80\xae");
 	reported_close(&reported, "{\"row\":\"r\",\"t\":\"\\u202e\"}\n");
 }
 
@@ -48,7 +44,7 @@ static void test_rows_go_to_all_reports_of_a_chain(void **state)
 	reported_open(&first, "tsv", false);
 	reported_open(&second, "ndjson", false);
 	first.report.next = &second.report;
-	report_row(&first.report);
+	report_sample(&first.report);
 	first.report.next = NULL;
 	assert_no_error(report_close(&first.report));
 	assert_no_error(report_close(&second.report));

@@ -5,7 +5,7 @@ static void test_markup_in_names_is_escaped(void **state)
 	struct reported reported;
 
 	reported_open(&reported, "markdown", false);
-	report_row(&reported.report);
+	report_sample(&reported.report);
 	reported_close(
 		&reported,
 		"| address | size | the count | seconds | name |\n"
@@ -15,8 +15,7 @@ static void test_markup_in_names_is_escaped(void **state)
 
 static void test_table_without_rows_is_left_out(void **state)
 {
-	static const struct column columns[] = { { "name", VALUE_TEXT } };
-	static const struct table table = { "thing", columns, 1, NULL };
+	static const struct table table = TABLE("thing", NULL, { "name", VALUE_TEXT });
 	struct reported reported;
 
 	reported_open(&reported, "markdown", false);

@@ -5,7 +5,7 @@ static void test_each_line_is_an_object(void **state)
 	struct reported reported;
 
 	reported_open(&reported, "ndjson", false);
-	report_row(&reported.report);
+	report_sample(&reported.report);
 	reported_close(
 		&reported,
 		"{\"row\":\"allocation\",\"address\":\"0x7f0010\",\"size\":1640,\"the_count\":null,\"seconds\":0.250000,\"name\":\"map<\\\"a|b\\\">\\u0009\\u000a\\u001b\\\\xff \xc3\xa4\"}\n");
@@ -20,7 +20,7 @@ static void test_end_says_whether_all_could_be_analysed(void **state)
 	findings_add(&findings, FINDING_INCOMPLETE, "the core is truncated");
 	reported_open(&reported, "ndjson", false);
 	reported.report.subject = &subject;
-	report_row(&reported.report);
+	report_sample(&reported.report);
 	assert_no_error(report_close(&reported.report));
 	fclose(reported.file);
 	assert_non_null(strstr(

@@ -1,13 +1,11 @@
 #include "tests/analyzer/report/reported.h"
 
-static const struct column count_columns[] = {
-	{ "what", VALUE_TEXT },
-	{ "count", VALUE_COUNT },
-	{ "bytes", VALUE_BYTES },
-};
+#define COUNT_TABLE(name, sentence)                                             \
+	TABLE(name, sentence, { "what", VALUE_TEXT }, { "count", VALUE_COUNT }, \
+	      { "bytes", VALUE_BYTES })
 
-static const struct table count_table = { "total", count_columns, 3,
-					  "{count} {what} use 0x{bytes} ({bytes,}) bytes." };
+static const struct table count_table =
+	COUNT_TABLE("total", "{count} {what} use 0x{bytes} ({bytes,}) bytes.");
 
 static void test_sentence_is_filled_in_for_each_row(void **state)
 {
@@ -15,12 +13,8 @@ static void test_sentence_is_filled_in_for_each_row(void **state)
 
 	reported_open(&reported, "text", false);
 	report_begin_table(&reported.report, &count_table);
-	for (uint64_t i = 0; i < 2; i++) {
-		report_text(&reported.report, "allocations");
-		report_number(&reported.report, 1000 * i);
-		report_number(&reported.report, 1640 * i);
-		report_end_row(&reported.report);
-	}
+	for (uint64_t i = 0; i < 2; i++)
+		report_row(&reported.report, "allocations", 1000 * i, 1640 * i);
 	report_end_table(&reported.report);
 	reported_close(&reported, "0 allocations use 0x0 (0) bytes.\n"
 				  "1000 allocations use 0x668 (1,640) bytes.\n");
@@ -41,41 +35,27 @@ static void test_share_is_a_bar(void **state)
 
 static void test_share_in_a_sentence_is_a_percentage(void **state)
 {
-	static const struct column columns[] = { { "share", VALUE_SHARE } };
-	static const struct table table = { "part", columns, 1, "That is {share} of it." };
+	static const struct table table =
+		TABLE("part", "That is {share} of it.", { "share", VALUE_SHARE });
 	struct reported reported;
 
 	reported_open(&reported, "text", false);
-	report_begin_table(&reported.report, &table);
-	report_real(&reported.report, 0.125);
-	report_end_row(&reported.report);
-	report_end_table(&reported.report);
+	report_single(&reported.report, &table, 0.125);
 	reported_close(&reported, "That is 12.5 % of it.\n");
 }
 
 static void test_part_with_an_absent_value_is_left_out(void **state)
 {
-	static const struct column columns[] = {
-		{ "address", VALUE_ADDRESS },
-		{ "signature", VALUE_ADDRESS },
-		{ "note", VALUE_TEXT },
-	};
-	static const struct table table = {
-		"allocation", columns, 3,
-		"At {address}[\n... with signature {signature}][ ({note})]\n"
-	};
+	static const struct table table =
+		TABLE("allocation", "At {address}[\n... with signature {signature}][ ({note})]\n",
+		      { "address", VALUE_ADDRESS }, { "signature", VALUE_ADDRESS },
+		      { "note", VALUE_TEXT });
 	struct reported reported;
 
 	reported_open(&reported, "text", false);
 	report_begin_table(&reported.report, &table);
-	report_number(&reported.report, 0x7f0010);
-	report_number(&reported.report, 0x55d0);
-	report_absent(&reported.report);
-	report_end_row(&reported.report);
-	report_number(&reported.report, 0x7f0020);
-	report_absent(&reported.report);
-	report_text(&reported.report, "odd");
-	report_end_row(&reported.report);
+	report_row(&reported.report, 0x7f0010, 0x55d0, ABSENT);
+	report_row(&reported.report, 0x7f0020, ABSENT, "odd");
 	report_end_table(&reported.report);
 	reported_close(&reported, "At 7f0010\n... with signature 55d0\n\n"
 				  "At 7f0020 (odd)\n\n");
@@ -83,31 +63,16 @@ static void test_part_with_an_absent_value_is_left_out(void **state)
 
 static void test_part_within_a_part_counts_for_itself(void **state)
 {
-	static const struct column columns[] = {
-		{ "signature", VALUE_ADDRESS },
-		{ "name", VALUE_TEXT },
-		{ "count", VALUE_COUNT },
-	};
-	static const struct table table = {
-		"thing", columns, 3,
-		"[Signature {signature}[ ({name})] has][ just[ {name}]] {count} things."
-	};
+	static const struct table table = TABLE(
+		"thing", "[Signature {signature}[ ({name})] has][ just[ {name}]] {count} things.",
+		{ "signature", VALUE_ADDRESS }, { "name", VALUE_TEXT }, { "count", VALUE_COUNT });
 	struct reported reported;
 
 	reported_open(&reported, "text", false);
 	report_begin_table(&reported.report, &table);
-	report_number(&reported.report, 0x1000);
-	report_text(&reported.report, "Foo");
-	report_number(&reported.report, 1);
-	report_end_row(&reported.report);
-	report_number(&reported.report, 0x2000);
-	report_absent(&reported.report);
-	report_number(&reported.report, 2);
-	report_end_row(&reported.report);
-	report_absent(&reported.report);
-	report_text(&reported.report, "Foo");
-	report_number(&reported.report, 3);
-	report_end_row(&reported.report);
+	report_row(&reported.report, 0x1000, "Foo", 1);
+	report_row(&reported.report, 0x2000, ABSENT, 2);
+	report_row(&reported.report, ABSENT, "Foo", 3);
 	report_end_table(&reported.report);
 	reported_close(&reported, "Signature 1000 (Foo) has just Foo 1 things.\n"
 				  "Signature 2000 has just 2 things.\n"
@@ -116,38 +81,26 @@ static void test_part_within_a_part_counts_for_itself(void **state)
 
 static void test_brackets_may_be_meant_to_be_seen(void **state)
 {
-	static const struct column columns[] = {
-		{ "address", VALUE_ADDRESS },
-		{ "note", VALUE_TEXT },
-	};
-	static const struct table table = { "node", columns, 2, "{[}{address}[ {[}{note}{]}]{]}" };
+	static const struct table table =
+		TABLE("node", "{[}{address}[ {[}{note}{]}]{]}", { "address", VALUE_ADDRESS },
+		      { "note", VALUE_TEXT });
 	struct reported reported;
 
 	reported_open(&reported, "text", false);
 	report_begin_table(&reported.report, &table);
-	report_number(&reported.report, 0x1000);
-	report_text(&reported.report, "Foo");
-	report_end_row(&reported.report);
-	report_number(&reported.report, 0x2000);
-	report_absent(&reported.report);
-	report_end_row(&reported.report);
+	report_row(&reported.report, 0x1000, "Foo");
+	report_row(&reported.report, 0x2000, ABSENT);
 	report_end_table(&reported.report);
 	reported_close(&reported, "[1000 [Foo]]\n[2000]\n");
 }
 
 static void write_columns(struct report *report)
 {
-	static const struct table table = { "thing", count_columns, 3, NULL };
+	static const struct table table = COUNT_TABLE("thing", NULL);
 
 	report_begin_table(report, &table);
-	report_text(report, "stacks");
-	report_number(report, 7);
-	report_number(report, 1234567);
-	report_end_row(report);
-	report_text(report, "caf\u00e9");
-	report_number(report, 12345);
-	report_absent(report);
-	report_end_row(report);
+	report_row(report, "stacks", 7, 1234567);
+	report_row(report, "caf\u00e9", 12345, ABSENT);
 	report_end_table(report);
 }
 
@@ -175,21 +128,14 @@ static void test_header_is_bold_only_in_colour(void **state)
 
 static void test_last_column_is_not_padded(void **state)
 {
-	static const struct column columns[] = {
-		{ "at", VALUE_ADDRESS },
-		{ "path", VALUE_TEXT },
-	};
-	static const struct table table = { "module", columns, 2, NULL };
+	static const struct table table =
+		TABLE("module", NULL, { "at", VALUE_ADDRESS }, { "path", VALUE_TEXT });
 	struct reported reported;
 
 	reported_open(&reported, "text", false);
 	report_begin_table(&reported.report, &table);
-	report_number(&reported.report, 0x400000);
-	report_text(&reported.report, "/bin/ls");
-	report_end_row(&reported.report);
-	report_number(&reported.report, 0x7f0000000000);
-	report_text(&reported.report, "x");
-	report_end_row(&reported.report);
+	report_row(&reported.report, 0x400000, "/bin/ls");
+	report_row(&reported.report, 0x7f0000000000, "x");
 	report_end_table(&reported.report);
 	reported_close(&reported, "at              path\n"
 				  "0x400000        /bin/ls\n"
@@ -198,7 +144,7 @@ static void test_last_column_is_not_padded(void **state)
 
 static void test_empty_table_has_no_header(void **state)
 {
-	static const struct table table = { "thing", count_columns, 3, NULL };
+	static const struct table table = COUNT_TABLE("thing", NULL);
 	struct reported reported;
 
 	reported_open(&reported, "text", false);
@@ -210,8 +156,8 @@ static void test_empty_table_has_no_header(void **state)
 static void test_widths_are_those_of_the_first_rows(void **state)
 {
 	enum { ROWS = 1000 };
-	static const struct column columns[] = { { "n", VALUE_COUNT }, { "t", VALUE_TEXT } };
-	static const struct table table = { "row", columns, 2, NULL };
+	static const struct table table =
+		TABLE("row", NULL, { "n", VALUE_COUNT }, { "t", VALUE_TEXT });
 	_cleanup_(free) char *expected = NULL;
 	struct reported reported;
 	size_t size;
@@ -223,9 +169,7 @@ static void test_widths_are_those_of_the_first_rows(void **state)
 	report_begin_table(&reported.report, &table);
 	for (unsigned int i = 1; i <= ROWS; i++) {
 		fprintf(file, i < 1000 ? "%3u  x\n" : "1,000  x\n", i);
-		report_number(&reported.report, i);
-		report_text(&reported.report, "x");
-		report_end_row(&reported.report);
+		report_row(&reported.report, i, "x");
 	}
 	report_end_table(&reported.report);
 	fclose(file);
@@ -234,19 +178,14 @@ static void test_widths_are_those_of_the_first_rows(void **state)
 
 static void test_text_of_the_dump_is_escaped(void **state)
 {
-	static const struct table columns = { "thing", count_columns, 1, NULL };
-	static const struct table sentence = { "thing", count_columns, 1, "It is {what}." };
+	static const struct table columns = TABLE("thing", NULL, { "what", VALUE_TEXT });
+	static const struct table sentence =
+		TABLE("thing", "It is {what}.", { "what", VALUE_TEXT });
 	struct reported reported;
 
 	reported_open(&reported, "text", false);
-	report_begin_table(&reported.report, &columns);
-	report_text(&reported.report, "\033]0;x\a");
-	report_end_row(&reported.report);
-	report_end_table(&reported.report);
-	report_begin_table(&reported.report, &sentence);
-	report_text(&reported.report, "a\nb");
-	report_end_row(&reported.report);
-	report_end_table(&reported.report);
+	report_single(&reported.report, &columns, "\033]0;x\a");
+	report_single(&reported.report, &sentence, "a\nb");
 	reported_close(&reported, "what\n\\x1b]0;x\\x07\nIt is a\\nb.\n");
 }
 
@@ -263,8 +202,7 @@ static const uint8_t *bytes_with_gap(const void *source, uint64_t address, uint6
 
 static void check_memory(struct memory_view view, const char *expected)
 {
-	static const struct column columns[] = { { "m", VALUE_MEMORY } };
-	static const struct table table = { "memory", columns, 1, "{m}" };
+	static const struct table table = TABLE("memory", "{m}", { "m", VALUE_MEMORY });
 	uint8_t memory[0x80] = "\x10\x32\x54\x76\x98\xba\xdc\xfeHello, world!";
 	struct reported reported;
 
@@ -272,10 +210,7 @@ static void check_memory(struct memory_view view, const char *expected)
 	view.bytes = bytes_with_gap;
 	view.source = memory;
 	reported_open(&reported, "text", false);
-	report_begin_table(&reported.report, &table);
-	report_memory(&reported.report, &view);
-	report_end_row(&reported.report);
-	report_end_table(&reported.report);
+	report_single(&reported.report, &table, &view);
 	reported_close(&reported, expected);
 }
 

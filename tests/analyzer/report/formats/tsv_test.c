@@ -5,7 +5,7 @@ static void test_each_line_is_a_row_between_tabs(void **state)
 	struct reported reported;
 
 	reported_open(&reported, "tsv", false);
-	report_row(&reported.report);
+	report_sample(&reported.report);
 	reported_close(&reported, "row\taddress\tsize\tthe count\tseconds\tname\n"
 				  "allocation\t0x7f0010\t1640\t\t0.250000\t"
 				  "map<\"a|b\">\\t\\n\\x1b\\xff \xc3\xa4\n");

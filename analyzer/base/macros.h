@@ -1,0 +1,21 @@
+/*
+ * Counting and repeating, for the preprocessor.
+ */
+#ifndef ANALYZER_BASE_MACROS_H
+#define ANALYZER_BASE_MACROS_H
+
+/* How many elements the array has; not for pointers. */
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* macro(a) macro(b) macro(c), for up to 84 arguments. */
+#define FOR_EACH(macro, ...) __VA_OPT__(RESCAN(FOR_EACH_STEP(macro, __VA_ARGS__)))
+#define FOR_EACH_STEP(macro, first, ...) \
+	macro(first) __VA_OPT__(FOR_EACH_NEXT PARENTHESES(macro, __VA_ARGS__))
+#define FOR_EACH_NEXT() FOR_EACH_STEP
+#define PARENTHESES	()
+#define RESCAN(...)	RESCAN_16(RESCAN_16(RESCAN_16(RESCAN_16(__VA_ARGS__))))
+#define RESCAN_16(...)	RESCAN_4(RESCAN_4(RESCAN_4(RESCAN_4(__VA_ARGS__))))
+#define RESCAN_4(...)	RESCAN_1(RESCAN_1(RESCAN_1(RESCAN_1(__VA_ARGS__))))
+#define RESCAN_1(...)	__VA_ARGS__
+
+#endif
