@@ -4,6 +4,7 @@
 #include "allocators/boehm/data.h"
 #include "allocators/boehm/lists.h"
 #include "analyzer/base/list.h"
+#include "analyzer/base/sort.h"
 
 #include <string.h>
 
@@ -80,19 +81,12 @@ static uint64_t lowest_index(struct view *view, const struct boehm_geometry *geo
 	return index;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return left < right ? -1 : left > right;
-}
-
 /* Whether it is an index of a collector that was found already. */
 static bool is_known(const struct boehm_heap *heap, uint64_t index)
 {
 	for (size_t i = 0; i < heap->collector_count; i++)
 		if (bsearch(&index, heap->collectors[i].indexes.bytes,
-			    heap->collectors[i].index_count, sizeof(index), compare_numbers))
+			    heap->collectors[i].index_count, sizeof(index), compare_u64))
 			return true;
 	return false;
 }
@@ -136,7 +130,7 @@ static struct error *add_collector(struct search *search, const struct boehm_geo
 		search->decoys++;
 		return error;
 	}
-	qsort(collector->indexes.bytes, collector->index_count, sizeof(uint64_t), compare_numbers);
+	SORT((uint64_t *)collector->indexes.bytes, collector->index_count, compare_u64);
 	heap->collector_count++;
 	return NULL;
 }

@@ -2,6 +2,7 @@
 
 #include "allocators/glibc/lists.h"
 #include "analyzer/base/list.h"
+#include "analyzer/base/sort.h"
 
 enum { PROGRESS_STEP = 1 << 14 };
 
@@ -46,21 +47,16 @@ struct error *glibc_note_fast(struct glibc_heap *heap, struct view *view, uint64
 	return error;
 }
 
-static int compare_links(const void *a, const void *b)
-{
-	const struct fast_link *left = a, *right = b;
+static DEFINE_COMPARE(compare_links, struct fast_link, ASCENDING(chunk))
 
-	return left->chunk < right->chunk ? -1 : left->chunk > right->chunk;
-}
-
-/* The walk goes up in each piece of a heap, and most heaps are one. */
-static void sort(const struct glibc_heap *heap)
+	/* The walk goes up in each piece of a heap, and most heaps are one. */
+	static void sort(const struct glibc_heap *heap)
 {
 	const struct fast_link *links = links_of(heap);
 
 	for (size_t i = 1; i < heap->fast_link_count; i++)
 		if (links[i].chunk <= links[i - 1].chunk) {
-			qsort(links_of(heap), heap->fast_link_count, sizeof(*links), compare_links);
+			SORT(links_of(heap), heap->fast_link_count, compare_links);
 			return;
 		}
 }

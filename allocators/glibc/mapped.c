@@ -4,6 +4,7 @@
 #include "allocators/glibc/mapped_filter.h"
 #include "allocators/glibc/pieces.h"
 #include "analyzer/base/list.h"
+#include "analyzer/base/sort.h"
 
 #include <inttypes.h>
 
@@ -41,15 +42,10 @@ struct scan {
 	struct number_list lacking;
 };
 
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct memory_range *left = a, *right = b;
+static DEFINE_COMPARE(compare_ranges, struct memory_range, ASCENDING(start))
 
-	return left->start < right->start ? -1 : left->start > right->start;
-}
-
-static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low, uint64_t high,
-			    uint64_t *ret_start, uint64_t *ret_end);
+	static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low,
+				    uint64_t high, uint64_t *ret_start, uint64_t *ret_end);
 
 /*
  * Whether the stack was made by the program in memory from malloc: a chunk begins right below it,
@@ -107,7 +103,7 @@ static struct error *collect_taken(struct scan *scan, const struct memory_range 
 	}
 	for (size_t i = 0; i < owned_count; i++)
 		taken[count++] = ((const struct memory_range *)owned->ranges.bytes)[i];
-	qsort(taken, count, sizeof(*taken), compare_ranges);
+	SORT(taken, count, compare_ranges);
 	scan->taken = taken;
 	scan->taken_count = count;
 	return NULL;

@@ -1,5 +1,7 @@
 #include "allocators/glibc/glibc.h"
 
+#include "analyzer/base/sort.h"
+
 struct error *number_list_add(struct number_list *list, uint64_t number)
 {
 	struct error *error = memory_reserve(&list->memory, (list->count + 1) * sizeof(number));
@@ -8,13 +10,6 @@ struct error *number_list_add(struct number_list *list, uint64_t number)
 		return error;
 	((uint64_t *)list->memory.bytes)[list->count++] = number;
 	return NULL;
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return left < right ? -1 : left > right;
 }
 
 /* The other way round, if they fall from one to the next. */
@@ -48,7 +43,7 @@ void number_list_sort(struct number_list *list)
 
 	if (list->count == 0 || is_rising(all, list->count) || chunk_falling(all, list->count))
 		return;
-	qsort(all, list->count, sizeof(*all), compare_numbers);
+	SORT(all, list->count, compare_u64);
 	for (size_t i = 0; i < list->count; i++)
 		if (kept == 0 || all[kept - 1] != all[i])
 			all[kept++] = all[i];
@@ -58,7 +53,7 @@ void number_list_sort(struct number_list *list)
 bool number_list_has(const struct number_list *list, uint64_t number)
 {
 	return list->count > 0 &&
-	       bsearch(&number, list->memory.bytes, list->count, sizeof(number), compare_numbers);
+	       bsearch(&number, list->memory.bytes, list->count, sizeof(number), compare_u64);
 }
 
 size_t number_list_below(const struct number_list *list, uint64_t number)

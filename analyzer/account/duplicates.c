@@ -1,6 +1,7 @@
 #include "analyzer/account/duplicates.h"
 
 #include "analyzer/base/parallel.h"
+#include "analyzer/base/sort.h"
 
 #include <string.h>
 
@@ -36,13 +37,6 @@ struct duplicate_finder {
 	struct progress *progress;
 	size_t most;
 };
-
-static int compare_numbers(const void *a, const void *b)
-{
-	const uint64_t *left = a, *right = b;
-
-	return (*left > *right) - (*left < *right);
-}
 
 static bool is_less(const struct duplicate_group *left, const struct duplicate_group *right)
 {
@@ -214,7 +208,7 @@ static struct error *compare_value(void *data, size_t value, unsigned int thread
 	if (error)
 		return error;
 	numbers = worker->candidates.bytes;
-	qsort(numbers, worker->candidate_count, sizeof(*numbers), compare_numbers);
+	SORT(numbers, worker->candidate_count, compare_u64);
 	for (size_t start = 0; start < worker->candidate_count; start = end) {
 		uint64_t hash = numbers[start] >> 32;
 
@@ -246,7 +240,7 @@ static struct error *collect(const struct duplicate_finder *finder, struct dupli
 		for (size_t j = 0; j < worker->count; j++)
 			ret->largest[ret->largest_count++] = worker->largest[j];
 	}
-	qsort(ret->largest, count, sizeof(*ret->largest), compare_groups);
+	SORT(ret->largest, count, compare_groups);
 	if (ret->largest_count > finder->most)
 		ret->largest_count = finder->most;
 	return NULL;

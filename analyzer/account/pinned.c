@@ -1,5 +1,6 @@
 #include "analyzer/account/pinned.h"
 
+#include "analyzer/base/sort.h"
 #include "analyzer/kinds/tally.h"
 
 #include <string.h>
@@ -99,19 +100,10 @@ static struct error *pin_page(void *data, const struct heap_page *page)
 	return NULL;
 }
 
-static int compare_pinnings(const void *a, const void *b)
-{
-	const struct pinning *left = a, *right = b;
+static DEFINE_COMPARE(compare_pinnings, struct pinning, DESCENDING(pinned),
+		      ASCENDING(likeness.kind), ASCENDING(likeness.key))
 
-	if (left->pinned != right->pinned)
-		return left->pinned > right->pinned ? -1 : 1;
-	if (left->likeness.kind != right->likeness.kind)
-		return left->likeness.kind < right->likeness.kind ? -1 : 1;
-	return (left->likeness.key > right->likeness.key) -
-	       (left->likeness.key < right->likeness.key);
-}
-
-static struct error *find_pinnings(struct search *search, struct fragments **ret_fragments)
+	static struct error *find_pinnings(struct search *search, struct fragments **ret_fragments)
 {
 	struct memory_account *account = analysis_account(search->analysis);
 	struct error *error = likeness_need(search->analysis);
@@ -127,8 +119,7 @@ static struct error *find_pinnings(struct search *search, struct fragments **ret
 				 analysis_progress(search->analysis), pin_page, search,
 				 ret_fragments);
 	if (!error && search->pinnings->count)
-		qsort(search->pinnings->list, search->pinnings->count,
-		      sizeof(*search->pinnings->list), compare_pinnings);
+		SORT(search->pinnings->list, search->pinnings->count, compare_pinnings);
 	return error;
 }
 

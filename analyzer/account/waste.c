@@ -1,6 +1,7 @@
 #include "analyzer/account/waste.h"
 
 #include "analyzer/base/parallel.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/kinds/signatures.h"
 #include "analyzer/kinds/type_key.h"
 
@@ -277,26 +278,13 @@ static int compare_names(const struct waste_row *left, const struct waste_row *r
 	return (left->size > right->size) - (left->size < right->size);
 }
 
-static int compare_types(const void *a, const void *b)
-{
-	const struct waste_row *left = a, *right = b;
+static DEFINE_COMPARE(compare_types, struct waste_row, ASCENDING(kind), AS_BY(compare_names))
 
-	if (left->kind != right->kind)
-		return left->kind < right->kind ? -1 : 1;
-	return compare_names(left, right);
-}
+	static DEFINE_COMPARE(compare_bytes, struct waste_row, DESCENDING(sum.bytes),
+			      AS_BY(compare_types))
 
-static int compare_bytes(const void *a, const void *b)
-{
-	const struct waste_row *left = a, *right = b;
-
-	if (left->sum.bytes != right->sum.bytes)
-		return left->sum.bytes > right->sum.bytes ? -1 : 1;
-	return compare_types(a, b);
-}
-
-static struct error *make_row(const struct search *search, enum waste_kind kind,
-			      const struct tally *tally, struct waste_row *ret)
+		static struct error *make_row(const struct search *search, enum waste_kind kind,
+					      const struct tally *tally, struct waste_row *ret)
 {
 	*ret = (struct waste_row){
 		.kind = kind,
@@ -316,7 +304,7 @@ static void merge_rows(struct waste *waste)
 {
 	size_t kept = 0;
 
-	qsort(waste->rows, waste->row_count, sizeof(*waste->rows), compare_types);
+	SORT(waste->rows, waste->row_count, compare_types);
 	for (size_t i = 0; i < waste->row_count; i++) {
 		struct waste_row *last = kept ? &waste->rows[kept - 1] : NULL;
 		struct waste_row row = waste->rows[i];
@@ -358,7 +346,7 @@ static struct error *make_rows(struct search *search)
 		}
 	}
 	merge_rows(found);
-	qsort(found->rows, found->row_count, sizeof(*found->rows), compare_bytes);
+	SORT(found->rows, found->row_count, compare_bytes);
 	return NULL;
 }
 

@@ -1,6 +1,7 @@
 #include "analyzer/gate/baseline.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/text.h"
 #include "analyzer/gate/baseline_file.h"
 
@@ -20,17 +21,12 @@ void baseline_deinit(struct baseline *baseline)
 	free(baseline->list);
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct baseline_entry *left = a, *right = b;
+static DEFINE_COMPARE(compare, struct baseline_entry, ASCENDING(fingerprint))
 
-	return (left->fingerprint > right->fingerprint) - (left->fingerprint < right->fingerprint);
-}
-
-static void sort(struct baseline *baseline)
+	static void sort(struct baseline *baseline)
 {
 	if (baseline->count > 1)
-		qsort(baseline->list, baseline->count, sizeof(*baseline->list), compare);
+		SORT(baseline->list, baseline->count, compare);
 }
 
 struct baseline_entry *baseline_find(const struct baseline *baseline, uint64_t fingerprint)

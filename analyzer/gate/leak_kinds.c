@@ -1,6 +1,7 @@
 #include "analyzer/gate/leak_kinds.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/gate/holder.h"
 #include "analyzer/gate/label.h"
 #include "analyzer/gate/likely.h"
@@ -224,7 +225,7 @@ static struct error *sort(struct leak_kinds *kinds)
 		return &error_no_memory;
 	for (size_t i = 0; i < kinds->count; i++)
 		places[i] = (struct place){ kinds->list[i], (uint32_t)i };
-	qsort(places, kinds->count, sizeof(*places), compare);
+	SORT(places, kinds->count, compare);
 	for (size_t i = 0; i < kinds->count; i++) {
 		kinds->list[i] = places[i].kind;
 		numbers[places[i].number] = (uint32_t)i;

@@ -1,5 +1,6 @@
 #include "analyzer/gate/shape.h"
 
+#include "analyzer/base/sort.h"
 #include "analyzer/gate/label.h"
 #include "analyzer/gate/starts.h"
 
@@ -216,19 +217,12 @@ static bool gives_name_before(struct shape_context *context, allocation_id one, 
 	return word < other_word;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const uint64_t *left = a, *right = b;
-
-	return (*left > *right) - (*left < *right);
-}
-
 /* Each of the hashes once, whatever their order. Returns how many there are. */
 static size_t make_set(uint64_t *hashes, size_t count)
 {
 	size_t kept = 0;
 
-	qsort(hashes, count, sizeof(*hashes), compare);
+	SORT(hashes, count, compare_u64);
 	for (size_t i = 0; i < count; i++)
 		if (kept == 0 || hashes[i] != hashes[kept - 1])
 			hashes[kept++] = hashes[i];
@@ -273,7 +267,7 @@ static size_t hash_rest(const struct search *search, const uint64_t *ring, size_
 
 		if (shape->in_ring[i] || !search->counts[i] ||
 		    label_word(search->context, shape->ids[i]) & IS_UNRECOGNIZED ||
-		    bsearch(&hash, ring, ring_count, sizeof(*ring), compare))
+		    bsearch(&hash, ring, ring_count, sizeof(*ring), compare_u64))
 			continue;
 		ret[count++] = hash;
 	}

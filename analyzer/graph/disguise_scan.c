@@ -1,5 +1,7 @@
 #include "analyzer/graph/disguise_scan.h"
 
+#include "analyzer/base/sort.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -211,36 +213,16 @@ void disguise_scanner_deinit(struct disguise_scanner *scanner)
 	error_destroy(scanner->error);
 }
 
-static int compare_numbers(uint64_t left, uint64_t right)
+static DEFINE_COMPARE(compare_order, struct found_disguise, ASCENDING(range), ASCENDING(piece),
+		      ASCENDING(disguised.disguise),
+		      ASCENDING(disguised.place)) static DEFINE_COMPARE(compare_targets,
+									struct found_disguise,
+									ASCENDING(disguised.target),
+									AS_BY(compare_order))
+
+	void disguise_scanner_sort(struct disguise_scanner *scanner)
 {
-	return (left > right) - (left < right);
-}
-
-static int compare_order(const void *a, const void *b)
-{
-	const struct found_disguise *left = a, *right = b;
-	int order = compare_numbers(left->range, right->range);
-
-	if (order == 0)
-		order = compare_numbers(left->piece, right->piece);
-	if (order == 0)
-		order = compare_numbers(left->disguised.disguise, right->disguised.disguise);
-	return order ? order : compare_numbers(left->disguised.place, right->disguised.place);
-}
-
-static int compare_targets(const void *a, const void *b)
-{
-	const struct found_disguise *left = a, *right = b;
-	int order = compare_numbers(left->disguised.target, right->disguised.target);
-
-	return order ? order : compare_order(a, b);
-}
-
-void disguise_scanner_sort(struct disguise_scanner *scanner)
-{
-	if (scanner->count > 0)
-		qsort(scanner->list.bytes, scanner->count, sizeof(struct found_disguise),
-		      compare_order);
+	SORT((struct found_disguise *)scanner->list.bytes, scanner->count, compare_order);
 }
 
 /* Of each target the first is enough, so no list is longer than they are. */
@@ -249,7 +231,7 @@ static void drop_repeated(struct disguise_scanner *scanner)
 	struct found_disguise *list = scanner->list.bytes;
 	size_t left = 0;
 
-	qsort(list, scanner->count, sizeof(*list), compare_targets);
+	SORT(list, scanner->count, compare_targets);
 	for (size_t i = 0; i < scanner->count; i++)
 		if (left == 0 || list[i].disguised.target != list[left - 1].disguised.target)
 			list[left++] = list[i];

@@ -1,6 +1,7 @@
 #include "analyzer/graph/disguises.h"
 
 #include "analyzer/base/parallel.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/graph/disguise_scan.h"
 #include "analyzer/graph/xor_links.h"
 #include "analyzer/heap/work_chunks.h"
@@ -529,18 +530,11 @@ struct error *disguises_find(const struct disguises_input *input, struct disguis
 	return error;
 }
 
-static int compare_targets(const void *a, const void *b)
-{
-	const struct disguised *left = a, *right = b;
+static DEFINE_COMPARE(compare_targets, struct disguised, ASCENDING(target))
 
-	return left->target < right->target ? -1 : left->target > right->target;
-}
-
-void disguises_sort(struct disguises *disguises)
+	void disguises_sort(struct disguises *disguises)
 {
-	if (disguises->count > 0)
-		qsort(disguises->list.bytes, disguises->count, sizeof(struct disguised),
-		      compare_targets);
+	SORT((struct disguised *)disguises->list.bytes, disguises->count, compare_targets);
 }
 
 const struct disguised *disguises_of(const struct disguises *disguises, allocation_id target)

@@ -1,6 +1,7 @@
 #include "analyzer/graph/leaks.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/graph/components.h"
 #include "analyzer/graph/graph_side.h"
 
@@ -117,16 +118,11 @@ static struct error *find_owners(const struct finder *finder, struct leaks *leak
 	return NULL;
 }
 
-static int compare_roots(const void *a, const void *b)
-{
-	const struct leak_root *left = a, *right = b;
+static DEFINE_COMPARE(compare_roots, struct leak_root, ASCENDING(id))
 
-	return left->id < right->id ? -1 : left->id > right->id;
-}
-
-struct error *leaks_create(const struct graph *graph, const struct allocation_index *index,
-			   const struct bitmap *leaked, struct memory_account *account,
-			   struct progress *progress, struct leaks **ret)
+	struct error *leaks_create(const struct graph *graph, const struct allocation_index *index,
+				   const struct bitmap *leaked, struct memory_account *account,
+				   struct progress *progress, struct leaks **ret)
 {
 	_cleanup_(leaks_destroy) struct leaks *leaks = calloc(1, sizeof(*leaks));
 	_cleanup_(components_destroy) struct components *components = NULL;
@@ -144,8 +140,7 @@ struct error *leaks_create(const struct graph *graph, const struct allocation_in
 				    leaks, &owners);
 	if (error)
 		return error;
-	if (leaks->count > 0)
-		qsort(leaks->roots, leaks->count, sizeof(*leaks->roots), compare_roots);
+	SORT(leaks->roots, leaks->count, compare_roots);
 	*ret = take(leaks);
 	return NULL;
 }

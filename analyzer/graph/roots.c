@@ -2,6 +2,7 @@
 
 #include "analyzer/base/list.h"
 #include "analyzer/base/parallel.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/graph/held_anchors.h"
 #include "analyzer/graph/root_scan.h"
 #include "analyzer/heap/index_side.h"
@@ -171,14 +172,9 @@ static bool is_on_thread_stack(const struct program *program, const struct fiber
 	return false;
 }
 
-static int compare_stacks(const void *a, const void *b)
-{
-	const struct stack *left = a, *right = b;
+static DEFINE_COMPARE(compare_stacks, struct stack, ASCENDING(start))
 
-	return left->start < right->start ? -1 : left->start > right->start;
-}
-
-static struct error *find_stacks(struct roots *roots, const struct fibers *fibers)
+	static struct error *find_stacks(struct roots *roots, const struct fibers *fibers)
 {
 	const struct program *program = roots->program;
 	struct error *error = NULL;
@@ -200,8 +196,7 @@ static struct error *find_stacks(struct roots *roots, const struct fibers *fiber
 			error = add_stack(roots, stack);
 	}
 	if (!error && roots->stack_count > 0)
-		qsort(roots->stacks.bytes, roots->stack_count, sizeof(struct stack),
-		      compare_stacks);
+		SORT((struct stack *)roots->stacks.bytes, roots->stack_count, compare_stacks);
 	return error;
 }
 

@@ -1,19 +1,15 @@
 #include "analyzer/heap/index.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/heap/index_parts.h"
 
 #include <assert.h>
 #include <string.h>
 
-static int compare_regions(const void *a, const void *b)
-{
-	const struct heap_region *left = a, *right = b;
+static DEFINE_COMPARE(compare_regions, struct heap_region, ASCENDING(start))
 
-	return left->start < right->start ? -1 : left->start > right->start;
-}
-
-static bool in_order(const struct block_sink *sink)
+	static bool in_order(const struct block_sink *sink)
 {
 	const struct heap_region *regions = sink->regions.bytes;
 
@@ -23,16 +19,11 @@ static bool in_order(const struct block_sink *sink)
 	return true;
 }
 
-static int compare_large(const void *a, const void *b)
-{
-	const struct large_size *left = a, *right = b;
+static DEFINE_COMPARE(compare_large, struct large_size, ASCENDING(id))
 
-	return left->id < right->id ? -1 : left->id > right->id;
-}
-
-/* Copy count bits, from number from on to number to; those are 0 yet. */
-static void copy_bits(uint64_t *to, size_t to_bit, const uint64_t *from, size_t from_bit,
-		      size_t count)
+	/* Copy count bits, from number from on to number to; those are 0 yet. */
+	static void copy_bits(uint64_t *to, size_t to_bit, const uint64_t *from, size_t from_bit,
+			      size_t count)
 {
 	while (count > 0) {
 		size_t room = 64 - to_bit % 64, left = 64 - from_bit % 64;
@@ -131,7 +122,7 @@ static struct error *sort_sink(struct block_sink *sink)
 
 	if (in_order(sink))
 		return NULL;
-	qsort(regions, sink->region_count, sizeof(*regions), compare_regions);
+	SORT(regions, sink->region_count, compare_regions);
 	error = block_sink_create(sink->account, &sorted);
 	for (size_t i = 0; i < sink->region_count && !error; i++)
 		error = move_region(sink, sorted, &regions[i]);
@@ -149,15 +140,10 @@ static struct error *sort_sink(struct block_sink *sink)
 	return NULL;
 }
 
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct memory_range *left = a, *right = b;
+static DEFINE_COMPARE(compare_ranges, struct memory_range, ASCENDING(start))
 
-	return left->start < right->start ? -1 : left->start > right->start;
-}
-
-/* Claim the regions, too, and join the claims that touch. */
-static struct error *join_claims(struct block_sink *sink)
+	/* Claim the regions, too, and join the claims that touch. */
+	static struct error *join_claims(struct block_sink *sink)
 {
 	const struct heap_region *regions = sink->regions.bytes;
 	struct memory_range *claims;
@@ -170,8 +156,7 @@ static struct error *join_claims(struct block_sink *sink)
 			return error;
 	}
 	claims = sink->claims.bytes;
-	if (sink->claim_count > 0)
-		qsort(claims, sink->claim_count, sizeof(*claims), compare_ranges);
+	SORT(claims, sink->claim_count, compare_ranges);
 	for (size_t i = 0; i < sink->claim_count; i++) {
 		if (kept > 0 && claims[i].start <= claims[kept - 1].end) {
 			if (claims[i].end > claims[kept - 1].end)
@@ -324,9 +309,7 @@ static struct error *build(struct allocation_index *index)
 		error = take_bits(&sink->cached, sink->count, &index->cached);
 	if (error)
 		return error;
-	if (sink->large_count > 0)
-		qsort(sink->large.bytes, sink->large_count, sizeof(struct large_size),
-		      compare_large);
+	SORT((struct large_size *)sink->large.bytes, sink->large_count, compare_large);
 	index->extents = sink->extents.bytes;
 	index->count = sink->count;
 	index->regions = sink->regions.bytes;

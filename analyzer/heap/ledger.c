@@ -1,6 +1,7 @@
 #include "analyzer/heap/ledger.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/sort.h"
 
 #include <string.h>
 
@@ -99,24 +100,16 @@ struct error *ledger_claim(struct ledger *ledger, uint64_t start, uint64_t end, 
 	return NULL;
 }
 
-static int compare_claims(const void *a, const void *b)
-{
-	const struct claim *left = a, *right = b;
+static DEFINE_COMPARE(compare_claims, struct claim, ASCENDING(start), ASCENDING(order))
 
-	if (left->start != right->start)
-		return left->start < right->start ? -1 : 1;
-	return left->order < right->order ? -1 : left->order > right->order;
-}
-
-/* Of claims that overlap, the first keeps what it has. */
-static void clip_claims(struct ledger *ledger)
+	/* Of claims that overlap, the first keeps what it has. */
+	static void clip_claims(struct ledger *ledger)
 {
 	struct claim *claims = ledger->claims.bytes;
 	size_t kept = 0;
 	uint64_t end = 0;
 
-	if (ledger->claim_count > 0)
-		qsort(claims, ledger->claim_count, sizeof(*claims), compare_claims);
+	SORT(claims, ledger->claim_count, compare_claims);
 	for (size_t i = 0; i < ledger->claim_count; i++) {
 		if (claims[i].end <= end)
 			continue;

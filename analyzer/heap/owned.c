@@ -1,25 +1,21 @@
 #include "analyzer/heap/owned.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/sort.h"
 
 #include <string.h>
 
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct memory_range *left = a, *right = b;
+static DEFINE_COMPARE(compare_ranges, struct memory_range, ASCENDING(start))
 
-	return left->start < right->start ? -1 : left->start > right->start;
-}
-
-/* Sort the ranges, and join those that touch. */
-static void join(struct owned_memory *owned)
+	/* Sort the ranges, and join those that touch. */
+	static void join(struct owned_memory *owned)
 {
 	struct memory_range *all = owned->ranges.bytes;
 	size_t kept = 0;
 
 	if (owned->count == 0)
 		return;
-	qsort(all, owned->count, sizeof(*all), compare_ranges);
+	SORT(all, owned->count, compare_ranges);
 	for (size_t i = 0; i < owned->count; i++) {
 		if (kept > 0 && all[i].start <= all[kept - 1].end) {
 			if (all[i].end > all[kept - 1].end)

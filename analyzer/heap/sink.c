@@ -1,6 +1,7 @@
 #include "analyzer/heap/sink.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/sort.h"
 
 #include <assert.h>
 #include <string.h>
@@ -324,14 +325,9 @@ static uint64_t size_of(const struct block_sink *sink, size_t number)
 	return extents[number].size;
 }
 
-static int compare_places(const void *a, const void *b)
-{
-	const struct region_place *left = a, *right = b;
+static DEFINE_COMPARE(compare_places, struct region_place, ASCENDING(start))
 
-	return left->start < right->start ? -1 : left->start > right->start;
-}
-
-struct error *block_sink_order(struct block_sink *sink)
+	struct error *block_sink_order(struct block_sink *sink)
 {
 	const struct heap_region *regions = sink->regions.bytes;
 	size_t count = sink->region_count;
@@ -344,7 +340,7 @@ struct error *block_sink_order(struct block_sink *sink)
 	places = sink->order.bytes;
 	for (size_t i = 0; i < count; i++)
 		places[i] = (struct region_place){ regions[i].start, 0, i };
-	qsort(places, count, sizeof(*places), compare_places);
+	SORT(places, count, compare_places);
 	for (size_t i = 0; i < count; i++) {
 		const struct heap_region *region = &regions[places[i].number];
 

@@ -1,6 +1,7 @@
 #include "analyzer/image/files.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/image/build_id.h"
 #include "analyzer/image/mapped_file.h"
 
@@ -23,15 +24,10 @@ static void file_destroy(struct image_file *file)
 }
 DEFINE_CLEANUP(file_destroy, struct image_file *)
 
-static int compare_paths(const void *a, const void *b)
-{
-	const struct image_file *left = a, *right = b;
+static DEFINE_COMPARE(compare_paths, struct image_file, ALPHABETICAL(path))
 
-	return strcmp(left->path, right->path);
-}
-
-/* What the tree has is the table's. */
-static void keep(void *file)
+	/* What the tree has is the table's. */
+	static void keep(void *file)
 {
 }
 

@@ -1,6 +1,7 @@
 #include "analyzer/image/image.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/text.h"
 #include "analyzer/image/absence.h"
 #include "analyzer/image/files.h"
@@ -162,29 +163,17 @@ struct findings *image_builder_findings(struct image_builder *builder)
 	return builder->image->findings;
 }
 
-static int compare_regions(const void *a, const void *b)
-{
-	const struct region *left = a, *right = b;
+static DEFINE_COMPARE(compare_regions, struct region, ASCENDING(start), ASCENDING(segment))
 
-	if (left->start != right->start)
-		return left->start < right->start ? -1 : 1;
-	return left->segment < right->segment ? -1 : left->segment > right->segment;
-}
+	static DEFINE_COMPARE(compare_mappings, struct mapping, ASCENDING(start))
 
-static int compare_mappings(const void *a, const void *b)
-{
-	const struct mapping *left = a, *right = b;
-
-	return left->start < right->start ? -1 : left->start > right->start;
-}
-
-/* Sort the regions; where two overlap, the one that starts first counts. */
-static void sort_regions(struct image *image)
+	/* Sort the regions; where two overlap, the one that starts first counts. */
+	static void sort_regions(struct image *image)
 {
 	size_t kept = 0;
 	uint64_t end = 0;
 
-	qsort(image->regions, image->region_count, sizeof(struct region), compare_regions);
+	SORT(image->regions, image->region_count, compare_regions);
 	for (size_t i = 0; i < image->region_count; i++) {
 		struct region region = image->regions[i];
 
@@ -227,9 +216,7 @@ static void sort_mappings(struct image *image)
 	size_t kept = 0;
 	uint64_t end = 0;
 
-	if (image->mapping_count > 0)
-		qsort(image->mappings, image->mapping_count, sizeof(struct mapping),
-		      compare_mappings);
+	SORT(image->mappings, image->mapping_count, compare_mappings);
 	for (size_t i = 0; i < image->mapping_count; i++) {
 		const struct mapping *mapping = &image->mappings[i];
 
@@ -389,7 +376,7 @@ static struct error *attach_files(struct image *image)
 		image->regions[i].mapping = image_find_mapping(image, image->regions[i].start);
 		error = fill_from_file(image, i);
 	}
-	qsort(image->regions, image->region_count, sizeof(struct region), compare_regions);
+	SORT(image->regions, image->region_count, compare_regions);
 	return error;
 }
 

@@ -1,6 +1,7 @@
 #include "analyzer/kinds/tally.h"
 
 #include "analyzer/base/secret.h"
+#include "analyzer/base/sort.h"
 
 enum { FIRST_CAPACITY = 256 };
 
@@ -85,48 +86,11 @@ struct tally *tally_find(const struct tally_table *table, uint64_t key)
 	return tally->count ? tally : NULL;
 }
 
-static int compare(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
-int tally_compare_counts(const void *a, const void *b)
-{
-	const struct tally *left = a, *right = b;
-	int order = compare(right->count, left->count);
-
-	return order ? order : compare(left->key, right->key);
-}
-
-int tally_compare_bytes(const void *a, const void *b)
-{
-	const struct tally *left = a, *right = b;
-	int order = compare(right->bytes, left->bytes);
-
-	return order ? order : compare(left->key, right->key);
-}
-
-int tally_compare_owned(const void *a, const void *b)
-{
-	const struct tally *left = a, *right = b;
-	int order = compare(right->owned, left->owned);
-
-	return order ? order : compare(left->key, right->key);
-}
-
-int tally_compare_keys(const void *a, const void *b)
-{
-	const struct tally *left = a, *right = b;
-
-	return compare(left->key, right->key);
-}
-
-int tally_compare_keys_down(const void *a, const void *b)
-{
-	const struct tally *left = a, *right = b;
-
-	return compare(right->key, left->key);
-}
+DEFINE_COMPARE(tally_compare_counts, struct tally, DESCENDING(count), ASCENDING(key))
+DEFINE_COMPARE(tally_compare_bytes, struct tally, DESCENDING(bytes), ASCENDING(key))
+DEFINE_COMPARE(tally_compare_owned, struct tally, DESCENDING(owned), ASCENDING(key))
+DEFINE_COMPARE(tally_compare_keys, struct tally, ASCENDING(key))
+DEFINE_COMPARE(tally_compare_keys_down, struct tally, DESCENDING(key))
 
 void tally_table_sort(struct tally_table *table, int (*order)(const void *a, const void *b))
 {
@@ -135,6 +99,5 @@ void tally_table_sort(struct tally_table *table, int (*order)(const void *a, con
 	for (size_t i = 0; i < table->capacity; i++)
 		if (table->slots[i].count)
 			table->slots[count++] = table->slots[i];
-	if (count)
-		qsort(table->slots, count, sizeof(*table->slots), order);
+	SORT(table->slots, count, order);
 }

@@ -1,5 +1,6 @@
 #include "analyzer/kinds/types.h"
 
+#include "analyzer/base/sort.h"
 #include "analyzer/base/text.h"
 #include "analyzer/kinds/signatures.h"
 #include "analyzer/kinds/type_key.h"
@@ -57,24 +58,13 @@ static void free_names(struct named *named, size_t count)
 	free(named);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	const struct named *left = a, *right = b;
+static DEFINE_COMPARE(compare_names, struct named, ALPHABETICAL(type.name))
 
-	return strcmp(left->type.name, right->type.name);
-}
+	static DEFINE_COMPARE(compare_counts, struct named, DESCENDING(type.count),
+			      AS_BY(compare_names))
 
-static int compare_counts(const void *a, const void *b)
-{
-	const struct named *left = a, *right = b;
-
-	if (left->type.count != right->type.count)
-		return left->type.count > right->type.count ? -1 : 1;
-	return compare_names(a, b);
-}
-
-/* The tallies with their names, in the order of these. */
-static struct error *name_all(const struct finder *finder, struct named **ret)
+	/* The tallies with their names, in the order of these. */
+	static struct error *name_all(const struct finder *finder, struct named **ret)
 {
 	const struct tally_table *tallies = &finder->tallies;
 	struct named *named = calloc(tallies->count + 1, sizeof(*named));
@@ -98,7 +88,7 @@ static struct error *name_all(const struct finder *finder, struct named **ret)
 			return &error_no_memory;
 		}
 	}
-	qsort(named, count, sizeof(*named), compare_names);
+	SORT(named, count, compare_names);
 	*ret = named;
 	return NULL;
 }
@@ -173,7 +163,7 @@ static struct error *make_list(struct finder *finder)
 	if (error)
 		return error;
 	count = merge(named, count, merged);
-	qsort(named, count, sizeof(*named), compare_counts);
+	SORT(named, count, compare_counts);
 	error = place_all(finder, named, count, merged);
 	if (error) {
 		free_names(named, count);

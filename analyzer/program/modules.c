@@ -1,6 +1,7 @@
 #include "analyzer/program/modules.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/image/link_map.h"
 
 #include <elf.h>
@@ -147,18 +148,13 @@ static struct error *add_vdso(struct module_list *list, const struct image *imag
 	return add_module(list, module);
 }
 
-static int compare_modules(const void *a, const void *b)
-{
-	const struct module *left = a, *right = b;
+static DEFINE_COMPARE(compare_modules, struct module, ASCENDING(start))
 
-	return left->start < right->start ? -1 : left->start > right->start;
-}
-
-/*
- * The module's end, with the anonymous memory right behind its mappings as far as its headers claim
- * it.
- */
-static uint64_t end_of_data(const struct image *image, uint64_t end, uint64_t claimed)
+	/*
+	 * The module's end, with the anonymous memory right behind its mappings as far as its
+	 * headers claim it.
+	 */
+	static uint64_t end_of_data(const struct image *image, uint64_t end, uint64_t claimed)
 {
 	const struct region *behind = image_find(image, end);
 
@@ -261,8 +257,7 @@ static void sort_modules(struct module_list *list)
 {
 	size_t kept = 0;
 
-	if (list->count > 0)
-		qsort(list->modules, list->count, sizeof(struct module), compare_modules);
+	SORT(list->modules, list->count, compare_modules);
 	for (size_t i = 0; i < list->count; i++)
 		if (kept == 0 || list->modules[i].start >= list->modules[kept - 1].end)
 			list->modules[kept++] = list->modules[i];

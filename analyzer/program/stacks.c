@@ -1,5 +1,6 @@
 #include "analyzer/program/stacks.h"
 
+#include "analyzer/base/sort.h"
 #include "analyzer/program/symbols.h"
 
 #include <elf.h>
@@ -307,22 +308,14 @@ static struct error *add_finished_stacks(struct stack_list *list, const struct i
 	return NULL;
 }
 
-static int compare_stacks(const void *a, const void *b)
-{
-	const struct stack *left = a, *right = b;
+static DEFINE_COMPARE(compare_stacks, struct stack, ASCENDING(start), ASCENDING(kind))
 
-	if (left->start != right->start)
-		return left->start < right->start ? -1 : 1;
-	return left->kind < right->kind ? -1 : left->kind > right->kind;
-}
-
-/* Sort them; of two that overlap, the first counts. */
-static void sort_stacks(struct stack_list *list)
+	/* Sort them; of two that overlap, the first counts. */
+	static void sort_stacks(struct stack_list *list)
 {
 	size_t kept = 0;
 
-	if (list->count > 0)
-		qsort(list->stacks, list->count, sizeof(struct stack), compare_stacks);
+	SORT(list->stacks, list->count, compare_stacks);
 	for (size_t i = 0; i < list->count; i++)
 		if (kept == 0 || list->stacks[i].start >= list->stacks[kept - 1].end)
 			list->stacks[kept++] = list->stacks[i];

@@ -1,5 +1,6 @@
 #include "analyzer/query/extension_candidates.h"
 
+#include "analyzer/base/sort.h"
 #include "analyzer/query/word_scan.h"
 
 #include <stdlib.h>
@@ -232,7 +233,7 @@ static void sort_down(allocation_id *ids, size_t count)
 	enum { FEW = 16 };
 
 	if (count > FEW) {
-		qsort(ids, count, sizeof(*ids), compare_down);
+		SORT(ids, count, compare_down);
 		return;
 	}
 	for (size_t i = 1; i < count; i++) {

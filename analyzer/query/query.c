@@ -1,6 +1,7 @@
 #include "analyzer/query/query.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/text.h"
 #include "analyzer/query/extension.h"
 
@@ -504,31 +505,19 @@ struct error *query_select(struct analysis *analysis, const struct set_query *qu
 }
 
 /* Larger ones first, equal ones by address. */
-static int compare_sizes(const void *a, const void *b)
-{
-	const struct range *left = a, *right = b;
+static DEFINE_COMPARE(compare_sizes, struct range, DESCENDING(size),
+		      ASCENDING(start)) static DEFINE_COMPARE(compare_starts, struct range,
+							      ASCENDING(start))
 
-	if (left->size != right->size)
-		return left->size < right->size ? 1 : -1;
-	return (left->start > right->start) - (left->start < right->start);
-}
-
-static int compare_starts(const void *a, const void *b)
-{
-	const struct range *left = a, *right = b;
-
-	return (left->start > right->start) - (left->start < right->start);
-}
-
-/* Hits are of one size, and in their order already. */
-static void sort_ranges(const struct set_query *query, struct ranges *ranges)
+	/* Hits are of one size, and in their order already. */
+	static void sort_ranges(const struct set_query *query, struct ranges *ranges)
 {
 	if (!ranges->list || !ranges->count)
 		return;
 	if (query->sort == SORT_BYTES)
-		qsort(ranges->list, ranges->count, sizeof(*ranges->list), compare_sizes);
+		SORT(ranges->list, ranges->count, compare_sizes);
 	else if (query->sort == SORT_ADDRESS)
-		qsort(ranges->list, ranges->count, sizeof(*ranges->list), compare_starts);
+		SORT(ranges->list, ranges->count, compare_starts);
 }
 
 /* Take away the ranges of other sizes. Hits are all of one size. */

@@ -2,6 +2,7 @@
 
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/secret.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/classify/cxx.h"
 
 #include <string.h>
@@ -267,41 +268,19 @@ struct error *string_uses_count(struct analysis *analysis, const struct bitmap *
 	return NULL;
 }
 
-static int compare_places(const void *a, const void *b)
+static DEFINE_COMPARE(compare_places, struct string_use, ASCENDING(signature), ASCENDING(pattern),
+		      ASCENDING(offset))
+
+	static DEFINE_COMPARE(compare_counts, struct string_use, DESCENDING(count),
+			      AS_BY(compare_places)) static DEFINE_COMPARE(compare_bytes,
+									   struct string_use,
+									   DESCENDING(bytes),
+									   AS_BY(compare_counts))
+
+		void string_uses_sort(struct string_uses *uses, enum sort_key key)
 {
-	const struct string_use *left = a, *right = b;
-
-	if (left->signature != right->signature)
-		return left->signature < right->signature ? -1 : 1;
-	if (left->pattern != right->pattern)
-		return left->pattern < right->pattern ? -1 : 1;
-	return (left->offset > right->offset) - (left->offset < right->offset);
-}
-
-static int compare_counts(const void *a, const void *b)
-{
-	const struct string_use *left = a, *right = b;
-
-	if (left->count != right->count)
-		return left->count < right->count ? 1 : -1;
-	return compare_places(a, b);
-}
-
-static int compare_bytes(const void *a, const void *b)
-{
-	const struct string_use *left = a, *right = b;
-
-	if (left->bytes != right->bytes)
-		return left->bytes < right->bytes ? 1 : -1;
-	return compare_counts(a, b);
-}
-
-void string_uses_sort(struct string_uses *uses, enum sort_key key)
-{
-	if (uses->count == 0)
-		return;
-	qsort(uses->list, uses->count, sizeof(*uses->list),
-	      key == SORT_ADDRESS ? compare_places
-	      : key == SORT_BYTES ? compare_bytes
-				  : compare_counts);
+	SORT(uses->list, uses->count,
+	     key == SORT_ADDRESS ? compare_places
+	     : key == SORT_BYTES ? compare_bytes
+				 : compare_counts);
 }

@@ -1,6 +1,7 @@
 #include "analyzer/runtimes/fibers.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/runtimes/runtime.h"
 
 struct error *fibers_add(struct fibers *fibers, struct fiber fiber)
@@ -14,15 +15,10 @@ struct error *fibers_add(struct fibers *fibers, struct fiber fiber)
 	return error;
 }
 
-static int compare_fibers(const void *a, const void *b)
-{
-	const struct fiber *left = a, *right = b;
+static DEFINE_COMPARE(compare_fibers, struct fiber, ASCENDING(start))
 
-	return left->start < right->start ? -1 : left->start > right->start;
-}
-
-/* Of two stacks that overlap, one is not what it seems; a thread's is. */
-static void drop_overlapping(struct fibers *fibers)
+	/* Of two stacks that overlap, one is not what it seems; a thread's is. */
+	static void drop_overlapping(struct fibers *fibers)
 {
 	struct fiber *list = fibers->list.bytes;
 	size_t kept = 0;
@@ -44,8 +40,7 @@ static void drop_overlapping(struct fibers *fibers)
 
 void fibers_sort(struct fibers *fibers)
 {
-	if (fibers->count > 0)
-		qsort(fibers->list.bytes, fibers->count, sizeof(struct fiber), compare_fibers);
+	SORT((struct fiber *)fibers->list.bytes, fibers->count, compare_fibers);
 	drop_overlapping(fibers);
 }
 

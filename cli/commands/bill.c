@@ -1,5 +1,6 @@
 #include "analyzer/account/bill.h"
 #include "analyzer/account/pinned.h"
+#include "analyzer/base/sort.h"
 #include "cli/command.h"
 #include "cli/views/rows.h"
 
@@ -124,19 +125,11 @@ struct part {
 	size_t number;
 };
 
-static int compare_parts(const void *a, const void *b)
-{
-	const struct part *left = a, *right = b;
+static DEFINE_COMPARE(compare_parts, struct part, DESCENDING(weight), DESCENDING(mapped),
+		      ASCENDING(number))
 
-	if (left->weight != right->weight)
-		return left->weight > right->weight ? -1 : 1;
-	if (left->mapped != right->mapped)
-		return left->mapped > right->mapped ? -1 : 1;
-	return left->number < right->number ? -1 : left->number > right->number;
-}
-
-/* The sums of an arena. */
-struct arena_sums {
+	/* The sums of an arena. */
+	struct arena_sums {
 	struct amount all, used, free, overhead;
 };
 
@@ -194,7 +187,7 @@ static struct error *write_arenas(const struct bill *bill, const struct heaps *h
 	}
 	if (count < 2)
 		return NULL;
-	qsort(parts, count, sizeof(*parts), compare_parts);
+	SORT(parts, count, compare_parts);
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < count; i++) {
 		struct arena arena = heaps_arena(heaps, (arena_number)parts[i].number);
@@ -261,7 +254,7 @@ static struct error *write_stacks(const struct bill *bill, const struct program 
 
 		parts[i] = (struct part){ sum.resident, sum.mapped, i };
 	}
-	qsort(parts, count, sizeof(*parts), compare_parts);
+	SORT(parts, count, compare_parts);
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < count; i++) {
 		const struct stack_account *account = &bill->stacks[parts[i].number];

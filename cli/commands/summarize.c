@@ -1,4 +1,5 @@
 #include "analyzer/base/list.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/kinds/tally.h"
 #include "analyzer/query/string_users.h"
 #include "cli/views/allocation_summary.h"
@@ -14,23 +15,12 @@ struct range_group {
 	struct tally tally; /* the key is 0 in all */
 };
 
-static int compare_counts(const void *a, const void *b)
-{
-	const struct range_group *left = a, *right = b;
-	int order = tally_compare_counts(&left->tally, &right->tally);
+static DEFINE_COMPARE(compare_counts, struct range_group, DESCENDING(tally.count),
+		      ALPHABETICAL(name)) static DEFINE_COMPARE(compare_bytes, struct range_group,
+								DESCENDING(tally.bytes),
+								ALPHABETICAL(name))
 
-	return order ? order : strcmp(left->name, right->name);
-}
-
-static int compare_bytes(const void *a, const void *b)
-{
-	const struct range_group *left = a, *right = b;
-	int order = tally_compare_bytes(&left->tally, &right->tally);
-
-	return order ? order : strcmp(left->name, right->name);
-}
-
-struct range_groups {
+	struct range_groups {
 	struct range_group *list;
 	size_t count;
 };
@@ -102,9 +92,9 @@ static struct error *summarize_ranges(struct analysis *analysis, const struct se
 		error = find_groups(analysis, query->set->ranges, &ranges, &groups);
 	if (error)
 		return error;
-	if (query->sort != SORT_ADDRESS && groups.count)
-		qsort(groups.list, groups.count, sizeof(*groups.list),
-		      query->sort == SORT_BYTES ? compare_bytes : compare_counts);
+	if (query->sort != SORT_ADDRESS)
+		SORT(groups.list, groups.count,
+		     query->sort == SORT_BYTES ? compare_bytes : compare_counts);
 	write_groups(groups.list,
 		     query->limit && query->limit < groups.count ? query->limit : groups.count,
 		     report);

@@ -1,5 +1,6 @@
 #include "cli/views/fragmentation_rows.h"
 
+#include "analyzer/base/sort.h"
 #include "cli/views/rows.h"
 
 #include <inttypes.h>
@@ -301,17 +302,10 @@ static struct error *write_end(const struct fragmentation *fragmentation,
 	return NULL;
 }
 
-static int compare_ends(const void *a, const void *b)
-{
-	const struct heap_end *left = a, *right = b;
+static DEFINE_COMPARE(compare_ends, struct heap_end, DESCENDING(freed), ASCENDING(holder))
 
-	if (left->freed != right->freed)
-		return left->freed > right->freed ? -1 : 1;
-	return (left->holder > right->holder) - (left->holder < right->holder);
-}
-
-struct error *fragmentation_write_ends(const struct fragmentation *fragmentation, bool named,
-				       struct report *report)
+	struct error *fragmentation_write_ends(const struct fragmentation *fragmentation,
+					       bool named, struct report *report)
 {
 	static const struct table table = TABLE(
 		"heap end", NULL, { "arena", VALUE_TEXT }, { "address", VALUE_ADDRESS },
@@ -326,7 +320,7 @@ struct error *fragmentation_write_ends(const struct fragmentation *fragmentation
 		error = find_ends(fragmentation, ends, &count);
 	if (error)
 		return error;
-	qsort(ends, count, sizeof(*ends), compare_ends);
+	SORT(ends, count, compare_ends);
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < count && !error; i++)
 		if (is_within(fragmentation, i))

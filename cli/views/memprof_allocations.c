@@ -1,3 +1,4 @@
+#include "analyzer/base/sort.h"
 #include "analyzer/base/text.h"
 #include "analyzer/heap/debug_header.h"
 #include "analyzer/kinds/tally.h"
@@ -183,7 +184,7 @@ static struct error *make_lines(const struct grouping *grouping, uint64_t least,
 		error = name_line(grouping, tally->key, makers, line);
 	}
 	if (!error)
-		qsort(lines->list, lines->count, sizeof(*lines->list), compare_lines);
+		SORT(lines->list, lines->count, compare_lines);
 	return error;
 }
 

@@ -1,3 +1,4 @@
+#include "analyzer/base/sort.h"
 #include "analyzer/kinds/reach.h"
 #include "analyzer/kinds/types.h"
 #include "analyzer/query/set.h"
@@ -52,16 +53,9 @@ struct reaching {
 	uint64_t bytes;
 };
 
-static int compare_reaching(const void *a, const void *b)
-{
-	const struct reaching *left = a, *right = b;
+static DEFINE_COMPARE(compare_reaching, struct reaching, DESCENDING(bytes), ALPHABETICAL(name))
 
-	if (left->bytes != right->bytes)
-		return left->bytes > right->bytes ? -1 : 1;
-	return strcmp(left->name, right->name);
-}
-
-static void write_reaching(const struct reaching *list, size_t count, struct report *report)
+	static void write_reaching(const struct reaching *list, size_t count, struct report *report)
 {
 	/* Bytes are a count: decimal, as scripts expect it. */
 	static const struct table table =
@@ -112,7 +106,7 @@ struct error *memprof_sizes(struct analysis *analysis, const struct memprof_argu
 		return error;
 	for (size_t i = 0; i < input.group_count; i++)
 		list[i] = (struct reaching){ types.list[i].name, bytes[i] };
-	qsort(list, input.group_count, sizeof(*list), compare_reaching);
+	SORT(list, input.group_count, compare_reaching);
 	write_reaching(list, input.group_count, report);
 	return NULL;
 }

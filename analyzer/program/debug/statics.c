@@ -1,3 +1,4 @@
+#include "analyzer/base/sort.h"
 #include "analyzer/program/debug/modules.h"
 #include "analyzer/program/debug/sections.h"
 
@@ -115,16 +116,9 @@ static void forget(Dwarf *dwarf, const uint8_t *start, const uint8_t *end)
 		madvise((void *)first, last - first, MADV_DONTNEED);
 }
 
-static int compare_hits(const void *a, const void *b)
-{
-	const struct static_hit *left = a, *right = b;
+static DEFINE_COMPARE(compare_hits, struct static_hit, ASCENDING(address), ASCENDING(offset))
 
-	if (left->address != right->address)
-		return left->address < right->address ? -1 : 1;
-	return left->offset < right->offset ? -1 : left->offset > right->offset;
-}
-
-static void fill_index(struct static_index *index, const uint8_t form[2], Dwarf *dwarf)
+	static void fill_index(struct static_index *index, const uint8_t form[2], Dwarf *dwarf)
 {
 	struct cursor section = debug_section(dwarf, ".debug_info");
 	size_t size = cursor_left(&section);
@@ -141,8 +135,7 @@ static void fill_index(struct static_index *index, const uint8_t form[2], Dwarf 
 			break;
 		forget(dwarf, start, end);
 	}
-	if (index->count > 0)
-		qsort(index->hits, index->count, sizeof(*index->hits), compare_hits);
+	SORT(index->hits, index->count, compare_hits);
 }
 
 static bool unit_around(Dwarf *dwarf, uint64_t offset, Dwarf_Die *ret)

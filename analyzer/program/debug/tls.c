@@ -1,6 +1,7 @@
 #include "analyzer/program/debug/modules.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/image/link_map.h"
 
 #include <elf.h>
@@ -170,14 +171,9 @@ static void add_thread(struct debug *debug, uint32_t number)
 	}
 }
 
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct tls_range *left = a, *right = b;
+static DEFINE_COMPARE(compare_ranges, struct tls_range, ASCENDING(start))
 
-	return left->start < right->start ? -1 : left->start > right->start;
-}
-
-static const struct tls *find_ranges(struct debug *debug)
+	static const struct tls *find_ranges(struct debug *debug)
 {
 	size_t threads = program_thread_count(debug->program), most;
 	struct tls *tls = &debug->tls;
@@ -195,7 +191,7 @@ static const struct tls *find_ranges(struct debug *debug)
 		return tls;
 	for (size_t i = 0; i < threads; i++)
 		add_thread(debug, (uint32_t)i);
-	qsort(tls->ranges, tls->range_count, sizeof(*tls->ranges), compare_ranges);
+	SORT(tls->ranges, tls->range_count, compare_ranges);
 	return tls;
 }
 

@@ -1,5 +1,6 @@
 #include "analyzer/runtimes/crystal/code.h"
 
+#include "analyzer/base/sort.h"
 #include "analyzer/runtimes/crystal/code_state.h"
 #include "analyzer/runtimes/crystal/disassembler.h"
 #include <string.h>
@@ -557,13 +558,6 @@ static bool is_jump(const struct code_reader *reader)
 	return disassembler_is(reader->disassembler, X86_GRP_JUMP);
 }
 
-static int compare_addresses(const void *a, const void *b)
-{
-	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return left < right ? -1 : left > right;
-}
-
 /* Where the instruction jumps to; 0: that is not told, or it does not. */
 static uint64_t jump_target(const struct code_reader *reader)
 {
@@ -592,7 +586,7 @@ static bool find_targets(struct code_reader *reader, const uint8_t *code, size_t
 		reader->targets[reader->target_count++] =
 			target << 1 | (target <= reader->instruction->address);
 	}
-	qsort(reader->targets, reader->target_count, sizeof(uint64_t), compare_addresses);
+	SORT(reader->targets, reader->target_count, compare_u64);
 	return true;
 }
 

@@ -1,5 +1,6 @@
 #include "analyzer/runtimes/crystal/fibers.h"
 
+#include "analyzer/base/sort.h"
 #include "analyzer/heap/release.h"
 #include "analyzer/runtimes/crystal/crystal.h"
 
@@ -173,14 +174,9 @@ static struct error *collect(struct search *search, const struct bitmap *managed
 	return NULL;
 }
 
-static int compare_candidates(const void *a, const void *b)
-{
-	const struct candidate *left = a, *right = b;
+static DEFINE_COMPARE(compare_candidates, struct candidate, ASCENDING(address))
 
-	return left->address < right->address ? -1 : left->address > right->address;
-}
-
-static const struct candidate *find_candidate(const struct search *search, uint64_t address)
+	static const struct candidate *find_candidate(const struct search *search, uint64_t address)
 {
 	struct candidate key = { .address = address };
 

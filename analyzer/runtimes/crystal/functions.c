@@ -1,5 +1,6 @@
 #include "analyzer/runtimes/crystal/functions.h"
 
+#include "analyzer/base/sort.h"
 #include "analyzer/program/debug/cursor.h"
 
 #include <elf.h>
@@ -191,21 +192,15 @@ static struct error *read_frames(struct function_list *list, const struct image 
 	return error;
 }
 
-static int compare_functions(const void *a, const void *b)
-{
-	const struct memory_range *left = a, *right = b;
+static DEFINE_COMPARE(compare_functions, struct memory_range, ASCENDING(start))
 
-	return left->start < right->start ? -1 : left->start > right->start;
-}
-
-/* In order, each up to the next. */
-static void tidy(struct function_list *list)
+	/* In order, each up to the next. */
+	static void tidy(struct function_list *list)
 {
 	struct memory_range *functions = list->memory.bytes;
 	size_t kept = 0;
 
-	if (list->count > 0)
-		qsort(functions, list->count, sizeof(*functions), compare_functions);
+	SORT(functions, list->count, compare_functions);
 	for (size_t i = 0; i < list->count; i++) {
 		struct memory_range *before = kept ? &functions[kept - 1] : NULL;
 

@@ -1,5 +1,6 @@
 #include "analyzer/runtimes/crystal/guess.h"
 
+#include "analyzer/base/sort.h"
 #include "analyzer/runtimes/crystal/code.h"
 
 /* Two are taken, if each makes objects in so many places. */
@@ -27,14 +28,9 @@ static bool is_anything(const void *data, uint64_t function)
 	return true;
 }
 
-static int compare_guesses(const void *a, const void *b)
-{
-	const struct guess *left = a, *right = b;
+static DEFINE_COMPARE(compare_guesses, struct guess, DESCENDING(count))
 
-	return left->count > right->count ? -1 : left->count < right->count ? 1 : 0;
-}
-
-struct error *guess_makers(struct makers *makers, const struct function_list *list)
+	struct error *guess_makers(struct makers *makers, const struct function_list *list)
 {
 	_cleanup_(code_reader_destroy) struct code_reader *reader = NULL;
 	_cleanup_(free) struct guess *guesses = calloc(MOST_GUESSES, sizeof(*guesses));
@@ -54,7 +50,7 @@ struct error *guess_makers(struct makers *makers, const struct function_list *li
 	}
 	if (error)
 		return error;
-	qsort(guesses, count, sizeof(*guesses), compare_guesses);
+	SORT(guesses, count, compare_guesses);
 	for (size_t i = 0; i < count && i < MAKERS; i++)
 		if (guesses[i].count >= LEAST)
 			makers_add_guess(makers, guesses[i].function);

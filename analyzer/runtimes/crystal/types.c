@@ -1,5 +1,6 @@
 #include "analyzer/runtimes/crystal/types.h"
 
+#include "analyzer/base/sort.h"
 #include "analyzer/program/debug/names.h"
 #include "analyzer/runtimes/crystal/code.h"
 #include "analyzer/runtimes/crystal/fields.h"
@@ -246,17 +247,10 @@ static bool take_constant(void *data, const struct symbol *symbol)
 	return !search->error;
 }
 
-static int compare_entries(const void *a, const void *b)
-{
-	const struct entry *left = a, *right = b;
+static DEFINE_COMPARE(compare_entries, struct entry, ASCENDING(type.number), DESCENDING(source))
 
-	if (left->type.number != right->type.number)
-		return left->type.number < right->type.number ? -1 : 1;
-	return left->source > right->source ? -1 : left->source < right->source ? 1 : 0;
-}
-
-/* Whether both say the same of how objects are allocated. */
-static bool is_made_alike(const struct crystal_type *type, const struct crystal_type *other)
+	/* Whether both say the same of how objects are allocated. */
+	static bool is_made_alike(const struct crystal_type *type, const struct crystal_type *other)
 {
 	return type->size == other->size && type->atomic == other->atomic;
 }
@@ -310,8 +304,7 @@ static void merge_entries(struct crystal_types *types)
 	struct entry *list = entries_of(types);
 	size_t kept = 0, next;
 
-	if (types->count > 0)
-		qsort(list, types->count, sizeof(*list), compare_entries);
+	SORT(list, types->count, compare_entries);
 	for (size_t i = 0; i < types->count; i = next) {
 		struct entry merged;
 
@@ -587,16 +580,9 @@ static bool take_relation(void *data, const struct symbol *symbol)
 }
 
 /* Names are kept once, so equal ones are at the same place. */
-static int compare_relations(const void *a, const void *b)
-{
-	const struct relation *left = a, *right = b;
+static DEFINE_COMPARE(compare_relations, struct relation, ASCENDING(type), ASCENDING(owner))
 
-	if (left->type != right->type)
-		return left->type < right->type ? -1 : 1;
-	return left->owner < right->owner ? -1 : left->owner > right->owner;
-}
-
-static void find_relations(struct crystal_types *types)
+	static void find_relations(struct crystal_types *types)
 {
 	struct search search = { .types = types };
 	struct relation *list;
@@ -607,8 +593,7 @@ static void find_relations(struct crystal_types *types)
 	if (search.error)
 		error_destroy(search.error);
 	list = types->relations.bytes;
-	if (types->relation_count > 0)
-		qsort(list, types->relation_count, sizeof(*list), compare_relations);
+	SORT(list, types->relation_count, compare_relations);
 	for (size_t i = 0; i < types->relation_count; i++)
 		if (kept == 0 || compare_relations(&list[kept - 1], &list[i]) != 0)
 			list[kept++] = list[i];

@@ -1,0 +1,58 @@
+/*
+ * Sorting, by comparison functions that are lists of members.
+ *
+ *	static DEFINE_COMPARE(compare_parts, struct part, DESCENDING(weight), ASCENDING(number))
+ *
+ * defines a function for qsort(): by weight, the largest first; equal ones by number.
+ */
+#ifndef ANALYZER_BASE_SORT_H
+#define ANALYZER_BASE_SORT_H
+
+#include "analyzer/base/macros.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFINE_COMPARE(name, type, ...)             \
+	int name(const void *a, const void *b)      \
+	{                                           \
+		const type *left = a, *right = b;   \
+                                                    \
+		FOR_EACH(COMPARE_STEP, __VA_ARGS__) \
+		return 0;                           \
+	}
+#define COMPARE_STEP(step) step
+
+#define ASCENDING(member)                  \
+	if (left->member != right->member) \
+		return left->member < right->member ? -1 : 1;
+#define DESCENDING(member)                 \
+	if (left->member != right->member) \
+		return left->member > right->member ? -1 : 1;
+
+/* By text, with strcmp(). */
+#define ALPHABETICAL(member)                          \
+	if (strcmp(left->member, right->member) != 0) \
+		return strcmp(left->member, right->member);
+
+/* By another function of the same kind. */
+#define AS_BY(function)                 \
+	if (function(left, right) != 0) \
+		return function(left, right);
+
+static inline int compare_u64(const void *a, const void *b)
+{
+	const uint64_t *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
+
+/* Sort count items; of none, the list may be NULL. */
+#define SORT(list, count, compare)                                          \
+	do {                                                                \
+		if ((count) > 0)                                            \
+			qsort((list), (count), sizeof(*(list)), (compare)); \
+	} while (0)
+
+#endif
