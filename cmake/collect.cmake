@@ -11,9 +11,9 @@ function(collect_kind kind array header)
 		file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.c)
 		foreach(file IN LISTS files)
 			file(STRINGS ${file} definitions
-				REGEX "^const struct ${kind} ${kind}_[a-z0-9_]+ = ")
+				REGEX "^const struct ${kind} ${kind}_[a-z0-9_]+ =")
 			foreach(definition IN LISTS definitions)
-				string(REGEX REPLACE "^const struct ${kind} ${kind}_([a-z0-9_]+) = .*"
+				string(REGEX REPLACE "^const struct ${kind} ${kind}_([a-z0-9_]+) =.*"
 					"\\1" name "${definition}")
 				list(APPEND names ${name})
 			endforeach()

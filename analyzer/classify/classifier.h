@@ -36,13 +36,10 @@ struct classifier {
 	bool holds_object; /* an object, perhaps, whose class says more */
 	/* Only where the runtime's objects are known, if it finds any, or else it is loaded. */
 	const struct runtime *runtime;
-	int kind;		 /* for its own functions, which may be shared: reader_kind() */
-	const char *for_library; /* only where one is loaded whose name so
-				    begins, as "libecl."; of several, with |
-				    between them; NULL: anywhere */
-	bool pointerless;	 /* inspect what holds no pointers, too */
-	bool owners_later;	 /* claims tell no owner until all patterns are
-				    known */
+	int kind;	   /* for its own functions, which may be shared: reader_kind() */
+	bool pointerless;  /* inspect what holds no pointers, too */
+	bool owners_later; /* claims tell no owner until all patterns are
+			      known */
 
 	/* Look at a reference to exactly that offset in a used allocation. */
 	void (*match)(struct reader *reader, const struct reference *reference);

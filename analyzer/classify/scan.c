@@ -30,28 +30,6 @@ static void add_matcher(struct matchers *matchers, uint8_t number)
 	matchers->numbers[matchers->count++] = number;
 }
 
-static bool begins_module(const struct program *program, const char *name, size_t length)
-{
-	for (size_t i = 0; i < program_module_count(program); i++)
-		if (strncmp(module_name(program_module(program, i)), name, length) == 0)
-			return true;
-	return false;
-}
-
-/* One of several, with | between them. */
-static bool is_loaded(const struct program *program, const char *libraries)
-{
-	while (*libraries) {
-		size_t length = strcspn(libraries, "|");
-
-		if (begins_module(program, libraries, length))
-			return true;
-		libraries += length;
-		libraries += *libraries == '|';
-	}
-	return false;
-}
-
 static bool is_meant_for(const struct scan *scan, const struct runtime *runtime)
 {
 	const struct program *program = scan->input->program;
@@ -65,12 +43,8 @@ static bool is_meant_for(const struct scan *scan, const struct runtime *runtime)
 
 static bool is_meant(const struct scan *scan, const struct classifier *classifier)
 {
-	const char *library = classifier->for_library;
-
 	return (!classifier->for_cxx || scan->input->cxx) &&
-	       is_meant_for(scan, classifier->runtime) &&
-	       (!library || is_loaded(scan->input->program, library) ||
-		!program_knows_modules(scan->input->program));
+	       is_meant_for(scan, classifier->runtime);
 }
 
 static bool finds_patterns(const struct scan *scan)

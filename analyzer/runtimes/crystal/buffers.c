@@ -91,49 +91,28 @@ static bool measure(struct reader *reader, struct memory_range range, uint64_t o
 	return false;
 }
 
-const struct classifier classifier_crystal_array_buffer = {
-	.name = "CrystalArrayBuffer",
-	.summary = "the elements of an Array of Crystal",
-	.role = "the elements of the Array",
-	.strength = STRENGTH_MARKED,
-	.runtime = &runtime_crystal,
-	.kind = ROLE_ARRAY_ELEMENTS,
-	.inspect = inspect,
-	.tell = tell,
-	.measure = measure,
-};
+#define CRYSTAL_BUFFER(...)                                                                   \
+	{                                                                                     \
+		.runtime = &runtime_crystal, .strength = STRENGTH_MARKED, .inspect = inspect, \
+		.tell = tell, __VA_ARGS__                                                     \
+	}
 
-const struct classifier classifier_crystal_deque_buffer = {
-	.name = "CrystalDequeBuffer",
-	.summary = "the elements of a Deque of Crystal",
-	.role = "the elements of the Deque",
-	.strength = STRENGTH_MARKED,
-	.runtime = &runtime_crystal,
-	.kind = ROLE_DEQUE_ELEMENTS,
-	.inspect = inspect,
-	.tell = tell,
-	.measure = measure,
-};
+const struct classifier classifier_crystal_array_buffer =
+	CRYSTAL_BUFFER(.name = "CrystalArrayBuffer", .kind = ROLE_ARRAY_ELEMENTS,
+		       .measure = measure, .summary = "the elements of an Array of Crystal",
+		       .role = "the elements of the Array");
 
-const struct classifier classifier_crystal_hash_entries = {
-	.name = "CrystalHashEntries",
-	.summary = "the entries of a Hash or Set of Crystal",
-	.role = "the entries of the Hash",
-	.strength = STRENGTH_MARKED,
-	.runtime = &runtime_crystal,
-	.kind = ROLE_HASH_ENTRIES,
-	.inspect = inspect,
-	.tell = tell,
-	.measure = measure,
-};
+const struct classifier classifier_crystal_deque_buffer =
+	CRYSTAL_BUFFER(.name = "CrystalDequeBuffer", .kind = ROLE_DEQUE_ELEMENTS,
+		       .measure = measure, .summary = "the elements of a Deque of Crystal",
+		       .role = "the elements of the Deque");
 
-const struct classifier classifier_crystal_hash_indices = {
-	.name = "CrystalHashIndices",
-	.summary = "the index of a Hash or Set of Crystal",
-	.role = "the index of the Hash",
-	.strength = STRENGTH_MARKED,
-	.runtime = &runtime_crystal,
-	.kind = ROLE_HASH_INDICES,
-	.inspect = inspect,
-	.tell = tell,
-};
+const struct classifier classifier_crystal_hash_entries =
+	CRYSTAL_BUFFER(.name = "CrystalHashEntries", .kind = ROLE_HASH_ENTRIES, .measure = measure,
+		       .summary = "the entries of a Hash or Set of Crystal",
+		       .role = "the entries of the Hash");
+
+const struct classifier classifier_crystal_hash_indices =
+	CRYSTAL_BUFFER(.name = "CrystalHashIndices", .kind = ROLE_HASH_INDICES,
+		       .summary = "the index of a Hash or Set of Crystal",
+		       .role = "the index of the Hash");

@@ -1,4 +1,4 @@
-#include "analyzer/classify/ruby.h"
+#include "analyzer/runtimes/ruby/ruby.h"
 
 enum {
 	TYPE_BITS = 0x1f,
@@ -21,3 +21,8 @@ bool ruby_holds(struct reader *reader, const uint64_t *words, enum ruby_type typ
 	return (words[0] & TYPE_BITS) == (uint64_t)type &&
 	       (words[0] & (FLAG_1 | FLAG_2)) == wanted && is_class(reader, words[1]);
 }
+
+const struct runtime runtime_ruby = {
+	.name = "ruby",
+	.modules = "ruby|libruby",
+};

@@ -3,8 +3,8 @@
  * without a byte to spare behind them, and refer to each other by words whose lowest bits tell what
  * they are.
  */
-#ifndef ANALYZER_CLASSIFY_LISP_H
-#define ANALYZER_CLASSIFY_LISP_H
+#ifndef ANALYZER_RUNTIMES_LISP_H
+#define ANALYZER_RUNTIMES_LISP_H
 
 #include "analyzer/classify/classifier.h"
 

@@ -1,6 +1,46 @@
-#include "analyzer/classify/guile.h"
+/*
+ * Objects of Guile, which are known by their first word: its lowest bits are a tag that no other
+ * word begins with which may stand first in a pair. The layouts are those of Guile 2.2 and 3.0,
+ * libguile/scm.h and the headers of the types.
+ *
+ *	pair      | value | value |
+ *	struct    | its vtable + 1 | fields ...
+ *	symbol    | 05 | text | hash | properties |
+ *	variable  | 07 | value |
+ *	vector    | 0d, length << 8 | values ...
+ *	string    | 15 | text | start | length |
+ *	number    | 0217 | a real |
+ *	          | 0117 | large integer ...
+ *	          | 0317 | real | imaginary |
+ *	          | 0417 | numerator | denominator |
+ *	hash      | 1d | vector | ...
+ *	text      | 27 | length | characters ... 0 |
+ *	keyword   | 35 | symbol |
+ *	procedure | 45, captured << 16 | code | captured ...
+ *	bytes     | 4d | length | first byte | owner | bytes ...
+ *
+ * A value is an object's address, which ends in 000, a small number in 10, or a constant in 100.
+ */
+#include "analyzer/runtimes/lisp.h"
 
-#include "analyzer/classify/lisp.h"
+enum guile_kind {
+	GUILE_NONE,
+	GUILE_PAIR,
+	GUILE_STRUCT,
+	GUILE_SYMBOL,
+	GUILE_VARIABLE,
+	GUILE_VECTOR,
+	GUILE_STRING,
+	GUILE_FLONUM,
+	GUILE_BIGNUM,
+	GUILE_COMPLEX,
+	GUILE_FRACTION,
+	GUILE_HASH_TABLE,
+	GUILE_TEXT,
+	GUILE_KEYWORD,
+	GUILE_PROCEDURE,
+	GUILE_BYTEVECTOR,
+};
 
 enum { WORD = 8, PAIR_SIZE = 16, HEADER_BITS = 48 };
 
@@ -190,17 +230,90 @@ static bool agrees(struct reader *reader, const struct subject *subject, enum gu
 	return false;
 }
 
-/* Of which kinds there are some without pointers. */
-static bool may_be_plain(enum guile_kind kind)
+/* What holds no pointers is shown only to classifiers of kinds that may be so. */
+static void inspect(struct reader *reader, const struct subject *subject)
 {
-	return kind == GUILE_FLONUM || kind == GUILE_COMPLEX || kind == GUILE_BIGNUM ||
-	       kind == GUILE_TEXT || kind == GUILE_BYTEVECTOR;
-}
+	enum guile_kind kind = (enum guile_kind)reader_kind(reader);
 
-void guile_claim(struct reader *reader, const struct subject *subject, enum guile_kind kind)
-{
 	if (kind_told(lisp_word(subject, 0)) == kind && lisp_is_object(reader, subject->id) &&
-	    (may_be_plain(kind) || !lisp_is_plain(reader, subject->id)) &&
 	    agrees(reader, subject, kind))
 		reader_claim(reader, subject->id, 0);
 }
+
+const struct runtime runtime_guile = {
+	.name = "guile",
+	.modules = "libguile-",
+};
+
+#define GUILE(...)                                                         \
+	{                                                                  \
+		.runtime = &runtime_guile, .inspect = inspect, __VA_ARGS__ \
+	}
+
+const struct classifier classifier_guile_bignum =
+	GUILE(.name = "GuileBignum", .kind = GUILE_BIGNUM, .strength = STRENGTH_MARKED,
+	      .pointerless = true, .summary = "an integer of Guile that is too large for a word",
+	      .role = "a large integer of Guile");
+
+const struct classifier classifier_guile_bytevector =
+	GUILE(.name = "GuileBytevector", .kind = GUILE_BYTEVECTOR, .strength = STRENGTH_MARKED,
+	      .pointerless = true, .summary = "a bytevector or uniform vector of Guile",
+	      .role = "a bytevector of Guile");
+
+const struct classifier classifier_guile_complex =
+	GUILE(.name = "GuileComplex", .kind = GUILE_COMPLEX, .strength = STRENGTH_MARKED,
+	      .pointerless = true, .summary = "a complex number of Guile",
+	      .role = "a complex number of Guile");
+
+const struct classifier classifier_guile_flonum =
+	GUILE(.name = "GuileFlonum", .kind = GUILE_FLONUM, .strength = STRENGTH_MARKED,
+	      .pointerless = true, .summary = "a real number of Guile",
+	      .role = "a real number of Guile");
+
+const struct classifier classifier_guile_fraction =
+	GUILE(.name = "GuileFraction", .kind = GUILE_FRACTION, .strength = STRENGTH_MARKED,
+	      .summary = "a fraction of Guile", .role = "a fraction of Guile");
+
+const struct classifier classifier_guile_hash_table =
+	GUILE(.name = "GuileHashTable", .kind = GUILE_HASH_TABLE, .strength = STRENGTH_MARKED,
+	      .summary = "a hash table of Guile, without its vector",
+	      .role = "a hash table of Guile");
+
+const struct classifier classifier_guile_keyword =
+	GUILE(.name = "GuileKeyword", .kind = GUILE_KEYWORD, .strength = STRENGTH_MARKED,
+	      .summary = "a keyword of Guile", .role = "a keyword of Guile");
+
+const struct classifier classifier_guile_pair =
+	GUILE(.name = "GuilePair", .kind = GUILE_PAIR, .strength = STRENGTH_CHAIN,
+	      .summary = "a pair of Guile, as lists are made of", .role = "a pair of Guile");
+
+const struct classifier classifier_guile_procedure =
+	GUILE(.name = "GuileProcedure", .kind = GUILE_PROCEDURE, .strength = STRENGTH_MARKED,
+	      .summary = "a procedure of Guile and what it captured",
+	      .role = "a procedure of Guile");
+
+const struct classifier classifier_guile_string =
+	GUILE(.name = "GuileString", .kind = GUILE_STRING, .strength = STRENGTH_MARKED,
+	      .summary = "a string of Guile, without its characters", .role = "a string of Guile");
+
+const struct classifier classifier_guile_struct =
+	GUILE(.name = "GuileStruct", .kind = GUILE_STRUCT, .strength = STRENGTH_MARKED,
+	      .summary = "a record or another structure of Guile", .role = "a structure of Guile");
+
+const struct classifier classifier_guile_symbol =
+	GUILE(.name = "GuileSymbol", .kind = GUILE_SYMBOL, .strength = STRENGTH_MARKED,
+	      .summary = "a symbol of Guile", .role = "a symbol of Guile");
+
+const struct classifier classifier_guile_text =
+	GUILE(.name = "GuileText", .kind = GUILE_TEXT, .strength = STRENGTH_MARKED,
+	      .pointerless = true, .summary = "the characters of strings and symbols of Guile",
+	      .role = "the characters of strings or symbols of Guile");
+
+const struct classifier classifier_guile_variable =
+	GUILE(.name = "GuileVariable", .kind = GUILE_VARIABLE, .strength = STRENGTH_MARKED,
+	      .summary = "a variable of a module of Guile, or one that is shared by procedures",
+	      .role = "a variable of Guile");
+
+const struct classifier classifier_guile_vector =
+	GUILE(.name = "GuileVector", .kind = GUILE_VECTOR, .strength = STRENGTH_MARKED,
+	      .summary = "a vector of Guile", .role = "a vector of Guile");

@@ -1,4 +1,4 @@
-#include "analyzer/classify/ruby.h"
+#include "analyzer/runtimes/ruby/ruby.h"
 
 /* struct RString: | flags | class | length | text | capacity | */
 enum { WORDS = 5, LENGTH = 2, TEXT = 3, CAPACITY = 4, WORD = 8 };
@@ -53,7 +53,7 @@ const struct classifier classifier_ruby_string_text = {
 	.summary = "the text of a String of Ruby",
 	.role = "the text of the String",
 	.strength = STRENGTH_MARKED,
-	.for_library = "libruby",
+	.runtime = &runtime_ruby,
 	.match = match,
 	.tell = tell,
 	.measure = measure,

@@ -1,6 +1,45 @@
-#include "analyzer/classify/ecl.h"
+/*
+ * Objects of ECL (Embeddable Common Lisp), which but for conses begin with the number of their
+ * type. That is one byte, and the numbers depend on how ECL was built: these are those of 20 to 24
+ * with complex floats and Unicode, as it is by default. Of other builds, only numbers and conses
+ * are known, as every object is checked for what it must refer to. The layouts are those of
+ * ecl/object.h.
+ *
+ *	cons      | value | value |
+ *	bignum    | 4 | room, length | digits |
+ *	ratio     | 5 | denominator | numerator |
+ *	floats    | 6, single |   | 7 | double |
+ *	symbol    | 13 | value | function | properties | name | C name | package
+ *	package   | 14 | name | nicknames ...
+ *	hash      | 15 | entries | lock | test | hash | count | room ...
+ *	array     | 16, elements' type | other | length | dimensions | elements
+ *	vector    | 17, elements' type | other | room | length | elements
+ *	string    | 18 |              the same
+ *	base      | 19 |              the same
+ *	functions | 25 to 29 | name or code ...
+ *	instance  | 30 | length | class | entry | description | slots
+ *
+ * A value is an object's address, which ends in 00, that of a cons and 1, or a character or number,
+ * which ends in 10 or 11. The empty list is 1.
+ */
+#include "analyzer/runtimes/lisp.h"
 
-#include "analyzer/classify/lisp.h"
+enum ecl_kind {
+	ECL_NONE,
+	ECL_CONS,
+	ECL_BIGNUM,
+	ECL_RATIO,
+	ECL_SINGLE_FLOAT,
+	ECL_DOUBLE_FLOAT,
+	ECL_SYMBOL,
+	ECL_PACKAGE,
+	ECL_HASH_TABLE,
+	ECL_ARRAY,
+	ECL_VECTOR,
+	ECL_STRING,
+	ECL_FUNCTION,
+	ECL_INSTANCE,
+};
 
 enum { WORD = 8, CONS_SIZE = 16, ENTRY_SIZE = 16, EMPTY_LIST = 1 };
 
@@ -313,22 +352,115 @@ static bool is_of_kind(struct reader *reader, const struct subject *subject, enu
 	return agrees(reader, subject, kind, (enum ecl_type)type);
 }
 
-void ecl_claim(struct reader *reader, const struct subject *subject, enum ecl_kind kind)
+static void inspect(struct reader *reader, const struct subject *subject)
 {
-	if (is_of_kind(reader, subject, kind))
+	if (is_of_kind(reader, subject, (enum ecl_kind)reader_kind(reader)))
 		reader_claim(reader, subject->id, 0);
 }
 
-void ecl_claim_contents(struct reader *reader, const struct subject *subject, enum ecl_kind kind)
+static bool holds_elements(struct reader *reader, const struct subject *subject)
 {
+	return is_of_kind(reader, subject, ECL_ARRAY) || is_of_kind(reader, subject, ECL_VECTOR) ||
+	       is_of_kind(reader, subject, ECL_STRING);
+}
+
+/* Claim what the object keeps its contents in; arrays are vectors and strings, too. */
+static void inspect_contents(struct reader *reader, const struct subject *subject)
+{
+	enum ecl_kind kind = (enum ecl_kind)reader_kind(reader);
 	size_t place = kind == ECL_HASH_TABLE ? 1 : kind == ECL_INSTANCE ? 5 : ELEMENTS;
 	uint64_t contents = lisp_word(subject, place);
 	struct memory_range range;
 	allocation_id id;
 
-	if (!is_of_kind(reader, subject, kind) || contents == subject->range.start)
+	if (contents == subject->range.start ||
+	    (kind == ECL_ARRAY ? !holds_elements(reader, subject)
+			       : !is_of_kind(reader, subject, kind)))
 		return;
 	id = reader_start(reader, contents, &range);
 	if (id != NO_ALLOCATION)
 		reader_claim(reader, id, subject->range.start);
 }
+
+const struct runtime runtime_ecl = {
+	.name = "ecl",
+	.modules = "libecl.",
+};
+
+#define ECL(inspect_, ...)                                                  \
+	{                                                                   \
+		.runtime = &runtime_ecl, .inspect = (inspect_), __VA_ARGS__ \
+	}
+
+const struct classifier classifier_ecl_array =
+	ECL(inspect, .name = "EclArray", .kind = ECL_ARRAY, .strength = STRENGTH_MARKED,
+	    .summary = "an array of ECL of several dimensions, without its elements",
+	    .role = "an array of ECL");
+
+const struct classifier classifier_ecl_bignum =
+	ECL(inspect, .name = "EclBignum", .kind = ECL_BIGNUM, .strength = STRENGTH_RELATED,
+	    .pointerless = true, .summary = "an integer of ECL that is too large for a word",
+	    .role = "a large integer of ECL");
+
+const struct classifier classifier_ecl_cons =
+	ECL(inspect, .name = "EclCons", .kind = ECL_CONS, .strength = STRENGTH_CHAIN,
+	    .summary = "a cons of ECL, as lists are made of", .role = "a cons of ECL");
+
+const struct classifier classifier_ecl_double_float =
+	ECL(inspect, .name = "EclDoubleFloat", .kind = ECL_DOUBLE_FLOAT, .strength = STRENGTH_CHAIN,
+	    .pointerless = true, .summary = "a real number of ECL, of double precision",
+	    .role = "a double float of ECL");
+
+const struct classifier classifier_ecl_elements =
+	ECL(inspect_contents, .name = "EclElements", .kind = ECL_ARRAY, .strength = STRENGTH_BUFFER,
+	    .summary = "the elements of a vector or array of ECL, or the characters of a string",
+	    .role = "the elements of the vector or string of ECL");
+
+const struct classifier classifier_ecl_function =
+	ECL(inspect, .name = "EclFunction", .kind = ECL_FUNCTION, .strength = STRENGTH_MARKED,
+	    .summary = "a function or closure of ECL", .role = "a function of ECL");
+
+const struct classifier classifier_ecl_hash_entries =
+	ECL(inspect_contents, .name = "EclHashEntries", .kind = ECL_HASH_TABLE,
+	    .strength = STRENGTH_BUFFER, .summary = "the entries of a hash table of ECL",
+	    .role = "the entries of the hash table of ECL");
+
+const struct classifier classifier_ecl_hash_table =
+	ECL(inspect, .name = "EclHashTable", .kind = ECL_HASH_TABLE, .strength = STRENGTH_MARKED,
+	    .summary = "a hash table of ECL, without its entries", .role = "a hash table of ECL");
+
+const struct classifier classifier_ecl_instance =
+	ECL(inspect, .name = "EclInstance", .kind = ECL_INSTANCE, .strength = STRENGTH_MARKED,
+	    .summary = "an instance of a class or structure of ECL, without its slots",
+	    .role = "an instance of ECL");
+
+const struct classifier classifier_ecl_package =
+	ECL(inspect, .name = "EclPackage", .kind = ECL_PACKAGE, .strength = STRENGTH_MARKED,
+	    .summary = "a package of ECL", .role = "a package of ECL");
+
+const struct classifier classifier_ecl_ratio =
+	ECL(inspect, .name = "EclRatio", .kind = ECL_RATIO, .strength = STRENGTH_RELATED,
+	    .summary = "a fraction of ECL", .role = "a fraction of ECL");
+
+const struct classifier classifier_ecl_single_float =
+	ECL(inspect, .name = "EclSingleFloat", .kind = ECL_SINGLE_FLOAT, .strength = STRENGTH_CHAIN,
+	    .pointerless = true, .summary = "a real number of ECL, of single precision",
+	    .role = "a single float of ECL");
+
+const struct classifier classifier_ecl_slots =
+	ECL(inspect_contents, .name = "EclSlots", .kind = ECL_INSTANCE, .strength = STRENGTH_BUFFER,
+	    .summary = "the slots of an instance of a class or structure of ECL",
+	    .role = "the slots of the instance of ECL");
+
+const struct classifier classifier_ecl_string =
+	ECL(inspect, .name = "EclString", .kind = ECL_STRING, .strength = STRENGTH_MARKED,
+	    .pointerless = true, .summary = "a string of ECL; if it is short, with its characters",
+	    .role = "a string of ECL");
+
+const struct classifier classifier_ecl_symbol =
+	ECL(inspect, .name = "EclSymbol", .kind = ECL_SYMBOL, .strength = STRENGTH_MARKED,
+	    .summary = "a symbol of ECL", .role = "a symbol of ECL");
+
+const struct classifier classifier_ecl_vector =
+	ECL(inspect, .name = "EclVector", .kind = ECL_VECTOR, .strength = STRENGTH_MARKED,
+	    .summary = "a vector of ECL, without its elements", .role = "a vector of ECL");

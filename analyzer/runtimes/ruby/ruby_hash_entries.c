@@ -1,4 +1,4 @@
-#include "analyzer/classify/classifier.h"
+#include "analyzer/runtimes/ruby/ruby.h"
 
 /*
  * MRI, include/ruby/st.h, struct st_table, in words:
@@ -77,7 +77,7 @@ const struct classifier classifier_ruby_hash_entries = {
 	.summary = "the entries of a Hash of Ruby, or of a table of its own",
 	.role = "the entries of the table",
 	.strength = STRENGTH_MARKED,
-	.for_library = "libruby",
+	.runtime = &runtime_ruby,
 	.match = match,
 	.tell = tell,
 	.measure = measure,

@@ -1,4 +1,4 @@
-#include "analyzer/classify/classifier.h"
+#include "analyzer/runtimes/ruby/ruby.h"
 
 /*
  * struct rb_iseq_constant_body of Ruby 2.x to 3.4, vm_core.h:
@@ -71,7 +71,7 @@ const struct classifier classifier_ruby_instructions = {
 	.summary = "the code of a method or block of Ruby",
 	.role = "the instructions of the iseq",
 	.strength = STRENGTH_MARKED,
-	.for_library = "libruby",
+	.runtime = &runtime_ruby,
 	.match = match,
 	.tell = tell,
 	.measure = measure,

@@ -4,10 +4,12 @@
  * include/ruby/internal of MRI, 2.x to 3.4: an object begins by its flags, with its type in the
  * lowest bits, and its class.
  */
-#ifndef ANALYZER_CLASSIFY_RUBY_H
-#define ANALYZER_CLASSIFY_RUBY_H
+#ifndef ANALYZER_RUNTIMES_RUBY_RUBY_H
+#define ANALYZER_RUNTIMES_RUBY_RUBY_H
 
 #include "analyzer/classify/classifier.h"
+
+extern const struct runtime runtime_ruby;
 
 enum ruby_type {
 	RUBY_CLASS = 0x02,

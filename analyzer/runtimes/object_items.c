@@ -1,4 +1,4 @@
-#include "analyzer/classify/object_items.h"
+#include "analyzer/runtimes/object_items.h"
 
 enum { WORD = 8 };
 

@@ -1,4 +1,4 @@
-#include "analyzer/classify/python.h"
+#include "analyzer/runtimes/python/python.h"
 
 /*
  * CPython 3.11 to 3.13, Include/internal/pycore_dict.h:
@@ -100,7 +100,7 @@ const struct classifier classifier_python_dict_entries = {
 	.summary = "the keys, and mostly the values, of a dict of Python",
 	.role = "the entries of the dict",
 	.strength = STRENGTH_MARKED,
-	.for_library = PYTHON_LIBRARY,
+	.runtime = &runtime_python,
 	.match = match,
 	.tell = tell,
 	.measure = measure,

@@ -1,19 +1,19 @@
-#include "analyzer/classify/object_items.h"
-#include "analyzer/classify/ruby.h"
+#include "analyzer/runtimes/object_items.h"
+#include "analyzer/runtimes/python/python.h"
 
-static bool is_array(struct reader *reader, const uint64_t *words)
+static bool is_list(struct reader *reader, const uint64_t *words)
 {
-	return ruby_holds(reader, words, RUBY_ARRAY);
+	return python_is(reader, words, PYTHON_LIST);
 }
 
-/* struct RArray: | flags | class | length | capacity | elements | */
+/* PyListObject: | references | type | length | items | capacity | */
 static const struct object_items layout = {
 	.length = 2,
-	.capacity = 3,
-	.items = 4,
-	.is_owner = is_array,
-	.unit = "elements",
-	.dead = "spare capacity of an Array",
+	.items = 3,
+	.capacity = 4,
+	.is_owner = is_list,
+	.unit = "items",
+	.dead = "spare capacity of a list",
 };
 
 static void match(struct reader *reader, const struct reference *reference)
@@ -32,12 +32,12 @@ static void tell(struct reader *reader, struct memory_range range, struct patter
 	object_items_tell(&layout, reader, range, facts);
 }
 
-const struct classifier classifier_ruby_array_elements = {
-	.name = "RubyArrayElements",
-	.summary = "the elements of an Array of Ruby",
-	.role = "the elements of the Array",
+const struct classifier classifier_python_list_items = {
+	.name = "PythonListItems",
+	.summary = "the items of a list of Python",
+	.role = "the items of the list",
 	.strength = STRENGTH_MARKED,
-	.for_library = "libruby",
+	.runtime = &runtime_python,
 	.match = match,
 	.tell = tell,
 	.measure = measure,

@@ -1,4 +1,4 @@
-#include "analyzer/classify/lisp.h"
+#include "analyzer/runtimes/lisp.h"
 
 bool lisp_is_object(const struct reader *reader, allocation_id id)
 {

@@ -5,8 +5,8 @@
  *	object | ... | length, capacity, items, in any order |
  *	items                                    | item | item | spare |
  */
-#ifndef ANALYZER_CLASSIFY_OBJECT_ITEMS_H
-#define ANALYZER_CLASSIFY_OBJECT_ITEMS_H
+#ifndef ANALYZER_RUNTIMES_OBJECT_ITEMS_H
+#define ANALYZER_RUNTIMES_OBJECT_ITEMS_H
 
 #include "analyzer/classify/classifier.h"
 

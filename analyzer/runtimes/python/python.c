@@ -1,4 +1,4 @@
-#include "analyzer/classify/python.h"
+#include "analyzer/runtimes/python/python.h"
 
 #define PYTHON_TYPE (UINT64_C(1) << 31)
 
@@ -20,3 +20,8 @@ bool python_is(struct reader *reader, const uint64_t *words, uint64_t flag)
 	       reader_word(reader, type + WORD, &type_of_type) && type_of_type % WORD == 0 &&
 	       has_flag(reader, type, flag) && has_flag(reader, type_of_type, PYTHON_TYPE);
 }
+
+const struct runtime runtime_python = {
+	.name = "python",
+	.modules = "python|libpython",
+};
