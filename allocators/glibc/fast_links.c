@@ -47,10 +47,10 @@ struct error *glibc_note_fast(struct glibc_heap *heap, struct view *view, uint64
 	return error;
 }
 
-static DEFINE_COMPARE(compare_links, struct fast_link, ASCENDING(chunk))
+DEFINE_COMPARE(compare_links, struct fast_link, ASCENDING(chunk))
 
-	/* The walk goes up in each piece of a heap, and most heaps are one. */
-	static void sort(const struct glibc_heap *heap)
+/* The walk goes up in each piece of a heap, and most heaps are one. */
+static void sort(const struct glibc_heap *heap)
 {
 	const struct fast_link *links = links_of(heap);
 

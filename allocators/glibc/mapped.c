@@ -42,10 +42,10 @@ struct scan {
 	struct number_list lacking;
 };
 
-static DEFINE_COMPARE(compare_ranges, struct memory_range, ASCENDING(start))
+DEFINE_COMPARE(compare_ranges, struct memory_range, ASCENDING(start))
 
-	static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low,
-				    uint64_t high, uint64_t *ret_start, uint64_t *ret_end);
+static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low, uint64_t high,
+			    uint64_t *ret_start, uint64_t *ret_end);
 
 /*
  * Whether the stack was made by the program in memory from malloc: a chunk begins right below it,

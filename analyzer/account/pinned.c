@@ -100,10 +100,10 @@ static struct error *pin_page(void *data, const struct heap_page *page)
 	return NULL;
 }
 
-static DEFINE_COMPARE(compare_pinnings, struct pinning, DESCENDING(pinned),
-		      ASCENDING(likeness.kind), ASCENDING(likeness.key))
+DEFINE_COMPARE(compare_pinnings, struct pinning, DESCENDING(pinned), ASCENDING(likeness.kind),
+	       ASCENDING(likeness.key))
 
-	static struct error *find_pinnings(struct search *search, struct fragments **ret_fragments)
+static struct error *find_pinnings(struct search *search, struct fragments **ret_fragments)
 {
 	struct memory_account *account = analysis_account(search->analysis);
 	struct error *error = likeness_need(search->analysis);

@@ -278,13 +278,12 @@ static int compare_names(const struct waste_row *left, const struct waste_row *r
 	return (left->size > right->size) - (left->size < right->size);
 }
 
-static DEFINE_COMPARE(compare_types, struct waste_row, ASCENDING(kind), AS_BY(compare_names))
+DEFINE_COMPARE(compare_types, struct waste_row, ASCENDING(kind), AS_BY(compare_names))
 
-	static DEFINE_COMPARE(compare_bytes, struct waste_row, DESCENDING(sum.bytes),
-			      AS_BY(compare_types))
+DEFINE_COMPARE(compare_bytes, struct waste_row, DESCENDING(sum.bytes), AS_BY(compare_types))
 
-		static struct error *make_row(const struct search *search, enum waste_kind kind,
-					      const struct tally *tally, struct waste_row *ret)
+static struct error *make_row(const struct search *search, enum waste_kind kind,
+			      const struct tally *tally, struct waste_row *ret)
 {
 	*ret = (struct waste_row){
 		.kind = kind,

@@ -1,9 +1,9 @@
 /*
  * Sorting, by comparison functions that are lists of members.
  *
- *	static DEFINE_COMPARE(compare_parts, struct part, DESCENDING(weight), ASCENDING(number))
+ *	DEFINE_COMPARE(compare_parts, struct part, DESCENDING(weight), ASCENDING(number))
  *
- * defines a function for qsort(): by weight, the largest first; equal ones by number.
+ * defines a static function for qsort(): by weight, the largest first; equal ones by number.
  */
 #ifndef ANALYZER_BASE_SORT_H
 #define ANALYZER_BASE_SORT_H
@@ -14,7 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFINE_COMPARE(name, type, ...)             \
+#define DEFINE_COMPARE(name, type, ...) static DEFINE_PUBLIC_COMPARE(name, type, __VA_ARGS__)
+
+/* The same, not static. */
+#define DEFINE_PUBLIC_COMPARE(name, type, ...)      \
 	int name(const void *a, const void *b)      \
 	{                                           \
 		const type *left = a, *right = b;   \

@@ -21,9 +21,9 @@ void baseline_deinit(struct baseline *baseline)
 	free(baseline->list);
 }
 
-static DEFINE_COMPARE(compare, struct baseline_entry, ASCENDING(fingerprint))
+DEFINE_COMPARE(compare, struct baseline_entry, ASCENDING(fingerprint))
 
-	static void sort(struct baseline *baseline)
+static void sort(struct baseline *baseline)
 {
 	if (baseline->count > 1)
 		SORT(baseline->list, baseline->count, compare);

@@ -213,14 +213,13 @@ void disguise_scanner_deinit(struct disguise_scanner *scanner)
 	error_destroy(scanner->error);
 }
 
-static DEFINE_COMPARE(compare_order, struct found_disguise, ASCENDING(range), ASCENDING(piece),
-		      ASCENDING(disguised.disguise),
-		      ASCENDING(disguised.place)) static DEFINE_COMPARE(compare_targets,
-									struct found_disguise,
-									ASCENDING(disguised.target),
-									AS_BY(compare_order))
+DEFINE_COMPARE(compare_order, struct found_disguise, ASCENDING(range), ASCENDING(piece),
+	       ASCENDING(disguised.disguise), ASCENDING(disguised.place))
 
-	void disguise_scanner_sort(struct disguise_scanner *scanner)
+DEFINE_COMPARE(compare_targets, struct found_disguise, ASCENDING(disguised.target),
+	       AS_BY(compare_order))
+
+void disguise_scanner_sort(struct disguise_scanner *scanner)
 {
 	SORT((struct found_disguise *)scanner->list.bytes, scanner->count, compare_order);
 }

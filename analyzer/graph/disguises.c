@@ -530,9 +530,9 @@ struct error *disguises_find(const struct disguises_input *input, struct disguis
 	return error;
 }
 
-static DEFINE_COMPARE(compare_targets, struct disguised, ASCENDING(target))
+DEFINE_COMPARE(compare_targets, struct disguised, ASCENDING(target))
 
-	void disguises_sort(struct disguises *disguises)
+void disguises_sort(struct disguises *disguises)
 {
 	SORT((struct disguised *)disguises->list.bytes, disguises->count, compare_targets);
 }

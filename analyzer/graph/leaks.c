@@ -118,11 +118,11 @@ static struct error *find_owners(const struct finder *finder, struct leaks *leak
 	return NULL;
 }
 
-static DEFINE_COMPARE(compare_roots, struct leak_root, ASCENDING(id))
+DEFINE_COMPARE(compare_roots, struct leak_root, ASCENDING(id))
 
-	struct error *leaks_create(const struct graph *graph, const struct allocation_index *index,
-				   const struct bitmap *leaked, struct memory_account *account,
-				   struct progress *progress, struct leaks **ret)
+struct error *leaks_create(const struct graph *graph, const struct allocation_index *index,
+			   const struct bitmap *leaked, struct memory_account *account,
+			   struct progress *progress, struct leaks **ret)
 {
 	_cleanup_(leaks_destroy) struct leaks *leaks = calloc(1, sizeof(*leaks));
 	_cleanup_(components_destroy) struct components *components = NULL;

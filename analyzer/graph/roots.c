@@ -172,9 +172,9 @@ static bool is_on_thread_stack(const struct program *program, const struct fiber
 	return false;
 }
 
-static DEFINE_COMPARE(compare_stacks, struct stack, ASCENDING(start))
+DEFINE_COMPARE(compare_stacks, struct stack, ASCENDING(start))
 
-	static struct error *find_stacks(struct roots *roots, const struct fibers *fibers)
+static struct error *find_stacks(struct roots *roots, const struct fibers *fibers)
 {
 	const struct program *program = roots->program;
 	struct error *error = NULL;

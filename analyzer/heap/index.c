@@ -7,9 +7,9 @@
 #include <assert.h>
 #include <string.h>
 
-static DEFINE_COMPARE(compare_regions, struct heap_region, ASCENDING(start))
+DEFINE_COMPARE(compare_regions, struct heap_region, ASCENDING(start))
 
-	static bool in_order(const struct block_sink *sink)
+static bool in_order(const struct block_sink *sink)
 {
 	const struct heap_region *regions = sink->regions.bytes;
 
@@ -19,11 +19,11 @@ static DEFINE_COMPARE(compare_regions, struct heap_region, ASCENDING(start))
 	return true;
 }
 
-static DEFINE_COMPARE(compare_large, struct large_size, ASCENDING(id))
+DEFINE_COMPARE(compare_large, struct large_size, ASCENDING(id))
 
-	/* Copy count bits, from number from on to number to; those are 0 yet. */
-	static void copy_bits(uint64_t *to, size_t to_bit, const uint64_t *from, size_t from_bit,
-			      size_t count)
+/* Copy count bits, from number from on to number to; those are 0 yet. */
+static void copy_bits(uint64_t *to, size_t to_bit, const uint64_t *from, size_t from_bit,
+		      size_t count)
 {
 	while (count > 0) {
 		size_t room = 64 - to_bit % 64, left = 64 - from_bit % 64;
@@ -140,10 +140,10 @@ static struct error *sort_sink(struct block_sink *sink)
 	return NULL;
 }
 
-static DEFINE_COMPARE(compare_ranges, struct memory_range, ASCENDING(start))
+DEFINE_COMPARE(compare_ranges, struct memory_range, ASCENDING(start))
 
-	/* Claim the regions, too, and join the claims that touch. */
-	static struct error *join_claims(struct block_sink *sink)
+/* Claim the regions, too, and join the claims that touch. */
+static struct error *join_claims(struct block_sink *sink)
 {
 	const struct heap_region *regions = sink->regions.bytes;
 	struct memory_range *claims;

@@ -100,10 +100,10 @@ struct error *ledger_claim(struct ledger *ledger, uint64_t start, uint64_t end, 
 	return NULL;
 }
 
-static DEFINE_COMPARE(compare_claims, struct claim, ASCENDING(start), ASCENDING(order))
+DEFINE_COMPARE(compare_claims, struct claim, ASCENDING(start), ASCENDING(order))
 
-	/* Of claims that overlap, the first keeps what it has. */
-	static void clip_claims(struct ledger *ledger)
+/* Of claims that overlap, the first keeps what it has. */
+static void clip_claims(struct ledger *ledger)
 {
 	struct claim *claims = ledger->claims.bytes;
 	size_t kept = 0;

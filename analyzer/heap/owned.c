@@ -5,10 +5,10 @@
 
 #include <string.h>
 
-static DEFINE_COMPARE(compare_ranges, struct memory_range, ASCENDING(start))
+DEFINE_COMPARE(compare_ranges, struct memory_range, ASCENDING(start))
 
-	/* Sort the ranges, and join those that touch. */
-	static void join(struct owned_memory *owned)
+/* Sort the ranges, and join those that touch. */
+static void join(struct owned_memory *owned)
 {
 	struct memory_range *all = owned->ranges.bytes;
 	size_t kept = 0;

@@ -325,9 +325,9 @@ static uint64_t size_of(const struct block_sink *sink, size_t number)
 	return extents[number].size;
 }
 
-static DEFINE_COMPARE(compare_places, struct region_place, ASCENDING(start))
+DEFINE_COMPARE(compare_places, struct region_place, ASCENDING(start))
 
-	struct error *block_sink_order(struct block_sink *sink)
+struct error *block_sink_order(struct block_sink *sink)
 {
 	const struct heap_region *regions = sink->regions.bytes;
 	size_t count = sink->region_count;

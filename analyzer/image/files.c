@@ -24,10 +24,10 @@ static void file_destroy(struct image_file *file)
 }
 DEFINE_CLEANUP(file_destroy, struct image_file *)
 
-static DEFINE_COMPARE(compare_paths, struct image_file, ALPHABETICAL(path))
+DEFINE_COMPARE(compare_paths, struct image_file, ALPHABETICAL(path))
 
-	/* What the tree has is the table's. */
-	static void keep(void *file)
+/* What the tree has is the table's. */
+static void keep(void *file)
 {
 }
 

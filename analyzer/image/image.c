@@ -163,12 +163,12 @@ struct findings *image_builder_findings(struct image_builder *builder)
 	return builder->image->findings;
 }
 
-static DEFINE_COMPARE(compare_regions, struct region, ASCENDING(start), ASCENDING(segment))
+DEFINE_COMPARE(compare_regions, struct region, ASCENDING(start), ASCENDING(segment))
 
-	static DEFINE_COMPARE(compare_mappings, struct mapping, ASCENDING(start))
+DEFINE_COMPARE(compare_mappings, struct mapping, ASCENDING(start))
 
-	/* Sort the regions; where two overlap, the one that starts first counts. */
-	static void sort_regions(struct image *image)
+/* Sort the regions; where two overlap, the one that starts first counts. */
+static void sort_regions(struct image *image)
 {
 	size_t kept = 0;
 	uint64_t end = 0;

@@ -86,11 +86,15 @@ struct tally *tally_find(const struct tally_table *table, uint64_t key)
 	return tally->count ? tally : NULL;
 }
 
-DEFINE_COMPARE(tally_compare_counts, struct tally, DESCENDING(count), ASCENDING(key))
-DEFINE_COMPARE(tally_compare_bytes, struct tally, DESCENDING(bytes), ASCENDING(key))
-DEFINE_COMPARE(tally_compare_owned, struct tally, DESCENDING(owned), ASCENDING(key))
-DEFINE_COMPARE(tally_compare_keys, struct tally, ASCENDING(key))
-DEFINE_COMPARE(tally_compare_keys_down, struct tally, DESCENDING(key))
+DEFINE_PUBLIC_COMPARE(tally_compare_counts, struct tally, DESCENDING(count), ASCENDING(key))
+
+DEFINE_PUBLIC_COMPARE(tally_compare_bytes, struct tally, DESCENDING(bytes), ASCENDING(key))
+
+DEFINE_PUBLIC_COMPARE(tally_compare_owned, struct tally, DESCENDING(owned), ASCENDING(key))
+
+DEFINE_PUBLIC_COMPARE(tally_compare_keys, struct tally, ASCENDING(key))
+
+DEFINE_PUBLIC_COMPARE(tally_compare_keys_down, struct tally, DESCENDING(key))
 
 void tally_table_sort(struct tally_table *table, int (*order)(const void *a, const void *b))
 {

@@ -58,13 +58,12 @@ static void free_names(struct named *named, size_t count)
 	free(named);
 }
 
-static DEFINE_COMPARE(compare_names, struct named, ALPHABETICAL(type.name))
+DEFINE_COMPARE(compare_names, struct named, ALPHABETICAL(type.name))
 
-	static DEFINE_COMPARE(compare_counts, struct named, DESCENDING(type.count),
-			      AS_BY(compare_names))
+DEFINE_COMPARE(compare_counts, struct named, DESCENDING(type.count), AS_BY(compare_names))
 
-	/* The tallies with their names, in the order of these. */
-	static struct error *name_all(const struct finder *finder, struct named **ret)
+/* The tallies with their names, in the order of these. */
+static struct error *name_all(const struct finder *finder, struct named **ret)
 {
 	const struct tally_table *tallies = &finder->tallies;
 	struct named *named = calloc(tallies->count + 1, sizeof(*named));

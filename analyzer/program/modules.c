@@ -148,13 +148,13 @@ static struct error *add_vdso(struct module_list *list, const struct image *imag
 	return add_module(list, module);
 }
 
-static DEFINE_COMPARE(compare_modules, struct module, ASCENDING(start))
+DEFINE_COMPARE(compare_modules, struct module, ASCENDING(start))
 
-	/*
-	 * The module's end, with the anonymous memory right behind its mappings as far as its
-	 * headers claim it.
-	 */
-	static uint64_t end_of_data(const struct image *image, uint64_t end, uint64_t claimed)
+/*
+ * The module's end, with the anonymous memory right behind its mappings as far as its
+ * headers claim it.
+ */
+static uint64_t end_of_data(const struct image *image, uint64_t end, uint64_t claimed)
 {
 	const struct region *behind = image_find(image, end);
 

@@ -308,10 +308,10 @@ static struct error *add_finished_stacks(struct stack_list *list, const struct i
 	return NULL;
 }
 
-static DEFINE_COMPARE(compare_stacks, struct stack, ASCENDING(start), ASCENDING(kind))
+DEFINE_COMPARE(compare_stacks, struct stack, ASCENDING(start), ASCENDING(kind))
 
-	/* Sort them; of two that overlap, the first counts. */
-	static void sort_stacks(struct stack_list *list)
+/* Sort them; of two that overlap, the first counts. */
+static void sort_stacks(struct stack_list *list)
 {
 	size_t kept = 0;
 

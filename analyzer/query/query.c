@@ -505,12 +505,12 @@ struct error *query_select(struct analysis *analysis, const struct set_query *qu
 }
 
 /* Larger ones first, equal ones by address. */
-static DEFINE_COMPARE(compare_sizes, struct range, DESCENDING(size),
-		      ASCENDING(start)) static DEFINE_COMPARE(compare_starts, struct range,
-							      ASCENDING(start))
+DEFINE_COMPARE(compare_sizes, struct range, DESCENDING(size), ASCENDING(start))
 
-	/* Hits are of one size, and in their order already. */
-	static void sort_ranges(const struct set_query *query, struct ranges *ranges)
+DEFINE_COMPARE(compare_starts, struct range, ASCENDING(start))
+
+/* Hits are of one size, and in their order already. */
+static void sort_ranges(const struct set_query *query, struct ranges *ranges)
 {
 	if (!ranges->list || !ranges->count)
 		return;

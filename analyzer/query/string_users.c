@@ -268,16 +268,14 @@ struct error *string_uses_count(struct analysis *analysis, const struct bitmap *
 	return NULL;
 }
 
-static DEFINE_COMPARE(compare_places, struct string_use, ASCENDING(signature), ASCENDING(pattern),
-		      ASCENDING(offset))
+DEFINE_COMPARE(compare_places, struct string_use, ASCENDING(signature), ASCENDING(pattern),
+	       ASCENDING(offset))
 
-	static DEFINE_COMPARE(compare_counts, struct string_use, DESCENDING(count),
-			      AS_BY(compare_places)) static DEFINE_COMPARE(compare_bytes,
-									   struct string_use,
-									   DESCENDING(bytes),
-									   AS_BY(compare_counts))
+DEFINE_COMPARE(compare_counts, struct string_use, DESCENDING(count), AS_BY(compare_places))
 
-		void string_uses_sort(struct string_uses *uses, enum sort_key key)
+DEFINE_COMPARE(compare_bytes, struct string_use, DESCENDING(bytes), AS_BY(compare_counts))
+
+void string_uses_sort(struct string_uses *uses, enum sort_key key)
 {
 	SORT(uses->list, uses->count,
 	     key == SORT_ADDRESS ? compare_places

@@ -15,10 +15,10 @@ struct error *fibers_add(struct fibers *fibers, struct fiber fiber)
 	return error;
 }
 
-static DEFINE_COMPARE(compare_fibers, struct fiber, ASCENDING(start))
+DEFINE_COMPARE(compare_fibers, struct fiber, ASCENDING(start))
 
-	/* Of two stacks that overlap, one is not what it seems; a thread's is. */
-	static void drop_overlapping(struct fibers *fibers)
+/* Of two stacks that overlap, one is not what it seems; a thread's is. */
+static void drop_overlapping(struct fibers *fibers)
 {
 	struct fiber *list = fibers->list.bytes;
 	size_t kept = 0;

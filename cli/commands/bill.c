@@ -125,11 +125,11 @@ struct part {
 	size_t number;
 };
 
-static DEFINE_COMPARE(compare_parts, struct part, DESCENDING(weight), DESCENDING(mapped),
-		      ASCENDING(number))
+DEFINE_COMPARE(compare_parts, struct part, DESCENDING(weight), DESCENDING(mapped),
+	       ASCENDING(number))
 
-	/* The sums of an arena. */
-	struct arena_sums {
+/* The sums of an arena. */
+struct arena_sums {
 	struct amount all, used, free, overhead;
 };
 

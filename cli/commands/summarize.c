@@ -15,12 +15,11 @@ struct range_group {
 	struct tally tally; /* the key is 0 in all */
 };
 
-static DEFINE_COMPARE(compare_counts, struct range_group, DESCENDING(tally.count),
-		      ALPHABETICAL(name)) static DEFINE_COMPARE(compare_bytes, struct range_group,
-								DESCENDING(tally.bytes),
-								ALPHABETICAL(name))
+DEFINE_COMPARE(compare_counts, struct range_group, DESCENDING(tally.count), ALPHABETICAL(name))
 
-	struct range_groups {
+DEFINE_COMPARE(compare_bytes, struct range_group, DESCENDING(tally.bytes), ALPHABETICAL(name))
+
+struct range_groups {
 	struct range_group *list;
 	size_t count;
 };

@@ -302,10 +302,10 @@ static struct error *write_end(const struct fragmentation *fragmentation,
 	return NULL;
 }
 
-static DEFINE_COMPARE(compare_ends, struct heap_end, DESCENDING(freed), ASCENDING(holder))
+DEFINE_COMPARE(compare_ends, struct heap_end, DESCENDING(freed), ASCENDING(holder))
 
-	struct error *fragmentation_write_ends(const struct fragmentation *fragmentation,
-					       bool named, struct report *report)
+struct error *fragmentation_write_ends(const struct fragmentation *fragmentation, bool named,
+				       struct report *report)
 {
 	static const struct table table = TABLE(
 		"heap end", NULL, { "arena", VALUE_TEXT }, { "address", VALUE_ADDRESS },

@@ -53,9 +53,9 @@ struct reaching {
 	uint64_t bytes;
 };
 
-static DEFINE_COMPARE(compare_reaching, struct reaching, DESCENDING(bytes), ALPHABETICAL(name))
+DEFINE_COMPARE(compare_reaching, struct reaching, DESCENDING(bytes), ALPHABETICAL(name))
 
-	static void write_reaching(const struct reaching *list, size_t count, struct report *report)
+static void write_reaching(const struct reaching *list, size_t count, struct report *report)
 {
 	/* Bytes are a count: decimal, as scripts expect it. */
 	static const struct table table =

@@ -116,9 +116,9 @@ static void forget(Dwarf *dwarf, const uint8_t *start, const uint8_t *end)
 		madvise((void *)first, last - first, MADV_DONTNEED);
 }
 
-static DEFINE_COMPARE(compare_hits, struct static_hit, ASCENDING(address), ASCENDING(offset))
+DEFINE_COMPARE(compare_hits, struct static_hit, ASCENDING(address), ASCENDING(offset))
 
-	static void fill_index(struct static_index *index, const uint8_t form[2], Dwarf *dwarf)
+static void fill_index(struct static_index *index, const uint8_t form[2], Dwarf *dwarf)
 {
 	struct cursor section = debug_section(dwarf, ".debug_info");
 	size_t size = cursor_left(&section);

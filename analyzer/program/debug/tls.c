@@ -171,9 +171,9 @@ static void add_thread(struct debug *debug, uint32_t number)
 	}
 }
 
-static DEFINE_COMPARE(compare_ranges, struct tls_range, ASCENDING(start))
+DEFINE_COMPARE(compare_ranges, struct tls_range, ASCENDING(start))
 
-	static const struct tls *find_ranges(struct debug *debug)
+static const struct tls *find_ranges(struct debug *debug)
 {
 	size_t threads = program_thread_count(debug->program), most;
 	struct tls *tls = &debug->tls;

@@ -174,9 +174,9 @@ static struct error *collect(struct search *search, const struct bitmap *managed
 	return NULL;
 }
 
-static DEFINE_COMPARE(compare_candidates, struct candidate, ASCENDING(address))
+DEFINE_COMPARE(compare_candidates, struct candidate, ASCENDING(address))
 
-	static const struct candidate *find_candidate(const struct search *search, uint64_t address)
+static const struct candidate *find_candidate(const struct search *search, uint64_t address)
 {
 	struct candidate key = { .address = address };
 

@@ -192,10 +192,10 @@ static struct error *read_frames(struct function_list *list, const struct image 
 	return error;
 }
 
-static DEFINE_COMPARE(compare_functions, struct memory_range, ASCENDING(start))
+DEFINE_COMPARE(compare_functions, struct memory_range, ASCENDING(start))
 
-	/* In order, each up to the next. */
-	static void tidy(struct function_list *list)
+/* In order, each up to the next. */
+static void tidy(struct function_list *list)
 {
 	struct memory_range *functions = list->memory.bytes;
 	size_t kept = 0;

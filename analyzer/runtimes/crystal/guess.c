@@ -28,9 +28,9 @@ static bool is_anything(const void *data, uint64_t function)
 	return true;
 }
 
-static DEFINE_COMPARE(compare_guesses, struct guess, DESCENDING(count))
+DEFINE_COMPARE(compare_guesses, struct guess, DESCENDING(count))
 
-	struct error *guess_makers(struct makers *makers, const struct function_list *list)
+struct error *guess_makers(struct makers *makers, const struct function_list *list)
 {
 	_cleanup_(code_reader_destroy) struct code_reader *reader = NULL;
 	_cleanup_(free) struct guess *guesses = calloc(MOST_GUESSES, sizeof(*guesses));

@@ -247,10 +247,10 @@ static bool take_constant(void *data, const struct symbol *symbol)
 	return !search->error;
 }
 
-static DEFINE_COMPARE(compare_entries, struct entry, ASCENDING(type.number), DESCENDING(source))
+DEFINE_COMPARE(compare_entries, struct entry, ASCENDING(type.number), DESCENDING(source))
 
-	/* Whether both say the same of how objects are allocated. */
-	static bool is_made_alike(const struct crystal_type *type, const struct crystal_type *other)
+/* Whether both say the same of how objects are allocated. */
+static bool is_made_alike(const struct crystal_type *type, const struct crystal_type *other)
 {
 	return type->size == other->size && type->atomic == other->atomic;
 }
@@ -580,9 +580,9 @@ static bool take_relation(void *data, const struct symbol *symbol)
 }
 
 /* Names are kept once, so equal ones are at the same place. */
-static DEFINE_COMPARE(compare_relations, struct relation, ASCENDING(type), ASCENDING(owner))
+DEFINE_COMPARE(compare_relations, struct relation, ASCENDING(type), ASCENDING(owner))
 
-	static void find_relations(struct crystal_types *types)
+static void find_relations(struct crystal_types *types)
 {
 	struct search search = { .types = types };
 	struct relation *list;
