@@ -176,7 +176,7 @@ static bool is_done(const struct memory_range *done, size_t count, uint64_t addr
 	return false;
 }
 
-/* With all chunks seen, what is told by lists, which lead anywhere. */
+/* All chunks are known: now the lists, which may lead anywhere. */
 static struct error *settle(struct glibc_heap *heap, struct block_sink *sink)
 {
 	struct error *error = block_sink_order(sink);

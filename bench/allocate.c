@@ -1,6 +1,6 @@
 /*
  * A program that does nothing but allocate: so many blocks of a size, linked. In the end it says
- * when that was, by CLOCK_MONOTONIC in nanoseconds, so that whoever started it knows how long it
+ * when that was, by CLOCK_MONOTONIC in nanoseconds, so that its parent knows how long it
  * took until then; and the processor time that it took, in nanoseconds.
  *
  *	allocate BLOCKS SIZE [wait]

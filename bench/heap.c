@@ -452,7 +452,7 @@ static void link_anchored(struct builder *builder)
 		uint32_t wanted = 1 + (random >> 8) % 64;
 		enum shape shape = random % 4;
 
-		/* For whoever recurses along a list. */
+		/* For analysers that recurse along a list. */
 		if ((random >> 16) % ONE_LONG_LIST_IN == 0)
 			wanted = LONG_LIST_COUNT;
 		count = make_family(builder, ids, builder->anchored_count - i, wanted, shape);

@@ -97,7 +97,7 @@ static void run_batch(struct session *session, const struct options *options)
 		run_words(session, options->words, options->word_count);
 }
 
-/* What is asked of the sets that this makes is told by the commands. */
+/* The commands say what they ask of the sets that this makes. */
 static struct error *compare(struct session *session, const struct options *options)
 {
 	_cleanup_(diff_destroy) struct diff *diff = NULL;

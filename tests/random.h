@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-static uint64_t seed; /* whoever sets it begins anew */
+static uint64_t seed; /* setting it begins anew */
 
 static inline uint64_t random_below(uint64_t bound)
 {

@@ -93,7 +93,7 @@ const char *glibc_bin_kind(uint64_t number)
 }
 
 /*
- * A list that a thread was changing when the core was taken. States are told by the chunks, so it
+ * A list that a thread was changing when the core was taken. The chunks say what is free, so it
  * costs nothing.
  */
 static void report_changing(struct glibc_heap *heap, const struct glibc_broken_list *list)
@@ -152,7 +152,7 @@ static struct error *check_bins(struct glibc_heap *heap, const struct block_sink
 			report_changing(heap, &list);
 		else
 			report_broken(heap, sink, &list, glibc_tell_work(arena),
-				      "What is free is told by the chunks themselves");
+				      "The chunks themselves say what is free");
 	}
 	return NULL;
 }

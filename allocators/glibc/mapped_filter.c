@@ -26,7 +26,7 @@ static uint64_t places_of(uint64_t words)
 }
 
 /*
- * The bits by which a word is told, and the bits themselves: four bytes are enough, of the upper
+ * The bits that tell a word from others: four bytes are enough, of the upper
  * ones no bit is looked at.
  */
 static __m128i masks_sse2(void)

@@ -218,7 +218,7 @@ static struct error *take_chunk(void *data, size_t number, unsigned int thread)
 	struct middle *middle = &pieces->middles[thread];
 	struct error *error = walk_middle(pieces, piece, middle);
 
-	/* Whoever ended it says why. */
+	/* The one that ended it reports why. */
 	if (!error && !relay_take(&pieces->relay, number))
 		return NULL;
 	if (!error)

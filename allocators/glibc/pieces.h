@@ -6,7 +6,7 @@
  *	threads   |----------------->|  |------------------>|=>|-------->
  *	                                row
  *
- * Where a chunk begins is told by the one below only. So what a thread finds from the middle of a
+ * Only the chunk below says where a chunk begins. So what a thread finds from the middle of a
  * stretch, behind a row of chunks that looks sound, is believed once the walk from the front comes
  * to the same chunk: from there on both must find the same. Where it does not, or where more than
  * chunks is to be told of, the piece is walked from the front. So the answer is that of a walk by

@@ -31,7 +31,7 @@ struct walk {
 	struct glibc_links *links;
 	struct number_list *suspects;
 	bool in_pieces;	      /* see pieces.h: others tell of progress */
-	bool from_the_middle; /* of a stretch: nothing is told of it */
+	bool from_the_middle; /* of a stretch: nothing is reported of it */
 };
 
 /* Bits that no header of a chunk of the arena has. */
@@ -71,7 +71,7 @@ struct walk glibc_walk_from(struct glibc_heap *heap, struct block_sink *sink,
 /*
  * Walk on from *chunk to the first chunk at or above stop, which is left in *chunk; what is at or
  * above walk->end is the end of the walk. From the middle it ends, with the chunk, where more than
- * chunks is told or found.
+ * chunks is reported or found.
  */
 struct error *glibc_walk_on(struct walk *walk, uint64_t *chunk, uint64_t stop);
 

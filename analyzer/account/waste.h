@@ -1,5 +1,5 @@
 /*
- * Where used memory holds nothing of worth.
+ * Where used memory is wasted.
  *
  * No byte of an allocation counts twice. Its slack and spare room lie behind or around its
  * contents, or, if spare room is in between, these do not count at all. The contents are zeros, if

@@ -181,7 +181,7 @@ const struct bitmap *analysis_unreachable(const struct analysis *analysis);
 const struct bitmap *analysis_at_risk(const struct analysis *analysis);
 
 /*
- * Add what may make those safe after all to the findings, once: for whoever tells of them
+ * Add what may make those safe after all to the findings, once, for those who report them
  * (STAGE_COLLECTOR).
  */
 void analysis_doubt_risk(struct analysis *analysis);

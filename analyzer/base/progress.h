@@ -1,7 +1,7 @@
 /*
  * How far a long loop is, and whether anyone still wants its result.
  *
- * The front end sets show and interrupted; whoever loops for long calls progress_step() every few
+ * The front end sets show and interrupted; a long loop calls progress_step() every few
  * milliseconds of work. Safe from any thread.
  */
 #ifndef ANALYZER_BASE_PROGRESS_H
@@ -21,7 +21,7 @@ struct work_split {
 	uint64_t total, most; /* all, and that of the thread that did most */
 	uint64_t largest;     /* what was handed out at once */
 	/* What would be the most of one if all were equally fast: chunks go to
-	   whoever has done least. 0: there were no chunks. */
+	   the thread that has done least. 0: there were no chunks. */
 	uint64_t even;
 };
 
@@ -57,7 +57,7 @@ static inline bool progress_step(struct progress *progress, uint64_t amount)
 }
 
 /*
- * The same for a loop over ids, which calls it with each: progress is told of now and then only.
+ * The same for a loop over ids, which calls it with each: progress is reported now and then.
  * *told is 0 at first.
  */
 static inline bool progress_pass(struct progress *progress, uint64_t id, uint64_t *told)

@@ -1,11 +1,11 @@
 /*
  * A number for hash tables whose keys come from a dump.
  *
- * Whoever made the dump could choose keys that a hash which everyone knows puts into one slot, and
+ * The maker of a dump could choose keys that a known hash puts into one slot, and
  * each lookup would pass all of them. Multiplied by an odd number that they cannot know, few of any
  * keys share their highest bits (Dietzfelbinger et al., 1997); these go into the lowest, and the
- * product with another number, lest keys at even distances end in rows of slots. So nothing that is
- * shown may depend on the order of slots.
+ * product with another number, so that keys at even distances do not fill neighbouring slots. So
+ * nothing that is shown may depend on the order of slots.
  */
 #ifndef ANALYZER_BASE_SECRET_H
 #define ANALYZER_BASE_SECRET_H

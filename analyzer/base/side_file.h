@@ -8,7 +8,7 @@
  *
  * All numbers are little-endian; arrays begin at multiples of SIDE_ALIGNMENT. Header and table have
  * a checksum, and each array has one (XXH3 of xxHash, 64 bits). These tell damage, not malice:
- * whoever uses an array checks what is in it, as nobody knows who wrote the file.
+ * users of an array check its contents, because anybody may have written the file.
  */
 #ifndef ANALYZER_BASE_SIDE_FILE_H
 #define ANALYZER_BASE_SIDE_FILE_H

@@ -2,8 +2,8 @@
  * What threads that follow a graph give each other, when one has nothing left to follow and another
  * has plenty.
  *
- * Each thread keeps what it has to follow, and looks here now and then only: whoever has plenty
- * gives some when others wait, and whoever has nothing left waits until some is given, or all of
+ * Each thread keeps what it has to follow, and looks here now and then only: one that has plenty
+ * gives some when others wait, and one that has nothing left waits until some is given, or all of
  * them wait. So the lock is taken a few times in a thousand steps at most, and one chain of links,
  * which nobody can split, is followed by one thread while the others sleep.
  */

@@ -150,7 +150,7 @@ struct error *core_survey(struct core_writer *core, pid_t process)
 	const struct memory_map *map = &core->map;
 	struct error *error = memory_map_read(process, &core->map);
 
-	/* Whoever stops the process will find out, too. */
+	/* Stopping the process will show it, too. */
 	if (error) {
 		error_destroy(error);
 		return NULL;

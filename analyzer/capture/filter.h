@@ -3,7 +3,7 @@
  * that it is about to exit.
  *
  * That is exit_group, when all threads still live; and sigaltstack, which a thread calls once or
- * twice, for nobody can ask the kernel later where a stack for signals is. Whoever calls them
+ * twice, for nobody can ask the kernel later where a stack for signals is. One that calls them
  * without a tracer gets ENOSYS, so all children are to be traced as well.
  */
 #ifndef ANALYZER_CAPTURE_FILTER_H

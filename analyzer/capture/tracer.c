@@ -62,7 +62,7 @@ static void resume(struct task *task)
 	task->stopped = false;
 	if (event == PTRACE_EVENT_EXIT)
 		task->exiting = true;
-	/* Stopped as by Ctrl-Z: it stays so, until it is told to go on. */
+	/* Stopped as by Ctrl-Z: it stays so, until it is continued. */
 	if (event == PTRACE_EVENT_STOP && stops_the_process(signal))
 		ptrace(PTRACE_LISTEN, task->id, NULL, NULL);
 	else

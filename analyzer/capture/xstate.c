@@ -8,7 +8,7 @@ enum {
 	ENABLED = 464,	   /* the parts that the kernel enabled */
 	IN_USE = 512,	   /* those of them that are not as after a reset */
 	COMMON_SIZE = 576, /* the same everywhere: x87, SSE, the header */
-	X87_AND_SSE = 3,   /* the parts therein */
+	X87_AND_SSE = 3,   /* the parts of it */
 };
 
 /*

@@ -30,7 +30,7 @@ static unsigned int find_loaded(const struct program *program)
 }
 
 /*
- * Which libraries of C++ are loaded, or linked into the program. In the latter case they are told
+ * Which libraries of C++ are loaded, or linked into the program. In the latter case they are known
  * by names of types: what every type_info is made of, and the namespace of libc++. Where the dump
  * does not show that there is none, it may be either.
  */

@@ -11,8 +11,8 @@
  *
  * The Itanium C++ ABI knows three kinds of classes, those without bases, with a single one and with
  * any, described by the classes __class_type_info, __si_class_type_info and __vmi_class_type_info
- * of namespace __cxxabiv1. These have type_infos as well. So they are told from anything else by
- * how these refer to each other, without any symbol:
+ * of namespace __cxxabiv1. These have type_infos as well. So they are distinguished from anything
+ *else by how these refer to each other, without any symbol:
  *
  *	single's and multiple's type_infos have class's as their base; the
  *	vptr of all three is that for single, for each has a single base

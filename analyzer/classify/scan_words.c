@@ -124,7 +124,7 @@ static void collect_words(struct scan *scan, struct scanner *scanner, const stru
 {
 	uint64_t all = find_suspects(scan, scanner, first, mask);
 
-	/* The overview has all references, whoever may care. */
+	/* The overview has all references. */
 	if (scan->overview.held.words)
 		all = mask;
 	for (; all; all &= all - 1) {

@@ -5,7 +5,8 @@
  * It is the number of the class that a runtime knows the object by; else the object's first word,
  * if that is the address of something that cannot be written, or of a vtable. Of an object that
  * std::make_shared() put behind its counts it is the object's own, if it has a vtable. A block out
- * of which a program cuts objects of several classes is told from an object: see slab_signature().
+ * of which a program cuts objects of several classes is distinguished from an object: see
+ * slab_signature().
  */
 #ifndef ANALYZER_CLASSIFY_SIGNATURE_H
 #define ANALYZER_CLASSIFY_SIGNATURE_H

@@ -2,7 +2,7 @@
  * What has likely leaked: anchored, but only by words that hold nothing any more, as the spare
  * capacity of a vector or the rest of a string's buffer.
  *
- * The program may no more come upon these than upon what is leaked for certain, but a word with the
+ * The program can find these no more than what is certainly leaked, but a word with the
  * address is there. See patterns_is_tainted().
  */
 #ifndef ANALYZER_GATE_LIKELY_H

@@ -7,7 +7,7 @@
  * variables of the main thread, which the loader allocates. What only such memory leads to may be
  * freed while it is in use.
  *
- * Where a collector looks at less than is assumed here, as one that was told to ignore pointers
+ * Where a collector looks at less than is assumed here, as one that is set to ignore pointers
  * into the middle of an object, or that does not know of a thread, more is at risk than is found.
  * It never is less, unless the program shows the collector memory by a callback.
  */

@@ -4,8 +4,8 @@
  *
  * The vertices are the members of a set, numbered densely by address, as there may be few of them;
  * edges to what is no member do not count. Components are numbered as they are completed,
- * successors first: an edge never leads to a component of a higher number. So whoever goes through
- * them backwards meets each before all that it refers to.
+ * successors first: an edge never leads to a component of a higher number. So a loop that goes
+ * through them backwards meets each before all that it refers to.
  */
 #ifndef ANALYZER_GRAPH_COMPONENTS_H
 #define ANALYZER_GRAPH_COMPONENTS_H

@@ -6,7 +6,7 @@
  * The algorithm is that of Lengauer and Tarjan, in its simple form, whose time grows with the
  * references and the logarithm of the allocations, whatever the heap looks like.
  *
- * Allocations are numbered from 1 on as a search in depth comes upon them; 0 is the virtual root
+ * Allocations are numbered from 1 on in the order of a depth-first search; 0 is the virtual root
  * that refers to all entries. The semidominator of a vertex is the lowest one from which a way
  * leads to it over none but higher ones. Going down from the highest number, what was looked at
  * forms a forest, in which the least semidominator on the way up is asked for, and the ways are

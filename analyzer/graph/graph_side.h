@@ -1,7 +1,7 @@
 /*
  * The graph, roots, fates and leak roots in a side file. What is large stays there: it is mapped.
- * What is loaded is checked, so that no id is one of no allocation, whoever wrote the file; that it
- * is true is not checked.
+ * What is loaded is checked, so that every id is that of an allocation, whatever the file says;
+ * that it is true is not checked.
  */
 #ifndef ANALYZER_GRAPH_GRAPH_SIDE_H
 #define ANALYZER_GRAPH_GRAPH_SIDE_H

@@ -1,9 +1,9 @@
 /*
  * Marking by several threads.
  *
- * Each takes slices of what is to be marked from, and follows what it reaches. Whoever has plenty
+ * Each takes slices of what is to be marked from, and follows what it reaches. One that has plenty
  * gives half of it to those who have nothing left, which is looked at now and then only. The bits
- * are shared: whoever sets one follows.
+ * are shared: the thread that sets one follows it.
  */
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/work_pool.h"

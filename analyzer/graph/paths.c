@@ -234,7 +234,7 @@ static struct error *find_head(struct distances *distances, const struct graph *
 	while (!heads[at] && steps_to(distances, at) > PATH_END)
 		at = find_nearer(distances, incoming, at);
 	*ret = heads[at] ? heads[at] - 1 : at;
-	/* Whoever comes this way again is spared it. */
+	/* Later searches along this path are spared the work. */
 	for (at = id; !heads[at] && steps_to(distances, at) > PATH_END;
 	     at = find_nearer(distances, incoming, at))
 		heads[at] = *ret + 1;

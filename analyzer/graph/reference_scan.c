@@ -38,7 +38,7 @@ struct scanner {
 	struct view view;
 };
 
-/* The edges of shares that are cut. Whoever has the baton may change it. */
+/* The edges of shares that are cut. Only the holder of the baton changes it. */
 struct joint {
 	struct relay relay;
 	unsigned int array; /* of the graph */
@@ -367,7 +367,7 @@ static struct error *join(struct scan *scan, struct scanner *scanner, size_t num
 	struct error *error;
 	size_t place;
 
-	/* Whoever ended it says why. */
+	/* The one that ended it reports why. */
 	if (!relay_take(&joint->relay, chunk->number))
 		return NULL;
 	/* The same target may stand at both sides of a seam. */

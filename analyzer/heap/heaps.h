@@ -51,7 +51,7 @@ enum more_roots heaps_more_roots(const struct heaps *heaps);
 bool heaps_tell_used(const struct heaps *heaps, uint64_t start, char *ret, size_t size);
 
 /*
- * Where the free allocation is kept by its allocator. What is unsorted is told as large or small
+ * Where the free allocation is kept by its allocator. What is unsorted counts as large or small
  * unless heaps_sort_free() comes first. Quick for going over all in order: *hint is 0 at first.
  */
 struct error *heaps_sort_free(const struct heaps *heaps);

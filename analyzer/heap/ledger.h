@@ -1,8 +1,8 @@
 /*
  * A ledger of memory: each mapped byte stands in one row of it, once.
  *
- * Whoever knows what some memory is claims it for a row. Claims come in layers: what is claimed in
- * one layer is no longer there for the next, and in a layer the first counts. So nothing can be
+ * Code that knows what some memory is claims it for a row. Claims come in layers: what is claimed
+ *in one layer is no longer there for the next, and in a layer the first counts. So nothing can be
  * counted twice, whatever a dump says, and what nobody claims is left over for the last layer. Only
  * what is mapped counts.
  *
@@ -54,8 +54,8 @@ void ledger_add_amount(struct ledger *ledger, row_number row, struct amount amou
 struct error *ledger_claim(struct ledger *ledger, uint64_t start, uint64_t end, row_number row);
 
 /*
- * Told of each piece of a claim that is its row's: to be counted by whoever takes it. Pieces come
- * by address.
+ * Told of each piece of a claim that is its row's: to be counted by the one who takes it. Pieces
+ * come by address.
  */
 typedef struct error *ledger_piece_fn(void *data, row_number row, uint64_t start, uint64_t end);
 

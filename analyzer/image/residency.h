@@ -30,7 +30,7 @@ struct span {
 	bool shared; /* with other processes; only smaps tell */
 };
 
-/* How it is told; nothing of the memory is read for that. */
+/* Where that is known from; no memory is read for it. */
 enum residency_source residency_told_by(const struct image *image);
 
 struct residency;

@@ -41,7 +41,7 @@ struct unpacking {
 	uint8_t *input;
 	size_t start, end; /* of what is there of the input, in its buffer */
 	bool input_ended;
-	uint64_t taken; /* of the input, all in all */
+	uint64_t taken; /* of the input, in total */
 
 	uint8_t *output;
 	size_t used;
@@ -354,7 +354,7 @@ static struct error *step(struct unpacking *unpacking, bool *ret_more)
 	return NULL;
 }
 
-/* How much a stream lacks is told by its headers. */
+/* A stream's headers say how much it lacks. */
 static struct error *finish(struct unpacking *unpacking)
 {
 	struct error *error = flush(unpacking);

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* What it is told by, above what that is. */
+/* What it is known by, in the bits above the value. */
 enum key_kind { KEY_NONE, KEY_SIGNATURE, KEY_PATTERN, KEY_IDENTITY };
 enum { KIND_SHIFT = 60 };
 

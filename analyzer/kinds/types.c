@@ -15,7 +15,7 @@ struct finder {
 	struct types *found;
 };
 
-/* Number the types in the order in which they are come upon. */
+/* Number the types in the order in which they are found. */
 static struct error *count_all(struct finder *finder)
 {
 	struct progress *progress = analysis_progress(finder->analysis);

@@ -132,7 +132,7 @@ static void report_zeros(const struct thread *thread, struct findings *findings)
 {
 	findings_add(
 		findings, FINDING_INCOMPLETE,
-		"the stack of thread %u is all zeros in the core: whoever wrote the core could not read it (gdb before 15 cannot where glibc 2.42 or later made it). What only it refers to looks leaked",
+		"the stack of thread %u is all zeros in the core: the writer of the core could not read it (gdb before 15 cannot where glibc 2.42 or later made it). What only it refers to looks leaked",
 		thread->id);
 }
 

@@ -10,7 +10,8 @@
  *	| guard | dead | red zone | frames | TLS | pthread |
  *
  * The offsets within struct pthread are those of glibc's nptl/descr.h for x86-64; they have not
- * changed since 2.4. Where the block is told differs between versions and is found by what it says.
+ * changed since 2.4. Where the block is recorded differs between versions; it is found by its
+ *contents.
  */
 #ifndef ANALYZER_PROGRAM_STACKS_H
 #define ANALYZER_PROGRAM_STACKS_H

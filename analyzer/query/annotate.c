@@ -122,7 +122,7 @@ struct error *annotation_rules_take(struct annotation_rules *rules, const char *
 struct rule_test {
 	struct kind_test kind;
 	bool is_state;
-	uint16_t state; /* in which it must have been come upon */
+	uint16_t state; /* in which it must have been reached */
 	bool applies;	/* to the allocation that is looked at */
 };
 

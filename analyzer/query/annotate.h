@@ -3,7 +3,7 @@
  *
  *	WHAT[@OFFSET].ANNOTATOR
  *
- * WHAT is a kind, the name of a state in which an extension came upon the allocation, or `*`, which
+ * WHAT is a kind, the name of a state in which an extension reached the allocation, or `*`, which
  * is any; so may be ANNOTATOR. Without an offset, each part of the allocation is looked at.
  *
  * An annotator is a row of a table: adding one adds a row and a function.

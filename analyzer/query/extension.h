@@ -4,7 +4,7 @@
  * Members of the set are looked at in their order, in the base state. For each rule of a state, in
  * the order given, what it brings in is looked at by address; what is new becomes a member, and is
  * extended in its turn before the next is looked at. No allocation is extended twice: the state in
- * which it is come upon first counts.
+ * which it is reached first counts.
  *
  * The stack holds only allocations of which something is still to be looked at, and of each just
  * that, so a list of any length costs nothing to follow.
@@ -25,7 +25,7 @@ struct extension {
 	const struct extension_rules *rules; /* checked */
 	struct reference_choice *choice;
 	bool allow_missing; /* kinds that nothing is of are no mistake */
-	bool comment;	    /* note how each member was come upon */
+	bool comment;	    /* note how each member was reached */
 	bool note_states;   /* and in which state */
 	bool any_order;	    /* members need none */
 };

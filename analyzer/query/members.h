@@ -1,8 +1,8 @@
 /*
- * The allocations that a query selects: a set, and the order in which they were come upon, where
+ * The allocations that a query selects: a set, and the order in which they were found, where
  * that tells something: along a chain, or extending a set from one allocation to the next.
  *
- * Comments tell how an extension came upon them, or why a chain ended. Each belongs in front of the
+ * Comments say how an extension reached them, or why a chain ended. Each belongs in front of the
  * member of the order that its position numbers.
  */
 #ifndef ANALYZER_QUERY_MEMBERS_H
@@ -29,7 +29,7 @@ struct member_comment {
 	bool was_visited;	/* to: it is not extended once more */
 };
 
-/* Whether it says what must be known, not just how members were come upon. */
+/* Whether it says what must be known, not just how members were reached. */
 static inline bool comment_is_warning(const struct member_comment *comment)
 {
 	return comment->kind == COMMENT_CYCLE || comment->kind == COMMENT_BRANCHES ||
@@ -55,7 +55,7 @@ DEFINE_DEINIT(members_deinit, struct members)
 /* Add one that is no member yet, behind all others. */
 struct error *members_append(struct members *members, allocation_id id);
 
-/* Note the state, not 0, in which an extension came upon the member. */
+/* Note the state, not 0, in which an extension reached the member. */
 struct error *members_set_state(struct members *members, allocation_id id, uint16_t state);
 
 /* That state; 0: the base state, or states are not noted. */

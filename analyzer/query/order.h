@@ -1,6 +1,6 @@
 /*
  * The members of a set one by one: by address, or the largest first; those of a chain or an
- * extension in the order in which they were come upon.
+ * extension in the order in which they were found.
  *
  * To sort, the sizes that occur are counted first: there are few, as a heap of many sizes must hold
  * an allocation of each. Their counts say where in the order the allocations of a size stand, so a
@@ -23,7 +23,7 @@ struct member_visitor {
 
 /*
  * Visit the members, as many as the query's limit allows, and the comments in their places among
- * them: in front of all where the order is not that in which the members were come upon. What a
+ * them: in front of all where the order is not that in which the members were found. What a
  * limit leaves out keeps its comments to itself, unless they are warnings. Ends with
  * ERROR_INTERRUPTED when asked to.
  */

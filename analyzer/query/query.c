@@ -316,7 +316,7 @@ struct error *query_check(struct set_query *query)
 	return error ? error : check_references(query);
 }
 
-/* Before anything is built: mistyped words are told of at once. */
+/* Before anything is built: mistyped words are reported at once. */
 static struct error *check_names(const struct analysis *analysis, const struct set_query *query)
 {
 	for (size_t i = 0; i < query->term_count; i++) {

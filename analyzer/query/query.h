@@ -45,7 +45,7 @@ struct set_query {
 	bool has_maximum;
 	bool full_names;	 /* not short_name()'s */
 	bool allow_missing;	 /* kinds that nothing is of are no mistake */
-	bool comment_extensions; /* tell how each member was come upon */
+	bool comment_extensions; /* say how each member was reached */
 	bool note_states;	 /* keep in which state that was */
 	struct reference_limits limits;
 	bool skip_tainted, skip_unfavored; /* such references */

@@ -45,7 +45,7 @@ struct ranges {
 
 struct range_kind {
 	const char *noun;   /* in the plural, as "writable ranges" */
-	struct table table; /* what is told of each in a list */
+	struct table table; /* the columns of a list of them */
 	bool contiguous;    /* size bytes from start on are it, and all of it */
 	bool skips;	    /* what its arguments say is to be skipped */
 	enum stage needs;   /* to write a row, besides what the set needs */

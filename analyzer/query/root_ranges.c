@@ -92,7 +92,7 @@ static bool count_anchor(void *data, const struct anchor *anchor)
 	return true;
 }
 
-/* Without memory for that, nothing is told. */
+/* Without memory for that, nothing is reported. */
 static void count_targets(const struct analysis *analysis, struct root_counts *counts)
 {
 	const struct allocation_index *index = analysis_index(analysis);

@@ -487,7 +487,7 @@ static const struct set sets[] = {
 	  "ADDRESS OFFSET", STAGE_HEAP, NULL, NULL, chain_walk,
 	  .example = "list chain 55d0c0ffee10 8 --limit 10",
 	  .description =
-		  "A linked list, if the offset is that of its next pointer. It ends at what is no used allocation, and at a cycle, which is told." },
+		  "A linked list, if the offset is that of its next pointer. It ends at what is no used allocation, and at a cycle, which is reported." },
 	{ "reversechain",
 	  "the same backwards: from the one at the address to that whose word at the source offset points to the target offset of it, and so on",
 	  "ADDRESS SOURCE_OFFSET TARGET_OFFSET", STAGE_INCOMING, NULL, NULL, reverse_chain_walk,

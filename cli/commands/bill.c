@@ -95,7 +95,7 @@ static void write_residency(const struct bill *bill, const struct image *image,
 		[RESIDENCY_SMAPS] = RESIDENCY_TABLE(
 			"Resident is what the kernel said of each mapping when the core was made."),
 		[RESIDENCY_HOLES] = RESIDENCY_TABLE(
-			"Resident is told by the holes of the core, but for {of files,} bytes of files: at most those."),
+			"Holes of the core say what was resident, except for {of files,} bytes of files: at most those."),
 		[RESIDENCY_ZEROS] = RESIDENCY_TABLE(
 			"The core does not tell what was resident: at most {most,} bytes. Pages of zeros\nare taken as not, those of files as resident."),
 	};

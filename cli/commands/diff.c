@@ -22,7 +22,7 @@ static const struct argp_option options[] = {
 	  "Compare by that instead of by kind, which is the pattern, else the class or signature, else the identity, else the size; fingerprint: leaks only",
 	  0 },
 	{ "elapsed", KEY_ELAPSED, "TIME", 0,
-	  "So long it is from the oldest core to this one, as 90s, 30m, 12h or 7d", 0 },
+	  "Time from the oldest core to this one, such as 90s, 30m, 12h or 7d", 0 },
 	{ "limit", KEY_LIMIT, "COUNT", 0,
 	  "Show that many kinds at most; 20 unless it is given, 0 for all", 0 },
 	{ 0 },

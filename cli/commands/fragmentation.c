@@ -148,7 +148,7 @@ const struct command command_fragmentation = {
 		   "fragmentation --quick --by-arena\n"
 		   "fragmentation --limit 5",
 	.description =
-		"Free memory goes back to the system in whole pages. What malloc_trim(0) would give back is told for each arena, as far as it is in memory; then the sizes of free blocks, and the allocations that pin free memory, being in use on the same page: the free bytes of a page are divided evenly among them. 'alone' are the free bytes of pages that one kind of allocations keeps without others. At the end of each heap stands the allocation that it cannot shrink past.",
+		"Free memory goes back to the system in whole pages. What malloc_trim(0) would give back is shown for each arena, as far as it is in memory; then the sizes of free blocks, and the allocations that pin free memory, being in use on the same page: the free bytes of a page are divided evenly among them. 'alone' are the free bytes of pages that one kind of allocations keeps without others. At the end of each heap stands the allocation that it cannot shrink past.",
 	.options = options,
 	.parse = fragmentation_parse,
 	.arguments_size = sizeof(struct fragmentation_arguments),

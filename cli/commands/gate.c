@@ -202,7 +202,7 @@ static struct error *judge(struct gate *gate)
 	return error ? error : check_limits(gate);
 }
 
-/* Make all that leaked the baseline, and judge by that. What is gone is told of by the old one. */
+/* Make all that leaked the baseline, and judge by that. The old one says what is gone. */
 static struct error *update(struct gate *gate)
 {
 	_cleanup_(baseline_deinit) struct baseline accepted = { 0 };
@@ -394,7 +394,7 @@ const struct command command_gate = {
 		   "gate --max-used 512M --max-class app::Session=100\n"
 		   "gate --compare older.core --max-growth 16M",
 	.description =
-		"Each kind of leak is told, most bytes first, with a fingerprint by which it is known again in other runs and builds: it is made of what the leak root is and what hangs on it. Then come the checks, and whether the gate passed. What counts are all allocations that leaked, also those that only leaked ones lead to, less what is suppressed or in the baseline. With --compare, what grew is told as well, as 'diff' has it. Exit status: 0 if it passed, 1 if it failed, 2 if something was wrongly asked, 3 if the dump does not tell enough to know.",
+		"Each kind of leak is listed, most bytes first, with a fingerprint that is the same in other runs and builds: it is made of what the leak root is and what hangs on it. Then come the checks, and whether the gate passed. What counts are all allocations that leaked, also those that only leaked ones lead to, less what is suppressed or in the baseline. With --compare, what grew is listed as well, as 'diff' has it. Exit status: 0 if it passed, 1 if it failed, 2 if something was wrongly asked, 3 if the dump does not tell enough to know.",
 	.options = gate_switches,
 	.parse = gate_options_parse,
 	.arguments_size = sizeof(struct gate_options),

@@ -100,7 +100,7 @@ static struct error *waste_run(struct analysis *analysis, const void *input, str
 
 const struct command command_waste = {
 	.name = "waste",
-	.summary = "Show where used memory holds nothing of worth",
+	.summary = "Find wasted memory",
 	.words = "[duplicates|zeros|spare|slack] [SET [KIND]]",
 	.choices = "duplicates|zeros|spare|slack",
 	.example = "waste\n"
@@ -110,7 +110,7 @@ const struct command command_waste = {
 	.description =
 		"Each byte of the set, which is 'used' unless another is named, counts as one kind of waste at most:\n"
 		"'slack' is what an allocation has beyond what was asked for, 'spare' is room that containers keep for what may come. Both "
-		"are told of allocations only of which they are known.\n"
+		"are reported only of allocations of which they are known.\n"
 		"'zeros' are contents that are all zero, and whole pages of "
 		"zeros at the end of others.\n"
 		"'duplicates' are contents that are the same, byte by byte, as "

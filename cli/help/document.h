@@ -2,7 +2,7 @@
  * Text for people, in the form that a reader has in front of him: lines for the terminal, a manual
  * page, or Markdown.
  *
- * What is told of commands, sets and topics stands once, in their structs, as strings of
+ * What help says of commands, sets and topics stands once, in their structs, as strings of
  * paragraphs, each a line. In a paragraph, 'words' in quotes are what is typed. Lines that begin
  * with four blanks are pictures and the like, shown as they stand.
  */

@@ -109,8 +109,7 @@ static void write_shared(struct document *document, const struct argp_option *op
 {
 	document_text(
 		document,
-		options == contents_options
-			? "It takes all switches of sets, which are told under Switches below."
+		options == contents_options ? "Accepts all set switches; see Switches."
 		: options == &contents_options[ANNOTATION_OPTIONS]
 			? "It takes the switches of sets, but for those that show contents: see Switches below."
 			: "It takes the switches of sets, but for those that show contents and annotations: see Switches below.");

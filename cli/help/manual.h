@@ -1,5 +1,5 @@
 /*
- * What is told of commands, sets and topics: by `help`, in the manual page and in docs/commands.md,
+ * What is said of commands, sets and topics: by `help`, in the manual page and in docs/commands.md,
  * from the same structs.
  */
 #ifndef CLI_HELP_MANUAL_H
@@ -14,8 +14,8 @@
 void manual_write_start(struct document *document);
 
 /*
- * A command. The switches that many commands share are told here, or, in the whole manual, by the
- * topic `switches`.
+ * A command. The switches that many commands share are described here, or, in the whole manual, by
+ * the topic `switches`.
  */
 void manual_write_command(struct document *document, const struct command *command,
 			  bool with_shared);

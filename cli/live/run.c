@@ -152,7 +152,7 @@ static void tell_unseen(struct run *run, size_t unseen)
 			unseen, unseen == 1 ? "" : "es");
 }
 
-static void heed(struct run *run, const struct watch_message *message)
+static void follow(struct run *run, const struct watch_message *message)
 {
 	char text[WATCH_TEXT_SIZE + 64];
 
@@ -226,7 +226,7 @@ static void wait_for_end(struct run *run)
 		if (ready <= 0)
 			continue;
 		if (watch_receive(run->socket, &message)) {
-			heed(run, &message);
+			follow(run, &message);
 		} else if (errno != EINTR) {
 			tell(run, "the process that watches the program was killed");
 			run->lost = true;

@@ -303,7 +303,7 @@ static void on_ended(void *data, int status, size_t others, size_t unseen)
 	if (others > 0)
 		go_to_background(watcher);
 	send_message(watcher->socket, &message);
-	/* Whoever waits for the end of our output waits for nothing else. */
+	/* A reader that waits for the end of our output waits for nothing else. */
 	if (others > 0)
 		syscall(SYS_close_range, 3, ~0U, 0);
 }

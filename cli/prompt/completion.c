@@ -127,7 +127,7 @@ static void offer_switches(const char *word, const struct command *command)
 		offer_options(word, contents_options);
 }
 
-/* An option's values are told by what its value is called, as "on|off". */
+/* An option's values are listed in its value's name, such as "on|off". */
 static void offer_values(const char *word, const char *before, const char *values)
 {
 	if (values && strcmp(values, "FORMAT") == 0)

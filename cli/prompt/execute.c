@@ -157,7 +157,7 @@ static struct error *write_report(struct session *session, const struct request 
 	output->dropped = error && error_code(error) != ERROR_FOUND;
 	session_check_files(session);
 	close_error = reports_close(&reports);
-	/* What a gate found is told by its report: not if that is cut off. */
+	/* A gate's report says what it found: not if that is cut off. */
 	if (close_error && error && error_code(error) == ERROR_FOUND)
 		error_destroy(take(error));
 	if (!error)

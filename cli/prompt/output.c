@@ -53,7 +53,7 @@ static int start_shell(struct output *output)
 	return failure;
 }
 
-/* As `git` does it: whoever closed the pipe wants to hear nothing. */
+/* As `git` does it: the reader that closed the pipe wants to hear nothing. */
 static void die_of_broken_pipe(void)
 {
 	signal(SIGPIPE, SIG_DFL);

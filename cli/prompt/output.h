@@ -40,7 +40,7 @@ struct error *output_open(struct output *output, const char *never);
 
 /*
  * Whether the reader of the output went away. There is no use in going on, so interrupted was set;
- * whoever opened the output that broke resets it.
+ * the one that opened the broken output resets it.
  */
 bool output_unwanted(const struct output *output);
 

@@ -11,7 +11,7 @@
 #include "analyzer/base/cleanup.h"
 
 /*
- * Open a file to write a report to, which is overwritten from its beginning by whoever truncates
+ * Open a file to write a report to, which is overwritten from its beginning by those who truncate
  * it. flags may have O_APPEND; without O_NOFOLLOW, links are followed where nobody else can make
  * them. Returns -1 and sets errno: ELOOP for a link, EPERM for what somebody else may have put
  * there.

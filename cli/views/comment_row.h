@@ -1,5 +1,5 @@
 /*
- * The comments among the members of a set: how an extension came upon them, and why a chain ended.
+ * The comments among the members of a set: how an extension reached them, and why a chain ended.
  * Each is a line that begins with #, and a row of a table of its own.
  */
 #ifndef CLI_VIEWS_COMMENT_ROW_H

@@ -270,7 +270,7 @@ static struct error *explain_block(struct describer *describer, allocation_id id
 	return NULL;
 }
 
-/* Why the collector may free what is in use. How it is used is told behind. */
+/* Why the collector may free what is in use. How it is used follows. */
 static struct error *explain_risk(struct describer *describer, allocation_id id)
 {
 	struct error *error;

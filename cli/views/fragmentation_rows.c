@@ -254,7 +254,7 @@ static bool find_end(const struct analysis *analysis, const struct heap_region *
 	return true;
 }
 
-/* Find the ends of those heaps that are told of: an arena has one. */
+/* Find the ends of the heaps that are shown: an arena has one. */
 static struct error *find_ends(const struct fragmentation *fragmentation, struct heap_end *ret,
 			       size_t *ret_count)
 {

@@ -12,7 +12,7 @@ struct fragmentation {
 	struct analysis *analysis;
 	const struct fragments *fragments;
 	const struct arena_fragments *total; /* of the arenas below */
-	/* Those that are told of, most free memory first. */
+	/* Those that are shown, most free memory first. */
 	const arena_number *arenas;
 	size_t arena_count;
 	uint64_t limit; /* of rows in a table; 0: none */

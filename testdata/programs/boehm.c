@@ -2,7 +2,7 @@
  * What a program with a collector knows of its objects.
  *
  * Four threads make objects of all kinds and sizes. Some are kept, half of them by a pointer into
- * their middle, some are freed, and the rest are dropped: that those are collected is told by
+ * their middle, some are freed, and the rest are dropped: that those are collected is known by
  * disappearing links, which the collector clears. In the end this is written to the file named by
  * HEAPCORE_TRUTH, a line an object, the size being that of GC_size():
  *
@@ -375,7 +375,7 @@ int main(int argument_count, char **arguments)
 	collects = reuses || strcmp(when, "collected") == 0;
 	GC_INIT();
 	GC_set_warn_proc(GC_ignore_warn_proc);
-	/* Nothing is collected but when it is asked for. */
+	/* Nothing is collected except on request. */
 	GC_set_free_space_divisor(1);
 	GC_disable();
 	own_kind = GC_new_kind(GC_new_free_list(), OWN_WORDS * sizeof(void *) | GC_DS_LENGTH, 0, 1);

@@ -179,7 +179,7 @@ static OUT_OF_LINE void finish_top(void)
 	target_count = 1;
 }
 
-/* To stand behind one that is freed, lest it be merged with the next. */
+/* Stands behind a freed one, so that it is not merged with the next. */
 static void add_spacer(void *block)
 {
 	void *spacer = truth_block(1704);

@@ -30,7 +30,7 @@ static char *volatile past_end[COUNT], *volatile before[COUNT];
 static volatile struct record packed[COUNT];
 static struct node *volatile head;
 
-/* Filled, lest it holds what its memory was used for before. */
+/* Filled, so that it does not hold what its memory held before. */
 static void *make(const char *how, size_t size)
 {
 	void *block = malloc(size);
@@ -44,7 +44,7 @@ static void *make(const char *how, size_t size)
 
 static OUT_OF_LINE void make_blocks(void)
 {
-	enum { SIZE = 72 }; /* all that malloc() gives is asked for */
+	enum { SIZE = 72 }; /* all that malloc() gives is requested */
 
 	for (int i = 0; i < COUNT; i++) {
 		tagged[i] = (uintptr_t)make("tagged", SIZE) | (uint64_t)(0x8001 + i) << 48;

@@ -1,5 +1,5 @@
 /*
- * A program that leaks what it is told to: KIND=COUNT...
+ * A program that leaks what its arguments say: KIND=COUNT...
  *
  *	plain		blocks that are no more than memory
  *	order		objects of a class

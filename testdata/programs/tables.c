@@ -1,6 +1,6 @@
 /*
  * Large tables of pointers to small blocks: one of 40 MB, which is kept, one of 16 MB, which is
- * lost, and a hundred of 200 KB of each kind. Nothing else refers to the blocks. Whoever scans
+ * lost, and a hundred of 200 KB of each kind. Nothing else refers to the blocks. One that scans
  * tables in parts must lose nothing where two parts meet.
  */
 

@@ -29,9 +29,9 @@
  * A copy of a lost pointer in a live stack frame, a register or a static variable would make the
  * truth a lie. So the work is done in functions marked OUT_OF_LINE and called by the function that
  * then waits: truth_ready() and truth_rest() overwrite the dead stack below their caller, and the
- * registers that calls do not preserve. Blocks are filled when they are handed out, lest they hold
- * what their memory was used for before. And as nobody reads the variables that keep blocks,
- * compilers would do without: they are volatile.
+ * registers that calls do not preserve. Blocks are filled when they are handed out, so that they do
+ *not hold what their memory was used for before. And as nobody reads the variables that keep
+ *blocks, compilers would do without: they are volatile.
  */
 
 #include <stdbool.h>

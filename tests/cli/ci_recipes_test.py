@@ -101,7 +101,7 @@ class RecipesTest(unittest.TestCase):
         return result.stdout + result.stderr
 
     def follow(self, section):
-        """Do what it says; returns what was written all in all."""
+        """Do what it says; returns all that was written."""
         self.write(EXAMPLE, next(
             block for what, argument, block in self.recipes["example"]
             if (what, argument) == ("file", EXAMPLE)))

@@ -228,7 +228,7 @@ class ExamplesTest(unittest.TestCase):
             self.assertEqual(run.returncode, 1, run.stderr)
             self.assertIn("the gate failed", run.stderr)
         elif re.match(r"heapcore (snap|-p) ", line):
-            # How long the process stood still is told as a message.
+            # A message says how long the process stood still.
             self.assertEqual(run.returncode, 0, run.stderr)
         else:
             self.assertEqual((run.returncode, run.stderr), (0, ""))

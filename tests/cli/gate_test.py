@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """
 The leak gate: what it counts and calls by name, what it accepts, and how it
-ends. testdata/programs/gate_shop.cpp leaks what it is told to.
+ends. testdata/programs/gate_shop.cpp leaks what its arguments say.
 """
 
 import csv

@@ -1,6 +1,6 @@
 """
 Packed cores, and those that come through a pipe: they give the answers of the
-core itself; what is cut off, damaged, or no core at all is told; a bomb is
+core itself; what is cut off, damaged, or no core at all is reported; a bomb is
 bounded.
 """
 

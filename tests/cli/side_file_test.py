@@ -18,7 +18,7 @@ SOURCE = pathlib.Path(os.environ.get("SOURCE_DIR", os.getcwd()))
 HEAPCORE = os.environ.get("HEAPCORE", str(SOURCE / "build" / "heapcore"))
 CORES = SOURCE / "testdata" / "cores"
 
-# All that a side file keeps is asked for, and what is made of it.
+# Ask for all that a side file keeps, and for what is made of it.
 COMMANDS = """\
 count used
 count free

@@ -60,7 +60,7 @@ struct edited_file {
 };
 
 /*
- * Read the file of that name, which the build unpacked. Whoever calls fills in the places; exits if
+ * Read the file of that name, which the build unpacked. The caller fills in the places; exits if
  * it is not there.
  */
 void edited_file_open(struct edited_file *file, const char *name);

@@ -140,7 +140,7 @@ def check_kinds(core, known):
               for address, line in known.debug.items()
               if not re.search(rf"made at .*/boehm.c:{line}\b",
                                made[address])]
-    return [f"{len(wrong)} live objects are told wrongly:{shorten(wrong)}"
+    return [f"{len(wrong)} live objects are reported wrongly:{shorten(wrong)}"
             ] if wrong else []
 
 

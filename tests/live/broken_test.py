@@ -121,7 +121,7 @@ class BrokenTest(unittest.TestCase):
                     self.ask(core)
 
     def test_heap_is_zero_in_part(self):
-        """Damage is told where it is, and where the blocks go on."""
+        """Damage is reported where it is, and where the blocks go on."""
         core = self.load()
         used = sorted(self.truth.used())
         address = used[len(used) // 4] & ~(broken.PAGE - 1)

@@ -22,7 +22,7 @@ import unittest
 import harness
 from core_file import NOTE_UNSHARED, Core
 
-PATIENCE = 20
+DEADLINE = 20
 
 
 def status_of(pid, field):
@@ -59,7 +59,7 @@ def children_of(pid):
 
 
 def wait_until(condition, what):
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + DEADLINE
     while not condition():
         if time.monotonic() > deadline:
             raise AssertionError(f"in vain waited for: {what}")
@@ -71,7 +71,7 @@ class Worker:
 
     def __init__(self, command, **options):
         self.socket, theirs = socket.socketpair()
-        self.socket.settimeout(PATIENCE)
+        self.socket.settimeout(DEADLINE)
         with theirs:
             self.process = subprocess.Popen(
                 [*command], stdin=theirs, stdout=subprocess.PIPE, text=True,
@@ -129,7 +129,7 @@ class CloneTest(harness.LiveTest):
         return core
 
     def check_unharmed(self, worker, **expected):
-        """It runs, was told nothing, and has nobody left."""
+        """It runs, noticed nothing, and has no child left."""
         wait_until(lambda: not clones_of(worker.process), "no clone")
         wait_until(lambda: not children_of(worker.pid), "no child")
         wait_until(lambda: status_of(worker.pid, "TracerPid") == "0",
@@ -233,7 +233,7 @@ class CloneTest(harness.LiveTest):
                 return command
             print("RETRIED: the core was written before heapcore was stopped")
             command.send_signal(signal.SIGCONT)
-            command.wait(PATIENCE)
+            command.wait(DEADLINE)
         raise harness.Skipped("the core was written too quickly")
 
     def test_a_clone_keeps_no_file_open_and_is_in_no_group(self):
@@ -250,7 +250,7 @@ class CloneTest(harness.LiveTest):
         self.assertEqual(os.read(ours, 1), b"")
         os.close(ours)
         command.send_signal(signal.SIGCONT)
-        self.assertEqual(command.wait(PATIENCE), 0)
+        self.assertEqual(command.wait(DEADLINE), 0)
         self.check_unharmed(worker)
 
     def test_a_killed_clone_spoils_the_core_and_not_the_program(self):
@@ -258,7 +258,7 @@ class CloneTest(harness.LiveTest):
         command = self.snap_halted(worker)
         os.kill(clones_of(worker.process)[0], signal.SIGKILL)
         command.send_signal(signal.SIGCONT)
-        self.assertEqual(command.wait(PATIENCE), 3)
+        self.assertEqual(command.wait(DEADLINE), 3)
         self.assertFalse(os.path.exists(self.path("core")))
         self.check_unharmed(worker)
 
@@ -406,7 +406,7 @@ class CloneTest(harness.LiveTest):
 
 
 # Threads wait in all kinds of calls, which nobody ends; two words are counted
-# up one after the other; and what the process is told of children and signals
+# up one after the other; and what the process learns of children and signals
 # is counted. The main thread answers questions.
 PROGRAM = r"""
 #include <errno.h>

@@ -334,7 +334,7 @@ class CrystalTest(unittest.TestCase):
     def test_nothing_is_wrong_in_an_optimised_build(self):
         truth, core = self.build("release")
         self.check_optimised("release", truth, core)
-        # All that have a constructor of their own are told by its place.
+        # All that have a constructor of their own are known by its place.
         unplaced = {truth.objects[address] for address, found
                     in core.used.items()
                     if address in truth.objects

@@ -28,7 +28,7 @@ sleep
 
 
 class Subject:
-    """A program that is told by lines to go on, and cores of it."""
+    """A program that goes on when it reads a line, and cores of it."""
 
     def __init__(self, folder, command):
         self.folder = folder

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """
-Objects that GC_debug_malloc() made are told by the file and line of who made
+Objects that GC_debug_malloc() made are named by the file and line of the code that made
 them.
 """
 

@@ -60,7 +60,7 @@ class WasteTest(harness.LiveTest):
                                  f"{kind} {name}")
 
     def check_sums(self, told):
-        """What is told by type adds up to what is told by kind, and that to
+        """What is shown by type adds up to what is shown by kind, and that to
         the total, which is no more than what is used."""
         for row in told["waste"]:
             by_type = [other for other in told["waste by type"]

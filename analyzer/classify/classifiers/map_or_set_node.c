@@ -57,7 +57,7 @@ static void claim(struct reader *reader, const struct tree *tree, uint64_t node)
 
 /*
  * Go around the whole tree, down by links that agree in both directions, and up the same way: no
- * node is come upon from two sides.
+ * node is found from two sides.
  */
 static void claim_all(struct reader *reader, const struct tree *tree)
 {

@@ -178,7 +178,7 @@ static int find_debuginfo(Dwfl_Module *dwfl, void **data, const char *name, Dwar
 	return separate ? hand_over(&module->separate, ret_path) : -1;
 }
 
-/* libdwfl goes over all that it was told of before, for each that is new. */
+/* libdwfl goes over all modules it knows for each new one. */
 static void report_modules(struct debug *debug)
 {
 	enum { MOST_REPORTED = 1 << 13 };

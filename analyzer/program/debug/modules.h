@@ -23,7 +23,7 @@ struct debug_module {
 	Dwfl_Module *dwfl;
 	struct build_id id;
 	bool searched_main, searched_separate;
-	bool names_missed; /* which was told */
+	bool names_missed; /* which was reported */
 	struct debug_file main, separate, shared;
 	uint8_t *memory; /* what main was made of, if not of a file */
 	struct symbol_tables symbols;
@@ -47,7 +47,7 @@ struct debug {
 	struct name_pool names;
 	Dwfl *dwfl;		      /* NULL: not begun */
 	bool failed;		      /* it could not be begun */
-	bool lacks_memory;	      /* which was told */
+	bool lacks_memory;	      /* which was reported */
 	size_t uses;		      /* of the session */
 	struct debug_module *modules; /* of the program's, in order */
 	size_t module_count;

@@ -219,7 +219,7 @@ static struct error *write_properties(const struct report_subject *subject, FILE
 
 /*
  * The schemas that are in use differ in what they require: it is all there. The oldest does not
- * know that tests may be skipped, so that is told only where it is so.
+ * know that tests may be skipped, so skips are written only where there are any.
  */
 static void write_suite(const struct junit_state *state, size_t errors, FILE *out)
 {

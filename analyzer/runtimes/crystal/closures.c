@@ -44,7 +44,7 @@ static void take_pair(struct search *search, allocation_id holder, uint64_t addr
 {
 	allocation_id id = allocation_find(search->index, address);
 
-	/* A String is told by more than its number. */
+	/* A String is recognised by more than its number. */
 	if (id == NO_ALLOCATION || id == holder || !bitmap_get(search->objects, id) ||
 	    bitmap_get(&search->paired, id) || allocation_start(search->index, id) != address ||
 	    crystal_is_string(search->image, search->index, id))

@@ -2,7 +2,7 @@
  * What the classifiers of memory that objects of CPython hold have in common.
  *
  * Include/object.h and cpython/object.h, 3.8 to 3.13: an object begins by its count of references
- * and its type; what a type inherits is told by its flags.
+ * and its type; a type's flags say what it inherits.
  */
 #ifndef ANALYZER_RUNTIMES_PYTHON_PYTHON_H
 #define ANALYZER_RUNTIMES_PYTHON_PYTHON_H

@@ -42,8 +42,8 @@ const struct topic topic_extend = {
 		"    A -> B -> D             visited: A B D C E\n"
 		"    |\n"
 		"    '--> C -> E\n"
-		"'--comment-extensions' tells between the members how each was "
-		"come upon. Sizes, kinds and counts of references narrow the set that is extended, not what is taken in.",
+		"'--comment-extensions' says between the members how each was "
+		"reached. Sizes, kinds and counts of references narrow the set that is extended, not what is taken in.",
 	.example = "count used app::Session\n"
 		   "count used app::Session --extend app::Session->   "
 		   "# with what they refer to\n"

@@ -6,8 +6,8 @@
 #include <xxhash.h>
 
 /*
- * A side file whose checksums fit, whatever is in it: whoever can write to it can make such a one.
- * It may tell what is false; it must not do harm.
+ * A side file whose checksums fit, whatever is in it: anybody who can write to it can make such a
+ * one. It may tell what is false; it must not do harm.
  */
 static const char PACKED[] = "testdata/cores/forky-late_cache.core.xz";
 

@@ -14,7 +14,7 @@ struct tree {
 	unsigned int bad_from; /* nodes, from which on each is an error */
 };
 
-/* Follow all that is pending; give half of it to whoever wants. */
+/* Follow all that is pending; give half of it to those that want some. */
 static struct error *follow(struct tree *tree, uint32_t *pending, size_t count)
 {
 	while (count > 0) {

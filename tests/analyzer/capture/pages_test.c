@@ -112,7 +112,7 @@ static const struct memory_area *find_area(const struct memory_map *map, const v
 	return NULL;
 }
 
-/* A child, which changes its map as it is told to, and not otherwise. */
+/* A child, which changes its map on request, and not otherwise. */
 struct child {
 	pid_t process;
 	int tell, done;

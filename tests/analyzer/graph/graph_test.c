@@ -546,7 +546,7 @@ static void test_rows_may_be_of_any_length_beside_single_references(void **state
 	}
 }
 
-/* Whoever waits for a thread that fails does not wait for ever. */
+/* Nobody waits for ever for a thread that fails. */
 static void test_shortage_ends_a_scan_on_several_threads(void **state)
 {
 	enum { LARGE_BYTES = 40 << 20 };

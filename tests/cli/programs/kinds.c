@@ -1,5 +1,5 @@
 /*
- * Allocations that are told by what they refer to:
+ * Allocations that are known by what they refer to:
  *
  *	5 of 0x28	with a table of operations at offset 8
  *	3 of 0x38	which begin with the address of a function

@@ -1,6 +1,6 @@
 /*
  * A small heap of a known shape, to extend sets in. Of each object the offsets
- * of its pointers are told; all have a vtable but links.
+ * of its pointers are known; all have a vtable but links.
  *
  *	owner ─ 8 ──> part <──────── 8 ─ cursor
  *	      ─ 10 ─> special (a Part, too)

@@ -8,8 +8,8 @@
  * waitpid(); and n.chain, the calls. With SHORTAGE_LASTS in the environment all later allocations
  * fail, too.
  *
- * The program runs on one processor, lest it makes threads: of them only one would live on in the
- * child.
+ * The program runs on one processor, so that it makes no threads: only one of them would live on in
+ * the child.
  */
 
 #include <dlfcn.h>

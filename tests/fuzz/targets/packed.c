@@ -1,6 +1,6 @@
 /*
  * Packed cores, damaged before they were packed or after it: in several members, with more behind
- * them, and with far more in them than is told.
+ * them, and with far more in them than they say.
  */
 #include "tests/fuzz/core_target.h"
 

@@ -44,7 +44,7 @@ struct process {
 	char path[PATH_MAX];
 };
 
-/* The program is the first that is told of. */
+/* The program is the first module. */
 static int map_program(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct process *process = data;
