@@ -40,41 +40,9 @@ static void judge_rights(struct guessing *guessing, struct unknown *unknown)
 		set_guess(unknown, "no access: reserved");
 }
 
-static bool has_module(const struct guessing *guessing, const char *part)
-{
-	const struct program *program = analysis_program(guessing->analysis);
-
-	for (size_t i = 0; i < program_module_count(program); i++)
-		if (strstr(program_module(program, i)->path, part))
-			return true;
-	return false;
-}
-
-/*
- * Whether a pool of Python's obmalloc is at address: struct pool_header of Objects/obmalloc.c, the
- * same from 3.3 to 3.13.
- */
-static bool is_python_pool(const struct image *image, uint64_t address)
-{
-	enum { MOST_BYTES = 16 << 10, SIZE_CLASSES = 64, HEADER = 48 };
-	struct {
-		uint64_t count, free, next, previous;
-		uint32_t arena, size_class, next_offset, last_offset;
-	} pool;
-	uint64_t size;
-
-	if (!image_read(image, address, &pool, sizeof(pool)))
-		return false;
-	size = 16 * (UINT64_C(1) + pool.size_class);
-	return pool.size_class < SIZE_CLASSES && (uint32_t)pool.count <= MOST_BYTES / 16 &&
-	       (pool.free == 0 || pool.free - address < MOST_BYTES) && pool.next_offset >= HEADER &&
-	       pool.next_offset <= MOST_BYTES + size && pool.last_offset + size <= MOST_BYTES &&
-	       pool.last_offset + 2 * size > 4096;
-}
-
 /* Whether most of the places in it, so far apart, that are not empty are of a kind. */
-static bool is_made_of(const struct image *image, const struct unknown *unknown, uint64_t distance,
-		       bool (*is)(const struct image *image, uint64_t address))
+static bool is_made_of(const struct image *image, const struct unknown *unknown,
+		       const struct object_pages *pages, uint64_t distance)
 {
 	uint64_t first = (unknown->start + distance - 1) & ~(distance - 1);
 	size_t seen = 0, found = 0;
@@ -92,16 +60,27 @@ static bool is_made_of(const struct image *image, const struct unknown *unknown,
 		for (uint64_t i = 0; i < 6 && word == 0; i++)
 			image_read_u64(image, at + 8 * i, &word);
 		seen += word != 0;
-		found += word != 0 && is(image, at);
+		found += word != 0 && pages->measure(image, at) != 0;
 	}
 	return found > 0 && found >= seen / 2;
 }
 
-static void judge_python(struct guessing *guessing, struct unknown *unknown)
+/* Pages of objects that runtimes are sure of only where there are many. */
+static void judge_objects(struct guessing *guessing, struct unknown *unknown)
 {
-	if (is_made_of(guessing->image, unknown, 16 << 10, is_python_pool) ||
-	    is_made_of(guessing->image, unknown, 4 << 10, is_python_pool))
-		set_guess(unknown, "Python's objects");
+	const struct runtimes *runtimes = analysis_runtimes(guessing->analysis);
+
+	for (size_t i = 0; i < runtime_count(runtimes); i++) {
+		const struct object_pages *pages = runtime_at(runtimes, i)->pages;
+
+		if (!pages || pages->is_certain)
+			continue;
+		for (const uint64_t *distance = pages->alignment; *distance; distance++)
+			if (is_made_of(guessing->image, unknown, pages, *distance)) {
+				set_guess(unknown, pages->name);
+				return;
+			}
+	}
 }
 
 /* The one without a guess that holds address, or NULL. */
@@ -303,8 +282,7 @@ struct error *bill_guess(struct unknowns *unknowns, struct analysis *analysis)
 	struct error *error = NULL;
 
 	guess_each(&guessing, judge_rights);
-	if (has_module(&guessing, "python"))
-		guess_each(&guessing, judge_python);
+	guess_each(&guessing, judge_objects);
 	if (find_bounds(&guessing))
 		error = guess_by_modules(&guessing);
 	guess_each(&guessing, judge_guard);

@@ -9,8 +9,8 @@
 /* Stacks of threads, of fibers, and of threads that have ended. */
 struct error *bill_add_stacks(struct bill *bill, struct analysis *analysis);
 
-/* Pages of Ruby's objects. */
-struct error *bill_add_ruby(struct bill *bill, struct analysis *analysis);
+/* Pages of objects that runtimes are sure of. */
+struct error *bill_add_objects(struct bill *bill, struct analysis *analysis);
 
 /* Modules, files, the kernel's pages, and all anonymous memory that is left. */
 struct error *bill_add_rest(struct bill *bill, struct analysis *analysis);

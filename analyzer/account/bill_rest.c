@@ -221,7 +221,7 @@ struct error *bill_add_rest(struct bill *bill, struct analysis *analysis)
 	if (!error)
 		error = add_thread_variables(&rest, analysis);
 	if (!error)
-		error = bill_add_ruby(bill, analysis);
+		error = bill_add_objects(bill, analysis);
 	if (!error)
 		error = ledger_rest(bill->ledger, take_piece, &rest);
 	if (!error)

@@ -143,11 +143,8 @@ static struct error *count_fibers(struct stacks *stacks, struct analysis *analys
 {
 	struct ledger *ledger = stacks->bill->ledger;
 	const struct fibers *fibers;
-	struct error *error;
+	struct error *error = analysis_need(analysis, STAGE_FIBERS);
 
-	if (!allocation_having(analysis_index(analysis), TRAIT_COLLECTABLE))
-		return NULL;
-	error = analysis_need(analysis, STAGE_FIBERS);
 	if (error)
 		return error;
 	fibers = analysis_fibers(analysis);

@@ -35,8 +35,8 @@ struct error *analysis_load_roots(struct analysis *analysis, struct side_file *f
 				  uint64_t *ret_count)
 {
 	struct error *error = roots_load(file, analysis->image, analysis->program, analysis->index,
-					 runtimes_fibers(analysis->runtimes), &analysis->account,
-					 analysis->progress, &analysis->roots);
+					 analysis->runtimes, &analysis->account, analysis->progress,
+					 &analysis->roots);
 
 	if (!error)
 		*ret_count = root_range_count(analysis->roots);

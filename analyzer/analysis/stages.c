@@ -62,7 +62,7 @@ static struct error *build_fibers(struct analysis *analysis, uint64_t *ret_count
 static struct error *build_roots(struct analysis *analysis, uint64_t *ret_count)
 {
 	struct error *error = roots_create(analysis->image, analysis->program, analysis->index,
-					   runtimes_fibers(analysis->runtimes), &analysis->account,
+					   analysis->runtimes, &analysis->account,
 					   analysis->progress, &analysis->roots);
 
 	if (!error)
@@ -121,13 +121,13 @@ static struct error *add_integers(struct analysis *analysis, struct bitmap *anch
 		.graph = analysis->graph,
 		.in_use = anchored,
 		.wanted = &wanted,
-		.disguises = disguises_of_interpreters(analysis->program),
+		.integers = analysis->runtimes,
 		.account = &analysis->account,
 		.progress = analysis->progress,
 	};
 	struct error *error;
 
-	if (input.disguises == 0)
+	if (!runtimes_have_integers(analysis->runtimes))
 		return NULL;
 	error = bitmap_init(&wanted, anchored->count, &analysis->account);
 	if (error)
@@ -189,22 +189,13 @@ static struct error *add_signal_stacks(struct analysis *analysis, struct bitmap 
 	return NULL;
 }
 
-/* Perl counts references, and frees no cycle, to which its arenas lead still.
- */
-static void doubt_perl(struct analysis *analysis)
+static void note_runtimes(struct analysis *analysis)
 {
-	const struct program *program = analysis->program;
+	for (size_t i = 0; i < runtime_count(analysis->runtimes); i++) {
+		const char *note = runtime_at(analysis->runtimes, i)->leaks_note;
 
-	for (size_t i = 0; i < program_module_count(program); i++) {
-		const char *name = module_name(program_module(program, i));
-
-		if (strncmp(name, "libperl.so", 10) != 0 && strcmp(name, "perl") != 0 &&
-		    strncmp(name, "perl5", 5) != 0)
-			continue;
-		findings_add(
-			&analysis->findings, FINDING_NOTE,
-			"Perl is loaded: its arenas lead to all of its values, so cycles of references that it never frees are not among what is leaked");
-		return;
+		if (note)
+			findings_add(&analysis->findings, FINDING_NOTE, "%s", note);
 	}
 }
 
@@ -226,7 +217,7 @@ static struct error *build_reachability(struct analysis *analysis, uint64_t *ret
 		return error;
 	}
 	analysis->anchored = anchored;
-	doubt_perl(analysis);
+	note_runtimes(analysis);
 	*ret_count = bitmap_weight(&analysis->fates.leaked);
 	return NULL;
 }

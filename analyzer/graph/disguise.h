@@ -5,10 +5,9 @@
 #define ANALYZER_GRAPH_DISGUISE_H
 
 #include "analyzer/heap/index.h"
+#include "analyzer/runtimes/runtimes.h"
 
 enum disguise {
-	DISGUISE_PYTHON_INT,
-	DISGUISE_RUBY_INTEGER,
 	/* What programs do to pointers; not certain enough for an anchor. */
 	DISGUISE_TAGGED,
 	DISGUISE_SHIFTED,
@@ -16,7 +15,7 @@ enum disguise {
 	DISGUISE_PAST_END,
 	DISGUISE_BEFORE,
 	DISGUISE_XOR_LINK,
-	DISGUISES,
+	DISGUISES, /* and above, in order: the integers of the runtimes there are */
 };
 
 enum {
@@ -24,8 +23,8 @@ enum {
 			     1 << DISGUISE_PAST_END | 1 << DISGUISE_BEFORE | 1 << DISGUISE_XOR_LINK,
 };
 
-/* "Python int", "a tagged pointer" */
-const char *disguise_name(enum disguise disguise);
+/* "a tagged pointer", or the name of integers; NULL: there is no such disguise. */
+const char *disguise_name(const struct runtimes *runtimes, uint32_t disguise);
 
 /* As it is kept in side files, too. */
 struct disguised {

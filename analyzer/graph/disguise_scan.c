@@ -50,133 +50,7 @@ static uint64_t decode_before(uint64_t word)
 	return before <= WORD && (before & (before - 1)) == 0 ? word + before : 0;
 }
 
-/*
- * An int of CPython, up to 3.14:
- *
- *	u64 references, type *, u64 size, u32 digits[] of 30 bits each
- *
- * size is the number of digits, from 3.12 on shifted left by 3 beside the sign. Of one digit, what
- * is behind it means nothing.
- */
-enum {
-	DIGIT = 30,
-	PYTHON_TYPE = 8,
-	PYTHON_SIZE = 16,
-	PYTHON_DIGITS = 24,
-	TYPE_FLAGS = 168,
-	INT_TYPE = 1 << 24, /* of its flags */
-};
-
-static const uint64_t DIGIT_MASK = (UINT64_C(1) << DIGIT) - 1;
-
-static uint64_t decode_digit(uint64_t word)
-{
-	return word & DIGIT_MASK;
-}
-
-static uint64_t decode_digits(uint64_t word)
-{
-	return (word & DIGIT_MASK) | (word >> 32 & DIGIT_MASK) << DIGIT;
-}
-
-static bool is_int_type(struct view *view, uint64_t type)
-{
-	uint64_t flags;
-
-	return type % WORD == 0 && view_word(view, type + TYPE_FLAGS, &flags) && (flags & INT_TYPE);
-}
-
-static bool check_python(struct disguise_scanner *scanner, uint64_t place, uint64_t address)
-{
-	struct view *view = &scanner->view;
-	uint64_t object = place - PYTHON_DIGITS, references, type, size;
-	uint64_t digits = address >> DIGIT ? 2 : 1;
-
-	/* Where it was freed, the first word is a link of a list. */
-	return place >= PYTHON_DIGITS && view_word(view, object, &references) &&
-	       view_word(view, object + PYTHON_TYPE, &type) &&
-	       view_word(view, object + PYTHON_SIZE, &size) && references > 0 &&
-	       references <= UINT32_MAX &&
-	       (size == digits || (size >> 3 == digits && size % 4 == 0)) &&
-	       is_int_type(view, type);
-}
-
-/* A Fixnum of Ruby: 2n + 1. */
-static uint64_t decode_ruby(uint64_t word)
-{
-	return word & 1 ? word >> 1 : 0;
-}
-
-/*
- * Ruby's objects are in slots of pages of 16 or 64 KiB, which begin with the address of their
- * struct heap_page (gc.c, 2.x to 3.4):
- *
- *	u16 slot_size (from 3.1 on), u16 total, ... , slot *start, ...
- */
-struct ruby_page {
-	uint64_t start, end, slot_size;
-};
-
-static bool read_ruby_page(struct view *view, uint64_t page, struct ruby_page *ret)
-{
-	enum { FIELDS = 12, MOST_HEAD = 0x200, BASE_SLOT = 40 };
-	uint64_t heap_page, fields[FIELDS], total;
-
-	if (!view_word(view, page, &heap_page) || heap_page % WORD != 0 ||
-	    !view_read(view, heap_page, fields, sizeof(fields)))
-		return false;
-	ret->slot_size = (uint16_t)fields[0];
-	total = (uint16_t)(fields[0] >> 16);
-	switch (ret->slot_size) {
-	case BASE_SLOT:
-	case 2 * BASE_SLOT:
-	case 4 * BASE_SLOT:
-	case 8 * BASE_SLOT:
-	case 16 * BASE_SLOT:
-		break;
-	default:
-		total = ret->slot_size;
-		ret->slot_size = BASE_SLOT;
-	}
-	for (size_t i = 1; i < FIELDS; i++) {
-		if (fields[i] <= page || fields[i] - page > MOST_HEAD)
-			continue;
-		ret->start = fields[i];
-		ret->end = fields[i] + total * ret->slot_size;
-		return true;
-	}
-	return false;
-}
-
-/* Whether the word at place stands in a slot that holds no VALUE there. */
-static bool is_in_valueless_slot(struct view *view, uint64_t place)
-{
-	enum { LEAST_LOG = 14, MOST_LOG = 16, TYPE = 0x1f };
-	/* none, float, string, big number, zombie, moved */
-	static const uint32_t valueless =
-		1U << 0 | 1U << 4 | 1U << 5 | 1U << 10 | 1U << 29 | 1U << 30;
-	struct ruby_page page;
-	uint64_t flags;
-
-	for (unsigned int i = LEAST_LOG; i <= MOST_LOG; i += 2) {
-		uint64_t start = place >> i << i;
-
-		if (!read_ruby_page(view, start, &page) || place < page.start || place >= page.end)
-			continue;
-		place -= (place - page.start) % page.slot_size;
-		return view_word(view, place, &flags) && valueless >> (flags & TYPE) & 1;
-	}
-	return false;
-}
-
-static bool check_ruby(struct disguise_scanner *scanner, uint64_t place, uint64_t address)
-{
-	return !is_in_valueless_slot(&scanner->view, place);
-}
-
 static const struct decoding decodings[DISGUISES] = {
-	[DISGUISE_PYTHON_INT] = { "Python int", false, check_python },
-	[DISGUISE_RUBY_INTEGER] = { "Ruby Integer", false, check_ruby },
 	[DISGUISE_TAGGED] = { "a tagged pointer", false, check_nothing },
 	[DISGUISE_SHIFTED] = { "a pointer above a tag of 16 bits", false, check_shifted },
 	[DISGUISE_PACKED] = { "a pointer packed at an odd address", false, check_nothing },
@@ -185,9 +59,14 @@ static const struct decoding decodings[DISGUISES] = {
 	[DISGUISE_XOR_LINK] = { "a link of a list, the XOR of two addresses" },
 };
 
-const char *disguise_name(enum disguise disguise)
+const char *disguise_name(const struct runtimes *runtimes, uint32_t disguise)
 {
-	return decodings[disguise].name;
+	const struct integer_encoding *integer;
+
+	if (disguise < DISGUISES)
+		return decodings[disguise].name;
+	integer = runtimes_integer(runtimes, disguise - DISGUISES);
+	return integer ? integer->name : NULL;
 }
 
 void disguise_scanner_init(struct disguise_scanner *scanner, const struct disguises_input *input,
@@ -284,10 +163,20 @@ static bool find_range(const struct disguise_scanner *scanner, uint64_t place,
 	       (!scanner->only || bitmap_get(scanner->only, id));
 }
 
+static bool check(struct disguise_scanner *scanner, uint32_t disguise, uint64_t place,
+		  uint64_t address)
+{
+	const struct disguises_input *input = scanner->input;
+
+	if (disguise < DISGUISES)
+		return decodings[disguise].check(scanner, place, address);
+	return runtimes_integer(input->integers, disguise - DISGUISES)
+		->check(input->image, place, address);
+}
+
 /* The word at place may be the address in disguise. */
-static __attribute__((noinline)) void consider(struct disguise_scanner *scanner,
-					       enum disguise disguise, uint64_t place,
-					       uint64_t address)
+static __attribute__((noinline)) void consider(struct disguise_scanner *scanner, uint32_t disguise,
+					       uint64_t place, uint64_t address)
 {
 	const struct allocation_index *index = scanner->input->index;
 	allocation_id id = allocation_find(index, address);
@@ -298,10 +187,9 @@ static __attribute__((noinline)) void consider(struct disguise_scanner *scanner,
 	    !find_range(scanner, place, &found))
 		return;
 	edge = allocation_start(index, id);
-	if (decodings[disguise].is_end)
+	if (disguise < DISGUISES && decodings[disguise].is_end)
 		edge += allocation_size(index, id) - 1;
-	if (edge == address && decodings[disguise].check(scanner, place, address) &&
-	    !scanner->error)
+	if (edge == address && check(scanner, disguise, place, address) && !scanner->error)
 		scanner->error = keep(scanner, &found);
 }
 
@@ -313,17 +201,26 @@ static inline void try(struct disguise_scanner *scanner, enum disguise disguise,
 		consider(scanner, disguise, place, address);
 }
 
-/* Made for each decoding, as it is called for every word there is. */
-static inline __attribute__((always_inline)) void scan(struct disguise_scanner *scanner,
-						       const uint8_t *bytes, size_t size,
-						       uint64_t place, enum disguise disguise,
-						       uint64_t (*decode)(uint64_t word))
+/* Decoding is called for some words at a time: there is one for every word there is. */
+static void scan_integers(struct disguise_scanner *scanner, const uint8_t *bytes, size_t size,
+			  uint64_t place, size_t number)
 {
-	for (size_t i = 0; i + WORD <= size; i += WORD) {
-		uint64_t word;
+	enum { AT_ONCE = 64 };
+	const struct integer_encoding *integer = runtimes_integer(scanner->input->integers, number);
+	uint64_t words[AT_ONCE], addresses[AT_ONCE];
 
-		memcpy(&word, bytes + i, sizeof(word));
-		try(scanner, disguise, place + i, decode(word));
+	for (size_t at = 0, count; integer && at + WORD <= size; at += count * WORD) {
+		count = (size - at) / WORD;
+		if (count > AT_ONCE)
+			count = AT_ONCE;
+		memcpy(words, bytes + at, count * WORD);
+		for (size_t way = 0; integer->decode[way]; way++) {
+			integer->decode[way](words, count, addresses);
+			for (size_t i = 0; i < count; i++)
+				if (address_filter_may_have(scanner->filter, addresses[i]))
+					consider(scanner, (uint32_t)(DISGUISES + number),
+						 place + at + i * WORD, addresses[i]);
+		}
 	}
 }
 
@@ -409,15 +306,11 @@ static void scan_pointers(struct disguise_scanner *scanner, const uint8_t *bytes
 struct error *disguise_scan(struct disguise_scanner *scanner, const uint8_t *bytes, size_t size,
 			    uint64_t place)
 {
-	unsigned int disguises = scanner->input->disguises;
+	const struct runtimes *integers = scanner->input->integers;
 
-	if (disguises & DISGUISED_POINTERS)
+	if (scanner->input->disguises & DISGUISED_POINTERS)
 		scan_pointers(scanner, bytes, size, place);
-	if (disguises & 1U << DISGUISE_PYTHON_INT) {
-		scan(scanner, bytes, size, place, DISGUISE_PYTHON_INT, decode_digit);
-		scan(scanner, bytes, size, place, DISGUISE_PYTHON_INT, decode_digits);
-	}
-	if (disguises & 1U << DISGUISE_RUBY_INTEGER)
-		scan(scanner, bytes, size, place, DISGUISE_RUBY_INTEGER, decode_ruby);
+	for (size_t i = 0; integers && i < runtime_count(integers); i++)
+		scan_integers(scanner, bytes, size, place, i);
 	return take(scanner->error);
 }

@@ -66,32 +66,6 @@ static struct error *keep(struct finder *finder, struct disguised disguised)
 	return push(finder, disguised.target);
 }
 
-unsigned int disguises_of_interpreters(const struct program *program)
-{
-	static const struct {
-		const char *file;
-		enum disguise disguise;
-	} interpreters[] = {
-		{ "python", DISGUISE_PYTHON_INT },
-		{ "libpython", DISGUISE_PYTHON_INT },
-		{ "ruby", DISGUISE_RUBY_INTEGER },
-		{ "libruby", DISGUISE_RUBY_INTEGER },
-	};
-	enum { INTERPRETERS = sizeof(interpreters) / sizeof(*interpreters) };
-	unsigned int disguises = 0;
-
-	for (size_t i = 0; i < program_module_count(program); i++) {
-		const char *path = program_module(program, i)->path;
-		const char *name = strrchr(path, '/');
-
-		name = name ? name + 1 : path;
-		for (size_t j = 0; j < INTERPRETERS; j++)
-			if (strncmp(name, interpreters[j].file, strlen(interpreters[j].file)) == 0)
-				disguises |= 1U << interpreters[j].disguise;
-	}
-	return disguises;
-}
-
 static uint64_t align(uint64_t address)
 {
 	return (address + WORD - 1) & ~(uint64_t)(WORD - 1);
@@ -491,7 +465,8 @@ static struct error *find(struct finder *finder)
 
 	if (!error)
 		error = bitmap_init(&finder->result->reached, count, input->account);
-	if (error || input->disguises == 0 || bitmap_next(input->wanted, 0) == count)
+	if (error || (input->disguises == 0 && !input->integers) ||
+	    bitmap_next(input->wanted, 0) == count)
 		return error;
 	bitmap_copy(&finder->wanted, input->wanted);
 	error = fill_filter(finder);

@@ -16,18 +16,16 @@
 #include "analyzer/graph/graph.h"
 #include "analyzer/graph/roots.h"
 
-/* Bits of the disguises that interpreters in the process have. */
-unsigned int disguises_of_interpreters(const struct program *program);
-
 struct disguises_input {
 	const struct image *image;
 	const struct allocation_index *index;
 	const struct roots *roots;
 	const struct graph *graph;
-	const struct graph *incoming; /* for XOR links only */
-	const struct bitmap *in_use;  /* allocations */
-	const struct bitmap *wanted;  /* none of these */
-	unsigned int disguises;	      /* a bit for each */
+	const struct graph *incoming;	 /* for XOR links only */
+	const struct bitmap *in_use;	 /* allocations */
+	const struct bitmap *wanted;	 /* none of these */
+	unsigned int disguises;		 /* a bit for each of pointers */
+	const struct runtimes *integers; /* whose to look for; NULL: none */
 	struct memory_account *account;
 	struct progress *progress;
 };

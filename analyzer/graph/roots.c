@@ -16,6 +16,7 @@ struct roots {
 	const struct image *image;
 	const struct program *program;
 	const struct allocation_index *index;
+	const struct runtimes *runtimes; /* NULL: none */
 	struct memory_account *account;
 	struct progress *progress;
 	struct word_filter filter;
@@ -174,8 +175,9 @@ static bool is_on_thread_stack(const struct program *program, const struct fiber
 
 DEFINE_COMPARE(compare_stacks, struct stack, ASCENDING(start))
 
-static struct error *find_stacks(struct roots *roots, const struct fibers *fibers)
+static struct error *find_stacks(struct roots *roots)
 {
+	const struct fibers *fibers = roots->runtimes ? runtimes_fibers(roots->runtimes) : NULL;
 	const struct program *program = roots->program;
 	struct error *error = NULL;
 
@@ -437,7 +439,7 @@ static struct error *find_targets(struct roots *roots)
 
 /* All of the roots but what they refer to. */
 static struct error *create(const struct image *image, const struct program *program,
-			    const struct allocation_index *index, const struct fibers *fibers,
+			    const struct allocation_index *index, const struct runtimes *runtimes,
 			    struct memory_account *account, struct progress *progress,
 			    struct roots **ret)
 {
@@ -449,6 +451,7 @@ static struct error *create(const struct image *image, const struct program *pro
 	roots->image = image;
 	roots->program = program;
 	roots->index = index;
+	roots->runtimes = runtimes;
 	roots->account = account;
 	roots->progress = progress;
 	roots->filter = word_filter_for(allocation_bounds(index));
@@ -458,7 +461,7 @@ static struct error *create(const struct image *image, const struct program *pro
 	roots->ranges.account = account;
 	roots->chunks.account = account;
 	roots->integers.account = account;
-	error = find_stacks(roots, fibers);
+	error = find_stacks(roots);
 	if (!error)
 		error = find_ranges(roots);
 	if (error)
@@ -468,12 +471,12 @@ static struct error *create(const struct image *image, const struct program *pro
 }
 
 struct error *roots_create(const struct image *image, const struct program *program,
-			   const struct allocation_index *index, const struct fibers *fibers,
+			   const struct allocation_index *index, const struct runtimes *runtimes,
 			   struct memory_account *account, struct progress *progress,
 			   struct roots **ret)
 {
 	_cleanup_(roots_destroy) struct roots *roots = NULL;
-	struct error *error = create(image, program, index, fibers, account, progress, &roots);
+	struct error *error = create(image, program, index, runtimes, account, progress, &roots);
 
 	if (!error)
 		error = find_targets(roots);
@@ -509,7 +512,8 @@ static struct error *load_integers(struct roots *roots, struct side_file *file)
 	integers = bytes;
 	for (size_t i = 0; i < count; i++)
 		if (integers[i].target >= targets->count ||
-		    !bitmap_get(targets, integers[i].target) || integers[i].disguise >= DISGUISES)
+		    !bitmap_get(targets, integers[i].target) || integers[i].disguise < DISGUISES ||
+		    !disguise_name(roots->runtimes, integers[i].disguise))
 			return error_create(ERROR_BAD_DUMP, "it is damaged");
 	error = memory_resize(&roots->integers, count * sizeof(*integers));
 	if (error)
@@ -522,12 +526,12 @@ static struct error *load_integers(struct roots *roots, struct side_file *file)
 
 struct error *roots_load(struct side_file *file, const struct image *image,
 			 const struct program *program, const struct allocation_index *index,
-			 const struct fibers *fibers, struct memory_account *account,
+			 const struct runtimes *runtimes, struct memory_account *account,
 			 struct progress *progress, struct roots **ret)
 {
 	_cleanup_(roots_destroy) struct roots *roots = NULL;
 	const struct bitmap *used = allocation_used(index);
-	struct error *error = create(image, program, index, fibers, account, progress, &roots);
+	struct error *error = create(image, program, index, runtimes, account, progress, &roots);
 
 	for (unsigned int i = 0; i < ROOT_KINDS && !error; i++) {
 		error = allocation_set_load(file, SIDE_TARGETS + i, used->count,
@@ -650,7 +654,7 @@ static void visit_integers(const struct roots *roots, struct visiting *visiting)
 	for (size_t i = 0; i < roots->integer_count && !visiting->ended; i++) {
 		visiting->anchor = (struct anchor){
 			.kind = ROOT_INTEGER,
-			.integer = disguise_name(integers[i].disguise),
+			.integer = disguise_name(roots->runtimes, integers[i].disguise),
 			.thread = NO_THREAD,
 		};
 		visit_word(visiting, integers[i].place, integers[i].target);

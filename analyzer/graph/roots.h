@@ -49,7 +49,7 @@ struct anchor {
 				    * NO_THREAD */
 	uint64_t address;	   /* where the reference stands; 0: not in memory */
 	const char *register_name; /* NULL: none */
-	const char *integer;	   /* "Python int"; NULL: it is none */
+	const char *integer;	   /* whose integer it is; NULL: it is none */
 	uint32_t held;		   /* number of the kernel's value, or ASSUMED_STACK */
 	allocation_id target;
 };
@@ -59,9 +59,9 @@ enum { ASSUMED_STACK = INT32_MAX };
 
 struct roots;
 
-/* fibers: NULL for none. */
+/* runtimes, which are borrowed: NULL for none. */
 struct error *roots_create(const struct image *image, const struct program *program,
-			   const struct allocation_index *index, const struct fibers *fibers,
+			   const struct allocation_index *index, const struct runtimes *runtimes,
 			   struct memory_account *account, struct progress *progress,
 			   struct roots **ret);
 
@@ -72,7 +72,7 @@ struct error *roots_save(const struct roots *roots, struct side_writer *writer);
  */
 struct error *roots_load(struct side_file *file, const struct image *image,
 			 const struct program *program, const struct allocation_index *index,
-			 const struct fibers *fibers, struct memory_account *account,
+			 const struct runtimes *runtimes, struct memory_account *account,
 			 struct progress *progress, struct roots **ret);
 void roots_destroy(struct roots *roots);
 DEFINE_CLEANUP(roots_destroy, struct roots *)

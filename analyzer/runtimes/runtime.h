@@ -39,19 +39,42 @@ enum class_name_kind {
 	CLASS_NAMED,	/* the class's own name */
 };
 
+/* The integers of a language, in which programs keep addresses. */
+struct integer_encoding {
+	const char *name; /* "Python int" */
+	/*
+	 * The addresses that count words in a row stand for, one for each, 0 for none: as many ways
+	 * as there are, NULL behind the last.
+	 */
+	void (*decode[3])(const uint64_t *words, size_t count, uint64_t *ret);
+	/* Whether what is around the word at place, decoded to address, says so, too. */
+	bool (*check)(const struct image *image, uint64_t place, uint64_t address);
+};
+
+/* Pages that objects are in, and not in a heap that an allocator knows: for the bill. */
+struct object_pages {
+	const char *name; /* "Ruby's objects" */
+	/* What they begin at multiples of, a power of two: as many ways as there are, then 0. */
+	uint64_t alignment[3];
+	/* The size of the page at address; 0: none is there. */
+	uint64_t (*measure)(const struct image *image, uint64_t address);
+	/* One page alone counts; else most of a mapping must be such. */
+	bool is_certain;
+};
+
 struct runtime {
 	const char *name; /* Required. */
 
 	/*
-	 * Required, unless open() is there: what the name of a file that only its programs load, or
+	 * Optional: what the name of a file that only its programs load, or
 	 * of a folder on the file's path, begins with, as "libruby"; of several, with | between
-	 * them. NULL: any program may have it.
+	 * them. NULL: any program may have it, and open() tells.
 	 */
 	const char *modules;
 
 	/*
-	 * Required, unless modules is there: find it in the dump, soon. NULL in *ret and no error:
-	 * the process does not have it.
+	 * Optional: find it in the dump, without debug information. NULL in *ret and no error: the
+	 * process does not have it.
 	 */
 	struct error *(*open)(const struct runtime_context *context, struct object_space **ret);
 	void (*close)(struct object_space *space); /* Required with open(). */
@@ -87,6 +110,11 @@ struct runtime {
 	 * within another; NULL: not known. Lives as long as the space.
 	 */
 	const char *(*field_name)(struct object_space *space, uint64_t number, uint64_t offset);
+
+	const struct integer_encoding *integer; /* Optional. */
+	const struct object_pages *pages;	/* Optional. */
+	/* Optional: a note on what limits the trust in what is leaked, where it is loaded. */
+	const char *leaks_note;
 };
 
 extern const struct runtime *const runtime_kinds[]; /* NULL at the end */

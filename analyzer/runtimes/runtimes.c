@@ -112,6 +112,19 @@ const struct runtime *runtime_at(const struct runtimes *list, size_t number)
 	return list->spaces[number]->runtime;
 }
 
+const struct integer_encoding *runtimes_integer(const struct runtimes *list, size_t number)
+{
+	return list && number < list->count ? runtime_at(list, number)->integer : NULL;
+}
+
+bool runtimes_have_integers(const struct runtimes *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (runtimes_integer(list, i))
+			return true;
+	return false;
+}
+
 struct object_space *runtimes_space(const struct runtimes *list, const struct runtime *runtime)
 {
 	for (size_t i = 0; list && i < list->count; i++)

@@ -17,6 +17,10 @@ DEFINE_CLEANUP(runtimes_destroy, struct runtimes *)
 size_t runtime_count(const struct runtimes *list);
 const struct runtime *runtime_at(const struct runtimes *list, size_t number);
 
+/* The integers of the number-th; NULL: it is not there, or has none. */
+const struct integer_encoding *runtimes_integer(const struct runtimes *list, size_t number);
+bool runtimes_have_integers(const struct runtimes *list);
+
 /* Whether one of its modules is loaded. */
 bool runtime_is_loaded(const struct runtime *runtime, const struct program *program);
 

@@ -202,7 +202,8 @@ void anchor_write_likely(const struct analysis *analysis, const struct disguised
 
 	report_begin_table(report, &likely_table);
 	report_add(report, allocation_start(analysis_index(analysis), disguised->target),
-		   disguise_name(disguised->disguise), disguised->place);
+		   disguise_name(analysis_runtimes(analysis), disguised->disguise),
+		   disguised->place);
 	write_name(analysis, &anchor, &name, report);
 	report_row(report, odds);
 	report_end_table(report);

@@ -1,5 +1,7 @@
 #include "analyzer/runtimes/ruby/ruby.h"
 
+#include "analyzer/runtimes/ruby/pages.h"
+
 enum {
 	TYPE_BITS = 0x1f,
 	FLAG_1 = 1 << 13, /* of arrays: embedded; of strings: not */
@@ -25,4 +27,6 @@ bool ruby_holds(struct reader *reader, const uint64_t *words, enum ruby_type typ
 const struct runtime runtime_ruby = {
 	.name = "ruby",
 	.modules = "ruby|libruby",
+	.integer = &ruby_integer,
+	.pages = &ruby_pages,
 };

@@ -1,5 +1,8 @@
 #include "analyzer/graph/disguises.h"
 
+#include "analyzer/runtimes/python/python.h"
+#include "analyzer/runtimes/ruby/ruby.h"
+
 #include "tests/analyzer/world.h"
 
 /* A heap of blocks, and anonymous memory that holds addresses in disguise. */
@@ -37,10 +40,14 @@ static void put_int(struct world *world, uint64_t place, uint64_t number, uint64
 	core_set(core, place + 24, (number & 0x3fffffff) | number >> 30 << 32);
 }
 
-/* What is found from the anchored ones, both as bits by id. */
-static void assert_found(struct world *world, unsigned int disguises, uint64_t anchored,
-			 uint64_t found, uint64_t reached)
+/* What is found from the anchored ones, both as bits by id; integer: NULL, or what to look for. */
+static void assert_found_as(struct world *world, unsigned int disguises,
+			    const struct integer_encoding *integer, uint64_t anchored,
+			    uint64_t found, uint64_t reached)
 {
+	const struct runtime runtime = { .name = "anywhere", .integer = integer };
+	const struct runtime *const kinds[] = { &runtime, NULL };
+	_cleanup_(runtimes_destroy) struct runtimes *runtimes = NULL;
 	_cleanup_(disguises_deinit) struct disguises result = { 0 };
 	_cleanup_(graph_destroy) struct graph *incoming = NULL;
 	_cleanup_(bitmap_deinit) struct bitmap in_use = { 0 }, wanted = { 0 };
@@ -55,6 +62,10 @@ static void assert_found(struct world *world, unsigned int disguises, uint64_t a
 	assert_no_error(bitmap_init(&wanted, BLOCKS, &world->account));
 	assert_no_error(
 		graph_transpose(world->graph, &world->account, &world->progress, &incoming));
+	assert_no_error(runtimes_create(kinds,
+					&(struct runtime_context){ world->image, world->program,
+								   world->index, &world->account },
+					&runtimes));
 	in_use.words[0] = anchored;
 	wanted.words[0] = allocation_used(world->index)->words[0] & ~anchored;
 	input = (struct disguises_input){
@@ -66,6 +77,7 @@ static void assert_found(struct world *world, unsigned int disguises, uint64_t a
 		.in_use = &in_use,
 		.wanted = &wanted,
 		.disguises = disguises,
+		.integers = integer ? runtimes : NULL,
 		.account = &world->account,
 		.progress = &world->progress,
 	};
@@ -74,6 +86,18 @@ static void assert_found(struct world *world, unsigned int disguises, uint64_t a
 		targets |= UINT64_C(1) << disguised_at(&result, i)->target;
 	assert_int_equal(targets, found);
 	assert_int_equal(result.reached.words[0], reached);
+}
+
+static void assert_found(struct world *world, unsigned int disguises, uint64_t anchored,
+			 uint64_t found, uint64_t reached)
+{
+	assert_found_as(world, disguises, NULL, anchored, found, reached);
+}
+
+static void assert_integers(struct world *world, const struct runtime *runtime, uint64_t anchored,
+			    uint64_t found, uint64_t reached)
+{
+	assert_found_as(world, 0, runtime->integer, anchored, found, reached);
 }
 
 static void test_python_int_has_digits_of_thirty_bits(void **state)
@@ -86,7 +110,7 @@ static void test_python_int_has_digits_of_thirty_bits(void **state)
 	put_int(&world, DATA + 0x300, at(3) + 8, 2);  /* no start */
 	put_int(&world, DATA + 0x400, at(4), 3);
 	put_int(&world, DATA + 0x500, at(5), 2 << 3 | 2); /* negative */
-	assert_found(&world, 1 << DISGUISE_PYTHON_INT, 0, 1 << 1 | 1 << 2, 1 << 1 | 1 << 2);
+	assert_integers(&world, &runtime_python, 0, 1 << 1 | 1 << 2, 1 << 1 | 1 << 2);
 }
 
 static void test_freed_python_int_holds_nothing(void **state)
@@ -98,7 +122,7 @@ static void test_freed_python_int_holds_nothing(void **state)
 	core_set(&world.core, DATA + 0x100, DATA + 0x200); /* the next */
 	put_int(&world, DATA + 0x200, at(2), 2);
 	core_set(&world.core, DATA + 0x200, 0);
-	assert_found(&world, 1 << DISGUISE_PYTHON_INT, 0, 0, 0);
+	assert_integers(&world, &runtime_python, 0, 0, 0);
 }
 
 static void test_what_looks_like_an_int_of_another_type_is_none(void **state)
@@ -108,7 +132,7 @@ static void test_what_looks_like_an_int_of_another_type_is_none(void **state)
 	populate(&world);
 	put_int(&world, DATA + 0x100, at(1), 2);
 	core_set(&world.core, TYPE + 168, 1 << 25);
-	assert_found(&world, 1 << DISGUISE_PYTHON_INT, 0, 0, 0);
+	assert_integers(&world, &runtime_python, 0, 0, 0);
 }
 
 static void test_ruby_integer_is_twice_the_number_and_one(void **state)
@@ -119,7 +143,7 @@ static void test_ruby_integer_is_twice_the_number_and_one(void **state)
 	core_set(&world.core, DATA + 0x100, 2 * at(1) + 1);
 	core_set(&world.core, DATA + 0x108, 2 * at(2));
 	core_set(&world.core, DATA + 0x110, 2 * (at(3) + 8) + 1);
-	assert_found(&world, 1 << DISGUISE_RUBY_INTEGER, 0, 1 << 1, 1 << 1);
+	assert_integers(&world, &runtime_ruby, 0, 1 << 1, 1 << 1);
 }
 
 static void test_free_slot_or_string_of_ruby_holds_no_integer(void **state)
@@ -133,7 +157,7 @@ static void test_free_slot_or_string_of_ruby_holds_no_integer(void **state)
 	core_set(&world.core, SLOT + 40 + 24, 2 * at(2) + 1);
 	core_set(&world.core, SLOT + 80, 0x2007); /* an Array */
 	core_set(&world.core, SLOT + 80 + 24, 2 * at(3) + 1);
-	assert_found(&world, 1 << DISGUISE_RUBY_INTEGER, 0, 1 << 3, 1 << 3);
+	assert_integers(&world, &runtime_ruby, 0, 1 << 3, 1 << 3);
 }
 
 static void test_what_is_found_leads_on(void **state)
@@ -146,8 +170,7 @@ static void test_what_is_found_leads_on(void **state)
 	core_set(&world.core, at(2) + 8, 2 * at(3) + 1);
 	/* Nothing leads to that one, which does not count itself, then. */
 	core_set(&world.core, at(4) + 8, 2 * at(5) + 1);
-	assert_found(&world, 1 << DISGUISE_RUBY_INTEGER, 1 << 0, 1 << 1 | 1 << 3,
-		     1 << 1 | 1 << 2 | 1 << 3);
+	assert_integers(&world, &runtime_ruby, 1 << 0, 1 << 1 | 1 << 3, 1 << 1 | 1 << 2 | 1 << 3);
 }
 
 static void test_pointers_are_found_above_and_below_tags(void **state)
