@@ -9,8 +9,7 @@
 enum {
 	HEADER_NEXT = 0,  /* hb_next: on a list of blocks to be swept */
 	KIND_RECLAIM = 8, /* ok_reclaim_list, in GC_obj_kinds */
-	SYS_SIGSUSPEND = 130,
-	FRAMES = 1024, /* bytes of a stack to look at */
+	FRAMES = 1024,	  /* bytes of a stack to look at */
 	MANY_OBJECTS = 1000,
 };
 
@@ -91,7 +90,7 @@ static bool ask_symbol(const struct collector *collector, const struct heap_cont
 static bool is_stopped(const struct collector *collector, struct view *view,
 		       const struct thread *thread)
 {
-	if (thread->state->registers.orig_rax != SYS_SIGSUSPEND)
+	if (thread->system_call != SYSTEM_CALL_SUSPEND)
 		return false;
 	for (uint64_t i = 0; i < FRAMES; i += 8) {
 		const struct region *region;

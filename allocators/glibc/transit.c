@@ -2,45 +2,26 @@
 
 #include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 enum {
 	INNER_FRAMES = 512, /* bytes above the stack pointer */
 	MAXIMUM_CHAIN = 1 << 20,
 };
 
-/* The system calls that malloc makes; others are made by others. */
-static bool is_call_of_malloc(uint64_t number)
-{
-	switch (number) {
-	case SYS_brk:
-	case SYS_mmap:
-	case SYS_munmap:
-	case SYS_mremap:
-	case SYS_mprotect:
-	case SYS_madvise:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* Whether the thread runs code of the module that has malloc. */
 static bool is_in_home(const struct glibc_heap *heap, const struct thread *thread)
 {
 	const struct module *module = program_find_module(heap->context.program, heap->home);
-	uint64_t at = thread->state->registers.rip;
+	uint64_t at = thread->instruction;
 
 	return module && at >= module->start && at < module->end;
 }
 
 static bool may_be_inside(const struct glibc_heap *heap, const struct thread *thread)
 {
-	const struct user_regs_struct *registers = &thread->state->registers;
-
-	if (!is_in_home(heap, thread))
-		return false;
-	return (int64_t)registers->orig_rax < 0 || is_call_of_malloc(registers->orig_rax);
+	/* malloc makes no other calls. */
+	return is_in_home(heap, thread) && (thread->system_call == SYSTEM_CALL_NONE ||
+					    thread->system_call == SYSTEM_CALL_MEMORY);
 }
 
 /*
@@ -58,7 +39,7 @@ static bool has_crashed(const struct image *image, const struct thread *thread)
 	case SIGFPE:
 		return true;
 	case SIGABRT: /* by abort(), not from outside */
-		return thread->state->registers.orig_rax == SYS_tgkill;
+		return thread->system_call == SYSTEM_CALL_TGKILL;
 	default:
 		return false;
 	}
@@ -152,16 +133,15 @@ static struct error *hold(struct glibc_heap *heap, struct block_sink *sink, uint
 static struct error *hold_for_thread(struct glibc_heap *heap, struct block_sink *sink,
 				     const struct thread *thread)
 {
-	uint64_t words[sizeof(struct user_regs_struct) / 8];
-	uint64_t start = thread->stack_pointer - RED_ZONE, word;
+	unsigned int registers = image_arch(heap->context.image)->register_count;
+	uint64_t word;
 	struct view view = { heap->context.image };
 	struct error *error = NULL;
 
-	memcpy(words, &thread->state->registers, sizeof(words));
-	for (size_t i = 0; i < sizeof(words) / 8 && !error; i++)
-		error = hold(heap, sink, words[i]);
-	for (uint64_t i = start & ~UINT64_C(7); i < start + RED_ZONE + INNER_FRAMES && !error;
-	     i += 8)
+	for (unsigned int i = 0; i < registers && !error; i++)
+		error = hold(heap, sink, thread->state->registers[i]);
+	for (uint64_t i = thread->used_from & ~UINT64_C(7);
+	     i < thread->stack_pointer + INNER_FRAMES && !error; i += 8)
 		if (view_word(&view, i, &word))
 			error = hold(heap, sink, word);
 	return error;

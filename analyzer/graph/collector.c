@@ -16,7 +16,7 @@ static bool cut_to_module(const struct program *program, struct root_range *rang
 static bool cut_to_stack(const struct program *program, struct root_range *range)
 {
 	for (size_t i = 0; i < program_thread_count(program); i++) {
-		uint64_t live = program_thread(program, i)->stack_pointer - RED_ZONE;
+		uint64_t live = program_thread(program, i)->used_from;
 
 		if (live - range->start >= range->end - range->start)
 			continue;

@@ -7,7 +7,6 @@
 #include "analyzer/graph/root_scan.h"
 #include "analyzer/heap/index_side.h"
 
-#include <assert.h>
 #include <string.h>
 
 enum { TURN = 4 << 20 /* bytes of a range that are scanned at a time */ };
@@ -32,17 +31,6 @@ struct roots {
 	struct held_anchors held;
 	struct split_work work; /* of finding these */
 };
-
-/* How registers are called, as they stand in struct user_regs_struct. */
-static const char *const register_names[] = {
-	"r15",	  "r14", "r13", "r12",	   "rbp",     "rbx", "r11",	 "r10", "r9",
-	"r8",	  "rax", "rcx", "rdx",	   "rsi",     "rdi", "orig_rax", "rip", "cs",
-	"eflags", "rsp", "ss",	"fs_base", "gs_base", "ds",  "es",	 "fs",	"gs",
-};
-
-enum { REGISTERS = sizeof(register_names) / sizeof(register_names[0]) };
-
-static_assert(sizeof(struct user_regs_struct) == REGISTERS * 8, "every register has a name");
 
 static struct error *add_range(struct roots *roots, struct root_range range)
 {
@@ -313,48 +301,6 @@ static struct error *scan_chunk(void *data, size_t number, unsigned int thread)
 	return NULL;
 }
 
-/*
- * Where the extended state of x86-64 keeps the upper parts of vector registers (Intel SDM, volume
- * 1, chapter 13). Those of AVX-512 depend on the processor and follow from the size of the whole.
- */
-struct vector_layout {
-	size_t least_size;
-	size_t high_256; /* upper halves of zmm0 to zmm15 */
-};
-
-enum {
-	VECTORS = 16,
-	VECTOR_LOW = 160,  /* xmm0 to xmm15 */
-	VECTOR_HIGH = 576, /* upper halves of ymm0 to ymm15 */
-};
-
-static const struct vector_layout vector_layouts[] = {
-	{ 2688, 1152 }, /* Intel, with room for MPX */
-	{ 2432, 896 },	/* AMD, without */
-	{ 832, 0 },	/* AVX only */
-};
-
-/* The vector register as a whole, of which *ret_size bytes are known. */
-static bool read_vector(const struct image_thread *state, size_t number, uint8_t ret[64],
-			size_t *ret_size)
-{
-	const uint8_t *bytes = state->vectors;
-	size_t i = 0, layouts = sizeof(vector_layouts) / sizeof(*vector_layouts);
-
-	while (i < layouts && state->vectors_size < vector_layouts[i].least_size)
-		i++;
-	if (i == layouts)
-		return false;
-	memcpy(ret, bytes + VECTOR_LOW + 16 * number, 16);
-	memcpy(ret + 16, bytes + VECTOR_HIGH + 16 * number, 16);
-	*ret_size = 32;
-	if (vector_layouts[i].high_256) {
-		memcpy(ret + 32, bytes + vector_layouts[i].high_256 + 32 * number, 32);
-		*ret_size = 64;
-	}
-	return true;
-}
-
 /* Visits what is at any byte of the state, or of a register, in anchor. */
 static bool visit_bytes(const struct roots *roots, const uint8_t *bytes, size_t size,
 			struct anchor *anchor,
@@ -379,15 +325,14 @@ static bool visit_registers(const struct roots *roots, uint32_t number,
 {
 	const struct thread *thread = program_thread(roots->program, number);
 	const struct image_thread *state = thread->state;
+	const struct arch *arch = image_arch(roots->image);
 	struct anchor anchor = { ROOT_REGISTER, .thread = number };
-	uint64_t words[REGISTERS];
-	uint8_t vector[64];
+	uint8_t vector[VECTOR_SIZE];
 	size_t size;
 
-	memcpy(words, &thread->registers, sizeof(words));
-	for (size_t i = 0; i < REGISTERS; i++) {
-		anchor.register_name = register_names[i];
-		anchor.target = allocation_find(roots->index, words[i]);
+	for (size_t i = 0; i < arch->register_count; i++) {
+		anchor.register_name = arch->registers[i].name;
+		anchor.target = allocation_find(roots->index, thread->registers[i]);
 		if (anchor.target != NO_ALLOCATION && !visit(data, &anchor))
 			return false;
 	}
@@ -397,7 +342,10 @@ static bool visit_registers(const struct roots *roots, uint32_t number,
 	/* The state as it is, then what its layout tears apart. */
 	if (!visit_bytes(roots, state->vectors, state->vectors_size, &anchor, visit, data))
 		return false;
-	for (size_t i = 0; i < VECTORS && read_vector(state, i, vector, &size); i++)
+	if (!arch->read_vector)
+		return true;
+	for (size_t i = 0;
+	     (size = arch->read_vector(state->vectors, state->vectors_size, i, vector)); i++)
 		if (!visit_bytes(roots, vector, size, &anchor, visit, data))
 			return false;
 	return true;

@@ -9,17 +9,15 @@
 #define AT_MINSIGSTKSZ 51
 #endif
 
-enum {
-	SIGNAL_STACK = 8192, /* SIGSTKSZ on x86-64 */
-	ROUNDED = 24,	     /* by which malloc() may make a block larger */
-};
+enum { ROUNDED = 24 }; /* by which malloc() may make a block larger */
 
 /* sysconf(_SC_SIGSTKSZ): four times what the kernel says, or SIGSTKSZ. */
 static uint64_t common_size(const struct image *image)
 {
 	uint64_t least = image_auxiliary(image, AT_MINSIGSTKSZ, 0);
+	uint64_t usual = image_arch(image)->signal_stack_size;
 
-	return least > SIGNAL_STACK / 4 && least < UINT32_MAX ? 4 * least : SIGNAL_STACK;
+	return least > usual / 4 && least < UINT32_MAX ? 4 * least : usual;
 }
 
 /* A program without shared libraries has the function in it, if it calls it. */
@@ -54,12 +52,13 @@ static struct error *find_sized(const struct signal_stacks_input *input, struct 
 {
 	const struct bitmap *collectable = allocation_having(input->index, TRAIT_COLLECTABLE);
 	uint64_t common = common_size(input->image);
+	uint64_t usual = image_arch(input->image)->signal_stack_size;
 
 	bitmap_for_each(id, input->unreachable) {
 		uint64_t size = allocation_size(input->index, (allocation_id)id);
 		struct error *error;
 
-		if ((size - SIGNAL_STACK > ROUNDED && size - common > ROUNDED) ||
+		if ((size - usual > ROUNDED && size - common > ROUNDED) ||
 		    (collectable && bitmap_get(collectable, id)))
 			continue;
 		error = ret->words ? NULL

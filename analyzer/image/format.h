@@ -28,6 +28,14 @@ struct image_format {
 extern const struct image_format *const image_formats[]; /* NULL at the end */
 
 /*
+ * Say that the dump is of that machine and class, as in an ELF header, or why it cannot be read.
+ * Comes first.
+ */
+struct error *image_set_machine(struct image_builder *builder, unsigned int machine,
+				unsigned int class);
+const struct arch *image_builder_arch(struct image_builder *builder);
+
+/*
  * A mapping of the process, [start, end), whose first present bytes the dump holds; bytes points at
  * them. The next lost ones it was to hold. The origin is REGION_FILE if they are what the mapped
  * file has, though they are in the dump.

@@ -29,6 +29,7 @@ struct image {
 	uint64_t missing;
 	struct image_origin origin;
 	struct findings *findings; /* borrowed */
+	const struct arch *arch;
 
 	struct region *regions;
 	size_t region_count;
@@ -52,6 +53,7 @@ struct image {
 
 struct image_builder {
 	struct image *image;
+	const struct arch *const *architectures;
 };
 
 static struct error *add_region(struct image *image, struct region region)
@@ -156,6 +158,54 @@ void image_add_note(struct image_builder *builder, struct own_note note)
 
 	if (image->note_count < MOST_OWN_NOTES)
 		image->notes[image->note_count++] = note;
+}
+
+static const char *machine_name(unsigned int machine)
+{
+	static const struct {
+		unsigned int machine;
+		const char *name;
+	} names[] = {
+		{ EM_386, "i386" },    { EM_AARCH64, "aarch64" }, { EM_ARM, "arm" },
+		{ EM_PPC64, "ppc64" }, { EM_S390, "s390" },	  { EM_RISCV, "riscv" },
+		{ EM_X86_64, "x32" }, /* as the other class was looked for */
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (names[i].machine == machine)
+			return names[i].name;
+	return NULL;
+}
+
+struct error *image_set_machine(struct image_builder *builder, unsigned int machine,
+				unsigned int class)
+{
+	_cleanup_(free) char *supported = NULL;
+	const char *name = machine_name(machine);
+	char number[32];
+
+	for (size_t i = 0; builder->architectures[i]; i++) {
+		const struct arch *arch = builder->architectures[i];
+		char *names = NULL;
+
+		if (arch->machine == machine && arch->class == class) {
+			builder->image->arch = arch;
+			return NULL;
+		}
+		if (asprintf(&names, "%s%s%s", supported ? supported : "", supported ? ", " : "",
+			     arch->name) < 0)
+			return &error_no_memory;
+		free(supported);
+		supported = names;
+	}
+	snprintf(number, sizeof(number), "machine %u", machine);
+	return error_create(ERROR_NOT_SUPPORTED, "is a core of %s; only %s is supported",
+			    name ? name : number, supported);
+}
+
+const struct arch *image_builder_arch(struct image_builder *builder)
+{
+	return builder->image->arch;
 }
 
 struct findings *image_builder_findings(struct image_builder *builder)
@@ -437,9 +487,10 @@ static struct error *map_dump(struct image *image, const struct image_options *o
 	return NULL;
 }
 
-static struct error *read_dump(struct image *image)
+static struct error *read_dump(struct image *image, const struct image_options *options)
 {
-	struct image_builder builder = { image };
+	struct image_builder builder = { image, options->architectures ? options->architectures
+								       : architectures };
 
 	for (size_t i = 0; image_formats[i]; i++) {
 		const struct image_format *format = image_formats[i];
@@ -456,7 +507,7 @@ static struct error *build(struct image *image, const struct image_options *opti
 	char missing[NUMBER_SIZE], all[NUMBER_SIZE];
 
 	if (!error)
-		error = read_dump(image);
+		error = read_dump(image, options);
 	if (error)
 		return error;
 	if (image->missing > 0)
@@ -525,6 +576,11 @@ void image_close(struct image *image)
 const char *image_path(const struct image *image)
 {
 	return image->path;
+}
+
+const struct arch *image_arch(const struct image *image)
+{
+	return image->arch;
 }
 
 uint64_t image_missing(const struct image *image)

@@ -18,11 +18,11 @@
 #include "analyzer/base/error.h"
 #include "analyzer/base/findings.h"
 #include "analyzer/base/progress.h"
+#include "analyzer/image/arch.h"
 #include "analyzer/image/own_notes.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/user.h>
 
 enum {
 	RIGHT_EXECUTE = 1, /* as PF_X, PF_W and PF_R in ELF */
@@ -80,8 +80,9 @@ struct image_thread {
 	int signal;
 	bool signal_sent; /* by kill() and the like, by this process: */
 	uint32_t signal_sender;
-	struct user_regs_struct registers;
-	const uint8_t *vectors; /* floating point and vector state, raw */
+	uint64_t registers[MOST_REGISTERS]; /* see arch.h */
+	uint64_t thread_pointer;	    /* as the dump has it; 0: it has none */
+	const uint8_t *vectors;		    /* floating point and vector state, raw */
 	size_t vectors_size;
 };
 
@@ -104,6 +105,8 @@ struct image_options {
 	const char *temporary_folder; /* for what a packed dump holds */
 	struct progress *progress;    /* of unpacking it */
 	size_t memory;		      /* of the machine; 0: not known */
+	/* That a dump may be of, NULL at the end; otherwise architectures. */
+	const struct arch *const *architectures;
 };
 
 /*
@@ -117,6 +120,8 @@ void image_close(struct image *image);
 DEFINE_CLEANUP(image_close, struct image *)
 
 const char *image_path(const struct image *image);
+
+const struct arch *image_arch(const struct image *image);
 
 /* How many bytes the dump lacks at its end; 0 if it is complete. */
 uint64_t image_missing(const struct image *image);

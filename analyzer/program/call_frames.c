@@ -4,25 +4,22 @@
 #include <elfutils/libdw.h>
 #include <string.h>
 
-struct call_frame call_frame_of(const struct user_regs_struct *registers)
+struct call_frame call_frame_of(const struct arch *arch, const uint64_t *registers)
 {
-	return (struct call_frame){
-		.registers = {
-			registers->rax, registers->rdx, registers->rcx,
-			registers->rbx, registers->rsi, registers->rdi,
-			registers->rbp, registers->rsp, registers->r8,
-			registers->r9,	registers->r10, registers->r11,
-			registers->r12, registers->r13, registers->r14,
-			registers->r15, registers->rip,
-		},
+	struct call_frame frame = {
+		.instruction = registers[arch->instruction],
+		.stack_pointer = registers[arch->stack_pointer],
 		.exact = true,
 	};
+
+	arch_unwound(arch, registers, frame.registers);
+	return frame;
 }
 
 uint64_t call_frame_place(const struct call_frame *frame)
 {
 	/* A call that never returns can be the last instruction. */
-	return frame->registers[CALL_RIP] - (frame->exact ? 0 : 1);
+	return frame->instruction - (frame->exact ? 0 : 1);
 }
 
 /* Where an expression is computed. */
@@ -44,7 +41,7 @@ static bool push(struct machine *machine, uint64_t value)
 
 static bool push_register(struct machine *machine, uint64_t number, uint64_t offset)
 {
-	return number < CALL_REGISTERS && push(machine, machine->frame->registers[number] + offset);
+	return number < MOST_UNWOUND && push(machine, machine->frame->registers[number] + offset);
 }
 
 /* Of all there are, those that compilers and glibc's sources use. */
@@ -87,10 +84,10 @@ static bool compute(struct machine *machine, const Dwarf_Op *operations, size_t 
 }
 
 /*
- * The caller's register. What no rule is for is as it was: libdw says so of all that calls preserve
- * but rbx. The outermost function returns nowhere.
+ * The caller's register. What no rule is for is as it was: libdw says so of all that x86-64 calls
+ * preserve but one. The outermost function returns nowhere.
  */
-static bool restore(struct machine *machine, Dwarf_Frame *rules, int number, uint64_t *ret)
+static bool restore(struct machine *machine, Dwarf_Frame *rules, uint8_t number, uint64_t *ret)
 {
 	Dwarf_Op storage[3], *operations;
 	size_t count;
@@ -100,33 +97,40 @@ static bool restore(struct machine *machine, Dwarf_Frame *rules, int number, uin
 	*ret = 0;
 	if (count > 0)
 		return compute(machine, operations, count, true, ret);
-	if (number != CALL_RIP)
+	if (number != image_arch(machine->image)->unwound_return)
 		*ret = machine->frame->registers[number];
 	return true;
 }
 
 static enum call_step apply(const struct image *image, Dwarf_Frame *rules, struct call_frame *frame)
 {
-	static const int kept[] = { CALL_RBX, CALL_RBP, CALL_R12, CALL_R13,
-				    CALL_R14, CALL_R15, CALL_RIP };
+	const struct arch *arch = image_arch(image);
+	uint8_t stack_pointer = arch_unwound_stack_pointer(arch);
 	struct machine machine = { .image = image, .frame = frame };
 	struct call_frame caller = { .exact = false };
 	Dwarf_Op *operations;
 	size_t count;
 
 	if (dwarf_frame_cfa(rules, &operations, &count) ||
-	    !compute(&machine, operations, count, false, &machine.address))
+	    !compute(&machine, operations, count, false, &machine.address) ||
+	    !restore(&machine, rules, arch->unwound_return, &caller.instruction))
 		return CALL_UNKNOWN;
-	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
-		if (!restore(&machine, rules, kept[i], &caller.registers[kept[i]]))
+	for (unsigned int i = 0; i < arch->register_count; i++) {
+		uint8_t number = arch->registers[i].unwound;
+
+		if (arch->registers[i].preserved &&
+		    !restore(&machine, rules, number, &caller.registers[number]))
 			return CALL_UNKNOWN;
-	if (caller.registers[CALL_RIP] == 0)
+	}
+	if (caller.instruction == 0)
 		return CALL_OUTERMOST;
-	caller.registers[CALL_RSP] = machine.address;
+	caller.registers[arch->unwound_return] = caller.instruction;
+	caller.stack_pointer = machine.address;
 	/* A signal's handler returns to the instruction itself. */
 	dwarf_frame_info(rules, NULL, NULL, &caller.exact);
-	if (caller.exact && !restore(&machine, rules, CALL_RSP, &caller.registers[CALL_RSP]))
+	if (caller.exact && !restore(&machine, rules, stack_pointer, &caller.stack_pointer))
 		return CALL_UNKNOWN;
+	caller.registers[stack_pointer] = caller.stack_pointer;
 	*frame = caller;
 	return CALL_RETURNS;
 }

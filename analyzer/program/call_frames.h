@@ -7,21 +7,10 @@
 
 #include "analyzer/program/program.h"
 
-/* Registers as a function left them, by their DWARF numbers. */
-enum call_register {
-	CALL_RBX = 3,
-	CALL_RBP = 6,
-	CALL_RSP = 7,
-	CALL_R12 = 12,
-	CALL_R13 = 13,
-	CALL_R14 = 14,
-	CALL_R15 = 15,
-	CALL_RIP = 16,
-	CALL_REGISTERS
-};
-
 struct call_frame {
-	uint64_t registers[CALL_REGISTERS]; /* 0 where not known */
+	/* As a function left them, by their DWARF numbers; 0 where not known. */
+	uint64_t registers[MOST_UNWOUND];
+	uint64_t instruction, stack_pointer;
 	/* The next instruction; otherwise where the function called. */
 	bool exact;
 };
@@ -32,7 +21,8 @@ enum call_step {
 	CALL_RETURNS,	/* the frame is that of the caller now */
 };
 
-struct call_frame call_frame_of(const struct user_regs_struct *registers);
+/* registers are a thread's, in the order of arch's table. */
+struct call_frame call_frame_of(const struct arch *arch, const uint64_t *registers);
 
 /* An address in the function that the frame is of. */
 uint64_t call_frame_place(const struct call_frame *frame);

@@ -73,9 +73,7 @@ static bool is_stack_absent(const struct image *image, const struct thread *thre
 }
 
 /*
- * The first word of the thread control block is its own address: the ABI for x86-64 says so (ELF
- * Handling For Thread-Local Storage, 3.4.6). Go without C has no such block; then there is
- * something else on the page.
+ * Go without C has no thread control block; then there is something else on the page.
  */
 static bool is_local_storage_missing(const struct image *image, const struct thread *thread)
 {
@@ -89,15 +87,15 @@ static bool is_local_storage_missing(const struct image *image, const struct thr
 	return !bytes || bytes_are_zero(bytes, size < PAGE ? size : PAGE);
 }
 
-/* Whether fs_base can never have been the address of a control block. */
+/* Whether what the dump has can never have been the address of a control block. */
 static bool is_pointer_rubbish(const struct image *image, const struct thread *thread)
 {
 	enum { LOWEST = 1 << 16, ALIGNMENT = 8 };
-	uint64_t told = thread->state->registers.fs_base;
+	uint64_t told = thread->state->thread_pointer;
 	const struct region *region = image_find(image, told);
 
-	return told != 0 && (told < LOWEST || told >> 47 || told % ALIGNMENT != 0 ||
-			     (region && !(region->rights & RIGHT_WRITE)));
+	return told != 0 && (told < LOWEST || told >> image_arch(image)->address_bits ||
+			     told % ALIGNMENT != 0 || (region && !(region->rights & RIGHT_WRITE)));
 }
 
 enum { OTHERS_SIZE = 48 };
@@ -154,7 +152,7 @@ static void report_pointers(const struct image *image, const struct program *pro
 
 		if (thread->pointer_source != POINTER_TOLD && is_pointer_rubbish(image, thread))
 			note_missing(&rubbish[thread->pointer_source], NULL, thread->id,
-				     thread->state->registers.fs_base);
+				     thread->state->thread_pointer);
 	}
 	for (size_t i = 0; i <= POINTER_LIKELY; i++)
 		if (rubbish[i].count > 0)

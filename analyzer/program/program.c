@@ -20,6 +20,7 @@ struct program {
 static struct error *read_threads(struct program *program)
 {
 	size_t count = image_thread_count(program->image);
+	const struct arch *arch = image_arch(program->image);
 
 	program->threads = calloc(count + 1, sizeof(*program->threads));
 	if (!program->threads)
@@ -29,8 +30,11 @@ static struct error *read_threads(struct program *program)
 
 		program->threads[i] = (struct thread){
 			.id = state->id,
-			.stack_pointer = state->registers.rsp,
-			.thread_pointer = state->registers.fs_base,
+			.instruction = state->registers[arch->instruction],
+			.system_call = arch_system_call(arch, state->registers[arch->system_call]),
+			.stack_pointer = state->registers[arch->stack_pointer],
+			.used_from = state->registers[arch->stack_pointer] - arch->red_zone,
+			.thread_pointer = state->thread_pointer,
 			.stack = NO_STACK,
 			.state = state,
 		};

@@ -37,29 +37,29 @@ enum { NO_THREAD = UINT32_MAX };
 
 /* How a thread's pointer is known. */
 enum pointer_source {
-	POINTER_UNKNOWN, /* fs_base, where no control block begins */
-	POINTER_TOLD,	 /* fs_base, and the block there names itself */
+	POINTER_UNKNOWN, /* as the dump has it: no control block begins there */
+	POINTER_TOLD,	 /* the same, and the block there names itself */
 	POINTER_FOUND,	 /* the block names itself and the thread's number */
 	POINTER_LIKELY,	 /* the block names itself; by its place */
 };
 
 struct thread {
 	uint32_t id; /* the kernel's */
+	uint64_t instruction;
+	enum system_call system_call; /* that it is in */
 	uint64_t stack_pointer;
+	uint64_t used_from;	 /* less the red zone */
 	uint64_t thread_pointer; /* its control block */
 	enum pointer_source pointer_source;
 	uint32_t stack; /* an index, or NO_STACK */
 	const struct image_thread *state;
 	/* What the program may still use of it: see system_calls.h. */
-	struct user_regs_struct registers; /* 0 where it does not */
+	uint64_t registers[MOST_REGISTERS]; /* 0 where it does not */
 	bool vectors_used;
 	uint64_t live; /* where its frames begin, if it never returns; or 0 */
 };
 
 enum { NO_STACK = UINT32_MAX };
-
-/* Below the stack pointer, the System V ABI leaves this to the function. */
-enum { RED_ZONE = 128 };
 
 struct program;
 
@@ -97,6 +97,20 @@ bool program_knows_modules(const struct program *program);
 /* Threads in the order of the dump. */
 size_t program_thread_count(const struct program *program);
 const struct thread *program_thread(const struct program *program, size_t number);
+
+/* Where the struct pthread of a thread with that pointer begins. */
+static inline uint64_t thread_descriptor(const struct image *image, uint64_t thread_pointer)
+{
+	return thread_pointer - image_arch(image)->pthread.pointer;
+}
+
+/* What is in use of a stack that begins at start, if the thread runs on it. */
+static inline uint64_t thread_live(const struct thread *thread, uint64_t start)
+{
+	bool is_whole = thread->stack_pointer - start <= thread->stack_pointer - thread->used_from;
+
+	return is_whole ? start : thread->used_from;
+}
 
 /* Stacks by address. */
 size_t program_stack_count(const struct program *program);

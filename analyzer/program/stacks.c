@@ -6,18 +6,13 @@
 #include <elf.h>
 #include <string.h>
 
-/* struct pthread on x86-64 (glibc, nptl/descr.h and tls.h) */
+/* struct pthread (glibc, nptl/descr.h and tls.h), besides what the architecture tells */
 enum {
-	PTHREAD_SELF = 16,	  /* header.self: the struct's own address */
-	PTHREAD_LIST = 704,	  /* { next, prev } of its list of stacks */
-	PTHREAD_ALIGNMENT = 64,	  /* of it, and so of that */
-	PTHREAD_TID = 720,	  /* 0: not running; -1: joined, but not in 2.43 */
-	PTHREAD_CANCEL = 776,	  /* cancelhandling */
-	PTHREAD_EXITING = 0x30,	  /* in it: a thread has ended by itself */
+	PTHREAD_ALIGNMENT = 64,	  /* of it, and so of its list of stacks, { next, prev } */
+	PTHREAD_EXITING = 0x30,	  /* in cancelhandling: a thread has ended by itself */
 	PTHREAD_FREED = 0x20,	  /* and was joined, or was detached */
 	PTHREAD_SIZE = 2304,	  /* at most about this much, in all versions */
 	PTHREAD_REACH = 1 << 16,  /* from it to the end of the stack, at most */
-	PTHREAD_DTV = 8,	  /* header.dtv: what of TLS was allocated */
 	SMALLEST_STACK = 1 << 14, /* PTHREAD_STACK_MIN */
 	MAXIMUM_STACKS = 1 << 20,
 	MOST_LOOKS = 1 << 12, /* more than the loader's and libraries' data */
@@ -34,9 +29,10 @@ static uint64_t word(const uint8_t *bytes, size_t offset)
 /*
  * stackblock, stackblock_size and guardsize stand in a row: the descriptor itself is in that block.
  */
-static bool find_block(const uint8_t *bytes, size_t size, struct descriptor *descriptor)
+static bool find_block(const struct arch *arch, const uint8_t *bytes, size_t size,
+		       struct descriptor *descriptor)
 {
-	for (size_t i = PTHREAD_TID; i + 24 <= size; i += 8) {
+	for (size_t i = arch->pthread.tid; i + 24 <= size; i += 8) {
 		uint64_t block = word(bytes, i), length = word(bytes, i + 8),
 			 guard = word(bytes, i + 16);
 
@@ -55,33 +51,35 @@ static bool find_block(const uint8_t *bytes, size_t size, struct descriptor *des
 
 uint32_t descriptor_tid(const struct image *image, uint64_t address)
 {
+	uint64_t place = address + image_arch(image)->pthread.tid;
 	uint32_t tid;
 
-	return image_read_u32(image, address + PTHREAD_TID, &tid) ? tid : 0;
+	return image_read_u32(image, place, &tid) ? tid : 0;
 }
 
 bool descriptor_read(const struct image *image, uint64_t address, struct descriptor *ret)
 {
+	const struct arch *arch = image_arch(image);
+	size_t self = arch->pthread.self, tid = arch->pthread.tid, cancel = arch->pthread.cancel;
 	struct descriptor descriptor = { .address = address };
 	uint8_t bytes[PTHREAD_SIZE];
 	size_t size = sizeof(bytes);
 	uint64_t available, first;
 
 	/* Most that is taken for one ends here already. */
-	if (!image_read_u64(image, address, &first) || first != address ||
+	if (!image_read_u64(image, address, &first) || (self && first != address) ||
 	    !image_bytes(image, address, &available))
 		return false;
 	if (size > available)
 		size = available;
-	if (size <= PTHREAD_CANCEL || size < PTHREAD_TID + 24 ||
-	    !image_read(image, address, bytes, size) || word(bytes, PTHREAD_SELF) != address ||
-	    !find_block(bytes, size, &descriptor))
+	if (size <= cancel || size < tid + 24 || !image_read(image, address, bytes, size) ||
+	    (self && word(bytes, self) != address) || !find_block(arch, bytes, size, &descriptor))
 		return false;
-	memcpy(&descriptor.tid, bytes + PTHREAD_TID, sizeof(int32_t));
-	descriptor.exited = bytes[PTHREAD_CANCEL] & PTHREAD_EXITING;
-	descriptor.freed = bytes[PTHREAD_CANCEL] & PTHREAD_FREED;
+	memcpy(&descriptor.tid, bytes + tid, sizeof(int32_t));
+	descriptor.exited = bytes[cancel] & PTHREAD_EXITING;
+	descriptor.freed = bytes[cancel] & PTHREAD_FREED;
 	/* joinid, which names the thread itself once it is detached */
-	for (size_t i = PTHREAD_TID + 8; i + 8 <= size; i += 8)
+	for (size_t i = tid + 8; i + 8 <= size; i += 8)
 		if (word(bytes, i) == address)
 			descriptor.detached = true;
 	*ret = descriptor;
@@ -105,13 +103,11 @@ static struct error *add_stack(struct stack_list *list, struct stack stack)
  */
 static uint64_t live_part(const struct thread *thread, uint64_t start, uint64_t end)
 {
-	uint64_t pointer = thread->stack_pointer;
-
 	if (thread->live >= start && thread->live < end)
 		return thread->live;
-	if (pointer < start || pointer >= end)
+	if (thread->stack_pointer < start || thread->stack_pointer >= end)
 		return start;
-	return pointer - start > RED_ZONE ? pointer - RED_ZONE : start;
+	return thread_live(thread, start);
 }
 
 /*
@@ -171,7 +167,8 @@ static struct error *add_thread_stacks(struct stack_list *list, const struct ima
 		struct descriptor descriptor;
 		struct error *error;
 
-		if (!descriptor_read(image, threads[i].thread_pointer, &descriptor))
+		if (!descriptor_read(image, thread_descriptor(image, threads[i].thread_pointer),
+				     &descriptor))
 			continue;
 		error = add_stack(list, (struct stack){
 						.kind = STACK_THREAD,
@@ -197,14 +194,15 @@ static struct error *add_thread_stacks(struct stack_list *list, const struct ima
  * one thread. glibc counts the stack as free, but what stands there is as the thread left it, and
  * nobody knows where it was.
  */
-static struct error *add_finished(struct stack_list *list, const struct descriptor *descriptor)
+static struct error *add_finished(struct stack_list *list, const struct arch *arch,
+				  const struct descriptor *descriptor)
 {
 	bool over = descriptor->tid < 0 || descriptor->detached || descriptor->freed;
 	struct stack stack = {
 		.kind = STACK_FINISHED,
 		.start = descriptor->start,
 		.live = descriptor->address,
-		.live_end = over ? descriptor->address + PTHREAD_DTV + 8 : descriptor->end,
+		.live_end = over ? descriptor->address + arch->pthread.dtv + 8 : descriptor->end,
 		.end = descriptor->end,
 		.thread = NO_THREAD,
 	};
@@ -221,6 +219,7 @@ static struct error *add_finished(struct stack_list *list, const struct descript
 static struct error *walk_list(struct stack_list *list, const struct image *image, uint64_t head,
 			       uint64_t next)
 {
+	const struct arch *arch = image_arch(image);
 	uint64_t previous = head, back;
 
 	for (size_t i = 0; i < MAXIMUM_STACKS && next != head; i++) {
@@ -228,10 +227,10 @@ static struct error *walk_list(struct stack_list *list, const struct image *imag
 		struct error *error;
 
 		if (!image_read_u64(image, next + 8, &back) || back != previous ||
-		    !descriptor_read(image, next - PTHREAD_LIST, &descriptor))
+		    !descriptor_read(image, next - arch->pthread.list, &descriptor))
 			return NULL;
 		if (descriptor.tid <= 0) {
-			error = add_finished(list, &descriptor);
+			error = add_finished(list, arch, &descriptor);
 			if (error)
 				return error;
 		}
@@ -274,7 +273,7 @@ static struct error *scan_for_lists(struct stack_list *list, const struct image 
 			continue;
 		looks--;
 		if (!image_read_u64(image, next + 8, &back) || back != head ||
-		    descriptor_read(image, head - PTHREAD_LIST, &member))
+		    descriptor_read(image, head - image_arch(image)->pthread.list, &member))
 			continue;
 		error = walk_list(list, image, head, next);
 		if (error)

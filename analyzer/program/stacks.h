@@ -9,9 +9,8 @@
  *	block         stack pointer       struct pthread     block + size
  *	| guard | dead | red zone | frames | TLS | pthread |
  *
- * The offsets within struct pthread are those of glibc's nptl/descr.h for x86-64; they have not
- * changed since 2.4. Where the block is recorded differs between versions; it is found by its
- *contents.
+ * The offsets within struct pthread are the architecture's (arch.h). Where the block is recorded
+ * differs between versions; it is found by its contents.
  */
 #ifndef ANALYZER_PROGRAM_STACKS_H
 #define ANALYZER_PROGRAM_STACKS_H
@@ -19,7 +18,7 @@
 #include "analyzer/program/modules.h"
 #include "analyzer/program/program.h"
 
-/* What is read of a struct pthread at address, which names itself. */
+/* What is read of a struct pthread at address. */
 struct descriptor {
 	uint64_t address;
 	int32_t tid;

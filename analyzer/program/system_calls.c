@@ -4,7 +4,6 @@
 #include "analyzer/program/symbols.h"
 
 #include <string.h>
-#include <sys/syscall.h>
 
 /* A call from exit() to the system is fewer frames. */
 enum { MOST_FRAMES = 64 };
@@ -25,26 +24,23 @@ static bool follows_system_call(const struct image *image, const struct module_l
 				uint64_t address)
 {
 	const struct module *module = module_list_find(modules, address);
-	uint8_t bytes[2];
+	const struct arch *arch = image_arch(image);
+	uint8_t bytes[sizeof(arch->call_code)];
 
 	if (!is_c_library(module))
 		return false;
-	if (!image_read(image, address - sizeof(bytes), bytes, sizeof(bytes)))
+	if (!image_read(image, address - arch->call_code_size, bytes, arch->call_code_size))
 		return module->file && module->file->partial;
-	return bytes[0] == 0x0f && bytes[1] == 0x05;
+	return memcmp(bytes, arch->call_code, arch->call_code_size) == 0;
 }
 
 /* Those that calls preserve; the others are dead where the frame called. */
-static struct user_regs_struct preserved(const struct call_frame *frame)
+static void keep_preserved(const struct arch *arch, const struct call_frame *frame,
+			   struct thread *thread)
 {
-	return (struct user_regs_struct){
-		.rbx = frame->registers[CALL_RBX],
-		.rbp = frame->registers[CALL_RBP],
-		.r12 = frame->registers[CALL_R12],
-		.r13 = frame->registers[CALL_R13],
-		.r14 = frame->registers[CALL_R14],
-		.r15 = frame->registers[CALL_R15],
-	};
+	for (unsigned int i = 0; i < arch->register_count; i++)
+		if (arch->registers[i].preserved)
+			thread->registers[i] = frame->registers[arch->registers[i].unwound];
 }
 
 /*
@@ -56,12 +52,13 @@ static void leave(const struct image *image, const struct module_list *modules,
 {
 	enum { STARTS_MAIN = 1, EXITS = 2 | 4 };
 	static const char *const names[] = { "__libc_start_main", "exit", "quick_exit", NULL };
-	struct call_frame frame = call_frame_of(&thread->state->registers);
+	const struct arch *arch = image_arch(image);
+	struct call_frame frame = call_frame_of(arch, thread->state->registers);
 
 	for (size_t i = 0; i < MOST_FRAMES; i++) {
 		uint64_t place = call_frame_place(&frame);
 		const struct module *module = module_list_find(modules, place);
-		uint64_t function, bottom = frame.registers[CALL_RSP];
+		uint64_t function, bottom = frame.stack_pointer;
 		enum call_step step;
 
 		if (!is_c_library(module))
@@ -71,31 +68,30 @@ static void leave(const struct image *image, const struct module_list *modules,
 		if (step == CALL_UNKNOWN)
 			return;
 		if (step == CALL_OUTERMOST || function & STARTS_MAIN) {
-			thread->registers = (struct user_regs_struct){ 0 };
-			thread->live = step == CALL_OUTERMOST ? bottom : frame.registers[CALL_RSP];
+			memset(thread->registers, 0, sizeof(thread->registers));
+			thread->live = step == CALL_OUTERMOST ? bottom : frame.stack_pointer;
 			return;
 		}
 		/* The first one asked the system itself. */
 		if (i > 0 && !(function & EXITS))
 			continue;
-		thread->registers = preserved(&frame);
-		thread->live = frame.registers[CALL_RSP];
+		keep_preserved(arch, &frame, thread);
+		thread->live = frame.stack_pointer;
 	}
 }
 
 void thread_find_use(const struct image *image, const struct module_list *modules,
 		     struct thread *thread)
 {
-	const struct user_regs_struct *registers = &thread->state->registers;
-	unsigned long long call = registers->orig_rax;
-	bool waits = (int64_t)call >= 0 && follows_system_call(image, modules, registers->rip);
+	bool waits = thread->system_call != SYSTEM_CALL_NONE &&
+		     follows_system_call(image, modules, thread->instruction);
 
 	thread->vectors_used = !waits;
-	thread->registers = *registers;
-	if (call != SYS_exit_group && call != SYS_exit)
+	if (thread->system_call != SYSTEM_CALL_EXIT) {
+		memcpy(thread->registers, thread->state->registers, sizeof(thread->registers));
 		return;
+	}
 	thread->vectors_used = false;
-	thread->registers = (struct user_regs_struct){ 0 };
 	if (waits)
 		leave(image, modules, thread);
 }

@@ -6,7 +6,6 @@
 
 enum {
 	ALIGNMENT = 64, /* of struct pthread */
-	SELF = 16,	/* where it names itself once more */
 	ENDS = 1 << 20, /* so much of a mapping's beginning and end is read */
 };
 
@@ -28,7 +27,19 @@ static bool names_itself(const struct image *image, uint64_t address)
 	uint64_t first, self;
 
 	return address != 0 && image_read_u64(image, address, &first) && first == address &&
-	       image_read_u64(image, address + SELF, &self) && self == address;
+	       image_read_u64(image, address + image_arch(image)->pthread.self, &self) &&
+	       self == address;
+}
+
+/* Without a block that names itself, its number tells. */
+static bool is_right(const struct image *image, const struct thread *thread)
+{
+	uint64_t address = thread->thread_pointer;
+
+	if (image_arch(image)->pthread.self)
+		return names_itself(image, address);
+	return address != 0 &&
+	       descriptor_tid(image, thread_descriptor(image, address)) == thread->id;
 }
 
 /* The next address in [start, end) with a block; end if there is none. */
@@ -145,10 +156,9 @@ void thread_pointers_check(const struct image *image, struct thread *threads, si
 	struct thread *last = NULL;
 
 	for (size_t i = 0; i < count; i++)
-		threads[i].pointer_source = names_itself(image, threads[i].thread_pointer)
-						    ? POINTER_TOLD
-						    : POINTER_UNKNOWN;
-	if (count_unknown(&search, &last) == 0)
+		threads[i].pointer_source =
+			is_right(image, &threads[i]) ? POINTER_TOLD : POINTER_UNKNOWN;
+	if (count_unknown(&search, &last) == 0 || !image_arch(image)->pthread.self)
 		return;
 	for (size_t i = 0; i < count; i++)
 		if (threads[i].pointer_source == POINTER_UNKNOWN)

@@ -112,7 +112,7 @@ static void threads_write(const struct analysis *analysis, const struct ranges *
 {
 	const struct program *program = analysis_program(analysis);
 	const struct thread *thread = program_thread(program, range->number);
-	uint64_t instruction = thread->state->registers.rip;
+	uint64_t instruction = thread->instruction;
 	const struct module *module = program_find_module(program, instruction);
 	struct debug *debug = analysis_debug(analysis);
 	struct symbol symbol;

@@ -72,8 +72,7 @@ const struct fiber *fiber_find(const struct fibers *fibers, uint64_t address)
 	return low > 0 && address < list[low - 1].end ? &list[low - 1] : NULL;
 }
 
-bool fiber_registers(const struct image *image, const struct fiber *fiber,
-		     struct saved_registers *ret)
+bool fiber_registers(const struct image *image, const struct fiber *fiber, struct frame_state *ret)
 {
 	return !fiber->running && fiber->runtime->fiber_registers(image, fiber, ret);
 }

@@ -41,7 +41,6 @@ const struct fiber *fiber_at(const struct fibers *fibers, size_t number);
 const struct fiber *fiber_find(const struct fibers *fibers, uint64_t address);
 
 /* What a fiber that waits saved; false if that is not in the dump. */
-bool fiber_registers(const struct image *image, const struct fiber *fiber,
-		     struct saved_registers *ret);
+bool fiber_registers(const struct image *image, const struct fiber *fiber, struct frame_state *ret);
 
 #endif

@@ -84,7 +84,7 @@ struct runtime {
 	/* Required with find_fibers(): what a fiber that waits saved; false if that is not there.
 	 */
 	bool (*fiber_registers)(const struct image *image, const struct fiber *fiber,
-				struct saved_registers *ret);
+				struct frame_state *ret);
 
 	/*
 	 * Optional: learn which allocations are objects, and of what class. Leaves has_objects

@@ -26,7 +26,7 @@ void fiber_describe(struct analysis *analysis, size_t number, uint64_t limit, st
 {
 	const struct fiber *fiber = fiber_at(analysis_fibers(analysis), number);
 	const struct backtrace *calls;
-	struct saved_registers saved;
+	struct frame_state saved;
 
 	write_head(analysis, fiber, report);
 	if (fiber->thread != NO_THREAD) {
@@ -43,7 +43,7 @@ const char *fiber_place(const struct analysis *analysis, uint64_t address)
 {
 	const struct fiber *fiber = fiber_find(analysis_fibers(analysis), address);
 	_cleanup_(free) char *whose = NULL;
-	struct saved_registers saved;
+	struct frame_state saved;
 
 	if (!fiber || address < fiber->live ||
 	    !fiber_registers(analysis_image(analysis), fiber, &saved) ||

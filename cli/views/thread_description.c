@@ -3,6 +3,8 @@
 #include "analyzer/query/thread_value.h"
 #include "cli/views/rows.h"
 
+#include <string.h>
+
 static void write_head(struct analysis *analysis, uint32_t number, struct report *report)
 {
 	static const struct table table = TABLE(
@@ -31,42 +33,35 @@ static void write_head(struct analysis *analysis, uint32_t number, struct report
 	report_end_table(report);
 }
 
-static void write_registers(const struct thread *thread, struct report *report)
+/* The register of that name; there is one for each that a description shows. */
+static size_t find_register(const struct arch *arch, const char *name, size_t length)
 {
-	static const struct table tables[] = {
-		TABLE("registers",
-		      "rax {rax}  rbx {rbx}  rcx {rcx}  rdx {rdx}\n"
-		      "rsi {rsi}  rdi {rdi}  rbp {rbp}  rsp {rsp}",
-		      { "rax", VALUE_ADDRESS }, { "rbx", VALUE_ADDRESS }, { "rcx", VALUE_ADDRESS },
-		      { "rdx", VALUE_ADDRESS }, { "rsi", VALUE_ADDRESS }, { "rdi", VALUE_ADDRESS },
-		      { "rbp", VALUE_ADDRESS }, { "rsp", VALUE_ADDRESS }),
-		TABLE("registers",
-		      "r8 {r8}  r9 {r9}  r10 {r10}  r11 {r11}\n"
-		      "r12 {r12}  r13 {r13}  r14 {r14}  r15 {r15}\n"
-		      "rip {rip}  fs_base {fs_base}",
-		      { "r8", VALUE_ADDRESS }, { "r9", VALUE_ADDRESS }, { "r10", VALUE_ADDRESS },
-		      { "r11", VALUE_ADDRESS }, { "r12", VALUE_ADDRESS }, { "r13", VALUE_ADDRESS },
-		      { "r14", VALUE_ADDRESS }, { "r15", VALUE_ADDRESS }, { "rip", VALUE_ADDRESS },
-		      { "fs_base", VALUE_ADDRESS }),
-	};
-	const struct user_regs_struct *from = &thread->state->registers;
-	const uint64_t values[] = {
-		from->rax, from->rbx, from->rcx, from->rdx, from->rsi, from->rdi,
-		from->rbp, from->rsp, from->r8,	 from->r9,  from->r10, from->r11,
-		from->r12, from->r13, from->r14, from->r15, from->rip, from->fs_base,
-	};
-	size_t next = 0;
+	size_t i = 0;
 
-	/* Any of them may hold what the program works on. */
-	if (report->no_content)
-		return;
-	for (size_t i = 0; i < 2; i++) {
-		report_begin_table(report, &tables[i]);
-		for (size_t j = 0; j < tables[i].column_count; j++)
-			report_add(report, values[next++]);
-		report_end_row(report);
-		report_end_table(report);
+	while (strncmp(arch->registers[i].name, name, length) != 0 ||
+	       arch->registers[i].name[length] != '\0')
+		i++;
+	return i;
+}
+
+static void write_registers(const struct arch *arch, const struct thread *thread,
+			    const char *sentence, struct report *report)
+{
+	struct table table = { "registers", sentence };
+	uint64_t values[MAXIMUM_COLUMNS];
+
+	for (const char *next = sentence; (next = strchr(next, '{')); next++) {
+		size_t number = find_register(arch, next + 1, strcspn(next + 1, "}"));
+
+		values[table.column_count] = thread->state->registers[number];
+		table.columns[table.column_count++] =
+			(struct column){ arch->registers[number].name, VALUE_ADDRESS };
 	}
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < table.column_count; i++)
+		report_add(report, values[i]);
+	report_end_row(report);
+	report_end_table(report);
 }
 
 static const struct table call_table =
@@ -113,8 +108,13 @@ void calls_end(struct report *report)
 
 void thread_describe(struct analysis *analysis, uint32_t thread, struct report *report)
 {
+	const struct arch *arch = image_arch(analysis_image(analysis));
+
 	write_head(analysis, thread, report);
-	write_registers(program_thread(analysis_program(analysis), thread), report);
+	/* Any of them may hold what the program works on. */
+	for (size_t i = 0; arch->shown[i] && !report->no_content; i++)
+		write_registers(arch, program_thread(analysis_program(analysis), thread),
+				arch->shown[i], report);
 	thread_write_calls(analysis, thread, SHOWN_CALLS, report);
 	calls_end(report);
 }

@@ -1,11 +1,10 @@
 /*
- * ELF cores of x86-64 Linux, as the kernel and gdb's gcore write them.
+ * ELF cores of 64-bit Linux, as the kernel and gdb's gcore write them.
  *
- * What is read: the program headers, more than 65,535 of them too (PN_XNUM),
- * and the notes NT_PRSTATUS, NT_PRPSINFO, NT_FPREGSET, NT_X86_XSTATE, NT_AUXV
- * and NT_FILE, and heapcore's own.
- * Layouts are those of <sys/procfs.h> and of the Linux kernel's
- * fs/binfmt_elf.c (fill_files_note()).
+ * What is read: the program headers, more than 65,535 of them too (PN_XNUM), and the notes
+ * NT_PRSTATUS, NT_PRPSINFO, NT_FPREGSET, NT_AUXV and NT_FILE, those of the architecture (arch.h),
+ * and heapcore's own. Layouts are those of the Linux kernel's fs/binfmt_elf.c (fill_files_note())
+ * and, of NT_PRSTATUS, the architecture's.
  */
 #include "analyzer/image/format.h"
 #include "analyzer/image/own_notes.h"
@@ -15,7 +14,6 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/procfs.h>
 
 struct core {
 	uint8_t *bytes;
@@ -33,32 +31,11 @@ static bool elf_recognise(const uint8_t *bytes, size_t size)
 	return size >= SELFMAG && memcmp(bytes, ELFMAG, SELFMAG) == 0;
 }
 
-static const char *machine_name(unsigned int machine)
-{
-	switch (machine) {
-	case EM_386:
-		return "i386";
-	case EM_AARCH64:
-		return "aarch64";
-	case EM_ARM:
-		return "arm";
-	case EM_PPC64:
-		return "ppc64";
-	case EM_S390:
-		return "s390";
-	case EM_RISCV:
-		return "riscv";
-	default:
-		return NULL;
-	}
-}
-
 /* Say what the file is if it is not a core that can be read here. */
 static struct error *check_kind(const struct core *core)
 {
 	const uint8_t *ident = core->bytes;
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)core->bytes;
-	const char *name;
 
 	if (core->size < sizeof(*header))
 		return error_create(ERROR_BAD_DUMP, "is cut off within its ELF header");
@@ -72,14 +49,7 @@ static struct error *check_kind(const struct core *core)
 				    : header->e_type == ET_EXEC ? "program"
 				    : header->e_type == ET_DYN	? "program or library"
 								: "file of unknown type");
-	if (header->e_machine == EM_X86_64 && ident[EI_CLASS] == ELFCLASS64)
-		return NULL;
-	name = header->e_machine == EM_X86_64 ? "x32" : machine_name(header->e_machine);
-	if (name)
-		return error_create(ERROR_NOT_SUPPORTED,
-				    "is a core of %s; only x86-64 is supported", name);
-	return error_create(ERROR_NOT_SUPPORTED,
-			    "is a core of machine %u; only x86-64 is supported", header->e_machine);
+	return image_set_machine(core->builder, header->e_machine, ident[EI_CLASS]);
 }
 
 /* Whether libelf failed for a lack of memory; its header has no code for it. */
@@ -167,19 +137,23 @@ static struct error *finish_thread(struct core *core)
 
 static struct error *read_status(struct core *core, const uint8_t *note, size_t size)
 {
-	struct elf_prstatus status;
+	const struct arch *arch = image_builder_arch(core->builder);
+	struct image_thread *thread = &core->thread;
 	struct error *error = finish_thread(core);
+	int16_t signal;
 
 	if (error)
 		return error;
-	if (size < sizeof(status))
+	if (size < arch->status.size)
 		return error_create(ERROR_BAD_DUMP, "an NT_PRSTATUS note is too short");
-	memcpy(&status, note, sizeof(status));
-	core->thread = (struct image_thread){
-		.id = (uint32_t)status.pr_pid,
-		.signal = status.pr_cursig,
-	};
-	memcpy(&core->thread.registers, &status.pr_reg, sizeof(core->thread.registers));
+	*thread = (struct image_thread){ 0 };
+	memcpy(&thread->id, note + arch->status.thread, sizeof(thread->id));
+	memcpy(&signal, note + arch->status.signal, sizeof(signal));
+	thread->signal = signal;
+	memcpy(thread->registers, note + arch->status.registers,
+	       arch->register_count * sizeof(*thread->registers));
+	if (arch->thread_pointer != NOT_A_REGISTER)
+		thread->thread_pointer = thread->registers[arch->thread_pointer];
 	core->has_thread = true;
 	return NULL;
 }
@@ -205,6 +179,12 @@ static void read_vectors(struct core *core, const uint8_t *note, size_t size)
 		return;
 	core->thread.vectors = note;
 	core->thread.vectors_size = size;
+}
+
+static void read_thread_pointer(struct core *core, const uint8_t *note, size_t size)
+{
+	if (core->has_thread && size >= sizeof(core->thread.thread_pointer))
+		memcpy(&core->thread.thread_pointer, note, sizeof(core->thread.thread_pointer));
 }
 
 static struct error *read_auxiliary(struct core *core, const uint8_t *note, size_t size)
@@ -263,12 +243,13 @@ static struct error *read_files(struct core *core, const uint8_t *note, size_t s
 
 static void read_process(struct core *core, const uint8_t *note, size_t size)
 {
-	struct elf_prpsinfo info;
+	enum { INFO_SIZE = 136, INFO_PROCESS = 24 }; /* where words are of 64 bits */
+	struct image_origin origin = { 0 };
 
-	if (size < sizeof(info))
+	if (size < INFO_SIZE)
 		return;
-	memcpy(&info, note, sizeof(info));
-	image_set_origin(core->builder, (struct image_origin){ .process = (uint32_t)info.pr_pid });
+	memcpy(&origin.process, note + INFO_PROCESS, sizeof(origin.process));
+	image_set_origin(core->builder, origin);
 }
 
 static void read_time(struct core *core, const uint8_t *note, size_t size)
@@ -297,6 +278,8 @@ static struct error *read_cuts(struct core *core, const uint8_t *note, size_t si
 static struct error *read_note(struct core *core, const GElf_Nhdr *note, const char *name,
 			       const uint8_t *description)
 {
+	const struct arch *arch = image_builder_arch(core->builder);
+
 	if (strcmp(name, NOTE_OWNER) == 0 && note->n_type == NOTE_TIME)
 		read_time(core, description, note->n_descsz);
 	else if (strcmp(name, NOTE_OWNER) == 0 && note->n_type == NOTE_CUTS)
@@ -306,6 +289,11 @@ static struct error *read_note(struct core *core, const GElf_Nhdr *note, const c
 			       (struct own_note){ note->n_type, description, note->n_descsz });
 	if (strcmp(name, "CORE") != 0 && strcmp(name, "LINUX") != 0)
 		return NULL;
+	if (note->n_type == NT_FPREGSET || note->n_type == arch->vectors_note)
+		read_vectors(core, description, note->n_descsz);
+	else if (arch->thread_pointer == NOT_A_REGISTER &&
+		 note->n_type == arch->thread_pointer_note)
+		read_thread_pointer(core, description, note->n_descsz);
 	switch (note->n_type) {
 	case NT_PRSTATUS:
 		return read_status(core, description, note->n_descsz);
@@ -314,10 +302,6 @@ static struct error *read_note(struct core *core, const GElf_Nhdr *note, const c
 		return NULL;
 	case NT_PRPSINFO:
 		read_process(core, description, note->n_descsz);
-		return NULL;
-	case NT_FPREGSET:
-	case NT_X86_XSTATE:
-		read_vectors(core, description, note->n_descsz);
 		return NULL;
 	case NT_AUXV:
 		return read_auxiliary(core, description, note->n_descsz);
@@ -490,7 +474,7 @@ static uint64_t elf_claim(const uint8_t *bytes, size_t size)
 
 const struct image_format image_format_elf_core = {
 	.name = "elf_core",
-	.summary = "ELF cores of x86-64 Linux",
+	.summary = "ELF cores of 64-bit Linux",
 	.recognise = elf_recognise,
 	.read = elf_read,
 	.claim = elf_claim,

@@ -110,17 +110,18 @@ const char *debug_name(struct debug *debug, uint64_t address);
 /* The calls that a thread is in; NULL only if memory is short. */
 const struct backtrace *debug_backtrace(struct debug *debug, uint32_t thread);
 
-/* Registers that calls preserve, of what waits on a stack of its own. */
-struct saved_registers {
-	uint64_t rbx, rbp, rsp, r12, r13, r14, r15, rip;
+/* Registers in a frame, by their DWARF numbers. */
+struct frame_state {
+	uint64_t registers[MOST_UNWOUND];
+	uint64_t known;	  /* a bit for each */
+	uint64_t address; /* in the instruction that the frame is in */
 };
 
 /*
- * The calls of what saved these registers; NULL if memory is short. They are kept until those of
- * other ones are asked for.
+ * The calls of what waits on a stack of its own and saved these registers; NULL if memory is short.
+ * They are kept until those of other ones are asked for.
  */
-const struct backtrace *debug_backtrace_of(struct debug *debug,
-					   const struct saved_registers *saved);
+const struct backtrace *debug_backtrace_of(struct debug *debug, const struct frame_state *saved);
 
 /*
  * Where on the thread's stack the address is, as "variable session.user of serve(), frame 3 of
@@ -132,7 +133,7 @@ const char *debug_stack_place(struct debug *debug, uint32_t thread, uint64_t add
  * The same on the stack of what saved these registers, which is called whose: "variable
  * session.user of serve(), frame 3 of WHOSE".
  */
-const char *debug_saved_place(struct debug *debug, const struct saved_registers *saved,
+const char *debug_saved_place(struct debug *debug, const struct frame_state *saved,
 			      const char *whose, uint64_t address);
 
 /*

@@ -2,14 +2,13 @@
 
 #include <dwarf.h>
 #include <elf.h>
-#include <limits.h>
 #include <string.h>
 
 /* Endless recursion is what a stack of more frames shows. */
-enum { MOST_FRAMES = 1 << 14, STACK_POINTER = 7, RETURN_ADDRESS = 16 };
+enum { MOST_FRAMES = 1 << 14 };
 
-/* No thread has this number: there are fewer. */
-static const pid_t SAVED_THREAD = INT_MAX;
+/* To libdwfl, whatever is asked for is this thread: ids need not differ. */
+static const pid_t ONE_THREAD = 1;
 
 struct trace {
 	bool done;
@@ -24,9 +23,8 @@ struct unwinder {
 	bool attached;
 	struct trace *traces; /* of each thread */
 	size_t count;
-	/* Of what is asked for, or NULL; what was last, and its calls. */
-	const struct saved_registers *saved;
-	struct saved_registers saved_last;
+	const struct frame_state *start; /* of what is asked for */
+	struct frame_state saved;	 /* asked for last */
 	struct trace saved_trace;
 };
 
@@ -52,29 +50,12 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *d
 	return image_read_u64(debug->image, address, ret);
 }
 
-/*
- * To libdwfl, a thread is its number from 1 on: ids need not differ. SAVED_THREAD is what the given
- * registers are of.
- */
 static bool get_thread(Dwfl *dwfl, pid_t number, void *data, void **ret)
 {
-	struct debug *debug = data;
+	const struct debug *debug = data;
 
-	if (number == SAVED_THREAD)
-		*ret = (void *)debug->unwinder->saved;
-	else
-		*ret = (void *)program_thread(debug->program, (size_t)number - 1);
+	*ret = (void *)debug->unwinder->start;
 	return true;
-}
-
-static bool set_saved_registers(Dwfl_Thread *handle, const struct saved_registers *from)
-{
-	const Dwarf_Word stack[] = { from->rbp, from->rsp };
-	const Dwarf_Word others[] = { from->r12, from->r13, from->r14, from->r15, from->rip };
-
-	return dwfl_thread_state_registers(handle, 3, 1, &from->rbx) &&
-	       dwfl_thread_state_registers(handle, 6, 2, stack) &&
-	       dwfl_thread_state_registers(handle, 12, 5, others);
 }
 
 static pid_t next_thread(Dwfl *dwfl, void *data, void **thread)
@@ -84,19 +65,14 @@ static pid_t next_thread(Dwfl *dwfl, void *data, void **thread)
 
 static bool set_registers(Dwfl_Thread *handle, void *data)
 {
-	const struct thread *thread = data;
+	const struct frame_state *start = data;
 
-	if (dwfl_thread_tid(handle) == SAVED_THREAD)
-		return set_saved_registers(handle, data);
-	const struct user_regs_struct *from = &thread->state->registers;
-	const Dwarf_Word registers[] = {
-		from->rax, from->rdx, from->rcx, from->rbx, from->rsi, from->rdi,
-		from->rbp, from->rsp, from->r8,	 from->r9,  from->r10, from->r11,
-		from->r12, from->r13, from->r14, from->r15, from->rip,
-	};
-
-	return dwfl_thread_state_registers(handle, 0, sizeof(registers) / sizeof(*registers),
-					   registers);
+	for (int i = 0; i < MOST_UNWOUND; i++)
+		if (start->known >> i & 1 &&
+		    !dwfl_thread_state_registers(handle, i, 1, &start->registers[i]))
+			return false;
+	dwfl_thread_state_register_pc(handle, start->address);
+	return true;
 }
 
 static struct unwinder *create(struct debug *debug)
@@ -107,6 +83,7 @@ static struct unwinder *create(struct debug *debug)
 		.memory_read = read_memory,
 		.set_initial_registers = set_registers,
 	};
+	const struct arch *arch = image_arch(debug->image);
 	size_t count = program_thread_count(debug->program);
 	struct unwinder *unwinder = calloc(1, sizeof(*unwinder));
 
@@ -117,10 +94,10 @@ static struct unwinder *create(struct debug *debug)
 	}
 	unwinder->count = count;
 	unwinder->header = (Elf64_Ehdr){
-		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, arch->class, ELFDATA2LSB,
 			     EV_CURRENT },
 		.e_type = ET_CORE,
-		.e_machine = EM_X86_64,
+		.e_machine = arch->machine,
 		.e_version = EV_CURRENT,
 		.e_ehsize = sizeof(Elf64_Ehdr),
 	};
@@ -239,13 +216,13 @@ struct walk {
 	size_t physical;
 };
 
-static struct frame_state read_state(Dwfl_Frame *handle)
+static struct frame_state read_state(const struct arch *arch, Dwfl_Frame *handle)
 {
 	struct frame_state state = { .known = 0 };
 
-	for (unsigned int i = 0; i < FRAME_REGISTERS; i++)
+	for (unsigned int i = 0; i < arch->unwound_count; i++)
 		if (dwfl_frame_reg(handle, i, &state.registers[i]) == 0)
-			state.known |= UINT32_C(1) << i;
+			state.known |= UINT64_C(1) << i;
 	return state;
 }
 
@@ -280,15 +257,17 @@ static int take_frame(Dwfl_Frame *handle, void *data)
 {
 	struct walk *walk = data;
 	struct debug *debug = walk->debug;
-	struct frame_state state = read_state(handle);
-	struct frame frame = { .stack_pointer = state.registers[STACK_POINTER] };
+	const struct arch *arch = image_arch(debug->image);
+	uint8_t stack_pointer = arch_unwound_stack_pointer(arch);
+	struct frame_state state = read_state(arch, handle);
+	struct frame frame = { .stack_pointer = state.registers[stack_pointer] };
 	bool exact = true;
 
 	if (!dwfl_frame_pc(handle, &frame.address, &exact))
 		return DWARF_CB_ABORT;
 	/* The return address can be behind the end of a function. */
 	state.address = exact ? frame.address : frame.address - 1;
-	if (state.known >> STACK_POINTER & 1)
+	if (state.known >> stack_pointer & 1)
 		end_frames(walk->trace, frame.stack_pointer);
 	if (!repeat_frames(walk->trace, &frame, &state) &&
 	    !name_frame(debug, walk->trace, frame, &state))
@@ -297,17 +276,30 @@ static int take_frame(Dwfl_Frame *handle, void *data)
 	return walk->trace->trace.cut ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
-/* Without libdwfl, or where it knows nothing, there is still the first. */
-static void take_registers(struct debug *debug, uint32_t number, struct trace *trace)
+/* What libdwfl makes of the registers. */
+static void walk_from(struct debug *debug, const struct frame_state *start, struct trace *trace)
 {
-	const struct thread *thread = program_thread(debug->program, number);
-	struct frame_state state = { .address = thread->state->registers.rip };
-	struct frame frame = {
-		.address = state.address,
+	struct walk walk = { .debug = debug, .trace = trace };
+
+	debug->unwinder->start = start;
+	if (debug->unwinder->attached && debug_session(debug))
+		dwfl_getthread_frames(debug->dwfl, ONE_THREAD, take_frame, &walk);
+}
+
+static void walk_thread(struct debug *debug, const struct thread *thread, struct trace *trace)
+{
+	struct frame_state start = { .address = thread->instruction };
+	struct frame first = {
+		.address = thread->instruction,
 		.stack_pointer = thread->stack_pointer,
 	};
 
-	name_frame(debug, trace, frame, &state);
+	start.known =
+		arch_unwound(image_arch(debug->image), thread->state->registers, start.registers);
+	walk_from(debug, &start, trace);
+	/* Without libdwfl, or where it knows nothing, there is still the first. */
+	if (trace->trace.count == 0)
+		name_frame(debug, trace, first, &(struct frame_state){ .address = first.address });
 }
 
 static bool open_unwinder(struct debug *debug)
@@ -319,19 +311,16 @@ static bool open_unwinder(struct debug *debug)
 
 static struct trace *find_trace(struct debug *debug, uint32_t thread)
 {
-	struct walk walk = { .debug = debug };
+	struct trace *trace;
 
 	if (!open_unwinder(debug) || thread >= debug->unwinder->count)
 		return NULL;
-	walk.trace = &debug->unwinder->traces[thread];
-	if (walk.trace->done)
-		return walk.trace;
-	walk.trace->done = true;
-	if (debug->unwinder->attached && debug_session(debug))
-		dwfl_getthread_frames(debug->dwfl, (pid_t)thread + 1, take_frame, &walk);
-	if (walk.trace->trace.count == 0)
-		take_registers(debug, thread, walk.trace);
-	return walk.trace;
+	trace = &debug->unwinder->traces[thread];
+	if (!trace->done) {
+		trace->done = true;
+		walk_thread(debug, program_thread(debug->program, thread), trace);
+	}
+	return trace;
 }
 
 const struct backtrace *debug_backtrace(struct debug *debug, uint32_t thread)
@@ -348,28 +337,23 @@ static void trace_deinit(struct trace *trace)
 	*trace = (struct trace){ .done = false };
 }
 
-static struct trace *find_saved_trace(struct debug *debug, const struct saved_registers *saved)
+static struct trace *find_saved_trace(struct debug *debug, const struct frame_state *saved)
 {
-	struct walk walk = { .debug = debug };
 	struct unwinder *unwinder;
 
 	if (!open_unwinder(debug))
 		return NULL;
 	unwinder = debug->unwinder;
-	walk.trace = &unwinder->saved_trace;
-	if (walk.trace->done && memcmp(&unwinder->saved_last, saved, sizeof(*saved)) == 0)
-		return walk.trace;
-	trace_deinit(walk.trace);
-	walk.trace->done = true;
-	unwinder->saved_last = *saved;
-	unwinder->saved = saved;
-	if (unwinder->attached)
-		dwfl_getthread_frames(debug->dwfl, SAVED_THREAD, take_frame, &walk);
-	unwinder->saved = NULL;
-	return walk.trace;
+	if (unwinder->saved_trace.done && memcmp(&unwinder->saved, saved, sizeof(*saved)) == 0)
+		return &unwinder->saved_trace;
+	trace_deinit(&unwinder->saved_trace);
+	unwinder->saved_trace.done = true;
+	unwinder->saved = *saved;
+	walk_from(debug, saved, &unwinder->saved_trace);
+	return &unwinder->saved_trace;
 }
 
-const struct backtrace *debug_backtrace_of(struct debug *debug, const struct saved_registers *saved)
+const struct backtrace *debug_backtrace_of(struct debug *debug, const struct frame_state *saved)
 {
 	struct trace *trace = find_saved_trace(debug, saved);
 
@@ -377,7 +361,7 @@ const struct backtrace *debug_backtrace_of(struct debug *debug, const struct sav
 }
 
 const struct frame_state *debug_saved_frame_states(struct debug *debug,
-						   const struct saved_registers *saved)
+						   const struct frame_state *saved)
 {
 	struct trace *trace = find_saved_trace(debug, saved);
 

@@ -6,16 +6,6 @@
 
 #include "analyzer/program/debug/units.h"
 
-/* What the registers were when the frame was left, by their DWARF numbers. */
-enum { FRAME_REGISTERS = 16 };
-
-struct frame_state {
-	uint64_t registers[FRAME_REGISTERS];
-	uint32_t known; /* a bit for each */
-	/* In the instruction that the frame is in; not where it returns to. */
-	uint64_t address;
-};
-
 struct unwinder;
 
 void unwinder_destroy(struct unwinder *unwinder);
@@ -25,6 +15,6 @@ const struct frame_state *debug_frame_states(struct debug *debug, uint32_t threa
 
 /* The same of the calls that debug_backtrace_of() gives. */
 const struct frame_state *debug_saved_frame_states(struct debug *debug,
-						   const struct saved_registers *saved);
+						   const struct frame_state *saved);
 
 #endif

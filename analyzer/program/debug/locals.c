@@ -30,7 +30,7 @@ static bool push_register(struct evaluation *evaluation, uint64_t number, uint64
 {
 	const struct frame_state *state = evaluation->state;
 
-	return number < FRAME_REGISTERS && state->known >> number & 1 &&
+	return number < MOST_UNWOUND && state->known >> number & 1 &&
 	       push(evaluation, state->registers[number] + offset);
 }
 

@@ -49,15 +49,18 @@ const char *debug_thread_local(struct debug *debug, uint64_t address)
 }
 
 /* The first frame whose stack address is in; those inlined there follow. */
-static bool find_frame(const struct backtrace *calls, uint64_t address, size_t *ret)
+static bool find_frame(const struct debug *debug, const struct backtrace *calls, uint64_t address,
+		       size_t *ret)
 {
+	uint64_t red_zone = image_arch(debug->image)->red_zone;
+
 	for (size_t i = 0; i < calls->count; i++) {
 		const struct frame *frame = &calls->frames[i];
 		uint64_t start = frame->stack_pointer;
 
 		/* The innermost function may use what is below it. */
-		if (i == 0 && start > RED_ZONE)
-			start -= RED_ZONE;
+		if (i == 0 && start > red_zone)
+			start -= red_zone;
 		if (address >= start && address < frame->end) {
 			*ret = i;
 			return true;
@@ -76,7 +79,7 @@ static const char *print_place(struct debug *debug, const struct backtrace *call
 	size_t number, outer;
 	bool named;
 
-	if (!calls || !states || !find_frame(calls, address, &number))
+	if (!calls || !states || !find_frame(debug, calls, address, &number))
 		return NULL;
 	for (outer = number; outer + 1 < calls->count && calls->frames[outer].inlined;)
 		outer++;
@@ -115,7 +118,7 @@ const char *debug_stack_place(struct debug *debug, uint32_t thread, uint64_t add
 	return named->name;
 }
 
-const char *debug_saved_place(struct debug *debug, const struct saved_registers *saved,
+const char *debug_saved_place(struct debug *debug, const struct frame_state *saved,
 			      const char *whose, uint64_t address)
 {
 	return print_place(debug, debug_backtrace_of(debug, saved),

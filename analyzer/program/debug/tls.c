@@ -104,6 +104,12 @@ static void find_modules(struct debug *debug)
 	number_modules(debug);
 }
 
+/* Where the thread's control block has the address of its table. */
+static uint64_t thread_table(const struct image *image, const struct thread *thread)
+{
+	return thread_descriptor(image, thread->thread_pointer) + image_arch(image)->pthread.dtv;
+}
+
 /* Where the thread has the module's variables; 0: nowhere yet. */
 static uint64_t find_block(struct debug *debug, const struct thread *thread,
 			   const struct tls_module *module)
@@ -111,12 +117,15 @@ static uint64_t find_block(struct debug *debug, const struct thread *thread,
 	uint64_t table, size, block;
 
 	if (module->number > 0 &&
-	    image_read_u64(debug->image, thread->thread_pointer + 8, &table) &&
+	    image_read_u64(debug->image, thread_table(debug->image, thread), &table) &&
 	    image_read_u64(debug->image, table - TABLE_ENTRY, &size) && module->number <= size &&
 	    image_read_u64(debug->image, table + module->number * TABLE_ENTRY, &block) &&
 	    block + 1 > PAGE) /* -1: not allocated */
 		return block;
-	return module->offset ? thread->thread_pointer - module->offset : 0;
+	if (!module->offset)
+		return 0;
+	return image_arch(debug->image)->pthread.pointer ? thread->thread_pointer + module->offset
+							 : thread->thread_pointer - module->offset;
 }
 
 /* The thread's table, less the entry in front of it, which has its size. */
@@ -125,7 +134,7 @@ static bool find_table(struct debug *debug, const struct thread *thread, uint64_
 {
 	uint64_t count;
 
-	if (!image_read_u64(debug->image, thread->thread_pointer + 8, ret) ||
+	if (!image_read_u64(debug->image, thread_table(debug->image, thread), ret) ||
 	    !image_read_u64(debug->image, *ret - TABLE_ENTRY, &count) || count > MOST_MODULES)
 		return false;
 	*ret -= TABLE_ENTRY;
@@ -142,6 +151,8 @@ static bool has_control_block(const struct debug *debug, const struct thread *th
 {
 	uint64_t self;
 
+	if (!image_arch(debug->image)->pthread.self)
+		return thread->pointer_source != POINTER_UNKNOWN;
 	return image_read_u64(debug->image, thread->thread_pointer, &self) &&
 	       self == thread->thread_pointer;
 }
@@ -156,7 +167,8 @@ static void add_thread(struct debug *debug, uint32_t number)
 
 	if (!has_control_block(debug, thread))
 		return;
-	add_range(tls, thread->thread_pointer, CONTROL_BLOCK, place);
+	add_range(tls, thread_descriptor(debug->image, thread->thread_pointer), CONTROL_BLOCK,
+		  place);
 	place.in_table = true;
 	if (find_table(debug, thread, &table, &size))
 		add_range(tls, table, size, place);

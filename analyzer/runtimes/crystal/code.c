@@ -51,14 +51,18 @@ struct error *code_reader_create(const struct image *image,
 				 const void *data, struct code_reader **ret)
 {
 	_cleanup_(code_reader_destroy) struct code_reader *reader = calloc(1, sizeof(*reader));
+	const struct arch *arch = image_arch(image);
 	struct error *error;
 
 	if (!reader)
 		return &error_no_memory;
+	if (arch->disassembler != CS_ARCH_X86)
+		return error_create(ERROR_NOT_SUPPORTED, "machine code of %s cannot be read",
+				    arch->name);
 	reader->image = image;
 	reader->allocates = allocates;
 	reader->data = data;
-	error = disassembler_create(&reader->disassembler);
+	error = disassembler_create(arch, &reader->disassembler);
 	if (error)
 		return error;
 	reader->instruction = disassembler_instruction(reader->disassembler);

@@ -54,7 +54,7 @@ static struct error *load(struct disassembler *disassembler)
 	return NULL;
 }
 
-struct error *disassembler_create(struct disassembler **ret)
+struct error *disassembler_create(const struct arch *arch, struct disassembler **ret)
 {
 	_cleanup_(disassembler_destroy) struct disassembler *disassembler =
 		calloc(1, sizeof(*disassembler));
@@ -69,7 +69,8 @@ struct error *disassembler_create(struct disassembler **ret)
 	functions = &disassembler->functions;
 	/* Or load() had failed. */
 	assert(functions->open && functions->option && functions->malloc);
-	if (functions->open(CS_ARCH_X86, CS_MODE_64, &disassembler->handle) != CS_ERR_OK)
+	if (functions->open((cs_arch)arch->disassembler, (cs_mode)arch->disassembler_mode,
+			    &disassembler->handle) != CS_ERR_OK)
 		return &error_no_memory;
 	functions->option(disassembler->handle, CS_OPT_DETAIL, CS_OPT_ON);
 	disassembler->instruction = functions->malloc(disassembler->handle);

@@ -9,14 +9,15 @@
 #define ANALYZER_RUNTIMES_CRYSTAL_DISASSEMBLER_H
 
 #include "analyzer/base/error.h"
+#include "analyzer/image/arch.h"
 
 #include <capstone/capstone.h>
 #include <stdbool.h>
 
 struct disassembler;
 
-/* For x86-64, with what each instruction reads and writes. */
-struct error *disassembler_create(struct disassembler **ret);
+/* With what each instruction reads and writes. */
+struct error *disassembler_create(const struct arch *arch, struct disassembler **ret);
 void disassembler_destroy(struct disassembler *disassembler);
 DEFINE_CLEANUP(disassembler_destroy, struct disassembler *)
 

@@ -15,7 +15,8 @@ enum {
 	RESUMABLE = 2,
 	STACK = 3,
 	FIRST_UNKNOWN = 4,
-	/* What swapcontext() pushes: six registers, %rdi, where to return. */
+	/* What swapcontext() pushes: registers that calls preserve, in the order of
+	 * the architecture's table, an argument, where to return. */
 	SAVED_WORDS = 8,
 	RETURN_ADDRESS = 7,
 	MOST_LAYOUTS = 64,
@@ -277,12 +278,12 @@ static struct fiber make_fiber(const struct candidate *candidate, const struct l
 		return fiber;
 	fiber.live = fiber.start;
 	for (size_t i = 0; i < program_thread_count(program); i++) {
-		uint64_t pointer = program_thread(program, i)->stack_pointer;
+		const struct thread *thread = program_thread(program, i);
 
-		if (pointer < fiber.start || pointer >= fiber.end)
+		if (thread->stack_pointer < fiber.start || thread->stack_pointer >= fiber.end)
 			continue;
 		fiber.thread = (uint32_t)i;
-		fiber.live = pointer - fiber.start > RED_ZONE ? pointer - RED_ZONE : fiber.start;
+		fiber.live = thread_live(thread, fiber.start);
 	}
 	return fiber;
 }
@@ -332,22 +333,26 @@ struct error *crystal_find_fibers(const struct runtime_context *context, struct 
 	return add_fibers(&search, layout, context->program, fibers);
 }
 
-bool crystal_fiber_registers(const struct image *image, const struct fiber *fiber,
-			     struct saved_registers *ret)
+static void set_register(struct frame_state *state, uint8_t number, uint64_t value)
 {
+	state->registers[number] = value;
+	state->known |= UINT64_C(1) << number;
+}
+
+bool crystal_fiber_registers(const struct image *image, const struct fiber *fiber,
+			     struct frame_state *ret)
+{
+	const struct arch *arch = image_arch(image);
 	uint64_t saved[SAVED_WORDS];
+	size_t next = 0;
 
 	if (!image_read(image, fiber->live, saved, sizeof(saved)))
 		return false;
-	*ret = (struct saved_registers){
-		.r15 = saved[0],
-		.r14 = saved[1],
-		.r13 = saved[2],
-		.r12 = saved[3],
-		.rbp = saved[4],
-		.rbx = saved[5],
-		.rip = saved[RETURN_ADDRESS],
-		.rsp = fiber->live + sizeof(saved),
-	};
+	*ret = (struct frame_state){ .address = saved[RETURN_ADDRESS] };
+	for (size_t i = 0; i < arch->register_count && next < RETURN_ADDRESS; i++)
+		if (arch->registers[i].preserved)
+			set_register(ret, arch->registers[i].unwound, saved[next++]);
+	set_register(ret, arch->unwound_return, ret->address);
+	set_register(ret, arch_unwound_stack_pointer(arch), fiber->live + sizeof(saved));
 	return true;
 }

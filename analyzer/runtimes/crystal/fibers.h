@@ -22,6 +22,6 @@ struct error *crystal_find_fibers(const struct runtime_context *context, struct 
 
 /* The registers that a fiber which waits saved; false if they are not in the dump. */
 bool crystal_fiber_registers(const struct image *image, const struct fiber *fiber,
-			     struct saved_registers *ret);
+			     struct frame_state *ret);
 
 #endif

@@ -21,8 +21,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/procfs.h>
+#include <sys/user.h>
 
-enum { RIGHTS_RW = RIGHT_READ | RIGHT_WRITE };
+enum { RIGHTS_RW = RIGHT_READ | RIGHT_WRITE, RED_ZONE = 128 /* of x86-64 */ };
 
 /* The first present bytes of [start, start + size) are in the core. */
 struct core_segment {

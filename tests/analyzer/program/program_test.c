@@ -141,7 +141,7 @@ static void test_threads_are_those_of_the_dump_in_its_order(void **state)
 	assert_int_equal(thread->stack, 0);
 	thread = program_thread(process.program, 1);
 	assert_int_equal(thread->id, 11);
-	assert_int_equal(thread->state->registers.fs_base, 0x3333);
+	assert_int_equal(thread->state->thread_pointer, 0x3333);
 	assert_int_equal(thread->stack, NO_STACK);
 }
 

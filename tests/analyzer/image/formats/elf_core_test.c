@@ -278,14 +278,14 @@ static void test_threads_have_their_registers_and_vectors(void **state)
 	thread = image_thread(image, 0);
 	assert_int_equal(thread->id, 11);
 	assert_int_equal(thread->signal, 11);
-	assert_int_equal(thread->registers.rsp, 0x1111);
-	assert_int_equal(thread->registers.fs_base, 5);
+	assert_int_equal(thread->registers[image_arch(image)->stack_pointer], 0x1111);
+	assert_int_equal(thread->thread_pointer, 5);
 	/* The longer state has all of the shorter. */
 	assert_int_equal(thread->vectors_size, sizeof(state_bytes));
 	assert_memory_equal(thread->vectors, state_bytes, sizeof(state_bytes));
 	thread = image_thread(image, 1);
 	assert_int_equal(thread->id, 12);
-	assert_int_equal(thread->registers.rsp, 0x2222);
+	assert_int_equal(thread->registers[image_arch(image)->stack_pointer], 0x2222);
 	assert_int_equal(thread->vectors_size, 0);
 }
 

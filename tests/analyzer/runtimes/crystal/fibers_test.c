@@ -157,7 +157,7 @@ static void test_saved_registers_are_read(void **state)
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(runtimes_destroy) struct runtimes *runtimes = NULL;
 	const struct fibers *fibers;
-	struct saved_registers saved;
+	struct frame_state saved;
 	uint64_t top = stack(0) + LENGTH - 0x200;
 
 	populate(&world, COLLECTED);
@@ -168,12 +168,12 @@ static void test_saved_registers_are_read(void **state)
 	fibers = runtimes_fibers(runtimes);
 	assert_int_equal(fiber_count(fibers), 1);
 	assert_true(fiber_registers(world.image, fiber_at(fibers, 0), &saved));
-	assert_int_equal(saved.r15, 15);
-	assert_int_equal(saved.r12, 12);
-	assert_int_equal(saved.rbp, 11);
-	assert_int_equal(saved.rbx, 10);
-	assert_int_equal(saved.rip, CODE + 0x10);
-	assert_int_equal(saved.rsp, top + 8 * SAVED);
+	assert_int_equal(saved.registers[15], 15);
+	assert_int_equal(saved.registers[12], 12);
+	assert_int_equal(saved.registers[6], 11); /* rbp */
+	assert_int_equal(saved.registers[3], 10); /* rbx */
+	assert_int_equal(saved.address, CODE + 0x10);
+	assert_int_equal(saved.registers[7], top + 8 * SAVED); /* rsp */
 }
 
 static void test_objects_that_only_resemble_fibers_are_none(void **state)

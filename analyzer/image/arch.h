@@ -1,0 +1,142 @@
+/*
+ * The contract of an architecture: what is to be known of a processor, and of how Linux and glibc
+ * use it, to read a dump of it on a machine of any kind.
+ *
+ * Each file of architectures/ defines one struct arch; the build collects them, and image_arch() is
+ * that of the dump. All slots are required unless they say otherwise. Only such a file names
+ * registers, their numbers or those of system calls; everything else asks for a role, such as the
+ * stack pointer. Words are of 8 bytes, little-endian, all over the analyzer.
+ *
+ * A register is known by its place in the table, which has them in the order of NT_PRSTATUS:
+ *
+ *	NT_PRSTATUS  | ... signal ... thread ... | 0 | 1 | 2 | ... | register_count - 1 | ... |
+ *	                                         registers
+ */
+#ifndef ANALYZER_IMAGE_ARCH_H
+#define ANALYZER_IMAGE_ARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	MOST_REGISTERS = 40,
+	MOST_UNWOUND = 32,     /* DWARF numbers of registers are smaller */
+	NOT_A_REGISTER = 0xff, /* in place of a register, or of its DWARF number */
+	VECTOR_SIZE = 64,      /* bytes of a vector register, at most */
+};
+
+struct arch_register {
+	const char *name;
+	uint8_t unwound; /* its DWARF number, or NOT_A_REGISTER */
+	bool preserved;	 /* a function leaves it as its caller had it */
+};
+
+/* What a thread waits for in the kernel, as far as anybody asks. */
+enum system_call {
+	SYSTEM_CALL_NONE,    /* it runs */
+	SYSTEM_CALL_OTHER,   /* none of the following */
+	SYSTEM_CALL_EXIT,    /* exit(), exit_group() */
+	SYSTEM_CALL_MEMORY,  /* brk(), mmap(), munmap(), mremap(), mprotect(), madvise() */
+	SYSTEM_CALL_TGKILL,  /* as abort() makes it */
+	SYSTEM_CALL_SUSPEND, /* rt_sigsuspend() */
+};
+
+struct arch_call {
+	uint32_t number;
+	enum system_call call;
+};
+
+struct arch {
+	const char *name; /* for messages: "x86-64" */
+	uint16_t machine; /* e_machine of the ELF header */
+	uint8_t class;	  /* ELFCLASS... of it */
+
+	/* NT_PRSTATUS: its least size, and offsets in it. */
+	struct {
+		uint16_t size, signal, thread, registers;
+	} status;
+	const struct arch_register *registers;
+	uint8_t register_count;
+	/* The registers with these roles. */
+	uint8_t stack_pointer, instruction;
+	uint8_t system_call;	/* its number, negative outside of one */
+	uint8_t thread_pointer; /* or NOT_A_REGISTER: a note of its own has it */
+	uint32_t thread_pointer_note;
+
+	/* How registers are shown, as sentences of report.h; NULL at the end. */
+	const char *shown[4];
+
+	/* DWARF numbers are below unwound_count; the caller's place is what unwound_return was. */
+	uint8_t unwound_count, unwound_return;
+
+	uint16_t red_zone;	    /* bytes below the stack pointer that a function may use */
+	uint8_t address_bits;	    /* of programs' addresses */
+	uint32_t signal_stack_size; /* SIGSTKSZ */
+
+	/* The calls that anybody asks for, and the instruction that makes them. */
+	const struct arch_call *calls;
+	size_t call_count;
+	uint8_t call_code[4];
+	uint8_t call_code_size;
+
+	/*
+	 * glibc's struct pthread, which is the thread control block or stands next to it: how far
+	 * above its start the thread pointer is; then offsets in it, of which 0 is none.
+	 */
+	struct {
+		uint16_t pointer; /* 0: TLS is below it (variant II), else above (variant I) */
+		uint16_t self;	  /* its own address once more, which the first word is, too */
+		uint16_t dtv, list, tid, cancel;
+	} pthread;
+
+	/* The note with all vector registers, besides NT_FPREGSET. */
+	uint32_t vectors_note;
+	/*
+	 * A vector register that the note has in pieces, put together, of which so many bytes are
+	 * known; 0: there is none with this number. Optional.
+	 */
+	size_t (*read_vector)(const uint8_t *note, size_t size, size_t number,
+			      uint8_t ret[VECTOR_SIZE]);
+
+	int disassembler, disassembler_mode; /* capstone's cs_arch and cs_mode */
+};
+
+extern const struct arch *const architectures[]; /* NULL at the end */
+
+static inline enum system_call arch_system_call(const struct arch *arch, uint64_t number)
+{
+	if ((int64_t)number < 0)
+		return SYSTEM_CALL_NONE;
+	for (size_t i = 0; i < arch->call_count; i++)
+		if (arch->calls[i].number == number)
+			return arch->calls[i].call;
+	return SYSTEM_CALL_OTHER;
+}
+
+/*
+ * Registers, which are in the order of the table, by their DWARF numbers; those without stay as
+ * they are. Returns a bit for each that has one.
+ */
+static inline uint32_t arch_unwound(const struct arch *arch, const uint64_t *registers,
+				    uint64_t ret[static MOST_UNWOUND])
+{
+	uint32_t known = 0;
+
+	for (size_t i = 0; i < arch->register_count; i++) {
+		uint8_t number = arch->registers[i].unwound;
+
+		if (number == NOT_A_REGISTER)
+			continue;
+		ret[number] = registers[i];
+		known |= UINT32_C(1) << number;
+	}
+	return known;
+}
+
+static inline uint8_t arch_unwound_stack_pointer(const struct arch *arch)
+{
+	return arch->registers[arch->stack_pointer].unwound;
+}
+
+#endif
