@@ -173,6 +173,8 @@ void analysis_destroy(struct analysis *analysis)
 		patterns_destroy(analysis->leaked_patterns);
 	if (analysis->patterns)
 		patterns_destroy(analysis->patterns);
+	if (analysis->few_patterns)
+		patterns_destroy(analysis->few_patterns);
 	if (analysis->identities)
 		identities_destroy(analysis->identities);
 	if (analysis->signature_judge)
@@ -197,6 +199,8 @@ void analysis_destroy(struct analysis *analysis)
 	bitmap_deinit(&analysis->at_risk);
 	fates_deinit(&analysis->fates);
 	bitmap_deinit(&analysis->anchored);
+	if (analysis->incoming_lost)
+		graph_destroy(analysis->incoming_lost);
 	if (analysis->graph)
 		graph_destroy(analysis->graph);
 	if (analysis->roots)

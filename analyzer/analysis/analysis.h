@@ -147,6 +147,13 @@ const struct fibers *analysis_fibers(const struct analysis *analysis);
 const struct roots *analysis_roots(const struct analysis *analysis);
 const struct graph *analysis_graph(const struct analysis *analysis);
 const struct graph *analysis_incoming(const struct analysis *analysis);
+
+/*
+ * The incoming references of all that leads to the allocation. Without STAGE_INCOMING, those of an
+ * unreachable allocation are found among unreachable ones alone (STAGE_REACHABILITY).
+ */
+struct error *analysis_incoming_of(struct analysis *analysis, allocation_id id,
+				   const struct graph **ret);
 const struct leaks *analysis_leaks(const struct analysis *analysis);
 const struct dominators *analysis_dominators(const struct analysis *analysis);
 /* What stands in disguise of what is leaked, by target. */
@@ -159,6 +166,14 @@ struct classes *analysis_classes(const struct analysis *analysis);
 const struct runtimes *analysis_runtimes(const struct analysis *analysis);
 struct patterns *analysis_patterns(const struct analysis *analysis);
 struct patterns *analysis_leaked_patterns(const struct analysis *analysis);
+
+/*
+ * Find the patterns and owners of those allocations, or of all where that takes less: then it
+ * builds STAGE_OWNERS. analysis_owners() has them (STAGE_REACHABILITY).
+ */
+struct error *analysis_need_owners_of(struct analysis *analysis, const allocation_id *ids,
+				      size_t count);
+struct patterns *analysis_owners(const struct analysis *analysis);
 
 /* Used and reachable from a root; used, not reachable and lost for ever (STAGE_REACHABILITY). */
 const struct bitmap *analysis_anchored(const struct analysis *analysis);

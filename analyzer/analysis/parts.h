@@ -32,6 +32,7 @@ struct analysis {
 	struct bitmap anchored_by[ROOT_KINDS];
 	struct leaks *leaks;
 	struct graph *incoming;
+	struct graph *incoming_lost; /* of what is unreachable; NULL: not asked for */
 	struct dominators *dominators;
 	struct disguises disguised; /* by target */
 	const struct debug_options *options;
@@ -41,6 +42,8 @@ struct analysis {
 	struct first_words *first_words;
 	struct identities *identities;
 	struct patterns *patterns, *leaked_patterns;
+	struct patterns *few_patterns; /* see analysis_need_owners_of(); or NULL */
+	uint64_t few_cost;	       /* bytes that were scanned for these */
 	struct named_sets *named_sets;
 	struct stage_cost costs[STAGES];
 	struct stage_findings found[STAGES];

@@ -51,6 +51,13 @@ static inline int compare_u64(const void *a, const void *b)
 	return (*left > *right) - (*left < *right);
 }
 
+static inline int compare_u32(const void *a, const void *b)
+{
+	const uint32_t *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
+
 /* Sort count items; of none, the list may be NULL. */
 #define SORT(list, count, compare)                                          \
 	do {                                                                \

@@ -38,12 +38,20 @@ struct classifier {
 	const struct runtime *runtime;
 	int kind;	   /* for its own functions, which may be shared: reader_kind() */
 	bool pointerless;  /* inspect what holds no pointers, too */
+	bool walks;	   /* claims what it reaches by references of others: see leads_on() */
 	bool owners_later; /* claims tell no owner until all patterns are
 			      known */
 
 	/* Look at a reference to exactly that offset in a used allocation. */
 	void (*match)(struct reader *reader, const struct reference *reference);
 	uint64_t offset; /* at most MOST_OFFSET, a multiple of 8 */
+
+	/*
+	 * Whether match() may claim what this allocation refers to. Any other claim is to the
+	 * subject, to what it refers to or to the target of the reference, unless the classifier
+	 * walks. NULL: it never does.
+	 */
+	bool (*leads_on)(struct reader *reader, struct memory_range range);
 
 	/*
 	 * Which of the words that mask names match() may do anything for, by what stands beside

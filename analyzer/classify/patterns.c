@@ -1,13 +1,23 @@
 #include "analyzer/classify/patterns.h"
 
+#include "analyzer/base/sort.h"
 #include "analyzer/classify/classifier.h"
 #include "analyzer/classify/cxx.h"
 #include "analyzer/classify/scan.h"
+
+/* Of few allocations. */
+struct known {
+	allocation_id id;
+	pattern_number number;
+	uint64_t owner;
+};
 
 struct patterns {
 	struct scan_input input; /* patterns and owners: NULL until known */
 	struct memory numbers;	 /* pattern_number, by allocation */
 	struct memory owners;	 /* uint64_t, by allocation; once asked for */
+	struct known *known;	 /* by id; those of all, if they are known, count */
+	size_t known_count;
 };
 
 struct error *patterns_create(const struct image *image, const struct program *program,
@@ -97,6 +107,66 @@ struct error *patterns_find_owners(struct patterns *patterns)
 	return error;
 }
 
+DEFINE_COMPARE(compare_known, struct known, ASCENDING(id))
+
+static const struct known *find_known(const struct patterns *patterns, allocation_id id)
+{
+	const struct known key = { .id = id };
+
+	return patterns->known ? bsearch(&key, patterns->known, patterns->known_count, sizeof(key),
+					 compare_known)
+			       : NULL;
+}
+
+bool patterns_can_find_few(const struct patterns *patterns)
+{
+	return scan_is_local(&patterns->input);
+}
+
+bool patterns_know(const struct patterns *patterns, allocation_id id)
+{
+	return find_known(patterns, id);
+}
+
+bool patterns_lead_on(const struct patterns *patterns, struct reader *reader, allocation_id source)
+{
+	return scan_leads_on(&patterns->input, reader, source);
+}
+
+static struct error *keep_few(struct patterns *patterns, const struct few_claims *few)
+{
+	size_t count = patterns->known_count + few->count;
+	struct known *known = reallocarray(patterns->known, count, sizeof(*known));
+
+	if (!known)
+		return &error_no_memory;
+	patterns->known = known;
+	for (size_t i = 0; i < few->count; i++) {
+		struct known *one = &known[patterns->known_count++];
+
+		one->id = few->ids[i];
+		one->number = reader_take_claim(few->claims[i], &one->owner);
+	}
+	SORT(known, count, compare_known);
+	return NULL;
+}
+
+struct error *patterns_find_few(struct patterns *patterns, const allocation_id *ids, size_t count,
+				const struct bitmap *sources)
+{
+	_cleanup_(free) uint64_t *claims = calloc(count + 1, sizeof(*claims));
+	const struct few_claims few = { ids, claims, count };
+	struct scan_input input = patterns->input;
+	struct error *error;
+
+	if (!claims)
+		return &error_no_memory;
+	input.sources = sources;
+	input.few = &few;
+	error = scan_memory(&input, SCAN_BOTH);
+	return error ? error : keep_few(patterns, &few);
+}
+
 struct error *patterns_save(const struct patterns *patterns, struct side_writer *writer)
 {
 	return side_writer_array(writer, SIDE_LEAKED_PATTERNS, patterns->input.patterns,
@@ -145,12 +215,18 @@ void patterns_destroy(struct patterns *patterns)
 {
 	memory_release(&patterns->numbers);
 	memory_release(&patterns->owners);
+	free(patterns->known);
 	free(patterns);
 }
 
 pattern_number patterns_of(const struct patterns *patterns, allocation_id id)
 {
-	return patterns->input.patterns[id];
+	const struct known *known;
+
+	if (patterns->input.patterns)
+		return patterns->input.patterns[id];
+	known = find_known(patterns, id);
+	return known ? known->number : NO_PATTERN;
 }
 
 const char *pattern_name(pattern_number number)
@@ -200,7 +276,12 @@ static struct memory_range range_of(const struct patterns *patterns, allocation_
 
 uint64_t patterns_owner(const struct patterns *patterns, allocation_id id)
 {
-	return patterns->input.owners ? patterns->input.owners[id] : 0;
+	const struct known *known;
+
+	if (patterns->input.owners)
+		return patterns->input.owners[id];
+	known = find_known(patterns, id);
+	return known ? known->owner : 0;
 }
 
 bool patterns_tell(const struct patterns *patterns, struct reader *reader, allocation_id id,

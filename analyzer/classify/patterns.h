@@ -19,6 +19,7 @@ typedef uint8_t pattern_number;
 enum { NO_PATTERN = 0 };
 
 struct patterns;
+struct reader;
 
 /*
  * Patterns yet to be found: of each allocation, or with only, a set of used ones to which no others
@@ -38,6 +39,21 @@ struct error *patterns_create(const struct image *image, const struct program *p
  */
 struct error *patterns_find(struct patterns *patterns);
 struct error *patterns_find_owners(struct patterns *patterns);
+
+/*
+ * Instead, find the patterns and owners of count allocations, in order of id; called again, of
+ * others as well. sources has these, all that refers to them, and what patterns_lead_on() adds.
+ * Where classifiers walk along references that cannot be done.
+ */
+bool patterns_can_find_few(const struct patterns *patterns);
+struct error *patterns_find_few(struct patterns *patterns, const allocation_id *ids, size_t count,
+				const struct bitmap *sources);
+
+/* Whether those of the allocation are known. */
+bool patterns_know(const struct patterns *patterns, allocation_id id);
+
+/* Whether what refers to that source of few is one, too. */
+bool patterns_lead_on(const struct patterns *patterns, struct reader *reader, allocation_id source);
 
 /* The numbers alone are kept in a side file; they refer to nothing else. */
 struct error *patterns_save(const struct patterns *patterns, struct side_writer *writer);
@@ -78,8 +94,6 @@ struct pattern_facts {
 	const char *dead;	       /* what is outside of [live_start, live_end) */
 	uint64_t live_start, live_end; /* offsets, if dead is not NULL */
 };
-
-struct reader;
 
 /* Prepare to read by what the patterns were found with. */
 void patterns_init_reader(const struct patterns *patterns, struct reader *reader);

@@ -1,5 +1,6 @@
 #include "analyzer/classify/reader.h"
 
+#include "analyzer/base/sort.h"
 #include "analyzer/classify/classifier.h"
 
 void reader_init(struct reader *reader, const struct image *image, const struct program *program,
@@ -96,9 +97,8 @@ static uint8_t claimed_number(uint64_t claim)
 	return claim ? (uint8_t)(NUMBER_MASK - (claim >> OWNER_BITS & NUMBER_MASK)) : NO_PATTERN;
 }
 
-static void note_claim(struct reader *reader, allocation_id id, uint64_t owner)
+static void note_claim(struct reader *reader, uint64_t *place, uint64_t owner)
 {
-	uint64_t *place = &reader->claims[id];
 	uint64_t before = __atomic_load_n(place, __ATOMIC_RELAXED);
 	uint64_t claim = make_claim(reader->number, owner);
 
@@ -107,17 +107,29 @@ static void note_claim(struct reader *reader, allocation_id id, uint64_t owner)
 		;
 }
 
+static void note_claim_to_few(struct reader *reader, allocation_id id, uint64_t owner)
+{
+	const struct few_claims *few = reader->few;
+	const allocation_id *found = bsearch(&id, few->ids, few->count, sizeof(id), compare_u32);
+
+	if (found)
+		note_claim(reader, &few->claims[found - few->ids], owner);
+}
+
+uint8_t reader_take_claim(uint64_t claim, uint64_t *ret_owner)
+{
+	uint64_t rest = claim & (OWNER_END - 1);
+
+	*ret_owner = rest ? OWNER_END - rest : 0;
+	return claimed_number(claim);
+}
+
 void reader_take_claims(uint64_t *claims, size_t count, uint8_t *patterns)
 {
-	for (size_t id = 0; id < count; id++) {
-		uint64_t rest = claims[id] & (OWNER_END - 1);
-
-		/* Untouched pages of either array stay so. */
-		if (!claims[id])
-			continue;
-		patterns[id] = claimed_number(claims[id]);
-		claims[id] = rest ? OWNER_END - rest : 0;
-	}
+	/* Untouched pages of either array stay so. */
+	for (size_t id = 0; id < count; id++)
+		if (claims[id])
+			patterns[id] = reader_take_claim(claims[id], &claims[id]);
 }
 
 bool reader_has_claim(const struct reader *reader, allocation_id id)
@@ -140,8 +152,12 @@ void reader_claim(struct reader *reader, allocation_id id, uint64_t owner)
 	uint8_t *place = &reader->patterns[id];
 	uint8_t before;
 
+	if (reader->few) {
+		note_claim_to_few(reader, id, owner);
+		return;
+	}
 	if (reader->claims) {
-		note_claim(reader, id, owner);
+		note_claim(reader, &reader->claims[id], owner);
 		return;
 	}
 	if (reader->owners) {

@@ -29,6 +29,13 @@ struct verdict {
 struct overview;
 struct runtimes;
 
+/* Claims to a few allocations, by id, upwards. */
+struct few_claims {
+	const allocation_id *ids;
+	uint64_t *claims; /* see reader_take_claim() */
+	size_t count;
+};
+
 struct reader {
 	const struct image *image;
 	const struct program *program;
@@ -49,10 +56,11 @@ struct reader {
 	 * Where claims go, by allocation: at most one of the first two. Without any, nothing can be
 	 * claimed.
 	 */
-	uint64_t *claims;  /* see reader_take_claims() */
-	uint64_t *owners;  /* of those whose patterns are known */
-	uint8_t *patterns; /* known, or to be found */
-	uint8_t number;	   /* of the classifier that is asked */
+	const struct few_claims *few; /* of these alone; NULL: of all, as follows */
+	uint64_t *claims;	      /* see reader_take_claims() */
+	uint64_t *owners;	      /* of those whose patterns are known */
+	uint8_t *patterns;	      /* known, or to be found */
+	uint8_t number;		      /* of the classifier that is asked */
 	struct overview *overview;
 	const struct progress *progress; /* may end walks; or NULL */
 };
@@ -134,6 +142,9 @@ void reader_claim(struct reader *reader, allocation_id id, uint64_t owner);
 
 /* Whether the allocation is the classifier's, by the claims so far. */
 bool reader_has_claim(const struct reader *reader, allocation_id id);
+
+/* The pattern of a claim; *ret_owner is its owner. */
+uint8_t reader_take_claim(uint64_t claim, uint64_t *ret_owner);
 
 /*
  * A pattern and its owner in one number, so that threads can claim both at once. Make count of

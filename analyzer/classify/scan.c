@@ -30,21 +30,41 @@ static void add_matcher(struct matchers *matchers, uint8_t number)
 	matchers->numbers[matchers->count++] = number;
 }
 
-static bool is_meant_for(const struct scan *scan, const struct runtime *runtime)
+static bool is_meant_for(const struct scan_input *input, const struct runtime *runtime)
 {
-	const struct program *program = scan->input->program;
+	const struct program *program = input->program;
 
 	if (!runtime)
 		return true;
 	if (runtime->find_objects)
-		return runtimes_space(scan->input->runtimes, runtime);
+		return runtimes_space(input->runtimes, runtime);
 	return runtime_is_loaded(runtime, program) || !program_knows_modules(program);
 }
 
-static bool is_meant(const struct scan *scan, const struct classifier *classifier)
+static bool is_meant(const struct scan_input *input, const struct classifier *classifier)
 {
-	return (!classifier->for_cxx || scan->input->cxx) &&
-	       is_meant_for(scan, classifier->runtime);
+	return (!classifier->for_cxx || input->cxx) && is_meant_for(input, classifier->runtime);
+}
+
+bool scan_is_local(const struct scan_input *input)
+{
+	for (size_t i = 0; classifiers[i]; i++)
+		if ((classifiers[i]->walks || classifiers[i]->pointerless ||
+		     (classifiers[i]->runtime && classifiers[i]->runtime->find_objects)) &&
+		    is_meant(input, classifiers[i]))
+			return false;
+	return true;
+}
+
+bool scan_leads_on(const struct scan_input *input, struct reader *reader, allocation_id id)
+{
+	struct memory_range range = allocation_range_near(input->index, id, &reader->hint);
+
+	for (size_t i = 0; classifiers[i]; i++)
+		if (classifiers[i]->leads_on && is_meant(input, classifiers[i]) &&
+		    classifiers[i]->leads_on(reader, range))
+			return true;
+	return false;
 }
 
 static bool finds_patterns(const struct scan *scan)
@@ -75,7 +95,7 @@ static void choose_classifiers(struct scan *scan)
 		const struct classifier *classifier = classifiers[i];
 		uint8_t number = (uint8_t)(i + 1);
 
-		if (!present[number] || !is_meant(scan, classifier) ||
+		if (!present[number] || !is_meant(scan->input, classifier) ||
 		    (scan->aim == SCAN_LATE_OWNERS && !classifier->owners_later))
 			continue;
 		scan->is_needed = true;
@@ -378,6 +398,7 @@ static struct error *run(struct scan *scan)
 		reader->overview = &scan->overview;
 		reader->progress = input->progress;
 		reader->budget = &scan->steps;
+		reader->few = input->few;
 		reader->patterns = input->patterns;
 		if (scan->aim == SCAN_BOTH)
 			reader->claims = input->owners;
@@ -392,7 +413,7 @@ static struct error *run(struct scan *scan)
 	split_work_keep(&scan->work, threads, input->progress);
 	if (!error)
 		finish(scan);
-	if (!error && scan->aim == SCAN_BOTH)
+	if (!error && scan->aim == SCAN_BOTH && !input->few)
 		reader_take_claims(input->owners, allocation_count(input->index), input->patterns);
 	return error;
 }
@@ -404,7 +425,9 @@ struct error *scan_memory(const struct scan_input *input, enum scan_aim aim)
 		.aim = aim,
 		.filter = word_filter_for(allocation_bounds(input->index)),
 		.used = allocation_used(input->index),
-		.sources = input->only ? input->only : allocation_used(input->index),
+		.sources = input->sources ? input->sources
+			   : input->only  ? input->only
+					  : allocation_used(input->index),
 		.pointerless = allocation_having(input->index, TRAIT_POINTERLESS),
 	};
 	struct error *error;

@@ -2,18 +2,26 @@
 
 #include <assert.h>
 
-/* An allocation that was reached, and from which one, by its place below. */
-struct reached {
-	allocation_id id;
-	uint32_t next; /* towards the target */
+/* What one side has reached, level by level: level 0 is where it began. */
+struct side {
+	const struct graph *graph;
+	struct memory ids;    /* allocation_id; those of a level follow each other */
+	struct memory levels; /* struct level */
+	size_t count, depth;  /* ids, levels */
+	struct bitmap seen;
 };
 
-/* All that were reached, the nearest to the target first. */
+struct level {
+	size_t begin, end; /* of its ids */
+};
+
+/* Both sides, which meet half way. */
 struct search {
-	struct reached *reached;
-	size_t count;
-	struct memory memory;
-	struct bitmap seen;
+	struct side back;  /* from the target */
+	struct side forth; /* from the sources; has no level until it is expanded */
+	const struct bitmap *sources;
+	struct bitmap level; /* one level at a time, when the way is read off */
+	const struct progress *progress;
 };
 
 void path_deinit(struct path *path)
@@ -22,79 +30,256 @@ void path_deinit(struct path *path)
 	*path = (struct path){ 0 };
 }
 
-static void search_deinit(struct search *search)
+static void side_deinit(struct side *side)
 {
-	memory_release(&search->memory);
-	bitmap_deinit(&search->seen);
+	memory_release(&side->ids);
+	memory_release(&side->levels);
+	bitmap_deinit(&side->seen);
 }
-DEFINE_DEINIT(search_deinit, struct search)
 
-static struct error *reach(struct search *search, allocation_id id, size_t next)
+static allocation_id *side_ids(const struct side *side)
 {
-	struct error *error;
+	return side->ids.bytes;
+}
 
-	if (bitmap_get(&search->seen, id))
-		return NULL;
-	error = memory_reserve(&search->memory, (search->count + 1) * sizeof(struct reached));
+static struct level *side_level(const struct side *side, size_t number)
+{
+	return (struct level *)side->levels.bytes + number;
+}
+
+static struct error *begin_level(struct side *side)
+{
+	struct error *error =
+		memory_reserve(&side->levels, (side->depth + 1) * sizeof(struct level));
+
+	if (!error)
+		*side_level(side, side->depth++) = (struct level){ side->count, side->count };
+	return error;
+}
+
+/* The allocation is of the last level. */
+static struct error *reach(struct side *side, allocation_id id)
+{
+	struct error *error = memory_reserve(&side->ids, (side->count + 1) * sizeof(id));
+
 	if (error)
 		return error;
-	bitmap_set(&search->seen, id);
-	search->reached = search->memory.bytes;
-	search->reached[search->count++] = (struct reached){ id, (uint32_t)next };
+	bitmap_set(&side->seen, id);
+	side_ids(side)[side->count++] = id;
+	side_level(side, side->depth - 1)->end = side->count;
 	return NULL;
 }
 
-/* The way from the place in the search to the target, which is at 0. */
-static struct error *trace(const struct search *search, size_t place, struct path *ret)
+/* Let the rows of those that come soon be fetched in the meantime. */
+static void fetch_ahead(const struct graph *graph, const allocation_id *ids, size_t place,
+			size_t count)
 {
-	size_t count = 1, i = 0;
-	allocation_id *ids;
+	enum { STEP = 8 };
 
-	for (size_t at = place; at != 0; at = search->reached[at].next)
-		count++;
-	ids = calloc(count, sizeof(*ids));
+	if (place + 2 * STEP < count)
+		graph_fetch_offset(graph, ids[place + 2 * STEP]);
+	if (place + STEP < count)
+		graph_fetch_row(graph, ids[place + STEP]);
+}
+
+/* Reach all that is one step further away. */
+static struct error *expand(struct side *side, const struct progress *progress)
+{
+	struct level last = *side_level(side, side->depth - 1);
+	struct error *error = begin_level(side);
+
+	for (size_t place = last.begin; place < last.end && !error; place++) {
+		struct edges edges = graph_outgoing(side->graph, side_ids(side)[place]);
+
+		fetch_ahead(side->graph, side_ids(side), place, last.end);
+		for (size_t i = 0; i < edges.count && !error; i++)
+			if (!bitmap_get(&side->seen, edges.targets[i]))
+				error = reach(side, edges.targets[i]);
+		if (!error && atomic_load_explicit(&progress->interrupted, memory_order_relaxed))
+			error = error_create(ERROR_INTERRUPTED, "interrupted");
+	}
+	return error;
+}
+
+static struct error *start_at_sources(struct search *search)
+{
+	struct error *error = begin_level(&search->forth);
+
+	bitmap_for_each(id, search->sources) {
+		if (error)
+			break;
+		error = reach(&search->forth, (allocation_id)id);
+	}
+	return error;
+}
+
+static const struct bitmap *seen_forth(const struct search *search)
+{
+	return search->forth.depth ? &search->forth.seen : search->sources;
+}
+
+static bool meets(const struct side *side, const struct bitmap *other)
+{
+	struct level last = *side_level(side, side->depth - 1);
+
+	for (size_t i = last.begin; i < last.end; i++)
+		if (bitmap_get(other, side_ids(side)[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Expand whichever side has reached less, until they meet. What both have reached is then in the
+ * last level of each: else they would have met before. False: there is no way.
+ */
+static struct error *run(struct search *search, bool *ret_found)
+{
+	struct side *back = &search->back, *forth = &search->forth;
+	size_t source_count = bitmap_weight(search->sources);
+	struct error *error = NULL;
+
+	*ret_found = meets(back, search->sources);
+	while (!*ret_found && !error) {
+		bool is_back = back->count <= (forth->depth ? forth->count : source_count);
+		struct side *side = is_back ? back : forth;
+		size_t before;
+
+		if (!is_back && forth->depth == 0)
+			error = start_at_sources(search);
+		before = side->count;
+		if (!error)
+			error = expand(side, search->progress);
+		if (error || side->count == before)
+			break;
+		*ret_found = meets(side, is_back ? seen_forth(search) : &back->seen);
+	}
+	return error;
+}
+
+/* Put the level's allocations into the bitmap, or take them out again. */
+static void set_level(struct search *search, const struct side *side, size_t number, bool is_in)
+{
+	struct level level = *side_level(side, number);
+
+	for (size_t i = level.begin; i < level.end; i++) {
+		if (is_in)
+			bitmap_set(&search->level, side_ids(side)[i]);
+		else
+			bitmap_clear(&search->level, side_ids(side)[i]);
+	}
+}
+
+/* The first that refers to the allocation and is in the set, or NO_ALLOCATION. */
+static allocation_id find_referrer(const struct graph *incoming, allocation_id id,
+				   const struct bitmap *set)
+{
+	struct edges edges = graph_outgoing(incoming, id);
+
+	for (size_t i = 0; i < edges.count; i++)
+		if (bitmap_get(set, edges.targets[i]))
+			return edges.targets[i];
+	return NO_ALLOCATION;
+}
+
+/* Of the levels from the target, keep what is on a shortest way. */
+static void keep_ways(struct search *search)
+{
+	struct side *back = &search->back;
+	allocation_id *ids = side_ids(back);
+
+	for (size_t i = back->depth; i > 0; i--) {
+		struct level *level = side_level(back, i - 1);
+		size_t kept = level->begin;
+
+		if (i < back->depth)
+			set_level(search, back, i, true);
+		for (size_t at = level->begin; at < level->end; at++) {
+			bool is_kept = i < back->depth
+					       ? find_referrer(back->graph, ids[at],
+							       &search->level) != NO_ALLOCATION
+					       : bitmap_get(seen_forth(search), ids[at]);
+
+			ids[kept] = ids[at];
+			kept += is_kept;
+		}
+		if (i < back->depth)
+			set_level(search, back, i, false);
+		level->end = kept;
+	}
+}
+
+/* On the way back from an allocation, the next one: of that level. */
+static allocation_id step_back(struct search *search, allocation_id id, const struct side *side,
+			       size_t level)
+{
+	allocation_id next;
+
+	if (side == &search->forth && level == 0)
+		return find_referrer(search->back.graph, id, search->sources);
+	set_level(search, side, level, true);
+	next = find_referrer(search->back.graph, id, &search->level);
+	set_level(search, side, level, false);
+	return next;
+}
+
+static struct error *trace(struct search *search, struct path *ret)
+{
+	const struct side *back = &search->back, *forth = &search->forth;
+	size_t steps = forth->depth ? forth->depth - 1 : 0;
+	size_t count = back->depth + steps, place = count - 1;
+	allocation_id *ids = calloc(count, sizeof(*ids));
+
 	if (!ids)
 		return &error_no_memory;
-	for (size_t at = place; i < count; at = search->reached[at].next)
-		ids[i++] = search->reached[at].id;
-	*ret = (struct path){ ids, count, 0, search->count };
+	keep_ways(search);
+	ids[place] = side_ids(back)[0];
+	for (size_t level = 1; level < back->depth; level++, place--)
+		ids[place - 1] = step_back(search, ids[place], back, level);
+	for (; steps > 0; steps--, place--)
+		ids[place - 1] = step_back(search, ids[place], forth, steps - 1);
+	*ret = (struct path){ .ids = ids, .count = count };
 	return NULL;
 }
 
-static struct error *run(struct search *search, const struct graph *incoming,
-			 const struct bitmap *sources, struct progress *progress, struct path *ret)
+static struct error *find(struct search *search, allocation_id target,
+			  struct memory_account *account, struct path *ret)
 {
-	for (size_t place = 0; place < search->count; place++) {
-		allocation_id id = search->reached[place].id;
-		struct edges edges = graph_outgoing(incoming, id);
-		struct error *error = NULL;
+	struct bitmap *const bitmaps[] = { &search->back.seen, &search->forth.seen,
+					   &search->level };
+	struct error *error = NULL;
+	bool found = false;
 
-		if (bitmap_get(sources, id))
-			return trace(search, place, ret);
-		if (atomic_load_explicit(&progress->interrupted, memory_order_relaxed))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
-		for (size_t i = 0; !error && i < edges.count; i++)
-			error = reach(search, edges.targets[i], place);
-		if (error)
-			return error;
-	}
-	*ret = (struct path){ .reached = search->count };
-	return NULL;
+	for (size_t i = 0; i < sizeof(bitmaps) / sizeof(*bitmaps) && !error; i++)
+		error = bitmap_init(bitmaps[i], search->sources->count, account);
+	if (!error)
+		error = begin_level(&search->back);
+	if (!error)
+		error = reach(&search->back, target);
+	if (!error)
+		error = run(search, &found);
+	if (!error && found)
+		error = trace(search, ret);
+	ret->reached = search->back.count + search->forth.count;
+	return error;
 }
 
-struct error *path_find(const struct graph *incoming, const struct bitmap *sources,
-			allocation_id target, struct memory_account *account,
-			struct progress *progress, struct path *ret)
+struct error *path_find(const struct graph *graph, const struct graph *incoming,
+			const struct bitmap *sources, allocation_id target,
+			struct memory_account *account, struct progress *progress, struct path *ret)
 {
-	_cleanup_(search_deinit) struct search search = {
-		.memory = { .account = account },
+	struct search search = {
+		.back = { incoming, { .account = account }, { .account = account } },
+		.forth = { graph, { .account = account }, { .account = account } },
+		.sources = sources,
+		.progress = progress,
 	};
-	struct error *error = bitmap_init(&search.seen, sources->count, account);
+	struct error *error;
 
-	if (!error)
-		error = reach(&search, target, 0);
-	if (!error)
-		error = run(&search, incoming, sources, progress, ret);
+	*ret = (struct path){ 0 };
+	error = find(&search, target, account, ret);
+	side_deinit(&search.back);
+	side_deinit(&search.forth);
+	bitmap_deinit(&search.level);
 	return error;
 }
 
@@ -119,18 +304,6 @@ static struct error *enqueue(struct queue *queue, allocation_id id)
 	return error;
 }
 
-/* Let the rows of those that come soon be fetched in the meantime. */
-static void fetch_ahead(const struct graph *graph, const struct queue *queue, size_t place)
-{
-	enum { STEP = 8 };
-	const allocation_id *ids = queue->ids.bytes;
-
-	if (place + 2 * STEP < queue->count)
-		graph_fetch_offset(graph, ids[place + 2 * STEP]);
-	if (place + STEP < queue->count)
-		graph_fetch_row(graph, ids[place + STEP]);
-}
-
 static struct error *spread(struct distances *distances, const struct graph *graph,
 			    struct queue *queue, struct progress *progress)
 {
@@ -142,7 +315,7 @@ static struct error *spread(struct distances *distances, const struct graph *gra
 		struct edges edges = graph_outgoing(graph, id);
 		struct error *error = NULL;
 
-		fetch_ahead(graph, queue, place);
+		fetch_ahead(graph, queue->ids.bytes, place, queue->count);
 		for (size_t i = 0; !error && i < edges.count; i++) {
 			if (steps[edges.targets[i]])
 				continue;

@@ -1,13 +1,15 @@
 /*
  * The shortest way along references from one of a set of allocations to a given one.
  *
- * It is searched backwards, breadth first, over the incoming references. Each allocation is looked
- * at once, and takes 8 bytes only when it is: a way from an anchor is short as a rule, however
- * large the heap.
+ * Two breadth-first searches meet: one goes back from the target over the incoming references, one
+ * forth from the set. The one that has visited less goes on, so neither visits many more
+ * allocations than the other one alone would, and mostly far fewer.
  *
- * For many targets it is quicker to find out once how far everything is from the set. Going back
- * from a target, the first referrer that is one step nearer is the next on the same way that the
- * search finds.
+ * Of several shortest paths, it is the one whose last reference comes from the lowest address, then
+ * the one before, and so on.
+ *
+ * For many targets it is quicker to compute once how far each allocation is from the set: going
+ * back from a target, the first referrer that is one step nearer is the next on that path.
  */
 #ifndef ANALYZER_GRAPH_PATHS_H
 #define ANALYZER_GRAPH_PATHS_H
@@ -29,12 +31,13 @@ void path_deinit(struct path *path);
 DEFINE_DEINIT(path_deinit, struct path)
 
 /*
- * Find a shortest path from a member of sources to target. incoming is the transposed graph, of as
- * many allocations as sources has bits.
+ * Find the path from a member of sources to target. incoming is the graph transposed, of as many
+ * allocations as sources has bits; both may lack rows of what leads to no target.
  */
-struct error *path_find(const struct graph *incoming, const struct bitmap *sources,
-			allocation_id target, struct memory_account *account,
-			struct progress *progress, struct path *ret);
+struct error *path_find(const struct graph *graph, const struct graph *incoming,
+			const struct bitmap *sources, allocation_id target,
+			struct memory_account *account, struct progress *progress,
+			struct path *ret);
 
 /*
  * How far every allocation is from a set of them; 4 bytes for each, and 4 more once a long path was

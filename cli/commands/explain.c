@@ -1,10 +1,19 @@
 #include "cli/views/explanation.h"
 
+/* What the first line says of a leaked allocation depends on its being a leak root. */
+static struct error *need_for(struct analysis *analysis, allocation_id id)
+{
+	return bitmap_get(analysis_leaked(analysis), id) ? analysis_need(analysis, STAGE_LEAKS)
+							 : NULL;
+}
+
 static bool explain_member(void *data, allocation_id id)
 {
 	struct describer *describer = data;
 
-	describe_allocation(describer, id);
+	describer->error = need_for(describer->analysis, id);
+	if (!describer->error)
+		describe_allocation(describer, id);
 	if (!describer->error)
 		describer->error = explain_allocation(describer, id);
 	return !describer->error && !report_broken(describer->report);
@@ -15,16 +24,18 @@ static struct error *explain_run(struct analysis *analysis, const void *argument
 {
 	const struct selection *selection = arguments;
 	_cleanup_(describer_deinit) struct describer describer = { 0 };
-	struct error *error = analysis_need(analysis, STAGE_INCOMING);
+	struct error *error = describer_init(&describer, analysis, selection, report);
 	struct place place;
 
-	if (!error)
-		error = describer_init(&describer, analysis, selection, report);
 	if (error)
 		return error;
 	if (!selection->is_address)
 		return describe_set(&describer, explain_member);
 	place = place_find(analysis, selection->address);
+	if (place.kind == PLACE_ALLOCATION)
+		error = need_for(analysis, place.id);
+	if (error)
+		return error;
 	describe_address(&describer, selection->address, &place);
 	if (describer.error || place.kind != PLACE_ALLOCATION)
 		return take(describer.error);
@@ -44,7 +55,7 @@ const struct command command_explain = {
 	.parse = selection_or_address_parse,
 	.arguments_size = sizeof(struct selection),
 	.release = selection_release,
-	.needs = STAGE_LEAKS,
+	.needs = STAGE_REACHABILITY,
 	.needs_analysis = true,
 	.run = explain_run,
 };

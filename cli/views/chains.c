@@ -5,7 +5,7 @@ enum { FEW = 4 };
 
 struct chains {
 	struct analysis *analysis;
-	struct bitmap sources[CHAIN_SOURCES]; /* no words: not collected yet */
+	struct bitmap sources[CHAIN_SOURCES]; /* no words: not collected, or the roots' */
 	struct distances *distances[CHAIN_SOURCES];
 	size_t reached[CHAIN_SOURCES]; /* by all searches */
 	struct anchors *anchors;
@@ -59,64 +59,63 @@ static struct error *collect_sources(struct chains *chains, enum chain_source so
 
 	if (error)
 		return error;
-	switch (source) {
-	case CHAIN_LEAK_ROOT:
+	if (source == CHAIN_LEAK_ROOT)
 		add_leak_roots(analysis_leaks(analysis), sources);
-		break;
-	case CHAIN_GARBAGE:
-		if (analysis_garbage(analysis))
-			bitmap_or(sources, analysis_garbage(analysis));
-		break;
-	case CHAIN_UNSEEN:
+	else if (source == CHAIN_UNSEEN)
 		add_unseen(analysis, sources);
-		break;
-	default:
-		bitmap_or(sources, root_targets(analysis_roots(analysis), (enum root_kind)source));
-	}
+	else if (analysis_garbage(analysis))
+		bitmap_or(sources, analysis_garbage(analysis));
 	return NULL;
 }
 
-/* Search for a single one, as long as all searches together are short. */
-static struct error *search(struct chains *chains, enum chain_source source, allocation_id target,
-			    struct path *ret)
+static struct error *find_sources(struct chains *chains, enum chain_source source,
+				  const struct bitmap **ret)
 {
-	struct analysis *analysis = chains->analysis;
-	struct error *error =
-		path_find(analysis_incoming(analysis), &chains->sources[source], target,
-			  analysis_account(analysis), analysis_progress(analysis), ret);
+	struct bitmap *sources = &chains->sources[source];
+	struct error *error = NULL;
 
-	if (!error)
-		chains->reached[source] += ret->reached;
+	if ((unsigned int)source < ROOT_KINDS) {
+		*ret = root_targets(analysis_roots(chains->analysis), (enum root_kind)source);
+		return NULL;
+	}
+	*ret = sources;
+	if (!sources->words)
+		error = collect_sources(chains, source);
 	return error;
 }
 
-/* Whether the searches cost as much as one that looks at all. */
-static bool are_many(const struct chains *chains, enum chain_source source)
+/* Whether the searches have cost as much as it would to compute the distances of all. */
+static bool are_many(const struct chains *chains, enum chain_source source, size_t count)
 {
 	enum { PART = 8 };
 
-	return chains->reached[source] > chains->sources[source].count / PART;
+	return chains->reached[source] > count / PART;
 }
 
 struct error *chains_find(struct chains *chains, enum chain_source source, allocation_id target,
 			  struct path *ret)
 {
 	struct analysis *analysis = chains->analysis;
-	const struct bitmap *sources = &chains->sources[source];
 	struct distances **distances = &chains->distances[source];
-	struct error *error = sources->words ? NULL : collect_sources(chains, source);
+	const struct bitmap *sources;
+	const struct graph *incoming;
+	struct error *error = find_sources(chains, source, &sources);
 
+	if (!error)
+		error = analysis_incoming_of(analysis, target, &incoming);
 	if (error)
 		return error;
-	if (!*distances && !are_many(chains, source))
-		return search(chains, source, target, ret);
+	if (!*distances && !are_many(chains, source, sources->count)) {
+		error = path_find(analysis_graph(analysis), incoming, sources, target,
+				  analysis_account(analysis), analysis_progress(analysis), ret);
+		chains->reached[source] += ret->reached;
+		return error;
+	}
 	if (!*distances)
 		error = distances_create(analysis_graph(analysis), sources,
 					 analysis_account(analysis), analysis_progress(analysis),
 					 distances);
-	if (error)
-		return error;
-	return distances_path(*distances, analysis_incoming(analysis), target, ret);
+	return error ? error : distances_path(*distances, incoming, target, ret);
 }
 
 static bool take_anchor(void *data, const struct anchor *anchor)

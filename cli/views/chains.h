@@ -27,7 +27,7 @@ enum chain_source {
 
 struct chains;
 
-/* Needs STAGE_LEAKS and STAGE_INCOMING. */
+/* Needs STAGE_REACHABILITY, and STAGE_LEAKS for chains from leak roots. */
 struct error *chains_create(struct analysis *analysis, struct chains **ret);
 void chains_destroy(struct chains *chains);
 DEFINE_CLEANUP(chains_destroy, struct chains *)

@@ -13,50 +13,50 @@
 
 #include <inttypes.h>
 
-/* All of them, unless who refers to whom is known: then each is looked up. */
-static struct error *find_unreferenced(struct analysis *analysis, struct bitmap *ret)
+/* All leaked allocations that no other leaked one refers to. */
+static void find_unreferenced(struct describer *describer)
 {
-	struct error *error;
+	struct analysis *analysis = describer->analysis;
+	struct bitmap *unreferenced = &describer->unreferenced;
+	struct error *error = bitmap_init(unreferenced, allocation_count(analysis_index(analysis)),
+					  analysis_account(analysis));
 
-	if (analysis_cost(analysis, STAGE_INCOMING).built)
-		return NULL;
-	error = bitmap_init(ret, allocation_count(analysis_index(analysis)),
-			    analysis_account(analysis));
-	return error ? error : set_select_unreferenced(analysis, 0, ret);
+	if (!error)
+		error = set_select_unreferenced(analysis, 0, unreferenced);
+	if (error && !describer->error)
+		describer->error = take(error);
+	error_destroy(error);
 }
 
-/* Whether a leaked allocation is one that no other leaked one refers to. */
-static bool is_unreferenced(const struct describer *describer, allocation_id id)
+/* Leak roots tell, if they are known. */
+static bool is_unreferenced(struct describer *describer, allocation_id id)
 {
-	const struct bitmap *leaked = analysis_leaked(describer->analysis);
-	struct edges edges;
+	const struct analysis *analysis = describer->analysis;
+	const struct leak_root *root;
 
-	if (describer->unreferenced.words)
-		return bitmap_get(&describer->unreferenced, id);
-	edges = graph_outgoing(analysis_incoming(describer->analysis), id);
-	for (size_t i = 0; i < edges.count; i++)
-		if (bitmap_get(leaked, edges.targets[i]))
-			return false;
-	return bitmap_get(leaked, id);
+	if (!bitmap_get(analysis_leaked(analysis), id))
+		return false;
+	if (analysis_cost(analysis, STAGE_LEAKS).built) {
+		root = leak_root_find(analysis_leaks(analysis), id);
+		return root && root->members == 1;
+	}
+	if (!describer->unreferenced.words)
+		find_unreferenced(describer);
+	return describer->unreferenced.words && bitmap_get(&describer->unreferenced, id);
 }
 
 struct error *describer_init(struct describer *describer, struct analysis *analysis,
 			     const struct selection *selection, struct report *report)
 {
-	struct bitmap unreferenced = { 0 };
 	struct error *error = analysis_need(analysis, STAGE_COLLECTOR);
 
 	if (!error)
 		error = analysis_need(analysis, STAGE_CLASSES);
 	if (error)
 		return error;
-	error = find_unreferenced(analysis, &unreferenced);
-	if (error)
-		return error;
 	*describer = (struct describer){ .analysis = analysis,
 					 .selection = selection,
-					 .report = report,
-					 .unreferenced = unreferenced };
+					 .report = report };
 	return annotation_rows_init(&describer->annotating, analysis, selection);
 }
 
@@ -77,7 +77,7 @@ static bool is_in(const struct bitmap *set, allocation_id id)
 	return set && bitmap_get(set, id);
 }
 
-enum described_state describer_state(const struct describer *describer, allocation_id id)
+enum described_state describer_state(struct describer *describer, allocation_id id)
 {
 	const struct analysis *analysis = describer->analysis;
 	const struct allocation_index *index = analysis_index(analysis);
@@ -219,7 +219,7 @@ static const char *stack_phrase(enum stack_kind kind)
 	return phrases[kind];
 }
 
-static const char *place_phrase(const struct describer *describer, const struct place *place)
+static const char *place_phrase(struct describer *describer, const struct place *place)
 {
 	switch (place->kind) {
 	case PLACE_ALLOCATION:

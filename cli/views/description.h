@@ -14,7 +14,7 @@ struct describer {
 	struct analysis *analysis;
 	const struct selection *selection;
 	struct report *report;
-	struct bitmap unreferenced; /* no words: see STAGE_INCOMING */
+	struct bitmap unreferenced; /* no words: nobody asked yet */
 	/* Of explanations; NULL: there is none yet. */
 	struct chains *chains;
 	struct taint_memory *taints;
@@ -40,7 +40,7 @@ enum described_state {
 	STATE_CACHED,
 };
 
-enum described_state describer_state(const struct describer *describer, allocation_id id);
+enum described_state describer_state(struct describer *describer, allocation_id id);
 
 /* "Leaked allocation at 55d0c0ffee10 of size 28" and so on. */
 void describe_allocation(struct describer *describer, allocation_id id);

@@ -32,7 +32,7 @@ static const char *find_taint(struct describer *describer, allocation_id source,
 static void report_link(struct describer *describer, allocation_id id)
 {
 	const struct allocation_index *index = analysis_index(describer->analysis);
-	pattern_number pattern = patterns_of(analysis_patterns(describer->analysis), id);
+	pattern_number pattern = patterns_of(analysis_owners(describer->analysis), id);
 
 	report_add(describer->report, allocation_start(index, id), allocation_size(index, id));
 	rows_kind(describer->report, describer->analysis, &describer->selection->query, id);
@@ -55,6 +55,37 @@ static void write_gap(struct report *report, size_t count)
 		TABLE("gap", "... {count} more allocations in between", { "count", VALUE_COUNT });
 
 	report_single(report, &table, count);
+}
+
+/* Have the patterns and owners of those that are shown. */
+static struct error *need_owners(struct describer *describer, const allocation_id *ids,
+				 size_t count)
+{
+	struct analysis *analysis = describer->analysis;
+	const struct patterns *before = analysis_owners(analysis);
+	struct error *error = analysis_need_owners_of(analysis, ids, count);
+
+	if (error)
+		return error;
+	/* They may be known of all from now on. */
+	if (describer->taints && analysis_owners(analysis) != before)
+		taint_memory_destroy(take(describer->taints));
+	return describer->taints
+		       ? NULL
+		       : taint_memory_create(analysis_owners(analysis), analysis_account(analysis),
+					     &describer->taints);
+}
+
+/* The same of both ends of a path, and what comes before the second. */
+static struct error *need_owners_of_path(struct describer *describer, const struct path *path)
+{
+	enum { END = SHOWN_LINKS + 1 };
+	struct error *error;
+
+	if (path->count <= 2 * END)
+		return need_owners(describer, path->ids, path->count);
+	error = need_owners(describer, path->ids, END);
+	return error ? error : need_owners(describer, path->ids + path->count - END, END);
 }
 
 /* The path's allocations behind the first. */
@@ -116,12 +147,10 @@ static struct error *explain_anchor(struct describer *describer, enum root_kind 
 {
 	_cleanup_(path_deinit) struct path path = { 0 };
 	struct found_anchors anchors;
-	const struct bitmap *anchored;
-	struct error *error = analysis_anchored_by(describer->analysis, kind, &anchored);
+	struct error *error = chains_find(describer->chains, (enum chain_source)kind, id, &path);
 
-	if (error || !bitmap_get(anchored, id))
-		return error;
-	error = chains_find(describer->chains, (enum chain_source)kind, id, &path);
+	if (!error && path.count)
+		error = need_owners_of_path(describer, &path);
 	if (!error && path.count)
 		error = chains_find_anchors(describer->chains, path.ids[0], kind, &anchors);
 	if (error || !path.count)
@@ -164,6 +193,8 @@ static struct error *explain_dependent(struct describer *describer, allocation_i
 	_cleanup_(path_deinit) struct path path = { 0 };
 	struct error *error = chains_find(describer->chains, CHAIN_LEAK_ROOT, id, &path);
 
+	if (!error)
+		error = need_owners_of_path(describer, &path);
 	if (error)
 		return error;
 	report_single(describer->report, &head, allocation_start(index, id));
@@ -201,29 +232,46 @@ static void write_sentence(struct describer *describer, const char *format, allo
 	report_single(describer->report, &table, allocation_start(index, id));
 }
 
-/* The used allocations that refer to it. */
-static void write_referrers(struct describer *describer, allocation_id id)
+/* The used allocations that refer to it, by the table of referrers; how many there are. */
+static struct error *write_referrers(struct describer *describer, const struct table *table,
+				     allocation_id id, size_t *ret_count)
 {
-	static const struct table table = LINK_TABLE(
-		"referrer", "The allocation at 0x{address} of size 0x{size}" LINK_SENTENCE
-			    " references it[ by a tainted reference ({tainted})]");
-	struct edges referrers = graph_outgoing(analysis_incoming(describer->analysis), id);
+	const struct graph *incoming;
+	struct error *error = analysis_incoming_of(describer->analysis, id, &incoming);
+	struct edges referrers;
 
-	if (referrers.count == 0)
-		describe_text(describer->report, "Nothing in use refers to it");
+	if (error)
+		return error;
+	referrers = graph_outgoing(incoming, id);
+	error = need_owners(describer, referrers.targets,
+			    referrers.count < SHOWN_REFERRERS ? referrers.count : SHOWN_REFERRERS);
+	if (error)
+		return error;
 	for (size_t i = 0; i < referrers.count && i < SHOWN_REFERRERS; i++)
-		write_allocation(describer, &table, referrers.targets[i],
+		write_allocation(describer, table, referrers.targets[i],
 				 find_taint(describer, referrers.targets[i], id));
 	rows_left_out(describer->report, "such allocations", referrers.count, SHOWN_REFERRERS);
+	*ret_count = referrers.count;
+	return NULL;
 }
 
 static struct error *explain_garbage(struct describer *describer, allocation_id id)
 {
+	static const struct table table = LINK_TABLE(
+		"referrer", "The allocation at 0x{address} of size 0x{size}" LINK_SENTENCE
+			    " references it[ by a tainted reference ({tainted})]");
+	struct error *error;
+	size_t count;
+
 	write_sentence(
 		describer,
 		"The allocation at 0x{address} is garbage: no root leads to it, so the collector will free it",
 		id);
-	write_referrers(describer, id);
+	error = write_referrers(describer, &table, id, &count);
+	if (error)
+		return error;
+	if (count == 0)
+		describe_text(describer->report, "Nothing in use refers to it");
 	describe_text(describer->report, "");
 	return NULL;
 }
@@ -235,6 +283,8 @@ static struct error *explain_held(struct describer *describer, allocation_id id)
 	_cleanup_(path_deinit) struct path path = { 0 };
 	struct error *error = chains_find(describer->chains, CHAIN_GARBAGE, id, &path);
 
+	if (!error)
+		error = need_owners_of_path(describer, &path);
 	if (error)
 		return error;
 	write_sentence(
@@ -260,6 +310,8 @@ static struct error *explain_block(struct describer *describer, allocation_id id
 	_cleanup_(path_deinit) struct path path = { 0 };
 	struct error *error = chains_find(describer->chains, CHAIN_UNSEEN, id, &path);
 
+	if (!error)
+		error = need_owners_of_path(describer, &path);
 	if (error)
 		return error;
 	*ret_found = path.count > 0;
@@ -318,17 +370,16 @@ static struct error *explain_free(struct describer *describer, allocation_id id)
 	static const struct table table = LINK_TABLE(
 		"referrer", "The used allocation at 0x{address} of size 0x{size}" LINK_SENTENCE
 			    " still references it[ by a tainted reference ({tainted})]");
-	struct edges referrers = graph_outgoing(analysis_incoming(describer->analysis), id);
 	struct found_anchors anchors;
 	struct error *error = chains_find_anchors(describer->chains, id, ROOT_KINDS, &anchors);
+	size_t count;
 
 	if (error)
 		return error;
 	write_free(describer, id);
-	for (size_t i = 0; i < referrers.count && i < SHOWN_REFERRERS; i++)
-		write_allocation(describer, &table, referrers.targets[i],
-				 find_taint(describer, referrers.targets[i], id));
-	rows_left_out(describer->report, "such allocations", referrers.count, SHOWN_REFERRERS);
+	error = write_referrers(describer, &table, id, &count);
+	if (error)
+		return error;
 	write_anchors(describer, &anchors);
 	describe_text(describer->report, "");
 	return NULL;
@@ -371,10 +422,6 @@ struct error *explain_allocation(struct describer *describer, allocation_id id)
 
 	if (!describer->chains)
 		error = chains_create(describer->analysis, &describer->chains);
-	if (!error && !describer->taints)
-		error = taint_memory_create(analysis_patterns(describer->analysis),
-					    analysis_account(describer->analysis),
-					    &describer->taints);
 	if (!error)
 		error = explain_state(describer, id);
 	if (!error)

@@ -76,7 +76,7 @@ static struct error *describe_part(const struct analysis *analysis,
 struct error *pattern_text_init(struct pattern_text *text, struct analysis *analysis,
 				allocation_id id)
 {
-	struct error *error = analysis_need(analysis, STAGE_OWNERS);
+	struct error *error = analysis_need_owners_of(analysis, &id, 1);
 	const struct patterns *patterns;
 	struct pattern_facts facts;
 	struct reader reader;
@@ -84,7 +84,7 @@ struct error *pattern_text_init(struct pattern_text *text, struct analysis *anal
 	*text = (struct pattern_text){ NULL };
 	if (error)
 		return error;
-	patterns = analysis_patterns(analysis);
+	patterns = analysis_owners(analysis);
 	patterns_init_reader(patterns, &reader);
 	if (!patterns_tell(patterns, &reader, id, &facts))
 		return NULL;

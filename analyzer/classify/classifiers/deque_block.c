@@ -87,6 +87,7 @@ const struct classifier classifier_deque_block = {
 	.role = "a block of the std::deque",
 	.strength = STRENGTH_LINKED,
 	.for_cxx = true,
+	.walks = true,
 	.match = match,
 	.tell = tell,
 	.measure = measure,

@@ -140,6 +140,7 @@ const struct classifier classifier_forward_list_node = {
 	.role = "a node of the std::forward_list",
 	.strength = STRENGTH_CHAIN,
 	.for_cxx = true,
+	.walks = true,
 	.owners_later = true,
 	.match = match,
 	.finish = finish,

@@ -128,6 +128,7 @@ const struct classifier classifier_list_node = {
 	.role = "a node of the std::list",
 	.strength = STRENGTH_LINKED,
 	.for_cxx = true,
+	.walks = true,
 	.match = match,
 	.finish = finish,
 	.tell = tell,

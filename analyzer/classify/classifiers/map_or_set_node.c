@@ -173,6 +173,7 @@ const struct classifier classifier_map_or_set_node = {
 	.role = "a node of the std::map or std::set",
 	.strength = STRENGTH_LINKED,
 	.for_cxx = true,
+	.walks = true,
 	.match = match,
 	.tell = tell,
 	.favors = favors,

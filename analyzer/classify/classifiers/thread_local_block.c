@@ -25,6 +25,14 @@ static void claim_all(struct reader *reader, uint64_t vector, uint64_t owner)
 	}
 }
 
+static bool leads_on(struct reader *reader, struct memory_range range)
+{
+	uint64_t length;
+
+	return reader_word(reader, range.start, &length) && length > 0 && length <= MOST_ENTRIES &&
+	       length < range_size(range) / ENTRY;
+}
+
 static uint64_t suspect(const struct reader *reader, const struct reference *first, uint64_t mask)
 {
 	return references_filter(reader, first, mask, is_vector_reference);
@@ -59,5 +67,6 @@ const struct classifier classifier_thread_local_block = {
 	.match = match,
 	.offset = ENTRY,
 	.suspect = suspect,
+	.leads_on = leads_on,
 	.finish = finish,
 };

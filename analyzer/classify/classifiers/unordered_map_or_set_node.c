@@ -60,6 +60,7 @@ const struct classifier classifier_unordered_map_or_set_node = {
 	.role = "a node of the std::unordered_map or std::unordered_set",
 	.strength = STRENGTH_LINKED,
 	.for_cxx = true,
+	.walks = true,
 	.match = match,
 	.tell = tell,
 	.favors = favors,

@@ -65,6 +65,44 @@ static struct patterns *create_patterns(struct world *world)
 	return patterns;
 }
 
+/* Of each allocation alone: only what refers to it is read. */
+static void classify_each(struct classified *classified)
+{
+	struct world *world = &classified->world;
+	_cleanup_(patterns_destroy) struct patterns *few = create_patterns(world);
+	struct reader reader;
+
+	if (!patterns_can_find_few(few))
+		return;
+	world_find_graph(world);
+	world_find_incoming(world);
+	patterns_init_reader(few, &reader);
+	for (allocation_id id = 0; id < allocation_count(world->index); id++) {
+		struct edges edges = graph_outgoing(world->incoming, id);
+		_cleanup_(bitmap_deinit) struct bitmap sources = { 0 };
+
+		assert_no_error(
+			bitmap_init(&sources, allocation_count(world->index), &world->account));
+		bitmap_set(&sources, id);
+		for (size_t i = 0; i < edges.count; i++) {
+			struct edges next = graph_outgoing(world->incoming, edges.targets[i]);
+
+			bitmap_set(&sources, edges.targets[i]);
+			if (!patterns_lead_on(few, &reader, edges.targets[i]))
+				continue;
+			for (size_t j = 0; j < next.count; j++)
+				bitmap_set(&sources, next.targets[j]);
+		}
+		assert_false(patterns_know(few, id));
+		assert_no_error(patterns_find_few(few, &id, 1, &sources));
+		assert_true(patterns_know(few, id));
+	}
+	for (allocation_id id = 0; id < allocation_count(world->index); id++) {
+		assert_int_equal(patterns_of(few, id), patterns_of(classified->patterns, id));
+		assert_int_equal(patterns_owner(few, id), patterns_owner(classified->patterns, id));
+	}
+}
+
 /* At once, and in two passes: that must not make a difference. */
 static void classify(struct classified *classified)
 {
@@ -84,6 +122,7 @@ static void classify(struct classified *classified)
 		assert_int_equal(patterns_owner(slowly, id),
 				 patterns_owner(classified->patterns, id));
 	}
+	classify_each(classified);
 }
 
 /* The blocks from first on have the patterns, and no other has any. */

@@ -30,6 +30,18 @@ static const struct graph graph = { {
 	{ NONE },
 } };
 
+/* The same, by whom each refers to. */
+static const struct graph forward = { {
+	{ 1, NONE },
+	{ 2, NONE },
+	{ 3, NONE },
+	{ 4, NONE },
+	{ 3, NONE },
+	{ 3, NONE },
+	{ 6, NONE },
+	{ NONE },
+} };
+
 struct edges graph_outgoing(const struct graph *incoming, allocation_id id)
 {
 	struct edges edges = { incoming->incoming[id], 0 };
@@ -58,7 +70,7 @@ static void check_path(unsigned int sources, allocation_id target, const allocat
 
 	assert_no_error(bitmap_init(&bitmap, COUNT, &account));
 	bitmap.words[0] = sources;
-	assert_no_error(path_find(&graph, &bitmap, target, &account, &progress, &path));
+	assert_no_error(path_find(&forward, &graph, &bitmap, target, &account, &progress, &path));
 	bitmap_deinit(&bitmap);
 	assert_int_equal(account.used, 0);
 	assert_int_equal(path.count, count);
@@ -94,8 +106,9 @@ static void test_interrupt_ends_the_search(void **state)
 	struct bitmap sources;
 
 	assert_no_error(bitmap_init(&sources, COUNT, &account));
-	assert_error(path_find(&graph, &sources, 4, &account, &progress, &path), ERROR_INTERRUPTED,
-		     "interrupted");
+	bitmap_set(&sources, 0);
+	assert_error(path_find(&forward, &graph, &sources, 4, &account, &progress, &path),
+		     ERROR_INTERRUPTED, "interrupted");
 	assert_null(path.ids);
 	bitmap_deinit(&sources);
 	assert_int_equal(account.used, 0);
@@ -122,14 +135,15 @@ static void make_random(struct graph *outgoing, struct graph *incoming, allocati
 }
 
 /* A long path is there without its middle. */
-static void check_same_path(struct distances *distances, const struct graph *incoming,
-			    const struct bitmap *sources, allocation_id target,
-			    struct memory_account *account)
+static void check_same_path(struct distances *distances, const struct graph *outgoing,
+			    const struct graph *incoming, const struct bitmap *sources,
+			    allocation_id target, struct memory_account *account)
 {
 	_cleanup_(path_deinit) struct path expected = { 0 }, path = { 0 };
 	struct progress progress = { 0 };
 
-	assert_no_error(path_find(incoming, sources, target, account, &progress, &expected));
+	assert_no_error(
+		path_find(outgoing, incoming, sources, target, account, &progress, &expected));
 	assert_no_error(distances_path(distances, incoming, target, &path));
 	assert_int_equal(expected.gap, 0);
 	assert_int_equal(path.count + path.gap, expected.count);
@@ -156,7 +170,8 @@ static void test_distances_lead_the_way_that_a_search_finds(void **state)
 		assert_no_error(
 			distances_create(&outgoing, &sources, &account, &progress, &distances));
 		for (allocation_id target = 0; target < COUNT; target++)
-			check_same_path(distances, &incoming, &sources, target, &account);
+			check_same_path(distances, &outgoing, &incoming, &sources, target,
+					&account);
 		distances_destroy(distances);
 		bitmap_deinit(&sources);
 		assert_int_equal(account.used, 0);
