@@ -36,15 +36,20 @@ void census_deinit(struct census *census)
 	free(census->holders);
 }
 
-struct error *census_add(struct census *census, allocation_id id, uint64_t key, uint64_t bytes)
+/* The number of the key, plus 1, goes to ret. */
+static struct error *count_one(struct census *census, uint64_t key, uint64_t bytes, uint32_t *ret)
 {
 	struct tally tally = { .key = key, .count = 1, .bytes = bytes };
-	uint32_t *numbers = census->numbers.bytes;
-	struct error *error = tally_add_numbered(&census->keys, tally, &numbers[id]);
+	struct error *error = tally_add_numbered(&census->keys, tally, ret);
 
 	if (!error)
-		numbers[id]++;
+		++*ret;
 	return error;
+}
+
+struct error *census_add(struct census *census, allocation_id id, uint64_t key, uint64_t bytes)
+{
+	return count_one(census, key, bytes, (uint32_t *)census->numbers.bytes + id);
 }
 
 /* Nothing of a user's memory is as far up, but a core may say so. */
@@ -116,21 +121,30 @@ static uint64_t find_key(const struct census *census, allocation_id id, uint64_t
 	return key ? key : census_key(TAG_OTHER, OTHER_NONE);
 }
 
-static struct error *count_all(struct census *census)
+/* Count by key, unless the numbers of keys are known. */
+static struct error *visit_all(struct census *census, census_visitor visit, void *data)
 {
 	const struct allocation_index *index = analysis_index(census->analysis);
 	const struct bitmap *used = allocation_used(index);
+	const uint32_t *numbers = census->numbers.bytes;
 	struct progress *progress = analysis_progress(census->analysis);
+	struct error *error = NULL;
 	uint64_t told = 0;
 	size_t hint = 0;
 
 	progress_begin(progress, "counting what there is", used->count);
-	bitmap_for_each(id, used) {
-		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
+	bitmap_for_each(position, used) {
+		allocation_id id = (allocation_id)position;
+		struct memory_range range = allocation_range_near(index, id, &hint);
 		uint64_t size = range.end - range.start;
-		struct error *error = census_add(census, (allocation_id)id,
-						 find_key(census, (allocation_id)id, size), size);
+		uint32_t number = 0;
 
+		if (numbers)
+			number = numbers[id];
+		else
+			error = count_one(census, find_key(census, id, size), size, &number);
+		if (!error && visit)
+			error = visit(data, id, range, number);
 		if (error)
 			return error;
 		if (!progress_pass(progress, id, &told))
@@ -154,7 +168,7 @@ static struct error *count_leaks(struct census *census)
 	return error;
 }
 
-static struct error *build_needed(struct analysis *analysis, enum aspect aspect)
+struct error *census_need(struct analysis *analysis, enum aspect aspect)
 {
 	struct error *error = analysis_need(analysis, STAGE_CLASSES);
 
@@ -167,28 +181,33 @@ static struct error *build_needed(struct analysis *analysis, enum aspect aspect)
 	return error;
 }
 
-struct error *census_take(struct analysis *analysis, enum aspect aspect, struct census *ret)
+/* What is not counted allocation by allocation. */
+static struct error *count_held(struct census *census)
 {
-	struct memory_account *account = analysis_account(analysis);
+	size_t count = allocation_count(analysis_index(census->analysis));
+	struct error *error = memory_resize(&census->numbers, count * sizeof(uint32_t));
+
+	if (error)
+		return error;
+	return census->aspect == ASPECT_OWNER ? owners_count(census) : count_leaks(census);
+}
+
+struct error *census_take(struct analysis *analysis, enum aspect aspect, census_visitor visit,
+			  void *data, struct census *ret)
+{
+	bool is_held = aspect == ASPECT_OWNER || aspect == ASPECT_FINGERPRINT;
 	struct error *error;
 
 	*ret = (struct census){
 		.analysis = analysis,
 		.aspect = aspect,
-		.numbers.account = account,
+		.numbers.account = analysis_account(analysis),
 	};
-	tally_table_init(&ret->keys, account);
-	error = build_needed(analysis, aspect);
-	if (!error)
-		error = memory_resize(&ret->numbers, allocation_count(analysis_index(analysis)) *
-							     sizeof(uint32_t));
-	if (error)
-		return error;
-	if (aspect == ASPECT_FINGERPRINT)
-		return count_leaks(ret);
-	if (aspect == ASPECT_OWNER)
-		return owners_count(ret);
-	return count_all(ret);
+	tally_table_init(&ret->keys, analysis_account(analysis));
+	error = is_held ? count_held(ret) : NULL;
+	if (!error && (visit || !is_held))
+		error = visit_all(ret, visit, data);
+	return error;
 }
 
 static const char *name_other(enum aspect aspect, enum census_other other)

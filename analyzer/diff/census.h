@@ -29,18 +29,27 @@ struct census {
 	struct analysis *analysis; /* borrowed */
 	enum aspect aspect;
 	struct tally_table keys; /* counts and bytes by key */
-	struct memory numbers;	 /* uint32_t by id: that of its key, plus 1 */
+	struct memory numbers;	 /* of ASPECT_FINGERPRINT and ASPECT_OWNER: uint32_t by id,
+				    that of its key, plus 1 */
 	struct leak_kinds leaks; /* of ASPECT_FINGERPRINT */
 	char **holders;		 /* names of variables, of ASPECT_OWNER; owned */
 	size_t holder_count;
 };
 
-/* Build what is needed, and count. ret is to be deinitialised in any case. */
-struct error *census_take(struct analysis *analysis, enum aspect aspect, struct census *ret);
+/* Called with each used allocation by address, and the number of its key, plus 1; 0: none. */
+typedef struct error *(*census_visitor)(void *data, allocation_id id, struct memory_range range,
+					uint32_t number);
+
+/* Build what a census needs. */
+struct error *census_need(struct analysis *analysis, enum aspect aspect);
+
+/* Count, and visit unless visit is NULL. ret is to be deinitialised in any case. */
+struct error *census_take(struct analysis *analysis, enum aspect aspect, census_visitor visit,
+			  void *data, struct census *ret);
 void census_deinit(struct census *census);
 DEFINE_DEINIT(census_deinit, struct census)
 
-/* Count an allocation, or what hangs on it, under the key. */
+/* Count an allocation, or what hangs on it, under the key, and keep the number of that. */
 struct error *census_add(struct census *census, allocation_id id, uint64_t key, uint64_t bytes);
 
 /*

@@ -85,31 +85,53 @@ static struct error *add_groups(struct diff *diff, const struct census *census, 
 	return error;
 }
 
-/* From numbers of keys, plus 1, to numbers of groups, plus 1. */
-static void renumber(struct memory *numbers, const uint32_t *groups)
+/* Make what the matching with the newest core found its sets. */
+static struct error *make_sets(struct analysis *newest, struct matching *matching)
 {
-	uint32_t *list = numbers->bytes;
+	struct named_sets *sets = analysis_named_sets(newest);
+	struct bitmap survived = matching->survived;
+	struct error *error;
 
-	for (size_t i = 0; i < numbers->size / sizeof(*list); i++)
-		if (list[i])
-			list[i] = groups[list[i] - 1] + 1;
+	matching->survived = (struct bitmap){ 0 };
+	error = named_sets_assign(sets, NEW_SET, &matching->added);
+	matching->added = (struct bitmap){ 0 };
+	if (error) {
+		bitmap_deinit(&survived);
+		return error;
+	}
+	return named_sets_assign(sets, SURVIVED_SET, &survived);
 }
 
-/* Count the core, and put the group of each allocation, plus 1, into the census's numbers. */
-static struct error *count_core(struct diff *diff, struct analysis *analysis, struct census *census)
+static struct error *count_core(struct diff *diff, struct analysis *analysis, bool is_newest)
 {
-	_cleanup_(memory_release) struct memory groups = { .account = analysis_account(analysis) };
-	struct diff_core *core;
+	_cleanup_(census_deinit) struct census census = { 0 };
+	_cleanup_(memory_release) struct memory groups = { .account = diff->account };
+	_cleanup_(matching_deinit) struct matching matching = {
+		.oldest = &diff->oldest,
+		.analysis = analysis,
+		.groups = &diff->groups,
+		.is_oldest = diff->core_count == 0,
+		.is_newest = is_newest,
+	};
+	struct diff_core *core = &diff->cores[diff->core_count];
 	struct error *error = add_core(diff, analysis);
+	bool matches = diff->kinship == KIN_SAME_PROCESS;
 
 	if (!error)
-		error = census_take(analysis, diff->aspect, census);
+		error = census_need(analysis, diff->aspect);
+	if (!error && matches)
+		error = matching_begin(&matching);
 	if (!error)
-		error = add_groups(diff, census, &groups);
+		error = census_take(analysis, diff->aspect, matches ? matching_visit : NULL,
+				    &matching, &census);
+	if (!error)
+		error = add_groups(diff, &census, &groups);
+	if (!error && matches)
+		error = matching_end(&matching, &groups);
+	if (!error && matches && is_newest)
+		error = make_sets(analysis, &matching);
 	if (error)
 		return error;
-	renumber(&census->numbers, groups.bytes);
-	core = &diff->cores[diff->core_count - 1];
 	core->total = allocations_total(analysis_index(analysis),
 					allocation_used(analysis_index(analysis)));
 	core->is_complete = !findings_incomplete(analysis_findings(analysis));
@@ -118,64 +140,16 @@ static struct error *count_core(struct diff *diff, struct analysis *analysis, st
 
 struct error *diff_add(struct diff *diff, struct analysis *analysis)
 {
-	_cleanup_(census_deinit) struct census census = { 0 };
-	struct error *error = count_core(diff, analysis, &census);
-	struct matching matching = {
-		.oldest = &diff->oldest,
-		.analysis = analysis,
-		.numbers = census.numbers.bytes,
-		.groups = &diff->groups,
-		.progress = analysis_progress(analysis),
-	};
-
-	if (error || diff->kinship != KIN_SAME_PROCESS)
-		return error;
-	return diff->core_count == 1 ? oldest_keep(&matching) : oldest_narrow(&matching);
-}
-
-static struct error *make_sets(struct diff *diff, struct analysis *newest,
-			       const struct census *census)
-{
-	const struct allocation_index *index = analysis_index(newest);
-	struct named_sets *sets = analysis_named_sets(newest);
-	struct matching matching = {
-		.oldest = &diff->oldest,
-		.analysis = newest,
-		.numbers = census->numbers.bytes,
-		.groups = &diff->groups,
-		.progress = analysis_progress(newest),
-	};
-	struct bitmap added = { 0 }, survived = { 0 };
-	struct error *error =
-		bitmap_init(&added, allocation_count(index), analysis_account(newest));
-
-	if (!error)
-		error = bitmap_init(&survived, allocation_count(index), analysis_account(newest));
-	if (!error)
-		error = oldest_finish(&matching, &added, &survived);
-	if (error) {
-		bitmap_deinit(&added);
-		bitmap_deinit(&survived);
-		return error;
-	}
-	error = named_sets_assign(sets, NEW_SET, &added);
-	if (error) {
-		bitmap_deinit(&survived);
-		return error;
-	}
-	return named_sets_assign(sets, SURVIVED_SET, &survived);
+	return count_core(diff, analysis, false);
 }
 
 struct error *diff_finish(struct diff *diff, struct analysis *newest)
 {
-	_cleanup_(census_deinit) struct census census = { 0 };
 	struct error *error;
 
 	named_sets_forget(analysis_named_sets(newest), NEW_SET);
 	named_sets_forget(analysis_named_sets(newest), SURVIVED_SET);
-	error = count_core(diff, newest, &census);
-	if (!error && diff->kinship == KIN_SAME_PROCESS)
-		error = make_sets(diff, newest, &census);
+	error = count_core(diff, newest, true);
 	if (error)
 		return error;
 	group_table_sort(&diff->groups, diff->core_count);

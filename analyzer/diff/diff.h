@@ -12,8 +12,8 @@
  *
  * There, a survived; d and e are new: not in the oldest; b is gone.
  *
- * Only what has to be known of the oldest core is kept while the next ones are analysed, 16 bytes
- * an allocation, so that a core's analysis can be destroyed before the next one is made.
+ * Only what has to be known of the oldest core is kept while the next ones are analysed, some 6
+ * bytes an allocation, so that a core's analysis can be destroyed before the next one is made.
  */
 #ifndef ANALYZER_DIFF_DIFF_H
 #define ANALYZER_DIFF_DIFF_H

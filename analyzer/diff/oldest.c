@@ -2,176 +2,198 @@
 
 #include "analyzer/gate/label.h"
 
+#include <string.h>
+
 /*
- * Of the start, its lower 48 bits, which is all that programs get; of the size, its lower 32 bits;
- * of the type, a hash, 0 if there is none.
+ * An entry in the list: its type in two bytes, how far its start is behind the end of the one
+ * before, its size and its key. Numbers have 7 bits in each byte, and the highest bit in all bytes
+ * but the last.
  */
-struct entry {
-	uint64_t start : 48;
-	uint64_t type : 16;
-	uint32_t size;
-	uint32_t group; /* plus 1; 0: of none */
+enum { MOST_ENTRY_BYTES = 32, STEP = 1 << 20 };
+
+/* What became of the allocations with one key. */
+struct match_tally {
+	uint64_t added, survived;
 };
 
-static struct entry make_entry(const struct matching *matching, allocation_id id,
-			       struct memory_range range)
+static uint8_t *write_number(uint8_t *at, uint64_t number)
 {
-	uint64_t key = census_type_key(matching->analysis, id);
-
-	return (struct entry){
-		.start = range.start & ((UINT64_C(1) << 48) - 1),
-		.type = key ? hash_add(0, key) >> 48 | 1 : 0,
-		.size = (uint32_t)(range.end - range.start),
-		.group = matching->numbers[id],
-	};
+	for (; number >> 7; number >>= 7)
+		*at++ = (uint8_t)(number | 0x80);
+	*at++ = (uint8_t)number;
+	return at;
 }
 
-static struct entry *entry_at(const struct oldest *oldest, size_t number)
+static const uint8_t *read_number(const uint8_t *at, uint64_t *ret)
 {
-	return (struct entry *)oldest->list.bytes + number;
+	uint64_t number = *at & 0x7f;
+
+	for (unsigned int shift = 7; *at++ & 0x80; shift += 7)
+		number |= (uint64_t)(*at & 0x7f) << shift;
+	*ret = number;
+	return at;
+}
+
+static uint16_t find_type(struct matching *matching, allocation_id id)
+{
+	uint64_t signature = analysis_signature(matching->analysis, id), key;
+	struct known_type *known = &matching->types[signature / 8 % KNOWN_TYPES];
+
+	/* Without a signature it may have an identity. */
+	if (signature && known->signature == signature)
+		return known->type;
+	key = census_type_key(matching->analysis, id);
+	known->signature = signature;
+	known->type = key ? hash_add(0, key) >> 48 | 1 : 0;
+	return known->type;
 }
 
 void oldest_deinit(struct oldest *oldest)
 {
 	memory_release(&oldest->list);
+	memory_release(&oldest->groups);
 	bitmap_deinit(&oldest->everywhere);
 	oldest->count = 0;
 }
 
-struct error *oldest_keep(struct matching *matching)
+static struct error *write_entry(struct matching *matching, struct oldest_entry entry)
+{
+	struct memory *list = &matching->oldest->list;
+	uint64_t end = matching->entry.start + matching->entry.size;
+	uint8_t *at;
+
+	if (list->size - matching->bytes < MOST_ENTRY_BYTES) {
+		struct error *error = memory_fill_room(list, matching->bytes + STEP);
+
+		if (error)
+			return error;
+	}
+	at = (uint8_t *)list->bytes + matching->bytes;
+	memcpy(at, &entry.type, sizeof(entry.type));
+	at = write_number(at + sizeof(entry.type), entry.start - end);
+	at = write_number(at, entry.size);
+	at = write_number(at, entry.key);
+	matching->bytes = (size_t)(at - (uint8_t *)list->bytes);
+	matching->entry = entry;
+	return NULL;
+}
+
+static void read_entry(struct matching *matching)
+{
+	const uint8_t *list = matching->oldest->list.bytes, *at = list + matching->bytes;
+	struct oldest_entry *entry = &matching->entry;
+	uint64_t gap, key;
+
+	memcpy(&entry->type, at, sizeof(entry->type));
+	at = read_number(at + sizeof(entry->type), &gap);
+	entry->start += entry->size + gap;
+	at = read_number(at, &entry->size);
+	at = read_number(at, &key);
+	entry->key = (uint32_t)key;
+	matching->bytes = (size_t)(at - list);
+	matching->is_found = false;
+}
+
+/* Go on to the next entry; if this one was not found, it is gone. */
+static void leave_entry(struct matching *matching)
 {
 	struct oldest *oldest = matching->oldest;
-	const struct allocation_index *index = analysis_index(matching->analysis);
-	const struct bitmap *used = allocation_used(index);
-	size_t count = bitmap_weight(used), hint = 0;
-	struct error *error = memory_resize(&oldest->list, count * sizeof(struct entry));
+	uint32_t key = matching->entry.key;
 
-	if (!error)
-		error = bitmap_init(&oldest->everywhere, count, oldest->list.account);
+	if (!matching->is_found && !matching->is_newest)
+		bitmap_clear(&oldest->everywhere, matching->number);
+	else if (!matching->is_found && key)
+		group_at(matching->groups, ((uint32_t *)oldest->groups.bytes)[key - 1])->gone++;
+	if (++matching->number < oldest->count)
+		read_entry(matching);
+}
+
+static struct error *sort_out(struct matching *matching, allocation_id id, uint32_t key)
+{
+	struct error *error =
+		memory_reserve(&matching->tallies, (key + (size_t)1) * sizeof(struct match_tally));
+	struct match_tally *tally = (struct match_tally *)matching->tallies.bytes + key;
+
 	if (error)
 		return error;
-	bitmap_for_each(id, used) {
-		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
-
-		*entry_at(oldest, oldest->count++) = make_entry(matching, (allocation_id)id, range);
-	}
-	bitmap_fill(&oldest->everywhere);
-	return NULL;
-}
-
-/*
- * The number of the entry that the allocation is, or the count of all; *next is the first entry at
- * or above it. Allocations come by address. Of another type, what was freed there was given out
- * again.
- */
-static size_t find_entry(const struct oldest *oldest, struct entry wanted, size_t *next)
-{
-	const struct entry *entry;
-
-	while (*next < oldest->count && entry_at(oldest, *next)->start < wanted.start)
-		++*next;
-	if (*next == oldest->count)
-		return oldest->count;
-	entry = entry_at(oldest, *next);
-	return entry->start == wanted.start && entry->size == wanted.size &&
-			       entry->type == wanted.type
-		       ? *next
-		       : oldest->count;
-}
-
-/* Call found with each allocation in use, and the entry that it is. */
-static struct error *match(struct matching *matching,
-			   void (*found)(void *data, allocation_id id, size_t entry), void *data)
-{
-	const struct allocation_index *index = analysis_index(matching->analysis);
-	const struct bitmap *used = allocation_used(index);
-	size_t next = 0, hint = 0;
-	uint64_t told = 0;
-
-	progress_begin(matching->progress, "comparing", used->count);
-	bitmap_for_each(id, used) {
-		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
-
-		found(data, (allocation_id)id,
-		      find_entry(matching->oldest, make_entry(matching, (allocation_id)id, range),
-				 &next));
-		if (!progress_pass(matching->progress, id, &told))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+	if (!matching->is_found) {
+		bitmap_set(&matching->added, id);
+		tally->added++;
+	} else if (bitmap_get(&matching->oldest->everywhere, matching->number)) {
+		bitmap_set(&matching->survived, id);
+		tally->survived++;
 	}
 	return NULL;
 }
 
-static void note_found(void *data, allocation_id id, size_t entry)
-{
-	struct bitmap *seen = data;
-
-	if (entry < seen->count)
-		bitmap_set(seen, entry);
-}
-
-struct error *oldest_narrow(struct matching *matching)
+struct error *matching_begin(struct matching *matching)
 {
 	struct oldest *oldest = matching->oldest;
-	_cleanup_(bitmap_deinit) struct bitmap seen = { 0 };
-	struct error *error = bitmap_init(&seen, oldest->count, oldest->list.account);
+	struct memory_account *account = oldest->list.account;
+	const struct allocation_index *index = analysis_index(matching->analysis);
+	struct error *error = NULL;
 
-	if (!error)
-		error = match(matching, note_found, &seen);
-	if (!error)
-		bitmap_and(&oldest->everywhere, &seen);
+	matching->tallies.account = account;
+	if (matching->is_oldest) {
+		oldest->count = bitmap_weight(allocation_used(index));
+		error = bitmap_init(&oldest->everywhere, oldest->count, account);
+		if (!error)
+			bitmap_fill(&oldest->everywhere);
+		return error ? error
+			     : memory_keep_room(&oldest->list,
+						oldest->count * MOST_ENTRY_BYTES + STEP);
+	}
+	if (oldest->count)
+		read_entry(matching);
+	if (matching->is_newest)
+		error = bitmap_init(&matching->added, allocation_count(index), account);
+	if (!error && matching->is_newest)
+		error = bitmap_init(&matching->survived, allocation_count(index), account);
 	return error;
 }
 
-/* What becomes of the newest core's allocations. */
-struct outcome {
-	const struct matching *matching;
-	struct bitmap *added, *survived;
-	struct bitmap seen; /* entries */
-};
-
-static void sort_out(void *data, allocation_id id, size_t entry)
+void matching_deinit(struct matching *matching)
 {
-	struct outcome *outcome = data;
-	const struct matching *matching = outcome->matching;
-	struct diff_group nobody = { 0 }, *group = &nobody;
-
-	if (matching->numbers[id])
-		group = group_at(matching->groups, matching->numbers[id] - 1);
-	if (entry == matching->oldest->count) {
-		bitmap_set(outcome->added, id);
-		group->added++;
-		return;
-	}
-	bitmap_set(&outcome->seen, entry);
-	if (!bitmap_get(&matching->oldest->everywhere, entry))
-		return;
-	bitmap_set(outcome->survived, id);
-	group->survived++;
+	memory_release(&matching->tallies);
+	bitmap_deinit(&matching->added);
+	bitmap_deinit(&matching->survived);
 }
 
-static void count_gone(const struct outcome *outcome)
+struct error *matching_visit(void *data, allocation_id id, struct memory_range range, uint32_t key)
 {
-	const struct matching *matching = outcome->matching;
+	struct matching *matching = data;
+	const struct oldest_entry *next = &matching->entry;
+	uint64_t size = range.end - range.start;
+	uint16_t type = find_type(matching, id);
 
-	for (size_t i = 0; i < matching->oldest->count; i++) {
-		uint32_t group = entry_at(matching->oldest, i)->group;
-
-		if (group && !bitmap_get(&outcome->seen, i))
-			group_at(matching->groups, group - 1)->gone++;
-	}
+	if (matching->is_oldest)
+		return write_entry(matching, (struct oldest_entry){ range.start, size, type, key });
+	while (matching->number < matching->oldest->count && next->start < range.start)
+		leave_entry(matching);
+	/* Of another type, what was freed there was given out again. */
+	matching->is_found = matching->number < matching->oldest->count &&
+			     next->start == range.start && next->size == size && next->type == type;
+	return matching->is_newest ? sort_out(matching, id, key) : NULL;
 }
 
-struct error *oldest_finish(struct matching *matching, struct bitmap *added,
-			    struct bitmap *survived)
+struct error *matching_end(struct matching *matching, struct memory *groups)
 {
-	struct outcome outcome = { matching, added, survived, { 0 } };
-	struct error *error =
-		bitmap_init(&outcome.seen, matching->oldest->count, matching->oldest->list.account);
+	const struct match_tally *tallies = matching->tallies.bytes;
+	size_t count = groups->size / sizeof(uint32_t);
 
-	if (!error)
-		error = match(matching, sort_out, &outcome);
-	if (!error)
-		count_gone(&outcome);
-	bitmap_deinit(&outcome.seen);
-	return error;
+	if (matching->is_oldest) {
+		matching->oldest->groups = *groups;
+		*groups = (struct memory){ .account = groups->account };
+		return memory_resize(&matching->oldest->list, matching->bytes);
+	}
+	while (matching->number < matching->oldest->count)
+		leave_entry(matching);
+	for (size_t i = 0; i < count && (i + 2) * sizeof(*tallies) <= matching->tallies.size; i++) {
+		struct diff_group *group =
+			group_at(matching->groups, ((const uint32_t *)groups->bytes)[i]);
+
+		group->added += tallies[i + 1].added;
+		group->survived += tallies[i + 1].survived;
+	}
+	return NULL;
 }

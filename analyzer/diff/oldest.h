@@ -1,5 +1,9 @@
 /*
  * The allocations of the oldest core, to be found again in others of the same process.
+ *
+ * The used allocations of each core are visited by address: those of the oldest are kept, those of
+ * the others matched with them, while a census (census.h) counts them. Its keys are known by number
+ * until the pass ends, and by group from then on.
  */
 #ifndef ANALYZER_DIFF_OLDEST_H
 #define ANALYZER_DIFF_OLDEST_H
@@ -7,33 +11,51 @@
 #include "analyzer/diff/group_table.h"
 
 struct oldest {
-	struct memory list; /* struct entry, by start */
+	struct memory list; /* entries of a few bytes each, by start */
 	size_t count;
-	struct bitmap everywhere; /* in all cores so far */
+	struct memory groups;	  /* uint32_t by number of the key */
+	struct bitmap everywhere; /* entries in all cores so far */
 };
 
 void oldest_deinit(struct oldest *oldest);
 
-/* A core, as it is matched with them; all borrowed. */
+struct oldest_entry {
+	uint64_t start, size;
+	uint16_t type; /* a hash; 0: none */
+	uint32_t key;  /* its number, plus 1; 0: none */
+};
+
+struct known_type {
+	uint64_t signature; /* 0: none */
+	uint16_t type;
+};
+
+enum { KNOWN_TYPES = 32 };
+
+/* The pass over one core. The first members are borrowed and set by the caller, the rest is zero.
+ */
 struct matching {
 	struct oldest *oldest;
 	const struct analysis *analysis;
-	const uint32_t *numbers; /* of groups, by id, plus 1; 0: of none */
 	struct group_table *groups;
-	struct progress *progress;
+	bool is_oldest, is_newest;
+	struct known_type types[KNOWN_TYPES];
+	struct oldest_entry entry; /* written last, or to be matched next */
+	size_t number, bytes;	   /* of entries and of the list so far */
+	bool is_found;		   /* the entry, in this core */
+	struct memory tallies;	   /* by number of the key */
+	struct bitmap added;	   /* of the newest: not in the oldest */
+	struct bitmap survived;	   /* of the newest: in all cores */
 };
 
-/* Make them of the oldest core, which the matching is with. */
-struct error *oldest_keep(struct matching *matching);
+struct error *matching_begin(struct matching *matching);
+void matching_deinit(struct matching *matching);
+DEFINE_DEINIT(matching_deinit, struct matching)
 
-/* Take those out of everywhere that are not in the core. */
-struct error *oldest_narrow(struct matching *matching);
+/* Visit the next allocation; data is the matching. */
+struct error *matching_visit(void *data, allocation_id id, struct memory_range range, uint32_t key);
 
-/*
- * The core is the newest: set what is not in the oldest in added, what is in all in survived, and
- * count both and what is gone by group.
- */
-struct error *oldest_finish(struct matching *matching, struct bitmap *added,
-			    struct bitmap *survived);
+/* Count by group; groups has that of each key, and is emptied if it is still needed. */
+struct error *matching_end(struct matching *matching, struct memory *groups);
 
 #endif
