@@ -4,7 +4,8 @@
 #	const struct KIND *const ARRAY[]
 # which is in order of NAME, with NULL at the end. A folder may be a pattern. NAME is the file's, but
 # a file may define several classifiers. Adding one adds one file and edits none. The generated source
-# is left in COLLECTED_ARRAY.
+# is left in COLLECTED_ARRAY, or with COLLECTED_AS set to PREFIX, in COLLECTED_PREFIXARRAY: a program
+# that links that one uses it instead of the library's.
 function(collect_kind kind array header)
 	set(names "")
 	foreach(folder IN LISTS ARGN)
@@ -27,7 +28,7 @@ function(collect_kind kind array header)
 			"extern const struct ${kind} ${kind}_${name};\n")
 		string(APPEND entries "\t&${kind}_${name},\n")
 	endforeach()
-	set(source ${CMAKE_BINARY_DIR}/collected/${array}.c)
+	set(source ${CMAKE_BINARY_DIR}/collected/${COLLECTED_AS}${array}.c)
 	file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
 "#include \"@header@\"
 
@@ -36,5 +37,5 @@ const struct @kind@ *const @array@[] = {
 @entries@	NULL,
 };
 ")
-	set(COLLECTED_${array} ${source} PARENT_SCOPE)
+	set(COLLECTED_${COLLECTED_AS}${array} ${source} PARENT_SCOPE)
 endfunction()

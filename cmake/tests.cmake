@@ -23,6 +23,16 @@ foreach(source IN LISTS unit_tests)
 	set_tests_properties(${name} PROPERTIES TIMEOUT 120)
 endforeach()
 
+# heapcore with the allocators of testdata/allocators, too.
+file(GLOB more_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/testdata/allocators/*.c)
+set(COLLECTED_AS more_)
+collect_kind(allocator allocators analyzer/heap/allocator.h allocators testdata/allocators)
+unset(COLLECTED_AS)
+add_executable(heapcore_more cli/main.c ${COLLECTED_more_allocators} ${more_sources})
+target_compile_definitions(heapcore_more PRIVATE VERSION="${PROJECT_VERSION}")
+target_link_libraries(heapcore_more PRIVATE front)
+target_link_options(heapcore_more PRIVATE -Wl,--build-id)
+
 file(GLOB_RECURSE script_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*_test.py)
 foreach(source IN LISTS script_tests)
 	file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR}/tests ${source})

@@ -18,7 +18,8 @@ static struct error *add_accounts(struct bill *bill, const struct heap *heap, co
 	for (size_t i = 0; i < HEAP_ACCOUNTS && !error; i++) {
 		row_number row;
 
-		if (accounts->amounts[i].mapped == 0)
+		if (accounts->amounts[i].mapped == 0 &&
+		    (i != ACCOUNT_OUTER || accounts->amounts[i].count == 0))
 			continue;
 		error = ledger_add_row(bill->ledger, group,
 				       heap_account_name(heap->allocator, (enum heap_account)i),

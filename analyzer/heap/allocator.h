@@ -92,9 +92,8 @@ struct allocator {
 	/*
 	 * Required: add all blocks. Damage goes to the findings, and the rest is walked.
 	 *
-	 * A heap may be nested, with regions inside a used block of another allocator, as pools
-	 * have them: that block then gives way to it, from its first region there to the end. So an
-	 * address leads to the innermost block, and each byte counts once.
+	 * A heap may be nested, with regions inside a used block of another allocator, which then
+	 * gives way: see nesting.h.
 	 */
 	struct error *(*walk)(struct heap *heap, arena_number first, struct block_sink *sink);
 	/* Required: the arenas, numbered from walk's first on; known after the walk. */

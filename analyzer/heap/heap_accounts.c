@@ -7,6 +7,7 @@ struct counting {
 	const struct allocation_index *index;
 	const struct residency *residency;
 	const struct bitmap *garbage;
+	bool nested; /* some heap is in another */
 	struct progress *progress;
 	uint64_t told;
 	size_t hint;	  /* for spans */
@@ -14,7 +15,8 @@ struct counting {
 
 	/* The region under way. */
 	const struct heap *heap;
-	size_t arena; /* of the heap */
+	size_t arena;	     /* of the heap */
+	arena_number number; /* the same of all */
 	struct arena_accounts *arena_accounts;
 	uint64_t at, end;
 };
@@ -24,6 +26,8 @@ const char *heap_account_name(const struct allocator *allocator, enum heap_accou
 	switch (account) {
 	case ACCOUNT_USED:
 		return "used";
+	case ACCOUNT_OUTER:
+		return "used, around a nested heap";
 	case ACCOUNT_GARBAGE:
 		return "garbage";
 	case ACCOUNT_HEADERS:
@@ -67,6 +71,13 @@ static void count_to(struct counting *counting, enum heap_account account, uint6
 	counting->at = end;
 }
 
+static bool is_outer(const struct counting *counting, uint64_t start)
+{
+	const struct outer_block *outer = heaps_find_outer_block(counting->heaps, start);
+
+	return outer && outer->start == start && outer->arena == counting->number;
+}
+
 /* *ret_free: the kind of a free one. */
 static enum heap_account account_of(struct counting *counting, allocation_id id, struct block block,
 				    const struct free_kind **ret_free)
@@ -77,6 +88,8 @@ static enum heap_account account_of(struct counting *counting, allocation_id id,
 		*ret_free = heaps_free_kind(counting->heaps, id, &counting->kind_hint);
 		return ACCOUNT_FREE + (enum heap_account)(*ret_free - allocator->free_kinds);
 	}
+	if (counting->nested && is_outer(counting, block.start))
+		return ACCOUNT_OUTER;
 	if (counting->garbage && bitmap_get(counting->garbage, id))
 		return ACCOUNT_GARBAGE;
 	if (allocator->keeps && allocator->keeps(counting->heap, block))
@@ -96,7 +109,8 @@ static void count_block(struct counting *counting, allocation_id id, struct bloc
 	if (extent.end > counting->end)
 		extent.end = counting->end;
 	count_to(counting, ACCOUNT_BOOKKEEPING, extent.start);
-	counting->arena_accounts->amounts[account].count++;
+	if (account != ACCOUNT_OUTER)
+		counting->arena_accounts->amounts[account].count++;
 	if (block.state == BLOCK_USED) {
 		count_to(counting, account, counting->at + block.size);
 		count_to(counting, ACCOUNT_HEADERS, extent.end);
@@ -113,6 +127,7 @@ static struct error *count_region(void *data, row_number number, uint64_t start,
 	size_t hint = number;
 
 	find_heap(counting->heaps, region->arena, &counting->heap, &counting->arena);
+	counting->number = region->arena;
 	counting->arena_accounts = &counting->accounts->arenas[region->arena];
 	counting->at = start;
 	counting->end = end;
@@ -197,6 +212,31 @@ static struct error *count_reserved(struct counting *counting, struct ledger *le
 	return error ? error : ledger_settle(ledger, count_claim, &claiming);
 }
 
+static struct error *count_outer_block(void *data, row_number number, uint64_t start, uint64_t end)
+{
+	struct counting *counting = data;
+	const struct outer_block *outer = heaps_outer_block(counting->heaps, number);
+
+	counting->arena_accounts = &counting->accounts->arenas[outer->arena];
+	counting->at = start;
+	counting->end = end;
+	count_to(counting, ACCOUNT_OUTER, end);
+	return NULL;
+}
+
+/* What no region has of blocks around nested heaps. The index has no allocation for some. */
+static struct error *count_outer(struct counting *counting, struct ledger *ledger)
+{
+	const struct outer_block *outer;
+	struct error *error = NULL;
+
+	for (size_t i = 0; !error && (outer = heaps_outer_block(counting->heaps, i)); i++) {
+		counting->accounts->arenas[outer->arena].amounts[ACCOUNT_OUTER].count++;
+		error = ledger_claim(ledger, outer->start, outer->end, (row_number)i);
+	}
+	return error ? error : ledger_settle(ledger, count_outer_block, counting);
+}
+
 struct error *heap_accounts_init(struct heap_accounts *accounts, const struct heaps *heaps,
 				 struct ledger *ledger, const struct bitmap *garbage,
 				 struct progress *progress)
@@ -220,7 +260,10 @@ struct error *heap_accounts_init(struct heap_accounts *accounts, const struct he
 	if (!accounts->arenas || !accounts->outside)
 		return &error_no_memory;
 	progress_begin(progress, "adding up memory", allocation_count(counting.index));
+	counting.nested = heaps_outer_block(heaps, 0);
 	error = count_regions(&counting, ledger);
+	if (!error)
+		error = count_outer(&counting, ledger);
 	for (size_t i = 0; i < heaps_count(heaps) && !error; i++)
 		error = count_bookkeeping(&counting, ledger, i);
 	for (size_t i = 0; i < heaps_count(heaps) && !error; i++)

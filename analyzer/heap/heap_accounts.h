@@ -13,6 +13,7 @@
 
 enum heap_account {
 	ACCOUNT_USED,	 /* what the program may use of used blocks */
+	ACCOUNT_OUTER,	 /* used blocks with a nested heap, but for that */
 	ACCOUNT_GARBAGE, /* the same of those that a collector will free */
 	ACCOUNT_FREE,	 /* and the allocator's kinds of free memory from there on */
 	ACCOUNT_HEADERS = ACCOUNT_FREE + MOST_FREE_KINDS, /* and padding */

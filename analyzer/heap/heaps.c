@@ -20,6 +20,7 @@ struct slots {
 	size_t count;
 	arena_number arena_count;
 	struct owned_memory owned;
+	struct nesting nesting;
 	struct heap_context context;
 	/* They were not needed yet, as the index was loaded. */
 	bool asleep;
@@ -208,6 +209,20 @@ static struct error *walk_heaps(struct slots *slots, struct block_sink *sink)
 	return error;
 }
 
+/* See which heaps are nested in others. */
+static struct error *nest(struct slots *slots, struct block_sink *sink)
+{
+	_cleanup_(free) arena_number *firsts = calloc(slots->count + 1, sizeof(*firsts));
+
+	if (!firsts)
+		return &error_no_memory;
+	slots->nesting.blocks.account = sink->account;
+	for (size_t i = 0; i < slots->count; i++)
+		firsts[i] = slots->list[i].first;
+	return slots->count > 1 ? nesting_resolve(sink, firsts, slots->count, &slots->nesting)
+				: NULL;
+}
+
 static struct error *create(const struct heap_context *context, struct heaps **ret)
 {
 	_cleanup_(heaps_destroy) struct heaps *heaps = calloc(1, sizeof(*heaps));
@@ -228,7 +243,9 @@ static struct error *open_and_walk(struct slots *slots, struct block_sink *sink)
 	progress_begin(slots->context.progress, "walking the heap",
 		       image_size(slots->context.image));
 	error = open_heaps(slots);
-	return error ? error : walk_heaps(slots, sink);
+	if (!error)
+		error = walk_heaps(slots, sink);
+	return error ? error : nest(slots, sink);
 }
 
 struct error *heaps_create(const struct heap_context *context, struct heaps **ret)
@@ -334,6 +351,7 @@ static void close_heaps(struct slots *slots)
 		memory_release(&slots->list[i].claims);
 	}
 	memory_release(&slots->owned.ranges);
+	nesting_deinit(&slots->nesting);
 	free(slots->list);
 	slots->owned = (struct owned_memory){ 0 };
 	slots->list = NULL;
@@ -554,4 +572,32 @@ const struct memory_range *heaps_bookkeeping(const struct heaps *heaps, size_t n
 
 	*ret_count = slot->claim_count;
 	return slot->claims.bytes;
+}
+
+const struct outer_block *heaps_outer_block(const struct heaps *heaps, size_t number)
+{
+	const struct nesting *nesting = &awake(heaps)->nesting;
+	const struct outer_block *blocks = nesting->blocks.bytes;
+
+	return number < nesting->count ? &blocks[number] : NULL;
+}
+
+const struct outer_block *heaps_find_outer_block(const struct heaps *heaps, uint64_t address)
+{
+	return nesting_find(&awake(heaps)->nesting, address);
+}
+
+allocation_id heaps_find_header(const struct heaps *heaps, uint64_t address)
+{
+	const struct heap_region *region = heap_region_find(heaps->index, address);
+	uint64_t unit, above;
+	allocation_id id;
+
+	if (!region || !heaps_arena_allocator(heaps, region->arena)->extent)
+		return NO_ALLOCATION;
+	unit = UINT64_C(1) << region->shift;
+	above = (address + unit - 1) / unit * unit;
+	id = allocation_find(heaps->index, above);
+	return id != NO_ALLOCATION && allocation_start(heaps->index, id) == above ? id
+										  : NO_ALLOCATION;
 }

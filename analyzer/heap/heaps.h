@@ -7,6 +7,7 @@
 #include "analyzer/base/side_file.h"
 #include "analyzer/heap/allocator.h"
 #include "analyzer/heap/index.h"
+#include "analyzer/heap/nesting.h"
 
 struct heaps;
 
@@ -74,6 +75,15 @@ const struct heap *heaps_heap(const struct heaps *heaps, size_t number, arena_nu
  */
 const struct memory_range *heaps_bookkeeping(const struct heaps *heaps, size_t number,
 					     size_t *ret_count);
+
+/* The allocation whose header address is in, or NO_ALLOCATION. */
+allocation_id heaps_find_header(const struct heaps *heaps, uint64_t address);
+
+/* The number-th block that has a nested heap in it, by address; NULL: no more. */
+const struct outer_block *heaps_outer_block(const struct heaps *heaps, size_t number);
+
+/* The one that address is in, or NULL. */
+const struct outer_block *heaps_find_outer_block(const struct heaps *heaps, uint64_t address);
 
 size_t heaps_arena_count(const struct heaps *heaps);
 struct arena heaps_arena(const struct heaps *heaps, arena_number number);

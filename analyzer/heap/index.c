@@ -21,94 +21,6 @@ static bool in_order(const struct block_sink *sink)
 
 DEFINE_COMPARE(compare_large, struct large_size, ASCENDING(id))
 
-/* Copy count bits, from number from on to number to; those are 0 yet. */
-static void copy_bits(uint64_t *to, size_t to_bit, const uint64_t *from, size_t from_bit,
-		      size_t count)
-{
-	while (count > 0) {
-		size_t room = 64 - to_bit % 64, left = 64 - from_bit % 64;
-		size_t step = room < left ? room : left;
-		uint64_t bits = from[from_bit / 64] >> (from_bit % 64);
-
-		if (step > count)
-			step = count;
-		if (step < 64)
-			bits &= (UINT64_C(1) << step) - 1;
-		to[to_bit / 64] |= bits << (to_bit % 64);
-		to_bit += step;
-		from_bit += step;
-		count -= step;
-	}
-}
-
-/* Move the bits of count blocks, as far as from has any. */
-static struct error *move_bits(const struct memory *from, size_t from_bit, struct memory *to,
-			       size_t to_bit, size_t count)
-{
-	size_t bits = from->size / sizeof(uint64_t) * 64;
-	struct error *error;
-
-	if (from_bit >= bits || count == 0)
-		return NULL;
-	if (count > bits - from_bit)
-		count = bits - from_bit;
-	error = memory_reserve(to, ((to_bit + count) / 64 + 1) * sizeof(uint64_t));
-	if (!error)
-		copy_bits(to->bytes, to_bit, from->bytes, from_bit, count);
-	return error;
-}
-
-static struct error *move_large(const struct block_sink *from, struct block_sink *to,
-				const struct heap_region *region)
-{
-	const struct large_size *large = from->large.bytes;
-
-	for (size_t i = 0; i < from->large_count; i++) {
-		struct large_size *moved;
-		struct error *error;
-
-		if (large[i].id - region->first >= region->count)
-			continue;
-		error = memory_reserve(&to->large, (to->large_count + 1) * sizeof(*moved));
-		if (error)
-			return error;
-		moved = to->large.bytes;
-		moved[to->large_count++] = (struct large_size){
-			(allocation_id)(to->count + large[i].id - region->first),
-			large[i].size,
-		};
-	}
-	return NULL;
-}
-
-/* Move the blocks of a region behind those in to. */
-static struct error *move_region(const struct block_sink *from, struct block_sink *to,
-				 const struct heap_region *region)
-{
-	size_t first = region->first, count = region->count;
-	struct error *error;
-
-	to->shift = region->shift;
-	error = block_sink_region(to, region->start, region->end, region->arena);
-	if (!error)
-		error = memory_reserve(&to->extents, (to->count + count) * sizeof(struct extent));
-	if (!error)
-		error = move_bits(&from->used, first, &to->used, to->count, count);
-	if (!error)
-		error = move_bits(&from->cached, first, &to->cached, to->count, count);
-	for (size_t i = 0; i < BLOCK_TRAITS && !error; i++)
-		error = move_bits(&from->traits[i], first, &to->traits[i], to->count, count);
-	if (!error)
-		error = move_large(from, to, region);
-	if (error || count == 0)
-		return error;
-	memcpy((struct extent *)to->extents.bytes + to->count,
-	       (const struct extent *)from->extents.bytes + first, count * sizeof(struct extent));
-	to->count += count;
-	((struct heap_region *)to->regions.bytes)[to->region_count - 1].count = (uint32_t)count;
-	return NULL;
-}
-
 /*
  * Bring the regions in order of address. Walkers that report them in that order, as they should,
  * spare this copy.
@@ -116,7 +28,6 @@ static struct error *move_region(const struct block_sink *from, struct block_sin
 static struct error *sort_sink(struct block_sink *sink)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sorted = NULL;
-	struct block_sink swap;
 	struct heap_region *regions = sink->regions.bytes;
 	struct error *error;
 
@@ -125,19 +36,10 @@ static struct error *sort_sink(struct block_sink *sink)
 	SORT(regions, sink->region_count, compare_regions);
 	error = block_sink_create(sink->account, &sorted);
 	for (size_t i = 0; i < sink->region_count && !error; i++)
-		error = move_region(sink, sorted, &regions[i]);
-	if (error)
-		return error;
-	swap = *sink;
-	sorted->claims = sink->claims;
-	sorted->claim_count = sink->claim_count;
-	sorted->held = sink->held;
-	sorted->held_count = sink->held_count;
-	*sink = *sorted;
-	swap.claims = (struct memory){ .account = sink->account };
-	swap.held = (struct memory){ .account = sink->account };
-	*sorted = swap;
-	return NULL;
+		error = block_sink_move_region(sink, sorted, &regions[i]);
+	if (!error)
+		block_sink_replace(sink, sorted);
+	return error;
 }
 
 DEFINE_COMPARE(compare_ranges, struct memory_range, ASCENDING(start))

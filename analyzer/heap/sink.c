@@ -289,9 +289,8 @@ struct error *block_sink_claim(struct block_sink *sink, uint64_t start, uint64_t
 	return NULL;
 }
 
-/* The number of the last block of the region that starts at or below address, or sink->count. */
-static size_t find_in_region(const struct block_sink *sink, const struct heap_region *region,
-			     uint64_t address)
+size_t block_sink_number_below(const struct block_sink *sink, const struct heap_region *region,
+			       uint64_t address)
 {
 	const struct extent *extents = sink->extents.bytes;
 	size_t low = region->first, high = low + region->count;
@@ -360,7 +359,7 @@ static size_t find_start_in(const struct block_sink *sink, size_t region, uint64
 
 	if (address < regions[region].start || address >= regions[region].end)
 		return sink->count;
-	number = find_in_region(sink, &regions[region], address);
+	number = block_sink_number_below(sink, &regions[region], address);
 	return number != sink->count && start_of(sink, &regions[region], number) == address
 		       ? number
 		       : sink->count;
@@ -414,7 +413,7 @@ bool block_sink_below(const struct block_sink *sink, uint64_t address, struct bl
 
 		if (address <= regions[i].start)
 			continue;
-		number = find_in_region(sink, &regions[i], address - 1);
+		number = block_sink_number_below(sink, &regions[i], address - 1);
 		if (number == sink->count)
 			continue;
 		start = start_of(sink, &regions[i], number);
@@ -438,8 +437,8 @@ struct error *block_sink_hold(struct block_sink *sink, uint64_t start)
 	return NULL;
 }
 
-static struct block block_at(const struct block_sink *sink, const struct heap_region *region,
-			     size_t number)
+struct block block_sink_get(const struct block_sink *sink, const struct heap_region *region,
+			    size_t number)
 {
 	const uint64_t *used = sink->used.bytes, *cached = sink->cached.bytes;
 
@@ -460,7 +459,7 @@ bool block_sink_find(const struct block_sink *sink, uint64_t start, struct block
 
 	if (number == sink->count)
 		return false;
-	*ret = block_at(sink, region, number);
+	*ret = block_sink_get(sink, region, number);
 	return true;
 }
 
@@ -497,7 +496,7 @@ static struct error *join_one_by_one(struct block_sink *sink, const struct block
 	struct error *error = NULL;
 
 	for (size_t i = 0; i < piece->count && !error; i++)
-		error = block_sink_add(sink, block_at(piece, piece->regions.bytes, i));
+		error = block_sink_add(sink, block_sink_get(piece, piece->regions.bytes, i));
 	return error;
 }
 
@@ -522,6 +521,107 @@ struct error *block_sink_join(struct block_sink *sink, const struct block_sink *
 	if (!error)
 		join_blocks(sink, piece, (uint32_t)(distance >> region->shift));
 	return error;
+}
+
+/* Copy count bits, from number from on to number to; those are 0 yet. */
+static void copy_bits(uint64_t *to, size_t to_bit, const uint64_t *from, size_t from_bit,
+		      size_t count)
+{
+	while (count > 0) {
+		size_t room = 64 - to_bit % 64, left = 64 - from_bit % 64;
+		size_t step = room < left ? room : left;
+		uint64_t bits = from[from_bit / 64] >> (from_bit % 64);
+
+		if (step > count)
+			step = count;
+		if (step < 64)
+			bits &= (UINT64_C(1) << step) - 1;
+		to[to_bit / 64] |= bits << (to_bit % 64);
+		to_bit += step;
+		from_bit += step;
+		count -= step;
+	}
+}
+
+/* Move the bits of count blocks, as far as from has any. */
+static struct error *move_bits(const struct memory *from, size_t from_bit, struct memory *to,
+			       size_t to_bit, size_t count)
+{
+	size_t bits = from->size / sizeof(uint64_t) * 64;
+	struct error *error;
+
+	if (from_bit >= bits || count == 0)
+		return NULL;
+	if (count > bits - from_bit)
+		count = bits - from_bit;
+	error = memory_reserve(to, ((to_bit + count) / 64 + 1) * sizeof(uint64_t));
+	if (!error)
+		copy_bits(to->bytes, to_bit, from->bytes, from_bit, count);
+	return error;
+}
+
+static struct error *move_large(const struct block_sink *from, struct block_sink *to,
+				const struct heap_region *region)
+{
+	const struct large_size *large = from->large.bytes;
+
+	for (size_t i = 0; i < from->large_count; i++) {
+		struct large_size *moved;
+		struct error *error;
+
+		if (large[i].id - region->first >= region->count)
+			continue;
+		error = memory_reserve(&to->large, (to->large_count + 1) * sizeof(*moved));
+		if (error)
+			return error;
+		moved = to->large.bytes;
+		moved[to->large_count++] = (struct large_size){
+			(allocation_id)(to->count + large[i].id - region->first),
+			large[i].size,
+		};
+	}
+	return NULL;
+}
+
+struct error *block_sink_move_region(const struct block_sink *from, struct block_sink *to,
+				     const struct heap_region *region)
+{
+	size_t first = region->first, count = region->count;
+	struct error *error;
+
+	to->shift = region->shift;
+	error = block_sink_region(to, region->start, region->end, region->arena);
+	if (!error)
+		error = memory_reserve(&to->extents, (to->count + count) * sizeof(struct extent));
+	if (!error)
+		error = move_bits(&from->used, first, &to->used, to->count, count);
+	if (!error)
+		error = move_bits(&from->cached, first, &to->cached, to->count, count);
+	for (size_t i = 0; i < BLOCK_TRAITS && !error; i++)
+		error = move_bits(&from->traits[i], first, &to->traits[i], to->count, count);
+	if (!error)
+		error = move_large(from, to, region);
+	if (error || count == 0)
+		return error;
+	memcpy((struct extent *)to->extents.bytes + to->count,
+	       (const struct extent *)from->extents.bytes + first, count * sizeof(struct extent));
+	to->count += count;
+	((struct heap_region *)to->regions.bytes)[to->region_count - 1].count = (uint32_t)count;
+	return NULL;
+}
+
+void block_sink_replace(struct block_sink *sink, struct block_sink *by)
+{
+	struct block_sink old = *sink;
+
+	by->claims = sink->claims;
+	by->claim_count = sink->claim_count;
+	by->held = sink->held;
+	by->held_count = sink->held_count;
+	*sink = *by;
+	old.claims = (struct memory){ .account = sink->account };
+	old.held = (struct memory){ .account = sink->account };
+	*by = old;
 }
 
 bool block_sink_restate(struct block_sink *sink, uint64_t address, enum block_state state)

@@ -86,6 +86,22 @@ void block_sink_clear(struct block_sink *sink);
  */
 struct error *block_sink_join(struct block_sink *sink, const struct block_sink *piece);
 
+/* The number of the last block of the region that starts at or below address, or sink->count. */
+size_t block_sink_number_below(const struct block_sink *sink, const struct heap_region *region,
+			       uint64_t address);
+
+/* The number-th block, which is in that region. */
+struct block block_sink_get(const struct block_sink *sink, const struct heap_region *region,
+			    size_t number);
+
+/* Add a region of one sink, and its blocks, to another. */
+struct error *block_sink_move_region(const struct block_sink *from, struct block_sink *to,
+				     const struct heap_region *region);
+
+/* Give the sink the regions of the other one, which gets the old ones; claims and what is held
+ * stay. */
+void block_sink_replace(struct block_sink *sink, struct block_sink *by);
+
 /* The traits of the number-th block. */
 unsigned int block_sink_traits(const struct block_sink *sink, size_t number);
 

@@ -43,7 +43,8 @@ static void write_uses(const struct bill *bill, struct report *report)
 	for (size_t i = 0; i < ledger_row_count(bill->ledger); i++) {
 		const struct ledger_row *row = ledger_row(bill->ledger, (row_number)i);
 
-		if (row->amount.mapped || strcmp(row->group, BILL_UNEXPLAINED) == 0)
+		if (row->amount.mapped || row->amount.count ||
+		    strcmp(row->group, BILL_UNEXPLAINED) == 0)
 			write_row(report, row->group, row->name, row->amount, total);
 	}
 	total.count = 0;
@@ -70,7 +71,7 @@ static void write_heaps(const struct bill *bill, const struct heaps *heaps, stru
 	for (size_t i = 0; i < MOST_FREE_KINDS; i++)
 		free += amounts[ACCOUNT_FREE + i].resident;
 	report_single(report, &table, ledger_total(bill->ledger).resident,
-		      amounts[ACCOUNT_USED].resident,
+		      amounts[ACCOUNT_USED].resident + amounts[ACCOUNT_OUTER].resident,
 		      value_nonzero(amounts[ACCOUNT_GARBAGE].resident), free,
 		      amounts[ACCOUNT_HEADERS].resident + amounts[ACCOUNT_BOOKKEEPING].resident);
 }

@@ -296,7 +296,6 @@ static bool tell_use(const struct analysis *analysis, const struct place *place,
 		     char *ret, size_t size)
 {
 	const struct allocation_index *index = analysis_index(analysis);
-	uint64_t above = (address + 15) & ~UINT64_C(15);
 	allocation_id id;
 
 	if (place->kind == PLACE_ALLOCATION)
@@ -307,10 +306,11 @@ static bool tell_use(const struct analysis *analysis, const struct place *place,
 		return false;
 	if (heaps_tell(analysis_heaps(analysis), address, ret, size))
 		return true;
-	id = allocation_find(index, above);
-	if (id == NO_ALLOCATION || allocation_start(index, id) != above)
+	id = heaps_find_header(analysis_heaps(analysis), address);
+	if (id == NO_ALLOCATION)
 		return false;
-	snprintf(ret, size, "the header of the allocation at %#" PRIx64, above);
+	snprintf(ret, size, "the header of the allocation at %#" PRIx64,
+		 allocation_start(index, id));
 	return true;
 }
 
@@ -374,6 +374,22 @@ static void report_kind(struct describer *describer, const struct place *place,
 	}
 }
 
+/* Say which block the nested heap that the address is in lies in. */
+static void write_outer(struct report *report, const struct heaps *heaps, uint64_t address)
+{
+	static const struct table table = TABLE(
+		"outer block",
+		"It is in the block at {outer} of size {size} of {allocator}, which holds a heap of {nested}.\n",
+		{ "outer", VALUE_ADDRESS }, { "size", VALUE_BYTES }, { "allocator", VALUE_TEXT },
+		{ "nested", VALUE_TEXT });
+	const struct outer_block *outer = heaps_find_outer_block(heaps, address);
+
+	if (outer)
+		report_single(report, &table, outer->start, outer->end - outer->start,
+			      heaps_arena_allocator(heaps, outer->arena)->name,
+			      heaps_arena_allocator(heaps, outer->inner_arena)->name);
+}
+
 void describe_address(struct describer *describer, uint64_t address, const struct place *place)
 {
 	struct report *report = describer->report;
@@ -404,6 +420,7 @@ void describe_address(struct describer *describer, uint64_t address, const struc
 	report_contents(describer, place->start, place->size, &view);
 	report_end_row(report);
 	report_end_table(report);
+	write_outer(report, analysis_heaps(describer->analysis), address);
 	if (is_annotated)
 		write_annotations(describer, place->id);
 }
