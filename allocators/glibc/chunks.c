@@ -425,7 +425,7 @@ static struct error *tell_progress(const struct walk *walk, uint64_t start, uint
 
 	if (!progress_step(context->progress, walk->in_pieces ? 0 : end - start))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
-	image_release(context->image, start, end);
+	image_advance(context->image, start, end);
 	return NULL;
 }
 

@@ -171,6 +171,8 @@ void analysis_destroy(struct analysis *analysis)
 {
 	if (analysis->leaked_patterns)
 		patterns_destroy(analysis->leaked_patterns);
+	if (analysis->kept_words)
+		kept_words_destroy(analysis->kept_words);
 	if (analysis->patterns)
 		patterns_destroy(analysis->patterns);
 	if (analysis->few_patterns)
@@ -394,6 +396,7 @@ struct signature_reader analysis_signatures(const struct analysis *analysis)
 {
 	return (struct signature_reader){
 		.index = analysis->index,
+		.kept = analysis->kept_words,
 		.managed = allocation_having(analysis->index, TRAIT_MANAGED),
 		.runtimes = runtimes_have_objects(analysis->runtimes) ? analysis->runtimes : NULL,
 		.classes = analysis->classes,
@@ -442,11 +445,12 @@ bool analysis_identity(const struct analysis *analysis, allocation_id id, struct
 	/* First what is quick, and true of most. */
 	if (!bitmap_get(allocation_used(analysis->index), id) ||
 	    (words &&
-	     (!first_words_may_have_identity(words, id) || first_words_at(words, id) != 0)))
+	     (!first_words_may_have_identity(words, id) || first_words_at(words, id) != 0)) ||
+	    (analysis->kept_words && !kept_words_may_have_identity(analysis->kept_words, id)))
 		return false;
 	reader = analysis_signatures(analysis);
 	range = range_of(analysis, id);
-	if (!words && signature_read(&reader, id, range) != 0)
+	if (!words && analysis_signature(analysis, id) != 0)
 		return false;
 	if (signature_object(&reader, id, range.start) != range.start)
 		return identity_find_maker(analysis->identities, range.start, ret);

@@ -44,6 +44,7 @@ struct analysis {
 	struct patterns *patterns, *leaked_patterns;
 	struct patterns *few_patterns; /* see analysis_need_owners_of(); or NULL */
 	uint64_t few_cost;	       /* bytes that were scanned for these */
+	struct kept_words *kept_words; /* of the unreachable; or NULL */
 	struct named_sets *named_sets;
 	struct stage_cost costs[STAGES];
 	struct stage_findings found[STAGES];

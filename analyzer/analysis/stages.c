@@ -430,6 +430,7 @@ static struct error *build_signatures(struct analysis *analysis, uint64_t *ret_c
 
 /* Of those in only, or of all if it is NULL. */
 static struct error *find_patterns(struct analysis *analysis, const struct bitmap *only,
+				   struct kept_words *kept,
 				   struct error *(*find)(struct patterns *), struct patterns **ret)
 {
 	_cleanup_(patterns_destroy) struct patterns *patterns = NULL;
@@ -437,8 +438,10 @@ static struct error *find_patterns(struct analysis *analysis, const struct bitma
 					      analysis->roots, only, analysis->runtimes,
 					      &analysis->account, analysis->progress, &patterns);
 
-	if (!error)
+	if (!error) {
+		patterns_keep_words(patterns, kept);
 		error = find(patterns);
+	}
 	if (!error)
 		*ret = take(patterns);
 	return error;
@@ -450,27 +453,37 @@ static struct error *build_patterns(struct analysis *analysis, uint64_t *ret_cou
 	/* They may have been found along with their owners. */
 	return analysis->patterns
 		       ? NULL
-		       : find_patterns(analysis, NULL, patterns_find, &analysis->patterns);
+		       : find_patterns(analysis, NULL, NULL, patterns_find, &analysis->patterns);
 }
 
 static struct error *build_owners(struct analysis *analysis, uint64_t *ret_count)
 {
 	*ret_count = allocation_count(analysis->index);
-	return analysis->patterns
-		       ? patterns_find_owners(analysis->patterns)
-		       : find_patterns(analysis, NULL, patterns_find_owners, &analysis->patterns);
+	return analysis->patterns ? patterns_find_owners(analysis->patterns)
+				  : find_patterns(analysis, NULL, NULL, patterns_find_owners,
+						  &analysis->patterns);
 }
 
 /* Only unreachable allocations refer to unreachable ones. */
 static struct error *build_leaked_patterns(struct analysis *analysis, uint64_t *ret_count)
 {
 	const struct bitmap *unreachable = analysis_unreachable(analysis);
+	_cleanup_(kept_words_destroy) struct kept_words *kept = NULL;
+	struct error *error = NULL;
 
 	*ret_count = bitmap_weight(unreachable);
 	/* Those of all are there: theirs are among them. */
 	if (analysis->patterns)
 		return NULL;
-	return find_patterns(analysis, unreachable, patterns_find, &analysis->leaked_patterns);
+	/* Managed objects begin behind a header. */
+	if (!analysis->first_words && !allocation_having(analysis->index, TRAIT_MANAGED))
+		error = kept_words_create(unreachable, &analysis->account, &kept);
+	if (!error)
+		error = find_patterns(analysis, unreachable, kept, patterns_find,
+				      &analysis->leaked_patterns);
+	if (!error)
+		analysis->kept_words = take(kept);
+	return error;
 }
 
 const struct recipe analysis_recipes[STAGES] = {

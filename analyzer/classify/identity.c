@@ -2,14 +2,13 @@
 
 #include "analyzer/base/address_map.h"
 #include "analyzer/base/list.h"
+#include "analyzer/classify/module_bounds.h"
 #include "analyzer/classify/short_name.h"
 
 #include <string.h>
 
 enum {
 	WORD = sizeof(uint64_t),
-	SEARCHED = 64, /* bytes of an allocation: a cache line */
-	MOST_WORDS = SEARCHED / WORD,
 	/* Lists have heads that are smaller; tables of operations are not. */
 	SMALLEST_TABLE = 4 * WORD,
 	/* A table's first functions come early. */
@@ -29,8 +28,7 @@ struct identities {
 	const struct image *image;
 	struct debug *debug;
 	struct classes *classes;
-	/* Modules lie near the program and near the libraries, far apart. */
-	struct memory_range bounds[2];
+	struct module_bounds bounds;
 	struct address_map map;
 	struct memory targets; /* struct target */
 	size_t count;
@@ -39,31 +37,6 @@ struct identities {
 	char **makers; /* owned */
 	size_t maker_count;
 };
-
-/* The modules up to the widest gap between two, and those behind it. */
-static void find_bounds(const struct program *program, struct memory_range bounds[static 2])
-{
-	size_t count = program_module_count(program), first_behind = count;
-	uint64_t widest = 0;
-
-	if (count == 0)
-		return;
-	for (size_t i = 1; i < count; i++) {
-		uint64_t end = program_module(program, i - 1)->end;
-		uint64_t start = program_module(program, i)->start;
-
-		if (start > end && start - end > widest) {
-			widest = start - end;
-			first_behind = i;
-		}
-	}
-	bounds[0].start = program_module(program, 0)->start;
-	bounds[0].end = program_module(program, first_behind - 1)->end;
-	if (first_behind == count)
-		return;
-	bounds[1].start = program_module(program, first_behind)->start;
-	bounds[1].end = program_module(program, count - 1)->end;
-}
 
 struct error *identities_create(const struct image *image, const struct program *program,
 				struct debug *debug, struct classes *classes,
@@ -76,7 +49,7 @@ struct error *identities_create(const struct image *image, const struct program 
 	identities->image = image;
 	identities->debug = debug;
 	identities->classes = classes;
-	find_bounds(program, identities->bounds);
+	identities->bounds = module_bounds_find(program);
 	address_map_init(&identities->map, account);
 	address_map_init(&identities->maker_map, account);
 	identities->targets.account = account;
@@ -99,14 +72,6 @@ void identities_destroy(struct identities *identities)
 	free(identities);
 }
 
-static bool is_in_bounds(const struct identities *identities, uint64_t address)
-{
-	const struct memory_range *bounds = identities->bounds;
-
-	return address - bounds[0].start < bounds[0].end - bounds[0].start ||
-	       address - bounds[1].start < bounds[1].end - bounds[1].start;
-}
-
 /* By what the object's first words refer to. */
 static enum rank rank_contents(const struct identities *identities, const struct symbol *symbol)
 {
@@ -119,7 +84,7 @@ static enum rank rank_contents(const struct identities *identities, const struct
 
 		if (!image_read_u64(identities->image, symbol->start + offset, &word))
 			break;
-		if (!is_in_bounds(identities, word))
+		if (!module_bounds_hold(&identities->bounds, word))
 			continue;
 		region = image_find(identities->image, word);
 		if (region && (region->rights & RIGHT_EXECUTE))
@@ -186,27 +151,17 @@ static const struct target *find_target(struct identities *identities, uint64_t 
 	return &targets[identities->count++];
 }
 
-/* The words that may refer to something; how many there are. */
-static size_t read_words(struct view *view, struct memory_range range,
-			 uint64_t words[static MOST_WORDS])
-{
-	uint64_t size = range.end - range.start;
-	size_t count = size < SEARCHED ? size / WORD : MOST_WORDS;
-
-	return view_read(view, range.start, words, count * WORD) ? count : 0;
-}
-
 bool identity_find(struct identities *identities, struct view *view, struct memory_range range,
 		   struct identity *ret)
 {
 	enum rank best = RANK_NONE;
-	uint64_t words[MOST_WORDS];
-	size_t count = read_words(view, range, words);
+	uint64_t words[IDENTITY_WORDS];
+	size_t count = identity_words_read(view, range, words);
 
 	for (size_t i = 0; i < count && best != RANK_CLASS; i++) {
 		const struct target *target;
 
-		if (!is_in_bounds(identities, words[i]))
+		if (!module_bounds_hold(&identities->bounds, words[i]))
 			continue;
 		target = find_target(identities, words[i]);
 		if (!target || target->rank >= best)
@@ -220,12 +175,10 @@ bool identity_find(struct identities *identities, struct view *view, struct memo
 bool identity_possible(const struct identities *identities, struct view *view,
 		       struct memory_range range)
 {
-	uint64_t words[MOST_WORDS];
-	size_t count = read_words(view, range, words), i = 0;
+	uint64_t words[IDENTITY_WORDS];
+	size_t count = identity_words_read(view, range, words);
 
-	while (i < count && !is_in_bounds(identities, words[i]))
-		i++;
-	return i < count;
+	return module_bounds_meet(&identities->bounds, words, count);
 }
 
 /* The name that the header gives a new maker, added; NULL: none. */

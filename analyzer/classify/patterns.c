@@ -47,6 +47,11 @@ struct error *patterns_create(const struct image *image, const struct program *p
 	return NULL;
 }
 
+void patterns_keep_words(struct patterns *patterns, struct kept_words *words)
+{
+	patterns->input.kept = words;
+}
+
 static struct error *make_room(struct patterns *patterns, struct memory *memory, size_t size)
 {
 	size_t count = allocation_count(patterns->input.index);

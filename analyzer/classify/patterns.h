@@ -11,6 +11,7 @@
 
 #include "analyzer/base/side_file.h"
 #include "analyzer/classify/classes.h"
+#include "analyzer/classify/kept_words.h"
 #include "analyzer/graph/graph.h"
 #include "analyzer/graph/roots.h"
 #include "analyzer/runtimes/runtimes.h"
@@ -31,6 +32,9 @@ struct error *patterns_create(const struct image *image, const struct program *p
 			      const struct bitmap *only, const struct runtimes *runtimes,
 			      struct memory_account *account, struct progress *progress,
 			      struct patterns **ret);
+
+/* Add the first words of those in only when their patterns are found. */
+void patterns_keep_words(struct patterns *patterns, struct kept_words *words);
 
 /*
  * Find the patterns, or the owners of all that have one, too, unless they are known. Each takes a

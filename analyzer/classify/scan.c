@@ -142,12 +142,27 @@ static void scan_holder(struct scan *scan, struct scanner *scanner, struct memor
 	}
 }
 
+/* The first words of an allocation that is looked at. */
+static void keep_words(struct scan *scan, struct scanner *scanner, allocation_id id,
+		       struct memory_range range)
+{
+	uint64_t words[IDENTITY_WORDS], first = 0;
+	size_t count = identity_words_read(&scanner->sources, range, words);
+
+	if (range_size(range) >= sizeof(first))
+		view_word(&scanner->sources, range.start, &first);
+	kept_words_add(scan->input->kept, id, first,
+		       module_bounds_meet(&scan->bounds, words, count));
+}
+
 static void scan_allocation(struct scan *scan, struct scanner *scanner, allocation_id id)
 {
 	struct memory_range range =
 		allocation_range_near(scan->input->index, id, &scanner->source_hint);
 	uint64_t start = range.start;
 
+	if (scan->input->kept)
+		keep_words(scan, scanner, id, range);
 	while (start < range.end) {
 		uint64_t size;
 		const uint8_t *bytes = view_bytes(&scanner->sources, start, &size);
@@ -174,6 +189,8 @@ static void inspect_pointerless(struct scan *scan, struct scanner *scanner, allo
 	uint64_t size = 0;
 	const uint8_t *bytes = view_bytes(&scanner->sources, range.start, &size);
 
+	if (scan->input->kept)
+		keep_words(scan, scanner, id, range);
 	if (size > range_size(range))
 		size = range_size(range);
 	if (bytes && size >= sizeof(uint64_t))
@@ -191,6 +208,8 @@ static void scan_part(struct scan *scan, struct scanner *scanner, allocation_id 
 	struct memory_range holder = range;
 	const uint8_t *bytes;
 
+	if (scan->input->kept && part.start == range.start)
+		keep_words(scan, scanner, id, range);
 	if (!view_move(&scanner->sources, part.start))
 		return;
 	if (holder.start < view->start)
@@ -212,7 +231,7 @@ static void scan_run(struct scan *scan, struct scanner *scanner, const struct wo
 	     id < chunk->end && id < scan->sources->count;
 	     id = bitmap_next(scan->sources, id + 1)) {
 		if (scan->pointerless && bitmap_get(scan->pointerless, id)) {
-			if (*scan->plain_inspectors)
+			if (*scan->plain_inspectors || scan->input->kept)
 				inspect_pointerless(scan, scanner, (allocation_id)id);
 			continue;
 		}
@@ -255,35 +274,23 @@ static uint64_t most_steps(const struct scan *scan)
 	       image_size(scan->input->image) / 4 + PIECE;
 }
 
-/*
- * The allocations whose turn it is; NULL: it is that of a piece of a root. What is leaked was told
- * by the references, for which the first allocations were read last, and are still there: then they
- * are the first here.
- */
-static const struct work_chunk *find_chunk(const struct scan *scan, size_t chunk)
-{
-	size_t count = scan->chunks.count;
-
-	if (chunk >= count)
-		return NULL;
-	return &scan->chunks.chunks[scan->input->only ? count - 1 - chunk : chunk];
-}
-
-static struct error *scan_chunk(void *data, size_t chunk, unsigned int thread)
+/* Of allocations, or of a piece of a root. */
+static struct error *scan_chunk(void *data, size_t turn, unsigned int thread)
 {
 	struct scan *scan = data;
 	struct scanner *scanner = &scan->scanners[thread];
-	const struct work_chunk *allocations = find_chunk(scan, chunk);
+	const struct work_chunk *chunk =
+		turn < scan->chunks.count ? work_chunks_take(&scan->chunks, turn) : NULL;
 	uint64_t bytes = 0;
 
-	if (allocations)
-		scan_allocations(scan, scanner, allocations, &bytes);
+	if (chunk)
+		scan_allocations(scan, scanner, chunk, &bytes);
 	else
-		scan_piece(scan, scanner, &scan->pieces[chunk - scan->chunks.count], &bytes);
+		scan_piece(scan, scanner, &scan->pieces[turn - scan->chunks.count], &bytes);
 	scan_look_up(scan, scanner);
-	if (allocations)
-		work_chunk_release(allocations, scan->input->image, scan->input->index);
-	if (!split_work_step(&scan->work, chunk, thread, scan->input->progress, bytes))
+	if (chunk)
+		work_chunk_release(&scan->chunks, chunk);
+	if (!split_work_step(&scan->work, turn, thread, scan->input->progress, bytes))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
 }
@@ -381,6 +388,7 @@ static struct error *run(struct scan *scan)
 
 	if (error)
 		return error;
+	scan->chunks.upwards = input->only;
 	scan->piece_count = cut_roots(scan, NULL);
 	scan->pieces = calloc(scan->piece_count + 1, sizeof(*scan->pieces));
 	scan->scanners = calloc(threads, sizeof(*scan->scanners));
@@ -424,6 +432,7 @@ struct error *scan_memory(const struct scan_input *input, enum scan_aim aim)
 		.input = input,
 		.aim = aim,
 		.filter = word_filter_for(allocation_bounds(input->index)),
+		.bounds = module_bounds_find(input->program),
 		.used = allocation_used(input->index),
 		.sources = input->sources ? input->sources
 			   : input->only  ? input->only
@@ -436,7 +445,7 @@ struct error *scan_memory(const struct scan_input *input, enum scan_aim aim)
 	if (allocation_count(input->index) == 0)
 		return NULL;
 	choose_classifiers(&scan);
-	if (!scan.is_needed)
+	if (!scan.is_needed && !input->kept)
 		return NULL;
 	progress_begin(input->progress, "recognizing containers", image_size(input->image));
 	error = run(&scan);

@@ -5,6 +5,7 @@
 #ifndef ANALYZER_CLASSIFY_SCAN_H
 #define ANALYZER_CLASSIFY_SCAN_H
 
+#include "analyzer/classify/kept_words.h"
 #include "analyzer/classify/reader.h"
 #include "analyzer/graph/roots.h"
 #include "analyzer/runtimes/runtimes.h"
@@ -26,6 +27,7 @@ struct scan_input {
 	const struct bitmap *only;	 /* look at these alone; NULL: at all */
 	const struct bitmap *sources;	 /* NULL: the roots and these alone */
 	const struct few_claims *few;	 /* NULL: claims go to patterns and owners */
+	struct kept_words *kept;	 /* of only, to be read; or NULL */
 	struct memory_account *account;
 	struct progress *progress;
 	unsigned int cxx;  /* enum cxx_library; 0: only classifiers of C */

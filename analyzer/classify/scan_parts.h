@@ -6,6 +6,7 @@
 #define ANALYZER_CLASSIFY_SCAN_PARTS_H
 
 #include "analyzer/base/parallel.h"
+#include "analyzer/classify/module_bounds.h"
 #include "analyzer/classify/scan.h"
 #include "analyzer/heap/word_filter.h"
 #include "analyzer/heap/work_chunks.h"
@@ -56,6 +57,7 @@ struct scan {
 	struct split_work work;
 	struct overview overview;
 	struct word_filter filter;
+	struct module_bounds bounds;
 	const struct bitmap *used;
 	const struct bitmap *sources;	  /* of the used ones, those looked at */
 	const struct bitmap *pointerless; /* they refer to nothing; or NULL */

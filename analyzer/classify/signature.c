@@ -119,7 +119,10 @@ uint64_t signature_candidate(struct signature_reader *reader, allocation_id id,
 	    range.end - range.start < sizeof(word))
 		return 0;
 	start = signature_object(reader, id, range.start);
-	if (!view_word(&reader->view, start, &word) || word == 0)
+	if (!(reader->kept && kept_words_find(reader->kept, id, &word)) &&
+	    !view_word(&reader->view, start, &word))
+		return 0;
+	if (word == 0)
 		return 0;
 	known = look_at(reader, word);
 	if (!known->constant)

@@ -12,6 +12,7 @@
 #define ANALYZER_CLASSIFY_SIGNATURE_H
 
 #include "analyzer/classify/classes.h"
+#include "analyzer/classify/kept_words.h"
 #include "analyzer/classify/signature_judge.h"
 #include "analyzer/heap/index.h"
 #include "analyzer/image/view.h"
@@ -32,6 +33,7 @@ struct known_signature {
 struct signature_reader {
 	const struct allocation_index *index;
 	const struct bitmap *managed;	 /* have TRAIT_MANAGED; NULL: none has */
+	const struct kept_words *kept;	 /* NULL: read all from memory */
 	const struct runtimes *runtimes; /* NULL: none has objects */
 	struct classes *classes;	 /* NULL: no vtable is known */
 	struct signature_judge *judge;	 /* NULL: any address will do */

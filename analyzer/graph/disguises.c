@@ -202,8 +202,7 @@ static struct error *look_at_chunk(void *data, size_t number, unsigned int threa
 {
 	struct finder *finder = data;
 	struct looker *looker = &finder->lookers[thread];
-	const struct disguises_input *input = finder->input;
-	const struct work_chunk *chunk = &finder->chunks.chunks[number];
+	const struct work_chunk *chunk = work_chunks_take(&finder->chunks, number);
 	uint64_t words = looker->words;
 	struct error *error;
 
@@ -211,7 +210,7 @@ static struct error *look_at_chunk(void *data, size_t number, unsigned int threa
 		error = look_at_part_of(finder, looker, chunk);
 	else
 		error = look_at_allocations(finder, looker, chunk->first, chunk->end);
-	work_chunk_release(chunk, input->image, input->index);
+	work_chunk_release(&finder->chunks, chunk);
 	return error ? error : count_chunk(finder, number, thread, words);
 }
 

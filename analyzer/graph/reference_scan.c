@@ -412,13 +412,14 @@ static struct error *scan_jointly(struct scan *scan, size_t number, unsigned int
 static struct error *take_chunk(void *data, size_t number, unsigned int thread)
 {
 	struct scan *scan = data;
-	bool is_cut = scan->chunks.chunks[number].number != NOT_CUT;
+	const struct work_chunk *chunk = work_chunks_take(&scan->chunks, number);
+	bool is_cut = chunk->number != NOT_CUT;
 	uint64_t bytes = 0;
 	struct error *error = (!is_cut		   ? scan_share
 			       : scan->threads > 1 ? scan_jointly
 						   : scan_alone)(scan, number, thread, &bytes);
 
-	work_chunk_release(&scan->chunks.chunks[number], scan->image, scan->index);
+	work_chunk_release(&scan->chunks, chunk);
 	if (!error && !split_work_step(&scan->work, number, thread, scan->progress, bytes))
 		error = error_create(ERROR_INTERRUPTED, "interrupted");
 	return error;

@@ -21,14 +21,16 @@ static inline void allocations_release(const struct image *image,
 		      allocation_range_near(index, (allocation_id)(end - 1), &hint).end);
 }
 
-/* The same now and then, for a loop over ids: see progress_pass(). */
+/* Go on from what a loop over all ids read, now and then: see progress_pass(). */
 static inline bool allocations_step(const struct image *image, const struct allocation_index *index,
 				    struct progress *progress, size_t id, uint64_t *told)
 {
 	uint64_t before = *told;
 	bool wanted = progress_pass(progress, id, told);
 
-	allocations_release(image, index, before, *told);
+	if (before < *told)
+		image_advance(image, allocation_start(index, (allocation_id)before),
+			      allocation_start(index, (allocation_id)*told));
 	return wanted;
 }
 

@@ -139,7 +139,7 @@ struct error *work_chunks_init(struct work_chunks *chunks, const struct image *i
 	size_t count = allocation_count(index);
 	struct error *error = NULL;
 
-	*chunks = (struct work_chunks){ .memory.account = account };
+	*chunks = (struct work_chunks){ image, index, sources, .memory.account = account };
 	for (size_t end = count; end > 0 && !error; end = (end - 1) & ~((size_t)SHARE - 1))
 		error = take_share(&cutter, (allocation_id)((end - 1) & ~((size_t)SHARE - 1)),
 				   (allocation_id)end);
@@ -150,4 +150,48 @@ struct error *work_chunks_init(struct work_chunks *chunks, const struct image *i
 void work_chunks_deinit(struct work_chunks *chunks)
 {
 	memory_release(&chunks->memory);
+}
+
+static const struct work_chunk *find_chunk(const struct work_chunks *chunks, size_t turn)
+{
+	return &chunks->chunks[chunks->upwards ? chunks->count - 1 - turn : turn];
+}
+
+/* Fetch what the sources in the chunk hold, along with what is between any two near each other. */
+static void fetch_chunk(const struct work_chunks *chunks, const struct work_chunk *chunk)
+{
+	enum { ONE_IN = 16, NEAR = 128 << 10 };
+	struct memory_range span = chunk->part;
+	size_t id = span.start < span.end ? chunk->end : bitmap_next(chunks->sources, chunk->first);
+
+	for (size_t hint = 0; id < chunk->end; id = bitmap_next(chunks->sources, id + ONE_IN)) {
+		struct memory_range range =
+			allocation_range_near(chunks->index, (allocation_id)id, &hint);
+
+		if (range.start - span.end > NEAR) {
+			image_fetch(chunks->image, span.start, span.end);
+			span.start = range.start;
+		}
+		span.end = range.end;
+	}
+	image_fetch(chunks->image, span.start, span.end);
+}
+
+const struct work_chunk *work_chunks_take(const struct work_chunks *chunks, size_t turn)
+{
+	enum { AHEAD = 16 };
+	size_t next = turn > 0 ? turn + AHEAD : 1;
+
+	if (!image_fits(chunks->image))
+		for (; next <= turn + AHEAD && next < chunks->count; next++)
+			fetch_chunk(chunks, find_chunk(chunks, next));
+	return find_chunk(chunks, turn);
+}
+
+void work_chunk_release(const struct work_chunks *chunks, const struct work_chunk *chunk)
+{
+	if (chunk->part.start < chunk->part.end)
+		image_release(chunks->image, chunk->part.start, chunk->part.end);
+	else
+		allocations_release(chunks->image, chunks->index, chunk->first, chunk->end);
 }

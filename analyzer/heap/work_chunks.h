@@ -5,8 +5,7 @@
  * A share is so many allocations by id. One of a few bytes is one chunk, of whole allocations. One
  * of more is cut: into runs of whole allocations, and into parts of those that are large, each of a
  * stretch that the dump has. Chunks do not depend on how many threads there are. They go through
- * the shares from the last to the first, and through each in order of address: what was walked last
- * is read first, as of a dump larger than memory that is what is still there.
+ * the shares from the last to the first, and through each in order of address.
  */
 #ifndef ANALYZER_HEAP_WORK_CHUNKS_H
 #define ANALYZER_HEAP_WORK_CHUNKS_H
@@ -29,7 +28,12 @@ struct work_chunk {
 	size_t number; /* among chunks of shares that are cut; else NOT_CUT */
 };
 
+/* What is given is borrowed. */
 struct work_chunks {
+	const struct image *image;
+	const struct allocation_index *index;
+	const struct bitmap *sources;
+	bool upwards;			 /* take the last first, so in order of address */
 	const struct work_chunk *chunks; /* of all shares, empty or not */
 	size_t count;
 	uint64_t cut_bytes; /* in shares that are cut */
@@ -63,14 +67,13 @@ static inline bool work_chunk_ends(const struct work_chunks *chunks, size_t chun
 	return chunk + 1 == chunks->count || work_chunk_begins(chunks, chunk + 1);
 }
 
+/*
+ * The chunk whose turn it is, from 0 on. Of a dump larger than memory, what sources have in those
+ * of the next turns is fetched.
+ */
+const struct work_chunk *work_chunks_take(const struct work_chunks *chunks, size_t turn);
+
 /* The chunk is over, and what is in it is not needed for a while. */
-static inline void work_chunk_release(const struct work_chunk *chunk, const struct image *image,
-				      const struct allocation_index *index)
-{
-	if (chunk->part.start < chunk->part.end)
-		image_release(image, chunk->part.start, chunk->part.end);
-	else
-		allocations_release(image, index, chunk->first, chunk->end);
-}
+void work_chunk_release(const struct work_chunks *chunks, const struct work_chunk *chunk);
 
 #endif

@@ -18,7 +18,12 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-enum { PAGE = 4096 };
+enum {
+	PAGE = 4096,
+	STRIPE = 4 << 20,    /* of a dump larger than memory: kept, or not */
+	REQUEST = 128 << 10, /* Linux cuts what is to be fetched to its read-ahead */
+	AHEAD = 32 << 20,
+};
 
 /* Regions grow by doubling; a hostile dump pays for them with headers. */
 struct image {
@@ -48,7 +53,7 @@ struct image {
 	uint64_t filled; /* bytes of regions that are read from files */
 	struct own_note notes[MOST_OWN_NOTES];
 	size_t note_count;
-	bool fits; /* into memory */
+	size_t room; /* bytes of the dump that memory may hold */
 };
 
 struct image_builder {
@@ -483,7 +488,7 @@ static struct error *map_dump(struct image *image, const struct image_options *o
 		return error_system("cannot be mapped");
 	image->bytes = bytes;
 	image->size = (size_t)status.st_size;
-	image->fits = options->memory == 0 || image->size < options->memory / 4 * 3;
+	image->room = options->memory == 0 ? SIZE_MAX : options->memory / 4 * 3;
 	return NULL;
 }
 
@@ -600,45 +605,90 @@ uint64_t image_size(const struct image *image)
 
 bool image_fits(const struct image *image)
 {
-	return image->fits;
+	return image->size < image->room;
 }
 
 void image_advise_random(const struct image *image, bool scattered)
 {
-	if (image->fits)
+	if (image_fits(image))
 		return;
 	/* Nothing is lost if the advice is not taken. */
 	madvise((void *)(uintptr_t)image->bytes, image->size,
 		scattered ? MADV_RANDOM : MADV_NORMAL);
 }
 
-static void let_go(const struct image *image, const struct region *region, uint64_t start,
-		   uint64_t end)
+/*
+ * Whether the page cache keeps that stripe of the file. By multiples of the golden ratio, those
+ * kept are spread evenly, so that a pass over all of them computes while others are read.
+ */
+static bool is_kept(const struct image *image, uint64_t stripe)
 {
-	const uintptr_t page = ~(uintptr_t)(PAGE - 1);
-	uintptr_t first, last;
+	uint64_t place = (uint32_t)(stripe * 2654435769) >> 16;
 
-	if (start < region->start)
-		start = region->start;
-	if (end > region->end)
-		end = region->end;
-	first = (uintptr_t)(region->bytes + (start - region->start));
-	last = (uintptr_t)(region->bytes + (end - region->start));
-	first = (first + PAGE - 1) & page;
-	last &= page;
-	if (first < last)
-		madvise((void *)first, last - first, MADV_DONTNEED);
+	return place * image->size < (uint64_t)image->room << 16;
+}
+
+/* Unmap those bytes of the file, and drop them from the page cache unless they are kept. */
+static void release_bytes(const struct image *image, uint64_t first, uint64_t end)
+{
+	first = (first + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	end &= ~(uint64_t)(PAGE - 1);
+	if (first < end)
+		madvise(image->bytes + first, end - first, MADV_DONTNEED);
+	for (uint64_t next; first < end; first = next) {
+		next = (first / STRIPE + 1) * STRIPE < end ? (first / STRIPE + 1) * STRIPE : end;
+		if (!is_kept(image, first / STRIPE))
+			posix_fadvise(image->fd, (off_t)first, (off_t)(next - first),
+				      POSIX_FADV_DONTNEED);
+	}
+}
+
+/* Have those bytes read in the background. */
+static void fetch_bytes(const struct image *image, uint64_t first, uint64_t end)
+{
+	for (; first < end; first += REQUEST)
+		posix_fadvise(image->fd, (off_t)first,
+			      (off_t)(end - first < REQUEST ? end - first : REQUEST),
+			      POSIX_FADV_WILLNEED);
+}
+
+/* Advise the kernel on the bytes of the file that stand at [start, end). */
+static void advise_bytes(const struct image *image, uint64_t start, uint64_t end,
+			 void (*advise)(const struct image *image, uint64_t first, uint64_t end))
+{
+	size_t i = LIST_ABOVE(image->regions, image->region_count, end, start);
+
+	if (image_fits(image))
+		return;
+	for (; i < image->region_count && image->regions[i].start < end; i++) {
+		const struct region *region = &image->regions[i];
+		uint64_t first = start > region->start ? start : region->start;
+		uint64_t last = end < region->end ? end : region->end;
+		uint64_t offset = (uint64_t)(region->bytes - image->bytes);
+
+		if (region->origin == REGION_CORE && !region->untouched)
+			advise(image, offset + (first - region->start),
+			       offset + (last - region->start));
+	}
 }
 
 void image_release(const struct image *image, uint64_t start, uint64_t end)
 {
-	size_t i = LIST_ABOVE(image->regions, image->region_count, end, start);
+	advise_bytes(image, start, end, release_bytes);
+}
 
-	if (image->fits)
-		return;
-	for (; i < image->region_count && image->regions[i].start < end; i++)
-		if (image->regions[i].origin == REGION_CORE)
-			let_go(image, &image->regions[i], start, end);
+void image_fetch(const struct image *image, uint64_t start, uint64_t end)
+{
+	advise_bytes(image, start, end - start < AHEAD ? end : start + AHEAD, fetch_bytes);
+}
+
+void image_advance(const struct image *image, uint64_t start, uint64_t end)
+{
+	uint64_t ahead;
+
+	image_release(image, start, end);
+	if (!__builtin_add_overflow(end, AHEAD, &ahead))
+		image_fetch(image, end - start < AHEAD ? ahead - (end - start) : end, ahead);
 }
 
 const uint8_t *image_file_bytes(const struct image *image)

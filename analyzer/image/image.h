@@ -148,11 +148,20 @@ bool image_fits(const struct image *image);
 void image_advise_random(const struct image *image, bool scattered);
 
 /*
- * What stands in [start, end) was read, and is not needed for a while. A dump that does not fit
- * into memory lets go of it: it is then far cheaper for the kernel to take the memory back than
- * once it has run out.
+ * [start, end) was read, and is not needed for a while. Of a dump that does not fit into memory, it
+ * is unmapped, and all but an evenly spread part of the file, as much as fits, dropped from the
+ * page cache. So each pass finds the same part there, in whatever order it reads.
  */
 void image_release(const struct image *image, uint64_t start, uint64_t end);
+
+/*
+ * [start, end) is read soon: have its first megabytes read in the background if the dump does not
+ * fit into memory.
+ */
+void image_fetch(const struct image *image, uint64_t start, uint64_t end);
+
+/* Release [start, end), and fetch what a pass upwards needs soon. */
+void image_advance(const struct image *image, uint64_t start, uint64_t end);
 
 size_t image_region_count(const struct image *image);
 const struct region *image_region(const struct image *image, size_t number);

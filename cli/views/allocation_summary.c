@@ -141,38 +141,26 @@ static struct error *init_tallies(struct summary *summary, size_t count)
 	return error;
 }
 
-/* Members from first on, below end. */
-static struct error *add_stretch(struct summary *summary, const struct bitmap *members,
-				 size_t first, size_t end)
-{
-	struct error *error = NULL;
-
-	for (size_t id = bitmap_next(members, first); !error && id < end;
-	     id = bitmap_next(members, id + 1))
-		error = add_member(summary, (allocation_id)id);
-	allocations_release(analysis_image(summary->analysis), analysis_index(summary->analysis),
-			    first, end);
-	return error;
-}
-
-/*
- * From the last to the first: where signatures are read one by one, patterns were, from the first
- * to the last, so the last are still there of a core larger than memory.
- */
 static struct error *add_members(struct summary *summary, const struct bitmap *members)
 {
-	enum { STRETCH = 1 << 14 };
 	struct progress *progress = analysis_progress(summary->analysis);
 	struct error *error = NULL;
+	uint64_t passed = 0;
 
 	progress_begin(progress, "summarizing", members->count);
 	if (sorts_by_retained(summary))
 		error = init_tallies(summary, members->count);
-	for (size_t end = members->count, first; !error && end > 0; end = first) {
-		first = (end - 1) & ~((size_t)STRETCH - 1);
-		error = add_stretch(summary, members, first, end);
-		if (!error && !progress_step(progress, end - first))
+	bitmap_for_each(id, members) {
+		uint64_t before = passed;
+
+		if (!error)
+			error = add_member(summary, (allocation_id)id);
+		if (!error && !progress_pass(progress, id, &passed))
 			error = error_create(ERROR_INTERRUPTED, "interrupted");
+		if (error)
+			return error;
+		allocations_release(analysis_image(summary->analysis),
+				    analysis_index(summary->analysis), before, passed);
 	}
 	return error;
 }

@@ -117,6 +117,10 @@ static void test_what_was_let_go_of_can_be_read_again(void **state)
 		image_release(image, 0x10010, 0x20010);
 		image_release(image, 0, UINT64_MAX);
 		image_release(image, 0x30000, 0x20000);
+		image_fetch(image, 0x10010, 0x20010);
+		image_fetch(image, 0, UINT64_MAX);
+		image_advance(image, 0x10000, 0x11000);
+		image_advance(image, 0x10000, UINT64_MAX);
 		for (uint64_t i = 0; i < 4; i++) {
 			uint64_t word = 0;
 
