@@ -5,6 +5,7 @@
  * the layouts, boehm/search.h for how collectors are found, boehm/objects.h for what makes an
  * object free.
  */
+#include "allocators/boehm/blocks.h"
 #include "allocators/boehm/bookkeeping.h"
 #include "allocators/boehm/calibrate.h"
 #include "allocators/boehm/callback.h"

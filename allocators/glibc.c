@@ -11,6 +11,7 @@
 #include "allocators/glibc/fast_links.h"
 #include "allocators/glibc/lists.h"
 #include "allocators/glibc/mapped.h"
+#include "allocators/glibc/orphans.h"
 #include "allocators/glibc/pieces.h"
 #include "allocators/glibc/rings.h"
 #include "allocators/glibc/spare.h"
@@ -69,6 +70,10 @@ static struct error *glibc_open(const struct heap_context *context, struct heap 
 	heap->rings = glibc_ring_memo_create();
 	heap->links.seed = secret_factor();
 	error = glibc_find_arenas(heap);
+	if (!error)
+		error = glibc_find_orphans(heap);
+	if (!error)
+		error = glibc_complete_arenas(heap);
 	if (error)
 		return error;
 	if (heap->home == 0 && heap->arena_count == 0) {

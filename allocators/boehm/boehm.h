@@ -161,27 +161,6 @@ static inline uint64_t block_end(const struct collector *collector, const struct
 					  : block->start + ((block->size + mask) & ~mask);
 }
 
-/* The block that holds address, or NULL. *hint is 0 at first. */
-const struct boehm_block *boehm_find_block(const struct collector *collector, uint64_t address,
-					   size_t *hint);
-
-/* The block of the object that starts at address, or NULL. */
-static inline const struct boehm_block *boehm_find_object(const struct collector *collector,
-							  uint64_t address, size_t *hint,
-							  uint64_t *ret_number)
-{
-	const struct boehm_block *block = boehm_find_block(collector, address, hint);
-	uint64_t slot;
-
-	if (!block || is_free(block) || (address - block->start) % block->size != 0)
-		return NULL;
-	slot = (address - block->start) / block->size;
-	if (slot >= object_slots(collector, block))
-		return NULL;
-	*ret_number = block->first + slot;
-	return block;
-}
-
 /* Append value to the array of 64-bit numbers. */
 static inline struct error *append_number(struct memory *memory, size_t *count, uint64_t value)
 {

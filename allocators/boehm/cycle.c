@@ -1,5 +1,6 @@
 #include "allocators/boehm/cycle.h"
 
+#include "allocators/boehm/blocks.h"
 #include "allocators/boehm/calibrate.h"
 #include "allocators/boehm/data.h"
 #include "allocators/boehm/lists.h"

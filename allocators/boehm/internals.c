@@ -1,5 +1,7 @@
 #include "allocators/boehm/internals.h"
 
+#include "allocators/boehm/blocks.h"
+
 enum {
 	LINK_SIZE = 32, /* struct disappearing_link, in granules */
 	/* struct finalizable_object, without and with an extra byte. */

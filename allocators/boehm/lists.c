@@ -1,5 +1,6 @@
 #include "allocators/boehm/lists.h"
 
+#include "allocators/boehm/blocks.h"
 #include "allocators/boehm/data.h"
 #include "allocators/boehm/links.h"
 

@@ -1,5 +1,6 @@
 #include "allocators/boehm/marking.h"
 
+#include "allocators/boehm/blocks.h"
 #include "allocators/boehm/data.h"
 
 enum {

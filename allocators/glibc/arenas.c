@@ -1,7 +1,6 @@
 #include "allocators/glibc/arenas.h"
 
 #include "allocators/glibc/arena_rings.h"
-#include "allocators/glibc/orphans.h"
 #include "analyzer/base/list.h"
 
 #include <assert.h>
@@ -494,14 +493,15 @@ struct error *glibc_find_arenas(struct glibc_heap *heap)
 	for (size_t i = 0; i < heap->arena_count && !error; i++)
 		if (heap->arenas[i].main)
 			error = add_parameters(heap, &heap->arenas[i]);
-	if (!error && heap->parameters_count > 0) {
+	if (heap->parameters_count > 0)
 		heap->home = heap->arenas[0].address;
-		error = glibc_find_unlisted(heap);
-	} else if (!error && !heap->home) {
-		error = glibc_find_orphans(heap);
-	}
-	if (!error && heap->arena_count > 0)
-		error = find_subheaps(heap);
+	return error;
+}
+
+struct error *glibc_complete_arenas(struct glibc_heap *heap)
+{
+	struct error *error = heap->arena_count > 0 ? find_subheaps(heap) : NULL;
+
 	if (!error)
 		error = list_addresses(heap);
 	return error ? error : check_subheaps(heap);

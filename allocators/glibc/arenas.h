@@ -12,10 +12,13 @@
 #include "allocators/glibc/glibc.h"
 
 /*
- * Fill in arenas, parameters and subheaps. None is found in a process without glibc's malloc; then
- * home is 0. With a home and no arena, malloc was never called.
+ * Fill in arenas and parameters. None is found in a process without glibc's malloc; then home is 0.
+ * With a home and no arena, malloc was never called.
  */
 struct error *glibc_find_arenas(struct glibc_heap *heap);
+
+/* Fill in the subheaps, once all arenas were added. */
+struct error *glibc_complete_arenas(struct glibc_heap *heap);
 
 struct error *glibc_add_arena(struct glibc_heap *heap, struct glibc_arena arena);
 

@@ -94,7 +94,8 @@ static bool may_be_heap(const struct region *region)
 	       region->start % PAGE == 0;
 }
 
-struct error *glibc_find_unlisted(struct glibc_heap *heap)
+/* Add the arenas that head their own heaps and are in no ring. */
+static struct error *find_unlisted(struct glibc_heap *heap)
 {
 	const struct image *image = heap->context.image;
 
@@ -110,14 +111,10 @@ struct error *glibc_find_unlisted(struct glibc_heap *heap)
 	return NULL;
 }
 
-struct error *glibc_find_orphans(struct glibc_heap *heap)
+static struct error *find_main_heap(struct glibc_heap *heap)
 {
 	const struct image *image = heap->context.image;
 	struct view view = { image };
-	struct error *lists = glibc_find_unlisted(heap);
-
-	if (lists)
-		return lists;
 
 	for (size_t i = 0; i < image_region_count(image); i++) {
 		const struct region *region = image_region(image, i);
@@ -134,4 +131,15 @@ struct error *glibc_find_orphans(struct glibc_heap *heap)
 			heap->context.findings, FINDING_INCOMPLETE,
 			"malloc's main arena was not found in the core: its heaps are found by their shape, and what is free in fast bins may count as used");
 	return NULL;
+}
+
+struct error *glibc_find_orphans(struct glibc_heap *heap)
+{
+	bool is_orphan = heap->parameters_count == 0;
+	struct error *error;
+
+	if (is_orphan && heap->home)
+		return NULL;
+	error = find_unlisted(heap);
+	return error || !is_orphan ? error : find_main_heap(heap);
 }

@@ -1,6 +1,6 @@
 /*
- * Heaps whose main arena is not in the core, as the end of a kernel's core, where libc's data
- * stands, was cut off.
+ * Heaps that no main arena leads to: as the end of a kernel's core, where libc's data stands, was
+ * cut off, or as a ring of arenas is damaged.
  */
 #ifndef ALLOCATORS_GLIBC_ORPHANS_H
 #define ALLOCATORS_GLIBC_ORPHANS_H
@@ -8,13 +8,10 @@
 #include "allocators/glibc/glibc.h"
 
 /*
- * Add the arenas that stand at the head of their own heaps, and the main heap if its first chunk is
- * a thread's cache at the start of a mapping, as it is in nearly every process. What was found is
- * reported as incomplete.
+ * Add the arenas that stand at the head of their own heaps and were not added yet, with a finding.
+ * Without any main arena or home, also add the main heap if its first chunk is a thread's cache at
+ * the start of a mapping, as it is in nearly every process.
  */
 struct error *glibc_find_orphans(struct glibc_heap *heap);
-
-/* Add the arenas that head their own heaps and are in no ring, with a finding. */
-struct error *glibc_find_unlisted(struct glibc_heap *heap);
 
 #endif
