@@ -233,6 +233,13 @@ static void boehm_visit_spare(const struct heap *base, const struct allocation_i
 	}
 }
 
+/* One byte more may be asked for, so that the end of an object is in it; large ones are whole
+ * blocks. */
+static bool boehm_size_fits(uint64_t size, uint64_t wanted, bool exactly)
+{
+	return exactly ? size - wanted <= GRANULE : rounds_like_malloc(size, wanted);
+}
+
 static bool boehm_lives_in(const struct heap *base, uint64_t start, uint64_t end)
 {
 	const struct boehm_heap *heap = (const struct boehm_heap *)base;
@@ -257,6 +264,7 @@ const struct allocator allocator_boehm = {
 	.free_kind = boehm_free_kind,
 	.spare = boehm_visit_spare,
 	.reserved = boehm_reserved,
+	.size_fits = boehm_size_fits,
 	.lives_in = boehm_lives_in,
 	.owned = boehm_owned,
 	.tell_used = boehm_tell_used,

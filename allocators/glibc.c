@@ -322,6 +322,18 @@ static void glibc_visit_spare(const struct heap *heap, const struct allocation_i
 	glibc_find_spare((const struct glibc_heap *)heap, index, visit, data);
 }
 
+static bool glibc_size_fits(uint64_t size, uint64_t wanted, bool exactly)
+{
+	uint64_t chunk = (wanted + 8 + 15) & ~UINT64_C(15);
+
+	if (!exactly)
+		return rounds_like_malloc(size, wanted);
+	if (chunk < MINIMUM_CHUNK)
+		chunk = MINIMUM_CHUNK;
+	/* 16 bytes that would be left are no chunk. */
+	return size == chunk - 8 || size == chunk - 8 + 16;
+}
+
 static bool glibc_lives_in(const struct heap *base, uint64_t start, uint64_t end)
 {
 	const struct glibc_heap *heap = (const struct glibc_heap *)base;
@@ -353,6 +365,7 @@ const struct allocator allocator_glibc = {
 	.sort_free = glibc_sort_free,
 	.spare = glibc_visit_spare,
 	.extent = glibc_extent,
+	.size_fits = glibc_size_fits,
 	.keeps = glibc_keeps,
 	.holds = glibc_holds,
 	.reserved = glibc_reserved,

@@ -25,15 +25,6 @@ void extents_init(struct extents *extents, const struct analysis *analysis)
 	patterns_init_reader(patterns, &extents->reader);
 }
 
-/* What malloc() gives at least for so much. */
-static uint64_t usable_size(uint64_t wanted)
-{
-	enum { LEAST = 24, HEADER = 8, ALIGNMENT = 16 };
-	uint64_t chunk = (wanted + HEADER + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
-
-	return chunk - HEADER < LEAST ? LEAST : chunk - HEADER;
-}
-
 /* Whether a whole word from offset on leads into the heap: it is a structure.
  */
 static bool has_pointer(const struct extents *extents, const uint8_t *bytes, uint64_t offset,
@@ -52,8 +43,8 @@ static bool has_pointer(const struct extents *extents, const uint8_t *bytes, uin
 
 static void find_text(struct extents *extents, struct extent *extent)
 {
-	enum { MORE = 16 }; /* what is left of a chunk is no chunk */
-	uint64_t known, length, usable;
+	struct memory_range range = { extent->start, extent->start + extent->given };
+	uint64_t known, length;
 	const uint8_t *bytes = view_bytes(&extents->view, extent->start, &known);
 
 	if (!bytes || known < extent->given)
@@ -61,8 +52,7 @@ static void find_text(struct extents *extents, struct extent *extent)
 	length = contents_text(bytes, extent->given);
 	if (length < LEAST_TEXT)
 		return;
-	usable = usable_size(length + 1);
-	if ((usable != extent->given && usable + MORE != extent->given) ||
+	if (!allocation_fits(analysis_index(extents->analysis), range, length + 1, true) ||
 	    has_pointer(extents, bytes, length + 1, extent->given))
 		return;
 	extent->size = length + 1;

@@ -91,7 +91,7 @@ bool cxx_is_libcxx_body(struct reader *reader, struct memory_range body, uint64_
 			uint64_t capacity)
 {
 	return length <= capacity && capacity < range_size(body) &&
-	       size_fits(range_size(body), capacity + 1) && ends_at(reader, body.start + length);
+	       reader_fits(reader, body, capacity + 1) && ends_at(reader, body.start + length);
 }
 
 /* Whether eight bytes are all of ASCII, but for control characters. */
@@ -231,7 +231,7 @@ static bool read_shared(struct reader *reader, uint64_t text, struct cxx_string 
 	references = (int32_t)words[2];
 	return ret->length <= ret->capacity && ret->capacity != 0 &&
 	       ret->capacity < range_size(range) - TEXT &&
-	       size_fits(range_size(range), ret->capacity + TEXT + 1) && references >= -1 &&
+	       reader_fits(reader, range, ret->capacity + TEXT + 1) && references >= -1 &&
 	       references <= MOST_REFERENCES && ends_at(reader, text + ret->length);
 }
 

@@ -25,7 +25,7 @@ static bool is_iterator(struct reader *reader, const struct memory_range *map,
 	       iterator->current >= iterator->first && iterator->current < iterator->last &&
 	       reader_word(reader, iterator->node, &first) && first == iterator->first &&
 	       reader_start(reader, first, &block) != NO_ALLOCATION &&
-	       iterator->last <= block.end && size_fits(range_size(block), iterator->last - first);
+	       iterator->last <= block.end && reader_fits(reader, block, iterator->last - first);
 }
 
 static bool read_libstdcxx(struct reader *reader, const uint64_t *words, struct deque *deque)
@@ -33,7 +33,7 @@ static bool read_libstdcxx(struct reader *reader, const uint64_t *words, struct 
 	struct iterator start, finish;
 
 	if (words[1] == 0 || words[1] > range_size(deque->map) / 8 ||
-	    !size_fits(range_size(deque->map), 8 * words[1]))
+	    !reader_fits(reader, deque->map, 8 * words[1]))
 		return false;
 	memcpy(&start, words + 2, sizeof(start));
 	memcpy(&finish, words + 6, sizeof(finish));
@@ -74,7 +74,7 @@ static bool read_libcxx(struct reader *reader, const uint64_t *words, struct deq
 
 	if (words[1] % 8 || words[2] % 8 || words[1] < map->start || words[2] <= words[1] ||
 	    words[3] < words[2] || words[3] > map->end ||
-	    !size_fits(range_size(*map), words[3] - map->start) ||
+	    !reader_fits(reader, *map, words[3] - map->start) ||
 	    !are_blocks(reader, words[1], words[2]))
 		return false;
 	deque->first = words[1];

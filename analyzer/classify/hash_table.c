@@ -77,7 +77,7 @@ bool hash_table_read(struct reader *reader, uint64_t address, struct hash_table 
 		if (!(reader->cxx & LIBSTDCXX) || table.bucket_count != 1)
 			return false;
 	} else if (reader_start(reader, table.buckets, &range) == NO_ALLOCATION ||
-		   !size_fits(range_size(range), 8 * table.bucket_count)) {
+		   !reader_fits(reader, range, 8 * table.bucket_count)) {
 		return false;
 	}
 	if (!is_consistent(reader, &table))

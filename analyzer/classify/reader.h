@@ -190,14 +190,11 @@ static inline uint64_t references_filter(const struct reader *reader, const stru
 	return kept;
 }
 
-/*
- * Whether an allocation of that size was made for wanted bytes: malloc rounds up to 16 bytes, keeps
- * at least 24, gives up to 16 more where they would not make a chunk, and gives whole pages for
- * large ones.
- */
-static inline bool size_fits(uint64_t size, uint64_t wanted)
+/* Whether the allocation was made for wanted bytes, as its allocator rounds. */
+static inline bool reader_fits(const struct reader *reader, struct memory_range range,
+			       uint64_t wanted)
 {
-	return wanted <= size && size - wanted < (wanted < 0x8000 ? 40 : 0x1020);
+	return allocation_fits(reader->index, range, wanted, false);
 }
 
 static inline uint64_t range_size(struct memory_range range)

@@ -119,6 +119,11 @@ struct allocator {
 	 */
 	struct memory_range (*extent)(const struct heap *heap, size_t number, struct block block,
 				      const struct free_kind *kind);
+	/*
+	 * Whether it may give size bytes to who asks for wanted ones, which are no more; exactly:
+	 * whether it does nearly always. NULL: it rounds up to its alignment.
+	 */
+	bool (*size_fits)(uint64_t size, uint64_t wanted, bool exactly);
 	/* Whether it uses the used block itself. NULL: none. */
 	bool (*keeps)(const struct heap *heap, struct block block);
 	/* The arena that has the bookkeeping at address, outside of its regions, or NO_ARENA. */

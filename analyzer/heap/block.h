@@ -45,6 +45,16 @@ struct block {
 	unsigned int traits; /* a mask of enum block_trait */
 };
 
+/*
+ * Whether a malloc might give that size for wanted bytes, no more than it: rounded up to 16, with
+ * headers of 16 bytes, up to 16 more where those would not make a block, and whole pages for large
+ * ones.
+ */
+static inline bool rounds_like_malloc(uint64_t size, uint64_t wanted)
+{
+	return size - wanted < (wanted < 0x8000 ? 40 : 0x1020);
+}
+
 /* Where region and claims come from, to be shown: an arena's number. */
 typedef uint32_t arena_number;
 

@@ -120,6 +120,28 @@ static void set_stale_links(const struct heaps *heaps)
 	allocation_set_stale_links(heaps->index, find_stale_links, heaps->slots, anywhere);
 }
 
+/* As the allocator rounds whose block it is. */
+static bool fits(const void *data, struct memory_range range, uint64_t wanted, bool exactly)
+{
+	const struct heaps *heaps = data;
+	const struct heap_region *region = heap_region_find(heaps->index, range.start);
+	uint64_t size = range.end - range.start;
+	const struct allocator *allocator;
+
+	if (!region)
+		return rounds_like_malloc(size, wanted);
+	allocator = heaps_arena_allocator(heaps, region->arena);
+	return allocator->size_fits ? allocator->size_fits(size, wanted, exactly)
+				    : size - wanted < allocator->alignment;
+}
+
+/* What the index asks allocators for. */
+static void set_questions(const struct heaps *heaps)
+{
+	set_stale_links(heaps);
+	allocation_set_rounding(heaps->index, fits, heaps);
+}
+
 /* Let the next ones know what memory is the heap's. */
 static struct error *note_owned(struct slots *slots, const struct heap *heap)
 {
@@ -263,7 +285,7 @@ struct error *heaps_create(const struct heap_context *context, struct heaps **re
 	if (error)
 		return error;
 	report_heaps(heaps->slots, context);
-	set_stale_links(heaps);
+	set_questions(heaps);
 	*ret = take(heaps);
 	return NULL;
 }
@@ -337,7 +359,7 @@ struct error *heaps_load(const struct heap_context *context, struct side_file *f
 	if (error)
 		return error;
 	heaps->slots->asleep = true;
-	set_stale_links(heaps);
+	set_questions(heaps);
 	*ret = take(heaps);
 	return NULL;
 }

@@ -381,6 +381,23 @@ unsigned int allocation_stale_links(const struct allocation_index *index, uint64
 	return index->stale_links(index->stale_link_data, index, start, words);
 }
 
+void allocation_set_rounding(struct allocation_index *index, rounding_test test, const void *data)
+{
+	index->rounding = test;
+	index->rounding_data = data;
+}
+
+bool allocation_fits(const struct allocation_index *index, struct memory_range range,
+		     uint64_t wanted, bool exactly)
+{
+	uint64_t size = range.end - range.start;
+
+	if (wanted > size)
+		return false;
+	return index->rounding ? index->rounding(index->rounding_data, range, wanted, exactly)
+			       : rounds_like_malloc(size, wanted);
+}
+
 size_t allocation_held_count(const struct allocation_index *index)
 {
 	return index->sink->held_count;

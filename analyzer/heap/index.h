@@ -128,6 +128,17 @@ unsigned int allocation_stale_links(const struct allocation_index *index, uint64
 size_t allocation_held_count(const struct allocation_index *index);
 allocation_id allocation_held(const struct allocation_index *index, size_t number);
 
+/*
+ * Whether the allocation in that range may have been made for wanted bytes, as its allocator
+ * rounds; exactly: as it rounds nearly all. Set once, as above; without, whatever malloc might do
+ * fits.
+ */
+typedef bool (*rounding_test)(const void *data, struct memory_range range, uint64_t wanted,
+			      bool exactly);
+void allocation_set_rounding(struct allocation_index *index, rounding_test test, const void *data);
+bool allocation_fits(const struct allocation_index *index, struct memory_range range,
+		     uint64_t wanted, bool exactly);
+
 /* Regions by address. */
 size_t heap_region_count(const struct allocation_index *index);
 const struct heap_region *heap_region(const struct allocation_index *index, size_t number);

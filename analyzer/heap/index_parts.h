@@ -76,6 +76,8 @@ struct allocation_index {
 	stale_link_test stale_links; /* may be NULL */
 	const void *stale_link_data;
 	bool links_lead_anywhere;
+	rounding_test rounding; /* may be NULL */
+	const void *rounding_data;
 	lookups_end_function lookups_end; /* for the processor at hand */
 };
 

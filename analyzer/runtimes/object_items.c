@@ -9,7 +9,7 @@ static bool is_owner(const struct object_items *layout, struct reader *reader,
 
 	return words[layout->items] == range.start && words[layout->length] <= capacity &&
 	       capacity <= range_size(range) / WORD &&
-	       size_fits(range_size(range), WORD * capacity) && layout->is_owner(reader, words);
+	       reader_fits(reader, range, WORD * capacity) && layout->is_owner(reader, words);
 }
 
 static bool read_owner(const struct object_items *layout, struct reader *reader,

@@ -18,7 +18,7 @@ static bool read_body(struct reader *reader, struct memory_range range, uint64_t
 		return false;
 	references = (int32_t)words[2];
 	if (words[0] > words[1] || words[1] == 0 || words[1] >= range_size(range) - TEXT ||
-	    !size_fits(range_size(range), words[1] + TEXT + 1) || references < -1 ||
+	    !reader_fits(reader, range, words[1] + TEXT + 1) || references < -1 ||
 	    references > MOST_REFERENCES)
 		return false;
 	end = reader_bytes(reader, range.start + TEXT + words[0], &size);

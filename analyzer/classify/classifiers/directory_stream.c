@@ -20,7 +20,7 @@ static void inspect(struct reader *reader, const struct subject *subject)
 	    words[1] < LEAST_DATA || words[1] % 4096 || words[2] > words[1] || words[3] > words[2])
 		return;
 	if (words[1] <= range_size(subject->range) - HEADER &&
-	    size_fits(range_size(subject->range), HEADER + words[1]))
+	    reader_fits(reader, subject->range, HEADER + words[1]))
 		reader_claim(reader, subject->id, 0);
 }
 

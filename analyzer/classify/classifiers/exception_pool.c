@@ -18,7 +18,7 @@ static void match(struct reader *reader, const struct reference *reference)
 
 	if (reference->source == NO_ALLOCATION && reference_words(reference, -1, 3, words) &&
 	    words[0] - range.start < range_size(range) && words[2] >= LEAST_SIZE &&
-	    size_fits(range_size(range), words[2]) && reader_word(reader, words[0], &entry) &&
+	    reader_fits(reader, range, words[2]) && reader_word(reader, words[0], &entry) &&
 	    entry <= range.start + words[2] - words[0] &&
 	    reader_in_module(reader, reference->address))
 		reader_claim(reader, reference->target, reference->address - 8);

@@ -6,11 +6,11 @@
  */
 enum { FIRST_SIZE = 120, DOUBLINGS = 24, NEAR = 2 };
 
-static bool is_size(struct memory_range range, uint64_t size)
+static bool is_size(const struct reader *reader, struct memory_range range, uint64_t size)
 {
 	for (int i = 0; i < DOUBLINGS; i++)
 		if (size == (uint64_t)FIRST_SIZE << i)
-			return size_fits(range_size(range), size);
+			return reader_fits(reader, range, size);
 	return false;
 }
 
@@ -57,7 +57,7 @@ static void match(struct reader *reader, const struct reference *reference)
 		return;
 	for (int at = -NEAR; at <= NEAR; at++)
 		if (at && reference_words(reference, at, 1, &word) &&
-		    is_size(reference->range, word) && is_line(reader, reference->range))
+		    is_size(reader, reference->range, word) && is_line(reader, reference->range))
 			reader_claim(reader, reference->target, reference->address);
 }
 

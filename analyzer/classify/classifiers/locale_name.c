@@ -21,7 +21,7 @@ static bool is_name(struct reader *reader, struct memory_range range)
 	end = memchr(bytes, 0, size);
 	return end && end > bytes &&
 	       strspn((const char *)bytes, allowed) == (size_t)(end - bytes) &&
-	       size_fits(range_size(range), (uint64_t)(end - bytes) + 1);
+	       reader_fits(reader, range, (uint64_t)(end - bytes) + 1);
 }
 
 static bool may_match(const struct reader *reader, const struct reference *reference)

@@ -9,9 +9,9 @@
 enum { LEAST_SIZE = 64 };
 
 /* Whether the first word of the allocation at range says where it ends. */
-static bool names_its_end(struct memory_range range, uint64_t limit)
+static bool names_its_end(const struct reader *reader, struct memory_range range, uint64_t limit)
 {
-	return limit > range.start && size_fits(range_size(range), limit - range.start);
+	return limit > range.start && reader_fits(reader, range, limit - range.start);
 }
 
 static void inspect(struct reader *reader, const struct subject *subject)
@@ -20,11 +20,11 @@ static void inspect(struct reader *reader, const struct subject *subject)
 	uint64_t words[2], limit;
 
 	memcpy(words, subject->bytes, sizeof(words));
-	if (!names_its_end(subject->range, words[0]))
+	if (!names_its_end(reader, subject->range, words[0]))
 		return;
 	if (words[1] != 0 &&
 	    (reader_start(reader, words[1], &before) == NO_ALLOCATION ||
-	     !reader_word(reader, words[1], &limit) || !names_its_end(before, limit)))
+	     !reader_word(reader, words[1], &limit) || !names_its_end(reader, before, limit)))
 		return;
 	reader_claim(reader, subject->id, 0);
 }

@@ -28,7 +28,7 @@ static void match(struct reader *reader, const struct reference *reference)
 	if (!may_match(reader, reference) || !reference_words(reference, 0, 2, words))
 		return;
 	size = words[1] - words[0];
-	if (size > 0 && size_fits(range_size(reference->range), size))
+	if (size > 0 && reader_fits(reader, reference->range, size))
 		reader_claim(reader, reference->target, reference->address - 8 * WORD_BASE);
 }
 

@@ -8,7 +8,7 @@ static void match(struct reader *reader, const struct reference *reference)
 
 	if (reference_words(reference, 1, 4, words) && words[0] > 0 &&
 	    words[0] <= range_size(reference->range) / 8 &&
-	    size_fits(range_size(reference->range), 8 * words[0]) &&
+	    reader_fits(reader, reference->range, 8 * words[0]) &&
 	    hash_table_read(reader, reference->address, &table))
 		reader_claim(reader, reference->target, table.address);
 }

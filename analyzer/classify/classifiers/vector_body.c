@@ -11,17 +11,19 @@
  *
  * libc++'s is a pointer and two small numbers, as many other things are, and left alone.
  */
-static bool is_span(const struct memory_range *range, uint64_t end, uint64_t capacity_end)
+static bool is_span(const struct reader *reader, const struct memory_range *range, uint64_t end,
+		    uint64_t capacity_end)
 {
 	return end >= range->start && end <= capacity_end && capacity_end > range->start &&
 	       capacity_end <= range->end &&
-	       size_fits(range_size(*range), capacity_end - range->start);
+	       reader_fits(reader, *range, capacity_end - range->start);
 }
 
-static bool is_bits(const struct memory_range *range, const uint64_t *words)
+static bool is_bits(const struct reader *reader, const struct memory_range *range,
+		    const uint64_t *words)
 {
 	return (uint32_t)words[0] == 0 && (uint32_t)words[2] < 64 && words[1] % 8 == 0 &&
-	       words[3] % 8 == 0 && is_span(range, words[1], words[3]);
+	       words[3] % 8 == 0 && is_span(reader, range, words[1], words[3]);
 }
 
 static void match(struct reader *reader, const struct reference *reference)
@@ -31,9 +33,9 @@ static void match(struct reader *reader, const struct reference *reference)
 
 	if (!reference_words(reference, 1, 2, words))
 		return;
-	if (is_span(range, words[0], words[1]) ||
+	if (is_span(reader, range, words[0], words[1]) ||
 	    ((reader->cxx & LIBSTDCXX) && reference_words(reference, 1, 4, words) &&
-	     is_bits(range, words)))
+	     is_bits(reader, range, words)))
 		reader_claim(reader, reference->target, reference->address);
 }
 
@@ -47,7 +49,7 @@ static bool read_ends(struct reader *reader, struct memory_range range, uint64_t
 		return false;
 	*ret_end = words[0];
 	*ret_capacity_end = words[1];
-	if (is_span(&range, words[0], words[1]))
+	if (is_span(reader, &range, words[0], words[1]))
 		return true;
 	if (!reader_words(reader, owner + 8, 4, words))
 		return false;

@@ -44,7 +44,7 @@ static bool read_keys(struct reader *reader, struct memory_range range, struct k
 	ret->used = words[3];
 	ret->capacity = words[2] + words[3];
 	return ret->capacity <= size / ENTRY &&
-	       size_fits(size, ret->start + ret->entry_size * ret->capacity);
+	       reader_fits(reader, range, ret->start + ret->entry_size * ret->capacity);
 }
 
 static bool is_dict(struct reader *reader, struct memory_range range, const uint64_t *words,

@@ -30,7 +30,7 @@ static bool is_table(struct reader *reader, struct memory_range range, const uin
 	return (words[0] & UINT8_MAX) <= MOST_POWER && words[ENTRIES] == range.start &&
 	       words[FIRST] <= words[BOUND] && words[BOUND] <= capacity_of(words) &&
 	       words[COUNT] <= words[BOUND] - words[FIRST] &&
-	       size_fits(range_size(range), ENTRY * capacity_of(words)) &&
+	       reader_fits(reader, range, ENTRY * capacity_of(words)) &&
 	       reader_in_module(reader, words[TYPE]);
 }
 

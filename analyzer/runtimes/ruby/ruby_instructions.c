@@ -26,7 +26,7 @@ static uint64_t count_words(struct reader *reader, struct memory_range range, ui
 {
 	uint64_t count = head >> 32;
 
-	return (uint32_t)head <= MOST_TYPE && count && size_fits(range_size(range), count * WORD) &&
+	return (uint32_t)head <= MOST_TYPE && count && reader_fits(reader, range, count * WORD) &&
 			       is_operation(reader, range.start)
 		       ? count
 		       : 0;

@@ -7,7 +7,7 @@ static bool is_string(struct reader *reader, struct memory_range range, const ui
 {
 	return words[TEXT] == range.start && words[LENGTH] <= words[CAPACITY] &&
 	       words[CAPACITY] < range_size(range) &&
-	       size_fits(range_size(range), words[CAPACITY] + 1) &&
+	       reader_fits(reader, range, words[CAPACITY] + 1) &&
 	       ruby_holds(reader, words, RUBY_STRING);
 }
 
