@@ -5,41 +5,19 @@
 #include "analyzer/base/sort.h"
 #include "analyzer/classify/reader.h"
 
-/* Only unreachable allocations refer to unreachable ones. */
-static size_t keep_lost(void *data, allocation_id source, allocation_id *targets, size_t count)
-{
-	const struct bitmap *lost = data;
-	size_t kept = 0;
-
-	if (!bitmap_get(lost, source))
-		return 0;
-	for (size_t i = 0; i < count; i++)
-		if (bitmap_get(lost, targets[i]))
-			targets[kept++] = targets[i];
-	return kept;
-}
-
-static struct error *find_incoming_lost(struct analysis *analysis)
-{
-	_cleanup_(graph_destroy) struct graph *among = NULL;
-	struct error *error;
-
-	if (analysis->incoming_lost)
-		return NULL;
-	error = graph_narrow(analysis->graph, keep_lost, (void *)analysis_unreachable(analysis),
-			     &analysis->account, analysis->progress, &among);
-	return error ? error
-		     : graph_transpose(among, &analysis->account, analysis->progress,
-				       &analysis->incoming_lost);
-}
-
 struct error *analysis_incoming_of(struct analysis *analysis, allocation_id id,
 				   const struct graph **ret)
 {
 	bool is_lost = !analysis->incoming && bitmap_get(analysis_unreachable(analysis), id);
-	struct error *error =
-		is_lost ? find_incoming_lost(analysis) : analysis_need(analysis, STAGE_INCOMING);
+	struct error *error = NULL;
 
+	/* Only unreachable allocations refer to unreachable ones: they are few. */
+	if (!is_lost)
+		error = analysis_need(analysis, STAGE_INCOMING);
+	else if (!analysis->incoming_lost)
+		error = graph_transpose_to(analysis->graph, analysis_unreachable(analysis),
+					   analysis_unreachable(analysis), &analysis->account,
+					   analysis->progress, &analysis->incoming_lost);
 	if (!error)
 		*ret = is_lost ? analysis->incoming_lost : analysis->incoming;
 	return error;

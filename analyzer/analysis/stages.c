@@ -534,7 +534,7 @@ const struct recipe analysis_recipes[STAGES] = {
 			     build_retained },
 	[STAGE_DISGUISED] = { "disguised",
 			      "allocations",
-			      { STAGE_REACHABILITY, STAGE_INCOMING },
+			      { STAGE_REACHABILITY, STAGE_DISGUISED },
 			      build_disguised },
 	[STAGE_DEBUG] = { "debug", "modules", { STAGE_PROGRAM, STAGE_DEBUG }, build_debug },
 	[STAGE_OBJECTS] = { "objects", "types", { STAGE_FIBERS, STAGE_DEBUG }, build_objects },

@@ -21,7 +21,7 @@ struct disguises_input {
 	const struct allocation_index *index;
 	const struct roots *roots;
 	const struct graph *graph;
-	const struct graph *incoming;	 /* for XOR links only */
+	const struct graph *incoming;	 /* for XOR links; NULL: made if needed */
 	const struct bitmap *in_use;	 /* allocations */
 	const struct bitmap *wanted;	 /* none of these */
 	unsigned int disguises;		 /* a bit for each of pointers */

@@ -57,6 +57,11 @@ struct error *graph_mark_within(const struct graph *graph, const struct bitmap *
 struct error *graph_transpose(const struct graph *graph, struct memory_account *account,
 			      struct progress *progress, struct graph **ret);
 
+/* The same of what leads from sources to targets alone, for few of these. */
+struct error *graph_transpose_to(const struct graph *graph, const struct bitmap *sources,
+				 const struct bitmap *targets, struct memory_account *account,
+				 struct progress *progress, struct graph **ret);
+
 /*
  * The same graph with some edges only: narrow is shown a copy of each row that is not empty, puts
  * those that are to stay to its front, and returns their number.

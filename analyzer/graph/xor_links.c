@@ -1,6 +1,7 @@
 #include "analyzer/graph/xor_links.h"
 
 #include "analyzer/base/parallel.h"
+#include "analyzer/graph/graph_parts.h"
 #include "analyzer/heap/work_chunks.h"
 #include "analyzer/image/view.h"
 
@@ -14,6 +15,7 @@ enum {
 struct xor_finder {
 	const struct disguises_input *input;
 	const struct address_filter *filter;
+	const struct graph *incoming; /* NULL until it is needed */
 	struct error *(*found)(void *data, uint64_t place, allocation_id target);
 	void *data;
 	struct view view;
@@ -148,7 +150,7 @@ static struct error *visit_behind(struct xor_finder *finder, uint64_t before,
 static struct error *visit_pairs(struct xor_finder *finder, allocation_id id, pair_visitor visit)
 {
 	const struct disguises_input *input = finder->input;
-	struct edges referrers = graph_outgoing(input->incoming, id);
+	struct edges referrers = graph_outgoing(finder->incoming, id);
 	struct memory_range node = allocation_range_near(input->index, id, &finder->hint);
 	struct error *error = NULL;
 
@@ -170,9 +172,15 @@ static struct error *follow_pair(struct xor_finder *finder, struct pair pair, ui
 	return is_list(finder, pair, size) ? keep_list(finder, pair, size) : NULL;
 }
 
+/* Whether a list may begin here: most end after a link or two. */
 static struct error *note_pair(struct xor_finder *finder, struct pair pair, uint64_t size)
 {
-	finder->has_pair = true;
+	enum { FEW = 8 };
+	struct xor_finder trial = *finder;
+
+	trial.budget = FEW;
+	if (is_list(&trial, pair, size) || trial.budget == 0)
+		finder->has_pair = true;
 	return NULL;
 }
 
@@ -258,51 +266,97 @@ void xor_nodes_init(struct xor_nodes *nodes, const struct disguises_input *input
 
 bool xor_nodes_may_be(const struct xor_nodes *nodes, const uint8_t *bytes, uint64_t size)
 {
+	const uint64_t NO_ADDRESS = UINT64_MAX << (XOR_UPPER + 16);
+	uint64_t found = 0;
+
 	if (size >= XOR_MOST_SIZE || !nodes->sizes[size / XOR_SIZE_STEP])
 		return false;
+	/* Which word it is cannot be foretold: so there is no branch. */
 	for (size_t i = 0; i < MOST_LINKS && WORD * (i + 1) <= size; i++) {
 		uint64_t word, upper;
 
 		memcpy(&word, bytes + WORD * i, sizeof(word));
-		upper = word >> XOR_UPPER;
-		if (word != 0 && !(word & nodes->no_bits) && upper >> 16 == 0 &&
-		    nodes->uppers[upper / 64] >> upper % 64 & 1)
-			return true;
+		upper = word >> XOR_UPPER & UINT16_MAX;
+		found |= (nodes->uppers[upper / 64] >> upper % 64) & (word != 0) &
+			 ((word & (nodes->no_bits | NO_ADDRESS)) == 0);
 	}
-	return false;
+	return found & 1;
 }
 
-/* Drop nodes with no link to a wanted one, which takes most of the time. */
+/* Drop nodes with no link to a wanted one: it takes no incoming references to find these. */
 struct sifting {
 	struct xor_finder finder;
-	struct bitmap *nodes;
+	const struct bitmap *nodes;
+	struct bitmap kept;
 };
+
+/* Whether a list may lead from the one before to the node. */
+static bool may_lead(struct xor_finder *finder, allocation_id before, allocation_id id)
+{
+	const struct allocation_index *index = finder->input->index;
+	struct memory_range node = allocation_range_near(index, id, &finder->hint);
+	struct memory_range range = allocation_range_near(index, before, &finder->hint);
+
+	finder->has_pair = false;
+	if (are_alike(range.end - range.start, node.end - node.start))
+		visit_behind(finder, range.start, node, note_pair);
+	return finder->has_pair;
+}
 
 static struct error *sift_share(void *data, size_t share, unsigned int thread)
 {
+	enum { MOST_ROW = XOR_MOST_SIZE / WORD + 2 };
 	struct sifting *sifting = data;
 	struct xor_finder finder = sifting->finder;
-	struct bitmap *nodes = sifting->nodes;
-	size_t end = (share + 1) << SHARE_BITS;
+	const struct disguises_input *input = finder.input;
+	size_t begin = share << SHARE_BITS, end = begin + SHARE;
 
-	for (size_t id = bitmap_next(nodes, share << SHARE_BITS); id < end && id < nodes->count;
-	     id = bitmap_next(nodes, id + 1)) {
-		finder.has_pair = false;
-		visit_pairs(&finder, (allocation_id)id, note_pair);
-		if (!finder.has_pair)
-			bitmap_clear(nodes, id);
+	for (size_t id = begin; id < end && id < input->in_use->count; id++) {
+		struct edges row = graph_row(input->graph, (allocation_id)id);
+
+		/* A larger one is no node. */
+		for (size_t i = 0; i < row.count && row.count <= MOST_ROW; i++) {
+			allocation_id next = row.targets[i];
+
+			if (bitmap_get(sifting->nodes, next) && bitmap_get(input->in_use, id) &&
+			    may_lead(&finder, (allocation_id)id, next))
+				bitmap_set_atomic(&sifting->kept, next);
+		}
 	}
-	if (progress_step(finder.input->progress, SHARE))
+	if (progress_step(input->progress, SHARE))
 		return NULL;
 	return error_create(ERROR_INTERRUPTED, "interrupted");
 }
 
 static struct error *sift(const struct xor_finder *finder, struct bitmap *nodes)
 {
-	struct sifting sifting = { *finder, nodes };
+	struct sifting sifting = { *finder, nodes, { 0 } };
+	struct error *error = bitmap_init(&sifting.kept, nodes->count, finder->input->account);
 
-	return parallel_for((nodes->count + SHARE - 1) >> SHARE_BITS,
-			    parallel_threads_for(finder->input->progress), sift_share, &sifting);
+	if (!error)
+		error = parallel_for((nodes->count + SHARE - 1) >> SHARE_BITS,
+				     parallel_threads_for(finder->input->progress), sift_share,
+				     &sifting);
+	if (!error)
+		bitmap_and(nodes, &sifting.kept);
+	bitmap_deinit(&sifting.kept);
+	return error;
+}
+
+static struct error *follow_all(struct xor_finder *finder, const struct bitmap *nodes)
+{
+	uint64_t told = 0;
+
+	bitmap_for_each(id, nodes) {
+		struct error *error;
+
+		if (!progress_pass(finder->input->progress, id, &told))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+		error = visit_pairs(finder, (allocation_id)id, follow_pair);
+		if (error)
+			return error;
+	}
+	return NULL;
 }
 
 struct error *xor_links_find(const struct disguises_input *input, struct bitmap *nodes,
@@ -315,22 +369,21 @@ struct error *xor_links_find(const struct disguises_input *input, struct bitmap 
 	struct xor_finder finder = {
 		.input = input,
 		.filter = filter,
+		.incoming = input->incoming,
 		.found = found,
 		.data = data,
 		.view = { input->image },
 		.budget = FOLLOWED * (uint64_t)input->in_use->count,
 	};
-	uint64_t told = 0;
+	_cleanup_(graph_destroy) struct graph *turned = NULL;
 	struct error *error = sift(&finder, nodes);
 
-	if (error)
+	if (error || bitmap_weight(nodes) == 0)
 		return error;
-	bitmap_for_each(id, nodes) {
-		if (!progress_pass(input->progress, id, &told))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
-		error = visit_pairs(&finder, (allocation_id)id, follow_pair);
-		if (error)
-			return error;
+	if (!finder.incoming) {
+		error = graph_transpose_to(input->graph, allocation_used(input->index), nodes,
+					   input->account, input->progress, &turned);
+		finder.incoming = turned;
 	}
-	return NULL;
+	return error ? error : follow_all(&finder, nodes);
 }

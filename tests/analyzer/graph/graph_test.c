@@ -443,6 +443,33 @@ static void test_incoming_references_do_not_depend_on_threads(void **state)
 	}
 }
 
+static void test_rows_of_some_targets_are_those_of_all(void **state)
+{
+	_cleanup_(free) allocation_id(*targets)[WORDS] = calloc(MANY, sizeof(*targets));
+	_cleanup_(world_deinit) struct world world;
+	_cleanup_(bitmap_deinit) struct bitmap some = { 0 };
+	_cleanup_(graph_destroy) struct graph *incoming = NULL;
+
+	assert_non_null(targets);
+	populate(&world, MANY);
+	fill(&world, targets);
+	add_directory(&world);
+	scan(&world);
+	assert_no_error(bitmap_init(&some, world.count, &world.account));
+	for (allocation_id id = 0; id < world.count; id += 7)
+		bitmap_set(&some, id);
+	assert_no_error(graph_transpose_to(world.graph, allocation_used(world.index), &some,
+					   &world.account, &world.progress, &incoming));
+	for (allocation_id id = 0; id < world.count; id++) {
+		struct edges row = graph_outgoing(incoming, id);
+		struct edges expected = graph_outgoing(world.incoming, id);
+
+		assert_int_equal(row.count, bitmap_get(&some, id) ? expected.count : 0);
+		assert_memory_equal(row.targets, expected.targets,
+				    row.count * sizeof(*row.targets));
+	}
+}
+
 /* Blocks of 100 KB behind the others, so many that their share is cut. */
 static void add_medium_blocks(struct world *world, uint64_t start)
 {
@@ -627,6 +654,7 @@ int main(void)
 		cmocka_unit_test(test_large_graph_agrees_with_its_references),
 		cmocka_unit_test(test_marks_do_not_depend_on_threads),
 		cmocka_unit_test(test_incoming_references_do_not_depend_on_threads),
+		cmocka_unit_test(test_rows_of_some_targets_are_those_of_all),
 		cmocka_unit_test(test_rows_of_large_allocations_do_not_depend_on_threads),
 		cmocka_unit_test(test_only_references_take_no_memory_of_their_own),
 		cmocka_unit_test(test_rows_may_be_of_any_length_beside_single_references),

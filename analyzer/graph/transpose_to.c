@@ -1,0 +1,142 @@
+#include "analyzer/graph/graph_parts.h"
+
+/* A reference to one of the targets. */
+struct reference {
+	allocation_id source, target;
+};
+
+struct collector {
+	struct memory references; /* struct reference, by source */
+	size_t count;
+	struct graph *to;
+};
+
+static struct error *collect_row(struct collector *collector, const struct graph *graph,
+				 const struct bitmap *targets, allocation_id source)
+{
+	struct edges edges = graph_row(graph, source);
+	uint32_t *lengths = collector->to->words.bytes;
+
+	for (size_t i = 0; i < edges.count; i++) {
+		allocation_id target = edges.targets[i];
+		struct error *error;
+
+		if (!bitmap_get(targets, target))
+			continue;
+		error = memory_reserve(&collector->references,
+				       (collector->count + 1) * sizeof(struct reference));
+		if (error)
+			return error;
+		((struct reference *)collector->references.bytes)[collector->count++] =
+			(struct reference){ source, target };
+		lengths[target]++;
+		collector->to->shares[target >> SHARE_BITS].count++;
+	}
+	return NULL;
+}
+
+/* Lengths become where rows begin; shares that nothing leads to have no rows, and are not touched.
+ */
+static struct error *lay_out(struct graph *to)
+{
+	size_t begin = 0;
+
+	for (size_t i = 0; i < to->share_count; i++) {
+		struct error *error = NULL;
+
+		to->shares[i].begin = begin;
+		begin += to->shares[i].count;
+		if (to->shares[i].count)
+			error = graph_lay_out_share(to, i);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/* Each word counts up from where its row begins to where it ends. */
+static void fill(const struct collector *collector)
+{
+	const struct reference *references = collector->references.bytes;
+	allocation_id *sources = collector->to->arrays[0].bytes;
+	uint32_t *places = collector->to->words.bytes;
+
+	for (size_t i = 0; i < collector->count; i++) {
+		allocation_id target = references[i].target;
+
+		sources[collector->to->shares[target >> SHARE_BITS].begin + places[target]++] =
+			references[i].source;
+	}
+}
+
+/* Leave out repeats, which follow each other; each word becomes where its row begins again. */
+static void drop_repeats(struct graph *to, size_t number)
+{
+	struct share *share = &to->shares[number];
+	allocation_id *sources = (allocation_id *)to->arrays[0].bytes + share->begin;
+	uint32_t *places = to->words.bytes, at = 0, kept = 0;
+	size_t first = number << SHARE_BITS, end = first + SHARE;
+
+	for (size_t id = first; share->count && id < end && id < to->count; id++) {
+		uint32_t row_end = places[id];
+
+		places[id] = kept;
+		for (uint32_t begin = kept; at < row_end; at++)
+			if (kept == begin || sources[kept - 1] != sources[at])
+				sources[kept++] = sources[at];
+	}
+	share->count = kept;
+}
+
+static struct error *collect(struct collector *collector, const struct graph *graph,
+			     const struct bitmap *sources, const struct bitmap *targets,
+			     struct progress *progress)
+{
+	uint64_t told = 0;
+
+	progress_begin(progress, "finding who refers to some", graph->count);
+	bitmap_for_each(id, sources) {
+		struct error *error;
+
+		if (!progress_pass(progress, id, &told))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+		error = collect_row(collector, graph, targets, (allocation_id)id);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+static struct error *make(struct collector *collector)
+{
+	struct graph *to = collector->to;
+	struct error *error = lay_out(to);
+
+	if (!error)
+		error = memory_resize(&to->arrays[0], collector->count * sizeof(allocation_id));
+	if (error)
+		return error;
+	fill(collector);
+	for (size_t i = 0; i < to->share_count; i++)
+		drop_repeats(to, i);
+	return graph_place_shares(to, &collector->count);
+}
+
+struct error *graph_transpose_to(const struct graph *graph, const struct bitmap *sources,
+				 const struct bitmap *targets, struct memory_account *account,
+				 struct progress *progress, struct graph **ret)
+{
+	_cleanup_(graph_destroy) struct graph *to = NULL;
+	struct collector collector = { .references.account = account };
+	struct error *error = graph_create_rows(graph->count, 1, account, &to);
+
+	collector.to = to;
+	if (!error)
+		error = collect(&collector, graph, sources, targets, progress);
+	if (!error)
+		error = make(&collector);
+	memory_release(&collector.references);
+	if (!error)
+		*ret = take(to);
+	return error;
+}
