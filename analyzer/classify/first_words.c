@@ -12,6 +12,8 @@ struct first_words {
 	size_t count;
 };
 
+enum { RECENT_NUMBERS = 32 };
+
 /* What is needed only until all are read. */
 struct reader {
 	struct signature_reader signatures;
@@ -19,8 +21,10 @@ struct reader {
 	struct first_words *words;
 	size_t hint;		/* of the index */
 	struct address_map map; /* of signatures to numbers */
-	uint64_t last;		/* the one before, and its number */
-	uint32_t last_number;
+	struct {
+		uint64_t signature;
+		uint32_t number;
+	} recent[RECENT_NUMBERS]; /* by signature; 0: none */
 };
 
 static struct error *add_signature(struct first_words *words, uint64_t signature)
@@ -35,10 +39,11 @@ static struct error *add_signature(struct first_words *words, uint64_t signature
 
 static struct error *find_number(struct reader *reader, uint64_t signature, uint32_t *ret)
 {
+	size_t slot = signature / 8 % RECENT_NUMBERS;
 	struct error *error = NULL;
 
-	*ret = reader->last_number;
-	if (signature == reader->last)
+	*ret = reader->recent[slot].number;
+	if (signature == reader->recent[slot].signature)
 		return NULL;
 	*ret = address_map_find(&reader->map, signature);
 	if (*ret == NOT_IN_MAP) {
@@ -47,8 +52,8 @@ static struct error *find_number(struct reader *reader, uint64_t signature, uint
 		if (!error)
 			error = address_map_add(&reader->map, signature, *ret);
 	}
-	reader->last = signature;
-	reader->last_number = *ret;
+	reader->recent[slot].signature = signature;
+	reader->recent[slot].number = *ret;
 	return error;
 }
 

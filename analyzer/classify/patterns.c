@@ -324,11 +324,14 @@ bool patterns_measure(const struct patterns *patterns, struct reader *reader, al
 	struct pattern_extent extent = { 0 };
 	const struct classifier *classifier;
 	struct memory_range range;
-	uint64_t owner = patterns_owner(patterns, id);
+	uint64_t owner;
 
-	if (number == NO_PATTERN || !owner)
+	if (number == NO_PATTERN)
 		return false;
+	owner = patterns_owner(patterns, id);
 	classifier = classifiers[number - 1];
+	if (!owner)
+		return false;
 	if (!classifier->measure)
 		return false;
 	range = range_of(patterns, id);

@@ -23,10 +23,11 @@ static void add_number(uint8_t *list, uint8_t number)
 
 static void add_matcher(struct matchers *matchers, uint8_t number)
 {
-	uint64_t offset = classifiers[number - 1]->offset;
+	const struct classifier *classifier = classifiers[number - 1];
 
 	assert(matchers->count < MOST_MATCHERS);
-	matchers->at[offset / 8] |= UINT64_C(1) << matchers->count;
+	matchers->at[classifier->offset / 8] |= UINT64_C(1) << matchers->count;
+	matchers->suspects[matchers->count] = classifier->suspect;
 	matchers->numbers[matchers->count++] = number;
 }
 
@@ -155,30 +156,30 @@ static void keep_words(struct scan *scan, struct scanner *scanner, allocation_id
 		       module_bounds_meet(&scan->bounds, words, count));
 }
 
-static void scan_allocation(struct scan *scan, struct scanner *scanner, allocation_id id)
+/* Returns the allocation's size. */
+static uint64_t scan_allocation(struct scan *scan, struct scanner *scanner, allocation_id id)
 {
-	struct memory_range range =
+	const struct memory_range range =
 		allocation_range_near(scan->input->index, id, &scanner->source_hint);
-	uint64_t start = range.start;
+	const uint64_t first = range.start, end = range.end;
+	uint64_t size;
 
 	if (scan->input->kept)
 		keep_words(scan, scanner, id, range);
-	while (start < range.end) {
-		uint64_t size;
+	for (uint64_t start = first; start < end; start += size) {
 		const uint8_t *bytes = view_bytes(&scanner->sources, start, &size);
-		struct memory_range holder;
 
 		if (!bytes)
-			return;
-		if (size > range.end - start)
-			size = range.end - start;
-		holder = (struct memory_range){ start, start + size };
-		if (start == range.start && size >= sizeof(uint64_t))
+			break;
+		if (size > end - start)
+			size = end - start;
+		/* Not range, which the processor would wait for: it was just returned in halves. */
+		if (start == first && size >= sizeof(uint64_t))
 			inspect(scan->inspectors, scanner,
-				&(struct subject){ id, range, bytes, size });
-		scan_holder(scan, scanner, holder, bytes, id);
-		start += size;
+				&(struct subject){ id, { first, end }, bytes, size });
+		scan_holder(scan, scanner, (struct memory_range){ start, start + size }, bytes, id);
 	}
+	return end - first;
 }
 
 /* Its words are no references. */
@@ -235,8 +236,7 @@ static void scan_run(struct scan *scan, struct scanner *scanner, const struct wo
 				inspect_pointerless(scan, scanner, (allocation_id)id);
 			continue;
 		}
-		scan_allocation(scan, scanner, (allocation_id)id);
-		*ret_bytes += allocation_size(scan->input->index, (allocation_id)id);
+		*ret_bytes += scan_allocation(scan, scanner, (allocation_id)id);
 	}
 }
 

@@ -47,6 +47,8 @@ struct scanner {
 /* Those who look at references. */
 struct matchers {
 	uint8_t numbers[MOST_MATCHERS];
+	uint64_t (*suspects[MOST_MATCHERS])(const struct reader *reader,
+					    const struct reference *first, uint64_t mask);
 	size_t count;
 	uint64_t at[OFFSETS]; /* those that care for that offset */
 };

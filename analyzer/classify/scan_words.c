@@ -97,11 +97,10 @@ static uint64_t find_suspects(const struct scan *scan, struct scanner *scanner,
 	uint64_t all = 0;
 
 	for (size_t i = 0; i < matchers->count; i++) {
-		const struct classifier *classifier = classifiers[matchers->numbers[i] - 1];
 		uint64_t bits = mask;
 
-		if (classifier->suspect)
-			bits = classifier->suspect(&scanner->reader, first, mask);
+		if (matchers->suspects[i])
+			bits = matchers->suspects[i](&scanner->reader, first, mask);
 		scanner->suspected[i] = bits;
 		all |= bits;
 	}

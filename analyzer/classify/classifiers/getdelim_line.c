@@ -31,7 +31,7 @@ static bool is_line(struct reader *reader, struct memory_range range)
 /* It is below 2^31: that ends nearly all looks at what stands beside. */
 static bool may_be_size(uint64_t word)
 {
-	return word >> 31 == 0 && word % FIRST_SIZE == 0 && word;
+	return word - 1 < INT32_MAX && word % FIRST_SIZE == 0;
 }
 
 static bool may_match(const struct reader *reader, const struct reference *reference)

@@ -29,22 +29,25 @@ static void match(struct reader *reader, const struct reference *reference)
  *
  *	| previous | to free | size | allocated | 32 bytes for each ... |
  */
+enum { TABLE_HEADER = 32, ENTRY = 32, SLACK = 128 };
+
 static bool is_mapping_table(const struct subject *subject, uint64_t gap)
 {
-	enum { ENTRY = 32, SLACK = 128 };
 	uint64_t words[4], rest;
 
-	if (subject->size < gap + sizeof(words) + ENTRY)
+	/* First the word that tells nearly all others. */
+	memcpy(&words[1], subject->bytes + gap + sizeof(*words), sizeof(*words));
+	if (words[1] != subject->range.start)
 		return false;
 	memcpy(words, subject->bytes + gap, sizeof(words));
 	rest = range_size(subject->range) - gap - sizeof(words);
-	return words[1] == subject->range.start && words[2] <= words[3] && words[3] > 0 &&
-	       words[3] <= rest / ENTRY && rest - words[3] * ENTRY <= SLACK;
+	return words[2] <= words[3] && words[3] > 0 && words[3] <= rest / ENTRY &&
+	       rest - words[3] * ENTRY <= SLACK;
 }
 
 static void inspect(struct reader *reader, const struct subject *subject)
 {
-	for (uint64_t gap = 0; gap <= 64; gap += 16)
+	for (uint64_t gap = 0; gap <= 64 && subject->size >= gap + TABLE_HEADER + ENTRY; gap += 16)
 		if (is_mapping_table(subject, gap))
 			reader_claim(reader, subject->id, 0);
 }
