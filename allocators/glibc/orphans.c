@@ -33,6 +33,7 @@ static struct error *add_head(struct glibc_heap *heap, struct glibc_arena arena)
 
 static struct error *add_heads(struct glibc_heap *heap, const struct region *region)
 {
+	enum { AHEAD = 64 * SUBHEAP_BORDER };
 	struct view view = { heap->context.image };
 	uint64_t start = (region->start + SUBHEAP_BORDER - 1) & ~(uint64_t)(SUBHEAP_BORDER - 1);
 
@@ -46,7 +47,7 @@ static struct error *add_heads(struct glibc_heap *heap, const struct region *reg
 			start = (data - 1) & ~(uint64_t)(SUBHEAP_BORDER - 1);
 			continue;
 		}
-
+		image_fetch(view.image, start + AHEAD, start + AHEAD + sizeof(uint64_t));
 		if (find_head(&view, start, &arena) && !glibc_knows_arena(heap, arena.address))
 			error = add_head(heap, arena);
 		if (error)

@@ -656,10 +656,11 @@ static void fetch_bytes(const struct image *image, uint64_t first, uint64_t end)
 static void advise_bytes(const struct image *image, uint64_t start, uint64_t end,
 			 void (*advise)(const struct image *image, uint64_t first, uint64_t end))
 {
-	size_t i = LIST_ABOVE(image->regions, image->region_count, end, start);
+	size_t i;
 
 	if (image_fits(image))
 		return;
+	i = LIST_ABOVE(image->regions, image->region_count, end, start);
 	for (; i < image->region_count && image->regions[i].start < end; i++) {
 		const struct region *region = &image->regions[i];
 		uint64_t first = start > region->start ? start : region->start;
