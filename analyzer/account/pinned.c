@@ -3,21 +3,18 @@
 #include "analyzer/base/sort.h"
 #include "analyzer/kinds/tally.h"
 
-#include <string.h>
-
 struct search {
 	struct analysis *analysis;
 	const struct allocation_index *index;
-	const arena_number *only_arena;		   /* NULL: all */
-	struct tally_table tables[LIKENESS_KINDS]; /* of likenesses, by kind */
-	struct pinnings *pinnings;		   /* in the order in which they came */
-	struct bitmap counted;			   /* allocations that are */
+	const arena_number *only_arena; /* NULL: all */
+	struct tally_table kinds;	/* by key */
+	struct pinnings *pinnings;	/* by number of the kind */
+	struct bitmap counted;		/* allocations that are */
 };
 
 static void search_deinit(struct search *search)
 {
-	for (size_t i = 0; i < LIKENESS_KINDS; i++)
-		tally_table_deinit(&search->tables[i]);
+	tally_table_deinit(&search->kinds);
 	bitmap_deinit(&search->counted);
 }
 DEFINE_DEINIT(search_deinit, struct search)
@@ -28,7 +25,7 @@ void pinnings_deinit(struct pinnings *pinnings)
 	*pinnings = (struct pinnings){ 0 };
 }
 
-static struct error *add_pinning(struct pinnings *pinnings, struct likeness likeness)
+static struct error *add_pinning(struct pinnings *pinnings, kind_key kind)
 {
 	struct error *error =
 		memory_reserve(&pinnings->memory, (pinnings->count + 1) * sizeof(struct pinning));
@@ -36,48 +33,34 @@ static struct error *add_pinning(struct pinnings *pinnings, struct likeness like
 	if (error)
 		return error;
 	pinnings->list = pinnings->memory.bytes;
-	pinnings->list[pinnings->count++] = (struct pinning){ .likeness = likeness };
+	pinnings->list[pinnings->count++] = (struct pinning){ .kind = kind };
 	return NULL;
 }
 
-/* The number of the pinning that allocations of that likeness count in. */
-static struct error *find_pinning(struct search *search, struct likeness likeness, size_t *ret)
+/* The number of the pinning of the allocation, in which it is counted once. */
+static struct error *count_pinner(struct search *search, allocation_id id, uint32_t *ret)
 {
-	struct tally_table *table = &search->tables[likeness.kind];
-	const struct tally *tally = tally_find(table, likeness.key);
-	struct error *error;
-
-	if (tally) {
-		*ret = tally->owned;
-		return NULL;
-	}
-	*ret = search->pinnings->count;
-	error = add_pinning(search->pinnings, likeness);
-	if (error)
-		return error;
-	return tally_add(table, (struct tally){ .key = likeness.key, .count = 1, .owned = *ret });
-}
-
-/* The pinning of the allocation, in which it is counted once. */
-static struct error *count_pinner(struct search *search, allocation_id id, size_t *ret)
-{
+	const struct analysis *analysis = search->analysis;
 	uint64_t size = allocation_size(search->index, id);
-	struct error *error = find_pinning(
-		search,
-		likeness_of(search->analysis, analysis_patterns(search->analysis), id, size), ret);
+	kind_key kind = kind_with_size(kind_of(analysis, analysis_patterns(analysis), id), size);
+	struct pinnings *pinnings = search->pinnings;
+	struct tally tally = { .key = kind, .count = 1 };
+	struct error *error = tally_add_numbered(&search->kinds, tally, ret);
 
+	if (!error && *ret == pinnings->count)
+		error = add_pinning(pinnings, kind);
 	if (error || bitmap_get(&search->counted, id))
 		return error;
 	bitmap_set(&search->counted, id);
-	search->pinnings->list[*ret].count++;
-	search->pinnings->list[*ret].bytes += size;
+	pinnings->list[*ret].count++;
+	pinnings->list[*ret].bytes += size;
 	return NULL;
 }
 
 static struct error *pin_page(void *data, const struct heap_page *page)
 {
 	struct search *search = data;
-	size_t numbers[MOST_PINNERS];
+	uint32_t numbers[MOST_PINNERS];
 	size_t count = page->pinner_count;
 	bool alone = !page->foreign;
 
@@ -100,20 +83,33 @@ static struct error *pin_page(void *data, const struct heap_page *page)
 	return NULL;
 }
 
-DEFINE_COMPARE(compare_pinnings, struct pinning, DESCENDING(pinned), ASCENDING(likeness.kind),
-	       ASCENDING(likeness.key))
+/* What only a size or a pattern is known of comes last. */
+static bool is_nameless(const struct pinning *pinning)
+{
+	return kind_tag(pinning->kind) != BY_SIGNATURE && kind_tag(pinning->kind) != BY_IDENTITY;
+}
+
+static int compare_pinnings(const void *a, const void *b)
+{
+	const struct pinning *left = a, *right = b;
+
+	if (left->pinned != right->pinned)
+		return left->pinned > right->pinned ? -1 : 1;
+	if (is_nameless(left) != is_nameless(right))
+		return is_nameless(left) - is_nameless(right);
+	return (left->kind > right->kind) - (left->kind < right->kind);
+}
 
 static struct error *find_pinnings(struct search *search, struct fragments **ret_fragments)
 {
 	struct memory_account *account = analysis_account(search->analysis);
-	struct error *error = likeness_need(search->analysis);
+	struct error *error = kind_need(search->analysis);
 
 	if (!error)
 		error = bitmap_init(&search->counted, allocation_count(search->index), account);
 	if (error)
 		return error;
-	for (size_t i = 0; i < LIKENESS_KINDS; i++)
-		tally_table_init(&search->tables[i], account);
+	tally_table_init(&search->kinds, account);
 	search->pinnings->memory.account = account;
 	error = fragments_create(analysis_heaps(search->analysis), analysis_image(search->analysis),
 				 analysis_progress(search->analysis), pin_page, search,

@@ -9,11 +9,11 @@
 #define ANALYZER_ACCOUNT_PINNED_H
 
 #include "analyzer/heap/fragments.h"
-#include "analyzer/kinds/likeness.h"
+#include "analyzer/kinds/kind_key.h"
 
 /* Allocations of one kind. */
 struct pinning {
-	struct likeness likeness;
+	kind_key kind;
 	uint64_t count, bytes; /* of those that pin something */
 	uint64_t pinned;       /* free bytes: their share */
 	uint64_t alone;	       /* free bytes on pages that they alone keep */

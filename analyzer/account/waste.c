@@ -2,8 +2,8 @@
 
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/sort.h"
+#include "analyzer/kinds/kind_key.h"
 #include "analyzer/kinds/signatures.h"
-#include "analyzer/kinds/type_key.h"
 
 #include <string.h>
 
@@ -173,26 +173,18 @@ static struct error *init_search(struct search *search, const struct bitmap *mem
 }
 
 /* What nothing else is known of goes by size, and texts together. */
-enum { TEXT_KEY = 1, SIZE_SHIFT = 1 };
+enum { TEXT_KEY = 1 };
 
-/* No core holds so much, but one may say so. */
-static uint64_t size_key(uint64_t size)
+static kind_key find_key(const struct search *search, allocation_id id, const struct extent *extent)
 {
-	static const uint64_t most = (FIRST_TYPE_KEY - 1) >> SIZE_SHIFT;
+	kind_key key = kind_type(search->analysis, analysis_patterns(search->analysis), id);
 
-	return (size < most ? size : most) << SIZE_SHIFT;
-}
-
-static uint64_t find_key(const struct search *search, allocation_id id, const struct extent *extent)
-{
-	uint64_t key = type_key(search->analysis, analysis_patterns(search->analysis), id);
-
-	if (key != NO_TYPE_KEY)
+	if (key != KIND_UNKNOWN)
 		return key;
-	return extent->is_text ? TEXT_KEY : size_key(extent->given);
+	return extent->is_text ? TEXT_KEY : kind_with_size(key, extent->given);
 }
 
-static struct error *count_waste(struct search *search, enum waste_kind kind, uint64_t key,
+static struct error *count_waste(struct search *search, enum waste_kind kind, kind_key key,
 				 uint64_t bytes)
 {
 	struct tally tally = { .key = key, .count = 1, .bytes = bytes };
@@ -206,7 +198,7 @@ static struct error *count_waste(struct search *search, enum waste_kind kind, ui
 static struct error *count_allocation(struct search *search, allocation_id id)
 {
 	struct extent extent = extent_of(&search->lookers[0].extents, id);
-	uint64_t key = find_key(search, id, &extent);
+	kind_key key = find_key(search, id, &extent);
 	struct error *error = count_waste(search, WASTE_SPARE, key, extent.spare);
 
 	if (!error)
@@ -291,10 +283,10 @@ static struct error *make_row(const struct search *search, enum waste_kind kind,
 	};
 	if (tally->key == TEXT_KEY)
 		ret->name = strdup("text");
-	else if (tally->key < FIRST_TYPE_KEY)
-		ret->size = tally->key >> SIZE_SHIFT;
+	else if (kind_tag(tally->key) == BY_SIZE)
+		ret->size = kind_value(tally->key);
 	else
-		ret->name = type_key_name(search->analysis, tally->key);
+		ret->name = kind_text(search->analysis, tally->key);
 	return ret->name || ret->size ? NULL : &error_no_memory;
 }
 

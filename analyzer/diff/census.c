@@ -37,7 +37,7 @@ void census_deinit(struct census *census)
 }
 
 /* The number of the key, plus 1, goes to ret. */
-static struct error *count_one(struct census *census, uint64_t key, uint64_t bytes, uint32_t *ret)
+static struct error *count_one(struct census *census, kind_key key, uint64_t bytes, uint32_t *ret)
 {
 	struct tally tally = { .key = key, .count = 1, .bytes = bytes };
 	struct error *error = tally_add_numbered(&census->keys, tally, ret);
@@ -47,78 +47,48 @@ static struct error *count_one(struct census *census, uint64_t key, uint64_t byt
 	return error;
 }
 
-struct error *census_add(struct census *census, allocation_id id, uint64_t key, uint64_t bytes)
+struct error *census_add(struct census *census, allocation_id id, kind_key key, uint64_t bytes)
 {
 	return count_one(census, key, bytes, (uint32_t *)census->numbers.bytes + id);
 }
 
-/* Nothing of a user's memory is as far up, but a core may say so. */
-static bool fits_key(uint64_t value)
-{
-	return value >> TAG_SHIFT == 0;
-}
-
-static uint64_t signature_key(const struct analysis *analysis, allocation_id id)
-{
-	uint64_t signature = analysis_signature(analysis, id);
-
-	return signature && fits_key(signature) ? census_key(TAG_SIGNATURE, signature) : 0;
-}
-
-static uint64_t identity_key(const struct analysis *analysis, allocation_id id)
-{
-	struct identity identity;
-
-	return analysis_identity(analysis, id, &identity) && fits_key(identity.address)
-		       ? census_key(TAG_IDENTITY, identity.address)
-		       : 0;
-}
-
-uint64_t census_type_key(const struct analysis *analysis, allocation_id id)
+kind_key census_class(const struct analysis *analysis, allocation_id id)
 {
 	struct classes *classes = analysis_classes(analysis);
-	uint64_t signature = analysis_signature(analysis, id);
+	kind_key key = kind_of(analysis, NULL, id);
+	uint64_t signature = kind_signature(key);
 
-	if (!signature)
-		return identity_key(analysis, id);
-	return fits_key(signature) && classes_kind(classes, signature) != SIGNATURE_UNKNOWN
-		       ? census_key(TAG_SIGNATURE, signature)
-		       : 0;
+	return signature && classes_kind(classes, signature) == SIGNATURE_UNKNOWN
+		       ? KIND_UNKNOWN
+		       : kind_without_word(key);
 }
 
-static uint64_t pattern_key(const struct analysis *analysis, allocation_id id)
-{
-	pattern_number pattern = analysis_pattern_shown(analysis, analysis_patterns(analysis), id);
-
-	return pattern == NO_PATTERN ? 0 : census_key(TAG_PATTERN, pattern);
-}
-
-static uint64_t find_key(const struct census *census, allocation_id id, uint64_t size)
+static kind_key find_key(const struct census *census, allocation_id id, uint64_t size)
 {
 	const struct analysis *analysis = census->analysis;
-	uint64_t key = 0;
+	kind_key key = KIND_UNKNOWN;
+	pattern_number pattern;
+	uint64_t signature;
 
 	switch (census->aspect) {
 	case ASPECT_KIND:
-		key = pattern_key(analysis, id);
-		if (!key)
-			key = signature_key(analysis, id);
-		if (!key)
-			key = identity_key(analysis, id);
-		return key ? key : census_key(TAG_SIZE, size);
+		key = kind_of(analysis, analysis_patterns(analysis), id);
+		return key ? key : kind_with_size(key, size);
 	case ASPECT_CLASS:
-		key = census_type_key(analysis, id);
+		key = census_class(analysis, id);
 		break;
 	case ASPECT_SIGNATURE:
-		key = signature_key(analysis, id);
+		signature = analysis_signature(analysis, id);
+		key = signature ? kind_make(BY_SIGNATURE, signature) : KIND_UNKNOWN;
 		break;
 	case ASPECT_PATTERN:
-		key = pattern_key(analysis, id);
+		pattern = analysis_pattern_shown(analysis, analysis_patterns(analysis), id);
+		key = pattern != NO_PATTERN ? kind_of_pattern(pattern) : KIND_UNKNOWN;
 		break;
 	default:
-		return census_key(TAG_SIZE, size);
+		return kind_with_size(KIND_UNKNOWN, size);
 	}
-	return key ? key : census_key(TAG_OTHER, OTHER_NONE);
+	return key ? key : kind_make(BY_OTHER, OTHER_NONE);
 }
 
 /* Count by key, unless the numbers of keys are known. */
@@ -162,7 +132,7 @@ static struct error *count_leaks(struct census *census)
 	for (size_t i = 0; !error && i < leak_root_count(side->leaks); i++) {
 		const struct leak_root *root = leak_root(side->leaks, i);
 
-		error = census_add(census, root->id, census_key(TAG_LEAK, kinds[i]),
+		error = census_add(census, root->id, kind_make(BY_LEAK, kinds[i]),
 				   root->owned_bytes);
 	}
 	return error;
@@ -228,46 +198,36 @@ static const char *name_other(enum aspect aspect, enum census_other other)
 	return other == OTHER_NONE ? without[aspect] : others[other];
 }
 
-static const char *name_signature(const struct census *census, uint64_t signature)
-{
-	const char *name = classes_name(analysis_classes(census->analysis), signature);
-
-	return name ? name : "signature outside of modules";
-}
-
 static void name_leak(const struct leak_kind *kind, struct census_name *name)
 {
 	snprintf(name->prefix, sizeof(name->prefix), "%016" PRIx64 " ", kind->fingerprint);
 	name->text = kind->name;
 }
 
-struct census_name census_name(const struct census *census, uint64_t key)
+struct census_name census_name(const struct census *census, kind_key key)
 {
-	uint64_t value = key & ((UINT64_C(1) << TAG_SHIFT) - 1);
-	struct census_name name = { .text = NULL };
+	struct kind_name kind = kind_name(census->analysis, key);
+	struct census_name name = { .text = kind.text, .size = kind.size };
+	uint64_t value = kind_value(key);
 
-	switch ((enum census_tag)(key >> TAG_SHIFT)) {
-	case TAG_SIGNATURE:
-		name.text = name_signature(census, value);
+	switch (kind_tag(key)) {
+	case BY_SIGNATURE:
+		if (!name.text)
+			name.text = "signature outside of modules";
 		break;
-	case TAG_IDENTITY:
-		name.text = identity_name(analysis_identities(census->analysis), value);
-		break;
-	case TAG_PATTERN:
+	case BY_PATTERN:
 		strcpy(name.prefix, "%");
-		name.text = pattern_name((pattern_number)value);
 		break;
-	case TAG_SIZE:
+	case BY_SIZE:
 		name.text = census->aspect == ASPECT_SIZE ? "allocations" : "unrecognized";
-		name.size = value;
 		break;
-	case TAG_OTHER:
+	case BY_OTHER:
 		name.text = name_other(census->aspect, (enum census_other)value);
 		break;
-	case TAG_LEAK:
+	case BY_LEAK:
 		name_leak(&census->leaks.list[value], &name);
 		break;
-	case TAG_HOLDER:
+	case BY_HOLDER:
 		name.text = census->holders[value];
 	}
 	if (!name.text)

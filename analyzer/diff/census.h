@@ -8,6 +8,7 @@
 #define ANALYZER_DIFF_CENSUS_H
 
 #include "analyzer/gate/leak_kinds.h"
+#include "analyzer/kinds/kind_key.h"
 #include "analyzer/kinds/tally.h"
 
 enum aspect {
@@ -50,7 +51,7 @@ void census_deinit(struct census *census);
 DEFINE_DEINIT(census_deinit, struct census)
 
 /* Count an allocation, or what hangs on it, under the key, and keep the number of that. */
-struct error *census_add(struct census *census, allocation_id id, uint64_t key, uint64_t bytes);
+struct error *census_add(struct census *census, allocation_id id, kind_key key, uint64_t bytes);
 
 /*
  * The name of a group in two parts, and the size of its members where that is part of the name,
@@ -62,18 +63,13 @@ struct census_name {
 	uint64_t size;
 };
 
-struct census_name census_name(const struct census *census, uint64_t key);
+struct census_name census_name(const struct census *census, kind_key key);
 
-/* A key has a tag above the bits of its value. */
-enum { TAG_SHIFT = 60 };
+/* What keys tell beside what an allocation is. */
 enum census_tag {
-	TAG_SIGNATURE,
-	TAG_IDENTITY,
-	TAG_PATTERN,
-	TAG_SIZE,
-	TAG_OTHER,  /* of which the aspect says nothing: enum census_other */
-	TAG_LEAK,   /* the number of a leak kind */
-	TAG_HOLDER, /* the number of a variable */
+	BY_OTHER = BY_MORE, /* of which the aspect says nothing: enum census_other */
+	BY_LEAK,	    /* the number of a leak kind */
+	BY_HOLDER,	    /* the number of a variable */
 };
 
 enum census_other {
@@ -84,15 +80,10 @@ enum census_other {
 	OTHER_KERNEL,
 };
 
-static inline uint64_t census_key(enum census_tag tag, uint64_t value)
-{
-	return (uint64_t)tag << TAG_SHIFT | (value & ((UINT64_C(1) << TAG_SHIFT) - 1));
-}
-
 /*
- * The key of the class or identity that an allocation is of; 0: none. In all cores of a process it
- * is the same. Needs STAGE_CLASSES.
+ * The class or identity that an allocation is of, or KIND_UNKNOWN. In all cores of a process it is
+ * the same. Needs STAGE_CLASSES.
  */
-uint64_t census_type_key(const struct analysis *analysis, allocation_id id);
+kind_key census_class(const struct analysis *analysis, allocation_id id);
 
 #endif

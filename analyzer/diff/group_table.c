@@ -1,7 +1,7 @@
 #include "analyzer/diff/group_table.h"
 
+#include "analyzer/base/hash.h"
 #include "analyzer/base/secret.h"
-#include "analyzer/gate/label.h"
 
 #include <string.h>
 
@@ -62,11 +62,7 @@ static uint64_t hash_name(const struct group_table *table, const struct census_n
 {
 	uint64_t hash = hash_add(table->factor, name->size);
 
-	for (const char *text = name->prefix; *text; text++)
-		hash = hash_add(hash, (unsigned char)*text);
-	for (const char *text = name->text; *text; text++)
-		hash = hash_add(hash, (unsigned char)*text);
-	return hash;
+	return hash_text(hash_text(hash, name->prefix), name->text);
 }
 
 /* At most half of the slots are taken. */

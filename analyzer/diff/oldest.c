@@ -1,6 +1,6 @@
 #include "analyzer/diff/oldest.h"
 
-#include "analyzer/gate/label.h"
+#include "analyzer/base/hash.h"
 
 #include <string.h>
 
@@ -36,13 +36,14 @@ static const uint8_t *read_number(const uint8_t *at, uint64_t *ret)
 
 static uint16_t find_type(struct matching *matching, allocation_id id)
 {
-	uint64_t signature = analysis_signature(matching->analysis, id), key;
+	uint64_t signature = analysis_signature(matching->analysis, id);
 	struct known_type *known = &matching->types[signature / 8 % KNOWN_TYPES];
+	kind_key key;
 
 	/* Without a signature it may have an identity. */
 	if (signature && known->signature == signature)
 		return known->type;
-	key = census_type_key(matching->analysis, id);
+	key = census_class(matching->analysis, id);
 	known->signature = signature;
 	known->type = key ? hash_add(0, key) >> 48 | 1 : 0;
 	return known->type;

@@ -1,7 +1,7 @@
 #include "analyzer/diff/owners.h"
 
+#include "analyzer/base/hash.h"
 #include "analyzer/base/list.h"
-#include "analyzer/gate/label.h"
 #include "analyzer/query/place.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 /* What holds those below a position of the row. */
 struct level {
 	size_t end; /* behind the last position below it */
-	uint64_t key;
+	kind_key key;
 };
 
 struct finder {
@@ -17,7 +17,7 @@ struct finder {
 	const struct dominators *tree;
 	struct memory levels; /* struct level, the innermost last */
 	size_t depth;
-	struct memory anchors;	   /* uint64_t by id: the key of what refers to
+	struct memory anchors;	   /* kind_key by id: that of what refers to
 				      it from outside, or 0 */
 	struct tally_table hashes; /* of the names of variables */
 	struct error *error;
@@ -56,13 +56,8 @@ static char *whole_variable(const char *name)
 	return asprintf(&whole, "%.*s%s", (int)length, name, module) < 0 ? NULL : whole;
 }
 
-static uint64_t hash_name(const char *name)
-{
-	return label_hash((struct label){ .text = name });
-}
-
 /* The key of the variable, whose name is taken over. */
-static struct error *add_holder(struct finder *finder, char *name, uint64_t *ret)
+static struct error *add_holder(struct finder *finder, char *name, kind_key *ret)
 {
 	_cleanup_(free) char *owned = name;
 	struct census *census = finder->census;
@@ -72,12 +67,12 @@ static struct error *add_holder(struct finder *finder, char *name, uint64_t *ret
 
 	if (!name)
 		return &error_no_memory;
-	one.key = hash_name(name);
+	one.key = hash_text(0, name);
 	error = tally_add(&finder->hashes, one);
 	if (error)
 		return error;
 	number = tally_find(&finder->hashes, one.key)->number;
-	*ret = census_key(TAG_HOLDER, number);
+	*ret = kind_make(BY_HOLDER, number);
 	if (number < census->holder_count)
 		return NULL;
 	if (!LIST_GROW(census->holders, census->holder_count))
@@ -107,17 +102,17 @@ static char *name_static(const struct analysis *analysis, uint64_t address)
 static bool visit_anchor(void *data, const struct anchor *anchor)
 {
 	struct finder *finder = data;
-	uint64_t *key = (uint64_t *)finder->anchors.bytes + anchor->target;
+	kind_key *key = (kind_key *)finder->anchors.bytes + anchor->target;
 
 	/* The first is static, if any is. */
 	if (*key)
 		return true;
 	if (anchor->kind == ROOT_STACK)
-		*key = census_key(TAG_OTHER, OTHER_STACK);
+		*key = kind_make(BY_OTHER, OTHER_STACK);
 	else if (anchor->kind == ROOT_REGISTER)
-		*key = census_key(TAG_OTHER, OTHER_REGISTER);
+		*key = kind_make(BY_OTHER, OTHER_REGISTER);
 	else if (anchor->kind == ROOT_KERNEL)
-		*key = census_key(TAG_OTHER, OTHER_KERNEL);
+		*key = kind_make(BY_OTHER, OTHER_KERNEL);
 	else
 		finder->error = add_holder(
 			finder, name_static(finder->census->analysis, anchor->address), key);
@@ -146,7 +141,7 @@ static struct error *find_anchors(struct finder *finder)
 	struct error *error = find_tops(finder, &tops);
 
 	if (!error)
-		error = memory_resize(&finder->anchors, tops.count * sizeof(uint64_t));
+		error = memory_resize(&finder->anchors, tops.count * sizeof(kind_key));
 	if (error)
 		return error;
 	roots_visit(analysis_roots(analysis), &tops, visit_anchor, finder);
@@ -158,18 +153,18 @@ static struct level *levels(const struct finder *finder)
 	return finder->levels.bytes;
 }
 
-static uint64_t top_key(const struct finder *finder, allocation_id id)
+static kind_key top_key(const struct finder *finder, allocation_id id)
 {
 	const struct analysis *analysis = finder->census->analysis;
-	uint64_t key = ((const uint64_t *)finder->anchors.bytes)[id];
+	kind_key key = ((const kind_key *)finder->anchors.bytes)[id];
 
 	if (key)
 		return key;
-	return census_key(TAG_OTHER,
-			  bitmap_get(analysis_anchored(analysis), id) ? OTHER_SEVERAL : OTHER_NONE);
+	return kind_make(BY_OTHER,
+			 bitmap_get(analysis_anchored(analysis), id) ? OTHER_SEVERAL : OTHER_NONE);
 }
 
-static struct error *push(struct finder *finder, size_t end, uint64_t key)
+static struct error *push(struct finder *finder, size_t end, kind_key key)
 {
 	struct error *error =
 		memory_reserve(&finder->levels, (finder->depth + 1) * sizeof(struct level));
@@ -185,7 +180,7 @@ static struct error *count_position(struct finder *finder, size_t position)
 	allocation_id id = dominators_at(finder->tree, position);
 	size_t end = dominators_end(finder->tree, position);
 	struct error *error;
-	uint64_t key, own;
+	kind_key key, own;
 
 	while (finder->depth && levels(finder)[finder->depth - 1].end <= position)
 		finder->depth--;
@@ -193,7 +188,7 @@ static struct error *count_position(struct finder *finder, size_t position)
 	error = census_add(finder->census, id, key, allocation_size(analysis_index(analysis), id));
 	if (error || end == position + 1)
 		return error;
-	own = census_type_key(analysis, id);
+	own = census_class(analysis, id);
 	return push(finder, end, own ? own : key);
 }
 

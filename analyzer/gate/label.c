@@ -1,5 +1,7 @@
 #include "analyzer/gate/label.h"
 
+#include "analyzer/kinds/kind_key.h"
+
 #include <string.h>
 
 /* The file of the address, without its folders. */
@@ -8,34 +10,6 @@ static const char *module_of(const struct analysis *analysis, uint64_t address)
 	const struct module *module = program_find_module(analysis_program(analysis), address);
 
 	return module ? module_name(module) : NULL;
-}
-
-/*
- * A signature without a name of its own is that of its module, but where in it differs from build
- * to build.
- */
-static struct label label_of_signature(const struct analysis *analysis, uint64_t signature)
-{
-	struct classes *classes = analysis_classes(analysis);
-	struct label label = { .module = module_of(analysis, signature) };
-
-	if (classes_kind(classes, signature) != SIGNATURE_UNKNOWN) {
-		label.text = classes_name(classes, signature);
-		label.full = classes_full_name(classes, signature);
-	}
-	return label;
-}
-
-static struct label label_of_identity(const struct analysis *analysis, allocation_id id)
-{
-	struct identity identity;
-
-	if (!analysis_identity(analysis, id, &identity))
-		return (struct label){ 0 };
-	return (struct label){
-		.text = identity.name,
-		.module = module_of(analysis, identity.address),
-	};
 }
 
 static bool is_in_conversion_cache(const struct image *image, uint64_t address)
@@ -68,21 +42,34 @@ static bool is_conversion(const struct analysis *analysis, allocation_id id)
 	       (is_in_conversion_cache(image, from) || is_in_conversion_cache(image, to));
 }
 
+/*
+ * A signature without a name of its own is that of its module, but where in it differs from build
+ * to build.
+ */
 struct label label_of(const struct analysis *analysis, const struct patterns *patterns,
 		      allocation_id id)
 {
-	pattern_number pattern = analysis_pattern_shown(analysis, patterns, id);
-	uint64_t signature;
-	struct label label;
+	struct classes *classes = analysis_classes(analysis);
+	struct kind_name name = kind_name(analysis, kind_of(analysis, patterns, id));
+	struct label label = { .text = name.text, .is_pattern = name.by == BY_PATTERN };
 
-	if (pattern != NO_PATTERN)
-		return (struct label){ .text = pattern_name(pattern), .is_pattern = true };
+	if (label.is_pattern)
+		return label;
 	if (is_conversion(analysis, id))
 		return (struct label){ .text = CONVERSION };
-	signature = analysis_signature(analysis, id);
-	label = signature ? label_of_signature(analysis, signature)
-			  : label_of_identity(analysis, id);
+	label.module = module_of(analysis, name.signature ? name.signature : name.identity);
+	if (name.signature)
+		label.full = classes_full_name(classes, name.signature);
+	if (name.signature && classes_kind(classes, name.signature) == SIGNATURE_UNKNOWN)
+		label.text = label.full = NULL;
 	if (!label.text)
 		label.text = UNRECOGNIZED;
 	return label;
+}
+
+char *label_name(struct label label)
+{
+	char *name;
+
+	return asprintf(&name, "%s%s", label.is_pattern ? "%" : "", label.text) < 0 ? NULL : name;
 }

@@ -25,12 +25,7 @@ struct label {
 struct label label_of(const struct analysis *analysis, const struct patterns *patterns,
 		      allocation_id id);
 
-uint64_t label_hash(struct label label);
-
 /* "%LongString", "app::Session"; to be freed, NULL if memory is short. */
 char *label_name(struct label label);
-
-/* A further word for a hash that began with 0, the order counting. */
-uint64_t hash_add(uint64_t hash, uint64_t word);
 
 #endif

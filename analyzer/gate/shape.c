@@ -1,5 +1,6 @@
 #include "analyzer/gate/shape.h"
 
+#include "analyzer/base/hash.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/gate/label.h"
 #include "analyzer/gate/starts.h"
@@ -50,7 +51,7 @@ static uint64_t label_word(struct shape_context *context, allocation_id id)
 	if (*hash)
 		return *hash;
 	label = label_of(context->analysis, context->patterns, id);
-	*hash = (label_hash(label) & ~(uint64_t)MARKS) | LOOKED_AT;
+	*hash = (hash_text(label.is_pattern, label.text) & ~(uint64_t)MARKS) | LOOKED_AT;
 	if (label.is_pattern)
 		*hash |= IS_PATTERN;
 	else if (strcmp(label.text, UNRECOGNIZED) == 0)

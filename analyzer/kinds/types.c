@@ -2,8 +2,8 @@
 
 #include "analyzer/base/sort.h"
 #include "analyzer/base/text.h"
+#include "analyzer/kinds/kind_key.h"
 #include "analyzer/kinds/signatures.h"
-#include "analyzer/kinds/type_key.h"
 
 #include <string.h>
 
@@ -25,7 +25,7 @@ static struct error *count_all(struct finder *finder)
 
 	progress_begin(progress, "telling what things are", finder->found->live.count);
 	bitmap_for_each(id, &finder->found->live) {
-		uint64_t key = type_key(finder->analysis, finder->patterns, (allocation_id)id);
+		kind_key key = kind_type(finder->analysis, finder->patterns, (allocation_id)id);
 		struct tally tally = {
 			.key = key,
 			.count = 1,
@@ -33,7 +33,7 @@ static struct error *count_all(struct finder *finder)
 		};
 		struct error *error;
 
-		if (key == NO_TYPE_KEY)
+		if (key == KIND_UNKNOWN)
 			continue;
 		error = tally_add(&finder->tallies, tally);
 		if (error)
@@ -78,7 +78,7 @@ static struct error *name_all(const struct finder *finder, struct named **ret)
 			continue;
 		named[count].number = tally->number;
 		named[count].type = (struct type){
-			.name = type_key_name(finder->analysis, tally->key),
+			.name = kind_text(finder->analysis, tally->key),
 			.count = tally->count,
 			.bytes = tally->bytes,
 		};

@@ -168,15 +168,15 @@ void fragmentation_write_sizes(const struct fragmentation *fragmentation, bool b
 }
 
 /* What allocations of that name are, to be freed; NULL if memory is short. */
-static char *describe(struct likeness_name name)
+static char *describe(struct kind_name name)
 {
 	char *text = NULL;
 	int length;
 
 	if (name.pattern)
-		length = asprintf(&text, "%%%s of size 0x%" PRIx64, name.pattern, name.size);
-	else if (name.class)
-		length = asprintf(&text, "%s", name.class);
+		length = asprintf(&text, "%%%s of size 0x%" PRIx64, name.text, name.size);
+	else if (name.text)
+		length = asprintf(&text, "%s", name.text);
 	else if (name.signature)
 		length = asprintf(&text, "signature %" PRIx64, name.signature);
 	else
@@ -187,7 +187,7 @@ static char *describe(struct likeness_name name)
 static struct error *write_pinning(const struct fragmentation *fragmentation,
 				   const struct pinning *pinning, struct report *report)
 {
-	struct likeness_name name = likeness_name(fragmentation->analysis, pinning->likeness);
+	struct kind_name name = kind_name(fragmentation->analysis, pinning->kind);
 	_cleanup_(free) char *text = describe(name);
 
 	if (!text)
@@ -290,10 +290,9 @@ static struct error *write_end(const struct fragmentation *fragmentation,
 	if (!bitmap_get(allocation_used(index), end->holder)) {
 		text = strdup("free, in a thread's cache");
 	} else if (named) {
-		struct likeness likeness =
-			likeness_of(analysis, analysis_patterns(analysis), end->holder, size);
+		kind_key kind = kind_of(analysis, analysis_patterns(analysis), end->holder);
 
-		text = describe(likeness_name(analysis, likeness));
+		text = describe(kind_name(analysis, kind_with_size(kind, size)));
 	}
 	if (named && !text)
 		return &error_no_memory;

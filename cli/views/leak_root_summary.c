@@ -1,13 +1,9 @@
 #include "cli/views/leak_root_summary.h"
 
-#include "analyzer/kinds/tally.h"
+#include "analyzer/kinds/summary.h"
 #include "cli/views/rows.h"
 
 #include <inttypes.h>
-
-/* What is counted together: the kind above KIND_BITS of a key. */
-enum group_kind { GROUP_SIZE, GROUP_SIGNATURE, GROUP_IDENTITY, GROUP_PATTERN };
-enum { KIND_BITS = 62, OFFSET_BITS = 3 };
 
 struct root_summary {
 	struct analysis *analysis;
@@ -25,96 +21,41 @@ static void root_summary_deinit(struct root_summary *summary)
 }
 DEFINE_DEINIT(root_summary_deinit, struct root_summary)
 
-static uint64_t group_key(enum group_kind kind, uint64_t value)
-{
-	return (uint64_t)kind << KIND_BITS | (value & ((UINT64_C(1) << KIND_BITS) - 1));
-}
-
-static uint64_t root_key(const struct root_summary *summary, allocation_id id)
-{
-	uint64_t signature = analysis_signature(summary->analysis, id);
-	pattern_number pattern = analysis_pattern_shown(
-		summary->analysis, analysis_leaked_patterns(summary->analysis), id);
-	struct identity identity;
-
-	if (pattern != NO_PATTERN)
-		return group_key(GROUP_PATTERN, pattern);
-	if (signature)
-		return group_key(GROUP_SIGNATURE, signature);
-	if (analysis_identity(summary->analysis, id, &identity))
-		return group_key(GROUP_IDENTITY, identity.address << OFFSET_BITS |
-							 identity.offset / sizeof(uint64_t));
-	return group_key(GROUP_SIZE, allocation_size(analysis_index(summary->analysis), id));
-}
-
-static struct error *add_root(struct root_summary *summary, const struct leak_root *root)
-{
-	summary->roots++;
-	summary->owned.count += root->owned_count;
-	summary->owned.bytes += root->owned_bytes;
-	return tally_add(&summary->groups, (struct tally){ .key = root_key(summary, root->id),
-							   .count = 1,
-							   .bytes = root->owned_bytes,
-							   .owned = root->owned_count });
-}
-
-static struct error *add_roots(struct root_summary *summary)
+static struct error *count_roots(struct root_summary *summary)
 {
 	_cleanup_(members_deinit) struct members members = { 0 };
 	struct error *error = query_select(summary->analysis, summary->query, &members);
-	const struct leaks *leaks;
 
 	if (!error)
-		error = analysis_need(summary->analysis, STAGE_CLASSES);
-	if (!error)
-		error = analysis_need(summary->analysis, STAGE_LEAKED_PATTERNS);
-	leaks = error ? NULL : analysis_leaks(summary->analysis);
-
-	for (size_t i = 0; !error && i < leak_root_count(leaks); i++)
-		if (bitmap_get(&members.set, leak_root(leaks, i)->id))
-			error = add_root(summary, leak_root(leaks, i));
+		error = leak_roots_count(summary->analysis, &members.set, &summary->groups);
+	for (size_t i = 0; !error && i < summary->groups.capacity; i++) {
+		summary->roots += summary->groups.slots[i].count;
+		summary->owned.count += summary->groups.slots[i].owned;
+		summary->owned.bytes += summary->groups.slots[i].bytes;
+	}
 	return error;
 }
 
-static int print_identity(const struct root_summary *summary, uint64_t value, char **ret)
-{
-	const char *name =
-		identity_name(analysis_identities(summary->analysis), value >> OFFSET_BITS);
-	uint64_t words = value & ((1 << OFFSET_BITS) - 1);
-
-	return asprintf(ret, "identity %s at offset 0x%zx", name ? name : "",
-			(size_t)words * sizeof(uint64_t));
-}
-
-static int print_signature(const struct root_summary *summary, uint64_t value, char **ret)
-{
-	const char *name = rows_signature_name(summary->analysis, summary->query, value);
-
-	return name ? asprintf(ret, "signature %" PRIx64 " (%s)", value, name)
-		    : asprintf(ret, "signature %" PRIx64, value);
-}
-
 /* What the roots of that key are, to be freed; NULL if memory is short. */
-static char *group_text(const struct root_summary *summary, uint64_t key)
+static char *group_text(const struct root_summary *summary, kind_key key)
 {
-	uint64_t value = key & ((UINT64_C(1) << KIND_BITS) - 1);
-	char *text = NULL;
+	struct kind_name name = kind_name(summary->analysis, key);
+	const char *text = kind_name_in_form(summary->analysis, key, summary->query->full_names);
+	char *line = NULL;
 	int length = -1;
 
-	switch ((enum group_kind)(key >> KIND_BITS)) {
-	case GROUP_SIZE:
-		length = asprintf(&text, "size 0x%" PRIx64, value);
-		break;
-	case GROUP_SIGNATURE:
-		length = print_signature(summary, value, &text);
-		break;
-	case GROUP_IDENTITY:
-		length = print_identity(summary, value, &text);
-		break;
-	case GROUP_PATTERN:
-		length = asprintf(&text, "pattern %%%s", pattern_name((pattern_number)value));
-	}
-	return length < 0 ? NULL : text;
+	if (name.by == BY_SIZE)
+		length = asprintf(&line, "size 0x%" PRIx64, name.size);
+	else if (name.by == BY_IDENTITY)
+		length = asprintf(&line, "identity %s at offset 0x%" PRIx64, text ? text : "",
+				  name.offset);
+	else if (name.by == BY_PATTERN)
+		length = asprintf(&line, "pattern %%%s", text);
+	else if (text)
+		length = asprintf(&line, "signature %" PRIx64 " (%s)", name.signature, text);
+	else
+		length = asprintf(&line, "signature %" PRIx64, name.signature);
+	return length < 0 ? NULL : line;
 }
 
 static void write_group(struct root_summary *summary, const struct tally *tally)
@@ -188,7 +129,7 @@ struct error *summarize_leak_roots(struct analysis *analysis, const struct set_q
 	struct error *error;
 
 	tally_table_init(&summary.groups, analysis_account(analysis));
-	error = add_roots(&summary);
+	error = count_roots(&summary);
 	if (error)
 		return error;
 	write_groups(&summary);

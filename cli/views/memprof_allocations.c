@@ -1,8 +1,8 @@
 #include "analyzer/base/sort.h"
 #include "analyzer/base/text.h"
 #include "analyzer/heap/debug_header.h"
+#include "analyzer/kinds/kind_key.h"
 #include "analyzer/kinds/tally.h"
-#include "analyzer/kinds/type_key.h"
 #include "analyzer/kinds/types.h"
 #include "cli/views/memprof.h"
 
@@ -133,7 +133,7 @@ static struct error *name_line(const struct grouping *grouping, uint64_t key,
 	uint64_t maker = key >> MAKER_SHIFT;
 	char unknown[CLASS_NAME_SIZE];
 
-	type_number_name(0, unknown);
+	class_number_name(0, unknown);
 	if (key & SIZE_BIT) {
 		line->frames[0] = strdup(unknown);
 		if (asprintf(&line->frames[1], "%" PRIu64 " bytes each", key & ~SIZE_BIT) < 0)

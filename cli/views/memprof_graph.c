@@ -1,5 +1,5 @@
 #include "analyzer/kinds/holders.h"
-#include "analyzer/kinds/type_key.h"
+#include "analyzer/kinds/kind_key.h"
 #include "analyzer/kinds/types.h"
 #include "cli/views/memprof.h"
 
@@ -37,7 +37,7 @@ static struct error *quote_names(struct chart *chart)
 {
 	const struct types *types = chart->types;
 
-	type_number_name(0, chart->unknown);
+	class_number_name(0, chart->unknown);
 	chart->names = calloc(types->count + 1, sizeof(*chart->names));
 	if (!chart->names)
 		return &error_no_memory;

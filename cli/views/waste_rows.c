@@ -1,6 +1,6 @@
 #include "cli/views/waste_rows.h"
 
-#include "analyzer/kinds/type_key.h"
+#include "analyzer/kinds/kind_key.h"
 #include "cli/views/contents_text.h"
 #include "cli/views/rows.h"
 
@@ -77,10 +77,10 @@ static struct error *write_group(struct report *report, const struct analysis *a
 {
 	_cleanup_(free) char *name = NULL;
 	char text[CONTENTS_TEXT_SIZE];
-	uint64_t key = type_key(analysis, analysis_patterns(analysis), group->first);
+	kind_key key = kind_type(analysis, analysis_patterns(analysis), group->first);
 
-	if (key != NO_TYPE_KEY) {
-		name = type_key_name(analysis, key);
+	if (key != KIND_UNKNOWN) {
+		name = kind_text(analysis, key);
 		if (!name)
 			return &error_no_memory;
 	}

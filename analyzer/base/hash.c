@@ -1,6 +1,4 @@
-#include "analyzer/gate/label.h"
-
-#include <stdio.h>
+#include "analyzer/base/hash.h"
 
 /* The finalizer of splitmix64. */
 static uint64_t mix(uint64_t word)
@@ -15,20 +13,9 @@ uint64_t hash_add(uint64_t hash, uint64_t word)
 	return mix(hash + UINT64_C(0x9e3779b97f4a7c15) + mix(word));
 }
 
-uint64_t label_hash(struct label label)
+uint64_t hash_text(uint64_t hash, const char *text)
 {
-	uint64_t hash = label.is_pattern;
-
-	for (const char *text = label.text; *text; text++)
+	for (; *text; text++)
 		hash = hash_add(hash, (unsigned char)*text);
 	return hash;
-}
-
-char *label_name(struct label label)
-{
-	char *name;
-
-	if (asprintf(&name, "%s%s", label.is_pattern ? "%" : "", label.text) < 0)
-		return NULL;
-	return name;
 }

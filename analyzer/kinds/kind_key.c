@@ -1,0 +1,160 @@
+#include "analyzer/kinds/kind_key.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { WORD_BITS = 3, SIZE_BITS = 52 };
+
+static const uint64_t WORD_MASK = (UINT64_C(1) << WORD_BITS) - 1;
+static const uint64_t SIZE_MASK = (UINT64_C(1) << SIZE_BITS) - 1;
+
+struct error *kind_need(struct analysis *analysis)
+{
+	struct error *error = analysis_need(analysis, STAGE_CLASSES);
+
+	if (!error)
+		error = analysis_need(analysis, STAGE_SIGNATURES);
+	return error ? error : analysis_need(analysis, STAGE_PATTERNS);
+}
+
+static kind_key identity_key(const struct identity *identity)
+{
+	return kind_make(BY_IDENTITY,
+			 identity->address << WORD_BITS | identity->offset / sizeof(uint64_t));
+}
+
+kind_key kind_of_pattern(pattern_number pattern)
+{
+	return kind_make(BY_PATTERN, (uint64_t)pattern << SIZE_BITS);
+}
+
+kind_key kind_of(const struct analysis *analysis, const struct patterns *patterns, allocation_id id)
+{
+	pattern_number pattern =
+		patterns ? analysis_pattern_shown(analysis, patterns, id) : NO_PATTERN;
+	struct identity identity;
+	uint64_t signature;
+
+	if (pattern != NO_PATTERN)
+		return kind_of_pattern(pattern);
+	signature = analysis_signature(analysis, id);
+	if (signature)
+		return kind_make(BY_SIGNATURE, signature);
+	return analysis_identity(analysis, id, &identity) ? identity_key(&identity) : KIND_UNKNOWN;
+}
+
+kind_key kind_with_size(kind_key key, uint64_t size)
+{
+	if (key == KIND_UNKNOWN)
+		return kind_make(BY_SIZE, size);
+	/* No core holds more, but one may say so. */
+	return kind_tag(key) == BY_PATTERN ? key | (size & SIZE_MASK) : key;
+}
+
+kind_key kind_without_word(kind_key key)
+{
+	return kind_tag(key) == BY_IDENTITY ? key & ~WORD_MASK : key;
+}
+
+/* Whether it is the class of a runtime. */
+static bool is_class(const struct analysis *analysis, uint64_t signature)
+{
+	return runtimes_have_class(analysis_runtimes(analysis), signature);
+}
+
+kind_key kind_type(const struct analysis *analysis, const struct patterns *patterns,
+		   allocation_id id)
+{
+	kind_key key;
+
+	if (!patterns) {
+		uint64_t signature = analysis_signature(analysis, id);
+
+		return is_class(analysis, signature) ? kind_make(BY_SIGNATURE, signature)
+						     : KIND_UNKNOWN;
+	}
+	key = kind_of(analysis, patterns, id);
+	return kind_tag(key) == BY_IDENTITY && kind_value(key) >> WORD_BITS < MOST_MAKERS
+		       ? KIND_UNKNOWN
+		       : kind_without_word(key);
+}
+
+/* Sign-extend an address of so many bits. */
+static uint64_t extend(uint64_t address, int bits)
+{
+	return (uint64_t)((int64_t)(address << (64 - bits)) >> (64 - bits));
+}
+
+uint64_t kind_signature(kind_key key)
+{
+	return kind_tag(key) == BY_SIGNATURE ? extend(kind_value(key), KIND_TAG_SHIFT) : 0;
+}
+
+pattern_number kind_pattern(kind_key key)
+{
+	return kind_tag(key) == BY_PATTERN ? (pattern_number)(kind_value(key) >> SIZE_BITS)
+					   : NO_PATTERN;
+}
+
+struct kind_name kind_name(const struct analysis *analysis, kind_key key)
+{
+	struct kind_name name = { .by = (enum known_by)kind_tag(key) };
+	uint64_t value = kind_value(key);
+
+	switch (name.by) {
+	case BY_SIZE:
+		name.size = value;
+		break;
+	case BY_SIGNATURE:
+		name.signature = kind_signature(key);
+		name.text = classes_name(analysis_classes(analysis), name.signature);
+		break;
+	case BY_IDENTITY:
+		name.identity = extend(value >> WORD_BITS, KIND_TAG_SHIFT - WORD_BITS);
+		name.offset = (value & WORD_MASK) * sizeof(uint64_t);
+		name.text = identity_name(analysis_identities(analysis), name.identity);
+		break;
+	case BY_PATTERN:
+		name.pattern = kind_pattern(key);
+		name.size = value & SIZE_MASK;
+		name.text = pattern_name(name.pattern);
+		break;
+	case BY_NOTHING:
+	case BY_MORE:
+		break;
+	}
+	return name;
+}
+
+void class_number_name(uint64_t number, char ret[static CLASS_NAME_SIZE])
+{
+	snprintf(ret, CLASS_NAME_SIZE, "(class %" PRIu64 ")", number);
+}
+
+/* The name of a runtime's class, or its number. */
+static char *name_class(const struct analysis *analysis, uint64_t number)
+{
+	char unknown[CLASS_NAME_SIZE];
+	enum class_name_kind kind;
+	const char *name = runtimes_class_name(analysis_runtimes(analysis), number, &kind);
+
+	if (name && kind != CLASS_NUMBERED)
+		return strdup(name);
+	class_number_name(number, unknown);
+	return strdup(unknown);
+}
+
+char *kind_text(const struct analysis *analysis, kind_key key)
+{
+	struct kind_name name = kind_name(analysis, key);
+	char *text;
+	int length;
+
+	if (name.by == BY_SIGNATURE && is_class(analysis, name.signature))
+		return name_class(analysis, name.signature);
+	if (name.text)
+		length = asprintf(&text, "%s%s", name.pattern ? "%" : "", name.text);
+	else
+		length = asprintf(&text, "(signature %" PRIx64 ")", name.signature);
+	return length < 0 ? NULL : text;
+}

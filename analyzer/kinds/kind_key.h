@@ -1,0 +1,105 @@
+/*
+ * What an allocation is, as one number that sorts and joins, and the name of that.
+ *
+ * The first that is known of an allocation counts: its pattern, its signature, its identity. Where
+ * nothing is, its size may stand in.
+ *
+ *	63    60 59                                         0
+ *	| none  | free for users, to tell these apart       |
+ *	| size  | size in bytes                             |
+ *	| sign. | signature                                 |
+ *	| ident.| address of identity, number of its word   |
+ *	| patt. | pattern (8 bits), size in bytes or 0      |
+ *
+ * Addresses lose their upper bits, which repeat those below in any address that a processor takes.
+ * A name has no address in it unless nothing better is known, so it is the same in each run.
+ */
+#ifndef ANALYZER_KINDS_KIND_KEY_H
+#define ANALYZER_KINDS_KIND_KEY_H
+
+#include "analyzer/analysis/analysis.h"
+
+typedef uint64_t kind_key;
+
+/* What a key tells an allocation by. */
+enum known_by {
+	BY_NOTHING,
+	BY_SIZE,
+	BY_SIGNATURE,
+	BY_IDENTITY,
+	BY_PATTERN,
+	BY_MORE, /* tags from here to 15 are free for users */
+};
+
+enum { KIND_TAG_SHIFT = 60 };
+#define KIND_UNKNOWN UINT64_C(0)
+#define FIRST_KIND   (UINT64_C(1) << KIND_TAG_SHIFT) /* keys BY_NOTHING are below */
+
+static inline kind_key kind_make(unsigned int tag, uint64_t value)
+{
+	return (uint64_t)tag << KIND_TAG_SHIFT | (value & (FIRST_KIND - 1));
+}
+
+static inline unsigned int kind_tag(kind_key key)
+{
+	return (unsigned int)(key >> KIND_TAG_SHIFT);
+}
+
+static inline uint64_t kind_value(kind_key key)
+{
+	return key & (FIRST_KIND - 1);
+}
+
+/* Build what kind_of() needs to know all of any allocation. */
+struct error *kind_need(struct analysis *analysis);
+
+/*
+ * What an allocation is, less its size; KIND_UNKNOWN: nothing is known. Patterns may be those of a
+ * part of all, or NULL: there are none. Needs STAGE_CLASSES.
+ */
+kind_key kind_of(const struct analysis *analysis, const struct patterns *patterns,
+		 allocation_id id);
+
+kind_key kind_of_pattern(pattern_number pattern);
+
+/* The signature or pattern of such a key, else 0. */
+uint64_t kind_signature(kind_key key);
+pattern_number kind_pattern(kind_key key);
+
+/* The key of an identity, whatever word tells it; any other stays as it is. */
+kind_key kind_without_word(kind_key key);
+
+/* The key with the size of an allocation, unless that is of a signature or an identity. */
+kind_key kind_with_size(kind_key key, uint64_t size);
+
+/*
+ * What an allocation is, whatever its size, which word its identity is in, and who made it, which
+ * is not what it is. Without patterns, which may be NULL, only objects of a runtime are anything.
+ */
+kind_key kind_type(const struct analysis *analysis, const struct patterns *patterns,
+		   allocation_id id);
+
+/* The parts of a key; 0 or NULL where it has none. */
+struct kind_name {
+	enum known_by by;
+	const char *text; /* of a class, a symbol or a pattern; lives as long as the analysis */
+	pattern_number pattern;
+	uint64_t signature;
+	uint64_t identity; /* its address */
+	uint64_t offset;   /* of the identity's word in the allocation, in bytes */
+	uint64_t size;	   /* of each */
+};
+
+struct kind_name kind_name(const struct analysis *analysis, kind_key key);
+
+/*
+ * "Session", "%LongString" or "(signature 55d0c0ffee10)", to be freed; NULL if memory is short.
+ * Several keys may have the same text, as those of a class.
+ */
+char *kind_text(const struct analysis *analysis, kind_key key);
+
+/* What a class without a name is called; 0: it is not even known to be one. */
+enum { CLASS_NAME_SIZE = 32 };
+void class_number_name(uint64_t number, char ret[static CLASS_NAME_SIZE]);
+
+#endif

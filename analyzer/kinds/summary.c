@@ -1,0 +1,338 @@
+#include "analyzer/kinds/summary.h"
+
+#include "analyzer/heap/release.h"
+#include "analyzer/kinds/retained.h"
+#include "analyzer/kinds/signatures.h"
+
+#include <string.h>
+
+struct counting {
+	const struct kind_summary_input *input;
+	const struct patterns *patterns;
+	struct tally_table kinds;
+	struct memory numbers; /* uint32_t by id: that of its kind; only if needed */
+};
+
+static void counting_deinit(struct counting *counting)
+{
+	tally_table_deinit(&counting->kinds);
+	memory_release(&counting->numbers);
+}
+DEFINE_DEINIT(counting_deinit, struct counting)
+
+void kind_summary_deinit(struct kind_summary *summary)
+{
+	memory_release(&summary->line_memory);
+	memory_release(&summary->group_memory);
+	*summary = (struct kind_summary){ 0 };
+}
+
+static struct error *add_member(struct counting *counting, allocation_id id)
+{
+	const struct analysis *analysis = counting->input->analysis;
+	uint64_t size = allocation_size(analysis_index(analysis), id);
+	kind_key key = kind_with_size(kind_of(analysis, counting->patterns, id), size);
+	struct tally tally = { .key = key, .count = 1, .bytes = size };
+	uint32_t number;
+	struct error *error = tally_add_numbered(&counting->kinds, tally, &number);
+
+	if (!error && counting->input->retained)
+		((uint32_t *)counting->numbers.bytes)[id] = number;
+	return error;
+}
+
+static struct error *add_members(struct counting *counting)
+{
+	const struct analysis *analysis = counting->input->analysis;
+	const struct bitmap *members = counting->input->members;
+	struct progress *progress = analysis_progress(counting->input->analysis);
+	struct error *error = NULL;
+	uint64_t passed = 0;
+
+	progress_begin(progress, "summarizing", members->count);
+	if (counting->input->retained)
+		error = memory_resize(&counting->numbers, members->count * sizeof(uint32_t));
+	if (!error && counting->numbers.size)
+		memset(counting->numbers.bytes, 0xff, counting->numbers.size);
+	bitmap_for_each(id, members) {
+		uint64_t before = passed;
+
+		if (!error)
+			error = add_member(counting, (allocation_id)id);
+		if (!error && !progress_pass(progress, id, &passed))
+			error = error_create(ERROR_INTERRUPTED, "interrupted");
+		if (error)
+			return error;
+		allocations_release(analysis_image(analysis), analysis_index(analysis), before,
+				    passed);
+	}
+	return error;
+}
+
+/* Patterns of a part of the members, or of all; none of free ones. */
+static struct error *find_patterns(struct counting *counting)
+{
+	struct analysis *analysis = counting->input->analysis;
+	const struct bitmap *members = counting->input->members;
+	struct error *error;
+	bool leaked;
+
+	if (!bitmap_meets(members, allocation_used(analysis_index(analysis))))
+		return NULL;
+	leaked = analysis_cost(analysis, STAGE_REACHABILITY).built &&
+		 bitmap_within(members, analysis_unreachable(analysis));
+	error = analysis_need(analysis, leaked ? STAGE_LEAKED_PATTERNS : STAGE_PATTERNS);
+	if (!error)
+		counting->patterns =
+			leaked ? analysis_leaked_patterns(analysis) : analysis_patterns(analysis);
+	return error;
+}
+
+/* What the members of each kind retain, into owned. */
+static struct error *add_retained(struct counting *counting)
+{
+	struct tally_table *kinds = &counting->kinds;
+	_cleanup_(free) uint64_t *bytes = calloc(kinds->count + 1, sizeof(*bytes));
+	struct error *error;
+
+	if (!bytes)
+		return &error_no_memory;
+	error = retained_by_group(analysis_dominators(counting->input->analysis),
+				  counting->numbers.bytes, NULL, kinds->count, bytes);
+	for (size_t i = 0; !error && i < kinds->capacity; i++)
+		if (kinds->slots[i].count)
+			kinds->slots[i].owned = bytes[kinds->slots[i].number];
+	return error;
+}
+
+const char *kind_name_in_form(const struct analysis *analysis, kind_key key, bool full)
+{
+	uint64_t signature = full ? kind_signature(key) : 0;
+
+	return signature ? classes_full_name(analysis_classes(analysis), signature)
+			 : kind_name(analysis, key).text;
+}
+
+/* Names are limited (classes.h): those that come first get theirs. */
+static struct error *make_lines(struct counting *counting, struct kind_summary *summary)
+{
+	const struct kind_summary_input *input = counting->input;
+	struct tally_table *kinds = &counting->kinds;
+	struct error *error =
+		memory_resize(&summary->line_memory, kinds->count * sizeof(*summary->lines));
+
+	if (error)
+		return error;
+	tally_table_sort(kinds, input->order);
+	summary->lines = summary->line_memory.bytes;
+	summary->line_count = kinds->count;
+	for (size_t i = 0; i < kinds->count; i++)
+		summary->lines[i] = (struct kind_line){
+			.tally = kinds->slots[i],
+			.name = kind_name_in_form(input->analysis, kinds->slots[i].key,
+						  input->full_names),
+		};
+	return NULL;
+}
+
+/* By name, those without one last. */
+static int compare_names(const char *name, const char *other)
+{
+	return name && other ? strcmp(name, other) : !name - !other;
+}
+
+/* Those of a group together, in order; identities by address. */
+static int compare_lines(const void *a, const void *b, void *data)
+{
+	const struct kind_summary_input *input = data;
+	const struct kind_line *left = a, *right = b;
+	kind_key key = left->tally.key, other = right->tally.key;
+	int difference = 0;
+
+	if (kind_tag(key) != kind_tag(other))
+		return kind_tag(key) < kind_tag(other) ? -1 : 1;
+	if (kind_tag(key) == BY_IDENTITY)
+		return tally_compare_keys(&left->tally, &right->tally);
+	if (kind_tag(key) == BY_SIGNATURE)
+		difference = compare_names(left->name, right->name);
+	else if (kind_pattern(key) != kind_pattern(other))
+		difference = kind_pattern(key) < kind_pattern(other) ? -1 : 1;
+	return difference ? difference : input->order(&left->tally, &right->tally);
+}
+
+static bool are_of_one_group(const struct kind_line *line, const struct kind_line *other)
+{
+	kind_key key = line->tally.key;
+
+	if (kind_tag(key) != kind_tag(other->tally.key))
+		return false;
+	if (kind_tag(key) == BY_SIGNATURE)
+		return line->name && other->name && strcmp(line->name, other->name) == 0;
+	return kind_tag(key) != BY_IDENTITY && kind_pattern(key) == kind_pattern(other->tally.key);
+}
+
+/* Where the line stands by address: patterns behind all that has one, and sizes last. */
+static uint64_t place_of(const struct analysis *analysis, kind_key key)
+{
+	struct kind_name name = kind_name(analysis, key);
+
+	switch (name.by) {
+	case BY_SIGNATURE:
+		return name.signature;
+	case BY_IDENTITY:
+		return name.identity;
+	case BY_PATTERN:
+		return UINT64_MAX - (uint64_t)(UINT8_MAX - name.pattern);
+	default:
+		return UINT64_MAX;
+	}
+}
+
+/* Lines are sorted. Makes the group that begins with the first, and returns the one behind it. */
+static size_t make_group(const struct kind_summary_input *input, const struct kind_summary *summary,
+			 size_t first, struct kind_group *ret)
+{
+	const struct kind_line *lines = summary->lines;
+	size_t end = first;
+
+	*ret = (struct kind_group){
+		.by = (enum known_by)kind_tag(lines[first].tally.key),
+		.name = lines[first].name,
+		.total.key = UINT64_MAX,
+		.first = first,
+	};
+	do {
+		const struct tally *tally = &lines[end++].tally;
+		uint64_t place = place_of(input->analysis, tally->key);
+
+		ret->total.count += tally->count;
+		ret->total.bytes += tally->bytes;
+		if (place < ret->total.key)
+			ret->total.key = place;
+	} while (end < summary->line_count && are_of_one_group(&lines[first], &lines[end]));
+	ret->count = end - first;
+	return end;
+}
+
+static struct error *make_groups(const struct kind_summary_input *input,
+				 struct kind_summary *summary)
+{
+	struct error *error = NULL;
+
+	if (summary->line_count)
+		qsort_r(summary->lines, summary->line_count, sizeof(*summary->lines), compare_lines,
+			(void *)input);
+	for (size_t i = 0; !error && i < summary->line_count;) {
+		error = memory_reserve(&summary->group_memory,
+				       (summary->group_count + 1) * sizeof(*summary->groups));
+		summary->groups = summary->group_memory.bytes;
+		if (!error)
+			i = make_group(input, summary, i, &summary->groups[summary->group_count++]);
+	}
+	return error;
+}
+
+/* What each group's members retain, which is not the sum of its lines. */
+static struct error *add_retained_of_groups(const struct counting *counting,
+					    struct kind_summary *summary)
+{
+	_cleanup_(free) uint32_t *groups = calloc(summary->line_count + 1, sizeof(*groups));
+	_cleanup_(free) uint64_t *bytes = calloc(summary->group_count + 1, sizeof(*bytes));
+	struct error *error;
+
+	if (!groups || !bytes)
+		return &error_no_memory;
+	for (size_t i = 0; i < summary->group_count; i++)
+		for (size_t j = 0; j < summary->groups[i].count; j++)
+			groups[summary->lines[summary->groups[i].first + j].tally.number] =
+				(uint32_t)i;
+	error = retained_by_group(analysis_dominators(counting->input->analysis),
+				  counting->numbers.bytes, groups, summary->group_count, bytes);
+	for (size_t i = 0; !error && i < summary->group_count; i++)
+		summary->groups[i].total.owned = bytes[i];
+	return error;
+}
+
+/* Equal ones by name, those without one last. */
+static int compare_groups(const void *a, const void *b, void *data)
+{
+	const struct kind_summary_input *input = data;
+	const struct kind_group *left = a, *right = b;
+	struct tally left_total = left->total, right_total = right->total;
+	int order;
+
+	if (!input->by_address)
+		left_total.key = right_total.key = 0;
+	order = input->order(&left_total, &right_total);
+	if (!order)
+		order = compare_names(left->name, right->name);
+	return order ? order : tally_compare_keys(&left->total, &right->total);
+}
+
+static struct error *build_needed(struct counting *counting)
+{
+	struct analysis *analysis = counting->input->analysis;
+	struct error *error = analysis_need(analysis, STAGE_CLASSES);
+
+	if (!error)
+		error = signatures_need(analysis, counting->input->members);
+	if (!error)
+		error = find_patterns(counting);
+	if (!error && counting->input->retained)
+		error = analysis_need(analysis, STAGE_RETAINED);
+	return error;
+}
+
+struct error *kind_summary_find(const struct kind_summary_input *input, struct kind_summary *ret)
+{
+	struct memory_account *account = analysis_account(input->analysis);
+	_cleanup_(counting_deinit) struct counting counting = {
+		.input = input,
+		.numbers.account = account,
+	};
+	struct error *error = build_needed(&counting);
+
+	if (error)
+		return error;
+	ret->line_memory.account = ret->group_memory.account = account;
+	tally_table_init(&counting.kinds, account);
+	error = add_members(&counting);
+	if (!error && input->retained)
+		error = add_retained(&counting);
+	if (!error)
+		error = make_lines(&counting, ret);
+	if (!error)
+		error = make_groups(input, ret);
+	if (!error && input->retained)
+		error = add_retained_of_groups(&counting, ret);
+	if (!error && ret->group_count)
+		qsort_r(ret->groups, ret->group_count, sizeof(*ret->groups), compare_groups,
+			(void *)input);
+	return error;
+}
+
+struct error *leak_roots_count(struct analysis *analysis, const struct bitmap *members,
+			       struct tally_table *ret)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+	struct error *error = analysis_need(analysis, STAGE_CLASSES);
+	const struct leaks *leaks = analysis_leaks(analysis);
+
+	if (!error)
+		error = analysis_need(analysis, STAGE_LEAKED_PATTERNS);
+	for (size_t i = 0; !error && i < leak_root_count(leaks); i++) {
+		const struct leak_root *root = leak_root(leaks, i);
+		kind_key key;
+
+		if (!bitmap_get(members, root->id))
+			continue;
+		key = kind_of(analysis, analysis_leaked_patterns(analysis), root->id);
+		if (key == KIND_UNKNOWN)
+			key = kind_with_size(key, allocation_size(index, root->id));
+		error = tally_add(ret, (struct tally){ .key = key,
+						       .count = 1,
+						       .bytes = root->owned_bytes,
+						       .owned = root->owned_count });
+	}
+	return error;
+}
