@@ -199,7 +199,7 @@ void analysis_destroy(struct analysis *analysis)
 	for (size_t i = 0; i < ROOT_KINDS; i++)
 		bitmap_deinit(&analysis->anchored_by[i]);
 	bitmap_deinit(&analysis->at_risk);
-	fates_deinit(&analysis->fates);
+	liveness_deinit(&analysis->liveness);
 	bitmap_deinit(&analysis->anchored);
 	if (analysis->incoming_lost)
 		graph_destroy(analysis->incoming_lost);
@@ -348,28 +348,28 @@ const struct bitmap *analysis_anchored(const struct analysis *analysis)
 
 const struct bitmap *analysis_leaked(const struct analysis *analysis)
 {
-	return &analysis->fates.leaked;
+	return &analysis->liveness.leaked;
 }
 
 const struct bitmap *analysis_garbage(const struct analysis *analysis)
 {
-	const struct bitmap *garbage = &analysis->fates.garbage;
+	const struct bitmap *garbage = &analysis->liveness.garbage;
 
 	return garbage->words ? garbage : NULL;
 }
 
 const struct bitmap *analysis_held(const struct analysis *analysis)
 {
-	const struct bitmap *held = &analysis->fates.held;
+	const struct bitmap *held = &analysis->liveness.held;
 
 	return held->words ? held : NULL;
 }
 
 const struct bitmap *analysis_unreachable(const struct analysis *analysis)
 {
-	const struct fates *fates = &analysis->fates;
+	const struct liveness *liveness = &analysis->liveness;
 
-	return fates->all.words ? &fates->all : &fates->leaked;
+	return liveness->all.words ? &liveness->all : &liveness->leaked;
 }
 
 const struct bitmap *analysis_at_risk(const struct analysis *analysis)

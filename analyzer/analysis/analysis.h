@@ -24,9 +24,9 @@
 #include "analyzer/graph/disguises.h"
 #include "analyzer/graph/dominators.h"
 #include "analyzer/graph/entries.h"
-#include "analyzer/graph/fates.h"
 #include "analyzer/graph/graph.h"
 #include "analyzer/graph/leaks.h"
+#include "analyzer/graph/liveness.h"
 #include "analyzer/graph/roots.h"
 #include "analyzer/heap/heaps.h"
 #include "analyzer/heap/named_sets.h"
@@ -180,8 +180,8 @@ const struct bitmap *analysis_anchored(const struct analysis *analysis);
 const struct bitmap *analysis_leaked(const struct analysis *analysis);
 
 /*
- * Used and not reachable, and what a collector will free, and what only that leads to; see fates.h.
- * NULL where no allocation is collectable (STAGE_REACHABILITY).
+ * Used and not reachable, and what a collector will free, and what only that leads to; see
+ * liveness.h. NULL where no allocation is collectable (STAGE_REACHABILITY).
  */
 const struct bitmap *analysis_garbage(const struct analysis *analysis);
 const struct bitmap *analysis_held(const struct analysis *analysis);

@@ -26,8 +26,8 @@ struct analysis {
 	struct roots *roots;
 	struct graph *graph;
 	struct bitmap anchored;
-	struct fates fates;    /* of what is not */
-	struct bitmap at_risk; /* no words: nothing is collectable */
+	struct liveness liveness; /* of what is not */
+	struct bitmap at_risk;	  /* no words: nothing is collectable */
 	bool risk_doubted;
 	struct bitmap anchored_by[ROOT_KINDS];
 	struct leaks *leaks;

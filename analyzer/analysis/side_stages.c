@@ -64,7 +64,7 @@ struct error *analysis_save_reachability(const struct analysis *analysis,
 {
 	struct error *error = allocation_set_save(&analysis->anchored, writer, SIDE_ANCHORED);
 
-	return error ? error : fates_save(&analysis->fates, writer);
+	return error ? error : liveness_save(&analysis->liveness, writer);
 }
 
 struct error *analysis_load_reachability(struct analysis *analysis, struct side_file *file,
@@ -75,12 +75,12 @@ struct error *analysis_load_reachability(struct analysis *analysis, struct side_
 						  allocation_count(analysis->index), &anchored);
 
 	if (!error)
-		error = fates_load(file, allocation_used(analysis->index), &anchored,
-				   &analysis->fates);
+		error = liveness_load(file, allocation_used(analysis->index), &anchored,
+				      &analysis->liveness);
 	if (error)
 		return error;
 	analysis->anchored = anchored;
-	*ret_count = bitmap_weight(&analysis->fates.leaked);
+	*ret_count = bitmap_weight(&analysis->liveness.leaked);
 	return NULL;
 }
 
@@ -92,7 +92,7 @@ struct error *analysis_save_leaks(const struct analysis *analysis, struct side_w
 struct error *analysis_load_leaks(struct analysis *analysis, struct side_file *file,
 				  uint64_t *ret_count)
 {
-	struct error *error = leaks_load(file, &analysis->fates.leaked, &analysis->leaks);
+	struct error *error = leaks_load(file, &analysis->liveness.leaked, &analysis->leaks);
 
 	if (!error)
 		*ret_count = leak_root_count(analysis->leaks);

@@ -210,15 +210,15 @@ static struct error *build_reachability(struct analysis *analysis, uint64_t *ret
 	if (!error)
 		error = add_signal_stacks(analysis, &anchored);
 	if (!error)
-		error = fates_init(&analysis->fates, analysis->graph, analysis->index, &anchored,
-				   &analysis->account, analysis->progress);
+		error = liveness_init(&analysis->liveness, analysis->graph, analysis->index,
+				      &anchored, &analysis->account, analysis->progress);
 	if (error) {
 		bitmap_deinit(&anchored);
 		return error;
 	}
 	analysis->anchored = anchored;
 	note_runtimes(analysis);
-	*ret_count = bitmap_weight(&analysis->fates.leaked);
+	*ret_count = bitmap_weight(&analysis->liveness.leaked);
 	return NULL;
 }
 
@@ -278,7 +278,7 @@ static struct error *build_collector(struct analysis *analysis, uint64_t *ret_co
 static struct error *build_leaks(struct analysis *analysis, uint64_t *ret_count)
 {
 	struct error *error =
-		leaks_create(analysis->graph, analysis->index, &analysis->fates.leaked,
+		leaks_create(analysis->graph, analysis->index, &analysis->liveness.leaked,
 			     &analysis->account, analysis->progress, &analysis->leaks);
 
 	if (!error)
@@ -300,8 +300,8 @@ static struct error *build_retained(struct analysis *analysis, uint64_t *ret_cou
 {
 	_cleanup_(bitmap_deinit) struct bitmap entries = { 0 };
 	const struct entries_input where = {
-		analysis->graph,  analysis->index,    analysis->roots,	  analysis->leaks,
-		&analysis->fates, &analysis->account, analysis->progress,
+		analysis->graph,     analysis->index,	 analysis->roots,    analysis->leaks,
+		&analysis->liveness, &analysis->account, analysis->progress,
 	};
 	const struct dominators_input input = {
 		.graph = analysis->graph,
@@ -309,7 +309,7 @@ static struct error *build_retained(struct analysis *analysis, uint64_t *ret_cou
 		.index = analysis->index,
 		.entries = &entries,
 		.anchored = &analysis->anchored,
-		.leaked = &analysis->fates.leaked,
+		.leaked = &analysis->liveness.leaked,
 		.account = &analysis->account,
 		.progress = analysis->progress,
 	};
@@ -332,7 +332,7 @@ static struct error *build_disguised(struct analysis *analysis, uint64_t *ret_co
 		.graph = analysis->graph,
 		.incoming = analysis->incoming,
 		.in_use = &analysis->anchored,
-		.wanted = &analysis->fates.leaked,
+		.wanted = &analysis->liveness.leaked,
 		.disguises = DISGUISED_POINTERS,
 		.account = &analysis->account,
 		.progress = analysis->progress,

@@ -12,13 +12,13 @@ static struct error *add_garbage_roots(const struct entries_input *input, struct
 	_cleanup_(bitmap_deinit) struct bitmap lost = { 0 };
 	struct error *error;
 
-	if (!input->fates->garbage.words)
+	if (!input->liveness->garbage.words)
 		return NULL;
 	error = bitmap_init(&lost, ret->count, input->account);
 	if (error)
 		return error;
-	bitmap_or(&lost, &input->fates->garbage);
-	bitmap_or(&lost, &input->fates->held);
+	bitmap_or(&lost, &input->liveness->garbage);
+	bitmap_or(&lost, &input->liveness->held);
 	error = leaks_create(input->graph, input->index, &lost, input->account, input->progress,
 			     &roots);
 	if (!error)

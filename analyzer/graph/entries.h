@@ -6,8 +6,8 @@
 #ifndef ANALYZER_GRAPH_ENTRIES_H
 #define ANALYZER_GRAPH_ENTRIES_H
 
-#include "analyzer/graph/fates.h"
 #include "analyzer/graph/leaks.h"
+#include "analyzer/graph/liveness.h"
 #include "analyzer/graph/roots.h"
 
 struct entries_input {
@@ -15,7 +15,7 @@ struct entries_input {
 	const struct allocation_index *index;
 	const struct roots *roots;
 	const struct leaks *leaks;
-	const struct fates *fates;
+	const struct liveness *liveness;
 	struct memory_account *account;
 	struct progress *progress;
 };

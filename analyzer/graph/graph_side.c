@@ -173,58 +173,59 @@ struct error *graph_load(struct side_file *file, const struct bitmap *used,
 	return NULL;
 }
 
-struct error *fates_save(const struct fates *fates, struct side_writer *writer)
+struct error *liveness_save(const struct liveness *liveness, struct side_writer *writer)
 {
-	struct error *error = allocation_set_save(&fates->leaked, writer, SIDE_LEAKED);
+	struct error *error = allocation_set_save(&liveness->leaked, writer, SIDE_LEAKED);
 
 	if (!error)
-		error = allocation_set_save_some(&fates->garbage, writer, SIDE_GARBAGE);
+		error = allocation_set_save_some(&liveness->garbage, writer, SIDE_GARBAGE);
 	if (!error)
-		error = allocation_set_save_some(&fates->held, writer, SIDE_LOST_HELD);
+		error = allocation_set_save_some(&liveness->held, writer, SIDE_LOST_HELD);
 	if (!error)
-		error = allocation_set_save_some(&fates->all, writer, SIDE_LOST);
+		error = allocation_set_save_some(&liveness->all, writer, SIDE_LOST);
 	return error;
 }
 
-/* Whether what is lost is what is used and not anchored, and each of it of one fate. */
-static bool check_fates(const struct fates *fates, const struct bitmap *used,
-			const struct bitmap *anchored)
+/* Whether what is lost is what is used and not anchored, and each of it in one of the sets. */
+static bool check_liveness(const struct liveness *liveness, const struct bitmap *used,
+			   const struct bitmap *anchored)
 {
-	const struct bitmap *garbage = &fates->garbage, *held = &fates->held;
+	const struct bitmap *garbage = &liveness->garbage, *held = &liveness->held;
 	bool collected = garbage->words;
 
-	if (!held->words != !collected || !fates->all.words != !collected)
+	if (!held->words != !collected || !liveness->all.words != !collected)
 		return false;
 	for (size_t i = 0; i < bitmap_word_count(used); i++) {
 		uint64_t lost = used->words[i] & ~anchored->words[i];
-		uint64_t leaked = fates->leaked.words[i];
+		uint64_t leaked = liveness->leaked.words[i];
 		uint64_t freed = collected ? garbage->words[i] : 0;
 		uint64_t kept = collected ? held->words[i] : 0;
 
 		if (anchored->words[i] & ~used->words[i] || (leaked ^ freed ^ kept) != lost ||
 		    (leaked | freed | kept) != lost || leaked & freed ||
-		    (collected && fates->all.words[i] != lost))
+		    (collected && liveness->all.words[i] != lost))
 			return false;
 	}
 	return true;
 }
 
-struct error *fates_load(struct side_file *file, const struct bitmap *used,
-			 const struct bitmap *anchored, struct fates *ret)
+struct error *liveness_load(struct side_file *file, const struct bitmap *used,
+			    const struct bitmap *anchored, struct liveness *ret)
 {
-	struct fates fates = { 0 };
-	struct error *error = allocation_set_load(file, SIDE_LEAKED, used->count, &fates.leaked);
+	struct liveness liveness = { 0 };
+	struct error *error = allocation_set_load(file, SIDE_LEAKED, used->count, &liveness.leaked);
 
 	if (!error)
-		error = allocation_set_load_some(file, SIDE_GARBAGE, used->count, &fates.garbage);
+		error = allocation_set_load_some(file, SIDE_GARBAGE, used->count,
+						 &liveness.garbage);
 	if (!error)
-		error = allocation_set_load_some(file, SIDE_LOST_HELD, used->count, &fates.held);
+		error = allocation_set_load_some(file, SIDE_LOST_HELD, used->count, &liveness.held);
 	if (!error)
-		error = allocation_set_load_some(file, SIDE_LOST, used->count, &fates.all);
-	if (!error && !check_fates(&fates, used, anchored))
+		error = allocation_set_load_some(file, SIDE_LOST, used->count, &liveness.all);
+	if (!error && !check_liveness(&liveness, used, anchored))
 		error = damaged();
 	if (error)
 		return error;
-	*ret = fates;
+	*ret = liveness;
 	return NULL;
 }

@@ -33,24 +33,6 @@ struct error *set_select_uncollectable(struct analysis *analysis,
 	return NULL;
 }
 
-struct error *set_select_unswept(struct analysis *analysis, const struct set_arguments *arguments,
-				 struct bitmap *ret)
-{
-	return take_members(ret, having(analysis, TRAIT_DEAD));
-}
-
-struct error *set_select_garbage(struct analysis *analysis, const struct set_arguments *arguments,
-				 struct bitmap *ret)
-{
-	return take_members(ret, analysis_garbage(analysis));
-}
-
-struct error *set_select_heldbygarbage(struct analysis *analysis,
-				       const struct set_arguments *arguments, struct bitmap *ret)
-{
-	return take_members(ret, analysis_held(analysis));
-}
-
 struct error *set_select_atrisk(struct analysis *analysis, const struct set_arguments *arguments,
 				struct bitmap *ret)
 {

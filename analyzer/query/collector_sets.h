@@ -10,12 +10,6 @@ struct error *set_select_collectable(struct analysis *analysis,
 				     const struct set_arguments *arguments, struct bitmap *ret);
 struct error *set_select_uncollectable(struct analysis *analysis,
 				       const struct set_arguments *arguments, struct bitmap *ret);
-struct error *set_select_unswept(struct analysis *analysis, const struct set_arguments *arguments,
-				 struct bitmap *ret);
-struct error *set_select_garbage(struct analysis *analysis, const struct set_arguments *arguments,
-				 struct bitmap *ret);
-struct error *set_select_heldbygarbage(struct analysis *analysis,
-				       const struct set_arguments *arguments, struct bitmap *ret);
 struct error *set_select_atrisk(struct analysis *analysis, const struct set_arguments *arguments,
 				struct bitmap *ret);
 

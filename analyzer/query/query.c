@@ -365,14 +365,17 @@ static struct error *select_term(struct analysis *analysis, const struct set_que
 				 struct members *ret)
 {
 	struct set_arguments arguments = term->arguments;
-	struct error *error;
+	const struct bitmap *state = liveness_set(analysis, term->set->state);
+	struct error *error = NULL;
 
 	arguments.references = choice;
 	arguments.roots = term->set->roots;
 	if (term->set->walk)
 		error = term->set->walk(analysis, &arguments, ret);
-	else
+	else if (term->set->select)
 		error = term->set->select(analysis, &arguments, &ret->set);
+	else if (state)
+		bitmap_copy(&ret->set, state);
 	if (error)
 		return error;
 	/* First, as that is quick; it is the same for each term and for all. */

@@ -24,39 +24,11 @@ static struct error *select_all(struct analysis *analysis, const struct set_argu
 	return NULL;
 }
 
-static struct error *select_used(struct analysis *analysis, const struct set_arguments *arguments,
-				 struct bitmap *ret)
-{
-	bitmap_copy(ret, allocation_used(analysis_index(analysis)));
-	return NULL;
-}
-
 static struct error *select_free(struct analysis *analysis, const struct set_arguments *arguments,
 				 struct bitmap *ret)
 {
 	select_all(analysis, arguments, ret);
 	bitmap_minus(ret, allocation_used(analysis_index(analysis)));
-	return NULL;
-}
-
-static struct error *select_threadcached(struct analysis *analysis,
-					 const struct set_arguments *arguments, struct bitmap *ret)
-{
-	bitmap_copy(ret, allocation_cached(analysis_index(analysis)));
-	return NULL;
-}
-
-static struct error *select_anchored(struct analysis *analysis,
-				     const struct set_arguments *arguments, struct bitmap *ret)
-{
-	bitmap_copy(ret, analysis_anchored(analysis));
-	return NULL;
-}
-
-static struct error *select_leaked(struct analysis *analysis, const struct set_arguments *arguments,
-				   struct bitmap *ret)
-{
-	bitmap_copy(ret, analysis_leaked(analysis));
 	return NULL;
 }
 
@@ -359,7 +331,7 @@ const struct set set_named = {
 static const struct set sets[] = {
 	{ "allocations", "all allocations, used and free", NULL, STAGE_HEAP, select_all, NULL,
 	  .example = "count allocations" },
-	{ "used", "allocations in use", NULL, STAGE_HEAP, select_used, NULL,
+	{ "used", "allocations in use", NULL, STAGE_HEAP, NULL, NULL, .state = STATE_USED,
 	  .example = "summarize used\n"
 		     "list used --sort-by bytes --limit 10",
 	  .description =
@@ -368,18 +340,18 @@ static const struct set sets[] = {
 	  select_free, NULL, .example = "summarize free --sort-by bytes",
 	  .description =
 		  "Memory that the allocators keep for later. Much of it in many small pieces is a fragmented heap." },
-	{ "threadcached", "free allocations in the caches of threads", NULL, STAGE_HEAP,
-	  select_threadcached, NULL, .example = "summarize threadcached",
+	{ "threadcached", "free allocations in the caches of threads", NULL, STAGE_HEAP, NULL, NULL,
+	  .state = STATE_CACHED, .example = "summarize threadcached",
 	  .description =
 		  "glibc's malloc keeps a few free allocations of each size for each thread (tcache). Their headers say used, but they are not." },
-	{ "anchored", "used allocations that a root leads to", NULL, STAGE_REACHABILITY,
-	  select_anchored, NULL,
+	{ "anchored", "used allocations that a root leads to", NULL, STAGE_REACHABILITY, NULL, NULL,
+	  .state = STATE_ANCHORED,
 	  .example = "count anchored\n"
 		     "summarize anchored app::Session",
 	  .description =
 		  "A chain of references from static memory, a stack or a register holds each: 'explain' shows that chain." },
-	{ "leaked", "used allocations that no root leads to", NULL, STAGE_REACHABILITY,
-	  select_leaked, NULL,
+	{ "leaked", "used allocations that no root leads to", NULL, STAGE_REACHABILITY, NULL, NULL,
+	  .state = STATE_LEAKED,
 	  .example = "summarize leaked\n"
 		     "list leaked --sort-by bytes --limit 10",
 	  .description =
@@ -403,13 +375,14 @@ static const struct set sets[] = {
 	  .description = "From GC_malloc_uncollectable() of the Boehm collector." },
 	{ "unswept",
 	  "allocations that a garbage collector found unused, though they cannot be used again yet",
-	  NULL, STAGE_HEAP, set_select_unswept, NULL, .example = "count unswept" },
+	  NULL, STAGE_HEAP, NULL, NULL, .state = STATE_UNSWEPT, .example = "count unswept" },
 	{ "garbage",
 	  "collectable allocations that no root leads to: not leaked, as the collector will free them",
-	  NULL, STAGE_REACHABILITY, set_select_garbage, NULL, .example = "summarize garbage" },
+	  NULL, STAGE_REACHABILITY, NULL, NULL, .state = STATE_GARBAGE,
+	  .example = "summarize garbage" },
 	{ "heldbygarbage",
 	  "allocations that only garbage leads to, and that nobody can free once that is gone",
-	  NULL, STAGE_REACHABILITY, set_select_heldbygarbage, NULL,
+	  NULL, STAGE_REACHABILITY, NULL, NULL, .state = STATE_HELD,
 	  .example = "summarize heldbygarbage" },
 	{ "atrisk",
 	  "collectable allocations in use that the collector may free, as it does not see what refers to them",

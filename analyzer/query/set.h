@@ -7,7 +7,7 @@
 #ifndef ANALYZER_QUERY_SET_H
 #define ANALYZER_QUERY_SET_H
 
-#include "analyzer/analysis/analysis.h"
+#include "analyzer/analysis/liveness.h"
 #include "analyzer/query/members.h"
 #include "analyzer/query/ranges.h"
 
@@ -18,8 +18,8 @@ struct set {
 	enum stage needs;
 
 	/*
-	 * Add the members to ret, which is empty. NULL: a set of ranges, or one with an order. What
-	 * it needs is built.
+	 * Add the members to ret, which is empty. NULL: a set of ranges, one with an order, or of
+	 * those in a state. What it needs is built.
 	 */
 	struct error *(*select)(struct analysis *analysis, const struct set_arguments *arguments,
 				struct bitmap *ret);
@@ -30,6 +30,9 @@ struct set {
 	/* Instead of select: append the members in an order of their own. */
 	struct error *(*walk)(struct analysis *analysis, const struct set_arguments *arguments,
 			      struct members *ret);
+
+	/* Instead of select: all in that state. */
+	enum live_state state;
 
 	/* A bit for each kind of roots that select is to ask about. */
 	uint64_t roots;

@@ -71,32 +71,11 @@ void describer_deinit(struct describer *describer)
 	error_destroy(describer->error);
 }
 
-/* Whether it is in a set that a process without collector does not have. */
-static bool is_in(const struct bitmap *set, allocation_id id)
+enum live_state describer_state(struct describer *describer, allocation_id id)
 {
-	return set && bitmap_get(set, id);
-}
+	enum live_state state = liveness_of(describer->analysis, id);
 
-enum described_state describer_state(struct describer *describer, allocation_id id)
-{
-	const struct analysis *analysis = describer->analysis;
-	const struct allocation_index *index = analysis_index(analysis);
-
-	if (is_in(analysis_at_risk(analysis), id))
-		return STATE_AT_RISK;
-	if (bitmap_get(analysis_anchored(analysis), id))
-		return STATE_ANCHORED;
-	if (is_unreferenced(describer, id))
-		return STATE_UNREFERENCED;
-	if (is_in(analysis_garbage(analysis), id))
-		return STATE_GARBAGE;
-	if (is_in(analysis_held(analysis), id))
-		return STATE_HELD;
-	if (bitmap_get(allocation_used(index), id))
-		return STATE_LEAKED;
-	if (is_in(allocation_having(index, TRAIT_DEAD), id))
-		return STATE_UNSWEPT;
-	return bitmap_get(allocation_cached(index), id) ? STATE_CACHED : STATE_FREE;
+	return state == STATE_LEAKED && is_unreferenced(describer, id) ? STATE_UNREFERENCED : state;
 }
 
 /* The contents, if the selection says how much of them to show. */
@@ -146,17 +125,6 @@ static const struct table annotated_table = DESCRIBED_TABLE("allocation", DESCRI
 
 void describe_allocation(struct describer *describer, allocation_id id)
 {
-	static const char *const states[] = {
-		[STATE_ANCHORED] = "Anchored",
-		[STATE_AT_RISK] = "At-risk",
-		[STATE_LEAKED] = "Leaked",
-		[STATE_UNREFERENCED] = "Unreferenced",
-		[STATE_GARBAGE] = "Garbage",
-		[STATE_HELD] = "Garbage-held",
-		[STATE_UNSWEPT] = "Unswept",
-		[STATE_FREE] = "Free",
-		[STATE_CACHED] = "Thread cached free",
-	};
 	const struct allocation_index *index = analysis_index(describer->analysis);
 	uint64_t start = allocation_start(index, id);
 	uint64_t size = allocation_size(index, id);
@@ -168,29 +136,12 @@ void describe_allocation(struct describer *describer, allocation_id id)
 	report_begin_table(report,
 			   describer->annotating.rules ? &annotated_table : &allocation_table);
 	rows_allocation(report, describer->analysis, &describer->selection->query, id,
-			states[describer_state(describer, id)]);
+			liveness_title(describer_state(describer, id)));
 	report_add(report, text.name, text.part);
 	report_contents(describer, start, size, &view);
 	report_end_row(report);
 	report_end_table(report);
 	write_annotations(describer, id);
-}
-
-static const char *allocation_phrase(enum described_state state)
-{
-	static const char *const phrases[] = {
-		[STATE_ANCHORED] = "an anchored allocation",
-		[STATE_AT_RISK] = "an at-risk allocation",
-		[STATE_LEAKED] = "a leaked allocation",
-		[STATE_UNREFERENCED] = "an unreferenced allocation",
-		[STATE_GARBAGE] = "a garbage allocation",
-		[STATE_HELD] = "an allocation held by garbage",
-		[STATE_UNSWEPT] = "an unswept allocation",
-		[STATE_FREE] = "a free allocation",
-		[STATE_CACHED] = "a thread cached free allocation",
-	};
-
-	return phrases[state];
 }
 
 static const char *mapping_phrase(const struct region *region)
@@ -223,7 +174,7 @@ static const char *place_phrase(struct describer *describer, const struct place 
 {
 	switch (place->kind) {
 	case PLACE_ALLOCATION:
-		return allocation_phrase(describer_state(describer, place->id));
+		return liveness_phrase(describer_state(describer, place->id));
 	case PLACE_STACK:
 		return stack_phrase(place->stack->kind);
 	case PLACE_ARENA:

@@ -6,6 +6,7 @@
 #define CLI_VIEWS_DESCRIPTION_H
 
 #include "analyzer/account/likely_held.h"
+#include "analyzer/analysis/liveness.h"
 #include "analyzer/classify/taint_memory.h"
 #include "analyzer/query/place.h"
 #include "cli/views/selection.h"
@@ -28,19 +29,8 @@ struct error *describer_init(struct describer *describer, struct analysis *analy
 void describer_deinit(struct describer *describer);
 DEFINE_DEINIT(describer_deinit, struct describer)
 
-enum described_state {
-	STATE_ANCHORED,
-	STATE_AT_RISK, /* anchored, but nothing that a collector sees */
-	STATE_LEAKED,
-	STATE_UNREFERENCED,
-	STATE_GARBAGE,
-	STATE_HELD, /* by garbage */
-	STATE_UNSWEPT,
-	STATE_FREE,
-	STATE_CACHED,
-};
-
-enum described_state describer_state(struct describer *describer, allocation_id id);
+/* As liveness_of() says; also whether a leaked allocation is unreferenced. */
+enum live_state describer_state(struct describer *describer, allocation_id id);
 
 /* "Leaked allocation at 55d0c0ffee10 of size 28" and so on. */
 void describe_allocation(struct describer *describer, allocation_id id);

@@ -1,5 +1,6 @@
 #include "cli/views/listing.h"
 
+#include "analyzer/analysis/liveness.h"
 #include "analyzer/query/order.h"
 #include "cli/views/annotation_rows.h"
 #include "cli/views/comment_row.h"
@@ -31,13 +32,14 @@ static void leave_table(struct listing *listing)
 	listing->in_table = false;
 }
 
-static const char *state_of(const struct allocation_index *index, allocation_id id)
+/* Less than describe tells: whether it is used, which is known soon. */
+static const char *state_of(const struct analysis *analysis, allocation_id id)
 {
-	const struct bitmap *dead = allocation_having(index, TRAIT_DEAD);
+	enum live_state state = liveness_of(analysis, id);
 
-	if (bitmap_get(allocation_used(index), id))
-		return "Used";
-	return dead && bitmap_get(dead, id) ? "Unswept" : "Free";
+	if (state == STATE_CACHED)
+		state = STATE_FREE;
+	return liveness_title(state < STATE_UNSWEPT ? STATE_USED : state);
 }
 
 static void write_annotations(struct listing *listing, allocation_id id)
@@ -57,7 +59,7 @@ static bool write_allocation(void *data, allocation_id id)
 
 	enter_table(listing);
 	rows_allocation(report, listing->analysis, &listing->selection->query, id,
-			state_of(index, id));
+			state_of(listing->analysis, id));
 	view = rows_view(listing->analysis, start, size, listing->selection);
 	report_row(report, VALUE_IF(listing->contents, &view));
 	if (listing->annotating.rules)

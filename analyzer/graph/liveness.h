@@ -10,27 +10,27 @@
  * Each is in one of the three. What no collector frees, blocks of malloc() and uncollectable
  * objects alike, is never garbage; it is held or leaked. Collectable objects are garbage, unless an
  * uncollectable one leads to them over memory that the collector scans: to it they are in use, and
- * share the fate of what keeps them. Of what both garbage and a leaked allocation lead to it is not
+ * end with what keeps them. Of what both garbage and a leaked allocation lead to it is not
  * certain that it is lost, so it is held. Therefore only leaked allocations refer to leaked ones.
  *
  * Without a collector all of it is leaked, and there are no further bitmaps.
  */
-#ifndef ANALYZER_GRAPH_FATES_H
-#define ANALYZER_GRAPH_FATES_H
+#ifndef ANALYZER_GRAPH_LIVENESS_H
+#define ANALYZER_GRAPH_LIVENESS_H
 
 #include "analyzer/graph/graph.h"
 
-struct fates {
+struct liveness {
 	struct bitmap leaked;
 	struct bitmap garbage, held; /* no words: there are none */
 	struct bitmap all;	     /* of the three; no words: all are leaked */
 };
 
 /* anchored: the used allocations to which a root leads. */
-struct error *fates_init(struct fates *fates, const struct graph *graph,
-			 const struct allocation_index *index, const struct bitmap *anchored,
-			 struct memory_account *account, struct progress *progress);
-void fates_deinit(struct fates *fates);
-DEFINE_DEINIT(fates_deinit, struct fates)
+struct error *liveness_init(struct liveness *liveness, const struct graph *graph,
+			    const struct allocation_index *index, const struct bitmap *anchored,
+			    struct memory_account *account, struct progress *progress);
+void liveness_deinit(struct liveness *liveness);
+DEFINE_DEINIT(liveness_deinit, struct liveness)
 
 #endif

@@ -1,4 +1,4 @@
-#include "analyzer/graph/fates.h"
+#include "analyzer/graph/liveness.h"
 
 #include "tests/analyzer/world.h"
 
@@ -58,12 +58,12 @@ static void refer(struct world *world, allocation_id from, size_t word, allocati
 
 struct judgement {
 	struct bitmap anchored;
-	struct fates fates;
+	struct liveness liveness;
 };
 
 static void judgement_deinit(struct judgement *judgement)
 {
-	fates_deinit(&judgement->fates);
+	liveness_deinit(&judgement->liveness);
 	bitmap_deinit(&judgement->anchored);
 }
 DEFINE_DEINIT(judgement_deinit, struct judgement)
@@ -81,45 +81,45 @@ static void judge(struct world *world, allocation_id anchor, struct judgement *r
 		bitmap_set(&from, anchor);
 	assert_no_error(
 		graph_mark(world->graph, &from, &ret->anchored, &world->account, &world->progress));
-	assert_no_error(fates_init(&ret->fates, world->graph, world->index, &ret->anchored,
-				   &world->account, &world->progress));
+	assert_no_error(liveness_init(&ret->liveness, world->graph, world->index, &ret->anchored,
+				      &world->account, &world->progress));
 }
 
 /* 'a' anchored, 'g' garbage, 'h' held, 'l' leaked. */
-static char fate(const struct judgement *judgement, allocation_id id)
+static char state_of(const struct judgement *judgement, allocation_id id)
 {
-	const struct fates *fates = &judgement->fates;
+	const struct liveness *liveness = &judgement->liveness;
 	char letter = 0;
 
 	if (bitmap_get(&judgement->anchored, id))
 		letter = 'a';
-	if (bitmap_get(&fates->leaked, id)) {
+	if (bitmap_get(&liveness->leaked, id)) {
 		assert_int_equal(letter, 0);
 		letter = 'l';
 	}
-	if (fates->garbage.words && bitmap_get(&fates->garbage, id)) {
+	if (liveness->garbage.words && bitmap_get(&liveness->garbage, id)) {
 		assert_int_equal(letter, 0);
 		letter = 'g';
 	}
-	if (fates->held.words && bitmap_get(&fates->held, id)) {
+	if (liveness->held.words && bitmap_get(&liveness->held, id)) {
 		assert_int_equal(letter, 0);
 		letter = 'h';
 	}
 	return letter;
 }
 
-/* The fates of all blocks, in order of address. */
+/* The liveness of all blocks, in order of address. */
 static void assert_judgement(const struct judgement *judgement, const char *expected)
 {
 	char found[100] = "";
 
 	assert_int_equal(strlen(expected), judgement->anchored.count);
 	for (allocation_id id = 0; id < judgement->anchored.count; id++)
-		found[id] = fate(judgement, id);
+		found[id] = state_of(judgement, id);
 	assert_string_equal(found, expected);
 }
 
-static void assert_fates(struct world *world, allocation_id anchor, const char *expected)
+static void assert_states(struct world *world, allocation_id anchor, const char *expected)
 {
 	_cleanup_(judgement_deinit) struct judgement judgement = { 0 };
 
@@ -139,8 +139,8 @@ static void test_without_a_collector_all_that_is_lost_is_leaked(void **state)
 	refer(&world, 2, 0, 3);
 	judge(&world, 0, &judgement);
 	assert_judgement(&judgement, "aall");
-	assert_null(judgement.fates.garbage.words);
-	assert_null(judgement.fates.held.words);
+	assert_null(judgement.liveness.garbage.words);
+	assert_null(judgement.liveness.held.words);
 }
 
 static void test_lost_objects_of_a_collector_are_garbage(void **state)
@@ -156,7 +156,7 @@ static void test_lost_objects_of_a_collector_are_garbage(void **state)
 	refer(&world, 2, 0, 3);
 	/* What looks like a reference is none. */
 	refer(&world, 3, 0, 0);
-	assert_fates(&world, 0, "aagg");
+	assert_states(&world, 0, "aagg");
 }
 
 static void test_what_garbage_alone_leads_to_is_held_by_it(void **state)
@@ -172,7 +172,7 @@ static void test_what_garbage_alone_leads_to_is_held_by_it(void **state)
 	refer(&world, 0, 0, 1);
 	refer(&world, 1, 0, 2);
 	refer(&world, 2, 0, 4);
-	assert_fates(&world, NO_ALLOCATION, "ghhlh");
+	assert_states(&world, NO_ALLOCATION, "ghhlh");
 }
 
 /* A finalizer of the garbage may free it. */
@@ -186,7 +186,7 @@ static void test_what_leaked_and_garbage_lead_to_is_held(void **state)
 	add(&world, MALLOC);
 	refer(&world, 0, 0, 2);
 	refer(&world, 1, 0, 2);
-	assert_fates(&world, NO_ALLOCATION, "glh");
+	assert_states(&world, NO_ALLOCATION, "glh");
 }
 
 /* The collector does not look into malloc's blocks. */
@@ -200,7 +200,7 @@ static void test_leaked_block_keeps_no_object_from_being_garbage(void **state)
 	add(&world, MALLOC);
 	refer(&world, 0, 0, 1);
 	refer(&world, 1, 0, 2);
-	assert_fates(&world, NO_ALLOCATION, "lgh");
+	assert_states(&world, NO_ALLOCATION, "lgh");
 }
 
 static void test_leaked_object_leaks_what_it_keeps(void **state)
@@ -218,7 +218,7 @@ static void test_leaked_object_leaks_what_it_keeps(void **state)
 	refer(&world, 1, 1, 3);
 	/* Over malloc's block the collector does not get there. */
 	refer(&world, 3, 0, 4);
-	assert_fates(&world, NO_ALLOCATION, "llllg");
+	assert_states(&world, NO_ALLOCATION, "llllg");
 }
 
 /* The object at 1 is kept, but by one that garbage leads to. */
@@ -232,7 +232,7 @@ static void test_what_a_held_object_keeps_is_held(void **state)
 	add(&world, COLLECTED);
 	refer(&world, 0, 0, 1);
 	refer(&world, 2, 0, 0);
-	assert_fates(&world, NO_ALLOCATION, "hhg");
+	assert_states(&world, NO_ALLOCATION, "hhg");
 }
 
 static void test_ring_over_both_heaps_is_garbage_and_held(void **state)
@@ -248,7 +248,7 @@ static void test_ring_over_both_heaps_is_garbage_and_held(void **state)
 	refer(&world, 1, 0, 0);
 	refer(&world, 2, 0, 3);
 	refer(&world, 3, 0, 2);
-	assert_fates(&world, NO_ALLOCATION, "ghll");
+	assert_states(&world, NO_ALLOCATION, "ghll");
 }
 
 static void test_what_live_objects_lead_to_is_anchored(void **state)
@@ -264,7 +264,7 @@ static void test_what_live_objects_lead_to_is_anchored(void **state)
 	refer(&world, 1, 0, 2);
 	/* Garbage that refers to what is in use changes nothing. */
 	refer(&world, 3, 0, 1);
-	assert_fates(&world, 0, "aaag");
+	assert_states(&world, 0, "aaag");
 }
 
 /* Nothing is left behind, and the next attempt is right. */
@@ -285,18 +285,18 @@ static void test_lack_of_memory_at_any_time_is_told(void **state)
 	assert_judgement(&judgement, "llgh");
 	for (bool failed = true; failed; mappings++) {
 		size_t used = world.account.used;
-		struct fates fates = { 0 };
+		struct liveness liveness = { 0 };
 		struct error *error;
 
 		countdown = mappings;
-		error = fates_init(&fates, world.graph, world.index, &judgement.anchored,
-				   &world.account, &world.progress);
+		error = liveness_init(&liveness, world.graph, world.index, &judgement.anchored,
+				      &world.account, &world.progress);
 		countdown = -1;
 		failed = error != NULL;
 		if (failed)
 			assert_int_equal(error_code(error), ERROR_NO_MEMORY);
 		error_destroy(error);
-		fates_deinit(&fates);
+		liveness_deinit(&liveness);
 		assert_int_equal(world.account.used, used);
 	}
 	assert_true(mappings > 6);

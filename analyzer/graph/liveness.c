@@ -1,33 +1,33 @@
-#include "analyzer/graph/fates.h"
+#include "analyzer/graph/liveness.h"
 
-/* What the search works on; the fates are the result. */
+/* What the search works on; the liveness is the result. */
 struct judge {
 	const struct graph *graph;
 	const struct allocation_index *index;
 	const struct bitmap *collectable;
 	struct memory_account *account;
 	struct progress *progress;
-	struct fates *fates;
+	struct liveness *liveness;
 };
 
-void fates_deinit(struct fates *fates)
+void liveness_deinit(struct liveness *liveness)
 {
-	bitmap_deinit(&fates->leaked);
-	bitmap_deinit(&fates->garbage);
-	bitmap_deinit(&fates->held);
-	bitmap_deinit(&fates->all);
+	bitmap_deinit(&liveness->leaked);
+	bitmap_deinit(&liveness->garbage);
+	bitmap_deinit(&liveness->held);
+	bitmap_deinit(&liveness->all);
 }
 
 /* The lost objects that the collector itself takes for roots. */
 static struct error *find_keepers(const struct judge *judge, struct bitmap *ret)
 {
 	const struct bitmap *managed = allocation_having(judge->index, TRAIT_MANAGED);
-	struct error *error = bitmap_init(ret, judge->fates->leaked.count, judge->account);
+	struct error *error = bitmap_init(ret, judge->liveness->leaked.count, judge->account);
 
 	if (error || !managed)
 		return error;
 	bitmap_copy(ret, managed);
-	bitmap_and(ret, &judge->fates->leaked);
+	bitmap_and(ret, &judge->liveness->leaked);
 	bitmap_minus(ret, judge->collectable);
 	return NULL;
 }
@@ -38,7 +38,7 @@ static struct error *spare_kept(const struct judge *judge)
 	_cleanup_(bitmap_deinit) struct bitmap keepers = { 0 };
 	_cleanup_(bitmap_deinit) struct bitmap within = { 0 };
 	_cleanup_(bitmap_deinit) struct bitmap kept = { 0 };
-	struct fates *fates = judge->fates;
+	struct liveness *liveness = judge->liveness;
 	struct error *error = find_keepers(judge, &keepers);
 
 	if (error || bitmap_weight(&keepers) == 0)
@@ -48,61 +48,61 @@ static struct error *spare_kept(const struct judge *judge)
 		error = bitmap_init(&kept, keepers.count, judge->account);
 	if (error)
 		return error;
-	bitmap_copy(&within, &fates->garbage);
+	bitmap_copy(&within, &liveness->garbage);
 	bitmap_or(&within, &keepers);
 	error = graph_mark_within(judge->graph, &within, &keepers, &kept, judge->account,
 				  judge->progress);
 	if (!error)
-		bitmap_minus(&fates->garbage, &kept);
+		bitmap_minus(&liveness->garbage, &kept);
 	return error;
 }
 
 /* Move from the leaked to the held what garbage leads to. */
 static struct error *find_held(const struct judge *judge)
 {
-	struct fates *fates = judge->fates;
-	struct error *error = bitmap_init(&fates->held, fates->leaked.count, judge->account);
+	struct liveness *liveness = judge->liveness;
+	struct error *error = bitmap_init(&liveness->held, liveness->leaked.count, judge->account);
 
 	if (error)
 		return error;
-	error = graph_mark_within(judge->graph, &fates->leaked, &fates->garbage, &fates->held,
-				  judge->account, judge->progress);
-	bitmap_minus(&fates->leaked, &fates->garbage);
-	bitmap_minus(&fates->held, &fates->garbage);
-	bitmap_minus(&fates->leaked, &fates->held);
+	error = graph_mark_within(judge->graph, &liveness->leaked, &liveness->garbage,
+				  &liveness->held, judge->account, judge->progress);
+	bitmap_minus(&liveness->leaked, &liveness->garbage);
+	bitmap_minus(&liveness->held, &liveness->garbage);
+	bitmap_minus(&liveness->leaked, &liveness->held);
 	return error;
 }
 
 /* All that is lost is among the leaked so far. */
 static struct error *tell_apart(const struct judge *judge)
 {
-	struct fates *fates = judge->fates;
-	size_t count = fates->leaked.count;
-	struct error *error = bitmap_init(&fates->garbage, count, judge->account);
+	struct liveness *liveness = judge->liveness;
+	size_t count = liveness->leaked.count;
+	struct error *error = bitmap_init(&liveness->garbage, count, judge->account);
 
 	if (!error)
-		error = bitmap_init(&fates->all, count, judge->account);
+		error = bitmap_init(&liveness->all, count, judge->account);
 	if (error)
 		return error;
-	bitmap_copy(&fates->all, &fates->leaked);
-	bitmap_copy(&fates->garbage, &fates->leaked);
-	bitmap_and(&fates->garbage, judge->collectable);
+	bitmap_copy(&liveness->all, &liveness->leaked);
+	bitmap_copy(&liveness->garbage, &liveness->leaked);
+	bitmap_and(&liveness->garbage, judge->collectable);
 	error = spare_kept(judge);
 	return error ? error : find_held(judge);
 }
 
-struct error *fates_init(struct fates *fates, const struct graph *graph,
-			 const struct allocation_index *index, const struct bitmap *anchored,
-			 struct memory_account *account, struct progress *progress)
+struct error *liveness_init(struct liveness *liveness, const struct graph *graph,
+			    const struct allocation_index *index, const struct bitmap *anchored,
+			    struct memory_account *account, struct progress *progress)
 {
-	struct fates found = { 0 };
+	struct liveness found = { 0 };
 	struct judge judge = {
 		.graph = graph,
 		.index = index,
 		.collectable = allocation_having(index, TRAIT_COLLECTABLE),
 		.account = account,
 		.progress = progress,
-		.fates = &found,
+		.liveness = &found,
 	};
 	struct error *error = bitmap_init(&found.leaked, allocation_count(index), account);
 
@@ -113,9 +113,9 @@ struct error *fates_init(struct fates *fates, const struct graph *graph,
 	if (judge.collectable)
 		error = tell_apart(&judge);
 	if (error) {
-		fates_deinit(&found);
+		liveness_deinit(&found);
 		return error;
 	}
-	*fates = found;
+	*liveness = found;
 	return NULL;
 }
