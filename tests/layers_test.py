@@ -98,6 +98,21 @@ def layer(path):
     return None
 
 
+# What only the description of x86-64 may name, so that a dump of it can be read
+# on any machine, and of others by one more file: its registers, and the headers
+# with its layouts.
+PROCESSOR = re.compile(
+    r"\b(r[abcd]x|r[sd]i|r[sbi]p|r8|r9|r1[0-5]|orig_rax|[fg]s_base|"
+    r"user_(fp)?regs_struct|elf_prstatus|NT_X86_XSTATE|X86_REG_\w+|"
+    r"sys/(user|reg|procfs)\.h)\b"
+)
+PROCESSOR_MAY_BE_NAMED = (
+    "analyzer/image/architectures/",
+    "analyzer/capture/",  # it holds live processes of this machine
+    "analyzer/runtimes/crystal/code.c",  # what its instructions do
+)
+
+
 class IncludesTest(unittest.TestCase):
     def test_files_include_only_their_own_layer_and_those_below(self):
         wrong = []
@@ -106,6 +121,17 @@ class IncludesTest(unittest.TestCase):
                 other = layer(included)
                 if other is not None and other > layer(path):
                     wrong.append(f"{path} includes {included}")
+        self.assertEqual(wrong, [])
+
+    def test_only_its_description_names_the_processor(self):
+        wrong = []
+        for path in source_files("analyzer", "allocators", "cli"):
+            if path.startswith(PROCESSOR_MAY_BE_NAMED):
+                continue
+            text = re.sub(r"/\*.*?\*/", " ", read(path), flags=re.DOTALL)
+            for line in text.splitlines():
+                if PROCESSOR.search(line):
+                    wrong.append(f"{path}: {line.strip()}")
         self.assertEqual(wrong, [])
 
     def test_headers_are_named_by_their_path_from_the_root(self):

@@ -51,6 +51,7 @@ struct arch {
 	const char *name; /* for messages: "x86-64" */
 	uint16_t machine; /* e_machine of the ELF header */
 	uint8_t class;	  /* ELFCLASS... of it */
+	const char *loader; /* the last part of its path */
 
 	/* NT_PRSTATUS: its least size, and offsets in it. */
 	struct {

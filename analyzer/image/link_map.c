@@ -44,7 +44,7 @@ static const char *name_of(const struct image *image, const uint64_t *words)
 		return name;
 	if (words[MAP_PREVIOUS] == 0)
 		return program_path(image);
-	return words[MAP_BIAS] == image_auxiliary(image, AT_BASE, 0) ? "ld-linux-x86-64.so.2"
+	return words[MAP_BIAS] == image_auxiliary(image, AT_BASE, 0) ? image_arch(image)->loader
 								     : "[unknown]";
 }
 

@@ -93,6 +93,7 @@ const struct arch arch_x86_64 = {
 	.name = "x86-64",
 	.machine = EM_X86_64,
 	.class = ELFCLASS64,
+	.loader = "ld-linux-x86-64.so.2",
 	.status = { .size = 336, .signal = 12, .thread = 32, .registers = 112 },
 	.registers = registers,
 	.register_count = sizeof(registers) / sizeof(*registers),

@@ -1,0 +1,210 @@
+/*
+ * What x86-64 is said to be, against the headers of this machine; and a toy processor, which shows
+ * that the contract has all it takes: its registers stand in another order and elsewhere in the
+ * note, its thread pointer is in a note of its own, and struct pthread lies below that.
+ *
+ *	BLOCK               stack pointer      struct pthread   thread pointer
+ *	| dead | red zone | frames           | ...            | dtv
+ */
+#include "analyzer/program/program.h"
+
+#include "tests/analyzer/image/core_builder.h"
+
+#include <stddef.h>
+#include <sys/syscall.h>
+
+enum {
+	TOY_MACHINE = 0x1234,
+	TOY_POINTER_NOTE = 0x777,
+	TOY_PTHREAD_SIZE = 1024,
+	TOY_RED_ZONE = 512,
+	TOY_EXIT = 3,
+};
+
+static const struct arch_register toy_registers[] = {
+	{ "call", NOT_A_REGISTER },
+	{ "place", NOT_A_REGISTER },
+	{ "link", 0, true },
+	{ "stack", 2, true },
+	{ "data", 1 },
+};
+
+static const struct arch_call toy_calls[] = { { TOY_EXIT, SYSTEM_CALL_EXIT } };
+
+static const struct arch toy = {
+	.name = "toy",
+	.machine = TOY_MACHINE,
+	.class = ELFCLASS64,
+	.loader = "ld-toy.so",
+	.status = { .size = 64, .signal = 4, .thread = 0, .registers = 24 },
+	.registers = toy_registers,
+	.register_count = sizeof(toy_registers) / sizeof(*toy_registers),
+	.system_call = 0,
+	.instruction = 1,
+	.stack_pointer = 3,
+	.thread_pointer = NOT_A_REGISTER,
+	.thread_pointer_note = TOY_POINTER_NOTE,
+	.unwound_count = 3,
+	.unwound_return = 0,
+	.red_zone = TOY_RED_ZONE,
+	.address_bits = 40,
+	.signal_stack_size = 4096,
+	.calls = toy_calls,
+	.call_count = 1,
+	.call_code = { 0x77 },
+	.call_code_size = 1,
+	.pthread = { .pointer = TOY_PTHREAD_SIZE,
+		     .dtv = TOY_PTHREAD_SIZE,
+		     .list = 192,
+		     .tid = 208,
+		     .cancel = 264 },
+};
+
+static const struct arch *const toys[] = { &toy, NULL };
+
+static const uint64_t MAIN = 0x1000000, MAIN_SIZE = 0x8000, BLOCK = 0x2000000, SIZE = 0x10000,
+		      POINTER = BLOCK + SIZE - 0x100;
+
+static void add_toy_thread(struct core *core, uint32_t id, uint64_t call, uint64_t stack_pointer,
+			   uint64_t thread_pointer)
+{
+	struct {
+		uint32_t id, signal;
+		uint64_t other[2], registers[5];
+	} status = { id, 11, { 0 }, { call, 0x4000, 0x4444, stack_pointer, 0x5555 } };
+
+	core_add_note(core, "CORE", NT_PRSTATUS, &status, sizeof(status));
+	core_add_note(core, "LINUX", TOY_POINTER_NOTE, &thread_pointer, sizeof(thread_pointer));
+}
+
+static void make_toy_core(struct core *core)
+{
+	uint64_t pthread = POINTER - TOY_PTHREAD_SIZE;
+
+	core_init(core);
+	core->header.e_machine = TOY_MACHINE;
+	core_add(core, MAIN, MAIN_SIZE, RIGHTS_RW);
+	core_add_auxiliary(core, AT_RANDOM, MAIN + MAIN_SIZE - 0x100);
+	core_add(core, BLOCK, SIZE, RIGHTS_RW);
+	core_set(core, pthread + toy.pthread.tid, 12);
+	core_set(core, pthread + 400, BLOCK);
+	core_set(core, pthread + 408, SIZE);
+	add_toy_thread(core, 11, UINT64_MAX, MAIN + 0x4000, 0);
+	add_toy_thread(core, 12, TOY_EXIT, BLOCK + 0x3000, POINTER);
+	core_write_file(core);
+}
+
+static void test_toy_threads_have_their_registers_and_stacks(void **state)
+{
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+	_cleanup_(program_destroy) struct program *program = NULL;
+	const struct thread *thread;
+	const struct stack *stack;
+
+	make_toy_core(&core);
+	assert_no_error(image_open_with(core.path, &(struct image_options){ .architectures = toys },
+					&findings, &image));
+	assert_ptr_equal(image_arch(image), &toy);
+	assert_no_error(program_create(image, &findings, &program));
+	assert_int_equal(program_thread_count(program), 2);
+	assert_int_equal(program_stack_count(program), 2);
+	thread = program_thread(program, 0);
+	assert_int_equal(thread->id, 11);
+	assert_int_equal(thread->state->signal, 11);
+	assert_int_equal(thread->instruction, 0x4000);
+	assert_int_equal(thread->registers[4], 0x5555);
+	assert_int_equal(thread->system_call, SYSTEM_CALL_NONE);
+	assert_int_equal(thread->stack_pointer, MAIN + 0x4000);
+	stack = program_stack(program, thread->stack);
+	assert_int_equal(stack->kind, STACK_MAIN);
+	assert_int_equal(stack->live, MAIN + 0x4000 - TOY_RED_ZONE);
+	thread = program_thread(program, 1);
+	assert_int_equal(thread->system_call, SYSTEM_CALL_EXIT);
+	assert_int_equal(thread->thread_pointer, POINTER);
+	assert_int_equal(thread->pointer_source, POINTER_TOLD);
+	stack = program_stack(program, thread->stack);
+	assert_int_equal(stack->kind, STACK_THREAD);
+	assert_int_equal(stack->start, BLOCK);
+	assert_int_equal(stack->end, BLOCK + SIZE);
+	assert_int_equal(stack->live, BLOCK + 0x3000 - TOY_RED_ZONE);
+}
+
+static void test_a_machine_that_nothing_describes_is_refused(void **state)
+{
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	struct image *image;
+	char message[128];
+
+	make_toy_core(&core);
+	snprintf(message, sizeof(message),
+		 "%s: is a core of machine 4660; only x86-64 is supported", core.path);
+	assert_error(image_open(core.path, &findings, &image), ERROR_NOT_SUPPORTED, message);
+}
+
+/* The architecture of that machine. */
+static const struct arch *find_arch(unsigned int machine)
+{
+	for (size_t i = 0; architectures[i]; i++)
+		if (architectures[i]->machine == machine)
+			return architectures[i];
+	fail_msg("nothing describes machine %u", machine);
+	return NULL;
+}
+
+static void test_x86_64_has_the_layout_of_its_headers(void **state)
+{
+	const struct arch *arch = find_arch(EM_X86_64);
+#define PLACE(name)                                                \
+	{                                                          \
+#name, offsetof(struct user_regs_struct, name) / 8 \
+	}
+	static const struct {
+		const char *name;
+		size_t place;
+	} places[] = {
+		PLACE(r15),    PLACE(r14), PLACE(r13), PLACE(r12),	PLACE(rbp),	PLACE(rbx),
+		PLACE(r11),    PLACE(r10), PLACE(r9),  PLACE(r8),	PLACE(rax),	PLACE(rcx),
+		PLACE(rdx),    PLACE(rsi), PLACE(rdi), PLACE(orig_rax), PLACE(rip),	PLACE(cs),
+		PLACE(eflags), PLACE(rsp), PLACE(ss),  PLACE(fs_base),	PLACE(gs_base), PLACE(ds),
+		PLACE(es),     PLACE(fs),  PLACE(gs),
+	};
+	static const struct {
+		uint64_t number;
+		enum system_call call;
+	} calls[] = {
+		{ SYS_brk, SYSTEM_CALL_MEMORY },      { SYS_mmap, SYSTEM_CALL_MEMORY },
+		{ SYS_munmap, SYSTEM_CALL_MEMORY },   { SYS_mremap, SYSTEM_CALL_MEMORY },
+		{ SYS_mprotect, SYSTEM_CALL_MEMORY }, { SYS_madvise, SYSTEM_CALL_MEMORY },
+		{ SYS_exit, SYSTEM_CALL_EXIT },	      { SYS_exit_group, SYSTEM_CALL_EXIT },
+		{ SYS_tgkill, SYSTEM_CALL_TGKILL },   { SYS_rt_sigsuspend, SYSTEM_CALL_SUSPEND },
+		{ SYS_read, SYSTEM_CALL_OTHER },      { UINT64_MAX, SYSTEM_CALL_NONE },
+	};
+
+	assert_int_equal(arch->status.size, sizeof(struct elf_prstatus));
+	assert_int_equal(arch->status.signal, offsetof(struct elf_prstatus, pr_cursig));
+	assert_int_equal(arch->status.thread, offsetof(struct elf_prstatus, pr_pid));
+	assert_int_equal(arch->status.registers, offsetof(struct elf_prstatus, pr_reg));
+	assert_int_equal(arch->register_count, sizeof(places) / sizeof(*places));
+	for (size_t i = 0; i < arch->register_count; i++)
+		assert_string_equal(arch->registers[places[i].place].name, places[i].name);
+	assert_string_equal(arch->registers[arch->stack_pointer].name, "rsp");
+	assert_string_equal(arch->registers[arch->instruction].name, "rip");
+	assert_string_equal(arch->registers[arch->system_call].name, "orig_rax");
+	assert_string_equal(arch->registers[arch->thread_pointer].name, "fs_base");
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		assert_int_equal(arch_system_call(arch, calls[i].number), calls[i].call);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_toy_threads_have_their_registers_and_stacks),
+		cmocka_unit_test(test_a_machine_that_nothing_describes_is_refused),
+		cmocka_unit_test(test_x86_64_has_the_layout_of_its_headers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
