@@ -17,8 +17,6 @@
 
 #include <inttypes.h>
 
-enum { PAGE = 4096 }; /* the system's */
-
 static void boehm_close(struct heap *base)
 {
 	struct boehm_heap *heap = (struct boehm_heap *)base;
@@ -220,8 +218,8 @@ static void boehm_visit_spare(const struct heap *base, const struct allocation_i
 
 		for (size_t j = 0; j < collector->block_count; j++) {
 			struct spare spare = {
-				.start = (blocks[j].start + PAGE - 1) & ~(uint64_t)(PAGE - 1),
-				.end = block_end(collector, &blocks[j]) & ~(uint64_t)(PAGE - 1),
+				.start = page_above(blocks[j].start),
+				.end = page_below(block_end(collector, &blocks[j])),
 				.kind = SPARE_INSIDE,
 				.arena = heap->first_arena + (arena_number)i,
 			};

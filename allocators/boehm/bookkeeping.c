@@ -8,7 +8,6 @@
 #include "allocators/boehm/marking.h"
 
 enum {
-	PAGE = 4096,
 	MOST_SECTIONS = 1 << 16,
 	SMALLEST_SECTION = 1 << 16, /* only parts of others are smaller */
 	KIND_RECLAIM = 8,	    /* ok_reclaim_list, in GC_obj_kinds */
@@ -45,8 +44,7 @@ static struct error *append_range(struct memory *ranges, size_t *count, uint64_t
 static struct error *append_pages(struct memory *ranges, size_t *count, uint64_t start,
 				  uint64_t size)
 {
-	return append_range(ranges, count, start & ~(uint64_t)(PAGE - 1),
-			    (start + size + PAGE - 1) & ~(uint64_t)(PAGE - 1));
+	return append_range(ranges, count, page_below(start), page_above(start + size));
 }
 
 /*

@@ -1,7 +1,5 @@
 #include "allocators/boehm/data.h"
 
-enum { PAGE = 4096 };
-
 struct visitor {
 	struct error *(*visit)(void *data, uint64_t where, uint64_t word);
 	void *data;

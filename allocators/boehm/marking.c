@@ -4,7 +4,6 @@
 #include "allocators/boehm/data.h"
 
 enum {
-	PAGE = 4096,
 	ENTRY = 16,	       /* bytes of a mark stack's */
 	FEWEST_ENTRIES = 4096, /* INITIAL_MARK_STACK_SIZE, LOCAL_... */
 	/* How far apart the variables of a mark stack are, at most. */

@@ -15,7 +15,6 @@ static const struct boehm_geometry geometries[] = {
 
 enum {
 	GEOMETRIES = sizeof(geometries) / sizeof(geometries[0]),
-	PAGE = 4096,
 	/* Of a module, what looks like an index: at a glance, or two. */
 	MOST_GLANCES = 1 << 14,
 	MOST_DECOYS = 64,
@@ -63,7 +62,7 @@ static bool may_point(struct search *search, uint64_t word)
 		search->view.bytes = region->bytes;
 		return true;
 	}
-	search->miss = region ? region->start : word & ~(uint64_t)(PAGE - 1);
+	search->miss = region ? region->start : page_below(word);
 	search->miss_end = region ? region->end : search->miss + PAGE;
 	return false;
 }

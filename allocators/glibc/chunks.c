@@ -324,7 +324,7 @@ static uint64_t expected_end(const struct walk *walk, uint64_t top)
 	for (size_t i = 0; i < heap->parameters_count && arena->main; i++) {
 		uint64_t end = heap->parameters[i].base + arena->stated_size;
 
-		end &= ~(uint64_t)(PAGE - 1);
+		end = page_below(end);
 		if (heap->parameters[i].base <= top && end >= top + MINIMUM_CHUNK &&
 		    end <= walk->end)
 			return end;

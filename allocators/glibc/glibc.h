@@ -33,7 +33,6 @@ enum {
 	FENCE = 16,	       /* the size of a fencepost */
 	LARGEST_SMALL = 0x3f0, /* chunk, in a small bin */
 	BINS = 127,
-	PAGE = 4096,
 };
 
 /* Where free chunks are kept, by number in glibc_free_kinds. */

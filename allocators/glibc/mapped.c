@@ -53,11 +53,10 @@ static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low, u
  */
 static bool is_in_chunk(struct scan *scan, const struct stack *stack)
 {
-	const uint64_t page = ~(uint64_t)(PAGE - 1);
 	const uint64_t places[] = {
 		stack->start - HEADER,
-		(stack->start - 1) & page,
-		((stack->start - 1) & page) - PAGE,
+		page_below(stack->start - 1),
+		page_below(stack->start - 1) - PAGE,
 	};
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {

@@ -11,16 +11,6 @@ struct search {
 	const struct glibc_arena *arena;
 };
 
-static uint64_t page_above(uint64_t address)
-{
-	return (address + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-}
-
-static uint64_t page_below(uint64_t address)
-{
-	return address & ~(uint64_t)(PAGE - 1);
-}
-
 static void tell_spare(const struct search *search, uint64_t start, uint64_t end,
 		       enum spare_kind kind)
 {

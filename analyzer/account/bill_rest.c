@@ -187,7 +187,6 @@ static struct error *add_unexplained(struct rest *rest)
  */
 static struct error *add_thread_variables(struct rest *rest, struct analysis *analysis)
 {
-	enum { PAGE = 4096 };
 	struct ledger *ledger = rest->bill->ledger;
 	struct error *error = analysis_need(analysis, STAGE_DEBUG);
 	row_number row;
@@ -200,8 +199,7 @@ static struct error *add_thread_variables(struct rest *rest, struct analysis *an
 		if (!debug_static_tls(analysis_debug(analysis), i, &start, &end) ||
 		    program_find_module(rest->program, end))
 			continue;
-		error = ledger_claim(ledger, start & ~(uint64_t)(PAGE - 1),
-				     (end + PAGE - 1) & ~(uint64_t)(PAGE - 1), row);
+		error = ledger_claim(ledger, page_below(start), page_above(end), row);
 	}
 	return error ? error : ledger_settle(ledger, NULL, NULL);
 }

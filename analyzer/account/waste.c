@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* So many ids are looked at in one go: whole words of bitmaps. */
-enum { SHARE = 1 << 14, PAGE = 4096 };
+enum { SHARE = 1 << 14 };
 
 /* The zeros at the end of what is not all zero. */
 struct tail {
@@ -59,7 +59,7 @@ static void add_sum(struct waste_sum *sum, uint64_t bytes)
 static uint64_t whole_pages(const struct extent *extent, uint64_t zeros)
 {
 	uint64_t end = extent->start + extent->size;
-	uint64_t start = (end - zeros + PAGE - 1) / PAGE * PAGE;
+	uint64_t start = page_above(end - zeros);
 
 	return end - start <= zeros && end - start >= PAGE ? end - start : 0;
 }

@@ -5,8 +5,9 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-enum { LARGE = 8 << 20, PAGE = 4096 };
+enum { LARGE = 8 << 20 };
 
 /* Count more bytes, unless that is beyond the limit. */
 static bool account_add(struct memory_account *account, size_t more)
@@ -38,7 +39,9 @@ static struct error *refuse(struct memory_account *account, size_t more)
 
 static size_t whole_pages(size_t size)
 {
-	return (size + PAGE - 1) & ~(size_t)(PAGE - 1);
+	size_t page = (size_t)getpagesize();
+
+	return (size + page - 1) & ~(page - 1);
 }
 
 static void *map(size_t size)
@@ -112,8 +115,8 @@ struct error *memory_resize(struct memory *memory, size_t size)
 		return refuse(memory->account, more);
 	}
 	/* The rest of the last page stays, and may come back. */
-	if (size < memory->size && size % PAGE != 0)
-		memset((uint8_t *)bytes + size, 0, PAGE - size % PAGE);
+	if (size < memory->size)
+		memset((uint8_t *)bytes + size, 0, whole_pages(size) - size);
 	/* Large arrays are read here and there: large pages spare much time. */
 	if (size >= LARGE)
 		madvise(bytes, size, MADV_HUGEPAGE);

@@ -124,7 +124,7 @@ static uint64_t expected(const struct core_writer *core, const struct memory_are
 	if (area->of_file)
 		return area->written || (core->options.portable && !(area->rights & PF_X))
 			       ? area->end - area->start
-			       : PAGE_BYTES;
+			       : PAGE;
 	return area->resident;
 }
 
@@ -134,7 +134,7 @@ static struct error *touch(void *data, size_t chunk, unsigned int thread)
 	struct core_writer *core = data;
 	uint64_t start = (uint64_t)chunk * PIECE_BYTES;
 
-	for (uint64_t i = 0; i < PIECE_BYTES; i += PAGE_BYTES)
+	for (uint64_t i = 0; i < PIECE_BYTES; i += PAGE)
 		core->stage[start + i] = 0;
 	return NULL;
 }
@@ -220,7 +220,7 @@ static struct error *add_segment(struct core_writer *core, uint32_t rights, uint
 		.p_flags = rights,
 		.p_vaddr = start,
 		.p_memsz = end - start,
-		.p_align = PAGE_BYTES,
+		.p_align = PAGE,
 	};
 	return NULL;
 }
@@ -435,8 +435,8 @@ static struct error *fill_private_file(struct core_writer *core, const struct me
 		return fill_whole(core, area);
 	if (!begins_with_elf(core, area))
 		return NULL;
-	last_segment(core)->p_filesz = PAGE_BYTES;
-	return add_piece(core, area, area->start, PAGE_BYTES);
+	last_segment(core)->p_filesz = PAGE;
+	return add_piece(core, area, area->start, PAGE);
 }
 
 static struct error *fill(struct core_writer *core, const struct memory_area *area)
@@ -457,11 +457,6 @@ static struct error *fill(struct core_writer *core, const struct memory_area *ar
 	if (!area->of_file || area->huge)
 		return fill_touched(core, area);
 	return fill_private_file(core, area);
-}
-
-static uint64_t round_to_page(uint64_t size)
-{
-	return (size + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
 }
 
 /* Behind the header: segments, notes, and the section that counts them. */
@@ -511,7 +506,7 @@ static struct error *plan(struct core_writer *core)
 					 core->unshared_count);
 	if (error)
 		return error;
-	offset = round_to_page(headers_size(core) + core->notes.size);
+	offset = page_above(headers_size(core) + core->notes.size);
 	for (size_t i = 0; i < core->segment_count; i++) {
 		core->segments[i].p_offset = offset;
 		offset += core->segments[i].p_filesz;
@@ -548,7 +543,7 @@ static struct error *write_all(int fd, const void *bytes, uint64_t size, uint64_
 
 static bool is_zero(const uint8_t *page)
 {
-	return bytes_are_zero(page, PAGE_BYTES);
+	return bytes_are_zero(page, PAGE);
 }
 
 /* Write what is not zero of size bytes, in runs of pages. */
@@ -562,13 +557,13 @@ static struct error *write_pages(struct core_writer *core, const uint8_t *bytes,
 		uint64_t end = start;
 
 		while (end < size && !is_zero(bytes + end))
-			end += PAGE_BYTES;
+			end += PAGE;
 		if (end > start)
 			error = write_all(core->options.fd, bytes + start, end - start,
 					  offset + start);
 		core->copied += end - start;
 		/* The page at end is zero, or there is none. */
-		start = end + PAGE_BYTES;
+		start = end + PAGE;
 	}
 	return error;
 }

@@ -105,7 +105,7 @@ static const struct memory_area *find_array(const struct ring *ring)
 /* A request may stand for the block that it reads into as well. */
 static struct error *read_requests(const struct ring *ring, const struct memory_area *area)
 {
-	struct io_uring_sqe requests[PAGE_BYTES / sizeof(struct io_uring_sqe)];
+	struct io_uring_sqe requests[PAGE / sizeof(struct io_uring_sqe)];
 	struct error *error = NULL;
 
 	for (uint64_t place = area->start; place < area->end && !error; place += sizeof(requests)) {

@@ -289,7 +289,7 @@ static struct error *add_files(struct notes *notes, const struct memory_map *map
 	if (!entries)
 		return &error_no_memory;
 	entries[0] = count;
-	entries[1] = PAGE_BYTES;
+	entries[1] = PAGE;
 	paths = (char *)(entries + 2 + 3 * count);
 	for (size_t i = 0; i < map->count; i++) {
 		const struct memory_area *area = &map->areas[i];
@@ -298,7 +298,7 @@ static struct error *add_files(struct notes *notes, const struct memory_map *map
 			continue;
 		entries[next++] = area->start;
 		entries[next++] = area->end;
-		entries[next++] = area->offset / PAGE_BYTES;
+		entries[next++] = area->offset / PAGE;
 		length += unescape(area->path, area->path_size, paths + length);
 	}
 	return add_copy(notes, "CORE", NT_FILE, entries,

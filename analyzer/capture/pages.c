@@ -94,8 +94,7 @@ static size_t read_entries(const struct pages *pages, uint64_t start, uint64_t c
 			   uint64_t entries[static ENTRIES])
 {
 	size_t size = (count < ENTRIES ? count : ENTRIES) * sizeof(*entries);
-	ssize_t taken =
-		pread(pages->fd, entries, size, (off_t)(start / PAGE_BYTES * sizeof(*entries)));
+	ssize_t taken = pread(pages->fd, entries, size, (off_t)(start / PAGE * sizeof(*entries)));
 
 	return taken < 0 ? 0 : (size_t)taken / sizeof(*entries);
 }
@@ -113,11 +112,11 @@ static struct error *read_pagemap(const struct pages *pages, enum page_choice ch
 	struct error *error = NULL;
 
 	while (start < end && !error) {
-		size_t count = read_entries(pages, start, (end - start) / PAGE_BYTES, entries);
+		size_t count = read_entries(pages, start, (end - start) / PAGE, entries);
 
 		if (count == 0)
 			return error_system("the page table cannot be read");
-		for (size_t i = 0; i < count && !error; i++, start += PAGE_BYTES) {
+		for (size_t i = 0; i < count && !error; i++, start += PAGE) {
 			bool there = is_wanted(entries[i], choice);
 
 			if (there && run == end)
@@ -154,7 +153,7 @@ static struct error *ignore_run(void *data, uint64_t start, uint64_t end)
 bool pages_can_scan(struct pages *pages)
 {
 	if (!pages->cannot_scan)
-		scan(pages, PAGES_ALL, 0, PAGE_BYTES, ignore_run, NULL);
+		scan(pages, PAGES_ALL, 0, PAGE, ignore_run, NULL);
 	return !pages->cannot_scan;
 }
 

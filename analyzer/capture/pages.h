@@ -6,12 +6,11 @@
 #define ANALYZER_CAPTURE_PAGES_H
 
 #include "analyzer/base/error.h"
+#include "analyzer/image/arch.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-enum { PAGE_BYTES = 4096 };
 
 /* Called for each run of pages that are there, by address. */
 typedef struct error *page_run_fn(void *data, uint64_t start, uint64_t end);

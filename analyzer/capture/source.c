@@ -51,7 +51,7 @@ uint64_t source_copy(const struct source *source, uint64_t address, uint8_t *ret
 		uint64_t taken = source_read(source, address, ret, size);
 
 		if (taken == 0) {
-			taken = size < PAGE_BYTES ? size : PAGE_BYTES;
+			taken = size < PAGE ? size : PAGE;
 			memset(ret, 0, taken);
 			if (!pages_is_guard(&source->pages, address))
 				unreadable += taken;

@@ -143,7 +143,7 @@ static bool is_blank(const struct image *image, uint64_t page)
 	uint64_t available;
 	const uint8_t *bytes = image_bytes(image, page, &available);
 
-	return bytes && available >= HEAP_PAGE && bytes_are_zero(bytes, HEAP_PAGE);
+	return bytes && available >= PAGE && bytes_are_zero(bytes, PAGE);
 }
 
 /*
@@ -157,9 +157,9 @@ static uint64_t end_of_hole(const struct survey *survey, uint64_t page, bool *re
 
 	if (region && region->bytes)
 		next = image_next_data(survey->image, page);
-	next &= ~(uint64_t)(HEAP_PAGE - 1);
+	next = page_below(next);
 	*ret_hole = next > page;
-	return *ret_hole ? next : page + HEAP_PAGE;
+	return *ret_hole ? next : page + PAGE;
 }
 
 /* What became of pages that are zeros, in a hole of the dump's file or not. */
@@ -187,7 +187,7 @@ static struct page_bytes count_pages(struct survey *survey, uint64_t start, uint
 
 		/* Only zeros can be a hole: others need not ask the system. */
 		if (!missing && !is_blank(survey->image, page)) {
-			next = page + HEAP_PAGE;
+			next = page + PAGE;
 			fate = &pages.resident;
 		} else {
 			next = end_of_hole(survey, page, &hole);

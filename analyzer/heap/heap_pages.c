@@ -28,13 +28,13 @@ static struct error *end_page(struct page_walk *walk)
 /* Go to the page of address, of that arena. */
 static struct error *chunk_page(struct page_walk *walk, uint64_t address, arena_number arena)
 {
-	uint64_t start = address & ~(uint64_t)(HEAP_PAGE - 1);
+	uint64_t start = page_below(address);
 	struct error *error;
 
 	if (walk->page.start == start && walk->page.arena == arena)
 		return NULL;
 	error = end_page(walk);
-	walk->page = (struct heap_page){ .start = start, .end = start + HEAP_PAGE, .arena = arena };
+	walk->page = (struct heap_page){ .start = start, .end = start + PAGE, .arena = arena };
 	walk->pinner_count = 0;
 	return error;
 }
@@ -83,8 +83,7 @@ static struct error *add_pages(struct page_walk *walk, arena_number arena, alloc
 static struct error *add_block(struct page_walk *walk, arena_number arena, allocation_id id,
 			       struct memory_range range)
 {
-	const uint64_t mask = HEAP_PAGE - 1;
-	uint64_t first = (range.start + mask) & ~mask, last = range.end & ~mask;
+	uint64_t first = page_above(range.start), last = page_below(range.end);
 	struct error *error = NULL;
 
 	if (first > last || first < range.start) /* on one page */
@@ -104,7 +103,7 @@ static struct error *mark_border(struct page_walk *walk, const struct heap_regio
 {
 	struct error *error;
 
-	if (border % HEAP_PAGE == 0)
+	if (border % PAGE == 0)
 		return NULL;
 	error = chunk_page(walk, border, region->arena);
 	walk->page.foreign = true;

@@ -13,11 +13,11 @@
 
 #include "analyzer/base/progress.h"
 #include "analyzer/heap/index.h"
+#include "analyzer/image/arch.h"
 
 enum {
-	HEAP_PAGE = 4096,
 	/* One may reach in from below. */
-	MOST_PINNERS = HEAP_PAGE / (1 << LEAST_SHIFT) + 1,
+	MOST_PINNERS = PAGE / (1 << LEAST_SHIFT) + 1,
 };
 
 /* A page, or several in a row within one free block. */

@@ -20,11 +20,23 @@
 #include <stdint.h>
 
 enum {
+	PAGE = 4096, /* bytes: pages of every architecture are as large, or a multiple */
 	MOST_REGISTERS = 40,
 	MOST_UNWOUND = 32,     /* DWARF numbers of registers are smaller */
 	NOT_A_REGISTER = 0xff, /* in place of a register, or of its DWARF number */
 	VECTOR_SIZE = 64,      /* bytes of a vector register, at most */
 };
+
+/* The start of the page with address, and the first page that starts at or above it. */
+static inline uint64_t page_below(uint64_t address)
+{
+	return address & ~(uint64_t)(PAGE - 1);
+}
+
+static inline uint64_t page_above(uint64_t address)
+{
+	return page_below(address + PAGE - 1);
+}
 
 struct arch_register {
 	const char *name;
@@ -48,9 +60,9 @@ struct arch_call {
 };
 
 struct arch {
-	const char *name; /* for messages: "x86-64" */
-	uint16_t machine; /* e_machine of the ELF header */
-	uint8_t class;	  /* ELFCLASS... of it */
+	const char *name;   /* for messages: "x86-64" */
+	uint16_t machine;   /* e_machine of the ELF header */
+	uint8_t class;	    /* ELFCLASS... of it */
 	const char *loader; /* the last part of its path */
 
 	/* NT_PRSTATUS: its least size, and offsets in it. */

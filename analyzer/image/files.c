@@ -148,8 +148,8 @@ uint8_t mapping_rights(const struct mapping *mapping, uint64_t address)
 		if (place > file->size || file->size - place < sizeof(segment))
 			break;
 		memcpy(&segment, file->bytes + place, sizeof(segment));
-		if (segment.p_type == PT_LOAD && offset - (segment.p_offset & ~UINT64_C(4095)) <
-							 segment.p_filesz + segment.p_offset % 4096)
+		if (segment.p_type == PT_LOAD && offset - page_below(segment.p_offset) <
+							 segment.p_filesz + segment.p_offset % PAGE)
 			return segment.p_flags & (RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE);
 	}
 	return RIGHT_READ;

@@ -17,9 +17,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
-	PAGE = 4096,
 	STRIPE = 4 << 20,    /* of a dump larger than memory: kept, or not */
 	REQUEST = 128 << 10, /* Linux cuts what is to be fetched to its read-ahead */
 	AHEAD = 32 << 20,
@@ -631,8 +631,10 @@ static bool is_kept(const struct image *image, uint64_t stripe)
 /* Unmap those bytes of the file, and drop them from the page cache unless they are kept. */
 static void release_bytes(const struct image *image, uint64_t first, uint64_t end)
 {
-	first = (first + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-	end &= ~(uint64_t)(PAGE - 1);
+	const uint64_t page = (uint64_t)getpagesize(); /* of this machine */
+
+	first = (first + page - 1) & ~(page - 1);
+	end &= ~(page - 1);
 	if (first < end)
 		madvise(image->bytes + first, end - first, MADV_DONTNEED);
 	for (uint64_t next; first < end; first = next) {

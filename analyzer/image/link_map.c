@@ -7,7 +7,6 @@
 #include <string.h>
 
 enum {
-	PAGE = 4096,
 	MOST_LOADED = 1 << 16,
 	MOST_SEGMENTS = 256,
 	LOADER_REACH = 4 << 20, /* its data are no further behind its start */
@@ -134,12 +133,12 @@ static bool add_segments(const struct image *image, struct image_builder *builde
 		if (segment.p_type != PT_LOAD)
 			continue;
 		if (!found)
-			bias = base - (segment.p_vaddr & ~UINT64_C(4095));
+			bias = base - page_below(segment.p_vaddr);
 		found = true;
-		mapping.start = (bias + segment.p_vaddr) & ~UINT64_C(4095);
+		mapping.start = page_below(bias + segment.p_vaddr);
 		mapping.end = bias + segment.p_vaddr + segment.p_filesz;
-		mapping.end = (mapping.end + PAGE - 1) & ~UINT64_C(4095);
-		mapping.offset = segment.p_offset & ~UINT64_C(4095);
+		mapping.end = page_above(mapping.end);
+		mapping.offset = page_below(segment.p_offset);
 		*ret_error = image_add_mapping(builder, mapping);
 	}
 	return found;
@@ -180,7 +179,7 @@ static uint64_t base_of(const struct image *image, const struct loaded *loaded)
 {
 	uint64_t headers = image_auxiliary(image, AT_PHDR, 0);
 
-	return loaded->bias ? loaded->bias : headers & ~UINT64_C(4095);
+	return loaded->bias ? loaded->bias : page_below(headers);
 }
 
 /* The start of what is loaded next behind that address. */

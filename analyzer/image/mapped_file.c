@@ -52,7 +52,7 @@ static bool read_headers(struct module_headers *module)
 		if (segment->p_type != PT_LOAD)
 			continue;
 		if (!found)
-			module->bias = module->base - (segment->p_vaddr & ~UINT64_C(4095));
+			module->bias = module->base - page_below(segment->p_vaddr);
 		found = true;
 		/* Addresses are no nearer to each other than in the file. */
 		if (segment->p_filesz > module->end - module->base ||

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { PAGE = 4096, PROGRESS_STEP = 1 << 20 };
+enum { PROGRESS_STEP = 1 << 20 };
 
 struct residency {
 	const struct image *image;

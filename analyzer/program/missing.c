@@ -77,13 +77,12 @@ static bool is_stack_absent(const struct image *image, const struct thread *thre
  */
 static bool is_local_storage_missing(const struct image *image, const struct thread *thread)
 {
-	enum { PAGE = 4096 };
 	uint64_t pointer = thread->thread_pointer, size;
 	const uint8_t *bytes;
 
 	if (pointer == 0 || thread->pointer_source != POINTER_UNKNOWN)
 		return false;
-	bytes = image_bytes(image, pointer & ~(uint64_t)(PAGE - 1), &size);
+	bytes = image_bytes(image, page_below(pointer), &size);
 	return !bytes || bytes_are_zero(bytes, size < PAGE ? size : PAGE);
 }
 
@@ -216,7 +215,7 @@ static const struct mapping *find_data(const struct image *image, const struct m
 	const struct mapping *mapping;
 
 	if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_W) || segment->p_filesz == 0 ||
-	    segment->p_memsz <= segment->p_filesz || end % 4096 == 0)
+	    segment->p_memsz <= segment->p_filesz || end % PAGE == 0)
 		return NULL;
 	mapping = image_find_mapping(image, end);
 	if (!mapping || strcmp(mapping->path, module->path) != 0 ||

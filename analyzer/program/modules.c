@@ -115,7 +115,7 @@ static bool read_extent(const struct image *image, uint64_t base, uint64_t *ret_
 		if (segment.p_type != PT_LOAD)
 			continue;
 		if (!found)
-			*ret_bias = base - (segment.p_vaddr & ~UINT64_C(4095));
+			*ret_bias = base - page_below(segment.p_vaddr);
 		found = true;
 		end = *ret_bias + segment.p_vaddr + segment.p_memsz;
 	}
@@ -160,7 +160,7 @@ static uint64_t end_of_data(const struct image *image, uint64_t end, uint64_t cl
 
 	if (!behind || behind->mapping || claimed <= end)
 		return end;
-	claimed = (claimed + 4095) & ~UINT64_C(4095);
+	claimed = page_above(claimed);
 	return claimed < behind->end ? claimed : behind->end;
 }
 

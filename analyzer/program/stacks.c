@@ -40,7 +40,7 @@ static bool find_block(const struct arch *arch, const uint8_t *bytes, size_t siz
 		    length <= descriptor->address - block ||
 		    length - (descriptor->address - block) > PTHREAD_REACH ||
 		    length > UINT64_MAX - block || length < SMALLEST_STACK || guard >= length ||
-		    guard % 4096 != 0)
+		    guard % PAGE != 0)
 			continue;
 		descriptor->start = block;
 		descriptor->end = block + length;
@@ -268,7 +268,7 @@ static struct error *scan_for_lists(struct stack_list *list, const struct image 
 		 * An empty list's head points at itself. What next leads to may have to be read
 		 * from the disk: it comes last.
 		 */
-		if (next < 4096 || next % PTHREAD_ALIGNMENT != 0 || next == head ||
+		if (next < PAGE || next % PTHREAD_ALIGNMENT != 0 || next == head ||
 		    word(region->bytes, i + 8) % PTHREAD_ALIGNMENT != 0)
 			continue;
 		looks--;

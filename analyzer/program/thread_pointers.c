@@ -51,7 +51,7 @@ static uint64_t next_block(struct search *search, uint64_t start, uint64_t end)
 		uint64_t size, first;
 		const uint8_t *bytes;
 
-		if (at % 4096 == 0)
+		if (at % PAGE == 0)
 			at = image_next_data(search->image, at);
 		bytes = at < end ? image_bytes(search->image, at, &size) : NULL;
 		if (!bytes || size < sizeof(first))

@@ -9,8 +9,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { PAGE = 4096 };
-
 struct mapping {
 	uintptr_t start, end;
 };
@@ -73,19 +71,20 @@ static bool is_gone(uintptr_t page)
  */
 static struct mapping find_gone(uintptr_t page)
 {
-	struct mapping mapping = { page, page + PAGE };
+	uintptr_t page_size = (uintptr_t)getpagesize();
+	struct mapping mapping = { page, page + page_size };
 	uintptr_t low, high = page;
 
 	if (!find_mapping(page, &mapping))
 		return mapping;
 	low = mapping.start;
 	while (low < high) {
-		uintptr_t middle = low + (high - low) / 2 / PAGE * PAGE;
+		uintptr_t middle = low + (high - low) / 2 / page_size * page_size;
 
 		if (is_gone(middle))
 			high = middle;
 		else
-			low = middle + PAGE;
+			low = middle + page_size;
 	}
 	return (struct mapping){ high, mapping.end };
 }
@@ -93,7 +92,7 @@ static struct mapping find_gone(uintptr_t page)
 /* Called on any thread, at any instruction that reads memory. */
 static void map_zeros(int number, siginfo_t *information, void *context)
 {
-	uintptr_t page = (uintptr_t)information->si_addr & ~(uintptr_t)(PAGE - 1);
+	uintptr_t page = (uintptr_t)information->si_addr & ~((uintptr_t)getpagesize() - 1);
 	int saved = errno;
 
 	/* A page that lies behind the end of its file, and nothing else. */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { MOST_PARTS = 8, PAGE = 4096 };
+enum { MOST_PARTS = 8 };
 
 static void put(int fd, const void *bytes, size_t size, uint64_t offset)
 {

@@ -13,7 +13,6 @@ enum {
 	OWN_RANGES = 2,	      /* control block and table */
 	LINK_MAP_SIZE = 2048, /* more than it has in any version */
 	CONTROL_BLOCK = 2304, /* struct pthread */
-	PAGE = 4096,
 	TABLE_ENTRY = 16,
 };
 

@@ -8,7 +8,6 @@
 
 enum {
 	WORD = 8,
-	PAGE = 4096,
 	MOST_WORDS = 32, /* of an object that are looked at */
 	/* In units of words; see the picture in the header. */
 	STACK_TOP = 1,

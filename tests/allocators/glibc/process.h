@@ -16,7 +16,7 @@
 
 #include "tests/analyzer/image/core_builder.h"
 
-static const uint64_t PAGE = 4096, DATA = 0x7f0000001000, DATA_SIZE = 0x2000, ARENA = DATA + 0x800,
+static const uint64_t DATA = 0x7f0000001000, DATA_SIZE = 0x2000, ARENA = DATA + 0x800,
 		      SBRK_BASE = ARENA + 0xa40, TLS = 0x7e0000000000, THREAD_POINTER = TLS + 0x800,
 		      STACK = 0x7ffc00000000, HEAP = 0x555500000000, HEAP_SIZE = 0x10000,
 		      CACHE_KEY = 0x1234567890abcdef;

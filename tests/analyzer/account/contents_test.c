@@ -7,7 +7,6 @@
  * its first page.
  */
 enum {
-	PAGE = 0x1000,
 	FIRST = 0x100000,
 	FIRST_SIZE = 0x10000,
 	SECOND = FIRST + FIRST_SIZE,

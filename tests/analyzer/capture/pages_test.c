@@ -28,14 +28,14 @@ static struct error *add_run(void *data, uint64_t start, uint64_t end)
 /* Of so many pages, the 3rd, 4th, 60th and last were written to. */
 static char *map_pages(void)
 {
-	char *place = mmap(NULL, (size_t)PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE,
+	char *place = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	static const size_t touched[] = { 3, 4, 60, PAGES - 1 };
 
 	assert_true(place != MAP_FAILED);
-	madvise(place, (size_t)PAGES * PAGE_BYTES, MADV_NOHUGEPAGE);
+	madvise(place, (size_t)PAGES * PAGE, MADV_NOHUGEPAGE);
 	for (size_t i = 0; i < sizeof(touched) / sizeof(*touched); i++)
-		place[touched[i] * PAGE_BYTES] = 'x';
+		place[touched[i] * PAGE] = 'x';
 	return place;
 }
 
@@ -48,17 +48,17 @@ static void check_runs(bool cannot_scan)
 
 	assert_no_error(pages_open(getpid(), &pages));
 	pages.cannot_scan = cannot_scan;
-	assert_no_error(pages_find(&pages, PAGES_ALL, start, start + (uint64_t)PAGES * PAGE_BYTES,
+	assert_no_error(pages_find(&pages, PAGES_ALL, start, start + (uint64_t)PAGES * PAGE,
 				   add_run, &runs));
 	assert_int_equal(runs.count, 3);
-	assert_int_equal(runs.starts[0], start + 3 * PAGE_BYTES);
-	assert_int_equal(runs.ends[0], start + 5 * PAGE_BYTES);
-	assert_int_equal(runs.starts[1], start + 60 * PAGE_BYTES);
-	assert_int_equal(runs.ends[1], start + 61 * PAGE_BYTES);
-	assert_int_equal(runs.starts[2], start + (PAGES - 1) * PAGE_BYTES);
-	assert_int_equal(runs.ends[2], start + PAGES * PAGE_BYTES);
+	assert_int_equal(runs.starts[0], start + 3 * PAGE);
+	assert_int_equal(runs.ends[0], start + 5 * PAGE);
+	assert_int_equal(runs.starts[1], start + 60 * PAGE);
+	assert_int_equal(runs.ends[1], start + 61 * PAGE);
+	assert_int_equal(runs.starts[2], start + (PAGES - 1) * PAGE);
+	assert_int_equal(runs.ends[2], start + PAGES * PAGE);
 	pages_close(&pages);
-	munmap(place, (size_t)PAGES * PAGE_BYTES);
+	munmap(place, (size_t)PAGES * PAGE);
 }
 
 static void test_only_pages_that_were_touched_are_found(void **state)
@@ -75,7 +75,7 @@ static void test_a_kernel_that_cannot_scan_finds_the_same(void **state)
 static void check_own(bool cannot_scan)
 {
 	FILE *file = tmpfile();
-	size_t size = (size_t)8 * PAGE_BYTES;
+	size_t size = (size_t)8 * PAGE;
 	struct runs runs = { 0 };
 	struct pages pages;
 	volatile char *place;
@@ -84,15 +84,15 @@ static void check_own(bool cannot_scan)
 	place = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(file), 0);
 	assert_true(place != MAP_FAILED);
 	for (size_t i = 0; i < 8; i++)
-		assert_int_equal(place[i * PAGE_BYTES], 0);
-	place[5 * PAGE_BYTES] = 'x';
+		assert_int_equal(place[i * PAGE], 0);
+	place[5 * PAGE] = 'x';
 	assert_no_error(pages_open(getpid(), &pages));
 	pages.cannot_scan = cannot_scan;
 	assert_no_error(pages_find(&pages, PAGES_OWN, (uintptr_t)place, (uintptr_t)place + size,
 				   add_run, &runs));
 	assert_int_equal(runs.count, 1);
-	assert_int_equal(runs.starts[0], (uintptr_t)place + 5 * PAGE_BYTES);
-	assert_int_equal(runs.ends[0], (uintptr_t)place + 6 * PAGE_BYTES);
+	assert_int_equal(runs.starts[0], (uintptr_t)place + 5 * PAGE);
+	assert_int_equal(runs.ends[0], (uintptr_t)place + 6 * PAGE);
 	pages_close(&pages);
 	munmap((char *)place, size);
 	fclose(file);
@@ -126,9 +126,9 @@ static _Noreturn void obey(char *place, int told, int done)
 
 	while (read(told, &what, 1) == 1) {
 		if (what == PROTECT)
-			mprotect(place, (size_t)PAGES * PAGE_BYTES, PROT_READ);
-		else if (mmap((void *)0x200000000000, PAGE_BYTES, PROT_READ,
-			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+			mprotect(place, (size_t)PAGES * PAGE, PROT_READ);
+		else if (mmap((void *)0x200000000000, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
+			      -1, 0) == MAP_FAILED)
 			break;
 		if (write(done, &what, 1) != 1)
 			break;
@@ -174,7 +174,7 @@ static void child_end(const struct child *child)
 static void test_a_map_is_renewed_unless_there_is_something_new(void **state)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
-	size_t size = (size_t)PAGES * PAGE_BYTES;
+	size_t size = (size_t)PAGES * PAGE;
 	char *place = map_pages();
 	struct child child;
 	bool known = false;
@@ -197,7 +197,7 @@ static void test_a_map_is_renewed_unless_there_is_something_new(void **state)
 
 static void test_pages_that_cannot_be_read_become_zeros(void **state)
 {
-	static uint8_t copy[3 * PAGE_BYTES];
+	static uint8_t copy[3 * PAGE];
 	struct source source;
 	char *place = mmap(NULL, sizeof(copy), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			   -1, 0);
@@ -205,33 +205,32 @@ static void test_pages_that_cannot_be_read_become_zeros(void **state)
 	assert_true(place != MAP_FAILED);
 	memset(place, 'x', sizeof(copy));
 	memset(copy, 'y', sizeof(copy));
-	munmap(place + PAGE_BYTES, PAGE_BYTES);
+	munmap(place + PAGE, PAGE);
 	assert_no_error(source_open(getpid(), &source));
-	assert_int_equal(source_copy(&source, (uintptr_t)place, copy, sizeof(copy)), PAGE_BYTES);
-	assert_int_equal(copy[PAGE_BYTES - 1], 'x');
-	assert_int_equal(copy[PAGE_BYTES], 0);
-	assert_int_equal(copy[2 * PAGE_BYTES - 1], 0);
-	assert_int_equal(copy[2 * PAGE_BYTES], 'x');
+	assert_int_equal(source_copy(&source, (uintptr_t)place, copy, sizeof(copy)), PAGE);
+	assert_int_equal(copy[PAGE - 1], 'x');
+	assert_int_equal(copy[PAGE], 0);
+	assert_int_equal(copy[2 * PAGE - 1], 0);
+	assert_int_equal(copy[2 * PAGE], 'x');
 	source_close(&source);
-	munmap(place, PAGE_BYTES);
-	munmap(place + 2 * PAGE_BYTES, PAGE_BYTES);
+	munmap(place, PAGE);
+	munmap(place + 2 * PAGE, PAGE);
 }
 
 static void test_memory_without_rights_can_be_read(void **state)
 {
-	static uint8_t copy[PAGE_BYTES];
+	static uint8_t copy[PAGE];
 	struct source source;
-	char *place =
-		mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *place = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_true(place != MAP_FAILED);
-	memset(place, 'x', PAGE_BYTES);
-	mprotect(place, PAGE_BYTES, PROT_NONE);
+	memset(place, 'x', PAGE);
+	mprotect(place, PAGE, PROT_NONE);
 	assert_no_error(source_open(getpid(), &source));
-	assert_int_equal(source_copy(&source, (uintptr_t)place, copy, PAGE_BYTES), 0);
+	assert_int_equal(source_copy(&source, (uintptr_t)place, copy, PAGE), 0);
 	assert_int_equal(copy[7], 'x');
 	source_close(&source);
-	munmap(place, PAGE_BYTES);
+	munmap(place, PAGE);
 }
 
 static void test_mappings_are_told_with_rights_and_flags(void **state)
@@ -240,20 +239,20 @@ static void test_mappings_are_told_with_rights_and_flags(void **state)
 	const struct memory_area *area;
 	char *place = map_pages();
 
-	madvise(place, (size_t)PAGES * PAGE_BYTES, MADV_DONTDUMP);
+	madvise(place, (size_t)PAGES * PAGE, MADV_DONTDUMP);
 	assert_no_error(memory_map_read(getpid(), &map));
 	area = find_area(&map, place);
 	assert_non_null(area);
 	assert_int_equal(area->rights, PF_R | PF_W);
 	assert_true(area->excluded);
 	assert_false(area->shared || area->of_file || area->device);
-	assert_int_equal(area->resident, 4 * PAGE_BYTES);
+	assert_int_equal(area->resident, 4 * PAGE);
 	area = find_area(&map, (void *)(uintptr_t)find_area);
 	assert_non_null(area);
 	assert_int_equal(area->rights, PF_R | PF_X);
 	assert_true(area->of_file);
 	assert_int_equal(area->path[0], '/');
-	munmap(place, (size_t)PAGES * PAGE_BYTES);
+	munmap(place, (size_t)PAGES * PAGE);
 }
 
 static void test_there_is_no_such_process(void **state)

@@ -3,8 +3,6 @@
 
 #include "tests/analyzer/image/core_builder.h"
 
-enum { PAGE = 4096 };
-
 static const uint64_t STACK = 0x7ffc00000000, PROGRAM = 0x555500000040;
 
 /* A core of which everything that tells a process can be changed. */

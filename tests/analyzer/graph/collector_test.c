@@ -7,7 +7,7 @@
  * module's data, a mapping of the program's own, a stack that it made and the main stack refer to
  * them.
  */
-static const uint64_t PAGE = 4096, HEAP = 0x555500000000, SIZE = 32, LIBRARY = 0x7f0000000000,
+static const uint64_t HEAP = 0x555500000000, SIZE = 32, LIBRARY = 0x7f0000000000,
 		      DATA = LIBRARY + PAGE, CONSTANTS = DATA + PAGE, OWN = 0x7e0000000000,
 		      MADE = 0x7d0000000000, STACK = 0x7ffc00000000, RSP = STACK + 0x1000,
 		      LENGTH = 0x2000;

@@ -8,7 +8,7 @@
 /* A heap of blocks, and anonymous memory that holds addresses in disguise. */
 static const uint64_t HEAP = 0x7e5500000000, SIZE = 0x100, BLOCKS = 8, DATA = 0x7f0000000000,
 		      LENGTH = 0x20000, TYPE = DATA + 0x1000, TYPE_TYPE = DATA + 0x2000,
-		      PAGE = DATA + 0x10000, HEAP_PAGE = DATA + 0x3000, SLOT = PAGE + 40,
+		      RUBY_PAGE = DATA + 0x10000, HEAP_PAGE = DATA + 0x3000, SLOT = RUBY_PAGE + 40,
 		      INT_TYPE = 1 << 24;
 
 static uint64_t at(allocation_id id)
@@ -24,7 +24,7 @@ static void populate(struct world *world)
 	core_set(&world->core, TYPE + 8, TYPE_TYPE);
 	core_set(&world->core, TYPE + 168, INT_TYPE);
 	/* A page of Ruby's, of 64 KiB, with slots of 40 bytes. */
-	core_set(&world->core, PAGE, HEAP_PAGE);
+	core_set(&world->core, RUBY_PAGE, HEAP_PAGE);
 	core_set(&world->core, HEAP_PAGE, 40 | 1000 << 16);
 	core_set(&world->core, HEAP_PAGE + 32, SLOT);
 }

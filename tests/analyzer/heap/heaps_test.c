@@ -5,7 +5,7 @@
 
 #include "tests/analyzer/image/core_builder.h"
 
-enum { LIBRARY = 0x40000, PAGE = 4096 };
+enum { LIBRARY = 0x40000 };
 
 /* The findings about a process that has that library loaded. */
 static void find_heaps(const char *path, struct findings *findings)

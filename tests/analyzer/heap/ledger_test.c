@@ -2,7 +2,7 @@
 
 #include "tests/analyzer/image/core_builder.h"
 
-static const uint64_t PAGE = 4096, LOW = 0x10000, HIGH = 0x20000;
+static const uint64_t LOW = 0x10000, HIGH = 0x20000;
 
 /* A process with two pages at LOW, of which one is zeros, and one at HIGH. */
 struct mapped {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum { PAGE = 4096, BASE = 0x40000, PAGES = 4 };
+enum { BASE = 0x40000, PAGES = 4 };
 
 struct library {
 	Elf64_Ehdr header;

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum { PAGE = 4096 };
-
 static void test_word_is_where_the_process_had_it(void **state)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };

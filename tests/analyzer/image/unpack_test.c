@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-enum { PAGE = 4096, LARGE = 64 << 20 };
+enum { LARGE = 64 << 20 };
 
 /* A core packed with gzip, in a file without a name. */
 static int pack(const struct core *core)

@@ -4,7 +4,6 @@
 
 /* Two mappings that touch, and one that is absent behind its first page. */
 enum {
-	PAGE = 0x1000,
 	FIRST = 0x100000,
 	SECOND = FIRST + PAGE,
 	PARTLY = 0x200000,

@@ -2,8 +2,6 @@
 
 #include "tests/analyzer/image/core_builder.h"
 
-enum { PAGE = 4096 };
-
 /* Memory with all rights there are, the second partly absent. */
 static void build(struct core *core)
 {

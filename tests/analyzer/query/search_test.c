@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-enum { PAGE = 4096, TURN = 4 << 20 /* as memory is cut */ };
+enum { TURN = 4 << 20 /* as memory is cut */ };
 
 /* A core, and what a search in it found. */
 struct fixture {

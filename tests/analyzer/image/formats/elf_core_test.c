@@ -4,8 +4,6 @@
 
 #include "tests/analyzer/image/core_builder.h"
 
-enum { PAGE = 4096 };
-
 /* The core cannot be opened; message is what is said behind its path. */
 static void assert_refused(const struct core *core, enum error_code code, const char *message)
 {
