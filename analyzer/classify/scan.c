@@ -228,9 +228,13 @@ static void scan_part(struct scan *scan, struct scanner *scanner, allocation_id 
 static void scan_run(struct scan *scan, struct scanner *scanner, const struct work_chunk *chunk,
 		     uint64_t *ret_bytes)
 {
-	for (size_t id = bitmap_next(scan->sources, chunk->first);
-	     id < chunk->end && id < scan->sources->count;
-	     id = bitmap_next(scan->sources, id + 1)) {
+	/* Where sources are few, the next one is far beyond the chunk. */
+	struct bitmap sources = *scan->sources;
+
+	if (chunk->end < sources.count)
+		sources.count = chunk->end;
+	for (size_t id = bitmap_next(&sources, chunk->first); id < sources.count;
+	     id = bitmap_next(&sources, id + 1)) {
 		if (scan->pointerless && bitmap_get(scan->pointerless, id)) {
 			if (*scan->plain_inspectors || scan->input->kept)
 				inspect_pointerless(scan, scanner, (allocation_id)id);
