@@ -218,7 +218,6 @@ static void chain_some(struct chain *chain, size_t first, size_t end)
 	}
 }
 
-/* From the end: what was walked last may still be in memory. */
 static struct error *chain_region(struct chain *chain, const struct heap_region *region)
 {
 	enum { STEP = 1 << 16 };
@@ -227,7 +226,12 @@ static struct error *chain_region(struct chain *chain, const struct heap_region 
 
 	while (end > first) {
 		size_t start = end - first > STEP ? end - STEP : first;
+		size_t next = start - first > STEP ? start - STEP : first;
 
+		if (next < start)
+			image_fetch(context->image,
+				    allocation_start(chain->index, (allocation_id)next),
+				    allocation_start(chain->index, (allocation_id)start));
 		chain_some(chain, start, end);
 		allocations_release(context->image, chain->index, start, end);
 		if (!progress_step(context->progress, end - start))

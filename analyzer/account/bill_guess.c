@@ -144,7 +144,7 @@ static struct error *scan(struct guessing *guessing, uint64_t start, uint64_t en
 			if (unknown)
 				set_guess(unknown, guess);
 		}
-		image_release(guessing->image, start, start + size);
+		image_advance(guessing->image, start, start + size);
 		start += size;
 		if (!progress_step(progress, size))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
