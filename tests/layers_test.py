@@ -48,6 +48,15 @@ NO_LANGUAGE = ("analyzer/account", "analyzer/analysis", "analyzer/classify",
                "analyzer/diff", "analyzer/gate", "analyzer/graph",
                "analyzer/heap", "analyzer/kinds")
 
+# Which allocators there are, only they know.
+ALLOCATOR = re.compile(r"tcache|fast ?bin|boehm|jemalloc|tcmalloc|main_arena|free_tcache", re.IGNORECASE)
+NO_ALLOCATOR = ("analyzer/heap", "analyzer/graph", "analyzer/account",
+                "cli/views")
+KNOWS_ALLOCATORS = ("analyzer/heap/unsupported", "analyzer/heap/debug_header")
+
+# Parts in which no file needs, over others, itself.
+NO_CIRCLES = ("allocators/", "analyzer/heap/")
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*")', re.DOTALL)
 
@@ -160,6 +169,30 @@ class IncludesTest(unittest.TestCase):
                 if LANGUAGE.search(line):
                     wrong.append(f"{path}: {line.strip()}")
         self.assertEqual(wrong, [])
+
+    def test_no_allocator_is_named_outside_of_itself(self):
+        wrong = []
+        for path in source_files(*NO_ALLOCATOR):
+            for line in read(path).splitlines():
+                if (ALLOCATOR.search(line) and
+                        not path.startswith(KNOWS_ALLOCATORS)):
+                    wrong.append(f"{path}: {line.strip()}")
+        self.assertEqual(wrong, [])
+
+    def test_allocators_and_heaps_include_in_no_circle(self):
+        needs = {}
+        for path in source_files("allocators", "analyzer/heap"):
+            module = path[:-2].removesuffix("_parts")
+            needs.setdefault(module, set()).update(
+                name[:-2].removesuffix("_parts")
+                for _, name in self.includes(path)
+                if name.startswith(NO_CIRCLES))
+        while needs:
+            done = {module for module, others in needs.items()
+                    if not (others - {module}) & needs.keys()}
+            self.assertTrue(done, f"a circle is in {sorted(needs)}")
+            needs = {module: others for module, others in needs.items()
+                     if module not in done}
 
     @staticmethod
     def includes(path):

@@ -41,7 +41,7 @@ struct arena_kind {
 
 /* A kind of free memory. */
 struct free_kind {
-	const char *name; /* "fast bin" */
+	const char *name; /* "free list" */
 	bool ends_heap;	  /* the end of a heap, from which it grows */
 };
 

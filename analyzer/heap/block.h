@@ -58,10 +58,34 @@ static inline bool rounds_like_malloc(uint64_t size, uint64_t wanted)
 /* Where region and claims come from, to be shown: an arena's number. */
 typedef uint32_t arena_number;
 
+/* The rank of an allocation in the order of addresses. */
+typedef uint32_t allocation_id;
+#define NO_ALLOCATION UINT32_MAX
+
+/* Starts of allocations are multiples of 1 << shift bytes: of 16 unless their allocator says so. */
+enum { LEAST_SHIFT = 3, USUAL_SHIFT = 4, MOST_SHIFT = 12 };
+
+/* A stretch of memory of one arena, with count allocations from first on. */
+struct heap_region {
+	uint64_t start, end;
+	uint32_t count;
+	allocation_id first;
+	arena_number arena;
+	uint32_t shift;
+};
+
+struct memory_range {
+	uint64_t start, end; /* [start, end) */
+};
+
 struct block_sink;
 
-/* Blocks of the regions to come start at multiples of that, a power of two, 8 or more; 16 at first.
- */
+/* A sink to walk heaps into, then to be made an index. */
+struct error *block_sink_create(struct memory_account *account, struct block_sink **ret);
+void block_sink_destroy(struct block_sink *sink);
+DEFINE_CLEANUP(block_sink_destroy, struct block_sink *)
+
+/* Blocks of regions to come start at multiples of that: a power of two, 8 or more; 16 at first. */
 void block_sink_align(struct block_sink *sink, unsigned int alignment);
 
 /* A region [start, end) of an arena begins; its blocks follow. */

@@ -22,32 +22,7 @@
 #include "analyzer/base/bitmap.h"
 #include "analyzer/heap/block.h"
 
-typedef uint32_t allocation_id;
-#define NO_ALLOCATION UINT32_MAX
-
-/* Starts of allocations are multiples of 1 << shift bytes: of 16, unless their allocator says so.
- */
-enum { LEAST_SHIFT = 3, USUAL_SHIFT = 4, MOST_SHIFT = 12 };
-
-/* A stretch of memory of one arena, with count allocations from first on. */
-struct heap_region {
-	uint64_t start, end;
-	uint32_t count;
-	allocation_id first;
-	arena_number arena;
-	uint32_t shift;
-};
-
-struct memory_range {
-	uint64_t start, end; /* [start, end) */
-};
-
 struct allocation_index;
-
-/* A sink to walk heaps into, then to be made an index. */
-struct error *block_sink_create(struct memory_account *account, struct block_sink **ret);
-void block_sink_destroy(struct block_sink *sink);
-DEFINE_CLEANUP(block_sink_destroy, struct block_sink *)
 
 /* Make the index of all in the sink, which is left empty. */
 struct error *allocation_index_create(struct block_sink *sink, struct allocation_index **ret);

@@ -4,6 +4,7 @@
 #ifndef ANALYZER_HEAP_INDEX_PARTS_H
 #define ANALYZER_HEAP_INDEX_PARTS_H
 
+#include "analyzer/heap/index.h"
 #include "analyzer/heap/sink.h"
 
 /* The unit of most regions, the only one that windows are for. */

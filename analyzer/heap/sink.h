@@ -4,7 +4,7 @@
 #ifndef ANALYZER_HEAP_SINK_H
 #define ANALYZER_HEAP_SINK_H
 
-#include "analyzer/heap/index.h"
+#include "analyzer/heap/block.h"
 
 /*
  * Where an allocation is, in 8 bytes: its start in units of its region from that one's start, and

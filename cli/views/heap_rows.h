@@ -8,7 +8,7 @@
 #include "analyzer/report/report.h"
 
 /*
- * "Of these, 25 allocations taking 0x668 (1,640) bytes are in the heap of boehm.", for each
+ * "Of these, 25 allocations taking 0x668 (1,640) bytes are in the heap of NAME.", for each
  * allocator; nothing if there is only one.
  */
 void heap_rows_write(struct report *report, const struct analysis *analysis,

@@ -1,3 +1,4 @@
+#include "analyzer/heap/index.h"
 #include "analyzer/heap/sink.h"
 
 #include "tests/assertions.h"
