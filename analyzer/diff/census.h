@@ -37,18 +37,12 @@ struct census {
 	size_t holder_count;
 };
 
-/* Called with each used allocation by address, and the number of its key, plus 1; 0: none. */
-typedef struct error *(*census_visitor)(void *data, allocation_id id, struct memory_range range,
-					uint32_t number);
-
-/* Build what a census needs. */
-struct error *census_need(struct analysis *analysis, enum aspect aspect);
-
-/* Count, and visit unless visit is NULL. ret is to be deinitialised in any case. */
-struct error *census_take(struct analysis *analysis, enum aspect aspect, census_visitor visit,
-			  void *data, struct census *ret);
+/* To be deinitialised in any case. */
 void census_deinit(struct census *census);
 DEFINE_DEINIT(census_deinit, struct census)
+
+/* Count one under the key, whose number, plus 1, goes to ret. */
+struct error *census_count(struct census *census, kind_key key, uint64_t bytes, uint32_t *ret);
 
 /* Count an allocation, or what hangs on it, under the key, and keep the number of that. */
 struct error *census_add(struct census *census, allocation_id id, kind_key key, uint64_t bytes);

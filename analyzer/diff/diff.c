@@ -1,5 +1,6 @@
 #include "analyzer/diff/diff.h"
 
+#include "analyzer/diff/count.h"
 #include "analyzer/diff/group_table.h"
 #include "analyzer/diff/oldest.h"
 
