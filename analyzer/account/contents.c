@@ -5,10 +5,10 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* What is hashed at once, and how often it is looked for holes. */
+/* Bytes that are hashed at once, and bytes between searches for holes. */
 enum { PIECE = 1 << 12, BETWEEN_HOLES = 1 << 20 };
 
-/* The bytes of a piece, put together in buffer where two regions meet. */
+/* The bytes of a piece, copied to buffer if two regions meet in it. */
 static const uint8_t *read_piece(struct view *view, uint64_t address, uint64_t size,
 				 uint8_t buffer[static PIECE])
 {
@@ -20,7 +20,7 @@ static const uint8_t *read_piece(struct view *view, uint64_t address, uint64_t s
 	return image_read(view->image, address, buffer, size) ? buffer : NULL;
 }
 
-/* How many zeros there are at the end of a piece that has others. */
+/* The zeros at the end of a piece that is not all zero. */
 static uint64_t count_zeros(const uint8_t *bytes, uint64_t size)
 {
 	uint64_t count = 0;
@@ -30,7 +30,7 @@ static uint64_t count_zeros(const uint8_t *bytes, uint64_t size)
 	return count;
 }
 
-/* How many whole pieces at address, of size bytes, are in a hole. */
+/* The bytes of whole pieces in a hole at address. */
 static uint64_t skip_hole(const struct view *view, uint64_t address, uint64_t size)
 {
 	uint64_t hole = image_next_data(view->image, address) - address;
@@ -40,7 +40,7 @@ static uint64_t skip_hole(const struct view *view, uint64_t address, uint64_t si
 	return hole - hole % PIECE;
 }
 
-/* Pieces of zeros do not count, but the place of the others does. */
+/* Pieces of zeros are left out, so the offset of the others is part of the hash. */
 static uint64_t add_hash(uint64_t hash, uint64_t offset, const uint8_t *bytes, uint64_t size)
 {
 	static const uint64_t odd = 0x9e3779b97f4a7c15;
@@ -75,7 +75,7 @@ bool contents_digest(struct view *view, uint64_t address, uint64_t size, struct 
 	return true;
 }
 
-/* How many whole pieces are in holes at both. */
+/* The bytes of whole pieces that are in holes at both addresses. */
 static uint64_t skip_holes(const struct view *view, uint64_t address, uint64_t other, uint64_t size)
 {
 	return skip_hole(view, address, skip_hole(view, other, size));
@@ -104,7 +104,7 @@ bool contents_equal(struct view *left, uint64_t address, struct view *right, uin
 	return true;
 }
 
-/* How many bytes of UTF-8 follow the first one; none: it is no first one. */
+/* The bytes of UTF-8 that follow a first byte; 0: this is not a first byte. */
 static unsigned int count_following(uint8_t byte)
 {
 	if (byte >= 0xc2 && byte < 0xe0)

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* So many ids are looked at in one go: whole words of bitmaps. */
+/* Ids in a chunk of work: whole words of bitmaps. */
 enum { SHARE = 1 << 14 };
 
 /* The zeros at the end of what is not all zero. */
@@ -55,7 +55,7 @@ static void add_sum(struct waste_sum *sum, uint64_t bytes)
 	sum->bytes += bytes;
 }
 
-/* Whole pages at the end, as only these could be done without. */
+/* Whole pages of zeros at the end: only these could be given back. */
 static uint64_t whole_pages(const struct extent *extent, uint64_t zeros)
 {
 	uint64_t end = extent->start + extent->size;
@@ -172,7 +172,7 @@ static struct error *init_search(struct search *search, const struct bitmap *mem
 				       search->threads, most, &search->duplicates);
 }
 
-/* What nothing else is known of goes by size, and texts together. */
+/* Allocations of unknown type count by size, all texts as one. */
 enum { TEXT_KEY = 1 };
 
 static kind_key find_key(const struct search *search, allocation_id id, const struct extent *extent)
@@ -210,7 +210,7 @@ static struct error *count_allocation(struct search *search, allocation_id id)
 	return error;
 }
 
-/* Of a duplicate, all is counted already. */
+/* Duplicates are counted in full already. */
 static struct error *count_tails(struct search *search, const struct looker *looker)
 {
 	const struct tail *tails = looker->tails.bytes;
@@ -290,7 +290,7 @@ static struct error *make_row(const struct search *search, enum waste_kind kind,
 	return ret->name || ret->size ? NULL : &error_no_memory;
 }
 
-/* Several signatures may be of one class. */
+/* Several signatures may belong to one class. */
 static void merge_rows(struct waste *waste)
 {
 	size_t kept = 0;

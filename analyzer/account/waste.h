@@ -2,7 +2,7 @@
  * Where used memory is wasted.
  *
  * No byte of an allocation counts twice. Its slack and spare room lie behind or around its
- * contents, or, if spare room is in between, these do not count at all. The contents are zeros, if
+ * contents; contents with spare room between them are not read. The contents are zeros, if
  * all of them are; else they are a duplicate, if an allocation before it holds the same; else pages
  * at their end may be zeros.
  */

@@ -26,7 +26,7 @@ static struct error *end_page(struct page_walk *walk)
 }
 
 /* Go to the page of address, of that arena. */
-static struct error *chunk_page(struct page_walk *walk, uint64_t address, arena_number arena)
+static struct error *turn_page(struct page_walk *walk, uint64_t address, arena_number arena)
 {
 	uint64_t start = page_below(address);
 	struct error *error;
@@ -48,7 +48,7 @@ static bool is_cached(const struct page_walk *walk, allocation_id id)
 static struct error *add_part(struct page_walk *walk, arena_number arena, allocation_id id,
 			      uint64_t start, uint64_t end)
 {
-	struct error *error = chunk_page(walk, start, arena);
+	struct error *error = turn_page(walk, start, arena);
 
 	if (bitmap_get(allocation_used(walk->index), id)) {
 		if (walk->pinner_count < MOST_PINNERS)
@@ -105,7 +105,7 @@ static struct error *mark_border(struct page_walk *walk, const struct heap_regio
 
 	if (border % PAGE == 0)
 		return NULL;
-	error = chunk_page(walk, border, region->arena);
+	error = turn_page(walk, border, region->arena);
 	walk->page.foreign = true;
 	return error;
 }
