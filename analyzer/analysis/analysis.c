@@ -142,6 +142,7 @@ struct error *analysis_create(const char *path, const struct debug_options *opti
 		return &error_no_memory;
 	analysis->options = options;
 	analysis->progress = progress;
+	analysis->runtime_kinds = runtime_kinds;
 	error = named_sets_create(&analysis->named_sets);
 	if (!error)
 		error = open_image(analysis, path);
@@ -153,6 +154,11 @@ struct error *analysis_create(const char *path, const struct debug_options *opti
 	analysis->costs[STAGE_IMAGE].processor = processor_seconds() - processor;
 	*ret = take(analysis);
 	return NULL;
+}
+
+void analysis_set_runtimes(struct analysis *analysis, const struct runtime *const *kinds)
+{
+	analysis->runtime_kinds = kinds;
 }
 
 struct error *analysis_open_beside(struct analysis *analysis, const char *path,

@@ -75,6 +75,12 @@ struct error *analysis_create(const char *path, const struct debug_options *opti
 			      struct progress *progress, struct analysis **ret);
 
 /*
+ * Look for these runtimes, an array with NULL at the end, and not for all that there are. Before
+ * STAGE_FIBERS; the array is borrowed.
+ */
+void analysis_set_runtimes(struct analysis *analysis, const struct runtime *const *kinds);
+
+/*
  * Open another dump with the same options and progress, which may take as much memory as this one
  * leaves.
  */

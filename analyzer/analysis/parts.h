@@ -22,6 +22,7 @@ struct analysis {
 	struct program *program;
 	struct heaps *heaps;
 	const struct allocation_index *index;
+	const struct runtime *const *runtime_kinds; /* that are looked for */
 	struct runtimes *runtimes;
 	struct roots *roots;
 	struct graph *graph;

@@ -52,7 +52,8 @@ static struct error *build_fibers(struct analysis *analysis, uint64_t *ret_count
 		.index = analysis->index,
 		.account = &analysis->account,
 	};
-	struct error *error = runtimes_create(runtime_kinds, &context, &analysis->runtimes);
+	struct error *error =
+		runtimes_create(analysis->runtime_kinds, &context, &analysis->runtimes);
 
 	if (!error)
 		*ret_count = fiber_count(runtimes_fibers(analysis->runtimes));

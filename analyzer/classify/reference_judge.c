@@ -13,6 +13,10 @@ void reference_judge_set_source(struct reference_judge *judge, allocation_id sou
 	const struct allocation_index *index = judge->reader.index;
 	uint64_t start = allocation_start(index, source);
 
+	judge->source_id = source;
+	judge->space = runtimes_space_of(judge->reader.runtimes, source);
+	if (judge->space && !judge->space->runtime->may_refer)
+		judge->space = NULL;
 	judge->source = (struct memory_range){ start, start + allocation_size(index, source) };
 	judge->has_facts = patterns_tell(judge->patterns, &judge->reader, source, &judge->facts);
 }
@@ -33,6 +37,9 @@ const char *reference_judge_taint(struct reference_judge *judge, uint64_t offset
 	if (judge->has_facts && facts->dead &&
 	    (offset < facts->live_start || offset >= facts->live_end))
 		return facts->dead;
+	if (judge->space &&
+	    !judge->space->runtime->may_refer(judge->space, judge->source_id, offset))
+		return "part of the object that holds no references";
 	if (is_behind_short_text(&judge->reader, judge->source, judge->source.start + offset))
 		return "unused buffer of a short string";
 	return NULL;

@@ -17,7 +17,9 @@ struct reference_judge {
 	const struct patterns *patterns; /* borrowed */
 	struct reader reader;
 	struct memory_range source;
-	struct pattern_facts facts; /* of the source */
+	allocation_id source_id;
+	const struct object_space *space; /* that knows which words of the source refer; or NULL */
+	struct pattern_facts facts;	  /* of the source */
 	bool has_facts;
 };
 

@@ -15,6 +15,14 @@ struct error *fibers_add(struct fibers *fibers, struct fiber fiber)
 	return error;
 }
 
+void fibers_set_runtime(struct fibers *fibers, const struct runtime *runtime)
+{
+	struct fiber *list = fibers->list.bytes;
+
+	for (size_t i = fibers->count; i > 0 && !list[i - 1].runtime; i--)
+		list[i - 1].runtime = runtime;
+}
+
 DEFINE_COMPARE(compare_fibers, struct fiber, ASCENDING(start))
 
 /* Of two stacks that overlap, one is not what it seems; a thread's is. */

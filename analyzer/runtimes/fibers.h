@@ -28,6 +28,9 @@ struct fibers {
 /* Fails only if memory is short; takes over the name in any case. */
 struct error *fibers_add(struct fibers *fibers, struct fiber fiber);
 
+/* Those that are nobody's yet are the runtime's. */
+void fibers_set_runtime(struct fibers *fibers, const struct runtime *runtime);
+
 /* Put all in order of their stacks, and drop those whose stacks overlap others'. */
 void fibers_sort(struct fibers *fibers);
 void fibers_deinit(struct fibers *fibers);

@@ -39,6 +39,14 @@ enum class_name_kind {
 	CLASS_NAMED,	/* the class's own name */
 };
 
+/* How a runtime keeps an object. */
+struct object_liveness {
+	bool is_immortal; /* it is never freed */
+	bool is_marked;	  /* by the last collection */
+	bool has_count;	  /* of references: */
+	uint64_t count;
+};
+
 /* The integers of a language, in which programs keep addresses. */
 struct integer_encoding {
 	const char *name; /* "Python int" */
@@ -110,6 +118,14 @@ struct runtime {
 	 * within another; NULL: not known. Lives as long as the space.
 	 */
 	const char *(*field_name)(struct object_space *space, uint64_t number, uint64_t offset);
+	/*
+	 * Optional: whether the word at that offset of the object may be a reference. Others are
+	 * tainted, see patterns.h. NULL: all may.
+	 */
+	bool (*may_refer)(const struct object_space *space, allocation_id id, uint64_t offset);
+	/* Optional: how the object is kept. False: that is not known. */
+	bool (*liveness)(const struct object_space *space, allocation_id id,
+			 struct object_liveness *ret);
 
 	const struct integer_encoding *integer; /* Optional. */
 	const struct object_pages *pages;	/* Optional. */

@@ -1,5 +1,6 @@
 #include "analyzer/runtimes/runtimes.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 struct runtimes {
@@ -94,6 +95,7 @@ struct error *runtimes_create(const struct runtime *const *kinds,
 		list->spaces[list->count++] = space;
 		if (kinds[i]->find_fibers)
 			error = kinds[i]->find_fibers(space, &list->fibers);
+		fibers_set_runtime(&list->fibers, kinds[i]);
 	}
 	if (error)
 		return error;
@@ -167,6 +169,32 @@ uint64_t runtimes_class_of(const struct runtimes *list, allocation_id id)
 		if (list->spaces[i]->has_objects)
 			number = list->spaces[i]->runtime->class_of(list->spaces[i], id);
 	return number;
+}
+
+struct object_space *runtimes_space_of(const struct runtimes *list, allocation_id id)
+{
+	for (size_t i = 0; runtimes_have_objects(list) && i < list->count; i++)
+		if (list->spaces[i]->has_objects &&
+		    list->spaces[i]->runtime->class_of(list->spaces[i], id))
+			return list->spaces[i];
+	return NULL;
+}
+
+bool runtimes_tell(const struct runtimes *list, allocation_id id, char *ret, size_t size)
+{
+	const struct object_space *space = runtimes_space_of(list, id);
+	struct object_liveness liveness = { 0 };
+
+	if (!space || !space->runtime->liveness || !space->runtime->liveness(space, id, &liveness))
+		return false;
+	if (liveness.has_count && !liveness.is_immortal)
+		snprintf(ret, size, "kept by a count of %" PRIu64 " references", liveness.count);
+	else
+		snprintf(ret, size, "%s",
+			 liveness.is_immortal ? "immortal"
+			 : liveness.is_marked ? "marked by its collector"
+					      : "not marked by its collector");
+	return true;
 }
 
 /* The one that has the class, or NULL. */

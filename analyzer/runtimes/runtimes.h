@@ -35,6 +35,12 @@ struct error *runtimes_find_objects(struct runtimes *list, struct debug *debug);
 /* Whether any has objects. */
 bool runtimes_have_objects(const struct runtimes *list);
 
+/* The space that the object is in; NULL: it is none. list may be NULL. */
+struct object_space *runtimes_space_of(const struct runtimes *list, allocation_id id);
+
+/* Say how the object is kept, as what follows "it is". False: that is not known. */
+bool runtimes_tell(const struct runtimes *list, allocation_id id, char *ret, size_t size);
+
 /* See the slots of those names. All numbers of classes are of one of the runtimes. */
 uint64_t runtimes_class_of(const struct runtimes *list, allocation_id id);
 bool runtimes_have_class(const struct runtimes *list, uint64_t number);

@@ -252,7 +252,10 @@ static bool tell_use(const struct analysis *analysis, const struct place *place,
 	if (place->kind == PLACE_ALLOCATION)
 		return allocation_state(index, place->id) != BLOCK_USED
 			       ? heaps_tell(analysis_heaps(analysis), place->start, ret, size)
-			       : heaps_tell_used(analysis_heaps(analysis), place->start, ret, size);
+			       : heaps_tell_used(analysis_heaps(analysis), place->start, ret,
+						 size) ||
+					 runtimes_tell(analysis_runtimes(analysis), place->id, ret,
+						       size);
 	if (place->kind != PLACE_ARENA && place->kind != PLACE_BOOKKEEPING)
 		return false;
 	if (heaps_tell(analysis_heaps(analysis), address, ret, size))

@@ -2,7 +2,7 @@
 
 #include "analyzer/base/sort.h"
 #include "analyzer/heap/release.h"
-#include "analyzer/runtimes/crystal/crystal.h"
+#include "analyzer/runtimes/crystal/code.h"
 
 #include <string.h>
 
@@ -264,7 +264,6 @@ static struct fiber make_fiber(const struct candidate *candidate, const struct l
 			       const struct program *program)
 {
 	struct fiber fiber = {
-		.runtime = &runtime_crystal,
 		.object = candidate->address,
 		.start = candidate->words[STACK],
 		.end = candidate->words[layout->bottom],
