@@ -33,4 +33,22 @@ struct disguised {
 	uint32_t disguise;
 };
 
+struct graph;
+struct roots;
+
+/* What is looked through, for what, and for whom. */
+struct disguises_input {
+	const struct image *image;
+	const struct allocation_index *index;
+	const struct roots *roots;
+	const struct graph *graph;
+	const struct graph *incoming;	 /* for XOR links only */
+	const struct bitmap *in_use;	 /* allocations */
+	const struct bitmap *wanted;	 /* none of these */
+	unsigned int disguises;		 /* a bit for each of pointers */
+	const struct runtimes *integers; /* whose to look for; NULL: none */
+	struct memory_account *account;
+	struct progress *progress;
+};
+
 #endif

@@ -8,7 +8,8 @@
 #define ANALYZER_GRAPH_DISGUISE_SCAN_H
 
 #include "analyzer/graph/address_filter.h"
-#include "analyzer/graph/disguises.h"
+#include "analyzer/graph/disguise.h"
+#include "analyzer/graph/roots.h"
 #include "analyzer/image/view.h"
 
 /* An address in disguise: that of a wanted one, and nothing speaks against. */

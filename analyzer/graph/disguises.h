@@ -16,20 +16,6 @@
 #include "analyzer/graph/graph.h"
 #include "analyzer/graph/roots.h"
 
-struct disguises_input {
-	const struct image *image;
-	const struct allocation_index *index;
-	const struct roots *roots;
-	const struct graph *graph;
-	const struct graph *incoming;	 /* for XOR links; NULL: made if needed */
-	const struct bitmap *in_use;	 /* allocations */
-	const struct bitmap *wanted;	 /* none of these */
-	unsigned int disguises;		 /* a bit for each of pointers */
-	const struct runtimes *integers; /* whose to look for; NULL: none */
-	struct memory_account *account;
-	struct progress *progress;
-};
-
 /* Of each allocation found, the first place that its address stands at. */
 struct disguises {
 	struct memory list; /* struct disguised, in the order they were found */

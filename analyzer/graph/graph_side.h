@@ -9,7 +9,6 @@
 
 #include "analyzer/base/side_file.h"
 #include "analyzer/graph/graph.h"
-#include "analyzer/graph/leaks.h"
 #include "analyzer/graph/liveness.h"
 
 struct error *graph_save(const struct graph *graph, struct side_writer *writer);
@@ -21,8 +20,5 @@ struct error *liveness_save(const struct liveness *liveness, struct side_writer 
 /* They must be those of what is used, but not anchored. */
 struct error *liveness_load(struct side_file *file, const struct bitmap *used,
 			    const struct bitmap *anchored, struct liveness *ret);
-
-struct error *leaks_save(const struct leaks *leaks, struct side_writer *writer);
-struct error *leaks_load(struct side_file *file, const struct bitmap *leaked, struct leaks **ret);
 
 #endif

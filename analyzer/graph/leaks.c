@@ -3,7 +3,6 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/graph/components.h"
-#include "analyzer/graph/graph_side.h"
 
 #include <assert.h>
 

@@ -8,6 +8,7 @@
 #ifndef ANALYZER_GRAPH_LEAKS_H
 #define ANALYZER_GRAPH_LEAKS_H
 
+#include "analyzer/base/side_file.h"
 #include "analyzer/graph/graph.h"
 
 struct leak_root {
@@ -36,5 +37,8 @@ const struct leak_root *leak_root_find(const struct leaks *leaks, allocation_id 
 /* What several leak roots reach. */
 uint64_t leaks_shared_count(const struct leaks *leaks);
 uint64_t leaks_shared_bytes(const struct leaks *leaks);
+
+struct error *leaks_save(const struct leaks *leaks, struct side_writer *writer);
+struct error *leaks_load(struct side_file *file, const struct bitmap *leaked, struct leaks **ret);
 
 #endif

@@ -16,7 +16,7 @@
 #define ANALYZER_GRAPH_XOR_LINKS_H
 
 #include "analyzer/graph/address_filter.h"
-#include "analyzer/graph/disguises.h"
+#include "analyzer/graph/disguise.h"
 
 enum {
 	XOR_MOST_SIZE = 1 << 12, /* of a node */

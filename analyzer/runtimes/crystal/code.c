@@ -3,6 +3,7 @@
 #include "analyzer/base/sort.h"
 #include "analyzer/runtimes/crystal/code_state.h"
 #include "analyzer/runtimes/crystal/disassembler.h"
+
 #include <string.h>
 
 enum {
@@ -27,6 +28,8 @@ struct pending {
 	uint64_t target;
 	struct code_state state;
 };
+
+_Static_assert((int)MOST_MADE <= (int)MOST_FOLLOWED, "all objects are followed");
 
 struct code_reader {
 	const struct image *image;

@@ -52,7 +52,7 @@ void code_state_intersect(struct code_state *state, const struct code_state *oth
 		if (!slot || !is_same(slot->value, state->slots[i].value))
 			state->slots[i].value.kind = UNKNOWN;
 	}
-	for (size_t i = 0; i < MOST_MADE / 64; i++)
+	for (size_t i = 0; i < MOST_FOLLOWED / 64; i++)
 		state->typed[i] |= other->typed[i];
 }
 

@@ -6,12 +6,15 @@
 #ifndef ANALYZER_RUNTIMES_CRYSTAL_CODE_STATE_H
 #define ANALYZER_RUNTIMES_CRYSTAL_CODE_STATE_H
 
-#include "analyzer/runtimes/crystal/code.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum {
 	GENERAL = 16,	/* general registers come first, */
 	REGISTERS = 32, /* then vector registers */
 	SLOTS = 64,
+	MOST_FOLLOWED = 1024, /* objects */
 };
 
 /* A flag is a number whose lowest byte is 0 or 1, the rest being unknown. */
@@ -34,8 +37,8 @@ struct code_state {
 	struct value registers[REGISTERS];
 	struct slot slots[SLOTS];
 	size_t slot_count;
-	int64_t depth;			/* of the stack pointer */
-	uint64_t typed[MOST_MADE / 64]; /* a bit for each object with a type */
+	int64_t depth;			    /* of the stack pointer */
+	uint64_t typed[MOST_FOLLOWED / 64]; /* a bit for each object with a type */
 };
 
 /* Nothing is known but the depth of the stack. */

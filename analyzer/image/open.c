@@ -1,0 +1,523 @@
+#include "analyzer/base/list.h"
+#include "analyzer/base/sort.h"
+#include "analyzer/base/text.h"
+#include "analyzer/image/absence.h"
+#include "analyzer/image/format.h"
+#include "analyzer/image/image_parts.h"
+#include "analyzer/image/unpack.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+struct image_builder {
+	struct image *image;
+	const struct arch *const *architectures;
+};
+
+static struct error *add_region(struct image *image, struct region region)
+{
+	if (region.start >= region.end)
+		return NULL;
+	if (!LIST_GROW(image->regions, image->region_count))
+		return &error_no_memory;
+	image->regions[image->region_count++] = region;
+	return NULL;
+}
+
+struct error *image_add_segment(struct image_builder *builder, uint64_t start, uint64_t end,
+				uint8_t rights, enum region_origin origin, const uint8_t *bytes,
+				uint64_t present, uint64_t lost)
+{
+	struct image *image = builder->image;
+	struct region held = {
+		.start = start,
+		.end = start + present,
+		.rights = rights,
+		.origin = origin,
+		.segment = image->segment_count++,
+		.bytes = bytes,
+	};
+	struct region rest = held;
+	struct error *error = add_region(image, held);
+
+	if (error)
+		return error;
+	rest.start = held.end;
+	rest.end = held.end + lost;
+	rest.origin = REGION_ABSENT;
+	rest.bytes = NULL;
+	error = add_region(image, rest);
+	if (error)
+		return error;
+	rest.start = rest.end;
+	rest.end = end;
+	rest.left_out = true;
+	return add_region(image, rest);
+}
+
+struct error *image_add_cut(struct image_builder *builder, uint64_t start, uint64_t end)
+{
+	return untouched_add(&builder->image->untouched, start, end);
+}
+
+struct error *image_add_mapping(struct image_builder *builder, struct mapping mapping)
+{
+	struct image *image = builder->image;
+
+	/* The kernel's name for anonymous memory in huge pages. */
+	if (mapping.start >= mapping.end || strncmp(mapping.path, "/anon_hugepage", 14) == 0)
+		return NULL;
+	if (!LIST_GROW(image->mappings, image->mapping_count))
+		return &error_no_memory;
+	image->mappings[image->mapping_count++] = mapping;
+	return NULL;
+}
+
+struct error *image_add_thread(struct image_builder *builder, struct image_thread thread)
+{
+	struct image *image = builder->image;
+
+	if (!LIST_GROW(image->threads, image->thread_count))
+		return &error_no_memory;
+	image->threads[image->thread_count++] = thread;
+	return NULL;
+}
+
+struct error *image_add_auxiliary(struct image_builder *builder, uint64_t type, uint64_t value)
+{
+	struct image *image = builder->image;
+
+	if (!LIST_GROW(image->auxiliary, image->auxiliary_count))
+		return &error_no_memory;
+	image->auxiliary[image->auxiliary_count].type = type;
+	image->auxiliary[image->auxiliary_count++].value = value;
+	return NULL;
+}
+
+void image_set_origin(struct image_builder *builder, struct image_origin origin)
+{
+	struct image_origin *known = &builder->image->origin;
+
+	if (origin.process)
+		known->process = origin.process;
+	if (origin.time)
+		known->time = origin.time;
+	known->by_debugger |= origin.by_debugger;
+}
+
+void image_set_missing(struct image_builder *builder, uint64_t bytes)
+{
+	builder->image->missing = bytes;
+}
+
+void image_add_note(struct image_builder *builder, struct own_note note)
+{
+	struct image *image = builder->image;
+
+	if (image->note_count < MOST_OWN_NOTES)
+		image->notes[image->note_count++] = note;
+}
+
+static const char *machine_name(unsigned int machine)
+{
+	static const struct {
+		unsigned int machine;
+		const char *name;
+	} names[] = {
+		{ EM_386, "i386" },    { EM_AARCH64, "aarch64" }, { EM_ARM, "arm" },
+		{ EM_PPC64, "ppc64" }, { EM_S390, "s390" },	  { EM_RISCV, "riscv" },
+		{ EM_X86_64, "x32" }, /* as the other class was looked for */
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (names[i].machine == machine)
+			return names[i].name;
+	return NULL;
+}
+
+struct error *image_set_machine(struct image_builder *builder, unsigned int machine,
+				unsigned int class)
+{
+	_cleanup_(free) char *supported = NULL;
+	const char *name = machine_name(machine);
+	char number[32];
+
+	for (size_t i = 0; builder->architectures[i]; i++) {
+		const struct arch *arch = builder->architectures[i];
+		char *names = NULL;
+
+		if (arch->machine == machine && arch->class == class) {
+			builder->image->arch = arch;
+			return NULL;
+		}
+		if (asprintf(&names, "%s%s%s", supported ? supported : "", supported ? ", " : "",
+			     arch->name) < 0)
+			return &error_no_memory;
+		free(supported);
+		supported = names;
+	}
+	snprintf(number, sizeof(number), "machine %u", machine);
+	return error_create(ERROR_NOT_SUPPORTED, "is a core of %s; only %s is supported",
+			    name ? name : number, supported);
+}
+
+const struct arch *image_builder_arch(struct image_builder *builder)
+{
+	return builder->image->arch;
+}
+
+struct findings *image_builder_findings(struct image_builder *builder)
+{
+	return builder->image->findings;
+}
+
+DEFINE_COMPARE(compare_regions, struct region, ASCENDING(start), ASCENDING(segment))
+
+DEFINE_COMPARE(compare_mappings, struct mapping, ASCENDING(start))
+
+/* Sort the regions; where two overlap, the one that starts first counts. */
+static void sort_regions(struct image *image)
+{
+	size_t kept = 0;
+	uint64_t end = 0;
+
+	SORT(image->regions, image->region_count, compare_regions);
+	for (size_t i = 0; i < image->region_count; i++) {
+		struct region region = image->regions[i];
+
+		if (region.start < end) {
+			uint64_t overlap = end - region.start;
+
+			findings_add(image->findings, FINDING_INCOMPLETE,
+				     "two segments overlap at %#" PRIx64
+				     ": only the first is believed",
+				     region.start);
+			if (region.end <= end)
+				continue;
+			region.start = end;
+			if (region.bytes)
+				region.bytes += overlap;
+		}
+		end = region.end;
+		image->regions[kept++] = region;
+	}
+	image->region_count = kept;
+}
+
+/* Sort the mappings; of two that overlap, the first counts. */
+static void sort_mappings(struct image *image)
+{
+	size_t kept = 0;
+	uint64_t end = 0;
+
+	SORT(image->mappings, image->mapping_count, compare_mappings);
+	for (size_t i = 0; i < image->mapping_count; i++) {
+		const struct mapping *mapping = &image->mappings[i];
+
+		if (mapping->start < end) {
+			findings_add(image->findings, FINDING_INCOMPLETE,
+				     "two mapped files overlap at %#" PRIx64
+				     ": only the first is believed",
+				     mapping->start);
+			continue;
+		}
+		end = mapping->end;
+		image->mappings[kept++] = *mapping;
+	}
+	image->mapping_count = kept;
+}
+
+/* From one mapping to the next, for there may be very many of one file. */
+static void find_bases(struct image *image)
+{
+	for (size_t i = 0; i < image->mapping_count; i++) {
+		struct mapping *mapping = &image->mappings[i];
+
+		if (mapping->offset == 0)
+			mapping->base = mapping;
+		else if (i > 0 && strcmp(mapping[-1].path, mapping->path) == 0)
+			mapping->base = mapping[-1].base;
+	}
+}
+
+/* The end of the mappings behind the one that all have as their base. */
+static uint64_t end_of_module(const struct image *image, size_t base)
+{
+	const struct mapping *mapping = &image->mappings[base];
+	size_t last = base;
+
+	while (last + 1 < image->mapping_count && image->mappings[last + 1].base == mapping)
+		last++;
+	return image->mappings[last].end;
+}
+
+static struct error *find_files(struct image *image)
+{
+	sort_mappings(image);
+	find_bases(image);
+	for (size_t i = 0; i < image->mapping_count; i++) {
+		struct mapping *mapping = &image->mappings[i];
+		const struct mapping *base = image_module_base(image, mapping);
+		struct error *error;
+
+		if (!base)
+			continue;
+		if (base != mapping) {
+			mapping->file = base->file;
+			continue;
+		}
+		error = file_table_find(&image->files, image, mapping->path, mapping->start,
+					end_of_module(image, i), &mapping->file, &mapping->state);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+static struct error *add_gap(struct image *image, const struct mapping *mapping, uint64_t start,
+			     uint64_t end)
+{
+	return add_region(image, (struct region){
+					 .start = start,
+					 .end = end,
+					 .rights = mapping_rights(mapping, start),
+					 .is_gap = true,
+					 .origin = REGION_ABSENT,
+					 .segment = image->segment_count++,
+				 });
+}
+
+/* Add the parts of file mappings that no segment of the dump covers. */
+static struct error *add_gaps(struct image *image)
+{
+	size_t count = image->region_count, next = 0;
+	struct error *error = NULL;
+	uint64_t start = 0;
+
+	for (size_t i = 0; i < image->mapping_count && !error; i++) {
+		const struct mapping *mapping = &image->mappings[i];
+
+		if (mapping->start > start)
+			start = mapping->start;
+		while (start < mapping->end && !error) {
+			uint64_t end = mapping->end;
+
+			while (next < count && image->regions[next].end <= start)
+				next++;
+			if (next < count && image->regions[next].start < end)
+				end = image->regions[next].start;
+			if (end > start)
+				error = add_gap(image, mapping, start, end);
+			else
+				end = image->regions[next].end;
+			start = end;
+		}
+	}
+	return error;
+}
+
+/*
+ * Whether so many more bytes may be read from files. A program maps each about once, but a small
+ * dump could have a file stand for endless memory.
+ */
+static bool may_fill(struct image *image, uint64_t size)
+{
+	enum { MOST_TIMES = 16 };
+
+	if (size > MOST_TIMES * image->files.bytes - image->filled)
+		return false;
+	image->filled += size;
+	return true;
+}
+
+/* Read an absent region from its file, as far as that reaches. */
+static struct error *fill_from_file(struct image *image, size_t number)
+{
+	struct region *region = &image->regions[number], rest = *region;
+	const struct mapping *mapping = region->mapping;
+	uint64_t offset, size;
+
+	if (region->origin != REGION_ABSENT || !mapping || !mapping->file || mapping->file->partial)
+		return NULL;
+	size = (region->end < mapping->end ? region->end : mapping->end) - region->start;
+	if (__builtin_add_overflow(mapping->offset, region->start - mapping->start, &offset) ||
+	    offset >= mapping->file->size)
+		return NULL;
+	if (size > mapping->file->size - offset)
+		size = mapping->file->size - offset;
+	if (!may_fill(image, size))
+		return NULL;
+	region->origin = REGION_FILE;
+	region->bytes = mapping->file->bytes + offset;
+	region->end = rest.start = region->start + size;
+	return add_region(image, rest);
+}
+
+static struct error *attach_files(struct image *image)
+{
+	struct error *error = loaded_list_init(&image->loaded, image);
+	size_t count;
+
+	if (!error)
+		error = loaded_list_add_mappings(&image->loaded, image,
+						 &(struct image_builder){ image });
+	if (!error)
+		error = find_files(image);
+	if (!error)
+		error = add_gaps(image);
+	count = image->region_count;
+	for (size_t i = 0; i < count && !error; i++) {
+		image->regions[i].mapping = image_find_mapping(image, image->regions[i].start);
+		error = fill_from_file(image, i);
+	}
+	SORT(image->regions, image->region_count, compare_regions);
+	return error;
+}
+
+/* Without waiting: a FIFO may never be written to, and is no dump. */
+static int open_path(const char *path)
+{
+	int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+					: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd >= 0 && unpack_is_stream(fd))
+		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+	return fd;
+}
+
+/* The file to be mapped: that at path, or what was packed in it. */
+static struct error *open_dump(struct image *image, const struct image_options *options, int *ret)
+{
+	_cleanup_(close) int fd = open_path(image->path);
+	struct error *error;
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return error_create(errno == ENOMEM ? ERROR_NO_MEMORY : ERROR_SYSTEM, "%s",
+				    strerror(errno));
+	if (!S_ISREG(status.st_mode) && !unpack_is_stream(fd))
+		return error_create(ERROR_NOT_SUPPORTED, "is not a regular file");
+	if (S_ISREG(status.st_mode) && status.st_size == 0)
+		return error_create(ERROR_BAD_DUMP, "is empty");
+	error = unpack(fd, options, image->findings, ret);
+	if (error)
+		return error;
+	image->origin.unpacked = *ret >= 0;
+	if (image->origin.unpacked)
+		return NULL;
+	*ret = fd;
+	fd = -1;
+	return NULL;
+}
+
+static struct error *map_dump(struct image *image, const struct image_options *options)
+{
+	struct error *error = open_dump(image, options, &image->fd);
+	struct stat status;
+	void *bytes;
+
+	if (error)
+		return error;
+	if (fstat(image->fd, &status) < 0)
+		return error_system("cannot be mapped");
+	/* Private and writable: libelf may convert headers in place. */
+	bytes = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_NORESERVE, image->fd, 0);
+	if (bytes == MAP_FAILED)
+		return error_system("cannot be mapped");
+	image->bytes = bytes;
+	image->size = (size_t)status.st_size;
+	image->room = options->memory == 0 ? SIZE_MAX : options->memory / 4 * 3;
+	return NULL;
+}
+
+static struct error *read_dump(struct image *image, const struct image_options *options)
+{
+	struct image_builder builder = { image, options->architectures ? options->architectures
+								       : architectures };
+
+	for (size_t i = 0; image_formats[i]; i++) {
+		const struct image_format *format = image_formats[i];
+
+		if (format->recognise(image->bytes, image->size))
+			return format->read(image->bytes, image->size, &builder);
+	}
+	return error_create(ERROR_NOT_SUPPORTED, "is not a core dump: it has no ELF header");
+}
+
+static struct error *build(struct image *image, const struct image_options *options)
+{
+	struct error *error = map_dump(image, options);
+	char missing[NUMBER_SIZE], all[NUMBER_SIZE];
+
+	if (!error)
+		error = read_dump(image, options);
+	if (error)
+		return error;
+	if (image->missing > 0)
+		findings_add(
+			image->findings, FINDING_INCOMPLETE,
+			"the core is truncated: %s of %s bytes are missing at its end; what they held is unknown",
+			grouped(image->missing, missing),
+			grouped(image->size + image->missing, all));
+	if (image->region_count == 0)
+		return error_create(ERROR_BAD_DUMP, image->missing ? "is cut off before any memory"
+								   : "holds no memory");
+	sort_regions(image);
+	untouched_provide(&image->untouched, image->regions, image->region_count, image->findings);
+	error = attach_files(image);
+	if (!error)
+		error = image_report_absence(image, image->findings);
+	if (error)
+		return error;
+	mprotect(image->bytes, image->size, PROT_READ);
+	return NULL;
+}
+
+struct error *image_open(const char *path, struct findings *findings, struct image **ret)
+{
+	return image_open_with(path, &(struct image_options){ 0 }, findings, ret);
+}
+
+struct error *image_open_with(const char *path, const struct image_options *options,
+			      struct findings *findings, struct image **ret)
+{
+	_cleanup_(image_close) struct image *image = calloc(1, sizeof(*image));
+	struct error *error;
+
+	if (!image)
+		return &error_no_memory;
+	image->findings = findings;
+	image->fd = -1;
+	image->files.sysroot = options->sysroot;
+	image->path = strdup(path);
+	if (!image->path)
+		return &error_no_memory;
+	error = build(image, options);
+	if (error)
+		return error_wrap(error, "%s", strcmp(path, "-") == 0 ? "standard input" : path);
+	*ret = take(image);
+	return NULL;
+}
+
+void image_close(struct image *image)
+{
+	if (image->bytes)
+		munmap(image->bytes, image->size);
+	if (image->fd >= 0)
+		close(image->fd);
+	untouched_deinit(&image->untouched);
+	file_table_deinit(&image->files);
+	loaded_list_deinit(&image->loaded);
+	free(image->auxiliary);
+	free(image->threads);
+	free(image->mappings);
+	free(image->regions);
+	free(image->path);
+	free(image);
+}
