@@ -24,14 +24,14 @@ static void boehm_close(struct heap *base)
 	for (size_t i = 0; i < heap->collector_count; i++) {
 		struct collector *collector = &heap->collectors[i];
 
-		memory_release(&collector->blocks);
-		memory_release(&collector->indexes);
-		memory_release(&collector->threads);
-		memory_release(&collector->spares);
+		array_release(&collector->blocks);
+		array_release(&collector->indexes);
+		array_release(&collector->threads);
+		array_release(&collector->spares);
 		bitmap_deinit(&collector->listed);
 		bitmap_deinit(&collector->cached);
 	}
-	memory_release(&heap->owned);
+	array_release(&heap->owned.list);
 	free(heap->collectors);
 	free(heap);
 }
@@ -54,7 +54,7 @@ static struct error *read_collector(struct boehm_heap *heap, struct collector *c
 	error = boehm_find_spares(collector, &heap->context);
 	if (error)
 		return error;
-	return boehm_add_owned(collector, &heap->owned, &heap->owned_count);
+	return boehm_add_owned(collector, &heap->owned);
 }
 
 static struct error *boehm_open(const struct heap_context *context, struct heap **ret)
@@ -65,7 +65,7 @@ static struct error *boehm_open(const struct heap_context *context, struct heap 
 	if (!heap)
 		return &error_no_memory;
 	heap->context = *context;
-	heap->owned.account = context->account;
+	heap->owned.list.memory.account = context->account;
 	error = boehm_search(heap);
 	image_advise_random(context->image, false);
 	for (size_t i = 0; i < heap->collector_count && !error; i++)
@@ -172,7 +172,7 @@ static bool boehm_reserved(const struct heap *base, size_t number, struct memory
 	for (size_t i = 0; i < heap->collector_count; i++) {
 		const struct collector *collector = &heap->collectors[i];
 
-		if (number < collector->block_count) {
+		if (number < collector->blocks.count) {
 			const struct boehm_block *block = &boehm_blocks(collector)[number];
 
 			*ret = (struct memory_range){ block->start, block->start };
@@ -180,7 +180,7 @@ static bool boehm_reserved(const struct heap *base, size_t number, struct memory
 				ret->end = block_end(collector, block);
 			return true;
 		}
-		number -= collector->block_count;
+		number -= collector->blocks.count;
 	}
 	return false;
 }
@@ -199,8 +199,8 @@ static const struct memory_range *boehm_owned(const struct heap *base, size_t *r
 {
 	const struct boehm_heap *heap = (const struct boehm_heap *)base;
 
-	*ret_count = heap->owned_count;
-	return heap->owned.bytes;
+	*ret_count = heap->owned.list.count;
+	return heap->owned.list.items;
 }
 
 /*
@@ -216,7 +216,7 @@ static void boehm_visit_spare(const struct heap *base, const struct allocation_i
 		const struct collector *collector = &heap->collectors[i];
 		const struct boehm_block *blocks = boehm_blocks(collector);
 
-		for (size_t j = 0; j < collector->block_count; j++) {
+		for (size_t j = 0; j < collector->blocks.count; j++) {
 			struct spare spare = {
 				.start = page_above(blocks[j].start),
 				.end = page_below(block_end(collector, &blocks[j])),

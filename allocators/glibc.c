@@ -32,7 +32,7 @@ static void glibc_close(struct heap *base)
 	bitmap_deinit(&heap->unsorted);
 	memory_release(&heap->tcaches.memory);
 	memory_release(&heap->suspects.memory);
-	memory_release(&heap->fast_links);
+	array_release(&heap->fast_links);
 	memory_release(&heap->vouched.memory);
 	memory_release(&heap->arena_addresses.memory);
 	address_map_deinit(&heap->arena_numbers);
@@ -63,7 +63,7 @@ static struct error *glibc_open(const struct heap_context *context, struct heap 
 	heap->fast.memory.account = context->account;
 	heap->tcaches.memory.account = context->account;
 	heap->suspects.memory.account = context->account;
-	heap->fast_links.account = context->account;
+	heap->fast_links.memory.account = context->account;
 	heap->vouched.memory.account = context->account;
 	heap->arena_addresses.memory.account = context->account;
 	address_map_init(&heap->arena_numbers, context->account);

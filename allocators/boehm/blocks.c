@@ -98,21 +98,20 @@ bool boehm_leads_to_blocks(struct view *view, const struct boehm_geometry *geome
 static struct error *add_block(struct collector *collector, struct boehm_block block)
 {
 	struct boehm_block *blocks;
-	struct error *error =
-		memory_reserve(&collector->blocks, (collector->block_count + 1) * sizeof(*blocks));
+	struct error *error = array_reserve(&collector->blocks, 1);
 
 	if (error)
 		return error;
-	blocks = collector->blocks.bytes;
+	blocks = collector->blocks.items;
 	/* None may begin in the run of the one before. */
-	if (collector->block_count > 0 &&
-	    block_end(collector, &blocks[collector->block_count - 1]) > block.start) {
+	if (collector->blocks.count > 0 &&
+	    block_end(collector, &blocks[collector->blocks.count - 1]) > block.start) {
 		collector->bad_slots++;
 		return NULL;
 	}
 	block.first = collector->object_count;
 	collector->object_count += object_slots(collector, &block);
-	blocks[collector->block_count++] = block;
+	blocks[collector->blocks.count++] = block;
 	if (is_unmapped(&block))
 		collector->unmapped += block_end(collector, &block) - block.start;
 	else
@@ -172,7 +171,7 @@ static bool has_used(const struct collector *collector)
 {
 	const struct boehm_block *blocks = boehm_blocks(collector);
 
-	for (size_t i = 0; i < collector->block_count; i++)
+	for (size_t i = 0; i < collector->blocks.count; i++)
 		if (!is_free(&blocks[i]))
 			return true;
 	return false;
@@ -186,8 +185,7 @@ struct error *boehm_read_blocks(struct collector *collector, const struct heap_c
 
 	/* Keys grow from one to the next, so there is an end. */
 	while (index && boehm_is_index(&view, &collector->geometry, index)) {
-		struct error *error =
-			append_number(&collector->indexes, &collector->index_count, index);
+		struct error *error = array_append(&collector->indexes, index);
 
 		if (!error)
 			error = read_index(collector, &view, index);
@@ -199,8 +197,8 @@ struct error *boehm_read_blocks(struct collector *collector, const struct heap_c
 		if (!view_word(&view, index + index_upward(&collector->geometry), &index))
 			break;
 	}
-	*ret_sound =
-		has_used(collector) && collector->bad_slots <= collector->block_count / SOUND_SHARE;
+	*ret_sound = has_used(collector) &&
+		     collector->bad_slots <= collector->blocks.count / SOUND_SHARE;
 	return NULL;
 }
 
@@ -210,10 +208,10 @@ const struct boehm_block *boehm_find_block(const struct collector *collector, ui
 	const struct boehm_block *blocks = boehm_blocks(collector);
 	size_t low;
 
-	if (*hint < collector->block_count && address >= blocks[*hint].start &&
+	if (*hint < collector->blocks.count && address >= blocks[*hint].start &&
 	    address < block_end(collector, &blocks[*hint]))
 		return &blocks[*hint];
-	low = LIST_ABOVE(blocks, collector->block_count, start, address);
+	low = LIST_ABOVE(blocks, collector->blocks.count, start, address);
 	if (low == 0 || address >= block_end(collector, &blocks[low - 1]))
 		return NULL;
 	*hint = low - 1;

@@ -16,6 +16,7 @@
 #ifndef ALLOCATORS_BOEHM_BOEHM_H
 #define ALLOCATORS_BOEHM_BOEHM_H
 
+#include "analyzer/base/array.h"
 #include "analyzer/base/bitmap.h"
 #include "analyzer/base/findings.h"
 #include "analyzer/heap/allocator.h"
@@ -68,11 +69,9 @@ struct collector {
 	uint64_t arrays;     /* where in that data: inside of GC_arrays */
 	uint64_t index;	     /* the lowest bottom_index */
 
-	struct memory blocks; /* struct boehm_block, by address */
-	size_t block_count;
-	struct memory indexes; /* uint64_t: the bottom indexes */
-	size_t index_count;
-	uint64_t nils; /* GC_all_nils: an index of nothing; 0: not found */
+	ARRAY(struct boehm_block) blocks; /* by address */
+	ARRAY(uint64_t) indexes;	  /* the bottom indexes */
+	uint64_t nils;			  /* GC_all_nils: an index of nothing; 0: not found */
 	uint64_t object_count;
 	uint64_t bad_slots; /* of indexes: that make no sense */
 	uint64_t size;	    /* bytes of all blocks that are mapped */
@@ -90,10 +89,8 @@ struct collector {
 	struct bitmap listed; /* objects on free lists, by number */
 	struct bitmap cached; /* on those of threads */
 	size_t broken_lists;
-	struct memory spares; /* uint64_t: headers that no block has */
-	size_t spare_count;
-	struct memory threads; /* uint64_t: GC_Thread_Rep */
-	size_t thread_count;
+	ARRAY(uint64_t) spares;	 /* headers that no block has */
+	ARRAY(uint64_t) threads; /* GC_Thread_Rep */
 
 	uint64_t cycle;	    /* GC_gc_no, or its lower 16 bits */
 	bool cycle_is_told; /* by the symbol */
@@ -101,13 +98,16 @@ struct collector {
 	uint64_t undecided; /* objects that count as used for that */
 };
 
+struct range_list {
+	ARRAY(struct memory_range) list;
+};
+
 struct boehm_heap {
 	struct heap heap;
 	struct heap_context context;
 	struct collector *collectors;
 	size_t collector_count;
-	struct memory owned; /* struct memory_range */
-	size_t owned_count;
+	struct range_list owned;
 	arena_number first_arena;
 };
 
@@ -124,7 +124,7 @@ static inline uint64_t largest_small(const struct collector *collector)
 
 static inline const struct boehm_block *boehm_blocks(const struct collector *collector)
 {
-	return collector->blocks.bytes;
+	return collector->blocks.items;
 }
 
 static inline bool is_free(const struct boehm_block *block)
@@ -159,16 +159,6 @@ static inline uint64_t block_end(const struct collector *collector, const struct
 
 	return is_small(collector, block) ? block->start + block_bytes(collector)
 					  : block->start + ((block->size + mask) & ~mask);
-}
-
-/* Append value to the array of 64-bit numbers. */
-static inline struct error *append_number(struct memory *memory, size_t *count, uint64_t value)
-{
-	struct error *error = memory_reserve(memory, (*count + 1) * sizeof(value));
-
-	if (!error)
-		((uint64_t *)memory->bytes)[(*count)++] = value;
-	return error;
 }
 
 #endif

@@ -6,6 +6,7 @@
 #include "allocators/boehm/internals.h"
 #include "allocators/boehm/lists.h"
 #include "allocators/boehm/marking.h"
+#include "analyzer/base/array.h"
 
 enum {
 	MOST_SECTIONS = 1 << 16,
@@ -17,34 +18,27 @@ enum {
 	HEADER_SIZE = 32,
 };
 
-static struct error *append_range(struct memory *ranges, size_t *count, uint64_t start,
-				  uint64_t end)
+static struct error *append_range(struct range_list *ranges, uint64_t start, uint64_t end)
 {
-	struct memory_range *all = ranges->bytes;
-	struct error *error;
+	size_t count = ranges->list.count;
+	struct memory_range *last = count > 0 ? &ranges->list.items[count - 1] : NULL;
 
 	/* Much of it comes in a row. */
-	if (*count > 0 && all[*count - 1].start <= start && start <= all[*count - 1].end) {
-		if (end > all[*count - 1].end)
-			all[*count - 1].end = end;
+	if (last && last->start <= start && start <= last->end) {
+		if (end > last->end)
+			last->end = end;
 		return NULL;
 	}
-	error = memory_reserve(ranges, (*count + 1) * sizeof(*all));
-	if (error)
-		return error;
-	all = ranges->bytes;
-	all[(*count)++] = (struct memory_range){ start, end };
-	return NULL;
+	return array_append(&ranges->list, (struct memory_range){ start, end });
 }
 
 /*
  * The pages that something of the collector's own is on: it gets its scratch memory from the system
  * by pages, and uses it for nothing else.
  */
-static struct error *append_pages(struct memory *ranges, size_t *count, uint64_t start,
-				  uint64_t size)
+static struct error *append_pages(struct range_list *ranges, uint64_t start, uint64_t size)
 {
-	return append_range(ranges, count, page_below(start), page_above(start + size));
+	return append_range(ranges, page_below(start), page_above(start + size));
 }
 
 /*
@@ -68,16 +62,16 @@ static bool is_spare(const struct collector *collector, struct view *view, uint6
 static struct error *read_spares(struct collector *collector, struct view *view, uint64_t address,
 				 uint64_t most)
 {
-	size_t before = collector->spare_count;
+	size_t before = collector->spares.count;
 
-	while (address && collector->spare_count - before < most) {
+	while (address && collector->spares.count - before < most) {
 		struct error *error;
 
 		if (!is_spare(collector, view, address)) {
-			collector->spare_count = before;
+			collector->spares.count = before;
 			return NULL;
 		}
-		error = append_number(&collector->spares, &collector->spare_count, address);
+		error = array_append(&collector->spares, address);
 		if (error || !view_word(view, address, &address))
 			return error;
 	}
@@ -100,36 +94,32 @@ struct error *boehm_find_spares(struct collector *collector, const struct heap_c
 	return error;
 }
 
-static struct error *append_scratch(const struct collector *collector, struct memory *ranges,
-				    size_t *count)
+static struct error *append_scratch(const struct collector *collector, struct range_list *ranges)
 {
 	const struct boehm_block *blocks = boehm_blocks(collector);
-	const uint64_t *indexes = collector->indexes.bytes;
-	const uint64_t *spares = collector->spares.bytes;
+	const uint64_t *indexes = collector->indexes.items;
+	const uint64_t *spares = collector->spares.items;
 	uint64_t header = boehm_header_size(collector);
 	struct error *error = NULL;
 
-	for (size_t i = 0; i < collector->index_count && !error; i++)
-		error = append_pages(ranges, count, indexes[i], index_size(&collector->geometry));
+	for (size_t i = 0; i < collector->indexes.count && !error; i++)
+		error = append_pages(ranges, indexes[i], index_size(&collector->geometry));
 	if (collector->nils && !error)
-		error = append_pages(ranges, count, collector->nils,
-				     index_size(&collector->geometry));
-	for (size_t i = 0; i < collector->block_count && !error; i++)
-		error = append_pages(ranges, count, blocks[i].header, header);
-	for (size_t i = 0; i < collector->spare_count && !error; i++)
-		error = append_pages(ranges, count, spares[i], header);
+		error = append_pages(ranges, collector->nils, index_size(&collector->geometry));
+	for (size_t i = 0; i < collector->blocks.count && !error; i++)
+		error = append_pages(ranges, blocks[i].header, header);
+	for (size_t i = 0; i < collector->spares.count && !error; i++)
+		error = append_pages(ranges, spares[i], header);
 	return error;
 }
 
-struct error *boehm_add_owned(const struct collector *collector, struct memory *ranges,
-			      size_t *count)
+struct error *boehm_add_owned(const struct collector *collector, struct range_list *ranges)
 {
 	const struct boehm_block *blocks = boehm_blocks(collector);
-	struct error *error = append_scratch(collector, ranges, count);
+	struct error *error = append_scratch(collector, ranges);
 
-	for (size_t i = 0; i < collector->block_count && !error; i++)
-		error = append_range(ranges, count, blocks[i].start,
-				     block_end(collector, &blocks[i]));
+	for (size_t i = 0; i < collector->blocks.count && !error; i++)
+		error = append_range(ranges, blocks[i].start, block_end(collector, &blocks[i]));
 	return error;
 }
 
@@ -164,8 +154,7 @@ struct sections {
 	const struct collector *collector;
 	struct view view;
 	struct block_sink *sink;
-	struct memory starts; /* uint64_t: of those that were found */
-	size_t count;
+	ARRAY(uint64_t) starts; /* of those that were found */
 	size_t hint;
 };
 
@@ -209,7 +198,7 @@ static struct error *claim_sections(void *data, uint64_t where, uint64_t word)
 	     end - address < UINT64_C(16) * MOST_SECTIONS && is_section(sections, end); end += 16) {
 		if (!view_word(&sections->view, end, &start))
 			break;
-		error = append_number(&sections->starts, &sections->count, start);
+		error = array_append(&sections->starts, start);
 		if (error)
 			return error;
 	}
@@ -222,7 +211,7 @@ static struct error *claim_sections(void *data, uint64_t where, uint64_t word)
  */
 static struct error *claim_notes(struct sections *sections)
 {
-	const uint64_t *starts = sections->starts.bytes;
+	const uint64_t *starts = sections->starts.items;
 	uint64_t end = sections->collector->freelists;
 
 	for (uint64_t i = 8; i <= ARRAYS_HEAD && end; i += 8) {
@@ -232,9 +221,9 @@ static struct error *claim_notes(struct sections *sections)
 
 		if (!view_word(&sections->view, end - i, &word) || word == 0)
 			continue;
-		while (j < sections->count && starts[j] != word)
+		while (j < sections->starts.count && starts[j] != word)
 			j++;
-		if (j == sections->count ||
+		if (j == sections->starts.count ||
 		    boehm_internal(sections->collector, sections->view.image, word) !=
 			    INTERNAL_NONE)
 			continue;
@@ -253,14 +242,14 @@ static struct error *claim_section_lists(const struct collector *collector,
 		.collector = collector,
 		.view = { context->image },
 		.sink = sink,
-		.starts = { .account = context->account },
+		.starts = { .memory.account = context->account },
 	};
 	struct error *error =
 		boehm_visit_own_data(collector, context->image, claim_sections, &sections);
 
 	if (!error)
 		error = claim_notes(&sections);
-	memory_release(&sections.starts);
+	array_release(&sections.starts);
 	return error;
 }
 
@@ -268,14 +257,13 @@ static struct error *claim_section_lists(const struct collector *collector,
 static struct error *claim_scratch(const struct collector *collector,
 				   struct memory_account *account, struct block_sink *sink)
 {
-	_cleanup_(memory_release) struct memory scratch = { .account = account };
-	const struct memory_range *ranges;
-	size_t count = 0;
-	struct error *error = append_scratch(collector, &scratch, &count);
+	struct range_list scratch = { .list.memory.account = account };
+	struct error *error = append_scratch(collector, &scratch);
 
-	ranges = scratch.bytes;
-	for (size_t i = 0; i < count && !error; i++)
-		error = block_sink_claim(sink, ranges[i].start, ranges[i].end);
+	for (size_t i = 0; i < scratch.list.count && !error; i++)
+		error = block_sink_claim(sink, scratch.list.items[i].start,
+					 scratch.list.items[i].end);
+	array_release(&scratch.list);
 	return error;
 }
 

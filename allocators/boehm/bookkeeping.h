@@ -14,7 +14,6 @@ struct error *boehm_claim_bookkeeping(const struct collector *collector,
 				      const struct heap_context *context, struct block_sink *sink);
 
 /* Add to ranges all memory that the collector got from the system. */
-struct error *boehm_add_owned(const struct collector *collector, struct memory *ranges,
-			      size_t *count);
+struct error *boehm_add_owned(const struct collector *collector, struct range_list *ranges);
 
 #endif

@@ -70,7 +70,7 @@ static enum boehm_variant vote_variant(const struct collector *collector, const 
 	size_t votes[VARIANT_C + 1] = { 0 };
 	enum boehm_variant best = VARIANT_B, told;
 
-	for (size_t i = 0; i < collector->block_count; i++)
+	for (size_t i = 0; i < collector->blocks.count; i++)
 		if (tell_variant(collector, image, &blocks[i], &told))
 			votes[told]++;
 	for (told = VARIANT_A; told <= VARIANT_C; told++)
@@ -99,7 +99,7 @@ static bool vote_bytes(const struct collector *collector, const struct image *im
 	const struct boehm_block *blocks = boehm_blocks(collector);
 	size_t bytes = 0, bits = 0;
 
-	for (size_t i = 0; i < collector->block_count; i++) {
+	for (size_t i = 0; i < collector->blocks.count; i++) {
 		bool can_be_bytes, can_be_bits;
 		struct marks marks;
 

@@ -33,7 +33,7 @@ static bool has_procedures(const struct heap_context *context, const struct coll
 {
 	const struct boehm_block *blocks = boehm_blocks(collector);
 
-	for (size_t i = 0; i < collector->block_count; i++)
+	for (size_t i = 0; i < collector->blocks.count; i++)
 		if (has_procedure(context, &blocks[i]))
 			return true;
 	return false;

@@ -20,7 +20,7 @@ static uint16_t latest_sweep(const struct collector *collector)
 	const struct boehm_block *blocks = boehm_blocks(collector);
 	uint16_t latest = 0;
 
-	for (size_t i = 0; i < collector->block_count; i++)
+	for (size_t i = 0; i < collector->blocks.count; i++)
 		if (i == 0 || (int16_t)(blocks[i].swept - latest) > 0)
 			latest = blocks[i].swept;
 	return latest;
@@ -35,7 +35,7 @@ static bool waits_again(const struct collector *collector, struct view *view, ui
 {
 	size_t hint = 0;
 
-	while (view_word(view, address, &address) && address && *steps < collector->block_count) {
+	while (view_word(view, address, &address) && address && *steps < collector->blocks.count) {
 		const struct boehm_block *block = boehm_find_block(collector, address, &hint);
 
 		if (!block || block->start != address || is_free(block))
@@ -126,7 +126,7 @@ static bool lacks_marks(const struct collector *collector, const struct image *i
 	const struct boehm_block *blocks = boehm_blocks(collector);
 	uint64_t count = 0;
 
-	for (size_t i = 0; i < collector->block_count; i++) {
+	for (size_t i = 0; i < collector->blocks.count; i++) {
 		uint64_t slots = object_slots(collector, &blocks[i]);
 		struct marks marks;
 

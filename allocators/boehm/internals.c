@@ -123,9 +123,9 @@ static bool is_table(struct look *look, uint64_t address, uint64_t size)
 
 static bool is_thread(const struct collector *collector, uint64_t address)
 {
-	const uint64_t *all = collector->threads.bytes;
+	const uint64_t *all = collector->threads.items;
 
-	for (size_t i = 0; i < collector->thread_count; i++)
+	for (size_t i = 0; i < collector->threads.count; i++)
 		if (all[i] == address)
 			return true;
 	return false;

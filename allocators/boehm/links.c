@@ -38,7 +38,7 @@ static struct error *note_all(const struct collector *collector, const struct he
 	struct view view = { context->image };
 
 	/* From the last, as what comes next begins with the first. */
-	for (size_t end = collector->block_count, start; end > 0; end = start) {
+	for (size_t end = collector->blocks.count, start; end > 0; end = start) {
 		start = end > TURN ? end - TURN : 0;
 		for (size_t i = start; i < end; i++)
 			if (is_small(collector, &blocks[i]))

@@ -325,7 +325,7 @@ static struct error *look_for_threads(void *data, uint64_t where, uint64_t word)
 		walk_thread(search, where);
 		return NULL;
 	}
-	while (collector->thread_count < MOST_THREADS) {
+	while (collector->threads.count < MOST_THREADS) {
 		uint64_t number;
 		const struct boehm_block *block =
 			boehm_find_object(collector, word, &search->hint, &number);
@@ -334,7 +334,7 @@ static struct error *look_for_threads(void *data, uint64_t where, uint64_t word)
 		if (!block || block->kind != KIND_NORMAL || block->size < SMALLEST_THREAD ||
 		    block->size > LARGEST_THREAD || !look_into(search, word, block->size))
 			return NULL;
-		error = append_number(&collector->threads, &collector->thread_count, word);
+		error = array_append(&collector->threads, word);
 		if (error || !view_word(&search->view, word, &word))
 			return error;
 	}

@@ -137,9 +137,9 @@ static struct error *claim_local_stack(struct search *search)
 /* Whether the collector has the thread on its list of those to stop. */
 static bool is_registered(struct search *search, const struct thread *thread)
 {
-	const uint64_t *all = search->collector->threads.bytes;
+	const uint64_t *all = search->collector->threads.items;
 
-	for (size_t i = 0; i < search->collector->thread_count; i++)
+	for (size_t i = 0; i < search->collector->threads.count; i++)
 		for (uint64_t j = 0; j < THREAD_WORDS; j++) {
 			uint64_t word;
 

@@ -83,7 +83,7 @@ static struct error *begin_region(const struct collector *collector, arena_numbe
 	uint64_t end = block_end(collector, &blocks[first]);
 	size_t i = first + 1;
 
-	while (i < collector->block_count && blocks[i].start == end && !is_unmapped(&blocks[i]))
+	while (i < collector->blocks.count && blocks[i].start == end && !is_unmapped(&blocks[i]))
 		end = block_end(collector, &blocks[i++]);
 	*ret_end = i;
 	return block_sink_region(sink, blocks[first].start, end, arena);
@@ -95,7 +95,7 @@ struct error *boehm_add_objects(struct collector *collector, const struct heap_c
 	const struct boehm_block *blocks = boehm_blocks(collector);
 	size_t end = 0;
 
-	for (size_t i = 0; i < collector->block_count; i++) {
+	for (size_t i = 0; i < collector->blocks.count; i++) {
 		struct error *error = NULL;
 
 		/* There is no memory behind it. */

@@ -84,20 +84,20 @@ static uint64_t lowest_index(struct view *view, const struct boehm_geometry *geo
 static bool is_known(const struct boehm_heap *heap, uint64_t index)
 {
 	for (size_t i = 0; i < heap->collector_count; i++)
-		if (bsearch(&index, heap->collectors[i].indexes.bytes,
-			    heap->collectors[i].index_count, sizeof(index), compare_u64))
+		if (bsearch(&index, heap->collectors[i].indexes.items,
+			    heap->collectors[i].indexes.count, sizeof(index), compare_u64))
 			return true;
 	return false;
 }
 
 static void account(struct collector *collector, struct memory_account *account)
 {
-	collector->blocks.account = account;
-	collector->indexes.account = account;
+	collector->blocks.memory.account = account;
+	collector->indexes.memory.account = account;
 	collector->listed.memory.account = account;
 	collector->cached.memory.account = account;
-	collector->threads.account = account;
-	collector->spares.account = account;
+	collector->threads.memory.account = account;
+	collector->spares.memory.account = account;
 }
 
 /* Add the collector with that lowest index, if it turns out to be one. */
@@ -124,12 +124,12 @@ static struct error *add_collector(struct search *search, const struct boehm_geo
 	error = boehm_read_blocks(collector, &heap->context, &sound);
 	image_advise_random(heap->context.image, true);
 	if (error || !sound) {
-		memory_release(&collector->blocks);
-		memory_release(&collector->indexes);
+		array_release(&collector->blocks);
+		array_release(&collector->indexes);
 		search->decoys++;
 		return error;
 	}
-	SORT((uint64_t *)collector->indexes.bytes, collector->index_count, compare_u64);
+	SORT(collector->indexes.items, collector->indexes.count, compare_u64);
 	heap->collector_count++;
 	return NULL;
 }

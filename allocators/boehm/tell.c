@@ -95,7 +95,7 @@ static bool tell_bookkeeping(const struct collector *collector, uint64_t address
 			     size_t size)
 {
 	const struct boehm_block *blocks = boehm_blocks(collector);
-	const uint64_t *indexes = collector->indexes.bytes;
+	const uint64_t *indexes = collector->indexes.items;
 	uint64_t header = boehm_header_size(collector);
 
 	if (collector->freelists && address >= collector->freelists &&
@@ -103,12 +103,12 @@ static bool tell_bookkeeping(const struct collector *collector, uint64_t address
 		snprintf(ret, size, "the heads of the collector's lists of free objects");
 		return true;
 	}
-	for (size_t i = 0; i < collector->index_count; i++)
+	for (size_t i = 0; i < collector->indexes.count; i++)
 		if (address - indexes[i] < index_size(&collector->geometry)) {
 			snprintf(ret, size, "an index of the collector's blocks");
 			return true;
 		}
-	for (size_t i = 0; i < collector->block_count; i++)
+	for (size_t i = 0; i < collector->blocks.count; i++)
 		if (address - blocks[i].header < header) {
 			snprintf(ret, size, "the collector's header of the block at %#" PRIx64,
 				 blocks[i].start);

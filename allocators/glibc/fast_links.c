@@ -14,7 +14,7 @@ struct fast_link {
 
 static struct fast_link *links_of(const struct glibc_heap *heap)
 {
-	return heap->fast_links.bytes;
+	return heap->fast_links.items;
 }
 
 /* Whether a chunk can be there: nothing is read, the walk may be far away. */
@@ -32,19 +32,14 @@ struct error *glibc_note_fast(struct glibc_heap *heap, struct view *view, uint64
 			      uint64_t size)
 {
 	uint64_t next;
-	struct error *error;
 
 	if (size > LARGEST_FAST || !view_word(view, chunk + HEADER, &next))
 		return NULL;
 	next = glibc_demangle(heap, chunk + HEADER, next);
 	if (next % 16 != 0 || !may_be_chunk(heap, view, next))
 		return NULL;
-	error = memory_reserve(&heap->fast_links,
-			       (heap->fast_link_count + 1) * sizeof(struct fast_link));
-	if (!error)
-		links_of(heap)[heap->fast_link_count++] =
-			(struct fast_link){ chunk | (size - MINIMUM_CHUNK) / 16, next };
-	return error;
+	return array_append(&heap->fast_links,
+			    (struct fast_link){ chunk | (size - MINIMUM_CHUNK) / 16, next });
 }
 
 DEFINE_COMPARE(compare_links, struct fast_link, ASCENDING(chunk))
@@ -54,9 +49,9 @@ static void sort(const struct glibc_heap *heap)
 {
 	const struct fast_link *links = links_of(heap);
 
-	for (size_t i = 1; i < heap->fast_link_count; i++)
+	for (size_t i = 1; i < heap->fast_links.count; i++)
 		if (links[i].chunk <= links[i - 1].chunk) {
-			SORT(links_of(heap), heap->fast_link_count, compare_links);
+			SORT(links_of(heap), heap->fast_links.count, compare_links);
 			return;
 		}
 }
@@ -65,7 +60,7 @@ static void sort(const struct glibc_heap *heap)
 static struct fast_link *find_link(const struct glibc_heap *heap, uint64_t chunk, unsigned int bin)
 {
 	struct fast_link *links = links_of(heap);
-	size_t above = LIST_ABOVE(links, heap->fast_link_count, chunk, chunk | bin);
+	size_t above = LIST_ABOVE(links, heap->fast_links.count, chunk, chunk | bin);
 
 	return chunk % 16 == 0 && above > 0 && links[above - 1].chunk == (chunk | bin) &&
 			       links[above - 1].next % 16 == 0
@@ -118,7 +113,7 @@ struct error *glibc_follow_fast(struct glibc_heap *heap, struct block_sink *sink
 			if (arena->put_off >> j & 1)
 				error = follow(heap, sink, arena, j);
 	}
-	memory_release(&heap->fast_links);
-	heap->fast_link_count = 0;
+	array_release(&heap->fast_links);
+	heap->fast_links.count = 0;
 	return error;
 }

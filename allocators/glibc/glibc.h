@@ -17,6 +17,7 @@
 #define ALLOCATORS_GLIBC_GLIBC_H
 
 #include "analyzer/base/address_map.h"
+#include "analyzer/base/array.h"
 #include "analyzer/base/findings.h"
 #include "analyzer/heap/allocator.h"
 #include "analyzer/heap/index.h"
@@ -134,9 +135,8 @@ struct glibc_heap {
 	struct glibc_broken_list *broken;
 	size_t broken_count;
 
-	bool fast_put_off;	  /* some list of a fast bin; see fast_links.h */
-	struct memory fast_links; /* struct fast_link */
-	size_t fast_link_count;
+	bool fast_put_off; /* some list of a fast bin; see fast_links.h */
+	ARRAY(struct fast_link) fast_links;
 
 	struct glibc_links links; /* of chunks in bins; see bins.h */
 	struct bitmap unsorted;	  /* those in unsorted bins, once it is asked for */

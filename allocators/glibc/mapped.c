@@ -80,7 +80,7 @@ static struct error *collect_taken(struct scan *scan, const struct memory_range 
 	const struct program *program = scan->heap->context.program;
 	const struct owned_memory *owned = scan->heap->context.owned;
 	size_t stacks = program_stack_count(program), count = 0;
-	size_t owned_count = owned ? owned->count : 0;
+	size_t owned_count = owned ? owned->ranges.count : 0;
 	struct memory_range *taken = reallocarray(
 		NULL, done_count + stacks + scan->heap->subheap_count + owned_count + 1,
 		sizeof(*taken));
@@ -101,7 +101,7 @@ static struct error *collect_taken(struct scan *scan, const struct memory_range 
 		taken[count++] = (struct memory_range){ subheap->start, subheap->end };
 	}
 	for (size_t i = 0; i < owned_count; i++)
-		taken[count++] = ((const struct memory_range *)owned->ranges.bytes)[i];
+		taken[count++] = owned->ranges.items[i];
 	SORT(taken, count, compare_ranges);
 	scan->taken = taken;
 	scan->taken_count = count;

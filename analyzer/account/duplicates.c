@@ -1,5 +1,6 @@
 #include "analyzer/account/duplicates.h"
 
+#include "analyzer/base/array.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/sort.h"
 
@@ -24,8 +25,7 @@ struct worker {
 	struct number_block *blocks[VALUES]; /* by the highest byte of their numbers */
 	size_t counts[VALUES];
 	uint64_t once[FILTER_WORDS], twice[FILTER_WORDS];
-	struct memory candidates; /* uint64_t */
-	size_t candidate_count;
+	ARRAY(uint64_t) candidates;
 };
 
 struct duplicate_finder {
@@ -163,7 +163,7 @@ static void note_number(struct worker *worker, uint64_t number)
 
 static void add_candidate(struct worker *worker, uint64_t number)
 {
-	((uint64_t *)worker->candidates.bytes)[worker->candidate_count++] = number;
+	worker->candidates.items[worker->candidates.count++] = number;
 }
 
 static void add_if_twice(struct worker *worker, uint64_t number)
@@ -178,9 +178,10 @@ static void add_if_twice(struct worker *worker, uint64_t number)
 static struct error *find_candidates(const struct duplicate_finder *finder, size_t value,
 				     struct worker *worker, size_t count)
 {
-	struct error *error = memory_reserve(&worker->candidates, count * sizeof(uint64_t));
+	struct error *error;
 
-	worker->candidate_count = 0;
+	worker->candidates.count = 0;
+	error = array_reserve(&worker->candidates, count);
 	if (error)
 		return error;
 	if (count < LEAST_FILTERED) {
@@ -207,13 +208,13 @@ static struct error *compare_value(void *data, size_t value, unsigned int thread
 	error = find_candidates(finder, value, worker, count);
 	if (error)
 		return error;
-	numbers = worker->candidates.bytes;
-	SORT(numbers, worker->candidate_count, compare_u64);
-	for (size_t start = 0; start < worker->candidate_count; start = end) {
+	numbers = worker->candidates.items;
+	SORT(numbers, worker->candidates.count, compare_u64);
+	for (size_t start = 0; start < worker->candidates.count; start = end) {
 		uint64_t hash = numbers[start] >> 32;
 
 		end = start + 1;
-		while (end < worker->candidate_count && numbers[end] >> 32 == hash)
+		while (end < worker->candidates.count && numbers[end] >> 32 == hash)
 			end++;
 		if (end - start > 1)
 			compare_run(finder, worker, numbers + start, end - start);
@@ -256,7 +257,7 @@ static struct error *init_workers(struct duplicate_finder *finder, struct analys
 
 		extents_init(&worker->left, analysis);
 		extents_init(&worker->right, analysis);
-		worker->candidates.account = analysis_account(analysis);
+		worker->candidates.memory.account = analysis_account(analysis);
 		worker->largest = calloc(finder->most + 1, sizeof(*worker->largest));
 		if (!worker->largest)
 			return &error_no_memory;
@@ -291,7 +292,7 @@ void duplicate_finder_destroy(struct duplicate_finder *finder)
 {
 	for (unsigned int i = 0; finder->workers && i < finder->threads; i++) {
 		free(finder->workers[i].largest);
-		memory_release(&finder->workers[i].candidates);
+		array_release(&finder->workers[i].candidates);
 	}
 	free(finder->workers);
 	memory_release(&finder->blocks);

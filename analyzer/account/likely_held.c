@@ -18,7 +18,7 @@ const struct disguised *likely_held_find(const struct analysis *analysis, alloca
 {
 	const struct disguises *disguised = analysis_disguised(analysis);
 
-	if (disguised->count == 0 || likely_held_odds(analysis, id) < LEAST_ODDS)
+	if (disguised->list.count == 0 || likely_held_odds(analysis, id) < LEAST_ODDS)
 		return NULL;
 	return disguises_of(disguised, id);
 }

@@ -1,5 +1,6 @@
 #include "analyzer/account/waste.h"
 
+#include "analyzer/base/array.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/kinds/kind_key.h"
@@ -19,8 +20,7 @@ struct tail {
 /* One for each thread. */
 struct looker {
 	struct extents extents;
-	struct memory tails;
-	size_t tail_count;
+	ARRAY(struct tail) tails;
 	struct waste_sum looked_at, absent, known_spare, known_slack;
 };
 
@@ -38,7 +38,7 @@ struct search {
 static void search_deinit(struct search *search)
 {
 	for (unsigned int i = 0; search->lookers && i < search->threads; i++)
-		memory_release(&search->lookers[i].tails);
+		array_release(&search->lookers[i].tails);
 	free(search->lookers);
 	if (search->duplicates)
 		duplicate_finder_destroy(search->duplicates);
@@ -66,15 +66,9 @@ static uint64_t whole_pages(const struct extent *extent, uint64_t zeros)
 
 static struct error *add_tail(struct looker *looker, allocation_id id, uint64_t bytes)
 {
-	struct error *error;
-
 	if (bytes == 0)
 		return NULL;
-	error = memory_reserve(&looker->tails, (looker->tail_count + 1) * sizeof(struct tail));
-	if (!error)
-		((struct tail *)looker->tails.bytes)[looker->tail_count++] =
-			(struct tail){ id, bytes };
-	return error;
+	return array_append(&looker->tails, (struct tail){ id, bytes });
 }
 
 static struct error *read_contents(struct search *search, unsigned int thread, allocation_id id,
@@ -142,7 +136,7 @@ static struct error *look_at_all(struct search *search)
 		return &error_no_memory;
 	for (unsigned int i = 0; i < search->threads; i++) {
 		extents_init(&search->lookers[i].extents, search->analysis);
-		search->lookers[i].tails.account = account;
+		search->lookers[i].tails.memory.account = account;
 	}
 	progress_begin(progress, "reading contents", count);
 	return parallel_for((count + SHARE - 1) / SHARE, search->threads, look_at_share, search);
@@ -213,10 +207,10 @@ static struct error *count_allocation(struct search *search, allocation_id id)
 /* Duplicates are counted in full already. */
 static struct error *count_tails(struct search *search, const struct looker *looker)
 {
-	const struct tail *tails = looker->tails.bytes;
+	const struct tail *tails = looker->tails.items;
 	struct error *error = NULL;
 
-	for (size_t i = 0; !error && i < looker->tail_count; i++) {
+	for (size_t i = 0; !error && i < looker->tails.count; i++) {
 		allocation_id id = tails[i].id;
 		struct extent extent;
 

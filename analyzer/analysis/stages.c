@@ -139,7 +139,7 @@ static struct error *add_integers(struct analysis *analysis, struct bitmap *anch
 	if (error)
 		return error;
 	bitmap_or(anchored, &integers.reached);
-	return roots_add_integers(analysis->roots, integers.list.bytes, integers.count);
+	return roots_add_integers(analysis->roots, integers.list.items, integers.list.count);
 }
 
 static void note_stacks(struct analysis *analysis, const struct bitmap *stacks)
@@ -343,7 +343,7 @@ static struct error *build_disguised(struct analysis *analysis, uint64_t *ret_co
 	if (error)
 		return error;
 	disguises_sort(&analysis->disguised);
-	*ret_count = analysis->disguised.count;
+	*ret_count = analysis->disguised.list.count;
 	return NULL;
 }
 

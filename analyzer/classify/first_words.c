@@ -1,15 +1,15 @@
 #include "analyzer/classify/first_words.h"
 
 #include "analyzer/base/address_map.h"
+#include "analyzer/base/array.h"
 #include "analyzer/heap/index_side.h"
 #include "analyzer/heap/release.h"
 
 struct first_words {
-	struct memory numbers;	  /* uint32_t by id; 0: no signature */
-	struct bitmap identities; /* which may have an identity word */
-	struct memory signatures; /* uint64_t by number; the first is 0 */
-	struct memory shown;	  /* the same, 0 for those that are none */
-	size_t count;
+	ARRAY(uint32_t) numbers;    /* by id; 0: no signature */
+	struct bitmap identities;   /* which may have an identity word */
+	ARRAY(uint64_t) signatures; /* by number; the first is 0 */
+	ARRAY(uint64_t) shown;	    /* the same, 0 for those that are none */
 };
 
 enum { RECENT_NUMBERS = 32 };
@@ -29,12 +29,7 @@ struct reader {
 
 static struct error *add_signature(struct first_words *words, uint64_t signature)
 {
-	struct error *error =
-		memory_reserve(&words->signatures, (words->count + 1) * sizeof(signature));
-
-	if (!error)
-		((uint64_t *)words->signatures.bytes)[words->count++] = signature;
-	return error;
+	return array_append(&words->signatures, signature);
 }
 
 static struct error *find_number(struct reader *reader, uint64_t signature, uint32_t *ret)
@@ -47,7 +42,7 @@ static struct error *find_number(struct reader *reader, uint64_t signature, uint
 		return NULL;
 	*ret = address_map_find(&reader->map, signature);
 	if (*ret == NOT_IN_MAP) {
-		*ret = (uint32_t)reader->words->count;
+		*ret = (uint32_t)reader->words->signatures.count;
 		error = add_signature(reader->words, signature);
 		if (!error)
 			error = address_map_add(&reader->map, signature, *ret);
@@ -81,7 +76,7 @@ static bool may_have_identity(struct reader *reader, size_t id, struct memory_ra
 
 static struct error *read_one(struct reader *reader, size_t id, struct memory_range range)
 {
-	uint32_t *numbers = reader->words->numbers.bytes;
+	uint32_t *numbers = reader->words->numbers.items;
 	uint64_t signature = signature_candidate(&reader->signatures, (allocation_id)id, range);
 
 	if (signature)
@@ -121,16 +116,16 @@ static struct error *read_all(struct reader *reader, struct progress *progress)
 static struct error *judge_all(struct first_words *words, const struct signature_reader *reader,
 			       struct memory_account *account)
 {
-	const uint64_t *signatures = words->signatures.bytes;
+	const uint64_t *signatures = words->signatures.items;
 	struct error *error;
 	uint64_t *shown;
 
-	words->shown.account = account;
-	error = memory_resize(&words->shown, words->count * sizeof(*shown));
+	words->shown.memory.account = account;
+	error = array_resize(&words->shown, words->signatures.count);
 	if (error)
 		return error;
-	shown = words->shown.bytes;
-	for (size_t i = 0; i < words->count; i++)
+	shown = words->shown.items;
+	for (size_t i = 0; i < words->signatures.count; i++)
 		shown[i] = signatures[i] && signature_is_right(reader, signatures[i])
 				   ? signatures[i]
 				   : 0;
@@ -148,10 +143,10 @@ struct error *first_words_create(const struct first_words_input *input, struct f
 
 	if (!words)
 		return &error_no_memory;
-	words->numbers.account = words->signatures.account = input->account;
+	words->numbers.memory.account = words->signatures.memory.account = input->account;
 	address_map_init(&reader.map, input->account);
 	progress_begin(input->progress, "reading signatures", count);
-	error = memory_resize(&words->numbers, count * sizeof(uint32_t));
+	error = array_resize(&words->numbers, count);
 	if (!error)
 		error = bitmap_init(&words->identities, count, input->account);
 	if (!error)
@@ -169,9 +164,9 @@ struct error *first_words_create(const struct first_words_input *input, struct f
 
 void first_words_destroy(struct first_words *words)
 {
-	memory_release(&words->numbers);
-	memory_release(&words->signatures);
-	memory_release(&words->shown);
+	array_release(&words->numbers);
+	array_release(&words->signatures);
+	array_release(&words->shown);
 	bitmap_deinit(&words->identities);
 	free(words);
 }
@@ -179,11 +174,11 @@ void first_words_destroy(struct first_words *words)
 struct error *first_words_save(const struct first_words *words, struct side_writer *writer)
 {
 	size_t count = words->identities.count;
-	struct error *error = side_writer_array(writer, SIDE_SIGNATURES, words->signatures.bytes,
-						words->count * sizeof(uint64_t));
+	struct error *error = side_writer_array(writer, SIDE_SIGNATURES, words->signatures.items,
+						words->signatures.count * sizeof(uint64_t));
 
 	if (!error)
-		error = side_writer_array(writer, SIDE_SIGNATURE_NUMBERS, words->numbers.bytes,
+		error = side_writer_array(writer, SIDE_SIGNATURE_NUMBERS, words->numbers.items,
 					  count * sizeof(uint32_t));
 	if (!error)
 		error = allocation_set_save(&words->identities, writer, SIDE_IDENTITIES);
@@ -223,9 +218,9 @@ struct error *first_words_load(struct side_file *file, size_t count,
 		error = error_create(ERROR_BAD_DUMP, "it is damaged");
 	if (error)
 		return error;
-	words->numbers = side_memory(numbers, count * sizeof(uint32_t));
-	words->signatures = side_memory(signatures.bytes, signatures.size);
-	words->count = signatures.size / sizeof(uint64_t);
+	words->numbers.memory = side_memory(numbers, count * sizeof(uint32_t));
+	words->signatures.memory = side_memory(signatures.bytes, signatures.size);
+	words->signatures.count = signatures.size / sizeof(uint64_t);
 	error = judge_all(words, reader, account);
 	if (error)
 		return error;
@@ -235,19 +230,19 @@ struct error *first_words_load(struct side_file *file, size_t count,
 
 size_t first_words_count(const struct first_words *words)
 {
-	return words->count - 1;
+	return words->signatures.count - 1;
 }
 
 uint64_t first_words_at(const struct first_words *words, allocation_id id)
 {
-	const uint64_t *shown = words->shown.bytes;
+	const uint64_t *shown = words->shown.items;
 
-	return shown[((uint32_t *)words->numbers.bytes)[id]];
+	return shown[words->numbers.items[id]];
 }
 
 bool first_words_may_have_identity(const struct first_words *words, allocation_id id)
 {
-	uint32_t number = ((const uint32_t *)words->numbers.bytes)[id];
+	uint32_t number = words->numbers.items[id];
 
 	/* A candidate that turned out to be none refers to something. */
 	return bitmap_get(&words->identities, id) || (number && first_words_at(words, id) == 0);

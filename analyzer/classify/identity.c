@@ -1,6 +1,7 @@
 #include "analyzer/classify/identity.h"
 
 #include "analyzer/base/address_map.h"
+#include "analyzer/base/array.h"
 #include "analyzer/base/list.h"
 #include "analyzer/classify/module_bounds.h"
 #include "analyzer/classify/short_name.h"
@@ -30,8 +31,7 @@ struct identities {
 	struct classes *classes;
 	struct module_bounds bounds;
 	struct address_map map;
-	struct memory targets; /* struct target */
-	size_t count;
+	ARRAY(struct target) targets;
 	/* Makers: what their file and line are, as the index of a name. */
 	struct address_map maker_map;
 	char **makers; /* owned */
@@ -52,18 +52,18 @@ struct error *identities_create(const struct image *image, const struct program 
 	identities->bounds = module_bounds_find(program);
 	address_map_init(&identities->map, account);
 	address_map_init(&identities->maker_map, account);
-	identities->targets.account = account;
+	identities->targets.memory.account = account;
 	*ret = identities;
 	return NULL;
 }
 
 void identities_destroy(struct identities *identities)
 {
-	struct target *targets = identities->targets.bytes;
+	struct target *targets = identities->targets.items;
 
-	for (size_t i = 0; i < identities->count; i++)
+	for (size_t i = 0; i < identities->targets.count; i++)
 		free(targets[i].name);
-	memory_release(&identities->targets);
+	array_release(&identities->targets);
 	address_map_deinit(&identities->map);
 	for (size_t i = 0; i < identities->maker_count; i++)
 		free(identities->makers[i]);
@@ -138,17 +138,18 @@ static const struct target *find_target(struct identities *identities, uint64_t 
 	struct error *error;
 
 	if (number != NOT_IN_MAP)
-		return (struct target *)identities->targets.bytes + number;
-	error = memory_reserve(&identities->targets, (identities->count + 1) * sizeof(*targets));
+		return identities->targets.items + number;
+	error = array_reserve(&identities->targets, 1);
 	if (!error)
-		error = address_map_add(&identities->map, address, (uint32_t)identities->count);
+		error = address_map_add(&identities->map, address,
+					(uint32_t)identities->targets.count);
 	if (error) {
 		error_destroy(error);
 		return NULL;
 	}
-	targets = identities->targets.bytes;
-	targets[identities->count] = judge(identities, address);
-	return &targets[identities->count++];
+	targets = identities->targets.items;
+	targets[identities->targets.count] = judge(identities, address);
+	return &targets[identities->targets.count++];
 }
 
 bool identity_find(struct identities *identities, struct view *view, struct memory_range range,
@@ -231,7 +232,7 @@ const char *identity_name(const struct identities *identities, uint64_t address)
 		return identities->makers[address - 1];
 
 	uint32_t number = address_map_find(&identities->map, address);
-	const struct target *targets = identities->targets.bytes;
+	const struct target *targets = identities->targets.items;
 
 	return number == NOT_IN_MAP ? NULL : targets[number].name;
 }

@@ -66,7 +66,7 @@ static struct error *count_leaks(struct census *census)
 {
 	struct error *error = leak_kinds_find(census->analysis, false, &census->leaks);
 	const struct leak_side *side = &census->leaks.certain;
-	const uint32_t *kinds = side->kinds.bytes;
+	const uint32_t *kinds = side->kinds.items;
 
 	for (size_t i = 0; !error && i < leak_root_count(side->leaks); i++) {
 		const struct leak_root *root = leak_root(side->leaks, i);

@@ -175,7 +175,7 @@ enum kinship diff_kinship(const struct diff *diff)
 
 size_t diff_group_count(const struct diff *diff)
 {
-	return diff->groups.count;
+	return diff->groups.groups.count;
 }
 
 const struct diff_group *diff_group(const struct diff *diff, size_t number)

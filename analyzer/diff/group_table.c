@@ -11,7 +11,7 @@ void group_table_init(struct group_table *table, struct memory_account *account)
 {
 	*table = (struct group_table){
 		.factor = secret_factor(),
-		.groups.account = account,
+		.groups.memory.account = account,
 		.slots.account = account,
 		.names.account = account,
 	};
@@ -21,7 +21,7 @@ void group_table_init(struct group_table *table, struct memory_account *account)
 
 void group_table_deinit(struct group_table *table)
 {
-	memory_release(&table->groups);
+	array_release(&table->groups);
 	memory_release(&table->slots);
 	memory_release(&table->names);
 	for (size_t i = 0; i < MOST_CORES; i++)
@@ -30,7 +30,7 @@ void group_table_deinit(struct group_table *table)
 
 struct diff_group *group_at(const struct group_table *table, size_t number)
 {
-	return (struct diff_group *)table->groups.bytes + number;
+	return table->groups.items + number;
 }
 
 const char *group_name(const struct group_table *table, const struct diff_group *group)
@@ -98,7 +98,7 @@ static struct error *grow_slots(struct group_table *table)
 		return error;
 	memory_release(&table->slots);
 	table->slots = slots;
-	for (size_t i = 0; i < table->count; i++)
+	for (size_t i = 0; i < table->groups.count; i++)
 		*find_slot(table, group_at(table, i)->hash, NULL) = (uint32_t)i + 1;
 	return NULL;
 }
@@ -124,14 +124,14 @@ static struct error *add_group(struct group_table *table, const struct census_na
 		.name = table->name_bytes,
 		.size = name->size,
 		.hash = hash,
-		.number = (uint32_t)table->count,
+		.number = (uint32_t)table->groups.count,
 	};
-	struct error *error = memory_reserve(&table->groups, (table->count + 1) * sizeof(group));
+	struct error *error = array_reserve(&table->groups, 1);
 
 	if (!error)
 		error = add_name(table, name);
 	if (!error)
-		*group_at(table, table->count++) = group;
+		*group_at(table, table->groups.count++) = group;
 	return error;
 }
 
@@ -142,7 +142,7 @@ static struct error *find_group(struct group_table *table, const struct census_n
 	struct error *error = NULL;
 	uint32_t *slot;
 
-	if (2 * table->count >= slot_count(table))
+	if (2 * table->groups.count >= slot_count(table))
 		error = grow_slots(table);
 	if (error)
 		return error;
@@ -152,7 +152,7 @@ static struct error *find_group(struct group_table *table, const struct census_n
 	if (error)
 		return error;
 	if (!*slot)
-		*slot = (uint32_t)table->count;
+		*slot = (uint32_t)table->groups.count;
 	*ret = *slot - 1;
 	return NULL;
 }
@@ -225,9 +225,9 @@ void group_table_sort(struct group_table *table, size_t cores)
 {
 	struct order order = { table, cores > 2 ? cores - 1 : 0 };
 
-	for (size_t i = 0; i < table->count; i++)
+	for (size_t i = 0; i < table->groups.count; i++)
 		compare_cores(table, group_at(table, i), cores);
-	if (table->count)
-		qsort_r(table->groups.bytes, table->count, sizeof(struct diff_group), compare,
-			&order);
+	if (table->groups.count)
+		qsort_r(table->groups.items, table->groups.count, sizeof(struct diff_group),
+			compare, &order);
 }

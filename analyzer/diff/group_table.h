@@ -7,12 +7,12 @@
 #ifndef ANALYZER_DIFF_GROUP_TABLE_H
 #define ANALYZER_DIFF_GROUP_TABLE_H
 
+#include "analyzer/base/array.h"
 #include "analyzer/diff/diff.h"
 
 struct group_table {
-	uint64_t factor;      /* of the hash */
-	struct memory groups; /* struct diff_group */
-	size_t count;
+	uint64_t factor; /* of the hash */
+	ARRAY(struct diff_group) groups;
 	struct memory slots; /* uint32_t, a hash table of numbers, plus 1 */
 	struct memory names; /* each with its NUL */
 	size_t name_bytes;

@@ -22,8 +22,8 @@ void leak_kinds_deinit(struct leak_kinds *kinds)
 	for (size_t i = 0; i < kinds->count; i++)
 		kind_deinit(&kinds->list[i]);
 	free(kinds->list);
-	memory_release(&kinds->certain.kinds);
-	memory_release(&kinds->likely.kinds);
+	array_release(&kinds->certain.kinds);
+	array_release(&kinds->likely.kinds);
 	if (kinds->likely_leaks)
 		leaks_destroy(kinds->likely_leaks);
 	bitmap_deinit(&kinds->likely_lost);
@@ -124,12 +124,11 @@ static struct error *add_roots(struct collector *collector, struct leak_side *si
 	enum { BETWEEN_LOOKS = 256 };
 	struct progress *progress = analysis_progress(collector->shape.analysis);
 	size_t count = leak_root_count(side->leaks);
-	struct error *error = memory_resize(&side->kinds, count * sizeof(uint32_t));
+	struct error *error = array_resize(&side->kinds, count);
 
 	progress_begin(progress, "telling leaks apart", count);
 	for (size_t i = 0; !error && i < count; i++) {
-		error = add_root(collector, leak_root(side->leaks, i),
-				 (uint32_t *)side->kinds.bytes + i);
+		error = add_root(collector, leak_root(side->leaks, i), side->kinds.items + i);
 		if (!error && i % BETWEEN_LOOKS == BETWEEN_LOOKS - 1 &&
 		    !progress_step(progress, BETWEEN_LOOKS))
 			error = error_create(ERROR_INTERRUPTED, "interrupted");
@@ -148,7 +147,7 @@ static struct error *add_side(struct analysis *analysis, const struct patterns *
 	};
 	struct error *error = shape_context_init(&collector.shape, analysis, patterns, side->lost);
 
-	side->kinds.account = analysis_account(analysis);
+	side->kinds.memory.account = analysis_account(analysis);
 	if (!error)
 		error = add_roots(&collector, side);
 	shape_context_deinit(&collector.shape);
@@ -210,7 +209,7 @@ static int compare(const void *a, const void *b)
 static void renumber(struct leak_side *side, const uint32_t *numbers)
 {
 	size_t count = side->leaks ? leak_root_count(side->leaks) : 0;
-	uint32_t *kinds = side->kinds.bytes;
+	uint32_t *kinds = side->kinds.items;
 
 	for (size_t i = 0; i < count; i++)
 		kinds[i] = numbers[kinds[i]];
@@ -267,7 +266,7 @@ static struct error *count_side(struct analysis *analysis, const struct leak_kin
 	const struct allocation_index *index = analysis_index(analysis);
 	struct memory_account *account = analysis_account(analysis);
 	_cleanup_(bitmap_deinit) struct bitmap from = { 0 }, reached = { 0 };
-	const uint32_t *numbers = side->kinds.bytes;
+	const uint32_t *numbers = side->kinds.items;
 	struct error *error = bitmap_init(&from, side->lost->count, account);
 
 	if (!error)

@@ -16,6 +16,7 @@
 #define ANALYZER_GATE_LEAK_KINDS_H
 
 #include "analyzer/analysis/analysis.h"
+#include "analyzer/base/array.h"
 
 /* What a gate makes of a leak; see judge.h. */
 enum leak_state { LEAK_NEW, LEAK_KNOWN, LEAK_MORE, LEAK_SUPPRESSED };
@@ -48,7 +49,7 @@ struct leak_kind {
 struct leak_side {
 	const struct leaks *leaks; /* borrowed */
 	const struct bitmap *lost; /* borrowed */
-	struct memory kinds;	   /* uint32_t by number of the root */
+	ARRAY(uint32_t) kinds;	   /* by number of the root */
 };
 
 struct leak_kinds {

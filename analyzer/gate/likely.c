@@ -1,5 +1,6 @@
 #include "analyzer/gate/likely.h"
 
+#include "analyzer/base/array.h"
 #include "analyzer/classify/reference_judge.h"
 
 /* Allocations that are reached, and to be looked at yet. */
@@ -7,24 +8,20 @@ struct marking {
 	struct analysis *analysis;
 	struct reference_judge judge;
 	struct bitmap *reached;
-	struct memory stack; /* allocation_id */
-	size_t count;
+	ARRAY(allocation_id) stack;
 };
 
 static struct error *reach(void *data, allocation_id id)
 {
 	struct marking *marking = data;
-	allocation_id *stack;
 	struct error *error;
 
 	if (bitmap_get(marking->reached, id))
 		return NULL;
-	error = memory_reserve(&marking->stack, (marking->count + 1) * sizeof(*stack));
+	error = array_append(&marking->stack, id);
 	if (error)
 		return error;
 	bitmap_set(marking->reached, id);
-	stack = marking->stack.bytes;
-	stack[marking->count++] = id;
 	return NULL;
 }
 
@@ -60,12 +57,12 @@ static struct error *mark(struct marking *marking)
 		bitmap_for_each(id, root_targets(roots, kind))
 			if (!error)
 				error = reach(marking, (allocation_id)id);
-	while (!error && marking->count > 0) {
-		const allocation_id *stack = marking->stack.bytes;
+	while (!error && marking->stack.count > 0) {
+		const allocation_id *stack = marking->stack.items;
 
 		if (atomic_load_explicit(&progress->interrupted, memory_order_relaxed))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
-		error = follow(marking, stack[--marking->count]);
+		error = follow(marking, stack[--marking->stack.count]);
 	}
 	return error;
 }
@@ -75,13 +72,13 @@ static struct error *mark_sound(struct analysis *analysis, struct bitmap *ret)
 	struct marking marking = {
 		.analysis = analysis,
 		.reached = ret,
-		.stack.account = analysis_account(analysis),
+		.stack.memory.account = analysis_account(analysis),
 	};
 	struct error *error;
 
 	reference_judge_init(&marking.judge, analysis_patterns(analysis));
 	error = mark(&marking);
-	memory_release(&marking.stack);
+	array_release(&marking.stack);
 	return error;
 }
 

@@ -30,14 +30,14 @@ struct error *shape_context_init(struct shape_context *context, struct analysis 
 		.analysis = analysis,
 		.patterns = patterns,
 		.leaked = leaked,
-		.hashes.account = analysis_account(analysis),
+		.hashes.memory.account = analysis_account(analysis),
 	};
-	return memory_resize(&context->hashes, leaked->count * sizeof(uint64_t));
+	return array_resize(&context->hashes, leaked->count);
 }
 
 void shape_context_deinit(struct shape_context *context)
 {
-	memory_release(&context->hashes);
+	array_release(&context->hashes);
 }
 
 /* What is kept of an allocation's label: the low bits of its hash tell. */
@@ -45,7 +45,7 @@ enum { LOOKED_AT = 1, IS_PATTERN = 2, IS_UNRECOGNIZED = 4, MARKS = 7 };
 
 static uint64_t label_word(struct shape_context *context, allocation_id id)
 {
-	uint64_t *hash = (uint64_t *)context->hashes.bytes + id;
+	uint64_t *hash = context->hashes.items + id;
 	struct label label;
 
 	if (*hash)

@@ -5,6 +5,7 @@
 #define ANALYZER_GATE_SHAPE_H
 
 #include "analyzer/analysis/analysis.h"
+#include "analyzer/base/array.h"
 
 /*
  * Of what a root leads to, only so many allocations are looked at, and so many references: a
@@ -18,7 +19,7 @@ struct shape_context {
 	struct analysis *analysis;
 	const struct patterns *patterns;
 	const struct bitmap *leaked;
-	struct memory hashes; /* uint64_t by allocation, 0: not looked at */
+	ARRAY(uint64_t) hashes; /* by allocation, 0: not looked at */
 };
 
 struct error *shape_context_init(struct shape_context *context, struct analysis *analysis,

@@ -1,5 +1,7 @@
 #include "analyzer/graph/anchors.h"
 
+#include "analyzer/base/array.h"
+
 struct kept {
 	struct anchor anchor;
 	uint64_t count; /* in the first of its kind: of all of the kind */
@@ -7,15 +9,14 @@ struct kept {
 };
 
 struct anchors {
-	struct memory firsts; /* uint32_t by id: its first kept one, or 0 */
-	struct memory kept;   /* from 1 on */
-	size_t count;	      /* of those kept, and 0 */
-	struct error *error;  /* that ended the visit */
+	ARRAY(uint32_t) firsts;	 /* by id: its first kept one, or 0 */
+	ARRAY(struct kept) kept; /* from 1 on */
+	struct error *error;	 /* that ended the visit */
 };
 
 static struct kept *kept_at(const struct anchors *anchors, uint32_t number)
 {
-	return (struct kept *)anchors->kept.bytes + number;
+	return anchors->kept.items + number;
 }
 
 /*
@@ -24,7 +25,7 @@ static struct kept *kept_at(const struct anchors *anchors, uint32_t number)
  */
 static bool count_anchor(struct anchors *anchors, const struct anchor *anchor, uint32_t *ret_last)
 {
-	uint32_t number = ((uint32_t *)anchors->firsts.bytes)[anchor->target];
+	uint32_t number = anchors->firsts.items[anchor->target];
 	size_t same = 0;
 
 	*ret_last = 0;
@@ -43,19 +44,19 @@ static bool count_anchor(struct anchors *anchors, const struct anchor *anchor, u
 static bool keep(void *data, const struct anchor *anchor)
 {
 	struct anchors *anchors = data;
-	uint32_t last, number = (uint32_t)anchors->count;
+	uint32_t last, number = (uint32_t)anchors->kept.count;
 
 	if (!count_anchor(anchors, anchor, &last))
 		return true;
-	anchors->error = memory_reserve(&anchors->kept, (anchors->count + 1) * sizeof(struct kept));
+	anchors->error = array_reserve(&anchors->kept, 1);
 	if (anchors->error)
 		return false;
 	*kept_at(anchors, number) = (struct kept){ *anchor, 1, 0 };
 	if (last)
 		kept_at(anchors, last)->next = number;
 	else
-		((uint32_t *)anchors->firsts.bytes)[anchor->target] = number;
-	return ++anchors->count < UINT32_MAX;
+		anchors->firsts.items[anchor->target] = number;
+	return ++anchors->kept.count < UINT32_MAX;
 }
 
 struct error *anchors_create(const struct roots *roots, size_t count,
@@ -67,9 +68,9 @@ struct error *anchors_create(const struct roots *roots, size_t count,
 
 	if (!anchors)
 		return &error_no_memory;
-	anchors->firsts.account = anchors->kept.account = account;
-	anchors->count = 1;
-	error = memory_resize(&anchors->firsts, count * sizeof(uint32_t));
+	anchors->firsts.memory.account = anchors->kept.memory.account = account;
+	anchors->kept.count = 1;
+	error = array_resize(&anchors->firsts, count);
 	if (!error)
 		error = bitmap_init(&all, count, account);
 	if (error)
@@ -84,8 +85,8 @@ struct error *anchors_create(const struct roots *roots, size_t count,
 
 void anchors_destroy(struct anchors *anchors)
 {
-	memory_release(&anchors->firsts);
-	memory_release(&anchors->kept);
+	array_release(&anchors->firsts);
+	array_release(&anchors->kept);
 	error_destroy(anchors->error);
 	free(anchors);
 }
@@ -93,7 +94,7 @@ void anchors_destroy(struct anchors *anchors)
 uint64_t anchors_find(const struct anchors *anchors, allocation_id target, enum root_kind kind,
 		      struct anchor ret[static KEPT_ANCHORS])
 {
-	uint32_t number = ((uint32_t *)anchors->firsts.bytes)[target];
+	uint32_t number = anchors->firsts.items[target];
 	enum root_kind last = ROOT_KINDS;
 	uint64_t total = 0;
 	size_t count = 0;

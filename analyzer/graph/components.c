@@ -1,5 +1,7 @@
 #include "analyzer/graph/components.h"
 
+#include "analyzer/base/array.h"
+
 /*
  * Components are found by Tarjan's algorithm in Pearce's form, which needs one number for each
  * vertex, without recursion.
@@ -16,60 +18,52 @@ static const uint32_t CLOSED = UINT32_MAX;
 struct components {
 	const struct graph *graph;
 	const struct bitmap *members;
-	uint32_t count;		 /* components */
-	uint32_t vertices;	 /* members */
-	struct memory before;	 /* uint32_t: vertices before each 64 ids */
-	struct memory ids;	 /* allocation_id by vertex */
-	struct memory component; /* uint32_t by vertex */
-	struct memory order;	 /* uint32_t: vertices by completed component */
+	uint32_t count;		   /* components */
+	uint32_t vertices;	   /* members */
+	ARRAY(uint32_t) before;	   /* vertices before each 64 ids */
+	ARRAY(allocation_id) ids;  /* by vertex */
+	ARRAY(uint32_t) component; /* by vertex */
+	ARRAY(uint32_t) order;	   /* vertices by completed component */
 };
 
 /* What is only needed while they are found. */
 struct finder {
 	struct components *found;
 	struct progress *progress;
-	struct memory visit; /* uint32_t by vertex: visit number, from 1 */
-	struct memory stack; /* uint32_t: vertices of open components */
-	struct memory frames;
-	size_t order_count, stack_count, frame_count;
+	ARRAY(uint32_t) visit; /* by vertex: visit number, from 1 */
+	ARRAY(uint32_t) stack; /* vertices of open components */
+	ARRAY(struct frame) frames;
 	uint32_t visits;
 };
-
-static uint32_t *u32(const struct memory *memory)
-{
-	return memory->bytes;
-}
 
 static uint32_t vertex_of(const struct components *components, allocation_id id)
 {
 	uint64_t word = components->members->words[id / 64];
 
-	return u32(&components->before)[id / 64] +
+	return components->before.items[id / 64] +
 	       bits_count(word & ((UINT64_C(1) << (id % 64)) - 1));
 }
 
 static struct error *reserve_vertices(struct components *components)
 {
-	struct memory *const arrays[] = { &components->ids, &components->component,
-					  &components->order };
-	size_t size = (components->vertices + (size_t)1) * sizeof(uint32_t);
-	struct error *error = NULL;
+	size_t count = components->vertices + (size_t)1;
+	struct error *error = array_resize(&components->ids, count);
 
-	for (size_t i = 0; !error && i < sizeof(arrays) / sizeof(*arrays); i++)
-		error = memory_resize(arrays[i], size);
-	return error;
+	if (!error)
+		error = array_resize(&components->component, count);
+	return error ? error : array_reserve(&components->order, count);
 }
 
 static struct error *number_vertices(struct components *components)
 {
 	size_t words = bitmap_word_count(components->members);
-	struct error *error = memory_resize(&components->before, (words + 1) * sizeof(uint32_t));
+	struct error *error = array_resize(&components->before, words + 1);
 	uint32_t count = 0;
 
 	if (error)
 		return error;
 	for (size_t i = 0; i < words; i++) {
-		u32(&components->before)[i] = count;
+		components->before.items[i] = count;
 		count += bits_count(components->members->words[i]);
 	}
 	components->vertices = count;
@@ -78,24 +72,20 @@ static struct error *number_vertices(struct components *components)
 		return error;
 	count = 0;
 	bitmap_for_each(id, components->members)
-		u32(&components->ids)[count++] = (allocation_id)id;
+		components->ids.items[count++] = (allocation_id)id;
 	return NULL;
 }
 
 static struct error *enter(struct finder *finder, uint32_t vertex)
 {
 	enum { PROGRESS_STEP = 1 << 14 };
-	struct frame *frames;
-	struct error *error =
-		memory_reserve(&finder->frames, (finder->frame_count + 1) * sizeof(*frames));
+	struct error *error = array_append(&finder->frames, (struct frame){ vertex, 0 });
 
 	if (error)
 		return error;
-	frames = finder->frames.bytes;
-	frames[finder->frame_count++] = (struct frame){ vertex, 0 };
 	/* component[] holds the lowest visit number reachable, until done. */
-	u32(&finder->visit)[vertex] = ++finder->visits;
-	u32(&finder->found->component)[vertex] = finder->visits;
+	finder->visit.items[vertex] = ++finder->visits;
+	finder->found->component.items[vertex] = finder->visits;
 	/* Here, as the first one may lead to all others. */
 	if (finder->visits % PROGRESS_STEP == 1 && !progress_step(finder->progress, PROGRESS_STEP))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
@@ -107,23 +97,23 @@ static void close_vertex(struct finder *finder, uint32_t vertex)
 {
 	struct components *found = finder->found;
 
-	u32(&found->component)[vertex] = found->count;
-	u32(&found->order)[finder->order_count++] = vertex;
-	u32(&finder->visit)[vertex] = CLOSED;
+	found->component.items[vertex] = found->count;
+	found->order.items[found->order.count++] = vertex;
+	finder->visit.items[vertex] = CLOSED;
 }
 
 /* The vertex and those above it on the stack are a component of their own. */
 static void complete(struct finder *finder, uint32_t vertex)
 {
-	const uint32_t *visit = u32(&finder->visit);
+	const uint32_t *visit = finder->visit.items;
 	uint32_t lowest = visit[vertex];
 
-	while (finder->stack_count > 0) {
-		uint32_t top = u32(&finder->stack)[finder->stack_count - 1];
+	while (finder->stack.count > 0) {
+		uint32_t top = finder->stack.items[finder->stack.count - 1];
 
 		if (visit[top] < lowest)
 			break;
-		finder->stack_count--;
+		finder->stack.count--;
 		close_vertex(finder, top);
 	}
 	close_vertex(finder, vertex);
@@ -132,23 +122,22 @@ static void complete(struct finder *finder, uint32_t vertex)
 
 static struct error *leave(struct finder *finder, uint32_t vertex)
 {
-	uint32_t *lowest = u32(&finder->found->component);
-	const struct frame *frames = finder->frames.bytes;
+	uint32_t *lowest = finder->found->component.items;
+	const struct frame *frames = finder->frames.items;
 	struct error *error = NULL;
 
-	finder->frame_count--;
-	if (lowest[vertex] == u32(&finder->visit)[vertex]) {
+	finder->frames.count--;
+	if (lowest[vertex] == finder->visit.items[vertex]) {
 		complete(finder, vertex);
 		return NULL;
 	}
-	error = memory_reserve(&finder->stack, (finder->stack_count + 1) * sizeof(uint32_t));
+	error = array_append(&finder->stack, vertex);
 	if (error)
 		return error;
-	u32(&finder->stack)[finder->stack_count++] = vertex;
 	/* Not the root of its component, so there is a caller. */
-	vertex = frames[finder->frame_count - 1].vertex;
-	if (lowest[frames[finder->frame_count].vertex] < lowest[vertex])
-		lowest[vertex] = lowest[frames[finder->frame_count].vertex];
+	vertex = frames[finder->frames.count - 1].vertex;
+	if (lowest[frames[finder->frames.count].vertex] < lowest[vertex])
+		lowest[vertex] = lowest[frames[finder->frames.count].vertex];
 	return NULL;
 }
 
@@ -156,12 +145,12 @@ static struct error *leave(struct finder *finder, uint32_t vertex)
 static struct error *advance(struct finder *finder)
 {
 	const struct components *found = finder->found;
-	struct frame *frames = finder->frames.bytes;
-	struct frame *frame = &frames[finder->frame_count - 1];
-	uint32_t *lowest = u32(&found->component);
-	const uint32_t *visit = u32(&finder->visit);
+	struct frame *frames = finder->frames.items;
+	struct frame *frame = &frames[finder->frames.count - 1];
+	uint32_t *lowest = found->component.items;
+	const uint32_t *visit = finder->visit.items;
 	uint32_t vertex = frame->vertex;
-	struct edges edges = graph_outgoing(found->graph, u32(&found->ids)[vertex]);
+	struct edges edges = graph_outgoing(found->graph, found->ids.items[vertex]);
 
 	while (frame->edge < edges.count) {
 		allocation_id id = edges.targets[frame->edge++];
@@ -184,9 +173,9 @@ static struct error *find_components(struct finder *finder)
 	for (uint32_t i = 0; i < finder->found->vertices; i++) {
 		struct error *error = NULL;
 
-		if (u32(&finder->visit)[i] == UNVISITED)
+		if (finder->visit.items[i] == UNVISITED)
 			error = enter(finder, i);
-		while (!error && finder->frame_count > 0)
+		while (!error && finder->frames.count > 0)
 			error = advance(finder);
 		if (error)
 			return error;
@@ -197,23 +186,22 @@ static struct error *find_components(struct finder *finder)
 static struct error *fill(struct components *components, struct memory_account *account,
 			  struct progress *progress)
 {
-	_cleanup_(memory_release) struct memory visit = { .account = account };
 	struct finder finder = { .found = components,
 				 .progress = progress,
-				 .stack.account = account,
-				 .frames.account = account };
+				 .visit.memory.account = account,
+				 .stack.memory.account = account,
+				 .frames.memory.account = account };
 	struct error *error = number_vertices(components);
 
 	if (!error)
-		error = memory_resize(&visit,
-				      (components->vertices + (size_t)1) * sizeof(uint32_t));
-	if (error)
-		return error;
-	progress_begin(progress, "finding what leads to each other", components->vertices);
-	finder.visit = visit;
-	error = find_components(&finder);
-	memory_release(&finder.stack);
-	memory_release(&finder.frames);
+		error = array_resize(&finder.visit, components->vertices + (size_t)1);
+	if (!error) {
+		progress_begin(progress, "finding what leads to each other", components->vertices);
+		error = find_components(&finder);
+	}
+	array_release(&finder.visit);
+	array_release(&finder.stack);
+	array_release(&finder.frames);
 	return error;
 }
 
@@ -229,10 +217,10 @@ struct error *components_create(const struct graph *graph, const struct bitmap *
 		return &error_no_memory;
 	components->graph = graph;
 	components->members = members;
-	components->before.account = account;
-	components->ids.account = account;
-	components->component.account = account;
-	components->order.account = account;
+	components->before.memory.account = account;
+	components->ids.memory.account = account;
+	components->component.memory.account = account;
+	components->order.memory.account = account;
 	error = fill(components, account, progress);
 	if (error)
 		return error;
@@ -242,10 +230,10 @@ struct error *components_create(const struct graph *graph, const struct bitmap *
 
 void components_destroy(struct components *components)
 {
-	memory_release(&components->before);
-	memory_release(&components->ids);
-	memory_release(&components->component);
-	memory_release(&components->order);
+	array_release(&components->before);
+	array_release(&components->ids);
+	array_release(&components->component);
+	array_release(&components->order);
 	free(components);
 }
 
@@ -256,7 +244,7 @@ uint32_t component_count(const struct components *components)
 
 uint32_t component_of(const struct components *components, allocation_id id)
 {
-	return u32(&components->component)[vertex_of(components, id)];
+	return components->component.items[vertex_of(components, id)];
 }
 
 size_t component_member_count(const struct components *components)
@@ -266,13 +254,13 @@ size_t component_member_count(const struct components *components)
 
 allocation_id component_member(const struct components *components, size_t place)
 {
-	return u32(&components->ids)[u32(&components->order)[place]];
+	return components->ids.items[components->order.items[place]];
 }
 
 uint32_t component_before(const struct components *components, size_t end, size_t *ret_begin)
 {
-	const uint32_t *order = u32(&components->order);
-	const uint32_t *component = u32(&components->component);
+	const uint32_t *order = components->order.items;
+	const uint32_t *component = components->component.items;
 	uint32_t number = component[order[end - 1]];
 	size_t begin = end;
 

@@ -81,14 +81,14 @@ void disguise_scanner_init(struct disguise_scanner *scanner, const struct disgui
 		.wanted = wanted,
 		.ends = ends,
 		.view = { input->image },
-		.list.account = input->account,
+		.list.memory.account = input->account,
 		.limit = LEAST,
 	};
 }
 
 void disguise_scanner_deinit(struct disguise_scanner *scanner)
 {
-	memory_release(&scanner->list);
+	array_release(&scanner->list);
 	error_destroy(scanner->error);
 }
 
@@ -100,34 +100,29 @@ DEFINE_COMPARE(compare_targets, struct found_disguise, ASCENDING(disguised.targe
 
 void disguise_scanner_sort(struct disguise_scanner *scanner)
 {
-	SORT((struct found_disguise *)scanner->list.bytes, scanner->count, compare_order);
+	SORT(scanner->list.items, scanner->list.count, compare_order);
 }
 
 /* Of each target the first is enough, so no list is longer than they are. */
 static void drop_repeated(struct disguise_scanner *scanner)
 {
-	struct found_disguise *list = scanner->list.bytes;
+	struct found_disguise *list = scanner->list.items;
 	size_t left = 0;
 
-	SORT(list, scanner->count, compare_targets);
-	for (size_t i = 0; i < scanner->count; i++)
+	SORT(list, scanner->list.count, compare_targets);
+	for (size_t i = 0; i < scanner->list.count; i++)
 		if (left == 0 || list[i].disguised.target != list[left - 1].disguised.target)
 			list[left++] = list[i];
-	scanner->count = left;
+	scanner->list.count = left;
 	if (scanner->limit < 2 * left)
 		scanner->limit = 2 * left;
 }
 
 static struct error *keep(struct disguise_scanner *scanner, const struct found_disguise *found)
 {
-	struct error *error;
-
-	if (scanner->count == scanner->limit)
+	if (scanner->list.count == scanner->limit)
 		drop_repeated(scanner);
-	error = memory_reserve(&scanner->list, (scanner->count + 1) * sizeof(*found));
-	if (!error)
-		((struct found_disguise *)scanner->list.bytes)[scanner->count++] = *found;
-	return error;
+	return array_append(&scanner->list, *found);
 }
 
 struct error *disguise_scanner_join(struct disguise_scanner *scanner,
@@ -135,7 +130,7 @@ struct error *disguise_scanner_join(struct disguise_scanner *scanner,
 {
 	struct error *error = NULL;
 
-	for (size_t i = 0; i < other->count && !error; i++)
+	for (size_t i = 0; i < other->list.count && !error; i++)
 		error = keep(scanner, disguise_found(other, i));
 	return error;
 }

@@ -7,6 +7,7 @@
 #ifndef ANALYZER_GRAPH_DISGUISE_SCAN_H
 #define ANALYZER_GRAPH_DISGUISE_SCAN_H
 
+#include "analyzer/base/array.h"
 #include "analyzer/graph/address_filter.h"
 #include "analyzer/graph/disguise.h"
 #include "analyzer/graph/roots.h"
@@ -36,8 +37,8 @@ struct disguise_scanner {
 	const struct root_range *root; /* NULL: what is looked at is no root */
 	size_t root_number;	       /* its own, or their count */
 	const struct bitmap *only;     /* allocations; NULL: all that is shown */
-	struct memory list;	       /* struct found_disguise */
-	size_t count, limit;
+	ARRAY(struct found_disguise) list;
+	size_t limit;
 	struct error *error;
 };
 
@@ -63,7 +64,7 @@ void disguise_scanner_sort(struct disguise_scanner *scanner);
 static inline const struct found_disguise *disguise_found(const struct disguise_scanner *scanner,
 							  size_t number)
 {
-	return (const struct found_disguise *)scanner->list.bytes + number;
+	return scanner->list.items + number;
 }
 
 #endif

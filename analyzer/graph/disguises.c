@@ -1,5 +1,6 @@
 #include "analyzer/graph/disguises.h"
 
+#include "analyzer/base/array.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/graph/disguise_scan.h"
@@ -29,9 +30,8 @@ struct finder {
 	struct address_filter filter;
 	struct wanted_ends ends;
 	struct xor_nodes xor_nodes;
-	struct bitmap nodes;   /* of those in use; no words: not looked for */
-	struct memory pending; /* allocation_id: reached, to be looked at */
-	size_t pending_count;
+	struct bitmap nodes;	      /* of those in use; no words: not looked for */
+	ARRAY(allocation_id) pending; /* reached, to be looked at */
 	struct work_chunks chunks;
 	struct looker *lookers; /* by thread */
 	unsigned int threads;
@@ -40,14 +40,12 @@ struct finder {
 
 static struct error *push(struct finder *finder, allocation_id id)
 {
-	struct error *error = memory_reserve(&finder->pending,
-					     (finder->pending_count + 1) * sizeof(allocation_id));
+	struct error *error = array_append(&finder->pending, id);
 
 	if (error)
 		return error;
 	bitmap_clear(&finder->wanted, id);
 	bitmap_set(&finder->result->reached, id);
-	((allocation_id *)finder->pending.bytes)[finder->pending_count++] = id;
 	return NULL;
 }
 
@@ -59,10 +57,9 @@ static struct error *keep(struct finder *finder, struct disguised disguised)
 
 	if (!bitmap_get(&finder->wanted, disguised.target))
 		return NULL;
-	error = memory_reserve(&result->list, (result->count + 1) * sizeof(disguised));
+	error = array_append(&result->list, disguised);
 	if (error)
 		return error;
-	((struct disguised *)result->list.bytes)[result->count++] = disguised;
 	return push(finder, disguised.target);
 }
 
@@ -338,7 +335,7 @@ static struct error *gather(struct finder *finder)
 	if (error)
 		return error;
 	disguise_scanner_sort(all);
-	for (size_t i = 0; i < all->count && !error; i++)
+	for (size_t i = 0; i < all->list.count && !error; i++)
 		error = keep(finder, disguise_found(all, i)->disguised);
 	return error;
 }
@@ -381,16 +378,16 @@ static struct error *look_at_reached(struct finder *finder, struct looker *looke
 	struct error *error = look_at_range(looker, range.start, range.end);
 
 	disguise_scanner_sort(scanner);
-	for (size_t i = 0; i < scanner->count && !error; i++)
+	for (size_t i = 0; i < scanner->list.count && !error; i++)
 		error = keep(finder, disguise_found(scanner, i)->disguised);
-	scanner->count = 0;
+	scanner->list.count = 0;
 	return error;
 }
 
 static struct error *follow(struct finder *finder, struct looker *looker)
 {
-	const allocation_id *pending = finder->pending.bytes;
-	allocation_id id = pending[--finder->pending_count];
+	const allocation_id *pending = finder->pending.items;
+	allocation_id id = pending[--finder->pending.count];
 	struct edges edges = graph_outgoing(finder->input->graph, id);
 	struct error *error = NULL;
 
@@ -408,7 +405,7 @@ static struct error *look_at_all_reached(struct finder *finder)
 
 	disguise_scanner_init(&looker.scanner, finder->input, &finder->filter, &finder->wanted,
 			      &finder->ends);
-	while (finder->pending_count > 0 && !error)
+	while (finder->pending.count > 0 && !error)
 		error = follow(finder, &looker);
 	finder->result->words += looker.words;
 	disguise_scanner_deinit(&looker.scanner);
@@ -485,18 +482,18 @@ static struct error *find(struct finder *finder)
 
 struct error *disguises_find(const struct disguises_input *input, struct disguises *ret)
 {
-	struct disguises result = { .list.account = input->account };
+	struct disguises result = { .list.memory.account = input->account };
 	struct finder finder = {
 		.input = input,
 		.result = &result,
-		.pending.account = input->account,
+		.pending.memory.account = input->account,
 	};
 	struct error *error = find(&finder);
 
 	bitmap_deinit(&finder.wanted);
 	bitmap_deinit(&finder.nodes);
 	address_filter_deinit(&finder.filter);
-	memory_release(&finder.pending);
+	array_release(&finder.pending);
 	if (error)
 		disguises_deinit(&result);
 	else
@@ -508,20 +505,21 @@ DEFINE_COMPARE(compare_targets, struct disguised, ASCENDING(target))
 
 void disguises_sort(struct disguises *disguises)
 {
-	SORT((struct disguised *)disguises->list.bytes, disguises->count, compare_targets);
+	SORT(disguises->list.items, disguises->list.count, compare_targets);
 }
 
 const struct disguised *disguises_of(const struct disguises *disguises, allocation_id target)
 {
 	const struct disguised key = { .target = target };
 
-	return disguises->count == 0 ? NULL
-				     : bsearch(&key, disguises->list.bytes, disguises->count,
-					       sizeof(key), compare_targets);
+	return disguises->list.count == 0
+		       ? NULL
+		       : bsearch(&key, disguises->list.items, disguises->list.count, sizeof(key),
+				 compare_targets);
 }
 
 void disguises_deinit(struct disguises *disguises)
 {
-	memory_release(&disguises->list);
+	array_release(&disguises->list);
 	bitmap_deinit(&disguises->reached);
 }

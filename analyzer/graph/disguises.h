@@ -12,16 +12,16 @@
 #ifndef ANALYZER_GRAPH_DISGUISES_H
 #define ANALYZER_GRAPH_DISGUISES_H
 
+#include "analyzer/base/array.h"
 #include "analyzer/graph/disguise.h"
 #include "analyzer/graph/graph.h"
 #include "analyzer/graph/roots.h"
 
 /* Of each allocation found, the first place that its address stands at. */
 struct disguises {
-	struct memory list; /* struct disguised, in the order they were found */
-	size_t count;
-	struct bitmap reached; /* of those wanted: they, and what they lead to */
-	uint64_t words;	       /* that were looked at */
+	ARRAY(struct disguised) list; /* in the order they were found */
+	struct bitmap reached;	      /* of those wanted: they, and what they lead to */
+	uint64_t words;		      /* that were looked at */
 };
 
 struct error *disguises_find(const struct disguises_input *input, struct disguises *ret);
@@ -36,7 +36,7 @@ DEFINE_DEINIT(disguises_deinit, struct disguises)
 
 static inline const struct disguised *disguised_at(const struct disguises *disguises, size_t number)
 {
-	return (const struct disguised *)disguises->list.bytes + number;
+	return disguises->list.items + number;
 }
 
 #endif

@@ -1,5 +1,7 @@
 #include "analyzer/graph/dominators.h"
 
+#include "analyzer/base/array.h"
+
 #include <assert.h>
 
 /*
@@ -37,11 +39,11 @@ enum rank { RANK_ANCHORED, RANK_GARBAGE, RANK_LEAKED, RANKS };
 
 struct finder {
 	const struct dominators_input *input;
-	struct memory numbers;	/* uint32_t by id; 0: none yet; or see above */
-	struct memory ids;	/* allocation_id by number */
-	struct memory vertices; /* by number */
-	uint32_t count;		/* of numbers given, 0 not counted */
-	uint32_t ends[RANKS];	/* the last number of each */
+	ARRAY(uint32_t) numbers;  /* by id; 0: none yet; or see above */
+	ARRAY(allocation_id) ids; /* by number */
+	struct memory vertices;	  /* by number */
+	uint32_t count;		  /* of numbers given, 0 not counted */
+	uint32_t ends[RANKS];	  /* the last number of each */
 };
 
 /* An allocation in the row, and the position behind what it dominates. */
@@ -52,16 +54,11 @@ struct place {
 
 struct dominators {
 	size_t count;
-	struct memory positions; /* uint32_t by id, or NOT_USED */
-	struct memory memory;	 /* of what follows, by position */
+	ARRAY(uint32_t) positions; /* by id, or NOT_USED */
+	struct memory memory;	   /* of what follows, by position */
 	const struct place *places;
 	const uint64_t *sums; /* bytes in front of each, and of the end */
 };
-
-static uint32_t *u32(const struct memory *memory)
-{
-	return memory->bytes;
-}
 
 static struct vertex *vertices(const struct finder *finder)
 {
@@ -85,27 +82,27 @@ static struct error *finder_init(struct finder *finder)
 {
 	const struct bitmap *used = allocation_used(finder->input->index);
 	size_t count = bitmap_weight(used);
-	struct error *error = memory_resize(&finder->numbers, used->count * sizeof(uint32_t));
+	struct error *error = array_resize(&finder->numbers, used->count);
 
 	if (!error)
-		error = memory_resize(&finder->ids, (count + 1) * sizeof(uint32_t));
+		error = array_resize(&finder->ids, count + 1);
 	if (!error)
 		error = memory_resize(&finder->vertices, (count + 1) * sizeof(struct vertex));
 	if (error)
 		return error;
 	for (size_t id = 0; id < used->count; id++) {
 		if (!bitmap_get(used, id))
-			u32(&finder->numbers)[id] = NOT_USED;
+			finder->numbers.items[id] = NOT_USED;
 		else if (is_left_out(finder->input, (allocation_id)id))
-			u32(&finder->numbers)[id] = LEFT_OUT;
+			finder->numbers.items[id] = LEFT_OUT;
 	}
 	return NULL;
 }
 
 static void finder_deinit(struct finder *finder)
 {
-	memory_release(&finder->numbers);
-	memory_release(&finder->ids);
+	array_release(&finder->numbers);
+	array_release(&finder->ids);
 	memory_release(&finder->vertices);
 }
 DEFINE_DEINIT(finder_deinit, struct finder)
@@ -114,8 +111,8 @@ static uint32_t enter(struct finder *finder, allocation_id id, uint32_t parent)
 {
 	uint32_t number = ++finder->count;
 
-	u32(&finder->numbers)[id] = number;
-	u32(&finder->ids)[number] = id;
+	finder->numbers.items[id] = number;
+	finder->ids.items[number] = id;
 	vertices(finder)[number] = (struct vertex){
 		.ancestor = parent,
 		.label = number,
@@ -129,7 +126,7 @@ static void fetch_targets(const struct finder *finder, struct edges edges)
 	enum { FETCHED = 4 };
 
 	for (size_t i = 0; i < edges.count && i < FETCHED; i++) {
-		__builtin_prefetch(u32(&finder->numbers) + edges.targets[i]);
+		__builtin_prefetch(finder->numbers.items + edges.targets[i]);
 		graph_fetch_offset(finder->input->graph, edges.targets[i]);
 	}
 }
@@ -137,7 +134,7 @@ static void fetch_targets(const struct finder *finder, struct edges edges)
 /* The place of the next edge, from place on, to what has no number yet. */
 static size_t skip_numbered(const struct finder *finder, struct edges edges, size_t place)
 {
-	const uint32_t *numbers = u32(&finder->numbers);
+	const uint32_t *numbers = finder->numbers.items;
 
 	while (place < edges.count && numbers[edges.targets[place]] != 0)
 		place++;
@@ -159,7 +156,7 @@ static allocation_id find_next(const struct finder *finder, uint32_t number)
 		vertex->semi = 0;
 		return NO_ALLOCATION;
 	}
-	edges = graph_outgoing(finder->input->graph, u32(&finder->ids)[number]);
+	edges = graph_outgoing(finder->input->graph, finder->ids.items[number]);
 	if (vertex->semi == 0)
 		fetch_targets(finder, edges);
 	place = skip_numbered(finder, edges, vertex->semi);
@@ -207,7 +204,7 @@ static bool is_of_rank(const struct dominators_input *input, allocation_id id, e
 
 static struct error *number_rank(struct finder *finder, enum rank rank, const struct bitmap *from)
 {
-	const uint32_t *numbers = u32(&finder->numbers);
+	const uint32_t *numbers = finder->numbers.items;
 
 	bitmap_for_each(id, from) {
 		struct error *error;
@@ -272,10 +269,10 @@ static uint32_t find_semidominator(const struct finder *finder, uint32_t number,
 {
 	struct vertex *all = vertices(finder);
 	uint32_t semi = all[number].ancestor;
-	struct edges edges = graph_outgoing(finder->input->incoming, u32(&finder->ids)[number]);
+	struct edges edges = graph_outgoing(finder->input->incoming, finder->ids.items[number]);
 
 	for (size_t i = 0; i < edges.count && semi != ROOT; i++) {
-		uint32_t source = u32(&finder->numbers)[edges.targets[i]];
+		uint32_t source = finder->numbers.items[edges.targets[i]];
 
 		if (source > last)
 			continue;
@@ -312,7 +309,7 @@ static void look_at(const struct finder *finder, uint32_t number, uint32_t last)
 	struct vertex *all = vertices(finder), *vertex = &all[number];
 	uint32_t semi = ROOT;
 
-	if (!bitmap_get(entries, u32(&finder->ids)[number]))
+	if (!bitmap_get(entries, finder->ids.items[number]))
 		semi = find_semidominator(finder, number, last);
 	vertex->semi = vertex->dominator = semi;
 	if (semi != ROOT && semi != vertex->ancestor) {
@@ -326,18 +323,18 @@ enum { FETCHED_SOURCES = 4 };
 
 static void fetch_numbers(const struct finder *finder, uint32_t number)
 {
-	struct edges edges = graph_outgoing(finder->input->incoming, u32(&finder->ids)[number]);
+	struct edges edges = graph_outgoing(finder->input->incoming, finder->ids.items[number]);
 
 	for (size_t i = 0; i < edges.count && i < FETCHED_SOURCES; i++)
-		__builtin_prefetch(u32(&finder->numbers) + edges.targets[i]);
+		__builtin_prefetch(finder->numbers.items + edges.targets[i]);
 }
 
 static void fetch_vertices(const struct finder *finder, uint32_t number)
 {
-	struct edges edges = graph_outgoing(finder->input->incoming, u32(&finder->ids)[number]);
+	struct edges edges = graph_outgoing(finder->input->incoming, finder->ids.items[number]);
 
 	for (size_t i = 0; i < edges.count && i < FETCHED_SOURCES; i++)
-		__builtin_prefetch(vertices(finder) + u32(&finder->numbers)[edges.targets[i]]);
+		__builtin_prefetch(vertices(finder) + finder->numbers.items[edges.targets[i]]);
 }
 
 /* Let what is needed to look at lower numbers be fetched in the meantime. */
@@ -345,7 +342,7 @@ static void fetch_ahead(const struct finder *finder, uint32_t number)
 {
 	enum { STEP = 6 };
 	const struct graph *incoming = finder->input->incoming;
-	const allocation_id *ids = u32(&finder->ids);
+	const allocation_id *ids = finder->ids.items;
 
 	if (number <= 4 * STEP)
 		return;
@@ -380,7 +377,7 @@ static struct error *find_dominators(struct finder *finder)
 /* Number those left out, which hang on what refers to them. */
 static void add_left_out(struct finder *finder)
 {
-	const uint32_t *numbers = u32(&finder->numbers);
+	const uint32_t *numbers = finder->numbers.items;
 	const struct bitmap *used = allocation_used(finder->input->index);
 
 	bitmap_for_each(id, used) {
@@ -424,14 +421,14 @@ static void move_to_positions(struct finder *finder)
 	struct vertex *all = vertices(finder);
 
 	for (uint32_t number = 1; number <= finder->count; number++) {
-		allocation_id id = u32(&finder->ids)[number];
+		allocation_id id = finder->ids.items[number];
 		uint32_t position = all[number].label;
 
-		u32(&finder->numbers)[id] = position;
+		finder->numbers.items[id] = position;
 		all[position].ancestor = id;
 		all[position].dominator = position + all[number].semi;
 	}
-	memory_release(&finder->ids);
+	array_release(&finder->ids);
 }
 
 /*
@@ -454,20 +451,20 @@ static void lay_out(struct finder *finder, struct dominators *dominators)
 	sums[finder->count] = sum;
 	*dominators = (struct dominators){
 		.count = finder->count,
-		.positions = finder->numbers,
 		.memory = finder->vertices,
 		.places = places,
 		.sums = sums,
 	};
-	finder->numbers = finder->vertices = (struct memory){ 0 };
+	dominators->positions.memory = finder->numbers.memory;
+	finder->numbers.memory = finder->vertices = (struct memory){ 0 };
 }
 
 static struct error *find_tree(const struct dominators_input *input, struct dominators *dominators)
 {
 	_cleanup_(finder_deinit) struct finder finder = {
 		.input = input,
-		.numbers.account = input->account,
-		.ids.account = input->account,
+		.numbers.memory.account = input->account,
+		.ids.memory.account = input->account,
 		.vertices.account = input->account,
 	};
 	struct error *error = finder_init(&finder);
@@ -504,7 +501,7 @@ struct error *dominators_create(const struct dominators_input *input, struct dom
 
 void dominators_destroy(struct dominators *dominators)
 {
-	memory_release(&dominators->positions);
+	array_release(&dominators->positions);
 	memory_release(&dominators->memory);
 	free(dominators);
 }
@@ -526,7 +523,7 @@ size_t dominators_end(const struct dominators *dominators, size_t position)
 
 bool dominators_position(const struct dominators *dominators, allocation_id id, size_t *ret)
 {
-	uint32_t position = u32(&dominators->positions)[id];
+	uint32_t position = dominators->positions.items[id];
 
 	if (position == NOT_USED)
 		return false;

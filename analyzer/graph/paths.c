@@ -1,18 +1,19 @@
 #include "analyzer/graph/paths.h"
 
+#include "analyzer/base/array.h"
+
 #include <assert.h>
+
+struct level {
+	size_t begin, end; /* of its ids */
+};
 
 /* What one side has reached, level by level: level 0 is where it began. */
 struct side {
 	const struct graph *graph;
-	struct memory ids;    /* allocation_id; those of a level follow each other */
-	struct memory levels; /* struct level */
-	size_t count, depth;  /* ids, levels */
+	ARRAY(allocation_id) ids; /* those of a level follow each other */
+	ARRAY(struct level) levels;
 	struct bitmap seen;
-};
-
-struct level {
-	size_t begin, end; /* of its ids */
 };
 
 /* Both sides, which meet half way. */
@@ -32,41 +33,30 @@ void path_deinit(struct path *path)
 
 static void side_deinit(struct side *side)
 {
-	memory_release(&side->ids);
-	memory_release(&side->levels);
+	array_release(&side->ids);
+	array_release(&side->levels);
 	bitmap_deinit(&side->seen);
-}
-
-static allocation_id *side_ids(const struct side *side)
-{
-	return side->ids.bytes;
 }
 
 static struct level *side_level(const struct side *side, size_t number)
 {
-	return (struct level *)side->levels.bytes + number;
+	return side->levels.items + number;
 }
 
 static struct error *begin_level(struct side *side)
 {
-	struct error *error =
-		memory_reserve(&side->levels, (side->depth + 1) * sizeof(struct level));
-
-	if (!error)
-		*side_level(side, side->depth++) = (struct level){ side->count, side->count };
-	return error;
+	return array_append(&side->levels, (struct level){ side->ids.count, side->ids.count });
 }
 
 /* The allocation is of the last level. */
 static struct error *reach(struct side *side, allocation_id id)
 {
-	struct error *error = memory_reserve(&side->ids, (side->count + 1) * sizeof(id));
+	struct error *error = array_append(&side->ids, id);
 
 	if (error)
 		return error;
 	bitmap_set(&side->seen, id);
-	side_ids(side)[side->count++] = id;
-	side_level(side, side->depth - 1)->end = side->count;
+	side_level(side, side->levels.count - 1)->end = side->ids.count;
 	return NULL;
 }
 
@@ -85,13 +75,13 @@ static void fetch_ahead(const struct graph *graph, const allocation_id *ids, siz
 /* Reach all that is one step further away. */
 static struct error *expand(struct side *side, const struct progress *progress)
 {
-	struct level last = *side_level(side, side->depth - 1);
+	struct level last = *side_level(side, side->levels.count - 1);
 	struct error *error = begin_level(side);
 
 	for (size_t place = last.begin; place < last.end && !error; place++) {
-		struct edges edges = graph_outgoing(side->graph, side_ids(side)[place]);
+		struct edges edges = graph_outgoing(side->graph, side->ids.items[place]);
 
-		fetch_ahead(side->graph, side_ids(side), place, last.end);
+		fetch_ahead(side->graph, side->ids.items, place, last.end);
 		for (size_t i = 0; i < edges.count && !error; i++)
 			if (!bitmap_get(&side->seen, edges.targets[i]))
 				error = reach(side, edges.targets[i]);
@@ -115,15 +105,15 @@ static struct error *start_at_sources(struct search *search)
 
 static const struct bitmap *seen_forth(const struct search *search)
 {
-	return search->forth.depth ? &search->forth.seen : search->sources;
+	return search->forth.levels.count ? &search->forth.seen : search->sources;
 }
 
 static bool meets(const struct side *side, const struct bitmap *other)
 {
-	struct level last = *side_level(side, side->depth - 1);
+	struct level last = *side_level(side, side->levels.count - 1);
 
 	for (size_t i = last.begin; i < last.end; i++)
-		if (bitmap_get(other, side_ids(side)[i]))
+		if (bitmap_get(other, side->ids.items[i]))
 			return true;
 	return false;
 }
@@ -140,16 +130,17 @@ static struct error *run(struct search *search, bool *ret_found)
 
 	*ret_found = meets(back, search->sources);
 	while (!*ret_found && !error) {
-		bool is_back = back->count <= (forth->depth ? forth->count : source_count);
+		bool is_back =
+			back->ids.count <= (forth->levels.count ? forth->ids.count : source_count);
 		struct side *side = is_back ? back : forth;
 		size_t before;
 
-		if (!is_back && forth->depth == 0)
+		if (!is_back && forth->levels.count == 0)
 			error = start_at_sources(search);
-		before = side->count;
+		before = side->ids.count;
 		if (!error)
 			error = expand(side, search->progress);
-		if (error || side->count == before)
+		if (error || side->ids.count == before)
 			break;
 		*ret_found = meets(side, is_back ? seen_forth(search) : &back->seen);
 	}
@@ -163,9 +154,9 @@ static void set_level(struct search *search, const struct side *side, size_t num
 
 	for (size_t i = level.begin; i < level.end; i++) {
 		if (is_in)
-			bitmap_set(&search->level, side_ids(side)[i]);
+			bitmap_set(&search->level, side->ids.items[i]);
 		else
-			bitmap_clear(&search->level, side_ids(side)[i]);
+			bitmap_clear(&search->level, side->ids.items[i]);
 	}
 }
 
@@ -185,16 +176,16 @@ static allocation_id find_referrer(const struct graph *incoming, allocation_id i
 static void keep_ways(struct search *search)
 {
 	struct side *back = &search->back;
-	allocation_id *ids = side_ids(back);
+	allocation_id *ids = back->ids.items;
 
-	for (size_t i = back->depth; i > 0; i--) {
+	for (size_t i = back->levels.count; i > 0; i--) {
 		struct level *level = side_level(back, i - 1);
 		size_t kept = level->begin;
 
-		if (i < back->depth)
+		if (i < back->levels.count)
 			set_level(search, back, i, true);
 		for (size_t at = level->begin; at < level->end; at++) {
-			bool is_kept = i < back->depth
+			bool is_kept = i < back->levels.count
 					       ? find_referrer(back->graph, ids[at],
 							       &search->level) != NO_ALLOCATION
 					       : bitmap_get(seen_forth(search), ids[at]);
@@ -202,7 +193,7 @@ static void keep_ways(struct search *search)
 			ids[kept] = ids[at];
 			kept += is_kept;
 		}
-		if (i < back->depth)
+		if (i < back->levels.count)
 			set_level(search, back, i, false);
 		level->end = kept;
 	}
@@ -225,15 +216,15 @@ static allocation_id step_back(struct search *search, allocation_id id, const st
 static struct error *trace(struct search *search, struct path *ret)
 {
 	const struct side *back = &search->back, *forth = &search->forth;
-	size_t steps = forth->depth ? forth->depth - 1 : 0;
-	size_t count = back->depth + steps, place = count - 1;
+	size_t steps = forth->levels.count ? forth->levels.count - 1 : 0;
+	size_t count = back->levels.count + steps, place = count - 1;
 	allocation_id *ids = calloc(count, sizeof(*ids));
 
 	if (!ids)
 		return &error_no_memory;
 	keep_ways(search);
-	ids[place] = side_ids(back)[0];
-	for (size_t level = 1; level < back->depth; level++, place--)
+	ids[place] = back->ids.items[0];
+	for (size_t level = 1; level < back->levels.count; level++, place--)
 		ids[place - 1] = step_back(search, ids[place], back, level);
 	for (; steps > 0; steps--, place--)
 		ids[place - 1] = step_back(search, ids[place], forth, steps - 1);
@@ -259,7 +250,7 @@ static struct error *find(struct search *search, allocation_id target,
 		error = run(search, &found);
 	if (!error && found)
 		error = trace(search, ret);
-	ret->reached = search->back.count + search->forth.count;
+	ret->reached = search->back.ids.count + search->forth.ids.count;
 	return error;
 }
 
@@ -268,8 +259,12 @@ struct error *path_find(const struct graph *graph, const struct graph *incoming,
 			struct memory_account *account, struct progress *progress, struct path *ret)
 {
 	struct search search = {
-		.back = { incoming, { .account = account }, { .account = account } },
-		.forth = { graph, { .account = account }, { .account = account } },
+		.back = { .graph = incoming,
+			  .ids.memory.account = account,
+			  .levels.memory.account = account },
+		.forth = { .graph = graph,
+			   .ids.memory.account = account,
+			   .levels.memory.account = account },
 		.sources = sources,
 		.progress = progress,
 	};
@@ -284,38 +279,33 @@ struct error *path_find(const struct graph *graph, const struct graph *incoming,
 }
 
 struct distances {
-	struct memory steps; /* uint32_t by id: 1 for a source; 0: no way */
+	ARRAY(uint32_t) steps; /* by id: 1 for a source; 0: no way */
 	/* By id, allocation_id: on the way to it, the PATH_END-th, plus 1; 0: not known yet. */
-	struct memory heads;
+	ARRAY(allocation_id) heads;
 };
 
 /* Those that are reached, the nearest first. */
 struct queue {
-	struct memory ids; /* allocation_id */
-	size_t count;
+	ARRAY(allocation_id) ids;
 };
 
 static struct error *enqueue(struct queue *queue, allocation_id id)
 {
-	struct error *error = memory_reserve(&queue->ids, (queue->count + 1) * sizeof(id));
-
-	if (!error)
-		((allocation_id *)queue->ids.bytes)[queue->count++] = id;
-	return error;
+	return array_append(&queue->ids, id);
 }
 
 static struct error *spread(struct distances *distances, const struct graph *graph,
 			    struct queue *queue, struct progress *progress)
 {
 	enum { PROGRESS_STEP = 1 << 16 };
-	uint32_t *steps = distances->steps.bytes;
+	uint32_t *steps = distances->steps.items;
 
-	for (size_t place = 0; place < queue->count; place++) {
-		allocation_id id = ((allocation_id *)queue->ids.bytes)[place];
+	for (size_t place = 0; place < queue->ids.count; place++) {
+		allocation_id id = queue->ids.items[place];
 		struct edges edges = graph_outgoing(graph, id);
 		struct error *error = NULL;
 
-		fetch_ahead(graph, queue->ids.bytes, place, queue->count);
+		fetch_ahead(graph, queue->ids.items, place, queue->ids.count);
 		for (size_t i = 0; !error && i < edges.count; i++) {
 			if (steps[edges.targets[i]])
 				continue;
@@ -334,12 +324,12 @@ static struct error *find_distances(struct distances *distances, const struct gr
 				    const struct bitmap *sources, struct queue *queue,
 				    struct progress *progress)
 {
-	struct error *error = memory_resize(&distances->steps, sources->count * sizeof(uint32_t));
+	struct error *error = array_resize(&distances->steps, sources->count);
 
 	if (error)
 		return error;
 	bitmap_for_each(id, sources) {
-		((uint32_t *)distances->steps.bytes)[id] = 1;
+		distances->steps.items[id] = 1;
 		error = enqueue(queue, (allocation_id)id);
 		if (error)
 			return error;
@@ -352,16 +342,16 @@ struct error *distances_create(const struct graph *graph, const struct bitmap *s
 			       struct distances **ret)
 {
 	_cleanup_(distances_destroy) struct distances *distances = calloc(1, sizeof(*distances));
-	struct queue queue = { .ids.account = account };
+	struct queue queue = { .ids.memory.account = account };
 	struct error *error;
 
 	if (!distances)
 		return &error_no_memory;
-	distances->steps.account = account;
-	distances->heads.account = account;
+	distances->steps.memory.account = account;
+	distances->heads.memory.account = account;
 	progress_begin(progress, "finding the shortest ways", sources->count);
 	error = find_distances(distances, graph, sources, &queue, progress);
-	memory_release(&queue.ids);
+	array_release(&queue.ids);
 	if (error)
 		return error;
 	*ret = take(distances);
@@ -370,14 +360,14 @@ struct error *distances_create(const struct graph *graph, const struct bitmap *s
 
 void distances_destroy(struct distances *distances)
 {
-	memory_release(&distances->steps);
-	memory_release(&distances->heads);
+	array_release(&distances->steps);
+	array_release(&distances->heads);
 	free(distances);
 }
 
 static uint32_t steps_to(const struct distances *distances, allocation_id id)
 {
-	return ((const uint32_t *)distances->steps.bytes)[id];
+	return distances->steps.items[id];
 }
 
 /* What refers to the allocation and is one step nearer to the sources. */
@@ -398,8 +388,8 @@ static allocation_id find_nearer(const struct distances *distances, const struct
 static struct error *find_head(struct distances *distances, const struct graph *incoming,
 			       allocation_id id, allocation_id *ret)
 {
-	struct error *error = memory_resize(&distances->heads, distances->steps.size);
-	allocation_id *heads = distances->heads.bytes;
+	struct error *error = array_resize(&distances->heads, distances->steps.count);
+	allocation_id *heads = distances->heads.items;
 	allocation_id at = id;
 
 	if (error)

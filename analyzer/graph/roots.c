@@ -1,5 +1,6 @@
 #include "analyzer/graph/roots.h"
 
+#include "analyzer/base/array.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/sort.h"
@@ -19,14 +20,10 @@ struct roots {
 	struct memory_account *account;
 	struct progress *progress;
 	struct word_filter filter;
-	struct memory stacks; /* struct stack: those of fibers, too; by address */
-	size_t stack_count;
-	struct memory ranges; /* struct root_range */
-	size_t range_count;
-	struct memory chunks; /* struct root_range: what a thread scans at once */
-	size_t chunk_count;
-	struct memory integers; /* struct disguised */
-	size_t integer_count;
+	ARRAY(struct stack) stacks; /* those of fibers, too; by address */
+	ARRAY(struct root_range) ranges;
+	ARRAY(struct root_range) chunks; /* what a thread scans at once */
+	ARRAY(struct disguised) integers;
 	struct bitmap targets[ROOT_KINDS];
 	struct held_anchors held;
 	struct split_work work; /* of finding these */
@@ -34,17 +31,7 @@ struct roots {
 
 static struct error *add_range(struct roots *roots, struct root_range range)
 {
-	struct root_range *ranges;
-	struct error *error;
-
-	if (range.start >= range.end)
-		return NULL;
-	error = memory_reserve(&roots->ranges, (roots->range_count + 1) * sizeof(*ranges));
-	if (error)
-		return error;
-	ranges = roots->ranges.bytes;
-	ranges[roots->range_count++] = range;
-	return NULL;
+	return range.start < range.end ? array_append(&roots->ranges, range) : NULL;
 }
 
 /* Add what no allocator claims of the range. */
@@ -79,15 +66,15 @@ static bool is_jit_code(const struct roots *roots, const struct region *region)
 /* The number of the first stack that ends above address. */
 static size_t first_stack(const struct roots *roots, uint64_t address)
 {
-	const struct stack *stacks = roots->stacks.bytes;
+	const struct stack *stacks = roots->stacks.items;
 
-	return LIST_ABOVE(stacks, roots->stack_count, end, address);
+	return LIST_ABOVE(stacks, roots->stacks.count, end, address);
 }
 
 /* Add the region, the dead parts of stacks in it left out. */
 static struct error *add_memory(struct roots *roots, const struct region *region)
 {
-	const struct stack *stacks = roots->stacks.bytes;
+	const struct stack *stacks = roots->stacks.items;
 	struct root_range rest = {
 		.start = region->start,
 		.end = region->end,
@@ -98,7 +85,7 @@ static struct error *add_memory(struct roots *roots, const struct region *region
 	};
 
 	for (size_t i = first_stack(roots, region->start);
-	     i < roots->stack_count && stacks[i].start < region->end; i++) {
+	     i < roots->stacks.count && stacks[i].start < region->end; i++) {
 		const struct stack *stack = &stacks[i];
 		struct root_range below = rest, live = {
 			.start = stack->live > rest.start ? stack->live : rest.start,
@@ -138,15 +125,7 @@ static bool is_root(const struct roots *roots, const struct region *region)
 
 static struct error *add_stack(struct roots *roots, struct stack stack)
 {
-	struct stack *stacks;
-	struct error *error =
-		memory_reserve(&roots->stacks, (roots->stack_count + 1) * sizeof(*stacks));
-
-	if (error)
-		return error;
-	stacks = roots->stacks.bytes;
-	stacks[roots->stack_count++] = stack;
-	return NULL;
+	return array_append(&roots->stacks, stack);
 }
 
 /* Whether the fiber runs on a thread's own stack, as the first one does. */
@@ -185,8 +164,8 @@ static struct error *find_stacks(struct roots *roots)
 		if (!is_on_thread_stack(program, fiber))
 			error = add_stack(roots, stack);
 	}
-	if (!error && roots->stack_count > 0)
-		SORT((struct stack *)roots->stacks.bytes, roots->stack_count, compare_stacks);
+	if (!error && roots->stacks.count > 0)
+		SORT(roots->stacks.items, roots->stacks.count, compare_stacks);
 	return error;
 }
 
@@ -223,15 +202,7 @@ static void scan(const struct roots *roots, struct root_range range,
 
 static struct error *add_chunk(struct roots *roots, struct root_range chunk)
 {
-	struct root_range *chunks;
-	struct error *error =
-		memory_reserve(&roots->chunks, (roots->chunk_count + 1) * sizeof(*chunks));
-
-	if (error)
-		return error;
-	chunks = roots->chunks.bytes;
-	chunks[roots->chunk_count++] = chunk;
-	return NULL;
+	return array_append(&roots->chunks, chunk);
 }
 
 /* Cut the range into chunks; holes of the dump are left out. */
@@ -264,7 +235,7 @@ static struct error *add_chunks(struct roots *roots)
 {
 	struct error *error = NULL;
 
-	for (size_t i = 0; i < roots->range_count && !error; i++)
+	for (size_t i = 0; i < roots->ranges.count && !error; i++)
 		error = cut_range(roots, root_range(roots, i));
 	return error;
 }
@@ -288,7 +259,7 @@ static bool mark(void *data, uint64_t where, allocation_id target)
 static struct error *scan_chunk(void *data, size_t number, unsigned int thread)
 {
 	struct roots *roots = data;
-	struct root_range chunk = ((const struct root_range *)roots->chunks.bytes)[number];
+	struct root_range chunk = roots->chunks.items[number];
 	struct marking marking = {
 		.used = allocation_used(roots->index),
 		.targets = &roots->targets[chunk.kind],
@@ -373,10 +344,10 @@ static struct error *find_targets(struct roots *roots)
 	if (error)
 		return error;
 	progress_begin(roots->progress, "scanning the roots", image_size(roots->image));
-	split_work_begin(&roots->work, roots->progress, roots->chunk_count);
-	error = parallel_for(roots->chunk_count, threads, scan_chunk, roots);
+	split_work_begin(&roots->work, roots->progress, roots->chunks.count);
+	error = parallel_for(roots->chunks.count, threads, scan_chunk, roots);
 	split_work_keep(&roots->work, threads, roots->progress);
-	memory_release(&roots->chunks);
+	array_release(&roots->chunks);
 	for (uint32_t i = 0; i < program_thread_count(roots->program); i++)
 		visit_registers(roots, i, mark_anchor, &marking);
 	malloc_anchors_visit(roots->index, mark_anchor, &marking);
@@ -405,10 +376,10 @@ static struct error *create(const struct image *image, const struct program *pro
 	roots->filter = word_filter_for(allocation_bounds(index));
 	roots->held = (struct held_anchors){ image, program, index, &roots->targets[ROOT_KERNEL],
 					     account };
-	roots->stacks.account = account;
-	roots->ranges.account = account;
-	roots->chunks.account = account;
-	roots->integers.account = account;
+	roots->stacks.memory.account = account;
+	roots->ranges.memory.account = account;
+	roots->chunks.memory.account = account;
+	roots->integers.memory.account = account;
 	error = find_stacks(roots);
 	if (!error)
 		error = find_ranges(roots);
@@ -442,8 +413,8 @@ struct error *roots_save(const struct roots *roots, struct side_writer *writer)
 		error = allocation_set_save(&roots->targets[i], writer, SIDE_TARGETS + i);
 	if (error)
 		return error;
-	return side_writer_array(writer, SIDE_INTEGERS, roots->integers.bytes,
-				 roots->integer_count * sizeof(struct disguised));
+	return side_writer_array(writer, SIDE_INTEGERS, roots->integers.items,
+				 roots->integers.count * sizeof(struct disguised));
 }
 
 /* Each is there once, as a target, and stands for one. */
@@ -463,12 +434,11 @@ static struct error *load_integers(struct roots *roots, struct side_file *file)
 		    !bitmap_get(targets, integers[i].target) || integers[i].disguise < DISGUISES ||
 		    !disguise_name(roots->runtimes, integers[i].disguise))
 			return error_create(ERROR_BAD_DUMP, "it is damaged");
-	error = memory_resize(&roots->integers, count * sizeof(*integers));
+	error = array_resize(&roots->integers, count);
 	if (error)
 		return error;
 	if (count > 0)
-		memcpy(roots->integers.bytes, integers, count * sizeof(*integers));
-	roots->integer_count = count;
+		memcpy(roots->integers.items, integers, count * sizeof(*integers));
 	return NULL;
 }
 
@@ -497,10 +467,10 @@ struct error *roots_load(struct side_file *file, const struct image *image,
 
 void roots_destroy(struct roots *roots)
 {
-	memory_release(&roots->stacks);
-	memory_release(&roots->ranges);
-	memory_release(&roots->chunks);
-	memory_release(&roots->integers);
+	array_release(&roots->stacks);
+	array_release(&roots->ranges);
+	array_release(&roots->chunks);
+	array_release(&roots->integers);
 	for (size_t i = 0; i < ROOT_KINDS; i++)
 		bitmap_deinit(&roots->targets[i]);
 	free(roots);
@@ -517,15 +487,13 @@ struct error *roots_add_integers(struct roots *roots, const struct disguised *in
 	struct bitmap *targets = &roots->targets[ROOT_INTEGER];
 
 	for (size_t i = 0; i < count; i++) {
-		size_t size = (roots->integer_count + 1) * sizeof(*integers);
 		struct error *error;
 
 		if (bitmap_get(targets, integers[i].target))
 			continue;
-		error = memory_reserve(&roots->integers, size);
+		error = array_append(&roots->integers, integers[i]);
 		if (error)
 			return error;
-		((struct disguised *)roots->integers.bytes)[roots->integer_count++] = integers[i];
 		bitmap_set(targets, integers[i].target);
 	}
 	return NULL;
@@ -533,12 +501,12 @@ struct error *roots_add_integers(struct roots *roots, const struct disguised *in
 
 size_t root_range_count(const struct roots *roots)
 {
-	return roots->range_count;
+	return roots->ranges.count;
 }
 
 struct root_range root_range(const struct roots *roots, size_t number)
 {
-	return ((const struct root_range *)roots->ranges.bytes)[number];
+	return roots->ranges.items[number];
 }
 
 const struct bitmap *root_targets(const struct roots *roots, enum root_kind kind)
@@ -552,7 +520,7 @@ struct error *roots_find_targets(const struct roots *roots,
 {
 	struct marking marking = { allocation_used(roots->index), ret };
 
-	for (size_t i = 0; i < roots->range_count; i++) {
+	for (size_t i = 0; i < roots->ranges.count; i++) {
 		struct root_range range = root_range(roots, i);
 
 		if (!narrow(data, &range))
@@ -597,9 +565,9 @@ static bool visit_anchor(void *data, const struct anchor *anchor)
 
 static void visit_integers(const struct roots *roots, struct visiting *visiting)
 {
-	const struct disguised *integers = roots->integers.bytes;
+	const struct disguised *integers = roots->integers.items;
 
-	for (size_t i = 0; i < roots->integer_count && !visiting->ended; i++) {
+	for (size_t i = 0; i < roots->integers.count && !visiting->ended; i++) {
 		visiting->anchor = (struct anchor){
 			.kind = ROOT_INTEGER,
 			.integer = disguise_name(roots->runtimes, integers[i].disguise),
@@ -615,7 +583,7 @@ void roots_visit(const struct roots *roots, const struct bitmap *targets,
 	struct visiting visiting = { targets, visit, data };
 
 	for (enum root_kind kind = ROOT_STATIC; kind <= ROOT_STACK; kind++) {
-		for (size_t i = 0; i < roots->range_count; i++) {
+		for (size_t i = 0; i < roots->ranges.count; i++) {
 			struct root_range range = root_range(roots, i);
 
 			if (range.kind != kind)

@@ -18,6 +18,7 @@
  * same few all over takes no memory. Threads share what they saw, and overwrite it: some repeats
  * are missed, and found in the bucket.
  */
+#include "analyzer/base/array.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/graph/graph_parts.h"
 
@@ -32,8 +33,8 @@ enum {
 
 /* What a thread needs to make rows of a bucket. */
 struct turner {
-	struct memory sources; /* allocation_id, those of the bucket */
-	struct memory last;    /* allocation_id, by target in the bucket */
+	ARRAY(allocation_id) sources; /* those of the bucket */
+	ARRAY(allocation_id) last;    /* by target in the bucket */
 };
 
 struct turning {
@@ -45,14 +46,14 @@ struct turning {
 	struct turner *turners; /* one for each thread */
 	size_t edge_count;
 	size_t unit, unit_count;
-	struct memory seen;    /* by target: 1 + the source of a long row, or 0 */
+	ARRAY(uint32_t) seen;  /* by target: 1 + the source of a long row, or 0 */
 	struct bitmap repeats; /* edges to be left out */
 	unsigned int bucket_bits;
 	size_t bucket_count;
 	size_t *share_begins;  /* of from: edges in all shares before */
 	size_t *bucket_begins; /* the same of buckets */
-	struct memory places;  /* size_t by unit, then bucket */
-	struct memory lows;    /* uint16_t by edge: its target in the bucket */
+	ARRAY(size_t) places;  /* by unit, then bucket */
+	ARRAY(uint16_t) lows;  /* by edge: its target in the bucket */
 };
 
 /* Edges of a share, those from begin on, below end. */
@@ -85,7 +86,7 @@ static size_t visit_unit(struct turning *turning, size_t unit,
 	size_t edge = unit * turning->unit, first = edge;
 	size_t end = turning->edge_count - edge < turning->unit ? turning->edge_count
 								: edge + turning->unit;
-	size_t *places = (size_t *)turning->places.bytes + unit * turning->bucket_count;
+	size_t *places = turning->places.items + unit * turning->bucket_count;
 
 	for (size_t share = find_share(turning, edge); edge < end; share++) {
 		size_t begin = turning->share_begins[share];
@@ -164,7 +165,7 @@ static void take_part(const struct graph *graph, struct row_part *row, struct st
 /* Whether a row of the source had the target already, as far as is known. */
 static bool was_seen(const struct turning *turning, size_t source, allocation_id target)
 {
-	uint32_t *seen = (uint32_t *)turning->seen.bytes + target;
+	uint32_t *seen = turning->seen.items + target;
 
 	if (__atomic_load_n(seen, __ATOMIC_RELAXED) == source + 1)
 		return true;
@@ -197,7 +198,7 @@ static void sort_stretch(struct turning *turning, struct stretch stretch, size_t
 {
 	const struct graph *from = turning->from;
 	allocation_id *sources = turning->to->arrays[0].bytes;
-	uint16_t *lows = turning->lows.bytes;
+	uint16_t *lows = turning->lows.items;
 	struct row_part row = find_row(from, stretch);
 	size_t edge = turning->share_begins[stretch.share] + stretch.begin;
 	unsigned int bits = turning->bucket_bits;
@@ -241,7 +242,7 @@ static struct error *sort_unit(void *data, size_t unit, unsigned int thread)
 /* Make what units have for each bucket into where it goes. */
 static void find_places(struct turning *turning)
 {
-	size_t *places = turning->places.bytes, edges = 0;
+	size_t *places = turning->places.items, edges = 0;
 
 	for (size_t bucket = 0; bucket < turning->bucket_count; bucket++) {
 		turning->bucket_begins[bucket] = edges;
@@ -313,7 +314,7 @@ static void fill_rows(struct turning *turning, const allocation_id *sources, siz
 	struct graph *to = turning->to;
 	size_t begin = turning->bucket_begins[bucket];
 	size_t count = turning->bucket_begins[bucket + 1] - begin;
-	const uint16_t *lows = (const uint16_t *)turning->lows.bytes + begin;
+	const uint16_t *lows = turning->lows.items + begin;
 	size_t first = bucket << turning->bucket_bits;
 	uint32_t *offsets = (uint32_t *)to->words.bytes + first;
 	const struct share *shares = &to->shares[first >> SHARE_BITS];
@@ -333,20 +334,20 @@ static struct error *make_rows(struct turning *turning, struct turner *turner, s
 {
 	size_t targets = (size_t)1 << turning->bucket_bits;
 	allocation_id *sources = (allocation_id *)turning->to->arrays[0].bytes + begin;
-	struct error *error = memory_reserve(&turner->sources, count * sizeof(*sources));
+	struct error *error = array_reserve(&turner->sources, count);
 
 	if (!error)
-		error = memory_reserve(&turner->last, targets * sizeof(*sources));
+		error = array_reserve(&turner->last, targets);
 	if (error)
 		return error;
-	memset(turner->last.bytes, 0xff, targets * sizeof(*sources));
-	count_sources(sources, (uint16_t *)turning->lows.bytes + begin, count, turner->last.bytes,
+	memset(turner->last.items, 0xff, targets * sizeof(*sources));
+	count_sources(sources, turning->lows.items + begin, count, turner->last.items,
 		      (uint32_t *)turning->to->words.bytes + (bucket << turning->bucket_bits));
 	error = lay_out(turning, bucket);
 	if (error)
 		return error;
-	memcpy(turner->sources.bytes, sources, count * sizeof(*sources));
-	fill_rows(turning, turner->sources.bytes, bucket);
+	memcpy(turner->sources.items, sources, count * sizeof(*sources));
+	fill_rows(turning, turner->sources.items, bucket);
 	return NULL;
 }
 
@@ -440,18 +441,18 @@ static struct error *cut(struct turning *turning)
 /* Find how many edges go into which bucket, and which repeat others. */
 static struct error *count_edges(struct turning *turning)
 {
-	struct memory_account *account = turning->places.account;
-	struct error *error = memory_resize(
-		&turning->places, turning->unit_count * turning->bucket_count * sizeof(size_t));
+	struct memory_account *account = turning->places.memory.account;
+	struct error *error =
+		array_resize(&turning->places, turning->unit_count * turning->bucket_count);
 
 	if (!error)
-		error = memory_resize(&turning->seen, turning->from->count * sizeof(uint32_t));
+		error = array_resize(&turning->seen, turning->from->count);
 	if (!error)
 		error = bitmap_init(&turning->repeats, turning->edge_count, account);
 	if (!error)
 		error = run(turning, "counting who is referred to", turning->unit_count,
 			    count_unit);
-	memory_release(&turning->seen);
+	array_release(&turning->seen);
 	return error;
 }
 
@@ -464,10 +465,10 @@ static struct error *sort_edges(struct turning *turning)
 	left = turning->bucket_begins[turning->bucket_count];
 	error = memory_resize(&turning->to->arrays[0], left * sizeof(allocation_id));
 	if (!error)
-		error = memory_resize(&turning->lows, left * sizeof(uint16_t));
+		error = array_resize(&turning->lows, left);
 	if (!error)
 		error = run(turning, "sorting references", turning->unit_count, sort_unit);
-	memory_release(&turning->places);
+	array_release(&turning->places);
 	bitmap_deinit(&turning->repeats);
 	return error;
 }
@@ -481,16 +482,16 @@ static struct error *transpose_buckets(struct turning *turning)
 		return &error_no_memory;
 	for (unsigned int i = 0; i < turning->threads; i++)
 		turning->turners[i] = (struct turner){
-			.sources.account = turning->places.account,
-			.last.account = turning->places.account,
+			.sources.memory.account = turning->places.memory.account,
+			.last.memory.account = turning->places.memory.account,
 		};
 	error = run(turning, "finding who refers to whom", turning->bucket_count, transpose_bucket);
 	for (unsigned int i = 0; i < turning->threads; i++) {
-		memory_release(&turning->turners[i].sources);
-		memory_release(&turning->turners[i].last);
+		array_release(&turning->turners[i].sources);
+		array_release(&turning->turners[i].last);
 	}
 	free(turning->turners);
-	memory_release(&turning->lows);
+	array_release(&turning->lows);
 	return error;
 }
 
@@ -501,9 +502,9 @@ struct error *graph_transpose(const struct graph *graph, struct memory_account *
 	struct turning turning = {
 		.from = graph,
 		.progress = progress,
-		.places.account = account,
-		.seen.account = account,
-		.lows.account = account,
+		.places.memory.account = account,
+		.seen.memory.account = account,
+		.lows.memory.account = account,
 	};
 	struct error *error = graph_create_rows(graph->count, 1, account, &to);
 
@@ -519,8 +520,8 @@ struct error *graph_transpose(const struct graph *graph, struct memory_account *
 		error = transpose_buckets(&turning);
 	if (!error)
 		error = close_gaps(&turning);
-	memory_release(&turning.places);
-	memory_release(&turning.lows);
+	array_release(&turning.places);
+	array_release(&turning.lows);
 	bitmap_deinit(&turning.repeats);
 	free(turning.share_begins);
 	free(turning.bucket_begins);

@@ -1,5 +1,6 @@
 #include "analyzer/heap/heaps.h"
 
+#include "analyzer/base/array.h"
 #include "analyzer/heap/index_side.h"
 #include "analyzer/heap/sink.h"
 #include "analyzer/heap/unsupported.h"
@@ -10,8 +11,7 @@
 struct heap_slot {
 	struct heap *heap;
 	arena_number first;
-	struct memory claims; /* struct memory_range: its bookkeeping */
-	size_t claim_count;
+	ARRAY(struct memory_range) claims; /* its bookkeeping */
 };
 
 /* The allocators that were found. */
@@ -160,7 +160,7 @@ static struct error *open_each(struct slots *slots)
 	size_t kinds = 0;
 
 	context.owned = &slots->owned;
-	slots->owned.ranges.account = context.account;
+	slots->owned.ranges.memory.account = context.account;
 	while (allocators[kinds])
 		kinds++;
 	slots->list = calloc(kinds + 1, sizeof(*slots->list));
@@ -199,16 +199,16 @@ static struct error *open_heaps(struct slots *slots)
 static struct error *keep_claims(struct heap_slot *slot, const struct block_sink *sink,
 				 size_t first)
 {
-	const struct memory_range *claims = sink->claims.bytes;
-	size_t count = sink->claim_count - first;
+	const struct memory_range *claims = sink->claims.items;
+	size_t count = sink->claims.count - first;
 	struct error *error;
 
-	slot->claims.account = sink->account;
-	error = memory_resize(&slot->claims, count * sizeof(*claims));
+	slot->claims.memory.account = sink->account;
+	error = array_resize(&slot->claims, count);
 	if (error || count == 0)
 		return error;
-	memcpy(slot->claims.bytes, claims + first, count * sizeof(*claims));
-	slot->claim_count = count;
+	memcpy(slot->claims.items, claims + first, count * sizeof(*claims));
+	slot->claims.count = count;
 	return NULL;
 }
 
@@ -218,7 +218,7 @@ static struct error *walk_heaps(struct slots *slots, struct block_sink *sink)
 
 	for (size_t i = 0; i < slots->count && !error; i++) {
 		struct heap *heap = slots->list[i].heap;
-		size_t claims = sink->claim_count;
+		size_t claims = sink->claims.count;
 
 		assert(heap);
 		slots->list[i].first = slots->arena_count;
@@ -370,9 +370,9 @@ static void close_heaps(struct slots *slots)
 		struct heap *heap = slots->list[i].heap;
 
 		heap->allocator->close(heap);
-		memory_release(&slots->list[i].claims);
+		array_release(&slots->list[i].claims);
 	}
-	memory_release(&slots->owned.ranges);
+	array_release(&slots->owned.ranges);
 	nesting_deinit(&slots->nesting);
 	free(slots->list);
 	slots->owned = (struct owned_memory){ 0 };
@@ -592,8 +592,8 @@ const struct memory_range *heaps_bookkeeping(const struct heaps *heaps, size_t n
 {
 	const struct heap_slot *slot = slot_at(heaps, number);
 
-	*ret_count = slot->claim_count;
-	return slot->claims.bytes;
+	*ret_count = slot->claims.count;
+	return slot->claims.items;
 }
 
 const struct outer_block *heaps_outer_block(const struct heaps *heaps, size_t number)

@@ -11,9 +11,9 @@ DEFINE_COMPARE(compare_regions, struct heap_region, ASCENDING(start))
 
 static bool in_order(const struct block_sink *sink)
 {
-	const struct heap_region *regions = sink->regions.bytes;
+	const struct heap_region *regions = sink->regions.items;
 
-	for (size_t i = 1; i < sink->region_count; i++)
+	for (size_t i = 1; i < sink->regions.count; i++)
 		if (regions[i].start < regions[i - 1].start)
 			return false;
 	return true;
@@ -28,14 +28,14 @@ DEFINE_COMPARE(compare_large, struct large_size, ASCENDING(id))
 static struct error *sort_sink(struct block_sink *sink)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sorted = NULL;
-	struct heap_region *regions = sink->regions.bytes;
+	struct heap_region *regions = sink->regions.items;
 	struct error *error;
 
 	if (in_order(sink))
 		return NULL;
-	SORT(regions, sink->region_count, compare_regions);
+	SORT(regions, sink->regions.count, compare_regions);
 	error = block_sink_create(sink->account, &sorted);
-	for (size_t i = 0; i < sink->region_count && !error; i++)
+	for (size_t i = 0; i < sink->regions.count && !error; i++)
 		error = block_sink_move_region(sink, sorted, &regions[i]);
 	if (!error)
 		block_sink_replace(sink, sorted);
@@ -47,19 +47,19 @@ DEFINE_COMPARE(compare_ranges, struct memory_range, ASCENDING(start))
 /* Claim the regions, too, and join the claims that touch. */
 static struct error *join_claims(struct block_sink *sink)
 {
-	const struct heap_region *regions = sink->regions.bytes;
+	const struct heap_region *regions = sink->regions.items;
 	struct memory_range *claims;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < sink->region_count; i++) {
+	for (size_t i = 0; i < sink->regions.count; i++) {
 		struct error *error = block_sink_claim(sink, regions[i].start, regions[i].end);
 
 		if (error)
 			return error;
 	}
-	claims = sink->claims.bytes;
-	SORT(claims, sink->claim_count, compare_ranges);
-	for (size_t i = 0; i < sink->claim_count; i++) {
+	claims = sink->claims.items;
+	SORT(claims, sink->claims.count, compare_ranges);
+	for (size_t i = 0; i < sink->claims.count; i++) {
 		if (kept > 0 && claims[i].start <= claims[kept - 1].end) {
 			if (claims[i].end > claims[kept - 1].end)
 				claims[kept - 1].end = claims[i].end;
@@ -67,7 +67,7 @@ static struct error *join_claims(struct block_sink *sink)
 		}
 		claims[kept++] = claims[i];
 	}
-	sink->claim_count = kept;
+	sink->claims.count = kept;
 	return NULL;
 }
 
@@ -83,12 +83,11 @@ static struct error *reserve_lines(struct allocation_index *index)
 {
 	struct region_layout *layouts;
 	size_t total = 0;
-	struct error *error =
-		memory_resize(&index->layouts, (index->region_count + 1) * sizeof(*layouts));
+	struct error *error = array_resize(&index->layouts, index->region_count + 1);
 
 	if (error)
 		return error;
-	layouts = index->layouts.bytes;
+	layouts = index->layouts.items;
 	for (size_t i = 0; i < index->region_count; i++) {
 		size_t count = count_lines(index, &index->regions[i]);
 
@@ -96,7 +95,7 @@ static struct error *reserve_lines(struct allocation_index *index)
 		total += count;
 	}
 	/* One more: see line_next_bit(). */
-	return memory_resize(&index->lines, (total + 1) * sizeof(struct line));
+	return array_resize(&index->lines, total + 1);
 }
 
 /* Set the bits of the region's allocations; returns what is between any two of them. */
@@ -137,8 +136,8 @@ static uint64_t sum_line(struct line *line, uint64_t before)
 static void fill_lines(const struct allocation_index *index, size_t number)
 {
 	const struct heap_region *region = &index->regions[number];
-	struct region_layout *layout = (struct region_layout *)index->layouts.bytes + number;
-	struct line *lines = (struct line *)index->lines.bytes;
+	struct region_layout *layout = index->layouts.items + number;
+	struct line *lines = index->lines.items;
 	uint64_t before = 0;
 
 	if (layout->lines == 0)
@@ -211,11 +210,11 @@ static struct error *build(struct allocation_index *index)
 		error = take_bits(&sink->cached, sink->count, &index->cached);
 	if (error)
 		return error;
-	SORT((struct large_size *)sink->large.bytes, sink->large_count, compare_large);
+	SORT(sink->large.items, sink->large.count, compare_large);
 	index->extents = sink->extents.bytes;
 	index->count = sink->count;
-	index->regions = sink->regions.bytes;
-	index->region_count = sink->region_count;
+	index->regions = sink->regions.items;
+	index->region_count = sink->regions.count;
 	error = take_traits(index);
 	if (!error)
 		error = reserve_lines(index);
@@ -233,8 +232,8 @@ struct error *allocation_index_create(struct block_sink *sink, struct allocation
 
 	if (!index)
 		return &error_no_memory;
-	index->lines.account = sink->account;
-	index->layouts.account = sink->account;
+	index->lines.memory.account = sink->account;
+	index->layouts.memory.account = sink->account;
 	index->lookups_end = lookups_end_kind(1);
 	if (!index->lookups_end)
 		index->lookups_end = lookups_end_kind(0);
@@ -259,8 +258,8 @@ void allocation_index_destroy(struct allocation_index *index)
 	bitmap_deinit(&index->cached);
 	for (size_t i = 0; i < BLOCK_TRAITS; i++)
 		bitmap_deinit(&index->traits[i]);
-	memory_release(&index->lines);
-	memory_release(&index->layouts);
+	array_release(&index->lines);
+	array_release(&index->layouts);
 	if (index->sink)
 		block_sink_destroy(index->sink);
 	free(index);
@@ -299,7 +298,7 @@ uint64_t allocation_size(const struct allocation_index *index, allocation_id id)
 
 	if (size != LARGE_SIZE)
 		return size;
-	large = bsearch(&key, index->sink->large.bytes, index->sink->large_count, sizeof(key),
+	large = bsearch(&key, index->sink->large.items, index->sink->large.count, sizeof(key),
 			compare_large);
 	assert(large);
 	return large->size;
@@ -400,12 +399,12 @@ bool allocation_fits(const struct allocation_index *index, struct memory_range r
 
 size_t allocation_held_count(const struct allocation_index *index)
 {
-	return index->sink->held_count;
+	return index->sink->held.count;
 }
 
 allocation_id allocation_held(const struct allocation_index *index, size_t number)
 {
-	const uint64_t *held = index->sink->held.bytes;
+	const uint64_t *held = index->sink->held.items;
 
 	return allocation_find(index, held[number]);
 }
@@ -431,19 +430,19 @@ const struct heap_region *heap_region_find(const struct allocation_index *index,
 
 size_t heap_claim_count(const struct allocation_index *index)
 {
-	return index->sink->claim_count;
+	return index->sink->claims.count;
 }
 
 struct memory_range heap_claim(const struct allocation_index *index, size_t number)
 {
-	const struct memory_range *claims = index->sink->claims.bytes;
+	const struct memory_range *claims = index->sink->claims.items;
 
 	return claims[number];
 }
 
 size_t heap_claim_above(const struct allocation_index *index, uint64_t address)
 {
-	const struct memory_range *claims = index->sink->claims.bytes;
+	const struct memory_range *claims = index->sink->claims.items;
 
 	return LIST_ABOVE(claims, heap_claim_count(index), end, address);
 }

@@ -27,7 +27,7 @@ static inline struct lookup find_line(const struct allocation_index *index, uint
 	lookup.gap = layout->gap;
 	/* Behind the last start there are no bits: it is the last one. */
 	if ((lookup.offset >> region->shift) / LINE_BITS < layout->lines)
-		lookup.line = (const struct line *)index->lines.bytes + layout->first_line +
+		lookup.line = index->lines.items + layout->first_line +
 			      (lookup.offset >> region->shift) / LINE_BITS;
 	return lookup;
 }

@@ -4,6 +4,7 @@
 #ifndef ANALYZER_HEAP_INDEX_PARTS_H
 #define ANALYZER_HEAP_INDEX_PARTS_H
 
+#include "analyzer/base/array.h"
 #include "analyzer/heap/index.h"
 #include "analyzer/heap/sink.h"
 
@@ -71,8 +72,8 @@ struct allocation_index {
 	size_t region_count, count;
 	struct bitmap used, cached;
 	struct bitmap traits[BLOCK_TRAITS]; /* without words: none has it */
-	struct memory lines;		    /* struct line, of all regions, and one more */
-	struct memory layouts;		    /* struct region_layout */
+	ARRAY(struct line) lines;	    /* of all regions, and one more */
+	ARRAY(struct region_layout) layouts;
 	struct heap_bounds bounds;
 	stale_link_test stale_links; /* may be NULL */
 	const void *stale_link_data;
@@ -85,7 +86,7 @@ struct allocation_index {
 static inline const struct region_layout *region_layout(const struct allocation_index *index,
 							size_t region)
 {
-	return (const struct region_layout *)index->layouts.bytes + region;
+	return index->layouts.items + region;
 }
 
 /* The number of the last region that starts at or below address, or the
@@ -164,8 +165,7 @@ static inline __attribute__((always_inline)) struct window index_window(
 	const struct allocation_index *index, const struct region_layout *layout, uint64_t granule,
 	bool by_instruction)
 {
-	const struct line *line =
-		(const struct line *)index->lines.bytes + layout->first_line + granule / LINE_BITS;
+	const struct line *line = index->lines.items + layout->first_line + granule / LINE_BITS;
 	unsigned int bit = granule % LINE_BITS, shift = bit % 64;
 	uint64_t bits = line->bits[bit / 64] >> shift;
 	uint64_t behind = line_next_bit(line, bit + WINDOW - 1);

@@ -67,11 +67,11 @@ struct error *allocation_set_load_some(struct side_file *file, unsigned int numb
 
 static struct error *save_regions(const struct block_sink *sink, struct side_writer *writer)
 {
-	const struct heap_region *regions = sink->regions.bytes;
+	const struct heap_region *regions = sink->regions.items;
 	struct error *error = NULL;
 
 	side_writer_begin(writer, SIDE_REGIONS);
-	for (size_t i = 0; i < sink->region_count && !error; i++) {
+	for (size_t i = 0; i < sink->regions.count && !error; i++) {
 		struct kept_region kept = { regions[i].start, regions[i].end, regions[i].count,
 					    regions[i].arena, regions[i].shift };
 
@@ -82,11 +82,11 @@ static struct error *save_regions(const struct block_sink *sink, struct side_wri
 
 static struct error *save_large(const struct block_sink *sink, struct side_writer *writer)
 {
-	const struct large_size *large = sink->large.bytes;
+	const struct large_size *large = sink->large.items;
 	struct error *error = NULL;
 
 	side_writer_begin(writer, SIDE_LARGE);
-	for (size_t i = 0; i < sink->large_count && !error; i++) {
+	for (size_t i = 0; i < sink->large.count && !error; i++) {
 		struct kept_large kept = { large[i].id, large[i].size };
 
 		error = side_writer_add(writer, &kept, sizeof(kept));
@@ -111,21 +111,21 @@ struct error *allocation_index_save(const struct allocation_index *index,
 {
 	const struct block_sink *sink = allocation_index_sink(index);
 	const struct kept_counts counts = {
-		sink->count,	   sink->region_count, sink->claim_count,
-		sink->large_count, sink->held_count,
+		sink->count,	   sink->regions.count, sink->claims.count,
+		sink->large.count, sink->held.count,
 	};
 	struct error *error = side_writer_array(writer, SIDE_INDEX, &counts, sizeof(counts));
 
 	if (!error)
 		error = save_regions(sink, writer);
 	if (!error)
-		error = side_writer_array(writer, SIDE_CLAIMS, sink->claims.bytes,
-					  sink->claim_count * sizeof(struct memory_range));
+		error = side_writer_array(writer, SIDE_CLAIMS, sink->claims.items,
+					  sink->claims.count * sizeof(struct memory_range));
 	if (!error)
 		error = save_large(sink, writer);
 	if (!error)
-		error = side_writer_array(writer, SIDE_HELD, sink->held.bytes,
-					  sink->held_count * sizeof(uint64_t));
+		error = side_writer_array(writer, SIDE_HELD, sink->held.items,
+					  sink->held.count * sizeof(uint64_t));
 	if (!error)
 		error = side_writer_array(writer, SIDE_EXTENTS, sink->extents.bytes,
 					  sink->count * sizeof(struct extent));
@@ -170,10 +170,10 @@ static struct error *borrow_set(const struct loading *loading, unsigned int numb
 /* Apart from each other, so that their lengths add up to less than there is. */
 static bool check_claims(const struct block_sink *sink)
 {
-	const struct memory_range *claims = sink->claims.bytes;
+	const struct memory_range *claims = sink->claims.items;
 	uint64_t end = 0;
 
-	for (size_t i = 0; i < sink->claim_count; i++) {
+	for (size_t i = 0; i < sink->claims.count; i++) {
 		if (claims[i].start < end || claims[i].end < claims[i].start)
 			return false;
 		end = claims[i].end;
@@ -189,19 +189,17 @@ static struct error *load_large(struct loading *loading)
 	struct error *error =
 		side_file_take(loading->file, SIDE_LARGE, count, sizeof(struct kept_large), &bytes);
 	const struct kept_large *kept = bytes;
-	struct large_size *large;
 
 	if (!error)
-		error = memory_reserve(&sink->large, count * sizeof(*large));
+		error = array_resize(&sink->large, count);
 	if (error)
 		return error;
-	large = sink->large.bytes;
 	for (size_t i = 0; i < count; i++) {
 		if (kept[i].id >= loading->counts.blocks || kept[i].size < LARGE_SIZE)
 			return damaged();
-		large[i] = (struct large_size){ (allocation_id)kept[i].id, kept[i].size };
+		sink->large.items[i] =
+			(struct large_size){ (allocation_id)kept[i].id, kept[i].size };
 	}
-	sink->large_count = count;
 	return NULL;
 }
 
@@ -212,10 +210,11 @@ static struct error *load_arrays(struct loading *loading)
 	size_t size = counts->blocks * sizeof(struct extent);
 	const void *bytes;
 	struct error *error = copy_array(loading, SIDE_CLAIMS, counts->claims,
-					 sizeof(struct memory_range), &sink->claims);
+					 sizeof(struct memory_range), &sink->claims.memory);
 
 	if (!error)
-		error = copy_array(loading, SIDE_HELD, counts->held, sizeof(uint64_t), &sink->held);
+		error = copy_array(loading, SIDE_HELD, counts->held, sizeof(uint64_t),
+				   &sink->held.memory);
 	if (!error)
 		error = load_large(loading);
 	if (!error)
@@ -231,8 +230,8 @@ static struct error *load_arrays(struct loading *loading)
 		error = borrow_set(loading, SIDE_TRAITS + i, &sink->traits[i]);
 	if (error)
 		return error;
-	sink->claim_count = counts->claims;
-	sink->held_count = counts->held;
+	sink->claims.count = counts->claims;
+	sink->held.count = counts->held;
 	return check_claims(sink) ? NULL : damaged();
 }
 
@@ -240,7 +239,7 @@ static struct error *load_arrays(struct loading *loading)
 static bool check_blocks(struct loading *loading, const struct heap_region *region)
 {
 	const struct extent *extents = loading->sink->extents.bytes;
-	const struct large_size *large = loading->sink->large.bytes;
+	const struct large_size *large = loading->sink->large.items;
 	uint64_t length = region->end - region->start, end = 0;
 
 	for (size_t i = region->first; i < region->first + region->count; i++) {
@@ -274,9 +273,9 @@ static struct error *load_regions(struct loading *loading)
 	const struct kept_region *kept = bytes;
 
 	if (!error)
-		error = memory_reserve(&sink->regions, count * sizeof(struct heap_region));
+		error = array_reserve(&sink->regions, count);
 	for (size_t i = 0; i < count && !error; i++) {
-		struct heap_region *region = (struct heap_region *)sink->regions.bytes + i;
+		struct heap_region *region = sink->regions.items + i;
 
 		if (kept[i].shift < LEAST_SHIFT || kept[i].shift > MOST_SHIFT ||
 		    kept[i].start % (1U << kept[i].shift) != 0 || kept[i].start < end ||
@@ -295,7 +294,7 @@ static struct error *load_regions(struct loading *loading)
 		if (!check_blocks(loading, region))
 			return damaged();
 		sink->count += kept[i].count;
-		sink->region_count++;
+		sink->regions.count++;
 		end = kept[i].end;
 	}
 	if (!error &&

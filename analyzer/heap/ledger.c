@@ -1,5 +1,6 @@
 #include "analyzer/heap/ledger.h"
 
+#include "analyzer/base/array.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 
@@ -17,11 +18,9 @@ struct ledger {
 	const struct residency *residency;
 	struct ledger_row *rows;
 	size_t row_count;
-	struct memory claims; /* struct claim */
-	size_t claim_count;
-	struct memory taken; /* struct memory_range: by address, apart */
-	size_t taken_count;
-	size_t hint; /* for counting */
+	ARRAY(struct claim) claims;
+	ARRAY(struct memory_range) taken; /* by address, apart */
+	size_t hint;			  /* for counting */
 };
 
 struct error *ledger_create(const struct image *image, const struct residency *residency,
@@ -33,8 +32,8 @@ struct error *ledger_create(const struct image *image, const struct residency *r
 		return &error_no_memory;
 	ledger->image = image;
 	ledger->residency = residency;
-	ledger->claims.account = account;
-	ledger->taken.account = account;
+	ledger->claims.memory.account = account;
+	ledger->taken.memory.account = account;
 	*ret = ledger;
 	return NULL;
 }
@@ -44,8 +43,8 @@ void ledger_destroy(struct ledger *ledger)
 	for (size_t i = 0; i < ledger->row_count; i++)
 		free(ledger->rows[i].name);
 	free(ledger->rows);
-	memory_release(&ledger->claims);
-	memory_release(&ledger->taken);
+	array_release(&ledger->claims);
+	array_release(&ledger->taken);
 	free(ledger);
 }
 
@@ -85,19 +84,10 @@ void ledger_add_amount(struct ledger *ledger, row_number row, struct amount amou
 
 struct error *ledger_claim(struct ledger *ledger, uint64_t start, uint64_t end, row_number row)
 {
-	struct claim *claims;
-	struct error *error;
-
 	if (start >= end)
 		return NULL;
-	error = memory_reserve(&ledger->claims, (ledger->claim_count + 1) * sizeof(*claims));
-	if (error)
-		return error;
-	claims = ledger->claims.bytes;
-	claims[ledger->claim_count] =
-		(struct claim){ start, end, row, (uint32_t)ledger->claim_count };
-	ledger->claim_count++;
-	return NULL;
+	return array_append(&ledger->claims,
+			    (struct claim){ start, end, row, (uint32_t)ledger->claims.count });
 }
 
 DEFINE_COMPARE(compare_claims, struct claim, ASCENDING(start), ASCENDING(order))
@@ -105,12 +95,12 @@ DEFINE_COMPARE(compare_claims, struct claim, ASCENDING(start), ASCENDING(order))
 /* Of claims that overlap, the first keeps what it has. */
 static void clip_claims(struct ledger *ledger)
 {
-	struct claim *claims = ledger->claims.bytes;
+	struct claim *claims = ledger->claims.items;
 	size_t kept = 0;
 	uint64_t end = 0;
 
-	SORT(claims, ledger->claim_count, compare_claims);
-	for (size_t i = 0; i < ledger->claim_count; i++) {
+	SORT(claims, ledger->claims.count, compare_claims);
+	for (size_t i = 0; i < ledger->claims.count; i++) {
 		if (claims[i].end <= end)
 			continue;
 		if (claims[i].start < end)
@@ -118,7 +108,7 @@ static void clip_claims(struct ledger *ledger)
 		end = claims[i].end;
 		claims[kept++] = claims[i];
 	}
-	ledger->claim_count = kept;
+	ledger->claims.count = kept;
 }
 
 void ledger_count(struct ledger *ledger, row_number row, uint64_t start, uint64_t end)
@@ -139,15 +129,15 @@ static struct error *count_piece(void *data, row_number row, uint64_t start, uin
 static struct error *tell_pieces(const struct ledger *ledger, uint64_t start, uint64_t end,
 				 row_number row, size_t *next, ledger_piece_fn *found, void *data)
 {
-	const struct memory_range *taken = ledger->taken.bytes;
+	const struct memory_range *taken = ledger->taken.items;
 	struct error *error = NULL;
 
 	while (start < end && !error) {
 		uint64_t stop = end;
 
-		while (*next < ledger->taken_count && taken[*next].end <= start)
+		while (*next < ledger->taken.count && taken[*next].end <= start)
 			(*next)++;
-		if (*next < ledger->taken_count && taken[*next].start < end)
+		if (*next < ledger->taken.count && taken[*next].start < end)
 			stop = taken[*next].start;
 		if (stop > start)
 			error = found(data, row, start, stop);
@@ -172,20 +162,20 @@ static void append(struct memory_range *merged, size_t *count, struct memory_ran
 /* What was claimed is taken for the layers to come. */
 static struct error *take_claims(struct ledger *ledger)
 {
-	const struct claim *claims = ledger->claims.bytes;
-	const struct memory_range *taken = ledger->taken.bytes;
-	struct memory memory = { .account = ledger->taken.account };
+	const struct claim *claims = ledger->claims.items;
+	const struct memory_range *taken = ledger->taken.items;
+	struct memory memory = { .account = ledger->taken.memory.account };
 	struct memory_range *merged;
 	size_t i = 0, j = 0, count = 0;
 	struct error *error = memory_resize(
-		&memory, (ledger->claim_count + ledger->taken_count + 1) * sizeof(*merged));
+		&memory, (ledger->claims.count + ledger->taken.count + 1) * sizeof(*merged));
 
 	if (error)
 		return error;
 	merged = memory.bytes;
-	while (i < ledger->claim_count || j < ledger->taken_count) {
-		bool is_claim = j == ledger->taken_count ||
-				(i < ledger->claim_count && claims[i].start < taken[j].start);
+	while (i < ledger->claims.count || j < ledger->taken.count) {
+		bool is_claim = j == ledger->taken.count ||
+				(i < ledger->claims.count && claims[i].start < taken[j].start);
 
 		if (is_claim)
 			append(merged, &count,
@@ -195,9 +185,9 @@ static struct error *take_claims(struct ledger *ledger)
 		i += is_claim;
 		j += !is_claim;
 	}
-	memory_release(&ledger->taken);
-	ledger->taken = memory;
-	ledger->taken_count = count;
+	array_release(&ledger->taken);
+	ledger->taken.memory = memory;
+	ledger->taken.count = count;
 	return NULL;
 }
 
@@ -208,13 +198,13 @@ struct error *ledger_settle(struct ledger *ledger, ledger_piece_fn *found, void 
 	size_t next = 0;
 
 	clip_claims(ledger);
-	claims = ledger->claims.bytes;
-	for (size_t i = 0; i < ledger->claim_count && !error; i++)
+	claims = ledger->claims.items;
+	for (size_t i = 0; i < ledger->claims.count && !error; i++)
 		error = tell_pieces(ledger, claims[i].start, claims[i].end, claims[i].row, &next,
 				    found ? found : count_piece, found ? data : ledger);
 	if (!error)
 		error = take_claims(ledger);
-	ledger->claim_count = 0;
+	ledger->claims.count = 0;
 	return error;
 }
 

@@ -47,7 +47,7 @@ static bool find_block(const struct block_sink *sink, const struct heap_region *
 static size_t find_outer(const struct block_sink *sink, struct nested_region *all, size_t count,
 			 size_t *stack)
 {
-	const struct heap_region *regions = sink->regions.bytes;
+	const struct heap_region *regions = sink->regions.items;
 	size_t depth = 0, found = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -81,7 +81,7 @@ static uint64_t next_unit(const struct heap_region *region, uint64_t address)
 static void stretch_inner(const struct block_sink *sink, const struct nested_region *inner,
 			  size_t count)
 {
-	struct heap_region *regions = sink->regions.bytes;
+	struct heap_region *regions = sink->regions.items;
 
 	for (size_t i = 0; i < count; i++) {
 		struct heap_region *region = &regions[inner[i].number];
@@ -102,9 +102,9 @@ static struct error *add_head(struct block_sink *to, struct block block, uint64_
 	block.size = head;
 	if (head > 0)
 		error = block_sink_add(to, block);
-	last = (struct heap_region *)to->regions.bytes + to->region_count - 1;
+	last = to->regions.items + to->regions.count - 1;
 	if (last->start == block.start + head)
-		to->region_count--; /* nothing is in it */
+		to->regions.count--; /* nothing is in it */
 	else
 		last->end = block.start + head;
 	return error;
@@ -140,7 +140,7 @@ static struct error *cut_region(const struct block_sink *from, const struct heap
 static struct error *add_outer(struct nesting *nesting, struct block_sink *sink,
 			       const struct nested_region *inner)
 {
-	const struct heap_region *regions = sink->regions.bytes;
+	const struct heap_region *regions = sink->regions.items;
 	struct outer_block *blocks = nesting->blocks.bytes;
 	uint64_t end = inner->block.start + inner->block.size;
 	struct error *error;
@@ -167,11 +167,11 @@ static struct error *rebuild(struct block_sink *sink, const struct nested_region
 			     size_t count)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *to = NULL;
-	const struct heap_region *regions = sink->regions.bytes;
+	const struct heap_region *regions = sink->regions.items;
 	struct error *error = block_sink_create(sink->account, &to);
 	size_t next = 0;
 
-	for (size_t i = 0; i < sink->region_count && !error; i++) {
+	for (size_t i = 0; i < sink->regions.count && !error; i++) {
 		size_t first = next;
 
 		while (next < count && inner[next].outer == i)
@@ -188,8 +188,8 @@ static struct error *rebuild(struct block_sink *sink, const struct nested_region
 struct error *nesting_resolve(struct block_sink *sink, const arena_number *firsts, size_t heaps,
 			      struct nesting *ret_nesting)
 {
-	const struct heap_region *regions = sink->regions.bytes;
-	size_t count = sink->region_count, found, kept = 0;
+	const struct heap_region *regions = sink->regions.items;
+	size_t count = sink->regions.count, found, kept = 0;
 	_cleanup_(free) struct nested_region *all = calloc(count + 1, sizeof(*all));
 	_cleanup_(free) size_t *stack = calloc(count + 1, sizeof(*stack));
 	struct error *error = NULL;

@@ -5,11 +5,11 @@
 #ifndef ANALYZER_HEAP_OWNED_H
 #define ANALYZER_HEAP_OWNED_H
 
+#include "analyzer/base/array.h"
 #include "analyzer/heap/index.h"
 
 struct owned_memory {
-	struct memory ranges; /* struct memory_range: by address, apart */
-	size_t count;
+	ARRAY(struct memory_range) ranges; /* by address, apart */
 };
 
 /* Add count ranges, in any order. */

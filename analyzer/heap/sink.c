@@ -22,32 +22,32 @@ struct error *block_sink_create(struct memory_account *account, struct block_sin
 		return &error_no_memory;
 	sink->account = account;
 	sink->shift = USUAL_SHIFT;
-	sink->regions.account = account;
+	sink->regions.memory.account = account;
 	sink->extents.account = account;
 	sink->used.account = account;
 	sink->cached.account = account;
 	for (size_t i = 0; i < BLOCK_TRAITS; i++)
 		sink->traits[i].account = account;
-	sink->large.account = account;
-	sink->claims.account = account;
-	sink->held.account = account;
-	sink->order.account = account;
+	sink->large.memory.account = account;
+	sink->claims.memory.account = account;
+	sink->held.memory.account = account;
+	sink->order.memory.account = account;
 	*ret = sink;
 	return NULL;
 }
 
 void block_sink_destroy(struct block_sink *sink)
 {
-	memory_release(&sink->regions);
+	array_release(&sink->regions);
 	memory_release(&sink->extents);
 	memory_release(&sink->used);
 	memory_release(&sink->cached);
 	for (size_t i = 0; i < BLOCK_TRAITS; i++)
 		memory_release(&sink->traits[i]);
-	memory_release(&sink->large);
-	memory_release(&sink->claims);
-	memory_release(&sink->held);
-	memory_release(&sink->order);
+	array_release(&sink->large);
+	array_release(&sink->claims);
+	array_release(&sink->held);
+	array_release(&sink->order);
 	free(sink);
 }
 
@@ -61,30 +61,22 @@ void block_sink_align(struct block_sink *sink, unsigned int alignment)
 struct error *block_sink_region(struct block_sink *sink, uint64_t start, uint64_t end,
 				arena_number arena)
 {
-	struct heap_region *regions;
-	struct error *error =
-		memory_reserve(&sink->regions, (sink->region_count + 1) * sizeof(*regions));
-
-	if (error)
-		return error;
-	assert(start % (1U << sink->shift) == 0 && start < end);
-	sink->ordered = 0;
-	regions = sink->regions.bytes;
-	regions[sink->region_count++] = (struct heap_region){
+	struct heap_region region = {
 		.start = start,
 		.end = end,
 		.first = (allocation_id)sink->count,
 		.arena = arena,
 		.shift = sink->shift,
 	};
-	return NULL;
+
+	assert(start % (1U << sink->shift) == 0 && start < end);
+	sink->order.count = 0;
+	return array_append(&sink->regions, region);
 }
 
 static struct heap_region *last_region(const struct block_sink *sink)
 {
-	struct heap_region *regions = sink->regions.bytes;
-
-	return &regions[sink->region_count - 1];
+	return &sink->regions.items[sink->regions.count - 1];
 }
 
 /* Room for so many more extents and their bits. */
@@ -105,15 +97,7 @@ static struct error *reserve(struct block_sink *sink, size_t more)
 
 static struct error *add_large(struct block_sink *sink, size_t number, uint64_t size)
 {
-	struct large_size *large;
-	struct error *error =
-		memory_reserve(&sink->large, (sink->large_count + 1) * sizeof(*large));
-
-	if (error)
-		return error;
-	large = sink->large.bytes;
-	large[sink->large_count++] = (struct large_size){ (allocation_id)number, size };
-	return NULL;
+	return array_append(&sink->large, (struct large_size){ (allocation_id)number, size });
 }
 
 static void set_state(struct block_sink *sink, size_t number, enum block_state state)
@@ -267,8 +251,8 @@ void block_sink_clear(struct block_sink *sink)
 	clear_bits(&sink->used, sink->count);
 	clear_bits(&sink->cached, sink->count);
 	sink->count = 0;
-	sink->region_count = 0;
-	sink->large_count = 0;
+	sink->regions.count = 0;
+	sink->large.count = 0;
 }
 
 void block_sink_cut(struct block_sink *sink, uint64_t end)
@@ -278,15 +262,7 @@ void block_sink_cut(struct block_sink *sink, uint64_t end)
 
 struct error *block_sink_claim(struct block_sink *sink, uint64_t start, uint64_t end)
 {
-	struct memory_range *claims;
-	struct error *error =
-		memory_reserve(&sink->claims, (sink->claim_count + 1) * sizeof(*claims));
-
-	if (error)
-		return error;
-	claims = sink->claims.bytes;
-	claims[sink->claim_count++] = (struct memory_range){ start, end };
-	return NULL;
+	return array_append(&sink->claims, (struct memory_range){ start, end });
 }
 
 size_t block_sink_number_below(const struct block_sink *sink, const struct heap_region *region,
@@ -316,9 +292,9 @@ static uint64_t start_of(const struct block_sink *sink, const struct heap_region
 static uint64_t size_of(const struct block_sink *sink, size_t number)
 {
 	const struct extent *extents = sink->extents.bytes;
-	const struct large_size *large = sink->large.bytes;
+	const struct large_size *large = sink->large.items;
 
-	for (size_t i = 0; extents[number].size == LARGE_SIZE && i < sink->large_count; i++)
+	for (size_t i = 0; extents[number].size == LARGE_SIZE && i < sink->large.count; i++)
 		if (large[i].id == number)
 			return large[i].size;
 	return extents[number].size;
@@ -328,15 +304,15 @@ DEFINE_COMPARE(compare_places, struct region_place, ASCENDING(start))
 
 struct error *block_sink_order(struct block_sink *sink)
 {
-	const struct heap_region *regions = sink->regions.bytes;
-	size_t count = sink->region_count;
+	const struct heap_region *regions = sink->regions.items;
+	size_t count = sink->regions.count;
 	struct region_place *places;
-	struct error *error = memory_reserve(&sink->order, count * sizeof(*places));
+	struct error *error = array_reserve(&sink->order, count);
 	uint64_t reach = 0;
 
 	if (error || count == 0)
 		return error;
-	places = sink->order.bytes;
+	places = sink->order.items;
 	for (size_t i = 0; i < count; i++)
 		places[i] = (struct region_place){ regions[i].start, 0, i };
 	SORT(places, count, compare_places);
@@ -347,14 +323,14 @@ struct error *block_sink_order(struct block_sink *sink)
 			reach = region->end;
 		places[i].reach = reach;
 	}
-	sink->ordered = count;
+	sink->order.count = count;
 	return NULL;
 }
 
 /* The block that starts there, if the region has it; else sink->count. */
 static size_t find_start_in(const struct block_sink *sink, size_t region, uint64_t address)
 {
-	const struct heap_region *regions = sink->regions.bytes;
+	const struct heap_region *regions = sink->regions.items;
 	size_t number;
 
 	if (address < regions[region].start || address >= regions[region].end)
@@ -368,9 +344,9 @@ static size_t find_start_in(const struct block_sink *sink, size_t region, uint64
 /* The first region that has a block that starts there, or region_count. */
 static size_t find_ordered(const struct block_sink *sink, uint64_t address)
 {
-	const struct region_place *places = sink->order.bytes;
-	size_t i = LIST_ABOVE(places, sink->ordered, start, address);
-	size_t first = sink->region_count;
+	const struct region_place *places = sink->order.items;
+	size_t i = LIST_ABOVE(places, sink->order.count, start, address);
+	size_t first = sink->regions.count;
 
 	for (; i > 0 && places[i - 1].reach > address; i--)
 		if (places[i - 1].number < first &&
@@ -383,7 +359,7 @@ static size_t find_one_by_one(const struct block_sink *sink, uint64_t address)
 {
 	size_t region = 0;
 
-	while (region < sink->region_count && find_start_in(sink, region, address) == sink->count)
+	while (region < sink->regions.count && find_start_in(sink, region, address) == sink->count)
 		region++;
 	return region;
 }
@@ -392,11 +368,11 @@ static size_t find_one_by_one(const struct block_sink *sink, uint64_t address)
 static size_t find_start(const struct block_sink *sink, uint64_t address,
 			 const struct heap_region **ret_region)
 {
-	const struct heap_region *regions = sink->regions.bytes;
+	const struct heap_region *regions = sink->regions.items;
 	size_t region =
-		sink->ordered ? find_ordered(sink, address) : find_one_by_one(sink, address);
+		sink->order.count ? find_ordered(sink, address) : find_one_by_one(sink, address);
 
-	if (region == sink->region_count)
+	if (region == sink->regions.count)
 		return sink->count;
 	*ret_region = &regions[region];
 	return find_start_in(sink, region, address);
@@ -404,10 +380,10 @@ static size_t find_start(const struct block_sink *sink, uint64_t address,
 
 bool block_sink_below(const struct block_sink *sink, uint64_t address, struct block *ret)
 {
-	const struct heap_region *regions = sink->regions.bytes;
+	const struct heap_region *regions = sink->regions.items;
 	bool found = false;
 
-	for (size_t i = 0; i < sink->region_count; i++) {
+	for (size_t i = 0; i < sink->regions.count; i++) {
 		size_t number;
 		uint64_t start;
 
@@ -427,14 +403,7 @@ bool block_sink_below(const struct block_sink *sink, uint64_t address, struct bl
 
 struct error *block_sink_hold(struct block_sink *sink, uint64_t start)
 {
-	uint64_t *held;
-	struct error *error = memory_reserve(&sink->held, (sink->held_count + 1) * sizeof(*held));
-
-	if (error)
-		return error;
-	held = sink->held.bytes;
-	held[sink->held_count++] = start;
-	return NULL;
+	return array_append(&sink->held, start);
 }
 
 struct block block_sink_get(const struct block_sink *sink, const struct heap_region *region,
@@ -465,10 +434,10 @@ bool block_sink_find(const struct block_sink *sink, uint64_t start, struct block
 
 static struct error *join_large(struct block_sink *sink, const struct block_sink *piece)
 {
-	const struct large_size *large = piece->large.bytes;
+	const struct large_size *large = piece->large.items;
 	struct error *error = NULL;
 
-	for (size_t i = 0; i < piece->large_count && !error; i++)
+	for (size_t i = 0; i < piece->large.count && !error; i++)
 		error = add_large(sink, sink->count + large[i].id, large[i].size);
 	return error;
 }
@@ -496,17 +465,17 @@ static struct error *join_one_by_one(struct block_sink *sink, const struct block
 	struct error *error = NULL;
 
 	for (size_t i = 0; i < piece->count && !error; i++)
-		error = block_sink_add(sink, block_sink_get(piece, piece->regions.bytes, i));
+		error = block_sink_add(sink, block_sink_get(piece, piece->regions.items, i));
 	return error;
 }
 
 struct error *block_sink_join(struct block_sink *sink, const struct block_sink *piece)
 {
-	const struct heap_region *region = piece->regions.bytes;
+	const struct heap_region *region = piece->regions.items;
 	struct error *error;
 	uint64_t distance, last;
 
-	assert(piece->region_count == 1 && piece->count > 0 &&
+	assert(piece->regions.count == 1 && piece->count > 0 &&
 	       region->shift == last_region(sink)->shift);
 	error = split_region(sink, start_of(piece, region, 0));
 	if (error)
@@ -563,22 +532,18 @@ static struct error *move_bits(const struct memory *from, size_t from_bit, struc
 static struct error *move_large(const struct block_sink *from, struct block_sink *to,
 				const struct heap_region *region)
 {
-	const struct large_size *large = from->large.bytes;
+	const struct large_size *large = from->large.items;
 
-	for (size_t i = 0; i < from->large_count; i++) {
-		struct large_size *moved;
+	for (size_t i = 0; i < from->large.count; i++) {
+		struct large_size moved = large[i];
 		struct error *error;
 
-		if (large[i].id - region->first >= region->count)
+		if (moved.id - region->first >= region->count)
 			continue;
-		error = memory_reserve(&to->large, (to->large_count + 1) * sizeof(*moved));
+		moved.id += (allocation_id)to->count - region->first;
+		error = array_append(&to->large, moved);
 		if (error)
 			return error;
-		moved = to->large.bytes;
-		moved[to->large_count++] = (struct large_size){
-			(allocation_id)(to->count + large[i].id - region->first),
-			large[i].size,
-		};
 	}
 	return NULL;
 }
@@ -606,7 +571,7 @@ struct error *block_sink_move_region(const struct block_sink *from, struct block
 	memcpy((struct extent *)to->extents.bytes + to->count,
 	       (const struct extent *)from->extents.bytes + first, count * sizeof(struct extent));
 	to->count += count;
-	((struct heap_region *)to->regions.bytes)[to->region_count - 1].count = (uint32_t)count;
+	to->regions.items[to->regions.count - 1].count = (uint32_t)count;
 	return NULL;
 }
 
@@ -614,13 +579,9 @@ void block_sink_replace(struct block_sink *sink, struct block_sink *by)
 {
 	struct block_sink old = *sink;
 
-	by->claims = sink->claims;
-	by->claim_count = sink->claim_count;
-	by->held = sink->held;
-	by->held_count = sink->held_count;
+	array_swap(&old.claims, &by->claims);
+	array_swap(&old.held, &by->held);
 	*sink = *by;
-	old.claims = (struct memory){ .account = sink->account };
-	old.held = (struct memory){ .account = sink->account };
 	*by = old;
 }
 
@@ -638,11 +599,11 @@ bool block_sink_restate(struct block_sink *sink, uint64_t address, enum block_st
 void block_sink_visit_used(struct block_sink *sink, size_t first,
 			   bool (*visit)(void *data, struct block block), void *data)
 {
-	const struct heap_region *regions = sink->regions.bytes;
+	const struct heap_region *regions = sink->regions.items;
 	const struct extent *extents = sink->extents.bytes;
 	const uint64_t *used = sink->used.bytes;
 
-	for (size_t i = 0; i < sink->region_count; i++) {
+	for (size_t i = 0; i < sink->regions.count; i++) {
 		size_t end = regions[i].first + regions[i].count;
 
 		for (size_t j = regions[i].first; j < end; j++) {

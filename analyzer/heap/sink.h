@@ -4,6 +4,7 @@
 #ifndef ANALYZER_HEAP_SINK_H
 #define ANALYZER_HEAP_SINK_H
 
+#include "analyzer/base/array.h"
 #include "analyzer/heap/block.h"
 
 /*
@@ -35,22 +36,17 @@ static inline unsigned int trait_mask(size_t number)
 
 struct block_sink {
 	struct memory_account *account;
-	unsigned int shift;    /* of regions to come */
-	struct memory regions; /* struct heap_region */
-	size_t region_count;
+	unsigned int shift; /* of regions to come */
+	ARRAY(struct heap_region) regions;
 	struct memory extents; /* struct extent */
 	size_t count;
 	struct memory used, cached; /* one bit for each extent */
 	/* The same, by trait, up to the last that has it. */
 	struct memory traits[BLOCK_TRAITS];
-	struct memory large; /* struct large_size */
-	size_t large_count;
-	struct memory claims; /* struct memory_range */
-	size_t claim_count;
-	struct memory held; /* uint64_t: starts of blocks */
-	size_t held_count;
-	struct memory order; /* struct region_place, by start */
-	size_t ordered;	     /* regions in it: all, or 0 */
+	ARRAY(struct large_size) large;
+	ARRAY(struct memory_range) claims;
+	ARRAY(uint64_t) held;		  /* starts of blocks */
+	ARRAY(struct region_place) order; /* by start */
 };
 
 struct region_place {

@@ -1,5 +1,6 @@
 #include "analyzer/image/residency.h"
 
+#include "analyzer/base/array.h"
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
 #include "analyzer/image/smaps.h"
@@ -11,24 +12,21 @@ enum { PROGRESS_STEP = 1 << 20 };
 struct residency {
 	const struct image *image;
 	enum residency_source source;
-	struct memory spans; /* struct span */
-	size_t count;
+	ARRAY(struct span) spans;
 	struct smaps smaps;
 	uint64_t doubt, assumed; /* bytes */
 };
 
 static struct span *spans_of(const struct residency *residency)
 {
-	return residency->spans.bytes;
+	return residency->spans.items;
 }
 
 /* Those in a row that are alike become one, unless they are cut there. */
 static struct error *add_span(struct residency *residency, struct span span, bool cut)
 {
 	struct span *spans = spans_of(residency);
-	size_t count = residency->count;
-	struct error *error;
-
+	size_t count = residency->spans.count;
 	if (span.start >= span.end)
 		return NULL;
 	if (count > 0 && !cut && spans[count - 1].end == span.start &&
@@ -36,11 +34,7 @@ static struct error *add_span(struct residency *residency, struct span span, boo
 		spans[count - 1].end = span.end;
 		return NULL;
 	}
-	error = memory_reserve(&residency->spans, (count + 1) * sizeof(span));
-	if (error)
-		return error;
-	spans_of(residency)[residency->count++] = span;
-	return NULL;
+	return array_append(&residency->spans, span);
 }
 
 /* Whether its own pages are what a core tells of: no file's. */
@@ -165,17 +159,12 @@ static struct error *add_region(struct residency *residency, const struct region
 /* The spans of one mapping of smaps, to be brought to what it says. */
 struct fitting {
 	struct residency *residency;
-	struct memory spans; /* struct span: what they become */
-	size_t count;
+	ARRAY(struct span) spans; /* what they become */
 };
 
 static struct error *keep(struct fitting *fitting, struct span span)
 {
-	struct error *error = memory_reserve(&fitting->spans, (fitting->count + 1) * sizeof(span));
-
-	if (!error && span.start < span.end)
-		((struct span *)fitting->spans.bytes)[fitting->count++] = span;
-	return error;
+	return span.start < span.end ? array_append(&fitting->spans, span) : NULL;
 }
 
 /* Turn up to *left bytes of the span over to resident, or back. */
@@ -244,7 +233,7 @@ static struct error *fit_all(struct residency *residency)
 {
 	struct fitting fitting = {
 		.residency = residency,
-		.spans = { .account = residency->spans.account },
+		.spans = { .memory.account = residency->spans.memory.account },
 	};
 	struct error *error = NULL;
 	size_t next = 0;
@@ -254,25 +243,21 @@ static struct error *fit_all(struct residency *residency)
 		const struct span *spans = spans_of(residency);
 		size_t first;
 
-		while (next < residency->count && spans[next].start < area->start && !error)
+		while (next < residency->spans.count && spans[next].start < area->start && !error)
 			error = keep(&fitting, spans[next++]);
 		first = next;
-		while (next < residency->count && spans[next].start < area->end)
+		while (next < residency->spans.count && spans[next].start < area->end)
 			next++;
 		if (!error)
 			error = fit(&fitting, first, next, area->resident);
 	}
-	while (next < residency->count && !error)
+	while (next < residency->spans.count && !error)
 		error = keep(&fitting, spans_of(residency)[next++]);
 	if (!error) {
-		struct memory old = residency->spans;
-
-		residency->spans = fitting.spans;
-		residency->count = fitting.count;
-		fitting.spans = old;
+		array_swap(&residency->spans, &fitting.spans);
 		residency->doubt = residency->assumed = 0;
 	}
-	memory_release(&fitting.spans);
+	array_release(&fitting.spans);
 	return error;
 }
 
@@ -292,7 +277,7 @@ struct error *residency_create(const struct image *image, struct memory_account 
 	if (!residency)
 		return &error_no_memory;
 	residency->image = image;
-	residency->spans.account = account;
+	residency->spans.memory.account = account;
 	error = smaps_read(image, &residency->smaps);
 	residency->source = has_holes(image) ? RESIDENCY_HOLES : RESIDENCY_ZEROS;
 	for (size_t i = 0; i < image_region_count(image) && !error; i++)
@@ -309,7 +294,7 @@ struct error *residency_create(const struct image *image, struct memory_account 
 
 void residency_destroy(struct residency *residency)
 {
-	memory_release(&residency->spans);
+	array_release(&residency->spans);
 	smaps_deinit(&residency->smaps);
 	free(residency);
 }
@@ -331,7 +316,7 @@ uint64_t residency_assumed(const struct residency *residency)
 
 size_t residency_count(const struct residency *residency)
 {
-	return residency->count;
+	return residency->spans.count;
 }
 
 const struct span *residency_spans(const struct residency *residency)
@@ -343,7 +328,7 @@ size_t residency_above(const struct residency *residency, uint64_t address)
 {
 	const struct span *spans = spans_of(residency);
 
-	return LIST_ABOVE(spans, residency->count, end, address);
+	return LIST_ABOVE(spans, residency->spans.count, end, address);
 }
 
 struct extent_sum residency_sum(const struct residency *residency, uint64_t start, uint64_t end,
@@ -353,9 +338,9 @@ struct extent_sum residency_sum(const struct residency *residency, uint64_t star
 	struct extent_sum sum = { 0 };
 	size_t i = *hint;
 
-	if (i >= residency->count || spans[i].start > start || spans[i].end <= start)
+	if (i >= residency->spans.count || spans[i].start > start || spans[i].end <= start)
 		i = residency_above(residency, start);
-	for (; i < residency->count && spans[i].start < end; i++) {
+	for (; i < residency->spans.count && spans[i].start < end; i++) {
 		uint64_t low = spans[i].start > start ? spans[i].start : start;
 		uint64_t high = spans[i].end < end ? spans[i].end : end;
 

@@ -1,5 +1,6 @@
 #include "analyzer/kinds/holders.h"
 
+#include "analyzer/base/array.h"
 #include "analyzer/classify/reference_judge.h"
 
 #include <string.h>
@@ -17,23 +18,19 @@ struct search {
 	const struct bitmap *collectable; /* or NULL */
 	struct reference_judge judge;
 	struct bitmap reached;
-	struct memory queue; /* struct held, in order of level */
-	size_t count;
+	ARRAY(struct held) queue; /* in order of level */
 };
 
 static struct error *add_held(struct search *search, allocation_id id, uint64_t level)
 {
-	struct held *queue;
 	struct error *error;
 
 	if (bitmap_get(&search->reached, id))
 		return NULL;
-	error = memory_reserve(&search->queue, (search->count + 1) * sizeof(*queue));
+	error = array_append(&search->queue, (struct held){ id, level });
 	if (error)
 		return error;
 	bitmap_set(&search->reached, id);
-	queue = search->queue.bytes;
-	queue[search->count++] = (struct held){ id, level };
 	return NULL;
 }
 
@@ -121,8 +118,8 @@ static struct error *visit_all(struct search *search)
 	bool go_on = true;
 
 	progress_begin(progress, "finding who holds them", 0);
-	for (size_t i = 0; go_on && i < search->count; i++) {
-		struct held held = ((struct held *)search->queue.bytes)[i];
+	for (size_t i = 0; go_on && i < search->queue.count; i++) {
+		struct held held = search->queue.items[i];
 		struct error *error;
 
 		if (levels && held.level >= levels)
@@ -145,7 +142,7 @@ struct error *holders_visit(const struct holders_input *input)
 		.index = analysis_index(input->analysis),
 		.collectable =
 			allocation_having(analysis_index(input->analysis), TRAIT_COLLECTABLE),
-		.queue.account = account,
+		.queue.memory.account = account,
 	};
 	struct error *error = bitmap_init(&search.reached, allocation_count(search.index), account);
 
@@ -155,6 +152,6 @@ struct error *holders_visit(const struct holders_input *input)
 	if (!error)
 		error = visit_all(&search);
 	bitmap_deinit(&search.reached);
-	memory_release(&search.queue);
+	array_release(&search.queue);
 	return error;
 }

@@ -1,5 +1,6 @@
 #include "analyzer/kinds/reach.h"
 
+#include "analyzer/base/array.h"
 #include "analyzer/base/parallel.h"
 
 #include <string.h>
@@ -13,18 +14,18 @@ enum {
 struct reach {
 	const struct reach_input *input;
 	const struct components *components;
-	struct memory groups; /* uint32_t, by place */
-	struct memory begins; /* uint32_t, by component: its first place */
-	struct memory sizes;  /* uint64_t, by component */
-	struct memory *masks; /* uint64_t by component, one for each thread */
-	uint64_t *bytes;      /* by group */
+	ARRAY(uint32_t) groups; /* by place */
+	ARRAY(uint32_t) begins; /* by component: its first place */
+	ARRAY(uint64_t) sizes;	/* by component */
+	struct memory *masks;	/* uint64_t by component, one for each thread */
+	uint64_t *bytes;	/* by group */
 };
 
 static void reach_deinit(struct reach *reach)
 {
-	memory_release(&reach->groups);
-	memory_release(&reach->begins);
-	memory_release(&reach->sizes);
+	array_release(&reach->groups);
+	array_release(&reach->begins);
+	array_release(&reach->sizes);
 	free(reach->bytes);
 }
 DEFINE_DEINIT(reach_deinit, struct reach)
@@ -33,12 +34,12 @@ static struct error *reserve(struct reach *reach)
 {
 	size_t members = component_member_count(reach->components);
 	size_t count = component_count(reach->components) + (size_t)1;
-	struct error *error = memory_resize(&reach->groups, (members + 1) * sizeof(uint32_t));
+	struct error *error = array_resize(&reach->groups, members + 1);
 
 	if (!error)
-		error = memory_resize(&reach->begins, count * sizeof(uint32_t));
+		error = array_resize(&reach->begins, count);
 	if (!error)
-		error = memory_resize(&reach->sizes, count * sizeof(uint64_t));
+		error = array_resize(&reach->sizes, count);
 	if (error)
 		return error;
 	reach->bytes = calloc(reach->input->group_count + TOGETHER, sizeof(*reach->bytes));
@@ -50,8 +51,8 @@ static struct error *lay_out(struct reach *reach)
 {
 	const struct components *components = reach->components;
 	size_t count = component_member_count(components);
-	uint32_t *groups = reach->groups.bytes, *begins = reach->begins.bytes;
-	uint64_t *sizes = reach->sizes.bytes;
+	uint32_t *groups = reach->groups.items, *begins = reach->begins.items;
+	uint64_t *sizes = reach->sizes.items;
 
 	begins[component_count(components)] = (uint32_t)count;
 	for (size_t end = count, begin; end > 0; end = begin) {
@@ -73,7 +74,7 @@ static struct error *lay_out(struct reach *reach)
 /* The bits of the groups from first on that the members at places are of. */
 static uint64_t own_mask(const struct reach *reach, uint32_t first, uint32_t begin, uint32_t end)
 {
-	const uint32_t *groups = reach->groups.bytes;
+	const uint32_t *groups = reach->groups.items;
 	uint64_t mask = 0;
 
 	for (uint32_t i = begin; i < end; i++)
@@ -95,8 +96,8 @@ static void hand_on(const struct reach *reach, size_t place, uint64_t mask, uint
 static struct error *go_over(void *data, size_t chunk, unsigned int thread)
 {
 	const struct reach *reach = data;
-	const uint64_t *sizes = reach->sizes.bytes;
-	const uint32_t *begins = reach->begins.bytes;
+	const uint64_t *sizes = reach->sizes.items;
+	const uint32_t *begins = reach->begins.items;
 	uint64_t *masks = reach->masks[thread].bytes;
 	uint32_t first = (uint32_t)chunk * TOGETHER;
 
@@ -159,9 +160,9 @@ struct error *reach_by_group(const struct reach_input *input, uint64_t *ret_byte
 	_cleanup_(components_destroy) struct components *components = NULL;
 	_cleanup_(reach_deinit) struct reach reach = {
 		.input = input,
-		.groups.account = input->account,
-		.begins.account = input->account,
-		.sizes.account = input->account,
+		.groups.memory.account = input->account,
+		.begins.memory.account = input->account,
+		.sizes.memory.account = input->account,
 	};
 	struct error *error = components_create(input->graph, input->members, input->account,
 						input->progress, &components);

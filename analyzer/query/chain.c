@@ -80,7 +80,7 @@ static struct error *walk(struct analysis *analysis, const struct set_arguments 
 		error = members_append(ret, step.next);
 		if (error)
 			return error;
-		if (ret->order_count % BETWEEN_STEPS == 0 &&
+		if (ret->order.count % BETWEEN_STEPS == 0 &&
 		    !progress_step(progress, BETWEEN_STEPS))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 		last = step.next;

@@ -293,9 +293,9 @@ static struct error *extend_member(struct engine *engine, allocation_id id)
 	while (!error && engine->frame_count > 0) {
 		error = step(engine);
 		if (!error)
-			error = look_up(engine, engine->members.order_count);
+			error = look_up(engine, engine->members.order.count);
 	}
-	return error ? error : look_up(engine, engine->members.order_count);
+	return error ? error : look_up(engine, engine->members.order.count);
 }
 
 static bool needs_no_order(const struct engine *engine)
@@ -403,13 +403,13 @@ static struct error *close_all(struct engine *engine, const struct bitmap *base)
 
 static struct error *extend_all(struct engine *engine, const struct members *base)
 {
-	const allocation_id *order = base->order.bytes;
+	const allocation_id *order = base->order.items;
 	struct error *error = NULL;
 
 	progress_begin(analysis_progress(engine->analysis), "extending the set", base->set.count);
 	if (needs_no_order(engine))
 		return close_all(engine, &base->set);
-	for (size_t i = 0; !error && base->is_ordered && i < base->order_count; i++)
+	for (size_t i = 0; !error && base->is_ordered && i < base->order.count; i++)
 		if (bitmap_get(&base->set, order[i]))
 			error = extend_member(engine, order[i]);
 	if (error || base->is_ordered)

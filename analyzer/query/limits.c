@@ -1,5 +1,6 @@
 #include "analyzer/query/limits.h"
 
+#include "analyzer/base/array.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
 
@@ -51,15 +52,15 @@ struct counting {
 	const struct graph *graph;
 	const struct bitmap *used;
 	struct kind_test test;
-	struct memory seen; /* uint32_t by allocation: by whom it was counted */
-	uint32_t chunk;	    /* who counts now; 0: nobody yet */
-	bool found;	    /* one of the kind */
+	ARRAY(uint32_t) seen; /* by allocation: by whom it was counted */
+	uint32_t chunk;	      /* who counts now; 0: nobody yet */
+	bool found;	      /* one of the kind */
 };
 
 static void counting_deinit(struct counting *counting)
 {
 	kind_test_deinit(&counting->test);
-	memory_release(&counting->seen);
+	array_release(&counting->seen);
 }
 DEFINE_DEINIT(counting_deinit, struct counting)
 
@@ -90,7 +91,7 @@ static bool is_repeated(struct counting *counting, struct edges edges, size_t nu
 {
 	enum { FEW = 16 };
 	allocation_id id = edges.targets[number];
-	uint32_t *seen = counting->seen.bytes;
+	uint32_t *seen = counting->seen.items;
 
 	if (edges.count > FEW) {
 		bool before = seen[id] == counting->chunk;
@@ -176,7 +177,7 @@ static struct error *apply(const struct reference_limit *limit, struct reference
 	_cleanup_(counting_deinit) struct counting counting = {
 		.limit = limit,
 		.used = allocation_used(analysis_index(analysis)),
-		.seen.account = analysis_account(analysis),
+		.seen.memory.account = analysis_account(analysis),
 	};
 	struct error *error = limit->counted == COUNTED_INCOMING
 				      ? reference_choice_incoming(choice, &counting.graph)
@@ -185,7 +186,7 @@ static struct error *apply(const struct reference_limit *limit, struct reference
 	if (!error)
 		error = kind_test_prepare(&counting.test, analysis, &limit->kind);
 	if (!error)
-		error = memory_resize(&counting.seen, members->count * sizeof(uint32_t));
+		error = array_resize(&counting.seen, members->count);
 	if (error)
 		return error;
 	return narrow_checked(&counting, analysis, allow_missing, members);

@@ -3,9 +3,9 @@
 struct error *members_init(struct members *members, size_t count, struct memory_account *account)
 {
 	*members = (struct members){
-		.order.account = account,
-		.comments.account = account,
-		.states.account = account,
+		.order.memory.account = account,
+		.comments.memory.account = account,
+		.states.memory.account = account,
 	};
 	return bitmap_init(&members->set, count, account);
 }
@@ -13,21 +13,17 @@ struct error *members_init(struct members *members, size_t count, struct memory_
 void members_deinit(struct members *members)
 {
 	bitmap_deinit(&members->set);
-	memory_release(&members->order);
-	memory_release(&members->comments);
-	memory_release(&members->states);
+	array_release(&members->order);
+	array_release(&members->comments);
+	array_release(&members->states);
 }
 
 struct error *members_append(struct members *members, allocation_id id)
 {
-	allocation_id *order;
-	struct error *error =
-		memory_reserve(&members->order, (members->order_count + 1) * sizeof(*order));
+	struct error *error = array_append(&members->order, id);
 
 	if (error)
 		return error;
-	order = members->order.bytes;
-	order[members->order_count++] = id;
 	members->is_ordered = true;
 	bitmap_set(&members->set, id);
 	return NULL;
@@ -35,25 +31,17 @@ struct error *members_append(struct members *members, allocation_id id)
 
 struct error *members_set_state(struct members *members, allocation_id id, uint16_t state)
 {
-	struct error *error = memory_reserve(&members->states, members->set.count * sizeof(state));
+	struct error *error = array_reserve(&members->states, members->set.count);
 
 	if (!error)
-		((uint16_t *)members->states.bytes)[id] = state;
+		members->states.items[id] = state;
 	return error;
 }
 
 struct error *members_comment(struct members *members, struct member_comment comment)
 {
-	struct member_comment *comments;
-	struct error *error = memory_reserve(&members->comments,
-					     (members->comment_count + 1) * sizeof(*comments));
-
-	if (error)
-		return error;
-	comment.position = members->order_count;
-	comments = members->comments.bytes;
-	comments[members->comment_count++] = comment;
-	return NULL;
+	comment.position = members->order.count;
+	return array_append(&members->comments, comment);
 }
 
 /* Which members a sample takes. */
@@ -71,11 +59,11 @@ static void sample_next(struct sample *sample, struct bitmap *set, size_t id)
 
 void members_sample(struct members *members, uint64_t base)
 {
-	const allocation_id *order = members->order.bytes;
+	const allocation_id *order = members->order.items;
 	struct sample sample = { .base = base, .wanted = 1 };
 	struct bitmap *set = &members->set;
 
-	for (size_t i = 0; members->is_ordered && i < members->order_count; i++)
+	for (size_t i = 0; members->is_ordered && i < members->order.count; i++)
 		if (bitmap_get(set, order[i]))
 			sample_next(&sample, set, order[i]);
 	if (members->is_ordered)
@@ -86,10 +74,10 @@ void members_sample(struct members *members, uint64_t base)
 
 struct error *members_add_comments(struct members *members, const struct members *others)
 {
-	const struct member_comment *comments = others->comments.bytes;
+	const struct member_comment *comments = others->comments.items;
 	struct error *error = NULL;
 
-	for (size_t i = 0; !error && i < others->comment_count; i++)
+	for (size_t i = 0; !error && i < others->comments.count; i++)
 		error = members_comment(members, comments[i]);
 	return error;
 }

@@ -8,6 +8,7 @@
 #ifndef ANALYZER_QUERY_MEMBERS_H
 #define ANALYZER_QUERY_MEMBERS_H
 
+#include "analyzer/base/array.h"
 #include "analyzer/heap/index.h"
 
 enum comment_kind {
@@ -39,12 +40,10 @@ static inline bool comment_is_warning(const struct member_comment *comment)
 
 struct members {
 	struct bitmap set;
-	struct memory order; /* allocation_id; none: by address */
-	size_t order_count;
-	struct memory comments; /* struct member_comment, by position */
-	size_t comment_count;
-	struct memory states; /* uint16_t, by allocation: see members_state() */
-	bool is_ordered;      /* also if the order is empty */
+	ARRAY(allocation_id) order;	       /* ; none: by address */
+	ARRAY(struct member_comment) comments; /* by position */
+	ARRAY(uint16_t) states;		       /* by allocation: see members_state() */
+	bool is_ordered;		       /* also if the order is empty */
 };
 
 /* For so many allocations; none is a member yet. */
@@ -61,7 +60,7 @@ struct error *members_set_state(struct members *members, allocation_id id, uint1
 /* That state; 0: the base state, or states are not noted. */
 static inline uint16_t members_state(const struct members *members, allocation_id id)
 {
-	return members->states.bytes ? ((const uint16_t *)members->states.bytes)[id] : 0;
+	return members->states.items ? members->states.items[id] : 0;
 }
 
 /* Leave only members number 1, base, base * base and so on, in their order. */

@@ -159,10 +159,10 @@ static struct error *visit_by_retained(const struct visit *visit)
 static void show_comments(const struct visit *visit, const struct members *members, size_t *number,
 			  size_t position, bool only_warnings)
 {
-	const struct member_comment *comments = members->comments.bytes;
+	const struct member_comment *comments = members->comments.items;
 	const struct member_visitor *visitor = visit->visitor;
 
-	for (; *number < members->comment_count; ++*number) {
+	for (; *number < members->comments.count; ++*number) {
 		const struct member_comment *comment = &comments[*number];
 
 		if (comment->position > position)
@@ -175,12 +175,12 @@ static void show_comments(const struct visit *visit, const struct members *membe
 /* What was taken away from the set since stays in the order. */
 static struct error *visit_in_order(const struct visit *visit, const struct members *members)
 {
-	const allocation_id *order = members->order.bytes;
+	const allocation_id *order = members->order.items;
 	uint64_t left = visit->limit;
 	size_t commented = 0;
 	bool more = true;
 
-	for (size_t i = 0; more && left > 0 && i < members->order_count; i++) {
+	for (size_t i = 0; more && left > 0 && i < members->order.count; i++) {
 		struct error *error;
 
 		show_comments(visit, members, &commented, i, false);

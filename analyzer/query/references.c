@@ -73,7 +73,7 @@ struct error *references_find(struct analysis *analysis, struct search search, u
 	error = search_memory(analysis_image(analysis), &search, analysis_account(analysis),
 			      analysis_progress(analysis), &ret->hits);
 	if (!error)
-		ret->count = ret->hits.kept;
+		ret->count = ret->hits.addresses.count;
 	return error;
 }
 

@@ -1,5 +1,6 @@
 #include "analyzer/query/search.h"
 
+#include "analyzer/base/array.h"
 #include "analyzer/base/parallel.h"
 
 #include <string.h>
@@ -18,8 +19,7 @@ struct searcher {
 	const struct image *image;
 	const struct search *search;
 	struct progress *progress;
-	struct memory chunks; /* struct chunk */
-	size_t chunk_count;
+	ARRAY(struct chunk) chunks;
 	uint64_t *addresses; /* of the hits that are kept; NULL: just count */
 	size_t kept;
 };
@@ -174,7 +174,7 @@ static struct error *scan_chunk(const struct chunk *chunk, struct sink *sink)
 static struct error *count_chunk(void *data, size_t number, unsigned int thread)
 {
 	struct searcher *searcher = data;
-	struct chunk *chunk = (struct chunk *)searcher->chunks.bytes + number;
+	struct chunk *chunk = searcher->chunks.items + number;
 	struct sink sink = { .searcher = searcher };
 	struct error *error = scan_chunk(chunk, &sink);
 
@@ -189,7 +189,7 @@ static struct error *count_chunk(void *data, size_t number, unsigned int thread)
 static struct error *keep_chunk(void *data, size_t number, unsigned int thread)
 {
 	struct searcher *searcher = data;
-	const struct chunk *chunk = (const struct chunk *)searcher->chunks.bytes + number;
+	const struct chunk *chunk = searcher->chunks.items + number;
 	struct sink sink = { .searcher = searcher, .next = (size_t)chunk->first };
 
 	if (chunk->count == 0 || chunk->first >= searcher->kept)
@@ -201,15 +201,7 @@ static struct error *keep_chunk(void *data, size_t number, unsigned int thread)
 
 static struct error *add_chunk(struct searcher *searcher, struct chunk chunk)
 {
-	struct chunk *chunks;
-	struct error *error =
-		memory_reserve(&searcher->chunks, (searcher->chunk_count + 1) * sizeof(*chunks));
-
-	if (error)
-		return error;
-	chunks = searcher->chunks.bytes;
-	chunks[searcher->chunk_count++] = chunk;
-	return NULL;
+	return array_append(&searcher->chunks, chunk);
 }
 
 /* Where in the region a hit may begin. */
@@ -282,10 +274,10 @@ static struct error *cut(struct searcher *searcher)
 /* Where the hits of each chunk go; returns how many there are. */
 static uint64_t place_chunks(struct searcher *searcher)
 {
-	struct chunk *chunks = searcher->chunks.bytes;
+	struct chunk *chunks = searcher->chunks.items;
 	uint64_t count = 0;
 
-	for (size_t i = 0; i < searcher->chunk_count; i++) {
+	for (size_t i = 0; i < searcher->chunks.count; i++) {
 		chunks[i].first = count;
 		count += chunks[i].count;
 	}
@@ -296,15 +288,15 @@ static struct error *keep(struct searcher *searcher, struct hits *hits)
 {
 	struct error *error;
 
-	hits->kept = hits->count < MOST_HITS ? (size_t)hits->count : MOST_HITS;
-	if (hits->kept == 0)
+	hits->addresses.count = hits->count < MOST_HITS ? (size_t)hits->count : MOST_HITS;
+	if (hits->addresses.count == 0)
 		return NULL;
-	error = memory_resize(&hits->addresses, hits->kept * sizeof(uint64_t));
+	error = array_resize(&hits->addresses, hits->addresses.count);
 	if (error)
 		return error;
-	searcher->addresses = hits->addresses.bytes;
-	searcher->kept = hits->kept;
-	return parallel_for(searcher->chunk_count, parallel_threads_for(searcher->progress),
+	searcher->addresses = hits->addresses.items;
+	searcher->kept = hits->addresses.count;
+	return parallel_for(searcher->chunks.count, parallel_threads_for(searcher->progress),
 			    keep_chunk, searcher);
 }
 
@@ -316,21 +308,21 @@ struct error *search_memory(const struct image *image, const struct search *sear
 		.image = image,
 		.search = search,
 		.progress = progress,
-		.chunks.account = account,
+		.chunks.memory.account = account,
 	};
-	struct hits hits = { .addresses.account = account, .size = hit_size(search) };
+	struct hits hits = { .addresses.memory.account = account, .size = hit_size(search) };
 	struct error *error;
 
 	progress_begin(progress, "searching memory", 0);
 	error = cut(&searcher);
 	if (!error)
-		error = parallel_for(searcher.chunk_count, parallel_threads_for(progress),
+		error = parallel_for(searcher.chunks.count, parallel_threads_for(progress),
 				     count_chunk, &searcher);
 	if (!error) {
 		hits.count = place_chunks(&searcher);
 		error = keep(&searcher, &hits);
 	}
-	memory_release(&searcher.chunks);
+	array_release(&searcher.chunks);
 	if (error) {
 		hits_deinit(&hits);
 		return error;
@@ -341,6 +333,6 @@ struct error *search_memory(const struct image *image, const struct search *sear
 
 void hits_deinit(struct hits *hits)
 {
-	memory_release(&hits->addresses);
+	array_release(&hits->addresses);
 	*hits = (struct hits){ .size = hits->size };
 }

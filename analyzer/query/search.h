@@ -13,7 +13,7 @@
 #ifndef ANALYZER_QUERY_SEARCH_H
 #define ANALYZER_QUERY_SEARCH_H
 
-#include "analyzer/base/memory.h"
+#include "analyzer/base/array.h"
 #include "analyzer/base/progress.h"
 #include "analyzer/image/image.h"
 
@@ -42,8 +42,7 @@ struct search {
 
 /* Addresses, upwards. */
 struct hits {
-	struct memory addresses; /* uint64_t */
-	size_t kept;
+	ARRAY(uint64_t) addresses;
 	uint64_t count; /* of all there are */
 	uint64_t size;	/* of each */
 };
@@ -56,7 +55,7 @@ DEFINE_DEINIT(hits_deinit, struct hits)
 
 static inline uint64_t hits_at(const struct hits *hits, size_t number)
 {
-	return ((const uint64_t *)hits->addresses.bytes)[number];
+	return hits->addresses.items[number];
 }
 
 #endif

@@ -15,7 +15,7 @@ static uint32_t add(struct group_table *table, const char *text, uint64_t size, 
 
 static void assert_order(const struct group_table *table, const char *const *names, size_t count)
 {
-	assert_int_equal(table->count, count);
+	assert_int_equal(table->groups.count, count);
 	for (size_t i = 0; i < count; i++)
 		assert_string_equal(group_name(table, group_at(table, i)), names[i]);
 }

@@ -82,7 +82,7 @@ static void assert_found_as(struct world *world, unsigned int disguises,
 		.progress = &world->progress,
 	};
 	assert_no_error(disguises_find(&input, &result));
-	for (size_t i = 0; i < result.count; i++)
+	for (size_t i = 0; i < result.list.count; i++)
 		targets |= UINT64_C(1) << disguised_at(&result, i)->target;
 	assert_int_equal(targets, found);
 	assert_int_equal(result.reached.words[0], reached);

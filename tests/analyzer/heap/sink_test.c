@@ -96,18 +96,17 @@ static void assert_same(const struct block_sink *left, const struct block_sink *
 {
 	size_t extents = left->count * sizeof(struct extent);
 	size_t bits = (left->count + 63) / 64 * sizeof(uint64_t);
-	size_t large = left->large_count * sizeof(struct large_size);
+	size_t large = left->large.count * sizeof(struct large_size);
 
 	assert_int_equal(left->count, right->count);
 	assert_memory_equal(left->extents.bytes, right->extents.bytes, extents);
 	assert_memory_equal(left->used.bytes, right->used.bytes, bits);
 	assert_memory_equal(left->cached.bytes, right->cached.bytes, bits);
-	assert_int_equal(left->large_count, right->large_count);
-	assert_memory_equal(left->large.bytes, right->large.bytes, large);
-	assert_int_equal(left->region_count, right->region_count);
-	for (size_t i = 0; i < left->region_count; i++)
-		assert_memory_equal((struct heap_region *)left->regions.bytes + i,
-				    (struct heap_region *)right->regions.bytes + i,
+	assert_int_equal(left->large.count, right->large.count);
+	assert_memory_equal(left->large.items, right->large.items, large);
+	assert_int_equal(left->regions.count, right->regions.count);
+	for (size_t i = 0; i < left->regions.count; i++)
+		assert_memory_equal(left->regions.items + i, right->regions.items + i,
 				    sizeof(struct heap_region));
 }
 
@@ -134,7 +133,7 @@ static void test_piece_is_as_one_block_after_the_other(void **state)
 		assert_no_error(block_sink_join(joined, piece));
 		assert_same(whole, joined);
 	}
-	assert_true(whole->region_count > 2);
+	assert_true(whole->regions.count > 2);
 }
 
 /* Regions come in any order, and two may claim the same memory. */

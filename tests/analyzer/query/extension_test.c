@@ -188,15 +188,15 @@ static size_t tell(const struct member_comment *comment, char *ret)
 /* The members' names in their order, the comments among them. */
 static void tell_members(const struct members *members, char *ret)
 {
-	const allocation_id *order = members->order.bytes;
-	const struct member_comment *comments = members->comments.bytes;
+	const allocation_id *order = members->order.items;
+	const struct member_comment *comments = members->comments.items;
 	size_t commented = 0;
 
-	for (size_t i = 0; i <= members->order_count; i++) {
-		for (; commented < members->comment_count && comments[commented].position == i;
+	for (size_t i = 0; i <= members->order.count; i++) {
+		for (; commented < members->comments.count && comments[commented].position == i;
 		     commented++)
 			ret += tell(&comments[commented], ret);
-		if (i < members->order_count)
+		if (i < members->order.count)
 			*ret++ = (char)('a' + order[i]);
 	}
 	*ret = '\0';
@@ -244,7 +244,7 @@ static struct error *extend(struct analysis *analysis, const char *base, const c
 	if (error)
 		return error;
 	if (members.is_ordered)
-		assert_int_equal(bitmap_weight(&members.set), members.order_count);
+		assert_int_equal(bitmap_weight(&members.set), members.order.count);
 	else
 		add_all(&members);
 	tell_members(&members, ret);

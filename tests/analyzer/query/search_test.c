@@ -53,7 +53,7 @@ static void assert_hits(const struct fixture *fixture, size_t count, const uint6
 	const struct hits *hits = &fixture->hits;
 
 	assert_int_equal(hits->count, count);
-	assert_int_equal(hits->kept, count);
+	assert_int_equal(hits->addresses.count, count);
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(hits_at(hits, i), addresses[i]);
 }
@@ -271,7 +271,7 @@ static void test_all_hits_count_though_not_all_are_kept(void **state)
 	fixture_open(&fixture);
 	find(&fixture, (struct search){ .kind = SEARCH_WORDS_32, .span = 1 });
 	assert_int_equal(fixture.hits.count, ZEROS);
-	assert_int_equal(fixture.hits.kept, MOST_HITS);
+	assert_int_equal(fixture.hits.addresses.count, MOST_HITS);
 	assert_int_equal(hits_at(&fixture.hits, MOST_HITS - 1), start + 4ull * (MOST_HITS - 1));
 }
 

@@ -1,0 +1,84 @@
+/*
+ * Growing arrays of one type, in memory that is counted and limited (memory.h).
+ *
+ *	ARRAY(struct edge) edges;
+ *
+ *	edges.memory.account = account;
+ *	error = array_append(&edges, (struct edge){ from, to });
+ *
+ * The items are edges.items[0] to edges.items[edges.count - 1]. They may move when one is added.
+ */
+#ifndef ANALYZER_BASE_ARRAY_H
+#define ANALYZER_BASE_ARRAY_H
+
+#include "analyzer/base/memory.h"
+#include "analyzer/base/sort.h"
+
+/* items is where the memory begins. */
+#define ARRAY(type)                           \
+	struct {                              \
+		union {                       \
+			struct memory memory; \
+			type *items;          \
+		};                            \
+		size_t count;                 \
+	}
+
+/* Make room for more items, so that to append them cannot fail. */
+#define array_reserve(array, more) \
+	memory_reserve(&(array)->memory, ((array)->count + (more)) * sizeof(*(array)->items))
+
+/* Append the value, which may still read the count: NULL, or the error. */
+#define array_append(array, ...)                                                        \
+	({                                                                              \
+		__typeof__(array) array_ = (array);                                     \
+		struct error *array_error_ = NULL;                                      \
+                                                                                        \
+		if ((array_->count + 1) * sizeof(*array_->items) > array_->memory.size) \
+			array_error_ = array_reserve(array_, 1);                        \
+		if (!array_error_) {                                                    \
+			array_->items[array_->count] = (__VA_ARGS__);                   \
+			array_->count++;                                                \
+		}                                                                       \
+		array_error_;                                                           \
+	})
+
+/* Give it exactly so many items; new ones are zero. */
+#define array_resize(array, new_count)                                                         \
+	({                                                                                     \
+		__typeof__(array) array_ = (array);                                            \
+		size_t array_count_ = (new_count);                                             \
+		struct error *array_error_ =                                                   \
+			memory_resize(&array_->memory, array_count_ * sizeof(*array_->items)); \
+                                                                                               \
+		if (!array_error_)                                                             \
+			array_->count = array_count_;                                          \
+		array_error_;                                                                  \
+	})
+
+/* Exchange the items of two arrays of one type; they need not be declared together. */
+#define array_swap(array, other)                         \
+	do {                                             \
+		struct memory memory_ = (array)->memory; \
+		size_t swapped_count_ = (array)->count;  \
+                                                         \
+		(array)->memory = (other)->memory;       \
+		(array)->count = (other)->count;         \
+		(other)->memory = memory_;               \
+		(other)->count = swapped_count_;         \
+	} while (0)
+
+#define array_sort(array, compare) SORT((array)->items, (array)->count, compare)
+
+/* Release its memory; the array is empty then, and may grow again. */
+#define array_release(array) cleanup_array_release(array)
+
+static inline void cleanup_array_release(void *array)
+{
+	ARRAY(void) *released = array;
+
+	memory_release(&released->memory);
+	released->count = 0;
+}
+
+#endif
