@@ -17,10 +17,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 # Those that there are still; no other may come.
 KNOWN = (
-    ("allocators/glibc/arenas", "allocators/glibc/orphans"),
     ("analyzer/capture/cloned_snapshot", "analyzer/capture/snapshot"),
     ("analyzer/capture/held", "analyzer/capture/held_ring"),
-    ("analyzer/diff/census", "analyzer/diff/owners"),
     ("analyzer/diff/diff", "analyzer/diff/group_table",
      "analyzer/diff/oldest"),
     ("analyzer/gate/baseline", "analyzer/gate/baseline_file"),

@@ -5,6 +5,7 @@
 #include "analyzer/kinds/kind_key.h"
 #include "analyzer/kinds/signatures.h"
 
+#include <assert.h>
 #include <string.h>
 
 struct finder {
@@ -103,6 +104,7 @@ static size_t merge(struct named *named, size_t count, uint32_t *merged)
 	for (size_t i = 0; i < count; i++) {
 		struct named *last = kept ? &named[kept - 1] : NULL;
 
+		assert(named[i].type.name);
 		if (!last || strcmp(last->type.name, named[i].type.name) != 0) {
 			merged[named[i].number] = named[i].number;
 			named[kept++] = named[i];

@@ -35,7 +35,7 @@ struct set {
 	enum live_state state;
 
 	/* A bit for each kind of roots that select is to ask about. */
-	uint64_t roots;
+	uint32_t roots;
 
 	/* For help: commands that run, one a line; more paragraphs, or NULL. */
 	const char *example;
