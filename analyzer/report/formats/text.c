@@ -18,7 +18,9 @@ struct cell {
 
 struct text_state {
 	struct writer writer;
-	const struct table *compiled; /* whose sentence is that below */
+	/* Whose sentence is that below. Tables on the stack may be made where one was before. */
+	const struct table *compiled;
+	const char *compiled_sentence;
 	struct sentence sentence;
 	struct value values[MAXIMUM_COLUMNS]; /* of the row being written */
 
@@ -65,9 +67,11 @@ static void text_begin_table(struct report *report)
 	state->rows = 0;
 	state->streaming = false;
 	state->text.used = 0;
-	if (report->table->sentence && state->compiled != report->table) {
+	if (report->table->sentence && (state->compiled != report->table ||
+					state->compiled_sentence != report->table->sentence)) {
 		sentence_compile(report->table, &state->sentence);
 		state->compiled = report->table;
+		state->compiled_sentence = report->table->sentence;
 	}
 }
 

@@ -20,6 +20,22 @@ static void test_sentence_is_filled_in_for_each_row(void **state)
 				  "1000 allocations use 0x668 (1,640) bytes.\n");
 }
 
+static void test_table_made_where_another_was_has_its_own_sentence(void **state)
+{
+	static const char *const sentences[] = { "r8 {value}", "rip {value}" };
+	struct reported reported;
+
+	reported_open(&reported, "text", false);
+	for (size_t i = 0; i < COUNT_OF(sentences); i++) {
+		const struct table table =
+			TABLE("registers", sentences[i], { "value", VALUE_ADDRESS });
+
+		report_single(&reported.report, &table, 0x7f0010);
+	}
+	reported_close(&reported, "r8 7f0010\n"
+				  "rip 7f0010\n");
+}
+
 static void test_share_is_a_bar(void **state)
 {
 	struct reported reported;
@@ -266,6 +282,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sentence_is_filled_in_for_each_row),
+		cmocka_unit_test(test_table_made_where_another_was_has_its_own_sentence),
 		cmocka_unit_test(test_share_is_a_bar),
 		cmocka_unit_test(test_share_in_a_sentence_is_a_percentage),
 		cmocka_unit_test(test_part_with_an_absent_value_is_left_out),
