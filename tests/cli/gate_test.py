@@ -15,6 +15,8 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
+import harness
+
 SOURCE_DIR = os.environ["SOURCE_DIR"]
 HEAPCORE = os.environ["HEAPCORE"]
 BUILD_DIR = os.environ.get("BUILD_DIR", "")
@@ -132,10 +134,10 @@ class GateTest(unittest.TestCase):
                       gate.errors)
 
     def test_valgrind_counts_the_same(self):
-        words = ["valgrind", "--leak-check=full", program("-O1"), *LEAKS]
         try:
-            result = subprocess.run(words, text=True, capture_output=True,
-                                    timeout=TIMEOUT)
+            result = subprocess.run(
+                harness.valgrind(program("-O1"), *LEAKS), text=True,
+                capture_output=True, timeout=TIMEOUT)
         except FileNotFoundError:
             self.skipTest("valgrind is not installed")
         blocks = re.findall(r"(?:definitely|indirectly) lost: [\d,]+ bytes in "

@@ -124,9 +124,9 @@ def read_lost(path):
 
 def run_valgrind(command, directory, **variables):
     """The command's output; the log of each process is directory/PID."""
-    return run(["valgrind", "--leak-check=full",
-                "--show-leak-kinds=definite,indirect",
-                f"--log-file={directory}/%p", *command], **variables).stdout
+    return run(harness.valgrind("--show-leak-kinds=definite,indirect",
+                                f"--log-file={directory}/%p", *command),
+               **variables).stdout
 
 
 def ask_valgrind(command, **variables):

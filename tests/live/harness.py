@@ -93,6 +93,18 @@ def still(command):
     return ["setarch", "-R", *command]
 
 
+def valgrind(*words):
+    """
+    The command that looks for leaks by valgrind, with these words after it.
+
+    valgrind puts the heap at low addresses, and searches the kernel's clocks
+    ([vvar]), too: there, numbers of nanoseconds look like pointers to the heap
+    in one run of a hundred. None is as high as this.
+    """
+    return ["valgrind", "--leak-check=full", "--aspace-minaddr=0x1f0000000",
+            *words]
+
+
 def environment(**variables):
     """What programs are started with: the same on each machine, nearly."""
     kept = {name: os.environ[name] for name in KEPT_VARIABLES
