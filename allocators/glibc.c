@@ -19,8 +19,6 @@
 #include "allocators/glibc/tell.h"
 #include "allocators/glibc/transit.h"
 
-#include "analyzer/base/secret.h"
-
 #include <inttypes.h>
 
 static void glibc_close(struct heap *base)
@@ -35,7 +33,7 @@ static void glibc_close(struct heap *base)
 	array_release(&heap->fast_links);
 	memory_release(&heap->vouched.memory);
 	memory_release(&heap->arena_addresses.memory);
-	address_map_deinit(&heap->arena_numbers);
+	table_release(&heap->arena_numbers);
 	glibc_ring_memo_free(heap->rings);
 	free(heap->broken);
 	free(heap->arenas);
@@ -66,7 +64,7 @@ static struct error *glibc_open(const struct heap_context *context, struct heap 
 	heap->fast_links.memory.account = context->account;
 	heap->vouched.memory.account = context->account;
 	heap->arena_addresses.memory.account = context->account;
-	address_map_init(&heap->arena_numbers, context->account);
+	heap->arena_numbers.memory.account = context->account;
 	heap->rings = glibc_ring_memo_create();
 	heap->links.seed = secret_factor();
 	error = glibc_find_arenas(heap);

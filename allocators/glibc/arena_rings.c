@@ -14,13 +14,13 @@ void arena_rings_init(struct arena_rings *rings, const struct image *image, size
 {
 	*rings = (struct arena_rings){ .view = { image }, .most = most };
 	for (size_t i = 0; i < ARENA_RING_KINDS; i++)
-		address_map_init(&rings->places[i], account);
+		rings->places[i].memory.account = account;
 }
 
 void arena_rings_deinit(struct arena_rings *rings)
 {
 	for (size_t i = 0; i < ARENA_RING_KINDS; i++)
-		address_map_deinit(&rings->places[i]);
+		table_release(&rings->places[i]);
 }
 
 static bool step(const struct way *way, uint64_t *place)
@@ -81,12 +81,8 @@ static struct error *follow(const struct way *way, uint64_t address)
 /* Ways through what is no arena could be longer than is worth keeping. */
 static void forget_many(struct address_map *places, size_t most)
 {
-	struct memory_account *account = places->memory.account;
-
-	if (places->count <= most)
-		return;
-	address_map_deinit(places);
-	address_map_init(places, account);
+	if (places->count > most)
+		table_release(places);
 }
 
 struct error *arena_rings_find(struct arena_rings *rings, size_t kind, uint64_t offset,

@@ -1,6 +1,6 @@
 #include "allocators/glibc/rings.h"
 
-#include "analyzer/base/secret.h"
+#include "analyzer/base/table.h"
 
 enum { SAMPLE = 64, SLOTS = 1 << 14, PROGRESS_STEP = 1 << 14 };
 
@@ -35,7 +35,7 @@ static struct word *word_of(struct glibc_ring_memo *memo, uint64_t chunk)
 
 	if (!memo)
 		return NULL;
-	slot = secret_slot(chunk, memo->factor, SAMPLE * SLOTS);
+	slot = secret_hash(chunk, memo->factor) % (SAMPLE * SLOTS);
 	return slot % SAMPLE == 0 ? &memo->words[slot / SAMPLE] : NULL;
 }
 

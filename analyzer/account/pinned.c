@@ -14,7 +14,7 @@ struct search {
 
 static void search_deinit(struct search *search)
 {
-	tally_table_deinit(&search->kinds);
+	table_release(&search->kinds);
 	bitmap_deinit(&search->counted);
 }
 DEFINE_DEINIT(search_deinit, struct search)
@@ -109,8 +109,7 @@ static struct error *find_pinnings(struct search *search, struct fragments **ret
 		error = bitmap_init(&search->counted, allocation_count(search->index), account);
 	if (error)
 		return error;
-	tally_table_init(&search->kinds, account);
-	search->pinnings->memory.account = account;
+	search->kinds.memory.account = search->pinnings->memory.account = account;
 	error = fragments_create(analysis_heaps(search->analysis), analysis_image(search->analysis),
 				 analysis_progress(search->analysis), pin_page, search,
 				 ret_fragments);

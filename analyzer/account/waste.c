@@ -45,7 +45,7 @@ static void search_deinit(struct search *search)
 	bitmap_deinit(&search->members);
 	bitmap_deinit(&search->partial);
 	for (size_t i = 0; i < WASTE_KINDS; i++)
-		tally_table_deinit(&search->tallies[i]);
+		table_release(&search->tallies[i]);
 }
 DEFINE_DEINIT(search_deinit, struct search)
 
@@ -160,7 +160,7 @@ static struct error *init_search(struct search *search, const struct bitmap *mem
 	bitmap_copy(&search->members, members);
 	bitmap_and(&search->members, allocation_used(analysis_index(search->analysis)));
 	for (size_t i = 0; i < WASTE_KINDS; i++)
-		tally_table_init(&search->tallies[i], account);
+		search->tallies[i].memory.account = account;
 	search->threads = parallel_threads_for(analysis_progress(search->analysis));
 	return duplicate_finder_create(search->analysis, bitmap_weight(&search->members),
 				       search->threads, most, &search->duplicates);
@@ -318,13 +318,10 @@ static struct error *make_rows(struct search *search)
 	for (enum waste_kind kind = 0; kind < WASTE_KINDS; kind++) {
 		const struct tally_table *tallies = &search->tallies[kind];
 
-		for (size_t i = 0; i < tallies->capacity; i++) {
-			struct error *error;
+		for (size_t i = 0; i < tallies->count; i++) {
+			struct error *error = make_row(search, kind, &tallies->items[i],
+						       &found->rows[found->row_count]);
 
-			if (!tallies->slots[i].count)
-				continue;
-			error = make_row(search, kind, &tallies->slots[i],
-					 &found->rows[found->row_count]);
 			if (error)
 				return error;
 			found->row_count++;

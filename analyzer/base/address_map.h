@@ -1,33 +1,37 @@
 /*
- * A map from addresses to small numbers: what was found out of an address, as an index into
- * somebody's list.
- *
- * A hash table of open addressing, at most half full.
+ * A map from addresses to small numbers.
  */
 #ifndef ANALYZER_BASE_ADDRESS_MAP_H
 #define ANALYZER_BASE_ADDRESS_MAP_H
 
-#include "analyzer/base/memory.h"
-
-#include <stdint.h>
+#include "analyzer/base/table.h"
 
 enum { NOT_IN_MAP = UINT32_MAX };
 
-struct address_map {
-	struct memory memory;
-	uint64_t factor; /* of the hash */
-	size_t capacity; /* a power of two, or 0 */
-	size_t count;
+struct address_number {
+	uint64_t address;
+	uint32_t number;
 };
 
-void address_map_init(struct address_map *map, struct memory_account *account);
-void address_map_deinit(struct address_map *map);
-DEFINE_DEINIT(address_map_deinit, struct address_map)
+/* { .memory.account = account } is the empty one; table_release() releases it. */
+struct address_map {
+	HASH_TABLE(struct address_number);
+};
 
 /* The address's number, or NOT_IN_MAP. */
-uint32_t address_map_find(const struct address_map *map, uint64_t address);
+static inline uint32_t address_map_find(const struct address_map *map, uint64_t address)
+{
+	const struct address_number *known =
+		table_find(map, address, item, item->address == address);
+
+	return known ? known->number : NOT_IN_MAP;
+}
 
 /* The address is not in the map yet, the number not NOT_IN_MAP. */
-struct error *address_map_add(struct address_map *map, uint64_t address, uint32_t number);
+static inline struct error *address_map_add(struct address_map *map, uint64_t address,
+					    uint32_t number)
+{
+	return table_append(map, address, (struct address_number){ address, number });
+}
 
 #endif

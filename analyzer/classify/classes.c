@@ -61,8 +61,8 @@ struct error *classes_create(const struct image *image, const struct program *pr
 	classes->image = image;
 	classes->program = program;
 	classes->debug = debug;
-	address_map_init(&classes->signature_map, account);
-	address_map_init(&classes->type_map, account);
+	classes->signature_map.memory.account = account;
+	classes->type_map.memory.account = account;
 	classes->names_budget = LEAST_BUDGET + image_size(image);
 	classes->signatures.account = account;
 	classes->types.account = account;
@@ -107,8 +107,8 @@ void classes_destroy(struct classes *classes)
 		names_deinit(&types[i].names);
 	memory_release(&classes->signatures);
 	memory_release(&classes->types);
-	address_map_deinit(&classes->signature_map);
-	address_map_deinit(&classes->type_map);
+	table_release(&classes->signature_map);
+	table_release(&classes->type_map);
 	free(classes);
 }
 

@@ -144,7 +144,7 @@ struct error *first_words_create(const struct first_words_input *input, struct f
 	if (!words)
 		return &error_no_memory;
 	words->numbers.memory.account = words->signatures.memory.account = input->account;
-	address_map_init(&reader.map, input->account);
+	reader.map.memory.account = input->account;
 	progress_begin(input->progress, "reading signatures", count);
 	error = array_resize(&words->numbers, count);
 	if (!error)
@@ -153,7 +153,7 @@ struct error *first_words_create(const struct first_words_input *input, struct f
 		error = add_signature(words, 0);
 	if (!error)
 		error = read_all(&reader, input->progress);
-	address_map_deinit(&reader.map);
+	table_release(&reader.map);
 	if (!error)
 		error = judge_all(words, &input->signatures, input->account);
 	if (error)

@@ -50,8 +50,8 @@ struct error *identities_create(const struct image *image, const struct program 
 	identities->debug = debug;
 	identities->classes = classes;
 	identities->bounds = module_bounds_find(program);
-	address_map_init(&identities->map, account);
-	address_map_init(&identities->maker_map, account);
+	identities->map.memory.account = account;
+	identities->maker_map.memory.account = account;
 	identities->targets.memory.account = account;
 	*ret = identities;
 	return NULL;
@@ -64,11 +64,11 @@ void identities_destroy(struct identities *identities)
 	for (size_t i = 0; i < identities->targets.count; i++)
 		free(targets[i].name);
 	array_release(&identities->targets);
-	address_map_deinit(&identities->map);
+	table_release(&identities->map);
 	for (size_t i = 0; i < identities->maker_count; i++)
 		free(identities->makers[i]);
 	free(identities->makers);
-	address_map_deinit(&identities->maker_map);
+	table_release(&identities->maker_map);
 	free(identities);
 }
 

@@ -46,9 +46,9 @@ struct error *signature_judge_create(const struct signature_judge_input *input,
 	if (!judge)
 		return &error_no_memory;
 	judge->input = *input;
-	address_map_init(&judge->verdicts, input->account);
-	address_map_init(&judge->map, input->account);
-	address_map_init(&judge->blocks, input->account);
+	judge->verdicts.memory.account = input->account;
+	judge->map.memory.account = input->account;
+	judge->blocks.memory.account = input->account;
 	judge->beginnings.account = input->account;
 	judge->sizes.account = input->account;
 	*ret = judge;
@@ -57,10 +57,10 @@ struct error *signature_judge_create(const struct signature_judge_input *input,
 
 void signature_judge_destroy(struct signature_judge *judge)
 {
-	address_map_deinit(&judge->verdicts);
-	address_map_deinit(&judge->map);
+	table_release(&judge->verdicts);
+	table_release(&judge->map);
 	memory_release(&judge->sizes);
-	address_map_deinit(&judge->blocks);
+	table_release(&judge->blocks);
 	memory_release(&judge->beginnings);
 	free(judge);
 }

@@ -26,7 +26,7 @@ enum aspect aspect_find(const char *name)
 
 void census_deinit(struct census *census)
 {
-	tally_table_deinit(&census->keys);
+	table_release(&census->keys);
 	memory_release(&census->numbers);
 	leak_kinds_deinit(&census->leaks);
 	for (size_t i = 0; i < census->holder_count; i++)

@@ -110,9 +110,9 @@ struct error *census_take(struct analysis *analysis, enum aspect aspect, census_
 	*ret = (struct census){
 		.analysis = analysis,
 		.aspect = aspect,
+		.keys.memory.account = analysis_account(analysis),
 		.numbers.account = analysis_account(analysis),
 	};
-	tally_table_init(&ret->keys, analysis_account(analysis));
 	error = is_held ? count_held(ret) : NULL;
 	if (!error && (visit || !is_held))
 		error = visit_all(ret, visit, data);

@@ -65,18 +65,10 @@ static struct error *add_groups(struct diff *diff, const struct census *census, 
 {
 	size_t core = diff->core_count - 1;
 	size_t count = census->keys.count;
-	/* The slot of each key's number. */
-	_cleanup_(free) size_t *slots = calloc(count + 1, sizeof(*slots));
 	struct error *error = memory_resize(ret, count * sizeof(uint32_t));
 
-	if (!error && !slots)
-		error = &error_no_memory;
-	/* In the order in which they came: groups are numbered by it. */
-	for (size_t i = 0; !error && i < census->keys.capacity; i++)
-		if (census->keys.slots[i].count)
-			slots[census->keys.slots[i].number] = i;
 	for (size_t i = 0; !error && i < count; i++) {
-		const struct tally *tally = &census->keys.slots[slots[i]];
+		const struct tally *tally = &census->keys.items[i];
 		const struct census_name name = census_name(census, tally->key);
 
 		error = group_table_add(&diff->groups, &name, core,

@@ -35,7 +35,6 @@ struct diff_core {
 struct diff_group {
 	uint64_t name;		   /* where it is among the names */
 	uint64_t size;		   /* of its members; 0: of any size */
-	uint64_t hash;		   /* of both */
 	uint64_t added, gone;	   /* allocations; only of one process */
 	uint64_t survived;	   /* in all cores */
 	struct set_total old, now; /* in the oldest and the newest */

@@ -1,18 +1,13 @@
 #include "analyzer/diff/group_table.h"
 
 #include "analyzer/base/hash.h"
-#include "analyzer/base/secret.h"
 
 #include <string.h>
-
-enum { FIRST_SLOTS = 1024 };
 
 void group_table_init(struct group_table *table, struct memory_account *account)
 {
 	*table = (struct group_table){
-		.factor = secret_factor(),
 		.groups.memory.account = account,
-		.slots.account = account,
 		.names.account = account,
 	};
 	for (size_t i = 0; i < MOST_CORES; i++)
@@ -21,8 +16,7 @@ void group_table_init(struct group_table *table, struct memory_account *account)
 
 void group_table_deinit(struct group_table *table)
 {
-	array_release(&table->groups);
-	memory_release(&table->slots);
+	table_release(&table->groups);
 	memory_release(&table->names);
 	for (size_t i = 0; i < MOST_CORES; i++)
 		memory_release(&table->totals[i]);
@@ -58,49 +52,11 @@ static bool is_named(const struct group_table *table, const struct diff_group *g
 	       strcmp(known + length, name->text) == 0;
 }
 
-static uint64_t hash_name(const struct group_table *table, const struct census_name *name)
+static uint64_t name_key(const struct census_name *name)
 {
-	uint64_t hash = hash_add(table->factor, name->size);
+	uint64_t hash = hash_add(secret_factor(), name->size);
 
 	return hash_text(hash_text(hash, name->prefix), name->text);
-}
-
-/* At most half of the slots are taken. */
-static size_t slot_count(const struct group_table *table)
-{
-	return table->slots.size / sizeof(uint32_t);
-}
-
-/* The slot of the group, or the empty one where it belongs; name: or NULL. */
-static uint32_t *find_slot(const struct group_table *table, uint64_t hash,
-			   const struct census_name *name)
-{
-	uint32_t *slots = table->slots.bytes;
-	size_t mask = slot_count(table) - 1, slot = hash & mask;
-
-	while (slots[slot]) {
-		const struct diff_group *group = group_at(table, slots[slot] - 1);
-
-		if (name && group->hash == hash && is_named(table, group, name))
-			break;
-		slot = (slot + 1) & mask;
-	}
-	return &slots[slot];
-}
-
-static struct error *grow_slots(struct group_table *table)
-{
-	size_t count = slot_count(table) ? 2 * slot_count(table) : FIRST_SLOTS;
-	struct memory slots = { .account = table->slots.account };
-	struct error *error = memory_resize(&slots, count * sizeof(uint32_t));
-
-	if (error)
-		return error;
-	memory_release(&table->slots);
-	table->slots = slots;
-	for (size_t i = 0; i < table->groups.count; i++)
-		*find_slot(table, group_at(table, i)->hash, NULL) = (uint32_t)i + 1;
-	return NULL;
 }
 
 static struct error *add_name(struct group_table *table, const struct census_name *name)
@@ -117,44 +73,25 @@ static struct error *add_name(struct group_table *table, const struct census_nam
 	return NULL;
 }
 
-static struct error *add_group(struct group_table *table, const struct census_name *name,
-			       uint64_t hash)
-{
-	struct diff_group group = {
-		.name = table->name_bytes,
-		.size = name->size,
-		.hash = hash,
-		.number = (uint32_t)table->groups.count,
-	};
-	struct error *error = array_reserve(&table->groups, 1);
-
-	if (!error)
-		error = add_name(table, name);
-	if (!error)
-		*group_at(table, table->groups.count++) = group;
-	return error;
-}
-
+/* The number of the group of that name, added if it is not there yet. */
 static struct error *find_group(struct group_table *table, const struct census_name *name,
 				uint32_t *ret)
 {
-	uint64_t hash = hash_name(table, name);
-	struct error *error = NULL;
-	uint32_t *slot;
+	uint64_t key = name_key(name);
+	const struct diff_group *known =
+		table_find(&table->groups, key, group, is_named(table, group, name));
+	struct diff_group group = {
+		.name = table->name_bytes,
+		.size = name->size,
+		.number = (uint32_t)table->groups.count,
+	};
+	struct error *error;
 
-	if (2 * table->groups.count >= slot_count(table))
-		error = grow_slots(table);
-	if (error)
-		return error;
-	slot = find_slot(table, hash, name);
-	if (!*slot)
-		error = add_group(table, name, hash);
-	if (error)
-		return error;
-	if (!*slot)
-		*slot = (uint32_t)table->groups.count;
-	*ret = *slot - 1;
-	return NULL;
+	*ret = known ? known->number : group.number;
+	if (known)
+		return NULL;
+	error = add_name(table, name);
+	return error ? error : table_append(&table->groups, key, group);
 }
 
 struct error *group_table_add(struct group_table *table, const struct census_name *name,

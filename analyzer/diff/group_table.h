@@ -7,13 +7,11 @@
 #ifndef ANALYZER_DIFF_GROUP_TABLE_H
 #define ANALYZER_DIFF_GROUP_TABLE_H
 
-#include "analyzer/base/array.h"
+#include "analyzer/base/table.h"
 #include "analyzer/diff/diff.h"
 
 struct group_table {
-	uint64_t factor; /* of the hash */
-	ARRAY(struct diff_group) groups;
-	struct memory slots; /* uint32_t, a hash table of numbers, plus 1 */
+	HASH_TABLE(struct diff_group) groups;
 	struct memory names; /* each with its NUL */
 	size_t name_bytes;
 	/* struct set_total by number, for each core; it may end early. */

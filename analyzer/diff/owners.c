@@ -27,7 +27,7 @@ static void finder_deinit(struct finder *finder)
 {
 	memory_release(&finder->levels);
 	memory_release(&finder->anchors);
-	tally_table_deinit(&finder->hashes);
+	table_release(&finder->hashes);
 }
 DEFINE_DEINIT(finder_deinit, struct finder)
 
@@ -68,10 +68,9 @@ static struct error *add_holder(struct finder *finder, char *name, kind_key *ret
 	if (!name)
 		return &error_no_memory;
 	one.key = hash_text(0, name);
-	error = tally_add(&finder->hashes, one);
+	error = tally_add_numbered(&finder->hashes, one, &number);
 	if (error)
 		return error;
-	number = tally_find(&finder->hashes, one.key)->number;
 	*ret = kind_make(BY_HOLDER, number);
 	if (number < census->holder_count)
 		return NULL;
@@ -206,7 +205,7 @@ struct error *owners_count(struct census *census)
 	struct error *error;
 	uint64_t told = 0;
 
-	tally_table_init(&finder.hashes, account);
+	finder.hashes.memory.account = account;
 	error = find_anchors(&finder);
 	progress_begin(progress, "finding owners", count);
 	for (size_t i = 0; !error && i < count; i++) {

@@ -83,11 +83,12 @@ static struct error *add_kind(struct collector *collector, const struct shape *s
 static struct error *find_kind(struct collector *collector, const struct shape *shape, size_t *ret)
 {
 	struct tally one = { .key = shape->fingerprint, .count = 1 };
-	struct error *error = tally_add(collector->numbers, one);
+	uint32_t number;
+	struct error *error = tally_add_numbered(collector->numbers, one, &number);
 
 	if (error)
 		return error;
-	*ret = tally_find(collector->numbers, shape->fingerprint)->number;
+	*ret = number;
 	return *ret == collector->kinds->count ? add_kind(collector, shape) : NULL;
 }
 
@@ -236,11 +237,11 @@ static struct error *sort(struct leak_kinds *kinds)
 
 struct error *leak_kinds_find(struct analysis *analysis, bool likely, struct leak_kinds *ret)
 {
-	_cleanup_(tally_table_deinit) struct tally_table numbers;
-	struct error *error;
+	_cleanup_(table_release) struct tally_table numbers = {
+		.memory.account = analysis_account(analysis),
+	};
+	struct error *error = add_certain(analysis, &numbers, ret);
 
-	tally_table_init(&numbers, analysis_account(analysis));
-	error = add_certain(analysis, &numbers, ret);
 	if (!error && likely)
 		error = add_likely(analysis, &numbers, ret);
 	return error || ret->count == 0 ? error : sort(ret);

@@ -22,7 +22,7 @@ struct error *signatures_count(struct analysis *analysis, struct tally_table *re
 	struct error *error = analysis_need(analysis, STAGE_SIGNATURES);
 	uint64_t told = 0;
 
-	tally_table_init(ret, analysis_account(analysis));
+	ret->memory.account = analysis_account(analysis);
 	if (error)
 		return error;
 	progress_begin(progress, "counting signatures", used->count);
@@ -41,7 +41,7 @@ struct error *signatures_count(struct analysis *analysis, struct tally_table *re
 		if (!progress_pass(progress, id, &told))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 	}
-	tally_table_sort(ret, tally_compare_counts);
+	array_sort(ret, tally_compare_counts);
 	return NULL;
 }
 
@@ -51,16 +51,16 @@ struct error *class_filter_init(struct class_filter *filter, struct analysis *an
 	*filter = (struct class_filter){
 		.classes = analysis_classes(analysis),
 		.name = short_name(name),
+		.judged.memory.account = analysis_account(analysis),
 	};
 	classes_begin_search(filter->classes);
-	tally_table_init(&filter->judged, analysis_account(analysis));
 	return filter->name ? NULL : &error_no_memory;
 }
 
 void class_filter_deinit(struct class_filter *filter)
 {
 	free(filter->name);
-	tally_table_deinit(&filter->judged);
+	table_release(&filter->judged);
 }
 
 struct error *class_filter_judge(struct class_filter *filter, uint64_t signature, bool *ret_taken)
@@ -119,13 +119,13 @@ struct error *class_filter_check(struct class_filter *filter, struct analysis *a
 	_cleanup_(name_list_deinit) struct name_list list = {
 		.memory = { .account = analysis_account(analysis) }
 	};
-	_cleanup_(tally_table_deinit) struct tally_table signatures = { 0 };
+	_cleanup_(table_release) struct tally_table signatures = { 0 };
 	struct error *error = signatures_count(analysis, &signatures);
 
 	if (error)
 		return error;
 	for (size_t i = 0; i < signatures.count; i++) {
-		uint64_t signature = signatures.slots[i].key;
+		uint64_t signature = signatures.items[i].key;
 
 		if (classes_is_a(filter->classes, signature, filter->name))
 			return NULL;

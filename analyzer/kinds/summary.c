@@ -15,7 +15,7 @@ struct counting {
 
 static void counting_deinit(struct counting *counting)
 {
-	tally_table_deinit(&counting->kinds);
+	table_release(&counting->kinds);
 	memory_release(&counting->numbers);
 }
 DEFINE_DEINIT(counting_deinit, struct counting)
@@ -99,9 +99,8 @@ static struct error *add_retained(struct counting *counting)
 		return &error_no_memory;
 	error = retained_by_group(analysis_dominators(counting->input->analysis),
 				  counting->numbers.bytes, NULL, kinds->count, bytes);
-	for (size_t i = 0; !error && i < kinds->capacity; i++)
-		if (kinds->slots[i].count)
-			kinds->slots[i].owned = bytes[kinds->slots[i].number];
+	for (size_t i = 0; !error && i < kinds->count; i++)
+		kinds->items[i].owned = bytes[i];
 	return error;
 }
 
@@ -123,13 +122,13 @@ static struct error *make_lines(struct counting *counting, struct kind_summary *
 
 	if (error)
 		return error;
-	tally_table_sort(kinds, input->order);
+	array_sort(kinds, input->order);
 	summary->lines = summary->line_memory.bytes;
 	summary->line_count = kinds->count;
 	for (size_t i = 0; i < kinds->count; i++)
 		summary->lines[i] = (struct kind_line){
-			.tally = kinds->slots[i],
-			.name = kind_name_in_form(input->analysis, kinds->slots[i].key,
+			.tally = kinds->items[i],
+			.name = kind_name_in_form(input->analysis, kinds->items[i].key,
 						  input->full_names),
 		};
 	return NULL;
@@ -288,6 +287,7 @@ struct error *kind_summary_find(const struct kind_summary_input *input, struct k
 	struct memory_account *account = analysis_account(input->analysis);
 	_cleanup_(counting_deinit) struct counting counting = {
 		.input = input,
+		.kinds.memory.account = account,
 		.numbers.account = account,
 	};
 	struct error *error = build_needed(&counting);
@@ -295,7 +295,6 @@ struct error *kind_summary_find(const struct kind_summary_input *input, struct k
 	if (error)
 		return error;
 	ret->line_memory.account = ret->group_memory.account = account;
-	tally_table_init(&counting.kinds, account);
 	error = add_members(&counting);
 	if (!error && input->retained)
 		error = add_retained(&counting);

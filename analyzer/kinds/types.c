@@ -36,10 +36,9 @@ static struct error *count_all(struct finder *finder)
 
 		if (key == KIND_UNKNOWN)
 			continue;
-		error = tally_add(&finder->tallies, tally);
+		error = tally_add_numbered(&finder->tallies, tally, &groups[id]);
 		if (error)
 			return error;
-		groups[id] = tally_find(&finder->tallies, key)->number;
 		if (!progress_pass(progress, id, &told))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 	}
@@ -72,11 +71,9 @@ static struct error *name_all(const struct finder *finder, struct named **ret)
 
 	if (!named)
 		return &error_no_memory;
-	for (size_t i = 0; i < tallies->capacity; i++) {
-		const struct tally *tally = &tallies->slots[i];
+	for (size_t i = 0; i < tallies->count; i++) {
+		const struct tally *tally = &tallies->items[i];
 
-		if (!tally->count)
-			continue;
 		named[count].number = tally->number;
 		named[count].type = (struct type){
 			.name = kind_text(finder->analysis, tally->key),
@@ -217,13 +214,13 @@ struct error *types_find(struct analysis *analysis, enum types_choice choice, st
 	struct finder finder = { .analysis = analysis, .choice = choice, .found = ret };
 	struct error *error;
 
-	tally_table_init(&finder.tallies, analysis_account(analysis));
+	finder.tallies.memory.account = analysis_account(analysis);
 	error = build_needs(&finder);
 	if (!error)
 		error = count_all(&finder);
 	if (!error)
 		error = make_list(&finder);
-	tally_table_deinit(&finder.tallies);
+	table_release(&finder.tallies);
 	return error;
 }
 

@@ -59,9 +59,9 @@ static uint64_t place_sizes(struct tally_table *table, struct tally_table *sorte
 {
 	uint64_t place = 0;
 
-	tally_table_sort(sorted, tally_compare_keys_down);
+	array_sort(sorted, tally_compare_keys_down);
 	for (size_t i = 0; i < sorted->count; i++) {
-		struct tally *tally = tally_find(table, sorted->slots[i].key);
+		struct tally *tally = tally_find(table, sorted->items[i].key);
 
 		tally->bytes = place;
 		place += tally->count;
@@ -86,17 +86,16 @@ static void place_members(const struct visit *visit, struct tally_table *table, 
 static struct error *visit_by_size(const struct visit *visit)
 {
 	struct memory_account *account = analysis_account(visit->analysis);
-	_cleanup_(tally_table_deinit) struct tally_table table, sorted;
+	_cleanup_(table_release) struct tally_table table = { .memory.account = account };
+	_cleanup_(table_release) struct tally_table sorted = { .memory.account = account };
 	_cleanup_(memory_release) struct memory ids = { .account = account };
 	struct error *error;
 	uint64_t shown;
 	bool more = true;
 
-	tally_table_init(&table, account);
-	tally_table_init(&sorted, account);
 	error = count_sizes(visit, &table);
-	for (size_t i = 0; !error && i < table.capacity; i++)
-		error = tally_add(&sorted, table.slots[i]);
+	for (size_t i = 0; !error && i < table.count; i++)
+		error = tally_add(&sorted, table.items[i]);
 	if (error)
 		return error;
 	shown = place_sizes(&table, &sorted, visit->limit);

@@ -26,9 +26,9 @@ static struct error *add_ranges(struct classes *classes, const struct tally_tabl
 		return &error_no_memory;
 	ret->details = tallies;
 	for (size_t i = 0; !error && i < signatures->count; i++) {
-		uint64_t signature = signatures->slots[i].key;
+		uint64_t signature = signatures->items[i].key;
 
-		tallies[i] = signatures->slots[i];
+		tallies[i] = signatures->items[i];
 		error = ranges_add(
 			ret, (struct range){ .start = signature,
 					     .size = tallies[i].bytes,
@@ -41,7 +41,7 @@ static struct error *add_ranges(struct classes *classes, const struct tally_tabl
 static struct error *signatures_collect(struct analysis *analysis,
 					const struct set_arguments *arguments, struct ranges *ret)
 {
-	_cleanup_(tally_table_deinit) struct tally_table signatures = { 0 };
+	_cleanup_(table_release) struct tally_table signatures = { 0 };
 	struct error *error = signatures_count(analysis, &signatures);
 
 	if (error)

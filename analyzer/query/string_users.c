@@ -1,8 +1,7 @@
 #include "analyzer/query/string_users.h"
 
+#include "analyzer/base/hash.h"
 #include "analyzer/base/parallel.h"
-#include "analyzer/base/secret.h"
-#include "analyzer/base/sort.h"
 #include "analyzer/classify/cxx.h"
 
 #include <string.h>
@@ -101,51 +100,32 @@ struct error *set_select_stringusers(struct analysis *analysis,
 			    &selecting);
 }
 
-void string_uses_deinit(struct string_uses *uses)
-{
-	free(uses->list);
-	*uses = (struct string_uses){ 0 };
-}
-
 static bool is_same(const struct string_use *use, const struct string_use *key)
 {
 	return use->pattern == key->pattern && use->signature == key->signature &&
 	       use->offset == key->offset;
 }
 
-/* The slot of the key, or the empty one where it belongs. */
-static struct string_use *find_slot(const struct string_uses *uses, const struct string_use *key)
+static struct error *find_use(struct string_uses *uses, const struct string_use *key,
+			      struct string_use **ret)
 {
-	uint64_t factor = secret_factor();
-	uint64_t hash = (key->signature * factor + key->offset) * factor;
-	size_t slot = secret_slot(hash + key->pattern, factor, uses->capacity);
+	uint64_t hash = hash_add(hash_add(secret_factor(), key->signature), key->offset);
+	uint64_t number = hash_add(hash, key->pattern);
+	struct error *error = NULL;
 
-	while (uses->list[slot].count && !is_same(&uses->list[slot], key))
-		slot = (slot + 1) & (uses->capacity - 1);
-	return &uses->list[slot];
-}
-
-static struct error *grow(struct string_uses *uses)
-{
-	struct string_uses larger = { .count = uses->count };
-
-	larger.capacity = uses->capacity ? 2 * uses->capacity : 64;
-	larger.list = calloc(larger.capacity, sizeof(*larger.list));
-	if (!larger.list)
-		return &error_no_memory;
-	for (size_t i = 0; i < uses->capacity; i++)
-		if (uses->list[i].count)
-			*find_slot(&larger, &uses->list[i]) = uses->list[i];
-	free(uses->list);
-	*uses = larger;
-	return NULL;
+	*ret = table_find(uses, number, use, is_same(use, key));
+	if (!*ret) {
+		error = table_append(uses, number, *key);
+		*ret = uses->items + uses->count - 1;
+	}
+	return error;
 }
 
 struct counting {
 	const struct allocation_index *index;
 	const struct patterns *patterns;
 	allocation_id id; /* of the allocation that is looked at */
-	struct string_uses uses;
+	struct string_uses *uses;
 	struct string_use key; /* of it */
 	bool is_array;	       /* it is one */
 	pattern_number arrays[2];
@@ -176,16 +156,9 @@ static bool count_string(void *data, uint64_t offset, const struct cxx_string *s
 	    patterns_is_tainted(counting->patterns, counting->id, offset, NULL))
 		return true;
 	counting->key.offset = counting->is_array || offset >= FAR ? ANY_OFFSET : offset;
-	if (2 * counting->uses.count >= counting->uses.capacity) {
-		counting->error = grow(&counting->uses);
-		if (counting->error)
-			return false;
-	}
-	use = find_slot(&counting->uses, &counting->key);
-	if (use->count == 0) {
-		*use = counting->key;
-		counting->uses.count++;
-	}
+	counting->error = find_use(counting->uses, &counting->key, &use);
+	if (counting->error)
+		return false;
 	use->count++;
 	use->empty_count += string->length == 0;
 	use->short_count += string->length && string->kind == STRING_SHORT;
@@ -230,21 +203,11 @@ static struct error *count_members(struct analysis *analysis, const struct bitma
 	return NULL;
 }
 
-/* Move those in use to the front of the list. */
-static void close_table(struct string_uses *uses)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < uses->capacity; i++)
-		if (uses->list[i].count)
-			uses->list[count++] = uses->list[i];
-	uses->capacity = 0;
-}
-
 struct error *string_uses_count(struct analysis *analysis, const struct bitmap *members,
 				struct string_uses *ret)
 {
 	struct counting counting = {
+		.uses = ret,
 		.arrays = { pattern_find("VectorBody"), pattern_find("DequeBlock") },
 	};
 	struct error *error = analysis_need(analysis, STAGE_CLASSES);
@@ -253,19 +216,14 @@ struct error *string_uses_count(struct analysis *analysis, const struct bitmap *
 		error = analysis_need(analysis, STAGE_OWNERS);
 	if (error)
 		return error;
+	ret->memory.account = analysis_account(analysis);
 	counting.index = analysis_index(analysis);
 	counting.patterns = analysis_patterns(analysis);
 	error = bitmap_init(&counting.bodies, members->count, analysis_account(analysis));
 	if (!error)
 		error = count_members(analysis, members, &counting);
 	bitmap_deinit(&counting.bodies);
-	if (error) {
-		string_uses_deinit(&counting.uses);
-		return error;
-	}
-	close_table(&counting.uses);
-	*ret = counting.uses;
-	return NULL;
+	return error;
 }
 
 DEFINE_COMPARE(compare_places, struct string_use, ASCENDING(signature), ASCENDING(pattern),
@@ -277,8 +235,7 @@ DEFINE_COMPARE(compare_bytes, struct string_use, DESCENDING(bytes), AS_BY(compar
 
 void string_uses_sort(struct string_uses *uses, enum sort_key key)
 {
-	SORT(uses->list, uses->count,
-	     key == SORT_ADDRESS ? compare_places
-	     : key == SORT_BYTES ? compare_bytes
-				 : compare_counts);
+	array_sort(uses, key == SORT_ADDRESS ? compare_places
+			 : key == SORT_BYTES ? compare_bytes
+					     : compare_counts);
 }

@@ -8,6 +8,7 @@
 #ifndef ANALYZER_QUERY_STRING_USERS_H
 #define ANALYZER_QUERY_STRING_USERS_H
 
+#include "analyzer/base/table.h"
 #include "analyzer/query/query.h"
 
 /* An offset that is not told. */
@@ -17,26 +18,22 @@ struct string_use {
 	pattern_number pattern;
 	uint64_t signature; /* 0: none */
 	uint64_t offset;
-	uint64_t count; /* of strings; 0: not in use */
+	uint64_t count; /* of strings */
 	uint64_t empty_count, short_count, long_count, shared_count;
 	uint64_t length, capacity; /* of the texts outside of their strings */
 	uint64_t bytes;		   /* of the allocations that these are in, each once */
 };
 
 struct string_uses {
-	struct string_use *list;
-	size_t count;
-	size_t capacity; /* while it is a hash table: a power of two */
+	HASH_TABLE(struct string_use);
 };
-
-void string_uses_deinit(struct string_uses *uses);
-DEFINE_DEINIT(string_uses_deinit, struct string_uses)
 
 /* The set `stringusers`. */
 struct error *set_select_stringusers(struct analysis *analysis,
 				     const struct set_arguments *arguments, struct bitmap *ret);
 
-/* Count the strings in the members. Builds what it needs. */
+/* Count the strings in the members. Builds what it needs. Release *ret by table_release(), even
+ * after an error. */
 struct error *string_uses_count(struct analysis *analysis, const struct bitmap *members,
 				struct string_uses *ret);
 

@@ -17,7 +17,7 @@ struct root_summary {
 
 static void root_summary_deinit(struct root_summary *summary)
 {
-	tally_table_deinit(&summary->groups);
+	table_release(&summary->groups);
 }
 DEFINE_DEINIT(root_summary_deinit, struct root_summary)
 
@@ -28,10 +28,10 @@ static struct error *count_roots(struct root_summary *summary)
 
 	if (!error)
 		error = leak_roots_count(summary->analysis, &members.set, &summary->groups);
-	for (size_t i = 0; !error && i < summary->groups.capacity; i++) {
-		summary->roots += summary->groups.slots[i].count;
-		summary->owned.count += summary->groups.slots[i].owned;
-		summary->owned.bytes += summary->groups.slots[i].bytes;
+	for (size_t i = 0; !error && i < summary->groups.count; i++) {
+		summary->roots += summary->groups.items[i].count;
+		summary->owned.count += summary->groups.items[i].owned;
+		summary->owned.bytes += summary->groups.items[i].bytes;
 	}
 	return error;
 }
@@ -80,10 +80,10 @@ static void write_groups(struct root_summary *summary)
 		: summary->query->sort == SORT_ADDRESS ? tally_compare_keys
 						       : tally_compare_bytes;
 
-	tally_table_sort(&summary->groups, order);
+	array_sort(&summary->groups, order);
 	report_begin_table(summary->report, &table);
 	for (size_t i = 0; i < summary->groups.count; i++)
-		write_group(summary, &summary->groups.slots[i]);
+		write_group(summary, &summary->groups.items[i]);
 	report_end_table(summary->report);
 	rows_left_out(summary->report, "kinds of leak roots", summary->lines,
 		      summary->query->limit);
@@ -128,7 +128,7 @@ struct error *summarize_leak_roots(struct analysis *analysis, const struct set_q
 	};
 	struct error *error;
 
-	tally_table_init(&summary.groups, analysis_account(analysis));
+	summary.groups.memory.account = analysis_account(analysis);
 	error = count_roots(&summary);
 	if (error)
 		return error;

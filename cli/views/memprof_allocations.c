@@ -31,6 +31,7 @@ static struct error *find_maker(struct grouping *grouping, allocation_id id, uin
 	struct debug_header header;
 	struct tally tally = { .count = 1 };
 	struct error *error;
+	uint32_t number;
 
 	*ret = 0;
 	if (!debug_header_read(analysis_image(grouping->analysis), allocation_start(index, id),
@@ -38,9 +39,9 @@ static struct error *find_maker(struct grouping *grouping, allocation_id id, uin
 		return NULL;
 	/* Addresses have 47 bits, and files fewer lines than fit beside. */
 	tally.key = header.file << FILE_SHIFT | header.line % MOST_LINES;
-	error = tally_add(&grouping->makers, tally);
+	error = tally_add_numbered(&grouping->makers, tally, &number);
 	if (!error)
-		*ret = 1 + (uint64_t)tally_find(&grouping->makers, tally.key)->number;
+		*ret = 1 + (uint64_t)number;
 	return error;
 }
 
@@ -103,18 +104,6 @@ static void lines_deinit(struct lines *lines)
 }
 DEFINE_DEINIT(lines_deinit, struct lines)
 
-/* The keys of the makers, by number from 0 on. NULL: memory is short. */
-static uint64_t *list_makers(const struct grouping *grouping)
-{
-	const struct tally_table *makers = &grouping->makers;
-	uint64_t *list = calloc(makers->count + 1, sizeof(*list));
-
-	for (size_t i = 0; list && i < makers->capacity; i++)
-		if (makers->slots[i].count)
-			list[makers->slots[i].number] = makers->slots[i].key;
-	return list;
-}
-
 /* Where the call that made it is in the source; to be freed. */
 static char *name_maker(const struct grouping *grouping, uint64_t key)
 {
@@ -126,8 +115,7 @@ static char *name_maker(const struct grouping *grouping, uint64_t key)
 	return debug_header_text(analysis_image(grouping->analysis), &header);
 }
 
-static struct error *name_line(const struct grouping *grouping, uint64_t key,
-			       const uint64_t *makers, struct line *line)
+static struct error *name_line(const struct grouping *grouping, uint64_t key, struct line *line)
 {
 	uint32_t type = (uint32_t)key;
 	uint64_t maker = key >> MAKER_SHIFT;
@@ -143,7 +131,7 @@ static struct error *name_line(const struct grouping *grouping, uint64_t key,
 	line->frames[0] = strdup(type == NO_GROUP ? unknown : grouping->types->list[type].name);
 	/* The file's name may be absent: then that is all. */
 	if (maker)
-		line->frames[1] = name_maker(grouping, makers[maker - 1]);
+		line->frames[1] = name_maker(grouping, grouping->makers.items[maker - 1].key);
 	return line->frames[0] ? NULL : &error_no_memory;
 }
 
@@ -166,22 +154,21 @@ static int compare_lines(const void *a, const void *b)
 static struct error *make_lines(const struct grouping *grouping, uint64_t least,
 				struct lines *lines)
 {
-	_cleanup_(free) uint64_t *makers = list_makers(grouping);
 	struct error *error = NULL;
 
 	lines->list = calloc(grouping->groups.count + 1, sizeof(*lines->list));
-	if (!lines->list || !makers)
+	if (!lines->list)
 		return &error_no_memory;
-	for (size_t i = 0; !error && i < grouping->groups.capacity; i++) {
-		const struct tally *tally = &grouping->groups.slots[i];
+	for (size_t i = 0; !error && i < grouping->groups.count; i++) {
+		const struct tally *tally = &grouping->groups.items[i];
 		struct line *line = &lines->list[lines->count];
 
-		if (!tally->count || tally->bytes < least)
+		if (tally->bytes < least)
 			continue;
 		lines->count++;
 		line->count = tally->count;
 		line->bytes = tally->bytes;
-		error = name_line(grouping, tally->key, makers, line);
+		error = name_line(grouping, tally->key, line);
 	}
 	if (!error)
 		SORT(lines->list, lines->count, compare_lines);
@@ -267,13 +254,13 @@ struct error *memprof_allocations(struct analysis *analysis,
 
 	if (error)
 		return error;
-	tally_table_init(&grouping.makers, analysis_account(analysis));
-	tally_table_init(&grouping.groups, analysis_account(analysis));
+	grouping.makers.memory.account = analysis_account(analysis);
+	grouping.groups.memory.account = analysis_account(analysis);
 	error = add_members(&grouping);
 	if (!error)
 		error = make_lines(&grouping, arguments->least, &lines);
-	tally_table_deinit(&grouping.makers);
-	tally_table_deinit(&grouping.groups);
+	table_release(&grouping.makers);
+	table_release(&grouping.groups);
 	if (!error && arguments->pretty)
 		write_pretty(&lines, report);
 	else if (!error)

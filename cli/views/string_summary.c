@@ -43,7 +43,7 @@ static void write_total(const struct string_uses *uses, struct report *report)
 	struct string_use total = { 0 };
 
 	for (size_t i = 0; i < uses->count; i++) {
-		const struct string_use *use = &uses->list[i];
+		const struct string_use *use = &uses->items[i];
 
 		total.count += use->count;
 		total.empty_count += use->empty_count;
@@ -69,7 +69,7 @@ static void write_uses(const struct analysis *analysis, const struct set_query *
 		count = query->limit;
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < count; i++)
-		write_use(analysis, query, &uses->list[i], report);
+		write_use(analysis, query, &uses->items[i], report);
 	write_total(uses, report);
 	report_end_table(report);
 	rows_left_out(report, "lines", uses->count, query->limit);
@@ -93,7 +93,7 @@ struct error *summarize_string_users(struct analysis *analysis, const struct set
 				     struct report *report)
 {
 	_cleanup_(members_deinit) struct members members = { 0 };
-	_cleanup_(string_uses_deinit) struct string_uses uses = { 0 };
+	_cleanup_(table_release) struct string_uses uses = { 0 };
 	struct error *error = query_select(analysis, query, &members);
 
 	if (!error)

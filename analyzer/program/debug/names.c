@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <libiberty/demangle.h>
+#include <search.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
@@ -13,63 +14,22 @@ enum { LONGEST_NAME = 1 << 14 };
 
 void name_pool_deinit(struct name_pool *pool)
 {
-	for (size_t i = 0; i < pool->capacity; i++)
-		free(pool->slots[i]);
-	free(pool->slots);
-	*pool = (struct name_pool){ 0 };
+	tdestroy(pool->names, free);
+	pool->names = NULL;
 }
 
-/* FNV-1a */
-static uint64_t hash_of(const char *text)
+static int compare_texts(const void *text, const void *other)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-	for (; *text; text++)
-		hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
-static char **find_slot(char **slots, size_t capacity, const char *text)
-{
-	size_t slot = hash_of(text) & (capacity - 1);
-
-	while (slots[slot] && strcmp(slots[slot], text) != 0)
-		slot = (slot + 1) & (capacity - 1);
-	return &slots[slot];
-}
-
-static bool grow(struct name_pool *pool)
-{
-	size_t capacity = pool->capacity ? 2 * pool->capacity : 64;
-	char **slots;
-
-	if (2 * (pool->count + 1) <= pool->capacity)
-		return true;
-	slots = calloc(capacity, sizeof(*slots));
-	if (!slots)
-		return false;
-	for (size_t i = 0; i < pool->capacity; i++)
-		if (pool->slots[i])
-			*find_slot(slots, capacity, pool->slots[i]) = pool->slots[i];
-	free(pool->slots);
-	pool->slots = slots;
-	pool->capacity = capacity;
-	return true;
+	return strcmp(text, other);
 }
 
 const char *name_pool_keep(struct name_pool *pool, char *text)
 {
-	_cleanup_(free) char *owned = text;
-	char **slot;
+	char **node = text ? tsearch(text, &pool->names, compare_texts) : NULL;
 
-	if (!owned || !grow(pool))
-		return NULL;
-	slot = find_slot(pool->slots, pool->capacity, owned);
-	if (!*slot) {
-		*slot = take(owned);
-		pool->count++;
-	}
-	return *slot;
+	if (!node || *node != text)
+		free(text);
+	return node ? *node : NULL;
 }
 
 const char *name_pool_print(struct name_pool *pool, const char *format, ...)

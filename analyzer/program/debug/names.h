@@ -9,10 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A set of strings, open addressing, at most half full. */
 struct name_pool {
-	char **slots;
-	size_t capacity, count;
+	void *names; /* a tree of tsearch(): demangling takes longer than searching it */
 };
 
 void name_pool_deinit(struct name_pool *pool);

@@ -124,7 +124,7 @@ struct error *crystal_drop_closures(const struct image *image, const struct allo
 	struct search search = { image, index, types, objects };
 	struct error *error = bitmap_init(&search.paired, objects->count, account);
 
-	address_map_init(&search.found, account);
+	search.found.memory.account = account;
 	if (!error)
 		error = bitmap_init(&search.held, objects->count, account);
 	if (!error) {
@@ -137,7 +137,7 @@ struct error *crystal_drop_closures(const struct image *image, const struct allo
 			if (!bitmap_get(&search.held, id))
 				bitmap_clear(objects, id);
 	}
-	address_map_deinit(&search.found);
+	table_release(&search.found);
 	bitmap_deinit(&search.paired);
 	bitmap_deinit(&search.held);
 	return error;

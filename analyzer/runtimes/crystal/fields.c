@@ -8,14 +8,14 @@ void field_table_init(struct field_table *table, struct debug *debug, const stru
 		      struct memory_account *account)
 {
 	*table = (struct field_table){ .debug = debug, .module = module, .names.account = account };
-	address_map_init(&table->known, account);
-	address_map_init(&table->numbers, account);
+	table->known.memory.account = account;
+	table->numbers.memory.account = account;
 }
 
 void field_table_deinit(struct field_table *table)
 {
-	address_map_deinit(&table->known);
-	address_map_deinit(&table->numbers);
+	table_release(&table->known);
+	table_release(&table->numbers);
 	memory_release(&table->names);
 }
 

@@ -50,14 +50,14 @@ struct error *makers_init(struct makers *makers, const struct image *image, stru
 			  const struct module *module, struct memory_account *account)
 {
 	*makers = (struct makers){ .image = image, .debug = debug };
-	address_map_init(&makers->known, account);
+	makers->known.memory.account = account;
 	debug_visit_symbols(debug, module, take_symbol, makers);
 	return NULL;
 }
 
 void makers_deinit(struct makers *makers)
 {
-	address_map_deinit(&makers->known);
+	table_release(&makers->known);
 }
 
 bool makers_found(const struct makers *makers)
