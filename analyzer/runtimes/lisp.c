@@ -14,21 +14,6 @@ bool lisp_is_plain(const struct reader *reader, allocation_id id)
 	return plain && bitmap_get(plain, id);
 }
 
-/* Without the byte more that some runtimes ask for. */
-bool lisp_size_fits(uint64_t size, uint64_t wanted)
-{
-	enum { GRANULE = 16, BLOCK = 4096, SMALL = BLOCK / 2 };
-	uint64_t least = (wanted + GRANULE - 1) & ~UINT64_C(15), most;
-
-	if (size < wanted || wanted == 0)
-		return false;
-	if (least > SMALL)
-		return size - wanted < BLOCK + GRANULE;
-	most = least + least / 7;
-	most = BLOCK / (BLOCK / most) / GRANULE * GRANULE;
-	return size <= (most > least ? most : least) + GRANULE;
-}
-
 bool lisp_is_address(struct reader *reader, uint64_t address)
 {
 	struct memory_range range;

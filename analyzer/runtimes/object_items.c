@@ -2,58 +2,68 @@
 
 enum { WORD = 8 };
 
-static bool is_owner(const struct object_items *layout, struct reader *reader,
-		     struct memory_range range, const uint64_t *words)
+bool object_items_fit(struct reader *reader, struct memory_range range, uint64_t length,
+		      uint64_t capacity, struct item_contents *ret)
 {
-	uint64_t capacity = words[layout->capacity];
-
-	return words[layout->items] == range.start && words[layout->length] <= capacity &&
-	       capacity <= range_size(range) / WORD &&
-	       reader_fits(reader, range, WORD * capacity) && layout->is_owner(reader, words);
+	*ret = (struct item_contents){
+		.asked = WORD * capacity,
+		.live_end = WORD * length,
+		.length = length,
+		.capacity = capacity,
+	};
+	return length <= capacity && capacity <= range_size(range) / WORD &&
+	       reader_fits(reader, range, WORD * capacity);
 }
 
-static bool read_owner(const struct object_items *layout, struct reader *reader,
-		       struct memory_range range, uint64_t owner,
-		       uint64_t words[OBJECT_ITEMS_WORDS])
+static bool read_owner(const struct item_layout *layout, struct reader *reader,
+		       struct memory_range range, uint64_t owner, struct item_contents *ret)
 {
-	return reader_words(reader, owner, OBJECT_ITEMS_WORDS, words) &&
-	       is_owner(layout, reader, range, words);
+	uint64_t words[MOST_OBJECT_WORDS];
+
+	return reader_words(reader, owner, layout->words, words) &&
+	       words[layout->items] == range.start && layout->read(reader, range, words, ret);
 }
 
-void object_items_match(const struct object_items *layout, struct reader *reader,
+void object_items_match(const struct item_layout *layout, struct reader *reader,
 			const struct reference *reference)
 {
-	uint64_t words[OBJECT_ITEMS_WORDS];
+	uint64_t words[MOST_OBJECT_WORDS];
+	struct item_contents contents;
 
-	if (reference_words(reference, -(int)layout->items, OBJECT_ITEMS_WORDS, words) &&
-	    is_owner(layout, reader, reference->range, words))
+	if (reference_words(reference, -(int)layout->items, layout->words, words) &&
+	    words[layout->items] == reference->range.start &&
+	    layout->read(reader, reference->range, words, &contents))
 		reader_claim(reader, reference->target, reference->address - WORD * layout->items);
 }
 
-bool object_items_measure(const struct object_items *layout, struct reader *reader,
+bool object_items_measure(const struct item_layout *layout, struct reader *reader,
 			  struct memory_range range, uint64_t owner, struct pattern_extent *ret)
 {
-	uint64_t words[OBJECT_ITEMS_WORDS];
+	struct item_contents contents;
 
-	if (!read_owner(layout, reader, range, owner, words))
+	if (!read_owner(layout, reader, range, owner, &contents))
 		return false;
-	ret->asked = WORD * words[layout->capacity];
-	ret->spare = WORD * (words[layout->capacity] - words[layout->length]);
-	ret->live_end = WORD * words[layout->length];
+	ret->asked = contents.asked;
+	ret->live_start = contents.live_start;
+	ret->live_end = contents.live_end;
+	ret->spare = contents.asked - (contents.live_end - contents.live_start);
 	return true;
 }
 
-void object_items_tell(const struct object_items *layout, struct reader *reader,
+void object_items_tell(const struct item_layout *layout, struct reader *reader,
 		       struct memory_range range, struct pattern_facts *facts)
 {
-	uint64_t words[OBJECT_ITEMS_WORDS];
+	struct item_contents contents;
 
-	if (!read_owner(layout, reader, range, facts->owner, words))
+	if (!read_owner(layout, reader, range, facts->owner, &contents))
 		return;
 	facts->unit = layout->unit;
-	facts->length = words[layout->length];
+	facts->length = contents.length;
+	if (!layout->dead)
+		return;
 	facts->has_capacity = true;
-	facts->capacity = words[layout->capacity];
+	facts->capacity = contents.capacity;
 	facts->dead = layout->dead;
-	facts->live_end = WORD * words[layout->length];
+	facts->live_start = contents.live_start;
+	facts->live_end = contents.live_end;
 }

@@ -1,6 +1,6 @@
 /*
- * Memory that an object of an interpreter has for its items, a word each: a list of Python, an
- * Array of Ruby.
+ * Memory in which an object of an interpreter keeps its contents: the items of a list, the text of
+ * a string. One of the object's first words is its address; others say how much of it is used.
  *
  *	object | ... | length, capacity, items, in any order |
  *	items                                    | item | item | spare |
@@ -10,22 +10,33 @@
 
 #include "analyzer/classify/classifier.h"
 
-enum { OBJECT_ITEMS_WORDS = 5 };
+enum { MOST_OBJECT_WORDS = 8 };
 
-struct object_items {
-	/* Which of the object's first words these are. */
-	unsigned int length, capacity, items;
-	/* Whether an object with these first words is of the right type. */
-	bool (*is_owner)(struct reader *reader, const uint64_t *words);
-	const char *unit, *dead; /* as in struct pattern_facts */
+struct item_contents {
+	uint64_t asked;		       /* bytes that the object allocated */
+	uint64_t live_start, live_end; /* offsets of what is used of them */
+	uint64_t length, capacity;     /* in units */
 };
 
-/* The functions of a classifier, of items so laid out. */
-void object_items_match(const struct object_items *layout, struct reader *reader,
+struct item_layout {
+	unsigned int words; /* of the object, to be read */
+	unsigned int items; /* which of them is the address */
+	/* Whether an object with these words keeps its contents in range, and how much. */
+	bool (*read)(struct reader *reader, struct memory_range range, const uint64_t *words,
+		     struct item_contents *ret);
+	const char *unit, *dead; /* as in struct pattern_facts; no dead: there is no capacity */
+};
+
+/* Contents of words: a read() calls it, and checks the object's type. */
+bool object_items_fit(struct reader *reader, struct memory_range range, uint64_t length,
+		      uint64_t capacity, struct item_contents *ret);
+
+/* The functions of a classifier of contents so laid out. */
+void object_items_match(const struct item_layout *layout, struct reader *reader,
 			const struct reference *reference);
-bool object_items_measure(const struct object_items *layout, struct reader *reader,
+bool object_items_measure(const struct item_layout *layout, struct reader *reader,
 			  struct memory_range range, uint64_t owner, struct pattern_extent *ret);
-void object_items_tell(const struct object_items *layout, struct reader *reader,
+void object_items_tell(const struct item_layout *layout, struct reader *reader,
 		       struct memory_range range, struct pattern_facts *facts);
 
 #endif

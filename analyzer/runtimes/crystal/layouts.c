@@ -1,11 +1,11 @@
 #include "analyzer/runtimes/crystal/layouts.h"
 
+#include "allocators/boehm/rounding.h"
+
 #include <string.h>
 
 enum {
 	GRANULE = 16,
-	BLOCK = 4096,
-	SMALL = 2048,
 	TYPE_OF_STRINGS = 1,
 	STRING_HEADER = 12,
 	SMALLEST_HASH = 3, /* the power of two of its indices */
@@ -27,23 +27,9 @@ struct hash {
 	uint8_t index_size, power, by_identity;
 };
 
-/*
- * One byte is added, so that a pointer behind the end points into it. Small sizes are multiples of
- * 16; those that leave much of a block unused are made larger by up to an eighth, and then as large
- * as their number in a block allows (GC_extend_size_map() in bdwgc's misc.c). Now and then, 8.2.2
- * was seen to give 16 bytes more.
- */
 bool crystal_size_fits(uint64_t size, uint64_t wanted)
 {
-	uint64_t least = (wanted + GRANULE) / GRANULE * GRANULE, most;
-
-	if (size < wanted)
-		return false;
-	if (least > SMALL)
-		return size - wanted < BLOCK + GRANULE;
-	most = least + least / 7;
-	most = BLOCK / (BLOCK / most) / GRANULE * GRANULE;
-	return size <= (most > least ? most : least) + GRANULE;
+	return boehm_rounds_to(size, wanted, 1);
 }
 
 bool crystal_is_string(const struct image *image, const struct allocation_index *index,

@@ -1,9 +1,8 @@
 /*
- * Objects of ECL (Embeddable Common Lisp), which but for conses begin with the number of their
- * type. That is one byte, and the numbers depend on how ECL was built: these are those of 20 to 24
- * with complex floats and Unicode, as it is by default. Of other builds, only numbers and conses
- * are known, as every object is checked for what it must refer to. The layouts are those of
- * ecl/object.h.
+ * Objects of ECL (Embeddable Common Lisp). All but conses begin with a byte, the number of their
+ * type. The numbers depend on how ECL was built: these are those of 20 to 24 with complex floats
+ *and Unicode, the default. Of other builds, only numbers and conses are recognised, because every
+ * object is checked for what it must refer to. The layouts are those of ecl/object.h.
  *
  *	cons      | value | value |
  *	bignum    | 4 | room, length | digits |
@@ -77,7 +76,7 @@ static bool is_cons_at(struct reader *reader, uint64_t address)
 {
 	struct memory_range range;
 
-	/* Those of the library are constants. */
+	/* Conses of the library are constants. */
 	if (reader_start(reader, address, &range) == NO_ALLOCATION)
 		return lisp_is_address(reader, address);
 	return range_size(range) == CONS_SIZE;
@@ -126,13 +125,13 @@ static bool is_bignum(struct reader *reader, const struct subject *subject)
 
 	/* Its digits follow, or are somewhere else. */
 	if (digits == subject->range.start + 3 * WORD)
-		return room < size && lisp_size_fits(size, (3 + room) * WORD);
-	return lisp_size_fits(size, 3 * WORD) &&
+		return room < size && lisp_fits(subject, (3 + room) * WORD);
+	return lisp_fits(subject, 3 * WORD) &&
 	       reader_start(reader, digits, &range) != NO_ALLOCATION &&
 	       room <= range_size(range) / WORD;
 }
 
-/* The bytes that so many elements of the type of a vector take; 0: none may. */
+/* The bytes that count elements of a vector of that type take; 0: it can have no such. */
 static uint64_t bytes_of(const struct subject *subject, enum ecl_type type, uint64_t count)
 {
 	/* Of objects, floats, integers from 8 bits, characters and bits. */
@@ -155,8 +154,8 @@ static uint64_t bytes_of(const struct subject *subject, enum ecl_type type, uint
 enum { ELEMENTS = 4 };
 
 /*
- * Whether an array of any kind has room for what it says. An array of no elements may have any
- * address, and bits take less than what is asked for here.
+ * Whether an array of any kind has room for its elements. An array of no elements may have any
+ * address, and bits take less than what is required here.
  */
 static bool has_elements(struct reader *reader, const struct subject *subject, enum ecl_type type)
 {
@@ -171,7 +170,7 @@ static bool has_elements(struct reader *reader, const struct subject *subject, e
 		return false;
 	if (elements - range.start < range_size(range))
 		return range.end - elements >= bytes - (bytes == count + 1);
-	/* What displaces it may be anywhere in another. */
+	/* A displaced array may begin anywhere in another. */
 	if (lisp_word(subject, 1) != EMPTY_LIST)
 		return image_find(reader->image, elements) != NULL;
 	if (reader_start(reader, elements, &range) == NO_ALLOCATION)
@@ -196,8 +195,7 @@ static bool is_array(struct reader *reader, const struct subject *subject)
 	uint64_t dimensions = lisp_word(subject, 3);
 	struct memory_range range;
 
-	return rank != 1 && rank <= MOST_RANK &&
-	       lisp_size_fits(range_size(subject->range), 6 * WORD) &&
+	return rank != 1 && rank <= MOST_RANK && lisp_fits(subject, 6 * WORD) &&
 	       is_value(reader, lisp_word(subject, 1)) &&
 	       (rank == 0 || (reader_start(reader, dimensions, &range) != NO_ALLOCATION &&
 			      range_size(range) >= rank * WORD)) &&
@@ -206,16 +204,14 @@ static bool is_array(struct reader *reader, const struct subject *subject)
 
 static bool is_symbol(struct reader *reader, const struct subject *subject)
 {
-	return range_size(subject->range) >= 7 * WORD &&
-	       lisp_size_fits(range_size(subject->range), 8 * WORD) &&
+	return range_size(subject->range) >= 7 * WORD && lisp_fits(subject, 8 * WORD) &&
 	       is_string_at(reader, lisp_word(subject, 4)) &&
 	       is_value(reader, lisp_word(subject, 6));
 }
 
 static bool is_package(struct reader *reader, const struct subject *subject)
 {
-	return lisp_size_fits(range_size(subject->range), 10 * WORD) &&
-	       is_string_at(reader, lisp_word(subject, 1)) &&
+	return lisp_fits(subject, 10 * WORD) && is_string_at(reader, lisp_word(subject, 1)) &&
 	       is_of_type(reader, lisp_word(subject, 8), TYPE_HASH_TABLE) &&
 	       is_of_type(reader, lisp_word(subject, 9), TYPE_HASH_TABLE);
 }
@@ -226,15 +222,15 @@ static bool is_hash_table(struct reader *reader, const struct subject *subject)
 	uint64_t room = lisp_word(subject, 6);
 	struct memory_range range;
 
-	return lisp_size_fits(range_size(subject->range), 17 * WORD) &&
-	       subject->size >= WORDS * WORD && lisp_word(subject, 5) <= room &&
+	return lisp_fits(subject, 17 * WORD) && subject->size >= WORDS * WORD &&
+	       lisp_word(subject, 5) <= room &&
 	       reader_start(reader, lisp_word(subject, 1), &range) != NO_ALLOCATION &&
 	       room <= range_size(range) / ENTRY_SIZE;
 }
 
 static bool is_function(struct reader *reader, const struct subject *subject, enum ecl_type type)
 {
-	/* Where the address of its code is. */
+	/* The address of its code. */
 	uint64_t entry = lisp_word(subject, 3);
 	uint64_t first = lisp_word(subject, 1);
 	const struct region *region = image_find(reader->image, entry);
@@ -251,7 +247,7 @@ static bool is_instance(struct reader *reader, const struct subject *subject)
 	uint64_t length = lisp_word(subject, 1);
 	struct memory_range range;
 
-	if (!lisp_size_fits(range_size(subject->range), 8 * WORD) ||
+	if (!lisp_fits(subject, 8 * WORD) ||
 	    !is_of_type(reader, lisp_word(subject, 2), TYPE_INSTANCE))
 		return false;
 	return length == 0 ||
@@ -265,7 +261,7 @@ static bool is_cons(struct reader *reader, const struct subject *subject)
 	       is_value(reader, lisp_word(subject, 0)) && is_value(reader, lisp_word(subject, 1));
 }
 
-/* Whether it is of the kind, the type being right. */
+/* Whether the rest of an object of that type fits the kind. */
 static bool agrees(struct reader *reader, const struct subject *subject, enum ecl_kind kind,
 		   enum ecl_type type)
 {
@@ -277,8 +273,7 @@ static bool agrees(struct reader *reader, const struct subject *subject, enum ec
 	case ECL_BIGNUM:
 		return is_bignum(reader, subject);
 	case ECL_RATIO:
-		return lisp_size_fits(size, 3 * WORD) &&
-		       is_integer(reader, lisp_word(subject, 1)) &&
+		return lisp_fits(subject, 3 * WORD) && is_integer(reader, lisp_word(subject, 1)) &&
 		       is_integer(reader, lisp_word(subject, 2));
 	case ECL_SINGLE_FLOAT:
 	case ECL_DOUBLE_FLOAT:
@@ -330,7 +325,7 @@ static enum ecl_kind kind_of(uint8_t type)
 	return type < sizeof(kinds) ? (enum ecl_kind)kinds[type] : ECL_NONE;
 }
 
-/* Whether the collector was told that such hold no pointers. */
+/* Whether ECL tells the collector that objects of the kind hold no pointers. */
 static bool is_plain_kind(enum ecl_kind kind)
 {
 	return kind == ECL_SINGLE_FLOAT || kind == ECL_DOUBLE_FLOAT;
@@ -364,7 +359,8 @@ static bool holds_elements(struct reader *reader, const struct subject *subject)
 	       is_of_kind(reader, subject, ECL_STRING);
 }
 
-/* Claim what the object keeps its contents in; arrays are vectors and strings, too. */
+/* Claim the allocation that holds the contents of the object; arrays are vectors and strings, too.
+ */
 static void inspect_contents(struct reader *reader, const struct subject *subject)
 {
 	enum ecl_kind kind = (enum ecl_kind)reader_kind(reader);

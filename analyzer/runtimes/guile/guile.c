@@ -1,7 +1,7 @@
 /*
- * Objects of Guile, which are known by their first word: its lowest bits are a tag that no other
- * word begins with which may stand first in a pair. The layouts are those of Guile 2.2 and 3.0,
- * libguile/scm.h and the headers of the types.
+ * Objects of Guile, recognised by their first word: its lowest bits are a tag that no value, which
+ * may be the first word of a pair, has. The layouts are those of Guile 2.2 and 3.0, libguile/scm.h
+ * and the headers of the types.
  *
  *	pair      | value | value |
  *	struct    | its vtable + 1 | fields ...
@@ -24,7 +24,6 @@
 #include "analyzer/runtimes/lisp.h"
 
 enum guile_kind {
-	GUILE_NONE,
 	GUILE_PAIR,
 	GUILE_STRUCT,
 	GUILE_SYMBOL,
@@ -44,52 +43,25 @@ enum guile_kind {
 
 enum { WORD = 8, PAIR_SIZE = 16, HEADER_BITS = 48 };
 
-/* By the tag alone. */
-static enum guile_kind kind_told(uint64_t word)
+static bool has_tag(uint64_t word, enum guile_kind kind)
 {
-	/* Complements of addresses, by which collectors hide them, do not. */
-	if (word >> HEADER_BITS != 0 && (word & 0x7f) != 0x0d)
-		return GUILE_NONE;
-	if ((word & 1) == 0)
-		return GUILE_PAIR;
-	if ((word & 7) == 1)
-		return GUILE_STRUCT;
-	switch (word & 0x7f) {
-	case 0x05:
-		return GUILE_SYMBOL;
-	case 0x07:
-		return GUILE_VARIABLE;
-	case 0x0d:
-		return GUILE_VECTOR;
-	case 0x15:
-		return GUILE_STRING;
-	case 0x1d:
-		return GUILE_HASH_TABLE;
-	case 0x27:
-		return GUILE_TEXT;
-	case 0x35:
-		return GUILE_KEYWORD;
-	case 0x45:
-		return GUILE_PROCEDURE;
-	case 0x4d:
-		return GUILE_BYTEVECTOR;
-	case 0x17:
-		break;
-	default:
-		return GUILE_NONE;
-	}
-	switch (word & 0xffff) {
-	case 0x117:
-		return GUILE_BIGNUM;
-	case 0x217:
-		return GUILE_FLONUM;
-	case 0x317:
-		return GUILE_COMPLEX;
-	case 0x417:
-		return GUILE_FRACTION;
-	default:
-		return GUILE_NONE;
-	}
+	static const struct {
+		uint16_t mask, tag;
+	} tags[] = {
+		[GUILE_PAIR] = { 0x01, 0x00 },	      [GUILE_STRUCT] = { 0x07, 0x01 },
+		[GUILE_SYMBOL] = { 0x7f, 0x05 },      [GUILE_VARIABLE] = { 0x7f, 0x07 },
+		[GUILE_VECTOR] = { 0x7f, 0x0d },      [GUILE_STRING] = { 0x7f, 0x15 },
+		[GUILE_HASH_TABLE] = { 0x7f, 0x1d },  [GUILE_TEXT] = { 0x7f, 0x27 },
+		[GUILE_KEYWORD] = { 0x7f, 0x35 },     [GUILE_PROCEDURE] = { 0x7f, 0x45 },
+		[GUILE_BYTEVECTOR] = { 0x7f, 0x4d },  [GUILE_BIGNUM] = { 0xffff, 0x117 },
+		[GUILE_FLONUM] = { 0xffff, 0x217 },   [GUILE_COMPLEX] = { 0xffff, 0x317 },
+		[GUILE_FRACTION] = { 0xffff, 0x417 },
+	};
+
+	/* Only lengths reach that far up; complements of addresses, which collectors hide, do. */
+	if (word >> HEADER_BITS != 0 && kind != GUILE_VECTOR)
+		return false;
+	return (word & tags[kind].mask) == tags[kind].tag;
 }
 
 static bool is_value(struct reader *reader, uint64_t word)
@@ -105,15 +77,15 @@ static bool leads_to(struct reader *reader, uint64_t address, enum guile_kind ki
 	uint64_t word;
 
 	return lisp_is_address(reader, address) && reader_word(reader, address, &word) &&
-	       kind_told(word) == kind;
+	       has_tag(word, kind);
 }
 
-/* A part of a text, or of what shares it with others. */
+/* A part of a text, or of another string that shares it. */
 static bool is_string(struct reader *reader, const struct subject *subject)
 {
 	uint64_t text = lisp_word(subject, 1);
 
-	return lisp_size_fits(range_size(subject->range), 4 * WORD) &&
+	return lisp_fits(subject, 4 * WORD) &&
 	       (leads_to(reader, text, GUILE_TEXT) || leads_to(reader, text, GUILE_STRING));
 }
 
@@ -122,32 +94,31 @@ static bool is_text(const struct subject *subject)
 {
 	enum { WIDE = 0x400 };
 	uint64_t length = lisp_word(subject, 1);
-	uint64_t size = range_size(subject->range);
 	uint64_t each = lisp_word(subject, 0) & WIDE ? 4 : 1;
 
-	return length < size / each && lisp_size_fits(size, 2 * WORD + (length + 1) * each);
+	return length < range_size(subject->range) / each &&
+	       lisp_fits(subject, 2 * WORD + (length + 1) * each);
 }
 
 static bool is_bytevector(const struct subject *subject)
 {
 	uint64_t length = lisp_word(subject, 1);
-	uint64_t size = range_size(subject->range);
 
 	/* Its bytes follow, or are somewhere else. */
-	if (lisp_word(subject, 2) == subject->range.start + 4 * WORD)
-		return length < size && lisp_size_fits(size, 4 * WORD + length);
-	return lisp_size_fits(size, 4 * WORD);
+	if (lisp_word(subject, 2) != subject->range.start + 4 * WORD)
+		length = 0;
+	return length < range_size(subject->range) && lisp_fits(subject, 4 * WORD + length);
 }
 
 static bool is_bignum(const struct subject *subject)
 {
 	uint64_t sizes = lisp_word(subject, 1);
-	uint64_t room = (uint32_t)sizes, size = range_size(subject->range);
+	uint64_t room = (uint32_t)sizes;
 
-	/* Its digits follow, and all that there is room for. */
-	return lisp_word(subject, 2) == subject->range.start + 3 * WORD
-		       ? room < size && lisp_size_fits(size, 3 * WORD + room * WORD)
-		       : lisp_size_fits(size, 3 * WORD);
+	/* Its digits follow, and all that there is room for, or are somewhere else. */
+	if (lisp_word(subject, 2) != subject->range.start + 3 * WORD)
+		room = 0;
+	return lisp_fits(subject, (3 + room) * WORD);
 }
 
 static bool is_struct(struct reader *reader, const struct subject *subject)
@@ -159,17 +130,16 @@ static bool is_struct(struct reader *reader, const struct subject *subject)
 static bool is_procedure(struct reader *reader, const struct subject *subject)
 {
 	uint64_t captured = lisp_word(subject, 0) >> 16;
-	uint64_t size = range_size(subject->range);
 
-	return captured < size && lisp_size_fits(size, (2 + captured) * WORD) &&
+	return captured < range_size(subject->range) && lisp_fits(subject, (2 + captured) * WORD) &&
 	       image_find(reader->image, lisp_word(subject, 1)) != NULL;
 }
 
-/* Cells and others with nothing but values in them. */
+/* Cells and others that hold nothing but values. */
 static bool are_values(struct reader *reader, const struct subject *subject, size_t first,
 		       size_t end)
 {
-	if (!lisp_size_fits(range_size(subject->range), end * WORD))
+	if (!lisp_fits(subject, end * WORD))
 		return false;
 	for (size_t i = first; i < end; i++)
 		if (!is_value(reader, lisp_word(subject, i)))
@@ -180,13 +150,13 @@ static bool are_values(struct reader *reader, const struct subject *subject, siz
 static bool is_vector(struct reader *reader, const struct subject *subject)
 {
 	uint64_t length = lisp_word(subject, 0) >> 8;
-	uint64_t size = range_size(subject->range);
 
-	return length < size / WORD && lisp_size_fits(size, (1 + length) * WORD) &&
+	return length < range_size(subject->range) / WORD &&
+	       lisp_fits(subject, (1 + length) * WORD) &&
 	       (length == 0 || is_value(reader, lisp_word(subject, 1)));
 }
 
-/* The tag is right; is the rest of it? */
+/* Whether the rest of an object with that tag fits. */
 static bool agrees(struct reader *reader, const struct subject *subject, enum guile_kind kind)
 {
 	uint64_t size = range_size(subject->range);
@@ -197,7 +167,7 @@ static bool agrees(struct reader *reader, const struct subject *subject, enum gu
 	case GUILE_STRUCT:
 		return is_struct(reader, subject);
 	case GUILE_SYMBOL:
-		return lisp_size_fits(size, 4 * WORD) &&
+		return lisp_fits(subject, 4 * WORD) &&
 		       leads_to(reader, lisp_word(subject, 1), GUILE_TEXT);
 	case GUILE_VARIABLE:
 		return size == PAIR_SIZE && are_values(reader, subject, 1, 2);
@@ -206,15 +176,15 @@ static bool agrees(struct reader *reader, const struct subject *subject, enum gu
 	case GUILE_STRING:
 		return is_string(reader, subject);
 	case GUILE_FLONUM:
-		return lisp_size_fits(size, 2 * WORD);
+		return lisp_fits(subject, 2 * WORD);
 	case GUILE_COMPLEX:
-		return lisp_size_fits(size, 3 * WORD);
+		return lisp_fits(subject, 3 * WORD);
 	case GUILE_FRACTION:
 		return are_values(reader, subject, 1, 3);
 	case GUILE_BIGNUM:
 		return is_bignum(subject);
 	case GUILE_HASH_TABLE:
-		return lisp_size_fits(size, 4 * WORD) &&
+		return lisp_fits(subject, 4 * WORD) &&
 		       leads_to(reader, lisp_word(subject, 1), GUILE_VECTOR);
 	case GUILE_TEXT:
 		return is_text(subject);
@@ -224,18 +194,16 @@ static bool agrees(struct reader *reader, const struct subject *subject, enum gu
 		return is_procedure(reader, subject);
 	case GUILE_BYTEVECTOR:
 		return is_bytevector(subject);
-	case GUILE_NONE:
-		break;
 	}
 	return false;
 }
 
-/* What holds no pointers is shown only to classifiers of kinds that may be so. */
+/* Objects without pointers are shown only to classifiers of kinds that may have none. */
 static void inspect(struct reader *reader, const struct subject *subject)
 {
 	enum guile_kind kind = (enum guile_kind)reader_kind(reader);
 
-	if (kind_told(lisp_word(subject, 0)) == kind && lisp_is_object(reader, subject->id) &&
+	if (has_tag(lisp_word(subject, 0), kind) && lisp_is_object(reader, subject->id) &&
 	    agrees(reader, subject, kind))
 		reader_claim(reader, subject->id, 0);
 }

@@ -1,9 +1,15 @@
-#include "analyzer/runtimes/python/python.h"
+/*
+ * CPython.
+ *
+ * Include/object.h and cpython/object.h, 3.8 to 3.13: an object begins with its count of references
+ * and its type; a type's flags say what it inherits.
+ */
+#include "analyzer/runtimes/object_items.h"
 
-#define PYTHON_TYPE (UINT64_C(1) << 31)
-
-/* PyTypeObject's tp_flags. */
+/* PyTypeObject's tp_flags: the types of ints, lists, dicts and types, and of what inherits them. */
 enum { FLAGS_OFFSET = 168, WORD = 8 };
+static const uint64_t INT_FLAG = 1 << 24, LIST_FLAG = 1 << 25, DICT_FLAG = 1 << 29;
+static const uint64_t TYPE_FLAG = UINT64_C(1) << 31;
 
 static bool has_flag(struct reader *reader, uint64_t type, uint64_t flag)
 {
@@ -12,13 +18,14 @@ static bool has_flag(struct reader *reader, uint64_t type, uint64_t flag)
 	return reader_word(reader, type + FLAGS_OFFSET, &flags) && (flags & flag);
 }
 
-bool python_is(struct reader *reader, const uint64_t *words, uint64_t flag)
+/* Whether an object that begins with these words is of a type with that flag. */
+static bool is_of_type(struct reader *reader, const uint64_t *words, uint64_t flag)
 {
 	uint64_t type = words[1], type_of_type;
 
 	return words[0] != 0 && type % WORD == 0 &&
 	       reader_word(reader, type + WORD, &type_of_type) && type_of_type % WORD == 0 &&
-	       has_flag(reader, type, flag) && has_flag(reader, type_of_type, PYTHON_TYPE);
+	       has_flag(reader, type, flag) && has_flag(reader, type_of_type, TYPE_FLAG);
 }
 
 /*
@@ -26,13 +33,12 @@ bool python_is(struct reader *reader, const uint64_t *words, uint64_t flag)
  *
  *	u64 references, type *, u64 size, u32 digits[] of 30 bits each
  *
- * size is the number of digits, from 3.12 on shifted left by 3 beside the sign. Of one digit, what
- * is behind it means nothing.
+ * size is the number of digits, from 3.12 on shifted left by 3 beside the sign. What follows a
+ * single digit means nothing.
  */
 enum {
 	DIGIT = 30,
-	DIGITS = 24,	    /* their offset */
-	INT_FLAG = 1 << 24, /* of its type's */
+	DIGITS = 24, /* their offset */
 };
 
 static const uint64_t DIGIT_MASK = (UINT64_C(1) << DIGIT) - 1;
@@ -56,7 +62,7 @@ static bool check_int(const struct image *image, uint64_t place, uint64_t addres
 	} object;
 	uint64_t digits = address >> DIGIT ? 2 : 1, flags;
 
-	/* Where it was freed, the first word is a link of a list. */
+	/* The first word of a freed int is a link of a list. */
 	return place >= DIGITS && image_read(image, place - DIGITS, &object, sizeof(object)) &&
 	       object.references > 0 && object.references <= UINT32_MAX &&
 	       (object.size == digits || (object.size >> 3 == digits && object.size % 4 == 0)) &&
@@ -71,8 +77,8 @@ static const struct integer_encoding integer = {
 };
 
 /*
- * A pool of obmalloc: struct pool_header of Objects/obmalloc.c, the same from 3.3 to 3.13. Its
- * largest offset of a block, and the size of one, make up its own size.
+ * The size of a pool of obmalloc: struct pool_header of Objects/obmalloc.c, the same from 3.3 to
+ * 3.13. A pool ends behind the largest offset of a block and one block.
  */
 static uint64_t measure_pool(const struct image *image, uint64_t address)
 {
@@ -108,3 +114,82 @@ const struct runtime runtime_python = {
 	.integer = &integer,
 	.pages = &pages,
 };
+
+static bool read_list(struct reader *reader, struct memory_range range, const uint64_t *words,
+		      struct item_contents *ret)
+{
+	return object_items_fit(reader, range, words[2], words[4], ret) &&
+	       is_of_type(reader, words, LIST_FLAG);
+}
+
+/*
+ * CPython 3.11 to 3.13, Include/internal/pycore_dict.h: the keys of a dict are
+ *
+ *	| references | powers of sizes, kind, version | free | entries |
+ *	| indices ... | entries in order ... | free ones |
+ *
+ * The second byte of the powers is that of the indices' size in bytes. Entries of kind 0 also have
+ * a hash.
+ */
+static bool read_dict(struct reader *reader, struct memory_range range, const uint64_t *words,
+		      struct item_contents *ret)
+{
+	enum { KEYS_WORDS = 4, HEADER = 32, ENTRY = 16, GENERAL_ENTRY = 24, MOST_POWER = 40 };
+	uint64_t keys[KEYS_WORDS], size = range_size(range), power, kind, entry, start;
+
+	if (!reader_words(reader, range.start, KEYS_WORDS, keys))
+		return false;
+	power = keys[1] >> 8 & UINT8_MAX;
+	kind = keys[1] >> 16 & UINT8_MAX;
+	if (keys[0] == 0 || power > MOST_POWER || kind > 2 || keys[2] > size || keys[3] > size)
+		return false;
+	entry = kind == 0 ? GENERAL_ENTRY : ENTRY;
+	start = HEADER + (UINT64_C(1) << power);
+	ret->length = words[2];
+	ret->capacity = keys[2] + keys[3];
+	ret->asked = start + entry * ret->capacity;
+	ret->live_start = 0;
+	ret->live_end = start + entry * keys[3];
+	return ret->capacity <= size / ENTRY && reader_fits(reader, range, ret->asked) &&
+	       ret->length <= ret->capacity && is_of_type(reader, words, DICT_FLAG);
+}
+
+enum { LIST, DICT };
+
+static const struct item_layout layouts[] = {
+	/* PyListObject: | references | type | length | items | capacity | */
+	[LIST] = { 5, 3, read_list, "items", "spare capacity of a list" },
+	/* PyDictObject: | references | type | length | version | keys | values | */
+	[DICT] = { 5, 4, read_dict, "entries", "spare capacity of a dict" },
+};
+
+static void match(struct reader *reader, const struct reference *reference)
+{
+	object_items_match(&layouts[reader_kind(reader)], reader, reference);
+}
+
+static bool measure(struct reader *reader, struct memory_range range, uint64_t owner,
+		    struct pattern_extent *ret)
+{
+	return object_items_measure(&layouts[reader_kind(reader)], reader, range, owner, ret);
+}
+
+static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
+{
+	object_items_tell(&layouts[reader_kind(reader)], reader, range, facts);
+}
+
+#define PYTHON(...)                                                                      \
+	{                                                                                \
+		.runtime = &runtime_python, .strength = STRENGTH_MARKED, .match = match, \
+		.tell = tell, .measure = measure, __VA_ARGS__                            \
+	}
+
+const struct classifier classifier_python_dict_entries =
+	PYTHON(.name = "PythonDictEntries", .kind = DICT,
+	       .summary = "the keys, and mostly the values, of a dict of Python",
+	       .role = "the entries of the dict");
+
+const struct classifier classifier_python_list_items =
+	PYTHON(.name = "PythonListItems", .kind = LIST, .summary = "the items of a list of Python",
+	       .role = "the items of the list");

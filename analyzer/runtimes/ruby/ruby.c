@@ -1,32 +1,270 @@
-#include "analyzer/runtimes/ruby/ruby.h"
-
-#include "analyzer/runtimes/ruby/pages.h"
+/*
+ * MRI, Ruby's interpreter, 2.x to 3.4.
+ *
+ * An object begins with its flags, with its type in the lowest bits, and its class
+ * (include/ruby/internal). Objects are slots of pages. The head of a page leads to its struct
+ * heap_page (gc.c), one of whose first words leads back to where objects begin:
+ *
+ *	page (16 or 64 KiB)          struct heap_page
+ *	| *heap_page | objects |     | u16 slot size, slots | .. start .. |
+ *
+ * Up to Ruby 3.0, slots have 40 bytes, and their number comes first.
+ */
+#include "analyzer/runtimes/object_items.h"
 
 enum {
+	WORD = 8,
+	SMALL_PAGE = 16 << 10,
+	LARGE_PAGE = 64 << 10, /* from Ruby 3.2 on */
+	BASE_SLOT = 40,
+	LARGEST_SLOT = 16 * BASE_SLOT,
+	MOST_BEFORE_SLOTS = LARGEST_SLOT + BASE_SLOT, /* 3.3 aligns them */
+	/* Slots fill the page, but for less than a slot and its head. */
+	MOST_UNUSED = LARGEST_SLOT + 64,
+};
+
+/* Flags of objects. */
+enum {
 	TYPE_BITS = 0x1f,
+	TYPE_CLASS = 0x02,
+	TYPE_STRING = 0x05,
+	TYPE_ARRAY = 0x07,
 	FLAG_1 = 1 << 13, /* of arrays: embedded; of strings: not */
 	FLAG_2 = 1 << 14, /* shared */
 };
 
-static bool is_class(struct reader *reader, uint64_t address)
+struct page {
+	uint64_t heap_page, start, end, slot_size;
+};
+
+/* Whether it is 40 times a power of two. */
+static bool is_slot_size(uint64_t size)
 {
+	uint64_t times = size / BASE_SLOT;
+
+	return size % BASE_SLOT == 0 && times > 0 && (times & (times - 1)) == 0 &&
+	       size <= LARGEST_SLOT;
+}
+
+static bool read_page(const struct image *image, uint64_t address, struct page *ret)
+{
+	enum { HEAD_WORDS = 12 };
+	uint64_t head[HEAD_WORDS], slots;
+
+	if (!image_read_u64(image, address, &ret->heap_page) || ret->heap_page % WORD != 0 ||
+	    !image_read(image, ret->heap_page, head, sizeof(head)))
+		return false;
+	slots = head[0] & UINT16_MAX;
+	ret->slot_size = BASE_SLOT;
+	if (is_slot_size(slots)) {
+		ret->slot_size = slots;
+		slots = head[0] >> 16 & UINT16_MAX;
+	}
+	for (size_t i = 1; i < HEAD_WORDS; i++) {
+		if (head[i] - address - 1 >= MOST_BEFORE_SLOTS)
+			continue;
+		ret->start = head[i];
+		ret->end = head[i] + slots * ret->slot_size;
+		return true;
+	}
+	return false;
+}
+
+static uint64_t measure_page(const struct image *image, uint64_t address)
+{
+	struct page page;
+	uint64_t bytes;
+
+	if (!read_page(image, address, &page) || page.heap_page - address < LARGE_PAGE)
+		return 0;
+	bytes = page.end - address;
+	if (bytes <= SMALL_PAGE)
+		return bytes + MOST_UNUSED > SMALL_PAGE ? SMALL_PAGE : 0;
+	return bytes <= LARGE_PAGE && bytes + MOST_UNUSED > LARGE_PAGE ? LARGE_PAGE : 0;
+}
+
+static const struct object_pages pages = {
+	.name = "Ruby's objects",
+	.alignment = { SMALL_PAGE },
+	.measure = measure_page,
+	.is_certain = true,
+};
+
+/* A Fixnum: 2n + 1. */
+static void decode(const uint64_t *words, size_t count, uint64_t *ret)
+{
+	for (size_t i = 0; i < count; i++)
+		ret[i] = words[i] & 1 ? words[i] >> 1 : 0;
+}
+
+/* Not in a slot of an object that holds no VALUE there. */
+static bool check(const struct image *image, uint64_t place, uint64_t address)
+{
+	static const uint64_t sizes[] = { SMALL_PAGE, LARGE_PAGE };
+	/* none, float, string, big number, zombie, moved */
+	static const uint32_t valueless =
+		1U << 0 | 1U << 4 | 1U << TYPE_STRING | 1U << 10 | 1U << 29 | 1U << 30;
+	struct page page;
 	uint64_t flags;
 
-	return address % sizeof(flags) == 0 && reader_word(reader, address, &flags) &&
-	       (flags & TYPE_BITS) == RUBY_CLASS;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		if (!read_page(image, place & ~(sizes[i] - 1), &page) || place < page.start ||
+		    place >= page.end)
+			continue;
+		place -= (place - page.start) % page.slot_size;
+		return !image_read_u64(image, place, &flags) ||
+		       !(valueless >> (flags & TYPE_BITS) & 1);
+	}
+	return true;
 }
 
-bool ruby_holds(struct reader *reader, const uint64_t *words, enum ruby_type type)
-{
-	uint64_t wanted = type == RUBY_STRING ? FLAG_1 : 0;
-
-	return (words[0] & TYPE_BITS) == (uint64_t)type &&
-	       (words[0] & (FLAG_1 | FLAG_2)) == wanted && is_class(reader, words[1]);
-}
+static const struct integer_encoding integer = {
+	.name = "Ruby Integer",
+	.decode = { decode },
+	.check = check,
+};
 
 const struct runtime runtime_ruby = {
 	.name = "ruby",
 	.modules = "ruby|libruby",
-	.integer = &ruby_integer,
-	.pages = &ruby_pages,
+	.integer = &integer,
+	.pages = &pages,
 };
+
+/*
+ * Whether an object that begins with these words is of that type, and holds memory of its own:
+ * neither in itself nor in another object.
+ */
+static bool holds_memory(struct reader *reader, const uint64_t *words, uint64_t type)
+{
+	uint64_t wanted = type == TYPE_STRING ? FLAG_1 : 0, class_flags;
+
+	return (words[0] & TYPE_BITS) == type && (words[0] & (FLAG_1 | FLAG_2)) == wanted &&
+	       words[1] % WORD == 0 && reader_word(reader, words[1], &class_flags) &&
+	       (class_flags & TYPE_BITS) == TYPE_CLASS;
+}
+
+static bool read_array(struct reader *reader, struct memory_range range, const uint64_t *words,
+		       struct item_contents *ret)
+{
+	return object_items_fit(reader, range, words[2], words[3], ret) &&
+	       holds_memory(reader, words, TYPE_ARRAY);
+}
+
+/* One byte more ends the text, or a few in encodings of wider characters. */
+static bool read_string(struct reader *reader, struct memory_range range, const uint64_t *words,
+			struct item_contents *ret)
+{
+	uint64_t length = words[2], capacity = words[4];
+
+	*ret = (struct item_contents){
+		.asked = capacity + 1,
+		.live_end = length + 1,
+		.length = length,
+		.capacity = capacity,
+	};
+	return length <= capacity && capacity < range_size(range) &&
+	       reader_fits(reader, range, capacity + 1) && holds_memory(reader, words, TYPE_STRING);
+}
+
+/* The type is constant memory of the interpreter. Entries in between may have been deleted. */
+static bool read_table(struct reader *reader, struct memory_range range, const uint64_t *words,
+		       struct item_contents *ret)
+{
+	enum { TYPE = 1, COUNT = 2, FIRST = 4, BOUND = 5, ENTRY = 24, MOST_POWER = 40 };
+	uint64_t power = words[0] & UINT8_MAX, capacity;
+
+	if (power > MOST_POWER)
+		return false;
+	capacity = UINT64_C(1) << power;
+	*ret = (struct item_contents){
+		.asked = ENTRY * capacity,
+		.live_start = ENTRY * words[FIRST],
+		.live_end = ENTRY * words[BOUND],
+		.length = words[COUNT],
+		.capacity = capacity,
+	};
+	return words[FIRST] <= words[BOUND] && words[BOUND] <= capacity &&
+	       words[COUNT] <= words[BOUND] - words[FIRST] &&
+	       reader_fits(reader, range, ENTRY * capacity) &&
+	       reader_in_module(reader, words[TYPE]);
+}
+
+/*
+ * An instruction is its operation's address in the interpreter's code, followed by its operands, a
+ * word each.
+ */
+static bool read_body(struct reader *reader, struct memory_range range, const uint64_t *words,
+		      struct item_contents *ret)
+{
+	enum { MOST_TYPE = 9 };
+	uint64_t count = words[0] >> 32, operation;
+	const struct region *region;
+
+	*ret = (struct item_contents){
+		.asked = WORD * count,
+		.live_end = WORD * count,
+		.length = count,
+	};
+	if ((uint32_t)words[0] > MOST_TYPE || !count || !reader_fits(reader, range, WORD * count) ||
+	    !reader_word(reader, range.start, &operation) || !reader_in_module(reader, operation))
+		return false;
+	region = image_find(reader->image, operation);
+	return region && (region->rights & RIGHT_EXECUTE);
+}
+
+enum { ARRAY_ELEMENTS, HASH_ENTRIES, INSTRUCTIONS, STRING_TEXT };
+
+static const struct item_layout layouts[] = {
+	/* struct RArray: | flags | class | length | capacity | elements | */
+	[ARRAY_ELEMENTS] = { 5, 4, read_array, "elements", "spare capacity of an Array" },
+	/*
+	 * struct st_table, include/ruby/st.h: | powers of entries and bins, ... | type | entries in
+	 * use | bins | first entry | end of the last | entries |
+	 */
+	[HASH_ENTRIES] = { 7, 6, read_table, "entries", "spare capacity of a Hash" },
+	/* struct rb_iseq_constant_body, vm_core.h: | u32 type, u32 words | instructions | */
+	[INSTRUCTIONS] = { 2, 1, read_body, "words" },
+	/* struct RString: | flags | class | length | text | capacity | */
+	[STRING_TEXT] = { 5, 3, read_string, "bytes", "unused end of a String" },
+};
+
+static void match(struct reader *reader, const struct reference *reference)
+{
+	object_items_match(&layouts[reader_kind(reader)], reader, reference);
+}
+
+static bool measure(struct reader *reader, struct memory_range range, uint64_t owner,
+		    struct pattern_extent *ret)
+{
+	return object_items_measure(&layouts[reader_kind(reader)], reader, range, owner, ret);
+}
+
+static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
+{
+	object_items_tell(&layouts[reader_kind(reader)], reader, range, facts);
+}
+
+#define RUBY(...)                                                                      \
+	{                                                                              \
+		.runtime = &runtime_ruby, .strength = STRENGTH_MARKED, .match = match, \
+		.tell = tell, .measure = measure, __VA_ARGS__                          \
+	}
+
+const struct classifier classifier_ruby_array_elements =
+	RUBY(.name = "RubyArrayElements", .kind = ARRAY_ELEMENTS,
+	     .summary = "the elements of an Array of Ruby", .role = "the elements of the Array");
+
+const struct classifier classifier_ruby_hash_entries =
+	RUBY(.name = "RubyHashEntries", .kind = HASH_ENTRIES,
+	     .summary = "the entries of a Hash of Ruby, or of a table of its own",
+	     .role = "the entries of the table");
+
+const struct classifier classifier_ruby_instructions =
+	RUBY(.name = "RubyInstructions", .kind = INSTRUCTIONS,
+	     .summary = "the code of a method or block of Ruby",
+	     .role = "the instructions of the iseq");
+
+const struct classifier classifier_ruby_string_text =
+	RUBY(.name = "RubyStringText", .kind = STRING_TEXT,
+	     .summary = "the text of a String of Ruby", .role = "the text of the String");

@@ -1,9 +1,8 @@
 #include "analyzer/graph/disguises.h"
 
-#include "analyzer/runtimes/python/python.h"
-#include "analyzer/runtimes/ruby/ruby.h"
-
 #include "tests/analyzer/world.h"
+
+extern const struct runtime runtime_python, runtime_ruby;
 
 /* A heap of blocks, and anonymous memory that holds addresses in disguise. */
 static const uint64_t HEAP = 0x7e5500000000, SIZE = 0x100, BLOCKS = 8, DATA = 0x7f0000000000,
