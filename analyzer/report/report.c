@@ -26,12 +26,28 @@ struct error *report_open(const struct report_format *format, FILE *out, bool co
 			  struct report *ret)
 {
 	struct report report = { .format = format, .out = out, .colour = colour };
-	struct error *error = format->open ? format->open(&report) : NULL;
+	struct error *error = writer_init(&report.writer, out);
 
 	if (error)
 		return error;
+	if (format->state_size)
+		report.state = calloc(1, format->state_size);
+	if (format->state_size && !report.state) {
+		writer_deinit(&report.writer);
+		return &error_no_memory;
+	}
 	*ret = report;
 	return NULL;
+}
+
+/* Write the end of the table, and what the writer still keeps. */
+static void end_table(struct report *report)
+{
+	if (report->format->end_table)
+		report->format->end_table(report);
+	writer_flush(&report->writer);
+	report->table = NULL;
+	report->written = true;
 }
 
 struct error *report_close(struct report *report)
@@ -40,9 +56,13 @@ struct error *report_close(struct report *report)
 
 	/* The command was interrupted between two rows, or within one. */
 	if (report->table)
-		report->format->end_table(report);
+		end_table(report);
 	if (report->format->close)
 		report->format->close(report);
+	free(report->state);
+	if (report->writer.failed && !report->error)
+		report->error = &error_no_memory;
+	writer_deinit(&report->writer);
 	error = report->error;
 	errno = 0;
 	if ((fflush(report->out) != 0 || ferror(report->out)) && !error) {
@@ -66,7 +86,8 @@ void report_begin_table(struct report *report, const struct table *table)
 		report->table = table;
 		report->column = 0;
 		report->row = 0;
-		report->format->begin_table(report);
+		if (report->format->begin_table)
+			report->format->begin_table(report);
 	}
 }
 
@@ -92,10 +113,7 @@ void report_values(struct report *report, const struct value *values, size_t cou
 			report->memory.blank = report->chap;
 			value.memory = report->no_content ? NULL : &report->memory;
 		}
-		for (struct report *each = report; each; each = each->next) {
-			each->format->value(each, &value);
-			each->column++;
-		}
+		report->values[report->column++] = value;
 	}
 }
 
@@ -127,19 +145,41 @@ const char *report_content(const struct report *report, const char *text)
 void report_end_row(struct report *report)
 {
 	assert(report->table && report->column == report->table->column_count);
-	for (; report; report = report->next) {
-		report->format->end_row(report);
-		report->column = 0;
-		report->row++;
+	report->column = 0;
+	for (struct report *each = report; each; each = each->next) {
+		each->format->row(each, report->values);
+		each->row++;
 	}
 }
 
 void report_end_table(struct report *report)
 {
 	assert(report->table && report->column == 0);
-	for (; report; report = report->next) {
-		report->format->end_table(report);
-		report->table = NULL;
-		report->written = true;
-	}
+	for (; report; report = report->next)
+		end_table(report);
+}
+
+static const struct value *find_value(const struct report *report, const struct value *values,
+				      const char *column)
+{
+	static const struct value absent = ABSENT;
+
+	for (size_t i = 0; i < report->table->column_count; i++)
+		if (strcmp(report->table->columns[i].name, column) == 0)
+			return &values[i];
+	return &absent;
+}
+
+const char *report_text_of(const struct report *report, const struct value *values,
+			   const char *column)
+{
+	const char *text = find_value(report, values, column)->text;
+
+	return text ? text : "";
+}
+
+uint64_t report_number_of(const struct report *report, const struct value *values,
+			  const char *column)
+{
+	return find_value(report, values, column)->number;
 }

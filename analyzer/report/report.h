@@ -20,6 +20,7 @@
 #include "analyzer/base/error.h"
 #include "analyzer/base/findings.h"
 #include "analyzer/base/macros.h"
+#include "analyzer/report/writer.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -157,12 +158,14 @@ struct report {
 	const struct report_format *format;
 	const struct report_subject *subject; /* borrowed; may be NULL */
 	FILE *out;			      /* borrowed */
+	struct writer writer;		      /* to out */
 	bool colour;
 	bool no_content;	   /* the contents of memory are left out */
 	bool chap;		   /* they are as chap has them, to the letter */
 	struct memory_view memory; /* of the row that is being written */
 	const struct table *table;
-	size_t column; /* of the next value */
+	struct value values[MAXIMUM_COLUMNS]; /* of the row, up to the column of the next one */
+	size_t column;
 	size_t row;
 	bool written; /* there was a table */
 	/* One that gets the same rows, in another format; borrowed, or NULL. */
@@ -171,17 +174,20 @@ struct report {
 	struct error *error; /* the first failure to write */
 };
 
-/* The contract of a format; see formats/. */
+/*
+ * The contract of a format; see formats/. It writes to report->writer, which is flushed behind each
+ * table. What may be NULL says so.
+ */
 struct report_format {
 	const char *name;
 	const char *summary;
-	const char *command;			      /* the only one that it is for; NULL: any */
-	struct error *(*open)(struct report *report); /* may be NULL */
-	void (*begin_table)(struct report *report);
-	void (*value)(struct report *report, const struct value *value);
-	void (*end_row)(struct report *report);
-	void (*end_table)(struct report *report);
-	void (*close)(struct report *report); /* may be NULL */
+	const char *command;			    /* the only one that it is for; NULL: any */
+	size_t state_size;			    /* of report->state, zeroed at first */
+	void (*begin_table)(struct report *report); /* may be NULL */
+	/* A row of values, one for each column; texts and contents are borrowed. */
+	void (*row)(struct report *report, const struct value *values);
+	void (*end_table)(struct report *report); /* may be NULL */
+	void (*close)(struct report *report);	  /* may be NULL; state is freed then */
 };
 
 extern const struct report_format *const report_formats[]; /* NULL at end */
@@ -226,6 +232,13 @@ void report_end_table(struct report *report);
 		report_row(report, __VA_ARGS__);   \
 		report_end_table(report);          \
 	} while (0)
+
+/* For formats: the value of the named column, "" or 0 if it is absent or there is no such column.
+ */
+const char *report_text_of(const struct report *report, const struct value *values,
+			   const char *column);
+uint64_t report_number_of(const struct report *report, const struct value *values,
+			  const char *column);
 
 /* Text that is the contents of memory, which may have to be left out. */
 const char *report_content(const struct report *report, const char *text);

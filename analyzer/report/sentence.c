@@ -1,6 +1,6 @@
 #include "analyzer/report/sentence.h"
 
-#include "analyzer/report/words.h"
+#include "analyzer/report/values.h"
 
 #include <assert.h>
 
@@ -99,63 +99,6 @@ void sentence_compile(const struct table *table, struct sentence *ret)
 		} else {
 			text = compile_literal(text, ret);
 		}
-	}
-}
-
-static void write_real(struct writer *writer, const char *format, double real)
-{
-	char buffer[NUMBER_SIZE];
-	int length = snprintf(buffer, sizeof(buffer), format, real);
-
-	if (length > 0 && (size_t)length < sizeof(buffer))
-		writer_bytes(writer, buffer, (size_t)length);
-}
-
-/* "+1,234", "-1,234", "0". */
-static void write_change(struct writer *writer, uint64_t change)
-{
-	bool negative = (int64_t)change < 0;
-
-	if (change)
-		writer_put(writer, negative ? '-' : '+');
-	writer_grouped(writer, negative ? -change : change);
-}
-
-void value_write(struct writer *writer, enum value_kind kind, bool grouped,
-		 const struct value *value)
-{
-	switch (kind) {
-	case VALUE_BYTES:
-	case VALUE_ADDRESS:
-		if (!grouped) {
-			writer_hexadecimal(writer, value->number);
-			break;
-		}
-		/* fall through */
-	case VALUE_COUNT:
-	case VALUE_NUMBER:
-		if (grouped)
-			writer_grouped(writer, value->number);
-		else
-			writer_decimal(writer, value->number);
-		break;
-	case VALUE_CHANGE:
-		write_change(writer, value->number);
-		break;
-	case VALUE_SECONDS:
-		write_real(writer, "%.3f", value->real);
-		break;
-	case VALUE_SHARE:
-		write_real(writer, "%.1f %%", 100 * value->real);
-		break;
-	case VALUE_TEXT:
-		writer_escaped(writer, value->text);
-		break;
-	case VALUE_MEMORY:
-		if (value->memory)
-			words_write(writer, value->memory);
-		else
-			writer_escaped(writer, report_left_out);
 	}
 }
 

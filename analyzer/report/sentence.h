@@ -5,7 +5,6 @@
 #define ANALYZER_REPORT_SENTENCE_H
 
 #include "analyzer/report/report.h"
-#include "analyzer/report/writer.h"
 
 enum { MAXIMUM_PARTS = 96, DEEPEST_OPTIONAL = 4 };
 
@@ -37,9 +36,5 @@ void sentence_compile(const struct table *table, struct sentence *ret);
 /* Write a row; values has one for each column. */
 void sentence_write(const struct sentence *sentence, struct writer *writer,
 		    const struct value *values);
-
-/* A single value, as it stands within a sentence. */
-void value_write(struct writer *writer, enum value_kind kind, bool grouped,
-		 const struct value *value);
 
 #endif

@@ -1,5 +1,7 @@
 #include "analyzer/report/writer.h"
 
+#include <stdarg.h>
+
 struct error *writer_init(struct writer *writer, FILE *out)
 {
 	char *buffer = malloc(WRITER_CAPACITY);
@@ -27,7 +29,7 @@ void writer_flush(struct writer *writer)
 
 bool writer_make_room(struct writer *writer, size_t size)
 {
-	size_t capacity = writer->capacity * 2;
+	size_t capacity = writer->capacity ? writer->capacity * 2 : WRITER_CAPACITY;
 	char *buffer;
 
 	if (writer->out) {
@@ -56,6 +58,35 @@ void writer_bytes(struct writer *writer, const char *bytes, size_t size)
 		bytes += piece;
 		size -= piece;
 	}
+}
+
+void writer_text(struct writer *writer, const char *text)
+{
+	writer_bytes(writer, text, strlen(text));
+}
+
+void writer_format(struct writer *writer,
+		   void (*write_text)(struct writer *writer, const char *text), const char *format,
+		   ...)
+{
+	_cleanup_(free) char *text = NULL;
+	va_list arguments;
+
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
+	va_end(arguments);
+	if (text)
+		write_text(writer, text);
+	else
+		writer->failed = true;
+}
+
+void writer_move(struct writer *writer, struct writer *other)
+{
+	writer_bytes(writer, other->buffer, other->used);
+	writer->failed |= other->failed;
+	writer_deinit(other);
 }
 
 void writer_pad(struct writer *writer, size_t blanks)

@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+/* All zeros, it keeps its text in memory. */
 struct writer {
 	FILE *out; /* borrowed; NULL: all of it stays in the buffer */
 	char *buffer;
@@ -63,6 +64,17 @@ static inline void writer_grouped(struct writer *writer, uint64_t number)
 
 void writer_bytes(struct writer *writer, const char *bytes, size_t size);
 void writer_pad(struct writer *writer, size_t blanks);
+
+/* Text of our own, as it is. */
+void writer_text(struct writer *writer, const char *text);
+
+/* Format text, and write it by write_text. */
+void writer_format(struct writer *writer,
+		   void (*write_text)(struct writer *writer, const char *text), const char *format,
+		   ...) __attribute__((format(printf, 3, 4)));
+
+/* Append what the other has in memory, and release it. */
+void writer_move(struct writer *writer, struct writer *other);
 
 /* Text of the dump, made harmless. */
 void writer_escaped(struct writer *writer, const char *text);

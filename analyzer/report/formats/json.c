@@ -1,5 +1,5 @@
 /*
- * One JSON document for each command; docs/json.md describes it.
+ * One JSON document for each command, which docs/json.md describes; and an object a line.
  *
  *	{
  *	 "heapcore": 1,
@@ -14,34 +14,17 @@
  *	 "complete": true
  *	}
  *
- * It is written row by row, however long it is.
+ * It is written row by row, however long it is. As ndjson, each row is an object of its own, so
+ *that ten million can be read one by one; findings are rows, too, in front of the end:
+ *
+ *	{"row":"allocation","address":"0x55d0c0ffee10","size":68,...}
+ *	{"row":"end","complete":true}
  */
 
-#include "analyzer/report/json.h"
+#include "analyzer/report/values.h"
 
 /* Of the document: what is meant by its keys. */
-enum { JSON_VERSION = 1 };
-
-struct json_state {
-	struct writer writer;
-	size_t tables;
-};
-
-static struct error *json_open(struct report *report)
-{
-	struct json_state *state = calloc(1, sizeof(*state));
-	struct error *error;
-
-	if (!state)
-		return &error_no_memory;
-	error = writer_init(&state->writer, report->out);
-	if (error) {
-		free(state);
-		return error;
-	}
-	report->state = state;
-	return NULL;
-}
+#define JSON_VERSION "1"
 
 static void write_member(struct writer *writer, const char *name, const char *text)
 {
@@ -51,121 +34,126 @@ static void write_member(struct writer *writer, const char *name, const char *te
 	if (text)
 		json_text(writer, text);
 	else
-		writer_bytes(writer, "null", 4);
-	writer_bytes(writer, ",\n", 2);
+		writer_text(writer, "null");
+	writer_text(writer, ",\n");
 }
 
 /* In front of the first table, as the subject is not known any sooner. */
 static void begin(struct report *report)
 {
 	const struct report_subject *subject = report->subject;
-	struct json_state *state = report->state;
-	struct writer *writer = &state->writer;
+	struct writer *writer = &report->writer;
 
-	writer_bytes(writer, "{\n ", 3);
-	json_key(writer, "heapcore");
-	writer_put(writer, ' ');
-	writer_decimal(writer, JSON_VERSION);
-	writer_bytes(writer, ",\n", 2);
+	writer_text(writer, "{\n \"heapcore\": " JSON_VERSION ",\n");
 	write_member(writer, "core", subject ? subject->core : NULL);
 	write_member(writer, "command", subject ? subject->command : NULL);
-	writer_put(writer, ' ');
-	json_key(writer, "tables");
-	writer_bytes(writer, " [", 2);
+	writer_text(writer, " \"tables\": [");
 }
 
 static void json_begin_table(struct report *report)
 {
-	struct json_state *state = report->state;
-	struct writer *writer = &state->writer;
+	struct writer *writer = &report->writer;
 
-	if (state->tables++ == 0)
+	if (report->written)
+		writer_put(writer, ',');
+	else
 		begin(report);
-	else
-		writer_put(writer, ',');
-	writer_bytes(writer, "\n  {", 4);
-	json_key(writer, "name");
-	writer_put(writer, ' ');
+	writer_text(writer, "\n  {\"name\": ");
 	json_text(writer, report->table->name);
-	writer_bytes(writer, ", ", 2);
-	json_key(writer, "rows");
-	writer_bytes(writer, " [", 2);
+	writer_text(writer, ", \"rows\": [");
 }
 
-static void json_row_value(struct report *report, const struct value *value)
+static void write_column(struct report *report, size_t column, const struct value *values)
 {
-	const struct column *column = &report->table->columns[report->column];
-	struct json_state *state = report->state;
-	struct writer *writer = &state->writer;
-
-	if (report->column > 0)
-		writer_put(writer, ',');
-	else if (report->row > 0)
-		writer_bytes(writer, ",\n   {", 6);
-	else
-		writer_bytes(writer, "\n   {", 5);
-	json_key(writer, column->name);
-	json_value(writer, column->kind, value);
+	json_key(&report->writer, report->table->columns[column].name);
+	json_value(&report->writer, report->table->columns[column].kind, &values[column]);
 }
 
-static void json_end_row(struct report *report)
+static void json_row(struct report *report, const struct value *values)
 {
-	struct json_state *state = report->state;
-
-	writer_put(&state->writer, '}');
+	writer_text(&report->writer, report->row > 0 ? ",\n   {" : "\n   {");
+	for (size_t i = 0; i < report->table->column_count; i++) {
+		if (i > 0)
+			writer_put(&report->writer, ',');
+		write_column(report, i, values);
+	}
+	writer_put(&report->writer, '}');
 }
 
 static void json_end_table(struct report *report)
 {
-	struct json_state *state = report->state;
-
-	if (report->row > 0)
-		writer_bytes(&state->writer, "\n  ", 3);
-	writer_bytes(&state->writer, "]}", 2);
-	writer_flush(&state->writer);
+	writer_text(&report->writer, report->row > 0 ? "\n  ]}" : "]}");
 }
 
-static void write_findings(struct writer *writer, const struct findings *findings)
+/* The members of a finding's object. */
+static void write_finding(struct writer *writer, const struct finding *finding)
 {
-	writer_put(writer, ' ');
-	json_key(writer, "findings");
-	writer_bytes(writer, " [", 2);
-	for (size_t i = 0; findings && i < findings->count; i++) {
-		writer_bytes(writer, i ? ",\n  {" : "\n  {", i ? 5 : 4);
-		json_finding(writer, &findings->list[i]);
-		writer_put(writer, '}');
-	}
-	if (findings && findings->count)
-		writer_bytes(writer, "\n ", 2);
-	writer_bytes(writer, "],\n ", 4);
-	json_key(writer, "complete");
-	writer_put(writer, ' ');
-	json_truth(writer, !findings || !findings_incomplete(findings));
-	writer_bytes(writer, "\n}\n", 3);
+	writer_text(writer, "\"incomplete\":");
+	writer_text(writer, json_truth(finding->weight == FINDING_INCOMPLETE));
+	writer_text(writer, ",\"message\":");
+	json_text(writer, finding->message);
+	writer_text(writer, "}");
 }
 
 static void json_close(struct report *report)
 {
-	const struct report_subject *subject = report->subject;
-	struct json_state *state = report->state;
-	struct writer *writer = &state->writer;
+	const struct findings *findings = report->subject ? report->subject->findings : NULL;
+	struct writer *writer = &report->writer;
 
 	/* Some commands have nothing to report. */
-	if (state->tables > 0) {
-		writer_bytes(writer, "\n ],\n", 5);
-		write_findings(writer, subject ? subject->findings : NULL);
+	if (!report->written)
+		return;
+	writer_text(writer, "\n ],\n \"findings\": [");
+	for (size_t i = 0; findings && i < findings->count; i++) {
+		writer_text(writer, i ? ",\n  {" : "\n  {");
+		write_finding(writer, &findings->list[i]);
 	}
-	writer_deinit(writer);
-	free(state);
+	writer_text(writer,
+		    findings && findings->count ? "\n ],\n \"complete\": " : "],\n \"complete\": ");
+	writer_text(writer, json_truth(!findings || !findings_incomplete(findings)));
+	writer_text(writer, "\n}\n");
 }
 
 const struct report_format report_format_json = {
 	.name = "json",
 	.summary = "a JSON document for each command",
-	.open = json_open,
 	.begin_table = json_begin_table,
-	.value = json_row_value,
-	.end_row = json_end_row,
+	.row = json_row,
 	.end_table = json_end_table,
 	.close = json_close,
+};
+
+static void ndjson_row(struct report *report, const struct value *values)
+{
+	writer_text(&report->writer, "{\"row\":");
+	json_text(&report->writer, report->table->name);
+	for (size_t i = 0; i < report->table->column_count; i++) {
+		writer_put(&report->writer, ',');
+		write_column(report, i, values);
+	}
+	writer_text(&report->writer, "}\n");
+}
+
+static void ndjson_close(struct report *report)
+{
+	const struct findings *findings = report->subject ? report->subject->findings : NULL;
+	struct writer *writer = &report->writer;
+
+	if (!report->written || !findings)
+		return;
+	for (size_t i = 0; i < findings->count; i++) {
+		writer_text(writer, "{\"row\":\"finding\",");
+		write_finding(writer, &findings->list[i]);
+		writer_put(writer, '\n');
+	}
+	writer_text(writer, "{\"row\":\"end\",\"complete\":");
+	writer_text(writer, json_truth(!findings_incomplete(findings)));
+	writer_text(writer, "}\n");
+}
+
+const struct report_format report_format_ndjson = {
+	.name = "ndjson",
+	.summary = "a JSON object a line, one for each row",
+	.row = ndjson_row,
+	.close = ndjson_close,
 };

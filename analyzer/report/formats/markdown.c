@@ -5,7 +5,7 @@
  * bar would end the cell, so it is escaped.
  */
 
-#include "analyzer/report/plain.h"
+#include "analyzer/report/values.h"
 
 static bool stands_right(enum value_kind kind)
 {
@@ -13,22 +13,18 @@ static bool stands_right(enum value_kind kind)
 	       kind == VALUE_CHANGE || kind == VALUE_SECONDS || kind == VALUE_SHARE;
 }
 
-static void markdown_begin_table(struct report *report)
-{
-}
-
 /* In front of the first row: a table without any says nothing. */
 static void write_head(struct writer *writer, const struct table *table)
 {
 	for (size_t i = 0; i < table->column_count; i++) {
-		writer_bytes(writer, "| ", 2);
+		writer_text(writer, "| ");
 		writer_escaped(writer, table->columns[i].name);
 		writer_put(writer, ' ');
 	}
-	writer_bytes(writer, "|\n", 2);
+	writer_text(writer, "|\n");
 	for (size_t i = 0; i < table->column_count; i++)
-		writer_bytes(writer, stands_right(table->columns[i].kind) ? "|--:" : "|---", 4);
-	writer_bytes(writer, "|\n", 2);
+		writer_text(writer, stands_right(table->columns[i].kind) ? "|--:" : "|---");
+	writer_text(writer, "|\n");
 }
 
 /* What Markdown or HTML would take for more than a character. */
@@ -52,44 +48,35 @@ static void write_text(struct writer *writer, const char *text)
 	}
 }
 
-static void markdown_value(struct report *report, const struct value *value)
+static void markdown_row(struct report *report, const struct value *values)
 {
-	enum value_kind kind = report->table->columns[report->column].kind;
-	struct writer *writer = report->state;
+	struct writer *writer = &report->writer;
 
-	if (report->row == 0 && report->column == 0)
+	if (report->row == 0)
 		write_head(writer, report->table);
-	writer_bytes(writer, "| ", 2);
-	if (!value->present) {
-		/* An empty cell. */
-	} else if (kind == VALUE_COUNT || kind == VALUE_BYTES) {
-		writer_grouped(writer, value->number);
-	} else {
-		plain_value(writer, kind, value, write_text);
-	}
-	writer_put(writer, ' ');
-}
+	for (size_t i = 0; i < report->table->column_count; i++) {
+		enum value_kind kind = report->table->columns[i].kind;
 
-static void markdown_end_row(struct report *report)
-{
-	writer_bytes(report->state, "|\n", 2);
+		writer_text(writer, "| ");
+		if (values[i].present && (kind == VALUE_COUNT || kind == VALUE_BYTES))
+			writer_grouped(writer, values[i].number);
+		else if (values[i].present)
+			plain_value(writer, kind, &values[i], write_text);
+		writer_put(writer, ' ');
+	}
+	writer_text(writer, "|\n");
 }
 
 /* An empty line ends a table. */
 static void markdown_end_table(struct report *report)
 {
 	if (report->row > 0)
-		writer_put(report->state, '\n');
-	plain_end_table(report);
+		writer_put(&report->writer, '\n');
 }
 
 const struct report_format report_format_markdown = {
 	.name = "markdown",
 	.summary = "Markdown tables, for a comment on a change",
-	.open = plain_open,
-	.begin_table = markdown_begin_table,
-	.value = markdown_value,
-	.end_row = markdown_end_row,
+	.row = markdown_row,
 	.end_table = markdown_end_table,
-	.close = plain_close,
 };

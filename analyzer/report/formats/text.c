@@ -7,6 +7,7 @@
  */
 
 #include "analyzer/report/sentence.h"
+#include "analyzer/report/values.h"
 
 enum { BUFFERED_ROWS = 256, BAR_WIDTH = 16 };
 
@@ -17,12 +18,10 @@ struct cell {
 };
 
 struct text_state {
-	struct writer writer;
 	/* Whose sentence is that below. Tables on the stack may be made where one was before. */
 	const struct table *compiled;
 	const char *compiled_sentence;
 	struct sentence sentence;
-	struct value values[MAXIMUM_COLUMNS]; /* of the row being written */
 
 	/* Of a table without a sentence. */
 	struct writer text; /* of all cells that are kept */
@@ -31,34 +30,6 @@ struct text_state {
 	size_t widths[MAXIMUM_COLUMNS]; /* once they are known */
 	bool streaming;			/* they are */
 };
-
-static struct error *text_open(struct report *report)
-{
-	struct text_state *state = calloc(1, sizeof(*state));
-	struct error *error;
-
-	if (!state)
-		return &error_no_memory;
-	error = writer_init(&state->writer, report->out);
-	if (!error)
-		error = writer_init(&state->text, NULL);
-	if (error) {
-		writer_deinit(&state->writer);
-		free(state);
-		return error;
-	}
-	report->state = state;
-	return NULL;
-}
-
-static void text_close(struct report *report)
-{
-	struct text_state *state = report->state;
-
-	writer_deinit(&state->writer);
-	writer_deinit(&state->text);
-	free(state);
-}
 
 static void text_begin_table(struct report *report)
 {
@@ -73,13 +44,6 @@ static void text_begin_table(struct report *report)
 		state->compiled = report->table;
 		state->compiled_sentence = report->table->sentence;
 	}
-}
-
-static void text_value(struct report *report, const struct value *value)
-{
-	struct text_state *state = report->state;
-
-	state->values[report->column] = *value;
 }
 
 static size_t count_characters(const char *text, size_t length)
@@ -119,17 +83,18 @@ static void write_cell(struct writer *writer, enum value_kind kind, const struct
 		return;
 	}
 	if (kind == VALUE_ADDRESS)
-		writer_bytes(writer, "0x", 2);
+		writer_text(writer, "0x");
 	value_write(writer, kind, kind == VALUE_BYTES || kind == VALUE_COUNT, value);
 }
 
-static void keep_row(struct text_state *state, const struct table *table)
+static void keep_row(struct text_state *state, const struct table *table,
+		     const struct value *values)
 {
 	for (size_t i = 0; i < table->column_count; i++) {
 		struct cell *cell = &state->cells[state->rows][i];
 
 		cell->start = state->text.used;
-		write_cell(&state->text, table->columns[i].kind, &state->values[i]);
+		write_cell(&state->text, table->columns[i].kind, &values[i]);
 		cell->length = state->text.used - cell->start;
 		cell->width = count_characters(state->text.buffer + cell->start, cell->length);
 	}
@@ -144,8 +109,8 @@ static bool stands_left(enum value_kind kind)
 static void write_aligned(struct report *report, size_t column, const char *text, size_t length,
 			  size_t width)
 {
-	struct text_state *state = report->state;
-	struct writer *writer = &state->writer;
+	const struct text_state *state = report->state;
+	struct writer *writer = &report->writer;
 	size_t wanted = state->widths[column];
 	size_t blanks = width < wanted ? wanted - width : 0;
 	bool left = stands_left(report->table->columns[column].kind);
@@ -166,19 +131,13 @@ static void write_aligned(struct report *report, size_t column, const char *text
 
 static void write_header(struct report *report)
 {
-	static const char bold[] = "\033[1m", plain[] = "\033[0m";
-	struct text_state *state = report->state;
-
-	if (report->colour)
-		writer_bytes(&state->writer, bold, sizeof(bold) - 1);
+	writer_text(&report->writer, report->colour ? "\033[1m" : "");
 	for (size_t i = 0; i < report->table->column_count; i++) {
 		const char *name = report->table->columns[i].name;
 
 		write_aligned(report, i, name, strlen(name), strlen(name));
 	}
-	if (report->colour)
-		writer_bytes(&state->writer, plain, sizeof(plain) - 1);
-	writer_put(&state->writer, '\n');
+	writer_text(&report->writer, report->colour ? "\033[0m\n" : "\n");
 }
 
 static void find_widths(struct text_state *state, const struct table *table)
@@ -208,42 +167,40 @@ static void write_rows(struct report *report)
 			write_aligned(report, i, state->text.buffer + cell->start, cell->length,
 				      cell->width);
 		}
-		writer_put(&state->writer, '\n');
+		writer_put(&report->writer, '\n');
 	}
 	state->rows = 0;
 	state->text.used = 0;
 }
 
-static void text_end_row(struct report *report)
+static void text_row(struct report *report, const struct value *values)
 {
 	struct text_state *state = report->state;
 
 	if (report->table->sentence) {
-		sentence_write(&state->sentence, &state->writer, state->values);
+		sentence_write(&state->sentence, &report->writer, values);
 		return;
 	}
-	keep_row(state, report->table);
+	keep_row(state, report->table, values);
 	if (state->streaming || state->rows == BUFFERED_ROWS)
 		write_rows(report);
 }
 
-static void text_end_table(struct report *report)
+static void text_close(struct report *report)
 {
 	struct text_state *state = report->state;
 
-	write_rows(report);
 	if (state->text.failed && !report->error)
 		report->error = &error_no_memory;
-	writer_flush(&state->writer);
+	writer_deinit(&state->text);
 }
 
 const struct report_format report_format_text = {
 	.name = "text",
 	.summary = "sentences and aligned columns, for people",
-	.open = text_open,
+	.state_size = sizeof(struct text_state),
 	.begin_table = text_begin_table,
-	.value = text_value,
-	.end_row = text_end_row,
-	.end_table = text_end_table,
+	.row = text_row,
+	.end_table = write_rows,
 	.close = text_close,
 };

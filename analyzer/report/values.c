@@ -1,0 +1,309 @@
+#include "analyzer/report/values.h"
+
+#include <ctype.h>
+
+enum { WORD_SIZE = 8, WORD_WIDTH = 16, LINE_SIZE = 0x20 };
+
+static size_t hexadecimal_width(uint64_t number)
+{
+	char digits[NUMBER_SIZE];
+
+	return format_hexadecimal(number, digits);
+}
+
+/* The word that bytes begin with, or what there is of it. */
+static void write_word(struct writer *writer, const uint8_t *bytes, size_t size)
+{
+	uint64_t word = 0;
+
+	memcpy(&word, bytes, size < WORD_SIZE ? size : WORD_SIZE);
+	writer_pad(writer, WORD_WIDTH - hexadecimal_width(word));
+	writer_hexadecimal(writer, word);
+}
+
+static void write_ascii(struct writer *writer, const uint8_t *bytes, size_t size)
+{
+	size_t words = (size + WORD_SIZE - 1) / WORD_SIZE;
+
+	writer_pad(writer, (LINE_SIZE / WORD_SIZE - words) * (WORD_WIDTH + 1));
+	writer_pad(writer, 3);
+	for (size_t i = 0; i < size; i++)
+		writer_put(writer, bytes[i] < ' ' || bytes[i] > '~' ? '.' : (char)bytes[i]);
+}
+
+static void write_line(struct writer *writer, const uint8_t *bytes, size_t size,
+		       const struct memory_view *view)
+{
+	for (size_t i = 0; i < size; i += WORD_SIZE) {
+		if (i > 0)
+			writer_put(writer, ' ');
+		write_word(writer, bytes + i, size - i);
+	}
+	if (view->ascii)
+		write_ascii(writer, bytes, size);
+	else if (view->blank && size <= LINE_SIZE - WORD_SIZE)
+		writer_put(writer, ' ');
+}
+
+/* Begin a line. Width is that of the widest label, 0 for none. */
+static void begin_line(struct writer *writer, bool first, uint64_t label, size_t width)
+{
+	if (!first)
+		writer_put(writer, '\n');
+	if (!width)
+		return;
+	writer_pad(writer, width - hexadecimal_width(label));
+	writer_hexadecimal(writer, label);
+	writer_text(writer, ": ");
+}
+
+static void write_absent(struct writer *writer, uint64_t size)
+{
+	writer_text(writer, "0x");
+	writer_hexadecimal(writer, size);
+	writer_text(writer, " bytes that are not in the dump");
+}
+
+void words_write(struct writer *writer, const struct memory_view *view)
+{
+	uint64_t done = 0, shift = view->address - view->origin;
+	size_t width =
+		view->size > LINE_SIZE || shift ? hexadecimal_width(shift + view->size - 1) : 0;
+
+	while (done < view->size && !(writer->out && ferror(writer->out))) {
+		uint64_t run = 0;
+		const uint8_t *bytes = memory_view_run(view, done, &run);
+
+		if (run == 0)
+			return;
+		if (!bytes) {
+			begin_line(writer, done == 0, shift + done, width);
+			write_absent(writer, run);
+			done += run;
+			continue;
+		}
+		for (uint64_t end = done + run, size; done < end; done += size, bytes += size) {
+			/* Behind a gap, lines get in step with offsets again.
+			 */
+			size = LINE_SIZE - done % LINE_SIZE;
+			if (size > end - done)
+				size = end - done;
+			begin_line(writer, done == 0, shift + done, width);
+			write_line(writer, bytes, size, view);
+		}
+	}
+}
+
+static void write_real(struct writer *writer, const char *format, double real)
+{
+	char buffer[NUMBER_SIZE];
+	int length = snprintf(buffer, sizeof(buffer), format, real);
+
+	if (length > 0 && (size_t)length < sizeof(buffer))
+		writer_bytes(writer, buffer, (size_t)length);
+}
+
+/* "+1,234", "-1,234", "0". */
+static void write_change(struct writer *writer, uint64_t change)
+{
+	bool negative = (int64_t)change < 0;
+
+	if (change)
+		writer_put(writer, negative ? '-' : '+');
+	writer_grouped(writer, negative ? -change : change);
+}
+
+void value_write(struct writer *writer, enum value_kind kind, bool grouped,
+		 const struct value *value)
+{
+	switch (kind) {
+	case VALUE_BYTES:
+	case VALUE_ADDRESS:
+		if (!grouped) {
+			writer_hexadecimal(writer, value->number);
+			break;
+		}
+		/* fall through */
+	case VALUE_COUNT:
+	case VALUE_NUMBER:
+		if (grouped)
+			writer_grouped(writer, value->number);
+		else
+			writer_decimal(writer, value->number);
+		break;
+	case VALUE_CHANGE:
+		write_change(writer, value->number);
+		break;
+	case VALUE_SECONDS:
+		write_real(writer, "%.3f", value->real);
+		break;
+	case VALUE_SHARE:
+		write_real(writer, "%.1f %%", 100 * value->real);
+		break;
+	case VALUE_TEXT:
+		writer_escaped(writer, value->text);
+		break;
+	case VALUE_MEMORY:
+		if (value->memory)
+			words_write(writer, value->memory);
+		else
+			writer_escaped(writer, report_left_out);
+	}
+}
+
+static void write_byte(struct writer *writer, uint8_t byte)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	writer_put(writer, digits[byte >> 4]);
+	writer_put(writer, digits[byte & 15]);
+}
+
+static void write_contents(struct writer *writer, const struct memory_view *view)
+{
+	for (uint64_t done = 0, run; done < view->size; done += run) {
+		const uint8_t *bytes = memory_view_run(view, done, &run);
+
+		if (run == 0 || ferror(writer->out))
+			return;
+		for (uint64_t i = 0; bytes && i < run; i++)
+			write_byte(writer, bytes[i]);
+		if (bytes)
+			continue;
+		/* In a small core, these may be 2^63. */
+		writer_put(writer, '(');
+		writer_decimal(writer, run);
+		writer_text(writer, " bytes that are not in the dump)");
+	}
+}
+
+void plain_value(struct writer *writer, enum value_kind kind, const struct value *value,
+		 void (*write_text)(struct writer *writer, const char *text))
+{
+	switch (kind) {
+	case VALUE_COUNT:
+	case VALUE_NUMBER:
+	case VALUE_BYTES:
+		writer_decimal(writer, value->number);
+		break;
+	case VALUE_CHANGE:
+		if ((int64_t)value->number < 0)
+			writer_put(writer, '-');
+		writer_decimal(writer, (int64_t)value->number < 0 ? -value->number : value->number);
+		break;
+	case VALUE_ADDRESS:
+		writer_text(writer, "0x");
+		writer_hexadecimal(writer, value->number);
+		break;
+	case VALUE_SECONDS:
+	case VALUE_SHARE:
+		write_real(writer, "%.6f", value->real);
+		break;
+	case VALUE_TEXT:
+		write_text(writer, value->text);
+		break;
+	case VALUE_MEMORY:
+		if (value->memory)
+			write_contents(writer, value->memory);
+		else
+			writer_escaped(writer, report_left_out);
+	}
+}
+
+static void write_unit(struct writer *writer, unsigned int unit)
+{
+	char buffer[8];
+
+	snprintf(buffer, sizeof(buffer), "\\u%04x", unit & 0xffff);
+	writer_bytes(writer, buffer, 6);
+}
+
+/* A character of several bytes, which are known to be right; the unsafe ones all fit one unit. */
+static void write_unsafe(struct writer *writer, const char *text, size_t size)
+{
+	const unsigned char *bytes = (const unsigned char *)text;
+	uint32_t character = bytes[0] & (0xff >> (size + 1));
+
+	for (size_t i = 1; i < size; i++)
+		character = character << 6 | (bytes[i] & 0x3f);
+	write_unit(writer, character);
+}
+
+/* The escaped form tells what is harmless, and what is no UTF-8 at all. */
+static size_t write_character(struct writer *writer, const char *text, size_t size)
+{
+	char buffer[ESCAPED_SIZE];
+	size_t length;
+	size_t taken = escape_character(text, size, buffer, &length);
+
+	if (text[0] == '"' || text[0] == '\\') {
+		writer_put(writer, '\\');
+		writer_put(writer, text[0]);
+	} else if (length == taken) {
+		writer_bytes(writer, buffer, length);
+	} else if (taken > 1) {
+		write_unsafe(writer, text, taken);
+	} else if ((unsigned char)text[0] < 0x80) {
+		write_unit(writer, (unsigned char)text[0]);
+	} else {
+		writer_put(writer, '\\');
+		writer_bytes(writer, buffer, length);
+	}
+	return taken;
+}
+
+void json_text(struct writer *writer, const char *text)
+{
+	size_t size = strlen(text);
+
+	writer_put(writer, '"');
+	while (size) {
+		size_t taken = write_character(writer, text, size);
+
+		text += taken;
+		size -= taken;
+	}
+	writer_put(writer, '"');
+}
+
+void json_uri(struct writer *writer, const char *path)
+{
+	writer_put(writer, '"');
+	if (path[0] == '/')
+		writer_text(writer, "file://");
+	for (; *path; path++) {
+		unsigned char byte = (unsigned char)*path;
+		char buffer[4];
+
+		if (isalnum(byte) || strchr("/-._~", byte)) {
+			writer_put(writer, *path);
+			continue;
+		}
+		snprintf(buffer, sizeof(buffer), "%%%02X", byte);
+		writer_bytes(writer, buffer, 3);
+	}
+	writer_put(writer, '"');
+}
+
+void json_key(struct writer *writer, const char *name)
+{
+	writer_put(writer, '"');
+	for (; *name; name++)
+		writer_put(writer, (char)(*name == ' ' ? '_' : *name));
+	writer_text(writer, "\":");
+}
+
+void json_value(struct writer *writer, enum value_kind kind, const struct value *value)
+{
+	bool quoted = kind == VALUE_ADDRESS || kind == VALUE_MEMORY;
+
+	if (!value->present) {
+		writer_text(writer, "null");
+		return;
+	}
+	if (quoted)
+		writer_put(writer, '"');
+	plain_value(writer, kind, value, json_text);
+	if (quoted)
+		writer_put(writer, '"');
+}

@@ -1,0 +1,45 @@
+/*
+ * One value as text: for people, for programs, and in JSON.
+ *
+ * For people, numbers have separators where asked for. For programs, amounts are plain decimals,
+ * addresses hexadecimal with 0x, contents of memory two hexadecimal digits a byte. In JSON, a key
+ * is the name of a column, with _ for blanks; addresses and contents are text, and what is absent
+ * is null. Text keeps what the dump has, with JSON's escapes; a byte that is no UTF-8 becomes \xNN.
+ */
+#ifndef ANALYZER_REPORT_VALUES_H
+#define ANALYZER_REPORT_VALUES_H
+
+#include "analyzer/report/report.h"
+
+void value_write(struct writer *writer, enum value_kind kind, bool grouped,
+		 const struct value *value);
+
+/*
+ * Contents of memory for people: 8-byte words, four to a line of 0x20 bytes.
+ *
+ *	 0:     55bd4cec3ca0                0     55bd5b510a40               18
+ *	20:                1                0
+ *
+ * A line begins with its offset, or address, unless there is only one. What is absent has a line of
+ * its own. The last line is left open.
+ */
+void words_write(struct writer *writer, const struct memory_view *view);
+
+/* For programs; text is written by write_text. */
+void plain_value(struct writer *writer, enum value_kind kind, const struct value *value,
+		 void (*write_text)(struct writer *writer, const char *text));
+
+/* In quotes; a path as a relative or file URI. */
+void json_text(struct writer *writer, const char *text);
+void json_uri(struct writer *writer, const char *path);
+
+/* "name": */
+void json_key(struct writer *writer, const char *name);
+void json_value(struct writer *writer, enum value_kind kind, const struct value *value);
+
+static inline const char *json_truth(bool truth)
+{
+	return truth ? "true" : "false";
+}
+
+#endif
