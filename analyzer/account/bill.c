@@ -1,114 +1,410 @@
-#include "analyzer/account/bill.h"
-
 #include "analyzer/account/bill_parts.h"
 
-#include <inttypes.h>
+#include <elf.h>
 
-/* The name of a group of rows. */
-struct named_arena {
-	char name[48];
+/* Rows of the bill, behind those of heaps. */
+enum row {
+	ROW_STACKS_USED,
+	ROW_STACKS_TOUCHED,
+	ROW_STACKS_UNTOUCHED,
+	ROW_GUARD,
+	ROW_FIBERS_USED,
+	ROW_FIBERS_TOUCHED,
+	ROW_FIBERS_UNTOUCHED,
+	ROW_FINISHED,
+	ROW_CODE,
+	ROW_CONSTANTS,
+	ROW_DATA,
+	ROW_FILES,
+	ROW_SHARED,
+	ROW_KERNEL,
+	ROW_LOADER,
+	ROWS,
 };
 
-/* Rows of what there is any of, in order. */
-static struct error *add_accounts(struct bill *bill, const struct heap *heap, const char *group,
-				  const struct arena_accounts *accounts)
+static const char OTHER_MEMORY[] = "other memory";
+
+static const struct {
+	const char *group, *name;
+} row_names[] = {
+	[ROW_STACKS_USED] = { "stacks", "in use, with TLS" },
+	[ROW_STACKS_TOUCHED] = { "stacks", "below, once used" },
+	[ROW_STACKS_UNTOUCHED] = { "stacks", "below, never touched" },
+	[ROW_GUARD] = { "stacks", "guard pages" },
+	[ROW_FIBERS_USED] = { "stacks", "fibers: in use" },
+	[ROW_FIBERS_TOUCHED] = { "stacks", "fibers: once used" },
+	[ROW_FIBERS_UNTOUCHED] = { "stacks", "fibers: never touched" },
+	[ROW_FINISHED] = { "stacks", "of ended threads" },
+	[ROW_CODE] = { "modules", "code" },
+	[ROW_CONSTANTS] = { "modules", "read-only data" },
+	[ROW_DATA] = { "modules", "data" },
+	[ROW_FILES] = { "files", "mapped" },
+	[ROW_SHARED] = { "files", "shared memory" },
+	[ROW_KERNEL] = { "kernel", "vdso, vvar" },
+	[ROW_LOADER] = { OTHER_MEMORY, "TLS, and the loader's" },
+};
+
+/* What the parts of the work share. */
+struct maker {
+	struct bill *bill;
+	struct analysis *analysis;
+	const struct image *image;
+	const struct program *program;
+	struct ledger *ledger;
+	row_number rows[ROWS];
+	struct stack_account fibers; /* all of them */
+	uint64_t vdso;		     /* or 0 */
+	struct unknowns unknowns;
+	/* The runtime's pages that are being claimed. */
+	const struct object_pages *pages;
+	row_number pages_row;
+};
+
+static struct error *add_rows(struct maker *maker)
 {
 	struct error *error = NULL;
 
-	for (size_t i = 0; i < HEAP_ACCOUNTS && !error; i++) {
-		row_number row;
+	for (size_t i = 0; i < ROWS && !error; i++)
+		error = ledger_add_row(maker->ledger, row_names[i].group, row_names[i].name,
+				       &maker->rows[i]);
+	return error;
+}
 
-		if (accounts->amounts[i].mapped == 0 &&
-		    (i != ACCOUNT_OUTER || accounts->amounts[i].count == 0))
-			continue;
-		error = ledger_add_row(bill->ledger, group,
-				       heap_account_name(heap->allocator, (enum heap_account)i),
-				       &row);
+/* Count a part in a stack's account and in a row. */
+static void count(struct maker *maker, struct amount *amount, enum row row, struct extent_sum sum)
+{
+	struct amount more = { 1, sum.mapped, sum.resident };
+
+	if (sum.mapped == 0)
+		return;
+	amount_add(amount, more);
+	ledger_add_amount(maker->ledger, maker->rows[row], more);
+}
+
+/* The claims of a layer have the number of the stack, and the part of it, as their row. */
+enum { PARTS = 4, PART_GUARD = 0, PART_BELOW = 1, PART_USED = 2 };
+
+/* The row of what is used is followed by those of what is below, touched or never. */
+static void count_part(struct maker *maker, struct stack_account *account, enum row used,
+		       row_number part, struct extent_sum sum)
+{
+	if (part == PART_USED) {
+		count(maker, &account->used, used, sum);
+		return;
+	}
+	count(maker, &account->touched, used + 1,
+	      (struct extent_sum){ sum.resident, sum.resident });
+	count(maker, &account->untouched, used + 2,
+	      (struct extent_sum){ sum.mapped - sum.resident, 0 });
+}
+
+static struct error *count_stack(void *data, row_number number, uint64_t start, uint64_t end)
+{
+	struct maker *maker = data;
+	struct stack_account *account = &maker->bill->stacks[number / PARTS];
+	enum stack_kind kind = account->stack->kind;
+	size_t hint = 0;
+	struct extent_sum sum = residency_sum(maker->bill->residency, start, end, &hint);
+
+	/* glibc keeps stacks that vanished for later threads, too. */
+	if (number % PARTS == PART_GUARD)
+		count(maker, &account->guard, ROW_GUARD, sum);
+	else if (kind == STACK_FINISHED || kind == STACK_VANISHED)
+		count(maker, &account->touched, ROW_FINISHED, sum);
+	else
+		count_part(maker, account, ROW_STACKS_USED, number % PARTS, sum);
+	return NULL;
+}
+
+/* Where the memory begins that the stack's thread may use. */
+static uint64_t end_of_guard(const struct image *image, const struct stack *stack)
+{
+	uint64_t address = stack->start;
+	const struct region *region;
+
+	while (address < stack->end && (region = image_find(image, address)) && region->rights == 0)
+		address = region->end;
+	return address < stack->end ? address : stack->start;
+}
+
+static struct error *claim_stack(struct maker *maker, size_t number, const struct stack *stack)
+{
+	uint64_t guard = end_of_guard(maker->image, stack);
+	uint64_t live = stack->live > guard ? stack->live : guard;
+	row_number row = (row_number)(number * PARTS);
+	struct error *error = ledger_claim(maker->ledger, stack->start, guard, row + PART_GUARD);
+
+	if (!error)
+		error = ledger_claim(maker->ledger, guard, live, row + PART_BELOW);
+	if (!error)
+		error = ledger_claim(maker->ledger, live, stack->end, row + PART_USED);
+	return error;
+}
+
+static struct error *add_stacks(struct maker *maker)
+{
+	struct bill *bill = maker->bill;
+	struct error *error = NULL;
+
+	bill->stack_count = program_stack_count(maker->program);
+	bill->stacks = calloc(bill->stack_count + 1, sizeof(*bill->stacks));
+	if (!bill->stacks)
+		return &error_no_memory;
+	for (size_t i = 0; i < bill->stack_count && !error; i++) {
+		bill->stacks[i].stack = program_stack(maker->program, i);
+		error = claim_stack(maker, i, bill->stacks[i].stack);
+	}
+	return error ? error : ledger_settle(bill->ledger, count_stack, maker);
+}
+
+static struct error *count_fiber(void *data, row_number part, uint64_t start, uint64_t end)
+{
+	struct maker *maker = data;
+	size_t hint = 0;
+
+	count_part(maker, &maker->fibers, ROW_FIBERS_USED, part,
+		   residency_sum(maker->bill->residency, start, end, &hint));
+	return NULL;
+}
+
+static struct error *add_fibers(struct maker *maker)
+{
+	const struct fibers *fibers;
+	struct error *error = analysis_need(maker->analysis, STAGE_FIBERS);
+
+	if (error)
+		return error;
+	fibers = analysis_fibers(maker->analysis);
+	for (size_t i = 0; i < fiber_count(fibers) && !error; i++) {
+		const struct fiber *fiber = fiber_at(fibers, i);
+
+		error = ledger_claim(maker->ledger, fiber->start, fiber->live, PART_BELOW);
 		if (!error)
-			ledger_add_amount(bill->ledger, row, accounts->amounts[i]);
+			error = ledger_claim(maker->ledger, fiber->live, fiber->end, PART_USED);
 	}
-	return error;
+	return error ? error : ledger_settle(maker->ledger, count_fiber, maker);
 }
 
-static size_t arenas_of(const struct heap *heap)
+/*
+ * Claim the variables of threads that are on no stack: the loader has made room for those of the
+ * main thread, in whole pages, and all on them is the loader's.
+ */
+static struct error *add_thread_variables(struct maker *maker)
 {
-	return heap->allocator->arena_count(heap);
+	struct error *error = analysis_need(maker->analysis, STAGE_DEBUG);
+
+	for (uint32_t i = 0; i < program_thread_count(maker->program) && !error; i++) {
+		uint64_t start, end;
+
+		if (debug_static_tls(analysis_debug(maker->analysis), i, &start, &end) &&
+		    !program_find_module(maker->program, end))
+			error = ledger_claim(maker->ledger, page_below(start), page_above(end),
+					     maker->rows[ROW_LOADER]);
+	}
+	return error ? error : ledger_settle(maker->ledger, NULL, NULL);
 }
 
-/* Rows for each arena of the heap. */
-static struct error *add_arenas(struct bill *bill, const struct heap *heap, arena_number first)
+static struct error *claim_pages(void *data, row_number row, uint64_t start, uint64_t end)
 {
+	const struct maker *maker = data;
+	const struct region *region = image_find(maker->image, start);
+	uint64_t least = maker->pages->alignment[0];
+	uint64_t at = (start + least - 1) & ~(least - 1);
 	struct error *error = NULL;
 
-	for (size_t i = 0; i < arenas_of(heap) && !error; i++) {
-		struct arena arena = heap->allocator->arena(heap, i);
-		struct named_arena *named = &bill->arenas[bill->arena_count++];
+	if (!region->bytes || region->mapping)
+		return NULL;
+	while (!error && at < end && end - at >= least) {
+		uint64_t data_at = image_next_data(maker->image, at);
+		uint64_t size;
 
-		snprintf(named->name, sizeof(named->name), "%s %s", heap->allocator->name,
-			 arena.kind->name);
-		if (arena.address)
-			snprintf(named->name, sizeof(named->name), "%s %#" PRIx64,
-				 heap->allocator->name, arena.address);
-		error = add_accounts(bill, heap, named->name, &bill->heaps.arenas[first + i]);
+		if (data_at - at >= least) {
+			at = data_at & ~(least - 1);
+			continue;
+		}
+		size = maker->pages->measure(maker->image, at);
+		if (size > end - at)
+			size = 0;
+		if (size)
+			error = ledger_claim(maker->ledger, at, at + size, maker->pages_row);
+		at += size > least ? size : least;
 	}
 	return error;
 }
 
-/* What an arena calls its used blocks stands apart: it is the last one, if any. */
-static struct error *add_heap(struct bill *bill, const struct heap *heap, arena_number first,
-			      const struct arena_accounts *outside)
+/* Pages of objects that runtimes are sure of. */
+static struct error *add_objects(struct maker *maker)
 {
-	struct arena_accounts sum = *outside;
-	struct amount apart = { 0 };
-	const char *name = NULL;
-	struct error *error;
+	const struct runtimes *runtimes = analysis_runtimes(maker->analysis);
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < runtime_count(runtimes) && !error; i++) {
+		maker->pages = runtime_at(runtimes, i)->pages;
+		if (!maker->pages || !maker->pages->is_certain)
+			continue;
+		error = ledger_add_row(maker->ledger, OTHER_MEMORY, maker->pages->name,
+				       &maker->pages_row);
+		if (!error)
+			error = ledger_rest(maker->ledger, claim_pages, maker);
+		if (!error)
+			error = ledger_settle(maker->ledger, NULL, NULL);
+	}
+	return error;
+}
+
+/* Whether the kernel names shared memory so, which is no file on a disk. */
+static bool is_shared_path(const char *path)
+{
+	static const char *const prefixes[] = {
+		"/dev/shm/", "/memfd:", "/SYSV", "/dev/zero", "/[aio]", "/anon_hugepage",
+	};
+
+	for (size_t i = 0; i < COUNT_OF(prefixes); i++)
+		if (strncmp(path, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
+static bool is_shared(const struct maker *maker, uint64_t address)
+{
+	const struct residency *residency = maker->bill->residency;
+	size_t number = residency_above(residency, address);
+
+	return number < residency_count(residency) && residency_spans(residency)[number].shared;
+}
+
+/* [vdso] and what the kernel maps with it, and [vsyscall]. */
+static bool is_of_kernel(const struct maker *maker, const struct region *region)
+{
+	enum { VVAR_REACH = 1 << 16 };
+	const struct module *module = program_find_module(maker->program, region->start);
+
+	if (region->start >> 63)
+		return true;
+	if (!maker->vdso || region->mapping)
+		return false;
+	if (module && module->start == maker->vdso)
+		return true;
+	return region->end <= maker->vdso && maker->vdso - region->end < VVAR_REACH &&
+	       !(region->rights & (RIGHT_WRITE | RIGHT_EXECUTE)) && region->origin == REGION_ABSENT;
+}
+
+/* The row for memory that is not anonymous; ROWS if it is. */
+static enum row row_of(const struct maker *maker, const struct region *region)
+{
+	bool module = program_find_module(maker->program, region->start);
+
+	if (is_of_kernel(maker, region))
+		return ROW_KERNEL;
+	if (!module && !region->mapping)
+		return is_shared(maker, region->start) ? ROW_SHARED : ROWS;
+	if (!module && (is_shared_path(region->mapping->path) ||
+			(is_shared(maker, region->start) && (region->rights & RIGHT_WRITE))))
+		return ROW_SHARED;
+	if (!module)
+		return ROW_FILES;
+	if (region->rights & RIGHT_WRITE)
+		return ROW_DATA;
+	return region->rights & RIGHT_EXECUTE ? ROW_CODE : ROW_CONSTANTS;
+}
+
+/* Whether the region, from start on, goes on with the mapping of the unknown. */
+static bool continues(const struct unknown *unknown, const struct region *region, uint64_t start)
+{
+	return unknown->end == start && unknown->region->bytes && region->bytes &&
+	       unknown->region->segment == region->segment;
+}
+
+static struct error *add_unknown(struct unknowns *unknowns, const struct region *region,
+				 uint64_t start, uint64_t end)
+{
+	struct unknown *last = unknowns->items + unknowns->count - 1;
+
+	if (unknowns->count == 0 || !continues(last, region, start))
+		return array_append(unknowns, (struct unknown){ start, end, region });
+	last->end = end;
+	return NULL;
+}
+
+static struct error *take_rest(void *data, row_number number, uint64_t start, uint64_t end)
+{
+	struct maker *maker = data;
+	const struct region *region = image_find(maker->image, start);
+	const struct module *module = program_find_module(maker->program, start);
+	enum row row = row_of(maker, region);
+
+	if (row == ROWS)
+		return add_unknown(&maker->unknowns, region, start, end);
+	/* The last of a module's mappings may go on with others' memory. */
+	if (row == ROW_DATA && !region->mapping && module && module->end < end) {
+		ledger_count(maker->ledger, maker->rows[row], start, module->end);
+		return add_unknown(&maker->unknowns, region, module->end, end);
+	}
+	ledger_count(maker->ledger, maker->rows[row], start, end);
+	return NULL;
+}
+
+/* The row of that name from first on, added if there is none. */
+static struct error *find_row(struct ledger *ledger, size_t first, const char *name,
+			      row_number *ret)
+{
+	for (size_t i = first; i < ledger_row_count(ledger); i++) {
+		*ret = (row_number)i;
+		if (strcmp(ledger_row(ledger, *ret)->name, name) == 0)
+			return NULL;
+	}
+	return ledger_add_row(ledger, OTHER_MEMORY, name, ret);
+}
+
+/* Guesses that are alike share a row; what has none is unexplained. */
+static struct error *add_unknowns(struct maker *maker)
+{
+	size_t first = ledger_row_count(maker->ledger);
+	const struct unknown *unknowns = maker->unknowns.items;
+	struct error *error = NULL;
 	row_number row;
 
-	for (size_t i = 0; i < arenas_of(heap); i++) {
-		struct arena arena = heap->allocator->arena(heap, i);
-		struct arena_accounts accounts = bill->heaps.arenas[first + i];
-
-		if (arena.kind->used) {
-			name = arena.kind->used;
-			apart = accounts.amounts[ACCOUNT_USED];
-			accounts.amounts[ACCOUNT_USED] = (struct amount){ 0 };
-		}
-		arena_accounts_add(&sum, &accounts);
+	for (size_t i = 0; i < maker->unknowns.count && !error; i++) {
+		if (!*unknowns[i].guess)
+			continue;
+		error = find_row(maker->ledger, first, unknowns[i].guess, &row);
+		if (!error)
+			ledger_count(maker->ledger, row, unknowns[i].start, unknowns[i].end);
 	}
-	error = add_accounts(bill, heap, heap->allocator->name, &sum);
-	if (error || apart.mapped == 0)
-		return error;
-	error = ledger_add_row(bill->ledger, heap->allocator->name, name, &row);
 	if (!error)
-		ledger_add_amount(bill->ledger, row, apart);
+		error = ledger_add_row(maker->ledger, BILL_UNEXPLAINED, "", &row);
+	for (size_t i = 0; i < maker->unknowns.count && !error; i++)
+		if (!*unknowns[i].guess)
+			ledger_count(maker->ledger, row, unknowns[i].start, unknowns[i].end);
 	return error;
 }
 
-static struct error *add_heaps(struct bill *bill, struct analysis *analysis, bool by_arena)
+/* All but heaps. */
+static struct error *add_others(struct bill *bill, struct analysis *analysis)
 {
-	const struct heaps *heaps = analysis_heaps(analysis);
-	struct error *error;
+	struct maker maker = {
+		.bill = bill,
+		.analysis = analysis,
+		.image = analysis_image(analysis),
+		.program = analysis_program(analysis),
+		.ledger = bill->ledger,
+		.vdso = image_auxiliary(analysis_image(analysis), AT_SYSINFO_EHDR, 0),
+		.unknowns.memory.account = analysis_account(analysis),
+	};
+	struct error *(*const steps[])(struct maker * maker) = {
+		add_rows, add_stacks, add_fibers, add_thread_variables, add_objects,
+	};
+	struct error *error = NULL;
 
-	if (allocation_having(analysis_index(analysis), TRAIT_COLLECTABLE)) {
-		error = analysis_need(analysis, STAGE_REACHABILITY);
-		if (error)
-			return error;
-	}
-	error = heap_accounts_init(&bill->heaps, heaps, bill->ledger, analysis_garbage(analysis),
-				   analysis_progress(analysis));
-	for (size_t i = 0; i < heaps_count(heaps) && !error; i++) {
-		arena_number first;
-		const struct heap *heap = heaps_heap(heaps, i, &first);
-
-		if (!by_arena) {
-			error = add_heap(bill, heap, first, &bill->heaps.outside[i]);
-			continue;
-		}
-		error = add_arenas(bill, heap, first);
-		if (!error)
-			error = add_accounts(bill, heap, heap->allocator->name,
-					     &bill->heaps.outside[i]);
-	}
+	for (size_t i = 0; i < COUNT_OF(steps) && !error; i++)
+		error = steps[i](&maker);
+	if (!error)
+		error = ledger_rest(bill->ledger, take_rest, &maker);
+	if (!error)
+		error = bill_guess(&maker.unknowns, analysis);
+	if (!error)
+		error = add_unknowns(&maker);
+	array_release(&maker.unknowns);
 	return error;
 }
 
@@ -120,21 +416,15 @@ struct error *bill_create(struct analysis *analysis, bool by_arena, struct bill 
 
 	if (!bill)
 		return &error_no_memory;
-	bill->arenas =
-		calloc(heaps_arena_count(analysis_heaps(analysis)) + 1, sizeof(*bill->arenas));
-	if (!bill->arenas)
-		return &error_no_memory;
 	error = residency_create(analysis_image(analysis), account, analysis_progress(analysis),
 				 &bill->residency);
 	if (!error)
 		error = ledger_create(analysis_image(analysis), bill->residency, account,
 				      &bill->ledger);
 	if (!error)
-		error = add_heaps(bill, analysis, by_arena);
+		error = bill_add_heaps(bill, analysis, by_arena);
 	if (!error)
-		error = bill_add_stacks(bill, analysis);
-	if (!error)
-		error = bill_add_rest(bill, analysis);
+		error = add_others(bill, analysis);
 	if (error)
 		return error;
 	*ret = take(bill);
@@ -147,7 +437,8 @@ void bill_destroy(struct bill *bill)
 		ledger_destroy(bill->ledger);
 	if (bill->residency)
 		residency_destroy(bill->residency);
-	heap_accounts_deinit(&bill->heaps);
+	free(bill->heaps.arenas);
+	free(bill->heaps.outside);
 	free(bill->stacks);
 	free(bill->arenas);
 	free(bill);

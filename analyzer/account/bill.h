@@ -1,18 +1,44 @@
 /*
- * Where the memory of the process is: a row for each use, in which every mapped byte stands once.
+ * Where the memory of the process is: a row for each use, in which every mapped byte counts once.
  *
- * What is known for certain is taken first: heaps block by block, what allocators keep for
- * themselves, stacks, modules. What is left is anonymous memory: whose that may be is guessed by
- * what is in it and by who refers to it, and said as a guess. What remains then is unexplained.
+ * What is certain comes first: heaps block by block, what allocators keep for themselves, stacks,
+ * modules. What is left is anonymous memory: its contents, and what refers to it, give a guess at
+ * whose it may be, and the row says that it is a guess. The rest is unexplained.
  */
 #ifndef ANALYZER_ACCOUNT_BILL_H
 #define ANALYZER_ACCOUNT_BILL_H
 
+#include "analyzer/account/ledger.h"
 #include "analyzer/analysis/analysis.h"
-#include "analyzer/heap/heap_accounts.h"
 
 /* The group of what nobody has a guess for. */
 #define BILL_UNEXPLAINED "unexplained"
+
+/*
+ * What the memory of an arena is used for. Blocks count with their headers, as malloc counts them
+ * itself. What is between them, or behind the last one, is bookkeeping.
+ */
+enum heap_account {
+	ACCOUNT_USED,	 /* what the program may use of used blocks */
+	ACCOUNT_OUTER,	 /* used blocks with a nested heap, but for that */
+	ACCOUNT_GARBAGE, /* used blocks that a collector will free */
+	ACCOUNT_FREE,	 /* and the allocator's kinds of free memory from there on */
+	ACCOUNT_HEADERS = ACCOUNT_FREE + MOST_FREE_KINDS, /* and padding */
+	ACCOUNT_BOOKKEEPING,
+	ACCOUNT_RESERVED, /* not in use yet, for the heap to grow into */
+	HEAP_ACCOUNTS,
+};
+
+struct arena_accounts {
+	struct amount amounts[HEAP_ACCOUNTS];
+};
+
+void arena_accounts_add(struct arena_accounts *accounts, const struct arena_accounts *more);
+
+struct heap_accounts {
+	struct arena_accounts *arenas;	/* by the heaps' number */
+	struct arena_accounts *outside; /* for each heap: what belongs to no single arena */
+};
 
 /* A stack's part in the bill. */
 struct stack_account {
@@ -33,10 +59,7 @@ struct bill {
 	size_t arena_count;
 };
 
-/*
- * Make the bill; arenas have rows of their own if told so. Needs STAGE_HEAP, and builds what
- * collectors need.
- */
+/* Make the bill; by_arena: arenas have rows of their own. Builds what it needs. */
 struct error *bill_create(struct analysis *analysis, bool by_arena, struct bill **ret);
 void bill_destroy(struct bill *bill);
 DEFINE_CLEANUP(bill_destroy, struct bill *)

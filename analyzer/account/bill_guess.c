@@ -3,9 +3,9 @@
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
 
-#include <string.h>
-
 enum { PIECES_LOOKED_AT = 1 << 10, MOST_GUARD = 1 << 16 };
+
+static const char RESERVED[] = "no access: reserved";
 
 struct guessing {
 	struct unknowns *unknowns;
@@ -19,25 +19,27 @@ static void set_guess(struct unknown *unknown, const char *guess)
 	snprintf(unknown->guess, sizeof(unknown->guess), "%s", guess);
 }
 
-/* Call judge for each that has no guess yet. */
+/* Ask for each that has no guess yet; NULL is none. */
 static void guess_each(struct guessing *guessing,
-		       void (*judge)(struct guessing *guessing, struct unknown *unknown))
+		       const char *(*judge)(const struct guessing *guessing,
+					    const struct unknown *unknown))
 {
-	for (size_t i = 0; i < guessing->unknowns->count; i++)
-		if (!*guessing->unknowns->list[i].guess)
-			judge(guessing, &guessing->unknowns->list[i]);
+	for (size_t i = 0; i < guessing->unknowns->count; i++) {
+		struct unknown *unknown = &guessing->unknowns->items[i];
+		const char *guess = *unknown->guess ? NULL : judge(guessing, unknown);
+
+		if (guess)
+			set_guess(unknown, guess);
+	}
 }
 
-/* By its rights. */
-static void judge_rights(struct guessing *guessing, struct unknown *unknown)
+static const char *guess_by_rights(const struct guessing *guessing, const struct unknown *unknown)
 {
 	uint8_t rights = unknown->region->rights;
 
 	if (rights & RIGHT_EXECUTE)
-		set_guess(unknown, rights & RIGHT_WRITE ? "code, writable (JIT?)"
-							: "code, in no file (JIT?)");
-	else if (!(rights & (RIGHT_READ | RIGHT_WRITE)))
-		set_guess(unknown, "no access: reserved");
+		return rights & RIGHT_WRITE ? "code, writable (JIT?)" : "code, in no file (JIT?)";
+	return rights & (RIGHT_READ | RIGHT_WRITE) ? NULL : RESERVED;
 }
 
 /* Whether most of the places in it, so far apart, that are not empty are of a kind. */
@@ -66,7 +68,7 @@ static bool is_made_of(const struct image *image, const struct unknown *unknown,
 }
 
 /* Pages of objects that runtimes are sure of only where there are many. */
-static void judge_objects(struct guessing *guessing, struct unknown *unknown)
+static const char *guess_by_objects(const struct guessing *guessing, const struct unknown *unknown)
 {
 	const struct runtimes *runtimes = analysis_runtimes(guessing->analysis);
 
@@ -76,22 +78,78 @@ static void judge_objects(struct guessing *guessing, struct unknown *unknown)
 		if (!pages || pages->is_certain)
 			continue;
 		for (const uint64_t *distance = pages->alignment; *distance; distance++)
-			if (is_made_of(guessing->image, unknown, pages, *distance)) {
-				set_guess(unknown, pages->name);
-				return;
-			}
+			if (is_made_of(guessing->image, unknown, pages, *distance))
+				return pages->name;
 	}
+	return NULL;
+}
+
+/*
+ * A few pages that nobody may access, which catch what overflows. gdb says of such that they can be
+ * read, and writes zeros.
+ */
+static bool is_guard(const struct image *image, const struct region *region)
+{
+	uint64_t size = region->end - region->start;
+
+	if (region->mapping || size > MOST_GUARD)
+		return false;
+	return region->rights == 0 || (region->rights == RIGHT_READ && region->bytes &&
+				       bytes_are_zero(region->bytes, size));
+}
+
+/* Above guard pages: a stack that a program made, in use or not. */
+static const char *guess_by_guard(const struct guessing *guessing, const struct unknown *unknown)
+{
+	const struct region *region = unknown->region;
+	const struct region *below = image_find(guessing->image, unknown->start - 1);
+
+	if (is_guard(guessing->image, region))
+		return RESERVED;
+	return unknown->start == region->start && below && is_guard(guessing->image, below) &&
+			       below->end - below->start < unknown->end - unknown->start
+		       ? "stacks, by guard pages"
+		       : NULL;
+}
+
+/* The next bytes of the dump from *at on, below end, a step's worth at most; NULL: no more. */
+static const uint8_t *next_bytes(const struct image *image, uint64_t *at, uint64_t end,
+				 uint64_t *ret_size)
+{
+	enum { STEP = 1 << 20 };
+	const uint8_t *bytes = NULL;
+
+	for (uint64_t next; *at < end && (next = image_next_data(image, *at)) > *at;)
+		*at = next;
+	if (*at < end)
+		bytes = image_bytes(image, *at, ret_size);
+	if (bytes && *ret_size > end - *at)
+		*ret_size = end - *at;
+	if (bytes && *ret_size > STEP)
+		*ret_size = STEP;
+	return bytes;
+}
+
+/* What was never written refers to nothing. Memory that is not in the core counts as zeros. */
+static const char *guess_by_zeros(const struct guessing *guessing, const struct unknown *unknown)
+{
+	const uint8_t *bytes;
+	uint64_t at = unknown->start, size;
+
+	for (; (bytes = next_bytes(guessing->image, &at, unknown->end, &size)); at += size)
+		if (!bytes_are_zero(bytes, size))
+			return NULL;
+	return "all zeros";
 }
 
 /* The one without a guess that holds address, or NULL. */
 static struct unknown *find_unknown(const struct unknowns *unknowns, uint64_t address)
 {
-	size_t low = LIST_ABOVE(unknowns->list, unknowns->count, end, address);
+	size_t low = LIST_ABOVE(unknowns->items, unknowns->count, end, address);
+	struct unknown *unknown = unknowns->items + low;
 
-	return low < unknowns->count && unknowns->list[low].start <= address &&
-			       !*unknowns->list[low].guess
-		       ? &unknowns->list[low]
-		       : NULL;
+	return low < unknowns->count && unknown->start <= address && !*unknown->guess ? unknown
+										      : NULL;
 }
 
 /* The range of all that is still without a guess; false if none is. */
@@ -99,7 +157,7 @@ static bool find_bounds(struct guessing *guessing)
 {
 	guessing->start = guessing->end = 0;
 	for (size_t i = 0; i < guessing->unknowns->count; i++) {
-		const struct unknown *unknown = &guessing->unknowns->list[i];
+		const struct unknown *unknown = &guessing->unknowns->items[i];
 
 		if (*unknown->guess)
 			continue;
@@ -110,29 +168,14 @@ static bool find_bounds(struct guessing *guessing)
 	return guessing->end != 0;
 }
 
-/* What [start, end) refers to is guess's. */
+/* Give what [start, end) refers to that guess. */
 static struct error *scan(struct guessing *guessing, uint64_t start, uint64_t end,
 			  const char *guess)
 {
-	enum { STEP = 1 << 20 };
-	struct progress *progress = analysis_progress(guessing->analysis);
-	uint64_t bounds = guessing->end - guessing->start;
+	uint64_t bounds = guessing->end - guessing->start, size;
+	const uint8_t *bytes;
 
-	while (start < end) {
-		uint64_t size, next = image_next_data(guessing->image, start);
-		const uint8_t *bytes;
-
-		if (next > start) {
-			start = next;
-			continue;
-		}
-		bytes = image_bytes(guessing->image, start, &size);
-		if (!bytes)
-			return NULL;
-		if (size > end - start)
-			size = end - start;
-		if (size > STEP)
-			size = STEP;
+	for (; (bytes = next_bytes(guessing->image, &start, end, &size)); start += size) {
 		for (uint64_t i = 0; i + 8 <= size; i += 8) {
 			struct unknown *unknown;
 			uint64_t word;
@@ -145,8 +188,7 @@ static struct error *scan(struct guessing *guessing, uint64_t start, uint64_t en
 				set_guess(unknown, guess);
 		}
 		image_advance(guessing->image, start, start + size);
-		start += size;
-		if (!progress_step(progress, size))
+		if (!progress_step(analysis_progress(guessing->analysis), size))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 	}
 	return NULL;
@@ -206,72 +248,6 @@ static struct error *guess_by_heap(struct guessing *guessing)
 	return error;
 }
 
-/*
- * A few pages that nobody may access, which catch what overflows. gdb says of such that they can be
- * read, and writes zeros.
- */
-static bool is_guard(const struct image *image, const struct region *region)
-{
-	uint64_t size = region->end - region->start;
-
-	if (region->mapping || size > MOST_GUARD)
-		return false;
-	return region->rights == 0 || (region->rights == RIGHT_READ && region->bytes &&
-				       bytes_are_zero(region->bytes, size));
-}
-
-static void judge_guard(struct guessing *guessing, struct unknown *unknown)
-{
-	if (is_guard(guessing->image, unknown->region))
-		set_guess(unknown, "no access: reserved");
-}
-
-/* Above such pages: a stack that a program made, in use or not. */
-static void judge_guarded(struct guessing *guessing, struct unknown *unknown)
-{
-	const struct region *region = unknown->region;
-	const struct region *below = image_find(guessing->image, unknown->start - 1);
-
-	if (unknown->start == region->start && below && is_guard(guessing->image, below) &&
-	    below->end - below->start < unknown->end - unknown->start)
-		set_guess(unknown, "stacks, by guard pages");
-}
-
-/* Memory that is not in the core counts as such. */
-static bool is_zero(const struct image *image, const struct unknown *unknown)
-{
-	enum { STEP = 1 << 20 };
-	uint64_t at = unknown->start;
-
-	while (at < unknown->end) {
-		uint64_t size, next = image_next_data(image, at);
-		const uint8_t *bytes;
-
-		if (next > at) {
-			at = next;
-			continue;
-		}
-		bytes = image_bytes(image, at, &size);
-		if (!bytes)
-			break;
-		if (size > unknown->end - at)
-			size = unknown->end - at;
-		if (size > STEP)
-			size = STEP;
-		if (!bytes_are_zero(bytes, size))
-			return false;
-		at += size;
-	}
-	return true;
-}
-
-/* What was never written, and so refers to nothing. */
-static void judge_untouched(struct guessing *guessing, struct unknown *unknown)
-{
-	if (is_zero(guessing->image, unknown))
-		set_guess(unknown, "all zeros");
-}
-
 struct error *bill_guess(struct unknowns *unknowns, struct analysis *analysis)
 {
 	struct guessing guessing = {
@@ -281,17 +257,16 @@ struct error *bill_guess(struct unknowns *unknowns, struct analysis *analysis)
 	};
 	struct error *error = NULL;
 
-	guess_each(&guessing, judge_rights);
-	guess_each(&guessing, judge_objects);
+	guess_each(&guessing, guess_by_rights);
+	guess_each(&guessing, guess_by_objects);
 	if (find_bounds(&guessing))
 		error = guess_by_modules(&guessing);
-	guess_each(&guessing, judge_guard);
-	guess_each(&guessing, judge_guarded);
+	guess_each(&guessing, guess_by_guard);
 	if (!error && find_bounds(&guessing))
 		error = guess_by_stacks(&guessing);
 	/* That reads all of the heap: there may be nothing left to guess. */
 	if (!error && find_bounds(&guessing))
 		error = guess_by_heap(&guessing);
-	guess_each(&guessing, judge_untouched);
+	guess_each(&guessing, guess_by_zeros);
 	return error;
 }

@@ -5,15 +5,10 @@
 #define ANALYZER_ACCOUNT_BILL_PARTS_H
 
 #include "analyzer/account/bill.h"
+#include "analyzer/base/array.h"
 
-/* Stacks of threads, of fibers, and of threads that have ended. */
-struct error *bill_add_stacks(struct bill *bill, struct analysis *analysis);
-
-/* Pages of objects that runtimes are sure of. */
-struct error *bill_add_objects(struct bill *bill, struct analysis *analysis);
-
-/* Modules, files, the kernel's pages, and all anonymous memory that is left. */
-struct error *bill_add_rest(struct bill *bill, struct analysis *analysis);
+/* Count the memory of all heaps in bill->heaps and in rows. */
+struct error *bill_add_heaps(struct bill *bill, struct analysis *analysis, bool by_arena);
 
 enum { GUESS_SIZE = 24 };
 
@@ -25,8 +20,7 @@ struct unknown {
 };
 
 struct unknowns {
-	struct unknown *list; /* by address */
-	size_t count;
+	ARRAY(struct unknown); /* by address */
 };
 
 /* Find out whose it may be. */

@@ -78,6 +78,9 @@ struct memory_range {
 	uint64_t start, end; /* [start, end) */
 };
 
+/* Sort the ranges, and join those that overlap or touch; returns how many are left. */
+size_t memory_ranges_join(struct memory_range *ranges, size_t count);
+
 struct block_sink;
 
 /* A sink to walk heaps into, then to be made an index. */

@@ -42,33 +42,16 @@ static struct error *sort_sink(struct block_sink *sink)
 	return error;
 }
 
-DEFINE_COMPARE(compare_ranges, struct memory_range, ASCENDING(start))
-
 /* Claim the regions, too, and join the claims that touch. */
 static struct error *join_claims(struct block_sink *sink)
 {
-	const struct heap_region *regions = sink->regions.items;
-	struct memory_range *claims;
-	size_t kept = 0;
+	struct error *error = NULL;
 
-	for (size_t i = 0; i < sink->regions.count; i++) {
-		struct error *error = block_sink_claim(sink, regions[i].start, regions[i].end);
-
-		if (error)
-			return error;
-	}
-	claims = sink->claims.items;
-	SORT(claims, sink->claims.count, compare_ranges);
-	for (size_t i = 0; i < sink->claims.count; i++) {
-		if (kept > 0 && claims[i].start <= claims[kept - 1].end) {
-			if (claims[i].end > claims[kept - 1].end)
-				claims[kept - 1].end = claims[i].end;
-			continue;
-		}
-		claims[kept++] = claims[i];
-	}
-	sink->claims.count = kept;
-	return NULL;
+	for (size_t i = 0; i < sink->regions.count && !error; i++)
+		error = block_sink_claim(sink, sink->regions.items[i].start,
+					 sink->regions.items[i].end);
+	sink->claims.count = memory_ranges_join(sink->claims.items, sink->claims.count);
+	return error;
 }
 
 /* Up to the start of the region's last allocation; one alone needs none. */

@@ -6,6 +6,22 @@
 #include <assert.h>
 #include <string.h>
 
+DEFINE_COMPARE(compare_ranges, struct memory_range, ASCENDING(start))
+
+size_t memory_ranges_join(struct memory_range *ranges, size_t count)
+{
+	size_t kept = 0;
+
+	SORT(ranges, count, compare_ranges);
+	for (size_t i = 0; i < count; i++) {
+		if (kept == 0 || ranges[i].start > ranges[kept - 1].end)
+			ranges[kept++] = ranges[i];
+		else if (ranges[i].end > ranges[kept - 1].end)
+			ranges[kept - 1].end = ranges[i].end;
+	}
+	return kept;
+}
+
 static const uint64_t WIDE_GAP = UINT64_C(16) << 20;
 
 /* How far from its start the extents of a region can tell. */

@@ -1,10 +1,7 @@
-#include "analyzer/heap/ledger.h"
+#include "analyzer/account/ledger.h"
 
 #include "analyzer/base/array.h"
 #include "analyzer/base/list.h"
-#include "analyzer/base/sort.h"
-
-#include <string.h>
 
 /* A claim of the layer under way. */
 struct claim {
@@ -48,11 +45,6 @@ void ledger_destroy(struct ledger *ledger)
 	free(ledger);
 }
 
-const struct residency *ledger_residency(const struct ledger *ledger)
-{
-	return ledger->residency;
-}
-
 struct error *ledger_add_row(struct ledger *ledger, const char *group, const char *name,
 			     row_number *ret)
 {
@@ -67,6 +59,11 @@ struct error *ledger_add_row(struct ledger *ledger, const char *group, const cha
 	return NULL;
 }
 
+void ledger_add_amount(struct ledger *ledger, row_number row, struct amount amount)
+{
+	amount_add(&ledger->rows[row].amount, amount);
+}
+
 size_t ledger_row_count(const struct ledger *ledger)
 {
 	return ledger->row_count;
@@ -75,11 +72,6 @@ size_t ledger_row_count(const struct ledger *ledger)
 const struct ledger_row *ledger_row(const struct ledger *ledger, row_number number)
 {
 	return &ledger->rows[number];
-}
-
-void ledger_add_amount(struct ledger *ledger, row_number row, struct amount amount)
-{
-	amount_add(&ledger->rows[row].amount, amount);
 }
 
 struct error *ledger_claim(struct ledger *ledger, uint64_t start, uint64_t end, row_number row)
@@ -99,7 +91,7 @@ static void clip_claims(struct ledger *ledger)
 	size_t kept = 0;
 	uint64_t end = 0;
 
-	SORT(claims, ledger->claims.count, compare_claims);
+	array_sort(&ledger->claims, compare_claims);
 	for (size_t i = 0; i < ledger->claims.count; i++) {
 		if (claims[i].end <= end)
 			continue;
@@ -125,9 +117,9 @@ static struct error *count_piece(void *data, row_number row, uint64_t start, uin
 	return NULL;
 }
 
-/* Tell of what is not taken of [start, end); *next is in those taken. */
-static struct error *tell_pieces(const struct ledger *ledger, uint64_t start, uint64_t end,
-				 row_number row, size_t *next, ledger_piece_fn *found, void *data)
+/* Visit what is not taken of [start, end); *next is in those taken. */
+static struct error *visit_pieces(const struct ledger *ledger, uint64_t start, uint64_t end,
+				  row_number row, size_t *next, ledger_piece_fn *found, void *data)
 {
 	const struct memory_range *taken = ledger->taken.items;
 	struct error *error = NULL;
@@ -148,90 +140,46 @@ static struct error *tell_pieces(const struct ledger *ledger, uint64_t start, ui
 	return error;
 }
 
-/* Append a range to those merged, joined to the last if they touch. */
-static void append(struct memory_range *merged, size_t *count, struct memory_range range)
-{
-	if (*count > 0 && range.start <= merged[*count - 1].end) {
-		if (range.end > merged[*count - 1].end)
-			merged[*count - 1].end = range.end;
-		return;
-	}
-	merged[(*count)++] = range;
-}
-
-/* What was claimed is taken for the layers to come. */
+/* What this layer claimed is taken for the layers to come. */
 static struct error *take_claims(struct ledger *ledger)
 {
-	const struct claim *claims = ledger->claims.items;
-	const struct memory_range *taken = ledger->taken.items;
-	struct memory memory = { .account = ledger->taken.memory.account };
-	struct memory_range *merged;
-	size_t i = 0, j = 0, count = 0;
-	struct error *error = memory_resize(
-		&memory, (ledger->claims.count + ledger->taken.count + 1) * sizeof(*merged));
+	struct error *error = array_reserve(&ledger->taken, ledger->claims.count);
 
-	if (error)
-		return error;
-	merged = memory.bytes;
-	while (i < ledger->claims.count || j < ledger->taken.count) {
-		bool is_claim = j == ledger->taken.count ||
-				(i < ledger->claims.count && claims[i].start < taken[j].start);
-
-		if (is_claim)
-			append(merged, &count,
-			       (struct memory_range){ claims[i].start, claims[i].end });
-		else
-			append(merged, &count, taken[j]);
-		i += is_claim;
-		j += !is_claim;
-	}
-	array_release(&ledger->taken);
-	ledger->taken.memory = memory;
-	ledger->taken.count = count;
-	return NULL;
+	for (size_t i = 0; i < ledger->claims.count && !error; i++)
+		error = array_append(&ledger->taken,
+				     (struct memory_range){ ledger->claims.items[i].start,
+							    ledger->claims.items[i].end });
+	ledger->taken.count = memory_ranges_join(ledger->taken.items, ledger->taken.count);
+	return error;
 }
 
 struct error *ledger_settle(struct ledger *ledger, ledger_piece_fn *found, void *data)
 {
-	const struct claim *claims;
 	struct error *error = NULL;
 	size_t next = 0;
 
 	clip_claims(ledger);
-	claims = ledger->claims.items;
-	for (size_t i = 0; i < ledger->claims.count && !error; i++)
-		error = tell_pieces(ledger, claims[i].start, claims[i].end, claims[i].row, &next,
-				    found ? found : count_piece, found ? data : ledger);
-	if (!error)
+	for (size_t i = 0; i < ledger->claims.count && !error; i++) {
+		struct claim claim = ledger->claims.items[i];
+
+		error = visit_pieces(ledger, claim.start, claim.end, claim.row, &next,
+				     found ? found : count_piece, found ? data : ledger);
+	}
+	if (!error && ledger->claims.count > 0)
 		error = take_claims(ledger);
 	ledger->claims.count = 0;
 	return error;
 }
 
-/* Passes pieces of a region on. */
-struct rest {
-	ledger_rest_fn *found;
-	void *data;
-	const struct region *region;
-};
-
-static struct error *tell_rest(void *data, row_number row, uint64_t start, uint64_t end)
+struct error *ledger_rest(const struct ledger *ledger, ledger_piece_fn *found, void *data)
 {
-	const struct rest *rest = data;
-
-	return rest->found(rest->data, rest->region, start, end);
-}
-
-struct error *ledger_rest(const struct ledger *ledger, ledger_rest_fn *found, void *data)
-{
-	struct rest rest = { found, data, NULL };
 	struct error *error = NULL;
 	size_t next = 0;
 
 	for (size_t i = 0; i < image_region_count(ledger->image) && !error; i++) {
-		rest.region = image_region(ledger->image, i);
-		error = tell_pieces(ledger, rest.region->start, rest.region->end, 0, &next,
-				    tell_rest, &rest);
+		const struct region *region = image_region(ledger->image, i);
+
+		error = visit_pieces(ledger, region->start, region->end, 0, &next, found, data);
 	}
 	return error;
 }
