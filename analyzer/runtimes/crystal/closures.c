@@ -1,7 +1,6 @@
-#include "analyzer/runtimes/crystal/closures.h"
+#include "analyzer/runtimes/crystal/crystal.h"
 
 #include "analyzer/base/address_map.h"
-#include "analyzer/runtimes/crystal/layouts.h"
 
 #include <string.h>
 
@@ -12,13 +11,13 @@ struct search {
 	const struct allocation_index *index;
 	const struct crystal_types *types;
 	struct bitmap *objects;
-	struct address_map found; /* ids of those beside a function */
+	struct address_map found; /* ids of objects beside a function, by address */
 	struct bitmap paired;	  /* the same */
-	struct bitmap held;	  /* those that others refer to as well */
+	struct bitmap held;	  /* to which other memory refers as well */
 	struct error *error;
 };
 
-/* The words of a holder: an allocation, or NO_ALLOCATION. */
+/* The words of an allocation, or of static memory: NO_ALLOCATION. */
 struct words {
 	allocation_id holder;
 	const uint8_t *bytes;
@@ -39,7 +38,7 @@ static bool may_refer(uint64_t word)
 	return word && word % WORD == 0;
 }
 
-/* Remember what the address refers to, if that looks like an object. */
+/* Keep the object at address, if it may be closure data. */
 static void take_pair(struct search *search, allocation_id holder, uint64_t address)
 {
 	allocation_id id = allocation_find(search->index, address);
@@ -53,7 +52,7 @@ static void take_pair(struct search *search, allocation_id holder, uint64_t addr
 	search->error = address_map_add(&search->found, address, id);
 }
 
-/* C's memory has functions that are called back with objects. */
+/* Memory of C's malloc has pairs of callbacks and objects: those are no Procs. */
 static void take_pairs(struct search *search, const struct words *words)
 {
 	const struct bitmap *collectable = allocation_having(search->index, TRAIT_COLLECTABLE);
@@ -66,7 +65,7 @@ static void take_pairs(struct search *search, const struct words *words)
 			take_pair(search, words->holder, word_at(words, i));
 }
 
-/* What a block within a block captured refers to the outer one's. */
+/* Closure data of an inner block may refer to that of the outer one. */
 static void take_others(struct search *search, const struct words *words)
 {
 	if (words->holder != NO_ALLOCATION && bitmap_get(&search->paired, words->holder))
@@ -94,7 +93,7 @@ static void read_range(struct search *search, allocation_id holder, uint64_t sta
 	take_words(search, &words);
 }
 
-/* What the program's own variables and the memory with pointers hold. */
+/* Read the program's own variables, and all memory with pointers. */
 static void read_all(struct search *search,
 		     void (*take_words)(struct search *search, const struct words *words))
 {

@@ -1,13 +1,15 @@
 #include "analyzer/runtimes/crystal/code.h"
 
 #include "analyzer/base/sort.h"
-#include "analyzer/runtimes/crystal/code_state.h"
 #include "analyzer/runtimes/crystal/disassembler.h"
 
 #include <string.h>
 
 enum {
+	GENERAL = 16,	/* general registers come first, */
+	REGISTERS = 32, /* then vector registers */
 	NO_REGISTER = REGISTERS,
+	SLOTS = 64,
 	STACK_POINTER = 4,
 	FRAME_POINTER = 5,
 	RESULT = 0,   /* rax */
@@ -15,7 +17,7 @@ enum {
 	MOST_TARGETS = 4096,
 	LONGEST_FUNCTION = 1 << 20,
 	/*
-	 * Where paths meet, so many are followed side by side for so many instructions; then what
+	 * Where paths meet, this many are followed side by side for so many instructions; then what
 	 * they have in common.
 	 */
 	MOST_PATHS = 4,
@@ -23,13 +25,39 @@ enum {
 	MOST_PENDING = 64, /* jumps ahead whose targets were not reached yet */
 };
 
+/*
+ * What is known of a register or a place of the stack: a number, or an object that the function
+ * made, by its number. A flag is a number whose lowest byte is 0 or 1, the rest being unknown.
+ */
+enum value_kind { UNKNOWN, NUMBER, MADE, FLAG };
+
+struct value {
+	enum value_kind kind;
+	uint64_t number;
+};
+
+static const struct value unknown = { UNKNOWN, 0 }, zero = { NUMBER, 0 }, one = { NUMBER, 1 };
+
+/* A place of the stack. */
+struct slot {
+	int64_t place; /* from the stack pointer at the function's start */
+	bool by_frame; /* from the frame pointer */
+	struct value value;
+};
+
+struct code_state {
+	struct value registers[REGISTERS];
+	struct slot slots[SLOTS];
+	size_t slot_count;
+	int64_t depth;			/* of the stack pointer */
+	uint64_t typed[MOST_MADE / 64]; /* a bit for each object with a type */
+};
+
 /* A jump ahead, and what was known then. */
 struct pending {
 	uint64_t target;
 	struct code_state state;
 };
-
-_Static_assert((int)MOST_MADE <= (int)MOST_FOLLOWED, "all objects are followed");
 
 struct code_reader {
 	const struct image *image;
@@ -80,14 +108,96 @@ void code_reader_destroy(struct code_reader *reader)
 	free(reader);
 }
 
+/* Forget all but the depth of the stack. */
+static void code_state_forget(struct code_state *state)
+{
+	memset(state->registers, 0, sizeof(state->registers));
+	state->slot_count = 0;
+}
+
+/* What is known of the place; NULL: nothing. */
+static struct slot *code_state_find(struct code_state *state, const struct slot *place)
+{
+	for (size_t i = 0; i < state->slot_count; i++)
+		if (state->slots[i].place == place->place &&
+		    state->slots[i].by_frame == place->by_frame)
+			return &state->slots[i];
+	return NULL;
+}
+
+static void code_state_set(struct code_state *state, const struct slot *place, struct value value)
+{
+	struct slot *slot = code_state_find(state, place);
+
+	if (!slot && value.kind == UNKNOWN)
+		return;
+	if (!slot) {
+		if (state->slot_count == SLOTS)
+			state->slot_count = 0;
+		slot = &state->slots[state->slot_count++];
+		*slot = *place;
+	}
+	slot->value = value;
+}
+
+static bool is_same(struct value value, struct value other)
+{
+	return value.kind == other.kind && value.number == other.number;
+}
+
+/* Keep what is known in both. */
+static void code_state_intersect(struct code_state *state, const struct code_state *other)
+{
+	struct code_state copy = *other;
+
+	for (size_t i = 0; i < REGISTERS; i++)
+		if (!is_same(state->registers[i], other->registers[i]))
+			state->registers[i].kind = UNKNOWN;
+	if (state->depth != other->depth)
+		state->slot_count = 0;
+	for (size_t i = 0; i < state->slot_count; i++) {
+		const struct slot *slot = code_state_find(&copy, &state->slots[i]);
+
+		if (!slot || !is_same(slot->value, state->slots[i].value))
+			state->slots[i].value.kind = UNKNOWN;
+	}
+	for (size_t i = 0; i < MOST_MADE / 64; i++)
+		state->typed[i] |= other->typed[i];
+}
+
+static void rename_value(struct value *value, size_t made, size_t other)
+{
+	if (value->kind == MADE && value->number == made)
+		value->number = other;
+}
+
+/* The object turned out to be another one. */
+static void code_state_rename(struct code_state *state, size_t made, size_t other)
+{
+	for (size_t i = 0; i < REGISTERS; i++)
+		rename_value(&state->registers[i], made, other);
+	for (size_t i = 0; i < state->slot_count; i++)
+		rename_value(&state->slots[i].value, made, other);
+}
+
+/* Note that the object has a type; false: it had one already. */
+static bool code_state_take_type(struct code_state *state, size_t made)
+{
+	uint64_t bit = UINT64_C(1) << (made % 64);
+	bool had = state->typed[made / 64] & bit;
+
+	state->typed[made / 64] |= bit;
+	return !had;
+}
+
 /* Capstone's name of a register, of any width, as a number of ours. */
 static unsigned int register_number(unsigned int name)
 {
-	static const unsigned int names[][4] = {
-		{ X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL },
-		{ X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL },
-		{ X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL },
-		{ X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL },
+	static const unsigned int names[][5] = {
+		{ X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH },
+		{ X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH },
+		{ X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH },
+		{ X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH },
 		{ X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL },
 		{ X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL },
 		{ X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL },
@@ -105,25 +215,13 @@ static unsigned int register_number(unsigned int name)
 	if (name >= X86_REG_XMM0 && name <= X86_REG_XMM15)
 		return GENERAL + (name - X86_REG_XMM0);
 	for (unsigned int i = 0; i < GENERAL; i++)
-		for (unsigned int j = 0; j < 4; j++)
-			if (names[i][j] == name)
+		for (unsigned int j = 0; j < 5; j++)
+			if (name && names[i][j] == name)
 				return i;
-	/* The second bytes of four registers. */
-	switch (name) {
-	case X86_REG_AH:
-		return 0;
-	case X86_REG_CH:
-		return 1;
-	case X86_REG_DH:
-		return 2;
-	case X86_REG_BH:
-		return 3;
-	default:
-		return NO_REGISTER;
-	}
+	return NO_REGISTER;
 }
 
-/* What a call does not preserve. */
+/* Forget the registers that a call does not preserve. */
 static void forget_volatile(struct code_reader *reader)
 {
 	static const unsigned int kept[] = { 3, 4, 5, 12, 13, 14, 15 };
@@ -181,13 +279,12 @@ static struct value read_constant(const struct code_reader *reader, uint64_t add
 		size = sizeof(value.number);
 	if (!region || (region->rights & RIGHT_WRITE) ||
 	    !image_read(reader->image, address, &value.number, size))
-		return (struct value){ UNKNOWN, 0 };
+		return unknown;
 	return value;
 }
 
 static struct value read_operand(struct code_reader *reader, const cs_x86_op *operand)
 {
-	const struct value unknown = { UNKNOWN, 0 };
 	struct slot place = { 0 };
 	const struct slot *slot;
 	unsigned int number;
@@ -214,7 +311,7 @@ static struct value read_operand(struct code_reader *reader, const cs_x86_op *op
 	}
 }
 
-/* Whether the operand is the start of an object made, and of which. */
+/* Whether the operand is the start of a made object, and of which. */
 static bool find_made(struct code_reader *reader, const cs_x86_op *operand, size_t *ret)
 {
 	const struct value *value;
@@ -284,18 +381,13 @@ static void write_operand(struct code_reader *reader, const cs_x86_op *operand, 
 	}
 }
 
-/* Of x + c and x - c; objects are not followed into their middle. */
+/* x + c or x - c; addresses within objects are not followed. */
 static struct value add(struct value value, struct value other, bool subtract)
 {
 	if (value.kind != NUMBER || other.kind != NUMBER)
-		return (struct value){ UNKNOWN, 0 };
+		return unknown;
 	value.number += subtract ? -other.number : other.number;
 	return value;
-}
-
-static void move_stack(struct code_reader *reader, int64_t by)
-{
-	reader->state->depth += by;
 }
 
 static void read_sum(struct code_reader *reader, const cs_x86 *x86, bool subtract)
@@ -304,7 +396,7 @@ static void read_sum(struct code_reader *reader, const cs_x86 *x86, bool subtrac
 
 	if (to->type == X86_OP_REG && register_number(to->reg) == STACK_POINTER) {
 		if (by->type == X86_OP_IMM)
-			move_stack(reader, subtract ? -by->imm : by->imm);
+			reader->state->depth += subtract ? -by->imm : by->imm;
 		else
 			reader->state->slot_count = 0;
 		return;
@@ -313,7 +405,7 @@ static void read_sum(struct code_reader *reader, const cs_x86 *x86, bool subtrac
 		      add(read_operand(reader, to), read_operand(reader, by), subtract));
 }
 
-/* It is the same object on all paths, if it is as large. */
+/* An object of the same size is the same on all paths. */
 static void add_made(struct code_reader *reader, uint64_t maker, uint64_t size)
 {
 	const struct made_object made = {
@@ -360,7 +452,7 @@ static void read_return(struct code_reader *reader)
 		reader->made[result->number].returned = true;
 }
 
-/* Of anything else: what it writes is not known any more. */
+/* Forget what any other instruction writes. */
 static void read_other(struct code_reader *reader)
 {
 	uint8_t written_count;
@@ -382,32 +474,27 @@ static void read_other(struct code_reader *reader)
 		const cs_x86_op *operand = &reader->instruction->detail->x86.operands[i];
 
 		if (operand->type == X86_OP_MEM && (operand->access & CS_AC_WRITE))
-			write_operand(reader, operand, (struct value){ UNKNOWN, 0 });
+			write_operand(reader, operand, unknown);
 	}
-}
-
-static bool is_cleared(const cs_x86 *x86)
-{
-	return x86->op_count >= 2 && x86->operands[0].type == X86_OP_REG &&
-	       x86->operands[1].type == X86_OP_REG && x86->operands[0].reg == x86->operands[1].reg;
 }
 
 static void read_xor(struct code_reader *reader, const cs_x86 *x86)
 {
-	if (is_cleared(x86))
-		write_operand(reader, &x86->operands[0], (struct value){ NUMBER, 0 });
+	if (x86->op_count >= 2 && x86->operands[0].type == X86_OP_REG &&
+	    x86->operands[1].type == X86_OP_REG && x86->operands[0].reg == x86->operands[1].reg)
+		write_operand(reader, &x86->operands[0], zero);
 	else
 		read_other(reader);
 }
 
-/* The operand is the one on this path, the other on a new one. */
+/* Let the operand be value on this path, and other on a new one. */
 static void fork_path(struct code_reader *reader, const cs_x86_op *operand, struct value value,
 		      struct value other)
 {
 	struct code_state *state = reader->state;
 
 	if (reader->path_count == MOST_PATHS) {
-		write_operand(reader, operand, (struct value){ UNKNOWN, 0 });
+		write_operand(reader, operand, unknown);
 		return;
 	}
 	reader->paths[reader->path_count] = *state;
@@ -418,9 +505,7 @@ static void fork_path(struct code_reader *reader, const cs_x86_op *operand, stru
 	reader->path_left = PATH_LENGTH;
 }
 
-static const struct value zero = { NUMBER, 0 }, one = { NUMBER, 1 };
-
-/* A flag; on each path what it is, where the rest of the register is 0. */
+/* SETcc: where the rest of the register is 0, follow a path for each value. */
 static void read_flag(struct code_reader *reader, const cs_x86 *x86)
 {
 	cs_x86_op whole = x86->operands[0];
@@ -459,14 +544,14 @@ static void read_choice(struct code_reader *reader, const cs_x86 *x86)
 	struct value other = read_operand(reader, &x86->operands[1]);
 
 	if (value.kind == UNKNOWN || other.kind == UNKNOWN)
-		write_operand(reader, &x86->operands[0], (struct value){ UNKNOWN, 0 });
+		write_operand(reader, &x86->operands[0], unknown);
 	else
 		fork_path(reader, &x86->operands[0], value, other);
 }
 
 static void read_lea(struct code_reader *reader, const cs_x86 *x86)
 {
-	struct value value = { UNKNOWN, 0 };
+	struct value value = unknown;
 	const cs_x86_op *from = &x86->operands[1];
 
 	if (find_address(reader, from, &value.number))
@@ -487,15 +572,15 @@ static void read_stack(struct code_reader *reader, const cs_x86 *x86, bool push)
 	if (push) {
 		struct value value = read_operand(reader, operand);
 
-		move_stack(reader, -8);
+		reader->state->depth -= 8;
 		place.place = reader->state->depth;
 		code_state_set(reader->state, &place, value);
 		return;
 	}
 	place.place = reader->state->depth;
 	slot = code_state_find(reader->state, &place);
-	write_operand(reader, operand, slot ? slot->value : (struct value){ UNKNOWN, 0 });
-	move_stack(reader, 8);
+	write_operand(reader, operand, slot ? slot->value : unknown);
+	reader->state->depth += 8;
 }
 
 static bool is_called(const struct code_reader *reader, const char *prefix)
@@ -560,17 +645,14 @@ static void read_instruction(struct code_reader *reader)
 	}
 }
 
-static bool is_jump(const struct code_reader *reader)
-{
-	return disassembler_is(reader->disassembler, X86_GRP_JUMP);
-}
-
-/* Where the instruction jumps to; 0: that is not told, or it does not. */
+/* Where the instruction jumps to; 0: nowhere, or that is not known. */
 static uint64_t jump_target(const struct code_reader *reader)
 {
 	const cs_x86_op *operand = &reader->instruction->detail->x86.operands[0];
 
-	return is_jump(reader) && operand->type == X86_OP_IMM ? (uint64_t)operand->imm : 0;
+	return disassembler_is(reader->disassembler, X86_GRP_JUMP) && operand->type == X86_OP_IMM
+		       ? (uint64_t)operand->imm
+		       : 0;
 }
 
 /*
@@ -646,7 +728,7 @@ static void join_paths(struct code_reader *reader, uint64_t at)
 	reader->path_left = PATH_LENGTH;
 }
 
-/* What comes around again is not known. */
+/* Join the paths that lead here; at a loop, forget. */
 static void enter(struct code_reader *reader, size_t *next)
 {
 	uint64_t at = reader->instruction->address;

@@ -1,36 +1,45 @@
 #include "analyzer/runtimes/crystal/crystal.h"
 
-#include "analyzer/runtimes/crystal/closures.h"
-#include "analyzer/runtimes/crystal/fibers.h"
+#include "analyzer/base/array.h"
 
 #include <string.h>
+
+/* The objects of a type. */
+struct kind {
+	uint8_t container;	  /* enum crystal_container */
+	bool known;		  /* the container is looked up */
+	bool certain;		  /* its objects do refer to buffers */
+	uint32_t held, plain;	  /* buffers, and those that look like no object */
+	uint32_t atomic, scanned; /* objects, of a type that is guessed */
+	uint64_t capacities;	  /* of buffers: a bit for each, modulo 64 */
+	uint64_t least, most;	  /* sizes that elements of all may have */
+};
 
 struct crystal {
 	struct object_space space;
 	struct runtime_context context;
-	const struct image *image;
-	const struct allocation_index *index;
 	uint32_t fiber_type;	     /* 0: there are no fibers */
 	struct crystal_types *types; /* NULL: not known */
 	struct bitmap objects;
-	struct memory kinds; /* struct kind, by type */
+	ARRAY(struct kind) kinds; /* by type */
 };
 
 static bool read_number(const struct crystal *crystal, allocation_id id, uint32_t *ret)
 {
-	return allocation_size(crystal->index, id) >= sizeof(*ret) &&
-	       image_read_u32(crystal->image, allocation_start(crystal->index, id), ret);
+	return allocation_size(crystal->context.index, id) >= sizeof(*ret) &&
+	       image_read_u32(crystal->context.image, allocation_start(crystal->context.index, id),
+			      ret);
 }
 
 /*
- * Whether nothing is behind the first size bytes: the collector clears all of what may hold
+ * Whether all is 0 behind the first size bytes: the collector clears all memory that may hold
  * pointers, and objects never write there.
  */
 static bool is_clear_behind(const struct crystal *crystal, allocation_id id, uint64_t size)
 {
-	uint64_t start = allocation_start(crystal->index, id), available;
-	uint64_t end = allocation_size(crystal->index, id);
-	const uint8_t *bytes = image_bytes(crystal->image, start, &available);
+	uint64_t start = allocation_start(crystal->context.index, id), available;
+	uint64_t end = allocation_size(crystal->context.index, id);
+	const uint8_t *bytes = image_bytes(crystal->context.image, start, &available);
 
 	if (!bytes || available < end)
 		return true;
@@ -40,7 +49,7 @@ static bool is_clear_behind(const struct crystal *crystal, allocation_id id, uin
 	return true;
 }
 
-/* Whether the allocation is one that the type's objects get. */
+/* Whether the allocation fits the type whose number it begins with. */
 static bool is_object(const struct crystal *crystal, allocation_id id, const struct bitmap *atomic)
 {
 	const struct crystal_type *type;
@@ -49,16 +58,16 @@ static bool is_object(const struct crystal *crystal, allocation_id id, const str
 	if (!read_number(crystal, id, &number) || number == 0 || number >= MOST_TYPES)
 		return false;
 	if (number == STRING_TYPE)
-		return crystal_is_string(crystal->image, crystal->index, id);
+		return crystal_is_string(crystal->context.image, crystal->context.index, id);
 	type = crystal_type_find(crystal->types, number);
 	return type && (type->guessed || type->atomic == (atomic && bitmap_get(atomic, id))) &&
-	       crystal_size_fits(allocation_size(crystal->index, id), type->size) &&
+	       crystal_size_fits(allocation_size(crystal->context.index, id), type->size) &&
 	       (type->guessed || type->atomic || is_clear_behind(crystal, id, type->size));
 }
 
 static void find_objects(struct crystal *crystal)
 {
-	const struct allocation_index *index = crystal->index;
+	const struct allocation_index *index = crystal->context.index;
 	const struct bitmap *collectable = allocation_having(index, TRAIT_COLLECTABLE);
 	const struct bitmap *atomic = allocation_having(index, TRAIT_POINTERLESS);
 
@@ -82,7 +91,7 @@ static bool ends_in(const char *text, const char *part)
 	return place && begins_with(place + 1, part);
 }
 
-/* By the class's own name, or by the file of the library that makes it. */
+/* By the class's own name, or by the file of the library that declares it. */
 static enum crystal_container container_called(const char *name, bool certain)
 {
 	static const struct {
@@ -102,57 +111,48 @@ static enum crystal_container container_called(const char *name, bool certain)
 	return certain || strchr(name, '@') ? CONTAINER_NONE : CONTAINER_UNKNOWN;
 }
 
-/* What is known of the objects of a type. */
-struct kind {
-	uint8_t container;	  /* enum crystal_container */
-	bool known;		  /* that is looked up */
-	bool certain;		  /* what its objects refer to are buffers */
-	uint32_t held, plain;	  /* buffers, and those that look like no object */
-	uint32_t atomic, scanned; /* objects, of a type that is guessed */
-	uint64_t capacities;	  /* of buffers: a bit for each, modulo 64 */
-	uint64_t least, most;	  /* sizes that elements of all may have */
-};
-
 static struct kind *kind_of(struct crystal *crystal, allocation_id id)
 {
-	struct kind *kinds = crystal->kinds.bytes;
 	uint32_t number = crystal_type_of(crystal, id);
 	size_t index = crystal_type_index(crystal->types, number);
-	const char *name;
+	struct kind *kind;
 	bool certain;
 
 	if (number <= STRING_TYPE || index == crystal_type_count(crystal->types))
 		return NULL;
-	if (!kinds[index].known) {
-		name = crystal_type_name(crystal->types, number, &certain);
-		kinds[index].known = true;
-		kinds[index].container = container_called(name, certain);
-		kinds[index].certain = kinds[index].container != CONTAINER_UNKNOWN;
+	kind = &crystal->kinds.items[index];
+	if (!kind->known) {
+		const char *name = crystal_type_name(crystal->types, number, &certain);
+
+		kind->known = true;
+		kind->container = container_called(name, certain);
+		kind->certain = kind->container != CONTAINER_UNKNOWN;
 	}
-	return &kinds[index];
+	return kind;
 }
 
-size_t crystal_buffers_of(struct crystal *crystal, allocation_id id, struct crystal_buffer *ret)
+size_t crystal_buffers_of(struct crystal *crystal, allocation_id id,
+			  struct crystal_buffer ret[static CRYSTAL_BUFFERS])
 {
 	const struct kind *kind = kind_of(crystal, id);
-	size_t count = kind ? crystal_find_buffers(crystal->image, crystal->index, id,
-						   (enum crystal_container)kind->container, ret)
+	size_t count = kind ? crystal_find_buffers(crystal->context.image, crystal->context.index,
+						   id, (enum crystal_container)kind->container, ret)
 			    : 0;
 	size_t kept = 0;
 
-	/* A guess does not make a buffer of what looks like an object. */
+	/* A guess is not enough to call a buffer what looks like an object. */
 	for (size_t i = 0; i < count; i++)
 		if (kind->certain || !bitmap_get(&crystal->objects, ret[i].id))
 			ret[kept++] = ret[i];
 	return kept;
 }
 
-/* Narrow down what size elements have, if the buffer is of an Array. */
+/* Narrow down the size of elements, if the buffer is an Array's. */
 static void measure(const struct crystal *crystal, struct kind *kind,
 		    const struct crystal_buffer *buffer)
 {
-	enum { LARGEST = 4096 }; /* others tell no more, and take time */
-	uint64_t size = allocation_size(crystal->index, buffer->id);
+	enum { LARGEST = 4096 }; /* larger ones take time, and add nothing */
+	uint64_t size = allocation_size(crystal->context.index, buffer->id);
 	uint64_t most = buffer->capacity ? size / buffer->capacity : 0;
 	uint64_t least = most;
 
@@ -168,7 +168,7 @@ static void measure(const struct crystal *crystal, struct kind *kind,
 	kind->capacities |= UINT64_C(1) << buffer->capacity % 64;
 }
 
-/* Whether the buffers have room as they say, for elements of one size. */
+/* Whether the buffers agree on the size of elements. */
 static bool is_measured(const struct kind *kind)
 {
 	enum { ENOUGH = 3 };
@@ -177,21 +177,20 @@ static bool is_measured(const struct kind *kind)
 }
 
 /*
- * A type without a name is a container if what its objects refer to, as a container does, looks
- * like no object, but for a few of them, or is as large as their capacities say.
+ * A type without a name is a container if nearly all memory to which its objects refer, as a
+ * container does, looks like no object, or is as large as their capacities say.
  */
 static void judge_unknown(struct crystal *crystal)
 {
 	enum { FEW = 10 }; /* one in so many */
-	struct kind *kinds = crystal->kinds.bytes;
 
 	bitmap_for_each(id, &crystal->objects) {
 		struct kind *kind = kind_of(crystal, (allocation_id)id);
 		struct crystal_buffer buffers[CRYSTAL_BUFFERS];
 		size_t count = kind && kind->container == CONTAINER_UNKNOWN
-				       ? crystal_find_buffers(crystal->image, crystal->index,
-							      (allocation_id)id, CONTAINER_UNKNOWN,
-							      buffers)
+				       ? crystal_find_buffers(
+						 crystal->context.image, crystal->context.index,
+						 (allocation_id)id, CONTAINER_UNKNOWN, buffers)
 				       : 0;
 
 		for (size_t i = 0; i < count; i++) {
@@ -200,16 +199,19 @@ static void judge_unknown(struct crystal *crystal)
 			kind->plain += !bitmap_get(&crystal->objects, buffers[i].id);
 		}
 	}
-	for (size_t i = 0; i < crystal_type_count(crystal->types); i++)
-		if (kinds[i].held > 0 && (is_measured(&kinds[i]) ||
-					  kinds[i].held - kinds[i].plain <= kinds[i].held / FEW))
-			kinds[i].certain = true;
+	for (size_t i = 0; i < crystal->kinds.count; i++) {
+		struct kind *kind = &crystal->kinds.items[i];
+
+		if (kind->held > 0 &&
+		    (is_measured(kind) || kind->held - kind->plain <= kind->held / FEW))
+			kind->certain = true;
+	}
 }
 
-/* All objects of a type are of one kind; of a guessed one, that of the most. */
+/* All objects of a type may hold pointers, or none; of a guessed type, the majority decides. */
 static void drop_minorities(struct crystal *crystal)
 {
-	const struct bitmap *atomic = allocation_having(crystal->index, TRAIT_POINTERLESS);
+	const struct bitmap *atomic = allocation_having(crystal->context.index, TRAIT_POINTERLESS);
 
 	bitmap_for_each(id, &crystal->objects) {
 		struct kind *kind = kind_of(crystal, (allocation_id)id);
@@ -227,20 +229,20 @@ static void drop_minorities(struct crystal *crystal)
 	}
 }
 
-/* What is called a container by its class, and is not as one. */
+/* Objects of a container's class that are laid out differently are none. */
 static void drop_implausible(struct crystal *crystal)
 {
 	bitmap_for_each(id, &crystal->objects) {
 		const struct kind *kind = kind_of(crystal, (allocation_id)id);
 
 		if (kind && kind->certain &&
-		    !crystal_may_be(crystal->image, crystal->index, (allocation_id)id,
-				    (enum crystal_container)kind->container))
+		    !crystal_may_be(crystal->context.image, crystal->context.index,
+				    (allocation_id)id, (enum crystal_container)kind->container))
 			bitmap_clear(&crystal->objects, id);
 	}
 }
 
-/* What an object holds as a buffer is none itself. */
+/* An object's buffer is no object. */
 static void drop_buffers(struct crystal *crystal)
 {
 	judge_unknown(crystal);
@@ -268,8 +270,6 @@ static struct error *open_space(const struct runtime_context *context, struct ob
 	if (!crystal)
 		return &error_no_memory;
 	crystal->context = *context;
-	crystal->image = context->image;
-	crystal->index = context->index;
 	*ret = &crystal->space;
 	return NULL;
 }
@@ -279,7 +279,7 @@ static void forget_objects(struct crystal *crystal)
 	if (crystal->types)
 		crystal_types_destroy(take(crystal->types));
 	bitmap_deinit(&crystal->objects);
-	memory_release(&crystal->kinds);
+	array_release(&crystal->kinds);
 }
 
 static void close_space(struct object_space *space)
@@ -301,17 +301,17 @@ static struct error *find_all_objects(struct crystal *crystal)
 	struct memory_account *account = crystal->context.account;
 	struct error *error;
 
-	crystal->kinds.account = account;
-	error = memory_resize(&crystal->kinds,
-			      (crystal_type_count(crystal->types) + 1) * sizeof(struct kind));
+	crystal->kinds.memory.account = account;
+	error = array_resize(&crystal->kinds, crystal_type_count(crystal->types) + 1);
 	if (!error)
-		error = bitmap_init(&crystal->objects, allocation_count(crystal->index), account);
+		error = bitmap_init(&crystal->objects, allocation_count(crystal->context.index),
+				    account);
 	if (error)
 		return error;
 	find_objects(crystal);
 	drop_implausible(crystal);
-	error = crystal_drop_closures(crystal->image, crystal->index, crystal->types, account,
-				      &crystal->objects);
+	error = crystal_drop_closures(crystal->context.image, crystal->context.index,
+				      crystal->types, account, &crystal->objects);
 	if (error)
 		return error;
 	drop_minorities(crystal);
@@ -388,7 +388,7 @@ uint32_t crystal_type_of(const struct crystal *crystal, allocation_id id)
 
 const char *crystal_phrase(struct crystal *crystal, const char *part, uint64_t object)
 {
-	allocation_id id = allocation_find(crystal->index, object);
+	allocation_id id = allocation_find(crystal->context.index, object);
 	uint32_t number = id == NO_ALLOCATION ? 0 : crystal_type_of(crystal, id);
 
 	return number ? crystal_type_phrase(crystal->types, part, number) : NULL;

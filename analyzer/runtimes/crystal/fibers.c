@@ -1,21 +1,20 @@
-#include "analyzer/runtimes/crystal/fibers.h"
+#include "analyzer/runtimes/crystal/crystal.h"
 
-#include "analyzer/base/sort.h"
+#include "analyzer/base/array.h"
 #include "analyzer/heap/release.h"
-#include "analyzer/runtimes/crystal/code.h"
 
 #include <string.h>
 
 enum {
 	WORD = 8,
 	MOST_WORDS = 32, /* of an object that are looked at */
-	/* In units of words; see the picture in the header. */
+	/* In words; see the picture in crystal.h. */
 	STACK_TOP = 1,
 	RESUMABLE = 2,
 	STACK = 3,
 	FIRST_UNKNOWN = 4,
-	/* What swapcontext() pushes: registers that calls preserve, in the order of
-	 * the architecture's table, an argument, where to return. */
+	/* swapcontext() pushes the registers that calls preserve, in the order of the
+	 * architecture's table, an argument, and the return address. */
 	SAVED_WORDS = 8,
 	RETURN_ADDRESS = 7,
 	MOST_LAYOUTS = 64,
@@ -41,18 +40,11 @@ struct candidate {
 struct search {
 	const struct image *image;
 	const struct allocation_index *index;
-	allocation_id passed; /* those below are not needed any more */
+	allocation_id passed; /* memory below it is released */
 	struct layout layouts[MOST_LAYOUTS];
 	size_t layout_count;
-	struct memory candidates; /* struct candidate, by address */
-	size_t count;
+	ARRAY(struct candidate) candidates; /* by address */
 };
-
-static void search_deinit(struct search *search)
-{
-	memory_release(&search->candidates);
-}
-DEFINE_DEINIT(search_deinit, struct search)
 
 static bool is_code(const struct image *image, uint64_t address)
 {
@@ -61,9 +53,7 @@ static bool is_code(const struct image *image, uint64_t address)
 	return region && (region->rights & RIGHT_EXECUTE);
 }
 
-/*
- * How many words of the object there are; 0: it is too small for a fiber. Ids grow from call to
- * call, but for a new start.
+/* Returns the count of words; 0: the object is too small for a fiber. Ids grow from call to call.
  */
 static unsigned int read_object(struct search *search, allocation_id id,
 				uint64_t words[static MOST_WORDS])
@@ -115,7 +105,7 @@ static void vote(struct search *search, struct layout layout)
 	}
 }
 
-/* Of all that look as fibers that wait: what they agree on. */
+/* The layout that most objects which look like waiting fibers agree on. */
 static const struct layout *find_layout(struct search *search, const struct bitmap *managed)
 {
 	const struct layout *best = NULL;
@@ -156,7 +146,6 @@ static struct error *collect(struct search *search, const struct bitmap *managed
 	struct candidate candidate = { 0 };
 
 	bitmap_for_each(id, managed) {
-		struct candidate *list;
 		struct error *error;
 
 		if (!bitmap_get(allocation_used(search->index), id) ||
@@ -165,11 +154,9 @@ static struct error *collect(struct search *search, const struct bitmap *managed
 		    !is_fiber(candidate.words, layout))
 			continue;
 		candidate.address = allocation_start(search->index, (allocation_id)id);
-		error = memory_reserve(&search->candidates, (search->count + 1) * sizeof(*list));
+		error = array_append(&search->candidates, candidate);
 		if (error)
 			return error;
-		list = search->candidates.bytes;
-		list[search->count++] = candidate;
 	}
 	return NULL;
 }
@@ -180,23 +167,23 @@ static const struct candidate *find_candidate(const struct search *search, uint6
 {
 	struct candidate key = { .address = address };
 
-	return address ? bsearch(&key, search->candidates.bytes, search->count, sizeof(key),
-				 compare_candidates)
+	return address ? bsearch(&key, search->candidates.items, search->candidates.count,
+				 sizeof(key), compare_candidates)
 		       : NULL;
 }
 
-/* Where in a fiber the next and the one before it on the list of all are. */
+/* Where a fiber has its links of the list of all fibers. */
 struct links {
 	unsigned int next, previous; /* both 0: not known */
 };
 
 static struct links find_links(const struct search *search)
 {
-	const struct candidate *list = search->candidates.bytes;
+	const struct candidate *list = search->candidates.items;
 	size_t votes[MOST_WORDS][MOST_WORDS] = { 0 }, most = 0;
 	struct links best = { 0 };
 
-	for (size_t i = 0; i < search->count; i++)
+	for (size_t i = 0; i < search->candidates.count; i++)
 		for (unsigned int n = FIRST_UNKNOWN; n < MOST_WORDS; n++) {
 			const struct candidate *next = find_candidate(search, list[i].words[n]);
 
@@ -214,7 +201,7 @@ static struct links find_links(const struct search *search)
 	return best;
 }
 
-/* A String's text, of which size bytes are there; NULL: it is none. */
+/* The text of the String at address, and its size in bytes; NULL: there is none. */
 static const char *read_string(const struct image *image, uint64_t address, uint64_t *ret_size)
 {
 	enum { HEADER = 12 };
@@ -232,13 +219,13 @@ static const char *read_string(const struct image *image, uint64_t address, uint
 	return (const char *)bytes;
 }
 
-/* The main fiber is called so, and that tells where names are. 0: nowhere. */
+/* Where fibers have their names: the main fiber is called "main". 0: nowhere. */
 static unsigned int find_names(const struct search *search)
 {
 	static const char main_name[] = "main";
-	const struct candidate *list = search->candidates.bytes;
+	const struct candidate *list = search->candidates.items;
 
-	for (size_t i = 0; i < search->count; i++)
+	for (size_t i = 0; i < search->candidates.count; i++)
 		for (unsigned int n = FIRST_UNKNOWN; n < MOST_WORDS; n++) {
 			uint64_t size;
 			const char *text = read_string(search->image, list[i].words[n], &size);
@@ -289,12 +276,12 @@ static struct fiber make_fiber(const struct candidate *candidate, const struct l
 static struct error *add_fibers(const struct search *search, const struct layout *layout,
 				const struct program *program, struct fibers *fibers)
 {
-	const struct candidate *candidates = search->candidates.bytes;
+	const struct candidate *candidates = search->candidates.items;
 	struct links links = find_links(search);
 	unsigned int name = find_names(search);
 	struct error *error = NULL;
 
-	for (size_t i = 0; i < search->count && !error; i++) {
+	for (size_t i = 0; i < search->candidates.count && !error; i++) {
 		const uint64_t *words = candidates[i].words;
 		struct fiber fiber;
 
@@ -311,10 +298,10 @@ static struct error *add_fibers(const struct search *search, const struct layout
 struct error *crystal_find_fibers(const struct runtime_context *context, struct fibers *fibers,
 				  uint32_t *ret_type)
 {
-	_cleanup_(search_deinit) struct search search = {
+	struct search search = {
 		.image = context->image,
 		.index = context->index,
-		.candidates.account = context->account,
+		.candidates = { .memory.account = context->account },
 	};
 	const struct bitmap *managed = allocation_having(context->index, TRAIT_COLLECTABLE);
 	const struct layout *layout = managed ? find_layout(&search, managed) : NULL;
@@ -324,11 +311,12 @@ struct error *crystal_find_fibers(const struct runtime_context *context, struct 
 	if (!layout)
 		return NULL;
 	error = collect(&search, managed, layout);
-	if (error)
-		return error;
-	if (search.count > 0)
+	if (!error && search.candidates.count > 0)
 		*ret_type = (uint32_t)layout->type;
-	return add_fibers(&search, layout, context->program, fibers);
+	if (!error)
+		error = add_fibers(&search, layout, context->program, fibers);
+	array_release(&search.candidates);
+	return error;
 }
 
 static void set_register(struct frame_state *state, uint8_t number, uint64_t value)

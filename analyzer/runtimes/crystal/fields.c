@@ -7,7 +7,9 @@ enum { OFFSET_BITS = 32 };
 void field_table_init(struct field_table *table, struct debug *debug, const struct module *module,
 		      struct memory_account *account)
 {
-	*table = (struct field_table){ .debug = debug, .module = module, .names.account = account };
+	*table = (struct field_table){ .debug = debug,
+				       .module = module,
+				       .names = { .memory.account = account } };
 	table->known.memory.account = account;
 	table->numbers.memory.account = account;
 }
@@ -16,7 +18,7 @@ void field_table_deinit(struct field_table *table)
 {
 	table_release(&table->known);
 	table_release(&table->numbers);
-	memory_release(&table->names);
+	array_release(&table->names);
 }
 
 struct reading {
@@ -39,12 +41,13 @@ static bool add_field(void *data, uint64_t offset, const char *name)
 
 	if (offset >> OFFSET_BITS || address_map_find(&table->numbers, key) != NOT_IN_MAP)
 		return true;
-	reading->error = memory_reserve(&table->names, (table->count + 1) * sizeof(name));
+	reading->error = array_reserve(&table->names, 1);
 	if (!reading->error)
-		reading->error = address_map_add(&table->numbers, key, (uint32_t)table->count);
+		reading->error =
+			address_map_add(&table->numbers, key, (uint32_t)table->names.count);
 	if (reading->error)
 		return false;
-	((const char **)table->names.bytes)[table->count++] = name;
+	table->names.items[table->names.count++] = name;
 	return true;
 }
 
@@ -73,5 +76,5 @@ const char *field_table_find(struct field_table *table, uint32_t number, const c
 	if (error)
 		error_destroy(error);
 	place = address_map_find(&table->numbers, key_of(number, offset));
-	return place == NOT_IN_MAP ? NULL : ((const char *const *)table->names.bytes)[place];
+	return place < table->names.count ? table->names.items[place] : NULL;
 }

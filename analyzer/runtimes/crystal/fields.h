@@ -5,6 +5,7 @@
 #define ANALYZER_RUNTIMES_CRYSTAL_FIELDS_H
 
 #include "analyzer/base/address_map.h"
+#include "analyzer/base/array.h"
 #include "analyzer/program/debug/debug.h"
 
 struct field_table {
@@ -12,8 +13,7 @@ struct field_table {
 	const struct module *module; /* the program */
 	struct address_map known;    /* types that were looked up */
 	struct address_map numbers;  /* of names, by type and offset */
-	struct memory names;	     /* const char *, of debug's */
-	size_t count;
+	ARRAY(const char *) names;   /* of debug's */
 };
 
 void field_table_init(struct field_table *table, struct debug *debug, const struct module *module,

@@ -1,7 +1,7 @@
 #include "analyzer/runtimes/crystal/functions.h"
 
-#include "analyzer/base/sort.h"
 #include "analyzer/program/debug/cursor.h"
+#include "analyzer/runtimes/crystal/code.h"
 
 #include <elf.h>
 #include <string.h>
@@ -18,7 +18,7 @@ enum {
 	MOST_SECTIONS = 1 << 12,
 };
 
-/* Where the program header of that type leads, of the module in memory. */
+/* The segment of that type, by the program headers of the module in memory; 0: none. */
 static uint64_t find_segment(const struct image *image, const struct module *module, uint32_t type,
 			     uint64_t *ret_size)
 {
@@ -40,7 +40,7 @@ static uint64_t find_segment(const struct image *image, const struct module *mod
 	return 0;
 }
 
-/* How many entries the table at address has; 0: it is of another kind. */
+/* The count of entries of the table at address; 0: it is of another kind. */
 static uint32_t count_entries(const struct image *image, uint64_t table, uint64_t size)
 {
 	uint8_t header[TABLE_HEADER];
@@ -56,26 +56,14 @@ static uint32_t count_entries(const struct image *image, uint64_t table, uint64_
 	return count < MOST_FUNCTIONS ? count : MOST_FUNCTIONS;
 }
 
-static uint64_t end_of_code(const struct image *image, uint64_t address)
-{
-	const struct region *region = image_find(image, address);
-
-	return region && (region->rights & RIGHT_EXECUTE) ? region->end : 0;
-}
-
 static struct error *add_function(struct function_list *list, const struct image *image,
 				  uint64_t start)
 {
-	uint64_t end = end_of_code(image, start);
-	struct error *error;
+	const struct region *region = image_find(image, start);
 
-	if (!end)
+	if (!region || !(region->rights & RIGHT_EXECUTE))
 		return NULL;
-	error = memory_reserve(&list->memory, (list->count + 1) * sizeof(struct memory_range));
-	if (!error)
-		((struct memory_range *)list->memory.bytes)[list->count++] =
-			(struct memory_range){ start, end };
-	return error;
+	return array_append(list, (struct memory_range){ start, region->end });
 }
 
 static struct error *read_table(struct function_list *list, const struct image *image,
@@ -95,7 +83,7 @@ static struct error *read_table(struct function_list *list, const struct image *
 	return error;
 }
 
-/* A static program has no such table: its section of frames, in its file. */
+/* A static program has no such table, but a section of frames in its file. */
 static bool find_section(const struct module *module, Elf64_Shdr *ret)
 {
 	const struct image_file *file = module->file;
@@ -127,7 +115,7 @@ static bool find_section(const struct module *module, Elf64_Shdr *ret)
 	return false;
 }
 
-/* How the common entry that frames refer to says that they tell addresses. */
+/* How frames encode addresses, by the common entry that they refer to. */
 static uint8_t read_encoding(struct cursor cursor)
 {
 	const char *letters;
@@ -150,7 +138,7 @@ static uint8_t read_encoding(struct cursor cursor)
 
 		if (*letters == 'R')
 			return encoding;
-		/* The personality's address follows. */
+		/* The address of the personality routine follows. */
 		if (*letters == 'P')
 			cursor_skip(&cursor, (encoding & 7) == 3 ? 4 : 8);
 		else if (*letters != 'L')
@@ -194,13 +182,13 @@ static struct error *read_frames(struct function_list *list, const struct image 
 
 DEFINE_COMPARE(compare_functions, struct memory_range, ASCENDING(start))
 
-/* In order, each up to the next. */
+/* Sort them, and end each at the next. */
 static void tidy(struct function_list *list)
 {
-	struct memory_range *functions = list->memory.bytes;
+	struct memory_range *functions = list->items;
 	size_t kept = 0;
 
-	SORT(functions, list->count, compare_functions);
+	array_sort(list, compare_functions);
 	for (size_t i = 0; i < list->count; i++) {
 		struct memory_range *before = kept ? &functions[kept - 1] : NULL;
 
@@ -222,18 +210,156 @@ struct error *function_list_init(struct function_list *list, const struct image 
 	error = read_table(list, image, module);
 	if (!error && list->count == 0)
 		error = read_frames(list, image, module);
+	if (!error)
+		tidy(list);
+	return error;
+}
+
+enum { JUMP_SIZE = 6 }; /* of jmp *place(%rip) */
+
+/* What a function of that name is. */
+static unsigned int maker_called(const char *name)
+{
+	static const struct {
+		const char *name;
+		unsigned int maker;
+	} known[] = {
+		{ "GC_malloc", MAKER_SCANNED },
+		{ "GC_malloc_atomic", MAKER_ATOMIC },
+		{ "__crystal_malloc", MAKER_SCANNED | MAKER_PLAIN },
+		{ "__crystal_malloc64", MAKER_SCANNED | MAKER_PLAIN },
+		{ "__crystal_malloc_atomic", MAKER_ATOMIC | MAKER_PLAIN },
+		{ "__crystal_malloc_atomic64", MAKER_ATOMIC | MAKER_PLAIN },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (strcmp(name, known[i].name) == 0)
+			return known[i].maker;
+	return MAKER_NONE;
+}
+
+static void remember(struct makers *makers, uint64_t address, unsigned int maker)
+{
+	struct error *error;
+
+	if (address_map_find(&makers->known, address) != NOT_IN_MAP)
+		return;
+	makers->found |= maker != MAKER_NONE;
+	error = address_map_add(&makers->known, address, maker);
+	if (error)
+		error_destroy(error);
+}
+
+static bool take_symbol(void *data, const struct symbol *symbol)
+{
+	unsigned int maker = maker_called(symbol->name);
+
+	if (maker != MAKER_NONE)
+		remember(data, symbol->start, maker);
+	return true;
+}
+
+void makers_init(struct makers *makers, const struct image *image, struct debug *debug,
+		 const struct module *module, struct memory_account *account)
+{
+	*makers = (struct makers){ .image = image, .debug = debug };
+	makers->known.memory.account = account;
+	debug_visit_symbols(debug, module, take_symbol, makers);
+}
+
+void makers_deinit(struct makers *makers)
+{
+	table_release(&makers->known);
+}
+
+/* Where the linkage table's entry at address jumps to, or 0. */
+static uint64_t follow_entry(const struct image *image, uint64_t address)
+{
+	static const uint8_t landing[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	uint8_t code[16];
+	const uint8_t *at = code;
+	int32_t displacement;
+	uint64_t place, target;
+
+	if (!image_read(image, address, code, sizeof(code)))
+		return 0;
+	if (memcmp(at, landing, sizeof(landing)) == 0)
+		at += sizeof(landing);
+	if (*at == 0xf2) /* bnd */
+		at++;
+	if (at[0] != 0xff || at[1] != 0x25)
+		return 0;
+	memcpy(&displacement, at + 2, sizeof(displacement));
+	place = address + (uint64_t)(at - code) + JUMP_SIZE + (uint64_t)(int64_t)displacement;
+	return image_read_u64(image, place, &target) ? target : 0;
+}
+
+unsigned int maker_at(struct makers *makers, uint64_t address)
+{
+	uint32_t known = address_map_find(&makers->known, address);
+	unsigned int maker = MAKER_NONE;
+	struct symbol symbol;
+	uint64_t target;
+
+	if (known != NOT_IN_MAP)
+		return known;
+	target = follow_entry(makers->image, address);
+	if (target && debug_symbol(makers->debug, target, &symbol) && symbol.start == target)
+		maker = maker_called(symbol.name);
+	remember(makers, address, maker);
+	return maker;
+}
+
+/* Two are accepted, if each makes objects in so many places. */
+enum { MAKERS = 2, LEAST = 8, MOST_GUESSES = 4096 };
+
+/* A function into whose results numbers are stored, and how often. */
+struct guess {
+	uint64_t function;
+	size_t count;
+};
+
+static void count_guess(struct guess *guesses, size_t *count, uint64_t function)
+{
+	for (size_t i = 0; i < *count; i++)
+		if (guesses[i].function == function) {
+			guesses[i].count++;
+			return;
+		}
+	if (*count < MOST_GUESSES)
+		guesses[(*count)++] = (struct guess){ function, 1 };
+}
+
+static bool is_anything(const void *data, uint64_t function)
+{
+	return true;
+}
+
+DEFINE_COMPARE(compare_guesses, struct guess, DESCENDING(count))
+
+struct error *makers_guess(struct makers *makers, const struct function_list *list)
+{
+	_cleanup_(code_reader_destroy) struct code_reader *reader = NULL;
+	_cleanup_(free) struct guess *guesses = calloc(MOST_GUESSES, sizeof(*guesses));
+	struct error *error =
+		guesses ? code_reader_create(makers->image, is_anything, NULL, &reader)
+			: &error_no_memory;
+	size_t count = 0;
+
+	for (size_t i = 0; !error && i < list->count; i++) {
+		const struct made_object *made;
+		size_t found =
+			code_find_objects(reader, list->items[i].start, list->items[i].end, &made);
+
+		for (size_t j = 0; j < found; j++)
+			if (made[j].store && made_object_has_type(&made[j]))
+				count_guess(guesses, &count, made[j].maker);
+	}
 	if (error)
 		return error;
-	tidy(list);
+	SORT(guesses, count, compare_guesses);
+	for (size_t i = 0; i < count && i < MAKERS; i++)
+		if (guesses[i].count >= LEAST)
+			remember(makers, guesses[i].function, MAKER_GUESSED);
 	return NULL;
-}
-
-void function_list_deinit(struct function_list *list)
-{
-	memory_release(&list->memory);
-}
-
-const struct memory_range *function_at(const struct function_list *list, size_t number)
-{
-	return (const struct memory_range *)list->memory.bytes + number;
 }

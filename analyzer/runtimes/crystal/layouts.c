@@ -1,12 +1,9 @@
-#include "analyzer/runtimes/crystal/layouts.h"
-
-#include "allocators/boehm/rounding.h"
+#include "analyzer/runtimes/crystal/crystal.h"
 
 #include <string.h>
 
 enum {
 	GRANULE = 16,
-	TYPE_OF_STRINGS = 1,
 	STRING_HEADER = 12,
 	SMALLEST_HASH = 3, /* the power of two of its indices */
 	LARGEST_HASH = 31,
@@ -27,11 +24,6 @@ struct hash {
 	uint8_t index_size, power, by_identity;
 };
 
-bool crystal_size_fits(uint64_t size, uint64_t wanted)
-{
-	return boehm_rounds_to(size, wanted, 1);
-}
-
 bool crystal_is_string(const struct image *image, const struct allocation_index *index,
 		       allocation_id id)
 {
@@ -41,7 +33,7 @@ bool crystal_is_string(const struct image *image, const struct allocation_index 
 	uint8_t end;
 
 	return atomic && bitmap_get(atomic, id) &&
-	       image_read(image, start, header, sizeof(header)) && header[0] == TYPE_OF_STRINGS &&
+	       image_read(image, start, header, sizeof(header)) && header[0] == STRING_TYPE &&
 	       header[1] <= INT32_MAX && header[2] <= header[1] &&
 	       header[1] < allocation_size(index, id) - STRING_HEADER &&
 	       image_read(image, start + STRING_HEADER + header[1], &end, 1) && end == 0;
@@ -55,7 +47,7 @@ static allocation_id find_used(const struct allocation_index *index, uint64_t ad
 	return id != NO_ALLOCATION && bitmap_get(allocation_used(index), id) ? id : NO_ALLOCATION;
 }
 
-/* Whether count things of one size are what the allocation was made for. */
+/* Whether the allocation was made for count elements of one size. */
 static bool holds(const struct allocation_index *index, allocation_id id, uint64_t count)
 {
 	uint64_t size = allocation_size(index, id), each;
@@ -171,7 +163,7 @@ size_t crystal_find_buffers(const struct image *image, const struct allocation_i
 	return find_array(index, &sequence, ret);
 }
 
-/* Elements may take no room at all, as those of an Array(Nil). */
+/* Elements may take no room at all: an Array(Nil) has such. */
 static bool has_room(const struct allocation_index *index, uint64_t buffer, uint64_t used,
 		     uint64_t capacity)
 {

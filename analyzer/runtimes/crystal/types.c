@@ -1,12 +1,9 @@
 #include "analyzer/runtimes/crystal/types.h"
 
-#include "analyzer/base/sort.h"
+#include "analyzer/base/list.h"
 #include "analyzer/program/debug/names.h"
-#include "analyzer/runtimes/crystal/code.h"
 #include "analyzer/runtimes/crystal/fields.h"
 #include "analyzer/runtimes/crystal/functions.h"
-#include "analyzer/runtimes/crystal/guess.h"
-#include "analyzer/runtimes/crystal/makers.h"
 #include "analyzer/runtimes/crystal/symbol_name.h"
 
 #include <inttypes.h>
@@ -17,7 +14,7 @@ enum {
 	CALL_SIZE = 5,
 };
 
-/* How a type got its name; what is larger counts more. */
+/* Where a type's name is from; the largest wins. */
 enum source {
 	SOURCE_NONE,
 	SOURCE_OPTIMISED, /* a constructor that other ones may be inlined in */
@@ -31,12 +28,12 @@ struct entry {
 	enum source source;
 	bool disputed;	   /* two constructors claim it */
 	const char *name;  /* in the pool, or NULL */
-	const char *shown; /* what it is called; NULL: not asked for yet */
+	const char *shown; /* as users see it; NULL: not asked for yet */
 	bool certain;
 	uint64_t store; /* of an instruction that makes one */
 };
 
-/* A method of type is owner's. */
+/* A type has a method of its owner. */
 struct relation {
 	const char *type, *owner;
 };
@@ -48,39 +45,23 @@ struct crystal_types {
 	const struct module *module;
 	struct function_list functions;
 	struct name_pool names;
-	struct memory entries; /* struct entry, by number once made */
-	size_t count;
+	ARRAY(struct entry) entries; /* by number, once all are found */
 	struct field_table fields;
-	struct memory relations; /* struct relation, by type */
-	size_t relation_count;
+	ARRAY(struct relation) relations; /* by type */
 	bool relations_known;
 };
 
 void crystal_types_destroy(struct crystal_types *types)
 {
-	function_list_deinit(&types->functions);
-	memory_release(&types->entries);
-	memory_release(&types->relations);
+	array_release(&types->functions);
+	array_release(&types->entries);
+	array_release(&types->relations);
 	field_table_deinit(&types->fields);
 	name_pool_deinit(&types->names);
 	free(types);
 }
 
-static struct entry *entries_of(const struct crystal_types *types)
-{
-	return types->entries.bytes;
-}
-
-static struct error *add_entry(struct crystal_types *types, struct entry entry)
-{
-	struct error *error = memory_reserve(&types->entries, (types->count + 1) * sizeof(entry));
-
-	if (!error)
-		entries_of(types)[types->count++] = entry;
-	return error;
-}
-
-/* Whether a text that all programs of Crystal hold is in the module. */
+/* Whether the module holds a text that all programs of Crystal do. */
 static bool is_crystal(const struct image *image, const struct module *module)
 {
 	static const char text[] = "CRYSTAL_LOAD_DEBUG_INFO";
@@ -96,7 +77,7 @@ static const struct module *find_module(const struct image *image, const struct 
 	return NULL;
 }
 
-/* What is looked for in one function after the other. */
+/* A search of all functions. */
 struct search {
 	struct crystal_types *types;
 	struct makers makers;
@@ -109,7 +90,7 @@ static bool allocates(const void *data, uint64_t function)
 	return maker_at((struct makers *)data, function) != MAKER_NONE;
 }
 
-/* Whether the code may call what allocates: every byte may begin a call. */
+/* Whether the code may call a maker: every byte may begin a call. */
 static bool calls_maker(struct search *search, const struct memory_range *function)
 {
 	uint64_t available, size = function->end - function->start;
@@ -130,7 +111,7 @@ static bool calls_maker(struct search *search, const struct memory_range *functi
 	return false;
 }
 
-/* The raw name of the function that begins there. */
+/* The name of the function that begins at address. */
 static bool find_name(struct search *search, uint64_t address, struct symbol_name *ret)
 {
 	struct symbol symbol;
@@ -144,9 +125,7 @@ static const char *keep_name(struct crystal_types *types, const char *name)
 	return name_pool_keep(&types->names, strdup(name));
 }
 
-/*
- * Of what class the object is: that whose constructor returns it, or whose initialize is called
- * with it.
+/* The object's class is that whose constructor returns it, or whose initialize is called with it.
  */
 static void name_object(struct search *search, const struct memory_range *in,
 			const struct made_object *made, struct entry *entry)
@@ -189,14 +168,14 @@ static struct error *search_function(struct search *search, const struct memory_
 		if (!made_object_has_type(&made[i]))
 			continue;
 		name_object(search, function, &made[i], &entry);
-		error = add_entry(search->types, entry);
+		error = array_append(&search->types->entries, entry);
 		if (error)
 			return error;
 	}
 	return NULL;
 }
 
-/* Whether the program is all there is: no library, but for the vdso. */
+/* Whether there is no library but the vdso. */
 static bool is_static(const struct search *search)
 {
 	const struct program *program = search->types->program;
@@ -213,11 +192,11 @@ static struct error *search_functions(struct search *search, struct memory_accou
 	struct error *error =
 		function_list_init(list, search->types->image, search->types->module, account);
 
-	if (!error && is_static(search) && !makers_found(&search->makers))
-		error = guess_makers(&search->makers, list);
+	if (!error && is_static(search) && !search->makers.found)
+		error = makers_guess(&search->makers, list);
 	for (size_t i = 0; !error && i < list->count; i++)
-		if (calls_maker(search, function_at(list, i)))
-			error = search_function(search, function_at(list, i));
+		if (calls_maker(search, &list->items[i]))
+			error = search_function(search, &list->items[i]);
 	return error;
 }
 
@@ -243,20 +222,20 @@ static bool take_constant(void *data, const struct symbol *symbol)
 	if (name)
 		*to = 0;
 	entry.name = name_pool_keep(&search->types->names, name);
-	search->error = add_entry(search->types, entry);
+	search->error = array_append(&search->types->entries, entry);
 	return !search->error;
 }
 
 DEFINE_COMPARE(compare_entries, struct entry, ASCENDING(type.number), DESCENDING(source))
 
-/* Whether both say the same of how objects are allocated. */
+/* Whether objects of both are allocated alike. */
 static bool is_made_alike(const struct crystal_type *type, const struct crystal_type *other)
 {
 	return type->size == other->size && type->atomic == other->atomic;
 }
 
 /*
- * How most of the count entries for one number allocate: what stores the same number for another
+ * How most of the count entries for one number allocate. Code that stores the number for another
  * reason is in the minority, or else nothing is certain.
  */
 static struct crystal_type find_majority(const struct entry *list, size_t count)
@@ -282,7 +261,7 @@ static struct crystal_type find_majority(const struct entry *list, size_t count)
 	return best;
 }
 
-/* One entry of all for the same number, which is sorted by source. */
+/* Merge the entries for a number, which are sorted by source. */
 static struct entry merge(const struct entry *list, size_t count)
 {
 	struct entry merged = list[0];
@@ -301,33 +280,30 @@ static struct entry merge(const struct entry *list, size_t count)
 
 static void merge_entries(struct crystal_types *types)
 {
-	struct entry *list = entries_of(types);
-	size_t kept = 0, next;
+	struct entry *list = types->entries.items;
+	size_t count = types->entries.count, kept = 0, next;
 
-	SORT(list, types->count, compare_entries);
-	for (size_t i = 0; i < types->count; i = next) {
+	array_sort(&types->entries, compare_entries);
+	for (size_t i = 0; i < count; i = next) {
 		struct entry merged;
 
-		for (next = i + 1;
-		     next < types->count && list[next].type.number == list[i].type.number;)
+		for (next = i + 1; next < count && list[next].type.number == list[i].type.number;)
 			next++;
 		merged = merge(&list[i], next - i);
-		/* What nothing makes, as an abstract class, has no objects. */
+		/* A type that nothing makes, such as an abstract class, has no objects. */
 		if (merged.type.size)
 			list[kept++] = merged;
 	}
-	types->count = kept;
+	types->entries.count = kept;
 }
 
 static struct error *find_types(struct crystal_types *types, struct memory_account *account)
 {
 	_cleanup_(code_reader_destroy) struct code_reader *reader = NULL;
 	struct search search = { .types = types };
-	struct error *error =
-		makers_init(&search.makers, types->image, types->debug, types->module, account);
+	struct error *error = code_reader_create(types->image, allocates, &search.makers, &reader);
 
-	if (!error)
-		error = code_reader_create(types->image, allocates, &search.makers, &reader);
+	makers_init(&search.makers, types->image, types->debug, types->module, account);
 	if (!error) {
 		search.reader = reader;
 		debug_visit_symbols(types->debug, types->module, take_constant, &search);
@@ -359,8 +335,8 @@ struct error *crystal_types_create(const struct image *image, const struct progr
 	types->program = program;
 	types->debug = debug;
 	types->module = module;
-	types->entries.account = account;
-	types->relations.account = account;
+	types->entries.memory.account = account;
+	types->relations.memory.account = account;
 	field_table_init(&types->fields, debug, module, account);
 	error = find_types(types, account);
 	if (error)
@@ -371,35 +347,22 @@ struct error *crystal_types_create(const struct image *image, const struct progr
 
 size_t crystal_type_count(const struct crystal_types *types)
 {
-	return types->count;
-}
-
-const struct crystal_type *crystal_type_at(const struct crystal_types *types, size_t number)
-{
-	return &entries_of(types)[number].type;
+	return types->entries.count;
 }
 
 size_t crystal_type_index(const struct crystal_types *types, uint32_t number)
 {
-	const struct entry *list = entries_of(types);
-	size_t low = 0, high = types->count;
+	const struct entry *list = types->entries.items;
+	size_t count = types->entries.count, above = LIST_ABOVE(list, count, type.number, number);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (list[middle].type.number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < types->count && list[low].type.number == number ? low : types->count;
+	return above > 0 && list[above - 1].type.number == number ? above - 1 : count;
 }
 
 static struct entry *find_entry(const struct crystal_types *types, uint32_t number)
 {
 	size_t index = crystal_type_index(types, number);
 
-	return index < types->count ? &entries_of(types)[index] : NULL;
+	return index < types->entries.count ? &types->entries.items[index] : NULL;
 }
 
 void crystal_types_set_fiber(struct crystal_types *types, uint32_t number)
@@ -464,7 +427,7 @@ static bool is_certain(const struct entry *entry, bool inlined, bool debug_known
 	return debug_known ? !inlined : is_of_library(entry->name);
 }
 
-/* Where Crystal declares the constructor of what has no own one. */
+/* The file in which Crystal declares the default constructor. */
 static bool is_default(const char *source)
 {
 	static const char file[] = "primitives.cr:";
@@ -526,17 +489,9 @@ const char *crystal_type_phrase(struct crystal_types *types, const char *part, u
 bool crystal_types_have_function(const struct crystal_types *types, uint64_t address)
 {
 	const struct function_list *list = &types->functions;
-	size_t low = 0, high = list->count;
+	size_t above = LIST_ABOVE(list->items, list->count, start, address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (function_at(list, middle)->start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > 0 && function_at(list, low - 1)->start == address;
+	return above > 0 && list->items[above - 1].start == address;
 }
 
 /* ~procProc(Int32, Nil)@file.cr:12 */
@@ -560,8 +515,8 @@ static bool take_relation(void *data, const struct symbol *symbol)
 {
 	struct search *search = data;
 	struct crystal_types *types = search->types;
+	struct relation relation;
 	struct symbol_name name;
-	struct relation *list, relation;
 
 	if (!strchr(symbol->name, '@') || !symbol_name_parse(symbol->name, &name))
 		return true;
@@ -570,13 +525,8 @@ static bool take_relation(void *data, const struct symbol *symbol)
 	symbol_name_deinit(&name);
 	if (!relation.type || !relation.owner)
 		return true;
-	search->error =
-		memory_reserve(&types->relations, (types->relation_count + 1) * sizeof(relation));
-	if (search->error)
-		return false;
-	list = types->relations.bytes;
-	list[types->relation_count++] = relation;
-	return true;
+	search->error = array_append(&types->relations, relation);
+	return !search->error;
 }
 
 /* Names are kept once, so equal ones are at the same place. */
@@ -586,35 +536,30 @@ static void find_relations(struct crystal_types *types)
 {
 	struct search search = { .types = types };
 	struct relation *list;
-	size_t kept = 0;
+	size_t count, kept = 0;
 
 	types->relations_known = true;
 	debug_visit_symbols(types->debug, types->module, take_relation, &search);
 	if (search.error)
 		error_destroy(search.error);
-	list = types->relations.bytes;
-	SORT(list, types->relation_count, compare_relations);
-	for (size_t i = 0; i < types->relation_count; i++)
+	array_sort(&types->relations, compare_relations);
+	list = types->relations.items;
+	count = types->relations.count;
+	for (size_t i = 0; i < count; i++)
 		if (kept == 0 || compare_relations(&list[kept - 1], &list[i]) != 0)
 			list[kept++] = list[i];
-	types->relation_count = kept;
+	types->relations.count = kept;
 }
 
-/* The first relation of the type, or the count. */
+/* The first relation of the type, or the end of all that are below it. */
 static size_t first_relation(const struct crystal_types *types, const char *type)
 {
-	const struct relation *list = types->relations.bytes;
-	size_t low = 0, high = types->relation_count;
+	const struct relation *list = types->relations.items;
+	size_t first = LIST_ABOVE(list, types->relations.count, type, type);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (list[middle].type < type)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	while (first > 0 && list[first - 1].type == type)
+		first--;
+	return first;
 }
 
 struct base_visit {
@@ -624,17 +569,17 @@ struct base_visit {
 	unsigned int left; /* that may still be looked at */
 };
 
-/* Bases in common are visited by each way, of which there can be very many. */
+/* Bases in common are visited on each path to them; there can be very many. */
 static bool visit_bases(struct base_visit *visit, const char *type, unsigned int depth)
 {
 	enum { DEEPEST = 32 };
 	const struct crystal_types *types = visit->types;
-	const struct relation *list = types->relations.bytes;
+	const struct relation *list = types->relations.items;
 
 	if (depth > DEEPEST)
 		return false;
 	for (size_t i = first_relation(types, type);
-	     i < types->relation_count && list[i].type == type && visit->left > 0; i++) {
+	     i < types->relations.count && list[i].type == type && visit->left > 0; i++) {
 		visit->left--;
 		if (visit->visit(visit->data, list[i].owner) ||
 		    (list[i].owner != type && visit_bases(visit, list[i].owner, depth + 1)))

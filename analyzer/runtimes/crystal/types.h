@@ -1,18 +1,18 @@
 /*
- * The classes of a program written in Crystal, by the numbers that their objects begin with. They
- * differ from build to build, and nothing in the program's memory names them; its code and symbols
- * do:
+ * The classes of a program written in Crystal, by the numbers that their objects begin with.
+ *Numbers differ from build to build. Nothing in the program's memory names classes, but code and
+ *symbols do:
  *
  *	Foo:type_id		a constant, from Crystal 1.15 on
  *	*Foo::new<...>:Foo	makes a Foo: its code stores the number
- *	*Foo#initialize<...>	is called with what was just made
+ *	*Foo#initialize<...>	is called with the new object
  *
- * What was inlined has no symbol. Debug information still tells where its constructor was written,
- * and the class is called after that: the one whose `initialize` is in line 8 of app.cr is
- * type#176@app.cr:8. With neither, it is called type#176.
+ * Inlined functions have no symbols. Debug information still has the place where the constructor
+ *was written, and the class is named after it: type#176@app.cr:8 has its `initialize` in line 8 of
+ * app.cr. With neither, it is type#176.
  *
- * The code also tells an object's size, and whether it may hold pointers: a number alone would be
- * found in other memory, too.
+ * The code also tells an object's size, and whether it may hold pointers: other memory, too, may
+ * begin with such a number.
  */
 #ifndef ANALYZER_RUNTIMES_CRYSTAL_TYPES_H
 #define ANALYZER_RUNTIMES_CRYSTAL_TYPES_H
@@ -40,19 +40,18 @@ DEFINE_CLEANUP(crystal_types_destroy, struct crystal_types *)
 /* The type of that number, or NULL. */
 const struct crystal_type *crystal_type_find(const struct crystal_types *types, uint32_t number);
 
-/* By number. */
 size_t crystal_type_count(const struct crystal_types *types);
-const struct crystal_type *crystal_type_at(const struct crystal_types *types, size_t number);
 
-/* The number's class is Fiber: that is known by shape. Others stay. */
+/* Name the class of that number Fiber, which is recognised by shape, unless it has a certain name.
+ */
 void crystal_types_set_fiber(struct crystal_types *types, uint32_t number);
 
-/* The number-th of a type, or their count. */
+/* The rank of the type by number, or the count. */
 size_t crystal_type_index(const struct crystal_types *types, uint32_t number);
 
 /*
- * What it is called; NULL only if memory is short. Lives as long as types. *ret_certain says
- * whether it is the class's own name.
+ * The type's name; NULL only if memory is short. Lives as long as types. *ret_certain says whether
+ * it is the class's own.
  */
 const char *crystal_type_name(struct crystal_types *types, uint32_t number, bool *ret_certain);
 
@@ -78,8 +77,8 @@ bool crystal_types_may_be_block(const struct crystal_types *types, uint64_t addr
 const struct module *crystal_types_module(const struct crystal_types *types);
 
 /*
- * Call visit for what the type is derived from and what it includes, some perhaps twice, until it
- * returns true; returns whether it did. Told by the symbols of methods: *Cat@Animal#name is one
+ * Call visit for each base and each module that the type includes, some perhaps twice, until it
+ * returns true; returns whether it did. The symbols of methods name them: *Cat@Animal#name is one
  * that Cat has of Animal.
  */
 bool crystal_type_visit_bases(struct crystal_types *types, uint32_t number,

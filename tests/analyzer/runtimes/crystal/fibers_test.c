@@ -1,5 +1,4 @@
 #include "analyzer/runtimes/crystal/crystal.h"
-#include "analyzer/runtimes/crystal/fibers.h"
 
 #include "tests/analyzer/world.h"
 

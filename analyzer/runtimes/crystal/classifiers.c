@@ -1,10 +1,10 @@
 /*
- * The classifiers of buffers that objects hold.
+ * The classifiers of memory without a type number that objects hold: buffers and closure data.
  */
 #include "analyzer/classify/classifier.h"
 #include "analyzer/runtimes/crystal/crystal.h"
 
-/* Claim the buffers of the role asked for that the allocation, an object, holds. */
+/* Claim the buffers that the object holds in the role asked for. */
 static void inspect(struct reader *reader, const struct subject *subject)
 {
 	struct crystal *crystal = crystal_of(reader->runtimes);
@@ -19,6 +19,25 @@ static void inspect(struct reader *reader, const struct subject *subject)
 			reader_claim(reader, buffers[i].id, subject->range.start);
 }
 
+/* The buffer in range that the owner holds in the role asked for. */
+static bool find_buffer(struct reader *reader, struct memory_range range, uint64_t owner,
+			struct crystal_buffer *ret)
+{
+	struct crystal_buffer buffers[CRYSTAL_BUFFERS];
+	allocation_id id = allocation_find(reader->index, owner);
+	size_t count = id == NO_ALLOCATION
+			       ? 0
+			       : crystal_buffers_of(crystal_of(reader->runtimes), id, buffers);
+
+	for (size_t i = 0; i < count; i++) {
+		*ret = buffers[i];
+		if (ret->role == (enum crystal_role)reader_kind(reader) &&
+		    allocation_start(reader->index, ret->id) == range.start)
+			return true;
+	}
+	return false;
+}
+
 static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
 	static const struct {
@@ -29,30 +48,24 @@ static void tell(struct reader *reader, struct memory_range range, struct patter
 		[ROLE_HASH_ENTRIES] = { "the entries", "entries" },
 		[ROLE_HASH_INDICES] = { "the index", "places" },
 	};
-	struct crystal *crystal = crystal_of(reader->runtimes);
 	enum crystal_role role = (enum crystal_role)reader_kind(reader);
-	struct crystal_buffer buffers[CRYSTAL_BUFFERS];
-	allocation_id owner = allocation_find(reader->index, facts->owner);
-	const char *phrase;
-	size_t count = owner == NO_ALLOCATION ? 0 : crystal_buffers_of(crystal, owner, buffers);
+	const char *phrase =
+		crystal_phrase(crystal_of(reader->runtimes), told[role].part, facts->owner);
+	struct crystal_buffer buffer;
 
-	phrase = crystal_phrase(crystal, told[role].part, facts->owner);
 	if (phrase)
 		facts->role = phrase;
-	for (size_t i = 0; i < count; i++) {
-		if (buffers[i].role != role ||
-		    allocation_start(reader->index, buffers[i].id) != range.start)
-			continue;
-		facts->unit = told[role].unit;
-		facts->length = buffers[i].used;
-		facts->has_capacity = true;
-		facts->capacity = buffers[i].capacity;
-	}
+	if (!find_buffer(reader, range, facts->owner, &buffer))
+		return;
+	facts->unit = told[role].unit;
+	facts->length = buffer.used;
+	facts->has_capacity = true;
+	facts->capacity = buffer.capacity;
 }
 
 /*
- * The size of an element, of which there are capacity in so many bytes. The collector gives up to
- * 16 bytes more than asked for; elements of a word or more are whole words, smaller ones powers of
+ * The size of each of capacity elements in a buffer of that size. The collector gives up to 16
+ * bytes more than asked for; elements of a word or more are whole words, smaller ones powers of
  * two.
  */
 static uint64_t element_size(uint64_t size, uint64_t capacity)
@@ -66,29 +79,18 @@ static uint64_t element_size(uint64_t size, uint64_t capacity)
 	return most ? element : 0;
 }
 
-/* Its spare room may be anywhere in it. */
+/* Spare room may be anywhere in it. */
 static bool measure(struct reader *reader, struct memory_range range, uint64_t owner,
 		    struct pattern_extent *ret)
 {
-	enum crystal_role role = (enum crystal_role)reader_kind(reader);
-	struct crystal_buffer buffers[CRYSTAL_BUFFERS];
-	uint64_t size = range_size(range);
-	allocation_id id = allocation_find(reader->index, owner);
-	size_t count = id == NO_ALLOCATION
-			       ? 0
-			       : crystal_buffers_of(crystal_of(reader->runtimes), id, buffers);
+	struct crystal_buffer buffer;
 
-	for (size_t i = 0; i < count; i++) {
-		if (buffers[i].role != role || buffers[i].capacity == 0 ||
-		    buffers[i].used > buffers[i].capacity ||
-		    allocation_start(reader->index, buffers[i].id) != range.start)
-			continue;
-		ret->live_end = size;
-		ret->spare = (buffers[i].capacity - buffers[i].used) *
-			     element_size(size, buffers[i].capacity);
-		return true;
-	}
-	return false;
+	if (!find_buffer(reader, range, owner, &buffer) || buffer.capacity == 0 ||
+	    buffer.used > buffer.capacity)
+		return false;
+	ret->live_end = range_size(range);
+	ret->spare = (buffer.capacity - buffer.used) * element_size(ret->live_end, buffer.capacity);
+	return true;
 }
 
 #define CRYSTAL_BUFFER(...)                                                                   \
@@ -116,3 +118,23 @@ const struct classifier classifier_crystal_hash_indices =
 	CRYSTAL_BUFFER(.name = "CrystalHashIndices", .kind = ROLE_HASH_INDICES,
 		       .summary = "the index of a Hash or Set of Crystal",
 		       .role = "the index of the Hash");
+
+/* A Proc: | function | captured variables | */
+static void match_closure(struct reader *reader, const struct reference *reference)
+{
+	uint64_t function;
+
+	if (reference_words(reference, -1, 1, &function) &&
+	    crystal_is_function(crystal_of(reader->runtimes), function) &&
+	    !crystal_type_of(crystal_of(reader->runtimes), reference->target))
+		reader_claim(reader, reference->target, reference->address - 8);
+}
+
+const struct classifier classifier_crystal_closure = {
+	.name = "CrystalClosure",
+	.summary = "the variables that a block of Crystal captured",
+	.role = "the variables captured by the Proc",
+	.strength = STRENGTH_RELATED,
+	.runtime = &runtime_crystal,
+	.match = match_closure,
+};
