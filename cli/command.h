@@ -30,6 +30,23 @@ enum word_kind {
 /* The front end that runs a command; only cli/ knows what is in it. */
 struct session;
 
+/* Where the value of a switch goes in a command's arguments, if that is all there is to it. */
+struct switch_place {
+	int key;
+	enum { PLACE_FLAG, PLACE_TEXT, PLACE_COUNT, PLACE_SIZE, PLACE_ADDRESS } kind;
+	size_t offset; /* of a bool, const char * or uint64_t */
+	size_t given;  /* 1 + that of a bool that says whether there was one; 0: none */
+};
+
+#define PLACE(key, kind, type, member)               \
+	{                                            \
+		key, kind, offsetof(type, member), 0 \
+	}
+#define PLACE_GIVEN(key, kind, type, member, given)                          \
+	{                                                                    \
+		key, kind, offsetof(type, member), offsetof(type, given) + 1 \
+	}
+
 struct command {
 	const char *name;
 	const char *summary; /* one line, a sentence without its full stop */
@@ -40,6 +57,8 @@ struct command {
 	/* As "on|off": of WORD_CHOICE; of WORD_SET, what may stand before. */
 	const char *choices;
 	const struct argp_option *options; /* own switches, or NULL */
+	/* Those that parse() does not see, up to a key of 0; or NULL. */
+	const struct switch_place *places;
 
 	/*
 	 * Take a switch (key is its option's) or, with key 0, the next word. At the end it is
@@ -52,16 +71,20 @@ struct command {
 
 	/* Its answer tells contents of memory, whatever is left out of it. */
 	bool tells_content;
-	enum stage needs;    /* built before run; sets build their own */
-	bool needs_analysis; /* false: works without a dump */
+	enum stage needs; /* built before run; sets build their own */
 
 	struct error *(*run)(struct analysis *analysis, const void *arguments,
 			     struct report *report);
-	/* Instead of run: for what acts on the session itself (redirect). */
+	/* Instead of run, for what acts on the session itself (redirect) and needs no core. */
 	struct error *(*control)(struct session *session, const void *arguments,
 				 struct report *report);
 };
 
 extern const struct command *const commands[]; /* NULL at the end */
+
+static inline bool command_needs_core(const struct command *command)
+{
+	return command->run;
+}
 
 #endif

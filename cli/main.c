@@ -10,12 +10,9 @@
 #include "cli/live/snap.h"
 #include "cli/options.h"
 #include "cli/prompt/execute.h"
-#include "cli/prompt/interrupt.h"
 #include "cli/prompt/machine.h"
 #include "cli/prompt/prompt.h"
-#include "cli/prompt/script.h"
-#include "cli/prompt/side_file.h"
-#include "cli/prompt/vanished.h"
+#include "cli/prompt/session.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -252,67 +252,47 @@ static error_t set_threads(struct argp_state *state, const char *word)
 	return error ? refuse(state, error_wrap(error, "--threads")) : 0;
 }
 
+static const struct switch_place places[] = {
+	PLACE('t', PLACE_FLAG, struct options, truncation_check),
+	PLACE('v', PLACE_FLAG, struct options, verbose),
+	PLACE('q', PLACE_FLAG, struct options, quiet),
+	PLACE('p', PLACE_TEXT, struct options, process),
+	PLACE(KEY_CHAP, PLACE_FLAG, struct options, chap),
+	PLACE(KEY_NO_CONTENT, PLACE_FLAG, struct options, no_content),
+	PLACE(KEY_DEBUGINFOD, PLACE_FLAG, struct options, debug.debuginfod),
+	PLACE(KEY_SIDE_FILE, PLACE_FLAG, struct options, side_file),
+	PLACE(KEY_VERIFY_SIDE_FILE, PLACE_FLAG, struct options, verify_side_file),
+	PLACE(KEY_FORMAT, PLACE_TEXT, struct options, format),
+	PLACE(KEY_COREDUMPCTL, PLACE_TEXT, struct options, kept),
+	PLACE(KEY_DEBUG_DIR, PLACE_TEXT, struct options, debug.debug_directory),
+	PLACE(KEY_SYSROOT, PLACE_TEXT, struct options, debug.sysroot),
+	PLACE(KEY_MANUAL, PLACE_TEXT, struct options, manual),
+	{ 0 },
+};
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct options *options = state->input;
+	struct error *error = NULL;
+	bool kept = switch_keep(places, key, argument, options, &error);
 
 	switch (key) {
 	case 'c':
-		return add_given(options, argument, false);
 	case 'f':
-		return add_given(options, argument, true);
+		return add_given(options, argument, key == 'f');
 	case 'o':
 		return report_file_names_add(&options->files, state, argument);
-	case KEY_FORMAT:
-		options->format = argument;
-		return 0;
 	case KEY_COMPARE:
 		return add_compared(options, argument);
-	case 't':
-		options->truncation_check = true;
-		return 0;
-	case 'p':
-		options->process = argument;
-		return 0;
-	case 'v':
-		options->verbose = true;
-		return 0;
-	case 'q':
-		options->quiet = true;
-		return 0;
-	case KEY_COREDUMPCTL:
-		options->kept = argument;
-		return 0;
-	case KEY_CHAP:
-		options->chap = true;
-		return 0;
-	case KEY_NO_CONTENT:
-		options->no_content = true;
-		return 0;
 	case KEY_COLOUR:
 		return parse_colour(state, argument);
 	case KEY_DEBUG_DIR:
-		options->debug.debug_directory = argument;
-		return check_folder(state, argument);
 	case KEY_SYSROOT:
-		options->debug.sysroot = argument;
 		return check_folder(state, argument);
-	case KEY_DEBUGINFOD:
-		options->debug.debuginfod = true;
-		return 0;
 	case KEY_MAXIMUM_MEMORY:
 		return set_maximum_memory(state, argument);
 	case KEY_THREADS:
 		return set_threads(state, argument);
-	case KEY_SIDE_FILE:
-		options->side_file = true;
-		return 0;
-	case KEY_VERIFY_SIDE_FILE:
-		options->verify_side_file = true;
-		return 0;
-	case KEY_MANUAL:
-		options->manual = argument;
-		return 0;
 	case ARGP_KEY_ARG:
 		take_arguments(state, argument);
 		return 0;
@@ -320,7 +300,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		check(state);
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return kept ? 0 : ARGP_ERR_UNKNOWN;
 	}
 }
 

@@ -36,8 +36,6 @@ KNOWN = (
     ("analyzer/query/chain", "analyzer/query/collector_sets",
      "analyzer/query/query", "analyzer/query/set",
      "analyzer/query/string_users"),
-    ("cli/prompt/execute", "cli/prompt/reports", "cli/prompt/script",
-     "cli/prompt/session"),
 )
 
 

@@ -78,6 +78,14 @@ void error_destroy(struct error *error)
 	free(error);
 }
 
+struct error *error_first(struct error *error, struct error *other)
+{
+	if (!error)
+		return other;
+	error_destroy(other);
+	return error;
+}
+
 enum error_code error_code(const struct error *error)
 {
 	return error->code;

@@ -35,6 +35,9 @@ struct error *error_system(const char *format, ...)
 struct error *error_wrap(struct error *error, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* The first of two that may be NULL; the other is destroyed. */
+struct error *error_first(struct error *error, struct error *other);
+
 void error_destroy(struct error *error);
 DEFINE_CLEANUP(error_destroy, struct error *)
 

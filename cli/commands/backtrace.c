@@ -16,16 +16,16 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
+static const struct switch_place places[] = {
+	PLACE('l', PLACE_COUNT, struct backtrace_arguments, limit),
+	PLACE('F', PLACE_FLAG, struct backtrace_arguments, fibers),
+	{ 0 },
+};
+
 static struct error *backtrace_parse(int key, const char *value, void *output)
 {
 	struct backtrace_arguments *arguments = output;
 
-	if (key == 'l')
-		return parse_count(value, &arguments->limit);
-	if (key == 'F') {
-		arguments->fibers = true;
-		return NULL;
-	}
 	if (key == ARGP_KEY_END)
 		return NULL;
 	if (arguments->has_thread)
@@ -86,9 +86,9 @@ const struct command command_backtrace = {
 		"The innermost call comes first. A function that was inlined into the one around it is marked.",
 	.word = WORD_NUMBER,
 	.options = options,
+	.places = places,
 	.parse = backtrace_parse,
 	.arguments_size = sizeof(struct backtrace_arguments),
 	.needs = STAGE_DEBUG,
-	.needs_analysis = true,
 	.run = backtrace_run,
 };

@@ -330,6 +330,5 @@ const struct command command_bill = {
 	.parse = bill_parse,
 	.arguments_size = sizeof(struct bill_arguments),
 	.needs = STAGE_HEAP,
-	.needs_analysis = true,
 	.run = bill_run,
 };

@@ -46,7 +46,5 @@ const struct command command_count = {
 	.parse = selection_parse,
 	.arguments_size = sizeof(struct selection),
 	.release = selection_release,
-	.needs = STAGE_IMAGE,
-	.needs_analysis = true,
 	.run = count_run,
 };

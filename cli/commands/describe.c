@@ -44,6 +44,5 @@ const struct command command_describe = {
 	.arguments_size = sizeof(struct selection),
 	.release = selection_release,
 	.needs = STAGE_REACHABILITY,
-	.needs_analysis = true,
 	.run = describe_run,
 };

@@ -131,7 +131,5 @@ const struct command command_diff = {
 	.parse = diff_parse,
 	.arguments_size = sizeof(struct diff_arguments),
 	.release = diff_release,
-	.needs = STAGE_IMAGE,
-	.needs_analysis = true,
 	.run = diff_run,
 };

@@ -74,7 +74,5 @@ const struct command command_dump = {
 	.options = options,
 	.parse = dump_parse,
 	.arguments_size = sizeof(struct dump_arguments),
-	.needs = STAGE_IMAGE,
-	.needs_analysis = true,
 	.run = dump_run,
 };

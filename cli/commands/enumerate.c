@@ -123,7 +123,5 @@ const struct command command_enumerate = {
 	.parse = selection_parse,
 	.arguments_size = sizeof(struct selection),
 	.release = selection_release,
-	.needs = STAGE_IMAGE,
-	.needs_analysis = true,
 	.run = enumerate_run,
 };

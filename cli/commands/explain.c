@@ -56,6 +56,5 @@ const struct command command_explain = {
 	.arguments_size = sizeof(struct selection),
 	.release = selection_release,
 	.needs = STAGE_REACHABILITY,
-	.needs_analysis = true,
 	.run = explain_run,
 };

@@ -67,7 +67,6 @@ const struct command command_find32 = {
 	.parse = find32_parse,
 	.arguments_size = sizeof(struct find32_arguments),
 	.needs = STAGE_HEAP,
-	.needs_analysis = true,
 	.tells_content = true,
 	.run = find32_run,
 };

@@ -122,7 +122,6 @@ const struct command command_findbytes = {
 	.arguments_size = sizeof(struct findbytes_arguments),
 	.release = findbytes_release,
 	.needs = STAGE_HEAP,
-	.needs_analysis = true,
 	.tells_content = true,
 	.run = findbytes_run,
 };

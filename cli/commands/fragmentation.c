@@ -22,26 +22,18 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
+static const struct switch_place places[] = {
+	PLACE_GIVEN('a', PLACE_ADDRESS, struct fragmentation_arguments, arena, has_arena),
+	PLACE('b', PLACE_FLAG, struct fragmentation_arguments, by_arena),
+	PLACE_GIVEN('l', PLACE_COUNT, struct fragmentation_arguments, limit, has_limit),
+	PLACE('q', PLACE_FLAG, struct fragmentation_arguments, quick),
+	{ 0 },
+};
+
 static struct error *fragmentation_parse(int key, const char *value, void *output)
 {
-	struct fragmentation_arguments *arguments = output;
-
-	switch (key) {
-	case 'a':
-		arguments->has_arena = true;
-		return parse_address(value, &arguments->arena);
-	case 'b':
-		arguments->by_arena = true;
+	if (key == ARGP_KEY_END)
 		return NULL;
-	case 'l':
-		arguments->has_limit = true;
-		return parse_count(value, &arguments->limit);
-	case 'q':
-		arguments->quick = true;
-		return NULL;
-	case ARGP_KEY_END:
-		return NULL;
-	}
 	return error_create(ERROR_USAGE, "'%s' is one word too many behind 'fragmentation'", value);
 }
 
@@ -150,9 +142,9 @@ const struct command command_fragmentation = {
 	.description =
 		"Free memory goes back to the system in whole pages. What malloc_trim(0) would give back is shown for each arena, as far as it is in memory; then the sizes of free blocks, and the allocations that pin free memory, being in use on the same page: the free bytes of a page are divided evenly among them. 'alone' are the free bytes of pages that one kind of allocations keeps without others. At the end of each heap stands the allocation that it cannot shrink past.",
 	.options = options,
+	.places = places,
 	.parse = fragmentation_parse,
 	.arguments_size = sizeof(struct fragmentation_arguments),
 	.needs = STAGE_HEAP,
-	.needs_analysis = true,
 	.run = fragmentation_run,
 };

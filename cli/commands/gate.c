@@ -396,10 +396,9 @@ const struct command command_gate = {
 	.description =
 		"Each kind of leak is listed, most bytes first, with a fingerprint that is the same in other runs and builds: it is made of what the leak root is and what hangs on it. Then come the checks, and whether the gate passed. What counts are all allocations that leaked, also those that only leaked ones lead to, less what is suppressed or in the baseline. With --compare, what grew is listed as well, as 'diff' has it. Exit status: 0 if it passed, 1 if it failed, 2 if something was wrongly asked, 3 if the dump does not tell enough to know.",
 	.options = gate_switches,
+	.places = gate_places,
 	.parse = gate_options_parse,
 	.arguments_size = sizeof(struct gate_options),
 	.release = gate_options_release,
-	.needs = STAGE_IMAGE,
-	.needs_analysis = true,
 	.run = gate_run,
 };

@@ -56,6 +56,16 @@ const struct argp_option gate_switches[] = {
 	{ 0 },
 };
 
+const struct switch_place gate_places[] = {
+	PLACE(KEY_COMPARE, PLACE_TEXT, struct gate_options, compared),
+	PLACE(KEY_BASELINE, PLACE_TEXT, struct gate_options, baseline),
+	PLACE(KEY_UPDATE, PLACE_FLAG, struct gate_options, update),
+	PLACE(KEY_RATCHET, PLACE_FLAG, struct gate_options, ratchet),
+	PLACE(KEY_LIKELY, PLACE_FLAG, struct gate_options, likely),
+	PLACE(KEY_SELF_CHECK, PLACE_FLAG, struct gate_options, self_check),
+	{ 0 },
+};
+
 const char *gate_measure_switch(enum gate_measure measure)
 {
 	static const char *const names[] = {
@@ -212,30 +222,12 @@ struct error *gate_options_parse(int key, const char *value, void *data)
 		return set_size(options, MEASURE_USED, value);
 	case KEY_MAX_CLASS:
 		return add_class(options, MEASURE_CLASS, value);
-	case KEY_COMPARE:
-		options->compared = value;
-		return NULL;
 	case KEY_MAX_GROWTH:
 		return set_size(options, MEASURE_GROWTH, value);
 	case KEY_MAX_CLASS_GROWTH:
 		return add_class(options, MEASURE_CLASS_GROWTH, value);
-	case KEY_BASELINE:
-		options->baseline = value;
-		return NULL;
-	case KEY_UPDATE:
-		options->update = true;
-		return NULL;
-	case KEY_RATCHET:
-		options->ratchet = true;
-		return NULL;
 	case KEY_SUPPRESS:
 		return add_suppressions(options, value);
-	case KEY_LIKELY:
-		options->likely = true;
-		return NULL;
-	case KEY_SELF_CHECK:
-		options->self_check = true;
-		return NULL;
 	case ARGP_KEY_END:
 		return complete(options);
 	default:

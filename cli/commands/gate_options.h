@@ -6,7 +6,7 @@
 
 #include "analyzer/query/kind.h"
 
-#include <argp.h>
+#include "cli/command.h"
 
 /* What is limited. */
 enum gate_measure {
@@ -39,6 +39,7 @@ struct gate_options {
 };
 
 extern const struct argp_option gate_switches[];
+extern const struct switch_place gate_places[];
 
 struct error *gate_options_parse(int key, const char *value, void *options);
 void gate_options_release(void *options);

@@ -210,7 +210,5 @@ const struct command command_let = {
 	.parse = let_parse,
 	.arguments_size = sizeof(struct let_arguments),
 	.release = let_release,
-	.needs = STAGE_IMAGE,
-	.needs_analysis = true,
 	.run = let_run,
 };

@@ -20,7 +20,5 @@ const struct command command_list = {
 	.parse = selection_parse,
 	.arguments_size = sizeof(struct selection),
 	.release = selection_release,
-	.needs = STAGE_IMAGE,
-	.needs_analysis = true,
 	.run = list_run,
 };

@@ -27,6 +27,14 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
+static const struct switch_place places[] = {
+	PLACE_GIVEN('L', PLACE_COUNT, struct memprof_arguments, levels, has_levels),
+	PLACE_GIVEN('O', PLACE_COUNT, struct memprof_arguments, objects, has_objects),
+	PLACE('P', PLACE_FLAG, struct memprof_arguments, pretty),
+	PLACE_GIVEN('b', PLACE_COUNT, struct memprof_arguments, least, has_least),
+	{ 0 },
+};
+
 static const char *question_word(const void *data, size_t number)
 {
 	return number < QUESTIONS ? questions[number].word : NULL;
@@ -88,26 +96,7 @@ static struct error *check(struct memprof_arguments *arguments)
 
 static struct error *memprof_parse(int key, const char *value, void *output)
 {
-	struct memprof_arguments *arguments = output;
-
-	switch (key) {
-	case 'L':
-		arguments->has_levels = true;
-		return parse_count(value, &arguments->levels);
-	case 'O':
-		arguments->has_objects = true;
-		return parse_count(value, &arguments->objects);
-	case 'P':
-		arguments->pretty = true;
-		return NULL;
-	case 'b':
-		arguments->has_least = true;
-		return parse_count(value, &arguments->least);
-	case ARGP_KEY_END:
-		return check(arguments);
-	default:
-		return take_word(arguments, value);
-	}
+	return key == ARGP_KEY_END ? check(output) : take_word(output, value);
 }
 
 static struct error *memprof_run(struct analysis *analysis, const void *input,
@@ -141,9 +130,9 @@ const struct command command_memprof = {
 	.word = WORD_CHOICE,
 	.choices = "counts|sizes|graph|size|allocations",
 	.options = options,
+	.places = places,
 	.parse = memprof_parse,
 	.arguments_size = sizeof(struct memprof_arguments),
 	.needs = STAGE_REACHABILITY,
-	.needs_analysis = true,
 	.run = memprof_run,
 };

@@ -19,7 +19,5 @@ const struct command command_show = {
 	.parse = selection_parse,
 	.arguments_size = sizeof(struct selection),
 	.release = selection_release,
-	.needs = STAGE_IMAGE,
-	.needs_analysis = true,
 	.run = show_run,
 };

@@ -21,14 +21,15 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
+static const struct switch_place places[] = {
+	PLACE_GIVEN('u', PLACE_SIZE, struct string_arguments, show_up_to, has_show_up_to),
+	{ 0 },
+};
+
 static struct error *string_parse(int key, const char *value, void *output)
 {
 	struct string_arguments *arguments = output;
 
-	if (key == 'u') {
-		arguments->has_show_up_to = true;
-		return parse_size(value, &arguments->show_up_to);
-	}
 	if (key == ARGP_KEY_END)
 		return arguments->given ? NULL
 					: error_create(ERROR_USAGE, "'string' takes an address");
@@ -138,9 +139,8 @@ const struct command command_string = {
 		"The characters up to the first that is 0. Those that a terminal would not show are written as \\n, \\t or \\x1b.",
 	.word = WORD_ADDRESS,
 	.options = options,
+	.places = places,
 	.parse = string_parse,
 	.arguments_size = sizeof(struct string_arguments),
-	.needs = STAGE_IMAGE,
-	.needs_analysis = true,
 	.run = string_run,
 };

@@ -135,7 +135,5 @@ const struct command command_summarize = {
 	.parse = selection_parse,
 	.arguments_size = sizeof(struct selection),
 	.release = selection_release,
-	.needs = STAGE_IMAGE,
-	.needs_analysis = true,
 	.run = summarize_run,
 };

@@ -123,6 +123,5 @@ const struct command command_waste = {
 	.arguments_size = sizeof(struct waste_arguments),
 	.release = waste_release,
 	.needs = STAGE_HEAP,
-	.needs_analysis = true,
 	.run = waste_run,
 };

@@ -12,7 +12,7 @@ static enum group group_of(const struct command *command)
 {
 	if (command->word == WORD_SET || command->word == WORD_NAMING)
 		return GROUP_SETS;
-	return command->needs_analysis ? GROUP_PLACES : GROUP_SESSION;
+	return command_needs_core(command) ? GROUP_PLACES : GROUP_SESSION;
 }
 
 const struct topic *topic_find(const char *name)
@@ -127,7 +127,7 @@ static void write_options(struct document *document, const struct command *comma
 			document_heading(document, LEVEL_PART, "Switches");
 		manual_write_switches(document, options);
 	}
-	if (!with_shared || !command->needs_analysis)
+	if (!with_shared || !command_needs_core(command))
 		return;
 	manual_write_switches(document, common_options);
 	document_text(
@@ -140,7 +140,7 @@ void manual_write_command(struct document *document, const struct command *comma
 {
 	_cleanup_(free) char *usage =
 		join(command->name, command->words,
-		     command->options || command->needs_analysis ? " [SWITCHES]" : "");
+		     command->options || command_needs_core(command) ? " [SWITCHES]" : "");
 
 	if (!usage)
 		return;

@@ -7,10 +7,9 @@
 #include "cli/live/snap.h"
 #include "cli/live/watch.h"
 #include "cli/prompt/execute.h"
-#include "cli/prompt/interrupt.h"
+#include "cli/prompt/machine.h"
 #include "cli/prompt/output_file.h"
 #include "cli/prompt/reports.h"
-#include "cli/prompt/vanished.h"
 
 #include <errno.h>
 #include <fcntl.h>

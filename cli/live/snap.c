@@ -4,7 +4,7 @@
 #include "analyzer/base/text.h"
 #include "analyzer/capture/pack.h"
 #include "analyzer/capture/snapshot.h"
-#include "cli/prompt/interrupt.h"
+#include "cli/prompt/machine.h"
 #include "cli/prompt/output_file.h"
 
 #include <argp.h>

@@ -121,7 +121,7 @@ static void offer_options(const char *word, const struct argp_option *option)
 static void offer_switches(const char *word, const struct command *command)
 {
 	offer_options(word, command->options);
-	if (command->needs_analysis)
+	if (command_needs_core(command))
 		offer_options(word, common_options);
 	if (command->word == WORD_COMMAND)
 		offer_options(word, contents_options);

@@ -3,13 +3,17 @@
 #include "analyzer/base/text.h"
 #include "analyzer/query/set.h"
 #include "cli/help/manual.h"
+#include "cli/prompt/lexer.h"
 #include "cli/prompt/output.h"
 #include "cli/prompt/reports.h"
 #include "cli/prompt/switches.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 
 const struct command *command_find(const char *name)
 {
@@ -124,15 +128,6 @@ static struct error *open_reports(struct session *session, const struct request 
 			    use_colour(session, output));
 }
 
-static struct error *explain_shortage(const struct session *session, const struct command *command,
-				      struct error *error)
-{
-	char who[80];
-
-	snprintf(who, sizeof(who), "'%s'", command->name);
-	return analysis_explain_shortage(session->analysis, who, error);
-}
-
 /* Build what the command needs, and have it write its report. */
 static struct error *write_report(struct session *session, const struct request *request,
 				  struct output *output)
@@ -141,8 +136,9 @@ static struct error *write_report(struct session *session, const struct request 
 	struct error *error = NULL, *close_error;
 	struct reports reports;
 	struct report *report = &reports.list[0];
+	char who[80];
 
-	if (command->needs_analysis)
+	if (command_needs_core(command))
 		error = analysis_need(session->analysis, command->needs);
 	if (!error)
 		error = open_reports(session, request, output, &reports);
@@ -152,55 +148,45 @@ static struct error *write_report(struct session *session, const struct request 
 	}
 	error = command->control ? command->control(session, request->arguments, report)
 				 : command->run(session->analysis, request->arguments, report);
-	if (error && session->analysis)
-		error = explain_shortage(session, command, error);
+	if (error && session->analysis) {
+		snprintf(who, sizeof(who), "'%s'", command->name);
+		error = analysis_explain_shortage(session->analysis, who, error);
+	}
 	output->dropped = error && error_code(error) != ERROR_FOUND;
 	session_check_files(session);
 	close_error = reports_close(&reports);
 	/* A gate's report says what it found: not if that is cut off. */
 	if (close_error && error && error_code(error) == ERROR_FOUND)
 		error_destroy(take(error));
-	if (!error)
-		return close_error;
-	if (close_error)
-		error_destroy(close_error);
-	return error;
+	return error_first(error, close_error);
 }
 
-/* What the user is to know: of what was meant so, nothing is an error. */
+/* What the user is to know of an error: nothing that was meant so is one. */
 static struct error *judge(struct session *session, const struct output *output,
-			   struct error *error, struct error *output_error)
+			   struct error *error)
 {
-	if (output_error) {
-		if (error)
-			error_destroy(error);
-		error = output_error;
-	}
 	if (output_unwanted(output)) {
-		if (error)
-			error_destroy(error);
+		error_destroy(error);
 		if (!output->outer)
 			atomic_store(output->interrupted, false);
 		return NULL;
 	}
-	if (session_interrupted(session)) {
-		if (error)
-			error_destroy(error);
-		/* The script around it ends so, too, and says so. */
-		if (output->outer)
-			return NULL;
-		if (output->within_line && output_is_terminal(output))
-			fputc('\n', stderr);
-		return error_create(ERROR_INTERRUPTED, "interrupted");
-	}
-	return error;
+	if (!session_interrupted(session))
+		return error;
+	error_destroy(error);
+	/* The script around it ends so, too, and says so. */
+	if (output->outer)
+		return NULL;
+	if (output->within_line && output_is_terminal(output))
+		fputc('\n', stderr);
+	return error_create(ERROR_INTERRUPTED, "interrupted");
 }
 
 static struct error *run_into(struct session *session, const struct request *request,
 			      struct output *output)
 {
 	const char *dump = session->analysis ? image_path(analysis_image(session->analysis)) : NULL;
-	struct error *error, *output_error;
+	struct error *error;
 
 	output->outer = session->output;
 	output->before = before_output;
@@ -211,9 +197,9 @@ static struct error *run_into(struct session *session, const struct request *req
 		return error;
 	session->output = output;
 	error = write_report(session, request, output);
-	output_error = output_close(output);
+	error = error_first(output_close(output), error);
 	session->output = output->outer;
-	return judge(session, output, error, output_error);
+	return judge(session, output, error);
 }
 
 /* Run a command with its output where the line, or redirect, wants it. */
@@ -227,7 +213,7 @@ static struct error *run(struct session *session, const struct request *request)
 	_cleanup_(free) char *name = NULL;
 	struct error *error;
 
-	if (session->redirected && request->command->needs_analysis && !line->target) {
+	if (session->redirected && command_needs_core(request->command) && !line->target) {
 		const char *dump = image_path(analysis_image(session->analysis));
 
 		/* Standard input has no name of its own. */
@@ -251,7 +237,7 @@ static struct error *run_and_tell(struct session *session, const struct request 
 	const struct command *command = request->command;
 	struct error *error;
 
-	if (command->needs_analysis && !session->analysis)
+	if (command_needs_core(command) && !session->analysis)
 		return error_create(ERROR_USAGE, "'%s' needs a core", command->name);
 	if (command->tells_content && session->no_content)
 		return error_create(ERROR_USAGE,
@@ -260,7 +246,7 @@ static struct error *run_and_tell(struct session *session, const struct request 
 	progress_line_begin(&session->progress);
 	error = run(session, request);
 	session_show_findings(session);
-	if (session->at_prompt && command->needs_analysis && !error)
+	if (session->at_prompt && command_needs_core(command) && !error)
 		session_doubt(session);
 	return error;
 }
@@ -305,4 +291,140 @@ void execute_words(struct session *session, char *const *words, size_t count)
 
 	if (error)
 		session_complain(session, error);
+}
+
+enum { MAXIMUM_NESTING = 16 };
+
+/* The line read last, with those that it continues in. */
+struct reader {
+	FILE *file;
+	struct script *script;
+	size_t lines;	/* read so far */
+	char *physical; /* buffers of getline() and its own */
+	size_t physical_size;
+	char *logical;
+	size_t length;
+};
+
+static void reader_deinit(struct reader *reader)
+{
+	free(reader->physical);
+	free(reader->logical);
+}
+
+DEFINE_DEINIT(reader_deinit, struct reader)
+
+/* Cut off what ends the line, also as other systems do. */
+static size_t strip_end(char *text, size_t length)
+{
+	while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
+		length--;
+	text[length] = '\0';
+	return length;
+}
+
+static struct error *append_physical(struct reader *reader, size_t length)
+{
+	char *logical;
+
+	length = strip_end(reader->physical, length);
+	if (strlen(reader->physical) != length)
+		return error_create(ERROR_USAGE, "the line has a NUL byte");
+	logical = realloc(reader->logical, reader->length + length + 1);
+	if (!logical)
+		return &error_no_memory;
+	memcpy(logical + reader->length, reader->physical, length + 1);
+	reader->logical = logical;
+	reader->length += length;
+	return NULL;
+}
+
+/*
+ * Read one line with those that it continues in. *ret_end is set at the end of the file. A line
+ * that is in error has been read nevertheless.
+ */
+static struct error *read_logical(struct reader *reader, bool *ret_end)
+{
+	struct error *error = NULL;
+	bool more = true;
+
+	reader->length = 0;
+	for (size_t count = 0; more; count++) {
+		ssize_t length;
+
+		errno = 0;
+		length = getline(&reader->physical, &reader->physical_size, reader->file);
+		if (length < 0) {
+			*ret_end = count == 0;
+			return error;
+		}
+		reader->lines++;
+		if (count == 0)
+			reader->script->line = reader->lines;
+		if (!error)
+			error = append_physical(reader, (size_t)length);
+		more = !error && line_continues(reader->logical);
+		if (more)
+			reader->logical[reader->length - 1] = ' ';
+	}
+	return error;
+}
+
+static void run_lines(struct session *session, struct reader *reader)
+{
+	while (!session->leaving && !session_interrupted(session)) {
+		bool end = false;
+		struct error *error = read_logical(reader, &end);
+
+		if (error)
+			session_complain(session, error);
+		else if (end)
+			break;
+		else
+			execute_line(session, reader->logical);
+	}
+}
+
+struct error *script_run(struct session *session, const char *name, FILE *file)
+{
+	struct script script = { .name = name, .caller = session->script };
+	_cleanup_(reader_deinit) struct reader reader = {
+		.file = file,
+		.script = &script,
+	};
+
+	session->script = &script;
+	run_lines(session, &reader);
+	session->script = script.caller;
+	if (ferror(file) && !session_interrupted(session))
+		return error_system("%s", name);
+	return NULL;
+}
+
+static struct error *check_nesting(const struct session *session)
+{
+	size_t depth = 0;
+
+	for (struct script *script = session->script; script; script = script->caller)
+		depth++;
+	if (depth < MAXIMUM_NESTING)
+		return NULL;
+	return error_create(ERROR_USAGE, "scripts are nested too deep: %zu of them run each other",
+			    depth);
+}
+
+struct error *script_run_path(struct session *session, const char *path)
+{
+	_cleanup_(fclose) FILE *file = NULL;
+	struct error *error = check_nesting(session);
+	struct stat status;
+
+	if (error)
+		return error;
+	file = fopen(path, "re");
+	if (file && fstat(fileno(file), &status) == 0 && S_ISDIR(status.st_mode))
+		errno = EISDIR;
+	else if (file)
+		return script_run(session, path, file);
+	return error_create(ERROR_USAGE, "%s: %s", path, strerror(errno));
 }

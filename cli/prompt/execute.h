@@ -1,5 +1,5 @@
 /*
- * Running one command.
+ * Running commands: one line, or a file of them.
  */
 #ifndef CLI_PROMPT_EXECUTE_H
 #define CLI_PROMPT_EXECUTE_H
@@ -13,6 +13,15 @@ void execute_line(struct session *session, const char *text);
 
 /* Run a command that is taken apart already. words is not empty. */
 void execute_words(struct session *session, char *const *words, size_t count);
+
+/*
+ * Run the commands of a file. A command that fails is complained about, and the next one follows.
+ * An error is one of the file itself.
+ */
+struct error *script_run(struct session *session, const char *name, FILE *file);
+
+/* The same with the file at path. */
+struct error *script_run_path(struct session *session, const char *path);
 
 /* The command of that name, or NULL. */
 const struct command *command_find(const char *name);

@@ -1,10 +1,38 @@
 /*
- * What the machine has.
+ * What the machine does to heapcore: Ctrl-C, files that shrink, memory that is short.
+ *
+ * Files may become shorter while they are mapped: the core, while it is still written or already
+ * removed, or a program that is replaced in place. To read what is gone raises SIGBUS. It then
+ * reads as zeros, and later questions learn of it, so that answers are not relied on.
  */
 #ifndef CLI_PROMPT_MACHINE_H
 #define CLI_PROMPT_MACHINE_H
 
+#include "analyzer/base/progress.h"
+
+#include <stdbool.h>
 #include <stddef.h>
+
+/* What heapcore exits with. */
+enum {
+	EXIT_FINE = 0,
+	EXIT_FOUND = 1,
+	EXIT_WRONG_USAGE = 2,
+	EXIT_NOT_ANALYSED = 3,
+	EXIT_INTERRUPTED = 130,
+};
+
+/*
+ * From now on SIGINT sets progress->interrupted, and system calls that wait return EINTR. With
+ * once, a second one kills the program as usual.
+ */
+void interrupt_catch(struct progress *progress, bool once);
+
+/* From now on, a mapped file that shrinks does not end the program. */
+void vanished_catch(void);
+
+/* Whether one did. */
+bool vanished_any(void);
 
 /*
  * How many bytes of memory a process may use here at all: what the machine has, swap included, or

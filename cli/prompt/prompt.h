@@ -13,4 +13,7 @@
 /* Run what is typed until the user leaves. */
 void prompt_run(struct session *session);
 
+/* The number-th line of the history, the oldest first, or NULL. */
+const char *history_line(size_t number);
+
 #endif

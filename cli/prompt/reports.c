@@ -98,13 +98,8 @@ struct error *report_files_close(struct session *session)
 	struct error *error = NULL;
 
 	for (size_t i = 0; i < session->file_count; i++) {
-		struct error *other = output_close(&session->files[i]->output);
-
+		error = error_first(error, output_close(&session->files[i]->output));
 		free(session->files[i]);
-		if (error && other)
-			error_destroy(other);
-		else if (other)
-			error = other;
 	}
 	session->file_count = 0;
 	return error;
@@ -192,14 +187,8 @@ struct error *reports_close(struct reports *reports)
 {
 	struct error *error = NULL;
 
-	for (size_t i = 0; i < reports->count; i++) {
-		struct error *other = report_close(&reports->list[i]);
-
-		if (error && other)
-			error_destroy(other);
-		else if (other)
-			error = other;
-	}
+	for (size_t i = 0; i < reports->count; i++)
+		error = error_first(error, report_close(&reports->list[i]));
 	free(reports->command);
 	return error;
 }

@@ -10,22 +10,20 @@
 
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/report/report.h"
+#include "cli/prompt/machine.h"
 #include "cli/prompt/progress.h"
-
-/* What heapcore exits with. */
-enum {
-	EXIT_FINE = 0,
-	EXIT_FOUND = 1,
-	EXIT_WRONG_USAGE = 2,
-	EXIT_NOT_ANALYSED = 3,
-	EXIT_INTERRUPTED = 130,
-};
 
 enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 
 struct output;
 struct report_file;
-struct script;
+
+/* Where in a script we are, for messages. */
+struct script {
+	const char *name;
+	size_t line;	       /* where the command begins */
+	struct script *caller; /* that sourced it, or NULL */
+};
 
 struct session {
 	struct analysis *analysis; /* owned; NULL: there is no dump */
@@ -65,6 +63,15 @@ DEFINE_DEINIT(session_deinit, struct session)
 
 /* Open the dump at path. */
 struct error *session_open(struct session *session, const char *path);
+
+/*
+ * Use the side file of the core that is open; make it if there is none, or if it is of another core
+ * or another heapcore. Where it cannot be made, the analysis goes on without.
+ */
+struct error *session_use_side_file(struct session *session, const char *core);
+
+/* Do the analysis anew, and say whether the side file tells the same. */
+struct error *session_verify_side_file(struct session *session, const char *core);
 
 /* Show what went wrong, and remember it for the exit status. */
 void session_complain(struct session *session, struct error *error);

@@ -93,7 +93,7 @@ const struct argp_option *switch_find(const struct command *command, const char 
 		return NULL;
 	word += spelling == SPELLED_SLASH ? 1 : 2;
 	option = find_in(command->options, word);
-	if (!option && command->needs_analysis)
+	if (!option && command_needs_core(command))
 		option = find_in(common_options, word);
 	return option;
 }
@@ -113,8 +113,9 @@ size_t switch_places(const struct command *command, const char *word)
 static const char *shown_name(const void *data, size_t number)
 {
 	const struct command *command = data;
-	const struct argp_option *tables[] = { command->options,
-					       command->needs_analysis ? common_options : NULL };
+	const struct argp_option *tables[] = { command->options, command_needs_core(command)
+									 ? common_options
+									 : NULL };
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
 		const struct argp_option *option = tables[i];
@@ -147,6 +148,48 @@ static struct error *unknown_switch(const struct command *command, const char *w
 			    command->name, word, dashes ? "--" : "", dashes ? nearest : slashed);
 }
 
+static struct error *keep_value(const struct switch_place *place, const char *value, void *ret)
+{
+	switch (place->kind) {
+	case PLACE_COUNT:
+		return parse_count(value, ret);
+	case PLACE_SIZE:
+		return parse_size(value, ret);
+	case PLACE_ADDRESS:
+		return parse_address(value, ret);
+	case PLACE_TEXT:
+		*(const char **)ret = value;
+		return NULL;
+	default:
+		*(bool *)ret = true;
+		return NULL;
+	}
+}
+
+bool switch_keep(const struct switch_place *places, int key, const char *value, void *arguments,
+		 struct error **ret_error)
+{
+	for (; places && places->key; places++) {
+		if (places->key != key)
+			continue;
+		if (places->given)
+			*(bool *)((char *)arguments + places->given - 1) = true;
+		*ret_error = keep_value(places, value, (char *)arguments + places->offset);
+		return true;
+	}
+	return false;
+}
+
+static struct error *take_value(struct parser *parser, int key, const char *value)
+{
+	const struct command *command = parser->command;
+	struct error *error = NULL;
+
+	if (switch_keep(command->places, key, value, parser->arguments, &error))
+		return error;
+	return command->parse(key, value, parser->arguments);
+}
+
 /* The older spelling gives a flag a value, too. */
 static struct error *take_flag_value(struct parser *parser, const char *word,
 				     const struct argp_option *option, const char *value)
@@ -156,7 +199,7 @@ static struct error *take_flag_value(struct parser *parser, const char *word,
 	if (strcasecmp(value, "true") != 0)
 		return error_create(ERROR_USAGE, "'%s' is 'true' or 'false', not '%s'", word,
 				    value);
-	return parser->command->parse(option->key, NULL, parser->arguments);
+	return take_value(parser, option->key, NULL);
 }
 
 static struct error *take_common(struct common_switches *common, int key, const char *value)
@@ -191,7 +234,7 @@ static struct error *take_switch(struct parser *parser, const char *word)
 		return take_common(parser->common, option->key, value);
 	if (value && !option->arg)
 		return take_flag_value(parser, word, option, value);
-	return parser->command->parse(option->key, value, parser->arguments);
+	return take_value(parser, option->key, value);
 }
 
 /* A path has the looks of a switch. */

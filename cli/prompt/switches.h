@@ -28,6 +28,10 @@ struct common_switches {
 struct error *switches_parse(const struct command *command, char *const *words, size_t count,
 			     void *arguments, struct common_switches *common);
 
+/* Put a switch's value where the places say; false if its key is none of theirs. */
+bool switch_keep(const struct switch_place *places, int key, const char *value, void *arguments,
+		 struct error **ret_error);
+
 /* The option that word, with its `--` or `/`, stands for, or NULL. */
 const struct argp_option *switch_find(const struct command *command, const char *word);
 

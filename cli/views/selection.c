@@ -1,6 +1,7 @@
 #include "cli/views/selection.h"
 
 #include "analyzer/base/text.h"
+#include "cli/prompt/switches.h"
 
 enum {
 	KEY_SIZE = 's',
@@ -100,34 +101,16 @@ static const struct limit_key {
 	{ KEY_MAXIMUM_FREE_OUTGOING, COUNTED_FREE_OUTGOING, true },
 };
 
-/* What is about references; *ret_taken: it was such a switch. */
-static struct error *take_reference_switch(int key, const char *value, struct set_query *query,
-					   bool *ret_taken)
-{
-	*ret_taken = true;
-	for (size_t i = 0; i < sizeof(limit_keys) / sizeof(*limit_keys); i++)
-		if (key == limit_keys[i].key)
-			return reference_limits_take(&query->limits, limit_keys[i].counted,
-						     limit_keys[i].is_maximum, value);
-	switch (key) {
-	case KEY_SKIP_TAINTED:
-		query->skip_tainted = true;
-		return NULL;
-	case KEY_SKIP_UNFAVORED:
-		query->skip_unfavored = true;
-		return NULL;
-	case KEY_SAMPLE:
-		return query_take_sample(query, value);
-	case KEY_EXTEND:
-		return extension_rules_take(&query->extensions, value);
-	case KEY_COMMENT:
-		query->comment_extensions = true;
-		return NULL;
-	default:
-		*ret_taken = false;
-		return NULL;
-	}
-}
+static const struct switch_place places[] = {
+	PLACE(KEY_ALLOW_MISSING, PLACE_FLAG, struct selection, query.allow_missing),
+	PLACE(KEY_FULL_NAMES, PLACE_FLAG, struct selection, query.full_names),
+	PLACE(KEY_SKIP_TAINTED, PLACE_FLAG, struct selection, query.skip_tainted),
+	PLACE(KEY_SKIP_UNFAVORED, PLACE_FLAG, struct selection, query.skip_unfavored),
+	PLACE(KEY_COMMENT, PLACE_FLAG, struct selection, query.comment_extensions),
+	PLACE(KEY_ASCII, PLACE_FLAG, struct selection, ascii),
+	PLACE_GIVEN(KEY_SHOW_UP_TO, PLACE_SIZE, struct selection, show_up_to, has_show_up_to),
+	{ 0 },
+};
 
 static struct error *check_selection(struct selection *selection)
 {
@@ -145,11 +128,14 @@ struct error *selection_parse(int key, const char *value, void *arguments)
 {
 	struct selection *selection = arguments;
 	struct set_query *query = &selection->query;
-	bool taken;
-	struct error *error = take_reference_switch(key, value, query, &taken);
+	struct error *error = NULL;
 
-	if (error || taken)
+	if (switch_keep(places, key, value, selection, &error))
 		return error;
+	for (size_t i = 0; i < COUNT_OF(limit_keys); i++)
+		if (key == limit_keys[i].key)
+			return reference_limits_take(&query->limits, limit_keys[i].counted,
+						     limit_keys[i].is_maximum, value);
 	switch (key) {
 	case KEY_SIZE:
 		return query_take_size(query, value);
@@ -165,18 +151,10 @@ struct error *selection_parse(int key, const char *value, void *arguments)
 		return query_take_operation(query, value);
 	case KEY_SKIP:
 		return query_take_skip(query, value);
-	case KEY_ALLOW_MISSING:
-		query->allow_missing = true;
-		return NULL;
-	case KEY_FULL_NAMES:
-		query->full_names = true;
-		return NULL;
-	case KEY_ASCII:
-		selection->ascii = true;
-		return NULL;
-	case KEY_SHOW_UP_TO:
-		selection->has_show_up_to = true;
-		return parse_size(value, &selection->show_up_to);
+	case KEY_SAMPLE:
+		return query_take_sample(query, value);
+	case KEY_EXTEND:
+		return extension_rules_take(&query->extensions, value);
 	case KEY_ANNOTATE:
 		query->note_states = true;
 		return annotation_rules_take(&selection->annotations, value);

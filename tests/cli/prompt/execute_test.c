@@ -35,6 +35,12 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
+static struct error *run_nothing(struct analysis *analysis, const void *arguments,
+				 struct report *report)
+{
+	return NULL;
+}
+
 static const struct command taker = {
 	.name = "take",
 	.word = WORD_SET,
@@ -172,7 +178,7 @@ static void test_suffix_ends_the_name_of_redirected_output(void **state)
 
 	struct command dump_taker = taker;
 
-	dump_taker.needs_analysis = true;
+	dump_taker.run = run_nothing;
 	assert_no_error(line_split("count used /redirectSuffix a/b", &line));
 	name = redirect_name("core.123", &dump_taker, &line, "a/b");
 	assert_string_equal(name, "core.123.count_used.a_b");

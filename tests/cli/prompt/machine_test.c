@@ -1,4 +1,4 @@
-#include "cli/prompt/vanished.h"
+#include "cli/prompt/machine.h"
 
 #include "tests/assertions.h"
 
