@@ -71,8 +71,15 @@
 #define array_sort(array, compare) SORT((array)->items, (array)->count, compare)
 
 /* Release its memory; the array is empty then, and may grow again. */
-#define array_release(array) cleanup_array_release(array)
+#define array_release(array)                        \
+	do {                                        \
+		__typeof__(array) array_ = (array); \
+                                                    \
+		memory_release(&array_->memory);    \
+		array_->count = 0;                  \
+	} while (0)
 
+/* The same of a structure that begins with the array, for _cleanup_(). */
 static inline void cleanup_array_release(void *array)
 {
 	ARRAY(void) *released = array;

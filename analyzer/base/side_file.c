@@ -13,7 +13,7 @@
 static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "arrays are written as they stand in memory");
 
 /* Changes whenever a file of before would be misread. */
-enum { FORMAT = 3 };
+enum { FORMAT = 4 };
 
 static const char MAGIC[16] = "heapcore side\n";
 

@@ -454,7 +454,7 @@ struct error *scan_memory(const struct scan_input *input, enum scan_aim aim)
 	progress_begin(input->progress, "recognizing containers", image_size(input->image));
 	error = run(&scan);
 	deinit_overview(&scan.overview);
-	work_chunks_deinit(&scan.chunks);
+	array_release(&scan.chunks);
 	free(scan.scanners);
 	free(scan.pieces);
 	return error;

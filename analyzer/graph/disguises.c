@@ -366,7 +366,7 @@ static struct error *look_everywhere(struct finder *finder)
 	for (unsigned int i = 0; i < finder->threads; i++)
 		disguise_scanner_deinit(&finder->lookers[i].scanner);
 	free(finder->lookers);
-	work_chunks_deinit(&finder->chunks);
+	array_release(&finder->chunks);
 	return error;
 }
 

@@ -296,7 +296,7 @@ static struct error *add_share(struct graph *graph, size_t number, struct scanne
 static struct error *scan_share(struct scan *scan, size_t number, unsigned int thread,
 				uint64_t *bytes)
 {
-	const struct work_chunk *chunk = &scan->chunks.chunks[number];
+	const struct work_chunk *chunk = &scan->chunks.items[number];
 	struct scanner *scanner = &scan->scanners[thread];
 	size_t share = work_chunk_share(chunk);
 	struct edge_list own = scanner->edges;
@@ -316,7 +316,7 @@ static struct error *scan_share(struct scan *scan, size_t number, unsigned int t
 static struct error *scan_alone(struct scan *scan, size_t number, unsigned int thread,
 				uint64_t *bytes)
 {
-	const struct work_chunk *chunk = &scan->chunks.chunks[number];
+	const struct work_chunk *chunk = &scan->chunks.items[number];
 	struct scanner *scanner = &scan->scanners[thread];
 	size_t share = work_chunk_share(chunk);
 	struct error *error;
@@ -335,7 +335,7 @@ static struct error *scan_alone(struct scan *scan, size_t number, unsigned int t
 static struct error *find_place(struct scan *scan, struct scanner *scanner, size_t number,
 				size_t count, size_t *ret_place)
 {
-	const struct work_chunk *chunk = &scan->chunks.chunks[number];
+	const struct work_chunk *chunk = &scan->chunks.items[number];
 	struct joint *joint = &scan->joint;
 	struct graph *graph = scan->graph;
 	size_t share = work_chunk_share(chunk);
@@ -360,7 +360,7 @@ static struct error *find_place(struct scan *scan, struct scanner *scanner, size
 /* Put the edges that a chunk has found behind those of the chunks before. */
 static struct error *join(struct scan *scan, struct scanner *scanner, size_t number, size_t count)
 {
-	const struct work_chunk *chunk = &scan->chunks.chunks[number];
+	const struct work_chunk *chunk = &scan->chunks.items[number];
 	const allocation_id *found = scanner->found.bytes;
 	struct joint *joint = &scan->joint;
 	allocation_id *edges;
@@ -389,7 +389,7 @@ static struct error *join(struct scan *scan, struct scanner *scanner, size_t num
 static struct error *scan_jointly(struct scan *scan, size_t number, unsigned int thread,
 				  uint64_t *bytes)
 {
-	const struct work_chunk *chunk = &scan->chunks.chunks[number];
+	const struct work_chunk *chunk = &scan->chunks.items[number];
 	struct scanner *scanner = &scan->scanners[thread];
 	struct edge_list own = scanner->edges;
 	struct error *error;
@@ -526,7 +526,7 @@ struct error *graph_create(const struct image *image, const struct allocation_in
 	error = work_chunks_init(&scan.chunks, image, index, scan.sources, NULL, account);
 	if (!error)
 		error = scan_all(&scan);
-	work_chunks_deinit(&scan.chunks);
+	array_release(&scan.chunks);
 	if (error)
 		return error;
 	*ret = take(graph);

@@ -7,9 +7,10 @@
 #ifndef ANALYZER_HEAP_ALLOCATOR_H
 #define ANALYZER_HEAP_ALLOCATOR_H
 
+#include "analyzer/base/array.h"
+#include "analyzer/base/list.h"
 #include "analyzer/base/progress.h"
 #include "analyzer/heap/index.h"
-#include "analyzer/heap/owned.h"
 #include "analyzer/program/program.h"
 
 struct allocator;
@@ -18,6 +19,24 @@ struct heap {
 	const struct allocator *allocator;
 };
 
+/*
+ * The memory that allocators got from the system, so that one does not take another's for its own:
+ * several may use sbrk(), and mappings are merged.
+ */
+struct owned_memory {
+	ARRAY(struct memory_range) ranges; /* by address, apart */
+};
+
+/* The first range that ends above address, or NULL; also if owned is. */
+static inline const struct memory_range *owned_memory_find(const struct owned_memory *owned,
+							   uint64_t address)
+{
+	size_t count = owned ? owned->ranges.count : 0;
+	size_t number = count ? LIST_ABOVE(owned->ranges.items, count, end, address) : 0;
+
+	return number < count ? &owned->ranges.items[number] : NULL;
+}
+
 /* What an allocator works on; all borrowed, all outliving the heap. */
 struct heap_context {
 	const struct image *image;
@@ -25,7 +44,7 @@ struct heap_context {
 	struct findings *findings;
 	struct memory_account *account;
 	struct progress *progress;
-	/* What is other allocators', of those opened so far; may be NULL. */
+	/* Memory of the allocators opened so far; may be NULL. */
 	const struct owned_memory *owned;
 };
 

@@ -27,6 +27,10 @@ struct slots {
 	struct findings repeated; /* what they said when that was made */
 };
 
+#define for_each_slot(slot, slots)                                                                \
+	for (const struct heap_slot *slot = (slots)->list; slot < (slots)->list + (slots)->count; \
+	     slot++)
+
 /* An arena in a side file. */
 struct kept_arena {
 	uint64_t address, size, stated_size;
@@ -46,11 +50,11 @@ static bool is_understood(const void *data, const struct module *module)
 {
 	const struct slots *slots = data;
 
-	for (size_t i = 0; i < slots->count; i++) {
-		const struct heap *heap = slots->list[i].heap;
+	for_each_slot(slot, slots) {
+		const struct allocator *allocator = slot->heap->allocator;
 
-		if (heap->allocator->lives_in &&
-		    heap->allocator->lives_in(heap, module->start, module->end))
+		if (allocator->lives_in &&
+		    allocator->lives_in(slot->heap, module->start, module->end))
 			return true;
 	}
 	return false;
@@ -63,11 +67,9 @@ static void report_heaps(const struct slots *slots, const struct heap_context *c
 
 	if (report_unsupported(context, is_understood, slots))
 		return;
-	for (size_t i = 0; i < slots->count; i++) {
-		const struct heap *heap = slots->list[i].heap;
-
-		used |= !heap->allocator->is_used || heap->allocator->is_used(heap);
-	}
+	for_each_slot(slot, slots)
+		used |= !slot->heap->allocator->is_used ||
+			slot->heap->allocator->is_used(slot->heap);
 	if (slots->count == 0)
 		report_no_heap(context);
 	else if (!used)
@@ -76,17 +78,14 @@ static void report_heaps(const struct slots *slots, const struct heap_context *c
 			"malloc was never called in this process: it allocated nothing, or by means of its own");
 }
 
-/* Whether the block that starts there is of the heap in that slot. */
-static bool is_block_of(const struct slots *slots, size_t slot,
-			const struct allocation_index *index, uint64_t start)
+/* The slot of the heap that the arena is one of. */
+static const struct heap_slot *find_slot(const struct slots *slots, arena_number number)
 {
-	const struct heap_region *region;
+	const struct heap_slot *slot = slots->list + slots->count - 1;
 
-	if (slots->count == 1)
-		return true;
-	region = heap_region_find(index, start);
-	return region && region->arena >= slots->list[slot].first &&
-	       (slot + 1 == slots->count || region->arena < slots->list[slot + 1].first);
+	while (slot->first > number)
+		slot--;
+	return slot;
 }
 
 /*
@@ -99,25 +98,19 @@ static unsigned int find_stale_links(const void *data, const struct allocation_i
 	const struct slots *slots = data;
 	unsigned int mask = 0;
 
-	for (size_t i = 0; i < slots->count; i++) {
-		const struct heap *heap = slots->list[i].heap;
+	for_each_slot(slot, slots) {
+		const struct allocator *allocator = slot->heap->allocator;
+		const struct heap_region *region = NULL;
 		unsigned int own = 0;
 
-		if (heap->allocator->stale_links)
-			own = heap->allocator->stale_links(heap, index, start, words);
-		if (own && is_block_of(slots, i, index, start))
+		if (allocator->stale_links)
+			own = allocator->stale_links(slot->heap, index, start, words);
+		if (own && slots->count > 1)
+			region = heap_region_find(index, start);
+		if (slots->count == 1 || (region && find_slot(slots, region->arena) == slot))
 			mask |= own;
 	}
 	return mask;
-}
-
-static void set_stale_links(const struct heaps *heaps)
-{
-	bool anywhere = false;
-
-	for (arena_number i = 0; i < heaps_arena_count(heaps); i++)
-		anywhere |= heaps_arena_allocator(heaps, i)->links_lead_anywhere;
-	allocation_set_stale_links(heaps->index, find_stale_links, heaps->slots, anywhere);
 }
 
 /* As the allocator rounds whose block it is. */
@@ -138,7 +131,11 @@ static bool fits(const void *data, struct memory_range range, uint64_t wanted, b
 /* What the index asks allocators for. */
 static void set_questions(const struct heaps *heaps)
 {
-	set_stale_links(heaps);
+	bool anywhere = false;
+
+	for (arena_number i = 0; i < heaps_arena_count(heaps); i++)
+		anywhere |= heaps_arena_allocator(heaps, i)->links_lead_anywhere;
+	allocation_set_stale_links(heaps->index, find_stale_links, heaps->slots, anywhere);
 	allocation_set_rounding(heaps->index, fits, heaps);
 }
 
@@ -146,12 +143,16 @@ static void set_questions(const struct heaps *heaps)
 static struct error *note_owned(struct slots *slots, const struct heap *heap)
 {
 	const struct memory_range *ranges;
-	size_t count;
+	struct error *error = NULL;
+	size_t count = 0;
 
-	if (!heap->allocator->owned)
-		return NULL;
-	ranges = heap->allocator->owned(heap, &count);
-	return owned_memory_add(&slots->owned, ranges, count);
+	if (heap->allocator->owned)
+		ranges = heap->allocator->owned(heap, &count);
+	for (size_t i = 0; i < count && !error; i++)
+		error = array_append(&slots->owned.ranges, ranges[i]);
+	slots->owned.ranges.count =
+		memory_ranges_join(slots->owned.ranges.items, slots->owned.ranges.count);
+	return error;
 }
 
 static struct error *open_each(struct slots *slots)
@@ -185,31 +186,16 @@ static struct error *open_each(struct slots *slots)
 	return NULL;
 }
 
-static struct error *open_heaps(struct slots *slots)
-{
-	struct error *error;
-
-	image_advise_random(slots->context.image, true);
-	error = open_each(slots);
-	image_advise_random(slots->context.image, false);
-	return error;
-}
-
 /* Keep the claims that the allocator added to the sink, from first on. */
 static struct error *keep_claims(struct heap_slot *slot, const struct block_sink *sink,
 				 size_t first)
 {
-	const struct memory_range *claims = sink->claims.items;
-	size_t count = sink->claims.count - first;
-	struct error *error;
+	struct error *error = NULL;
 
 	slot->claims.memory.account = sink->account;
-	error = array_resize(&slot->claims, count);
-	if (error || count == 0)
-		return error;
-	memcpy(slot->claims.items, claims + first, count * sizeof(*claims));
-	slot->claims.count = count;
-	return NULL;
+	for (size_t i = first; i < sink->claims.count && !error; i++)
+		error = array_append(&slot->claims, sink->claims.items[i]);
+	return error;
 }
 
 static struct error *walk_heaps(struct slots *slots, struct block_sink *sink)
@@ -238,7 +224,7 @@ static struct error *nest(struct slots *slots, struct block_sink *sink)
 
 	if (!firsts)
 		return &error_no_memory;
-	slots->nesting.blocks.account = sink->account;
+	slots->nesting.blocks.memory.account = sink->account;
 	for (size_t i = 0; i < slots->count; i++)
 		firsts[i] = slots->list[i].first;
 	return slots->count > 1 ? nesting_resolve(sink, firsts, slots->count, &slots->nesting)
@@ -264,7 +250,9 @@ static struct error *open_and_walk(struct slots *slots, struct block_sink *sink)
 
 	progress_begin(slots->context.progress, "walking the heap",
 		       image_size(slots->context.image));
-	error = open_heaps(slots);
+	image_advise_random(slots->context.image, true);
+	error = open_each(slots);
+	image_advise_random(slots->context.image, false);
 	if (!error)
 		error = walk_heaps(slots, sink);
 	return error ? error : nest(slots, sink);
@@ -367,15 +355,12 @@ struct error *heaps_load(const struct heap_context *context, struct side_file *f
 static void close_heaps(struct slots *slots)
 {
 	for (size_t i = 0; i < slots->count; i++) {
-		struct heap *heap = slots->list[i].heap;
-
-		heap->allocator->close(heap);
+		slots->list[i].heap->allocator->close(slots->list[i].heap);
 		array_release(&slots->list[i].claims);
 	}
 	array_release(&slots->owned.ranges);
-	nesting_deinit(&slots->nesting);
+	array_release(&slots->nesting.blocks);
 	free(slots->list);
-	slots->owned = (struct owned_memory){ 0 };
 	slots->list = NULL;
 	slots->count = 0;
 	slots->arena_count = 0;
@@ -417,10 +402,7 @@ struct error *heaps_wake(const struct heaps *heaps)
 	return NULL;
 }
 
-/*
- * The allocators, which are there as a rule. If they cannot be had, for want of memory or as nobody
- * wants to wait for them, there are none.
- */
+/* The allocators; none if opening them fails, for lack of memory or because of an interrupt. */
 static const struct slots *awake(const struct heaps *heaps)
 {
 	struct error *error = heaps_wake(heaps);
@@ -439,44 +421,36 @@ bool heaps_tell(const struct heaps *heaps, uint64_t address, char *ret, size_t s
 {
 	const struct slots *slots = awake(heaps);
 
-	for (size_t i = 0; i < slots->count; i++) {
-		const struct heap *heap = slots->list[i].heap;
-
-		if (heap->allocator->tell && heap->allocator->tell(heap, address, ret, size))
+	for_each_slot(slot, slots)
+		if (slot->heap->allocator->tell &&
+		    slot->heap->allocator->tell(slot->heap, address, ret, size))
 			return true;
-	}
 	return false;
-}
-
-enum more_roots heaps_more_roots(const struct heaps *heaps)
-{
-	const struct slots *slots = awake(heaps);
-	enum more_roots most = MORE_ROOTS_NONE;
-
-	for (size_t i = 0; i < slots->count; i++) {
-		const struct heap *heap = slots->list[i].heap;
-		enum more_roots more = heap->allocator->more_roots
-					       ? heap->allocator->more_roots(heap)
-					       : MORE_ROOTS_NONE;
-
-		if (more > most)
-			most = more;
-	}
-	return most;
 }
 
 bool heaps_tell_used(const struct heaps *heaps, uint64_t start, char *ret, size_t size)
 {
 	const struct slots *slots = awake(heaps);
 
-	for (size_t i = 0; i < slots->count; i++) {
-		const struct heap *heap = slots->list[i].heap;
-
-		if (heap->allocator->tell_used &&
-		    heap->allocator->tell_used(heap, start, ret, size))
+	for_each_slot(slot, slots)
+		if (slot->heap->allocator->tell_used &&
+		    slot->heap->allocator->tell_used(slot->heap, start, ret, size))
 			return true;
-	}
 	return false;
+}
+
+enum more_roots heaps_more_roots(const struct heaps *heaps)
+{
+	const struct slots *slots = awake(heaps);
+	enum more_roots most = MORE_ROOTS_NONE, more;
+
+	for_each_slot(slot, slots) {
+		if (!slot->heap->allocator->more_roots)
+			continue;
+		more = slot->heap->allocator->more_roots(slot->heap);
+		most = more > most ? more : most;
+	}
+	return most;
 }
 
 void heaps_visit_spare(const struct heaps *heaps,
@@ -484,37 +458,22 @@ void heaps_visit_spare(const struct heaps *heaps,
 {
 	const struct slots *slots = awake(heaps);
 
-	for (size_t i = 0; i < slots->count; i++) {
-		const struct heap *heap = slots->list[i].heap;
-
-		if (heap->allocator->spare)
-			heap->allocator->spare(heap, heaps->index, visit, data);
-	}
-}
-
-/* The heap that the arena is one of. */
-static const struct heap_slot *find_slot(const struct slots *slots, arena_number number)
-{
-	size_t i = slots->count - 1;
-
-	while (slots->list[i].first > number)
-		i--;
-	return &slots->list[i];
+	for_each_slot(slot, slots)
+		if (slot->heap->allocator->spare)
+			slot->heap->allocator->spare(slot->heap, heaps->index, visit, data);
 }
 
 struct error *heaps_sort_free(const struct heaps *heaps)
 {
 	struct error *error = heaps_wake(heaps);
-	const struct slots *slots = error ? NULL : awake(heaps);
 
-	if (!error)
-		progress_begin(slots->context.progress, "sorting what is free",
-			       allocation_count(heaps->index));
-	for (size_t i = 0; !error && i < slots->count; i++) {
-		struct heap *heap = slots->list[i].heap;
-
-		if (heap->allocator->sort_free)
-			error = heap->allocator->sort_free(heap, heaps->index);
+	if (error)
+		return error;
+	progress_begin(heaps->slots->context.progress, "sorting what is free",
+		       allocation_count(heaps->index));
+	for_each_slot(slot, heaps->slots) {
+		if (!error && slot->heap->allocator->sort_free)
+			error = slot->heap->allocator->sort_free(slot->heap, heaps->index);
 	}
 	return error;
 }
@@ -599,9 +558,8 @@ const struct memory_range *heaps_bookkeeping(const struct heaps *heaps, size_t n
 const struct outer_block *heaps_outer_block(const struct heaps *heaps, size_t number)
 {
 	const struct nesting *nesting = &awake(heaps)->nesting;
-	const struct outer_block *blocks = nesting->blocks.bytes;
 
-	return number < nesting->count ? &blocks[number] : NULL;
+	return number < nesting->blocks.count ? &nesting->blocks.items[number] : NULL;
 }
 
 const struct outer_block *heaps_find_outer_block(const struct heaps *heaps, uint64_t address)

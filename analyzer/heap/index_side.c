@@ -4,17 +4,8 @@
 
 #include <string.h>
 
-/* As they stand in the file, whatever the structs look like in memory. */
 struct kept_counts {
 	uint64_t blocks, regions, claims, large, held;
-};
-
-struct kept_region {
-	uint64_t start, end, count, arena, shift;
-};
-
-struct kept_large {
-	uint64_t id, size;
 };
 
 static struct error *damaged(void)
@@ -65,35 +56,6 @@ struct error *allocation_set_load_some(struct side_file *file, unsigned int numb
 	return allocation_set_load(file, number, count, ret);
 }
 
-static struct error *save_regions(const struct block_sink *sink, struct side_writer *writer)
-{
-	const struct heap_region *regions = sink->regions.items;
-	struct error *error = NULL;
-
-	side_writer_begin(writer, SIDE_REGIONS);
-	for (size_t i = 0; i < sink->regions.count && !error; i++) {
-		struct kept_region kept = { regions[i].start, regions[i].end, regions[i].count,
-					    regions[i].arena, regions[i].shift };
-
-		error = side_writer_add(writer, &kept, sizeof(kept));
-	}
-	return error;
-}
-
-static struct error *save_large(const struct block_sink *sink, struct side_writer *writer)
-{
-	const struct large_size *large = sink->large.items;
-	struct error *error = NULL;
-
-	side_writer_begin(writer, SIDE_LARGE);
-	for (size_t i = 0; i < sink->large.count && !error; i++) {
-		struct kept_large kept = { large[i].id, large[i].size };
-
-		error = side_writer_add(writer, &kept, sizeof(kept));
-	}
-	return error;
-}
-
 static struct error *save_sets(const struct allocation_index *index, struct side_writer *writer)
 {
 	struct error *error = allocation_set_save(allocation_used(index), writer, SIDE_USED);
@@ -114,21 +76,23 @@ struct error *allocation_index_save(const struct allocation_index *index,
 		sink->count,	   sink->regions.count, sink->claims.count,
 		sink->large.count, sink->held.count,
 	};
-	struct error *error = side_writer_array(writer, SIDE_INDEX, &counts, sizeof(counts));
+	const struct {
+		unsigned int number;
+		const void *bytes;
+		size_t size;
+	} arrays[] = {
+		{ SIDE_INDEX, &counts, sizeof(counts) },
+		{ SIDE_REGIONS, sink->regions.items, counts.regions * sizeof(struct heap_region) },
+		{ SIDE_CLAIMS, sink->claims.items, counts.claims * sizeof(struct memory_range) },
+		{ SIDE_LARGE, sink->large.items, counts.large * sizeof(struct large_size) },
+		{ SIDE_HELD, sink->held.items, counts.held * sizeof(uint64_t) },
+		{ SIDE_EXTENTS, sink->extents.bytes, counts.blocks * sizeof(struct extent) },
+	};
+	struct error *error = NULL;
 
-	if (!error)
-		error = save_regions(sink, writer);
-	if (!error)
-		error = side_writer_array(writer, SIDE_CLAIMS, sink->claims.items,
-					  sink->claims.count * sizeof(struct memory_range));
-	if (!error)
-		error = save_large(sink, writer);
-	if (!error)
-		error = side_writer_array(writer, SIDE_HELD, sink->held.items,
-					  sink->held.count * sizeof(uint64_t));
-	if (!error)
-		error = side_writer_array(writer, SIDE_EXTENTS, sink->extents.bytes,
-					  sink->count * sizeof(struct extent));
+	for (size_t i = 0; i < COUNT_OF(arrays) && !error; i++)
+		error = side_writer_array(writer, arrays[i].number, arrays[i].bytes,
+					  arrays[i].size);
 	return error ? error : save_sets(index, writer);
 }
 
@@ -137,7 +101,7 @@ struct loading {
 	struct side_file *file;
 	struct kept_counts counts;
 	struct block_sink *sink;
-	size_t large; /* how many of the list have been met */
+	size_t met; /* large blocks */
 };
 
 /* Memory of the sink's own, with a copy of an array of the file. */
@@ -181,26 +145,14 @@ static bool check_claims(const struct block_sink *sink)
 	return true;
 }
 
-static struct error *load_large(struct loading *loading)
+static bool check_large(const struct loading *loading)
 {
-	struct block_sink *sink = loading->sink;
-	size_t count = loading->counts.large;
-	const void *bytes;
-	struct error *error =
-		side_file_take(loading->file, SIDE_LARGE, count, sizeof(struct kept_large), &bytes);
-	const struct kept_large *kept = bytes;
+	const struct large_size *large = loading->sink->large.items;
 
-	if (!error)
-		error = array_resize(&sink->large, count);
-	if (error)
-		return error;
-	for (size_t i = 0; i < count; i++) {
-		if (kept[i].id >= loading->counts.blocks || kept[i].size < LARGE_SIZE)
-			return damaged();
-		sink->large.items[i] =
-			(struct large_size){ (allocation_id)kept[i].id, kept[i].size };
-	}
-	return NULL;
+	for (size_t i = 0; i < loading->counts.large; i++)
+		if (large[i].id >= loading->counts.blocks || large[i].size < LARGE_SIZE)
+			return false;
+	return true;
 }
 
 static struct error *load_arrays(struct loading *loading)
@@ -209,14 +161,18 @@ static struct error *load_arrays(struct loading *loading)
 	struct block_sink *sink = loading->sink;
 	size_t size = counts->blocks * sizeof(struct extent);
 	const void *bytes;
-	struct error *error = copy_array(loading, SIDE_CLAIMS, counts->claims,
-					 sizeof(struct memory_range), &sink->claims.memory);
+	struct error *error = copy_array(loading, SIDE_REGIONS, counts->regions,
+					 sizeof(struct heap_region), &sink->regions.memory);
 
+	if (!error)
+		error = copy_array(loading, SIDE_CLAIMS, counts->claims,
+				   sizeof(struct memory_range), &sink->claims.memory);
+	if (!error)
+		error = copy_array(loading, SIDE_LARGE, counts->large, sizeof(struct large_size),
+				   &sink->large.memory);
 	if (!error)
 		error = copy_array(loading, SIDE_HELD, counts->held, sizeof(uint64_t),
 				   &sink->held.memory);
-	if (!error)
-		error = load_large(loading);
 	if (!error)
 		error = side_file_take(loading->file, SIDE_EXTENTS, counts->blocks,
 				       sizeof(struct extent), &bytes);
@@ -230,9 +186,11 @@ static struct error *load_arrays(struct loading *loading)
 		error = borrow_set(loading, SIDE_TRAITS + i, &sink->traits[i]);
 	if (error)
 		return error;
+	sink->regions.count = counts->regions;
 	sink->claims.count = counts->claims;
+	sink->large.count = counts->large;
 	sink->held.count = counts->held;
-	return check_claims(sink) ? NULL : damaged();
+	return NULL;
 }
 
 /* Whether the blocks of the region, the next ones, are apart and inside. */
@@ -247,10 +205,9 @@ static bool check_blocks(struct loading *loading, const struct heap_region *regi
 		uint64_t size = extents[i].size;
 
 		if (size == LARGE_SIZE) {
-			if (loading->large == loading->counts.large ||
-			    large[loading->large].id != i)
+			if (loading->met == loading->counts.large || large[loading->met].id != i)
 				return false;
-			size = large[loading->large++].size;
+			size = large[loading->met++].size;
 		}
 		if (start < end || start >= length || size > length - start)
 			return false;
@@ -262,45 +219,25 @@ static bool check_blocks(struct loading *loading, const struct heap_region *regi
 	return true;
 }
 
-static struct error *load_regions(struct loading *loading)
+/* Apart, in order, and with all blocks. */
+static bool check_regions(struct loading *loading)
 {
 	struct block_sink *sink = loading->sink;
-	size_t count = loading->counts.regions;
 	uint64_t end = 0;
-	const void *bytes;
-	struct error *error = side_file_take(loading->file, SIDE_REGIONS, count,
-					     sizeof(struct kept_region), &bytes);
-	const struct kept_region *kept = bytes;
 
-	if (!error)
-		error = array_reserve(&sink->regions, count);
-	for (size_t i = 0; i < count && !error; i++) {
-		struct heap_region *region = sink->regions.items + i;
+	for (size_t i = 0; i < sink->regions.count; i++) {
+		const struct heap_region *region = &sink->regions.items[i];
 
-		if (kept[i].shift < LEAST_SHIFT || kept[i].shift > MOST_SHIFT ||
-		    kept[i].start % (1U << kept[i].shift) != 0 || kept[i].start < end ||
-		    kept[i].end < kept[i].start ||
-		    kept[i].count > loading->counts.blocks - sink->count ||
-		    kept[i].arena > UINT32_MAX)
-			return damaged();
-		*region = (struct heap_region){
-			.start = kept[i].start,
-			.end = kept[i].end,
-			.count = (uint32_t)kept[i].count,
-			.first = (allocation_id)sink->count,
-			.arena = (arena_number)kept[i].arena,
-			.shift = (uint32_t)kept[i].shift,
-		};
-		if (!check_blocks(loading, region))
-			return damaged();
-		sink->count += kept[i].count;
-		sink->regions.count++;
-		end = kept[i].end;
+		if (region->shift < LEAST_SHIFT || region->shift > MOST_SHIFT ||
+		    region->start % (1U << region->shift) != 0 || region->start < end ||
+		    region->end < region->start || region->first != sink->count ||
+		    region->count > loading->counts.blocks - sink->count ||
+		    !check_blocks(loading, region))
+			return false;
+		sink->count += region->count;
+		end = region->end;
 	}
-	if (!error &&
-	    (sink->count != loading->counts.blocks || loading->large != loading->counts.large))
-		return damaged();
-	return error;
+	return sink->count == loading->counts.blocks && loading->met == loading->counts.large;
 }
 
 struct error *allocation_index_load(struct side_file *file, struct memory_account *account,
@@ -321,7 +258,7 @@ struct error *allocation_index_load(struct side_file *file, struct memory_accoun
 		return error;
 	loading.sink = sink;
 	error = load_arrays(&loading);
-	if (!error)
-		error = load_regions(&loading);
+	if (!error && !(check_claims(sink) && check_large(&loading) && check_regions(&loading)))
+		error = damaged();
 	return error ? error : allocation_index_create(sink, ret);
 }

@@ -1,8 +1,6 @@
 #include "analyzer/heap/nesting.h"
 
-#include "analyzer/base/cleanup.h"
 #include "analyzer/base/list.h"
-#include "analyzer/base/sort.h"
 #include "analyzer/heap/sink.h"
 
 #include <string.h>
@@ -140,27 +138,22 @@ static struct error *cut_region(const struct block_sink *from, const struct heap
 static struct error *add_outer(struct nesting *nesting, struct block_sink *sink,
 			       const struct nested_region *inner)
 {
-	const struct heap_region *regions = sink->regions.items;
-	struct outer_block *blocks = nesting->blocks.bytes;
+	const struct heap_region *outer = &sink->regions.items[inner->outer];
 	uint64_t end = inner->block.start + inner->block.size;
+	struct outer_block block = {
+		.start = inner->block.start,
+		.end = next_unit(outer, end),
+		.arena = outer->arena,
+		.inner_arena = sink->regions.items[inner->number].arena,
+	};
+	size_t count = nesting->blocks.count;
 	struct error *error;
 
-	if (nesting->count > 0 && blocks[nesting->count - 1].start == inner->block.start)
+	if (count > 0 && nesting->blocks.items[count - 1].start == block.start)
 		return NULL;
-	error = memory_reserve(&nesting->blocks, (nesting->count + 1) * sizeof(*blocks));
-	if (error)
-		return error;
-	blocks = nesting->blocks.bytes;
-	blocks[nesting->count++] = (struct outer_block){
-		.start = inner->block.start,
-		.end = next_unit(&regions[inner->outer], end),
-		.arena = regions[inner->outer].arena,
-		.inner_arena = regions[inner->number].arena,
-	};
+	error = array_append(&nesting->blocks, block);
 	/* A header that reaches in from above is no root. */
-	return end == blocks[nesting->count - 1].end
-		       ? NULL
-		       : block_sink_claim(sink, end, blocks[nesting->count - 1].end);
+	return error || end == block.end ? error : block_sink_claim(sink, end, block.end);
 }
 
 static struct error *rebuild(struct block_sink *sink, const struct nested_region *inner,
@@ -209,21 +202,16 @@ struct error *nesting_resolve(struct block_sink *sink, const arena_number *first
 		error = add_outer(ret_nesting, sink, &all[i]);
 	if (error || kept == 0)
 		return error;
-	SORT((struct outer_block *)ret_nesting->blocks.bytes, ret_nesting->count, compare_blocks);
+	array_sort(&ret_nesting->blocks, compare_blocks);
 	stretch_inner(sink, all, kept);
 	return rebuild(sink, all, kept);
 }
 
-void nesting_deinit(struct nesting *nesting)
-{
-	memory_release(&nesting->blocks);
-	nesting->count = 0;
-}
-
 const struct outer_block *nesting_find(const struct nesting *nesting, uint64_t address)
 {
-	const struct outer_block *blocks = nesting->blocks.bytes;
-	size_t above = nesting->count ? LIST_ABOVE(blocks, nesting->count, start, address) : 0;
+	const struct outer_block *blocks = nesting->blocks.items;
+	size_t count = nesting->blocks.count;
+	size_t above = count ? LIST_ABOVE(blocks, count, start, address) : 0;
 
 	return above > 0 && address < blocks[above - 1].end ? &blocks[above - 1] : NULL;
 }

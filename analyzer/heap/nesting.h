@@ -16,6 +16,7 @@
 #ifndef ANALYZER_HEAP_NESTING_H
 #define ANALYZER_HEAP_NESTING_H
 
+#include "analyzer/base/array.h"
 #include "analyzer/heap/index.h"
 
 /* A used block that has another heap in it. */
@@ -26,8 +27,7 @@ struct outer_block {
 };
 
 struct nesting {
-	struct memory blocks; /* struct outer_block, by address */
-	size_t count;
+	ARRAY(struct outer_block) blocks; /* by address */
 };
 
 /*
@@ -37,7 +37,6 @@ struct nesting {
  */
 struct error *nesting_resolve(struct block_sink *sink, const arena_number *firsts, size_t heaps,
 			      struct nesting *ret_nesting);
-void nesting_deinit(struct nesting *nesting);
 
 /* The block that address is in, or NULL. */
 const struct outer_block *nesting_find(const struct nesting *nesting, uint64_t address);

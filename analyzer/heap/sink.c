@@ -146,20 +146,6 @@ static struct error *set_traits(struct block_sink *sink, size_t number, unsigned
 	return error;
 }
 
-unsigned int block_sink_traits(const struct block_sink *sink, size_t number)
-{
-	unsigned int traits = 0;
-
-	for (size_t i = 0; i < BLOCK_TRAITS; i++) {
-		const uint64_t *bits = sink->traits[i].bytes;
-
-		if (number / 64 < sink->traits[i].size / sizeof(*bits) &&
-		    bits[number / 64] >> (number % 64) & 1)
-			traits |= trait_mask(i);
-	}
-	return traits;
-}
-
 /*
  * Whether a new region must begin at start: an extent cannot tell of it from here, or so much is in
  * between that bits for it were a waste.
@@ -226,18 +212,23 @@ bool block_sink_base(const struct block_sink *sink, uint64_t start, uint64_t *re
 	return true;
 }
 
-/* Or count bits into a bitmap that has none from the first-th on. */
-static void put_bits(struct memory *bitmap, size_t first, const uint64_t *bits, size_t count)
+/* Copy count bits, from number from on to number to; those are 0 yet. */
+static void copy_bits(uint64_t *to, size_t to_bit, const uint64_t *from, size_t from_bit,
+		      size_t count)
 {
-	uint64_t *words = (uint64_t *)bitmap->bytes + first / 64;
-	size_t shift = first % 64;
+	while (count > 0) {
+		size_t room = 64 - to_bit % 64, left = 64 - from_bit % 64;
+		size_t step = room < left ? room : left;
+		uint64_t bits = from[from_bit / 64] >> (from_bit % 64);
 
-	for (size_t i = 0; i < count; i += 64) {
-		uint64_t word = bits[i / 64];
-
-		words[i / 64] |= word << shift;
-		if (shift && word >> (64 - shift))
-			words[i / 64 + 1] |= word >> (64 - shift);
+		if (step > count)
+			step = count;
+		if (step < 64)
+			bits &= (UINT64_C(1) << step) - 1;
+		to[to_bit / 64] |= bits << (to_bit % 64);
+		to_bit += step;
+		from_bit += step;
+		count -= step;
 	}
 }
 
@@ -250,7 +241,7 @@ struct error *block_sink_add_many(struct block_sink *sink, const struct extent *
 		return error;
 	memcpy((struct extent *)sink->extents.bytes + sink->count, extents,
 	       count * sizeof(*extents));
-	put_bits(&sink->used, sink->count, used, count);
+	copy_bits(sink->used.bytes, sink->count, used, 0, count);
 	sink->count += count;
 	last_region(sink)->count += (uint32_t)count;
 	return NULL;
@@ -422,19 +413,28 @@ struct error *block_sink_hold(struct block_sink *sink, uint64_t start)
 	return array_append(&sink->held, start);
 }
 
+/* The bit of the number-th block; bits may end before it. */
+static bool bit_of(const struct memory *bits, size_t number)
+{
+	return number / 64 < bits->size / sizeof(uint64_t) &&
+	       ((const uint64_t *)bits->bytes)[number / 64] >> (number % 64) & 1;
+}
+
 struct block block_sink_get(const struct block_sink *sink, const struct heap_region *region,
 			    size_t number)
 {
-	const uint64_t *used = sink->used.bytes, *cached = sink->cached.bytes;
-
-	return (struct block){
+	struct block block = {
 		.start = start_of(sink, region, number),
 		.size = size_of(sink, number),
-		.state = used[number / 64] >> (number % 64) & 1	    ? BLOCK_USED
-			 : cached[number / 64] >> (number % 64) & 1 ? BLOCK_CACHED
-								    : BLOCK_FREE,
-		.traits = block_sink_traits(sink, number),
+		.state = bit_of(&sink->used, number)	 ? BLOCK_USED
+			 : bit_of(&sink->cached, number) ? BLOCK_CACHED
+							 : BLOCK_FREE,
 	};
+
+	for (size_t i = 0; i < BLOCK_TRAITS; i++)
+		if (bit_of(&sink->traits[i], number))
+			block.traits |= trait_mask(i);
+	return block;
 }
 
 bool block_sink_find(const struct block_sink *sink, uint64_t start, struct block *ret)
@@ -448,31 +448,64 @@ bool block_sink_find(const struct block_sink *sink, uint64_t start, struct block
 	return true;
 }
 
-static struct error *join_large(struct block_sink *sink, const struct block_sink *piece)
+/* Append the bits of count blocks, as far as from has any. */
+static struct error *append_bits(struct memory *to, size_t to_bit, const struct memory *from,
+				 size_t from_bit, size_t count)
 {
-	const struct large_size *large = piece->large.items;
+	size_t bits = from->size / sizeof(uint64_t) * 64;
+	struct error *error;
+
+	if (from_bit >= bits || count == 0)
+		return NULL;
+	if (count > bits - from_bit)
+		count = bits - from_bit;
+	error = memory_reserve(to, ((to_bit + count) / 64 + 1) * sizeof(uint64_t));
+	if (!error)
+		copy_bits(to->bytes, to_bit, from->bytes, from_bit, count);
+	return error;
+}
+
+static struct error *append_large(struct block_sink *to, const struct block_sink *from,
+				  size_t first, size_t count)
+{
 	struct error *error = NULL;
 
-	for (size_t i = 0; i < piece->large.count && !error; i++)
-		error = add_large(sink, sink->count + large[i].id, large[i].size);
+	for (size_t i = 0; i < from->large.count && !error; i++) {
+		struct large_size large = from->large.items[i];
+
+		if (large.id - first < count)
+			error = add_large(to, to->count + large.id - first, large.size);
+	}
 	return error;
 }
 
 /*
- * The piece begins so far from the region, in the units of extents; or one before it, modulo 2^32,
- * where the region begins with its first block.
+ * Append count blocks of another sink to the region begun last, whose start is so far from that of
+ * theirs, in units of extents; or before it, modulo 2^32, where the region begins with their first.
  */
-static void join_blocks(struct block_sink *sink, const struct block_sink *piece, uint32_t distance)
+static struct error *append_blocks(struct block_sink *to, const struct block_sink *from,
+				   size_t first, size_t count, uint32_t distance)
 {
-	const struct extent *from = piece->extents.bytes;
-	struct extent *to = (struct extent *)sink->extents.bytes + sink->count;
+	const struct extent *extents = (const struct extent *)from->extents.bytes + first;
+	struct extent *place;
+	struct error *error = reserve(to, count);
 
-	for (size_t i = 0; i < piece->count; i++)
-		to[i] = (struct extent){ from[i].start + distance, from[i].size };
-	put_bits(&sink->used, sink->count, piece->used.bytes, piece->count);
-	put_bits(&sink->cached, sink->count, piece->cached.bytes, piece->count);
-	sink->count += piece->count;
-	last_region(sink)->count += (uint32_t)piece->count;
+	if (!error)
+		error = append_bits(&to->used, to->count, &from->used, first, count);
+	if (!error)
+		error = append_bits(&to->cached, to->count, &from->cached, first, count);
+	for (size_t i = 0; i < BLOCK_TRAITS && !error; i++)
+		error = append_bits(&to->traits[i], to->count, &from->traits[i], first, count);
+	if (!error)
+		error = append_large(to, from, first, count);
+	if (error)
+		return error;
+	place = (struct extent *)to->extents.bytes + to->count;
+	for (size_t i = 0; i < count; i++)
+		place[i] = (struct extent){ extents[i].start + distance, extents[i].size };
+	to->count += count;
+	last_region(to)->count += (uint32_t)count;
+	return NULL;
 }
 
 /* Rare: within the piece, extents come to their end. */
@@ -500,95 +533,17 @@ struct error *block_sink_join(struct block_sink *sink, const struct block_sink *
 	last = start_of(piece, region, piece->count - 1);
 	if (last - last_region(sink)->start >= reach_of(region))
 		return join_one_by_one(sink, piece);
-	error = reserve(sink, piece->count);
-	if (!error)
-		error = join_large(sink, piece);
-	if (!error)
-		join_blocks(sink, piece, (uint32_t)(distance >> region->shift));
-	return error;
-}
-
-/* Copy count bits, from number from on to number to; those are 0 yet. */
-static void copy_bits(uint64_t *to, size_t to_bit, const uint64_t *from, size_t from_bit,
-		      size_t count)
-{
-	while (count > 0) {
-		size_t room = 64 - to_bit % 64, left = 64 - from_bit % 64;
-		size_t step = room < left ? room : left;
-		uint64_t bits = from[from_bit / 64] >> (from_bit % 64);
-
-		if (step > count)
-			step = count;
-		if (step < 64)
-			bits &= (UINT64_C(1) << step) - 1;
-		to[to_bit / 64] |= bits << (to_bit % 64);
-		to_bit += step;
-		from_bit += step;
-		count -= step;
-	}
-}
-
-/* Move the bits of count blocks, as far as from has any. */
-static struct error *move_bits(const struct memory *from, size_t from_bit, struct memory *to,
-			       size_t to_bit, size_t count)
-{
-	size_t bits = from->size / sizeof(uint64_t) * 64;
-	struct error *error;
-
-	if (from_bit >= bits || count == 0)
-		return NULL;
-	if (count > bits - from_bit)
-		count = bits - from_bit;
-	error = memory_reserve(to, ((to_bit + count) / 64 + 1) * sizeof(uint64_t));
-	if (!error)
-		copy_bits(to->bytes, to_bit, from->bytes, from_bit, count);
-	return error;
-}
-
-static struct error *move_large(const struct block_sink *from, struct block_sink *to,
-				const struct heap_region *region)
-{
-	const struct large_size *large = from->large.items;
-
-	for (size_t i = 0; i < from->large.count; i++) {
-		struct large_size moved = large[i];
-		struct error *error;
-
-		if (moved.id - region->first >= region->count)
-			continue;
-		moved.id += (allocation_id)to->count - region->first;
-		error = array_append(&to->large, moved);
-		if (error)
-			return error;
-	}
-	return NULL;
+	return append_blocks(sink, piece, 0, piece->count, (uint32_t)(distance >> region->shift));
 }
 
 struct error *block_sink_move_region(const struct block_sink *from, struct block_sink *to,
 				     const struct heap_region *region)
 {
-	size_t first = region->first, count = region->count;
 	struct error *error;
 
 	to->shift = region->shift;
 	error = block_sink_region(to, region->start, region->end, region->arena);
-	if (!error)
-		error = memory_reserve(&to->extents, (to->count + count) * sizeof(struct extent));
-	if (!error)
-		error = move_bits(&from->used, first, &to->used, to->count, count);
-	if (!error)
-		error = move_bits(&from->cached, first, &to->cached, to->count, count);
-	for (size_t i = 0; i < BLOCK_TRAITS && !error; i++)
-		error = move_bits(&from->traits[i], first, &to->traits[i], to->count, count);
-	if (!error)
-		error = move_large(from, to, region);
-	if (error || count == 0)
-		return error;
-	memcpy((struct extent *)to->extents.bytes + to->count,
-	       (const struct extent *)from->extents.bytes + first, count * sizeof(struct extent));
-	to->count += count;
-	to->regions.items[to->regions.count - 1].count = (uint32_t)count;
-	return NULL;
+	return error ? error : append_blocks(to, from, region->first, region->count, 0);
 }
 
 void block_sink_replace(struct block_sink *sink, struct block_sink *by)

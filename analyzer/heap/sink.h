@@ -19,8 +19,7 @@ struct extent {
 static const uint32_t LARGE_SIZE = UINT32_MAX;
 
 struct large_size {
-	allocation_id id;
-	uint64_t size;
+	uint64_t id, size;
 };
 
 static inline uint64_t extent_start(const struct heap_region *region, const struct extent *extent)
@@ -97,8 +96,5 @@ struct error *block_sink_move_region(const struct block_sink *from, struct block
 /* Give the sink the regions of the other one, which gets the old ones; claims and what is held
  * stay. */
 void block_sink_replace(struct block_sink *sink, struct block_sink *by);
-
-/* The traits of the number-th block. */
-unsigned int block_sink_traits(const struct block_sink *sink, size_t number);
 
 #endif

@@ -1,6 +1,5 @@
 #include "analyzer/heap/work_chunks.h"
 
-/* What is needed while chunks are made. */
 struct cutter {
 	struct work_chunks *chunks;
 	const struct image *image;
@@ -12,22 +11,12 @@ struct cutter {
 	uint64_t run_bytes;
 };
 
-static struct error *add_chunk(struct cutter *cutter, struct work_chunk chunk)
-{
-	struct work_chunks *chunks = cutter->chunks;
-	struct error *error = memory_reserve(&chunks->memory, (chunks->count + 1) * sizeof(chunk));
-
-	if (error)
-		return error;
-	((struct work_chunk *)chunks->memory.bytes)[chunks->count++] = chunk;
-	return NULL;
-}
-
 static struct error *add_cut(struct cutter *cutter, allocation_id first, allocation_id end,
 			     struct memory_range part, uint64_t bytes)
 {
 	cutter->chunks->cut_bytes += bytes;
-	return add_chunk(cutter, (struct work_chunk){ first, end, part, cutter->cut_count++ });
+	return array_append(cutter->chunks,
+			    (struct work_chunk){ first, end, part, cutter->cut_count++ });
 }
 
 /* The run of whole allocations ends below this one. */
@@ -77,7 +66,6 @@ static struct error *cut_allocation(struct cutter *cutter, allocation_id id,
 	return error;
 }
 
-/* How much there is to be read, if the allocation is read as a whole. */
 static bool is_read(const struct cutter *cutter, allocation_id id)
 {
 	return bitmap_get(cutter->sources, id) &&
@@ -109,20 +97,16 @@ static struct error *cut_share(struct cutter *cutter, allocation_id first, alloc
 	return error ? error : end_run(cutter, end);
 }
 
-/* From the first allocation of the share to the end of its last. */
-static uint64_t share_span(struct cutter *cutter, allocation_id first, allocation_id end)
-{
-	struct memory_range last = allocation_range_near(cutter->index, end - 1, &cutter->hint);
-
-	return last.end - allocation_start(cutter->index, first);
-}
-
 /* Make chunks of the share. */
 static struct error *take_share(struct cutter *cutter, allocation_id first, allocation_id end)
 {
-	if (share_span(cutter, first, end) > MOST_SHARE_BYTES)
-		return cut_share(cutter, first, end);
-	return add_chunk(cutter, (struct work_chunk){ first, end, { 0, 0 }, NOT_CUT });
+	uint64_t start = allocation_start(cutter->index, first);
+	struct memory_range last = allocation_range_near(cutter->index, end - 1, &cutter->hint);
+
+	return last.end - start > MOST_SHARE_BYTES
+		       ? cut_share(cutter, first, end)
+		       : array_append(cutter->chunks,
+				      (struct work_chunk){ first, end, { 0, 0 }, NOT_CUT });
 }
 
 struct error *work_chunks_init(struct work_chunks *chunks, const struct image *image,
@@ -139,22 +123,21 @@ struct error *work_chunks_init(struct work_chunks *chunks, const struct image *i
 	size_t count = allocation_count(index);
 	struct error *error = NULL;
 
-	*chunks = (struct work_chunks){ image, index, sources, .memory.account = account };
+	*chunks = (struct work_chunks){
+		.memory.account = account,
+		.image = image,
+		.index = index,
+		.sources = sources,
+	};
 	for (size_t end = count; end > 0 && !error; end = (end - 1) & ~((size_t)SHARE - 1))
 		error = take_share(&cutter, (allocation_id)((end - 1) & ~((size_t)SHARE - 1)),
 				   (allocation_id)end);
-	chunks->chunks = chunks->memory.bytes;
 	return error;
-}
-
-void work_chunks_deinit(struct work_chunks *chunks)
-{
-	memory_release(&chunks->memory);
 }
 
 static const struct work_chunk *find_chunk(const struct work_chunks *chunks, size_t turn)
 {
-	return &chunks->chunks[chunks->upwards ? chunks->count - 1 - turn : turn];
+	return &chunks->items[chunks->upwards ? chunks->count - 1 - turn : turn];
 }
 
 /* Fetch what the sources in the chunk hold, along with what is between any two near each other. */

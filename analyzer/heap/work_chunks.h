@@ -1,15 +1,16 @@
 /*
- * Allocations in chunks, for loops that read what is in them: each chunk has about as many bytes as
- * any other at most, so that threads end together.
+ * Allocations in chunks of work, for loops that read their contents: no chunk has many bytes more
+ * than another, so that threads end together.
  *
- * A share is so many allocations by id. One of a few bytes is one chunk, of whole allocations. One
- * of more is cut: into runs of whole allocations, and into parts of those that are large, each of a
- * stretch that the dump has. Chunks do not depend on how many threads there are. They go through
- * the shares from the last to the first, and through each in order of address.
+ * A share is SHARE allocations by id. A share of a few bytes is one chunk of whole allocations.
+ * Others are cut: into runs of whole allocations, and large allocations into parts, each of a
+ * stretch that the dump has. Chunks do not depend on the number of threads. They go through the
+ * shares from the last to the first, and through each share by address.
  */
 #ifndef ANALYZER_HEAP_WORK_CHUNKS_H
 #define ANALYZER_HEAP_WORK_CHUNKS_H
 
+#include "analyzer/base/array.h"
 #include "analyzer/heap/release.h"
 
 enum {
@@ -23,32 +24,28 @@ static const size_t NOT_CUT = SIZE_MAX;
 
 struct work_chunk {
 	allocation_id first, end; /* ids from first on, below end */
-	/* What is to be read of first, if that is not all; else it is empty. */
+	/* What to read of first, if not all of it; else empty. */
 	struct memory_range part;
 	size_t number; /* among chunks of shares that are cut; else NOT_CUT */
 };
 
-/* What is given is borrowed. */
+/* Borrows all but the chunks. */
 struct work_chunks {
+	ARRAY(struct work_chunk); /* of all shares, empty or not */
 	const struct image *image;
 	const struct allocation_index *index;
 	const struct bitmap *sources;
-	bool upwards;			 /* take the last first, so in order of address */
-	const struct work_chunk *chunks; /* of all shares, empty or not */
-	size_t count;
+	bool upwards;	    /* take the last first, so in order of address */
 	uint64_t cut_bytes; /* in shares that are cut */
-	struct memory memory;
 };
 
 /*
- * Only those in sources are there to be read, and not those in pointerless, unless it is NULL: they
- * count as empty.
+ * Only sources are read, and of these not the pointerless, unless this is NULL: others count as
+ * empty. array_release() releases the chunks.
  */
 struct error *work_chunks_init(struct work_chunks *chunks, const struct image *image,
 			       const struct allocation_index *index, const struct bitmap *sources,
 			       const struct bitmap *pointerless, struct memory_account *account);
-void work_chunks_deinit(struct work_chunks *chunks);
-DEFINE_DEINIT(work_chunks_deinit, struct work_chunks)
 
 static inline size_t work_chunk_share(const struct work_chunk *chunk)
 {
@@ -58,8 +55,8 @@ static inline size_t work_chunk_share(const struct work_chunk *chunk)
 /* Whether the chunk is the first, or the last, of its share. */
 static inline bool work_chunk_begins(const struct work_chunks *chunks, size_t chunk)
 {
-	return chunk == 0 || work_chunk_share(&chunks->chunks[chunk - 1]) !=
-				     work_chunk_share(&chunks->chunks[chunk]);
+	return chunk == 0 || work_chunk_share(&chunks->items[chunk - 1]) !=
+				     work_chunk_share(&chunks->items[chunk]);
 }
 
 static inline bool work_chunk_ends(const struct work_chunks *chunks, size_t chunk)
@@ -68,12 +65,12 @@ static inline bool work_chunk_ends(const struct work_chunks *chunks, size_t chun
 }
 
 /*
- * The chunk whose turn it is, from 0 on. Of a dump larger than memory, what sources have in those
- * of the next turns is fetched.
+ * The chunk of the turn, from 0 on. If the dump is larger than memory, fetches what sources have in
+ * the chunks of the next turns.
  */
 const struct work_chunk *work_chunks_take(const struct work_chunks *chunks, size_t turn);
 
-/* The chunk is over, and what is in it is not needed for a while. */
+/* The chunk is done, and its memory not needed for a while. */
 void work_chunk_release(const struct work_chunks *chunks, const struct work_chunk *chunk);
 
 #endif

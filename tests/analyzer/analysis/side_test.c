@@ -190,7 +190,7 @@ static void test_false_side_files_do_no_harm(void **state)
 
 static void test_arenas_are_those_of_the_core(void **state)
 {
-	enum { ARENA = 48, REGION = 40, REGION_ARENA = 24 };
+	enum { ARENA = 48, REGION = 32, REGION_ARENA = 24 };
 	struct progress progress = { .total = 0 };
 	_cleanup_(analysis_destroy) struct analysis *analysis = NULL;
 	uint64_t *arenas = section_at(&whole, SIDE_ARENAS);
@@ -200,7 +200,7 @@ static void test_arenas_are_those_of_the_core(void **state)
 	assert_true(arenas[1] > ARENA);
 	arenas[1] = ARENA;
 	for (size_t i = 0; i < regions[1] / REGION; i++)
-		memset(whole.bytes + regions[0] + i * REGION + REGION_ARENA, 0, sizeof(uint64_t));
+		memset(whole.bytes + regions[0] + i * REGION + REGION_ARENA, 0, sizeof(uint32_t));
 	seal(&whole, regions);
 	seal(&whole, arenas);
 	write_bytes(path, whole.bytes, whole.size);

@@ -36,7 +36,7 @@ static struct allocation_index *resolve(struct block_sink *sink, struct nesting 
 	static const arena_number firsts[] = { OUTER, INNER };
 	struct allocation_index *index;
 
-	nesting->blocks.account = &account;
+	nesting->blocks.memory.account = &account;
 	assert_no_error(nesting_resolve(sink, firsts, 2, nesting));
 	assert_no_error(allocation_index_create(sink, &index));
 	return index;
@@ -56,7 +56,7 @@ static void test_outer_block_gives_way_to_inner_regions(void **state)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sink = outer_sink(BLOCK_USED);
 	_cleanup_(allocation_index_destroy) struct allocation_index *index = NULL;
-	struct nesting nesting = { .count = 0 };
+	struct nesting nesting = { .blocks.count = 0 };
 
 	add_region(sink, 8, 0x1100, 0x1118, INNER);
 	add(sink, 0x1100, 8, BLOCK_USED);
@@ -73,18 +73,18 @@ static void test_outer_block_gives_way_to_inner_regions(void **state)
 	assert_found(index, 0x1540, 0x1540, 0x18);
 	assert_int_equal(allocation_find(index, 0x1200), NO_ALLOCATION);
 	assert_int_equal(allocation_find(index, 0x1300), NO_ALLOCATION);
-	assert_int_equal(nesting.count, 1);
+	assert_int_equal(nesting.blocks.count, 1);
 	assert_int_equal(nesting_find(&nesting, 0x1300)->start, 0x1030);
 	assert_int_equal(nesting_find(&nesting, 0x1300)->arena, OUTER);
 	assert_null(nesting_find(&nesting, 0x1540));
-	nesting_deinit(&nesting);
+	array_release(&nesting.blocks);
 }
 
 static void test_outer_block_without_a_head_is_left_out(void **state)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sink = outer_sink(BLOCK_USED);
 	_cleanup_(allocation_index_destroy) struct allocation_index *index = NULL;
-	struct nesting nesting = { .count = 0 };
+	struct nesting nesting = { .blocks.count = 0 };
 
 	add_region(sink, 8, 0x1030, 0x1538, INNER);
 	add(sink, 0x1030, 0x508, BLOCK_USED);
@@ -92,7 +92,7 @@ static void test_outer_block_without_a_head_is_left_out(void **state)
 	assert_int_equal(allocation_count(index), 3);
 	assert_int_equal(heap_region_find(index, 0x1030)->arena, INNER);
 	assert_int_equal(heap_region_find(index, 0x1540)->arena, OUTER);
-	nesting_deinit(&nesting);
+	array_release(&nesting.blocks);
 }
 
 static void test_regions_in_no_single_used_block_cut_nothing(void **state)
@@ -107,7 +107,7 @@ static void test_regions_in_no_single_used_block_cut_nothing(void **state)
 		_cleanup_(block_sink_destroy) struct block_sink *sink =
 			outer_sink(i < 3 ? BLOCK_USED : BLOCK_FREE);
 		_cleanup_(allocation_index_destroy) struct allocation_index *index = NULL;
-		struct nesting nesting = { .count = 0 };
+		struct nesting nesting = { .blocks.count = 0 };
 		struct memory_range range =
 			i < 3 ? inner[i] : (struct memory_range){ 0x1100, 0x1200 };
 
@@ -115,8 +115,8 @@ static void test_regions_in_no_single_used_block_cut_nothing(void **state)
 		add(sink, range.start, 16, BLOCK_USED);
 		index = resolve(sink, &nesting);
 		assert_int_equal(allocation_count(index), 4);
-		assert_int_equal(nesting.count, 0);
-		nesting_deinit(&nesting);
+		assert_int_equal(nesting.blocks.count, 0);
+		array_release(&nesting.blocks);
 	}
 }
 

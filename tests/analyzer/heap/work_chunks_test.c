@@ -25,7 +25,7 @@ static uint64_t check_chunks(const struct world *world, const struct work_chunks
 	size_t number = 0;
 
 	for (size_t i = 0; i < chunks->count; i++) {
-		const struct work_chunk *chunk = &chunks->chunks[i];
+		const struct work_chunk *chunk = &chunks->items[i];
 		uint64_t bytes = chunk_bytes(world, chunk);
 
 		assert_true(i == 0 || chunk[-1].end <= chunk->first ||
@@ -52,7 +52,7 @@ static void cut(struct world *world, struct work_chunks *ret)
 static void test_small_allocations_make_a_chunk_for_each_share(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
-	_cleanup_(work_chunks_deinit) struct work_chunks chunks;
+	_cleanup_(array_release) struct work_chunks chunks;
 
 	world_init(&world);
 	world_add_blocks(&world, 3 * SHARE + 1, HEAP, 64, 56);
@@ -71,7 +71,7 @@ static void test_large_allocations_are_cut_and_small_ones_gathered(void **state)
 					  1 << 20, 48,	   700000, MB + 16, 400000 };
 	enum { SIZE_COUNT = sizeof(SIZES) / sizeof(*SIZES) };
 	_cleanup_(world_deinit) struct world world;
-	_cleanup_(work_chunks_deinit) struct work_chunks chunks;
+	_cleanup_(array_release) struct work_chunks chunks;
 	uint64_t start = HEAP, total = 0;
 
 	world_init(&world);
@@ -97,7 +97,7 @@ static void test_absent_memory_makes_no_chunks(void **state)
 {
 	const uint64_t size = UINT64_C(1) << 34;
 	_cleanup_(world_deinit) struct world world;
-	_cleanup_(work_chunks_deinit) struct work_chunks chunks;
+	_cleanup_(array_release) struct work_chunks chunks;
 
 	world_init(&world);
 	core_add_part(&world.core, HEAP, size, 5 * MB, RIGHTS_RW);
