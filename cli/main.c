@@ -2,7 +2,7 @@
  * heapcore: what the memory of a process is, from its core.
  */
 #include "analyzer/base/text.h"
-#include "analyzer/diff/compare.h"
+#include "analyzer/diff/diff.h"
 #include "cli/help/manual.h"
 #include "cli/live/coredumpctl.h"
 #include "cli/live/gate_self_check.h"

@@ -19,10 +19,6 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 KNOWN = (
     ("analyzer/capture/cloned_snapshot", "analyzer/capture/snapshot"),
     ("analyzer/capture/held", "analyzer/capture/held_ring"),
-    ("analyzer/diff/diff", "analyzer/diff/group_table",
-     "analyzer/diff/oldest"),
-    ("analyzer/gate/baseline", "analyzer/gate/baseline_file"),
-    ("analyzer/gate/holder", "analyzer/gate/leak_kinds"),
     ("analyzer/graph/held_anchors", "analyzer/graph/roots"),
     ("analyzer/program/call_frames", "analyzer/program/missing",
      "analyzer/program/modules", "analyzer/program/program",

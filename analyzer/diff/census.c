@@ -1,7 +1,26 @@
 #include "analyzer/diff/census.h"
 
+#include "analyzer/base/hash.h"
+#include "analyzer/base/list.h"
+#include "analyzer/query/place.h"
+
 #include <inttypes.h>
 #include <string.h>
+
+/* What keys tell besides what an allocation is. */
+enum census_tag {
+	BY_OTHER = BY_MORE, /* the aspect says nothing: enum census_other */
+	BY_LEAK,	    /* the number of a leak kind */
+	BY_HOLDER,	    /* the number of a variable */
+};
+
+enum census_other {
+	OTHER_NONE,
+	OTHER_SEVERAL, /* held by several, none of them alone */
+	OTHER_STACK,
+	OTHER_REGISTER,
+	OTHER_KERNEL,
+};
 
 static const char *const names[ASPECTS] = {
 	[ASPECT_KIND] = "kind",		  [ASPECT_CLASS] = "class",
@@ -27,26 +46,11 @@ enum aspect aspect_find(const char *name)
 void census_deinit(struct census *census)
 {
 	table_release(&census->keys);
-	memory_release(&census->numbers);
+	array_release(&census->numbers);
 	leak_kinds_deinit(&census->leaks);
 	for (size_t i = 0; i < census->holder_count; i++)
 		free(census->holders[i]);
 	free(census->holders);
-}
-
-struct error *census_count(struct census *census, kind_key key, uint64_t bytes, uint32_t *ret)
-{
-	struct tally tally = { .key = key, .count = 1, .bytes = bytes };
-	struct error *error = tally_add_numbered(&census->keys, tally, ret);
-
-	if (!error)
-		++*ret;
-	return error;
-}
-
-struct error *census_add(struct census *census, allocation_id id, kind_key key, uint64_t bytes)
-{
-	return census_count(census, key, bytes, (uint32_t *)census->numbers.bytes + id);
 }
 
 kind_key census_class(const struct analysis *analysis, allocation_id id)
@@ -113,4 +117,319 @@ struct census_name census_name(const struct census *census, kind_key key)
 	if (!name.text)
 		name.text = "something without a name";
 	return name;
+}
+
+/* Count one under the key, whose number, plus 1, goes to ret. */
+static struct error *count_key(struct census *census, kind_key key, uint64_t bytes, uint32_t *ret)
+{
+	struct tally tally = { .key = key, .count = 1, .bytes = bytes };
+	struct error *error = tally_add_numbered(&census->keys, tally, ret);
+
+	if (!error)
+		++*ret;
+	return error;
+}
+
+static kind_key find_key(const struct census *census, allocation_id id, uint64_t size)
+{
+	const struct analysis *analysis = census->analysis;
+	kind_key key = KIND_UNKNOWN;
+	pattern_number pattern;
+	uint64_t signature;
+
+	switch (census->aspect) {
+	case ASPECT_KIND:
+		key = kind_of(analysis, analysis_patterns(analysis), id);
+		return key ? key : kind_with_size(key, size);
+	case ASPECT_CLASS:
+		key = census_class(analysis, id);
+		break;
+	case ASPECT_SIGNATURE:
+		signature = analysis_signature(analysis, id);
+		key = signature ? kind_make(BY_SIGNATURE, signature) : KIND_UNKNOWN;
+		break;
+	case ASPECT_PATTERN:
+		pattern = analysis_pattern_shown(analysis, analysis_patterns(analysis), id);
+		key = pattern != NO_PATTERN ? kind_of_pattern(pattern) : KIND_UNKNOWN;
+		break;
+	default:
+		return kind_with_size(KIND_UNKNOWN, size);
+	}
+	return key ? key : kind_make(BY_OTHER, OTHER_NONE);
+}
+
+/* Count by key, unless the numbers of keys are known. */
+static struct error *visit_all(struct census *census, census_visitor visit, void *data)
+{
+	const struct allocation_index *index = analysis_index(census->analysis);
+	const struct bitmap *used = allocation_used(index);
+	const uint32_t *numbers = census->numbers.items;
+	struct progress *progress = analysis_progress(census->analysis);
+	struct error *error = NULL;
+	uint64_t told = 0;
+	size_t hint = 0;
+
+	progress_begin(progress, "counting what there is", used->count);
+	bitmap_for_each(position, used) {
+		allocation_id id = (allocation_id)position;
+		struct memory_range range = allocation_range_near(index, id, &hint);
+		uint64_t size = range.end - range.start;
+		uint32_t number = 0;
+
+		if (numbers)
+			number = numbers[id];
+		else
+			error = count_key(census, find_key(census, id, size), size, &number);
+		if (!error && visit)
+			error = visit(data, id, range, number);
+		if (error)
+			return error;
+		if (!progress_pass(progress, id, &told))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+	}
+	return NULL;
+}
+
+static struct error *count_leaks(struct census *census)
+{
+	struct error *error = leak_kinds_find(census->analysis, false, &census->leaks);
+	const struct leak_side *side = &census->leaks.certain;
+	const uint32_t *kinds = side->kinds.items;
+
+	for (size_t i = 0; !error && i < leak_root_count(side->leaks); i++) {
+		const struct leak_root *root = leak_root(side->leaks, i);
+
+		error = count_key(census, kind_make(BY_LEAK, kinds[i]), root->owned_bytes,
+				  census->numbers.items + root->id);
+	}
+	return error;
+}
+
+/* What holds those below a position of the row. */
+struct level {
+	size_t end; /* behind the last position below it */
+	kind_key key;
+};
+
+struct finder {
+	struct census *census;
+	const struct dominators *tree;
+	ARRAY(struct level) levels; /* the innermost last */
+	ARRAY(kind_key) anchors;    /* by id: of the root that refers to it, or 0 */
+	struct tally_table hashes;  /* of the names of variables */
+	struct error *error;
+};
+
+static void finder_deinit(struct finder *finder)
+{
+	array_release(&finder->levels);
+	array_release(&finder->anchors);
+	table_release(&finder->hashes);
+}
+DEFINE_DEINIT(finder_deinit, struct finder)
+
+/*
+ * "cache.entries[3] (libfoo.so)", "cache+0x18 (libfoo.so)" and "errno_buffer of thread 4711
+ * (libfoo.so)" without what differs between parts of a variable, or between threads. To be freed;
+ * NULL if memory is short.
+ */
+static char *whole_variable(const char *name)
+{
+	const char *module = strstr(name, " (");
+	const char *thread = strstr(name, " of thread ");
+	size_t length;
+	char *whole;
+
+	/* Names without a namespace begin with that parenthesis, too. */
+	for (const char *next = module; next; next = strstr(next + 1, " ("))
+		module = next;
+	if (!module)
+		return strndup(name, strcspn(name, "+"));
+	length = strcspn(name, "[+.");
+	if (thread && (size_t)(thread - name) < length)
+		length = (size_t)(thread - name);
+	if (length > (size_t)(module - name))
+		length = (size_t)(module - name);
+	return asprintf(&whole, "%.*s%s", (int)length, name, module) < 0 ? NULL : whole;
+}
+
+/* The key of the variable, whose name is taken over. */
+static struct error *add_holder(struct finder *finder, char *name, kind_key *ret)
+{
+	_cleanup_(free) char *owned = name;
+	struct census *census = finder->census;
+	struct tally one = { .count = 1 };
+	struct error *error;
+	uint32_t number;
+
+	if (!name)
+		return &error_no_memory;
+	one.key = hash_text(0, name);
+	error = tally_add_numbered(&finder->hashes, one, &number);
+	if (error)
+		return error;
+	*ret = kind_make(BY_HOLDER, number);
+	if (number < census->holder_count)
+		return NULL;
+	if (!LIST_GROW(census->holders, census->holder_count))
+		return &error_no_memory;
+	census->holders[census->holder_count++] = take(owned);
+	return NULL;
+}
+
+/* To be freed; NULL if memory is short. */
+static char *name_static(const struct analysis *analysis, uint64_t address)
+{
+	struct debug *debug = analysis_debug(analysis);
+	const char *name = debug_thread_local(debug, address);
+	struct place place;
+
+	if (name)
+		return whole_variable(name);
+	place = place_find(analysis, address);
+	if (place.kind == PLACE_MODULE)
+		name = debug_name(debug, address);
+	if (name)
+		return whole_variable(name);
+	return strdup(place.region && place.region->mapping ? place.region->mapping->path
+							    : "anonymous memory");
+}
+
+static bool visit_anchor(void *data, const struct anchor *anchor)
+{
+	struct finder *finder = data;
+	kind_key *key = finder->anchors.items + anchor->target;
+
+	/* The first is static, if any is. */
+	if (*key)
+		return true;
+	if (anchor->kind == ROOT_STACK)
+		*key = kind_make(BY_OTHER, OTHER_STACK);
+	else if (anchor->kind == ROOT_REGISTER)
+		*key = kind_make(BY_OTHER, OTHER_REGISTER);
+	else if (anchor->kind == ROOT_KERNEL)
+		*key = kind_make(BY_OTHER, OTHER_KERNEL);
+	else
+		finder->error = add_holder(
+			finder, name_static(finder->census->analysis, anchor->address), key);
+	return !finder->error;
+}
+
+/* Those at the top of the tree, which no other dominates. */
+static struct error *find_tops(struct finder *finder, struct bitmap *ret)
+{
+	const struct analysis *analysis = finder->census->analysis;
+	size_t count = dominators_count(finder->tree);
+	struct error *error = bitmap_init(ret, allocation_count(analysis_index(analysis)),
+					  finder->anchors.memory.account);
+
+	for (size_t i = 0; !error && i < count;) {
+		bitmap_set(ret, dominators_at(finder->tree, i));
+		i = dominators_end(finder->tree, i);
+	}
+	return error;
+}
+
+static struct error *find_anchors(struct finder *finder)
+{
+	const struct analysis *analysis = finder->census->analysis;
+	_cleanup_(bitmap_deinit) struct bitmap tops = { 0 };
+	struct error *error = find_tops(finder, &tops);
+
+	if (!error)
+		error = array_resize(&finder->anchors, tops.count);
+	if (error)
+		return error;
+	roots_visit(analysis_roots(analysis), &tops, visit_anchor, finder);
+	return finder->error;
+}
+
+static kind_key top_key(const struct finder *finder, allocation_id id)
+{
+	const struct bitmap *anchored = analysis_anchored(finder->census->analysis);
+	kind_key key = finder->anchors.items[id];
+
+	return key ? key
+		   : kind_make(BY_OTHER, bitmap_get(anchored, id) ? OTHER_SEVERAL : OTHER_NONE);
+}
+
+static struct error *count_position(struct finder *finder, size_t position)
+{
+	const struct analysis *analysis = finder->census->analysis;
+	allocation_id id = dominators_at(finder->tree, position);
+	size_t end = dominators_end(finder->tree, position);
+	struct level *top;
+	struct error *error;
+	kind_key key, own;
+
+	while (finder->levels.count &&
+	       finder->levels.items[finder->levels.count - 1].end <= position)
+		finder->levels.count--;
+	top = finder->levels.items + finder->levels.count;
+	key = finder->levels.count ? top[-1].key : top_key(finder, id);
+	error = count_key(finder->census, key, allocation_size(analysis_index(analysis), id),
+			  finder->census->numbers.items + id);
+	if (error || end == position + 1)
+		return error;
+	own = census_class(analysis, id);
+	return array_append(&finder->levels, (struct level){ end, own ? own : key });
+}
+
+/* Count all used allocations by owner; STAGE_RETAINED is built. */
+static struct error *count_owners(struct census *census)
+{
+	struct memory_account *account = analysis_account(census->analysis);
+	struct progress *progress = analysis_progress(census->analysis);
+	_cleanup_(finder_deinit) struct finder finder = {
+		.census = census,
+		.tree = analysis_dominators(census->analysis),
+		.levels.memory.account = account,
+		.anchors.memory.account = account,
+		.hashes.memory.account = account,
+	};
+	size_t count = dominators_count(finder.tree);
+	struct error *error = find_anchors(&finder);
+	uint64_t told = 0;
+
+	progress_begin(progress, "finding owners", count);
+	for (size_t i = 0; !error && i < count; i++) {
+		error = count_position(&finder, i);
+		if (!error && !progress_pass(progress, i, &told))
+			error = error_create(ERROR_INTERRUPTED, "interrupted");
+	}
+	return error;
+}
+
+struct error *census_need(struct analysis *analysis, enum aspect aspect)
+{
+	struct error *error = analysis_need(analysis, STAGE_CLASSES);
+
+	if (!error)
+		error = analysis_need(analysis, STAGE_SIGNATURES);
+	if (!error && (aspect == ASPECT_KIND || aspect == ASPECT_PATTERN))
+		error = analysis_need(analysis, STAGE_PATTERNS);
+	if (!error && aspect == ASPECT_OWNER)
+		error = analysis_need(analysis, STAGE_RETAINED);
+	return error;
+}
+
+struct error *census_take(struct analysis *analysis, enum aspect aspect, census_visitor visit,
+			  void *data, struct census *ret)
+{
+	bool is_held = aspect == ASPECT_OWNER || aspect == ASPECT_FINGERPRINT;
+	struct error *error = NULL;
+
+	*ret = (struct census){
+		.analysis = analysis,
+		.aspect = aspect,
+		.keys.memory.account = analysis_account(analysis),
+		.numbers.memory.account = analysis_account(analysis),
+	};
+	if (is_held)
+		error = array_resize(&ret->numbers, allocation_count(analysis_index(analysis)));
+	if (!error && is_held)
+		error = aspect == ASPECT_OWNER ? count_owners(ret) : count_leaks(ret);
+	if (!error && (visit || !is_held))
+		error = visit_all(ret, visit, data);
+	return error;
 }

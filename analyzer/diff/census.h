@@ -1,12 +1,16 @@
 /*
- * The used allocations of a core, each counted in a group by one aspect of it.
+ * The used allocations of a core, each counted in a group by one aspect of it, or by what holds it.
  *
- * What groups are called is the same in each run of a program: nothing of it is an address, but for
- * a signature outside of all modules.
+ * The names of groups are the same in each run of a program: they contain no address, except that
+ * of a signature outside of all modules.
+ *
+ * The owner of an allocation is the next class above it in the dominator tree, or else the
+ * variable, stack or register that this part of the tree hangs on.
  */
 #ifndef ANALYZER_DIFF_CENSUS_H
 #define ANALYZER_DIFF_CENSUS_H
 
+#include "analyzer/base/array.h"
 #include "analyzer/gate/leak_kinds.h"
 #include "analyzer/kinds/kind_key.h"
 #include "analyzer/kinds/tally.h"
@@ -30,22 +34,26 @@ struct census {
 	struct analysis *analysis; /* borrowed */
 	enum aspect aspect;
 	struct tally_table keys; /* counts and bytes by key */
-	struct memory numbers;	 /* of ASPECT_FINGERPRINT and ASPECT_OWNER: uint32_t by id,
-				    that of its key, plus 1 */
+	ARRAY(uint32_t)
+	numbers;		 /* of ASPECT_FINGERPRINT and ASPECT_OWNER, by id: the number of
+				    the allocation's key, plus 1 */
 	struct leak_kinds leaks; /* of ASPECT_FINGERPRINT */
 	char **holders;		 /* names of variables, of ASPECT_OWNER; owned */
 	size_t holder_count;
 };
 
-/* To be deinitialised in any case. */
+/* Called with each used allocation by address, and the number of its key, plus 1; 0: none. */
+typedef struct error *(*census_visitor)(void *data, allocation_id id, struct memory_range range,
+					uint32_t number);
+
+/* Build what a census needs. */
+struct error *census_need(struct analysis *analysis, enum aspect aspect);
+
+/* Count, and visit unless visit is NULL. ret is to be deinitialised in any case. */
+struct error *census_take(struct analysis *analysis, enum aspect aspect, census_visitor visit,
+			  void *data, struct census *ret);
 void census_deinit(struct census *census);
 DEFINE_DEINIT(census_deinit, struct census)
-
-/* Count one under the key, whose number, plus 1, goes to ret. */
-struct error *census_count(struct census *census, kind_key key, uint64_t bytes, uint32_t *ret);
-
-/* Count an allocation, or what hangs on it, under the key, and keep the number of that. */
-struct error *census_add(struct census *census, allocation_id id, kind_key key, uint64_t bytes);
 
 /*
  * The name of a group in two parts, and the size of its members where that is part of the name,
@@ -59,24 +67,9 @@ struct census_name {
 
 struct census_name census_name(const struct census *census, kind_key key);
 
-/* What keys tell beside what an allocation is. */
-enum census_tag {
-	BY_OTHER = BY_MORE, /* of which the aspect says nothing: enum census_other */
-	BY_LEAK,	    /* the number of a leak kind */
-	BY_HOLDER,	    /* the number of a variable */
-};
-
-enum census_other {
-	OTHER_NONE,
-	OTHER_SEVERAL, /* held by several, none of them alone */
-	OTHER_STACK,
-	OTHER_REGISTER,
-	OTHER_KERNEL,
-};
-
 /*
- * The class or identity that an allocation is of, or KIND_UNKNOWN. In all cores of a process it is
- * the same. Needs STAGE_CLASSES.
+ * The class or identity of an allocation, or KIND_UNKNOWN; the same in all cores of a process.
+ * Needs STAGE_CLASSES.
  */
 kind_key census_class(const struct analysis *analysis, allocation_id id);
 

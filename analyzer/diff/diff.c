@@ -1,9 +1,8 @@
 #include "analyzer/diff/diff.h"
 
-#include "analyzer/diff/count.h"
-#include "analyzer/diff/group_table.h"
 #include "analyzer/diff/oldest.h"
 
+#include <errno.h>
 #include <string.h>
 
 struct diff {
@@ -16,7 +15,7 @@ struct diff {
 	struct oldest oldest; /* of the oldest core */
 };
 
-struct error *diff_create(enum aspect aspect, struct memory_account *account, struct diff **ret)
+static struct error *create(enum aspect aspect, struct memory_account *account, struct diff **ret)
 {
 	struct diff *diff = calloc(1, sizeof(*diff));
 
@@ -25,7 +24,7 @@ struct error *diff_create(enum aspect aspect, struct memory_account *account, st
 	diff->aspect = aspect;
 	diff->account = account;
 	group_table_init(&diff->groups, account);
-	diff->oldest = (struct oldest){ .list.account = account };
+	diff->oldest = (struct oldest){ .list.account = account, .groups.memory.account = account };
 	*ret = diff;
 	return NULL;
 }
@@ -54,31 +53,29 @@ static struct error *add_core(struct diff *diff, const struct analysis *analysis
 	diff->core_count++;
 	if (diff->kinship == KIN_SAME_PROCESS && diff->core_count > 1)
 		diff->kinship = lineage_compare(&diff->cores[0].lineage, &core->lineage);
-	/* What it costs is of no use any more. */
+	/* Only cores of one process are matched. */
 	if (diff->kinship != KIN_SAME_PROCESS)
 		oldest_deinit(&diff->oldest);
 	return NULL;
 }
 
-/* Put the group of each key of the census into ret, by the key's number. */
-static struct error *add_groups(struct diff *diff, const struct census *census, struct memory *ret)
+static struct error *add_groups(struct diff *diff, const struct census *census,
+				struct group_numbers *ret)
 {
-	size_t core = diff->core_count - 1;
-	size_t count = census->keys.count;
-	struct error *error = memory_resize(ret, count * sizeof(uint32_t));
+	struct error *error = array_resize(ret, census->keys.count);
 
-	for (size_t i = 0; !error && i < count; i++) {
+	for (size_t i = 0; !error && i < census->keys.count; i++) {
 		const struct tally *tally = &census->keys.items[i];
 		const struct census_name name = census_name(census, tally->key);
 
-		error = group_table_add(&diff->groups, &name, core,
+		error = group_table_add(&diff->groups, &name, diff->core_count - 1,
 					(struct set_total){ tally->count, tally->bytes },
-					(uint32_t *)ret->bytes + i);
+					ret->items + i);
 	}
 	return error;
 }
 
-/* Make what the matching with the newest core found its sets. */
+/* Make sets of the newest core from what was matched with it. */
 static struct error *make_sets(struct analysis *newest, struct matching *matching)
 {
 	struct named_sets *sets = analysis_named_sets(newest);
@@ -98,7 +95,9 @@ static struct error *make_sets(struct analysis *newest, struct matching *matchin
 static struct error *count_core(struct diff *diff, struct analysis *analysis, bool is_newest)
 {
 	_cleanup_(census_deinit) struct census census = { 0 };
-	_cleanup_(memory_release) struct memory groups = { .account = diff->account };
+	_cleanup_(array_release) struct group_numbers groups = {
+		.memory.account = diff->account,
+	};
 	_cleanup_(matching_deinit) struct matching matching = {
 		.oldest = &diff->oldest,
 		.analysis = analysis,
@@ -131,12 +130,66 @@ static struct error *count_core(struct diff *diff, struct analysis *analysis, bo
 	return NULL;
 }
 
-struct error *diff_add(struct diff *diff, struct analysis *analysis)
+/* Add the first incomplete finding of an older core to those of the newest. */
+static void doubt(struct analysis *newest, const struct analysis *older)
 {
-	return count_core(diff, analysis, false);
+	const struct findings *findings = analysis_findings(older);
+	const char *path = image_path(analysis_image(older));
+	size_t count = findings->weighed[FINDING_INCOMPLETE];
+	char *text;
+
+	for (size_t i = 0; i < findings->count; i++) {
+		if (findings->list[i].weight != FINDING_INCOMPLETE)
+			continue;
+		if (asprintf(&text, "%s: %s%s", path, findings->list[i].message,
+			     count > 1 ? " (and more like it)" : "") < 0)
+			text = NULL;
+		analysis_doubt(newest, text ? text : path);
+		free(text);
+		return;
+	}
+	if (count)
+		analysis_doubt(newest, path);
 }
 
-struct error *diff_finish(struct diff *diff, struct analysis *newest)
+static struct error *add_older(struct diff *diff, struct analysis *newest, const char *path,
+			       struct error *(*visit)(void *data, struct analysis *older),
+			       void *data)
+{
+	_cleanup_(analysis_destroy) struct analysis *older = NULL;
+	struct error *error;
+
+	if (access(path, R_OK) < 0)
+		return error_create(ERROR_USAGE, "%s: %s", path, strerror(errno));
+	error = analysis_open_beside(newest, path, &older);
+	if (!error)
+		error = count_core(diff, older, false);
+	if (!error && visit)
+		error = visit(data, older);
+	if (error)
+		return analysis_explain_shortage(older ? older : newest, path, error);
+	doubt(newest, older);
+	return NULL;
+}
+
+/* In the wrong order, shrinkage looks like growth. */
+static void check_order(struct analysis *newest, const struct diff *diff)
+{
+	for (size_t i = 0; i + 1 < diff->core_count; i++) {
+		const struct lineage *old = &diff->cores[i].lineage;
+		const struct lineage *now = &diff->cores[i + 1].lineage;
+
+		if (old->source == TIME_UNKNOWN || old->source != now->source ||
+		    old->time <= now->time)
+			continue;
+		analysis_note(
+			newest,
+			"the cores are not in the order of their times; the oldest is to come first");
+		return;
+	}
+}
+
+static struct error *finish(struct diff *diff, struct analysis *newest)
 {
 	struct error *error;
 
@@ -147,6 +200,25 @@ struct error *diff_finish(struct diff *diff, struct analysis *newest)
 		return error;
 	group_table_sort(&diff->groups, diff->core_count);
 	oldest_deinit(&diff->oldest);
+	check_order(newest, diff);
+	return NULL;
+}
+
+struct error *compare_cores(struct analysis *newest, const char *const *paths, size_t count,
+			    enum aspect aspect,
+			    struct error *(*visit)(void *data, struct analysis *older), void *data,
+			    struct diff **ret)
+{
+	_cleanup_(diff_destroy) struct diff *diff = NULL;
+	struct error *error = create(aspect, analysis_account(newest), &diff);
+
+	for (size_t i = 0; !error && i < count; i++)
+		error = add_older(diff, newest, paths[i], visit, data);
+	if (!error)
+		error = finish(diff, newest);
+	if (error)
+		return error;
+	*ret = take(diff);
 	return NULL;
 }
 

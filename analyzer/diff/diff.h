@@ -18,11 +18,8 @@
 #ifndef ANALYZER_DIFF_DIFF_H
 #define ANALYZER_DIFF_DIFF_H
 
-#include "analyzer/diff/census.h"
+#include "analyzer/diff/group_table.h"
 #include "analyzer/diff/lineage.h"
-#include "analyzer/query/query.h"
-
-enum { MOST_CORES = 64 };
 
 struct diff_core {
 	char *path; /* owned */
@@ -31,33 +28,21 @@ struct diff_core {
 	bool is_complete;	/* its analysis, as far as findings tell */
 };
 
-/* Growth is that from the oldest core to the newest. */
-struct diff_group {
-	uint64_t name;		   /* where it is among the names */
-	uint64_t size;		   /* of its members; 0: of any size */
-	uint64_t added, gone;	   /* allocations; only of one process */
-	uint64_t survived;	   /* in all cores */
-	struct set_total old, now; /* in the oldest and the newest */
-	uint32_t number;	   /* in the order of their coming */
-	uint32_t steps;		   /* from core to core, in which bytes grew */
-};
-
 struct diff;
 
-struct error *diff_create(enum aspect aspect, struct memory_account *account, struct diff **ret);
 void diff_destroy(struct diff *diff);
 DEFINE_CLEANUP(diff_destroy, struct diff *)
 
 /*
- * Add a core, newer than those before. Builds what is needed; the analysis may be destroyed then.
+ * Open the files of older cores one after the other, the oldest first, and say what grew from there
+ * to the newest, whose sets NEW_SET and SURVIVED_SET are made, or forgotten if the cores are of
+ * different runs. That an older core cannot be trusted is added to the findings of the newest.
+ * visit, unless it is NULL, is called with the analysis of each older core after it was counted.
  */
-struct error *diff_add(struct diff *diff, struct analysis *analysis);
-
-/*
- * The same with the newest one. Makes its sets NEW_SET and SURVIVED_SET, or forgets them if the
- * cores are of different runs. What follows needs that.
- */
-struct error *diff_finish(struct diff *diff, struct analysis *newest);
+struct error *compare_cores(struct analysis *newest, const char *const *paths, size_t count,
+			    enum aspect aspect,
+			    struct error *(*visit)(void *data, struct analysis *older), void *data,
+			    struct diff **ret);
 
 size_t diff_core_count(const struct diff *diff);
 const struct diff_core *diff_core(const struct diff *diff, size_t number);

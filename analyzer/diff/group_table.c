@@ -8,18 +8,18 @@ void group_table_init(struct group_table *table, struct memory_account *account)
 {
 	*table = (struct group_table){
 		.groups.memory.account = account,
-		.names.account = account,
+		.names.memory.account = account,
 	};
 	for (size_t i = 0; i < MOST_CORES; i++)
-		table->totals[i].account = account;
+		table->totals[i].memory.account = account;
 }
 
 void group_table_deinit(struct group_table *table)
 {
 	table_release(&table->groups);
-	memory_release(&table->names);
+	array_release(&table->names);
 	for (size_t i = 0; i < MOST_CORES; i++)
-		memory_release(&table->totals[i]);
+		array_release(&table->totals[i]);
 }
 
 struct diff_group *group_at(const struct group_table *table, size_t number)
@@ -29,17 +29,15 @@ struct diff_group *group_at(const struct group_table *table, size_t number)
 
 const char *group_name(const struct group_table *table, const struct diff_group *group)
 {
-	return (const char *)table->names.bytes + group->name;
+	return table->names.items + group->name;
 }
 
 struct set_total group_total(const struct group_table *table, const struct diff_group *group,
 			     size_t core)
 {
-	const struct memory *totals = &table->totals[core];
-
-	if (group->number >= totals->size / sizeof(struct set_total))
+	if (group->number >= table->totals[core].count)
 		return (struct set_total){ 0 };
-	return ((const struct set_total *)totals->bytes)[group->number];
+	return table->totals[core].items[group->number];
 }
 
 static bool is_named(const struct group_table *table, const struct diff_group *group,
@@ -62,14 +60,14 @@ static uint64_t name_key(const struct census_name *name)
 static struct error *add_name(struct group_table *table, const struct census_name *name)
 {
 	size_t prefix = strlen(name->prefix), text = strlen(name->text);
-	struct error *error = memory_reserve(&table->names, table->name_bytes + prefix + text + 1);
-	char *place = (char *)table->names.bytes + table->name_bytes;
+	struct error *error = array_reserve(&table->names, prefix + text + 1);
+	char *place = table->names.items + table->names.count;
 
 	if (error)
 		return error;
 	memcpy(place, name->prefix, prefix);
 	memcpy(place + prefix, name->text, text + 1);
-	table->name_bytes += prefix + text + 1;
+	table->names.count += prefix + text + 1;
 	return NULL;
 }
 
@@ -81,7 +79,7 @@ static struct error *find_group(struct group_table *table, const struct census_n
 	const struct diff_group *known =
 		table_find(&table->groups, key, group, is_named(table, group, name));
 	struct diff_group group = {
-		.name = table->name_bytes,
+		.name = table->names.count,
 		.size = name->size,
 		.number = (uint32_t)table->groups.count,
 	};
@@ -97,21 +95,22 @@ static struct error *find_group(struct group_table *table, const struct census_n
 struct error *group_table_add(struct group_table *table, const struct census_name *name,
 			      size_t core, struct set_total total, uint32_t *ret)
 {
-	struct memory *totals = &table->totals[core];
-	struct set_total *place;
+	__auto_type totals = &table->totals[core];
 	struct error *error = find_group(table, name, ret);
 
-	if (!error)
-		error = memory_reserve(totals, (*ret + (size_t)1) * sizeof(total));
+	if (!error && *ret >= totals->count) {
+		error = array_reserve(totals, *ret + 1 - totals->count);
+		if (!error)
+			totals->count = *ret + (size_t)1;
+	}
 	if (error)
 		return error;
-	place = (struct set_total *)totals->bytes + *ret;
-	place->count += total.count;
-	place->bytes += total.bytes;
+	totals->items[*ret].count += total.count;
+	totals->items[*ret].bytes += total.bytes;
 	return NULL;
 }
 
-static void compare_cores(const struct group_table *table, struct diff_group *group, size_t cores)
+static void compare_ends(const struct group_table *table, struct diff_group *group, size_t cores)
 {
 	group->old = group_total(table, group, 0);
 	group->now = group_total(table, group, cores - 1);
@@ -163,7 +162,7 @@ void group_table_sort(struct group_table *table, size_t cores)
 	struct order order = { table, cores > 2 ? cores - 1 : 0 };
 
 	for (size_t i = 0; i < table->groups.count; i++)
-		compare_cores(table, group_at(table, i), cores);
+		compare_ends(table, group_at(table, i), cores);
 	if (table->groups.count)
 		qsort_r(table->groups.items, table->groups.count, sizeof(struct diff_group),
 			compare, &order);

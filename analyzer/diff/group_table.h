@@ -8,14 +8,27 @@
 #define ANALYZER_DIFF_GROUP_TABLE_H
 
 #include "analyzer/base/table.h"
-#include "analyzer/diff/diff.h"
+#include "analyzer/diff/census.h"
+#include "analyzer/query/query.h"
+
+enum { MOST_CORES = 64 };
+
+/* Growth is that from the oldest core to the newest. */
+struct diff_group {
+	uint64_t name;		   /* where it is among the names */
+	uint64_t size;		   /* of its members; 0: of any size */
+	uint64_t added, gone;	   /* allocations; only of one process */
+	uint64_t survived;	   /* in all cores */
+	struct set_total old, now; /* in the oldest and the newest */
+	uint32_t number;	   /* in the order of their coming */
+	uint32_t steps;		   /* from core to core, in which bytes grew */
+};
 
 struct group_table {
 	HASH_TABLE(struct diff_group) groups;
-	struct memory names; /* each with its NUL */
-	size_t name_bytes;
-	/* struct set_total by number, for each core; it may end early. */
-	struct memory totals[MOST_CORES];
+	ARRAY(char) names; /* each with its NUL */
+	/* By number, for each core; it may end early. */
+	ARRAY(struct set_total) totals[MOST_CORES];
 };
 
 void group_table_init(struct group_table *table, struct memory_account *account);

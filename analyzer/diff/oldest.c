@@ -11,11 +11,6 @@
  */
 enum { MOST_ENTRY_BYTES = 32, STEP = 1 << 20 };
 
-/* What became of the allocations with one key. */
-struct match_tally {
-	uint64_t added, survived;
-};
-
 static uint8_t *write_number(uint8_t *at, uint64_t number)
 {
 	for (; number >> 7; number >>= 7)
@@ -52,7 +47,7 @@ static uint16_t find_type(struct matching *matching, allocation_id id)
 void oldest_deinit(struct oldest *oldest)
 {
 	memory_release(&oldest->list);
-	memory_release(&oldest->groups);
+	array_release(&oldest->groups);
 	bitmap_deinit(&oldest->everywhere);
 	oldest->count = 0;
 }
@@ -104,19 +99,25 @@ static void leave_entry(struct matching *matching)
 	if (!matching->is_found && !matching->is_newest)
 		bitmap_clear(&oldest->everywhere, matching->number);
 	else if (!matching->is_found && key)
-		group_at(matching->groups, ((uint32_t *)oldest->groups.bytes)[key - 1])->gone++;
+		group_at(matching->groups, oldest->groups.items[key - 1])->gone++;
 	if (++matching->number < oldest->count)
 		read_entry(matching);
 }
 
 static struct error *sort_out(struct matching *matching, allocation_id id, uint32_t key)
 {
-	struct error *error =
-		memory_reserve(&matching->tallies, (key + (size_t)1) * sizeof(struct match_tally));
-	struct match_tally *tally = (struct match_tally *)matching->tallies.bytes + key;
+	__auto_type tallies = &matching->tallies;
+	struct error *error = NULL;
+	struct match_tally *tally;
 
+	if (key >= tallies->count) {
+		error = array_reserve(tallies, key + 1 - tallies->count);
+		if (!error)
+			tallies->count = key + (size_t)1;
+	}
 	if (error)
 		return error;
+	tally = tallies->items + key;
 	if (!matching->is_found) {
 		bitmap_set(&matching->added, id);
 		tally->added++;
@@ -134,7 +135,7 @@ struct error *matching_begin(struct matching *matching)
 	const struct allocation_index *index = analysis_index(matching->analysis);
 	struct error *error = NULL;
 
-	matching->tallies.account = account;
+	matching->tallies.memory.account = account;
 	if (matching->is_oldest) {
 		oldest->count = bitmap_weight(allocation_used(index));
 		error = bitmap_init(&oldest->everywhere, oldest->count, account);
@@ -155,7 +156,7 @@ struct error *matching_begin(struct matching *matching)
 
 void matching_deinit(struct matching *matching)
 {
-	memory_release(&matching->tallies);
+	array_release(&matching->tallies);
 	bitmap_deinit(&matching->added);
 	bitmap_deinit(&matching->survived);
 }
@@ -177,21 +178,18 @@ struct error *matching_visit(void *data, allocation_id id, struct memory_range r
 	return matching->is_newest ? sort_out(matching, id, key) : NULL;
 }
 
-struct error *matching_end(struct matching *matching, struct memory *groups)
+struct error *matching_end(struct matching *matching, struct group_numbers *groups)
 {
-	const struct match_tally *tallies = matching->tallies.bytes;
-	size_t count = groups->size / sizeof(uint32_t);
+	const struct match_tally *tallies = matching->tallies.items;
 
 	if (matching->is_oldest) {
-		matching->oldest->groups = *groups;
-		*groups = (struct memory){ .account = groups->account };
+		array_swap(&matching->oldest->groups, groups);
 		return memory_resize(&matching->oldest->list, matching->bytes);
 	}
 	while (matching->number < matching->oldest->count)
 		leave_entry(matching);
-	for (size_t i = 0; i < count && (i + 2) * sizeof(*tallies) <= matching->tallies.size; i++) {
-		struct diff_group *group =
-			group_at(matching->groups, ((const uint32_t *)groups->bytes)[i]);
+	for (size_t i = 0; i < groups->count && i + 1 < matching->tallies.count; i++) {
+		struct diff_group *group = group_at(matching->groups, groups->items[i]);
 
 		group->added += tallies[i + 1].added;
 		group->survived += tallies[i + 1].survived;

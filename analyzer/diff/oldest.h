@@ -10,10 +10,15 @@
 
 #include "analyzer/diff/group_table.h"
 
+/* The group of each key, by the key's number. */
+struct group_numbers {
+	ARRAY(uint32_t);
+};
+
 struct oldest {
 	struct memory list; /* entries of a few bytes each, by start */
 	size_t count;
-	struct memory groups;	  /* uint32_t by number of the key */
+	struct group_numbers groups;
 	struct bitmap everywhere; /* entries in all cores so far */
 };
 
@@ -32,7 +37,12 @@ struct known_type {
 
 enum { KNOWN_TYPES = 32 };
 
-/* The pass over one core. The first members are borrowed and set by the caller, the rest is zero.
+/* What became of the allocations with one key. */
+struct match_tally {
+	uint64_t added, survived;
+};
+
+/* The pass over one core. The caller sets the first members, which are borrowed, and the rest to 0.
  */
 struct matching {
 	struct oldest *oldest;
@@ -40,12 +50,12 @@ struct matching {
 	struct group_table *groups;
 	bool is_oldest, is_newest;
 	struct known_type types[KNOWN_TYPES];
-	struct oldest_entry entry; /* written last, or to be matched next */
-	size_t number, bytes;	   /* of entries and of the list so far */
-	bool is_found;		   /* the entry, in this core */
-	struct memory tallies;	   /* by number of the key */
-	struct bitmap added;	   /* of the newest: not in the oldest */
-	struct bitmap survived;	   /* of the newest: in all cores */
+	struct oldest_entry entry;	   /* written last, or to be matched next */
+	size_t number, bytes;		   /* of entries and of the list so far */
+	bool is_found;			   /* the entry, in this core */
+	ARRAY(struct match_tally) tallies; /* by number of the key, plus 1 */
+	struct bitmap added;		   /* of the newest: not in the oldest */
+	struct bitmap survived;		   /* of the newest: in all cores */
 };
 
 struct error *matching_begin(struct matching *matching);
@@ -55,7 +65,7 @@ DEFINE_DEINIT(matching_deinit, struct matching)
 /* Visit the next allocation; data is the matching. */
 struct error *matching_visit(void *data, allocation_id id, struct memory_range range, uint32_t key);
 
-/* Count by group; groups has that of each key, and is emptied if it is still needed. */
-struct error *matching_end(struct matching *matching, struct memory *groups);
+/* Count by group. The oldest takes groups over, which are then empty. */
+struct error *matching_end(struct matching *matching, struct group_numbers *groups);
 
 #endif

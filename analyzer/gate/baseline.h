@@ -44,6 +44,9 @@ struct error *baseline_parse(const char *text, size_t size, const char *name, st
 
 struct baseline_entry *baseline_find(const struct baseline *baseline, uint64_t fingerprint);
 
+/* Fill in the kinds' states, and mark the entries that they match. */
+void baseline_compare(struct baseline *baseline, struct leak_kinds *kinds);
+
 /*
  * What accepts just the leaks that are not suppressed, with the reasons of the old one. ret is
  * zeroed.
@@ -56,6 +59,9 @@ struct error *baseline_accept(const struct baseline *old, const struct leak_kind
  * are. Suppressed leaks change nothing. Returns whether something was lowered.
  */
 bool baseline_ratchet(struct baseline *baseline, const struct leak_kinds *kinds);
+
+/* As JSON; *ret is to be freed. */
+struct error *baseline_print(const struct baseline *baseline, char **ret, size_t *ret_size);
 
 /* Replace the file, or leave it as it is. */
 struct error *baseline_write(const struct baseline *baseline, const char *path);

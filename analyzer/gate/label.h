@@ -1,7 +1,7 @@
 /*
  * What an allocation is, in a word that is the same in each run and build.
  *
- * A class, a pattern, an identity: never an address. What is known by nothing of that is
+ * A class, a pattern, an identity: never an address. An allocation without any of these is an
  * "unrecognized allocation".
  */
 #ifndef ANALYZER_GATE_LABEL_H
@@ -27,5 +27,16 @@ struct label label_of(const struct analysis *analysis, const struct patterns *pa
 
 /* "%LongString", "app::Session"; to be freed, NULL if memory is short. */
 char *label_name(struct label label);
+
+/* The words of an allocation that starts_find() reads. */
+enum { MOST_START_WORDS = 512 };
+
+/*
+ * The allocations to whose start an unrecognized source refers, in the order of its words. Memory
+ * that was not written since malloc() returned it still holds old links of malloc's lists, and
+ * these lead into the middle of the blocks that are there now. A program mostly refers to starts.
+ */
+size_t starts_find(const struct analysis *analysis, allocation_id source,
+		   allocation_id ret[static MOST_START_WORDS]);
 
 #endif

@@ -2,13 +2,12 @@
 
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
-#include "analyzer/gate/holder.h"
 #include "analyzer/gate/label.h"
-#include "analyzer/gate/likely.h"
+#include "analyzer/gate/likely_leaks.h"
 #include "analyzer/gate/shape.h"
 #include "analyzer/kinds/tally.h"
 
-#include <string.h>
+#include <inttypes.h>
 
 static void kind_deinit(struct leak_kind *kind)
 {
@@ -29,7 +28,7 @@ void leak_kinds_deinit(struct leak_kinds *kinds)
 	bitmap_deinit(&kinds->likely_lost);
 }
 
-/* The kinds found so far, and whose leaks are looked at. */
+/* The kinds found so far, and whose leaks are added to them. */
 struct collector {
 	struct shape_context shape;
 	struct leak_kinds *kinds;
@@ -37,16 +36,53 @@ struct collector {
 	bool likely;
 };
 
-/* What the kind's example is, and of likely ones what holds it. */
-static struct error *describe(const struct collector *collector, const struct shape *shape,
-			      struct leak_kind *kind)
+/*
+ * Find what holds a likely leak: an anchored allocation whose words that refer to a member of the
+ * ring are stale.
+ */
+static struct error *find_holder(struct analysis *analysis, const struct shape *shape,
+				 struct leak_kind *kind)
+{
+	/* Referrers with stale words are rarely many; do not search a long row of others. */
+	enum { MOST_REFERRERS = 256 };
+	const struct patterns *patterns = analysis_patterns(analysis);
+	struct error *error = analysis_need(analysis, STAGE_INCOMING);
+	allocation_id holder = NO_ALLOCATION;
+	const char *part = NULL;
+	struct label label;
+
+	if (error)
+		return error;
+	for (size_t i = 0; !part && i < shape->count; i++) {
+		struct edges edges = graph_outgoing(analysis_incoming(analysis), shape->ids[i]);
+
+		for (size_t j = 0;
+		     shape->in_ring[i] && !part && j < edges.count && j < MOST_REFERRERS; j++) {
+			holder = edges.targets[j];
+			if (bitmap_get(analysis_anchored(analysis), holder) &&
+			    patterns_of(patterns, holder) != NO_PATTERN)
+				part = patterns_find_taint(patterns, holder, shape->ids[i]);
+		}
+	}
+	if (!part)
+		return NULL;
+	label = label_of(analysis, patterns, holder);
+	kind->holder = label_name(label);
+	kind->holder_module = label.module;
+	if (kind->holder && asprintf(&kind->held, "the %s at 0x%" PRIx64, part,
+				     allocation_start(analysis_index(analysis), holder)) < 0)
+		kind->held = NULL;
+	return kind->held ? NULL : &error_no_memory;
+}
+
+static struct error *add_kind(struct collector *collector, const struct shape *shape)
 {
 	struct analysis *analysis = collector->shape.analysis;
 	const struct allocation_index *index = analysis_index(analysis);
 	struct label label = label_of(analysis, collector->shape.patterns, shape->name_giver);
+	struct leak_kinds *kinds = collector->kinds;
 	uint64_t size = allocation_size(index, shape->name_giver);
-
-	*kind = (struct leak_kind){
+	struct leak_kind kind = {
 		.fingerprint = shape->fingerprint,
 		.name = label_name(label),
 		.full_name = label.full,
@@ -56,40 +92,18 @@ static struct error *describe(const struct collector *collector, const struct sh
 		.address = allocation_start(index, shape->name_giver),
 		.likely = collector->likely,
 	};
-	if (!kind->name)
-		return &error_no_memory;
-	return collector->likely ? holder_find(analysis, shape, kind) : NULL;
-}
+	struct error *error = kind.name ? NULL : &error_no_memory;
 
-static struct error *add_kind(struct collector *collector, const struct shape *shape)
-{
-	struct leak_kinds *kinds = collector->kinds;
-	struct leak_kind kind = { 0 };
-	struct error *error = NULL;
-
-	if (!LIST_GROW(kinds->list, kinds->count))
+	if (!error && collector->likely)
+		error = find_holder(analysis, shape, &kind);
+	if (!error && !LIST_GROW(kinds->list, kinds->count))
 		error = &error_no_memory;
-	if (!error)
-		error = describe(collector, shape, &kind);
 	if (error) {
 		kind_deinit(&kind);
 		return error;
 	}
 	kinds->list[kinds->count++] = kind;
 	return NULL;
-}
-
-/* The number of the root's kind, which may be a new one. */
-static struct error *find_kind(struct collector *collector, const struct shape *shape, size_t *ret)
-{
-	struct tally one = { .key = shape->fingerprint, .count = 1 };
-	uint32_t number;
-	struct error *error = tally_add_numbered(collector->numbers, one, &number);
-
-	if (error)
-		return error;
-	*ret = number;
-	return *ret == collector->kinds->count ? add_kind(collector, shape) : NULL;
 }
 
 static struct error *add_root(struct collector *collector, const struct leak_root *root,
@@ -100,13 +114,16 @@ static struct error *add_root(struct collector *collector, const struct leak_roo
 	struct shape shape;
 	struct error *error;
 	uint64_t size;
-	size_t number;
 
 	shape_find(&collector->shape, root, &shape);
-	error = find_kind(collector, &shape, &number);
+	error = tally_add_numbered(collector->numbers,
+				   (struct tally){ .key = shape.fingerprint, .count = 1 },
+				   ret_kind);
+	if (!error && *ret_kind == collector->kinds->count)
+		error = add_kind(collector, &shape);
 	if (error)
 		return error;
-	kind = &collector->kinds->list[number];
+	kind = &collector->kinds->list[*ret_kind];
 	size = allocation_size(index, shape.name_giver);
 	kind->roots++;
 	kind->likely_roots += collector->likely;
@@ -116,31 +133,16 @@ static struct error *add_root(struct collector *collector, const struct leak_roo
 		kind->size = size;
 	if (size < kind->smallest_size)
 		kind->smallest_size = size;
-	*ret_kind = (uint32_t)number;
 	return NULL;
-}
-
-static struct error *add_roots(struct collector *collector, struct leak_side *side)
-{
-	enum { BETWEEN_LOOKS = 256 };
-	struct progress *progress = analysis_progress(collector->shape.analysis);
-	size_t count = leak_root_count(side->leaks);
-	struct error *error = array_resize(&side->kinds, count);
-
-	progress_begin(progress, "telling leaks apart", count);
-	for (size_t i = 0; !error && i < count; i++) {
-		error = add_root(collector, leak_root(side->leaks, i), side->kinds.items + i);
-		if (!error && i % BETWEEN_LOOKS == BETWEEN_LOOKS - 1 &&
-		    !progress_step(progress, BETWEEN_LOOKS))
-			error = error_create(ERROR_INTERRUPTED, "interrupted");
-	}
-	return error;
 }
 
 static struct error *add_side(struct analysis *analysis, const struct patterns *patterns,
 			      struct tally_table *numbers, struct leak_kinds *kinds,
 			      struct leak_side *side)
 {
+	enum { BETWEEN_STEPS = 256 };
+	struct progress *progress = analysis_progress(analysis);
+	size_t count = leak_root_count(side->leaks);
 	struct collector collector = {
 		.kinds = kinds,
 		.numbers = numbers,
@@ -150,7 +152,14 @@ static struct error *add_side(struct analysis *analysis, const struct patterns *
 
 	side->kinds.memory.account = analysis_account(analysis);
 	if (!error)
-		error = add_roots(&collector, side);
+		error = array_resize(&side->kinds, count);
+	progress_begin(progress, "telling leaks apart", count);
+	for (size_t i = 0; !error && i < count; i++) {
+		error = add_root(&collector, leak_root(side->leaks, i), side->kinds.items + i);
+		if (!error && i % BETWEEN_STEPS == BETWEEN_STEPS - 1 &&
+		    !progress_step(progress, BETWEEN_STEPS))
+			error = error_create(ERROR_INTERRUPTED, "interrupted");
+	}
 	shape_context_deinit(&collector.shape);
 	return error;
 }
@@ -175,7 +184,7 @@ static struct error *add_certain(struct analysis *analysis, struct tally_table *
 static struct error *add_likely(struct analysis *analysis, struct tally_table *numbers,
 				struct leak_kinds *kinds)
 {
-	struct error *error = likely_leaked(analysis, &kinds->likely_lost);
+	struct error *error = likely_leaks_find(analysis, &kinds->likely_lost);
 
 	if (!error)
 		error = leaks_create(analysis_graph(analysis), analysis_index(analysis),
@@ -194,17 +203,8 @@ struct place {
 	uint32_t number;
 };
 
-static int compare(const void *a, const void *b)
-{
-	const struct leak_kind *left = &((const struct place *)a)->kind;
-	const struct leak_kind *right = &((const struct place *)b)->kind;
-
-	if (left->likely != right->likely)
-		return left->likely - right->likely;
-	if (left->bytes != right->bytes)
-		return left->bytes < right->bytes ? 1 : -1;
-	return (left->fingerprint > right->fingerprint) - (left->fingerprint < right->fingerprint);
-}
+DEFINE_COMPARE(compare, struct place, ASCENDING(kind.likely), DESCENDING(kind.bytes),
+	       ASCENDING(kind.fingerprint))
 
 /* The roots of a side know their kinds by new numbers now. */
 static void renumber(struct leak_side *side, const uint32_t *numbers)
@@ -259,15 +259,49 @@ struct leak_total leak_kinds_shared(const struct leak_kinds *kinds)
 	return total;
 }
 
-/* All that the roots reach, less what each of them owns. */
-static struct error *count_side(struct analysis *analysis, const struct leak_kinds *kinds,
-				const struct leak_side *side,
-				bool (*counts)(const struct leak_kind *), struct leak_total *total)
+const char *leak_state_name(enum leak_state state)
 {
-	const struct allocation_index *index = analysis_index(analysis);
+	static const char *const names[] = {
+		[LEAK_NEW] = "new",
+		[LEAK_KNOWN] = "known",
+		[LEAK_MORE] = "more",
+		[LEAK_SUPPRESSED] = "suppressed",
+	};
+
+	return names[state];
+}
+
+bool leak_counts(const struct leak_kind *kind)
+{
+	return kind->state == LEAK_NEW || kind->state == LEAK_MORE;
+}
+
+/* amount * part / whole, rounded up; part is not more than whole. */
+static uint64_t share(uint64_t amount, uint64_t part, uint64_t whole)
+{
+	return (uint64_t)(((unsigned __int128)amount * part + whole - 1) / whole);
+}
+
+struct leak_total leak_counted(const struct leak_kind *kind)
+{
+	uint64_t excess = kind->roots - kind->allowed;
+
+	if (!leak_counts(kind))
+		return (struct leak_total){ 0 };
+	if (kind->state == LEAK_NEW)
+		return (struct leak_total){ kind->allocations, kind->bytes };
+	return (struct leak_total){
+		share(kind->allocations, excess, kind->roots),
+		share(kind->bytes, excess, kind->roots),
+	};
+}
+
+/* Add all that the roots of kinds that count reach, less what each of them owns. */
+static struct error *add_shared(struct analysis *analysis, const struct leak_kinds *kinds,
+				const struct leak_side *side, struct leak_total *total)
+{
 	struct memory_account *account = analysis_account(analysis);
 	_cleanup_(bitmap_deinit) struct bitmap from = { 0 }, reached = { 0 };
-	const uint32_t *numbers = side->kinds.items;
 	struct error *error = bitmap_init(&from, side->lost->count, account);
 
 	if (!error)
@@ -277,7 +311,7 @@ static struct error *count_side(struct analysis *analysis, const struct leak_kin
 	for (size_t i = 0; i < leak_root_count(side->leaks); i++) {
 		const struct leak_root *root = leak_root(side->leaks, i);
 
-		if (!counts(&kinds->list[numbers[i]]))
+		if (!leak_counts(&kinds->list[side->kinds.items[i]]))
 			continue;
 		bitmap_set(&from, root->id);
 		total->count -= root->owned_count;
@@ -289,14 +323,13 @@ static struct error *count_side(struct analysis *analysis, const struct leak_kin
 		return error;
 	bitmap_for_each(id, &reached) {
 		total->count++;
-		total->bytes += allocation_size(index, (allocation_id)id);
+		total->bytes += allocation_size(analysis_index(analysis), (allocation_id)id);
 	}
 	return NULL;
 }
 
-struct error *leak_kinds_count_shared(struct analysis *analysis, const struct leak_kinds *kinds,
-				      bool (*counts)(const struct leak_kind *),
-				      struct leak_total *ret)
+struct error *leak_kinds_count(struct analysis *analysis, const struct leak_kinds *kinds,
+			       struct leak_total *ret)
 {
 	const struct leak_side *sides[] = { &kinds->certain, &kinds->likely };
 	struct leak_total total = { 0 };
@@ -304,8 +337,15 @@ struct error *leak_kinds_count_shared(struct analysis *analysis, const struct le
 
 	for (size_t i = 0; !error && i < 2; i++)
 		if (sides[i]->leaks && leaks_shared_count(sides[i]->leaks) > 0)
-			error = count_side(analysis, kinds, sides[i], counts, &total);
-	if (!error)
-		*ret = total;
-	return error;
+			error = add_shared(analysis, kinds, sides[i], &total);
+	if (error)
+		return error;
+	for (size_t i = 0; i < kinds->count; i++) {
+		struct leak_total counted = leak_counted(&kinds->list[i]);
+
+		total.count += counted.count;
+		total.bytes += counted.bytes;
+	}
+	*ret = total;
+	return NULL;
 }

@@ -18,7 +18,7 @@
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/base/array.h"
 
-/* What a gate makes of a leak; see judge.h. */
+/* What suppressions and a baseline make of a leak. */
 enum leak_state { LEAK_NEW, LEAK_KNOWN, LEAK_MORE, LEAK_SUPPRESSED };
 
 struct leak_kind {
@@ -31,13 +31,11 @@ struct leak_kind {
 	uint64_t roots;
 	uint64_t allocations, bytes; /* lost with them, shared ones left out */
 	uint64_t address;	     /* of the first root, an example */
-	/* Of the roots, those not lost for certain: stale words lead to them.
-	 */
-	uint64_t likely_roots;
-	bool likely;		   /* none is certain */
-	char *held;		   /* of a likely one: where the words are; owned, or NULL */
-	char *holder;		   /* what they are in, owned, or NULL */
-	const char *holder_module; /* what that is of */
+	uint64_t likely_roots;	     /* to which stale words lead */
+	bool likely;		     /* none is certain */
+	char *held;		     /* of a likely one: where the words are; owned, or NULL */
+	char *holder;		     /* what they are in, owned, or NULL */
+	const char *holder_module;   /* what that is of */
 
 	enum leak_state state;
 	bool is_allowed; /* by the baseline, so many roots: */
@@ -64,8 +62,8 @@ void leak_kinds_deinit(struct leak_kinds *kinds);
 DEFINE_DEINIT(leak_kinds_deinit, struct leak_kinds)
 
 /*
- * Find the kinds of certain leaks, and with likely those of likely ones, too (see likely.h), the
- * most bytes first. ret is zeroed. Builds what it needs.
+ * Find the kinds of certain leaks, and with likely those of likely ones, too (see likely_leaks.h),
+ * the most bytes first. ret is zeroed. Builds what it needs.
  */
 struct error *leak_kinds_find(struct analysis *analysis, bool likely, struct leak_kinds *ret);
 
@@ -76,12 +74,18 @@ struct leak_total {
 /* What several leak roots reach, and so is in none of the kinds. */
 struct leak_total leak_kinds_shared(const struct leak_kinds *kinds);
 
+/* "new", "known", "more" or "suppressed"; whether a gate counts leaks of that state. */
+const char *leak_state_name(enum leak_state state);
+bool leak_counts(const struct leak_kind *kind);
+
 /*
- * As much of it as is reached by roots whose kind is counted by counts(). The kinds are as they
- * were found, in their order.
+ * How much of a kind counts: all of a new one; of one with more roots than the baseline allows, the
+ * share of the roots that are too many.
  */
-struct error *leak_kinds_count_shared(struct analysis *analysis, const struct leak_kinds *kinds,
-				      bool (*counts)(const struct leak_kind *),
-				      struct leak_total *ret);
+struct leak_total leak_counted(const struct leak_kind *kind);
+
+/* What counts of all kinds, and what only their roots share. The kinds are as they were found. */
+struct error *leak_kinds_count(struct analysis *analysis, const struct leak_kinds *kinds,
+			       struct leak_total *ret);
 
 #endif

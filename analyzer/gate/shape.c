@@ -3,7 +3,6 @@
 #include "analyzer/base/hash.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/gate/label.h"
-#include "analyzer/gate/starts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,62 @@
 #include "analyzer/gate/suppressions.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/macros.h"
 #include "analyzer/base/text.h"
-#include "analyzer/gate/baseline_file.h"
 #include "analyzer/gate/label.h"
-#include "analyzer/gate/wildcard.h"
+#include "analyzer/gate/small_file.h"
 
 #include <string.h>
+
+/*
+ * Each * first takes nothing; where what is behind it does not fit, it takes one letter more. Only
+ * the last * need be tried again.
+ */
+static bool wildcard_fits(const char *pattern, size_t size, const char *text, bool open_end)
+{
+	const char *end = pattern + size, *star = NULL, *retry = NULL;
+
+	while (*text) {
+		if (pattern < end && *pattern == '*') {
+			star = ++pattern;
+			retry = text;
+		} else if (pattern < end && *pattern == *text) {
+			pattern++;
+			text++;
+		} else if (pattern == end && open_end) {
+			return true;
+		} else if (star) {
+			pattern = star;
+			text = ++retry;
+		} else {
+			return false;
+		}
+	}
+	while (pattern < end && *pattern == '*')
+		pattern++;
+	return pattern == end;
+}
+
+bool wildcard_matches(const char *pattern, const char *text)
+{
+	return wildcard_fits(pattern, strlen(pattern), text, false);
+}
+
+bool wildcard_found(const char *pattern, const char *text)
+{
+	size_t size = strlen(pattern);
+	bool from_start = pattern[0] == '^', to_end;
+
+	pattern += from_start;
+	size -= from_start;
+	to_end = size > 0 && pattern[size - 1] == '$';
+	size -= to_end;
+	do {
+		if (wildcard_fits(pattern, size, text, !to_end))
+			return true;
+	} while (!from_start && *text++);
+	return false;
+}
 
 struct suppression_kind {
 	const char *name;
@@ -96,7 +146,7 @@ static bool fingerprint_matches(const struct suppression *rule, const struct lea
 	return leak->fingerprint == rule->least;
 }
 
-static const struct suppression_kind kinds[] = {
+static const struct suppression_kind rule_kinds[] = {
 	{ "leak", NULL, leak_matches },
 	{ "class", NULL, class_matches },
 	{ "pattern", NULL, pattern_matches },
@@ -107,9 +157,10 @@ static const struct suppression_kind kinds[] = {
 
 static const struct suppression_kind *find_kind(const char *word, size_t size)
 {
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (strlen(kinds[i].name) == size && memcmp(kinds[i].name, word, size) == 0)
-			return &kinds[i];
+	for (size_t i = 0; i < COUNT_OF(rule_kinds); i++)
+		if (strlen(rule_kinds[i].name) == size &&
+		    memcmp(rule_kinds[i].name, word, size) == 0)
+			return &rule_kinds[i];
 	return NULL;
 }
 
@@ -209,7 +260,7 @@ static const struct known_leak {
 
 static const char *find_known(const struct leak_kind *leak)
 {
-	for (size_t i = 0; i < sizeof(known_leaks) / sizeof(*known_leaks); i++)
+	for (size_t i = 0; i < COUNT_OF(known_leaks); i++)
 		if (strcmp(known_leaks[i].name, leak->name) == 0)
 			return known_leaks[i].text;
 	return NULL;
@@ -229,4 +280,15 @@ const char *suppressions_find(struct suppressions *suppressions, const struct le
 			found = rule->text;
 	}
 	return found ? found : find_known(leak);
+}
+
+void suppressions_apply(struct suppressions *suppressions, struct leak_kinds *kinds)
+{
+	for (size_t i = 0; i < kinds->count; i++) {
+		struct leak_kind *kind = &kinds->list[i];
+
+		kind->rule = suppressions_find(suppressions, kind);
+		if (kind->rule)
+			kind->state = LEAK_SUPPRESSED;
+	}
 }

@@ -8,10 +8,9 @@
  *	module:GLOB		the file that the class is of, or the holder
  *	fingerprint:HEX
  *
- * One a line; behind a # at its start it is a comment. In GLOB and TEXT * stands for any text. A
- * core does not tell who allocated something, which is what LeakSanitizer matches leak: against. So
- * here that is matched against the names of the leak root and of what holds a likely one, and those
- * of the modules that these are of.
+ * One a line; a line that begins with # is a comment. In GLOB and TEXT * stands for any text.
+ * LeakSanitizer matches leak: against the calls that allocated, which a core does not have. Here it
+ * is matched against the names of the leak root, of what holds a likely one, and of their modules.
  *
  * Besides, heapcore has rules of its own for what the C library loses.
  */
@@ -45,10 +44,19 @@ void suppressions_deinit(struct suppressions *suppressions);
 DEFINE_DEINIT(suppressions_deinit, struct suppressions)
 
 /*
- * The text of the first rule that names the leak, "heapcore: ..." if it is one
- * of ours, or NULL. All others
- * that name it are no longer without use, either.
+ * The text of the first rule that names the leak, "heapcore: ..." if it is one of ours, or NULL.
+ * All rules that name it are marked as matched.
  */
 const char *suppressions_find(struct suppressions *suppressions, const struct leak_kind *leak);
+
+/* Mark the kinds that a rule names as suppressed. */
+void suppressions_apply(struct suppressions *suppressions, struct leak_kinds *kinds);
+
+/*
+ * Whether the text is as the pattern says, where * stands for any text; or as LeakSanitizer has it:
+ * part of it is, unless ^ begins or $ ends the pattern.
+ */
+bool wildcard_matches(const char *pattern, const char *text);
+bool wildcard_found(const char *pattern, const char *text);
 
 #endif

@@ -1,6 +1,6 @@
+#include "analyzer/diff/diff.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
-#include "analyzer/diff/compare.h"
 #include "cli/command.h"
 #include "cli/views/diff_rows.h"
 

@@ -1,5 +1,5 @@
 #include "analyzer/account/likely_held.h"
-#include "analyzer/diff/compare.h"
+#include "analyzer/diff/diff.h"
 #include "cli/command.h"
 #include "cli/live/gate_self_check.h"
 #include "cli/views/anchor_row.h"
@@ -190,14 +190,14 @@ static struct error *look(struct gate *gate)
 
 	if (error)
 		return error;
-	judge_suppress(&gate->kinds, &gate->suppressions);
-	judge_compare(&gate->kinds, &gate->baseline);
+	suppressions_apply(&gate->suppressions, &gate->kinds);
+	baseline_compare(&gate->baseline, &gate->kinds);
 	return NULL;
 }
 
 static struct error *judge(struct gate *gate)
 {
-	struct error *error = judge_total(gate->analysis, &gate->kinds, &gate->leaked);
+	struct error *error = leak_kinds_count(gate->analysis, &gate->kinds, &gate->leaked);
 
 	return error ? error : check_limits(gate);
 }
@@ -211,7 +211,7 @@ static struct error *update(struct gate *gate)
 	if (!error)
 		error = baseline_write(&accepted, gate->options->baseline);
 	if (!error)
-		judge_compare(&gate->kinds, &accepted);
+		baseline_compare(&accepted, &gate->kinds);
 	return error ? error : judge(gate);
 }
 

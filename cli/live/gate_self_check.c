@@ -2,7 +2,7 @@
 
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/capture/snapshot.h"
-#include "analyzer/gate/judge.h"
+#include "analyzer/gate/leak_kinds.h"
 #include "cli/live/snap.h"
 
 #include <errno.h>
@@ -200,7 +200,7 @@ static struct error *look_into(const char *path, struct progress *progress,
 	if (!error)
 		error = leak_kinds_find(analysis, false, &kinds);
 	if (!error)
-		error = judge_total(analysis, &kinds, &total);
+		error = leak_kinds_count(analysis, &kinds, &total);
 	return error ? error : compare(analysis, planted, total.count);
 }
 

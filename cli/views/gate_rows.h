@@ -4,7 +4,8 @@
 #ifndef CLI_VIEWS_GATE_ROWS_H
 #define CLI_VIEWS_GATE_ROWS_H
 
-#include "analyzer/gate/judge.h"
+#include "analyzer/gate/baseline.h"
+#include "analyzer/gate/suppressions.h"
 #include "analyzer/report/report.h"
 #include "cli/commands/gate_options.h"
 

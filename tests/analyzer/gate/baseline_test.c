@@ -1,7 +1,5 @@
 #include "analyzer/gate/baseline.h"
 
-#include "analyzer/gate/baseline_file.h"
-#include "analyzer/gate/judge.h"
 #include "tests/assertions.h"
 
 #include <string.h>
@@ -112,7 +110,7 @@ static void test_leaks_are_new_known_or_more(void **state)
 	assert_no_error(
 		parse(HEAD LEAK(ONE, "3") "," LEAK("0000000000000002", "4") "," LEAK(TWO, "1") "]}",
 		      &baseline));
-	judge_compare(&leaks, &baseline);
+	baseline_compare(&baseline, &leaks);
 	assert_int_equal(list[0].state, LEAK_MORE);
 	assert_int_equal(list[1].state, LEAK_KNOWN);
 	assert_int_equal(list[2].state, LEAK_NEW);
@@ -133,7 +131,7 @@ static void test_the_ratchet_lowers_and_never_raises(void **state)
 	assert_no_error(
 		parse(HEAD LEAK(ONE, "3") "," LEAK("0000000000000002", "4") "," LEAK(TWO, "1") "]}",
 		      &baseline));
-	judge_compare(&leaks, &baseline);
+	baseline_compare(&baseline, &leaks);
 	assert_true(baseline_ratchet(&baseline, &leaks));
 	assert_int_equal(baseline.count, 2);
 	assert_int_equal(baseline.list[0].roots, 2);
@@ -183,7 +181,7 @@ static void test_each_leak_is_a_line(void **state)
 	size_t size;
 
 	assert_no_error(parse(HEAD LEAK(TWO, "7") "," LEAK(ONE, "100") "]}", &baseline));
-	assert_no_error(baseline_print_json(&baseline, &text, &size));
+	assert_no_error(baseline_print(&baseline, &text, &size));
 	assert_string_equal(text, "{\n"
 				  "  \"heapcore-baseline\": 1,\n"
 				  "  \"leaks\": [\n"

@@ -4,7 +4,6 @@
  */
 #include "analyzer/gate/label.h"
 #include "analyzer/gate/shape.h"
-#include "analyzer/gate/starts.h"
 
 #include "tests/assertions.h"
 

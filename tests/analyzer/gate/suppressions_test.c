@@ -1,7 +1,6 @@
 #include "analyzer/gate/suppressions.h"
 
 #include "analyzer/gate/label.h"
-#include "analyzer/gate/wildcard.h"
 #include "tests/assertions.h"
 
 #include <string.h>

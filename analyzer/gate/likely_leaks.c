@@ -1,9 +1,9 @@
-#include "analyzer/gate/likely.h"
+#include "analyzer/gate/likely_leaks.h"
 
 #include "analyzer/base/array.h"
 #include "analyzer/classify/reference_judge.h"
 
-/* Allocations that are reached, and to be looked at yet. */
+/* The allocations that are reached, and those of them whose edges are still to be followed. */
 struct marking {
 	struct analysis *analysis;
 	struct reference_judge judge;
@@ -25,7 +25,7 @@ static struct error *reach(void *data, allocation_id id)
 	return NULL;
 }
 
-/* Along the edges that stand where something is held. */
+/* Follow the edges whose words are in use. */
 static struct error *follow(struct marking *marking, allocation_id id)
 {
 	struct reference_judge *judge = &marking->judge;
@@ -67,43 +67,33 @@ static struct error *mark(struct marking *marking)
 	return error;
 }
 
-static struct error *mark_sound(struct analysis *analysis, struct bitmap *ret)
+struct error *likely_leaks_find(struct analysis *analysis, struct bitmap *ret)
 {
+	struct memory_account *account = analysis_account(analysis);
+	size_t count;
+	_cleanup_(bitmap_deinit) struct bitmap sound = { 0 };
 	struct marking marking = {
 		.analysis = analysis,
-		.reached = ret,
-		.stack.memory.account = analysis_account(analysis),
+		.reached = &sound,
+		.stack.memory.account = account,
 	};
-	struct error *error;
-
-	reference_judge_init(&marking.judge, analysis_patterns(analysis));
-	error = mark(&marking);
-	array_release(&marking.stack);
-	return error;
-}
-
-struct error *likely_leaked(struct analysis *analysis, struct bitmap *ret)
-{
-	_cleanup_(bitmap_deinit) struct bitmap sound = { 0 };
-	struct bitmap likely;
-	struct memory_account *account = analysis_account(analysis);
 	struct error *error = analysis_need(analysis, STAGE_REACHABILITY);
-	size_t count;
 
 	if (!error)
 		error = analysis_need(analysis, STAGE_OWNERS);
 	if (error)
 		return error;
 	count = allocation_count(analysis_index(analysis));
+	reference_judge_init(&marking.judge, analysis_patterns(analysis));
 	error = bitmap_init(&sound, count, account);
 	if (!error)
-		error = mark_sound(analysis, &sound);
+		error = mark(&marking);
+	array_release(&marking.stack);
 	if (!error)
-		error = bitmap_init(&likely, count, account);
+		error = bitmap_init(ret, count, account);
 	if (error)
 		return error;
-	bitmap_copy(&likely, analysis_anchored(analysis));
-	bitmap_minus(&likely, &sound);
-	*ret = likely;
+	bitmap_copy(ret, analysis_anchored(analysis));
+	bitmap_minus(ret, &sound);
 	return NULL;
 }
