@@ -67,10 +67,10 @@ static struct error *boehm_open(const struct heap_context *context, struct heap 
 	heap->context = *context;
 	heap->owned.list.memory.account = context->account;
 	error = boehm_search(heap);
-	image_advise_random(context->image, false);
+	_cleanup_(image_advice_end) struct image_advice advice =
+		image_advise_in_order(context->image);
 	for (size_t i = 0; i < heap->collector_count && !error; i++)
 		error = read_collector(heap, &heap->collectors[i]);
-	image_advise_random(context->image, true);
 	if (error)
 		return error;
 	*ret = heap->collector_count > 0 ? &take(heap)->heap : NULL;

@@ -183,8 +183,9 @@ static bool is_done(const struct memory_range *done, size_t count, uint64_t addr
 static struct error *settle(struct glibc_heap *heap, struct block_sink *sink)
 {
 	struct error *error = block_sink_order(sink);
+	_cleanup_(image_advice_end) struct image_advice advice =
+		image_advise_random(heap->context.image);
 
-	image_advise_random(heap->context.image, true);
 	if (!error)
 		error = glibc_follow_fast(heap, sink);
 	if (!error)
@@ -193,7 +194,6 @@ static struct error *settle(struct glibc_heap *heap, struct block_sink *sink)
 		error = glibc_hold_transit(heap, sink);
 	if (!error)
 		error = glibc_check_lists(heap, sink);
-	image_advise_random(heap->context.image, false);
 	if (!error)
 		check_counts(heap, sink);
 	return error;

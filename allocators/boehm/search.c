@@ -120,9 +120,9 @@ static struct error *add_collector(struct search *search, const struct boehm_geo
 		.index = index,
 	};
 	account(collector, heap->context.account);
-	image_advise_random(heap->context.image, false);
+	_cleanup_(image_advice_end) struct image_advice advice =
+		image_advise_in_order(heap->context.image);
 	error = boehm_read_blocks(collector, &heap->context, &sound);
-	image_advise_random(heap->context.image, true);
 	if (error || !sound) {
 		array_release(&collector->blocks);
 		array_release(&collector->indexes);
@@ -177,12 +177,9 @@ static struct error *find_size_map(struct search *search)
 	const struct image *image = search->heap->context.image;
 	const struct module *module = search->module;
 	size_t cursor = 0;
-	struct error *error;
+	_cleanup_(image_advice_end) struct image_advice advice = image_advise_in_order(image);
 
-	image_advise_random(image, false);
-	error = boehm_visit_data(module->start, module->end, image, &cursor, look_for_map, search);
-	image_advise_random(image, true);
-	return error;
+	return boehm_visit_data(module->start, module->end, image, &cursor, look_for_map, search);
 }
 
 /*

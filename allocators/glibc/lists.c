@@ -453,10 +453,10 @@ static struct error *collect_fastbins(struct glibc_heap *heap)
 struct error *glibc_collect_lists(struct glibc_heap *heap)
 {
 	struct view view = { heap->context.image };
-	struct error *error;
+	_cleanup_(image_advice_end) struct image_advice advice =
+		image_advise_random(heap->context.image);
+	struct error *error = find_tcaches(heap);
 
-	image_advise_random(heap->context.image, true);
-	error = find_tcaches(heap);
 	decide_mangling(heap);
 	for (size_t i = 0; i < heap->tcaches.count && !error; i++) {
 		struct tcache tcache;
@@ -466,7 +466,6 @@ struct error *glibc_collect_lists(struct glibc_heap *heap)
 	}
 	if (!error)
 		error = collect_fastbins(heap);
-	image_advise_random(heap->context.image, false);
 	number_list_sort(&heap->cached);
 	number_list_sort(&heap->fast);
 	return error;

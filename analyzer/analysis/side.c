@@ -1,5 +1,4 @@
 #include "analyzer/analysis/side.h"
-#include "analyzer/image/fingerprint.h"
 
 #include <link.h>
 #include <string.h>

@@ -16,11 +16,11 @@ static struct error *build_image(struct analysis *analysis, uint64_t *ret_count)
 
 static struct error *build_program(struct analysis *analysis, uint64_t *ret_count)
 {
-	struct error *error;
+	_cleanup_(image_advice_end) struct image_advice advice =
+		image_advise_random(analysis->image);
+	struct error *error =
+		program_create(analysis->image, &analysis->findings, &analysis->program);
 
-	image_advise_random(analysis->image, true);
-	error = program_create(analysis->image, &analysis->findings, &analysis->program);
-	image_advise_random(analysis->image, false);
 	if (!error)
 		*ret_count = program_thread_count(analysis->program);
 	return error;

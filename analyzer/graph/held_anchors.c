@@ -1,6 +1,6 @@
 #include "analyzer/graph/held_anchors.h"
 
-#include "analyzer/image/held.h"
+#include "analyzer/image/kernel_notes.h"
 
 /* The number of the thread that the value is of. */
 static uint32_t find_holder(const struct program *program, struct held_value value)

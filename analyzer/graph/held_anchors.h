@@ -1,6 +1,6 @@
 /*
- * The anchors of what the kernel holds for the program (analyzer/image/held.h), and of what threads
- * at work inside of malloc do.
+ * The anchors of what the kernel holds for the program (analyzer/image/kernel_notes.h), and of what
+ * threads at work inside of malloc do.
  */
 #ifndef ANALYZER_GRAPH_HELD_ANCHORS_H
 #define ANALYZER_GRAPH_HELD_ANCHORS_H

@@ -1,6 +1,6 @@
 #include "analyzer/graph/signal_stacks.h"
 
-#include "analyzer/image/held.h"
+#include "analyzer/image/kernel_notes.h"
 #include "analyzer/program/symbols.h"
 
 #include <elf.h>

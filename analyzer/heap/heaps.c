@@ -157,6 +157,8 @@ static struct error *note_owned(struct slots *slots, const struct heap *heap)
 
 static struct error *open_each(struct slots *slots)
 {
+	_cleanup_(image_advice_end) struct image_advice advice =
+		image_advise_random(slots->context.image);
 	struct heap_context context = slots->context;
 	size_t kinds = 0;
 
@@ -250,9 +252,7 @@ static struct error *open_and_walk(struct slots *slots, struct block_sink *sink)
 
 	progress_begin(slots->context.progress, "walking the heap",
 		       image_size(slots->context.image));
-	image_advise_random(slots->context.image, true);
 	error = open_each(slots);
-	image_advise_random(slots->context.image, false);
 	if (!error)
 		error = walk_heaps(slots, sink);
 	return error ? error : nest(slots, sink);

@@ -1,8 +1,6 @@
-#include "analyzer/image/absence.h"
-
 #include "analyzer/base/text.h"
-#include "analyzer/image/held.h"
-#include "analyzer/image/smaps.h"
+#include "analyzer/image/image_parts.h"
+#include "analyzer/image/kernel_notes.h"
 
 #include <elf.h>
 #include <inttypes.h>

@@ -33,6 +33,8 @@ extern const struct image_format *const image_formats[]; /* NULL at the end */
  */
 struct error *image_set_machine(struct image_builder *builder, unsigned int machine,
 				unsigned int class);
+/* The error that a dump is what nothing here supports, such as "of a big-endian machine". */
+struct error *image_refuse_machine(const struct image_builder *builder, const char *what);
 const struct arch *image_builder_arch(struct image_builder *builder);
 
 /*

@@ -2,6 +2,7 @@
 
 #include "analyzer/base/list.h"
 #include "analyzer/image/image_parts.h"
+#include "analyzer/image/view.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -59,13 +60,27 @@ bool image_fits(const struct image *image)
 	return image->size < image->room;
 }
 
-void image_advise_random(const struct image *image, bool scattered)
+/* Nothing is lost if the advice is not taken. */
+static struct image_advice advise(const struct image *image, bool random)
 {
-	if (image_fits(image))
-		return;
-	/* Nothing is lost if the advice is not taken. */
-	madvise((void *)(uintptr_t)image->bytes, image->size,
-		scattered ? MADV_RANDOM : MADV_NORMAL);
+	if (!image_fits(image))
+		madvise(image->bytes, image->size, random ? MADV_RANDOM : MADV_NORMAL);
+	return (struct image_advice){ image, random };
+}
+
+struct image_advice image_advise_random(const struct image *image)
+{
+	return advise(image, true);
+}
+
+struct image_advice image_advise_in_order(const struct image *image)
+{
+	return advise(image, false);
+}
+
+void image_advice_end(struct image_advice *advice)
+{
+	advise(advice->image, !advice->random);
 }
 
 /*
@@ -107,7 +122,7 @@ static void fetch_bytes(const struct image *image, uint64_t first, uint64_t end)
 
 /* Advise the kernel on the bytes of the file that stand at [start, end). */
 static void advise_bytes(const struct image *image, uint64_t start, uint64_t end,
-			 void (*advise)(const struct image *image, uint64_t first, uint64_t end))
+			 void (*give)(const struct image *image, uint64_t first, uint64_t end))
 {
 	size_t i;
 
@@ -121,8 +136,8 @@ static void advise_bytes(const struct image *image, uint64_t start, uint64_t end
 		uint64_t offset = (uint64_t)(region->bytes - image->bytes);
 
 		if (region->origin == REGION_CORE && !region->untouched)
-			advise(image, offset + (first - region->start),
-			       offset + (last - region->start));
+			give(image, offset + (first - region->start),
+			     offset + (last - region->start));
 	}
 }
 
@@ -291,4 +306,32 @@ uint64_t image_auxiliary(const struct image *image, uint64_t type, uint64_t fall
 		if (image->auxiliary[i].type == type)
 			return image->auxiliary[i].value;
 	return fallback;
+}
+
+bool view_move(struct view *view, uint64_t address)
+{
+	const struct region *region = image_find(view->image, address);
+
+	if (!region || !region->bytes)
+		return false;
+	view->start = region->start;
+	view->size = region->end - region->start;
+	view->bytes = region->bytes;
+	return true;
+}
+
+uint64_t view_reach(const struct view *view, uint64_t address, uint64_t end)
+{
+	const struct region *region;
+
+	while (address < end && (region = image_find(view->image, address)) && !region->mapping)
+		address = region->end;
+	return address < end ? address : end;
+}
+
+bool view_is_absent(const struct view *view, uint64_t address)
+{
+	const struct region *region = image_find(view->image, address);
+
+	return region && !region->bytes;
 }

@@ -96,12 +96,11 @@ struct image_origin {
 
 struct image;
 struct loaded_list;
+struct side_identity;
 
 /* How to open an image; all of it is borrowed, and may be left out. */
 struct image_options {
-	/* Where files that the process had mapped are; must outlive the image.
-	 */
-	const char *sysroot;
+	const char *sysroot;	      /* where mapped files are; must outlive the image */
 	const char *temporary_folder; /* for what a packed dump holds */
 	struct progress *progress;    /* of unpacking it */
 	size_t memory;		      /* of the machine; 0: not known */
@@ -131,6 +130,9 @@ uint64_t image_size(const struct image *image);
 
 struct image_origin image_origin(const struct image *image);
 
+/* Set all of the dump's identity but the maker: see fingerprint.c. */
+struct error *image_identify(const struct image *image, struct side_identity *ret);
+
 /* Its bytes, as it stands in the file; or, if that is packed, unpacked. */
 const uint8_t *image_file_bytes(const struct image *image);
 
@@ -141,11 +143,22 @@ const uint8_t *image_file_bytes(const struct image *image);
 bool image_fits(const struct image *image);
 
 /*
- * Whether what is read next stands scattered over the dump, not in order, as it is taken to be at
- * first. Of a dump that does not fit into memory, nothing is read ahead then: it could be megabytes
- * for each word, and displace what is needed.
+ * Advise the kernel that reads up to the end of the scope are random, not in order:
+ *
+ *	_cleanup_(image_advice_end) struct image_advice advice = image_advise_random(image);
+ *
+ * For a dump larger than memory, nothing is read ahead then: it could be megabytes for each word,
+ * and displace what is needed. Within such a scope, image_advise_in_order() is the opposite.
  */
-void image_advise_random(const struct image *image, bool scattered);
+struct image_advice {
+	const struct image *image;
+	bool random;
+};
+
+struct image_advice image_advise_random(const struct image *image);
+struct image_advice image_advise_in_order(const struct image *image);
+void image_advice_end(struct image_advice *advice);
+DEFINE_DEINIT(image_advice_end, struct image_advice)
 
 /*
  * [start, end) was read, and is not needed for a while. Of a dump that does not fit into memory, it

@@ -6,7 +6,15 @@
 
 #include "analyzer/image/files.h"
 #include "analyzer/image/link_map.h"
-#include "analyzer/image/untouched.h"
+
+/*
+ * A mapping of which a core by heapcore leaves out parts that the process never touched. They are
+ * zeros, and in every respect as if the core had them: terabytes of them are common, which not
+ * every file system could hold, even as a hole.
+ */
+struct cut {
+	uint64_t start, end;
+};
 
 /* Regions grow by doubling; a hostile dump pays for them with headers. */
 struct image {
@@ -24,7 +32,10 @@ struct image {
 	uint32_t segment_count;
 	struct mapping *mappings;
 	size_t mapping_count;
-	struct untouched untouched;
+	struct cut *cuts; /* in order of address */
+	size_t cut_count;
+	void *zeros; /* as many as the largest untouched part needs */
+	uint64_t zeros_size;
 	struct loaded_list loaded;
 	struct image_thread *threads;
 	size_t thread_count;
@@ -38,5 +49,8 @@ struct image {
 	size_t note_count;
 	size_t room; /* bytes of the dump that memory may hold */
 };
+
+/* Report what the dump lacks of the process's writable memory, and what follows from that. */
+struct error *image_report_absence(const struct image *image, struct findings *findings);
 
 #endif

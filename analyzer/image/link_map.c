@@ -2,13 +2,13 @@
 
 #include "analyzer/base/list.h"
 #include "analyzer/image/format.h"
+#include "analyzer/image/mapped_file.h"
 
 #include <elf.h>
 #include <string.h>
 
 enum {
 	MOST_LOADED = 1 << 16,
-	MOST_SEGMENTS = 256,
 	LOADER_REACH = 4 << 20, /* its data are no further behind its start */
 };
 
@@ -116,32 +116,24 @@ void loaded_list_deinit(struct loaded_list *list)
 static bool add_segments(const struct image *image, struct image_builder *builder, uint64_t base,
 			 const char *path, struct error **ret_error)
 {
-	struct mapping mapping = { .path = path };
-	uint64_t bias = 0;
-	bool found = false;
-	Elf64_Ehdr header;
-	Elf64_Phdr segment;
+	struct module_headers headers;
 
-	if (!image_read(image, base, &header, sizeof(header)) ||
-	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(segment) ||
-	    header.e_phnum > MOST_SEGMENTS)
+	if (!module_headers_read(image, base, &headers))
 		return false;
-	for (unsigned int i = 0; i < header.e_phnum && !*ret_error; i++) {
-		if (!image_read(image, base + header.e_phoff + i * sizeof(segment), &segment,
-				sizeof(segment)))
-			break;
-		if (segment.p_type != PT_LOAD)
-			continue;
-		if (!found)
-			bias = base - page_below(segment.p_vaddr);
-		found = true;
-		mapping.start = page_below(bias + segment.p_vaddr);
-		mapping.end = bias + segment.p_vaddr + segment.p_filesz;
-		mapping.end = page_above(mapping.end);
-		mapping.offset = page_below(segment.p_offset);
-		*ret_error = image_add_mapping(builder, mapping);
+	for (size_t i = 0; i < headers.count && !*ret_error; i++) {
+		const Elf64_Phdr *segment = &headers.segments[i];
+		uint64_t start = headers.bias + segment->p_vaddr;
+
+		if (segment->p_type == PT_LOAD)
+			*ret_error = image_add_mapping(
+				builder, (struct mapping){
+						 .path = path,
+						 .start = page_below(start),
+						 .end = page_above(start + segment->p_filesz),
+						 .offset = page_below(segment->p_offset),
+					 });
 	}
-	return found;
+	return headers.is_loaded;
 }
 
 /*

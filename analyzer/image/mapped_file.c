@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 
 enum {
-	MOST_SEGMENTS = 256,
 	MOST_TAGS = 4096,
 	MOST_SYMBOLS = 1 << 24,
 	MOST_FRAMES = 1 << 22,
@@ -25,62 +24,69 @@ enum section {
 static const char NAMES[] = "\0.dynsym\0.dynstr\0.eh_frame_hdr\0.eh_frame\0.shstrtab";
 static const unsigned char NAME_PLACES[SECTIONS] = { 0, 1, 9, 17, 31, 41 };
 
-struct module_headers {
+/* A file being put together. */
+struct assembly {
 	const struct image *image;
-	uint64_t base, end, bias;
-	Elf64_Ehdr header;
-	Elf64_Phdr segments[MOST_SEGMENTS];
+	uint64_t base, end;
+	struct module_headers headers;
 	Elf64_Shdr sections[SECTIONS];
 	uint64_t size;	 /* of the file, up to the end of the last segment */
 	uint64_t budget; /* with what looks like frames */
 };
 
-static bool read_headers(struct module_headers *module)
+bool module_headers_read(const struct image *image, uint64_t base, struct module_headers *ret)
 {
-	bool found = false;
+	const Elf64_Phdr *first;
 
-	if (!image_read(module->image, module->base, &module->header, sizeof(module->header)) ||
-	    memcmp(module->header.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    module->header.e_phentsize != sizeof(Elf64_Phdr) ||
-	    module->header.e_phnum > MOST_SEGMENTS ||
-	    !image_read(module->image, module->base + module->header.e_phoff, module->segments,
-			module->header.e_phnum * sizeof(Elf64_Phdr)))
+	if (!image_read(image, base, &ret->header, sizeof(ret->header)) ||
+	    memcmp(ret->header.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    ret->header.e_phentsize != sizeof(Elf64_Phdr) ||
+	    ret->header.e_phnum > MOST_PROGRAM_HEADERS ||
+	    !image_read(image, base + ret->header.e_phoff, ret->segments,
+			ret->header.e_phnum * sizeof(Elf64_Phdr)))
 		return false;
-	for (unsigned int i = 0; i < module->header.e_phnum; i++) {
-		const Elf64_Phdr *segment = &module->segments[i];
+	ret->count = ret->header.e_phnum;
+	first = module_headers_find(ret, PT_LOAD);
+	ret->is_loaded = first != NULL;
+	ret->bias = first ? base - page_below(first->p_vaddr) : 0;
+	return true;
+}
+
+const Elf64_Phdr *module_headers_find(const struct module_headers *headers, uint32_t type)
+{
+	for (size_t i = 0; i < headers->count; i++)
+		if (headers->segments[i].p_type == type)
+			return &headers->segments[i];
+	return NULL;
+}
+
+/* Addresses are no nearer to each other than in the file. */
+static bool measure(struct assembly *module)
+{
+	uint64_t all = module->end - module->base;
+
+	for (size_t i = 0; i < module->headers.count; i++) {
+		const Elf64_Phdr *segment = &module->headers.segments[i];
 
 		if (segment->p_type != PT_LOAD)
 			continue;
-		if (!found)
-			module->bias = module->base - page_below(segment->p_vaddr);
-		found = true;
-		/* Addresses are no nearer to each other than in the file. */
-		if (segment->p_filesz > module->end - module->base ||
-		    segment->p_offset > module->end - module->base - segment->p_filesz)
+		if (segment->p_filesz > all || segment->p_offset > all - segment->p_filesz)
 			return false;
 		if (segment->p_offset + segment->p_filesz > module->size)
 			module->size = segment->p_offset + segment->p_filesz;
 	}
-	return found;
+	return module->headers.is_loaded;
 }
 
 /* The segment that holds the virtual address in the file, or NULL. */
-static const Elf64_Phdr *find_segment(const struct module_headers *module, uint64_t value)
+static const Elf64_Phdr *find_segment(const struct assembly *module, uint64_t value)
 {
-	for (unsigned int i = 0; i < module->header.e_phnum; i++) {
-		const Elf64_Phdr *segment = &module->segments[i];
+	for (size_t i = 0; i < module->headers.count; i++) {
+		const Elf64_Phdr *segment = &module->headers.segments[i];
 
 		if (segment->p_type == PT_LOAD && value - segment->p_vaddr < segment->p_filesz)
 			return segment;
 	}
-	return NULL;
-}
-
-static const Elf64_Phdr *find_header(const struct module_headers *module, uint32_t type)
-{
-	for (unsigned int i = 0; i < module->header.e_phnum; i++)
-		if (module->segments[i].p_type == type)
-			return &module->segments[i];
 	return NULL;
 }
 
@@ -103,18 +109,17 @@ static bool is_held(const struct image *image, uint64_t address, uint64_t size)
 }
 
 /* Note the section, if the dump has all of it. */
-static bool set_section(struct module_headers *module, enum section number, uint32_t type,
-			uint64_t value, uint64_t size)
+static bool set_section(struct assembly *module, enum section number, uint32_t type, uint64_t value,
+			uint64_t size)
 {
 	const Elf64_Phdr *segment = find_segment(module, value);
-	uint64_t place = module->bias + value - module->base;
+	uint64_t place = module->headers.bias + value - module->base;
 
-	/* Modules have no byte in common, so all copies are no more than all.
-	 */
+	/* Modules have no byte in common, so all copies are no more than all. */
 	if (!segment || size == 0 || place > module->end - module->base ||
 	    size > module->end - module->base - place ||
 	    size > segment->p_filesz - (value - segment->p_vaddr) ||
-	    !is_held(module->image, module->bias + value, size))
+	    !is_held(module->image, module->headers.bias + value, size))
 		return false;
 	module->sections[number] = (Elf64_Shdr){
 		.sh_name = NAME_PLACES[number],
@@ -129,15 +134,15 @@ static bool set_section(struct module_headers *module, enum section number, uint
 }
 
 /* The loader replaces what is a virtual address by an address, or does not. */
-static uint64_t virtual_address(const struct module_headers *module, uint64_t value)
+static uint64_t virtual_address(const struct assembly *module, uint64_t value)
 {
-	return find_segment(module, value) ? value : value - module->bias;
+	return find_segment(module, value) ? value : value - module->headers.bias;
 }
 
 /* How many symbols the table of hashes tells of: all up to the last of them. */
-static uint64_t count_by_hashes(const struct module_headers *module, uint64_t table)
+static uint64_t count_by_hashes(const struct assembly *module, uint64_t table)
 {
-	uint64_t address = module->bias + table, buckets, chains, last = 0;
+	uint64_t address = module->headers.bias + table, buckets, chains, last = 0;
 	uint32_t head[4], word;
 
 	if (!image_read(module->image, address, head, sizeof(head)) || head[0] > MOST_SYMBOLS ||
@@ -162,16 +167,17 @@ static uint64_t count_by_hashes(const struct module_headers *module, uint64_t ta
 	return 0;
 }
 
-static void find_symbols(struct module_headers *module)
+static void find_symbols(struct assembly *module)
 {
-	const Elf64_Phdr *dynamic = find_header(module, PT_DYNAMIC);
+	const Elf64_Phdr *dynamic = module_headers_find(&module->headers, PT_DYNAMIC);
 	uint64_t values[DT_NUM] = { 0 }, hashes = 0, count = 0;
 	uint32_t chains;
 	Elf64_Dyn tag;
 
 	for (uint64_t i = 0; dynamic && i < MOST_TAGS; i++) {
-		if (!image_read(module->image, module->bias + dynamic->p_vaddr + i * sizeof(tag),
-				&tag, sizeof(tag)) ||
+		if (!image_read(module->image,
+				module->headers.bias + dynamic->p_vaddr + i * sizeof(tag), &tag,
+				sizeof(tag)) ||
 		    tag.d_tag == DT_NULL)
 			break;
 		if (tag.d_tag > 0 && tag.d_tag < DT_NUM)
@@ -183,7 +189,7 @@ static void find_symbols(struct module_headers *module)
 		count = count_by_hashes(module, virtual_address(module, hashes));
 	else if (values[DT_HASH] &&
 		 image_read_u32(module->image,
-				module->bias + virtual_address(module, values[DT_HASH]) + 4,
+				module->headers.bias + virtual_address(module, values[DT_HASH]) + 4,
 				&chains))
 		count = chains;
 	if (count <= 1 || count > MOST_SYMBOLS ||
@@ -198,7 +204,7 @@ static void find_symbols(struct module_headers *module)
 }
 
 /* Note the frames from there on; they end with their segment, or before. */
-static void set_frames(struct module_headers *module, uint64_t frames)
+static void set_frames(struct assembly *module, uint64_t frames)
 {
 	const Elf64_Phdr *segment = find_segment(module, frames);
 
@@ -208,7 +214,7 @@ static void set_frames(struct module_headers *module, uint64_t frames)
 }
 
 /* Where the frames begin, as a distance from the place that tells it. */
-static void find_indexed_frames(struct module_headers *module, const Elf64_Phdr *index)
+static void find_indexed_frames(struct assembly *module, const Elf64_Phdr *index)
 {
 	enum { DISTANCE_32 = 0x1b, PLACE = 4 };
 	uint8_t head[PLACE];
@@ -216,9 +222,9 @@ static void find_indexed_frames(struct module_headers *module, const Elf64_Phdr 
 
 	if (set_section(module, SECTION_FRAME_INDEX, SHT_PROGBITS, index->p_vaddr,
 			index->p_filesz) &&
-	    image_read(module->image, module->bias + index->p_vaddr, head, sizeof(head)) &&
+	    image_read(module->image, module->headers.bias + index->p_vaddr, head, sizeof(head)) &&
 	    head[0] == 1 && head[1] == DISTANCE_32 &&
-	    image_read_u32(module->image, module->bias + index->p_vaddr + PLACE, &distance))
+	    image_read_u32(module->image, module->headers.bias + index->p_vaddr + PLACE, &distance))
 		set_frames(module, index->p_vaddr + PLACE + (uint64_t)(int64_t)(int32_t)distance);
 }
 
@@ -226,7 +232,7 @@ static void find_indexed_frames(struct module_headers *module, const Elf64_Phdr 
  * Whether frames begin at address and end with a length of 0: each is behind the last, and refers
  * back to one that is common to several.
  */
-static bool are_frames(struct module_headers *module, uint64_t address, uint64_t end)
+static bool are_frames(struct assembly *module, uint64_t address, uint64_t end)
 {
 	enum { SHORTEST = 8 };
 	uint64_t at = address, count = 0;
@@ -247,10 +253,10 @@ static bool are_frames(struct module_headers *module, uint64_t address, uint64_t
 }
 
 /* Static programs have no index: their frames are known by their shape. */
-static void search_frames(struct module_headers *module, const Elf64_Phdr *segment)
+static void search_frames(struct assembly *module, const Elf64_Phdr *segment)
 {
 	enum { MOST = 64 << 20, LONGEST = 64, VERSION = 1 };
-	uint64_t start = module->bias + segment->p_vaddr;
+	uint64_t start = module->headers.bias + segment->p_vaddr;
 	uint64_t end = start + segment->p_filesz;
 	struct {
 		uint32_t length, mark;
@@ -263,31 +269,32 @@ static void search_frames(struct module_headers *module, const Elf64_Phdr *segme
 		if (image_read(module->image, at, &first, sizeof(first)) && first.mark == 0 &&
 		    first.version == VERSION && first.letter == 'z' && first.length < LONGEST &&
 		    are_frames(module, at, end)) {
-			set_frames(module, at - module->bias);
+			set_frames(module, at - module->headers.bias);
 			return;
 		}
 }
 
-static void find_frames(struct module_headers *module)
+static void find_frames(struct assembly *module)
 {
-	const Elf64_Phdr *index = find_header(module, PT_GNU_EH_FRAME);
+	const Elf64_Phdr *index = module_headers_find(&module->headers, PT_GNU_EH_FRAME);
 
 	if (index) {
 		find_indexed_frames(module, index);
 		return;
 	}
-	for (unsigned int i = 0; i < module->header.e_phnum; i++)
-		if (module->segments[i].p_type == PT_LOAD && module->segments[i].p_flags == PF_R)
-			search_frames(module, &module->segments[i]);
+	for (size_t i = 0; i < module->headers.count; i++)
+		if (module->headers.segments[i].p_type == PT_LOAD &&
+		    module->headers.segments[i].p_flags == PF_R)
+			search_frames(module, &module->headers.segments[i]);
 }
 
 /* Sections are copied one by one: all else, as code, costs nothing. */
-static struct error *assemble(struct module_headers *module, uint8_t **ret, size_t *ret_size)
+static struct error *assemble(struct assembly *module, uint8_t **ret, size_t *ret_size)
 {
 	uint64_t names = (module->size + 7) & ~UINT64_C(7);
 	uint64_t place = (names + sizeof(NAMES) + 7) & ~UINT64_C(7);
 	size_t size = place + sizeof(module->sections);
-	uint64_t phdrs = module->header.e_phnum * sizeof(Elf64_Phdr);
+	uint64_t phdrs = module->headers.count * sizeof(Elf64_Phdr);
 	uint8_t *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -296,7 +303,7 @@ static struct error *assemble(struct module_headers *module, uint8_t **ret, size
 	for (size_t i = SECTION_SYMBOLS; i < SECTION_NAMES; i++) {
 		const Elf64_Shdr *section = &module->sections[i];
 
-		image_read(module->image, module->bias + section->sh_addr,
+		image_read(module->image, module->headers.bias + section->sh_addr,
 			   bytes + section->sh_offset, section->sh_size);
 	}
 	module->sections[SECTION_NAMES] = (Elf64_Shdr){
@@ -307,15 +314,16 @@ static struct error *assemble(struct module_headers *module, uint8_t **ret, size
 		.sh_size = sizeof(NAMES),
 		.sh_addralign = 1,
 	};
-	module->header.e_shoff = place;
-	module->header.e_shentsize = sizeof(Elf64_Shdr);
-	module->header.e_shnum = SECTIONS;
-	module->header.e_shstrndx = SECTION_NAMES;
+	module->headers.header.e_shoff = place;
+	module->headers.header.e_shentsize = sizeof(Elf64_Shdr);
+	module->headers.header.e_shnum = SECTIONS;
+	module->headers.header.e_shstrndx = SECTION_NAMES;
 	memcpy(bytes + names, NAMES, sizeof(NAMES));
 	memcpy(bytes + place, module->sections, sizeof(module->sections));
-	if (module->header.e_phoff <= names && phdrs <= names - module->header.e_phoff)
-		memcpy(bytes + module->header.e_phoff, module->segments, phdrs);
-	memcpy(bytes, &module->header, sizeof(module->header));
+	if (module->headers.header.e_phoff <= names &&
+	    phdrs <= names - module->headers.header.e_phoff)
+		memcpy(bytes + module->headers.header.e_phoff, module->headers.segments, phdrs);
+	memcpy(bytes, &module->headers.header, sizeof(module->headers.header));
 	mprotect(bytes, size, PROT_READ);
 	*ret = bytes;
 	*ret_size = size;
@@ -325,12 +333,13 @@ static struct error *assemble(struct module_headers *module, uint8_t **ret, size
 struct error *mapped_file_create(const struct image *image, uint64_t base, uint64_t end,
 				 uint8_t **ret, size_t *ret_size)
 {
-	struct module_headers module = {
+	struct assembly module = {
 		.image = image, .base = base, .end = end, .budget = MOST_FRAMES
 	};
 
 	*ret = NULL;
-	if (!read_headers(&module) || module.size < sizeof(module.header))
+	if (!module_headers_read(image, base, &module.headers) || !measure(&module) ||
+	    module.size < sizeof(module.headers.header))
 		return NULL;
 	find_symbols(&module);
 	find_frames(&module);

@@ -1,5 +1,5 @@
 /*
- * A module's file as far as the dump has it in memory.
+ * A module as the dump has it in memory: its program headers, and as much of its file as is there.
  *
  * Where the file itself is not at hand, what names and call frames need of it may be in the dump:
  * dynamic symbols and unwinding tables. They are put where they stand in the file, with a table of
@@ -9,6 +9,24 @@
 #define ANALYZER_IMAGE_MAPPED_FILE_H
 
 #include "analyzer/image/image.h"
+
+#include <elf.h>
+
+enum { MOST_PROGRAM_HEADERS = 256 };
+
+struct module_headers {
+	Elf64_Ehdr header;
+	Elf64_Phdr segments[MOST_PROGRAM_HEADERS];
+	size_t count;
+	bool is_loaded; /* it has a segment to load, and so a bias: */
+	uint64_t bias;	/* address less virtual address in the file */
+};
+
+/* The headers of the module whose first byte is at base; false if they are not all there. */
+bool module_headers_read(const struct image *image, uint64_t base, struct module_headers *ret);
+
+/* The first program header of that type (PT_...), or NULL. */
+const Elf64_Phdr *module_headers_find(const struct module_headers *headers, uint32_t type);
 
 /*
  * The file of the module from base, where its ELF header is, to end. It is mapped, with *ret_size

@@ -1,7 +1,6 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/base/text.h"
-#include "analyzer/image/absence.h"
 #include "analyzer/image/format.h"
 #include "analyzer/image/image_parts.h"
 #include "analyzer/image/unpack.h"
@@ -62,7 +61,16 @@ struct error *image_add_segment(struct image_builder *builder, uint64_t start, u
 
 struct error *image_add_cut(struct image_builder *builder, uint64_t start, uint64_t end)
 {
-	return untouched_add(&builder->image->untouched, start, end);
+	struct image *image = builder->image;
+
+	/* Out of order, they would take the square of their number. */
+	if (image->cut_count > 0 && start < image->cuts[image->cut_count - 1].end)
+		return error_create(ERROR_BAD_DUMP,
+				    "the note of mappings that are cut makes no sense");
+	if (!LIST_GROW(image->cuts, image->cut_count))
+		return &error_no_memory;
+	image->cuts[image->cut_count++] = (struct cut){ start, end };
+	return NULL;
 }
 
 struct error *image_add_mapping(struct image_builder *builder, struct mapping mapping)
@@ -140,30 +148,36 @@ static const char *machine_name(unsigned int machine)
 	return NULL;
 }
 
+struct error *image_refuse_machine(const struct image_builder *builder, const char *what)
+{
+	char supported[256] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; builder->architectures[i] && used < sizeof(supported); i++)
+		used += (size_t)snprintf(supported + used, sizeof(supported) - used, "%s%s",
+					 i > 0 ? ", " : "", builder->architectures[i]->name);
+	return error_create(ERROR_NOT_SUPPORTED, "is %s; only %s is supported", what, supported);
+}
+
 struct error *image_set_machine(struct image_builder *builder, unsigned int machine,
 				unsigned int class)
 {
-	_cleanup_(free) char *supported = NULL;
 	const char *name = machine_name(machine);
-	char number[32];
+	char what[48];
 
 	for (size_t i = 0; builder->architectures[i]; i++) {
 		const struct arch *arch = builder->architectures[i];
-		char *names = NULL;
 
 		if (arch->machine == machine && arch->class == class) {
 			builder->image->arch = arch;
 			return NULL;
 		}
-		if (asprintf(&names, "%s%s%s", supported ? supported : "", supported ? ", " : "",
-			     arch->name) < 0)
-			return &error_no_memory;
-		free(supported);
-		supported = names;
 	}
-	snprintf(number, sizeof(number), "machine %u", machine);
-	return error_create(ERROR_NOT_SUPPORTED, "is a core of %s; only %s is supported",
-			    name ? name : number, supported);
+	if (name)
+		snprintf(what, sizeof(what), "a core of %s", name);
+	else
+		snprintf(what, sizeof(what), "a core of machine %u", machine);
+	return image_refuse_machine(builder, what);
 }
 
 const struct arch *image_builder_arch(struct image_builder *builder)
@@ -207,6 +221,62 @@ static void sort_regions(struct image *image)
 		image->regions[kept++] = region;
 	}
 	image->region_count = kept;
+}
+
+/*
+ * Mark the untouched regions, and give all parts of a mapping the same segment. Returns the size of
+ * the largest.
+ */
+static uint64_t mark_untouched(struct image *image)
+{
+	uint64_t largest = 0;
+	size_t next = 0;
+
+	for (size_t i = 0; i < image->cut_count; i++) {
+		const struct cut *cut = &image->cuts[i];
+		uint32_t segment;
+
+		while (next < image->region_count && image->regions[next].start < cut->start)
+			next++;
+		segment = next < image->region_count ? image->regions[next].segment : 0;
+		for (; next < image->region_count && image->regions[next].end <= cut->end; next++) {
+			struct region *region = &image->regions[next];
+
+			region->segment = segment;
+			region->untouched = region->left_out;
+			if (region->untouched && region->end - region->start > largest)
+				largest = region->end - region->start;
+		}
+	}
+	return largest;
+}
+
+static void provide_zeros(struct image *image)
+{
+	uint64_t size = mark_untouched(image);
+	void *zeros;
+
+	if (size == 0)
+		return;
+	/* What is only read takes no memory. */
+	zeros = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (zeros == MAP_FAILED) {
+		findings_add(
+			image->findings, FINDING_INCOMPLETE,
+			"there are not enough addresses for memory that was never touched: it is taken for missing");
+	} else {
+		image->zeros = zeros;
+		image->zeros_size = size;
+	}
+	for (size_t i = 0; i < image->region_count; i++) {
+		struct region *region = &image->regions[i];
+
+		region->untouched &= image->zeros != NULL;
+		if (!region->untouched)
+			continue;
+		region->origin = REGION_CORE;
+		region->bytes = image->zeros;
+	}
 }
 
 /* Sort the mappings; of two that overlap, the first counts. */
@@ -469,7 +539,7 @@ static struct error *build(struct image *image, const struct image_options *opti
 		return error_create(ERROR_BAD_DUMP, image->missing ? "is cut off before any memory"
 								   : "holds no memory");
 	sort_regions(image);
-	untouched_provide(&image->untouched, image->regions, image->region_count, image->findings);
+	provide_zeros(image);
 	error = attach_files(image);
 	if (!error)
 		error = image_report_absence(image, image->findings);
@@ -511,7 +581,9 @@ void image_close(struct image *image)
 		munmap(image->bytes, image->size);
 	if (image->fd >= 0)
 		close(image->fd);
-	untouched_deinit(&image->untouched);
+	if (image->zeros)
+		munmap(image->zeros, image->zeros_size);
+	free(image->cuts);
 	file_table_deinit(&image->files);
 	loaded_list_deinit(&image->loaded);
 	free(image->auxiliary);

@@ -31,9 +31,26 @@ enum packing_state {
 	PACKING_NO_MEMORY, /* or more is asked for than may be taken */
 };
 
+/*
+ * Call step(), of a library whose stream has members called as zlib's, and move on what it used.
+ * The library does not write to what it reads, whatever its types; pieces are of a few MB.
+ */
+#define PACKING_CALL(stream, step, call)                                                    \
+	({                                                                                  \
+		(stream)->next_in = (__typeof__((stream)->next_in))(step)->input;           \
+		(stream)->avail_in = (__typeof__((stream)->avail_in))(step)->input_size;    \
+		(stream)->next_out = (__typeof__((stream)->next_out))(step)->output;        \
+		(stream)->avail_out = (__typeof__((stream)->avail_out))(step)->output_size; \
+		__auto_type status_ = (call);                                               \
+		(step)->input = (const uint8_t *)(stream)->next_in;                         \
+		(step)->input_size = (stream)->avail_in;                                    \
+		(step)->output = (uint8_t *)(stream)->next_out;                             \
+		(step)->output_size = (stream)->avail_out;                                  \
+		status_;                                                                    \
+	})
+
 struct packing {
-	const char *name;
-	const char *summary;
+	const char *name; /* for messages */
 	/* Whether a member begins so. */
 	bool (*recognise)(const uint8_t *bytes, size_t size);
 	/* A decoder for one member; NULL if memory is short. */

@@ -3,7 +3,7 @@
 #include "analyzer/base/array.h"
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
-#include "analyzer/image/smaps.h"
+#include "analyzer/image/kernel_notes.h"
 
 #include <string.h>
 

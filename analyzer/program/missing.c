@@ -1,6 +1,7 @@
 #include "analyzer/program/missing.h"
 
 #include "analyzer/base/bytes.h"
+#include "analyzer/image/mapped_file.h"
 
 #include <elf.h>
 #include <inttypes.h>
@@ -244,25 +245,16 @@ static bool is_data_zeroed(const struct image *image, const struct module *modul
 /* The start of the module's data if they are missing, or 0. */
 static uint64_t find_missing_data(const struct image *image, const struct module *module)
 {
-	enum { MOST_SEGMENTS = 64 };
-	Elf64_Ehdr header;
-	Elf64_Phdr segment;
+	struct module_headers headers;
 
-	if (!image_read(image, module->start, &header, sizeof(header)))
+	if (!module_headers_read(image, module->start, &headers))
 		return 0;
-	for (uint64_t i = 0; i < header.e_phnum && i < MOST_SEGMENTS; i++) {
-		const struct mapping *mapping;
-		const struct region *region;
+	for (size_t i = 0; i < headers.count; i++) {
+		const struct mapping *mapping = find_data(image, module, &headers.segments[i]);
+		const struct region *region = mapping ? image_find(image, mapping->end - 1) : NULL;
 
-		if (!image_read(image, module->start + header.e_phoff + i * sizeof(segment),
-				&segment, sizeof(segment)))
-			return 0;
-		mapping = find_data(image, module, &segment);
-		if (!mapping)
-			continue;
-		region = image_find(image, mapping->end - 1);
-		if (!region || region->origin != REGION_CORE ||
-		    is_data_zeroed(image, module, mapping))
+		if (mapping && (!region || region->origin != REGION_CORE ||
+				is_data_zeroed(image, module, mapping)))
 			return mapping->start;
 	}
 	return 0;

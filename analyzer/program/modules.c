@@ -3,6 +3,7 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/image/link_map.h"
+#include "analyzer/image/mapped_file.h"
 
 #include <elf.h>
 #include <string.h>
@@ -19,15 +20,6 @@ bool module_is_libc(const struct module *module)
 	const char *name = module_name(module);
 
 	return strcmp(name, "libc.so.6") == 0 || strncmp(name, "libc-2.", 7) == 0;
-}
-
-enum { MOST_SEGMENTS = 256 };
-
-static bool read_header(const struct image *image, uint64_t base, Elf64_Ehdr *ret)
-{
-	return image_read(image, base, ret, sizeof(*ret)) &&
-	       memcmp(ret->e_ident, ELFMAG, SELFMAG) == 0 &&
-	       ret->e_phentsize == sizeof(Elf64_Phdr) && ret->e_phnum <= MOST_SEGMENTS;
 }
 
 bool module_holds(const struct image *image, const struct module *module, const void *wanted,
@@ -50,24 +42,15 @@ bool module_holds(const struct image *image, const struct module *module, const 
 	return false;
 }
 
-/* The number-th of the module's program headers. */
-static bool read_segment(const struct image *image, uint64_t base, const Elf64_Ehdr *header,
-			 uint64_t number, Elf64_Phdr *ret)
-{
-	return image_read(image, base + header->e_phoff + number * sizeof(*ret), ret, sizeof(*ret));
-}
-
 /* Linkers put constants into segments of their own, or else beside code. */
 static bool has_segment_of_constants(const struct image *image, uint64_t base)
 {
-	Elf64_Ehdr header;
-	Elf64_Phdr segment;
+	struct module_headers headers;
 
-	if (!read_header(image, base, &header))
+	if (!module_headers_read(image, base, &headers))
 		return false;
-	for (unsigned int i = 0; i < header.e_phnum; i++)
-		if (read_segment(image, base, &header, i, &segment) && segment.p_type == PT_LOAD &&
-		    segment.p_flags == PF_R)
+	for (size_t i = 0; i < headers.count; i++)
+		if (headers.segments[i].p_type == PT_LOAD && headers.segments[i].p_flags == PF_R)
 			return true;
 	return false;
 }
@@ -95,32 +78,22 @@ bool module_has_constants(const struct image *image, const struct module *module
 }
 
 /*
- * The address less the virtual address of the module whose header is at base, and the end of its
- * data. That what is zero at first stands behind the last mapping, in anonymous memory, only its
- * headers tell.
+ * The bias of the module whose header is at base, and the end of its data: zeros at first stand
+ * behind the last mapping, in anonymous memory, of which only its headers tell.
  */
 static bool read_extent(const struct image *image, uint64_t base, uint64_t *ret_bias,
 			uint64_t *ret_end)
 {
-	uint64_t end = base;
-	bool found = false;
-	Elf64_Ehdr header;
-	Elf64_Phdr segment;
+	struct module_headers headers;
 
-	if (!read_header(image, base, &header))
+	if (!module_headers_read(image, base, &headers) || !headers.is_loaded)
 		return false;
-	for (unsigned int i = 0; i < header.e_phnum; i++) {
-		if (!read_segment(image, base, &header, i, &segment))
-			return false;
-		if (segment.p_type != PT_LOAD)
-			continue;
-		if (!found)
-			*ret_bias = base - page_below(segment.p_vaddr);
-		found = true;
-		end = *ret_bias + segment.p_vaddr + segment.p_memsz;
-	}
-	*ret_end = end;
-	return found;
+	*ret_bias = headers.bias;
+	for (size_t i = 0; i < headers.count; i++)
+		if (headers.segments[i].p_type == PT_LOAD)
+			*ret_end = headers.bias + headers.segments[i].p_vaddr +
+				   headers.segments[i].p_memsz;
+	return true;
 }
 
 static struct error *add_module(struct module_list *list, struct module module)

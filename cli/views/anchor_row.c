@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyzer/image/held.h"
+#include "analyzer/image/kernel_notes.h"
 #include "analyzer/query/place.h"
 #include "analyzer/query/thread_value.h"
 #include "cli/views/fiber_description.h"

@@ -41,8 +41,7 @@ static struct error *check_kind(const struct core *core)
 		return error_create(ERROR_BAD_DUMP, "is cut off within its ELF header");
 	/* e_type and e_machine stand at the same place in 32-bit files. */
 	if (ident[EI_DATA] != ELFDATA2LSB)
-		return error_create(ERROR_NOT_SUPPORTED,
-				    "is of a big-endian machine; only x86-64 is supported");
+		return image_refuse_machine(core->builder, "of a big-endian machine");
 	if (header->e_type != ET_CORE)
 		return error_create(ERROR_NOT_SUPPORTED, "is an ELF %s, not a core",
 				    header->e_type == ET_REL	? "object file"

@@ -26,19 +26,8 @@ static void *bzip2_open(void)
 static enum packing_state bzip2_step(void *decoder, struct packing_step *step)
 {
 	bz_stream *stream = decoder;
-	int status;
 
-	/* The library does not write to what it reads. */
-	stream->next_in = (char *)(uintptr_t)step->input;
-	stream->avail_in = (unsigned int)step->input_size;
-	stream->next_out = (char *)step->output;
-	stream->avail_out = (unsigned int)step->output_size;
-	status = BZ2_bzDecompress(stream);
-	step->input = (const uint8_t *)stream->next_in;
-	step->input_size = stream->avail_in;
-	step->output = (uint8_t *)stream->next_out;
-	step->output_size = stream->avail_out;
-	switch (status) {
+	switch (PACKING_CALL(stream, step, BZ2_bzDecompress(stream))) {
 	case BZ_OK:
 		return PACKING_GOES_ON;
 	case BZ_STREAM_END:
@@ -58,7 +47,6 @@ static void bzip2_close(void *decoder)
 
 const struct packing packing_bzip2 = {
 	.name = "bzip2",
-	.summary = "bzip2",
 	.recognise = bzip2_recognise,
 	.open = bzip2_open,
 	.step = bzip2_step,

@@ -30,19 +30,8 @@ static void *gzip_open(void)
 static enum packing_state gzip_step(void *decoder, struct packing_step *step)
 {
 	z_stream *stream = decoder;
-	int status;
 
-	/* zlib does not write to what it reads; pieces are of a few MB. */
-	stream->next_in = (uint8_t *)(uintptr_t)step->input;
-	stream->avail_in = (uInt)step->input_size;
-	stream->next_out = step->output;
-	stream->avail_out = (uInt)step->output_size;
-	status = inflate(stream, Z_NO_FLUSH);
-	step->input = stream->next_in;
-	step->input_size = stream->avail_in;
-	step->output = stream->next_out;
-	step->output_size = stream->avail_out;
-	switch (status) {
+	switch (PACKING_CALL(stream, step, inflate(stream, Z_NO_FLUSH))) {
 	case Z_OK:
 	case Z_BUF_ERROR:
 		return PACKING_GOES_ON;
@@ -63,7 +52,6 @@ static void gzip_close(void *decoder)
 
 const struct packing packing_gzip = {
 	.name = "gzip",
-	.summary = "gzip",
 	.recognise = gzip_recognise,
 	.open = gzip_open,
 	.step = gzip_step,

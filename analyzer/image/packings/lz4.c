@@ -42,7 +42,6 @@ static void lz4_close(void *decoder)
 
 const struct packing packing_lz4 = {
 	.name = "lz4",
-	.summary = "lz4 in its frame format",
 	.recognise = lz4_recognise,
 	.open = lz4_open,
 	.step = lz4_step,

@@ -28,18 +28,8 @@ static void *xz_open(void)
 static enum packing_state xz_step(void *decoder, struct packing_step *step)
 {
 	lzma_stream *stream = decoder;
-	lzma_ret status;
 
-	stream->next_in = step->input;
-	stream->avail_in = step->input_size;
-	stream->next_out = step->output;
-	stream->avail_out = step->output_size;
-	status = lzma_code(stream, LZMA_RUN);
-	step->input = stream->next_in;
-	step->input_size = stream->avail_in;
-	step->output = stream->next_out;
-	step->output_size = stream->avail_out;
-	switch (status) {
+	switch (PACKING_CALL(stream, step, lzma_code(stream, LZMA_RUN))) {
 	case LZMA_OK:
 	case LZMA_BUF_ERROR:
 	case LZMA_UNSUPPORTED_CHECK: /* all but the check is understood */
@@ -62,7 +52,6 @@ static void xz_close(void *decoder)
 
 const struct packing packing_xz = {
 	.name = "xz",
-	.summary = "xz",
 	.recognise = xz_recognise,
 	.open = xz_open,
 	.step = xz_step,

@@ -56,7 +56,6 @@ static void zstd_close(void *decoder)
 
 const struct packing packing_zstd = {
 	.name = "zstd",
-	.summary = "Zstandard, as systemd-coredump packs",
 	.recognise = zstd_recognise,
 	.open = zstd_open,
 	.step = zstd_step,

@@ -1,6 +1,5 @@
 #include "analyzer/program/debug/files.h"
 
-#include "analyzer/image/files.h"
 #include "analyzer/program/debug/sections.h"
 
 #include <elfutils/libdwelf.h>

@@ -7,7 +7,7 @@
 #ifndef ANALYZER_PROGRAM_DEBUG_FILES_H
 #define ANALYZER_PROGRAM_DEBUG_FILES_H
 
-#include "analyzer/image/build_id.h"
+#include "analyzer/image/files.h"
 #include "analyzer/program/debug/debug.h"
 
 #include <libelf.h>

@@ -3,6 +3,7 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/image/link_map.h"
+#include "analyzer/image/mapped_file.h"
 
 #include <elf.h>
 #include <string.h>
@@ -21,25 +22,6 @@ void tls_deinit(struct tls *tls)
 	free(tls->modules);
 	free(tls->ranges);
 	*tls = (struct tls){ 0 };
-}
-
-/* The program header of that type of the module. */
-static bool find_header(const struct image *image, const struct module *module, uint32_t type,
-			Elf64_Phdr *ret)
-{
-	Elf64_Ehdr header;
-
-	if (!image_read(image, module->start, &header, sizeof(header)) ||
-	    header.e_phentsize != sizeof(*ret))
-		return false;
-	for (uint64_t i = 0; i < header.e_phnum; i++) {
-		if (!image_read(image, module->start + header.e_phoff + i * sizeof(*ret), ret,
-				sizeof(*ret)))
-			return false;
-		if (ret->p_type == type)
-			return true;
-	}
-	return false;
 }
 
 /*
@@ -88,16 +70,19 @@ static void find_modules(struct debug *debug)
 		return;
 	for (size_t i = 0; i < count; i++) {
 		const struct module *module = program_module(debug->program, i);
-		Elf64_Phdr header;
+		struct module_headers headers;
+		const Elf64_Phdr *segment = NULL;
 
-		if (!find_header(debug->image, module, PT_TLS, &header) || header.p_memsz == 0)
+		if (module_headers_read(debug->image, module->start, &headers))
+			segment = module_headers_find(&headers, PT_TLS);
+		if (!segment || segment->p_memsz == 0)
 			continue;
 		tls->modules[tls->module_count++] = (struct tls_module){
 			.module = module,
 			.bias = module->bias,
-			.image = module->bias + header.p_vaddr,
-			.file_size = header.p_filesz,
-			.size = header.p_memsz,
+			.image = module->bias + segment->p_vaddr,
+			.file_size = segment->p_filesz,
+			.size = segment->p_memsz,
 		};
 	}
 	number_modules(debug);

@@ -111,7 +111,9 @@ static void test_what_was_let_go_of_can_be_read_again(void **state)
 	core_write_file(&core);
 	assert_no_error(image_open_with(core.path, &options, &findings, &image));
 	for (int scattered = 0; scattered < 2; scattered++) {
-		image_advise_random(image, scattered);
+		_cleanup_(image_advice_end) struct image_advice advice =
+			scattered ? image_advise_random(image) : image_advise_in_order(image);
+
 		image_release(image, 0x10010, 0x20010);
 		image_release(image, 0, UINT64_MAX);
 		image_release(image, 0x30000, 0x20000);

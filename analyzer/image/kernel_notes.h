@@ -1,0 +1,35 @@
+/*
+ * What the kernel told of the process when heapcore made the core, by notes that only such cores
+ * have (own_notes.h): what it held for the process, and its mappings, by the text of
+ * /proc/PID/smaps. All of it is untrusted.
+ */
+#ifndef ANALYZER_IMAGE_KERNEL_NOTES_H
+#define ANALYZER_IMAGE_KERNEL_NOTES_H
+
+#include "analyzer/image/image.h"
+
+size_t image_held_count(const struct image *image);
+struct held_value image_held(const struct image *image, size_t number);
+
+/* Whether values of that kind were looked for when the core was made. */
+bool image_held_sought(const struct image *image, enum held_kind kind);
+
+struct smaps_area {
+	uint64_t start, end;
+	uint64_t resident; /* bytes */
+	bool shared;
+};
+
+struct smaps {
+	struct smaps_area *areas; /* by address, without overlaps */
+	size_t count;		  /* 0: the core does not have the text */
+};
+
+struct error *smaps_read(const struct image *image, struct smaps *ret);
+void smaps_deinit(struct smaps *smaps);
+DEFINE_DEINIT(smaps_deinit, struct smaps)
+
+/* The area that holds address, or NULL. */
+const struct smaps_area *smaps_find(const struct smaps *smaps, uint64_t address);
+
+#endif
