@@ -2,18 +2,12 @@
  * The Boehm-Demers-Weiser collector (bdwgc, libgc), 7.2 and later.
  *
  * Nothing is needed but the dump's memory: no symbols, no debug information. See boehm/boehm.h for
- * the layouts, boehm/search.h for how collectors are found, boehm/objects.h for what makes an
+ * the layouts, boehm/search.c for how collectors are found, boehm/objects.c for what makes an
  * object free.
  */
-#include "allocators/boehm/blocks.h"
-#include "allocators/boehm/bookkeeping.h"
-#include "allocators/boehm/calibrate.h"
-#include "allocators/boehm/callback.h"
-#include "allocators/boehm/cycle.h"
-#include "allocators/boehm/lists.h"
-#include "allocators/boehm/objects.h"
-#include "allocators/boehm/search.h"
-#include "allocators/boehm/tell.h"
+#include "allocators/boehm/boehm.h"
+
+#include "analyzer/program/symbols.h"
 
 #include <inttypes.h>
 
@@ -31,7 +25,7 @@ static void boehm_close(struct heap *base)
 		bitmap_deinit(&collector->listed);
 		bitmap_deinit(&collector->cached);
 	}
-	array_release(&heap->owned.list);
+	array_release(&heap->owned);
 	free(heap->collectors);
 	free(heap);
 }
@@ -65,7 +59,7 @@ static struct error *boehm_open(const struct heap_context *context, struct heap 
 	if (!heap)
 		return &error_no_memory;
 	heap->context = *context;
-	heap->owned.list.memory.account = context->account;
+	heap->owned.memory.account = context->account;
 	error = boehm_search(heap);
 	_cleanup_(image_advice_end) struct image_advice advice =
 		image_advise_in_order(context->image);
@@ -77,7 +71,7 @@ static struct error *boehm_open(const struct heap_context *context, struct heap 
 	return NULL;
 }
 
-/* Say what limits the trust in the states of objects. */
+/* Report what limits the trust in the states of objects. */
 static void report(const struct collector *collector, struct findings *findings)
 {
 	if (collector->bad_slots > 0)
@@ -164,7 +158,7 @@ static unsigned int boehm_free_kind(const struct heap *base, size_t number, allo
 	return found && is_free(found) ? FREE_PAGES : FREE_LIST;
 }
 
-/* Free blocks that it gave back to the system, but not their addresses. */
+/* Free blocks whose memory it gave back to the system, but not their addresses. */
 static bool boehm_reserved(const struct heap *base, size_t number, struct memory_range *ret)
 {
 	const struct boehm_heap *heap = (const struct boehm_heap *)base;
@@ -173,7 +167,7 @@ static bool boehm_reserved(const struct heap *base, size_t number, struct memory
 		const struct collector *collector = &heap->collectors[i];
 
 		if (number < collector->blocks.count) {
-			const struct boehm_block *block = &boehm_blocks(collector)[number];
+			const struct boehm_block *block = &collector->blocks.items[number];
 
 			*ret = (struct memory_range){ block->start, block->start };
 			if (is_unmapped(block))
@@ -185,28 +179,15 @@ static bool boehm_reserved(const struct heap *base, size_t number, struct memory
 	return false;
 }
 
-static bool boehm_tell(const struct heap *heap, uint64_t address, char *ret, size_t size)
-{
-	return boehm_tell_address((const struct boehm_heap *)heap, address, ret, size);
-}
-
-static bool boehm_tell_used(const struct heap *heap, uint64_t start, char *ret, size_t size)
-{
-	return boehm_tell_object((const struct boehm_heap *)heap, start, ret, size);
-}
-
 static const struct memory_range *boehm_owned(const struct heap *base, size_t *ret_count)
 {
 	const struct boehm_heap *heap = (const struct boehm_heap *)base;
 
-	*ret_count = heap->owned.list.count;
-	return heap->owned.list.items;
+	*ret_count = heap->owned.count;
+	return heap->owned.items;
 }
 
-/*
- * What GC_gcollect_and_unmap() would unmap of what is free already; what it frees before comes on
- * top.
- */
+/* What GC_gcollect_and_unmap() would unmap of free blocks, before it frees more. */
 static void boehm_visit_spare(const struct heap *base, const struct allocation_index *index,
 			      void (*visit)(void *data, const struct spare *spare), void *data)
 {
@@ -214,7 +195,7 @@ static void boehm_visit_spare(const struct heap *base, const struct allocation_i
 
 	for (size_t i = 0; i < heap->collector_count; i++) {
 		const struct collector *collector = &heap->collectors[i];
-		const struct boehm_block *blocks = boehm_blocks(collector);
+		const struct boehm_block *blocks = collector->blocks.items;
 
 		for (size_t j = 0; j < collector->blocks.count; j++) {
 			struct spare spare = {
@@ -231,8 +212,7 @@ static void boehm_visit_spare(const struct heap *base, const struct allocation_i
 	}
 }
 
-/* One byte more may be asked for, so that the end of an object is in it; large ones are whole
- * blocks. */
+/* One byte may be added, so that the end of an object is in it; large ones are whole blocks. */
 static bool boehm_size_fits(uint64_t size, uint64_t wanted, bool exactly)
 {
 	return exactly ? size - wanted <= GRANULE : rounds_like_malloc(size, wanted);
@@ -246,6 +226,76 @@ static bool boehm_lives_in(const struct heap *base, uint64_t start, uint64_t end
 		if (heap->collectors[i].arrays >= start && heap->collectors[i].arrays < end)
 			return true;
 	return false;
+}
+
+/*
+ * Whether the function is the collector's own default. Its name is local, so a stripped library has
+ * no symbol of it; but then the program is another module.
+ */
+static bool is_default(const struct module *module, uint64_t function)
+{
+	uint64_t known;
+
+	if (function == 0)
+		return true;
+	if (module_find_function(module, "GC_default_push_other_roots", &known))
+		return function == known;
+	return function - module->start < module->end - module->start;
+}
+
+/* Whether objects of that block are marked by a function of their own. */
+static bool has_procedure(const struct heap_context *context, const struct boehm_block *block)
+{
+	/* Tags of a descriptor are its lower two bits, from 7.2 to 8.3. */
+	enum { TAGS = 3, TAG_PROCEDURE = 2 };
+	uint64_t descriptor;
+
+	return !is_free(block) && !block->pointerless && block->kind >= KIND_FIRST_OWN &&
+	       image_read_u64(context->image, block->header + HEADER_DESCRIPTOR, &descriptor) &&
+	       (descriptor & TAGS) == TAG_PROCEDURE;
+}
+
+static bool has_procedures(const struct heap_context *context, const struct collector *collector)
+{
+	const struct boehm_block *blocks = collector->blocks.items;
+
+	for (size_t i = 0; i < collector->blocks.count; i++)
+		if (has_procedure(context, &blocks[i]))
+			return true;
+	return false;
+}
+
+static enum more_roots find_more_roots(const struct heap_context *context,
+				       const struct collector *collector)
+{
+	const struct module *module = program_find_module(context->program, collector->start);
+	uint64_t variable, function;
+
+	if (has_procedures(context, collector))
+		return MORE_ROOTS_CALLBACK;
+	if (!module || !module_find_variable(module, "GC_push_other_roots", &variable) ||
+	    !image_read_u64(context->image, variable, &function))
+		return MORE_ROOTS_UNKNOWN;
+	return is_default(module, function) ? MORE_ROOTS_NONE : MORE_ROOTS_CALLBACK;
+}
+
+/*
+ * Whether the program marks memory by functions of its own: the one in the variable
+ * GC_push_other_roots, which the collector calls at each collection, or those for the objects of a
+ * kind. Guile marks the stack of its machine by the latter.
+ */
+static enum more_roots boehm_more_roots(const struct heap *heap)
+{
+	const struct boehm_heap *boehm = (const struct boehm_heap *)heap;
+	enum more_roots most = MORE_ROOTS_NONE;
+
+	for (size_t i = 0; i < boehm->collector_count; i++) {
+		enum more_roots more = find_more_roots(&boehm->context, &boehm->collectors[i]);
+
+		if (more > most)
+			most = more;
+	}
+	return most;
 }
 
 const struct allocator allocator_boehm = {

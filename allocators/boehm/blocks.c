@@ -1,33 +1,25 @@
-#include "allocators/boehm/blocks.h"
+#include "allocators/boehm/boehm.h"
 
-#include "analyzer/base/list.h"
+#include <string.h>
 
 enum {
-	HEADER_BLOCK = 16,
-	HEADER_KIND = 24,
-	HEADER_FLAGS = 25,
-	HEADER_SWEPT = 26,
-	HEADER_SIZE = 32,
-	HEADER_DESCRIPTOR = 40,
-	HEADER_READ = 48,
-
-	GLANCE = 8, /* slots to look at first */
-	/* One in so many slots may be damaged. */
-	SOUND_SHARE = 16,
+	GLANCE = 8,	  /* slots of an index, for a first test */
+	SOUND_SHARE = 16, /* one in so many slots may be damaged */
+	INVERSE_OF_LARGE = 1 << 16,
 };
 
-/* Whether the index is there, and linked to the one at address by link. */
+/* Whether an index, or none, is linked with the one at address, and its key fits. */
 static bool is_linked(struct view *view, const struct boehm_geometry *geometry, uint64_t index,
 		      uint64_t address, bool upward)
 {
 	uint64_t back, key, own_key;
-	uint64_t link = upward ? index_downward(geometry) : index_upward(geometry);
+	enum index_field link = upward ? INDEX_DOWNWARD : INDEX_UPWARD;
 
 	if (index == 0)
 		return true;
-	return index % 8 == 0 && view_word(view, index + link, &back) && back == address &&
-	       view_word(view, index + index_key(geometry), &key) &&
-	       view_word(view, address + index_key(geometry), &own_key) &&
+	return index % 8 == 0 && view_word(view, index_field(geometry, index, link), &back) &&
+	       back == address && view_word(view, index_field(geometry, index, INDEX_KEY), &key) &&
+	       view_word(view, index_field(geometry, address, INDEX_KEY), &own_key) &&
 	       (upward ? key > own_key : key < own_key);
 }
 
@@ -35,19 +27,19 @@ bool boehm_is_index(struct view *view, const struct boehm_geometry *geometry, ui
 {
 	uint64_t key, upward, downward;
 
-	return view_word(view, address + index_key(geometry), &key) && key != 0 &&
+	return view_word(view, index_field(geometry, address, INDEX_KEY), &key) && key != 0 &&
 	       key < UINT64_C(1) << (47 - key_shift(geometry)) &&
-	       view_word(view, address + index_upward(geometry), &upward) &&
-	       view_word(view, address + index_downward(geometry), &downward) &&
+	       view_word(view, index_field(geometry, address, INDEX_UPWARD), &upward) &&
+	       view_word(view, index_field(geometry, address, INDEX_DOWNWARD), &downward) &&
 	       is_linked(view, geometry, upward, address, true) &&
 	       is_linked(view, geometry, downward, address, false);
 }
 
-/* Whether the header can be that of a block at start; what it says. */
+/* Whether the header can be that of a block at start. */
 static bool read_header(const struct boehm_geometry *geometry, const struct image *image,
 			uint64_t header, uint64_t start, struct boehm_block *ret)
 {
-	uint8_t bytes[HEADER_READ];
+	uint8_t bytes[HEADER_TAIL];
 	uint64_t block, descriptor;
 	uint64_t mask = (UINT64_C(1) << geometry->log_block) - 1;
 
@@ -59,14 +51,14 @@ static bool read_header(const struct boehm_geometry *geometry, const struct imag
 		.kind = bytes[HEADER_KIND],
 		.flags = bytes[HEADER_FLAGS],
 	};
-	__builtin_memcpy(&block, bytes + HEADER_BLOCK, sizeof(block));
-	__builtin_memcpy(&ret->swept, bytes + HEADER_SWEPT, sizeof(ret->swept));
-	__builtin_memcpy(&ret->size, bytes + HEADER_SIZE, sizeof(ret->size));
-	__builtin_memcpy(&descriptor, bytes + HEADER_DESCRIPTOR, sizeof(descriptor));
+	memcpy(&block, bytes + HEADER_BLOCK, sizeof(block));
+	memcpy(&ret->swept, bytes + HEADER_SWEPT, sizeof(ret->swept));
+	memcpy(&ret->size, bytes + HEADER_SIZE, sizeof(ret->size));
+	memcpy(&descriptor, bytes + HEADER_DESCRIPTOR, sizeof(descriptor));
 	ret->pointerless = descriptor == 0;
 	if (ret->size == 0 || ret->size > UINT64_C(1) << 47 || (ret->flags & ~FLAGS_KNOWN))
 		return false;
-	/* A free run keeps the kind and block that its header had before. */
+	/* The header of a free run keeps the kind and block that it had before. */
 	if (is_free(ret))
 		return (ret->size & mask) == 0;
 	return ret->kind < MOST_KINDS && block == start && ret->size % GRANULE == 0;
@@ -78,10 +70,10 @@ bool boehm_leads_to_blocks(struct view *view, const struct boehm_geometry *geome
 	uint64_t base, slot;
 	size_t sound = 0, seen = 0;
 
-	if (!view_word(view, address + index_key(geometry), &base))
+	if (!view_word(view, index_field(geometry, address, INDEX_KEY), &base))
 		return false;
 	base <<= key_shift(geometry);
-	for (uint64_t i = 0; i < index_slots(geometry) && seen < GLANCE; i++) {
+	for (uint64_t i = 0; i < UINT64_C(1) << geometry->log_index && seen < GLANCE; i++) {
 		struct boehm_block block;
 
 		if (!view_word(view, address + 8 * i, &slot))
@@ -95,7 +87,7 @@ bool boehm_leads_to_blocks(struct view *view, const struct boehm_geometry *geome
 	return sound > seen / 2;
 }
 
-static struct error *add_block(struct collector *collector, struct boehm_block block)
+static struct error *append_block(struct collector *collector, struct boehm_block block)
 {
 	struct boehm_block *blocks;
 	struct error *error = array_reserve(&collector->blocks, 1);
@@ -125,10 +117,10 @@ static struct error *read_index(struct collector *collector, struct view *view, 
 	const struct boehm_geometry *geometry = &collector->geometry;
 	uint64_t base;
 
-	if (!view_word(view, index + index_key(geometry), &base))
+	if (!view_word(view, index_field(geometry, index, INDEX_KEY), &base))
 		return NULL;
 	base <<= key_shift(geometry);
-	for (uint64_t i = 0; i < index_slots(geometry); i++) {
+	for (uint64_t i = 0; i < UINT64_C(1) << geometry->log_index; i++) {
 		struct boehm_block block;
 		struct error *error;
 		uint64_t slot;
@@ -137,7 +129,7 @@ static struct error *read_index(struct collector *collector, struct view *view, 
 			collector->bad_slots++;
 			return NULL;
 		}
-		/* 0: not ours; a small number: so far above its start. */
+		/* 0: no block; a small number: the distance from the start of its run. */
 		if (slot < block_bytes(collector))
 			continue;
 		if (!read_header(geometry, view->image, slot, base + (i << geometry->log_block),
@@ -145,7 +137,7 @@ static struct error *read_index(struct collector *collector, struct view *view, 
 			collector->bad_slots++;
 			continue;
 		}
-		error = add_block(collector, block);
+		error = append_block(collector, block);
 		if (error)
 			return error;
 	}
@@ -153,23 +145,24 @@ static struct error *read_index(struct collector *collector, struct view *view, 
 }
 
 /*
- * Note GC_all_nils, which ends the list of indexes that share a place in GC_top_index: it has no
- * key, and no slot of it is used.
+ * Find GC_all_nils, which ends the list of indexes that share a place in GC_top_index: it has no
+ * key and no used slot.
  */
 static void find_nils(struct collector *collector, struct view *view, uint64_t index)
 {
 	const struct boehm_geometry *geometry = &collector->geometry;
 	uint64_t nils, key, first;
 
-	if (!collector->nils && view_word(view, index + index_hash_link(geometry), &nils) && nils &&
-	    view_word(view, nils + index_key(geometry), &key) && key == 0 &&
+	if (!collector->nils &&
+	    view_word(view, index_field(geometry, index, INDEX_HASH_LINK), &nils) && nils &&
+	    view_word(view, index_field(geometry, nils, INDEX_KEY), &key) && key == 0 &&
 	    view_word(view, nils, &first) && first == 0)
 		collector->nils = nils;
 }
 
 static bool has_used(const struct collector *collector)
 {
-	const struct boehm_block *blocks = boehm_blocks(collector);
+	const struct boehm_block *blocks = collector->blocks.items;
 
 	for (size_t i = 0; i < collector->blocks.count; i++)
 		if (!is_free(&blocks[i]))
@@ -194,7 +187,8 @@ struct error *boehm_read_blocks(struct collector *collector, const struct heap_c
 		if (error)
 			return error;
 		find_nils(collector, &view, index);
-		if (!view_word(&view, index + index_upward(&collector->geometry), &index))
+		if (!view_word(&view, index_field(&collector->geometry, index, INDEX_UPWARD),
+			       &index))
 			break;
 	}
 	*ret_sound = has_used(collector) &&
@@ -205,7 +199,7 @@ struct error *boehm_read_blocks(struct collector *collector, const struct heap_c
 const struct boehm_block *boehm_find_block(const struct collector *collector, uint64_t address,
 					   size_t *hint)
 {
-	const struct boehm_block *blocks = boehm_blocks(collector);
+	const struct boehm_block *blocks = collector->blocks.items;
 	size_t low;
 
 	if (*hint < collector->blocks.count && address >= blocks[*hint].start &&
@@ -216,4 +210,150 @@ const struct boehm_block *boehm_find_block(const struct collector *collector, ui
 		return NULL;
 	*hint = low - 1;
 	return &blocks[low - 1];
+}
+
+const struct boehm_block *boehm_find_object(const struct collector *collector, uint64_t address,
+					    size_t *hint, uint64_t *ret_number)
+{
+	const struct boehm_block *block = boehm_find_block(collector, address, hint);
+	uint64_t slot;
+
+	if (!block || is_free(block) || (address - block->start) % block->size != 0)
+		return NULL;
+	slot = (address - block->start) / block->size;
+	if (slot >= object_slots(collector, block))
+		return NULL;
+	*ret_number = block->first + slot;
+	return block;
+}
+
+/* Where hb_marks is. */
+static uint64_t marks_offset(enum boehm_variant variant)
+{
+	static const uint64_t offsets[] = {
+		[VARIANT_A] = 72,
+		[VARIANT_B] = 64,
+		[VARIANT_C] = 56,
+	};
+
+	return offsets[variant];
+}
+
+/* A block has a mark for each granule, or for as many objects. */
+static uint64_t mark_count(const struct collector *collector)
+{
+	return block_bytes(collector) / GRANULE;
+}
+
+/* The number of the mark of the block's slot-th object. */
+static uint64_t mark_number(const struct collector *collector, const struct boehm_block *block,
+			    uint64_t slot)
+{
+	return collector->variant == VARIANT_C ? slot : slot * block->size / GRANULE;
+}
+
+uint64_t boehm_header_size(const struct collector *collector)
+{
+	uint64_t count = mark_count(collector) + 1;
+	uint64_t size = collector->byte_marks ? count : (count + 63) / 64 * 8;
+
+	return marks_offset(collector->variant) + ((size + 7) & ~UINT64_C(7));
+}
+
+/* The variant by a header; false: it does not tell. */
+static bool tell_variant(const struct collector *collector, const struct image *image,
+			 const struct boehm_block *block, enum boehm_variant *ret)
+{
+	uint64_t inverse = (UINT64_C(1) << 32) / block->size;
+	uint64_t tail[2];
+	uint32_t stated;
+
+	if (is_free(block) || !image_read_u32(image, block->header + HEADER_INVERSE, &stated) ||
+	    !image_read(image, block->header + HEADER_TAIL, tail, sizeof(tail)))
+		return false;
+	if (is_small(collector, block) ? stated - inverse <= 1 : stated == INVERSE_OF_LARGE)
+		*ret = VARIANT_C;
+	else if (tail[0] > UINT16_MAX) /* hb_map */
+		*ret = VARIANT_B;
+	else if (tail[0] <= UINT8_MAX && tail[1] > UINT16_MAX)
+		*ret = VARIANT_A;
+	else
+		return false;
+	return true;
+}
+
+static enum boehm_variant vote_variant(const struct collector *collector, const struct image *image)
+{
+	const struct boehm_block *blocks = collector->blocks.items;
+	size_t votes[VARIANT_C + 1] = { 0 };
+	enum boehm_variant best = VARIANT_B, told;
+
+	for (size_t i = 0; i < collector->blocks.count; i++)
+		if (tell_variant(collector, image, &blocks[i], &told))
+			votes[told]++;
+	for (told = VARIANT_A; told <= VARIANT_C; told++)
+		if (votes[told] > votes[best])
+			best = told;
+	return best;
+}
+
+/*
+ * Whether the block's marks can be bytes, or bits: the mark one past that of the last object is
+ * always set, and a byte is 0 or 1.
+ */
+static void tell_marks(const struct collector *collector, const struct boehm_block *block,
+		       const struct marks *marks, bool *ret_bytes, bool *ret_bits)
+{
+	uint64_t last = mark_number(collector, block, object_slots(collector, block));
+
+	*ret_bits = marks->bytes[last / 8] >> (last % 8) & 1;
+	*ret_bytes = marks->bytes[last] == 1;
+	for (uint64_t i = 0; i < last && *ret_bytes; i++)
+		*ret_bytes = marks->bytes[i] <= 1;
+}
+
+static bool vote_bytes(const struct collector *collector, const struct image *image)
+{
+	const struct boehm_block *blocks = collector->blocks.items;
+	size_t bytes = 0, bits = 0;
+
+	for (size_t i = 0; i < collector->blocks.count; i++) {
+		bool can_be_bytes, can_be_bits;
+		struct marks marks;
+
+		if (!is_small(collector, &blocks[i]))
+			continue;
+		boehm_read_marks(collector, image, &blocks[i], &marks);
+		tell_marks(collector, &blocks[i], &marks, &can_be_bytes, &can_be_bits);
+		bytes += can_be_bytes;
+		bits += can_be_bits && !can_be_bytes;
+	}
+	return bytes >= bits;
+}
+
+void boehm_calibrate(struct collector *collector, const struct image *image)
+{
+	collector->variant = vote_variant(collector, image);
+	/* The vote reads as many marks as there would be bytes. */
+	collector->byte_marks = true;
+	collector->byte_marks = vote_bytes(collector, image);
+}
+
+void boehm_read_marks(const struct collector *collector, const struct image *image,
+		      const struct boehm_block *block, struct marks *ret)
+{
+	uint64_t count = mark_count(collector) + 1;
+	uint64_t size = collector->byte_marks ? count : (count + 7) / 8;
+
+	if (!image_read(image, block->header + marks_offset(collector->variant), ret->bytes, size))
+		memset(ret->bytes, 0, size);
+}
+
+bool boehm_is_marked(const struct collector *collector, const struct boehm_block *block,
+		     const struct marks *marks, uint64_t slot)
+{
+	uint64_t number = mark_number(collector, block, slot);
+
+	return collector->byte_marks ? marks->bytes[number] != 0
+				     : marks->bytes[number / 8] >> (number % 8) & 1;
 }

@@ -1,8 +1,8 @@
 /*
- * The heap of the Boehm-Demers-Weiser collector (bdwgc, libgc) in a dump: what its parts share.
+ * The heap of the Boehm-Demers-Weiser collector (bdwgc, libgc) in a dump.
  *
- * Layouts are those of include/private/gc_priv.h of bdwgc 7.2 to 8.3 on x86-64. No version is asked
- * for: what differs is decided by what fits the dump.
+ * Layouts are those of include/private/gc_priv.h of bdwgc 7.2 to 8.3 on x86-64. No version number
+ *is read: where versions differ, the layout that fits the dump counts.
  *
  *	module's data     bottom_index             hblkhdr
  *	GC_arrays ------> | slots | links | key |-> | size, kind, marks ... |
@@ -10,8 +10,8 @@
  *	                                           block (4096 bytes)
  *	                                           | object | object | ...
  *
- * A block holds objects of one size and kind; one larger than half of a block starts a run of
- * blocks of its own. A free run has one header, too.
+ * A block holds objects of one size and kind. An object larger than half a block has a run of
+ *blocks of its own. A free run has one header, too.
  */
 #ifndef ALLOCATORS_BOEHM_BOEHM_H
 #define ALLOCATORS_BOEHM_BOEHM_H
@@ -19,12 +19,13 @@
 #include "analyzer/base/array.h"
 #include "analyzer/base/bitmap.h"
 #include "analyzer/base/findings.h"
+#include "analyzer/base/list.h"
 #include "analyzer/heap/allocator.h"
 #include "analyzer/image/view.h"
 
 enum {
 	GRANULE = 16,
-	ARRAYS_HEAD = 1504, /* of GC_arrays, at most: before the free lists */
+	ARRAYS_HEAD = 1504, /* bytes of GC_arrays before the free lists, at most */
 	FLAG_UNMAPPED = 2,
 	FLAG_FREE = 4,
 	FLAGS_KNOWN = 0x3f,
@@ -37,13 +38,28 @@ enum {
 	KIND_FIRST_OWN = 4, /* kinds that the program made */
 };
 
+/* hblkhdr. */
+enum {
+	HEADER_NEXT = 0, /* on a list of blocks to be swept */
+	HEADER_BLOCK = 16,
+	HEADER_KIND = 24,
+	HEADER_FLAGS = 25,
+	HEADER_SWEPT = 26,
+	HEADER_INVERSE = 28, /* hb_inv_sz, of variant C */
+	HEADER_SIZE = 32,
+	HEADER_DESCRIPTOR = 40,
+	HEADER_TAIL = 48, /* differs between versions and builds */
+};
+
+enum { KIND_RECLAIM = 8 /* ok_reclaim_list, in GC_obj_kinds */ };
+
 /* How a build of the collector cuts memory. */
 struct boehm_geometry {
 	unsigned int log_block; /* HBLKSIZE is 1 << log_block */
-	unsigned int log_index; /* so many slots has a bottom_index */
+	unsigned int log_index; /* a bottom_index has 1 << log_index slots */
 };
 
-/* Where hblkhdr has its fields after hb_descr: those of versions and builds. */
+/* The fields of hblkhdr from HEADER_TAIL on. */
 enum boehm_variant {
 	VARIANT_A, /* 7.2 and 7.4 */
 	VARIANT_B, /* from 7.6 on */
@@ -66,16 +82,16 @@ struct boehm_block {
 struct collector {
 	struct boehm_geometry geometry;
 	uint64_t start, end; /* of the module whose data leads to it */
-	uint64_t arrays;     /* where in that data: inside of GC_arrays */
+	uint64_t arrays;     /* an address in GC_arrays, in that data */
 	uint64_t index;	     /* the lowest bottom_index */
 
 	ARRAY(struct boehm_block) blocks; /* by address */
 	ARRAY(uint64_t) indexes;	  /* the bottom indexes */
 	uint64_t nils;			  /* GC_all_nils: an index of nothing; 0: not found */
 	uint64_t object_count;
-	uint64_t bad_slots; /* of indexes: that make no sense */
-	uint64_t size;	    /* bytes of all blocks that are mapped */
-	uint64_t unmapped;  /* and of those that are not */
+	uint64_t bad_slots; /* of indexes, without a sound header */
+	uint64_t size;	    /* bytes of all mapped blocks */
+	uint64_t unmapped;  /* and of the others */
 
 	enum boehm_variant variant;
 	bool byte_marks; /* or bits */
@@ -85,7 +101,7 @@ struct collector {
 	bool extra_byte;    /* objects are one byte larger than asked for */
 	uint64_t kinds;	    /* GC_obj_kinds; 0: not found */
 	uint64_t kind_size;
-	size_t kind_count;
+	size_t kind_count;    /* 0 without kinds */
 	struct bitmap listed; /* objects on free lists, by number */
 	struct bitmap cached; /* on those of threads */
 	size_t broken_lists;
@@ -93,13 +109,12 @@ struct collector {
 	ARRAY(uint64_t) threads; /* GC_Thread_Rep */
 
 	uint64_t cycle;	    /* GC_gc_no, or its lower 16 bits */
-	bool cycle_is_told; /* by the symbol */
-	bool is_collecting; /* marks are not to be trusted */
-	uint64_t undecided; /* objects that count as used for that */
+	bool is_collecting; /* marks are incomplete */
+	uint64_t undecided; /* objects that count as used because of that */
 };
 
 struct range_list {
-	ARRAY(struct memory_range) list;
+	ARRAY(struct memory_range);
 };
 
 struct boehm_heap {
@@ -122,17 +137,12 @@ static inline uint64_t largest_small(const struct collector *collector)
 	return block_bytes(collector) / 2;
 }
 
-static inline const struct boehm_block *boehm_blocks(const struct collector *collector)
-{
-	return collector->blocks.items;
-}
-
 static inline bool is_free(const struct boehm_block *block)
 {
 	return block->flags & FLAG_FREE;
 }
 
-/* Free, with no memory behind it: the flag alone may be left over. */
+/* Free, without memory. The flag alone may be stale. */
 static inline bool is_unmapped(const struct boehm_block *block)
 {
 	return is_free(block) && (block->flags & FLAG_UNMAPPED);
@@ -143,7 +153,7 @@ static inline bool is_small(const struct collector *collector, const struct boeh
 	return !is_free(block) && block->size <= largest_small(collector);
 }
 
-/* How many objects the block holds: a large one is alone, a free has none. */
+/* How many objects the block holds: one, if it is large; none, if the block is free. */
 static inline uint64_t object_slots(const struct collector *collector,
 				    const struct boehm_block *block)
 {
@@ -160,5 +170,185 @@ static inline uint64_t block_end(const struct collector *collector, const struct
 	return is_small(collector, block) ? block->start + block_bytes(collector)
 					  : block->start + ((block->size + mask) & ~mask);
 }
+
+/* How far an index's key is shifted to be the address of the first slot's block. */
+static inline unsigned int key_shift(const struct boehm_geometry *geometry)
+{
+	return geometry->log_block + geometry->log_index;
+}
+
+/* The fields of a bottom_index behind its slots. */
+enum index_field {
+	INDEX_UPWARD = 0,     /* asc_link */
+	INDEX_DOWNWARD = 8,   /* desc_link */
+	INDEX_KEY = 16,	      /* see key_shift() */
+	INDEX_HASH_LINK = 24, /* the next with the same low bits of the key, or GC_all_nils */
+	INDEX_TAIL = 32,
+};
+
+static inline uint64_t index_field(const struct boehm_geometry *geometry, uint64_t index,
+				   enum index_field field)
+{
+	return index + (UINT64_C(8) << geometry->log_index) + field;
+}
+
+static inline uint64_t index_size(const struct boehm_geometry *geometry)
+{
+	return index_field(geometry, 0, INDEX_TAIL);
+}
+
+/* The address of a kind's descriptor in GC_obj_kinds. */
+static inline uint64_t kind_entry(const struct collector *collector, size_t kind)
+{
+	return collector->kinds + kind * collector->kind_size;
+}
+
+/* How many heads the free lists of a kind have. */
+static inline uint64_t list_heads(const struct collector *collector)
+{
+	return largest_small(collector) / GRANULE + 1;
+}
+
+/*
+ * search.c: finding collectors.
+ */
+
+/* Add all collectors of the process to the heap, with their blocks. */
+struct error *boehm_search(struct boehm_heap *heap);
+
+/*
+ * Call visit for each word but 0 of the writable data in [start, end), by address, until it returns
+ * an error. *cursor, 0 at first, serves ranges that come by address.
+ */
+struct error *boehm_visit_data(uint64_t start, uint64_t end, const struct image *image,
+			       size_t *cursor,
+			       struct error *(*visit)(void *data, uint64_t where, uint64_t word),
+			       void *data);
+
+/* The same for the module of the collector's variables. */
+static inline struct error *boehm_visit_own_data(
+	const struct collector *collector, const struct image *image,
+	struct error *(*visit)(void *data, uint64_t where, uint64_t word), void *data)
+{
+	size_t cursor = 0;
+
+	return boehm_visit_data(collector->start, collector->end, image, &cursor, visit, data);
+}
+
+/*
+ * blocks.c: from bottom indexes to the table of blocks, and the marks of their objects.
+ */
+
+/* Whether a bottom_index is at address, by its key and its links to others. */
+bool boehm_is_index(struct view *view, const struct boehm_geometry *geometry, uint64_t address);
+
+/* Whether most of the first used slots of the index lead to headers. */
+bool boehm_leads_to_blocks(struct view *view, const struct boehm_geometry *geometry,
+			   uint64_t address);
+
+/*
+ * Read all blocks, from the lowest index on. *ret_sound: there are used blocks, and hardly any bad
+ * slots.
+ */
+struct error *boehm_read_blocks(struct collector *collector, const struct heap_context *context,
+				bool *ret_sound);
+
+/* The block that holds address, or NULL. *hint is 0 at first. */
+const struct boehm_block *boehm_find_block(const struct collector *collector, uint64_t address,
+					   size_t *hint);
+
+/* The block of the object that starts at address, and its number; NULL: there is none. */
+const struct boehm_block *boehm_find_object(const struct collector *collector, uint64_t address,
+					    size_t *hint, uint64_t *ret_number);
+
+/*
+ * Decide the variant of the headers and of the marks, which depend on how the collector was built,
+ * by a vote of all headers.
+ */
+void boehm_calibrate(struct collector *collector, const struct image *image);
+
+/* The marks of a block's objects. */
+struct marks {
+	uint8_t bytes[(1 << 16) / GRANULE + 1]; /* of the largest blocks */
+};
+
+/* Read the marks of the block; none are set if they are not in the dump. */
+void boehm_read_marks(const struct collector *collector, const struct image *image,
+		      const struct boehm_block *block, struct marks *ret);
+
+/* Whether the block's slot-th object is marked. */
+bool boehm_is_marked(const struct collector *collector, const struct boehm_block *block,
+		     const struct marks *marks, uint64_t slot);
+
+/* The size of a header, with its marks. */
+uint64_t boehm_header_size(const struct collector *collector);
+
+/*
+ * lists.c: free objects, which are on lists.
+ */
+
+/* Whether size_map is at address; *ret_extra: objects have an extra byte. */
+bool boehm_is_size_map(struct view *view, uint64_t address, bool *ret_extra);
+
+/* Find the lists, and fill in the free objects. */
+struct error *boehm_read_lists(struct collector *collector, const struct heap_context *context);
+
+/*
+ * objects.c: the state of each object.
+ */
+
+enum object_state {
+	OBJECT_USED,
+	OBJECT_FREE,
+	OBJECT_CACHED,
+	OBJECT_DEAD,
+	OBJECT_UNDECIDED, /* used or dead: there are no marks to decide */
+};
+
+/* Fill in the cycle, and whether a collection is under way. */
+void boehm_find_cycle(struct collector *collector, const struct heap_context *context);
+
+/* The state of the block's slot-th object; the marks are the block's. */
+enum object_state boehm_object_state(const struct collector *collector,
+				     const struct boehm_block *block, const struct marks *marks,
+				     uint64_t slot);
+
+/* Report all blocks and objects of the collector; count the undecided ones. */
+struct error *boehm_add_objects(struct collector *collector, const struct heap_context *context,
+				arena_number arena, struct block_sink *sink);
+
+/*
+ * bookkeeping.c: memory that a collector uses for itself: headers, indexes, lists, stacks for
+ * marking. Pointers there hold nothing.
+ */
+
+/* Find the free headers: they still name blocks. */
+struct error *boehm_find_spares(struct collector *collector, const struct heap_context *context);
+
+struct error *boehm_claim_bookkeeping(const struct collector *collector,
+				      const struct heap_context *context, struct block_sink *sink);
+
+/* Add to ranges all memory that the collector got from the system. */
+struct error *boehm_add_owned(const struct collector *collector, struct range_list *ranges);
+
+/* GC_mark_state, which is 0 except during a collection; false if it is not found, as before 8.2. */
+bool boehm_mark_state(const struct collector *collector, const struct heap_context *context,
+		      uint32_t *ret);
+
+/*
+ * tell.c: addresses in words, and the collector's own objects.
+ */
+
+/*
+ * Whether the used object at address is the collector's own. It keeps disappearing links,
+ * finalizers, tables of them, threads and the lists of own kinds in its heap, as objects like those
+ * of the program, and they are recognised by their contents.
+ */
+bool boehm_is_internal(const struct collector *collector, const struct image *image,
+		       uint64_t address);
+
+/* The slots tell and tell_used. */
+bool boehm_tell(const struct heap *base, uint64_t address, char *ret, size_t size);
+bool boehm_tell_used(const struct heap *base, uint64_t start, char *ret, size_t size);
 
 #endif

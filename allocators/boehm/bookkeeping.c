@@ -1,50 +1,43 @@
-#include "allocators/boehm/bookkeeping.h"
-
-#include "allocators/boehm/blocks.h"
-#include "allocators/boehm/calibrate.h"
-#include "allocators/boehm/data.h"
-#include "allocators/boehm/internals.h"
-#include "allocators/boehm/lists.h"
-#include "allocators/boehm/marking.h"
-#include "analyzer/base/array.h"
+#include "allocators/boehm/boehm.h"
 
 enum {
 	MOST_SECTIONS = 1 << 16,
 	SMALLEST_SECTION = 1 << 16, /* only parts of others are smaller */
-	KIND_RECLAIM = 8,	    /* ok_reclaim_list, in GC_obj_kinds */
 
-	HEADER_BLOCK = 16, /* of hblkhdr */
-	HEADER_KINDS = 24, /* the kind, and the flags */
-	HEADER_SIZE = 32,
+	/* A mark stack, of { address, descriptor }. */
+	ENTRY = 16,
+	FEWEST_ENTRIES = 4096, /* INITIAL_MARK_STACK_SIZE, LOCAL_... */
+	NEAR = 128,	       /* bytes between its variables, at most */
+	/* A marker, a thread of the collector, has a mark stack in its frames. */
+	LOCAL_STACK = FEWEST_ENTRIES * ENTRY,
+	MARKER_FRAMES = 16384,
+	THREAD_WORDS = 8, /* of GC_Thread_Rep: one is its pthread_t */
 };
 
 static struct error *append_range(struct range_list *ranges, uint64_t start, uint64_t end)
 {
-	size_t count = ranges->list.count;
-	struct memory_range *last = count > 0 ? &ranges->list.items[count - 1] : NULL;
+	size_t count = ranges->count;
+	struct memory_range *last = count > 0 ? &ranges->items[count - 1] : NULL;
 
-	/* Much of it comes in a row. */
+	/* Ranges often follow each other. */
 	if (last && last->start <= start && start <= last->end) {
 		if (end > last->end)
 			last->end = end;
 		return NULL;
 	}
-	return array_append(&ranges->list, (struct memory_range){ start, end });
+	return array_append(ranges, (struct memory_range){ start, end });
 }
 
 /*
- * The pages that something of the collector's own is on: it gets its scratch memory from the system
- * by pages, and uses it for nothing else.
+ * Add the pages of something of the collector's own. It gets scratch memory by pages, and uses it
+ * for nothing else.
  */
 static struct error *append_pages(struct range_list *ranges, uint64_t start, uint64_t size)
 {
 	return append_range(ranges, page_below(start), page_above(start + size));
 }
 
-/*
- * Whether what was a header is at address: it keeps what it had, but for the link in its first
- * word.
- */
+/* Whether a former header is at address: it is unchanged but for the link in its first word. */
 static bool is_spare(const struct collector *collector, struct view *view, uint64_t address)
 {
 	uint64_t block, kinds, size;
@@ -52,13 +45,13 @@ static bool is_spare(const struct collector *collector, struct view *view, uint6
 
 	return address % GRANULE == 0 && view_word(view, address + HEADER_BLOCK, &block) &&
 	       block % block_bytes(collector) == 0 &&
-	       view_word(view, address + HEADER_KINDS, &kinds) &&
-	       (kinds & UINT8_MAX) < MOST_KINDS && (kinds >> 8 & UINT8_MAX) <= FLAGS_KNOWN &&
+	       view_word(view, address + HEADER_KIND, &kinds) && (kinds & UINT8_MAX) < MOST_KINDS &&
+	       (kinds >> 8 & UINT8_MAX) <= FLAGS_KNOWN &&
 	       view_word(view, address + HEADER_SIZE, &size) && size % GRANULE == 0 &&
 	       size >> 47 == 0 && !boehm_find_block(collector, address, &hint);
 }
 
-/* Note the headers on the list that begins at address, if all are. */
+/* Add the free headers on the list that begins at address, if all members are such. */
 static struct error *read_spares(struct collector *collector, struct view *view, uint64_t address,
 				 uint64_t most)
 {
@@ -78,7 +71,7 @@ static struct error *read_spares(struct collector *collector, struct view *view,
 	return NULL;
 }
 
-/* GC_arrays begins with single variables; one is GC_hdr_free_list. */
+/* One of the variables at the start of GC_arrays is GC_hdr_free_list. */
 struct error *boehm_find_spares(struct collector *collector, const struct heap_context *context)
 {
 	struct view view = { context->image };
@@ -96,7 +89,7 @@ struct error *boehm_find_spares(struct collector *collector, const struct heap_c
 
 static struct error *append_scratch(const struct collector *collector, struct range_list *ranges)
 {
-	const struct boehm_block *blocks = boehm_blocks(collector);
+	const struct boehm_block *blocks = collector->blocks.items;
 	const uint64_t *indexes = collector->indexes.items;
 	const uint64_t *spares = collector->spares.items;
 	uint64_t header = boehm_header_size(collector);
@@ -115,7 +108,7 @@ static struct error *append_scratch(const struct collector *collector, struct ra
 
 struct error *boehm_add_owned(const struct collector *collector, struct range_list *ranges)
 {
-	const struct boehm_block *blocks = boehm_blocks(collector);
+	const struct boehm_block *blocks = collector->blocks.items;
 	struct error *error = append_scratch(collector, ranges);
 
 	for (size_t i = 0; i < collector->blocks.count && !error; i++)
@@ -123,162 +116,314 @@ struct error *boehm_add_owned(const struct collector *collector, struct range_li
 	return error;
 }
 
-/* Claim the heads of the lists, and size_map. */
-static struct error *claim_arrays(const struct collector *collector, struct block_sink *sink)
-{
-	uint64_t end = collector->size_map + 8 * (largest_small(collector) + 1);
-
-	if (!collector->freelists)
-		return NULL;
-	return block_sink_claim(sink, collector->freelists, end);
-}
-
-/* Claim the lists of blocks to be swept, of each kind. */
-static struct error *claim_reclaim_lists(const struct collector *collector,
-					 const struct image *image, struct block_sink *sink)
-{
-	uint64_t size = 8 * list_heads(collector);
-	struct error *error = NULL;
-
-	for (size_t kind = 0; collector->kinds && kind < collector->kind_count && !error; kind++) {
-		uint64_t entry = collector->kinds + kind * collector->kind_size;
-		uint64_t list;
-
-		if (image_read_u64(image, entry + KIND_RECLAIM, &list) && list)
-			error = block_sink_claim(sink, list, list + size);
-	}
-	return error;
-}
-
-struct sections {
+/* The claims of one collector. */
+struct claims {
 	const struct collector *collector;
+	const struct heap_context *context;
 	struct view view;
 	struct block_sink *sink;
-	ARRAY(uint64_t) starts; /* of those that were found */
+	ARRAY(uint64_t) sections; /* starts of those that were found */
 	size_t hint;
 };
 
-/*
- * Whether { start, size } stands at address for a section: a stretch of whole blocks that the
- * collector got from the system at once. A program may note a large object in the same way: that is
- * left alone.
- */
-static bool is_section(struct sections *sections, uint64_t address)
+/* Claim the heads of the lists, and size_map. */
+static struct error *claim_arrays(struct claims *claims)
 {
-	const struct collector *collector = sections->collector;
+	const struct collector *collector = claims->collector;
+	uint64_t end = collector->size_map + 8 * (largest_small(collector) + 1);
+
+	return collector->freelists ? block_sink_claim(claims->sink, collector->freelists, end)
+				    : NULL;
+}
+
+/* Claim the lists of blocks to be swept, of each kind. */
+static struct error *claim_reclaim_lists(struct claims *claims)
+{
+	const struct collector *collector = claims->collector;
+	struct error *error = NULL;
+	uint64_t list;
+
+	for (size_t kind = 0; kind < collector->kind_count && !error; kind++)
+		if (view_word(&claims->view, kind_entry(collector, kind) + KIND_RECLAIM, &list) &&
+		    list)
+			error = block_sink_claim(claims->sink, list,
+						 list + 8 * list_heads(collector));
+	return error;
+}
+
+/*
+ * Whether { start, size } at address is a section: a stretch of whole blocks that the collector got
+ * from the system at once. A program may describe a large object in the same way: that is no
+ * section.
+ */
+static bool is_section(struct claims *claims, uint64_t address)
+{
+	const struct collector *collector = claims->collector;
 	const struct boehm_block *block;
 	uint64_t start, size;
 
-	if (!view_word(&sections->view, address, &start) || start == 0 || start % PAGE != 0 ||
-	    !view_word(&sections->view, address + 8, &size) || size == 0 || size % PAGE != 0 ||
+	if (!view_word(&claims->view, address, &start) || start == 0 || start % PAGE != 0 ||
+	    !view_word(&claims->view, address + 8, &size) || size == 0 || size % PAGE != 0 ||
 	    size > collector->size + collector->unmapped)
 		return false;
-	block = boehm_find_block(collector, start, &sections->hint);
+	block = boehm_find_block(collector, start, &claims->hint);
 	if (!block || block->start != start ||
 	    (!is_free(block) && block_end(collector, block) == start + size))
 		return false;
-	block = boehm_find_block(collector, start + size - 1, &sections->hint);
+	block = boehm_find_block(collector, start + size - 1, &claims->hint);
 	return block && block_end(collector, block) == start + size;
 }
 
-/* Claim what lists sections, at the word or where it points to. */
-static struct error *claim_sections(void *data, uint64_t where, uint64_t word)
+/* Claim the list of sections at the word, or where it points to. */
+static struct error *claim_sections(struct claims *claims, uint64_t where, uint64_t word)
 {
-	struct sections *sections = data;
 	uint64_t address = where, end, start, size;
 	struct error *error;
 
 	if (word % 8 != 0)
 		return NULL;
-	if (!is_section(sections, where))
+	if (!is_section(claims, where))
 		address = word;
-	if (!view_word(&sections->view, address + 8, &size) || size < SMALLEST_SECTION)
+	if (!view_word(&claims->view, address + 8, &size) || size < SMALLEST_SECTION)
 		return NULL;
-	for (end = address;
-	     end - address < UINT64_C(16) * MOST_SECTIONS && is_section(sections, end); end += 16) {
-		if (!view_word(&sections->view, end, &start))
+	for (end = address; end - address < UINT64_C(16) * MOST_SECTIONS && is_section(claims, end);
+	     end += 16) {
+		if (!view_word(&claims->view, end, &start))
 			break;
-		error = array_append(&sections->starts, start);
+		error = array_append(&claims->sections, start);
 		if (error)
 			return error;
 	}
-	return end > address ? block_sink_claim(sections->sink, address, end) : NULL;
+	return end > address ? block_sink_claim(claims->sink, address, end) : NULL;
 }
 
 /*
- * The collector also notes where the section lies that it got last. That is no reference to the
- * object there; but a table of its own may lie there, too.
+ * Claim the collector's variable with the start of the section that it got last, which is no
+ * reference to the object there. But an internal table may be there, too.
  */
-static struct error *claim_notes(struct sections *sections)
+static struct error *claim_notes(struct claims *claims)
 {
-	const uint64_t *starts = sections->starts.items;
-	uint64_t end = sections->collector->freelists;
+	const uint64_t *starts = claims->sections.items;
+	uint64_t end = claims->collector->freelists;
 
 	for (uint64_t i = 8; i <= ARRAYS_HEAD && end; i += 8) {
 		struct error *error;
 		uint64_t word;
 		size_t j = 0;
 
-		if (!view_word(&sections->view, end - i, &word) || word == 0)
+		if (!view_word(&claims->view, end - i, &word) || word == 0)
 			continue;
-		while (j < sections->starts.count && starts[j] != word)
+		while (j < claims->sections.count && starts[j] != word)
 			j++;
-		if (j == sections->starts.count ||
-		    boehm_internal(sections->collector, sections->view.image, word) !=
-			    INTERNAL_NONE)
+		if (j == claims->sections.count ||
+		    boehm_is_internal(claims->collector, claims->context->image, word))
 			continue;
-		error = block_sink_claim(sections->sink, end - i, end - i + 8);
+		error = block_sink_claim(claims->sink, end - i, end - i + 8);
 		if (error)
 			return error;
 	}
 	return NULL;
 }
 
-static struct error *claim_section_lists(const struct collector *collector,
-					 const struct heap_context *context,
-					 struct block_sink *sink)
+/* Whether [start, end) may be memory of the collector outside of blocks. */
+static bool can_be_scratch(const struct claims *claims, uint64_t start, uint64_t end)
 {
-	struct sections sections = {
-		.collector = collector,
-		.view = { context->image },
-		.sink = sink,
-		.starts = { .memory.account = context->account },
-	};
-	struct error *error =
-		boehm_visit_own_data(collector, context->image, claim_sections, &sections);
+	const struct region *region = image_find(claims->context->image, start);
+	size_t hint = 0;
 
-	if (!error)
-		error = claim_notes(&sections);
-	array_release(&sections.starts);
-	return error;
+	return start % PAGE == 0 && region && region->end >= end &&
+	       (region->rights & RIGHT_WRITE) && !region->mapping &&
+	       !program_find_stack(claims->context->program, start) &&
+	       !boehm_find_block(claims->collector, start, &hint) &&
+	       !boehm_find_block(claims->collector, end - 1, &hint);
 }
 
-/* The pages of headers and indexes. */
-static struct error *claim_scratch(const struct collector *collector,
-				   struct memory_account *account, struct block_sink *sink)
+/*
+ * Whether the word at where may be the number of entries of the mark stack, with its start and end
+ * nearby.
+ */
+static bool is_mark_stack(struct claims *claims, uint64_t where, uint64_t word,
+			  struct memory_range *ret)
 {
-	struct range_list scratch = { .list.memory.account = account };
-	struct error *error = append_scratch(collector, &scratch);
+	if (word < FEWEST_ENTRIES || word > UINT32_MAX || word & (word - 1))
+		return false;
+	for (uint64_t i = 0; i < 2 * NEAR; i += 8) {
+		uint64_t start, end = 0;
+		bool ends = false;
 
-	for (size_t i = 0; i < scratch.list.count && !error; i++)
-		error = block_sink_claim(sink, scratch.list.items[i].start,
-					 scratch.list.items[i].end);
-	array_release(&scratch.list);
+		if (!view_word(&claims->view, where - NEAR + i, &start) || start % PAGE != 0 ||
+		    start == 0)
+			continue;
+		for (uint64_t j = 0; j < 2 * NEAR && !ends; j += 8)
+			ends = view_word(&claims->view, where - NEAR + j, &end) &&
+			       end - start == word * ENTRY;
+		if (!ends || !can_be_scratch(claims, start, end))
+			continue;
+		*ret = (struct memory_range){ start, end };
+		return true;
+	}
+	return false;
+}
+
+/* The address of GC_mark_stack_size in GC_arrays, from 8.2 on, behind GC_all_bottom_indices; or 0.
+ */
+static uint64_t find_mark_stack_size(struct claims *claims)
+{
+	const struct collector *collector = claims->collector;
+	uint64_t address = collector->freelists - ARRAYS_HEAD, word;
+	struct memory_range stack;
+
+	if (!collector->freelists)
+		return 0;
+	while (address < collector->freelists &&
+	       !(view_word(&claims->view, address, &word) && word == collector->index))
+		address += 8;
+	for (; address < collector->freelists; address += 8)
+		if (view_word(&claims->view, address, &word) &&
+		    is_mark_stack(claims, address, word, &stack))
+			return address;
+	return 0;
+}
+
+bool boehm_mark_state(const struct collector *collector, const struct heap_context *context,
+		      uint32_t *ret)
+{
+	struct claims claims = { collector, context, { context->image } };
+	uint64_t size = find_mark_stack_size(&claims);
+
+	return size && image_read_u32(context->image, size + 8, ret);
+}
+
+/* Whether GC_mark_stack, its limit and top begin at where. */
+static bool is_stack_row(struct claims *claims, uint64_t where, uint64_t start,
+			 struct memory_range *ret)
+{
+	uint64_t end, top, size;
+
+	if (start % PAGE != 0 || !view_word(&claims->view, where + 8, &end) ||
+	    !view_word(&claims->view, where + 16, &top))
+		return false;
+	size = end - start;
+	/* top is one entry below the start of an empty stack. */
+	if (size < LOCAL_STACK || size > UINT32_MAX || size & (size - 1) ||
+	    (top - start) % ENTRY != 0 || top + ENTRY - start > size ||
+	    !can_be_scratch(claims, start, end))
+		return false;
+	*ret = (struct memory_range){ start, end };
+	return true;
+}
+
+static struct error *claim_mark_stack(struct claims *claims, uint64_t where, uint64_t word)
+{
+	struct memory_range stack;
+	struct error *error;
+
+	if (is_stack_row(claims, where, word, &stack)) {
+		/* The limit may happen to be where a block starts. */
+		error = block_sink_claim(claims->sink, where, where + 24);
+		return error ? error : block_sink_claim(claims->sink, stack.start, stack.end);
+	}
+	if (!is_mark_stack(claims, where, word, &stack))
+		return NULL;
+	return block_sink_claim(claims->sink, stack.start, stack.end);
+}
+
+/* Claim the mark stack of the collecting thread, if others help it. */
+static struct error *claim_local_stack(struct claims *claims)
+{
+	uint64_t size = find_mark_stack_size(claims), start;
+
+	if (!size || !view_word(&claims->view, size - 16, &start) || !start ||
+	    !can_be_scratch(claims, start, start + LOCAL_STACK))
+		return NULL;
+	return block_sink_claim(claims->sink, start, start + LOCAL_STACK);
+}
+
+/* Whether the thread is one of those that the collector stops. */
+static bool is_registered(struct claims *claims, const struct thread *thread)
+{
+	const uint64_t *all = claims->collector->threads.items;
+
+	for (size_t i = 0; i < claims->collector->threads.count; i++)
+		for (uint64_t j = 0; j < THREAD_WORDS; j++) {
+			uint64_t word;
+
+			if (view_word(&claims->view, all[i] + 8 * j, &word) &&
+			    word == thread->thread_pointer)
+				return true;
+		}
+	return false;
+}
+
+/*
+ * The word may be the pthread_t of a marker: a thread that the collector knows but does not stop,
+ * with one mark stack in its frames.
+ */
+static struct error *claim_marker(struct claims *claims, uint64_t word)
+{
+	const struct program *program = claims->context->program;
+
+	for (size_t i = 0; i < program_thread_count(program); i++) {
+		const struct thread *thread = program_thread(program, i);
+		const struct stack *stack;
+
+		if (thread->thread_pointer != word || thread->stack == NO_STACK)
+			continue;
+		stack = program_stack(program, thread->stack);
+		if (stack->kind != STACK_THREAD || word <= stack->live || word > stack->live_end ||
+		    word - stack->live - LOCAL_STACK > MARKER_FRAMES ||
+		    is_registered(claims, thread))
+			return NULL;
+		return block_sink_claim(claims->sink, stack->live, word);
+	}
+	return NULL;
+}
+
+static struct error *claim_at(void *data, uint64_t where, uint64_t word)
+{
+	struct claims *claims = data;
+	struct error *error = claim_sections(claims, where, word);
+
+	if (!error)
+		error = claim_mark_stack(claims, where, word);
+	return error ? error : claim_marker(claims, word);
+}
+
+/* Claim the pages of headers and indexes. */
+static struct error *claim_scratch(struct claims *claims)
+{
+	struct range_list scratch = { .memory.account = claims->context->account };
+	struct error *error = append_scratch(claims->collector, &scratch);
+
+	for (size_t i = 0; i < scratch.count && !error; i++)
+		error = block_sink_claim(claims->sink, scratch.items[i].start,
+					 scratch.items[i].end);
+	array_release(&scratch);
 	return error;
 }
 
 struct error *boehm_claim_bookkeeping(const struct collector *collector,
 				      const struct heap_context *context, struct block_sink *sink)
 {
-	struct error *error = claim_scratch(collector, context->account, sink);
+	struct claims claims = {
+		.collector = collector,
+		.context = context,
+		.view = { context->image },
+		.sink = sink,
+		.sections = { .memory.account = context->account },
+	};
+	struct error *error = claim_scratch(&claims);
 
 	if (!error)
-		error = claim_arrays(collector, sink);
+		error = claim_arrays(&claims);
 	if (!error)
-		error = claim_reclaim_lists(collector, context->image, sink);
+		error = claim_reclaim_lists(&claims);
 	if (!error)
-		error = claim_section_lists(collector, context, sink);
+		error = boehm_visit_own_data(collector, context->image, claim_at, &claims);
 	if (!error)
-		error = boehm_claim_marking(collector, context, sink);
+		error = claim_notes(&claims);
+	if (!error)
+		error = claim_local_stack(&claims);
+	array_release(&claims.sections);
 	return error;
 }

@@ -1,8 +1,13 @@
-#include "allocators/boehm/lists.h"
-
-#include "allocators/boehm/blocks.h"
-#include "allocators/boehm/data.h"
-#include "allocators/boehm/links.h"
+/*
+ * Free objects: for each kind and each size there is a list, linked by the first word of objects;
+ * each thread has short ones of its own. GC_arrays has the heads of the first four kinds in a row,
+ * followed by size_map, the granules that an object of so many bytes takes. Its numbers are the
+ *same in all versions, so it is found by them.
+ *
+ *	objfreelist  aobjfreelist  uobjfreelist  auobjfreelist  size_map
+ *	| 129 heads  | 129 heads   | 129 heads   | 129 heads    | 1 1 1 ... 2 2
+ */
+#include "allocators/boehm/boehm.h"
 
 #include <inttypes.h>
 
@@ -18,6 +23,7 @@ enum {
 	MOST_THREADS = 1 << 16,
 
 	PROGRESS_STEP = 1 << 14, /* objects of a list */
+	CHUNK = 1 << 10,	 /* blocks */
 };
 
 static const int ANY_KIND = -1;
@@ -29,10 +35,10 @@ struct search {
 	size_t hint;
 	uint64_t steps;
 	bool interrupted;
-	struct memory links; /* see links.h */
+	ARRAY(int32_t) links; /* see note_links() */
 };
 
-/* Whether somebody still wants to know; asked for each object of a list. */
+/* Show progress, at each object of a list; false: the user interrupts. */
 static bool goes_on(struct search *search)
 {
 	if (++search->steps % PROGRESS_STEP == 0 && !progress_step(search->context->progress, 0))
@@ -73,7 +79,7 @@ static uint64_t list_size(uint64_t number)
 	return GRANULE * (number ? number : 1);
 }
 
-/* Whether an object that may be on such a list starts at address. */
+/* Whether an object that starts at address may be on such a list. */
 static bool fits_list(struct search *search, uint64_t address, uint64_t size, int kind,
 		      uint64_t *ret_number)
 {
@@ -87,7 +93,7 @@ static bool fits_list(struct search *search, uint64_t address, uint64_t size, in
 static const int list_kinds[] = { KIND_NORMAL, KIND_ATOMIC, KIND_UNCOLLECTABLE,
 				  KIND_ATOMIC_UNCOLLECTABLE };
 
-/* How many heads at address are those of lists, and how many cannot be. */
+/* Count the heads at address that lead to objects of their list, and those that do not. */
 static void count_heads(struct search *search, uint64_t address, size_t *ret_good, size_t *ret_bad)
 {
 	uint64_t heads = list_heads(search->collector);
@@ -107,7 +113,7 @@ static void count_heads(struct search *search, uint64_t address, size_t *ret_goo
 	}
 }
 
-/* Find the heads: versions have other variables between them and size_map. */
+/* Find the heads: versions differ in the variables between them and size_map. */
 static void find_heads(struct search *search)
 {
 	static const uint64_t gaps[] = { 0, 16, 24 };
@@ -163,25 +169,93 @@ static struct error *look_for_kinds(void *data, uint64_t where, uint64_t word)
 	return NULL;
 }
 
-/* Heads of kinds that the program made are pointer-free objects. */
+/* The heads of a kind that the program made are a pointer-free object. */
 static void count_kinds(struct search *search)
 {
 	struct collector *collector = search->collector;
 
-	collector->kind_count = KIND_FIRST_OWN;
-	while (collector->kinds && collector->kind_count < MOST_KINDS) {
+	if (!collector->kinds)
+		return;
+	for (collector->kind_count = KIND_FIRST_OWN; collector->kind_count < MOST_KINDS;
+	     collector->kind_count++) {
 		const struct boehm_block *block;
 		uint64_t heads, number;
 
-		if (!view_word(&search->view,
-			       collector->kinds + collector->kind_count * collector->kind_size,
-			       &heads))
+		if (!view_word(&search->view, kind_entry(collector, collector->kind_count), &heads))
 			return;
 		block = boehm_find_object(collector, heads, &search->hint, &number);
 		if (!block || block->kind != KIND_ATOMIC || block->size < 8 * list_heads(collector))
 			return;
-		collector->kind_count++;
 	}
+}
+
+/*
+ * In a dump that does not fit into memory, following lists would read a page of the dump for each
+ * object that the program freed, in any order. So all links are noted first, in order of address.
+ *
+ * A link is the distance of the next object in granules, or one of these: it must be read from the
+ * dump, or it is 0.
+ */
+static const int32_t LINK_UNKNOWN = 0, LINK_END = INT32_MIN;
+
+static int32_t make_link(uint64_t object, uint64_t next)
+{
+	int64_t distance = (int64_t)(next - object);
+
+	if (next == 0)
+		return LINK_END;
+	if (distance % GRANULE != 0 || distance / GRANULE <= INT32_MIN ||
+	    distance / GRANULE > INT32_MAX)
+		return LINK_UNKNOWN;
+	return (int32_t)(distance / GRANULE);
+}
+
+static void note_block(struct search *search, const struct boehm_block *block)
+{
+	for (uint64_t i = 0; i < object_slots(search->collector, block); i++) {
+		uint64_t object = block->start + i * block->size, next;
+
+		if (view_word(&search->view, object, &next))
+			search->links.items[block->first + i] = make_link(object, next);
+	}
+}
+
+/* Note the links of all small objects; none, if the dump fits into memory. */
+static struct error *note_links(struct search *search)
+{
+	const struct collector *collector = search->collector;
+	const struct boehm_block *blocks = collector->blocks.items;
+	const struct image *image = search->context->image;
+	struct error *error;
+
+	/* A damaged heap may seem to have more objects than there is room for. */
+	if (image_fits(image) || collector->object_count > image_size(image) / GRANULE)
+		return NULL;
+	error = array_resize(&search->links, collector->object_count);
+	if (error)
+		return error;
+	/* From the last, because what comes next begins with the first. */
+	for (size_t end = collector->blocks.count, start; end > 0; end = start) {
+		start = end > CHUNK ? end - CHUNK : 0;
+		for (size_t i = start; i < end; i++)
+			if (is_small(collector, &blocks[i]))
+				note_block(search, &blocks[i]);
+		image_release(image, blocks[start].start, block_end(collector, &blocks[end - 1]));
+		if (!progress_step(search->context->progress, 0))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+	}
+	return NULL;
+}
+
+/* The first word of the object; false if it is not in the dump. */
+static bool follow_link(struct search *search, uint64_t object, uint64_t number, uint64_t *ret)
+{
+	int32_t link = search->links.count ? search->links.items[number] : LINK_UNKNOWN;
+
+	if (link == LINK_UNKNOWN)
+		return view_word(&search->view, object, ret);
+	*ret = link == LINK_END ? 0 : object + (uint64_t)((int64_t)link * GRANULE);
+	return true;
 }
 
 /*
@@ -209,7 +283,7 @@ static void walk_list(struct search *search, uint64_t head, uint64_t size, int k
 		    bitmap_get(&collector->cached, number))
 			return;
 		bitmap_set(set, number);
-		if (!boehm_link(&search->links, &search->view, object, number, &object))
+		if (!follow_link(search, object, number, &object))
 			return;
 	}
 }
@@ -233,13 +307,12 @@ static void walk_kinds(struct search *search)
 	for (size_t kind = KIND_FIRST_OWN; kind < collector->kind_count; kind++) {
 		uint64_t heads;
 
-		if (view_word(&search->view, collector->kinds + kind * collector->kind_size,
-			      &heads))
+		if (view_word(&search->view, kind_entry(collector, kind), &heads))
 			walk_heads(search, heads, (int)kind);
 	}
 }
 
-/* A small number in a thread's list counts what it took from others. */
+/* A small number in place of a thread's list counts allocations from the common lists. */
 static bool is_counter(const struct collector *collector, uint64_t word)
 {
 	return word < block_bytes(collector);
@@ -343,7 +416,7 @@ static struct error *look_for_threads(void *data, uint64_t where, uint64_t word)
 
 static struct error *walk_lists(struct search *search)
 {
-	struct error *error = boehm_note_links(search->collector, search->context, &search->links);
+	struct error *error = note_links(search);
 
 	if (error)
 		return error;
@@ -356,7 +429,12 @@ static struct error *walk_lists(struct search *search)
 
 struct error *boehm_read_lists(struct collector *collector, const struct heap_context *context)
 {
-	struct search search = { collector, context, { context->image } };
+	struct search search = {
+		.collector = collector,
+		.context = context,
+		.view = { context->image },
+		.links = { .memory.account = context->account },
+	};
 	struct error *error =
 		bitmap_init(&collector->listed, collector->object_count, context->account);
 
@@ -380,6 +458,6 @@ struct error *boehm_read_lists(struct collector *collector, const struct heap_co
 		return error;
 	count_kinds(&search);
 	error = walk_lists(&search);
-	memory_release(&search.links);
+	array_release(&search.links);
 	return error;
 }

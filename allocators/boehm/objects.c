@@ -1,6 +1,151 @@
-#include "allocators/boehm/objects.h"
+/*
+ * The state of each object.
+ *
+ * A collection marks reachable objects, and leaves it to later allocations to sweep: to put objects
+ * without a mark on lists of free ones. So an object that is on no list is in use if it is marked,
+ * or if its block was swept since the last collection, because objects taken from the lists are not
+ * marked. Otherwise it is dead: known to be garbage, and not usable yet.
+ */
+#include "allocators/boehm/boehm.h"
 
-enum { PROGRESS_STEP = 1 << 10 /* blocks */ };
+#include "analyzer/program/symbols.h"
+
+enum {
+	FRAMES = 1024, /* bytes of a stack to search */
+	MANY_OBJECTS = 1000,
+	PROGRESS_STEP = 1 << 10, /* blocks */
+};
+
+/* The cycle of the block swept last, as far as 16 bits go. */
+static uint16_t latest_sweep(const struct collector *collector)
+{
+	const struct boehm_block *blocks = collector->blocks.items;
+	uint16_t latest = 0;
+
+	for (size_t i = 0; i < collector->blocks.count; i++)
+		if (i == 0 || (int16_t)(blocks[i].swept - latest) > 0)
+			latest = blocks[i].swept;
+	return latest;
+}
+
+/*
+ * Whether a block on a list of those to be swept, at address, was swept in that cycle: then there
+ * was a collection since.
+ */
+static bool waits_again(const struct collector *collector, struct view *view, uint64_t address,
+			uint16_t cycle, size_t *steps)
+{
+	size_t hint = 0;
+
+	while (view_word(view, address, &address) && address && *steps < collector->blocks.count) {
+		const struct boehm_block *block = boehm_find_block(collector, address, &hint);
+
+		if (!block || block->start != address || is_free(block))
+			return false;
+		if (block->swept == cycle)
+			return true;
+		(*steps)++;
+		address = block->header + HEADER_NEXT;
+	}
+	return false;
+}
+
+static bool is_followed(const struct collector *collector, struct view *view, uint16_t cycle)
+{
+	size_t steps = 0;
+
+	for (size_t kind = 0; kind < collector->kind_count; kind++) {
+		uint64_t list;
+
+		if (!view_word(view, kind_entry(collector, kind) + KIND_RECLAIM, &list) ||
+		    list == 0)
+			continue;
+		for (uint64_t i = 0; i < list_heads(collector); i++)
+			if (waits_again(collector, view, list + 8 * i, cycle, &steps))
+				return true;
+	}
+	return false;
+}
+
+/* GC_gc_no, if it has a symbol and blocks do not contradict it. */
+static bool read_cycle(const struct collector *collector, const struct heap_context *context,
+		       uint16_t latest, uint64_t *ret)
+{
+	const struct module *module = program_find_module(context->program, collector->start);
+	uint64_t address;
+
+	return module && module_find_variable(module, "GC_gc_no", &address) &&
+	       image_read_u64(context->image, address, ret) &&
+	       (int16_t)((uint16_t)*ret - latest) >= 0;
+}
+
+/* Whether the collector suspended the thread, which waits in its signal handler. */
+static bool is_stopped(const struct collector *collector, struct view *view,
+		       const struct thread *thread)
+{
+	if (thread->system_call != SYSTEM_CALL_SUSPEND)
+		return false;
+	for (uint64_t i = 0; i < FRAMES; i += 8) {
+		const struct region *region;
+		uint64_t word;
+
+		if (!view_word(view, thread->stack_pointer + i, &word))
+			return false;
+		if (word < collector->start || word >= collector->end)
+			continue;
+		region = image_find(view->image, word);
+		if (region && (region->rights & RIGHT_EXECUTE))
+			return true;
+	}
+	return false;
+}
+
+static bool has_stopped_threads(const struct collector *collector, struct view *view,
+				const struct program *program)
+{
+	for (size_t i = 0; i < program_thread_count(program); i++)
+		if (is_stopped(collector, view, program_thread(program, i)))
+			return true;
+	return false;
+}
+
+/* Whether no object of an earlier cycle is marked, as at the beginning of a collection. */
+static bool lacks_marks(const struct collector *collector, const struct image *image)
+{
+	const struct boehm_block *blocks = collector->blocks.items;
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < collector->blocks.count; i++) {
+		uint64_t slots = object_slots(collector, &blocks[i]);
+		struct marks marks;
+
+		if (!is_small(collector, &blocks[i]) ||
+		    blocks[i].swept == (uint16_t)collector->cycle)
+			continue;
+		boehm_read_marks(collector, image, &blocks[i], &marks);
+		for (uint64_t slot = 0; slot < slots; slot++)
+			if (boehm_is_marked(collector, &blocks[i], &marks, slot))
+				return false;
+		count += slots;
+	}
+	return count >= MANY_OBJECTS;
+}
+
+void boehm_find_cycle(struct collector *collector, const struct heap_context *context)
+{
+	struct view view = { context->image };
+	uint16_t latest = latest_sweep(collector);
+	uint32_t state;
+
+	if (!read_cycle(collector, context, latest, &collector->cycle))
+		collector->cycle = (uint16_t)(latest + is_followed(collector, &view, latest));
+	if (boehm_mark_state(collector, context, &state))
+		collector->is_collecting = state != 0;
+	else
+		collector->is_collecting =
+			has_stopped_threads(collector, &view, context->program) ||
+			lacks_marks(collector, context->image);
+}
 
 enum object_state boehm_object_state(const struct collector *collector,
 				     const struct boehm_block *block, const struct marks *marks,
@@ -32,8 +177,8 @@ static unsigned int traits_of(const struct boehm_block *block)
 }
 
 /*
- * An object is as large as GC_size() says. Where there is an extra byte, its user may not use the
- * last one; but a pointer there, behind what the user has, still holds the object.
+ * An object's size is that of GC_size(). Where there is an extra byte, the program may not use the
+ * last one, but a pointer to it still holds the object.
  */
 static struct error *add_object(struct collector *collector, const struct boehm_block *block,
 				const struct marks *marks, uint64_t slot, struct block_sink *sink)
@@ -79,7 +224,7 @@ static struct error *add_block(struct collector *collector, const struct image *
 static struct error *begin_region(const struct collector *collector, arena_number arena,
 				  size_t first, struct block_sink *sink, size_t *ret_end)
 {
-	const struct boehm_block *blocks = boehm_blocks(collector);
+	const struct boehm_block *blocks = collector->blocks.items;
 	uint64_t end = block_end(collector, &blocks[first]);
 	size_t i = first + 1;
 
@@ -92,7 +237,7 @@ static struct error *begin_region(const struct collector *collector, arena_numbe
 struct error *boehm_add_objects(struct collector *collector, const struct heap_context *context,
 				arena_number arena, struct block_sink *sink)
 {
-	const struct boehm_block *blocks = boehm_blocks(collector);
+	const struct boehm_block *blocks = collector->blocks.items;
 	size_t end = 0;
 
 	for (size_t i = 0; i < collector->blocks.count; i++) {

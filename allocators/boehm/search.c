@@ -1,10 +1,12 @@
-#include "allocators/boehm/search.h"
-
-#include "allocators/boehm/blocks.h"
-#include "allocators/boehm/data.h"
-#include "allocators/boehm/lists.h"
-#include "analyzer/base/list.h"
-#include "analyzer/base/sort.h"
+/*
+ * Finding collectors.
+ *
+ * A collector has its variables in the data of a module: GC_arrays, with pointers to the bottom
+ * indexes. So the writable data of modules is searched for a word that leads to one. An index is
+ * known by its links and key, and by headers that name the very blocks whose slots lead to them.
+ * Heaps are not searched: a process without a collector pays for its modules' data only.
+ */
+#include "allocators/boehm/boehm.h"
 
 #include <string.h>
 
@@ -15,10 +17,10 @@ static const struct boehm_geometry geometries[] = {
 
 enum {
 	GEOMETRIES = sizeof(geometries) / sizeof(geometries[0]),
-	/* Of a module, what looks like an index: at a glance, or two. */
+	/* Of a module: what looks like an index, and turns out to be none. */
 	MOST_GLANCES = 1 << 14,
 	MOST_DECOYS = 64,
-	/* Pointers to follow before it is asked whether it has size_map. */
+	/* Pointers to follow before the module must show its size_map. */
 	MOST_LOOKS = 1 << 8,
 };
 
@@ -32,20 +34,87 @@ struct search {
 	bool has_size_map;
 };
 
-/*
- * Where indexes can be: memory that the process got for itself. Of /dev/zero, too, as a build may
- * have it.
- */
+struct visitor {
+	struct error *(*visit)(void *data, uint64_t where, uint64_t word);
+	void *data;
+};
+
+static struct error *visit_words(const struct visitor *visitor, const struct region *region,
+				 uint64_t start, uint64_t end)
+{
+	const uint8_t *bytes = region->bytes + (start - region->start);
+
+	for (uint64_t offset = 0; end - start - offset >= 8; offset += 8) {
+		struct error *error;
+		uint64_t word;
+
+		memcpy(&word, bytes + offset, sizeof(word));
+		if (word == 0)
+			continue;
+		error = visitor->visit(visitor->data, start + offset, word);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/* Visit [start, end) of a region without the holes of the dump. */
+static struct error *visit_region(const struct visitor *visitor, const struct image *image,
+				  const struct region *region, uint64_t start, uint64_t end)
+{
+	while (start < end) {
+		uint64_t next = image_next_data(image, start);
+		uint64_t page_end = (start | (PAGE - 1)) + 1;
+		struct error *error;
+
+		if (next > start) {
+			start = (next + 7) & ~UINT64_C(7);
+			continue;
+		}
+		if (page_end > end)
+			page_end = end;
+		error = visit_words(visitor, region, start, page_end);
+		if (error)
+			return error;
+		start = page_end;
+	}
+	return NULL;
+}
+
+struct error *boehm_visit_data(uint64_t start, uint64_t end, const struct image *image,
+			       size_t *cursor,
+			       struct error *(*visit)(void *data, uint64_t where, uint64_t word),
+			       void *data)
+{
+	const struct visitor visitor = { visit, data };
+
+	while (*cursor < image_region_count(image) && image_region(image, *cursor)->end <= start)
+		(*cursor)++;
+	for (size_t i = *cursor; i < image_region_count(image); i++) {
+		const struct region *region = image_region(image, i);
+		struct error *error;
+
+		if (region->start >= end)
+			break;
+		if (!region->bytes || !(region->rights & RIGHT_WRITE))
+			continue;
+		error = visit_region(&visitor, image, region,
+				     region->start > start ? region->start : start,
+				     region->end < end ? region->end : end);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/* Indexes are in anonymous memory; a build may get it from /dev/zero. */
 static bool can_hold_index(const struct region *region)
 {
 	return region && region->bytes && (region->rights & RIGHT_WRITE) &&
 	       (!region->mapping || strcmp(region->mapping->path, "/dev/zero") == 0);
 }
 
-/*
- * Whether the word may point to an index, so that it pays to look there. Neighbouring words often
- * lead to the same region.
- */
+/* Whether the word may point to an index. Neighbouring words often lead to the same region. */
 static bool may_point(struct search *search, uint64_t word)
 {
 	const struct region *region;
@@ -74,7 +143,7 @@ static uint64_t lowest_index(struct view *view, const struct boehm_geometry *geo
 	uint64_t below;
 
 	/* Keys fall from one to the next, so there is an end. */
-	while (view_word(view, index + index_downward(geometry), &below) && below &&
+	while (view_word(view, index_field(geometry, index, INDEX_DOWNWARD), &below) && below &&
 	       boehm_is_index(view, geometry, below))
 		index = below;
 	return index;
@@ -134,7 +203,7 @@ static struct error *add_collector(struct search *search, const struct boehm_geo
 	return NULL;
 }
 
-/* Look whether the word, in the data at where, leads to a new collector. */
+/* Add the collector, if it is new, to which the word leads that stands at where. */
 static struct error *look(struct search *search, uint64_t word, uint64_t where)
 {
 	for (size_t i = 0; i < GEOMETRIES; i++) {
@@ -183,9 +252,8 @@ static struct error *find_size_map(struct search *search)
 }
 
 /*
- * Whether to go on with a module of so many pointers. Millions of them may lead all over a heap
- * larger than memory, and a page is read for each; so, of a module that does not show that it has a
- * collector, no more are followed.
+ * Whether to follow more pointers of the module. Millions of them may lead all over a heap larger
+ * than memory, and each reads a page; so the module must show that it has a collector.
  */
 static bool goes_on(struct search *search, struct error **ret_error)
 {
@@ -214,10 +282,13 @@ struct error *boehm_search(struct boehm_heap *heap)
 		const struct module *module = program_module(program, i);
 		struct error *error;
 
-		search.module = module;
-		search.glances = search.decoys = 0;
-		search.looks = 0;
-		search.has_size_map = false;
+		search = (struct search){
+			.heap = heap,
+			.view = search.view,
+			.module = module,
+			.miss = search.miss,
+			.miss_end = search.miss_end,
+		};
 		error = boehm_visit_data(module->start, module->end, heap->context.image, &cursor,
 					 visit, &search);
 		if (error)

@@ -1,12 +1,178 @@
-#include "allocators/boehm/tell.h"
-
-#include "allocators/boehm/blocks.h"
-#include "allocators/boehm/calibrate.h"
-#include "allocators/boehm/internals.h"
-#include "allocators/boehm/objects.h"
+#include "allocators/boehm/boehm.h"
 
 #include <assert.h>
 #include <inttypes.h>
+
+enum internal {
+	INTERNAL_NONE,
+	INTERNAL_LINK,
+	INTERNAL_FINALIZER,
+	INTERNAL_TABLE, /* of either */
+	INTERNAL_THREAD,
+	INTERNAL_LISTS,
+};
+
+enum {
+	LINK_SIZE = 32, /* struct disappearing_link, in granules */
+	/* struct finalizable_object, without and with an extra byte. */
+	FINALIZER_SIZE = 48,
+	FINALIZER_EXTRA_SIZE = 64,
+	FEWEST_SLOTS = 8,    /* of a table */
+	MOST_ENTRIES = 4096, /* of a table, to be read */
+};
+
+struct look {
+	const struct collector *collector;
+	struct view view;
+	size_t hint;
+};
+
+/* The block of the object that starts at address, or NULL. */
+static const struct boehm_block *object_at(struct look *look, uint64_t address)
+{
+	uint64_t number;
+
+	return boehm_find_object(look->collector, address, &look->hint, &number);
+}
+
+static bool is_link_or_end(struct look *look, uint64_t next)
+{
+	const struct boehm_block *block;
+
+	if (next == 0)
+		return true;
+	block = object_at(look, next);
+	return block && block->kind == KIND_NORMAL;
+}
+
+/* A disappearing link is { ~where, next, ~object }: complements keep nothing alive. */
+static bool is_link(struct look *look, uint64_t address)
+{
+	uint64_t where, next, object, word;
+	size_t hint = 0;
+
+	return view_word(&look->view, address, &where) &&
+	       view_word(&look->view, address + 8, &next) &&
+	       view_word(&look->view, address + 16, &object) &&
+	       boehm_find_block(look->collector, ~object, &hint) && is_link_or_end(look, next) &&
+	       view_word(&look->view, ~where, &word);
+}
+
+/* A dump may have no code, and only name the file that is mapped. */
+static bool can_be_code(const struct image *image, uint64_t address)
+{
+	const struct region *region = image_find(image, address);
+
+	return region ? (region->rights & RIGHT_EXECUTE) != 0
+		      : image_find_mapping(image, address) != NULL;
+}
+
+/* A finalizer is { ~object, next, function, ... }. */
+static bool is_finalizer(struct look *look, uint64_t address)
+{
+	uint64_t object, next, function;
+
+	if (!view_word(&look->view, address, &object) ||
+	    !view_word(&look->view, address + 8, &next) ||
+	    !view_word(&look->view, address + 16, &function) || !object_at(look, ~object) ||
+	    !is_link_or_end(look, next))
+		return false;
+	return can_be_code(look->view.image, function);
+}
+
+static enum internal entry_at(struct look *look, uint64_t address)
+{
+	const struct boehm_block *block = object_at(look, address);
+
+	if (!block || block->kind != KIND_NORMAL)
+		return INTERNAL_NONE;
+	if (block->size == LINK_SIZE && is_link(look, address))
+		return INTERNAL_LINK;
+	if ((block->size == FINALIZER_SIZE || block->size == FINALIZER_EXTRA_SIZE) &&
+	    is_finalizer(look, address))
+		return INTERNAL_FINALIZER;
+	return INTERNAL_NONE;
+}
+
+/* Whether a variable at the start of GC_arrays leads to address. */
+static bool is_in_arrays(struct look *look, uint64_t address)
+{
+	uint64_t end = look->collector->freelists, word;
+
+	for (uint64_t i = 8; i <= ARRAYS_HEAD && end; i += 8)
+		if (view_word(&look->view, end - i, &word) && word == address)
+			return true;
+	return false;
+}
+
+/*
+ * The slots of a table, a power of two, hold nothing but entries, and nothing is behind them. An
+ * empty table is known by the variable that leads to it. The collector forgets tables that became
+ * too small.
+ */
+static bool is_table(struct look *look, uint64_t address, uint64_t size)
+{
+	uint64_t slots = FEWEST_SLOTS;
+	size_t entries = 0;
+
+	if (size < 8 * slots + look->collector->extra_byte)
+		return false;
+	while (16 * slots + look->collector->extra_byte <= size)
+		slots *= 2;
+	for (uint64_t i = 0; i < size / 8 && entries < MOST_ENTRIES; i++) {
+		uint64_t word;
+
+		if (!view_word(&look->view, address + 8 * i, &word) || word == 0)
+			continue;
+		if (i >= slots || entry_at(look, word) == INTERNAL_NONE)
+			return false;
+		entries++;
+	}
+	return entries > 0 || is_in_arrays(look, address);
+}
+
+static bool is_thread(const struct collector *collector, uint64_t address)
+{
+	const uint64_t *all = collector->threads.items;
+
+	for (size_t i = 0; i < collector->threads.count; i++)
+		if (all[i] == address)
+			return true;
+	return false;
+}
+
+/* Whether the heads of an own kind's lists are there. */
+static bool is_lists(struct look *look, uint64_t address)
+{
+	const struct collector *collector = look->collector;
+	uint64_t heads;
+
+	for (size_t i = KIND_FIRST_OWN; i < collector->kind_count; i++)
+		if (view_word(&look->view, kind_entry(collector, i), &heads) && heads == address)
+			return true;
+	return false;
+}
+
+static enum internal find_internal(const struct collector *collector, const struct image *image,
+				   uint64_t address)
+{
+	struct look look = { collector, { image } };
+	const struct boehm_block *block = object_at(&look, address);
+	enum internal entry;
+
+	if (!block)
+		return INTERNAL_NONE;
+	if (block->kind == KIND_ATOMIC && is_lists(&look, address))
+		return INTERNAL_LISTS;
+	if (block->kind != KIND_NORMAL)
+		return INTERNAL_NONE;
+	if (is_thread(collector, address))
+		return INTERNAL_THREAD;
+	entry = entry_at(&look, address);
+	if (entry == INTERNAL_NONE && is_table(&look, address, block->size))
+		entry = INTERNAL_TABLE;
+	return entry;
+}
 
 static const char *const internal_names[] = {
 	[INTERNAL_LINK] = "a disappearing link of the collector",
@@ -44,15 +210,22 @@ static void tell_kind(const struct boehm_block *block, char *ret, size_t size)
 		snprintf(ret, size, "an object of kind %u", block->kind);
 }
 
-bool boehm_tell_object(const struct boehm_heap *heap, uint64_t address, char *ret, size_t size)
+bool boehm_is_internal(const struct collector *collector, const struct image *image,
+		       uint64_t address)
 {
+	return find_internal(collector, image, address) != INTERNAL_NONE;
+}
+
+bool boehm_tell_used(const struct heap *base, uint64_t start, char *ret, size_t size)
+{
+	const struct boehm_heap *heap = (const struct boehm_heap *)base;
 	const struct boehm_block *block;
-	const struct collector *collector = find_collector(heap, address, &block);
+	const struct collector *collector = find_collector(heap, start, &block);
 	enum internal internal;
 
 	if (!collector || is_free(block))
 		return false;
-	internal = boehm_internal(collector, heap->context.image, address);
+	internal = find_internal(collector, heap->context.image, start);
 	if (internal == INTERNAL_NONE)
 		tell_kind(block, ret, size);
 	else
@@ -63,8 +236,15 @@ bool boehm_tell_object(const struct boehm_heap *heap, uint64_t address, char *re
 static bool tell_free(const struct collector *collector, const struct image *image,
 		      const struct boehm_block *block, uint64_t address, char *ret, size_t size)
 {
+	static const char *const states[] = {
+		[OBJECT_CACHED] = "on a thread's list of free objects",
+		[OBJECT_FREE] = "on a list of free objects",
+		[OBJECT_DEAD] = "garbage that is not swept yet",
+		[OBJECT_UNDECIDED] = NULL,
+	};
 	uint64_t slot = (address - block->start) / block->size;
 	struct marks marks;
+	const char *what;
 
 	if (is_free(block)) {
 		snprintf(ret, size, "free blocks of the collector");
@@ -73,28 +253,17 @@ static bool tell_free(const struct collector *collector, const struct image *ima
 	if (slot >= object_slots(collector, block))
 		return false;
 	boehm_read_marks(collector, image, block, &marks);
-	switch (boehm_object_state(collector, block, &marks, slot)) {
-	case OBJECT_CACHED:
-		snprintf(ret, size, "on a thread's list of free objects");
-		return true;
-	case OBJECT_FREE:
-		snprintf(ret, size, "on a list of free objects");
-		return true;
-	case OBJECT_DEAD:
-		snprintf(ret, size, "garbage that is not swept yet");
-		return true;
-	case OBJECT_UNDECIDED:
-	case OBJECT_USED:
-		break;
-	}
-	return false;
+	what = states[boehm_object_state(collector, block, &marks, slot)];
+	if (what)
+		snprintf(ret, size, "%s", what);
+	return what;
 }
 
-/* Tell of what lies outside of the blocks. */
+/* Tell of memory outside of the blocks. */
 static bool tell_bookkeeping(const struct collector *collector, uint64_t address, char *ret,
 			     size_t size)
 {
-	const struct boehm_block *blocks = boehm_blocks(collector);
+	const struct boehm_block *blocks = collector->blocks.items;
 	const uint64_t *indexes = collector->indexes.items;
 	uint64_t header = boehm_header_size(collector);
 
@@ -117,8 +286,9 @@ static bool tell_bookkeeping(const struct collector *collector, uint64_t address
 	return false;
 }
 
-bool boehm_tell_address(const struct boehm_heap *heap, uint64_t address, char *ret, size_t size)
+bool boehm_tell(const struct heap *base, uint64_t address, char *ret, size_t size)
 {
+	const struct boehm_heap *heap = (const struct boehm_heap *)base;
 	const struct boehm_block *block;
 	const struct collector *collector;
 
