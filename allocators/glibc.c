@@ -3,21 +3,13 @@
  *
  * Nothing is needed but the dump's memory: no symbols, no debug information. See glibc/glibc.h for
  * the layouts and where they come from, glibc/arenas.h for how arenas are found, glibc/lists.h for
- * what makes a chunk free.
+ * what makes a chunk free, glibc/walk.h for the walk.
  */
 #include "allocators/glibc/arenas.h"
-#include "allocators/glibc/bins.h"
-#include "allocators/glibc/extents.h"
-#include "allocators/glibc/fast_links.h"
+#include "allocators/glibc/describe.h"
 #include "allocators/glibc/lists.h"
-#include "allocators/glibc/mapped.h"
-#include "allocators/glibc/orphans.h"
-#include "allocators/glibc/pieces.h"
 #include "allocators/glibc/rings.h"
-#include "allocators/glibc/spare.h"
-#include "allocators/glibc/stale_links.h"
-#include "allocators/glibc/tell.h"
-#include "allocators/glibc/transit.h"
+#include "allocators/glibc/walk.h"
 
 #include <inttypes.h>
 
@@ -25,14 +17,14 @@ static void glibc_close(struct heap *base)
 {
 	struct glibc_heap *heap = (struct glibc_heap *)base;
 
-	memory_release(&heap->cached.memory);
-	memory_release(&heap->fast.memory);
+	array_release(&heap->cached);
+	array_release(&heap->fast);
 	bitmap_deinit(&heap->unsorted);
-	memory_release(&heap->tcaches.memory);
-	memory_release(&heap->suspects.memory);
+	array_release(&heap->tcaches);
+	array_release(&heap->suspects);
 	array_release(&heap->fast_links);
-	memory_release(&heap->vouched.memory);
-	memory_release(&heap->arena_addresses.memory);
+	array_release(&heap->vouched);
+	array_release(&heap->arena_addresses);
 	table_release(&heap->arena_numbers);
 	glibc_ring_memo_free(heap->rings);
 	free(heap->broken);
@@ -120,7 +112,7 @@ static struct error *walk_main(struct glibc_heap *heap, struct block_sink *sink,
 			     base);
 		return NULL;
 	}
-	/* What the arena says is its own, and more if it is not all in a row. */
+	/* The arena's stated size, or more, if its memory is not in a row. */
 	end = view_reach(&view, base, stated < UINT64_MAX - base ? base + stated : UINT64_MAX);
 	if (end < region->end)
 		end = region->end;
@@ -133,7 +125,7 @@ static struct error *walk_main(struct glibc_heap *heap, struct block_sink *sink,
 	return error;
 }
 
-/* Compare what malloc counted itself with what was found. */
+/* Compare malloc's own counts with what was found. */
 static void check_counts(struct glibc_heap *heap, const struct block_sink *sink)
 {
 	uint64_t count = 0, size = 0;
@@ -217,8 +209,7 @@ static struct error *glibc_walk(struct heap *base, arena_number first, struct bl
 		if (!heap->arenas[i].main)
 			continue;
 		heap_base = heap->parameters[done_count].base;
-		/* Two that claim the same memory: only the first is believed.
-		 */
+		/* Of two that claim the same memory, the first counts. */
 		if (is_done(done, done_count, heap_base))
 			heap_base = 0;
 		heap->arenas[i].base = heap_base;
@@ -280,23 +271,6 @@ static struct arena glibc_arena(const struct heap *base, size_t number)
 	return mapped;
 }
 
-static unsigned int glibc_find_stale_links(const struct heap *heap,
-					   const struct allocation_index *index, uint64_t start,
-					   const uint64_t words[4])
-{
-	return glibc_stale_links((const struct glibc_heap *)heap, index, start, words);
-}
-
-static bool glibc_tell(const struct heap *heap, uint64_t address, char *ret, size_t size)
-{
-	return glibc_tell_address((const struct glibc_heap *)heap, address, ret, size);
-}
-
-static struct error *glibc_sort_free(struct heap *base, const struct allocation_index *index)
-{
-	return glibc_find_unsorted((struct glibc_heap *)base, index);
-}
-
 static unsigned int glibc_free_kind(const struct heap *base, size_t number, allocation_id id,
 				    struct block block)
 {
@@ -314,12 +288,6 @@ static unsigned int glibc_free_kind(const struct heap *base, size_t number, allo
 	return size <= LARGEST_SMALL ? FREE_SMALL : FREE_LARGE;
 }
 
-static void glibc_visit_spare(const struct heap *heap, const struct allocation_index *index,
-			      void (*visit)(void *data, const struct spare *spare), void *data)
-{
-	glibc_find_spare((const struct glibc_heap *)heap, index, visit, data);
-}
-
 static bool glibc_size_fits(uint64_t size, uint64_t wanted, bool exactly)
 {
 	uint64_t chunk = (wanted + 8 + 15) & ~UINT64_C(15);
@@ -328,7 +296,7 @@ static bool glibc_size_fits(uint64_t size, uint64_t wanted, bool exactly)
 		return rounds_like_malloc(size, wanted);
 	if (chunk < MINIMUM_CHUNK)
 		chunk = MINIMUM_CHUNK;
-	/* 16 bytes that would be left are no chunk. */
+	/* A rest of 16 bytes would be no chunk. */
 	return size == chunk - 8 || size == chunk - 8 + 16;
 }
 
@@ -355,12 +323,12 @@ const struct allocator allocator_glibc = {
 	.walk = glibc_walk,
 	.arena_count = glibc_arena_count,
 	.arena = glibc_arena,
-	.stale_links = glibc_find_stale_links,
+	.stale_links = glibc_stale_links,
 	.tell = glibc_tell,
 	.arena_kinds = glibc_arena_kinds,
 	.free_kinds = glibc_free_kinds,
 	.free_kind = glibc_free_kind,
-	.sort_free = glibc_sort_free,
+	.sort_free = glibc_find_unsorted,
 	.spare = glibc_visit_spare,
 	.extent = glibc_extent,
 	.size_fits = glibc_size_fits,

@@ -1,6 +1,6 @@
 #include "allocators/glibc/arenas.h"
 
-#include "allocators/glibc/arena_rings.h"
+#include "allocators/glibc/rings.h"
 #include "analyzer/base/list.h"
 
 #include <assert.h>
@@ -54,7 +54,7 @@ bool glibc_knows_arena(const struct glibc_heap *heap, uint64_t address)
 	return address_map_find(&heap->arena_numbers, address) != NOT_IN_MAP;
 }
 
-/* Whether enough bins are empty, or have members that point back. */
+/* Whether enough bins are empty, or have a member that points back. */
 static bool bins_fit(struct view *view, uint64_t bins)
 {
 	unsigned int fit = 0;
@@ -212,14 +212,7 @@ static struct error *scan_region(struct glibc_heap *heap, struct arena_rings *ri
 	return NULL;
 }
 
-/* main_arena has initial values, so it is in a part of a file that was mapped.
- */
-static bool may_hold_main_arena(const struct region *region, bool mapped)
-{
-	return region->bytes && (region->rights & RIGHT_WRITE) &&
-	       (region->mapping != NULL) == mapped;
-}
-
+/* main_arena has initial values, so it is in a mapping of a file. */
 static struct error *find_main_arenas(struct glibc_heap *heap, bool mapped)
 {
 	const struct image *image = heap->context.image;
@@ -230,7 +223,8 @@ static struct error *find_main_arenas(struct glibc_heap *heap, bool mapped)
 	for (size_t i = 0; i < image_region_count(image) && !error; i++) {
 		const struct region *region = image_region(image, i);
 
-		if (may_hold_main_arena(region, mapped))
+		if (region->bytes && (region->rights & RIGHT_WRITE) &&
+		    (region->mapping != NULL) == mapped)
 			error = scan_region(heap, &rings, region);
 	}
 	return error;
@@ -267,9 +261,9 @@ static bool is_sbrk_base(struct view *near, struct view *far, uint64_t address,
 
 	if (!view_word(near, address, &base) || base < PAGE)
 		return false;
-	base = (base + 15) & ~UINT64_C(15);
+	base = align_up(base);
 	if (!view_word(far, base + 8, &size) || !(size & PREV_INUSE) ||
-	    (size & (IS_MMAPPED | NON_MAIN_ARENA)) || (size & ~(uint64_t)FLAGS) < FENCE)
+	    (size & (IS_MMAPPED | NON_MAIN_ARENA)) || header_size(size) < FENCE)
 		return false;
 	*ret = (struct glibc_parameters){ .base = base };
 	return read_counts(near, address, 4, ret) || read_counts(near, address, 0, ret);
@@ -307,25 +301,23 @@ static struct glibc_parameters find_parameters(struct glibc_heap *heap,
 	return best;
 }
 
-/* The main heap begins where mp_ says, else with the mapping that top is in. */
+/* The main heap begins where mp_ says, else with the mapping of top. */
 static struct error *add_parameters(struct glibc_heap *heap, const struct glibc_arena *arena)
 {
 	const struct region *top = image_find(heap->context.image, arena->top);
-	struct glibc_parameters *parameters =
-		reallocarray(heap->parameters, heap->parameters_count + 1, sizeof(*parameters));
+	struct glibc_parameters parameters = find_parameters(heap, arena);
 
-	if (!parameters)
+	if (!LIST_GROW(heap->parameters, heap->parameters_count))
 		return &error_no_memory;
-	heap->parameters = parameters;
-	parameters[heap->parameters_count] = find_parameters(heap, arena);
-	if (!parameters[heap->parameters_count].base && arena->stated_size && top &&
-	    (top->rights & RIGHT_WRITE) && !top->mapping)
-		parameters[heap->parameters_count].base = (top->start + 15) & ~UINT64_C(15);
-	parameters[heap->parameters_count++].arena = (size_t)(arena - heap->arenas);
+	if (!parameters.base && arena->stated_size && top && (top->rights & RIGHT_WRITE) &&
+	    !top->mapping)
+		parameters.base = align_up(top->start);
+	parameters.arena = (size_t)(arena - heap->arenas);
+	heap->parameters[heap->parameters_count++] = parameters;
 	return NULL;
 }
 
-/* How many arenas have their address where the heap that top is in begins. */
+/* How many arenas have their address at the start of the heap of their top. */
 static size_t count_owners(struct glibc_heap *heap, uint64_t alignment)
 {
 	struct view view = { heap->context.image };
@@ -363,14 +355,6 @@ static uint64_t subheap_alignment(struct glibc_heap *heap)
 	return best;
 }
 
-static struct error *add_subheap(struct glibc_heap *heap, struct glibc_subheap subheap)
-{
-	if (!LIST_GROW(heap->subheaps, heap->subheap_count))
-		return &error_no_memory;
-	heap->subheaps[heap->subheap_count++] = subheap;
-	return NULL;
-}
-
 /*
  * The heap of that arena at start, if there is one. Its head is { ar_ptr, prev, size,
  * mprotect_size, ... }; the arena itself follows in the first, and tells how long the head is.
@@ -387,7 +371,7 @@ static bool read_subheap(struct glibc_heap *heap, struct view *view, uint64_t st
 	if (arena->address - start < PAGE)
 		first = arena->address + arena->layout->size;
 	else if (view_word(view, start + 48 + 8, &end) && (end & PREV_INUSE) &&
-		 (end & ~(uint64_t)FLAGS) >= FENCE)
+		 header_size(end) >= FENCE)
 		first = start + 48;
 	else
 		first = start + 32;
@@ -395,7 +379,7 @@ static bool read_subheap(struct glibc_heap *heap, struct view *view, uint64_t st
 		.start = start,
 		.end = start + size,
 		.limit = start + most,
-		.first = (first + 15) & ~UINT64_C(15),
+		.first = align_up(first),
 		.arena = number,
 	};
 	return true;
@@ -427,7 +411,6 @@ static struct error *find_subheaps(struct glibc_heap *heap)
 			continue;
 		for (; start >= region->start && start < region->end; start += alignment) {
 			struct glibc_subheap subheap;
-			struct error *error;
 			uint64_t owner;
 			size_t number;
 			uint64_t data = image_next_data(image, start);
@@ -436,21 +419,20 @@ static struct error *find_subheaps(struct glibc_heap *heap)
 				start = (data - 1) & ~(alignment - 1);
 				continue;
 			}
-
 			if (start < end || !view_word(&view, start, &owner) ||
 			    !find_arena(heap, owner, &number) ||
 			    !read_subheap(heap, &view, start, alignment, number, &subheap))
 				continue;
-			error = add_subheap(heap, subheap);
-			if (error)
-				return error;
+			if (!LIST_GROW(heap->subheaps, heap->subheap_count))
+				return &error_no_memory;
+			heap->subheaps[heap->subheap_count++] = subheap;
 			end = subheap.end;
 		}
 	}
 	return NULL;
 }
 
-/* An arena without the heap that it is in cannot be walked. */
+/* An arena whose heap was not found cannot be walked. */
 static struct error *check_subheaps(struct glibc_heap *heap)
 {
 	_cleanup_(free) bool *found = calloc(heap->arena_count + 1, 1);
@@ -468,19 +450,19 @@ static struct error *check_subheaps(struct glibc_heap *heap)
 	return NULL;
 }
 
-/* What stale_links are compared with. */
+/* The addresses for glibc_stale_links(). */
 static struct error *list_addresses(struct glibc_heap *heap)
 {
 	struct number_list *list = &heap->arena_addresses;
 	struct error *error = NULL;
 
 	for (size_t i = 0; i < heap->arena_count && !error; i++)
-		error = number_list_add(list, heap->arenas[i].address);
+		error = array_append(list, heap->arenas[i].address);
 	if (error || list->count == 0)
 		return error;
 	number_list_sort(list);
-	heap->lowest_arena = numbers(list)[0];
-	heap->end_of_arenas = numbers(list)[list->count - 1] + heap->arenas[0].layout->size;
+	heap->lowest_arena = list->items[0];
+	heap->end_of_arenas = list->items[list->count - 1] + heap->arenas[0].layout->size;
 	return NULL;
 }
 

@@ -3,8 +3,8 @@
  *
  * The bins of an arena are 127 pairs of pointers, and an empty one points at itself: at A stand two
  * words A - 16. The last one is never used, so the end of such a run is certain. Behind it come the
- * bitmap of bins and the ring of all arenas; that the ring closes at the arena confirms the find,
- * and how far above its beginning the bins are tells the layout.
+ * bitmap of bins and the ring of all arenas. If the ring leads back to the arena, the find is
+ * confirmed, and the distance of the bins from the start of the arena gives the layout.
  */
 #ifndef ALLOCATORS_GLIBC_ARENAS_H
 #define ALLOCATORS_GLIBC_ARENAS_H
@@ -12,10 +12,18 @@
 #include "allocators/glibc/glibc.h"
 
 /*
- * Fill in arenas and parameters. None is found in a process without glibc's malloc; then home is 0.
- * With a home and no arena, malloc was never called.
+ * Fill in arenas and parameters. A process without glibc's malloc has none, and home is 0. With a
+ * home and no arena, malloc was never called.
  */
 struct error *glibc_find_arenas(struct glibc_heap *heap);
+
+/*
+ * Add the arenas that no main arena leads to, with a finding: those at the head of their own heaps.
+ * The end of a kernel's core, with libc's data, may have been cut off, or the ring be damaged.
+ * Without any main arena or home, also add the main heap if its first chunk is a thread's cache at
+ * the start of a mapping, as it is in nearly every process.
+ */
+struct error *glibc_find_orphans(struct glibc_heap *heap);
 
 /* Fill in the subheaps, once all arenas were added. */
 struct error *glibc_complete_arenas(struct glibc_heap *heap);
@@ -28,7 +36,7 @@ bool glibc_read_arena(struct view *view, uint64_t address, struct glibc_arena *r
 /* Whether the arena at address was added. */
 bool glibc_knows_arena(const struct glibc_heap *heap, uint64_t address);
 
-/* A layout for an arena of which nothing is read. */
+/* A layout for an arena that is not in the core. */
 const struct arena_layout *glibc_any_layout(void);
 
 #endif

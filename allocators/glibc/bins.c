@@ -1,6 +1,5 @@
-#include "allocators/glibc/bins.h"
+#include "allocators/glibc/lists.h"
 
-#include "allocators/glibc/transit.h"
 #include "analyzer/heap/release.h"
 
 #include <inttypes.h>
@@ -8,7 +7,7 @@
 
 enum { PROGRESS_STEP = 1 << 14 };
 
-/* Who does not know the seed cannot make the sums of other pairs alike. */
+/* Without the seed, nobody can make other pairs with the same sum. */
 static uint64_t hash(uint64_t from, uint64_t to, uint64_t seed)
 {
 	const uint64_t pair[] = { from, to };
@@ -52,7 +51,8 @@ static struct error *walk_bin(struct glibc_heap *heap, uint64_t bin,
 			      uint64_t *ret_broken)
 {
 	struct view view = { heap->context.image };
-	uint64_t chunk, last = bin, back, mark = 0, steps = 0, power = 1;
+	struct cycle_search search = { .power = 1 };
+	uint64_t chunk, last = bin, back;
 
 	*ret_broken = 0;
 	if (!view_word(&view, bin + 16, &chunk))
@@ -64,7 +64,8 @@ static struct error *walk_bin(struct glibc_heap *heap, uint64_t bin,
 		if (view_is_absent(&view, chunk))
 			return NULL;
 		*ret_broken = last + HEADER;
-		if (chunk % 16 != 0 || chunk == mark || !view_word(&view, chunk + 24, &back))
+		if (chunk % 16 != 0 || cycle_closes(&search, chunk) ||
+		    !view_word(&view, chunk + 24, &back))
 			return NULL;
 		/* Either link may be wrong; a chunk's own is the likely one. */
 		*ret_broken = chunk + HEADER;
@@ -73,11 +74,7 @@ static struct error *walk_bin(struct glibc_heap *heap, uint64_t bin,
 		error = visit ? visit(heap, chunk) : NULL;
 		if (error)
 			return error;
-		if (++steps == power) {
-			mark = chunk;
-			power *= 2;
-		}
-		if (steps % PROGRESS_STEP == 0 && !progress_step(heap->context.progress, 0))
+		if (search.steps % PROGRESS_STEP == 0 && !progress_step(heap->context.progress, 0))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 		last = chunk;
 		if (!view_word(&view, chunk + 16, &chunk))
@@ -93,8 +90,8 @@ const char *glibc_bin_kind(uint64_t number)
 }
 
 /*
- * A list that a thread was changing when the core was taken. The chunks say what is free, so it
- * costs nothing.
+ * A thread was changing the list when the core was taken. The chunks themselves say what is free,
+ * so no answer is wrong.
  */
 static void report_changing(struct glibc_heap *heap, const struct glibc_broken_list *list)
 {
@@ -105,7 +102,7 @@ static void report_changing(struct glibc_heap *heap, const struct glibc_broken_l
 		list->kind, list->owner);
 }
 
-/* What stands below memory in which a link is wrong may have overrun it. */
+/* The block below the memory with a wrong link may have overrun it. */
 static void report_broken(struct glibc_heap *heap, const struct block_sink *sink,
 			  const struct glibc_broken_list *list, const char *work,
 			  const char *what_follows)
@@ -172,21 +169,21 @@ struct error *glibc_check_lists(struct glibc_heap *heap, struct block_sink *sink
 }
 
 /*
- * The free chunks of a heap, and the next on the list of each, by id: so a list is followed without
- * the heap, which is read once, in order.
+ * The links of a heap's free chunks, by id: so a list is followed without reading the heap, which
+ * is read once, in order.
  */
 struct chain {
 	const struct glibc_heap *heap;
 	const struct allocation_index *index;
 	struct view view;
-	allocation_id *next; /* and 1; 0: none */
-	size_t hint;	     /* for finding */
-	size_t count;	     /* of those that are looked up next */
+	allocation_id *next; /* plus 1; 0: none */
+	size_t hint;	     /* of the index */
+	size_t count;	     /* of links to be found next */
 	allocation_id ids[MOST_ADDRESSES];
 	uint64_t links[MOST_ADDRESSES];
 };
 
-static void look_up(struct chain *chain)
+static void find_links(struct chain *chain)
 {
 	allocation_id found[MOST_ADDRESSES];
 
@@ -196,8 +193,8 @@ static void look_up(struct chain *chain)
 	chain->count = 0;
 }
 
-/* Those from first on, below end. */
-static void chain_some(struct chain *chain, size_t first, size_t end)
+/* Add the allocations from first on, below end. */
+static void chain_ids(struct chain *chain, size_t first, size_t end)
 {
 	const struct bitmap *used = allocation_used(chain->index);
 	const struct bitmap *cached = allocation_cached(chain->index);
@@ -214,7 +211,7 @@ static void chain_some(struct chain *chain, size_t first, size_t end)
 		chain->ids[chain->count] = (allocation_id)id;
 		chain->links[chain->count++] = link + HEADER;
 		if (chain->count == MOST_ADDRESSES)
-			look_up(chain);
+			find_links(chain);
 	}
 }
 
@@ -232,7 +229,7 @@ static struct error *chain_region(struct chain *chain, const struct heap_region 
 			image_fetch(context->image,
 				    allocation_start(chain->index, (allocation_id)next),
 				    allocation_start(chain->index, (allocation_id)start));
-		chain_some(chain, start, end);
+		chain_ids(chain, start, end);
 		allocations_release(context->image, chain->index, start, end);
 		if (!progress_step(context->progress, end - start))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
@@ -258,8 +255,9 @@ static void mark_unsorted(struct glibc_heap *heap, const struct chain *chain,
 	}
 }
 
-struct error *glibc_find_unsorted(struct glibc_heap *heap, const struct allocation_index *index)
+struct error *glibc_find_unsorted(struct heap *base, const struct allocation_index *index)
 {
+	struct glibc_heap *heap = (struct glibc_heap *)base;
 	struct memory_account *account = heap->context.account;
 	_cleanup_(memory_release) struct memory next = { .account = account };
 	struct chain chain = { heap, index, { heap->context.image } };
@@ -276,7 +274,7 @@ struct error *glibc_find_unsorted(struct glibc_heap *heap, const struct allocati
 		    region->arena - heap->first_arena < heap->arena_count)
 			error = chain_region(&chain, region);
 	}
-	look_up(&chain);
+	find_links(&chain);
 	if (!error)
 		error = bitmap_init(&heap->unsorted, allocation_count(index), account);
 	for (size_t i = 0; i < heap->arena_count && !error; i++)
@@ -286,18 +284,16 @@ struct error *glibc_find_unsorted(struct glibc_heap *heap, const struct allocati
 
 static struct error *vouch(struct glibc_heap *heap, uint64_t chunk)
 {
-	return number_list_add(&heap->vouched, chunk);
+	return array_append(&heap->vouched, chunk);
 }
 
 static struct error *vouch_all(struct glibc_heap *heap, const struct number_list *list)
 {
-	for (size_t i = 0; i < list->count; i++) {
-		struct error *error = vouch(heap, numbers(list)[i]);
+	struct error *error = NULL;
 
-		if (error)
-			return error;
-	}
-	return NULL;
+	for (size_t i = 0; i < list->count && !error; i++)
+		error = vouch(heap, list->items[i]);
+	return error;
 }
 
 struct error *glibc_collect_vouched(struct glibc_heap *heap)

@@ -1,20 +1,16 @@
-#include "allocators/glibc/chunks.h"
+#include "allocators/glibc/walk.h"
 
-#include "allocators/glibc/bins.h"
-#include "allocators/glibc/fast_links.h"
 #include "allocators/glibc/lists.h"
-#include "allocators/glibc/plain.h"
-#include "allocators/glibc/transit.h"
 #include "analyzer/base/text.h"
 
 #include <inttypes.h>
 
 enum {
-	SOUND_RUN = 16,		 /* as many sound chunks in a row are no accident */
+	SOUND_RUN = 16,		 /* so many sound chunks in a row are no accident */
 	PROGRESS_STEP = 1 << 14, /* chunks; each may be read from the disk */
 	PROGRESS_BYTES = 4 << 20,
-	LONG_ROW = 64,		   /* chunks: so many are hardly ever left of old ones, */
-	LONG_ROW_BYTES = 32 << 10, /* nor some that have so many bytes */
+	LONG_ROW = 64,		   /* chunks: stale headers hardly ever make so many, */
+	LONG_ROW_BYTES = 32 << 10, /* nor so many bytes */
 	NEAR = 64 << 10,	   /* bytes in which a row is looked for */
 	FETCH_AHEAD = 1 << 11,	   /* bytes */
 };
@@ -48,11 +44,11 @@ static enum step look(struct view *view, const struct glibc_arena *arena, uint64
 		return STEP_FENCE;
 	if (!sound_header(arena, header, end - chunk))
 		return STEP_BROKEN;
-	*ret_next = chunk + (header & ~(uint64_t)FLAGS);
+	*ret_next = chunk + header_size(header);
 	/* A free chunk's size stands at its end as well. */
 	if (view_word(view, *ret_next + 8, &above) && !(above & PREV_INUSE) &&
 	    above >= MINIMUM_CHUNK &&
-	    (!view_word(view, *ret_next, &below) || below != (header & ~(uint64_t)FLAGS)))
+	    (!view_word(view, *ret_next, &below) || below != header_size(header)))
 		return STEP_BROKEN;
 	return STEP_CHUNK;
 }
@@ -70,7 +66,7 @@ bool glibc_is_piece(struct glibc_heap *heap, const struct glibc_arena *arena, ui
 		case STEP_TOP:
 			if (!view_word(&view, chunk + 8, &size))
 				return false;
-			*ret_end = chunk + (size & ~(uint64_t)FLAGS);
+			*ret_end = chunk + header_size(size);
 			return *ret_end <= end;
 		case STEP_FENCE:
 			*ret_end = chunk + 2 * (uint64_t)FENCE;
@@ -122,7 +118,7 @@ static uint64_t find_chunk(struct walk *walk, uint64_t address, bool to_end)
 {
 	const struct number_list *vouched = &walk->heap->vouched;
 
-	for (address = (address + 15) & ~UINT64_C(15);
+	for (address = align_up(address);
 	     walk->end - address >= MINIMUM_CHUNK && address < walk->end; address += 16) {
 		const struct memory_range *other =
 			owned_memory_find(walk->heap->context.owned, address);
@@ -199,7 +195,7 @@ static enum block_state chunk_state(struct walk *walk, uint64_t chunk, bool in_u
 }
 
 /*
- * What is wrong at address, and what follows. In an arena that a thread held locked, it is likely
+ * Report what is wrong at address, and what follows. An arena that a thread held locked is likely
  * to be unfinished rather than damaged.
  */
 static void report_damage(struct walk *walk, enum finding_weight weight, uint64_t address,
@@ -243,7 +239,7 @@ static void report_skip(struct walk *walk, uint64_t chunk, uint64_t skipped)
 		      what_follows);
 }
 
-/* The size of top is not needed to know what is used. */
+/* Used chunks are known without the size of top. */
 static void report_top(struct walk *walk, uint64_t top, uint64_t header, uint64_t end)
 {
 	char what[64], what_follows[64];
@@ -256,8 +252,8 @@ static void report_top(struct walk *walk, uint64_t top, uint64_t header, uint64_
 }
 
 /*
- * Without a main arena in the core, nobody could know where top is. One that is being split may
- * have its new address before its new size.
+ * Without a main arena in the core, top is not known. One that is being split may have its new
+ * address before its new size.
  */
 static void report_lost_top(struct walk *walk, uint64_t chunk)
 {
@@ -292,10 +288,7 @@ static struct error *skip_damage(struct walk *walk, uint64_t chunk, uint64_t *re
 	return next < walk->end ? begin_region(walk, next) : NULL;
 }
 
-/*
- * Behind a fence, somebody else's memory from sbrk() may follow, and then malloc's again.
- * *ret_chunk is where, or the end.
- */
+/* Behind a fence, memory that others got by sbrk() may follow, and then a chunk: *ret_chunk. */
 static struct error *skip_fence(struct walk *walk, uint64_t chunk, uint64_t *ret_chunk)
 {
 	uint64_t behind = chunk + 2 * (uint64_t)FENCE;
@@ -312,10 +305,7 @@ static struct error *skip_fence(struct walk *walk, uint64_t chunk, uint64_t *ret
 	return begin_region(walk, *ret_chunk);
 }
 
-/*
- * The size of top as it ought to be: to the end of its heap, or of what the main arena says it got
- * from the system.
- */
+/* Where top should end: with its heap, or with the memory that the main arena says it has. */
 static uint64_t expected_end(const struct walk *walk, uint64_t top)
 {
 	const struct glibc_heap *heap = walk->heap;
@@ -337,7 +327,7 @@ static struct error *add_top(struct walk *walk, uint64_t top)
 	uint64_t header = 0, size, end;
 
 	view_word(&walk->view, top + 8, &header);
-	size = header & ~(uint64_t)FLAGS;
+	size = header_size(header);
 	end = top + size;
 	if (!sound_header(walk->arena, header & ~(uint64_t)NON_MAIN_ARENA, walk->end - top) ||
 	    end % PAGE != 0) {
@@ -356,7 +346,7 @@ static struct error *add_top(struct walk *walk, uint64_t top)
 static struct error *add_chunk(struct walk *walk, uint64_t chunk, uint64_t header,
 			       uint64_t *ret_next)
 {
-	uint64_t size = header & ~(uint64_t)FLAGS, next = chunk + size;
+	uint64_t size = header_size(header), next = chunk + size;
 	uint64_t above = PREV_INUSE, below = 0, usable = size - 8;
 	struct error *error = NULL;
 	bool believed = true;
@@ -375,11 +365,11 @@ static struct error *add_chunk(struct walk *walk, uint64_t chunk, uint64_t heade
 			   is_fence(&walk->view, next, above);
 		if (believed && !(above & PREV_INUSE))
 			believed = view_word(&walk->view, next, &below) && below == size;
-		if (!believed && (above & ~(uint64_t)FLAGS) == 0)
+		if (!believed && header_size(above) == 0)
 			believed = above & PREV_INUSE; /* the end of a heap */
 	}
 	if (glibc_may_be_cache(size) && glibc_looks_like_cache(walk->heap, chunk + HEADER))
-		error = number_list_add(walk->suspects, chunk + HEADER);
+		error = array_append(walk->suspects, chunk + HEADER);
 	if (!error && walk->heap->fast_put_off)
 		error = glibc_note_fast(walk->heap, &walk->view, chunk, size);
 	if (error)
@@ -388,14 +378,14 @@ static struct error *add_chunk(struct walk *walk, uint64_t chunk, uint64_t heade
 			 chunk_state(walk, chunk, above & PREV_INUSE, believed));
 }
 
-/* What only the walk from the front may judge, as it tells of it. */
+/* Whether only the walk from the front may judge the chunk, because that may report it. */
 static bool is_for_front(const struct walk *walk, uint64_t chunk, uint64_t header)
 {
 	return chunk == walk->arena->top || !sound_header(walk->arena, header, walk->end - chunk) ||
-	       walk->end - chunk - (header & ~(uint64_t)FLAGS) < HEADER;
+	       walk->end - chunk - header_size(header) < HEADER;
 }
 
-/* Look at one chunk, and leave the next one, or the end, in *chunk. */
+/* Walk one chunk, and leave the next one, or the end, in *chunk. */
 static struct error *walk_one(struct walk *walk, uint64_t *chunk)
 {
 	uint64_t at = *chunk, header;
@@ -411,14 +401,14 @@ static struct error *walk_one(struct walk *walk, uint64_t *chunk)
 		return skip_fence(walk, at, chunk);
 	if (readable && sound_header(walk->arena, header, walk->end - at))
 		return add_chunk(walk, at, header, chunk);
-	if (readable && (header & ~(uint64_t)FLAGS) == 0 && walk->end - at <= FENCE) {
+	if (readable && header_size(header) == 0 && walk->end - at <= FENCE) {
 		*chunk = walk->end; /* of a heap without its fence */
 		return NULL;
 	}
 	return skip_damage(walk, at, chunk);
 }
 
-/* From the middle, others tell of progress. */
+/* In pieces, others show progress. */
 static struct error *tell_progress(const struct walk *walk, uint64_t start, uint64_t end)
 {
 	const struct heap_context *context = &walk->heap->context;
@@ -473,7 +463,7 @@ static bool is_row(struct walk *walk, uint64_t chunk, uint64_t stop, uint64_t *r
 
 bool glibc_find_row(struct walk *walk, uint64_t *chunk, uint64_t stop)
 {
-	uint64_t start = (*chunk + 15) & ~UINT64_C(15);
+	uint64_t start = align_up(*chunk);
 
 	for (uint64_t at = start; at < stop && at - start < NEAR; at += 16) {
 		uint64_t header;

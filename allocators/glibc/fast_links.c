@@ -1,23 +1,17 @@
-#include "allocators/glibc/fast_links.h"
-
 #include "allocators/glibc/lists.h"
+
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 
 enum { PROGRESS_STEP = 1 << 14 };
 
-/* Both are multiples of 16, so there is room for more. */
+/* Addresses are multiples of 16; the lower bits are used for more. */
 struct fast_link {
 	uint64_t chunk; /* and the number of its bin */
-	uint64_t next;	/* and 1 if a list led here; a chunk, or 0 */
+	uint64_t next;	/* a chunk, or 0; and 1 if a list led here */
 };
 
-static struct fast_link *links_of(const struct glibc_heap *heap)
-{
-	return heap->fast_links.items;
-}
-
-/* Whether a chunk can be there: nothing is read, the walk may be far away. */
+/* Whether a chunk can be at address. Nothing is read there, because that may be far away. */
 static bool may_be_chunk(const struct glibc_heap *heap, struct view *view, uint64_t address)
 {
 	const struct region *region;
@@ -44,14 +38,14 @@ struct error *glibc_note_fast(struct glibc_heap *heap, struct view *view, uint64
 
 DEFINE_COMPARE(compare_links, struct fast_link, ASCENDING(chunk))
 
-/* The walk goes up in each piece of a heap, and most heaps are one. */
-static void sort(const struct glibc_heap *heap)
+/* The walk rises in each piece of a heap, and most heaps are one piece. */
+static void sort(struct glibc_heap *heap)
 {
-	const struct fast_link *links = links_of(heap);
+	const struct fast_link *links = heap->fast_links.items;
 
 	for (size_t i = 1; i < heap->fast_links.count; i++)
 		if (links[i].chunk <= links[i - 1].chunk) {
-			SORT(links_of(heap), heap->fast_links.count, compare_links);
+			array_sort(&heap->fast_links, compare_links);
 			return;
 		}
 }
@@ -59,7 +53,7 @@ static void sort(const struct glibc_heap *heap)
 /* The chunk as it was noted, if it is of that bin and not on a list yet. */
 static struct fast_link *find_link(const struct glibc_heap *heap, uint64_t chunk, unsigned int bin)
 {
-	struct fast_link *links = links_of(heap);
+	struct fast_link *links = heap->fast_links.items;
 	size_t above = LIST_ABOVE(links, heap->fast_links.count, chunk, chunk | bin);
 
 	return chunk % 16 == 0 && above > 0 && links[above - 1].chunk == (chunk | bin) &&
@@ -88,7 +82,7 @@ static struct error *follow(struct glibc_heap *heap, struct block_sink *sink,
 									     arena->address, last },
 						 chunk);
 		}
-		error = number_list_add(&heap->fast, chunk);
+		error = array_append(&heap->fast, chunk);
 		block_sink_restate(sink, chunk + HEADER, BLOCK_FREE);
 		last = chunk + HEADER;
 		chunk = link->next;
@@ -114,6 +108,5 @@ struct error *glibc_follow_fast(struct glibc_heap *heap, struct block_sink *sink
 				error = follow(heap, sink, arena, j);
 	}
 	array_release(&heap->fast_links);
-	heap->fast_links.count = 0;
 	return error;
 }

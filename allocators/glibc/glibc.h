@@ -2,16 +2,16 @@
  * glibc malloc's heap in a dump: what its parts share.
  *
  * Layouts are those of malloc/malloc.c and malloc/arena.c of glibc 2.23 to 2.43 on x86-64. No
- * version number is trusted, as distributions backport: what differs between versions is decided by
- * what fits the dump.
+ * version number is trusted, because distributions backport: where versions differ, the layout that
+ * fits the dump counts.
  *
  *	chunk             user's memory
  *	| prev | size+flags | fd | bk | ...          | prev | size ...
  *	p      p+8          p+16                     p+size
  *
- * prev belongs to the chunk below as long as that is in use. A chunk is free if the next one's
- * PREV_INUSE is clear, or if it is in a thread's cache (tcache) or a fast bin: those keep the flag
- * set.
+ * prev belongs to the chunk below while that is in use. A chunk is free if the next one's
+ *PREV_INUSE is clear, or if it is in a thread's cache (tcache) or a fast bin: those keep the flag
+ *set.
  */
 #ifndef ALLOCATORS_GLIBC_GLIBC_H
 #define ALLOCATORS_GLIBC_GLIBC_H
@@ -62,43 +62,41 @@ struct glibc_arena {
 	const struct arena_layout *layout;
 	uint64_t address;
 	bool main;
-	bool locked; /* a thread was about to change it */
-	/* So it was, but the process died of a fault there or near: is it the
-	 * cause, or only unfinished? */
+	bool locked; /* a thread was changing it */
+	/* A thread was, but the process died of a fault there or near: the arena may be its cause,
+	 * or only unfinished. */
 	bool in_fault;
 	uint16_t put_off;     /* fast bins whose lists are followed later, as bits */
 	uint64_t top;	      /* chunk */
 	uint64_t stated_size; /* its system_mem */
-	uint64_t size;	      /* what was found of it, in bytes */
-	uint64_t base;	      /* where its part from sbrk() begins; 0: has none */
+	uint64_t size;	      /* bytes found */
+	uint64_t base;	      /* start of its part from sbrk(); 0: it has none */
 };
 
 /* A mapped heap of an arena that is not the main one: heap_info. */
 struct glibc_subheap {
 	uint64_t start, end;
-	uint64_t limit; /* up to here it may grow, and nobody else maps */
+	uint64_t limit; /* it may grow up to here: addresses are reserved */
 	uint64_t first; /* chunk */
 	size_t arena;
 };
 
-/* mp_, as far as it was found: malloc's parameters and counts. */
+/* What was found of mp_: malloc's parameters and counts. */
 struct glibc_parameters {
-	size_t arena;  /* whose they are: its number */
+	size_t arena;  /* the number of theirs */
 	uint64_t base; /* sbrk_base: where the main heap begins; 0: unknown */
 	uint32_t mapped_count;
 	uint64_t mapped_size;
 };
 
-/* What the links of chunks add up to, each way; see bins.h. */
+/* The sums of hashes of the chunks' links in each direction; see glibc_add_links(). */
 struct glibc_links {
-	uint64_t seed; /* of the hash that is added up */
+	uint64_t seed; /* of the hash */
 	uint64_t forth, back;
 };
 
-/* A list of numbers. */
 struct number_list {
-	struct memory memory;
-	size_t count;
+	ARRAY(uint64_t);
 };
 
 /* A list that was found broken before the blocks beside it were known. */
@@ -126,8 +124,8 @@ struct glibc_heap {
 	/* Chunks that are free though they look used, by address. */
 	struct number_list cached, fast;
 	struct number_list tcaches;  /* the thread caches' own memory */
-	struct number_list suspects; /* what looks like that */
-	uint64_t piece_steps;	     /* that glibc_is_piece() may still take */
+	struct number_list suspects; /* blocks that look like one */
+	uint64_t piece_steps;	     /* budget of glibc_is_piece() */
 	uint64_t tcache_key;	     /* in the second word of cached chunks */
 	bool mangled;		     /* the links of cached and fast chunks */
 	bool mangling_known;
@@ -135,11 +133,11 @@ struct glibc_heap {
 	struct glibc_broken_list *broken;
 	size_t broken_count;
 
-	bool fast_put_off; /* some list of a fast bin; see fast_links.h */
+	bool fast_put_off; /* lists of fast bins are followed later; see glibc_note_fast() */
 	ARRAY(struct fast_link) fast_links;
 
-	struct glibc_links links; /* of chunks in bins; see bins.h */
-	struct bitmap unsorted;	  /* those in unsorted bins, once it is asked for */
+	struct glibc_links links; /* of chunks in bins */
+	struct bitmap unsorted;	  /* chunks in unsorted bins, once that is needed */
 
 	/* Chunks that a list names, to go on from behind damage. */
 	struct number_list vouched;
@@ -149,20 +147,17 @@ struct glibc_heap {
 	uint64_t mapped_gap;		    /* behind one, where another might be; or 0 */
 	size_t first_block;		    /* of this heap in the sink */
 	arena_number first_arena;
-	struct glibc_ring_memo *rings; /* see rings.h; NULL: none is kept */
+	struct glibc_ring_memo *rings; /* see rings.h; NULL: memory was short */
 };
 
-/*
- * Whether a main arena has a piece that was not found. Alignment makes up less than a page of the
- * difference.
- */
+/* Whether a main arena has a piece that was not found. Alignment takes less than a page. */
 static inline bool glibc_arena_lacks(const struct glibc_arena *arena)
 {
 	return arena->main && arena->stated_size >= PAGE &&
 	       arena->size <= arena->stated_size - PAGE;
 }
 
-/* The size of chunks in that fast bin, or bin of a cache for one size. */
+/* The size of chunks in that fast bin, or that bin of a cache. */
 static inline uint64_t glibc_bin_size(unsigned int bin)
 {
 	return MINIMUM_CHUNK + UINT64_C(16) * bin;
@@ -174,23 +169,47 @@ static inline uint64_t glibc_demangle(const struct glibc_heap *heap, uint64_t wh
 	return heap->mangled ? link ^ (where >> 12) : link;
 }
 
+/* The size in the header of a chunk, without flags. */
+static inline uint64_t header_size(uint64_t header)
+{
+	return header & ~(uint64_t)FLAGS;
+}
+
 /* The size of the chunk with its header, or 0 if it cannot be read. */
 static inline uint64_t view_chunk_size(struct view *view, uint64_t chunk)
 {
 	uint64_t size;
 
-	return view_word(view, chunk + 8, &size) ? size & ~(uint64_t)FLAGS : 0;
+	return view_word(view, chunk + 8, &size) ? header_size(size) : 0;
 }
 
-static inline const uint64_t *numbers(const struct number_list *list)
+static inline uint64_t align_up(uint64_t address)
 {
-	return list->memory.bytes;
+	return (address + 15) & ~UINT64_C(15);
 }
 
-struct error *number_list_add(struct number_list *list, uint64_t number);
-void number_list_sort(struct number_list *list); /* repeats go */
+/* Sort, and drop repeats. The others take a sorted list. */
+void number_list_sort(struct number_list *list);
 bool number_list_has(const struct number_list *list, uint64_t number);
-/* How many are below that number; sorted, as for the above. */
+/* How many are below that number. */
 size_t number_list_below(const struct number_list *list, uint64_t number);
+
+/* Finds a cycle of links, by Brent's algorithm. power is 1 at first, and mark where it may begin.
+ */
+struct cycle_search {
+	uint64_t mark, steps, power;
+};
+
+/* Whether the next place on the path shows that it is a cycle. */
+static inline bool cycle_closes(struct cycle_search *search, uint64_t place)
+{
+	if (place == search->mark)
+		return true;
+	if (++search->steps == search->power) {
+		search->mark = place;
+		search->power *= 2;
+	}
+	return false;
+}
 
 #endif

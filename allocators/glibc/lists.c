@@ -1,5 +1,7 @@
 #include "allocators/glibc/lists.h"
 
+#include "analyzer/base/list.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -30,8 +32,8 @@ static const struct tcache_layout tcache_layouts[] = {
 enum { TCACHE_LAYOUTS = sizeof(tcache_layouts) / sizeof(tcache_layouts[0]) };
 
 /*
- * The layout of a cache whose chunk is of that size, or NULL. One that a thread made late may stand
- * in a freed chunk, 16 bytes larger: too little to be one by themselves.
+ * The layout of a cache whose chunk is of that size, or NULL. A cache that was made late may be in
+ * a freed chunk that is 16 bytes larger, because 16 bytes are no chunk.
  */
 static const struct tcache_layout *find_layout(uint64_t size)
 {
@@ -86,7 +88,7 @@ static bool read_fields(const struct image *image, struct tcache *tcache)
 	return true;
 }
 
-/* What the fields alone say: all of the counters agree with the entries. */
+/* Whether all counters agree with the entries. */
 static bool fields_fit(const struct tcache *tcache)
 {
 	for (unsigned int i = 0; i < tcache->layout->bins; i++)
@@ -97,8 +99,7 @@ static bool fields_fit(const struct tcache *tcache)
 	return true;
 }
 
-/* The fields of what may be a thread's cache at address; false if it is none.
- */
+/* Read the fields of what may be a thread's cache at address; false if it is none. */
 static bool find_fields(const struct glibc_heap *heap, struct view *view, uint64_t address,
 			struct tcache *ret)
 {
@@ -167,9 +168,9 @@ static bool leads_to_tcache(const struct glibc_heap *heap, struct view *near, st
 }
 
 /*
- * How far below the thread pointer libc has its variable tcache, which is the same for all threads;
- * 0: that is not known. The thread with the least memory there tells: above the others' stacks, TLS
- * cannot be told from frames, which may be full of pointers.
+ * The distance of libc's variable tcache below the thread pointer, the same for all threads; 0: not
+ * known. It is found in the thread with the least memory there: above the stacks of others, TLS
+ * looks like frames, which may be full of pointers.
  */
 static uint64_t find_tcache_offset(const struct glibc_heap *heap)
 {
@@ -231,7 +232,7 @@ static struct error *add_tcache(void *data, uint32_t thread, uint64_t tcache)
 {
 	struct glibc_heap *heap = data;
 
-	return number_list_add(&heap->tcaches, tcache);
+	return array_append(&heap->tcaches, tcache);
 }
 
 static struct error *find_tcaches(struct glibc_heap *heap)
@@ -242,7 +243,7 @@ static struct error *find_tcaches(struct glibc_heap *heap)
 	return error;
 }
 
-/* A list as it reads when links are mangled, or not. */
+/* What is found of a list if its links are mangled, or if they are not. */
 struct reading {
 	unsigned int length; /* chunks of the right size, from the first on */
 	unsigned int links;  /* that lead to such a chunk, or to the end */
@@ -250,8 +251,8 @@ struct reading {
 };
 
 /*
- * Read the list that begins with the memory at user, at most so many chunks of it. Links lead to
- * what is above bytes below memory: in a fast bin, they name the chunks.
+ * Read at most so many chunks of the list that begins with the memory at user. A link names an
+ * address that many bytes below the memory: in a fast bin, that of the chunk.
  */
 static struct reading read_list(const struct glibc_heap *heap, struct view *view, uint64_t user,
 				unsigned int bin, uint64_t above, unsigned int most)
@@ -275,7 +276,7 @@ static struct reading read_list(const struct glibc_heap *heap, struct view *view
 	return reading;
 }
 
-/* How many links speak for either way. */
+/* How many links fit, mangled or not. */
 struct votes {
 	unsigned int mangled, plain;
 };
@@ -289,7 +290,7 @@ static void vote(struct glibc_heap *heap, struct view *view, struct votes *votes
 	votes->plain += read_list(heap, view, user, bin, above, MOST_VOTES).links;
 }
 
-/* Let the lists themselves say whether links are mangled. */
+/* Decide by the lists themselves whether links are mangled. */
 static void decide_mangling(struct glibc_heap *heap)
 {
 	struct view view = { heap->context.image };
@@ -298,7 +299,7 @@ static void decide_mangling(struct glibc_heap *heap)
 	for (size_t i = 0; i < heap->tcaches.count; i++) {
 		struct tcache tcache;
 
-		if (read_tcache(heap, &view, numbers(&heap->tcaches)[i], &tcache) < 0)
+		if (read_tcache(heap, &view, heap->tcaches.items[i], &tcache) < 0)
 			continue;
 		for (unsigned int j = 0; j < tcache.layout->bins; j++) {
 			uint64_t entry = tcache.entries[j];
@@ -329,16 +330,13 @@ struct error *glibc_note_broken(struct glibc_heap *heap, struct glibc_broken_lis
 				uint64_t next)
 {
 	const struct view view = { heap->context.image };
-	struct glibc_broken_list *broken;
 
 	/* That memory is missing is reported anyway. */
 	if (heap->broken_count >= MAXIMUM_FINDINGS || view_is_absent(&view, next))
 		return NULL;
-	broken = reallocarray(heap->broken, heap->broken_count + 1, sizeof(*broken));
-	if (!broken)
+	if (!LIST_GROW(heap->broken, heap->broken_count))
 		return &error_no_memory;
-	heap->broken = broken;
-	broken[heap->broken_count++] = list;
+	heap->broken[heap->broken_count++] = list;
 	return NULL;
 }
 
@@ -365,7 +363,7 @@ static struct error *collect_tcache_bin(struct glibc_heap *heap, struct view *vi
 		if (length > MAXIMUM_CACHED || !fits_bin(view, user, bin) ||
 		    !view_word(view, user, &link))
 			return note_cache(heap, tcache, bin, last, user);
-		error = number_list_add(&heap->cached, user - HEADER);
+		error = array_append(&heap->cached, user - HEADER);
 		if (error)
 			return error;
 		if (view_word(view, user + 8, &key) && key != 0)
@@ -394,13 +392,12 @@ static struct error *collect_tcache(struct glibc_heap *heap, const struct tcache
 	return NULL;
 }
 
-/* A list of any length: a cycle is found by Brent's algorithm. */
 static struct error *collect_fastbin(struct glibc_heap *heap, struct glibc_arena *arena,
 				     unsigned int bin)
 {
 	struct view view = { heap->context.image };
-	uint64_t size = glibc_bin_size(bin), chunk, last = arena->address, mark = 0;
-	uint64_t steps = 0, power = 1;
+	struct cycle_search search = { .power = 1 };
+	uint64_t size = glibc_bin_size(bin), chunk, last = arena->address;
 
 	if (!view_word(&view, arena->address + arena->layout->fastbins + 8 * bin, &chunk))
 		return NULL;
@@ -408,13 +405,14 @@ static struct error *collect_fastbin(struct glibc_heap *heap, struct glibc_arena
 		uint64_t link;
 		struct error *error;
 
-		if (steps == MOST_FOLLOWED && !image_fits(heap->context.image)) {
-			heap->fast.count -= steps;
+		if (search.steps == MOST_FOLLOWED && !image_fits(heap->context.image)) {
+			heap->fast.count -= search.steps;
 			heap->fast_put_off = true;
 			arena->put_off |= 1U << bin;
 			return NULL;
 		}
-		if (chunk % 16 != 0 || chunk == mark || view_chunk_size(&view, chunk) != size ||
+		if (chunk % 16 != 0 || cycle_closes(&search, chunk) ||
+		    view_chunk_size(&view, chunk) != size ||
 		    !view_word(&view, chunk + HEADER, &link)) {
 			heap->fast_damaged = true;
 			return glibc_note_broken(heap,
@@ -422,13 +420,9 @@ static struct error *collect_fastbin(struct glibc_heap *heap, struct glibc_arena
 									     arena->address, last },
 						 chunk);
 		}
-		error = number_list_add(&heap->fast, chunk);
+		error = array_append(&heap->fast, chunk);
 		if (error)
 			return error;
-		if (++steps == power) {
-			mark = chunk;
-			power *= 2;
-		}
 		last = chunk + HEADER;
 		chunk = glibc_demangle(heap, chunk + HEADER, link);
 	}
@@ -461,7 +455,7 @@ struct error *glibc_collect_lists(struct glibc_heap *heap)
 	for (size_t i = 0; i < heap->tcaches.count && !error; i++) {
 		struct tcache tcache;
 
-		if (read_tcache(heap, &view, numbers(&heap->tcaches)[i], &tcache) >= 0)
+		if (read_tcache(heap, &view, heap->tcaches.items[i], &tcache) >= 0)
 			error = collect_tcache(heap, &tcache);
 	}
 	if (!error)
@@ -471,7 +465,7 @@ struct error *glibc_collect_lists(struct glibc_heap *heap)
 	return error;
 }
 
-/* What settling looks at, block by block. */
+/* Settling, block by block. */
 struct settling {
 	struct glibc_heap *heap;
 	struct block_sink *sink;
@@ -495,7 +489,7 @@ static bool lists_fit(struct glibc_heap *heap, struct view *view, const struct t
 	return true;
 }
 
-/* The same, if nothing has told so far whether links are mangled. */
+/* The same, where it is not known yet whether links are mangled. */
 static bool lists_fit_either_way(struct glibc_heap *heap, struct view *view,
 				 const struct tcache *tcache)
 {
@@ -526,8 +520,7 @@ static void settle_tcache(struct settling *settling, uint64_t address)
 	heap->mangling_known = true;
 	settling->error = collect_tcache(heap, &tcache);
 	for (size_t i = before; i < heap->cached.count; i++)
-		block_sink_restate(settling->sink, numbers(&heap->cached)[i] + HEADER,
-				   BLOCK_CACHED);
+		block_sink_restate(settling->sink, heap->cached.items[i] + HEADER, BLOCK_CACHED);
 }
 
 /* Whether the block is a member of a fast bin whose list is broken. */
@@ -554,7 +547,7 @@ static bool settle_block(void *data, struct block block)
 		block_sink_restate(settling->sink, block.start, BLOCK_CACHED);
 	else if (heap->fast_damaged && is_lost_fast(settling, block) &&
 		 block_sink_restate(settling->sink, block.start, BLOCK_FREE))
-		settling->error = number_list_add(&heap->fast, block.start - HEADER);
+		settling->error = array_append(&heap->fast, block.start - HEADER);
 	return !settling->error;
 }
 
@@ -568,14 +561,14 @@ struct error *glibc_settle_lists(struct glibc_heap *heap, struct block_sink *sin
 	};
 
 	for (size_t i = 0; i < heap->suspects.count && !settling.error; i++)
-		settle_tcache(&settling, numbers(&heap->suspects)[i]);
+		settle_tcache(&settling, heap->suspects.items[i]);
 	if (!settling.error && (heap->cache_damaged || heap->fast_damaged))
 		block_sink_visit_used(sink, heap->first_block, settle_block, &settling);
 	number_list_sort(&heap->fast);
 	return settling.error;
 }
 
-/* Whose cache is looked for, and whose it turned out to be. */
+/* A search for the thread of a cache. */
 struct owner {
 	uint64_t tcache;
 	uint32_t thread;
@@ -616,7 +609,7 @@ bool glibc_find_cache(const struct glibc_heap *heap, uint64_t user, uint64_t *re
 		      uint32_t *ret_thread)
 {
 	for (size_t i = 0; i < heap->tcaches.count; i++) {
-		struct owner owner = { numbers(&heap->tcaches)[i], NO_THREAD };
+		struct owner owner = { heap->tcaches.items[i], NO_THREAD };
 
 		if (!cache_holds(heap, owner.tcache, user))
 			continue;

@@ -1,10 +1,20 @@
-#include "allocators/glibc/mapped.h"
-
-#include "allocators/glibc/chunks.h"
+/*
+ * Memory that malloc got from mmap() and has on no list: chunks of their own, and pieces of a main
+ * arena that could not grow by sbrk().
+ *
+ * The kernel merges neighbouring mappings, so these may begin anywhere in one.
+ *
+ *	                page                               page
+ *	| not malloc's  | 0 | size+2 | user's memory ...    |
+ *	                page                               page
+ *	aligned:        | unused | prev | size+2 | user's memory ... |
+ *	                         prev = from the page to here
+ *
+ * From glibc 2.43 on, size leaves out the last 16 bytes of the mapping, and the program may use 8
+ * of them.
+ */
 #include "allocators/glibc/mapped_filter.h"
-#include "allocators/glibc/pieces.h"
-#include "analyzer/base/list.h"
-#include "analyzer/base/sort.h"
+#include "allocators/glibc/walk.h"
 
 #include <inttypes.h>
 
@@ -30,12 +40,10 @@ struct find {
 struct scan {
 	struct glibc_heap *heap;
 	struct block_sink *sink;
-	struct memory_range *taken; /* not to be looked at, by address */
-	size_t taken_count;
+	ARRAY(struct memory_range) taken; /* not to be searched, by address */
 	size_t next_taken, next_subheap;
-	struct find *finds; /* by address */
-	size_t find_count;
-	size_t emitted; /* of them, so far */
+	ARRAY(struct find) finds; /* by address */
+	size_t emitted;		  /* of them, so far */
 	struct view view;
 	mapped_filter_function filter;
 	/* Main arenas of which a piece may be found: their numbers. */
@@ -71,54 +79,47 @@ static bool is_in_chunk(struct scan *scan, const struct stack *stack)
 	return false;
 }
 
-/*
- * Stacks, heaps, what was walked before and what is other allocators' hold no chunk of this kind.
- */
+/* Stacks, heaps, memory walked before and that of other allocators hold no chunk of this kind. */
 static struct error *collect_taken(struct scan *scan, const struct memory_range *done,
 				   size_t done_count)
 {
 	const struct program *program = scan->heap->context.program;
 	const struct owned_memory *owned = scan->heap->context.owned;
-	size_t stacks = program_stack_count(program), count = 0;
 	size_t owned_count = owned ? owned->ranges.count : 0;
-	struct memory_range *taken = reallocarray(
-		NULL, done_count + stacks + scan->heap->subheap_count + owned_count + 1,
-		sizeof(*taken));
+	struct error *error = NULL;
 
-	if (!taken)
-		return &error_no_memory;
-	for (size_t i = 0; i < done_count; i++)
-		taken[count++] = done[i];
-	for (size_t i = 0; i < stacks; i++) {
+	for (size_t i = 0; i < done_count && !error; i++)
+		error = array_append(&scan->taken, done[i]);
+	for (size_t i = 0; i < scan->heap->subheap_count && !error; i++) {
+		const struct glibc_subheap *subheap = &scan->heap->subheaps[i];
+
+		error = array_append(&scan->taken,
+				     (struct memory_range){ subheap->start, subheap->end });
+	}
+	for (size_t i = 0; i < owned_count && !error; i++)
+		error = array_append(&scan->taken, owned->ranges.items[i]);
+	for (size_t i = 0; i < program_stack_count(program) && !error; i++) {
 		const struct stack *stack = program_stack(program, i);
 
 		if (!is_in_chunk(scan, stack))
-			taken[count++] = (struct memory_range){ stack->start, stack->end };
+			error = array_append(&scan->taken,
+					     (struct memory_range){ stack->start, stack->end });
 	}
-	for (size_t i = 0; i < scan->heap->subheap_count; i++) {
-		const struct glibc_subheap *subheap = &scan->heap->subheaps[i];
-
-		taken[count++] = (struct memory_range){ subheap->start, subheap->end };
-	}
-	for (size_t i = 0; i < owned_count; i++)
-		taken[count++] = owned->ranges.items[i];
-	SORT(taken, count, compare_ranges);
-	scan->taken = taken;
-	scan->taken_count = count;
-	return NULL;
+	array_sort(&scan->taken, compare_ranges);
+	return error;
 }
 
-/* Whether what is not to be looked at begins in [start, end). */
+/* Whether taken memory begins in [start, end). */
 static bool meets_taken(const struct scan *scan, uint64_t start, uint64_t end)
 {
-	return scan->next_taken < scan->taken_count &&
-	       scan->taken[scan->next_taken].start >= start &&
-	       scan->taken[scan->next_taken].start < end;
+	return scan->next_taken < scan->taken.count &&
+	       scan->taken.items[scan->next_taken].start >= start &&
+	       scan->taken.items[scan->next_taken].start < end;
 }
 
 /*
- * Whether the chunk of a mapping of its own is at address, within [low, high) and what follows
- * without a gap; *ret_start and *ret_end are the mapping then.
+ * Whether a chunk with a mapping of its own, [*ret_start, *ret_end), is at address, within
+ * [low, high) and the memory that follows without a gap.
  */
 static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low, uint64_t high,
 			    uint64_t *ret_start, uint64_t *ret_end)
@@ -146,15 +147,14 @@ static uint64_t mapped_tail(struct scan *scan, uint64_t chunk, uint64_t end)
 {
 	uint64_t size;
 
-	return view_word(&scan->view, chunk + 8, &size) && chunk + (size & ~(uint64_t)FLAGS) == end
+	return view_word(&scan->view, chunk + 8, &size) && chunk + header_size(size) == end
 		       ? 0
 		       : NEW_TAIL;
 }
 
 /*
- * memalign() moves the chunk up to where its user's memory is aligned, and leaves the header at the
- * start of the mapping as it was. So look at the places where it may have moved to, for each
- * alignment.
+ * memalign() moves the chunk up to where the user's memory is aligned, and leaves the header at the
+ * start of the mapping as it was. So try the places where it may be now, for each alignment.
  */
 static uint64_t aligned_chunk(struct scan *scan, uint64_t start, uint64_t end)
 {
@@ -179,24 +179,15 @@ static uint64_t aligned_chunk(struct scan *scan, uint64_t start, uint64_t end)
 	return start;
 }
 
-static struct error *add_find(struct scan *scan, struct find find)
-{
-	if (!LIST_GROW(scan->finds, scan->find_count))
-		return &error_no_memory;
-	scan->finds[scan->find_count++] = find;
-	return NULL;
-}
-
-/* All that hold more than was found of them, in order. */
+/* List the arenas that hold more than was found of them. */
 static struct error *list_lacking(struct scan *scan)
 {
 	const struct glibc_heap *heap = scan->heap;
 	struct error *error = NULL;
 
-	scan->lacking.memory.account = heap->context.account;
 	for (size_t i = 0; i < heap->arena_count && !error; i++)
 		if (glibc_arena_lacks(&heap->arenas[i]))
-			error = number_list_add(&scan->lacking, i);
+			error = array_append(&scan->lacking, i);
 	return error;
 }
 
@@ -207,7 +198,7 @@ static struct glibc_arena *find_piece(struct scan *scan, uint64_t start, uint64_
 	struct glibc_heap *heap = scan->heap;
 
 	for (size_t i = 0; i < scan->lacking.count; i++) {
-		struct glibc_arena *arena = &heap->arenas[numbers(&scan->lacking)[i]];
+		struct glibc_arena *arena = &heap->arenas[scan->lacking.items[i]];
 
 		if (glibc_arena_lacks(arena) && glibc_is_piece(heap, arena, start, high, ret_end)) {
 			arena->size += *ret_end - start;
@@ -217,7 +208,7 @@ static struct glibc_arena *find_piece(struct scan *scan, uint64_t start, uint64_
 	return NULL;
 }
 
-/* Whether words at a page's start can be those of a piece's first chunk. */
+/* Whether a piece's first chunk may be at the start of a page. */
 static bool may_be_piece(struct scan *scan, uint64_t start)
 {
 	uint64_t header;
@@ -226,9 +217,9 @@ static bool may_be_piece(struct scan *scan, uint64_t start)
 	       header >= MINIMUM_CHUNK;
 }
 
-/* Look at address; *ret_next is where to look next. */
-static struct error *look_at(struct scan *scan, uint64_t address, uint64_t low, uint64_t high,
-			     uint64_t *ret_next)
+/* Try address; *ret_next is where to go on. */
+static struct error *try_place(struct scan *scan, uint64_t address, uint64_t low, uint64_t high,
+			       uint64_t *ret_next)
 {
 	struct find find = { .kind = FIND_CHUNK };
 	struct glibc_arena *arena;
@@ -247,10 +238,10 @@ static struct error *look_at(struct scan *scan, uint64_t address, uint64_t low, 
 		return NULL;
 	}
 	*ret_next = find.end;
-	return add_find(scan, find);
+	return array_append(&scan->finds, find);
 }
 
-/* Whether place can be that of a chunk, or of a piece's first one. */
+/* Whether a mapped chunk, or a piece's first one, may be at place. */
 static bool is_candidate(const struct scan *scan, const struct region *region, uint64_t place)
 {
 	return (place % PAGE == 0 && scan->lacking.count > 0) ||
@@ -281,8 +272,8 @@ static uint64_t find_candidate(const struct scan *scan, const struct region *reg
 	return end;
 }
 
-/* What was looked at is over: tell of it. */
-static struct error *pass(struct scan *scan, uint64_t start, uint64_t end)
+/* Show progress, and release memory that was searched. */
+static struct error *finish(struct scan *scan, uint64_t start, uint64_t end)
 {
 	if (!progress_step(scan->heap->context.progress, end - start))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
@@ -291,8 +282,8 @@ static struct error *pass(struct scan *scan, uint64_t start, uint64_t end)
 }
 
 /*
- * Look for chunks of the gap in [start, end), which has no holes. What is found may reach further:
- * *ret_end is where to go on.
+ * Find chunks of the gap in [start, end), which has no holes. They may reach further: *ret_end is
+ * where to go on.
  */
 static struct error *scan_data(struct scan *scan, const struct region *region,
 			       struct memory_range gap, uint64_t start, uint64_t end,
@@ -306,9 +297,9 @@ static struct error *scan_data(struct scan *scan, const struct region *region,
 
 		address = find_candidate(scan, region, address, stop);
 		if (address < stop)
-			error = look_at(scan, address, gap.start, gap.end, &address);
+			error = try_place(scan, address, gap.start, gap.end, &address);
 		if (!error && (address >= end || address - reported >= PROGRESS_STEP)) {
-			error = pass(scan, reported, address);
+			error = finish(scan, reported, address);
 			reported = address;
 		}
 	}
@@ -316,7 +307,7 @@ static struct error *scan_data(struct scan *scan, const struct region *region,
 	return error;
 }
 
-/* Look for chunks in the gap, of which nothing is taken. */
+/* Find chunks in the gap, of which nothing is taken. */
 static struct error *scan_gap(struct scan *scan, const struct region *region,
 			      struct memory_range gap)
 {
@@ -324,7 +315,7 @@ static struct error *scan_gap(struct scan *scan, const struct region *region,
 	uint64_t address, end;
 	struct error *error = NULL;
 
-	gap.start = (gap.start + 15) & ~UINT64_C(15);
+	gap.start = align_up(gap.start);
 	if (gap.start >= gap.end || gap.end - gap.start < MINIMUM_CHUNK)
 		return NULL;
 	/* Places from there on have too little room. */
@@ -351,13 +342,13 @@ static struct error *add_subheaps(struct scan *scan, uint64_t address)
 	while (scan->next_subheap < heap->subheap_count &&
 	       heap->subheaps[scan->next_subheap].start < address) {
 		const struct glibc_subheap *subheap = &heap->subheaps[scan->next_subheap++];
-		struct error *error = add_find(scan, (struct find){
-							     .kind = FIND_SUBHEAP,
-							     .start = subheap->start,
-							     .end = subheap->end,
-							     .chunk = subheap->first,
-							     .arena = subheap->arena,
-						     });
+		struct error *error = array_append(&scan->finds, (struct find){
+									 .kind = FIND_SUBHEAP,
+									 .start = subheap->start,
+									 .end = subheap->end,
+									 .chunk = subheap->first,
+									 .arena = subheap->arena,
+								 });
 
 		if (error)
 			return error;
@@ -365,25 +356,25 @@ static struct error *add_subheaps(struct scan *scan, uint64_t address)
 	return NULL;
 }
 
-/* Look into the parts of the region that are not taken. */
+/* Search the parts of the region that are not taken. */
 static struct error *scan_region(struct scan *scan, const struct region *region)
 {
 	uint64_t low = region->start;
 
 	/* A chunk may reach into this region from the one below. */
-	if (scan->find_count > 0 && scan->finds[scan->find_count - 1].end > low)
-		low = scan->finds[scan->find_count - 1].end;
+	if (scan->finds.count > 0 && scan->finds.items[scan->finds.count - 1].end > low)
+		low = scan->finds.items[scan->finds.count - 1].end;
 	while (low < region->end) {
 		uint64_t high = region->end, next = region->end;
 		struct error *error;
 
-		while (scan->next_taken < scan->taken_count &&
-		       scan->taken[scan->next_taken].end <= low)
+		while (scan->next_taken < scan->taken.count &&
+		       scan->taken.items[scan->next_taken].end <= low)
 			scan->next_taken++;
-		if (scan->next_taken < scan->taken_count &&
-		    scan->taken[scan->next_taken].start < high) {
-			high = scan->taken[scan->next_taken].start;
-			next = scan->taken[scan->next_taken].end;
+		if (scan->next_taken < scan->taken.count &&
+		    scan->taken.items[scan->next_taken].start < high) {
+			high = scan->taken.items[scan->next_taken].start;
+			next = scan->taken.items[scan->next_taken].end;
 		}
 		error = add_subheaps(scan, low);
 		if (!error && low < high)
@@ -398,21 +389,21 @@ static struct error *scan_region(struct scan *scan, const struct region *region)
 /* Chunks that touch each other vouch for each other. */
 static void join_neighbours(struct scan *scan)
 {
-	for (size_t i = 1; i < scan->find_count; i++) {
-		struct find *below = &scan->finds[i - 1];
-		struct find *above = &scan->finds[i];
+	for (size_t i = 1; i < scan->finds.count; i++) {
+		struct find *below = &scan->finds.items[i - 1];
+		struct find *above = &scan->finds.items[i];
 
 		if (below->end == above->start)
 			below->apart = above->apart = false;
 	}
 }
 
-/* How many chunks there are, of what size; only those apart from others? */
+/* Count all chunks and their bytes, or only those apart from others. */
 static void count_chunks(const struct scan *scan, bool apart, uint64_t *count, uint64_t *size)
 {
 	*count = *size = 0;
-	for (size_t i = 0; i < scan->find_count; i++) {
-		const struct find *find = &scan->finds[i];
+	for (size_t i = 0; i < scan->finds.count; i++) {
+		const struct find *find = &scan->finds.items[i];
 
 		if (find->kind != FIND_CHUNK || (apart && !find->apart))
 			continue;
@@ -423,8 +414,8 @@ static void count_chunks(const struct scan *scan, bool apart, uint64_t *count, u
 
 /*
  * Other memory can look like a mapped chunk: a small number at the start of a page. If malloc
- * counts fewer than were found, those that stand alone amid other memory are none, provided that
- * this makes its count right.
+ * counts fewer than were found, and its count is right without the chunks that are alone amid other
+ * memory, those are none.
  */
 static void drop_chance_finds(struct scan *scan)
 {
@@ -440,21 +431,21 @@ static void drop_chance_finds(struct scan *scan)
 	if (count <= stated_count || count - apart_count != stated_count ||
 	    size - apart_size != stated_size)
 		return;
-	for (size_t i = 0; i < scan->find_count; i++)
-		if (scan->finds[i].kind != FIND_CHUNK || !scan->finds[i].apart)
-			scan->finds[kept++] = scan->finds[i];
-	scan->find_count = kept;
+	for (size_t i = 0; i < scan->finds.count; i++)
+		if (scan->finds.items[i].kind != FIND_CHUNK || !scan->finds.items[i].apart)
+			scan->finds.items[kept++] = scan->finds.items[i];
+	scan->finds.count = kept;
 }
 
 /* Where a chunk should be that malloc counts: right behind another. */
 static void find_chunk_gap(struct scan *scan)
 {
-	for (size_t i = 0; i < scan->find_count; i++) {
-		const struct find *find = &scan->finds[i];
+	for (size_t i = 0; i < scan->finds.count; i++) {
+		const struct find *find = &scan->finds.items[i];
 		const struct region *region = image_find(scan->heap->context.image, find->end);
 
 		if (find->kind != FIND_CHUNK || !region || region->start == find->end ||
-		    (i + 1 < scan->find_count && find[1].start == find->end))
+		    (i + 1 < scan->finds.count && find[1].start == find->end))
 			continue;
 		scan->heap->mapped_gap = find->end + 8;
 		return;
@@ -504,8 +495,8 @@ static struct error *emit_some(void *data, size_t number)
 	struct scan *scan = data;
 	struct error *error = NULL;
 
-	while (scan->emitted < scan->find_count && !error) {
-		const struct find *find = &scan->finds[scan->emitted++];
+	while (scan->emitted < scan->finds.count && !error) {
+		const struct find *find = &scan->finds.items[scan->emitted++];
 
 		error = emit(scan, find);
 		if (is_stretch(find))
@@ -517,14 +508,14 @@ static struct error *emit_some(void *data, size_t number)
 static struct error *emit_all(struct scan *scan)
 {
 	_cleanup_(free) struct glibc_stretch *stretches =
-		calloc(scan->find_count + 1, sizeof(*stretches));
+		calloc(scan->finds.count + 1, sizeof(*stretches));
 	struct error *error;
 	size_t count = 0;
 
 	if (!stretches)
 		return &error_no_memory;
-	for (size_t i = 0; i < scan->find_count; i++) {
-		const struct find *find = &scan->finds[i];
+	for (size_t i = 0; i < scan->finds.count; i++) {
+		const struct find *find = &scan->finds.items[i];
 
 		if (is_stretch(find))
 			stretches[count++] =
@@ -558,6 +549,9 @@ struct error *glibc_walk_mapped(struct glibc_heap *heap, struct block_sink *sink
 		.sink = sink,
 		.view = { heap->context.image },
 		.filter = mapped_filter_here(),
+		.taken = { .memory.account = heap->context.account },
+		.finds = { .memory.account = heap->context.account },
+		.lacking = { .memory.account = heap->context.account },
 	};
 	struct error *error = collect_taken(&scan, done, done_count);
 
@@ -572,8 +566,8 @@ struct error *glibc_walk_mapped(struct glibc_heap *heap, struct block_sink *sink
 	}
 	if (!error)
 		error = emit_all(&scan);
-	memory_release(&scan.lacking.memory);
-	free(scan.finds);
-	free(scan.taken);
+	array_release(&scan.lacking);
+	array_release(&scan.finds);
+	array_release(&scan.taken);
 	return error;
 }

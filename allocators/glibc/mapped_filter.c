@@ -19,16 +19,13 @@ static uint64_t filter_plain(const uint8_t *bytes, uint64_t address)
 }
 
 #ifdef __x86_64__
-/* A place is where both of its words are as they must be. */
+/* The places of which both words fit. */
 static uint64_t places_of(uint64_t words)
 {
 	return words & words >> 1 & UINT64_C(0x5555555555555555);
 }
 
-/*
- * The bits that tell a word from others: four bytes are enough, of the upper
- * ones no bit is looked at.
- */
+/* The bits that must have a certain value: the upper four bytes of a word have none. */
 static __m128i masks_sse2(void)
 {
 	return _mm_setr_epi32(PAGE - 1, 0, 15, 0);
@@ -39,7 +36,7 @@ static __m128i expected_sse2(uint64_t address)
 	return _mm_setr_epi32((int)(address % PAGE), 0, IS_MMAPPED, 0);
 }
 
-/* What is found of two places, in 32 bits for each word. */
+/* Which words of two places fit, in 32 bits for each. */
 static __m128i two_sse2(const uint8_t *bytes, __m128i expected)
 {
 	const __m128i masks = masks_sse2(), next = _mm_setr_epi32(16, 0, 0, 0);

@@ -1,9 +1,9 @@
 /*
  * Where in 512 bytes the header of a mapped chunk may be.
  *
- * Its size has the flag of mapped chunks alone, and is a multiple of 16; what stands before it is
- * the distance from the start of the mapping, which is that of a page. Nearly no place is like
- * that: so all are looked at by vectors first.
+ * Its size has only the flag of mapped chunks, and is a multiple of 16; the word before it is the
+ * distance from the start of the mapping, which is a page's. Hardly any place is like that: so
+ * vectors filter all first.
  */
 #ifndef ALLOCATORS_GLIBC_MAPPED_FILTER_H
 #define ALLOCATORS_GLIBC_MAPPED_FILTER_H
@@ -18,17 +18,17 @@ enum { FILTERED_BYTES = 512 };
  */
 typedef uint64_t (*mapped_filter_function)(const uint8_t *bytes, uint64_t address);
 
-/* One way to filter; all give the same. */
+/* An implementation; all give the same. */
 struct mapped_filter {
 	const char *name;
 	bool (*runs)(void); /* on this processor */
 	mapped_filter_function filter;
 };
 
-/* The number-th way, the quickest first; NULL: there are no more. */
+/* The number-th implementation, the quickest first; NULL: there are no more. */
 const struct mapped_filter *mapped_filter(size_t number);
 
-/* The quickest one here. */
+/* The quickest one on this processor. */
 mapped_filter_function mapped_filter_here(void);
 
 /* The same for the one place at bytes. */

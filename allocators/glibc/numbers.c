@@ -1,19 +1,7 @@
 #include "allocators/glibc/glibc.h"
 
-#include "analyzer/base/sort.h"
-
-struct error *number_list_add(struct number_list *list, uint64_t number)
-{
-	struct error *error = memory_reserve(&list->memory, (list->count + 1) * sizeof(number));
-
-	if (error)
-		return error;
-	((uint64_t *)list->memory.bytes)[list->count++] = number;
-	return NULL;
-}
-
-/* The other way round, if they fall from one to the next. */
-static bool chunk_falling(uint64_t *all, size_t count)
+/* Reverse the numbers if each is smaller than the one before. */
+static bool reverse_falling(uint64_t *all, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
 		if (all[i] >= all[i - 1])
@@ -27,7 +15,6 @@ static bool chunk_falling(uint64_t *all, size_t count)
 	return true;
 }
 
-/* A program that frees in order leaves lists in order, or against it. */
 static bool is_rising(const uint64_t *all, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
@@ -38,10 +25,11 @@ static bool is_rising(const uint64_t *all, size_t count)
 
 void number_list_sort(struct number_list *list)
 {
-	uint64_t *all = list->memory.bytes;
+	uint64_t *all = list->items;
 	size_t kept = 0;
 
-	if (list->count == 0 || is_rising(all, list->count) || chunk_falling(all, list->count))
+	/* Programs that free in order leave lists in order, or in reverse. */
+	if (list->count == 0 || is_rising(all, list->count) || reverse_falling(all, list->count))
 		return;
 	SORT(all, list->count, compare_u64);
 	for (size_t i = 0; i < list->count; i++)
@@ -53,7 +41,7 @@ void number_list_sort(struct number_list *list)
 bool number_list_has(const struct number_list *list, uint64_t number)
 {
 	return list->count > 0 &&
-	       bsearch(&number, list->memory.bytes, list->count, sizeof(number), compare_u64);
+	       bsearch(&number, list->items, list->count, sizeof(number), compare_u64);
 }
 
 size_t number_list_below(const struct number_list *list, uint64_t number)
@@ -63,7 +51,7 @@ size_t number_list_below(const struct number_list *list, uint64_t number)
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (numbers(list)[middle] < number)
+		if (list->items[middle] < number)
 			low = middle + 1;
 		else
 			high = middle;

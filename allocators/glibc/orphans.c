@@ -1,6 +1,6 @@
-#include "allocators/glibc/orphans.h"
-
 #include "allocators/glibc/arenas.h"
+
+#include "analyzer/base/list.h"
 
 #include <inttypes.h>
 
@@ -42,7 +42,7 @@ static struct error *add_heads(struct glibc_heap *heap, const struct region *reg
 		struct error *error = NULL;
 		uint64_t data = image_next_data(view.image, start);
 
-		/* Holes have no heads; go on right before what has data. */
+		/* Holes have no heads; go on right before data. */
 		if (data - start >= SUBHEAP_BORDER) {
 			start = (data - 1) & ~(uint64_t)(SUBHEAP_BORDER - 1);
 			continue;
@@ -61,7 +61,7 @@ static bool starts_with_tcache(struct view *view, const struct region *region)
 {
 	uint64_t before, size;
 
-	/* To look into a hole has the kernel fill in some more of it. */
+	/* Reading in a hole would make the kernel fill some of it. */
 	if (image_next_data(view->image, region->start) != region->start)
 		return false;
 	return view_word(view, region->start, &before) && before == 0 &&
@@ -72,21 +72,17 @@ static bool starts_with_tcache(struct view *view, const struct region *region)
 
 static struct error *add_main_heap(struct glibc_heap *heap, const struct region *region)
 {
-	struct glibc_parameters *parameters = calloc(1, sizeof(*heap->parameters));
-	struct error *error;
-
-	if (!parameters)
+	if (!LIST_GROW(heap->parameters, heap->parameters_count))
 		return &error_no_memory;
-	parameters->base = region->start;
-	parameters->arena = heap->arena_count;
-	heap->parameters = parameters;
-	heap->parameters_count = 1;
-	error = glibc_add_arena(heap, (struct glibc_arena){
-					      .layout = glibc_any_layout(),
-					      .main = true,
-					      .stated_size = region->end - region->start,
-				      });
-	return error;
+	heap->parameters[heap->parameters_count++] = (struct glibc_parameters){
+		.base = region->start,
+		.arena = heap->arena_count,
+	};
+	return glibc_add_arena(heap, (struct glibc_arena){
+					     .layout = glibc_any_layout(),
+					     .main = true,
+					     .stated_size = region->end - region->start,
+				     });
 }
 
 static bool may_be_heap(const struct region *region)

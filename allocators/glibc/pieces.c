@@ -1,4 +1,18 @@
-#include "allocators/glibc/pieces.h"
+/*
+ * Walking stretches of heap in pieces, by several threads.
+ *
+ *	stretch   | piece            | piece            | piece         |
+ *	front     |----------------->|=>|               |
+ *	threads   |----------------->|  |------------------>|=>|-------->
+ *	                                row
+ *
+ * Only the chunk below says where a chunk begins. So what a thread finds from the middle of a
+ * stretch, behind a row of chunks that looks sound, is accepted once the walk from the front comes
+ *to the same chunk: from there on both must find the same. Where it does not, or where anything
+ *must be reported, the piece is walked from the front. So the answer is that of a walk by one
+ *thread.
+ */
+#include "allocators/glibc/walk.h"
 
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/relay.h"
@@ -6,8 +20,8 @@
 
 enum {
 	PIECE = 4 << 20,     /* bytes, but for holes of the dump's file */
-	ROW_STEPS = 1 << 12, /* chunks looked at to find a row in a piece */
-	SMALL = 64 << 10,    /* bytes, walked sooner than handed on */
+	ROW_STEPS = 1 << 12, /* chunks read to find a row in a piece */
+	SMALL = 64 << 10,    /* bytes: walking takes less time than handing on */
 };
 
 /* The part of a stretch in which chunks begin at start and above, below end. */
@@ -16,13 +30,7 @@ struct piece {
 	size_t stretch;
 };
 
-/* The walk from the front, for one thread at a time. */
-struct front {
-	struct walk walk;
-	uint64_t chunk; /* where it is */
-};
-
-/* What a thread finds in a piece: from the chunk first on, up to end. */
+/* What a thread found in a piece: from the chunk first on, up to end. */
 struct middle {
 	struct walk walk;
 	uint64_t first, end;
@@ -37,33 +45,19 @@ struct pieces {
 	struct glibc_stretch *stretches;
 	struct error *(*begin)(void *data, size_t number);
 	void *data;
-	struct memory memory; /* struct piece, by stretch and address */
-	size_t count;
-	struct front front;
+	ARRAY(struct piece) list; /* by stretch and address */
+	struct walk walk;	  /* from the front, for one thread at a time */
+	uint64_t chunk;		  /* where it is */
 	struct relay relay;
 	struct split_work work;
 	unsigned int threads;
 	struct middle *middles; /* one for each thread */
 };
 
-static const struct piece *pieces_list(const struct pieces *pieces)
-{
-	return pieces->memory.bytes;
-}
-
 /* A hole of the dump's file may follow: there are no chunks in it. */
 static uint64_t piece_reach(const struct piece *piece)
 {
 	return piece->end - piece->start > PIECE ? piece->start + PIECE : piece->end;
-}
-
-static struct error *add_piece(struct pieces *pieces, struct piece piece)
-{
-	struct error *error = memory_reserve(&pieces->memory, (pieces->count + 1) * sizeof(piece));
-
-	if (!error)
-		((struct piece *)pieces->memory.bytes)[pieces->count++] = piece;
-	return error;
 }
 
 /* Where a piece may begin at or above address: where the dump has data. */
@@ -96,7 +90,7 @@ static struct error *cut(struct pieces *pieces, size_t number)
 
 		if (end > start && end - start > PIECE)
 			end = next_start(image, start + PIECE, end);
-		error = add_piece(pieces, (struct piece){ start, end, number });
+		error = array_append(&pieces->list, (struct piece){ start, end, number });
 		start = end;
 	} while (!error && start < stretch->end);
 	return error;
@@ -110,28 +104,25 @@ static bool is_empty(const struct glibc_stretch *stretch)
 static struct error *begin_stretch(struct pieces *pieces, size_t number)
 {
 	const struct glibc_stretch *stretch = &pieces->stretches[number];
-	struct front *front = &pieces->front;
 	struct error *error = pieces->begin ? pieces->begin(pieces->data, number) : NULL;
 
-	front->walk = glibc_walk_from(pieces->heap, pieces->sink, stretch, stretch->start);
-	front->walk.in_pieces = pieces->threads > 1;
-	front->chunk = stretch->start;
+	pieces->walk = glibc_walk_from(pieces->heap, pieces->sink, stretch, stretch->start);
+	pieces->walk.in_pieces = pieces->threads > 1;
+	pieces->chunk = stretch->start;
 	if (error || is_empty(stretch))
 		return error;
-	return block_sink_region(pieces->sink, stretch->start, stretch->end, front->walk.number);
+	return block_sink_region(pieces->sink, stretch->start, stretch->end, pieces->walk.number);
 }
 
 static struct error *walk_front(struct pieces *pieces, uint64_t end)
 {
-	struct front *front = &pieces->front;
-
-	return glibc_walk_on(&front->walk, &front->chunk, end);
+	return glibc_walk_on(&pieces->walk, &pieces->chunk, end);
 }
 
 static void end_stretch(struct pieces *pieces, size_t number)
 {
 	struct glibc_stretch *stretch = &pieces->stretches[number];
-	struct walk *walk = &pieces->front.walk;
+	struct walk *walk = &pieces->walk;
 
 	if (is_empty(stretch))
 		return;
@@ -139,30 +130,23 @@ static void end_stretch(struct pieces *pieces, size_t number)
 	stretch->end = walk->end;
 }
 
-/* What was found from the middle is what the front would find from there on. */
-static struct error *believe(struct pieces *pieces, const struct middle *middle)
+/* Both walks are at the same chunk: take over what was found from the middle. */
+static struct error *accept(struct pieces *pieces, const struct middle *middle)
 {
 	struct glibc_heap *heap = pieces->heap;
-	struct front *front = &pieces->front;
 	struct error *error = block_sink_join(pieces->sink, middle->sink);
 
 	for (size_t i = 0; i < middle->suspects.count && !error; i++)
-		error = number_list_add(&heap->suspects, numbers(&middle->suspects)[i]);
+		error = array_append(&heap->suspects, middle->suspects.items[i]);
 	heap->links.forth += middle->links.forth;
 	heap->links.back += middle->links.back;
-	front->walk.previous = middle->walk.previous;
-	front->walk.previous_size = middle->walk.previous_size;
-	front->chunk = middle->end;
+	pieces->walk.previous = middle->walk.previous;
+	pieces->walk.previous_size = middle->walk.previous_size;
+	pieces->chunk = middle->end;
 	return error;
 }
 
-/* Whether the front is where the middle began, and goes on. */
-static bool meets(const struct front *front, const struct middle *middle)
-{
-	return front->chunk == middle->first && front->chunk < front->walk.end;
-}
-
-/* The piece's turn has come: all below it is walked. */
+/* All below the piece is walked: join what was found in it. */
 static struct error *join(struct pieces *pieces, const struct piece *piece,
 			  const struct middle *middle)
 {
@@ -176,8 +160,8 @@ static struct error *join(struct pieces *pieces, const struct piece *piece,
 		return NULL;
 	if (!error && block_sink_count(middle->sink) > 0) {
 		error = walk_front(pieces, middle->first);
-		if (!error && meets(&pieces->front, middle))
-			error = believe(pieces, middle);
+		if (!error && pieces->chunk == middle->first && pieces->chunk < pieces->walk.end)
+			error = accept(pieces, middle);
 	}
 	if (!error)
 		error = walk_front(pieces, piece->end);
@@ -186,7 +170,7 @@ static struct error *join(struct pieces *pieces, const struct piece *piece,
 	return error;
 }
 
-/* Walk the piece, wherever the front will come to it. */
+/* Walk the piece on its own. */
 static struct error *walk_middle(struct pieces *pieces, const struct piece *piece,
 				 struct middle *middle)
 {
@@ -214,11 +198,11 @@ static struct error *walk_middle(struct pieces *pieces, const struct piece *piec
 static struct error *take_chunk(void *data, size_t number, unsigned int thread)
 {
 	struct pieces *pieces = data;
-	const struct piece *piece = &pieces_list(pieces)[number];
+	const struct piece *piece = &pieces->list.items[number];
 	struct middle *middle = &pieces->middles[thread];
 	struct error *error = walk_middle(pieces, piece, middle);
 
-	/* The one that ended it reports why. */
+	/* The thread that ended the relay reports why. */
 	if (!error && !relay_take(&pieces->relay, number))
 		return NULL;
 	if (!error)
@@ -252,7 +236,7 @@ static struct error *make_middles(struct pieces *pieces)
 static void free_middles(struct pieces *pieces)
 {
 	for (unsigned int i = 0; pieces->middles && i < pieces->threads; i++) {
-		memory_release(&pieces->middles[i].suspects.memory);
+		array_release(&pieces->middles[i].suspects);
 		if (pieces->middles[i].sink)
 			block_sink_destroy(pieces->middles[i].sink);
 	}
@@ -266,8 +250,8 @@ static struct error *walk_jointly(struct pieces *pieces)
 
 	relay_init(&pieces->relay);
 	if (!error) {
-		split_work_begin(&pieces->work, progress, pieces->count);
-		error = parallel_for(pieces->count, pieces->threads, take_chunk, pieces);
+		split_work_begin(&pieces->work, progress, pieces->list.count);
+		error = parallel_for(pieces->list.count, pieces->threads, take_chunk, pieces);
 		split_work_keep(&pieces->work, pieces->threads, progress);
 	}
 	relay_deinit(&pieces->relay);
@@ -290,8 +274,8 @@ static struct error *walk_alone(struct pieces *pieces, size_t count)
 }
 
 /*
- * One is enough where there is little in all, or in each as a rule, and what does not fit into
- * memory is read in order.
+ * One is enough where all stretches together, or most of them, are small. A dump that does not fit
+ * into memory is read in order.
  */
 static unsigned int threads_for(const struct glibc_heap *heap,
 				const struct glibc_stretch *stretches, size_t count)
@@ -315,7 +299,7 @@ struct error *glibc_walk_stretches(struct glibc_heap *heap, struct block_sink *s
 		.stretches = stretches,
 		.begin = begin,
 		.data = data,
-		.memory.account = heap->context.account,
+		.list = { .memory.account = heap->context.account },
 		.threads = threads_for(heap, stretches, count),
 	};
 	struct error *error = NULL;
@@ -326,6 +310,6 @@ struct error *glibc_walk_stretches(struct glibc_heap *heap, struct block_sink *s
 		error = cut(&pieces, i);
 	if (!error)
 		error = walk_jointly(&pieces);
-	memory_release(&pieces.memory);
+	array_release(&pieces.list);
 	return error;
 }

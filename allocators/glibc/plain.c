@@ -1,6 +1,5 @@
-#include "allocators/glibc/plain.h"
+#include "allocators/glibc/walk.h"
 
-#include "allocators/glibc/bins.h"
 #include "allocators/glibc/lists.h"
 #include "analyzer/heap/sink.h"
 
@@ -12,11 +11,11 @@ enum {
 	LINE = 64,
 };
 
-/* Where plain chunks may be, and what was found of them. */
+/* Memory with plain chunks, and those that were found. */
 struct batch {
 	const uint8_t *bytes; /* of the region; start and end are its own */
 	uint64_t start, end;
-	uint64_t stop;	   /* chunks here and above are not for it */
+	uint64_t stop;	   /* chunks here and above are not in it */
 	uint64_t odd_bits; /* of headers in this arena */
 	struct extent extents[BLOCK_BATCH];
 	uint64_t used[BLOCK_BATCH / 64];
@@ -31,7 +30,7 @@ static inline uint64_t batch_word(const struct batch *batch, uint64_t address)
 	return word;
 }
 
-/* To fetch what is not mapped does nothing. */
+/* Fetching memory that is not mapped does nothing. */
 static inline void fetch_ahead(const struct batch *batch, uint64_t chunk, uint64_t size)
 {
 	uintptr_t from = (uintptr_t)batch->bytes + (chunk - batch->start) + FETCH_AHEAD;
@@ -49,10 +48,10 @@ static uint64_t least(uint64_t left, uint64_t right)
 static uint64_t named_from(const struct number_list *list, size_t *cursor, uint64_t chunk)
 {
 	glibc_list_has(list, cursor, chunk);
-	return *cursor < list->count ? numbers(list)[*cursor] : UINT64_MAX;
+	return *cursor < list->count ? list->items[*cursor] : UINT64_MAX;
 }
 
-/* False if the chunk is to be looked at closely. */
+/* False: the chunk is not plain. */
 static bool begin_batch(struct walk *walk, uint64_t chunk, uint64_t stop, struct batch *batch)
 {
 	struct glibc_heap *heap = walk->heap;
@@ -71,7 +70,7 @@ static bool begin_batch(struct walk *walk, uint64_t chunk, uint64_t stop, struct
 	return true;
 }
 
-/* Whether the chunk at address, which is sound, is plain for what it holds. */
+/* Whether the sound chunk is plain. */
 static inline bool is_plain(const struct walk *walk, const struct batch *batch, uint64_t chunk,
 			    uint64_t size)
 {
@@ -93,13 +92,13 @@ static inline void put(struct batch *batch, uint64_t distance, uint64_t size, ui
 	};
 }
 
-/* Add what is plain to the batch; the first that is not is returned. */
+/* Add plain chunks to the batch; returns the first other one. */
 static uint64_t fill_batch(struct walk *walk, struct batch *batch, uint64_t chunk, uint64_t base)
 {
 	uint64_t header = batch_word(batch, chunk + 8);
 
 	while (batch->count < BLOCK_BATCH) {
-		uint64_t size = header & ~(uint64_t)FLAGS, next = chunk + size;
+		uint64_t size = header_size(header), next = chunk + size;
 		uint64_t above;
 
 		if (!is_plain(walk, batch, chunk, size))

@@ -2,16 +2,108 @@
 
 #include "analyzer/base/table.h"
 
+enum fate { ENDS, RETURNS };
+
+/* How to go on from a place. */
+struct path {
+	struct arena_rings *rings;
+	struct address_map *places;
+	uint64_t offset;
+};
+
+void arena_rings_init(struct arena_rings *rings, const struct image *image, size_t most,
+		      struct memory_account *account)
+{
+	*rings = (struct arena_rings){ .view = { image }, .most = most };
+	for (size_t i = 0; i < ARENA_RING_KINDS; i++)
+		rings->places[i].memory.account = account;
+}
+
+void arena_rings_deinit(struct arena_rings *rings)
+{
+	for (size_t i = 0; i < ARENA_RING_KINDS; i++)
+		table_release(&rings->places[i]);
+}
+
+static bool step(const struct path *path, uint64_t *place)
+{
+	return view_word(&path->rings->view, *place + path->offset, place) && *place % 8 == 0;
+}
+
+/* Keep the fate of count places from the first on. */
+static struct error *keep(const struct path *path, uint64_t place, size_t count, enum fate fate)
+{
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < count && !error; i++) {
+		if (address_map_find(path->places, place) == NOT_IN_MAP)
+			error = address_map_add(path->places, place, fate);
+		if (!step(path, &place))
+			break;
+	}
+	return error;
+}
+
+static struct error *keep_ring(const struct path *path, uint64_t start)
+{
+	uint64_t place = start;
+	size_t count = 1;
+
+	while (step(path, &place) && place != start)
+		count++;
+	return keep(path, start, count, RETURNS);
+}
+
+/* Follow the path from address until its fate is known, and keep that. */
+static struct error *follow(const struct path *path, uint64_t address)
+{
+	struct cycle_search search = { .mark = address, .power = 1 };
+	uint64_t place = address;
+	struct error *error = NULL;
+
+	/* It takes at most three times the length of the path and the ring. */
+	while (search.steps < 4 * path->rings->most) {
+		if (!step(path, &place) || address_map_find(path->places, place) != NOT_IN_MAP)
+			return keep(path, address, search.steps + 1, ENDS);
+		if (cycle_closes(&search, place)) {
+			error = keep_ring(path, place);
+			return error ? error : keep(path, address, search.steps + 1, ENDS);
+		}
+	}
+	return NULL;
+}
+
+/* Paths through memory without arenas may be too long to be kept. */
+static void forget_many(struct address_map *places, size_t most)
+{
+	if (places->count > most)
+		table_release(places);
+}
+
+struct error *arena_rings_find(struct arena_rings *rings, size_t kind, uint64_t offset,
+			       uint64_t address, bool *ret)
+{
+	const struct path path = { rings, &rings->places[kind], offset };
+	struct error *error = NULL;
+
+	if (address_map_find(path.places, address) == NOT_IN_MAP) {
+		forget_many(path.places, rings->most);
+		error = follow(&path, address);
+	}
+	*ret = address_map_find(path.places, address) == RETURNS;
+	return error;
+}
+
 enum { SAMPLE = 64, SLOTS = 1 << 14, PROGRESS_STEP = 1 << 14 };
 
-/* Where the ring leads to from a chunk on; to no head: 0. */
-struct word {
+/* The head of the ring that a chunk leads to; 0: none. */
+struct memo {
 	uint64_t chunk, head;
 };
 
 struct glibc_ring_memo {
-	uint64_t factor; /* nobody shall choose chunks that are not sampled */
-	struct word words[SLOTS];
+	uint64_t factor; /* secret, so that no dump avoids the sampled chunks */
+	struct memo memos[SLOTS];
 };
 
 struct glibc_ring_memo *glibc_ring_memo_create(void)
@@ -28,38 +120,39 @@ void glibc_ring_memo_free(struct glibc_ring_memo *memo)
 	free(memo);
 }
 
-/* Where word of the chunk is left; NULL: at this one, none is. */
-static struct word *word_of(struct glibc_ring_memo *memo, uint64_t chunk)
+/* The place of the chunk's memo; NULL: this one has none. */
+static struct memo *find_memo(struct glibc_ring_memo *memo, uint64_t chunk)
 {
 	size_t slot;
 
 	if (!memo)
 		return NULL;
 	slot = secret_hash(chunk, memo->factor) % (SAMPLE * SLOTS);
-	return slot % SAMPLE == 0 ? &memo->words[slot / SAMPLE] : NULL;
+	return slot % SAMPLE == 0 ? &memo->memos[slot / SAMPLE] : NULL;
 }
 
 static bool recall(struct glibc_ring_memo *memo, uint64_t chunk, uint64_t *ret_head)
 {
-	const struct word *word = word_of(memo, chunk);
+	const struct memo *found = find_memo(memo, chunk);
 
-	/* Words that nobody left are of a chunk at 0, where there is none. */
-	if (!word || !chunk || word->chunk != chunk)
+	/* Empty memos are of a chunk at 0, where there is none. */
+	if (!found || !chunk || found->chunk != chunk)
 		return false;
-	*ret_head = word->head;
+	*ret_head = found->head;
 	return true;
 }
 
-/* Leave word at the chunks from there on, as far as it took. */
-static void leave_word(const struct glibc_heap *heap, uint64_t chunk, uint64_t steps, uint64_t head)
+/* Leave memos at that many chunks from the first on. */
+static void leave_memos(const struct glibc_heap *heap, uint64_t chunk, uint64_t steps,
+			uint64_t head)
 {
 	struct view view = { heap->context.image };
 
 	for (uint64_t i = 0; i < steps; i++) {
-		struct word *word = word_of(heap->rings, chunk);
+		struct memo *memo = find_memo(heap->rings, chunk);
 
-		if (word)
-			*word = (struct word){ chunk, head };
+		if (memo)
+			*memo = (struct memo){ chunk, head };
 		if (!view_word(&view, chunk + HEADER, &chunk))
 			return;
 	}
@@ -69,22 +162,19 @@ uint64_t glibc_ring_head(const struct glibc_heap *heap, uint64_t chunk,
 			 bool (*is_head)(const struct glibc_heap *heap, uint64_t address))
 {
 	struct view view = { heap->context.image };
-	uint64_t at = chunk, mark = chunk, steps = 0, power = 1, head = 0;
+	struct cycle_search search = { .mark = chunk, .power = 1 };
+	uint64_t at = chunk, head = 0;
 
-	/* What comes round to a mark set on the way leads to no head. */
-	while (!recall(heap->rings, at, &head) && view_word(&view, at + HEADER, &at) &&
-	       at != mark) {
+	while (!recall(heap->rings, at, &head) && view_word(&view, at + HEADER, &at)) {
 		if (is_head(heap, at)) {
 			head = at;
 			break;
 		}
-		if (++steps == power) {
-			mark = at;
-			power *= 2;
-		}
-		if (steps % PROGRESS_STEP == 0 && !progress_step(heap->context.progress, 0))
+		if (cycle_closes(&search, at))
+			break;
+		if (search.steps % PROGRESS_STEP == 0 && !progress_step(heap->context.progress, 0))
 			return 0;
 	}
-	leave_word(heap, chunk, steps, head);
+	leave_memos(heap, chunk, search.steps, head);
 	return head;
 }

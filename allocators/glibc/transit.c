@@ -1,4 +1,4 @@
-#include "allocators/glibc/transit.h"
+#include "allocators/glibc/lists.h"
 
 #include <signal.h>
 #include <string.h>
@@ -25,8 +25,8 @@ static bool may_be_inside(const struct glibc_heap *heap, const struct thread *th
 }
 
 /*
- * Whether the process died of what this thread did. What it did wrong, it may have caught and sent
- * itself again.
+ * Whether the process died of a fault of this thread, which may have caught the signal and sent it
+ * to itself again.
  */
 static bool has_crashed(const struct image *image, const struct thread *thread)
 {
@@ -111,8 +111,7 @@ static void free_chain(struct glibc_heap *heap, struct block_sink *sink, uint64_
 	for (size_t i = 0; i < MAXIMUM_CHAIN; i++) {
 		if (!view_word(&view, chunk + HEADER, &link))
 			return;
-		if (heap->mangled)
-			link ^= (chunk + HEADER) >> 12;
+		link = glibc_demangle(heap, chunk + HEADER, link);
 		if (!is_used_chunk(sink, link, &found) || found != size)
 			return;
 		block_sink_restate(sink, link + HEADER, BLOCK_FREE);

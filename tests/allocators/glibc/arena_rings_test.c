@@ -1,4 +1,4 @@
-#include "allocators/glibc/arena_rings.h"
+#include "allocators/glibc/rings.h"
 
 #include "tests/analyzer/image/core_builder.h"
 
