@@ -210,29 +210,39 @@ static bool read_libcxx(struct reader *reader, const uint64_t *words, struct cxx
  *
  *	| length | capacity | references less 1, or -1 | text ... 0
  */
+bool cxx_read_shared(struct reader *reader, struct memory_range body, uint64_t *ret_length,
+		     uint64_t *ret_capacity)
+{
+	enum { MOST_REFERENCES = 1 << 24 };
+	uint64_t words[3], length, capacity;
+	int32_t references;
+
+	if (range_size(body) <= SHARED_TEXT || !reader_words(reader, body.start, 3, words))
+		return false;
+	length = words[0];
+	capacity = words[1];
+	references = (int32_t)words[2];
+	if (length > capacity || capacity == 0 || capacity >= range_size(body) - SHARED_TEXT ||
+	    !reader_fits(reader, body, capacity + SHARED_TEXT + 1) || references < -1 ||
+	    references > MOST_REFERENCES || !ends_at(reader, body.start + SHARED_TEXT + length))
+		return false;
+	*ret_length = length;
+	*ret_capacity = capacity;
+	return true;
+}
+
 static bool read_shared(struct reader *reader, uint64_t text, struct cxx_string *ret)
 {
-	enum { TEXT = 24, MOST_REFERENCES = 1 << 24 };
 	struct memory_range range;
-	uint64_t words[3];
-	int32_t references;
 
 	*ret = (struct cxx_string){
 		.kind = STRING_SHARED,
 		.size = 8,
 		.text = text,
-		.body = reader_start(reader, text - TEXT, &range),
+		.body = reader_start(reader, text - SHARED_TEXT, &range),
 	};
-	if (ret->body == NO_ALLOCATION || range_size(range) <= TEXT ||
-	    !reader_words(reader, range.start, 3, words))
-		return false;
-	ret->length = words[0];
-	ret->capacity = words[1];
-	references = (int32_t)words[2];
-	return ret->length <= ret->capacity && ret->capacity != 0 &&
-	       ret->capacity < range_size(range) - TEXT &&
-	       reader_fits(reader, range, ret->capacity + TEXT + 1) && references >= -1 &&
-	       references <= MOST_REFERENCES && ends_at(reader, text + ret->length);
+	return ret->body != NO_ALLOCATION &&
+	       cxx_read_shared(reader, range, &ret->length, &ret->capacity);
 }
 
 bool cxx_string_read(struct reader *reader, uint64_t address, const uint64_t *words, size_t count,

@@ -44,6 +44,12 @@ bool cxx_is_libcxx_size(uint64_t word);
 bool cxx_is_libcxx_body(struct reader *reader, struct memory_range body, uint64_t length,
 			uint64_t capacity);
 
+/* Whether body has a text that strings may share, SHARED_TEXT bytes behind its start. */
+enum { SHARED_TEXT = 24 };
+
+bool cxx_read_shared(struct reader *reader, struct memory_range body, uint64_t *ret_length,
+		     uint64_t *ret_capacity);
+
 /*
  * Whether a std::string stands at address, where count words are, at most STRING_WORDS. Short ones
  * of libc++ look like anything, and are not found.

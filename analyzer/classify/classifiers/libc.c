@@ -1,0 +1,288 @@
+/*
+ * What functions of glibc allocate: a FILE and its buffer, lines read, directories, obstacks, names
+ * of locales.
+ */
+#include "analyzer/classify/classifier.h"
+
+/*
+ * libio/bits/types/struct_FILE.h, in words; the table of methods stands behind the FILE:
+ *
+ *	| magic, flags | read: pointer, end, base |
+ *	| write: base, pointer, end | buffer: base, end |
+ */
+enum { FILE_MAGIC = 0xfbad, BUFFER_BASE = 7, METHODS = 0xd8 };
+
+static void inspect_file(struct reader *reader, const struct subject *subject)
+{
+	uint64_t methods;
+	uint32_t flags;
+
+	memcpy(&flags, subject->bytes, sizeof(flags));
+	memcpy(&methods, subject->bytes + METHODS, sizeof(methods));
+	if (flags >> 16 == FILE_MAGIC && reader_in_module(reader, methods))
+		reader_claim(reader, subject->id, 0);
+}
+
+const struct classifier classifier_stdio_file = {
+	.name = "StdioFile",
+	.summary = "a FILE, made by fopen() or the like",
+	.role = "a FILE of the C library",
+	.strength = STRENGTH_MARKED,
+	.inspect = inspect_file,
+	.least_size = METHODS + sizeof(uint64_t),
+};
+
+static bool may_be_buffer(const struct reader *reader, const struct reference *reference)
+{
+	uint64_t flags;
+
+	return reference_words(reference, -BUFFER_BASE, 1, &flags) &&
+	       (uint32_t)flags >> 16 == FILE_MAGIC;
+}
+
+static uint64_t suspect_buffer(const struct reader *reader, const struct reference *first,
+			       uint64_t mask)
+{
+	return references_filter(reader, first, mask, may_be_buffer);
+}
+
+static void match_buffer(struct reader *reader, const struct reference *reference)
+{
+	uint64_t words[2]; /* base, end */
+	uint64_t size;
+
+	if (!may_be_buffer(reader, reference) || !reference_words(reference, 0, 2, words))
+		return;
+	size = words[1] - words[0];
+	if (size > 0 && reader_fits(reader, reference->range, size))
+		reader_claim(reader, reference->target, reference->address - 8 * BUFFER_BASE);
+}
+
+static void tell_buffer(struct reader *reader, struct memory_range range,
+			struct pattern_facts *facts)
+{
+	uint64_t words[2];
+
+	if (!reader_words(reader, facts->owner + 8 * BUFFER_BASE, 2, words))
+		return;
+	facts->unit = "bytes";
+	facts->length = words[1] - words[0];
+}
+
+/* Its contents stay only until they are read or written: none of it is spare. */
+static bool measure_buffer(struct reader *reader, struct memory_range range, uint64_t owner,
+			   struct pattern_extent *ret)
+{
+	uint64_t words[2];
+
+	if (!reader_words(reader, owner + 8 * BUFFER_BASE, 2, words) || words[0] != range.start ||
+	    words[1] <= words[0])
+		return false;
+	ret->asked = ret->live_end = words[1] - words[0];
+	return true;
+}
+
+const struct classifier classifier_stdio_buffer = {
+	.name = "StdioBuffer",
+	.summary = "the buffer of a FILE",
+	.role = "the buffer of the FILE",
+	.strength = STRENGTH_MARKED,
+	.match = match_buffer,
+	.suspect = suspect_buffer,
+	.tell = tell_buffer,
+	.measure = measure_buffer,
+};
+
+/*
+ * libio/iogetdelim.c: getline() and getdelim() allocate 120 bytes at first, and double that. The
+ * caller keeps pointer and size, mostly beside each other; what was read ends with a newline.
+ */
+enum { FIRST_LINE = 120, DOUBLINGS = 24, NEAR = 2 };
+
+/* The size of the text at the start of the allocation, without the 0 behind it; 0: there is none.
+ */
+static uint64_t text_size(struct reader *reader, struct memory_range range, const char **ret)
+{
+	uint64_t size;
+	const uint8_t *bytes = reader_bytes(reader, range.start, &size);
+	const uint8_t *end;
+
+	if (!bytes)
+		return 0;
+	if (size > range_size(range))
+		size = range_size(range);
+	end = memchr(bytes, 0, size);
+	*ret = (const char *)bytes;
+	return end ? (uint64_t)(end - bytes) : 0;
+}
+
+static bool is_line(struct reader *reader, struct memory_range range, uint64_t size)
+{
+	const char *text;
+	uint64_t length;
+	int i = 0;
+
+	while (i < DOUBLINGS && size != (uint64_t)FIRST_LINE << i)
+		i++;
+	if (i == DOUBLINGS || !reader_fits(reader, range, size))
+		return false;
+	length = text_size(reader, range, &text);
+	return length > 0 && text[length - 1] == '\n';
+}
+
+/* A size is below 2^31, which few words near a pointer are. */
+static bool may_be_line(const struct reader *reader, const struct reference *reference)
+{
+	uint64_t word;
+
+	for (int at = -NEAR; at <= NEAR; at++)
+		if (at && reference_words(reference, at, 1, &word) && word - 1 < INT32_MAX &&
+		    word % FIRST_LINE == 0)
+			return true;
+	return false;
+}
+
+static uint64_t suspect_line(const struct reader *reader, const struct reference *first,
+			     uint64_t mask)
+{
+	return references_filter(reader, first, mask, may_be_line);
+}
+
+static void match_line(struct reader *reader, const struct reference *reference)
+{
+	uint64_t word;
+
+	if (range_size(reference->range) < FIRST_LINE)
+		return;
+	for (int at = -NEAR; at <= NEAR; at++)
+		if (at && reference_words(reference, at, 1, &word) &&
+		    is_line(reader, reference->range, word))
+			reader_claim(reader, reference->target, reference->address);
+}
+
+const struct classifier classifier_getdelim_line = {
+	.name = "GetdelimLine",
+	.summary = "a line read by getline() or getdelim()",
+	.role = "the line read by getline() for the pointer",
+	.strength = STRENGTH_SPAN,
+	.match = match_line,
+	.suspect = suspect_line,
+};
+
+/*
+ * locale/setlocale.c: libc's variable has the name of the locale for each category, 13 of them, and
+ * after setlocale(LC_ALL) all the same.
+ */
+static bool is_locale_name(struct reader *reader, struct memory_range range)
+{
+	enum { LONGEST_NAME = 256 };
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-@/;=+:";
+	const char *text;
+	uint64_t length = range_size(range) <= LONGEST_NAME ? text_size(reader, range, &text) : 0;
+
+	return length > 0 && strspn(text, allowed) == length &&
+	       reader_fits(reader, range, length + 1);
+}
+
+static bool may_be_locale_name(const struct reader *reader, const struct reference *reference)
+{
+	uint64_t words[3];
+
+	return reference_words(reference, -1, 3, words) && words[0] == words[1] &&
+	       words[1] == words[2];
+}
+
+static uint64_t suspect_locale_name(const struct reader *reader, const struct reference *first,
+				    uint64_t mask)
+{
+	if (first->source != NO_ALLOCATION)
+		return 0;
+	return references_filter(reader, first, mask, may_be_locale_name);
+}
+
+static void match_locale_name(struct reader *reader, const struct reference *reference)
+{
+	if (reference->source == NO_ALLOCATION && may_be_locale_name(reader, reference) &&
+	    is_locale_name(reader, reference->range) &&
+	    reader_in_module(reader, reference->address))
+		reader_claim(reader, reference->target, reference->address);
+}
+
+const struct classifier classifier_locale_name = {
+	.name = "LocaleName",
+	.summary = "the name of the locale that setlocale() chose",
+	.role = "the name of the locale, kept",
+	.strength = STRENGTH_SPAN,
+	.match = match_locale_name,
+	.suspect = suspect_locale_name,
+};
+
+/*
+ * sysdeps/unix/sysv/linux/dirstream.h:
+ *
+ *	| descriptor, lock | allocation | size | offset | position | error |
+ *	| data, as many bytes as the allocation says ...
+ */
+enum { DIR_HEADER = 48, LEAST_DIR_DATA = 32768 };
+
+static void inspect_directory(struct reader *reader, const struct subject *subject)
+{
+	enum { MOST_DESCRIPTOR = 1 << 20 };
+	struct {
+		int32_t descriptor, lock;
+		uint64_t allocation, size, offset;
+	} dir;
+
+	memcpy(&dir, subject->bytes, sizeof(dir));
+	if (dir.descriptor < 0 || dir.descriptor > MOST_DESCRIPTOR || dir.lock < 0 ||
+	    dir.lock > 2 || dir.allocation < LEAST_DIR_DATA || dir.allocation % 4096 ||
+	    dir.size > dir.allocation || dir.offset > dir.size)
+		return;
+	if (dir.allocation <= range_size(subject->range) - DIR_HEADER &&
+	    reader_fits(reader, subject->range, DIR_HEADER + dir.allocation))
+		reader_claim(reader, subject->id, 0);
+}
+
+const struct classifier classifier_directory_stream = {
+	.name = "DirectoryStream",
+	.summary = "a DIR, made by opendir()",
+	.role = "a DIR of the C library, with its buffer",
+	.strength = STRENGTH_BUFFER,
+	.inspect = inspect_directory,
+	.least_size = DIR_HEADER + LEAST_DIR_DATA,
+};
+
+/*
+ * <obstack.h>: a program takes objects from the chunk in order, and frees all of a chunk at once.
+ *
+ *	| limit: the chunk's end | the chunk before, or null | objects ...
+ */
+static bool names_its_end(const struct reader *reader, struct memory_range range, uint64_t limit)
+{
+	return limit > range.start && reader_fits(reader, range, limit - range.start);
+}
+
+static void inspect_obstack(struct reader *reader, const struct subject *subject)
+{
+	struct memory_range before;
+	uint64_t words[2], limit;
+
+	memcpy(words, subject->bytes, sizeof(words));
+	if (!names_its_end(reader, subject->range, words[0]))
+		return;
+	if (words[1] != 0 &&
+	    (reader_start(reader, words[1], &before) == NO_ALLOCATION ||
+	     !reader_word(reader, words[1], &limit) || !names_its_end(reader, before, limit)))
+		return;
+	reader_claim(reader, subject->id, 0);
+}
+
+const struct classifier classifier_obstack_chunk = {
+	.name = "ObstackChunk",
+	.summary = "memory from which an obstack takes objects in order",
+	.role = "a chunk of an obstack",
+	.strength = STRENGTH_BUFFER,
+	.inspect = inspect_obstack,
+	.least_size = 64,
+};

@@ -1,0 +1,120 @@
+/*
+ * The texts of std::string. For what the strings look like, see cxx.c.
+ */
+#include "analyzer/classify/classifier.h"
+#include "analyzer/classify/cxx.h"
+
+static void match_long(struct reader *reader, const struct reference *reference)
+{
+	uint64_t words[STRING_WORDS_BEHIND];
+
+	if ((reader->cxx & LIBSTDCXX) &&
+	    reference_words(reference, 1, STRING_WORDS_BEHIND, words) &&
+	    cxx_is_body(reader, reference->address, reference->range, words))
+		reader_claim(reader, reference->target, reference->address);
+	else if ((reader->cxx & LIBCXX) && reference_words(reference, -2, 2, words) &&
+		 cxx_is_libcxx_size(words[0]) &&
+		 cxx_is_libcxx_body(reader, reference->range, words[1], words[0] - 2))
+		reader_claim(reader, reference->target, reference->address - 16);
+}
+
+/* The string's length and capacity: it is libc++'s unless it begins with the pointer. */
+static bool read_long(struct reader *reader, struct memory_range range, uint64_t owner,
+		      uint64_t *ret_length, uint64_t *ret_capacity)
+{
+	uint64_t words[3];
+
+	if (!reader_words(reader, owner, 3, words))
+		return false;
+	*ret_length = words[1];
+	*ret_capacity = words[0] == range.start ? words[2] : words[0] - 2;
+	return true;
+}
+
+static void tell_long(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
+{
+	if (!read_long(reader, range, facts->owner, &facts->length, &facts->capacity))
+		return;
+	facts->unit = "characters";
+	facts->has_capacity = true;
+	facts->dead = "unused end of a string";
+	facts->live_end = facts->length + 1;
+}
+
+/* One byte more ends the text. */
+static bool measure_long(struct reader *reader, struct memory_range range, uint64_t owner,
+			 struct pattern_extent *ret)
+{
+	uint64_t length, capacity;
+
+	if (!read_long(reader, range, owner, &length, &capacity) || length > capacity ||
+	    capacity >= range_size(range))
+		return false;
+	ret->asked = capacity + 1;
+	ret->spare = capacity - length;
+	ret->live_end = length + 1;
+	return true;
+}
+
+/* The pointer is the first word in libstdc++, the third in libc++. */
+static bool favors_long(struct reader *reader, struct memory_range range, uint64_t owner,
+			uint64_t address)
+{
+	return address == owner || address == owner + 16;
+}
+
+const struct classifier classifier_long_string = {
+	.name = "LongString",
+	.summary = "the text of a std::string too long to be kept in it",
+	.role = "the text of the std::string",
+	.strength = STRENGTH_BUFFER,
+	.for_cxx = true,
+	.match = match_long,
+	.tell = tell_long,
+	.measure = measure_long,
+	.favors = favors_long,
+};
+
+static void match_shared(struct reader *reader, const struct reference *reference)
+{
+	uint64_t length, capacity;
+
+	if (cxx_read_shared(reader, reference->range, &length, &capacity))
+		reader_claim(reader, reference->target, reference->address);
+}
+
+static void tell_shared(struct reader *reader, struct memory_range range,
+			struct pattern_facts *facts)
+{
+	if (!cxx_read_shared(reader, range, &facts->length, &facts->capacity))
+		return;
+	facts->unit = "characters";
+	facts->has_capacity = true;
+	facts->dead = "unused end of a string";
+	facts->live_end = SHARED_TEXT + facts->length + 1;
+}
+
+static bool measure_shared(struct reader *reader, struct memory_range range, uint64_t owner,
+			   struct pattern_extent *ret)
+{
+	uint64_t length, capacity;
+
+	if (!cxx_read_shared(reader, range, &length, &capacity))
+		return false;
+	ret->asked = SHARED_TEXT + capacity + 1;
+	ret->spare = capacity - length;
+	ret->live_end = SHARED_TEXT + length + 1;
+	return true;
+}
+
+const struct classifier classifier_cow_string_body = {
+	.name = "COWStringBody",
+	.summary = "the text of a std::string that copies on write",
+	.role = "the body of the copy-on-write std::string",
+	.strength = STRENGTH_BUFFER,
+	.for_cxx = true,
+	.match = match_shared,
+	.offset = SHARED_TEXT,
+	.tell = tell_shared,
+	.measure = measure_shared,
+};

@@ -1,0 +1,194 @@
+/*
+ * What threads of the C library have in the heap: the vector of their thread-local storage, blocks
+ * of variables in it, and malloc's cache.
+ *
+ * glibc, nptl/pthreadP.h and sysdeps/x86_64/nptl/tls.h: a thread control block begins with its own
+ * address, that of the vector, and its own again. The vector has two entries of 16 bytes in front,
+ * of which only one is counted:
+ *
+ *	vector	| length |      | generation |     | block | to free | ...
+ *	allocation -^           ^- what the control block refers to
+ */
+#include "analyzer/classify/classifier.h"
+
+enum { ENTRY = 16, MOST_ENTRIES = 1 << 16 };
+
+/* Whether a thread control block refers to its vector here. */
+static bool is_vector_reference(const struct reader *reader, const struct reference *reference)
+{
+	uint64_t words[3];
+	uint64_t block = reference->address - 8;
+
+	return reference_words(reference, -1, 3, words) && words[0] == block && words[2] == block;
+}
+
+static uint64_t suspect_vector(const struct reader *reader, const struct reference *first,
+			       uint64_t mask)
+{
+	return references_filter(reader, first, mask, is_vector_reference);
+}
+
+/* Whether the allocation begins with a length for which it has room. */
+static bool has_length(struct reader *reader, struct memory_range range)
+{
+	uint64_t length;
+
+	return reader_word(reader, range.start, &length) && length > 0 &&
+	       length < range_size(range) / ENTRY;
+}
+
+static void match_vector(struct reader *reader, const struct reference *reference)
+{
+	if (is_vector_reference(reader, reference) && has_length(reader, reference->range))
+		reader_claim(reader, reference->target, reference->address - 8);
+}
+
+static void tell_vector(struct reader *reader, struct memory_range range,
+			struct pattern_facts *facts)
+{
+	facts->unit = "modules";
+	reader_word(reader, range.start, &facts->length);
+}
+
+const struct classifier classifier_thread_vector = {
+	.name = "ThreadVector",
+	.summary = "a thread's table of its thread-local storage (dtv)",
+	.role = "the table of thread-local storage of the thread",
+	.strength = STRENGTH_MARKED,
+	.match = match_vector,
+	.offset = ENTRY,
+	.suspect = suspect_vector,
+	.tell = tell_vector,
+};
+
+/*
+ * The thread-local variables of a library loaded later: an entry of the vector has where they
+ * begin, and what was allocated for them.
+ */
+static void claim_blocks(struct reader *reader, uint64_t vector, uint64_t owner)
+{
+	uint64_t length, entry[2];
+	struct memory_range range;
+
+	if (!reader_word(reader, vector - ENTRY, &length) || length > MOST_ENTRIES)
+		return;
+	for (uint64_t i = 1; i <= length; i++) {
+		allocation_id id;
+
+		if (!reader_step(reader) || !reader_words(reader, vector + i * ENTRY, 2, entry))
+			return;
+		id = reader_start(reader, entry[1], &range);
+		if (id != NO_ALLOCATION && entry[0] >= range.start && entry[0] < range.end)
+			reader_claim(reader, id, owner);
+	}
+}
+
+static bool vector_leads_on(struct reader *reader, struct memory_range range)
+{
+	uint64_t length;
+
+	return has_length(reader, range) && reader_word(reader, range.start, &length) &&
+	       length <= MOST_ENTRIES;
+}
+
+/* Threads that have ended keep theirs, if their stack is kept. */
+static void match_block(struct reader *reader, const struct reference *reference)
+{
+	uint64_t vector;
+
+	if (is_vector_reference(reader, reference) && reference_words(reference, 0, 1, &vector))
+		claim_blocks(reader, vector, reference->address - 8);
+}
+
+/* The first thread's vector need not be in the heap. */
+static void finish_blocks(struct reader *reader, struct overview *overview)
+{
+	for (size_t i = 0; i < program_thread_count(overview->program); i++) {
+		uint64_t block = program_thread(overview->program, i)->thread_pointer;
+		uint64_t words[3];
+
+		if (reader_words(reader, block, 3, words) && words[0] == block && words[2] == block)
+			claim_blocks(reader, words[1], block);
+	}
+}
+
+const struct classifier classifier_thread_local_block = {
+	.name = "ThreadLocalBlock",
+	.summary = "a thread's variables of a library loaded later",
+	.role = "a block of thread-local variables of the thread",
+	.strength = STRENGTH_MARKED,
+	.match = match_block,
+	.offset = ENTRY,
+	.suspect = suspect_vector,
+	.leads_on = vector_leads_on,
+	.finish = finish_blocks,
+};
+
+/*
+ * glibc, malloc/malloc.c, tcache_perthread_struct: how many are cached of each size, or from 2.42
+ * on how many more may be, then the first of each. A thread refers to it from its static
+ * thread-local variables, which end at the thread pointer.
+ */
+enum { MOST_BINS = 76, MOST_VARIABLES = 0x2000 };
+
+static const struct layout {
+	uint64_t size; /* what malloc makes of it */
+	unsigned int bins, counter_size;
+	bool counts;
+} layouts[] = {
+	{ 0x288, 64, 2, true },
+	{ 0x2f8, 76, 2, false },
+	{ 0x248, 64, 1, true },
+};
+
+static bool is_cache(struct reader *reader, struct memory_range range, const struct layout *layout)
+{
+	uint8_t counters[MOST_BINS * sizeof(uint16_t)];
+	uint64_t entries[MOST_BINS];
+	size_t size = layout->bins * layout->counter_size;
+
+	if (range_size(range) != layout->size ||
+	    !image_read(reader->image, range.start, counters, size) ||
+	    !image_read(reader->image, range.start + size, entries,
+			layout->bins * sizeof(*entries)))
+		return false;
+	for (unsigned int i = 0; i < layout->bins; i++) {
+		const uint8_t *counter = counters + i * layout->counter_size;
+		bool any = counter[0] || counter[layout->counter_size - 1];
+
+		if ((layout->counts && any != (entries[i] != 0)) ||
+		    (entries[i] && !heap_bounds_hold(&reader->bounds, entries[i])))
+			return false;
+	}
+	return true;
+}
+
+static void find_cache(struct reader *reader, uint64_t word, uint64_t owner)
+{
+	struct memory_range range;
+	allocation_id id = reader_start(reader, word, &range);
+
+	for (size_t i = 0; id != NO_ALLOCATION && i < sizeof(layouts) / sizeof(*layouts); i++)
+		if (is_cache(reader, range, &layouts[i]))
+			reader_claim(reader, id, owner);
+}
+
+static void finish_caches(struct reader *reader, struct overview *overview)
+{
+	for (size_t i = 0; i < program_thread_count(overview->program); i++) {
+		uint64_t pointer = program_thread(overview->program, i)->thread_pointer;
+		uint64_t word;
+
+		for (uint64_t at = 8; at <= MOST_VARIABLES && at < pointer; at += 8)
+			if (reader_word(reader, pointer - at, &word))
+				find_cache(reader, word, pointer);
+	}
+}
+
+const struct classifier classifier_thread_cache = {
+	.name = "ThreadCache",
+	.summary = "malloc's list of what a thread has freed (tcache)",
+	.role = "malloc's cache of the thread",
+	.strength = STRENGTH_MARKED,
+	.finish = finish_caches,
+};

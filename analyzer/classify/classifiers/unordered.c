@@ -1,0 +1,193 @@
+/*
+ * The buckets and nodes of std::unordered_map, std::unordered_set and the like.
+ *
+ * libstdc++, <bits/hashtable.h>:
+ *
+ *	| buckets | bucket count | first node | size | load | next resize | one |
+ *
+ * A table of one bucket keeps it in itself, as its last word.
+ *
+ * libc++, <__hash_table>:
+ *
+ *	| buckets | bucket count | first node | size | load |
+ *
+ * In both a bucket points at what points at its first node, which for one of them is the table
+ * itself. All nodes are in one chain, whatever their buckets.
+ */
+#include "analyzer/classify/classifier.h"
+
+#include <math.h>
+
+enum { COMMON_WORDS = 5, WORD_ONE = 6 };
+
+struct hash_table {
+	uint64_t address;
+	uint64_t buckets, bucket_count;
+	uint64_t first; /* node; 0: none */
+	uint64_t size;	/* nodes */
+	float load;	/* nodes for each bucket, at most */
+};
+
+/* The load factor is a float; the rest of its word may be anything. */
+static bool is_load(uint64_t word, float *ret)
+{
+	uint32_t bits = (uint32_t)word;
+
+	memcpy(ret, &bits, sizeof(*ret));
+	return isfinite(*ret) && *ret >= 0.01F && *ret <= 1000;
+}
+
+/* Whether a bucket points at the table's link to the first node; without nodes all are empty. */
+static bool are_buckets(struct reader *reader, const struct hash_table *table)
+{
+	uint64_t word, link = table->address + 16;
+
+	for (uint64_t i = 0; i < table->bucket_count; i++) {
+		if (!reader_step(reader) || !reader_word(reader, table->buckets + 8 * i, &word))
+			return false;
+		if (table->first ? word == link : word != 0)
+			return table->first != 0;
+	}
+	return table->first == 0;
+}
+
+/* The table at the address of its pointer to its buckets, checked against itself. */
+static bool read_table(struct reader *reader, uint64_t address, struct hash_table *ret)
+{
+	struct memory_range range = { 0 };
+	uint64_t words[COMMON_WORDS];
+
+	if (!reader_words(reader, address, COMMON_WORDS, words) || !is_load(words[4], &ret->load) ||
+	    words[1] == 0 || words[1] > UINT64_MAX / 8 ||
+	    words[3] > allocation_count(reader->index))
+		return false;
+	ret->address = address;
+	ret->buckets = words[0];
+	ret->bucket_count = words[1];
+	ret->first = words[2];
+	ret->size = words[3];
+	if (ret->buckets == address + 8 * WORD_ONE) {
+		if (!(reader->cxx & LIBSTDCXX) || ret->bucket_count != 1)
+			return false;
+	} else if (reader_start(reader, ret->buckets, &range) == NO_ALLOCATION ||
+		   !reader_fits(reader, range, 8 * ret->bucket_count)) {
+		return false;
+	}
+	return (ret->first == 0) == (ret->size == 0) &&
+	       (!ret->first || reader_start(reader, ret->first, &range) != NO_ALLOCATION) &&
+	       are_buckets(reader, ret);
+}
+
+static void match_buckets(struct reader *reader, const struct reference *reference)
+{
+	struct hash_table table;
+	uint64_t words[4]; /* bucket count, first node, size, load */
+
+	if (reference_words(reference, 1, 4, words) && words[0] > 0 &&
+	    words[0] <= range_size(reference->range) / 8 &&
+	    reader_fits(reader, reference->range, 8 * words[0]) &&
+	    read_table(reader, reference->address, &table))
+		reader_claim(reader, reference->target, table.address);
+}
+
+static void tell_buckets(struct reader *reader, struct memory_range range,
+			 struct pattern_facts *facts)
+{
+	struct hash_table table;
+
+	if (!read_table(reader, facts->owner, &table))
+		return;
+	facts->unit = "elements";
+	facts->length = table.size;
+}
+
+/* Spare are the buckets that its nodes do not need, wherever they are. */
+static bool measure_buckets(struct reader *reader, struct memory_range range, uint64_t owner,
+			    struct pattern_extent *ret)
+{
+	struct hash_table table;
+	double buckets;
+	uint64_t needed;
+
+	if (!read_table(reader, owner, &table) || table.buckets != range.start)
+		return false;
+	buckets = (double)table.size / (double)table.load;
+	needed = (uint64_t)buckets;
+	if ((double)needed < buckets)
+		needed++;
+	ret->asked = 8 * table.bucket_count;
+	ret->live_end = ret->asked;
+	if (needed < table.bucket_count)
+		ret->spare = 8 * (table.bucket_count - needed);
+	return true;
+}
+
+const struct classifier classifier_unordered_map_or_set_buckets = {
+	.name = "UnorderedMapOrSetBuckets",
+	.summary = "the hash table of a std::unordered_map or the like",
+	.role = "the buckets of the std::unordered_map or std::unordered_set",
+	.strength = STRENGTH_LINKED,
+	.for_cxx = true,
+	.match = match_buckets,
+	.tell = tell_buckets,
+	.measure = measure_buckets,
+	.favors = favors_first_word,
+};
+
+/* The reference is that to the first node. */
+static void match_node(struct reader *reader, const struct reference *reference)
+{
+	uint64_t words[5]; /* buckets, bucket count, first node, size, load */
+	struct hash_table table;
+
+	if (!reference_words(reference, -2, 5, words) || words[0] % 8 != 0 || words[1] == 0 ||
+	    words[3] == 0 || words[3] > allocation_count(reader->index) ||
+	    !read_table(reader, reference->address - 16, &table))
+		return;
+	for (uint64_t i = 0, node = table.first; i < table.size && node; i++) {
+		struct memory_range range;
+		allocation_id id = reader_start(reader, node, &range);
+
+		if (id == NO_ALLOCATION || !reader_step(reader))
+			return;
+		reader_claim(reader, id, table.address);
+		if (!reader_word(reader, node, &node))
+			return;
+	}
+}
+
+static void tell_node(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
+{
+	facts->unit = "elements";
+	reader_word(reader, facts->owner + 24, &facts->length);
+}
+
+/*
+ * By the table's link to the first node, or by that of the node in front of it. Nodes begin with
+ * their link, as the buckets do, and are of one size, of which malloc may give 16 bytes more.
+ */
+static bool favors_link(struct reader *reader, struct memory_range range, uint64_t owner,
+			uint64_t address)
+{
+	struct memory_range node = { 0 };
+	uint64_t buckets, word;
+
+	if (address == owner + 16)
+		return true;
+	return reader_word(reader, address, &word) && word == range.start &&
+	       reader_start(reader, address, &node) != NO_ALLOCATION &&
+	       range_size(node) + 16 - range_size(range) <= 32 &&
+	       reader_word(reader, owner, &buckets) && buckets != address;
+}
+
+const struct classifier classifier_unordered_map_or_set_node = {
+	.name = "UnorderedMapOrSetNode",
+	.summary = "an element of a std::unordered_map or the like",
+	.role = "a node of the std::unordered_map or std::unordered_set",
+	.strength = STRENGTH_LINKED,
+	.for_cxx = true,
+	.walks = true,
+	.match = match_node,
+	.tell = tell_node,
+	.favors = favors_link,
+};
