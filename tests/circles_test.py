@@ -17,8 +17,6 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 # Those that there are still; no other may come.
 KNOWN = (
-    ("analyzer/capture/cloned_snapshot", "analyzer/capture/snapshot"),
-    ("analyzer/capture/held", "analyzer/capture/held_ring"),
     ("analyzer/graph/held_anchors", "analyzer/graph/roots"),
     ("analyzer/program/call_frames", "analyzer/program/missing",
      "analyzer/program/modules", "analyzer/program/program",

@@ -117,7 +117,10 @@ PROCESSOR = re.compile(
 )
 PROCESSOR_MAY_BE_NAMED = (
     "analyzer/image/architectures/",
-    "analyzer/capture/",  # it holds live processes of this machine
+    # They hold live processes of this machine, and write their notes.
+    "analyzer/capture/machine.h",
+    "analyzer/capture/x86_64.c",
+    "analyzer/capture/notes.c",
     "analyzer/runtimes/crystal/code.c",  # what its instructions do
 )
 

@@ -17,9 +17,8 @@
 #ifndef ANALYZER_CAPTURE_CLONE_H
 #define ANALYZER_CAPTURE_CLONE_H
 
-#include "analyzer/capture/process.h"
+#include "analyzer/capture/machine.h"
 #include "analyzer/capture/threads.h"
-#include "analyzer/capture/way_back.h"
 
 struct process_clone {
 	pid_t id; /* 0: none */
@@ -27,11 +26,18 @@ struct process_clone {
 	pid_t named;  /* as the process calls it, if that must collect it */
 	pid_t thread; /* of the process, that made it */
 	uint64_t gadget;
-	long options;		      /* see injection.h */
+	long options;		      /* of its injections */
 	const struct memory_map *map; /* of the process, borrowed */
-	struct way_back_code code;
+	struct machine_code code;
 	struct way_back way;
 };
+
+/*
+ * Why the process should not be cloned, as far as that can be known before it is held:
+ * ERROR_NOT_SUPPORTED with the reason, or NULL. The clone shares size bytes of memory with the
+ * process, until that writes to them.
+ */
+struct error *clone_obstacle(pid_t process, const struct memory_map *map, uint64_t size);
 
 /*
  * While the process runs: what can be found out then. The map lasts as long as the clone, and may

@@ -3,10 +3,7 @@
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/parallel.h"
-#include "analyzer/capture/clone_obstacle.h"
-#include "analyzer/capture/held_ring.h"
 #include "analyzer/capture/notes.h"
-#include "analyzer/capture/pages.h"
 #include "analyzer/capture/portable.h"
 #include "analyzer/capture/source.h"
 #include "analyzer/image/own_notes.h"
@@ -680,7 +677,7 @@ static struct error *write_headers(const struct core_writer *core)
 		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
 			     EV_CURRENT },
 		.e_type = ET_CORE,
-		.e_machine = EM_X86_64,
+		.e_machine = machine.arch->machine,
 		.e_version = EV_CURRENT,
 		.e_ehsize = sizeof(header),
 		.e_phoff = sizeof(header),

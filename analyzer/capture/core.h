@@ -1,5 +1,5 @@
 /*
- * A process that stands still, written as an ELF core of x86-64.
+ * A process that stands still, written as an ELF core.
  *
  * The core has what an analysis needs, which is what the kernel writes by default: private memory,
  * also of files once it was written to, memory shared without a name, and the first page of
@@ -27,8 +27,8 @@
 #define ANALYZER_CAPTURE_CORE_H
 
 #include "analyzer/base/progress.h"
+#include "analyzer/capture/machine.h"
 #include "analyzer/capture/threads.h"
-#include "analyzer/capture/xstate.h"
 
 #include <stdbool.h>
 #include <stdint.h>

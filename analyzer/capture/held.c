@@ -5,10 +5,10 @@
 #include "analyzer/capture/held.h"
 
 #include "analyzer/base/list.h"
-#include "analyzer/capture/held_ring.h"
 
 #include <dirent.h>
 #include <elf.h>
+#include <linux/io_uring.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -22,7 +22,7 @@ static bool may_be_address(const struct memory_map *map, uint64_t value)
 	       (map->areas[low].rights & PF_W);
 }
 
-struct error *held_add(struct held_list *list, struct held_value value)
+static struct error *keep_value(struct held_list *list, struct held_value value)
 {
 	struct held_values *values = &list->values;
 
@@ -34,7 +34,7 @@ struct error *held_add(struct held_list *list, struct held_value value)
 	return NULL;
 }
 
-const char *held_field(const char *line, const char *name)
+static const char *skip_name(const char *line, const char *name)
 {
 	size_t size = strlen(name);
 
@@ -42,7 +42,7 @@ const char *held_field(const char *line, const char *name)
 	return strncmp(line, name, size) == 0 ? line + size : NULL;
 }
 
-const char *held_next_line(const char *line)
+static const char *next_line(const char *line)
 {
 	const char *end = strchr(line, '\n');
 
@@ -54,8 +54,8 @@ static struct error *read_epoll(struct held_list *list, uint32_t file, const cha
 {
 	struct error *error = NULL;
 
-	for (; *text && !error; text = held_next_line(text)) {
-		const char *watched = held_field(text, "tfd:");
+	for (; *text && !error; text = next_line(text)) {
+		const char *watched = skip_name(text, "tfd:");
 		char *next;
 		struct held_value value = { .kind = HELD_EPOLL, .holder = file };
 
@@ -66,11 +66,11 @@ static struct error *read_epoll(struct held_list *list, uint32_t file, const cha
 		if (strncmp(next, "events:", 7) != 0)
 			continue;
 		strtoull(next + 7, &next, 16);
-		watched = held_field(next, "data:");
+		watched = skip_name(next, "data:");
 		if (!watched)
 			continue;
 		value.value = strtoull(watched, NULL, 16);
-		error = held_add(list, value);
+		error = keep_value(list, value);
 	}
 	return error;
 }
@@ -81,9 +81,9 @@ static struct error *read_timers(struct held_list *list, const char *text)
 	struct held_value value = { .kind = HELD_TIMER };
 	struct error *error = NULL;
 
-	for (; *text && !error; text = held_next_line(text)) {
-		const char *number = held_field(text, "ID:");
-		const char *signal = held_field(text, "signal:");
+	for (; *text && !error; text = next_line(text)) {
+		const char *number = skip_name(text, "ID:");
+		const char *signal = skip_name(text, "signal:");
 		char *next;
 
 		if (number)
@@ -94,7 +94,7 @@ static struct error *read_timers(struct held_list *list, const char *text)
 		if (*next != '/')
 			continue;
 		value.value = strtoull(next + 1, NULL, 16);
-		error = held_add(list, value);
+		error = keep_value(list, value);
 	}
 	return error;
 }
@@ -122,6 +122,151 @@ static struct error *find_timers(struct held_list *list)
 		return error;
 	list->values.sought |= 1 << HELD_TIMER;
 	return read_timers(list, text);
+}
+
+/* What the text says of the ring. */
+struct ring {
+	uint32_t file;
+	uint64_t inode;
+	bool told;		/* the kernel is of Linux 5.19 or later */
+	uint32_t taken;		/* requests that the kernel took, in all */
+	uint32_t completed;	/* completions that it made, in all */
+	uint32_t slots;		/* of the array of requests */
+	bool has_polls;		/* requests that wait for a file are there */
+	struct held_list *list; /* borrowed */
+};
+
+static struct error *keep_ring(const struct ring *ring, uint64_t value)
+{
+	return keep_value(
+		ring->list,
+		(struct held_value){ .kind = HELD_RING, .holder = ring->file, .value = value });
+}
+
+/* A number of the text, of any base, where the name stands in the line. */
+static bool find_number(const char *line, const char *name, int base, uint64_t *ret)
+{
+	const char *end = next_line(line);
+	const char *found = strstr(line, name);
+
+	if (!found || found >= end)
+		return false;
+	*ret = strtoull(found + strlen(name), NULL, base);
+	return true;
+}
+
+/*
+ * Lines of requests not taken yet, of completions, of registered buffers:
+ *
+ *	1: opcode:READ, fd:4, ..., addr:0x5582113bd0a0, ... user_data:2457
+ *	3: user_data:2457, res:1, flags:0
+ *	0: 0x55d0c0ffee10/4096
+ */
+static struct error *read_line(struct ring *ring, const char *line)
+{
+	struct error *error = NULL;
+	const char *rest;
+	uint64_t value;
+	char *next;
+
+	if (find_number(line, "user_data:", 10, &value) ||
+	    find_number(line, "user_data=", 10, &value))
+		error = keep_ring(ring, value);
+	if (!error && find_number(line, "addr:0x", 16, &value))
+		error = keep_ring(ring, value);
+	if (!error && *line == ' ') {
+		strtoull(line, &next, 10);
+		rest = skip_name(next, ": 0x");
+		if (rest)
+			error = keep_ring(ring, strtoull(rest, NULL, 16));
+	}
+	ring->has_polls |= skip_name(line, "op=") != NULL;
+	return error;
+}
+
+static struct error *read_ring_text(struct ring *ring, const char *text)
+{
+	static const char taken[] = "CachedSqHead:";
+	struct error *error = NULL;
+
+	for (; *text && !error; text = next_line(text)) {
+		uint64_t number;
+
+		if (skip_name(text, taken) && find_number(text, taken, 10, &number)) {
+			ring->taken = (uint32_t)number;
+			ring->told = true;
+		} else if (find_number(text, "CachedCqTail:", 10, &number)) {
+			ring->completed = (uint32_t)number;
+		} else if (find_number(text, "SqMask:", 16, &number)) {
+			ring->slots = (uint32_t)number + 1;
+		} else if (find_number(text, "ino:", 10, &number)) {
+			ring->inode = number;
+		} else {
+			error = read_line(ring, text);
+		}
+	}
+	return error;
+}
+
+/* Where its array of requests is mapped, or NULL. */
+static const struct memory_area *find_array(const struct ring *ring)
+{
+	const struct memory_map *map = ring->list->map;
+
+	for (size_t i = 0; i < map->count; i++) {
+		const struct memory_area *area = &map->areas[i];
+
+		if (area->offset == IORING_OFF_SQES && area->inode == ring->inode &&
+		    memory_area_has_path(area, RING_PATH))
+			return area;
+	}
+	return NULL;
+}
+
+/* A request may stand for the block that it reads into as well. */
+static struct error *read_requests(const struct ring *ring, const struct memory_area *area)
+{
+	struct io_uring_sqe requests[PAGE / sizeof(struct io_uring_sqe)];
+	struct error *error = NULL;
+
+	for (uint64_t place = area->start; place < area->end && !error; place += sizeof(requests)) {
+		uint64_t size = source_read(ring->list->source, place, requests, sizeof(requests));
+
+		for (size_t i = 0; i < size / sizeof(*requests) && !error; i++) {
+			error = keep_ring(ring, requests[i].user_data);
+			if (!error)
+				error = keep_ring(ring, requests[i].addr);
+			if (!error)
+				error = keep_ring(ring, requests[i].off);
+		}
+	}
+	return error;
+}
+
+/*
+ * Whether requests may be in flight. One can make several completions, so that their number alone
+ * does not say that there is none.
+ */
+static bool is_busy(const struct ring *ring)
+{
+	return !ring->told || ring->taken != ring->completed || ring->has_polls;
+}
+
+struct error *held_read_ring(struct held_list *list, uint32_t file, const char *text)
+{
+	struct ring ring = { .file = file, .list = list };
+	const struct memory_area *array;
+	struct error *error = read_ring_text(&ring, text);
+
+	if (error || !is_busy(&ring))
+		return error;
+	/* Without, the array is memory of the program, which is searched. */
+	array = find_array(&ring);
+	if (array && !array->device)
+		error = read_requests(&ring, array);
+	if (error || (ring.told && ring.taken <= ring.slots && !(array && array->device)))
+		return error;
+	return keep_value(list, (struct held_value){ .kind = HELD_UNTOLD, .holder = file });
 }
 
 /* folder: that of the process's files. */
@@ -178,12 +323,12 @@ static struct error *read_queue(struct held_list *list, pid_t thread, uint32_t f
 	do {
 		count = ptrace(PTRACE_PEEKSIGINFO, thread, &which, signals);
 		for (long i = 0; i < count && !error; i++)
-			error = held_add(list, (struct held_value){
-						       .kind = HELD_SIGNAL,
-						       .value = (uint64_t)signals[i].si_ptr,
-						       .holder = flags ? 0 : (uint32_t)thread,
-						       .detail = (uint64_t)signals[i].si_signo,
-					       });
+			error = keep_value(list, (struct held_value){
+							 .kind = HELD_SIGNAL,
+							 .value = (uint64_t)signals[i].si_ptr,
+							 .holder = flags ? 0 : (uint32_t)thread,
+							 .detail = (uint64_t)signals[i].si_signo,
+						 });
 		which.off += MOST;
 	} while (count == MOST && !error);
 	return error;
@@ -216,11 +361,11 @@ static struct error *find_stacks(struct held_list *list, const struct held_proce
 		return NULL;
 	list->values.sought |= 1 << HELD_SIGNAL_STACK;
 	for (size_t i = 0; i < held->count && !error; i++)
-		error = held_add(list, (struct held_value){
-					       .kind = HELD_SIGNAL_STACK,
-					       .holder = (uint32_t)held->threads[i].id,
-					       .value = held->threads[i].signal_stack,
-				       });
+		error = keep_value(list, (struct held_value){
+						 .kind = HELD_SIGNAL_STACK,
+						 .holder = (uint32_t)held->threads[i].id,
+						 .value = held->threads[i].signal_stack,
+					 });
 	return error;
 }
 

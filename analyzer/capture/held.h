@@ -9,6 +9,10 @@
  *	io_uring	/proc/PID/fdinfo, and the requests in the ring's memory
  *
  * Only what can be an address in writable memory is kept.
+ *
+ * An io_uring holds requests that are submitted and did not end, completions that were not taken
+ * yet, and registered buffers. Of a request in flight the kernel tells nothing, but what it was
+ *made from stands in the ring's array of requests until that slot is used again.
  */
 #ifndef ANALYZER_CAPTURE_HELD_H
 #define ANALYZER_CAPTURE_HELD_H
@@ -22,6 +26,19 @@ struct held_values {
 	struct held_value *values;
 	size_t count;
 };
+
+#define RING_PATH "anon_inode:[io_uring]"
+
+/* The values, as they are found. */
+struct held_list {
+	pid_t process;
+	const struct memory_map *map;
+	const struct source *source;
+	struct held_values values;
+};
+
+/* Those of a ring; text: of /proc/PID/fdinfo/FILE. */
+struct error *held_read_ring(struct held_list *list, uint32_t file, const char *text);
 
 struct error *held_read(const struct held_process *held, const struct memory_map *map,
 			const struct source *source, struct held_values *ret);

@@ -3,8 +3,6 @@
  */
 #include "analyzer/capture/notes.h"
 
-#include "analyzer/capture/pages.h"
-
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +11,6 @@
 #include <sys/procfs.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
-#include <sys/user.h>
 #include <time.h>
 
 enum {
@@ -123,7 +120,7 @@ static struct timeval ticks_to_time(uint64_t ticks)
  * Where a thread is that cannot be stopped, in a system call: of its registers the kernel tells
  * two.
  */
-static void read_place(pid_t thread, struct user_regs_struct *ret)
+static void read_place(pid_t thread, uint64_t ret[static MOST_REGISTERS])
 {
 	_cleanup_(free) char *text = read_of_thread(thread, "syscall");
 	long long number, stack, place;
@@ -131,25 +128,28 @@ static void read_place(pid_t thread, struct user_regs_struct *ret)
 	if (!text ||
 	    sscanf(text, "%lld %*x %*x %*x %*x %*x %*x %llx %llx", &number, &stack, &place) != 3)
 		return;
-	ret->orig_rax = (unsigned long long)number;
-	ret->rsp = (unsigned long long)stack;
-	ret->rip = (unsigned long long)place;
+	ret[machine.arch->system_call] = (uint64_t)number;
+	ret[machine.arch->stack_pointer] = (uint64_t)stack;
+	ret[machine.arch->instruction] = (uint64_t)place;
 }
 
-static struct error *read_registers(const struct held_thread *thread, struct user_regs_struct *ret)
+static struct error *read_registers(const struct held_thread *thread,
+				    uint64_t ret[static MOST_REGISTERS])
 {
-	struct iovec place = { ret, sizeof(*ret) };
+	size_t size = machine.arch->register_count * sizeof(*ret);
+	struct iovec place = { ret, size };
 
-	memset(ret, 0, sizeof(*ret));
+	memset(ret, 0, size);
 	if (!thread->stopped) {
 		read_place(thread->id, ret);
 		return NULL;
 	}
 	if (ptrace(PTRACE_GETREGSET, thread->id, NT_PRSTATUS, &place) < 0)
 		return error_system("the registers of thread %d", thread->id);
-	if (place.iov_len != sizeof(*ret))
+	if (place.iov_len != size)
 		return error_create(ERROR_NOT_SUPPORTED,
-				    "runs as a 32-bit program; only x86-64 is supported");
+				    "runs as a 32-bit program; only %s is supported",
+				    machine.arch->name);
 	return NULL;
 }
 
@@ -158,9 +158,9 @@ static struct error *add_status(struct notes *notes, const struct held_thread *t
 	_cleanup_(free) char *stat = read_of_thread(thread->id, "stat");
 	_cleanup_(free) char *text = read_of_thread(thread->id, "status");
 	struct elf_prstatus status = { 0 };
-	struct user_regs_struct registers;
+	uint64_t registers[MOST_REGISTERS];
 	struct standing standing;
-	struct error *error = read_registers(thread, &registers);
+	struct error *error = read_registers(thread, registers);
 
 	if (error)
 		return error;
@@ -175,7 +175,7 @@ static struct error *add_status(struct notes *notes, const struct held_thread *t
 	status.pr_sid = standing.session;
 	status.pr_utime = ticks_to_time(standing.user_ticks);
 	status.pr_stime = ticks_to_time(standing.system_ticks);
-	memcpy(&status.pr_reg, &registers, sizeof(registers));
+	memcpy(&status.pr_reg, registers, sizeof(status.pr_reg));
 	status.pr_fpvalid = 1;
 	return add_copy(notes, "CORE", NT_PRSTATUS, &status, sizeof(status));
 }
@@ -318,7 +318,7 @@ static struct error *add_vectors(struct notes *notes, const struct held_thread *
 		return &error_no_memory;
 	if (!thread->stopped || ptrace(PTRACE_GETREGSET, thread->id, type, &place) < 0)
 		return NULL;
-	if (type == NT_X86_XSTATE) {
+	if (type == machine.arch->vectors_note) {
 		size_t size = xstate_write_note(layout, bytes, place.iov_len, note);
 
 		return add_copy(notes, owner, type, note, size);
@@ -388,7 +388,8 @@ struct error *notes_write(const struct held_process *held, int signal, const str
 		if (!error)
 			error = add_vectors(&notes, thread, layout, "CORE", NT_FPREGSET);
 		if (!error)
-			error = add_vectors(&notes, thread, layout, "LINUX", NT_X86_XSTATE);
+			error = add_vectors(&notes, thread, layout, "LINUX",
+					    machine.arch->vectors_note);
 	}
 	if (!error)
 		error = add_time(&notes);

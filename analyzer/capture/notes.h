@@ -8,9 +8,8 @@
 #define ANALYZER_CAPTURE_NOTES_H
 
 #include "analyzer/capture/held.h"
-#include "analyzer/capture/process.h"
+#include "analyzer/capture/machine.h"
 #include "analyzer/capture/threads.h"
-#include "analyzer/capture/xstate.h"
 #include "analyzer/image/own_notes.h"
 
 struct notes {

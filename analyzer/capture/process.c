@@ -1,11 +1,13 @@
 #include "analyzer/capture/process.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/capture/machine.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/uio.h>
 
 enum { FIRST_READ = 1 << 16 };
 
@@ -50,6 +52,25 @@ struct error *process_read_file(const char *path, char **ret, size_t *ret_size)
 	if (error)
 		return error_wrap(error, "%s", path);
 	return NULL;
+}
+
+ssize_t process_peek(pid_t process, uint64_t address, void *ret, size_t size)
+{
+	struct iovec here = { ret, size }, there = { (void *)(uintptr_t)address, size };
+
+	return process_vm_readv(process, &here, 1, &there, 1, 0);
+}
+
+uint64_t available_memory(void)
+{
+	_cleanup_(free) char *text = NULL;
+	size_t size;
+	struct error *error = process_read_file("/proc/meminfo", &text, &size);
+	const char *line = error ? NULL : strstr(text, "MemAvailable:");
+
+	if (error)
+		error_destroy(error);
+	return line ? strtoull(line + strlen("MemAvailable:"), NULL, 10) * 1024 : 0;
 }
 
 struct error *process_read(pid_t process, const char *name, char **ret, size_t *ret_size)
@@ -123,8 +144,9 @@ enum program_kind process_kind(pid_t process)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || read(fd, &header, sizeof(header)) != sizeof(header))
 		return PROGRAM_UNKNOWN;
-	return header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_machine == EM_X86_64
-		       ? PROGRAM_X86_64
+	return header.e_ident[EI_CLASS] == machine.arch->class &&
+			       header.e_machine == machine.arch->machine
+		       ? PROGRAM_NATIVE
 		       : PROGRAM_OTHER;
 }
 

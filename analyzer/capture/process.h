@@ -55,6 +55,15 @@ bool memory_area_has_path(const struct memory_area *area, const char *path);
 /* Whether the file of the area has no name any more, so only memory has it. */
 bool memory_area_is_nameless(const struct memory_area *area);
 
+/*
+ * Read memory of the process as far as its rights allow. Returns how many bytes in a row could be
+ * read, or negative, as read(2).
+ */
+ssize_t process_peek(pid_t process, uint64_t address, void *ret, size_t size);
+
+/* What the machine could give without pushing others out, in bytes. */
+uint64_t available_memory(void);
+
 /* The whole of a file of /proc, with a NUL behind, to be freed. */
 struct error *process_read_file(const char *path, char **ret, size_t *ret_size);
 
@@ -81,7 +90,7 @@ enum { PROCESS_NAME_SIZE = 16 };
 void process_name(pid_t process, char ret[static PROCESS_NAME_SIZE]);
 
 /* What a process is that nobody can ask. */
-enum program_kind { PROGRAM_UNKNOWN, PROGRAM_X86_64, PROGRAM_OTHER };
+enum program_kind { PROGRAM_UNKNOWN, PROGRAM_NATIVE, PROGRAM_OTHER };
 enum program_kind process_kind(pid_t process);
 
 #endif

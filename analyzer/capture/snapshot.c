@@ -1,15 +1,22 @@
 #include "analyzer/capture/snapshot.h"
 
 #include "analyzer/base/clock.h"
-#include "analyzer/capture/clone_obstacle.h"
-#include "analyzer/capture/cloned_snapshot.h"
+#include "analyzer/capture/clone.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Seconds that a process may stand still before it is cloned instead. */
 enum { LONGEST_STOP = 1 };
+
+enum { KEEPER_STACK = 1 << 19 };
 
 struct task {
 	struct core_writer *core;
@@ -66,6 +73,187 @@ static struct error *take_plain(pid_t process, struct core_writer *core,
 	return error ? error : core_write(core, &ret->sizes);
 }
 
+struct cloning {
+	pid_t process;
+	struct core_writer *core;
+	const struct memory_map *map; /* as the core was told of it last */
+	const struct progress *progress;
+	int to_heapcore, to_keeper; /* events: the other's turn */
+	int heapcore;		    /* that process, as a file */
+	struct held_process held;
+	struct process_clone clone;
+	double stopped;
+	struct error *obstacle; /* why there is no clone */
+	struct error *error;
+};
+
+static void hand_over(int event)
+{
+	uint64_t one = 1;
+
+	while (write(event, &one, sizeof(one)) < 0 && errno == EINTR)
+		continue;
+}
+
+static void await_chunk(int event)
+{
+	uint64_t count;
+
+	while (read(event, &count, sizeof(count)) < 0 && errno == EINTR)
+		continue;
+}
+
+/* The keeper's wait; false: heapcore is no more. */
+static bool await_heapcore(const struct cloning *cloning)
+{
+	struct pollfd files[] = { { cloning->to_keeper, POLLIN, 0 },
+				  { cloning->heapcore, POLLIN, 0 } };
+
+	while (poll(files, 2, -1) < 0 && errno == EINTR)
+		continue;
+	if (!(files[0].revents & POLLIN))
+		return false;
+	await_chunk(cloning->to_keeper);
+	return true;
+}
+
+static void hold_and_clone(struct cloning *cloning)
+{
+	struct error *error = process_hold(cloning->process, cloning->progress, &cloning->held);
+
+	if (!error)
+		error = core_describe(cloning->core, &cloning->held, 0);
+	cloning->error = error;
+	if (!error)
+		cloning->obstacle = process_clone_create(&cloning->held, &cloning->clone);
+}
+
+/*
+ * The keeper. It borrows the thread-local memory of the thread that waits for it. When heapcore is
+ * no more, nothing may be allocated or freed: a thread of it may have been killed in the middle of
+ * that.
+ */
+static int keep(void *data)
+{
+	struct cloning *cloning = data;
+	double start;
+	bool go_on;
+
+	setsid();
+	process_clone_prepare(cloning->process, cloning->map, &cloning->clone);
+	start = clock_now();
+	hold_and_clone(cloning);
+	hand_over(cloning->to_heapcore);
+	go_on = !cloning->clone.id || await_heapcore(cloning);
+	process_let_go(&cloning->held);
+	cloning->stopped = clock_now() - start;
+	if (go_on && cloning->clone.id) {
+		cloning->error = process_clone_isolate(&cloning->clone);
+		hand_over(cloning->to_heapcore);
+		go_on = await_heapcore(cloning);
+	}
+	process_clone_end(&cloning->clone, go_on ? &cloning->error : NULL);
+	return 0;
+}
+
+/* The thread that starts the keeper, and waits for its end. */
+static void *run_keeper(void *data)
+{
+	_Alignas(16) char stack[KEEPER_STACK];
+	struct cloning *cloning = data;
+	sigset_t all;
+	pid_t keeper;
+	int status;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	keeper = clone(keep, stack + sizeof(stack), CLONE_VM | CLONE_FILES | CLONE_FS, data);
+	if (keeper < 0)
+		cloning->error = error_system("a process");
+	else
+		while (waitpid(keeper, &status, __WALL) < 0 && errno == EINTR)
+			continue;
+	if (keeper > 0 && WIFSIGNALED(status) && !cloning->error)
+		cloning->error =
+			error_create(ERROR_SYSTEM, "the process that held process %d was killed",
+				     cloning->process);
+	/* Should it not have come so far. A clone went with it, but may have
+	 * to be collected. */
+	process_clone_end(&cloning->clone, NULL);
+	hand_over(cloning->to_heapcore);
+	hand_over(cloning->to_heapcore);
+	return NULL;
+}
+
+/* heapcore's part, while the keeper keeps the process, and then the clone. */
+static struct error *copy_and_write(struct cloning *cloning, struct snapshot *ret)
+{
+	struct error *error = NULL;
+
+	await_chunk(cloning->to_heapcore);
+	if (cloning->error || cloning->obstacle)
+		return NULL;
+	error = core_copy(cloning->core);
+	hand_over(cloning->to_keeper);
+	await_chunk(cloning->to_heapcore);
+	if (!error && !cloning->error)
+		error = core_take_clone(cloning->core, cloning->clone.id);
+	if (!error && !cloning->error)
+		error = core_write(cloning->core, &ret->sizes);
+	hand_over(cloning->to_keeper);
+	return error;
+}
+
+static struct error *clone_and_write(struct cloning *cloning, struct snapshot *ret)
+{
+	pthread_t thread;
+	int failure = pthread_create(&thread, NULL, run_keeper, cloning);
+	struct error *error;
+
+	if (failure) {
+		errno = failure;
+		return error_system("a thread");
+	}
+	error = copy_and_write(cloning, ret);
+	pthread_join(thread, NULL);
+	if (error && cloning->error)
+		error_destroy(cloning->error);
+	return error ? error : cloning->error;
+}
+
+static struct error *take_from_clone(pid_t process, struct core_writer *core,
+				     const struct progress *progress, struct snapshot *ret,
+				     struct error **ret_obstacle)
+{
+	_cleanup_(close) int to_heapcore = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	_cleanup_(close) int to_keeper = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	_cleanup_(close) int heapcore = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	struct cloning cloning = {
+		.process = process,
+		.core = core,
+		.progress = progress,
+		.to_heapcore = to_heapcore,
+		.to_keeper = to_keeper,
+		.heapcore = heapcore,
+	};
+	struct error *error;
+	uint64_t size;
+
+	cloning.map = core_surveyed(core, &size);
+	*ret_obstacle = NULL;
+	if (to_heapcore < 0 || to_keeper < 0)
+		return error_system("an event");
+	if (heapcore < 0) {
+		*ret_obstacle = error_system("pidfd_open(2)");
+		return NULL;
+	}
+	error = clone_and_write(&cloning, ret);
+	free(cloning.held.threads);
+	ret->stopped = cloning.stopped;
+	*ret_obstacle = cloning.obstacle;
+	return error;
+}
+
 /* *ret_obstacle: why it is not cloned, which leaves nothing behind, or NULL. */
 static struct error *take_cloned(pid_t process, struct core_writer *core,
 				 const struct progress *progress, struct snapshot *ret,
@@ -82,7 +270,7 @@ static struct error *take_cloned(pid_t process, struct core_writer *core,
 	error = obstacle ? NULL : core_provide(core, true);
 	if (error || obstacle)
 		return error;
-	return cloned_snapshot_take(process, core, progress, ret, ret_obstacle);
+	return take_from_clone(process, core, progress, ret, ret_obstacle);
 }
 
 static struct error *begin(pid_t process, const struct core_options *options,

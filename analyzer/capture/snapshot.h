@@ -1,5 +1,21 @@
 /*
- * A core of a process that runs, and goes on running.
+ * A core of a process that runs, and goes on running. It stands still until its memory is copied;
+ * or, if that takes long, until it is cloned (clone.h).
+ *
+ * The process is held and cloned by the keeper, a process in the same memory as heapcore, but in a
+ * session of its own:
+ *
+ *	heapcore				keeper
+ *	 │ starts				 │ holds the process, reads
+ *	 │					 │ registers, plans, clones
+ *	 │ copies what the clone lacks	<──	 │
+ *	 │				──>	 │ releases the process
+ *	 │ writes, reading the clone	<──	 │
+ *	 │				──>	 │ kills the clone
+ *
+ * For if heapcore is killed, by SIGKILL at any moment, the keeper puts all in order: the process
+ * never goes on with the registers of a call that it was made to make (machine.h). If the keeper
+ * itself is killed, the kernel kills the clone.
  */
 #ifndef ANALYZER_CAPTURE_SNAPSHOT_H
 #define ANALYZER_CAPTURE_SNAPSHOT_H

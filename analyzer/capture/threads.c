@@ -2,8 +2,7 @@
 
 #include "analyzer/base/clock.h"
 #include "analyzer/base/list.h"
-#include "analyzer/capture/interrupted_call.h"
-#include "analyzer/capture/process.h"
+#include "analyzer/capture/machine.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -163,7 +162,7 @@ static bool take_stop(struct held_thread *thread, int status)
 	else if (WSTOPSIG(status) == SIGTRAP)
 		thread->interrupted = true;
 	if (thread->interrupted)
-		interrupted_call_restart(thread->id);
+		machine_restart_call(thread->id);
 	return true;
 }
 

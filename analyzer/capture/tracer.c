@@ -2,23 +2,60 @@
 
 #include "analyzer/base/clock.h"
 #include "analyzer/base/list.h"
-#include "analyzer/capture/filter.h"
+#include "analyzer/capture/machine.h"
 #include "analyzer/capture/process.h"
-#include "analyzer/capture/tasks.h"
 
-#include <elf.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/kcmp.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 
-enum {
-	BUDGET_SECONDS = 2,	   /* for other threads of a process to stop */
-	LEAST_SIGNAL_STACK = 2048, /* of sigaltstack() on x86-64 */
+#ifndef SECCOMP_FILTER_FLAG_SPEC_ALLOW
+#define SECCOMP_FILTER_FLAG_SPEC_ALLOW (1UL << 2)
+#endif
+
+enum { BUDGET_SECONDS = 2 }; /* for other threads of a process to stop */
+
+/* What the event message of the filter's stop tells the tracer. */
+enum filter_message { FILTER_EXIT, FILTER_SIGNAL_STACK };
+
+/* One thread. */
+struct task {
+	pid_t id;
+	pid_t process;
+	bool met;     /* was told which stops are wanted of it */
+	bool stopped; /* and kept so, until its process was captured */
+	bool exiting; /* was let go to its end: has no memory any more */
+	int status;   /* of waitpid(), why it stopped */
+	/* its stack for signals, as the program set it; 0: none */
+	uint64_t signal_stack, signal_stack_size;
+};
+
+enum process_state {
+	PROCESS_RUNNING,
+	PROCESS_GATHERING, /* is about to end: its threads are being stopped */
+	PROCESS_ENDING,	   /* was seen to; nothing is to be done any more */
+};
+
+struct traced_process {
+	pid_t id;
+	enum process_state state;
+	int signal;	 /* that it is about to die of, or 0 */
+	pid_t taker;	 /* the thread that ends it */
+	double deadline; /* until when threads may take to stop */
+};
+
+struct tasks {
+	struct task *tasks;
+	size_t count;
+	struct traced_process *processes;
+	size_t process_count;
 };
 
 struct tracer {
@@ -35,6 +72,151 @@ enum {
 		       PTRACE_O_TRACEVFORK | PTRACE_O_EXITKILL,
 	STOPS_TOLD = STOPS_NEEDED | PTRACE_O_TRACEEXIT | PTRACE_O_TRACEEXEC,
 };
+
+/*
+ * Returns an errno. Without the flag, kernels before 5.16 slow a filtered program down; before 4.17
+ * there is no such flag.
+ */
+static int install(const struct sock_fprog *program)
+{
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
+		    program) == 0)
+		return 0;
+	if (errno == EINVAL && syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, program) == 0)
+		return 0;
+	return errno;
+}
+
+int filter_install(bool *ret_weaker)
+{
+	/* Programs for other machines, as i386, have other numbers. */
+	struct sock_filter steps[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, machine.audit, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sigaltstack, 2, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE | FILTER_EXIT),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE | FILTER_SIGNAL_STACK),
+	};
+	struct sock_fprog program = {
+		.len = sizeof(steps) / sizeof(*steps),
+		.filter = steps,
+	};
+	int failure = install(&program);
+
+	*ret_weaker = false;
+	if (failure != EACCES)
+		return failure;
+	*ret_weaker = true;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return errno;
+	return install(&program);
+}
+
+static void tasks_deinit(struct tasks *tasks)
+{
+	free(tasks->tasks);
+	free(tasks->processes);
+}
+
+/* From the back: what is asked for is mostly young. */
+static struct task *tasks_find(struct tasks *tasks, pid_t id)
+{
+	for (size_t i = tasks->count; i-- > 0;)
+		if (tasks->tasks[i].id == id)
+			return &tasks->tasks[i];
+	return NULL;
+}
+
+static struct traced_process *tasks_find_process(struct tasks *tasks, pid_t id)
+{
+	for (size_t i = tasks->process_count; i-- > 0;)
+		if (tasks->processes[i].id == id)
+			return &tasks->processes[i];
+	return NULL;
+}
+
+static bool add_process(struct tasks *tasks, pid_t id)
+{
+	if (tasks_find_process(tasks, id))
+		return true;
+	if (!LIST_GROW(tasks->processes, tasks->process_count))
+		return false;
+	tasks->processes[tasks->process_count++] = (struct traced_process){ .id = id };
+	return true;
+}
+
+static struct task *add(struct tasks *tasks, pid_t id, pid_t process)
+{
+	if (process == 0 || !add_process(tasks, process) || !LIST_GROW(tasks->tasks, tasks->count))
+		return NULL;
+	tasks->tasks[tasks->count] = (struct task){ .id = id, .process = process };
+	return &tasks->tasks[tasks->count++];
+}
+
+static struct task *tasks_add(struct tasks *tasks, pid_t id)
+{
+	struct task *known = tasks_find(tasks, id);
+
+	return known ? known : add(tasks, id, (pid_t)process_status(id, "Tgid", 10, 0));
+}
+
+static struct task *tasks_add_process(struct tasks *tasks, pid_t id)
+{
+	struct task *known = tasks_find(tasks, id);
+
+	return known ? known : add(tasks, id, id);
+}
+
+static void remove_process(struct tasks *tasks, pid_t id)
+{
+	struct traced_process *process = tasks_find_process(tasks, id);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < tasks->count; i++)
+		if (tasks->tasks[i].process != id)
+			tasks->tasks[kept++] = tasks->tasks[i];
+	tasks->count = kept;
+	if (process)
+		*process = tasks->processes[--tasks->process_count];
+}
+
+static void tasks_remove(struct tasks *tasks, pid_t id)
+{
+	struct task *task = tasks_find(tasks, id);
+
+	if (!task)
+		return;
+	if (task->process == id)
+		remove_process(tasks, id);
+	else
+		*task = tasks->tasks[--tasks->count];
+}
+
+static size_t count(const struct tasks *tasks, pid_t process, bool also_stopped)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < tasks->count; i++) {
+		const struct task *task = &tasks->tasks[i];
+
+		found += task->process == process && !task->exiting &&
+			 (also_stopped || !task->stopped);
+	}
+	return found;
+}
+
+static size_t tasks_alive(const struct tasks *tasks, pid_t process)
+{
+	return count(tasks, process, true);
+}
+
+static size_t tasks_on_the_run(const struct tasks *tasks, pid_t process)
+{
+	return count(tasks, process, false);
+}
 
 struct error *tracer_seize(const struct tracer_options *options)
 {
@@ -209,20 +391,16 @@ static unsigned long event_message(pid_t thread)
  */
 static void note_signal_stack(struct task *task)
 {
-	struct user_regs_struct registers;
-	struct iovec place = { &registers, sizeof(registers) }, here, there;
+	uint64_t place, stack_pointer;
 	stack_t stack;
 
-	if (ptrace(PTRACE_GETREGSET, task->id, NT_PRSTATUS, &place) < 0 || registers.rdi == 0)
-		return;
-	here = (struct iovec){ &stack, sizeof(stack) };
-	there = (struct iovec){ (void *)registers.rdi, sizeof(stack) };
-	if (process_vm_readv(task->id, &here, 1, &there, 1, 0) != sizeof(stack) ||
-	    registers.rsp - task->signal_stack < task->signal_stack_size)
+	if (!machine_read_call(task->id, &place, &stack_pointer) || place == 0 ||
+	    process_peek(task->id, place, &stack, sizeof(stack)) != sizeof(stack) ||
+	    stack_pointer - task->signal_stack < task->signal_stack_size)
 		return;
 	if (stack.ss_flags & SS_DISABLE)
 		stack = (stack_t){ 0 };
-	else if (stack.ss_size < LEAST_SIGNAL_STACK)
+	else if (stack.ss_size < machine.least_signal_stack)
 		return;
 	task->signal_stack = (uint64_t)stack.ss_sp;
 	task->signal_stack_size = stack.ss_size;

@@ -4,10 +4,15 @@
  *
  * Ways to end, and where the process is held:
  *
- *	exit(), _exit(), return	  exit_group, by the filter (filter.h)
+ *	exit(), _exit(), return	  exit_group, by the filter
  *	a signal that kills	  when it is delivered to a thread
  *	SIGKILL			  each thread at its exit event
  *	the last thread ends	  at its exit event
+ *
+ * The filter is one of seccomp(2), which lets the program run at full speed and hands it to the
+ * tracer at exit_group, when all threads still live; and at sigaltstack, which a thread calls once
+ * or twice, for nobody can ask the kernel later where a stack for signals is. Without a tracer,
+ * both calls fail with ENOSYS.
  *
  * All threads, children and children's children are traced, for the filter is theirs as well. What
  * is not to be looked into only stops for an instant when a thread or a process begins, at
@@ -23,6 +28,13 @@
 
 #include <signal.h>
 #include <stdbool.h>
+
+/*
+ * Install the filter in this process, for it and all its children to come. *ret_weaker says that
+ * set-user-id programs lose that right by it: without privileges, the kernel demands so. Returns an
+ * errno. Calls nothing that allocates.
+ */
+int filter_install(bool *ret_weaker);
 
 /* What the tracer tells. data is the caller's. */
 struct tracer_events {

@@ -1,6 +1,6 @@
 #include "cli/live/watch.h"
 
-#include "analyzer/capture/filter.h"
+#include "analyzer/capture/machine.h"
 #include "analyzer/capture/tracer.h"
 #include "cli/live/snap.h"
 #include "cli/prompt/output_file.h"
@@ -257,7 +257,8 @@ static void on_started(void *data, pid_t process, const char *path)
 	if (process_kind(process) == PROGRAM_OTHER &&
 	    (process == watcher->tracer.program || watcher->tracer.follow)) {
 		snprintf(text, sizeof(text),
-			 "%s is not an x86-64 program: it runs, but is not looked into", path);
+			 "%s is not an %s program: it runs, but is not looked into", path,
+			 machine.arch->name);
 		send_text(watcher->socket, WATCH_NOTE, process, text);
 	}
 }

@@ -6,7 +6,7 @@
  *	  was found   writes cores	its children
  *
  * It is a process of its own because children of the program may outlive it, as daemons do, and
- * then still need their tracer (filter.h). heapcore itself has gone on then.
+ * then still need their tracer (tracer.h). heapcore itself has gone on then.
  *
  * The watcher tells by messages of a socket.
  */

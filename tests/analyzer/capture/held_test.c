@@ -1,4 +1,4 @@
-#include "analyzer/capture/held_ring.h"
+#include "analyzer/capture/held.h"
 
 #include "tests/assertions.h"
 

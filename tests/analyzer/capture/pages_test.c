@@ -1,4 +1,3 @@
-#include "analyzer/capture/pages.h"
 #include "analyzer/capture/process.h"
 #include "analyzer/capture/source.h"
 #include "tests/assertions.h"

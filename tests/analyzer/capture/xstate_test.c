@@ -1,4 +1,4 @@
-#include "analyzer/capture/xstate.h"
+#include "analyzer/capture/machine.h"
 #include "tests/assertions.h"
 
 #include <string.h>
