@@ -1,7 +1,6 @@
 #include "analyzer/base/text.h"
 #include "cli/command.h"
-#include "cli/views/fiber_description.h"
-#include "cli/views/thread_description.h"
+#include "cli/views/calls.h"
 
 struct backtrace_arguments {
 	bool has_thread;

@@ -1,4 +1,3 @@
-#include "cli/views/comment_row.h"
 #include "cli/views/rows.h"
 
 static struct error *count_ranges(struct analysis *analysis, const struct set_query *query,

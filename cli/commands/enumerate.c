@@ -1,5 +1,4 @@
 #include "analyzer/query/order.h"
-#include "cli/views/comment_row.h"
 #include "cli/views/rows.h"
 
 #include <inttypes.h>

@@ -1,8 +1,377 @@
+#include "analyzer/account/pinned.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/text.h"
 #include "cli/command.h"
-#include "cli/views/fragmentation_rows.h"
+#include "cli/views/rows.h"
 
+#include <inttypes.h>
 #include <string.h>
+
+struct fragmentation {
+	struct analysis *analysis;
+	const struct fragments *fragments;
+	const struct arena_fragments *total; /* of the arenas below */
+	/* Those that are shown, most free memory first. */
+	const arena_number *arenas;
+	size_t arena_count;
+	uint64_t limit; /* of rows in a table; 0: none */
+};
+
+static struct arena arena_of(const struct fragmentation *fragmentation, size_t number)
+{
+	return heaps_arena(analysis_heaps(fragmentation->analysis), fragmentation->arenas[number]);
+}
+
+static const struct arena_fragments *numbers_of(const struct fragmentation *fragmentation,
+						size_t number)
+{
+	return fragments_of(fragmentation->fragments, fragmentation->arenas[number]);
+}
+
+static void report_arena(struct report *report, struct arena arena)
+{
+	report_add(report, arena.kind->name, value_nonzero(arena.address));
+}
+
+static bool is_within(const struct fragmentation *fragmentation, size_t number)
+{
+	return !fragmentation->limit || number < fragmentation->limit;
+}
+
+static void write_arenas(const struct fragmentation *fragmentation, struct report *report)
+{
+	static const struct table table = TABLE(
+		"arena", NULL, { "arena", VALUE_TEXT }, { "address", VALUE_ADDRESS },
+		{ "used", VALUE_BYTES }, { "free", VALUE_BYTES }, { "free share", VALUE_SHARE },
+		{ "largest free", VALUE_BYTES }, { "given back", VALUE_BYTES });
+
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < fragmentation->arena_count; i++) {
+		const struct arena_fragments *numbers = numbers_of(fragmentation, i);
+
+		if (!is_within(fragmentation, i))
+			break;
+		report_arena(report, arena_of(fragmentation, i));
+		report_row(
+			report, numbers->used.bytes, numbers->free.bytes,
+			rows_share(numbers->free.bytes, numbers->used.bytes + numbers->free.bytes),
+			numbers->largest, fragments_given_back(numbers));
+	}
+	report_end_table(report);
+	rows_left_out(report, "arenas", fragmentation->arena_count, fragmentation->limit);
+}
+
+/* One character for each cell: how much of it is in use. */
+static void draw_map(const struct arena_fragments *numbers, char map[static MAP_CELLS + 1])
+{
+	static const char levels[] = ".:-=+*%#";
+	enum { MOST = sizeof(levels) - 2 };
+	size_t i;
+
+	for (i = 0; i < MAP_CELLS && i * numbers->cell_size < numbers->size; i++) {
+		uint64_t whole = numbers->size - i * numbers->cell_size;
+		double share;
+
+		if (whole > numbers->cell_size)
+			whole = numbers->cell_size;
+		share = rows_share(numbers->map[i], whole);
+		/* Anything used is seen, and headers make no hole. */
+		map[i] = levels[numbers->map[i] == 0 ? 0
+				: share > 0.98	     ? MOST
+						     : 1 + (size_t)(share * (MOST - 1))];
+	}
+	map[i] = '\0';
+}
+
+static void write_maps(const struct fragmentation *fragmentation, struct report *report)
+{
+	static const struct table table =
+		TABLE("map", NULL, { "arena", VALUE_TEXT }, { "address", VALUE_ADDRESS },
+		      { "occupancy", VALUE_TEXT });
+	enum { MOST_MAPS = 8 };
+
+	report_begin_table(report, &table);
+	for (size_t i = 0;
+	     i < fragmentation->arena_count && i < MOST_MAPS && is_within(fragmentation, i); i++) {
+		const struct arena_fragments *numbers = numbers_of(fragmentation, i);
+		char map[MAP_CELLS + 1];
+
+		if (!numbers->free.bytes)
+			continue;
+		draw_map(numbers, map);
+		report_arena(report, arena_of(fragmentation, i));
+		report_row(report, map);
+	}
+	report_end_table(report);
+}
+
+static void write_fate(const struct fragmentation *fragmentation, const char *what, uint64_t bytes,
+		       struct report *report)
+{
+	if (!bytes)
+		return;
+	report_row(report, what, bytes, rows_share(bytes, fragmentation->total->free.bytes));
+}
+
+static void write_fates(const struct fragmentation *fragmentation, struct report *report)
+{
+	static const struct table table = TABLE("fate", NULL, { "free memory", VALUE_TEXT },
+						{ "bytes", VALUE_BYTES }, { "share", VALUE_SHARE });
+	const struct arena_fragments *total = fragmentation->total;
+	uint64_t top = total->top.resident + total->top.absent + total->top.blank;
+
+	report_begin_table(report, &table);
+	write_fate(fragmentation, "given back if asked to, between blocks", total->inside.resident,
+		   report);
+	write_fate(fragmentation, "given back if asked to, at the end", total->end.resident,
+		   report);
+	write_fate(fragmentation, "not in memory: given back before, or never touched",
+		   total->inside.absent + total->end.absent, report);
+	write_fate(fragmentation, "zeros: probably not in memory either",
+		   total->inside.blank + total->end.blank, report);
+	write_fate(fragmentation, "pinned: on pages that are in use", total->pinned, report);
+	write_fate(fragmentation, "kept at the ends of heaps, in memory", total->top.resident,
+		   report);
+	write_fate(fragmentation, "kept at the ends of heaps, not in memory or zeros",
+		   total->top.absent + total->top.blank, report);
+	write_fate(fragmentation, "kept: in caches, or beside links",
+		   total->kept > top ? total->kept - top : 0, report);
+	report_end_table(report);
+}
+
+#define SIZE_COLUMNS                                                        \
+	COLUMN("free from", VALUE_BYTES), COLUMN("below", VALUE_BYTES),     \
+		COLUMN("count", VALUE_COUNT), COLUMN("bytes", VALUE_BYTES), \
+		COLUMN("share", VALUE_SHARE)
+
+static void write_size_classes(const struct arena_fragments *numbers, const struct arena *arena,
+			       uint64_t whole, struct report *report)
+{
+	for (unsigned int i = 0; i < SIZE_CLASSES; i++) {
+		if (!numbers->classes[i].count)
+			continue;
+		if (arena)
+			report_arena(report, *arena);
+		report_row(report, UINT64_C(1) << i, UINT64_C(1) << (i + 1),
+			   numbers->classes[i].count, numbers->classes[i].bytes,
+			   rows_share(numbers->classes[i].bytes, whole));
+	}
+}
+
+static void write_sizes(const struct fragmentation *fragmentation, bool by_arena,
+			struct report *report)
+{
+	static const struct table each = TABLE("free size", NULL, { "arena", VALUE_TEXT },
+					       { "address", VALUE_ADDRESS }, SIZE_COLUMNS);
+	static const struct table all = TABLE("free size", NULL, SIZE_COLUMNS);
+	uint64_t whole = fragmentation->total->free.bytes;
+
+	report_begin_table(report, by_arena ? &each : &all);
+	if (!by_arena)
+		write_size_classes(fragmentation->total, NULL, whole, report);
+	for (size_t i = 0; by_arena && i < fragmentation->arena_count; i++) {
+		struct arena arena = arena_of(fragmentation, i);
+
+		if (is_within(fragmentation, i))
+			write_size_classes(numbers_of(fragmentation, i), &arena, whole, report);
+	}
+	report_end_table(report);
+}
+
+/* What allocations of that name are, to be freed; NULL if memory is short. */
+static char *describe(struct kind_name name)
+{
+	char *text = NULL;
+	int length;
+
+	if (name.pattern)
+		length = asprintf(&text, "%%%s of size 0x%" PRIx64, name.text, name.size);
+	else if (name.text)
+		length = asprintf(&text, "%s", name.text);
+	else if (name.signature)
+		length = asprintf(&text, "signature %" PRIx64, name.signature);
+	else
+		length = asprintf(&text, "unrecognized of size 0x%" PRIx64, name.size);
+	return length < 0 ? NULL : text;
+}
+
+static struct error *write_pinning(const struct fragmentation *fragmentation,
+				   const struct pinning *pinning, struct report *report)
+{
+	struct kind_name name = kind_name(fragmentation->analysis, pinning->kind);
+	_cleanup_(free) char *text = describe(name);
+
+	if (!text)
+		return &error_no_memory;
+	report_row(report, pinning->pinned,
+		   rows_share(pinning->pinned, fragmentation->total->pinned), pinning->alone,
+		   pinning->count, value_nonzero(name.size), text);
+	return NULL;
+}
+
+static struct error *write_pinnings(const struct fragmentation *fragmentation,
+				    const struct pinnings *pinnings, struct report *report)
+{
+	static const struct table table =
+		TABLE("pinning", NULL, { "pinned", VALUE_BYTES }, { "share", VALUE_SHARE },
+		      { "alone", VALUE_BYTES }, { "allocations", VALUE_COUNT },
+		      { "size", VALUE_BYTES }, { "kind", VALUE_TEXT });
+	struct error *error = NULL;
+
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < pinnings->count && !error; i++)
+		if (is_within(fragmentation, i))
+			error = write_pinning(fragmentation, &pinnings->list[i], report);
+	report_end_table(report);
+	if (!error)
+		rows_left_out(report, "kinds of allocations", pinnings->count,
+			      fragmentation->limit);
+	return error;
+}
+
+/* The end of a heap, and the allocation that it cannot shrink past. */
+struct heap_end {
+	arena_number arena;
+	uint64_t size;	      /* of what is free at the end */
+	allocation_id holder; /* the last that is in use or cached below */
+	uint64_t freed;	      /* what the end would grow by without it */
+};
+
+static bool is_free_chunk(const struct allocation_index *index, allocation_id id)
+{
+	return !bitmap_get(allocation_used(index), id) && !bitmap_get(allocation_cached(index), id);
+}
+
+/* False if the region does not end a heap, or nothing is in it. */
+static bool find_end(const struct analysis *analysis, const struct heap_region *region,
+		     struct heap_end *ret)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+	allocation_id last = region->first + region->count - 1;
+	size_t hint = 0;
+
+	if (region->count < 2 || !is_free_chunk(index, last) ||
+	    !heaps_free_kind(analysis_heaps(analysis), last, &hint)->ends_heap)
+		return false;
+	*ret = (struct heap_end){ .arena = region->arena };
+	while (last > region->first && is_free_chunk(index, last))
+		ret->size += allocation_size(index, last--);
+	if (is_free_chunk(index, last))
+		return false;
+	ret->holder = last;
+	do
+		ret->freed += allocation_size(index, last);
+	while (last-- > region->first && is_free_chunk(index, last));
+	return true;
+}
+
+/* Find the ends of the heaps that are shown: an arena has one. */
+static struct error *find_ends(const struct fragmentation *fragmentation, struct heap_end *ret,
+			       size_t *ret_count)
+{
+	const struct analysis *analysis = fragmentation->analysis;
+	const struct allocation_index *index = analysis_index(analysis);
+	_cleanup_(free) bool *wanted =
+		calloc(heaps_arena_count(analysis_heaps(analysis)) + 1, sizeof(bool));
+
+	if (!wanted)
+		return &error_no_memory;
+	for (size_t i = 0; i < fragmentation->arena_count; i++)
+		wanted[fragmentation->arenas[i]] = true;
+	*ret_count = 0;
+	for (size_t i = 0; i < heap_region_count(index); i++) {
+		const struct heap_region *region = heap_region(index, i);
+
+		if (!wanted[region->arena] || !find_end(analysis, region, &ret[*ret_count]))
+			continue;
+		wanted[region->arena] = false;
+		(*ret_count)++;
+	}
+	return NULL;
+}
+
+static struct error *write_end(const struct fragmentation *fragmentation,
+			       const struct heap_end *end, bool named, struct report *report)
+{
+	const struct analysis *analysis = fragmentation->analysis;
+	const struct allocation_index *index = analysis_index(analysis);
+	uint64_t size = allocation_size(index, end->holder);
+	_cleanup_(free) char *text = NULL;
+
+	if (!bitmap_get(allocation_used(index), end->holder)) {
+		text = strdup("free, in a thread's cache");
+	} else if (named) {
+		kind_key kind = kind_of(analysis, analysis_patterns(analysis), end->holder);
+
+		text = describe(kind_name(analysis, kind_with_size(kind, size)));
+	}
+	if (named && !text)
+		return &error_no_memory;
+	report_arena(report, heaps_arena(analysis_heaps(analysis), end->arena));
+	report_row(report, end->size, end->freed, allocation_start(index, end->holder), size, text);
+	return NULL;
+}
+
+DEFINE_COMPARE(compare_ends, struct heap_end, DESCENDING(freed), ASCENDING(holder))
+
+static struct error *write_ends(const struct fragmentation *fragmentation, bool named,
+				struct report *report)
+{
+	static const struct table table = TABLE(
+		"heap end", NULL, { "arena", VALUE_TEXT }, { "address", VALUE_ADDRESS },
+		{ "free at end", VALUE_BYTES }, { "held back", VALUE_BYTES },
+		{ "allocation", VALUE_ADDRESS }, { "size", VALUE_BYTES }, { "kind", VALUE_TEXT });
+	_cleanup_(free) struct heap_end *ends = calloc(
+		heaps_arena_count(analysis_heaps(fragmentation->analysis)) + 1, sizeof(*ends));
+	struct error *error = &error_no_memory;
+	size_t count;
+
+	if (ends)
+		error = find_ends(fragmentation, ends, &count);
+	if (error)
+		return error;
+	SORT(ends, count, compare_ends);
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < count && !error; i++)
+		if (is_within(fragmentation, i))
+			error = write_end(fragmentation, &ends[i], named, report);
+	report_end_table(report);
+	if (!error)
+		rows_left_out(report, "ends of heaps", count, fragmentation->limit);
+	return error;
+}
+
+/* What is free of the arena and in memory, as far as the dump tells. */
+static uint64_t free_in_memory(const struct arena_fragments *numbers)
+{
+	uint64_t away = numbers->inside.absent + numbers->inside.blank + numbers->end.absent +
+			numbers->end.blank + numbers->top.absent + numbers->top.blank;
+
+	return numbers->free.bytes > away ? numbers->free.bytes - away : 0;
+}
+
+static void write_estimate(const struct fragmentation *fragmentation, struct report *report)
+{
+	static const struct table table = TABLE(
+		"fewer arenas",
+		"Arenas beyond the first, {arenas} of them, have {bytes,} bytes free and in memory: about so much\n"
+		"a single one might have saved; an estimate.",
+		{ "arenas", VALUE_COUNT }, { "bytes", VALUE_BYTES });
+	uint64_t count = 0, bytes = 0;
+
+	for (size_t i = 0; i < fragmentation->arena_count; i++) {
+		const struct arena arena = arena_of(fragmentation, i);
+
+		if (!arena.kind->is_extra)
+			continue;
+		count++;
+		bytes += free_in_memory(numbers_of(fragmentation, i));
+	}
+	report_begin_table(report, &table);
+	if (count)
+		report_row(report, count, bytes);
+	report_end_table(report);
+}
 
 enum { USUAL_LIMIT = 20 };
 
@@ -88,16 +457,16 @@ static struct error *write_all(const struct fragmentation *fragmentation,
 	struct error *error = NULL;
 
 	write_total(fragmentation, report);
-	fragmentation_write_fates(fragmentation, report);
-	fragmentation_write_arenas(fragmentation, report);
-	fragmentation_write_maps(fragmentation, report);
-	fragmentation_write_sizes(fragmentation, arguments->by_arena, report);
+	write_fates(fragmentation, report);
+	write_arenas(fragmentation, report);
+	write_maps(fragmentation, report);
+	write_sizes(fragmentation, arguments->by_arena, report);
 	if (!arguments->quick)
-		error = fragmentation_write_pinnings(fragmentation, pinnings, report);
+		error = write_pinnings(fragmentation, pinnings, report);
 	if (!error)
-		error = fragmentation_write_ends(fragmentation, !arguments->quick, report);
+		error = write_ends(fragmentation, !arguments->quick, report);
 	if (!error)
-		fragmentation_write_estimate(fragmentation, report);
+		write_estimate(fragmentation, report);
 	return error;
 }
 

@@ -1,8 +1,438 @@
-#include "cli/views/memprof.h"
-
+/*
+ * The command memprof: what MemProf, a profiler within programs of Crystal, prints of its process,
+ * of a dump and in MemProf's formats. Scripts read these: their first line says how many follow.
+ */
+#include "analyzer/base/sort.h"
 #include "analyzer/base/text.h"
+#include "analyzer/kinds/holders.h"
+#include "analyzer/kinds/kind_key.h"
+#include "analyzer/kinds/makers.h"
+#include "analyzer/kinds/reach.h"
+#include "analyzer/kinds/types.h"
+#include "analyzer/query/set.h"
+#include "cli/command.h"
 
+#include <assert.h>
 #include <string.h>
+
+struct memprof_arguments {
+	const struct memprof_question *question; /* the first word */
+	bool has_operand;
+	const char *type;	  /* of graph; borrowed */
+	uint64_t address;	  /* of size */
+	uint64_t levels, objects; /* of graph; 0: no limit */
+	uint64_t least;		  /* bytes of a line of allocations */
+	bool pretty;
+	bool has_levels, has_objects, has_least; /* they were given */
+};
+
+/* What memprof can be asked for. */
+struct memprof_question {
+	const char *word;
+	const char *operand; /* what stands behind it, or NULL */
+	struct error *(*run)(struct analysis *analysis, const struct memprof_arguments *arguments,
+			     struct report *report);
+};
+
+enum { NOTE_SIZE = 160 };
+
+/* The line in front of so many others. */
+static void write_line_count(struct report *report, uint64_t lines)
+{
+	static const struct table table = TABLE("lines", "{lines}", { "lines", VALUE_COUNT });
+
+	report_single(report, &table, lines);
+}
+
+static struct error *memprof_counts(struct analysis *analysis,
+				    const struct memprof_arguments *arguments,
+				    struct report *report)
+{
+	static const struct table table =
+		TABLE("type", "{count}\t{type}", { "count", VALUE_COUNT }, { "type", VALUE_TEXT });
+	_cleanup_(types_deinit) struct types types = { 0 };
+	struct error *error = types_find(analysis, TYPES_OBJECTS, &types);
+
+	if (error)
+		return error;
+	write_line_count(report, types.count);
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < types.count; i++)
+		report_row(report, types.list[i].count, types.list[i].name);
+	report_end_table(report);
+	return NULL;
+}
+
+static struct reach_input make_input(struct analysis *analysis, const struct types *types)
+{
+	return (struct reach_input){
+		.graph = analysis_graph(analysis),
+		.index = analysis_index(analysis),
+		.members = &types->live,
+		.groups = types->groups.bytes,
+		.group_count = types->count,
+		.account = analysis_account(analysis),
+		.progress = analysis_progress(analysis),
+	};
+}
+
+/* A type, and what its objects reach. */
+struct reaching {
+	const char *name;
+	uint64_t bytes;
+};
+
+DEFINE_COMPARE(compare_reaching, struct reaching, DESCENDING(bytes), ALPHABETICAL(name))
+
+static void write_reaching(const struct reaching *list, size_t count, struct report *report)
+{
+	/* Bytes are a count: decimal, as scripts expect it. */
+	static const struct table table =
+		TABLE("type", "{bytes}\t{type}", { "bytes", VALUE_COUNT }, { "type", VALUE_TEXT });
+
+	write_line_count(report, count);
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < count; i++)
+		report_row(report, list[i].bytes, list[i].name);
+	report_end_table(report);
+}
+
+/* Those with the fewest objects are left out if there are too many types. */
+static void limit_types(struct analysis *analysis, struct reach_input *input)
+{
+	size_t most = reach_most_groups(input, image_size(analysis_image(analysis)));
+	char text[NOTE_SIZE];
+
+	if (most == input->group_count)
+		return;
+	snprintf(
+		text, sizeof(text),
+		"there are %zu types; only the %zu with the most objects are shown, as all would take too long",
+		input->group_count, most);
+	input->group_count = most;
+	analysis_note(analysis, text);
+}
+
+static struct error *memprof_sizes(struct analysis *analysis,
+				   const struct memprof_arguments *arguments, struct report *report)
+{
+	_cleanup_(types_deinit) struct types types = { 0 };
+	_cleanup_(free) struct reaching *list = NULL;
+	_cleanup_(free) uint64_t *bytes = NULL;
+	struct error *error = types_find(analysis, TYPES_OBJECTS, &types);
+	struct reach_input input = { 0 };
+
+	if (error)
+		return error;
+	list = calloc(types.count + 1, sizeof(*list));
+	bytes = calloc(types.count + 1, sizeof(*bytes));
+	if (!list || !bytes)
+		return &error_no_memory;
+	input = make_input(analysis, &types);
+	limit_types(analysis, &input);
+	error = reach_by_group(&input, bytes);
+	if (error)
+		return error;
+	for (size_t i = 0; i < input.group_count; i++)
+		list[i] = (struct reaching){ types.list[i].name, bytes[i] };
+	SORT(list, input.group_count, compare_reaching);
+	write_reaching(list, input.group_count, report);
+	return NULL;
+}
+
+static struct error *memprof_size(struct analysis *analysis,
+				  const struct memprof_arguments *arguments, struct report *report)
+{
+	static const struct table table = TABLE("size", "{bytes}", { "bytes", VALUE_COUNT });
+	const struct allocation_index *index = analysis_index(analysis);
+	const struct reach_input input = {
+		.graph = analysis_graph(analysis),
+		.index = index,
+		.members = allocation_used(index),
+		.account = analysis_account(analysis),
+		.progress = analysis_progress(analysis),
+	};
+	uint64_t bytes;
+	allocation_id id;
+	struct error *error = set_find_allocation(analysis, arguments->address, &id);
+
+	if (!error && !bitmap_get(input.members, id))
+		error = error_create(ERROR_USAGE, "the allocation at 0x%jx is free",
+				     (uintmax_t)allocation_start(index, id));
+	if (!error)
+		error = reach_of(&input, id, &bytes);
+	if (error)
+		return error;
+	report_single(report, &table, bytes);
+	return NULL;
+}
+
+enum { OFFSET_SIZE = 40 };
+
+/* What writes the graph, as the flow chart that mermaid draws of it. */
+struct chart {
+	struct analysis *analysis;
+	const struct types *types;
+	struct report *report;
+	char **names;		       /* of the types, quoted; owned */
+	char unknown[CLASS_NAME_SIZE]; /* the name of what has no type */
+	char offset[OFFSET_SIZE];      /* the field of the row being written */
+};
+
+/* A text within quotes, which mermaid has a code for. NULL: memory is short. */
+static char *quote(const char *text)
+{
+	static const char code[] = "#quot;";
+	char *quoted = calloc(strlen(text) + 1, sizeof(code)), *end = quoted;
+
+	if (!quoted)
+		return NULL;
+	for (; *text; text++)
+		if (*text == '"')
+			end = stpcpy(end, code);
+		else
+			*end++ = *text;
+	return quoted;
+}
+
+static struct error *quote_names(struct chart *chart)
+{
+	const struct types *types = chart->types;
+
+	class_number_name(0, chart->unknown);
+	chart->names = calloc(types->count + 1, sizeof(*chart->names));
+	if (!chart->names)
+		return &error_no_memory;
+	for (size_t i = 0; i < types->count; i++) {
+		chart->names[i] = quote(types->list[i].name);
+		if (!chart->names[i])
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+static void chart_deinit(struct chart *chart)
+{
+	for (size_t i = 0; chart->names && chart->names[i]; i++)
+		free(chart->names[i]);
+	free(chart->names);
+}
+DEFINE_DEINIT(chart_deinit, struct chart)
+
+/* The column of what the allocation is. */
+static void write_type(struct chart *chart, allocation_id id)
+{
+	uint32_t type = types_of(chart->types, id);
+
+	report_add(chart->report, type == NO_GROUP ? chart->unknown : chart->names[type]);
+}
+
+static void write_graph_head(struct report *report)
+{
+	static const struct table table = TABLE("graph", "{graph}", { "graph", VALUE_TEXT });
+
+	report_single(report, &table, "graph LR");
+}
+
+static void write_objects(struct chart *chart, const allocation_id *objects, size_t count)
+{
+	static const struct table table =
+		TABLE("object", "  0x{address}{[}\"0x{address} {type}\"{]}",
+		      { "address", VALUE_ADDRESS }, { "type", VALUE_TEXT });
+	const struct allocation_index *index = analysis_index(chart->analysis);
+
+	report_begin_table(chart->report, &table);
+	for (size_t i = 0; i < count; i++) {
+		report_add(chart->report, allocation_start(index, objects[i]));
+		write_type(chart, objects[i]);
+		report_end_row(chart->report);
+	}
+	report_end_table(chart->report);
+}
+
+/* The column of the field that a reference is in. */
+static void write_field(struct chart *chart, const struct holding *holding)
+{
+	const char *name = runtimes_field_name(analysis_runtimes(chart->analysis), holding->from,
+					       holding->offset);
+
+	if (!name)
+		snprintf(chart->offset, sizeof(chart->offset), "(field %ju)",
+			 (uintmax_t)holding->offset);
+	report_add(chart->report, name ? name : chart->offset);
+}
+
+static bool write_holding(void *data, const struct holding *holding)
+{
+	struct chart *chart = data;
+	struct report *report = chart->report;
+	const struct allocation_index *index = analysis_index(chart->analysis);
+
+	report_add(report, allocation_start(index, holding->from));
+	write_type(chart, holding->from);
+	write_field(chart, holding);
+	report_row(report, holding->level, allocation_start(index, holding->to));
+	return !report_broken(report);
+}
+
+static struct error *write_holders(struct chart *chart, uint64_t levels,
+				   const allocation_id *objects, size_t count)
+{
+	static const struct table table =
+		TABLE("reference",
+		      "  0x{from}{[}\"0x{from} {from type}\"{]} --@{field},{level}--> 0x{to}",
+		      { "from", VALUE_ADDRESS }, { "from type", VALUE_TEXT },
+		      { "field", VALUE_TEXT }, { "level", VALUE_NUMBER }, { "to", VALUE_ADDRESS });
+	struct error *error;
+
+	report_begin_table(chart->report, &table);
+	error = holders_visit(&(struct holders_input){
+		.analysis = chart->analysis,
+		.live = &chart->types->live,
+		.targets = objects,
+		.target_count = count,
+		.levels = levels,
+		.visit = write_holding,
+		.data = chart,
+	});
+	report_end_table(chart->report);
+	return error;
+}
+
+/* The first objects of the type, by address. */
+static struct error *take_objects(const struct types *types, uint32_t type, uint64_t limit,
+				  struct memory *ret, size_t *ret_count)
+{
+	uint64_t most = types->list[type].count;
+	struct error *error;
+	size_t count = 0;
+
+	if (limit && limit < most)
+		most = limit;
+	error = memory_resize(ret, most * sizeof(allocation_id));
+	if (error)
+		return error;
+	bitmap_for_each(id, &types->live) {
+		if (count == most)
+			break;
+		if (types_of(types, (allocation_id)id) == type)
+			((allocation_id *)ret->bytes)[count++] = (allocation_id)id;
+	}
+	*ret_count = count;
+	return NULL;
+}
+
+static struct error *memprof_graph(struct analysis *analysis,
+				   const struct memprof_arguments *arguments, struct report *report)
+{
+	_cleanup_(types_deinit) struct types types = { 0 };
+	_cleanup_(memory_release) struct memory objects = { .account = analysis_account(analysis) };
+	_cleanup_(chart_deinit) struct chart chart = { .analysis = analysis,
+						       .types = &types,
+						       .report = report };
+	struct error *error = types_find(analysis, TYPES_ALL, &types);
+	uint32_t type = 0;
+	size_t count = 0;
+
+	if (!error)
+		error = types_find_name(&types, arguments->type, &type);
+	if (!error)
+		error = analysis_need(analysis, STAGE_INCOMING);
+	if (!error)
+		error = analysis_need(analysis, STAGE_OWNERS);
+	if (!error)
+		error = take_objects(&types, type, arguments->objects, &objects, &count);
+	if (!error)
+		error = quote_names(&chart);
+	if (error)
+		return error;
+	write_graph_head(report);
+	write_objects(&chart, objects.bytes, count);
+	return write_holders(&chart, arguments->levels, objects.bytes, count);
+}
+
+static void write_lines(const struct made_list *lines, struct report *report)
+{
+	/* Bytes are a count: decimal, as scripts expect it. */
+	static const struct table table = TABLE(
+		"allocations", "{count}\t{bytes}\t{type}[\t{detail}]", { "count", VALUE_COUNT },
+		{ "bytes", VALUE_COUNT }, { "type", VALUE_TEXT }, { "detail", VALUE_TEXT });
+
+	write_line_count(report, lines->count);
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < lines->count; i++) {
+		const struct made *line = &lines->list[i];
+
+		report_row(report, line->count, line->bytes, line->type, line->detail);
+	}
+	report_end_table(report);
+}
+
+static void write_pretty_head(struct report *report)
+{
+	static const struct table table = TABLE("heading", "{line}", { "line", VALUE_TEXT });
+
+	report_begin_table(report, &table);
+	report_row(report, "| Allocations | Total size | Context |");
+	report_row(report, "|------------:|-----------:|---------|");
+	report_end_table(report);
+}
+
+/* As many blanks as the number has characters less than the widest one. */
+static void write_blanks(struct report *report, size_t widest, uint64_t number)
+{
+	static const char blanks[] = "                                ";
+	char buffer[NUMBER_SIZE];
+	size_t count = widest - format_grouped(number, buffer);
+
+	static_assert(sizeof(blanks) > NUMBER_SIZE, "no number is as wide");
+	report_add(report, blanks + sizeof(blanks) - 1 - count);
+}
+
+static void write_pretty(const struct made_list *lines, struct report *report)
+{
+	static const struct table table = TABLE(
+		"allocations",
+		"| {count indent}{count,} | {bytes indent}{bytes,} | `{type}`[<br>`{detail}`] |",
+		{ "count indent", VALUE_TEXT }, { "count", VALUE_COUNT },
+		{ "bytes indent", VALUE_TEXT }, { "bytes", VALUE_BYTES }, { "type", VALUE_TEXT },
+		{ "detail", VALUE_TEXT });
+	size_t counts = 0, sizes = 0;
+	char buffer[NUMBER_SIZE];
+
+	for (size_t i = 0; i < lines->count; i++) {
+		size_t count = format_grouped(lines->list[i].count, buffer);
+		size_t size = format_grouped(lines->list[i].bytes, buffer);
+
+		counts = count > counts ? count : counts;
+		sizes = size > sizes ? size : sizes;
+	}
+	write_pretty_head(report);
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < lines->count; i++) {
+		const struct made *line = &lines->list[i];
+
+		write_blanks(report, counts, line->count);
+		report_add(report, line->count);
+		write_blanks(report, sizes, line->bytes);
+		report_row(report, line->bytes, line->type, line->detail);
+	}
+	report_end_table(report);
+}
+
+static struct error *memprof_allocations(struct analysis *analysis,
+					 const struct memprof_arguments *arguments,
+					 struct report *report)
+{
+	_cleanup_(made_list_deinit) struct made_list lines = { 0 };
+	struct error *error = made_list_find(analysis, arguments->least, &lines);
+
+	if (!error && arguments->pretty)
+		write_pretty(&lines, report);
+	else if (!error)
+		write_lines(&lines, report);
+	return error;
+}
 
 /* As many as MemProf shows of a graph. */
 enum { USUAL_LEVELS = 5, USUAL_OBJECTS = 10 };

@@ -1,12 +1,12 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
-#include "analyzer/kinds/tally.h"
+#include "analyzer/classify/cxx.h"
+#include "analyzer/kinds/summary.h"
 #include "analyzer/query/string_users.h"
 #include "cli/views/allocation_summary.h"
-#include "cli/views/leak_root_summary.h"
 #include "cli/views/rows.h"
-#include "cli/views/string_summary.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* However many ranges there are, their groups are few. */
@@ -15,9 +15,10 @@ struct range_group {
 	struct tally tally; /* the key is 0 in all */
 };
 
-DEFINE_COMPARE(compare_counts, struct range_group, DESCENDING(tally.count), ALPHABETICAL(name))
+DEFINE_COMPARE(compare_group_counts, struct range_group, DESCENDING(tally.count),
+	       ALPHABETICAL(name))
 
-DEFINE_COMPARE(compare_bytes, struct range_group, DESCENDING(tally.bytes), ALPHABETICAL(name))
+DEFINE_COMPARE(compare_group_bytes, struct range_group, DESCENDING(tally.bytes), ALPHABETICAL(name))
 
 struct range_groups {
 	struct range_group *list;
@@ -93,13 +94,208 @@ static struct error *summarize_ranges(struct analysis *analysis, const struct se
 		return error;
 	if (query->sort != SORT_ADDRESS)
 		SORT(groups.list, groups.count,
-		     query->sort == SORT_BYTES ? compare_bytes : compare_counts);
+		     query->sort == SORT_BYTES ? compare_group_bytes : compare_group_counts);
 	write_groups(groups.list,
 		     query->limit && query->limit < groups.count ? query->limit : groups.count,
 		     report);
 	rows_left_out(report, "lines", groups.count, query->limit);
 	rows_not_looked_at(report, rows_noun(query), &ranges);
 	rows_total(report, rows_noun(query), ranges_total(&ranges));
+	return NULL;
+}
+
+/*
+ * "length", "capacity" and "bytes" are of texts that are not within their strings: what they have,
+ * what there is room for, and what malloc gave.
+ */
+static const struct table string_table =
+	TABLE("string use", NULL, { "signature", VALUE_ADDRESS }, { "name", VALUE_TEXT },
+	      { "at offset", VALUE_ADDRESS }, { "strings", VALUE_COUNT }, { "empty", VALUE_COUNT },
+	      { "short", VALUE_COUNT }, { "long", VALUE_COUNT }, { "shared", VALUE_COUNT },
+	      { "length", VALUE_BYTES }, { "capacity", VALUE_BYTES }, { "bytes", VALUE_BYTES });
+
+static void report_numbers(struct report *report, const struct string_use *use)
+{
+	report_row(report, use->count, use->empty_count, use->short_count, use->long_count,
+		   use->shared_count, use->length, use->capacity, use->bytes);
+}
+
+static void write_use(const struct analysis *analysis, const struct set_query *query,
+		      const struct string_use *use, struct report *report)
+{
+	char pattern[64];
+
+	report_add(report, value_nonzero(use->signature));
+	if (use->pattern != NO_PATTERN) {
+		snprintf(pattern, sizeof(pattern), "%%%s", pattern_name(use->pattern));
+		report_add(report, pattern);
+	} else {
+		report_add(report, use->signature
+					   ? rows_signature_name(analysis, query, use->signature)
+					   : "unrecognized");
+	}
+	report_add(report, VALUE_IF(use->offset != ANY_OFFSET, use->offset));
+	report_numbers(report, use);
+}
+
+static void write_all_uses(const struct string_uses *uses, struct report *report)
+{
+	struct string_use total = { 0 };
+
+	for (size_t i = 0; i < uses->count; i++) {
+		const struct string_use *use = &uses->items[i];
+
+		total.count += use->count;
+		total.empty_count += use->empty_count;
+		total.short_count += use->short_count;
+		total.long_count += use->long_count;
+		total.shared_count += use->shared_count;
+		total.length += use->length;
+		total.capacity += use->capacity;
+		total.bytes += use->bytes;
+	}
+	report_add(report, ABSENT, "all", ABSENT);
+	report_numbers(report, &total);
+}
+
+static void write_uses(const struct analysis *analysis, const struct set_query *query,
+		       const struct string_uses *uses, struct report *report)
+{
+	size_t count = uses->count;
+
+	if (count == 0)
+		return;
+	if (query->limit && query->limit < count)
+		count = query->limit;
+	report_begin_table(report, &string_table);
+	for (size_t i = 0; i < count; i++)
+		write_use(analysis, query, &uses->items[i], report);
+	write_all_uses(uses, report);
+	report_end_table(report);
+	rows_left_out(report, "lines", uses->count, query->limit);
+}
+
+/* What the numbers leave out. */
+static void write_caveat(const struct analysis *analysis, struct report *report)
+{
+	unsigned int cxx = cxx_find(analysis_image(analysis), analysis_program(analysis));
+
+	if (!cxx)
+		rows_text(report, "The program does not use a known library of C++.");
+	else if (cxx & LIBCXX)
+		rows_text(
+			report,
+			"Short strings of libc++ look like any other data: they are not counted.");
+}
+
+static struct error *summarize_string_users(struct analysis *analysis,
+					    const struct set_query *query, struct report *report)
+{
+	_cleanup_(members_deinit) struct members members = { 0 };
+	_cleanup_(table_release) struct string_uses uses = { 0 };
+	struct error *error = query_select(analysis, query, &members);
+
+	if (!error)
+		error = string_uses_count(analysis, &members.set, &uses);
+	if (error)
+		return error;
+	string_uses_sort(&uses, query->sort);
+	write_uses(analysis, query, &uses, report);
+	write_caveat(analysis, report);
+	rows_total(report, "allocations",
+		   allocations_total(analysis_index(analysis), &members.set));
+	return NULL;
+}
+
+/* Where to look first: of each kind of leak root, how many there are, and what was lost with them.
+ */
+/* What the roots of that key are, to be freed; NULL if memory is short. */
+static char *root_text(const struct analysis *analysis, kind_key key, bool full_names)
+{
+	struct kind_name name = kind_name(analysis, key);
+	const char *text = kind_name_in_form(analysis, key, full_names);
+	char *line = NULL;
+	int length = -1;
+
+	if (name.by == BY_SIZE)
+		length = asprintf(&line, "size 0x%" PRIx64, name.size);
+	else if (name.by == BY_IDENTITY)
+		length = asprintf(&line, "identity %s at offset 0x%" PRIx64, text ? text : "",
+				  name.offset);
+	else if (name.by == BY_PATTERN)
+		length = asprintf(&line, "pattern %%%s", text);
+	else if (text)
+		length = asprintf(&line, "signature %" PRIx64 " (%s)", name.signature, text);
+	else
+		length = asprintf(&line, "signature %" PRIx64, name.signature);
+	return length < 0 ? NULL : line;
+}
+
+/* Write the rows, most bytes first unless the query has an order, and add up what they say. */
+static struct tally write_roots(const struct analysis *analysis, const struct set_query *query,
+				struct tally_table *groups, struct report *report)
+{
+	static const struct table table =
+		TABLE("leak roots", NULL, { "leak roots", VALUE_COUNT },
+		      { "allocations lost", VALUE_COUNT }, { "bytes lost", VALUE_BYTES },
+		      { "what the roots are", VALUE_TEXT });
+	struct tally sum = { 0 };
+
+	array_sort(groups, query->sort == SORT_COUNT	 ? tally_compare_counts
+			   : query->sort == SORT_ADDRESS ? tally_compare_keys
+							 : tally_compare_bytes);
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < groups->count; i++) {
+		const struct tally *group = &groups->items[i];
+		_cleanup_(free) char *text = NULL;
+
+		sum.count += group->count;
+		sum.owned += group->owned;
+		sum.bytes += group->bytes;
+		if (query->limit && i >= query->limit)
+			continue;
+		text = root_text(analysis, group->key, query->full_names);
+		report_row(report, group->count, group->owned, group->bytes, text);
+	}
+	report_end_table(report);
+	rows_left_out(report, "kinds of leak roots", groups->count, query->limit);
+	return sum;
+}
+
+static struct error *summarize_leak_roots(struct analysis *analysis, const struct set_query *query,
+					  struct report *report)
+{
+	static const struct table shared = TABLE(
+		"shared",
+		"Several leak roots share {count} allocations taking 0x{bytes}({bytes,}) bytes, which are in no line above.",
+		{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES });
+	static const struct table total = TABLE(
+		"total",
+		"{count} leak roots hold {allocations lost} allocations, which use 0x{bytes} ({bytes,}) bytes.",
+		{ "count", VALUE_COUNT }, { "allocations lost", VALUE_COUNT },
+		{ "bytes", VALUE_BYTES });
+	_cleanup_(members_deinit) struct members members = { 0 };
+	_cleanup_(table_release) struct tally_table groups = {
+		.memory.account = analysis_account(analysis),
+	};
+	const struct leaks *leaks;
+	struct error *error = query_select(analysis, query, &members);
+	struct tally sum;
+
+	if (!error)
+		error = leak_roots_count(analysis, &members.set, &groups);
+	if (error)
+		return error;
+	sum = write_roots(analysis, query, &groups, report);
+	leaks = analysis_leaks(analysis);
+	/* What belongs to no single root, if all of them are looked at. */
+	if (sum.count == leak_root_count(leaks) && leaks_shared_count(leaks) > 0) {
+		report_single(report, &shared, leaks_shared_count(leaks),
+			      leaks_shared_bytes(leaks));
+		sum.owned += leaks_shared_count(leaks);
+		sum.bytes += leaks_shared_bytes(leaks);
+	}
+	report_single(report, &total, sum.count, sum.owned, sum.bytes);
 	return NULL;
 }
 

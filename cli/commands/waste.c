@@ -1,7 +1,230 @@
+#include "analyzer/account/waste.h"
+#include "analyzer/account/contents.h"
+#include "analyzer/kinds/kind_key.h"
 #include "cli/views/rows.h"
-#include "cli/views/waste_rows.h"
 
+#include <inttypes.h>
 #include <string.h>
+
+enum {
+	SHOWN_CHARACTERS = 28,
+	SHOWN_BYTES = 8,
+	SEARCHED = 128,
+	LONGEST_CHARACTER = 4,
+	CONTENTS_TEXT_SIZE = 64,
+};
+
+/* Cut where a character begins. */
+static int cut_text(const char *text, uint64_t length)
+{
+	int end = SHOWN_CHARACTERS;
+
+	if (length <= SHOWN_CHARACTERS)
+		return (int)length;
+	while (end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80)
+		end--;
+	return end;
+}
+
+static void format_bytes(const uint8_t *bytes, uint64_t size, char ret[CONTENTS_TEXT_SIZE])
+{
+	uint64_t shown = size < SHOWN_BYTES ? size : SHOWN_BYTES;
+	char *at = ret;
+
+	for (uint64_t i = 0; i < shown; i++)
+		at += sprintf(at, i ? " %02x" : "%02x", bytes[i]);
+	if (shown < size)
+		memcpy(at, " ...", sizeof(" ..."));
+}
+
+/*
+ * Where a text begins in the size bytes, behind which a 0 is; its length goes to ret_length. One
+ * that is not at their start has to be longer.
+ */
+static uint64_t find_text(const uint8_t *bytes, uint64_t size, uint64_t *ret_length)
+{
+	enum { LEAST_TEXT = 6, ALIGNMENT = 4 };
+
+	for (uint64_t at = 0; at < size; at += ALIGNMENT) {
+		uint64_t length = contents_text(bytes + at, size + 1 - at);
+
+		if (length < (at ? LEAST_TEXT : 1))
+			continue;
+		*ret_length = length;
+		return at;
+	}
+	return size;
+}
+
+/*
+ * The first text in it, in quotes, which may be hostile; behind dots, if there is something else
+ * before it. Without one, the first bytes in hexadecimal. Returns ret, which is NULL where nothing
+ * is known of it.
+ */
+static const char *format_contents(const struct image *image, uint64_t address, uint64_t size,
+				   char ret[CONTENTS_TEXT_SIZE])
+{
+	char bytes[SEARCHED + 1];
+	uint64_t known = size < SEARCHED ? size : SEARCHED;
+	uint64_t length, at;
+
+	if (known == 0 || !image_read(image, address, bytes, known))
+		return NULL;
+	/* No character is cut. */
+	while (size > known && known > SEARCHED - LONGEST_CHARACTER && (bytes[known - 1] & 0x80))
+		known--;
+	bytes[known] = '\0';
+	at = find_text((const uint8_t *)bytes, known, &length);
+	if (at >= known) {
+		format_bytes((const uint8_t *)bytes, size, ret);
+		return ret;
+	}
+	snprintf(ret, CONTENTS_TEXT_SIZE, "%s\"%.*s\"%s", at ? "... " : "",
+		 cut_text(bytes + at, length), bytes + at, length > SHOWN_CHARACTERS ? "..." : "");
+	return ret;
+}
+
+static const char *kind_word(enum waste_kind kind)
+{
+	static const char *const names[WASTE_KINDS] = {
+		[WASTE_DUPLICATES] = "duplicates",
+		[WASTE_ZEROS] = "zeros",
+		[WASTE_SPARE] = "spare",
+		[WASTE_SLACK] = "slack",
+	};
+
+	return names[kind];
+}
+
+static bool is_meant(enum waste_kind kind, enum waste_kind only)
+{
+	return only == WASTE_KINDS || only == kind;
+}
+
+static void write_sum(struct report *report, const struct waste *waste, const struct waste_sum *sum)
+{
+	report_add(report, sum->count, sum->bytes, rows_share(sum->bytes, waste->looked_at.bytes));
+}
+
+static void write_sums(struct report *report, const struct waste *waste, enum waste_kind only)
+{
+	static const struct table table =
+		TABLE("waste", NULL, { "waste", VALUE_TEXT }, { "allocations", VALUE_COUNT },
+		      { "bytes", VALUE_BYTES }, { "share", VALUE_SHARE });
+
+	report_begin_table(report, &table);
+	for (enum waste_kind kind = 0; kind < WASTE_KINDS; kind++) {
+		if (!is_meant(kind, only))
+			continue;
+		report_add(report, kind_word(kind));
+		write_sum(report, waste, &waste->sums[kind]);
+		report_end_row(report);
+	}
+	report_end_table(report);
+}
+
+static void write_row(struct report *report, const struct waste *waste, const struct waste_row *row)
+{
+	report_add(report, kind_word(row->kind));
+	write_sum(report, waste, &row->sum);
+	report_row(report, value_nonzero(row->size), row->name ? row->name : "unrecognized");
+}
+
+static void write_rows(struct report *report, const struct waste *waste, enum waste_kind only,
+		       uint64_t limit)
+{
+	static const struct table table =
+		TABLE("waste by type", NULL, { "waste", VALUE_TEXT },
+		      { "allocations", VALUE_COUNT }, { "bytes", VALUE_BYTES },
+		      { "share", VALUE_SHARE }, { "size", VALUE_BYTES }, { "kind", VALUE_TEXT });
+	uint64_t count = 0;
+
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < waste->row_count; i++) {
+		const struct waste_row *row = &waste->rows[i];
+
+		if (is_meant(row->kind, only) && count++ < limit)
+			write_row(report, waste, row);
+	}
+	report_end_table(report);
+	rows_left_out(report, "lines", count, limit);
+}
+
+static struct error *write_group(struct report *report, const struct analysis *analysis,
+				 const struct extent *extent, const struct duplicate_group *group)
+{
+	_cleanup_(free) char *name = NULL;
+	char text[CONTENTS_TEXT_SIZE];
+	kind_key key = kind_type(analysis, analysis_patterns(analysis), group->first);
+
+	if (key != KIND_UNKNOWN) {
+		name = kind_text(analysis, key);
+		if (!name)
+			return &error_no_memory;
+	}
+	report_row(report, group->copies, group->size, duplicate_bytes(group), extent->start,
+		   report_content(report, format_contents(analysis_image(analysis), extent->start,
+							  group->size, text)),
+		   name		     ? name
+		   : extent->is_text ? "text"
+				     : "unrecognized");
+	return NULL;
+}
+
+static struct error *write_contents(struct report *report, const struct analysis *analysis,
+				    const struct waste *waste)
+{
+	static const struct table table =
+		TABLE("content", NULL, { "copies", VALUE_COUNT }, { "of size", VALUE_BYTES },
+		      { "waste", VALUE_BYTES }, { "first", VALUE_ADDRESS },
+		      { "contents", VALUE_TEXT }, { "kind", VALUE_TEXT });
+	const struct duplicates *duplicates = &waste->duplicates;
+	struct error *error = NULL;
+	struct extents extents;
+
+	extents_init(&extents, analysis);
+	report_begin_table(report, &table);
+	for (size_t i = 0; !error && i < duplicates->largest_count; i++) {
+		const struct duplicate_group *group = &duplicates->largest[i];
+		struct extent extent = extent_of(&extents, group->first);
+
+		error = write_group(report, analysis, &extent, group);
+	}
+	report_end_table(report);
+	if (!error)
+		rows_left_out(report, "contents", duplicates->group_count,
+			      duplicates->largest_count);
+	return error;
+}
+
+/* Absent unless it is of that kind of waste. */
+static void write_known(struct report *report, const struct waste_sum *sum, bool is_asked)
+{
+	report_add(report, VALUE_IF(is_asked, sum->bytes));
+}
+
+static void write_total(struct report *report, const struct waste *waste, enum waste_kind only)
+{
+	static const struct table table = TABLE(
+		"total waste",
+		"{bytes,} bytes are waste, {share} of the {of bytes,} bytes that {allocations,} allocations use.[\nSpare room is known of {capacity known,} bytes of these.][\nWhat was asked for is known of {request known,} bytes of these.][\nThe core lacks contents of {absent,} bytes of these.]",
+		{ "bytes", VALUE_BYTES }, { "share", VALUE_SHARE }, { "allocations", VALUE_COUNT },
+		{ "of bytes", VALUE_BYTES }, { "capacity known", VALUE_BYTES },
+		{ "request known", VALUE_BYTES }, { "absent", VALUE_BYTES });
+	uint64_t bytes = 0;
+
+	for (enum waste_kind kind = 0; kind < WASTE_KINDS; kind++)
+		if (is_meant(kind, only))
+			bytes += waste->sums[kind].bytes;
+	report_begin_table(report, &table);
+	report_add(report, bytes, rows_share(bytes, waste->looked_at.bytes), waste->looked_at.count,
+		   waste->looked_at.bytes);
+	write_known(report, &waste->known_spare, is_meant(WASTE_SPARE, only));
+	write_known(report, &waste->known_slack, is_meant(WASTE_SLACK, only));
+	write_known(report, &waste->absent, waste->absent.count > 0);
+	report_end_row(report);
+	report_end_table(report);
+}
 
 /* So much fits a screen. */
 enum { USUAL_ROWS = 12, USUAL_CONTENTS = 6, ROWS_OF_ONE = 20 };
@@ -18,7 +241,7 @@ static bool take_kind(struct waste_arguments *arguments, const char *word)
 	if (arguments->has_kind || arguments->selection.query.set)
 		return false;
 	for (enum waste_kind kind = 0; kind < WASTE_KINDS; kind++) {
-		if (strcmp(waste_kind_name(kind), word) != 0)
+		if (strcmp(kind_word(kind), word) != 0)
 			continue;
 		arguments->has_kind = true;
 		arguments->kind = kind;
@@ -68,12 +291,12 @@ static struct error *write_waste(struct analysis *analysis, const struct waste_a
 	struct error *error = NULL;
 
 	if (!arguments->has_kind)
-		waste_write_sums(report, waste, only);
-	waste_write_rows(report, waste, only, rows);
+		write_sums(report, waste, only);
+	write_rows(report, waste, only, rows);
 	if (only == WASTE_KINDS || only == WASTE_DUPLICATES)
-		error = waste_write_contents(report, analysis, waste);
+		error = write_contents(report, analysis, waste);
 	if (!error)
-		waste_write_total(report, waste, only);
+		write_total(report, waste, only);
 	return error;
 }
 

@@ -7,7 +7,7 @@
 #include "analyzer/image/kernel_notes.h"
 #include "analyzer/query/place.h"
 #include "analyzer/query/thread_value.h"
-#include "cli/views/fiber_description.h"
+#include "cli/views/calls.h"
 
 /* What an anchor is called; only one of them is there, or none. */
 struct anchor_name {

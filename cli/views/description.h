@@ -11,6 +11,11 @@
 #include "analyzer/query/place.h"
 #include "cli/views/selection.h"
 
+struct chains;
+
+/* Of describers; see explanation.c. */
+void chains_destroy(struct chains *chains);
+
 struct describer {
 	struct analysis *analysis;
 	const struct selection *selection;
@@ -37,9 +42,6 @@ void describe_allocation(struct describer *describer, allocation_id id);
 
 /* "Address 55d0c0ffee18 is at offset 8 of" and so on. */
 void describe_address(struct describer *describer, uint64_t address, const struct place *place);
-
-/* Write a sentence that stands alone, or an empty line. */
-void describe_text(struct report *report, const char *text);
 
 /*
  * Of a leaked allocation, say so if it is likely held. Returns whether it is; an error becomes the

@@ -1,8 +1,198 @@
 #include "cli/views/explanation.h"
 
+#include "analyzer/graph/anchors.h"
+#include "analyzer/graph/paths.h"
 #include "cli/views/anchor_row.h"
-#include "cli/views/chains.h"
 #include "cli/views/rows.h"
+
+/* Where a chain begins. */
+enum chain_source {
+	CHAIN_STATIC = ROOT_STATIC, /* at what a root of that kind refers to */
+	CHAIN_STACK = ROOT_STACK,
+	CHAIN_REGISTER = ROOT_REGISTER,
+	CHAIN_KERNEL = ROOT_KERNEL,
+	CHAIN_INTEGER = ROOT_INTEGER,
+	CHAIN_LEAK_ROOT,
+	CHAIN_GARBAGE,
+	CHAIN_UNSEEN, /* in use, and no collector looks into it */
+	CHAIN_SOURCES,
+};
+
+/* The anchors of so many are searched for one by one. */
+enum { FEW = 4 };
+
+/*
+ * The chains of references by which allocations hang on something, and what anchors these. Each is
+ * searched for, until that has cost as much as to find what is needed for all in one go; then that
+ * is found, and chains are read off.
+ */
+struct chains {
+	struct analysis *analysis;
+	struct bitmap sources[CHAIN_SOURCES]; /* no words: not collected, or the roots' */
+	struct distances *distances[CHAIN_SOURCES];
+	size_t reached[CHAIN_SOURCES]; /* by all searches */
+	struct anchors *anchors;
+	unsigned int anchor_searches;
+};
+
+static struct error *chains_create(struct analysis *analysis, struct chains **ret)
+{
+	struct chains *chains = calloc(1, sizeof(*chains));
+
+	if (!chains)
+		return &error_no_memory;
+	chains->analysis = analysis;
+	*ret = chains;
+	return NULL;
+}
+
+void chains_destroy(struct chains *chains)
+{
+	for (size_t i = 0; i < CHAIN_SOURCES; i++) {
+		bitmap_deinit(&chains->sources[i]);
+		if (chains->distances[i])
+			distances_destroy(chains->distances[i]);
+	}
+	if (chains->anchors)
+		anchors_destroy(chains->anchors);
+	free(chains);
+}
+
+static void add_leak_roots(const struct leaks *leaks, struct bitmap *ret)
+{
+	for (size_t i = 0; i < leak_root_count(leaks); i++)
+		bitmap_set(ret, leak_root(leaks, i)->id);
+}
+
+static void add_unseen(const struct analysis *analysis, struct bitmap *ret)
+{
+	const struct bitmap *managed = allocation_having(analysis_index(analysis), TRAIT_MANAGED);
+
+	bitmap_or(ret, analysis_anchored(analysis));
+	if (managed)
+		bitmap_minus(ret, managed);
+}
+
+static struct error *collect_sources(struct chains *chains, enum chain_source source)
+{
+	struct analysis *analysis = chains->analysis;
+	struct bitmap *sources = &chains->sources[source];
+	struct error *error = bitmap_init(sources, allocation_count(analysis_index(analysis)),
+					  analysis_account(analysis));
+
+	if (error)
+		return error;
+	if (source == CHAIN_LEAK_ROOT)
+		add_leak_roots(analysis_leaks(analysis), sources);
+	else if (source == CHAIN_UNSEEN)
+		add_unseen(analysis, sources);
+	else if (analysis_garbage(analysis))
+		bitmap_or(sources, analysis_garbage(analysis));
+	return NULL;
+}
+
+static struct error *find_sources(struct chains *chains, enum chain_source source,
+				  const struct bitmap **ret)
+{
+	struct bitmap *sources = &chains->sources[source];
+	struct error *error = NULL;
+
+	if ((unsigned int)source < ROOT_KINDS) {
+		*ret = root_targets(analysis_roots(chains->analysis), (enum root_kind)source);
+		return NULL;
+	}
+	*ret = sources;
+	if (!sources->words)
+		error = collect_sources(chains, source);
+	return error;
+}
+
+/* Whether the searches have cost as much as it would to compute the distances of all. */
+static bool are_many(const struct chains *chains, enum chain_source source, size_t count)
+{
+	enum { PART = 8 };
+
+	return chains->reached[source] > count / PART;
+}
+
+/* A shortest chain to the target; it is empty if there is none. */
+static struct error *chains_find(struct chains *chains, enum chain_source source,
+				 allocation_id target, struct path *ret)
+{
+	struct analysis *analysis = chains->analysis;
+	struct distances **distances = &chains->distances[source];
+	const struct bitmap *sources;
+	const struct graph *incoming;
+	struct error *error = find_sources(chains, source, &sources);
+
+	if (!error)
+		error = analysis_incoming_of(analysis, target, &incoming);
+	if (error)
+		return error;
+	if (!*distances && !are_many(chains, source, sources->count)) {
+		error = path_find(analysis_graph(analysis), incoming, sources, target,
+				  analysis_account(analysis), analysis_progress(analysis), ret);
+		chains->reached[source] += ret->reached;
+		return error;
+	}
+	if (!*distances)
+		error = distances_create(analysis_graph(analysis), sources,
+					 analysis_account(analysis), analysis_progress(analysis),
+					 distances);
+	return error ? error : distances_path(*distances, incoming, target, ret);
+}
+
+/* Anchors, of one kind or of all with ROOT_KINDS. */
+struct found_anchors {
+	enum root_kind kind;
+	struct anchor list[KEPT_ANCHORS]; /* the first of them */
+	uint64_t count;			  /* of all there are */
+};
+
+static bool take_anchor(void *data, const struct anchor *anchor)
+{
+	struct found_anchors *found = data;
+
+	if (found->kind != ROOT_KINDS && anchor->kind != found->kind)
+		return true;
+	if (found->count < KEPT_ANCHORS)
+		found->list[found->count] = *anchor;
+	found->count++;
+	return true;
+}
+
+/* In the roots, without the help of what was found for all. */
+static struct error *search_anchors(struct analysis *analysis, allocation_id target,
+				    struct found_anchors *ret)
+{
+	_cleanup_(bitmap_deinit) struct bitmap targets = { 0 };
+	struct error *error = bitmap_init(&targets, allocation_count(analysis_index(analysis)),
+					  analysis_account(analysis));
+
+	if (error)
+		return error;
+	bitmap_set(&targets, target);
+	roots_visit(analysis_roots(analysis), &targets, take_anchor, ret);
+	return NULL;
+}
+
+static struct error *chains_find_anchors(struct chains *chains, allocation_id target,
+					 enum root_kind kind, struct found_anchors *ret)
+{
+	struct analysis *analysis = chains->analysis;
+	struct error *error = NULL;
+
+	*ret = (struct found_anchors){ .kind = kind };
+	if (!chains->anchors && ++chains->anchor_searches <= FEW)
+		return search_anchors(analysis, target, ret);
+	if (!chains->anchors)
+		error = anchors_create(analysis_roots(analysis),
+				       allocation_count(analysis_index(analysis)),
+				       analysis_account(analysis), &chains->anchors);
+	if (!error)
+		ret->count = anchors_find(chains->anchors, target, kind, ret->list);
+	return error;
+}
 
 /* A chain is shown in full up to twice SHOWN_LINKS, else its two ends. */
 enum { SHOWN_REFERRERS = 4, SHOWN_LINKS = PATH_END - 1 };
@@ -158,7 +348,7 @@ static struct error *explain_anchor(struct describer *describer, enum root_kind 
 	write_anchor_head(describer, kind, &path);
 	write_anchors(describer, &anchors);
 	write_chain(describer, &path);
-	describe_text(describer->report, "");
+	rows_text(describer->report, "");
 	return NULL;
 }
 
@@ -219,7 +409,7 @@ static struct error *explain_leaked(struct describer *describer, allocation_id i
 	} else {
 		error = explain_dependent(describer, id);
 	}
-	describe_text(describer->report, "");
+	rows_text(describer->report, "");
 	return error;
 }
 
@@ -271,8 +461,8 @@ static struct error *explain_garbage(struct describer *describer, allocation_id 
 	if (error)
 		return error;
 	if (count == 0)
-		describe_text(describer->report, "Nothing in use refers to it");
-	describe_text(describer->report, "");
+		rows_text(describer->report, "Nothing in use refers to it");
+	rows_text(describer->report, "");
 	return NULL;
 }
 
@@ -296,7 +486,7 @@ static struct error *explain_held(struct describer *describer, allocation_id id)
 		write_allocation(describer, &table, path.ids[0], NULL);
 		write_chain(describer, &path);
 	}
-	describe_text(describer->report, "");
+	rows_text(describer->report, "");
 	return NULL;
 }
 
@@ -337,10 +527,10 @@ static struct error *explain_risk(struct describer *describer, allocation_id id)
 	if (error)
 		return error;
 	if (!found)
-		describe_text(
+		rows_text(
 			describer->report,
 			"Memory outside of the heaps does, but the collector does not look at that");
-	describe_text(describer->report, "");
+	rows_text(describer->report, "");
 	return NULL;
 }
 
@@ -381,7 +571,7 @@ static struct error *explain_free(struct describer *describer, allocation_id id)
 	if (error)
 		return error;
 	write_anchors(describer, &anchors);
-	describe_text(describer->report, "");
+	rows_text(describer->report, "");
 	return NULL;
 }
 

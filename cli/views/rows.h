@@ -4,8 +4,11 @@
 #ifndef CLI_VIEWS_ROWS_H
 #define CLI_VIEWS_ROWS_H
 
+#include "analyzer/query/annotate.h"
+#include "analyzer/query/order.h"
 #include "analyzer/query/place.h"
 #include "analyzer/query/query.h"
+#include "analyzer/report/report.h"
 #include "cli/views/selection.h"
 
 /* "25 allocations use 0x668 (1,640) bytes." */
@@ -19,6 +22,13 @@ double rows_share(uint64_t part, uint64_t whole);
 
 /* That not all hits of a search were kept, if that is so. */
 void rows_not_looked_at(struct report *report, const char *noun, const struct ranges *ranges);
+
+/* The rows of the first ranges, at most limit if it is not 0, what was left out, and the total. */
+void rows_ranges(struct report *report, struct analysis *analysis, const struct range_kind *kind,
+		 const struct ranges *ranges, uint64_t limit);
+
+/* A sentence that stands alone, or an empty line. */
+void rows_text(struct report *report, const char *text);
 
 /* What the members of the query's set are, in the plural. */
 const char *rows_noun(const struct set_query *query);
@@ -59,5 +69,27 @@ const char *rows_signature_name(const struct analysis *analysis, const struct se
  */
 struct memory_view rows_view(struct analysis *analysis, uint64_t start, uint64_t size,
 			     const struct selection *selection);
+
+/* The tables that comments are in begin and end with them. */
+void comment_row(struct report *report, const struct analysis *analysis,
+		 const struct member_comment *comment);
+
+/* The same as a note for the user, if it must be known: where the rows are read by scripts. */
+struct error *comment_note(struct analysis *analysis, const struct member_comment *comment);
+
+/* All of the members' comments, in front of what is said of them together. */
+void comment_rows(struct report *report, const struct analysis *analysis,
+		  const struct members *members);
+
+/* Prepare what the selection says of annotations; builds what is needed. */
+struct error *annotation_rows_init(struct annotating *annotating, struct analysis *analysis,
+				   const struct selection *selection);
+
+/*
+ * Write the annotations of the allocation, and an empty line, which then does not belong to the
+ * allocation's own row.
+ */
+struct error *annotation_rows_write(struct annotating *annotating, allocation_id id,
+				    struct report *report);
 
 #endif

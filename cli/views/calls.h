@@ -1,8 +1,8 @@
 /*
- * What a thread does: its registers, and the calls that it is in.
+ * What threads and fibers do: registers, stacks, and the calls that they are in.
  */
-#ifndef CLI_VIEWS_THREAD_DESCRIPTION_H
-#define CLI_VIEWS_THREAD_DESCRIPTION_H
+#ifndef CLI_VIEWS_CALLS_H
+#define CLI_VIEWS_CALLS_H
 
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/report/report.h"
@@ -23,5 +23,15 @@ void calls_end(struct report *report);
 
 /* Write the thread, its registers and its calls. Needs STAGE_DEBUG. */
 void thread_describe(struct analysis *analysis, uint32_t thread, struct report *report);
+
+/* Write the fiber and at most limit calls, all of them if it is 0. */
+void fiber_describe(struct analysis *analysis, size_t number, uint64_t limit,
+		    struct report *report);
+
+/*
+ * Where on a waiting fiber's stack the address is, as "variable session of serve(), frame 3 of
+ * fiber 0x7f0c1a2b3c40 'main'"; NULL if on none. Needs STAGE_FIBERS and STAGE_DEBUG.
+ */
+const char *fiber_place(const struct analysis *analysis, uint64_t address);
 
 #endif

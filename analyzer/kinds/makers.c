@@ -1,0 +1,175 @@
+#include "analyzer/kinds/makers.h"
+
+#include "analyzer/base/sort.h"
+#include "analyzer/heap/debug_header.h"
+#include "analyzer/kinds/kind_key.h"
+#include "analyzer/kinds/tally.h"
+#include "analyzer/kinds/types.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/*
+ * A group's key: its type in the lower half, who made it in the upper one; or, of those of which
+ * neither is known, their size with the upper bit.
+ */
+static const uint64_t SIZE_BIT = UINT64_C(1) << 63;
+enum { MAKER_SHIFT = 32, FILE_SHIFT = 17, MOST_LINES = 1 << FILE_SHIFT };
+
+struct grouping {
+	struct analysis *analysis;
+	const struct types *types;
+	struct tally_table makers; /* by file and line */
+	struct tally_table groups; /* by key */
+};
+
+/* The number of who made it, from 1 on; 0: that is not known. */
+static struct error *find_maker(struct grouping *grouping, allocation_id id, uint64_t *ret)
+{
+	const struct allocation_index *index = analysis_index(grouping->analysis);
+	struct debug_header header;
+	struct tally tally = { .count = 1 };
+	struct error *error;
+	uint32_t number;
+
+	*ret = 0;
+	if (!debug_header_read(analysis_image(grouping->analysis), allocation_start(index, id),
+			       &header))
+		return NULL;
+	/* Addresses have 47 bits, and files fewer lines than fit beside. */
+	tally.key = header.file << FILE_SHIFT | header.line % MOST_LINES;
+	error = tally_add_numbered(&grouping->makers, tally, &number);
+	if (!error)
+		*ret = 1 + (uint64_t)number;
+	return error;
+}
+
+static struct error *add_member(struct grouping *grouping, allocation_id id,
+				const struct bitmap *collectable)
+{
+	uint64_t size = allocation_size(analysis_index(grouping->analysis), id);
+	uint32_t type = types_of(grouping->types, id);
+	struct tally tally = { .count = 1, .bytes = size };
+	uint64_t maker = 0;
+	struct error *error = NULL;
+
+	if (collectable && bitmap_get(collectable, id))
+		error = find_maker(grouping, id, &maker);
+	if (error)
+		return error;
+	tally.key = maker << MAKER_SHIFT | type;
+	if (type == NO_GROUP && maker == 0)
+		tally.key = SIZE_BIT | size;
+	return tally_add(&grouping->groups, tally);
+}
+
+static struct error *add_members(struct grouping *grouping)
+{
+	struct progress *progress = analysis_progress(grouping->analysis);
+	const struct bitmap *collectable =
+		allocation_having(analysis_index(grouping->analysis), TRAIT_MANAGED);
+	uint64_t told = 0;
+
+	progress_begin(progress, "grouping", grouping->types->live.count);
+	bitmap_for_each(id, &grouping->types->live) {
+		struct error *error = add_member(grouping, (allocation_id)id, collectable);
+
+		if (error)
+			return error;
+		if (!progress_pass(progress, id, &told))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+	}
+	return NULL;
+}
+
+void made_list_deinit(struct made_list *lines)
+{
+	for (size_t i = 0; i < lines->count; i++) {
+		free(lines->list[i].type);
+		free(lines->list[i].detail);
+	}
+	free(lines->list);
+}
+/* Where the call that made it is in the source; to be freed. */
+static char *name_maker(const struct grouping *grouping, uint64_t key)
+{
+	const struct debug_header header = {
+		.file = key >> FILE_SHIFT,
+		.line = (uint32_t)(key % MOST_LINES),
+	};
+
+	return debug_header_text(analysis_image(grouping->analysis), &header);
+}
+
+static struct error *name_line(const struct grouping *grouping, uint64_t key, struct made *line)
+{
+	uint32_t type = (uint32_t)key;
+	uint64_t maker = key >> MAKER_SHIFT;
+	char unknown[CLASS_NAME_SIZE];
+
+	class_number_name(0, unknown);
+	if (key & SIZE_BIT) {
+		line->type = strdup(unknown);
+		if (asprintf(&line->detail, "%" PRIu64 " bytes each", key & ~SIZE_BIT) < 0)
+			line->detail = NULL;
+		return line->type && line->detail ? NULL : &error_no_memory;
+	}
+	line->type = strdup(type == NO_GROUP ? unknown : grouping->types->list[type].name);
+	/* The file's name may be absent: then that is all. */
+	if (maker)
+		line->detail = name_maker(grouping, grouping->makers.items[maker - 1].key);
+	return line->type ? NULL : &error_no_memory;
+}
+
+static int compare_details(const struct made *left, const struct made *right)
+{
+	return left->detail && right->detail ? strcmp(left->detail, right->detail) : 0;
+}
+
+DEFINE_COMPARE(compare_lines, struct made, DESCENDING(bytes), DESCENDING(count), ALPHABETICAL(type),
+	       AS_BY(compare_details))
+
+static struct error *make_lines(const struct grouping *grouping, uint64_t least,
+				struct made_list *lines)
+{
+	struct error *error = NULL;
+
+	lines->list = calloc(grouping->groups.count + 1, sizeof(*lines->list));
+	if (!lines->list)
+		return &error_no_memory;
+	for (size_t i = 0; !error && i < grouping->groups.count; i++) {
+		const struct tally *tally = &grouping->groups.items[i];
+		struct made *line = &lines->list[lines->count];
+
+		if (tally->bytes < least)
+			continue;
+		lines->count++;
+		line->count = tally->count;
+		line->bytes = tally->bytes;
+		error = name_line(grouping, tally->key, line);
+	}
+	if (!error)
+		SORT(lines->list, lines->count, compare_lines);
+	return error;
+}
+
+struct error *made_list_find(struct analysis *analysis, uint64_t least, struct made_list *ret)
+{
+	_cleanup_(types_deinit) struct types types = { 0 };
+	struct grouping grouping = {
+		.analysis = analysis,
+		.types = &types,
+		.makers.memory.account = analysis_account(analysis),
+		.groups.memory.account = analysis_account(analysis),
+	};
+	struct error *error = types_find(analysis, TYPES_ALL, &types);
+
+	if (error)
+		return error;
+	error = add_members(&grouping);
+	if (!error)
+		error = make_lines(&grouping, least, ret);
+	table_release(&grouping.makers);
+	table_release(&grouping.groups);
+	return error;
+}

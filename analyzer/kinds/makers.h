@@ -1,0 +1,26 @@
+/*
+ * Live allocations counted by type and by the place in the source that made them, as far as a
+ * debugging allocator noted that (debug_header.h); those of which neither is known, by size.
+ */
+#ifndef ANALYZER_KINDS_MAKERS_H
+#define ANALYZER_KINDS_MAKERS_H
+
+#include "analyzer/analysis/analysis.h"
+
+struct made {
+	uint64_t count, bytes;
+	char *type;   /* owned */
+	char *detail; /* "app.c:12", or "32 bytes each"; owned; NULL: nothing is known */
+};
+
+struct made_list {
+	struct made *list; /* more bytes first, then more of them */
+	size_t count;
+};
+
+/* Of what takes at least so many bytes. ret is all zeros. Builds what is needed. */
+struct error *made_list_find(struct analysis *analysis, uint64_t least, struct made_list *ret);
+void made_list_deinit(struct made_list *lines);
+DEFINE_DEINIT(made_list_deinit, struct made_list)
+
+#endif
