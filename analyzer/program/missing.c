@@ -1,7 +1,9 @@
-#include "analyzer/program/missing.h"
-
+/*
+ * Reporting memory that a program cannot have been without, and that the dump lacks.
+ */
 #include "analyzer/base/bytes.h"
 #include "analyzer/image/mapped_file.h"
+#include "analyzer/program/program_parts.h"
 
 #include <elf.h>
 #include <inttypes.h>
@@ -40,9 +42,10 @@ static uint64_t find_stack_end(const struct program *program, const struct threa
  * of zeros, but at the upper end stand the arguments and the environment, or the thread control
  * block, which names itself. Ends once the budget for all stacks is used up.
  */
-static bool is_stack_empty(const struct image *image, const struct program *program,
-			   const struct thread *thread, uint64_t *budget)
+static bool is_stack_empty(const struct program *program, const struct thread *thread,
+			   uint64_t *budget)
 {
+	const struct image *image = program->image;
 	const struct region *region = image_find(image, thread->stack_pointer);
 	uint64_t place = thread->stack_pointer, end;
 
@@ -135,9 +138,9 @@ static void report_zeros(const struct thread *thread, struct findings *findings)
 }
 
 /* Who wrote the core knew no better; what is in its memory is not lost. */
-static void report_pointers(const struct image *image, const struct program *program,
-			    struct findings *findings)
+static void report_pointers(const struct program *program, struct findings *findings)
 {
+	const struct image *image = program->image;
 	struct missing rubbish[POINTER_LIKELY + 1] = { 0 };
 	static const char *const consequences[] = {
 		[POINTER_UNKNOWN] =
@@ -163,9 +166,9 @@ static void report_pointers(const struct image *image, const struct program *pro
 				     rubbish[i].address, consequences[i]);
 }
 
-static void report_threads(const struct image *image, const struct program *program,
-			   struct findings *findings)
+static void report_threads(const struct program *program, struct findings *findings)
 {
+	const struct image *image = program->image;
 	struct missing stacks = { 0 }, storage = { 0 };
 	uint64_t budget = BUDGET;
 	char others[OTHERS_SIZE];
@@ -173,7 +176,7 @@ static void report_threads(const struct image *image, const struct program *prog
 	for (size_t i = 0; i < program_thread_count(program); i++) {
 		const struct thread *thread = program_thread(program, i);
 
-		if (is_stack_empty(image, program, thread, &budget))
+		if (is_stack_empty(program, thread, &budget))
 			report_zeros(thread, findings);
 		else if (is_stack_absent(image, thread))
 			note_missing(&stacks, NULL, thread->id, thread->stack_pointer);
@@ -260,9 +263,9 @@ static uint64_t find_missing_data(const struct image *image, const struct module
 	return 0;
 }
 
-static void report_data(const struct image *image, const struct program *program,
-			struct findings *findings)
+static void report_data(const struct program *program, struct findings *findings)
 {
+	const struct image *image = program->image;
 	struct missing data = { 0 };
 	char others[OTHERS_SIZE];
 
@@ -281,15 +284,14 @@ static void report_data(const struct image *image, const struct program *program
 			data.what, data.address, name_others(&data, others));
 }
 
-void missing_report(const struct image *image, const struct program *program,
-		    struct findings *findings)
+void program_report_missing(const struct program *program, struct findings *findings)
 {
 	if (program_thread_count(program) == 0)
 		findings_add(
 			findings, FINDING_INCOMPLETE,
 			"the core tells of no thread: what only registers refer to looks leaked, and all of the stacks counts as in use");
-	report_main_stack(image, findings);
-	report_threads(image, program, findings);
-	report_pointers(image, program, findings);
-	report_data(image, program, findings);
+	report_main_stack(program->image, findings);
+	report_threads(program, findings);
+	report_pointers(program, findings);
+	report_data(program, findings);
 }

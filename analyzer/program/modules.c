@@ -1,9 +1,11 @@
-#include "analyzer/program/modules.h"
-
+/*
+ * Finding the modules of a dump.
+ */
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/image/link_map.h"
 #include "analyzer/image/mapped_file.h"
+#include "analyzer/program/program_parts.h"
 
 #include <elf.h>
 #include <string.h>
@@ -96,20 +98,18 @@ static bool read_extent(const struct image *image, uint64_t base, uint64_t *ret_
 	return true;
 }
 
-static struct error *add_module(struct module_list *list, struct module module)
+static struct error *add_module(struct program *program, struct module module)
 {
-	struct module *modules = reallocarray(list->modules, list->count + 1, sizeof(*modules));
-
-	if (!modules)
+	if (!LIST_GROW(program->modules, program->module_count))
 		return &error_no_memory;
-	list->modules = modules;
-	modules[list->count++] = module;
+	program->modules[program->module_count++] = module;
 	return NULL;
 }
 
 /* The vdso is mapped from no file. */
-static struct error *add_vdso(struct module_list *list, const struct image *image)
+static struct error *add_vdso(struct program *program)
 {
+	const struct image *image = program->image;
 	uint64_t base = image_auxiliary(image, AT_SYSINFO_EHDR, 0);
 	const struct region *region = image_find(image, base);
 	struct module module = { .path = "[vdso]" };
@@ -118,7 +118,7 @@ static struct error *add_vdso(struct module_list *list, const struct image *imag
 		return NULL;
 	module.start = base;
 	module.end = region->end;
-	return add_module(list, module);
+	return add_module(program, module);
 }
 
 DEFINE_COMPARE(compare_modules, struct module, ASCENDING(start))
@@ -186,9 +186,10 @@ static bool is_next_of(const struct mapping *first, const struct mapping *mappin
  * The loader maps the whole of a module at once, so its mappings follow each other and begin with
  * that of the ELF header.
  */
-static struct error *add_files(struct module_list *list, const struct image *image)
+static struct error *add_files(struct program *program)
 {
 	enum { LARGEST_MODULE = 1 << 30 }; /* where its headers are absent */
+	const struct image *image = program->image;
 	size_t count = image_mapping_count(image), next;
 
 	for (size_t i = 0; i < count; i = next) {
@@ -218,7 +219,7 @@ static struct error *add_files(struct module_list *list, const struct image *ima
 		module.end = end_of_data(image, module.end, claimed);
 		if (next < count && module.end > image_mapping(image, next)->start)
 			module.end = image_mapping(image, next)->start;
-		error = add_module(list, module);
+		error = add_module(program, module);
 		if (error)
 			return error;
 	}
@@ -226,39 +227,24 @@ static struct error *add_files(struct module_list *list, const struct image *ima
 }
 
 /* Sort them. Only what the vdso claims to be can overlap with another. */
-static void sort_modules(struct module_list *list)
+static void sort_modules(struct program *program)
 {
+	struct module *modules = program->modules;
 	size_t kept = 0;
 
-	SORT(list->modules, list->count, compare_modules);
-	for (size_t i = 0; i < list->count; i++)
-		if (kept == 0 || list->modules[i].start >= list->modules[kept - 1].end)
-			list->modules[kept++] = list->modules[i];
-	list->count = kept;
+	SORT(modules, program->module_count, compare_modules);
+	for (size_t i = 0; i < program->module_count; i++)
+		if (kept == 0 || modules[i].start >= modules[kept - 1].end)
+			modules[kept++] = modules[i];
+	program->module_count = kept;
 }
 
-struct error *module_list_init(struct module_list *list, const struct image *image)
+struct error *program_find_modules(struct program *program)
 {
-	struct error *error;
+	struct error *error = add_vdso(program);
 
-	*list = (struct module_list){ 0 };
-	error = add_vdso(list, image);
 	if (!error)
-		error = add_files(list, image);
-	sort_modules(list);
+		error = add_files(program);
+	sort_modules(program);
 	return error;
-}
-
-void module_list_deinit(struct module_list *list)
-{
-	free(list->modules);
-	*list = (struct module_list){ 0 };
-}
-
-const struct module *module_list_find(const struct module_list *list, uint64_t address)
-{
-	size_t above = LIST_ABOVE(list->modules, list->count, start, address);
-
-	return above > 0 && address < list->modules[above - 1].end ? &list->modules[above - 1]
-								   : NULL;
 }

@@ -1,21 +1,9 @@
 #include "analyzer/program/program.h"
 
 #include "analyzer/base/list.h"
-#include "analyzer/program/missing.h"
-#include "analyzer/program/modules.h"
-#include "analyzer/program/stacks.h"
-#include "analyzer/program/system_calls.h"
-#include "analyzer/program/thread_pointers.h"
+#include "analyzer/program/program_parts.h"
 
 #include <elf.h>
-
-struct program {
-	const struct image *image;
-	struct module_list modules;
-	struct stack_list stacks;
-	struct thread *threads;
-	size_t thread_count;
-};
 
 static struct error *read_threads(struct program *program)
 {
@@ -38,10 +26,10 @@ static struct error *read_threads(struct program *program)
 			.stack = NO_STACK,
 			.state = state,
 		};
-		thread_find_use(program->image, &program->modules, &program->threads[i]);
+		thread_find_use(program, &program->threads[i]);
 	}
 	program->thread_count = count;
-	thread_pointers_check(program->image, program->threads, count);
+	program_check_thread_pointers(program);
 	return NULL;
 }
 
@@ -54,40 +42,42 @@ struct error *program_create(const struct image *image, struct findings *finding
 	if (!program)
 		return &error_no_memory;
 	program->image = image;
-	error = module_list_init(&program->modules, image);
+	error = program_find_modules(program);
 	if (!error)
 		error = read_threads(program);
 	if (!error)
-		error = stack_list_init(&program->stacks, image, &program->modules,
-					program->threads, program->thread_count);
+		error = program_find_stacks(program);
 	if (error)
 		return error;
-	missing_report(image, program, findings);
+	program_report_missing(program, findings);
 	*ret = take(program);
 	return NULL;
 }
 
 void program_destroy(struct program *program)
 {
-	module_list_deinit(&program->modules);
-	stack_list_deinit(&program->stacks);
+	free(program->modules);
 	free(program->threads);
+	free(program->stacks);
 	free(program);
 }
 
 size_t program_module_count(const struct program *program)
 {
-	return program->modules.count;
+	return program->module_count;
 }
 
 const struct module *program_module(const struct program *program, size_t number)
 {
-	return &program->modules.modules[number];
+	return &program->modules[number];
 }
 
 const struct module *program_find_module(const struct program *program, uint64_t address)
 {
-	return module_list_find(&program->modules, address);
+	const struct module *modules = program->modules;
+	size_t above = LIST_ABOVE(modules, program->module_count, start, address);
+
+	return above > 0 && address < modules[above - 1].end ? &modules[above - 1] : NULL;
 }
 
 bool program_knows_modules(const struct program *program)
@@ -110,33 +100,30 @@ const struct thread *program_thread(const struct program *program, size_t number
 
 size_t program_stack_count(const struct program *program)
 {
-	return program->stacks.count;
+	return program->stack_count;
 }
 
 const struct stack *program_stack(const struct program *program, size_t number)
 {
-	return &program->stacks.stacks[number];
+	return &program->stacks[number];
 }
 
 const struct stack *program_find_stack(const struct program *program, uint64_t address)
 {
-	const struct stack *stacks = program->stacks.stacks;
-	size_t above = LIST_ABOVE(stacks, program->stacks.count, start, address);
+	const struct stack *stacks = program->stacks;
+	size_t above = LIST_ABOVE(stacks, program->stack_count, start, address);
 
 	return above > 0 && address < stacks[above - 1].end ? &stacks[above - 1] : NULL;
 }
 
 const char *stack_kind_name(enum stack_kind kind)
 {
-	switch (kind) {
-	case STACK_MAIN:
-		return "main";
-	case STACK_THREAD:
-		return "thread";
-	case STACK_FINISHED:
-		return "finished thread";
-	case STACK_VANISHED:
-		return "vanished thread";
-	}
-	return "unknown";
+	static const char *const names[] = {
+		[STACK_MAIN] = "main",
+		[STACK_THREAD] = "thread",
+		[STACK_FINISHED] = "finished thread",
+		[STACK_VANISHED] = "vanished thread",
+	};
+
+	return names[kind];
 }

@@ -53,7 +53,7 @@ struct thread {
 	enum pointer_source pointer_source;
 	uint32_t stack; /* an index, or NO_STACK */
 	const struct image_thread *state;
-	/* What the program may still use of it: see system_calls.h. */
+	/* What the program may still use of it: see system_calls.c. */
 	uint64_t registers[MOST_REGISTERS]; /* 0 where it does not */
 	bool vectors_used;
 	uint64_t live; /* where its frames begin, if it never returns; or 0 */

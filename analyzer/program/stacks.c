@@ -1,6 +1,20 @@
-#include "analyzer/program/stacks.h"
-
+/*
+ * Finding the stacks of a dump, and which part of each is in use.
+ *
+ * Only what is certain to be a stack becomes one. The kernel's stack of the main thread holds the
+ * bytes that AT_RANDOM points at. glibc keeps the stacks that it makes on lists, and its struct
+ * pthread, at the upper end of a stack, tells where the stack begins. Anything else that a stack
+ * pointer points into stays ordinary memory, all of it a root.
+ *
+ *	block         stack pointer       struct pthread     block + size
+ *	| guard | dead | red zone | frames | TLS | pthread |
+ *
+ * The offsets within struct pthread are the architecture's (arch.h). Where the block is recorded
+ * differs between versions; it is found by its contents.
+ */
+#include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
+#include "analyzer/program/program_parts.h"
 #include "analyzer/program/symbols.h"
 
 #include <elf.h>
@@ -86,14 +100,11 @@ bool descriptor_read(const struct image *image, uint64_t address, struct descrip
 	return true;
 }
 
-static struct error *add_stack(struct stack_list *list, struct stack stack)
+static struct error *add_stack(struct program *program, struct stack stack)
 {
-	struct stack *stacks = reallocarray(list->stacks, list->count + 1, sizeof(*stacks));
-
-	if (!stacks)
+	if (!LIST_GROW(program->stacks, program->stack_count))
 		return &error_no_memory;
-	list->stacks = stacks;
-	stacks[list->count++] = stack;
+	program->stacks[program->stack_count++] = stack;
 	return NULL;
 }
 
@@ -115,29 +126,28 @@ static uint64_t live_part(const struct thread *thread, uint64_t start, uint64_t 
  * below, only its arguments above. The process goes on by its other threads; its number is that of
  * the main one.
  */
-static uint64_t find_end_of_frames(const struct image *image, const struct module_list *modules,
-				   const struct thread *threads, size_t thread_count)
+static uint64_t find_end_of_frames(const struct program *program)
 {
-	uint32_t process = image_origin(image).process;
+	uint32_t process = image_origin(program->image).process;
 	uint64_t place, end;
 
-	for (size_t i = 0; i < thread_count; i++)
-		if (threads[i].id == process)
+	for (size_t i = 0; i < program->thread_count; i++)
+		if (program->threads[i].id == process)
 			return 0;
 	if (process == 0)
 		return 0;
-	for (size_t i = 0; i < modules->count; i++)
-		if (strncmp(module_name(&modules->modules[i]), "ld-", 3) == 0 &&
-		    module_find_variable(&modules->modules[i], "__libc_stack_end", &place) &&
-		    image_read_u64(image, place, &end))
+	for (size_t i = 0; i < program->module_count; i++)
+		if (strncmp(module_name(&program->modules[i]), "ld-", 3) == 0 &&
+		    module_find_variable(&program->modules[i], "__libc_stack_end", &place) &&
+		    image_read_u64(program->image, place, &end))
 			return end;
 	return 0;
 }
 
-static struct error *add_main_stack(struct stack_list *list, const struct image *image,
-				    const struct module_list *modules, const struct thread *threads,
-				    size_t thread_count)
+static struct error *add_main_stack(struct program *program)
 {
+	const struct image *image = program->image;
+	const struct thread *threads = program->threads;
 	const struct region *region = image_find(image, image_auxiliary(image, AT_RANDOM, 0));
 	struct stack stack = { .kind = STACK_MAIN, .thread = NO_THREAD };
 	uint64_t above;
@@ -146,7 +156,7 @@ static struct error *add_main_stack(struct stack_list *list, const struct image 
 		return NULL;
 	stack.start = stack.live = region->start;
 	stack.end = stack.live_end = region->end;
-	for (size_t i = 0; i < thread_count && stack.thread == NO_THREAD; i++) {
+	for (size_t i = 0; i < program->thread_count && stack.thread == NO_THREAD; i++) {
 		uint64_t pointer = threads[i].stack_pointer;
 
 		if (pointer < stack.start || pointer >= stack.end)
@@ -154,35 +164,35 @@ static struct error *add_main_stack(struct stack_list *list, const struct image 
 		stack.thread = (uint32_t)i;
 		stack.live = live_part(&threads[i], stack.start, stack.end);
 	}
-	above = find_end_of_frames(image, modules, threads, thread_count);
+	above = find_end_of_frames(program);
 	if (stack.thread == NO_THREAD && above > stack.start && above < stack.end)
 		stack.live = above;
-	return add_stack(list, stack);
+	return add_stack(program, stack);
 }
 
-static struct error *add_thread_stacks(struct stack_list *list, const struct image *image,
-				       const struct thread *threads, size_t thread_count)
+static struct error *add_thread_stacks(struct program *program)
 {
-	for (size_t i = 0; i < thread_count; i++) {
-		struct descriptor descriptor;
-		struct error *error;
+	const struct image *image = program->image;
+	struct error *error = NULL;
 
-		if (!descriptor_read(image, thread_descriptor(image, threads[i].thread_pointer),
-				     &descriptor))
+	for (size_t i = 0; i < program->thread_count && !error; i++) {
+		const struct thread *thread = &program->threads[i];
+		struct descriptor found;
+
+		if (!descriptor_read(image, thread_descriptor(image, thread->thread_pointer),
+				     &found))
 			continue;
-		error = add_stack(list, (struct stack){
-						.kind = STACK_THREAD,
-						.start = descriptor.start,
-						.live = live_part(&threads[i], descriptor.start,
-								  descriptor.end),
-						.live_end = descriptor.end,
-						.end = descriptor.end,
-						.thread = (uint32_t)i,
-					});
-		if (error)
-			return error;
+		error = add_stack(program,
+				  (struct stack){
+					  .kind = STACK_THREAD,
+					  .start = found.start,
+					  .live = live_part(thread, found.start, found.end),
+					  .live_end = found.end,
+					  .end = found.end,
+					  .thread = (uint32_t)i,
+				  });
 	}
-	return NULL;
+	return error;
 }
 
 /*
@@ -194,15 +204,15 @@ static struct error *add_thread_stacks(struct stack_list *list, const struct ima
  * one thread. glibc counts the stack as free, but what stands there is as the thread left it, and
  * nobody knows where it was.
  */
-static struct error *add_finished(struct stack_list *list, const struct arch *arch,
-				  const struct descriptor *descriptor)
+static struct error *add_finished(struct program *program, const struct descriptor *descriptor)
 {
+	size_t dtv = image_arch(program->image)->pthread.dtv;
 	bool over = descriptor->tid < 0 || descriptor->detached || descriptor->freed;
 	struct stack stack = {
 		.kind = STACK_FINISHED,
 		.start = descriptor->start,
 		.live = descriptor->address,
-		.live_end = over ? descriptor->address + arch->pthread.dtv + 8 : descriptor->end,
+		.live_end = over ? descriptor->address + dtv + 8 : descriptor->end,
 		.end = descriptor->end,
 		.thread = NO_THREAD,
 	};
@@ -212,13 +222,13 @@ static struct error *add_finished(struct stack_list *list, const struct arch *ar
 		stack.live = stack.start;
 		stack.live_end = stack.end;
 	}
-	return add_stack(list, stack);
+	return add_stack(program, stack);
 }
 
 /* Walk the list of stacks whose head stands at address, if there is one. */
-static struct error *walk_list(struct stack_list *list, const struct image *image, uint64_t head,
-			       uint64_t next)
+static struct error *walk_list(struct program *program, uint64_t head, uint64_t next)
 {
+	const struct image *image = program->image;
 	const struct arch *arch = image_arch(image);
 	uint64_t previous = head, back;
 
@@ -230,7 +240,7 @@ static struct error *walk_list(struct stack_list *list, const struct image *imag
 		    !descriptor_read(image, next - arch->pthread.list, &descriptor))
 			return NULL;
 		if (descriptor.tid <= 0) {
-			error = add_finished(list, arch, &descriptor);
+			error = add_finished(program, &descriptor);
 			if (error)
 				return error;
 		}
@@ -249,10 +259,10 @@ static struct error *walk_list(struct stack_list *list, const struct image *imag
  * If there is a loader, the heads are in data that is small: where more words could be pointers of
  * a head, they are those of a table, into a heap that may be larger than memory.
  */
-static struct error *scan_for_lists(struct stack_list *list, const struct image *image,
-				    const struct region *region)
+static struct error *scan_for_lists(struct program *program, const struct region *region)
 {
 	enum { MOST = 64 << 20 };
+	const struct image *image = program->image;
 	uint64_t size = region->end - region->start, back;
 	uint64_t looks = image_auxiliary(image, AT_BASE, 0) ? MOST_LOOKS : MOST;
 
@@ -275,82 +285,61 @@ static struct error *scan_for_lists(struct stack_list *list, const struct image 
 		if (!image_read_u64(image, next + 8, &back) || back != head ||
 		    descriptor_read(image, head - image_arch(image)->pthread.list, &member))
 			continue;
-		error = walk_list(list, image, head, next);
+		error = walk_list(program, head, next);
 		if (error)
 			return error;
 	}
 	return NULL;
 }
 
-static struct error *add_finished_stacks(struct stack_list *list, const struct image *image,
-					 const struct module_list *modules)
+static struct error *add_finished_stacks(struct program *program)
 {
 	uint64_t scanned = 0; /* several modules may be in one region */
+	struct error *error = NULL;
 
-	for (size_t i = 0; i < modules->count; i++) {
-		const struct module *module = &modules->modules[i];
-		const struct region *region =
-			image_find(image, module->start > scanned ? module->start : scanned);
-		struct error *error = NULL;
+	for (size_t i = 0; i < program->module_count && !error; i++) {
+		const struct module *module = &program->modules[i];
+		const struct region *region = image_find(
+			program->image, module->start > scanned ? module->start : scanned);
 
 		/* Its mappings, and what is zero at first right behind them. */
 		while (region && region->start <= module->end && !error) {
 			if ((region->rights & RIGHT_READ) && !(region->rights & RIGHT_EXECUTE) &&
 			    region->origin == REGION_CORE)
-				error = scan_for_lists(list, image, region);
+				error = scan_for_lists(program, region);
 			scanned = region->end;
-			region = image_find(image, scanned);
+			region = image_find(program->image, scanned);
 		}
-		if (error)
-			return error;
 	}
-	return NULL;
+	return error;
 }
 
 DEFINE_COMPARE(compare_stacks, struct stack, ASCENDING(start), ASCENDING(kind))
 
 /* Sort them; of two that overlap, the first counts. */
-static void sort_stacks(struct stack_list *list)
+static void sort_stacks(struct program *program)
 {
+	struct stack *stacks = program->stacks;
 	size_t kept = 0;
 
-	SORT(list->stacks, list->count, compare_stacks);
-	for (size_t i = 0; i < list->count; i++)
-		if (kept == 0 || list->stacks[i].start >= list->stacks[kept - 1].end)
-			list->stacks[kept++] = list->stacks[i];
-	list->count = kept;
+	SORT(stacks, program->stack_count, compare_stacks);
+	for (size_t i = 0; i < program->stack_count; i++)
+		if (kept == 0 || stacks[i].start >= stacks[kept - 1].end)
+			stacks[kept++] = stacks[i];
+	program->stack_count = kept;
 }
 
-static struct error *find_stacks(struct stack_list *list, const struct image *image,
-				 const struct module_list *modules, const struct thread *threads,
-				 size_t thread_count)
+struct error *program_find_stacks(struct program *program)
 {
-	struct error *error = add_main_stack(list, image, modules, threads, thread_count);
+	struct error *error = add_main_stack(program);
 
 	if (!error)
-		error = add_thread_stacks(list, image, threads, thread_count);
+		error = add_thread_stacks(program);
 	if (!error)
-		error = add_finished_stacks(list, image, modules);
-	sort_stacks(list);
+		error = add_finished_stacks(program);
+	sort_stacks(program);
+	for (size_t i = 0; i < program->stack_count && !error; i++)
+		if (program->stacks[i].thread != NO_THREAD)
+			program->threads[program->stacks[i].thread].stack = (uint32_t)i;
 	return error;
-}
-
-struct error *stack_list_init(struct stack_list *list, const struct image *image,
-			      const struct module_list *modules, struct thread *threads,
-			      size_t thread_count)
-{
-	struct error *error;
-
-	*list = (struct stack_list){ 0 };
-	error = find_stacks(list, image, modules, threads, thread_count);
-	for (size_t i = 0; i < list->count && !error; i++)
-		if (list->stacks[i].thread != NO_THREAD)
-			threads[list->stacks[i].thread].stack = (uint32_t)i;
-	return error;
-}
-
-void stack_list_deinit(struct stack_list *list)
-{
-	free(list->stacks);
-	*list = (struct stack_list){ 0 };
 }

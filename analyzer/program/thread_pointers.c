@@ -1,6 +1,13 @@
-#include "analyzer/program/thread_pointers.h"
-
-#include "analyzer/program/stacks.h"
+/*
+ * Where each thread's control block is.
+ *
+ * The dump has the thread pointer, but some that write cores put rubbish there. If the block begins
+ * with its own address, as on x86-64 (ELF Handling For Thread-Local Storage, 3.4.6), the pointer
+ * can be checked, and the block be found without it: above the stack pointer in the thread's own
+ * stack, or, for the thread that the kernel started, near an end of the memory that the loader or a
+ * static program allocated.
+ */
+#include "analyzer/program/program_parts.h"
 
 #include <string.h>
 
@@ -150,17 +157,19 @@ static size_t count_unknown(const struct search *search, struct thread **ret_las
 	return count;
 }
 
-void thread_pointers_check(const struct image *image, struct thread *threads, size_t count)
+/* Correct the threads' pointers, and say in them how sure each is. */
+void program_check_thread_pointers(struct program *program)
 {
-	struct search search = { image, threads, count, BUDGET, 0, 0 };
-	struct thread *last = NULL;
+	const struct image *image = program->image;
+	struct thread *threads = program->threads, *last = NULL;
+	struct search search = { image, threads, program->thread_count, BUDGET, 0, 0 };
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < program->thread_count; i++)
 		threads[i].pointer_source =
 			is_right(image, &threads[i]) ? POINTER_TOLD : POINTER_UNKNOWN;
 	if (count_unknown(&search, &last) == 0 || !image_arch(image)->pthread.self)
 		return;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < program->thread_count; i++)
 		if (threads[i].pointer_source == POINTER_UNKNOWN)
 			search_stack(&search, &threads[i]);
 	if (count_unknown(&search, &last) == 0)

@@ -1,0 +1,47 @@
+/*
+ * What a program is made of, for the files that find its parts.
+ */
+#ifndef ANALYZER_PROGRAM_PROGRAM_PARTS_H
+#define ANALYZER_PROGRAM_PROGRAM_PARTS_H
+
+#include "analyzer/program/program.h"
+
+struct program {
+	const struct image *image;
+	struct module *modules; /* by address */
+	size_t module_count;
+	struct thread *threads;
+	size_t thread_count;
+	struct stack *stacks; /* by address */
+	size_t stack_count;
+};
+
+/* In this order, each once. */
+struct error *program_find_modules(struct program *program);
+void program_check_thread_pointers(struct program *program);
+struct error *program_find_stacks(struct program *program);
+
+/* Fill in the thread's registers, and of one that never returns, live. The modules are known. */
+void thread_find_use(const struct program *program, struct thread *thread);
+
+/*
+ * Report memory that a program cannot have been without, and that the dump lacks: what only it
+ * refers to looks leaked.
+ */
+void program_report_missing(const struct program *program, struct findings *findings);
+
+/* What is read of a struct pthread at address. */
+struct descriptor {
+	uint64_t address;
+	int32_t tid;
+	bool detached, exited, freed;
+	uint64_t start, end; /* of its stack, guard included */
+};
+
+/* False if there is none, or its stack, in which it is, is not known. */
+bool descriptor_read(const struct image *image, uint64_t address, struct descriptor *ret);
+
+/* The number of the thread, by its struct pthread; 0: not known. */
+uint32_t descriptor_tid(const struct image *image, uint64_t address);
+
+#endif
