@@ -18,15 +18,6 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 # Those that there are still; no other may come.
 KNOWN = (
     ("analyzer/graph/held_anchors", "analyzer/graph/roots"),
-    ("analyzer/program/call_frames", "analyzer/program/missing",
-     "analyzer/program/modules", "analyzer/program/program",
-     "analyzer/program/stacks", "analyzer/program/symbols",
-     "analyzer/program/system_calls", "analyzer/program/thread_pointers"),
-    ("analyzer/program/debug/debug", "analyzer/program/debug/files",
-     "analyzer/program/debug/frames", "analyzer/program/debug/modules",
-     "analyzer/program/debug/statics", "analyzer/program/debug/symbols",
-     "analyzer/program/debug/tls", "analyzer/program/debug/units",
-     "analyzer/program/debug/unpack"),
     ("analyzer/query/chain", "analyzer/query/collector_sets",
      "analyzer/query/query", "analyzer/query/set",
      "analyzer/query/string_users"),

@@ -1,7 +1,7 @@
 #include "analyzer/classify/demangle.h"
 
 #include "analyzer/base/cleanup.h"
-#include "analyzer/program/debug/demangle_symbol.h"
+#include "analyzer/program/debug/names.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 #include "analyzer/program/debug/debug.h"
 
-#include "analyzer/program/debug/frames.h"
-#include "analyzer/program/debug/units.h"
+#include "analyzer/program/debug/debug_parts.h"
 
 #include <dwarf.h>
 #include <inttypes.h>
@@ -32,19 +31,6 @@ void debug_destroy(struct debug *debug)
 	free(debug);
 }
 
-static enum symbol_kind kind_of(unsigned int type)
-{
-	switch (type) {
-	case STT_FUNC:
-	case STT_GNU_IFUNC:
-		return SYMBOL_FUNCTION;
-	case STT_OBJECT:
-		return SYMBOL_DATA;
-	default:
-		return SYMBOL_OTHER;
-	}
-}
-
 /* As in the source; the version that a symbol may bear is none of it. */
 static const char *shown_name(struct debug *debug, const char *name)
 {
@@ -59,18 +45,10 @@ static const char *shown_name(struct debug *debug, const char *name)
 bool debug_symbol(struct debug *debug, uint64_t address, struct symbol *ret)
 {
 	struct debug_module *module = debug_find_module(debug, address);
-	struct found_symbol found;
 
-	if (!module || !symbol_tables_find(module, address - module->module->bias, &found))
+	if (!module || !symbol_tables_find(module, address, ret))
 		return false;
-	*ret = (struct symbol){
-		.name = shown_name(debug, found.name),
-		.raw = found.name,
-		.kind = kind_of(found.type),
-		.start = module->module->bias + found.value,
-		.size = found.size,
-		.module = module->module,
-	};
+	ret->name = shown_name(debug, ret->raw);
 	return true;
 }
 
@@ -81,35 +59,13 @@ bool debug_has_all_symbols(struct debug *debug, uint64_t address)
 	return module && symbol_tables_are_whole(module);
 }
 
-struct visit {
-	struct debug_module *module;
-	bool (*visit)(void *data, const struct symbol *symbol);
-	void *data;
-};
-
-static bool visit_symbol(void *data, const struct found_symbol *found)
-{
-	const struct visit *visit = data;
-	const struct module *module = visit->module->module;
-	struct symbol symbol = {
-		.name = found->name,
-		.raw = found->name,
-		.kind = kind_of(found->type),
-		.start = module->bias + found->value,
-		.size = found->size,
-		.module = module,
-	};
-
-	return visit->visit(visit->data, &symbol);
-}
-
 void debug_visit_symbols(struct debug *debug, const struct module *module,
 			 bool (*visit)(void *data, const struct symbol *symbol), void *data)
 {
-	struct visit inner = { debug_find_module(debug, module->start), visit, data };
+	struct debug_module *found = debug_find_module(debug, module->start);
 
-	if (inner.module)
-		symbol_tables_visit(inner.module, visit_symbol, &inner);
+	if (found)
+		symbol_tables_visit(found, visit, data);
 }
 
 /* "app.cr:8": without the folders, which depend on who compiled it. */

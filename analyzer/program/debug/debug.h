@@ -154,4 +154,14 @@ bool debug_static_tls(struct debug *debug, uint32_t thread, uint64_t *ret_start,
  */
 const char *debug_frame_function(struct debug *debug, const struct frame *frame);
 
+/*
+ * The members of a structure by its name, as the debug information of a module has them. There is
+ * no index of that: each call goes over the types of all units.
+ *
+ * Call visit for each member, those of structures within it too, as "position.x", until it returns
+ * false; a structure comes before what is in it. The name lives as long as debug.
+ */
+void debug_visit_members(struct debug *debug, const struct module *module, const char *type,
+			 bool (*visit)(void *data, uint64_t offset, const char *name), void *data);
+
 #endif

@@ -1,5 +1,5 @@
 /*
- * Finding the files that tell of a module: its own, and separate debug files.
+ * Finding the files of a module: its own, and separate debug files; and the sections in them.
  *
  * Each is opened here and nowhere else, only if it is a regular file, and is used only if it has
  * the build-id that the module has in the dump.
@@ -8,9 +8,11 @@
 #define ANALYZER_PROGRAM_DEBUG_FILES_H
 
 #include "analyzer/image/files.h"
+#include "analyzer/program/debug/cursor.h"
 #include "analyzer/program/debug/debug.h"
 
-#include <libelf.h>
+#include <elfutils/libdw.h>
+#include <gelf.h>
 
 /* An ELF file that was opened; { -1, NULL, NULL } is none. */
 struct debug_file {
@@ -41,5 +43,21 @@ bool debug_file_shares(const struct debug_file *file, const char *link);
 /* The file that holds what file shares with others (.gnu_debugaltlink, made by dwz). */
 bool debug_file_find_shared(const struct debug_options *options, const struct debug_file *file,
 			    struct debug_file *ret);
+
+/*
+ * A copy of file without compressed sections, see unpack.c. -1: it has none, or there is no place
+ * for the copy.
+ */
+int debug_file_unpack(const struct debug_file *file);
+
+/*
+ * The section of that name, and by *ret its header, copied: in the file, it may stand at any
+ * address. NULL: elf, which may be NULL, has none.
+ */
+Elf_Scn *debug_section_find(Elf *elf, const char *name, GElf_Shdr *ret);
+
+/* The section of that name, as in its file or decompressed by libdw; an empty one if there is none.
+ */
+struct cursor debug_section(Dwarf *dwarf, const char *name);
 
 #endif

@@ -1,4 +1,8 @@
-#include "analyzer/program/debug/frames.h"
+/*
+ * Backtraces, from call frame information by libdwfl.
+ */
+#include "analyzer/base/list.h"
+#include "analyzer/program/debug/debug_parts.h"
 
 #include <dwarf.h>
 #include <elf.h>
@@ -9,13 +13,6 @@ enum { MOST_FRAMES = 1 << 14 };
 
 /* To libdwfl, whatever is asked for is this thread: ids need not differ. */
 static const pid_t ONE_THREAD = 1;
-
-struct trace {
-	bool done;
-	struct backtrace trace;
-	struct frame_state *states;
-	size_t capacity;
-};
 
 struct unwinder {
 	Elf64_Ehdr header; /* tells libdwfl of what machine all is */
@@ -28,16 +25,20 @@ struct unwinder {
 	struct trace saved_trace;
 };
 
+static void trace_deinit(struct trace *trace)
+{
+	free(trace->trace.frames);
+	free(trace->states);
+	*trace = (struct trace){ .done = false };
+}
+
 void unwinder_destroy(struct unwinder *unwinder)
 {
 	if (!unwinder)
 		return;
-	for (size_t i = 0; i < unwinder->count; i++) {
-		free(unwinder->traces[i].trace.frames);
-		free(unwinder->traces[i].states);
-	}
-	free(unwinder->saved_trace.trace.frames);
-	free(unwinder->saved_trace.states);
+	for (size_t i = 0; i < unwinder->count; i++)
+		trace_deinit(&unwinder->traces[i]);
+	trace_deinit(&unwinder->saved_trace);
 	free(unwinder->traces);
 	elf_end(unwinder->elf);
 	free(unwinder);
@@ -108,33 +109,16 @@ static struct unwinder *create(struct debug *debug)
 	return unwinder;
 }
 
-static bool make_room(struct trace *trace)
-{
-	size_t capacity = trace->capacity ? 2 * trace->capacity : 16;
-	struct frame *frames;
-	struct frame_state *states;
-
-	if (trace->trace.count < trace->capacity)
-		return true;
-	frames = reallocarray(trace->trace.frames, capacity, sizeof(*frames));
-	if (frames)
-		trace->trace.frames = frames;
-	states = reallocarray(trace->states, capacity, sizeof(*states));
-	if (states)
-		trace->states = states;
-	if (!frames || !states)
-		return false;
-	trace->capacity = capacity;
-	return true;
-}
-
 static bool add_frame(struct trace *trace, const struct frame *frame,
 		      const struct frame_state *state)
 {
-	if (!make_room(trace))
+	size_t count = trace->trace.count;
+
+	if (!LIST_GROW(trace->trace.frames, count) || !LIST_GROW(trace->states, count))
 		return false;
-	trace->trace.frames[trace->trace.count] = *frame;
-	trace->states[trace->trace.count++] = *state;
+	trace->trace.frames[count] = *frame;
+	trace->states[count] = *state;
+	trace->trace.count++;
 	return true;
 }
 
@@ -309,7 +293,7 @@ static bool open_unwinder(struct debug *debug)
 	return debug->unwinder != NULL;
 }
 
-static struct trace *find_trace(struct debug *debug, uint32_t thread)
+const struct trace *debug_trace(struct debug *debug, uint32_t thread)
 {
 	struct trace *trace;
 
@@ -323,21 +307,7 @@ static struct trace *find_trace(struct debug *debug, uint32_t thread)
 	return trace;
 }
 
-const struct backtrace *debug_backtrace(struct debug *debug, uint32_t thread)
-{
-	struct trace *trace = find_trace(debug, thread);
-
-	return trace ? &trace->trace : NULL;
-}
-
-static void trace_deinit(struct trace *trace)
-{
-	free(trace->trace.frames);
-	free(trace->states);
-	*trace = (struct trace){ .done = false };
-}
-
-static struct trace *find_saved_trace(struct debug *debug, const struct frame_state *saved)
+const struct trace *debug_trace_of(struct debug *debug, const struct frame_state *saved)
 {
 	struct unwinder *unwinder;
 
@@ -353,26 +323,18 @@ static struct trace *find_saved_trace(struct debug *debug, const struct frame_st
 	return &unwinder->saved_trace;
 }
 
-const struct backtrace *debug_backtrace_of(struct debug *debug, const struct frame_state *saved)
+const struct backtrace *debug_backtrace(struct debug *debug, uint32_t thread)
 {
-	struct trace *trace = find_saved_trace(debug, saved);
+	const struct trace *trace = debug_trace(debug, thread);
 
 	return trace ? &trace->trace : NULL;
 }
 
-const struct frame_state *debug_saved_frame_states(struct debug *debug,
-						   const struct frame_state *saved)
+const struct backtrace *debug_backtrace_of(struct debug *debug, const struct frame_state *saved)
 {
-	struct trace *trace = find_saved_trace(debug, saved);
+	const struct trace *trace = debug_trace_of(debug, saved);
 
-	return trace ? trace->states : NULL;
-}
-
-const struct frame_state *debug_frame_states(struct debug *debug, uint32_t thread)
-{
-	struct trace *trace = find_trace(debug, thread);
-
-	return trace ? trace->states : NULL;
+	return trace ? &trace->trace : NULL;
 }
 
 const char *debug_frame_function(struct debug *debug, const struct frame *frame)

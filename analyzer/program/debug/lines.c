@@ -1,7 +1,6 @@
 #include "analyzer/program/debug/lines.h"
 
-#include "analyzer/program/debug/cursor.h"
-#include "analyzer/program/debug/sections.h"
+#include "analyzer/program/debug/files.h"
 
 #include <dwarf.h>
 

@@ -1,9 +1,9 @@
 /*
  * Which line of which file an address was compiled from.
  *
- * libdw can tell, too, but keeps all lines of a unit in memory from the first question on, which
- * for 50 addresses is tens of megabytes. Here the program that yields the lines (DWARF 5, section
- * 6.2) is run up to the line asked for.
+ * libdw's dwarf_getsrc_die() does this, too, but keeps all lines of a unit in memory from the first
+ * call on: for 50 addresses tens of megabytes, and of a hostile file 40 bytes for each of its own.
+ * Here the program that yields the lines (DWARF 5, section 6.2) is run up to the line asked for.
  */
 #ifndef ANALYZER_PROGRAM_DEBUG_LINES_H
 #define ANALYZER_PROGRAM_DEBUG_LINES_H

@@ -1,6 +1,7 @@
-#include "analyzer/program/debug/modules.h"
-
-#include "analyzer/program/debug/unpack.h"
+/*
+ * The session of libdwfl, and the files of its modules.
+ */
+#include "analyzer/program/debug/debug_parts.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -28,4 +28,11 @@ const char *name_pool_print(struct name_pool *pool, const char *format, ...)
  */
 const char *name_demangle(struct name_pool *pool, const char *name);
 
+/*
+ * The name of C++ or Rust that the symbol stands for, to be freed. NULL: it is none such, memory is
+ * short, or it is too long: a mangled name of 250 bytes can stand for one of 400 MB, as it may
+ * refer to parts of itself again and again. No compiler makes these.
+ */
+char *demangle_symbol(const char *symbol);
+
 #endif

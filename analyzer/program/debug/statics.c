@@ -1,6 +1,16 @@
+/*
+ * Finding the variable at an address of static memory, or at an offset in the thread-local
+ * variables of a module.
+ *
+ * DWARF has no index for that. But where a variable is stands in .debug_info as a few bytes, of
+ * known form: their number, DW_OP_addr, the address. One pass over the section for that form finds
+ * all candidates, and keeps 8 bytes of each; only the entry around the right one is then read.
+ * Where compilers write DW_OP_addrx, the number of the address in .debug_addr, that is looked for
+ * in the one unit to which the number belongs.
+ */
+#include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
-#include "analyzer/program/debug/modules.h"
-#include "analyzer/program/debug/sections.h"
+#include "analyzer/program/debug/debug_parts.h"
 
 #include <dwarf.h>
 #include <sys/mman.h>
@@ -43,15 +53,8 @@ static bool find_data(Elf *elf, uint64_t *ret_start, uint64_t *ret_end)
 
 static bool add_hit(struct static_index *index, struct static_hit hit)
 {
-	/* Grow at powers of two. */
-	if ((index->count & (index->count - 1)) == 0) {
-		size_t capacity = index->count ? 2 * index->count : 1;
-		struct static_hit *hits = reallocarray(index->hits, capacity, sizeof(*hits));
-
-		if (!hits)
-			return false;
-		index->hits = hits;
-	}
+	if (!LIST_GROW(index->hits, index->count))
+		return false;
 	index->hits[index->count++] = hit;
 	return index->count < MOST_HITS;
 }
@@ -187,18 +190,11 @@ static bool is_variable_at(Dwarf_Die *entry, uint8_t atom, uint64_t number)
 static bool find_hit(const struct static_index *index, Dwarf *dwarf, uint8_t atom, uint64_t address,
 		     Dwarf_Die *ret)
 {
-	size_t low = 0, high = index->count;
+	uint64_t wanted = address - index->start;
+	size_t i = wanted ? LIST_ABOVE(index->hits, index->count, address, wanted - 1) : 0;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (index->hits[middle].address < address - index->start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < index->count && index->hits[low].address == address - index->start; low++)
-		if (entry_around(dwarf, index->hits[low].offset, ret) &&
+	for (; i < index->count && index->hits[i].address == wanted; i++)
+		if (entry_around(dwarf, index->hits[i].offset, ret) &&
 		    is_variable_at(ret, atom, address))
 			return true;
 	return false;

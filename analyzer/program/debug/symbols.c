@@ -1,5 +1,10 @@
-#include "analyzer/program/debug/modules.h"
-#include "analyzer/program/debug/sections.h"
+/*
+ * The symbols of one module.
+ *
+ * libdwfl has a search, too (dwfl_module_addrinfo()), but goes over all symbols for each address.
+ */
+#include "analyzer/base/list.h"
+#include "analyzer/program/debug/debug_parts.h"
 
 #include <string.h>
 
@@ -294,23 +299,33 @@ static bool reaches(const struct search *search)
 	       search->value - header.sh_addr < header.sh_size;
 }
 
-static bool take_symbol(const struct search *search, uint32_t number, struct found_symbol *ret)
+static enum symbol_kind kind_of(unsigned int type)
+{
+	if (type == STT_FUNC || type == STT_GNU_IFUNC)
+		return SYMBOL_FUNCTION;
+	return type == STT_OBJECT ? SYMBOL_DATA : SYMBOL_OTHER;
+}
+
+static bool take_symbol(const struct search *search, uint32_t number, struct symbol *ret)
 {
 	const Elf64_Sym *symbol = &search->table->symbols[number];
 	const char *name = name_of(search->module, search->table, number);
+	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
 
 	if (!name || !*name)
 		return false;
-	*ret = (struct found_symbol){
+	*ret = (struct symbol){
 		.name = name,
-		.type = ELF64_ST_TYPE(symbol->st_info),
-		.value = symbol->st_value,
+		.raw = name,
+		.kind = kind_of(type),
+		.start = symbol->st_value + (type == STT_TLS ? 0 : search->module->module->bias),
 		.size = symbol->st_size,
+		.module = search->module->module,
 	};
 	return true;
 }
 
-static bool search_tables(struct debug_module *module, uint64_t value, struct found_symbol *ret)
+static bool search_tables(struct debug_module *module, uint64_t value, struct symbol *ret)
 {
 	struct symbol_tables *tables = open_tables(module);
 
@@ -335,21 +350,21 @@ static bool search_tables(struct debug_module *module, uint64_t value, struct fo
 }
 
 /* The same address is asked for several times in a row. */
-bool symbol_tables_find(struct debug_module *module, uint64_t value, struct found_symbol *ret)
+bool symbol_tables_find(struct debug_module *module, uint64_t address, struct symbol *ret)
 {
 	struct symbol_tables *tables = &module->symbols;
 
-	if (!tables->opened || value != tables->last_value) {
-		tables->last = (struct found_symbol){ .name = NULL };
-		search_tables(module, value, &tables->last);
-		tables->last_value = value;
+	if (!tables->opened || address != tables->last_address) {
+		tables->last = (struct symbol){ .name = NULL };
+		search_tables(module, address - module->module->bias, &tables->last);
+		tables->last_address = address;
 	}
 	*ret = tables->last;
 	return ret->name != NULL;
 }
 
 void symbol_tables_visit(struct debug_module *module,
-			 bool (*visit)(void *data, const struct found_symbol *symbol), void *data)
+			 bool (*visit)(void *data, const struct symbol *symbol), void *data)
 {
 	struct symbol_tables *tables = open_tables(module);
 
@@ -357,7 +372,7 @@ void symbol_tables_visit(struct debug_module *module,
 		struct search search = { module, &tables->list[i] };
 
 		for (size_t j = 1; j < search.table->count; j++) {
-			struct found_symbol found;
+			struct symbol found;
 
 			if (names_address(search.table, &search.table->symbols[j]) &&
 			    take_symbol(&search, (uint32_t)j, &found) && !visit(data, &found))
@@ -367,7 +382,7 @@ void symbol_tables_visit(struct debug_module *module,
 }
 
 bool symbol_tables_find_thread_local(struct debug_module *module, uint64_t offset,
-				     struct found_symbol *ret)
+				     struct symbol *ret)
 {
 	struct symbol_tables *tables = open_tables(module);
 

@@ -1,9 +1,21 @@
-#include "analyzer/program/debug/modules.h"
-
+/*
+ * Which thread-local variable of which thread stands at an address.
+ *
+ * A thread's control block, at its thread pointer, begins with that pointer itself and the address
+ * of its table of blocks (dtv). The table has, for each module with thread-local variables, where
+ * their block is: below the control block for modules there from the start, allocated for others.
+ * The numbers of the modules stand in ld.so's link maps, behind the address and the sizes of the
+ * initial image, which the program headers tell as well: by these they are found, whatever the
+ * version of glibc.
+ *
+ *	blocks of modules | control block      table
+ *	       1 |      0 | self | table --->  | size |  | 1: address | 2: ...
+ */
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/image/link_map.h"
 #include "analyzer/image/mapped_file.h"
+#include "analyzer/program/debug/debug_parts.h"
 
 #include <elf.h>
 #include <string.h>
@@ -15,6 +27,20 @@ enum {
 	LINK_MAP_SIZE = 2048, /* more than it has in any version */
 	CONTROL_BLOCK = 2304, /* struct pthread */
 	TABLE_ENTRY = 16,
+};
+
+/* The thread-local variables of a module. */
+struct tls_module {
+	const struct module *module;
+	uint64_t bias;			 /* the module's */
+	uint64_t image, file_size, size; /* of the initial values */
+	uint64_t number;		 /* in the tables; 0: not known */
+	uint64_t offset;		 /* of a block below the thread pointer, or 0 */
+};
+
+struct tls_range {
+	uint64_t start, size;
+	struct tls_place place; /* of its start */
 };
 
 void tls_deinit(struct tls *tls)

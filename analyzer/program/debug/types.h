@@ -1,5 +1,6 @@
 /*
- * The way into a variable to the member that covers an offset, by its type: ".entries[3].key".
+ * Types as debug information has them: the way into a variable to the member that covers an offset,
+ * as ".entries[3].key". debug_visit_members() is in types.c, too.
  */
 #ifndef ANALYZER_PROGRAM_DEBUG_TYPES_H
 #define ANALYZER_PROGRAM_DEBUG_TYPES_H

@@ -1,7 +1,8 @@
-#include "analyzer/program/debug/units.h"
-
-#include "analyzer/program/debug/sections.h"
-#include "analyzer/program/debug/types.h"
+/*
+ * The unit of debug information of an address of code, and the function that the address is in,
+ * with those inlined into it.
+ */
+#include "analyzer/program/debug/debug_parts.h"
 
 #include <dwarf.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "analyzer/runtimes/crystal/fields.h"
 
-#include "analyzer/program/debug/members.h"
+#include "analyzer/program/debug/debug.h"
 
 enum { OFFSET_BITS = 32 };
 

@@ -4,7 +4,7 @@
 #include "tests/fuzz/target.h"
 
 #include "analyzer/base/cleanup.h"
-#include "analyzer/program/debug/unpack.h"
+#include "analyzer/program/debug/files.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -1,0 +1,221 @@
+/*
+ * What is behind struct debug, for the files that answer from it.
+ *
+ *	modules.c    a libdwfl session of the dump's modules, each with its files (files.h)
+ *	symbols.c    the symbols of a module
+ *	units.c      the unit and the scopes of an address of code
+ *	statics.c    the entry of a static or thread-local variable
+ *	tls.c        whose thread-local variables an address is in
+ *	frames.c     backtraces
+ *	locals.c     which variable of which call is at an address of a stack
+ *	types.c      members and elements of a value, by the entry of its type
+ *
+ * libdwfl asks for files when it first needs them. It gets only those that files.h let through; a
+ * module without a file at hand, but whose memory is in the dump as a whole, as the vdso's, is read
+ * from there.
+ */
+#ifndef ANALYZER_PROGRAM_DEBUG_DEBUG_PARTS_H
+#define ANALYZER_PROGRAM_DEBUG_DEBUG_PARTS_H
+
+#include "analyzer/program/debug/files.h"
+#include "analyzer/program/debug/lines.h"
+#include "analyzer/program/debug/names.h"
+#include "analyzer/program/debug/types.h"
+
+#include <elfutils/libdwfl.h>
+
+/*
+ * A table of symbols as it stands in a file. A handful of addresses is searched for there and costs
+ * no memory. When more are asked for, an index by address is made.
+ */
+struct symbol_table {
+	Elf *elf;
+	const Elf64_Sym *symbols;
+	size_t count;
+	size_t strings;	   /* the number of the section with their names */
+	uint32_t *ordered; /* numbers of symbols by value; NULL: not yet */
+	size_t ordered_count;
+	bool *apart;	      /* sections that are not loaded: no address is in them */
+	size_t section_count; /* of those, 0 if it is not known */
+	bool packed;	      /* a copy of libdwfl's table */
+};
+
+struct symbol_tables {
+	bool opened;
+	bool whole; /* those of all functions and variables, as it was linked */
+	struct symbol_table list[2];
+	size_t count;
+	size_t lookups;
+	uint64_t last_address; /* that was asked for, and its answer */
+	struct symbol last;
+};
+
+/* Places in .debug_info that may be where a variable is, see statics.c. */
+struct static_index {
+	bool made;
+	uint64_t start, end; /* of data, as the file has it */
+	struct static_hit {
+		uint32_t address; /* less start */
+		uint32_t offset;  /* into .debug_info */
+	} * hits;		  /* by address */
+	size_t count;
+};
+
+struct debug_module {
+	struct debug *debug;
+	const struct module *module;
+	Dwfl_Module *dwfl;
+	struct build_id id;
+	bool searched_main, searched_separate;
+	bool names_missed; /* which was reported */
+	struct debug_file main, separate, shared;
+	uint8_t *memory; /* what main was made of, if not of a file */
+	struct symbol_tables symbols;
+	struct static_index static_variables, thread_local_variables;
+};
+
+/* A place on a stack that was named; the same few hold most of a heap. */
+struct named_place {
+	uint64_t address; /* 0: none yet */
+	uint32_t thread;
+	const char *name; /* NULL: nothing is known of it */
+};
+
+enum { NAMED_PLACES = 64 };
+
+struct tls {
+	bool made;
+	struct tls_module *modules;
+	size_t module_count;
+	struct tls_range *ranges; /* of all threads, by address */
+	size_t range_count;
+};
+
+struct debug {
+	const struct image *image;
+	const struct program *program;
+	struct debug_options options;
+	struct findings *findings;
+	struct name_pool names;
+	Dwfl *dwfl;		      /* NULL: not begun */
+	bool failed;		      /* it could not be begun */
+	bool lacks_memory;	      /* which was reported */
+	size_t uses;		      /* of the session */
+	struct debug_module *modules; /* of the program's, in order */
+	size_t module_count;
+	struct tls tls;
+	struct unwinder *unwinder;		/* NULL: not needed yet */
+	struct named_place named[NAMED_PLACES]; /* by their addresses */
+};
+
+/* ---- modules.c */
+
+/* The debug side of the module that holds address, or NULL. */
+struct debug_module *debug_find_module(struct debug *debug, uint64_t address);
+
+/* The module's own file, and its separate debug file; NULL: not at hand. */
+Elf *debug_module_main(struct debug_module *module);
+Elf *debug_module_separate(struct debug_module *module);
+
+/* libdwfl's side of it, or NULL. The session begins with the first call. */
+Dwfl_Module *debug_module_dwfl(struct debug_module *module);
+
+/* Its debug information, and what to add to addresses in it; NULL: none. */
+Dwarf *debug_module_dwarf(struct debug_module *module, uint64_t *ret_bias);
+
+/* Report, once, that names and call stacks are missing for lack of memory. */
+void debug_lacks_memory(struct debug *debug);
+
+/* The session of libdwfl; NULL: there is none, or no memory to use it. */
+Dwfl *debug_session(struct debug *debug);
+
+void debug_modules_deinit(struct debug *debug);
+
+/* ---- symbols.c: names are mangled, as the file has them */
+
+void symbol_tables_deinit(struct symbol_tables *tables);
+
+/* The symbol that covers address. */
+bool symbol_tables_find(struct debug_module *module, uint64_t address, struct symbol *ret);
+
+/* Whether a function or variable of the module without a symbol has no name. */
+bool symbol_tables_are_whole(struct debug_module *module);
+
+/* Call visit for each symbol of an address until it returns false. */
+void symbol_tables_visit(struct debug_module *module,
+			 bool (*visit)(void *data, const struct symbol *symbol), void *data);
+
+/* The thread-local variable that covers offset in the module's TLS, from where it starts. */
+bool symbol_tables_find_thread_local(struct debug_module *module, uint64_t offset,
+				     struct symbol *ret);
+
+/* ---- units.c */
+
+/* An address of code, as the debug information of its module has it. */
+struct code_place {
+	struct debug_module *module;
+	Dwarf *dwarf;
+	uint64_t address; /* less the bias */
+	Dwarf_Die unit;
+	Dwarf_Die lines; /* the same, or what it was split from */
+};
+
+bool code_place_find(struct debug *debug, uint64_t address, struct code_place *ret);
+
+/* The name of a function or variable, demangled; NULL: it has none. */
+const char *debug_entry_name(struct debug *debug, Dwarf_Die *entry);
+
+/* The way into a variable to the offset, as ".entries[3].key"; or NULL. */
+const char *debug_path_into(struct debug *debug, Dwarf_Die *variable, uint64_t offset);
+
+/* "session.c:88" */
+const char *source_line_text(struct debug *debug, const struct source_line *line);
+
+/* Up to so many scopes within each other are read. */
+enum { MOST_SCOPES = 64 };
+
+/*
+ * Scopes around the place, from the innermost block out to the function. Returns their number, at
+ * most MOST_SCOPES.
+ */
+size_t code_scopes(const struct code_place *place, Dwarf_Die *scopes);
+
+/* ---- statics.c */
+
+void static_index_deinit(struct static_index *index);
+
+/* The variable that begins at address (less the bias) in the module. */
+bool static_variable_find(struct debug_module *module, uint64_t address, Dwarf_Die *ret);
+
+/* The thread-local variable that begins at offset in those of the module. */
+bool thread_local_variable_find(struct debug_module *module, uint64_t offset, Dwarf_Die *ret);
+
+/* ---- tls.c */
+
+/* What is at an address. */
+struct tls_place {
+	uint32_t thread;
+	const struct module *module; /* NULL: in nobody's variables */
+	bool in_table;		     /* and not in the control block */
+	uint64_t offset;	     /* in the module's block */
+};
+
+void tls_deinit(struct tls *tls);
+
+bool tls_find(struct debug *debug, uint64_t address, struct tls_place *ret);
+
+/* ---- frames.c */
+
+struct trace {
+	bool done;
+	struct backtrace trace;
+	struct frame_state *states; /* of each of its frames */
+};
+
+void unwinder_destroy(struct unwinder *unwinder);
+
+/* The calls of the thread, and of what saved these registers; NULL if memory is short. */
+const struct trace *debug_trace(struct debug *debug, uint32_t thread);
+const struct trace *debug_trace_of(struct debug *debug, const struct frame_state *saved);
+
+#endif
