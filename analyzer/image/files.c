@@ -17,26 +17,20 @@
 /* Of a file; bytes of all its notes, for several rows may be the same. */
 enum { MAXIMUM_HEADERS = 256, MAXIMUM_NOTES = 64 * 1024 };
 
-/* Where the bytes of an ELF file come from. */
+/* Where the bytes of an ELF file come from: the process's memory, or a file. */
 struct source {
-	bool (*read)(const struct source *source, uint64_t offset, void *ret, size_t size);
-	/* Either the process's memory, or a file. */
-	const struct image *image;
+	const struct image *image; /* NULL: a file */
 	uint64_t base;
 	const uint8_t *bytes;
 	uint64_t size; /* of either */
 };
 
-static bool read_image(const struct source *source, uint64_t offset, void *ret, size_t size)
-{
-	return offset <= source->size && size <= source->size - offset &&
-	       image_read(source->image, source->base + offset, ret, size);
-}
-
-static bool read_file(const struct source *source, uint64_t offset, void *ret, size_t size)
+static bool read_source(const struct source *source, uint64_t offset, void *ret, size_t size)
 {
 	if (offset > source->size || size > source->size - offset)
 		return false;
+	if (source->image)
+		return image_read(source->image, source->base + offset, ret, size);
 	memcpy(ret, source->bytes + offset, size);
 	return true;
 }
@@ -47,16 +41,16 @@ static struct build_id find_note(const struct source *source, uint64_t offset, u
 	struct build_id id = { .size = 0 };
 	Elf64_Nhdr note;
 
-	while (size >= sizeof(note) && source->read(source, offset, &note, sizeof(note))) {
+	while (size >= sizeof(note) && read_source(source, offset, &note, sizeof(note))) {
 		uint64_t name = (note.n_namesz + UINT64_C(3)) & ~UINT64_C(3);
 		uint64_t all = sizeof(note) + name + ((note.n_descsz + UINT64_C(3)) & ~UINT64_C(3));
 		char owner[4];
 
 		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(owner) &&
 		    note.n_descsz <= sizeof(id.bytes) &&
-		    source->read(source, offset + sizeof(note), owner, sizeof(owner)) &&
+		    read_source(source, offset + sizeof(note), owner, sizeof(owner)) &&
 		    memcmp(owner, "GNU", sizeof(owner)) == 0 &&
-		    source->read(source, offset + sizeof(note) + name, id.bytes, note.n_descsz)) {
+		    read_source(source, offset + sizeof(note) + name, id.bytes, note.n_descsz)) {
 			id.size = note.n_descsz;
 			return id;
 		}
@@ -72,13 +66,13 @@ static struct build_id find_note(const struct source *source, uint64_t offset, u
  * The notes stand in the first mapped bytes of the file, so their offset in the file is also their
  * distance from its base in memory.
  */
-static struct build_id find(const struct source *source)
+static struct build_id find_build_id(const struct source *source)
 {
 	struct build_id id = { .size = 0 };
 	uint64_t left = MAXIMUM_NOTES;
 	Elf64_Ehdr header;
 
-	if (!source->read(source, 0, &header, sizeof(header)) ||
+	if (!read_source(source, 0, &header, sizeof(header)) ||
 	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr) ||
 	    header.e_phnum > MAXIMUM_HEADERS)
@@ -86,8 +80,8 @@ static struct build_id find(const struct source *source)
 	for (unsigned int i = 0; i < header.e_phnum && id.size == 0; i++) {
 		Elf64_Phdr segment;
 
-		if (!source->read(source, header.e_phoff + i * sizeof(segment), &segment,
-				  sizeof(segment)))
+		if (!read_source(source, header.e_phoff + i * sizeof(segment), &segment,
+				 sizeof(segment)))
 			break;
 		if (segment.p_type != PT_NOTE || segment.p_filesz > left)
 			continue;
@@ -99,21 +93,7 @@ static struct build_id find(const struct source *source)
 
 struct build_id build_id_of_image(const struct image *image, uint64_t base, uint64_t end)
 {
-	struct source source = {
-		read_image,
-		.image = image,
-		.base = base,
-		.size = end - base,
-	};
-
-	return find(&source);
-}
-
-static struct build_id build_id_of_file(const uint8_t *bytes, size_t size)
-{
-	struct source source = { read_file, .bytes = bytes, .size = size };
-
-	return find(&source);
+	return find_build_id(&(struct source){ .image = image, .base = base, .size = end - base });
 }
 
 static bool build_id_equal(const struct build_id *a, const struct build_id *b)
@@ -285,7 +265,7 @@ static struct error *find_file(struct file_table *table, const struct image *ima
 	*ret_state = FILE_NOT_THERE;
 	if (!file->bytes)
 		return NULL;
-	in_file = build_id_of_file(file->bytes, file->size);
+	in_file = find_build_id(&(struct source){ .bytes = file->bytes, .size = file->size });
 	*ret_state = FILE_OTHER_BUILD;
 	if (!build_id_equal(&in_dump, &in_file))
 		return NULL;

@@ -13,7 +13,6 @@ struct image_builder;
 
 struct image_format {
 	const char *name;
-	const char *summary;
 	/* Whether the file is of this format, from its first bytes. */
 	bool (*recognise)(const uint8_t *bytes, size_t size);
 	/* Add all the file holds. bytes may be written to: they are private. */

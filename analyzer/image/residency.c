@@ -17,15 +17,10 @@ struct residency {
 	uint64_t doubt, assumed; /* bytes */
 };
 
-static struct span *spans_of(const struct residency *residency)
-{
-	return residency->spans.items;
-}
-
 /* Those in a row that are alike become one, unless they are cut there. */
 static struct error *add_span(struct residency *residency, struct span span, bool cut)
 {
-	struct span *spans = spans_of(residency);
+	struct span *spans = residency->spans.items;
 	size_t count = residency->spans.count;
 	if (span.start >= span.end)
 		return NULL;
@@ -196,7 +191,7 @@ static bool is_enclosed(const struct span *spans, size_t first, size_t end, size
  */
 static struct error *fit(struct fitting *fitting, size_t first, size_t end, uint64_t resident)
 {
-	const struct span *spans = spans_of(fitting->residency);
+	const struct span *spans = fitting->residency->spans.items;
 	uint64_t have = 0, enclosed = 0, others;
 	bool more;
 
@@ -240,7 +235,7 @@ static struct error *fit_all(struct residency *residency)
 
 	for (size_t i = 0; i < residency->smaps.count && !error; i++) {
 		const struct smaps_area *area = &residency->smaps.areas[i];
-		const struct span *spans = spans_of(residency);
+		const struct span *spans = residency->spans.items;
 		size_t first;
 
 		while (next < residency->spans.count && spans[next].start < area->start && !error)
@@ -252,7 +247,7 @@ static struct error *fit_all(struct residency *residency)
 			error = fit(&fitting, first, next, area->resident);
 	}
 	while (next < residency->spans.count && !error)
-		error = keep(&fitting, spans_of(residency)[next++]);
+		error = keep(&fitting, residency->spans.items[next++]);
 	if (!error) {
 		array_swap(&residency->spans, &fitting.spans);
 		residency->doubt = residency->assumed = 0;
@@ -321,12 +316,12 @@ size_t residency_count(const struct residency *residency)
 
 const struct span *residency_spans(const struct residency *residency)
 {
-	return spans_of(residency);
+	return residency->spans.items;
 }
 
 size_t residency_above(const struct residency *residency, uint64_t address)
 {
-	const struct span *spans = spans_of(residency);
+	const struct span *spans = residency->spans.items;
 
 	return LIST_ABOVE(spans, residency->spans.count, end, address);
 }
@@ -334,7 +329,7 @@ size_t residency_above(const struct residency *residency, uint64_t address)
 struct extent_sum residency_sum(const struct residency *residency, uint64_t start, uint64_t end,
 				size_t *hint)
 {
-	const struct span *spans = spans_of(residency);
+	const struct span *spans = residency->spans.items;
 	struct extent_sum sum = { 0 };
 	size_t i = *hint;
 

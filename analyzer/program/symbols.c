@@ -3,144 +3,101 @@
 #include <gelf.h>
 #include <string.h>
 
-/* A symbol while it is visited. */
-struct entry {
-	Elf *elf;
-	size_t names; /* the section that has them */
-	GElf_Sym symbol;
+/* The symbols of that type and name that a module defines, or takes from others. */
+struct search {
+	const char *const *names;
+	unsigned int type; /* STT_... */
+	bool defined;
+	bool first;	/* end with the first one found */
+	bool anywhere;	/* else only those that cover value */
+	uint64_t value; /* of the last one found; an address in the file */
+	uint64_t found; /* a bit for each name */
 };
 
-static const char *name_of(const struct entry *entry)
+static bool matches(const struct search *search, const GElf_Sym *symbol)
 {
-	const char *name = elf_strptr(entry->elf, entry->names, entry->symbol.st_name);
-
-	return name ? name : "";
+	return (symbol->st_shndx != SHN_UNDEF) == search->defined &&
+	       GELF_ST_TYPE(symbol->st_info) == search->type &&
+	       (search->anywhere || search->value - symbol->st_value < symbol->st_size);
 }
 
-typedef bool (*entry_visitor)(void *data, const struct entry *entry);
-
-static bool visit_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, entry_visitor visit,
-			void *data)
+/* Returns whether to go on. */
+static bool search_table(struct search *search, Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
 {
-	struct entry entry = { elf, header->sh_link };
 	Elf_Data *bytes = elf_getdata(section, NULL);
 	size_t count = header->sh_entsize && bytes ? bytes->d_size / header->sh_entsize : 0;
+	GElf_Sym symbol;
 
-	for (size_t i = 1; i < count; i++) {
-		if (!gelf_getsym(bytes, (int)i, &entry.symbol))
-			break;
-		if (!visit(data, &entry))
-			return false;
+	for (size_t i = 1; i < count && gelf_getsym(bytes, (int)i, &symbol); i++) {
+		const char *name;
+
+		if (!matches(search, &symbol))
+			continue;
+		name = elf_strptr(elf, header->sh_link, symbol.st_name);
+		for (unsigned int j = 0; name && search->names[j]; j++) {
+			if (strcmp(name, search->names[j]) != 0)
+				continue;
+			search->found |= UINT64_C(1) << j;
+			if (search->first) {
+				search->value = symbol.st_value;
+				return false;
+			}
+		}
 	}
 	return true;
 }
 
-/* Call visit for each symbol of the module's file, until it returns false. */
-static void visit_symbols(const struct module *module, entry_visitor visit, void *data)
+static uint64_t search_file(const struct module *module, struct search *search)
 {
 	const struct image_file *file = module->file;
 	Elf_Scn *section = NULL;
+	GElf_Shdr header;
 	Elf *elf;
 
 	if (!file || elf_version(EV_CURRENT) == EV_NONE)
-		return;
-	/* Opened for reading, it is not written to: the mapping is read-only.
-	 */
+		return 0;
+	/* Opened for reading, it is not written to: the mapping is read-only. */
 	elf = elf_memory((char *)(uintptr_t)file->bytes, file->size);
-	while (elf && (section = elf_nextscn(elf, section))) {
-		GElf_Shdr header;
-
+	while (elf && (section = elf_nextscn(elf, section)))
 		if (gelf_getshdr(section, &header) &&
 		    (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) &&
-		    !visit_table(elf, section, &header, visit, data))
+		    !search_table(search, elf, section, &header))
 			break;
-	}
 	elf_end(elf);
-}
-
-static uint64_t match(const char *name, const char *const names[])
-{
-	for (unsigned int i = 0; names[i]; i++)
-		if (strcmp(name, names[i]) == 0)
-			return UINT64_C(1) << i;
-	return 0;
-}
-
-/* Which of these functions there are. */
-struct search {
-	const char *const *names;
-	bool defined;
-	bool anywhere;
-	uint64_t value; /* an address in the file, unless anywhere */
-	uint64_t found;
-};
-
-static bool search_entry(void *data, const struct entry *entry)
-{
-	struct search *search = data;
-	const GElf_Sym *symbol = &entry->symbol;
-
-	if ((symbol->st_shndx != SHN_UNDEF) == search->defined &&
-	    GELF_ST_TYPE(symbol->st_info) == STT_FUNC &&
-	    (search->anywhere || search->value - symbol->st_value < symbol->st_size))
-		search->found |= match(name_of(entry), search->names);
-	return true;
+	return search->found;
 }
 
 uint64_t module_defines(const struct module *module, const char *const names[])
 {
-	struct search search = { names, .defined = true, .anywhere = true };
+	struct search search = { names, STT_FUNC, .defined = true, .anywhere = true };
 
-	visit_symbols(module, search_entry, &search);
-	return search.found;
+	return search_file(module, &search);
 }
 
 uint64_t module_needs(const struct module *module, const char *const names[])
 {
-	struct search search = { names, .defined = false, .anywhere = true };
+	struct search search = { names, STT_FUNC, .anywhere = true };
 
-	visit_symbols(module, search_entry, &search);
-	return search.found;
+	return search_file(module, &search);
 }
 
 uint64_t module_functions_at(const struct module *module, uint64_t address,
 			     const char *const names[])
 {
-	struct search search = { names, .defined = true, .value = address - module->bias };
+	struct search search = { names, STT_FUNC, true, .value = address - module->bias };
 
-	visit_symbols(module, search_entry, &search);
-	return search.found;
-}
-
-struct find {
-	const char *name;
-	unsigned int type;
-	bool found;
-	uint64_t value;
-};
-
-static bool find_entry(void *data, const struct entry *entry)
-{
-	struct find *find = data;
-
-	if (entry->symbol.st_shndx == SHN_UNDEF ||
-	    GELF_ST_TYPE(entry->symbol.st_info) != find->type ||
-	    strcmp(name_of(entry), find->name) != 0)
-		return true;
-	find->value = entry->symbol.st_value;
-	find->found = true;
-	return false;
+	return search_file(module, &search);
 }
 
 static bool find(const struct module *module, unsigned int type, const char *name,
 		 uint64_t *ret_address)
 {
-	struct find find = { name, type };
+	struct search search = { (const char *const[]){ name, NULL }, type, true, true, true };
 
-	visit_symbols(module, find_entry, &find);
-	if (find.found)
-		*ret_address = module->bias + find.value;
-	return find.found;
+	if (!search_file(module, &search))
+		return false;
+	*ret_address = module->bias + search.value;
+	return true;
 }
 
 bool module_find_variable(const struct module *module, const char *name, uint64_t *ret_address)

@@ -473,7 +473,6 @@ static uint64_t elf_claim(const uint8_t *bytes, size_t size)
 
 const struct image_format image_format_elf_core = {
 	.name = "elf_core",
-	.summary = "ELF cores of 64-bit Linux",
 	.recognise = elf_recognise,
 	.read = elf_read,
 	.claim = elf_claim,

@@ -1,6 +1,7 @@
 #include "analyzer/program/debug/files.h"
 
 #include <elfutils/libdwelf.h>
+#include <stdarg.h>
 #include <string.h>
 
 static const char SYSTEM_FOLDER[] = "/usr/lib/debug";
@@ -45,35 +46,34 @@ bool debug_file_adopt(int fd, const char *path, const struct build_id *id, struc
 	return true;
 }
 
-/* FOLDER/.build-id/ab/cdef.debug */
+/* Open the file whose path the format makes. */
+static bool __attribute__((format(printf, 4, 5)))
+open_path(const char *sysroot, const struct build_id *id, struct debug_file *ret,
+	  const char *format, ...)
+{
+	_cleanup_(free) char *path = NULL;
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&path, format, arguments);
+	va_end(arguments);
+	if (length < 0)
+		path = NULL;
+	return path && debug_file_open(sysroot, path, id, ret);
+}
+
 static bool find_by_id(const char *sysroot, const char *folder, const struct build_id *id,
 		       struct debug_file *ret)
 {
-	_cleanup_(free) char *path = NULL;
 	char digits[2 * sizeof(id->bytes) + 1];
 
 	if (id->size < 2)
 		return false;
 	for (size_t i = 0; i < id->size; i++)
 		snprintf(digits + 2 * i, 3, "%02x", id->bytes[i]);
-	if (asprintf(&path, "%s/.build-id/%.2s/%s.debug", folder, digits, digits + 2) < 0) {
-		path = NULL;
-		return false;
-	}
-	return debug_file_open(sysroot, path, id, ret);
-}
-
-/* FOLDER/PLACE/NAME, where place and name may be empty. */
-static bool find_by_name(const char *sysroot, const char *folder, const char *place,
-			 const char *name, const struct build_id *id, struct debug_file *ret)
-{
-	_cleanup_(free) char *path = NULL;
-
-	if (asprintf(&path, "%s/%s/%s", folder, place, name) < 0) {
-		path = NULL;
-		return false;
-	}
-	return debug_file_open(sysroot, path, id, ret);
+	return open_path(sysroot, id, ret, "%s/.build-id/%.2s/%s.debug", folder, digits,
+			 digits + 2);
 }
 
 /* The folder of a path, "" for the root's. */
@@ -90,15 +90,8 @@ static bool find_in(const char *sysroot, const char *folder, const char *place, 
 {
 	if (find_by_id(sysroot, folder, id, ret))
 		return true;
-	return name && (find_by_name(sysroot, folder, place, name, id, ret) ||
-			find_by_name(sysroot, folder, "", name, id, ret));
-}
-
-static bool find_beside(const char *sysroot, const char *place, const char *name,
-			const struct build_id *id, struct debug_file *ret)
-{
-	return find_by_name(sysroot, place, "", name, id, ret) ||
-	       find_by_name(sysroot, place, ".debug", name, id, ret);
+	return name && (open_path(sysroot, id, ret, "%s/%s/%s", folder, place, name) ||
+			open_path(sysroot, id, ret, "%s//%s", folder, name));
 }
 
 /* The user's folder is one of this machine, whatever the sysroot. */
@@ -119,7 +112,8 @@ bool debug_file_find_separate(const struct debug_options *options, const struct 
 		name = NULL;
 	if (user && find_in(NULL, user, place ? place : "", name, id, ret))
 		return true;
-	if (name && find_beside(options->sysroot, place, name, id, ret))
+	if (name && (open_path(options->sysroot, id, ret, "%s//%s", place, name) ||
+		     open_path(options->sysroot, id, ret, "%s/.debug/%s", place, name)))
 		return true;
 	return find_in(options->sysroot, SYSTEM_FOLDER, place ? place : "", name, id, ret);
 }
@@ -169,9 +163,9 @@ bool debug_file_find_shared(const struct debug_options *options, const struct de
 	if (path[0] == '/')
 		return debug_file_open(options->sysroot, path, &id, ret);
 	/* Only what is in the user's folder is not below the sysroot. */
-	return find_by_name(options->sysroot, place, "", path, &id, ret) ||
+	return open_path(options->sysroot, &id, ret, "%s//%s", place, path) ||
 	       (user && strncmp(place, user, strlen(user)) == 0 &&
-		find_by_name(NULL, place, "", path, &id, ret));
+		open_path(NULL, &id, ret, "%s//%s", place, path));
 }
 
 /* Old compressed sections are called .zdebug_... */
