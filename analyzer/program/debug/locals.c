@@ -3,11 +3,12 @@
  * one.
  */
 #include "analyzer/program/debug/debug_parts.h"
+#include "analyzer/program/expression.h"
 
 #include <dwarf.h>
 #include <inttypes.h>
 
-enum { MOST_OPERANDS = 16, MOST_VARIABLES = 4096 };
+enum { MOST_VARIABLES = 4096 };
 
 /* A variable found, the way into it included. */
 struct local {
@@ -23,118 +24,37 @@ struct evaluation {
 	uint64_t frame_end; /* the canonical frame address; 0: not known */
 	uint64_t address;   /* of the code, less the bias */
 	Dwarf_Die *function;
-	bool in_base; /* computing the frame base, which has none itself */
-	uint64_t operands[MOST_OPERANDS];
-	size_t count;
 };
 
-static bool push(struct evaluation *evaluation, uint64_t value)
-{
-	if (evaluation->count == MOST_OPERANDS)
-		return false;
-	evaluation->operands[evaluation->count++] = value;
-	return true;
-}
-
-static bool push_register(struct evaluation *evaluation, uint64_t number, uint64_t offset)
-{
-	const struct frame_state *state = evaluation->state;
-
-	return number < MOST_UNWOUND && state->known >> number & 1 &&
-	       push(evaluation, state->registers[number] + offset);
-}
-
-static bool evaluate(struct evaluation *evaluation, Dwarf_Attribute *attribute, uint64_t *ret);
-
-static bool push_base(struct evaluation *evaluation, uint64_t offset)
-{
-	struct evaluation inner = *evaluation;
-	Dwarf_Attribute attribute;
-	uint64_t base;
-
-	if (evaluation->in_base ||
-	    !dwarf_attr_integrate(evaluation->function, DW_AT_frame_base, &attribute))
-		return false;
-	inner.in_base = true;
-	inner.count = 0;
-	return evaluate(&inner, &attribute, &base) && push(evaluation, base + offset);
-}
-
-/* Replace the two operands on top by what the operation makes of them. */
-static bool combine(struct evaluation *evaluation, uint8_t atom)
-{
-	uint64_t *operands = evaluation->operands, top;
-
-	if (evaluation->count < 2)
-		return false;
-	top = operands[--evaluation->count];
-	if (atom == DW_OP_plus)
-		operands[evaluation->count - 1] += top;
-	else if (atom == DW_OP_minus)
-		operands[evaluation->count - 1] -= top;
-	else
-		operands[evaluation->count - 1] &= top;
-	return true;
-}
-
-static bool dereference(struct evaluation *evaluation)
-{
-	uint64_t *top = &evaluation->operands[evaluation->count - 1];
-
-	return evaluation->count > 0 && image_read_u64(evaluation->debug->image, *top, top);
-}
-
-/* What is not in memory, or in pieces, is not to be found by its address. */
-static bool execute(struct evaluation *evaluation, const Dwarf_Op *operation)
-{
-	uint8_t atom = operation->atom;
-
-	if (atom >= DW_OP_breg0 && atom <= DW_OP_breg31)
-		return push_register(evaluation, atom - DW_OP_breg0, operation->number);
-	if (atom >= DW_OP_lit0 && atom <= DW_OP_lit31)
-		return push(evaluation, atom - DW_OP_lit0);
-	/* A frame base may be said to be in a register: then it is its value */
-	if (evaluation->in_base && atom >= DW_OP_reg0 && atom <= DW_OP_reg31)
-		return push_register(evaluation, atom - DW_OP_reg0, 0);
-	switch (atom) {
-	case DW_OP_fbreg:
-		return push_base(evaluation, operation->number);
-	case DW_OP_call_frame_cfa:
-		return evaluation->frame_end && push(evaluation, evaluation->frame_end);
-	case DW_OP_const1u ... DW_OP_consts:
-		return push(evaluation, operation->number);
-	case DW_OP_plus_uconst:
-		return push(evaluation, operation->number) && combine(evaluation, DW_OP_plus);
-	case DW_OP_plus:
-	case DW_OP_minus:
-	case DW_OP_and:
-		return combine(evaluation, atom);
-	case DW_OP_deref:
-		return dereference(evaluation);
-	default:
-		return false;
-	}
-}
-
-static bool evaluate(struct evaluation *evaluation, Dwarf_Attribute *attribute, uint64_t *ret)
+static bool evaluate(const struct evaluation *evaluation, Dwarf_Attribute *attribute,
+		     struct expression_context context, uint64_t *ret)
 {
 	Dwarf_Op *operations;
 	size_t count;
 
-	if (dwarf_getlocation_addr(attribute, evaluation->address, &operations, &count, 1) != 1)
-		return false;
-	for (size_t i = 0; i < count; i++)
-		if (!execute(evaluation, &operations[i]))
-			return false;
-	if (evaluation->count == 0)
-		return false;
-	*ret = evaluation->operands[evaluation->count - 1];
-	return true;
+	context.image = evaluation->debug->image;
+	context.registers = evaluation->state->registers;
+	context.known = evaluation->state->known;
+	context.frame_address = evaluation->frame_end;
+	return dwarf_getlocation_addr(attribute, evaluation->address, &operations, &count, 1) ==
+		       1 &&
+	       expression_evaluate(&context, operations, count, ret);
+}
+
+static bool find_base(const void *data, uint64_t *ret)
+{
+	const struct evaluation *evaluation = data;
+	Dwarf_Attribute attribute;
+
+	return dwarf_attr_integrate(evaluation->function, DW_AT_frame_base, &attribute) &&
+	       evaluate(evaluation, &attribute, (struct expression_context){ .is_base = true },
+			ret);
 }
 
 /* The way into the variable to the address, if it covers that. */
-static const char *cover(struct evaluation *evaluation, Dwarf_Die *variable, uint64_t address)
+static const char *cover(const struct evaluation *evaluation, Dwarf_Die *variable, uint64_t address)
 {
+	const struct expression_context context = { .base = find_base, .data = evaluation };
 	struct type_path path = { .used = 0 };
 	Dwarf_Attribute attribute;
 	const char *name;
@@ -142,9 +62,8 @@ static const char *cover(struct evaluation *evaluation, Dwarf_Die *variable, uin
 	Dwarf_Die type;
 	uint64_t start;
 
-	evaluation->count = 0;
 	if (!dwarf_attr_integrate(variable, DW_AT_location, &attribute) ||
-	    !evaluate(evaluation, &attribute, &start) || start > address ||
+	    !evaluate(evaluation, &attribute, context, &start) || start > address ||
 	    !entry_type(variable, &type))
 		return NULL;
 	/* Of an array whose size was computed, the start is all there is. */
@@ -157,7 +76,7 @@ static const char *cover(struct evaluation *evaluation, Dwarf_Die *variable, uin
 	return name_pool_print(&evaluation->debug->names, "%s%s", name, path.text);
 }
 
-static bool find_in_scope(struct evaluation *evaluation, Dwarf_Die *scope, uint64_t address,
+static bool find_in_scope(const struct evaluation *evaluation, Dwarf_Die *scope, uint64_t address,
 			  struct local *ret)
 {
 	Dwarf_Die entry;
