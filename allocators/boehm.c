@@ -7,6 +7,7 @@
  */
 #include "allocators/boehm/boehm.h"
 
+#include "analyzer/heap/debug_header.h"
 #include "analyzer/program/symbols.h"
 
 #include <inttypes.h>
@@ -298,6 +299,25 @@ static enum more_roots boehm_more_roots(const struct heap *heap)
 	return most;
 }
 
+/*
+ * What GC_debug_malloc() puts before an object, for programs compiled with -DGC_DEBUG: file, line,
+ * size and a mark, which is a constant combined with the object's own address (struct oh in bdwgc's
+ * include/private/dbg_mlc.h, the same from 7.2 on).
+ */
+static bool boehm_read_debug_header(const struct image *image, uint64_t start,
+				    struct debug_header *ret)
+{
+	static const uint64_t MARK = 0xFEDCEDCBFEDCEDCB;
+	uint64_t words[4];
+
+	if (!image_read(image, start, words, sizeof(words)) ||
+	    (words[3] ^ MARK) != start + sizeof(words))
+		return false;
+	*ret = (struct debug_header){ words[0], (uint32_t)words[1], start + sizeof(words),
+				      words[2] };
+	return true;
+}
+
 const struct allocator allocator_boehm = {
 	.name = "boehm",
 	.summary = "the Boehm-Demers-Weiser collector, 7.2 and later",
@@ -318,4 +338,5 @@ const struct allocator allocator_boehm = {
 	.tell_used = boehm_tell_used,
 	.more_roots = boehm_more_roots,
 	.close = boehm_close,
+	.read_debug_header = boehm_read_debug_header,
 };

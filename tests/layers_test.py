@@ -52,7 +52,7 @@ NO_LANGUAGE = ("analyzer/account", "analyzer/analysis", "analyzer/classify",
 ALLOCATOR = re.compile(r"tcache|fast ?bin|boehm|jemalloc|tcmalloc|main_arena|free_tcache", re.IGNORECASE)
 NO_ALLOCATOR = ("analyzer/heap", "analyzer/graph", "analyzer/account",
                 "cli/views")
-KNOWS_ALLOCATORS = ("analyzer/heap/unsupported", "analyzer/heap/debug_header")
+KNOWS_ALLOCATORS = ("analyzer/heap/unsupported",)
 
 # Parts in which no file needs, over others, itself.
 NO_CIRCLES = ("allocators/", "analyzer/heap/")

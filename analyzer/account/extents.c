@@ -79,12 +79,14 @@ static void take_pattern(const struct pattern_extent *known, struct extent *exte
 static void take_header(struct extents *extents, struct extent *extent)
 {
 	struct debug_header header;
+	uint64_t before;
 
-	if (extent->given <= DEBUG_HEADER_SIZE ||
-	    !debug_header_read(extents->view.image, extent->start, &header) ||
-	    header.size > extent->given - DEBUG_HEADER_SIZE)
+	if (!debug_header_read(extents->view.image, extent->start, &header))
 		return;
-	extent->start += DEBUG_HEADER_SIZE;
+	before = header.object - extent->start;
+	if (before >= extent->given || header.size > extent->given - before)
+		return;
+	extent->start = header.object;
 	extent->size = header.size;
 	extent->slack = extent->given - header.size;
 	extent->knows_slack = true;

@@ -9,7 +9,7 @@ uint64_t signature_object(const struct signature_reader *reader, allocation_id i
 
 	if (reader->managed && bitmap_get(reader->managed, id) &&
 	    debug_header_read(reader->view.image, start, &header))
-		start += DEBUG_HEADER_SIZE;
+		return header.object;
 	return start;
 }
 

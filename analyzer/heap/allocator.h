@@ -14,6 +14,7 @@
 #include "analyzer/program/program.h"
 
 struct allocator;
+struct debug_header;
 
 struct heap {
 	const struct allocator *allocator;
@@ -165,6 +166,10 @@ struct allocator {
 	unsigned int (*stale_links)(const struct heap *heap, const struct allocation_index *index,
 				    uint64_t start, const uint64_t words[4]);
 	bool links_lead_anywhere;
+	/* Read what it put before the object in the used block at start: who made it. NULL:
+	 * nothing. */
+	bool (*read_debug_header)(const struct image *image, uint64_t start,
+				  struct debug_header *ret);
 	/* Of a collector: whether more may be marked than it finds by itself. NULL: no. */
 	enum more_roots (*more_roots)(const struct heap *heap);
 

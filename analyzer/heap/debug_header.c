@@ -1,18 +1,17 @@
 #include "analyzer/heap/debug_header.h"
 
+#include "analyzer/heap/allocator.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 bool debug_header_read(const struct image *image, uint64_t address, struct debug_header *ret)
 {
-	static const uint64_t MARK = 0xFEDCEDCBFEDCEDCB;
-	uint64_t words[DEBUG_HEADER_SIZE / sizeof(uint64_t)];
-
-	if (!image_read(image, address, words, sizeof(words)) ||
-	    (words[3] ^ MARK) != address + DEBUG_HEADER_SIZE)
-		return false;
-	*ret = (struct debug_header){ words[0], (uint32_t)words[1], words[2] };
-	return true;
+	for (size_t i = 0; allocators[i]; i++)
+		if (allocators[i]->read_debug_header &&
+		    allocators[i]->read_debug_header(image, address, ret))
+			return true;
+	return false;
 }
 
 char *debug_header_text(const struct image *image, const struct debug_header *header)

@@ -1,23 +1,19 @@
 /*
- * What GC_debug_malloc() of the Boehm collector puts before an object: who made it. Programs
- * compiled with -DGC_DEBUG allocate all their objects so.
+ * What an allocator for debugging puts before an object in its block: who made it. Which ones do
+ * is a slot of their contract, allocator.h.
  *
- *	| file | line | size | mark | object ...
- *
- * The mark is a constant combined with the object's own address (struct oh in bdwgc's
- * include/private/dbg_mlc.h, the same from 7.2 on).
+ *	| header: file, line, size | object ...
+ *	block                      object
  */
 #ifndef ANALYZER_HEAP_DEBUG_HEADER_H
 #define ANALYZER_HEAP_DEBUG_HEADER_H
 
 #include "analyzer/image/image.h"
 
-enum { DEBUG_HEADER_SIZE = 32 };
-
 struct debug_header {
 	uint64_t file; /* the address of its name */
 	uint32_t line;
-	uint64_t size; /* of the object, as asked for */
+	uint64_t object, size; /* address; bytes as asked for */
 };
 
 /* The header of the allocation at address; false if it has none. */
