@@ -2,6 +2,7 @@
 
 #include "analyzer/base/text.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -274,16 +275,19 @@ const struct image *analysis_image(const struct analysis *analysis)
 
 const struct program *analysis_program(const struct analysis *analysis)
 {
+	assert(analysis->program);
 	return analysis->program;
 }
 
 const struct heaps *analysis_heaps(const struct analysis *analysis)
 {
+	assert(analysis->heaps);
 	return analysis->heaps;
 }
 
 const struct allocation_index *analysis_index(const struct analysis *analysis)
 {
+	assert(analysis->index);
 	return analysis->index;
 }
 
@@ -294,26 +298,31 @@ const struct fibers *analysis_fibers(const struct analysis *analysis)
 
 const struct roots *analysis_roots(const struct analysis *analysis)
 {
+	assert(analysis->roots);
 	return analysis->roots;
 }
 
 const struct graph *analysis_graph(const struct analysis *analysis)
 {
+	assert(analysis->graph);
 	return analysis->graph;
 }
 
 const struct graph *analysis_incoming(const struct analysis *analysis)
 {
+	assert(analysis->incoming);
 	return analysis->incoming;
 }
 
 const struct leaks *analysis_leaks(const struct analysis *analysis)
 {
+	assert(analysis->leaks);
 	return analysis->leaks;
 }
 
 const struct dominators *analysis_dominators(const struct analysis *analysis)
 {
+	assert(analysis->dominators);
 	return analysis->dominators;
 }
 

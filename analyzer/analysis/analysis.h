@@ -144,7 +144,7 @@ void analysis_note(struct analysis *analysis, const char *text);
 /* The same for what makes answers unreliable. */
 void analysis_doubt(struct analysis *analysis, const char *text);
 
-/* Each needs its stage built. */
+/* Each needs its stage built, and asserts it. */
 const struct image *analysis_image(const struct analysis *analysis);
 const struct program *analysis_program(const struct analysis *analysis);
 const struct heaps *analysis_heaps(const struct analysis *analysis);
