@@ -19,9 +19,9 @@ enum { MAXIMUM_HEADERS = 256, MAXIMUM_NOTES = 64 * 1024 };
 
 /* Where the bytes of an ELF file come from: the process's memory, or a file. */
 struct source {
-	const struct image *image; /* NULL: a file */
+	const struct image *image;
 	uint64_t base;
-	const uint8_t *bytes;
+	const uint8_t *bytes; /* of a file, or NULL */
 	uint64_t size; /* of either */
 };
 
@@ -29,7 +29,7 @@ static bool read_source(const struct source *source, uint64_t offset, void *ret,
 {
 	if (offset > source->size || size > source->size - offset)
 		return false;
-	if (source->image)
+	if (!source->bytes)
 		return image_read(source->image, source->base + offset, ret, size);
 	memcpy(ret, source->bytes + offset, size);
 	return true;
