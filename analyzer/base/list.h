@@ -7,6 +7,8 @@
 #ifndef ANALYZER_BASE_LIST_H
 #define ANALYZER_BASE_LIST_H
 
+#include "analyzer/base/error.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -22,6 +24,15 @@
 		if (new_)                                                                       \
 			(list) = new_;                                                          \
 		fits_ || new_;                                                                  \
+	})
+
+/* Append the value: NULL, or error_no_memory. */
+#define LIST_APPEND(list, count, ...)                      \
+	({                                                 \
+		bool appended_ = LIST_GROW(list, count);   \
+		if (appended_)                             \
+			(list)[(count)++] = (__VA_ARGS__); \
+		appended_ ? NULL : &error_no_memory;       \
 	})
 
 /*

@@ -34,16 +34,26 @@ enum {
 	MOST_EXAMINED = 256, /* threads */
 };
 
+#define NEAR_PROCESSES "its control group is near the limit of processes (pids.max)"
+#define NEAR_MEMORY    "its control group is near the limit of memory (memory.max)"
+
 static struct error *refuse(const char *reason)
 {
 	return error_create(ERROR_NOT_SUPPORTED, "%s", reason);
 }
 
 /* A resource that groups of processes may be limited in. */
-struct limited {
+static const struct limited {
 	const char *controller;		  /* "": of the one hierarchy of version 2 */
 	const char *root, *limit, *usage; /* the hierarchy, files of a group */
 	const char *cache;		  /* line of memory.stat: used, but soon given up */
+	const char *reason;		  /* to refuse */
+} LIMITED[] = {
+	{ "", "/sys/fs/cgroup", "pids.max", "pids.current", NULL, NEAR_PROCESSES },
+	{ "pids", "/sys/fs/cgroup/pids", "pids.max", "pids.current", NULL, NEAR_PROCESSES },
+	{ "", "/sys/fs/cgroup", "memory.max", "memory.current", "\ninactive_file ", NEAR_MEMORY },
+	{ "memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+	  "\ntotal_inactive_file ", NEAR_MEMORY },
 };
 
 /* A number that the file of a group begins with, or behind the text key. */
@@ -99,68 +109,33 @@ static uint64_t find_left(const struct limited *limited, const char *path)
 	return left;
 }
 
-/* Whether a line "4:memory:/path" is of that controller; "0::" is of all. */
-static bool is_of(const char *line, const char *controller, size_t *ret_start)
+/* Whether the name is among those that commas separate; "" is all of an empty list. */
+static bool has_name(const char *names, const char *name)
 {
-	const char *names = strchr(line, ':');
-	size_t length = strlen(controller);
-	const char *found;
+	size_t length = strlen(name);
 
-	if (!names)
-		return false;
-	found = strstr(names, controller);
-	*ret_start = (size_t)(strchrnul(names + 1, ':') + 1 - line);
-	return found && (size_t)(found - line) < *ret_start &&
-	       (length == 0 || (found[-1] == ':' || found[-1] == ','));
+	for (; *names && length; names += strcspn(names, ","), names += *names == ',')
+		if (strcspn(names, ",") == length && memcmp(names, name, length) == 0)
+			return true;
+	return *names == '\0' && length == 0;
 }
 
-static uint64_t find_limited(char *groups, const struct limited *limited)
-{
-	uint64_t left = UINT64_MAX;
-	size_t start;
-
-	for (char *line = groups; *line;) {
-		size_t length = strcspn(line, "\n");
-		char *next = line + length + (line[length] == '\n');
-		char end = line[length];
-
-		line[length] = '\0';
-		if ((*limited->controller ? is_of(line, limited->controller, &start)
-					  : strncmp(line, "0::", 3) == 0 && (start = 3))) {
-			uint64_t here = find_left(limited, line + start);
-			left = here < left ? here : left;
-		}
-		line[length] = end;
-		line = next;
-	}
-	return left;
-}
-
+/* Groups are lines as "4:memory:/path"; "0::/path" is of version 2. */
 static struct error *check_groups(pid_t process, uint64_t wanted)
 {
-	static const struct limited processes[] = {
-		{ "", "/sys/fs/cgroup", "pids.max", "pids.current" },
-		{ "pids", "/sys/fs/cgroup/pids", "pids.max", "pids.current" },
-	};
-	static const struct limited memory[] = {
-		{ "", "/sys/fs/cgroup", "memory.max", "memory.current", "\ninactive_file " },
-		{ "memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes",
-		  "memory.usage_in_bytes", "\ntotal_inactive_file " },
-	};
-	_cleanup_(free) char *groups = NULL;
-	size_t size;
-	struct error *error = process_read(process, "cgroup", &groups, &size);
+	_cleanup_(free) char *text = process_text(process, "cgroup");
+	char *rest = text, *line;
 
-	if (error) {
-		error_destroy(error);
-		return NULL;
-	}
-	for (size_t i = 0; i < 2; i++) {
-		if (find_limited(groups, &processes[i]) < SPARE_PROCESSES)
-			return refuse(
-				"its control group is near the limit of processes (pids.max)");
-		if (find_limited(groups, &memory[i]) < wanted)
-			return refuse("its control group is near the limit of memory (memory.max)");
+	while ((line = strsep(&rest, "\n"))) {
+		const char *names = (strsep(&line, ":"), strsep(&line, ":"));
+
+		for (size_t i = 0; line && i < sizeof(LIMITED) / sizeof(*LIMITED); i++) {
+			const struct limited *limited = &LIMITED[i];
+
+			if (has_name(names, limited->controller) &&
+			    find_left(limited, line) < (limited->cache ? wanted : SPARE_PROCESSES))
+				return refuse(limited->reason);
+		}
 	}
 	return NULL;
 }
@@ -284,19 +259,11 @@ static struct error *make_orphan(struct injection *injection, const struct way_b
 
 static bool is_first_of_namespace(pid_t process)
 {
-	_cleanup_(free) char *text = NULL;
-	size_t size;
-	struct error *error = process_read(process, "status", &text, &size);
-	const char *line = error ? NULL : strstr(text, "\nNSpid:");
-	const char *last;
+	_cleanup_(free) char *text = process_text(process, "status");
+	const char *line = text ? strstr(text, "\nNSpid:") : NULL;
+	const char *last = line ? line + 1 + strcspn(line + 1, "\n") : NULL;
 
-	if (error)
-		error_destroy(error);
-	if (!line)
-		return false;
-	line++;
-	last = line + strcspn(line, "\n");
-	return last - line > 2 && last[-1] == '1' && last[-2] == '\t';
+	return line && last - line > 3 && last[-1] == '1' && last[-2] == '\t';
 }
 
 /*

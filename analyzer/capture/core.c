@@ -210,16 +210,14 @@ static Elf64_Phdr *last_segment(const struct core_writer *core)
 static struct error *add_segment(struct core_writer *core, uint32_t rights, uint64_t start,
 				 uint64_t end)
 {
-	if (!LIST_GROW(core->segments, core->segment_count))
-		return &error_no_memory;
-	core->segments[core->segment_count++] = (Elf64_Phdr){
-		.p_type = PT_LOAD,
-		.p_flags = rights,
-		.p_vaddr = start,
-		.p_memsz = end - start,
-		.p_align = PAGE,
-	};
-	return NULL;
+	return LIST_APPEND(core->segments, core->segment_count,
+			   (Elf64_Phdr){
+				   .p_type = PT_LOAD,
+				   .p_flags = rights,
+				   .p_vaddr = start,
+				   .p_memsz = end - start,
+				   .p_align = PAGE,
+			   });
 }
 
 /* Add bytes of the last segment. */
@@ -227,14 +225,11 @@ static struct error *add_piece(struct core_writer *core, const struct memory_are
 			       uint64_t address, uint64_t size)
 {
 	bool late = core->cloned && !is_unshared(area);
+	uint64_t place = core->pieces_size;
 
-	if (!LIST_GROW(core->pieces, core->piece_count))
-		return &error_no_memory;
-	core->pieces[core->piece_count++] =
-		(struct piece){ address, size, core->segment_count - 1, late, core->pieces_size };
-	core->late_size += late ? size : 0;
-	core->pieces_size += late ? 0 : size;
-	return NULL;
+	*(late ? &core->late_size : &core->pieces_size) += size;
+	return LIST_APPEND(core->pieces, core->piece_count,
+			   (struct piece){ address, size, core->segment_count - 1, late, place });
 }
 
 /* An area whose pages are looked for. */
@@ -288,12 +283,9 @@ static struct error *end_filling(struct filling *filling)
 	segment->p_filesz = segment->p_memsz;
 	if (filling->cuttable && area->end - filling->filled >= CUT_BYTES)
 		cut(filling, area->end);
-	if (!filling->cut)
-		return NULL;
-	if (!LIST_GROW(core->cuts, core->cut_count))
-		return &error_no_memory;
-	core->cuts[core->cut_count++] = (struct note_range){ area->start, area->end };
-	return NULL;
+	return filling->cut ? LIST_APPEND(core->cuts, core->cut_count,
+					  (struct note_range){ area->start, area->end })
+			    : NULL;
 }
 
 static struct error *fill_whole(struct core_writer *core, const struct memory_area *area)
@@ -463,15 +455,6 @@ static uint64_t headers_size(const struct core_writer *core)
 	       sizeof(Elf64_Shdr);
 }
 
-/* Note that what is in the area does not come from the clone. */
-static struct error *note_unshared(struct core_writer *core, const struct memory_area *area)
-{
-	if (!LIST_GROW(core->unshared, core->unshared_count))
-		return &error_no_memory;
-	core->unshared[core->unshared_count++] = (struct note_range){ area->start, area->end };
-	return NULL;
-}
-
 /* Say what is to be copied. */
 static struct error *fill_all(struct core_writer *core)
 {
@@ -485,7 +468,8 @@ static struct error *fill_all(struct core_writer *core)
 		if (!error)
 			error = fill(core, area);
 		if (!error && core->cloned && is_unshared(area) && core->piece_count > before)
-			error = note_unshared(core, area);
+			error = LIST_APPEND(core->unshared, core->unshared_count,
+					    (struct note_range){ area->start, area->end });
 	}
 	return error;
 }

@@ -28,10 +28,7 @@ static struct error *keep_value(struct held_list *list, struct held_value value)
 
 	if (value.kind < HELD_KINDS && !may_be_address(list->map, value.value))
 		return NULL;
-	if (!LIST_GROW(values->values, values->count))
-		return &error_no_memory;
-	values->values[values->count++] = value;
-	return NULL;
+	return LIST_APPEND(values->values, values->count, value);
 }
 
 static const char *skip_name(const char *line, const char *name)

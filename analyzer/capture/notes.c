@@ -95,17 +95,6 @@ static void parse_standing(const char *text, struct standing *ret)
 		       &ret->user_ticks, &ret->system_ticks, &ret->nice);
 }
 
-/* A file of the thread alone, to be freed, or NULL. */
-static char *read_of_thread(pid_t thread, const char *name)
-{
-	char *text = NULL;
-	struct error *error = process_read_thread(thread, name, &text);
-
-	if (error)
-		error_destroy(error);
-	return text;
-}
-
 static struct timeval ticks_to_time(uint64_t ticks)
 {
 	uint64_t second = (uint64_t)sysconf(_SC_CLK_TCK);
@@ -122,7 +111,7 @@ static struct timeval ticks_to_time(uint64_t ticks)
  */
 static void read_place(pid_t thread, uint64_t ret[static MOST_REGISTERS])
 {
-	_cleanup_(free) char *text = read_of_thread(thread, "syscall");
+	_cleanup_(free) char *text = process_thread_text(thread, "syscall");
 	long long number, stack, place;
 
 	if (!text ||
@@ -155,8 +144,8 @@ static struct error *read_registers(const struct held_thread *thread,
 
 static struct error *add_status(struct notes *notes, const struct held_thread *thread, int signal)
 {
-	_cleanup_(free) char *stat = read_of_thread(thread->id, "stat");
-	_cleanup_(free) char *text = read_of_thread(thread->id, "status");
+	_cleanup_(free) char *stat = process_thread_text(thread->id, "stat");
+	_cleanup_(free) char *text = process_thread_text(thread->id, "status");
 	struct elf_prstatus status = { 0 };
 	uint64_t registers[MOST_REGISTERS];
 	struct standing standing;
@@ -201,14 +190,10 @@ static struct error *add_process(struct notes *notes, pid_t process, pid_t threa
 {
 	struct elf_prpsinfo info = { 0 };
 	static const char letters[] = "RSDTZW";
-	_cleanup_(free) char *text = NULL;
+	_cleanup_(free) char *text = process_text(process, "stat");
 	struct standing standing;
 	const char *state;
-	size_t size;
-	struct error *error = process_read(process, "stat", &text, &size);
 
-	if (error)
-		error_destroy(error);
 	parse_standing(text, &standing);
 	state = strchr(letters, standing.letter);
 	info.pr_state = (char)(state ? state - letters : 0);

@@ -66,7 +66,7 @@ uint64_t available_memory(void)
 	_cleanup_(free) char *text = NULL;
 	size_t size;
 	struct error *error = process_read_file("/proc/meminfo", &text, &size);
-	const char *line = error ? NULL : strstr(text, "MemAvailable:");
+	const char *line = text ? strstr(text, "MemAvailable:") : NULL;
 
 	if (error)
 		error_destroy(error);
@@ -87,13 +87,23 @@ struct error *process_read(pid_t process, const char *name, char **ret, size_t *
 	return error_create(ERROR_USAGE, "there is no process %d", process);
 }
 
-struct error *process_read_thread(pid_t thread, const char *name, char **ret)
+char *process_text(pid_t process, const char *name)
+{
+	char *text = NULL;
+	size_t size;
+	struct error *error = process_read(process, name, &text, &size);
+
+	if (error)
+		error_destroy(error);
+	return text;
+}
+
+char *process_thread_text(pid_t thread, const char *name)
 {
 	char path[64];
-	size_t size;
 
 	snprintf(path, sizeof(path), "task/%d/%s", thread, name);
-	return process_read(thread, path, ret, &size);
+	return process_text(thread, path);
 }
 
 uint64_t process_status_field(const char *text, const char *field, int base, uint64_t fallback)
@@ -110,28 +120,17 @@ uint64_t process_status_field(const char *text, const char *field, int base, uin
 
 uint64_t process_status(pid_t process, const char *field, int base, uint64_t fallback)
 {
-	_cleanup_(free) char *text = NULL;
-	size_t size;
-	struct error *error = process_read(process, "status", &text, &size);
+	_cleanup_(free) char *text = process_text(process, "status");
 
-	if (error)
-		error_destroy(error);
 	return process_status_field(text, field, base, fallback);
 }
 
 void process_name(pid_t process, char ret[static PROCESS_NAME_SIZE])
 {
-	_cleanup_(free) char *text = NULL;
-	size_t size;
-	struct error *error = process_read(process, "comm", &text, &size);
+	_cleanup_(free) char *text = process_text(process, "comm");
 
-	ret[0] = '\0';
-	if (error)
-		error_destroy(error);
-	if (!text)
-		return;
-	text[strcspn(text, "\n")] = '\0';
-	snprintf(ret, PROCESS_NAME_SIZE, "%s", text);
+	snprintf(ret, PROCESS_NAME_SIZE, "%.*s", text ? (int)strcspn(text, "\n") : 0,
+		 text ? text : "");
 }
 
 enum program_kind process_kind(pid_t process)
@@ -160,25 +159,26 @@ static uint8_t parse_rights(const char *letters)
  * "7f00-7f01 r-xp 00001000 fe:00 1234   /path". Not by sscanf(), which looks
  * for the end of all the text each time.
  */
-static void parse_head(const char *line, size_t length, struct memory_area *area)
+static struct memory_area parse_head(const char *line, size_t length)
 {
 	char *next;
+	struct memory_area area = { .start = strtoull(line, &next, 16) };
 
-	*area = (struct memory_area){ .start = strtoull(line, &next, 16) };
-	area->end = strtoull(next + (*next == '-'), &next, 16);
+	area.end = strtoull(next + (*next == '-'), &next, 16);
 	next += strspn(next, " ");
 	if (strnlen(next, 4) < 4)
-		return;
-	area->rights = parse_rights(next);
-	area->shared = next[3] == 's';
-	area->offset = strtoull(next + 4, &next, 16);
+		return area;
+	area.rights = parse_rights(next);
+	area.shared = next[3] == 's';
+	area.offset = strtoull(next + 4, &next, 16);
 	next += strspn(next, " ");
 	next += strcspn(next, " \n"); /* the device */
-	area->inode = strtoull(next, &next, 10);
-	area->of_file = area->inode != 0;
+	area.inode = strtoull(next, &next, 10);
+	area.of_file = area.inode != 0;
 	next += strspn(next, " ");
-	area->path = next;
-	area->path_size = (size_t)(line + length - next);
+	area.path = next;
+	area.path_size = (size_t)(line + length - next);
+	return area;
 }
 
 static void parse_flags(const char *flags, size_t length, struct memory_area *area)
@@ -223,9 +223,11 @@ static struct error *parse_areas(const char *text, struct memory_map *map)
 			if (map->count > 0)
 				parse_detail(line, length, &map->areas[map->count - 1]);
 		} else {
-			if (!LIST_GROW(map->areas, map->count))
-				return &error_no_memory;
-			parse_head(line, length, &map->areas[map->count++]);
+			struct error *error =
+				LIST_APPEND(map->areas, map->count, parse_head(line, length));
+
+			if (error)
+				return error;
 		}
 		line += length + (line[length] == '\n');
 	}

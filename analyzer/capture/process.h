@@ -70,11 +70,14 @@ struct error *process_read_file(const char *path, char **ret, size_t *ret_size);
 /* The whole of /proc/PROCESS/NAME, the same way. That there is no such process is ERROR_USAGE. */
 struct error *process_read(pid_t process, const char *name, char **ret, size_t *ret_size);
 
+/* The same as text, or NULL where it cannot be read. */
+char *process_text(pid_t process, const char *name);
+
 /*
- * The same of one thread alone, a text. /proc/THREAD/stat would be about the whole process, and the
- * kernel would visit all of its threads for it.
+ * The same of one thread alone. /proc/THREAD/stat would be about the whole process, and the kernel
+ * would visit all of its threads for it.
  */
-struct error *process_read_thread(pid_t thread, const char *name, char **ret);
+char *process_thread_text(pid_t thread, const char *name);
 
 /*
  * A field of the text of /proc/PROCESS/status, as "TracerPid", in base 10 or 16; fallback if it is

@@ -88,15 +88,9 @@ static pid_t highest_id(const struct held_process *held)
 /* A leader that ended before its threads is still listed. */
 static bool is_zombie(pid_t thread)
 {
-	_cleanup_(free) char *text = NULL;
-	struct error *error = process_read_thread(thread, "stat", &text);
-	const char *state;
+	_cleanup_(free) char *text = process_thread_text(thread, "stat");
+	const char *state = text ? strrchr(text, ')') : NULL;
 
-	if (error) {
-		error_destroy(error);
-		return true;
-	}
-	state = strrchr(text, ')');
 	return !state || state[1] == '\0' || state[2] == 'Z' || state[2] == 'X';
 }
 
@@ -112,10 +106,7 @@ static struct error *seize(struct held_process *held, pid_t id)
 		return process_refusal(held->id);
 	}
 	ptrace(PTRACE_INTERRUPT, id, NULL, NULL);
-	if (!LIST_GROW(held->threads, held->count))
-		return &error_no_memory;
-	held->threads[held->count++] = (struct held_thread){ .id = id };
-	return NULL;
+	return LIST_APPEND(held->threads, held->count, (struct held_thread){ .id = id });
 }
 
 /* Returns by *ret_found whether there were new ones. */

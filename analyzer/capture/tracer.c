@@ -51,17 +51,13 @@ struct traced_process {
 	double deadline; /* until when threads may take to stop */
 };
 
-struct tasks {
-	struct task *tasks;
-	size_t count;
-	struct traced_process *processes;
-	size_t process_count;
-};
-
 struct tracer {
 	const struct tracer_options *options;
 	const struct tracer_events *events;
-	struct tasks tasks;
+	struct task *tasks;
+	size_t task_count;
+	struct traced_process *processes;
+	size_t process_count;
 	size_t unseen;	     /* processes that ended and were let through */
 	struct error *error; /* the first, which ends the tracing */
 };
@@ -115,107 +111,70 @@ int filter_install(bool *ret_weaker)
 	return install(&program);
 }
 
-static void tasks_deinit(struct tasks *tasks)
-{
-	free(tasks->tasks);
-	free(tasks->processes);
-}
-
 /* From the back: what is asked for is mostly young. */
-static struct task *tasks_find(struct tasks *tasks, pid_t id)
+static struct task *find_task(const struct tracer *tracer, pid_t id)
 {
-	for (size_t i = tasks->count; i-- > 0;)
-		if (tasks->tasks[i].id == id)
-			return &tasks->tasks[i];
+	for (size_t i = tracer->task_count; i-- > 0;)
+		if (tracer->tasks[i].id == id)
+			return &tracer->tasks[i];
 	return NULL;
 }
 
-static struct traced_process *tasks_find_process(struct tasks *tasks, pid_t id)
+static struct traced_process *find_process(const struct tracer *tracer, pid_t id)
 {
-	for (size_t i = tasks->process_count; i-- > 0;)
-		if (tasks->processes[i].id == id)
-			return &tasks->processes[i];
+	for (size_t i = tracer->process_count; i-- > 0;)
+		if (tracer->processes[i].id == id)
+			return &tracer->processes[i];
 	return NULL;
 }
 
-static bool add_process(struct tasks *tasks, pid_t id)
+/* The task of that process, or 0: to be asked. NULL: it is gone, or memory is short. */
+static struct task *add_task(struct tracer *tracer, pid_t id, pid_t process)
 {
-	if (tasks_find_process(tasks, id))
-		return true;
-	if (!LIST_GROW(tasks->processes, tasks->process_count))
-		return false;
-	tasks->processes[tasks->process_count++] = (struct traced_process){ .id = id };
-	return true;
-}
+	struct task *known = find_task(tracer, id);
 
-static struct task *add(struct tasks *tasks, pid_t id, pid_t process)
-{
-	if (process == 0 || !add_process(tasks, process) || !LIST_GROW(tasks->tasks, tasks->count))
+	if (known)
+		return known;
+	if (!process)
+		process = (pid_t)process_status(id, "Tgid", 10, 0);
+	if (!process ||
+	    (!find_process(tracer, process) &&
+	     LIST_APPEND(tracer->processes, tracer->process_count,
+			 (struct traced_process){ .id = process })) ||
+	    LIST_APPEND(tracer->tasks, tracer->task_count,
+			(struct task){ .id = id, .process = process }))
 		return NULL;
-	tasks->tasks[tasks->count] = (struct task){ .id = id, .process = process };
-	return &tasks->tasks[tasks->count++];
+	return &tracer->tasks[tracer->task_count - 1];
 }
 
-static struct task *tasks_add(struct tasks *tasks, pid_t id)
+/* The thread has ended; with the leader, the process has. */
+static void remove_task(struct tracer *tracer, pid_t id)
 {
-	struct task *known = tasks_find(tasks, id);
-
-	return known ? known : add(tasks, id, (pid_t)process_status(id, "Tgid", 10, 0));
-}
-
-static struct task *tasks_add_process(struct tasks *tasks, pid_t id)
-{
-	struct task *known = tasks_find(tasks, id);
-
-	return known ? known : add(tasks, id, id);
-}
-
-static void remove_process(struct tasks *tasks, pid_t id)
-{
-	struct traced_process *process = tasks_find_process(tasks, id);
+	const struct task *task = find_task(tracer, id);
+	bool is_leader = task && task->process == id;
+	struct traced_process *process = is_leader ? find_process(tracer, id) : NULL;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < tasks->count; i++)
-		if (tasks->tasks[i].process != id)
-			tasks->tasks[kept++] = tasks->tasks[i];
-	tasks->count = kept;
+	for (size_t i = 0; i < tracer->task_count; i++)
+		if (is_leader ? tracer->tasks[i].process != id : tracer->tasks[i].id != id)
+			tracer->tasks[kept++] = tracer->tasks[i];
+	tracer->task_count = kept;
 	if (process)
-		*process = tasks->processes[--tasks->process_count];
+		*process = tracer->processes[--tracer->process_count];
 }
 
-static void tasks_remove(struct tasks *tasks, pid_t id)
-{
-	struct task *task = tasks_find(tasks, id);
-
-	if (!task)
-		return;
-	if (task->process == id)
-		remove_process(tasks, id);
-	else
-		*task = tasks->tasks[--tasks->count];
-}
-
-static size_t count(const struct tasks *tasks, pid_t process, bool also_stopped)
+/* How many threads of the process are alive, or only those not stopped. */
+static size_t count_tasks(const struct tracer *tracer, pid_t process, bool also_stopped)
 {
 	size_t found = 0;
 
-	for (size_t i = 0; i < tasks->count; i++) {
-		const struct task *task = &tasks->tasks[i];
+	for (size_t i = 0; i < tracer->task_count; i++) {
+		const struct task *task = &tracer->tasks[i];
 
 		found += task->process == process && !task->exiting &&
 			 (also_stopped || !task->stopped);
 	}
 	return found;
-}
-
-static size_t tasks_alive(const struct tasks *tasks, pid_t process)
-{
-	return count(tasks, process, true);
-}
-
-static size_t tasks_on_the_run(const struct tasks *tasks, pid_t process)
-{
-	return count(tasks, process, false);
 }
 
 struct error *tracer_seize(const struct tracer_options *options)
@@ -299,33 +258,31 @@ static bool is_of_interest(const struct tracer *tracer, const struct traced_proc
 static struct error *collect(const struct tracer *tracer, const struct traced_process *process,
 			     struct held_process *ret)
 {
-	const struct tasks *tasks = &tracer->tasks;
 	struct held_process held = { .id = process->id, .knows_signal_stacks = true };
 	pid_t first = process->signal ? process->taker : process->id;
 
-	for (size_t i = 0; i < tasks->count; i++) {
-		const struct task *task = &tasks->tasks[i];
-		struct held_thread *threads;
+	for (size_t i = 0; i < tracer->task_count; i++) {
+		const struct task *task = &tracer->tasks[i];
+		struct held_thread *last;
 
 		if (task->process != process->id || task->exiting)
 			continue;
-		if (!LIST_GROW(held.threads, held.count)) {
+		if (LIST_APPEND(held.threads, held.count,
+				(struct held_thread){
+					.id = task->id,
+					.stopped = task->stopped,
+					.signal_stack = task->signal_stack,
+				})) {
 			free(held.threads);
 			return &error_no_memory;
 		}
-		threads = held.threads;
-		threads[held.count] = (struct held_thread){
-			.id = task->id,
-			.stopped = task->stopped,
-			.signal_stack = task->signal_stack,
-		};
+		last = &held.threads[held.count - 1];
 		if (task->id == first) {
-			struct held_thread other = threads[0];
+			struct held_thread other = *last;
 
-			threads[0] = threads[held.count];
-			threads[held.count] = other;
+			*last = held.threads[0];
+			held.threads[0] = other;
 		}
-		held.count++;
 	}
 	*ret = held;
 	return NULL;
@@ -346,8 +303,8 @@ static void finish_gathering(struct tracer *tracer, struct traced_process *proce
 	if (held.count > 0)
 		tracer->events->ending(tracer->events->data, &held, process->signal);
 	free(held.threads);
-	for (size_t i = 0; i < tracer->tasks.count; i++) {
-		struct task *task = &tracer->tasks.tasks[i];
+	for (size_t i = 0; i < tracer->task_count; i++) {
+		struct task *task = &tracer->tasks[i];
 
 		if (task->process == id && task->stopped)
 			resume(task);
@@ -357,7 +314,7 @@ static void finish_gathering(struct tracer *tracer, struct traced_process *proce
 static void finish_if_gathered(struct tracer *tracer, struct traced_process *process)
 {
 	if (process->state == PROCESS_GATHERING &&
-	    (tasks_on_the_run(&tracer->tasks, process->id) == 0 || clock_now() > process->deadline))
+	    (count_tasks(tracer, process->id, false) == 0 || clock_now() > process->deadline))
 		finish_gathering(tracer, process);
 }
 
@@ -369,8 +326,8 @@ static void begin_gathering(struct tracer *tracer, struct traced_process *proces
 	process->signal = signal;
 	process->taker = task->id;
 	process->deadline = clock_now() + BUDGET_SECONDS;
-	for (size_t i = 0; i < tracer->tasks.count; i++) {
-		const struct task *other = &tracer->tasks.tasks[i];
+	for (size_t i = 0; i < tracer->task_count; i++) {
+		const struct task *other = &tracer->tasks[i];
 
 		if (other->process == process->id && !other->stopped && !other->exiting)
 			ptrace(PTRACE_INTERRUPT, other->id, NULL, NULL);
@@ -425,7 +382,7 @@ static bool ends_process(const struct tracer *tracer, const struct task *task, i
 		return event_message(task->id) == FILTER_EXIT;
 	if (event == PTRACE_EVENT_EXIT) {
 		*ret_signal = killed_by(task);
-		return *ret_signal != 0 || tasks_alive(&tracer->tasks, task->process) == 1;
+		return *ret_signal != 0 || count_tasks(tracer, task->process, true) == 1;
 	}
 	if (event != 0)
 		return false;
@@ -447,11 +404,11 @@ static void meet_child(struct tracer *tracer, pid_t parent, int event)
 		return;
 	/* Only clone() makes threads. */
 	if (event == PTRACE_EVENT_CLONE) {
-		tasks_add(&tracer->tasks, child);
+		add_task(tracer, child, 0);
 		return;
 	}
-	task = tasks_add_process(&tracer->tasks, child);
-	maker = tasks_find(&tracer->tasks, parent);
+	task = add_task(tracer, child, child);
+	maker = find_task(tracer, parent);
 	if (!task || !maker || task->signal_stack)
 		return;
 	task->signal_stack = maker->signal_stack;
@@ -486,7 +443,7 @@ static void meet_program(struct tracer *tracer, struct task *task)
 	task->exiting = false;
 	task->signal_stack = task->signal_stack_size = 0;
 	if (former && former != id)
-		tasks_remove(&tracer->tasks, former);
+		remove_task(tracer, former);
 	snprintf(link, sizeof(link), "/proc/%d/exe", id);
 	length = readlink(link, path, sizeof(path) - 1);
 	path[length < 0 ? 0 : length] = '\0';
@@ -495,7 +452,7 @@ static void meet_program(struct tracer *tracer, struct task *task)
 
 static void handle_stop(struct tracer *tracer, pid_t id, int status)
 {
-	struct task *task = tasks_add(&tracer->tasks, id);
+	struct task *task = add_task(tracer, id, 0);
 	int event = stop_event(status), signal;
 	struct traced_process *process;
 
@@ -512,8 +469,8 @@ static void handle_stop(struct tracer *tracer, pid_t id, int status)
 	else if (event == PTRACE_EVENT_SECCOMP && event_message(id) == FILTER_SIGNAL_STACK)
 		note_signal_stack(task);
 	/* The lists may have moved. */
-	task = tasks_find(&tracer->tasks, id);
-	process = task ? tasks_find_process(&tracer->tasks, task->process) : NULL;
+	task = find_task(tracer, id);
+	process = task ? find_process(tracer, task->process) : NULL;
 	if (!process)
 		return;
 	task->status = status;
@@ -534,25 +491,25 @@ static void handle_stop(struct tracer *tracer, pid_t id, int status)
 
 static void handle_end(struct tracer *tracer, pid_t id, int status)
 {
-	struct task *task = tasks_find(&tracer->tasks, id);
+	struct task *task = find_task(tracer, id);
 	pid_t owner = task ? task->process : id;
 	struct traced_process *process;
 
 	tracer->unseen += owner == id && is_let_through(tracer, id);
-	tasks_remove(&tracer->tasks, id);
-	process = tasks_find_process(&tracer->tasks, owner);
+	remove_task(tracer, id);
+	process = find_process(tracer, owner);
 	if (process)
 		finish_if_gathered(tracer, process);
 	if (id == tracer->options->program)
-		tracer->events->ended(tracer->events->data, status, tracer->tasks.process_count,
+		tracer->events->ended(tracer->events->data, status, tracer->process_count,
 				      tracer->unseen);
 }
 
 /* Whether threads of a process are to stop, which may be late. */
 static bool is_gathering(const struct tracer *tracer)
 {
-	for (size_t i = 0; i < tracer->tasks.process_count; i++)
-		if (tracer->tasks.processes[i].state == PROCESS_GATHERING)
+	for (size_t i = 0; i < tracer->process_count; i++)
+		if (tracer->processes[i].state == PROCESS_GATHERING)
 			return true;
 	return false;
 }
@@ -566,15 +523,15 @@ static void await_stops(struct tracer *tracer)
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGCHLD);
 	sigtimedwait(&signals, NULL, &budget);
-	for (size_t i = tracer->tasks.process_count; i-- > 0;)
-		finish_if_gathered(tracer, &tracer->tasks.processes[i]);
+	for (size_t i = tracer->process_count; i-- > 0;)
+		finish_if_gathered(tracer, &tracer->processes[i]);
 }
 
 struct error *tracer_run(const struct tracer_options *options, const struct tracer_events *events)
 {
 	struct tracer tracer = { .options = options, .events = events };
 
-	if (!tasks_add(&tracer.tasks, options->program))
+	if (!add_task(&tracer, options->program, 0))
 		tracer.error = &error_no_memory;
 	while (!tracer.error) {
 		int late = is_gathering(&tracer) ? WNOHANG : 0, status;
@@ -589,6 +546,7 @@ struct error *tracer_run(const struct tracer_options *options, const struct trac
 		else if (id > 0)
 			handle_end(&tracer, id, status);
 	}
-	tasks_deinit(&tracer.tasks);
+	free(tracer.tasks);
+	free(tracer.processes);
 	return tracer.error;
 }

@@ -2,7 +2,7 @@
  * The manual as a whole: heapcore.1 and docs/commands.md.
  */
 #include "cli/help/manual.h"
-#include "cli/live/run_options.h"
+#include "cli/live/run.h"
 #include "cli/live/snap.h"
 #include "cli/options.h"
 #include "cli/prompt/switches.h"

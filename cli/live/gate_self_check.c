@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 enum { SINGLES = 5, RINGS = 3, KEPT = 2 };
@@ -91,15 +92,13 @@ int plant_leaks_main(int count, char **arguments)
 /* The leaking process; -1 where there is none. */
 struct planter {
 	pid_t process;
-	int input, output;
+	int socket;
 };
 
 static void planter_end(struct planter *planter)
 {
-	if (planter->input >= 0)
-		close(planter->input);
-	if (planter->output >= 0)
-		close(planter->output);
+	if (planter->socket >= 0)
+		close(planter->socket);
 	if (planter->process < 0)
 		return;
 	kill(planter->process, SIGKILL);
@@ -108,48 +107,33 @@ static void planter_end(struct planter *planter)
 }
 DEFINE_DEINIT(planter_end, struct planter)
 
-static void become_planter(int input, int output)
-{
-	if (dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0)
-		execl("/proc/self/exe", "heapcore", PLANT_LEAKS, (char *)NULL);
-	_exit(EXIT_FAILURE);
-}
-
 static struct error *start(struct planter *planter)
 {
-	int input[2], output[2];
+	int ends[2];
 
-	if (pipe2(input, O_CLOEXEC) < 0)
-		return error_system("a pipe");
-	planter->input = input[1];
-	if (pipe2(output, O_CLOEXEC) < 0) {
-		close(input[0]);
-		return error_system("a pipe");
-	}
-	planter->output = output[0];
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return error_system("a socket");
+	planter->socket = ends[0];
 	planter->process = fork();
-	if (planter->process == 0)
-		become_planter(input[0], output[1]);
-	close(input[0]);
-	close(output[1]);
+	if (planter->process == 0) {
+		if (dup2(ends[1], STDIN_FILENO) >= 0 && dup2(ends[1], STDOUT_FILENO) >= 0)
+			execl("/proc/self/exe", "heapcore", PLANT_LEAKS, (char *)NULL);
+		_exit(EXIT_FAILURE);
+	}
+	close(ends[1]);
 	return planter->process < 0 ? error_system("a new process") : NULL;
 }
 
-static struct error *read_planted(int fd, struct planted *ret)
+static struct error *read_planted(int socket, struct planted *ret)
 {
-	char *bytes = (char *)ret;
-	size_t size = 0;
+	ssize_t got;
 
-	while (size < sizeof(*ret)) {
-		ssize_t got = read(fd, bytes + size, sizeof(*ret) - size);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return error_create(ERROR_NOT_SUPPORTED, "the leaking process failed");
-		size += (size_t)got;
-	}
-	return NULL;
+	do {
+		got = recv(socket, ret, sizeof(*ret), MSG_WAITALL);
+	} while (got < 0 && errno == EINTR);
+	return got == (ssize_t)sizeof(*ret)
+		       ? NULL
+		       : error_create(ERROR_NOT_SUPPORTED, "the leaking process failed");
 }
 
 /* How many of them are in the set, or not used at all. */
@@ -206,7 +190,7 @@ static struct error *look_into(const char *path, struct progress *progress,
 
 static struct error *check(struct progress *progress)
 {
-	_cleanup_(planter_end) struct planter planter = { -1, -1, -1 };
+	_cleanup_(planter_end) struct planter planter = { -1, -1 };
 	_cleanup_(close) int fd = -1;
 	struct planted planted;
 	struct snapshot snapshot;
@@ -215,7 +199,7 @@ static struct error *check(struct progress *progress)
 	char path[64];
 
 	if (!error)
-		error = read_planted(planter.output, &planted);
+		error = read_planted(planter.socket, &planted);
 	if (!error)
 		error = open_temporary(&fd);
 	if (error)
