@@ -18,9 +18,6 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 # Those that there are still; no other may come.
 KNOWN = (
     ("analyzer/graph/held_anchors", "analyzer/graph/roots"),
-    ("analyzer/query/chain", "analyzer/query/collector_sets",
-     "analyzer/query/query", "analyzer/query/set",
-     "analyzer/query/string_users"),
 )
 
 

@@ -25,8 +25,8 @@ struct engine {
 	struct analysis *analysis;
 	struct candidate_source source;
 	struct rule_tests *tests; /* for each rule */
-	struct memory frames, candidates;
-	size_t frame_count, candidate_count;
+	ARRAY(struct pending) frames;
+	struct id_stack candidates;
 	/* Found so far; until the end, free ones are in the set, too. */
 	struct members members;
 	struct bitmap free_ones; /* which are never new */
@@ -41,8 +41,8 @@ static void engine_deinit(struct engine *engine)
 		kind_test_deinit(&engine->tests[i].extension);
 	}
 	free(engine->tests);
-	memory_release(&engine->frames);
-	memory_release(&engine->candidates);
+	array_release(&engine->frames);
+	array_release(&engine->candidates);
 	members_deinit(&engine->members);
 	bitmap_deinit(&engine->free_ones);
 }
@@ -78,18 +78,6 @@ static struct error *init_members(struct engine *engine, size_t count)
 	return error;
 }
 
-static struct error *find_free(struct engine *engine, size_t count)
-{
-	struct error *error =
-		bitmap_init(&engine->free_ones, count, analysis_account(engine->analysis));
-
-	if (error)
-		return error;
-	bitmap_fill(&engine->free_ones);
-	bitmap_minus(&engine->free_ones, allocation_used(analysis_index(engine->analysis)));
-	return NULL;
-}
-
 static struct error *engine_init(struct engine *engine, const struct extension *extension,
 				 size_t count)
 {
@@ -101,12 +89,15 @@ static struct error *engine_init(struct engine *engine, const struct extension *
 		.extension = extension,
 		.rules = extension->rules,
 		.analysis = analysis,
-		.frames.account = account,
-		.candidates.account = account,
+		.frames.memory.account = account,
+		.candidates.memory.account = account,
 	};
-	error = find_free(engine, count);
-	if (!error)
-		error = init_members(engine, count);
+	error = bitmap_init(&engine->free_ones, count, account);
+	if (error)
+		return error;
+	bitmap_fill(&engine->free_ones);
+	bitmap_minus(&engine->free_ones, allocation_used(analysis_index(analysis)));
+	error = init_members(engine, count);
 	if (!error)
 		error = candidate_source_init(&engine->source, extension->choice, extension->rules);
 	if (!error)
@@ -116,22 +107,17 @@ static struct error *engine_init(struct engine *engine, const struct extension *
 	return error;
 }
 
-static struct pending *top_frame(const struct engine *engine)
-{
-	return (struct pending *)engine->frames.bytes + engine->frame_count - 1;
-}
-
 /* Leave those behind first that are of the rule's kind. */
 static struct error *narrow_candidates(struct engine *engine, struct rule_tests *tests,
 				       size_t first)
 {
-	allocation_id *ids = engine->candidates.bytes;
+	allocation_id *ids = engine->candidates.items;
 	size_t left = first;
 	bool taken;
 
 	if (tests->extension.kind.choice == KIND_ANY)
 		return NULL;
-	for (size_t i = first; i < engine->candidate_count; i++) {
+	for (size_t i = first; i < engine->candidates.count; i++) {
 		struct error *error = kind_test_judge(&tests->extension, ids[i], &taken);
 
 		if (error)
@@ -140,7 +126,7 @@ static struct error *narrow_candidates(struct engine *engine, struct rule_tests 
 			ids[left++] = ids[i];
 	}
 	tests->extension_found |= left > first;
-	engine->candidate_count = left;
+	engine->candidates.count = left;
 	return NULL;
 }
 
@@ -171,7 +157,7 @@ static struct error *applies(struct engine *engine, const struct pending *frame,
 static struct error *find_candidates(struct engine *engine, struct pending *frame)
 {
 	const struct extension_rules *rules = engine->rules;
-	size_t first = engine->candidate_count;
+	size_t first = engine->candidates.count;
 
 	for (; frame->rule < rules->count; frame->rule++) {
 		struct error *error;
@@ -180,13 +166,12 @@ static struct error *find_candidates(struct engine *engine, struct pending *fram
 		error = applies(engine, frame, frame->rule, &taken);
 		if (!error && taken)
 			error = candidates_find(&engine->source, &rules->list[frame->rule],
-						frame->id, &engine->candidates,
-						&engine->candidate_count);
-		if (!error && engine->candidate_count > first)
+						frame->id, &engine->candidates);
+		if (!error && engine->candidates.count > first)
 			error = narrow_candidates(engine, &engine->tests[frame->rule], first);
 		if (error)
 			return error;
-		frame->left = (uint32_t)(engine->candidate_count - first);
+		frame->left = (uint32_t)(engine->candidates.count - first);
 		if (frame->left)
 			return NULL;
 	}
@@ -205,12 +190,7 @@ static struct error *visit(struct engine *engine, allocation_id id, uint16_t sta
 		error = find_candidates(engine, &frame);
 	if (error || frame.left == 0)
 		return error;
-	error = memory_reserve(&engine->frames, (engine->frame_count + 1) * sizeof(frame));
-	if (error)
-		return error;
-	engine->frame_count++;
-	*top_frame(engine) = frame;
-	return NULL;
+	return array_append(&engine->frames, frame);
 }
 
 static struct error *comment(struct engine *engine, struct member_comment comment)
@@ -224,11 +204,11 @@ static struct error *comment(struct engine *engine, struct member_comment commen
 static struct error *take_candidate(struct engine *engine, struct pending *ret_frame,
 				    allocation_id *ret)
 {
-	const allocation_id *ids = engine->candidates.bytes;
-	struct pending *frame = top_frame(engine);
+	const allocation_id *ids = engine->candidates.items;
+	struct pending *frame = engine->frames.items + engine->frames.count - 1;
 	struct error *error;
 
-	*ret = ids[--engine->candidate_count];
+	*ret = ids[--engine->candidates.count];
 	frame->left--;
 	*ret_frame = *frame;
 	if (frame->left > 0)
@@ -236,7 +216,7 @@ static struct error *take_candidate(struct engine *engine, struct pending *ret_f
 	frame->rule++;
 	error = find_candidates(engine, frame);
 	if (!error && frame->left == 0)
-		engine->frame_count--;
+		engine->frames.count--;
 	return error;
 }
 
@@ -290,7 +270,7 @@ static struct error *extend_member(struct engine *engine, allocation_id id)
 								.from = NO_ALLOCATION,
 								.to = id });
 	error = visit(engine, id, BASE_STATE);
-	while (!error && engine->frame_count > 0) {
+	while (!error && engine->frames.count > 0) {
 		error = step(engine);
 		if (!error)
 			error = look_up(engine, engine->members.order.count);
@@ -337,12 +317,12 @@ static struct error *extend_by_all(struct engine *engine, allocation_id id)
 	struct error *error = NULL;
 
 	for (; !error && frame.rule < engine->rules->count; frame.rule++) {
-		size_t first = engine->candidate_count;
+		size_t first = engine->candidates.count;
 		const allocation_id *ids;
 
 		error = find_candidates(engine, &frame);
-		ids = engine->candidates.bytes;
-		for (size_t i = first; i < engine->candidate_count; i++)
+		ids = engine->candidates.items;
+		for (size_t i = first; i < engine->candidates.count; i++)
 			bitmap_set(&engine->members.set, ids[i]);
 	}
 	return error;
@@ -370,12 +350,12 @@ static struct error *fly_all(struct engine *engine, struct flight *flight, size_
 {
 	struct error *error = NULL;
 
-	while (!error && (engine->candidate_count > 0 || flight->count > keep)) {
-		const allocation_id *ids = engine->candidates.bytes;
+	while (!error && (engine->candidates.count > 0 || flight->count > keep)) {
+		const allocation_id *ids = engine->candidates.items;
 
 		error = fly(engine, flight,
-			    engine->candidate_count > 0 ? ids[--engine->candidate_count]
-							: NO_ALLOCATION);
+			    engine->candidates.count > 0 ? ids[--engine->candidates.count]
+							 : NO_ALLOCATION);
 		if (!error)
 			error = look_up(engine, flight->landed);
 	}
@@ -428,7 +408,7 @@ static struct error *start_again(struct engine *engine)
 
 	members_deinit(&engine->members);
 	engine->stepped = 0;
-	engine->candidate_count = 0;
+	engine->candidates.count = 0;
 	return init_members(engine, count);
 }
 
@@ -498,12 +478,10 @@ static struct error *has_class(struct engine *engine, const char *name, bool *re
 
 static struct error *note_words(struct engine *engine, enum comment_kind kind, const char *words)
 {
-	return members_comment(&engine->members, (struct member_comment){
-							 .state = words,
-							 .kind = kind,
-							 .from = NO_ALLOCATION,
-							 .to = NO_ALLOCATION,
-						 });
+	return members_comment(&engine->members, (struct member_comment){ .state = words,
+									  .kind = kind,
+									  .from = NO_ALLOCATION,
+									  .to = NO_ALLOCATION });
 }
 
 static bool has_rules(const struct extension_rules *rules, uint16_t state)

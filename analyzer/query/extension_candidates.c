@@ -1,7 +1,6 @@
 #include "analyzer/query/extension_candidates.h"
 
 #include "analyzer/base/sort.h"
-#include "analyzer/query/word_scan.h"
 
 #include <stdlib.h>
 
@@ -37,8 +36,7 @@ struct search {
 	struct candidate_source *source;
 	const struct extension_rule *rule;
 	allocation_id from;
-	struct memory *ids;
-	size_t *count;
+	struct id_stack *ids;
 };
 
 static bool is_wanted(const struct search *search, allocation_id id)
@@ -50,35 +48,14 @@ static bool is_wanted(const struct search *search, allocation_id id)
 	return search->rule->arrow != ARROW_TO_LEAKED || bitmap_get(source->leaked, id);
 }
 
-static struct error *add(const struct search *search, allocation_id id)
-{
-	size_t size = (*search->count + 1) * sizeof(id);
-
-	if (size > search->ids->size) {
-		struct error *error = memory_reserve(search->ids, size);
-
-		if (error)
-			return error;
-	}
-	((allocation_id *)search->ids->bytes)[(*search->count)++] = id;
-	return NULL;
-}
-
-/* Whether the word of source leads to where the rule wants it to in target. */
-static bool leads_to(const struct search *search, uint64_t word, allocation_id target,
-		     bool has_offset, uint64_t offset)
+/* Whether the word at `at` in source refers to that offset of target, or to any, and counts. */
+static bool refers(const struct search *search, allocation_id source, uint64_t at, uint64_t word,
+		   allocation_id target, bool has_offset, uint64_t offset)
 {
 	const struct allocation_index *index = analysis_index(search->source->analysis);
 	uint64_t distance = word - allocation_start(index, target);
 
-	return has_offset ? distance == offset : distance < allocation_size(index, target);
-}
-
-/* The same, and the reference counts; at is where in source it stands. */
-static bool refers(const struct search *search, allocation_id source, uint64_t at, uint64_t word,
-		   allocation_id target, bool has_offset, uint64_t offset)
-{
-	return leads_to(search, word, target, has_offset, offset) &&
+	return (has_offset ? distance == offset : distance < allocation_size(index, target)) &&
 	       reference_choice_takes(search->source->choice, source, at, target);
 }
 
@@ -86,16 +63,12 @@ static bool refers(const struct search *search, allocation_id source, uint64_t a
 static bool scan_for(const struct search *search, allocation_id source, allocation_id target,
 		     uint64_t offset)
 {
-	const struct analysis *analysis = search->source->analysis;
-	const struct allocation_index *index = analysis_index(analysis);
-	uint64_t start = allocation_start(index, source), address, word;
-	struct word_scan scan;
+	struct word_scan scan = word_scan_of(search->source->analysis, source);
+	uint64_t at, word;
 
-	word_scan_init(&scan, analysis_image(analysis), start,
-		       start + allocation_size(index, source));
-	while (word_scan_next(&scan, &address, &word)) {
+	while (word_scan_next(&scan, &at, &word)) {
 		search->source->work++;
-		if (refers(search, source, address - start, word, target, true, offset))
+		if (refers(search, source, at, word, target, true, offset))
 			return true;
 	}
 	return false;
@@ -132,23 +105,19 @@ static struct error *follow_word(const struct search *search, struct edges edges
 	    !refers(search, search->from, at, word, target, rule->has_extension_offset,
 		    rule->extension_offset))
 		return NULL;
-	return is_edge(edges, at, target) ? add(search, target) : NULL;
+	return is_edge(edges, at, target) ? array_append(search->ids, target) : NULL;
 }
 
 /* `->B@10`: what any word refers to, at the offset. */
 static struct error *follow_words(const struct search *search, struct edges edges)
 {
-	const struct analysis *analysis = search->source->analysis;
-	const struct allocation_index *index = analysis_index(analysis);
-	uint64_t start = allocation_start(index, search->from), address, word;
+	struct word_scan scan = word_scan_of(search->source->analysis, search->from);
 	struct error *error = NULL;
-	struct word_scan scan;
+	uint64_t at, word;
 
-	word_scan_init(&scan, analysis_image(analysis), start,
-		       start + allocation_size(index, search->from));
-	while (!error && word_scan_next(&scan, &address, &word)) {
+	while (!error && word_scan_next(&scan, &at, &word)) {
 		search->source->work++;
-		error = follow_word(search, edges, address - start, word);
+		error = follow_word(search, edges, at, word);
 	}
 	return error;
 }
@@ -172,7 +141,7 @@ static struct error *find_targets(const struct search *search)
 		return follow_words(search, edges);
 	for (size_t i = 0; !error && i < edges.count; i++)
 		if (is_wanted(search, edges.targets[i]))
-			error = add(search, edges.targets[i]);
+			error = array_append(search->ids, edges.targets[i]);
 	return error;
 }
 
@@ -192,18 +161,10 @@ static bool is_referrer(const struct search *search, allocation_id id)
 	return true;
 }
 
-/* Those that refer to it may be many, and large. */
-static struct error *check_interrupt(const struct search *search)
-{
-	struct progress *progress = analysis_progress(search->source->analysis);
-
-	if (atomic_load_explicit(&progress->interrupted, memory_order_relaxed))
-		return error_create(ERROR_INTERRUPTED, "interrupted");
-	return NULL;
-}
-
+/* Referrers may be many, and large. */
 static struct error *find_referrers(const struct search *search)
 {
+	const struct progress *progress = analysis_progress(search->source->analysis);
 	struct edges edges = graph_outgoing(search->source->incoming, search->from);
 	struct error *error = NULL;
 
@@ -212,9 +173,9 @@ static struct error *find_referrers(const struct search *search)
 		if (!is_wanted(search, edges.targets[i]))
 			continue;
 		if (is_referrer(search, edges.targets[i]))
-			error = add(search, edges.targets[i]);
-		if (!error)
-			error = check_interrupt(search);
+			error = array_append(search->ids, edges.targets[i]);
+		if (!error && atomic_load_explicit(&progress->interrupted, memory_order_relaxed))
+			error = error_create(ERROR_INTERRUPTED, "interrupted");
 	}
 	return error;
 }
@@ -247,29 +208,30 @@ static void sort_down(allocation_id *ids, size_t count)
 }
 
 /* Sort those from first on, and leave each of them only once. */
-static void put_in_order(allocation_id *ids, size_t first, size_t *count)
+static void put_in_order(struct id_stack *ids, size_t first)
 {
+	allocation_id *items = ids->items;
 	size_t left = first;
 
-	if (*count - first < 2)
+	if (ids->count - first < 2)
 		return;
-	sort_down(ids + first, *count - first);
-	for (size_t i = first; i < *count; i++)
-		if (left == first || ids[left - 1] != ids[i])
-			ids[left++] = ids[i];
-	*count = left;
+	sort_down(items + first, ids->count - first);
+	for (size_t i = first; i < ids->count; i++)
+		if (left == first || items[left - 1] != items[i])
+			items[left++] = items[i];
+	ids->count = left;
 }
 
 struct error *candidates_find(struct candidate_source *source, const struct extension_rule *rule,
-			      allocation_id from, struct memory *ids, size_t *count)
+			      allocation_id from, struct id_stack *ids)
 {
-	const struct search search = { source, rule, from, ids, count };
-	size_t first = *count;
+	const struct search search = { source, rule, from, ids };
+	size_t first = ids->count;
 	struct error *error =
 		rule->arrow == ARROW_FROM ? find_referrers(&search) : find_targets(&search);
 
 	if (error)
 		return error;
-	put_in_order(ids->bytes, first, count);
+	put_in_order(ids, first);
 	return NULL;
 }

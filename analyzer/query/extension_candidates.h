@@ -5,6 +5,7 @@
 #ifndef ANALYZER_QUERY_EXTENSION_CANDIDATES_H
 #define ANALYZER_QUERY_EXTENSION_CANDIDATES_H
 
+#include "analyzer/base/array.h"
 #include "analyzer/query/extension_rules.h"
 #include "analyzer/query/reference_choice.h"
 
@@ -19,16 +20,20 @@ struct candidate_source {
 	uint64_t work;		       /* words and edges looked at so far */
 };
 
+struct id_stack {
+	ARRAY(allocation_id);
+};
+
 /* Build what the rules need. */
 struct error *candidate_source_init(struct candidate_source *source,
 				    struct reference_choice *choice,
 				    const struct extension_rules *rules);
 
 /*
- * Put behind the first *count of ids those that the arrow and the offsets lead to from that
- * allocation, each once, the last address first. Their kind is not looked at.
+ * Append the ids of those that the arrow and the offsets lead to from that allocation, whatever
+ * their kind, each once, the last address first.
  */
 struct error *candidates_find(struct candidate_source *source, const struct extension_rule *rule,
-			      allocation_id from, struct memory *ids, size_t *count);
+			      allocation_id from, struct id_stack *ids);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * The sets of mapped memory: all of it, and by rights.
+ * The sets of mapped memory: all of it, by rights, and the ranges of roots.
  *
  * The image cuts a mapping into regions by where their bytes come from; here its parts are put
  * together again.
  */
 
-#include "analyzer/query/ranges.h"
+#include "analyzer/query/set.h"
 
 /* Beside each range, by its number. */
 struct mapped_part {
@@ -14,7 +14,7 @@ struct mapped_part {
 	uint8_t rights;
 };
 
-static const char *group_of(const struct analysis *analysis, const struct region *region)
+static const char *region_group(const struct analysis *analysis, const struct region *region)
 {
 	const struct program *program = analysis_program(analysis);
 
@@ -35,9 +35,10 @@ static bool continues(const struct range *range, const struct mapped_part *part,
 	       part->mapping == region->mapping && part->rights == region->rights;
 }
 
-static struct error *collect(const struct analysis *analysis, bool (*takes)(uint8_t rights),
+static struct error *collect(struct analysis *analysis, const struct set_arguments *arguments,
 			     struct ranges *ret)
 {
+	const struct range_kind *kind = arguments->set->ranges;
 	const struct image *image = analysis_image(analysis);
 	size_t count = image_region_count(image);
 	struct mapped_part *parts = calloc(count + 1, sizeof(*parts));
@@ -52,7 +53,7 @@ static struct error *collect(const struct analysis *analysis, bool (*takes)(uint
 		uint64_t size = region->end - region->start;
 		struct range *last = ret->count ? &ret->list[ret->count - 1] : NULL;
 
-		if (!takes(region->rights))
+		if ((region->rights & kind->rights_mask) != kind->rights)
 			continue;
 		if (last && continues(last, &parts[last->number], segment, region)) {
 			last->size += size;
@@ -61,7 +62,7 @@ static struct error *collect(const struct analysis *analysis, bool (*takes)(uint
 			parts[ret->count].rights = region->rights;
 			segment = region->segment;
 			error = ranges_add(ret, (struct range){ region->start, size,
-								group_of(analysis, region),
+								region_group(analysis, region),
 								ret->count });
 		}
 		if (!error && region->origin == REGION_CORE)
@@ -70,62 +71,6 @@ static struct error *collect(const struct analysis *analysis, bool (*takes)(uint
 			parts[ret->count - 1].from_file += size;
 	}
 	return error;
-}
-
-static bool is_writable(uint8_t rights)
-{
-	return rights & RIGHT_WRITE;
-}
-
-static bool is_readonly(uint8_t rights)
-{
-	return rights == RIGHT_READ;
-}
-
-static bool is_rxonly(uint8_t rights)
-{
-	return rights == (RIGHT_READ | RIGHT_EXECUTE);
-}
-
-/* Guards of stacks, and what was reserved for later. */
-static bool is_inaccessible(uint8_t rights)
-{
-	return !(rights & (RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE));
-}
-
-static bool is_mapped(uint8_t rights)
-{
-	return true;
-}
-
-static struct error *writable_collect(struct analysis *analysis,
-				      const struct set_arguments *arguments, struct ranges *ret)
-{
-	return collect(analysis, is_writable, ret);
-}
-
-static struct error *readonly_collect(struct analysis *analysis,
-				      const struct set_arguments *arguments, struct ranges *ret)
-{
-	return collect(analysis, is_readonly, ret);
-}
-
-static struct error *rxonly_collect(struct analysis *analysis,
-				    const struct set_arguments *arguments, struct ranges *ret)
-{
-	return collect(analysis, is_rxonly, ret);
-}
-
-static struct error *inaccessible_collect(struct analysis *analysis,
-					  const struct set_arguments *arguments, struct ranges *ret)
-{
-	return collect(analysis, is_inaccessible, ret);
-}
-
-static struct error *maps_collect(struct analysis *analysis, const struct set_arguments *arguments,
-				  struct ranges *ret)
-{
-	return collect(analysis, is_mapped, ret);
 }
 
 /* By the bits of RIGHT_...: execute, write, read. */
@@ -157,12 +102,6 @@ static void write_range(const struct analysis *analysis, const struct ranges *ra
 		   part->mapping ? part->mapping->path : NULL);
 }
 
-/* "known": the bytes that the dump, or the mapped file, has. */
-#define RANGE_TABLE(name, sentence)                                                        \
-	TABLE(name, sentence, { "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },        \
-	      { "size", VALUE_BYTES }, { "known", VALUE_BYTES }, { "rights", VALUE_TEXT }, \
-	      { "path", VALUE_TEXT })
-
 /* As the kernel writes them in /proc/PID/maps, but for what is shared. */
 static void write_map(const struct analysis *analysis, const struct ranges *ranges,
 		      const struct range *range, struct report *report)
@@ -182,38 +121,171 @@ const struct range_kind range_kind_maps = {
 		      { "rights", VALUE_TEXT }, { "size", VALUE_BYTES }, { "in core", VALUE_BYTES },
 		      { "in file", VALUE_BYTES }, { "path", VALUE_TEXT }),
 	.contiguous = true,
-	.collect = maps_collect,
+	.collect = collect,
 	.write = write_map,
 };
 
-const struct range_kind range_kind_rxonly = {
-	.noun = "executable ranges",
-	.table = RANGE_TABLE("range", NULL),
-	.contiguous = true,
-	.collect = rxonly_collect,
-	.write = write_range,
+/* "known": the bytes that the dump, or the mapped file, has. */
+#define RANGES_BY_RIGHTS(the_noun, mask, wanted)                                                   \
+	{                                                                                          \
+		.noun = the_noun,                                                                  \
+		.table =                                                                           \
+			TABLE("range", NULL, { "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS }, \
+			      { "size", VALUE_BYTES }, { "known", VALUE_BYTES },                   \
+			      { "rights", VALUE_TEXT }, { "path", VALUE_TEXT }),                   \
+		.contiguous = true, .collect = collect, .rights_mask = mask, .rights = wanted,     \
+		.write = write_range,                                                              \
+	}
+
+const struct range_kind range_kind_writable =
+	RANGES_BY_RIGHTS("writable ranges", RIGHT_WRITE, RIGHT_WRITE);
+const struct range_kind range_kind_readonly =
+	RANGES_BY_RIGHTS("read-only ranges", UINT8_MAX, RIGHT_READ);
+const struct range_kind range_kind_rxonly =
+	RANGES_BY_RIGHTS("executable ranges", UINT8_MAX, RIGHT_READ | RIGHT_EXECUTE);
+
+/* Guards of stacks, and what was reserved for later. */
+const struct range_kind range_kind_inaccessible =
+	RANGES_BY_RIGHTS("inaccessible ranges", RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE, 0);
+
+/* What each root range refers to, counted when the first row is written. */
+struct root_counts {
+	bool tried, known;
+	struct analysis *analysis;
+	size_t current;	   /* the range that is being counted */
+	uint32_t *last;	   /* by allocation: 1 more than the range seen last */
+	uint64_t counts[]; /* used allocations, by range */
 };
 
-const struct range_kind range_kind_inaccessible = {
-	.noun = "inaccessible ranges",
-	.table = RANGE_TABLE("range", NULL),
-	.contiguous = true,
-	.collect = inaccessible_collect,
-	.write = write_range,
-};
+static const char *root_group(const struct analysis *analysis, const struct root_range *root)
+{
+	const struct region *region = image_find(analysis_image(analysis), root->start);
 
-const struct range_kind range_kind_writable = {
-	.noun = "writable ranges",
-	.table = RANGE_TABLE("range", NULL),
-	.contiguous = true,
-	.collect = writable_collect,
-	.write = write_range,
-};
+	if (root->kind == ROOT_STACK)
+		return "Stack roots";
+	if (root->is_code)
+		return "Static roots in code that the program made";
+	if (program_find_module(analysis_program(analysis), root->start))
+		return "Static roots in modules";
+	return region && region->mapping ? "Static roots in other mapped files"
+					 : "Static roots in anonymous memory";
+}
 
-const struct range_kind range_kind_readonly = {
-	.noun = "read-only ranges",
-	.table = RANGE_TABLE("range", NULL),
+/* Registers are roots, too, but no ranges. */
+static size_t count_roots(const struct analysis *analysis)
+{
+	return root_range_count(analysis_roots(analysis));
+}
+
+static struct range root_at(const struct analysis *analysis, size_t number)
+{
+	struct root_range root = root_range(analysis_roots(analysis), number);
+
+	return (struct range){ root.start, root.end - root.start, root_group(analysis, &root) };
+}
+
+static struct error *prepare_counts(struct analysis *analysis,
+				    const struct set_arguments *arguments, struct ranges *ret)
+{
+	struct root_counts *counts =
+		calloc(1, sizeof(*counts) + count_roots(analysis) * sizeof(*counts->counts));
+
+	if (!counts)
+		return &error_no_memory;
+	counts->analysis = analysis;
+	ret->details = counts;
+	return NULL;
+}
+
+static size_t find_range(const struct roots *roots, uint64_t address)
+{
+	size_t low = 0, high = root_range_count(roots);
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (root_range(roots, middle).end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Anchors of a kind come by address, so those of a range in a row. */
+static bool count_anchor(void *data, const struct anchor *anchor)
+{
+	struct root_counts *counts = data;
+	const struct roots *roots = analysis_roots(counts->analysis);
+
+	if (atomic_load_explicit(&analysis_progress(counts->analysis)->interrupted,
+				 memory_order_relaxed))
+		return false;
+	if (anchor->kind > ROOT_STACK || anchor->address == 0)
+		return true;
+	if (anchor->address >= root_range(roots, counts->current).end ||
+	    anchor->address < root_range(roots, counts->current).start)
+		counts->current = find_range(roots, anchor->address);
+	if (counts->current == root_range_count(roots)) {
+		counts->current = 0;
+		return true;
+	}
+	if (counts->last[anchor->target] == counts->current + 1)
+		return true;
+	counts->last[anchor->target] = (uint32_t)counts->current + 1;
+	counts->counts[counts->current]++;
+	return true;
+}
+
+/* Without memory for that, nothing is reported. */
+static void count_targets(const struct analysis *analysis, struct root_counts *counts)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+
+	counts->tried = true;
+	counts->last = calloc(allocation_count(index) + 1, sizeof(*counts->last));
+	if (!counts->last)
+		return;
+	if (root_range_count(analysis_roots(analysis)) > 0)
+		roots_visit(analysis_roots(analysis), allocation_used(index), count_anchor, counts);
+	counts->known = true;
+	free(counts->last);
+	counts->last = NULL;
+}
+
+static const char *kind_name(const struct root_range *root)
+{
+	if (root->kind == ROOT_STACK)
+		return "stack";
+	if (root->is_code)
+		return "static, JIT code";
+	return root->is_writable ? "static" : "static, read-only";
+}
+
+static void write_root(const struct analysis *analysis, const struct ranges *ranges,
+		       const struct range *range, struct report *report)
+{
+	struct root_counts *counts = ranges->details;
+	struct root_range root = root_range(analysis_roots(analysis), range->number);
+	const struct mapping *mapping = image_find_mapping(analysis_image(analysis), root.start);
+
+	if (!counts->tried)
+		count_targets(analysis, counts);
+	report_add(report, root.start, root.end, range->size,
+		   VALUE_IF(counts->known, counts->counts[range->number]), kind_name(&root));
+	report_thread(report, analysis_program(analysis), root.thread);
+	report_add(report, mapping ? mapping->path : NULL);
+}
+
+/* "allocations": used ones that the range refers to directly. */
+const struct range_kind range_kind_roots = {
+	.noun = "root ranges",
+	.table = TABLE("root", NULL, { "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },
+		       { "size", VALUE_BYTES }, { "allocations", VALUE_COUNT },
+		       { "kind", VALUE_TEXT }, { "thread", VALUE_NUMBER }, { "path", VALUE_TEXT }),
 	.contiguous = true,
-	.collect = readonly_collect,
-	.write = write_range,
+	.collect = prepare_counts,
+	.count = count_roots,
+	.at = root_at,
+	.write = write_root,
 };

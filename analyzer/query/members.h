@@ -38,9 +38,12 @@ static inline bool comment_is_warning(const struct member_comment *comment)
 	       comment->kind == COMMENT_UNREACHED;
 }
 
+/* In which order to show them. */
+enum sort_key { SORT_DEFAULT, SORT_ADDRESS, SORT_COUNT, SORT_BYTES, SORT_RETAINED };
+
 struct members {
 	struct bitmap set;
-	ARRAY(allocation_id) order;	       /* ; none: by address */
+	ARRAY(allocation_id) order;	       /* none: by address */
 	ARRAY(struct member_comment) comments; /* by position */
 	ARRAY(uint16_t) states;		       /* by allocation: see members_state() */
 	bool is_ordered;		       /* also if the order is empty */

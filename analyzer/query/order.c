@@ -1,7 +1,87 @@
 #include "analyzer/query/order.h"
 
 #include "analyzer/kinds/tally.h"
-#include "analyzer/query/largest.h"
+
+void largest_init(struct largest *largest, size_t limit, struct memory_account *account)
+{
+	*largest = (struct largest){
+		.entries.memory.account = account,
+		.limit = limit ? limit : SIZE_MAX,
+	};
+}
+
+void largest_deinit(struct largest *largest)
+{
+	array_release(&largest->entries);
+}
+
+/* Whether left comes behind right. */
+static bool is_less(const struct entry *left, const struct entry *right)
+{
+	if (left->value != right->value)
+		return left->value < right->value;
+	return left->id > right->id;
+}
+
+/* Put the entry where the top was, or below it, among the first count. */
+static void sink(struct entry *heap, size_t count, struct entry entry)
+{
+	size_t at = 0;
+
+	while (2 * at + 1 < count) {
+		size_t below = 2 * at + 1;
+
+		if (below + 1 < count && is_less(&heap[below + 1], &heap[below]))
+			below++;
+		if (!is_less(&heap[below], &entry))
+			break;
+		heap[at] = heap[below];
+		at = below;
+	}
+	heap[at] = entry;
+}
+
+static void rise(struct entry *heap, size_t at, struct entry entry)
+{
+	while (at > 0 && is_less(&entry, &heap[(at - 1) / 2])) {
+		heap[at] = heap[(at - 1) / 2];
+		at = (at - 1) / 2;
+	}
+	heap[at] = entry;
+}
+
+struct error *largest_offer(struct largest *largest, allocation_id id, uint64_t value)
+{
+	const struct entry entry = { value, id };
+	struct error *error = NULL;
+
+	if (largest->entries.count < largest->limit) {
+		error = array_append(&largest->entries, entry);
+		if (!error)
+			rise(largest->entries.items, largest->entries.count - 1, entry);
+	} else if (is_less(largest->entries.items, &entry)) {
+		sink(largest->entries.items, largest->entries.count, entry);
+	}
+	return error;
+}
+
+/* The least of those left goes behind them, again and again. */
+void largest_sort(struct largest *largest)
+{
+	struct entry *heap = largest->entries.items;
+
+	for (size_t left = largest->entries.count; left > 1; left--) {
+		struct entry least = heap[0];
+
+		sink(heap, left - 1, heap[left - 1]);
+		heap[left - 1] = least;
+	}
+}
+
+allocation_id largest_at(const struct largest *largest, size_t number)
+{
+	return largest->entries.items[number].id;
+}
 
 struct visit {
 	struct analysis *analysis;
@@ -146,7 +226,7 @@ static struct error *visit_by_retained(const struct visit *visit)
 	if (error)
 		return error;
 	largest_sort(&largest);
-	for (size_t i = 0; !error && more && i < largest.count; i++)
+	for (size_t i = 0; !error && more && i < largest.entries.count; i++)
 		error = visit_next(visit, largest_at(&largest, i), &more);
 	return error;
 }

@@ -33,4 +33,31 @@ struct error *query_visit(struct analysis *analysis, const struct set_query *que
 /* Only the comments, all of them. */
 void query_visit_comments(const struct members *members, const struct member_visitor *visitor);
 
+struct entry {
+	uint64_t value;
+	allocation_id id;
+};
+
+/*
+ * The allocations with the largest values among those that are offered. They are a heap with the
+ * least on top, which gives way to any larger one: 16 bytes for each that is kept.
+ */
+struct largest {
+	ARRAY(struct entry) entries;
+	size_t limit;
+};
+
+/* How many are kept at most; 0: all. */
+void largest_init(struct largest *largest, size_t limit, struct memory_account *account);
+void largest_deinit(struct largest *largest);
+DEFINE_DEINIT(largest_deinit, struct largest)
+
+struct error *largest_offer(struct largest *largest, allocation_id id, uint64_t value);
+
+/* Put those kept in order, for largest_at(); nothing is offered afterwards. */
+void largest_sort(struct largest *largest);
+
+/* The largest first, equal ones by address. */
+allocation_id largest_at(const struct largest *largest, size_t number);
+
 #endif

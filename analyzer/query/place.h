@@ -1,5 +1,8 @@
 /*
  * What an address is in: an allocation, a stack, a module, anything mapped.
+ *
+ * There is a describer for each kind of place. They are asked in the order of these kinds: memory
+ * of an arena may be in a module, too, and an allocation in a stack that the program allocated.
  */
 #ifndef ANALYZER_QUERY_PLACE_H
 #define ANALYZER_QUERY_PLACE_H
@@ -30,5 +33,16 @@ struct place {
 
 /* Needs STAGE_HEAP. */
 struct place place_find(const struct analysis *analysis, uint64_t address);
+
+/* "used allocation"; and the group of addresses in such places, "Those in used allocations". */
+const char *place_noun(const struct analysis *analysis, const struct place *place);
+const char *place_group(const struct analysis *analysis, const struct place *place);
+
+/* The name of what is at the address, or of what it is part of; or NULL. Needs STAGE_CLASSES. */
+const char *place_name(const struct analysis *analysis, const struct place *place,
+		       uint64_t address);
+
+/* The class of an allocation, or its identity; or NULL. */
+const char *allocation_name(const struct analysis *analysis, allocation_id id);
 
 #endif

@@ -1,6 +1,7 @@
 #include "analyzer/query/query.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/macros.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/base/text.h"
 #include "analyzer/query/extension.h"
@@ -49,22 +50,45 @@ static struct error *take_kind(struct query_term *term, const char *word)
 	return kind_parse(word, &term->kind);
 }
 
-static const struct operator_name {
+/* A word for each of several values; the table ends with a NULL. */
+struct choice {
 	const char *name;
-	enum set_operator operation;
-} operator_names[] = {
+	unsigned int value;
+};
+
+static const char *choice_name(const void *data, size_t number)
+{
+	return ((const struct choice *)data)[number].name;
+}
+
+/* Find the word in any case; what and hint are for messages. */
+static struct error *choose(const char *word, const struct choice *choices, const char *what,
+			    const char *hint, unsigned int *ret)
+{
+	const char *nearest;
+
+	for (const struct choice *choice = choices; choice->name; choice++) {
+		if (strcasecmp(choice->name, word) == 0) {
+			*ret = choice->value;
+			return NULL;
+		}
+	}
+	nearest = nearest_word(word, choice_name, choices);
+	return nearest ? error_unknown(what, word, nearest) : error_not(word, hint);
+}
+
+static const struct choice operators[] = {
 	{ "and", OPERATOR_AND },
 	{ "or", OPERATOR_OR },
 	{ "minus", OPERATOR_MINUS },
+	{ NULL },
 };
 
-enum { OPERATORS = sizeof(operator_names) / sizeof(*operator_names) };
-
-static const struct operator_name *find_operator(const char *word)
+static const struct choice *find_operator(const char *word)
 {
-	for (size_t i = 0; i < OPERATORS; i++)
-		if (strcmp(word, operator_names[i].name) == 0)
-			return &operator_names[i];
+	for (const struct choice *choice = operators; choice->name; choice++)
+		if (strcmp(word, choice->name) == 0)
+			return choice;
 	return NULL;
 }
 
@@ -75,12 +99,7 @@ bool query_is_operator(const char *word)
 
 const char *query_operator_name(size_t number)
 {
-	return number < OPERATORS ? operator_names[number].name : NULL;
-}
-
-static const char *operator_name(const void *data, size_t number)
-{
-	return query_operator_name(number);
+	return number < COUNT_OF(operators) ? operators[number].name : NULL;
 }
 
 /* Where an operator is mistyped, it or what follows it is one too many. */
@@ -92,7 +111,7 @@ static struct error *one_word_too_many(const struct query_term *term, const char
 		return &error_no_memory;
 	for (size_t i = 0; i < 2; i++) {
 		const char *typed = i ? term->kind.word : word;
-		const char *nearest = nearest_word(typed, operator_name, NULL);
+		const char *nearest = nearest_word(typed, choice_name, operators);
 
 		if (nearest)
 			return error_unknown("word between sets", typed, nearest);
@@ -125,7 +144,7 @@ static struct error *take_argument(struct query_term *term, const char *word)
 
 struct error *query_take_word(struct set_query *query, const char *word)
 {
-	const struct operator_name *operation = find_operator(word);
+	const struct choice *operation = find_operator(word);
 	struct error *error = NULL;
 	struct query_term *term;
 
@@ -143,7 +162,7 @@ struct error *query_take_word(struct set_query *query, const char *word)
 	if (term->argument_count < set_argument_count(term->set))
 		return take_argument(term, word);
 	if (operation && !term->set->ranges)
-		return add_term(query, operation->operation);
+		return add_term(query, (enum set_operator)operation->value);
 	if (term->kind.choice == KIND_ANY)
 		return take_kind(term, word);
 	return one_word_too_many(term, word);
@@ -178,36 +197,21 @@ struct error *query_take_size(struct set_query *query, const char *word)
 	return error ? error : query_take_maximum(query, word);
 }
 
-static const struct sort_name {
-	const char *name;
-	enum sort_key key;
-} sort_names[] = {
-	{ "count", SORT_COUNT },
-	{ "bytes", SORT_BYTES },
-	{ "address", SORT_ADDRESS },
-	{ "retained", SORT_RETAINED },
-};
-
-enum { SORT_NAMES = sizeof(sort_names) / sizeof(*sort_names) };
-
-static const char *sort_name(const void *data, size_t number)
-{
-	return number < SORT_NAMES ? sort_names[number].name : NULL;
-}
-
 struct error *query_take_sort(struct set_query *query, const char *word)
 {
-	const char *nearest = nearest_word(word, sort_name, NULL);
+	static const struct choice orders[] = {
+		{ "count", SORT_COUNT },
+		{ "bytes", SORT_BYTES },
+		{ "address", SORT_ADDRESS },
+		{ "retained", SORT_RETAINED },
+		{ NULL },
+	};
+	unsigned int key = query->sort;
+	struct error *error =
+		choose(word, orders, "order", "an order: count, bytes, address or retained", &key);
 
-	for (size_t i = 0; i < SORT_NAMES; i++) {
-		if (strcasecmp(word, sort_names[i].name) == 0) {
-			query->sort = sort_names[i].key;
-			return NULL;
-		}
-	}
-	if (nearest)
-		return error_unknown("order", word, nearest);
-	return error_not(word, "an order: count, bytes, address or retained");
+	query->sort = (enum sort_key)key;
+	return error;
 }
 
 struct error *query_take_limit(struct set_query *query, const char *word)
@@ -230,9 +234,21 @@ struct error *query_take_operation(struct set_query *query, const char *word)
 	return NULL;
 }
 
-struct error *query_take_skip(struct set_query *query, const char *word)
+struct error *skipped_parse(const char *word, unsigned int *skipped)
 {
-	return skipped_parse(word, &query->skipped);
+	static const struct choice places[] = {
+		{ "used", SKIP_USED },
+		{ "free", SKIP_FREE },
+		{ "allocations", SKIP_USED | SKIP_FREE },
+		{ "stacks", SKIP_STACKS },
+		{ NULL },
+	};
+	unsigned int chosen = 0;
+	struct error *error = choose(word, places, "place to skip",
+				     "a place to skip: used, free, allocations or stacks", &chosen);
+
+	*skipped |= chosen;
+	return error;
 }
 
 struct error *query_take_sample(struct set_query *query, const char *word)
@@ -359,26 +375,36 @@ static struct error *narrow_by_kind(struct analysis *analysis, const struct set_
 		kind->word);
 }
 
+/* Of states, only STATE_FREE has no set: all that is not used. */
+static void select_state(const struct analysis *analysis, enum live_state state, struct bitmap *ret)
+{
+	const struct bitmap *members = liveness_set(analysis, state);
+
+	if (members) {
+		bitmap_copy(ret, members);
+	} else if (state == STATE_FREE) {
+		bitmap_fill(ret);
+		bitmap_minus(ret, allocation_used(analysis_index(analysis)));
+	}
+}
+
 /* Add the term's members to ret, which has none yet. */
 static struct error *select_term(struct analysis *analysis, const struct set_query *query,
 				 const struct query_term *term, struct reference_choice *choice,
 				 struct members *ret)
 {
 	struct set_arguments arguments = term->arguments;
-	const struct bitmap *state = liveness_set(analysis, term->set->state);
 	struct error *error = NULL;
 
+	arguments.set = term->set;
 	arguments.references = choice;
-	arguments.roots = term->set->roots;
-	if (term->set->walk)
-		error = term->set->walk(analysis, &arguments, ret);
-	else if (term->set->select)
-		error = term->set->select(analysis, &arguments, &ret->set);
-	else if (state)
-		bitmap_copy(&ret->set, state);
+	if (term->set->select)
+		error = term->set->select(analysis, &arguments, ret);
+	else
+		select_state(analysis, term->set->state, &ret->set);
 	if (error)
 		return error;
-	/* First, as that is quick; it is the same for each term and for all. */
+	/* By size first, which is quick; the result is the same for each term as for all. */
 	narrow_by_size(analysis, query, &ret->set);
 	return narrow_by_kind(analysis, query, term, &ret->set);
 }
@@ -542,20 +568,17 @@ static void narrow_ranges(const struct set_query *query, struct ranges *ranges)
 struct error *query_collect(struct analysis *analysis, const struct set_query *query,
 			    struct ranges *ret)
 {
-	struct ranges ranges = { 0 };
 	struct set_arguments arguments = query->terms[0].arguments;
 	struct error *error = analysis_need(analysis, query->set->needs);
 
+	arguments.set = query->set;
 	arguments.skipped = query->skipped;
 	if (!error)
-		error = query->set->ranges->collect(analysis, &arguments, &ranges);
-	if (error) {
-		ranges_deinit(&ranges);
+		error = ranges_collect(analysis, query->set->ranges, &arguments, ret);
+	if (error)
 		return error;
-	}
-	narrow_ranges(query, &ranges);
-	sort_ranges(query, &ranges);
-	*ret = ranges;
+	narrow_ranges(query, ret);
+	sort_ranges(query, ret);
 	return NULL;
 }
 

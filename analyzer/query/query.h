@@ -26,8 +26,6 @@ struct query_term {
 	struct kind kind;
 };
 
-enum sort_key { SORT_DEFAULT, SORT_ADDRESS, SORT_COUNT, SORT_BYTES, SORT_RETAINED };
-
 /* What becomes of the set `derived` with the members. */
 enum set_operation { OPERATION_NONE, OPERATION_ASSIGN, OPERATION_SUBTRACT };
 
@@ -66,7 +64,9 @@ struct error *query_take_sort(struct set_query *query, const char *word);
 struct error *query_take_limit(struct set_query *query, const char *word);
 struct error *query_take_operation(struct set_query *query, const char *word);
 struct error *query_take_sample(struct set_query *query, const char *word);
-struct error *query_take_skip(struct set_query *query, const char *word);
+
+/* The word behind a --skip, added to skipped: a mask of enum skipped_place. */
+struct error *skipped_parse(const char *word, unsigned int *skipped);
 
 /* Whether the word stands between two sets; the number-th such, or NULL. */
 bool query_is_operator(const char *word);

@@ -1,9 +1,7 @@
 #include "analyzer/query/ranges.h"
 
 #include "analyzer/base/list.h"
-#include "analyzer/query/thread_value.h"
-
-#include <string.h>
+#include "analyzer/kinds/signatures.h"
 
 struct error *ranges_add(struct ranges *ranges, struct range range)
 {
@@ -37,8 +35,33 @@ void ranges_deinit(struct ranges *ranges)
 	*ranges = (struct ranges){ 0 };
 }
 
-static struct error *stacks_collect(struct analysis *analysis,
-				    const struct set_arguments *arguments, struct ranges *ret)
+struct error *ranges_collect(struct analysis *analysis, const struct range_kind *kind,
+			     const struct set_arguments *arguments, struct ranges *ret)
+{
+	struct ranges ranges = { 0 };
+	struct error *error = kind->collect ? kind->collect(analysis, arguments, &ranges) : NULL;
+	size_t count = kind->count && !error ? kind->count(analysis) : 0;
+
+	for (size_t i = 0; !error && i < count; i++) {
+		struct range range = kind->at(analysis, i);
+
+		range.number = i;
+		error = ranges_add(&ranges, range);
+	}
+	if (error) {
+		ranges_deinit(&ranges);
+		return error;
+	}
+	*ret = ranges;
+	return NULL;
+}
+
+static size_t count_stacks(const struct analysis *analysis)
+{
+	return program_stack_count(analysis_program(analysis));
+}
+
+static struct range stack_range(const struct analysis *analysis, size_t number)
 {
 	static const char *const groups[] = {
 		[STACK_MAIN] = "Main stacks",
@@ -46,18 +69,9 @@ static struct error *stacks_collect(struct analysis *analysis,
 		[STACK_FINISHED] = "Stacks of finished threads",
 		[STACK_VANISHED] = "Stacks of threads that vanished in a fork",
 	};
-	const struct program *program = analysis_program(analysis);
-	struct error *error = NULL;
+	const struct stack *stack = program_stack(analysis_program(analysis), number);
 
-	for (size_t i = 0; !error && i < program_stack_count(program); i++) {
-		const struct stack *stack = program_stack(program, i);
-
-		error = ranges_add(ret, (struct range){ .start = stack->start,
-							.size = stack->end - stack->start,
-							.group = groups[stack->kind],
-							.number = i });
-	}
-	return error;
+	return (struct range){ stack->start, stack->end - stack->start, groups[stack->kind] };
 }
 
 static void stacks_write(const struct analysis *analysis, const struct ranges *ranges,
@@ -77,34 +91,28 @@ const struct range_kind range_kind_stacks = {
 		       { "size", VALUE_BYTES }, { "live", VALUE_BYTES }, { "thread", VALUE_NUMBER },
 		       { "kind", VALUE_TEXT }),
 	.contiguous = true,
-	.collect = stacks_collect,
+	.count = count_stacks,
+	.at = stack_range,
 	.write = stacks_write,
 };
 
-static struct error *threads_collect(struct analysis *analysis,
-				     const struct set_arguments *arguments, struct ranges *ret)
+static size_t count_threads(const struct analysis *analysis)
+{
+	return program_thread_count(analysis_program(analysis));
+}
+
+static struct range thread_range(const struct analysis *analysis, size_t number)
 {
 	const struct program *program = analysis_program(analysis);
-	struct error *error = NULL;
+	const struct thread *thread = program_thread(program, number);
+	const struct stack *stack;
 
-	for (size_t i = 0; !error && i < program_thread_count(program); i++) {
-		const struct thread *thread = program_thread(program, i);
-		struct range range = {
-			.start = thread->stack_pointer,
-			.group = "Threads whose stack is not known",
-			.number = i,
-		};
-
-		if (thread->stack != NO_STACK) {
-			const struct stack *stack = program_stack(program, thread->stack);
-
-			range.start = stack->start;
-			range.size = stack->end - stack->start;
-			range.group = "Threads whose stack is known";
-		}
-		error = ranges_add(ret, range);
-	}
-	return error;
+	if (thread->stack == NO_STACK)
+		return (struct range){ thread->stack_pointer, 0,
+				       "Threads whose stack is not known" };
+	stack = program_stack(program, thread->stack);
+	return (struct range){ stack->start, stack->end - stack->start,
+			       "Threads whose stack is known" };
 }
 
 static void threads_write(const struct analysis *analysis, const struct ranges *ranges,
@@ -131,28 +139,23 @@ const struct range_kind range_kind_threads = {
 		       { "stack end", VALUE_ADDRESS }, { "instruction at", VALUE_ADDRESS },
 		       { "in module", VALUE_TEXT }, { "in function", VALUE_TEXT }),
 	.contiguous = true,
-	.collect = threads_collect,
+	.count = count_threads,
+	.at = thread_range,
 	.write = threads_write,
 };
 
-static struct error *modules_collect(struct analysis *analysis,
-				     const struct set_arguments *arguments, struct ranges *ret)
+static size_t count_modules(const struct analysis *analysis)
 {
-	const struct program *program = analysis_program(analysis);
-	struct error *error = NULL;
+	return program_module_count(analysis_program(analysis));
+}
 
-	for (size_t i = 0; !error && i < program_module_count(program); i++) {
-		const struct module *module = program_module(program, i);
+static struct range module_range(const struct analysis *analysis, size_t number)
+{
+	const struct module *module = program_module(analysis_program(analysis), number);
 
-		error = ranges_add(ret,
-				   (struct range){ .start = module->start,
-						   .size = module->end - module->start,
-						   .group = module->state == FILE_USED
-								    ? "Modules with their file"
-								    : "Modules without their file",
-						   .number = i });
-	}
-	return error;
+	return (struct range){ module->start, module->end - module->start,
+			       module->state == FILE_USED ? "Modules with their file"
+							  : "Modules without their file" };
 }
 
 static void modules_write(const struct analysis *analysis, const struct ranges *ranges,
@@ -177,7 +180,8 @@ const struct range_kind range_kind_modules = {
 	.table = TABLE("module", NULL, { "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },
 		       { "size", VALUE_BYTES }, { "file", VALUE_TEXT }, { "path", VALUE_TEXT }),
 	.contiguous = true,
-	.collect = modules_collect,
+	.count = count_modules,
+	.at = module_range,
 	.write = modules_write,
 };
 
@@ -204,14 +208,12 @@ static void count_region(const struct allocation_index *index, const struct heap
 	}
 }
 
-static struct error *arenas_collect(struct analysis *analysis,
-				    const struct set_arguments *arguments, struct ranges *ret)
+static struct error *count_arena_uses(struct analysis *analysis,
+				      const struct set_arguments *arguments, struct ranges *ret)
 {
 	const struct allocation_index *index = analysis_index(analysis);
-	const struct heaps *heaps = analysis_heaps(analysis);
-	size_t count = heaps_arena_count(heaps);
+	size_t count = heaps_arena_count(analysis_heaps(analysis));
 	struct arena_use *uses = calloc(count + 1, sizeof(*uses));
-	struct error *error = NULL;
 
 	if (!uses)
 		return &error_no_memory;
@@ -222,15 +224,19 @@ static struct error *arenas_collect(struct analysis *analysis,
 		if (region->arena < count)
 			count_region(index, region, &uses[region->arena]);
 	}
-	for (size_t i = 0; !error && i < count; i++) {
-		struct arena arena = heaps_arena(heaps, (arena_number)i);
+	return NULL;
+}
 
-		error = ranges_add(ret, (struct range){ .start = arena.address,
-							.size = arena.size,
-							.group = arena.kind->group,
-							.number = i });
-	}
-	return error;
+static size_t count_arenas(const struct analysis *analysis)
+{
+	return heaps_arena_count(analysis_heaps(analysis));
+}
+
+static struct range arena_range(const struct analysis *analysis, size_t number)
+{
+	struct arena arena = heaps_arena(analysis_heaps(analysis), (arena_number)number);
+
+	return (struct range){ arena.address, arena.size, arena.kind->group };
 }
 
 static void arenas_write(const struct analysis *analysis, const struct ranges *ranges,
@@ -252,6 +258,100 @@ const struct range_kind range_kind_arenas = {
 		       { "used", VALUE_COUNT }, { "used bytes", VALUE_BYTES },
 		       { "free", VALUE_COUNT }, { "free bytes", VALUE_BYTES },
 		       { "allocator", VALUE_TEXT }, { "kind", VALUE_TEXT }),
-	.collect = arenas_collect,
+	.collect = count_arena_uses,
+	.count = count_arenas,
+	.at = arena_range,
 	.write = arenas_write,
+};
+
+static size_t count_fibers(const struct analysis *analysis)
+{
+	return fiber_count(analysis_fibers(analysis));
+}
+
+static struct range fiber_range(const struct analysis *analysis, size_t number)
+{
+	const struct fiber *fiber = fiber_at(analysis_fibers(analysis), number);
+
+	return (struct range){ fiber->start, fiber->end - fiber->start,
+			       fiber->running ? "Running fibers" : "Waiting fibers" };
+}
+
+static void write_fiber(const struct analysis *analysis, const struct ranges *ranges,
+			const struct range *range, struct report *report)
+{
+	const struct fiber *fiber = fiber_at(analysis_fibers(analysis), range->number);
+
+	report_add(report, fiber->object, fiber->start, fiber->end, range->size,
+		   fiber->end - fiber->live, fiber->running ? "running" : "waiting");
+	report_thread(report, analysis_program(analysis), fiber->thread);
+	report_add(report, fiber->name);
+}
+
+const struct range_kind range_kind_fibers = {
+	.noun = "fibers",
+	.table = TABLE("fiber", NULL, { "fiber", VALUE_ADDRESS }, { "stack start", VALUE_ADDRESS },
+		       { "stack end", VALUE_ADDRESS }, { "size", VALUE_BYTES },
+		       { "live", VALUE_BYTES }, { "state", VALUE_TEXT }, { "thread", VALUE_NUMBER },
+		       { "name", VALUE_TEXT }),
+	.contiguous = true,
+	.count = count_fibers,
+	.at = fiber_range,
+	.write = write_fiber,
+};
+
+static const struct {
+	const char *name, *group;
+} signature_kinds[] = {
+	[SIGNATURE_UNKNOWN] = { "unknown", "Read-only addresses without a name" },
+	[SIGNATURE_CLASS] = { "class", "Vtables of classes" },
+	[SIGNATURE_FUNCTION] = { "function", "Functions" },
+	[SIGNATURE_DATA] = { "data", "Data objects" },
+};
+
+/* The details are the tallies of the signatures, in their order. */
+static struct error *signatures_collect(struct analysis *analysis,
+					const struct set_arguments *arguments, struct ranges *ret)
+{
+	_cleanup_(table_release) struct tally_table signatures = { 0 };
+	struct classes *classes = analysis_classes(analysis);
+	struct error *error = signatures_count(analysis, &signatures);
+	struct tally *tallies;
+
+	if (error)
+		return error;
+	tallies = calloc(signatures.count + 1, sizeof(*tallies));
+	if (!tallies)
+		return &error_no_memory;
+	ret->details = tallies;
+	for (size_t i = 0; !error && i < signatures.count; i++) {
+		enum signature_kind kind = classes_kind(classes, signatures.items[i].key);
+
+		tallies[i] = signatures.items[i];
+		error = ranges_add(ret, (struct range){ tallies[i].key, tallies[i].bytes,
+							signature_kinds[kind].group, i });
+	}
+	return error;
+}
+
+static void signatures_write(const struct analysis *analysis, const struct ranges *ranges,
+			     const struct range *range, struct report *report)
+{
+	const struct tally *tally = (const struct tally *)ranges->details + range->number;
+	struct classes *classes = analysis_classes(analysis);
+	const char *name;
+
+	report_add(report, range->start, tally->count, tally->bytes,
+		   signature_kinds[classes_kind(classes, range->start)].name);
+	name = classes_literal_name(classes, range->start);
+	report_add(report, name ? name : classes_name(classes, range->start));
+}
+
+const struct range_kind range_kind_signatures = {
+	.noun = "signatures",
+	.table = TABLE("signature", NULL, { "signature", VALUE_ADDRESS },
+		       { "instances", VALUE_COUNT }, { "bytes", VALUE_BYTES },
+		       { "kind", VALUE_TEXT }, { "name", VALUE_TEXT }),
+	.collect = signatures_collect,
+	.write = signatures_write,
 };

@@ -19,13 +19,14 @@ enum skipped_place {
 };
 
 struct reference_choice;
+struct set;
 
 /* What stands behind the name of a set. */
 struct set_arguments {
-	const char *name;		     /* as typed, of a set that the user named */
+	const char *name; /* of the set, as typed */
+	const struct set *set;
 	uint64_t values[3];		     /* as many as the set takes */
 	unsigned int skipped;		     /* a mask of enum skipped_place */
-	uint32_t roots;			     /* those of the set */
 	struct reference_choice *references; /* those that count */
 };
 
@@ -40,7 +41,7 @@ struct ranges {
 	struct range *list; /* NULL: see the hits */
 	size_t count;
 	struct hits hits;
-	void *details; /* what the kind keeps beside it */
+	void *details; /* what the kind keeps beside them */
 };
 
 struct range_kind {
@@ -49,8 +50,16 @@ struct range_kind {
 	bool contiguous;    /* size bytes from start on are it, and all of it */
 	bool skips;	    /* what its arguments say is to be skipped */
 	enum stage needs;   /* to write a row, besides what the set needs */
+
+	/* How many there are, and the number-th. Without these, collect adds the ranges to ret. */
+	size_t (*count)(const struct analysis *analysis);
+	struct range (*at)(const struct analysis *analysis, size_t number);
 	struct error *(*collect)(struct analysis *analysis, const struct set_arguments *arguments,
 				 struct ranges *ret);
+
+	/* Of mapped ranges: what their rights are under a mask. */
+	uint8_t rights_mask, rights;
+
 	/* Write the values of a row for table. */
 	void (*write)(const struct analysis *analysis, const struct ranges *ranges,
 		      const struct range *range, struct report *report);
@@ -63,6 +72,10 @@ extern const struct range_kind range_kind_arenas, range_kind_fibers, range_kind_
 	range_kind_readonly, range_kind_relrefs, range_kind_roots, range_kind_rxonly,
 	range_kind_signatures, range_kind_stacks, range_kind_threads, range_kind_writable;
 
+/* Collect the ranges of the kind; what the arguments' set needs is built. */
+struct error *ranges_collect(struct analysis *analysis, const struct range_kind *kind,
+			     const struct set_arguments *arguments, struct ranges *ret);
+
 /* Add a range to a list that is being collected. */
 struct error *ranges_add(struct ranges *ranges, struct range range);
 
@@ -72,9 +85,14 @@ struct range ranges_at(const struct ranges *ranges, size_t number);
 /* How many there are: more than count only of hits. */
 uint64_t ranges_found(const struct ranges *ranges);
 
-/* The word behind a --skip, added to skipped. */
-struct error *skipped_parse(const char *word, unsigned int *skipped);
 void ranges_deinit(struct ranges *ranges);
 DEFINE_DEINIT(ranges_deinit, struct ranges)
+
+/* The value of a thread in a row: the kernel's number of it, or absent. */
+static inline void report_thread(struct report *report, const struct program *program,
+				 uint32_t thread)
+{
+	report_add(report, VALUE_IF(thread != NO_THREAD, program_thread(program, thread)->id));
+}
 
 #endif

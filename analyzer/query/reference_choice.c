@@ -1,6 +1,82 @@
 #include "analyzer/query/reference_choice.h"
 
-#include "analyzer/query/word_scan.h"
+#include <string.h>
+
+enum { PIECE = 1 << 20 /* bytes between looks for holes */ };
+
+struct word_scan word_scan_of(const struct analysis *analysis, allocation_id id)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+	uint64_t start = allocation_start(index, id);
+
+	return (struct word_scan){
+		.image = analysis_image(analysis),
+		.start = start,
+		.at = start,
+		.end = start + allocation_size(index, id),
+	};
+}
+
+/* Go to where the dump has a word again; false if that is nowhere. */
+static bool find_bytes(struct word_scan *scan)
+{
+	while (scan->end - scan->at >= sizeof(uint64_t)) {
+		const struct region *region;
+
+		scan->bytes = image_bytes(scan->image, scan->at, &scan->known);
+		if (scan->known > PIECE)
+			scan->known = PIECE;
+		if (scan->bytes && scan->known >= sizeof(uint64_t))
+			return true;
+		region = image_find(scan->image, scan->at);
+		if (!region || region->end >= scan->end)
+			return false;
+		scan->at = (region->end + 7) & ~UINT64_C(7);
+		if (scan->at >= scan->end)
+			return false;
+	}
+	return false;
+}
+
+/* Leave out what was never touched behind a piece. */
+static void skip_hole(struct word_scan *scan)
+{
+	uint64_t next;
+
+	scan->known = 0;
+	if (scan->end - scan->at < PIECE)
+		return;
+	next = image_next_data(scan->image, scan->at);
+	if (next > scan->at && next < scan->end)
+		scan->at = (next + 7) & ~UINT64_C(7);
+}
+
+bool word_scan_next(struct word_scan *scan, uint64_t *ret_offset, uint64_t *ret_word)
+{
+	if (scan->end - scan->at < sizeof(*ret_word))
+		return false;
+	if (scan->known < sizeof(*ret_word) && !find_bytes(scan))
+		return false;
+	memcpy(ret_word, scan->bytes, sizeof(*ret_word));
+	*ret_offset = scan->at - scan->start;
+	scan->at += sizeof(*ret_word);
+	scan->bytes += sizeof(*ret_word);
+	scan->known -= sizeof(*ret_word);
+	if (scan->known < sizeof(*ret_word))
+		skip_hole(scan);
+	return true;
+}
+
+bool word_of_allocation(const struct analysis *analysis, allocation_id id, uint64_t offset,
+			uint64_t *ret)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+	uint64_t size = allocation_size(index, id);
+
+	if (size < sizeof(*ret) || offset > size - sizeof(*ret))
+		return false;
+	return image_read_u64(analysis_image(analysis), allocation_start(index, id) + offset, ret);
+}
 
 void reference_choice_init(struct reference_choice *choice, struct analysis *analysis,
 			   bool skip_tainted, bool skip_unfavored)
@@ -52,15 +128,13 @@ static size_t narrow_row(void *data, allocation_id source, allocation_id *target
 {
 	struct reference_choice *choice = data;
 	const struct allocation_index *index = analysis_index(choice->analysis);
-	uint64_t start = allocation_start(index, source), address, word;
+	struct word_scan scan = word_scan_of(choice->analysis, source);
 	allocation_id current = NO_ALLOCATION;
 	size_t next = 0, left = 0;
-	struct word_scan scan;
+	uint64_t offset, word;
 	bool taken = false;
 
-	word_scan_init(&scan, analysis_image(choice->analysis), start,
-		       start + allocation_size(index, source));
-	while ((next < count || !taken) && word_scan_next(&scan, &address, &word)) {
+	while ((next < count || !taken) && word_scan_next(&scan, &offset, &word)) {
 		allocation_id target = allocation_find(index, word);
 
 		if (target == NO_ALLOCATION || target == source)
@@ -71,16 +145,17 @@ static size_t narrow_row(void *data, allocation_id source, allocation_id *target
 		}
 		if (target != current || taken)
 			continue;
-		taken = reference_choice_takes(choice, source, address - start, target);
+		taken = reference_choice_takes(choice, source, offset, target);
 		if (taken)
 			targets[left++] = target;
 	}
 	return left;
 }
 
-static struct error *create_judge(struct reference_choice *choice)
+static struct error *narrow(struct reference_choice *choice)
 {
 	struct analysis *analysis = choice->analysis;
+	struct progress *progress = analysis_progress(analysis);
 	struct error *error = analysis_need(analysis, STAGE_OWNERS);
 
 	if (error)
@@ -89,21 +164,9 @@ static struct error *create_judge(struct reference_choice *choice)
 	if (!choice->judge)
 		return &error_no_memory;
 	reference_judge_init(choice->judge, analysis_patterns(analysis));
-	return NULL;
-}
-
-static struct error *narrow(struct reference_choice *choice)
-{
-	struct analysis *analysis = choice->analysis;
-	struct progress *progress = analysis_progress(analysis);
-	const struct graph *graph = analysis_graph(analysis);
-	struct error *error = create_judge(choice);
-
-	if (error)
-		return error;
 	progress_begin(progress, "judging references", allocation_count(analysis_index(analysis)));
-	return graph_narrow(graph, narrow_row, choice, analysis_account(analysis), progress,
-			    &choice->outgoing);
+	return graph_narrow(analysis_graph(analysis), narrow_row, choice,
+			    analysis_account(analysis), progress, &choice->outgoing);
 }
 
 struct error *reference_choice_outgoing(struct reference_choice *choice, const struct graph **ret)

@@ -1,15 +1,32 @@
 /*
- * Which references count in a query: all, or none that are tainted, or only favored ones (see
- * analyzer/classify/reference_judge.h).
+ * The words of allocations, and which references count in a query: all, or none that are tainted,
+ * or only favored ones (see analyzer/classify/reference_judge.h).
  *
- * All are those of the analysis. Else the memory is looked at once more when references are first
- * asked for, and a graph is made of those that count.
+ * If all count, these are the edges of the analysis. Else the first question about references scans
+ * the memory again, and makes a graph of those that count.
  */
 #ifndef ANALYZER_QUERY_REFERENCE_CHOICE_H
 #define ANALYZER_QUERY_REFERENCE_CHOICE_H
 
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/classify/reference_judge.h"
+
+/* The aligned words of an allocation, one by one. Words that the dump lacks are left out. */
+struct word_scan {
+	const struct image *image;
+	uint64_t start, at, end;
+	const uint8_t *bytes; /* at at; NULL: to be found */
+	uint64_t known;	      /* bytes there in a row */
+};
+
+struct word_scan word_scan_of(const struct analysis *analysis, allocation_id id);
+
+/* The next word and its offset in the allocation; false at the end. */
+bool word_scan_next(struct word_scan *scan, uint64_t *ret_offset, uint64_t *ret_word);
+
+/* The word at that offset of the allocation, if it is wholly in it. */
+bool word_of_allocation(const struct analysis *analysis, allocation_id id, uint64_t offset,
+			uint64_t *ret);
 
 struct reference_choice {
 	struct analysis *analysis;

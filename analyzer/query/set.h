@@ -2,7 +2,8 @@
  * The named sets that commands work on.
  *
  * A set is a row of a table: of allocations, as `leaked` or `incoming A`, or of other ranges of
- * memory, as `stacks`. Adding one adds a row and a function.
+ * memory, as `stacks`. Adding one adds a row, and a selector or a kind of ranges unless one of
+ * those that there are can select it.
  */
 #ifndef ANALYZER_QUERY_SET_H
 #define ANALYZER_QUERY_SET_H
@@ -11,31 +12,26 @@
 #include "analyzer/query/members.h"
 #include "analyzer/query/ranges.h"
 
+/*
+ * Add the members to ret, which is empty: to its set, or by members_append() if they have an order
+ * of their own. What the set needs is built.
+ */
+typedef struct error *set_selector(struct analysis *analysis, const struct set_arguments *arguments,
+				   struct members *ret);
+
 struct set {
 	const char *name;
-	const char *summary;   /* a noun phrase */
-	const char *arguments; /* what it takes, as "ADDRESS OFFSET"; or NULL */
+	const char *summary; /* a noun phrase */
 	enum stage needs;
+	const char *arguments; /* what it takes, as "ADDRESS OFFSET"; or NULL */
 
-	/*
-	 * Add the members to ret, which is empty. NULL: a set of ranges, one with an order, or of
-	 * those in a state. What it needs is built.
-	 */
-	struct error *(*select)(struct analysis *analysis, const struct set_arguments *arguments,
-				struct bitmap *ret);
-
-	/* Of a set of ranges; else NULL. */
+	/* One of these: a selector, the state of all members, what the ranges are. */
+	set_selector *select;
+	enum live_state state;
 	const struct range_kind *ranges;
 
-	/* Instead of select: append the members in an order of their own. */
-	struct error *(*walk)(struct analysis *analysis, const struct set_arguments *arguments,
-			      struct members *ret);
-
-	/* Instead of select: all in that state. */
-	enum live_state state;
-
-	/* A bit for each kind of roots that select is to ask about. */
-	uint32_t roots;
+	/* What select makes of it; see its comment. */
+	uint32_t choice;
 
 	/* For help: commands that run, one a line; more paragraphs, or NULL. */
 	const char *example;
@@ -58,11 +54,31 @@ extern const struct set set_named;
 /* That there is no such set, and which may be meant; analysis may be NULL. */
 struct error *set_unknown(const struct analysis *analysis, const char *name);
 
-/* Of the sets `leakroots` and `unreferenced`. */
-struct error *set_select_leakroots(struct analysis *analysis, const struct set_arguments *arguments,
-				   struct bitmap *ret);
-struct error *set_select_unreferenced(struct analysis *analysis,
-				      const struct set_arguments *arguments, struct bitmap *ret);
+/* Of select_at_roots(): for each kind of roots its bit, and these. */
+enum {
+	THREAD_ROOTS = 1 << ROOT_STACK | 1 << ROOT_REGISTER,
+	ALL_ROOTS = (1 << ROOT_KINDS) - 1,
+	ROOTS_DIRECTLY = 1 << ROOT_KINDS, /* what they refer to, not all that they lead to */
+	ROOTS_ONLY = 2 << ROOT_KINDS,	  /* less what other roots lead to */
+};
+
+/* Of other selectors. */
+enum {
+	CHOICE_NONE,
+	CHOICE_FREE,	      /* select_outgoing(): free allocations, not used ones */
+	CHOICE_EXACT,	      /* select_incoming(): only what refers to the start */
+	CHOICE_BACKWARDS,     /* select_chain() */
+	CHOICE_UNCOLLECTABLE, /* select_managed() */
+	CHOICE_ZEROS,	      /* select_waste(): not duplicates */
+};
+
+/* The selectors of the table, in selectors.c; select_stringusers() is in string_users.c. */
+set_selector select_all, select_at_roots, select_atrisk, select_chain, select_allocation,
+	select_incoming, select_leakroots, select_managed, select_named, select_outgoing,
+	select_stringusers, select_unreferenced, select_waste;
+
+/* Add the leaked allocations that no other leaked one refers to. STAGE_REACHABILITY is built. */
+void unreferenced_find(const struct analysis *analysis, struct bitmap *ret);
 
 /* The allocation that address is in; that it is in none is an error. */
 struct error *set_find_allocation(const struct analysis *analysis, uint64_t address,

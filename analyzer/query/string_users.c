@@ -3,10 +3,11 @@
 #include "analyzer/base/hash.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/classify/cxx.h"
+#include "analyzer/query/set.h"
 
 #include <string.h>
 
-enum { IDS_PER_TURN = 1 << 14 /* a multiple of 64 */ };
+enum { IDS_PER_CHUNK = 1 << 14 /* a multiple of 64 */ };
 
 static void start_reading(struct analysis *analysis, unsigned int cxx, struct reader *ret)
 {
@@ -65,11 +66,11 @@ static struct error *select_chunk(void *data, size_t chunk, unsigned int thread)
 {
 	struct selecting *selecting = data;
 	const struct bitmap *used = allocation_used(analysis_index(selecting->analysis));
-	size_t end = (chunk + 1) * IDS_PER_TURN;
+	size_t end = (chunk + 1) * IDS_PER_CHUNK;
 	struct reader reader;
 
 	start_reading(selecting->analysis, selecting->cxx, &reader);
-	for (size_t id = bitmap_next(used, chunk * IDS_PER_TURN); id < used->count && id < end;
+	for (size_t id = bitmap_next(used, chunk * IDS_PER_CHUNK); id < used->count && id < end;
 	     id = bitmap_next(used, id + 1)) {
 		bool found = false;
 
@@ -77,25 +78,25 @@ static struct error *select_chunk(void *data, size_t chunk, unsigned int thread)
 		if (found)
 			bitmap_set(selecting->ret, id);
 	}
-	if (!progress_step(analysis_progress(selecting->analysis), IDS_PER_TURN))
+	if (!progress_step(analysis_progress(selecting->analysis), IDS_PER_CHUNK))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
 }
 
-struct error *set_select_stringusers(struct analysis *analysis,
-				     const struct set_arguments *arguments, struct bitmap *ret)
+struct error *select_stringusers(struct analysis *analysis, const struct set_arguments *arguments,
+				 struct members *ret)
 {
 	struct selecting selecting = {
 		.analysis = analysis,
 		.cxx = cxx_find(analysis_image(analysis), analysis_program(analysis)),
-		.ret = ret,
+		.ret = &ret->set,
 	};
 	size_t count = allocation_count(analysis_index(analysis));
 
 	if (!selecting.cxx)
 		return NULL;
 	progress_begin(analysis_progress(analysis), "finding strings", count);
-	return parallel_for((count + IDS_PER_TURN - 1) / IDS_PER_TURN,
+	return parallel_for((count + IDS_PER_CHUNK - 1) / IDS_PER_CHUNK,
 			    parallel_threads_for(analysis_progress(analysis)), select_chunk,
 			    &selecting);
 }

@@ -8,8 +8,9 @@
 #ifndef ANALYZER_QUERY_STRING_USERS_H
 #define ANALYZER_QUERY_STRING_USERS_H
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/base/table.h"
-#include "analyzer/query/query.h"
+#include "analyzer/query/members.h"
 
 /* An offset that is not told. */
 #define ANY_OFFSET UINT64_MAX
@@ -27,10 +28,6 @@ struct string_use {
 struct string_uses {
 	HASH_TABLE(struct string_use);
 };
-
-/* The set `stringusers`. */
-struct error *set_select_stringusers(struct analysis *analysis,
-				     const struct set_arguments *arguments, struct bitmap *ret);
 
 /* Count the strings in the members. Builds what it needs. Release *ret by table_release(), even
  * after an error. */

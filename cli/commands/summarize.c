@@ -306,9 +306,9 @@ static struct error *summarize_run(struct analysis *analysis, const void *argume
 	const struct set_query *query = &selection->query;
 
 	if (query->term_count == 1 && query->extensions.count == 0 &&
-	    query->set->select == set_select_leakroots)
+	    query->set->select == select_leakroots)
 		return summarize_leak_roots(analysis, query, report);
-	if (query->term_count == 1 && query->set->select == set_select_stringusers)
+	if (query->term_count == 1 && query->set->select == select_stringusers)
 		return summarize_string_users(analysis, query, report);
 	if (query->set->ranges)
 		return summarize_ranges(analysis, query, report);

@@ -6,7 +6,7 @@
 
 #include "analyzer/image/kernel_notes.h"
 #include "analyzer/query/place.h"
-#include "analyzer/query/thread_value.h"
+#include "analyzer/query/ranges.h"
 #include "cli/views/calls.h"
 
 /* What an anchor is called; only one of them is there, or none. */

@@ -1,6 +1,6 @@
 #include "cli/views/calls.h"
 
-#include "analyzer/query/thread_value.h"
+#include "analyzer/query/ranges.h"
 #include "cli/views/rows.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #include "analyzer/classify/reader.h"
 #include "analyzer/query/order.h"
 #include "analyzer/query/place.h"
-#include "analyzer/query/thread_value.h"
+#include "analyzer/query/ranges.h"
 #include "cli/views/anchor_row.h"
 #include "cli/views/calls.h"
 #include "cli/views/rows.h"
@@ -120,7 +120,7 @@ static void find_unreferenced(struct describer *describer)
 					  analysis_account(analysis));
 
 	if (!error)
-		error = set_select_unreferenced(analysis, 0, unreferenced);
+		unreferenced_find(analysis, unreferenced);
 	if (error && !describer->error)
 		describer->error = take(error);
 	error_destroy(error);

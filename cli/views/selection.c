@@ -150,7 +150,7 @@ struct error *selection_parse(int key, const char *value, void *arguments)
 	case KEY_OPERATION:
 		return query_take_operation(query, value);
 	case KEY_SKIP:
-		return query_take_skip(query, value);
+		return skipped_parse(value, &query->skipped);
 	case KEY_SAMPLE:
 		return query_take_sample(query, value);
 	case KEY_EXTEND:

@@ -1,4 +1,4 @@
-#include "analyzer/query/largest.h"
+#include "analyzer/query/order.h"
 
 #include "tests/assertions.h"
 
@@ -13,7 +13,7 @@ static void check(const uint64_t *values, size_t count, size_t limit, const allo
 	for (size_t i = 0; i < count; i++)
 		assert_no_error(largest_offer(&largest, (allocation_id)i, values[i]));
 	largest_sort(&largest);
-	assert_int_equal(largest.count, expected_count);
+	assert_int_equal(largest.entries.count, expected_count);
 	for (size_t i = 0; i < expected_count; i++)
 		assert_int_equal(largest_at(&largest, i), expected[i]);
 	largest_deinit(&largest);
