@@ -259,23 +259,9 @@ struct error *annotation_rules_take(struct annotation_rules *rules, const char *
 /* Whether a rule is one for an allocation. */
 struct rule_test {
 	struct kind_test kind;
-	bool is_state;
-	uint16_t state; /* in which it must have been reached */
-	bool applies;	/* to the allocation that is looked at */
+	uint16_t state; /* in which it must have been reached; or BASE_STATE */
+	bool applies;	/* to the current allocation */
 };
-
-static bool find_state(const struct extension_rules *states, const char *name,
-		       struct rule_test *test)
-{
-	for (size_t i = 0; states && i < states->state_count; i++) {
-		if (strcmp(states->state_names[i], name) == 0) {
-			test->is_state = true;
-			test->state = (uint16_t)(i + 1);
-			return true;
-		}
-	}
-	return false;
-}
 
 static struct error *prepare(struct annotating *annotating, const struct extension_rules *states,
 			     bool allow_missing, size_t number)
@@ -285,7 +271,8 @@ static struct error *prepare(struct annotating *annotating, const struct extensi
 	struct kind kind;
 	struct error *error;
 
-	if (find_state(states, rule->what, test))
+	test->state = states ? extension_state_find(states, rule->what) : BASE_STATE;
+	if (test->state != BASE_STATE)
 		return NULL;
 	error = kind_parse(rule->what, &kind);
 	if (!error)
@@ -338,7 +325,7 @@ static struct error *judge(struct annotating *annotating, allocation_id id, bool
 		struct rule_test *test = &annotating->tests[i];
 		struct error *error = NULL;
 
-		if (test->is_state)
+		if (test->state != BASE_STATE)
 			test->applies = members && members_state(members, id) == test->state;
 		else
 			error = kind_test_judge(&test->kind, id, &test->applies);
@@ -363,56 +350,54 @@ static bool wants(const struct annotating *annotating, const struct annotator *a
 	return false;
 }
 
-struct finding_annotations {
-	struct annotating *annotating;
-	bool (*found)(void *data, const struct annotation *annotation);
-	void *data;
-};
-
-/* Ask the annotators in turn; *ret_size: the bytes that the first with an answer is about. */
-static struct error *annotate_place(const struct finding_annotations *finding,
-				    const struct annotated_place *place, uint64_t offset,
-				    uint64_t *ret_size, bool *ret_more)
+/* Ask the annotators in turn; returns the bytes that the first with an answer is about. */
+static uint64_t annotate_place(struct annotating *annotating, const struct annotated_place *place,
+			       uint64_t offset, struct annotation *ret)
 {
-	struct writer *text = &finding->annotating->text;
+	struct writer *text = &annotating->text;
 	const struct annotator *annotator;
 
-	*ret_size = 0;
-	for (size_t i = 0; !*ret_size && (annotator = annotator_at(i)); i++) {
-		if (!wants(finding->annotating, annotator, offset))
-			continue;
+	for (size_t i = 0; (annotator = annotator_at(i)); i++) {
+		uint64_t size = 0;
+
 		text->used = 0;
-		*ret_size = annotator->tell(place, text);
-		if (*ret_size == 0)
+		if (wants(annotating, annotator, offset))
+			size = annotator->tell(place, text);
+		if (size == 0)
 			continue;
 		writer_put(text, '\0');
-		if (text->failed)
-			return &error_no_memory;
-		*ret_more = finding->found(finding->data,
-					   &(struct annotation){ offset, offset + *ret_size,
-								 annotator->name, text->buffer,
-								 annotator->tells_content });
+		*ret = (struct annotation){ offset, offset + size, annotator->name, text->buffer,
+					    annotator->tells_content };
+		return size;
 	}
-	return NULL;
+	return 0;
 }
 
-static struct error *annotate_words(const struct finding_annotations *finding, allocation_id id)
+struct error *annotate(struct annotating *annotating, allocation_id id,
+		       bool (*found)(void *data, const struct annotation *annotation), void *data)
 {
-	struct annotating *annotating = finding->annotating;
 	struct reader *reader = &annotating->reader;
 	struct annotated_place place = { annotating->analysis, reader };
-	uint64_t start = allocation_start(reader->index, id), known;
-	uint64_t size = allocation_size(reader->index, id);
-	const uint8_t *bytes = reader_bytes(reader, start, &known);
+	uint64_t start, size, known;
 	struct progress *progress = analysis_progress(annotating->analysis);
-	struct error *error = NULL;
-	bool more = true;
+	struct error *error;
+	const uint8_t *bytes;
+	bool any;
 
+	if (!annotating->rules)
+		return NULL;
+	error = judge(annotating, id, &any);
+	if (error || !any)
+		return error;
+	start = allocation_start(reader->index, id);
+	size = allocation_size(reader->index, id);
+	bytes = reader_bytes(reader, start, &known);
 	if (!bytes)
 		return NULL;
 	if (size > known)
 		size = known;
-	for (uint64_t offset = 0; !error && more && size - offset >= 8;) {
+	for (uint64_t offset = 0; size - offset >= 8;) {
+		struct annotation annotation;
 		uint64_t told;
 
 		if (atomic_load_explicit(&progress->interrupted, memory_order_relaxed))
@@ -422,23 +407,12 @@ static struct error *annotate_words(const struct finding_annotations *finding, a
 		if (place.count > STRING_WORDS)
 			place.count = STRING_WORDS;
 		memcpy(place.words, bytes + offset, place.count * 8);
-		error = annotate_place(finding, &place, offset, &told, &more);
+		told = annotate_place(annotating, &place, offset, &annotation);
+		if (annotating->text.failed)
+			return &error_no_memory;
+		if (told && !found(data, &annotation))
+			return NULL;
 		offset += told ? told : 8;
 	}
-	return error;
-}
-
-struct error *annotate(struct annotating *annotating, allocation_id id,
-		       bool (*found)(void *data, const struct annotation *annotation), void *data)
-{
-	struct finding_annotations finding = { annotating, found, data };
-	struct error *error;
-	bool any;
-
-	if (!annotating->rules)
-		return NULL;
-	error = judge(annotating, id, &any);
-	if (error || !any)
-		return error;
-	return annotate_words(&finding, id);
+	return NULL;
 }

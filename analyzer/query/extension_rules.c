@@ -167,8 +167,7 @@ struct error *extension_rules_take(struct extension_rules *rules, const char *wo
 	return NULL;
 }
 
-/* The state of that name, or BASE_STATE. */
-static uint16_t find_state(const struct extension_rules *rules, const char *name)
+uint16_t extension_state_find(const struct extension_rules *rules, const char *name)
 {
 	for (size_t i = 0; i < rules->state_count; i++)
 		if (strcmp(rules->state_names[i], name) == 0)
@@ -181,7 +180,7 @@ static struct error *number_state(struct extension_rules *rules, struct extensio
 {
 	if (!rule->state_word)
 		return NULL;
-	rule->next_state = find_state(rules, rule->state_word);
+	rule->next_state = extension_state_find(rules, rule->state_word);
 	if (rule->next_state != BASE_STATE)
 		return NULL;
 	if (!LIST_GROW(rules->state_names, rules->state_count))
@@ -189,18 +188,6 @@ static struct error *number_state(struct extension_rules *rules, struct extensio
 	rules->state_names[rules->state_count++] = rule->state_word;
 	rule->next_state = (uint16_t)rules->state_count;
 	return NULL;
-}
-
-/* What its MEMBER is: a state, or else a kind in the base state. */
-static struct error *place_rule(const struct extension_rules *rules, struct extension_rule *rule)
-{
-	struct error *error;
-
-	rule->state = find_state(rules, rule->member_word);
-	if (rule->state != BASE_STATE)
-		return NULL;
-	error = kind_parse(rule->member_word, &rule->member);
-	return error ? in_rule(rule->word, error) : NULL;
 }
 
 /* Whether they try the same, whatever becomes of what they bring in. */
@@ -211,14 +198,6 @@ static bool is_same(const struct extension_rule *a, const struct extension_rule 
 	       a->has_member_offset == b->has_member_offset &&
 	       a->has_extension_offset == b->has_extension_offset &&
 	       a->member_offset == b->member_offset && a->extension_offset == b->extension_offset;
-}
-
-static bool is_repeated(const struct extension_rules *rules, size_t number)
-{
-	for (size_t i = 0; i < number; i++)
-		if (is_same(&rules->list[i], &rules->list[number]))
-			return true;
-	return false;
 }
 
 /* Go on until no state more is found that something leads to. */
@@ -249,35 +228,39 @@ static struct error *find_idle(struct extension_rules *rules)
 	for (size_t i = 0; i < rules->count; i++) {
 		struct extension_rule *rule = &rules->list[i];
 
+		for (size_t j = 0; j < i; j++)
+			if (is_same(&rules->list[j], rule))
+				rule->idle = RULE_REPEATED;
 		if (!reached[rule->state])
 			rule->idle = RULE_UNREACHED;
-		else if (is_repeated(rules, i))
-			rule->idle = RULE_REPEATED;
 	}
 	return NULL;
-}
-
-static struct error *check_base(const struct extension_rules *rules)
-{
-	for (size_t i = 0; i < rules->count; i++)
-		if (rules->list[i].state == BASE_STATE)
-			return NULL;
-	return error_create(
-		ERROR_USAGE,
-		"nothing can be extended: each rule is one of a state, and the set itself is in none");
 }
 
 struct error *extension_rules_check(struct extension_rules *rules)
 {
 	struct error *error = NULL;
+	bool extends_base = false;
 
 	if (rules->count == 0)
 		return NULL;
 	for (size_t i = 0; !error && i < rules->count; i++)
 		error = number_state(rules, &rules->list[i]);
-	for (size_t i = 0; !error && i < rules->count; i++)
-		error = place_rule(rules, &rules->list[i]);
-	if (!error)
-		error = check_base(rules);
+	/* MEMBER is a state, or else a kind in the base state. */
+	for (size_t i = 0; !error && i < rules->count; i++) {
+		struct extension_rule *rule = &rules->list[i];
+
+		rule->state = extension_state_find(rules, rule->member_word);
+		if (rule->state != BASE_STATE)
+			continue;
+		extends_base = true;
+		error = kind_parse(rule->member_word, &rule->member);
+		if (error)
+			return in_rule(rule->word, error);
+	}
+	if (!error && !extends_base)
+		return error_create(
+			ERROR_USAGE,
+			"nothing can be extended: each rule is one of a state, and the set itself is in none");
 	return error ? error : find_idle(rules);
 }

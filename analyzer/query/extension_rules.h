@@ -62,7 +62,8 @@ struct error *extension_rules_take(struct extension_rules *rules, const char *wo
  */
 struct error *extension_rules_check(struct extension_rules *rules);
 
-/* The state's name; NULL: the base state. */
+/* The state of that name, or BASE_STATE; the state's name, or NULL. */
+uint16_t extension_state_find(const struct extension_rules *rules, const char *name);
 const char *extension_state_name(const struct extension_rules *rules, uint16_t state);
 
 #endif

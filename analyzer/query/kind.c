@@ -12,16 +12,6 @@ static const char *pattern_name_of(const void *data, size_t number)
 	return pattern_name_at(number);
 }
 
-/* The word behind %. */
-static struct error *parse_pattern(const char *name, struct kind *kind)
-{
-	kind->choice = KIND_PATTERN;
-	kind->pattern = pattern_find(name);
-	if (kind->pattern != NO_PATTERN)
-		return NULL;
-	return error_unknown("pattern", name, nearest_word(name, pattern_name_of, NULL));
-}
-
 struct error *kind_parse(const char *word, struct kind *ret)
 {
 	struct kind kind = { .word = word };
@@ -34,7 +24,11 @@ struct error *kind_parse(const char *word, struct kind *ret)
 	} else if (strcmp(word, "?") == 0) {
 		kind.choice = KIND_NEITHER;
 	} else if (word[0] == '%') {
-		error = parse_pattern(word + 1, &kind);
+		kind.choice = KIND_PATTERN;
+		kind.pattern = pattern_find(word + 1);
+		if (kind.pattern == NO_PATTERN)
+			error = error_unknown("pattern", word + 1,
+					      nearest_word(word + 1, pattern_name_of, NULL));
 	} else if (is_address(word)) {
 		kind.choice = KIND_SIGNATURE;
 		error = parse_address(word, &kind.signature);
@@ -75,12 +69,6 @@ static bool is_identity(const struct analysis *analysis, const char *name)
 	return false;
 }
 
-/* "Bed" and "c0de" may be classes, too. */
-static bool may_be_name(const struct kind *kind)
-{
-	return isalpha((unsigned char)kind->word[0]);
-}
-
 /*
  * What a name means is asked of all used allocations only where none was found to be of it: what is
  * missing is mistyped, and 0 members would hide that.
@@ -107,23 +95,16 @@ static struct error *check_name(struct kind_test *test)
 	return NULL;
 }
 
-static struct error *check_signature(const struct kind_test *test)
-{
-	uint64_t signature = test->kind.signature;
-
-	if (is_borne(test->analysis, signature))
-		return NULL;
-	return error_create(ERROR_USAGE, "no allocation has the signature %" PRIx64, signature);
-}
-
 struct error *kind_test_check(struct kind_test *test, bool allow_missing)
 {
 	struct error *error = NULL;
 
 	if (test->kind.choice == KIND_NAMED)
 		error = check_name(test);
-	else if (test->kind.choice == KIND_SIGNATURE)
-		error = check_signature(test);
+	else if (test->kind.choice == KIND_SIGNATURE &&
+		 !is_borne(test->analysis, test->kind.signature))
+		error = error_create(ERROR_USAGE, "no allocation has the signature %" PRIx64,
+				     test->kind.signature);
 	if (error && allow_missing && error_code(error) == ERROR_USAGE) {
 		error_destroy(error);
 		error = NULL;
@@ -143,7 +124,8 @@ struct error *kind_test_prepare(struct kind_test *test, struct analysis *analysi
 		error = analysis_need(analysis, STAGE_PATTERNS);
 	if (error)
 		return error;
-	if (kind->choice == KIND_SIGNATURE && may_be_name(kind) &&
+	/* "Bed" and "c0de" may be classes, too. */
+	if (kind->choice == KIND_SIGNATURE && isalpha((unsigned char)kind->word[0]) &&
 	    !is_borne(analysis, kind->signature))
 		test->kind.choice = KIND_NAMED;
 	if (test->kind.choice == KIND_NAMED)
@@ -267,19 +249,6 @@ static struct error *narrow(struct kind_test *test, struct bitmap *members, bool
 	return NULL;
 }
 
-/* By an identity word, where the name turned out to be that of one. */
-static struct error *narrow_again(struct kind_test *test, bool allow_missing,
-				  const struct bitmap *all, struct bitmap *members)
-{
-	struct error *error = kind_test_check(test, allow_missing);
-	bool any;
-
-	if (error || !test->identity)
-		return error;
-	bitmap_copy(members, all);
-	return narrow(test, members, &any);
-}
-
 struct error *kind_narrow(struct analysis *analysis, const struct kind *kind, bool allow_missing,
 			  struct bitmap *members)
 {
@@ -302,5 +271,10 @@ struct error *kind_narrow(struct analysis *analysis, const struct kind *kind, bo
 	error = narrow(&test, members, &any);
 	if (error || any)
 		return error;
-	return narrow_again(&test, allow_missing, &all, members);
+	/* The name may be that of an identity word. */
+	error = kind_test_check(&test, allow_missing);
+	if (error || !test.identity)
+		return error;
+	bitmap_copy(members, &all);
+	return narrow(&test, members, &any);
 }

@@ -68,7 +68,6 @@ DEFINE_DEINIT(counting_deinit, struct counting)
 static struct error *judge(struct counting *counting, allocation_id id, bool *ret)
 {
 	bool free_ones = counting->limit->counted == COUNTED_FREE_OUTGOING;
-
 	struct error *error;
 
 	*ret = bitmap_get(counting->used, id) != free_ones;
@@ -149,31 +148,14 @@ static struct error *narrow(struct counting *counting, struct progress *progress
 
 /*
  * If nothing was found to be of the kind, that may be a mistake, or the kind another one than it
- * was taken for: then all is done again.
+ * was taken for: then count again.
  */
-static struct error *narrow_checked(struct counting *counting, struct analysis *analysis,
-				    bool allow_missing, struct bitmap *members)
-{
-	_cleanup_(bitmap_deinit) struct bitmap all = { 0 };
-	struct error *error = bitmap_init(&all, members->count, analysis_account(analysis));
-
-	if (error)
-		return error;
-	bitmap_copy(&all, members);
-	error = narrow(counting, analysis_progress(analysis), members);
-	if (error || counting->found)
-		return error;
-	error = kind_test_check(&counting->test, allow_missing);
-	if (error || !counting->test.identity)
-		return error;
-	bitmap_copy(members, &all);
-	return narrow(counting, analysis_progress(analysis), members);
-}
-
 static struct error *apply(const struct reference_limit *limit, struct reference_choice *choice,
 			   bool allow_missing, struct bitmap *members)
 {
 	struct analysis *analysis = choice->analysis;
+	struct progress *progress = analysis_progress(analysis);
+	_cleanup_(bitmap_deinit) struct bitmap all = { 0 };
 	_cleanup_(counting_deinit) struct counting counting = {
 		.limit = limit,
 		.used = allocation_used(analysis_index(analysis)),
@@ -187,9 +169,19 @@ static struct error *apply(const struct reference_limit *limit, struct reference
 		error = kind_test_prepare(&counting.test, analysis, &limit->kind);
 	if (!error)
 		error = array_resize(&counting.seen, members->count);
+	if (!error)
+		error = bitmap_init(&all, members->count, analysis_account(analysis));
 	if (error)
 		return error;
-	return narrow_checked(&counting, analysis, allow_missing, members);
+	bitmap_copy(&all, members);
+	error = narrow(&counting, progress, members);
+	if (error || counting.found)
+		return error;
+	error = kind_test_check(&counting.test, allow_missing);
+	if (error || !counting.test.identity)
+		return error;
+	bitmap_copy(members, &all);
+	return narrow(&counting, progress, members);
 }
 
 struct error *reference_limits_narrow(const struct reference_limits *limits,

@@ -280,69 +280,52 @@ static struct error *check_term(const struct query_term *term, bool is_first)
 	return NULL;
 }
 
-/* What only allocations have, and what only rules bring about. */
-static struct error *check_references(const struct set_query *query)
+/* What is asked of ranges that only allocations have; NULL: nothing. */
+static const char *not_of_ranges(const struct set_query *query)
 {
-	const char *what = NULL;
-
 	if (query->limits.count)
-		what = "has no references to count";
-	else if (query->sample)
-		what = "has no members to take a sample of";
-	else if (query->extensions.count || query->comment_extensions)
-		what = "cannot be extended";
-	else if (query->skip_tainted || query->skip_unfavored)
-		what = "has no references to skip";
-	if (!what || !query->set->ranges)
-		return NULL;
-	return error_create(ERROR_USAGE, "'%s' %s: it is no set of allocations", query->set->name,
-			    what);
+		return "has no references to count";
+	if (query->sample)
+		return "has no members to take a sample of";
+	if (query->extensions.count || query->comment_extensions)
+		return "cannot be extended";
+	return query->skip_tainted || query->skip_unfavored ? "has no references to skip" : NULL;
 }
 
 struct error *query_check(struct set_query *query)
 {
 	static const struct query_term none;
-	struct error *error = NULL;
+	const struct range_kind *ranges = query->set ? query->set->ranges : NULL;
+	bool by_retained = query->sort == SORT_RETAINED;
+	struct error *error = query->term_count ? NULL : check_term(&none, true);
 
-	if (query->term_count == 0)
-		return check_term(&none, true);
 	for (size_t i = 0; !error && i < query->term_count; i++)
 		error = check_term(&query->terms[i], i == 0);
-	if (!error && query->operation != OPERATION_NONE && query->set->ranges)
+	if (error)
+		return error;
+	if (query->operation != OPERATION_NONE && ranges)
 		return error_create(ERROR_USAGE,
 				    "'%s' is no set of allocations: it cannot become 'derived'",
 				    query->set->name);
-	if (!error && query->sort == SORT_RETAINED && query->set->ranges)
+	if (by_retained && ranges)
 		return error_create(
 			ERROR_USAGE,
 			"'%s' cannot be sorted by what they retain: only allocations retain any",
-			query->terms[0].set->name);
-	if (!error && query->sort == SORT_RETAINED &&
-	    (query->skip_tainted || query->skip_unfavored))
-		error = error_create(
+			query->set->name);
+	if (by_retained && (query->skip_tainted || query->skip_unfavored))
+		return error_create(
 			ERROR_USAGE,
 			"what allocations retain is computed from all references: --sort-by retained goes with neither --skip-tainted-references nor --skip-unfavored-references");
-	if (!error && query->skipped && !(query->set->ranges && query->set->ranges->skips))
+	if (query->skipped && !(ranges && ranges->skips))
 		return error_create(
 			ERROR_USAGE,
 			"'%s' skips no places: --skip is for sets that search the memory, as 'pointers'",
 			query->terms[0].arguments.name);
-	if (!error)
-		error = extension_rules_check(&query->extensions);
-	return error ? error : check_references(query);
-}
-
-/* Before anything is built: mistyped words are reported at once. */
-static struct error *check_names(const struct analysis *analysis, const struct set_query *query)
-{
-	for (size_t i = 0; i < query->term_count; i++) {
-		const char *name = query->terms[i].arguments.name;
-
-		if (query->terms[i].set == &set_named &&
-		    !named_sets_find(analysis_named_sets(analysis), name))
-			return set_unknown(analysis, name);
-	}
-	return NULL;
+	error = extension_rules_check(&query->extensions);
+	if (!error && ranges && not_of_ranges(query))
+		error = error_create(ERROR_USAGE, "'%s' %s: it is no set of allocations",
+				     query->set->name, not_of_ranges(query));
+	return error;
 }
 
 static void narrow_by_size(const struct analysis *analysis, const struct set_query *query,
@@ -438,47 +421,30 @@ static struct error *combine(struct analysis *analysis, const struct set_query *
 	return NULL;
 }
 
-static struct error *select_terms(struct analysis *analysis, const struct set_query *query,
-				  struct reference_choice *choice, struct members *members)
+static struct error *select_members(struct analysis *analysis, const struct set_query *query,
+				    struct members *members)
 {
-	struct error *error = select_term(analysis, query, &query->terms[0], choice, members);
-
-	for (size_t i = 1; !error && i < query->term_count; i++)
-		error = combine(analysis, query, &query->terms[i], choice, members);
-	return error;
-}
-
-/* By what refers to the members and what they refer to. */
-static struct error *follow_references(const struct set_query *query,
-				       struct reference_choice *choice, struct members *members)
-{
+	_cleanup_(reference_choice_deinit) struct reference_choice choice;
 	const struct extension extension = {
 		.rules = &query->extensions,
-		.choice = choice,
+		.choice = &choice,
 		.allow_missing = query->allow_missing,
 		.comment = query->comment_extensions,
 		.note_states = query->note_states,
 		.any_order = query->any_order || query->sort != SORT_DEFAULT,
 	};
-	struct error *error = reference_limits_narrow(&query->limits, choice, query->allow_missing,
-						      &members->set);
-
-	if (error)
-		return error;
-	if (query->sample)
-		members_sample(members, query->sample);
-	return query->extensions.count ? extension_apply(&extension, members) : NULL;
-}
-
-static struct error *select_members(struct analysis *analysis, const struct set_query *query,
-				    struct members *members)
-{
-	_cleanup_(reference_choice_deinit) struct reference_choice choice;
 	struct error *error;
 
 	reference_choice_init(&choice, analysis, query->skip_tainted, query->skip_unfavored);
-	error = select_terms(analysis, query, &choice, members);
-	return error ? error : follow_references(query, &choice, members);
+	error = select_term(analysis, query, &query->terms[0], &choice, members);
+	for (size_t i = 1; !error && i < query->term_count; i++)
+		error = combine(analysis, query, &query->terms[i], &choice, members);
+	if (!error)
+		error = reference_limits_narrow(&query->limits, &choice, query->allow_missing,
+						&members->set);
+	if (!error && query->sample)
+		members_sample(members, query->sample);
+	return error || !query->extensions.count ? error : extension_apply(&extension, members);
 }
 
 /* What a set operation makes of the set `derived`. */
@@ -504,10 +470,18 @@ static struct error *derive(struct analysis *analysis, const struct set_query *q
 	return named_sets_assign(sets, DERIVED_SET, &after);
 }
 
+/* Check the names of all sets first: mistyped words are reported before anything is built. */
 static struct error *need_stages(struct analysis *analysis, const struct set_query *query)
 {
-	struct error *error = check_names(analysis, query);
+	struct error *error = NULL;
 
+	for (size_t i = 0; i < query->term_count; i++) {
+		const char *name = query->terms[i].arguments.name;
+
+		if (query->terms[i].set == &set_named &&
+		    !named_sets_find(analysis_named_sets(analysis), name))
+			return set_unknown(analysis, name);
+	}
 	for (size_t i = 0; !error && i < query->term_count; i++)
 		error = analysis_need(analysis, query->terms[i].set->needs);
 	return error;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { TURN = 4 << 20 };
+enum { CHUNK_BYTES = 4 << 20 };
 
 /* Where a hit may begin: [start, end), in one region. */
 struct chunk {
@@ -199,11 +199,6 @@ static struct error *keep_chunk(void *data, size_t number, unsigned int thread)
 	return scan_chunk(chunk, &sink);
 }
 
-static struct error *add_chunk(struct searcher *searcher, struct chunk chunk)
-{
-	return array_append(&searcher->chunks, chunk);
-}
-
 /* Where in the region a hit may begin. */
 static struct chunk whole_region(const struct search *search, const struct region *region)
 {
@@ -246,10 +241,10 @@ static struct error *cut_region(struct searcher *searcher, const struct region *
 		if (data >= whole.end)
 			break;
 		chunk.start = data - done > before ? data - before : done;
-		if (whole.end - data > TURN)
-			chunk.end = data + TURN;
+		if (whole.end - data > CHUNK_BYTES)
+			chunk.end = data + CHUNK_BYTES;
 		chunk.bytes = region->bytes + (chunk.start - region->start);
-		error = add_chunk(searcher, chunk);
+		error = array_append(&searcher->chunks, chunk);
 		if (error)
 			return error;
 		searcher->progress->total += chunk.end - chunk.start;
@@ -258,44 +253,19 @@ static struct error *cut_region(struct searcher *searcher, const struct region *
 	return NULL;
 }
 
-static struct error *cut(struct searcher *searcher)
-{
-	struct error *error = NULL;
-
-	for (size_t i = 0; !error && i < image_region_count(searcher->image); i++) {
-		const struct region *region = image_region(searcher->image, i);
-
-		if (region->bytes)
-			error = cut_region(searcher, region);
-	}
-	return error;
-}
-
-/* Where the hits of each chunk go; returns how many there are. */
-static uint64_t place_chunks(struct searcher *searcher)
-{
-	struct chunk *chunks = searcher->chunks.items;
-	uint64_t count = 0;
-
-	for (size_t i = 0; i < searcher->chunks.count; i++) {
-		chunks[i].first = count;
-		count += chunks[i].count;
-	}
-	return count;
-}
-
+/* Search the chunks with hits once more, and keep those. */
 static struct error *keep(struct searcher *searcher, struct hits *hits)
 {
+	size_t count = hits->count < MOST_HITS ? (size_t)hits->count : MOST_HITS;
 	struct error *error;
 
-	hits->addresses.count = hits->count < MOST_HITS ? (size_t)hits->count : MOST_HITS;
-	if (hits->addresses.count == 0)
+	if (count == 0)
 		return NULL;
-	error = array_resize(&hits->addresses, hits->addresses.count);
+	error = array_resize(&hits->addresses, count);
 	if (error)
 		return error;
 	searcher->addresses = hits->addresses.items;
-	searcher->kept = hits->addresses.count;
+	searcher->kept = count;
 	return parallel_for(searcher->chunks.count, parallel_threads_for(searcher->progress),
 			    keep_chunk, searcher);
 }
@@ -311,17 +281,21 @@ struct error *search_memory(const struct image *image, const struct search *sear
 		.chunks.memory.account = account,
 	};
 	struct hits hits = { .addresses.memory.account = account, .size = hit_size(search) };
-	struct error *error;
+	struct error *error = NULL;
 
 	progress_begin(progress, "searching memory", 0);
-	error = cut(&searcher);
+	for (size_t i = 0; !error && i < image_region_count(image); i++)
+		if (image_region(image, i)->bytes)
+			error = cut_region(&searcher, image_region(image, i));
 	if (!error)
 		error = parallel_for(searcher.chunks.count, parallel_threads_for(progress),
 				     count_chunk, &searcher);
-	if (!error) {
-		hits.count = place_chunks(&searcher);
-		error = keep(&searcher, &hits);
+	for (size_t i = 0; !error && i < searcher.chunks.count; i++) {
+		searcher.chunks.items[i].first = hits.count;
+		hits.count += searcher.chunks.items[i].count;
 	}
+	if (!error)
+		error = keep(&searcher, &hits);
 	array_release(&searcher.chunks);
 	if (error) {
 		hits_deinit(&hits);
