@@ -2,7 +2,7 @@
  * What grew between cores, the oldest first.
  *
  * All are counted in groups that keep their names from core to core (census.h). Where the cores are
- * of one process (lineage.h), allocations are compared one by one, too: one survives if an
+ * of one process (struct lineage), allocations are compared one by one, too: one survives if an
  * allocation of the same start and size, and of the same class where both are of one, is in use in
  * each core. An address that was freed and given out again for the same looks like that.
  *
@@ -19,7 +19,46 @@
 #define ANALYZER_DIFF_DIFF_H
 
 #include "analyzer/diff/group_table.h"
-#include "analyzer/diff/lineage.h"
+
+/*
+ * Whether cores are of one process, and when each was taken.
+ *
+ * The kernel gives each process that executes a program 16 random bytes, whose address AT_RANDOM
+ * tells. All cores of a process have the same; so has a fork, but it has another id. The kernel
+ * also maps the program and the vdso at random.
+ */
+enum { RANDOM_BYTES = 16 };
+
+enum time_source {
+	TIME_UNKNOWN,
+	TIME_CORE, /* kept in the core by who wrote it */
+	TIME_FILE, /* when the file was last written */
+};
+
+struct lineage {
+	uint8_t random[RANDOM_BYTES];
+	bool has_random;
+	uint32_t process; /* its id; 0: not told */
+	uint64_t program; /* AT_PHDR: where the program was mapped */
+	uint64_t vdso;	  /* AT_SYSINFO_EHDR */
+	uint64_t time;	  /* ns since 1970 began */
+	enum time_source source;
+};
+
+struct lineage lineage_of(const struct image *image);
+
+enum kinship {
+	KIN_SAME_PROCESS,
+	KIN_OTHER_RANDOM,
+	KIN_OTHER_ID,
+	KIN_OTHER_PLACE,
+	KIN_UNKNOWN, /* the random bytes are in neither, or in one only */
+};
+
+enum kinship lineage_compare(const struct lineage *one, const struct lineage *other);
+
+/* What that was told by, as "the random bytes of AT_RANDOM differ". */
+const char *kinship_reason(enum kinship kinship);
 
 struct diff_core {
 	char *path; /* owned */

@@ -62,8 +62,8 @@ void leak_kinds_deinit(struct leak_kinds *kinds);
 DEFINE_DEINIT(leak_kinds_deinit, struct leak_kinds)
 
 /*
- * Find the kinds of certain leaks, and with likely those of likely ones, too (see likely_leaks.h),
- * the most bytes first. ret is zeroed. Builds what it needs.
+ * Find the kinds of certain leaks, the most bytes first, and with likely those of likely leaks
+ * behind them: these are anchored, but only by stale words. ret is zeroed. Builds what it needs.
  */
 struct error *leak_kinds_find(struct analysis *analysis, bool likely, struct leak_kinds *ret);
 

@@ -76,6 +76,16 @@ extern const struct range_kind range_kind_arenas, range_kind_fibers, range_kind_
 struct error *ranges_collect(struct analysis *analysis, const struct range_kind *kind,
 			     const struct set_arguments *arguments, struct ranges *ret);
 
+/* Hits of a search for anything; they are not collected by arguments. */
+extern const struct range_kind range_kind_matches;
+
+/*
+ * Search the memory; skipped is a mask of enum skipped_place. ret, which is empty, gets the hits.
+ * Needs STAGE_HEAP.
+ */
+struct error *references_find(struct analysis *analysis, struct search search, unsigned int skipped,
+			      struct ranges *ret);
+
 /* Add a range to a list that is being collected. */
 struct error *ranges_add(struct ranges *ranges, struct range range);
 

@@ -1,4 +1,6 @@
-#include "analyzer/query/references.h"
+/*
+ * The sets of references: hits of a search through the memory, wherever they are.
+ */
 
 #include "analyzer/query/place.h"
 #include "analyzer/query/set.h"

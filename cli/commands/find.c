@@ -2,7 +2,7 @@
  * Commands that search all memory whose contents are known, and list what matches.
  */
 #include "analyzer/base/text.h"
-#include "analyzer/query/references.h"
+#include "analyzer/query/ranges.h"
 #include "cli/views/rows.h"
 
 #include <ctype.h>

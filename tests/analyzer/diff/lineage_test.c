@@ -1,4 +1,4 @@
-#include "analyzer/diff/lineage.h"
+#include "analyzer/diff/diff.h"
 #include "analyzer/image/own_notes.h"
 
 #include "tests/analyzer/image/core_builder.h"
