@@ -100,21 +100,41 @@ static bool fits(enum value_kind kind, const struct value *value)
 	       (value->number == 0 || !(real || kind == VALUE_MEMORY));
 }
 
+static void keep_value(struct report *report, size_t number, struct value value)
+{
+	assert(!value.present || fits(report->table->columns[number].kind, &value));
+	if (value.memory) {
+		report->memory = *value.memory;
+		report->memory.blank = report->chap;
+		value.memory = report->no_content ? NULL : &report->memory;
+	}
+	report->values[number] = value;
+}
+
 void report_values(struct report *report, const struct value *values, size_t count)
 {
 	assert(report->table && count <= report->table->column_count - report->column);
-	for (size_t i = 0; i < count; i++) {
-		const struct column *column = &report->table->columns[report->column];
-		struct value value = values[i];
+	for (size_t i = 0; i < count; i++)
+		keep_value(report, report->column++, values[i]);
+}
 
-		assert(!value.present || fits(column->kind, &value));
-		if (value.memory) {
-			report->memory = *value.memory;
-			report->memory.blank = report->chap;
-			value.memory = report->no_content ? NULL : &report->memory;
-		}
-		report->values[report->column++] = value;
-	}
+static size_t find_column(const struct table *table, const char *name)
+{
+	size_t i = 0;
+
+	while (i < table->column_count && strcmp(table->columns[i].name, name) != 0)
+		i++;
+	return i;
+}
+
+void report_set_value(struct report *report, const char *column, struct value value)
+{
+	size_t count = report->table->column_count, number = find_column(report->table, column);
+
+	assert(number < count);
+	while (report->column < count)
+		report->values[report->column++] = ABSENT;
+	keep_value(report, number, value);
 }
 
 const uint8_t *memory_view_run(const struct memory_view *view, uint64_t done, uint64_t *ret_run)
@@ -159,21 +179,18 @@ void report_end_table(struct report *report)
 		end_table(report);
 }
 
-static const struct value *find_value(const struct report *report, const struct value *values,
-				      const char *column)
+static struct value find_value(const struct report *report, const struct value *values,
+			       const char *column)
 {
-	static const struct value absent = ABSENT;
+	size_t number = find_column(report->table, column);
 
-	for (size_t i = 0; i < report->table->column_count; i++)
-		if (strcmp(report->table->columns[i].name, column) == 0)
-			return &values[i];
-	return &absent;
+	return number < report->table->column_count ? values[number] : ABSENT;
 }
 
 const char *report_text_of(const struct report *report, const struct value *values,
 			   const char *column)
 {
-	const char *text = find_value(report, values, column)->text;
+	const char *text = find_value(report, values, column).text;
 
 	return text ? text : "";
 }
@@ -181,5 +198,5 @@ const char *report_text_of(const struct report *report, const struct value *valu
 uint64_t report_number_of(const struct report *report, const struct value *values,
 			  const char *column)
 {
-	return find_value(report, values, column)->number;
+	return find_value(report, values, column).number;
 }

@@ -218,7 +218,14 @@ void report_end_table(struct report *report);
 
 #define VALUE_ITEM(x) VALUE(x),
 
-/* The same, and end the row. */
+/*
+ * Set the value of the column of that name; all behind the last report_add() that are not set in
+ * the row are absent.
+ */
+#define report_set(report, column, x) report_set_value(report, column, VALUE(x))
+void report_set_value(struct report *report, const char *column, struct value value);
+
+/* The same as report_add(), and end the row. */
 #define report_row(report, ...)                  \
 	do {                                     \
 		report_add(report, __VA_ARGS__); \

@@ -119,53 +119,68 @@ static void write_residency(const struct bill *bill, const struct image *image,
 	report_end_table(report);
 }
 
-/* A row of one of the tables below, as far as it is to be ordered. */
+/* A row of one of the tables below. */
 struct part {
-	uint64_t weight; /* resident, then mapped bytes */
-	uint64_t mapped;
+	const char *name;
+	struct value label;
+	struct amount all;
+	uint64_t details[3]; /* mapped bytes of all, by what they are used for */
 	size_t number;
 };
 
-DEFINE_COMPARE(compare_parts, struct part, DESCENDING(weight), DESCENDING(mapped),
+DEFINE_COMPARE(compare_parts, struct part, DESCENDING(all.resident), DESCENDING(all.mapped),
 	       ASCENDING(number))
 
-/* The sums of an arena. */
-struct arena_sums {
-	struct amount all, used, free, overhead;
-};
-
-static struct arena_sums sum_arena(const struct arena_accounts *accounts)
+static void write_part(struct report *report, const struct part *part)
 {
-	struct arena_sums sums = { 0 };
+	report_row(report, part->name, part->label, part->all.mapped, part->all.resident,
+		   part->details[0], part->details[1], part->details[2]);
+}
+
+/* The largest parts, and what the others have together; nothing of a single one. */
+static void write_parts(struct report *report, const struct table *table, struct part *parts,
+			size_t count, size_t most)
+{
+	struct part others = { 0 };
+	char name[32];
+
+	if (count < 2)
+		return;
+	SORT(parts, count, compare_parts);
+	report_begin_table(report, table);
+	for (size_t i = 0; i < count; i++) {
+		if (i < most) {
+			write_part(report, &parts[i]);
+			continue;
+		}
+		amount_add(&others.all, parts[i].all);
+		for (size_t j = 0; j < COUNT_OF(others.details); j++)
+			others.details[j] += parts[i].details[j];
+	}
+	if (count > most) {
+		snprintf(name, sizeof(name), "%zu more", count - most);
+		others.name = name;
+		write_part(report, &others);
+	}
+	report_end_table(report);
+}
+
+static struct part sum_arena(struct arena arena, const struct arena_accounts *accounts)
+{
+	enum { USED, FREE, OVERHEAD };
+	struct part part = { .name = arena.kind->name, .label = value_nonzero(arena.address) };
 
 	for (size_t i = 0; i < ACCOUNT_RESERVED; i++) {
 		bool overhead = i == ACCOUNT_HEADERS || i == ACCOUNT_BOOKKEEPING;
 
-		amount_add(&sums.all, accounts->amounts[i]);
-		amount_add(overhead		 ? &sums.overhead
-			   : i < ACCOUNT_GARBAGE ? &sums.used
-						 : &sums.free,
-			   accounts->amounts[i]);
+		amount_add(&part.all, accounts->amounts[i]);
+		part.details[overhead		   ? OVERHEAD
+			     : i < ACCOUNT_GARBAGE ? USED
+						   : FREE] += accounts->amounts[i].mapped;
 	}
-	return sums;
+	return part;
 }
 
-static void write_sums(struct report *report, const char *kind, uint64_t address,
-		       struct arena_sums sums)
-{
-	report_row(report, kind, value_nonzero(address), sums.all.mapped, sums.all.resident,
-		   sums.used.mapped, sums.free.mapped, sums.overhead.mapped);
-}
-
-static void add_sums(struct arena_sums *sums, struct arena_sums more)
-{
-	amount_add(&sums->all, more.all);
-	amount_add(&sums->used, more.used);
-	amount_add(&sums->free, more.free);
-	amount_add(&sums->overhead, more.overhead);
-}
-
-/* The largest arenas, and what the others have together. */
 static struct error *write_arenas(const struct bill *bill, const struct heaps *heaps, size_t most,
 				  struct report *report)
 {
@@ -175,63 +190,37 @@ static struct error *write_arenas(const struct bill *bill, const struct heaps *h
 		{ "free", VALUE_BYTES }, { "overhead", VALUE_BYTES });
 	size_t total = heaps_arena_count(heaps), count = 0;
 	_cleanup_(free) struct part *parts = calloc(total + 1, sizeof(*parts));
-	struct arena_sums others = { 0 };
-	char name[32];
 
 	if (!parts)
 		return &error_no_memory;
 	for (size_t i = 0; i < total; i++) {
-		struct arena_sums sums = sum_arena(&bill->heaps.arenas[i]);
+		struct part part =
+			sum_arena(heaps_arena(heaps, (arena_number)i), &bill->heaps.arenas[i]);
 
-		if (sums.all.mapped)
-			parts[count++] = (struct part){ sums.all.resident, sums.all.mapped, i };
+		part.number = i;
+		if (part.all.mapped)
+			parts[count++] = part;
 	}
-	if (count < 2)
-		return NULL;
-	SORT(parts, count, compare_parts);
-	report_begin_table(report, &table);
-	for (size_t i = 0; i < count; i++) {
-		struct arena arena = heaps_arena(heaps, (arena_number)parts[i].number);
-		struct arena_sums sums = sum_arena(&bill->heaps.arenas[parts[i].number]);
-
-		if (i < most)
-			write_sums(report, arena.kind->name, arena.address, sums);
-		else
-			add_sums(&others, sums);
-	}
-	if (count > most) {
-		snprintf(name, sizeof(name), "%zu more", count - most);
-		write_sums(report, name, 0, others);
-	}
-	report_end_table(report);
+	write_parts(report, &table, parts, count, most);
 	return NULL;
 }
 
-static struct amount sum_stack(const struct stack_account *account)
+static struct part sum_stack(const struct program *program, const struct stack_account *account)
 {
-	struct amount sum = account->used;
+	const struct stack *stack = account->stack;
+	struct part part = {
+		.name = stack_kind_name(stack->kind),
+		.label = VALUE_IF(stack->thread != NO_THREAD,
+				  program_thread(program, stack->thread)->id),
+		.all = account->used,
+		.details = { account->used.mapped, account->touched.mapped,
+			     account->untouched.mapped },
+	};
 
-	amount_add(&sum, account->touched);
-	amount_add(&sum, account->untouched);
-	amount_add(&sum, account->guard);
-	return sum;
-}
-
-static void write_stack(struct report *report, const char *kind, const struct thread *thread,
-			const struct stack_account *account)
-{
-	struct amount sum = sum_stack(account);
-
-	report_row(report, kind, VALUE_IF(thread, thread->id), sum.mapped, sum.resident,
-		   account->used.mapped, account->touched.mapped, account->untouched.mapped);
-}
-
-static void add_stack(struct stack_account *sum, const struct stack_account *more)
-{
-	amount_add(&sum->used, more->used);
-	amount_add(&sum->touched, more->touched);
-	amount_add(&sum->untouched, more->untouched);
-	amount_add(&sum->guard, more->guard);
+	amount_add(&part.all, account->touched);
+	amount_add(&part.all, account->untouched);
+	amount_add(&part.all, account->guard);
+	return part;
 }
 
 static struct error *write_stacks(const struct bill *bill, const struct program *program,
@@ -241,40 +230,15 @@ static struct error *write_stacks(const struct bill *bill, const struct program 
 		"stack", NULL, { "stack", VALUE_TEXT }, { "thread", VALUE_NUMBER },
 		{ "mapped", VALUE_BYTES }, { "resident", VALUE_BYTES }, { "in use", VALUE_BYTES },
 		{ "once used", VALUE_BYTES }, { "untouched", VALUE_BYTES });
-	size_t count = bill->stack_count;
-	_cleanup_(free) struct part *parts = calloc(count + 1, sizeof(*parts));
-	struct stack_account others = { 0 };
-	char name[32];
+	_cleanup_(free) struct part *parts = calloc(bill->stack_count + 1, sizeof(*parts));
 
 	if (!parts)
 		return &error_no_memory;
-	if (count < 2)
-		return NULL;
-	for (size_t i = 0; i < count; i++) {
-		struct amount sum = sum_stack(&bill->stacks[i]);
-
-		parts[i] = (struct part){ sum.resident, sum.mapped, i };
+	for (size_t i = 0; i < bill->stack_count; i++) {
+		parts[i] = sum_stack(program, &bill->stacks[i]);
+		parts[i].number = i;
 	}
-	SORT(parts, count, compare_parts);
-	report_begin_table(report, &table);
-	for (size_t i = 0; i < count; i++) {
-		const struct stack_account *account = &bill->stacks[parts[i].number];
-		const struct stack *stack = account->stack;
-
-		if (i < most)
-			write_stack(report, stack_kind_name(stack->kind),
-				    stack->thread == NO_THREAD
-					    ? NULL
-					    : program_thread(program, stack->thread),
-				    account);
-		else
-			add_stack(&others, account);
-	}
-	if (count > most) {
-		snprintf(name, sizeof(name), "%zu more", count - most);
-		write_stack(report, name, NULL, &others);
-	}
-	report_end_table(report);
+	write_parts(report, &table, parts, bill->stack_count, most);
 	return NULL;
 }
 

@@ -40,10 +40,8 @@ const struct command command_count = {
 		   "count used %LongString\n"
 		   "count used minus leaked",
 	.description = "Bytes are those that the program may use, in hexadecimal and decimal.",
-	.word = WORD_SET,
+	TAKES_SELECTION,
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = selection_parse,
-	.arguments_size = sizeof(struct selection),
-	.release = selection_release,
 	.run = count_run,
 };

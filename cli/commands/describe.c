@@ -1,5 +1,4 @@
 #include "cli/views/description.h"
-#include "cli/views/explanation.h"
 #include "cli/views/rows.h"
 
 static bool describe_member(void *data, allocation_id id)
@@ -40,11 +39,9 @@ const struct command command_describe = {
 		   "describe threads   # with registers and calls",
 	.description =
 		"Of an allocation it tells whether it is in use, and anchored or leaked, and if leaked, whether its address stands in disguise somewhere (see explain); its signature and class; its pattern, and what it is part of. Of another address, which stack, module or mapping it is in, and the variable or function there, if that is known.",
-	.word = WORD_SET,
+	TAKES_SELECTION,
 	.options = contents_options,
 	.parse = selection_or_address_parse,
-	.arguments_size = sizeof(struct selection),
-	.release = selection_release,
 	.needs = STAGE_REACHABILITY,
 	.run = describe_run,
 };
@@ -99,11 +96,9 @@ const struct command command_explain = {
 		   "explain leakroots --sort-by bytes --limit 3",
 	.description =
 		"For an allocation in use, the nearest root of each kind that holds it, and the chain of references from there. For a leaked one, the leak root that it hangs on, and whether it is likely held by its address in disguise: with a tag in the high bits, packed, one past the end, just before the start, or as the XOR of two in the links of a list. For a free one, what still refers to it.",
-	.word = WORD_SET,
+	TAKES_SELECTION,
 	.options = contents_options,
 	.parse = selection_or_address_parse,
-	.arguments_size = sizeof(struct selection),
-	.release = selection_release,
 	.needs = STAGE_REACHABILITY,
 	.run = explain_run,
 };

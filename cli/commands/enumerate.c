@@ -117,10 +117,8 @@ const struct command command_enumerate = {
 	.example = "enumerate leakroots --sort-by bytes --limit 20\n"
 		   "enumerate used app::Session > sessions.txt",
 	.description = "For scripts: one bare hexadecimal address a line.",
-	.word = WORD_SET,
+	TAKES_SELECTION,
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = selection_parse,
-	.arguments_size = sizeof(struct selection),
-	.release = selection_release,
 	.run = enumerate_run,
 };

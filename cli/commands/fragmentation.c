@@ -105,37 +105,33 @@ static void write_maps(const struct fragmentation *fragmentation, struct report 
 	report_end_table(report);
 }
 
-static void write_fate(const struct fragmentation *fragmentation, const char *what, uint64_t bytes,
-		       struct report *report)
-{
-	if (!bytes)
-		return;
-	report_row(report, what, bytes, rows_share(bytes, fragmentation->total->free.bytes));
-}
-
 static void write_fates(const struct fragmentation *fragmentation, struct report *report)
 {
 	static const struct table table = TABLE("fate", NULL, { "free memory", VALUE_TEXT },
 						{ "bytes", VALUE_BYTES }, { "share", VALUE_SHARE });
 	const struct arena_fragments *total = fragmentation->total;
 	uint64_t top = total->top.resident + total->top.absent + total->top.blank;
+	const struct {
+		const char *what;
+		uint64_t bytes;
+	} fates[] = {
+		{ "given back if asked to, between blocks", total->inside.resident },
+		{ "given back if asked to, at the end", total->end.resident },
+		{ "not in memory: given back before, or never touched",
+		  total->inside.absent + total->end.absent },
+		{ "zeros: probably not in memory either", total->inside.blank + total->end.blank },
+		{ "pinned: on pages that are in use", total->pinned },
+		{ "kept at the ends of heaps, in memory", total->top.resident },
+		{ "kept at the ends of heaps, not in memory or zeros",
+		  total->top.absent + total->top.blank },
+		{ "kept: in caches, or beside links", total->kept > top ? total->kept - top : 0 },
+	};
 
 	report_begin_table(report, &table);
-	write_fate(fragmentation, "given back if asked to, between blocks", total->inside.resident,
-		   report);
-	write_fate(fragmentation, "given back if asked to, at the end", total->end.resident,
-		   report);
-	write_fate(fragmentation, "not in memory: given back before, or never touched",
-		   total->inside.absent + total->end.absent, report);
-	write_fate(fragmentation, "zeros: probably not in memory either",
-		   total->inside.blank + total->end.blank, report);
-	write_fate(fragmentation, "pinned: on pages that are in use", total->pinned, report);
-	write_fate(fragmentation, "kept at the ends of heaps, in memory", total->top.resident,
-		   report);
-	write_fate(fragmentation, "kept at the ends of heaps, not in memory or zeros",
-		   total->top.absent + total->top.blank, report);
-	write_fate(fragmentation, "kept: in caches, or beside links",
-		   total->kept > top ? total->kept - top : 0, report);
+	for (size_t i = 0; i < COUNT_OF(fates); i++)
+		if (fates[i].bytes)
+			report_row(report, fates[i].what, fates[i].bytes,
+				   rows_share(fates[i].bytes, total->free.bytes));
 	report_end_table(report);
 }
 

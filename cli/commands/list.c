@@ -191,11 +191,9 @@ const struct command command_list = {
 		   "list incoming 55d0c0ffee10   # what refers to it\n"
 		   "list threads",
 	.description = "The last line is that of 'count'.",
-	.word = WORD_SET,
+	TAKES_SELECTION,
 	.options = &contents_options[ANNOTATION_OPTIONS],
 	.parse = selection_parse,
-	.arguments_size = sizeof(struct selection),
-	.release = selection_release,
 	.run = list_run,
 };
 
@@ -213,10 +211,8 @@ const struct command command_show = {
 		   "show allocation 55d0c0ffee10\n"
 		   "show stacks --show-up-to 80 --limit 1",
 	.description = "Contents are 8-byte words, four to a line, behind the offset of the line.",
-	.word = WORD_SET,
+	TAKES_SELECTION,
 	.options = contents_options,
 	.parse = selection_parse,
-	.arguments_size = sizeof(struct selection),
-	.release = selection_release,
 	.run = show_run,
 };

@@ -2,8 +2,8 @@
 #include "analyzer/base/sort.h"
 #include "analyzer/classify/cxx.h"
 #include "analyzer/kinds/summary.h"
+#include "analyzer/query/query.h"
 #include "analyzer/query/string_users.h"
-#include "cli/views/allocation_summary.h"
 #include "cli/views/rows.h"
 
 #include <inttypes.h>
@@ -299,6 +299,241 @@ static struct error *summarize_leak_roots(struct analysis *analysis, const struc
 	return NULL;
 }
 
+enum { MOST_ALLOCATORS = 16 };
+
+struct heap_total {
+	const struct allocator *allocator;
+	uint64_t count, bytes;
+};
+
+/* In the order in which the allocators' arenas come. */
+struct heap_totals {
+	struct heap_total list[MOST_ALLOCATORS];
+	size_t count;
+};
+
+static struct heap_total *find_total(struct heap_totals *totals, const struct allocator *allocator)
+{
+	for (size_t i = 0; i < totals->count; i++)
+		if (totals->list[i].allocator == allocator)
+			return &totals->list[i];
+	return NULL;
+}
+
+static void find_allocators(struct heap_totals *totals, const struct heaps *heaps)
+{
+	size_t count = heaps_arena_count(heaps);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct allocator *allocator = heaps_arena_allocator(heaps, (arena_number)i);
+
+		if (totals->count < MOST_ALLOCATORS && !find_total(totals, allocator))
+			totals->list[totals->count++].allocator = allocator;
+	}
+}
+
+/* Add what the region has of the members. */
+static void add_region(struct heap_total *total, const struct allocation_index *index,
+		       const struct heap_region *region, const struct bitmap *members)
+{
+	size_t end = region->first + (size_t)region->count, hint = 0;
+
+	for (size_t id = bitmap_next(members, region->first); id < end;
+	     id = bitmap_next(members, id + 1)) {
+		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
+
+		total->count++;
+		total->bytes += range.end - range.start;
+	}
+}
+
+static void write_totals(struct report *report, const struct heap_totals *totals)
+{
+	static const struct table table = TABLE(
+		"heap",
+		"Of these, {count} allocations taking 0x{bytes} ({bytes,}) bytes are in the heap of {allocator}.",
+		{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES }, { "allocator", VALUE_TEXT });
+
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < totals->count; i++) {
+		if (totals->list[i].count == 0)
+			continue;
+		report_row(report, totals->list[i].count, totals->list[i].bytes,
+			   totals->list[i].allocator->name);
+	}
+	report_end_table(report);
+}
+
+/* Say how many are in the heap of each allocator, if there are several. */
+static void write_heaps(struct report *report, const struct analysis *analysis,
+			const struct bitmap *members)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+	const struct heaps *heaps = analysis_heaps(analysis);
+	struct heap_totals totals = { .count = 0 };
+
+	find_allocators(&totals, heaps);
+	if (totals.count < 2)
+		return;
+	for (size_t i = 0; i < heap_region_count(index); i++) {
+		const struct heap_region *region = heap_region(index, i);
+		struct heap_total *total =
+			find_total(&totals, heaps_arena_allocator(heaps, region->arena));
+
+		if (total && region->count > 0)
+			add_region(total, index, region, members);
+	}
+	write_totals(report, &totals);
+}
+
+/*
+ * Allocations by pattern, else by class or signature, else by an identity word; the rest, and each
+ * pattern, by size.
+ *
+ *	Multiple signatures for Hidden have a total of 35 instances ...
+ *	   Signature 55bd4cec3b38 has 18 instances taking 0x1b0(432) bytes.
+ *	   Signature 55bd4cec3788 has 17 instances taking 0x198(408) bytes.
+ *	Unrecognized allocations have 21 instances taking 0x600(1,536) bytes.
+ *	   Unrecognized allocations of size 0x28 have 21 instances ...
+ *	Signature 55bd4cec3b10 (app::Session) has 5 instances ...
+ */
+struct summary_writer {
+	const struct analysis *analysis;
+	const struct set_query *query;
+	struct report *report;
+	uint64_t written;
+};
+
+static const struct table kind_table = TABLE(
+	"group",
+	"[Signature {signature}[ ({name})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity} at offset {offset} have][{group} have][   Unrecognized allocations of size 0x{size} have] {count} instances taking 0x{bytes}({bytes,}) bytes[, retaining 0x{retained}({retained,}) bytes].",
+	{ "signature", VALUE_ADDRESS }, { "name", VALUE_TEXT }, { "several named", VALUE_TEXT },
+	{ "one of several", VALUE_ADDRESS }, { "pattern", VALUE_TEXT }, { "match", VALUE_BYTES },
+	{ "identity", VALUE_TEXT }, { "offset", VALUE_ADDRESS }, { "group", VALUE_TEXT },
+	{ "size", VALUE_BYTES }, { "count", VALUE_COUNT }, { "bytes", VALUE_BYTES },
+	{ "retained", VALUE_BYTES });
+
+static bool is_within_limit(struct summary_writer *writer)
+{
+	uint64_t limit = writer->query->limit;
+
+	return !limit || writer->written++ < limit;
+}
+
+static void end_row(struct summary_writer *writer, const struct tally *tally)
+{
+	struct report *report = writer->report;
+
+	report_set(report, "count", tally->count);
+	report_set(report, "bytes", tally->bytes);
+	if (writer->query->sort == SORT_RETAINED)
+		report_set(report, "retained", tally->owned);
+	report_end_row(report);
+}
+
+static void write_head(struct summary_writer *writer, const struct kind_group *group,
+		       const struct kind_line *lines)
+{
+	struct kind_name name = kind_name(writer->analysis, lines->tally.key);
+	struct report *report = writer->report;
+
+	if (!is_within_limit(writer))
+		return;
+	switch (group->by) {
+	case BY_SIGNATURE:
+		report_set(report, group->count > 1 ? "several named" : "name", group->name);
+		if (group->count == 1)
+			report_set(report, "signature", name.signature);
+		break;
+	case BY_PATTERN:
+		report_set(report, "pattern", group->name);
+		break;
+	case BY_IDENTITY:
+		report_set(report, "identity", group->name);
+		report_set(report, "offset", name.offset);
+		break;
+	default:
+		report_set(report, "group", "Unrecognized allocations");
+	}
+	end_row(writer, &group->total);
+}
+
+/* One of many addresses without a name of their own. */
+static bool says_nothing(const struct summary_writer *writer, const struct kind_line *line)
+{
+	uint64_t signature = kind_signature(line->tally.key);
+
+	return signature && line->tally.count == 1 &&
+	       classes_kind(analysis_classes(writer->analysis), signature) == SIGNATURE_UNKNOWN;
+}
+
+static void write_group(struct summary_writer *writer, const struct kind_group *group,
+			const struct kind_line *lines)
+{
+	write_head(writer, group, lines);
+	if (group->by == BY_IDENTITY || (group->by == BY_SIGNATURE && group->count == 1))
+		return;
+	for (size_t i = 0; i < group->count; i++) {
+		struct kind_name name = kind_name(writer->analysis, lines[i].tally.key);
+
+		if (says_nothing(writer, &lines[i]) || !is_within_limit(writer))
+			continue;
+		if (group->by == BY_SIGNATURE)
+			report_set(writer->report, "one of several", name.signature);
+		else
+			report_set(writer->report, group->by == BY_PATTERN ? "match" : "size",
+				   name.size);
+		end_row(writer, &lines[i].tally);
+	}
+}
+
+static struct kind_summary_input make_input(struct analysis *analysis,
+					    const struct set_query *query,
+					    const struct members *members)
+{
+	return (struct kind_summary_input){
+		.analysis = analysis,
+		.members = &members->set,
+		.order = query->sort == SORT_BYTES	? tally_compare_bytes
+			 : query->sort == SORT_ADDRESS	? tally_compare_keys
+			 : query->sort == SORT_RETAINED ? tally_compare_owned
+							: tally_compare_counts,
+		.by_address = query->sort == SORT_ADDRESS,
+		.retained = query->sort == SORT_RETAINED,
+		.full_names = query->full_names,
+	};
+}
+
+static struct error *summarize_allocations(struct analysis *analysis, const struct set_query *query,
+					   struct report *report)
+{
+	_cleanup_(kind_summary_deinit) struct kind_summary summary = { 0 };
+	_cleanup_(members_deinit) struct members members = { 0 };
+	struct summary_writer writer = { analysis, query, report };
+	struct set_query unordered = *query;
+	struct kind_summary_input input;
+	struct error *error;
+
+	unordered.any_order = true;
+	error = query_select(analysis, &unordered, &members);
+	if (error)
+		return error;
+	input = make_input(analysis, query, &members);
+	error = kind_summary_find(&input, &summary);
+	if (error)
+		return error;
+	report_begin_table(report, &kind_table);
+	for (size_t i = 0; i < summary.group_count; i++)
+		write_group(&writer, &summary.groups[i], &summary.lines[summary.groups[i].first]);
+	report_end_table(report);
+	rows_left_out(report, "lines", writer.written, query->limit);
+	comment_rows(report, analysis, &members);
+	rows_total(report, "allocations",
+		   allocations_total(analysis_index(analysis), &members.set));
+	write_heaps(report, analysis, &members.set);
+	return NULL;
+}
+
 static struct error *summarize_run(struct analysis *analysis, const void *arguments,
 				   struct report *report)
 {
@@ -326,10 +561,8 @@ const struct command command_summarize = {
 		   "belongs to it",
 	.description =
 		"Each allocation is counted once: by its pattern; else by its signature, those of a class together; else by an identity ('help signatures'); else by its size. The most frequent come first, or those of most bytes with '--sort-by bytes'. 'summarize leakroots' says how much hangs on which kind of leak root: where to look first.",
-	.word = WORD_SET,
+	TAKES_SELECTION,
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = selection_parse,
-	.arguments_size = sizeof(struct selection),
-	.release = selection_release,
 	.run = summarize_run,
 };

@@ -8,7 +8,19 @@
 #include "analyzer/query/set.h"
 #include "cli/command.h"
 #include "cli/help/document.h"
-#include "cli/help/topic.h"
+
+/* What help has to say beside commands and sets. Each is defined as topic_NAME in topics.c. */
+struct topic {
+	const char *name;
+	const char *summary; /* a noun phrase */
+	const char *text;    /* see cli/help/document.h */
+	const char *example; /* commands that run, one a line; or NULL */
+
+	/* Write, behind the text, what tables of the program hold; or NULL. */
+	void (*write)(struct document *document);
+};
+
+extern const struct topic *const topics[]; /* NULL at the end */
 
 /* What to type first, and the names of all there is help on. */
 void manual_write_start(struct document *document);

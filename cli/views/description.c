@@ -176,18 +176,6 @@ enum live_state describer_state(struct describer *describer, allocation_id id)
 	return state == STATE_LEAKED && is_unreferenced(describer, id) ? STATE_UNREFERENCED : state;
 }
 
-/* The contents, if the selection says how much of them to show. */
-static void report_contents(struct describer *describer, uint64_t start, uint64_t size,
-			    struct memory_view *view)
-{
-	if (!describer->selection->has_show_up_to) {
-		report_add(describer->report, ABSENT);
-		return;
-	}
-	*view = rows_view(describer->analysis, start, size, describer->selection);
-	report_add(describer->report, view);
-}
-
 /* The pattern's name and what the allocation is part of, if it has one. */
 static void note_pattern(struct describer *describer, allocation_id id, struct pattern_text *ret)
 {
@@ -236,7 +224,8 @@ void describe_allocation(struct describer *describer, allocation_id id)
 	rows_allocation(report, describer->analysis, &describer->selection->query, id,
 			liveness_title(describer_state(describer, id)));
 	report_add(report, text.name, text.part);
-	report_contents(describer, start, size, &view);
+	view = rows_view(describer->analysis, start, size, describer->selection);
+	report_add(report, VALUE_IF(describer->selection->has_show_up_to, &view));
 	report_end_row(report);
 	report_end_table(report);
 	write_annotations(describer, id);
@@ -286,27 +275,6 @@ static const char *place_phrase(struct describer *describer, const struct place 
 			       ? "a fiber's stack"
 			       : mapping_phrase(place->region);
 	}
-}
-
-/* Of an arena, its kind and its allocator. */
-static void report_arena(struct report *report, const struct place *place)
-{
-	bool is_arena = place->kind == PLACE_ARENA;
-
-	report_add(report, is_arena ? place->arena.kind->name : NULL,
-		   is_arena ? place->allocator->name : NULL);
-}
-
-/* Of a stack, whose it is, and whether the address is in use. */
-static void report_stack(struct report *report, const struct analysis *analysis,
-			 const struct place *place, uint64_t address)
-{
-	const struct stack *stack = place->stack;
-
-	report_thread(report, analysis_program(analysis), stack ? stack->thread : NO_THREAD);
-	report_add(report, stack && (address < stack->live || address >= stack->live_end)
-				   ? "not in use"
-				   : NULL);
 }
 
 static const char *path_of(const struct place *place)
@@ -366,15 +334,6 @@ static bool tell_use(const struct analysis *analysis, const struct place *place,
 	return true;
 }
 
-static void report_name(struct report *report, const struct analysis *analysis,
-			const struct place *place, uint64_t address, const char *use)
-{
-	struct debug *debug = analysis_debug(analysis);
-
-	report_add(report, use ? use : name_address(analysis, place, address),
-		   place->kind == PLACE_MODULE ? debug_source(debug, address) : NULL);
-}
-
 static void describe_nowhere(struct report *report, uint64_t address)
 {
 	static const struct table table = TABLE("address", "Address {address} is not mapped.\n",
@@ -412,20 +371,6 @@ static const struct table address_table = ADDRESS_TABLE("address", ADDRESS_SENTE
 
 static const struct table annotated_address_table = ADDRESS_TABLE("address", ADDRESS_SENTENCE);
 
-/* Signature, identity word and pattern of an allocation. */
-static void report_kind(struct describer *describer, const struct place *place,
-			const struct pattern_text *text)
-{
-	struct report *report = describer->report;
-
-	if (place->kind == PLACE_ALLOCATION) {
-		rows_kind(report, describer->analysis, &describer->selection->query, place->id);
-		report_add(report, text->name, text->part);
-	} else {
-		report_add(report, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT);
-	}
-}
-
 /* Say which block the nested heap that the address is in lies in. */
 static void write_outer(struct report *report, const struct heaps *heaps, uint64_t address)
 {
@@ -442,6 +387,29 @@ static void write_outer(struct report *report, const struct heaps *heaps, uint64
 			      heaps_arena_allocator(heaps, outer->inner_arena)->name);
 }
 
+/* What is known of the address by the kind of place that it is in. */
+static void report_place(struct describer *describer, uint64_t address, const struct place *place)
+{
+	const struct analysis *analysis = describer->analysis;
+	struct report *report = describer->report;
+	const struct stack *stack = place->stack;
+
+	if (place->kind == PLACE_ARENA) {
+		report_set(report, "arena", place->arena.kind->name);
+		report_set(report, "allocator", place->allocator->name);
+	}
+	if (stack && stack->thread != NO_THREAD)
+		report_set(report, "thread",
+			   program_thread(analysis_program(analysis), stack->thread)->id);
+	if (stack && (address < stack->live || address >= stack->live_end))
+		report_set(report, "in use", "not in use");
+	if (place->kind == PLACE_MODULE)
+		report_set(report, "source", debug_source(analysis_debug(analysis), address));
+	report_set(report, "path", path_of(place));
+	if (!place->region || !place->region->bytes)
+		report_set(report, "known", "whose contents at that address are not known");
+}
+
 void describe_address(struct describer *describer, uint64_t address, const struct place *place)
 {
 	struct report *report = describer->report;
@@ -449,7 +417,6 @@ void describe_address(struct describer *describer, uint64_t address, const struc
 	struct memory_view view;
 	bool is_annotated = describer->annotating.rules && place->kind == PLACE_ALLOCATION;
 	char use[160];
-	bool told;
 
 	if (place->kind == PLACE_NOWHERE) {
 		describe_nowhere(report, address);
@@ -457,19 +424,23 @@ void describe_address(struct describer *describer, uint64_t address, const struc
 	}
 	if (place->kind == PLACE_ALLOCATION)
 		note_pattern(describer, place->id, &text);
-	told = tell_use(describer->analysis, place, address, use, sizeof(use));
 	report_begin_table(report, is_annotated ? &annotated_address_table : &address_table);
 	report_add(report, address, address - place->start, place_phrase(describer, place),
 		   place->start, place->size);
-	report_kind(describer, place, &text);
-	report_arena(report, place);
-	report_stack(report, describer->analysis, place, address);
-	report_add(report, path_of(place));
-	report_name(report, describer->analysis, place, address, told ? use : NULL);
-	report_add(report, place->region && place->region->bytes
-				   ? NULL
-				   : "whose contents at that address are not known");
-	report_contents(describer, place->start, place->size, &view);
+	if (place->kind == PLACE_ALLOCATION) {
+		rows_kind(report, describer->analysis, &describer->selection->query, place->id);
+		report_add(report, text.name, text.part);
+	}
+	report_place(describer, address, place);
+	if (tell_use(describer->analysis, place, address, use, sizeof(use)))
+		report_set(report, "name", use);
+	else
+		report_set(report, "name", name_address(describer->analysis, place, address));
+	if (describer->selection->has_show_up_to) {
+		view = rows_view(describer->analysis, place->start, place->size,
+				 describer->selection);
+		report_set(report, "contents", &view);
+	}
 	report_end_row(report);
 	report_end_table(report);
 	write_outer(report, analysis_heaps(describer->analysis), address);

@@ -56,4 +56,10 @@ bool describe_likely(struct describer *describer, allocation_id id);
 struct error *describe_set(struct describer *describer,
 			   bool (*visit)(void *data, allocation_id id));
 
+/*
+ * Write why an allocation is what it is, what holds it or what it hangs on, and an empty line.
+ * Needs the leak roots and the incoming references.
+ */
+struct error *explain_allocation(struct describer *describer, allocation_id id);
+
 #endif

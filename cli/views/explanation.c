@@ -1,4 +1,4 @@
-#include "cli/views/explanation.h"
+#include "cli/views/description.h"
 
 #include "analyzer/graph/anchors.h"
 #include "analyzer/graph/paths.h"
@@ -208,16 +208,6 @@ enum { SHOWN_REFERRERS = 4, SHOWN_LINKS = PATH_END - 1 };
 #define LINK_SENTENCE \
 	"[ with signature {signature}][({name})][ with identity {identity} at offset {at offset}][ matching %{pattern}]"
 
-/*
- * In what part of source, which holds nothing any more, all that refers to target stands; mostly
- * NULL.
- */
-static const char *find_taint(struct describer *describer, allocation_id source,
-			      allocation_id target)
-{
-	return taint_memory_find(describer->taints, source, target);
-}
-
 /* The columns of LINK_COLUMNS. */
 static void report_link(struct describer *describer, allocation_id id)
 {
@@ -291,8 +281,9 @@ static void write_chain(struct describer *describer, const struct path *path)
 			write_gap(describer->report, links - 2 * SHOWN_LINKS);
 			i = path->count - SHOWN_LINKS;
 		}
-		write_allocation(describer, &table, path->ids[i],
-				 find_taint(describer, path->ids[i - 1], path->ids[i]));
+		write_allocation(
+			describer, &table, path->ids[i],
+			taint_memory_find(describer->taints, path->ids[i - 1], path->ids[i]));
 	}
 }
 
@@ -371,6 +362,27 @@ static void explain_leak_root(struct describer *describer, const struct leak_roo
 		      owner ? NULL : "and nothing but its own memory was lost with it");
 }
 
+/* The head, and the chain from a source to the allocation, its first link by a table. */
+static struct error *write_chain_from(struct describer *describer, enum chain_source source,
+				      const struct table *head, const struct table *first,
+				      allocation_id id, struct path *ret)
+{
+	struct error *error = chains_find(describer->chains, source, id, ret);
+
+	if (!error)
+		error = need_owners_of_path(describer, ret);
+	if (error)
+		return error;
+	if (head)
+		report_single(describer->report, head,
+			      allocation_start(analysis_index(describer->analysis), id));
+	if (ret->count) {
+		write_allocation(describer, first, ret->ids[0], NULL);
+		write_chain(describer, ret);
+	}
+	return NULL;
+}
+
 static struct error *explain_dependent(struct describer *describer, allocation_id id)
 {
 	static const struct table head =
@@ -379,23 +391,14 @@ static struct error *explain_dependent(struct describer *describer, allocation_i
 		      { "address", VALUE_ADDRESS });
 	static const struct table root_table = LINK_TABLE(
 		"leak root", "The nearest leak root is 0x{address} of size 0x{size}" LINK_SENTENCE);
-	const struct allocation_index *index = analysis_index(describer->analysis);
 	_cleanup_(path_deinit) struct path path = { 0 };
-	struct error *error = chains_find(describer->chains, CHAIN_LEAK_ROOT, id, &path);
+	struct error *error =
+		write_chain_from(describer, CHAIN_LEAK_ROOT, &head, &root_table, id, &path);
 
-	if (!error)
-		error = need_owners_of_path(describer, &path);
-	if (error)
-		return error;
-	report_single(describer->report, &head, allocation_start(index, id));
-	if (path.count) {
-		write_allocation(describer, &root_table, path.ids[0], NULL);
-		write_chain(describer, &path);
-	}
-	for (size_t i = path.count; i-- > 0;)
+	for (size_t i = error ? 0 : path.count; i-- > 0;)
 		if (describe_likely(describer, path.ids[i]))
 			break;
-	return NULL;
+	return error;
 }
 
 static struct error *explain_leaked(struct describer *describer, allocation_id id)
@@ -439,7 +442,7 @@ static struct error *write_referrers(struct describer *describer, const struct t
 		return error;
 	for (size_t i = 0; i < referrers.count && i < SHOWN_REFERRERS; i++)
 		write_allocation(describer, table, referrers.targets[i],
-				 find_taint(describer, referrers.targets[i], id));
+				 taint_memory_find(describer->taints, referrers.targets[i], id));
 	rows_left_out(describer->report, "such allocations", referrers.count, SHOWN_REFERRERS);
 	*ret_count = referrers.count;
 	return NULL;
@@ -468,65 +471,43 @@ static struct error *explain_garbage(struct describer *describer, allocation_id 
 
 static struct error *explain_held(struct describer *describer, allocation_id id)
 {
+	static const struct table head = TABLE(
+		"explanation",
+		"The allocation at 0x{address} is held by garbage: once the collector has freed that, it is leaked,\n"
+		"unless a finalizer frees it",
+		{ "address", VALUE_ADDRESS });
 	static const struct table table = LINK_TABLE(
 		"garbage", "The nearest garbage is 0x{address} of size 0x{size}" LINK_SENTENCE);
 	_cleanup_(path_deinit) struct path path = { 0 };
-	struct error *error = chains_find(describer->chains, CHAIN_GARBAGE, id, &path);
+	struct error *error = write_chain_from(describer, CHAIN_GARBAGE, &head, &table, id, &path);
 
 	if (!error)
-		error = need_owners_of_path(describer, &path);
-	if (error)
-		return error;
-	write_sentence(
-		describer,
-		"The allocation at 0x{address} is held by garbage: once the collector has freed that, it is leaked,\n"
-		"unless a finalizer frees it",
-		id);
-	if (path.count) {
-		write_allocation(describer, &table, path.ids[0], NULL);
-		write_chain(describer, &path);
-	}
-	rows_text(describer->report, "");
-	return NULL;
+		rows_text(describer->report, "");
+	return error;
 }
 
-/* Through which block of malloc() the program reaches it, if by one. */
-static struct error *explain_block(struct describer *describer, allocation_id id, bool *ret_found)
+/*
+ * Why the collector may free what is in use, and through which block of malloc() the program
+ * reaches it, if by one. How it is used follows.
+ */
+static struct error *explain_risk(struct describer *describer, allocation_id id)
 {
 	static const struct table table = LINK_TABLE(
 		"unseen",
 		"It does not look at the allocation at 0x{address} of size 0x{size}" LINK_SENTENCE
 		",");
 	_cleanup_(path_deinit) struct path path = { 0 };
-	struct error *error = chains_find(describer->chains, CHAIN_UNSEEN, id, &path);
-
-	if (!error)
-		error = need_owners_of_path(describer, &path);
-	if (error)
-		return error;
-	*ret_found = path.count > 0;
-	if (path.count) {
-		write_allocation(describer, &table, path.ids[0], NULL);
-		write_chain(describer, &path);
-	}
-	return NULL;
-}
-
-/* Why the collector may free what is in use. How it is used follows. */
-static struct error *explain_risk(struct describer *describer, allocation_id id)
-{
 	struct error *error;
-	bool found = false;
 
 	analysis_doubt_risk(describer->analysis);
 	write_sentence(
 		describer,
 		"The collector may free the allocation at 0x{address} while it is in use: nothing that it looks at leads there",
 		id);
-	error = explain_block(describer, id, &found);
+	error = write_chain_from(describer, CHAIN_UNSEEN, NULL, &table, id, &path);
 	if (error)
 		return error;
-	if (!found)
+	if (!path.count)
 		rows_text(
 			describer->report,
 			"Memory outside of the heaps does, but the collector does not look at that");

@@ -27,6 +27,10 @@ struct selection {
 enum { ANNOTATION_OPTIONS = 4, SELECTION_OPTIONS = 6 };
 extern const struct argp_option contents_options[];
 
+/* What commands whose arguments are a struct selection have in common. */
+#define TAKES_SELECTION \
+	.word = WORD_SET, .arguments_size = sizeof(struct selection), .release = selection_release
+
 /* A command's parse(): arguments are a struct selection. */
 struct error *selection_parse(int key, const char *value, void *arguments);
 
