@@ -60,11 +60,6 @@ void writer_bytes(struct writer *writer, const char *bytes, size_t size)
 	}
 }
 
-void writer_text(struct writer *writer, const char *text)
-{
-	writer_bytes(writer, text, strlen(text));
-}
-
 void writer_format(struct writer *writer,
 		   void (*write_text)(struct writer *writer, const char *text), const char *format,
 		   ...)

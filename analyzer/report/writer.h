@@ -65,8 +65,11 @@ static inline void writer_grouped(struct writer *writer, uint64_t number)
 void writer_bytes(struct writer *writer, const char *bytes, size_t size);
 void writer_pad(struct writer *writer, size_t blanks);
 
-/* Text of our own, as it is. */
-void writer_text(struct writer *writer, const char *text);
+/* Text of our own, as it is: the length of a literal is known to the compiler. */
+static inline void writer_text(struct writer *writer, const char *text)
+{
+	writer_bytes(writer, text, strlen(text));
+}
 
 /* Format text, and write it by write_text. */
 void writer_format(struct writer *writer,
