@@ -244,25 +244,22 @@ static bool is_default(const struct module *module, uint64_t function)
 	return function - module->start < module->end - module->start;
 }
 
-/* Whether objects of that block are marked by a function of their own. */
-static bool has_procedure(const struct heap_context *context, const struct boehm_block *block)
+/* Whether objects of any block are marked by a function of their own. */
+static bool has_procedures(const struct heap_context *context, const struct collector *collector)
 {
 	/* Tags of a descriptor are its lower two bits, from 7.2 to 8.3. */
 	enum { TAGS = 3, TAG_PROCEDURE = 2 };
 	uint64_t descriptor;
 
-	return !is_free(block) && !block->pointerless && block->kind >= KIND_FIRST_OWN &&
-	       image_read_u64(context->image, block->header + HEADER_DESCRIPTOR, &descriptor) &&
-	       (descriptor & TAGS) == TAG_PROCEDURE;
-}
+	for (size_t i = 0; i < collector->blocks.count; i++) {
+		const struct boehm_block *block = &collector->blocks.items[i];
 
-static bool has_procedures(const struct heap_context *context, const struct collector *collector)
-{
-	const struct boehm_block *blocks = collector->blocks.items;
-
-	for (size_t i = 0; i < collector->blocks.count; i++)
-		if (has_procedure(context, &blocks[i]))
+		if (!is_free(block) && !block->pointerless && block->kind >= KIND_FIRST_OWN &&
+		    image_read_u64(context->image, block->header + HEADER_DESCRIPTOR,
+				   &descriptor) &&
+		    (descriptor & TAGS) == TAG_PROCEDURE)
 			return true;
+	}
 	return false;
 }
 

@@ -20,6 +20,7 @@ static void glibc_close(struct heap *base)
 	array_release(&heap->cached);
 	array_release(&heap->fast);
 	bitmap_deinit(&heap->unsorted);
+	array_release(&heap->thread_caches);
 	array_release(&heap->tcaches);
 	array_release(&heap->suspects);
 	array_release(&heap->fast_links);
@@ -51,6 +52,7 @@ static struct error *glibc_open(const struct heap_context *context, struct heap 
 	heap->piece_steps = 2 * image_size(context->image) / MINIMUM_CHUNK;
 	heap->cached.memory.account = context->account;
 	heap->fast.memory.account = context->account;
+	heap->thread_caches.memory.account = context->account;
 	heap->tcaches.memory.account = context->account;
 	heap->suspects.memory.account = context->account;
 	heap->fast_links.memory.account = context->account;

@@ -29,7 +29,7 @@ enum { LAYOUTS = sizeof(layouts) / sizeof(layouts[0]) };
 
 static_assert((int)LAYOUTS <= (int)ARENA_RING_KINDS, "rings of each");
 
-/* More have no room in the dump. */
+/* The dump has no room for more. */
 static size_t most_arenas(const struct image *image)
 {
 	return image_size(image) / SMALLEST_ARENA + 1;
@@ -72,8 +72,8 @@ static bool bins_fit(struct view *view, uint64_t bins)
 }
 
 /*
- * Whether an arena is where all but a main one are: in anonymous memory, behind the heap_info of a
- * mapped heap, which begins on a border of 1 MiB or more.
+ * Whether the arena at address is no main one: in anonymous memory, behind the heap_info of a
+ * mapped heap, which begins at a multiple of 1 MiB or more.
  */
 static bool heads_subheap(const struct image *image, uint64_t address)
 {
@@ -133,7 +133,7 @@ static struct error *add_ring(struct glibc_heap *heap, struct view *view,
 	return NULL;
 }
 
-/* The last bin of a main arena may end at end: find out. */
+/* Add the arenas if the last bin of a main one ends at end. */
 static struct error *try_bins(struct glibc_heap *heap, struct arena_rings *rings, uint64_t end)
 {
 	struct view view = { heap->context.image };
@@ -192,7 +192,7 @@ static struct error *scan_region(struct glibc_heap *heap, struct arena_rings *ri
 
 			if (!progress_step(heap->context.progress, 0))
 				return error_create(ERROR_INTERRUPTED, "interrupted");
-			/* Whole steps, to come by here again. */
+			/* By whole steps, so that this is tested again. */
 			if (data - address >= PROGRESS_STEP) {
 				i += (data - address) / PROGRESS_STEP * PROGRESS_STEP - 8;
 				continue;
@@ -292,7 +292,7 @@ static struct glibc_parameters find_parameters(struct glibc_heap *heap,
 		    program_find_stack(heap->context.program, base) ||
 		    !is_sbrk_base(&near, &far, i, &found))
 			continue;
-		/* Best where the main arena grows at its upper end. */
+		/* The best one leads to the region of top. */
 		if (region == top && found.base <= arena->top)
 			return found;
 		if (!best.base)
@@ -396,7 +396,7 @@ static bool find_arena(const struct glibc_heap *heap, uint64_t address, size_t *
 	return true;
 }
 
-/* Heaps are found by where they may be, not by their chain, which damage could break. */
+/* Heaps are found by their possible addresses, not by their chain, which damage could break. */
 static struct error *find_subheaps(struct glibc_heap *heap)
 {
 	const struct image *image = heap->context.image;

@@ -11,7 +11,7 @@ enum {
 	PROGRESS_BYTES = 4 << 20,
 	LONG_ROW = 64,		   /* chunks: stale headers hardly ever make so many, */
 	LONG_ROW_BYTES = 32 << 10, /* nor so many bytes */
-	NEAR = 64 << 10,	   /* bytes in which a row is looked for */
+	NEAR = 64 << 10,	   /* bytes in which a row is searched */
 	FETCH_AHEAD = 1 << 11,	   /* bytes */
 };
 
@@ -80,8 +80,8 @@ bool glibc_is_piece(struct glibc_heap *heap, const struct glibc_arena *arena, ui
 }
 
 /*
- * Whether chunks in a row begin at chunk that end where they must, or that are too many for an
- * accident unless to_end.
+ * Whether a row of chunks begins at chunk that leads to top or a fence; or, unless to_end, one that
+ * is too long for an accident.
  */
 static bool starts_run(struct walk *walk, uint64_t chunk, bool to_end)
 {
@@ -153,7 +153,7 @@ static struct error *begin_region(struct walk *walk, uint64_t start)
 	return block_sink_region(walk->sink, start, walk->end, walk->number);
 }
 
-/* End the region at end; it goes on, if at all, with another one. */
+/* End the region at end; another one may follow. */
 static void end_region(struct walk *walk, uint64_t end)
 {
 	block_sink_cut(walk->sink, end < walk->end ? end : walk->end);
@@ -178,10 +178,7 @@ static bool is_linked(struct walk *walk, uint64_t chunk)
 	       back == chunk && forth == chunk;
 }
 
-/*
- * The state of a chunk. in_use is what the next chunk says, if it can be believed; otherwise the
- * chunk's own links tell.
- */
+/* The state of a chunk: in_use, by the next chunk, if that is believed; else by its own links. */
 static enum block_state chunk_state(struct walk *walk, uint64_t chunk, bool in_use, bool believed)
 {
 	if (glibc_list_has(&walk->heap->cached, &walk->cached, chunk))
@@ -354,8 +351,8 @@ static struct error *add_chunk(struct walk *walk, uint64_t chunk, uint64_t heade
 	*ret_next = next;
 	if (walk->end - next < HEADER) {
 		/*
-		 * Nothing follows that could lend its first word. Only top ends so, though the
-		 * arena names another.
+		 * No chunk follows whose first word would belong to this one. Only top ends like
+		 * that, though the arena names another.
 		 */
 		usable = size - HEADER;
 		above = 0;

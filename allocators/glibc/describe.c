@@ -125,7 +125,7 @@ unsigned int glibc_stale_links(const struct heap *base, const struct allocation_
 
 	mask |= (unsigned int)(words[2] == chunk) << 2;
 	mask |= (unsigned int)(words[3] == chunk) << 3;
-	/* Nearly all blocks are done here. */
+	/* That is all for nearly all blocks. */
 	if ((words[0] | words[1]) % 16 != 0 || !words[0] || !words[1])
 		return mask;
 	if ((may_be_bin(heap, words[0]) || is_chunk(index, words[0])) &&
@@ -176,7 +176,7 @@ static bool is_break(const struct search *search, uint64_t top, uint64_t end)
 	return address == end;
 }
 
-/* The chunk at the end of an arena, merged with what is free below it. */
+/* The chunk at the end of an arena, merged with free chunks below it. */
 static void visit_top(const struct search *search, uint64_t chunk, uint64_t end)
 {
 	uint64_t size = end - chunk;
@@ -214,7 +214,7 @@ static void visit_region(const struct search *search)
 			visit_top(search, chunk, range.end);
 			return;
 		}
-		/* The last word of what is free belongs to the next chunk. */
+		/* The last word of a free block belongs to the next chunk. */
 		end = range.end - 8;
 	}
 	tell_spare(search, page_above(chunk + LINKS), page_below(end), SPARE_INSIDE);

@@ -50,7 +50,7 @@ static void sort(struct glibc_heap *heap)
 		}
 }
 
-/* The chunk as it was noted, if it is of that bin and not on a list yet. */
+/* The noted chunk, if it is of that bin and not on a list yet. */
 static struct fast_link *find_link(const struct glibc_heap *heap, uint64_t chunk, unsigned int bin)
 {
 	struct fast_link *links = heap->fast_links.items;

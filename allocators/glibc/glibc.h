@@ -95,6 +95,12 @@ struct glibc_links {
 	uint64_t forth, back;
 };
 
+/* A thread and its cache. */
+struct thread_cache {
+	uint64_t tcache;
+	uint32_t thread;
+};
+
 struct number_list {
 	ARRAY(uint64_t);
 };
@@ -123,7 +129,8 @@ struct glibc_heap {
 
 	/* Chunks that are free though they look used, by address. */
 	struct number_list cached, fast;
-	struct number_list tcaches;  /* the thread caches' own memory */
+	ARRAY(struct thread_cache) thread_caches;
+	struct number_list tcaches;  /* their memory */
 	struct number_list suspects; /* blocks that look like one */
 	uint64_t piece_steps;	     /* budget of glibc_is_piece() */
 	uint64_t tcache_key;	     /* in the second word of cached chunks */

@@ -8,11 +8,10 @@
 enum {
 	TCACHE_BINS = 76,
 	SMALL_TCACHE_BINS = 64,	     /* one for each size; above: ranges */
-	TLS_REACH = 1 << 20,	     /* how far below its end TLS is searched */
+	TLS_REACH = 1 << 20,	     /* bytes below its end in which TLS is searched */
 	MAXIMUM_CACHED = UINT16_MAX, /* in one bin, by its counter */
-	MAXIMUM_TCACHES = 1 << 16,
-	MOST_VOTES = 1 << 10,	 /* links of a list */
-	MOST_FOLLOWED = 1 << 10, /* all over a dump that does not fit */
+	MOST_VOTES = 1 << 10,	     /* links of a list */
+	MOST_FOLLOWED = 1 << 10,     /* all over a dump that does not fit */
 };
 
 /* tcache_perthread_struct: counters, then the bins' first entries. */
@@ -20,7 +19,7 @@ struct tcache_layout {
 	uint64_t chunk_size;
 	unsigned int bins;
 	unsigned int counter_size; /* bytes */
-	bool counts;		   /* else: how many more are welcome */
+	bool counts;		   /* else: how many more may be added */
 };
 
 static const struct tcache_layout tcache_layouts[] = {
@@ -124,8 +123,8 @@ bool glibc_looks_like_cache(const struct glibc_heap *heap, uint64_t user)
 }
 
 /*
- * How many bins of what may be a thread's cache at address have members, all of which are of the
- * right size; -1 if it is none.
+ * Read what may be a thread's cache at address: how many bins have members; -1: it is none, because
+ * a first member has the wrong size, or the fields do not fit.
  */
 static int read_tcache(const struct glibc_heap *heap, struct view *view, uint64_t address,
 		       struct tcache *ret)
@@ -198,14 +197,17 @@ static uint64_t find_tcache_offset(const struct glibc_heap *heap)
 	return offset;
 }
 
-/*
- * Call found for each thread's cache that a word in the thread's static TLS points at: libc's
- * variable tcache is there. Until it returns an error.
+static struct error *add_tcache(struct glibc_heap *heap, uint32_t thread, uint64_t tcache)
+{
+	struct error *error =
+		array_append(&heap->thread_caches, (struct thread_cache){ tcache, thread });
+
+	return error ? error : array_append(&heap->tcaches, tcache);
+}
+
+/* Find the thread's caches that words in its static TLS point at: libc's variable tcache is there.
  */
-static struct error *visit_tcaches(const struct glibc_heap *heap,
-				   struct error *(*found)(void *data, uint32_t thread,
-							  uint64_t tcache),
-				   void *data)
+static struct error *find_tcaches(struct glibc_heap *heap)
 {
 	size_t threads = program_thread_count(heap->context.program);
 	uint64_t offset = find_tcache_offset(heap);
@@ -218,27 +220,13 @@ static struct error *visit_tcaches(const struct glibc_heap *heap,
 
 		if (offset && tls.end - tls.start >= offset &&
 		    leads_to_tcache(heap, &near, &far, tls.end - offset, &tcache)) {
-			error = found(data, i, tcache);
+			error = add_tcache(heap, i, tcache);
 			continue;
 		}
 		for (uint64_t j = tls.start; j < tls.end && !error; j += 8)
 			if (leads_to_tcache(heap, &near, &far, j, &tcache))
-				error = found(data, i, tcache);
+				error = add_tcache(heap, i, tcache);
 	}
-	return error;
-}
-
-static struct error *add_tcache(void *data, uint32_t thread, uint64_t tcache)
-{
-	struct glibc_heap *heap = data;
-
-	return array_append(&heap->tcaches, tcache);
-}
-
-static struct error *find_tcaches(struct glibc_heap *heap)
-{
-	struct error *error = visit_tcaches(heap, add_tcache, heap);
-
 	number_list_sort(&heap->tcaches);
 	return error;
 }
@@ -321,7 +309,7 @@ static void decide_mangling(struct glibc_heap *heap)
 			vote(heap, &view, &votes, chunk + HEADER, j, HEADER);
 		}
 	}
-	/* Without any list the newer way is as good as the other. */
+	/* Without any list, either is right. */
 	heap->mangled = votes.mangled >= votes.plain;
 	heap->mangling_known = votes.mangled != votes.plain;
 }
@@ -331,7 +319,7 @@ struct error *glibc_note_broken(struct glibc_heap *heap, struct glibc_broken_lis
 {
 	const struct view view = { heap->context.image };
 
-	/* That memory is missing is reported anyway. */
+	/* Missing memory is reported anyway. */
 	if (heap->broken_count >= MAXIMUM_FINDINGS || view_is_absent(&view, next))
 		return NULL;
 	if (!LIST_GROW(heap->broken, heap->broken_count))
@@ -372,7 +360,7 @@ static struct error *collect_tcache_bin(struct glibc_heap *heap, struct view *vi
 		last = user;
 		user = glibc_demangle(heap, user, link);
 	}
-	/* A thread in the middle of a change may have counted, or not yet. */
+	/* A thread in the middle of a change may not have counted yet. */
 	if (tcache->layout->counts && length != tcache->counters[bin] &&
 	    length + 1 != tcache->counters[bin] && length != tcache->counters[bin] + 1U)
 		return note_cache(heap, tcache, bin, last, 0);
@@ -568,21 +556,6 @@ struct error *glibc_settle_lists(struct glibc_heap *heap, struct block_sink *sin
 	return settling.error;
 }
 
-/* A search for the thread of a cache. */
-struct owner {
-	uint64_t tcache;
-	uint32_t thread;
-};
-
-static struct error *match_owner(void *data, uint32_t thread, uint64_t tcache)
-{
-	struct owner *owner = data;
-
-	if (tcache == owner->tcache)
-		owner->thread = thread;
-	return NULL;
-}
-
 /* Whether a list of the cache holds the memory at user. */
 static bool cache_holds(const struct glibc_heap *heap, uint64_t address, uint64_t user)
 {
@@ -609,14 +582,15 @@ bool glibc_find_cache(const struct glibc_heap *heap, uint64_t user, uint64_t *re
 		      uint32_t *ret_thread)
 {
 	for (size_t i = 0; i < heap->tcaches.count; i++) {
-		struct owner owner = { heap->tcaches.items[i], NO_THREAD };
+		uint64_t tcache = heap->tcaches.items[i];
 
-		if (!cache_holds(heap, owner.tcache, user))
+		if (!cache_holds(heap, tcache, user))
 			continue;
-		/* It cannot fail: match_owner() does not. */
-		visit_tcaches(heap, match_owner, &owner);
-		*ret_tcache = owner.tcache;
-		*ret_thread = owner.thread;
+		*ret_tcache = tcache;
+		*ret_thread = NO_THREAD;
+		for (size_t j = 0; j < heap->thread_caches.count; j++)
+			if (heap->thread_caches.items[j].tcache == tcache)
+				*ret_thread = heap->thread_caches.items[j].thread;
 		return true;
 	}
 	return false;

@@ -163,7 +163,7 @@ static uint64_t aligned_chunk(struct scan *scan, uint64_t start, uint64_t end)
 	for (uint64_t alignment = 2 * HEADER; alignment < end - start; alignment *= 2) {
 		uint64_t user = (start + 2 * HEADER + alignment - 1) & ~(alignment - 1);
 
-		/* The next one, if this left too little below it. */
+		/* The next multiple, if this one left too little room below it. */
 		for (int i = 0; i < 2; i++, user += alignment) {
 			uint64_t before, size;
 
@@ -334,7 +334,7 @@ static struct error *scan_gap(struct scan *scan, const struct region *region,
 	return error;
 }
 
-/* The heaps that lie below address take their place in the order. */
+/* Add the heaps below address, in order. */
 static struct error *add_subheaps(struct scan *scan, uint64_t address)
 {
 	struct glibc_heap *heap = scan->heap;
@@ -437,7 +437,7 @@ static void drop_chance_finds(struct scan *scan)
 	scan->finds.count = kept;
 }
 
-/* Where a chunk should be that malloc counts: right behind another. */
+/* Find where a chunk should be that malloc counts: right behind another. */
 static void find_chunk_gap(struct scan *scan)
 {
 	for (size_t i = 0; i < scan->finds.count; i++) {

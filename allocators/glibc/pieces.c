@@ -54,7 +54,7 @@ struct pieces {
 	struct middle *middles; /* one for each thread */
 };
 
-/* A hole of the dump's file may follow: there are no chunks in it. */
+/* Behind the piece's data, a hole of the dump's file may follow, without chunks. */
 static uint64_t piece_reach(const struct piece *piece)
 {
 	return piece->end - piece->start > PIECE ? piece->start + PIECE : piece->end;

@@ -7,7 +7,7 @@ enum {
 	MOST_PLAIN = BLOCK_BATCH_GAP, /* bytes of a chunk */
 	MOST_BATCH = 1 << 20,	      /* bytes of all, as each may be on the disk */
 	MOST_FETCHED = 1 << 9,	      /* bytes for a chunk */
-	FETCH_AHEAD = 1 << 13,	      /* bytes: what the memory needs to answer */
+	FETCH_AHEAD = 1 << 13,	      /* bytes: the latency of memory */
 	LINE = 64,
 };
 

@@ -5,6 +5,7 @@
 #ifndef ANALYZER_RUNTIMES_FIBERS_H
 #define ANALYZER_RUNTIMES_FIBERS_H
 
+#include "analyzer/base/array.h"
 #include "analyzer/heap/index.h"
 #include "analyzer/program/debug/debug.h"
 
@@ -21,17 +22,13 @@ struct fiber {
 };
 
 struct fibers {
-	struct memory list; /* struct fiber */
-	size_t count;
+	ARRAY(struct fiber); /* by stack, once sorted */
 };
 
 /* Fails only if memory is short; takes over the name in any case. */
 struct error *fibers_add(struct fibers *fibers, struct fiber fiber);
 
-/* Those that are nobody's yet are the runtime's. */
-void fibers_set_runtime(struct fibers *fibers, const struct runtime *runtime);
-
-/* Put all in order of their stacks, and drop those whose stacks overlap others'. */
+/* Sort all by stack, and drop those whose stacks overlap others'. */
 void fibers_sort(struct fibers *fibers);
 void fibers_deinit(struct fibers *fibers);
 DEFINE_DEINIT(fibers_deinit, struct fibers)
@@ -43,7 +40,7 @@ const struct fiber *fiber_at(const struct fibers *fibers, size_t number);
 /* The fiber whose stack holds address, or NULL. */
 const struct fiber *fiber_find(const struct fibers *fibers, uint64_t address);
 
-/* What a fiber that waits saved; false if that is not in the dump. */
+/* The registers that a waiting fiber saved; false if they are not in the dump. */
 bool fiber_registers(const struct image *image, const struct fiber *fiber, struct frame_state *ret);
 
 #endif

@@ -85,8 +85,9 @@ struct error *runtimes_create(const struct runtime *const *kinds,
 		list->spaces = calloc(count + 1, sizeof(*list->spaces));
 	if (!list || !list->spaces)
 		return &error_no_memory;
-	list->fibers.list.account = context->account;
+	list->fibers.memory.account = context->account;
 	for (size_t i = 0; i < count && !error; i++) {
+		size_t first = list->fibers.count;
 		struct object_space *space;
 
 		error = open_space(kinds[i], context, &space);
@@ -95,7 +96,8 @@ struct error *runtimes_create(const struct runtime *const *kinds,
 		list->spaces[list->count++] = space;
 		if (kinds[i]->find_fibers)
 			error = kinds[i]->find_fibers(space, &list->fibers);
-		fibers_set_runtime(&list->fibers, kinds[i]);
+		for (size_t j = first; j < list->fibers.count; j++)
+			list->fibers.items[j].runtime = kinds[i];
 	}
 	if (error)
 		return error;

@@ -7,8 +7,7 @@
 enum { WORD = 8 };
 
 struct search {
-	const struct image *image;
-	const struct allocation_index *index;
+	const struct runtime_context *context;
 	const struct crystal_types *types;
 	struct bitmap *objects;
 	struct address_map found; /* ids of objects beside a function, by address */
@@ -41,12 +40,13 @@ static bool may_refer(uint64_t word)
 /* Keep the object at address, if it may be closure data. */
 static void take_pair(struct search *search, allocation_id holder, uint64_t address)
 {
-	allocation_id id = allocation_find(search->index, address);
+	allocation_id id = allocation_find(search->context->index, address);
 
 	/* A String is recognised by more than its number. */
 	if (id == NO_ALLOCATION || id == holder || !bitmap_get(search->objects, id) ||
-	    bitmap_get(&search->paired, id) || allocation_start(search->index, id) != address ||
-	    crystal_is_string(search->image, search->index, id))
+	    bitmap_get(&search->paired, id) ||
+	    allocation_start(search->context->index, id) != address ||
+	    crystal_is_string(search->context, id))
 		return;
 	bitmap_set(&search->paired, id);
 	search->error = address_map_add(&search->found, address, id);
@@ -55,7 +55,8 @@ static void take_pair(struct search *search, allocation_id holder, uint64_t addr
 /* Memory of C's malloc has pairs of callbacks and objects: those are no Procs. */
 static void take_pairs(struct search *search, const struct words *words)
 {
-	const struct bitmap *collectable = allocation_having(search->index, TRAIT_COLLECTABLE);
+	const struct bitmap *collectable =
+		allocation_having(search->context->index, TRAIT_COLLECTABLE);
 
 	if (words->holder != NO_ALLOCATION && !bitmap_get(collectable, words->holder))
 		return;
@@ -84,7 +85,7 @@ static void read_range(struct search *search, allocation_id holder, uint64_t sta
 		       void (*take_words)(struct search *search, const struct words *words))
 {
 	uint64_t available;
-	const uint8_t *bytes = image_bytes(search->image, start, &available);
+	const uint8_t *bytes = image_bytes(search->context->image, start, &available);
 	struct words words = { holder, bytes };
 
 	if (!bytes || start % WORD != 0)
@@ -97,12 +98,12 @@ static void read_range(struct search *search, allocation_id holder, uint64_t sta
 static void read_all(struct search *search,
 		     void (*take_words)(struct search *search, const struct words *words))
 {
-	const struct allocation_index *index = search->index;
+	const struct allocation_index *index = search->context->index;
 	const struct bitmap *atomic = allocation_having(index, TRAIT_POINTERLESS);
 	const struct module *module = crystal_types_module(search->types);
 
-	for (size_t i = 0; i < image_region_count(search->image); i++) {
-		const struct region *region = image_region(search->image, i);
+	for (size_t i = 0; i < image_region_count(search->context->image); i++) {
+		const struct region *region = image_region(search->context->image, i);
 
 		if (region->start >= module->start && region->end <= module->end &&
 		    (region->rights & RIGHT_WRITE))
@@ -116,16 +117,15 @@ static void read_all(struct search *search,
 				   allocation_size(index, (allocation_id)id), take_words);
 }
 
-struct error *crystal_drop_closures(const struct image *image, const struct allocation_index *index,
-				    const struct crystal_types *types,
-				    struct memory_account *account, struct bitmap *objects)
+struct error *crystal_drop_closures(const struct runtime_context *context,
+				    const struct crystal_types *types, struct bitmap *objects)
 {
-	struct search search = { image, index, types, objects };
-	struct error *error = bitmap_init(&search.paired, objects->count, account);
+	struct search search = { context, types, objects };
+	struct error *error = bitmap_init(&search.paired, objects->count, context->account);
 
-	search.found.memory.account = account;
+	search.found.memory.account = context->account;
 	if (!error)
-		error = bitmap_init(&search.held, objects->count, account);
+		error = bitmap_init(&search.held, objects->count, context->account);
 	if (!error) {
 		read_all(&search, take_pairs);
 		error = search.error;

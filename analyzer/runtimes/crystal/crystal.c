@@ -58,7 +58,7 @@ static bool is_object(const struct crystal *crystal, allocation_id id, const str
 	if (!read_number(crystal, id, &number) || number == 0 || number >= MOST_TYPES)
 		return false;
 	if (number == STRING_TYPE)
-		return crystal_is_string(crystal->context.image, crystal->context.index, id);
+		return crystal_is_string(&crystal->context, id);
 	type = crystal_type_find(crystal->types, number);
 	return type && (type->guessed || type->atomic == (atomic && bitmap_get(atomic, id))) &&
 	       crystal_size_fits(allocation_size(crystal->context.index, id), type->size) &&
@@ -135,8 +135,8 @@ size_t crystal_buffers_of(struct crystal *crystal, allocation_id id,
 			  struct crystal_buffer ret[static CRYSTAL_BUFFERS])
 {
 	const struct kind *kind = kind_of(crystal, id);
-	size_t count = kind ? crystal_find_buffers(crystal->context.image, crystal->context.index,
-						   id, (enum crystal_container)kind->container, ret)
+	size_t count = kind ? crystal_find_buffers(&crystal->context, id,
+						   (enum crystal_container)kind->container, ret)
 			    : 0;
 	size_t kept = 0;
 
@@ -188,9 +188,8 @@ static void judge_unknown(struct crystal *crystal)
 		struct kind *kind = kind_of(crystal, (allocation_id)id);
 		struct crystal_buffer buffers[CRYSTAL_BUFFERS];
 		size_t count = kind && kind->container == CONTAINER_UNKNOWN
-				       ? crystal_find_buffers(
-						 crystal->context.image, crystal->context.index,
-						 (allocation_id)id, CONTAINER_UNKNOWN, buffers)
+				       ? crystal_find_buffers(&crystal->context, (allocation_id)id,
+							      CONTAINER_UNKNOWN, buffers)
 				       : 0;
 
 		for (size_t i = 0; i < count; i++) {
@@ -236,8 +235,8 @@ static void drop_implausible(struct crystal *crystal)
 		const struct kind *kind = kind_of(crystal, (allocation_id)id);
 
 		if (kind && kind->certain &&
-		    !crystal_may_be(crystal->context.image, crystal->context.index,
-				    (allocation_id)id, (enum crystal_container)kind->container))
+		    !crystal_may_be(&crystal->context, (allocation_id)id,
+				    (enum crystal_container)kind->container))
 			bitmap_clear(&crystal->objects, id);
 	}
 }
@@ -310,8 +309,7 @@ static struct error *find_all_objects(struct crystal *crystal)
 		return error;
 	find_objects(crystal);
 	drop_implausible(crystal);
-	error = crystal_drop_closures(crystal->context.image, crystal->context.index,
-				      crystal->types, account, &crystal->objects);
+	error = crystal_drop_closures(&crystal->context, crystal->types, &crystal->objects);
 	if (error)
 		return error;
 	drop_minorities(crystal);

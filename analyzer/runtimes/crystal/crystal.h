@@ -65,20 +65,19 @@ static inline bool crystal_size_fits(uint64_t size, uint64_t wanted)
 }
 
 /* Whether the allocation is a String. */
-bool crystal_is_string(const struct image *image, const struct allocation_index *index,
-		       allocation_id id);
+bool crystal_is_string(const struct runtime_context *context, allocation_id id);
 
 /* The buffers of the object, if it is such a container; returns their count. */
-size_t crystal_find_buffers(const struct image *image, const struct allocation_index *index,
-			    allocation_id object, enum crystal_container container,
+size_t crystal_find_buffers(const struct runtime_context *context, allocation_id object,
+			    enum crystal_container container,
 			    struct crystal_buffer ret[static CRYSTAL_BUFFERS]);
 
 /*
  * Whether the object may be such a container: it has no more elements than room for them, and a
  * buffer with that room.
  */
-bool crystal_may_be(const struct image *image, const struct allocation_index *index,
-		    allocation_id object, enum crystal_container container);
+bool crystal_may_be(const struct runtime_context *context, allocation_id object,
+		    enum crystal_container container);
 
 /* The buffers of an object of the program; returns their count. */
 size_t crystal_buffers_of(struct crystal *crystal, allocation_id id,
@@ -98,9 +97,8 @@ bool crystal_is_function(const struct crystal *crystal, uint64_t address);
  * ->object.method, and in what C is given to call back. But then other memory holds the object as
  * well, or the function is a method.
  */
-struct error *crystal_drop_closures(const struct image *image, const struct allocation_index *index,
-				    const struct crystal_types *types,
-				    struct memory_account *account, struct bitmap *objects);
+struct error *crystal_drop_closures(const struct runtime_context *context,
+				    const struct crystal_types *types, struct bitmap *objects);
 
 /*
  * Add the program's fibers, recognised by shape; no symbols are needed. A class Fiber begins as

@@ -3,16 +3,20 @@
 #include <assert.h>
 #include <dlfcn.h>
 
-/* What is called of it, by the names that it has there. */
+/* The functions of Capstone that are called. */
+#define FUNCTIONS(DO)   \
+	DO(open)        \
+	DO(close)       \
+	DO(option)      \
+	DO(malloc)      \
+	DO(free)        \
+	DO(disasm_iter) \
+	DO(regs_access) \
+	DO(insn_group)
+
 struct functions {
-	typeof(&cs_open) open;
-	typeof(&cs_close) close;
-	typeof(&cs_option) option;
-	typeof(&cs_malloc) malloc;
-	typeof(&cs_free) free;
-	typeof(&cs_disasm_iter) disasm_iter;
-	typeof(&cs_regs_access) regs_access;
-	typeof(&cs_insn_group) insn_group;
+#define DECLARE(name) typeof(&cs_##name) name;
+	FUNCTIONS(DECLARE)
 };
 
 struct disassembler {
@@ -25,33 +29,20 @@ struct disassembler {
 static struct error *load(struct disassembler *disassembler)
 {
 	struct functions *functions = &disassembler->functions;
-	const struct {
-		const char *name;
-		void *function; /* where to put its address */
-	} wanted[] = {
-		{ "cs_open", &functions->open },
-		{ "cs_close", &functions->close },
-		{ "cs_option", &functions->option },
-		{ "cs_malloc", &functions->malloc },
-		{ "cs_free", &functions->free },
-		{ "cs_disasm_iter", &functions->disasm_iter },
-		{ "cs_regs_access", &functions->regs_access },
-		{ "cs_insn_group", &functions->insn_group },
-	};
+	const char *missing = NULL;
 
 	disassembler->library = dlopen(CAPSTONE_LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	if (!disassembler->library)
 		return error_create(ERROR_NOT_SUPPORTED, "machine code cannot be read: %s",
 				    dlerror());
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
-		void *address = dlsym(disassembler->library, wanted[i].name);
-
-		if (!address)
-			return error_create(ERROR_NOT_SUPPORTED, "%s has no %s", CAPSTONE_LIBRARY,
-					    wanted[i].name);
-		*(void **)wanted[i].function = address;
-	}
-	return NULL;
+#define LOAD(name)                                                   \
+	functions->name = dlsym(disassembler->library, "cs_" #name); \
+	if (!functions->name)                                        \
+		missing = "cs_" #name;
+	FUNCTIONS(LOAD)
+	return missing ? error_create(ERROR_NOT_SUPPORTED, "%s has no %s", CAPSTONE_LIBRARY,
+				      missing)
+		       : NULL;
 }
 
 struct error *disassembler_create(const struct arch *arch, struct disassembler **ret)

@@ -1,13 +1,12 @@
 #include "analyzer/runtimes/crystal/functions.h"
 
-#include "analyzer/program/debug/cursor.h"
+#include "analyzer/image/mapped_file.h"
+#include "analyzer/program/debug/files.h"
 #include "analyzer/runtimes/crystal/code.h"
 
-#include <elf.h>
 #include <string.h>
 
 enum {
-	MOST_HEADERS = 64,
 	MOST_FUNCTIONS = 1 << 24,
 	/* Linux Standard Base, "DWARF extensions": what all linkers write. */
 	TABLE_VERSION = 1,
@@ -15,29 +14,21 @@ enum {
 	COUNT_ENCODING = 0x03, /* 4 bytes */
 	TABLE_ENCODING = 0x3b, /* 4 signed bytes, from the table's start */
 	FRAME_ENCODING = 0x1b, /* 4 signed bytes, from where they stand */
-	MOST_SECTIONS = 1 << 12,
 };
 
-/* The segment of that type, by the program headers of the module in memory; 0: none. */
-static uint64_t find_segment(const struct image *image, const struct module *module, uint32_t type,
-			     uint64_t *ret_size)
+/* The table .eh_frame_hdr, by the program headers of the module in memory; 0: none. */
+static uint64_t find_table(const struct image *image, const struct module *module,
+			   uint64_t *ret_size)
 {
-	Elf64_Ehdr header;
-	Elf64_Phdr segment;
+	struct module_headers headers;
+	const Elf64_Phdr *segment = NULL;
 
-	if (!image_read(image, module->start, &header, sizeof(header)) ||
-	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(segment))
+	if (module_headers_read(image, module->start, &headers))
+		segment = module_headers_find(&headers, PT_GNU_EH_FRAME);
+	if (!segment)
 		return 0;
-	for (unsigned int i = 0; i < header.e_phnum && i < MOST_HEADERS; i++) {
-		if (!image_read(image, module->start + header.e_phoff + i * sizeof(segment),
-				&segment, sizeof(segment)))
-			return 0;
-		if (segment.p_type != type)
-			continue;
-		*ret_size = segment.p_memsz;
-		return module->bias + segment.p_vaddr;
-	}
-	return 0;
+	*ret_size = segment->p_memsz;
+	return module->bias + segment->p_vaddr;
 }
 
 /* The count of entries of the table at address; 0: it is of another kind. */
@@ -70,7 +61,7 @@ static struct error *read_table(struct function_list *list, const struct image *
 				const struct module *module)
 {
 	uint64_t size = 0;
-	uint64_t table = find_segment(image, module, PT_GNU_EH_FRAME, &size);
+	uint64_t table = find_table(image, module, &size);
 	uint32_t count = table ? count_entries(image, table, size) : 0;
 	struct error *error = NULL;
 	uint32_t offset;
@@ -84,35 +75,19 @@ static struct error *read_table(struct function_list *list, const struct image *
 }
 
 /* A static program has no such table, but a section of frames in its file. */
-static bool find_section(const struct module *module, Elf64_Shdr *ret)
+static bool find_section(const struct module *module, GElf_Shdr *ret)
 {
 	const struct image_file *file = module->file;
-	Elf64_Ehdr header;
-	Elf64_Shdr names;
+	Elf *elf;
+	bool found;
 
-	if (!file || file->size < sizeof(header))
+	if (!file)
 		return false;
-	memcpy(&header, file->bytes, sizeof(header));
-	if (header.e_shentsize != sizeof(*ret) || header.e_shstrndx >= header.e_shnum ||
-	    header.e_shnum > MOST_SECTIONS || header.e_shoff > file->size ||
-	    file->size - header.e_shoff < header.e_shnum * sizeof(*ret))
-		return false;
-	memcpy(&names, file->bytes + header.e_shoff + header.e_shstrndx * sizeof(names),
-	       sizeof(names));
-	if (names.sh_offset > file->size || names.sh_size > file->size - names.sh_offset)
-		return false;
-	for (unsigned int i = 0; i < header.e_shnum; i++) {
-		static const char wanted[] = ".eh_frame";
-
-		memcpy(ret, file->bytes + header.e_shoff + i * sizeof(*ret), sizeof(*ret));
-		if (ret->sh_type == SHT_PROGBITS && names.sh_size > sizeof(wanted) &&
-		    ret->sh_name < names.sh_size - sizeof(wanted) &&
-		    memcmp(file->bytes + names.sh_offset + ret->sh_name, wanted, sizeof(wanted)) ==
-			    0)
-			return ret->sh_offset <= file->size &&
-			       ret->sh_size <= file->size - ret->sh_offset;
-	}
-	return false;
+	elf = elf_memory((char *)(uintptr_t)file->bytes, file->size);
+	found = debug_section_find(elf, ".eh_frame", ret) && ret->sh_type == SHT_PROGBITS &&
+		ret->sh_offset <= file->size && ret->sh_size <= file->size - ret->sh_offset;
+	elf_end(elf);
+	return found;
 }
 
 /* How frames encode addresses, by the common entry that they refer to. */
@@ -151,7 +126,7 @@ static struct error *read_frames(struct function_list *list, const struct image 
 				 const struct module *module)
 {
 	struct error *error = NULL;
-	Elf64_Shdr section;
+	GElf_Shdr section;
 	const uint8_t *start;
 	struct cursor cursor;
 

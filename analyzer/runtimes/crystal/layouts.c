@@ -24,19 +24,18 @@ struct hash {
 	uint8_t index_size, power, by_identity;
 };
 
-bool crystal_is_string(const struct image *image, const struct allocation_index *index,
-		       allocation_id id)
+bool crystal_is_string(const struct runtime_context *context, allocation_id id)
 {
-	const struct bitmap *atomic = allocation_having(index, TRAIT_POINTERLESS);
-	uint64_t start = allocation_start(index, id);
+	const struct bitmap *atomic = allocation_having(context->index, TRAIT_POINTERLESS);
+	uint64_t start = allocation_start(context->index, id);
 	uint32_t header[3]; /* type, bytes, characters or 0 */
 	uint8_t end;
 
 	return atomic && bitmap_get(atomic, id) &&
-	       image_read(image, start, header, sizeof(header)) && header[0] == STRING_TYPE &&
-	       header[1] <= INT32_MAX && header[2] <= header[1] &&
-	       header[1] < allocation_size(index, id) - STRING_HEADER &&
-	       image_read(image, start + STRING_HEADER + header[1], &end, 1) && end == 0;
+	       image_read(context->image, start, header, sizeof(header)) &&
+	       header[0] == STRING_TYPE && header[1] <= INT32_MAX && header[2] <= header[1] &&
+	       header[1] < allocation_size(context->index, id) - STRING_HEADER &&
+	       image_read(context->image, start + STRING_HEADER + header[1], &end, 1) && end == 0;
 }
 
 /* The used allocation that address is in, or NO_ALLOCATION. */
@@ -139,11 +138,13 @@ static bool is_of_size(const struct allocation_index *index, allocation_id id, u
 	return crystal_size_fits(allocation_size(index, id), size);
 }
 
-size_t crystal_find_buffers(const struct image *image, const struct allocation_index *index,
-			    allocation_id object, enum crystal_container container,
+size_t crystal_find_buffers(const struct runtime_context *context, allocation_id object,
+			    enum crystal_container container,
 			    struct crystal_buffer ret[static CRYSTAL_BUFFERS])
 {
 	enum { HASH_SIZE = 56 };
+	const struct allocation_index *index = context->index;
+	const struct image *image = context->image;
 	uint64_t address = allocation_start(index, object);
 	struct sequence sequence;
 
@@ -190,9 +191,11 @@ static bool may_be_hash(const struct image *image, const struct allocation_index
 	       has_room(index, hash.entries, hash.size, room);
 }
 
-bool crystal_may_be(const struct image *image, const struct allocation_index *index,
-		    allocation_id object, enum crystal_container container)
+bool crystal_may_be(const struct runtime_context *context, allocation_id object,
+		    enum crystal_container container)
 {
+	const struct allocation_index *index = context->index;
+	const struct image *image = context->image;
 	uint64_t address = allocation_start(index, object);
 	struct sequence sequence;
 

@@ -1,8 +1,8 @@
 #include "analyzer/runtimes/crystal/types.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/table.h"
 #include "analyzer/program/debug/names.h"
-#include "analyzer/runtimes/crystal/fields.h"
 #include "analyzer/runtimes/crystal/functions.h"
 #include "analyzer/runtimes/crystal/symbol_name.h"
 
@@ -45,8 +45,10 @@ struct crystal_types {
 	const struct module *module;
 	struct function_list functions;
 	struct name_pool names;
-	ARRAY(struct entry) entries; /* by number, once all are found */
-	struct field_table fields;
+	ARRAY(struct entry) entries;	  /* by number, once all are found */
+	struct address_map fields_known;  /* types whose fields were read from debug information */
+	struct address_map fields;	  /* numbers of names, by type and offset */
+	ARRAY(const char *) field_names;  /* debug's */
 	ARRAY(struct relation) relations; /* by type */
 	bool relations_known;
 };
@@ -56,7 +58,9 @@ void crystal_types_destroy(struct crystal_types *types)
 	array_release(&types->functions);
 	array_release(&types->entries);
 	array_release(&types->relations);
-	field_table_deinit(&types->fields);
+	table_release(&types->fields_known);
+	table_release(&types->fields);
+	array_release(&types->field_names);
 	name_pool_deinit(&types->names);
 	free(types);
 }
@@ -337,7 +341,9 @@ struct error *crystal_types_create(const struct image *image, const struct progr
 	types->module = module;
 	types->entries.memory.account = account;
 	types->relations.memory.account = account;
-	field_table_init(&types->fields, debug, module, account);
+	types->fields_known.memory.account = account;
+	types->fields.memory.account = account;
+	types->field_names.memory.account = account;
 	error = find_types(types, account);
 	if (error)
 		return error;
@@ -470,12 +476,58 @@ const char *crystal_type_name(struct crystal_types *types, uint32_t number, bool
 	return entry->shown;
 }
 
+enum { OFFSET_BITS = 32 };
+
+/* The reading of a type's fields. */
+struct reading {
+	struct crystal_types *types;
+	uint32_t number;
+	struct error *error;
+};
+
+static uint64_t field_key(uint32_t number, uint64_t offset)
+{
+	return (uint64_t)number << OFFSET_BITS | offset;
+}
+
+/* Of several that begin at an offset, the outermost comes first. */
+static bool add_field(void *data, uint64_t offset, const char *name)
+{
+	struct reading *reading = data;
+	struct crystal_types *types = reading->types;
+	uint64_t key = field_key(reading->number, offset);
+
+	if (offset >> OFFSET_BITS || address_map_find(&types->fields, key) != NOT_IN_MAP)
+		return true;
+	reading->error = array_reserve(&types->field_names, 1);
+	if (!reading->error)
+		reading->error =
+			address_map_add(&types->fields, key, (uint32_t)types->field_names.count);
+	if (reading->error)
+		return false;
+	types->field_names.items[types->field_names.count++] = name;
+	return true;
+}
+
 const char *crystal_type_field(struct crystal_types *types, uint32_t number, uint64_t offset)
 {
+	struct reading reading = { types, number };
 	bool certain;
 	const char *name = crystal_type_name(types, number, &certain);
+	uint32_t place;
 
-	return name && certain ? field_table_find(&types->fields, number, name, offset) : NULL;
+	if (!name || !certain || offset >> OFFSET_BITS)
+		return NULL;
+	if (address_map_find(&types->fields_known, number) == NOT_IN_MAP) {
+		reading.error = address_map_add(&types->fields_known, number, 1);
+		if (!reading.error)
+			debug_visit_members(types->debug, types->module, name, add_field, &reading);
+	}
+	/* Without memory for them, fields are not known. */
+	if (reading.error)
+		error_destroy(reading.error);
+	place = address_map_find(&types->fields, field_key(number, offset));
+	return place < types->field_names.count ? types->field_names.items[place] : NULL;
 }
 
 const char *crystal_type_phrase(struct crystal_types *types, const char *part, uint32_t number)

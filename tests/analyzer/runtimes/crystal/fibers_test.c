@@ -80,7 +80,7 @@ static uint32_t find_type(struct world *world)
 {
 	const struct runtime_context context = { world->image, world->program, world->index,
 						 &world->account };
-	_cleanup_(fibers_deinit) struct fibers fibers = { .list.account = &world->account };
+	_cleanup_(fibers_deinit) struct fibers fibers = { .memory.account = &world->account };
 	uint32_t type;
 
 	assert_no_error(crystal_find_fibers(&context, &fibers, &type));
