@@ -268,9 +268,9 @@ static bool is_shared_path(const char *path)
 static bool is_shared(const struct maker *maker, uint64_t address)
 {
 	const struct residency *residency = maker->bill->residency;
-	size_t number = residency_above(residency, address);
+	const struct span *span = residency_above(residency, address);
 
-	return number < residency_count(residency) && residency_spans(residency)[number].shared;
+	return span && span->shared;
 }
 
 /* [vdso] and what the kernel maps with it, and [vsyscall]. */

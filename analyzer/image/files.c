@@ -22,7 +22,7 @@ struct source {
 	const struct image *image;
 	uint64_t base;
 	const uint8_t *bytes; /* of a file, or NULL */
-	uint64_t size; /* of either */
+	uint64_t size;	      /* of either */
 };
 
 static bool read_source(const struct source *source, uint64_t offset, void *ret, size_t size)

@@ -1,21 +1,11 @@
 #include "analyzer/image/residency.h"
 
-#include "analyzer/base/array.h"
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
-#include "analyzer/image/kernel_notes.h"
 
 #include <string.h>
 
 enum { PROGRESS_STEP = 1 << 20 };
-
-struct residency {
-	const struct image *image;
-	enum residency_source source;
-	ARRAY(struct span) spans;
-	struct smaps smaps;
-	uint64_t doubt, assumed; /* bytes */
-};
 
 /* Those in a row that are alike become one, unless they are cut there. */
 static struct error *add_span(struct residency *residency, struct span span, bool cut)
@@ -294,36 +284,16 @@ void residency_destroy(struct residency *residency)
 	free(residency);
 }
 
-enum residency_source residency_source(const struct residency *residency)
+static size_t find_above(const struct residency *residency, uint64_t address)
 {
-	return residency->source;
+	return LIST_ABOVE(residency->spans.items, residency->spans.count, end, address);
 }
 
-uint64_t residency_doubt(const struct residency *residency)
+const struct span *residency_above(const struct residency *residency, uint64_t address)
 {
-	return residency->doubt;
-}
+	size_t number = find_above(residency, address);
 
-uint64_t residency_assumed(const struct residency *residency)
-{
-	return residency->assumed;
-}
-
-size_t residency_count(const struct residency *residency)
-{
-	return residency->spans.count;
-}
-
-const struct span *residency_spans(const struct residency *residency)
-{
-	return residency->spans.items;
-}
-
-size_t residency_above(const struct residency *residency, uint64_t address)
-{
-	const struct span *spans = residency->spans.items;
-
-	return LIST_ABOVE(spans, residency->spans.count, end, address);
+	return number < residency->spans.count ? &residency->spans.items[number] : NULL;
 }
 
 struct extent_sum residency_sum(const struct residency *residency, uint64_t start, uint64_t end,
@@ -334,7 +304,7 @@ struct extent_sum residency_sum(const struct residency *residency, uint64_t star
 	size_t i = *hint;
 
 	if (i >= residency->spans.count || spans[i].start > start || spans[i].end <= start)
-		i = residency_above(residency, start);
+		i = find_above(residency, start);
 	for (; i < residency->spans.count && spans[i].start < end; i++) {
 		uint64_t low = spans[i].start > start ? spans[i].start : start;
 		uint64_t high = spans[i].end < end ? spans[i].end : end;

@@ -14,9 +14,9 @@
 #ifndef ANALYZER_IMAGE_RESIDENCY_H
 #define ANALYZER_IMAGE_RESIDENCY_H
 
-#include "analyzer/base/memory.h"
+#include "analyzer/base/array.h"
 #include "analyzer/base/progress.h"
-#include "analyzer/image/image.h"
+#include "analyzer/image/kernel_notes.h"
 
 enum residency_source {
 	RESIDENCY_SMAPS, /* told by the kernel */
@@ -33,7 +33,18 @@ struct span {
 /* Where that is known from; no memory is read for it. */
 enum residency_source residency_told_by(const struct image *image);
 
-struct residency;
+struct residency {
+	const struct image *image;
+	enum residency_source source;
+	ARRAY(struct span) spans; /* all that is mapped, by address, cut wherever a region ends */
+	struct smaps smaps;
+	/*
+	 * Bytes of zeros in anonymous memory that are not counted as resident though they may have
+	 * been; 0 where smaps tell.
+	 */
+	uint64_t doubt;
+	uint64_t assumed; /* bytes of files that count as resident as nobody knows better */
+};
 
 /* Goes over the memory once where only its contents tell. */
 struct error *residency_create(const struct image *image, struct memory_account *account,
@@ -41,23 +52,8 @@ struct error *residency_create(const struct image *image, struct memory_account 
 void residency_destroy(struct residency *residency);
 DEFINE_CLEANUP(residency_destroy, struct residency *)
 
-enum residency_source residency_source(const struct residency *residency);
-
-/*
- * Bytes of zeros in anonymous memory that are not counted as resident though they may have been; 0
- * where smaps tell.
- */
-uint64_t residency_doubt(const struct residency *residency);
-
-/* Bytes of files that count as resident as nobody knows better. */
-uint64_t residency_assumed(const struct residency *residency);
-
-/* All memory that is mapped, by address, cut wherever a region ends. */
-size_t residency_count(const struct residency *residency);
-const struct span *residency_spans(const struct residency *residency);
-
-/* The number of the first span that ends above address; else their count. */
-size_t residency_above(const struct residency *residency, uint64_t address);
+/* The first span that ends above address, or NULL. */
+const struct span *residency_above(const struct residency *residency, uint64_t address);
 
 struct extent_sum {
 	uint64_t mapped, resident; /* bytes */

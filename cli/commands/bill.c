@@ -107,15 +107,15 @@ static void write_residency(const struct bill *bill, const struct image *image,
 		[RESIDENCY_HOLES] = "holes",
 		[RESIDENCY_ZEROS] = "contents",
 	};
-	enum residency_source source = residency_source(bill->residency);
+	enum residency_source source = bill->residency->source;
 	uint64_t resident = ledger_total(bill->ledger).resident;
-	uint64_t zeros = residency_doubt(bill->residency);
+	uint64_t zeros = bill->residency->doubt;
 
 	report_begin_table(report,
 			   source == RESIDENCY_ZEROS && is_lost(image) ? &lost : &tables[source]);
 	report_row(report, names[source], resident, zeros,
 		   source == RESIDENCY_ZEROS ? resident + zeros : resident,
-		   residency_assumed(bill->residency));
+		   bill->residency->assumed);
 	report_end_table(report);
 }
 

@@ -149,7 +149,7 @@ static void test_smaps_tell_how_much_was_resident(void **state)
 			    "00020000-00021000 rw-s 00000000 00:00 0 \n"
 			    "Rss:                   0 kB\n");
 	mapped_open(&mapped);
-	assert_int_equal(residency_source(mapped.residency), RESIDENCY_SMAPS);
+	assert_int_equal(mapped.residency->source, RESIDENCY_SMAPS);
 	claim(&mapped, LOW, HIGH, 0);
 	claim(&mapped, HIGH, HIGH + PAGE, 1);
 	settle(&mapped);
