@@ -53,7 +53,7 @@ static bool begins_with(const char *path, const char *const *starts)
 	return false;
 }
 
-/* Whether the path is of no file that keeps data, as NT_FILE names them. */
+/* Whether NT_FILE names no file that keeps data. */
 static bool is_device(const char *path)
 {
 	static const char *const devices[] = { "/dev/", "/sys/", NULL };
@@ -73,7 +73,7 @@ static bool is_installed(const char *path)
 
 /*
  * Whether the mappings [first, end), of one file, are a program or library. Where its header is not
- * in the dump, code tells, or what there is of its data.
+ * in the dump, code shows that, or the part of its data that is there.
  */
 static bool is_module(const struct image *image, size_t first, size_t end)
 {
@@ -208,7 +208,7 @@ static void report(const struct image *image, const struct absence *absence,
 	report_files(absence, findings);
 }
 
-/* Requests of rings that the kernel did not tell of. */
+/* Rings whose requests the kernel did not list. */
 static void report_untold(const struct image *image, struct findings *findings)
 {
 	for (size_t i = 0; i < image_held_count(image); i++) {
@@ -223,7 +223,7 @@ static void report_untold(const struct image *image, struct findings *findings)
 	}
 }
 
-/* What does not come from the clone of the process that the rest is of. */
+/* Memory that is not from the clone of the process, as the rest is. */
 static void report_unshared(const struct image *image, struct findings *findings)
 {
 	struct own_note note = image_note(image, NOTE_UNSHARED);

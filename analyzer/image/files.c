@@ -166,8 +166,9 @@ static int open_handle(const char *sysroot, const char *path)
 }
 
 /*
- * It is looked at through O_PATH first: opening a device or a FIFO can already have effects. What
- * the kernel makes up as it is read, as /proc/kmsg, passes for a regular file, but has no size.
+ * Its type is read through O_PATH first: opening a device or a FIFO can already have effects. Files
+ * that the kernel makes up as they are read, as /proc/kmsg, pass for regular ones, but have no
+ * size.
  */
 int file_open_below(const char *sysroot, const char *path)
 {

@@ -31,7 +31,7 @@ void loaded_list_deinit(struct loaded_list *list);
 struct image_builder;
 
 /*
- * Add each mapping of a file that the list tells of, as the program headers in memory have it; or,
+ * Add each mapping of a file on the list, as the program headers in memory have it; or,
  * where these are absent, all of a module as one. Of a program without a loader, the auxiliary
  * vector tells.
  */

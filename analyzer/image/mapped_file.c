@@ -139,7 +139,7 @@ static uint64_t virtual_address(const struct assembly *module, uint64_t value)
 	return find_segment(module, value) ? value : value - module->headers.bias;
 }
 
-/* How many symbols the table of hashes tells of: all up to the last of them. */
+/* How many symbols the table of hashes covers: all up to the last of them. */
 static uint64_t count_by_hashes(const struct assembly *module, uint64_t table)
 {
 	uint64_t address = module->headers.bias + table, buckets, chains, last = 0;

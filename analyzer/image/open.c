@@ -139,7 +139,7 @@ static const char *machine_name(unsigned int machine)
 	} names[] = {
 		{ EM_386, "i386" },    { EM_AARCH64, "aarch64" }, { EM_ARM, "arm" },
 		{ EM_PPC64, "ppc64" }, { EM_S390, "s390" },	  { EM_RISCV, "riscv" },
-		{ EM_X86_64, "x32" }, /* as the other class was looked for */
+		{ EM_X86_64, "x32" }, /* of the other class, so not supported */
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)

@@ -22,7 +22,7 @@ static struct error *add_span(struct residency *residency, struct span span, boo
 	return array_append(&residency->spans, span);
 }
 
-/* Whether its own pages are what a core tells of: no file's. */
+/* Whether its pages are its own, so that holes of a core say something: no file's. */
 static bool is_anonymous(const struct region *region)
 {
 	return !region->mapping;

@@ -242,7 +242,7 @@ static struct error *find_limit(struct unpacking *unpacking)
 	return NULL;
 }
 
-/* The first bytes show whether more of it is of any use. */
+/* The first bytes show whether the rest is useful. */
 static struct error *check_kind(const struct unpacking *unpacking)
 {
 	const struct packing *inner;

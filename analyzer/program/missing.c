@@ -12,10 +12,10 @@
 
 enum {
 	BLOCK_SIZE = 64, /* of a thread control block's beginning */
-	PIECE = 1 << 16, /* of a stack that is looked at at once */
+	PIECE = 1 << 16, /* of a stack, tested at once */
 };
 
-/* Bytes of stacks that are looked at: thousands could be in one memory. */
+/* Bytes of stacks that are tested: thousands could be in one memory. */
 #define BUDGET (UINT64_C(1) << 32)
 
 /*
@@ -210,7 +210,7 @@ static void report_main_stack(const struct image *image, struct findings *findin
 
 /*
  * The mapping of the module's data whose last page the loader wrote to: the rest of the page,
- * behind what the file has, begins as zeros. NULL: the segment is none such, or lies elsewhere.
+ * behind what the file has, begins as zeros. NULL: the segment is no such data, or lies elsewhere.
  */
 static const struct mapping *find_data(const struct image *image, const struct module *module,
 				       const Elf64_Phdr *segment)

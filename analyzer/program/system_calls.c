@@ -3,7 +3,7 @@
  * the program still uses.
  *
  * No function keeps vector registers over a call, and no code of glibc has any in use over a system
- * call of its own (all of 2.31, 2.36, 2.41 and 2.43 was looked at): while a thread waits in one,
+ * call of its own (checked in 2.31, 2.36, 2.41 and 2.43): while a thread waits in one,
  * they hold nothing.
  *
  * A thread that ends, or ends the process, never returns. Up to exit() the frames on its stack are
@@ -50,7 +50,7 @@ static struct call_frame call_frame_of(const struct arch *arch, const uint64_t *
 	return frame;
 }
 
-/* An address in the function that the frame is of. */
+/* An address in the frame's function. */
 static uint64_t call_frame_place(const struct call_frame *frame)
 {
 	/* A call that never returns can be the last instruction. */

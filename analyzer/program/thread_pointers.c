@@ -24,7 +24,7 @@ struct search {
 	struct thread *threads;
 	size_t count;
 	uint64_t budget;
-	/* Blocks that are of no thread by its number, and the last of them. */
+	/* Blocks with a number that no thread has, and the last of them. */
 	size_t strangers;
 	uint64_t stranger;
 };

@@ -430,7 +430,7 @@ static uint64_t end_of(uint64_t offset, uint64_t count, uint64_t size)
 
 /*
  * More program headers than fit the ELF header's field are counted at the end of the file; they
- * themselves stand in front of what the first one tells of.
+ * themselves stand in front of the contents of the first one.
  */
 static uint64_t count_headers(const Elf64_Ehdr *header, const Elf64_Phdr *first)
 {

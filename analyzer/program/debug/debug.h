@@ -1,5 +1,5 @@
 /*
- * What the binaries and their debug files tell of addresses: symbols, source lines, call frames,
+ * What binaries and their debug files know of addresses: symbols, source lines, call frames,
  * variables.
  *
  * All of it is read when first asked for, one module and one unit at a time: naming an address in a
@@ -59,7 +59,7 @@ struct symbol {
 	const char *name;
 	const char *raw; /* the same as the file has it */
 	enum symbol_kind kind;
-	uint64_t start, size; /* size 0: not told, up to the next symbol */
+	uint64_t start, size; /* size 0: not known, up to the next symbol */
 	const struct module *module;
 };
 
@@ -92,7 +92,7 @@ struct inlined {
 bool debug_find_inlined(struct debug *debug, uint64_t address, bool (*takes)(const char *function),
 			struct inlined *ret, bool *ret_known);
 
-/* Where the code at address comes from, as "session.c:88"; NULL: not told. */
+/* Where the code at address comes from, as "session.c:88"; NULL: not known. */
 const char *debug_source(struct debug *debug, uint64_t address);
 
 /*

@@ -162,12 +162,12 @@ static bool add_functions(struct debug *debug, struct trace *trace, struct code_
 	return add_frame(trace, &frame, state);
 }
 
-/* So far back a frame at the same address is looked for. */
+/* How far back a frame at the same address is searched for. */
 enum { MOST_REPEATED = 256 };
 
 /*
- * In a recursion, the same address comes again and again: what was found out about it the last time
- * is taken again. False if there was no such time.
+ * A recursion has the same address again and again: copy the frames that it had the last time.
+ * False if there was none.
  */
 static bool repeat_frames(struct trace *trace, const struct frame *frame,
 			  const struct frame_state *state)
@@ -222,7 +222,7 @@ static void end_frames(struct trace *trace, uint64_t end)
 	}
 }
 
-/* Find out what the frame is of, and add it, those inlined into it first. */
+/* Add the frame with its function, those inlined into it first. */
 static bool name_frame(struct debug *debug, struct trace *trace, struct frame frame,
 		       const struct frame_state *state)
 {

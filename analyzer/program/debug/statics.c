@@ -28,7 +28,7 @@ void static_index_deinit(struct static_index *index)
 	*index = (struct static_index){ 0 };
 }
 
-/* The addresses of what is written: no variable elsewhere is looked for. */
+/* The addresses of writable data: no variable elsewhere is searched for. */
 static bool find_data(Elf *elf, uint64_t *ret_start, uint64_t *ret_end)
 {
 	uint64_t start = UINT64_MAX, end = 0;
@@ -60,8 +60,8 @@ static bool add_hit(struct static_index *index, struct static_hit hit)
 }
 
 /*
- * The next place of the two bytes from start on, or NULL. A block is first looked at as a whole,
- * which compilers make a few instructions of: memmem() takes five times as long.
+ * The next place of the two bytes from start on, or NULL. A block is first tested as a whole,
+ * which compilers turn into a few instructions: memmem() takes five times as long.
  */
 static const uint8_t *find_form(const uint8_t *start, const uint8_t *end, const uint8_t form[2])
 {

@@ -102,7 +102,7 @@ static bool step_into_member(struct type_path *path, Dwarf_Die *type, uint64_t *
 	return true;
 }
 
-/* How many elements a dimension has; 0 if that is not told. */
+/* How many elements a dimension has; 0 if that is not known. */
 static Dwarf_Word dimension(Dwarf_Die *range)
 {
 	Dwarf_Attribute attribute;

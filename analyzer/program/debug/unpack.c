@@ -3,7 +3,7 @@
  *
  * libdw would hold all of it in memory once any of it is needed. Instead the sections are
  * decompressed, piece by piece, into a file that has no name and is mapped like any other: only
- * what is looked at comes to memory.
+ * what is read comes to memory.
  */
 #include "analyzer/base/temporary.h"
 #include "analyzer/program/debug/files.h"
