@@ -18,7 +18,7 @@
 
 #include "analyzer/base/array.h"
 #include "analyzer/base/bitmap.h"
-#include "analyzer/base/findings.h"
+#include "analyzer/base/error.h"
 #include "analyzer/base/list.h"
 #include "analyzer/heap/allocator.h"
 #include "analyzer/image/view.h"

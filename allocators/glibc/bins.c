@@ -1,7 +1,5 @@
 #include "allocators/glibc/lists.h"
 
-#include "analyzer/heap/release.h"
-
 #include <inttypes.h>
 #include <xxhash.h>
 

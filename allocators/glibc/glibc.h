@@ -18,7 +18,7 @@
 
 #include "analyzer/base/address_map.h"
 #include "analyzer/base/array.h"
-#include "analyzer/base/findings.h"
+#include "analyzer/base/error.h"
 #include "analyzer/heap/allocator.h"
 #include "analyzer/heap/index.h"
 #include "analyzer/image/view.h"

@@ -15,7 +15,6 @@
 #include "allocators/glibc/walk.h"
 
 #include "analyzer/base/parallel.h"
-#include "analyzer/base/relay.h"
 #include "analyzer/heap/sink.h"
 
 enum {

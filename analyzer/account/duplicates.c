@@ -16,11 +16,14 @@ struct number_block {
 	uint64_t numbers[BLOCK_NUMBERS];
 };
 
+struct group_list {
+	ARRAY(struct duplicate_group);
+};
+
 /* One for each thread. */
 struct worker {
 	struct extents left, right;
-	struct duplicate_group *largest; /* a heap, the least on top */
-	size_t count;
+	struct group_list groups; /* the largest, and some more */
 	uint64_t group_count;
 	struct number_block *blocks[VALUES]; /* by the highest byte of their numbers */
 	size_t counts[VALUES];
@@ -38,52 +41,34 @@ struct duplicate_finder {
 	size_t most;
 };
 
-static bool is_less(const struct duplicate_group *left, const struct duplicate_group *right)
-{
-	uint64_t bytes = duplicate_bytes(left);
-	uint64_t other = duplicate_bytes(right);
-
-	return bytes != other ? bytes < other : left->first > right->first;
-}
-
 static int compare_groups(const void *a, const void *b)
 {
-	return is_less(a, b) ? 1 : is_less(b, a) ? -1 : 0;
+	const struct duplicate_group *left = a, *right = b;
+	uint64_t bytes = duplicate_bytes(left), other = duplicate_bytes(right);
+
+	if (bytes != other)
+		return bytes > other ? -1 : 1;
+	return (left->first > right->first) - (left->first < right->first);
 }
 
-/* Put the group where the top was, or below it. */
-static void sink(struct duplicate_group *heap, size_t count, struct duplicate_group group)
+/* Sort the groups, and drop all but the most largest. */
+static void keep_largest(struct group_list *groups, size_t most)
 {
-	size_t at = 0, below;
-
-	for (; (below = 2 * at + 1) < count; at = below) {
-		if (below + 1 < count && is_less(&heap[below + 1], &heap[below]))
-			below++;
-		if (!is_less(&heap[below], &group))
-			break;
-		heap[at] = heap[below];
-	}
-	heap[at] = group;
+	array_sort(groups, compare_groups);
+	if (groups->count > most)
+		groups->count = most;
 }
 
-static void keep_group(struct worker *worker, size_t most, struct duplicate_group group)
+static struct error *keep_group(struct worker *worker, size_t most, struct duplicate_group group)
 {
-	size_t at = worker->count;
-
 	if (group.copies < 2)
-		return;
+		return NULL;
 	worker->group_count++;
 	if (most == 0)
-		return;
-	if (worker->count == most) {
-		if (is_less(&worker->largest[0], &group))
-			sink(worker->largest, most, group);
-		return;
-	}
-	worker->count++;
-	for (; at > 0 && is_less(&group, &worker->largest[(at - 1) / 2]); at = (at - 1) / 2)
-		worker->largest[at] = worker->largest[(at - 1) / 2];
-	worker->largest[at] = group;
+		return NULL;
+	if (worker->groups.count / 2 >= most)
+		keep_largest(&worker->groups, most);
+	return array_append(&worker->groups, group);
 }
 
 /* The different contents of one hash. */
@@ -115,16 +100,18 @@ static void add_contents(struct duplicate_finder *finder, struct worker *worker,
 }
 
 /* The count numbers have one hash. */
-static void compare_run(struct duplicate_finder *finder, struct worker *worker,
-			const uint64_t *numbers, size_t count)
+static struct error *compare_run(struct duplicate_finder *finder, struct worker *worker,
+				 const uint64_t *numbers, size_t count)
 {
 	struct contents_list list;
+	struct error *error = NULL;
 
 	list.count = 0;
 	for (size_t i = 0; i < count; i++)
 		add_contents(finder, worker, &list, (allocation_id)numbers[i]);
-	for (size_t i = 0; i < list.count; i++)
-		keep_group(worker, finder->most, list.groups[i]);
+	for (size_t i = 0; i < list.count && !error; i++)
+		error = keep_group(worker, finder->most, list.groups[i]);
+	return error;
 }
 
 /* Visit the numbers whose highest byte is value. */
@@ -210,41 +197,42 @@ static struct error *compare_value(void *data, size_t value, unsigned int thread
 		return error;
 	numbers = worker->candidates.items;
 	SORT(numbers, worker->candidates.count, compare_u64);
-	for (size_t start = 0; start < worker->candidates.count; start = end) {
+	for (size_t start = 0; start < worker->candidates.count && !error; start = end) {
 		uint64_t hash = numbers[start] >> 32;
 
 		end = start + 1;
 		while (end < worker->candidates.count && numbers[end] >> 32 == hash)
 			end++;
 		if (end - start > 1)
-			compare_run(finder, worker, numbers + start, end - start);
+			error = compare_run(finder, worker, numbers + start, end - start);
 	}
-	if (!progress_step(finder->progress, count))
+	if (!error && !progress_step(finder->progress, count))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
-	return NULL;
+	return error;
 }
 
 /* The largest of all workers' groups. */
 static struct error *collect(const struct duplicate_finder *finder, struct duplicates *ret)
 {
-	size_t count = 0;
+	struct group_list groups = { .memory.account = finder->blocks.account };
+	struct error *error = NULL;
 
-	for (unsigned int i = 0; i < finder->threads; i++)
-		count += finder->workers[i].count;
-	ret->largest = calloc(count + 1, sizeof(*ret->largest));
-	if (!ret->largest)
-		return &error_no_memory;
 	for (unsigned int i = 0; i < finder->threads; i++) {
 		const struct worker *worker = &finder->workers[i];
 
 		ret->group_count += worker->group_count;
-		for (size_t j = 0; j < worker->count; j++)
-			ret->largest[ret->largest_count++] = worker->largest[j];
+		for (size_t j = 0; j < worker->groups.count && !error; j++)
+			error = array_append(&groups, worker->groups.items[j]);
 	}
-	SORT(ret->largest, count, compare_groups);
-	if (ret->largest_count > finder->most)
-		ret->largest_count = finder->most;
-	return NULL;
+	keep_largest(&groups, finder->most);
+	ret->largest = calloc(groups.count + 1, sizeof(*ret->largest));
+	if (!error && !ret->largest)
+		error = &error_no_memory;
+	if (!error && groups.count)
+		memcpy(ret->largest, groups.items, groups.count * sizeof(*groups.items));
+	ret->largest_count = error ? 0 : groups.count;
+	array_release(&groups);
+	return error;
 }
 
 static struct error *init_workers(struct duplicate_finder *finder, struct analysis *analysis)
@@ -258,9 +246,7 @@ static struct error *init_workers(struct duplicate_finder *finder, struct analys
 		extents_init(&worker->left, analysis);
 		extents_init(&worker->right, analysis);
 		worker->candidates.memory.account = analysis_account(analysis);
-		worker->largest = calloc(finder->most + 1, sizeof(*worker->largest));
-		if (!worker->largest)
-			return &error_no_memory;
+		worker->groups.memory.account = analysis_account(analysis);
 	}
 	return NULL;
 }
@@ -291,7 +277,7 @@ struct error *duplicate_finder_create(struct analysis *analysis, size_t count, u
 void duplicate_finder_destroy(struct duplicate_finder *finder)
 {
 	for (unsigned int i = 0; finder->workers && i < finder->threads; i++) {
-		free(finder->workers[i].largest);
+		array_release(&finder->workers[i].groups);
 		array_release(&finder->workers[i].candidates);
 	}
 	free(finder->workers);

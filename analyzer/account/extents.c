@@ -5,11 +5,6 @@
 /* A text that is shorter may as well be a few small numbers. */
 enum { LEAST_TEXT = 8, WORD = sizeof(uint64_t) };
 
-struct error *extents_need(struct analysis *analysis)
-{
-	return analysis_need(analysis, STAGE_OWNERS);
-}
-
 void extents_init(struct extents *extents, const struct analysis *analysis)
 {
 	const struct allocation_index *index = analysis_index(analysis);

@@ -36,8 +36,7 @@ struct extents {
 	size_t hint;
 };
 
-/* Build what is needed. All that uses extents comes after that. */
-struct error *extents_need(struct analysis *analysis);
+/* Needs STAGE_OWNERS. */
 void extents_init(struct extents *extents, const struct analysis *analysis);
 
 /* Of a used allocation. */

@@ -1,41 +1,12 @@
 #include "analyzer/account/pinned.h"
 
-#include "analyzer/base/sort.h"
-#include "analyzer/kinds/tally.h"
-
 struct search {
 	struct analysis *analysis;
 	const struct allocation_index *index;
 	const arena_number *only_arena; /* NULL: all */
-	struct tally_table kinds;	/* by key */
-	struct pinnings *pinnings;	/* by number of the kind */
-	struct bitmap counted;		/* allocations that are */
+	struct pinnings *pinnings;
+	struct bitmap counted; /* allocations that are */
 };
-
-static void search_deinit(struct search *search)
-{
-	table_release(&search->kinds);
-	bitmap_deinit(&search->counted);
-}
-DEFINE_DEINIT(search_deinit, struct search)
-
-void pinnings_deinit(struct pinnings *pinnings)
-{
-	memory_release(&pinnings->memory);
-	*pinnings = (struct pinnings){ 0 };
-}
-
-static struct error *add_pinning(struct pinnings *pinnings, kind_key kind)
-{
-	struct error *error =
-		memory_reserve(&pinnings->memory, (pinnings->count + 1) * sizeof(struct pinning));
-
-	if (error)
-		return error;
-	pinnings->list = pinnings->memory.bytes;
-	pinnings->list[pinnings->count++] = (struct pinning){ .kind = kind };
-	return NULL;
-}
 
 /* The number of the pinning of the allocation, in which it is counted once. */
 static struct error *count_pinner(struct search *search, allocation_id id, uint32_t *ret)
@@ -44,16 +15,22 @@ static struct error *count_pinner(struct search *search, allocation_id id, uint3
 	uint64_t size = allocation_size(search->index, id);
 	kind_key kind = kind_with_size(kind_of(analysis, analysis_patterns(analysis), id), size);
 	struct pinnings *pinnings = search->pinnings;
-	struct tally tally = { .key = kind, .count = 1 };
-	struct error *error = tally_add_numbered(&search->kinds, tally, ret);
+	struct pinning *pinning = table_find(pinnings, kind, item, item->kind == kind);
 
-	if (!error && *ret == pinnings->count)
-		error = add_pinning(pinnings, kind);
-	if (error || bitmap_get(&search->counted, id))
-		return error;
-	bitmap_set(&search->counted, id);
-	pinnings->list[*ret].count++;
-	pinnings->list[*ret].bytes += size;
+	if (!pinning) {
+		struct error *error =
+			table_append(pinnings, kind, (struct pinning){ .kind = kind });
+
+		if (error)
+			return error;
+		pinning = pinnings->items + pinnings->count - 1;
+	}
+	*ret = (uint32_t)(pinning - pinnings->items);
+	if (!bitmap_get(&search->counted, id)) {
+		bitmap_set(&search->counted, id);
+		pinning->count++;
+		pinning->bytes += size;
+	}
 	return NULL;
 }
 
@@ -76,10 +53,10 @@ static struct error *pin_page(void *data, const struct heap_page *page)
 	}
 	/* What does not divide evenly, the first ones have a byte more of. */
 	for (size_t i = 0; i < count; i++)
-		search->pinnings->list[numbers[i]].pinned +=
+		search->pinnings->items[numbers[i]].pinned +=
 			page->free / count + (i < page->free % count);
 	if (alone)
-		search->pinnings->list[numbers[0]].alone += page->free;
+		search->pinnings->items[numbers[0]].alone += page->free;
 	return NULL;
 }
 
@@ -109,27 +86,30 @@ static struct error *find_pinnings(struct search *search, struct fragments **ret
 		error = bitmap_init(&search->counted, allocation_count(search->index), account);
 	if (error)
 		return error;
-	search->kinds.memory.account = search->pinnings->memory.account = account;
+	search->pinnings->memory.account = account;
 	error = fragments_create(analysis_heaps(search->analysis), analysis_image(search->analysis),
 				 analysis_progress(search->analysis), pin_page, search,
 				 ret_fragments);
-	if (!error && search->pinnings->count)
-		SORT(search->pinnings->list, search->pinnings->count, compare_pinnings);
+	array_sort(search->pinnings, compare_pinnings);
 	return error;
 }
 
 struct error *pinned_find(struct analysis *analysis, const arena_number *only_arena,
 			  struct pinnings *ret_pinnings, struct fragments **ret_fragments)
 {
-	_cleanup_(search_deinit) struct search search = {
+	struct search search = {
 		.analysis = analysis,
 		.index = analysis_index(analysis),
 		.only_arena = only_arena,
 		.pinnings = ret_pinnings,
 	};
 
-	if (ret_pinnings)
-		return find_pinnings(&search, ret_fragments);
+	if (ret_pinnings) {
+		struct error *error = find_pinnings(&search, ret_fragments);
+
+		bitmap_deinit(&search.counted);
+		return error;
+	}
 	return fragments_create(analysis_heaps(analysis), analysis_image(analysis),
 				analysis_progress(analysis), NULL, NULL, ret_fragments);
 }

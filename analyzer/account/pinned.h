@@ -8,6 +8,7 @@
 #ifndef ANALYZER_ACCOUNT_PINNED_H
 #define ANALYZER_ACCOUNT_PINNED_H
 
+#include "analyzer/base/table.h"
 #include "analyzer/heap/fragments.h"
 #include "analyzer/kinds/kind_key.h"
 
@@ -19,14 +20,10 @@ struct pinning {
 	uint64_t alone;	       /* free bytes on pages that they alone keep */
 };
 
+/* By table_release(). */
 struct pinnings {
-	struct pinning *list; /* most pinned first */
-	size_t count;
-	struct memory memory;
+	HASH_TABLE(struct pinning); /* most pinned first */
 };
-
-void pinnings_deinit(struct pinnings *pinnings);
-DEFINE_DEINIT(pinnings_deinit, struct pinnings)
 
 /*
  * Find out how free memory lies (STAGE_HEAP), and unless ret_pinnings is NULL what pins it; of all

@@ -21,7 +21,7 @@ struct tail {
 struct looker {
 	struct extents extents;
 	ARRAY(struct tail) tails;
-	struct waste_sum looked_at, absent, known_spare, known_slack;
+	struct set_total looked_at, absent, known_spare, known_slack;
 };
 
 struct search {
@@ -49,12 +49,6 @@ static void search_deinit(struct search *search)
 }
 DEFINE_DEINIT(search_deinit, struct search)
 
-static void add_sum(struct waste_sum *sum, uint64_t bytes)
-{
-	sum->count++;
-	sum->bytes += bytes;
-}
-
 /* Whole pages of zeros at the end: only these could be given back. */
 static uint64_t whole_pages(const struct extent *extent, uint64_t zeros)
 {
@@ -80,7 +74,7 @@ static struct error *read_contents(struct search *search, unsigned int thread, a
 	if (extent->size == 0 || extent->is_mixed)
 		return NULL;
 	if (!contents_digest(&looker->extents.view, extent->start, extent->size, &digest)) {
-		add_sum(&looker->absent, extent->given);
+		set_total_add(&looker->absent, (struct set_total){ 1, extent->given });
 		return NULL;
 	}
 	if (digest.zeros == extent->size) {
@@ -97,11 +91,11 @@ static struct error *look_at(struct search *search, unsigned int thread, allocat
 	struct looker *looker = &search->lookers[thread];
 	struct extent extent = extent_of(&looker->extents, id);
 
-	add_sum(&looker->looked_at, extent.given);
+	set_total_add(&looker->looked_at, (struct set_total){ 1, extent.given });
 	if (extent.knows_spare)
-		add_sum(&looker->known_spare, extent.given);
+		set_total_add(&looker->known_spare, (struct set_total){ 1, extent.given });
 	if (extent.knows_slack)
-		add_sum(&looker->known_slack, extent.given);
+		set_total_add(&looker->known_slack, (struct set_total){ 1, extent.given });
 	if (extent.spare || extent.slack)
 		bitmap_set(&search->partial, id);
 	return read_contents(search, thread, id, &extent);
@@ -185,7 +179,7 @@ static struct error *count_waste(struct search *search, enum waste_kind kind, ki
 
 	if (bytes == 0)
 		return NULL;
-	add_sum(&search->found->sums[kind], bytes);
+	set_total_add(&search->found->sums[kind], (struct set_total){ 1, bytes });
 	return tally_add(&search->tallies[kind], tally);
 }
 
@@ -248,12 +242,6 @@ static struct error *count_all(struct search *search)
 	return error;
 }
 
-static void add_sums(struct waste_sum *sum, struct waste_sum more)
-{
-	sum->count += more.count;
-	sum->bytes += more.bytes;
-}
-
 /* Those without a name by size. */
 static int compare_names(const struct waste_row *left, const struct waste_row *right)
 {
@@ -298,8 +286,7 @@ static void merge_rows(struct waste *waste)
 			waste->rows[kept++] = row;
 			continue;
 		}
-		last->sum.count += row.sum.count;
-		last->sum.bytes += row.sum.bytes;
+		set_total_add(&last->sum, row.sum);
 		free(row.name);
 	}
 	waste->row_count = kept;
@@ -339,7 +326,7 @@ struct error *waste_find(struct analysis *analysis, const struct bitmap *members
 		.analysis = analysis,
 		.found = ret,
 	};
-	struct error *error = extents_need(analysis);
+	struct error *error = analysis_need(analysis, STAGE_OWNERS);
 
 	if (!error && depth == WASTE_ROWS)
 		error = analysis_need(analysis, STAGE_CLASSES);
@@ -353,10 +340,10 @@ struct error *waste_find(struct analysis *analysis, const struct bitmap *members
 		return error;
 	duplicate_finder_destroy(take(search.duplicates));
 	for (unsigned int i = 0; i < search.threads; i++) {
-		add_sums(&ret->looked_at, search.lookers[i].looked_at);
-		add_sums(&ret->absent, search.lookers[i].absent);
-		add_sums(&ret->known_spare, search.lookers[i].known_spare);
-		add_sums(&ret->known_slack, search.lookers[i].known_slack);
+		set_total_add(&ret->looked_at, search.lookers[i].looked_at);
+		set_total_add(&ret->absent, search.lookers[i].absent);
+		set_total_add(&ret->known_spare, search.lookers[i].known_spare);
+		set_total_add(&ret->known_slack, search.lookers[i].known_slack);
 	}
 	if (depth == WASTE_SETS)
 		return NULL;

@@ -23,24 +23,20 @@ enum waste_kind {
 /* Contents of fewer bytes are no duplicates: most are so by chance. */
 enum { LEAST_DUPLICATE = 16 };
 
-struct waste_sum {
-	uint64_t count, bytes; /* of allocations */
-};
-
 /* What one kind of waste takes in allocations of one type. */
 struct waste_row {
 	char *name;    /* of the type; NULL: nothing is known of it */
 	uint64_t size; /* of the allocations then, else 0 */
 	enum waste_kind kind;
-	struct waste_sum sum;
+	struct set_total sum;
 };
 
 struct waste {
-	struct waste_sum looked_at; /* the allocations, in all */
-	struct waste_sum sums[WASTE_KINDS];
-	struct waste_sum absent;      /* whose contents the core lacks */
-	struct waste_sum known_spare; /* of which spare room is known */
-	struct waste_sum known_slack; /* of which it is known what was asked */
+	struct set_total looked_at; /* the allocations, in all */
+	struct set_total sums[WASTE_KINDS];
+	struct set_total absent;      /* whose contents the core lacks */
+	struct set_total known_spare; /* of which spare room is known */
+	struct set_total known_slack; /* of which it is known what was asked */
 	struct duplicates duplicates;
 	struct bitmap zeros;	/* allocations whose contents are all zero */
 	struct waste_row *rows; /* most bytes first */

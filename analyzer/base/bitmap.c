@@ -92,23 +92,14 @@ void bitmap_copy(struct bitmap *bitmap, const struct bitmap *other)
 	memcpy(bitmap->words, other->words, bitmap_word_count(bitmap) * sizeof(uint64_t));
 }
 
-void bitmap_or(struct bitmap *bitmap, const struct bitmap *other)
-{
-	assert(bitmap->count == other->count);
-	for (size_t i = 0; i < bitmap_word_count(bitmap); i++)
-		bitmap->words[i] |= other->words[i];
-}
+#define DEFINE_COMBINE(name, operator)                                 \
+	void name(struct bitmap *bitmap, const struct bitmap *other)   \
+	{                                                              \
+		assert(bitmap->count == other->count);                 \
+		for (size_t i = 0; i < bitmap_word_count(bitmap); i++) \
+			bitmap->words[i] operator other->words[i];     \
+	}
 
-void bitmap_and(struct bitmap *bitmap, const struct bitmap *other)
-{
-	assert(bitmap->count == other->count);
-	for (size_t i = 0; i < bitmap_word_count(bitmap); i++)
-		bitmap->words[i] &= other->words[i];
-}
-
-void bitmap_minus(struct bitmap *bitmap, const struct bitmap *other)
-{
-	assert(bitmap->count == other->count);
-	for (size_t i = 0; i < bitmap_word_count(bitmap); i++)
-		bitmap->words[i] &= ~other->words[i];
-}
+DEFINE_COMBINE(bitmap_or, |=)
+DEFINE_COMBINE(bitmap_and, &=)
+DEFINE_COMBINE(bitmap_minus, &= ~)

@@ -1,5 +1,8 @@
 /*
- * Runs of bytes.
+ * Runs of bytes: whether they are zero, and what they hash to.
+ *
+ * Hashes are the same in each run, for fingerprints. For tables of what a dump chooses, the hash
+ * begins with secret_factor() (table.h).
  */
 #ifndef ANALYZER_BASE_BYTES_H
 #define ANALYZER_BASE_BYTES_H
@@ -8,10 +11,32 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Whether there are none but zeros: each is as the one before it. */
+/* Whether there are none but zeros: each equals the one before it. */
 static inline bool bytes_are_zero(const uint8_t *bytes, size_t size)
 {
 	return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
+}
+
+/* The finalizer of splitmix64. */
+static inline uint64_t hash_mix(uint64_t word)
+{
+	word = (word ^ word >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	word = (word ^ word >> 27) * UINT64_C(0x94d049bb133111eb);
+	return word ^ word >> 31;
+}
+
+/* Add a word to a hash that began with any number, such as 0; the order counts. */
+static inline uint64_t hash_add(uint64_t hash, uint64_t word)
+{
+	return hash_mix(hash + UINT64_C(0x9e3779b97f4a7c15) + hash_mix(word));
+}
+
+/* Add each byte of the text. */
+static inline uint64_t hash_text(uint64_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = hash_add(hash, (unsigned char)*text);
+	return hash;
 }
 
 #endif

@@ -11,6 +11,14 @@ struct error {
 
 struct error error_no_memory = { ERROR_NO_MEMORY, "out of memory" };
 
+/* The text, to be freed; NULL if memory is short. */
+static char *print(const char *format, va_list arguments)
+{
+	char *text;
+
+	return vasprintf(&text, format, arguments) < 0 ? NULL : text;
+}
+
 static struct error *create(enum error_code code, char *message)
 {
 	struct error *error = malloc(sizeof(*error));
@@ -30,8 +38,7 @@ struct error *error_create(enum error_code code, const char *format, ...)
 	char *message;
 
 	va_start(arguments, format);
-	if (vasprintf(&message, format, arguments) < 0)
-		message = NULL;
+	message = print(format, arguments);
 	va_end(arguments);
 	return create(code, message);
 }
@@ -44,8 +51,7 @@ struct error *error_system(const char *format, ...)
 	char *message;
 
 	va_start(arguments, format);
-	if (vasprintf(&context, format, arguments) < 0)
-		context = NULL;
+	context = print(format, arguments);
 	va_end(arguments);
 	if (!context || asprintf(&message, "%s: %s", context, strerror(number)) < 0)
 		return &error_no_memory;
@@ -59,8 +65,7 @@ struct error *error_wrap(struct error *error, const char *format, ...)
 	char *message;
 
 	va_start(arguments, format);
-	if (vasprintf(&context, format, arguments) < 0)
-		context = NULL;
+	context = print(format, arguments);
 	va_end(arguments);
 	if (error == &error_no_memory || !context ||
 	    asprintf(&message, "%s: %s", context, error->message) < 0)
@@ -94,4 +99,31 @@ enum error_code error_code(const struct error *error)
 const char *error_message(const struct error *error)
 {
 	return error->message;
+}
+
+void findings_deinit(struct findings *findings)
+{
+	for (size_t i = 0; i < findings->count; i++)
+		free(findings->list[i].message);
+	free(findings->list);
+	*findings = (struct findings){ 0 };
+}
+
+void findings_add(struct findings *findings, enum finding_weight weight, const char *format, ...)
+{
+	struct finding *list;
+	va_list arguments;
+	char *message;
+
+	if (findings->weighed[weight]++ >= MAXIMUM_FINDINGS)
+		return;
+	list = realloc(findings->list, (findings->count + 1) * sizeof(*list));
+	if (!list)
+		return;
+	findings->list = list;
+	va_start(arguments, format);
+	message = print(format, arguments);
+	va_end(arguments);
+	if (message)
+		list[findings->count++] = (struct finding){ weight, message };
 }

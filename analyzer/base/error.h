@@ -9,6 +9,9 @@
 
 #include "analyzer/base/cleanup.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+
 enum error_code {
 	ERROR_NO_MEMORY,
 	ERROR_SYSTEM,	     /* a system call failed */
@@ -43,5 +46,43 @@ DEFINE_CLEANUP(error_destroy, struct error *)
 
 enum error_code error_code(const struct error *error);
 const char *error_message(const struct error *error);
+
+/*
+ * Findings: what limits the trust in the analysis of a dump, such as a truncated file, a missing
+ * mapping, a damaged chunk.
+ *
+ * A finding is a sentence or two for the user: what is wrong, where, and what follows. An
+ * incomplete one means that answers may be wrong; a note is something to know; a caveat explains an
+ * answer that was asked for, and is shown to users who want no notes, too. The first
+ * MAXIMUM_FINDINGS of each weight are kept and the others counted, so that no dump can make the
+ * list endless.
+ */
+enum { MAXIMUM_FINDINGS = 100 };
+
+enum finding_weight { FINDING_NOTE, FINDING_INCOMPLETE, FINDING_CAVEAT, FINDING_WEIGHTS };
+
+struct finding {
+	enum finding_weight weight;
+	char *message;
+};
+
+struct findings {
+	struct finding *list;
+	size_t count;
+	size_t weighed[FINDING_WEIGHTS]; /* all ever added, by weight */
+};
+
+void findings_deinit(struct findings *findings);
+DEFINE_DEINIT(findings_deinit, struct findings)
+
+/* Never fails: short of memory, the finding is still counted. */
+void findings_add(struct findings *findings, enum finding_weight weight, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Whether answers may be wrong. */
+static inline bool findings_incomplete(const struct findings *findings)
+{
+	return findings->weighed[FINDING_INCOMPLETE] > 0;
+}
 
 #endif

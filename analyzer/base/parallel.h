@@ -1,11 +1,14 @@
 /*
- * Loops whose turns do not depend on each other, spread over the processors.
+ * Work that is spread over the processors: loops, a baton for what must go in order, and a pool of
+ * work for threads that follow a graph.
  */
 #ifndef ANALYZER_BASE_PARALLEL_H
 #define ANALYZER_BASE_PARALLEL_H
 
 #include "analyzer/base/error.h"
 #include "analyzer/base/progress.h"
+
+#include <pthread.h>
 
 /* How many threads a loop may use: the processors this process may run on. */
 unsigned int parallel_threads(void);
@@ -49,5 +52,83 @@ void split_work_keep(struct split_work *work, unsigned int threads, struct progr
 struct error *parallel_for(size_t chunks, unsigned int threads,
 			   struct error *(*work)(void *data, size_t chunk, unsigned int thread),
 			   void *data);
+
+/*
+ * A baton that the chunks of a loop pass on in order, so that each appends its results behind those
+ * of the chunks before it.
+ *
+ * Chunks run side by side and end in any order. Each waits until the one before it has passed the
+ * baton on. No chunk waits for one that is handed out later, so one always proceeds.
+ */
+struct relay {
+	pthread_mutex_t mutex;
+	/* By number modulo their count, as no more wait at once. */
+	pthread_cond_t passed[MOST_LOOP_THREADS];
+	size_t next;
+	bool ended;
+};
+
+void relay_init(struct relay *relay);
+void relay_deinit(struct relay *relay);
+DEFINE_DEINIT(relay_deinit, struct relay)
+
+/* Wait until all chunks below number, from 0 on, have passed the baton on; false: one ended it. */
+bool relay_take(struct relay *relay, size_t number);
+
+/* Let the next one take it. */
+void relay_pass(struct relay *relay);
+
+/* A chunk failed, whether or not it has the baton: nobody else gets it. */
+void relay_end(struct relay *relay);
+
+/*
+ * A pool of work for threads that follow a graph, where one has nothing left to follow and another
+ * has plenty.
+ *
+ * Each thread keeps its own worklist, and looks here now and then: one that has plenty gives some
+ * if others wait; one that has nothing left waits until some is given, or until all wait. So the
+ * lock is taken a few times in a thousand steps at most, and one thread follows a chain of links,
+ * which nobody can split, while the others sleep.
+ */
+enum { WORK_POOL_ITEMS = 1 << 14 };
+
+struct work_pool {
+	pthread_mutex_t mutex;
+	pthread_cond_t changed;
+	unsigned int working; /* threads */
+	atomic_uint waiting;
+	bool ended;
+	atomic_size_t count;
+	uint32_t items[WORK_POOL_ITEMS];
+};
+
+struct error *work_pool_create(struct work_pool **ret);
+void work_pool_destroy(struct work_pool *pool);
+DEFINE_CLEANUP(work_pool_destroy, struct work_pool *)
+
+/* The calling thread begins to work. */
+void work_pool_enter(struct work_pool *pool);
+
+/* Whether someone waits for what is not there; may be out of date. */
+static inline bool work_pool_wants(const struct work_pool *pool)
+{
+	return atomic_load_explicit(&pool->waiting, memory_order_relaxed) > 0 &&
+	       atomic_load_explicit(&pool->count, memory_order_relaxed) == 0;
+}
+
+/*
+ * Give count items, at most WORK_POOL_ITEMS; whether they were taken, which they are not if someone
+ * else was faster.
+ */
+bool work_pool_give(struct work_pool *pool, const uint32_t *items, size_t count);
+
+/*
+ * Take up to WORK_POOL_ITEMS of what others give, and wait for it. Returns 0 when no thread has
+ * anything left, or after work_pool_end(); the calling one no longer works then.
+ */
+size_t work_pool_take(struct work_pool *pool, uint32_t *ret_items);
+
+/* The calling thread gives up, and so shall all that wait. */
+void work_pool_end(struct work_pool *pool);
 
 #endif

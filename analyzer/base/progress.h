@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 enum { MOST_LOOP_THREADS = 64, MOST_SPLITS = 64 };
 
@@ -20,8 +21,10 @@ struct work_split {
 	unsigned int threads; /* that did any of it */
 	uint64_t total, most; /* all, and that of the thread that did most */
 	uint64_t largest;     /* what was handed out at once */
-	/* What would be the most of one if all were equally fast: chunks go to
-	   the thread that has done least. 0: there were no chunks. */
+	/*
+	 * The most of one if all were equally fast: chunks go to the thread that has done least. 0:
+	 * there were no chunks.
+	 */
 	uint64_t even;
 };
 
@@ -30,12 +33,11 @@ struct progress {
 	const char *task;	 /* what is being done, as "finding leaks" */
 	_Atomic uint64_t done;	 /* of total, in units of the loop's own */
 	uint64_t total;
-	/* Called by progress_step() on each call, from any thread; NULL: not.
-	 */
+	/* Called by each progress_step(), from any thread; may be NULL. */
 	void (*show)(struct progress *progress);
 	void *show_data;
 	unsigned int threads; /* for loops to use; 0: one a processor */
-	/* Kept of all loops so far, for up to MOST_SPLITS; NULL: not. */
+	/* Of all loops so far, up to MOST_SPLITS; NULL: not wanted. */
 	struct work_split *splits;
 	size_t split_count;
 };
@@ -69,6 +71,15 @@ static inline bool progress_pass(struct progress *progress, uint64_t id, uint64_
 		return true;
 	*told = id;
 	return progress_step(progress, passed);
+}
+
+/* Seconds since some moment, always the same one while the machine runs. */
+static inline double clock_now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
 #endif

@@ -1,7 +1,6 @@
 #include "analyzer/base/table.h"
 
 #include <sys/auxv.h>
-#include <xxhash.h>
 
 enum { FIRST_SLOT_BITS = 6 };
 
@@ -14,11 +13,6 @@ uint64_t secret_factor(void)
 	if (random)
 		memcpy(&factor, (const char *)random + sizeof(factor), sizeof(factor));
 	return factor | 1;
-}
-
-uint64_t table_text_key(const char *text)
-{
-	return XXH3_64bits_withSeed(text, strlen(text), secret_factor());
 }
 
 static void put(struct table_slots *slots, struct table_slot slot)

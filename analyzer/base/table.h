@@ -49,9 +49,6 @@ struct table_slots {
 /* An odd number, the same in all of a process's life, drawn by the kernel. */
 uint64_t secret_factor(void);
 
-/* A key for table_find(): the same for equal texts, in this process. */
-uint64_t table_text_key(const char *text);
-
 static inline uint32_t secret_hash(uint64_t key, uint64_t factor)
 {
 	uint64_t mixed = key * factor;

@@ -1,6 +1,6 @@
 #include "analyzer/capture/snapshot.h"
 
-#include "analyzer/base/clock.h"
+#include "analyzer/base/progress.h"
 #include "analyzer/capture/clone.h"
 
 #include <errno.h>

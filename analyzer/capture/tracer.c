@@ -1,7 +1,7 @@
 #include "analyzer/capture/tracer.h"
 
-#include "analyzer/base/clock.h"
 #include "analyzer/base/list.h"
+#include "analyzer/base/progress.h"
 #include "analyzer/capture/machine.h"
 #include "analyzer/capture/process.h"
 

@@ -3,7 +3,6 @@
 #include "analyzer/base/address_map.h"
 #include "analyzer/base/array.h"
 #include "analyzer/heap/index_side.h"
-#include "analyzer/heap/release.h"
 
 struct first_words {
 	ARRAY(uint32_t) numbers;    /* by id; 0: no signature */

@@ -1,6 +1,6 @@
 #include "analyzer/diff/census.h"
 
-#include "analyzer/base/hash.h"
+#include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
 #include "analyzer/query/place.h"
 

@@ -1,6 +1,6 @@
 #include "analyzer/diff/group_table.h"
 
-#include "analyzer/base/hash.h"
+#include "analyzer/base/bytes.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "analyzer/diff/oldest.h"
 
-#include "analyzer/base/hash.h"
+#include "analyzer/base/bytes.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "analyzer/gate/shape.h"
 
-#include "analyzer/base/hash.h"
+#include "analyzer/base/bytes.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/gate/label.h"
 

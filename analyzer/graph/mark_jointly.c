@@ -6,7 +6,6 @@
  * are shared: the thread that sets one follows it.
  */
 #include "analyzer/base/parallel.h"
-#include "analyzer/base/work_pool.h"
 #include "analyzer/graph/mark_parts.h"
 
 /* What one thread marks. */

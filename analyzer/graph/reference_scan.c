@@ -8,7 +8,6 @@
  * grows.
  */
 #include "analyzer/base/parallel.h"
-#include "analyzer/base/relay.h"
 #include "analyzer/graph/graph_parts.h"
 #include "analyzer/graph/reference_words.h"
 

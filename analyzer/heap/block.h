@@ -55,6 +55,17 @@ static inline bool rounds_like_malloc(uint64_t size, uint64_t wanted)
 	return size - wanted < (wanted < 0x8000 ? 40 : 0x1020);
 }
 
+/* So many allocations, and their bytes. */
+struct set_total {
+	uint64_t count, bytes;
+};
+
+static inline void set_total_add(struct set_total *total, struct set_total more)
+{
+	total->count += more.count;
+	total->bytes += more.bytes;
+}
+
 /* Where region and claims come from, to be shown: an arena's number. */
 typedef uint32_t arena_number;
 

@@ -1,24 +1,50 @@
 /*
- * How the free memory of each arena lies: in what sizes, on which pages, and how much of it would
- * go back to the system.
+ * The free memory of each arena: in what sizes it is, on which pages, and how much of it would go
+ * back to the system.
  *
- * Every free byte is of one of three kinds: its page is in use otherwise (pinned); its page is
+ * A page can go back to the system only if nothing on it is in use: what is used on a page with
+ * free memory pins that. Allocators' headers between blocks count for neither.
+ *
+ *	page        |                    |
+ *	blocks      ... used | free | used | used | free ...
+ *	                pinner        pinner  pinner
+ *
+ * So each free byte is of one of three kinds: its page is in use otherwise (pinned); its page is
  * free, and is given back when the allocator is asked to (see struct spare); or its page is free
  * and kept all the same.
  */
 #ifndef ANALYZER_HEAP_FRAGMENTS_H
 #define ANALYZER_HEAP_FRAGMENTS_H
 
-#include "analyzer/heap/heap_pages.h"
 #include "analyzer/heap/heaps.h"
+#include "analyzer/image/arch.h"
+
+enum {
+	/* One may reach in from below. */
+	MOST_PINNERS = PAGE / (1 << LEAST_SHIFT) + 1,
+};
+
+/* A page, or several in a row within one free block. */
+struct heap_page {
+	uint64_t start, end; /* whole pages */
+	arena_number arena;
+	uint64_t free;	 /* bytes of free blocks; not 0 */
+	uint64_t cached; /* of these, in threads' caches */
+	bool foreign;	 /* a part of it is outside of the arena's region */
+	bool whole;	 /* nothing is in use on it, and it is not foreign */
+	/* What is in use on it, by address; valid while it is visited. */
+	const allocation_id *pinners;
+	size_t pinner_count;
+};
+
+/* Visit the pages with free memory by address, regions one after the other; visit may fail. */
+struct error *heap_pages_visit(const struct allocation_index *index, struct progress *progress,
+			       struct error *(*visit)(void *data, const struct heap_page *page),
+			       void *data);
 
 enum {
 	SIZE_CLASSES = 48, /* class n: sizes from 2^n to below 2^(n+1) */
 	MAP_CELLS = 64,	   /* in which an arena's memory is shown */
-};
-
-struct block_sum {
-	uint64_t count, bytes;
 };
 
 /* Of whole pages, as far as the dump tells what is in memory. */
@@ -29,10 +55,10 @@ struct page_bytes {
 };
 
 struct arena_fragments {
-	struct block_sum used, free;
-	struct block_sum cached;		/* of those free, in threads' caches */
+	struct set_total used, free;
+	struct set_total cached;		/* of those free, in threads' caches */
 	uint64_t largest;			/* size of the largest free block */
-	struct block_sum classes[SIZE_CLASSES]; /* of free blocks */
+	struct set_total classes[SIZE_CLASSES]; /* of free blocks */
 	uint64_t pinned;			/* free bytes on pages in use */
 	uint64_t pinned_pages;			/* bytes of those pages */
 	uint64_t kept;				/* free bytes on pages that are free, but kept */

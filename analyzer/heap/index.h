@@ -21,6 +21,7 @@
 
 #include "analyzer/base/bitmap.h"
 #include "analyzer/heap/block.h"
+#include "analyzer/image/image.h"
 
 struct allocation_index;
 
@@ -125,5 +126,30 @@ struct memory_range heap_claim(const struct allocation_index *index, size_t numb
 
 /* The number of the first claim that ends above address; else their count. */
 size_t heap_claim_above(const struct allocation_index *index, uint64_t address);
+
+/* Release what was read of the allocations from first on, below end; see image_release(). */
+static inline void allocations_release(const struct image *image,
+				       const struct allocation_index *index, size_t first,
+				       size_t end)
+{
+	size_t hint = 0;
+
+	if (first < end)
+		image_release(image, allocation_start(index, (allocation_id)first),
+			      allocation_range_near(index, (allocation_id)(end - 1), &hint).end);
+}
+
+/* The same now and then, in a loop over all ids: see progress_pass(). */
+static inline bool allocations_step(const struct image *image, const struct allocation_index *index,
+				    struct progress *progress, size_t id, uint64_t *told)
+{
+	uint64_t before = *told;
+	bool wanted = progress_pass(progress, id, told);
+
+	if (before < *told)
+		image_advance(image, allocation_start(index, (allocation_id)before),
+			      allocation_start(index, (allocation_id)*told));
+	return wanted;
+}
 
 #endif

@@ -11,7 +11,7 @@
 #define ANALYZER_HEAP_WORK_CHUNKS_H
 
 #include "analyzer/base/array.h"
-#include "analyzer/heap/release.h"
+#include "analyzer/heap/index.h"
 
 enum {
 	SHARE_BITS = 13,

@@ -10,7 +10,6 @@
 #define ANALYZER_IMAGE_UNPACK_H
 
 #include "analyzer/base/error.h"
-#include "analyzer/base/findings.h"
 #include "analyzer/image/image.h"
 
 /* Whether fd is a pipe that somebody holds, or a socket: no FIFO of a folder.

@@ -1,6 +1,5 @@
 #include "analyzer/kinds/summary.h"
 
-#include "analyzer/heap/release.h"
 #include "analyzer/kinds/retained.h"
 #include "analyzer/kinds/signatures.h"
 

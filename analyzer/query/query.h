@@ -91,10 +91,6 @@ struct error *query_select(struct analysis *analysis, const struct set_query *qu
 struct error *query_collect(struct analysis *analysis, const struct set_query *query,
 			    struct ranges *ret);
 
-struct set_total {
-	uint64_t count, bytes;
-};
-
 struct set_total allocations_total(const struct allocation_index *index,
 				   const struct bitmap *members);
 struct set_total ranges_total(const struct ranges *ranges);

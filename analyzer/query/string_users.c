@@ -1,6 +1,6 @@
 #include "analyzer/query/string_users.h"
 
-#include "analyzer/base/hash.h"
+#include "analyzer/base/bytes.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/classify/cxx.h"
 #include "analyzer/query/set.h"

@@ -18,7 +18,6 @@
 #define ANALYZER_REPORT_REPORT_H
 
 #include "analyzer/base/error.h"
-#include "analyzer/base/findings.h"
 #include "analyzer/base/macros.h"
 #include "analyzer/report/writer.h"
 

@@ -217,7 +217,7 @@ static struct error *write_pinnings(const struct fragmentation *fragmentation,
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < pinnings->count && !error; i++)
 		if (is_within(fragmentation, i))
-			error = write_pinning(fragmentation, &pinnings->list[i], report);
+			error = write_pinning(fragmentation, &pinnings->items[i], report);
 	report_end_table(report);
 	if (!error)
 		rows_left_out(report, "kinds of allocations", pinnings->count,
@@ -471,7 +471,7 @@ static struct error *fragmentation_run(struct analysis *analysis, const void *in
 {
 	const struct fragmentation_arguments *arguments = input;
 	_cleanup_(fragments_destroy) struct fragments *fragments = NULL;
-	_cleanup_(pinnings_deinit) struct pinnings pinnings = { 0 };
+	_cleanup_(table_release) struct pinnings pinnings = { 0 };
 	_cleanup_(free) arena_number *arenas =
 		calloc(heaps_arena_count(analysis_heaps(analysis)) + 1, sizeof(*arenas));
 	struct arena_fragments total = { 0 };

@@ -101,7 +101,7 @@ static bool is_meant(enum waste_kind kind, enum waste_kind only)
 	return only == WASTE_KINDS || only == kind;
 }
 
-static void write_sum(struct report *report, const struct waste *waste, const struct waste_sum *sum)
+static void write_sum(struct report *report, const struct waste *waste, const struct set_total *sum)
 {
 	report_add(report, sum->count, sum->bytes, rows_share(sum->bytes, waste->looked_at.bytes));
 }
@@ -198,7 +198,7 @@ static struct error *write_contents(struct report *report, const struct analysis
 }
 
 /* Absent unless it is of that kind of waste. */
-static void write_known(struct report *report, const struct waste_sum *sum, bool is_asked)
+static void write_known(struct report *report, const struct set_total *sum, bool is_asked)
 {
 	report_add(report, VALUE_IF(is_asked, sum->bytes));
 }

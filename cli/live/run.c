@@ -1,7 +1,7 @@
 #include "cli/live/run.h"
 
-#include "analyzer/base/clock.h"
 #include "analyzer/base/list.h"
+#include "analyzer/base/progress.h"
 #include "analyzer/base/text.h"
 #include "cli/live/snap.h"
 #include "cli/live/watch.h"

@@ -4,7 +4,7 @@
  * A mapping begins with a magic word and areas. Blocks lie side by side in an area, from its base
  * on; a bitmap tells where they start, another which are in use.
  */
-#include "analyzer/base/findings.h"
+#include "analyzer/base/error.h"
 #include "analyzer/heap/allocator.h"
 #include "analyzer/image/view.h"
 

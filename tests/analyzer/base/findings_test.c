@@ -1,4 +1,4 @@
-#include "analyzer/base/findings.h"
+#include "analyzer/base/error.h"
 
 #include "tests/assertions.h"
 

@@ -1,4 +1,3 @@
-#include "analyzer/base/relay.h"
 
 #include "analyzer/base/parallel.h"
 #include "tests/assertions.h"

@@ -1,4 +1,3 @@
-#include "analyzer/base/work_pool.h"
 
 #include "analyzer/base/parallel.h"
 #include "tests/assertions.h"

@@ -1,4 +1,4 @@
-#include "analyzer/heap/heap_pages.h"
+#include "analyzer/heap/fragments.h"
 
 #include "tests/assertions.h"
 
