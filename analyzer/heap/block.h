@@ -99,7 +99,7 @@ struct error *block_sink_create(struct memory_account *account, struct block_sin
 void block_sink_destroy(struct block_sink *sink);
 DEFINE_CLEANUP(block_sink_destroy, struct block_sink *)
 
-/* Blocks of regions to come start at multiples of that: a power of two, 8 or more; 16 at first. */
+/* Blocks of later regions start at multiples of that: a power of two, at least 8; 16 at first. */
 void block_sink_align(struct block_sink *sink, unsigned int alignment);
 
 /* A region [start, end) of an arena begins; its blocks follow. */
@@ -109,25 +109,22 @@ struct error *block_sink_region(struct block_sink *sink, uint64_t start, uint64_
 /* A block of that region, behind all blocks that it has so far. */
 struct error *block_sink_add(struct block_sink *sink, struct block block);
 
-/* The region begun last ends here after all, not further up. */
+/* Shorten the region begun last. */
 void block_sink_cut(struct block_sink *sink, uint64_t end);
 
-/* How many blocks there are so far. */
+/* The number of blocks so far. */
 size_t block_sink_count(const struct block_sink *sink);
 
-/* The block that starts at address is in that state after all. */
+/* Change the state of the block that starts at address; false if there is none. */
 bool block_sink_restate(struct block_sink *sink, uint64_t address, enum block_state state);
 
-/*
- * Sort what is needed to look many blocks up by their start. Until a region is added, that takes no
- * more than a step for each of all regions then.
- */
+/* Sort the regions, so that many blocks are found quickly by their start; until one is added. */
 struct error *block_sink_order(struct block_sink *sink);
 
 /* The block that starts there; false if none does. */
 bool block_sink_find(const struct block_sink *sink, uint64_t start, struct block *ret);
 
-/* The allocator itself was working on the block there for a thread. */
+/* The allocator was working on the block at start for a thread. */
 struct error *block_sink_hold(struct block_sink *sink, uint64_t start);
 
 /* The block that starts last below address; false if there is none. */

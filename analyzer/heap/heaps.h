@@ -12,36 +12,33 @@
 struct heaps;
 
 /*
- * Open and walk what is there. That no allocator was understood, or that one is loaded which nobody
- * here understands, goes to the findings.
+ * Open and walk the heaps. Adds a finding if no allocator was recognised, or if one is loaded that
+ * is unsupported.
  */
 struct error *heaps_create(const struct heap_context *context, struct heaps **ret);
 void heaps_destroy(struct heaps *heaps);
 DEFINE_CLEANUP(heaps_destroy, struct heaps *)
 
-/* The index and the arenas into a side file. */
+/* Save the index and the arenas in a side file. */
 struct error *heaps_save(const struct heaps *heaps, struct side_writer *writer);
 
 /*
- * The same heaps from a side file:
- * allocators are opened and walk when first something is asked that only they
- * know. The context is kept but for its findings, which are not added again.
+ * Load the same heaps from a side file. Allocators are opened and walk at the first question that
+ * only they can answer. The context is kept; nothing is added to its findings again.
  */
 struct error *heaps_load(const struct heap_context *context, struct side_file *file,
 			 struct heaps **ret);
 
-/*
- * Open and walk them now, if they were not: for who asks from several threads, and what
- * allocation_stale_links() needs.
+/* Open and walk them now if not done yet: before several threads ask, or allocation_stale_links().
  */
 struct error *heaps_wake(const struct heaps *heaps);
 
-/* Whose lifetime is that of heaps. */
+/* Lives as long as the heaps. */
 const struct allocation_index *heaps_index(const struct heaps *heaps);
 
 /*
- * What an allocator uses an address for: one of its bookkeeping, or the start of a free block, as
- * what follows "it is". False if there is nothing to say.
+ * What an allocator uses an address of its bookkeeping, or the start of a free block, for: the
+ * words after "it is". False if there is nothing to say.
  */
 bool heaps_tell(const struct heaps *heaps, uint64_t address, char *ret, size_t size);
 
@@ -52,8 +49,8 @@ enum more_roots heaps_more_roots(const struct heaps *heaps);
 bool heaps_tell_used(const struct heaps *heaps, uint64_t start, char *ret, size_t size);
 
 /*
- * Where the free allocation is kept by its allocator. What is unsorted counts as large or small
- * unless heaps_sort_free() comes first. Quick for going over all in order: *hint is 0 at first.
+ * Where its allocator keeps the free allocation. Without heaps_sort_free(), unsorted blocks count
+ * as large or small. Quick for ids in order: *hint is 0 at first.
  */
 struct error *heaps_sort_free(const struct heaps *heaps);
 const struct free_kind *heaps_free_kind(const struct heaps *heaps, allocation_id id, size_t *hint);
@@ -69,10 +66,7 @@ void heaps_visit_spare(const struct heaps *heaps,
 size_t heaps_count(const struct heaps *heaps);
 const struct heap *heaps_heap(const struct heaps *heaps, size_t number, arena_number *ret_first);
 
-/*
- * What the heap's allocator claims for itself, in any order; ranges may overlap with each other and
- * with regions.
- */
+/* What the allocator claims for itself, in any order; ranges may overlap, also with regions. */
 const struct memory_range *heaps_bookkeeping(const struct heaps *heaps, size_t number,
 					     size_t *ret_count);
 

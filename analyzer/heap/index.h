@@ -30,7 +30,7 @@ struct error *allocation_index_create(struct block_sink *sink, struct allocation
 void allocation_index_destroy(struct allocation_index *index);
 DEFINE_CLEANUP(allocation_index_destroy, struct allocation_index *)
 
-/* What it was made of, as it stands in the index. */
+/* The sink that the index owns now. */
 const struct block_sink *allocation_index_sink(const struct allocation_index *index);
 
 size_t allocation_count(const struct allocation_index *index);
@@ -47,8 +47,8 @@ struct memory_range allocation_range_near(const struct allocation_index *index, 
 allocation_id allocation_find(const struct allocation_index *index, uint64_t address);
 
 /*
- * Where heaps are at all: nearly every word that is no pointer fails here. Two ranges, as heaps lie
- * near the program and near the libraries, far apart.
+ * The addresses of all heaps: nearly every word that is no pointer fails here. Two ranges, because
+ * heaps are near the program and near the libraries, far apart.
  */
 struct heap_bounds {
 	uint64_t start[2], size[2];
@@ -63,8 +63,8 @@ static inline bool heap_bounds_hold(const struct heap_bounds *bounds, uint64_t a
 }
 
 /*
- * The same as allocation_find() for each of up to MOST_ADDRESSES addresses, quicker together, as
- * the memory that each needs is fetched while the others are worked on. *hint is 0 at first.
+ * allocation_find() for up to MOST_ADDRESSES addresses, faster together, because the memory for
+ * each is prefetched while others are looked up. *hint is 0 at first.
  */
 enum { MOST_ADDRESSES = 64 };
 
@@ -75,14 +75,15 @@ void allocation_find_many(const struct allocation_index *index, const uint64_t *
 const struct bitmap *allocation_used(const struct allocation_index *index);
 const struct bitmap *allocation_cached(const struct allocation_index *index);
 
-/* Those that have the trait; NULL if none has: only then it costs memory. */
+/* Those that have the trait; NULL if none has, which costs no memory. */
 const struct bitmap *allocation_having(const struct allocation_index *index,
 				       enum block_trait trait);
 
 /*
- * Which of the first words of a used block its allocator left there when the block was free, and
- * its user has not written since: they refer to nothing. A mask, bit 0 for the first word. Those
- * that are in an allocation at all are in the unit below another, where its header is.
+ * Which of the first words of a used block are stale links: its allocator wrote them while the
+ * block was free, and the program has not overwritten them. They are no references. A mask, bit 0
+ * for the first word. A stale link into an allocation leads into the unit below another one, where
+ * the header of that is.
  */
 typedef unsigned int (*stale_link_test)(const void *data, const struct allocation_index *index,
 					uint64_t start, const uint64_t words[4]);
@@ -98,8 +99,8 @@ unsigned int allocation_stale_links(const struct allocation_index *index, uint64
 				    const uint64_t words[4]);
 
 /*
- * Used allocations that the allocator itself was working on for a thread. They are as good as in
- * that thread's registers.
+ * Used allocations that the allocator was working on for a thread: they count as being in that
+ * thread's registers.
  */
 size_t allocation_held_count(const struct allocation_index *index);
 allocation_id allocation_held(const struct allocation_index *index, size_t number);

@@ -1,6 +1,6 @@
 /*
- * Lookups of many addresses at once. It is compiled for processors that count bits, as all of
- * x86-64 since 2008, and for those that do not.
+ * Lookups of many addresses at once, compiled twice: for processors with an instruction that counts
+ * bits, as x86-64 has had since 2008, and for others.
  */
 #include "analyzer/heap/index_parts.h"
 
@@ -32,7 +32,7 @@ static inline struct lookup find_line(const struct allocation_index *index, uint
 	return lookup;
 }
 
-/* What is known of an address by the bits alone. */
+/* What the bits alone say about an address. */
 struct answer {
 	allocation_id id; /* the one that starts last at or below it, or none */
 	bool is_certain;  /* it holds the address, or the id is none */

@@ -1,5 +1,5 @@
 /*
- * What the index is made of, for those who look up more than single addresses.
+ * The parts of the index, for code that looks up many addresses.
  */
 #ifndef ANALYZER_HEAP_INDEX_PARTS_H
 #define ANALYZER_HEAP_INDEX_PARTS_H
@@ -25,7 +25,7 @@ struct line {
 
 enum { SUM_BITS = 10 };
 
-/* What a region has by way of its number. */
+/* Of each region, by its number. */
 struct region_layout {
 	size_t first_line, lines; /* no lines: it has one allocation at most */
 	/*
@@ -38,10 +38,7 @@ struct region_layout {
 
 enum { GAPS_VARY = (1 << MOST_SHIFT) + 1 };
 
-/*
- * A lookup in steps, so that several can be under way at once. Each step needs memory that the one
- * before it named.
- */
+/* A lookup in steps, so that several can be under way: each step fetches the next one's memory. */
 struct lookup {
 	const struct heap_region *region; /* NULL: in none */
 	const struct line *line;	  /* NULL: no bits; the last one */
@@ -89,8 +86,7 @@ static inline const struct region_layout *region_layout(const struct allocation_
 	return index->layouts.items + region;
 }
 
-/* The number of the last region that starts at or below address, or the
- * first. */
+/* The number of the last region that starts at or below address, or the first. */
 static inline size_t find_region(const struct allocation_index *index, uint64_t address)
 {
 	size_t low = 0, high = index->region_count;

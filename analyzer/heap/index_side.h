@@ -1,6 +1,6 @@
 /*
- * The index of allocations in a side file. What is large stays in the file; the bits by which
- * addresses are found are made anew.
+ * The index of allocations in a side file. Large arrays stay in the file; the bits for finding
+ * addresses are built again.
  */
 #ifndef ANALYZER_HEAP_INDEX_SIDE_H
 #define ANALYZER_HEAP_INDEX_SIDE_H
@@ -24,7 +24,7 @@ struct error *allocation_set_save(const struct bitmap *set, struct side_writer *
 struct error *allocation_set_load(struct side_file *file, unsigned int number, size_t count,
 				  struct bitmap *ret);
 
-/* The same if it has any words. */
+/* The same, of sets that may be absent. */
 struct error *allocation_set_save_some(const struct bitmap *set, struct side_writer *writer,
 				       unsigned int number);
 struct error *allocation_set_load_some(struct side_file *file, unsigned int number, size_t count,

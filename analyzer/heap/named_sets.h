@@ -1,9 +1,9 @@
 /*
- * Sets of allocations that the user gave names to, as long as the dump is open.
+ * Sets of allocations that the user named, until the dump is closed.
  *
- * Each is kept as its members, not as the words that selected them: it costs a bit for each
- * allocation of the heap. `derived` is always there, empty at first; `new` and `survived` are once
- * the dump was compared with older ones.
+ * A set is kept as its members, not as the words that selected them: it costs a bit for each
+ * allocation. `derived` always exists, empty at first; `new` and `survived` exist once the dump was
+ * compared with older ones.
  */
 #ifndef ANALYZER_HEAP_NAMED_SETS_H
 #define ANALYZER_HEAP_NAMED_SETS_H
@@ -20,16 +20,16 @@ struct error *named_sets_create(struct named_sets **ret);
 void named_sets_destroy(struct named_sets *sets);
 DEFINE_CLEANUP(named_sets_destroy, struct named_sets *)
 
-/* Make members, which is taken over, also after an error, the set's. */
+/* Give the set these members, which it owns then, even after an error. */
 struct error *named_sets_assign(struct named_sets *sets, const char *name, struct bitmap *members);
 
-/* The name is no set's any more, if it was one's. */
+/* Remove the set, if there is one. */
 void named_sets_forget(struct named_sets *sets, const char *name);
 
 /* The members of that name, or NULL. */
 const struct bitmap *named_sets_find(const struct named_sets *sets, const char *name);
 
-/* The number-th name, in the order of their making, or NULL at the end. */
+/* The number-th name, oldest first, or NULL at the end. */
 const char *named_sets_name(const struct named_sets *sets, size_t number);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What is behind a block sink: shared by the sink and the index made of it.
+ * The contents of a block sink, shared by the sink and the index made of it.
  */
 #ifndef ANALYZER_HEAP_SINK_H
 #define ANALYZER_HEAP_SINK_H

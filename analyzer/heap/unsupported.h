@@ -1,6 +1,6 @@
 /*
- * Heaps that are recognised but not read: what was allocated in them is not counted, and the user
- * has to know.
+ * Allocators that are recognised but unsupported: their allocations are not counted, and a finding
+ * says so.
  */
 #ifndef ANALYZER_HEAP_UNSUPPORTED_H
 #define ANALYZER_HEAP_UNSUPPORTED_H

@@ -9,7 +9,7 @@ static bool runs_anywhere(void)
 	return true;
 }
 
-/* Without branches: of pointers mixed with other words none can be foretold. */
+/* Without branches: among pointers mixed with other words they would be mispredicted. */
 static uint64_t filter_plain(const uint8_t *bytes, const struct heap_bounds *bounds)
 {
 	uint64_t mask = 0;

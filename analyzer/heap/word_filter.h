@@ -1,8 +1,8 @@
 /*
- * Which of 64 words in a row may be addresses of heaps.
+ * Which of 64 consecutive words may be addresses of heaps.
  *
- * Nearly no word of a dump is one. What goes over all of them looks at 64 at once, by the widest
- * vectors that pay and that the processor at hand has.
+ * Few words of a dump are. Loops over all words check 64 at once, with the widest vectors that pay
+ * and that the processor has.
  */
 #ifndef ANALYZER_HEAP_WORD_FILTER_H
 #define ANALYZER_HEAP_WORD_FILTER_H
@@ -35,7 +35,7 @@ struct word_filter {
 /* The quickest filter for the bounds. */
 struct word_filter word_filter_for(struct heap_bounds bounds);
 
-/* A bit for each of the words, of which there are up to 64, in the bounds. */
+/* A bit for each of up to 64 words: whether it is within the bounds. */
 static inline uint64_t word_filter_mask(const struct word_filter *filter, const uint8_t *bytes,
 					size_t words)
 {
