@@ -23,15 +23,14 @@ struct set {
 	const char *name;
 	const char *summary; /* a noun phrase */
 	enum stage needs;
-	const char *arguments; /* what it takes, as "ADDRESS OFFSET"; or NULL */
 
-	/* One of these: a selector, the state of all members, what the ranges are. */
-	set_selector *select;
+	/* One of these: the state of all members, a selector, what the ranges are. */
 	enum live_state state;
+	set_selector *select;
 	const struct range_kind *ranges;
 
-	/* What select makes of it; see its comment. */
-	uint32_t choice;
+	const char *arguments; /* what it takes, as "ADDRESS OFFSET"; or NULL */
+	uint32_t choice;       /* what select makes of it; see its comment */
 
 	/* For help: commands that run, one a line; more paragraphs, or NULL. */
 	const char *example;
